@@ -1,0 +1,121 @@
+package algo
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// words is where a limiter keeps its state: one word for the limiter itself,
+// under the empty key, and a table of words for all other keys. The table is
+// made when the first key arrives, so a limiter without keys stays small.
+type words struct {
+	clock   clock
+	maxKeys int
+	onFull  FullPolicy
+	making  sync.Mutex
+	keys    atomic.Pointer[table]
+	own     ownWord
+}
+
+// ownWord keeps two cache lines to itself, so that a processor that spends
+// from it does not slow down neighbours (two, because the prefetcher takes
+// pairs). It is a slot like any other, with the id 0 that no key has.
+type ownWord struct {
+	_ [64]byte
+	slot
+	refunds
+	_ [32]byte
+}
+
+// cell is the word of one key, wherever it stands at the moment.
+type cell struct {
+	id      uint64
+	at      *slot  // &table.nowhere: the key has no slot
+	table   *table // nil: the limiter's own word
+	account *refunds
+}
+
+func (w *words) cell(key string) cell {
+	if key == "" {
+		return cell{at: &w.own.slot, account: &w.own.refunds}
+	}
+	return w.keyed(key)
+}
+
+func (w *words) keyed(key string) cell {
+	t := w.keys.Load()
+	if t == nil {
+		t = w.makeTable()
+	}
+	id := t.hash(key)
+	return cell{id: id, at: t.find(id), table: t, account: &t.stripe(id).refunds}
+}
+
+func (w *words) makeTable() *table {
+	w.making.Lock()
+	defer w.making.Unlock()
+	t := w.keys.Load()
+	if t == nil {
+		t = newTable(w.maxKeys, w.onFull)
+		w.keys.Store(t)
+	}
+	return t
+}
+
+// load returns the word of the cell, and the cell as it is now. For a key
+// without a slot the word is the one that its stripe shares: 0, unless the
+// table has been full.
+func (c cell) load() (cell, int64) {
+	// The word first, then the id: a slot that changed hands in between shows
+	// the new id.
+	if w := c.at.word.Load(); w != retired && c.at.id.Load() == c.id {
+		return c, w
+	}
+	return c.reload()
+}
+
+// reload looks for the key again where its slot is not its own any more.
+func (c cell) reload() (cell, int64) {
+	for {
+		if c.at = c.table.find(c.id); c.at == &c.table.nowhere {
+			return c, c.table.stripe(c.id).shared.Load()
+		}
+		if w := c.at.word.Load(); w != retired && c.at.id.Load() == c.id {
+			return c, w
+		}
+	}
+}
+
+// swap replaces old, which load returned. Words below horizon are dead.
+func (c cell) swap(old, next, horizon int64) swapped {
+	if c.table != nil && c.at == &c.table.nowhere {
+		return c.table.insert(c.id, old, next, horizon)
+	}
+	if !c.at.word.CompareAndSwap(old, next) {
+		return lost
+	}
+	if c.at.id.Load() == c.id {
+		return done
+	}
+	// The slot died, was taken over, and the newcomer's word came to equal
+	// ours. Give the newcomer his word back; if it has moved on, the charge
+	// stays with him, which is the safe side.
+	c.at.word.CompareAndSwap(next, old)
+	return lost
+}
+
+// live counts the keys whose word is at or above horizon.
+func (w *words) live(horizon int64) int {
+	if t := w.keys.Load(); t != nil {
+		return t.live(horizon)
+	}
+	return 0
+}
+
+// spilled counts the decisions on new keys that found the table full.
+func (w *words) spilled() uint64 {
+	if t := w.keys.Load(); t != nil {
+		return t.spilled.Load()
+	}
+	return 0
+}
