@@ -1,0 +1,149 @@
+package keyfunc_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+// named is an address of some other kind.
+type named struct{ network, text string }
+
+func (n named) Network() string { return n.network }
+func (n named) String() string  { return n.text }
+
+func TestPeerIP(t *testing.T) {
+	zoned := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1, Zone: "eth0"}
+	for _, row := range []struct {
+		name string
+		addr net.Addr
+		want string
+	}{
+		{"IPv4", tcp("203.0.113.7:1"), "203.0.113.7"},
+		{"IPv4 in 16 bytes", &net.TCPAddr{IP: net.ParseIP("203.0.113.7"), Port: 1}, "203.0.113.7"},
+		{"mapped", tcp("[::ffff:203.0.113.7]:1"), "203.0.113.7"},
+		{"IPv6", tcp("[2001:db8::1]:1"), "2001:db8::/64"},
+		{"NAT64", tcp("[64:ff9b::203.0.113.7]:1"), "203.0.113.7"},
+		{"zone", zoned, "fe80::/64"},
+		{"Unix socket", &net.UnixAddr{Net: "unix"}, "local"},
+		{"Unix socket named like an address", &net.UnixAddr{Name: "10.0.0.1:80", Net: "unix"}, "local"},
+		{"wrapped Unix socket", named{"unix", "@"}, "local"},
+		{"wrapped TCP", named{"tcp", "203.0.113.7:1"}, "203.0.113.7"},
+		{"UDP", &net.UDPAddr{IP: net.ParseIP("203.0.113.7"), Port: 1}, "203.0.113.7"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			require.Equal(t, row.want, rpcKeyOf(t, keyfunc.PeerIP(), call(row.addr, "x-forwarded-for", "198.51.100.1"), "/s/m"))
+		})
+	}
+	for name, ctx := range map[string]context.Context{
+		"no peer":       context.Background(),
+		"no address":    call(nil),
+		"nil peer":      peer.NewContext(context.Background(), nil),
+		"nil TCP":       call((*net.TCPAddr)(nil)),
+		"empty TCP":     call(&net.TCPAddr{}),
+		"unspecified":   call(tcp("0.0.0.0:1")),
+		"in memory":     call(named{"bufconn", "bufconn"}),
+		"broken length": call(&net.TCPAddr{IP: net.IP{1, 2, 3}}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, key := range []keyfunc.RPC{keyfunc.PeerIP(), keyfunc.RPCClientIP(ours...)} {
+				k, err := key(ctx, "/s/m")
+				requireNoKey(t, k, err)
+			}
+		})
+	}
+}
+
+// A client has the same key over both transports, directly and behind proxies.
+func TestSameKeyOverBothTransports(t *testing.T) {
+	for _, row := range []struct{ peer, chain string }{
+		{"203.0.113.7:1", ""},
+		{"203.0.113.7:1", "198.51.100.1"},
+		{"[2001:db8::1]:1", ""},
+		{"[64:ff9b::203.0.113.7]:1", ""},
+		{"[::ffff:203.0.113.7]:1", ""},
+		{"10.0.0.1:1", "198.51.100.1, 203.0.113.7"},
+		{"10.0.0.1:1", "2001:db8::1, 10.0.0.2"},
+		{"10.0.0.1:1", "nonsense"},
+		{"[2001:db8:aaaa::1]:1", "nonsense"},
+	} {
+		r := request(row.peer, xff)
+		ctx := call(tcp(row.peer))
+		if row.chain != "" {
+			r.Header.Set(xff, row.chain)
+			ctx = call(tcp(row.peer), "X-Forwarded-For", row.chain)
+		}
+		require.Equal(t, keyOf(t, keyfunc.ClientIP(ours...), r), rpcKeyOf(t, keyfunc.RPCClientIP(ours...), ctx, "/s/m"), row)
+		require.Equal(t, keyOf(t, keyfunc.ClientIP(), r), rpcKeyOf(t, keyfunc.PeerIP(), ctx, "/s/m"), row)
+	}
+}
+
+func TestRPCClientIP(t *testing.T) {
+	key := keyfunc.RPCClientIP(ours...)
+	require.Equal(t, "203.0.113.7", rpcKeyOf(t, key, call(tcp("10.0.0.1:1"), "x-forwarded-for", "198.51.100.1", "x-forwarded-for", "203.0.113.7"), "/s/m"))
+	require.Equal(t, "192.0.2.9", rpcKeyOf(t, key, call(tcp("192.0.2.9:1"), "x-forwarded-for", "203.0.113.7"), "/s/m"))
+
+	unix, err := keyfunc.IPConfig{TrustUnix: true, Header: "Forwarded"}.RPC()
+	require.NoError(t, err)
+	require.Equal(t, "203.0.113.7", rpcKeyOf(t, unix, call(&net.UnixAddr{Net: "unix"}, "forwarded", "for=203.0.113.7"), "/s/m"))
+}
+
+func TestMethods(t *testing.T) {
+	for method, service := range map[string]string{
+		"/package.Service/Method":          "package.Service",
+		"/Service/Method":                  "Service",
+		"/a/b/c":                           "a/b",
+		"":                                 "",
+		"/":                                "",
+		"//":                               "",
+		"//Method":                         "",
+		"/Service":                         "",
+		"/Service/":                        "",
+		"Service/Method":                   "",
+		"/s/" + strings.Repeat("m", 2<<10): "",
+	} {
+		full, fullErr := keyfunc.FullMethod()(t.Context(), method)
+		got, err := keyfunc.Service()(t.Context(), method)
+		if service == "" {
+			requireNoKey(t, full, fullErr)
+			requireNoKey(t, got, err)
+			continue
+		}
+		require.NoError(t, fullErr)
+		require.Equal(t, method, full)
+		require.NoError(t, err)
+		require.Equal(t, service, got)
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	key := keyfunc.Metadata("X-Tenant")
+	for value, want := range map[string]string{
+		"acme":        "acme",
+		"203.0.113.7": "~value:203.0.113.7",
+		"\xff":        "~value#a8100ae6aa1940d0b663bb31cd466142",
+	} {
+		require.Equal(t, want, rpcKeyOf(t, key, call(nil, "x-tenant", value), "/s/m"))
+	}
+	for name, ctx := range map[string]context.Context{
+		"no metadata": context.Background(),
+		"absent":      call(nil, "x-other", "a"),
+		"empty":       call(nil, "x-tenant", ""),
+		"repeated":    call(nil, "x-tenant", "a", "x-tenant", "b"),
+		"outgoing":    metadata.AppendToOutgoingContext(context.Background(), "x-tenant", "a"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			k, err := key(ctx, "/s/m")
+			requireNoKey(t, k, err)
+		})
+	}
+	for _, name := range []string{"", ":authority", "a b", "ä"} {
+		require.Panics(t, func() { keyfunc.Metadata(name) }, name)
+	}
+}
