@@ -123,10 +123,12 @@ func (b *bucket) spend(key string, at, n, patience int64) (g *gcra, now, next, o
 	c := b.words.cell(key)
 	for {
 		g = b.limit.Load()
-		mark = c.account.done.Load()
+		mark = c.stripe.done.Load()
 		tat := c.at.word.Load()
 		if tat == retired || c.at.id.Load() != c.id {
-			c, tat = c.reload()
+			if c, tat = c.reload(); c.absent() {
+				now = b.words.clock.now()
+			}
 		}
 		if !g.believable(tat, now) {
 			now = b.heal(c, g, tat)
@@ -211,7 +213,7 @@ func (b *bucket) Reset(key string) {
 // refund lowers the word of c by what weighs returns, at most by most, and
 // keeps the account of it.
 func (b *bucket) refund(c cell, most int64, weighs func(shift, now int64) int64) {
-	account := c.account
+	account := &c.stripe.refunds
 	account.begun.Add(most)
 	given := b.lower(c, func(now int64) int64 {
 		return min(most, weighs(account.begun.Load()-most, now))

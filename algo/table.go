@@ -57,10 +57,12 @@ type slot struct {
 // stripe serialises the insertions of its keys and holds the word that they
 // share when the table is full.
 type stripe struct {
+	table  *table
 	mu     sync.Mutex
 	shared atomic.Int64
+	births atomic.Int64 // insertions so far
 	refunds
-	_ [32]byte // 64 bytes: one cache line a stripe
+	_ [16]byte // 64 bytes: one cache line a stripe
 }
 
 // outcome of a swap.
@@ -76,12 +78,16 @@ const (
 func newTable(maxKeys int, onFull FullPolicy) *table {
 	groups := (2*uint64(maxKeys) + groupSize - 1) / groupSize
 	groups = max(groups, 2)
-	return &table{
+	t := &table{
 		seed:   maphash.MakeSeed(),
 		slots:  make([]slot, groups*groupSize),
 		groups: groups,
 		onFull: onFull,
 	}
+	for i := range t.stripes {
+		t.stripes[i].table = t
+	}
+	return t
 }
 
 // hash identifies a key. The seed is secret, so nobody can make keys collide
@@ -124,19 +130,20 @@ func scan(group []slot, id uint64) *slot {
 	return nil
 }
 
-// insert gives id a slot with the word next, or does what the policy says when
-// there is none. It is lost if old, on which next was computed, is no longer
-// the word of id.
-func (t *table) insert(id uint64, old, next, horizon int64) swapped {
-	st := t.stripe(id)
+// insert gives the key of c a slot with the word next, or does what the policy
+// says when there is none. It is lost if old, on which next was computed, is no
+// longer the word of the key, or may have been another in between.
+func (t *table) insert(c cell, old, next, horizon int64) swapped {
+	st := c.stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.shared.Load() != old || t.find(id) != &t.nowhere {
+	if st.births.Load() != c.births || st.shared.Load() != old {
 		return lost
 	}
-	for _, group := range t.candidates(id) {
+	for _, group := range t.candidates(c.id) {
 		if s := take(group, horizon); s != nil {
-			s.id.Store(id)
+			st.births.Add(1)
+			s.id.Store(c.id)
 			s.word.Store(next)
 			return done
 		}

@@ -3,6 +3,7 @@ package keyfunc_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sluice-go/sluice/keyfunc"
@@ -219,6 +220,24 @@ func TestBoundedWalk(t *testing.T) {
 			require.Equal(t, row.want, keyOf(t, key, request("10.0.0.1:1", xff, row.lines...)))
 		})
 	}
+}
+
+// Many clients at once, over a table that is too small for them.
+func TestConcurrentClients(t *testing.T) {
+	key := keyfunc.ClientIP(ours...)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 2000 {
+				client := fmt.Sprintf("2001:db8:1:%x::", 1+(i*7+g)%3000)
+				r := request("10.0.0.1:80", xff, client+"1")
+				if k, err := key(r); err != nil || k != client+"/64" {
+					t.Errorf("%s: %q, %v", client, k, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // A flood of clients goes through the table of remembered texts without mixing
