@@ -62,7 +62,7 @@ type stripe struct {
 	shared atomic.Int64
 	births atomic.Int64 // insertions so far
 	refunds
-	_ [16]byte // 64 bytes: one cache line a stripe
+	_ [8]byte // 64 bytes: one cache line a stripe
 }
 
 // outcome of a swap.
