@@ -142,9 +142,10 @@ func (t *table) insert(c cell, old, next, horizon int64) swapped {
 	}
 	for _, group := range t.candidates(c.id) {
 		if s := take(group, horizon); s != nil {
-			st.births.Add(1)
 			s.id.Store(c.id)
 			s.word.Store(next)
+			// Last: whoever sees the new number sees the slot as well.
+			st.births.Add(1)
 			return done
 		}
 	}
