@@ -101,33 +101,41 @@ func (t *table) hash(key string) uint64 {
 
 func (t *table) stripe(id uint64) *stripe { return &t.stripes[id%stripeCount] }
 
-// candidates are the two groups that may hold id. They may be the same one.
-func (t *table) candidates(id uint64) [2][]slot {
-	a, _ := bits.Mul64(id, t.groups)
-	b, _ := bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	return [2][]slot{t.slots[a*groupSize:][:groupSize], t.slots[b*groupSize:][:groupSize]}
+// candidates are the first slots of the two groups that may hold id. They may
+// be the same one.
+func (t *table) candidates(id uint64) (a, b uint64) {
+	a, _ = bits.Mul64(id, t.groups)
+	b, _ = bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
+	return a * groupSize, b * groupSize
 }
 
 // find returns the slot of id, or &t.nowhere, whose id is no key's.
 func (t *table) find(id uint64) *slot {
-	a, _ := bits.Mul64(id, t.groups)
-	if s := scan(t.slots[a*groupSize:][:groupSize], id); s != nil {
-		return s
-	}
-	b, _ := bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	if s := scan(t.slots[b*groupSize:][:groupSize], id); s != nil {
-		return s
+	if i := t.index(id); i >= 0 {
+		return &t.slots[i]
 	}
 	return &t.nowhere
 }
 
-func scan(group []slot, id uint64) *slot {
+// index returns where in slots id stands, or -1.
+func (t *table) index(id uint64) int {
+	a, b := t.candidates(id)
+	if i := scan(t.slots[a:][:groupSize], id); i >= 0 {
+		return int(a) + i
+	}
+	if i := scan(t.slots[b:][:groupSize], id); i >= 0 {
+		return int(b) + i
+	}
+	return -1
+}
+
+func scan(group []slot, id uint64) int {
 	for i := range group {
 		if s := &group[i]; s.id.Load() == id && s.word.Load() != retired {
-			return s
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // insert gives the key of c a slot with the word next, or does what the policy
@@ -140,14 +148,11 @@ func (t *table) insert(c cell, old, next, horizon int64) swapped {
 	if st.births.Load() != c.births || st.shared.Load() != old {
 		return lost
 	}
-	for _, group := range t.candidates(c.id) {
-		if s := take(group, horizon); s != nil {
-			s.id.Store(c.id)
-			s.word.Store(next)
-			// Last: whoever sees the new number sees the slot as well.
-			st.births.Add(1)
-			return done
-		}
+	if i := t.take(c.id, horizon); i >= 0 {
+		t.slots[i].word.Store(next)
+		// Last: whoever sees the new number sees the slot as well.
+		st.births.Add(1)
+		return done
 	}
 	t.spilled.Add(1)
 	if t.onFull != Overflow {
@@ -157,22 +162,30 @@ func (t *table) insert(c cell, old, next, horizon int64) swapped {
 	return done
 }
 
-// take retires a free or dead slot, or returns nil.
-func take(group []slot, horizon int64) *slot {
-	for i := range group {
-		s := &group[i]
-		w := s.word.Load()
-		if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
-			return s
+// take retires a free or dead slot and puts id there, or returns -1. The
+// caller holds the stripe of id and stores the word.
+func (t *table) take(id uint64, horizon int64) int {
+	a, b := t.candidates(id)
+	for _, first := range [2]uint64{a, b} {
+		group := t.slots[first:][:groupSize]
+		for i := range group {
+			s := &group[i]
+			w := s.word.Load()
+			if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
+				s.id.Store(id)
+				return int(first) + i
+			}
 		}
 	}
-	return nil
+	return -1
 }
 
 // soonest is the lowest word in the groups of id: the next slot to die there.
 func (t *table) soonest(id uint64) int64 {
 	lowest := int64(math.MaxInt64)
-	for _, group := range t.candidates(id) {
+	a, b := t.candidates(id)
+	for _, first := range [2]uint64{a, b} {
+		group := t.slots[first:][:groupSize]
 		for i := range group {
 			if w := group[i].word.Load(); w != retired {
 				lowest = min(lowest, w)
