@@ -11,7 +11,7 @@ import (
 
 // cells is where a limiter keeps a state of more than one word: an S for the
 // limiter itself, under the empty key, one beside each slot of a table, and
-// one for each overflow stripe. The zero S is the state of a key that was
+// one for each overflow word. The zero S is the state of a key that was
 // never seen.
 //
 // The word of a slot is a lock and an expiry: the instant from which the S
@@ -54,13 +54,13 @@ type ownCell[S any] struct {
 	_     [64]byte
 }
 
-// cellTable puts an S beside each slot and each stripe of a table. The S of a
-// stripe belongs to whoever holds the stripe's mutex.
+// cellTable puts an S beside each slot and each overflow word of a table. The
+// latter belongs to whoever holds the stripe's mutex.
 type cellTable[S any] struct {
 	*table
 	clock   clock
 	values  []S
-	shared  [stripeCount]S
+	shared  []S // as the table has overflow words
 	inherit func(heir, from *S)
 }
 
@@ -115,6 +115,7 @@ func (c *cells[S]) makeTable() *cellTable[S] {
 	if t == nil {
 		t = &cellTable[S]{table: newTable(c.maxKeys, c.onFull), clock: c.clock, inherit: c.inherit}
 		t.values = make([]S, len(t.slots))
+		t.shared = make([]S, len(t.table.shared))
 		c.keys.Store(t)
 	}
 	return t
@@ -177,7 +178,7 @@ func (t *cellTable[S]) enter(id uint64, now int64) (h held[S], at int64, ok bool
 	}
 	interleave.Point()
 	now = max(now, t.clock.now())
-	shared := &t.shared[id%stripeCount]
+	shared := &t.shared[id&uint64(len(t.shared)-1)]
 	if i := t.take(id, now); i >= 0 {
 		h = held[S]{&t.values[i], &t.slots[i], retired, st}
 		t.bequeath(h.value, shared)
