@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
@@ -219,6 +220,19 @@ func TestBoundedWalk(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			require.Equal(t, row.want, keyOf(t, key, request("10.0.0.1:1", xff, row.lines...)))
 		})
+	}
+}
+
+// A key does not keep a long header in memory.
+func TestKeysAreNotPartsOfLongHeaders(t *testing.T) {
+	for header, line := range map[string]string{
+		xff:         strings.Repeat("198.51.100.1, ", 1000) + "203.0.113.7",
+		"Forwarded": "for=203.0.113.7;x=" + strings.Repeat("a", 4000),
+	} {
+		k := keyOf(t, keyfunc.ClientIPHeader(header, ours...), request("10.0.0.1:1", header, line))
+		require.Equal(t, "203.0.113.7", k)
+		inside := uintptr(unsafe.Pointer(unsafe.StringData(k))) - uintptr(unsafe.Pointer(unsafe.StringData(line)))
+		require.Greater(t, inside, uintptr(len(line)), header)
 	}
 }
 
