@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -33,4 +34,33 @@ func TestFixedWindowConforms(t *testing.T) {
 			algotest.Run(t, make, algotest.Bound{Units: twoQuotas})
 		})
 	}
+}
+
+func TestSlidingWindowConforms(t *testing.T) {
+	make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
+		return algo.NewSlidingWindow(r, opts...)
+	}
+	lessThanTwo := func(r algo.Rate, w time.Duration) int64 { return twoQuotas(r, w) - 1 }
+	algotest.Run(t, make, algotest.Bound{Units: lessThanTwo, Strict: true})
+}
+
+func TestSlidingCellsConform(t *testing.T) {
+	for _, cells := range []int{1, 2, 7, 10, 64} {
+		t.Run(strconv.Itoa(cells), func(t *testing.T) {
+			make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
+				return algo.NewSlidingWindow(r, append(opts, algo.Cells(cells))...)
+			}
+			algotest.Run(t, make, algotest.Bound{Units: anyWindow, Strict: true})
+		})
+	}
+}
+
+func TestSlidingLogConforms(t *testing.T) {
+	make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
+		return algo.NewSlidingLog(algo.Rate{Count: min(r.Count, 1000), Period: r.Period}, opts...)
+	}
+	bound := func(r algo.Rate, w time.Duration) int64 {
+		return anyWindow(algo.Rate{Count: min(r.Count, 1000), Period: r.Period}, w)
+	}
+	algotest.Run(t, make, algotest.Bound{Units: bound, Strict: true})
 }

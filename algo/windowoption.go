@@ -10,7 +10,9 @@ type windowSettings struct {
 	offset  time.Duration
 	aligned time.Time
 	spread  bool
-	cells   int // 0: two weighted counters
+
+	cells    int
+	cellsSet bool // false: two weighted counters
 }
 
 // Offset moves the edges of a [FixedWindow] by d, 0 or more and taken modulo
@@ -48,7 +50,7 @@ func Spread() Option {
 // units back sooner, one n-th of the period late at most, and take 8 bytes a
 // key each.
 func Cells(n int) Option {
-	return Option{"Cells", func(s *settings) { s.window.cells = n }}
+	return Option{"Cells", func(s *settings) { s.window.cells, s.window.cellsSet = n, true }}
 }
 
 const mostCells = 1024
@@ -58,6 +60,8 @@ func (w windowSettings) check() error {
 	switch {
 	case w.offset < 0:
 		return fmt.Errorf("offset is %v, want 0 or more", w.offset)
+	case w.cellsSet && (w.cells < 1 || w.cells > mostCells):
+		return fmt.Errorf("cells is %d, want 1 to %d", w.cells, mostCells)
 	case w.spread && !w.aligned.IsZero():
 		return fmt.Errorf("aligned to is %v: it cannot be combined with Spread", w.aligned)
 	}
