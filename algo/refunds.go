@@ -19,6 +19,22 @@ type refunds struct {
 	reset atomic.Int64
 }
 
+// void forgives or cuts what was charged up to now: none of it can be given
+// back any more.
+func (r *refunds) void(now int64) {
+	for {
+		if was := r.reset.Load(); was >= now || r.reset.CompareAndSwap(was, now) {
+			return
+		}
+	}
+}
+
+// voided reports whether a charge made at at can no longer be given back.
+func (r *refunds) voided(at int64) bool {
+	reset := r.reset.Load()
+	return reset > 0 && at <= reset
+}
+
 // charge is what a lease remembers of an admission.
 type charge struct {
 	start int64 // when the admitted work was due to start
