@@ -146,7 +146,11 @@ func (b *bucket) spend(key string, at, n, patience int64) (g *gcra, now, next, o
 			return g, now, tat, over, mark, false
 		}
 		interleave.Point()
-		if s := c.swap(tat, next, now); s != lost {
+		switch s := c.swap(tat, next, now); s {
+		case lost:
+		case late:
+			now = c.table.evicted(c.id)
+		default:
 			return g, now, next, over, mark, s == full
 		}
 	}
@@ -265,7 +269,7 @@ func (b *bucket) owe(c cell, n int64) {
 			extra = n * g.emission
 		}
 		interleave.Point()
-		if c.swap(tat, now+debt+extra, now) != lost {
+		if s := c.swap(tat, now+debt+extra, now); s == done || s == full {
 			return
 		}
 	}

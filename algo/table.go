@@ -21,8 +21,14 @@ import (
 // Words are read and swapped without a lock. Taking a slot is a swap too, from
 // the dead word to retired, so it cannot race with a charge: one of the two
 // swaps loses and starts over. Charges to a slot only ever see words above the
-// dead one that was retired. Inserting holds the key's stripe, so a key can
-// never get two slots.
+// dead one that was retired: an owner takes the slot at a horizon above that
+// word and writes no word below the horizon. Inserting holds the key's stripe,
+// so a key can never get two slots.
+//
+// A caller whose reading of the clock is late could find its key evicted by
+// one who read later, and spend a second time in a past that the dead word
+// still covered. So the stripe of an evicted key remembers the horizon, and
+// its keys are not inserted at an earlier one.
 //
 // When both groups are full of live keys, evicting one would forgive its debt,
 // and an attacker who rotates keys would never be limited. So newcomers share
@@ -57,10 +63,11 @@ type slot struct {
 // stripe serialises the insertions of its keys and holds the word that they
 // share when the table is full.
 type stripe struct {
-	mu     sync.Mutex
-	shared atomic.Int64
+	mu      sync.Mutex
+	shared  atomic.Int64
+	evicted atomic.Int64 // the highest horizon at which a key was evicted
 	refunds
-	_ [32]byte // 64 bytes: one cache line a stripe
+	_ [24]byte // 64 bytes: one cache line a stripe
 }
 
 // outcome of a swap.
@@ -70,6 +77,7 @@ const (
 	done swapped = iota // the word is the new one
 	lost                // somebody else changed it: load again
 	full                // a new key, no slot, and the policy is not to share
+	late                // a new key, and its horizon lies before table.evicted
 )
 
 // newTable makes room for at least maxKeys live keys at 32 bytes each.
@@ -95,33 +103,41 @@ func (t *table) hash(key string) uint64 {
 
 func (t *table) stripe(id uint64) *stripe { return &t.stripes[id%stripeCount] }
 
-// candidates are the two groups that may hold id. They may be the same one.
-func (t *table) candidates(id uint64) [2][]slot {
-	a, _ := bits.Mul64(id, t.groups)
-	b, _ := bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	return [2][]slot{t.slots[a*groupSize:][:groupSize], t.slots[b*groupSize:][:groupSize]}
+// candidates are the first slots of the two groups that may hold id. They may
+// be the same one.
+func (t *table) candidates(id uint64) (a, b uint64) {
+	a, _ = bits.Mul64(id, t.groups)
+	b, _ = bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
+	return a * groupSize, b * groupSize
 }
 
 // find returns the slot of id, or &t.nowhere, whose id is no key's.
 func (t *table) find(id uint64) *slot {
-	a, _ := bits.Mul64(id, t.groups)
-	if s := scan(t.slots[a*groupSize:][:groupSize], id); s != nil {
-		return s
-	}
-	b, _ := bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	if s := scan(t.slots[b*groupSize:][:groupSize], id); s != nil {
-		return s
+	if i := t.index(id); i >= 0 {
+		return &t.slots[i]
 	}
 	return &t.nowhere
 }
 
-func scan(group []slot, id uint64) *slot {
+// index returns where in slots id stands, or -1.
+func (t *table) index(id uint64) int {
+	a, b := t.candidates(id)
+	if i := scan(t.slots[a:][:groupSize], id); i >= 0 {
+		return int(a) + i
+	}
+	if i := scan(t.slots[b:][:groupSize], id); i >= 0 {
+		return int(b) + i
+	}
+	return -1
+}
+
+func scan(group []slot, id uint64) int {
 	for i := range group {
 		if s := &group[i]; s.id.Load() == id && s.word.Load() != retired {
-			return s
+			return i
 		}
 	}
-	return nil
+	return -1
 }
 
 // insert gives id a slot with the word next, or does what the policy says when
@@ -131,15 +147,15 @@ func (t *table) insert(id uint64, old, next, horizon int64) swapped {
 	st := t.stripe(id)
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.shared.Load() != old || t.find(id) != &t.nowhere {
+	if st.shared.Load() != old || t.index(id) >= 0 {
 		return lost
 	}
-	for _, group := range t.candidates(id) {
-		if s := take(group, horizon); s != nil {
-			s.id.Store(id)
-			s.word.Store(next)
-			return done
-		}
+	if horizon < st.evicted.Load() {
+		return late
+	}
+	if i := t.take(id, horizon); i >= 0 {
+		t.slots[i].word.Store(next)
+		return done
 	}
 	t.spilled.Add(1)
 	if t.onFull != Overflow {
@@ -149,24 +165,53 @@ func (t *table) insert(id uint64, old, next, horizon int64) swapped {
 	return done
 }
 
-// take retires a free or dead slot, or returns nil.
-func take(group []slot, horizon int64) *slot {
-	for i := range group {
-		s := &group[i]
-		w := s.word.Load()
-		if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
-			return s
+// evicted is the earliest horizon at which id may be inserted.
+func (t *table) evicted(id uint64) int64 { return t.stripe(id).evicted.Load() }
+
+// take retires a free or dead slot and puts id there, or returns -1. The
+// caller holds the stripe of id and stores the word.
+func (t *table) take(id uint64, horizon int64) int {
+	a, b := t.candidates(id)
+	for _, first := range [2]uint64{a, b} {
+		for i := range t.slots[first:][:groupSize] {
+			if t.retire(&t.slots[first+uint64(i)], horizon) {
+				t.slots[first+uint64(i)].id.Store(id)
+				return int(first) + i
+			}
 		}
 	}
-	return nil
+	return -1
+}
+
+// retire takes s from its owner if it is free or dead. It announces the
+// eviction first, so that whoever misses the owner afterwards sees it.
+func (t *table) retire(s *slot, horizon int64) bool {
+	w := s.word.Load()
+	if w == retired || w >= horizon {
+		return false
+	}
+	if owner := s.id.Load(); owner != 0 {
+		raise(&t.stripe(owner).evicted, horizon)
+	}
+	return s.word.CompareAndSwap(w, retired)
+}
+
+// raise makes a at least to.
+func raise(a *atomic.Int64, to int64) {
+	for {
+		if was := a.Load(); was >= to || a.CompareAndSwap(was, to) {
+			return
+		}
+	}
 }
 
 // soonest is the lowest word in the groups of id: the next slot to die there.
 func (t *table) soonest(id uint64) int64 {
 	lowest := int64(math.MaxInt64)
-	for _, group := range t.candidates(id) {
-		for i := range group {
-			if w := group[i].word.Load(); w != retired {
+	a, b := t.candidates(id)
+	for _, first := range [2]uint64{a, b} {
+		for i := range t.slots[first:][:groupSize] {
+			if w := t.slots[first+uint64(i)].word.Load(); w != retired {
 				lowest = min(lowest, w)
 			}
 		}
