@@ -172,16 +172,8 @@ func (b *bucket) heal(c cell, g *gcra, tat int64) (now int64) {
 
 // whenFull answers a new key that found no room and must not share.
 func (b *bucket) whenFull(g *gcra, now int64, key string) Decision {
-	d := Decision{Limit: g.burst}
-	if b.words.onFull == AllowNew {
-		d.Allowed, d.Source, d.Remaining = true, Off, g.burst
-		return d
-	}
 	t := b.words.keys.Load()
-	d.Reason = Quota
-	d.RetryAfter = toDuration(max(t.soonest(t.hash(key))-now, 0) + 1)
-	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
-	return d
+	return crowded(b.words.onFull, g.burst, max(t.soonest(t.hash(key))-now, 0)+1)
 }
 
 // Release gives back what a canceled admission still weighs. Any other outcome

@@ -28,6 +28,8 @@ type settings struct {
 	delayAfter    int64 // see nginx.go
 	delayAfterSet bool
 	noDelay       bool
+	coldFactor    float64 // see warmingup.go
+	coldFactorSet bool
 }
 
 // Burst sets the most units that fit at once, 1 or more. The default is the

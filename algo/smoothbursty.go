@@ -54,11 +54,19 @@ func NewSmoothBursty(r Rate, opts ...Option) (*SmoothBursty, error) {
 		return nil, err
 	}
 	l := new(SmoothBursty)
-	if err := l.init(name, r, s, payForward); err != nil {
+	if err := l.save(name, r, s); err != nil {
 		return nil, err
 	}
-	l.words.begin(l.limit.Load().depth)
 	return l, nil
+}
+
+// save makes l ready: nothing saved, nothing owed.
+func (l *SmoothBursty) save(name string, r Rate, s settings) error {
+	if err := l.init(name, r, s, payForward); err != nil {
+		return err
+	}
+	l.words.begin(l.limit.Load().depth)
+	return nil
 }
 
 // payForward is the shape of Guava's SmoothBursty.
