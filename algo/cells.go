@@ -29,9 +29,11 @@ import (
 // retired by a swap and its S overwritten. locked is above every horizon, so a
 // slot at work is never retired; and because an S is read under the lock only,
 // after the id was found to be the right one, a slot that changes hands cannot
-// be mistaken for the old owner's, whatever its word. Expiries need to grow
-// across owners only for table.retire to announce the right owner, and they do
-// when unlock gets no instant before the one that lock returned.
+// be mistaken for the old owner's, whatever its word: words need not grow.
+//
+// A key without a slot is decided on at a reading of the clock that is taken
+// once its stripe is held and it was found to be absent. An older one would not
+// count the time for which a state that was evicted since still weighed.
 type cells[S any] struct {
 	clock   clock
 	maxKeys int
@@ -45,9 +47,9 @@ type cells[S any] struct {
 // ownCell keeps its cache lines to itself, as ownWord does. Its slot has the
 // id 0 that no key has, and is never retired.
 type ownCell[S any] struct {
-	_ [64]byte
+	_ [48]byte
 	slot
-	refunds
+	stripe
 	value S
 	_     [64]byte
 }
@@ -56,6 +58,7 @@ type ownCell[S any] struct {
 // stripe belongs to whoever holds the stripe's mutex.
 type cellTable[S any] struct {
 	*table
+	clock   clock
 	values  []S
 	shared  [stripeCount]S
 	inherit func(heir, from *S)
@@ -80,7 +83,7 @@ func (c *cells[S]) init(s settings) {
 }
 
 // lock finds the S of key and locks it. The instant it returns is the one to
-// decide at: now, or later if the key may have been evicted at a later one.
+// decide at: now, or a later one for a key without a slot.
 func (c *cells[S]) lock(key string, now int64) (held[S], int64) {
 	if key == "" {
 		was, _ := hold(&c.own.slot, 0)
@@ -89,13 +92,13 @@ func (c *cells[S]) lock(key string, now int64) (held[S], int64) {
 	return c.table().lock(key, now)
 }
 
-// account is where refunds and resets of key are counted.
-func (c *cells[S]) account(key string) *refunds {
+// stripe is where resets of key are remembered.
+func (c *cells[S]) stripe(key string) *stripe {
 	if key == "" {
-		return &c.own.refunds
+		return &c.own.stripe
 	}
 	t := c.table()
-	return &t.stripe(t.hash(key)).refunds
+	return t.stripe(t.hash(key))
 }
 
 func (c *cells[S]) table() *cellTable[S] {
@@ -110,7 +113,7 @@ func (c *cells[S]) makeTable() *cellTable[S] {
 	defer c.making.Unlock()
 	t := c.keys.Load()
 	if t == nil {
-		t = &cellTable[S]{table: newTable(c.maxKeys, c.onFull), inherit: c.inherit}
+		t = &cellTable[S]{table: newTable(c.maxKeys, c.onFull), clock: c.clock, inherit: c.inherit}
 		t.values = make([]S, len(t.slots))
 		c.keys.Store(t)
 	}
@@ -173,7 +176,7 @@ func (t *cellTable[S]) enter(id uint64, now int64) (h held[S], at int64, ok bool
 		return h, now, false
 	}
 	interleave.Point()
-	now = max(now, st.evicted.Load())
+	now = max(now, t.clock.now())
 	shared := &t.shared[id%stripeCount]
 	if i := t.take(id, now); i >= 0 {
 		h = held[S]{&t.values[i], &t.slots[i], retired, st}

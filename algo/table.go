@@ -21,14 +21,8 @@ import (
 // Words are read and swapped without a lock. Taking a slot is a swap too, from
 // the dead word to retired, so it cannot race with a charge: one of the two
 // swaps loses and starts over. Charges to a slot only ever see words above the
-// dead one that was retired: an owner takes the slot at a horizon above that
-// word and writes no word below the horizon. Inserting holds the key's stripe,
-// so a key can never get two slots.
-//
-// A caller whose reading of the clock is late could find its key evicted by
-// one who read later, and spend a second time in a past that the dead word
-// still covered. So the stripe of an evicted key remembers the horizon, and
-// its keys are not inserted at an earlier one.
+// dead one that was retired. Inserting holds the key's stripe, so a key can
+// never get two slots.
 //
 // When both groups are full of live keys, evicting one would forgive its debt,
 // and an attacker who rotates keys would never be limited. So newcomers share
@@ -63,11 +57,12 @@ type slot struct {
 // stripe serialises the insertions of its keys and holds the word that they
 // share when the table is full.
 type stripe struct {
-	mu      sync.Mutex
-	shared  atomic.Int64
-	evicted atomic.Int64 // the highest horizon at which a key was evicted
+	table  *table
+	mu     sync.Mutex
+	shared atomic.Int64
+	births atomic.Int64 // insertions so far
 	refunds
-	_ [24]byte // 64 bytes: one cache line a stripe
+	_ [8]byte // 64 bytes: one cache line a stripe
 }
 
 // outcome of a swap.
@@ -77,19 +72,22 @@ const (
 	done swapped = iota // the word is the new one
 	lost                // somebody else changed it: load again
 	full                // a new key, no slot, and the policy is not to share
-	late                // a new key, and its horizon lies before table.evicted
 )
 
 // newTable makes room for at least maxKeys live keys at 32 bytes each.
 func newTable(maxKeys int, onFull FullPolicy) *table {
 	groups := (2*uint64(maxKeys) + groupSize - 1) / groupSize
 	groups = max(groups, 2)
-	return &table{
+	t := &table{
 		seed:   maphash.MakeSeed(),
 		slots:  make([]slot, groups*groupSize),
 		groups: groups,
 		onFull: onFull,
 	}
+	for i := range t.stripes {
+		t.stripes[i].table = t
+	}
+	return t
 }
 
 // hash identifies a key. The seed is secret, so nobody can make keys collide
@@ -140,21 +138,20 @@ func scan(group []slot, id uint64) int {
 	return -1
 }
 
-// insert gives id a slot with the word next, or does what the policy says when
-// there is none. It is lost if old, on which next was computed, is no longer
-// the word of id.
-func (t *table) insert(id uint64, old, next, horizon int64) swapped {
-	st := t.stripe(id)
+// insert gives the key of c a slot with the word next, or does what the policy
+// says when there is none. It is lost if old, on which next was computed, is no
+// longer the word of the key, or may have been another in between.
+func (t *table) insert(c cell, old, next, horizon int64) swapped {
+	st := c.stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.shared.Load() != old || t.index(id) >= 0 {
+	if st.births.Load() != c.births || st.shared.Load() != old {
 		return lost
 	}
-	if horizon < st.evicted.Load() {
-		return late
-	}
-	if i := t.take(id, horizon); i >= 0 {
+	if i := t.take(c.id, horizon); i >= 0 {
 		t.slots[i].word.Store(next)
+		// Last: whoever sees the new number sees the slot as well.
+		st.births.Add(1)
 		return done
 	}
 	t.spilled.Add(1)
@@ -165,17 +162,17 @@ func (t *table) insert(id uint64, old, next, horizon int64) swapped {
 	return done
 }
 
-// evicted is the earliest horizon at which id may be inserted.
-func (t *table) evicted(id uint64) int64 { return t.stripe(id).evicted.Load() }
-
 // take retires a free or dead slot and puts id there, or returns -1. The
 // caller holds the stripe of id and stores the word.
 func (t *table) take(id uint64, horizon int64) int {
 	a, b := t.candidates(id)
 	for _, first := range [2]uint64{a, b} {
-		for i := range t.slots[first:][:groupSize] {
-			if t.retire(&t.slots[first+uint64(i)], horizon) {
-				t.slots[first+uint64(i)].id.Store(id)
+		group := t.slots[first:][:groupSize]
+		for i := range group {
+			s := &group[i]
+			w := s.word.Load()
+			if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
+				s.id.Store(id)
 				return int(first) + i
 			}
 		}
@@ -183,35 +180,14 @@ func (t *table) take(id uint64, horizon int64) int {
 	return -1
 }
 
-// retire takes s from its owner if it is free or dead. It announces the
-// eviction first, so that whoever misses the owner afterwards sees it.
-func (t *table) retire(s *slot, horizon int64) bool {
-	w := s.word.Load()
-	if w == retired || w >= horizon {
-		return false
-	}
-	if owner := s.id.Load(); owner != 0 {
-		raise(&t.stripe(owner).evicted, horizon)
-	}
-	return s.word.CompareAndSwap(w, retired)
-}
-
-// raise makes a at least to.
-func raise(a *atomic.Int64, to int64) {
-	for {
-		if was := a.Load(); was >= to || a.CompareAndSwap(was, to) {
-			return
-		}
-	}
-}
-
 // soonest is the lowest word in the groups of id: the next slot to die there.
 func (t *table) soonest(id uint64) int64 {
 	lowest := int64(math.MaxInt64)
 	a, b := t.candidates(id)
 	for _, first := range [2]uint64{a, b} {
-		for i := range t.slots[first:][:groupSize] {
-			if w := t.slots[first+uint64(i)].word.Load(); w != retired {
+		group := t.slots[first:][:groupSize]
+		for i := range group {
+			if w := group[i].word.Load(); w != retired {
 				lowest = min(lowest, w)
 			}
 		}
