@@ -197,12 +197,11 @@ func (b *bucket) Settle(h Handle, actual int64) {
 func (b *bucket) giveBack(h Handle, n int64) {
 	ch := charge{start: h.At, tat: h.State[0], mark: h.State[1]}
 	emission := h.State[2]
-	g := b.limit.Load()
-	units := g.ceiling / emission // no debt is larger
+	units := b.limit.Load().ceiling / emission // no debt is larger
 	cost, most := min(h.N, units)*emission, min(n, units)*emission
 	c := b.words.cell(h.Key)
 	b.refund(c, most, func(shift, now int64) int64 {
-		if r := c.stripe.reset.Load(); r > 0 && ch.start <= addSaturated(r, g.wait) {
+		if ch.mark < c.stripe.forgiven.Load() {
 			return 0
 		}
 		return ch.weighs(cost, shift-ch.mark, now)
@@ -210,14 +209,13 @@ func (b *bucket) giveBack(h Handle, n int64) {
 }
 
 // Reset forgives key what it owes. What was admitted before cannot be given
-// back any more; neither can it, for a moment, under other keys.
+// back any more, and neither what was admitted to a few other keys.
 func (b *bucket) Reset(key string) {
-	most := b.limit.Load().ceiling
-	c := b.words.cell(key)
-	b.refund(c, most, func(_, now int64) int64 {
-		c.stripe.reset.Store(max(now, c.stripe.reset.Load()))
-		return most
-	})
+	c, tat := b.words.cell(key).load()
+	most := debt(tat, b.words.clock.now())
+	c.stripe.forgive()
+	b.refund(c, most, func(_, _ int64) int64 { return most })
+	c.stripe.forgive()
 }
 
 // refund lowers the word of c by what weighs returns, at most by most, and

@@ -81,10 +81,9 @@ func (c *coloring) Acquire(_ context.Context, key string, n int64) (lease Lease,
 }
 
 func (c *coloring) acquireAt(lease *Lease, now int64, key string, n int64) {
-	h, now := c.cells.lock(key, now)
+	h, now := c.lock(key, now)
 	if h.value == nil {
-		wait := min(c.cells.soonest(key, now), int64(maxSpan))
-		lease.Decision = crowded(c.cells.onFull, c.limit(), wait<<tickShift)
+		lease.Decision = crowded(c.cells.onFull, c.limit(), c.cells.soonest(key, now<<tickShift))
 		return
 	}
 	was := *h.value
@@ -94,8 +93,7 @@ func (c *coloring) acquireAt(lease *Lease, now int64, key string, n int64) {
 		c.explain(&lease.Decision, c.refill(was, now), n, out, now)
 		return
 	}
-	*h.value = next
-	h.unlock(c.fullAt(next))
+	c.unlock(h, next)
 	c.explain(&lease.Decision, next, n, out, now)
 	lease.releaser = c.marker
 	lease.handle.Key, lease.handle.N, lease.handle.At = key, n, next.last
@@ -205,7 +203,7 @@ func (m *marker) Settle(h Handle, actual int64) {
 		m.giveBack(h, h.N-actual)
 		return
 	}
-	c, now := m.cells.lock(h.Key, m.now())
+	c, now := m.lock(h.Key, m.now())
 	if c.value == nil {
 		return
 	}
@@ -217,13 +215,12 @@ func (m *marker) Settle(h Handle, actual int64) {
 	if out == Yellow || m.plan == peaking {
 		s.excess = m.excess.owe(s.excess, more)
 	}
-	*c.value = s
-	c.unlock(max(m.fullAt(s), now))
+	m.unlock(c, s)
 }
 
 // giveBack refunds n units of an admission, at most what it still weighs.
 func (m *marker) giveBack(h Handle, n int64) {
-	c, now := m.cells.lock(h.Key, m.now())
+	c, now := m.lock(h.Key, m.now())
 	if c.value == nil {
 		return
 	}
@@ -232,7 +229,7 @@ func (m *marker) giveBack(h Handle, n int64) {
 		return
 	}
 	// What drained while we waited for the lock is gone.
-	s := m.refill(*c.value, max(now, m.now()))
+	s := m.refill(*c.value, max(now, m.now()>>tickShift))
 	out, elapsed := Color(h.State[0]), max(s.last-h.At, 0)
 	if out == Green {
 		s.committed -= m.committed.weighs(s.committed, h.N, n, elapsed)
@@ -240,8 +237,7 @@ func (m *marker) giveBack(h Handle, n int64) {
 	if out == Yellow || m.plan == peaking {
 		s.excess -= m.excess.weighs(s.excess, h.N, n, elapsed)
 	}
-	*c.value = s
-	c.unlock(max(m.fullAt(s), now))
+	m.unlock(c, s)
 }
 
 // owe is what a bucket lacks when n more tokens are taken whether they are

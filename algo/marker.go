@@ -3,6 +3,7 @@ package algo
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Color is what a [Marker] makes of a request. The order is that of the
@@ -112,8 +113,8 @@ func NewRFC4115(cir Rate, cbs int64, eir Rate, ebs int64, opts ...Option) (Marke
 	})
 }
 
-// marker applies a marking to the cells of a limiter. Its time is in
-// nanoseconds.
+// marker applies a marking to the cells of a limiter. A marking counts
+// nanoseconds, cells count ticks.
 type marker struct {
 	marking
 	cells cells[meters]
@@ -132,8 +133,23 @@ func newMarker(name string, opts []Option, build func() (marking, error)) (Marke
 	return m, nil
 }
 
-// now is the time since the start in nanoseconds.
-func (m *marker) now() int64 { return m.cells.clock.now() >> tickShift }
+// lock finds the meters of key and locks them, with the instant to decide at in
+// nanoseconds.
+func (m *marker) lock(key string, now int64) (held[meters], int64) {
+	h, at := m.cells.lock(key, now)
+	return h, at >> tickShift
+}
+
+// unlock ends the work on h, whose meters are now s.
+func (m *marker) unlock(h held[meters], s meters) {
+	*h.value = s
+	h.unlock(m.expiry(s))
+}
+
+// expiry is the instant in ticks at which nothing is lacking.
+func (m *marker) expiry(s meters) int64 { return toTicks(time.Duration(m.fullAt(s))) }
+
+func (m *marker) now() int64 { return m.cells.clock.now() }
 
 // Mark implements [Marker]. It ignores ctx, because it never waits.
 func (m *marker) Mark(_ context.Context, key string, n int64, in Color) (Color, error) {
@@ -144,7 +160,7 @@ func (m *marker) Mark(_ context.Context, key string, n int64, in Color) (Color, 
 }
 
 func (m *marker) markAt(now int64, key string, n int64, in Color) Color {
-	h, now := m.cells.lock(key, now)
+	h, now := m.lock(key, now)
 	if h.value == nil {
 		if m.cells.onFull == AllowNew {
 			return min(in, Red)
@@ -156,21 +172,20 @@ func (m *marker) markAt(now int64, key string, n int64, in Color) Color {
 		h.leave()
 		return out
 	}
-	*h.value = next
-	h.unlock(m.fullAt(next))
+	m.unlock(h, next)
 	return out
 }
 
 // Reset fills the buckets of key. What was admitted before cannot be given
 // back afterwards.
 func (m *marker) Reset(key string) {
-	h, now := m.cells.lock(key, m.now())
+	h, now := m.lock(key, m.now())
 	if h.value == nil {
 		return
 	}
-	expiry := max(m.fullAt(*h.value), now) // until then old leases weigh something
-	*h.value = meters{last: max(now, h.value.last), resets: h.value.resets + 1}
-	h.unlock(expiry)
+	s := m.refill(*h.value, now)
+	*h.value = meters{last: s.last, resets: s.resets + 1}
+	h.unlock(m.expiry(s)) // until then old leases weigh something
 }
 
 // Len counts the keys whose buckets are not full, or were not when they were
