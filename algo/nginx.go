@@ -18,9 +18,10 @@ import "fmt"
 // counts in 1/64 ns, so a Delay may differ by up to 1 ms from nginx's.
 //
 // Bound: in any window of length w at most Burst + 1 + rate*w units are
-// admitted, and with delays at most DelayAfter + 1 + rate*w start, for any
-// clock readings and any number of goroutines; the latter as long as no
-// delayed admission is canceled while later ones wait. RetryAfter is exact.
+// admitted, and with delays at most DelayAfter + 1 + rate*w start (n + rate*w
+// if the largest cost n is more), for any clock readings and any number of
+// goroutines; the latter as long as no delayed admission is canceled while
+// later ones wait. RetryAfter is exact.
 //
 // Remaining counts what would start at once, Limit is DelayAfter + 1, or
 // Burst + 1 with [NoDelay].

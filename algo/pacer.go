@@ -11,13 +11,15 @@ import "fmt"
 // bounds the longest Delay, and [MaxQueue] the number of units that wait;
 // whoever would come beyond is denied, with the exact RetryAfter.
 //
-// Bound: without slack any two units start at least T apart; with Slack(k) at
-// most k + 1 + rate*w units start in any window of length w. Both hold for any
-// clock readings and any number of goroutines, as long as no waiting admission
-// is canceled while later ones wait. A canceled one gives all of its time
-// back, so that a hundred canceled waits block nobody; but the later ones keep
-// the instants that they were told, so its gap in the line stays empty, and
-// the next caller starts with the last of them instead of T later.
+// Bound: without slack a request of n units starts n*T after the one before it
+// at the earliest; with Slack(k) at most k + 1 + rate*w units start in any
+// window of length w, or n + rate*w if the largest cost n is more than k + 1.
+// Both hold for any clock readings and any number of goroutines, as long as no
+// waiting admission is canceled while later ones wait. A canceled one gives
+// all of its time back, so that a hundred canceled waits block nobody; but the
+// later ones keep the instants that they were told, so its gap in the line
+// stays empty, and the next caller starts with the last of them instead of T
+// later.
 //
 // Remaining counts what would start at once, Limit is Slack + 1.
 //
