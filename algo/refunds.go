@@ -19,6 +19,7 @@ type refunds struct {
 	begun    atomic.Int64
 	done     atomic.Int64
 	forgiven atomic.Int64
+	reset    atomic.Int64 // the instant of the last void
 }
 
 // forgive ends what earlier charges weigh. A reset calls it before it lowers
@@ -34,8 +35,8 @@ func (r *refunds) forgive() {
 	}
 }
 
-// void forgives or cuts what was charged up to now: none of it can be given
-// back any more.
+// void is forgive for limiters that never delay, and so know a charge by its
+// instant: what was charged up to now cannot be given back any more.
 func (r *refunds) void(now int64) {
 	for {
 		if was := r.reset.Load(); was >= now || r.reset.CompareAndSwap(was, now) {

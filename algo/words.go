@@ -65,8 +65,8 @@ func (w *words) makeTable() *table {
 	t := w.keys.Load()
 	if t == nil {
 		t = newTable(w.maxKeys, w.onFull)
-		for i := range t.stripes {
-			t.stripes[i].shared.Store(w.initial)
+		for i := range t.shared {
+			t.shared[i].Store(w.initial)
 		}
 		w.keys.Store(t)
 	}
