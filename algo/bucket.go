@@ -275,8 +275,8 @@ func (b *bucket) owe(c cell, n int64) {
 // Len counts the keys that owe something at the moment. It walks the table.
 func (b *bucket) Len() int { return b.words.live(b.words.clock.now()) }
 
-// Overflowed counts the decisions on new keys that found the table full. It
-// growing means that MaxKeys is too small, or that somebody makes keys up.
+// Overflowed counts the charges that found no room for a new key of their own.
+// It growing means that MaxKeys is too small, or that somebody makes keys up.
 func (b *bucket) Overflowed() uint64 { return b.words.spilled() }
 
 // Describe says what callers are promised: the burst, in the time that the

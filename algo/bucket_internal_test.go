@@ -229,11 +229,15 @@ func TestFloodOfKeys(t *testing.T) {
 	}
 	each := time.Since(began) / time.Duration(floods)
 	grown := heapInUse() - before
-	slots := int64(len(l.words.keys.Load().slots))
-	require.LessOrEqual(t, grown, slots*16/20, "heap growth beyond the table")
+	slots := len(l.words.keys.Load().slots)
+	require.LessOrEqual(t, grown, int64(slots)*16/20, "heap growth beyond the table")
 	got := 0
 	for l.Allow("known", 1) {
 		got++
+	}
+	require.GreaterOrEqual(t, l.Len(), min(floods, maxKeys), "room was left unused")
+	if floods <= maxKeys {
+		require.Zero(t, l.Overflowed(), "within MaxKeys every key finds room")
 	}
 	require.LessOrEqual(t, got, 41)
 	require.GreaterOrEqual(t, got, 40)
@@ -254,7 +258,7 @@ func TestFullPolicies(t *testing.T) {
 	for _, c := range []struct {
 		policy  FullPolicy
 		allowed int // of 1000 requests under new keys
-	}{{Overflow, stripeCount}, {DenyNew, 0}, {AllowNew, 1000}} {
+	}{{Overflow, 2 * stripeCount}, {DenyNew, 0}, {AllowNew, 1000}} {
 		synctest.Test(t, func(t *testing.T) {
 			l := Must(NewTokenBucket(PerHour(2), MaxKeys(8), OnFull(c.policy)))
 			for i := range 500 {

@@ -18,6 +18,7 @@ type settings struct {
 	burst    int64
 	burstSet bool
 	maxWait  time.Duration
+	window   windowSettings
 	maxKeys  int
 	onFull   FullPolicy
 

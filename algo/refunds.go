@@ -19,6 +19,7 @@ type refunds struct {
 	begun    atomic.Int64
 	done     atomic.Int64
 	forgiven atomic.Int64
+	reset    atomic.Int64 // the instant of the last void
 }
 
 // forgive ends what earlier charges weigh. A reset calls it before it lowers
@@ -32,6 +33,22 @@ func (r *refunds) forgive() {
 			return
 		}
 	}
+}
+
+// void is forgive for limiters that never delay, and so know a charge by its
+// instant: what was charged up to now cannot be given back any more.
+func (r *refunds) void(now int64) {
+	for {
+		if was := r.reset.Load(); was >= now || r.reset.CompareAndSwap(was, now) {
+			return
+		}
+	}
+}
+
+// voided reports whether a charge made at at can no longer be given back.
+func (r *refunds) voided(at int64) bool {
+	reset := r.reset.Load()
+	return reset > 0 && at <= reset
 }
 
 // charge is what a lease remembers of an admission.

@@ -26,21 +26,28 @@ import (
 //
 // When both groups are full of live keys, evicting one would forgive its debt,
 // and an attacker who rotates keys would never be limited. So newcomers share
-// an overflow word with everyone of their stripe, and take its debt along when
-// they get a slot later. Every admission is charged to exactly one word.
+// one of the overflow words, which their hash picks, and take its debt along
+// when they get a slot later. Every admission is charged to exactly one word.
+// There is an overflow word for every 64 keys, so that a few that found no room
+// hardly ever stand in the way of others, and all of them together add little
+// to what the table admits.
 type table struct {
 	seed    maphash.Seed
 	slots   []slot
 	groups  uint64
 	onFull  FullPolicy
-	spilled atomic.Uint64 // decisions that found no slot
-	nowhere slot          // stands for the slot of a key that has none
+	spilled atomic.Uint64 // charges to overflow words
+	shared  []atomic.Int64
+	nowhere slot // stands for the slot of a key that has none
 	stripes [stripeCount]stripe
 }
 
 const (
 	groupSize   = 8
-	stripeCount = 256
+	stripeCount = 256 // a power of two; so is the number of overflow words
+
+	// keysPerShared is how many keys of MaxKeys there are to an overflow word.
+	keysPerShared = 64
 
 	// retired is the word of a slot that is changing hands.
 	retired = math.MinInt64
@@ -54,12 +61,11 @@ type slot struct {
 	word atomic.Int64
 }
 
-// stripe serialises the insertions of its keys and holds the word that they
-// share when the table is full.
+// stripe serialises the insertions of its keys and the writes to the overflow
+// words that they share.
 type stripe struct {
 	table  *table
 	mu     sync.Mutex
-	shared atomic.Int64
 	births atomic.Int64 // insertions so far
 	refunds
 	_ [8]byte // 64 bytes: one cache line a stripe
@@ -83,11 +89,26 @@ func newTable(maxKeys int, onFull FullPolicy) *table {
 		slots:  make([]slot, groups*groupSize),
 		groups: groups,
 		onFull: onFull,
+		shared: make([]atomic.Int64, sharedCount(maxKeys)),
 	}
 	for i := range t.stripes {
 		t.stripes[i].table = t
 	}
 	return t
+}
+
+// sharedCount is how many overflow words there are: enough for all stripes.
+func sharedCount(maxKeys int) int {
+	n := stripeCount
+	for n < maxKeys/keysPerShared {
+		n *= 2
+	}
+	return n
+}
+
+// overflow is the word that id shares when it finds no slot.
+func (t *table) overflow(id uint64) *atomic.Int64 {
+	return &t.shared[id&uint64(len(t.shared)-1)]
 }
 
 // hash identifies a key. The seed is secret, so nobody can make keys collide
@@ -145,7 +166,8 @@ func (t *table) insert(c cell, old, next, horizon int64) swapped {
 	st := c.stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.births.Load() != c.births || st.shared.Load() != old {
+	shared := t.overflow(c.id)
+	if st.births.Load() != c.births || shared.Load() != old {
 		return lost
 	}
 	if i := t.take(c.id, horizon); i >= 0 {
@@ -158,23 +180,46 @@ func (t *table) insert(c cell, old, next, horizon int64) swapped {
 	if t.onFull != Overflow {
 		return full
 	}
-	st.shared.Store(next)
+	shared.Store(next)
 	return done
 }
 
 // take retires a free or dead slot and puts id there, or returns -1. The
 // caller holds the stripe of id and stores the word.
+//
+// A key goes to its first group, where it is found with one cache line less,
+// until that is nearly full; then to the one with more room. So both are full
+// only when hardly any slot is left anywhere.
 func (t *table) take(id uint64, horizon int64) int {
 	a, b := t.candidates(id)
-	for _, first := range [2]uint64{a, b} {
-		group := t.slots[first:][:groupSize]
-		for i := range group {
-			s := &group[i]
-			w := s.word.Load()
-			if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
-				s.id.Store(id)
-				return int(first) + i
-			}
+	if free := t.free(a, horizon); free < 3 && free < t.free(b, horizon) {
+		a, b = b, a
+	}
+	if i := t.takeFrom(a, id, horizon); i >= 0 {
+		return i
+	}
+	return t.takeFrom(b, id, horizon)
+}
+
+// free counts the slots that can be taken in the group that begins at first.
+func (t *table) free(first uint64, horizon int64) (n int) {
+	group := t.slots[first:][:groupSize]
+	for i := range group {
+		if w := group[i].word.Load(); w != retired && w < horizon {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *table) takeFrom(first, id uint64, horizon int64) int {
+	group := t.slots[first:][:groupSize]
+	for i := range group {
+		s := &group[i]
+		w := s.word.Load()
+		if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
+			s.id.Store(id)
+			return int(first) + i
 		}
 	}
 	return -1

@@ -65,8 +65,8 @@ func (w *words) makeTable() *table {
 	t := w.keys.Load()
 	if t == nil {
 		t = newTable(w.maxKeys, w.onFull)
-		for i := range t.stripes {
-			t.stripes[i].shared.Store(w.initial)
+		for i := range t.shared {
+			t.shared[i].Store(w.initial)
 		}
 		w.keys.Store(t)
 	}
@@ -74,7 +74,7 @@ func (w *words) makeTable() *table {
 }
 
 // load returns the word of the cell, and the cell as it is now. For a key
-// without a slot the word is the one that its stripe shares: 0, unless the
+// without a slot the word is the overflow word that it shares: 0, unless the
 // table has been full. Such a cell is absent, and the caller must read the
 // clock again before it decides: the key may have had a word that died and was
 // evicted since, and an older reading would not count the time for which that
@@ -94,7 +94,7 @@ func (c cell) reload() (cell, int64) {
 	for {
 		c.births = c.stripe.births.Load()
 		if c.at = t.find(c.id); c.at == &t.nowhere {
-			return c, c.stripe.shared.Load()
+			return c, t.overflow(c.id).Load()
 		}
 		if w := c.at.word.Load(); w != retired && c.at.id.Load() == c.id {
 			return c, w

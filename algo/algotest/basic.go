@@ -90,7 +90,7 @@ func remaining(t *testing.T, s subject) {
 		require.GreaterOrEqual(t, d.ResetAfter, d.NextAfter)
 		time.Sleep(d.NextAfter - 1)
 		require.Zero(t, peek(t, l, "k").Remaining, "one nanosecond before NextAfter")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Positive(t, peek(t, l, "k").Remaining, "at NextAfter")
 		time.Sleep(123456789)
 	}
