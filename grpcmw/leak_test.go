@@ -202,3 +202,18 @@ func TestStopFreesTheSlots(t *testing.T) {
 	s.requireIdle(t)
 	require.EqualValues(t, 20, s.acquired.Load())
 }
+
+// The same in a real server, which never answers such a call.
+func TestGoexitInServerFreesTheSlot(t *testing.T) {
+	s := &slots{limit: 64}
+	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+		runtime.Goexit()
+		return nil, nil
+	}}, grpcmw.ServerOptions(s, keyfunc.PeerIP())...)
+	storm(320, func() {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		call(ctx, c)
+	})
+	s.requireIdle(t)
+}

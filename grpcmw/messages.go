@@ -39,16 +39,17 @@ func (p *messages) open(lease *algo.Lease) error {
 	return g.charge(p.ctx, lease, &ask{method: p.method, key: key, n: n, patience: g.maxWait})
 }
 
-// receive charges a message after next has read it.
+// receive charges a message after next has read it. Once a message is refused,
+// in either direction, none passes any more.
 func (p *messages) receive(m any, next func(any) error) error {
-	if !p.charges(PerRecv) {
+	if !p.charges(PerRecv | PerSend) {
 		return next(m)
 	}
 	p.finish()
 	if err := p.refusal(); err != nil {
 		return err
 	}
-	if err := next(m); err != nil {
+	if err := next(m); err != nil || !p.charges(PerRecv) {
 		return err
 	}
 	var lease algo.Lease
@@ -63,11 +64,14 @@ func (p *messages) receive(m any, next func(any) error) error {
 // send charges a message before next sends it. One that cannot be sent any more
 // is given back.
 func (p *messages) send(m any, next func(any) error) error {
-	if !p.charges(PerSend) {
+	if !p.charges(PerRecv | PerSend) {
 		return next(m)
 	}
 	if err := p.refusal(); err != nil {
 		return err
+	}
+	if !p.charges(PerSend) {
+		return next(m)
 	}
 	var lease algo.Lease
 	defer lease.Release(algo.Ignored)

@@ -150,8 +150,9 @@ func twice(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHa
 func TestOnePushback(t *testing.T) {
 	short, long := always(quotaFor(40*time.Millisecond)), always(quotaFor(4*time.Second))
 	global := keyfunc.RPCGlobal()
-	messages := grpcmw.WithStreamMode(grpcmw.PerRecv)
-	sent := grpcmw.WithStreamMode(grpcmw.PerSend)
+	// The outer limit refuses what is received, and the inner one the answer
+	// that the handler sends in spite of it.
+	received, sent := grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithStreamMode(grpcmw.PerSend)
 	swallow := &service{duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
 		ss.Recv()
 		ss.Send(&testpb.StreamingOutputCallResponse{})
@@ -175,10 +176,10 @@ func TestOnePushback(t *testing.T) {
 		{"inner denies twice", join(grpcmw.ServerOptions(plenty(), global), []grpc.ServerOption{grpc.ChainUnaryInterceptor(twice)}, grpcmw.ServerOptions(short, global)), call, 40, 48},
 		{"stream, outer denies", join(grpcmw.ServerOptions(short, global), grpcmw.ServerOptions(long, global)), callStream, 40, 48},
 		{"stream, inner denies", join(grpcmw.ServerOptions(plenty(), global), grpcmw.ServerOptions(short, global)), callStream, 40, 48},
-		{"messages both ways, longest outside", join(grpcmw.ServerOptions(long, global, sent), grpcmw.ServerOptions(short, global, messages)), exchange, 4000, 4800},
-		{"messages both ways, longest inside", join(grpcmw.ServerOptions(short, global, sent), grpcmw.ServerOptions(long, global, messages)), exchange, 4000, 4800},
-		{"messages both ways, never outside", join(grpcmw.ServerOptions(always(never), global, sent), grpcmw.ServerOptions(long, global, messages)), exchange, -1, -1},
-		{"messages both ways, never inside", join(grpcmw.ServerOptions(long, global, sent), grpcmw.ServerOptions(always(never), global, messages)), exchange, -1, -1},
+		{"messages both ways, longest outside", join(grpcmw.ServerOptions(long, global, received), grpcmw.ServerOptions(short, global, sent)), exchange, 4000, 4800},
+		{"messages both ways, longest inside", join(grpcmw.ServerOptions(short, global, received), grpcmw.ServerOptions(long, global, sent)), exchange, 4000, 4800},
+		{"messages both ways, never outside", join(grpcmw.ServerOptions(always(never), global, received), grpcmw.ServerOptions(long, global, sent)), exchange, -1, -1},
+		{"messages both ways, never inside", join(grpcmw.ServerOptions(long, global, received), grpcmw.ServerOptions(always(never), global, sent)), exchange, -1, -1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			header, trailer, err := row.ask(t.Context(), client(t, swallow, row.opts...))

@@ -85,7 +85,6 @@ func TestRetryTable(t *testing.T) {
 		{"stream, longer than the deadline", grpcmw.ServerOptions(always(quotaFor(time.Minute)), global), exchange, 30 * time.Second, 1, 0},
 		{"stream, first message", grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global, grpcmw.WithStreamMode(grpcmw.PerRecv)), exchange, 0, 4, 20 * time.Millisecond},
 		{"stream, stacked", append(grpcmw.ServerOptions(plenty(), global), grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global)...), exchange, 0, 4, 20 * time.Millisecond},
-		{"a bucket, 50 ms a token", grpcmw.ServerOptions(spent(20), global), call, 0, 2, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,11 +110,17 @@ func TestRetryTable(t *testing.T) {
 	}
 }
 
-// spent is a bucket without a token, at a rate per second.
-func spent(rate int64) *algo.TokenBucket {
-	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(rate), algo.Burst(1)))
-	l.Allow("~global", 1)
-	return l
+// The pushback is exact: one retry, and the token is there.
+func TestRetryFindsItsToken(t *testing.T) {
+	seen := new(attempts)
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(2), algo.Burst(1)))
+	addr := serve(t, &service{}, append(seen.options(), grpcmw.ServerOptions(l, keyfunc.RPCGlobal())...)...)
+	c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
+	for range 2 {
+		_, _, err := call(t.Context(), c)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 3, seen.n.Load())
 }
 
 // Retries are refused first, and do not come back.
