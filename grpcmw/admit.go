@@ -85,7 +85,7 @@ func (g *gate) conclude(ctx context.Context, lease *algo.Lease, a *ask, err erro
 		return g.undecided(ctx, a, err)
 	case !d.Allowed:
 		return g.deny(ctx, a, d, replyTo(d, a.key))
-	case g.sparesFor(ctx, d):
+	case g.refusesRetry(ctx, d):
 		lease.Release(algo.Canceled)
 		return g.deny(ctx, a, d, reply{code: codes.Unavailable, text: textOverload, wait: algo.Forever})
 	}

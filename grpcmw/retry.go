@@ -32,9 +32,9 @@ func WithRetryReserve(share float64) Option {
 	}}
 }
 
-// sparesFor reports whether what d leaves is spared for first attempts, and
+// refusesRetry reports whether what d leaves is kept for first attempts, and
 // the call is not one.
-func (g *gate) sparesFor(ctx context.Context, d *algo.Decision) bool {
+func (g *gate) refusesRetry(ctx context.Context, d *algo.Decision) bool {
 	return g.retryReserve > 0 && binding(d) &&
 		float64(d.Remaining) < g.retryReserve*float64(d.Limit) &&
 		isRetry(ctx)

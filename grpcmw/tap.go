@@ -84,7 +84,7 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 	case v == refuse:
 		return ctx, g.unasked(ctx, method, v, nil)
 	}
-	lease, err := g.limiter.Acquire(ended{ctx}, key, 0)
+	lease, err := g.limiter.Acquire(noTime{ctx}, key, 0)
 	lease.Release(algo.Canceled) // nothing, unless l does not know a peek
 	if err != nil {
 		return ctx, nil
@@ -113,7 +113,7 @@ func (g *gate) glance(ctx context.Context, a *ask, d *algo.Decision) error {
 		return g.deny(ctx, a, d, replyTo(&spent, a.key))
 	}
 	d.Remaining-- // what this call would leave
-	if g.sparesFor(ctx, d) {
+	if g.refusesRetry(ctx, d) {
 		return g.deny(ctx, a, d, reply{code: codes.Unavailable, text: textOverload, wait: algo.Forever})
 	}
 	return nil
@@ -127,9 +127,9 @@ func (g *gate) shortOf() algo.Reason {
 	return algo.Quota
 }
 
-// ended is a context with the values of another, and no time: whoever would
+// noTime is a context with the values of another, and no time: whoever would
 // wait with it does not.
-type ended struct{ context.Context }
+type noTime struct{ context.Context }
 
 var closed = func() chan struct{} {
 	c := make(chan struct{})
@@ -137,6 +137,6 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-func (ended) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
-func (ended) Done() <-chan struct{}       { return closed }
-func (ended) Err() error                  { return context.Canceled }
+func (noTime) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
+func (noTime) Done() <-chan struct{}       { return closed }
+func (noTime) Err() error                  { return context.Canceled }
