@@ -58,7 +58,7 @@ func (r Rate) validate() error {
 		return fmt.Errorf("rate: period is %v, want more than 0", r.Period)
 	case r.Period > maxSpan:
 		return fmt.Errorf("rate: period is %v, want %v at most", r.Period, maxSpan)
-	case r.emission() < ticksPerNano:
+	case r.Count > int64(r.Period):
 		return fmt.Errorf("rate: %v is faster than 1e9 per second", r)
 	}
 	return nil
@@ -73,4 +73,14 @@ func (r Rate) emission() int64 {
 		t++
 	}
 	return t
+}
+
+// span is the time that n units take in ticks, at most maxSpan. The error
+// calls n by its field.
+func (r Rate) span(field string, n int64) (int64, error) {
+	t := r.emission()
+	if n > toTicks(maxSpan)/t {
+		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, maxSpan)
+	}
+	return n * t, nil
 }
