@@ -190,9 +190,7 @@ func ExampleLeaseFrom() {
 	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
 	handler := func(ctx context.Context, _ any) (any, error) {
 		rows := int64(40) // what the query turned out to read
-		if lease := grpcmw.LeaseFrom(ctx); lease != nil {
-			lease.Settle(rows)
-		}
+		grpcmw.LeaseFrom(ctx).Settle(rows)
 		return nil, nil
 	}
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}

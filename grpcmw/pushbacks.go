@@ -7,41 +7,41 @@ import (
 	"google.golang.org/grpc"
 )
 
-// verdicts collects what the limiters stacked on one stream told the client.
+// pushbacks collects what the limiters stacked on one stream told the client.
 // On a stream several may deny, each a message of its own, and only one value
 // may be sent: the longest, by the outermost limiter. (A unary call ends at the
 // first denial, so that there is nothing to collect.)
-type verdicts struct {
+type pushbacks struct {
 	mu    sync.Mutex
 	worst *denial
 }
 
-type verdictsKey struct{}
+type pushbacksKey struct{}
 
-// verdictsOf finds those of the stream that ctx belongs to, and otherwise makes
+// pushbacksOf finds those of the stream that ctx belongs to, and otherwise makes
 // them: then the caller is the outermost limiter.
-func verdictsOf(ctx context.Context) (v *verdicts, outermost bool) {
-	if v, ok := ctx.Value(verdictsKey{}).(*verdicts); ok {
-		return v, false
+func pushbacksOf(ctx context.Context) (p *pushbacks, outermost bool) {
+	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok {
+		return p, false
 	}
-	return new(verdicts), true
+	return new(pushbacks), true
 }
 
-func (v *verdicts) add(d *denial) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.worst == nil || longer(d.pushback, v.worst.pushback) {
-		v.worst = d
+func (p *pushbacks) add(d *denial) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.worst == nil || longer(d.pushback, p.worst.pushback) {
+		p.worst = d
 	}
 }
 
 // longer orders pushbacks: not at all is the longest.
 func longer(a, b int32) bool { return b != doNotRetry && (a == doNotRetry || a > b) }
 
-func (v *verdicts) writeTo(ss grpc.ServerStream) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.worst != nil {
-		ss.SetTrailer(pushbackTrailer(v.worst.pushback))
+func (p *pushbacks) writeTo(ss grpc.ServerStream) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.worst != nil {
+		ss.SetTrailer(pushbackTrailer(p.worst.pushback))
 	}
 }

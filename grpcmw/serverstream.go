@@ -12,7 +12,7 @@ import (
 type serverStream struct {
 	grpc.ServerStream
 	messages
-	verdicts  *verdicts
+	pushbacks *pushbacks
 	outermost bool // no other limiter of this package is further out
 }
 
@@ -28,9 +28,9 @@ func (s *serverStream) SendMsg(m any) error { return s.send(m, s.ServerStream.Se
 func newServerStream(g *gate, ss grpc.ServerStream, method string) *serverStream {
 	s := &serverStream{ServerStream: ss, messages: messages{gate: g, ctx: ss.Context(), method: method}}
 	s.stopped = s.messageRefused
-	s.verdicts, s.outermost = verdictsOf(s.ctx)
+	s.pushbacks, s.outermost = pushbacksOf(s.ctx)
 	if s.outermost {
-		s.ctx = context.WithValue(s.ctx, verdictsKey{}, s.verdicts)
+		s.ctx = context.WithValue(s.ctx, pushbacksKey{}, s.pushbacks)
 	}
 	return s
 }
@@ -75,6 +75,6 @@ func (s *serverStream) messageRefused(err error) {
 // note keeps what a denial tells the client; other errors tell it nothing.
 func (s *serverStream) note(err error) {
 	if d, ok := err.(*denial); ok {
-		s.verdicts.add(d)
+		s.pushbacks.add(d)
 	}
 }

@@ -28,7 +28,7 @@ func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo
 	s := newServerStream(g, ss, info.FullMethod)
 	err := s.run(srv, handler)
 	if s.outermost && err != nil {
-		s.verdicts.writeTo(ss)
+		s.pushbacks.writeTo(ss)
 	}
 	return err
 }
