@@ -227,6 +227,16 @@ func TestTransportHoldsUntilTheBodyEnds(t *testing.T) {
 	}
 }
 
+func TestTransportWithoutBody(t *testing.T) {
+	l := newSlots(1)
+	empty := roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+	})
+	_, err := httpmw.Transport(empty, l, keyfunc.Global()).RoundTrip(outgoing(t.Context(), "http://a/"))
+	require.NoError(t, err)
+	require.Zero(t, l.inFlight(), "there is nothing to read or close")
+}
+
 func TestTransportOutcomes(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	refund := httpmw.WithRefundIf(func(s int) bool { return s == 304 })
