@@ -104,6 +104,13 @@ func (c cell) swap(old, next, horizon int64) swapped {
 	return lost
 }
 
+// turnsAway reports whether a charge to c would find no room and must not
+// share.
+func (w *words) turnsAway(c cell, horizon int64) bool {
+	return w.onFull != Overflow && c.table != nil && c.at == &c.table.nowhere &&
+		c.table.soonest(c.id) >= horizon
+}
+
 // live counts the keys whose word is at or above horizon.
 func (w *words) live(horizon int64) int {
 	if t := w.keys.Load(); t != nil {
