@@ -105,19 +105,19 @@ func (unlimited) askIn(_ *pass, d *Decision, _ string, n int64) error {
 	return decided(d, Decision{Allowed: true, Source: Off}, n)
 }
 
-// banned denies everything, for ever.
-type banned struct{}
+// refusing denies everything, for ever.
+type refusing struct{}
 
-func (b banned) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+func (b refusing) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
 	err = b.acquireIn(nil, &lease, key, n)
 	return lease, err
 }
 
-func (banned) acquireIn(_ *pass, lease *Lease, _ string, n int64) error {
+func (refusing) acquireIn(_ *pass, lease *Lease, _ string, n int64) error {
 	return decided(&lease.Decision, refusal, n)
 }
 
-func (banned) askIn(_ *pass, d *Decision, _ string, n int64) error {
+func (refusing) askIn(_ *pass, d *Decision, _ string, n int64) error {
 	return decided(d, refusal, n)
 }
 

@@ -106,8 +106,8 @@ func AllowList(l Limiter, free *KeySet) Limiter {
 // DenyList denies the keys in banned, whatever the cost and peeks too, with
 // Reason Never and a limit of 0, and lets l decide about all others. It panics
 // if l or banned is nil.
-func DenyList(l Limiter, deny *KeySet) Limiter {
-	return newListed("DenyList", l, deny, banned{})
+func DenyList(l Limiter, banned *KeySet) Limiter {
+	return newListed("DenyList", l, banned, refusing{})
 }
 
 // listed sends the keys of a set to one limiter and all others to another.
