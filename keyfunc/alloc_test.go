@@ -54,7 +54,12 @@ func works() []work {
 func TestAllocations(t *testing.T) {
 	for _, w := range works() {
 		t.Run(w.name, func(t *testing.T) {
-			allocs := testing.AllocsPerRun(1000, func() { w.key(w.r) })
+			// The fewest of several runs: with the race detector, sync.Pool
+			// loses some of what is put into it.
+			allocs := testing.AllocsPerRun(100, func() { w.key(w.r) })
+			for range 50 {
+				allocs = min(allocs, testing.AllocsPerRun(1, func() { w.key(w.r) }))
+			}
 			require.LessOrEqual(t, allocs, w.allocs)
 		})
 	}

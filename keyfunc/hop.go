@@ -82,14 +82,10 @@ func parseEndpoint(s string) (hop, bool) {
 	if strings.HasPrefix(s, "[") {
 		return parseBracketed(s, isPort)
 	}
-	first := strings.IndexByte(s, ':')
-	if first < 0 || strings.IndexByte(s[first+1:], ':') >= 0 {
-		return parseAddr(s)
+	if host, port, found := strings.Cut(s, ":"); found && isPort(port) {
+		return parseAddr(host)
 	}
-	if !isPort(s[first+1:]) {
-		return hop{}, false
-	}
-	return parseAddr(s[:first])
+	return parseAddr(s)
 }
 
 // parseBracketed reads [IPv6] and [IPv6]:port.

@@ -67,13 +67,13 @@ func TestWidePrefixes(t *testing.T) {
 
 // Merged prefixes trust what the single ones do, up to both ends.
 func TestPrefixEdges(t *testing.T) {
-	key := keyfunc.ClientIP(prefixes("10.0.1.0/24", "10.0.0.5/24", "10.0.0.128/25", "192.0.2.1/32", "::ffff:198.51.100.0/120", "2001:db8:5::/64", "255.255.255.255/32")...)
+	key := keyfunc.ClientIP(prefixes("10.0.1.0/24", "10.0.0.5/24", "10.0.0.128/25", "192.0.2.1/32", "::ffff:198.51.100.0/120", "2001:db8:5::/64", "2001:db8:5:1::/64", "255.255.255.255/32")...)
 	for peer, trusted := range map[string]bool{
 		"9.255.255.255": false, "10.0.0.0": true, "10.0.0.255": true, "10.0.1.0": true, "10.0.1.255": true, "10.0.2.0": false,
 		"192.0.2.0": false, "192.0.2.1": true, "192.0.2.2": false,
 		"198.51.99.255": false, "198.51.100.0": true, "198.51.100.255": true, "198.51.101.0": false,
 		"255.255.255.254": false, "255.255.255.255": true,
-		"2001:db8:4:ffff:ffff:ffff:ffff:ffff": false, "2001:db8:5::": true, "2001:db8:5:0:ffff:ffff:ffff:ffff": true, "2001:db8:5:1::": false,
+		"2001:db8:4:ffff:ffff:ffff:ffff:ffff": false, "2001:db8:5::": true, "2001:db8:5:0:ffff:ffff:ffff:ffff": true, "2001:db8:5:1::": true, "2001:db8:5:2::": false,
 	} {
 		got := keyOf(t, key, request(net.JoinHostPort(peer, "80"), xff, "203.0.113.7"))
 		require.Equal(t, trusted, got == "203.0.113.7", peer)

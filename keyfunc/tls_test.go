@@ -60,6 +60,7 @@ func TestTLSIdentity(t *testing.T) {
 		{"long SPIFFE ID", verified(&x509.Certificate{URIs: uris("spiffe://example.org/" + strings.Repeat("a", 200))}), "~uri#4e8946a4d0aa97c4f820fc20969544cb"},
 		{"SPIFFE ID beside a URI", verified(&x509.Certificate{URIs: uris("https://example.com", id)}), ""},
 		{"two SPIFFE IDs", verified(&x509.Certificate{URIs: uris(id, id+"2"), DNSNames: []string{"a"}}), ""},
+		{"SPIFFE ID without trust domain", verified(&x509.Certificate{URIs: uris("spiffe:web"), DNSNames: []string{"a"}}), ""},
 		{"common name", verified(&x509.Certificate{Subject: all.Subject}), ""},
 		{"not verified", &tls.ConnectionState{PeerCertificates: []*x509.Certificate{&all}}, ""},
 		{"empty chain", &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{}}}, ""},

@@ -1,16 +1,7 @@
 package algotest
 
-import "os"
-
-// Long reports whether the full counts are asked for: SLUICE_LONG is set to
-// something in the environment, as "make long" does.
-func Long() bool { return os.Getenv("SLUICE_LONG") != "" }
+import "github.com/sluice-go/sluice/internal/cases"
 
 // Cases returns how many cases a property is tried on: normal in an everyday
-// run, full in a long one.
-func Cases(normal, full int) int {
-	if Long() {
-		return full
-	}
-	return normal
-}
+// run, full where SLUICE_LONG is set in the environment, as "make long" does.
+func Cases(normal, full int) int { return cases.Count(normal, full) }
