@@ -70,16 +70,16 @@ func (g *group) acquire(lease *Lease, leaves []leaf) error {
 		}
 	}
 	g.finish(lease)
-	lease.releaser, lease.handle.N = g, mixed
+	lease.releaser = g
 	held = 0
 	return nil
 }
 
-// finish writes the combined decision.
+// finish writes the combined decision, with nothing to release.
 func (g *group) finish(lease *Lease) {
 	g.pass = pass{}
 	lease.Decision = combine(g.leases)
-	lease.group = g
+	lease.releaser, lease.handle.N = (*verdict)(g), mixed
 }
 
 func allAllowed(leases []Lease) bool {

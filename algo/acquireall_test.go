@@ -47,7 +47,7 @@ func TestAcquireAllRefusesWhatCannotBeDecided(t *testing.T) {
 // drain takes what is left, unit by unit.
 func drain(t require.TestingT, l algo.Limiter, key string) (n int64) {
 	for ; n < 1000; n++ {
-		lease := acquire(t, l, key, 1)
+		lease := must(t, l, key, 1)
 		if !lease.Allowed || lease.Delay > 0 {
 			lease.Release(algo.Canceled)
 			return n
@@ -95,7 +95,7 @@ func TestAcquireAllTwoLevels(t *testing.T) {
 
 func drainAll(t require.TestingT, l algo.Limiter, key string) int64 {
 	n := peek(t, l, key).Remaining
-	require.True(t, acquire(t, l, key, n).Allowed)
+	require.True(t, must(t, l, key, n).Allowed)
 	return n
 }
 
@@ -346,7 +346,7 @@ func TestAcquireAllAsksForeignLimiters(t *testing.T) {
 		require.Empty(t, fits.charges)
 
 		short := &foreign{Limiter: bucket(algo.PerHour(10))}
-		require.True(t, acquire(t, short.Limiter, "", 3).Allowed)
+		require.True(t, must(t, short.Limiter, "", 3).Allowed)
 		lease = acquireAll(t, first, algo.Request{Limiter: short, N: 10})
 		require.Equal(t, 18*time.Minute, lease.RetryAfter, "10 units, not one")
 		require.Empty(t, short.charges)

@@ -49,7 +49,7 @@ func TestBatchDenied(t *testing.T) {
 		return acquireAll(t, algo.Request{Limiter: global, N: n},
 			algo.Request{Limiter: user, N: n}, algo.Request{Limiter: route, N: n})
 	}
-	require.True(t, acquire(t, route, "", 1).Allowed)
+	require.True(t, must(t, route, "", 1).Allowed)
 	lease := all(2)
 	require.False(t, lease.Allowed)
 	require.Equal(t, []bool{true, true, false}, verdicts(lease.Parts()))

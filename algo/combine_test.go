@@ -53,17 +53,25 @@ func TestCombinedDecision(t *testing.T) {
 	})
 }
 
-func TestPartsOutliveRelease(t *testing.T) {
+func TestParts(t *testing.T) {
 	a, b := bucket(algo.PerHour(5)), bucket(algo.PerHour(7))
 	lease := acquireAll(t, algo.Request{Limiter: a, N: 2}, algo.Request{Limiter: b, N: 3})
 	want := lease.Parts()
 	require.Equal(t, []int64{3, 4}, []int64{want[0].Remaining, want[1].Remaining})
-	lease.Release(algo.Succeeded)
-	require.Equal(t, want, lease.Parts())
 	want[0].Remaining = 77
 	require.NotEqual(t, want, lease.Parts(), "the caller's copy")
+	lease.Release(algo.Succeeded)
+	require.Nil(t, lease.Parts())
 
-	single := acquire(t, a, "", 1)
+	denied := acquireAll(t, algo.Request{Limiter: a, N: 2}, algo.Request{Limiter: b, N: 6})
+	require.Equal(t, []bool{true, false}, verdicts(denied.Parts()))
+	denied.Settle(1)
+	require.Len(t, denied.Parts(), 2)
+	denied.Release(algo.Canceled)
+	require.Nil(t, denied.Parts())
+	require.Equal(t, int64(3), peek(t, a, "").Remaining)
+
+	single := must(t, a, "", 1)
 	require.Nil(t, single.Parts())
 	require.Nil(t, new(algo.Lease).Parts())
 }
@@ -71,11 +79,11 @@ func TestPartsOutliveRelease(t *testing.T) {
 func TestAllIsOneKeyUnderSeveralLimits(t *testing.T) {
 	second, hour, day := bucket(algo.PerSecond(10)), bucket(algo.PerHour(15)), bucket(algo.PerDay(100))
 	l := algo.All(second, algo.All(hour, algo.NewSwitch(day)))
-	lease := acquire(t, l, "k", 4)
+	lease := must(t, l, "k", 4)
 	require.True(t, lease.Allowed)
 	require.Len(t, lease.Parts(), 3, "an All of an All is one All")
 	require.Equal(t, int64(6), lease.Remaining)
-	lease = acquire(t, l, "k", 12)
+	lease = must(t, l, "k", 12)
 	require.Equal(t, algo.Never, lease.Reason)
 	require.Equal(t, []bool{false, false, true}, verdicts(lease.Parts()))
 	require.Equal(t, []int64{10, 15, 100}, []int64{lease.Parts()[0].Limit, lease.Parts()[1].Limit, lease.Parts()[2].Limit})

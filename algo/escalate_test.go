@@ -17,7 +17,7 @@ import (
 func provoke(t require.TestingT, e *algo.Escalate, key string, denials int) {
 	for i := range denials {
 		require.Zero(t, e.Banned(key), "after %d denials", i)
-		require.False(t, acquire(t, e, key, 1).Allowed)
+		require.False(t, must(t, e, key, 1).Allowed)
 	}
 	require.Positive(t, e.Banned(key))
 }
@@ -26,7 +26,7 @@ func TestEscalateBansDoubleAndDecay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
 		e := algo.Must(algo.NewEscalate(inner, algo.PerMinute(3), time.Minute, 5*time.Minute))
-		require.True(t, acquire(t, e, "k", 1).Allowed)
+		require.True(t, must(t, e, "k", 1).Allowed)
 		for _, want := range []time.Duration{1, 2, 4, 5, 5} {
 			provoke(t, e, "k", 3)
 			require.Equal(t, want*time.Minute, e.Banned("k"))
@@ -58,10 +58,10 @@ func TestEscalateDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerHour(2))
 		e := algo.Must(algo.NewEscalate(inner, algo.PerMinute(2), time.Hour, 2*time.Hour))
-		held := acquire(t, e, "k", 2)
+		held := must(t, e, "k", 2)
 		require.True(t, held.Allowed)
-		require.Equal(t, 30*time.Minute, acquire(t, e, "k", 1).RetryAfter, "the limiter's")
-		require.Equal(t, time.Hour, acquire(t, e, "k", 1).RetryAfter, "the ban's, at once")
+		require.Equal(t, 30*time.Minute, must(t, e, "k", 1).RetryAfter, "the limiter's")
+		require.Equal(t, time.Hour, must(t, e, "k", 1).RetryAfter, "the ban's, at once")
 		held.Release(algo.Canceled)
 		require.Equal(t, int64(2), peek(t, inner, "k").Remaining, "released below the ban")
 
@@ -69,16 +69,16 @@ func TestEscalateDecisions(t *testing.T) {
 		left := 50 * time.Minute
 		want := algo.Decision{Reason: algo.Quota, Limit: 2, RetryAfter: left, NextAfter: left, ResetAfter: left}
 		for n := range int64(3) {
-			require.Equal(t, want, acquire(t, e, "k", n).Decision, "n = %d", n)
+			require.Equal(t, want, must(t, e, "k", n).Decision, "n = %d", n)
 		}
 		lease := acquireAll(t, algo.Request{Limiter: bucket(algo.PerHour(5)), N: 1}, algo.Request{Limiter: e, Key: "k", N: 1})
 		require.Equal(t, want, lease.Parts()[1])
 		require.Equal(t, left, lease.RetryAfter)
-		require.True(t, acquire(t, e, "other", 1).Allowed)
+		require.True(t, must(t, e, "other", 1).Allowed)
 
 		e.Reset("k")
 		require.Zero(t, e.Banned("k"))
-		require.True(t, acquire(t, e, "k", 2).Allowed)
+		require.True(t, must(t, e, "k", 2).Allowed)
 		provoke(t, e, "k", 2)
 		require.Equal(t, time.Hour, e.Banned("k"), "from the beginning")
 	})
@@ -89,24 +89,24 @@ func TestEscalateCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
 		e := algo.Must(algo.NewEscalate(inner, algo.PerMinute(3), time.Hour, time.Hour))
-		acquire(t, e, "k", 1)
-		acquire(t, e, "", 1)
+		must(t, e, "k", 1)
+		must(t, e, "", 1)
 		for range 5 {
-			acquire(t, e, "k", 1)
-			acquire(t, e, "k", 1)
+			must(t, e, "k", 1)
+			must(t, e, "k", 1)
 			time.Sleep(time.Minute)
 		}
 		require.Zero(t, e.Banned("k"), "two in a period")
 		for range 10 {
-			require.Equal(t, algo.Never, acquire(t, e, "k", 99).Reason)
-			require.Equal(t, algo.Quota, acquire(t, e, "", 1).Reason)
+			require.Equal(t, algo.Never, must(t, e, "k", 99).Reason)
+			require.Equal(t, algo.Quota, must(t, e, "", 1).Reason)
 		}
 		require.Zero(t, e.Banned("k"), "too dear is no offence")
 		require.Zero(t, e.Banned(""), "the empty key is everybody")
 		e.Reset("")
 
 		over := algo.Must(algo.NewEscalate(saying(algo.Decision{Reason: algo.Overload}), algo.PerMinute(1), time.Hour, time.Hour))
-		acquire(t, over, "k", 1)
+		must(t, over, "k", 1)
 		require.Zero(t, over.Banned("k"), "overload is nobody's offence")
 		failing := algo.Must(algo.NewEscalate(broken, algo.PerMinute(1), time.Hour, time.Hour))
 		_, err := failing.Acquire(bg, "k", 1)
@@ -128,7 +128,7 @@ func TestEscalateFlood(t *testing.T) {
 	provoke(t, e, "first", 2)
 	for i := range 5000 {
 		key := "flood-" + strconv.Itoa(i)
-		acquire(t, e, key, 1)
+		must(t, e, key, 1)
 		require.Zero(t, e.Banned(key))
 	}
 	require.Positive(t, e.Banned("first"))

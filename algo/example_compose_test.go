@@ -234,25 +234,3 @@ func ExampleUnlimited() {
 	lease.Release(algo.Succeeded)
 	// Output: true off
 }
-
-func ExampleWait() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(100), algo.Burst(1)))
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for i := range 3 {
-		lease, err := algo.Wait(ctx, limiter, "", 1)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println("request", i)
-		lease.Release(algo.Succeeded)
-	}
-	_, err := algo.Wait(ctx, limiter, "", 2)
-	fmt.Println(err)
-	// Output:
-	// request 0
-	// request 1
-	// request 2
-	// algo: cost out of range: n is 2, the limit holds 1
-}

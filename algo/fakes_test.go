@@ -13,15 +13,15 @@ import (
 
 var bg = context.Background()
 
-// acquire and peek fail the test on an error.
-func acquire(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
+// must and peek fail the test on an error.
+func must(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
 	lease, err := l.Acquire(bg, key, n)
 	require.NoError(t, err)
 	return lease
 }
 
 func peek(t require.TestingT, l algo.Limiter, key string) algo.Decision {
-	return acquire(t, l, key, 0).Decision
+	return must(t, l, key, 0).Decision
 }
 
 func acquireAll(t require.TestingT, reqs ...algo.Request) algo.Lease {

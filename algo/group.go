@@ -53,6 +53,15 @@ func (g *group) Settle(_ Handle, actual int64) {
 	}
 }
 
+// verdict is a group that holds nothing: it was denied.
+type verdict group
+
+// Release implements [Releaser].
+func (*verdict) Release(Handle, Outcome) {}
+
+// Settle implements [Releaser].
+func (*verdict) Settle(Handle, int64) {}
+
 // releaseAll releases leases from the last to the first, the others too when
 // one of them panics.
 func releaseAll(leases []Lease, o Outcome) {
@@ -73,12 +82,15 @@ func releaseAll(leases []Lease, o Outcome) {
 // part whether it would have admitted. A part that could not be asked then,
 // because its backend failed, has the zero Decision.
 //
-// The slice is made for each call, and stays valid after Release.
+// The slice is made for each call. After Release there is nothing to be had.
 func (l *Lease) Parts() []Decision {
-	if l.group == nil {
-		return nil
+	switch g := l.releaser.(type) {
+	case *group:
+		return g.parts()
+	case *verdict:
+		return (*group)(g).parts()
 	}
-	return l.group.parts()
+	return nil
 }
 
 func (g *group) parts() []Decision {

@@ -17,7 +17,6 @@ type Lease struct {
 	Decision
 	releaser Releaser
 	handle   Handle
-	group    *group // nil: the decision of a single limit
 }
 
 // Outcome tells a limiter how the work that it admitted went.

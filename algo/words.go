@@ -117,8 +117,7 @@ func (c cell) swap(old, next, horizon int64) swapped {
 // turnsAway reports whether a charge to c would find no room and must not
 // share.
 func (w *words) turnsAway(c cell, horizon int64) bool {
-	return w.onFull != Overflow && c.table != nil && c.at == &c.table.nowhere &&
-		c.table.soonest(c.id) >= horizon
+	return w.onFull != Overflow && c.absent() && c.stripe.table.soonest(c.id) >= horizon
 }
 
 // overwrite gives key a word that says no more than absence does, if it has

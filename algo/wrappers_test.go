@@ -44,7 +44,7 @@ func TestWrappersForward(t *testing.T) {
 				require.True(t, ok)
 				require.Equal(t, algo.Description{Quota: 10, Window: time.Hour}, d)
 			}
-			one := func(n int64) algo.Lease { return acquire(t, l, "k", n) }
+			one := func(n int64) algo.Lease { return must(t, l, "k", n) }
 			two := func(n int64) algo.Lease {
 				return acquireAll(t, algo.Request{Limiter: l, Key: "k", N: n}, algo.Request{Limiter: bucket(algo.PerHour(99)), N: n})
 			}
@@ -88,11 +88,11 @@ func TestShadowShowsWhatWouldBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerMinute(1), algo.MaxWait(30*time.Second))
 		l := algo.Shadow(inner)
-		first := acquire(t, l, "k", 1)
+		first := must(t, l, "k", 1)
 		require.Equal(t, algo.Local, first.Source, "an admission stands as it is")
 		require.Zero(t, first.RetryAfter)
 
-		denied := acquire(t, l, "k", 1)
+		denied := must(t, l, "k", 1)
 		require.True(t, denied.Allowed)
 		require.Equal(t, algo.Shadowed, denied.Source)
 		require.Equal(t, algo.Quota, denied.Reason)
@@ -101,7 +101,7 @@ func TestShadowShowsWhatWouldBe(t *testing.T) {
 		require.Zero(t, peek(t, inner, "k").Remaining, "nothing was charged, nothing given back")
 
 		time.Sleep(30 * time.Second)
-		delayed := acquire(t, l, "k", 1)
+		delayed := must(t, l, "k", 1)
 		require.True(t, delayed.Allowed)
 		require.Zero(t, delayed.Delay)
 		require.Equal(t, algo.Shadowed, delayed.Source)
@@ -111,7 +111,7 @@ func TestShadowShowsWhatWouldBe(t *testing.T) {
 }
 
 func TestShadowOfABrokenLimiterAdmits(t *testing.T) {
-	lease := acquire(t, algo.Shadow(broken), "k", 1)
+	lease := must(t, algo.Shadow(broken), "k", 1)
 	require.Equal(t, algo.Decision{Allowed: true, Source: algo.Shadowed}, lease.Decision)
 	lease = acquireAll(t, algo.Request{Limiter: algo.Shadow(broken), N: 1}, algo.Request{Limiter: bucket(algo.PerHour(2)), N: 1})
 	require.True(t, lease.Allowed)
@@ -122,13 +122,13 @@ func TestSwitch(t *testing.T) {
 	inner := bucket(algo.PerHour(1))
 	s := algo.NewSwitch(inner)
 	require.True(t, s.IsOn())
-	held := acquire(t, s, "k", 1)
-	require.False(t, acquire(t, s, "k", 1).Allowed)
+	held := must(t, s, "k", 1)
+	require.False(t, must(t, s, "k", 1).Allowed)
 
 	s.Off()
 	require.False(t, s.IsOn())
 	for range 10 {
-		lease := acquire(t, s, "k", 7)
+		lease := must(t, s, "k", 7)
 		require.Equal(t, algo.Decision{Allowed: true, Source: algo.Off}, lease.Decision)
 		lease.Release(algo.Canceled)
 	}
@@ -137,8 +137,8 @@ func TestSwitch(t *testing.T) {
 	held.Release(algo.Canceled)
 
 	s.On()
-	require.True(t, acquire(t, s, "k", 1).Allowed, "given back while it was off")
-	require.False(t, acquire(t, s, "k", 1).Allowed)
+	require.True(t, must(t, s, "k", 1).Allowed, "given back while it was off")
+	require.False(t, must(t, s, "k", 1).Allowed)
 }
 
 func TestByKeyThatChoosesNothing(t *testing.T) {
@@ -148,7 +148,7 @@ func TestByKeyThatChoosesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	require.True(t, acquire(t, l, "known", 1).Allowed)
+	require.True(t, must(t, l, "known", 1).Allowed)
 	_, err := l.Acquire(bg, "unknown", 1)
 	require.ErrorIs(t, err, algo.ErrRequest)
 	other := bucket(algo.PerHour(1))
@@ -242,10 +242,10 @@ func TestLists(t *testing.T) {
 	for _, key := range []string{"root", "internal-7", "internal-", "in", "inside"} {
 		require.True(t, keys.Contains(key))
 		for range 3 {
-			require.Equal(t, algo.Off, acquire(t, free, key, 5).Source)
+			require.Equal(t, algo.Off, must(t, free, key, 5).Source)
 		}
 		for n := range int64(2) {
-			d := acquire(t, barred, key, n).Decision
+			d := must(t, barred, key, n).Decision
 			require.False(t, d.Allowed, "n = %d", n)
 			require.Equal(t, algo.Never, d.Reason)
 			require.Equal(t, algo.Forever, d.RetryAfter)
@@ -255,8 +255,8 @@ func TestLists(t *testing.T) {
 	}
 	for i, key := range []string{"roo", "roots", "i", "", "Root"} {
 		require.False(t, keys.Contains(key))
-		require.True(t, acquire(t, []algo.Limiter{free, barred}[i%2], key, 1).Allowed)
-		require.Equal(t, algo.Quota, acquire(t, []algo.Limiter{free, barred}[i%2], key, 1).Reason)
+		require.True(t, must(t, []algo.Limiter{free, barred}[i%2], key, 1).Allowed)
+		require.Equal(t, algo.Quota, must(t, []algo.Limiter{free, barred}[i%2], key, 1).Reason)
 	}
 
 	require.NoError(t, keys.Set([]string{"other"}, nil))
