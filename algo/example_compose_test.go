@@ -2,7 +2,9 @@ package algo_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -233,4 +235,84 @@ func ExampleUnlimited() {
 	fmt.Println(lease.Allowed, lease.Source)
 	lease.Release(algo.Succeeded)
 	// Output: true off
+}
+
+// Limits that live in files.
+func ExampleParse() {
+	spec, err := algo.Parse("100/min burst 20 wait 500ms")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(spec.Rate.Count, spec.Rate.Period, spec.Burst, spec.MaxWait)
+
+	limiter, err := spec.New()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, _ := limiter.Acquire(context.Background(), "alice", 1)
+	fmt.Println(lease.Allowed, lease.Remaining, "of", lease.Limit)
+	lease.Release(algo.Succeeded)
+
+	_, err = algo.Parse("100/min burst many")
+	fmt.Println(err)
+	// Output:
+	// 100 1m0s 20 500ms
+	// true 19 of 20
+	// algo: spec: burst is "many", want a whole number above 0
+}
+
+func ExampleSpec_UnmarshalJSON() {
+	var limits map[string]algo.Spec
+	err := json.Unmarshal([]byte(`{
+		"api":   "100/s burst 200",
+		"login": {"rate": "5/15m", "keys": 100000, "full": "deny-new"}
+	}`), &limits)
+	fmt.Println(limits["api"], err)
+	fmt.Println(limits["login"], err)
+	// Output:
+	// 100/s burst 200 <nil>
+	// 5/15m0s keys 100000 full deny-new <nil>
+}
+
+func ExampleParseRate() {
+	for _, s := range []string{"100/s", "5/15m", "1000/day", "5/blue"} {
+		rate, err := algo.ParseRate(s)
+		fmt.Println(rate.Count, rate.Period, err)
+	}
+	// Output:
+	// 100 1s <nil>
+	// 5 15m0s <nil>
+	// 1000 24h0m0s <nil>
+	// 0 0s algo: rate: period is "blue", want a duration above 0 such as 500ms
+}
+
+// How a package that makes limiters of its own reads a rate and options.
+func ExampleResolve() {
+	spec, err := algo.Resolve("token-bucket", algo.PerSecond(400), algo.MaxWait(time.Second))
+	fmt.Println(spec.Quota(), spec.MaxWait, err)
+	_, err = algo.Resolve("token-bucket", algo.PerSecond(400), algo.Burst(-1))
+	fmt.Println(err)
+	// Output:
+	// 400 1s <nil>
+	// algo: token bucket: burst is -1, want 1 or more
+}
+
+func ExampleTokenBucket_Snapshot() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerDay(10)))
+	limiter.Allow("alice", 7)
+	data := limiter.Snapshot(slices.Values([]string{"alice", "bob"}))
+
+	// In the next process.
+	limiter = algo.Must(algo.NewTokenBucket(algo.PerDay(10)))
+	if err := limiter.Restore(data); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(limiter.Allow("alice", 4), limiter.Allow("alice", 3))
+	fmt.Println(limiter.Restore([]byte("something else")))
+	// Output:
+	// false true
+	// algo: not a usable snapshot: it does not begin as one
 }
