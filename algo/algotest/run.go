@@ -89,9 +89,9 @@ type subject struct {
 	bound Bound
 }
 
-func (s subject) new(t *testing.T, r algo.Rate, opts ...algo.Option) algo.Limiter {
+func (s subject) new(t *testing.T, r algo.Rate) algo.Limiter {
 	t.Helper()
-	l, err := s.make(r, opts...)
+	l, err := s.make(r)
 	require.NoError(t, err)
 	return l
 }

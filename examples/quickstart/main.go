@@ -12,6 +12,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -33,45 +34,65 @@ const (
 )
 
 func main() {
-	httpAddr := flag.String("http", "127.0.0.1:8080", "address of the HTTP API")
-	grpcAddr := flag.String("grpc", "127.0.0.1:9090", "address of the gRPC service")
-	exit := flag.Bool("exit", false, "stop after the calls")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	err := run(ctx, *httpAddr, *grpcAddr, *exit, flag.Args())
-	if err != nil {
+	err := run(ctx, os.Stdout, os.Args[1:])
+	stop()
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, httpAddr, grpcAddr string, exit bool, rest []string) error {
-	if len(rest) > 0 {
-		return fmt.Errorf("unexpected argument %q; try -help", rest[0])
+// options are the flags.
+type options struct {
+	httpAddr, grpcAddr string
+	exit               bool
+}
+
+func parse(out io.Writer, args []string) (o options, err error) {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.StringVar(&o.httpAddr, "http", "127.0.0.1:8080", "address of the HTTP API")
+	flags.StringVar(&o.grpcAddr, "grpc", "127.0.0.1:9090", "address of the gRPC service")
+	flags.BoolVar(&o.exit, "exit", false, "stop after the calls")
+	flags.SetOutput(io.Discard) // one line of error is enough
+	err = flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		flags.SetOutput(out)
+		flags.Usage()
+	}
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q; try -help", flags.Arg(0))
+	}
+	return o, err
+}
+
+func run(ctx context.Context, out io.Writer, args []string) error {
+	o, err := parse(out, args)
+	if err != nil {
+		return err
 	}
 	// One limiter; the key says that each user has a quota on each route.
 	limiter, err := algo.NewTokenBucket(algo.PerSecond(perSecond), algo.Burst(burst))
 	if err != nil {
 		return err
 	}
-	api, err := serveHTTP(httpAddr, limiter)
+	api, err := serveHTTP(o.httpAddr, limiter)
 	if err != nil {
 		return err
 	}
 	defer api.Close()
-	service, err := serveGRPC(grpcAddr, limiter)
+	service, err := serveGRPC(o.grpcAddr, limiter)
 	if err != nil {
 		return err
 	}
 	defer service.Close()
-	if err := drive(ctx, os.Stdout, api.address, service.address); err != nil {
+	if err := drive(ctx, out, api.address, service.address); err != nil {
 		return err
 	}
-	if exit {
+	if o.exit {
 		return nil
 	}
-	fmt.Printf(hints, api.address, service.address)
+	fmt.Fprintf(out, hints, api.address, service.address)
 	<-ctx.Done()
 	return nil
 }
