@@ -122,33 +122,6 @@ func (b *bucket) allowAt(now int64, key string, n int64) bool {
 	return over <= 0 || n == 0
 }
 
-// acquireIn charges at the composition's reading of the clock.
-func (b *bucket) acquireIn(p *pass, lease *Lease, key string, n int64) error {
-	b.acquireAt(lease, p.now(b.words.clock), key, n)
-	return nil
-}
-
-// askIn answers what a charge of n units would get, and charges nothing.
-func (b *bucket) askIn(p *pass, d *Decision, key string, n int64) error {
-	now := p.now(b.words.clock)
-	c := b.words.cell(key)
-	for {
-		g := b.limit.Load()
-		var tat int64
-		if c, tat = c.load(); !g.believable(tat, now) {
-			now = b.heal(c, g, tat)
-			continue
-		}
-		if n > 0 && b.words.turnsAway(c, now) {
-			*d = b.whenFull(g, now, key)
-			return nil
-		}
-		_, over := g.charge(tat, now, n)
-		g.explain(d, tat, now, n, over)
-		return nil
-	}
-}
-
 // spend charges n to key, unless it would be delayed by more than patience.
 // It returns the limit and the instant that it decided on, the TAT afterwards,
 // the overshoot as gcra.charge has it, the account of refunds before the
