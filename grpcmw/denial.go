@@ -32,6 +32,7 @@ func (d *denial) GRPCStatus() *status.Status { return d.status }
 const (
 	textQuota    = "rate limit exceeded"
 	textNever    = "the call costs more than its rate limit can ever admit"
+	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
 	textKeyless  = "rate limit exceeded: the caller could not be identified"
 	textOverload = "the server cannot take the call at the moment"
 )
@@ -75,14 +76,13 @@ type answers struct {
 	violations      map[string]*anypb.Any // by class of key
 }
 
-func newAnswers(prefix, policy, domain string) *answers {
+func newAnswers(policy, domain string) *answers {
 	info := func(reason string) *anypb.Any {
 		return encode(&errdetails.ErrorInfo{
 			Reason: reason, Domain: domain, Metadata: map[string]string{"policy": policy},
 		})
 	}
 	a := &answers{
-		prefix:     prefix,
 		quota:      info("RATE_LIMIT_EXCEEDED"),
 		overload:   info("SERVER_OVERLOADED"),
 		violations: make(map[string]*anypb.Any),

@@ -384,9 +384,8 @@ func TestLeaseFrom(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	var got *algo.Lease
 	handler := func(ctx context.Context, _ any) (any, error) {
-		if got = grpcmw.LeaseFrom(ctx); got != nil {
-			got.Settle(4)
-		}
+		got = grpcmw.LeaseFrom(ctx)
+		got.Settle(4)
 		return nil, nil
 	}
 	i := grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
@@ -401,7 +400,7 @@ func TestLeaseFrom(t *testing.T) {
 	i = grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal())
 	_, err = i(t.Context(), nil, callInfo, handler)
 	require.NoError(t, err)
-	require.Nil(t, got)
+	require.Zero(t, *got)
 }
 
 func TestLeaseFromOnStreams(t *testing.T) {

@@ -1,0 +1,137 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// gcra is the generic cell rate algorithm (ITU-T I.371, ATM Forum TM 4.0)
+// with immutable parameters. All its state is one word, the theoretical
+// arrival time TAT: the instant at which the bucket is full again. A TAT that
+// lies in the past is the same as none.
+//
+// A late reading of the clock can only under-admit: the TAT remembers the
+// latest instant that was charged, so going back in time makes the debt look
+// larger. Keeping (tokens, last update) instead mints tokens when the clock
+// goes back.
+type gcra struct {
+	emission int64  // T: ticks that one unit costs
+	burst    int64  // B: most units at once
+	depth    int64  // B*T: debt at which the bucket is empty
+	wait     int64  // longest Delay that is admitted
+	most     int64  // largest cost that can ever be admitted
+	ceiling  int64  // largest debt that is believed
+	inverse  uint64 // 2^64 / T, for units
+}
+
+// newGCRA validates; the error names field and value.
+func newGCRA(r Rate, burst int64, wait time.Duration) (*gcra, error) {
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
+	t := r.emission()
+	limit := toTicks(maxSpan)
+	switch {
+	case burst < 1:
+		return nil, fmt.Errorf("burst is %d, want 1 or more", burst)
+	case burst > limit/t:
+		return nil, fmt.Errorf("burst is %d: at %v it takes longer than %v to fill", burst, r, maxSpan)
+	case wait < 0:
+		return nil, fmt.Errorf("max wait is %v, want 0 or more", wait)
+	}
+	g := &gcra{emission: t, burst: burst, depth: burst * t}
+	g.wait = min(toTicks(wait), limit-g.depth)
+	g.most = (g.depth + g.wait) / t
+	g.ceiling = 2*g.depth + g.wait
+	g.inverse = math.MaxUint64 / uint64(t)
+	return g, nil
+}
+
+// decide is the algorithm: what becomes of tat when n units are asked for at
+// now. It is the body of the compare-and-swap, the model that linearizability
+// is checked against and the oracle for the Redis script.
+func (g *gcra) decide(tat, now, n int64) (next int64, d Decision) {
+	next, over := g.charge(g.heal(tat, now), now, n)
+	g.explain(&d, next, now, n, over)
+	return next, d
+}
+
+// charge returns the next TAT and how far the charge overshoots the bucket:
+// up to 0 fits now, up to g.wait fits after that delay, beyond is a denial,
+// which returns tat itself. The TAT must be believable.
+func (g *gcra) charge(tat, now, n int64) (next, over int64) {
+	if n > g.most {
+		return tat, never
+	}
+	next = addSaturated(max(tat, now), n*g.emission)
+	over = next - now - g.depth
+	if over > g.wait || n == 0 {
+		return tat, over
+	}
+	return next, over
+}
+
+// never is the overshoot of a cost that can never fit.
+const never = math.MaxInt64
+
+// admits reports whether the result of charge is an admission.
+func (g *gcra) admits(n, over int64) bool { return over <= g.wait || n == 0 }
+
+// believable reports whether a TAT can stem from these parameters and a clock
+// that read at most now. One that cannot is left over from a slower limit.
+func (g *gcra) believable(tat, now int64) bool { return tat-now <= g.ceiling }
+
+// heal cuts a TAT that is not believable to the largest one that is.
+func (g *gcra) heal(tat, now int64) int64 {
+	if g.believable(tat, now) {
+		return tat
+	}
+	return now + g.ceiling
+}
+
+// debt is how long the bucket needs to be full again.
+func debt(tat, now int64) int64 { return max(tat-now, 0) }
+
+// explain turns the result of charge into a Decision.
+func (g *gcra) explain(d *Decision, next, now, n, over int64) {
+	debt := debt(next, now)
+	left := g.units(max(g.depth-debt, 0))
+	d.Limit = g.burst
+	d.Remaining = left
+	d.ResetAfter = toDuration(debt)
+	if left < g.burst {
+		d.NextAfter = toDuration(debt - g.depth + (left+1)*g.emission)
+	}
+	switch {
+	case g.admits(n, over):
+		d.Allowed = true
+		if n > 0 && over > 0 {
+			d.Delay = toDuration(over)
+		}
+	case over == never:
+		d.Reason, d.RetryAfter = Never, Forever
+	default:
+		d.Reason, d.RetryAfter = Quota, toDuration(over-g.wait)
+	}
+}
+
+// units is x / g.emission for x >= 0, by multiplication: a division would cost
+// as much as the rest of the decision. The estimate is at most one too low.
+func (g *gcra) units(x int64) int64 {
+	hi, _ := bits.Mul64(uint64(x), g.inverse)
+	q := int64(hi)
+	if x-q*g.emission >= g.emission {
+		q++
+	}
+	return q
+}
+
+// addSaturated adds two non-negative numbers.
+func addSaturated(a, b int64) int64 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return math.MaxInt64
+}

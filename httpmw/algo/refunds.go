@@ -1,0 +1,38 @@
+package algo
+
+import "sync/atomic"
+
+// refunds counts the ticks given back to one word, or to the words of one
+// stripe. It answers one question: how far may a charge have moved towards the
+// present since it was made, because others were given back?
+//
+// begun grows before a word is lowered and done after, so begun now less done
+// at the time of the charge covers every refund in between, in whatever order
+// the processors ran. Refunds of other keys in the stripe are covered too; the
+// answer errs to the safe side only.
+//
+// reset is the instant of the last Reset, 0 if there was none: it forgave what
+// was charged before, so none of that can be given back.
+type refunds struct {
+	begun atomic.Int64
+	done  atomic.Int64
+	reset atomic.Int64
+}
+
+// charge is what a lease remembers of an admission.
+type charge struct {
+	start int64 // when the admitted work was due to start
+	tat   int64 // the word after the charge
+	mark  int64 // refunds.done before the charge
+}
+
+// weighs returns what is left at now of a charge of cost ticks. It drains last
+// of all that was charged up to its tat, less what others were given back; and
+// it cannot have begun to drain before its own start. Both are lower bounds.
+//
+// Giving back the whole cost instead, however late, mints: the bucket has
+// refilled meanwhile and the units would be spent twice.
+func (c charge) weighs(cost, shift, now int64) int64 {
+	left := max(c.tat-shift-now, cost-max(now-c.start, 0))
+	return min(max(left, 0), cost)
+}

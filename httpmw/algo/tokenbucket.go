@@ -1,0 +1,49 @@
+package algo
+
+// TokenBucket admits bursts and holds the rate over time. It is the limit to
+// take when nothing speaks for another.
+//
+// The bucket holds Burst tokens and starts full; a unit of cost takes one, and
+// the rate puts them back one by one. With [MaxWait] a request that comes too
+// early is admitted with a Delay instead of denied: shaping.
+//
+// Bound: in any window of length w at most Burst + rate*w units are admitted,
+// plus rate*MaxWait, in exact integers, whatever the clock readings and
+// however many goroutines. With MaxWait the bound Burst + rate*w holds for the
+// starts, as long as no delayed admission is canceled while later ones wait:
+// its place in the line goes to the next caller, who joins at the end.
+// Arrivals that conform are never denied.
+//
+// State is one word a key, swapped without a lock (the generic cell rate
+// algorithm, ITU-T I.371). A decision allocates nothing.
+//
+// Do not use it where "at most N in any window" is the contract: in a window
+// it may admit Burst more than the rate; see the strict windows for that.
+type TokenBucket struct{ bucket }
+
+// NewTokenBucket makes a token bucket with the options [Burst] (default: the
+// rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
+// and the value that no limit can keep.
+func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
+	const name = "token bucket"
+	s, err := configure(name, opts, "Burst", "MaxWait", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	t := new(TokenBucket)
+	a := asked{rate: r, burst: s.burst, burstSet: s.burstSet, maxWait: s.maxWait}
+	if err := t.init(name, a, s); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Must returns l and panics if err is not nil. It is for package variables:
+//
+//	var perUser = algo.Must(algo.NewTokenBucket(algo.PerSecond(100)))
+func Must[L Limiter](l L, err error) L {
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
