@@ -88,8 +88,14 @@ func (p *sliding) adopt(s *tally, now int64) bool {
 	return carry > 0
 }
 
-// latest is the beginning of the newest cell: somebody has read so late a time.
-func (p *sliding) latest(s *tally) int64 { return p.begin(s.newest) }
+// latest is the beginning of the newest cell, if anything was counted:
+// somebody has read so late a time.
+func (p *sliding) latest(s *tally) int64 {
+	if s.sum == 0 {
+		return 0
+	}
+	return p.begin(s.newest)
+}
 
 // used is how many units weigh at now, which is not before latest.
 func (p *sliding) used(s *tally, now int64) (sum int64) {
@@ -141,7 +147,7 @@ func (p *sliding) owed(s *tally, now, n int64) (charge int64, cut bool) {
 func (p *sliding) add(s *tally, now, n int64) {
 	counts, i := p.counts(s), p.number(now)
 	ring := int64(len(counts))
-	if i-s.newest >= ring {
+	if s.sum == 0 || i-s.newest >= ring {
 		clear(counts)
 		s.newest, s.sum = i, 0
 	}
