@@ -206,10 +206,10 @@ func (p *sliding) afterWeighted(s *tally, now, most int64) int64 {
 // there is none below it.
 func elapsed(n, most, width int64) int64 {
 	switch {
-	case most < 0:
-		return width
 	case n <= most:
 		return 0
+	case most <= 0:
+		return width
 	}
 	hi, lo := bits.Mul64(uint64(most), uint64(width))
 	q, _ := bits.Div64(hi, lo, uint64(n)) // most < n, so it fits
