@@ -105,9 +105,9 @@ var windowKinds = []struct {
 	}, func(q int64) int64 { return q }},
 }
 
-// nanos makes a clock read whole nanoseconds, as the real one does, and later
+// nanosClock makes a clock read whole nanoseconds, as the real one does, and later
 // than the beginning of a fixed window's time.
-func nanos(clock func() int64) func() int64 {
+func nanosClock(clock func() int64) func() int64 {
 	return func() int64 { return toTicks(maxSpan) + clock()&^(ticksPerNano-1) }
 }
 
@@ -122,7 +122,7 @@ func TestWindowBoundsUnderJumpingClocks(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(31, 32))
 			for range n {
 				p := kind.make(rnd, randomRate(rnd))
-				clock := nanos(jumpingClock(rnd, p.period/(1+rnd.Int64N(8))))
+				clock := nanosClock(jumpingClock(rnd, p.period/(1+rnd.Int64N(8))))
 				requireWindow(t, p, admissions(rnd, p, clock), kind.anywhere(p.quota))
 			}
 			t.Logf("W2: %d sequences", n)
@@ -174,7 +174,7 @@ func TestWindowDecisionsAreExact(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(33, 34))
 			for range n {
 				p := kind.make(rnd, randomRate(rnd))
-				clock := nanos(jumpingClock(rnd, p.period/(1+rnd.Int64N(8))))
+				clock := nanosClock(jumpingClock(rnd, p.period/(1+rnd.Int64N(8))))
 				admissions(rnd, p, clock)
 				now := clock()
 				_, at := p.clone().decide(now, 0)
@@ -258,7 +258,7 @@ func TestWindowsAgainstDefinitions(t *testing.T) {
 				return sum
 			}},
 		} {
-			clock := nanos(jumpingClock(rnd, c.p.period/(1+rnd.Int64N(8))))
+			clock := nanosClock(jumpingClock(rnd, c.p.period/(1+rnd.Int64N(8))))
 			var all []admission
 			for range 10 {
 				now, n := clock(), rnd.Int64N(c.p.quota+1)
@@ -297,17 +297,13 @@ func TestStrictArithmetic(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(37, 38))
 	for range cases.Count(50_000, 1_000_000) {
 		r := Rate{1 + rnd.Int64N(1<<rnd.IntN(30)), time.Duration(1 + rnd.Int64N(1<<(1+rnd.IntN(50))))}
-		q := strictQuota{rate: r, burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}
-		refill, burst, err := q.bucket()
+		q := asked{rate: r, settings: settings{burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}}
+		g, err := strictTokens(q)
 		if err != nil {
-			continue
+			continue // too fast, or it would take longer than a year to fill
 		}
-		g, err := newGCRA(refill, burst, 0)
-		if err != nil {
-			continue // it would take longer than a year to fill
-		}
-		require.LessOrEqual(t, burst+toTicks(r.Period)/g.emission, r.Count, "%+v", q)
-		fastest := toTicks(r.Period+1) / (r.Count - burst + 1)
+		require.LessOrEqual(t, g.burst+toTicks(r.Period)/g.emission, r.Count, "%+v", q)
+		fastest := toTicks(r.Period+1) / (r.Count - g.burst + 1)
 		require.LessOrEqual(t, g.emission, fastest+1)
 	}
 }
@@ -318,10 +314,9 @@ func TestStrictUnderJumpingClocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(39, 40))
 	for range cases.Count(20_000, 1_000_000) {
 		r := randomRate(rnd)
-		q := strictQuota{rate: r, burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}
-		refill, burst, err := q.bucket()
-		require.NoError(t, err)
-		g := must(newGCRA(refill, burst, 0))
+		q := asked{rate: r, settings: settings{burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}}
+		g := must(strictTokens(q))
+		burst := g.burst
 		clock := jumpingClock(rnd, g.emission)
 		var all []admission
 		var tat int64
