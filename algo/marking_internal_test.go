@@ -211,13 +211,6 @@ func TestMarkersLinearizable(t *testing.T) {
 	t.Logf("L1: %d histories of 4x10 calls", n)
 }
 
-func must(m Marker, err error) Marker {
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
-
 type markCall struct {
 	now, n int64
 	in     Color
