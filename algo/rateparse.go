@@ -64,23 +64,23 @@ func parsePeriod(s string) (time.Duration, error) {
 
 const forever = "forever"
 
-// parseDuration reads a duration above 0, or forever.
+// parseDuration reads a duration of 0 or more, or forever.
 func parseDuration(s string) (time.Duration, error) {
 	if s == forever {
 		return Forever, nil
 	}
-	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+	if d, err := time.ParseDuration(s); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, fmt.Errorf("want a duration above 0 such as 500ms")
+	return 0, fmt.Errorf("want a duration such as 500ms")
 }
 
-// parseInt reads a whole number above 0, in digits only.
+// parseInt reads a whole number of 0 or more, in digits only.
 func parseInt(s string) (int64, error) {
-	if n, err := strconv.ParseUint(s, 10, 63); err == nil && n > 0 {
+	if n, err := strconv.ParseUint(s, 10, 63); err == nil {
 		return int64(n), nil
 	}
-	return 0, fmt.Errorf("want a whole number above 0")
+	return 0, fmt.Errorf("want a whole number")
 }
 
 func formatDuration(d time.Duration) string {

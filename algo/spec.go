@@ -2,7 +2,6 @@ package algo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -11,86 +10,62 @@ import (
 // for its text form. The zero value of a field stands for the default.
 //
 // In JSON a Spec is written as an object, and read from an object or from a
-// string in the text form. Durations and the rate are strings there:
+// string in the text form. The rate, durations and times are strings there:
 //
 //	{"rate": "100/min", "burst": 20, "wait": "500ms"}
 //	"100/min burst 20 wait 500ms"
 type Spec struct {
-	Algorithm string        `json:"algorithm,omitempty"` // default: token-bucket
-	Rate      Rate          `json:"rate"`
-	Burst     int64         `json:"burst,omitempty"` // see [Burst]
-	MaxWait   time.Duration `json:"wait,omitempty"`  // see [MaxWait]
-	MaxKeys   int           `json:"keys,omitempty"`  // see [MaxKeys]
-	OnFull    FullPolicy    `json:"full,omitempty"`  // see [OnFull]
+	Algorithm  string        `json:"algorithm,omitzero"` // default: token-bucket
+	Rate       Rate          `json:"rate"`
+	Burst      int64         `json:"burst,omitzero"`   // see [Burst]
+	MaxWait    time.Duration `json:"wait,omitzero"`    // see [MaxWait]
+	MaxQueue   int64         `json:"queue,omitzero"`   // see [MaxQueue]
+	Slack      int64         `json:"slack,omitzero"`   // see [Slack]
+	DelayAfter int64         `json:"delay,omitzero"`   // see [DelayAfter]
+	NoDelay    bool          `json:"nodelay,omitzero"` // see [NoDelay]
+	Warmup     time.Duration `json:"warmup,omitzero"`  // see [NewSmoothWarmingUp]
+	ColdFactor float64       `json:"cold,omitzero"`    // see [ColdFactor]
+	Cells      int64         `json:"cells,omitzero"`   // see [Cells]
+	Offset     time.Duration `json:"offset,omitzero"`  // see [Offset]
+	AlignedTo  time.Time     `json:"aligned,omitzero"` // see [AlignedTo]
+	Spread     bool          `json:"spread,omitzero"`  // see [Spread]
+	MaxKeys    int64         `json:"keys,omitzero"`    // see [MaxKeys]
+	OnFull     FullPolicy    `json:"full,omitzero"`    // see [OnFull]
+
+	zeros uint32 // the fields that were given as zero: bit i is specFields[i]
 }
 
-// Parse reads a Spec from its text form: the algorithm, which may be left out
-// if it is token-bucket, the rate as [ParseRate] reads it, and options in any
-// order, each at most once:
-//
-//	100/s
-//	100/min burst 20 wait 500ms
-//	token-bucket 10/h keys 100000 full deny-new
-//
-// The options are:
-//
-//	burst N   the most units at once        [Burst]
-//	wait D    the longest Delay, or forever [MaxWait]
-//	keys N    how many keys are kept apart  [MaxKeys]
-//	full P    overflow, deny-new, allow-new [OnFull]
-//
-// The algorithms are token-bucket with all of these options. The error names
-// the field and its value. What Parse returns makes a limiter, and its String
-// parses to the same Spec.
-func Parse(s string) (Spec, error) {
-	words := strings.Fields(s)
-	spec := Spec{Algorithm: defaultAlgorithm}
-	if len(words) > 0 && !strings.Contains(words[0], "/") {
-		spec.Algorithm, words = words[0], words[1:]
+// Given reports whether the option, by its name in the text form, was set: to
+// something else than zero, or to zero by Parse, JSON or Resolve.
+func (s Spec) Given(option string) bool {
+	for i, f := range specFields {
+		if f.word == option {
+			return s.given(i)
+		}
 	}
-	if len(words) == 0 {
-		return Spec{}, fmt.Errorf("algo: spec: %q has no rate", s)
-	}
-	var err error
-	if spec.Rate, err = ParseRate(words[0]); err != nil {
-		return Spec{}, err
-	}
-	if err = spec.parseOptions(words[1:]); err != nil {
-		return Spec{}, err
-	}
-	if err = spec.validate(); err != nil {
-		return Spec{}, err
-	}
-	return spec, nil
+	return false
 }
 
-func (s *Spec) parseOptions(words []string) error {
-	var seen []string
-	for len(words) > 0 {
-		word := words[0]
-		if slices.Contains(seen, word) {
-			return fmt.Errorf("algo: spec: %s stands twice", word)
-		}
-		if len(words) < 2 {
-			return fmt.Errorf("algo: spec: %q has no value", word)
-		}
-		if err := s.set(word, words[1]); err != nil {
-			return err
-		}
-		seen, words = append(seen, word), words[2:]
+func (s *Spec) given(i int) bool { return s.zeros>>i&1 == 1 || specFields[i].text(s) != "" }
+
+// mark remembers that a field was given, in case it was given as zero.
+func (s *Spec) mark(i int) {
+	if f := specFields[i]; f.zeros && f.text(s) == "" {
+		s.zeros |= 1 << i
 	}
-	return nil
 }
 
 // set reads the value of one option.
 func (s *Spec) set(word, value string) error {
-	for _, f := range specFields {
-		if f.word == word {
-			if err := f.parse(s, value); err != nil {
-				return fmt.Errorf("algo: spec: %s is %q, %w", word, value, err)
-			}
-			return nil
+	for i, f := range specFields {
+		if f.word != word {
+			continue
 		}
+		if err := f.parse(s, value); err != nil {
+			return fmt.Errorf("algo: spec: %s is %q, %w", word, value, err)
+		}
+		s.mark(i)
+		return nil
 	}
 	return fmt.Errorf("algo: spec: %q is not an option", word)
 }
@@ -102,12 +77,25 @@ func (s Spec) String() string {
 		b.WriteString(s.Algorithm + " ")
 	}
 	b.WriteString(s.Rate.String())
-	for _, f := range specFields {
-		if v := f.format(&s); v != "" {
-			b.WriteString(" " + f.word + " " + v)
+	s.each(func(f *specField, value string) {
+		b.WriteString(" " + f.word)
+		if !f.flag {
+			b.WriteString(" " + value)
+		}
+	})
+	return b.String()
+}
+
+// each visits the options that were given.
+func (s *Spec) each(visit func(f *specField, value string)) {
+	for i := range specFields {
+		f := &specFields[i]
+		if v := f.text(s); v != "" {
+			visit(f, v)
+		} else if s.given(i) {
+			visit(f, "0")
 		}
 	}
-	return b.String()
 }
 
 // New makes the limiter that s describes. Options in extra come after those of
@@ -117,48 +105,46 @@ func (s Spec) New(extra ...Option) (Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Algorithm = a.name
 	var opts []Option
-	for _, f := range specFields {
-		if f.format(&s) != "" {
+	s.each(func(f *specField, _ string) {
+		if f.option != nil {
 			opts = append(opts, f.option(&s))
 		}
-	}
-	return a.make(s.Rate, append(opts, extra...))
+	})
+	return a.make(&s, append(opts, extra...))
 }
 
+// validate finds what New would refuse.
 func (s Spec) validate() error {
+	if s.MaxKeys > mostMaxKeys {
+		return fmt.Errorf("algo: spec: max keys is %d, want 1 to %d", s.MaxKeys, mostMaxKeys)
+	}
 	_, err := s.New()
 	return err
 }
 
-// Quota is the most units that fit at once: Burst, or the rate's count where
-// that is not set.
-func (s Spec) Quota() int64 {
-	if s.Burst != 0 {
-		return s.Burst
-	}
-	return s.Rate.Count
-}
-
 // Resolve reads options for a package that makes limiters of its own from a
 // [Rate] and Options, such as a backend. It refuses what the constructor of the
-// named algorithm refuses, with the same errors. In the Spec, fields that were
-// not given are zero.
+// named algorithm refuses, with the same errors. In the Spec, options that were
+// not given are zero; see [Spec.Given].
 func Resolve(algorithm string, r Rate, opts ...Option) (Spec, error) {
 	a, err := algorithmNamed(algorithm)
 	if err != nil {
 		return Spec{}, err
 	}
-	if _, err := a.make(r, opts); err != nil {
+	s := Spec{Algorithm: a.name, Rate: r}
+	if _, err := a.make(&s, opts); err != nil {
 		return Spec{}, err
 	}
 	var given settings
 	for _, o := range opts {
 		o.apply(&given)
 	}
-	s := Spec{Algorithm: a.name, Rate: r}
-	for _, f := range specFields {
-		f.read(&s, &given)
+	for i, f := range specFields {
+		if f.read(&s, &given) {
+			s.mark(i)
+		}
 	}
 	return s, nil
 }

@@ -38,25 +38,23 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		fmt.Fprintf(&b, `"algorithm":%q,`, s.Algorithm)
 	}
 	fmt.Fprintf(&b, `"rate":%q`, s.Rate.String())
-	for _, f := range specFields {
-		if v := f.format(&s); v != "" {
-			fmt.Fprintf(&b, `,%q:%s`, f.word, literal(v))
-		}
-	}
+	s.each(func(f *specField, value string) {
+		fmt.Fprintf(&b, `,%q:%s`, f.word, literal(value))
+	})
 	b.WriteByte('}')
 	return b.Bytes(), nil
 }
 
-// literal writes whole numbers as numbers and all else as a string.
+// literal writes numbers and booleans as they are and all else as a string.
 func literal(v string) string {
-	if _, err := parseInt(v); err == nil {
+	if json.Valid([]byte(v)) {
 		return v
 	}
 	return fmt.Sprintf("%q", v)
 }
 
 // UnmarshalJSON reads a Spec from a string in the text form, or from an object
-// whose values are strings or numbers. Names that a Spec does not have are
+// whose values are strings, numbers or, for flags, booleans. Names that a Spec does not have are
 // errors.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)
@@ -104,15 +102,18 @@ func specOf(fields map[string]json.RawMessage) (Spec, error) {
 	return s, s.validate()
 }
 
-// scalar returns a JSON string or number as text.
+// scalar returns a JSON string, number or boolean as text.
 func scalar(raw json.RawMessage) (s string, err error) {
 	if len(raw) > 0 && raw[0] == '"' {
 		err = json.Unmarshal(raw, &s)
 		return s, err
 	}
+	if b := string(raw); b == "true" || b == "false" {
+		return b, nil
+	}
 	var n json.Number
 	if err := json.Unmarshal(raw, &n); err != nil || n == "" {
-		return "", fmt.Errorf("want a string or a number")
+		return "", fmt.Errorf("want a string, a number or a boolean")
 	}
 	return n.String(), nil
 }
