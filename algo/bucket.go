@@ -264,7 +264,7 @@ func (b *bucket) owe(c cell, n int64) {
 		if n <= room/g.emission {
 			extra = n * g.emission
 		} else {
-			c.stripe.void(now)
+			c.stripe.forgive()
 		}
 		if extra == 0 {
 			return
