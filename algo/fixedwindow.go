@@ -36,7 +36,9 @@ type FixedWindow struct {
 	made     time.Time
 	settings windowSettings
 	limit    atomic.Pointer[fixed]
-	setting  sync.Mutex // serialises SetRate
+	setting  sync.Mutex   // serialises SetRate
+	changed  atomic.Int64 // when the rate was last changed
+	since    atomic.Int64 // when its period was
 }
 
 const fixedWindow = "fixed window"
@@ -78,7 +80,14 @@ func (w *FixedWindow) SetRate(r Rate) error {
 	if err != nil {
 		return fmt.Errorf("algo: %s: %w", fixedWindow, err)
 	}
-	w.limit.Store(f)
+	was := w.limit.Swap(f)
+	// After the swap: what is charged at a later instant is charged under f.
+	if now := w.words.clock.now(); was != nil {
+		w.changed.Store(now)
+		if was.window != f.window {
+			w.since.Store(now)
+		}
+	}
 	return nil
 }
 
@@ -128,7 +137,7 @@ func (w *FixedWindow) acquireAt(lease *Lease, now int64, key string, n int64) {
 	lease.releaser = w
 	lease.handle.Key, lease.handle.N = key, n
 	lease.handle.At = now
-	lease.handle.State = [3]int64{begin, f.share.by, f.window.by}
+	lease.handle.State = [3]int64{begin, f.share.by, n}
 }
 
 // spend charges n units to key. It returns the limit and the instant that it
@@ -193,7 +202,7 @@ func (w *FixedWindow) whenFull(f *fixed, now int64, key string) Decision {
 // use [Lease.Release].
 func (w *FixedWindow) Release(h Handle, o Outcome) {
 	if o == Canceled {
-		w.giveBack(h, h.N)
+		w.giveBack(h, 0)
 	}
 }
 
@@ -203,20 +212,20 @@ func (w *FixedWindow) Release(h Handle, o Outcome) {
 // [Lease.Settle].
 func (w *FixedWindow) Settle(h Handle, actual int64) {
 	if actual <= h.N {
-		w.giveBack(h, h.N-actual)
+		w.giveBack(h, actual)
 		return
 	}
 	w.owe(w.words.cell(h.Key), actual-h.N)
 }
 
-// giveBack lowers the word by n units of an admission. The clock is read after
-// the word, so the word was charged in the same window or before. In that
-// window it is the sum of what was charged and not given back, all of the
-// admission included: a settlement that grew it fell into the window as well,
-// because it came before.
-func (w *FixedWindow) giveBack(h Handle, n int64) {
-	began, share, window := h.State[0], h.State[1], h.State[2]
-	n = min(n, 2*window/share) // no debt is larger
+// giveBack leaves keep units of an admission. The clock is read after the word,
+// so the word was charged in the same window or before. In that window it is
+// the sum of what was charged and not given back, all of the admission
+// included: a settlement that grew it fell into the window as well, because it
+// came before. If the rate was changed since, such a settlement was charged at
+// another share than the admission, and stays.
+func (w *FixedWindow) giveBack(h Handle, keep int64) {
+	began, share, first := h.State[0], h.State[1], h.State[2]
 	c := w.words.cell(h.Key)
 	for {
 		f := w.limit.Load()
@@ -224,11 +233,16 @@ func (w *FixedWindow) giveBack(h Handle, n int64) {
 		c, word = c.load()
 		now := w.words.clock.now()
 		begin := f.begin(now, c.id)
-		if begin != began || window != f.window.by || c.stripe.voided(h.At) {
+		if begin != began || word <= begin || h.At <= w.since.Load() || c.stripe.voided(h.At) {
 			return
 		}
+		n, keep := h.N, keep
+		if h.At <= w.changed.Load() {
+			n, keep = min(n, first), min(keep, first)
+		}
+		cost := min(n-keep, 2*f.window.by/share) * share // no debt is larger
 		interleave.Point()
-		if word <= begin || c.swap(word, f.giveBack(word, begin, n*share), f.horizon(now)) != lost {
+		if cost <= 0 || c.swap(word, f.giveBack(word, begin, cost), f.horizon(now)) != lost {
 			return
 		}
 	}

@@ -392,6 +392,22 @@ func TestWindowSetRate(t *testing.T) {
 	})
 }
 
+// TestSettleAcrossSetRate: a correction that was charged under a larger quota is
+// not given back at the share of the smaller one.
+func TestSettleAcrossSetRate(t *testing.T) {
+	eachWindow(t, algo.PerMinute(20), func(t *testing.T, l window) {
+		half := acquire(t, l, "k", 0).Remaining / 2
+		mine := acquire(t, l, "k", 1)
+		require.True(t, l.Allow("k", half))
+		time.Sleep(1)
+		require.NoError(t, l.SetRate(algo.PerMinute(80)))
+		mine.Settle(1 + 2*half)
+		require.NoError(t, l.SetRate(algo.PerMinute(20)))
+		mine.Release(algo.Canceled)
+		require.LessOrEqual(t, remaining(t, l), half+half%2+1, "the others' half is spent")
+	})
+}
+
 // TestSlidingLogGrows: a larger quota gets a larger ring, a longer period wider
 // instants, and nothing that was spent is lost.
 func TestSlidingLogGrows(t *testing.T) {
