@@ -117,16 +117,16 @@ func (g *gate) gone(ctx context.Context, a *ask, d *algo.Decision) error {
 // undecided answers when the limiter or the key function failed. Their errors
 // may contain what the client sent, so they stop here.
 func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
-	misuse := errors.Is(err, algo.ErrCost)
+	badCost := errors.Is(err, algo.ErrCost)
 	switch {
-	case ctx.Err() != nil && !misuse:
+	case ctx.Err() != nil && !badCost:
 		return g.gone(ctx, a, &algo.Decision{})
-	case g.onError == FailOpen && !misuse:
+	case g.onError == FailOpen && !badCost:
 		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, err)
 		return nil
 	}
 	r := reply{code: codes.Unavailable, text: textOverload, wait: unstated}
-	if misuse {
+	if badCost {
 		r.wait = algo.Forever // the same call costs the same again
 	}
 	g.report(a, &algo.Decision{}, FailedClosed, r.code, err)

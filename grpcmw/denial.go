@@ -1,6 +1,7 @@
 package grpcmw
 
 import (
+	"errors"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -24,6 +25,13 @@ type denial struct {
 
 // Error is the text that an error of package status would have.
 func (d *denial) Error() string { return d.status.String() }
+
+// denialIn finds the denial in the error of a call, nil if it is another error.
+func denialIn(err error) *denial {
+	var d *denial
+	errors.As(err, &d)
+	return d
+}
 
 // GRPCStatus is what the client receives.
 func (d *denial) GRPCStatus() *status.Status { return d.status }

@@ -35,9 +35,9 @@ type settings struct {
 }
 
 // Cost is the number of units that a call costs. 0 charges nothing and is
-// always admitted; a negative cost is refused with UNAVAILABLE. msg is the request of a unary call, the message of
-// a stream that is charged by message, and nil when a stream is opened. It must
-// not keep or change msg.
+// always admitted; a negative cost is refused with UNAVAILABLE. msg is the
+// request of a unary call, the message of a stream that is charged by message,
+// and nil when a stream is opened. It must not be kept or changed.
 type Cost func(ctx context.Context, fullMethod string, msg any) int64
 
 // WithName sets the policy's name, which clients see in the details of a

@@ -24,8 +24,8 @@ import (
 
 // transport records what a call sends besides its message.
 type transport struct {
-	mu              sync.Mutex
-	headers, trails []metadata.MD
+	mu     sync.Mutex
+	trails []metadata.MD
 }
 
 func (r *transport) Method() string               { return callInfo.FullMethod }

@@ -177,7 +177,8 @@ func TestMissingKey(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, seen := &script{}, noResult
-			opts := append(row.opts, grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result }))
+			observer := grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result })
+			opts := append([]grpcmw.Option{observer}, row.opts...)
 			err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, row.key, opts...))
 			require.Equal(t, row.code, status.Code(err))
 			require.Equal(t, row.asked, l.asked())
@@ -215,9 +216,10 @@ func TestLimiterErrors(t *testing.T) {
 				l = &script{}
 			}
 			var seen grpcmw.Event
-			opts := append(row.opts,
+			opts := append([]grpcmw.Option{
 				grpcmw.WithCost(func(context.Context, string, any) int64 { return row.cost }),
-				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
+				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }),
+			}, row.opts...)
 			c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), opts...)...)
 			_, trailer, err := call(t.Context(), c)
 			require.Equal(t, row.code, status.Code(err))

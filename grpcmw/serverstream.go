@@ -66,7 +66,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 // messageRefused notes a denial in the middle of the stream: what limiters
 // further out have charged for it is not given back.
 func (s *serverStream) messageRefused(err error) {
-	if d, ok := err.(*denial); ok {
+	if d := denialIn(err); d != nil {
 		d.begun = true
 	}
 	s.note(err)
@@ -74,7 +74,7 @@ func (s *serverStream) messageRefused(err error) {
 
 // note keeps what a denial tells the client; other errors tell it nothing.
 func (s *serverStream) note(err error) {
-	if d, ok := err.(*denial); ok {
+	if d := denialIn(err); d != nil {
 		s.pushbacks.add(d)
 	}
 }

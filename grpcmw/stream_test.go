@@ -24,7 +24,7 @@ import (
 func echo(ss testpb.TestService_FullDuplexCallServer) error {
 	for {
 		_, err := ss.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -100,7 +100,7 @@ func TestHandlerCannotSwallowTheDenial(t *testing.T) {
 		"another error": func(ss testpb.TestService_FullDuplexCallServer) error { ss.Recv(); return errors.New("x") },
 		"asks again": func(ss testpb.TestService_FullDuplexCallServer) error {
 			_, first := ss.Recv()
-			if _, err := ss.Recv(); err != first {
+			if _, err := ss.Recv(); !errors.Is(err, first) {
 				return nil
 			}
 			return first

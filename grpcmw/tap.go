@@ -29,9 +29,15 @@ import (
 // up all calls of that client. l is therefore asked with a context that has
 // ended. The key function must not wait either.
 //
+// A call whose deadline is more than 10 s away is left to the interceptors:
+// grpc-go (as of 1.85) keeps the timer of a call that a tap refuses, some 365
+// bytes, until that deadline, and clients choose it.
+//
 // The answer is a status with details as everywhere, but no trailer: a tap
-// handle cannot send one, so a client with a retry policy uses its own backoff.
-// Calls it lets pass are not reported to the observer.
+// handle cannot send one, so a client with a retry policy uses its own backoff,
+// and a grpc-go client (as of 1.85) whose attempts are used up may report UNKNOWN
+// ("max retries exhausted ... EOF") instead of the answer. Calls
+// that it lets pass are not reported to the observer.
 //
 // With [WithRegistered], methods that the server does not have are not looked
 // at. Without it, the key function also sees methods that clients make up;
@@ -74,7 +80,7 @@ func methodsOf(services map[string]grpc.ServiceInfo) map[string]struct{} {
 
 func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	method := info.FullMethodName
-	if g.exempt.covers(method) || !g.has(method) {
+	if g.exempt.covers(method) || !g.has(method) || pinned(ctx) {
 		return ctx, nil
 	}
 	key, v, err := g.identify(ctx, method)
@@ -90,6 +96,15 @@ func (g *gate) tap(ctx context.Context, info *tap.Info) (context.Context, error)
 		return ctx, nil
 	}
 	return ctx, g.glance(ctx, &ask{method: method, key: key}, &lease.Decision)
+}
+
+// longestPin is the most time for which a refused call may stay in memory.
+const longestPin = 10 * time.Second
+
+// pinned reports whether refusing the call would keep it for too long.
+func pinned(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) > longestPin
 }
 
 // has reports whether the method is to be looked at.

@@ -1,10 +1,12 @@
 package httpmw_test
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -16,16 +18,17 @@ import (
 )
 
 const (
-	manyEnds = 10_000
+	manyEnds = 10_000 // within the process
+	someEnds = 1_008  // over sockets
 	parallel = 16
 )
 
-// repeat runs f manyEnds times, by several goroutines.
-func repeat(f func()) {
+// repeat runs f n times, by several goroutines.
+func repeat(n int, f func()) {
 	var wg sync.WaitGroup
 	for range parallel {
 		wg.Go(func() {
-			for range manyEnds / parallel {
+			for range n / parallel {
 				f()
 			}
 		})
@@ -54,7 +57,7 @@ func TestNoEndLeaks(t *testing.T) {
 				defer handlers.Done()
 				limited.ServeHTTP(w, r)
 			}))
-			repeat(func() {
+			repeat(someEnds, func() {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				r, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -68,7 +71,7 @@ func TestNoEndLeaks(t *testing.T) {
 			require.Zero(t, l.inFlight())
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			require.Equal(t, manyEnds, l.sum[algo.Failed]+l.sum[algo.Ignored])
+			require.Equal(t, someEnds, l.sum[algo.Failed]+l.sum[algo.Ignored])
 		})
 	}
 }
@@ -94,7 +97,7 @@ func TestNoHijackLeaks(t *testing.T) {
 		limited.ServeHTTP(w, r)
 	}))
 	addr := strings.TrimPrefix(url, "http://")
-	repeat(func() {
+	repeat(someEnds, func() {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
@@ -107,5 +110,73 @@ func TestNoHijackLeaks(t *testing.T) {
 	handlers.Wait()
 	conns.Wait()
 	require.Zero(t, l.inFlight())
-	require.Equal(t, manyEnds, l.released(algo.Ignored))
+	require.Equal(t, someEnds, l.released(algo.Ignored))
+}
+
+// The same many times more, without the network.
+func TestNoEndLeaksInProcess(t *testing.T) {
+	type end func(http.ResponseWriter, *http.Request, context.CancelFunc)
+	for name, row := range map[string]struct {
+		end  end
+		want algo.Outcome
+	}{
+		"panic":  {func(http.ResponseWriter, *http.Request, context.CancelFunc) { panic("boom") }, algo.Failed},
+		"abort":  {func(http.ResponseWriter, *http.Request, context.CancelFunc) { panic(http.ErrAbortHandler) }, algo.Failed},
+		"exit":   {func(http.ResponseWriter, *http.Request, context.CancelFunc) { runtime.Goexit() }, algo.Failed},
+		"cancel": {func(_ http.ResponseWriter, _ *http.Request, cancel context.CancelFunc) { cancel() }, algo.Ignored},
+		"hijack": {func(w http.ResponseWriter, _ *http.Request, _ context.CancelFunc) {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				go conn.Close()
+			}
+		}, algo.Ignored},
+		"hijack and panic": {func(w http.ResponseWriter, _ *http.Request, _ context.CancelFunc) {
+			conn, _, _ := w.(http.Hijacker).Hijack()
+			defer conn.Close()
+			panic("boom")
+		}, algo.Ignored},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newSlots(parallel)
+			free := make(chan struct{}, parallel)
+			repeat(manyEnds, func() {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				h := httpmw.Limit(notifying{l, free}, key("k"))(http.HandlerFunc(
+					func(w http.ResponseWriter, r *http.Request) { row.end(w, r, cancel) }))
+				quietly(func() { h.ServeHTTP(&hijackable{httptest.NewRecorder()}, get().WithContext(ctx)) })
+				<-free // the slot, not the goroutine that frees it
+			})
+			require.Zero(t, l.inFlight())
+			require.Equal(t, manyEnds, l.released(row.want))
+		})
+	}
+}
+
+// notifying tells of each release.
+type notifying struct {
+	*slots
+	free chan struct{}
+}
+
+func (n notifying) Acquire(ctx context.Context, key string, units int64) (algo.Lease, error) {
+	lease, err := n.slots.Acquire(ctx, key, units)
+	if lease.Allowed {
+		lease = algo.NewLease(lease.Decision, n, algo.Handle{Key: key, N: units})
+	}
+	return lease, err
+}
+
+func (n notifying) Release(h algo.Handle, o algo.Outcome) {
+	n.slots.Release(h, o)
+	n.free <- struct{}{}
+}
+
+// hijackable is a recorder whose connection goes nowhere.
+type hijackable struct{ *httptest.ResponseRecorder }
+
+func (*hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, other := net.Pipe()
+	other.Close()
+	return conn, bufio.NewReadWriter(bufio.NewReader(conn), bufio.NewWriter(conn)), nil
 }

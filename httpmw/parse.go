@@ -88,7 +88,9 @@ func (p *parser) item() (item limitItem, ok bool) {
 		switch {
 		case key == "r" && whole:
 			item.remaining = max(n, 0)
-		case key == "t" && whole:
+		case key == "r":
+			item.remaining = -1
+		case key == "t":
 			item.after = max(n, 0)
 		}
 	}

@@ -35,8 +35,11 @@ var (
 
 // protocolOf is asked about denied requests only.
 func protocolOf(r *http.Request) protocol {
-	sent, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	sent = strings.TrimSpace(sent)
+	sent := ""
+	if lines := r.Header["Content-Type"]; len(lines) > 0 {
+		sent, _, _ = strings.Cut(lines[0], ";")
+		sent = strings.TrimSpace(sent)
+	}
 	switch {
 	case strings.HasPrefix(sent, "application/grpc"):
 		return protocol{grpc, grpcType(sent)}
@@ -66,13 +69,16 @@ func oneOf(known []string, s, otherwise string) string {
 	return otherwise
 }
 
+// mostQuery is how much of a query is searched.
+const mostQuery = 1 << 16
+
 // isConnectUnary: calls have the version in a field, those by GET in the query.
 // Others look like plain HTTP, and the answer to that is one they understand.
 func isConnectUnary(r *http.Request) bool {
-	if r.Header.Get("Connect-Protocol-Version") == "1" {
+	if lines := r.Header["Connect-Protocol-Version"]; len(lines) == 1 && lines[0] == "1" {
 		return true
 	}
-	if r.Method != http.MethodGet || r.URL == nil || len(r.URL.RawQuery) > 1<<16 {
+	if r.Method != http.MethodGet || r.URL == nil || len(r.URL.RawQuery) > mostQuery {
 		return false
 	}
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {

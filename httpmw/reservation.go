@@ -3,6 +3,7 @@ package httpmw
 import (
 	"errors"
 	"io"
+	"net/http"
 	"sync"
 
 	"github.com/sluice-go/sluice/algo"
@@ -33,8 +34,8 @@ func (h *reservation) leave() {
 // until returns body, whose end is the end of the reservation. The body of 101
 // Switching Protocols can be written to, and stays so.
 func (h *reservation) until(body io.ReadCloser) io.ReadCloser {
-	if body == nil {
-		return nil
+	if body == nil || body == http.NoBody {
+		return body // nothing to wait for
 	}
 	h.carried = true
 	b := &endingBody{body, h}

@@ -39,10 +39,7 @@ func (g *guard) admitSeveral(lease *algo.Lease, w http.ResponseWriter, r *http.R
 	if *lease, err = algo.AcquireAll(r.Context(), reqs...); err != nil {
 		return g.undecidedSeveral(all, err)
 	}
-	parts := lease.Parts()
-	if len(all) == 1 {
-		parts = []algo.Decision{lease.Decision} // a composition counts as one here
-	}
+	parts := partsOf(lease, len(all))
 	if lease.Allowed && lease.Delay > 0 {
 		sleepOutSeveral(r.Context(), lease, all, parts)
 	}
@@ -55,6 +52,15 @@ func (g *guard) admitSeveral(lease *algo.Lease, w http.ResponseWriter, r *http.R
 		all[i].tell(Allowed, 0, &parts[i], nil)
 	}
 	return true
+}
+
+// partsOf returns the decision of each of n policies. A single one has no
+// parts, or those of the composition that is its limiter.
+func partsOf(lease *algo.Lease, n int) []algo.Decision {
+	if n == 1 {
+		return []algo.Decision{lease.Decision}
+	}
+	return lease.Parts()
 }
 
 // sleepOutSeveral is sleepOut, with what it means for the single policies.
@@ -151,7 +157,5 @@ func (g *guard) advertiseSeveral(h http.Header, all []asking, parts []algo.Decis
 		b = rule.appendLimit(b, &parts[i], rule.describe(parts[i].Limit))
 	}
 	text := string(b)
-	values := &[2]string{text[:split], text[split:]}
-	addField(h, policyField, values[0:1:1])
-	addField(h, limitField, values[1:2:2])
+	setFields(h, &[2]string{text[:split], text[split:]})
 }
