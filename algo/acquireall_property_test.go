@@ -118,7 +118,7 @@ func step(t *rapid.T, limits []algo.Limiter, reqs []algo.Request) {
 	time.Sleep(lease.RetryAfter - 1)
 	early := acquireAll(t, reqs...)
 	require.False(t, early.Allowed, "one nanosecond early: %+v", early.Parts())
-	time.Sleep(1)
+	time.Sleep(time.Nanosecond)
 	again := acquireAll(t, reqs...)
 	require.True(t, again.Allowed, "RetryAfter %v suffices: %+v", lease.RetryAfter, again.Parts())
 }

@@ -33,7 +33,7 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	if err != nil {
 		lease = Lease{}
 	}
-	return lease, lease.Decision.shadow(err)
+	return lease, lease.shadow(err)
 }
 
 func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
@@ -41,7 +41,7 @@ func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
 	if err != nil {
 		*lease = Lease{}
 	}
-	return lease.Decision.shadow(err)
+	return lease.shadow(err)
 }
 
 func (s *shadow) askIn(p *pass, d *Decision, key string, n int64) error {
