@@ -243,9 +243,9 @@ func (m *marker) giveBack(h Handle, n int64) {
 }
 
 // owe is what a bucket lacks when tokens are taken whether they are there or
-// not: extra ones until it lacks twice its size, and those that are charged again after
-// they were given back. (These never come to four times the size: they were all
-// admitted while it filled once.)
+// not: extra ones until it lacks twice its size, and those that are charged
+// again after they were given back. (The latter never come to four times the
+// size: they were all admitted while it filled once.)
 func (m meter) owe(lack, again, extra int64) int64 {
 	lack = min(lack+min(extra, m.size)*m.period, max(lack, 2*m.parts))
 	return min(lack+min(again, m.size)*m.period, max(lack, 4*m.parts))
