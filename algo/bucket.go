@@ -123,10 +123,12 @@ func (b *bucket) spend(key string, at, n, patience int64) (g *gcra, now, next, o
 	c := b.words.cell(key)
 	for {
 		g = b.limit.Load()
-		mark = c.account.done.Load()
+		mark = c.stripe.done.Load()
 		tat := c.at.word.Load()
 		if tat == retired || c.at.id.Load() != c.id {
-			c, tat = c.reload()
+			if c, tat = c.reload(); c.absent() {
+				now = b.words.clock.now()
+			}
 		}
 		if !g.believable(tat, now) {
 			now = b.heal(c, g, tat)
@@ -194,24 +196,33 @@ func (b *bucket) Settle(h Handle, actual int64) {
 func (b *bucket) giveBack(h Handle, n int64) {
 	ch := charge{start: h.At, tat: h.State[0], mark: h.State[1]}
 	emission := h.State[2]
-	units := b.limit.Load().ceiling / emission // no debt is larger
+	g := b.limit.Load()
+	units := g.ceiling / emission // no debt is larger
 	cost, most := min(h.N, units)*emission, min(n, units)*emission
-	b.refund(b.words.cell(h.Key), most, func(shift, now int64) int64 {
+	c := b.words.cell(h.Key)
+	b.refund(c, most, func(shift, now int64) int64 {
+		if r := c.stripe.reset.Load(); r > 0 && ch.start <= addSaturated(r, g.wait) {
+			return 0
+		}
 		return ch.weighs(cost, shift-ch.mark, now)
 	})
 }
 
 // Reset forgives key what it owes. What was admitted before cannot be given
-// back a second time.
+// back any more; neither can it, for a moment, under other keys.
 func (b *bucket) Reset(key string) {
 	most := b.limit.Load().ceiling
-	b.refund(b.words.cell(key), most, func(_, _ int64) int64 { return most })
+	c := b.words.cell(key)
+	b.refund(c, most, func(_, now int64) int64 {
+		c.stripe.reset.Store(max(now, c.stripe.reset.Load()))
+		return most
+	})
 }
 
 // refund lowers the word of c by what weighs returns, at most by most, and
 // keeps the account of it.
 func (b *bucket) refund(c cell, most int64, weighs func(shift, now int64) int64) {
-	account := c.account
+	account := &c.stripe.refunds
 	account.begun.Add(most)
 	given := b.lower(c, func(now int64) int64 {
 		return min(most, weighs(account.begun.Load()-most, now))
@@ -265,8 +276,8 @@ func (b *bucket) owe(c cell, n int64) {
 // Len counts the keys that owe something at the moment. It walks the table.
 func (b *bucket) Len() int { return b.words.live(b.words.clock.now()) }
 
-// Overflowed counts the decisions on new keys that found the table full. It
-// growing means that MaxKeys is too small, or that somebody makes keys up.
+// Overflowed counts the charges that found no room for a new key of their own.
+// It growing means that MaxKeys is too small, or that somebody makes keys up.
 func (b *bucket) Overflowed() uint64 { return b.words.spilled() }
 
 // Describe says what callers are promised: the burst, in the time that the

@@ -58,7 +58,7 @@ func (r Rate) validate() error {
 		return fmt.Errorf("rate: period is %v, want more than 0", r.Period)
 	case r.Period > maxSpan:
 		return fmt.Errorf("rate: period is %v, want %v at most", r.Period, maxSpan)
-	case r.emission() < ticksPerNano:
+	case r.Count > int64(r.Period):
 		return fmt.Errorf("rate: %v is faster than 1e9 per second", r)
 	}
 	return nil

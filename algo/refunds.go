@@ -10,9 +10,13 @@ import "sync/atomic"
 // at the time of the charge covers every refund in between, in whatever order
 // the processors ran. Refunds of other keys in the stripe are covered too; the
 // answer errs to the safe side only.
+//
+// reset is the instant of the last Reset, 0 if there was none: it forgave what
+// was charged before, so none of that can be given back.
 type refunds struct {
 	begun atomic.Int64
 	done  atomic.Int64
+	reset atomic.Int64
 }
 
 // charge is what a lease remembers of an admission.

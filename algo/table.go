@@ -26,21 +26,28 @@ import (
 //
 // When both groups are full of live keys, evicting one would forgive its debt,
 // and an attacker who rotates keys would never be limited. So newcomers share
-// an overflow word with everyone of their stripe, and take its debt along when
-// they get a slot later. Every admission is charged to exactly one word.
+// one of the overflow words, which their hash picks, and take its debt along
+// when they get a slot later. Every admission is charged to exactly one word.
+// There is an overflow word for every 64 keys, so that a few that found no room
+// hardly ever stand in the way of others, and all of them together add little
+// to what the table admits.
 type table struct {
 	seed    maphash.Seed
 	slots   []slot
 	groups  uint64
 	onFull  FullPolicy
-	spilled atomic.Uint64 // decisions that found no slot
-	nowhere slot          // stands for the slot of a key that has none
+	spilled atomic.Uint64 // charges to overflow words
+	shared  []atomic.Int64
+	nowhere slot // stands for the slot of a key that has none
 	stripes [stripeCount]stripe
 }
 
 const (
 	groupSize   = 8
-	stripeCount = 256
+	stripeCount = 256 // a power of two; so is the number of overflow words
+
+	// keysPerShared is how many keys of MaxKeys there are to an overflow word.
+	keysPerShared = 64
 
 	// retired is the word of a slot that is changing hands.
 	retired = math.MinInt64
@@ -54,13 +61,14 @@ type slot struct {
 	word atomic.Int64
 }
 
-// stripe serialises the insertions of its keys and holds the word that they
-// share when the table is full.
+// stripe serialises the insertions of its keys and the writes to the overflow
+// words that they share.
 type stripe struct {
+	table  *table
 	mu     sync.Mutex
-	shared atomic.Int64
+	births atomic.Int64 // insertions so far
 	refunds
-	_ [32]byte // 64 bytes: one cache line a stripe
+	_ [16]byte // 64 bytes: one cache line a stripe
 }
 
 // outcome of a swap.
@@ -76,12 +84,31 @@ const (
 func newTable(maxKeys int, onFull FullPolicy) *table {
 	groups := (2*uint64(maxKeys) + groupSize - 1) / groupSize
 	groups = max(groups, 2)
-	return &table{
+	t := &table{
 		seed:   maphash.MakeSeed(),
 		slots:  make([]slot, groups*groupSize),
 		groups: groups,
 		onFull: onFull,
+		shared: make([]atomic.Int64, sharedCount(maxKeys)),
 	}
+	for i := range t.stripes {
+		t.stripes[i].table = t
+	}
+	return t
+}
+
+// sharedCount is how many overflow words there are: enough for all stripes.
+func sharedCount(maxKeys int) int {
+	n := stripeCount
+	for n < maxKeys/keysPerShared {
+		n *= 2
+	}
+	return n
+}
+
+// overflow is the word that id shares when it finds no slot.
+func (t *table) overflow(id uint64) *atomic.Int64 {
+	return &t.shared[id&uint64(len(t.shared)-1)]
 }
 
 // hash identifies a key. The seed is secret, so nobody can make keys collide
@@ -95,76 +122,115 @@ func (t *table) hash(key string) uint64 {
 
 func (t *table) stripe(id uint64) *stripe { return &t.stripes[id%stripeCount] }
 
-// candidates are the two groups that may hold id. They may be the same one.
-func (t *table) candidates(id uint64) [2][]slot {
-	a, _ := bits.Mul64(id, t.groups)
-	b, _ := bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	return [2][]slot{t.slots[a*groupSize:][:groupSize], t.slots[b*groupSize:][:groupSize]}
+// candidates are the first slots of the two groups that may hold id. They may
+// be the same one.
+func (t *table) candidates(id uint64) (a, b uint64) {
+	a, _ = bits.Mul64(id, t.groups)
+	b, _ = bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
+	return a * groupSize, b * groupSize
 }
 
 // find returns the slot of id, or &t.nowhere, whose id is no key's.
 func (t *table) find(id uint64) *slot {
-	a, _ := bits.Mul64(id, t.groups)
-	if s := scan(t.slots[a*groupSize:][:groupSize], id); s != nil {
-		return s
-	}
-	b, _ := bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	if s := scan(t.slots[b*groupSize:][:groupSize], id); s != nil {
-		return s
+	if i := t.index(id); i >= 0 {
+		return &t.slots[i]
 	}
 	return &t.nowhere
 }
 
-func scan(group []slot, id uint64) *slot {
-	for i := range group {
-		if s := &group[i]; s.id.Load() == id && s.word.Load() != retired {
-			return s
-		}
+// index returns where in slots id stands, or -1.
+func (t *table) index(id uint64) int {
+	a, b := t.candidates(id)
+	if i := scan(t.slots[a:][:groupSize], id); i >= 0 {
+		return int(a) + i
 	}
-	return nil
+	if i := scan(t.slots[b:][:groupSize], id); i >= 0 {
+		return int(b) + i
+	}
+	return -1
 }
 
-// insert gives id a slot with the word next, or does what the policy says when
-// there is none. It is lost if old, on which next was computed, is no longer
-// the word of id.
-func (t *table) insert(id uint64, old, next, horizon int64) swapped {
-	st := t.stripe(id)
+func scan(group []slot, id uint64) int {
+	for i := range group {
+		if s := &group[i]; s.id.Load() == id && s.word.Load() != retired {
+			return i
+		}
+	}
+	return -1
+}
+
+// insert gives the key of c a slot with the word next, or does what the policy
+// says when there is none. It is lost if old, on which next was computed, is no
+// longer the word of the key, or may have been another in between.
+func (t *table) insert(c cell, old, next, horizon int64) swapped {
+	st := c.stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.shared.Load() != old || t.find(id) != &t.nowhere {
+	shared := t.overflow(c.id)
+	if st.births.Load() != c.births || shared.Load() != old {
 		return lost
 	}
-	for _, group := range t.candidates(id) {
-		if s := take(group, horizon); s != nil {
-			s.id.Store(id)
-			s.word.Store(next)
-			return done
-		}
+	if i := t.take(c.id, horizon); i >= 0 {
+		t.slots[i].word.Store(next)
+		// Last: whoever sees the new number sees the slot as well.
+		st.births.Add(1)
+		return done
 	}
 	t.spilled.Add(1)
 	if t.onFull != Overflow {
 		return full
 	}
-	st.shared.Store(next)
+	shared.Store(next)
 	return done
 }
 
-// take retires a free or dead slot, or returns nil.
-func take(group []slot, horizon int64) *slot {
+// take retires a free or dead slot and puts id there, or returns -1. The
+// caller holds the stripe of id and stores the word.
+//
+// A key goes to its first group, where it is found with one cache line less,
+// until that is nearly full; then to the one with more room. So both are full
+// only when hardly any slot is left anywhere.
+func (t *table) take(id uint64, horizon int64) int {
+	a, b := t.candidates(id)
+	if free := t.free(a, horizon); free < 3 && free < t.free(b, horizon) {
+		a, b = b, a
+	}
+	if i := t.takeFrom(a, id, horizon); i >= 0 {
+		return i
+	}
+	return t.takeFrom(b, id, horizon)
+}
+
+// free counts the slots that can be taken in the group that begins at first.
+func (t *table) free(first uint64, horizon int64) (n int) {
+	group := t.slots[first:][:groupSize]
+	for i := range group {
+		if w := group[i].word.Load(); w != retired && w < horizon {
+			n++
+		}
+	}
+	return n
+}
+
+func (t *table) takeFrom(first, id uint64, horizon int64) int {
+	group := t.slots[first:][:groupSize]
 	for i := range group {
 		s := &group[i]
 		w := s.word.Load()
 		if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
-			return s
+			s.id.Store(id)
+			return int(first) + i
 		}
 	}
-	return nil
+	return -1
 }
 
 // soonest is the lowest word in the groups of id: the next slot to die there.
 func (t *table) soonest(id uint64) int64 {
 	lowest := int64(math.MaxInt64)
-	for _, group := range t.candidates(id) {
+	a, b := t.candidates(id)
+	for _, first := range [2]uint64{a, b} {
+		group := t.slots[first:][:groupSize]
 		for i := range group {
 			if w := group[i].word.Load(); w != retired {
 				lowest = min(lowest, w)

@@ -21,23 +21,23 @@ type words struct {
 // from it does not slow down neighbours (two, because the prefetcher takes
 // pairs). It is a slot like any other, with the id 0 that no key has.
 type ownWord struct {
-	_ [64]byte
+	_ [48]byte
 	slot
-	refunds
-	_ [32]byte
+	stripe
 }
 
-// cell is the word of one key, wherever it stands at the moment.
+// cell is the word of one key, wherever it stands at the moment. (Four fields
+// at most, or it would not stay in registers.)
 type cell struct {
-	id      uint64
-	at      *slot  // &table.nowhere: the key has no slot
-	table   *table // nil: the limiter's own word
-	account *refunds
+	id     uint64
+	at     *slot   // &table.nowhere: the key has no slot
+	stripe *stripe // of the key; its table is nil for the limiter's own word
+	births int64   // stripe.births before the key was found to have no slot
 }
 
 func (w *words) cell(key string) cell {
 	if key == "" {
-		return cell{at: &w.own.slot, account: &w.own.refunds}
+		return cell{at: &w.own.slot, stripe: &w.own.stripe}
 	}
 	return w.keyed(key)
 }
@@ -48,7 +48,7 @@ func (w *words) keyed(key string) cell {
 		t = w.makeTable()
 	}
 	id := t.hash(key)
-	return cell{id: id, at: t.find(id), table: t, account: &t.stripe(id).refunds}
+	return cell{id: id, at: t.find(id), stripe: t.stripe(id)}
 }
 
 func (w *words) makeTable() *table {
@@ -63,8 +63,11 @@ func (w *words) makeTable() *table {
 }
 
 // load returns the word of the cell, and the cell as it is now. For a key
-// without a slot the word is the one that its stripe shares: 0, unless the
-// table has been full.
+// without a slot the word is the overflow word that it shares: 0, unless the
+// table has been full. Such a cell is absent, and the caller must read the
+// clock again before it decides: the key may have had a word that died and was
+// evicted since, and an older reading would not count the time for which that
+// word still weighed.
 func (c cell) load() (cell, int64) {
 	// The word first, then the id: a slot that changed hands in between shows
 	// the new id.
@@ -76,9 +79,11 @@ func (c cell) load() (cell, int64) {
 
 // reload looks for the key again where its slot is not its own any more.
 func (c cell) reload() (cell, int64) {
+	t := c.stripe.table
 	for {
-		if c.at = c.table.find(c.id); c.at == &c.table.nowhere {
-			return c, c.table.stripe(c.id).shared.Load()
+		c.births = c.stripe.births.Load()
+		if c.at = t.find(c.id); c.at == &t.nowhere {
+			return c, t.overflow(c.id).Load()
 		}
 		if w := c.at.word.Load(); w != retired && c.at.id.Load() == c.id {
 			return c, w
@@ -86,10 +91,15 @@ func (c cell) reload() (cell, int64) {
 	}
 }
 
+// absent reports whether the key had no slot when the cell was loaded.
+func (c cell) absent() bool {
+	return c.stripe.table != nil && c.at == &c.stripe.table.nowhere
+}
+
 // swap replaces old, which load returned. Words below horizon are dead.
 func (c cell) swap(old, next, horizon int64) swapped {
-	if c.table != nil && c.at == &c.table.nowhere {
-		return c.table.insert(c.id, old, next, horizon)
+	if c.absent() {
+		return c.stripe.table.insert(c, old, next, horizon)
 	}
 	if !c.at.word.CompareAndSwap(old, next) {
 		return lost

@@ -15,6 +15,10 @@ import (
 // the key is "~hop:" and the key of the peer: all such requests through one
 // proxy share a limit, and no address that the sender made up is used.
 //
+// The peer is http.Request.RemoteAddr as net/http has set it. A middleware that
+// overwrites it from a header has made the decision already, and without these
+// rules: leave it out.
+//
 // With no prefix at all, the peer is always the client. That is right for a
 // server that clients reach directly, and behind a proxy it makes one client
 // of everybody.
@@ -46,8 +50,11 @@ func ClientIPHeader(name string, trusted ...netip.Prefix) HTTP {
 
 // Forwarded is [ClientIP] over the header of RFC 7239, Forwarded, with its
 // quoting, brackets and ports. A hop given as "unknown", by an obfuscated
-// name, or not at all, cannot be looked behind and counts as unreadable. Of
-// X-Forwarded-For nothing is read: the two are never merged.
+// name, or not at all, cannot be looked behind and counts as unreadable. So
+// does every hop of a line with an error anywhere in it: a quote that a client
+// leaves open would otherwise hide what a proxy has added. A client can thus
+// put itself into the limit of the unreadable. Of X-Forwarded-For nothing is
+// read: the two are never merged.
 //
 // It panics as ClientIP does.
 func Forwarded(trusted ...netip.Prefix) HTTP {

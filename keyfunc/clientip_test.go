@@ -3,7 +3,9 @@ package keyfunc_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
@@ -219,6 +221,37 @@ func TestBoundedWalk(t *testing.T) {
 			require.Equal(t, row.want, keyOf(t, key, request("10.0.0.1:1", xff, row.lines...)))
 		})
 	}
+}
+
+// A key does not keep a long header in memory.
+func TestKeysAreNotPartsOfLongHeaders(t *testing.T) {
+	for header, line := range map[string]string{
+		xff:         strings.Repeat("198.51.100.1, ", 1000) + "203.0.113.7",
+		"Forwarded": "for=203.0.113.7;x=" + strings.Repeat("a", 4000),
+	} {
+		k := keyOf(t, keyfunc.ClientIPHeader(header, ours...), request("10.0.0.1:1", header, line))
+		require.Equal(t, "203.0.113.7", k)
+		inside := uintptr(unsafe.Pointer(unsafe.StringData(k))) - uintptr(unsafe.Pointer(unsafe.StringData(line)))
+		require.Greater(t, inside, uintptr(len(line)), header)
+	}
+}
+
+// Many clients at once, over a table that is too small for them.
+func TestConcurrentClients(t *testing.T) {
+	key := keyfunc.ClientIP(ours...)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 2000 {
+				client := fmt.Sprintf("2001:db8:1:%x::", 1+(i*7+g)%3000)
+				r := request("10.0.0.1:80", xff, client+"1")
+				if k, err := key(r); err != nil || k != client+"/64" {
+					t.Errorf("%s: %q, %v", client, k, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // A flood of clients goes through the table of remembered texts without mixing

@@ -31,9 +31,9 @@ func TestHeader(t *testing.T) {
 		{"Unix socket", "local", "~value:local"},
 		{"name of this package", "~global", "~value:~global"},
 		{"name of a value", "~value:x", "~value:~value:x"},
-		{"control characters", "a\x00b", "~value#59b271ff9a0128c6467a3072fc6f2ddd"},
+		{"control characters", "a\x00b", "~value#59b271ae1bbcb1d31d41929817f4b16f"},
 		{"not UTF-8", "\xff", "~value#a8100ae6aa1940d0b663bb31cd466142"},
-		{"line separator", "a\u2028b", "~value#" + "8ad0a5ae6ea9cc7a5ae2ea2bd2a4fbc8"},
+		{"line separator", "a\u2028b", "~value#fe2d3b945530c806f1ff5298f4486e3f"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := keyOf(t, keyfunc.Header("x-user"), request("192.0.2.1:1", "X-User", row.value))
@@ -94,8 +94,9 @@ func TestSecret(t *testing.T) {
 	require.NotEqual(t, a, keyOf(t, key, request("192.0.2.1:1", "X-Api-Key", "sk-live-2")))
 	require.NotEqual(t, a, keyOf(t, keyfunc.Secret("X-API-Key", []byte("another pepper")), request("192.0.2.1:1", "X-Api-Key", "sk-live-1")))
 
-	pepper[0] = 'x'
-	require.Equal(t, a, keyOf(t, key, request("192.0.2.1:1", "X-Api-Key", "sk-live-1")), "the pepper is copied")
+	unused := keyfunc.Secret("X-API-Key", pepper)
+	clear(pepper)
+	require.Equal(t, a, keyOf(t, unused, request("192.0.2.1:1", "X-Api-Key", "sk-live-1")), "the pepper is copied")
 
 	for _, values := range [][]string{nil, {""}, {"a", "b"}, {strings.Repeat("a", 128<<10+1)}} {
 		k, err := key(request("192.0.2.1:1", "X-Api-Key", values...))

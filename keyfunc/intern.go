@@ -1,8 +1,6 @@
 package keyfunc
 
 import (
-	"encoding/binary"
-	"net/netip"
 	"sync/atomic"
 )
 
@@ -20,26 +18,19 @@ type interned struct {
 
 // internEntry never changes once it is published.
 type internEntry struct {
-	addr netip.Addr
+	addr ip
 	text string
 }
 
-// text is write(a), remembered. For one table, write must depend on a alone.
-func (t *interned) text(a netip.Addr, write func(netip.Addr) string) string {
-	slot := &t.slots[slotOf(a)]
-	if e := slot.Load(); e != nil && e.addr == a {
+// get is the text of a, or "".
+func (t *interned) get(a ip) string {
+	if e := t.slots[a.slot(internSlots)].Load(); e != nil && e.addr == a {
 		return e.text
 	}
-	e := &internEntry{addr: a, text: write(a)}
-	slot.Store(e)
-	return e.text
+	return ""
 }
 
-// slotOf mixes both halves of the address with the constants of SplitMix64.
-func slotOf(a netip.Addr) uint64 {
-	b := a.As16()
-	x := binary.BigEndian.Uint64(b[:8])*0x9e3779b97f4a7c15 ^ binary.BigEndian.Uint64(b[8:])
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return (x ^ x>>31) % internSlots
+// put remembers the text of a.
+func (t *interned) put(a ip, text string) {
+	t.slots[a.slot(internSlots)].Store(&internEntry{addr: a, text: text})
 }

@@ -22,8 +22,10 @@ func TestIPConfigErrors(t *testing.T) {
 		{"all of IPv4, mapped", keyfunc.IPConfig{Trusted: prefixes("::ffff:0.0.0.0/96")}, "TrustAll"},
 		{"all of IPv4, with host bits", keyfunc.IPConfig{Trusted: prefixes("10.0.0.1/0")}, "TrustAll"},
 		{"all of IPv4 in halves", keyfunc.IPConfig{Trusted: prefixes("128.0.0.0/1", "10.0.0.0/8", "0.0.0.0/1")}, "TrustAll"},
+		{"all of IPv4 and its neighbours", keyfunc.IPConfig{Trusted: prefixes("0.0.0.0/1", "128.0.0.0/1", "::fffe:0:0/96", "::1:0:0:0/96")}, "TrustAll"},
 		{"all of IPv6 in pieces", keyfunc.IPConfig{Trusted: prefixes("8000::/1", "4000::/2", "::/2")}, "TrustAll"},
 		{"wider than mapped", keyfunc.IPConfig{Trusted: prefixes("::ffff:0.0.0.0/90")}, "IPv4-mapped"},
+		{"around mapped", keyfunc.IPConfig{Trusted: prefixes("::/64")}, "IPv4-mapped"},
 		{"zero prefix", keyfunc.IPConfig{Trusted: []netip.Prefix{{}}}, "prefix"},
 		{"prefix out of range", keyfunc.IPConfig{Trusted: []netip.Prefix{netip.PrefixFrom(netip.MustParseAddr("10.0.0.0"), 33)}}, "prefix"},
 		{"TrustAll and Trusted", keyfunc.IPConfig{TrustAll: true, Trusted: ours}, "contradict"},
@@ -49,7 +51,7 @@ func TestIPConfigErrors(t *testing.T) {
 
 func TestShortFormsPanic(t *testing.T) {
 	everything := prefixes("0.0.0.0/0")
-	require.PanicsWithValue(t, "keyfunc: the trusted prefixes hold every address: anybody could name any client; if that is meant, set IPConfig.TrustAll",
+	require.PanicsWithValue(t, "keyfunc: the trusted prefixes hold all of IPv4: anybody could name any client; if that is meant, set IPConfig.TrustAll",
 		func() { keyfunc.ClientIP(everything...) })
 	require.Panics(t, func() { keyfunc.Forwarded(everything...) })
 	require.Panics(t, func() { keyfunc.ClientIPHeader("X-Real-IP", everything...) })
@@ -59,19 +61,19 @@ func TestShortFormsPanic(t *testing.T) {
 
 // Almost everything is not everything.
 func TestWidePrefixes(t *testing.T) {
-	key := keyfunc.ClientIP(prefixes("0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/3", "::/1")...)
+	key := keyfunc.ClientIP(prefixes("0.0.0.0/1", "128.0.0.0/2", "192.0.0.0/3", "8000::/1")...)
 	require.Equal(t, "224.0.0.1", keyOf(t, key, request("192.0.2.1:1", xff, "9.9.9.9, 224.0.0.1, 127.0.0.1")))
 }
 
 // Merged prefixes trust what the single ones do, up to both ends.
 func TestPrefixEdges(t *testing.T) {
-	key := keyfunc.ClientIP(prefixes("10.0.1.0/24", "10.0.0.5/24", "10.0.0.128/25", "192.0.2.1/32", "::ffff:198.51.100.0/120", "2001:db8:5::/64", "255.255.255.255/32")...)
+	key := keyfunc.ClientIP(prefixes("10.0.1.0/24", "10.0.0.5/24", "10.0.0.128/25", "192.0.2.1/32", "::ffff:198.51.100.0/120", "2001:db8:5::/64", "2001:db8:5:1::/64", "255.255.255.255/32")...)
 	for peer, trusted := range map[string]bool{
 		"9.255.255.255": false, "10.0.0.0": true, "10.0.0.255": true, "10.0.1.0": true, "10.0.1.255": true, "10.0.2.0": false,
 		"192.0.2.0": false, "192.0.2.1": true, "192.0.2.2": false,
 		"198.51.99.255": false, "198.51.100.0": true, "198.51.100.255": true, "198.51.101.0": false,
 		"255.255.255.254": false, "255.255.255.255": true,
-		"2001:db8:4:ffff:ffff:ffff:ffff:ffff": false, "2001:db8:5::": true, "2001:db8:5:0:ffff:ffff:ffff:ffff": true, "2001:db8:5:1::": false,
+		"2001:db8:4:ffff:ffff:ffff:ffff:ffff": false, "2001:db8:5::": true, "2001:db8:5:0:ffff:ffff:ffff:ffff": true, "2001:db8:5:1::": true, "2001:db8:5:2::": false,
 	} {
 		got := keyOf(t, key, request(net.JoinHostPort(peer, "80"), xff, "203.0.113.7"))
 		require.Equal(t, trusted, got == "203.0.113.7", peer)

@@ -23,7 +23,7 @@ func (r *ipRules) believes(h hop) bool {
 	if h.isLocal() {
 		return r.trustUnix
 	}
-	return r.trustAll || r.trusted.contains(h.addr)
+	return r.trustAll || r.trusted.contains(h.ip)
 }
 
 // believesNobody reports whether the header is never read.
@@ -46,22 +46,25 @@ func (r *ipRules) key(h hop) string {
 	if h.text != "" {
 		return h.text
 	}
-	a := h.addr
-	if nat64.Contains(a) {
-		a = embedded(a)
+	a := h.ip
+	switch {
+	case a.isNAT64():
+		a = a.embedded()
+	case !a.is4():
+		a = a.mask(r.bits)
 	}
-	if a.Is6() {
-		// Masked before the lookup: all of a /64 shares one entry.
-		p, _ := a.Prefix(r.bits)
-		a = p.Addr()
+	text := r.texts.get(a)
+	if text == "" {
+		text = r.write(a)
+		r.texts.put(a, text)
 	}
-	return r.texts.text(a, r.write)
+	return text
 }
 
 // write is the text of an address that is masked already.
-func (r *ipRules) write(a netip.Addr) string {
-	if a.Is4() || r.bits == 128 {
-		return a.String()
+func (r *ipRules) write(a ip) string {
+	if a.is4() || r.bits == 128 {
+		return a.addr().String()
 	}
-	return netip.PrefixFrom(a, r.bits).String()
+	return netip.PrefixFrom(a.addr(), r.bits).String()
 }

@@ -6,12 +6,13 @@ import (
 )
 
 // maxMethod is the longest method, in bytes, that is used as a key.
-const maxMethod = 1 << 10
+const maxMethod = 512
 
 var errNoMethod = noKey("the method is not of the form /service/method")
 
 // FullMethod is the method of the call: "/package.Service/Method". Anything
-// not of that form, or above 1 KiB, is [ErrNoKey].
+// not of that form, longer than 512 bytes, or with other characters than
+// printable ASCII, is [ErrNoKey].
 //
 // A server with grpc.UnknownServiceHandler, and a tap handle, also see methods
 // that are not registered, whose names clients make up.
@@ -36,14 +37,16 @@ func Service() RPC {
 }
 
 // serviceOf is what stands between the first and the last slash, or "" if
-// that, or the method, is missing.
+// that, or the method, is missing or cannot be a name.
 func serviceOf(fullMethod string) string {
 	if len(fullMethod) > maxMethod || !strings.HasPrefix(fullMethod, "/") {
 		return ""
 	}
 	i := strings.LastIndexByte(fullMethod, '/')
-	if i < 1 || i == len(fullMethod)-1 {
+	if i < 1 || i == len(fullMethod)-1 || strings.ContainsFunc(fullMethod, notGraphic) {
 		return ""
 	}
 	return fullMethod[1:i]
 }
+
+func notGraphic(r rune) bool { return r <= ' ' || r > '~' }

@@ -35,8 +35,9 @@ func callPeer(ctx context.Context) (hop, bool) {
 		return local, true
 	}
 	if a, ok := p.Addr.(*net.TCPAddr); ok && a != nil {
-		ip, _ := netip.AddrFromSlice(a.IP)
-		return newHop(ip)
+		ip, ok := netip.AddrFromSlice(a.IP)
+		h := hop{ip: ipOf(ip)}
+		return h, ok && !h.namesNoHost()
 	}
 	return parseEndpoint(p.Addr.String())
 }

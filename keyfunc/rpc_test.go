@@ -107,6 +107,10 @@ func TestMethods(t *testing.T) {
 		"/Service/":                        "",
 		"Service/Method":                   "",
 		"/s/" + strings.Repeat("m", 2<<10): "",
+		"/s/m\n":                           "",
+		"/s\x00/m":                         "",
+		"/s/\xff":                          "",
+		"/s /m":                            "",
 	} {
 		full, fullErr := keyfunc.FullMethod()(t.Context(), method)
 		got, err := keyfunc.Service()(t.Context(), method)

@@ -21,9 +21,9 @@ var errNoCertificate = noKey("no verified client certificate that names anybody"
 // "~email:" or "~ip:" and the name. A name above 128 bytes is hashed, as in
 // "~dns#". The common name is not used.
 //
-// No certificate, one that was not verified, one without names, and one with
-// a SPIFFE ID beside other URIs, which X509-SVID forbids, are [ErrNoKey]. So
-// are certificates that a VerifyPeerCertificate callback has accepted alone,
+// No certificate, one that was not verified, one without names, one with a
+// SPIFFE ID beside other URIs, which X509-SVID forbids, and one with a SPIFFE
+// ID without trust domain are [ErrNoKey]. So are certificates that a VerifyPeerCertificate callback has accepted alone,
 // because no verified chain is recorded then: use [RPCContext] with the
 // identity that the callback's package gives.
 func TLSIdentity() RPC {
@@ -69,14 +69,14 @@ func certificateKey(state *tls.ConnectionState) (string, error) {
 }
 
 // spiffeID is the SPIFFE ID of a certificate. spiffe reports whether there is
-// one; it is "" when it is not the only URI.
+// one; it is "" when it is not the only URI or has no trust domain.
 func spiffeID(leaf *x509.Certificate) (id string, spiffe bool) {
 	for _, u := range leaf.URIs {
 		if u.Scheme == "spiffe" {
 			spiffe = true
 		}
 	}
-	if !spiffe || len(leaf.URIs) != 1 {
+	if !spiffe || len(leaf.URIs) != 1 || leaf.URIs[0].Host == "" {
 		return "", spiffe
 	}
 	id = leaf.URIs[0].String()

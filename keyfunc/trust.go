@@ -1,22 +1,27 @@
 package keyfunc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 )
 
-// span is a closed interval of addresses of one family.
-type span struct{ lo, hi netip.Addr }
+// span is a closed interval of addresses.
+type span struct{ lo, hi ip }
 
-// spans are sorted, disjoint and not adjacent, IPv4 before IPv6. The lists
-// that content delivery networks publish have hundreds of prefixes; a binary
-// search keeps the cost of a hop level.
+// spans are sorted, disjoint and not adjacent. The lists that content
+// delivery networks publish have hundreds of prefixes; a binary search keeps
+// the cost of a hop level.
 type spans []span
 
+// everything is all of IPv4. All of IPv6 cannot come about, since no span
+// reaches over the IPv4-mapped addresses.
+var everything = span{ip4(0), ip4(^uint32(0))}
+
 // newSpans merges prefixes. It fails on an invalid prefix, and on prefixes
-// that together hold all of IPv4 or all of IPv6, however they are cut.
+// that hold all of IPv4 or IPv6, however IPv4 is cut in pieces.
 func newSpans(prefixes []netip.Prefix) (spans, error) {
 	all := make(spans, 0, len(prefixes))
 	for _, p := range prefixes {
@@ -26,25 +31,26 @@ func newSpans(prefixes []netip.Prefix) (spans, error) {
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b span) int { return a.lo.Compare(b.lo) })
+	slices.SortFunc(all, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.lo.hi, b.lo.hi), cmp.Compare(a.lo.lo, b.lo.lo))
+	})
 	merged := all[:0]
 	for _, s := range all {
 		merged = merged.add(s)
 	}
-	for _, s := range merged {
-		if s.isEverything() {
-			return nil, errors.New("keyfunc: the trusted prefixes hold every address: anybody could name any client; if that is meant, set IPConfig.TrustAll")
-		}
+	if merged.covers(everything) {
+		return nil, errors.New("keyfunc: the trusted prefixes hold all of IPv4: anybody could name any client; if that is meant, set IPConfig.TrustAll")
 	}
 	return merged, nil
 }
 
-// add appends s, or widens the last span when s touches it.
+// add appends s, which does not begin before the last span, or widens the
+// last span if s touches it.
 func (t spans) add(s span) spans {
 	if n := len(t); n > 0 {
 		last := &t[n-1]
-		if next := last.hi.Next(); s.lo.Compare(last.hi) <= 0 || s.lo == next {
-			if last.hi.Less(s.hi) {
+		if !last.hi.less(s.lo) || s.lo == last.hi.next() {
+			if last.hi.less(s.hi) {
 				last.hi = s.hi
 			}
 			return t
@@ -54,41 +60,40 @@ func (t spans) add(s span) spans {
 }
 
 // contains reports whether a lies in one of the spans.
-func (t spans) contains(a netip.Addr) bool {
-	lo, hi := 0, len(t)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if t[mid].hi.Less(a) {
-			lo = mid + 1
+func (t spans) contains(a ip) bool {
+	from, to := 0, len(t)
+	for from < to {
+		mid := int(uint(from+to) >> 1)
+		if t[mid].hi.less(a) {
+			from = mid + 1
 		} else {
-			hi = mid
+			to = mid
 		}
 	}
-	return lo < len(t) && t[lo].lo.Compare(a) <= 0
+	return from < len(t) && !a.less(t[from].lo)
 }
 
-// spanOf is the span of one prefix. Host bits are ignored, as netip.Prefix
-// does. A prefix of IPv4-mapped addresses is taken for the IPv4 prefix it
-// means, because hops are unmapped before they are compared.
+// covers reports whether all of s lies in one of the spans.
+func (t spans) covers(s span) bool {
+	return slices.ContainsFunc(t, func(u span) bool {
+		return !s.lo.less(u.lo) && !u.hi.less(s.hi)
+	})
+}
+
+// spanOf is the span of one prefix. Host bits are ignored. A prefix of
+// IPv4-mapped addresses is the IPv4 prefix it means; one that holds them all
+// and more is an error, as IPv4 addresses would be in it.
 func spanOf(p netip.Prefix) (span, error) {
 	if !p.IsValid() {
 		return span{}, errors.New("keyfunc: a trusted prefix is the zero netip.Prefix or out of range")
 	}
-	if p.Addr().Is4In6() {
-		if p.Bits() < 96 {
-			return span{}, fmt.Errorf("keyfunc: the trusted prefix %q is wider than the IPv4-mapped addresses: write it as IPv4", p)
-		}
-		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	bits := p.Bits()
+	if p.Addr().Is4() {
+		bits += 96
 	}
-	b := p.Addr().AsSlice()
-	for i := p.Bits(); i < 8*len(b); i++ {
-		b[i/8] |= 0x80 >> (i % 8)
+	a := ipOf(p.Addr()).mask(bits)
+	if bits < 96 && a == everything.lo.mask(bits) {
+		return span{}, fmt.Errorf("keyfunc: the trusted prefix %q holds the IPv4-mapped addresses, and so all of IPv4: anybody could name any client; if that is meant, set IPConfig.TrustAll", p)
 	}
-	hi, _ := netip.AddrFromSlice(b)
-	return span{lo: p.Masked().Addr(), hi: hi}, nil
-}
-
-// isEverything reports whether s is a whole address family.
-func (s span) isEverything() bool {
-	return s.lo.IsUnspecified() && !s.hi.Next().IsValid()
+	return span{lo: a, hi: a.last(bits)}, nil
 }

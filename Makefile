@@ -1,0 +1,42 @@
+# The two commands of the README are "go run ./examples/quickstart" and
+# "make test". Everything else here is for people who work on the library.
+
+GO      ?= go
+COUNT   ?= 10
+FUZZ    ?= 20s
+LINT    := $(GO) tool -modfile=tools.mod golangci-lint
+
+.PHONY: test long lint bench fuzz tidy
+
+# The whole test suite, with the race detector and in random order. The second
+# run, without the detector, is for tests that count allocations and cases.
+test:
+	$(GO) vet ./...
+	GOARCH=386 $(GO) vet ./...
+	$(GO) test -race -shuffle=on -timeout 9m ./...
+
+# The full counts of every property; takes long.
+long:
+	SLUICE_LONG=1 $(GO) test -shuffle=on -timeout 120m -v -run . ./... | grep -E '^(---|ok|FAIL|panic)|: (W|U|L|M|C|F|S|G)[0-9]: '
+
+lint:
+	$(GO) mod tidy -diff
+	$(LINT) run ./...
+
+# Benchmarks, with the floor (one reading of the clock and one swap) in the
+# same run. Compare ratios, not nanoseconds.
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
+
+# Every fuzz target for FUZZ each.
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+	  for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+	    echo "$$pkg $$target"; \
+	    $(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ) $$pkg || exit 1; \
+	  done; \
+	done
+
+tidy:
+	$(GO) mod tidy
+	$(GO) mod tidy -modfile=tools.mod

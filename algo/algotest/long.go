@@ -1,0 +1,7 @@
+package algotest
+
+import "github.com/sluice-go/sluice/internal/cases"
+
+// Cases returns how many cases a property is tried on: normal in an everyday
+// run, full where SLUICE_LONG is set in the environment, as "make long" does.
+func Cases(normal, full int) int { return cases.Count(normal, full) }

@@ -1,0 +1,257 @@
+package algo_test
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+var ctx = context.Background()
+
+// TestNewTokenBucketErrors: every bad input has a message that names the field
+// and the value.
+func TestNewTokenBucketErrors(t *testing.T) {
+	for _, c := range []struct {
+		rate algo.Rate
+		opts []algo.Option
+		want string
+	}{
+		{algo.PerSecond(0), nil, "rate: count is 0, want 1 or more"},
+		{algo.PerSecond(-3), nil, "rate: count is -3"},
+		{algo.Per(1, 0), nil, "rate: period is 0s, want more than 0"},
+		{algo.Per(1, -time.Second), nil, "rate: period is -1s"},
+		{algo.Per(1, math.MaxInt64), nil, "rate: period is 2562047h47m16.854775807s, want 8760h0m0s at most"},
+		{algo.Rate{}, nil, "rate: count is 0"},
+		{algo.PerSecond(1_000_000_001), nil, "rate: 1000000001/s is faster than 1e9 per second"},
+		{algo.PerSecond(math.MaxInt64), nil, "faster than 1e9 per second"},
+		{algo.PerSecond(1), []algo.Option{algo.Burst(0)}, "burst is 0, want 1 or more"},
+		{algo.PerSecond(1), []algo.Option{algo.Burst(-1)}, "burst is -1"},
+		{algo.PerDay(1), []algo.Option{algo.Burst(366)}, "burst is 366: at 1/day it takes longer than 8760h0m0s to fill"},
+		{algo.PerSecond(1), []algo.Option{algo.Burst(math.MaxInt64)}, "burst is 9223372036854775807"},
+		{algo.PerSecond(1), []algo.Option{algo.MaxWait(-1)}, "max wait is -1ns, want 0 or more"},
+		{algo.PerSecond(1), []algo.Option{algo.MaxKeys(0)}, "max keys is 0, want 1 to 2147483647"},
+		{algo.PerSecond(1), []algo.Option{algo.OnFull(9)}, "on full is 9"},
+		{algo.PerSecond(1), []algo.Option{{}}, "the zero Option is not an option"},
+	} {
+		l, err := algo.NewTokenBucket(c.rate, c.opts...)
+		require.ErrorContains(t, err, c.want)
+		require.True(t, strings.HasPrefix(err.Error(), "algo: token bucket: "), err.Error())
+		require.Nil(t, l)
+		require.Panics(t, func() { algo.Must(algo.NewTokenBucket(c.rate, c.opts...)) })
+	}
+}
+
+// TestSetRateKeepsDebtAsTime: a changed limit refills nothing, and cuts what
+// the new limit could not have charged.
+func TestSetRateKeepsDebtAsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+		for range 10 {
+			require.True(t, l.Allow("k", 1))
+		}
+		require.NoError(t, l.SetRate(algo.PerSecond(20))) // the burst follows: 20
+		d := acquire(t, l, "k", 0).Decision
+		require.EqualValues(t, 20, d.Limit)
+		require.EqualValues(t, 0, d.Remaining, "1 s of debt is 20 units now")
+		require.Equal(t, time.Second, d.ResetAfter)
+
+		require.Error(t, l.SetRate(algo.PerSecond(0)))
+		require.Error(t, l.SetBurst(0))
+		require.EqualValues(t, 20, acquire(t, l, "k", 0).Limit, "a refused change changes nothing")
+	})
+}
+
+// TestSetRateHealsOldDebt: a key that owes a day under the old limit owes at
+// most two bursts under the new one, and is not locked out.
+func TestSetRateHealsOldDebt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerDay(24), algo.Burst(24)))
+		require.True(t, acquire(t, l, "k", 24).Allowed)
+		require.NoError(t, l.SetRate(algo.PerSecond(100)))
+		require.NoError(t, l.SetBurst(100))
+		d := acquire(t, l, "k", 1).Decision
+		require.False(t, d.Allowed, "no fresh burst either")
+		require.LessOrEqual(t, d.RetryAfter, 2*time.Second)
+		time.Sleep(d.RetryAfter)
+		require.True(t, l.Allow("k", 1))
+	})
+}
+
+// TestSetBurstDown: no more than the new burst is left at once.
+func TestSetBurstDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(100)))
+		require.True(t, l.Allow("", 1))
+		require.NoError(t, l.SetBurst(5))
+		got := 0
+		for l.Allow("", 1) {
+			got++
+		}
+		require.Equal(t, 4, got)
+	})
+}
+
+// TestSettle: an estimate is corrected both ways.
+func TestSettle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerMinute(60), algo.Burst(100)))
+		lease := acquire(t, l, "k", 50)
+		lease.Settle(20)
+		require.EqualValues(t, 80, remaining(t, l))
+		lease.Settle(30)
+		require.EqualValues(t, 70, remaining(t, l))
+		lease.Settle(-1)
+		require.EqualValues(t, 70, remaining(t, l), "a negative cost is none")
+		lease.Settle(130)
+		d := acquire(t, l, "k", 1).Decision
+		require.False(t, d.Allowed)
+		require.Equal(t, 31*time.Second, d.RetryAfter, "30 of debt, and one unit")
+		lease.Release(algo.Canceled)
+		require.EqualValues(t, 100, remaining(t, l), "canceling gives all of it back")
+	})
+}
+
+// TestSettleIntoDebtIsBounded: an absurd correction costs two bursts at most.
+func TestSettleIntoDebtIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+		lease := acquire(t, l, "k", 1)
+		lease.Settle(math.MaxInt64)
+		d := acquire(t, l, "k", 1).Decision
+		require.False(t, d.Allowed)
+		require.Equal(t, 1100*time.Millisecond, d.RetryAfter)
+		lease.Release(algo.Canceled)
+		require.LessOrEqual(t, remaining(t, l), int64(10))
+	})
+}
+
+// TestRefundOfAFastLimit: a request that fails after a fifth of a second is
+// given back what it still weighs, although one unit takes only 10 ms.
+func TestRefundOfAFastLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(100)))
+		require.True(t, acquire(t, l, "k", 50).Allowed)
+		lease := acquire(t, l, "k", 1)
+		time.Sleep(200 * time.Millisecond)
+		require.EqualValues(t, 69, remaining(t, l))
+		lease.Release(algo.Canceled)
+		require.EqualValues(t, 70, remaining(t, l))
+	})
+}
+
+// TestLateRefundMintsNothing: what has drained is not given back. Giving back
+// the whole cost until it expires admitted 19 of 10 in a peer.
+func TestLateRefundMintsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(10)))
+		lease := acquire(t, l, "k", 10)
+		time.Sleep(9 * time.Second)
+		require.True(t, acquire(t, l, "k", 9).Allowed)
+		lease.Release(algo.Canceled)
+		require.EqualValues(t, 1, remaining(t, l), "one second of the first ten was left")
+	})
+}
+
+// TestCanceledWaits: a hundred waiters that give up, in whatever order, leave
+// the next one as if they had never come. In x/time/rate a hundred of them
+// blocked it for a hundred seconds.
+func TestCanceledWaits(t *testing.T) {
+	for name, order := range map[string]func(i int) int{
+		"first to last": func(i int) int { return i },
+		"last to first": func(i int) int { return 99 - i },
+		"shuffled":      func(i int) int { return i * 37 % 100 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(1), algo.MaxWait(algo.Forever)))
+				require.Zero(t, acquire(t, l, "", 1).Delay)
+				var waits [100]algo.Lease
+				for i := range waits {
+					waits[i] = acquire(t, l, "", 1)
+					require.Equal(t, time.Duration(i+1)*time.Second, waits[i].Delay)
+				}
+				time.Sleep(500 * time.Millisecond)
+				for i := range waits {
+					waits[order(i)].Release(algo.Canceled)
+				}
+				require.Equal(t, 500*time.Millisecond, acquire(t, l, "", 1).Delay)
+			})
+		})
+	}
+}
+
+// TestWaitContextEnds: a waiter whose context ends gives its place back.
+func TestWaitContextEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(1), algo.MaxWait(time.Minute)))
+		require.True(t, l.Allow("", 1))
+		short, cancel := context.WithCancel(ctx)
+		time.AfterFunc(300*time.Millisecond, cancel)
+		_, err := algo.Wait(short, l, "", 1)
+		require.ErrorIs(t, err, context.Canceled)
+		require.Equal(t, 700*time.Millisecond, acquire(t, l, "", 1).Delay)
+
+		_, err = algo.Wait(short, l, "", 1)
+		require.ErrorIs(t, err, context.Canceled, "a context that has ended waits for nothing")
+	})
+}
+
+func TestReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
+		lease := acquire(t, l, "k", 3)
+		acquire(t, l, "other", 3)
+		require.Equal(t, 2, l.Len())
+		time.Sleep(time.Nanosecond)
+		l.Reset("k")
+		l.Reset("unknown")
+		require.EqualValues(t, 3, remaining(t, l))
+		require.True(t, acquire(t, l, "k", 2).Allowed)
+		lease.Release(algo.Canceled)
+		require.EqualValues(t, 1, remaining(t, l), "a refund after Reset mints nothing")
+		require.False(t, l.Allow("other", 1))
+	})
+}
+
+func TestDescribe(t *testing.T) {
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
+	d, ok := algo.Describe(l)
+	require.True(t, ok)
+	require.Equal(t, algo.Description{Quota: 20, Window: 2 * time.Second, Unit: algo.Requests}, d)
+	_, ok = algo.Describe(nil)
+	require.False(t, ok)
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, "quota", algo.Quota.String())
+	require.Equal(t, "deny-cache", algo.DenyCache.String())
+	require.Equal(t, "canceled", algo.Canceled.String())
+	require.Equal(t, "unknown", algo.Reason(200).String())
+	require.Equal(t, "concurrent-requests", algo.ConcurrentRequests.String())
+	require.Equal(t, "DenyNew", algo.DenyNew.String())
+	for want, r := range map[string]algo.Rate{
+		"5/s": algo.PerSecond(5), "5/min": algo.PerMinute(5), "5/h": algo.PerHour(5),
+		"5/day": algo.PerDay(5), "5/15m0s": algo.Per(5, 15*time.Minute), "1/250ms": algo.Every(250 * time.Millisecond),
+	} {
+		require.Equal(t, want, r.String())
+	}
+}
+
+func acquire(t *testing.T, l algo.Limiter, key string, n int64) algo.Lease {
+	t.Helper()
+	lease, err := l.Acquire(ctx, key, n)
+	require.NoError(t, err)
+	return lease
+}
+
+func remaining(t *testing.T, l algo.Limiter) int64 {
+	t.Helper()
+	return acquire(t, l, "k", 0).Remaining
+}

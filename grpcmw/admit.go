@@ -1,0 +1,159 @@
+package grpcmw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// ask is one question to the limiter: about a call or a message of a stream.
+type ask struct {
+	method, key string
+	n           int64
+	patience    time.Duration // how long to wait for what does not fit yet
+}
+
+// errNegative refuses a cost that would mint.
+var errNegative = fmt.Errorf("grpcmw: the cost function gave a negative cost: %w", algo.ErrCost)
+
+// admit decides on a call. With a nil error the call may start: lease is
+// acquired, or left zero where nothing limits the call. Otherwise nothing
+// stays charged, and the error is what to answer: a *denial, or a status if
+// the context has ended.
+func (g *gate) admit(ctx context.Context, lease *algo.Lease, method string, msg any) error {
+	key, v, err := g.identify(ctx, method)
+	if err != nil || v != charge {
+		return g.unasked(ctx, method, v, err)
+	}
+	return g.charge(ctx, lease, &ask{method: method, key: key, n: g.weigh(ctx, method, msg)})
+}
+
+// unasked decides on a call without a key.
+func (g *gate) unasked(ctx context.Context, method string, v verdict, err error) error {
+	a := &ask{method: method}
+	switch {
+	case err != nil:
+		return g.undecided(ctx, a, err)
+	case v == pass:
+		return nil
+	}
+	r := reply{code: codes.ResourceExhausted, text: textKeyless, class: classMissing, wait: algo.Forever}
+	return g.deny(ctx, a, &algo.Decision{}, r)
+}
+
+func (g *gate) weigh(ctx context.Context, method string, msg any) int64 {
+	if g.cost == nil {
+		return 1
+	}
+	return g.cost(ctx, method, msg)
+}
+
+// charge asks the limiter, and waits as long as the ask has patience.
+func (g *gate) charge(ctx context.Context, lease *algo.Lease, a *ask) (err error) {
+	if a.n < 0 {
+		return g.undecided(ctx, a, errNegative)
+	}
+	*lease, err = g.limiter.Acquire(ctx, a.key, a.n)
+	for err == nil && !lease.Allowed && a.patience > 0 && lease.Reason == algo.Quota {
+		wait := waitFor(&lease.Decision)
+		if wait > a.patience {
+			break
+		}
+		if err := algo.Sleep(ctx, wait); err != nil {
+			return g.tooLate(ctx, a, &lease.Decision, err)
+		}
+		a.patience -= wait
+		*lease, err = g.limiter.Acquire(ctx, a.key, a.n)
+	}
+	if err == nil && lease.Allowed && lease.Delay <= 0 && !g.attentive {
+		return nil
+	}
+	return g.conclude(ctx, lease, a, err)
+}
+
+// conclude is for everything but the plain admission.
+func (g *gate) conclude(ctx context.Context, lease *algo.Lease, a *ask, err error) error {
+	d := &lease.Decision
+	switch {
+	case err != nil:
+		return g.undecided(ctx, a, err)
+	case !d.Allowed:
+		return g.deny(ctx, a, d, replyTo(d, a.key))
+	case g.sparesFor(ctx, d):
+		lease.Release(algo.Canceled)
+		return g.deny(ctx, a, d, reply{code: codes.Unavailable, text: textOverload, wait: algo.Forever})
+	}
+	if err := algo.Sleep(ctx, d.Delay); err != nil {
+		lease.Release(algo.Canceled)
+		return g.tooLate(ctx, a, d, err)
+	}
+	g.report(a, d, Allowed, codes.OK, nil)
+	return nil
+}
+
+// tooLate answers when a wait cannot be slept out: because the caller's time
+// would end first, which is a denial, or because the caller went away.
+func (g *gate) tooLate(ctx context.Context, a *ask, d *algo.Decision, err error) error {
+	if !errors.Is(err, algo.ErrWait) {
+		return g.gone(ctx, a, d)
+	}
+	wait := max(d.Delay, d.RetryAfter)
+	return g.deny(ctx, a, d, reply{code: codes.ResourceExhausted, text: textQuota, class: classOf(a.key), wait: wait})
+}
+
+// gone answers a call whose context has ended.
+func (g *gate) gone(ctx context.Context, a *ask, d *algo.Decision) error {
+	st := status.FromContextError(ctx.Err())
+	g.report(a, d, Canceled, st.Code(), ctx.Err())
+	return st.Err()
+}
+
+// undecided answers when the limiter or the key function failed. Their errors
+// may contain what the client sent, so they stop here.
+func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
+	misuse := errors.Is(err, algo.ErrCost)
+	switch {
+	case ctx.Err() != nil && !misuse:
+		return g.gone(ctx, a, &algo.Decision{})
+	case g.onError == FailOpen && !misuse:
+		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, err)
+		return nil
+	}
+	r := reply{code: codes.Unavailable, text: textOverload, wait: unstated}
+	if misuse {
+		r.wait = algo.Forever // the same call costs the same again
+	}
+	g.report(a, &algo.Decision{}, FailedClosed, r.code, err)
+	return g.refusal(ctx, r)
+}
+
+// deny reports and answers a denial.
+func (g *gate) deny(ctx context.Context, a *ask, d *algo.Decision, r reply) error {
+	g.report(a, d, Denied, r.code, nil)
+	return g.refusal(ctx, r)
+}
+
+// refusal encodes a reply for the caller of ctx.
+func (g *gate) refusal(ctx context.Context, r reply) *denial {
+	chance := random()
+	return &denial{
+		status:   g.answers.status(r, jittered(r.wait, algo.Forever, chance)),
+		pushback: pushback(r.wait, left(ctx), chance),
+	}
+}
+
+func (g *gate) report(a *ask, d *algo.Decision, r Result, code codes.Code, err error) {
+	if g.observer == nil {
+		return
+	}
+	g.observer(Event{
+		Policy: g.name, Method: a.method, Result: r, Decision: *d,
+		Code: code, Cost: a.n, KeyHash: hashKey(a.key), Err: err,
+	})
+}

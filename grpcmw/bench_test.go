@@ -1,0 +1,106 @@
+package grpcmw_test
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// plenty admits everything that a test can ask for.
+func plenty(opts ...algo.Option) *algo.TokenBucket {
+	return algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9), append(opts, algo.Burst(1e9))...))
+}
+
+func bareHandler(context.Context, any) (any, error) { return nil, nil }
+
+// callContext is the context of a call as the server makes it.
+func callContext() context.Context {
+	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 4711}})
+	return metadata.NewIncomingContext(ctx, metadata.MD{"content-type": {"application/grpc"}, "user-agent": {"test"}})
+}
+
+var callInfo = &grpc.UnaryServerInfo{FullMethod: "/grpc.testing.TestService/UnaryCall"}
+
+func BenchmarkUnaryServer(b *testing.B) {
+	for _, row := range []struct {
+		name string
+		key  keyfunc.RPC
+	}{
+		{"global", keyfunc.RPCGlobal()},
+		{"peer", keyfunc.PeerIP()},
+		{"method", keyfunc.FullMethod()},
+	} {
+		l, ctx := plenty(), callContext()
+		b.Run(row.name+"/limiter and key alone", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				key, err := row.key(ctx, callInfo.FullMethod)
+				if err != nil {
+					b.Fatal(err)
+				}
+				lease, err := l.Acquire(ctx, key, 1)
+				if err != nil || !lease.Allowed {
+					b.Fatal(err, lease.Decision)
+				}
+				lease.Release(algo.Succeeded)
+			}
+		})
+		b.Run(row.name+"/interceptor", func(b *testing.B) {
+			intercept := grpcmw.UnaryServerInterceptor(l, row.key)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := intercept(ctx, nil, callInfo, bareHandler); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// The exempt path: what a health check costs.
+func BenchmarkUnaryServerExempt(b *testing.B) {
+	intercept := grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal())
+	info := &grpc.UnaryServerInfo{FullMethod: "/grpc.health.v1.Health/Check"}
+	ctx := callContext()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := intercept(ctx, nil, info, bareHandler); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// What refusing costs the server before anything is written.
+func BenchmarkUnaryServerDenied(b *testing.B) {
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	intercept := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal())
+	ctx := callContext()
+	intercept(ctx, nil, callInfo, bareHandler)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := intercept(ctx, nil, callInfo, bareHandler); err == nil {
+			b.Fatal("admitted")
+		}
+	}
+}
+
+func TestAdmittedAllocatesNothing(t *testing.T) {
+	ctx := callContext()
+	for name, key := range map[string]keyfunc.RPC{
+		"global": keyfunc.RPCGlobal(), "peer": keyfunc.PeerIP(), "method": keyfunc.FullMethod(),
+	} {
+		intercept := grpcmw.UnaryServerInterceptor(plenty(), key)
+		require.Zero(t, testing.AllocsPerRun(200, func() {
+			intercept(ctx, nil, callInfo, bareHandler)
+		}), name)
+	}
+}

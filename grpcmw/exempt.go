@@ -1,0 +1,84 @@
+package grpcmw
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// alwaysFree are services that a limit must not hide: a load balancer that is
+// denied its health check takes the server out, and the others do more.
+var alwaysFree = []string{
+	"/grpc.health.v1.Health/*",
+	"/grpc.reflection.v1.ServerReflection/*",
+	"/grpc.reflection.v1alpha.ServerReflection/*",
+}
+
+// WithExempt lets methods through without asking the limiter, in addition to
+// health and reflection: "/package.Service/Method", or "/package.Service/*"
+// for all of a service.
+func WithExempt(methods ...string) Option {
+	return Option{"WithExempt", func(s *settings) error {
+		for _, m := range methods {
+			if !wellFormed(m) {
+				return fmt.Errorf(`%q is neither "/package.Service/Method" nor "/package.Service/*"`, m)
+			}
+		}
+		s.exempt = append(s.exempt, methods...)
+		return nil
+	}}
+}
+
+// WithoutDefaultExempt limits health and reflection as well. Give the prober
+// its own key then, or a limit that is spent takes the server out.
+func WithoutDefaultExempt() Option {
+	return Option{"WithoutDefaultExempt", func(s *settings) error {
+		s.noDefaults = true
+		return nil
+	}}
+}
+
+func wellFormed(method string) bool {
+	service, name, ok := strings.Cut(strings.TrimPrefix(method, "/"), "/")
+	return ok && method[0] == '/' && service != "" && name != "" && !strings.Contains(name, "/")
+}
+
+// exempt is the methods that pass unasked.
+type exempt struct {
+	services []string // with both slashes
+	methods  map[string]struct{}
+}
+
+func newExempt(s settings) exempt {
+	all := s.exempt
+	if !s.noDefaults {
+		all = slices.Concat(all, alwaysFree)
+	}
+	var e exempt
+	for _, m := range all {
+		if service, found := strings.CutSuffix(m, "*"); found {
+			e.services = append(e.services, service)
+			continue
+		}
+		if e.methods == nil {
+			e.methods = make(map[string]struct{})
+		}
+		e.methods[m] = struct{}{}
+	}
+	return e
+}
+
+// covers is on the path of every call. The services are few, and comparing
+// their beginnings costs less than looking the method's service up.
+func (e *exempt) covers(method string) bool {
+	for _, s := range e.services {
+		if strings.HasPrefix(method, s) {
+			return true
+		}
+	}
+	if e.methods == nil {
+		return false
+	}
+	_, found := e.methods[method]
+	return found
+}

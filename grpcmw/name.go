@@ -1,0 +1,51 @@
+package grpcmw
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+const longestName = 64
+
+// checkName accepts what needs no escaping on any wire.
+func checkName(name string) error {
+	if name == "" || len(name) > longestName {
+		return fmt.Errorf("%q has %d bytes, want 1 to %d", name, len(name), longestName)
+	}
+	for i := range len(name) {
+		if !nameByte(name[i]) {
+			return fmt.Errorf("%q has characters other than letters, digits, dot, underscore and hyphen", name)
+		}
+	}
+	return nil
+}
+
+func nameByte(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		c == '.' || c == '_' || c == '-'
+}
+
+// defaultName says what the limit is: "100-per-60s", "64-concurrent-requests".
+func defaultName(l algo.Limiter) string {
+	d, ok := algo.Describe(l)
+	quota := strconv.FormatInt(d.Quota, 10)
+	switch {
+	case !ok || d.Quota < 0:
+		return "default"
+	case d.Window > 0:
+		return quota + "-per-" + strconv.FormatInt(seconds(d.Window), 10) + "s"
+	}
+	return quota + "-" + d.Unit.String()
+}
+
+// seconds rounds up: nobody may come back too early.
+func seconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	return s
+}

@@ -1,0 +1,446 @@
+package grpcmw_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+const pushback = "grpc-retry-pushback-ms"
+
+// call makes one unary call and returns what came with the answer.
+func call(ctx context.Context, c testpb.TestServiceClient) (header, trailer metadata.MD, err error) {
+	_, err = c.UnaryCall(ctx, &testpb.SimpleRequest{}, grpc.Header(&header), grpc.Trailer(&trailer))
+	return header, trailer, err
+}
+
+// callStream opens a stream, and waits for the answer to it.
+func callStream(ctx context.Context, c testpb.TestServiceClient) (header, trailer metadata.MD, err error) {
+	s, err := c.FullDuplexCall(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s.CloseSend()
+	_, err = s.Recv()
+	header, _ = s.Header()
+	return header, s.Trailer(), err
+}
+
+// Every denial, as it reaches the client of a real server.
+func TestDenials(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		decision algo.Decision
+		key      keyfunc.RPC
+		code     codes.Code
+		reason   string
+		wait     time.Duration // 0: there is no RetryInfo
+		subject  string        // "": there is no QuotaFailure
+		most     int           // pushback is between wait and this, in ms
+	}{
+		{"quota", quotaFor(100 * time.Millisecond), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 100 * time.Millisecond, "global", 120},
+		{"quota of an address", quotaFor(time.Second), keyfunc.PeerIP(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "address", 1200},
+		{"quota of a method", quotaFor(time.Second), keyfunc.FullMethod(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "method", 1200},
+		{"quota of a user", quotaFor(time.Minute), named("alice"), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Minute, "caller", 65_000},
+		{"a nanosecond", quotaFor(1), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 1, "global", 1},
+		{"jitter is bounded", quotaFor(time.Hour), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Hour, "global", 3605_000},
+		{"beyond int32", quotaFor(1000 * time.Hour), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 1000 * time.Hour, "global", 1<<31 - 1},
+		{"no time given", quotaFor(0), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "global", 1200},
+		{"overload", overloadFor(50 * time.Millisecond), keyfunc.PeerIP(), codes.Unavailable, "SERVER_OVERLOADED", 50 * time.Millisecond, "", 60},
+		{"never", never, keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 0, "global", -1},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			svc := &service{}
+			c := client(t, svc, grpcmw.ServerOptions(always(row.decision), row.key, grpcmw.WithName("p"), grpcmw.WithDomain("test.example"))...)
+			for name, ask := range map[string]func(context.Context, testpb.TestServiceClient) (metadata.MD, metadata.MD, error){
+				"unary": call, "stream": callStream,
+			} {
+				header, trailer, err := ask(t.Context(), c)
+				require.Equal(t, row.code, status.Code(err), name)
+				d := detailsOf(t, err)
+				require.Equal(t, row.reason, d.info.Reason, name)
+				require.Equal(t, "test.example", d.info.Domain, name)
+				require.Equal(t, map[string]string{"policy": "p"}, d.info.Metadata, name)
+				requireSubject(t, row.subject, d)
+				requireWait(t, row.wait, row.most, d, trailer)
+				requireNoHeader(t, header)
+			}
+			require.Zero(t, svc.begun.Load())
+		})
+	}
+}
+
+func requireSubject(t *testing.T, want string, d details) {
+	t.Helper()
+	if want == "" {
+		require.Nil(t, d.quota)
+		return
+	}
+	require.Len(t, d.quota.Violations, 1)
+	require.Equal(t, want, d.quota.Violations[0].Subject)
+}
+
+// requireWait checks RetryInfo and the one pushback: never early, and at most
+// a fifth late.
+func requireWait(t *testing.T, wait time.Duration, most int, d details, trailer metadata.MD) {
+	t.Helper()
+	require.Len(t, trailer[pushback], 1)
+	ms, err := strconv.Atoi(trailer[pushback][0])
+	require.NoError(t, err)
+	require.LessOrEqual(t, ms, most)
+	if wait == 0 {
+		require.Nil(t, d.retry)
+		require.Equal(t, -1, ms)
+		return
+	}
+	told := d.retry.RetryDelay.AsDuration()
+	require.GreaterOrEqual(t, told, wait)
+	require.LessOrEqual(t, told, wait+min(wait/5, 5*time.Second))
+	require.GreaterOrEqual(t, int64(ms), min(wait.Milliseconds(), 1<<31-1))
+	require.NotZero(t, ms)
+}
+
+// requireNoHeader: what a server sends before the message commits the client
+// to the attempt.
+func requireNoHeader(t *testing.T, header metadata.MD) {
+	t.Helper()
+	for name := range header {
+		require.Contains(t, []string{"content-type"}, name)
+	}
+}
+
+func TestAdmittedCallsHaveNoHeader(t *testing.T) {
+	svc := &service{duplex: func(testpb.TestService_FullDuplexCallServer) error { return nil }}
+	c := client(t, svc, grpcmw.ServerOptions(plenty(), keyfunc.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithLeaseInContext())...)
+	header, trailer, err := call(t.Context(), c)
+	require.NoError(t, err)
+	requireNoHeader(t, header)
+	require.Empty(t, trailer[pushback])
+	header, trailer, err = callStream(t.Context(), c)
+	require.ErrorContains(t, err, "EOF")
+	requireNoHeader(t, header)
+	require.Empty(t, trailer[pushback])
+}
+
+// named gives every call the same key.
+func named(key string) keyfunc.RPC {
+	return func(context.Context, string) (string, error) { return key, nil }
+}
+
+// keyless has err for every call.
+func keyless(err error) keyfunc.RPC {
+	return func(context.Context, string) (string, error) { return "", err }
+}
+
+// intercept makes one call without a network.
+func intercept(ctx context.Context, i grpc.UnaryServerInterceptor) error {
+	_, err := i(ctx, nil, callInfo, bareHandler)
+	return err
+}
+
+func TestMissingKey(t *testing.T) {
+	nobody := keyless(errors.Join(keyfunc.ErrNoKey, errors.New("secret")))
+	broken := keyless(errors.New("secret"))
+	for _, row := range []struct {
+		name   string
+		key    keyfunc.RPC
+		opts   []grpcmw.Option
+		code   codes.Code
+		asked  []string
+		result grpcmw.Result
+	}{
+		{"default", nobody, nil, codes.OK, []string{"~missing"}, grpcmw.Allowed},
+		{"Shared", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
+		{"Deny", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.ResourceExhausted, nil, grpcmw.Denied},
+		{"Skip", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.OK, nil, noResult},
+		{"fallback", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(named("x")))}, codes.OK, []string{"x"}, grpcmw.Allowed},
+		{"fallback without key", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(nobody))}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
+		{"fallback fails", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(broken))}, codes.Unavailable, nil, grpcmw.FailedClosed},
+		{"another error", broken, nil, codes.Unavailable, nil, grpcmw.FailedClosed},
+		{"another error, Skip", broken, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.Unavailable, nil, grpcmw.FailedClosed},
+		{"another error, FailOpen", broken, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, nil, grpcmw.FailedOpen},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l, seen := &script{}, noResult
+			opts := append(row.opts, grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result }))
+			err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, row.key, opts...))
+			require.Equal(t, row.code, status.Code(err))
+			require.Equal(t, row.asked, l.asked())
+			require.Equal(t, row.result, seen)
+			if err != nil {
+				require.NotContains(t, err.Error(), "secret")
+			}
+		})
+	}
+}
+
+const noResult = grpcmw.Result(99)
+
+func TestLimiterErrors(t *testing.T) {
+	secret := errors.New("dial tcp 10.0.0.1:6379: secret")
+	for _, row := range []struct {
+		name   string
+		err    error
+		cost   int64
+		opts   []grpcmw.Option
+		code   codes.Code
+		result grpcmw.Result
+		final  bool // the client is told not to try again
+	}{
+		{"default", secret, 1, nil, codes.Unavailable, grpcmw.FailedClosed, false},
+		{"FailClosed", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailClosed)}, codes.Unavailable, grpcmw.FailedClosed, false},
+		{"FailOpen", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, grpcmw.FailedOpen, false},
+		{"negative cost", nil, -1, nil, codes.Unavailable, grpcmw.FailedClosed, true},
+		{"negative cost, FailOpen", nil, -1 << 63, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
+		{"ErrCost, FailOpen", algo.ErrCost, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var l algo.Limiter = failing(row.err)
+			if row.err == nil {
+				l = &script{}
+			}
+			var seen grpcmw.Event
+			opts := append(row.opts,
+				grpcmw.WithCost(func(context.Context, string, any) int64 { return row.cost }),
+				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
+			c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), opts...)...)
+			_, trailer, err := call(t.Context(), c)
+			require.Equal(t, row.code, status.Code(err))
+			require.Equal(t, row.result, seen.Result)
+			require.Error(t, seen.Err)
+			require.Equal(t, row.cost, seen.Cost)
+			if err == nil {
+				return
+			}
+			require.NotContains(t, err.Error(), "secret")
+			require.NotContains(t, err.Error(), "cost")
+			require.Len(t, trailer[pushback], 1)
+			require.Equal(t, row.final, trailer[pushback][0] == "-1")
+		})
+	}
+}
+
+// A Delay is slept out, or denied and given back if the caller cannot wait.
+func TestDelay(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		delay    time.Duration
+		deadline time.Duration // 0: none
+		cancel   bool          // while it waits
+		code     codes.Code
+		outcome  algo.Outcome
+		result   grpcmw.Result
+	}{
+		{"slept out", 20 * time.Millisecond, 0, false, codes.OK, algo.Succeeded, grpcmw.Allowed},
+		{"outlasts the deadline", time.Hour, time.Minute, false, codes.ResourceExhausted, algo.Canceled, grpcmw.Denied},
+		{"canceled", time.Hour, 0, true, codes.Canceled, algo.Canceled, grpcmw.Canceled},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var seen grpcmw.Event
+			l := always(algo.Decision{Allowed: true, Delay: row.delay})
+			i := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if row.deadline > 0 {
+				ctx, cancel = context.WithTimeout(ctx, row.deadline)
+				defer cancel()
+			}
+			if row.cancel {
+				time.AfterFunc(10*time.Millisecond, cancel)
+			}
+			started := time.Now()
+			err := intercept(ctx, i)
+			require.Equal(t, row.code, status.Code(err))
+			require.Equal(t, []algo.Outcome{row.outcome}, l.released())
+			require.Equal(t, row.result, seen.Result)
+			require.Equal(t, row.code, seen.Code)
+			if err == nil {
+				require.GreaterOrEqual(t, time.Since(started), row.delay)
+			}
+		})
+	}
+}
+
+// A call whose context has ended is not the limiter's fault.
+func TestContextEndsInLimiter(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	i := grpcmw.UnaryServerInterceptor(failing(context.Canceled), keyfunc.RPCGlobal(), grpcmw.WithOnError(grpcmw.FailOpen))
+	require.Equal(t, codes.Canceled, status.Code(intercept(ctx, i)))
+}
+
+// What the limiter learns of how calls went.
+func TestOutcomes(t *testing.T) {
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, row := range []struct {
+		name string
+		ctx  context.Context
+		err  error
+		want algo.Outcome
+	}{
+		{"success", t.Context(), nil, algo.Succeeded},
+		{"success for a client that left", canceled, nil, algo.Succeeded},
+		{"plain error", t.Context(), errors.New("x"), algo.Failed},
+		{"internal", t.Context(), status.Error(codes.Internal, ""), algo.Failed},
+		{"unavailable", t.Context(), status.Error(codes.Unavailable, ""), algo.Failed},
+		{"deadline", t.Context(), status.Error(codes.DeadlineExceeded, ""), algo.Failed},
+		{"resource exhausted elsewhere", t.Context(), status.Error(codes.ResourceExhausted, ""), algo.Failed},
+		{"not found", t.Context(), status.Error(codes.NotFound, ""), algo.Ignored},
+		{"unauthenticated", t.Context(), status.Error(codes.Unauthenticated, ""), algo.Ignored},
+		{"canceled by the client", canceled, status.Error(codes.Canceled, ""), algo.Ignored},
+		{"failed for a client that left", canceled, status.Error(codes.Internal, ""), algo.Ignored},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := &script{}
+			i := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal())
+			_, err := i(row.ctx, nil, callInfo, func(context.Context, any) (any, error) { return nil, row.err })
+			require.Equal(t, row.err, err)
+			require.Equal(t, []algo.Outcome{row.want}, l.released())
+		})
+	}
+}
+
+func TestExempt(t *testing.T) {
+	for _, row := range []struct {
+		method string
+		opts   []grpcmw.Option
+		free   bool
+	}{
+		{"/grpc.health.v1.Health/Check", nil, true},
+		{"/grpc.health.v1.Health/Watch", nil, true},
+		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", nil, true},
+		{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", nil, true},
+		{"/grpc.health.v1.Health/Check", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, true},
+		{"/grpc.health.v1.Health/Check", []grpcmw.Option{grpcmw.WithoutDefaultExempt()}, false},
+		{"/a.B/C", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, true},
+		{"/a.B/CD", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, false},
+		{"/a.B/D", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, false},
+		{"/a.B/D", []grpcmw.Option{grpcmw.WithExempt("/a.B/*")}, true},
+		{"/a.BC/D", []grpcmw.Option{grpcmw.WithExempt("/a.B/*")}, false},
+		{"/grpc.health.v1.HealthX/Check", nil, false},
+		{"/grpc.health.v1.Health", nil, false},
+		{"", nil, false},
+	} {
+		t.Run(row.method, func(t *testing.T) {
+			unary := grpcmw.UnaryServerInterceptor(always(never), keyfunc.RPCGlobal(), row.opts...)
+			_, err := unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: row.method}, bareHandler)
+			require.Equal(t, row.free, err == nil)
+			stream := grpcmw.StreamServerInterceptor(always(never), keyfunc.RPCGlobal(), row.opts...)
+			err = stream(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: row.method}, func(any, grpc.ServerStream) error { return nil })
+			require.Equal(t, row.free, err == nil)
+		})
+	}
+}
+
+// noStream is a stream without a transport.
+type noStream struct {
+	grpc.ServerStream
+	ctx context.Context
+	md  metadata.MD
+}
+
+func (s *noStream) Context() context.Context  { return s.ctx }
+func (s *noStream) SetTrailer(md metadata.MD) { s.md = metadata.Join(s.md, md) }
+
+func TestHealthAnswersWhileLimited(t *testing.T) {
+	conn := dial(t, serve(t, &service{}, grpcmw.ServerOptions(always(never), keyfunc.PeerIP())...))
+	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	_, _, err = call(t.Context(), testpb.NewTestServiceClient(conn))
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+}
+
+func TestCost(t *testing.T) {
+	l := &script{}
+	cost := grpcmw.WithCost(func(_ context.Context, method string, msg any) int64 {
+		require.Equal(t, callInfo.FullMethod, method)
+		return int64(msg.(*testpb.SimpleRequest).ResponseSize)
+	})
+	c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), cost)...)
+	for _, n := range []int32{7, 0, 1} {
+		_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{ResponseSize: n})
+		require.NoError(t, err)
+	}
+	require.Equal(t, []int64{7, 0, 1}, l.costs)
+}
+
+func TestLeaseFrom(t *testing.T) {
+	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+	var got *algo.Lease
+	handler := func(ctx context.Context, _ any) (any, error) {
+		if got = grpcmw.LeaseFrom(ctx); got != nil {
+			got.Settle(4)
+		}
+		return nil, nil
+	}
+	i := grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
+	_, err := i(t.Context(), nil, callInfo, handler)
+	require.NoError(t, err)
+	require.True(t, got.Allowed)
+	require.EqualValues(t, 9, got.Remaining)
+	lease, err := bucket.Acquire(t.Context(), "~global", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 6, lease.Remaining)
+
+	i = grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal())
+	_, err = i(t.Context(), nil, callInfo, handler)
+	require.NoError(t, err)
+	require.Nil(t, got)
+}
+
+func TestLeaseFromOnStreams(t *testing.T) {
+	var got *algo.Lease
+	i := grpcmw.StreamServerInterceptor(plenty(), keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
+	err := i(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/a.B/C"}, func(_ any, ss grpc.ServerStream) error {
+		got = grpcmw.LeaseFrom(ss.Context())
+		return nil
+	})
+	require.NoError(t, err)
+	require.True(t, got.Allowed)
+}
+
+func TestObserver(t *testing.T) {
+	var seen []grpcmw.Event
+	bucket := algo.Must(algo.NewTokenBucket(algo.PerMinute(2)))
+	i := grpcmw.UnaryServerInterceptor(bucket, named("alice"), grpcmw.WithObserver(func(e grpcmw.Event) { seen = append(seen, e) }))
+	for range 3 {
+		intercept(t.Context(), i)
+	}
+	require.Len(t, seen, 3)
+	for n, want := range []struct {
+		result grpcmw.Result
+		code   codes.Code
+		left   int64
+	}{{grpcmw.Allowed, codes.OK, 1}, {grpcmw.Allowed, codes.OK, 0}, {grpcmw.Denied, codes.ResourceExhausted, 0}} {
+		e := seen[n]
+		require.Equal(t, "2-per-60s", e.Policy)
+		require.Equal(t, callInfo.FullMethod, e.Method)
+		require.Equal(t, want.result, e.Result)
+		require.Equal(t, want.code, e.Code)
+		require.Equal(t, want.left, e.Decision.Remaining)
+		require.EqualValues(t, 1, e.Cost)
+		require.NotZero(t, e.KeyHash)
+		require.Equal(t, seen[0].KeyHash, e.KeyHash)
+		require.NoError(t, e.Err)
+	}
+	require.Equal(t, "allowed denied canceled failed-open failed-closed unknown", strings.Join([]string{
+		grpcmw.Allowed.String(), grpcmw.Denied.String(), grpcmw.Canceled.String(),
+		grpcmw.FailedOpen.String(), grpcmw.FailedClosed.String(), noResult.String(),
+	}, " "))
+}

@@ -1,0 +1,94 @@
+package grpcmw_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// constructors makes each kind of interceptor.
+var constructors = map[string]func(algo.Limiter, keyfunc.RPC, ...grpcmw.Option){
+	"UnaryServerInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
+		grpcmw.UnaryServerInterceptor(l, k, o...)
+	},
+	"StreamServerInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
+		grpcmw.StreamServerInterceptor(l, k, o...)
+	},
+	"ServerOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.ServerOptions(l, k, o...) },
+}
+
+type limiterFunc func(context.Context, string, int64) (algo.Lease, error)
+
+func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	return f(ctx, key, n)
+}
+
+// Mistakes are seen when a server is put together, never on a call.
+func TestWiringMistakes(t *testing.T) {
+	for name, build := range constructors {
+		t.Run(name, func(t *testing.T) {
+			key := keyfunc.RPCGlobal()
+			prefix := "grpcmw: " + name + ": "
+			for _, nothing := range []algo.Limiter{nil, (*algo.TokenBucket)(nil), limiterFunc(nil)} {
+				require.PanicsWithValue(t, prefix+"the limiter is nil", func() { build(nothing, key) })
+			}
+			require.PanicsWithValue(t, prefix+"the key function is nil; keyfunc.RPCGlobal gives all calls one limit", func() { build(plenty(), nil) })
+			require.PanicsWithValue(t, prefix+"the zero Option is not an option", func() { build(plenty(), key, grpcmw.Option{}) })
+			require.NotPanics(t, func() { build(plenty(), key) })
+			require.NotPanics(t, func() { build(limiterFunc(plenty().Acquire), key) })
+		})
+	}
+	require.PanicsWithValue(t, "grpcmw: FallbackTo: the key function is nil", func() { grpcmw.FallbackTo(nil) })
+}
+
+func TestOptionValues(t *testing.T) {
+	build := func(o grpcmw.Option) func() {
+		return func() { grpcmw.ServerOptions(plenty(), keyfunc.RPCGlobal(), o) }
+	}
+	for want, o := range map[string]grpcmw.Option{
+		`WithName: "" has 0 bytes, want 1 to 64`:                                                   grpcmw.WithName(""),
+		`WithName: "a b" has characters other than letters, digits, dot, underscore and hyphen`:    grpcmw.WithName("a b"),
+		`WithName: "a\xff" has characters other than letters, digits, dot, underscore and hyphen`:  grpcmw.WithName("a\xff"),
+		`WithDomain: "a\nb" has characters other than letters, digits, dot, underscore and hyphen`: grpcmw.WithDomain("a\nb"),
+		"WithCost: is nil":                               grpcmw.WithCost(nil),
+		"WithObserver: is nil":                           grpcmw.WithObserver(nil),
+		"WithMissingKey: is nil":                         grpcmw.WithMissingKey(nil),
+		"WithOnError: is 7, want FailOpen or FailClosed": grpcmw.WithOnError(7),
+		"WithStreamMode: is 0, want OnOpen, PerRecv, PerSend or several of them":             grpcmw.WithStreamMode(0),
+		"WithStreamMode: is 8, want OnOpen, PerRecv, PerSend or several of them":             grpcmw.WithStreamMode(8),
+		"WithBackPressure: is 0s, want above 0":                                              grpcmw.WithBackPressure(0),
+		"WithRetryReserve: is 0, want above 0 and below 1":                                   grpcmw.WithRetryReserve(0),
+		"WithRetryReserve: is 1, want above 0 and below 1":                                   grpcmw.WithRetryReserve(1),
+		`WithExempt: "a.B/C" is neither "/package.Service/Method" nor "/package.Service/*"`:  grpcmw.WithExempt("/x.Y/Z", "a.B/C"),
+		`WithExempt: "" is neither "/package.Service/Method" nor "/package.Service/*"`:       grpcmw.WithExempt(""),
+		`WithExempt: "/" is neither "/package.Service/Method" nor "/package.Service/*"`:      grpcmw.WithExempt("/"),
+		`WithExempt: "//" is neither "/package.Service/Method" nor "/package.Service/*"`:     grpcmw.WithExempt("//"),
+		`WithExempt: "/a/b/c" is neither "/package.Service/Method" nor "/package.Service/*"`: grpcmw.WithExempt("/a/b/c"),
+	} {
+		require.PanicsWithValue(t, "grpcmw: ServerOptions: "+want, build(o))
+	}
+	require.NotPanics(t, build(grpcmw.WithName(strings.Repeat("a", 64))))
+	require.Panics(t, build(grpcmw.WithName(strings.Repeat("a", 65))))
+}
+
+// An option that cannot work somewhere is an error there, never ignored.
+func TestOptionsThatDoNotBelong(t *testing.T) {
+	stream := []grpcmw.Option{grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)}
+	for constructor, foreign := range map[string][]grpcmw.Option{
+		"UnaryServerInterceptor": stream,
+	} {
+		for _, o := range foreign {
+			require.Panics(t, func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o) })
+		}
+	}
+	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
+		"WithName, WithExempt, WithoutDefaultExempt, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
+		"WithLeaseInContext, WithRetryReserve, WithRateTrailers",
+		func() { grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal(), stream[0]) })
+}

@@ -1,0 +1,78 @@
+package httpmw_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/stretchr/testify/require"
+)
+
+// sink is a response writer that costs nothing. Like a server it has a header
+// map for each response, which reset makes empty.
+type sink struct{ header http.Header }
+
+func newSink() *sink                                 { return &sink{make(http.Header, 8)} }
+func (s *sink) Header() http.Header                  { return s.header }
+func (s *sink) Write(b []byte) (int, error)          { return len(b), nil }
+func (s *sink) WriteString(text string) (int, error) { return len(text), nil }
+func (s *sink) WriteHeader(int)                      {}
+func (s *sink) reset()                               { clear(s.header) }
+
+var bare = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+func roomy(t testing.TB) algo.Limiter { return bucket(t, algo.PerSecond(1e9), algo.Burst(1e9)) }
+
+func spent(t testing.TB) algo.Limiter {
+	l := bucket(t, algo.PerHour(1))
+	l.Allow("192.0.2.1", 1)
+	l.Allow("", 1)
+	return l
+}
+
+func BenchmarkLimit(b *testing.B) {
+	ip := keyfunc.ClientIP()
+	none := httpmw.WithHeaders(httpmw.None)
+	for _, row := range []struct {
+		name string
+		h    http.Handler
+	}{
+		{"bare", bare},
+		{"headers", httpmw.Limit(roomy(b), ip)(bare)},
+		{"legacy", httpmw.Limit(roomy(b), ip, httpmw.WithHeaders(httpmw.Legacy))(bare)},
+		{"none", httpmw.Limit(roomy(b), ip, none)(bare)},
+		{"wrapped", httpmw.Limit(newSlots(1<<40), ip, none)(bare)},
+		{"denied", httpmw.Limit(spent(b), ip)(bare)},
+		{"denied-none", httpmw.Limit(spent(b), ip, none)(bare)},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			b.ReportAllocs()
+			w, r := newSink(), get()
+			for b.Loop() {
+				row.h.ServeHTTP(w, r)
+				w.reset()
+			}
+		})
+	}
+}
+
+func TestAllocations(t *testing.T) {
+	ip := keyfunc.ClientIP()
+	none := httpmw.WithHeaders(httpmw.None)
+	for _, row := range []struct {
+		name string
+		h    http.Handler
+		most float64
+	}{
+		{"headers", httpmw.Limit(roomy(t), ip)(bare), 2},
+		{"none", httpmw.Limit(roomy(t), ip, none)(bare), 0},
+	} {
+		w, r := newSink(), get()
+		require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
+			row.h.ServeHTTP(w, r)
+			w.reset()
+		}), row.most, row.name)
+	}
+}

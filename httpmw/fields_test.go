@@ -1,0 +1,178 @@
+package httpmw_test
+
+import (
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func TestFields(t *testing.T) {
+	second := algo.Description{Quota: 10, Window: time.Second}
+	for _, row := range []struct {
+		name          string
+		d             algo.Decision
+		says          algo.Description
+		policy, limit string
+	}{
+		{"spent a little", algo.Decision{Remaining: 7, NextAfter: time.Second}, second,
+			`"p";q=10;w=1`, `"p";r=7;t=1`},
+		{"t rounds up", algo.Decision{Remaining: 7, NextAfter: time.Second + 1}, second,
+			`"p";q=10;w=1`, `"p";r=7;t=2`},
+		{"t of a nanosecond", algo.Decision{Remaining: 7, NextAfter: 1}, second,
+			`"p";q=10;w=1`, `"p";r=7;t=1`},
+		{"nothing spent", algo.Decision{Remaining: 10}, second, `"p";q=10;w=1`, `"p";r=10`},
+		{"everything spent", algo.Decision{NextAfter: time.Minute}, second, `"p";q=10;w=1`, `"p";r=0;t=60`},
+		{"limiter does not know", algo.Decision{Remaining: 3}, second, `"p";q=10;w=1`, `"p";r=3`},
+		{"w rounds up", algo.Decision{Remaining: 10}, algo.Description{Quota: 10, Window: 1001 * time.Millisecond},
+			`"p";q=10;w=2`, `"p";r=10`},
+		{"no window", algo.Decision{Remaining: 10}, algo.Description{Quota: 10}, `"p";q=10`, `"p";r=10`},
+		{"in flight", algo.Decision{Remaining: 3, NextAfter: time.Second},
+			algo.Description{Quota: 64, Unit: algo.ConcurrentRequests},
+			`"p";q=64;qu="concurrent-requests"`, `"p";r=3`},
+		{"15 digits", algo.Decision{Remaining: math.MaxInt64 - 1, NextAfter: math.MaxInt64},
+			algo.Description{Quota: math.MaxInt64, Window: math.MaxInt64},
+			`"p";q=999999999999999;w=9223372037`, `"p";r=999999999999999;t=9223372037`},
+		{"never negative", algo.Decision{Remaining: -3, NextAfter: -5}, algo.Description{Quota: -1, Window: -1},
+			`"p";q=0`, `"p";r=0`},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.d.Allowed = true
+			w := ask(&scripted{decision: row.d, description: row.says}, httpmw.WithName("p"))
+			require.Equal(t, []string{row.policy}, w.Result().Header.Values(policyField))
+			require.Equal(t, []string{row.limit}, w.Result().Header.Values(limitField))
+		})
+	}
+}
+
+// structured requires that the field is a list of strings with integer
+// parameters, and that marshalling it gives the same bytes.
+func structured(t require.TestingT, h http.Header, field string) httpsfv.List {
+	list, err := httpsfv.UnmarshalList(h.Values(field))
+	require.NoError(t, err, "%s: %q", field, h.Values(field))
+	text, err := httpsfv.Marshal(list)
+	require.NoError(t, err)
+	require.Equal(t, strings.Join(h.Values(field), ", "), text)
+	for _, member := range list {
+		item, ok := member.(httpsfv.Item)
+		require.True(t, ok)
+		require.IsType(t, "", item.Value, "names are strings")
+		for _, p := range item.Params.Names() {
+			v, _ := item.Params.Get(p)
+			if p == "qu" {
+				require.Equal(t, "concurrent-requests", v)
+				continue
+			}
+			require.Contains(t, []string{"q", "w", "r", "t"}, p)
+			require.IsType(t, int64(0), v)
+			require.GreaterOrEqual(t, v, int64(0))
+		}
+	}
+	return list
+}
+
+func TestFieldsAreStructured(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Int64(), rapid.Int64Range(0, 100))
+		l := &scripted{
+			decision: algo.Decision{
+				Allowed: rapid.Bool().Draw(t, "allowed"), Limit: number.Draw(t, "limit"),
+				Remaining: number.Draw(t, "remaining"), NextAfter: time.Duration(number.Draw(t, "next")),
+			},
+			description: algo.Description{
+				Quota: number.Draw(t, "quota"), Window: time.Duration(number.Draw(t, "window")),
+				Unit: algo.Unit(rapid.IntRange(0, 1).Draw(t, "unit")),
+			},
+			mute: rapid.Bool().Draw(t, "mute"),
+		}
+		name := rapid.StringMatching(`[A-Za-z0-9._-]{1,64}`).Draw(t, "name")
+		h := ask(l, httpmw.WithName(name)).Result().Header
+		policies := structured(t, h, policyField)
+		limits := structured(t, h, limitField)
+		require.Len(t, policies, 1)
+		require.Len(t, limits, 1)
+		require.Equal(t, name, policies[0].(httpsfv.Item).Value)
+		require.Equal(t, name, limits[0].(httpsfv.Item).Value)
+	})
+}
+
+func TestDefaultNames(t *testing.T) {
+	for _, row := range []struct {
+		l    algo.Limiter
+		want string
+	}{
+		{bucket(t, algo.PerMinute(100)), `"100-per-60s";q=100;w=60`},
+		{bucket(t, algo.PerSecond(10), algo.Burst(20)), `"20-per-2s";q=20;w=2`},
+		{newSlots(64), `"64-concurrent-requests";q=64;qu="concurrent-requests"`},
+		{&scripted{decision: algo.Decision{Allowed: true, Limit: 5}, mute: true}, `"default";q=5`},
+	} {
+		require.Equal(t, row.want, ask(row.l).Result().Header.Get(policyField))
+	}
+}
+
+func TestPolicyFollowsTheLimit(t *testing.T) {
+	l := bucket(t, algo.PerSecond(10))
+	h := httpmw.Limit(l, key("k"), httpmw.WithName("p"))(ok)
+	policy := func() string { return serve(h, get()).Result().Header.Get(policyField) }
+	require.Equal(t, `"p";q=10;w=1`, policy())
+	require.NoError(t, l.SetRate(algo.PerMinute(30)))
+	require.Equal(t, `"p";q=30;w=60`, policy())
+	require.NoError(t, l.SetBurst(60))
+	require.Equal(t, `"p";q=60;w=120`, policy())
+}
+
+func TestSecondLimiterAppends(t *testing.T) {
+	inner := httpmw.Limit(bucket(t, algo.PerMinute(5)), key("a"), httpmw.WithName("inner"))(ok)
+	both := httpmw.Limit(bucket(t, algo.PerHour(9)), key("b"), httpmw.WithName("outer"))(inner)
+	header := serve(both, get()).Result().Header
+	require.Equal(t, []string{`"outer";q=9;w=3600`, `"inner";q=5;w=60`}, header.Values(policyField))
+	require.Equal(t, []string{`"outer";r=8;t=400`, `"inner";r=4;t=12`}, header.Values(limitField))
+	require.Len(t, structured(t, header, limitField), 2)
+}
+
+func TestFieldsShareNoMemory(t *testing.T) {
+	h := httpmw.Limit(bucket(t, algo.PerMinute(5)), key("a"), httpmw.WithName("p"))(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Ratelimit-Policy"][0] = "mine"
+			w.Header().Add("RateLimit-Policy", "more")
+		}))
+	serve(h, get())
+	require.Equal(t, `"p";q=5;w=60`, serve(httpmw.Limit(bucket(t, algo.PerMinute(5)), key("a"),
+		httpmw.WithName("p"))(ok), get()).Result().Header.Get(policyField))
+	w := serve(h, get()).Result().Header
+	require.Equal(t, []string{"mine", "more"}, w.Values(policyField))
+	require.Equal(t, []string{`"p";r=3;t=12`}, w.Values(limitField))
+}
+
+func TestNoHeaders(t *testing.T) {
+	h := ask(denying(algo.Quota, time.Second), httpmw.WithHeaders(httpmw.None)).Result().Header
+	require.Empty(t, h.Values(policyField))
+	require.Empty(t, h.Values(limitField))
+	require.Equal(t, "1", h.Get("Retry-After"))
+	require.Empty(t, ask(admitting(), httpmw.WithHeaders(httpmw.None)).Result().Header.Values(limitField))
+}
+
+func TestLegacyHeaders(t *testing.T) {
+	tight := &scripted{decision: algo.Decision{Allowed: true, Limit: 10, Remaining: 2, ResetAfter: 1500 * time.Millisecond}}
+	wide := &scripted{decision: algo.Decision{Allowed: true, Limit: 100, Remaining: 50, ResetAfter: time.Hour}}
+	legacy := httpmw.WithHeaders(httpmw.Legacy)
+	fields := func(h http.Handler) [3]string {
+		header := serve(h, get()).Result().Header
+		require.Empty(t, header.Values(limitField))
+		require.LessOrEqual(t, len(header.Values("X-RateLimit-Limit")), 1)
+		return [3]string{header.Get("X-RateLimit-Limit"), header.Get("X-RateLimit-Remaining"), header.Get("X-RateLimit-Reset")}
+	}
+	want := [3]string{"10", "2", "2"}
+	k := keyfunc.Global()
+	require.Equal(t, want, fields(httpmw.Limit(tight, k, legacy)(ok)))
+	require.Equal(t, want, fields(httpmw.Limit(tight, k, legacy)(httpmw.Limit(wide, k, legacy)(ok))), "the tightest wins")
+	require.Equal(t, want, fields(httpmw.Limit(wide, k, legacy)(httpmw.Limit(tight, k, legacy)(ok))), "in any order")
+}

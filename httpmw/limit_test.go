@@ -1,0 +1,280 @@
+package httpmw_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/stretchr/testify/require"
+)
+
+func TestLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := httpmw.Limit(bucket(t, algo.PerMinute(2)), keyfunc.Header("X-User"))(ok)
+		for _, want := range []int{200, 200, 429, 429} {
+			require.Equal(t, want, serve(h, get("X-User", "a")).Code)
+		}
+		require.Equal(t, 200, serve(h, get("X-User", "b")).Code, "another key, another bucket")
+		time.Sleep(30 * time.Second)
+		require.Equal(t, 200, serve(h, get("X-User", "a")).Code)
+	})
+}
+
+func TestDelayIsSleptOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(t, algo.PerSecond(1), algo.MaxWait(time.Minute))
+		h := httpmw.Limit(l, key("k"))(ok)
+		start := time.Now()
+		require.Equal(t, `"1-per-1s";r=0;t=1`, serve(h, get()).Result().Header.Get(limitField))
+		require.Equal(t, `"1-per-1s";r=0;t=1`, serve(h, get()).Result().Header.Get(limitField), "t counts from the answer")
+		require.Equal(t, time.Second, time.Since(start))
+	})
+}
+
+func TestDelayThatOutlastsTheContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var events []httpmw.Event
+		l := bucket(t, algo.Every(10*time.Second), algo.MaxWait(time.Minute))
+		h := httpmw.Limit(l, key("k"), httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }))(ok)
+		require.Equal(t, 200, serve(h, get()).Code)
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		w := serve(h, get().WithContext(ctx))
+		require.Equal(t, 429, w.Code)
+		require.Zero(t, time.Since(start), "fails at once")
+		require.Contains(t, []string{"10", "11", "12"}, w.Result().Header.Get("Retry-After"))
+		require.Equal(t, httpmw.Denied, events[1].Result)
+		serve(h, get())
+		require.Equal(t, 10*time.Second, time.Since(start), "the charge was given back")
+	})
+}
+
+// While a request waits its client leaves: it gets nothing, is counted as
+// canceled and stays uncharged.
+func TestGoneWhileDelayed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last httpmw.Event
+		l := bucket(t, algo.Every(10*time.Second), algo.MaxWait(time.Minute))
+		observe := httpmw.WithObserver(func(e httpmw.Event) { last = e })
+		serve(httpmw.Limit(l, key("k"))(ok), get())
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		w := serve(httpmw.Limit(l, key("k"), observe)(unreachable(t)), get().WithContext(ctx))
+		require.Equal(t, time.Second, time.Since(start))
+		require.Empty(t, w.Body.String())
+		require.Empty(t, w.Result().Header)
+		require.NotEqual(t, 200, w.Code, "whoever else canceled must not take it for a success")
+		require.Equal(t, httpmw.Canceled, last.Result)
+		require.ErrorIs(t, last.Err, context.Canceled)
+		serve(httpmw.Limit(l, key("k"))(ok), get())
+		require.Equal(t, 10*time.Second, time.Since(start), "the charge was given back")
+	})
+}
+
+func TestGoneWhenDenied(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var last httpmw.Event
+	w := serve(httpmw.Limit(denying(algo.Quota, 1), key("k"), httpmw.WithDenied(unreachable(t)),
+		httpmw.WithObserver(func(e httpmw.Event) { last = e }))(unreachable(t)), get().WithContext(ctx))
+	require.Empty(t, w.Body.String())
+	require.Equal(t, httpmw.Canceled, last.Result)
+}
+
+func TestMissingKey(t *testing.T) {
+	noKey := failingKey(fmt.Errorf("wrapped: %w", keyfunc.ErrNoKey))
+	for _, row := range []struct {
+		name   string
+		opts   []httpmw.Option
+		status int
+		keys   []string
+	}{
+		{"default", nil, 200, []string{"~missing"}},
+		{"Shared", []httpmw.Option{httpmw.WithMissingKey(httpmw.Shared)}, 200, []string{"~missing"}},
+		{"Deny", []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 429, nil},
+		{"Skip", []httpmw.Option{httpmw.WithMissingKey(httpmw.Skip)}, 200, nil},
+		{"FallbackTo", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(key("second")))}, 200, []string{"second"}},
+		{"FallbackTo without a key", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(noKey))}, 200, []string{"~missing"}},
+		{"FallbackTo that fails", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(failingKey(io.EOF)))}, 503, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := admitting()
+			w := serve(httpmw.Limit(l, noKey, row.opts...)(ok), get())
+			require.Equal(t, row.status, w.Code)
+			require.Equal(t, row.keys, l.keys)
+			if row.status == 429 {
+				require.Empty(t, w.Result().Header.Values("Retry-After"), "waiting does not help")
+			}
+		})
+	}
+}
+
+func TestErrors(t *testing.T) {
+	secret := errors.New("dial 10.1.2.3: secret")
+	failing := func() *scripted { l := admitting(); l.err = secret; return l }
+	open, closed := httpmw.WithOnError(httpmw.FailOpen), httpmw.WithOnError(httpmw.FailClosed)
+	for _, row := range []struct {
+		name   string
+		l      algo.Limiter
+		key    keyfunc.HTTP
+		opts   []httpmw.Option
+		status int
+		result httpmw.Result
+	}{
+		{"limiter, default", failing(), key("k"), nil, 503, httpmw.FailedClosed},
+		{"limiter, closed", failing(), key("k"), []httpmw.Option{closed}, 503, httpmw.FailedClosed},
+		{"limiter, open", failing(), key("k"), []httpmw.Option{open}, 200, httpmw.FailedOpen},
+		{"key, closed", admitting(), failingKey(secret), []httpmw.Option{closed}, 503, httpmw.FailedClosed},
+		{"key, open", admitting(), failingKey(secret), []httpmw.Option{open}, 200, httpmw.FailedOpen},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			var last httpmw.Event
+			observe := httpmw.WithObserver(func(e httpmw.Event) { last = e })
+			w := serve(httpmw.Limit(row.l, row.key, append(row.opts, observe)...)(ok), get())
+			require.Equal(t, row.status, w.Code)
+			require.NotContains(t, w.Body.String(), "secret")
+			require.Equal(t, row.result, last.Result)
+			require.ErrorIs(t, last.Err, secret)
+			if row.status == 503 {
+				require.Equal(t, capacityProblem, problemOf(t, w).Type)
+				require.Equal(t, "1", w.Result().Header.Get("Retry-After"))
+			}
+		})
+	}
+}
+
+// A time that has run out is no reason to let a request pass.
+func TestFailOpenIsNotForExpiredRequests(t *testing.T) {
+	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(0, 0))
+	defer cancel()
+	l := admitting()
+	l.err = context.DeadlineExceeded
+	h := httpmw.Limit(l, key("k"), httpmw.WithOnError(httpmw.FailOpen))(unreachable(t))
+	require.Equal(t, 503, serve(h, get().WithContext(ctx)).Code)
+}
+
+func TestCost(t *testing.T) {
+	l := admitting()
+	cost := httpmw.WithCost(func(r *http.Request) int64 { return r.ContentLength })
+	h := httpmw.Limit(l, key("k"), cost)(ok)
+	r := get()
+	r.ContentLength = 42
+	require.Equal(t, 200, serve(h, r).Code)
+	require.Equal(t, []int64{42}, l.costs)
+	ask(l)
+	require.Equal(t, []int64{42, 1}, l.costs, "1 without a cost function")
+}
+
+// A negative cost neither mints nor lets the request pass for free, nor does
+// it crash: the length of a chunked body is -1, so clients can provoke it.
+func TestNegativeCost(t *testing.T) {
+	l := bucket(t, algo.PerHour(5))
+	cost := httpmw.WithCost(func(r *http.Request) int64 { return r.ContentLength })
+	for _, policy := range []httpmw.FailPolicy{httpmw.FailOpen, httpmw.FailClosed} {
+		var last httpmw.Event
+		h := httpmw.Limit(l, key("k"), cost, httpmw.WithOnError(policy),
+			httpmw.WithObserver(func(e httpmw.Event) { last = e }))(unreachable(t))
+		for range 10 {
+			r := get()
+			r.ContentLength = -1
+			require.Equal(t, 503, serve(h, r).Code)
+			require.ErrorIs(t, last.Err, algo.ErrCost)
+		}
+	}
+	for range 5 {
+		require.Equal(t, 200, ask(l).Code)
+	}
+	require.Equal(t, 429, ask(l).Code)
+}
+
+func TestSkip(t *testing.T) {
+	l := denying(algo.Quota, 1)
+	w := ask(l, httpmw.WithSkip(func(*http.Request) bool { return true }))
+	require.Equal(t, 200, w.Code)
+	require.Empty(t, l.keys)
+	require.Empty(t, w.Result().Header.Values(limitField))
+	require.Equal(t, 429, ask(l, httpmw.WithSkip(func(*http.Request) bool { return false })).Code)
+}
+
+func TestObserver(t *testing.T) {
+	var events []httpmw.Event
+	observe := httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) })
+	ask(admitting(), observe, httpmw.WithName("a"))
+	ask(denying(algo.Overload, 1), observe, httpmw.WithName("b"))
+	require.Len(t, events, 2)
+	require.Equal(t, httpmw.Event{Policy: "a", Result: httpmw.Allowed, Decision: admitting().decision, Cost: 1, KeyHash: events[1].KeyHash}, events[0])
+	require.Equal(t, httpmw.Denied, events[1].Result)
+	require.Equal(t, 503, events[1].Status)
+	require.Equal(t, algo.Overload, events[1].Decision.Reason)
+	require.NotZero(t, events[0].KeyHash)
+	serve(httpmw.Limit(admitting(), key("other"), observe)(ok), get())
+	require.NotEqual(t, events[0].KeyHash, events[2].KeyHash)
+	require.Equal(t, "failed-closed", httpmw.FailedClosed.String())
+	require.Equal(t, "unknown", httpmw.Result(99).String())
+}
+
+// An observer that panics leaves no slot behind.
+func TestPanicsOfOptions(t *testing.T) {
+	l := newSlots(1)
+	boom := func(*http.Request) int64 { panic("cost") }
+	for _, o := range []httpmw.Option{
+		httpmw.WithObserver(func(httpmw.Event) { panic("observer") }), httpmw.WithCost(boom),
+	} {
+		require.Panics(t, func() { ask(l, o) })
+		require.Zero(t, l.inFlight())
+	}
+}
+
+func TestWiring(t *testing.T) {
+	var noBucket *algo.TokenBucket
+	limit := func(opts ...httpmw.Option) func() {
+		return func() { httpmw.Limit(admitting(), key("k"), opts...) }
+	}
+	for _, row := range []struct {
+		message string
+		wire    func()
+	}{
+		{"httpmw: Limit: the limiter is nil", func() { httpmw.Limit(nil, key("k")) }},
+		{"httpmw: Limit: the limiter is nil", func() { httpmw.Limit(noBucket, key("k")) }},
+		{"httpmw: Limit: the key function is nil", func() { httpmw.Limit(admitting(), nil) }},
+		{"httpmw: middleware: the next handler is nil", func() { httpmw.Limit(admitting(), key("k"))(nil) }},
+		{"httpmw: middleware: the next handler is nil", func() { httpmw.Limit(admitting(), key("k"))(http.HandlerFunc(nil)) }},
+		{"httpmw: WithName: the name is empty", limit(httpmw.WithName(""))},
+		{`httpmw: Limit: the name is "a b", want 1 to 64 of A-Z a-z 0-9 . _ -`, limit(httpmw.WithName("a b"))},
+		{`httpmw: Limit: the name is "\"", want 1 to 64 of A-Z a-z 0-9 . _ -`, limit(httpmw.WithName(`"`))},
+		{"httpmw: WithCost: the function is nil", func() { httpmw.WithCost(nil) }},
+		{"httpmw: WithSkip: the function is nil", func() { httpmw.WithSkip(nil) }},
+		{"httpmw: WithObserver: the function is nil", func() { httpmw.WithObserver(nil) }},
+		{"httpmw: WithDenied: the handler is nil", func() { httpmw.WithDenied(nil) }},
+		{"httpmw: WithMissingKey: the policy is nil", func() { httpmw.WithMissingKey(nil) }},
+		{"httpmw: FallbackTo: the key function is nil", func() { httpmw.FallbackTo(nil) }},
+		{"httpmw: Limit: the zero Option is not an option", limit(httpmw.Option{})},
+		{"httpmw: WithHeaders: the mode is none of IETF, Legacy, LegacyEpoch and None", func() { httpmw.WithHeaders(99) }},
+		{"httpmw: WithOnError: the policy is neither FailOpen nor FailClosed", func() { httpmw.WithOnError(99) }},
+	} {
+		require.PanicsWithValue(t, row.message, row.wire)
+	}
+}
+
+// The body is the handler's: no key, cost or denial reads it.
+func TestBodyIsNotRead(t *testing.T) {
+	body := &counting{}
+	r := httptest.NewRequest(http.MethodPost, "/", body)
+	serve(httpmw.Limit(denying(algo.Quota, 1), keyfunc.ClientIP())(ok), r)
+	require.Zero(t, body.reads)
+}
+
+type counting struct{ reads int }
+
+func (c *counting) Read([]byte) (int, error) { c.reads++; return 0, io.EOF }

@@ -1,0 +1,17 @@
+// Package cases says how many cases a test tries.
+package cases
+
+import "os"
+
+// Long reports whether the full counts are asked for: SLUICE_LONG is set to
+// something in the environment, as "make long" does.
+func Long() bool { return os.Getenv("SLUICE_LONG") != "" }
+
+// Count returns how many cases a property is tried on: normal in an everyday
+// run, full in a long one.
+func Count(normal, full int) int {
+	if Long() {
+		return full
+	}
+	return normal
+}

@@ -1,0 +1,247 @@
+package keyfunc_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+
+	"github.com/sluice-go/sluice/keyfunc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+)
+
+// get is a request from 10.0.0.1, with one header.
+func get(name, value string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "http://example.com/items/17", nil)
+	r.RemoteAddr = "10.0.0.1:4711"
+	r.Header.Set(name, value)
+	return r
+}
+
+// from is the context of a call from an address.
+func from(addr string) context.Context {
+	return peer.NewContext(context.Background(), &peer.Peer{
+		Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)),
+	})
+}
+
+func ExampleClientIP() {
+	key := keyfunc.ClientIP(netip.MustParsePrefix("10.0.0.0/8"))
+	// The client has sent 192.0.2.66 itself, the proxy has added 203.0.113.7.
+	fmt.Println(key(get("X-Forwarded-For", "192.0.2.66, 203.0.113.7")))
+	// Output: 203.0.113.7 <nil>
+}
+
+func ExampleClientIP_direct() {
+	key := keyfunc.ClientIP()
+	fmt.Println(key(get("X-Forwarded-For", "192.0.2.66")))
+	// Output: 10.0.0.1 <nil>
+}
+
+func ExampleClientIPHeader() {
+	key := keyfunc.ClientIPHeader("CF-Connecting-IP", netip.MustParsePrefix("10.0.0.0/8"))
+	fmt.Println(key(get("CF-Connecting-IP", "2001:db8:1:2:3:4:5:6")))
+	// Output: 2001:db8:1:2::/64 <nil>
+}
+
+func ExampleForwarded() {
+	key := keyfunc.Forwarded(netip.MustParsePrefix("10.0.0.0/8"))
+	fmt.Println(key(get("Forwarded", `for=192.0.2.66, for="[2001:db8:1:2::3]:4711";proto=https`)))
+	// Output: 2001:db8:1:2::/64 <nil>
+}
+
+func ExampleTrustedHops() {
+	key := keyfunc.TrustedHops(2)
+	fmt.Println(key(get("X-Forwarded-For", "192.0.2.66, 203.0.113.7, 198.51.100.2")))
+	// Output: 203.0.113.7 <nil>
+}
+
+func ExampleIPConfig_HTTP() {
+	key, err := keyfunc.IPConfig{
+		Trusted:  []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Header:   "X-Real-IP",
+		IPv6Bits: 56,
+	}.HTTP()
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(key(get("X-Real-IP", "2001:db8:1:2345::6")))
+
+	_, err = keyfunc.IPConfig{IPv6Bits: 16}.HTTP()
+	fmt.Println(err)
+	// Output:
+	// 2001:db8:1:2300::/56 <nil>
+	// keyfunc: IPConfig.IPv6Bits is 16: want 32 to 128, or 0 for 64
+}
+
+func ExampleIPConfig_RPC() {
+	key, err := keyfunc.IPConfig{
+		Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
+		Header:  "Forwarded",
+	}.RPC()
+	if err != nil {
+		panic(err)
+	}
+	ctx := metadata.NewIncomingContext(from("10.0.0.1:4711"), metadata.Pairs("forwarded", "for=203.0.113.7"))
+	fmt.Println(key(ctx, "/items.Items/Get"))
+	// Output: 203.0.113.7 <nil>
+}
+
+func ExampleGlobal() {
+	fmt.Println(keyfunc.Global()(get("X-User", "alice")))
+	// Output: ~global <nil>
+}
+
+func ExampleRPCGlobal() {
+	fmt.Println(keyfunc.RPCGlobal()(context.Background(), "/items.Items/Get"))
+	// Output: ~global <nil>
+}
+
+func ExampleHeader() {
+	key := keyfunc.Header("X-User")
+	fmt.Println(key(get("X-User", "alice")))
+	fmt.Println(key(get("X-User", "203.0.113.7")))
+	_, err := key(get("X-Other", "alice"))
+	fmt.Println(errors.Is(err, keyfunc.ErrNoKey))
+	// Output:
+	// alice <nil>
+	// ~value:203.0.113.7 <nil>
+	// true
+}
+
+func ExampleSecret() {
+	key := keyfunc.Secret("Authorization", []byte("16 random bytes."))
+	a, _ := key(get("Authorization", "Bearer sk-live-1"))
+	b, _ := key(get("Authorization", "bearer  sk-live-1"))
+	fmt.Println(len(a), a == b)
+	// Output: 40 true
+}
+
+func ExampleBasicUser() {
+	r := get("X-User", "bob")
+	r.SetBasicAuth("alice", "opensesame")
+	fmt.Println(keyfunc.BasicUser()(r))
+	// Output: alice <nil>
+}
+
+func ExampleHost() {
+	key := keyfunc.Host("example.com", "api.example.com")
+	r := get("X-User", "alice")
+	r.Host = "API.example.com:8443"
+	fmt.Println(key(r))
+	r.Host = "made-up.example"
+	_, err := key(r)
+	fmt.Println(err)
+	// Output:
+	// api.example.com <nil>
+	// keyfunc: no key: the host is not one of those allowed
+}
+
+// tenant is the type of a context key.
+type tenant struct{}
+
+func ExampleContext() {
+	key := keyfunc.Context(func(ctx context.Context) (string, bool) {
+		name, ok := ctx.Value(tenant{}).(string)
+		return name, ok
+	})
+	r := get("X-User", "bob")
+	fmt.Println(key(r.WithContext(context.WithValue(r.Context(), tenant{}, "acme"))))
+	// Output: acme <nil>
+}
+
+func ExampleRPCContext() {
+	key := keyfunc.RPCContext(func(ctx context.Context) (string, bool) {
+		name, ok := ctx.Value(tenant{}).(string)
+		return name, ok
+	})
+	fmt.Println(key(context.WithValue(context.Background(), tenant{}, "acme"), "/items.Items/Get"))
+	// Output: acme <nil>
+}
+
+func ExampleRoute() {
+	key := keyfunc.Route()
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /items/{id}", func(_ http.ResponseWriter, r *http.Request) { fmt.Println(key(r)) })
+	mux.ServeHTTP(httptest.NewRecorder(), get("X-User", "alice"))
+	// Output: GET /items/{id} <nil>
+}
+
+func ExamplePattern() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /items/{id}", func(http.ResponseWriter, *http.Request) {})
+	key := keyfunc.Pattern(mux)
+	fmt.Println(key(get("X-User", "alice")))
+	fmt.Println(key(httptest.NewRequest(http.MethodGet, "/made/up", nil)))
+	// Output:
+	// GET /items/{id} <nil>
+	// ~unmatched <nil>
+}
+
+func ExampleJoin() {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /items/{id}", func(http.ResponseWriter, *http.Request) {})
+	key := keyfunc.Join(keyfunc.Header("X-User"), keyfunc.Pattern(mux))
+	fmt.Println(key(get("X-User", "alice")))
+	// Output: ~join/5:alice/15:GET /items/{id} <nil>
+}
+
+func ExampleRPCJoin() {
+	key := keyfunc.RPCJoin(keyfunc.PeerIP(), keyfunc.Service())
+	fmt.Println(key(from("203.0.113.7:4711"), "/items.Items/Get"))
+	// Output: ~join/11:203.0.113.7/11:items.Items <nil>
+}
+
+func ExamplePeerIP() {
+	fmt.Println(keyfunc.PeerIP()(from("[2001:db8:1:2::3]:4711"), "/items.Items/Get"))
+	// Output: 2001:db8:1:2::/64 <nil>
+}
+
+func ExampleRPCClientIP() {
+	key := keyfunc.RPCClientIP(netip.MustParsePrefix("10.0.0.0/8"))
+	ctx := metadata.NewIncomingContext(from("10.0.0.1:4711"), metadata.Pairs("x-forwarded-for", "192.0.2.66, 203.0.113.7"))
+	fmt.Println(key(ctx, "/items.Items/Get"))
+	// Output: 203.0.113.7 <nil>
+}
+
+func ExampleFullMethod() {
+	fmt.Println(keyfunc.FullMethod()(context.Background(), "/items.Items/Get"))
+	// Output: /items.Items/Get <nil>
+}
+
+func ExampleService() {
+	fmt.Println(keyfunc.Service()(context.Background(), "/items.Items/Get"))
+	// Output: items.Items <nil>
+}
+
+func ExampleMetadata() {
+	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs("x-tenant", "acme"))
+	fmt.Println(keyfunc.Metadata("X-Tenant")(ctx, "/items.Items/Get"))
+	// Output: acme <nil>
+}
+
+// service is the certificate of a client, as crypto/tls hands it over.
+var service = tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{
+	{URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/billing"}}},
+}}}
+
+func ExampleTLSIdentity() {
+	ctx := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: service}})
+	fmt.Println(keyfunc.TLSIdentity()(ctx, "/items.Items/Get"))
+	// Output: spiffe://example.org/billing <nil>
+}
+
+func ExampleClientCert() {
+	r := get("X-User", "bob")
+	r.TLS = &service
+	fmt.Println(keyfunc.ClientCert()(r))
+	// Output: spiffe://example.org/billing <nil>
+}
