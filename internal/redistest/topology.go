@@ -16,8 +16,8 @@ import (
 // are in step. It is read-only, as replicas are by default.
 func StartReplica(t testing.TB, master *Server, args ...string) *Server {
 	t.Helper()
-	r := Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port),
-		"--repl-diskless-sync-delay", "0"}, args...)...)
+	master.Do("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	r := Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, args...)...)
 	eventually(t, "the replica is in step", func() bool {
 		return strings.Contains(fmt.Sprint(r.Do("INFO", "replication")), "master_link_status:up")
 	})
