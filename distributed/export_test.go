@@ -1,0 +1,7 @@
+package distributed
+
+// Instances is how many instances the limiter believes in.
+func Instances(l *Limiter) int { return l.store.registry.known().count }
+
+// StoreOf is the limiter's store.
+func StoreOf(l *Limiter) *Store { return l.store }

@@ -1,0 +1,140 @@
+package distributed
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Fallback is how limits decide while Redis is away. Such decisions have the
+// Source [algo.Fallback]. They are never errors, and a denial that is not a
+// limit's own has the Reason Overload.
+type Fallback uint8
+
+const (
+	// Local divides each limit by the number of instances and keeps the parts
+	// in the processes. All instances together admit what the limit admits at
+	// most. The local buckets are kept as full as the shared ones, so going
+	// over to them hands out no fresh burst. Where the burst is smaller than
+	// the number of instances, some have no part and deny.
+	Local Fallback = iota
+	// AllowAll admits everything: being reachable matters more than the limit.
+	AllowAll
+	// DenyAll denies everything: the limit protects something that breaks.
+	DenyAll
+)
+
+// fallback decides for one limiter while Redis is away.
+type fallback struct {
+	limiter *Limiter
+	mu      sync.Mutex
+	bucket  *algo.TokenBucket // made once, then adjusted
+	maxKeys int
+	part    atomic.Pointer[part]
+}
+
+// part is what this instance has of the limit. A nil bucket means nothing.
+type part struct {
+	bucket *algo.TokenBucket
+	burst  int64
+}
+
+// resize adjusts the local bucket to the limit and the number of instances.
+// What keys owe stays owed.
+func (f *fallback) resize() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	a, ok := f.limiter.load().share(f.limiter.store.registry.known())
+	if !ok || !f.fit(a) {
+		f.part.Store(&part{})
+		return
+	}
+	f.part.Store(&part{f.bucket, a.burst})
+}
+
+// fit makes or adjusts the bucket; false if no bucket can be as slow as its
+// part of the limit.
+func (f *fallback) fit(a allowance) bool {
+	if f.bucket == nil {
+		b, err := algo.NewTokenBucket(a.rate, algo.Burst(a.burst), algo.MaxWait(a.wait), algo.MaxKeys(f.maxKeys))
+		f.bucket = b
+		return err == nil
+	}
+	// The smaller burst first: a burst that takes too long to fill at the
+	// slower rate would be refused.
+	if f.bucket.SetBurst(1) != nil || f.bucket.SetRate(a.rate) != nil {
+		return false
+	}
+	return f.bucket.SetBurst(a.burst) == nil
+}
+
+// acquire decides without Redis.
+func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n int64) {
+	lim := f.limiter.load()
+	quota := lim.describe().Quota
+	switch f.limiter.store.fallback {
+	case AllowAll:
+		lease.Decision = algo.Decision{Allowed: true, Limit: quota, Remaining: quota}
+	case DenyAll:
+		f.deny(lease, quota, n)
+	default:
+		f.spend(ctx, lease, key, n)
+	}
+	if n > lim.largest() {
+		*lease = algo.Lease{Decision: algo.Decision{
+			Reason: algo.Never, Limit: quota, Remaining: lease.Remaining, RetryAfter: algo.Forever,
+		}}
+	}
+	lease.Source = algo.Fallback
+}
+
+// spend takes n from this instance's part. A cost that fits the limit but not
+// the part is not the caller's fault.
+func (f *fallback) spend(ctx context.Context, lease *algo.Lease, key string, n int64) {
+	p := f.part.Load()
+	if p.bucket == nil {
+		f.deny(lease, 0, n)
+		return
+	}
+	*lease, _ = p.bucket.Acquire(ctx, key, n) // the only error is a negative n
+	if lease.Reason == algo.Never {
+		lease.Reason, lease.RetryAfter = algo.Overload, f.limiter.store.probeInterval
+	}
+}
+
+// deny answers for want of a limit to ask. Looking (n = 0) is never denied.
+func (f *fallback) deny(lease *algo.Lease, quota, n int64) {
+	d := algo.Decision{Limit: quota, Allowed: n == 0}
+	if n > 0 {
+		d.Reason, d.RetryAfter = algo.Overload, f.limiter.store.probeInterval
+	}
+	lease.Decision = d
+}
+
+// warm keeps the local bucket of key at most as full as the shared one: d is
+// what Redis has just said.
+func (f *fallback) warm(key string, d *algo.Decision) {
+	p := f.part.Load()
+	if p == nil || p.bucket == nil || d.Limit <= 0 {
+		return
+	}
+	ctx := context.Background()
+	local, err := p.bucket.Acquire(ctx, key, 0)
+	if err != nil {
+		return
+	}
+	want := scale(p.burst, d.Remaining, d.Limit)
+	if surplus := local.Remaining - want; surplus > 0 {
+		_, _ = p.bucket.Acquire(ctx, key, surplus)
+	}
+}
+
+// scale is x * part / whole, rounded down, for part <= whole.
+func scale(x, part, whole int64) int64 {
+	return int64(float64(x) * (float64(part) / float64(whole)))
+}
+
+// String names the policy.
+func (f Fallback) String() string { return nameOf(int(f), "Local", "AllowAll", "DenyAll") }

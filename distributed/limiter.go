@@ -1,0 +1,247 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// ErrUnavailable reports that a call that cannot be decided locally, such as
+// Reset or Block, did not reach Redis, or had no answer in time: it may have
+// been carried out all the same.
+var ErrUnavailable = errors.New("distributed: Redis is out of reach")
+
+// Limiter is a limit whose state is in Redis. It is an [algo.Limiter].
+type Limiter struct {
+	store *Store
+	name  string
+	kind  string
+	head  string // of every key in Redis, up to the tag
+	tail  string // what follows the tag
+
+	setting sync.Mutex // serialises SetRate and SetBurst
+	asked   asked
+	build   func(asked) (limit, error)
+	limit   atomic.Pointer[limit]
+
+	fallback fallback
+}
+
+// asked is the limit as the user stated it.
+type asked struct {
+	rate     algo.Rate
+	burst    int64
+	burstSet bool // false: the burst follows the rate's count
+	maxWait  time.Duration
+}
+
+func (a asked) theBurst() int64 {
+	if a.burstSet {
+		return a.burst
+	}
+	return a.rate.Count
+}
+
+// newLimiter makes a limiter of any kind.
+func (s *Store) newLimiter(kind, name string, a asked, build func(asked) (limit, error)) (*Limiter, error) {
+	if name == "" || len(name) > longestTag {
+		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), longestTag)
+	}
+	l := &Limiter{
+		store: s, name: name, kind: kind, build: build,
+		head: s.prefix + ":{", tail: "}:" + escape(name),
+	}
+	l.fallback = fallback{limiter: l, maxKeys: 1 << 16}
+	if err := l.set(func(was *asked) { *was = a }); err != nil {
+		return nil, err
+	}
+	if err := s.register(l); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// set changes the limit. What keys owe stays owed, up to what the new limit
+// can hold.
+func (l *Limiter) set(change func(*asked)) error {
+	l.setting.Lock()
+	defer l.setting.Unlock()
+	a := l.asked
+	change(&a)
+	lim, err := l.build(a)
+	if err != nil {
+		return fmt.Errorf("distributed: %s %q: %w", l.kind, l.name, err)
+	}
+	l.asked = a
+	l.limit.Store(&lim)
+	l.fallback.resize()
+	return nil
+}
+
+func (l *Limiter) load() limit { return *l.limit.Load() }
+
+// SetRate changes the rate while the limiter runs, in this process: the other
+// instances decide by theirs until they are told too. See [Rules] for limits
+// that change everywhere. A burst that was not set follows the rate's count.
+func (l *Limiter) SetRate(r algo.Rate) error { return l.set(func(a *asked) { a.rate = r }) }
+
+// SetBurst changes the burst while the limiter runs, in this process.
+func (l *Limiter) SetBurst(n int64) error {
+	return l.set(func(a *asked) { a.burst, a.burstSet = n, true })
+}
+
+// Describe says what callers are promised.
+func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
+
+func (l *Limiter) redisKey(key string) string {
+	if key == "" {
+		return l.head + ":" + l.tail[2:] + l.tail
+	}
+	return l.head + escape(key) + l.tail
+}
+
+// Acquire charges n units to key if they fit; see [algo.Limiter]. It waits for
+// Redis no longer than the store's timeout and ctx allow; then, or while Redis
+// is known to be away, the fallback decides. The error is [algo.ErrCost] for a
+// negative n, or [ErrClosed].
+func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
+	if n < 0 {
+		return lease, fmt.Errorf("distributed: %s %q: %w: n is %d, want 0 or more", l.kind, l.name, algo.ErrCost, n)
+	}
+	if l.store.closed.Load() {
+		return lease, ErrClosed
+	}
+	l.store.registry.start()
+	if !l.remote(ctx, &lease, key, n) {
+		l.fallback.acquire(ctx, &lease, key, n)
+	}
+	return lease, nil
+}
+
+// remote lets Redis decide; false if there was no answer.
+func (l *Limiter) remote(ctx context.Context, lease *algo.Lease, key string, n int64) bool {
+	lim := l.load()
+	e := ask(lim.script(), l.redisKey(key), lim.acquire(n))
+	e.owner, e.limit, e.n = l, lim, n
+	if !l.store.call(ctx, e) {
+		return false
+	}
+	defer e.free()
+	if e.err != nil || e.reply[len(e.reply)-1] == flagType {
+		l.keyFault(e)
+		return false
+	}
+	l.answer(lease, e, key)
+	if l.store.fallback == Local {
+		l.fallback.warm(key, &lease.Decision)
+	}
+	return true
+}
+
+// answer turns what Redis said into a lease.
+func (l *Limiter) answer(lease *algo.Lease, e *entry, key string) {
+	var d algo.Decision
+	e.limit.explain(&d, e.now, e.reply, e.n)
+	d.Source = algo.Remote
+	if !d.Allowed || e.n == 0 {
+		lease.Decision = d
+		return
+	}
+	h := algo.Handle{Key: key, N: e.n}
+	e.limit.remember(&h, e.now, e.reply)
+	*lease = algo.NewLease(d, (*releaser)(l), h)
+}
+
+// keyFault tells of an answer that concerns the key, not Redis.
+func (l *Limiter) keyFault(e *entry) {
+	if e.err == nil || classify(e.err) == fault {
+		l.store.complain(fault, errType)
+		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: errType})
+	}
+}
+
+var errType = errors.New("distributed: a key holds a value that no limit has written")
+
+// takeBack undoes a charge whose caller had given up when the answer came.
+func (l *Limiter) takeBack(e *entry) {
+	var d algo.Decision
+	if e.reply[len(e.reply)-1] == flagType {
+		return
+	}
+	e.limit.explain(&d, e.now, e.reply, e.n)
+	if !d.Allowed || e.n == 0 {
+		return
+	}
+	h := algo.Handle{N: e.n}
+	e.limit.remember(&h, e.now, e.reply)
+	l.store.tell(ask(e.script, e.keys[0], e.limit.refund(h, e.n)))
+}
+
+// Reset forgives key what it owes and lifts a Block, everywhere. The error is
+// ErrUnavailable, or what Redis answered.
+func (l *Limiter) Reset(ctx context.Context, key string) error {
+	return l.order(ctx, key, args{opReset})
+}
+
+// Block denies key everything for d, everywhere, more than 0 and 365 days at
+// most. A second Block can only prolong it; Reset lifts it. Afterwards the key
+// starts afresh. While Redis is away blocked keys are not known.
+func (l *Limiter) Block(ctx context.Context, key string, d time.Duration) error {
+	if d <= 0 || d > maxSpan {
+		return fmt.Errorf("distributed: %s %q: block is %v, want more than 0 and %v at most", l.kind, l.name, d, maxSpan)
+	}
+	return l.order(ctx, key, args{opBlock, d.Microseconds() + 1})
+}
+
+// order sends a command that Redis must carry out.
+func (l *Limiter) order(ctx context.Context, key string, a args) error {
+	if l.store.closed.Load() {
+		return ErrClosed
+	}
+	e := ask(l.load().script(), l.redisKey(key), a)
+	if !l.store.call(ctx, e) {
+		return fmt.Errorf("%w: %s %q: no answer", ErrUnavailable, l.kind, l.name)
+	}
+	defer e.free()
+	switch {
+	case e.err != nil:
+		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, e.err)
+	case e.reply[len(e.reply)-1] == flagType:
+		return fmt.Errorf("%s %q: %w", l.kind, l.name, errType)
+	}
+	return nil
+}
+
+// releaser is the limiter's side of its leases, kept off its public methods.
+type releaser Limiter
+
+// Release gives back what a canceled admission still weighs.
+func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
+	if o == algo.Canceled && h.N > 0 {
+		r.send(h, (*Limiter)(r).load().refund(h, h.N))
+	}
+}
+
+// Settle corrects the cost of an admission.
+func (r *releaser) Settle(h algo.Handle, actual int64) {
+	lim := (*Limiter)(r).load()
+	if actual <= h.N {
+		r.send(h, lim.refund(h, h.N-actual))
+		return
+	}
+	r.send(h, lim.owe(h, actual-h.N))
+}
+
+func (r *releaser) send(h algo.Handle, a args) {
+	l := (*Limiter)(r)
+	l.store.tell(ask(l.load().script(), l.redisKey(h.Key), a))
+}
+
+func (l *Limiter) recovered() {}
+
+func (l *Limiter) close() {}

@@ -1,0 +1,129 @@
+package distributed
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Option adjusts a store.
+type Option func(*settings) error
+
+type settings struct {
+	timeout       time.Duration
+	prefix        string
+	fallback      Fallback
+	instances     int // 0: counted in Redis
+	probeInterval time.Duration
+	logger        *slog.Logger
+	hook          func(Event)
+}
+
+func configure(opts []Option) (settings, error) {
+	s := settings{
+		timeout:       20 * time.Millisecond,
+		prefix:        "sluice",
+		probeInterval: time.Second,
+		logger:        slog.Default(),
+	}
+	for i, o := range opts {
+		if o == nil {
+			return s, fmt.Errorf("distributed: option %d is nil", i)
+		}
+		if err := o(&s); err != nil {
+			return s, fmt.Errorf("distributed: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// WithTimeout sets how long a caller waits for Redis, 1 ms to 1 min; the
+// default is 20 ms. After that, or when the caller's context ends, the
+// decision is the fallback's. The client's own timeouts may be longer: they
+// bound how long a connection is kept for an answer that nobody waits for.
+func WithTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		s.timeout = d
+		return within("timeout", d, time.Millisecond, time.Minute)
+	}
+}
+
+// WithPrefix sets what all keys in Redis begin with, "sluice" by default. It
+// must not be empty. Instances with the same prefix share their limits.
+func WithPrefix(prefix string) Option {
+	return func(s *settings) error {
+		if prefix == "" {
+			return fmt.Errorf("prefix is empty")
+		}
+		s.prefix = escape(prefix)
+		return nil
+	}
+}
+
+// WithFallback sets how limits decide while Redis is away; the default is
+// [Local].
+func WithFallback(f Fallback) Option {
+	return func(s *settings) error {
+		if f > DenyAll {
+			return fmt.Errorf("fallback is %d, want Local, AllowAll or DenyAll", f)
+		}
+		s.fallback = f
+		return nil
+	}
+}
+
+// WithInstances fixes the number of instances among which [Local] divides the
+// limits, 1 or more. By default they are counted in Redis, and the last count
+// holds while Redis is away; an instance that has never reached Redis believes
+// that it is alone.
+func WithInstances(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("instances is %d, want 1 or more", n)
+		}
+		s.instances = n
+		return nil
+	}
+}
+
+// WithProbeInterval sets the least time between two looks whether Redis is
+// back, 10 ms to 1 h; the default is 1 s. Once it is, decisions are Redis' own
+// again within two intervals.
+func WithProbeInterval(d time.Duration) Option {
+	return func(s *settings) error {
+		s.probeInterval = d
+		return within("probe interval", d, 10*time.Millisecond, time.Hour)
+	}
+}
+
+// WithLogger sets where failures are logged, each kind at most every ten
+// seconds. The default is slog.Default. Keys are never logged.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		if l == nil {
+			return fmt.Errorf("logger is nil")
+		}
+		s.logger = l
+		return nil
+	}
+}
+
+// WithHook sets a function that is told of changes, for metrics. It is called
+// by whoever meets the change, so it must be quick, safe for concurrent use,
+// and must not close the store.
+func WithHook(hook func(Event)) Option {
+	return func(s *settings) error {
+		if hook == nil {
+			return fmt.Errorf("hook is nil")
+		}
+		s.hook = hook
+		return nil
+	}
+}
+
+func within(field string, d, least, most time.Duration) error {
+	if d < least || d > most {
+		return fmt.Errorf("%s is %v, want %v to %v", field, d, least, most)
+	}
+	return nil
+}
