@@ -6,10 +6,18 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sluice-go/sluice/internal/interleave"
 )
+
+// sized is a bucket whose burst the user chooses.
+type sized struct{ bucket }
+
+// SetBurst changes the burst while the limiter runs. What keys owe stays owed,
+// as time.
+func (b *sized) SetBurst(n int64) error {
+	return b.set(func(a *asked) { a.burst, a.burstSet, a.burstAt = n, true, a.rate })
+}
 
 // bucket applies a gcra to the words of a limiter: everything that token
 // buckets, leaky buckets and pacers share.
@@ -21,15 +29,21 @@ type bucket struct {
 	asked   asked
 }
 
-// asked is the limit as the user stated it.
+// asked is the limit as the user stated it, and what it means.
 type asked struct {
-	rate     Rate
-	burst    int64
-	burstSet bool // false: the burst follows the rate's count
-	maxWait  time.Duration
+	rate Rate
+	settings
+	burstAt Rate // the rate when the burst was set
+	shape   shape
 }
 
-func (a asked) gcra() (*gcra, error) {
+// shape turns what was asked for into parameters. It is what tells the types
+// over a bucket apart.
+type shape func(asked) (*gcra, error)
+
+// tokens is the shape of a token bucket, and of every bucket that denies or
+// delays what does not fit.
+func tokens(a asked) (*gcra, error) {
 	if !a.burstSet {
 		a.burst = a.rate.Count
 	}
@@ -37,11 +51,11 @@ func (a asked) gcra() (*gcra, error) {
 }
 
 // init makes b ready. It is not a constructor because b must not move.
-func (b *bucket) init(name string, a asked, s settings) error {
+func (b *bucket) init(name string, r Rate, s settings, to shape) error {
 	b.name = name
 	b.words.clock = startClock()
 	b.words.maxKeys, b.words.onFull = s.maxKeys, s.onFull
-	return b.set(func(was *asked) { *was = a })
+	return b.set(func(was *asked) { *was = asked{r, s, r, to} })
 }
 
 // set changes the limit. It costs the same for one key and for millions: debt
@@ -52,7 +66,7 @@ func (b *bucket) set(change func(*asked)) error {
 	defer b.setting.Unlock()
 	a := b.asked
 	change(&a)
-	g, err := a.gcra()
+	g, err := a.shape(a)
 	if err != nil {
 		return fmt.Errorf("algo: %s: %w", b.name, err)
 	}
@@ -64,11 +78,6 @@ func (b *bucket) set(change func(*asked)) error {
 // SetRate changes the rate while the limiter runs. What keys owe stays owed,
 // as time. A burst that was not set follows the new rate's count.
 func (b *bucket) SetRate(r Rate) error { return b.set(func(a *asked) { a.rate = r }) }
-
-// SetBurst changes the burst while the limiter runs.
-func (b *bucket) SetBurst(n int64) error {
-	return b.set(func(a *asked) { a.burst, a.burstSet = n, true })
-}
 
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
 // because it never waits. A negative n is [ErrCost].
@@ -161,16 +170,8 @@ func (b *bucket) heal(c cell, g *gcra, tat int64) (now int64) {
 
 // whenFull answers a new key that found no room and must not share.
 func (b *bucket) whenFull(g *gcra, now int64, key string) Decision {
-	d := Decision{Limit: g.burst}
-	if b.words.onFull == AllowNew {
-		d.Allowed, d.Source, d.Remaining = true, Off, g.burst
-		return d
-	}
 	t := b.words.keys.Load()
-	d.Reason = Quota
-	d.RetryAfter = toDuration(max(t.soonest(t.hash(key))-now, 0) + 1)
-	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
-	return d
+	return crowded(b.words.onFull, g.burst, max(t.soonest(t.hash(key))-now, 0)+1)
 }
 
 // Release gives back what a canceled admission still weighs. Any other outcome
@@ -196,12 +197,11 @@ func (b *bucket) Settle(h Handle, actual int64) {
 func (b *bucket) giveBack(h Handle, n int64) {
 	ch := charge{start: h.At, tat: h.State[0], mark: h.State[1]}
 	emission := h.State[2]
-	g := b.limit.Load()
-	units := g.ceiling / emission // no debt is larger
+	units := b.limit.Load().ceiling / emission // no debt is larger
 	cost, most := min(h.N, units)*emission, min(n, units)*emission
 	c := b.words.cell(h.Key)
 	b.refund(c, most, func(shift, now int64) int64 {
-		if r := c.stripe.reset.Load(); r > 0 && ch.start <= addSaturated(r, g.wait) {
+		if ch.mark < c.stripe.forgiven.Load() {
 			return 0
 		}
 		return ch.weighs(cost, shift-ch.mark, now)
@@ -209,14 +209,13 @@ func (b *bucket) giveBack(h Handle, n int64) {
 }
 
 // Reset forgives key what it owes. What was admitted before cannot be given
-// back any more; neither can it, for a moment, under other keys.
+// back any more, and neither what was admitted to a few other keys.
 func (b *bucket) Reset(key string) {
-	most := b.limit.Load().ceiling
-	c := b.words.cell(key)
-	b.refund(c, most, func(_, now int64) int64 {
-		c.stripe.reset.Store(max(now, c.stripe.reset.Load()))
-		return most
-	})
+	c, tat := b.words.cell(key).load()
+	most := debt(tat, b.words.clock.now())
+	c.stripe.forgive()
+	b.refund(c, most, func(_, _ int64) int64 { return most })
+	c.stripe.forgive()
 }
 
 // refund lowers the word of c by what weighs returns, at most by most, and
@@ -284,5 +283,5 @@ func (b *bucket) Overflowed() uint64 { return b.words.spilled() }
 // bucket takes to fill.
 func (b *bucket) Describe() (Description, bool) {
 	g := b.limit.Load()
-	return Description{Quota: g.burst, Window: toDuration(g.depth)}, true
+	return Description{Quota: g.burst, Window: toDuration(g.room)}, true
 }

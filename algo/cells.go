@@ -58,10 +58,9 @@ type ownCell[S any] struct {
 // latter belongs to whoever holds the stripe's mutex.
 type cellTable[S any] struct {
 	*table
-	clock   clock
-	values  []S
-	shared  []S // as the table has overflow words
-	inherit func(heir, from *S)
+	cells  *cells[S]
+	values []S
+	shared []S // as the table has overflow words
 }
 
 // locked is the word of a slot whose S is being worked on. It is above every
@@ -113,7 +112,7 @@ func (c *cells[S]) makeTable() *cellTable[S] {
 	defer c.making.Unlock()
 	t := c.keys.Load()
 	if t == nil {
-		t = &cellTable[S]{table: newTable(c.maxKeys, c.onFull), clock: c.clock, inherit: c.inherit}
+		t = &cellTable[S]{table: newTable(c.maxKeys, c.onFull), cells: c}
 		t.values = make([]S, len(t.slots))
 		t.shared = make([]S, len(t.table.shared))
 		c.keys.Store(t)
@@ -177,11 +176,11 @@ func (t *cellTable[S]) enter(id uint64, now int64) (h held[S], at int64, ok bool
 		return h, now, false
 	}
 	interleave.Point()
-	now = max(now, t.clock.now())
+	now = max(now, t.cells.clock.now())
 	shared := &t.shared[id&uint64(len(t.shared)-1)]
 	if i := t.take(id, now); i >= 0 {
 		h = held[S]{&t.values[i], &t.slots[i], retired, st}
-		t.bequeath(h.value, shared)
+		t.cells.bequeath(h.value, shared)
 		return h, now, true
 	}
 	t.spilled.Add(1)
@@ -192,9 +191,10 @@ func (t *cellTable[S]) enter(id uint64, now int64) (h held[S], at int64, ok bool
 	return held[S]{shared, nil, 0, st}, now, true
 }
 
-func (t *cellTable[S]) bequeath(heir, from *S) {
-	if t.inherit != nil {
-		t.inherit(heir, from)
+// bequeath makes heir, whatever it was, say what from says.
+func (c *cells[S]) bequeath(heir, from *S) {
+	if c.inherit != nil {
+		c.inherit(heir, from)
 		return
 	}
 	*heir = *from

@@ -19,34 +19,58 @@ import (
 type gcra struct {
 	emission int64  // T: ticks that one unit costs
 	burst    int64  // B: most units at once
-	depth    int64  // B*T: debt at which the bucket is empty
+	depth    int64  // B*T: debt beyond which there is a delay
 	wait     int64  // longest Delay that is admitted
 	most     int64  // largest cost that can ever be admitted
 	ceiling  int64  // largest debt that is believed
+	room     int64  // debt at which no unit remains
 	inverse  uint64 // 2^64 / T, for units
+	forward  bool   // a charge waits for the debt before it, not for its own
 }
 
-// newGCRA validates; the error names field and value.
+// newGCRA makes a bucket of burst units in which a charge waits for its own
+// debt too. It validates; the error names field and value.
 func newGCRA(r Rate, burst int64, wait time.Duration) (*gcra, error) {
 	if err := r.validate(); err != nil {
 		return nil, err
 	}
-	t := r.emission()
-	limit := toTicks(maxSpan)
 	switch {
 	case burst < 1:
 		return nil, fmt.Errorf("burst is %d, want 1 or more", burst)
-	case burst > limit/t:
-		return nil, fmt.Errorf("burst is %d: at %v it takes longer than %v to fill", burst, r, maxSpan)
 	case wait < 0:
 		return nil, fmt.Errorf("max wait is %v, want 0 or more", wait)
 	}
-	g := &gcra{emission: t, burst: burst, depth: burst * t}
-	g.wait = min(toTicks(wait), limit-g.depth)
-	g.most = (g.depth + g.wait) / t
-	g.ceiling = 2*g.depth + g.wait
+	depth, err := r.span("burst", burst)
+	if err != nil {
+		return nil, err
+	}
+	return ownDebt(r, depth, toTicks(wait)), nil
+}
+
+// ownDebt makes the parameters of a bucket of depth ticks, at most maxSpan, in
+// which a charge waits at most wait ticks for its own debt too.
+func ownDebt(r Rate, depth, wait int64) *gcra {
+	t := r.emission()
+	g := &gcra{emission: t, burst: depth / t, depth: depth, room: depth}
+	g.wait = min(wait, toTicks(maxSpan)-depth)
+	g.most = (depth + g.wait) / t
+	g.ceiling = 2*depth + g.wait
 	g.inverse = math.MaxUint64 / uint64(t)
-	return g, nil
+	return g
+}
+
+// earlierDebt makes the parameters of a bucket in which a charge waits at most
+// wait ticks for the debt before it, and leaves its own to those who come
+// after. An idle bucket saves up depth ticks, at most maxSpan. One unit more
+// than that starts at once, so that is what callers are told.
+func earlierDebt(r Rate, depth, wait int64) *gcra {
+	g := ownDebt(r, depth, wait)
+	g.forward = true
+	g.room = depth + g.emission
+	g.burst = g.room / g.emission
+	g.most = toTicks(maxSpan) / g.emission
+	g.ceiling = 2 * toTicks(maxSpan) // depth + wait + most*T at the largest
+	return g
 }
 
 // decide is the algorithm: what becomes of tat when n units are asked for at
@@ -67,6 +91,9 @@ func (g *gcra) charge(tat, now, n int64) (next, over int64) {
 	}
 	next = addSaturated(max(tat, now), n*g.emission)
 	over = next - now - g.depth
+	if g.forward {
+		over -= n * g.emission
+	}
 	if over > g.wait || n == 0 {
 		return tat, over
 	}
@@ -97,12 +124,12 @@ func debt(tat, now int64) int64 { return max(tat-now, 0) }
 // explain turns the result of charge into a Decision.
 func (g *gcra) explain(d *Decision, next, now, n, over int64) {
 	debt := debt(next, now)
-	left := g.units(max(g.depth-debt, 0))
+	left := g.units(max(g.room-debt, 0))
 	d.Limit = g.burst
 	d.Remaining = left
 	d.ResetAfter = toDuration(debt)
 	if left < g.burst {
-		d.NextAfter = toDuration(debt - g.depth + (left+1)*g.emission)
+		d.NextAfter = toDuration(debt - g.room + (left+1)*g.emission)
 	}
 	switch {
 	case g.admits(n, over):

@@ -18,8 +18,19 @@ type settings struct {
 	burst    int64
 	burstSet bool
 	maxWait  time.Duration
+	window   windowSettings
 	maxKeys  int
 	onFull   FullPolicy
+
+	maxWaitSet    bool
+	slack         int64 // see pacer.go
+	maxQueue      int64
+	maxQueueSet   bool
+	delayAfter    int64 // see nginx.go
+	delayAfterSet bool
+	noDelay       bool
+	coldFactor    float64 // see warmingup.go
+	coldFactorSet bool
 }
 
 // Burst sets the most units that fit at once, 1 or more. The default is the
@@ -32,7 +43,7 @@ func Burst(n int64) Option {
 // d. The default 0 denies instead. Forever stands for the longest delay that a
 // limiter can represent, a year less the time that the burst takes to fill.
 func MaxWait(d time.Duration) Option {
-	return Option{"MaxWait", func(s *settings) { s.maxWait = d }}
+	return Option{"MaxWait", func(s *settings) { s.maxWait, s.maxWaitSet = d, true }}
 }
 
 // MaxKeys sets how many keys are kept apart at the same time, 1 to 2^31-1;

@@ -74,3 +74,13 @@ func (r Rate) emission() int64 {
 	}
 	return t
 }
+
+// span is the time that n units take in ticks, at most maxSpan. The error
+// calls n by its field.
+func (r Rate) span(field string, n int64) (int64, error) {
+	t := r.emission()
+	if n > toTicks(maxSpan)/t {
+		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, maxSpan)
+	}
+	return n * t, nil
+}

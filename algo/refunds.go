@@ -11,19 +11,51 @@ import "sync/atomic"
 // the processors ran. Refunds of other keys in the stripe are covered too; the
 // answer errs to the safe side only.
 //
-// reset is the instant of the last Reset, 0 if there was none: it forgave what
-// was charged before, so none of that can be given back.
+// forgiven is what done was at the last Reset: it forgave what was charged
+// before, so none of that can be given back, whatever has been charged since.
+// What was charged under other keys of the stripe cannot be given back either;
+// that is the safe side, too.
 type refunds struct {
-	begun atomic.Int64
-	done  atomic.Int64
-	reset atomic.Int64
+	begun    atomic.Int64
+	done     atomic.Int64
+	forgiven atomic.Int64
+	reset    atomic.Int64 // the instant of the last void
+}
+
+// forgive ends what earlier charges weigh. A reset calls it before it lowers
+// the word and again after, so that neither the charges that it forgives nor
+// those that came meanwhile can be given back.
+func (r *refunds) forgive() {
+	r.begun.Add(1)
+	mark := r.done.Add(1)
+	for {
+		if was := r.forgiven.Load(); was >= mark || r.forgiven.CompareAndSwap(was, mark) {
+			return
+		}
+	}
+}
+
+// void is forgive for limiters that never delay, and so know a charge by its
+// instant: what was charged up to now cannot be given back any more.
+func (r *refunds) void(now int64) {
+	for {
+		if was := r.reset.Load(); was >= now || r.reset.CompareAndSwap(was, now) {
+			return
+		}
+	}
+}
+
+// voided reports whether a charge made at at can no longer be given back.
+func (r *refunds) voided(at int64) bool {
+	reset := r.reset.Load()
+	return reset > 0 && at <= reset
 }
 
 // charge is what a lease remembers of an admission.
 type charge struct {
 	start int64 // when the admitted work was due to start
 	tat   int64 // the word after the charge
-	mark  int64 // refunds.done before the charge
+	mark  int64 // refunds.done before the charge; below forgiven: a reset came since
 }
 
 // weighs returns what is left at now of a charge of cost ticks. It drains last

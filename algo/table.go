@@ -68,7 +68,7 @@ type stripe struct {
 	mu     sync.Mutex
 	births atomic.Int64 // insertions so far
 	refunds
-	_ [16]byte // 64 bytes: one cache line a stripe
+	_ [8]byte // 64 bytes: one cache line a stripe
 }
 
 // outcome of a swap.

@@ -19,7 +19,7 @@ package algo
 //
 // Do not use it where "at most N in any window" is the contract: in a window
 // it may admit Burst more than the rate; see the strict windows for that.
-type TokenBucket struct{ bucket }
+type TokenBucket struct{ sized }
 
 // NewTokenBucket makes a token bucket with the options [Burst] (default: the
 // rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
@@ -31,8 +31,7 @@ func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
 		return nil, err
 	}
 	t := new(TokenBucket)
-	a := asked{rate: r, burst: s.burst, burstSet: s.burstSet, maxWait: s.maxWait}
-	if err := t.init(name, a, s); err != nil {
+	if err := t.init(name, r, s, tokens); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -12,6 +12,7 @@ type words struct {
 	clock   clock
 	maxKeys int
 	onFull  FullPolicy
+	initial int64 // the word of a key that has none
 	making  sync.Mutex
 	keys    atomic.Pointer[table]
 	own     ownWord
@@ -51,12 +52,22 @@ func (w *words) keyed(key string) cell {
 	return cell{id: id, at: t.find(id), stripe: t.stripe(id)}
 }
 
+// begin sets the word that every key begins with, in place of 0. It must be
+// called before the first decision.
+func (w *words) begin(word int64) {
+	w.initial = word
+	w.own.word.Store(word)
+}
+
 func (w *words) makeTable() *table {
 	w.making.Lock()
 	defer w.making.Unlock()
 	t := w.keys.Load()
 	if t == nil {
 		t = newTable(w.maxKeys, w.onFull)
+		for i := range t.shared {
+			t.shared[i].Store(w.initial)
+		}
 		w.keys.Store(t)
 	}
 	return t

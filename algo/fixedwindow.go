@@ -1,0 +1,303 @@
+package algo
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/interleave"
+)
+
+// FixedWindow admits a quota in each window of time, and refills all of it at
+// the window's end. It is the limit to take where people count in calendar
+// units: so many calls a day, so many messages a month of 30 days.
+//
+// The rate's period is the length of the windows. They follow one another from
+// the instant at which the limiter was made; see [Offset], [AlignedTo] and
+// [Spread].
+//
+// Bound: at most the quota in each of these windows, and so less than twice
+// the quota in any window of the same length that lies across an edge,
+// whatever the clock readings and however many goroutines. A denial does not
+// count. What is given back while the window lasts can be spent again in it;
+// later it cannot.
+//
+// State is one word a key, swapped without a lock. A decision allocates
+// nothing.
+//
+// Do not use it to protect something from peaks: a caller may spend two quotas
+// within moments around an edge, and all callers may do so at the same edge.
+// A [TokenBucket] spreads them, a [SlidingWindow] with [Cells] or [Strict]
+// holds the quota in any window.
+type FixedWindow struct {
+	words    words
+	made     time.Time
+	settings windowSettings
+	limit    atomic.Pointer[fixed]
+	setting  sync.Mutex // serialises SetRate
+}
+
+const fixedWindow = "fixed window"
+
+// NewFixedWindow makes a fixed window of r.Count units in each r.Period, with
+// the options [Offset], [AlignedTo], [Spread], [MaxKeys] and [OnFull]. The
+// error names the field and the value that no limit can keep.
+func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
+	s, err := configure(fixedWindow, opts, "Offset", "AlignedTo", "Spread", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.window.check(); err != nil {
+		return nil, fmt.Errorf("algo: %s: %w", fixedWindow, err)
+	}
+	w := &FixedWindow{made: time.Now(), settings: s.window}
+	// Instants are counted from one longest window ago, so that the window that
+	// holds the present never begins below 0.
+	w.words.clock = clock{w.made.Add(-maxSpan)}
+	w.words.maxKeys, w.words.onFull = s.maxKeys, s.onFull
+	if err := w.SetRate(r); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// SetRate changes quota and period while the limiter runs. What share of its
+// window a key has spent stays spent: half of a quota of 10 is half of a quota
+// of 20. When the period changes, what reaches beyond the end of the next
+// window is forgiven.
+func (w *FixedWindow) SetRate(r Rate) error {
+	w.setting.Lock()
+	defer w.setting.Unlock()
+	reference, err := w.settings.reference(w.made)
+	if err != nil {
+		return fmt.Errorf("algo: %s: %w", fixedWindow, err)
+	}
+	f, err := newFixed(r, w.instant(r, reference), w.settings.spread)
+	if err != nil {
+		return fmt.Errorf("algo: %s: %w", fixedWindow, err)
+	}
+	w.limit.Store(f)
+	return nil
+}
+
+// instant is where the edge at d after the making lies within the period.
+func (w *FixedWindow) instant(r Rate, d time.Duration) int64 {
+	if r.Period <= 0 {
+		return 0 // newFixed will say so
+	}
+	return toTicks((d%r.Period + maxSpan%r.Period) % r.Period)
+}
+
+// Acquire charges n units to key if they fit into the current window; see
+// [Limiter]. It ignores ctx, because it never waits. A negative n is
+// [ErrCost].
+func (w *FixedWindow) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+	if n < 0 {
+		return lease, costError(n)
+	}
+	w.acquireAt(&lease, w.words.clock.now(), key, n)
+	return lease, nil
+}
+
+// Allow is the short form of Acquire for callers that want only the verdict. A
+// negative n is denied.
+func (w *FixedWindow) Allow(key string, n int64) bool {
+	return n >= 0 && w.allowAt(w.words.clock.now(), key, n)
+}
+
+func (w *FixedWindow) allowAt(now int64, key string, n int64) bool {
+	_, _, _, _, over, full := w.spend(key, now, n)
+	if full {
+		return w.words.onFull == AllowNew
+	}
+	return over <= 0 || n == 0
+}
+
+func (w *FixedWindow) acquireAt(lease *Lease, now int64, key string, n int64) {
+	f, now, begin, next, over, full := w.spend(key, now, n)
+	if full {
+		lease.Decision = w.whenFull(f, now, key)
+		return
+	}
+	f.explain(&lease.Decision, next, begin, now, n, over)
+	if !lease.Allowed || n == 0 {
+		return
+	}
+	lease.releaser = w
+	lease.handle.Key, lease.handle.N = key, n
+	lease.handle.At = now
+	lease.handle.State = [3]int64{begin, f.share.by, f.window.by}
+}
+
+// spend charges n units to key. It returns the limit and the instant that it
+// decided on, the beginning of that window, the word afterwards, the overshoot
+// as fixed.charge has it, and whether the key is new and found no room.
+func (w *FixedWindow) spend(key string, at, n int64) (f *fixed, now, begin, next, over int64, noRoom bool) {
+	now = at
+	c := w.words.cell(key)
+	for again := false; ; {
+		f = w.limit.Load()
+		word := c.at.word.Load()
+		if word == retired || c.at.id.Load() != c.id {
+			if c, word = c.reload(); c.absent() {
+				now = w.words.clock.now()
+			}
+		}
+		begin = f.begin(now, c.id)
+		if word-begin > f.window.by && !again {
+			now, again = w.catchUp(c, f, word), true
+			continue
+		}
+		next, over = f.charge(f.heal(word, begin), begin, n)
+		if over > 0 || n == 0 {
+			return f, now, begin, next, over, false
+		}
+		interleave.Point()
+		if s := c.swap(word, next, f.horizon(now)); s != lost {
+			return f, now, begin, next, over, s == full
+		}
+	}
+}
+
+// catchUp returns a new reading of the clock where a word lies beyond the
+// window of the old one: that reading was late, or the key is in debt, or the
+// word is left over from a longer window. The last is cut.
+func (w *FixedWindow) catchUp(c cell, f *fixed, word int64) (now int64) {
+	unchanged := w.limit.Load() == f
+	now = w.words.clock.now()
+	if begin := f.begin(now, c.id); unchanged && !f.believable(word, begin) {
+		c.stripe.void(now)
+		c.swap(word, f.heal(word, begin), f.horizon(now))
+	}
+	return now
+}
+
+// whenFull answers a new key that found no room and must not share.
+func (w *FixedWindow) whenFull(f *fixed, now int64, key string) Decision {
+	d := Decision{Limit: f.quota}
+	if w.words.onFull == AllowNew {
+		d.Allowed, d.Source, d.Remaining = true, Off, f.quota
+		return d
+	}
+	t := w.words.keys.Load()
+	d.Reason = Quota
+	d.RetryAfter = toDuration(f.dies(t.soonest(t.hash(key)), now) - now)
+	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
+	return d
+}
+
+// Release gives a canceled admission back while its window lasts. Any other
+// outcome changes nothing: spent is spent. It implements [Releaser]; callers
+// use [Lease.Release].
+func (w *FixedWindow) Release(h Handle, o Outcome) {
+	if o == Canceled {
+		w.giveBack(h, h.N)
+	}
+}
+
+// Settle corrects the cost of an admission. Less gives the difference back
+// while the window lasts; more is charged to the current window, and what does
+// not fit there to the next one. It implements [Releaser]; callers use
+// [Lease.Settle].
+func (w *FixedWindow) Settle(h Handle, actual int64) {
+	if actual <= h.N {
+		w.giveBack(h, h.N-actual)
+		return
+	}
+	w.owe(w.words.cell(h.Key), actual-h.N)
+}
+
+// giveBack lowers the word by n units of an admission. The clock is read after
+// the word, so the word was charged in the same window or before. In that
+// window it is the sum of what was charged and not given back, all of the
+// admission included: a settlement that grew it fell into the window as well,
+// because it came before.
+func (w *FixedWindow) giveBack(h Handle, n int64) {
+	began, share, window := h.State[0], h.State[1], h.State[2]
+	n = min(n, 2*window/share) // no debt is larger
+	c := w.words.cell(h.Key)
+	for {
+		f := w.limit.Load()
+		var word int64
+		c, word = c.load()
+		now := w.words.clock.now()
+		begin := f.begin(now, c.id)
+		if begin != began || window != f.window.by || c.stripe.voided(h.At) {
+			return
+		}
+		interleave.Point()
+		if word <= begin || c.swap(word, f.giveBack(word, begin, n*share), f.horizon(now)) != lost {
+			return
+		}
+	}
+}
+
+// owe charges n units whether they fit or not. What lies beyond the ceiling is
+// not charged; then nothing that was charged before can be given back, because
+// it could be more than was charged.
+func (w *FixedWindow) owe(c cell, n int64) {
+	for {
+		f := w.limit.Load()
+		var word int64
+		c, word = c.load()
+		now := w.words.clock.now()
+		begin := f.begin(now, c.id)
+		next, cut := f.owe(f.heal(word, begin), begin, n)
+		if cut {
+			c.stripe.void(now)
+		}
+		interleave.Point()
+		if c.swap(word, next, f.horizon(now)) != lost {
+			return
+		}
+	}
+}
+
+// Reset gives key a fresh window. What was admitted before cannot be given back
+// any more; neither can it, for a moment, under other keys.
+func (w *FixedWindow) Reset(key string) {
+	c := w.words.cell(key)
+	for {
+		f := w.limit.Load()
+		var word int64
+		c, word = c.load()
+		now := w.words.clock.now()
+		begin := f.begin(now, c.id)
+		if word <= begin {
+			return
+		}
+		c.stripe.void(now)
+		interleave.Point()
+		if c.swap(word, begin, f.horizon(now)) != lost {
+			return
+		}
+	}
+}
+
+// Len counts the keys that have spent something in their current window. It
+// walks the table.
+func (w *FixedWindow) Len() (n int) {
+	t := w.words.keys.Load()
+	if t == nil {
+		return 0
+	}
+	f, now := w.limit.Load(), w.words.clock.now()
+	for i := range t.slots {
+		if s := &t.slots[i]; s.word.Load() > f.begin(now, s.id.Load()) {
+			n++
+		}
+	}
+	return n
+}
+
+// Overflowed counts the decisions on new keys that found the table full. It
+// growing means that MaxKeys is too small, or that somebody makes keys up.
+func (w *FixedWindow) Overflowed() uint64 { return w.words.spilled() }
+
+// Describe says what callers are promised: the quota in each window.
+func (w *FixedWindow) Describe() (Description, bool) {
+	f := w.limit.Load()
+	return Description{Quota: f.quota, Window: toDuration(f.window.by)}, true
+}

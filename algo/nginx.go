@@ -1,0 +1,93 @@
+package algo
+
+import "fmt"
+
+// Nginx decides as nginx's limit_req does:
+//
+//	limit_req zone=... rate=2r/s burst=5 [delay=n | nodelay];
+//
+// The rate is what is admitted without an excess; Burst units may come in
+// excess of it. Up to [DelayAfter] of them start at once, the others are
+// admitted with a Delay that puts them back into the rate, and what exceeds
+// Burst is denied. Only what is admitted is charged. As in nginx the first
+// request of an idle key is no excess yet, so Burst + 1 fit at once: at 2 a
+// second with burst 5, seven requests at one instant get delays of 0, 0.5, 1,
+// 1.5, 2 and 2.5 s and one denial.
+//
+// nginx counts in thousandths of a request and whole milliseconds; this type
+// counts in 1/64 ns, so a Delay may differ by up to 1 ms from nginx's.
+//
+// Bound: in any window of length w at most Burst + 1 + rate*w units are
+// admitted, and with delays at most DelayAfter + 1 + rate*w start (n + rate*w
+// if the largest cost n is more), for any clock readings and any number of
+// goroutines; the latter as long as no delayed admission is canceled while
+// later ones wait. RetryAfter is exact.
+//
+// Remaining counts what would start at once, Limit is DelayAfter + 1, or
+// Burst + 1 with [NoDelay].
+//
+// Source: the documentation of ngx_http_limit_req_module.
+//
+// Do not use it for new limits that need not behave as an nginx in front of
+// them does: a [TokenBucket] with MaxWait says the same in plainer terms.
+type Nginx struct{ sized }
+
+// NewNginx makes a limiter with the options [Burst] (the units in excess of
+// the rate, 0 or more; the default is 0 here, as in nginx), [DelayAfter] or
+// [NoDelay], [MaxKeys] and [OnFull]. The error names the field and the value
+// that no limit can keep.
+func NewNginx(r Rate, opts ...Option) (*Nginx, error) {
+	const name = "nginx"
+	s, err := configure(name, opts, "Burst", "DelayAfter", "NoDelay", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	l := new(Nginx)
+	if err := l.init(name, r, s, limitReq); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// DelayAfter is the delay parameter of limit_req: how many units in excess of
+// the rate start at once, 0 or more. The default 0 delays all of them. Burst
+// or more delays none.
+func DelayAfter(n int64) Option {
+	return Option{"DelayAfter", func(s *settings) { s.delayAfter, s.delayAfterSet = n, true }}
+}
+
+// NoDelay is the nodelay parameter of limit_req: what is in excess of the rate
+// starts at once, up to Burst.
+func NoDelay() Option {
+	return Option{"NoDelay", func(s *settings) { s.noDelay = true }}
+}
+
+// limitReq is the shape of limit_req: a bucket of DelayAfter + 1 units, and a
+// line for the rest of Burst.
+func limitReq(a asked) (*gcra, error) {
+	if err := a.rate.validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.burst < 0:
+		return nil, fmt.Errorf("burst is %d, want 0 or more", a.burst)
+	case a.delayAfter < 0:
+		return nil, fmt.Errorf("delay after is %d, want 0 or more", a.delayAfter)
+	case a.noDelay && a.delayAfterSet:
+		return nil, fmt.Errorf("delay after is %d, and NoDelay is given: want one of them", a.delayAfter)
+	}
+	excess, err := a.rate.span("burst", a.burst)
+	if err != nil {
+		return nil, err
+	}
+	t := a.rate.emission()
+	if excess > toTicks(maxSpan)-t {
+		return nil, fmt.Errorf("burst is %d: at %v it leaves no room for a unit within %v",
+			a.burst, a.rate, maxSpan)
+	}
+	after := min(a.delayAfter, a.burst)
+	if a.noDelay {
+		after = a.burst
+	}
+	return ownDebt(a.rate, (after+1)*t, (a.burst-after)*t), nil
+}

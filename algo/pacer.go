@@ -1,0 +1,98 @@
+package algo
+
+import "fmt"
+
+// Pacer is the leaky bucket as a queue: what comes too early is admitted with
+// a Delay, so that work starts evenly spaced, T = period/count apart. It turns
+// a burst into a flow, for a service or a peer that suffers from bursts.
+//
+// A request of n units takes n places in the line and waits for all of them.
+// [Slack] lets a caller who was late catch up by so many units. [MaxWait]
+// bounds the longest Delay, and [MaxQueue] the number of units that wait;
+// whoever would come beyond is denied, with the exact RetryAfter.
+//
+// Bound: without slack a request of n units starts n*T after the one before it
+// at the earliest; with Slack(k) at most k + 1 + rate*w units start in any
+// window of length w, or n + rate*w if the largest cost n is more than k + 1.
+// Both hold for any clock readings and any number of goroutines, as long as no
+// waiting admission is canceled while later ones wait. A canceled one gives
+// all of its time back, so that a hundred canceled waits block nobody; but the
+// later ones keep the instants that they were told, so its gap in the line
+// stays empty, and the next caller starts with the last of them instead of T
+// later.
+//
+// Remaining counts what would start at once, Limit is Slack + 1.
+//
+// Source: the leaky bucket as a queue, A. Tanenbaum, "Computer Networks";
+// the pacing of go.uber.org/ratelimit, with the queue bounded.
+//
+// Do not use it where a delayed request holds something scarce (a connection,
+// a lock) while it waits, or where bursts are harmless: every one of them is
+// slowed down. Use the TokenBucket there.
+type Pacer struct{ bucket }
+
+// NewPacer makes a pacer with the options [Slack] (default 0), [MaxWait],
+// [MaxQueue], [MaxKeys] and [OnFull]. Without MaxWait and MaxQueue the line
+// holds what the rate lets through in one Period: 1 s at PerSecond(n), n units
+// long. With only one of the two, that one decides; with both, the tighter. The
+// error names the field and the value that no limit can keep.
+func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
+	const name = "pacer"
+	s, err := configure(name, opts, "Slack", "MaxWait", "MaxQueue", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	p := new(Pacer)
+	if err := p.init(name, r, s, paced); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Slack lets a [Pacer] start n units, 0 or more, ahead of the even spacing
+// after a time with less to do. The default is 0.
+func Slack(n int64) Option {
+	return Option{"Slack", func(s *settings) { s.slack = n }}
+}
+
+// MaxQueue bounds how many units may wait in the line of a [Pacer], 0 or more.
+// 0 denies whatever cannot start at once.
+func MaxQueue(n int64) Option {
+	return Option{"MaxQueue", func(s *settings) { s.maxQueue, s.maxQueueSet = n, true }}
+}
+
+// paced is the shape of a pacer: a bucket of Slack + 1 units, and a line.
+func paced(a asked) (*gcra, error) {
+	if err := a.rate.validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.slack < 0:
+		return nil, fmt.Errorf("slack is %d, want 0 or more", a.slack)
+	case a.maxQueue < 0:
+		return nil, fmt.Errorf("max queue is %d, want 0 or more", a.maxQueue)
+	case a.maxWait < 0:
+		return nil, fmt.Errorf("max wait is %v, want 0 or more", a.maxWait)
+	}
+	slack, err := a.rate.span("slack", a.slack)
+	if err != nil {
+		return nil, err
+	}
+	t, most := a.rate.emission(), toTicks(maxSpan)
+	depth := slack + t
+	if depth > most {
+		return nil, fmt.Errorf("slack is %d: at %v it leaves no room for a unit within %v",
+			a.slack, a.rate, maxSpan)
+	}
+	wait := most
+	if a.maxQueueSet && a.maxQueue <= most/t {
+		wait = a.maxQueue * t
+	}
+	switch {
+	case a.maxWaitSet:
+		wait = min(wait, toTicks(a.maxWait))
+	case !a.maxQueueSet:
+		wait = toTicks(a.rate.Period)
+	}
+	return ownDebt(a.rate, depth, wait), nil
+}

@@ -1,0 +1,52 @@
+package algo_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// A reset forgives what was admitted; canceling it afterwards must not forgive
+// it a second time, at the expense of what has been charged since.
+func TestResetThenCancelMintsNothing(t *testing.T) {
+	type resetter interface {
+		algo.Limiter
+		Reset(key string)
+	}
+	r := algo.PerHour(5)
+	marker, err := algo.NewSRTCM(r, 5, 5)
+	require.NoError(t, err)
+	for name, make := range map[string]func() resetter{
+		"token bucket": func() resetter { return algo.Must(algo.NewTokenBucket(r)) },
+		"leaky bucket": func() resetter { return algo.Must(algo.NewLeakyBucket(r)) },
+		"pacer":        func() resetter { return algo.Must(algo.NewPacer(r, algo.MaxQueue(4))) },
+		"nginx":        func() resetter { return algo.Must(algo.NewNginx(r, algo.Burst(4))) },
+		"bursty":       func() resetter { return algo.Must(algo.NewSmoothBursty(r)) },
+		"warming up":   func() resetter { return algo.Must(algo.NewSmoothWarmingUp(r, 1)) },
+		"marker":       func() resetter { return algo.FromMarker(marker, algo.Green).(resetter) },
+	} {
+		for _, key := range []string{"", "k"} {
+			t.Run(name+"/"+key, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					l := make()
+					before, _ := l.Acquire(context.Background(), key, 5)
+					require.True(t, before.Allowed)
+					l.Reset(key)
+					after, _ := l.Acquire(context.Background(), key, 5)
+					require.True(t, after.Allowed)
+					spent, _ := l.Acquire(context.Background(), key, 0)
+					before.Release(algo.Canceled)
+					again, _ := l.Acquire(context.Background(), key, 0)
+					require.Equal(t, spent.Decision, again.Decision)
+					after.Release(algo.Canceled)
+					last, _ := l.Acquire(context.Background(), key, 5)
+					require.True(t, last.Allowed, "what came after the reset can be given back")
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package algo
+
+// SlidingLog admits a quota in any window of time, exactly: it keeps the
+// instant of every unit that it admitted, and a unit comes back the moment its
+// instant is one period old.
+//
+// Bound: at most the quota in any window of length period, whatever the clock
+// readings and however many goroutines, and nothing is denied that would keep
+// it. A denial does not count; what is given back can be spent again.
+//
+// State is a ring of instants a key, as many as the key has units in its
+// window, 65536 at most: the largest quota. Each takes 4 bytes where the
+// period is shorter than 2^32 ns, about 4.3 s, and 8 otherwise. A ring begins
+// with room for 8, doubles up to the quota when it is full, and stays with its
+// slot for the next key, so that in the end no decision allocates. At most
+// 2*MaxKeys + 257 rings exist; beside them a slot takes 64 bytes. A decision
+// holds the key's own lock: for a few nanoseconds, or, when n units are added
+// or given back, for as long as it takes to write n instants or to move those
+// that are newer.
+//
+// Do not use it for large quotas: [SlidingWindow] with [Cells] or [Strict] keep
+// the same bound in little memory. A limit for protection alone is better a
+// [TokenBucket].
+type SlidingLog struct {
+	windowed[stamps, log, *log]
+}
+
+// NewSlidingLog makes a sliding log of r.Count units, 65536 at most, in any
+// r.Period, with the options [MaxKeys] and [OnFull]. The error names the field
+// and the value that no limit can keep.
+func NewSlidingLog(r Rate, opts ...Option) (*SlidingLog, error) {
+	const name = "sliding log"
+	s, err := configure(name, opts, "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	l := new(SlidingLog)
+	l.cells.inherit = inheritStamps
+	if err := l.init(name, r, s, newLog); err != nil {
+		return nil, err
+	}
+	return l, nil
+}

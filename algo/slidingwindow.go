@@ -1,0 +1,66 @@
+package algo
+
+import "fmt"
+
+// SlidingWindow admits a quota in a window of time that moves along, so that
+// there is no edge at which everything refills.
+//
+// By default it keeps two counters a key, of the current period and of the one
+// before, and lets the older one weigh by the share of it that the window still
+// covers, rounded up. (Cloudflare, "How we built rate limiting capable of
+// scaling to millions of domains", 2017.) That assumes that the older period
+// was spent evenly. Bound: fewer than twice the quota in any window of length
+// period, and at most the quota in each period of the counters.
+//
+// With [Cells] it counts in c cells a period and one more, which all weigh in
+// full. Bound: at most the quota in any window of length period, whatever the
+// clock readings and however many goroutines. Units come back up to one c-th of
+// the period late. The cells are the period / c long, rounded up to 1/64 ns; c
+// need not divide it.
+//
+// Either way a denial does not count, and what is given back can be spent again
+// as far as it still weighs.
+//
+// State is 64 bytes a slot beside the table's 16, with two slots for each of
+// [MaxKeys], and with more than one cell 8 bytes for each and one more, taken
+// when a slot is used first. A decision holds the key's own lock for a few
+// nanoseconds and allocates nothing else.
+//
+// Do not use it where steady traffic at the rate itself must pass: rounding up
+// denies one unit of it now and then. A [TokenBucket] never does, in one word.
+type SlidingWindow struct {
+	windowed[tally, sliding, *sliding]
+}
+
+// NewSlidingWindow makes a sliding window of r.Count units in r.Period, with
+// the options [Cells] (default: two weighted counters), [MaxKeys] and
+// [OnFull]. The error names the field and the value that no limit can keep.
+func NewSlidingWindow(r Rate, opts ...Option) (*SlidingWindow, error) {
+	const name = "sliding window"
+	s, err := configure(name, opts, "Cells", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	if err := s.window.check(); err != nil {
+		return nil, fmt.Errorf("algo: %s: %w", name, err)
+	}
+	w := new(SlidingWindow)
+	w.cells.inherit = inheritTally
+	rules := func(r Rate) (*sliding, error) { return newSliding(r, s.window.cells) }
+	if err := w.init(name, r, s, rules); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// inheritTally copies the counts and keeps the memory of the heir.
+func inheritTally(heir, from *tally) {
+	more := heir.more
+	*heir = *from
+	heir.more = more
+	if len(from.more) == 0 {
+		clear(more)
+		return
+	}
+	heir.more = append(more[:0], from.more...)
+}

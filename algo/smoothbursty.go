@@ -1,0 +1,91 @@
+package algo
+
+import (
+	"fmt"
+	"time"
+)
+
+// SmoothBursty lets every cost start as soon as earlier ones are paid for, and
+// hands its own bill to those who come after: pay it forward. It is Guava's
+// RateLimiter.create(rate).
+//
+// A limiter that is not used saves up permits, for one second's worth unless
+// [Burst] says how many. A request of n permits takes saved ones first; what it
+// takes beyond them delays not itself but the next caller. So a caller waits
+// for earlier callers' debt only, and a request of any size starts at once when
+// nothing is owed. [MaxWait] is how long a caller may have to wait:
+//
+//	Guava's tryAcquire(n)          MaxWait(0), the default
+//	Guava's tryAcquire(n, timeout) MaxWait(timeout)
+//	Guava's acquire(n)             MaxWait(Forever)
+//	a cache of ratio x             MaxWait of x times one second
+//
+// The Delay of an admission is what the caller has to sleep, as acquire would.
+// As in Guava nothing is saved at first: saving begins when the limiter is
+// made, for all keys alike.
+//
+// Bound: in any window of length w at most B + rate*w + n units start, B being
+// the saved permits and n the largest cost, for any clock readings and any
+// number of goroutines, as long as no delayed admission is canceled while later
+// ones wait. RetryAfter is exact. Costs above a year's worth are denied with
+// reason Never.
+//
+// The savings are kept as time, so SetRate leaves what is owed as it is and
+// scales the saved permits, and the most that may be saved, with the rate.
+// Remaining counts the single permits that would start at once, one more than
+// are saved when nothing is owed; Limit is the most that this can be.
+//
+// Source: Guava's SmoothRateLimiter, com.google.common.util.concurrent.
+//
+// Do not use it where callers choose the cost: one who asks for a million
+// permits starts at once, and everyone else pays. Bound n where it comes from,
+// or use the [TokenBucket], where each pays for himself.
+type SmoothBursty struct{ sized }
+
+// NewSmoothBursty makes a limiter with the options [Burst] (the permits that
+// may be saved at the rate of the moment, 0 or more; default: what any rate
+// yields in one second),
+// [MaxWait], [MaxKeys] and [OnFull]. The error names the field and the value
+// that no limit can keep.
+func NewSmoothBursty(r Rate, opts ...Option) (*SmoothBursty, error) {
+	const name = "smooth bursty"
+	s, err := configure(name, opts, "Burst", "MaxWait", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	l := new(SmoothBursty)
+	if err := l.save(name, r, s); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// save makes l ready: nothing saved, nothing owed.
+func (l *SmoothBursty) save(name string, r Rate, s settings) error {
+	if err := l.init(name, r, s, payForward); err != nil {
+		return err
+	}
+	l.words.begin(l.limit.Load().depth)
+	return nil
+}
+
+// payForward is the shape of Guava's SmoothBursty.
+func payForward(a asked) (*gcra, error) {
+	if err := a.rate.validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case a.burst < 0:
+		return nil, fmt.Errorf("burst is %d, want 0 or more", a.burst)
+	case a.maxWait < 0:
+		return nil, fmt.Errorf("max wait is %v, want 0 or more", a.maxWait)
+	}
+	depth := toTicks(time.Second)
+	if a.burstSet {
+		var err error
+		if depth, err = a.burstAt.span("burst", a.burst); err != nil {
+			return nil, err
+		}
+	}
+	return earlierDebt(a.rate, depth, toTicks(a.maxWait)), nil
+}
