@@ -249,7 +249,9 @@ func (b *bucket) lower(c cell, by func(now int64) int64) int64 {
 	}
 }
 
-// owe charges n units whether they fit or not, up to the ceiling.
+// owe charges n units whether they fit or not, up to the ceiling. What is cut
+// there was not charged, so nothing charged before can be given back any more:
+// it could be more than was charged.
 func (b *bucket) owe(c cell, n int64) {
 	for {
 		g := b.limit.Load()
@@ -257,13 +259,15 @@ func (b *bucket) owe(c cell, n int64) {
 		c, tat = c.load()
 		now := b.words.clock.now()
 		debt := debt(tat, now)
-		room := g.ceiling - debt
-		if room <= 0 {
-			return
-		}
+		room := max(g.ceiling-debt, 0)
 		extra := room
 		if n <= room/g.emission {
 			extra = n * g.emission
+		} else {
+			c.stripe.void(now)
+		}
+		if extra == 0 {
+			return
 		}
 		interleave.Point()
 		if c.swap(tat, now+debt+extra, now) != lost {

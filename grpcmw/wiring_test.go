@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
@@ -21,6 +22,14 @@ var constructors = map[string]func(algo.Limiter, keyfunc.RPC, ...grpcmw.Option){
 		grpcmw.StreamServerInterceptor(l, k, o...)
 	},
 	"ServerOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.ServerOptions(l, k, o...) },
+	"UnaryClientInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
+		grpcmw.UnaryClientInterceptor(l, k, o...)
+	},
+	"StreamClientInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
+		grpcmw.StreamClientInterceptor(l, k, o...)
+	},
+	"DialOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.DialOptions(l, k, o...) },
+	"TapHandle":   func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.TapHandle(l, k, o...) },
 }
 
 type limiterFunc func(context.Context, string, int64) (algo.Lease, error)
@@ -79,16 +88,43 @@ func TestOptionValues(t *testing.T) {
 
 // An option that cannot work somewhere is an error there, never ignored.
 func TestOptionsThatDoNotBelong(t *testing.T) {
-	stream := []grpcmw.Option{grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)}
-	for constructor, foreign := range map[string][]grpcmw.Option{
-		"UnaryServerInterceptor": stream,
+	cost := grpcmw.WithCost(func(context.Context, string, any) int64 { return 1 })
+	mode, pressure := grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)
+	wait, lease := grpcmw.WithMaxWait(0), grpcmw.WithLeaseInContext()
+	reserve, rate := grpcmw.WithRetryReserve(0.5), grpcmw.WithRateTrailers()
+	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return nil })
+	closed := grpcmw.WithOnError(grpcmw.FailClosed)
+	everywhere := []grpcmw.Option{
+		grpcmw.WithName("x"), grpcmw.WithDomain("x"), grpcmw.WithExempt("/a.B/C"), grpcmw.WithoutDefaultExempt(),
+		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(grpcmw.Event) {}),
+	}
+	all := []grpcmw.Option{cost, mode, pressure, wait, lease, reserve, rate, registered, closed}
+	for constructor, takes := range map[string][]bool{
+		//                         cost  mode   press. wait   lease  res.   rate   reg.   closed
+		"UnaryServerInterceptor":  {true, false, false, false, true, true, true, false, true},
+		"StreamServerInterceptor": {true, true, true, false, true, true, true, false, true},
+		"ServerOptions":           {true, true, true, false, true, true, true, false, true},
+		"UnaryClientInterceptor":  {true, false, false, true, false, false, false, false, true},
+		"StreamClientInterceptor": {true, true, false, true, false, false, false, false, true},
+		"DialOptions":             {true, true, false, true, false, false, false, false, true},
+		"TapHandle":               {false, false, false, false, false, true, false, true, false},
 	} {
-		for _, o := range foreign {
-			require.Panics(t, func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o) })
+		build := func(o grpcmw.Option) func() {
+			return func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o) }
+		}
+		for n, o := range all {
+			if takes[n] {
+				require.NotPanics(t, build(o), "%s %d", constructor, n)
+			} else {
+				require.Panics(t, build(o), "%s %d", constructor, n)
+			}
+		}
+		for n, o := range everywhere {
+			require.NotPanics(t, build(o), "%s %d", constructor, n)
 		}
 	}
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
 		"WithName, WithExempt, WithoutDefaultExempt, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
 		"WithLeaseInContext, WithRetryReserve, WithRateTrailers",
-		func() { grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal(), stream[0]) })
+		func() { grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal(), mode) })
 }

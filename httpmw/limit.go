@@ -27,7 +27,7 @@ import (
 //
 // Limit panics if l, key or a function in an option is nil, and if an option
 // does not belong to it: a service that is wired wrongly must not start. It
-// takes every option but those that name another constructor.
+// takes all options but WithMaxServers.
 //
 // Do not use it for a limit that one request charges several times, such as
 // one per message of a stream; ask the limiter from the handler instead.
