@@ -1,8 +1,7 @@
 -- Token bucket, leaky bucket, pacer: the generic cell rate algorithm.
 --
 -- The state of a bucket is one integer, the instant at which it is full again
--- (TAT), in microseconds of this server's clock. No key means full. A negative
--- integer means: blocked until that instant.
+-- (TAT), in microseconds of this server's clock. No key means full.
 --
 -- KEYS[i]  a bucket; it may occur more than once, entries run in order
 -- ARGV     five integers for each key: op, a, b, c, d
@@ -20,39 +19,25 @@
 -- it, because the clock stepped back or the limit was lowered, is cut, and
 -- that is written. A key lives exactly as long as it means something.
 
-local t = redis.call('TIME')
-local now = tonumber(t[1]) * 1000000 + tonumber(t[2])
-local longest = 34560000000000 -- no block is longer than 400 days
-local reply = {now}
-
 local function write(key, tat)
   if tat <= now then
     redis.call('DEL', key)
   else
-    local ms = math.ceil((tat - now) / 1000)
-    redis.call('SET', key, string.format('%.0f', tat), 'PX', string.format('%.0f', ms))
+    put(key, int(tat), tat - now)
   end
 end
 
--- read returns the TAT, 0 for none, or the end of a block and flag 1. What is
--- not a number counts as none, and so does NaN.
+-- read counts what is not a number as none, and so NaN and what is negative.
 local function read(key)
-  local v = redis.pcall('GET', key)
-  if type(v) == 'table' and v.err then
-    return 0, 2
+  local v, flag, ends = get(key)
+  if flag == 1 then
+    return ends, flag
   end
-  local tat = tonumber(v or 0)
-  if not tat or tat ~= tat then
-    return 0, 0
+  local tat = tonumber(v)
+  if not tat or tat ~= tat or tat < 0 then
+    tat = 0
   end
-  tat = math.floor(tat)
-  if tat < 0 then
-    if -tat > now and -tat - now <= longest then
-      return -tat, 1
-    end
-    return 0, 0
-  end
-  return tat, 0
+  return math.floor(tat), flag
 end
 
 for i = 1, #KEYS do
@@ -64,14 +49,10 @@ for i = 1, #KEYS do
   if flag == 2 or (flag == 1 and op < 3) then
     over = tat - now + b
   elseif op == 0 then
-    local base = math.max(tat, now)
-    if base > now + a + b then
-      base = now + a + b
-    end
-    local new = base + c
-    over = new - now - a
+    local base = math.min(math.max(tat, now), now + a + b)
+    over = base + c - now - a
     if c > 0 and over <= b then
-      tat = new
+      tat = base + c
       write(key, tat)
     elseif base < tat then
       tat = base
@@ -90,8 +71,7 @@ for i = 1, #KEYS do
     redis.call('DEL', key)
   elseif op == 4 then
     tat = math.max(tat, now + a)
-    local ms = math.ceil((tat - now) / 1000)
-    redis.call('SET', key, string.format('%.0f', -tat), 'PX', string.format('%.0f', ms))
+    block(key, tat)
   end
   reply[#reply + 1] = tat
   reply[#reply + 1] = over

@@ -23,6 +23,7 @@ type entry struct {
 	owner *Limiter
 	limit limit
 	n     int64
+	late  func(*entry) // the same for several charges at once
 
 	// The answer.
 	now   int64   // the server's time in microseconds
@@ -61,14 +62,14 @@ func ask(s *script, key string, a args) *entry {
 	e.args = e.few[:s.args]
 	e.reply = e.answers[:s.replies]
 	e.err = nil
-	e.alone, e.owner, e.limit, e.n = false, nil, nil, 0
+	e.alone, e.owner, e.limit, e.n, e.late = false, nil, nil, 0, nil
 	e.state.Store(waiting)
 	return e
 }
 
 // free gives the entry back to the pool. Only its owner may.
 func (e *entry) free() {
-	e.oneKey[0], e.owner, e.limit = "", nil, nil
+	e.oneKey[0], e.owner, e.limit, e.late = "", nil, nil, nil
 	e.keys, e.args, e.reply = nil, nil, nil
 	entries.Put(e)
 }

@@ -30,44 +30,47 @@ const (
 type fallback struct {
 	limiter *Limiter
 	mu      sync.Mutex
-	bucket  *algo.TokenBucket // made once, then adjusted
-	maxKeys int
+	stand   stand // made once, then adjusted
+	keyed   []algo.Option
 	part    atomic.Pointer[part]
 }
 
-// part is what this instance has of the limit. A nil bucket means nothing.
-type part struct {
-	bucket *algo.TokenBucket
-	burst  int64
+// part is what this instance has of the limit. A nil stand means nothing.
+type part struct{ stand stand }
+
+// stand is the local limiter that stands in for the shared one.
+type stand interface {
+	algo.Limiter
+	// fit adjusts it; false if it cannot be as slow as that.
+	fit(a allowance) bool
+	// warm makes it at most as full as the shared one: d is what Redis has
+	// just said about key.
+	warm(key string, d *algo.Decision)
 }
 
-// resize adjusts the local bucket to the limit and the number of instances.
-// What keys owe stays owed.
+// resize adjusts the stand to the limit and the number of instances. What keys
+// owe stays owed.
 func (f *fallback) resize() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	a, ok := f.limiter.load().share(f.limiter.store.registry.known())
-	if !ok || !f.fit(a) {
+	lim := f.limiter.load()
+	a, ok := lim.share(f.limiter.store.registry.known())
+	if !ok {
 		f.part.Store(&part{})
 		return
 	}
-	f.part.Store(&part{f.bucket, a.burst})
-}
-
-// fit makes or adjusts the bucket; false if no bucket can be as slow as its
-// part of the limit.
-func (f *fallback) fit(a allowance) bool {
-	if f.bucket == nil {
-		b, err := algo.NewTokenBucket(a.rate, algo.Burst(a.burst), algo.MaxWait(a.wait), algo.MaxKeys(f.maxKeys))
-		f.bucket = b
-		return err == nil
+	if f.stand == nil {
+		if s, err := lim.local(a, f.keyed); err == nil {
+			f.stand = s
+		}
+	} else {
+		ok = f.stand.fit(a)
 	}
-	// The smaller burst first: a burst that takes too long to fill at the
-	// slower rate would be refused.
-	if f.bucket.SetBurst(1) != nil || f.bucket.SetRate(a.rate) != nil {
-		return false
+	if !ok {
+		f.part.Store(&part{})
+		return
 	}
-	return f.bucket.SetBurst(a.burst) == nil
+	f.part.Store(&part{f.stand})
 }
 
 // acquire decides without Redis.
@@ -94,11 +97,11 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 // the part is not the caller's fault.
 func (f *fallback) spend(ctx context.Context, lease *algo.Lease, key string, n int64) {
 	p := f.part.Load()
-	if p.bucket == nil {
+	if p.stand == nil {
 		f.deny(lease, 0, n)
 		return
 	}
-	*lease, _ = p.bucket.Acquire(ctx, key, n) // the only error is a negative n
+	*lease, _ = p.stand.Acquire(ctx, key, n) // the only error is a negative n
 	if lease.Reason == algo.Never {
 		lease.Reason, lease.RetryAfter = algo.Overload, f.limiter.store.probeInterval
 	}
@@ -113,27 +116,11 @@ func (f *fallback) deny(lease *algo.Lease, quota, n int64) {
 	lease.Decision = d
 }
 
-// warm keeps the local bucket of key at most as full as the shared one: d is
-// what Redis has just said.
+// warm keeps the stand at most as full as the shared limit.
 func (f *fallback) warm(key string, d *algo.Decision) {
-	p := f.part.Load()
-	if p == nil || p.bucket == nil || d.Limit <= 0 {
-		return
+	if p := f.part.Load(); p != nil && p.stand != nil && d.Limit > 0 {
+		p.stand.warm(key, d)
 	}
-	ctx := context.Background()
-	local, err := p.bucket.Acquire(ctx, key, 0)
-	if err != nil {
-		return
-	}
-	want := scale(p.burst, d.Remaining, d.Limit)
-	if surplus := local.Remaining - want; surplus > 0 {
-		_, _ = p.bucket.Acquire(ctx, key, surplus)
-	}
-}
-
-// scale is x * part / whole, rounded down, for part <= whole.
-func scale(x, part, whole int64) int64 {
-	return int64(float64(x) * (float64(part) / float64(whole)))
 }
 
 // String names the policy.

@@ -19,13 +19,15 @@ type limit interface {
 	// explain turns the answer for n into a decision.
 	explain(d *algo.Decision, now int64, reply []int64, n int64)
 	// remember notes in h what giving back needs.
-	remember(h *algo.Handle, now int64, reply []int64)
+	remember(h *algo.Handle, e *entry)
 	// refund gives back n of the h.N units that were charged.
 	refund(h algo.Handle, n int64) args
 	// owe charges n more units to what was charged, whether they fit or not.
 	owe(h algo.Handle, n int64) args
 	// share is what one of the instances may spend by itself; see share.go.
 	share(of instances) (allowance, bool)
+	// local makes what decides within an allowance.
+	local(a allowance, keyed []algo.Option) (stand, error)
 	describe() algo.Description
 }
 
@@ -140,8 +142,8 @@ func (g *gcra) explain(d *algo.Decision, now int64, reply []int64, n int64) {
 	}
 }
 
-func (g *gcra) remember(h *algo.Handle, now int64, reply []int64) {
-	h.At = now + max(reply[1], 0)
+func (g *gcra) remember(h *algo.Handle, e *entry) {
+	h.At = e.now + max(e.reply[1], 0)
 	h.State[0] = g.emission
 }
 

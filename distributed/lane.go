@@ -130,16 +130,16 @@ func (l *lane) take() []*entry {
 
 // flight is a batch on the wire that is not late.
 type flight struct {
-	batch []*entry // nil: the seat is free
+	first *entry // of the batch; nil: the seat is free
 	sent  time.Time
 }
 
 // board notes that a batch leaves. The caller holds l.mu.
 func (l *lane) board(batch []*entry) (seat int) {
-	for l.flights[seat].batch != nil {
+	for l.flights[seat].first != nil {
 		seat++
 	}
-	l.flights[seat] = flight{batch, time.Now()}
+	l.flights[seat] = flight{batch[0], time.Now()}
 	l.flying++
 	if !l.armed {
 		l.arm(l.store.timeout)
@@ -150,8 +150,8 @@ func (l *lane) board(batch []*entry) (seat int) {
 // land notes that a batch is back and reports whether it was late. The caller
 // holds l.mu.
 func (l *lane) land(seat int, batch []*entry) (late bool) {
-	if f := &l.flights[seat]; len(f.batch) > 0 && f.batch[0] == batch[0] {
-		f.batch = nil
+	if f := &l.flights[seat]; f.first == batch[0] {
+		f.first = nil
 		l.flying--
 		return false
 	}
@@ -176,13 +176,13 @@ func (l *lane) look() {
 	var overdue []string
 	for i := range l.flights {
 		f := &l.flights[i]
-		if f.batch == nil {
+		if f.first == nil {
 			continue
 		}
 		left := l.store.timeout - now.Sub(f.sent)
 		if left <= 0 {
-			overdue = append(overdue, f.batch[0].keys[0])
-			f.batch = nil
+			overdue = append(overdue, f.first.keys[0])
+			f.first = nil
 			l.flying--
 		} else if !l.armed {
 			l.arm(left)
@@ -278,7 +278,10 @@ func (l *lane) hand(e *entry) {
 	case e.state.CompareAndSwap(waiting, answered):
 		e.done <- struct{}{}
 		return
-	case e.err == nil && e.owner != nil:
+	case e.err != nil:
+	case e.late != nil:
+		e.late(e)
+	case e.owner != nil:
 		e.owner.takeBack(e)
 	}
 	e.free()

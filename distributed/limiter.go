@@ -28,23 +28,10 @@ type Limiter struct {
 	asked   asked
 	build   func(asked) (limit, error)
 	limit   atomic.Pointer[limit]
+	noBurst bool
 
 	fallback fallback
-}
-
-// asked is the limit as the user stated it.
-type asked struct {
-	rate     algo.Rate
-	burst    int64
-	burstSet bool // false: the burst follows the rate's count
-	maxWait  time.Duration
-}
-
-func (a asked) theBurst() int64 {
-	if a.burstSet {
-		return a.burst
-	}
-	return a.rate.Count
+	holders  *holders // of an in-flight limit; nil for others
 }
 
 // newLimiter makes a limiter of any kind.
@@ -53,10 +40,13 @@ func (s *Store) newLimiter(kind, name string, a asked, build func(asked) (limit,
 		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), longestTag)
 	}
 	l := &Limiter{
-		store: s, name: name, kind: kind, build: build,
+		store: s, name: name, kind: kind, build: build, noBurst: a.noBurst, holders: a.holders,
 		head: s.prefix + ":{", tail: "}:" + escape(name),
 	}
-	l.fallback = fallback{limiter: l, maxKeys: 1 << 16}
+	l.fallback = fallback{limiter: l, keyed: a.keyed}
+	if l.holders != nil {
+		l.holders.limiter = l
+	}
 	if err := l.set(func(was *asked) { *was = a }); err != nil {
 		return nil, err
 	}
@@ -90,8 +80,12 @@ func (l *Limiter) load() limit { return *l.limit.Load() }
 // that change everywhere. A burst that was not set follows the rate's count.
 func (l *Limiter) SetRate(r algo.Rate) error { return l.set(func(a *asked) { a.rate = r }) }
 
-// SetBurst changes the burst while the limiter runs, in this process.
+// SetBurst changes the burst while the limiter runs, in this process. Only
+// buckets have one.
 func (l *Limiter) SetBurst(n int64) error {
+	if l.noBurst {
+		return fmt.Errorf("distributed: %s %q: has no burst, got %d", l.kind, l.name, n)
+	}
 	return l.set(func(a *asked) { a.burst, a.burstSet = n, true })
 }
 
@@ -153,7 +147,10 @@ func (l *Limiter) answer(lease *algo.Lease, e *entry, key string) {
 		return
 	}
 	h := algo.Handle{Key: key, N: e.n}
-	e.limit.remember(&h, e.now, e.reply)
+	e.limit.remember(&h, e)
+	if l.holders != nil {
+		l.holders.add(h)
+	}
 	*lease = algo.NewLease(d, (*releaser)(l), h)
 }
 
@@ -178,7 +175,7 @@ func (l *Limiter) takeBack(e *entry) {
 		return
 	}
 	h := algo.Handle{N: e.n}
-	e.limit.remember(&h, e.now, e.reply)
+	e.limit.remember(&h, e)
 	l.store.tell(ask(e.script, e.keys[0], e.limit.refund(h, e.n)))
 }
 
@@ -189,8 +186,10 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 }
 
 // Block denies key everything for d, everywhere, more than 0 and 365 days at
-// most. A second Block can only prolong it; Reset lifts it. Afterwards the key
-// starts afresh. While Redis is away blocked keys are not known.
+// most, or until what the key owes is paid off if that is later: a block
+// forgives nothing. Afterwards the key starts afresh. A second Block can only
+// prolong it; Reset lifts it. While Redis is away blocked keys are not known.
+// Units that are in flight when their key is blocked no longer count.
 func (l *Limiter) Block(ctx context.Context, key string, d time.Duration) error {
 	if d <= 0 || d > maxSpan {
 		return fmt.Errorf("distributed: %s %q: block is %v, want more than 0 and %v at most", l.kind, l.name, d, maxSpan)
@@ -220,15 +219,22 @@ func (l *Limiter) order(ctx context.Context, key string, a args) error {
 // releaser is the limiter's side of its leases, kept off its public methods.
 type releaser Limiter
 
-// Release gives back what a canceled admission still weighs.
+// Release gives back what a canceled admission still weighs, or frees the
+// slots of what was in flight.
 func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
-	if o == algo.Canceled && h.N > 0 {
+	if r.holders != nil {
+		r.holders.remove(h)
+	}
+	if (o == algo.Canceled || r.holders != nil) && h.N > 0 {
 		r.send(h, (*Limiter)(r).load().refund(h, h.N))
 	}
 }
 
 // Settle corrects the cost of an admission.
 func (r *releaser) Settle(h algo.Handle, actual int64) {
+	if r.holders != nil {
+		r.holders.settle(h, actual)
+	}
 	lim := (*Limiter)(r).load()
 	if actual <= h.N {
 		r.send(h, lim.refund(h, h.N-actual))

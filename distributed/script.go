@@ -24,10 +24,34 @@ func newScript(name, source string, args, replies int) *script {
 	return &script{name, source, hex.EncodeToString(sum[:]), args, replies}
 }
 
+//go:embed prelude.lua
+var prelude string
+
 //go:embed bucket.lua
 var bucketSource string
 
-var bucketScript = newScript("bucket", bucketSource, 5, 3)
+//go:embed fixedwindow.lua
+var fixedSource string
+
+//go:embed slidingwindow.lua
+var slidingSource string
+
+//go:embed held.lua
+var heldSource string
+
+//go:embed together.lua
+var togetherSource string
+
+var (
+	bucketScript  = newScript("bucket", prelude+bucketSource, 5, 3)
+	fixedScript   = newScript("fixed window", prelude+fixedSource, 4, 4)
+	slidingScript = newScript("sliding window", prelude+slidingSource, 4, 5)
+	heldScript    = newScript("held", prelude+heldSource, 6, 6)
+
+	// togetherScript decides about all of its keys as one, so entries with it
+	// are never joined.
+	togetherScript = newScript("together", prelude+togetherSource, 4, 3)
+)
 
 // The operations that the first argument of every script names.
 const (
@@ -36,6 +60,8 @@ const (
 	opOwe            // charge whether it fits or not
 	opReset          // forget the key
 	opBlock          // deny everything for a time
+	opRenew          // keep what is held from expiring
+	opAsk            // decide and do not charge
 )
 
 // What the last reply of a key says about it.
@@ -47,7 +73,7 @@ const (
 
 const (
 	mostArgs    = 6 // of any script
-	mostReplies = 5
+	mostReplies = 6
 )
 
 // args are the arguments of a script for one key; how many of them count is

@@ -57,43 +57,34 @@ func newCommand(ctx context.Context, s *script, entries []*entry, verbatim bool)
 }
 
 // pack makes as few commands as keep the order of the entries of each script:
-// one for each script where the node takes scripts with many keys, else one
-// for each entry.
-func pack(ctx context.Context, entries []*entry, manyKeys bool) []*command {
-	var cmds []*command
-	if !manyKeys {
-		for i, e := range entries {
-			cmds = append(cmds, newCommand(ctx, e.script, entries[i:i+1], false))
-		}
-		return cmds
-	}
+// one for each script where the node takes scripts with keys of several slots,
+// else one for each entry.
+func pack(ctx context.Context, entries []*entry, manyKeys bool) (cmds []*command) {
 	for len(entries) > 0 {
-		s := entries[0].script
-		var same, rest []*entry
-		if uniform(entries) {
-			same = entries
-		} else {
-			for _, e := range entries {
-				if e.script == s {
-					same = append(same, e)
-				} else {
-					rest = append(rest, e)
-				}
-			}
+		n := 1
+		if s := entries[0].script; manyKeys && s != togetherScript {
+			n = gather(entries, s)
 		}
-		cmds = append(cmds, newCommand(ctx, s, same, false))
-		entries = rest
+		cmds = append(cmds, newCommand(ctx, entries[0].script, entries[:n], false))
+		entries = entries[n:]
 	}
 	return cmds
 }
 
-func uniform(entries []*entry) bool {
-	for _, e := range entries[1:] {
-		if e.script != entries[0].script {
-			return false
+// gather moves the entries of script s to the front, in order, and returns how
+// many there are.
+func gather(entries []*entry, s *script) (n int) {
+	var others []*entry
+	for _, e := range entries {
+		if e.script == s {
+			entries[n] = e
+			n++
+		} else {
+			others = append(others, e)
 		}
 	}
-	return true
+	copy(entries[n:], others)
+	return n
 }
 
 // send runs the commands and leaves each one's result in it. What was
