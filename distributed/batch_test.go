@@ -105,6 +105,7 @@ func TestLevelsAgreeUnderContention(t *testing.T) {
 
 // In a cluster, keys of one caller are one step; others are charged in turn.
 func TestLevelsInACluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = c.Close() })
@@ -123,6 +124,7 @@ func TestLevelsInACluster(t *testing.T) {
 
 // A reply that comes too late is taken back on every level.
 func TestLateLevelsAreRefunded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)
 	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(100*time.Millisecond), distributed.WithInstances(1))

@@ -60,6 +60,7 @@ func trip(t *testing.T, l algo.Limiter, e *events) {
 }
 
 func TestBreakerOpensProbesAndRamps(t *testing.T) {
+	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.Start(t))
 	var e events
 	store := newStore(t, viaProxy(t, proxy), quick(&e)...)
@@ -86,6 +87,7 @@ func TestBreakerOpensProbesAndRamps(t *testing.T) {
 
 // F2: while the breaker is open at most one call goes out in a probe interval.
 func TestProbesAreFew(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)
 	var e events
@@ -132,6 +134,7 @@ func evalCalls(s *redistest.Server) (n int) {
 // Whatever is wrong with the server, decisions go on, are not errors, and say
 // that they are the fallback's.
 func TestFailuresAreClassified(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name   string
 		server func(t *testing.T) *redis.Client
@@ -184,6 +187,7 @@ func TestFailuresAreClassified(t *testing.T) {
 }
 
 func TestRestartsUnderLoadAreNoErrors(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var e events
 	store := newStore(t, server.Client(), quick(&e)...)
@@ -214,6 +218,7 @@ func TestRestartsUnderLoadAreNoErrors(t *testing.T) {
 }
 
 func TestSentinelFailover(t *testing.T) {
+	t.Parallel()
 	s := redistest.StartSentinels(t)
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs})
 	t.Cleanup(func() { _ = c.Close() })

@@ -68,6 +68,7 @@ func TestFallbackLeasesAreReleased(t *testing.T) {
 
 // Going over to local decisions hands out no fresh burst.
 func TestFallbackIsWarm(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var e events
 	store := newStore(t, server.Client(), quick(&e)...)
@@ -119,6 +120,7 @@ func (f *fleet) settled(t *testing.T) {
 // Peers give every instance the whole limit when Redis is away. Here the parts
 // of eight instances add up to the limit, whatever divides.
 func TestPartsOfTheFleetAddUpToTheLimit(t *testing.T) {
+	t.Parallel()
 	for _, burst := range []int64{100, 7, 3} {
 		t.Run(fmt.Sprint(burst), func(t *testing.T) {
 			server := redistest.Start(t)
@@ -141,6 +143,7 @@ func TestPartsOfTheFleetAddUpToTheLimit(t *testing.T) {
 
 // An instance that closes hands its part to the others at once.
 func TestInstancesThatLeaveAreNotCounted(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	f := startFleet(t, 3, server.Addr(), algo.PerHour(10))
 	f.settled(t)

@@ -25,7 +25,9 @@ const patient = 5 * time.Second
 func newStore(t testing.TB, c redis.UniversalClient, opts ...distributed.Option) *distributed.Store {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	all := append([]distributed.Option{distributed.WithLogger(quiet), distributed.WithTimeout(patient)}, opts...)
+	all := append([]distributed.Option{
+		distributed.WithLogger(quiet), distributed.WithTimeout(patient), distributed.WithDenyCache(0),
+	}, opts...)
 	s, err := distributed.New(c, all...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })

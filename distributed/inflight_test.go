@@ -42,6 +42,7 @@ func TestInFlightHoldsUntilRelease(t *testing.T) {
 // Work that lasts longer than the expiry keeps its slot; the slot of an
 // instance that is gone comes free.
 func TestInFlightRenewsAndExpires(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	alive := newStore(t, server.Client())
 	dead := newStore(t, server.Client())
@@ -93,6 +94,7 @@ func TestInFlightNeverExceedsTheLimit(t *testing.T) {
 }
 
 func TestInFlightWithoutRedis(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var e events
 	store := newStore(t, server.Client(), append(quick(&e), distributed.WithInstances(2))...)

@@ -111,16 +111,20 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		return lease, ErrClosed
 	}
 	l.store.registry.start()
-	if !l.remote(ctx, &lease, key, n) {
+	redisKey := l.redisKey(key)
+	if l.store.denied.denies(&lease.Decision, l.load(), redisKey, n) {
+		return lease, nil
+	}
+	if !l.remote(ctx, &lease, key, redisKey, n) {
 		l.fallback.acquire(ctx, &lease, key, n)
 	}
 	return lease, nil
 }
 
 // remote lets Redis decide; false if there was no answer.
-func (l *Limiter) remote(ctx context.Context, lease *algo.Lease, key string, n int64) bool {
+func (l *Limiter) remote(ctx context.Context, lease *algo.Lease, key, redisKey string, n int64) bool {
 	lim := l.load()
-	e := ask(lim.script(), l.redisKey(key), lim.acquire(n))
+	e := ask(lim.script(), redisKey, lim.acquire(n))
 	e.owner, e.limit, e.n = l, lim, n
 	if !l.store.call(ctx, e) {
 		return false
@@ -143,6 +147,7 @@ func (l *Limiter) answer(lease *algo.Lease, e *entry, key string) {
 	e.limit.explain(&d, e.now, e.reply, e.n)
 	d.Source = algo.Remote
 	if !d.Allowed || e.n == 0 {
+		l.store.denied.note(e, &d)
 		lease.Decision = d
 		return
 	}
@@ -202,7 +207,9 @@ func (l *Limiter) order(ctx context.Context, key string, a args) error {
 	if l.store.closed.Load() {
 		return ErrClosed
 	}
-	e := ask(l.load().script(), l.redisKey(key), a)
+	redisKey := l.redisKey(key)
+	defer l.store.denied.drop(redisKey)
+	e := ask(l.load().script(), redisKey, a)
 	if !l.store.call(ctx, e) {
 		return fmt.Errorf("%w: %s %q: no answer", ErrUnavailable, l.kind, l.name)
 	}
@@ -245,7 +252,9 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 
 func (r *releaser) send(h algo.Handle, a args) {
 	l := (*Limiter)(r)
-	l.store.tell(ask(l.load().script(), l.redisKey(h.Key), a))
+	key := l.redisKey(h.Key)
+	l.store.tell(ask(l.load().script(), key, a))
+	l.store.denied.drop(key)
 }
 
 func (l *Limiter) recovered() {}

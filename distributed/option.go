@@ -14,6 +14,7 @@ type settings struct {
 	prefix        string
 	fallback      Fallback
 	instances     int // 0: counted in Redis
+	denyCache     int
 	probeInterval time.Duration
 	logger        *slog.Logger
 	hook          func(Event)
@@ -23,6 +24,7 @@ func configure(opts []Option) (settings, error) {
 	s := settings{
 		timeout:       20 * time.Millisecond,
 		prefix:        "sluice",
+		denyCache:     10_000,
 		probeInterval: time.Second,
 		logger:        slog.Default(),
 	}
@@ -82,6 +84,22 @@ func WithInstances(n int) Option {
 			return fmt.Errorf("instances is %d, want 1 or more", n)
 		}
 		s.instances = n
+		return nil
+	}
+}
+
+// WithDenyCache sets about how many denied keys of buckets are remembered, 0 to
+// 1e7; the default is 10000, 0 turns it off. What a denial proves is answered
+// without Redis, with the Source [algo.DenyCache], for a second at most. The
+// answers are Redis' own, but for what other instances give back, reset or
+// raise meanwhile.
+func WithDenyCache(n int) Option {
+	return func(s *settings) error {
+		const most = 10_000_000
+		if n < 0 || n > most {
+			return fmt.Errorf("deny cache is %d, want 0 to %d", n, most)
+		}
+		s.denyCache = n
 		return nil
 	}
 }

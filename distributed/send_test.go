@@ -27,6 +27,7 @@ func viaProxy(t testing.TB, p *redistest.Proxy) *redis.Client {
 // go-redis/redis_rate consumes four times when replies are lost: the client
 // repeats the script by itself.
 func TestLostReplyConsumesOnce(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name  string
 		fault redistest.Fault
@@ -55,6 +56,7 @@ func TestLostReplyConsumesOnce(t *testing.T) {
 // The answer to a caller who has given up is still read, and what it charged is
 // given back.
 func TestLateReplyIsRefunded(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)
 	client := viaProxy(t, proxy)
@@ -74,6 +76,7 @@ func TestLateReplyIsRefunded(t *testing.T) {
 // F1: whatever Redis does, a decision comes within the timeout, or the
 // context's deadline if that is sooner.
 func TestDecisionsKeepTheDeadline(t *testing.T) {
+	t.Parallel()
 	const timeout, grace = 50 * time.Millisecond, 200 * time.Millisecond
 	for _, tc := range []struct {
 		name  string
@@ -103,6 +106,7 @@ func TestDecisionsKeepTheDeadline(t *testing.T) {
 }
 
 func TestTheContextsDeadlineIsKeptToo(t *testing.T) {
+	t.Parallel()
 	proxy := redistest.StartProxy(t, redistest.Start(t))
 	proxy.Set(redistest.Fault{BlackHole: true})
 	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(30*time.Second))
@@ -170,6 +174,7 @@ func TestDenialWritesNothing(t *testing.T) {
 // alone. Two instances with clocks seconds apart therefore send the very same
 // commands, and share one bound.
 func TestTwoInstancesShareOneLimit(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	rate := algo.Per(20, time.Second)
 	began := time.Now()
@@ -271,6 +276,7 @@ func TestBatchesDecideAsSingleScripts(t *testing.T) {
 // A server that refuses scripts with keys of several slots gets them one by
 // one.
 func TestServerThatRefusesSeveralSlots(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	server.Do("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
 	require.Eventually(t, func() bool {
@@ -293,6 +299,7 @@ func TestServerThatRefusesSeveralSlots(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	cluster := redistest.StartCluster(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = c.Close() })

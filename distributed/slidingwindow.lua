@@ -66,10 +66,12 @@ for i = 1, #KEYS do
   elseif op == 3 then
     redis.call('DEL', key)
   elseif op == 4 then
-    index = now + a
+    -- The key lives as long as its counters, or its block, mean something.
+    local ends = now + math.max(a, redis.call('PTTL', key) * 1000)
     if flag == 1 then
-      index = math.max(index, string.match(redis.call('GET', key), '%d+') + 0)
+      ends = math.max(ends, index)
     end
+    index = ends
     block(key, index)
   end
   if op < 3 and (changed or curr ~= before) then

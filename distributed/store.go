@@ -28,6 +28,7 @@ type Store struct {
 	once     sync.Once
 	helpers  sync.WaitGroup
 	registry registry
+	denied   *denyCache
 
 	mu       sync.Mutex
 	limiters []*Limiter
@@ -53,6 +54,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	s := &Store{client: client, settings: cfg, closing: make(chan struct{}), kinds: map[string]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.router = newRouter(s, client)
+	s.denied = newDenyCache(cfg.denyCache)
 	s.registry.init(s)
 	return s, nil
 }

@@ -43,6 +43,7 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.WithFallback(9), "fallback is 9"},
 		{distributed.WithInstances(0), "instances is 0"},
 		{distributed.WithProbeInterval(1), "probe interval is 1ns"},
+		{distributed.WithDenyCache(-1), "deny cache is -1"},
 		{distributed.WithLogger(nil), "logger is nil"},
 		{distributed.WithHook(nil), "hook is nil"},
 		{nil, "option 0 is nil"},
