@@ -49,6 +49,26 @@ func BenchmarkAcquire(b *testing.B) {
 			}
 		})
 	})
+	blocks := must[*distributed.Limiter](b)(newStore(b, server.Client(), distributed.WithBlocks(100_000),
+		distributed.WithInstances(1)).TokenBucket("blocks", algo.PerSecond(1_000_000), algo.Burst(100_000_000)))
+	b.Run("blocks", func(b *testing.B) {
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if lease, err := blocks.Acquire(ctx, "alice", 1); err != nil || !lease.Allowed {
+					b.Error(lease.Source, err)
+				}
+			}
+		})
+	})
+	denied := must[*distributed.Limiter](b)(newStore(b, server.Client(), distributed.WithDenyCache(100)).TokenBucket(
+		"denied", algo.PerHour(1)))
+	b.Run("denied", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			_ = acquire(b, denied, "alice", 1)
+		}
+	})
 	c := server.Client()
 	sha := c.ScriptLoad(ctx, "return {1,2,3,4}").Val()
 	b.Run("plain", func(b *testing.B) {

@@ -32,6 +32,7 @@ type Limiter struct {
 
 	fallback fallback
 	holders  *holders // of an in-flight limit; nil for others
+	blocks   *blocks  // nil: every decision is exact
 }
 
 // newLimiter makes a limiter of any kind.
@@ -46,6 +47,9 @@ func (s *Store) newLimiter(kind, name string, a asked, build func(asked) (limit,
 	l.fallback = fallback{limiter: l, keyed: a.keyed}
 	if l.holders != nil {
 		l.holders.limiter = l
+	}
+	if s.blocks > 0 {
+		l.blocks = newBlocks(l)
 	}
 	if err := l.set(func(was *asked) { *was = a }); err != nil {
 		return nil, err
@@ -111,47 +115,79 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		return lease, ErrClosed
 	}
 	l.store.registry.start()
-	redisKey := l.redisKey(key)
-	if l.store.denied.denies(&lease.Decision, l.load(), redisKey, n) {
+	if l.blocks != nil && l.blocks.spend(&lease, key, n) {
 		return lease, nil
 	}
-	if !l.remote(ctx, &lease, key, redisKey, n) {
+	c := call{ctx, key, l.redisKey(key), n, l.load()}
+	if l.store.denied.denies(&lease.Decision, c.limit, c.redisKey, n) {
+		return lease, nil
+	}
+	if !l.decide(c, &lease) {
 		l.fallback.acquire(ctx, &lease, key, n)
 	}
 	return lease, nil
 }
 
-// remote lets Redis decide; false if there was no answer.
-func (l *Limiter) remote(ctx context.Context, lease *algo.Lease, key, redisKey string, n int64) bool {
-	lim := l.load()
-	e := ask(lim.script(), redisKey, lim.acquire(n))
-	e.owner, e.limit, e.n = l, lim, n
-	if !l.store.call(ctx, e) {
+// call is one Acquire on its way.
+type call struct {
+	ctx      context.Context
+	key      string
+	redisKey string
+	n        int64
+	limit    limit
+}
+
+// decide lets Redis decide, and perhaps grant a block; false if there was no
+// answer.
+func (l *Limiter) decide(c call, lease *algo.Lease) bool {
+	if l.blocks != nil {
+		if k := l.blocks.takes(c); k != nil {
+			return k.acquire(c, lease)
+		}
+	}
+	return l.remote(c, lease)
+}
+
+func (l *Limiter) remote(c call, lease *algo.Lease) bool {
+	e := l.ask(c, 0)
+	if e == nil {
 		return false
 	}
 	defer e.free()
-	if e.err != nil || e.reply[len(e.reply)-1] == flagType {
-		l.keyFault(e)
-		return false
-	}
-	l.answer(lease, e, key)
-	if l.store.fallback == Local {
-		l.fallback.warm(key, &lease.Decision)
-	}
+	l.answer(lease, e, c)
 	return true
 }
 
-// answer turns what Redis said into a lease.
-func (l *Limiter) answer(lease *algo.Lease, e *entry, key string) {
+// ask sends the question whether extra units more than c.n fit, and returns
+// the answered entry; nil if there was no answer.
+func (l *Limiter) ask(c call, extra int64) *entry {
+	e := ask(c.limit.script(), c.redisKey, c.limit.acquire(c.n+extra))
+	e.owner, e.limit, e.n = l, c.limit, c.n+extra
+	if !l.store.call(c.ctx, e) {
+		return nil
+	}
+	if e.err != nil || e.reply[len(e.reply)-1] == flagType {
+		l.keyFault(e)
+		e.free()
+		return nil
+	}
+	return e
+}
+
+// answer turns what Redis said into a lease on c.n units.
+func (l *Limiter) answer(lease *algo.Lease, e *entry, c call) {
 	var d algo.Decision
 	e.limit.explain(&d, e.now, e.reply, e.n)
 	d.Source = algo.Remote
+	if l.store.fallback == Local {
+		l.fallback.warm(c.key, &d)
+	}
 	if !d.Allowed || e.n == 0 {
 		l.store.denied.note(e, &d)
-		lease.Decision = d
+		*lease = algo.NewLease(d, nil, algo.Handle{})
 		return
 	}
-	h := algo.Handle{Key: key, N: e.n}
+	h := algo.Handle{Key: c.key, N: c.n}
 	e.limit.remember(&h, e)
 	if l.holders != nil {
 		l.holders.add(h)
@@ -209,6 +245,9 @@ func (l *Limiter) order(ctx context.Context, key string, a args) error {
 	}
 	redisKey := l.redisKey(key)
 	defer l.store.denied.drop(redisKey)
+	if l.blocks != nil {
+		defer l.blocks.drop(key)
+	}
 	e := ask(l.load().script(), redisKey, a)
 	if !l.store.call(ctx, e) {
 		return fmt.Errorf("%w: %s %q: no answer", ErrUnavailable, l.kind, l.name)
@@ -259,4 +298,9 @@ func (r *releaser) send(h algo.Handle, a args) {
 
 func (l *Limiter) recovered() {}
 
-func (l *Limiter) close() {}
+// close returns what is held in advance.
+func (l *Limiter) close() {
+	if l.blocks != nil {
+		l.blocks.close()
+	}
+}

@@ -15,6 +15,7 @@ type settings struct {
 	fallback      Fallback
 	instances     int // 0: counted in Redis
 	denyCache     int
+	blocks        int64 // excess that blocks may cause; 0: no blocks
 	probeInterval time.Duration
 	logger        *slog.Logger
 	hook          func(Event)
@@ -84,6 +85,28 @@ func WithInstances(n int) Option {
 			return fmt.Errorf("instances is %d, want 1 or more", n)
 		}
 		s.instances = n
+		return nil
+	}
+}
+
+// WithBlocks lets busy keys of token and leaky buckets be spent in this process
+// from blocks that were charged in advance, for 50 times the throughput and
+// more. It is off by default: every decision is exact.
+//
+// Bound: in any window of length w all instances together admit at most
+// Burst + rate*w + maxExcess units of a key, and Burst + rate*w in the long run,
+// also when instances crash; maxExcess is 1 or more, and the same for all
+// instances. With n instances a block has maxExcess/(2*n) units, so less than
+// that means no blocks; with [WithInstances], maxExcess/n. Near the limit no
+// blocks are taken, and decisions are exact. Such decisions have the Source
+// [algo.Block]; Remaining counts what other instances have spent up to the last
+// second. Limits with a MaxWait are exact always.
+func WithBlocks(maxExcess int64) Option {
+	return func(s *settings) error {
+		if maxExcess < 1 {
+			return fmt.Errorf("blocks: excess is %d, want 1 or more", maxExcess)
+		}
+		s.blocks = maxExcess
 		return nil
 	}
 }

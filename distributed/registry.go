@@ -47,7 +47,9 @@ func (r *registry) known() instances {
 }
 
 // counts reports whether anybody needs the number.
-func (r *registry) counts() bool { return r.store.fallback == Local && r.store.instances == 0 }
+func (r *registry) counts() bool {
+	return r.store.instances == 0 && (r.store.fallback == Local || r.store.blocks > 0)
+}
 
 // start begins the heartbeat, once.
 func (r *registry) start() {

@@ -44,6 +44,7 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.WithInstances(0), "instances is 0"},
 		{distributed.WithProbeInterval(1), "probe interval is 1ns"},
 		{distributed.WithDenyCache(-1), "deny cache is -1"},
+		{distributed.WithBlocks(0), "excess is 0"},
 		{distributed.WithLogger(nil), "logger is nil"},
 		{distributed.WithHook(nil), "hook is nil"},
 		{nil, "option 0 is nil"},
