@@ -27,9 +27,9 @@ func combine(leases []Lease) (d Decision) {
 	return d
 }
 
-// limits reports whether somebody is held to p.
-func (p *Decision) limits() bool {
-	return !p.Allowed || (p.Source != Off && p.Source != Shadowed)
+// limits reports whether somebody is held to d.
+func (d *Decision) limits() bool {
+	return !d.Allowed || (d.Source != Off && d.Source != Shadowed)
 }
 
 // tighten takes what describes one limit from the one with the least left,

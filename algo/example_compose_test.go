@@ -260,7 +260,7 @@ func ExampleParse() {
 	// Output:
 	// 100 1m0s 20 500ms
 	// true 19 of 20
-	// algo: spec: burst is "many", want a whole number above 0
+	// algo: spec: burst is "many", want a whole number
 }
 
 func ExampleSpec_UnmarshalJSON() {
@@ -285,17 +285,17 @@ func ExampleParseRate() {
 	// 100 1s <nil>
 	// 5 15m0s <nil>
 	// 1000 24h0m0s <nil>
-	// 0 0s algo: rate: period is "blue", want a duration above 0 such as 500ms
+	// 0 0s algo: rate: period is "blue", want a duration such as 500ms
 }
 
 // How a package that makes limiters of its own reads a rate and options.
 func ExampleResolve() {
 	spec, err := algo.Resolve("token-bucket", algo.PerSecond(400), algo.MaxWait(time.Second))
-	fmt.Println(spec.Quota(), spec.MaxWait, err)
+	fmt.Println(spec.Rate, spec.MaxWait, spec.Given("burst"), err)
 	_, err = algo.Resolve("token-bucket", algo.PerSecond(400), algo.Burst(-1))
 	fmt.Println(err)
 	// Output:
-	// 400 1s <nil>
+	// 400/s 1s false <nil>
 	// algo: token bucket: burst is -1, want 1 or more
 }
 

@@ -19,6 +19,8 @@ import (
 // charged nothing and has nothing to release. Shadow an in-flight limit only if
 // it has no queue: while a request waits there, it waits.
 //
+// A peek, n = 0, is Shadowed whatever it shows: nobody should act on it.
+//
 // It panics if l is nil.
 func Shadow(l Limiter) Limiter {
 	mustLimiter(l, "Shadow")
@@ -33,7 +35,7 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	if err != nil {
 		lease = Lease{}
 	}
-	return lease, lease.Decision.shadow(err)
+	return lease, lease.shadow(n, err)
 }
 
 func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
@@ -41,22 +43,22 @@ func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
 	if err != nil {
 		*lease = Lease{}
 	}
-	return lease.Decision.shadow(err)
+	return lease.shadow(n, err)
 }
 
 func (s *shadow) askIn(p *pass, d *Decision, key string, n int64) error {
 	err := p.ask(s.limiter, d, key, n)
-	return d.shadow(err)
+	return d.shadow(n, err)
 }
 
 // shadow turns a decision or its error into an admission.
-func (d *Decision) shadow(err error) error {
+func (d *Decision) shadow(n int64, err error) error {
 	switch {
 	case errors.Is(err, ErrCost):
 		return err
 	case err != nil:
 		*d = Decision{Allowed: true, Source: Shadowed}
-	case !d.Allowed:
+	case !d.Allowed || n == 0:
 		d.Allowed, d.Source = true, Shadowed
 	case d.Delay > 0:
 		d.Source, d.RetryAfter, d.Delay = Shadowed, d.Delay, 0

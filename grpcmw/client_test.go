@@ -266,3 +266,13 @@ func TestClientStreamerFails(t *testing.T) {
 	s.requireIdle(t)
 	require.EqualValues(t, 2, s.acquired.Load())
 }
+
+func TestClientStreamExempt(t *testing.T) {
+	conn := dial(t, serve(t, &service{}), grpcmw.DialOptions(always(never), keyfunc.RPCGlobal())...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	watch, err := healthpb.NewHealthClient(conn).Watch(ctx, &healthpb.HealthCheckRequest{})
+	require.NoError(t, err)
+	_, err = watch.Recv()
+	require.NoError(t, err)
+}

@@ -38,6 +38,9 @@ func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lea
 	return f(ctx, key, n)
 }
 
+// wrapped is a limiter that is not a pointer.
+type wrapped struct{ algo.Limiter }
+
 // Mistakes are seen when a server is put together, never on a call.
 func TestWiringMistakes(t *testing.T) {
 	for name, build := range constructors {
@@ -51,6 +54,7 @@ func TestWiringMistakes(t *testing.T) {
 			require.PanicsWithValue(t, prefix+"the zero Option is not an option", func() { build(plenty(), key, grpcmw.Option{}) })
 			require.NotPanics(t, func() { build(plenty(), key) })
 			require.NotPanics(t, func() { build(limiterFunc(plenty().Acquire), key) })
+			require.NotPanics(t, func() { build(wrapped{plenty()}, key) })
 		})
 	}
 	require.PanicsWithValue(t, "grpcmw: FallbackTo: the key function is nil", func() { grpcmw.FallbackTo(nil) })
@@ -82,6 +86,12 @@ func TestOptionValues(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, "grpcmw: ServerOptions: "+want, build(o))
 	}
+	require.PanicsWithValue(t, "grpcmw: DialOptions: WithMaxWait: is -1ns, want 0 or more", func() {
+		grpcmw.DialOptions(plenty(), keyfunc.RPCGlobal(), grpcmw.WithMaxWait(-1))
+	})
+	require.PanicsWithValue(t, "grpcmw: TapHandle: WithRegistered: is nil", func() {
+		grpcmw.TapHandle(plenty(), keyfunc.RPCGlobal(), grpcmw.WithRegistered(nil))
+	})
 	require.NotPanics(t, build(grpcmw.WithName(strings.Repeat("a", 64))))
 	require.Panics(t, build(grpcmw.WithName(strings.Repeat("a", 65))))
 }

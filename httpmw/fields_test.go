@@ -192,3 +192,21 @@ func TestLegacyEpoch(t *testing.T) {
 		require.Equal(t, strconv.FormatInt(begin+62, 10), reset())
 	})
 }
+
+// What arrives is what was meant, on every protocol, admitted and denied.
+func TestFieldsOnTheWire(t *testing.T) {
+	for _, protocol := range protocols {
+		inner := httpmw.Limit(bucket(t, algo.PerHour(2)), keyfunc.ClientIP(), httpmw.WithName("in.ner"))(ok)
+		url, client := start(t, protocol, httpmw.Limit(newSlots(3), keyfunc.Global())(inner))
+		for _, status := range []int{200, 200, 429} {
+			resp, err := client.Get(url)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, status, resp.StatusCode)
+			policies, limits := structured(t, resp.Header, policyField), structured(t, resp.Header, limitField)
+			require.Len(t, policies, 2)
+			require.Len(t, limits, 2)
+			require.Equal(t, "in.ner", limits[1].(httpsfv.Item).Value)
+		}
+	}
+}

@@ -3,6 +3,8 @@ package httpmw_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
@@ -267,4 +269,42 @@ func TestDroppedConnection(t *testing.T) {
 		runtime.GC()
 		return l.released(algo.Ignored) == 1 && l.inFlight() == 0
 	}, 10*time.Second, 5*time.Millisecond)
+}
+
+// Over TLS the connection is another type, and the slot follows it too.
+func TestHijackOverTLS(t *testing.T) {
+	l := newSlots(1)
+	s := httptest.NewTLSServer(httpmw.Limit(l, key("k"))(echo)) // HTTP/1.1 without EnableHTTP2
+	t.Cleanup(s.Close)
+	pool := x509.NewCertPool()
+	pool.AddCert(s.Certificate())
+	conn, err := tls.Dial("tcp", s.Listener.Addr().String(), &tls.Config{RootCAs: pool, ServerName: "example.com"})
+	require.NoError(t, err)
+	upgrade(t, conn)
+	require.EqualValues(t, 1, l.inFlight())
+	conn.Close()
+	require.Eventually(t, func() bool { return l.inFlight() == 0 }, 10*time.Second, time.Millisecond)
+}
+
+// Handlers that still ask for http.CloseNotifier, and http.Pusher, reach the
+// server through the wrapper.
+func TestOldInterfaces(t *testing.T) {
+	base := &old{ResponseRecorder: httptest.NewRecorder(), notes: make(chan bool)}
+	w := httpmw.Watch(base)
+	require.Equal(t, (<-chan bool)(base.notes), w.(http.CloseNotifier).CloseNotify())
+	require.ErrorIs(t, w.(http.Pusher).Push("/x", nil), http.ErrNotSupported)
+	require.Equal(t, "/x", base.pushed)
+}
+
+type old struct {
+	*httptest.ResponseRecorder
+	notes  chan bool
+	pushed string
+}
+
+func (o *old) CloseNotify() <-chan bool { return o.notes }
+
+func (o *old) Push(target string, _ *http.PushOptions) error {
+	o.pushed = target
+	return http.ErrNotSupported
 }
