@@ -41,7 +41,7 @@ type part struct{ stand stand }
 // stand is the local limiter that stands in for the shared one.
 type stand interface {
 	algo.Limiter
-	// fit adjusts it; false if it cannot be as slow as that.
+	// fit adjusts it; false if that cannot be done.
 	fit(a allowance) bool
 	// warm makes it at most as full as the shared one: d is what Redis has
 	// just said about key.
@@ -49,26 +49,19 @@ type stand interface {
 }
 
 // resize adjusts the stand to the limit and the number of instances. What keys
-// owe stays owed.
+// owe stays owed, unless only a new stand will do.
 func (f *fallback) resize() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	lim := f.limiter.load()
 	a, ok := lim.share(f.limiter.store.registry.known())
-	if !ok {
-		f.part.Store(&part{})
-		return
-	}
-	if f.stand == nil {
-		if s, err := lim.local(a, f.keyed); err == nil {
-			f.stand = s
-		}
-	} else {
-		ok = f.stand.fit(a)
+	if ok && (f.stand == nil || !f.stand.fit(a)) {
+		var err error
+		f.stand, err = lim.local(a, f.keyed)
+		ok = err == nil
 	}
 	if !ok {
-		f.part.Store(&part{})
-		return
+		f.stand = nil
 	}
 	f.part.Store(&part{f.stand})
 }

@@ -3,22 +3,26 @@ package distributed
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
 
 // bucketStand stands in for a bucket.
-type bucketStand struct{ *algo.TokenBucket }
+type bucketStand struct {
+	*algo.TokenBucket
+	wait time.Duration
+}
 
 func (g *gcra) local(a allowance, keyed []algo.Option) (stand, error) {
 	b, err := algo.NewTokenBucket(a.rate, slices.Concat(keyed, []algo.Option{algo.Burst(a.burst), algo.MaxWait(a.wait)})...)
-	return bucketStand{b}, err
+	return bucketStand{b, a.wait}, err
 }
 
 // fit: the smallest burst first, as one that takes too long to fill at the new
 // rate would be refused.
 func (b bucketStand) fit(a allowance) bool {
-	return b.SetBurst(1) == nil && b.SetRate(a.rate) == nil && b.SetBurst(a.burst) == nil
+	return b.wait == a.wait && b.SetBurst(1) == nil && b.SetRate(a.rate) == nil && b.SetBurst(a.burst) == nil
 }
 
 func (b bucketStand) warm(key string, d *algo.Decision) { warm(b, key, d) }

@@ -23,7 +23,8 @@ type Store struct {
 	ctx    context.Context // of the commands; ends with the store
 	cancel context.CancelFunc
 
-	closing  chan struct{}
+	life     context.Context // of what runs beside; ends when Close begins
+	end      context.CancelFunc
 	closed   atomic.Bool
 	once     sync.Once
 	helpers  sync.WaitGroup
@@ -51,8 +52,9 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, settings: cfg, closing: make(chan struct{}), kinds: map[string]string{}}
+	s := &Store{client: client, settings: cfg, kinds: map[string]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.life, s.end = context.WithCancel(s.ctx)
 	s.router = newRouter(s, client)
 	s.denied = newDenyCache(cfg.denyCache)
 	s.registry.init(s)
@@ -65,7 +67,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.closed.Store(true)
-		close(s.closing)
+		s.end()
 		s.helpers.Wait()
 		for _, l := range s.everyLimiter() {
 			l.close()
@@ -88,7 +90,7 @@ func (s *Store) sleep(d time.Duration) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-s.closing:
+	case <-s.life.Done():
 		return false
 	}
 }
