@@ -172,7 +172,7 @@ func (r *Rules) Get(ctx context.Context, rule string) (Rule, error) {
 // follow reads the rules when it is told to, and from time to time.
 func (r *Rules) follow() {
 	told := r.store.client.Subscribe(r.ctx, r.channel)
-	defer told.Close()
+	defer func() { _ = told.Close() }()
 	changes := told.Channel()
 	for {
 		pause := time.NewTimer(r.poll/2 + rand.N(r.poll/2))

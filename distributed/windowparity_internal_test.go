@@ -100,9 +100,10 @@ func (m *slidingModel) run(now int64, a args) []int64 {
 			admitted = 1
 		}
 	case opRefund:
-		if m.index == y {
+		switch y {
+		case m.index:
 			m.curr = max(m.curr-z, 0)
-		} else if m.index == y+1 {
+		case m.index - 1:
 			m.prev = max(m.prev-z, 0)
 		}
 	case opOwe:

@@ -129,7 +129,7 @@ func (p *Proxy) track(c net.Conn, on bool) {
 
 // requests passes whole commands on and notes their names.
 func (p *Proxy) requests(client, server net.Conn, commands chan<- string) {
-	defer server.Close()
+	defer func() { _ = server.Close() }()
 	defer close(commands)
 	r := bufio.NewReader(client)
 	for {
@@ -151,7 +151,7 @@ func (p *Proxy) requests(client, server net.Conn, commands chan<- string) {
 // the reply to its command.
 func (p *Proxy) replies(client, server net.Conn, commands <-chan string) {
 	defer p.track(client, false)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	r := bufio.NewReader(server)
 	for {
 		raw, _, err := readFrame(r)

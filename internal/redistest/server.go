@@ -66,7 +66,7 @@ func (s *Server) Do(args ...any) any {
 
 func (s *Server) do(args ...any) (any, error) {
 	c := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1})
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	return c.Do(context.Background(), args...).Result()
 }
 
@@ -194,6 +194,6 @@ func listenable(port int) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().(*net.TCPAddr).Port, true
 }
