@@ -153,7 +153,7 @@ func (b *batch) takeBack(e *entry) {
 	for i := range b.parts {
 		if p := &b.parts[i]; p.N > 0 {
 			h := b.handle(e, i)
-			p.limiter.store.tell(ask(p.limit.script(), p.key, p.limit.refund(h, h.N)))
+			p.limiter.credit(p.key, p.limit.script(), p.limit.refund(h, h.N))
 		}
 	}
 }

@@ -165,8 +165,7 @@ func (k *block) giveBack() {
 		return
 	}
 	l := k.of.limiter
-	a := args{opRefund, k.left * k.emission, k.granted * k.emission, k.start}
-	l.store.tell(ask(bucketScript, l.redisKey(k.key), a))
+	l.credit(l.redisKey(k.key), bucketScript, args{opRefund, k.left * k.emission, k.granted * k.emission, k.start})
 	k.left = 0
 }
 
@@ -237,10 +236,9 @@ func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	case current && more > 0 && more <= k.left:
 		k.left -= more
 	case more < 0:
-		a := args{opRefund, -more * h.State[0], h.N * h.State[0], h.At}
-		l.store.tell(ask(bucketScript, l.redisKey(h.Key), a))
+		l.credit(l.redisKey(h.Key), bucketScript, args{opRefund, -more * h.State[0], h.N * h.State[0], h.At})
 	default:
-		l.store.tell(ask(bucketScript, l.redisKey(h.Key), l.load().owe(h, more)))
+		l.credit(l.redisKey(h.Key), bucketScript, l.load().owe(h, more))
 	}
 }
 

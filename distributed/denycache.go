@@ -62,15 +62,25 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 		return false
 	}
 	latest, earliest := p.span(time.Now())
-	if max(p.tat, latest)+n*g.emission-g.depth-g.wait <= latest {
+	if p.overshoot(g, latest, n) <= g.wait {
 		return false
 	}
 	// RetryAfter counts from the earliest time that it can be on the server, so
 	// that it suffices.
-	over := p.tat + n*g.emission - g.depth - earliest
-	g.explain(d, earliest, []int64{p.tat, over, p.flag}, n)
+	g.explain(d, earliest, []int64{p.tat, p.overshoot(g, earliest, n), p.flag}, n)
 	d.Source = algo.DenyCache
-	return d.RetryAfter > 0
+	return true
+}
+
+// overshoot is what the script would reply at now.
+func (p *proof) overshoot(g *gcra, now, n int64) int64 {
+	if p.flag == flagBlocked {
+		if p.tat <= now {
+			return 0
+		}
+		return p.tat - now + g.wait
+	}
+	return max(p.tat, now) + n*g.emission - now - g.depth
 }
 
 func (c *denyCache) find(key string) (proof, bool) {

@@ -33,6 +33,7 @@ type fallback struct {
 	stand   stand // made once, then adjusted
 	keyed   []algo.Option
 	part    atomic.Pointer[part]
+	debts   *debts // nil: forgotten
 }
 
 // part is what this instance has of the limit. A nil stand means nothing.
@@ -95,6 +96,9 @@ func (f *fallback) spend(ctx context.Context, lease *algo.Lease, key string, n i
 		return
 	}
 	*lease, _ = p.stand.Acquire(ctx, key, n) // the only error is a negative n
+	if lease.Allowed {
+		f.debts.add(key, n)
+	}
 	if lease.Reason == algo.Never {
 		lease.Reason, lease.RetryAfter = algo.Overload, f.limiter.store.probeInterval
 	}

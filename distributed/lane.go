@@ -104,9 +104,6 @@ func (l *lane) run() {
 			l.deliver(c, sent)
 		}
 		l.mu.Lock()
-		if len(l.queue) > 0 && l.flying < mostFlying-1 {
-			l.rouse()
-		}
 	}
 }
 

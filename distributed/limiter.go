@@ -48,6 +48,9 @@ func (s *Store) newLimiter(kind, name string, a asked, build func(asked) (limit,
 	if l.holders != nil {
 		l.holders.limiter = l
 	}
+	if s.recovery == Settle && l.holders == nil {
+		l.fallback.debts = newDebts()
+	}
 	if s.blocks > 0 {
 		l.blocks = newBlocks(l)
 	}
@@ -217,7 +220,14 @@ func (l *Limiter) takeBack(e *entry) {
 	}
 	h := algo.Handle{N: e.n}
 	e.limit.remember(&h, e)
-	l.store.tell(ask(e.script, e.keys[0], e.limit.refund(h, e.n)))
+	l.credit(e.keys[0], e.script, e.limit.refund(h, e.n))
+}
+
+// credit tells Redis of a correction, and the deny cache, whose proof may not
+// hold any more.
+func (l *Limiter) credit(redisKey string, s *script, a args) {
+	l.store.tell(ask(s, redisKey, a))
+	l.store.denied.drop(redisKey)
 }
 
 // Reset forgives key what it owes and lifts a Block, everywhere. The error is
@@ -291,12 +301,8 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 
 func (r *releaser) send(h algo.Handle, a args) {
 	l := (*Limiter)(r)
-	key := l.redisKey(h.Key)
-	l.store.tell(ask(l.load().script(), key, a))
-	l.store.denied.drop(key)
+	l.credit(l.redisKey(h.Key), l.load().script(), a)
 }
-
-func (l *Limiter) recovered() {}
 
 // close returns what is held in advance.
 func (l *Limiter) close() {

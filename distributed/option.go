@@ -13,6 +13,7 @@ type settings struct {
 	timeout       time.Duration
 	prefix        string
 	fallback      Fallback
+	recovery      Recovery
 	instances     int // 0: counted in Redis
 	denyCache     int
 	blocks        int64 // excess that blocks may cause; 0: no blocks
@@ -71,6 +72,18 @@ func WithFallback(f Fallback) Option {
 			return fmt.Errorf("fallback is %d, want Local, AllowAll or DenyAll", f)
 		}
 		s.fallback = f
+		return nil
+	}
+}
+
+// WithRecovery sets what becomes, when Redis is back, of what [Local] has spent
+// without it; the default is [Forget].
+func WithRecovery(r Recovery) Option {
+	return func(s *settings) error {
+		if r > Settle {
+			return fmt.Errorf("recovery is %d, want Forget or Settle", r)
+		}
+		s.recovery = r
 		return nil
 	}
 }
@@ -138,7 +151,8 @@ func WithProbeInterval(d time.Duration) Option {
 }
 
 // WithLogger sets where failures are logged, each kind at most every ten
-// seconds. The default is slog.Default. Keys are never logged.
+// seconds. The default is slog.Default. Keys are not logged, unless a message of the server
+// quotes them.
 func WithLogger(l *slog.Logger) Option {
 	return func(s *settings) error {
 		if l == nil {

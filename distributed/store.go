@@ -66,7 +66,9 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 // timeout if Redis does not answer. Acquire returns [ErrClosed] afterwards.
 func (s *Store) Close() error {
 	s.once.Do(func() {
+		s.mu.Lock() // no help begins after this
 		s.closed.Store(true)
+		s.mu.Unlock()
 		s.end()
 		s.helpers.Wait()
 		for _, l := range s.everyLimiter() {
@@ -172,6 +174,8 @@ func (s *Store) everyLimiter() []*Limiter {
 // recovered is called when a node is back for good.
 func (s *Store) recovered() {
 	for _, l := range s.everyLimiter() {
-		l.recovered()
+		if d := l.fallback.debts; d != nil {
+			s.help(func() { d.settle(l) })
+		}
 	}
 }

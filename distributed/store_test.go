@@ -42,6 +42,7 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.WithPrefix(""), "prefix is empty"},
 		{distributed.WithFallback(9), "fallback is 9"},
 		{distributed.WithInstances(0), "instances is 0"},
+		{distributed.WithRecovery(7), "recovery is 7"},
 		{distributed.WithProbeInterval(1), "probe interval is 1ns"},
 		{distributed.WithDenyCache(-1), "deny cache is -1"},
 		{distributed.WithBlocks(0), "excess is 0"},
