@@ -3,7 +3,6 @@ package distributed_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -18,12 +17,12 @@ import (
 func exampleStore(opts ...distributed.Option) (store *distributed.Store, stop func()) {
 	server, err := miniredis.Run()
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	store, err = distributed.New(client, append(opts, distributed.WithTimeout(10*time.Second))...)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return store, func() {
 		_ = store.Close()
@@ -35,7 +34,7 @@ func exampleStore(opts ...distributed.Option) (store *distributed.Store, stop fu
 // limiter is for examples that need no error handling.
 func limiter(l *distributed.Limiter, err error) *distributed.Limiter {
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return l
 }
@@ -44,7 +43,7 @@ func limiter(l *distributed.Limiter, err error) *distributed.Limiter {
 func tell(l algo.Limiter, key string, n int64) {
 	lease, err := l.Acquire(context.Background(), key, n)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println(lease.Allowed, lease.Reason, lease.Remaining)
 }
@@ -56,7 +55,7 @@ func ExampleNew() {
 		distributed.WithTimeout(5*time.Millisecond),
 		distributed.WithInstances(2))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	users := limiter(store.TokenBucket("per-user", algo.PerHour(4)))
 	lease, err := users.Acquire(context.Background(), "alice", 1)
@@ -143,17 +142,17 @@ func ExampleStore_Rules() {
 	ctx := context.Background()
 	rules, err := store.Rules(ctx, "production")
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	limit, _ := algo.Parse("2/h")
 	if err := rules.Put(ctx, "search", distributed.Rule{Limit: limit}); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	search := rules.Limiter("search") // for a middleware
 	tell(search, "alice", 2)
 	tell(search, "alice", 1)
 	if err := rules.Delete(ctx, "search"); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	tell(search, "alice", 1)
 	// Output:
@@ -167,11 +166,11 @@ func ExampleLimiter_Block() {
 	defer stop()
 	users := limiter(store.TokenBucket("per-user", algo.PerHour(4)))
 	if err := users.Block(context.Background(), "mallory", time.Hour); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	tell(users, "mallory", 1)
 	if err := users.Reset(context.Background(), "mallory"); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	tell(users, "mallory", 1)
 	// Output:

@@ -60,6 +60,7 @@ func (s *Store) newLimiter(kind, name string, a asked, build func(asked) (limit,
 	if err := s.register(l); err != nil {
 		return nil, err
 	}
+	l.fallback.resize() // the instances may have been counted meanwhile
 	return l, nil
 }
 
@@ -208,28 +209,6 @@ func (l *Limiter) keyFault(e *entry) {
 
 var errType = errors.New("distributed: a key holds a value that no limit has written")
 
-// takeBack undoes a charge whose caller had given up when the answer came.
-func (l *Limiter) takeBack(e *entry) {
-	var d algo.Decision
-	if e.reply[len(e.reply)-1] == flagType {
-		return
-	}
-	e.limit.explain(&d, e.now, e.reply, e.n)
-	if !d.Allowed || e.n == 0 {
-		return
-	}
-	h := algo.Handle{N: e.n}
-	e.limit.remember(&h, e)
-	l.credit(e.keys[0], e.script, e.limit.refund(h, e.n))
-}
-
-// credit tells Redis of a correction, and the deny cache, whose proof may not
-// hold any more.
-func (l *Limiter) credit(redisKey string, s *script, a args) {
-	l.store.tell(ask(s, redisKey, a))
-	l.store.denied.drop(redisKey)
-}
-
 // Reset forgives key what it owes and lifts a Block, everywhere. The error is
 // ErrUnavailable, or what Redis answered.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
@@ -270,38 +249,6 @@ func (l *Limiter) order(ctx context.Context, key string, a args) error {
 		return fmt.Errorf("%s %q: %w", l.kind, l.name, errType)
 	}
 	return nil
-}
-
-// releaser is the limiter's side of its leases, kept off its public methods.
-type releaser Limiter
-
-// Release gives back what a canceled admission still weighs, or frees the
-// slots of what was in flight.
-func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
-	if r.holders != nil {
-		r.holders.remove(h)
-	}
-	if (o == algo.Canceled || r.holders != nil) && h.N > 0 {
-		r.send(h, (*Limiter)(r).load().refund(h, h.N))
-	}
-}
-
-// Settle corrects the cost of an admission.
-func (r *releaser) Settle(h algo.Handle, actual int64) {
-	if r.holders != nil {
-		r.holders.settle(h, actual)
-	}
-	lim := (*Limiter)(r).load()
-	if actual <= h.N {
-		r.send(h, lim.refund(h, h.N-actual))
-		return
-	}
-	r.send(h, lim.owe(h, actual-h.N))
-}
-
-func (r *releaser) send(h algo.Handle, a args) {
-	l := (*Limiter)(r)
-	l.credit(l.redisKey(h.Key), l.load().script(), a)
 }
 
 // close returns what is held in advance.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -173,11 +172,16 @@ func (r *Rules) Get(ctx context.Context, rule string) (Rule, error) {
 func (r *Rules) follow() {
 	told := r.store.client.Subscribe(r.ctx, r.channel)
 	defer func() { _ = told.Close() }()
-	changes := told.Channel()
+	// A subscription that begins, or begins again, may have missed changes: it
+	// counts as one.
+	changes := told.ChannelWithSubscriptions()
 	for {
 		pause := time.NewTimer(r.poll/2 + rand.N(r.poll/2))
 		select {
-		case <-changes:
+		case _, ok := <-changes:
+			if !ok { // the client has been closed: only the poll is left
+				changes = nil
+			}
 		case <-pause.C:
 		case <-r.ctx.Done():
 			pause.Stop()
@@ -263,52 +267,4 @@ func (r *Rules) dress(l *Limiter, m Mode) algo.Limiter {
 		return algo.Shadow(l)
 	}
 	return l
-}
-
-// Limiter returns the limiter of a rule, whether it exists yet or not: it
-// follows what becomes of the rule.
-func (r *Rules) Limiter(rule string) algo.Limiter { return &ruleLimiter{r, rule} }
-
-type ruleLimiter struct {
-	rules *Rules
-	name  string
-}
-
-// find returns the limiter that is in force for key, nil if there is none.
-func (l *ruleLimiter) find(key string) (limiter algo.Limiter, off bool) {
-	g := (*l.rules.current.Load())[l.name]
-	if g == nil || len(g.rule.Apps) > 0 && !slices.Contains(g.rule.Apps, l.rules.app) {
-		return nil, false
-	}
-	if g.rule.Mode == Disabled {
-		return nil, true
-	}
-	if o := g.overrides[key]; o != nil {
-		return o, false
-	}
-	return g.limiter, false
-}
-
-// Acquire decides by the rule that is in force now.
-func (l *ruleLimiter) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
-	limiter, off := l.find(key)
-	switch {
-	case limiter != nil:
-		return limiter.Acquire(ctx, key, n)
-	case n < 0:
-		return algo.Lease{}, fmt.Errorf("distributed: rule %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
-	case off || n == 0 || !l.rules.denyUnknown:
-		return algo.NewLease(algo.Decision{Allowed: true, Source: algo.Off}, nil, algo.Handle{}), nil
-	}
-	d := algo.Decision{Reason: algo.Overload, Source: algo.Off, RetryAfter: l.rules.poll}
-	return algo.NewLease(d, nil, algo.Handle{}), nil
-}
-
-// Describe says what the rule promises now, for keys that it does not override.
-func (l *ruleLimiter) Describe() (algo.Description, bool) {
-	g := (*l.rules.current.Load())[l.name]
-	if g == nil || g.rule.Mode == Disabled {
-		return algo.Description{}, false
-	}
-	return algo.Describe(g.limiter)
 }

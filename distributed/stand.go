@@ -19,10 +19,14 @@ func (g *gcra) local(a allowance, keyed []algo.Option) (stand, error) {
 	return bucketStand{b, a.wait}, err
 }
 
-// fit: the smallest burst first, as one that takes too long to fill at the new
-// rate would be refused.
+// fit changes burst and rate in the order that is accepted: a burst that takes
+// too long to fill at the rate of the moment is refused.
 func (b bucketStand) fit(a allowance) bool {
-	return b.wait == a.wait && b.SetBurst(1) == nil && b.SetRate(a.rate) == nil && b.SetBurst(a.burst) == nil
+	if b.wait != a.wait {
+		return false
+	}
+	return b.SetBurst(a.burst) == nil && b.SetRate(a.rate) == nil ||
+		b.SetRate(a.rate) == nil && b.SetBurst(a.burst) == nil
 }
 
 func (b bucketStand) warm(key string, d *algo.Decision) { warm(b, key, d) }
