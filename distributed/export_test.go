@@ -13,3 +13,6 @@ func Proofs(s *Store) (n int) {
 	}
 	return n
 }
+
+// BucketSource is the script that decides about buckets.
+var BucketSource = prelude + bucketSource
