@@ -73,6 +73,7 @@ func (b *blocks) block(key string) *block {
 	if k == nil && len(s.keys) < mostBlocks {
 		k = &block{of: b, key: key}
 		s.keys[key] = k
+		b.once.Do(func() { b.limiter.store.help(b.sweep) })
 	}
 	return k
 }
@@ -147,7 +148,6 @@ func (k *block) grant(e *entry, d *algo.Decision, extra int64) {
 	if k.dead {
 		k.giveBack()
 	}
-	k.of.once.Do(func() { k.of.limiter.store.help(k.of.sweep) })
 }
 
 // failed ends a want that had no answer.
