@@ -47,7 +47,7 @@ type block struct {
 	fetching bool // somebody is asking for the next one
 	dead     bool // no longer in the shard
 
-	heard time.Time // when Redis answered last
+	heard time.Time // when Redis answered last, or the key was new
 	last  algo.Decision
 }
 
@@ -71,7 +71,7 @@ func (b *blocks) block(key string) *block {
 	defer s.mu.Unlock()
 	k := s.keys[key]
 	if k == nil && len(s.keys) < mostBlocks {
-		k = &block{of: b, key: key}
+		k = &block{of: b, key: key, heard: time.Now()}
 		s.keys[key] = k
 		b.once.Do(func() { b.limiter.store.help(b.sweep) })
 	}

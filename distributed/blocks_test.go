@@ -178,6 +178,6 @@ func TestIdleKeysAreForgotten(t *testing.T) {
 	for i := range 100 {
 		acquire(t, l, fmt.Sprint(i), 1)
 	}
-	require.Equal(t, 100, distributed.BlockKeys(l))
+	require.Positive(t, distributed.BlockKeys(l))
 	require.Eventually(t, func() bool { return distributed.BlockKeys(l) == 0 }, 20*time.Second, 50*time.Millisecond)
 }
