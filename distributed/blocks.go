@@ -47,7 +47,7 @@ type block struct {
 	fetching bool // somebody is asking for the next one
 	dead     bool // no longer in the shard
 
-	heard time.Time // when Redis answered last
+	heard time.Time // when Redis answered last, or the key was new
 	last  algo.Decision
 }
 
@@ -71,8 +71,9 @@ func (b *blocks) block(key string) *block {
 	defer s.mu.Unlock()
 	k := s.keys[key]
 	if k == nil && len(s.keys) < mostBlocks {
-		k = &block{of: b, key: key}
+		k = &block{of: b, key: key, heard: time.Now()}
 		s.keys[key] = k
+		b.once.Do(func() { b.limiter.store.help(b.sweep) })
 	}
 	return k
 }
@@ -147,7 +148,6 @@ func (k *block) grant(e *entry, d *algo.Decision, extra int64) {
 	if k.dead {
 		k.giveBack()
 	}
-	k.of.once.Do(func() { k.of.limiter.store.help(k.of.sweep) })
 }
 
 // failed ends a want that had no answer.

@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -166,4 +167,17 @@ func TestNoBlocksBeforeTheInstancesAreCounted(t *testing.T) {
 	for range 20 {
 		require.Equal(t, algo.Fallback, acquire(t, l, "k", 1).Source)
 	}
+}
+
+// Keys that are idle are forgotten, so a flood of them does not keep others
+// from having blocks.
+func TestIdleKeysAreForgotten(t *testing.T) {
+	t.Parallel()
+	store, _ := onRedis(t, distributed.WithBlocks(1000), distributed.WithInstances(1))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(10)))
+	for i := range 100 {
+		acquire(t, l, fmt.Sprint(i), 1)
+	}
+	require.Positive(t, distributed.BlockKeys(l))
+	require.Eventually(t, func() bool { return distributed.BlockKeys(l) == 0 }, 20*time.Second, 50*time.Millisecond)
 }

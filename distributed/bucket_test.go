@@ -70,17 +70,17 @@ func BenchmarkAcquire(b *testing.B) {
 		}
 	})
 	c := server.Client()
-	sha := c.ScriptLoad(ctx, "return {1,2,3,4}").Val()
+	sha := c.ScriptLoad(ctx, distributed.BucketSource).Val()
 	b.Run("plain", func(b *testing.B) {
 		for b.Loop() {
-			c.EvalSha(ctx, sha, []string{"k"}, 0, 100, 0, 100)
+			c.EvalSha(ctx, sha, []string{"k"}, 0, 1_000_000, 0, 1, 0)
 		}
 	})
 	b.Run("plain-parallel", func(b *testing.B) {
 		b.SetParallelism(128)
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				c.EvalSha(ctx, sha, []string{"k"}, 0, 100, 0, 100)
+				c.EvalSha(ctx, sha, []string{"k"}, 0, 1_000_000, 0, 1, 0)
 			}
 		})
 	})

@@ -8,6 +8,11 @@
 //	users, err := store.TokenBucket("per-user", algo.PerSecond(400), algo.Burst(500))
 //	lease, err := users.Acquire(ctx, user, 1)
 //
+// There are token and leaky buckets, pacers, fixed and sliding windows, sliding
+// logs, and limits on what is in flight. Buckets of one store that are asked
+// together, with algo.AcquireAll, are decided in one step. [Store.Rules] keeps
+// limits in Redis, to be changed while the service runs.
+//
 // # How it decides
 //
 // A decision is one run of a Lua script, in one step and by the server's clock;
@@ -19,6 +24,10 @@
 // A script is never sent twice unless the server has certainly not run the
 // first: a lost reply costs one charge, not four. A reply that comes after its
 // caller has given up is still read, and what it charged is given back.
+//
+// What a denial proves is not asked again: see [WithDenyCache]. With
+// [WithBlocks], which is off by default, busy keys are spent from blocks that
+// were charged in advance, for an excess that the user states.
 //
 // # When Redis is away
 //

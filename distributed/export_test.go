@@ -13,3 +13,17 @@ func Proofs(s *Store) (n int) {
 	}
 	return n
 }
+
+// BucketSource is the script that decides about buckets.
+var BucketSource = prelude + bucketSource
+
+// BlockKeys counts the keys that may have blocks.
+func BlockKeys(l *Limiter) (n int) {
+	for i := range l.blocks.shards {
+		s := &l.blocks.shards[i]
+		s.mu.Lock()
+		n += len(s.keys)
+		s.mu.Unlock()
+	}
+	return n
+}
