@@ -20,9 +20,11 @@ import "context"
 // [Lease.Parts] has every limit's own decision. The lease releases the limits
 // in reverse order; Settle and Release go to all of them.
 //
-// Requests for the same limiter and key add up. Requests of one backend that
-// stand next to each other are decided by it in one atomic step, see [Batcher].
-// A single request is simply acquired.
+// Requests for the same limiter and key add up, and a denial answers them as one
+// request for the sum. (Where a cost is not a sum, as with [SmoothBursty],
+// [SmoothWarmingUp] and markers, RetryAfter is then an estimate.) Requests of
+// one backend that stand next to each other are decided by it in one atomic
+// step, see [Batcher]. A single request is simply acquired.
 //
 // Put the limit that denies most often first, and one that may wait, such as an
 // in-flight limit with a queue, last: what is charged before it is held

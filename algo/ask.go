@@ -28,8 +28,8 @@ func cheap(l Limiter) bool {
 	if w, ok := l.(interface{ wrapped() Limiter }); ok {
 		return cheap(w.wrapped())
 	}
-	_, ok := l.(part)
-	return ok
+	_, local := l.(part)
+	return local
 }
 
 // reviewDenied asks the limits that denied about the sum, if earlier requests
@@ -68,7 +68,7 @@ func (g *group) reviewOthers(leaves []leaf, i, end int) {
 			reqs[k].N = addSaturated(l.N, before(leaves[:i], l))
 		}
 	}
-	g.pass.askBatch(reqs, g.leases[i:end])
+	_ = g.pass.askBatch(reqs, g.leases[i:end]) // an error leaves the zero Decision
 }
 
 // ask answers what acquire would, and charges nothing.
@@ -78,6 +78,9 @@ func (p *pass) ask(l Limiter, d *Decision, key string, n int64) (err error) {
 	}
 	switch l := l.(type) {
 	case part:
+		l.askIn(p, d, key, n)
+		return nil
+	case wrapper:
 		return l.askIn(p, d, key, n)
 	case Batcher:
 		leases := make([]Lease, 1)
@@ -117,8 +120,8 @@ func (p *pass) askOther(l Limiter, d *Decision, key string, n int64) error {
 	}
 	peek.Release(Canceled)
 	*d = peek.Decision
-	if !d.Allowed || d.Remaining >= n {
-		return nil
+	if !d.Allowed || d.Remaining >= n || d.Limit == 0 {
+		return nil // with a Limit of 0 it knows no more, and may not give back
 	}
 	if about, ok := Describe(l); ok && about.Unit == ConcurrentRequests {
 		d.Allowed, d.Reason, d.RetryAfter = false, Overload, d.NextAfter

@@ -85,3 +85,24 @@ func verdicts(ds []algo.Decision) (vs []bool) {
 	}
 	return vs
 }
+
+// A lone limiter of a backend is asked by the backend too; one that cannot
+// answer leaves the zero Decision, and a charge that it leaves is not ours.
+func TestBatchAsksAlone(t *testing.T) {
+	s := new(store)
+	one := s.limiter(algo.PerHour(4))
+	empty := saying(algo.Decision{Reason: algo.Quota, RetryAfter: 1})
+	lease := acquireAll(t, algo.Request{Limiter: empty, N: 1}, algo.Request{Limiter: one, N: 5})
+	require.Equal(t, [][]int64{{5}}, s.asked)
+	require.Equal(t, algo.Never, lease.Reason)
+	require.Zero(t, s.singles)
+
+	s.err = errors.New("away")
+	for _, n := range []int{1, 2} {
+		reqs := []algo.Request{{Limiter: empty, N: 1}, {Limiter: one, N: 1}, {Limiter: one, N: 1}}
+		lease = acquireAll(t, reqs[:1+n]...)
+		require.False(t, lease.Allowed)
+		require.Equal(t, algo.Quota, lease.Reason)
+		require.Equal(t, make([]algo.Decision, n), lease.Parts()[1:])
+	}
+}

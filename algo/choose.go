@@ -35,11 +35,11 @@ func (f byKey) choose(ctx context.Context, key string) (Limiter, error) {
 
 // Acquire forwards to the limiter of the key.
 func (f byKey) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
-	return acquireChosen(f, ctx, key, n)
+	return acquireChosen(ctx, f, key, n)
 }
 
 // acquireChosen is the Acquire of every chooser.
-func acquireChosen(c chooser, ctx context.Context, key string, n int64) (Lease, error) {
+func acquireChosen(ctx context.Context, c chooser, key string, n int64) (Lease, error) {
 	l, err := c.choose(ctx, key)
 	if err != nil {
 		return Lease{}, err
@@ -81,7 +81,7 @@ func (s *Switch) choose(context.Context, string) (Limiter, error) {
 
 // Acquire forwards to the limiter, or admits.
 func (s *Switch) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
-	return acquireChosen(s, ctx, key, n)
+	return acquireChosen(ctx, s, key, n)
 }
 
 // Describe forwards to the limiter, whether it is on or off.

@@ -147,6 +147,9 @@ func (s *shared) AskBatch(ctx context.Context, reqs []algo.Request, leases []alg
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.store.asked = append(s.store.asked, costs(reqs))
+	if s.store.err != nil {
+		return s.store.err
+	}
 	return s.run(ctx, reqs, leases, false)
 }
 

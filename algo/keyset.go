@@ -134,7 +134,7 @@ func (w *listed) choose(_ context.Context, key string) (Limiter, error) {
 
 // Acquire forwards to the limiter, unless the key is listed.
 func (w *listed) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
-	return acquireChosen(w, ctx, key, n)
+	return acquireChosen(ctx, w, key, n)
 }
 
 // Describe forwards to the limiter.

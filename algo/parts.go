@@ -4,12 +4,11 @@ package algo
 // the composition's reading of the clock, and it is asked what a charge would
 // get. Asking decides like a charge and leaves out the writing.
 
-func (b *bucket) acquireIn(p *pass, lease *Lease, key string, n int64) error {
+func (b *bucket) acquireIn(p *pass, lease *Lease, key string, n int64) {
 	b.acquireAt(lease, p.now(b.words.clock), key, n)
-	return nil
 }
 
-func (b *bucket) askIn(p *pass, d *Decision, key string, n int64) error {
+func (b *bucket) askIn(p *pass, d *Decision, key string, n int64) {
 	now := p.now(b.words.clock)
 	c := b.words.cell(key)
 	for {
@@ -21,20 +20,19 @@ func (b *bucket) askIn(p *pass, d *Decision, key string, n int64) error {
 		}
 		if n > 0 && b.words.turnsAway(c, now) {
 			*d = b.whenFull(g, now, key)
-			return nil
+			return
 		}
 		_, over := g.charge(tat, now, n)
 		g.explain(d, tat, now, n, over)
-		return nil
+		return
 	}
 }
 
-func (w *FixedWindow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
+func (w *FixedWindow) acquireIn(p *pass, lease *Lease, key string, n int64) {
 	w.acquireAt(lease, p.now(w.words.clock), key, n)
-	return nil
 }
 
-func (w *FixedWindow) askIn(p *pass, d *Decision, key string, n int64) error {
+func (w *FixedWindow) askIn(p *pass, d *Decision, key string, n int64) {
 	now := p.now(w.words.clock)
 	c := w.words.cell(key)
 	for again := false; ; {
@@ -48,26 +46,25 @@ func (w *FixedWindow) askIn(p *pass, d *Decision, key string, n int64) error {
 		}
 		if n > 0 && w.words.turnsAway(c, f.horizon(now)) {
 			*d = w.whenFull(f, now, key)
-			return nil
+			return
 		}
 		word = f.heal(word, begin)
 		_, over := f.charge(word, begin, n)
 		f.explain(d, word, begin, now, n, over)
-		return nil
+		return
 	}
 }
 
-func (w *windowed[S, R, P]) acquireIn(p *pass, lease *Lease, key string, n int64) error {
+func (w *windowed[S, R, P]) acquireIn(p *pass, lease *Lease, key string, n int64) {
 	w.acquireAt(lease, p.now(w.cells.clock), key, n)
-	return nil
 }
 
-func (w *windowed[S, R, P]) askIn(p *pass, d *Decision, key string, n int64) error {
+func (w *windowed[S, R, P]) askIn(p *pass, d *Decision, key string, n int64) {
 	h, asked := w.cells.lock(key, p.now(w.cells.clock))
 	r := P(w.limit.Load())
 	if h.value == nil {
 		*d = w.whenFull(r, asked, key)
-		return nil
+		return
 	}
 	changed := r.adopt(h.value, asked)
 	now := max(asked, r.latest(h.value))
@@ -76,41 +73,36 @@ func (w *windowed[S, R, P]) askIn(p *pass, d *Decision, key string, n int64) err
 	}
 	decideWindow[S](r, h.value, d, asked, now, n)
 	w.finish(h, r, now, changed)
-	return nil
 }
 
-func (l *warming) acquireIn(p *pass, lease *Lease, key string, n int64) error {
+func (l *warming) acquireIn(p *pass, lease *Lease, key string, n int64) {
 	l.acquireAt(lease, p.now(l.cells.clock), key, n)
-	return nil
 }
 
-func (l *warming) askIn(p *pass, d *Decision, key string, n int64) error {
+func (l *warming) askIn(p *pass, d *Decision, key string, n int64) {
 	h, now := l.cells.lock(key, p.now(l.cells.clock))
 	if h.value == nil {
 		*d = crowded(l.cells.onFull, 1, l.cells.soonest(key, now))
-		return nil
+		return
 	}
 	was, r := *h.value, l.ramp.Load()
 	h.leave()
 	_, over := r.charge(was, now, n)
 	r.explain(d, was, now, n, over)
-	return nil
 }
 
-func (c *coloring) acquireIn(p *pass, lease *Lease, key string, n int64) error {
+func (c *coloring) acquireIn(p *pass, lease *Lease, key string, n int64) {
 	c.acquireAt(lease, p.now(c.cells.clock), key, n)
-	return nil
 }
 
-func (c *coloring) askIn(p *pass, d *Decision, key string, n int64) error {
+func (c *coloring) askIn(p *pass, d *Decision, key string, n int64) {
 	h, now := c.lock(key, p.now(c.cells.clock))
 	if h.value == nil {
 		*d = crowded(c.cells.onFull, c.limit(), c.cells.soonest(key, now<<tickShift))
-		return nil
+		return
 	}
-	was := *h.value
+	was := h.value.meters
 	h.leave()
 	_, out := c.decide(was, now, n, Green)
 	c.explain(d, c.refill(was, now), n, out, now)
-	return nil
 }

@@ -12,11 +12,17 @@ type pass struct {
 	at  time.Time // zero: not read yet
 }
 
-// part is implemented by the limiters and wrappers of this package: inside a
-// composition they take the reading of the clock from it, and they can tell
-// what a charge would get without charging. Both write in place; the lease is
-// the zero Lease and the decision the zero Decision.
+// part is implemented by the limiters of this package: inside a composition
+// they take the reading of the clock from it, and they can tell what a charge
+// would get without charging. Both write in place; the lease is the zero Lease
+// and the decision the zero Decision.
 type part interface {
+	acquireIn(p *pass, lease *Lease, key string, n int64)
+	askIn(p *pass, d *Decision, key string, n int64)
+}
+
+// wrapper is the same for limiters over limiters, which may fail.
+type wrapper interface {
 	acquireIn(p *pass, lease *Lease, key string, n int64) error
 	askIn(p *pass, d *Decision, key string, n int64) error
 }
@@ -37,18 +43,28 @@ func (p *pass) elapse() { p.at = time.Time{} }
 // is the batch of one backend, see batchEnd.
 func (p *pass) charge(run []leaf, leases []Lease) error {
 	if len(run) == 1 {
-		return p.acquire(run[0].Limiter, &leases[0], run[0].Key, run[0].N)
+		return p.step(run[0].Limiter, &leases[0], run[0].Key, run[0].N)
 	}
 	p.elapse()
 	return run[0].Limiter.(Batcher).AcquireBatch(p.ctx, requests(run), leases)
 }
 
+// acquire charges whatever wrappers hold.
 func (p *pass) acquire(l Limiter, lease *Lease, key string, n int64) (err error) {
 	if l, err = resolve(p.ctx, l, key); err != nil {
 		return err
 	}
-	if m, ok := l.(part); ok {
-		return m.acquireIn(p, lease, key, n)
+	return p.step(l, lease, key, n)
+}
+
+// step charges a limiter that is no chooser.
+func (p *pass) step(l Limiter, lease *Lease, key string, n int64) (err error) {
+	switch l := l.(type) {
+	case part:
+		l.acquireIn(p, lease, key, n)
+		return nil
+	case wrapper:
+		return l.acquireIn(p, lease, key, n)
 	}
 	p.elapse()
 	*lease, err = l.Acquire(p.ctx, key, n)

@@ -35,7 +35,7 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	if err != nil {
 		lease = Lease{}
 	}
-	return lease, lease.Decision.shadow(n, err)
+	return lease, lease.shadow(n, err)
 }
 
 func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
@@ -43,7 +43,7 @@ func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
 	if err != nil {
 		*lease = Lease{}
 	}
-	return lease.Decision.shadow(n, err)
+	return lease.shadow(n, err)
 }
 
 func (s *shadow) askIn(p *pass, d *Decision, key string, n int64) error {

@@ -105,6 +105,9 @@ func (s Spec) New(extra ...Option) (Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.MaxKeys > mostMaxKeys { // which an int may not hold
+		return nil, fmt.Errorf("algo: spec: max keys is %d, want 1 to %d", s.MaxKeys, mostMaxKeys)
+	}
 	s.Algorithm = a.name
 	var opts []Option
 	s.each(func(f *specField, _ string) {
@@ -117,9 +120,6 @@ func (s Spec) New(extra ...Option) (Limiter, error) {
 
 // validate finds what New would refuse.
 func (s Spec) validate() error {
-	if s.MaxKeys > mostMaxKeys {
-		return fmt.Errorf("algo: spec: max keys is %d, want 1 to %d", s.MaxKeys, mostMaxKeys)
-	}
 	_, err := s.New()
 	return err
 }

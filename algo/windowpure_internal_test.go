@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"testing"
@@ -289,104 +288,4 @@ func weightedUse(p *sliding, all []admission, now int64) int64 {
 	x := new(big.Int).Mul(big.NewInt(older), big.NewInt(p.begin(p.number(now)+1)-now))
 	x.Add(x, big.NewInt(p.period-1)).Div(x, big.NewInt(p.period))
 	return x.Int64() + newer
-}
-
-// TestStrictArithmetic: burst and refill never exceed the quota, for any quota,
-// burst and period; one tick less would.
-func TestStrictArithmetic(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(37, 38))
-	for range cases.Count(50_000, 1_000_000) {
-		r := Rate{1 + rnd.Int64N(1<<rnd.IntN(30)), time.Duration(1 + rnd.Int64N(1<<(1+rnd.IntN(50))))}
-		q := asked{rate: r, settings: settings{burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}}
-		g, err := strictTokens(q)
-		if err != nil {
-			continue // too fast, or it would take longer than a year to fill
-		}
-		require.LessOrEqual(t, g.burst+toTicks(r.Period)/g.emission, r.Count, "%+v", q)
-		fastest := toTicks(r.Period+1) / (r.Count - g.burst + 1)
-		require.LessOrEqual(t, g.emission, fastest+1)
-	}
-}
-
-// TestStrictUnderJumpingClocks: no run of admissions whose readings span a
-// period or less holds more than the quota.
-func TestStrictUnderJumpingClocks(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(39, 40))
-	for range cases.Count(20_000, 1_000_000) {
-		r := randomRate(rnd)
-		q := asked{rate: r, settings: settings{burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}}
-		g := must(strictTokens(q))
-		burst := g.burst
-		clock := jumpingClock(rnd, g.emission)
-		var all []admission
-		var tat int64
-		for range 30 {
-			now, n := clock(), 1+rnd.Int64N(min(burst, 3))
-			next, over := g.charge(tat, now, n)
-			if tat = next; over <= 0 {
-				all = append(all, admission{now, n})
-			}
-		}
-		for i, from := range all {
-			var sum, last int64
-			for _, a := range all[i:] {
-				if last = max(last, a.at); last-from.at > toTicks(r.Period) {
-					break
-				}
-				sum += a.n
-			}
-			require.LessOrEqual(t, sum, r.Count, "%v burst %d: %v", r, burst, all)
-		}
-	}
-}
-
-func TestDivisor(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(41, 42))
-	for range 100_000 {
-		d := newDivisor(1 + rnd.Int64N(1<<(1+rnd.IntN(62))))
-		for _, x := range []int64{
-			0, 1, d.by - 1, d.by, d.by + 1, math.MaxInt64, math.MaxInt64 / d.by * d.by,
-			rnd.Int64N(math.MaxInt64),
-		} {
-			require.Equal(t, max(x, 0)/d.by, d.quo(max(x, 0)), "%d / %d", x, d.by)
-		}
-	}
-}
-
-// FuzzWindowDecide: no input panics, and nothing is admitted beyond the quota.
-func FuzzWindowDecide(f *testing.F) {
-	f.Add(int64(10), int64(time.Second), 0, int64(0), int64(1), int64(5), int64(7))
-	f.Add(int64(1), int64(1), 1, int64(math.MaxInt64), int64(math.MaxInt64), int64(0), int64(math.MaxInt64))
-	f.Add(int64(1e9), int64(1e9), 1024, int64(math.MinInt64), int64(1e9), int64(1)<<61, int64(1))
-	f.Add(int64(math.MaxInt64), int64(maxSpan), 7, int64(-1), int64(1), int64(1)<<61, int64(1)<<60)
-	f.Fuzz(func(t *testing.T, count, period int64, cells int, word, n, first, second int64) {
-		r := Rate{count, time.Duration(period)}
-		if r.validate() != nil || n < 0 || cells < 0 || cells > mostCells {
-			return
-		}
-		base := toTicks(maxSpan)
-		first, second = base+first&(base-1), base+second&(base-1)
-		all := []pure{pureFixed(must(newFixed(r, word, false)), word, 0)}
-		if p, err := newSliding(r, cells); err == nil {
-			all = append(all, pureSliding(p))
-		}
-		if p, err := newLog(r); err == nil {
-			all = append(all, pureLog(p))
-		}
-		for _, p := range all {
-			var sum int64
-			for _, now := range []int64{first, second, second} {
-				d, at := p.decide(now, n)
-				if d.Allowed && p.cell(at) == p.cell(second) {
-					sum += n
-				}
-				require.LessOrEqual(t, sum, p.quota)
-				require.GreaterOrEqual(t, d.Remaining, int64(0))
-				require.LessOrEqual(t, d.Remaining, p.quota)
-				require.GreaterOrEqual(t, d.RetryAfter, time.Duration(0))
-				require.GreaterOrEqual(t, d.NextAfter, time.Duration(0))
-				require.GreaterOrEqual(t, d.ResetAfter, d.NextAfter)
-			}
-		}
-	})
 }
