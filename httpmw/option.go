@@ -84,6 +84,9 @@ func WithSkip(skip func(*http.Request) bool) Option {
 }
 
 // WithHeaders sets what clients are told of the limit; the default is IETF.
+// Nothing is told while the limit is switched off, and of a request that a limit
+// on trial ([algo.Shadow]) would have denied. As long as such a limit has room,
+// its fields look like any other's: take None if clients must not act on them.
 func WithHeaders(mode HeadersMode) Option {
 	require(mode <= LegacyEpoch, "WithHeaders", "the mode is none of IETF, Legacy, LegacyEpoch and None")
 	return Option{"WithHeaders", func(c *config) { c.headers = mode }}
