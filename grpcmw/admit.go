@@ -115,13 +115,15 @@ func (g *gate) gone(ctx context.Context, a *ask, d *algo.Decision) error {
 }
 
 // undecided answers when the limiter or the key function failed. Their errors
-// may contain what the client sent, so they stop here.
+// may contain what the client sent, so they stop here. FailOpen is not for what
+// clients can provoke: absurd costs, and deadlines too short for the limiter.
 func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
 	badCost := errors.Is(err, algo.ErrCost)
-	switch {
-	case ctx.Err() != nil && !badCost:
+	if ctx.Err() != nil && !badCost {
 		return g.gone(ctx, a, &algo.Decision{})
-	case g.onError == FailOpen && !badCost:
+	}
+	logFailure(g.name, err)
+	if g.onError == FailOpen && !badCost && !errors.Is(err, algo.ErrWait) {
 		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, err)
 		return nil
 	}
