@@ -33,3 +33,17 @@ func TestDescribedWindowIsWhatWasAsked(t *testing.T) {
 	d, _ = l.Describe()
 	require.Equal(t, algo.Description{Quota: 7, Window: time.Second}, d)
 }
+
+func TestDescriptionString(t *testing.T) {
+	for want, d := range map[string]algo.Description{
+		"100-per-60s":            {Quota: 100, Window: time.Minute},
+		"1-per-1s":               {Quota: 1, Window: 1},
+		"3-per-2s":               {Quota: 3, Window: time.Second + 1},
+		"5-requests":             {Quota: 5},
+		"64-concurrent-requests": {Quota: 64, Unit: algo.ConcurrentRequests},
+		"7-concurrent-requests":  {Quota: 7, Unit: algo.ConcurrentRequests, Window: time.Second},
+		"0-requests":             {Quota: -1, Window: -1},
+	} {
+		require.Equal(t, want, d.String())
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // ask is one question to the limiter: about a call or a message of a stream.
@@ -160,6 +161,6 @@ func (g *gate) report(a *ask, d *algo.Decision, r Result, code codes.Code, err e
 	}
 	g.observer(Event{
 		Policy: g.name, Method: a.method, Result: r, Decision: *d,
-		Code: code, Cost: a.n, KeyHash: hashKey(a.key), Err: err,
+		Code: code, Cost: a.n, KeyHash: keyfunc.Hash(a.key), Err: err,
 	})
 }
