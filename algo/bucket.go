@@ -289,5 +289,5 @@ func (b *bucket) Overflowed() uint64 { return b.words.spilled() }
 // bucket takes to fill.
 func (b *bucket) Describe() (Description, bool) {
 	g := b.limit.Load()
-	return Description{Quota: g.burst, Window: toDuration(g.room)}, true
+	return Description{Quota: g.burst, Window: g.window}, true
 }

@@ -17,15 +17,16 @@ import (
 // larger. Keeping (tokens, last update) instead mints tokens when the clock
 // goes back.
 type gcra struct {
-	emission int64  // T: ticks that one unit costs
-	burst    int64  // B: most units at once
-	depth    int64  // B*T: debt beyond which there is a delay
-	wait     int64  // longest Delay that is admitted
-	most     int64  // largest cost that can ever be admitted
-	ceiling  int64  // largest debt that is believed
-	room     int64  // debt at which no unit remains
-	inverse  uint64 // 2^64 / T, for units
-	forward  bool   // a charge waits for the debt before it, not for its own
+	emission int64         // T: ticks that one unit costs
+	burst    int64         // B: most units at once
+	depth    int64         // B*T: debt beyond which there is a delay
+	wait     int64         // longest Delay that is admitted
+	most     int64         // largest cost that can ever be admitted
+	ceiling  int64         // largest debt that is believed
+	room     int64         // debt at which no unit remains
+	window   time.Duration // the time that burst units take at the rate that was asked for
+	inverse  uint64        // 2^64 / T, for units
+	forward  bool          // a charge waits for the debt before it, not for its own
 }
 
 // newGCRA makes a bucket of burst units in which a charge waits for its own
@@ -54,6 +55,7 @@ func ownDebt(r Rate, depth, wait int64) *gcra {
 	g := &gcra{emission: t, burst: depth / t, depth: depth, room: depth}
 	g.wait = min(wait, toTicks(maxSpan)-depth)
 	g.most = (depth + g.wait) / t
+	g.window = r.timeFor(g.burst)
 	g.ceiling = 2*depth + g.wait
 	g.inverse = math.MaxUint64 / uint64(t)
 	return g
@@ -68,6 +70,7 @@ func earlierDebt(r Rate, depth, wait int64) *gcra {
 	g.forward = true
 	g.room = depth + g.emission
 	g.burst = g.room / g.emission
+	g.window = r.timeFor(g.burst)
 	g.most = toTicks(maxSpan) / g.emission
 	g.ceiling = 2 * toTicks(maxSpan) // depth + wait + most*T at the largest
 	return g

@@ -1,8 +1,6 @@
 package grpcmw
 
 import (
-	"hash/maphash"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/sluice-go/sluice/algo"
@@ -24,8 +22,7 @@ type Event struct {
 	Code codes.Code
 	// Cost is the units that were asked for.
 	Cost int64
-	// KeyHash tells keys apart without naming them. It is seeded anew in each
-	// process, so addresses cannot be found by trying them. 0: no key.
+	// KeyHash tells keys apart without naming them, see keyfunc.Hash. 0: no key.
 	KeyHash uint64
 	// Err is why the call could not be decided or was given up. It may
 	// contain what the client sent; do not send it back.
@@ -56,13 +53,4 @@ func (r Result) String() string {
 		return names[r]
 	}
 	return "unknown"
-}
-
-var keySeed = maphash.MakeSeed()
-
-func hashKey(key string) uint64 {
-	if key == "" {
-		return 0
-	}
-	return maphash.String(keySeed, key)
 }

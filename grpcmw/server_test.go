@@ -208,6 +208,7 @@ func TestLimiterErrors(t *testing.T) {
 		{"FailOpen", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, grpcmw.FailedOpen, false},
 		{"negative cost", nil, -1, nil, codes.Unavailable, grpcmw.FailedClosed, true},
 		{"negative cost, FailOpen", nil, -1 << 63, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
+		{"ErrWait, FailOpen", algo.ErrWait, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, false},
 		{"ErrCost, FailOpen", algo.ErrCost, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -307,6 +307,41 @@ func TestMessageAfterTheEnd(t *testing.T) {
 	require.EqualValues(t, 1, s.acquired.Load())
 }
 
+// A message that is denied in a goroutine of the handler ends the stream the
+// moment the handler can see it: outer limiters and the client are told of it
+// however soon the handler returns.
+func TestDenialInAGoroutineOfTheHandler(t *testing.T) {
+	for range 100 {
+		outer := &script{}
+		inner := &script{answer: func(string, int64) (algo.Decision, error) { return quotaFor(time.Minute), nil }}
+		ss, done := &local{noStream: noStream{ctx: t.Context()}}, make(chan struct{})
+		err := chained(ss, func(ss grpc.ServerStream) error {
+			go func() {
+				defer close(done)
+				ss.RecvMsg(nil)
+			}()
+			for ss.Context().Err() == nil {
+				if err := ss.SendMsg(nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, grpcmw.StreamServerInterceptor(outer, keyfunc.RPCGlobal()),
+			grpcmw.StreamServerInterceptor(inner, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv)))
+		require.Equal(t, codes.ResourceExhausted, status.Code(err))
+		require.Equal(t, []algo.Outcome{algo.Ignored}, outer.released(), "the stream had begun")
+		require.Len(t, ss.md[pushback], 1)
+		<-done
+	}
+}
+
+// chained runs a handler behind two interceptors.
+func chained(ss grpc.ServerStream, h func(grpc.ServerStream) error, outer, inner grpc.StreamServerInterceptor) error {
+	return outer(nil, ss, streamInfo, func(srv any, ss grpc.ServerStream) error {
+		return inner(srv, ss, streamInfo, func(_ any, ss grpc.ServerStream) error { return h(ss) })
+	})
+}
+
 // What cannot be sent any more is given back.
 func TestUnsentMessageIsGivenBack(t *testing.T) {
 	l := &script{}

@@ -1,10 +1,6 @@
 package httpmw
 
-import (
-	"hash/maphash"
-
-	"github.com/sluice-go/sluice/algo"
-)
+import "github.com/sluice-go/sluice/algo"
 
 // Event tells an observer of one decision.
 type Event struct {
@@ -20,8 +16,7 @@ type Event struct {
 	Status int
 	// Cost is the units that were asked for.
 	Cost int64
-	// KeyHash tells keys apart without naming them. It is seeded anew in each
-	// process, so addresses cannot be found by trying them. 0: no key.
+	// KeyHash tells keys apart without naming them, see keyfunc.Hash. 0: no key.
 	KeyHash uint64
 	// Err is why the request could not be decided or was given up. It may
 	// contain what the client sent; do not send it back.
@@ -53,7 +48,3 @@ func (r Result) String() string {
 	}
 	return "unknown"
 }
-
-var keySeed = maphash.MakeSeed()
-
-func hashKey(key string) uint64 { return maphash.String(keySeed, key) }

@@ -47,6 +47,47 @@ func ExampleLimits() {
 	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["daily"]}
 }
 
+// A new limit is tried on live traffic: it denies nobody, and the observer
+// counts whom it would have denied.
+func ExampleLimit_shadow() {
+	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(2))))
+	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
+		httpmw.WithHeaders(httpmw.None),
+		httpmw.WithObserver(func(e httpmw.Event) {
+			if e.Decision.Source == algo.Shadowed {
+				fmt.Println("would have been denied:", e.Decision.Reason)
+			}
+		}))(http.NotFoundHandler())
+
+	for range 3 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 404
+	// 404
+	// would have been denied: quota
+	// 404
+}
+
+// Two limits under one key and one name. Limits tells clients of each.
+func ExampleLimit_all() {
+	perClient := algo.All(
+		algo.Must(algo.NewTokenBucket(algo.PerSecond(1))),
+		algo.Must(algo.NewTokenBucket(algo.PerHour(1000))))
+	handler := httpmw.Limit(perClient, keyfunc.ClientIP(), httpmw.WithName("all"))(http.NotFoundHandler())
+
+	for range 2 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Println(w.Code, w.Header().Get("RateLimit"))
+	}
+	// Output:
+	// 404 "all";r=0;t=1
+	// 429 "all";r=0;t=1
+}
+
 func ExampleTransport() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
 	defer server.Close()

@@ -360,6 +360,33 @@ func TestTransportSkipAndObserver(t *testing.T) {
 	require.Equal(t, []httpmw.Result{httpmw.Denied, httpmw.Canceled, httpmw.Allowed}, results)
 }
 
+// What is not limited here waits for the server all the same.
+func TestTransportHeedsTheServerUnlimited(t *testing.T) {
+	for name, row := range map[string]struct {
+		key keyfunc.HTTP
+		opt httpmw.Option
+	}{
+		"no key":     {failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Skip)},
+		"broken key": {failingKey(errors.New("broken")), httpmw.WithOnError(httpmw.FailOpen)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := httpmw.Transport(reply(429, "Retry-After", "7"), admitting(), row.key, row.opt)
+				start := time.Now()
+				for range 2 {
+					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+					require.NoError(t, err)
+				}
+				require.Equal(t, 7*time.Second, time.Since(start))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
+				require.ErrorIs(t, err, algo.ErrWait)
+			})
+		})
+	}
+}
+
 // The parser of RateLimit agrees with an independent one on what is a list of
 // strings, and on the numbers.
 func TestParseLimits(t *testing.T) {
