@@ -234,7 +234,7 @@ func (w *windowed[S, R, P]) owe(key string, n int64) {
 	}
 	p := P(w.limit.Load())
 	p.adopt(h.value, now)
-	now = max(now, p.latest(h.value))
+	now = w.locked(h, p, now)
 	n, cut := p.owed(h.value, now, n)
 	if cut {
 		w.cells.stripe(key).void(now)
@@ -245,6 +245,13 @@ func (w *windowed[S, R, P]) owe(key string, n int64) {
 	w.finish(h, p, now, true)
 }
 
+// locked is an instant at or after all that h was charged at. The reading from
+// before the lock may be older than what others charged while it was waited
+// for.
+func (w *windowed[S, R, P]) locked(h held[S], p P, now int64) int64 {
+	return max(now, p.latest(h.value), w.cells.clock.now())
+}
+
 // Reset gives key a fresh quota. What was admitted before cannot be given back
 // any more; neither can it, for a moment, under other keys.
 func (w *windowed[S, R, P]) Reset(key string) {
@@ -253,7 +260,7 @@ func (w *windowed[S, R, P]) Reset(key string) {
 		return
 	}
 	p := P(w.limit.Load())
-	w.cells.stripe(key).void(max(now, p.latest(h.value)))
+	w.cells.stripe(key).void(w.locked(h, p, now))
 	w.cells.bequeath(h.value, new(S))
 	h.unlock(now)
 }
