@@ -91,12 +91,13 @@ func (w *FixedWindow) SetRate(r Rate) error {
 	return nil
 }
 
-// instant is where the edge at d after the making lies within the period.
+// instant is where the edge at d after the making, moved by the offset, lies
+// within the period.
 func (w *FixedWindow) instant(r Rate, d time.Duration) int64 {
 	if r.Period <= 0 {
 		return 0 // newFixed will say so
 	}
-	return toTicks((d%r.Period + maxSpan%r.Period) % r.Period)
+	return toTicks((d%r.Period + w.settings.offset%r.Period + maxSpan%r.Period) % r.Period)
 }
 
 // Acquire charges n units to key if they fit into the current window; see
