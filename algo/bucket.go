@@ -276,7 +276,7 @@ func (b *bucket) owe(c cell, n, refund int64) {
 			return
 		}
 		interleave.Point()
-		if c.swap(tat, now+debt+extra, now) != lost {
+		if c.swap(tat, addSaturated(now, debt+extra), now) != lost {
 			return
 		}
 	}

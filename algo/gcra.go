@@ -89,7 +89,9 @@ func (g *gcra) charge(tat, now, n int64) (next, over int64) {
 	if n > g.most {
 		return tat, never
 	}
-	next = addSaturated(max(tat, now), n*g.emission)
+	if next = max(tat, now) + n*g.emission; next < 0 {
+		return tat, never // past the end of the clock
+	}
 	over = next - now - g.depth
 	if g.forward {
 		over -= n * g.emission
