@@ -168,15 +168,7 @@ func decideWindow[S any](p rules[S], s *S, d *Decision, asked, now, n int64) boo
 
 // whenFull answers a new key that found no room and must not share.
 func (w *windowed[S, R, P]) whenFull(p P, now int64, key string) Decision {
-	d := Decision{Limit: p.most()}
-	if w.cells.onFull == AllowNew {
-		d.Allowed, d.Source, d.Remaining = true, Off, p.most()
-		return d
-	}
-	d.Reason = Quota
-	d.RetryAfter = toDuration(w.cells.soonest(key, now))
-	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
-	return d
+	return crowded(w.cells.onFull, p.most(), w.cells.soonest(key, now))
 }
 
 // Release gives a canceled admission back as far as it still weighs. Any other
