@@ -3,7 +3,6 @@ package algo
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"time"
 )
 
@@ -25,7 +24,7 @@ type gcra struct {
 	ceiling  int64         // largest debt that is believed
 	room     int64         // debt at which no unit remains
 	window   time.Duration // the time that burst units take at the rate that was asked for
-	inverse  uint64        // 2^64 / T, for units
+	unit     divisor       // T, for units
 	forward  bool          // a charge waits for the debt before it, not for its own
 }
 
@@ -57,7 +56,7 @@ func ownDebt(r Rate, depth, wait int64) *gcra {
 	g.most = (depth + g.wait) / t
 	g.window = r.timeFor(g.burst)
 	g.ceiling = 2*depth + g.wait
-	g.inverse = math.MaxUint64 / uint64(t)
+	g.unit = newDivisor(t)
 	return g
 }
 
@@ -92,7 +91,9 @@ func (g *gcra) charge(tat, now, n int64) (next, over int64) {
 	if n > g.most {
 		return tat, never
 	}
-	next = addSaturated(max(tat, now), n*g.emission)
+	if next = max(tat, now) + n*g.emission; next < 0 {
+		return tat, never // past the end of the clock
+	}
 	over = next - now - g.depth
 	if g.forward {
 		over -= n * g.emission
@@ -147,16 +148,8 @@ func (g *gcra) explain(d *Decision, next, now, n, over int64) {
 	}
 }
 
-// units is x / g.emission for x >= 0, by multiplication: a division would cost
-// as much as the rest of the decision. The estimate is at most one too low.
-func (g *gcra) units(x int64) int64 {
-	hi, _ := bits.Mul64(uint64(x), g.inverse)
-	q := int64(hi)
-	if x-q*g.emission >= g.emission {
-		q++
-	}
-	return q
-}
+// units is x / g.emission for x >= 0.
+func (g *gcra) units(x int64) int64 { return g.unit.quo(x) }
 
 // addSaturated adds two non-negative numbers.
 func addSaturated(a, b int64) int64 {

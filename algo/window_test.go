@@ -193,6 +193,20 @@ func TestFixedWindowAlignment(t *testing.T) {
 	}
 }
 
+// TestOffsetIsModuloThePeriod: whole periods do not count, beside AlignedTo
+// neither.
+func TestOffsetIsModuloThePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		week := algo.Per(5, 7*day)
+		for _, opts := range [][]algo.Option{nil, {algo.AlignedTo(time.Now().Add(time.Hour))}} {
+			near := algo.Must(algo.NewFixedWindow(week, append(opts, algo.Offset(day))...))
+			far := algo.Must(algo.NewFixedWindow(week, append(opts, algo.Offset(400*day))...)) // 57 weeks and a day
+			require.Equal(t, acquire(t, near, "", 1).Decision, acquire(t, far, "", 1).Decision)
+		}
+	})
+}
+
 // TestAlignedToIgnoresDaylightSaving: a window is a length of time. In the
 // summer the edge of a winter midnight is at one o'clock.
 func TestAlignedToIgnoresDaylightSaving(t *testing.T) {

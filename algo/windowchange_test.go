@@ -210,6 +210,23 @@ func TestSlidingLogGrows(t *testing.T) {
 	})
 }
 
+// TestSlidingLogWidensEmpty: a ring that was used and is empty takes a longer
+// period from its beginning.
+func TestSlidingLogWidensEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewSlidingLog(algo.PerSecond(8)))
+		require.True(t, l.Allow("k", 6))
+		time.Sleep(2 * time.Second)
+		lease := acquire(t, l, "k", 1)
+		lease.Release(algo.Canceled)
+		require.NoError(t, l.SetRate(algo.PerMinute(8)))
+		for range 8 {
+			require.True(t, l.Allow("k", 1))
+		}
+		require.False(t, l.Allow("k", 1))
+	})
+}
+
 // TestWindowCrowd: 512 goroutines at once get no more than one caller would,
 // with real time and a real clock.
 func TestWindowCrowd(t *testing.T) {
