@@ -14,6 +14,7 @@ require (
 )
 
 require (
+	github.com/shirou/gopsutil/v3 v3.24.5 // indirect
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/net v0.60.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect

@@ -1,0 +1,11 @@
+package adaptive
+
+import "time"
+
+// epoch is where the package's monotonic time begins. Limiters, strategies and
+// windows share it, so that an instant means the same to all of them.
+var epoch = time.Now()
+
+// now is monotonic time in nanoseconds since epoch. A reading is most of what
+// an admission costs, so it is passed along rather than repeated.
+func now() int64 { return int64(time.Since(epoch)) }

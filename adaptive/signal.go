@@ -1,0 +1,6 @@
+package adaptive
+
+// Signal tells how loaded the machine is.
+type Signal interface {
+	Read() (level float64, ok bool)
+}
