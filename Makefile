@@ -6,7 +6,7 @@ COUNT   ?= 10
 FUZZ    ?= 20s
 LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 
-.PHONY: test long lint bench fuzz tidy
+.PHONY: test long lint bench fuzz shapes tidy
 
 # The whole test suite, with the race detector and in random order. The second
 # run, without the detector, is for tests that count allocations and cases.
@@ -27,6 +27,10 @@ lint:
 # same run. Compare ratios, not nanoseconds.
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
+
+# The pictures of what each algorithm admits, in docs/shapes.
+shapes:
+	cd examples/shapes && $(GO) run . -out ../../docs/shapes
 
 # Every fuzz target for FUZZ each.
 fuzz:

@@ -42,6 +42,10 @@
 //	    integers, for any sequence of clock readings.
 //	    TestBoundUnderJumpingClocks, TestClockGoingBackMintsNothing,
 //	    TestTokenBucketConformance
+//	W4  Several limits in one decision: all are charged or none, and RetryAfter
+//	    suffices for all of them.
+//	    TestAcquireAllProperty, TestAcquireAllOfEveryAlgorithm,
+//	    TestAcquireAllTwoLevels
 //	U1  Arrivals that conform to the rate are never denied.
 //	    TestTokenBucketConformance
 //	U2  RetryAfter is exact.

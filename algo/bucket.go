@@ -190,7 +190,7 @@ func (b *bucket) Settle(h Handle, actual int64) {
 		b.giveBack(h, h.N-actual)
 		return
 	}
-	b.owe(b.words.cell(h.Key), actual-h.N)
+	b.owe(b.words.cell(h.Key), actual-h.N, h.State[2])
 }
 
 // giveBack refunds n units of an admission, at most what it still weighs.
@@ -249,21 +249,27 @@ func (b *bucket) lower(c cell, by func(now int64) int64) int64 {
 	}
 }
 
-// owe charges n units whether they fit or not, up to the ceiling.
-func (b *bucket) owe(c cell, n int64) {
+// owe charges n units whether they fit or not, up to the ceiling. What is cut
+// there was not charged, so nothing charged before can be given back any more:
+// it could be more than was charged. The same goes for units that are charged
+// for less than refund ticks, for which the admission's would be given back.
+func (b *bucket) owe(c cell, n, refund int64) {
 	for {
 		g := b.limit.Load()
 		var tat int64
 		c, tat = c.load()
 		now := b.words.clock.now()
 		debt := debt(tat, now)
-		room := g.ceiling - debt
-		if room <= 0 {
-			return
-		}
+		room := max(g.ceiling-debt, 0)
 		extra := room
 		if n <= room/g.emission {
 			extra = n * g.emission
+		}
+		if n > room/g.emission || g.emission < refund {
+			c.stripe.forgive()
+		}
+		if extra == 0 {
+			return
 		}
 		interleave.Point()
 		if c.swap(tat, now+debt+extra, now) != lost {

@@ -21,6 +21,19 @@
 // fixed set of buckets ([OnFull]); none is forgiven its debt, so rotating keys
 // gains nothing.
 //
+// # Several limits
+//
+// [AcquireAll] charges all of several limits or none, [All] makes one limiter
+// of them. [ByKey] chooses the limiter for a key, [Shadow] tries one out,
+// [NewSwitch] takes one away, [AllowList] and [DenyList] except keys from one,
+// and [NewEscalate] bans who goes on asking. Each is a Limiter over Limiters
+// and fits wherever one does.
+//
+// # Limits as data
+//
+// [Parse] reads "100/min burst 20 wait 500ms" and a [Spec] makes the limiter,
+// for limits that live in files.
+//
 // # Why it looks like this
 //
 // Each algorithm is a pure function from a state, an instant and a cost to the

@@ -36,7 +36,9 @@ type FixedWindow struct {
 	made     time.Time
 	settings windowSettings
 	limit    atomic.Pointer[fixed]
-	setting  sync.Mutex // serialises SetRate
+	setting  sync.Mutex   // serialises SetRate
+	changed  atomic.Int64 // when the rate was last changed
+	since    atomic.Int64 // when its period was
 }
 
 const fixedWindow = "fixed window"
@@ -78,7 +80,14 @@ func (w *FixedWindow) SetRate(r Rate) error {
 	if err != nil {
 		return fmt.Errorf("algo: %s: %w", fixedWindow, err)
 	}
-	w.limit.Store(f)
+	was := w.limit.Swap(f)
+	// After the swap: what is charged at a later instant is charged under f.
+	if now := w.words.clock.now(); was != nil {
+		w.changed.Store(now)
+		if was.window != f.window {
+			w.since.Store(now)
+		}
+	}
 	return nil
 }
 
@@ -128,7 +137,7 @@ func (w *FixedWindow) acquireAt(lease *Lease, now int64, key string, n int64) {
 	lease.releaser = w
 	lease.handle.Key, lease.handle.N = key, n
 	lease.handle.At = now
-	lease.handle.State = [3]int64{begin, f.share.by, f.window.by}
+	lease.handle.State = [3]int64{begin, f.share.by, n}
 }
 
 // spend charges n units to key. It returns the limit and the instant that it
@@ -186,94 +195,6 @@ func (w *FixedWindow) whenFull(f *fixed, now int64, key string) Decision {
 	d.RetryAfter = toDuration(f.dies(t.soonest(t.hash(key)), now) - now)
 	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
 	return d
-}
-
-// Release gives a canceled admission back while its window lasts. Any other
-// outcome changes nothing: spent is spent. It implements [Releaser]; callers
-// use [Lease.Release].
-func (w *FixedWindow) Release(h Handle, o Outcome) {
-	if o == Canceled {
-		w.giveBack(h, h.N)
-	}
-}
-
-// Settle corrects the cost of an admission. Less gives the difference back
-// while the window lasts; more is charged to the current window, and what does
-// not fit there to the next one. It implements [Releaser]; callers use
-// [Lease.Settle].
-func (w *FixedWindow) Settle(h Handle, actual int64) {
-	if actual <= h.N {
-		w.giveBack(h, h.N-actual)
-		return
-	}
-	w.owe(w.words.cell(h.Key), actual-h.N)
-}
-
-// giveBack lowers the word by n units of an admission. The clock is read after
-// the word, so the word was charged in the same window or before. In that
-// window it is the sum of what was charged and not given back, all of the
-// admission included: a settlement that grew it fell into the window as well,
-// because it came before.
-func (w *FixedWindow) giveBack(h Handle, n int64) {
-	began, share, window := h.State[0], h.State[1], h.State[2]
-	n = min(n, 2*window/share) // no debt is larger
-	c := w.words.cell(h.Key)
-	for {
-		f := w.limit.Load()
-		var word int64
-		c, word = c.load()
-		now := w.words.clock.now()
-		begin := f.begin(now, c.id)
-		if begin != began || window != f.window.by || c.stripe.voided(h.At) {
-			return
-		}
-		interleave.Point()
-		if word <= begin || c.swap(word, f.giveBack(word, begin, n*share), f.horizon(now)) != lost {
-			return
-		}
-	}
-}
-
-// owe charges n units whether they fit or not. What lies beyond the ceiling is
-// not charged; then nothing that was charged before can be given back, because
-// it could be more than was charged.
-func (w *FixedWindow) owe(c cell, n int64) {
-	for {
-		f := w.limit.Load()
-		var word int64
-		c, word = c.load()
-		now := w.words.clock.now()
-		begin := f.begin(now, c.id)
-		next, cut := f.owe(f.heal(word, begin), begin, n)
-		if cut {
-			c.stripe.void(now)
-		}
-		interleave.Point()
-		if c.swap(word, next, f.horizon(now)) != lost {
-			return
-		}
-	}
-}
-
-// Reset gives key a fresh window. What was admitted before cannot be given back
-// any more; neither can it, for a moment, under other keys.
-func (w *FixedWindow) Reset(key string) {
-	c := w.words.cell(key)
-	for {
-		f := w.limit.Load()
-		var word int64
-		c, word = c.load()
-		now := w.words.clock.now()
-		begin := f.begin(now, c.id)
-		if word <= begin {
-			return
-		}
-		c.stripe.void(now)
-		interleave.Point()
-		if c.swap(word, begin, f.horizon(now)) != lost {
-			return
-		}
-	}
 }
 
 // Len counts the keys that have spent something in their current window. It

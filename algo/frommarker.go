@@ -20,7 +20,8 @@ import (
 // weighs at least: its cost less what came in since. That never mints, in
 // whatever order leases are released; it gives back less than possible when
 // much was owed before the charge. Settle moves the cost up or down in those
-// same buckets.
+// same buckets; what it charges beyond the first cost, for which a bucket goes
+// into debt by its size at most, is not given back any more.
 //
 // With any other marker a denied request counts as that marker counts it,
 // nothing can be given back, Limit and Remaining are unknown (0), and because
@@ -97,7 +98,7 @@ func (c *coloring) acquireAt(lease *Lease, now int64, key string, n int64) {
 	c.explain(&lease.Decision, next, n, out, now)
 	lease.releaser = c.marker
 	lease.handle.Key, lease.handle.N, lease.handle.At = key, n, next.last
-	lease.handle.State = [3]int64{int64(out), next.resets}
+	lease.handle.State = [3]int64{int64(out), next.resets, n}
 }
 
 // explain writes what was decided and is left. Durations count from now, which
@@ -208,12 +209,12 @@ func (m *marker) Settle(h Handle, actual int64) {
 		return
 	}
 	s := m.refill(*c.value, now)
-	more, out := actual-h.N, Color(h.State[0])
+	again, out := firstUnits(h.N, actual, h.State[2]), Color(h.State[0])
 	if out == Green {
-		s.committed = m.committed.owe(s.committed, more)
+		s.committed = m.committed.owe(s.committed, again, actual-h.N-again)
 	}
 	if out == Yellow || m.plan == peaking {
-		s.excess = m.excess.owe(s.excess, more)
+		s.excess = m.excess.owe(s.excess, again, actual-h.N-again)
 	}
 	m.unlock(c, s)
 }
@@ -231,24 +232,28 @@ func (m *marker) giveBack(h Handle, n int64) {
 	// What drained while we waited for the lock is gone.
 	s := m.refill(*c.value, max(now, m.now()>>tickShift))
 	out, elapsed := Color(h.State[0]), max(s.last-h.At, 0)
+	n = firstUnits(h.N-n, h.N, h.State[2])
 	if out == Green {
-		s.committed -= m.committed.weighs(s.committed, h.N, n, elapsed)
+		s.committed -= m.committed.weighs(s.committed, min(h.N, h.State[2]), n, elapsed)
 	}
 	if out == Yellow || m.plan == peaking {
-		s.excess -= m.excess.weighs(s.excess, h.N, n, elapsed)
+		s.excess -= m.excess.weighs(s.excess, min(h.N, h.State[2]), n, elapsed)
 	}
 	m.unlock(c, s)
 }
 
-// owe is what a bucket lacks when n more tokens are taken whether they are
-// there or not, up to twice its size.
-func (m meter) owe(lack, n int64) int64 {
-	return min(lack+min(n, 2*m.size)*m.period, max(lack, 2*m.parts))
+// owe is what a bucket lacks when tokens are taken whether they are there or
+// not: extra ones until it lacks twice its size, and those that are charged again after
+// they were given back. (These never come to four times the size: they were all
+// admitted while it filled once.)
+func (m meter) owe(lack, again, extra int64) int64 {
+	lack = min(lack+min(extra, m.size)*m.period, max(lack, 2*m.parts))
+	return min(lack+min(again, m.size)*m.period, max(lack, 4*m.parts))
 }
 
-// weighs is what may be given back of n of charged tokens, elapsed nanoseconds
-// after the charge.
+// weighs returns what may be given back of n of charged tokens, elapsed
+// nanoseconds after the charge.
 func (m meter) weighs(lack, charged, n, elapsed int64) int64 {
-	left, _ := m.drain(min(charged, 2*m.size)*m.period, elapsed)
-	return min(left, min(n, 2*m.size)*m.period, lack)
+	left, _ := m.drain(min(charged, m.size)*m.period, elapsed)
+	return min(left, min(n, m.size)*m.period, lack)
 }

@@ -143,11 +143,8 @@ func (m *marker) lock(key string, now int64) (held[meters], int64) {
 // unlock ends the work on h, whose meters are now s.
 func (m *marker) unlock(h held[meters], s meters) {
 	*h.value = s
-	h.unlock(m.expiry(s))
+	h.unlock(toTicks(time.Duration(m.expiry(s))))
 }
-
-// expiry is the instant in ticks at which nothing is lacking.
-func (m *marker) expiry(s meters) int64 { return toTicks(time.Duration(m.fullAt(s))) }
 
 func (m *marker) now() int64 { return m.cells.clock.now() }
 
@@ -184,8 +181,7 @@ func (m *marker) Reset(key string) {
 		return
 	}
 	s := m.refill(*h.value, now)
-	*h.value = meters{last: s.last, resets: s.resets + 1}
-	h.unlock(m.expiry(s)) // until then old leases weigh something
+	m.unlock(h, meters{last: s.last, resets: s.resets + 1, until: m.expiry(s)})
 }
 
 // Len counts the keys whose buckets are not full, or were not when they were

@@ -18,12 +18,16 @@ type meter struct {
 	parts  int64 // size * period
 }
 
+// mostParts leaves room for what is owed on top of a bucket.
+const mostParts = math.MaxInt64 / 8
+
 // meters is the state of one key: what the buckets lack, in parts, at the
 // instant last. The zero value is full buckets.
 type meters struct {
 	last              int64 // ns
 	committed, excess int64
 	resets            int64 // a charge before the last one cannot be given back
+	until             int64 // ns; and weighs nothing from here on: resets may be forgotten
 }
 
 // plan is how the buckets of a marker belong together.
@@ -61,9 +65,9 @@ func newMeter(r Rate, size int64, rate, burst string) (m meter, err error) {
 	switch {
 	case size < 0:
 		return m, fmt.Errorf("%s is %d, want 0 or more", burst, size)
-	case size > math.MaxInt64/4/m.period:
+	case size > mostParts/m.period:
 		return m, fmt.Errorf("%s is %d: too much to count exactly at %v, want %d at most",
-			burst, size, r, math.MaxInt64/4/m.period)
+			burst, size, r, mostParts/m.period)
 	}
 	m.parts = size * m.period
 	if m.parts/m.count > int64(maxSpan) {
@@ -179,10 +183,10 @@ func (m *marking) charge(s *meters, n int64, out Color) {
 	}
 }
 
-// fullAt is the instant at which nothing is lacking.
-func (m *marking) fullAt(s meters) int64 {
+// expiry is the instant from which s says nothing.
+func (m *marking) expiry(s meters) int64 {
 	first, second := m.untilFull(s)
-	return s.last + max(first, second)
+	return max(s.last+max(first, second), s.until)
 }
 
 // untilFull is how long each bucket takes to fill, in nanoseconds from s.last.

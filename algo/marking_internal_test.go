@@ -211,13 +211,6 @@ func TestMarkersLinearizable(t *testing.T) {
 	t.Logf("L1: %d histories of 4x10 calls", n)
 }
 
-func must(m Marker, err error) Marker {
-	if err != nil {
-		panic(err)
-	}
-	return m
-}
-
 type markCall struct {
 	now, n int64
 	in     Color
@@ -288,14 +281,17 @@ func FuzzMarking(f *testing.F) {
 			require.GreaterOrEqual(t, next.excess, int64(0))
 			require.LessOrEqual(t, next.committed, m.committed.parts)
 			require.LessOrEqual(t, next.excess, m.excess.parts)
-			require.GreaterOrEqual(t, m.fullAt(next), next.last)
+			require.GreaterOrEqual(t, m.expiry(next), next.last)
 			s = next
 		}
-		for _, lack := range []int64{m.committed.owe(s.committed, n), m.excess.owe(s.excess, n)} {
-			require.GreaterOrEqual(t, lack, int64(0))
-			require.LessOrEqual(t, lack, 2*max(m.committed.parts, m.excess.parts))
+		for range 5 {
+			s.committed, s.excess = m.committed.owe(s.committed, n, n), m.excess.owe(s.excess, 0, n)
+			require.GreaterOrEqual(t, s.committed, int64(0))
+			require.LessOrEqual(t, s.committed, 4*m.committed.parts)
+			require.LessOrEqual(t, s.excess, 2*m.excess.parts)
 		}
 		require.GreaterOrEqual(t, m.committed.weighs(s.committed, n, n, step), int64(0))
 		require.LessOrEqual(t, m.committed.weighs(s.committed, n, n, step), s.committed)
+		require.GreaterOrEqual(t, m.expiry(s), s.last)
 	})
 }

@@ -41,7 +41,11 @@ type ramp struct {
 type warmth struct {
 	cold, free int64
 	resets     int64 // a charge before the last one cannot be given back
+	until      int64 // and weighs nothing from here on: resets may be forgotten
 }
+
+// expiry is the instant from which w says nothing.
+func (w warmth) expiry() int64 { return max(w.cold, w.until) }
 
 const (
 	defaultColdFactor = 3
@@ -102,7 +106,8 @@ func (r *ramp) spend(w warmth, now, n int64) warmth {
 	gap := max(w.cold-free, 0)
 	cost, taken := r.price(gap, n)
 	free += cost
-	return warmth{cold: free + min(gap+taken, int64(r.warmup)), free: free, resets: w.resets}
+	w.cold, w.free = free+min(gap+taken, int64(r.warmup)), free
+	return w
 }
 
 // price is the time that n permits cost when permits worth gap are missing,
@@ -146,6 +151,7 @@ func (r *ramp) explain(d *Decision, next warmth, now, n, over int64) {
 func (w warmth) undo(now, cost, taken int64) warmth {
 	free := max(w.free, now)
 	gap := max(w.cold-free, 0)
-	free = max(free-cost, min(free, now))
-	return warmth{cold: free + max(gap-taken, 0), free: free, resets: w.resets}
+	free = max(free-cost, now)
+	w.cold, w.free = free+max(gap-taken, 0), free
+	return w
 }

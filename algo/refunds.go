@@ -22,7 +22,8 @@ type refunds struct {
 	reset    atomic.Int64 // the instant of the last void
 }
 
-// forgive ends what earlier charges weigh. A reset calls it before it lowers
+// forgive ends what earlier charges weigh, after a reset and after a charge
+// that was cut off at the ceiling. A reset calls it before it lowers
 // the word and again after, so that neither the charges that it forgives nor
 // those that came meanwhile can be given back.
 func (r *refunds) forgive() {

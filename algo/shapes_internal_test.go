@@ -140,7 +140,7 @@ func startsAt(g *gcra, tat, now, n int64, delay time.Duration) bool {
 // goroutines, ten calls each, readings that jump, the pure decide as the model.
 func TestShapesLinearizable(t *testing.T) {
 	interleaved(t)
-	n := cases.Count(10_000, 50_000)
+	n := cases.Count(2_500, 50_000) // each of four
 	rnd := rand.New(rand.NewPCG(35, 36))
 	for name, make := range map[string]func() *bucket{
 		"leaky bucket":  func() *bucket { return &Must(NewLeakyBucket(PerSecond(10), Burst(5))).bucket },

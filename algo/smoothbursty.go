@@ -65,7 +65,7 @@ func (l *SmoothBursty) save(name string, r Rate, s settings) error {
 	if err := l.init(name, r, s, payForward); err != nil {
 		return err
 	}
-	l.words.begin(l.limit.Load().depth)
+	l.words.begin(l.limit.Load().depth + ticksPerNano) // the first reading of the clock
 	return nil
 }
 

@@ -212,17 +212,25 @@ func (t *table) free(first uint64, horizon int64) (n int) {
 	return n
 }
 
+// takeFrom prefers the slot that is dead for longest, or was never used: its
+// key is the least likely to come back.
 func (t *table) takeFrom(first, id uint64, horizon int64) int {
 	group := t.slots[first:][:groupSize]
-	for i := range group {
-		s := &group[i]
-		w := s.word.Load()
-		if w != retired && w < horizon && s.word.CompareAndSwap(w, retired) {
+	for {
+		oldest, at := horizon, -1
+		for i := range group {
+			if w := group[i].word.Load(); w != retired && w < oldest {
+				oldest, at = w, i
+			}
+		}
+		if at < 0 {
+			return -1
+		}
+		if s := &group[at]; s.word.CompareAndSwap(oldest, retired) {
 			s.id.Store(id)
-			return int(first) + i
+			return int(first) + at
 		}
 	}
-	return -1
 }
 
 // soonest is the lowest word in the groups of id: the next slot to die there.

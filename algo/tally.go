@@ -88,8 +88,14 @@ func (p *sliding) adopt(s *tally, now int64) bool {
 	return carry > 0
 }
 
-// latest is the beginning of the newest cell: somebody has read so late a time.
-func (p *sliding) latest(s *tally) int64 { return p.begin(s.newest) }
+// latest is the beginning of the newest cell, if anything was counted:
+// somebody has read so late a time.
+func (p *sliding) latest(s *tally) int64 {
+	if s.sum == 0 {
+		return 0
+	}
+	return p.begin(s.newest)
+}
 
 // used is how many units weigh at now, which is not before latest.
 func (p *sliding) used(s *tally, now int64) (sum int64) {
@@ -141,7 +147,7 @@ func (p *sliding) owed(s *tally, now, n int64) (charge int64, cut bool) {
 func (p *sliding) add(s *tally, now, n int64) {
 	counts, i := p.counts(s), p.number(now)
 	ring := int64(len(counts))
-	if i-s.newest >= ring {
+	if s.sum == 0 || i-s.newest >= ring {
 		clear(counts)
 		s.newest, s.sum = i, 0
 	}
@@ -200,10 +206,10 @@ func (p *sliding) afterWeighted(s *tally, now, most int64) int64 {
 // there is none below it.
 func elapsed(n, most, width int64) int64 {
 	switch {
-	case most < 0:
-		return width
 	case n <= most:
 		return 0
+	case most <= 0:
+		return width
 	}
 	hi, lo := bits.Mul64(uint64(most), uint64(width))
 	q, _ := bits.Div64(hi, lo, uint64(n)) // most < n, so it fits

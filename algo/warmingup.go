@@ -42,6 +42,7 @@ type SmoothWarmingUp struct{ guava }
 // a SmoothBursty.
 type guava interface {
 	Limiter
+	part
 	Describer
 	Allow(key string, n int64) bool
 	SetRate(r Rate) error
@@ -139,7 +140,7 @@ func (l *warming) acquireAt(lease *Lease, now int64, key string, n int64) {
 		return
 	}
 	*h.value = next
-	h.unlock(next.cold)
+	h.unlock(next.expiry())
 	p.explain(&lease.Decision, next, now, n, over)
 	lease.releaser = l
 	start := max(was.free, now)
@@ -168,7 +169,7 @@ func (l *warming) allowAt(now int64, key string, n int64) bool {
 		return n == 0
 	}
 	*h.value = next
-	h.unlock(next.cold)
+	h.unlock(next.expiry())
 	return true
 }
 
@@ -180,10 +181,13 @@ func (l *warming) Release(h Handle, o Outcome) {
 	}
 }
 
-// Settle corrects the cost of an admission. What it charges on top is not
-// given back when the lease is canceled afterwards: a permit's price depends
-// on when it was taken, and the lower one is the safe one. It implements
-// [Releaser]; callers use [Lease.Settle].
+// Settle corrects the cost of an admission. It implements [Releaser]; callers
+// use [Lease.Settle].
+//
+// What the price of a permit is depends on when it is taken. So what is charged
+// beyond the first cost is not given back later, and what is given back and
+// charged again costs at least what it did at first: nothing can be won by
+// settling up and down.
 func (l *warming) Settle(h Handle, actual int64) {
 	if actual <= h.N {
 		l.giveBack(h, h.N-actual)
@@ -198,15 +202,20 @@ func (l *warming) Settle(h Handle, actual int64) {
 		c.leave() // deep in debt already: more would only overflow
 		return
 	}
-	*c.value = p.spend(*c.value, now, min(actual-h.N, p.most))
-	c.unlock(c.value.cold)
+	next := p.spend(*c.value, now, min(actual-h.N, p.most))
+	cost, charged := h.State[0], h.State[2]>>32
+	again := share(cost, firstUnits(h.N, actual, charged), charged) + 1
+	if short := again - (next.free - max(c.value.free, now)); short > 0 {
+		next.free, next.cold = next.free+short, next.cold+short
+	}
+	*c.value = next
+	c.unlock(next.expiry())
 }
 
 // giveBack refunds n of the permits of an admission, at most what they still
 // weigh: a charge begins to be paid off when its work starts.
 func (l *warming) giveBack(h Handle, n int64) {
 	cost, taken, charged := h.State[0], h.State[1], h.State[2]>>32
-	n = min(n, charged)
 	c, now := l.cells.lock(h.Key, l.cells.clock.now())
 	if c.value == nil {
 		return
@@ -217,10 +226,13 @@ func (l *warming) giveBack(h Handle, n int64) {
 		c.leave()
 		return
 	}
-	back := min(left, share(cost, n, charged))
+	back := min(left, share(cost, firstUnits(h.N-n, h.N, charged), charged))
 	*c.value = c.value.undo(now, back, share(taken, back, cost))
-	c.unlock(max(c.value.cold, now))
+	c.unlock(max(c.value.expiry(), now))
 }
+
+// firstUnits is how many of the units from..to are among the first charged.
+func firstUnits(from, to, charged int64) int64 { return min(to, charged) - min(from, charged) }
 
 // share is x*part/whole, for 0 <= part <= whole, 0 < whole.
 func share(x, part, whole int64) int64 {
@@ -236,9 +248,9 @@ func (l *warming) Reset(key string) {
 	if h.value == nil {
 		return
 	}
-	expiry := max(h.value.cold, now) // until then old leases weigh something
-	*h.value = warmth{resets: h.value.resets + 1}
-	h.unlock(expiry)
+	until := max(h.value.expiry(), now)
+	*h.value = warmth{resets: h.value.resets + 1, until: until}
+	h.unlock(until)
 }
 
 // Len counts the keys that are not cold, or were not when they were reset. It

@@ -29,7 +29,7 @@ func TestFixedWindowConforms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			make := func(r algo.Rate, more ...algo.Option) (algo.Limiter, error) {
-				return algo.NewFixedWindow(r, append(opts, more...)...)
+				return algo.NewFixedWindow(r, append(append(more, algo.MaxKeys(16)), opts...)...)
 			}
 			algotest.Run(t, make, algotest.Bound{Units: twoQuotas})
 		})
@@ -38,17 +38,17 @@ func TestFixedWindowConforms(t *testing.T) {
 
 func TestSlidingWindowConforms(t *testing.T) {
 	make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
-		return algo.NewSlidingWindow(r, opts...)
+		return algo.NewSlidingWindow(r, append(opts, algo.MaxKeys(16))...)
 	}
 	lessThanTwo := func(r algo.Rate, w time.Duration) int64 { return twoQuotas(r, w) - 1 }
 	algotest.Run(t, make, algotest.Bound{Units: lessThanTwo, Strict: true})
 }
 
 func TestSlidingCellsConform(t *testing.T) {
-	for _, cells := range []int{1, 2, 7, 10, 64} {
+	for _, cells := range []int{1, 7, 10} {
 		t.Run(strconv.Itoa(cells), func(t *testing.T) {
 			make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
-				return algo.NewSlidingWindow(r, append(opts, algo.Cells(cells))...)
+				return algo.NewSlidingWindow(r, append(opts, algo.MaxKeys(16), algo.Cells(cells))...)
 			}
 			algotest.Run(t, make, algotest.Bound{Units: anyWindow, Strict: true})
 		})
@@ -57,10 +57,24 @@ func TestSlidingCellsConform(t *testing.T) {
 
 func TestSlidingLogConforms(t *testing.T) {
 	make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
-		return algo.NewSlidingLog(algo.Rate{Count: min(r.Count, 1000), Period: r.Period}, opts...)
+		return algo.NewSlidingLog(algo.Rate{Count: min(r.Count, 1000), Period: r.Period}, append(opts, algo.MaxKeys(16))...)
 	}
 	bound := func(r algo.Rate, w time.Duration) int64 {
 		return anyWindow(algo.Rate{Count: min(r.Count, 1000), Period: r.Period}, w)
 	}
 	algotest.Run(t, make, algotest.Bound{Units: bound, Strict: true})
+}
+
+// The kit spends 5 at once of rates that it says hold 5 or more.
+func TestStrictConforms(t *testing.T) {
+	for _, share := range []int64{1, 2} {
+		t.Run("burst of one in "+strconv.FormatInt(share, 10), func(t *testing.T) {
+			make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
+				twice := algo.Rate{Count: share * r.Count, Period: r.Period}
+				return algo.NewStrict(twice, append(opts, algo.MaxKeys(16), algo.Burst(r.Count))...)
+			}
+			bound := func(r algo.Rate, w time.Duration) int64 { return share * anyWindow(r, w) }
+			algotest.Run(t, make, algotest.Bound{Units: bound, Strict: true})
+		})
+	}
 }

@@ -125,6 +125,30 @@ func (c cell) swap(old, next, horizon int64) swapped {
 	return lost
 }
 
+// turnsAway reports whether a charge to c would find no room and must not
+// share.
+func (w *words) turnsAway(c cell, horizon int64) bool {
+	return w.onFull != Overflow && c.absent() && c.stripe.table.soonest(c.id) >= horizon
+}
+
+// overwrite gives key a word that says no more than absence does, if it has
+// one that says more.
+func (w *words) overwrite(key string, nothing, horizon int64) {
+	if key != "" && w.keys.Load() == nil {
+		return
+	}
+	c := w.cell(key)
+	for {
+		var word int64
+		if c, word = c.load(); word <= nothing {
+			return
+		}
+		if s := c.swap(word, nothing, horizon); s == done || s == full {
+			return
+		}
+	}
+}
+
 // live counts the keys whose word is at or above horizon.
 func (w *words) live(horizon int64) int {
 	if t := w.keys.Load(); t != nil {

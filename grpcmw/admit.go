@@ -31,7 +31,7 @@ func (g *gate) admit(ctx context.Context, lease *algo.Lease, method string, msg 
 	if err != nil || v != charge {
 		return g.unasked(ctx, method, v, err)
 	}
-	return g.charge(ctx, lease, &ask{method: method, key: key, n: g.weigh(ctx, method, msg)})
+	return g.charge(ctx, lease, &ask{method: method, key: key, n: g.weigh(ctx, method, msg), patience: g.maxWait})
 }
 
 // unasked decides on a call without a key.
@@ -85,7 +85,7 @@ func (g *gate) conclude(ctx context.Context, lease *algo.Lease, a *ask, err erro
 		return g.undecided(ctx, a, err)
 	case !d.Allowed:
 		return g.deny(ctx, a, d, replyTo(d, a.key))
-	case g.sparesFor(ctx, d):
+	case g.refusesRetry(ctx, d):
 		lease.Release(algo.Canceled)
 		return g.deny(ctx, a, d, reply{code: codes.Unavailable, text: textOverload, wait: algo.Forever})
 	}
@@ -104,7 +104,7 @@ func (g *gate) tooLate(ctx context.Context, a *ask, d *algo.Decision, err error)
 		return g.gone(ctx, a, d)
 	}
 	wait := max(d.Delay, d.RetryAfter)
-	return g.deny(ctx, a, d, reply{code: codes.ResourceExhausted, text: textQuota, class: classOf(a.key), wait: wait})
+	return g.deny(ctx, a, d, reply{code: codes.ResourceExhausted, text: textTooLate, class: classOf(a.key), wait: wait})
 }
 
 // gone answers a call whose context has ended.
@@ -117,16 +117,16 @@ func (g *gate) gone(ctx context.Context, a *ask, d *algo.Decision) error {
 // undecided answers when the limiter or the key function failed. Their errors
 // may contain what the client sent, so they stop here.
 func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
-	misuse := errors.Is(err, algo.ErrCost)
+	badCost := errors.Is(err, algo.ErrCost)
 	switch {
-	case ctx.Err() != nil && !misuse:
+	case ctx.Err() != nil && !badCost:
 		return g.gone(ctx, a, &algo.Decision{})
-	case g.onError == FailOpen && !misuse:
+	case g.onError == FailOpen && !badCost:
 		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, err)
 		return nil
 	}
 	r := reply{code: codes.Unavailable, text: textOverload, wait: unstated}
-	if misuse {
+	if badCost {
 		r.wait = algo.Forever // the same call costs the same again
 	}
 	g.report(a, &algo.Decision{}, FailedClosed, r.code, err)
@@ -139,9 +139,13 @@ func (g *gate) deny(ctx context.Context, a *ask, d *algo.Decision, r reply) erro
 	return g.refusal(ctx, r)
 }
 
-// refusal encodes a reply for the caller of ctx.
-func (g *gate) refusal(ctx context.Context, r reply) *denial {
+// refusal encodes a reply for the caller of ctx. On a client it is a plain
+// status: a handler that returns it is not denied by a limiter of its server.
+func (g *gate) refusal(ctx context.Context, r reply) error {
 	chance := random()
+	if g.client {
+		return g.answers.status(r, jittered(r.wait, algo.Forever, chance)).Err()
+	}
 	return &denial{
 		status:   g.answers.status(r, jittered(r.wait, algo.Forever, chance)),
 		pushback: pushback(r.wait, left(ctx), chance),

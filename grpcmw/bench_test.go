@@ -104,3 +104,25 @@ func TestAdmittedAllocatesNothing(t *testing.T) {
 		}), name)
 	}
 }
+
+// What the options that look at every call cost.
+func TestOptionsAllocations(t *testing.T) {
+	ctx := callContext()
+	for _, row := range []struct {
+		name string
+		opt  grpcmw.Option
+		most float64
+	}{
+		{"observer", grpcmw.WithObserver(func(grpcmw.Event) {}), 0},
+		{"cost", grpcmw.WithCost(func(context.Context, string, any) int64 { return 1 }), 0},
+		{"retry reserve", grpcmw.WithRetryReserve(0.5), 0},
+		{"exempt", grpcmw.WithExempt("/a.B/C", "/d.E/*"), 0},
+		{"missing key", grpcmw.WithMissingKey(grpcmw.Shared), 0},
+		{"lease in context", grpcmw.WithLeaseInContext(), 2},
+	} {
+		intercept := grpcmw.UnaryServerInterceptor(plenty(), keyfunc.Metadata("user"), row.opt)
+		require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
+			intercept(ctx, nil, callInfo, bareHandler)
+		}), row.most, row.name)
+	}
+}

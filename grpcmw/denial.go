@@ -1,6 +1,7 @@
 package grpcmw
 
 import (
+	"errors"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -25,6 +26,13 @@ type denial struct {
 // Error is the text that an error of package status would have.
 func (d *denial) Error() string { return d.status.String() }
 
+// denialIn finds the denial in the error of a call, nil if it is another error.
+func denialIn(err error) *denial {
+	var d *denial
+	errors.As(err, &d)
+	return d
+}
+
 // GRPCStatus is what the client receives.
 func (d *denial) GRPCStatus() *status.Status { return d.status }
 
@@ -32,6 +40,7 @@ func (d *denial) GRPCStatus() *status.Status { return d.status }
 const (
 	textQuota    = "rate limit exceeded"
 	textNever    = "the call costs more than its rate limit can ever admit"
+	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
 	textKeyless  = "rate limit exceeded: the caller could not be identified"
 	textOverload = "the server cannot take the call at the moment"
 )
@@ -75,14 +84,13 @@ type answers struct {
 	violations      map[string]*anypb.Any // by class of key
 }
 
-func newAnswers(prefix, policy, domain string) *answers {
+func newAnswers(policy, domain string) *answers {
 	info := func(reason string) *anypb.Any {
 		return encode(&errdetails.ErrorInfo{
 			Reason: reason, Domain: domain, Metadata: map[string]string{"policy": policy},
 		})
 	}
 	a := &answers{
-		prefix:     prefix,
 		quota:      info("RATE_LIMIT_EXCEEDED"),
 		overload:   info("SERVER_OVERLOADED"),
 		violations: make(map[string]*anypb.Any),

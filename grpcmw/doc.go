@@ -36,6 +36,14 @@
 // further out had charged is given back. On a stream that is charged by message
 // more than one can deny; then the longest pushback is sent, by the outermost.
 //
+// A tap handle cannot send a trailer; see [TapHandle].
+//
+// # Streams and clients
+//
+// A stream is charged when it is opened, or by message ([WithStreamMode]), and
+// a message that does not fit ends the stream or waits ([WithBackPressure]).
+// Clients are paced rather than denied ([DialOptions]).
+//
 // # Slots
 //
 // Leases are released in a deferred call, so that panics, exits of the

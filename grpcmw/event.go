@@ -36,16 +36,16 @@ type Event struct {
 type Result uint8
 
 const (
-	// Allowed: the call went on.
+	// Allowed means that the call went on.
 	Allowed Result = iota
-	// Denied: the limit had no room.
+	// Denied means that the limit had no room.
 	Denied
-	// Canceled: the context ended before the call could start; nothing stays
-	// charged.
+	// Canceled means that the context ended before the call could start;
+	// nothing stays charged.
 	Canceled
-	// FailedOpen: it could not be decided, and went on.
+	// FailedOpen means that it could not be decided, and went on.
 	FailedOpen
-	// FailedClosed: it could not be decided, and was refused.
+	// FailedClosed means that it could not be decided, and was refused.
 	FailedClosed
 )
 

@@ -15,6 +15,7 @@ type gate struct {
 	key     keyfunc.RPC
 	exempt  exempt
 	answers *answers
+	client  bool // it limits calls that are made, not calls that are served
 	// attentive: even a plain admission needs a second look.
 	attentive bool
 }
@@ -32,7 +33,7 @@ func newGate(constructor string, takes []string, l algo.Limiter, key keyfunc.RPC
 		g.name = defaultName(l)
 	}
 	g.exempt = newExempt(g.settings)
-	g.answers = newAnswers(prefixOf(constructor), g.name, g.domain)
+	g.answers = newAnswers(g.name, g.domain)
 	g.attentive = g.observer != nil || g.retryReserve > 0
 	return g
 }
@@ -50,11 +51,10 @@ func isNil(l algo.Limiter) bool {
 	return false
 }
 
-// prefixOf tells apart who denied a call: clients have limits of their own.
-func prefixOf(constructor string) string {
-	switch constructor {
-	case "UnaryClientInterceptor", "StreamClientInterceptor", "DialOptions":
-		return "client side: "
-	}
-	return ""
+// newClientGate makes a gate that waits rather than denies.
+func newClientGate(constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *gate {
+	g := newGate(constructor, takes, l, key, append([]Option{WithMaxWait(algo.Forever)}, opts...))
+	g.client, g.answers.prefix = true, "client side: "
+	g.backPressure = g.maxWait
+	return g
 }

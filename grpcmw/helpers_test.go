@@ -43,6 +43,9 @@ func (s *service) UnaryCall(ctx context.Context, in *testpb.SimpleRequest) (*tes
 
 func (s *service) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
 	s.begun.Add(1)
+	if s.duplex == nil {
+		return echo(ss)
+	}
 	return s.duplex(ss)
 }
 

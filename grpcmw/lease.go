@@ -8,16 +8,21 @@ import (
 
 type leaseKey struct{}
 
-// LeaseFrom returns the lease of the call that ctx belongs to, for Settle and
-// for what is remaining, if the interceptor was made with
-// [WithLeaseInContext]; nil if there is none. Of several limits it is the
-// innermost one's.
+// LeaseFrom returns the lease under which the handler runs, so that it can see
+// what remains and correct the cost once that is known:
 //
-// The lease belongs to the handler's goroutine, and to the interceptor again
-// when the handler returns.
+//	grpcmw.LeaseFrom(ctx).Settle(rows)
+//
+// Of several limits on a call it is that of the innermost with
+// [WithLeaseInContext]. Elsewhere, and for calls that pass unlimited, it is a
+// zero Lease, never nil: settling it does nothing. Use it until the handler
+// returns, and from one goroutine at a time. On a stream it is the lease of the
+// opening.
 func LeaseFrom(ctx context.Context) *algo.Lease {
-	lease, _ := ctx.Value(leaseKey{}).(*algo.Lease)
-	return lease
+	if lease, ok := ctx.Value(leaseKey{}).(*algo.Lease); ok {
+		return lease
+	}
+	return new(algo.Lease)
 }
 
 // withLease puts a lease that is not yet acquired into the context.

@@ -48,7 +48,7 @@ func WithStreamMode(m StreamMode) Option {
 // itself algo.MaxWait.
 func WithBackPressure(most time.Duration) Option {
 	return Option{"WithBackPressure", func(s *settings) error {
-		s.patience = most
+		s.backPressure = most
 		if most <= 0 {
 			return fmt.Errorf("is %v, want above 0", most)
 		}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"google.golang.org/grpc"
 )
 
 // Option adjusts an interceptor when it is made. An option that a constructor
@@ -29,16 +27,17 @@ type settings struct {
 	observer       func(Event)
 	leaseInContext bool
 	mode           StreamMode
-	patience       time.Duration // longest wait for a charge that does not fit
+	maxWait        time.Duration // of calls and openings of streams
+	backPressure   time.Duration // of messages
 	retryReserve   float64
 	rateTrailers   bool
-	registered     func() map[string]grpc.ServiceInfo
+	registered     func() map[string]struct{}
 }
 
 // Cost is the number of units that a call costs. 0 charges nothing and is
-// always admitted; a negative cost is refused with UNAVAILABLE. msg is the request of a unary call, the message of
-// a stream that is charged by message, and nil when a stream is opened. It must
-// not keep or change msg.
+// always admitted; a negative cost is refused with UNAVAILABLE. msg is the
+// request of a unary call, the message of a stream that is charged by message,
+// and nil when a stream is opened. It must not be kept or changed.
 type Cost func(ctx context.Context, fullMethod string, msg any) int64
 
 // WithName sets the policy's name, which clients see in the details of a
@@ -96,10 +95,13 @@ func notNil(isNil bool) error {
 
 // The options that each kind of interceptor takes.
 var (
-	anywhere   = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithMissingKey", "WithObserver"}
-	charging   = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
-	onServer   = append(slices.Clone(charging), "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
-	forStreams = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
+	anywhere         = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithMissingKey", "WithObserver"}
+	charging         = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
+	onServer         = append(slices.Clone(charging), "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
+	forStreams       = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
+	onClient         = append(slices.Clone(charging), "WithMaxWait")
+	forClientStreams = append(slices.Clone(onClient), "WithStreamMode")
+	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithRetryReserve", "WithRegistered")
 )
 
 // configure applies opts; whoever wires a server reads the panic.

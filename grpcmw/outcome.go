@@ -21,7 +21,7 @@ func handled(ctx context.Context, err error) algo.Outcome {
 		return algo.Succeeded
 	case deniedFurtherIn(err):
 		return algo.Canceled
-	case ctx.Err() == context.Canceled:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return algo.Ignored
 	case troubled(status.Code(err)):
 		return algo.Failed
@@ -35,7 +35,7 @@ func answered(ctx context.Context, err error) algo.Outcome {
 	switch {
 	case err == nil:
 		return algo.Succeeded
-	case ctx.Err() == context.Canceled || status.Code(err) == codes.Canceled:
+	case errors.Is(ctx.Err(), context.Canceled) || status.Code(err) == codes.Canceled:
 		return algo.Ignored
 	case troubled(status.Code(err)):
 		return algo.Failed
@@ -57,6 +57,6 @@ func troubled(c codes.Code) bool {
 // deniedFurtherIn reports whether err is the denial of an inner limiter on the
 // same call, before any work.
 func deniedFurtherIn(err error) bool {
-	var d *denial
-	return errors.As(err, &d) && !d.begun
+	d := denialIn(err)
+	return d != nil && !d.begun
 }

@@ -32,12 +32,17 @@ func WithRetryReserve(share float64) Option {
 	}}
 }
 
-// sparesFor reports whether what d leaves is spared for first attempts, and
+// refusesRetry reports whether what d leaves is kept for first attempts, and
 // the call is not one.
-func (g *gate) sparesFor(ctx context.Context, d *algo.Decision) bool {
-	return g.retryReserve > 0 &&
+func (g *gate) refusesRetry(ctx context.Context, d *algo.Decision) bool {
+	return g.retryReserve > 0 && binding(d) &&
 		float64(d.Remaining) < g.retryReserve*float64(d.Limit) &&
 		isRetry(ctx)
+}
+
+// binding reports whether a decision speaks of a limit that is in force.
+func binding(d *algo.Decision) bool {
+	return d.Limit > 0 && d.Source != algo.Off && d.Source != algo.Shadowed
 }
 
 func isRetry(ctx context.Context) bool {

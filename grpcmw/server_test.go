@@ -177,7 +177,8 @@ func TestMissingKey(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, seen := &script{}, noResult
-			opts := append(row.opts, grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result }))
+			observer := grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result })
+			opts := append([]grpcmw.Option{observer}, row.opts...)
 			err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, row.key, opts...))
 			require.Equal(t, row.code, status.Code(err))
 			require.Equal(t, row.asked, l.asked())
@@ -215,9 +216,10 @@ func TestLimiterErrors(t *testing.T) {
 				l = &script{}
 			}
 			var seen grpcmw.Event
-			opts := append(row.opts,
+			opts := append([]grpcmw.Option{
 				grpcmw.WithCost(func(context.Context, string, any) int64 { return row.cost }),
-				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
+				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }),
+			}, row.opts...)
 			c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), opts...)...)
 			_, trailer, err := call(t.Context(), c)
 			require.Equal(t, row.code, status.Code(err))
@@ -384,9 +386,8 @@ func TestLeaseFrom(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	var got *algo.Lease
 	handler := func(ctx context.Context, _ any) (any, error) {
-		if got = grpcmw.LeaseFrom(ctx); got != nil {
-			got.Settle(4)
-		}
+		got = grpcmw.LeaseFrom(ctx)
+		got.Settle(4)
 		return nil, nil
 	}
 	i := grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
@@ -401,7 +402,7 @@ func TestLeaseFrom(t *testing.T) {
 	i = grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal())
 	_, err = i(t.Context(), nil, callInfo, handler)
 	require.NoError(t, err)
-	require.Nil(t, got)
+	require.Zero(t, *got)
 }
 
 func TestLeaseFromOnStreams(t *testing.T) {

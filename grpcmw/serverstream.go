@@ -2,123 +2,79 @@ package grpcmw
 
 import (
 	"context"
-	"sync"
 
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
 )
 
-// serverStream is a stream whose messages may be charged.
+// serverStream is a stream as the handler and limiters further in see it.
 type serverStream struct {
 	grpc.ServerStream
-	ctx       context.Context
-	gate      *gate
-	method    string
-	key       string
-	limited   bool // false: it is not limited, by any mode
+	messages
+	pushbacks *pushbacks
 	outermost bool // no other limiter of this package is further out
-	verdicts  *verdicts
-
-	mu      sync.Mutex // a goroutine may still receive when the handler returns
-	inWork  algo.Lease // of the message that was received last
-	ended   bool
-	refused *denial // ended the stream
 }
 
 // Context carries what limiters further in, and the handler, look for.
 func (s *serverStream) Context() context.Context { return s.ctx }
 
 // RecvMsg charges the message after it has arrived.
-func (s *serverStream) RecvMsg(m any) error {
-	if !s.charges(PerRecv) {
-		return s.ServerStream.RecvMsg(m)
-	}
-	s.finishMessage()
-	if d := s.denied(); d != nil {
-		return d
-	}
-	if err := s.ServerStream.RecvMsg(m); err != nil {
-		return err
-	}
-	var lease algo.Lease
-	defer lease.Release(algo.Ignored) // does nothing once it is handed over
-	if err := s.admit(&lease, m); err != nil {
-		return err
-	}
-	s.begin(&lease)
-	return nil
-}
+func (s *serverStream) RecvMsg(m any) error { return s.receive(m, s.ServerStream.RecvMsg) }
 
 // SendMsg charges the message before it is sent.
-func (s *serverStream) SendMsg(m any) error {
-	if !s.charges(PerSend) {
-		return s.ServerStream.SendMsg(m)
+func (s *serverStream) SendMsg(m any) error { return s.send(m, s.ServerStream.SendMsg) }
+
+func newServerStream(g *gate, ss grpc.ServerStream, method string) *serverStream {
+	s := &serverStream{ServerStream: ss, messages: messages{gate: g, ctx: ss.Context(), method: method}}
+	s.stopped = s.messageRefused
+	s.pushbacks, s.outermost = pushbacksOf(s.ctx)
+	if s.outermost {
+		s.ctx = context.WithValue(s.ctx, pushbacksKey{}, s.pushbacks)
 	}
-	if d := s.denied(); d != nil {
-		return d
+	return s
+}
+
+// run opens the stream and runs the handler.
+func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
+	var lease *algo.Lease
+	if s.gate.leaseInContext {
+		s.ctx, lease = withLease(s.ctx)
+	} else {
+		lease = new(algo.Lease)
 	}
-	var lease algo.Lease
-	defer lease.Release(algo.Ignored)
-	if err := s.admit(&lease, m); err != nil {
+	outcome := algo.Ignored
+	defer func() { lease.Release(outcome) }()
+	if err := s.open(lease); err != nil {
+		s.note(err)
 		return err
 	}
-	return s.ServerStream.SendMsg(m)
-}
-
-func (s *serverStream) charges(part StreamMode) bool { return s.limited && s.gate.mode.has(part) }
-
-func (s *serverStream) admit(lease *algo.Lease, m any) error {
-	g := s.gate
-	a := &ask{method: s.method, key: s.key, n: g.weigh(s.ctx, s.method, m), patience: g.patience}
-	if err := g.charge(s.ctx, lease, a); err != nil {
-		return s.deny(err, true)
+	if s.gate.rateTrailers {
+		s.SetTrailer(s.gate.rateTrailer(&lease.Decision))
 	}
-	return nil
-}
-
-// deny remembers a denial; other errors pass.
-func (s *serverStream) deny(err error, begun bool) error {
-	d, ok := err.(*denial)
-	if !ok {
-		return err
+	defer s.end()
+	err := handler(srv, s)
+	if refused := s.refusal(); refused != nil {
+		return refused // whatever the handler made of it
 	}
-	d.begun = begun
-	s.verdicts.add(d)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.refused == nil {
-		s.refused = d
+	if deniedFurtherIn(err) {
+		outcome = algo.Canceled
 	}
-	return d
+	return err
 }
 
-// denied returns the denial that ended the stream, nil if there was none.
-func (s *serverStream) denied() *denial {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.refused
-}
-
-// begin keeps the lease of a received message while it is worked on. A message
-// that arrives after the handler has returned has nobody to work on it.
-func (s *serverStream) begin(lease *algo.Lease) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.ended {
-		s.inWork, *lease = *lease, algo.Lease{}
+// messageRefused notes a denial in the middle of the stream: what limiters
+// further out have charged for it is not given back.
+func (s *serverStream) messageRefused(err error) {
+	if d := denialIn(err); d != nil {
+		d.begun = true
 	}
+	s.note(err)
 }
 
-func (s *serverStream) finishMessage() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.inWork.Release(algo.Ignored)
-}
-
-func (s *serverStream) end() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.ended = true
-	s.inWork.Release(algo.Ignored)
+// note keeps what a denial tells the client; other errors tell it nothing.
+func (s *serverStream) note(err error) {
+	if d := denialIn(err); d != nil {
+		s.pushbacks.add(d)
+	}
 }

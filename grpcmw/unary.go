@@ -54,7 +54,7 @@ func (g *gate) serve(ctx context.Context, lease *algo.Lease, req any, method str
 
 // tell sets the trailer of a denied unary call.
 func (g *gate) tell(ctx context.Context, err error) {
-	if d, ok := err.(*denial); ok {
+	if d := denialIn(err); d != nil {
 		setPushback(ctx, d.pushback)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
@@ -21,6 +22,14 @@ var constructors = map[string]func(algo.Limiter, keyfunc.RPC, ...grpcmw.Option){
 		grpcmw.StreamServerInterceptor(l, k, o...)
 	},
 	"ServerOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.ServerOptions(l, k, o...) },
+	"UnaryClientInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
+		grpcmw.UnaryClientInterceptor(l, k, o...)
+	},
+	"StreamClientInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
+		grpcmw.StreamClientInterceptor(l, k, o...)
+	},
+	"DialOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.DialOptions(l, k, o...) },
+	"TapHandle":   func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.TapHandle(l, k, o...) },
 }
 
 type limiterFunc func(context.Context, string, int64) (algo.Lease, error)
@@ -28,6 +37,9 @@ type limiterFunc func(context.Context, string, int64) (algo.Lease, error)
 func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	return f(ctx, key, n)
 }
+
+// wrapped is a limiter that is not a pointer.
+type wrapped struct{ algo.Limiter }
 
 // Mistakes are seen when a server is put together, never on a call.
 func TestWiringMistakes(t *testing.T) {
@@ -42,6 +54,7 @@ func TestWiringMistakes(t *testing.T) {
 			require.PanicsWithValue(t, prefix+"the zero Option is not an option", func() { build(plenty(), key, grpcmw.Option{}) })
 			require.NotPanics(t, func() { build(plenty(), key) })
 			require.NotPanics(t, func() { build(limiterFunc(plenty().Acquire), key) })
+			require.NotPanics(t, func() { build(wrapped{plenty()}, key) })
 		})
 	}
 	require.PanicsWithValue(t, "grpcmw: FallbackTo: the key function is nil", func() { grpcmw.FallbackTo(nil) })
@@ -73,22 +86,55 @@ func TestOptionValues(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, "grpcmw: ServerOptions: "+want, build(o))
 	}
+	require.PanicsWithValue(t, "grpcmw: DialOptions: WithMaxWait: is -1ns, want 0 or more", func() {
+		grpcmw.DialOptions(plenty(), keyfunc.RPCGlobal(), grpcmw.WithMaxWait(-1))
+	})
+	require.PanicsWithValue(t, "grpcmw: TapHandle: WithRegistered: is nil", func() {
+		grpcmw.TapHandle(plenty(), keyfunc.RPCGlobal(), grpcmw.WithRegistered(nil))
+	})
 	require.NotPanics(t, build(grpcmw.WithName(strings.Repeat("a", 64))))
 	require.Panics(t, build(grpcmw.WithName(strings.Repeat("a", 65))))
 }
 
 // An option that cannot work somewhere is an error there, never ignored.
 func TestOptionsThatDoNotBelong(t *testing.T) {
-	stream := []grpcmw.Option{grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)}
-	for constructor, foreign := range map[string][]grpcmw.Option{
-		"UnaryServerInterceptor": stream,
+	cost := grpcmw.WithCost(func(context.Context, string, any) int64 { return 1 })
+	mode, pressure := grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)
+	wait, lease := grpcmw.WithMaxWait(0), grpcmw.WithLeaseInContext()
+	reserve, rate := grpcmw.WithRetryReserve(0.5), grpcmw.WithRateTrailers()
+	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return nil })
+	closed := grpcmw.WithOnError(grpcmw.FailClosed)
+	everywhere := []grpcmw.Option{
+		grpcmw.WithName("x"), grpcmw.WithDomain("x"), grpcmw.WithExempt("/a.B/C"), grpcmw.WithoutDefaultExempt(),
+		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(grpcmw.Event) {}),
+	}
+	all := []grpcmw.Option{cost, mode, pressure, wait, lease, reserve, rate, registered, closed}
+	for constructor, takes := range map[string][]bool{
+		//                         cost  mode   press. wait   lease  res.   rate   reg.   closed
+		"UnaryServerInterceptor":  {true, false, false, false, true, true, true, false, true},
+		"StreamServerInterceptor": {true, true, true, false, true, true, true, false, true},
+		"ServerOptions":           {true, true, true, false, true, true, true, false, true},
+		"UnaryClientInterceptor":  {true, false, false, true, false, false, false, false, true},
+		"StreamClientInterceptor": {true, true, false, true, false, false, false, false, true},
+		"DialOptions":             {true, true, false, true, false, false, false, false, true},
+		"TapHandle":               {false, false, false, false, false, true, false, true, false},
 	} {
-		for _, o := range foreign {
-			require.Panics(t, func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o) })
+		build := func(o grpcmw.Option) func() {
+			return func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o) }
+		}
+		for n, o := range all {
+			if takes[n] {
+				require.NotPanics(t, build(o), "%s %d", constructor, n)
+			} else {
+				require.Panics(t, build(o), "%s %d", constructor, n)
+			}
+		}
+		for n, o := range everywhere {
+			require.NotPanics(t, build(o), "%s %d", constructor, n)
 		}
 	}
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
 		"WithName, WithExempt, WithoutDefaultExempt, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
 		"WithLeaseInContext, WithRetryReserve, WithRateTrailers",
-		func() { grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal(), stream[0]) })
+		func() { grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal(), mode) })
 }

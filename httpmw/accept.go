@@ -1,14 +1,14 @@
 package httpmw
 
 import (
-	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 )
 
-// mostAccept is how much of an Accept field is read.
-const mostAccept = 1024
+// mostAccept is how long an Accept field may be to be read: a denial must not
+// cost more because the client sends more.
+const mostAccept = 512
 
 // prefersText reports whether the client would rather have text than JSON
 // (RFC 9110 section 12.5.1). Browsers, which ask for text/html, do. Without
@@ -48,25 +48,20 @@ func (a quality) or(other quality) float64 {
 	return other.q
 }
 
-// mediaRange splits an element of Accept. What cannot be parsed weighs
-// nothing.
+// mediaRange splits an element of Accept. A weight that cannot be parsed is 0.
 func mediaRange(s string) (kind string, q float64) {
-	kind, params, found := strings.Cut(s, ";")
+	kind, params, _ := strings.Cut(s, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
-	if !found {
-		return kind, 1
+	for param := range strings.SplitSeq(params, ";") {
+		param = strings.TrimSpace(param)
+		if len(param) < 2 || param[0]|0x20 != 'q' || param[1] != '=' {
+			continue
+		}
+		q, err := strconv.ParseFloat(param[2:], 64)
+		if err != nil || !(q >= 0 && q <= 1) {
+			return kind, 0
+		}
+		return kind, q
 	}
-	_, values, err := mime.ParseMediaType("a/b;" + params)
-	if err != nil {
-		return kind, 0
-	}
-	text, ok := values["q"]
-	if !ok {
-		return kind, 1
-	}
-	q, err = strconv.ParseFloat(text, 64)
-	if err != nil || !(q >= 0 && q <= 1) {
-		return kind, 0
-	}
-	return kind, q
+	return kind, 1
 }

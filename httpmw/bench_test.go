@@ -44,6 +44,9 @@ func BenchmarkLimit(b *testing.B) {
 		{"legacy", httpmw.Limit(roomy(b), ip, httpmw.WithHeaders(httpmw.Legacy))(bare)},
 		{"none", httpmw.Limit(roomy(b), ip, none)(bare)},
 		{"wrapped", httpmw.Limit(newSlots(1<<40), ip, none)(bare)},
+		{"limits", httpmw.Limits([]httpmw.Policy{
+			{Name: "a", Limiter: roomy(b), Key: ip}, {Name: "b", Limiter: roomy(b), Key: ip},
+		})(bare)},
 		{"denied", httpmw.Limit(spent(b), ip)(bare)},
 		{"denied-none", httpmw.Limit(spent(b), ip, none)(bare)},
 	} {
@@ -58,6 +61,18 @@ func BenchmarkLimit(b *testing.B) {
 	}
 }
 
+// BenchmarkFloor is what the middleware cannot do without: finding the key and
+// asking the limiter.
+func BenchmarkFloor(b *testing.B) {
+	b.ReportAllocs()
+	ip, l, r := keyfunc.ClientIP(), roomy(b), get()
+	for b.Loop() {
+		key, _ := ip(r)
+		lease, _ := l.Acquire(r.Context(), key, 1)
+		lease.Release(algo.Succeeded)
+	}
+}
+
 func TestAllocations(t *testing.T) {
 	ip := keyfunc.ClientIP()
 	none := httpmw.WithHeaders(httpmw.None)
@@ -68,6 +83,8 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"headers", httpmw.Limit(roomy(t), ip)(bare), 2},
 		{"none", httpmw.Limit(roomy(t), ip, none)(bare), 0},
+		{"wrapped", httpmw.Limit(newSlots(1), ip, none)(bare), 3},
+		{"denied", httpmw.Limit(spent(t), ip)(bare), 4},
 	} {
 		w, r := newSink(), get()
 		require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {

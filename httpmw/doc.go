@@ -25,7 +25,15 @@
 // details (RFC 9457), or a short text for clients that prefer it; gRPC,
 // gRPC-Web and Connect requests are answered in their own protocol.
 //
-// Nothing of a request is ever sent back, nor is the text of an error.
+// Nothing of a request is ever sent back, nor is the text of an error. A
+// request that cannot be decided is refused with 503 unless WithOnError says
+// otherwise, never with 500.
+//
+// # More
+//
+// [Limits] takes several named policies in one all-or-nothing decision.
+// [LeaseFrom] lets a handler correct the cost of its request. [Transport] is
+// for clients: it keeps to a limit and to what servers ask for.
 //
 // # What it costs
 //

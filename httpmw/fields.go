@@ -108,13 +108,22 @@ func (g *guard) advertise(h http.Header, r *rule, d *algo.Decision) {
 	p := r.describe(d.Limit)
 	var buf [128]byte // a name of 64 and two numbers of 15 fit
 	text := string(r.appendLimit(buf[:0], d, p))
-	values := &[2]string{p.text, text}
-	addField(h, policyField, values[0:1:1])
-	addField(h, limitField, values[1:2:2])
+	setFields(h, &[2]string{p.text, text})
 }
 
-// addField adds a line and keeps those of other limits. The capacity of line
-// is its length, so no two fields ever share memory.
+// setFields adds a line to each of the two fields. The capacity of a line is
+// its length, so no two fields ever share memory.
+func setFields(h http.Header, values *[2]string) {
+	if len(h) > 0 {
+		addField(h, policyField, values[0:1:1])
+		addField(h, limitField, values[1:2:2])
+		return
+	}
+	h[policyField] = values[0:1:1]
+	h[limitField] = values[1:2:2]
+}
+
+// addField adds a line and keeps those of other limits.
 func addField(h http.Header, name string, line []string) {
 	if before := h[name]; len(before) > 0 {
 		if name == policyField {

@@ -3,8 +3,10 @@ package httpmw_test
 import (
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dunglas/httpsfv"
@@ -175,4 +177,36 @@ func TestLegacyHeaders(t *testing.T) {
 	require.Equal(t, want, fields(httpmw.Limit(tight, k, legacy)(ok)))
 	require.Equal(t, want, fields(httpmw.Limit(tight, k, legacy)(httpmw.Limit(wide, k, legacy)(ok))), "the tightest wins")
 	require.Equal(t, want, fields(httpmw.Limit(wide, k, legacy)(httpmw.Limit(tight, k, legacy)(ok))), "in any order")
+}
+
+func TestLegacyEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		time.Sleep(1500 * time.Millisecond)
+		l := &scripted{decision: algo.Decision{Allowed: true, Limit: 10, Remaining: 2, ResetAfter: time.Minute}}
+		reset := func() string {
+			return ask(l, httpmw.WithHeaders(httpmw.LegacyEpoch)).Result().Header.Get("X-RateLimit-Reset")
+		}
+		begin := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+		require.Equal(t, strconv.FormatInt(begin+62, 10), reset(), "rounded up")
+		time.Sleep(500 * time.Millisecond)
+		require.Equal(t, strconv.FormatInt(begin+62, 10), reset())
+	})
+}
+
+// What arrives is what was meant, on every protocol, admitted and denied.
+func TestFieldsOnTheWire(t *testing.T) {
+	for _, protocol := range protocols {
+		inner := httpmw.Limit(bucket(t, algo.PerHour(2)), keyfunc.ClientIP(), httpmw.WithName("in.ner"))(ok)
+		url, client := start(t, protocol, httpmw.Limit(newSlots(3), keyfunc.Global())(inner))
+		for _, status := range []int{200, 200, 429} {
+			resp, err := client.Get(url)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, status, resp.StatusCode)
+			policies, limits := structured(t, resp.Header, policyField), structured(t, resp.Header, limitField)
+			require.Len(t, policies, 2)
+			require.Len(t, limits, 2)
+			require.Equal(t, "in.ner", limits[1].(httpsfv.Item).Value)
+		}
+	}
 }

@@ -167,3 +167,6 @@ func serve(h http.Handler, r *http.Request) *httptest.ResponseRecorder {
 func ask(l algo.Limiter, opts ...httpmw.Option) *httptest.ResponseRecorder {
 	return serve(httpmw.Limit(l, key("k"), opts...)(ok), get())
 }
+
+// anonymous hides the type of h.
+func anonymous(h http.Handler) http.Handler { return http.HandlerFunc(h.ServeHTTP) }

@@ -23,11 +23,12 @@ import (
 // goroutine. A connection that the handler hijacks keeps its slot until it is
 // closed. The outcome that the limiter learns is Failed for panics and for
 // 5xx, Ignored for hijacked connections and clients that went away, and
-// Succeeded otherwise.
+// Succeeded otherwise. The status is seen only where the limiter may hold a
+// slot, which is assumed of all but those that count over time.
 //
 // Limit panics if l, key or a function in an option is nil, and if an option
 // does not belong to it: a service that is wired wrongly must not start. It
-// takes every option but those that name another constructor.
+// takes all options but WithMaxServers.
 //
 // Do not use it for a limit that one request charges several times, such as
 // one per message of a stream; ask the limiter from the handler instead.

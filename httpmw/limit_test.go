@@ -164,6 +164,22 @@ func TestFailOpenIsNotForExpiredRequests(t *testing.T) {
 	require.Equal(t, 503, serve(h, get().WithContext(ctx)).Code)
 }
 
+// A client that goes away while the limiter waits, in its queue for example,
+// is not a failure, open or closed.
+func TestGoneWhileTheLimiterWaits(t *testing.T) {
+	for _, policy := range []httpmw.FailPolicy{httpmw.FailOpen, httpmw.FailClosed} {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		l := admitting()
+		l.err = context.Canceled
+		var last httpmw.Event
+		w := serve(httpmw.Limit(l, key("k"), httpmw.WithOnError(policy), httpmw.WithObserver(func(e httpmw.Event) { last = e }))(
+			unreachable(t)), get().WithContext(ctx))
+		require.Empty(t, w.Body.String())
+		require.Equal(t, httpmw.Canceled, last.Result)
+	}
+}
+
 func TestCost(t *testing.T) {
 	l := admitting()
 	cost := httpmw.WithCost(func(r *http.Request) int64 { return r.ContentLength })

@@ -17,17 +17,17 @@ type Option struct {
 
 // config is what options write to.
 type config struct {
-	name     string
-	cost     func(*http.Request) int64
-	skip     func(*http.Request) bool
-	headers  HeadersMode
-	denied   http.Handler
-	refundIf func(status int) bool
-	onError  FailPolicy
-	missing  MissingKey
-	observe  func(Event)
-	exposes  bool // the lease is put into the context
-
+	name       string
+	cost       func(*http.Request) int64
+	skip       func(*http.Request) bool
+	headers    HeadersMode
+	denied     http.Handler
+	refundIf   func(status int) bool
+	onError    FailPolicy
+	missing    MissingKey
+	observe    func(Event)
+	exposes    bool // the lease is put into the context
+	maxServers int
 }
 
 // optionsOf lists what each constructor takes.
@@ -41,7 +41,7 @@ var optionsOf = map[string][]string{
 }
 
 func configure(constructor string, opts []Option) config {
-	c := config{missing: Shared, onError: FailClosed}
+	c := config{missing: Shared, onError: FailClosed, maxServers: defaultMaxServers}
 	known := optionsOf[constructor]
 	for _, o := range opts {
 		require(o.apply != nil, constructor, "the zero Option is not an option")

@@ -59,6 +59,10 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, a refusal, decisi
 		g.denied.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), denialKey{}, d)))
 		return
 	}
+	if p := protocolOf(r); p.kind != plainHTTP {
+		p.refuse(w, r, a)
+		return
+	}
 	body := a.problem
 	if prefersText(r) {
 		values[2], body = plainType, plainBody(a.status)

@@ -128,6 +128,13 @@ func (r *rule) status(d *algo.Decision, key string) int {
 	return http.StatusServiceUnavailable
 }
 
+func (r *rule) problemOf(status int) string {
+	if status == http.StatusTooManyRequests {
+		return r.problem[0]
+	}
+	return r.problem[1]
+}
+
 // seconds rounds up to whole seconds.
 func seconds(d time.Duration) int64 {
 	s := int64(d / time.Second)

@@ -43,6 +43,8 @@ func TestServes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, response.Body.Close())
 		require.Equal(t, http.StatusOK, response.StatusCode)
+	case err := <-ended:
+		t.Fatal("it ended before it said where it serves: ", err)
 	case <-time.After(time.Minute):
 		t.Fatal("it did not say where it serves")
 	}

@@ -1,0 +1,204 @@
+package algo_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+var bg = context.Background()
+
+// must and peek fail the test on an error.
+func must(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
+	lease, err := l.Acquire(bg, key, n)
+	require.NoError(t, err)
+	return lease
+}
+
+func peek(t require.TestingT, l algo.Limiter, key string) algo.Decision {
+	return must(t, l, key, 0).Decision
+}
+
+func acquireAll(t require.TestingT, reqs ...algo.Request) algo.Lease {
+	lease, err := algo.AcquireAll(bg, reqs...)
+	require.NoError(t, err)
+	return lease
+}
+
+func bucket(r algo.Rate, opts ...algo.Option) *algo.TokenBucket {
+	return algo.Must(algo.NewTokenBucket(r, opts...))
+}
+
+// limiterFunc is a limiter that other packages might write. It cannot be
+// compared.
+type limiterFunc func(ctx context.Context, key string, n int64) (algo.Lease, error)
+
+func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	return f(ctx, key, n)
+}
+
+// saying answers every request with d.
+func saying(d algo.Decision) algo.Limiter {
+	return limiterFunc(func(context.Context, string, int64) (algo.Lease, error) {
+		return algo.NewLease(d, nil, algo.Handle{}), nil
+	})
+}
+
+var errBroken = errors.New("broken")
+
+// broken is a backend that is away.
+var broken = limiterFunc(func(context.Context, string, int64) (algo.Lease, error) {
+	return algo.Lease{}, errBroken
+})
+
+// foreign hides that a limiter belongs to the package, and records what is
+// asked of it.
+type foreign struct {
+	algo.Limiter
+	mu      sync.Mutex
+	charges []int64 // the n of every admission above 0
+	denials []int64
+}
+
+func (f *foreign) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	lease, err := f.Limiter.Acquire(ctx, key, n)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case err != nil || n == 0:
+	case lease.Allowed:
+		f.charges = append(f.charges, n)
+	default:
+		f.denials = append(f.denials, n)
+	}
+	return lease, err
+}
+
+// recorder admits everything and records how its leases end.
+type recorder struct {
+	name string
+	log  *[]string
+}
+
+func (r recorder) Acquire(_ context.Context, key string, n int64) (algo.Lease, error) {
+	d := algo.Decision{Allowed: true, Limit: 10, Remaining: 10}
+	return algo.NewLease(d, r, algo.Handle{Key: key, N: n}), nil
+}
+
+func (r recorder) Release(_ algo.Handle, o algo.Outcome) {
+	*r.log = append(*r.log, r.name+" "+o.String())
+}
+
+func (r recorder) Settle(_ algo.Handle, actual int64) {
+	*r.log = append(*r.log, r.name+" settled")
+	_ = actual
+}
+
+// store is a backend with a batch operation, on one machine: a mutex makes the
+// step atomic.
+type store struct {
+	mu      sync.Mutex
+	batches [][]int64 // the costs of each batch
+	asked   [][]int64
+	singles int
+	err     error
+}
+
+// shared is one limit of a store.
+type shared struct {
+	store *store
+	limit algo.Limiter
+}
+
+var _ algo.Batcher = (*shared)(nil)
+
+func (s *store) limiter(r algo.Rate, opts ...algo.Option) *shared {
+	return &shared{s, bucket(r, opts...)}
+}
+
+func (s *shared) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.singles++
+	return s.limit.Acquire(ctx, key, n)
+}
+
+func (s *shared) Batches(_, b algo.Request) bool {
+	other, ok := b.Limiter.(*shared)
+	return ok && other.store == s.store
+}
+
+func (s *shared) AcquireBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.batches = append(s.store.batches, costs(reqs))
+	if s.store.err != nil {
+		return s.store.err
+	}
+	return s.run(ctx, reqs, leases, true)
+}
+
+func (s *shared) AskBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.asked = append(s.store.asked, costs(reqs))
+	if s.store.err != nil {
+		return s.store.err
+	}
+	return s.run(ctx, reqs, leases, false)
+}
+
+// run decides a batch: it charges one by one, and takes all back unless all
+// are admitted. Then each is asked for the sum up to it.
+func (s *shared) run(ctx context.Context, reqs []algo.Request, leases []algo.Lease, charge bool) error {
+	admitted := true
+	for i, r := range reqs {
+		lease, err := r.Limiter.(*shared).limit.Acquire(ctx, r.Key, r.N)
+		if err != nil {
+			return err
+		}
+		leases[i] = lease
+		admitted = admitted && lease.Allowed
+	}
+	if admitted && charge {
+		return nil
+	}
+	for i := range leases {
+		leases[i].Release(algo.Canceled)
+	}
+	for i, r := range reqs {
+		sum := int64(0)
+		for _, earlier := range reqs[:i+1] {
+			if earlier.Limiter == r.Limiter && earlier.Key == r.Key {
+				sum += earlier.N
+			}
+		}
+		lease, err := r.Limiter.(*shared).limit.Acquire(ctx, r.Key, sum)
+		if err != nil {
+			return err
+		}
+		leases[i] = algo.NewLease(lease.Decision, nil, algo.Handle{})
+		lease.Release(algo.Canceled)
+	}
+	return nil
+}
+
+func costs(reqs []algo.Request) (ns []int64) {
+	for _, r := range reqs {
+		ns = append(ns, r.N)
+	}
+	return ns
+}
+
+// in runs each case as a subtest.
+func in[C any](t *testing.T, cases map[string]C, run func(t *testing.T, c C)) {
+	t.Helper()
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) { run(t, c) })
+	}
+}

@@ -1,0 +1,77 @@
+package algo_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// A reset is remembered for as long as a lease from before it weighs anything,
+// even when the key is evicted and comes back meanwhile.
+func TestResetOutlivesTheKey(t *testing.T) {
+	type resetter interface {
+		algo.Limiter
+		Reset(key string)
+	}
+	small := []algo.Option{algo.MaxKeys(1)}
+	for name, make := range map[string]func() resetter{
+		"marker": func() resetter {
+			m, err := algo.NewSRTCM(algo.PerSecond(1), 100, 5, small...)
+			require.NoError(t, err)
+			return algo.FromMarker(m, algo.Green).(resetter)
+		},
+		"warming up": func() resetter {
+			return algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(1), 1, with(small, algo.MaxWait(algo.Forever))...))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := make()
+				old := acquire(t, l, "k", 100)
+				l.Reset("k")
+				acquire(t, l, "k", 1)
+				time.Sleep(3 * time.Second) // the one is paid off
+				for i := range 100 {        // more keys than slots
+					acquire(t, l, string(rune('a'+i)), 1)
+				}
+				acquire(t, l, "k", 50)
+				before := acquire(t, l, "k", 0).Decision
+				old.Release(algo.Canceled)
+				require.Equal(t, before, acquire(t, l, "k", 0).Decision)
+			})
+		})
+	}
+}
+
+// Settling up and down wins nothing from what others have spent.
+func TestSettlingBackAndForthMintsNothing(t *testing.T) {
+	marker, err := algo.NewTRTCM(algo.PerHour(1), 10, algo.PerHour(2), 10)
+	require.NoError(t, err)
+	for name, make := range map[string]func() algo.Limiter{
+		"marker": func() algo.Limiter { return algo.FromMarker(marker, algo.Green) },
+		"warming up": func() algo.Limiter {
+			return algo.Must(algo.NewSmoothWarmingUp(algo.PerHour(1), 5*time.Hour, algo.MaxWait(algo.Forever)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := make()
+				lease := acquire(t, l, "k", 3)
+				acquire(t, l, "k", 7)
+				full := acquire(t, l, "k", 0).ResetAfter
+				for range 10 {
+					lease.Settle(0)
+					lease.Settle(3)
+					require.GreaterOrEqual(t, acquire(t, l, "k", 0).ResetAfter, full)
+					lease.Settle(1 << 30)
+					lease.Settle(3)
+					require.GreaterOrEqual(t, acquire(t, l, "k", 0).ResetAfter, full)
+				}
+			})
+		})
+	}
+}

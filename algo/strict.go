@@ -1,0 +1,60 @@
+package algo
+
+import "fmt"
+
+// Strict admits at most a quota in any window of time, with the state of a
+// token bucket: one word a key, swapped without a lock.
+//
+// It is a token bucket (the generic cell rate algorithm, ITU-T I.371) whose
+// burst B and refill are chosen so that together they never exceed the quota
+// N: a window of length W admits at most B + floor(W/T) units, so T is the
+// shortest for which that is N. In the long run N-B+1 units pass in each
+// period. [Burst] chooses B, 1 to N: with N the whole quota may come at once and
+// then one unit a period, with 1 units are spaced evenly and nothing of the
+// rate is lost. The default is half of the quota, rounded up: then half of it may
+// come at once and half of it, and one, passes in the long run.
+//
+// Bound: at most the quota in any window of length period, whatever the clock
+// readings and however many goroutines. T is a period and a nanosecond divided
+// by N-B+1.
+//
+// Do not use it where callers expect the whole quota both at once and in the
+// long run: no limit with so little state has both. [SlidingLog] has, and
+// [SlidingWindow] with [Cells] nearly.
+type Strict struct{ sized }
+
+// NewStrict makes a strict limit of r.Count units in any r.Period, with the
+// options [Burst] (1 to r.Count, default half of it, rounded up), [MaxKeys] and
+// [OnFull]. The error names the field and the value that no limit can keep.
+func NewStrict(r Rate, opts ...Option) (*Strict, error) {
+	const name = "strict"
+	s, err := configure(name, opts, "Burst", "MaxKeys", "OnFull")
+	if err != nil {
+		return nil, err
+	}
+	l := new(Strict)
+	if err := l.init(name, r, s, strictTokens); err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// strictTokens is the shape of a bucket whose burst and refill together stay
+// within the rate's count in any period.
+func strictTokens(a asked) (*gcra, error) {
+	if err := a.rate.validate(); err != nil {
+		return nil, err
+	}
+	n, burst := a.rate.Count, a.burst
+	if !a.burstSet {
+		burst = n - n/2
+	}
+	if burst < 1 || burst > n {
+		return nil, fmt.Errorf("burst is %d, want 1 to the %d of the rate", burst, n)
+	}
+	if a.rate.Period == maxSpan {
+		return nil, fmt.Errorf("rate: period is %v, want less than %v", a.rate.Period, maxSpan)
+	}
+	// A nanosecond more than the period, so that floor(period/T) < n-burst+1.
+	return newGCRA(Rate{n - burst + 1, a.rate.Period + 1}, burst, 0)
+}

@@ -1,0 +1,236 @@
+package algo_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// window is what all windows have.
+type window interface {
+	algo.Limiter
+	algo.Describer
+	Allow(key string, n int64) bool
+	SetRate(algo.Rate) error
+	Reset(key string)
+	Len() int
+	Overflowed() uint64
+}
+
+// windows makes one of each kind.
+var windows = map[string]func(r algo.Rate, opts ...algo.Option) (window, error){
+	"fixed window": func(r algo.Rate, opts ...algo.Option) (window, error) {
+		return orNil(algo.NewFixedWindow(r, opts...))
+	},
+	"sliding window": func(r algo.Rate, opts ...algo.Option) (window, error) {
+		return orNil(algo.NewSlidingWindow(r, opts...))
+	},
+	"sliding window of cells": func(r algo.Rate, opts ...algo.Option) (window, error) {
+		return orNil(algo.NewSlidingWindow(r, append(opts, algo.Cells(10))...))
+	},
+	"sliding log": func(r algo.Rate, opts ...algo.Option) (window, error) {
+		return orNil(algo.NewSlidingLog(r, opts...))
+	},
+	"strict": func(r algo.Rate, opts ...algo.Option) (window, error) {
+		return orNil(algo.NewStrict(r, opts...))
+	},
+}
+
+func orNil[W window](w W, err error) (window, error) {
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// eachWindow runs check in a bubble for a limiter of each kind.
+func eachWindow(t *testing.T, r algo.Rate, check func(t *testing.T, l window), opts ...algo.Option) {
+	t.Helper()
+	for name, make := range windows {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, err := make(r, opts...)
+				require.NoError(t, err)
+				check(t, l)
+			})
+		})
+	}
+}
+
+// spendAll returns how many single units l admits at once.
+func spendAll(l window, key string) (n int64) {
+	for l.Allow(key, 1) {
+		n++
+	}
+	return n
+}
+
+// TestWindowErrors: every bad input has a message that names the field and the
+// value, and an option of another type is refused by name.
+func TestWindowErrors(t *testing.T) {
+	for name, make := range windows {
+		for _, c := range []struct {
+			rate algo.Rate
+			opts []algo.Option
+			want string
+		}{
+			{algo.PerSecond(0), nil, "rate: count is 0, want 1 or more"},
+			{algo.PerSecond(-7), nil, "rate: count is -7"},
+			{algo.Per(1, 0), nil, "rate: period is 0s"},
+			{algo.Per(1, -1), nil, "rate: period is -1ns"},
+			{algo.Per(1, math.MaxInt64), nil, "rate: period is 2562047h47m16.854775807s"},
+			{algo.PerSecond(math.MaxInt64), nil, "faster than 1e9 per second"},
+			{algo.PerSecond(1), []algo.Option{algo.MaxKeys(0)}, "max keys is 0, want 1 to 2147483647"},
+			{algo.PerSecond(1), []algo.Option{algo.OnFull(7)}, "on full is 7"},
+			{algo.PerSecond(1), []algo.Option{algo.MaxWait(time.Second)}, "does not take the option MaxWait"},
+			{algo.PerSecond(1), []algo.Option{{}}, "the zero Option is not an option"},
+		} {
+			l, err := make(c.rate, c.opts...)
+			require.ErrorContains(t, err, c.want, name)
+			require.True(t, strings.HasPrefix(err.Error(), "algo: "+strings.TrimSuffix(name, " of cells")+": "), err.Error())
+			require.Nil(t, l)
+		}
+	}
+}
+
+func TestWindowOptionErrors(t *testing.T) {
+	second := algo.PerSecond(10)
+	for want, err := range map[string]error{
+		"algo: fixed window: offset is -1ns, want 0 or more":                                   errOf(algo.NewFixedWindow(second, algo.Offset(-1))),
+		"it cannot be combined with Spread":                                                    errOf(algo.NewFixedWindow(second, algo.Spread(), algo.AlignedTo(time.Unix(0, 0)))),
+		"algo: fixed window: aligned to is 0005-01-01 00:00:00 +0000 UTC: more than 291 years": errOf(algo.NewFixedWindow(second, algo.AlignedTo(time.Date(5, 1, 1, 0, 0, 0, 0, time.UTC)))),
+		"algo: fixed window: does not take the option Cells, only Offset":                      errOf(algo.NewFixedWindow(second, algo.Cells(3))),
+		"algo: fixed window: does not take the option Burst":                                   errOf(algo.NewFixedWindow(second, algo.Burst(3))),
+		"algo: sliding window: cells is 0, want 1 to 1024":                                     errOf(algo.NewSlidingWindow(second, algo.Cells(0))),
+		"algo: sliding window: cells is -1, want 1 to 1024":                                    errOf(algo.NewSlidingWindow(second, algo.Cells(-1))),
+		"algo: sliding window: cells is 1025, want 1 to 1024":                                  errOf(algo.NewSlidingWindow(second, algo.Cells(1025))),
+		"algo: sliding window: cells is 9: more than the 8ns of the period have nanoseconds":   errOf(algo.NewSlidingWindow(algo.Per(1, 8), algo.Cells(9))),
+		"algo: sliding window: does not take the option Spread, only Cells":                    errOf(algo.NewSlidingWindow(second, algo.Spread())),
+		"algo: sliding log: rate: count is 65537, want 65536 at most":                          errOf(algo.NewSlidingLog(algo.PerHour(65537))),
+		"algo: sliding log: does not take the option Offset":                                   errOf(algo.NewSlidingLog(second, algo.Offset(1))),
+		"algo: strict: burst is 11, want 1 to the 10 of the rate":                              errOf(algo.NewStrict(second, algo.Burst(11))),
+		"algo: strict: burst is 0, want 1 to the 10 of the rate":                               errOf(algo.NewStrict(second, algo.Burst(0))),
+		"algo: strict: rate: period is 8760h0m0s, want less than 8760h0m0s":                    errOf(algo.NewStrict(algo.Per(4, 8760*time.Hour))),
+	} {
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// TestWindowEdges: the classic failures at the edge of a window. The quota is
+// 1 a second; the first unit is spent at 999 ms.
+func TestWindowEdges(t *testing.T) {
+	for name, c := range map[string]struct {
+		make func() (window, error)
+		next time.Duration // when the second unit is admitted
+	}{
+		"fixed":        {func() (window, error) { return orNil(algo.NewFixedWindow(algo.PerSecond(1))) }, 1000 * time.Millisecond},
+		"two counters": {func() (window, error) { return orNil(algo.NewSlidingWindow(algo.PerSecond(1))) }, 2000 * time.Millisecond},
+		"cells":        {func() (window, error) { return orNil(algo.NewSlidingWindow(algo.PerSecond(1), algo.Cells(10))) }, 2000 * time.Millisecond},
+		"log":          {func() (window, error) { return orNil(algo.NewSlidingLog(algo.PerSecond(1))) }, 1999 * time.Millisecond},
+		"strict":       {func() (window, error) { return orNil(algo.NewStrict(algo.PerSecond(1))) }, 1999*time.Millisecond + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, err := c.make()
+				require.NoError(t, err)
+				made := time.Now()
+				time.Sleep(999 * time.Millisecond)
+				require.True(t, l.Allow("k", 1))
+				time.Sleep(2 * time.Millisecond)
+				require.Equal(t, name == "fixed", l.Allow("k", 1), "at 1001 ms")
+				time.Sleep(time.Until(made.Add(c.next - 1)))
+				if name != "fixed" {
+					require.False(t, l.Allow("k", 1), "a nanosecond early")
+					time.Sleep(1)
+					require.True(t, l.Allow("k", 1))
+				}
+			})
+		})
+	}
+}
+
+// TestFixedWindowAlignment: edges stand where the options put them.
+func TestFixedWindowAlignment(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	midnight := time.Date(2000, 6, 1, 0, 0, 0, 0, berlin)
+	for name, c := range map[string]struct {
+		rate algo.Rate
+		opts []algo.Option
+		edge time.Duration // from the making
+	}{
+		"plain":          {algo.PerMinute(3), nil, time.Minute},
+		"offset":         {algo.PerMinute(3), []algo.Option{algo.Offset(17 * time.Second)}, 17 * time.Second},
+		"long offset":    {algo.PerMinute(3), []algo.Option{algo.Offset(137 * time.Second)}, 17 * time.Second},
+		"whole offset":   {algo.PerMinute(3), []algo.Option{algo.Offset(time.Hour)}, time.Minute},
+		"future":         {algo.PerDay(3), []algo.Option{algo.AlignedTo(midnight)}, 22 * time.Hour},
+		"past":           {algo.PerDay(3), []algo.Option{algo.AlignedTo(midnight.AddDate(-20, 0, 0))}, 22 * time.Hour},
+		"ancient":        {algo.PerHour(3), []algo.Option{algo.AlignedTo(time.Date(1720, 1, 1, 0, 30, 0, 0, time.UTC))}, 30 * time.Minute},
+		"aligned offset": {algo.PerHour(3), []algo.Option{algo.AlignedTo(time.Unix(0, 0)), algo.Offset(time.Minute)}, time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { // it begins at midnight UTC
+				l := algo.Must(algo.NewFixedWindow(c.rate, c.opts...))
+				for range 3 {
+					require.EqualValues(t, 3, spendAll(l, "k"))
+					require.Equal(t, c.edge, acquire(t, l, "k", 0).ResetAfter)
+					time.Sleep(c.edge - 1)
+					require.False(t, l.Allow("k", 1))
+					time.Sleep(1)
+					c.edge = c.rate.Period
+				}
+			})
+		})
+	}
+}
+
+// TestAlignedToIgnoresDaylightSaving: a window is a length of time. In the
+// summer the edge of a winter midnight is at one o'clock.
+func TestAlignedToIgnoresDaylightSaving(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewFixedWindow(algo.PerDay(1), algo.AlignedTo(time.Date(2000, 1, 1, 0, 0, 0, 0, berlin))))
+		time.Sleep(time.Until(time.Date(2000, 7, 1, 12, 0, 0, 0, berlin)))
+		require.True(t, l.Allow("k", 1))
+		reset := time.Now().Add(acquire(t, l, "k", 0).ResetAfter)
+		require.Equal(t, 1, reset.In(berlin).Hour())
+	})
+}
+
+// TestSpread: every key has whole windows of its own, their edges are spread,
+// and the empty key keeps the limiter's.
+func TestSpread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewFixedWindow(algo.PerMinute(2), algo.Spread()))
+		edges := map[time.Duration]bool{}
+		for i := range 500 {
+			key := fmt.Sprint(i)
+			require.EqualValues(t, 2, spendAll(l, key))
+			reset := acquire(t, l, key, 0).ResetAfter
+			require.Positive(t, reset)
+			require.LessOrEqual(t, reset, time.Minute)
+			edges[reset] = true
+		}
+		require.Greater(t, len(edges), 250)
+		require.Equal(t, 500, l.Len())
+		require.True(t, l.Allow("", 1))
+		require.Equal(t, time.Minute, acquire(t, l, "", 0).ResetAfter)
+		time.Sleep(30 * time.Second)
+		require.InDelta(t, 250, l.Len(), 100, "half of them have begun a new window")
+		time.Sleep(30 * time.Second)
+		require.Zero(t, l.Len())
+		for i := range 500 {
+			require.EqualValues(t, 2, spendAll(l, fmt.Sprint(i)))
+		}
+	})
+}

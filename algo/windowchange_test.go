@@ -1,0 +1,271 @@
+package algo_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// TestWindowFull: DenyNew says when room may come, AllowNew does not limit,
+// and Overflow limits all new keys of a stripe together.
+func TestWindowFull(t *testing.T) {
+	for _, p := range []algo.FullPolicy{algo.Overflow, algo.DenyNew, algo.AllowNew} {
+		t.Run(p.String(), func(t *testing.T) {
+			eachWindow(t, algo.PerMinute(4), func(t *testing.T, l window) {
+				for i := range 500 {
+					l.Allow(fmt.Sprint("fill", i), 2)
+				}
+				require.Positive(t, l.Overflowed())
+				require.LessOrEqual(t, l.Len(), 16)
+				var allowed int64
+				for i := range 1000 {
+					lease := acquire(t, l, fmt.Sprint("new", i), 1)
+					if lease.Allowed {
+						allowed++
+						require.Equal(t, p == algo.AllowNew, lease.Source == algo.Off)
+					} else {
+						require.Equal(t, algo.Quota, lease.Reason)
+						require.Positive(t, lease.RetryAfter)
+					}
+					lease.Settle(3)
+					lease.Release(algo.Canceled)
+				}
+				switch p {
+				case algo.DenyNew:
+					require.Zero(t, allowed)
+					time.Sleep(acquire(t, l, "new", 1).RetryAfter)
+					require.True(t, l.Allow("new", 1))
+				case algo.AllowNew:
+					require.EqualValues(t, 1000, allowed)
+				case algo.Overflow:
+					time.Sleep(2*time.Minute + 1)
+					require.True(t, l.Allow("new", 1))
+				}
+			}, algo.MaxKeys(8), algo.OnFull(p))
+		})
+	}
+}
+
+// TestWindowReset: a reset key starts afresh, others do not, and nothing that
+// was admitted before is given back on top.
+func TestWindowReset(t *testing.T) {
+	eachWindow(t, algo.PerMinute(10), func(t *testing.T, l window) {
+		for _, key := range []string{"", "k"} {
+			quota := acquire(t, l, key, 0).Remaining
+			lease := acquire(t, l, key, 1)
+			spendAll(l, key)
+			spendAll(l, "other")
+			time.Sleep(1)
+			l.Reset(key)
+			time.Sleep(1)
+			require.Equal(t, quota, spendAll(l, key))
+			lease.Release(algo.Canceled)
+			require.Zero(t, spendAll(l, key))
+			require.Zero(t, spendAll(l, "other"))
+		}
+		l.Reset("never seen")
+		l.Reset("k")
+		time.Sleep(1)
+		require.Equal(t, 1, l.Len())
+	})
+}
+
+// TestWindowSettle: less is given back, more is charged at once, and an absurd
+// correction costs a bounded time and cannot be turned into units.
+func TestWindowSettle(t *testing.T) {
+	eachWindow(t, algo.PerMinute(20), func(t *testing.T, l window) {
+		lease := acquire(t, l, "k", 8)
+		left := lease.Remaining
+		lease.Settle(3)
+		require.Equal(t, left+5, remaining(t, l))
+		lease.Settle(5)
+		require.Equal(t, left+3, remaining(t, l))
+		lease.Settle(-4)
+		require.Equal(t, left+3, remaining(t, l))
+		lease.Release(algo.Canceled)
+		require.Equal(t, left+8, remaining(t, l))
+
+		others := left + 7
+		require.True(t, l.Allow("k", others))
+		mine := acquire(t, l, "k", 1)
+		require.True(t, mine.Allowed)
+		mine.Settle(math.MaxInt64)
+		require.Zero(t, remaining(t, l))
+		mine.Settle(1 << 40)
+		mine.Release(algo.Canceled)
+		require.LessOrEqual(t, spendAll(l, "k"), int64(1), "of the others' units")
+		d := acquire(t, l, "k", 1).Decision
+		require.LessOrEqual(t, d.RetryAfter, 3*time.Minute)
+		time.Sleep(d.RetryAfter)
+		require.True(t, l.Allow("k", 1))
+	})
+}
+
+// The same failure in a token bucket: the cancellation of what the ceiling cut
+// off gave back what others had spent.
+func TestSettleBeyondCeilingMintsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerMinute(10)))
+		require.True(t, l.Allow("k", 9))
+		lease := acquire(t, l, "k", 1)
+		lease.Settle(math.MaxInt64)
+		lease.Release(algo.Canceled)
+		require.LessOrEqual(t, remaining(t, l), int64(1))
+	})
+}
+
+// TestWindowLateRefund: what has passed is not given back.
+func TestWindowLateRefund(t *testing.T) {
+	eachWindow(t, algo.PerMinute(10), func(t *testing.T, l window) {
+		lease := acquire(t, l, "k", 5)
+		require.True(t, lease.Allowed)
+		time.Sleep(3 * time.Minute)
+		spendAll(l, "k")
+		lease.Settle(2)
+		lease.Release(algo.Canceled)
+		require.Zero(t, remaining(t, l))
+	})
+}
+
+// TestWindowSetRate: what is spent stays spent; a refused change changes
+// nothing; a change of the period locks nobody out.
+func TestWindowSetRate(t *testing.T) {
+	eachWindow(t, algo.PerDay(20), func(t *testing.T, l window) {
+		full := spendAll(l, "k")
+		lease := acquire(t, l, "other", 5)
+		require.Error(t, l.SetRate(algo.PerDay(0)))
+		require.Error(t, l.SetRate(algo.PerSecond(math.MaxInt64)))
+		require.Zero(t, remaining(t, l))
+
+		time.Sleep(time.Second)
+		require.NoError(t, l.SetRate(algo.PerDay(10)))
+		require.Zero(t, remaining(t, l), "of %d", full)
+		require.NoError(t, l.SetRate(algo.PerMinute(10)))
+		time.Sleep(1)
+		require.Zero(t, remaining(t, l), "no fresh quota at once")
+		d := acquire(t, l, "k", 1).Decision
+		require.LessOrEqual(t, d.RetryAfter, 3*time.Minute)
+		time.Sleep(d.RetryAfter)
+		require.True(t, l.Allow("k", 1))
+		lease.Release(algo.Canceled)
+
+		require.NoError(t, l.SetRate(algo.PerHour(10)))
+		desc, ok := algo.Describe(l)
+		require.True(t, ok)
+		require.LessOrEqual(t, desc.Quota, int64(10))
+		time.Sleep(3 * time.Hour)
+		require.Positive(t, spendAll(l, "k"))
+		require.Positive(t, l.Len())
+	})
+}
+
+// TestSettleAcrossSetRate: a correction that was charged under a larger quota is
+// not given back at the share of the smaller one.
+func TestSettleAcrossSetRate(t *testing.T) {
+	eachWindow(t, algo.PerMinute(20), func(t *testing.T, l window) {
+		half := acquire(t, l, "k", 0).Remaining / 2
+		mine := acquire(t, l, "k", 1)
+		require.True(t, l.Allow("k", half))
+		time.Sleep(1)
+		require.NoError(t, l.SetRate(algo.PerMinute(80)))
+		mine.Settle(1 + 2*half)
+		require.NoError(t, l.SetRate(algo.PerMinute(20)))
+		mine.Release(algo.Canceled)
+		require.LessOrEqual(t, remaining(t, l), half+half%2+1, "the others' half is spent")
+	})
+}
+
+// TestSlidingLogGrows: a larger quota gets a larger ring, a longer period wider
+// instants, and nothing that was spent is lost.
+func TestSlidingLogGrows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewSlidingLog(algo.PerSecond(20)))
+		time.Sleep(time.Hour)
+		for range 20 {
+			require.True(t, l.Allow("k", 1))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.False(t, l.Allow("k", 1))
+		require.NoError(t, l.SetRate(algo.PerSecond(100)))
+		require.True(t, l.Allow("k", 80))
+		require.NoError(t, l.SetRate(algo.PerHour(101)))
+		require.EqualValues(t, 1, remaining(t, l))
+		time.Sleep(time.Hour - 200*time.Millisecond)
+		for i := range int64(19) {
+			require.EqualValues(t, 1+i+1, remaining(t, l))
+			time.Sleep(10 * time.Millisecond)
+		}
+		require.NoError(t, l.SetRate(algo.PerHour(5)))
+		require.Zero(t, remaining(t, l))
+	})
+}
+
+// TestWindowCrowd: 512 goroutines at once get no more than one caller would,
+// with real time and a real clock.
+func TestWindowCrowd(t *testing.T) {
+	for name, make := range windows {
+		for _, key := range []string{"", "k"} {
+			l, err := make(algo.PerDay(1000))
+			require.NoError(t, err)
+			want := acquire(t, l, key, 0).Remaining
+			var admitted atomic.Int64
+			var group sync.WaitGroup
+			for range 512 {
+				group.Go(func() {
+					for range 8 {
+						if l.Allow(key, 1) {
+							admitted.Add(1)
+						}
+					}
+				})
+			}
+			group.Wait()
+			require.Equal(t, want, admitted.Load(), "%s, key %q", name, key)
+		}
+	}
+}
+
+// TestWindowFlood is promise M1: keys that were never seen before take no
+// memory beyond what stands beside the slots, and a known key keeps its own.
+func TestWindowFlood(t *testing.T) {
+	const maxKeys = 1 << 14
+	floods := cases.Count(200_000, 10_000_000)
+	for name, make := range windows {
+		l, err := make(algo.PerDay(30), algo.MaxKeys(maxKeys))
+		require.NoError(t, err)
+		for range 10 {
+			require.True(t, l.Allow("known", 1))
+		}
+		left := acquire(t, l, "known", 0).Remaining
+		before := heap()
+		var name20 [20]byte
+		for i := range floods {
+			l.Allow(string(fmt.Appendf(name20[:0], "flood-%d", i)), 1)
+		}
+		grown := int64(heap()) - int64(before)
+		perSlot := int64(0)
+		switch name {
+		case "sliding window of cells":
+			perSlot = 11 * 8
+		case "sliding log":
+			perSlot = 8 * 8
+		}
+		slots := int64(2*maxKeys + 257)
+		require.LessOrEqual(t, grown, slots*(perSlot+16)*21/20, name)
+		require.Equal(t, left, spendAll(l, "known"), name)
+		require.Positive(t, l.Overflowed())
+		t.Logf("M1: %s: %d keys over %d slots: heap +%d bytes, %d kept, %d overflowed",
+			name, floods, 2*maxKeys, grown, l.Len(), l.Overflowed())
+		runtime.KeepAlive(l)
+	}
+}

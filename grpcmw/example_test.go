@@ -1,0 +1,233 @@
+package grpcmw_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// start runs a server and connects to it, in memory.
+func start(srv *grpc.Server, opts ...grpc.DialOption) (conn *grpc.ClientConn, stop func()) {
+	testpb.RegisterTestServiceServer(srv, &service{})
+	healthpb.RegisterHealthServer(srv, health.NewServer())
+	lis := bufconn.Listen(1 << 16)
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		srv.Serve(lis)
+	}()
+	opts = append(opts,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return lis.Dial() }))
+	conn, err := grpc.NewClient("passthrough:///memory", opts...)
+	if err != nil {
+		panic(err)
+	}
+	return conn, func() {
+		conn.Close()
+		srv.Stop()
+		<-served
+	}
+}
+
+// Two calls an hour for each user, unary calls and streams together. The third
+// is denied; health checks are not counted.
+func ExampleServerOptions() {
+	perUser := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
+	srv := grpc.NewServer(grpcmw.ServerOptions(perUser, keyfunc.Metadata("user"), grpcmw.WithName("hourly"))...)
+	conn, stop := start(srv)
+	defer stop()
+
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "user", "alice")
+	for range 3 {
+		_, err := testpb.NewTestServiceClient(conn).UnaryCall(ctx, &testpb.SimpleRequest{})
+		fmt.Println(status.Code(err))
+	}
+	_, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{})
+	fmt.Println(status.Code(err))
+	// Output:
+	// OK
+	// OK
+	// ResourceExhausted
+	// OK
+}
+
+// A client that makes at most two calls at once and two more each second
+// waits by itself, and does not start what its deadline does not allow.
+func ExampleDialOptions() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(2)))
+	conn, stop := start(grpc.NewServer(), grpcmw.DialOptions(limiter, keyfunc.Service())...)
+	defer stop()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	for range 3 {
+		_, err := testpb.NewTestServiceClient(conn).UnaryCall(ctx, &testpb.SimpleRequest{})
+		fmt.Println(status.Code(err))
+		if err != nil {
+			fmt.Println(status.Convert(err).Message())
+		}
+	}
+	// Output:
+	// OK
+	// OK
+	// ResourceExhausted
+	// client side: rate limit exceeded: the wait would outlast the deadline
+}
+
+// The tap handle stands beside the interceptors, with the same limiter and key,
+// and sheds what they would deny, before it costs anything.
+func ExampleTapHandle() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	var srv *grpc.Server
+	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return srv.GetServiceInfo() })
+	srv = grpc.NewServer(append(
+		grpcmw.ServerOptions(limiter, keyfunc.FullMethod()),
+		grpc.InTapHandle(grpcmw.TapHandle(limiter, keyfunc.FullMethod(), registered)))...)
+	conn, stop := start(srv)
+	defer stop()
+
+	for range 2 {
+		_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{})
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// ResourceExhausted
+}
+
+// Messages of streams are charged instead of their opening: here two an hour
+// for each client. With WithBackPressure they would wait.
+func ExampleStreamServerInterceptor() {
+	messages := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
+	conn, stop := start(grpc.NewServer(grpc.ChainStreamInterceptor(
+		grpcmw.StreamServerInterceptor(messages, keyfunc.PeerIP(),
+			grpcmw.WithMissingKey(grpcmw.Shared), // in memory, nobody has an address
+			grpcmw.WithStreamMode(grpcmw.PerRecv)))))
+	defer stop()
+
+	stream, err := testpb.NewTestServiceClient(conn).FullDuplexCall(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 3 {
+		stream.Send(&testpb.StreamingOutputCallRequest{})
+		_, err := stream.Recv() // the service echoes
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// OK
+	// ResourceExhausted
+}
+
+// Cheap and dear calls against one limit.
+func ExampleUnaryServerInterceptor() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
+		grpcmw.WithCost(func(_ context.Context, _ string, msg any) int64 {
+			return 1 + int64(msg.(*testpb.SimpleRequest).GetResponseSize())
+		}))
+	info := &grpc.UnaryServerInfo{FullMethod: "/grpc.testing.TestService/UnaryCall"}
+	for _, size := range []int32{0, 7, 3} {
+		_, err := intercept(context.Background(), &testpb.SimpleRequest{ResponseSize: size}, info, handle)
+		fmt.Println(size, status.Code(err))
+	}
+	// Output:
+	// 0 OK
+	// 7 OK
+	// 3 ResourceExhausted
+}
+
+// A client interceptor on its own, for a connection that has others.
+func ExampleUnaryClientInterceptor() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	conn, stop := start(grpc.NewServer(), grpc.WithChainUnaryInterceptor(
+		grpcmw.UnaryClientInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithMaxWait(0))))
+	defer stop()
+	for range 2 {
+		_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{})
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// ResourceExhausted
+}
+
+// The same for streams: here their opening is paced.
+func ExampleStreamClientInterceptor() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	conn, stop := start(grpc.NewServer(), grpc.WithChainStreamInterceptor(
+		grpcmw.StreamClientInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithMaxWait(0))))
+	defer stop()
+	for range 2 {
+		_, err := testpb.NewTestServiceClient(conn).FullDuplexCall(context.Background())
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// ResourceExhausted
+}
+
+// A handler that knows the true cost only afterwards corrects it.
+func ExampleLeaseFrom() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
+	handler := func(ctx context.Context, _ any) (any, error) {
+		rows := int64(40) // what the query turned out to read
+		grpcmw.LeaseFrom(ctx).Settle(rows)
+		return nil, nil
+	}
+	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
+	intercept(context.Background(), nil, info, handler)
+	lease, _ := limiter.Acquire(context.Background(), "~global", 0)
+	fmt.Println(lease.Remaining)
+	// Output: 60
+}
+
+// Callers without an identity are limited as one, or by another key, or not let
+// in; never unlimited by accident.
+func ExampleWithMissingKey() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.Metadata("user"),
+		grpcmw.WithMissingKey(grpcmw.FallbackTo(keyfunc.PeerIP())))
+	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
+	for range 2 {
+		_, err := intercept(callContext(), nil, info, handle)
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// ResourceExhausted
+}
+
+// What happened, for metrics: the key is never a label.
+func ExampleWithObserver() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
+		grpcmw.WithObserver(func(e grpcmw.Event) { fmt.Println(e.Policy, e.Result, e.Code) }))
+	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
+	for range 2 {
+		intercept(context.Background(), nil, info, handle)
+	}
+	// Output:
+	// 1-per-60s allowed OK
+	// 1-per-60s denied ResourceExhausted
+}
+
+func handle(context.Context, any) (any, error) { return nil, nil }

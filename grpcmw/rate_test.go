@@ -1,0 +1,71 @@
+package grpcmw_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Two limits on a server, and what the client of an admitted call is told.
+func TestRateTrailers(t *testing.T) {
+	bucket := algo.Must(algo.NewTokenBucket(algo.Per(20, 2*60e9)))
+	inFlight := &slots{limit: 64}
+	opts := append(
+		grpcmw.ServerOptions(bucket, keyfunc.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithName("burst")),
+		grpcmw.ServerOptions(inFlight, keyfunc.RPCGlobal(), grpcmw.WithRateTrailers())...)
+	c := client(t, &service{duplex: echo}, opts...)
+	for name, ask := range map[string]func(context.Context, testpb.TestServiceClient) (metadata.MD, metadata.MD, error){
+		"unary": call, "stream": callStream,
+	} {
+		bucket.Reset("127.0.0.1")
+		_, trailer, _ := ask(t.Context(), c)
+		require.Equal(t, []string{`"burst";q=20;w=120`, `"64-concurrent-requests";q=64;qu="concurrent-requests"`}, trailer["ratelimit-policy"], name)
+		require.Equal(t, []string{`"burst";r=19;t=6`, `"64-concurrent-requests";r=63`}, trailer["ratelimit"], name)
+	}
+}
+
+func TestRateTrailersSurviveFailure(t *testing.T) {
+	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+		return nil, status.Error(codes.NotFound, "")
+	}}, grpcmw.ServerOptions(plenty(), keyfunc.PeerIP(), grpcmw.WithRateTrailers())...)
+	header, trailer, err := call(t.Context(), c)
+	require.Equal(t, codes.NotFound, status.Code(err))
+	requireNoHeader(t, header)
+	require.Len(t, trailer["ratelimit"], 1)
+}
+
+// Numbers are clamped to what an Integer of RFC 9651 holds, and a limiter that
+// cannot describe itself, or was not asked, says what it can.
+func TestRateTrailerValues(t *testing.T) {
+	const most = "999999999999999"
+	for _, row := range []struct {
+		name      string
+		l         algo.Limiter
+		opts      []grpcmw.Option
+		ratelimit []string
+	}{
+		{"large", always(algo.Decision{Allowed: true, Limit: 1 << 62, Remaining: 1 << 62}), nil, []string{`"default";r=` + most}},
+		{"below zero", always(algo.Decision{Allowed: true, Limit: 1, Remaining: -1}), nil, []string{`"default";r=0`}},
+		{"failed open", failing(algo.ErrWait), []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			r := new(transport)
+			ctx := grpc.NewContextWithServerTransportStream(t.Context(), r)
+			i := grpcmw.UnaryServerInterceptor(row.l, keyfunc.RPCGlobal(), append(row.opts, grpcmw.WithRateTrailers())...)
+			require.NoError(t, intercept(ctx, i))
+			sent := metadata.Join(r.trails...)
+			require.Equal(t, row.ratelimit, sent["ratelimit"])
+			require.Empty(t, sent["ratelimit-policy"])
+		})
+	}
+}

@@ -1,0 +1,176 @@
+package grpcmw_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// retrying is a client with up to 4 attempts, 5 ms apart if the server does
+// not say otherwise.
+const retrying = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 4, "initialBackoff": "0.005s", "maxBackoff": "0.005s", "backoffMultiplier": 1,
+	"retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}`
+
+// attempts counts what arrives at a server.
+type attempts struct{ n atomic.Int64 }
+
+func (a *attempts) options() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+			a.n.Add(1)
+			return h(ctx, req)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, h grpc.StreamHandler) error {
+			a.n.Add(1)
+			return h(srv, ss)
+		}),
+	}
+}
+
+// statusOnly denies like other packages do.
+func statusOnly(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) (any, error) {
+	return nil, status.Error(codes.ResourceExhausted, "limited")
+}
+
+// withHeader does what nothing may do in front of a limiter.
+func withHeader(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+	grpc.SetHeader(ctx, metadata.Pairs("x-ratelimit-remaining", "0"))
+	return h(ctx, req)
+}
+
+func withSecondValue(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
+	resp, err := h(ctx, req)
+	grpc.SetTrailer(ctx, metadata.Pairs(pushback, "10"))
+	return resp, err
+}
+
+// What clients with a retry policy make of a denial. The rows without this
+// package show why it does what it does.
+func TestRetryTable(t *testing.T) {
+	global := keyfunc.RPCGlobal()
+	for _, row := range []struct {
+		name     string
+		opts     []grpc.ServerOption
+		ask      func(context.Context, testpb.TestServiceClient) (metadata.MD, metadata.MD, error)
+		deadline time.Duration // 0: none
+		attempts int64
+		wait     time.Duration // between attempts, at least
+	}{
+		{"status only", []grpc.ServerOption{grpc.ChainUnaryInterceptor(statusOnly)}, call, 0, 4, 0},
+		{"a header", append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(withHeader)}, grpcmw.ServerOptions(always(quotaFor(10*time.Millisecond)), global)...), call, 0, 1, 0},
+		{"two values", append([]grpc.ServerOption{grpc.ChainUnaryInterceptor(withSecondValue)}, grpcmw.ServerOptions(always(quotaFor(10*time.Millisecond)), global)...), call, 0, 1, 0},
+		{"100 ms", grpcmw.ServerOptions(always(quotaFor(100*time.Millisecond)), global), call, 0, 4, 100 * time.Millisecond},
+		{"100 ms, overload", grpcmw.ServerOptions(always(overloadFor(100*time.Millisecond)), global), call, 0, 4, 100 * time.Millisecond},
+		{"100 ms, deadline later", grpcmw.ServerOptions(always(quotaFor(100*time.Millisecond)), global), call, time.Minute, 4, 100 * time.Millisecond},
+		{"-1", grpcmw.ServerOptions(always(never), global), call, 0, 1, 0},
+		{"longer than the deadline", grpcmw.ServerOptions(always(quotaFor(time.Minute)), global), call, 30 * time.Second, 1, 0},
+		{"limiter fails", grpcmw.ServerOptions(failing(algo.ErrCost), global), call, 0, 1, 0},
+		{"stacked, outer denies", append(grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global), grpcmw.ServerOptions(always(never), global)...), call, 0, 4, 20 * time.Millisecond},
+		{"stacked, inner denies", append(grpcmw.ServerOptions(plenty(), global), grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global)...), call, 0, 4, 20 * time.Millisecond},
+		{"stream", grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global), exchange, 0, 4, 20 * time.Millisecond},
+		{"stream, -1", grpcmw.ServerOptions(always(never), global), exchange, 0, 1, 0},
+		{"stream, longer than the deadline", grpcmw.ServerOptions(always(quotaFor(time.Minute)), global), exchange, 30 * time.Second, 1, 0},
+		{"stream, first message", grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global, grpcmw.WithStreamMode(grpcmw.PerRecv)), exchange, 0, 4, 20 * time.Millisecond},
+		{"stream, stacked", append(grpcmw.ServerOptions(plenty(), global), grpcmw.ServerOptions(always(quotaFor(20*time.Millisecond)), global)...), exchange, 0, 4, 20 * time.Millisecond},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			seen := new(attempts)
+			svc := &service{duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
+				_, err := ss.Recv()
+				return err
+			}}
+			addr := serve(t, svc, append(seen.options(), row.opts...)...)
+			c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
+			ctx := t.Context()
+			if row.deadline > 0 {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithTimeout(ctx, row.deadline)
+				defer cancel()
+			}
+			started := time.Now()
+			_, _, err := row.ask(ctx, c)
+			require.Equal(t, row.attempts, seen.n.Load(), "%v", err)
+			require.GreaterOrEqual(t, time.Since(started), time.Duration(row.attempts-1)*row.wait)
+			require.NotEqual(t, codes.DeadlineExceeded, status.Code(err))
+		})
+	}
+}
+
+// The pushback is exact: one retry, and the token is there.
+func TestRetryFindsItsToken(t *testing.T) {
+	seen := new(attempts)
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(2), algo.Burst(1)))
+	addr := serve(t, &service{}, append(seen.options(), grpcmw.ServerOptions(l, keyfunc.RPCGlobal())...)...)
+	c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
+	for range 2 {
+		_, _, err := call(t.Context(), c)
+		require.NoError(t, err)
+	}
+	require.EqualValues(t, 3, seen.n.Load())
+}
+
+// Retries are refused first, and do not come back.
+func TestRetryReserve(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		attempts []string
+		left     int64 // in a bucket of 10, before the call
+		source   algo.Source
+		code     codes.Code
+	}{
+		{"first attempt, little left", nil, 1, algo.Local, codes.OK},
+		{"says that it is the first", []string{"0"}, 1, algo.Local, codes.OK},
+		{"retry, much left", []string{"1"}, 6, algo.Local, codes.OK},
+		{"retry, little left", []string{"1"}, 5, algo.Local, codes.Unavailable},
+		{"fourth retry, nothing left", []string{"4"}, 1, algo.Local, codes.Unavailable},
+		{"nonsense", []string{"x"}, 1, algo.Local, codes.Unavailable},
+		{"only shown", []string{"1"}, 1, algo.Shadowed, codes.OK},
+		{"switched off", []string{"1"}, 1, algo.Off, codes.OK},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := always(algo.Decision{Allowed: true, Limit: 10, Remaining: row.left - 1, Source: row.source})
+			i := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithRetryReserve(0.5))
+			r := new(transport)
+			ctx := grpc.NewContextWithServerTransportStream(t.Context(), r)
+			err := intercept(metadata.NewIncomingContext(ctx, metadata.MD{"grpc-previous-rpc-attempts": row.attempts}), i)
+			require.Equal(t, row.code, status.Code(err))
+			if err == nil {
+				require.Empty(t, r.trails)
+				require.Equal(t, []algo.Outcome{algo.Succeeded}, l.released())
+				return
+			}
+			require.EqualValues(t, -1, r.pushed(t))
+			require.Equal(t, []algo.Outcome{algo.Canceled}, l.released())
+		})
+	}
+}
+
+// The whole of it: a client that retries is cut off when capacity is short.
+func TestRetryReserveWithRealRetries(t *testing.T) {
+	seen := new(attempts)
+	failing := &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+		return nil, status.Error(codes.Unavailable, "")
+	}}
+	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+	bucket.Allow("~global", 4)
+	addr := serve(t, failing, append(seen.options(), grpcmw.ServerOptions(bucket, keyfunc.RPCGlobal(), grpcmw.WithRetryReserve(0.5))...)...)
+	c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
+	_, _, err := call(t.Context(), c)
+	require.Equal(t, codes.Unavailable, status.Code(err))
+	require.EqualValues(t, 2, seen.n.Load(), "the first attempt, and the retry that is refused")
+	require.EqualValues(t, 1, failing.begun.Load())
+}

@@ -1,0 +1,151 @@
+package httpmw_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/stretchr/testify/require"
+)
+
+func answer(statuses ...int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, s := range statuses {
+			w.WriteHeader(s)
+		}
+	})
+}
+
+// quietly runs f in a goroutine of its own, whatever becomes of that.
+func quietly(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() { _ = recover() }()
+		f()
+	}()
+	<-done
+}
+
+func TestOutcomes(t *testing.T) {
+	refund := func(statuses ...int) httpmw.Option {
+		return httpmw.WithRefundIf(func(s int) bool {
+			for _, wanted := range statuses {
+				if s == wanted {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	for _, row := range []struct {
+		name string
+		h    http.Handler
+		opts []httpmw.Option
+		want algo.Outcome
+	}{
+		{"nothing written", answer(), nil, algo.Succeeded},
+		{"200", ok, nil, algo.Succeeded},
+		{"404", answer(404), nil, algo.Succeeded},
+		{"500", answer(500), nil, algo.Failed},
+		{"503 after 103", answer(103, 503), nil, algo.Failed},
+		{"the first status counts", answer(200, 500), nil, algo.Succeeded},
+		{"panic", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }), nil, algo.Failed},
+		{"abort", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, algo.Failed},
+		{"exit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() }), nil, algo.Failed},
+		{"refunded", answer(404), []httpmw.Option{refund(404)}, algo.Canceled},
+		{"not refunded", answer(404), []httpmw.Option{refund(500)}, algo.Succeeded},
+		{"implicit 200 refunded", answer(), []httpmw.Option{refund(200)}, algo.Canceled},
+		{"written 200 refunded", ok, []httpmw.Option{refund(200)}, algo.Canceled},
+		{"panic refunded", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }),
+			[]httpmw.Option{refund(500)}, algo.Canceled},
+		{"panic in refund", ok, []httpmw.Option{httpmw.WithRefundIf(func(int) bool { panic("boom") })}, algo.Failed},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newSlots(1)
+			h := httpmw.Limit(l, key("k"), row.opts...)(row.h)
+			quietly(func() { serve(h, get()) })
+			require.Zero(t, l.inFlight())
+			require.Equal(t, 1, l.released(row.want))
+		})
+	}
+}
+
+// A client that leaves while the handler works neither teaches the limiter nor
+// gets its charge back.
+func TestGoneWhileServed(t *testing.T) {
+	l := newSlots(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	h := httpmw.Limit(l, key("k"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
+	serve(h, get().WithContext(ctx))
+	require.Equal(t, 1, l.released(algo.Ignored))
+}
+
+// The slot is held as long as the handler works, even if the client is gone.
+func TestSlotIsHeldUntilTheHandlerReturns(t *testing.T) {
+	l := newSlots(1)
+	ctx, cancel := context.WithCancel(t.Context())
+	h := httpmw.Limit(l, key("k"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		cancel()
+		require.EqualValues(t, 1, l.inFlight())
+	}))
+	serve(h, get().WithContext(ctx))
+	require.Zero(t, l.inFlight())
+}
+
+// Only failures count: a quota for guessing passwords.
+func TestRefundIf(t *testing.T) {
+	l := bucket(t, algo.PerHour(2))
+	status := http.StatusOK
+	h := httpmw.Limit(l, key("k"), httpmw.WithRefundIf(func(s int) bool { return s < 400 }))(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	for range 100 {
+		require.Equal(t, 200, serve(h, get()).Code)
+	}
+	status = http.StatusUnauthorized
+	require.Equal(t, 401, serve(h, get()).Code)
+	require.Equal(t, 401, serve(h, get()).Code)
+	require.Equal(t, 429, serve(h, get()).Code)
+}
+
+func TestLeaseFrom(t *testing.T) {
+	l := bucket(t, algo.PerHour(100))
+	h := httpmw.Limit(l, key("k"), httpmw.WithLeaseInContext())(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			lease := httpmw.LeaseFrom(r.Context())
+			require.EqualValues(t, 99, lease.Remaining)
+			lease.Settle(40)
+		}))
+	serve(h, get())
+	lease, err := l.Acquire(t.Context(), "k", 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 60, lease.Remaining)
+
+	none := httpmw.LeaseFrom(context.Background())
+	none.Settle(5)
+	none.Release(algo.Canceled)
+	require.False(t, none.Allowed)
+	failing := &scripted{err: errors.New("down")}
+	serve(httpmw.Limit(failing, key("k"), httpmw.WithLeaseInContext(), httpmw.WithOnError(httpmw.FailOpen))(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			httpmw.LeaseFrom(r.Context()).Settle(3)
+		})), get())
+}
+
+// Releasing early, from the handler, releases once.
+func TestReleaseFromTheHandler(t *testing.T) {
+	l := newSlots(1)
+	h := httpmw.Limit(l, key("k"), httpmw.WithLeaseInContext())(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			httpmw.LeaseFrom(r.Context()).Release(algo.Ignored)
+			require.Zero(t, l.inFlight())
+		}))
+	h.ServeHTTP(httptest.NewRecorder(), get())
+	require.Zero(t, l.inFlight())
+	require.Equal(t, 1, l.released(algo.Ignored))
+}

@@ -1,0 +1,126 @@
+package httpmw_test
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+func denied(l algo.Limiter, contentType string, headers ...string) *httptest.ResponseRecorder {
+	r := get(append(headers, "Content-Type", contentType)...)
+	r.Method = http.MethodPost
+	return serve(httpmw.Limit(l, keyfunc.Global())(ok), r)
+}
+
+func TestGRPCAnswers(t *testing.T) {
+	for _, row := range []struct {
+		name, sent, answer string
+		l                  algo.Limiter
+		timeout            string
+		code, pushback     string
+	}{
+		{"quota", "application/grpc", "application/grpc", denying(algo.Quota, 1), "", "8", "1000"},
+		{"overload", "application/grpc+proto", "application/grpc+proto", denying(algo.Overload, 2*time.Second), "", "14", "2000"},
+		{"never", "application/grpc+json", "application/grpc+json", denying(algo.Never, algo.Forever), "", "8", "-1"},
+		{"unknown codec", "application/grpc+evil", "application/grpc", denying(algo.Quota, 1), "", "8", "1000"},
+		{"web", "application/grpc-web+proto", "application/grpc-web+proto", denying(algo.Quota, 1), "", "8", "1000"},
+		{"web, unknown codec", "application/grpc-web+evil", "application/grpc-web", denying(algo.Quota, 1), "", "8", "1000"},
+		{"web text", "application/grpc-web-text; charset=x", "application/grpc-web-text", denying(algo.Quota, 1), "", "8", "1000"},
+		{"deadline comes first", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "2999m", "8", "-1"},
+		{"deadline comes later", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "4S", "8", "3000"},
+		{"absurd deadline", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "99999999H", "8", "3000"},
+		{"broken deadline", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "x1S", "8", "3000"},
+		{"clamped to int32", "application/grpc", "application/grpc", denying(algo.Quota, algo.Forever/2), "", "8", "2147483000"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := denied(row.l, row.sent, "Grpc-Timeout", row.timeout)
+			require.Equal(t, http.StatusOK, w.Code)
+			require.Empty(t, w.Body.String())
+			h := w.Result().Header
+			require.Equal(t, []string{row.answer}, h.Values("Content-Type"))
+			require.Equal(t, []string{row.code}, h.Values("Grpc-Status"))
+			require.Equal(t, []string{row.pushback}, h.Values("Grpc-Retry-Pushback-Ms"))
+			require.NotEmpty(t, h.Get("Grpc-Message"))
+		})
+	}
+}
+
+func TestConnectAnswers(t *testing.T) {
+	type wire struct{ Code, Message string }
+	for _, row := range []struct {
+		l      algo.Limiter
+		status int
+		code   string
+	}{
+		{denying(algo.Quota, time.Second), 429, "resource_exhausted"},
+		{denying(algo.Overload, time.Second), 503, "unavailable"},
+	} {
+		byGet := get()
+		byGet.URL.RawQuery = "message=%7B%7D&connect=v1"
+		for _, w := range []*httptest.ResponseRecorder{
+			denied(row.l, "application/proto", "Connect-Protocol-Version", "1"),
+			serve(httpmw.Limit(row.l, keyfunc.Global())(ok), byGet),
+		} {
+			require.Equal(t, row.status, w.Code)
+			require.Equal(t, "application/json", w.Result().Header.Get("Content-Type"))
+			require.Equal(t, "1", w.Result().Header.Get("Retry-After"))
+			var e wire
+			require.NoError(t, json.Unmarshal(w.Body.Bytes(), &e))
+			require.Equal(t, row.code, e.Code)
+		}
+		for sent, answer := range map[string]string{
+			"application/connect+json": "application/connect+json", "application/connect+evil": "application/connect+proto",
+		} {
+			w := denied(row.l, sent)
+			require.Equal(t, http.StatusOK, w.Code)
+			require.Equal(t, answer, w.Result().Header.Get("Content-Type"))
+			b := w.Body.Bytes()
+			require.EqualValues(t, 2, b[0], "end of stream")
+			require.EqualValues(t, len(b)-5, binary.BigEndian.Uint32(b[1:5]))
+			var e struct{ Error wire }
+			require.NoError(t, json.Unmarshal(b[5:], &e))
+			require.Equal(t, row.code, e.Error.Code)
+		}
+	}
+}
+
+// A gRPC client of google.golang.org/grpc, calling a gRPC server that is an
+// http.Handler, gets its status, and the pushback as a trailer.
+func TestGRPCOverHTTP(t *testing.T) {
+	server := grpc.NewServer()
+	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
+	limited := httpmw.Limit(bucket(t, algo.PerHour(1)), keyfunc.ClientIP())(server)
+	inFlight := httpmw.Limit(newSlots(1), keyfunc.ClientIP())(limited)
+	base, _ := start(t, "h2c", inFlight)
+	u, err := url.Parse(base)
+	require.NoError(t, err)
+	conn, err := grpc.NewClient(u.Host, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	client := grpc_health_v1.NewHealthClient(conn)
+	_, err = client.Check(ctx, new(grpc_health_v1.HealthCheckRequest))
+	require.NoError(t, err)
+	var header, trailer metadata.MD
+	_, err = client.Check(ctx, new(grpc_health_v1.HealthCheckRequest), grpc.Header(&header), grpc.Trailer(&trailer))
+	require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
+	require.Equal(t, []string{"-1"}, trailer.Get("grpc-retry-pushback-ms"), "an hour is beyond the deadline")
+}

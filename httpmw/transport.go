@@ -1,0 +1,165 @@
+package httpmw
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Transport makes a client keep to a limit, and to what servers ask for:
+//
+//	client := &http.Client{Transport: httpmw.Transport(nil, limiter, keyfunc.Global())}
+//
+// A request waits until l admits it, as [algo.Wait] does, and until the server
+// is ready for it: after a 429 or 503 with Retry-After, or an answer whose
+// RateLimit field says that nothing remains, the next requests of the same key
+// to the same host wait that long, an hour at most. Answers go to the caller
+// as they are; no request is sent twice.
+//
+// If the request's context ends sooner than the wait would, RoundTrip fails at
+// once with an error that wraps [algo.ErrWait]. So does a denial for overload,
+// because nobody knows how long it lasts. A cost that can never fit is
+// [algo.ErrCost]. A request that is not sent is not charged, its body is not
+// read, and it is closed. Without a deadline a request waits as long as it
+// takes: set one, or http.Client.Timeout.
+//
+// A lease that may hold a slot is released when the body of the response is
+// read to its end or closed; callers have to close it anyway. Errors, 429 and
+// 5xx are Failed.
+//
+// base nil means http.DefaultTransport. Transport takes the options WithName,
+// WithCost, WithSkip, WithRefundIf, WithOnError (an undecided request is sent,
+// or fails with the error), WithMissingKey (a request that is refused fails
+// with an error that wraps [keyfunc.ErrNoKey]), WithObserver and
+// [WithMaxServers]. It panics if l or key is nil. It is safe for concurrent
+// use if base is.
+//
+// Do not use it to retry: that takes a policy on what may be sent again.
+func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ...Option) http.RoundTripper {
+	c := configure("Transport", opts)
+	g := newGuard("Transport", []Policy{{Name: c.name, Limiter: l, Key: key}}, c)
+	if isNil(base) {
+		base = http.DefaultTransport
+	}
+	return &transport{guard: g, base: base, asked: newPatience(c.maxServers)}
+}
+
+type transport struct {
+	*guard
+	base  http.RoundTripper
+	asked *patience
+}
+
+// CloseIdleConnections is what http.Client.CloseIdleConnections looks for.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.skip != nil && t.skip(r) {
+		return t.base.RoundTrip(r)
+	}
+	sent := false
+	defer func() {
+		if !sent && r.Body != nil {
+			r.Body.Close()
+		}
+	}()
+	rule := t.rules[0]
+	a := asking{guard: t.guard, rule: rule, r: r}
+	key, n, v, err := rule.weigh(r, t.missing)
+	if err == nil && v == refuse {
+		a.tell(Denied, 0, nil, keyfunc.ErrNoKey)
+		return nil, fmt.Errorf("httpmw: %s: %w", rule.name, keyfunc.ErrNoKey)
+	}
+	a.key, a.n = key, n
+	place := server{host(r), key}
+	var lease algo.Lease
+	if err == nil && v == charge {
+		lease, err = t.wait(r.Context(), place, n)
+	}
+	if err != nil && !t.sendsAnyway(&a, err) {
+		return nil, fmt.Errorf("httpmw: %s: %w", rule.name, err)
+	}
+	held := newReservation(lease)
+	defer held.leave()
+	if lease.Allowed {
+		a.tell(Allowed, 0, &lease.Decision, nil)
+	}
+	sent = true
+	resp, err := t.base.RoundTrip(r)
+	if err != nil && r.Context().Err() != nil {
+		held.outcome = algo.Ignored
+	}
+	t.receive(held, place, resp, err)
+	return resp, err
+}
+
+// wait acquires n units and waits until the server is ready.
+func (t *transport) wait(ctx context.Context, s server, n int64) (lease algo.Lease, err error) {
+	if err := t.asked.wait(ctx, s); err != nil {
+		return lease, err
+	}
+	lease, err = algo.Wait(ctx, t.rules[0].limiter, s.key, n)
+	if err != nil {
+		return lease, err
+	}
+	// Meanwhile another request may have been told to wait.
+	if err := t.asked.wait(ctx, s); err != nil {
+		lease.Release(algo.Canceled)
+		return algo.Lease{}, err
+	}
+	return lease, nil
+}
+
+// sendsAnyway tells the observer of a request that was not admitted, and
+// reports whether it is sent all the same: if the limiter failed, not if it
+// refused.
+func (t *transport) sendsAnyway(a *asking, err error) bool {
+	switch {
+	case errors.Is(a.r.Context().Err(), context.Canceled):
+		a.tell(Canceled, 0, nil, err)
+	case errors.Is(err, algo.ErrWait), errors.Is(err, algo.ErrCost), a.r.Context().Err() != nil:
+		a.tell(Denied, 0, nil, err)
+	case t.onError == FailOpen:
+		a.tell(FailedOpen, 0, nil, err)
+		return true
+	default:
+		a.tell(FailedClosed, 0, nil, err)
+	}
+	return false
+}
+
+// receive remembers what the server asked for and settles the lease, or lets
+// it end with the body.
+func (t *transport) receive(held *reservation, s server, resp *http.Response, err error) {
+	if err != nil || resp == nil {
+		return
+	}
+	t.asked.heed(s, resp)
+	status := resp.StatusCode
+	held.outcome = algo.Succeeded
+	switch {
+	case t.refundIf != nil && t.refundIf(status):
+		held.outcome = algo.Canceled
+	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
+		held.outcome = algo.Failed
+	}
+	if t.rules[0].mayHold && held.lease.Allowed && held.outcome != algo.Canceled {
+		resp.Body = held.until(resp.Body)
+	}
+}
+
+func host(r *http.Request) string {
+	if r.URL == nil {
+		return ""
+	}
+	return r.URL.Host
+}

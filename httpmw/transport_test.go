@@ -1,0 +1,397 @@
+package httpmw_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dunglas/httpsfv"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// roundTrip is a server in the test's own time.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer r.Body.Close()
+	}
+	return f(r)
+}
+
+// reply is a server that answers always the same.
+func reply(status int, headers ...string) roundTrip {
+	return func(*http.Request) (*http.Response, error) {
+		h := http.Header{}
+		for i := 0; i < len(headers); i += 2 {
+			h.Add(headers[i], headers[i+1])
+		}
+		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader("body"))}, nil
+	}
+}
+
+func outgoing(ctx context.Context, url string) *http.Request {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func unlimited(t testing.TB) algo.Limiter { return bucket(t, algo.PerSecond(1e6)) }
+
+func TestTransportPaces(t *testing.T) {
+	for name, l := range map[string]func(t *testing.T) algo.Limiter{
+		"denials": func(t *testing.T) algo.Limiter { return bucket(t, algo.PerSecond(1)) },
+		"delays":  func(t *testing.T) algo.Limiter { return bucket(t, algo.PerSecond(1), algo.MaxWait(time.Hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := httpmw.Transport(reply(200), l(t), keyfunc.Global())
+				start := time.Now()
+				for range 5 {
+					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+					require.NoError(t, err)
+				}
+				require.Equal(t, 4*time.Second, time.Since(start))
+			})
+		})
+	}
+}
+
+func TestTransportHeedsTheServer(t *testing.T) {
+	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)
+	later := time.Date(2000, 1, 1, 0, 0, 7, 0, time.UTC).Format(http.TimeFormat)
+	for _, row := range []struct {
+		name   string
+		server roundTrip
+		want   time.Duration
+	}{
+		{"429", reply(429, "Retry-After", "7"), 7 * time.Second},
+		{"503", reply(503, "Retry-After", "7"), 7 * time.Second},
+		{"200", reply(200, "Retry-After", "7"), 0},
+		{"date", reply(429, "Retry-After", later), 7 * time.Second},
+		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
+		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
+		{"an hour at most", reply(429, "Retry-After", "99999999999999999"), time.Hour},
+		{"negative", reply(429, "Retry-After", "-7"), 0},
+		{"nonsense", reply(429, "Retry-After", "soon"), 0},
+		{"absent", reply(429), 0},
+		{"nothing remains", reply(200, "RateLimit", `"a";r=0;t=7`), 7 * time.Second},
+		{"something remains", reply(200, "RateLimit", `"a";r=1;t=7`), 0},
+		{"nothing remains of one of two", reply(200, "RateLimit", `"a";r=1;t=70, "b";r=0;t=7`), 7 * time.Second},
+		{"two lines", reply(200, "RateLimit", `"a";r=1;t=70`, "RateLimit", `"b";r=0;t=7`), 7 * time.Second},
+		{"the longer one", reply(429, "RateLimit", `"a";r=0;t=7`, "Retry-After", "3"), 7 * time.Second},
+		{"broken field", reply(200, "RateLimit", `"a";r=0;t=7, !`), 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := httpmw.Transport(row.server, unlimited(t), keyfunc.Header("X-User"))
+				took := func(url, user string) time.Duration {
+					start := time.Now()
+					r := outgoing(t.Context(), url)
+					r.Header.Set("X-User", user)
+					_, err := tr.RoundTrip(r)
+					require.NoError(t, err)
+					return time.Since(start)
+				}
+				require.Zero(t, took("http://a/", "u"))
+				require.Zero(t, took("http://b/", "u"), "another host")
+				require.Zero(t, took("http://a/", "v"), "another key")
+				require.Equal(t, row.want, took("http://a/1", "u"))
+			})
+		})
+	}
+}
+
+// Client and server of this package together: the client never sees a 429.
+func TestTransportWithLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := httpmw.Limit(bucket(t, algo.PerMinute(3)), keyfunc.ClientIP())(ok)
+		tr := httpmw.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+			r.RemoteAddr = "192.0.2.1:1"
+			return serve(h, r).Result(), nil
+		}), unlimited(t), keyfunc.Global())
+		for range 20 {
+			resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+			require.NoError(t, err)
+			require.Equal(t, 200, resp.StatusCode)
+		}
+	})
+}
+
+// tracked is a body that knows what happened to it.
+type tracked struct{ reads, closes atomic.Int32 }
+
+func (b *tracked) Read([]byte) (int, error) { b.reads.Add(1); return 0, io.EOF }
+func (b *tracked) Close() error             { b.closes.Add(1); return nil }
+
+// A request that is not sent fails at once, is not read, and is closed.
+func TestTransportFailsAtOnce(t *testing.T) {
+	spent := bucket(t, algo.PerHour(1))
+	spent.Allow("", 1)
+	spent.Allow("~global", 1)
+	noSend := roundTrip(func(*http.Request) (*http.Response, error) { t.Error("sent"); return nil, io.EOF })
+	broken := errors.New("broken")
+	for _, row := range []struct {
+		name string
+		l    algo.Limiter
+		key  keyfunc.HTTP
+		opts []httpmw.Option
+		want error
+	}{
+		{"no time to wait", spent, keyfunc.Global(), nil, algo.ErrWait},
+		{"overload", denying(algo.Overload, 0), keyfunc.Global(), nil, algo.ErrWait},
+		{"never", denying(algo.Never, algo.Forever), keyfunc.Global(), nil, algo.ErrCost},
+		{"negative cost", admitting(), keyfunc.Global(), []httpmw.Option{httpmw.WithCost(func(*http.Request) int64 { return -1 }),
+			httpmw.WithOnError(httpmw.FailOpen)}, algo.ErrCost},
+		{"limiter fails", &scripted{err: broken}, keyfunc.Global(), nil, broken},
+		{"key fails", admitting(), failingKey(broken), nil, broken},
+		{"no key", admitting(), failingKey(keyfunc.ErrNoKey), []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, keyfunc.ErrNoKey},
+		{"panic", admitting(), func(*http.Request) (string, error) { panic("boom") }, nil, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			body := new(tracked)
+			r := outgoing(ctx, "http://a/")
+			r.Body = body
+			send := func() error {
+				_, err := httpmw.Transport(noSend, row.l, row.key, row.opts...).RoundTrip(r)
+				return err
+			}
+			if row.want == nil {
+				require.Panics(t, func() { send() })
+			} else {
+				require.ErrorIs(t, send(), row.want)
+			}
+			require.Zero(t, body.reads.Load())
+			require.EqualValues(t, 1, body.closes.Load())
+		})
+	}
+}
+
+func TestTransportCannotWaitForTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(t, algo.PerHour(2))
+		tr := httpmw.Transport(reply(429, "Retry-After", "60"), l, keyfunc.Global())
+		_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
+		require.ErrorIs(t, err, algo.ErrWait)
+		require.Zero(t, time.Since(start))
+		require.True(t, l.Allow("~global", 1), "not charged")
+	})
+}
+
+func TestTransportFailOpen(t *testing.T) {
+	for _, key := range []keyfunc.HTTP{keyfunc.Global(), failingKey(io.EOF)} {
+		tr := httpmw.Transport(reply(200), &scripted{err: io.EOF}, key, httpmw.WithOnError(httpmw.FailOpen))
+		resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+		require.NoError(t, err)
+		require.Equal(t, 200, resp.StatusCode)
+	}
+}
+
+// The slot is free when the body is read to its end or closed, not before.
+func TestTransportHoldsUntilTheBodyEnds(t *testing.T) {
+	for name, end := range map[string]func(io.ReadCloser){
+		"read":  func(b io.ReadCloser) { io.Copy(io.Discard, b) },
+		"close": func(b io.ReadCloser) { b.Close() },
+		"both":  func(b io.ReadCloser) { io.Copy(io.Discard, b); b.Close(); b.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newSlots(1)
+			tr := httpmw.Transport(reply(200), l, keyfunc.Global())
+			resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+			require.NoError(t, err)
+			require.EqualValues(t, 1, l.inFlight())
+			end(resp.Body)
+			require.Zero(t, l.inFlight())
+			require.Equal(t, 1, l.released(algo.Succeeded))
+		})
+	}
+}
+
+func TestTransportWithoutBody(t *testing.T) {
+	l := newSlots(1)
+	empty := roundTrip(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+	})
+	_, err := httpmw.Transport(empty, l, keyfunc.Global()).RoundTrip(outgoing(t.Context(), "http://a/"))
+	require.NoError(t, err)
+	require.Zero(t, l.inFlight(), "there is nothing to read or close")
+}
+
+func TestTransportOutcomes(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	refund := httpmw.WithRefundIf(func(s int) bool { return s == 304 })
+	for _, row := range []struct {
+		name   string
+		server roundTrip
+		ctx    context.Context
+		want   algo.Outcome
+	}{
+		{"404", reply(404), t.Context(), algo.Succeeded},
+		{"429", reply(429), t.Context(), algo.Failed},
+		{"500", reply(500), t.Context(), algo.Failed},
+		{"refunded", reply(304), t.Context(), algo.Canceled},
+		{"error", func(*http.Request) (*http.Response, error) { return nil, io.EOF }, t.Context(), algo.Failed},
+		{"nothing", func(*http.Request) (*http.Response, error) { return nil, nil }, t.Context(), algo.Failed},
+		{"panic", func(*http.Request) (*http.Response, error) { panic("boom") }, t.Context(), algo.Failed},
+		{"canceled", func(*http.Request) (*http.Response, error) { cancel(); return nil, context.Canceled }, gone, algo.Ignored},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := newSlots(1)
+			quietly(func() {
+				resp, err := httpmw.Transport(row.server, l, keyfunc.Global(), refund).RoundTrip(outgoing(row.ctx, "http://a/"))
+				if err == nil && resp != nil {
+					resp.Body.Close()
+				}
+			})
+			require.Zero(t, l.inFlight())
+			require.Equal(t, 1, l.released(row.want))
+		})
+	}
+}
+
+// An upgraded connection can be written to.
+func TestTransportUpgrade(t *testing.T) {
+	l := newSlots(1)
+	url, client := start(t, "HTTP/1.1", echo)
+	tr := httpmw.Transport(client.Transport, l, keyfunc.Global())
+	r := outgoing(t.Context(), url)
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "echo")
+	resp, err := tr.RoundTrip(r)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, l.inFlight())
+	conn := resp.Body.(io.ReadWriteCloser)
+	fmt.Fprint(conn, "hello\n")
+	line := make([]byte, 6)
+	_, err = io.ReadFull(conn, line)
+	require.NoError(t, err)
+	require.Equal(t, "hello\n", string(line))
+	require.NoError(t, conn.Close())
+	require.Zero(t, l.inFlight())
+}
+
+// However many servers ask to wait, the memory is bounded.
+func TestTransportForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := 100
+		server := roundTrip(func(r *http.Request) (*http.Response, error) {
+			wait++
+			return reply(429, "Retry-After", fmt.Sprint(wait))(r)
+		})
+		tr := httpmw.Transport(server, unlimited(t), keyfunc.Global(), httpmw.WithMaxServers(2))
+		took := func(host string) time.Duration {
+			start := time.Now()
+			_, err := tr.RoundTrip(outgoing(t.Context(), "http://"+host))
+			require.NoError(t, err)
+			return time.Since(start)
+		}
+		for _, host := range []string{"a", "b", "c"} { // 101, 102, 103 s
+			require.Zero(t, took(host))
+		}
+		require.Zero(t, took("a"), "it was the first to end, and forgotten; now b is")
+		require.Equal(t, 103*time.Second, took("c"))
+		require.Zero(t, took("b"))
+	})
+}
+
+func TestTransportWiring(t *testing.T) {
+	k := keyfunc.Global()
+	for message, wire := range map[string]func(){
+		"httpmw: Transport: the limiter is nil":                   func() { httpmw.Transport(nil, nil, k) },
+		"httpmw: Transport: the key function is nil":              func() { httpmw.Transport(nil, admitting(), nil) },
+		"httpmw: WithMaxServers: the number is 0, want 1 or more": func() { httpmw.Transport(nil, admitting(), k, httpmw.WithMaxServers(0)) },
+		"httpmw: Transport: does not take the option WithHeaders, only WithName, WithCost, WithSkip, WithRefundIf, WithOnError, WithMissingKey, WithObserver, WithMaxServers": func() {
+			httpmw.Transport(nil, admitting(), k, httpmw.WithHeaders(httpmw.None))
+		},
+	} {
+		require.PanicsWithValue(t, message, wire)
+	}
+	closed := false
+	base := closing{reply(200), &closed}
+	(&http.Client{Transport: httpmw.Transport(base, admitting(), k)}).CloseIdleConnections()
+	require.True(t, closed)
+	(&http.Client{Transport: httpmw.Transport(reply(200), admitting(), k)}).CloseIdleConnections()
+}
+
+type closing struct {
+	http.RoundTripper
+	closed *bool
+}
+
+func (c closing) CloseIdleConnections() { *c.closed = true }
+
+func TestTransportSkipAndObserver(t *testing.T) {
+	var results []httpmw.Result
+	l := denying(algo.Overload, 0)
+	skip := httpmw.WithSkip(func(r *http.Request) bool { return r.URL.Path == "/health" })
+	tr := httpmw.Transport(reply(200), l, keyfunc.Global(), skip,
+		httpmw.WithObserver(func(e httpmw.Event) { results = append(results, e.Result) }))
+	_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/health"))
+	require.NoError(t, err)
+	_, err = tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+	require.Error(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
+	require.ErrorIs(t, err, context.Canceled)
+	l.decision.Allowed = true
+	_, err = tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+	require.NoError(t, err)
+	require.Equal(t, []httpmw.Result{httpmw.Denied, httpmw.Canceled, httpmw.Allowed}, results)
+}
+
+// The parser of RateLimit agrees with an independent one on what is a list of
+// strings, and on the numbers.
+func TestParseLimits(t *testing.T) {
+	require.Equal(t, [][2]int64{{0, 7}, {-1, 0}, {3, 0}},
+		httpmw.ParseLimits(`"a\"\\";r=x;r=9;t=7;pk=:aGk=:;x=?1;y=tok/en;z="s";d=-1.5;when=@1;v;r=0 , "b";r=2.5,	"c"; r=3`))
+	require.Nil(t, httpmw.ParseLimits(strings.Repeat(`"a";r=0,`, 1000)))
+	alphabet := []string{`"a"`, `"`, `\`, ";", "r", "t", "=", "0", "17", "-", ".", ",", " ", "\t", ":", "YQ==", "?1", "x", "*", "é", "\x00", `;r=0`, `;t=5`, `, `}
+	rapid.Check(t, func(t *rapid.T) {
+		field := strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 12).Draw(t, "field"), "")
+		got := httpmw.ParseLimits(field)
+		list, err := httpsfv.UnmarshalList([]string{field})
+		if err != nil {
+			require.Empty(t, got, "%q", field)
+			return
+		}
+		var want [][2]int64
+		for _, member := range list {
+			item, isItem := member.(httpsfv.Item)
+			if _, isString := item.Value.(string); !isItem || !isString {
+				require.Empty(t, got)
+				return
+			}
+			pair := [2]int64{-1, 0}
+			for i, name := range []string{"r", "t"} {
+				if v, found := item.Params.Get(name); found {
+					if n, isInt := v.(int64); isInt {
+						pair[i] = max(n, 0)
+					}
+				}
+			}
+			want = append(want, pair)
+		}
+		require.Equal(t, want, got, "%q", field)
+	})
+}
