@@ -25,6 +25,8 @@ type settings struct {
 	maxKeys    int
 	limitOf    func(key string) int
 	k          float64
+	span       time.Duration
+	buckets    int
 }
 
 // WithLimits keeps the limit within min and max, both included: 1 <= min <=
