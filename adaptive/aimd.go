@@ -29,7 +29,7 @@ func NewAIMD(opts ...Option) (Strategy, error) {
 		return nil, fmt.Errorf("adaptive: NewAIMD: the timeout is %v, want more than 0", s.timeout)
 	}
 	a := &aimd{timeout: s.timeout, lowered: math.MinInt64}
-	if err := a.init("aimd", &s, 20); err != nil {
+	if err := a.init("NewAIMD", &s, 20); err != nil {
 		return nil, err
 	}
 	return a, nil

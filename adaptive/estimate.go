@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -17,12 +18,15 @@ type estimate struct {
 	value float64
 }
 
-func (e *estimate) init(name string, s *settings, usual int) error {
-	start, err := s.start(name, usual)
+// init begins at the initial limit of s. The constructor's name less "New" is
+// the strategy's.
+func (e *estimate) init(constructor string, s *settings, usual int) error {
+	start, err := s.start(constructor, usual)
 	if err != nil {
 		return err
 	}
-	e.name, e.min, e.max = name, float64(s.min), float64(s.max)
+	e.name = strings.ToLower(strings.TrimPrefix(constructor, "New"))
+	e.min, e.max = float64(s.min), float64(s.max)
 	e.set(float64(start))
 	return nil
 }

@@ -23,7 +23,7 @@ func NewGradient2(opts ...Option) (Strategy, error) {
 		return nil, err
 	}
 	g := &gradient2{doubling: true}
-	if err := g.init("gradient2", &s, 20); err != nil {
+	if err := g.init("NewGradient2", &s, 20); err != nil {
 		return nil, err
 	}
 	return g, nil
