@@ -33,6 +33,9 @@ func BenchmarkLimiter(b *testing.B) {
 	b.Run("fixed/acquire+release", cycle(adaptive.Fixed(100)))
 	b.Run("queue/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
 	b.Run("priorities/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithPriorities()))
+	b.Run("bbr/acquire+release", cycle(newBBR(b, adaptive.WithSignal(new(dial)))))
+	b.Run("gradient2/acquire+release", cycle(learner(b, "NewGradient2")))
+	b.Run("kratos/acquire+release", cycle(adaptive.NewKratos(new(dial))))
 	b.Run("fixed/parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		l := algo.Must(adaptive.New(adaptive.Fixed(1000)))
@@ -53,4 +56,37 @@ func BenchmarkLimiter(b *testing.B) {
 			lease.Release(algo.Succeeded)
 		}
 	})
+}
+
+func BenchmarkPerKey(b *testing.B) {
+	ctx := context.Background()
+	b.Run("acquire+release", func(b *testing.B) {
+		b.ReportAllocs()
+		var k algo.Limiter = perKey(b, 10)
+		for b.Loop() {
+			lease, _ := k.Acquire(ctx, "192.0.2.1", 1)
+			lease.Release(algo.Succeeded)
+		}
+	})
+	b.Run("reject", func(b *testing.B) {
+		b.ReportAllocs()
+		var k algo.Limiter = perKey(b, 1)
+		held, _ := k.Acquire(ctx, "192.0.2.1", 1)
+		defer held.Release(algo.Succeeded)
+		for b.Loop() {
+			lease, _ := k.Acquire(ctx, "192.0.2.1", 1)
+			lease.Release(algo.Succeeded)
+		}
+	})
+}
+
+func BenchmarkSignal(b *testing.B) {
+	for _, s := range []adaptive.Signal{adaptive.CPU(), adaptive.Runnable(), adaptive.SchedLatency(), adaptive.Memory()} {
+		b.Run(s.(interface{ String() string }).String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Read()
+			}
+		})
+	}
 }

@@ -65,7 +65,7 @@ func Memory(opts ...SignalOption) Signal {
 			return share, true
 		}
 		v, err := mem.VirtualMemoryWithContext(context.Background())
-		if err != nil {
+		if err != nil || v.Total == 0 {
 			return 0, false
 		}
 		return v.UsedPercent / 100, true
