@@ -114,7 +114,7 @@ func ExampleNewVegas() {
 }
 
 func ExampleNewAIMD() {
-	s, err := adaptive.NewAIMD(adaptive.WithTimeout(time.Second))
+	s, err := adaptive.NewAIMD(adaptive.WithLimits(1, 200), adaptive.WithTimeout(time.Second))
 	if err != nil {
 		fmt.Println(err)
 		return
