@@ -295,6 +295,7 @@ func TestBBRRefuses(t *testing.T) {
 		"buckets is 1":               adaptive.WithWindow(time.Second, 1),
 		"is 0s for each":             adaptive.WithWindow(time.Nanosecond, 10),
 		"the signal is nil":          adaptive.WithSignal(nil),
+		"signal function is nil":     adaptive.WithSignal(adaptive.SignalFunc(nil)),
 		"threshold of the cpu":       adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(0))),
 		"threshold of the load1":     adaptive.WithSignal(adaptive.MaxOf(adaptive.Load1(adaptive.Threshold(math.NaN())))),
 		"does not take the option":   adaptive.WithPriorities(),

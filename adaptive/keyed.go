@@ -48,8 +48,8 @@ type shard struct {
 	_      [128 - 24]byte
 }
 
-// timedEvery is how many admissions in a shard share one measurement of the
-// duration, which costs two readings of the clock.
+// timedEvery is how many admissions share one measurement of the duration, which
+// costs two readings of the clock, where only RetryAfter depends on it.
 const timedEvery = 16
 
 // WithMaxKeys sets how many keys may have something in flight at the same time,
@@ -59,8 +59,11 @@ func WithMaxKeys(n int) Option {
 }
 
 // WithLimitOf gives keys limits of their own: f is asked for each request and
-// must be fast. Where it returns 0 or less the common limit holds.
+// must be fast. Where it returns 0 or less the common limit holds. A nil f panics.
 func WithLimitOf(f func(key string) int) Option {
+	if f == nil {
+		panic("adaptive: WithLimitOf needs a function")
+	}
 	return Option{"WithLimitOf", func(s *settings) { s.limitOf = f }}
 }
 

@@ -36,13 +36,15 @@ var ErrClosed = errors.New("adaptive: the limiter is closed")
 type Limiter struct {
 	strategy Strategy
 	follows  follower // nil: the strategy only wants samples
+	seldom   bool     // nothing but RetryAfter depends on how long work takes
 	min, max int64    // what the strategy's limit is moved into
 	line     *line    // nil: nobody waits
 	ranks    *ranks   // nil: no priorities
 	_        [64]byte // what follows is written by every request
 
 	inFlight atomic.Int64
-	mean     atomic.Int64 // smoothed RTT of successes, nanoseconds
+	mean     atomic.Int64  // smoothed RTT of successes, nanoseconds
+	turns    atomic.Uint32 // counts admissions where they are timed seldom
 	closed   atomic.Bool
 	_        [40]byte
 	tally    tally
@@ -70,6 +72,8 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{strategy: s, min: int64(set.min)}
 	l.max = max(int64(min(set.max, ceiling(s))), l.min)
 	l.follows, _ = s.(follower)
+	_, l.seldom = s.(fixed)
+	l.seldom = l.seldom && !set.priorities
 	if set.queue.kind != unqueued {
 		l.line = newLine(l, set.queue)
 	}
@@ -109,7 +113,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		l.deny(&lease.Decision, n, byLimit)
 		return lease, nil
 	}
-	at := now()
+	at := l.start()
 	if l.follows != nil {
 		l.follows.admitted(at, n, inFlight)
 	}
@@ -120,6 +124,15 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		algo.Decision{Allowed: true, Limit: limit, Remaining: max(limit-inFlight, 0)},
 		l, algo.Handle{N: n, At: at, State: [3]int64{inFlight}})
 	return lease, nil
+}
+
+// start is the instant of an admission, or 0 if it is not to be timed: the clock
+// is most of what an admission costs, and a fixed limit learns nothing from it.
+func (l *Limiter) start() int64 {
+	if l.seldom && l.turns.Add(1)%timedEvery != 1 {
+		return 0
+	}
+	return now()
 }
 
 // limit is what the strategy says, within the limits.
@@ -199,10 +212,13 @@ func drain(mean, inFlight, units int64) time.Duration {
 func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 	// First of all: whatever a strategy does, the place is free.
 	left := l.inFlight.Add(-weight(h.N))
-	at := now()
 	if l.line != nil {
 		defer l.line.admit()
 	}
+	if h.At == 0 {
+		return
+	}
+	at := now()
 	if l.follows != nil {
 		l.follows.finished(at, left)
 	}

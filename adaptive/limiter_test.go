@@ -241,6 +241,7 @@ func TestClose(t *testing.T) {
 func TestWiringMistakes(t *testing.T) {
 	require.PanicsWithValue(t, "adaptive: New needs a strategy", func() { adaptive.New(nil) })
 	require.PanicsWithValue(t, "adaptive: Min needs a strategy", func() { adaptive.Min() })
+	require.PanicsWithValue(t, "adaptive: WithLimitOf needs a function", func() { adaptive.WithLimitOf(nil) })
 	require.PanicsWithValue(t, "adaptive: Min: strategy 1 is nil", func() { adaptive.Min(adaptive.Fixed(1), nil) })
 }
 

@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -26,6 +27,13 @@ type SignalFunc func() (level float64, ok bool)
 
 // Read calls the function.
 func (f SignalFunc) Read() (level float64, ok bool) { return f() }
+
+func (f SignalFunc) check() error {
+	if f == nil {
+		return errors.New("the signal function is nil")
+	}
+	return nil
+}
 
 // WithSignal sets the signal that tells a strategy of overload.
 func WithSignal(s Signal) Option {
