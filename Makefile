@@ -6,17 +6,26 @@ COUNT   ?= 10
 FUZZ    ?= 20s
 LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 
-.PHONY: test long lint bench fuzz shapes tidy
+.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis
 
-# The whole test suite, with the race detector and in random order. The second
-# run, without the detector, is for tests that count allocations and cases.
-test:
+# The whole test suite in random order: everything under the race detector with
+# a tenth of the cases, then the properties without it with all of them.
+test: redis
 	$(GO) vet ./...
 	GOARCH=386 $(GO) vet ./...
 	$(GO) test -race -shuffle=on -timeout 9m ./...
+	$(GO) test -shuffle=on -timeout 9m ./algo/...
+
+# A redis-server for the tests of package distributed.
+redis:
+	@sh internal/redistest/install.sh
+
+# What happens to package distributed under each fault of Redis, as a table.
+faults: redis
+	$(GO) test -count 1 -timeout 20m -v -run 'TestFaultTable' ./distributed
 
 # The full counts of every property; takes long.
-long:
+long: redis
 	SLUICE_LONG=1 $(GO) test -shuffle=on -timeout 120m -v -run . ./... | grep -E '^(---|ok|FAIL|panic)|: (W|U|L|M|C|F|S|G)[0-9]: '
 
 lint:
@@ -27,6 +36,10 @@ lint:
 # same run. Compare ratios, not nanoseconds.
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
+
+# The library beside its peers, in one run.
+bench-peers:
+	cd bench && $(GO) run .
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:

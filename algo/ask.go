@@ -120,8 +120,8 @@ func (p *pass) askOther(l Limiter, d *Decision, key string, n int64) error {
 	}
 	peek.Release(Canceled)
 	*d = peek.Decision
-	if !d.Allowed || d.Remaining >= n {
-		return nil
+	if !d.Allowed || d.Remaining >= n || d.Limit == 0 {
+		return nil // with a Limit of 0 it knows no more, and may not give back
 	}
 	if about, ok := Describe(l); ok && about.Unit == ConcurrentRequests {
 		d.Allowed, d.Reason, d.RetryAfter = false, Overload, d.NextAfter

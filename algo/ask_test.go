@@ -98,3 +98,19 @@ func TestAskingPanics(t *testing.T) {
 	})
 	require.Equal(t, int64(3), drain(t, local, ""))
 }
+
+// A marker of another package cannot give back, so it is not charged to be
+// asked.
+func TestAskingAForeignMarker(t *testing.T) {
+	m := &countingMarker{}
+	deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota}), N: 1}
+	acquireAll(t, deny, algo.Request{Limiter: algo.FromMarker(m, algo.Green), Key: "k", N: 3})
+	require.Zero(t, m.marked)
+}
+
+type countingMarker struct{ marked int64 }
+
+func (m *countingMarker) Mark(_ context.Context, _ string, n int64, _ algo.Color) (algo.Color, error) {
+	m.marked += n
+	return algo.Green, nil
+}

@@ -27,9 +27,10 @@ func combine(leases []Lease) (d Decision) {
 	return d
 }
 
-// limits reports whether somebody is held to d.
+// limits reports whether somebody is held to d, and to what: an admission with
+// a Limit of 0 says nothing of what is left.
 func (d *Decision) limits() bool {
-	return !d.Allowed || (d.Source != Off && d.Source != Shadowed)
+	return !d.Allowed || (d.Limit > 0 && d.Source != Off && d.Source != Shadowed)
 }
 
 // tighten takes what describes one limit from the one with the least left,

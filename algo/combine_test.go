@@ -31,6 +31,7 @@ func TestCombinedDecision(t *testing.T) {
 		"overload over quota":   {ds{quota, overload}, algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 40, NextAfter: 30, ResetAfter: 60}},
 		"never over overload":   {ds{never, overload, quota}, algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever, ResetAfter: 60}},
 		"what is off is absent": {ds{off, tight}, tight},
+		"nor what is unknown":   {ds{{Allowed: true}, tight}, tight},
 		"all off":               {ds{off, off}, off},
 		"a shadow shows":        {ds{tight, shadowed}, algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: algo.Quota, Limit: 10, Remaining: 3, RetryAfter: 70, NextAfter: 2, ResetAfter: 5}},
 		"a shadow denies none":  {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.Remote}},

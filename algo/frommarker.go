@@ -87,7 +87,7 @@ func (c *coloring) acquireAt(lease *Lease, now int64, key string, n int64) {
 		lease.Decision = crowded(c.cells.onFull, c.limit(), c.cells.soonest(key, now<<tickShift))
 		return
 	}
-	was := *h.value
+	was, resets := h.value.meters, h.value.resets
 	next, out := c.decide(was, now, n, Green)
 	if out > c.pass || out == Red || n == 0 {
 		h.leave()
@@ -98,7 +98,7 @@ func (c *coloring) acquireAt(lease *Lease, now int64, key string, n int64) {
 	c.explain(&lease.Decision, next, n, out, now)
 	lease.releaser = c.marker
 	lease.handle.Key, lease.handle.N, lease.handle.At = key, n, next.last
-	lease.handle.State = [3]int64{int64(out), next.resets, n}
+	lease.handle.State = [3]int64{int64(out), resets, n}
 }
 
 // explain writes what was decided and is left. Durations count from now, which
@@ -208,7 +208,7 @@ func (m *marker) Settle(h Handle, actual int64) {
 	if c.value == nil {
 		return
 	}
-	s := m.refill(*c.value, now)
+	s := m.refill(c.value.meters, now)
 	again, out := firstUnits(h.N, actual, h.State[2]), Color(h.State[0])
 	if out == Green {
 		s.committed = m.committed.owe(s.committed, again, actual-h.N-again)
@@ -230,7 +230,7 @@ func (m *marker) giveBack(h Handle, n int64) {
 		return
 	}
 	// What drained while we waited for the lock is gone.
-	s := m.refill(*c.value, max(now, m.now()>>tickShift))
+	s := m.refill(c.value.meters, max(now, m.now()>>tickShift))
 	out, elapsed := Color(h.State[0]), max(s.last-h.At, 0)
 	n = firstUnits(h.N-n, h.N, h.State[2])
 	if out == Green {
@@ -243,9 +243,9 @@ func (m *marker) giveBack(h Handle, n int64) {
 }
 
 // owe is what a bucket lacks when tokens are taken whether they are there or
-// not: extra ones until it lacks twice its size, and those that are charged again after
-// they were given back. (These never come to four times the size: they were all
-// admitted while it filled once.)
+// not: extra ones until it lacks twice its size, and those that are charged
+// again after they were given back. (The latter never come to four times the
+// size: they were all admitted while it filled once.)
 func (m meter) owe(lack, again, extra int64) int64 {
 	lack = min(lack+min(extra, m.size)*m.period, max(lack, 2*m.parts))
 	return min(lack+min(again, m.size)*m.period, max(lack, 4*m.parts))

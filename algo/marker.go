@@ -117,7 +117,15 @@ func NewRFC4115(cir Rate, cbs int64, eir Rate, ebs int64, opts ...Option) (Marke
 // nanoseconds, cells count ticks.
 type marker struct {
 	marking
-	cells cells[meters]
+	cells cells[marked]
+}
+
+// marked is what is kept for a key. (The meters apart: more than four fields do
+// not stay in registers.)
+type marked struct {
+	meters
+	resets int64 // a charge before the last one cannot be given back
+	until  int64 // ns; and weighs nothing from here on: resets may be forgotten
 }
 
 func newMarker(name string, opts []Option, build func() (marking, error)) (Marker, error) {
@@ -135,15 +143,15 @@ func newMarker(name string, opts []Option, build func() (marking, error)) (Marke
 
 // lock finds the meters of key and locks them, with the instant to decide at in
 // nanoseconds.
-func (m *marker) lock(key string, now int64) (held[meters], int64) {
+func (m *marker) lock(key string, now int64) (held[marked], int64) {
 	h, at := m.cells.lock(key, now)
 	return h, at >> tickShift
 }
 
 // unlock ends the work on h, whose meters are now s.
-func (m *marker) unlock(h held[meters], s meters) {
-	*h.value = s
-	h.unlock(toTicks(time.Duration(m.expiry(s))))
+func (m *marker) unlock(h held[marked], s meters) {
+	h.value.meters = s
+	h.unlock(toTicks(time.Duration(max(m.fullAt(s), h.value.until))))
 }
 
 func (m *marker) now() int64 { return m.cells.clock.now() }
@@ -164,7 +172,7 @@ func (m *marker) markAt(now int64, key string, n int64, in Color) Color {
 		}
 		return Red
 	}
-	next, out := m.decide(*h.value, now, n, in)
+	next, out := m.decide(h.value.meters, now, n, in)
 	if out == Red || n == 0 {
 		h.leave()
 		return out
@@ -180,8 +188,10 @@ func (m *marker) Reset(key string) {
 	if h.value == nil {
 		return
 	}
-	s := m.refill(*h.value, now)
-	m.unlock(h, meters{last: s.last, resets: s.resets + 1, until: m.expiry(s)})
+	s := m.refill(h.value.meters, now)
+	h.value.resets++
+	h.value.until = max(h.value.until, m.fullAt(s))
+	m.unlock(h, meters{last: s.last})
 }
 
 // Len counts the keys whose buckets are not full, or were not when they were

@@ -26,8 +26,6 @@ const mostParts = math.MaxInt64 / 8
 type meters struct {
 	last              int64 // ns
 	committed, excess int64
-	resets            int64 // a charge before the last one cannot be given back
-	until             int64 // ns; and weighs nothing from here on: resets may be forgotten
 }
 
 // plan is how the buckets of a marker belong together.
@@ -183,10 +181,10 @@ func (m *marking) charge(s *meters, n int64, out Color) {
 	}
 }
 
-// expiry is the instant from which s says nothing.
-func (m *marking) expiry(s meters) int64 {
+// fullAt is the instant at which nothing is lacking.
+func (m *marking) fullAt(s meters) int64 {
 	first, second := m.untilFull(s)
-	return max(s.last+max(first, second), s.until)
+	return s.last + max(first, second)
 }
 
 // untilFull is how long each bucket takes to fill, in nanoseconds from s.last.

@@ -129,7 +129,7 @@ func TestMarkingAgainstTheRFCs(t *testing.T) {
 func TestMarkingBounds(t *testing.T) {
 	n := cases.Count(20_000, 1_000_000)
 	rnd := rand.New(rand.NewPCG(43, 44))
-	type marked struct {
+	type colored struct {
 		now, n int64
 		out    Color
 	}
@@ -137,12 +137,12 @@ func TestMarkingBounds(t *testing.T) {
 		m := randomMarking(rnd)
 		clock := jumpingClock(rnd, min(max(m.committed.period/m.committed.count, 1), 1<<40))
 		var s meters
-		var calls []marked
+		var calls []colored
 		for range 16 {
 			now, cost := clock(), rnd.Int64N(5)
 			var out Color
 			s, out = m.decide(s, now, cost, Color(rnd.IntN(2)))
-			calls = append(calls, marked{now, cost, out})
+			calls = append(calls, colored{now, cost, out})
 		}
 		for i := range calls {
 			if calls[i].out == Red { // it fills nothing, so it begins nothing
@@ -218,7 +218,7 @@ type markCall struct {
 
 func markingModel(m *marker, key string) porcupine.Model {
 	h, _ := m.cells.lock(key, m.now())
-	first := *h.value
+	first := h.value.meters
 	h.leave()
 	return porcupine.Model{
 		Init: func() any { return first },
@@ -281,7 +281,7 @@ func FuzzMarking(f *testing.F) {
 			require.GreaterOrEqual(t, next.excess, int64(0))
 			require.LessOrEqual(t, next.committed, m.committed.parts)
 			require.LessOrEqual(t, next.excess, m.excess.parts)
-			require.GreaterOrEqual(t, m.expiry(next), next.last)
+			require.GreaterOrEqual(t, m.fullAt(next), next.last)
 			s = next
 		}
 		for range 5 {
@@ -292,6 +292,6 @@ func FuzzMarking(f *testing.F) {
 		}
 		require.GreaterOrEqual(t, m.committed.weighs(s.committed, n, n, step), int64(0))
 		require.LessOrEqual(t, m.committed.weighs(s.committed, n, n, step), s.committed)
-		require.GreaterOrEqual(t, m.expiry(s), s.last)
+		require.GreaterOrEqual(t, m.fullAt(s), s.last)
 	})
 }

@@ -101,7 +101,7 @@ func (c *coloring) askIn(p *pass, d *Decision, key string, n int64) {
 		*d = crowded(c.cells.onFull, c.limit(), c.cells.soonest(key, now<<tickShift))
 		return
 	}
-	was := *h.value
+	was := h.value.meters
 	h.leave()
 	_, out := c.decide(was, now, n, Green)
 	c.explain(d, c.refill(was, now), n, out, now)

@@ -43,16 +43,22 @@ func (p *pass) elapse() { p.at = time.Time{} }
 // is the batch of one backend, see batchEnd.
 func (p *pass) charge(run []leaf, leases []Lease) error {
 	if len(run) == 1 {
-		return p.acquire(run[0].Limiter, &leases[0], run[0].Key, run[0].N)
+		return p.step(run[0].Limiter, &leases[0], run[0].Key, run[0].N)
 	}
 	p.elapse()
 	return run[0].Limiter.(Batcher).AcquireBatch(p.ctx, requests(run), leases)
 }
 
+// acquire charges whatever wrappers hold.
 func (p *pass) acquire(l Limiter, lease *Lease, key string, n int64) (err error) {
 	if l, err = resolve(p.ctx, l, key); err != nil {
 		return err
 	}
+	return p.step(l, lease, key, n)
+}
+
+// step charges a limiter that is no chooser.
+func (p *pass) step(l Limiter, lease *Lease, key string, n int64) (err error) {
 	switch l := l.(type) {
 	case part:
 		l.acquireIn(p, lease, key, n)

@@ -53,8 +53,9 @@ type guava interface {
 
 // NewSmoothWarmingUp makes a limiter with the options [ColdFactor] (default
 // 3), [MaxWait], [MaxKeys] and [OnFull]. A warm-up of 0 makes it a
-// [SmoothBursty] that saves one second's worth; the longest is half a year. The
-// error names the field and the value that no limit can keep.
+// [SmoothBursty] that saves one second's worth; the longest is half a year, and
+// so is what MaxWait(Forever) stands for here. The error names the field and
+// the value that no limit can keep.
 func NewSmoothWarmingUp(r Rate, warmup time.Duration, opts ...Option) (*SmoothWarmingUp, error) {
 	const name = "smooth warming up"
 	s, err := configure(name, opts, "ColdFactor", "MaxWait", "MaxKeys", "OnFull")
