@@ -133,9 +133,9 @@ func (b *bbr) Observe(s Sample) {
 	at := s.end()
 	b.lastEnd.Store(at)
 	if s.Outcome == algo.Succeeded {
-		b.rates.addAt(at, 1, int64(s.RTT))
+		b.rates.addAt(at, int64(s.RTT))
 		if at-int64(s.RTT) >= b.calmSince.Load() {
-			b.baseline.addAt(at-b.lost.Load(), 1, int64(s.RTT))
+			b.baseline.addAt(at-b.lost.Load(), int64(s.RTT))
 		}
 	}
 	b.look(at, int64(s.InFlight))

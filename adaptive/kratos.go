@@ -87,9 +87,9 @@ func (k *kratos) most(at int64) int {
 func (k *kratos) Observe(s Sample) {
 	at := s.end()
 	if ms := int64(s.RTT / time.Millisecond); ms > 0 {
-		k.rt.addAt(at, 1, ms)
+		k.rt.addAt(at, ms)
 	}
-	k.pass.addAt(at, 1, 0)
+	k.pass.addAt(at, 0)
 	k.look(at)
 }
 

@@ -69,7 +69,7 @@ func TestCPUOfTheMachine(t *testing.T) {
 		require.InDelta(t, .6/.8, level(t, cpu, func() { m.stat(160, 940) }), .01)
 		require.InDelta(t, 1/.8, level(t, cpu, func() { m.stat(200, 940) }), .01)
 		require.InDelta(t, 0, level(t, cpu, func() { m.stat(200, 1000) }), .01)
-		require.InDelta(t, .5/.5, level(t, adaptive.CPU(adaptive.Threshold(.5)), func() { m.stat(250, 1050) }), .01)
+		require.InDelta(t, 1, level(t, adaptive.CPU(adaptive.Threshold(.5)), func() { m.stat(250, 1050) }), .01)
 	})
 }
 
@@ -200,7 +200,7 @@ func TestCPUQuota(t *testing.T) {
 					row.use(m, 100.4) // 0.4 of 0.5 s
 					m.stat(110, 990)  // 0.1
 				})
-				require.InDelta(t, .8/.8, got, .01)
+				require.InDelta(t, 1, got, .01, "0.8 of a threshold of 0.8")
 			})
 		})
 	}

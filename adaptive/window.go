@@ -51,7 +51,7 @@ func newWindow(span time.Duration, buckets int, fewest, at int64) *Window {
 }
 
 // Add counts work that has just completed and took rtt.
-func (w *Window) Add(rtt time.Duration) { w.addAt(now(), 1, int64(rtt)) }
+func (w *Window) Add(rtt time.Duration) { w.addAt(now(), int64(rtt)) }
 
 // MaxPass is the most that completed in one bucket, 0 if nothing did.
 func (w *Window) MaxPass() int64 {
@@ -73,16 +73,16 @@ func (w *Window) MinRT() time.Duration {
 
 func (w *Window) rate() float64 { return math.Float64frombits(w.maxRate.Load()) }
 
-func (w *Window) addAt(at, n, rtt int64) {
+func (w *Window) addAt(at, rtt int64) {
 	w.turn(at)
-	w.add(n, rtt)
+	w.add(1, rtt)
 }
 
-// turn begins a new bucket if it is time, and reports whether it did.
-func (w *Window) turn(at int64) bool {
+// turn begins a new bucket if it is time.
+func (w *Window) turn(at int64) {
 	first, last, won := w.begin(at)
 	if !won {
-		return false
+		return
 	}
 	for i := first; i <= last; i++ {
 		b := w.at(i)
@@ -91,7 +91,6 @@ func (w *Window) turn(at int64) bool {
 	}
 	w.estimate(last)
 	w.finish(last)
-	return true
 }
 
 // estimate goes through the buckets before last, the oldest first, merges
