@@ -45,7 +45,7 @@ func (g *gate) unasked(ctx context.Context, method string, v verdict, err error)
 		return nil
 	}
 	r := reply{code: codes.ResourceExhausted, text: textKeyless, class: classMissing, wait: algo.Forever}
-	return g.deny(ctx, a, &algo.Decision{}, r)
+	return g.deny(ctx, a, &algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}, r)
 }
 
 func (g *gate) weigh(ctx context.Context, method string, msg any) int64 {

@@ -15,8 +15,9 @@ type Event struct {
 	Method string
 	// Result is what became of the call, or of the message of a stream.
 	Result Result
-	// Decision is what the limiter said; zero if it was not asked or failed.
-	// Its Delay has been slept out, or would have had to be.
+	// Decision is what the limiter said; zero if it was not asked or failed,
+	// with Reason Never if the call was refused for lack of a key ([Deny]). Its
+	// Delay has been slept out, or would have had to be.
 	Decision algo.Decision
 	// Code is the status code of a refusal; codes.OK if there was none.
 	Code codes.Code

@@ -50,3 +50,25 @@ func TestTwins(t *testing.T) {
 		})
 	}
 }
+
+// A caller that is refused for lack of a key is told of alike, and not as if a
+// limiter had admitted it.
+func TestTwinsWithoutAKey(t *testing.T) {
+	var over, sent httpmw.Event
+	var rpc grpcmw.Event
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
+	deny := httpmw.WithMissingKey(httpmw.Deny)
+	h := httpmw.Limit(l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e httpmw.Event) { over = e }))(http.NotFoundHandler())
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	tr := httpmw.Transport(nil, l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e httpmw.Event) { sent = e }))
+	_, err := tr.RoundTrip(httptest.NewRequest("GET", "http://127.0.0.1:1/", nil))
+	require.ErrorIs(t, err, keyfunc.ErrNoKey)
+	err = intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, keyfunc.Metadata("x-user"),
+		grpcmw.WithMissingKey(grpcmw.Deny), grpcmw.WithObserver(func(e grpcmw.Event) { rpc = e })))
+	require.Error(t, err)
+	want := algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
+	require.Equal(t, want, over.Decision)
+	require.Equal(t, want, sent.Decision)
+	require.Equal(t, want, rpc.Decision)
+	require.Equal(t, "denied denied denied", over.Result.String()+" "+sent.Result.String()+" "+rpc.Result.String())
+}

@@ -8,7 +8,8 @@ type Event struct {
 	Policy string
 	// Result is what became of the request.
 	Result Result
-	// Decision is what the limiter said; zero if it was not asked or failed.
+	// Decision is what the limiter said; zero if it was not asked or failed,
+	// with Reason Never if the request was refused for lack of a key ([Deny]).
 	// Its Delay is what the request waited for before the handler, or would
 	// have had to.
 	Decision algo.Decision

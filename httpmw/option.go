@@ -172,7 +172,8 @@ func (m missingMode) keyFor(*http.Request) (string, verdict, error) {
 
 // FallbackTo asks key instead. If that has none either, the request shares
 // the bucket of [Shared]. The two functions should not give equal keys for
-// different clients; those of package keyfunc do not. It panics if key is nil.
+// different clients; those of package keyfunc do not, but for keyfunc.Host, whose
+// keys look like any name that a client may choose. It panics if key is nil.
 func FallbackTo(key keyfunc.HTTP) MissingKey {
 	require(key != nil, "FallbackTo", "the key function is nil")
 	return fallback(key)

@@ -81,6 +81,11 @@ const (
 	refuse                // deny it, it lacks a key
 )
 
+// keyless is the decision on a request that must have a key and has none.
+func keyless() *algo.Decision {
+	return &algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
+}
+
 // errNegative refuses a cost that would mint.
 var errNegative = fmt.Errorf("httpmw: the cost function gave a negative cost: %w", algo.ErrCost)
 

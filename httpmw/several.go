@@ -25,7 +25,7 @@ func (g *guard) admitSeveral(lease *algo.Lease, w http.ResponseWriter, r *http.R
 				return false
 			}
 		case v == refuse:
-			a.denied(&algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever})
+			a.denied(keyless())
 			return false
 		case v == charge:
 			all = append(all, a)

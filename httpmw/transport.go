@@ -116,7 +116,10 @@ func (t *transport) admit(lease *algo.Lease, a *asking) (place server, err error
 		}
 		err = late
 	}
-	if err != nil {
+	switch {
+	case err != nil && v == refuse:
+		a.tell(Denied, 0, keyless(), err)
+	case err != nil:
 		a.tell(t.failure(a.r, err), 0, nil, err)
 	}
 	return place, err
