@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"sync"
+)
+
+// attack is one thing that goes wrong in the field, done to several libraries.
+type attack struct {
+	id    string
+	title string
+	does  string // what is done to each
+	holds string // what a library that holds does
+	tries []try
+
+	// together runs the tries at the same time: they mostly sleep.
+	together bool
+}
+
+// try is the attack on one library.
+type try struct {
+	library string
+	run     func() outcome
+}
+
+// outcome is what came of it. The figure is counted in the run.
+type outcome struct {
+	figure string
+	holds  bool
+}
+
+// verdict is an outcome with the library it belongs to.
+type verdict struct {
+	library string
+	outcome
+}
+
+// sluice is the library whose column has to hold.
+const sluice = "sluice"
+
+// attacks are all of them, in the order of the report.
+func attacks() []attack {
+	return []attack{
+		negativeCost(), hugeCost(), absurdRates(),
+		staleReadings(),
+		keyFlood(), rotatedKeys(), joinedKeys(),
+		forgedHeader(), forgedBehindProxy(), rotatedIPv6(),
+		canceledWaits(), refundTwice(), refundLate(),
+		obeyedRetryAfter(), windowEdge(),
+		panickingHandlers(),
+	}
+}
+
+// run makes all tries. A try that panics has not held.
+func (a attack) run() []verdict {
+	verdicts := make([]verdict, len(a.tries))
+	var all sync.WaitGroup
+	for i, t := range a.tries {
+		one := func() { verdicts[i] = verdict{t.library, guarded(t.run)} }
+		if a.together {
+			all.Go(one)
+		} else {
+			one()
+		}
+	}
+	all.Wait()
+	return verdicts
+}
+
+func guarded(run func() outcome) (o outcome) {
+	defer func() {
+		if p := recover(); p != nil {
+			o = outcome{fmt.Sprintf("panics: %v", p), false}
+		}
+	}()
+	return run()
+}
+
+// count is how many of n questions are answered with yes.
+func count(n int, ask func() bool) (yes int) {
+	for range n {
+		if ask() {
+			yes++
+		}
+	}
+	return yes
+}
+
+// atMost is the outcome of admitting got of asked where limit is right.
+func atMost(limit, got, asked int) outcome {
+	return outcome{fmt.Sprintf("%d of %d admitted", got, asked), got <= limit}
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/failsafe-go/failsafe-go/ratelimiter"
+	"github.com/juju/ratelimit"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/throttled/throttled/v2"
+	ulule "github.com/ulule/limiter/v3"
+	"github.com/ulule/limiter/v3/drivers/store/memory"
+	"golang.org/x/time/rate"
+)
+
+const waiters = 100
+
+// canceledWaits lets callers give up, in the order in which they came.
+func canceledWaits() attack {
+	return attack{id: "canceled-waits", title: "Waits that were given up are still waited for",
+		does: "Limit 1 a second, 1 spent. 100 callers wait and give up, the first one first. How long does the next one wait? " +
+			"(juju's Wait cannot be given up; its callers take their place with Take and leave.)",
+		holds: "2 s at most",
+		tries: []try{
+			{sluice, canceledSluice}, {"x/time/rate", canceledXTime},
+			{"failsafe-go smooth rate limiter", canceledFailsafe}, {"juju", canceledJuju},
+		}}
+}
+
+// nextWaits is the outcome of a caller that has to wait for d.
+func nextWaits(d time.Duration) outcome {
+	return outcome{fmt.Sprintf("the next one waits %.1f s", d.Seconds()), d <= 2*time.Second}
+}
+
+// giveUp starts the waits one after the other, each once queued says that the
+// ones before are in line, and then cancels them in that order.
+func giveUp(wait func(context.Context) error, queued func() int) error {
+	var cancels []context.CancelFunc
+	left := make(chan error)
+	for i := range waiters {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancels = append(cancels, cancel)
+		go func() { left <- wait(ctx) }()
+		for queued() <= i {
+			runtime.Gosched()
+		}
+	}
+	for _, cancel := range cancels {
+		cancel()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("a wait ended with %w", err)
+		}
+	}
+	return nil
+}
+
+func canceledSluice() outcome {
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.MaxWait(algo.Forever)))
+	l.Allow("", 1)
+	peek := func() time.Duration {
+		lease, _ := l.Acquire(context.Background(), "", 0)
+		return lease.ResetAfter
+	}
+	start := time.Now()
+	err := giveUp(func(ctx context.Context) error {
+		_, err := algo.Wait(ctx, l, "", 1)
+		return err
+	}, func() int { return int(math.Ceil((peek() + time.Since(start)).Seconds())) - 1 })
+	if err != nil {
+		return outcome{err.Error(), false}
+	}
+	lease, _ := l.Acquire(context.Background(), "", 1)
+	return nextWaits(lease.Delay)
+}
+
+func canceledXTime() outcome {
+	l := rate.NewLimiter(1, 1)
+	l.Allow()
+	start := time.Now()
+	err := giveUp(l.Wait, func() int { return int(math.Round(time.Since(start).Seconds() - l.Tokens())) })
+	if err != nil {
+		return outcome{err.Error(), false}
+	}
+	return nextWaits(l.Reserve().Delay())
+}
+
+// watched is a context that counts who has begun to wait for its end.
+type watched struct {
+	context.Context
+	begun func()
+}
+
+func (w watched) Done() <-chan struct{} {
+	w.begun()
+	return w.Context.Done()
+}
+
+func canceledFailsafe() outcome {
+	l := ratelimiter.NewSmooth[any](1, time.Second)
+	l.TryAcquirePermit()
+	var mu sync.Mutex
+	waiting := map[context.Context]bool{}
+	err := giveUp(func(ctx context.Context) error {
+		return l.AcquirePermit(watched{ctx, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			waiting[ctx] = true
+		}})
+	}, func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(waiting)
+	})
+	if err != nil {
+		return outcome{err.Error(), false}
+	}
+	return nextWaits(l.ReservePermit())
+}
+
+func canceledJuju() outcome {
+	b := ratelimit.NewBucket(time.Second, 1)
+	for range 1 + waiters {
+		b.Take(1)
+	}
+	return nextWaits(b.Take(1))
+}
+
+// refundTwice gives one reservation back many times.
+func refundTwice() attack {
+	return attack{id: "refund-twice", title: "A reservation that is given back twice mints",
+		does:  "Limit 10 an hour, 10 spent. One more is reserved for later and given back 20 times; then 20 more are asked for. (juju, throttled, ulule and httprate have no reservation to give back.)",
+		holds: "at most 10 of 30 are admitted",
+		tries: []try{
+			{sluice, func() outcome {
+				return refunded(func(lease *algo.Lease) { lease.Release(algo.Canceled) })
+			}},
+			{"sluice with copies of the lease, which its documentation forbids", func() outcome {
+				return refunded(func(lease *algo.Lease) { again := *lease; again.Release(algo.Canceled) })
+			}},
+			{"x/time/rate", func() outcome {
+				l := rate.NewLimiter(rate.Every(6*time.Minute), 10)
+				got := count(10, l.Allow)
+				r := l.Reserve()
+				for range 20 {
+					r.Cancel()
+				}
+				return atMost(10, got+count(20, l.Allow), 30)
+			}},
+		}}
+}
+
+func refunded(giveBack func(*algo.Lease)) outcome {
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10), algo.MaxWait(time.Hour)))
+	got := count(10, func() bool { return l.Allow("", 1) })
+	lease, _ := l.Acquire(context.Background(), "", 1)
+	for range 20 {
+		giveBack(&lease)
+	}
+	return atMost(10, got+count(20, func() bool { return l.Allow("", 1) }), 30)
+}
+
+// refundLate gives back what has been refilled in the meantime.
+func refundLate() attack {
+	const period = time.Second
+	ctx := context.Background()
+	// late spends 10, waits until they are there again, spends 10, gives the
+	// first 10 back, and asks for 10 more.
+	late := func(spend func() bool, giveBack func()) outcome {
+		first := count(10, spend)
+		time.Sleep(period + 100*time.Millisecond)
+		start := time.Now()
+		second := count(10, spend)
+		giveBack()
+		third := count(10, spend)
+		most := 1 + int(10*time.Since(start)/period)
+		o := atMost(most, third, 10)
+		o.holds = o.holds && first == 10 && second == 10
+		o.figure += " after the refund"
+		return o
+	}
+	return attack{id: "refund-late", title: "A refund that comes too late mints",
+		does:  "Limit 10 a second. 10 are spent; when they have been refilled, 10 more; then the first 10 are given back, and 10 more are asked for. (throttled and ulule give back by a negative cost.)",
+		holds: "at most what the rate refilled meanwhile, and 1",
+		tries: []try{
+			{sluice, func() outcome {
+				l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+				var leases []algo.Lease
+				return late(func() bool {
+					lease, err := l.Acquire(ctx, "k", 1)
+					leases = append(leases, lease)
+					return err == nil && lease.Allowed
+				}, func() {
+					for i := range leases[:10] {
+						leases[i].Release(algo.Canceled)
+					}
+				})
+			}},
+			{"x/time/rate", func() outcome {
+				l := rate.NewLimiter(10, 10)
+				var rs []*rate.Reservation
+				return late(func() bool {
+					r := l.ReserveN(time.Now(), 1)
+					rs = append(rs, r)
+					if r.Delay() > 0 {
+						r.Cancel()
+						return false
+					}
+					return true
+				}, func() {
+					for _, r := range rs[:10] {
+						r.Cancel()
+					}
+				})
+			}},
+			{"throttled", func() outcome {
+				l := newThrottled(throttled.PerSec(10), 9, 0)
+				take := func(n int) bool {
+					limited, _, err := l.RateLimitCtx(ctx, "k", n)
+					return err == nil && !limited
+				}
+				return late(func() bool { return take(1) }, func() { take(-10) })
+			}},
+			{"ulule", func() outcome {
+				l := ulule.New(memory.NewStore(), ulule.Rate{Period: period, Limit: 10})
+				return late(func() bool { c, err := l.Get(ctx, "k"); return err == nil && !c.Reached },
+					func() { _, _ = l.Increment(ctx, "k", -10) })
+			}},
+		},
+		together: true}
+}

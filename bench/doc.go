@@ -1,0 +1,18 @@
+// Command bench runs sluice and its peers on the same work, in one process, in
+// turns, and writes what came of it to docs/benchmarks.md with its pictures:
+//
+//	cd bench && go run .          # about four minutes, on a quiet machine
+//	cd bench && go run . -quick   # about half a minute, for a first look
+//
+// There are two parts. The measurements (work*.go) time each library on the
+// same decisions, round by round, each round beside the floor: what no limiter
+// can do without. The ratios are within a round, so that a machine which is
+// slow for a while is slow for all. The attacks (attacks*.go) do to each
+// library what an adversary or an accident does, and count what is admitted.
+//
+// It is a module of its own, so that nobody who uses sluice has to download its
+// peers. Their versions are pinned in go.mod and printed with the results.
+//
+// Do not read the nanoseconds as those of another machine: most of a decision
+// is reading the clock, and that differs tenfold between machines.
+package main

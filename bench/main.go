@@ -1,0 +1,88 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+)
+
+func main() {
+	quick := flag.Bool("quick", false, "short samples: half a minute, for a first look")
+	out := flag.String("out", "", "the folder for benchmarks.md and its pictures (default ../docs; with -quick or -only the page goes to standard output)")
+	only := flag.String("only", "", "run only the works and attacks whose id matches this expression")
+	flag.Parse()
+	if *out == "" && !*quick && *only == "" {
+		*out = "../docs"
+	}
+	if err := run(*quick, *only, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(quick bool, only, out string) error {
+	chosen, err := regexp.Compile(only)
+	if err != nil {
+		return fmt.Errorf("-only is %q: %w", only, err)
+	}
+	// The attacks do what libraries warn about.
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	r := report{when: time.Now(), quick: quick, keys: 1_000_000, plan: plan{rounds: 20, sample: 50 * time.Millisecond}}
+	if quick {
+		r.keys, r.plan = 200_000, plan{rounds: 10, sample: 4 * time.Millisecond}
+	}
+	r.machine = thisMachine()
+	if err := r.collect(chosen); err != nil {
+		return err
+	}
+	r.took = time.Since(r.when)
+	if out == "" {
+		_, err := fmt.Print(r.markdown())
+		return err
+	}
+	if err := r.pictures(out); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, "benchmarks.md"), []byte(r.markdown()), 0o644)
+}
+
+// collect runs everything that is chosen and says what it is at.
+func (r *report) collect(chosen *regexp.Regexp) error {
+	for _, w := range works() {
+		if !chosen.MatchString(w.id) {
+			continue
+		}
+		done := announce(w.title)
+		res, err := measure(w, r.plan)
+		done()
+		if err != nil {
+			return err
+		}
+		r.results = append(r.results, res)
+	}
+	if chosen.MatchString("memory") {
+		done := announce("Memory")
+		r.prints = footprints(r.keys)
+		done()
+	}
+	for _, a := range attacks() {
+		if chosen.MatchString(a.id) {
+			done := announce(a.title)
+			r.attacks = append(r.attacks, attacked{a, a.run()})
+			done()
+		}
+	}
+	return nil
+}
+
+// announce says what is run, and, when that is done, how long it took.
+func announce(title string) (done func()) {
+	start := time.Now()
+	fmt.Fprint(os.Stderr, title)
+	return func() { fmt.Fprintf(os.Stderr, " (%.1f s)\n", time.Since(start).Seconds()) }
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// contender is one library on one piece of work.
+type contender struct {
+	name string
+	kind kind
+
+	// run makes n decisions and returns how many were admitted. It is safe to
+	// call from several goroutines. The loop is inside, so that no contender
+	// pays for an indirect call that another does not.
+	run func(n int) (admitted int)
+}
+
+// kind says what a contender is in its group.
+type kind uint8
+
+const (
+	peer  kind = iota
+	floor      // what no limiter can do without; the first of each group
+	ours
+)
+
+// work is a group of contenders that do the same.
+type work struct {
+	id, title string
+	cores     int
+	denied    bool   // every decision is a denial, not an admission
+	us        string // which of ours the peers are compared with
+	warm      int    // decisions before each sample, to fill the caches
+	over      bool   // what counts is the time over the floor, not its multiple
+	make      func() []contender
+}
+
+// plan is how much to measure.
+type plan struct {
+	rounds int
+	sample time.Duration // of one contender in one round
+}
+
+// row is what was measured of one contender.
+type row struct {
+	contender
+	ns     []float64 // a decision, by round
+	allocs float64   // a decision
+	bytes  float64
+}
+
+func (r row) median() float64 { return median(r.ns) }
+
+// result is a group with its rows, the floor first.
+type result struct {
+	work
+	rows []row
+}
+
+func (r result) floor() row { return r.rows[0] }
+
+// row returns the row of the contender with that name.
+func (r result) row(name string) (row, bool) {
+	for _, x := range r.rows {
+		if x.name == name {
+			return x, true
+		}
+	}
+	return row{}, false
+}
+
+// overFloor compares x with the floor of the same round: as a multiple, or as
+// nanoseconds more where the floor is a handler that does nothing.
+func (r result) overFloor(x row) float64 {
+	if r.over {
+		return paired(x.ns, r.floor().ns, difference)
+	}
+	return paired(x.ns, r.floor().ns, quotient)
+}
+
+// overUs is how many times longer x takes than ours does.
+func (r result) overUs(x row) float64 {
+	us, ok := r.row(r.us)
+	if !ok {
+		return math.NaN()
+	}
+	if r.over {
+		return r.overFloor(x) / r.overFloor(us)
+	}
+	return paired(x.ns, us.ns, quotient)
+}
+
+// measure runs the contenders of w in turns. In each round another one begins,
+// so that none always follows the same neighbor.
+func measure(w work, p plan) (result, error) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(w.cores, 1)))
+	contenders := w.make()
+	res := result{work: w, rows: make([]row, len(contenders))}
+	sizes := make([]int, len(contenders))
+	for i, c := range contenders {
+		res.rows[i].contender = c
+		sizes[i] = calibrate(c, p.sample)
+	}
+	for round := range p.rounds {
+		for k := range contenders {
+			i := (round + k) % len(contenders)
+			ns, err := w.sample(contenders[i], sizes[i])
+			if err != nil {
+				return res, err
+			}
+			res.rows[i].ns = append(res.rows[i].ns, ns)
+		}
+	}
+	for i, c := range contenders {
+		res.rows[i].allocs, res.rows[i].bytes = allocations(c)
+	}
+	return res, nil
+}
+
+// calibrate finds how many decisions take about as long as a sample should.
+func calibrate(c contender, sample time.Duration) int {
+	for n := 256; ; n *= 2 {
+		start := time.Now()
+		c.run(n)
+		if took := time.Since(start); took > sample/8 || n > 1<<28 {
+			return max(int(float64(n)*float64(sample)/float64(took)), 256)
+		}
+	}
+}
+
+// sample times n decisions in all, on as many goroutines as the work has cores,
+// and returns the wall time of one. The garbage of the one before is collected
+// first, and the caches are warmed again, so that each pays for its own.
+func (w work) sample(c contender, n int) (ns float64, err error) {
+	runtime.GC()
+	c.run(max(n/16, w.warm))
+	each := n / w.cores
+	admitted := make([]int, w.cores)
+	var all sync.WaitGroup
+	start := time.Now()
+	for g := range w.cores - 1 {
+		all.Go(func() { admitted[g+1] = c.run(each) })
+	}
+	admitted[0] = c.run(each)
+	all.Wait()
+	took := time.Since(start)
+	for _, a := range admitted {
+		if err := w.verify(c, a, each); err != nil {
+			return 0, err
+		}
+	}
+	return float64(took) / float64(each*w.cores), nil
+}
+
+// verify refuses figures of a contender that did something else than its work.
+func (w work) verify(c contender, admitted, n int) error {
+	want := n
+	if w.denied {
+		want = 0
+	}
+	if admitted != want {
+		return fmt.Errorf("%s: %s admitted %d of %d, want %d", w.id, c.name, admitted, n, want)
+	}
+	return nil
+}
+
+// allocations counts those of one decision. The least of several counts is
+// taken: goroutines in the background allocate too.
+func allocations(c contender) (allocs, bytes float64) {
+	const n = 4096
+	c.run(n)
+	allocs, bytes = math.Inf(1), math.Inf(1)
+	for range 5 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		c.run(n)
+		runtime.ReadMemStats(&after)
+		allocs = min(allocs, float64(after.Mallocs-before.Mallocs)/n)
+		bytes = min(bytes, float64(after.TotalAlloc-before.TotalAlloc)/n)
+	}
+	return math.Round(allocs*100) / 100, math.Round(bytes)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// report is all that a run found out.
+type report struct {
+	when    time.Time
+	took    time.Duration
+	quick   bool
+	plan    plan
+	machine machine
+	results []result
+	keys    int // of the footprints
+	prints  []footprint
+	attacks []attacked
+}
+
+// attacked is an attack with what came of it.
+type attacked struct {
+	attack
+	verdicts []verdict
+}
+
+// markdown is the page. Every figure in it was measured in this run.
+func (r report) markdown() string {
+	var b strings.Builder
+	r.head(&b)
+	r.targets(&b)
+	r.losses(&b)
+	r.measurements(&b)
+	r.memory(&b)
+	r.matrix(&b)
+	r.details(&b)
+	return b.String()
+}
+
+func (r report) head(b *strings.Builder) {
+	b.WriteString("# sluice beside its peers\n\n<!-- Written by the program in bench/. Do not edit. -->\n\n")
+	fmt.Fprintf(b, "Measured on %s in %v by `cd bench && go run .`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
+	if r.quick {
+		b.WriteString(" with `-quick`: **short samples, for a first look; do not compare them**")
+	}
+	b.WriteString(".\n\n| | |\n|---|---|\n")
+	m := r.machine
+	kind := "no sign of a hypervisor"
+	if m.virtual {
+		kind = "a virtual machine"
+	}
+	fmt.Fprintf(b, "| processor | %s, %d cores, %s |\n| system | %s |\n", m.cpu, m.cores, kind, m.system)
+	fmt.Fprintf(b, "| one reading of the clock | %.1f ns (clock source %s) |\n", m.clock, m.clocksource)
+	fmt.Fprintf(b, "| rounds | %d of %v for each contender, in turns |\n| peers | %s |\n\n",
+		r.plan.rounds, r.plan.sample, strings.Join(m.peers, ", "))
+	b.WriteString("All libraries do the same work in one process. In each round each of them is timed once, " +
+		"and another one begins; the garbage of the one before is collected first. Figures are medians over the rounds. " +
+		"A multiple is the median of the multiples within each round. " +
+		"Each sample is checked: a contender that admits what it should deny, or denies what it should admit, ends the run. " +
+		"With two goroutines, the time is wall time divided by the decisions of both: half of that of one core would be perfect.\n\n")
+}
+
+func (r report) targets(b *strings.Builder) {
+	ts := targets(r.results, r.prints)
+	if len(ts) == 0 {
+		return
+	}
+	b.WriteString("## Targets\n\nThey were set before the code was written. Those for in-flight limits and for Redis are not measured by this program.\n\n")
+	b.WriteString("| work | target | here | |\n|---|---|---|---|\n")
+	met := 0
+	var impossible []string
+	for _, t := range ts {
+		if t.met() {
+			met++
+		}
+		if t.impossible() {
+			impossible = append(impossible, fmt.Sprintf("%s (target %s, floor %.0f ns)", t.what, t.show(t.limit), t.floor))
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", t.what, t.show(t.limit), t.show(t.got), t.verdict())
+	}
+	fmt.Fprintf(b, "\n%d of %d are met.", met, len(ts))
+	if len(impossible) > 0 {
+		fmt.Fprintf(b, " Targets in nanoseconds suppose a clock that is read in about 25 ns; here it takes %.0f. "+
+			"The floor itself, with no limiter at all, is above the target of: %s.", r.machine.clock, strings.Join(impossible, "; "))
+	}
+	b.WriteString("\n\n")
+}
+
+// losses lists every peer that did the same work in less time or memory.
+func (r report) losses(b *strings.Builder) {
+	var lost []string
+	for _, res := range r.results {
+		us, _ := res.row(res.us)
+		for _, x := range res.rows {
+			if x.kind == peer && res.overUs(x) < 1 {
+				lost = append(lost, fmt.Sprintf("%s: %s takes %.2f x the time of %s", res.title, x.name, res.overUs(x), res.us))
+			}
+			if x.kind == peer && x.allocs < us.allocs {
+				lost = append(lost, fmt.Sprintf("%s: %s makes %g allocations, %s %g", res.title, x.name, x.allocs, res.us, us.allocs))
+			}
+		}
+	}
+	for _, p := range r.prints {
+		if ours := r.prints[0]; p.bytes < ours.bytes {
+			lost = append(lost, fmt.Sprintf("Memory: %s keeps %.0f bytes a key, sluice %.0f", p.library, p.bytes, ours.bytes))
+		}
+	}
+	b.WriteString("## Where sluice loses\n\n")
+	if len(lost) == 0 {
+		b.WriteString("To no peer in these measurements. See the targets above for what it set out to do and does not.\n\n")
+		return
+	}
+	for _, l := range lost {
+		fmt.Fprintf(b, "- %s\n", l)
+	}
+	b.WriteString("\n")
+}
+
+func (r report) measurements(b *strings.Builder) {
+	b.WriteString("## Measurements\n\n")
+	for _, name := range []string{"bucket", "keyed", "http"} {
+		fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", name, name)
+	}
+	for _, res := range r.results {
+		res.table(b)
+	}
+}
+
+// table shows one group.
+func (r result) table(b *strings.Builder) {
+	floor, us := "x floor", "x "+r.us
+	if r.over {
+		floor = "ns over the handler"
+	}
+	fmt.Fprintf(b, "### %s\n\n| | ns | middle half | %s | %s | allocations | bytes |\n|---|--:|--:|--:|--:|--:|--:|\n", r.title, floor, us)
+	for _, x := range r.rows {
+		low, high := quartiles(x.ns)
+		name := x.name
+		if x.kind == ours {
+			name = "**" + name + "**"
+		}
+		fmt.Fprintf(b, "| %s | %.1f | %.1f - %.1f | %s | %s | %g | %g |\n",
+			name, x.median(), low, high, r.floorCell(x), r.usCell(x), x.allocs, x.bytes)
+	}
+	b.WriteString("\n")
+}
+
+func (r result) floorCell(x row) string {
+	switch {
+	case r.over && x.kind == floor:
+		return ""
+	case r.over:
+		return fmt.Sprintf("%.0f", r.overFloor(x))
+	}
+	return fmt.Sprintf("%.2f", r.overFloor(x))
+}
+
+func (r result) usCell(x row) string {
+	if v := r.overUs(x); x.kind != floor && !math.IsNaN(v) {
+		return fmt.Sprintf("%.2f", v)
+	}
+	return ""
+}
+
+func (r report) memory(b *strings.Builder) {
+	if len(r.prints) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "### Memory of %d live keys\n\nThe names of the keys are not counted, except where a library copies them. "+
+		"sluice and throttled are told how many keys to expect; the others cannot be.\n\n![memory](bench-memory.svg)\n\n| | bytes a key |\n|---|--:|\n", r.keys)
+	for _, p := range r.prints {
+		fmt.Fprintf(b, "| %s | %.1f |\n", p.library, p.bytes)
+	}
+	b.WriteString("\n")
+}

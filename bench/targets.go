@@ -1,0 +1,93 @@
+package main
+
+import "fmt"
+
+// target is what sluice set out to reach, and what it reached here.
+type target struct {
+	what  string
+	unit  string
+	limit float64
+	got   float64
+	floor float64 // of the same run, where the limit is in ns; else 0
+}
+
+func (t target) met() bool { return t.got <= t.limit }
+
+// verdict says by how much, as a share of the limit.
+func (t target) verdict() string {
+	if t.limit == 0 {
+		if t.met() {
+			return "met"
+		}
+		return "**missed** by " + t.show(t.got)
+	}
+	share := 100 * (t.got/t.limit - 1)
+	if t.met() {
+		return fmt.Sprintf("met, %.0f %% to spare", -share)
+	}
+	return fmt.Sprintf("**missed** by %.0f %%", share)
+}
+
+// impossible reports that the floor alone takes longer than the target.
+func (t target) impossible() bool { return t.floor > t.limit }
+
+func (t target) show(x float64) string {
+	if t.unit == "x" {
+		return fmt.Sprintf("%.2f x the floor", x)
+	}
+	return fmt.Sprintf("%.0f %s", x, t.unit)
+}
+
+// targets are those that this program measures. What was not run is left out.
+func targets(rs []result, prints []footprint) (ts []target) {
+	find := func(id, name string) (result, row, bool) {
+		for _, r := range rs {
+			if r.id == id {
+				x, ok := r.row(name)
+				return r, x, ok
+			}
+		}
+		return result{}, row{}, false
+	}
+	multiple := func(id, name string, limit float64) {
+		if r, x, ok := find(id, name); ok {
+			ts = append(ts, target{r.title + ": " + name, "x", limit, r.overFloor(x), 0})
+		}
+	}
+	nanos := func(id, name string, limit float64) {
+		if r, x, ok := find(id, name); ok {
+			ts = append(ts, target{r.title + ": " + name, "ns", limit, x.median(), r.floor().median()})
+		}
+	}
+	over := func(id, name string, limit float64) {
+		if r, x, ok := find(id, name); ok {
+			ts = append(ts, target{r.title + ": " + name + ", over the bare handler", "ns", limit, r.overFloor(x), 0})
+		}
+	}
+	allocs := func(id, name string, limit float64) {
+		if r, x, ok := find(id, name); ok {
+			ts = append(ts, target{r.title + ": " + name, "allocations", limit, x.allocs, 0})
+		}
+	}
+	const both = "sluice Acquire and Release"
+	multiple("bucket", "sluice Allow", 1.25)
+	multiple("bucket", both, 1.7)
+	allocs("bucket", both, 0)
+	nanos("keyed-1024", "sluice Allow", 45)
+	nanos("keyed-1024", both, 60)
+	nanos("keyed-131072", "sluice Allow", 70)
+	nanos("keyed-131072", both, 85)
+	allocs("keyed-131072", both, 0)
+	for _, p := range prints {
+		if p.library == sluice {
+			ts = append(ts, target{"A live key, of many", "bytes", 40, p.bytes, 0})
+		}
+	}
+	over("http", httpHeaders, 250)
+	allocs("http", httpHeaders, 2)
+	over("http", httpNone, 130)
+	allocs("http", httpNone, 0)
+	over("grpc", "sluice PeerIP", 120)
+	allocs("grpc", "sluice PeerIP", 0)
+	return ts
+}
