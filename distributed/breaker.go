@@ -161,13 +161,18 @@ func (b *breaker) probe() bool {
 	}
 }
 
-// ping fills a bucket that is empty again after a millisecond.
+// ping fills a bucket that is empty again after a millisecond. It is one call:
+// only a script that the server has lost is sent again.
 func (b *breaker) ping(key string) error {
 	const millisecond = 1000
 	e := ask(bucketScript, key, args{opAcquire, millisecond, 0, millisecond})
 	defer e.free()
 	ctx := until{b.store.ctx, time.Now().Add(b.store.patience())}
 	cmds := pack(ctx, []*entry{e}, false)
-	send(ctx, b.store.client, cmds)
+	process(ctx, b.store.client, cmds)
+	if classify(cmds[0].Err()) == noScript {
+		cmds[0] = newCommand(ctx, e.script, cmds[0].entries, true)
+		process(ctx, b.store.client, cmds)
+	}
 	return cmds[0].Err()
 }

@@ -113,11 +113,16 @@ func (l *lane) split(ctx context.Context, cmds []*command) []*command {
 }
 
 // judge tells the breaker how a batch went. That it was late has been counted
-// before; a reply that comes all the same is not a success.
+// before; a reply that comes all the same is not a success, and a lost script
+// that nobody waited for has not been sent again.
 func (l *lane) judge(cmds []*command, late bool) {
 	for _, c := range cmds {
 		err := c.Err()
-		if f := classify(err); f != fine && f != fault {
+		f := classify(err)
+		if late && f == noScript {
+			continue
+		}
+		if f != fine && f != fault {
 			l.breaker.failed(c.entries[0].keys[0], f, err)
 			return
 		}

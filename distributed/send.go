@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -24,6 +25,11 @@ func (c *command) Clone() redis.Cmder {
 	clone := *c
 	clone.IntSliceCmd = c.IntSliceCmd.Clone().(*redis.IntSliceCmd)
 	return &clone
+}
+
+// wanted reports whether anybody has use for the answer.
+func (c *command) wanted() bool {
+	return slices.ContainsFunc(c.entries, func(e *entry) bool { return e.alone || e.state.Load() == waiting })
 }
 
 // newCommand packs entries of one script into EVALSHA, or into EVAL with the
@@ -88,11 +94,15 @@ func gather(entries []*entry, s *script) (n int) {
 }
 
 // send runs the commands and leaves each one's result in it. What was
-// certainly not executed is sent once more; nothing else is.
+// certainly not executed is sent once more, if somebody still waits for it;
+// nothing else is.
 func send(ctx context.Context, client redis.UniversalClient, cmds []*command) {
 	process(ctx, client, cmds)
 	var again []*command
 	for i, c := range cmds {
+		if !c.wanted() {
+			continue
+		}
 		switch classify(c.Err()) {
 		case noScript:
 			cmds[i] = newCommand(ctx, c.script, c.entries, true)

@@ -20,8 +20,12 @@ type Fault struct {
 	Jitter    time.Duration // and up to this much more
 	Slice     bool          // replies arrive in pieces of one to three bytes
 
+	// Error answers the commands that run scripts, such as "LOADING ...". The
+	// server gets a PING in their place, so that the order of replies stays.
+	Error string
+
 	// Only the Kth reply, from 1, to Command (lower case, as sent) is hit,
-	// after the server has executed it.
+	// after the server has executed it; every one if Kth is 0.
 	Kth       int
 	Command   string
 	Lose      bool // the reply disappears, the connection stays
@@ -109,7 +113,7 @@ func (p *Proxy) accept(l net.Listener) {
 			continue
 		}
 		p.track(client, true)
-		commands := make(chan string, 1<<16)
+		commands := make(chan request, 1<<16)
 		go p.requests(client, server, commands)
 		go p.replies(client, server, commands)
 	}
@@ -127,8 +131,14 @@ func (p *Proxy) track(c net.Conn, on bool) {
 	}
 }
 
+// request is a command on its way.
+type request struct {
+	name   string
+	answer string // in place of the server's; empty: the server's
+}
+
 // requests passes whole commands on and notes their names.
-func (p *Proxy) requests(client, server net.Conn, commands chan<- string) {
+func (p *Proxy) requests(client, server net.Conn, commands chan<- request) {
 	defer func() { _ = server.Close() }()
 	defer close(commands)
 	r := bufio.NewReader(client)
@@ -137,10 +147,15 @@ func (p *Proxy) requests(client, server net.Conn, commands chan<- string) {
 		if err != nil {
 			return
 		}
-		if p.now().BlackHole {
+		f := p.now()
+		if f.BlackHole {
 			continue
 		}
-		commands <- name
+		q := request{name: name}
+		if f.Error != "" && (name == "evalsha" || name == "eval") {
+			raw, q.answer = []byte("PING\r\n"), "-"+f.Error+"\r\n"
+		}
+		commands <- q
 		if _, err := server.Write(raw); err != nil {
 			return
 		}
@@ -149,7 +164,7 @@ func (p *Proxy) requests(client, server net.Conn, commands chan<- string) {
 
 // replies passes whole replies back, each to the fate that the fault has for
 // the reply to its command.
-func (p *Proxy) replies(client, server net.Conn, commands <-chan string) {
+func (p *Proxy) replies(client, server net.Conn, commands <-chan request) {
 	defer p.track(client, false)
 	defer func() { _ = client.Close() }()
 	r := bufio.NewReader(server)
@@ -158,7 +173,11 @@ func (p *Proxy) replies(client, server net.Conn, commands <-chan string) {
 		if err != nil {
 			return
 		}
-		f, hit := p.fate(<-commands)
+		q := <-commands
+		if q.answer != "" {
+			raw = []byte(q.answer)
+		}
+		f, hit := p.fate(q.name)
 		time.Sleep(f.Delay + time.Duration(rand.Int64N(int64(f.Jitter)+1)))
 		switch {
 		case hit && f.Lose, p.now().BlackHole:
@@ -176,13 +195,13 @@ func (p *Proxy) replies(client, server net.Conn, commands <-chan string) {
 	}
 }
 
-// fate is the fault in force and whether the reply to command is the Kth.
+// fate is the fault in force and whether the reply to command is to be hit.
 func (p *Proxy) fate(command string) (f Fault, hit bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.fault.Kth > 0 && command == p.fault.Command {
+	if p.fault.Command != "" && command == p.fault.Command {
 		p.seen++
-		if hit = p.seen == p.fault.Kth; hit {
+		if hit = p.fault.Kth == 0 || p.seen == p.fault.Kth; hit {
 			p.hits++
 		}
 	}

@@ -97,3 +97,33 @@ func TestProxyFaults(t *testing.T) {
 		})
 	}
 }
+
+// The answer that the proxy gives comes in its place among the server's.
+func TestProxyAnswersScripts(t *testing.T) {
+	p := redistest.StartProxy(t, redistest.Start(t))
+	c := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { _ = c.Close() })
+	p.Set(redistest.Fault{Error: "LOADING not yet"})
+	pipe := c.Pipeline()
+	before := pipe.Incr(ctx, "n")
+	script := pipe.Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"})
+	after := pipe.Incr(ctx, "n")
+	_, _ = pipe.Exec(ctx)
+	require.ErrorContains(t, script.Err(), "LOADING not yet")
+	require.Equal(t, []int64{1, 2}, []int64{before.Val(), after.Val()}, "the script has not run")
+	p.Set(redistest.Fault{})
+	require.Equal(t, int64(3), c.Eval(ctx, "return redis.call('INCR', KEYS[1])", []string{"n"}).Val())
+}
+
+// A fault without a number hits every reply to its command.
+func TestProxyHitsEveryReply(t *testing.T) {
+	p := redistest.StartProxy(t, redistest.Start(t))
+	c := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1})
+	t.Cleanup(func() { _ = c.Close() })
+	p.Set(redistest.Fault{Command: "incr", HalfClose: true})
+	for range 3 {
+		require.Error(t, c.Incr(ctx, "n").Err())
+	}
+	require.Equal(t, 3, p.Hits())
+	require.Equal(t, "3", c.Get(ctx, "n").Val())
+}
