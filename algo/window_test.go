@@ -150,7 +150,7 @@ func TestWindowEdges(t *testing.T) {
 				time.Sleep(time.Until(made.Add(c.next - 1)))
 				if name != "fixed" {
 					require.False(t, l.Allow("k", 1), "a nanosecond early")
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					require.True(t, l.Allow("k", 1))
 				}
 			})
@@ -185,7 +185,7 @@ func TestFixedWindowAlignment(t *testing.T) {
 					require.Equal(t, c.edge, acquire(t, l, "k", 0).ResetAfter)
 					time.Sleep(c.edge - 1)
 					require.False(t, l.Allow("k", 1))
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					c.edge = c.rate.Period
 				}
 			})

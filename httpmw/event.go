@@ -27,6 +27,7 @@ type Event struct {
 // Result is what became of a request.
 type Result uint8
 
+// The results.
 const (
 	// Allowed: the request went on.
 	Allowed Result = iota

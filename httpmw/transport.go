@@ -69,7 +69,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := false
 	defer func() {
 		if !sent && r.Body != nil {
-			r.Body.Close()
+			_ = r.Body.Close()
 		}
 	}()
 	a := asking{guard: t.guard, rule: t.rules[0], r: r}
