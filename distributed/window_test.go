@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
 )
 
 // maker is a constructor of a store.
@@ -23,9 +25,30 @@ func makers(s *distributed.Store) map[string]maker {
 	}
 }
 
-// Every kind passes the kit that the local limiters pass.
+// Every kind passes the kit that the local limiters pass, on one server, behind
+// sentinels and in a cluster.
 func TestConformance(t *testing.T) {
 	store, server := onRedis(t)
+	conform(t, store)
+	requireTTL(t, server)
+}
+
+func TestConformanceBehindSentinels(t *testing.T) {
+	s := redistest.StartSentinels(t)
+	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs})
+	t.Cleanup(func() { _ = c.Close() })
+	conform(t, newStore(t, c, distributed.WithTimeout(time.Second)))
+	requireTTL(t, s.Master)
+}
+
+func TestConformanceInACluster(t *testing.T) {
+	cluster := redistest.StartCluster(t)
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
+	t.Cleanup(func() { _ = c.Close() })
+	conform(t, newStore(t, c, distributed.WithTimeout(time.Second)))
+}
+
+func conform(t *testing.T, store *distributed.Store) {
 	made := 0
 	for name, make := range makers(store) {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +60,6 @@ func TestConformance(t *testing.T) {
 			}})
 		})
 	}
-	requireTTL(t, server)
 }
 
 // U2: after RetryAfter the same request is admitted; Remaining units are
