@@ -52,6 +52,13 @@ func (m *meter) account() {
 
 func (m *meter) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults = 0, 0 }
 
+// heard is how often the breaker has opened, and keys were at fault, since mark.
+func (m *meter) heard() (opened, keyFaults int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.opened, m.keyFaults
+}
+
 // freeze ends the counting of calls.
 func (m *meter) freeze() { m.mu.Lock(); defer m.mu.Unlock(); m.account(); m.frozen = true }
 

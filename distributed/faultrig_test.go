@@ -213,8 +213,9 @@ func (o *outcome) sum(logs [][]sample, r *rig, losses int) {
 		o.peak = max(o.peak, overshoot(s, 2*faultRate))
 	}
 	for _, m := range r.meters {
-		o.opened += m.opened
-		o.keyFaults += m.keyFaults
+		opened, keyFaults := m.heard()
+		o.opened += opened
+		o.keyFaults += keyFaults
 		o.calls += m.calls
 		o.intervals += m.intervals()
 	}

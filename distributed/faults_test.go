@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -31,8 +31,8 @@ const (
 	answered               // Redis goes on deciding, and it stays closed
 )
 
-// patience: where every question has its answer, a busy machine alone must not
-// make a reply late.
+// timeout is long where every question has its answer: a busy machine alone
+// must not make a reply late.
 func (e effect) timeout() time.Duration {
 	if e == oneKey || e == answered {
 		return time.Second
@@ -130,8 +130,12 @@ var faultRows = []faultRow{
 // admitted keeps the bound in every window (W3), and every key expires (M3).
 //
 // Latencies and the time back depend on the machine's load: they are printed,
-// and asserted with a wide margin.
+// and asserted with a wide margin. What a window admits is compared with
+// B + R*w + N*(Bf + Rf*w), plus B for each loss of data: peak is the most that
+// any window has admitted beyond the rates' part, bound what the bursts allow.
 func TestFaultTable(t *testing.T) {
+	logging.Disable() // go-redis tells of every dial that fails
+	t.Cleanup(logging.Enable)
 	var mu sync.Mutex
 	lines := make([]string, 3*len(faultRows))
 	t.Run("rows", func(t *testing.T) {
@@ -181,8 +185,5 @@ func (o *outcome) check(t *testing.T, row faultRow) {
 	case answered:
 		require.Zero(t, o.opened)
 		require.Zero(t, o.keyFaults)
-	}
-	for _, m := range o.meters {
-		require.Equal(t, distributed.Closed, m.state)
 	}
 }

@@ -112,20 +112,22 @@ func (l *lane) split(ctx context.Context, cmds []*command) []*command {
 	return append(settled, again...)
 }
 
-// judge tells the breaker how a batch went. That it was late has been counted
-// before; a reply that comes all the same is not a success, and a lost script
-// that nobody waited for has not been sent again.
+// judge tells the breaker how a batch went. A late one has been counted before:
+// what comes of it in the end is neither a success nor a second failure, which
+// would open a breaker that has just let the first calls through again.
 func (l *lane) judge(cmds []*command, late bool) {
 	for _, c := range cmds {
 		err := c.Err()
 		f := classify(err)
-		if late && f == noScript {
+		switch {
+		case f == fine || f == fault:
 			continue
-		}
-		if f != fine && f != fault {
+		case late:
+			l.store.complain(f, err)
+		default:
 			l.breaker.failed(c.entries[0].keys[0], f, err)
-			return
 		}
+		return
 	}
 	if !late {
 		l.breaker.succeeded()
