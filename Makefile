@@ -37,9 +37,10 @@ lint:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
 
-# The library beside its peers, in one run.
-bench-peers:
+# The library beside its peers, in one run, and on Redis beside redis_rate.
+bench-peers: redis
 	cd bench && $(GO) run .
+	cd bench && $(GO) test -run '^$$' -bench Redis -benchtime 1x ./redis
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
