@@ -41,7 +41,7 @@ func TestGuaranteesNameTestsThatExist(t *testing.T) {
 		named := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(read(t, file), -1)
 		require.NotEmpty(t, named, file)
 		for _, name := range named {
-			require.Contains(t, tests, "func "+name+"(t *testing.T)", "%s names it", file)
+			require.True(t, strings.Contains(tests, "func "+name+"(t *testing.T)"), "%s names %s", file, name)
 		}
 	}
 }
@@ -49,13 +49,14 @@ func TestGuaranteesNameTestsThatExist(t *testing.T) {
 // TestReadmeIsCompiled: every line of Go in the README stands in an example.
 func TestReadmeIsCompiled(t *testing.T) {
 	examples := sources(t, func(path string) bool {
-		return strings.HasPrefix(path, "examples") && strings.HasSuffix(path, ".go")
+		return strings.HasPrefix(path, "examples") && strings.HasSuffix(path, ".go") ||
+			strings.HasSuffix(path, "example_test.go")
 	})
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(read(t, "README.md"), -1)
 	require.NotEmpty(t, blocks)
 	for _, block := range blocks {
 		for line := range strings.Lines(block[1]) {
-			require.Contains(t, examples, strings.TrimSpace(line))
+			require.True(t, strings.Contains(examples, strings.TrimSpace(line)), "%s", line)
 		}
 	}
 }

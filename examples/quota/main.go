@@ -1,15 +1,17 @@
-// Quota sells an API by the call: so many a second and so many a day for each
-// customer, counted in Redis over all instances. When Redis is away the
-// instances go on with a part of the limits each.
+// Quota sells an API by the call: so many a second and so many a day, by the
+// plan of the customer, counted in Redis over all instances. When Redis is away
+// the instances go on with a part of the limits each.
 //
 //	docker compose up --build    # Redis, and two instances on 8081 and 8082
-//	curl -i -H 'X-Api-Key: alice' 127.0.0.1:8081
+//	curl -i -H 'X-Api-Key: alice-key' 127.0.0.1:8081
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"log"
+	"log/slog"
 	"net/http"
 
 	"github.com/redis/go-redis/v9"
@@ -20,40 +22,102 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
+// customer is who calls, and what was bought.
+type customer struct{ name, plan string }
+
+// customers by API key. A real service looks them up where it keeps them.
+var customers = map[string]customer{
+	"alice-key": {"alice", "gold"},
+	"bob-key":   {"bob", "free"},
+}
+
+// plan is a number of calls a second, with a burst of twice that, and a day.
+type plan struct{ second, day int64 }
+
+var plans = map[string]plan{"free": {5, 1000}, "gold": {50, 100_000}}
+
 func main() {
 	address := flag.String("http", "127.0.0.1:8080", "address to serve on")
 	server := flag.String("redis", "127.0.0.1:6379", "address of Redis")
-	pepper := flag.String("pepper", "change me", "secret that API keys are hashed with")
 	flag.Parse()
 
-	store, err := distributed.New(redis.NewClient(&redis.Options{Addr: *server}))
+	redis.SetLogger(silence{}) // the hook below says it once
+	client := redis.NewClient(&redis.Options{Addr: *server})
+	quiet := distributed.WithLogger(slog.New(slog.DiscardHandler))
+	store, err := distributed.New(client, quiet, distributed.WithHook(tell))
 	if err != nil {
 		log.Fatal(err)
 	}
-	handler, err := api(store, []byte(*pepper))
+	handler, err := api(store)
 	if err != nil {
 		log.Fatal(err)
 	}
 	log.Fatal(http.ListenAndServe(*address, handler))
 }
 
-// api is the service behind its quotas. The key is hashed before it becomes
-// part of a key in Redis.
-func api(store *distributed.Store, pepper []byte) (http.Handler, error) {
-	second, err := store.TokenBucket("second", algo.PerSecond(10), algo.Burst(20))
-	if err != nil {
-		return nil, err
+// tell says when Redis goes away and when it is back.
+func tell(e distributed.Event) {
+	switch {
+	case e.Kind != distributed.BreakerChanged:
+	case e.State == distributed.Open:
+		log.Print("Redis is out of reach; limiting locally: ", e.Err)
+	case e.State == distributed.Closed:
+		log.Print("Redis is back")
 	}
-	day, err := store.TokenBucket("day", algo.PerDay(10_000))
-	if err != nil {
-		return nil, err
+}
+
+// silence is a logger for go-redis.
+type silence struct{}
+
+// Printf drops the message.
+func (silence) Printf(context.Context, string, ...any) {}
+
+// api is the service behind its quotas.
+func api(store *distributed.Store) (http.Handler, error) {
+	seconds, days := map[string]algo.Limiter{}, map[string]algo.Limiter{}
+	for name, p := range plans {
+		second, err := store.TokenBucket(name+"-second", algo.PerSecond(p.second), algo.Burst(2*p.second))
+		if err != nil {
+			return nil, err
+		}
+		day, err := store.TokenBucket(name+"-day", algo.PerDay(p.day))
+		if err != nil {
+			return nil, err
+		}
+		seconds[name], days[name] = second, day
 	}
-	customer := keyfunc.Secret("X-Api-Key", pepper)
 	limit := httpmw.Limits([]httpmw.Policy{
-		{Name: "second", Limiter: second, Key: customer},
-		{Name: "day", Limiter: day, Key: customer},
+		{Name: "second", Limiter: algo.ByKey(byPlan(seconds)), Key: keyfunc.Context(customerName)},
+		{Name: "day", Limiter: algo.ByKey(byPlan(days)), Key: keyfunc.Context(customerName)},
 	})
-	return limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return identify(limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintln(w, "here you are")
-	})), nil
+	}))), nil
+}
+
+type contextKey struct{}
+
+// identify puts the customer into the context, and refuses strangers.
+func identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, ok := customers[r.Header.Get("X-Api-Key")]
+		if !ok {
+			http.Error(w, "unknown API key", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), contextKey{}, c)))
+	})
+}
+
+func customerName(ctx context.Context) (string, bool) {
+	c, ok := ctx.Value(contextKey{}).(customer)
+	return c.name, ok
+}
+
+// byPlan chooses the limit of the customer's plan.
+func byPlan(limits map[string]algo.Limiter) func(context.Context, string) algo.Limiter {
+	return func(ctx context.Context, _ string) algo.Limiter {
+		c, _ := ctx.Value(contextKey{}).(customer)
+		return limits[c.plan]
+	}
 }

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// Two instances share the quota of a customer, and customers are apart.
+// Two instances share the quota of a customer, customers are apart, and the
+// plan makes the difference.
 func TestQuotaIsSharedByTheInstances(t *testing.T) {
 	server := redistest.Start(t)
 	var instances []http.Handler
@@ -22,23 +24,52 @@ func TestQuotaIsSharedByTheInstances(t *testing.T) {
 		store, err := distributed.New(server.Client(), distributed.WithTimeout(5*time.Second))
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = store.Close() })
-		h, err := api(store, []byte("pepper"))
+		h, err := api(store)
 		require.NoError(t, err)
 		instances = append(instances, h)
 	}
-	get := func(instance int, key string) int {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header.Set("X-Api-Key", key)
-		w := httptest.NewRecorder()
-		instances[instance].ServeHTTP(w, r)
-		return w.Code
+	admitted := func(key string) (n int) {
+		for i := range 60 {
+			if get(instances[i%2], key).Code == http.StatusOK {
+				n++
+			}
+		}
+		return n
 	}
-	denied := 0
-	for i := range 60 {
-		if get(i%2, "alice") == http.StatusTooManyRequests {
-			denied++
+	require.Less(t, admitted("bob-key"), 60, "10 at once and 5 a second over both instances")
+	require.Equal(t, 60, admitted("alice-key"), "a gold customer may burst 100")
+	require.Equal(t, http.StatusUnauthorized, get(instances[0], "mallory").Code)
+	fields := get(instances[0], "alice-key").Header()
+	require.Contains(t, fields.Get("RateLimit"), `"second";r=`)
+	require.Contains(t, fields.Get("RateLimit"), `"day";r=`)
+}
+
+// Without Redis the service goes on, and says so once.
+func TestQuotaWithoutRedis(t *testing.T) {
+	told := make(chan distributed.Event, 100)
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer client.Close()
+	store, err := distributed.New(client, distributed.WithHook(func(e distributed.Event) { told <- e }))
+	require.NoError(t, err)
+	defer store.Close()
+	h, err := api(store)
+	require.NoError(t, err)
+	for range 8 {
+		require.Equal(t, http.StatusOK, get(h, "bob-key").Code)
+	}
+	opened := 0
+	for len(told) > 0 {
+		if e := <-told; e.Kind == distributed.BreakerChanged && e.State == distributed.Open {
+			opened++
 		}
 	}
-	require.Positive(t, denied)
-	require.Equal(t, http.StatusOK, get(0, "bob"))
+	require.Equal(t, 1, opened)
+}
+
+func get(h http.Handler, key string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.Header.Set("X-Api-Key", key)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
 }
