@@ -6,7 +6,7 @@ COUNT   ?= 10
 FUZZ    ?= 20s
 LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 
-.PHONY: test long lint bench fuzz shapes tidy
+.PHONY: test long lint bench bench-peers fuzz shapes tidy
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -28,6 +28,11 @@ lint:
 # same run. Compare ratios, not nanoseconds.
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
+
+# sluice beside its peers: docs/benchmarks.md and its pictures. Some minutes, on
+# a machine that does nothing else.
+bench-peers:
+	cd bench && $(GO) run . -out ../docs
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
