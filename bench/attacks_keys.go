@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"strconv"
@@ -54,11 +55,9 @@ func keyedLibraries() []keyedLibrary {
 			return func(k string) bool { c, err := l.Get(ctx, k); return err == nil && !c.Reached }
 		}},
 		{"httprate", func(q quota, _ int) func(string) bool {
-			h := handled(httprate.LimitBy(q.units, q.period,
-				func(r *http.Request) (string, error) { return r.RemoteAddr, nil }))
-			return func(k string) bool {
-				return h(func(r *http.Request) *http.Request { r.RemoteAddr = k; return r }) == http.StatusOK
-			}
+			l := httprate.NewRateLimiter(q.units, q.period)
+			w, r := &sink{header: make(http.Header)}, httptest.NewRequest(http.MethodGet, "/", nil)
+			return func(k string) bool { return !l.OnLimit(w, r, k) }
 		}},
 		{"tollbooth", func(q quota, _ int) func(string) bool {
 			l := tollbooth.NewLimiter(float64(q.units)/q.period.Seconds(), nil).SetBurst(q.units)

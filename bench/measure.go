@@ -37,6 +37,7 @@ type work struct {
 	warm      int    // decisions before each sample, to fill the caches
 	over      bool   // what counts is the time over the floor, not its multiple
 	make      func() []contender
+	end       func() // stops what the contenders have started; may be nil
 }
 
 // plan is how much to measure.
@@ -97,8 +98,10 @@ func (r result) overUs(x row) float64 {
 // measure runs the contenders of w in turns. In each round another one begins,
 // so that none always follows the same neighbor.
 func measure(w work, p plan) (result, error) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(w.cores, 1)))
 	contenders := w.make()
+	if w.end != nil {
+		defer w.end()
+	}
 	res := result{work: w, rows: make([]row, len(contenders))}
 	sizes := make([]int, len(contenders))
 	for i, c := range contenders {
@@ -133,10 +136,11 @@ func calibrate(c contender, sample time.Duration) int {
 }
 
 // sample times n decisions in all, on as many goroutines as the work has cores,
-// and returns the wall time of one. The garbage of the one before is collected
-// first, and the caches are warmed again, so that each pays for its own.
+// and returns the wall time of one. What others left behind is collected first,
+// and the caches are warmed again, so that each pays for its own garbage.
 func (w work) sample(c contender, n int) (ns float64, err error) {
-	runtime.GC()
+	sweep()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.cores))
 	c.run(max(n/16, w.warm))
 	each := n / w.cores
 	admitted := make([]int, w.cores)
@@ -154,6 +158,21 @@ func (w work) sample(c contender, n int) (ns float64, err error) {
 		}
 	}
 	return float64(took) / float64(each*w.cores), nil
+}
+
+// alive is what the last sweep left.
+var alive uint64
+
+// sweep collects garbage if there is much: collecting a large heap of others
+// takes longer than a sample.
+func sweep() {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if m.HeapAlloc > alive+alive/4+4<<20 {
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		alive = m.HeapAlloc
+	}
 }
 
 // verify refuses figures of a contender that did something else than its work.

@@ -27,9 +27,14 @@ func works() []work {
 }
 
 func keyedWork(n, cores int) work {
+	var s stores
 	w := work{id: "keyed-" + strconv.Itoa(n), cores: cores, us: "sluice Allow", warm: n,
 		title: strconv.Itoa(n) + " keys, all seen before and live",
-		make:  func() []contender { return keyed(keys(n)) }}
+		make: func() []contender {
+			s = newStores(n)
+			return keyed(keys(n), s)
+		},
+		end: func() { s.close() }}
 	if cores == 2 {
 		w.id += "-2"
 		w.title += ", two goroutines on two cores"

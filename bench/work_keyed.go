@@ -19,9 +19,8 @@ import (
 
 // keyed is one limiter for all of ks, each of which has been charged before and
 // owes something for longer than the run takes. Everything is admitted.
-func keyed(ks []string) []contender {
+func keyed(ks []string, stores stores) []contender {
 	table := warm(ks)
-	stores := newStores(len(ks))
 	ctx := context.Background()
 	var xtimes sync.Map
 	return seen(ks, []contender{
@@ -128,3 +127,7 @@ func newStores(keys int) stores {
 		ulule: ulule.New(memory.NewStore(), ulule.Rate{Period: 24 * time.Hour, Limit: 1 << 60}),
 	}
 }
+
+// close ends the goroutine of go-limiter, which keeps its store alive. That of
+// ulule ends when its store is collected.
+func (s stores) close() { _ = s.golimiter.Close(context.Background()) }

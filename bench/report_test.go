@@ -1,0 +1,114 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func rowOf(name string, k kind, ns ...float64) row {
+	return row{contender: contender{name: name, kind: k}, ns: ns}
+}
+
+// sample is a report with one group in which a peer wins.
+func sample() report {
+	res := result{work: work{id: "bucket", title: "One bucket, admitted", cores: 1, us: "sluice Allow"}, rows: []row{
+		rowOf("floor", floor, 10, 20, 10),
+		rowOf("sluice Allow", ours, 12, 24, 12),
+		rowOf("sluice Acquire and Release", ours, 20, 40, 20),
+		rowOf("swift", peer, 11, 22, 11),
+		rowOf("slow", peer, 24, 48, 24),
+	}}
+	return report{
+		when: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), plan: plan{20, time.Millisecond},
+		machine: machine{cpu: "a processor", clock: 9.5, virtual: true},
+		results: []result{res}, keys: 10,
+		prints: []footprint{{sluice, 32}, {"thrifty", 16}, {"lavish", 200}},
+		attacks: []attacked{{attack{id: "x", title: "An attack", does: "This.", holds: "that"}, []verdict{
+			{sluice, outcome{"0 of 1", true}}, {"peer with a mode", outcome{"1 of 1 | all", false}},
+			{"sluice otherwise", outcome{"1 of 1", false}},
+		}}},
+	}
+}
+
+func TestReportSaysWhereWeLose(t *testing.T) {
+	page := sample().markdown()
+	_, losses, ok := strings.Cut(page, "## Where sluice loses")
+	require.True(t, ok)
+	losses, _, _ = strings.Cut(losses, "## Measurements")
+	require.Contains(t, losses, "swift takes 0.92 x the time of sluice Allow")
+	require.Contains(t, losses, "thrifty keeps 16 bytes a key, sluice 32")
+	require.NotContains(t, losses, "slow")
+	require.NotContains(t, losses, "lavish")
+}
+
+func TestReportJudgesTargets(t *testing.T) {
+	page := sample().markdown()
+	require.Contains(t, page, "| One bucket, admitted: sluice Allow | 1.25 x the floor | 1.20 x the floor | met, 4 % to spare |")
+	require.Contains(t, page, "| One bucket, admitted: sluice Acquire and Release | 1.70 x the floor | 2.00 x the floor | **missed** by 18 % |")
+	require.Contains(t, page, "3 of 4 are met")
+	require.Contains(t, page, "a virtual machine")
+}
+
+func TestTargetBelowTheFloorIsSaidToBe(t *testing.T) {
+	r := sample()
+	r.results[0].id = "keyed-1024"
+	r.results[0].rows[0] = rowOf("floor", floor, 50, 50, 50)
+	require.Contains(t, r.markdown(), "is above the target of: One bucket, admitted: sluice Allow (target 45 ns, floor 50 ns)")
+}
+
+// TestMatrixShowsOurColumnOnly: a further try of sluice neither hides nor
+// changes its verdict, and stands among the figures.
+func TestMatrixShowsOurColumnOnly(t *testing.T) {
+	page := sample().markdown()
+	require.Contains(t, page, "| attack | sluice | peer |")
+	require.Contains(t, page, "| [An attack](#x) | holds | **falls** |")
+	require.Contains(t, page, "| falls to | 0 | 1 |")
+	require.Contains(t, page, "| sluice otherwise | **falls** | 1 of 1 |")
+	require.Contains(t, page, `1 of 1 \| all`)
+}
+
+func TestPicturesAreWritten(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, sample().pictures(dir))
+	for _, name := range []string{"bench-bucket.svg", "bench-memory.svg"} {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "<svg")
+	}
+}
+
+func TestToldReadsEveryForm(t *testing.T) {
+	for _, c := range []struct {
+		field, value string
+		at           time.Time // zero: in seconds from now
+	}{
+		{"Retry-After", "Fri, 02 Jan 2026 03:04:05 GMT", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		{"Retry-After", "Fri, 02 Jan 2026 03:04:05 UTC", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		{"X-RateLimit-Reset", "1767323045", time.Unix(1767323045, 0)},
+		{"RateLimit-Reset", "3600", time.Time{}},
+	} {
+		h := http.Header{}
+		h.Set(c.field, c.value)
+		before := time.Now()
+		field, until := told(h)
+		require.Equal(t, c.field+": "+c.value, field)
+		if c.at.IsZero() {
+			require.False(t, until.Before(before.Add(time.Hour)))
+		} else {
+			require.True(t, c.at.Equal(until), until)
+		}
+	}
+}
+
+func TestCPUInfo(t *testing.T) {
+	info := []byte("processor\t: 0\nmodel name\t: A: B\nflags\t\t: fpu hypervisor\n")
+	require.Equal(t, "A: B", cpuinfo(info, "model name"))
+	require.Equal(t, "fpu hypervisor", cpuinfo(info, "flags"))
+	require.Empty(t, cpuinfo(info, "bogus"))
+}
