@@ -234,7 +234,7 @@ func TestParityOfWindowScripts(t *testing.T) {
 			models := map[int]windowModel{}
 			seen := map[int]int64{}
 			const batch = 50
-			for done := 0; done < cases.Count(5_000, 60_000); done += batch {
+			for done := 0; done < cases.Count(5_000, 200_000); done += batch {
 				var batched []args
 				var keys []int
 				var asked []*entry
