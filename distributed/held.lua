@@ -19,7 +19,12 @@
 --            admitted   1 or 0
 --            flag       0, 1: blocked until the fourth, 2: another type
 --
--- A denial writes nothing. The key expires with its last unit.
+-- A denial writes nothing. The key expires slack milliseconds after its last
+-- unit: a server that loses the processor for longer than a key has to live
+-- would delete it, with what was just added, while the script still works on
+-- it.
+
+local slack = 500
 
 local function read(key)
   local kind = redis.call('TYPE', key).ok
@@ -53,7 +58,7 @@ local function add(key, id, from, units, long)
   for j = from, from + units - 1 do
     redis.call('ZADD', key, int(now + long), id .. ':' .. int(j))
   end
-  redis.call('PEXPIRE', key, int(math.ceil((math.max(nth(key, -1), now) - now) / 1000) + 1))
+  redis.call('PEXPIRE', key, int(math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack))
 end
 
 for i = 1, #KEYS do
@@ -101,7 +106,7 @@ for i = 1, #KEYS do
     end
     if count > 0 then
       last = nth(key, -1)
-      redis.call('PEXPIRE', key, int(math.ceil((last - now) / 1000) + 1))
+      redis.call('PEXPIRE', key, int(math.ceil((last - now) / 1000) + slack))
     end
   end
   reply[#reply + 1] = count
