@@ -6,18 +6,26 @@ COUNT   ?= 10
 FUZZ    ?= 20s
 LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 
-.PHONY: test long lint bench bench-peers fuzz shapes tidy
+.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
-test:
+test: redis
 	$(GO) vet ./...
 	GOARCH=386 $(GO) vet ./...
 	$(GO) test -race -shuffle=on -timeout 9m ./...
 	$(GO) test -shuffle=on -timeout 9m ./algo/...
 
+# A redis-server for the tests of package distributed.
+redis:
+	@sh internal/redistest/install.sh
+
+# What happens to package distributed under each fault of Redis, as a table.
+faults: redis
+	$(GO) test -count 1 -timeout 20m -v -run 'TestFaultTable' ./distributed
+
 # The full counts of every property; takes long.
-long:
+long: redis
 	SLUICE_LONG=1 $(GO) test -shuffle=on -timeout 120m -v -run . ./... | grep -E '^(---|ok|FAIL|panic)|: (W|U|L|M|C|F|S|G)[0-9]: '
 
 lint:
@@ -29,10 +37,10 @@ lint:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
 
-# sluice beside its peers: docs/benchmarks.md and its pictures. Some minutes, on
-# a machine that does nothing else.
-bench-peers:
-	cd bench && $(GO) run . -out ../docs
+# The library beside its peers, in one run, and on Redis beside redis_rate.
+bench-peers: redis
+	cd bench && $(GO) run .
+	cd bench && $(GO) test -run '^$$' -bench Redis -benchtime 1x ./redis
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:

@@ -1,5 +1,6 @@
 // Package sluice keeps a service inside what it can carry: rate limits per
-// user, per route and in total, as net/http middleware and gRPC interceptors.
+// user, per route and in total, as net/http middleware and gRPC interceptors,
+// in one process or on Redis.
 //
 // # The model
 //
@@ -25,6 +26,10 @@
 // The client with the address 192.0.2.7 has the same key in both, and so one
 // quota over both.
 //
+// Limiters whose state is in one process are in package algo. Package
+// distributed keeps it in Redis, for all instances of a service, and goes on
+// limiting when Redis is away. Package adaptive limits what is in flight.
+//
 // # What a decision says
 //
 // A denial is an answer and not an error. It has a reason: Quota, the caller
@@ -42,20 +47,47 @@
 //	    integers, for any sequence of clock readings.
 //	    TestBoundUnderJumpingClocks, TestClockGoingBackMintsNothing,
 //	    TestTokenBucketConformance
+//	W2  Every other algorithm keeps the bound that its type states.
+//	    TestWindowBoundsUnderJumpingClocks, TestStrictUnderJumpingClocks,
+//	    TestStartsUnderJumpingClocks, TestRampUnderJumpingClocks,
+//	    TestMarkingBounds
+//	W3  On Redis with the local fallback, N instances together admit at most
+//	    2*(B + R*w) whatever the number and timing of outages, and B more for
+//	    each key and loss of Redis' data.
+//	    TestEightInstancesThroughOutages, TestFaultTable
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
 //	    TestAcquireAllProperty, TestAcquireAllOfEveryAlgorithm,
-//	    TestAcquireAllTwoLevels
+//	    TestAcquireAllTwoLevels, TestSeveralLevelsAreOneStep
 //	U1  Arrivals that conform to the rate are never denied.
 //	    TestTokenBucketConformance
 //	U2  RetryAfter is exact.
-//	    TestTokenBucketConformance, TestDecideAgainstArithmetic
+//	    TestTokenBucketConformance, TestDecideAgainstArithmetic,
+//	    TestExactRetryAfter, TestWindowDecisionsAreExact
 //	L1  Lock-free limiters are linearizable to the pure decision.
-//	    TestLinearizable
+//	    TestLinearizable, TestShapesLinearizable, TestWindowsLinearizable,
+//	    TestWarmingLinearizable, TestMarkersLinearizable
+//	L2  The pure decisions and the scripts on Redis agree to the bit.
+//	    TestParityOfScriptAndDecide, TestParityOfWindowScripts
 //	M1  A flood of keys takes no memory beyond the table.
-//	    TestFloodOfKeys
+//	    TestFloodOfKeys, TestWindowFlood
 //	M2  Evicting a key never raises any key's bound.
-//	    TestEvictionNeverRaisesABound, TestOverflowedKeyTakesItsDebtAlong
+//	    TestEvictionNeverRaisesABound, TestOverflowedKeyTakesItsDebtAlong,
+//	    TestWindowEvictionIsUnobservable
+//	C1  However a request ends, by panic, exit, cancellation, reset or hijack, its
+//	    slot is freed.
+//	    TestNoEndLeaks, TestNoHijackLeaks, TestPanicsFreeTheSlot,
+//	    TestCancellationsFreeTheSlot, TestResetsFreeTheSlots
+//	F1  A decision on Redis keeps its deadline, whatever Redis does.
+//	    TestDecisionsKeepTheDeadline, TestTheContextsDeadlineIsKeptToo
+//	F2  While Redis is away it is asked once in a probe interval.
+//	    TestProbesAreFew
+//	F4  The fault of one key opens no breaker.
+//	    TestKeyOfAnotherTypeHurtsNobodyElse
+//	S1  No two identities have the same key.
+//	    TestHostileKeysAreApart, TestKeysAreInjective
+//	G1  No goroutine outlives Close.
+//	    TestNothingOutlivesClose
 //
 // # When not to use it
 //

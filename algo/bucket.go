@@ -110,7 +110,7 @@ func (b *bucket) acquireAt(lease *Lease, now int64, key string, n int64) {
 	}
 	lease.releaser = b
 	lease.handle.Key, lease.handle.N = key, n
-	lease.handle.At = now + max(over, 0)
+	lease.handle.At = min(now+max(over, 0), next-n*g.emission)
 	lease.handle.State = [3]int64{next, mark, g.emission}
 }
 
@@ -163,6 +163,7 @@ func (b *bucket) heal(c cell, g *gcra, tat int64) (now int64) {
 	unchanged := b.limit.Load() == g
 	now = b.words.clock.now()
 	if unchanged && !g.believable(tat, now) {
+		c.stripe.forgive()
 		c.swap(tat, g.heal(tat, now), now)
 	}
 	return now
@@ -201,7 +202,7 @@ func (b *bucket) giveBack(h Handle, n int64) {
 	cost, most := min(h.N, units)*emission, min(n, units)*emission
 	c := b.words.cell(h.Key)
 	b.refund(c, most, func(shift, now int64) int64 {
-		if ch.mark < c.stripe.forgiven.Load() {
+		if c.stripe.forgave(ch.mark) {
 			return 0
 		}
 		return ch.weighs(cost, shift-ch.mark, now)
@@ -226,7 +227,7 @@ func (b *bucket) refund(c cell, most int64, weighs func(shift, now int64) int64)
 	given := b.lower(c, func(now int64) int64 {
 		return min(most, weighs(account.begun.Load()-most, now))
 	})
-	account.done.Add(given)
+	account.forget(account.done.Add(given) - mostRefunded)
 	account.begun.Add(given - most)
 }
 
@@ -243,8 +244,11 @@ func (b *bucket) lower(c cell, by func(now int64) int64) int64 {
 			return 0
 		}
 		interleave.Point()
-		if c.swap(tat, tat-given, now) == done {
+		switch c.swap(tat, tat-given, now) {
+		case done:
 			return given
+		case full: // a new key: what it owes is what every new key begins with
+			return 0
 		}
 	}
 }
@@ -272,7 +276,7 @@ func (b *bucket) owe(c cell, n, refund int64) {
 			return
 		}
 		interleave.Point()
-		if c.swap(tat, now+debt+extra, now) != lost {
+		if c.swap(tat, addSaturated(now, debt+extra), now) != lost {
 			return
 		}
 	}
@@ -289,5 +293,5 @@ func (b *bucket) Overflowed() uint64 { return b.words.spilled() }
 // bucket takes to fill.
 func (b *bucket) Describe() (Description, bool) {
 	g := b.limit.Load()
-	return Description{Quota: g.burst, Window: toDuration(g.room)}, true
+	return Description{Quota: g.burst, Window: g.window}, true
 }

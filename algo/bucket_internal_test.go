@@ -112,7 +112,7 @@ func jumpingHistory(b *bucket, key string, seed uint64) []porcupine.Operation {
 				in := call{b.words.clock.now() - late, rnd.Int64N(4)}
 				o := porcupine.Operation{ClientId: c, Input: in, Call: clock.Add(1)}
 				lease := at(b, in.now, key, in.n)
-				o.Output, o.Return = answer{lease.Decision, lease.handle.At - toTicks(lease.Delay)}, clock.Add(1)
+				o.Output, o.Return = answer{lease.Decision, lease.handle.State[0] - toTicks(lease.ResetAfter)}, clock.Add(1)
 				if !lease.Allowed || in.n == 0 {
 					o.Output = answer{Decision: lease.Decision}
 				}

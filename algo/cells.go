@@ -200,10 +200,11 @@ func (c *cells[S]) bequeath(heir, from *S) {
 	*heir = *from
 }
 
-// unlock ends the work on a changed S, which from expiry on says nothing.
+// unlock ends the work on a changed S, which from expiry on says nothing. An
+// expiry that was too large for the clock and turned negative never comes.
 func (h held[S]) unlock(expiry int64) {
 	if h.at != nil {
-		h.at.word.Store(min(expiry, locked-1))
+		h.at.word.Store(int64(min(uint64(expiry), locked-1)))
 	}
 	if h.stripe != nil {
 		h.stripe.mu.Unlock()

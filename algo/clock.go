@@ -2,9 +2,11 @@ package algo
 
 import "time"
 
-// Limiters count time in ticks of 1/64 ns since they were made. Whole
-// nanoseconds would be too coarse: 600e6 units a second cost 1.67 ns each, and
-// truncating that to 1 runs 67 % too fast.
+// Limiters count time in ticks of 1/64 ns since they were made. That lasts for
+// 4.5 years; then they deny what they cannot charge any more.
+//
+// Whole nanoseconds would be too coarse: 600e6 units a second cost 1.67 ns
+// each, and truncating that to 1 runs 67 % too fast.
 const (
 	tickShift    = 6
 	ticksPerNano = 1 << tickShift

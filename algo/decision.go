@@ -26,7 +26,8 @@ type Decision struct {
 	// Limit is the most that fits at once: the burst, the window's quota, or
 	// the most in flight.
 	Limit int64
-	// Remaining is how many units would be admitted now, after this decision.
+	// Remaining is how many units would be admitted now, after this decision,
+	// to start at once.
 	Remaining int64
 	// RetryAfter is 0 if allowed, Forever if Reason is Never.
 	RetryAfter time.Duration

@@ -1,6 +1,9 @@
 package algo
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Unit is what a limit counts.
 type Unit uint8
@@ -23,6 +26,21 @@ type Description struct {
 	Quota  int64
 	Window time.Duration // 0 where time plays no part
 	Unit   Unit
+}
+
+// String tells the limit in a word of letters, digits and hyphens, with the window
+// in whole seconds, rounded up: "100-per-60s", "64-concurrent-requests". The
+// adapters name a policy by it that has no name. A quota below 0 counts as 0.
+func (d Description) String() string {
+	b := strconv.AppendInt(nil, max(d.Quota, 0), 10)
+	if d.Unit == ConcurrentRequests || d.Window <= 0 {
+		return string(append(append(b, '-'), d.Unit.String()...))
+	}
+	s := int64(d.Window / time.Second)
+	if d.Window%time.Second > 0 {
+		s++
+	}
+	return string(append(strconv.AppendInt(append(b, "-per-"...), s, 10), 's'))
 }
 
 // Describer is implemented by limiters that can say what they promise.

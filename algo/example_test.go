@@ -111,7 +111,10 @@ func ExampleDescribe() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
 	d, _ := algo.Describe(l)
 	fmt.Println(d.Quota, d.Unit, "in", d.Window)
-	// Output: 20 requests in 2s
+	fmt.Println(d)
+	// Output:
+	// 20 requests in 2s
+	// 20-per-2s
 }
 
 func ExampleEvery() {

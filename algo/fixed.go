@@ -102,7 +102,10 @@ func (f *fixed) charge(word, begin, n int64) (next, over int64) {
 	if over > 0 || n == 0 {
 		return word, over
 	}
-	return begin + spent, over
+	if next = begin + spent; next < begin {
+		return word, never // past the end of the clock
+	}
+	return next, over
 }
 
 // believable reports whether a word can stem from these parameters and a
@@ -126,7 +129,7 @@ func (f *fixed) owe(word, begin, n int64) (next int64, cut bool) {
 		cost -= f.depth - spent
 		spent = f.window.by
 	}
-	return begin + min(spent+cost, f.ceiling), spent+cost > f.ceiling
+	return addSaturated(begin, min(spent+cost, f.ceiling)), spent+cost > f.ceiling
 }
 
 // giveBack undoes charges of cost ticks, those of the next window first.

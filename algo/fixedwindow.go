@@ -91,12 +91,13 @@ func (w *FixedWindow) SetRate(r Rate) error {
 	return nil
 }
 
-// instant is where the edge at d after the making lies within the period.
+// instant is where the edge at d after the making, moved by the offset, lies
+// within the period.
 func (w *FixedWindow) instant(r Rate, d time.Duration) int64 {
 	if r.Period <= 0 {
 		return 0 // newFixed will say so
 	}
-	return toTicks((d%r.Period + maxSpan%r.Period) % r.Period)
+	return toTicks((d%r.Period + w.settings.offset%r.Period + maxSpan%r.Period) % r.Period)
 }
 
 // Acquire charges n units to key if they fit into the current window; see
@@ -147,13 +148,14 @@ func (w *FixedWindow) spend(key string, at, n int64) (f *fixed, now, begin, next
 	now = at
 	c := w.words.cell(key)
 	for again := false; ; {
-		f = w.limit.Load()
 		word := c.at.word.Load()
 		if word == retired || c.at.id.Load() != c.id {
 			if c, word = c.reload(); c.absent() {
 				now = w.words.clock.now()
 			}
 		}
+		// After the clock: a charge that is later than a change is made under it.
+		f = w.limit.Load()
 		begin = f.begin(now, c.id)
 		if word-begin > f.window.by && !again {
 			now, again = w.catchUp(c, f, word), true
@@ -185,16 +187,8 @@ func (w *FixedWindow) catchUp(c cell, f *fixed, word int64) (now int64) {
 
 // whenFull answers a new key that found no room and must not share.
 func (w *FixedWindow) whenFull(f *fixed, now int64, key string) Decision {
-	d := Decision{Limit: f.quota}
-	if w.words.onFull == AllowNew {
-		d.Allowed, d.Source, d.Remaining = true, Off, f.quota
-		return d
-	}
 	t := w.words.keys.Load()
-	d.Reason = Quota
-	d.RetryAfter = toDuration(f.dies(t.soonest(t.hash(key)), now) - now)
-	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
-	return d
+	return crowded(w.words.onFull, f.quota, f.dies(t.soonest(t.hash(key)), now)-now)
 }
 
 // Len counts the keys that have spent something in their current window. It

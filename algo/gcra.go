@@ -3,7 +3,6 @@ package algo
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"time"
 )
 
@@ -17,15 +16,16 @@ import (
 // larger. Keeping (tokens, last update) instead mints tokens when the clock
 // goes back.
 type gcra struct {
-	emission int64  // T: ticks that one unit costs
-	burst    int64  // B: most units at once
-	depth    int64  // B*T: debt beyond which there is a delay
-	wait     int64  // longest Delay that is admitted
-	most     int64  // largest cost that can ever be admitted
-	ceiling  int64  // largest debt that is believed
-	room     int64  // debt at which no unit remains
-	inverse  uint64 // 2^64 / T, for units
-	forward  bool   // a charge waits for the debt before it, not for its own
+	emission int64         // T: ticks that one unit costs
+	burst    int64         // B: most units at once
+	depth    int64         // B*T: debt beyond which there is a delay
+	wait     int64         // longest Delay that is admitted
+	most     int64         // largest cost that can ever be admitted
+	ceiling  int64         // largest debt that is believed
+	room     int64         // debt at which no unit remains
+	window   time.Duration // the time that burst units take at the rate that was asked for
+	unit     divisor       // T, for units
+	forward  bool          // a charge waits for the debt before it, not for its own
 }
 
 // newGCRA makes a bucket of burst units in which a charge waits for its own
@@ -54,8 +54,9 @@ func ownDebt(r Rate, depth, wait int64) *gcra {
 	g := &gcra{emission: t, burst: depth / t, depth: depth, room: depth}
 	g.wait = min(wait, toTicks(maxSpan)-depth)
 	g.most = (depth + g.wait) / t
+	g.window = r.timeFor(g.burst)
 	g.ceiling = 2*depth + g.wait
-	g.inverse = math.MaxUint64 / uint64(t)
+	g.unit = newDivisor(t)
 	return g
 }
 
@@ -68,6 +69,7 @@ func earlierDebt(r Rate, depth, wait int64) *gcra {
 	g.forward = true
 	g.room = depth + g.emission
 	g.burst = g.room / g.emission
+	g.window = r.timeFor(g.burst)
 	g.most = toTicks(maxSpan) / g.emission
 	g.ceiling = 2 * toTicks(maxSpan) // depth + wait + most*T at the largest
 	return g
@@ -89,7 +91,9 @@ func (g *gcra) charge(tat, now, n int64) (next, over int64) {
 	if n > g.most {
 		return tat, never
 	}
-	next = addSaturated(max(tat, now), n*g.emission)
+	if next = max(tat, now) + n*g.emission; next < 0 {
+		return tat, never // past the end of the clock
+	}
 	over = next - now - g.depth
 	if g.forward {
 		over -= n * g.emission
@@ -144,16 +148,8 @@ func (g *gcra) explain(d *Decision, next, now, n, over int64) {
 	}
 }
 
-// units is x / g.emission for x >= 0, by multiplication: a division would cost
-// as much as the rest of the decision. The estimate is at most one too low.
-func (g *gcra) units(x int64) int64 {
-	hi, _ := bits.Mul64(uint64(x), g.inverse)
-	q := int64(hi)
-	if x-q*g.emission >= g.emission {
-		q++
-	}
-	return q
-}
+// units is x / g.emission for x >= 0.
+func (g *gcra) units(x int64) int64 { return g.unit.quo(x) }
 
 // addSaturated adds two non-negative numbers.
 func addSaturated(a, b int64) int64 {

@@ -97,7 +97,10 @@ func (r *ramp) charge(w warmth, now, n int64) (next warmth, over int64) {
 	case n == 0 || over > r.wait:
 		return w, over
 	}
-	return r.spend(w, now, n), over
+	if next = r.spend(w, now, n); next.cold < 0 {
+		return w, never // past the end of the clock
+	}
+	return next, over
 }
 
 // spend takes n permits, at most r.most, whatever is owed.

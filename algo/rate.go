@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 )
 
@@ -83,4 +84,15 @@ func (r Rate) span(field string, n int64) (int64, error) {
 		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, maxSpan)
 	}
 	return n * t, nil
+}
+
+// timeFor is the time in which the rate admits n units, a year at most, rounded
+// up to whole nanoseconds. It is for telling callers: span rounds each unit.
+func (r Rate) timeFor(n int64) time.Duration {
+	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
+	d, rest := bits.Div64(hi, lo, uint64(r.Count))
+	if rest > 0 {
+		d++
+	}
+	return time.Duration(d)
 }

@@ -62,5 +62,6 @@ func inheritTally(heir, from *tally) {
 		clear(more)
 		return
 	}
-	heir.more = append(more[:0], from.more...)
+	more = append(more[:0], from.more...)
+	heir.more = more
 }

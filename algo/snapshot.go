@@ -145,27 +145,29 @@ func (r *reader) since(now time.Time) time.Duration {
 // The data holds the keys as they are, and a checksum against damage, none
 // against forgery.
 func (b *bucket) Snapshot(keys iter.Seq[string]) []byte {
+	taken := b.words.clock.now()
 	return encodeSnapshot(b.name, time.Now(), func(yield func(saved) bool) {
-		if !b.save("", yield) || keys == nil {
+		if !b.save("", taken, yield) || keys == nil {
 			return
 		}
 		for key := range keys {
-			if key != "" && !b.save(key, yield) {
+			if key != "" && !b.save(key, taken, yield) {
 				return
 			}
 		}
 	})
 }
 
-// save yields what key owes, if it owes anything.
-func (b *bucket) save(key string, yield func(saved) bool) bool {
+// save yields what key owes, if it owes anything, as counted from taken: the
+// keys may take long to come.
+func (b *bucket) save(key string, taken int64, yield func(saved) bool) bool {
 	if key != "" && b.words.keys.Load() == nil {
 		return true
 	}
 	_, tat := b.words.cell(key).load()
 	now := b.words.clock.now()
 	owed := debt(b.limit.Load().heal(tat, now), now)
-	return owed == 0 || yield(saved{key, toDuration(owed)})
+	return owed == 0 || yield(saved{key, toDuration(now + owed - taken)})
 }
 
 // Restore adds what a snapshot of the same kind of limiter says is still owed,

@@ -50,6 +50,21 @@ func TestSnapshotSurvivesARestart(t *testing.T) {
 	})
 }
 
+// TestSnapshotOfSlowKeys: keys that take long to come owe no less for it.
+func TestSnapshotOfSlowKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		old, fresh := bucket(algo.PerMinute(1)), bucket(algo.PerMinute(1))
+		require.True(t, old.Allow("k", 1))
+		data := old.Snapshot(func(yield func(string) bool) {
+			time.Sleep(20 * time.Second)
+			yield("k")
+		})
+		time.Sleep(10 * time.Second)
+		require.NoError(t, fresh.Restore(data))
+		require.Equal(t, peek(t, old, "k"), peek(t, fresh, "k"))
+	})
+}
+
 func TestRestoreOnlyEverAddsDebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerHour(60))

@@ -54,7 +54,7 @@ func (p *log) adopt(s *stamps, _ int64) bool {
 	switch {
 	case !p.wide || s.wide:
 	case s.size == 0:
-		s.wide = true
+		s.wide, s.head = true, 0 // half as many fit: head may lie beyond
 	default:
 		s.resize(s.capacity(), true)
 	}

@@ -12,7 +12,7 @@ import (
 // The error is nil exactly when the units are charged and the work may start.
 // It is ErrWait, at once, when the context's deadline comes sooner than
 // admission would, or when l denies for overload, which no waiting caller can
-// foresee; ErrCost when n can never fit; the context's error when it ends
+// foresee, or without a RetryAfter; ErrCost when n can never fit; the context's error when it ends
 // during the sleep. In all these cases nothing stays charged.
 //
 // Callers that wait for a denial compete again when they wake; a limiter with
@@ -35,7 +35,10 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 		case Overload:
 			return Lease{}, fmt.Errorf("%w: denied for overload", ErrWait)
 		}
-		if err := sleep(ctx, lease.RetryAfter); err != nil {
+		if lease.RetryAfter <= 0 {
+			return Lease{}, fmt.Errorf("%w: denied with no time to retry after", ErrWait)
+		}
+		if err := Sleep(ctx, lease.RetryAfter); err != nil {
 			return Lease{}, err
 		}
 	}
@@ -44,7 +47,7 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 // start sleeps out the Delay of an admission, and gives it back if the context
 // ends first.
 func start(ctx context.Context, lease Lease) (Lease, error) {
-	if err := sleep(ctx, lease.Delay); err != nil {
+	if err := Sleep(ctx, lease.Delay); err != nil {
 		lease.Release(Canceled)
 		return Lease{}, err
 	}
@@ -54,9 +57,7 @@ func start(ctx context.Context, lease Lease) (Lease, error) {
 // Sleep waits for d, or returns ErrWait at once if the context's deadline
 // comes sooner, or the context's error when it ends meanwhile. Adapters sleep
 // out a Delay with it.
-func Sleep(ctx context.Context, d time.Duration) error { return sleep(ctx, d) }
-
-func sleep(ctx context.Context, d time.Duration) error {
+func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}

@@ -150,7 +150,7 @@ func TestWindowEdges(t *testing.T) {
 				time.Sleep(time.Until(made.Add(c.next - 1)))
 				if name != "fixed" {
 					require.False(t, l.Allow("k", 1), "a nanosecond early")
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					require.True(t, l.Allow("k", 1))
 				}
 			})
@@ -185,12 +185,26 @@ func TestFixedWindowAlignment(t *testing.T) {
 					require.Equal(t, c.edge, acquire(t, l, "k", 0).ResetAfter)
 					time.Sleep(c.edge - 1)
 					require.False(t, l.Allow("k", 1))
-					time.Sleep(1)
+					time.Sleep(time.Nanosecond)
 					c.edge = c.rate.Period
 				}
 			})
 		})
 	}
+}
+
+// TestOffsetIsModuloThePeriod: whole periods do not count, beside AlignedTo
+// neither.
+func TestOffsetIsModuloThePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const day = 24 * time.Hour
+		week := algo.Per(5, 7*day)
+		for _, opts := range [][]algo.Option{nil, {algo.AlignedTo(time.Now().Add(time.Hour))}} {
+			near := algo.Must(algo.NewFixedWindow(week, append(opts, algo.Offset(day))...))
+			far := algo.Must(algo.NewFixedWindow(week, append(opts, algo.Offset(400*day))...)) // 57 weeks and a day
+			require.Equal(t, acquire(t, near, "", 1).Decision, acquire(t, far, "", 1).Decision)
+		}
+	})
 }
 
 // TestAlignedToIgnoresDaylightSaving: a window is a length of time. In the

@@ -65,9 +65,9 @@ func TestWindowReset(t *testing.T) {
 			lease := acquire(t, l, key, 1)
 			spendAll(l, key)
 			spendAll(l, "other")
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			l.Reset(key)
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			require.Equal(t, quota, spendAll(l, key))
 			lease.Release(algo.Canceled)
 			require.Zero(t, spendAll(l, key))
@@ -75,7 +75,7 @@ func TestWindowReset(t *testing.T) {
 		}
 		l.Reset("never seen")
 		l.Reset("k")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Equal(t, 1, l.Len())
 	})
 }
@@ -151,7 +151,7 @@ func TestWindowSetRate(t *testing.T) {
 		require.NoError(t, l.SetRate(algo.PerDay(10)))
 		require.Zero(t, remaining(t, l), "of %d", full)
 		require.NoError(t, l.SetRate(algo.PerMinute(10)))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.Zero(t, remaining(t, l), "no fresh quota at once")
 		d := acquire(t, l, "k", 1).Decision
 		require.LessOrEqual(t, d.RetryAfter, 3*time.Minute)
@@ -176,7 +176,7 @@ func TestSettleAcrossSetRate(t *testing.T) {
 		half := acquire(t, l, "k", 0).Remaining / 2
 		mine := acquire(t, l, "k", 1)
 		require.True(t, l.Allow("k", half))
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		require.NoError(t, l.SetRate(algo.PerMinute(80)))
 		mine.Settle(1 + 2*half)
 		require.NoError(t, l.SetRate(algo.PerMinute(20)))
@@ -207,6 +207,23 @@ func TestSlidingLogGrows(t *testing.T) {
 		}
 		require.NoError(t, l.SetRate(algo.PerHour(5)))
 		require.Zero(t, remaining(t, l))
+	})
+}
+
+// TestSlidingLogWidensEmpty: a ring that was used and is empty takes a longer
+// period from its beginning.
+func TestSlidingLogWidensEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewSlidingLog(algo.PerSecond(8)))
+		require.True(t, l.Allow("k", 6))
+		time.Sleep(2 * time.Second)
+		lease := acquire(t, l, "k", 1)
+		lease.Release(algo.Canceled)
+		require.NoError(t, l.SetRate(algo.PerMinute(8)))
+		for range 8 {
+			require.True(t, l.Allow("k", 1))
+		}
+		require.False(t, l.Allow("k", 1))
 	})
 }
 

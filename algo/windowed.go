@@ -168,15 +168,7 @@ func decideWindow[S any](p rules[S], s *S, d *Decision, asked, now, n int64) boo
 
 // whenFull answers a new key that found no room and must not share.
 func (w *windowed[S, R, P]) whenFull(p P, now int64, key string) Decision {
-	d := Decision{Limit: p.most()}
-	if w.cells.onFull == AllowNew {
-		d.Allowed, d.Source, d.Remaining = true, Off, p.most()
-		return d
-	}
-	d.Reason = Quota
-	d.RetryAfter = toDuration(w.cells.soonest(key, now))
-	d.NextAfter, d.ResetAfter = d.RetryAfter, d.RetryAfter
-	return d
+	return crowded(w.cells.onFull, p.most(), w.cells.soonest(key, now))
 }
 
 // Release gives a canceled admission back as far as it still weighs. Any other
@@ -234,7 +226,7 @@ func (w *windowed[S, R, P]) owe(key string, n int64) {
 	}
 	p := P(w.limit.Load())
 	p.adopt(h.value, now)
-	now = max(now, p.latest(h.value))
+	now = w.locked(h, p, now)
 	n, cut := p.owed(h.value, now, n)
 	if cut {
 		w.cells.stripe(key).void(now)
@@ -245,6 +237,13 @@ func (w *windowed[S, R, P]) owe(key string, n int64) {
 	w.finish(h, p, now, true)
 }
 
+// locked is an instant at or after all that h was charged at. The reading from
+// before the lock may be older than what others charged while it was waited
+// for.
+func (w *windowed[S, R, P]) locked(h held[S], p P, now int64) int64 {
+	return max(now, p.latest(h.value), w.cells.clock.now())
+}
+
 // Reset gives key a fresh quota. What was admitted before cannot be given back
 // any more; neither can it, for a moment, under other keys.
 func (w *windowed[S, R, P]) Reset(key string) {
@@ -253,7 +252,7 @@ func (w *windowed[S, R, P]) Reset(key string) {
 		return
 	}
 	p := P(w.limit.Load())
-	w.cells.stripe(key).void(max(now, p.latest(h.value)))
+	w.cells.stripe(key).void(w.locked(h, p, now))
 	w.cells.bequeath(h.value, new(S))
 	h.unlock(now)
 }

@@ -26,7 +26,7 @@ func Offset(d time.Duration) Option {
 // AlignedTo puts an edge of a [FixedWindow] at t, past or future, and the
 // others whole periods away from it: with the last midnight of a location and
 // a period of 24 hours the windows are that location's days. t must be within
-// 292 years.
+// 291 years.
 //
 // Windows are lengths of time, not dates. When daylight saving begins or ends
 // the location's midnight moves by an hour and the windows do not; neither do
@@ -69,14 +69,14 @@ func (w windowSettings) check() error {
 }
 
 // reference is an edge of the windows of a limiter made at made, as time
-// since then.
+// since then, but for the offset.
 func (w windowSettings) reference(made time.Time) (time.Duration, error) {
 	if w.aligned.IsZero() {
-		return w.offset, nil
+		return 0, nil
 	}
 	d := w.aligned.Round(0).Sub(made.Round(0)) // by the wall clock
 	if most := Forever - 365*24*time.Hour; d > most || d < -most {
 		return 0, fmt.Errorf("aligned to is %v: more than 291 years away", w.aligned)
 	}
-	return d + w.offset%maxSpan, nil
+	return d, nil
 }

@@ -7,7 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // TestWindowRefundsMintNothing: four goroutines charge, settle and cancel one
@@ -25,6 +28,65 @@ func TestWindowRefundsMintNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// during runs do inside the next decision on a cell, after it has read the
+// clock and before it has the lock.
+func during(t *testing.T, do func()) {
+	t.Cleanup(func() { interleave.Hook = nil })
+	interleave.Hook = func() {
+		interleave.Hook = nil
+		time.Sleep(time.Millisecond)
+		do()
+	}
+}
+
+// TestWindowResetWhileWaiting: what was charged while a reset waited for the
+// lock is forgiven, and cannot be given back on top of that.
+func TestWindowResetWhileWaiting(t *testing.T) {
+	for name, make := range map[string]func() slidingLimiter{
+		"two counters": func() slidingLimiter { return Must(NewSlidingWindow(PerHour(5))) },
+		"cells":        func() slidingLimiter { return Must(NewSlidingWindow(PerHour(5), Cells(4))) },
+		"log":          func() slidingLimiter { return Must(NewSlidingLog(PerHour(5))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := make()
+				var before Lease
+				during(t, func() { before, _ = l.Acquire(background, "", 5) })
+				l.Reset("")
+				require.True(t, before.Allowed)
+				time.Sleep(time.Millisecond)
+				require.True(t, l.Allow("", 5))
+				before.Release(Canceled)
+				require.False(t, l.Allow("", 1))
+			})
+		})
+	}
+}
+
+// TestWindowSettleWhileWaiting: neither can what was charged while a settlement
+// waited that cuts something off.
+func TestWindowSettleWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Must(NewSlidingWindow(PerHour(5)))
+		grown, _ := l.Acquire(background, "", 1)
+		var other Lease
+		during(t, func() { other, _ = l.Acquire(background, "", 4) })
+		grown.Settle(1000)
+		require.True(t, other.Allowed)
+		owed, _ := l.Acquire(background, "", 0)
+		other.Release(Canceled)
+		after, _ := l.Acquire(background, "", 0)
+		require.Equal(t, owed.NextAfter, after.NextAfter)
+	})
+}
+
+// slidingLimiter is what the limiters over windowed have in common.
+type slidingLimiter interface {
+	Limiter
+	Allow(key string, n int64) bool
+	Reset(key string)
 }
 
 // correct returns what was admitted to the empty key and kept. A settlement

@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // ask is one question to the limiter: about a call or a message of a stream.
@@ -44,7 +45,7 @@ func (g *gate) unasked(ctx context.Context, method string, v verdict, err error)
 		return nil
 	}
 	r := reply{code: codes.ResourceExhausted, text: textKeyless, class: classMissing, wait: algo.Forever}
-	return g.deny(ctx, a, &algo.Decision{}, r)
+	return g.deny(ctx, a, &algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}, r)
 }
 
 func (g *gate) weigh(ctx context.Context, method string, msg any) int64 {
@@ -115,13 +116,15 @@ func (g *gate) gone(ctx context.Context, a *ask, d *algo.Decision) error {
 }
 
 // undecided answers when the limiter or the key function failed. Their errors
-// may contain what the client sent, so they stop here.
+// may contain what the client sent, so they stop here. FailOpen is not for what
+// clients can provoke: absurd costs, and deadlines too short for the limiter.
 func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
 	badCost := errors.Is(err, algo.ErrCost)
-	switch {
-	case ctx.Err() != nil && !badCost:
+	if ctx.Err() != nil && !badCost {
 		return g.gone(ctx, a, &algo.Decision{})
-	case g.onError == FailOpen && !badCost:
+	}
+	logFailure(g.name, err)
+	if g.onError == FailOpen && !badCost && !errors.Is(err, algo.ErrWait) {
 		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, err)
 		return nil
 	}
@@ -158,6 +161,6 @@ func (g *gate) report(a *ask, d *algo.Decision, r Result, code codes.Code, err e
 	}
 	g.observer(Event{
 		Policy: g.name, Method: a.method, Result: r, Decision: *d,
-		Code: code, Cost: a.n, KeyHash: hashKey(a.key), Err: err,
+		Code: code, Cost: a.n, KeyHash: keyfunc.Hash(a.key), Err: err,
 	})
 }

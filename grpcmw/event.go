@@ -1,8 +1,6 @@
 package grpcmw
 
 import (
-	"hash/maphash"
-
 	"google.golang.org/grpc/codes"
 
 	"github.com/sluice-go/sluice/algo"
@@ -17,15 +15,15 @@ type Event struct {
 	Method string
 	// Result is what became of the call, or of the message of a stream.
 	Result Result
-	// Decision is what the limiter said; zero if it was not asked or failed.
-	// Its Delay has been slept out, or would have had to be.
+	// Decision is what the limiter said; zero if it was not asked or failed,
+	// with Reason Never if the call was refused for lack of a key ([Deny]). Its
+	// Delay has been slept out, or would have had to be.
 	Decision algo.Decision
 	// Code is the status code of a refusal; codes.OK if there was none.
 	Code codes.Code
 	// Cost is the units that were asked for.
 	Cost int64
-	// KeyHash tells keys apart without naming them. It is seeded anew in each
-	// process, so addresses cannot be found by trying them. 0: no key.
+	// KeyHash tells keys apart without naming them, see keyfunc.Hash. 0: no key.
 	KeyHash uint64
 	// Err is why the call could not be decided or was given up. It may
 	// contain what the client sent; do not send it back.
@@ -56,13 +54,4 @@ func (r Result) String() string {
 		return names[r]
 	}
 	return "unknown"
-}
-
-var keySeed = maphash.MakeSeed()
-
-func hashKey(key string) uint64 {
-	if key == "" {
-		return 0
-	}
-	return maphash.String(keySeed, key)
 }

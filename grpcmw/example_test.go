@@ -216,6 +216,40 @@ func ExampleWithMissingKey() {
 	// ResourceExhausted
 }
 
+// Clients that want to know what is left of a quota read it from the trailers.
+func ExampleWithRateTrailers() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(30)))
+	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, keyfunc.RPCGlobal(), grpcmw.WithRateTrailers())...))
+	defer stop()
+	var trailer metadata.MD
+	_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
+	fmt.Println(err, trailer["ratelimit-policy"], trailer["ratelimit"])
+	// Output: <nil> ["30-per-60s";q=30;w=60] ["30-per-60s";r=29;t=2]
+}
+
+// A client with a retry policy comes back when the server says so: the second
+// call is denied once, and its retry succeeds.
+func ExampleServerOptions_retries() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(5), algo.Burst(1)))
+	const policy = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+		"maxAttempts": 3, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
+		"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
+	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, keyfunc.RPCGlobal())...),
+		grpc.WithDefaultServiceConfig(policy))
+	defer stop()
+
+	began := time.Now()
+	for range 2 {
+		_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{})
+		fmt.Println(status.Code(err))
+	}
+	fmt.Println("waited 200 ms:", time.Since(began) > 199*time.Millisecond)
+	// Output:
+	// OK
+	// OK
+	// waited 200 ms: true
+}
+
 // What happened, for metrics: the key is never a label.
 func ExampleWithObserver() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))

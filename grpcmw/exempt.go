@@ -40,7 +40,8 @@ func WithoutDefaultExempt() Option {
 
 func wellFormed(method string) bool {
 	service, name, ok := strings.Cut(strings.TrimPrefix(method, "/"), "/")
-	return ok && method[0] == '/' && service != "" && name != "" && !strings.Contains(name, "/")
+	return ok && method[0] == '/' && service != "" && name != "" && !strings.Contains(name, "/") &&
+		!strings.Contains(service, "*") && (name == "*" || !strings.Contains(name, "*"))
 }
 
 // exempt is the methods that pass unasked.

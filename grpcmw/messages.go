@@ -15,7 +15,7 @@ type messages struct {
 	method  string
 	key     string
 	limited bool        // false: the stream passes, in all modes
-	stopped func(error) // told why the stream must end
+	stopped func(error) // told why the stream must end; must not wait
 
 	mu      sync.Mutex // a goroutine may still receive when the stream ends
 	inWork  algo.Lease // of the message that was received last
@@ -97,13 +97,14 @@ func (p *messages) admit(lease *algo.Lease, m any) error {
 	return err
 }
 
-// stop ends the stream for err.
+// stop ends the stream for err. Whoever sees that it must end, sees all that
+// follows from it.
 func (p *messages) stop(err error) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.refused == nil {
 		p.refused = err
 	}
-	p.mu.Unlock()
 	p.stopped(err)
 }
 

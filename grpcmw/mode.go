@@ -44,8 +44,8 @@ func WithStreamMode(m StreamMode) Option {
 // so does overload. The default is not to wait; algo.Forever waits as long as
 // the stream lives.
 //
-// It concerns messages, not the opening of streams: for that give the limiter
-// itself algo.MaxWait.
+// It concerns messages, so it goes with [WithStreamMode] and PerRecv or PerSend,
+// and not the opening of streams: for that give the limiter itself algo.MaxWait.
 func WithBackPressure(most time.Duration) Option {
 	return Option{"WithBackPressure", func(s *settings) error {
 		s.backPressure = most

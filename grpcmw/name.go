@@ -2,7 +2,6 @@ package grpcmw
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -30,15 +29,10 @@ func nameByte(c byte) bool {
 
 // defaultName says what the limit is: "100-per-60s", "64-concurrent-requests".
 func defaultName(l algo.Limiter) string {
-	d, ok := algo.Describe(l)
-	quota := strconv.FormatInt(d.Quota, 10)
-	switch {
-	case !ok || d.Quota < 0:
-		return "default"
-	case d.Window > 0:
-		return quota + "-per-" + strconv.FormatInt(seconds(d.Window), 10) + "s"
+	if d, ok := algo.Describe(l); ok {
+		return d.String()
 	}
-	return quota + "-" + d.Unit.String()
+	return "default"
 }
 
 // seconds rounds up: nobody may come back too early.

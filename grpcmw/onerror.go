@@ -17,8 +17,12 @@ const (
 // WithOnError sets what becomes of a call that could not be decided. The
 // default is FailClosed.
 //
-// It does not apply to a negative cost, which is always refused: a client may
-// be able to provoke one, and must not pass for it.
+// It does not apply to a negative cost, nor to a limiter that says that admission
+// would outlast the deadline (algo.ErrWait). These are always refused: a client
+// may be able to provoke them, and must not pass for it.
+//
+// Failures are logged through log/slog, one in 10 s at most, with code
+// grpcmw.undecided.
 func WithOnError(p FailPolicy) Option {
 	return Option{"WithOnError", func(s *settings) error {
 		s.onError = p

@@ -118,6 +118,9 @@ func configure(constructor string, takes []string, opts []Option) settings {
 			misuse(constructor, o.name+": "+err.Error())
 		}
 	}
+	if s.backPressure > 0 && !s.mode.has(PerRecv|PerSend) {
+		misuse(constructor, "WithBackPressure: concerns messages, and WithStreamMode charges none")
+	}
 	return s
 }
 

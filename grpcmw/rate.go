@@ -15,6 +15,7 @@ import (
 // fields of draft-ietf-httpapi-ratelimit-headers-10. Several limits on a call
 // give several values. It is off by default, and never uses headers: they would
 // commit the client to the attempt, and its retry policy would be ignored.
+// Streams that are not charged when they are opened have none.
 func WithRateTrailers() Option {
 	return Option{"WithRateTrailers", func(s *settings) error {
 		s.rateTrailers = true
@@ -31,13 +32,17 @@ func (g *gate) tellRate(ctx context.Context, d *algo.Decision) {
 }
 
 // rateTrailer has no policy if the limiter cannot describe itself, and nothing
-// at all for a call that no limit was applied to.
+// at all for a call that no limit was in force for.
 func (g *gate) rateTrailer(d *algo.Decision) metadata.MD {
-	if *d == (algo.Decision{}) {
+	if !binding(d) {
 		return nil
 	}
-	md := metadata.MD{"ratelimit": {g.rateItem(d)}}
-	if p, ok := algo.Describe(g.limiter); ok {
+	p, ok := algo.Describe(g.limiter)
+	if !ok {
+		p.Quota = d.Limit
+	}
+	md := metadata.MD{"ratelimit": {g.rateItem(d, p)}}
+	if ok {
 		md["ratelimit-policy"] = []string{g.policyItem(p)}
 	}
 	return md
@@ -54,9 +59,12 @@ func (g *gate) policyItem(p algo.Description) string {
 	return s
 }
 
-func (g *gate) rateItem(d *algo.Decision) string {
+// rateItem has no t when nothing is spent, where time plays no part, and when
+// there will never be more.
+func (g *gate) rateItem(d *algo.Decision, p algo.Description) string {
 	s := `"` + g.name + `";r=` + number(d.Remaining)
-	if d.NextAfter > 0 {
+	timed := p.Unit != algo.ConcurrentRequests && d.Remaining < p.Quota
+	if timed && d.NextAfter > 0 && d.NextAfter != algo.Forever {
 		s += ";t=" + number(seconds(d.NextAfter))
 	}
 	return s

@@ -2,7 +2,9 @@ package grpcmw_test
 
 import (
 	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -56,7 +58,13 @@ func TestRateTrailerValues(t *testing.T) {
 	}{
 		{"large", always(algo.Decision{Allowed: true, Limit: 1 << 62, Remaining: 1 << 62}), nil, []string{`"default";r=` + most}},
 		{"below zero", always(algo.Decision{Allowed: true, Limit: 1, Remaining: -1}), nil, []string{`"default";r=0`}},
-		{"failed open", failing(algo.ErrWait), []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, nil},
+		{"nothing spent", always(algo.Decision{Allowed: true, Limit: 5, Remaining: 5, NextAfter: time.Second}), nil, []string{`"default";r=5`}},
+		{"for ever", always(algo.Decision{Allowed: true, Limit: 5, NextAfter: algo.Forever}), nil, []string{`"default";r=0`}},
+		{"switched off", off(), nil, nil},
+		{"unlimited", algo.Unlimited(), nil, nil},
+		{"on trial", always(algo.Decision{Allowed: true, Limit: 5, Source: algo.Shadowed}), nil, nil},
+		{"unknown", always(algo.Decision{Allowed: true}), nil, nil},
+		{"failed open", failing(errors.New("down")), []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := new(transport)
@@ -68,4 +76,11 @@ func TestRateTrailerValues(t *testing.T) {
 			require.Empty(t, sent["ratelimit-policy"])
 		})
 	}
+}
+
+// off is a limiter that is switched off.
+func off() algo.Limiter {
+	s := algo.NewSwitch(plenty())
+	s.Off()
+	return s
 }

@@ -19,7 +19,8 @@ const attemptsKey = "grpc-previous-rpc-attempts"
 // to go when capacity runs out, and do not keep an overloaded server
 // overloaded. The default is to treat all attempts alike.
 //
-// It is meant for limits of what the server can carry. The attempt is counted
+// It is meant for limits of what the server can carry, not for one on trial:
+// what algo.Shadow admits looks like any admission, and retries would be refused. The attempt is counted
 // by the client; one that lies about it is treated like a first attempt, no
 // better.
 func WithRetryReserve(share float64) Option {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -153,90 +152,6 @@ func intercept(ctx context.Context, i grpc.UnaryServerInterceptor) error {
 	return err
 }
 
-func TestMissingKey(t *testing.T) {
-	nobody := keyless(errors.Join(keyfunc.ErrNoKey, errors.New("secret")))
-	broken := keyless(errors.New("secret"))
-	for _, row := range []struct {
-		name   string
-		key    keyfunc.RPC
-		opts   []grpcmw.Option
-		code   codes.Code
-		asked  []string
-		result grpcmw.Result
-	}{
-		{"default", nobody, nil, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Shared", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Deny", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.ResourceExhausted, nil, grpcmw.Denied},
-		{"Skip", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.OK, nil, noResult},
-		{"fallback", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(named("x")))}, codes.OK, []string{"x"}, grpcmw.Allowed},
-		{"fallback without key", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(nobody))}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"fallback fails", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(broken))}, codes.Unavailable, nil, grpcmw.FailedClosed},
-		{"another error", broken, nil, codes.Unavailable, nil, grpcmw.FailedClosed},
-		{"another error, Skip", broken, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.Unavailable, nil, grpcmw.FailedClosed},
-		{"another error, FailOpen", broken, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, nil, grpcmw.FailedOpen},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			l, seen := &script{}, noResult
-			observer := grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result })
-			opts := append([]grpcmw.Option{observer}, row.opts...)
-			err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, row.key, opts...))
-			require.Equal(t, row.code, status.Code(err))
-			require.Equal(t, row.asked, l.asked())
-			require.Equal(t, row.result, seen)
-			if err != nil {
-				require.NotContains(t, err.Error(), "secret")
-			}
-		})
-	}
-}
-
-const noResult = grpcmw.Result(99)
-
-func TestLimiterErrors(t *testing.T) {
-	secret := errors.New("dial tcp 10.0.0.1:6379: secret")
-	for _, row := range []struct {
-		name   string
-		err    error
-		cost   int64
-		opts   []grpcmw.Option
-		code   codes.Code
-		result grpcmw.Result
-		final  bool // the client is told not to try again
-	}{
-		{"default", secret, 1, nil, codes.Unavailable, grpcmw.FailedClosed, false},
-		{"FailClosed", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailClosed)}, codes.Unavailable, grpcmw.FailedClosed, false},
-		{"FailOpen", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, grpcmw.FailedOpen, false},
-		{"negative cost", nil, -1, nil, codes.Unavailable, grpcmw.FailedClosed, true},
-		{"negative cost, FailOpen", nil, -1 << 63, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
-		{"ErrCost, FailOpen", algo.ErrCost, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			var l algo.Limiter = failing(row.err)
-			if row.err == nil {
-				l = &script{}
-			}
-			var seen grpcmw.Event
-			opts := append([]grpcmw.Option{
-				grpcmw.WithCost(func(context.Context, string, any) int64 { return row.cost }),
-				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }),
-			}, row.opts...)
-			c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), opts...)...)
-			_, trailer, err := call(t.Context(), c)
-			require.Equal(t, row.code, status.Code(err))
-			require.Equal(t, row.result, seen.Result)
-			require.Error(t, seen.Err)
-			require.Equal(t, row.cost, seen.Cost)
-			if err == nil {
-				return
-			}
-			require.NotContains(t, err.Error(), "secret")
-			require.NotContains(t, err.Error(), "cost")
-			require.Len(t, trailer[pushback], 1)
-			require.Equal(t, row.final, trailer[pushback][0] == "-1")
-		})
-	}
-}
-
 // A Delay is slept out, or denied and given back if the caller cannot wait.
 func TestDelay(t *testing.T) {
 	for _, row := range []struct {
@@ -318,56 +233,6 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-func TestExempt(t *testing.T) {
-	for _, row := range []struct {
-		method string
-		opts   []grpcmw.Option
-		free   bool
-	}{
-		{"/grpc.health.v1.Health/Check", nil, true},
-		{"/grpc.health.v1.Health/Watch", nil, true},
-		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", nil, true},
-		{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", nil, true},
-		{"/grpc.health.v1.Health/Check", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, true},
-		{"/grpc.health.v1.Health/Check", []grpcmw.Option{grpcmw.WithoutDefaultExempt()}, false},
-		{"/a.B/C", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, true},
-		{"/a.B/CD", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, false},
-		{"/a.B/D", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, false},
-		{"/a.B/D", []grpcmw.Option{grpcmw.WithExempt("/a.B/*")}, true},
-		{"/a.BC/D", []grpcmw.Option{grpcmw.WithExempt("/a.B/*")}, false},
-		{"/grpc.health.v1.HealthX/Check", nil, false},
-		{"/grpc.health.v1.Health", nil, false},
-		{"", nil, false},
-	} {
-		t.Run(row.method, func(t *testing.T) {
-			unary := grpcmw.UnaryServerInterceptor(always(never), keyfunc.RPCGlobal(), row.opts...)
-			_, err := unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: row.method}, bareHandler)
-			require.Equal(t, row.free, err == nil)
-			stream := grpcmw.StreamServerInterceptor(always(never), keyfunc.RPCGlobal(), row.opts...)
-			err = stream(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: row.method}, func(any, grpc.ServerStream) error { return nil })
-			require.Equal(t, row.free, err == nil)
-		})
-	}
-}
-
-// noStream is a stream without a transport.
-type noStream struct {
-	grpc.ServerStream
-	ctx context.Context
-	md  metadata.MD
-}
-
-func (s *noStream) Context() context.Context  { return s.ctx }
-func (s *noStream) SetTrailer(md metadata.MD) { s.md = metadata.Join(s.md, md) }
-
-func TestHealthAnswersWhileLimited(t *testing.T) {
-	conn := dial(t, serve(t, &service{}, grpcmw.ServerOptions(always(never), keyfunc.PeerIP())...))
-	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
-	require.NoError(t, err)
-	_, _, err = call(t.Context(), testpb.NewTestServiceClient(conn))
-	require.Equal(t, codes.ResourceExhausted, status.Code(err))
-}
-
 func TestCost(t *testing.T) {
 	l := &script{}
 	cost := grpcmw.WithCost(func(_ context.Context, method string, msg any) int64 {
@@ -380,40 +245,6 @@ func TestCost(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []int64{7, 0, 1}, l.costs)
-}
-
-func TestLeaseFrom(t *testing.T) {
-	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
-	var got *algo.Lease
-	handler := func(ctx context.Context, _ any) (any, error) {
-		got = grpcmw.LeaseFrom(ctx)
-		got.Settle(4)
-		return nil, nil
-	}
-	i := grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
-	_, err := i(t.Context(), nil, callInfo, handler)
-	require.NoError(t, err)
-	require.True(t, got.Allowed)
-	require.EqualValues(t, 9, got.Remaining)
-	lease, err := bucket.Acquire(t.Context(), "~global", 0)
-	require.NoError(t, err)
-	require.EqualValues(t, 6, lease.Remaining)
-
-	i = grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal())
-	_, err = i(t.Context(), nil, callInfo, handler)
-	require.NoError(t, err)
-	require.Zero(t, *got)
-}
-
-func TestLeaseFromOnStreams(t *testing.T) {
-	var got *algo.Lease
-	i := grpcmw.StreamServerInterceptor(plenty(), keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
-	err := i(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/a.B/C"}, func(_ any, ss grpc.ServerStream) error {
-		got = grpcmw.LeaseFrom(ss.Context())
-		return nil
-	})
-	require.NoError(t, err)
-	require.True(t, got.Allowed)
 }
 
 func TestObserver(t *testing.T) {

@@ -258,68 +258,6 @@ func TestBackPressureReachesTheSender(t *testing.T) {
 	require.Less(t, <-blocked, 20, "20 MiB were sent into a stream that nobody reads")
 }
 
-// How long a slot is held: a received message until the next is asked for, a
-// sent one while it is sent, an opening as long as the stream.
-func TestSlotsOfMessages(t *testing.T) {
-	s := &slots{limit: 10}
-	i := grpcmw.StreamServerInterceptor(s, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv|grpcmw.PerSend))
-	err := run(t.Context(), i, func(ss grpc.ServerStream) error {
-		require.EqualValues(t, 1, s.inFlight.Load())
-		for range 3 {
-			require.NoError(t, ss.RecvMsg(nil))
-			require.EqualValues(t, 2, s.inFlight.Load())
-			require.NoError(t, ss.SendMsg(nil))
-			require.EqualValues(t, 2, s.inFlight.Load())
-		}
-		return nil
-	})
-	require.NoError(t, err)
-	s.requireIdle(t)
-	require.EqualValues(t, 7, s.outcomes[algo.Ignored].Load())
-	require.EqualValues(t, 7, s.acquired.Load())
-}
-
-// late is a stream whose message arrives when the test says so.
-type late struct {
-	noStream
-	arrive chan struct{}
-}
-
-func (l *late) RecvMsg(any) error { <-l.arrive; return nil }
-
-// A message that arrives after the handler has returned, in a goroutine that
-// it left behind, leaves no slot taken.
-func TestMessageAfterTheEnd(t *testing.T) {
-	s := &slots{limit: 10}
-	i := grpcmw.StreamServerInterceptor(s, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv))
-	ss, done := &late{noStream{ctx: t.Context()}, make(chan struct{})}, make(chan struct{})
-	err := i(nil, ss, streamInfo, func(_ any, ss grpc.ServerStream) error {
-		go func() {
-			defer close(done)
-			ss.RecvMsg(nil)
-		}()
-		return nil
-	})
-	require.NoError(t, err)
-	close(ss.arrive)
-	<-done
-	s.requireIdle(t)
-	require.EqualValues(t, 1, s.acquired.Load())
-}
-
-// What cannot be sent any more is given back.
-func TestUnsentMessageIsGivenBack(t *testing.T) {
-	l := &script{}
-	i := grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerSend))
-	ss := &unsendable{noStream{ctx: t.Context()}}
-	i(nil, ss, streamInfo, func(_ any, ss grpc.ServerStream) error { return ss.SendMsg(nil) })
-	require.Equal(t, []algo.Outcome{algo.Canceled}, l.released())
-}
-
-type unsendable struct{ noStream }
-
-func (*unsendable) SendMsg(any) error { return io.EOF }
-
 // Streams never teach how long calls take.
 func TestStreamsAreIgnored(t *testing.T) {
 	for _, err := range []error{nil, errors.New("x"), status.Error(codes.Internal, "")} {

@@ -43,10 +43,11 @@ import (
 // at. Without it, the key function also sees methods that clients make up;
 // no limiter keeps anything for a key that is only looked at.
 //
+// A limit on trial (algo.Shadow) sheds nothing, and neither does a composition
+// with one in it, whose other limits are left to the interceptors.
+//
 // Do not use it with a limiter that admits with a Delay or has a queue: what it
-// sheds might have been admitted later. Do not use it with algo.Shadow, which
-// shows no difference between a limit that is spent and one that is shadowed
-// until a call is charged.
+// sheds might have been admitted later.
 //
 // It takes WithName, WithDomain, WithExempt, WithoutDefaultExempt,
 // WithMissingKey, WithObserver, WithRetryReserve and WithRegistered. It panics

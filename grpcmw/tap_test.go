@@ -109,6 +109,38 @@ func TestTapVerdicts(t *testing.T) {
 	}
 }
 
+// A limit on trial sheds nobody, whatever is left of it; what holds beside it
+// is left to the interceptors.
+func TestTapAndShadow(t *testing.T) {
+	spent := func() algo.Limiter {
+		l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+		require.True(t, l.Allow("~global", 1))
+		return l
+	}
+	for name, row := range map[string]struct {
+		l    algo.Limiter
+		code codes.Code
+	}{
+		"enforced":             {spent(), codes.ResourceExhausted},
+		"on trial":             {algo.Shadow(spent()), codes.OK},
+		"on trial, switched":   {algo.NewSwitch(algo.Shadow(spent())), codes.OK},
+		"on trial beside room": {algo.All(algo.Shadow(spent()), plenty()), codes.OK},
+		"on trial beside none": {algo.All(algo.Shadow(plenty()), spent()), codes.OK},
+		"on trial and failing": {algo.Shadow(failing(errors.New("down"))), codes.OK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("grpc-previous-rpc-attempts", "1"))
+			for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithRetryReserve(0.99)}} {
+				err := tapped(ctx, grpcmw.TapHandle(row.l, keyfunc.RPCGlobal(), opts...), "/a.B/C")
+				require.Equal(t, row.code, status.Code(err))
+			}
+		})
+	}
+	l := algo.All(algo.Shadow(plenty()), spent())
+	err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal()))
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+}
+
 // A look changes nothing and holds nothing.
 func TestTapOnlyLooks(t *testing.T) {
 	bucket, s := algo.Must(algo.NewTokenBucket(algo.PerHour(2))), &slots{limit: 2}

@@ -23,7 +23,7 @@ func (g *guard) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request)
 	case v == pass:
 		return true
 	case v == refuse:
-		a.denied(&algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever})
+		a.denied(keyless())
 		return false
 	}
 	*lease, err = a.rule.limiter.Acquire(r.Context(), key, n)

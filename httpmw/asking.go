@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // asking is one request before one rule.
@@ -27,9 +28,7 @@ func (a *asking) tell(result Result, status int, d *algo.Decision, err error) {
 	if d != nil {
 		e.Decision = *d
 	}
-	if a.key != "" {
-		e.KeyHash = hashKey(a.key)
-	}
+	e.KeyHash = keyfunc.Hash(a.key)
 	a.observe(e)
 }
 

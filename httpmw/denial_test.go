@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dunglas/httpsfv"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -80,7 +81,7 @@ func TestRetryAfter(t *testing.T) {
 		{"more than a second", time.Second + 1, 0, 2, 2},
 		{"spread by 20 %", 10 * time.Second, 0, 10, 12},
 		{"spread by 5 s at most", time.Hour, 0, 3600, 3605},
-		{"never below t", time.Second, 9500 * time.Millisecond, 10, 12},
+		{"sooner than anything could start at once", time.Second, 9500 * time.Millisecond, 1, 1},
 		{"half a century", 50 * 365 * 24 * time.Hour, 0, 1576800000, 1576800005},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -88,10 +89,12 @@ func TestRetryAfter(t *testing.T) {
 			l.decision.NextAfter = row.next
 			seen := map[int]bool{}
 			for range 200 {
-				s, err := strconv.Atoi(ask(l).Result().Header.Get("Retry-After"))
+				w := ask(l)
+				s, err := strconv.Atoi(w.Result().Header.Get("Retry-After"))
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, s, row.least)
 				require.LessOrEqual(t, s, row.most)
+				require.GreaterOrEqual(t, int64(s), secondsUntil(t, w), "never below t")
 				seen[s] = true
 			}
 			require.Len(t, seen, row.most-row.least+1, "every value comes up")
@@ -100,6 +103,13 @@ func TestRetryAfter(t *testing.T) {
 	for _, l := range []*scripted{denying(algo.Never, algo.Forever), denying(algo.Quota, algo.Forever)} {
 		require.Empty(t, ask(l).Result().Header.Values("Retry-After"))
 	}
+}
+
+// secondsUntil is the t of the only RateLimit item, 0 if it has none.
+func secondsUntil(t *testing.T, w *httptest.ResponseRecorder) int64 {
+	v, _ := structured(t, w.Result().Header, limitField)[0].(httpsfv.Item).Params.Get("t")
+	s, _ := v.(int64)
+	return s
 }
 
 // A client that waits for Retry-After succeeds; one second earlier it fails.

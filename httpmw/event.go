@@ -1,10 +1,6 @@
 package httpmw
 
-import (
-	"hash/maphash"
-
-	"github.com/sluice-go/sluice/algo"
-)
+import "github.com/sluice-go/sluice/algo"
 
 // Event tells an observer of one decision.
 type Event struct {
@@ -12,7 +8,8 @@ type Event struct {
 	Policy string
 	// Result is what became of the request.
 	Result Result
-	// Decision is what the limiter said; zero if it was not asked or failed.
+	// Decision is what the limiter said; zero if it was not asked or failed,
+	// with Reason Never if the request was refused for lack of a key ([Deny]).
 	// Its Delay is what the request waited for before the handler, or would
 	// have had to.
 	Decision algo.Decision
@@ -20,8 +17,7 @@ type Event struct {
 	Status int
 	// Cost is the units that were asked for.
 	Cost int64
-	// KeyHash tells keys apart without naming them. It is seeded anew in each
-	// process, so addresses cannot be found by trying them. 0: no key.
+	// KeyHash tells keys apart without naming them, see keyfunc.Hash. 0: no key.
 	KeyHash uint64
 	// Err is why the request could not be decided or was given up. It may
 	// contain what the client sent; do not send it back.
@@ -31,6 +27,7 @@ type Event struct {
 // Result is what became of a request.
 type Result uint8
 
+// The results.
 const (
 	// Allowed: the request went on.
 	Allowed Result = iota
@@ -53,7 +50,3 @@ func (r Result) String() string {
 	}
 	return "unknown"
 }
-
-var keySeed = maphash.MakeSeed()
-
-func hashKey(key string) uint64 { return maphash.String(keySeed, key) }

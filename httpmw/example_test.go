@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -45,6 +46,115 @@ func ExampleLimits() {
 	// Output:
 	// 429 "burst";q=10;w=1, "daily";q=2;w=86400
 	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["daily"]}
+}
+
+// Behind proxies the address of the client is in a header, which is believed of
+// the proxies only.
+func ExampleLimit_behindProxies() {
+	perClient := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
+	proxies := netip.MustParsePrefix("10.0.0.0/8")
+	handler := httpmw.Limit(perClient, keyfunc.ClientIP(proxies))(http.NotFoundHandler())
+
+	for _, from := range []struct{ peer, header string }{
+		{"10.0.0.1:4711", "203.0.113.7"},
+		{"10.0.0.2:4711", "203.0.113.7"}, // the same client through another proxy
+		{"10.0.0.1:4711", "203.0.113.8"},
+		{"198.51.100.1:4711", "203.0.113.9"}, // not a proxy
+		{"198.51.100.1:4711", "203.0.113.10"},
+	} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.RemoteAddr = from.peer
+		r.Header.Set("X-Forwarded-For", from.header)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Print(w.Code, " ")
+	}
+	// Output: 404 429 404 404 429
+}
+
+// A quota for each API key, before the key is checked: neither the limiter nor a
+// log sees the key itself. Requests without one are turned away.
+func ExampleWithMissingKey() {
+	perKey := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
+	pepper := []byte("the same secret on every instance")
+	handler := httpmw.Limit(perKey, keyfunc.Secret("X-API-Key", pepper),
+		httpmw.WithMissingKey(httpmw.Deny))(http.NotFoundHandler())
+
+	for _, apiKey := range []string{"k-1", "k-1", "k-2", ""} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.Header.Set("X-API-Key", apiKey)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Header()["Retry-After"] != nil)
+	}
+	// Output:
+	// 404 false
+	// 429 true
+	// 404 false
+	// 429 false
+}
+
+// An upload costs a unit for each MiB that it says it has.
+func ExampleWithCost() {
+	mebibytes := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	handler := httpmw.Limit(mebibytes, keyfunc.ClientIP(), httpmw.WithCost(func(r *http.Request) int64 {
+		if r.ContentLength < 0 {
+			return 100 // of unknown length
+		}
+		return 1 + r.ContentLength>>20
+	}))(http.NotFoundHandler())
+
+	for _, size := range []int64{10 << 20, -1} {
+		r := httptest.NewRequest("PUT", "/", nil)
+		r.ContentLength = size
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Code, w.Header().Get("RateLimit"))
+	}
+	// Output:
+	// 404 "100-per-3600s";r=89;t=36
+	// 429 "100-per-3600s";r=89;t=36
+}
+
+// A new limit is tried on live traffic: it denies nobody, and the observer
+// counts whom it would have denied.
+func ExampleLimit_shadow() {
+	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(2))))
+	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
+		httpmw.WithHeaders(httpmw.None),
+		httpmw.WithObserver(func(e httpmw.Event) {
+			if e.Decision.Source == algo.Shadowed {
+				fmt.Println("would have been denied:", e.Decision.Reason)
+			}
+		}))(http.NotFoundHandler())
+
+	for range 3 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 404
+	// 404
+	// would have been denied: quota
+	// 404
+}
+
+// Two limits under one key and one name. Limits tells clients of each.
+func ExampleLimit_all() {
+	perClient := algo.All(
+		algo.Must(algo.NewTokenBucket(algo.PerSecond(1))),
+		algo.Must(algo.NewTokenBucket(algo.PerHour(1000))))
+	handler := httpmw.Limit(perClient, keyfunc.ClientIP(), httpmw.WithName("all"))(http.NotFoundHandler())
+
+	for range 2 {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Println(w.Code, w.Header().Get("RateLimit"))
+	}
+	// Output:
+	// 404 "all";r=0;t=1
+	// 429 "all";r=0;t=1
 }
 
 func ExampleTransport() {

@@ -88,20 +88,45 @@ func (r *rule) appendLimit(b []byte, d *algo.Decision, p *policyText) []byte {
 	return b
 }
 
-// until is the t of a RateLimit item, 0 if it has none.
+// until is the t of a RateLimit item, 0 if it has none. A limiter that delays
+// may admit a denied request again before anything could start at once; more is
+// available then.
 func until(d *algo.Decision, p *policyText) int64 {
 	if p.description.Unit == algo.ConcurrentRequests || d.Remaining >= p.description.Quota {
 		return 0
 	}
-	return min(max(seconds(d.NextAfter), 0), mostNumber)
+	after := d.NextAfter
+	if !d.Allowed && d.RetryAfter > 0 {
+		after = min(after, d.RetryAfter)
+	}
+	if after == algo.Forever {
+		return 0
+	}
+	return max(seconds(after), 0)
+}
+
+// inForce reports whether d speaks of a limit that the request was held to.
+// One that is switched off, on trial or unknown must not be told: a client that
+// listens would stop for it.
+func (r *rule) inForce(d *algo.Decision) bool {
+	switch {
+	case !d.Allowed:
+		return true
+	case d.Source == algo.Off || d.Source == algo.Shadowed:
+		return false
+	case d.Limit > 0:
+		return true
+	}
+	_, known := algo.Describe(r.limiter)
+	return known
 }
 
 // advertise sets the fields of one decision.
 func (g *guard) advertise(h http.Header, r *rule, d *algo.Decision) {
-	switch g.headers {
-	case None:
+	if g.headers == None || !r.inForce(d) {
 		return
-	case Legacy, LegacyEpoch:
+	}
+	if g.headers != IETF {
 		advertiseLegacy(h, d, g.headers)
 		return
 	}

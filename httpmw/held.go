@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
@@ -60,11 +61,18 @@ func (h *handler) finish(held *hold, w *writer, r *http.Request, returned bool) 
 	case h.refundIf != nil && h.refundIf(status):
 		outcome = algo.Canceled
 	case !returned || status >= http.StatusInternalServerError:
-	case errors.Is(r.Context().Err(), context.Canceled):
+	case status >= http.StatusBadRequest, streams(w, r), errors.Is(r.Context().Err(), context.Canceled):
 		outcome = algo.Ignored
 	default:
 		outcome = algo.Succeeded
 	}
+}
+
+// streams reports whether the response lasts as long as its client likes: server-sent
+// events, and tunnels such as websockets over HTTP/2.
+func streams(w *writer, r *http.Request) bool {
+	return r.Method == http.MethodConnect ||
+		w != nil && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
 }
 
 // statusOf is the status that the client sees, or would have seen: 500 if the

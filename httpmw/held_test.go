@@ -21,6 +21,14 @@ func answer(statuses ...int) http.Handler {
 	})
 }
 
+// stream answers with a content type.
+func stream(contentType string, statuses ...int) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", contentType)
+		answer(statuses...).ServeHTTP(w, r)
+	})
+}
+
 // quietly runs f in a goroutine of its own, whatever becomes of that.
 func quietly(f func()) {
 	done := make(chan struct{})
@@ -51,7 +59,12 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"nothing written", answer(), nil, algo.Succeeded},
 		{"200", ok, nil, algo.Succeeded},
-		{"404", answer(404), nil, algo.Succeeded},
+		{"302", answer(302), nil, algo.Succeeded},
+		{"404", answer(404), nil, algo.Ignored},
+		{"denied further in", httpmw.Limit(denying(algo.Quota, 1), key("k"))(ok), nil, algo.Ignored},
+		{"event stream", stream("text/event-stream"), nil, algo.Ignored},
+		{"event stream, with parameters", stream("text/event-stream; charset=utf-8"), nil, algo.Ignored},
+		{"event stream that fails", stream("text/event-stream", 500), nil, algo.Failed},
 		{"500", answer(500), nil, algo.Failed},
 		{"503 after 103", answer(103, 503), nil, algo.Failed},
 		{"the first status counts", answer(200, 500), nil, algo.Succeeded},
@@ -59,7 +72,7 @@ func TestOutcomes(t *testing.T) {
 		{"abort", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, algo.Failed},
 		{"exit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() }), nil, algo.Failed},
 		{"refunded", answer(404), []httpmw.Option{refund(404)}, algo.Canceled},
-		{"not refunded", answer(404), []httpmw.Option{refund(500)}, algo.Succeeded},
+		{"not refunded", answer(404), []httpmw.Option{refund(500)}, algo.Ignored},
 		{"implicit 200 refunded", answer(), []httpmw.Option{refund(200)}, algo.Canceled},
 		{"written 200 refunded", ok, []httpmw.Option{refund(200)}, algo.Canceled},
 		{"panic refunded", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }),
@@ -83,6 +96,15 @@ func TestGoneWhileServed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := httpmw.Limit(l, key("k"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
 	serve(h, get().WithContext(ctx))
+	require.Equal(t, 1, l.released(algo.Ignored))
+}
+
+// A tunnel lives as long as its client likes, and teaches nothing.
+func TestTunnel(t *testing.T) {
+	l := newSlots(1)
+	r := get()
+	r.Method = http.MethodConnect
+	serve(httpmw.Limit(l, key("k"))(ok), r)
 	require.Equal(t, 1, l.released(algo.Ignored))
 }
 

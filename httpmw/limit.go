@@ -22,9 +22,13 @@ import (
 // The lease is released when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is
 // closed. The outcome that the limiter learns is Failed for panics and for
-// 5xx, Ignored for hijacked connections and clients that went away, and
-// Succeeded otherwise. The status is seen only where the limiter may hold a
-// slot, which is assumed of all but those that count over time.
+// 5xx, Ignored for what says nothing of how long work takes (4xx, server-sent
+// events, CONNECT, hijacked connections, clients that went away), and Succeeded
+// otherwise. The status is seen only where the limiter may hold a slot, which is
+// assumed of all but those that count over time.
+//
+// Several middlewares around each other decide one by one: what an inner one
+// denies stays charged to the outer ones. [Limits] charges all or none.
 //
 // Limit panics if l, key or a function in an option is nil, and if an option
 // does not belong to it: a service that is wired wrongly must not start. It

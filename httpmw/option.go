@@ -84,6 +84,9 @@ func WithSkip(skip func(*http.Request) bool) Option {
 }
 
 // WithHeaders sets what clients are told of the limit; the default is IETF.
+// Nothing is told while the limit is switched off, and of a request that a limit
+// on trial ([algo.Shadow]) would have denied. As long as such a limit has room,
+// its fields look like any other's: take None if clients must not act on them.
 func WithHeaders(mode HeadersMode) Option {
 	require(mode <= LegacyEpoch, "WithHeaders", "the mode is none of IETF, Legacy, LegacyEpoch and None")
 	return Option{"WithHeaders", func(c *config) { c.headers = mode }}
@@ -101,6 +104,9 @@ func WithDenied(h http.Handler) Option {
 
 // WithOnError sets what happens to a request that could not be decided,
 // because the limiter or the key function failed. The default is FailClosed.
+// A cost that cannot be weighed, and a request whose time is over, are refused
+// in any case. Failures are logged through log/slog, one in 10 s at most, with
+// code httpmw.undecided.
 func WithOnError(p FailPolicy) Option {
 	require(p <= FailClosed, "WithOnError", "the policy is neither FailOpen nor FailClosed")
 	return Option{"WithOnError", func(c *config) { c.onError = p }}
@@ -113,9 +119,11 @@ func WithMissingKey(p MissingKey) Option {
 	return Option{"WithMissingKey", func(c *config) { c.missing = p }}
 }
 
-// WithObserver sets a function that is told of every decision, once for each
-// policy, before the handler runs. It is called on the request's goroutine,
-// from many at once, and should be quick.
+// WithObserver sets a function that is told of every decision before the handler
+// runs: of an admission once for each policy, of a denial once for each that had
+// no room. Requests that no limit applies to ([WithSkip], [Skip]) are no
+// decisions. It is called on the request's goroutine, from many at once, and
+// should be quick.
 func WithObserver(observe func(Event)) Option {
 	require(observe != nil, "WithObserver", "the function is nil")
 	return Option{"WithObserver", func(c *config) { c.observe = observe }}
@@ -164,7 +172,8 @@ func (m missingMode) keyFor(*http.Request) (string, verdict, error) {
 
 // FallbackTo asks key instead. If that has none either, the request shares
 // the bucket of [Shared]. The two functions should not give equal keys for
-// different clients; those of package keyfunc do not. It panics if key is nil.
+// different clients; those of package keyfunc do not, but for keyfunc.Host, whose
+// keys look like any name that a client may choose. It panics if key is nil.
 func FallbackTo(key keyfunc.HTTP) MissingKey {
 	require(key != nil, "FallbackTo", "the key function is nil")
 	return fallback(key)

@@ -18,8 +18,10 @@ import (
 //	})(handler)
 //
 // A policy whose key is missing under [Skip], or that could not find its key
-// under [FailOpen], is left out; the others still hold. Put the policy that
-// denies most often first, and one that may wait last.
+// under [FailOpen], is left out; the others still hold. A limiter that fails
+// leaves the whole decision open, so that under FailOpen the request passes all
+// policies: give a limit that must hold even then a middleware of its own. Put
+// the policy that denies most often first, and one that may wait last.
 //
 // Limits panics as Limit does, if ps is empty, and if two policies have the
 // same name. It takes the options of Limit except WithName.

@@ -70,7 +70,7 @@ func (g *guard) refuse(w http.ResponseWriter, r *http.Request, a refusal, decisi
 	h["Content-Type"] = values[2:3:3]
 	w.WriteHeader(a.status)
 	if r.Method != http.MethodHead {
-		io.WriteString(w, body) // a client that does not listen is its own loss
+		_, _ = io.WriteString(w, body) // a client that does not listen is its own loss
 	}
 }
 

@@ -30,7 +30,7 @@ func (p protocol) refuse(w http.ResponseWriter, r *http.Request, a refusal) {
 	}
 	w.WriteHeader(status)
 	if body != "" && r.Method != http.MethodHead {
-		io.WriteString(w, body) // a client that does not listen is its own loss
+		_, _ = io.WriteString(w, body) // a client that does not listen is its own loss
 	}
 }
 

@@ -52,14 +52,10 @@ func mayHold(l algo.Limiter) bool {
 
 // defaultName tells the limit: "100-per-60s", "64-concurrent-requests".
 func defaultName(l algo.Limiter) string {
-	d, ok := algo.Describe(l)
-	switch {
-	case !ok:
-		return "default"
-	case d.Unit == algo.ConcurrentRequests || d.Window <= 0:
-		return fmt.Sprintf("%d-%s", d.Quota, d.Unit)
+	if d, ok := algo.Describe(l); ok {
+		return d.String()
 	}
-	return fmt.Sprintf("%d-per-%ds", d.Quota, seconds(d.Window))
+	return "default"
 }
 
 func validName(s string) bool {
@@ -84,6 +80,11 @@ const (
 	pass                  // let it through, unlimited
 	refuse                // deny it, it lacks a key
 )
+
+// keyless is the decision on a request that must have a key and has none.
+func keyless() *algo.Decision {
+	return &algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
+}
 
 // errNegative refuses a cost that would mint.
 var errNegative = fmt.Errorf("httpmw: the cost function gave a negative cost: %w", algo.ErrCost)

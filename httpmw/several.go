@@ -25,7 +25,7 @@ func (g *guard) admitSeveral(lease *algo.Lease, w http.ResponseWriter, r *http.R
 				return false
 			}
 		case v == refuse:
-			a.denied(&algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever})
+			a.denied(keyless())
 			return false
 		case v == charge:
 			all = append(all, a)
@@ -138,24 +138,31 @@ func (g *guard) advertiseSeveral(h http.Header, all []asking, parts []algo.Decis
 		return
 	}
 	var buf [512]byte
-	b, split := buf[:0], 0
+	b := buf[:0]
 	for i := range all {
-		if i > 0 {
-			b = append(b, ", "...)
+		if all[i].rule.inForce(&parts[i]) {
+			b = separate(b, 0)
+			b = append(b, all[i].rule.describe(parts[i].Limit).text...)
 		}
-		b = append(b, all[i].rule.describe(parts[i].Limit).text...)
 	}
-	split = len(b)
+	split := len(b)
 	for i := range all {
-		if unknown(&parts[i]) {
-			continue
+		if rule := all[i].rule; rule.inForce(&parts[i]) && !unknown(&parts[i]) {
+			b = separate(b, split)
+			b = rule.appendLimit(b, &parts[i], rule.describe(parts[i].Limit))
 		}
-		if len(b) > split {
-			b = append(b, ", "...)
-		}
-		rule := all[i].rule
-		b = rule.appendLimit(b, &parts[i], rule.describe(parts[i].Limit))
 	}
-	text := string(b)
-	setFields(h, &[2]string{text[:split], text[split:]})
+	if split > 0 {
+		text := string(b)
+		setFields(h, &[2]string{text[:split], text[split:]})
+	}
+}
+
+// separate appends what stands between two items of the list that begins at
+// from.
+func separate(b []byte, from int) []byte {
+	if len(b) > from {
+		b = append(b, ", "...)
+	}
+	return b
 }

@@ -28,7 +28,7 @@ func shapeOf(w http.ResponseWriter) (shape int) {
 	if _, ok := w.(http.Pusher); ok {
 		shape |= canPush
 	}
-	if _, ok := w.(http.CloseNotifier); ok { //lint:ignore SA1019 handlers still ask for it
+	if _, ok := w.(http.CloseNotifier); ok { // handlers still ask for it
 		shape |= canNotify
 	}
 	return shape

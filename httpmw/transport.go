@@ -69,24 +69,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent := false
 	defer func() {
 		if !sent && r.Body != nil {
-			r.Body.Close()
+			_ = r.Body.Close()
 		}
 	}()
-	rule := t.rules[0]
-	a := asking{guard: t.guard, rule: rule, r: r}
-	key, n, v, err := rule.weigh(r, t.missing)
-	if err == nil && v == refuse {
-		a.tell(Denied, 0, nil, keyfunc.ErrNoKey)
-		return nil, fmt.Errorf("httpmw: %s: %w", rule.name, keyfunc.ErrNoKey)
-	}
-	a.key, a.n = key, n
-	place := server{host(r), key}
+	a := asking{guard: t.guard, rule: t.rules[0], r: r}
 	var lease algo.Lease
-	if err == nil && v == charge {
-		lease, err = t.wait(r.Context(), place, n)
-	}
-	if err != nil && !t.sendsAnyway(&a, err) {
-		return nil, fmt.Errorf("httpmw: %s: %w", rule.name, err)
+	place, err := t.admit(&lease, &a)
+	if err != nil {
+		return nil, fmt.Errorf("httpmw: %s: %w", a.rule.name, err)
 	}
 	held := newReservation(lease)
 	defer held.leave()
@@ -100,6 +90,39 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	t.receive(held, place, resp, err)
 	return resp, err
+}
+
+// admit waits until the request may be sent. A request that passes unlimited
+// waits for the server too, and its lease stays zero.
+func (t *transport) admit(lease *algo.Lease, a *asking) (place server, err error) {
+	ctx := a.r.Context()
+	key, n, v, err := a.rule.weigh(a.r, t.missing)
+	a.key, a.n, place = key, n, server{host(a.r), key}
+	switch {
+	case err != nil:
+	case v == refuse:
+		err = keyfunc.ErrNoKey
+	case v == pass:
+		err = t.asked.wait(ctx, place)
+	default:
+		*lease, err = t.wait(ctx, place, n)
+	}
+	if err != nil && t.failure(a.r, err) == FailedOpen {
+		logFailure(a.rule.name, err)
+		late := t.asked.wait(ctx, place)
+		if late == nil {
+			a.tell(FailedOpen, 0, nil, err)
+			return place, nil
+		}
+		err = late
+	}
+	switch {
+	case err != nil && v == refuse:
+		a.tell(Denied, 0, keyless(), err)
+	case err != nil:
+		a.tell(t.failure(a.r, err), 0, nil, err)
+	}
+	return place, err
 }
 
 // wait acquires n units and waits until the server is ready.
@@ -119,22 +142,18 @@ func (t *transport) wait(ctx context.Context, s server, n int64) (lease algo.Lea
 	return lease, nil
 }
 
-// sendsAnyway tells the observer of a request that was not admitted, and
-// reports whether it is sent all the same: if the limiter failed, not if it
-// refused.
-func (t *transport) sendsAnyway(a *asking, err error) bool {
+// failure says what becomes of a request that was not admitted. It is sent all
+// the same if the limiter failed, not if it refused.
+func (t *transport) failure(r *http.Request, err error) Result {
 	switch {
-	case errors.Is(a.r.Context().Err(), context.Canceled):
-		a.tell(Canceled, 0, nil, err)
-	case errors.Is(err, algo.ErrWait), errors.Is(err, algo.ErrCost), a.r.Context().Err() != nil:
-		a.tell(Denied, 0, nil, err)
+	case gone(r):
+		return Canceled
+	case errors.Is(err, algo.ErrWait), errors.Is(err, algo.ErrCost), errors.Is(err, keyfunc.ErrNoKey), r.Context().Err() != nil:
+		return Denied
 	case t.onError == FailOpen:
-		a.tell(FailedOpen, 0, nil, err)
-		return true
-	default:
-		a.tell(FailedClosed, 0, nil, err)
+		return FailedOpen
 	}
-	return false
+	return FailedClosed
 }
 
 // receive remembers what the server asked for and settles the lease, or lets

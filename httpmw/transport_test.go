@@ -3,7 +3,6 @@ package httpmw_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,12 +11,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dunglas/httpsfv"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 )
 
 // roundTrip is a server in the test's own time.
@@ -207,113 +204,6 @@ func TestTransportFailOpen(t *testing.T) {
 	}
 }
 
-// The slot is free when the body is read to its end or closed, not before.
-func TestTransportHoldsUntilTheBodyEnds(t *testing.T) {
-	for name, end := range map[string]func(io.ReadCloser){
-		"read":  func(b io.ReadCloser) { io.Copy(io.Discard, b) },
-		"close": func(b io.ReadCloser) { b.Close() },
-		"both":  func(b io.ReadCloser) { io.Copy(io.Discard, b); b.Close(); b.Close() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := newSlots(1)
-			tr := httpmw.Transport(reply(200), l, keyfunc.Global())
-			resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-			require.NoError(t, err)
-			require.EqualValues(t, 1, l.inFlight())
-			end(resp.Body)
-			require.Zero(t, l.inFlight())
-			require.Equal(t, 1, l.released(algo.Succeeded))
-		})
-	}
-}
-
-func TestTransportWithoutBody(t *testing.T) {
-	l := newSlots(1)
-	empty := roundTrip(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
-	})
-	_, err := httpmw.Transport(empty, l, keyfunc.Global()).RoundTrip(outgoing(t.Context(), "http://a/"))
-	require.NoError(t, err)
-	require.Zero(t, l.inFlight(), "there is nothing to read or close")
-}
-
-func TestTransportOutcomes(t *testing.T) {
-	gone, cancel := context.WithCancel(t.Context())
-	refund := httpmw.WithRefundIf(func(s int) bool { return s == 304 })
-	for _, row := range []struct {
-		name   string
-		server roundTrip
-		ctx    context.Context
-		want   algo.Outcome
-	}{
-		{"404", reply(404), t.Context(), algo.Succeeded},
-		{"429", reply(429), t.Context(), algo.Failed},
-		{"500", reply(500), t.Context(), algo.Failed},
-		{"refunded", reply(304), t.Context(), algo.Canceled},
-		{"error", func(*http.Request) (*http.Response, error) { return nil, io.EOF }, t.Context(), algo.Failed},
-		{"nothing", func(*http.Request) (*http.Response, error) { return nil, nil }, t.Context(), algo.Failed},
-		{"panic", func(*http.Request) (*http.Response, error) { panic("boom") }, t.Context(), algo.Failed},
-		{"canceled", func(*http.Request) (*http.Response, error) { cancel(); return nil, context.Canceled }, gone, algo.Ignored},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			l := newSlots(1)
-			quietly(func() {
-				resp, err := httpmw.Transport(row.server, l, keyfunc.Global(), refund).RoundTrip(outgoing(row.ctx, "http://a/"))
-				if err == nil && resp != nil {
-					resp.Body.Close()
-				}
-			})
-			require.Zero(t, l.inFlight())
-			require.Equal(t, 1, l.released(row.want))
-		})
-	}
-}
-
-// An upgraded connection can be written to.
-func TestTransportUpgrade(t *testing.T) {
-	l := newSlots(1)
-	url, client := start(t, "HTTP/1.1", echo)
-	tr := httpmw.Transport(client.Transport, l, keyfunc.Global())
-	r := outgoing(t.Context(), url)
-	r.Header.Set("Connection", "Upgrade")
-	r.Header.Set("Upgrade", "echo")
-	resp, err := tr.RoundTrip(r)
-	require.NoError(t, err)
-	require.EqualValues(t, 1, l.inFlight())
-	conn := resp.Body.(io.ReadWriteCloser)
-	fmt.Fprint(conn, "hello\n")
-	line := make([]byte, 6)
-	_, err = io.ReadFull(conn, line)
-	require.NoError(t, err)
-	require.Equal(t, "hello\n", string(line))
-	require.NoError(t, conn.Close())
-	require.Zero(t, l.inFlight())
-}
-
-// However many servers ask to wait, the memory is bounded.
-func TestTransportForgets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		wait := 100
-		server := roundTrip(func(r *http.Request) (*http.Response, error) {
-			wait++
-			return reply(429, "Retry-After", fmt.Sprint(wait))(r)
-		})
-		tr := httpmw.Transport(server, unlimited(t), keyfunc.Global(), httpmw.WithMaxServers(2))
-		took := func(host string) time.Duration {
-			start := time.Now()
-			_, err := tr.RoundTrip(outgoing(t.Context(), "http://"+host))
-			require.NoError(t, err)
-			return time.Since(start)
-		}
-		for _, host := range []string{"a", "b", "c"} { // 101, 102, 103 s
-			require.Zero(t, took(host))
-		}
-		require.Zero(t, took("a"), "it was the first to end, and forgotten; now b is")
-		require.Equal(t, 103*time.Second, took("c"))
-		require.Zero(t, took("b"))
-	})
-}
-
 func TestTransportWiring(t *testing.T) {
 	k := keyfunc.Global()
 	for message, wire := range map[string]func(){
@@ -360,38 +250,29 @@ func TestTransportSkipAndObserver(t *testing.T) {
 	require.Equal(t, []httpmw.Result{httpmw.Denied, httpmw.Canceled, httpmw.Allowed}, results)
 }
 
-// The parser of RateLimit agrees with an independent one on what is a list of
-// strings, and on the numbers.
-func TestParseLimits(t *testing.T) {
-	require.Equal(t, [][2]int64{{0, 7}, {-1, 0}, {3, 0}},
-		httpmw.ParseLimits(`"a\"\\";r=x;r=9;t=7;pk=:aGk=:;x=?1;y=tok/en;z="s";d=-1.5;when=@1;v;r=0 , "b";r=2.5,	"c"; r=3`))
-	require.Nil(t, httpmw.ParseLimits(strings.Repeat(`"a";r=0,`, 1000)))
-	alphabet := []string{`"a"`, `"`, `\`, ";", "r", "t", "=", "0", "17", "-", ".", ",", " ", "\t", ":", "YQ==", "?1", "x", "*", "é", "\x00", `;r=0`, `;t=5`, `, `}
-	rapid.Check(t, func(t *rapid.T) {
-		field := strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 12).Draw(t, "field"), "")
-		got := httpmw.ParseLimits(field)
-		list, err := httpsfv.UnmarshalList([]string{field})
-		if err != nil {
-			require.Empty(t, got, "%q", field)
-			return
-		}
-		var want [][2]int64
-		for _, member := range list {
-			item, isItem := member.(httpsfv.Item)
-			if _, isString := item.Value.(string); !isItem || !isString {
-				require.Empty(t, got)
-				return
-			}
-			pair := [2]int64{-1, 0}
-			for i, name := range []string{"r", "t"} {
-				if v, found := item.Params.Get(name); found {
-					if n, isInt := v.(int64); isInt {
-						pair[i] = max(n, 0)
-					}
+// What is not limited here waits for the server all the same.
+func TestTransportHeedsTheServerUnlimited(t *testing.T) {
+	for name, row := range map[string]struct {
+		key keyfunc.HTTP
+		opt httpmw.Option
+	}{
+		"no key":     {failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Skip)},
+		"broken key": {failingKey(errors.New("broken")), httpmw.WithOnError(httpmw.FailOpen)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := httpmw.Transport(reply(429, "Retry-After", "7"), admitting(), row.key, row.opt)
+				start := time.Now()
+				for range 2 {
+					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+					require.NoError(t, err)
 				}
-			}
-			want = append(want, pair)
-		}
-		require.Equal(t, want, got, "%q", field)
-	})
+				require.Equal(t, 7*time.Second, time.Since(start))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
+				require.ErrorIs(t, err, algo.ErrWait)
+			})
+		})
+	}
 }

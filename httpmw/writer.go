@@ -114,5 +114,5 @@ func (p pusher) Push(target string, opts *http.PushOptions) error {
 
 // CloseNotify serves handlers that still ask for it, gin's for one.
 func (n notifier) CloseNotify() <-chan bool {
-	return n.w.ResponseWriter.(http.CloseNotifier).CloseNotify() //lint:ignore SA1019 see above
+	return n.w.ResponseWriter.(http.CloseNotifier).CloseNotify() // see above
 }

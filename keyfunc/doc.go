@@ -75,14 +75,17 @@
 // address, a method and a route stand as they are. Names of this package begin
 // with '~': "~global", "~unmatched", "~hop:", "~value:", "~value#", "~secret:",
 // "~uri:", "~dns:", "~email:", "~ip:", the last four also with '#', and
-// "~join". A value from outside that begins with '~', or could be mistaken for
+// "~join". The adapters add "~missing", for requests without a key. A value from
+// outside that begins with '~', or could be mistaken for
 // an address, a route or a method, is written "~value:" and the value. So a
 // client that chooses its name cannot choose the key of an address, or one of
-// these names. '#' stands before the hash of a value that is too long or not
+// these names. It can choose the name of a host or a service, which look like
+// any name. '#' stands before the hash of a value that is too long or not
 // printable.
 //
-// Two headers with the same value give the same key. Where one limiter is to
-// tell them apart, join each with a constant of its own.
+// Two headers with the same value give the same key, and so do a header and a
+// [Host] or a [Service] of that name. Where one limiter is to tell them apart,
+// join each with a constant of its own. [Hash] tells keys apart in logs.
 //
 // # Requests without a key
 //

@@ -95,6 +95,13 @@ func ExampleIPConfig_RPC() {
 	// Output: 203.0.113.7 <nil>
 }
 
+func ExampleHash() {
+	overHTTP, _ := keyfunc.ClientIP()(get("Accept", "*/*"))
+	overGRPC, _ := keyfunc.PeerIP()(from("10.0.0.1:4711"), "/a.B/C")
+	fmt.Println(keyfunc.Hash(overHTTP) == keyfunc.Hash(overGRPC), keyfunc.Hash(""))
+	// Output: true 0
+}
+
 func ExampleGlobal() {
 	fmt.Println(keyfunc.Global()(get("X-User", "alice")))
 	// Output: ~global <nil>

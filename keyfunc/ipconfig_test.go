@@ -1,6 +1,7 @@
 package keyfunc_test
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"net/netip"
@@ -156,7 +157,7 @@ func TestRealConnections(t *testing.T) {
 			})}
 			go server.Serve(l)
 			defer server.Close()
-			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, Dial: func(string, string) (net.Conn, error) {
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
 				return net.Dial(row.network, l.Addr().String())
 			}}}
 			response, err := client.Get("http://example.com/")

@@ -23,9 +23,10 @@ var errNoCertificate = noKey("no verified client certificate that names anybody"
 //
 // No certificate, one that was not verified, one without names, one with a
 // SPIFFE ID beside other URIs, which X509-SVID forbids, and one with a SPIFFE
-// ID without trust domain are [ErrNoKey]. So are certificates that a VerifyPeerCertificate callback has accepted alone,
-// because no verified chain is recorded then: use [RPCContext] with the
-// identity that the callback's package gives.
+// ID without trust domain are [ErrNoKey]. So are certificates that a
+// VerifyPeerCertificate callback has accepted alone, because no verified chain
+// is recorded then: use [RPCContext] with the identity that the callback's
+// package gives.
 func TLSIdentity() RPC {
 	return func(ctx context.Context, _ string) (string, error) {
 		if p, ok := peer.FromContext(ctx); ok && p != nil {

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"time"
 
 	"google.golang.org/grpc"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
@@ -114,7 +115,7 @@ func serveHTTP(address string, limiter algo.Limiter) (server, error) {
 	mux := http.NewServeMux()
 	mux.Handle("GET /hello", limit(http.HandlerFunc(hello)))
 	mux.Handle("GET /report", limit(http.HandlerFunc(hello)))
-	s := &http.Server{Handler: mux}
+	s := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := s.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			fmt.Fprintln(os.Stderr, "quickstart: http:", err)

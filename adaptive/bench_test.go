@@ -1,0 +1,92 @@
+package adaptive_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// BenchmarkClock is what no denial that reads the clock can be faster than;
+// an admission and its release need two readings.
+func BenchmarkClock(b *testing.B) {
+	start := time.Now()
+	for b.Loop() {
+		_ = time.Since(start)
+	}
+}
+
+func BenchmarkLimiter(b *testing.B) {
+	ctx := context.Background()
+	cycle := func(s adaptive.Strategy, opts ...adaptive.Option) func(*testing.B) {
+		return func(b *testing.B) {
+			b.ReportAllocs()
+			var l algo.Limiter = algo.Must(adaptive.New(s, opts...))
+			for b.Loop() {
+				lease, _ := l.Acquire(ctx, "", 1)
+				lease.Release(algo.Succeeded)
+			}
+		}
+	}
+	b.Run("fixed/acquire+release", cycle(adaptive.Fixed(100)))
+	b.Run("queue/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
+	b.Run("priorities/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithPriorities()))
+	b.Run("bbr/acquire+release", cycle(newBBR(b, adaptive.WithSignal(new(dial)))))
+	b.Run("gradient2/acquire+release", cycle(learner(b, "NewGradient2")))
+	b.Run("kratos/acquire+release", cycle(adaptive.NewKratos(new(dial))))
+	b.Run("fixed/parallel", func(b *testing.B) {
+		b.ReportAllocs()
+		l := algo.Must(adaptive.New(adaptive.Fixed(1000)))
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				lease, _ := l.Acquire(ctx, "", 1)
+				lease.Release(algo.Succeeded)
+			}
+		})
+	})
+	b.Run("fixed/reject", func(b *testing.B) {
+		b.ReportAllocs()
+		var l algo.Limiter = algo.Must(adaptive.New(adaptive.Fixed(1)))
+		held, _ := l.Acquire(ctx, "", 1)
+		defer held.Release(algo.Succeeded)
+		for b.Loop() {
+			lease, _ := l.Acquire(ctx, "", 1)
+			lease.Release(algo.Succeeded)
+		}
+	})
+}
+
+func BenchmarkPerKey(b *testing.B) {
+	ctx := context.Background()
+	b.Run("acquire+release", func(b *testing.B) {
+		b.ReportAllocs()
+		var k algo.Limiter = perKey(b, 10)
+		for b.Loop() {
+			lease, _ := k.Acquire(ctx, "192.0.2.1", 1)
+			lease.Release(algo.Succeeded)
+		}
+	})
+	b.Run("reject", func(b *testing.B) {
+		b.ReportAllocs()
+		var k algo.Limiter = perKey(b, 1)
+		held, _ := k.Acquire(ctx, "192.0.2.1", 1)
+		defer held.Release(algo.Succeeded)
+		for b.Loop() {
+			lease, _ := k.Acquire(ctx, "192.0.2.1", 1)
+			lease.Release(algo.Succeeded)
+		}
+	})
+}
+
+func BenchmarkSignal(b *testing.B) {
+	for _, s := range []adaptive.Signal{adaptive.CPU(), adaptive.Runnable(), adaptive.SchedLatency(), adaptive.Memory()} {
+		b.Run(s.(interface{ String() string }).String(), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Read()
+			}
+		})
+	}
+}

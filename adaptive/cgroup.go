@@ -1,0 +1,176 @@
+package adaptive
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// group is one control group as a controller sees it: a directory, and whether
+// its files are those of version 2.
+type group struct {
+	dir string
+	v2  bool
+}
+
+// groupsOf returns the control groups of this process for a controller ("cpu",
+// "cpuacct", "memory"), its own first and then all those around it, in the
+// hierarchies of both versions: where both are mounted, either may hold the
+// controller. HOST_PROC and HOST_ROOT move /proc and / as they do for gopsutil.
+func groupsOf(controller string) (groups []group) {
+	proc := os.Getenv("HOST_PROC")
+	if proc == "" {
+		proc = "/proc"
+	}
+	memberships, _ := os.ReadFile(filepath.Join(proc, "self/cgroup"))
+	mounts, _ := os.ReadFile(filepath.Join(proc, "self/mountinfo"))
+	for line := range strings.Lines(string(memberships)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, own, found := strings.Cut(rest, ":")
+		v2 := controllers == ""
+		if !found || !v2 && !slices.Contains(strings.Split(controllers, ","), controller) {
+			continue
+		}
+		for line := range strings.Lines(string(mounts)) {
+			if m, ok := parseMount(line); ok && m.holds(v2, controller) {
+				groups = append(groups, m.around(own, v2)...)
+				break
+			}
+		}
+	}
+	return groups
+}
+
+// mount is a line of /proc/self/mountinfo.
+type mount struct{ root, point, kind, options string }
+
+func parseMount(line string) (mount, bool) {
+	before, after, found := strings.Cut(line, " - ")
+	a, b := strings.Fields(before), strings.Fields(after)
+	if !found || len(a) < 5 || len(b) < 3 {
+		return mount{}, false
+	}
+	return mount{root: a[3], point: a[4], kind: b[0], options: b[2]}, true
+}
+
+func (m mount) holds(v2 bool, controller string) bool {
+	if v2 {
+		return m.kind == "cgroup2"
+	}
+	return m.kind == "cgroup" && slices.Contains(strings.Split(m.options, ","), controller)
+}
+
+// around lists the directories from the group own up to the mount point. In a
+// container the mount may begin at the group itself, or own may lie outside of
+// what is mounted; then the mount point is all there is.
+func (m mount) around(own string, v2 bool) (groups []group) {
+	relative := "/"
+	if rest, ok := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/")); ok && strings.HasPrefix(rest, "/") {
+		relative = path.Clean(rest)
+	}
+	for {
+		dir := filepath.Join(os.Getenv("HOST_ROOT"), "/", m.point, relative)
+		groups = append(groups, group{dir, v2})
+		if relative == "/" {
+			return groups
+		}
+		relative = path.Dir(relative)
+	}
+}
+
+// file returns the fields of a file in the group.
+func (g group) file(name string) []string {
+	text, err := os.ReadFile(filepath.Join(g.dir, name))
+	if err != nil {
+		return nil
+	}
+	return strings.Fields(string(text))
+}
+
+// number is the only field of a file, as a number.
+func (g group) number(name string) (float64, bool) {
+	return numberAt(g.file(name), 0)
+}
+
+// stat is the value of a name in a file of names and values.
+func (g group) stat(file, name string) (float64, bool) {
+	fields := g.file(file)
+	for i := 0; i+1 < len(fields); i += 2 {
+		if fields[i] == name {
+			return numberAt(fields, i+1)
+		}
+	}
+	return 0, false
+}
+
+func numberAt(fields []string, i int) (float64, bool) {
+	if i >= len(fields) {
+		return 0, false
+	}
+	x, err := strconv.ParseFloat(fields[i], 64)
+	return x, err == nil
+}
+
+// quota is how many processors' worth of time the group may use, false if it
+// is not limited.
+func (g group) quota() (cpus float64, ok bool) {
+	var most, period float64
+	var haveMost, havePeriod bool
+	if g.v2 {
+		limits := g.file("cpu.max") // "max 100000" or "50000 100000"
+		most, haveMost = numberAt(limits, 0)
+		period, havePeriod = numberAt(limits, 1)
+	} else {
+		most, haveMost = g.number("cpu.cfs_quota_us") // -1: not limited
+		period, havePeriod = g.number("cpu.cfs_period_us")
+	}
+	if !haveMost || !havePeriod || most <= 0 || period <= 0 {
+		return 0, false
+	}
+	return most / period, true
+}
+
+// tightest is the group around this process with the smallest quota, and that
+// quota. An outer group binds all that is in it, so each counts.
+func tightest() (g group, cpus float64, ok bool) {
+	for _, one := range groupsOf("cpu") {
+		if q, limited := one.quota(); limited && (!ok || q < cpus) {
+			g, cpus, ok = one, q, true
+		}
+	}
+	return g, cpus, ok
+}
+
+// processors is how many processors' worth of time this process may use.
+func processors() float64 {
+	n := float64(runtime.NumCPU()) // as many as its affinity lets it
+	if _, cpus, ok := tightest(); ok {
+		return min(n, cpus)
+	}
+	return n
+}
+
+// used is the processor time that the group has used, in seconds. Version 1
+// counts it in a hierarchy of its own, where the group has the same place.
+func (g group) used() (seconds float64, ok bool) {
+	if g.v2 {
+		us, ok := g.stat("cpu.stat", "usage_usec")
+		return us / 1e6, ok
+	}
+	if ns, ok := g.number("cpuacct.usage"); ok { // both in one hierarchy
+		return ns / 1e9, true
+	}
+	cpu, acct := groupsOf("cpu"), groupsOf("cpuacct")
+	for i := range cpu {
+		// Counted from the outside: the own group is the first of either list.
+		if j := len(acct) - len(cpu) + i; cpu[i] == g && j >= 0 {
+			ns, ok := acct[j].number("cpuacct.usage")
+			return ns / 1e9, ok
+		}
+	}
+	return 0, false
+}

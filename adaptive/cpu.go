@@ -1,0 +1,96 @@
+package adaptive
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/shirou/gopsutil/v3/cpu"
+)
+
+// CPU is the share of its processor time that this process may use and that is
+// used: by the machine as a whole, or, where a control group limits this
+// process to less, by that group, whichever is higher. The [Threshold] is a
+// share, 0.8 by default.
+//
+// The machine's times come from gopsutil (HOST_PROC moves /proc), sampled every
+// 250 ms at most and differenced here. Control groups of version 1, version 2
+// and both are read; of all the groups around the process the smallest quota
+// counts. Quotas are read again every 10 s.
+//
+// In front of a service that waits for others the processor says nothing; take
+// a strategy that goes by latency there.
+func CPU(opts ...SignalOption) Signal {
+	m := new(cpuMeter)
+	return &sampled{threshold: newThreshold("cpu", 0.8, opts), measure: m.measure}
+}
+
+const quotaEvery = 10 * time.Second
+
+// cpuMeter differences what the machine and the own group have used.
+type cpuMeter struct {
+	busy, all delta
+	used      delta
+	group     group
+	cpus      float64 // 0: no quota
+	looked    int64   // when the quota was read, 0: never
+}
+
+func (m *cpuMeter) measure(at int64) (share float64, ok bool) {
+	host, okHost := m.host(at)
+	own, okOwn := m.own(at)
+	switch {
+	case okHost && okOwn:
+		return max(host, own), true
+	case okOwn:
+		return own, true
+	}
+	return host, okHost
+}
+
+// host is the share of the machine's time that was not idle. Guests are counted
+// within user time already; stolen time is not there to be used.
+func (m *cpuMeter) host(at int64) (share float64, ok bool) {
+	times, err := cpu.TimesWithContext(context.Background(), false)
+	if err != nil || len(times) == 0 {
+		m.busy, m.all = delta{}, delta{}
+		return 0, false
+	}
+	t := times[0]
+	busy := t.User + t.System + t.Nice + t.Irq + t.Softirq + t.Steal
+	all, _, okAll := m.all.next(at, busy+t.Idle+t.Iowait)
+	busy, _, okBusy := m.busy.next(at, busy)
+	if !okAll || !okBusy || all <= 0 {
+		return 0, false
+	}
+	return min(busy/all, 1), true
+}
+
+// own is the share of the quota that the group has used.
+func (m *cpuMeter) own(at int64) (share float64, ok bool) {
+	if m.looked == 0 || at-m.looked >= int64(quotaEvery) {
+		m.lookup(at)
+	}
+	if m.cpus == 0 {
+		return 0, false
+	}
+	seconds, ok := m.group.used()
+	if !ok {
+		m.used = delta{}
+		return 0, false
+	}
+	used, over, ok := m.used.next(at, seconds)
+	return used / (over.Seconds() * m.cpus), ok
+}
+
+func (m *cpuMeter) lookup(at int64) {
+	m.looked = at
+	g, cpus, ok := tightest()
+	if g != m.group {
+		m.used = delta{}
+	}
+	m.group, m.cpus = g, 0
+	if ok {
+		m.cpus = min(cpus, float64(runtime.NumCPU()))
+	}
+}

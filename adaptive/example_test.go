@@ -1,0 +1,231 @@
+package adaptive_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+var ctx = context.Background()
+
+// At most two at once.
+func ExampleNew() {
+	l := algo.Must(adaptive.New(adaptive.Fixed(2)))
+	defer l.Close()
+	for range 3 {
+		lease, _ := l.Acquire(ctx, "", 1)
+		defer lease.Release(algo.Succeeded)
+		fmt.Println(lease.Allowed, lease.Reason, l.InFlight())
+	}
+	// Output:
+	// true admitted 1
+	// true admitted 2
+	// false overload 2
+}
+
+// A place is free again however the work ends.
+func ExampleLimiter_Acquire() {
+	l := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	handle := func() {
+		lease, err := l.Acquire(ctx, "", 1)
+		if err != nil || !lease.Allowed {
+			return
+		}
+		outcome := algo.Failed
+		defer func() { lease.Release(outcome) }()
+		panic("handler")
+	}
+	func() {
+		defer func() { recover() }()
+		handle()
+	}()
+	fmt.Println(l.InFlight())
+	// Output: 0
+}
+
+func ExampleLimiter_Explain() {
+	aimd, err := adaptive.NewAIMD()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l := algo.Must(adaptive.New(adaptive.Min(adaptive.Fixed(1), aimd)))
+	l.Acquire(ctx, "", 1)
+	l.Acquire(ctx, "", 1)
+	fmt.Println(l.Explain())
+	fmt.Println(l.Explain().Denied.Limit)
+	// Output:
+	// limit 1, 1 in flight, 0 waiting; fixed 1; aimd 20
+	// 1
+}
+
+// The lowest of two limits: one that follows overload of this machine, and one
+// that follows the response time of what is behind it.
+func ExampleMin() {
+	bbr, err := adaptive.NewBBR()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gradient, err := adaptive.NewGradient2(adaptive.WithLimits(10, 500))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l := algo.Must(adaptive.New(adaptive.Min(bbr, gradient)))
+	fmt.Println(l.Limit())
+	// Output: 20
+}
+
+// Overload is what the signal says: here, a queue of the application's own.
+func ExampleNewBBR() {
+	backlog := 150.0
+	queue := adaptive.SignalFunc(func() (level float64, ok bool) { return backlog / 100, true })
+	bbr, err := adaptive.NewBBR(
+		adaptive.WithSignal(adaptive.MaxOf(queue, adaptive.CPU(adaptive.Threshold(0.9)))),
+		adaptive.WithLimits(5, 30))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l := algo.Must(adaptive.New(bbr))
+	fmt.Println(l.Limit())
+	lease, _ := l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(l.Explain().Strategies[0].Overloaded)
+	// Output:
+	// 30
+	// true
+}
+
+func ExampleNewGradient2() {
+	s, err := adaptive.NewGradient2(adaptive.WithInitial(50))
+	fmt.Println(s.Limit(), err)
+	// Output: 50 <nil>
+}
+
+func ExampleNewVegas() {
+	s, err := adaptive.NewVegas(adaptive.WithLimits(1, 100))
+	fmt.Println(s.Limit(), err)
+	// Output: 20 <nil>
+}
+
+func ExampleNewAIMD() {
+	s, err := adaptive.NewAIMD(adaptive.WithLimits(1, 200), adaptive.WithTimeout(time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s.Observe(adaptive.Sample{RTT: 10 * time.Millisecond, InFlight: 20})
+	fmt.Println(s.Limit())
+	s.Observe(adaptive.Sample{RTT: 2 * time.Second, InFlight: 20})
+	fmt.Println(s.Limit())
+	// Output:
+	// 21
+	// 18
+}
+
+func ExampleCompatKratos() {
+	l := algo.Must(adaptive.New(adaptive.CompatKratos()))
+	lease, _ := l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed)
+	// Output: true
+}
+
+// limit_conn of nginx: so many connections for each client address.
+func ExamplePerKey() {
+	conns := algo.Must(adaptive.PerKey(2))
+	for _, client := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"} {
+		lease, _ := conns.Acquire(ctx, client, 1)
+		defer lease.Release(algo.Succeeded)
+		fmt.Println(client, lease.Allowed)
+	}
+	// Output:
+	// 192.0.2.1 true
+	// 192.0.2.1 true
+	// 192.0.2.1 false
+	// 192.0.2.2 true
+}
+
+// The semaphores of Hystrix: each dependency may hold ten calls, the slow one
+// four, so that one that hangs does not take all goroutines with it.
+func ExampleWithLimitOf() {
+	calls := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(dependency string) int {
+		if dependency == "reports" {
+			return 4
+		}
+		return 0 // the common limit
+	})))
+	for _, dependency := range []string{"reports", "users"} {
+		lease, _ := calls.Acquire(ctx, dependency, 1)
+		defer lease.Release(algo.Succeeded)
+		fmt.Println(dependency, lease.Limit, calls.InFlight(dependency))
+	}
+	// Output:
+	// reports 4 1
+	// users 10 1
+}
+
+// maxThreads and acceptCount of Tomcat: 200 at work, 100 in the queue.
+func ExampleFIFO() {
+	l := algo.Must(adaptive.New(adaptive.Fixed(200),
+		adaptive.WithQueue(adaptive.FIFO(100, 2*time.Second))))
+	defer l.Close()
+	lease, err := l.Acquire(ctx, "", 1) // waits, two seconds at most
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed, err)
+	// Output: true <nil>
+}
+
+func ExampleCoDel() {
+	l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.CoDel(100, 0, 0))))
+	defer l.Close()
+	first, _ := l.Acquire(ctx, "", 1)
+	go func() {
+		time.Sleep(time.Millisecond)
+		first.Release(algo.Succeeded)
+	}()
+	second, _ := l.Acquire(ctx, "", 1) // at most 100 ms; 5 ms if the queue stands
+	defer second.Release(algo.Succeeded)
+	fmt.Println(second.Allowed)
+	// Output: true
+}
+
+func ExampleWithClass() {
+	l := algo.Must(adaptive.New(adaptive.Fixed(100), adaptive.WithPriorities()))
+	payment := adaptive.WithClass(ctx, adaptive.Critical)
+	lease, _ := l.Acquire(payment, "alice", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(adaptive.ClassFrom(payment), lease.Allowed)
+	// Output: critical true
+}
+
+// A backend that has refused nine calls of ten is spared most of the next.
+func ExampleNewThrottle() {
+	backend := algo.Must(adaptive.NewThrottle(adaptive.WithK(2)))
+	call := func() error {
+		lease, err := backend.Acquire(ctx, "", 1)
+		if err != nil || !lease.Allowed {
+			return fmt.Errorf("not called: %v", lease.Reason)
+		}
+		defer lease.Release(algo.Succeeded) // algo.Failed if the backend refuses
+		return nil
+	}
+	fmt.Println(call(), backend.Probability())
+	// Output: <nil> 0
+}
+
+func ExampleNewWindow() {
+	w, err := adaptive.NewWindow(10*time.Second, 100)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	w.Add(5 * time.Millisecond)
+	fmt.Println(w.MaxPass() <= 1, w.MinRT() <= 5*time.Millisecond)
+	// Output: true true
+}

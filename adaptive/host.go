@@ -1,0 +1,107 @@
+package adaptive
+
+import (
+	"context"
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+
+	"github.com/shirou/gopsutil/v3/load"
+	"github.com/shirou/gopsutil/v3/mem"
+)
+
+// Load1 is the load average over one minute for each processor that this
+// process may use. The [Threshold] is the load of one processor, 1 by default.
+//
+// It is slow: a minute passes before it shows the whole of a change. On Linux
+// it counts tasks that wait for a disk as well.
+func Load1(opts ...SignalOption) Signal {
+	return &sampled{threshold: newThreshold("load1", 1, opts), measure: func(int64) (float64, bool) {
+		avg, err := load.AvgWithContext(context.Background())
+		if err != nil {
+			return 0, false
+		}
+		return avg.Load1 / processors(), true
+	}}
+}
+
+// Throttled is the share of the scheduling periods in which the control group
+// with the smallest quota had used it up and was stopped (cpu.stat of Linux).
+// The [Threshold] is a share, 0.1 by default. Without a quota it is unknown.
+func Throttled(opts ...SignalOption) Signal {
+	m := new(throttleMeter)
+	return &sampled{threshold: newThreshold("throttled", 0.1, opts), measure: m.measure}
+}
+
+type throttleMeter struct{ periods, throttled delta }
+
+func (m *throttleMeter) measure(at int64) (share float64, ok bool) {
+	g, _, _ := tightest()
+	periods, ok1 := g.stat("cpu.stat", "nr_periods")
+	throttled, ok2 := g.stat("cpu.stat", "nr_throttled")
+	if !ok1 || !ok2 {
+		*m = throttleMeter{}
+		return 0, false
+	}
+	periods, _, ok1 = m.periods.next(at, periods)
+	throttled, _, ok2 = m.throttled.next(at, throttled)
+	if periods == 0 {
+		return 0, ok1 && ok2
+	}
+	return throttled / periods, ok1 && ok2
+}
+
+// Memory is the share of its memory that is used: of every control group around
+// this process without the file cache that the kernel can drop, and of the
+// soft limit of the Go runtime (GOMEMLIMIT), whichever is highest; of the
+// machine, where neither is set. The [Threshold] is a share, 0.9 by default.
+func Memory(opts ...SignalOption) Signal {
+	return &sampled{threshold: newThreshold("memory", 0.9, opts), measure: func(int64) (float64, bool) {
+		share, ok := groupMemory()
+		if own, limited := ownMemory(); limited {
+			return max(share, own), true
+		}
+		if ok {
+			return share, true
+		}
+		v, err := mem.VirtualMemoryWithContext(context.Background())
+		if err != nil || v.Total == 0 {
+			return 0, false
+		}
+		return v.UsedPercent / 100, true
+	}}
+}
+
+// groupMemory is the largest share that a group around this process uses of
+// its limit.
+func groupMemory() (share float64, ok bool) {
+	for _, g := range groupsOf("memory") {
+		limit, used, cache := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
+		if g.v2 {
+			limit, used, cache = "memory.max", "memory.current", "inactive_file"
+		}
+		most, limited := g.number(limit)
+		bytes, known := g.number(used)
+		const none = 1 << 60 // what version 1 calls no limit is just below 2^63
+		if !limited || !known || most <= 0 || most >= none {
+			continue
+		}
+		droppable, _ := g.stat("memory.stat", cache)
+		share, ok = max(share, max(bytes-droppable, 0)/most), true
+	}
+	return share, ok
+}
+
+// ownMemory is the share of its soft limit that the Go runtime uses.
+func ownMemory() (share float64, ok bool) {
+	limit := debug.SetMemoryLimit(-1)
+	if limit <= 0 || limit == math.MaxInt64 {
+		return 0, false
+	}
+	s := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindUint64 || s[1].Value.Kind() != metrics.KindUint64 {
+		return 0, false
+	}
+	return float64(s[0].Value.Uint64()-s[1].Value.Uint64()) / float64(limit), true
+}

@@ -1,0 +1,223 @@
+package adaptive_test
+
+import (
+	"math"
+	"runtime"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+func perKey(t testing.TB, n int, opts ...adaptive.Option) *adaptive.KeyedLimiter {
+	t.Helper()
+	k, err := adaptive.PerKey(n, opts...)
+	require.NoError(t, err)
+	return k
+}
+
+func TestPerKeyCountsEachKey(t *testing.T) {
+	k := perKey(t, 2)
+	a, b := acquire(t, k, "a", 1), acquire(t, k, "a", 1)
+	require.True(t, a.Allowed && b.Allowed)
+	denied := acquire(t, k, "a", 1)
+	require.False(t, denied.Allowed)
+	require.Equal(t, algo.Quota, denied.Reason, "this caller has what it may have")
+	require.Positive(t, denied.RetryAfter)
+	for _, other := range []string{"b", "", "A", "a "} {
+		lease := acquire(t, k, other, 2)
+		require.True(t, lease.Allowed, "%q", other)
+		lease.Release(algo.Succeeded)
+	}
+	require.Equal(t, 2, k.InFlight("a"))
+	require.Equal(t, 1, k.Len())
+	a.Release(algo.Failed)
+	a.Release(algo.Failed)
+	require.Equal(t, 1, k.InFlight("a"))
+	b.Release(algo.Canceled)
+	require.Zero(t, k.Len(), "a key that has nothing in flight is not kept")
+}
+
+func TestPerKeyCosts(t *testing.T) {
+	k := perKey(t, 10)
+	_, err := k.Acquire(background, "a", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+	require.Equal(t, algo.Never, acquire(t, k, "a", 11).Reason)
+	require.Equal(t, algo.Never, acquire(t, k, "a", math.MaxInt64).Reason)
+	peek := acquire(t, k, "a", 0)
+	require.True(t, peek.Allowed)
+	require.Equal(t, int64(10), peek.Remaining)
+	require.Zero(t, k.Len(), "to ask is not to be in flight")
+
+	lease := acquire(t, k, "a", 4)
+	require.Equal(t, int64(6), lease.Remaining)
+	for _, actual := range []int64{7, 0, 12, math.MaxInt64, 1} {
+		lease.Settle(actual)
+		require.Equal(t, int(min(actual, 1<<40)), k.InFlight("a"))
+	}
+	lease.Release(algo.Succeeded)
+	require.Zero(t, k.Len())
+}
+
+// TestPerKeyIsBounded: no more keys than MaxKeys, none forgotten that counts.
+func TestPerKeyIsBounded(t *testing.T) {
+	const most = 1000
+	k := perKey(t, 1, adaptive.WithMaxKeys(most))
+	var held []algo.Lease
+	for i := range 10 * most {
+		lease := acquire(t, k, strconv.Itoa(i), 1)
+		require.Equal(t, i < most, lease.Allowed)
+		if !lease.Allowed {
+			require.Equal(t, algo.Overload, lease.Reason, "it is not this key that has too much")
+			require.Positive(t, lease.RetryAfter)
+			continue
+		}
+		held = append(held, lease)
+	}
+	require.Equal(t, most, k.Len())
+	for i := range most {
+		require.False(t, acquire(t, k, strconv.Itoa(i), 1).Allowed, "key %d still counts", i)
+	}
+	releaseAll(held, algo.Succeeded)
+	require.Zero(t, k.Len())
+}
+
+func TestPerKeyLimitOf(t *testing.T) {
+	k := perKey(t, 2, adaptive.WithLimitOf(func(key string) int {
+		return map[string]int{"gold": 5, "odd": -1}[key]
+	}))
+	for key, want := range map[string]int{"gold": 5, "odd": 2, "other": 2} {
+		n := 0
+		for acquire(t, k, key, 1).Allowed {
+			n++
+		}
+		require.Equal(t, want, n, key)
+	}
+	_, ok := algo.Describe(k)
+	require.False(t, ok, "there is no one limit to describe")
+	d, ok := algo.Describe(perKey(t, 3))
+	require.True(t, ok)
+	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests}, d)
+}
+
+func TestPerKeyRetryAfter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := perKey(t, 4)
+		for range 500 {
+			lease := acquire(t, k, "a", 1)
+			time.Sleep(200 * time.Millisecond)
+			lease.Release(algo.Succeeded)
+		}
+		for range 4 {
+			acquire(t, k, "a", 1)
+		}
+		require.InDelta(t, 50*time.Millisecond, acquire(t, k, "a", 1).RetryAfter, 1e6)
+		require.InDelta(t, 200*time.Millisecond, acquire(t, k, "a", 4).RetryAfter, 1e6)
+	})
+}
+
+func TestPerKeyRefuses(t *testing.T) {
+	for _, row := range []struct {
+		n    int
+		opts []adaptive.Option
+		want string
+	}{
+		{0, nil, "limit is 0"},
+		{-1, nil, "limit is -1"},
+		{1, []adaptive.Option{adaptive.WithMaxKeys(0)}, "max keys is 0"},
+		{1, []adaptive.Option{adaptive.WithLimits(1, 2)}, "PerKey does not take the option WithLimits"},
+	} {
+		_, err := adaptive.PerKey(row.n, row.opts...)
+		require.ErrorContains(t, err, row.want)
+	}
+}
+
+// TestPerKeyAgainstAMap compares any sequence of calls with counting on paper.
+func TestPerKeyAgainstAMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit, maxKeys := rapid.Int64Range(1, 5).Draw(t, "limit"), rapid.IntRange(1, 4).Draw(t, "keys")
+		k, err := adaptive.PerKey(int(limit), adaptive.WithMaxKeys(maxKeys))
+		require.NoError(t, err)
+		type out struct {
+			key   string
+			n     int64
+			lease *algo.Lease
+		}
+		var outs []out
+		counts := map[string]int64{}
+		t.Repeat(map[string]func(*rapid.T){
+			"acquire": func(t *rapid.T) {
+				key, n := rapid.SampledFrom([]string{"", "a", "b", "c", "d"}).Draw(t, "key"), rapid.Int64Range(0, 6).Draw(t, "n")
+				lease, err := k.Acquire(background, key, n)
+				require.NoError(t, err)
+				fits := n == 0 || counts[key]+n <= limit && (counts[key] > 0 || len(counts) < maxKeys)
+				require.Equal(t, fits, lease.Allowed)
+				if fits && n > 0 {
+					counts[key] += n
+					outs = append(outs, out{key, n, &lease})
+				}
+			},
+			"release": func(t *rapid.T) {
+				if len(outs) == 0 {
+					return
+				}
+				i := rapid.IntRange(0, len(outs)-1).Draw(t, "i")
+				o := outs[i]
+				outs = append(outs[:i], outs[i+1:]...)
+				o.lease.Release(algo.Outcome(rapid.IntRange(0, 3).Draw(t, "outcome")))
+				if counts[o.key] -= o.n; counts[o.key] == 0 {
+					delete(counts, o.key)
+				}
+			},
+			"": func(t *rapid.T) {
+				require.Equal(t, len(counts), k.Len())
+				for key, n := range counts {
+					require.Equal(t, int(n), k.InFlight(key))
+				}
+			},
+		})
+	})
+}
+
+// TestPerKeyNothingLeaks: whatever panics or exits, and never above the limit.
+func TestPerKeyNothingLeaks(t *testing.T) {
+	const limit = 3
+	k := perKey(t, limit)
+	var done sync.WaitGroup
+	var held [5]atomic.Int64
+	var most atomic.Int64
+	for i := range cases.Count(10_000, 100_000) {
+		run(&done, func() {
+			lease, err := k.Acquire(background, strconv.Itoa(i%len(held)), 1)
+			if err != nil || !lease.Allowed {
+				return
+			}
+			raise(&most, held[i%len(held)].Add(1))
+			runtime.Gosched()
+			held[i%len(held)].Add(-1)
+			ends[i/5%len(ends)](&lease)
+		})
+	}
+	done.Wait()
+	require.Zero(t, k.Len())
+	require.LessOrEqual(t, most.Load(), int64(limit))
+}
+
+func TestPerKeyAllocations(t *testing.T) {
+	var k algo.Limiter = perKey(t, 1)
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		lease, _ := k.Acquire(background, "k", 1)
+		denied, _ := k.Acquire(background, "k", 1)
+		denied.Release(algo.Succeeded)
+		lease.Release(algo.Succeeded)
+	}))
+}

@@ -1,0 +1,83 @@
+package adaptive
+
+import (
+	"math"
+	"runtime"
+	"runtime/metrics"
+	"sync"
+)
+
+// Runnable is how many goroutines are ready to run and do not, for each
+// processor that Go uses (GOMAXPROCS): the queue in front of the processor
+// itself, and the first thing to grow when it is the bottleneck. The
+// [Threshold] is goroutines a processor, 4 by default. It is read live, at
+// about 0.1 us.
+func Runnable(opts ...SignalOption) Signal {
+	return &runnable{
+		threshold: newThreshold("runnable", 4, opts),
+		sample:    []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}},
+	}
+}
+
+type runnable struct {
+	threshold
+	mu     sync.Mutex
+	sample []metrics.Sample
+}
+
+func (r *runnable) Read() (level float64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	metrics.Read(r.sample)
+	if r.sample[0].Value.Kind() != metrics.KindUint64 {
+		return 0, false
+	}
+	n := float64(r.sample[0].Value.Uint64())
+	return n / float64(runtime.GOMAXPROCS(0)) / r.value, true
+}
+
+// SchedLatency is the time that goroutines wait between being ready to run and
+// running, the 99th percentile over the last 250 ms or more. The [Threshold] is
+// in seconds, 0.01 by default: the scheduler's own time slice.
+func SchedLatency(opts ...SignalOption) Signal {
+	m := &latencyMeter{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
+	return &sampled{threshold: newThreshold("sched latency", 0.01, opts), measure: m.measure}
+}
+
+type latencyMeter struct {
+	sample []metrics.Sample
+	before []uint64
+	at     int64
+}
+
+func (m *latencyMeter) measure(at int64) (seconds float64, ok bool) {
+	metrics.Read(m.sample)
+	if m.sample[0].Value.Kind() != metrics.KindFloat64Histogram {
+		return 0, false
+	}
+	h := m.sample[0].Value.Float64Histogram()
+	if len(m.before) == len(h.Counts) && at-m.at <= int64(sampleHolds) {
+		seconds, ok = quantile(.99, m.before, h.Counts, h.Buckets), true
+	}
+	m.before, m.at = append(m.before[:0], h.Counts...), at
+	return seconds, ok
+}
+
+// quantile of what a histogram has gained, as the lower edge of the bucket
+// that it falls into; 0 if it has gained nothing.
+func quantile(q float64, before, after []uint64, edges []float64) float64 {
+	var total, sum uint64
+	for i := range after {
+		total += after[i] - before[i]
+	}
+	for i := range after {
+		sum += after[i] - before[i]
+		if total > 0 && float64(sum) >= q*float64(total) {
+			if math.IsInf(edges[i], -1) {
+				return 0
+			}
+			return edges[i]
+		}
+	}
+	return 0
+}

@@ -1,0 +1,169 @@
+package adaptive_test
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+func newThrottle(t testing.TB, opts ...adaptive.Option) *adaptive.Throttle {
+	t.Helper()
+	th, err := adaptive.NewThrottle(opts...)
+	require.NoError(t, err)
+	return th
+}
+
+// drive asks rate times a second for d, of a backend that accepts capacity
+// calls a second, and returns how many got there and were accepted.
+func drive(t *testing.T, th *adaptive.Throttle, rate, capacity int, d time.Duration) (sent, accepted int) {
+	t.Helper()
+	for range d / time.Second {
+		left := capacity
+		for range rate {
+			time.Sleep(time.Second / time.Duration(rate))
+			lease := acquire(t, th, "", 1)
+			if !lease.Allowed {
+				require.Equal(t, algo.Overload, lease.Reason)
+				require.Positive(t, lease.RetryAfter)
+				continue
+			}
+			sent++
+			if left > 0 {
+				left--
+				accepted++
+				lease.Release(algo.Succeeded)
+			} else {
+				lease.Release(algo.Failed)
+			}
+		}
+	}
+	return sent, accepted
+}
+
+// TestThrottleAtTenTimesTheLoad: the backend sees about twice what it accepts,
+// and accepts all that it can.
+func TestThrottleAtTenTimesTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThrottle(t)
+		sent, accepted := drive(t, th, 100, 100, 150*time.Second)
+		require.Equal(t, sent, accepted)
+		require.Equal(t, 15_000, sent, "a healthy backend is not throttled")
+		drive(t, th, 1000, 100, 240*time.Second)
+		sent, accepted = drive(t, th, 1000, 100, 60*time.Second)
+		require.InDelta(t, 6000, accepted, 200)
+		require.InDelta(t, 12_000, sent, 1200)
+		require.InDelta(t, .8, th.Probability(), .02)
+		drive(t, th, 100, 100, 240*time.Second)
+		require.Zero(t, th.Probability(), "and it recovers")
+	})
+}
+
+// TestThrottleAfterADay: what is two minutes old is forgotten, however long
+// nobody asks.
+func TestThrottleAfterADay(t *testing.T) {
+	for _, pause := range []time.Duration{2 * time.Minute, 24 * time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			th := newThrottle(t)
+			drive(t, th, 100, 0, 60*time.Second)
+			require.Greater(t, th.Probability(), .99)
+			time.Sleep(pause)
+			require.Zero(t, th.Probability())
+			require.True(t, acquire(t, th, "", 1).Allowed)
+		})
+	}
+}
+
+// TestThrottleLetsSomeThrough: a backend that refuses everything is still
+// asked now and then, or nobody would notice its return.
+func TestThrottleLetsSomeThrough(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThrottle(t)
+		drive(t, th, 100, 0, 5*time.Minute)
+		sent, _ := drive(t, th, 100, 0, 10*time.Minute)
+		require.Positive(t, sent)
+		require.InDelta(t, 120, sent, 20, "every five seconds")
+		drive(t, th, 100, 100, 12*time.Minute)
+		require.Zero(t, th.Probability())
+	})
+}
+
+func TestThrottleOutcomes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThrottle(t)
+		p := func(outcomes ...algo.Outcome) float64 {
+			time.Sleep(time.Hour)
+			for _, o := range outcomes {
+				lease := acquire(t, th, "", 1)
+				for !lease.Allowed {
+					time.Sleep(time.Hour)
+					lease = acquire(t, th, "", 1)
+				}
+				lease.Release(o)
+				lease.Release(algo.Succeeded)
+			}
+			return th.Probability()
+		}
+		require.Equal(t, 0.5, p(algo.Failed))
+		require.Zero(t, p(algo.Succeeded))
+		require.Zero(t, p(algo.Canceled, algo.Ignored))
+		require.Zero(t, p(algo.Succeeded, algo.Failed))
+
+		time.Sleep(time.Hour)
+		lease := acquire(t, th, "", 3)
+		lease.Settle(9)
+		require.Equal(t, .9, th.Probability())
+		lease.Settle(0)
+		require.Zero(t, th.Probability())
+		lease.Settle(4)
+		time.Sleep(time.Hour)
+		lease.Release(algo.Canceled)
+		require.Zero(t, th.Probability(), "what is forgotten is not taken back")
+	})
+}
+
+func TestThrottleCosts(t *testing.T) {
+	th := newThrottle(t)
+	_, err := th.Acquire(background, "", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+	for range 100 {
+		peek := acquire(t, th, "", 0)
+		require.True(t, peek.Allowed)
+		peek.Release(algo.Failed)
+	}
+	require.Zero(t, th.Probability(), "to ask is not to call")
+	lease := acquire(t, th, "", math.MaxInt64)
+	lease.Release(algo.Succeeded)
+	require.Zero(t, th.Probability())
+}
+
+func TestThrottleRefuses(t *testing.T) {
+	for _, k := range []float64{0, .99, -1, 1001, math.NaN(), math.Inf(1)} {
+		_, err := adaptive.NewThrottle(adaptive.WithK(k))
+		require.ErrorContains(t, err, "K is")
+	}
+	_, err := adaptive.NewThrottle(adaptive.WithPriorities())
+	require.ErrorContains(t, err, "NewThrottle does not take the option WithPriorities")
+}
+
+func TestThrottleAllocations(t *testing.T) {
+	var th algo.Limiter = newThrottle(t)
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		lease, _ := th.Acquire(background, "k", 1)
+		lease.Release(algo.Failed)
+	}))
+}
+
+func BenchmarkThrottle(b *testing.B) {
+	b.ReportAllocs()
+	var th algo.Limiter = newThrottle(b)
+	for b.Loop() {
+		lease, _ := th.Acquire(background, "", 1)
+		lease.Release(algo.Succeeded)
+	}
+}

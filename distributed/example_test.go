@@ -1,0 +1,179 @@
+package distributed_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// exampleStore is a store on a Redis of its own. The timeout is long, as the
+// examples also run on machines that are busy.
+func exampleStore(opts ...distributed.Option) (store *distributed.Store, stop func()) {
+	server, err := miniredis.Run()
+	if err != nil {
+		panic(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	store, err = distributed.New(client, append(opts, distributed.WithTimeout(10*time.Second))...)
+	if err != nil {
+		panic(err)
+	}
+	return store, func() {
+		_ = store.Close()
+		_ = client.Close()
+		server.Close()
+	}
+}
+
+// limiter is for examples that need no error handling.
+func limiter(l *distributed.Limiter, err error) *distributed.Limiter {
+	if err != nil {
+		panic(err)
+	}
+	return l
+}
+
+// tell prints how a limiter decides.
+func tell(l algo.Limiter, key string, n int64) {
+	lease, err := l.Acquire(context.Background(), key, n)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(lease.Allowed, lease.Reason, lease.Remaining)
+}
+
+func ExampleNew() {
+	// New does not dial: a service starts without its Redis.
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
+	store, err := distributed.New(client,
+		distributed.WithTimeout(5*time.Millisecond),
+		distributed.WithInstances(2))
+	if err != nil {
+		panic(err)
+	}
+	users := limiter(store.TokenBucket("per-user", algo.PerHour(4)))
+	lease, err := users.Acquire(context.Background(), "alice", 1)
+	fmt.Println(lease.Allowed, lease.Source, lease.Limit, err)
+	_ = store.Close()
+	_ = client.Close()
+	// Output: true fallback 2 <nil>
+}
+
+func ExampleStore_TokenBucket() {
+	store, stop := exampleStore()
+	defer stop()
+	users := limiter(store.TokenBucket("per-user", algo.PerMinute(2), algo.Burst(3)))
+	tell(users, "alice", 2)
+	tell(users, "alice", 2)
+	tell(users, "bob", 4)
+	// Output:
+	// true admitted 1
+	// false quota 1
+	// false never 3
+}
+
+func ExampleStore_LeakyBucket() {
+	store, stop := exampleStore()
+	defer stop()
+	tell(limiter(store.LeakyBucket("meter", algo.PerHour(5))), "alice", 2)
+	// Output: true admitted 3
+}
+
+func ExampleStore_Pacer() {
+	store, stop := exampleStore()
+	defer stop()
+	paced := limiter(store.Pacer("mails", algo.PerMinute(1), algo.MaxQueue(1)))
+	for range 3 {
+		lease, _ := paced.Acquire(context.Background(), "", 1)
+		fmt.Println(lease.Allowed, lease.Delay.Round(time.Minute))
+	}
+	// Output:
+	// true 0s
+	// true 1m0s
+	// false 0s
+}
+
+func ExampleStore_FixedWindow() {
+	store, stop := exampleStore()
+	defer stop()
+	tell(limiter(store.FixedWindow("daily", algo.PerDay(100))), "alice", 10)
+	// Output: true admitted 90
+}
+
+func ExampleStore_SlidingWindow() {
+	store, stop := exampleStore()
+	defer stop()
+	tell(limiter(store.SlidingWindow("daily", algo.PerDay(100))), "alice", 10)
+	// Output: true admitted 90
+}
+
+func ExampleStore_SlidingLog() {
+	store, stop := exampleStore()
+	defer stop()
+	logins := limiter(store.SlidingLog("logins", algo.PerHour(2)))
+	for range 3 {
+		tell(logins, "alice", 1)
+	}
+	// Output:
+	// true admitted 1
+	// true admitted 0
+	// false quota 0
+}
+
+func ExampleStore_InFlight() {
+	store, stop := exampleStore()
+	defer stop()
+	reports := limiter(store.InFlight("reports", 1))
+	lease, _ := reports.Acquire(context.Background(), "alice", 1)
+	tell(reports, "alice", 1)
+	lease.Release(algo.Succeeded)
+	// Output: false overload 0
+}
+
+func ExampleStore_Rules() {
+	store, stop := exampleStore()
+	defer stop()
+	ctx := context.Background()
+	rules, err := store.Rules(ctx, "production")
+	if err != nil {
+		panic(err)
+	}
+	limit, _ := algo.Parse("2/h")
+	if err := rules.Put(ctx, "search", distributed.Rule{Limit: limit}); err != nil {
+		panic(err)
+	}
+	search := rules.Limiter("search") // for a middleware
+	tell(search, "alice", 2)
+	tell(search, "alice", 1)
+	if err := rules.Delete(ctx, "search"); err != nil {
+		panic(err)
+	}
+	tell(search, "alice", 1)
+	// Output:
+	// true admitted 0
+	// false quota 0
+	// true admitted 0
+}
+
+func ExampleLimiter_Block() {
+	store, stop := exampleStore()
+	defer stop()
+	users := limiter(store.TokenBucket("per-user", algo.PerHour(4)))
+	if err := users.Block(context.Background(), "mallory", time.Hour); err != nil {
+		panic(err)
+	}
+	tell(users, "mallory", 1)
+	if err := users.Reset(context.Background(), "mallory"); err != nil {
+		panic(err)
+	}
+	tell(users, "mallory", 1)
+	// Output:
+	// false quota 0
+	// true admitted 3
+}

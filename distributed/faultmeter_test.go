@@ -1,0 +1,88 @@
+package distributed_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// meter watches one instance: what its hook hears, and what leaves its client
+// while the breaker is open. Scripts count where they leave, so those that find
+// nobody count too; setting up a connection does not, nor does the second
+// sending of a script that the server has lost (eval). What was queued before the breaker opened does not: its
+// callers give up within the settling time.
+type meter struct {
+	settle            time.Duration
+	mu                sync.Mutex
+	state             distributed.State
+	since             time.Time
+	open              time.Duration
+	frozen            bool
+	calls             int
+	opened, keyFaults int // since mark
+}
+
+func (m *meter) hear(e distributed.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch e.Kind {
+	case distributed.KeyFault:
+		m.keyFaults++
+	case distributed.BreakerChanged:
+		m.account()
+		if m.state = e.State; e.State == distributed.Open {
+			m.opened++
+		}
+	}
+}
+
+// account adds the time since the last change. The caller holds m.mu.
+func (m *meter) account() {
+	now := time.Now()
+	if m.state == distributed.Open && !m.frozen {
+		m.open += now.Sub(m.since)
+	}
+	m.since = now
+}
+
+func (m *meter) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults = 0, 0 }
+
+// heard is how often the breaker has opened, and keys were at fault, since mark.
+func (m *meter) heard() (opened, keyFaults int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.opened, m.keyFaults
+}
+
+// freeze ends the counting of calls.
+func (m *meter) freeze() { m.mu.Lock(); defer m.mu.Unlock(); m.account(); m.frozen = true }
+
+func (m *meter) now() distributed.State { m.mu.Lock(); defer m.mu.Unlock(); return m.state }
+
+func (m *meter) intervals() float64 { return float64(m.open) / float64(probeEvery) }
+
+func (m *meter) call(cmd redis.Cmder) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if cmd.Name() == "evalsha" && !m.frozen && m.state == distributed.Open && time.Since(m.since) > m.settle {
+		m.calls++
+	}
+}
+
+// DialHook makes the meter a hook of go-redis; dialling is not counted.
+func (m *meter) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (m *meter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error { m.call(cmd); return next(ctx, cmd) }
+}
+
+func (m *meter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error { m.call(cmds[0]); return next(ctx, cmds) }
+}

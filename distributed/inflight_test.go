@@ -1,0 +1,137 @@
+package distributed_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+func TestInFlightHoldsUntilRelease(t *testing.T) {
+	server := redistest.Start(t)
+	a := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 3))
+	b := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 3))
+	first := remote(t, a, "k", 2)
+	second := remote(t, b, "k", 1)
+	require.True(t, first.Allowed && second.Allowed)
+	denied := remote(t, b, "k", 1)
+	require.False(t, denied.Allowed)
+	require.Equal(t, algo.Overload, denied.Reason)
+	require.Positive(t, denied.RetryAfter)
+	require.Equal(t, algo.Never, remote(t, a, "k", 4).Reason)
+	require.True(t, remote(t, a, "other", 3).Allowed)
+	for _, o := range []algo.Outcome{algo.Failed, algo.Failed} {
+		first.Release(o) // twice is once
+	}
+	require.Eventually(t, func() bool { return remote(t, b, "k", 0).Remaining == 2 }, 5*time.Second, time.Millisecond)
+	second.Settle(3)
+	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 0 }, 5*time.Second, time.Millisecond)
+	second.Release(algo.Succeeded)
+	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 3 }, 5*time.Second, time.Millisecond)
+	d, _ := algo.Describe(a)
+	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests}, d)
+	requireTTL(t, server)
+}
+
+// Work that lasts longer than the expiry keeps its slot; the slot of an
+// instance that is gone comes free.
+func TestInFlightRenewsAndExpires(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	alive := newStore(t, server.Client())
+	dead := newStore(t, server.Client())
+	a := must[*distributed.Limiter](t)(alive.InFlight("work", 2, distributed.Expiry(time.Second)))
+	b := must[*distributed.Limiter](t)(dead.InFlight("work", 2, distributed.Expiry(time.Second)))
+	held := remote(t, a, "k", 1)
+	require.True(t, remote(t, b, "k", 1).Allowed)
+	require.NoError(t, dead.Close()) // without a release
+	require.False(t, remote(t, a, "k", 1).Allowed)
+	began := time.Now()
+	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 1 }, 10*time.Second, 5*time.Millisecond)
+	for time.Since(began) < 2500*time.Millisecond {
+		require.Equal(t, int64(1), remote(t, a, "k", 0).Remaining, "the held slot stays held")
+		time.Sleep(20 * time.Millisecond)
+	}
+	held.Release(algo.Succeeded)
+	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 2 }, 5*time.Second, time.Millisecond)
+}
+
+// C1: 0 <= in flight <= limit always, and nothing is left at rest.
+func TestInFlightNeverExceedsTheLimit(t *testing.T) {
+	server := redistest.Start(t)
+	var inFlight, worst, admitted atomic.Int64
+	var group sync.WaitGroup
+	for range 3 {
+		l := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 5))
+		for range 16 {
+			group.Go(func() {
+				for range 20 {
+					lease, err := l.Acquire(ctx, "k", 1)
+					if err != nil || !lease.Allowed {
+						continue
+					}
+					admitted.Add(1)
+					now := inFlight.Add(1)
+					for w := worst.Load(); now > w && !worst.CompareAndSwap(w, now); w = worst.Load() {
+					}
+					inFlight.Add(-1)
+					lease.Release(algo.Succeeded)
+				}
+			})
+		}
+	}
+	group.Wait()
+	require.LessOrEqual(t, worst.Load(), int64(5))
+	require.Positive(t, admitted.Load())
+	require.Eventually(t, func() bool { return server.Do("EXISTS", "sluice:{k}:work") == int64(0) },
+		5*time.Second, 5*time.Millisecond)
+}
+
+func TestInFlightWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	var e events
+	store := newStore(t, server.Client(), append(quick(&e), distributed.WithInstances(2))...)
+	l := must[*distributed.Limiter](t)(store.InFlight("work", 4))
+	held := remote(t, l, "k", 1)
+	server.Kill()
+	trip(t, l, &e)
+	local := acquire(t, l, "k", 1)
+	require.True(t, local.Allowed)
+	require.Equal(t, algo.Fallback, local.Source)
+	denied := acquire(t, l, "k", 1)
+	require.False(t, denied.Allowed, "a part of two, and both are held")
+	require.Equal(t, algo.Overload, denied.Reason)
+	held.Release(algo.Succeeded)
+	again := acquire(t, l, "k", 1)
+	require.True(t, again.Allowed)
+	local.Release(algo.Succeeded)
+	again.Release(algo.Canceled)
+	require.Equal(t, int64(2), acquire(t, l, "k", 0).Remaining)
+}
+
+func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {
+	store := newStore(t, nowhere(t))
+	for _, tc := range []struct {
+		n    int
+		opt  distributed.InFlightOption
+		says string
+	}{
+		{0, distributed.Expiry(time.Minute), "n is 0"},
+		{10_001, distributed.Expiry(time.Minute), "n is 10001"},
+		{1, distributed.Expiry(time.Millisecond), "expiry is 1ms"},
+		{1, nil, "option 0 is nil"},
+	} {
+		_, err := store.InFlight("work", tc.n, tc.opt)
+		require.ErrorContains(t, err, tc.says)
+	}
+	l := must[*distributed.Limiter](t)(store.InFlight("work", 1))
+	require.ErrorContains(t, l.SetRate(algo.PerSecond(1)), "has no rate")
+	require.ErrorContains(t, l.SetBurst(1), "has no burst")
+}

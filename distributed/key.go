@@ -1,0 +1,116 @@
+package distributed
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
+
+// A Redis key is prefix:{tag}:limit. The tag is the caller's key, so that all
+// limits on one caller share a slot and can be decided in one step. The empty
+// key, which stands for the limit's own bucket, has the limit's name as its
+// tag, after a colon, which no escaped key contains.
+func redisKey(prefix, limit, key string) string {
+	limit = escape(limit)
+	tag := ":" + limit
+	if key != "" {
+		tag = escape(key)
+	}
+	return prefix + ":{" + tag + "}:" + limit
+}
+
+// longestTag bounds what a caller's key takes in Redis. Longer ones are
+// replaced by their SHA-256.
+const longestTag = 200
+
+// escape writes what could be taken for a part of the layout as %XX: a key
+// can neither move to a slot of its choice nor collide with another key.
+// Control characters go the same way, for the sake of logs and terminals.
+func escape(s string) string {
+	if plain(s) {
+		return s
+	}
+	var b strings.Builder
+	const digits = "0123456789ABCDEF"
+	for i := 0; i < len(s) && b.Len() <= longestTag; i++ {
+		if c := s[i]; special[c] {
+			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	if b.Len() <= longestTag {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "~" + hex.EncodeToString(sum[:])
+}
+
+func plain(s string) bool {
+	for i := range len(s) {
+		if special[s[i]] {
+			return false
+		}
+	}
+	return len(s) <= longestTag
+}
+
+// special holds the bytes of the layout, what stands for them, and control
+// characters.
+var special = func() (set [256]bool) {
+	for c := range 0x21 {
+		set[c] = true
+	}
+	for _, c := range "%{}:~\x7f" {
+		set[c] = true
+	}
+	return set
+}()
+
+// slot is the hash slot of a Redis key in a cluster: CRC16 (XMODEM) of the
+// part in the first pair of braces, modulo 16384.
+func slot(key string) int {
+	if _, tail, ok := strings.Cut(key, "{"); ok {
+		if tag, _, ok := strings.Cut(tail, "}"); ok && tag != "" {
+			key = tag
+		}
+	}
+	crc := uint16(0)
+	for i := range len(key) {
+		crc = crc<<8 ^ crcTable[byte(crc>>8)^key[i]]
+	}
+	return int(crc) % slots
+}
+
+const slots = 16384
+
+var crcTable = func() (table [256]uint16) {
+	for i := range table {
+		crc := uint16(i) << 8
+		for range 8 {
+			carry := crc & 0x8000
+			crc <<= 1
+			if carry != 0 {
+				crc ^= 0x1021
+			}
+		}
+		table[i] = crc
+	}
+	return table
+}()
+
+// tagOf is the part of a Redis key of ours that picks its slot.
+func tagOf(redisKey string) string {
+	_, tail, _ := strings.Cut(redisKey, "{")
+	tag, _, _ := strings.Cut(tail, "}")
+	return tag
+}
+
+// probeKey is a key of no limit on the same node as redisKey.
+func probeKey(redisKey string) string {
+	head, _, _ := strings.Cut(redisKey, "}")
+	return head + "}::probe"
+}
+
+// registryKey is where the instances of a prefix register.
+func registryKey(prefix string) string { return prefix + ":{::instances}" }

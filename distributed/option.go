@@ -1,0 +1,184 @@
+package distributed
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Option adjusts a store.
+type Option func(*settings) error
+
+type settings struct {
+	timeout       time.Duration
+	prefix        string
+	fallback      Fallback
+	recovery      Recovery
+	instances     int // 0: counted in Redis
+	denyCache     int
+	blocks        int64 // excess that blocks may cause; 0: no blocks
+	probeInterval time.Duration
+	logger        *slog.Logger
+	hook          func(Event)
+}
+
+func configure(opts []Option) (settings, error) {
+	s := settings{
+		timeout:       20 * time.Millisecond,
+		prefix:        "sluice",
+		denyCache:     10_000,
+		probeInterval: time.Second,
+		logger:        slog.Default(),
+	}
+	for i, o := range opts {
+		if o == nil {
+			return s, fmt.Errorf("distributed: option %d is nil", i)
+		}
+		if err := o(&s); err != nil {
+			return s, fmt.Errorf("distributed: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// WithTimeout sets how long a caller waits for Redis, 1 ms to 1 min; the
+// default is 20 ms. After that, or when the caller's context ends, the
+// decision is the fallback's. The client's own timeouts may be longer: they
+// bound how long a connection is kept for an answer that nobody waits for.
+func WithTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		s.timeout = d
+		return within("timeout", d, time.Millisecond, time.Minute)
+	}
+}
+
+// WithPrefix sets what all keys in Redis begin with, "sluice" by default. It
+// must not be empty. Instances with the same prefix share their limits.
+func WithPrefix(prefix string) Option {
+	return func(s *settings) error {
+		if prefix == "" {
+			return fmt.Errorf("prefix is empty")
+		}
+		s.prefix = escape(prefix)
+		return nil
+	}
+}
+
+// WithFallback sets how limits decide while Redis is away; the default is
+// [Local].
+func WithFallback(f Fallback) Option {
+	return func(s *settings) error {
+		if f > DenyAll {
+			return fmt.Errorf("fallback is %d, want Local, AllowAll or DenyAll", f)
+		}
+		s.fallback = f
+		return nil
+	}
+}
+
+// WithRecovery sets what becomes, when Redis is back, of what [Local] has spent
+// without it; the default is [Forget].
+func WithRecovery(r Recovery) Option {
+	return func(s *settings) error {
+		if r > Settle {
+			return fmt.Errorf("recovery is %d, want Forget or Settle", r)
+		}
+		s.recovery = r
+		return nil
+	}
+}
+
+// WithInstances fixes the number of instances among which [Local] divides the
+// limits, 1 or more. By default they are counted in Redis, and the last count
+// holds while Redis is away; an instance that has never reached Redis believes
+// that it is alone.
+func WithInstances(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("instances is %d, want 1 or more", n)
+		}
+		s.instances = n
+		return nil
+	}
+}
+
+// WithBlocks lets busy keys of token and leaky buckets be spent in this process
+// from blocks that were charged in advance, for 50 times the throughput and
+// more. It is off by default: every decision is exact.
+//
+// Bound: in any window of length w all instances together admit at most
+// Burst + rate*w + maxExcess units of a key, and Burst + rate*w in the long run,
+// also when instances crash; maxExcess is 1 or more, and the same for all
+// instances. With n instances a block has maxExcess/(2*n) units, so less than
+// that means no blocks; with [WithInstances], maxExcess/n. Near the limit no
+// blocks are taken, and decisions are exact. Such decisions have the Source
+// [algo.Block]; Remaining counts what other instances have spent up to the last
+// second. Limits with a MaxWait are exact always.
+func WithBlocks(maxExcess int64) Option {
+	return func(s *settings) error {
+		if maxExcess < 1 {
+			return fmt.Errorf("blocks: excess is %d, want 1 or more", maxExcess)
+		}
+		s.blocks = maxExcess
+		return nil
+	}
+}
+
+// WithDenyCache sets about how many denied keys of buckets are remembered, 0 to
+// 1e7; the default is 10000, 0 turns it off. What a denial proves is answered
+// without Redis, with the Source [algo.DenyCache], for a second at most. The
+// answers are Redis' own, but for what other instances give back, reset or
+// raise meanwhile.
+func WithDenyCache(n int) Option {
+	return func(s *settings) error {
+		const most = 10_000_000
+		if n < 0 || n > most {
+			return fmt.Errorf("deny cache is %d, want 0 to %d", n, most)
+		}
+		s.denyCache = n
+		return nil
+	}
+}
+
+// WithProbeInterval sets the least time between two looks whether Redis is
+// back, 10 ms to 1 h; the default is 1 s. Once it is, decisions are Redis' own
+// again within two intervals.
+func WithProbeInterval(d time.Duration) Option {
+	return func(s *settings) error {
+		s.probeInterval = d
+		return within("probe interval", d, 10*time.Millisecond, time.Hour)
+	}
+}
+
+// WithLogger sets where failures are logged, each kind at most every ten
+// seconds. The default is slog.Default. Keys are not logged, unless a message of the server
+// quotes them.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		if l == nil {
+			return fmt.Errorf("logger is nil")
+		}
+		s.logger = l
+		return nil
+	}
+}
+
+// WithHook sets a function that is told of changes, for metrics. It is called
+// by whoever meets the change, so it must be quick, safe for concurrent use,
+// and must not close the store.
+func WithHook(hook func(Event)) Option {
+	return func(s *settings) error {
+		if hook == nil {
+			return fmt.Errorf("hook is nil")
+		}
+		s.hook = hook
+		return nil
+	}
+}
+
+func within(field string, d, least, most time.Duration) error {
+	if d < least || d > most {
+		return fmt.Errorf("%s is %v, want %v to %v", field, d, least, most)
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package distributed_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// 512 callers in one process get what one would, batched or not.
+func TestBatchesDecideAsSingleScripts(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(100)))
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for i := range 512 {
+		group.Go(func() {
+			for range 4 {
+				lease, err := l.Acquire(ctx, fmt.Sprint("user", i%3), 1)
+				if err == nil && lease.Allowed && lease.Source == algo.Remote {
+					admitted.Add(1)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, int64(300), admitted.Load())
+}
+
+// A server that refuses scripts with keys of several slots gets them one by
+// one.
+func TestServerThatRefusesSeveralSlots(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--cluster-enabled", "yes")
+	server.Do("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+	require.Eventually(t, func() bool {
+		return strings.Contains(fmt.Sprint(server.Do("CLUSTER", "INFO")), "cluster_state:ok")
+	}, 10*time.Second, 10*time.Millisecond)
+	store := newStore(t, server.Client()) // not a cluster client
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for i := range 200 {
+		group.Go(func() {
+			lease, err := l.Acquire(ctx, fmt.Sprint("user", i%10), 1)
+			if err == nil && lease.Allowed && lease.Source == algo.Remote {
+				admitted.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, int64(100), admitted.Load())
+}
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	cluster := redistest.StartCluster(t)
+	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
+	t.Cleanup(func() { _ = c.Close() })
+	store := newStore(t, c)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for i := range 600 {
+		group.Go(func() {
+			lease, err := l.Acquire(ctx, fmt.Sprint("user", i%30), 1)
+			if err == nil && lease.Allowed && lease.Source == algo.Remote {
+				admitted.Add(1)
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, int64(300), admitted.Load())
+}
+
+func TestRing(t *testing.T) {
+	a, b := redistest.Start(t), redistest.Start(t)
+	c := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr(), "b": b.Addr()}})
+	t.Cleanup(func() { _ = c.Close() })
+	store := newStore(t, c)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
+	admitted := 0
+	for i := range 300 {
+		if remote(t, l, fmt.Sprint("user", i%20), 1).Allowed {
+			admitted++
+		}
+	}
+	require.Equal(t, 200, admitted)
+	require.Positive(t, a.Do("DBSIZE"))
+	require.Positive(t, b.Do("DBSIZE"))
+}

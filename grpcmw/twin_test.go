@@ -1,0 +1,74 @@
+package grpcmw_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// One limiter behind both transports: the same names, keys, results and hashes,
+// so that an operator sees one limit and not two.
+func TestTwins(t *testing.T) {
+	noHTTP := func(*http.Request) (string, error) { return "", keyfunc.ErrNoKey }
+	noRPC := func(context.Context, string) (string, error) { return "", keyfunc.ErrNoKey }
+	anybody := func(*http.Request) (string, error) { return "alice", nil }
+	anyRPC := func(context.Context, string) (string, error) { return "alice", nil }
+	for name, row := range map[string]struct {
+		l    algo.Limiter
+		http keyfunc.HTTP
+		rpc  keyfunc.RPC
+	}{
+		"a key":        {algo.Must(algo.NewTokenBucket(algo.PerHour(3))), anybody, anyRPC},
+		"no key":       {algo.Must(algo.NewTokenBucket(algo.PerSecond(7))), noHTTP, noRPC},
+		"one for all":  {algo.Must(algo.NewPacer(algo.PerHour(1), algo.MaxWait(0))), keyfunc.Global(), keyfunc.RPCGlobal()},
+		"in flight":    {&slots{limit: 64}, anybody, anyRPC},
+		"cannot tell":  {&script{}, anybody, anyRPC},
+		"denied":       {always(never), anybody, anyRPC},
+		"out of order": {failing(context.DeadlineExceeded), anybody, anyRPC},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var over httpmw.Event
+			h := httpmw.Limit(row.l, row.http, httpmw.WithObserver(func(e httpmw.Event) { over = e }))(http.NotFoundHandler())
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+			var rpc grpcmw.Event
+			intercept(t.Context(), grpcmw.UnaryServerInterceptor(row.l, row.rpc, grpcmw.WithObserver(func(e grpcmw.Event) { rpc = e })))
+			require.Equal(t, over.Policy, rpc.Policy)
+			require.Equal(t, over.KeyHash, rpc.KeyHash)
+			require.NotZero(t, rpc.KeyHash)
+			require.Equal(t, over.Cost, rpc.Cost)
+			if name != "one for all" { // which has room for one only
+				require.Equal(t, over.Result.String(), rpc.Result.String())
+			}
+		})
+	}
+}
+
+// A caller that is refused for lack of a key is told of alike, and not as if a
+// limiter had admitted it.
+func TestTwinsWithoutAKey(t *testing.T) {
+	var over, sent httpmw.Event
+	var rpc grpcmw.Event
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
+	deny := httpmw.WithMissingKey(httpmw.Deny)
+	h := httpmw.Limit(l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e httpmw.Event) { over = e }))(http.NotFoundHandler())
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	tr := httpmw.Transport(nil, l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e httpmw.Event) { sent = e }))
+	_, err := tr.RoundTrip(httptest.NewRequest("GET", "http://127.0.0.1:1/", nil))
+	require.ErrorIs(t, err, keyfunc.ErrNoKey)
+	err = intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, keyfunc.Metadata("x-user"),
+		grpcmw.WithMissingKey(grpcmw.Deny), grpcmw.WithObserver(func(e grpcmw.Event) { rpc = e })))
+	require.Error(t, err)
+	want := algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
+	require.Equal(t, want, over.Decision)
+	require.Equal(t, want, sent.Decision)
+	require.Equal(t, want, rpc.Decision)
+	require.Equal(t, "denied denied denied", over.Result.String()+" "+sent.Result.String()+" "+rpc.Result.String())
+}

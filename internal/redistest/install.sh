@@ -1,0 +1,35 @@
+#!/bin/sh
+# Sees to it that there is a redis-server for the tests: installs it with the
+# system's package manager where it is missing and that is possible, else says
+# in one line what to do, and fails.
+command -v redis-server >/dev/null 2>&1 && exit 0
+
+as_root=
+if [ "$(id -u)" != 0 ]; then
+	command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null && as_root="sudo -n"
+fi
+
+install() {
+	if command -v apt-get >/dev/null 2>&1; then
+		$as_root apt-get update -qq &&
+			DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y -qq --no-install-recommends redis-server
+	elif command -v apk >/dev/null 2>&1; then
+		$as_root apk add --quiet redis
+	elif command -v dnf >/dev/null 2>&1; then
+		$as_root dnf install -y -q redis
+	elif command -v pacman >/dev/null 2>&1; then
+		$as_root pacman -S --noconfirm --quiet redis
+	elif command -v brew >/dev/null 2>&1; then
+		brew install --quiet redis
+	else
+		return 1
+	fi
+}
+
+if [ "$(id -u)" = 0 ] || [ -n "$as_root" ] || command -v brew >/dev/null 2>&1; then
+	echo "installing redis-server for the tests" >&2
+	install >/dev/null 2>&1
+fi
+command -v redis-server >/dev/null 2>&1 && exit 0
+echo "the tests need redis-server 7: install it with your package manager (Debian: apt-get install redis-server) and run make again" >&2
+exit 1

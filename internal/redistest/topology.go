@@ -1,0 +1,119 @@
+//go:build unix
+
+package redistest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// StartReplica runs a server that replicates master, and returns once the two
+// are in step. It is read-only, as replicas are by default.
+func StartReplica(t testing.TB, master *Server, args ...string) *Server {
+	t.Helper()
+	master.Do("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+	r := Start(t, append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(master.port)}, args...)...)
+	eventually(t, "the replica is in step", func() bool {
+		return strings.Contains(fmt.Sprint(r.Do("INFO", "replication")), "master_link_status:up")
+	})
+	return r
+}
+
+// Sentinels is a master and a replica that three sentinels watch.
+type Sentinels struct {
+	Name            string // of the master, as clients ask for it
+	Master, Replica *Server
+	Addrs           []string // of the sentinels
+}
+
+// StartSentinels starts the five processes. A dead master is replaced after
+// about a second.
+func StartSentinels(t testing.TB) *Sentinels {
+	t.Helper()
+	s := &Sentinels{Name: "primary", Master: Start(t)}
+	s.Replica = StartReplica(t, s.Master)
+	for i := range 3 {
+		conf := filepath.Join(t.TempDir(), "sentinel.conf")
+		text := fmt.Sprintf("sentinel monitor %[1]s 127.0.0.1 %[2]d 2\n"+
+			"sentinel down-after-milliseconds %[1]s 500\n"+
+			"sentinel failover-timeout %[1]s 3000\n", s.Name, s.Master.port)
+		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+			t.Fatalf("redistest: sentinel %d: %v", i, err)
+		}
+		s.Addrs = append(s.Addrs, startSentinel(t, conf).Addr())
+	}
+	for _, addr := range s.Addrs {
+		node := &Server{t: t, port: portOf(addr)}
+		eventually(t, "the sentinels know each other", func() bool {
+			info := fmt.Sprint(node.Do("INFO", "sentinel"))
+			return strings.Contains(info, "sentinels=3") && strings.Contains(info, "slaves=1")
+		})
+	}
+	return s
+}
+
+func startSentinel(t testing.TB, conf string) *Server {
+	t.Helper()
+	s := &Server{t: t, args: []string{"--sentinel"}, port: freePort(t), conf: conf}
+	t.Cleanup(s.Kill)
+	if !s.launch() {
+		t.Fatalf("redistest: the sentinel did not start on port %d", s.port)
+	}
+	return s
+}
+
+func portOf(addr string) int {
+	_, port, _ := strings.Cut(addr, ":")
+	n, _ := strconv.Atoi(port)
+	return n
+}
+
+// Cluster is a Redis Cluster of three masters that share the slots evenly.
+type Cluster struct{ Nodes [3]*Server }
+
+// Addrs are the nodes' addresses.
+func (c *Cluster) Addrs() []string {
+	return []string{c.Nodes[0].Addr(), c.Nodes[1].Addr(), c.Nodes[2].Addr()}
+}
+
+// StartCluster starts the three masters and returns once they serve all slots.
+// The other two keep serving their slots when one is down.
+func StartCluster(t testing.TB) *Cluster {
+	t.Helper()
+	bounds := [...]int{0, 5461, 10923, 16384}
+	c := new(Cluster)
+	for i := range c.Nodes {
+		n := Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+			"--cluster-require-full-coverage", "no")
+		n.Do("CLUSTER", "ADDSLOTSRANGE", bounds[i], bounds[i+1]-1)
+		n.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		c.Nodes[i] = n
+	}
+	for _, n := range c.Nodes[1:] {
+		c.Nodes[0].Do("CLUSTER", "MEET", "127.0.0.1", n.port)
+	}
+	for _, n := range c.Nodes {
+		eventually(t, "the cluster serves", func() bool {
+			info := fmt.Sprint(n.Do("CLUSTER", "INFO"))
+			return strings.Contains(info, "cluster_slots_ok:16384") && strings.Contains(info, "cluster_state:ok")
+		})
+	}
+	return c
+}
+
+// eventually polls until cond holds, for 15 seconds at most.
+func eventually(t testing.TB, what string, cond func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(15 * time.Second)
+	for !cond() {
+		if time.Now().After(deadline) {
+			t.Fatalf("redistest: waited 15s in vain until %s", what)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
