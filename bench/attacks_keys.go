@@ -63,7 +63,7 @@ func keyedLibraries() []keyedLibrary {
 			l := tollbooth.NewLimiter(float64(q.units)/q.period.Seconds(), nil).SetBurst(q.units)
 			return func(k string) bool { return tollbooth.LimitByKeys(l, []string{k}) == nil }
 		}},
-		{"x/time/rate in a sync.Map", func(q quota, _ int) func(string) bool {
+		{"sync.Map of x/time/rate", func(q quota, _ int) func(string) bool {
 			var m sync.Map
 			every := rate.Every(q.period / time.Duration(q.units))
 			return func(k string) bool {

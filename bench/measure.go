@@ -89,10 +89,16 @@ func (r result) overUs(x row) float64 {
 	if !ok {
 		return math.NaN()
 	}
+	return r.versus(x, us)
+}
+
+// versus is how many times longer x takes than y, both without the handler
+// where there is one.
+func (r result) versus(x, y row) float64 {
 	if r.over {
-		return r.overFloor(x) / r.overFloor(us)
+		return r.overFloor(x) / r.overFloor(y)
 	}
-	return paired(x.ns, us.ns, quotient)
+	return paired(x.ns, y.ns, quotient)
 }
 
 // measure runs the contenders of w in turns. In each round another one begins,

@@ -158,9 +158,22 @@ func (p panel) plot() (*plot.Plot, error) {
 	drawn.Add(text)
 	drawn.NominalY(names...)
 	drawn.Y.Tick.Label.Font.Size, drawn.X.Tick.Label.Font.Size = font.Points(8), font.Points(8)
+	drawn.X.Tick.Marker = plot.TickerFunc(wholeTicks)
+	drawn.Y.Padding = vg.Points(24) // viewers without the font draw wider names
 	drawn.X.Min, drawn.X.Max = 0, 1.12*most
 	drawn.Y.Min, drawn.Y.Max = -0.6, float64(len(bars))-0.4
 	return drawn, nil
+}
+
+// wholeTicks are the default ticks without decimals.
+func wholeTicks(low, high float64) []plot.Tick {
+	ticks := plot.DefaultTicks{}.Ticks(low, high)
+	for i := range ticks {
+		if ticks[i].Label != "" {
+			ticks[i].Label = fmt.Sprintf("%g", ticks[i].Value)
+		}
+	}
+	return ticks
 }
 
 // shown writes a value as precisely as its size deserves.

@@ -92,15 +92,7 @@ func (r report) targets(b *strings.Builder) {
 func (r report) losses(b *strings.Builder) {
 	var lost []string
 	for _, res := range r.results {
-		us, _ := res.row(res.us)
-		for _, x := range res.rows {
-			if x.kind == peer && res.overUs(x) < 1 {
-				lost = append(lost, fmt.Sprintf("%s: %s takes %.2f x the time of %s", res.title, x.name, res.overUs(x), res.us))
-			}
-			if x.kind == peer && x.allocs < us.allocs {
-				lost = append(lost, fmt.Sprintf("%s: %s makes %g allocations, %s %g", res.title, x.name, x.allocs, res.us, us.allocs))
-			}
-		}
+		lost = append(lost, res.losses()...)
 	}
 	for _, p := range r.prints {
 		if ours := r.prints[0]; p.bytes < ours.bytes {
@@ -116,6 +108,25 @@ func (r report) losses(b *strings.Builder) {
 		fmt.Fprintf(b, "- %s\n", l)
 	}
 	b.WriteString("\n")
+}
+
+// losses compares each peer with each of ours: a peer that answers more than yes
+// or no does the work of Acquire, not that of Allow.
+func (r result) losses() (lost []string) {
+	for _, us := range r.rows {
+		for _, x := range r.rows {
+			if us.kind != ours || x.kind != peer {
+				continue
+			}
+			if v := r.versus(x, us); v < 1 {
+				lost = append(lost, fmt.Sprintf("%s: %s takes %.2f x the time of %s", r.title, x.name, v, us.name))
+			}
+			if x.allocs < us.allocs {
+				lost = append(lost, fmt.Sprintf("%s: %s makes %g allocations, %s %g", r.title, x.name, x.allocs, us.name, us.allocs))
+			}
+		}
+	}
+	return lost
 }
 
 func (r report) measurements(b *strings.Builder) {

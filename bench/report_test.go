@@ -43,6 +43,7 @@ func TestReportSaysWhereWeLose(t *testing.T) {
 	losses, _, _ = strings.Cut(losses, "## Measurements")
 	require.Contains(t, losses, "swift takes 0.92 x the time of sluice Allow")
 	require.Contains(t, losses, "thrifty keeps 16 bytes a key, sluice 32")
+	require.Contains(t, losses, "swift takes 0.55 x the time of sluice Acquire and Release")
 	require.NotContains(t, losses, "slow")
 	require.NotContains(t, losses, "lavish")
 }

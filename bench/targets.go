@@ -22,7 +22,10 @@ func (t target) verdict() string {
 		return "**missed** by " + t.show(t.got)
 	}
 	share := 100 * (t.got/t.limit - 1)
-	if t.met() {
+	switch {
+	case t.got == t.limit:
+		return "met"
+	case t.met():
 		return fmt.Sprintf("met, %.0f %% to spare", -share)
 	}
 	return fmt.Sprintf("**missed** by %.0f %%", share)

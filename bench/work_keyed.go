@@ -39,7 +39,7 @@ func keyed(ks []string, stores stores) []contender {
 			c, err := stores.ulule.Get(ctx, k)
 			return !c.Reached && err == nil
 		})},
-		{"x/time/rate in a sync.Map", peer, each(ks, func(k string) bool {
+		{"sync.Map of x/time/rate", peer, each(ks, func(k string) bool {
 			l, ok := xtimes.Load(k)
 			if !ok {
 				l, _ = xtimes.LoadOrStore(k, rate.NewLimiter(fast, huge))
