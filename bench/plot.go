@@ -36,7 +36,7 @@ type panel struct {
 	bars        []bar
 }
 
-// pictures writes the SVG files of the report and returns their names.
+// pictures writes the SVG files of the report into dir.
 func (r report) pictures(dir string) error {
 	panels := map[string][]panel{}
 	for _, res := range r.results {

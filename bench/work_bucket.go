@@ -39,7 +39,7 @@ func oneBucket() []contender {
 	pacer := uber.New(fast, uber.WithSlack(math.MaxInt32))
 	juju := ratelimit.NewBucket(time.Nanosecond, huge)
 	return []contender{
-		{"floor: one clock reading, one swap", floor, clockFloor()},
+		{"floor: clock, swap", floor, clockFloor()},
 		{"sluice Allow", ours, allow(bucket)},
 		{"sluice Acquire and Release", ours, acquire(bucket)},
 		{"x/time/rate Allow", peer, xtimeAllow(xtime)},
@@ -66,7 +66,7 @@ func oneEmptyBucket() []contender {
 	var word atomic.Int64
 	word.Store(math.MaxInt64)
 	return []contender{
-		{"floor: one clock reading, one load", floor, func(n int) (admitted int) {
+		{"floor: clock, load", floor, func(n int) (admitted int) {
 			for range n {
 				if word.Load() <= int64(time.Since(start)) {
 					admitted++

@@ -24,7 +24,7 @@ func keyed(ks []string, stores stores) []contender {
 	ctx := context.Background()
 	var xtimes sync.Map
 	return seen(ks, []contender{
-		{"floor: clock, hash, one slot swapped", floor, keyedFloor(ks)},
+		{"floor: clock, hash, swap", floor, keyedFloor(ks)},
 		{"sluice Allow", ours, each(ks, func(k string) bool { return table.Allow(k, 1) })},
 		{"sluice Acquire and Release", ours, keyedAcquire(ks, table)},
 		{"go-limiter Take", peer, each(ks, func(k string) bool {
@@ -97,7 +97,7 @@ func keyedAcquire(ks []string, l algo.Limiter) func(int) int {
 // keyedFloor reads the clock, hashes the key and swaps one word of a table of
 // the size that sluice would make. It does not check whose word it is.
 func keyedFloor(ks []string) func(int) int {
-	type slot struct{ id, word atomic.Int64 }
+	type slot struct{ word, _ atomic.Int64 }
 	slots := make([]slot, 2*len(ks))
 	seed := maphash.MakeSeed()
 	start := time.Now()
