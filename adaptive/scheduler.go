@@ -2,9 +2,9 @@ package adaptive
 
 import (
 	"math"
-	"runtime"
 	"runtime/metrics"
-	"sync"
+
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // Runnable is how many goroutines are ready to run and do not, for each
@@ -13,27 +13,14 @@ import (
 // [Threshold] is goroutines a processor, 4 by default. It is read live, at
 // about 0.1 us.
 func Runnable(opts ...SignalOption) Signal {
-	return &runnable{
-		threshold: newThreshold("runnable", 4, opts),
-		sample:    []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}},
-	}
+	return &runnable{newThreshold("runnable", 4, opts)}
 }
 
-type runnable struct {
-	threshold
-	mu     sync.Mutex
-	sample []metrics.Sample
-}
+type runnable struct{ threshold }
 
 func (r *runnable) Read() (level float64, ok bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	metrics.Read(r.sample)
-	if r.sample[0].Value.Kind() != metrics.KindUint64 {
-		return 0, false
-	}
-	n := float64(r.sample[0].Value.Uint64())
-	return n / float64(runtime.GOMAXPROCS(0)) / r.value, true
+	n, ok := machine.Runnable()
+	return float64(n) / float64(machine.Procs()) / r.value, ok
 }
 
 // SchedLatency is the time that goroutines wait between being ready to run and

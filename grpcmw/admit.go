@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -160,7 +161,8 @@ func (g *gate) report(a *ask, d *algo.Decision, r Result, code codes.Code, err e
 		return
 	}
 	g.observer(Event{
+		Transport: telemetry.GRPC, Client: g.client,
 		Policy: g.name, Method: a.method, Result: r, Decision: *d,
-		Code: code, Cost: a.n, KeyHash: keyfunc.Hash(a.key), Err: err,
+		Status: int(code), Cost: a.n, KeyHash: keyfunc.Hash(a.key), Err: err,
 	})
 }

@@ -254,7 +254,7 @@ func ExampleServerOptions_retries() {
 func ExampleWithObserver() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
-		grpcmw.WithObserver(func(e grpcmw.Event) { fmt.Println(e.Policy, e.Result, e.Code) }))
+		grpcmw.WithObserver(func(e grpcmw.Event) { fmt.Println(e.Policy, e.Result, codes.Code(e.Status)) }))
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
 	for range 2 {
 		intercept(context.Background(), nil, info, handle)

@@ -185,7 +185,7 @@ func TestDelay(t *testing.T) {
 			require.Equal(t, row.code, status.Code(err))
 			require.Equal(t, []algo.Outcome{row.outcome}, l.released())
 			require.Equal(t, row.result, seen.Result)
-			require.Equal(t, row.code, seen.Code)
+			require.Equal(t, int(row.code), seen.Status)
 			if err == nil {
 				require.GreaterOrEqual(t, time.Since(started), row.delay)
 			}
@@ -264,7 +264,7 @@ func TestObserver(t *testing.T) {
 		require.Equal(t, "2-per-60s", e.Policy)
 		require.Equal(t, callInfo.FullMethod, e.Method)
 		require.Equal(t, want.result, e.Result)
-		require.Equal(t, want.code, e.Code)
+		require.Equal(t, int(want.code), e.Status)
 		require.Equal(t, want.left, e.Decision.Remaining)
 		require.EqualValues(t, 1, e.Cost)
 		require.NotZero(t, e.KeyHash)

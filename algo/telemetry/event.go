@@ -1,0 +1,89 @@
+// Package telemetry is what the adapters tell of their decisions: one [Event]
+// for each, the same for HTTP and gRPC.
+package telemetry
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Observer is called once for each decision, in the goroutine of the request,
+// before the handler runs. It must not block, and it must not panic.
+type Observer func(Event)
+
+// Event tells of one decision.
+type Event struct {
+	// Transport is how the request came, or went if Client is set.
+	Transport Transport
+	// Client is set where the limit stands before outgoing requests.
+	Client bool
+	// Policy is the name of the limit.
+	Policy string
+	// Method is the full method of a call, empty over HTTP. In a tap handle, and
+	// behind grpc.UnknownServiceHandler, it is whatever the client sent.
+	Method string
+	// Result is what became of the request, or of the message of a stream.
+	Result Result
+	// Decision is what the limiter said; zero if it was not asked or failed,
+	// with Reason Never if the request was refused for lack of a key. Its Delay
+	// is what the request waited for before the handler, or would have had to.
+	Decision algo.Decision
+	// Waited is the time from the question to the answer: in the queue of an
+	// in-flight limiter, on the way to Redis, and sleeping out a Delay.
+	Waited time.Duration
+	// Status is the status of a refusal, 0 if there was none: of HTTP 429 or
+	// 503, of gRPC the number of the code.
+	Status int
+	// Cost is the units that were asked for.
+	Cost int64
+	// KeyHash tells keys apart without naming them, see keyfunc.Hash. 0: no key.
+	KeyHash uint64
+	// Err is why the request could not be decided or was given up. It may
+	// contain what the client sent; do not send it back.
+	Err error
+}
+
+// Transport is a protocol.
+type Transport uint8
+
+// The transports.
+const (
+	HTTP Transport = iota
+	GRPC
+)
+
+// String returns "http" or "grpc".
+func (t Transport) String() string {
+	if t == GRPC {
+		return "grpc"
+	}
+	return "http"
+}
+
+// Result is what became of a request.
+type Result uint8
+
+// The results.
+const (
+	// Allowed: the request went on.
+	Allowed Result = iota
+	// Denied: the limit had no room.
+	Denied
+	// Canceled: the client went away before the request could start; nothing
+	// was sent to it and nothing stays charged.
+	Canceled
+	// FailedOpen: it could not be decided, and went on.
+	FailedOpen
+	// FailedClosed: it could not be decided, and was refused.
+	FailedClosed
+)
+
+// String returns the result in lower case, for logs and metrics.
+func (r Result) String() string {
+	names := [...]string{"allowed", "denied", "canceled", "failed-open", "failed-closed"}
+	if int(r) < len(names) {
+		return names[r]
+	}
+	return "unknown"
+}

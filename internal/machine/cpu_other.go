@@ -1,0 +1,7 @@
+//go:build !unix
+
+package machine
+
+import "time"
+
+func cpuTime() (time.Duration, bool) { return 0, false }
