@@ -95,7 +95,7 @@ func Optimum(s Scenario) (n int, err error) {
 		short.Load = Load{{10 * time.Second, l[0].From, l[0].To}, {30 * time.Second, l[1].From, l[1].To}}
 		short.From, short.To = 10*time.Second, 30*time.Second
 	}
-	short = short.shorten(300000)
+	short = short.shorten(100000)
 	found := map[int]float64{}
 	try := func(n int) float64 {
 		if g, ok := found[n]; ok || err != nil {
