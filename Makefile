@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis
+.PHONY: test long lint bench bench-peers faults fuzz shapes sim tidy redis
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -49,6 +49,11 @@ bench-peers: redis
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
 	cd examples/shapes && $(GO) run . -out ../../docs/shapes
+
+# Package adaptive under simulated overload: all scenarios, as tables and
+# pictures, in docs/sim. Takes some minutes of one processor.
+sim:
+	cd internal/sim/cmd/sim && $(GO) run . -out ../../../../docs/sim
 
 # Every fuzz target for FUZZ each.
 fuzz:

@@ -6,12 +6,10 @@ import "fmt"
 type Group struct {
 	ID, Title string
 	Scenarios []Scenario
-	// Seeds is how many of the seeds are used at most, 0: all.
-	Seeds int
 }
 
 // mostRequests is about how many requests a run on other numbers of cores has.
-const mostRequests = 400000
+const mostRequests = 150000
 
 // Groups are all scenarios.
 func Groups() []Group {
@@ -23,7 +21,10 @@ func Groups() []Group {
 	}
 	var many []Scenario
 	for _, cores := range []int{2, 8, 64} {
-		for h := range Handlers {
+		for h, handler := range Handlers {
+			if handler.mean() < float64(cores)*float64(50*us) {
+				continue // too many requests
+			}
 			for _, x := range []float64{.85, 5} {
 				many = append(many, on(Process(h, x), cores))
 			}
@@ -36,6 +37,9 @@ func Groups() []Group {
 			g.Title = "One core"
 		}
 		for _, s := range append(Classic(), Servers()...) {
+			if cores > 10 && s.Service.mean() < float64(ms) {
+				continue
+			}
 			g.Scenarios = append(g.Scenarios, on(s, cores))
 		}
 		all = append(all, g)

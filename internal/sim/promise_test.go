@@ -23,6 +23,15 @@ func learners() []learner {
 	}
 }
 
+// everybody is the learners and those who take no limits themselves.
+func everybody() []learner {
+	return append(learners(),
+		learner{"Default", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.Default(), nil }},
+		learner{"RunQueue", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.NewRunQueue() }},
+		learner{"CompatKratos", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.CompatKratos(), nil }},
+	)
+}
+
 // harsh is what is thrown at strategies: short versions of loads of all kinds.
 func harsh() []Scenario {
 	all := []Scenario{Classic()[2], Classic()[4], Classic()[5], Classic()[6], Clients()[1]}
@@ -39,7 +48,7 @@ func harsh() []Scenario {
 // and at most the upper one, and so many are in flight at most.
 func TestLimitStaysWithin(t *testing.T) {
 	const low, high = 7, 60
-	for _, l := range learners() {
+	for _, l := range everybody() {
 		for _, sc := range harsh() {
 			var limits, flying []int
 			by := Strategy{Name: l.name, Meter: true, gate: func(*world) (Gate, error) {
@@ -47,7 +56,7 @@ func TestLimitStaysWithin(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				g, err := newLimited(s)
+				g, err := newLimited(s, adaptive.WithLimits(low, high))
 				return &watched{g.(*limited), &limits, &flying}, err
 			}}
 			_, err := Run(sc, by, 1, false)
@@ -168,4 +177,22 @@ func TestFailedSignalFallsBack(t *testing.T) {
 	require.Greater(t, run(false).Goodput, .95, "with the signal")
 	require.Less(t, run(true).Goodput, .5, "without it there is no limit")
 	require.Greater(t, run(true, adaptive.Fixed(20)).Goodput, .95, "the other one holds")
+}
+
+// TestBlind (C2): where nobody tells how many goroutines are runnable, what goes
+// by that admits everything, and another one holds.
+func TestBlind(t *testing.T) {
+	sc := Classic()[1].shorten(60000)
+	run := func(blind bool, others ...adaptive.Strategy) float64 {
+		sc.Blind = blind
+		r, err := Run(sc, Of("RunQueue", func() (adaptive.Strategy, error) {
+			q, err := adaptive.NewRunQueue(adaptive.WithTarget(sc.SLO))
+			return adaptive.Min(append(others, q)...), err
+		}), 1, false)
+		require.NoError(t, err)
+		return r.Goodput
+	}
+	require.Greater(t, run(false), .95)
+	require.Less(t, run(true), .1)
+	require.Greater(t, run(true, adaptive.Fixed(20)), .95)
 }

@@ -25,6 +25,14 @@ func TestStrategies(t *testing.T) {
 		needless           float64 // most rejections in calm times
 	}{
 		{"A2x", "none", 0, .1, 0},
+		{"A2x", "Default", .93, 1.02, .01},
+		{"A5x", "RunQueue", .97, 1.02, .01},
+		{"C", "Default", .97, 1.02, .01},
+		{"G", "Default", .95, 1.02, .01},
+		{"H", "Default", .95, 1.02, .01},
+		{"remote", "Default", .93, 1.02, .15}, // its in-flight limit takes the queue of a busy pool for overload
+		{"go-5ms-5x", "RunQueue", .97, 1.02, .01},
+		{"go-5ms-5x", "Default", .97, 1.02, .01},
 		{"A2x", "BBR", .98, 1.02, .02},
 		{"A2x", "Vegas", .96, 1.02, .08},
 		{"A5x", "BBR", .98, 1.02, .02},

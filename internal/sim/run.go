@@ -49,6 +49,7 @@ func play(s Scenario, by Strategy, seed uint64, trace bool) (*world, error) {
 		return nil, fmt.Errorf("%s: %w", by.Name, err)
 	}
 	w.gate = gate
+
 	w.run()
 	return w, nil
 }

@@ -52,6 +52,8 @@ type Host struct {
 	// Nobody notices but who looks at the use of the processor.
 	Greedy bool
 	Pauses Pauses
+	// Blind is a runtime that does not tell how many goroutines are runnable.
+	Blind bool
 }
 
 // Pauses are times when the process stands still, at exponential distances of
@@ -127,12 +129,13 @@ func (s *Scenario) rho() float64 {
 	return float64(s.Reject) / (s.Service.mean() + float64(s.Admit))
 }
 
-// OnCores is the scenario on another number of cores. The longer the load, the
-// more requests: beyond most of them it lasts less long, but its calm stretches
-// not below 10 s and the others not below 15 s.
+// OnCores is the scenario on another number of cores, for a shorter time if it
+// would have more requests than most; see shorten. A quota and what contention
+// costs go with the cores.
 func (s Scenario) OnCores(n, most int) Scenario {
-	if m, ok := s.Model.(Sharing); ok && m.Quota > 0 {
+	if m, ok := s.Model.(Sharing); ok {
 		m.Quota *= float64(n) / float64(s.Cores)
+		m.Collapse *= float64(s.Cores) / float64(n)
 		s.Model = m
 	}
 	if s.Procs > 0 {
@@ -142,14 +145,17 @@ func (s Scenario) OnCores(n, most int) Scenario {
 	return s.shorten(most)
 }
 
+// shortest is the least time of calm before an overload, or of a steady load.
+const shortest = 4 * time.Second
+
 // shorten makes the load shorter until it has at most so many requests, or is
-// as short as may be.
+// as short as may be: with less, nobody could learn anything before the overload.
 func (s Scenario) shorten(most int) Scenario {
 	all := s.Load.mean(0, s.Load.End()) * s.Load.End().Seconds() * s.Capacity()
-	if all <= float64(most) {
+	by := max(float64(most)/all, float64(shortest)/float64(s.Load[0].Until))
+	if by >= 1 {
 		return s
 	}
-	by := max(float64(most)/all, 1.0/4)
 	scale := func(d time.Duration) time.Duration {
 		return (time.Duration(float64(d) * by)).Round(100 * time.Millisecond)
 	}

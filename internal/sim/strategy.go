@@ -65,10 +65,14 @@ func adapted(name string, meter bool, make func(w *world) (adaptive.Strategy, er
 }
 
 // Strategies are all that package adaptive has, each with its defaults, but for
-// what its documentation asks the user to set: a timeout is the SLO, and the
-// upper limit grows with the cores beyond 4.
+// what its documentation asks the user to set: a timeout or target is the SLO,
+// which Default cannot be told, and the upper limit grows with the cores beyond 4.
 func Strategies() []Strategy {
 	return []Strategy{
+		adapted("Default", true, func(*world) (adaptive.Strategy, error) { return adaptive.Default(), nil }),
+		adapted("RunQueue", false, func(w *world) (adaptive.Strategy, error) {
+			return adaptive.NewRunQueue(adaptive.WithTarget(w.SLO))
+		}),
 		adapted("BBR", true, func(*world) (adaptive.Strategy, error) { return adaptive.NewBBR() }),
 		adapted("CompatKratos", true, func(*world) (adaptive.Strategy, error) { return adaptive.CompatKratos(), nil }),
 		adapted("Gradient2", false, func(w *world) (adaptive.Strategy, error) {

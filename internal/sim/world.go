@@ -82,7 +82,7 @@ type costs struct{ admit, reject, answer int64 }
 var _ machine.Machine = (*world)(nil)
 
 func (w *world) Now() int64                 { return epoch + w.now }
-func (w *world) Runnable() (int, bool)      { return w.server.runnable(), true }
+func (w *world) Runnable() (int, bool)      { return w.server.runnable(), !w.Blind }
 func (w *world) CPU() (time.Duration, bool) { return time.Duration(w.server.cpu()), true }
 func (w *world) Procs() int                 { return w.procs }
 
