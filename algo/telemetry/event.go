@@ -33,8 +33,8 @@ type Event struct {
 	// is what the request waited for before the handler, or would have had to.
 	Decision algo.Decision
 	// Waited is the time from the question to the answer: in the queue of an
-	// in-flight limiter, on the way to Redis, and sleeping out a Delay. 0 if
-	// the limiter was not asked.
+	// in-flight limiter, on the way to Redis, sleeping out a Delay, and in a
+	// client until the server is ready. 0 if the limiter was not asked.
 	Waited time.Duration
 	// Status is the status of a refusal, 0 if there was none: of HTTP 429 or
 	// 503, of gRPC the number of the code.
@@ -53,7 +53,7 @@ type Event struct {
 // Shadowed reports whether the request was let through by a limit on trial
 // (algo.Shadow) that would have denied it; Decision.Reason tells why.
 func (e *Event) Shadowed() bool {
-	return e.Decision.Source == algo.Shadowed && e.Decision.Reason != algo.Admitted
+	return e.Result == Allowed && e.Decision.Source == algo.Shadowed && e.Decision.Reason != algo.Admitted
 }
 
 // Sent is what an answer tells the client of one limit, as it stands in the
@@ -66,7 +66,8 @@ type Sent struct {
 	// `"burst";q=20;w=2`, or the value of X-RateLimit-Limit.
 	Policy string
 	// Limit is the item of the RateLimit field or trailer, `"burst";r=0;t=1`, or
-	// the value of X-RateLimit-Remaining.
+	// the value of X-RateLimit-Remaining. The X-RateLimit fields are those of the
+	// tightest limit of the request.
 	Limit string
 	// Reset is the value of X-RateLimit-Reset, empty with the standard fields.
 	Reset string
