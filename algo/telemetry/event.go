@@ -1,15 +1,16 @@
-// Package telemetry is what the adapters tell of their decisions: one [Event]
-// for each, the same for HTTP and gRPC.
 package telemetry
 
 import (
+	"errors"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
 
 // Observer is called once for each decision, in the goroutine of the request,
-// before the handler runs. It must not block, and it must not panic.
+// before the handler runs, and from many goroutines at once. It must not block.
+// If it panics, so does the request: it is answered as a panic of the handler
+// would be, and what it held is released.
 type Observer func(Event)
 
 // Event tells of one decision.
@@ -54,6 +55,25 @@ type Event struct {
 // (algo.Shadow) that would have denied it; Decision.Reason tells why.
 func (e *Event) Shadowed() bool {
 	return e.Result == Allowed && e.Decision.Source == algo.Shadowed && e.Decision.Reason != algo.Admitted
+}
+
+// Why is the reason of a denial, or of what a limit on trial would have denied;
+// Admitted of everything else. It is Decision.Reason, but where the limiter
+// admitted what could not wait for it: a Delay that outlasts the caller is
+// Quota, a retry that is refused to keep room for first attempts is Overload.
+func (e *Event) Why() algo.Reason {
+	const unavailable = 14 // the code of gRPC
+	switch {
+	case e.Result != Denied && !e.Shadowed():
+		return algo.Admitted
+	case e.Decision.Reason != algo.Admitted:
+		return e.Decision.Reason
+	case errors.Is(e.Err, algo.ErrCost):
+		return algo.Never
+	case e.Transport == GRPC && e.Status == unavailable:
+		return algo.Overload
+	}
+	return algo.Quota
 }
 
 // Sent is what an answer tells the client of one limit, as it stands in the
