@@ -12,7 +12,9 @@ import (
 
 func TestWhy(t *testing.T) {
 	reasoned := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
-	trial := func(r algo.Reason) algo.Decision { return algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: r} }
+	trial := func(r algo.Reason) algo.Decision {
+		return algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: r}
+	}
 	for _, row := range []struct {
 		e        telemetry.Event
 		why      algo.Reason
