@@ -139,3 +139,14 @@ func BenchmarkObserver(b *testing.B) {
 		})
 	}
 }
+
+// An observer that panics leaves no slot of a client behind either.
+func TestPanickingObserverOfAClient(t *testing.T) {
+	s := &slots{limit: 64}
+	boom := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })
+	unary := grpcmw.UnaryClientInterceptor(s, keyfunc.RPCGlobal(), boom)
+	require.PanicsWithValue(t, "observer", func() { unary(t.Context(), "/a/B", nil, nil, nil, nil) })
+	stream := grpcmw.StreamClientInterceptor(s, keyfunc.RPCGlobal(), boom)
+	require.PanicsWithValue(t, "observer", func() { stream(t.Context(), &grpc.StreamDesc{}, nil, "/a/B", nil) })
+	s.requireIdle(t)
+}

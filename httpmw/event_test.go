@@ -214,3 +214,22 @@ func BenchmarkObserver(b *testing.B) {
 		})
 	}
 }
+
+// An observer that panics leaves no slot behind, of several policies and of a
+// client either.
+func TestPanickingObserver(t *testing.T) {
+	one, two, sent := newSlots(1), newSlots(1), newSlots(1)
+	boom := httpmw.WithObserver(func(httpmw.Event) { panic("observer") })
+	several := httpmw.Limits([]httpmw.Policy{
+		{Name: "one", Limiter: one, Key: key("k")}, {Name: "two", Limiter: two, Key: key("k")},
+	}, boom)(unreachable(t))
+	tr := httpmw.Transport(reply(200), sent, key("k"), boom)
+	for range 3 {
+		require.PanicsWithValue(t, "observer", func() { serve(several, get()) })
+		require.PanicsWithValue(t, "observer", func() { tr.RoundTrip(outgoing(t.Context(), "http://a/")) })
+	}
+	for _, l := range []*slots{one, two, sent} {
+		require.Zero(t, l.inFlight())
+		require.Equal(t, 3, l.released(algo.Failed), "each was asked and has let go")
+	}
+}
