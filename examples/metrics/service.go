@@ -70,13 +70,14 @@ func (s *service) stop() error {
 	err := s.web.Shutdown(ctx)
 	s.rpc.GracefulStop()
 	s.limits.denials.Flush()
+	err = errors.Join(err, s.metrics.Shutdown(ctx), s.limits.metrics.Close(),
+		s.limits.provider.Shutdown(ctx), s.limits.capacity.Close())
 	for _, listener := range []net.Listener{s.onHTTP, s.onGRPC, s.onMetrics} {
 		if listener != nil {
-			_ = listener.Close() // closed already if its server has run
+			_ = listener.Close() // only those whose server has not run are open
 		}
 	}
-	return errors.Join(err, s.metrics.Shutdown(ctx), s.limits.metrics.Close(),
-		s.limits.provider.Shutdown(ctx), s.limits.capacity.Close())
+	return err
 }
 
 // greeter is a gRPC service that is at hand.
