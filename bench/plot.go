@@ -47,6 +47,12 @@ func (r report) pictures(dir string) error {
 			panels["keyed"] = append(panels["keyed"], res.panel())
 		case "http", "http-denied":
 			panels["http"] = append(panels["http"], res.panel())
+		case "grpc":
+			panels["grpc"] = append(panels["grpc"], res.panel())
+		case "inflight", "adaptive", "inflight-denied", "adaptive-denied":
+			panels["inflight"] = append(panels["inflight"], res.panel())
+		case "redis-lone", "redis", "redis-hot":
+			panels["redis"] = append(panels["redis"], res.panel())
 		}
 	}
 	if len(r.prints) > 0 {

@@ -34,14 +34,14 @@ func (r report) markdown() string {
 	r.losses(&b)
 	r.measurements(&b)
 	r.memory(&b)
-	r.matrix(&b)
+	r.matrices(&b)
 	r.details(&b)
 	return b.String()
 }
 
 func (r report) head(b *strings.Builder) {
 	b.WriteString("# sluice beside its peers\n\n<!-- Written by the program in bench/. Do not edit. -->\n\n")
-	fmt.Fprintf(b, "Measured on %s in %v by `cd bench && go run .`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
+	fmt.Fprintf(b, "Measured on %s in %v by `make bench`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
 	if r.quick {
 		b.WriteString(" with `-quick`: **short samples, for a first look; do not compare them**")
 	}
@@ -67,7 +67,7 @@ func (r report) targets(b *strings.Builder) {
 	if len(ts) == 0 {
 		return
 	}
-	b.WriteString("## Targets\n\nThey were set before the code was written. Those for in-flight limits and for Redis are not measured by this program.\n\n")
+	b.WriteString("## Targets\n\nThey were set before the code was written.\n\n")
 	b.WriteString("| work | target | here | |\n|---|---|---|---|\n")
 	met := 0
 	var impossible []string
@@ -131,7 +131,7 @@ func (r result) losses() (lost []string) {
 
 func (r report) measurements(b *strings.Builder) {
 	b.WriteString("## Measurements\n\n")
-	for _, name := range []string{"bucket", "keyed", "http"} {
+	for _, name := range []string{"bucket", "keyed", "http", "grpc", "inflight", "redis"} {
 		fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", name, name)
 	}
 	for _, res := range r.results {
