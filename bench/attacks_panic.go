@@ -24,7 +24,6 @@ func panickingHandlers() attack {
 		tries: []try{
 			{sluice, func() outcome {
 				l := must(adaptive.New(adaptive.Fixed(10)))
-				defer l.Close()
 				return afterPanics(httpmw.Limit(l, keyfunc.Global()))
 			}},
 			{"failsafe-go bulkhead", func() outcome {

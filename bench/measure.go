@@ -130,7 +130,11 @@ func measure(w work, p plan) (result, error) {
 		}
 	}
 	for i, c := range contenders {
-		res.rows[i].allocs, res.rows[i].bytes = allocations(c)
+		n := 4096
+		if w.slow {
+			n = 256
+		}
+		res.rows[i].allocs, res.rows[i].bytes = allocations(c, n)
 	}
 	return res, nil
 }
@@ -206,10 +210,9 @@ func (w work) verify(c contender, admitted, n int) error {
 	return nil
 }
 
-// allocations counts those of one decision. The least of several counts is
+// allocations counts those of one decision, in n of them. The least of several counts is
 // taken: goroutines in the background allocate too.
-func allocations(c contender) (allocs, bytes float64) {
-	const n = 4096
+func allocations(c contender, n int) (allocs, bytes float64) {
 	c.run(n)
 	allocs, bytes = math.Inf(1), math.Inf(1)
 	for range 5 {
@@ -217,8 +220,8 @@ func allocations(c contender) (allocs, bytes float64) {
 		runtime.ReadMemStats(&before)
 		c.run(n)
 		runtime.ReadMemStats(&after)
-		allocs = min(allocs, float64(after.Mallocs-before.Mallocs)/n)
-		bytes = min(bytes, float64(after.TotalAlloc-before.TotalAlloc)/n)
+		allocs = min(allocs, float64(after.Mallocs-before.Mallocs)/float64(n))
+		bytes = min(bytes, float64(after.TotalAlloc-before.TotalAlloc)/float64(n))
 	}
 	return math.Round(allocs*100) / 100, math.Round(bytes)
 }

@@ -17,6 +17,7 @@ type report struct {
 	results []result
 	keys    int // of the footprints
 	prints  []footprint
+	remote  []footprint // of one key on Redis
 	attacks []attacked
 }
 
@@ -34,6 +35,7 @@ func (r report) markdown() string {
 	r.losses(&b)
 	r.measurements(&b)
 	r.memory(&b)
+	r.remoteMemory(&b)
 	r.matrices(&b)
 	r.details(&b)
 	return b.String()
@@ -99,6 +101,9 @@ func (r report) losses(b *strings.Builder) {
 			lost = append(lost, fmt.Sprintf("Memory: %s keeps %.0f bytes a key, sluice %.0f", p.library, p.bytes, ours.bytes))
 		}
 	}
+	if len(r.remote) > 1 && r.remote[1].bytes < r.remote[0].bytes {
+		lost = append(lost, fmt.Sprintf("Redis: %s keeps %.0f bytes for a key, sluice %.0f", redisRate, r.remote[1].bytes, r.remote[0].bytes))
+	}
 	b.WriteString("## Where sluice loses\n\n")
 	if len(lost) == 0 {
 		b.WriteString("To no peer in these measurements. See the targets above for what it set out to do and does not.\n\n")
@@ -131,8 +136,11 @@ func (r result) losses() (lost []string) {
 
 func (r report) measurements(b *strings.Builder) {
 	b.WriteString("## Measurements\n\n")
-	for _, name := range []string{"bucket", "keyed", "http", "grpc", "inflight", "redis"} {
-		fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", name, name)
+	panels := r.panels()
+	for _, p := range pictured {
+		if len(panels[p.name]) > 0 {
+			fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", p.name, p.name)
+		}
 	}
 	for _, res := range r.results {
 		res.table(b)
@@ -183,6 +191,17 @@ func (r report) memory(b *strings.Builder) {
 		"sluice and throttled are told how many keys to expect; the others cannot be.\n\n![memory](bench-memory.svg)\n\n| | bytes a key |\n|---|--:|\n", r.keys)
 	for _, p := range r.prints {
 		fmt.Fprintf(b, "| %s | %.1f |\n", p.library, p.bytes)
+	}
+	b.WriteString("\n")
+}
+
+func (r report) remoteMemory(b *strings.Builder) {
+	if len(r.remote) == 0 {
+		return
+	}
+	b.WriteString("### Memory of a key on Redis\n\nWhat MEMORY USAGE says, the name of the key included.\n\n| | bytes |\n|---|--:|\n")
+	for _, p := range r.remote {
+		fmt.Fprintf(b, "| %s | %.0f |\n", p.library, p.bytes)
 	}
 	b.WriteString("\n")
 }

@@ -38,8 +38,12 @@ func (t target) verdict() string {
 func (t target) impossible() bool { return t.floor > t.limit }
 
 func (t target) show(x float64) string {
-	if strings.HasPrefix(t.unit, "x ") {
-		return fmt.Sprintf("%.3g %s", x, t.unit)
+	switch {
+	case !strings.HasPrefix(t.unit, "x "):
+	case t.limit < 0.1:
+		return fmt.Sprintf("%.3f %s", x, t.unit)
+	default:
+		return fmt.Sprintf("%.2f %s", x, t.unit)
 	}
 	return fmt.Sprintf("%.0f %s", x, t.unit)
 }

@@ -142,3 +142,23 @@ func (b *redisBed) peer(q quota) contender {
 		return err == nil && res.Allowed > 0
 	})}
 }
+
+// remoteFootprints are the bytes that a key takes on the server.
+func remoteFootprints(addr string) (all []footprint) {
+	ctx := context.Background()
+	for _, library := range []string{sluice, redisRate} {
+		b := newRedisBed(addr, 1)
+		if library == sluice {
+			b.ours(redisExact, spent).run(1)
+		} else {
+			b.peer(spent).run(1)
+		}
+		sum := int64(0)
+		for _, k := range must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {
+			sum += must(b.client.MemoryUsage(ctx, k).Result())
+		}
+		all = append(all, footprint{library, float64(sum)})
+		b.close()
+	}
+	return all
+}
