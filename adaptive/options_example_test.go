@@ -84,3 +84,27 @@ func ExampleLimiter_Settle() {
 	// 5
 	// 0
 }
+
+// For a service whose work is done on its own processors, and whose callers
+// give up after a second.
+func ExampleNewRunQueue() {
+	queue, err := adaptive.NewRunQueue(adaptive.WithTarget(time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l := algo.Must(adaptive.New(queue))
+	lease, _ := l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed)
+	// Output: true
+}
+
+// Where one does not know what the bottleneck is.
+func ExampleDefault() {
+	l := algo.Must(adaptive.New(adaptive.Default()))
+	lease, _ := l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed, l.InFlight())
+	// Output: true 1
+}

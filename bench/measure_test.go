@@ -68,6 +68,7 @@ func TestOursAllocateAsPromised(t *testing.T) {
 		"grpc/sluice PeerIP":     0,
 		"inflight/" + fixedLimit: 0, "inflight-denied/" + fixedLimit: 0,
 		"adaptive/" + bbrLimit: 0, "adaptive-denied/" + bbrLimit: 0,
+		"adaptive/" + defaultLimit: 0, "adaptive-denied/" + defaultLimit: 0,
 		"throttle/" + throttleOurs: 0, "rolling/" + windowOurs: 0,
 	}
 	checked := 0

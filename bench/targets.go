@@ -99,7 +99,7 @@ func targets(rs []result, prints []footprint) (ts []target) {
 	allocs("http", httpNone, 0)
 	over("grpc", "sluice PeerIP", 120)
 	allocs("grpc", "sluice PeerIP", 0)
-	for _, w := range []struct{ id, name string }{{"inflight", fixedLimit}, {"adaptive", bbrLimit}} {
+	for _, w := range []struct{ id, name string }{{"inflight", fixedLimit}, {"adaptive", bbrLimit}, {"adaptive", defaultLimit}} {
 		nanos(w.id, w.name, 90)
 		allocs(w.id, w.name, 0)
 		nanos(w.id+"-denied", w.name, 40)

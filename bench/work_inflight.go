@@ -18,6 +18,8 @@ import (
 const (
 	fixedLimit = "sluice Fixed"
 	bbrLimit   = "sluice BBR"
+
+	defaultLimit = "sluice Default"
 )
 
 // gate is an in-flight limit. Once asks for a place and, unless it is to keep
@@ -141,6 +143,8 @@ func adaptiveGates(places bool) []gate {
 	return []gate{
 		{"floor: clock, swap, clock, swap", floor, inFlightFloor(most, func() time.Duration { return time.Since(start) }), nil},
 		{bbrLimit, ours, ourGate(must(adaptive.NewBBR(adaptive.WithSignal(calm()))), limits), nil},
+		{defaultLimit, ours, ourGate(adaptive.Default(), limits), nil},
+		{"sluice RunQueue", ours, ourGate(must(adaptive.NewRunQueue()), limits), nil},
 		{"sluice Gradient2", ours, ourGate(must(adaptive.NewGradient2()), limits), nil},
 		{"failsafe-go adaptive limiter", peer, func(keep bool) bool {
 			p, ok := lim.TryAcquirePermit()
