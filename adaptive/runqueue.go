@@ -148,7 +148,7 @@ func (q *runQueue) peek() (full bool) {
 
 func (q *runQueue) busy() bool {
 	n, ok := machine.Runnable()
-	return ok && int64(n)*busyParts > q.limit.Load()*(busyParts-1)
+	return ok && int64(n)*2 > q.limit.Load()
 }
 
 func (q *runQueue) admitted(at, n, inFlight int64) {}

@@ -42,7 +42,7 @@ func dialRPC(addr string) (*rpcClient, error) {
 
 func (c *rpcClient) close() {
 	for _, conn := range c.conns {
-		conn.Close()
+		_ = conn.Close()
 	}
 }
 

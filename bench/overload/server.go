@@ -29,16 +29,16 @@ func startServer(bin string, args ...string) (*server, error) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 		return nil, fmt.Errorf("the server %v did not start: %w", args, err)
 	}
 	return &server{cmd, strings.TrimSpace(line)}, nil
 }
 
 func (s *server) stop() {
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.
@@ -61,6 +61,6 @@ func ask(bin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.cmd.Wait()
+	_ = s.cmd.Wait()
 	return s.addr, nil
 }

@@ -67,7 +67,7 @@ func drawScenario(dir string, s sim.Scenario) error {
 		lines = append(lines, line{by.Name, r.Trace})
 	}
 	goodput, err := panel(s.About+": goodput / capacity", lines, false, func(t *sim.Trace) plotter.XYs {
-		return points(t.Goodput, func(x float64) float64 { return x })
+		return values(t.Goodput)
 	})
 	if err != nil {
 		return err
@@ -102,6 +102,15 @@ func seconds(limits []int) (each []int) {
 }
 
 const noLimit = 1 << 20 // above, a limit is none
+
+// values is one point for each second.
+func values(all []float64) plotter.XYs {
+	xys := make(plotter.XYs, len(all))
+	for i, v := range all {
+		xys[i] = plotter.XY{X: float64(i), Y: v}
+	}
+	return xys
+}
 
 // points leaves out what is zero: no answer, or no limit.
 func points[T comparable](values []T, y func(T) float64) plotter.XYs {
@@ -148,6 +157,9 @@ func panel(title string, lines []line, logarithmic bool, of func(*sim.Trace) plo
 		p.Y.Scale, p.Y.Tick.Marker = plot.LinearScale{}, plot.DefaultTicks{}
 	} else if logarithmic && p.Y.Min == p.Y.Max {
 		p.Y.Min, p.Y.Max = p.Y.Min/2, p.Y.Max*2
+	}
+	if len(lines) > 0 { // all three have the same axis
+		p.X.Min, p.X.Max = 0, float64(len(lines[0].trace.Goodput))
 	}
 	return p, nil
 }

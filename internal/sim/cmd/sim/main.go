@@ -4,7 +4,8 @@
 //	go run . [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //
 // With -out it writes the tables and the pictures there. The same seeds give the
-// same output, on every machine.
+// same output, but for what package adaptive itself leaves to chance (Vegas and
+// priorities).
 package main
 
 import (
