@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// lane is one algorithm under the traffic.
+type lane struct {
+	algorithm
+	limiter  algo.Limiter
+	strip    strip
+	totals   totals
+	inFlight int
+	limited  map[int]bool // the users that were denied something
+}
+
+// totals is what a lane has counted since the settings were changed. Asked is
+// the sum of AtOnce, Delayed, Denied and Failed.
+type totals struct {
+	Asked    int `json:"asked"`
+	AtOnce   int `json:"atOnce"`
+	Delayed  int `json:"delayed"`
+	Denied   int `json:"denied"`
+	Failed   int `json:"failed"` // the limiter returned an error
+	Retries  int `json:"retries"`
+	InFlight int `json:"inFlight"` // the most at once, those who wait included
+	Users    int `json:"users"`    // that were denied something
+	Tenth    int `json:"tenth"`    // most starts in 100 ms
+	Second   int `json:"second"`   // most starts in 1 s
+}
+
+func (l *lane) restart() {
+	l.totals = totals{InFlight: l.inFlight}
+	l.limited = map[int]bool{}
+	l.strip.starts.restart()
+}
+
+func (l *lane) count() totals {
+	t := l.totals
+	t.Users, t.Tenth, t.Second = len(l.limited), l.strip.starts.Tenth, l.strip.starts.Second
+	return t
+}
+
+// attempt is a request on its way through one lane.
+type attempt struct {
+	lane  *lane
+	user  int
+	work  time.Duration
+	tries int // left
+	lease *algo.Lease
+}
+
+// ask puts a to its limiter at the time now, and tells the queue what follows.
+func (a *attempt) ask(now time.Duration, key string, q *queue) {
+	l := a.lane
+	l.totals.Asked++
+	lease, err := l.limiter.Acquire(context.Background(), key, 1)
+	switch {
+	case err != nil:
+		l.totals.Failed++
+	case !lease.Allowed:
+		a.denied(now, q)
+	default:
+		a.lease = &lease
+		l.inFlight++
+		l.totals.InFlight = max(l.totals.InFlight, l.inFlight)
+		if lease.Delay > 0 {
+			l.totals.Delayed++
+			q.push(event{now + lease.Delay, begins, a})
+			return
+		}
+		l.totals.AtOnce++
+		a.begin(now, q, false)
+	}
+}
+
+// denied comes back as often as its load says, whatever Retry-After says: that
+// is what makes a storm.
+func (a *attempt) denied(now time.Duration, q *queue) {
+	l := a.lane
+	l.totals.Denied++
+	l.limited[a.user] = true
+	l.strip.at().denied++
+	if a.tries > 0 {
+		a.tries--
+		q.push(event{now + backOff, retries, a})
+	}
+}
+
+func (a *attempt) begin(now time.Duration, q *queue, waited bool) {
+	a.lane.strip.begin(waited)
+	q.push(event{now + a.work, ends, a})
+}
+
+func (a *attempt) end() {
+	a.lane.inFlight--
+	a.lease.Release(algo.Succeeded)
+}
