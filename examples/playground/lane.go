@@ -2,15 +2,19 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
 // lane is one algorithm under the traffic.
 type lane struct {
 	algorithm
 	limiter  algo.Limiter
+	asked    algo.Limiter // limiter, behind what the admin page can do
+	observe  telemetry.Observer
 	strip    strip
 	totals   totals
 	inFlight int
@@ -54,10 +58,11 @@ type attempt struct {
 }
 
 // ask puts a to its limiter at the time now, and tells the queue what follows.
-func (a *attempt) ask(now time.Duration, key string, q *queue) {
+func (a *attempt) ask(now time.Duration, key user, q *queue) {
 	l := a.lane
 	l.totals.Asked++
-	lease, err := l.limiter.Acquire(context.Background(), key, 1)
+	lease, err := l.asked.Acquire(context.Background(), key.name, 1)
+	l.tell(&lease.Decision, key, err)
 	switch {
 	case err != nil:
 		l.totals.Failed++
@@ -75,6 +80,20 @@ func (a *attempt) ask(now time.Duration, key string, q *queue) {
 		l.totals.AtOnce++
 		a.begin(now, q, false)
 	}
+}
+
+// tell is what httpmw would tell of the decision.
+func (l *lane) tell(d *algo.Decision, key user, err error) {
+	e := telemetry.Event{
+		At: time.Now(), Policy: l.Name, Decision: *d, Cost: 1, KeyHash: key.hash, Err: err,
+	}
+	switch {
+	case err != nil:
+		e.Result, e.Status = telemetry.FailedClosed, http.StatusServiceUnavailable
+	case !d.Allowed:
+		e.Result, e.Status = telemetry.Denied, http.StatusTooManyRequests
+	}
+	l.observe(e)
 }
 
 // denied comes back as often as its load says, whatever Retry-After says: that

@@ -75,6 +75,7 @@ type overload struct {
 	Work     time.Duration // processor time of a request
 	Capacity int           // requests a second that the processors could do
 
+	panel    *panel
 	handler  atomic.Pointer[http.Handler] // burn, behind the limit or not
 	limiter  atomic.Pointer[adaptive.Limiter]
 	inFlight peak
@@ -90,7 +91,7 @@ type overload struct {
 
 // newOverload starts the server. Its work is chosen so that any machine can do
 // about 400 requests a second, which the clients can exceed.
-func newOverload() (*overload, error) {
+func newOverload(p *panel) (*overload, error) {
 	cpus := runtime.GOMAXPROCS(0)
 	work := min(max(5*time.Millisecond, time.Duration(cpus)*2500*time.Microsecond), 50*time.Millisecond)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -98,11 +99,13 @@ func newOverload() (*overload, error) {
 		return nil, err
 	}
 	o := &overload{
-		Work: work, Capacity: cpus * int(time.Second/work),
+		Work: work, Capacity: cpus * int(time.Second/work), panel: p,
 		url:   "http://" + listener.Addr().String(),
 		order: order{Strategy: "none", Load: 200},
 	}
-	o.limit(nil)
+	if err := o.limit(nil); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	o.server = &http.Server{
 		Handler:           http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*o.handler.Load()).ServeHTTP(w, r) }),
 		ReadHeaderTimeout: 10 * time.Second,
@@ -119,13 +122,14 @@ func (o *overload) Close() error {
 }
 
 // limit puts a limiter in front of the handler; nil: none.
-func (o *overload) limit(l *adaptive.Limiter) {
+func (o *overload) limit(l *adaptive.Limiter) error {
 	var h http.Handler = http.HandlerFunc(o.serve)
 	if l != nil {
-		h = httpmw.Limit(l, keyfunc.Global(), httpmw.WithName("overload"))(h)
+		h = httpmw.Limit(l, keyfunc.Global(), httpmw.WithName("overload"), httpmw.WithObserver(o.panel.Observe))(h)
 	}
 	o.limiter.Store(l)
 	o.handler.Store(&h)
+	return o.panel.follow(l)
 }
 
 func (o *overload) serve(w http.ResponseWriter, _ *http.Request) {
@@ -152,7 +156,9 @@ func (o *overload) obey(to order) error {
 		if err != nil {
 			return err
 		}
-		o.limit(l)
+		if err := o.limit(l); err != nil {
+			return err
+		}
 	}
 	o.order = to
 	if to.Running {

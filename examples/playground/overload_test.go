@@ -44,9 +44,10 @@ func TestOverload(t *testing.T) {
 }
 
 func TestOrdersAreChecked(t *testing.T) {
-	o, err := newOverload()
+	p, err := newPlayground()
 	require.NoError(t, err)
-	defer o.Close()
+	defer p.Close()
+	o := p.overload
 	require.ErrorContains(t, o.obey(order{true, "none", mostLoad + 1}), "load is 501")
 	require.ErrorContains(t, o.obey(order{true, "none", 0}), "load is 0")
 	require.ErrorContains(t, o.obey(order{true, "magic", 100}), "strategy is none that exists")

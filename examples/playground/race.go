@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/httpmw/admin"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 const (
@@ -13,13 +17,19 @@ const (
 	longestNap  = 20 * time.Millisecond
 )
 
+// user is who sends requests, and the key that they are limited by.
+type user struct {
+	name string
+	hash uint64
+}
+
 // race sends the same traffic through all lanes, while it runs. Its time is the
 // real one, since the limiters decide by that.
 type race struct {
 	epoch  time.Time
 	chosen chosen
 	lanes  []*lane
-	users  []string // keys
+	users  []user
 
 	mu       sync.Mutex // guards what follows
 	settings settings
@@ -31,10 +41,11 @@ type race struct {
 	now      time.Duration
 }
 
-func newRace() (*race, error) {
+func newRace(observe telemetry.Observer) (*race, error) {
 	r := &race{epoch: time.Now(), settings: preset("burst")}
 	for i := range mostUsers {
-		r.users = append(r.users, "user-"+strconv.Itoa(i))
+		name := "user-" + strconv.Itoa(i)
+		r.users = append(r.users, user{name, keyfunc.Hash(name)})
 	}
 	r.chosen.limit.Store(int64(r.settings.Limit))
 	r.chosen.burst.Store(int64(r.settings.Burst))
@@ -43,7 +54,7 @@ func newRace() (*race, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", a.Name, err)
 		}
-		r.lanes = append(r.lanes, &lane{algorithm: a, limiter: l})
+		r.lanes = append(r.lanes, &lane{algorithm: a, limiter: l, asked: admin.Control(l), observe: observe})
 	}
 	r.restart()
 	return r, nil
@@ -94,7 +105,7 @@ func (r *race) reset() {
 	for _, l := range r.lanes {
 		if f, ok := l.limiter.(interface{ Reset(key string) }); ok {
 			for _, u := range r.users {
-				f.Reset(u)
+				f.Reset(u.name)
 			}
 		}
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
 func TestMain(m *testing.M) {
@@ -23,7 +25,7 @@ func TestMain(m *testing.M) {
 func raceFor(t *testing.T, s settings, d time.Duration, then func(*race)) (counts map[string]totals) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r, err := newRace()
+		r, err := newRace(func(telemetry.Event) {})
 		require.NoError(t, err)
 		require.NoError(t, r.set(s))
 		a := audience{run: r.run}
@@ -138,7 +140,7 @@ func TestResetFrees(t *testing.T) {
 			require.Equal(t, totals{}, l.totals, l.Name)
 		}
 		for _, l := range r.lanes {
-			lease, err := l.limiter.Acquire(context.Background(), r.users[0], 0)
+			lease, err := l.limiter.Acquire(context.Background(), r.users[0].name, 0)
 			require.NoError(t, err)
 			require.Positive(t, lease.Remaining, l.Name)
 		}
@@ -146,7 +148,7 @@ func TestResetFrees(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	r, err := newRace()
+	r, err := newRace(func(telemetry.Event) {})
 	require.NoError(t, err)
 	for _, l := range loads {
 		require.NoError(t, preset(l.Name).check(), l.Name)

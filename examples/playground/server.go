@@ -23,19 +23,25 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 type playground struct {
 	race     *race
 	overload *overload
+	panel    *panel
 	audience audience
 }
 
 func newPlayground() (*playground, error) {
-	r, err := newRace()
+	panel, err := newPanel()
 	if err != nil {
 		return nil, err
 	}
-	o, err := newOverload()
+	r, err := newRace(panel.Observe)
 	if err != nil {
 		return nil, err
 	}
-	p := &playground{race: r, overload: o}
+	panel.lanes = r.lanes
+	o, err := newOverload(panel)
+	if err != nil {
+		return nil, err
+	}
+	p := &playground{race: r, overload: o, panel: panel}
 	p.audience.run = p.run
 	return p, nil
 }
@@ -61,6 +67,7 @@ func (p *playground) handler() http.Handler {
 		obey(w, r, func(struct{}) error { p.race.reset(); return nil })
 	})
 	mux.HandleFunc("POST /overload", func(w http.ResponseWriter, r *http.Request) { obey(w, r, p.overload.obey) })
+	mux.Handle("/admin/", http.StripPrefix("/admin", p.panel))
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }
 

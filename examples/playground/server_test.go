@@ -30,10 +30,10 @@ func TestSane(t *testing.T) {
 	require.NoError(t, good.sane("token-bucket", s, time.Second))
 	require.NoError(t, good.sane("in-flight", s, time.Second))
 	for want, bad := range map[string]totals{
-		"errors":           {Asked: 1, Failed: 1},
-		"answered 79":      {Asked: 80, AtOnce: 39, Denied: 40},
-		"0 were denied":    {Asked: 80, AtOnce: 80},
-		"90 passed":        {Asked: 100, AtOnce: 90, Denied: 10},
+		"errors":          {Asked: 1, Failed: 1},
+		"answered 79":     {Asked: 80, AtOnce: 39, Denied: 40},
+		"0 were denied":   {Asked: 80, AtOnce: 80},
+		"90 passed":       {Asked: 100, AtOnce: 90, Denied: 10},
 		"0 passed and 40": {Asked: 40, Denied: 40},
 	} {
 		require.ErrorContains(t, bad.sane("token-bucket", s, time.Second), want)
@@ -193,4 +193,29 @@ func TestEvents(t *testing.T) {
 	full, _ := ask(t, http.MethodGet, url+"/events", "")
 	require.Equal(t, http.StatusServiceUnavailable, full.StatusCode)
 	require.NotEmpty(t, full.Header.Get("Retry-After"))
+}
+
+// TestAdmin: the admin page has the limiters, and can act upon them.
+func TestAdmin(t *testing.T) {
+	p, url := serve(t)
+	response, body := ask(t, http.MethodGet, url+"/admin/", "")
+	require.Equal(t, http.StatusOK, response.StatusCode)
+	require.Contains(t, body, "<html")
+	_, body = ask(t, http.MethodGet, url+"/admin/api/state", "")
+	for _, a := range algorithms {
+		require.Contains(t, body, `"`+a.Name+`"`)
+	}
+	require.NoError(t, p.overload.obey(order{false, "bbr", 100}))
+	_, body = ask(t, http.MethodGet, url+"/admin/api/state", "")
+	require.Contains(t, body, `"bbr"`)
+
+	response, body = ask(t, http.MethodPost, url+"/admin/api/block",
+		`{"policy":"token-bucket","key":"user-0","seconds":60}`, "X-Sluice-Admin", "1")
+	require.Equal(t, http.StatusOK, response.StatusCode, body)
+	lease, err := p.race.lanes[0].asked.Acquire(context.Background(), "user-0", 1)
+	require.NoError(t, err)
+	require.False(t, lease.Allowed)
+	lease, err = p.race.lanes[0].asked.Acquire(context.Background(), "user-1", 1)
+	require.NoError(t, err)
+	require.True(t, lease.Allowed)
 }
