@@ -11,8 +11,8 @@ type settings struct {
 	Burst int    `json:"burst"` // of each user: at once, or in flight
 }
 
-// The bounds of the settings. The rates of the shapes are up to 40 times the
-// rate, for 50 ms; on average no more than 1.5 times.
+// The bounds of the settings. The shapes go up to 10 times the rate for 0.2 s; on
+// average they stay below twice the rate.
 const (
 	mostRate  = 500
 	mostUsers = 200

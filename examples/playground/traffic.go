@@ -41,7 +41,6 @@ const (
 	usualWork = 50 * time.Millisecond
 	slowWork  = 2 * time.Second
 	backOff   = 200 * time.Millisecond // between a denial and the next try of a storm
-	clump     = 50 * time.Millisecond
 )
 
 func slowlyAtTimes(at time.Duration) time.Duration {
@@ -59,9 +58,9 @@ var loads = []load{
 		preset: settings{Rate: 30, Users: 1, Limit: 20, Burst: 20},
 	},
 	{
-		Name: "burst", Title: "Burst", About: "every 4 s, two seconds' worth of requests at once; a quarter of the rate in between",
-		period: 4 * time.Second, times: within(500*time.Millisecond, 500*time.Millisecond+clump, 40, 0.25),
-		preset: settings{Rate: 30, Users: 1, Limit: 20, Burst: 20},
+		Name: "burst", Title: "Burst", About: "every 4.2 s, two seconds' worth of requests within 0.2 s; one burst in five is on the edge of a window. A quarter of the rate in between",
+		period: 4200 * time.Millisecond, times: within(700*time.Millisecond, 900*time.Millisecond, 10, 0.25),
+		preset: settings{Rate: 30, Users: 1, Limit: 20, Burst: 12},
 	},
 	{
 		Name: "spike", Title: "Spike", About: "every 10 s, three seconds at four times the rate; half the rate in between",

@@ -36,10 +36,10 @@ func TestShapes(t *testing.T) {
 	for _, n := range tenths {
 		require.InDelta(t, 10, n, 1)
 	}
-	tenths, _ = arrivals("burst", 100, 1, 4*time.Second)
+	tenths, _ = arrivals("burst", 100, 1, 4200*time.Millisecond)
 	require.InDelta(t, 2, tenths[0], 1)
-	require.InDelta(t, 200, tenths[5], 5)
-	require.InDelta(t, 2, tenths[6], 1)
+	require.InDelta(t, 200, sum(tenths[7:9]), 3)
+	require.InDelta(t, 2, tenths[10], 1)
 	tenths, _ = arrivals("spike", 100, 1, 10*time.Second)
 	require.InDelta(t, 5, tenths[9], 1)
 	require.InDelta(t, 40, tenths[20], 1)
