@@ -28,6 +28,8 @@ type strategy struct {
 var strategies = []strategy{
 	{"none", "None", nil},
 	{"fixed", "Fixed(2 x CPUs)", func() (adaptive.Strategy, error) { return adaptive.Fixed(2 * runtime.GOMAXPROCS(0)), nil }},
+	{"default", "Default", func() (adaptive.Strategy, error) { return adaptive.Default(), nil }},
+	{"runqueue", "RunQueue", func() (adaptive.Strategy, error) { return adaptive.NewRunQueue() }},
 	{"bbr", "BBR", func() (adaptive.Strategy, error) { return adaptive.NewBBR() }},
 	{"gradient2", "Gradient2", func() (adaptive.Strategy, error) { return adaptive.NewGradient2() }},
 	{"vegas", "Vegas", func() (adaptive.Strategy, error) { return adaptive.NewVegas() }},

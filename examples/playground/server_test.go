@@ -25,7 +25,7 @@ func TestSelf(t *testing.T) {
 }
 
 func TestSane(t *testing.T) {
-	s := preset("burst")
+	s := settings{"burst", 30, 1, 20, 20}
 	good := totals{Asked: 80, AtOnce: 30, Delayed: 10, Denied: 40, InFlight: 20}
 	require.NoError(t, good.sane("token-bucket", s, time.Second))
 	require.NoError(t, good.sane("in-flight", s, time.Second))

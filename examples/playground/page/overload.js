@@ -71,7 +71,7 @@ export class Overload {
       for (const input of $("strategies").querySelectorAll("input")) input.checked = input.value === f.order.strategy;
     }
     $("run").textContent = f.order.running ? "Stop the load" : "Start the load";
-    $("why").textContent = f.why;
+    $("why").textContent = f.why.replaceAll("2147483647", "none");
     this.draw();
   }
 
