@@ -53,3 +53,14 @@ func (s *server) cpu() time.Duration {
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
+
+// ask runs the server's program without arguments and returns what it prints:
+// the steps of work that take a millisecond here.
+func ask(bin string) (string, error) {
+	s, err := startServer(bin)
+	if err != nil {
+		return "", err
+	}
+	s.cmd.Wait()
+	return s.addr, nil
+}
