@@ -1,8 +1,10 @@
 package browser
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"image/png"
 	"os"
 	"os/exec"
 	"sync"
@@ -34,7 +36,7 @@ type tab struct {
 }
 
 // open starts a Chromium that the end of the test ends.
-func open(t *testing.T) *tab {
+func open(t *testing.T, more ...chromedp.ExecAllocatorOption) *tab {
 	t.Helper()
 	binary := chromium(t)
 	opts := []chromedp.ExecAllocatorOption{
@@ -44,7 +46,7 @@ func open(t *testing.T) *tab {
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-default-apps", "disable-extensions", "disable-dev-shm-usage"} {
 		opts = append(opts, chromedp.Flag(flag, true))
 	}
-	alloc, stop := chromedp.NewExecAllocator(context.Background(), opts...)
+	alloc, stop := chromedp.NewExecAllocator(context.Background(), append(opts, more...)...)
 	t.Cleanup(stop)
 	ctx, cancel := chromedp.NewContext(alloc)
 	t.Cleanup(cancel)
@@ -141,7 +143,11 @@ func (b *tab) picture(path, selector string, height float64) {
 		CaptureBeyondViewport: &beyond,
 		Clip:                  &page.Viewport{Y: top, Width: width, Height: min(height, rest), Scale: 1},
 	})
-	require.NoError(b.t, os.WriteFile(path, shot.Data, 0o644))
+	decoded, err := png.Decode(bytes.NewReader(shot.Data))
+	require.NoError(b.t, err)
+	var small bytes.Buffer
+	require.NoError(b.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, decoded))
+	require.NoError(b.t, os.WriteFile(path, small.Bytes(), 0o644))
 }
 
 func chromium(t *testing.T) string {

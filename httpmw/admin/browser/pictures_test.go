@@ -35,7 +35,7 @@ func TestPictures(t *testing.T) {
 	b.size(1280, 900, "light")
 	b.do(chromedp.Navigate(s.url), chromedp.SendKeys("#token", token), chromedp.Click("#login button"))
 	b.until(`document.querySelectorAll("#policies tbody tr").length >= 5 && document.querySelectorAll("#panels section").length === 2`)
-	b.do(chromedp.SetValue("#key", "user-0"), chromedp.Click("#key-form .main"))
+	b.do(chromedp.SetValue("#key", "user-1"), chromedp.Click("#key-form .main"))
 	b.until(`document.querySelector("#key-says").textContent.includes("left")`)
 
 	wait(60)
@@ -55,7 +55,7 @@ func TestPictures(t *testing.T) {
 	save("page-light.png", "", 1180)
 	save("decisions.png", "#last", 420)
 	b.size(1280, 900, "dark")
-	save("page-dark.png", "", 1560)
+	save("page-dark.png", "", 1180)
 	b.size(390, 844, "light")
 	save("phone-light.png", "", 1700)
 	b.size(390, 844, "dark")
