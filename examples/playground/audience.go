@@ -9,7 +9,10 @@ import (
 // mostWatchers is how many pages may watch at the same time.
 const mostWatchers = 16
 
-var errFull = errors.New("too many pages are open")
+var (
+	errFull  = errors.New("too many pages are open")
+	errEmpty = errors.New("no page is open")
+)
 
 // audience runs something for as long as anybody watches.
 type audience struct {
@@ -41,6 +44,17 @@ func (a *audience) enter() (leave func(), err error) {
 		}
 	}
 	return sync.OnceFunc(a.leave), nil
+}
+
+// during runs f while somebody watches, one at a time: nobody can leave before f
+// has returned.
+func (a *audience) during(f func() error) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.watchers == 0 {
+		return errEmpty
+	}
+	return f()
 }
 
 func (a *audience) leave() {

@@ -61,7 +61,7 @@ func runClients(ctx context.Context, url string, rate int, see func(report)) (en
 			}
 			see(r)
 		}
-		c.Wait() //nolint:errcheck // how they end does not matter
+		c.Wait() // how they end does not matter
 	}()
 	return ended, nil
 }

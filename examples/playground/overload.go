@@ -27,7 +27,7 @@ type strategy struct {
 
 var strategies = []strategy{
 	{"none", "None", nil},
-	{"fixed", "Fixed(2 x CPUs)", func() (adaptive.Strategy, error) { return adaptive.Fixed(2 * runtime.GOMAXPROCS(0)), nil }},
+	{"fixed", "Fixed", func() (adaptive.Strategy, error) { return adaptive.Fixed(2 * runtime.GOMAXPROCS(0)), nil }},
 	{"default", "Default", func() (adaptive.Strategy, error) { return adaptive.Default(), nil }},
 	{"runqueue", "RunQueue", func() (adaptive.Strategy, error) { return adaptive.NewRunQueue() }},
 	{"bbr", "BBR", func() (adaptive.Strategy, error) { return adaptive.NewBBR() }},
@@ -113,7 +113,7 @@ func newOverload(p *panel) (*overload, error) {
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(io.Discard, "", 0), // clients that give up
 	}
-	go o.server.Serve(listener) //nolint:errcheck // it ends with Close
+	go o.server.Serve(listener) // until Close
 	return o, nil
 }
 
@@ -141,8 +141,8 @@ func (o *overload) serve(w http.ResponseWriter, _ *http.Request) {
 	io.WriteString(w, "done\n")
 }
 
-// obey starts, changes or stops the load. A change of strategy begins with a
-// limiter that has learnt nothing.
+// obey starts, changes or stops the load, one call at a time. A change of
+// strategy begins with a limiter that has learnt nothing.
 func (o *overload) obey(to order) error {
 	if err := to.check(); err != nil {
 		return err
@@ -150,9 +150,6 @@ func (o *overload) obey(to order) error {
 	o.halt()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.stop != nil {
-		return errors.New("somebody else has just started it")
-	}
 	if to.Strategy != o.order.Strategy || to.Running && !o.order.Running {
 		l, err := limiterOf(to.Strategy)
 		if err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"testing"
 	"time"
 
@@ -52,6 +53,25 @@ func TestOrdersAreChecked(t *testing.T) {
 	require.ErrorContains(t, o.obey(order{true, "none", 0}), "load is 0")
 	require.ErrorContains(t, o.obey(order{true, "magic", 100}), "strategy is none that exists")
 	require.Nil(t, o.stop)
+}
+
+// TestOnlyWhileWatched: no page, no load.
+func TestOnlyWhileWatched(t *testing.T) {
+	p, url := serve(t)
+	response, body := ask(t, http.MethodPost, url+"/overload", `{"running":true,"strategy":"fixed","load":25}`)
+	require.Equal(t, http.StatusBadRequest, response.StatusCode)
+	require.Contains(t, body, "no page is open")
+	require.Nil(t, p.overload.stop)
+
+	leave, err := p.audience.enter()
+	require.NoError(t, err)
+	response, _ = ask(t, http.MethodPost, url+"/overload", `{"running":true,"strategy":"fixed","load":25}`)
+	require.Equal(t, http.StatusNoContent, response.StatusCode)
+	now, _ := p.overload.say()
+	require.Equal(t, order{true, "fixed", 25}, now)
+	leave()
+	now, _ = p.overload.say()
+	require.False(t, now.Running)
 }
 
 // TestClientsEnd: clients whose server is gone report it, and end when they are

@@ -66,7 +66,11 @@ func (p *playground) handler() http.Handler {
 	mux.HandleFunc("POST /reset", func(w http.ResponseWriter, r *http.Request) {
 		obey(w, r, func(struct{}) error { p.race.reset(); return nil })
 	})
-	mux.HandleFunc("POST /overload", func(w http.ResponseWriter, r *http.Request) { obey(w, r, p.overload.obey) })
+	mux.HandleFunc("POST /overload", func(w http.ResponseWriter, r *http.Request) {
+		obey(w, r, func(o order) error {
+			return p.audience.during(func() error { return p.overload.obey(o) })
+		})
+	})
 	mux.Handle("/admin/", http.StripPrefix("/admin", p.panel))
 	return guard(http.NewCrossOriginProtection().Handler(mux))
 }

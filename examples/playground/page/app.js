@@ -9,7 +9,7 @@ const figures = [["atOnce", "at once", "started when they came"], ["delayed", "d
   ["inFlight", "in flight", "most in flight at once, those who wait included"]];
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
-let hello, source, overload, lanes = [], offered = [], touched = 0, frames = 0;
+let hello, source, overload, lanes = [], offered = [], touched = -Infinity, frames = 0;
 
 // element makes one, with text that is never taken for markup.
 function element(tag, text, attributes = {}) {
@@ -48,7 +48,7 @@ function begin(h) {
     return;
   }
   hello = h;
-  radios($("loads"), "load", h.loads, (name) => { touched = 0; post("settings", { load: name }); });
+  radios($("loads"), "load", h.loads, (name) => { touched = -Infinity; post("settings", { load: name }); });
   for (const s of sliders) $(s).max = h.bounds[s];
   lanes = h.algorithms.map(lane);
   $("grid").replaceChildren(...lanes.map((l) => l.box));

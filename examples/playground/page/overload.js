@@ -34,7 +34,7 @@ export class Overload {
     this.hello = hello;
     this.post = post;
     this.moments = [];
-    this.touched = 0;
+    this.touched = -Infinity;
     $("capacity").textContent = `Each request takes ${hello.work} ms of processor time, so this machine can do about ` +
       `${hello.capacity} a second. Clients give up after 1 s; an answer after ${hello.slo} ms is late. This page comes from the same process: it stutters when that is overloaded.`;
     radios($("strategies"), "strategy", hello.strategies, () => this.send(this.order.running));
@@ -99,12 +99,14 @@ export class Overload {
       if (share) pen.fillText(most * share + unit, 0, y - 3);
     }
     const step = width / this.hello.moments, left = this.hello.moments - this.moments.length;
-    this.moments.forEach((m, i) => { // where the strategy changes
-      if (i && m.strategy === this.moments[i - 1].strategy) return;
-      const x = (left + i) * step, title = this.hello.strategies.find((s) => s.name === m.strategy)?.title ?? "";
+    const changes = this.moments.flatMap((m, i) => i && m.strategy === this.moments[i - 1].strategy ? [] : [i]);
+    changes.forEach((i, k) => { // of the strategy, named where there is room
+      const x = (left + i) * step, next = k + 1 < changes.length ? (left + changes[k + 1]) * step : width;
+      const title = this.hello.strategies.find((s) => s.name === this.moments[i].strategy)?.title ?? "";
       pen.fillStyle = colour("--soft");
       if (i) pen.fillRect(x, 13, 1, height - 14);
-      pen.fillText(title, Math.min(Math.max(x + 4, 40), width - pen.measureText(title).width), 9);
+      const begin = Math.max(x + 4, 58);
+      if (begin + pen.measureText(title).width < next) pen.fillText(title, begin, 9);
     });
     return { pen, width, step, first: left, y: (v) => height - 1.5 - (height - 14) * Math.min(v / most, 1) };
   }
