@@ -24,12 +24,23 @@ import (
 // still takes more than twice the usual time although no more is in flight, then
 // it is not a queue that makes it slow, and the new time is the usual one.
 //
-// A strategy belongs to one [Limiter]. For other settings combine strategies
-// with [Min].
-func Default() Strategy {
-	q := newRunQueue(defaultTarget)
+// Options: [WithTarget]; an error in it is reported by [New]. A strategy belongs to
+// one [Limiter]. For other combinations there is [Min].
+func Default(opts ...Option) Strategy {
+	q, err := configureRunQueue("Default", opts)
+	if err != nil {
+		return misconfigured{Fixed(1), err}
+	}
 	return Min(q, newBacklog(q.queues))
 }
+
+// misconfigured is a strategy whose constructor could not return its error.
+type misconfigured struct {
+	Strategy
+	err error
+}
+
+func (m misconfigured) check() error { return m.err }
 
 const (
 	backlogEnter    = 3.0 // times the usual response time

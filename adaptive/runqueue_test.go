@@ -26,6 +26,8 @@ func TestRunQueueErrors(t *testing.T) {
 	} {
 		_, err := adaptive.NewRunQueue(opt)
 		require.ErrorContains(t, err, want)
+		_, err = adaptive.New(adaptive.Default(opt))
+		require.ErrorContains(t, err, want)
 	}
 }
 
