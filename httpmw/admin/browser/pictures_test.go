@@ -57,6 +57,7 @@ func TestPictures(t *testing.T) {
 	save("decisions.png", "#last", 420)
 	b.size(1280, 900, "dark")
 	save("page-dark.png", "", 1180)
+	save("redis-back.png", "#panels section", 440)
 	b.size(390, 844, "light")
 	save("phone-light.png", "", 1700)
 	b.size(390, 844, "dark")
