@@ -67,9 +67,10 @@ class Row {
 			this.sure = true;
 			this.button.className = "sure";
 			say(this.button, "Really? Limits nothing");
-			setTimeout(() => this.rest(), 5000);
+			this.timer = setTimeout(() => this.rest(), 5000);
 			return;
 		}
+		clearTimeout(this.timer);
 		this.sure = false;
 		const reply = await action("switch", { policy: this.name, on: !this.on });
 		if (reply) this.on = reply.on;
