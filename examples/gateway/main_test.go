@@ -31,7 +31,8 @@ type process struct {
 	front, admin string // URLs
 	hup          chan os.Signal
 	stop         context.CancelFunc
-	exit         chan int
+	exit         int // once ended is closed
+	ended        chan struct{}
 	log          *logged
 }
 
@@ -43,11 +44,12 @@ func start(t *testing.T, file string) *process {
 	ctx, stop := context.WithCancel(context.Background())
 	p := &process{
 		t: t, path: filepath.Join(t.TempDir(), "gateway.yaml"), stop: stop,
-		hup: make(chan os.Signal), exit: make(chan int, 1), log: &logged{},
+		hup: make(chan os.Signal), ended: make(chan struct{}), log: &logged{},
 	}
 	p.write(file)
 	go func() {
-		p.exit <- run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
+		defer close(p.ended)
+		p.exit = run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
 	}()
 	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
 	require.Eventually(t, func() bool {
@@ -57,7 +59,11 @@ func start(t *testing.T, file string) *process {
 		}
 		return m != nil
 	}, 10*time.Second, time.Millisecond)
-	t.Cleanup(func() { stop(); http.DefaultClient.CloseIdleConnections() })
+	t.Cleanup(func() {
+		stop()
+		<-p.ended
+		http.DefaultClient.CloseIdleConnections()
+	})
 	return p
 }
 
@@ -116,7 +122,7 @@ func upstream(t *testing.T, h http.HandlerFunc) string {
 func TestReload(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {})
 	file := func(burst string) string {
-		return "routes:\n  - pattern: /\n    upstream: " + u + "\n    limits:\n      - {name: a, key: ip, limit: 1/h burst " + burst + "}\n"
+		return "timeouts: {unready: 0s}\nroutes:\n  - pattern: /\n    upstream: " + u + "\n    limits:\n      - {name: a, key: ip, limit: 1/h burst " + burst + "}\n"
 	}
 	p := start(t, file("3"))
 	for _, want := range []int{200, 200, 200, 429} {
@@ -128,7 +134,7 @@ func TestReload(t *testing.T) {
 	p.write(file("many"))
 	require.Eventually(t, func() bool { return p.config().Failed != "" }, 10*time.Second, 5*time.Millisecond)
 	broken := p.config()
-	require.Contains(t, broken.Failed, `gateway.yaml:7:35: routes[0].limits[0].limit: is "1/h burst many": algo: spec: burst is "many"`)
+	require.Contains(t, broken.Failed, `gateway.yaml:8:35: routes[0].limits[0].limit: is "1/h burst many": algo: spec: burst is "many"`)
 	require.Equal(t, hash, broken.Hash)
 	require.Contains(t, p.log.String(), "configuration not loaded, the old one stays in force")
 	status, _ := p.get(p.front)
@@ -187,7 +193,8 @@ func TestShutdown(t *testing.T) {
 	require.Equal(t, 200, status, "alive, and somebody is still inside")
 	close(leave)
 	require.Equal(t, 200, <-slow)
-	require.Equal(t, 0, <-p.exit)
+	<-p.ended
+	require.Equal(t, 0, p.exit)
 }
 
 func TestCheck(t *testing.T) {
