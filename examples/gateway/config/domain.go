@@ -9,7 +9,9 @@ import (
 
 // Domain is the limits of one domain of the rate limit service.
 type Domain struct {
-	Name        string
+	Name string
+	// Headers is what is added to responses: ietf or none.
+	Headers     string
 	Descriptors []*Descriptor
 }
 
@@ -47,7 +49,7 @@ func (b *book) readDomains(v *value) (all []*Domain) {
 	}
 	lines := map[string]int{}
 	for _, item := range v.items() {
-		d := &Domain{}
+		d := &Domain{Headers: "ietf"}
 		var descriptors *value
 		item.fields(
 			field{name: "name", required: true, read: func(v value) {
@@ -57,6 +59,7 @@ func (b *book) readDomains(v *value) (all []*Domain) {
 				}
 				lines[d.Name] = v.node.Line
 			}},
+			field{name: "headers", read: func(v value) { d.Headers = v.oneOf("ietf", "none") }},
 			field{name: "descriptors", required: true, read: func(v value) { descriptors = &v }},
 		)
 		if descriptors != nil {

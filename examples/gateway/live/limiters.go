@@ -15,6 +15,7 @@ import (
 // concurrent use.
 type Limiters struct {
 	store *distributed.Store // nil: in this process
+	wrap  func(algo.Limiter) algo.Limiter
 	mu    sync.Mutex
 	now   map[string]*entry
 	// idle are limiters on Redis that no configuration names any more. A store
@@ -25,6 +26,7 @@ type Limiters struct {
 type entry struct {
 	spec    algo.Spec
 	limiter algo.Limiter
+	shown   algo.Limiter // as the configuration sees it
 	pinned  bool // a burst was given at some time, and no longer follows the rate
 }
 
@@ -44,9 +46,14 @@ type Changes struct {
 	Replaced []string
 }
 
-// NewLimiters keeps limits on store, or in this process if it is nil.
-func NewLimiters(store *distributed.Store) *Limiters {
-	return &Limiters{store: store, now: map[string]*entry{}, idle: map[string]*entry{}}
+// NewLimiters keeps limits on store, or in this process if it is nil. wrap, if it
+// is not nil, puts something around each limiter that is made, such as an
+// operator's switch, which then stays as long as the limiter does.
+func NewLimiters(store *distributed.Store, wrap func(algo.Limiter) algo.Limiter) *Limiters {
+	if wrap == nil {
+		wrap = func(l algo.Limiter) algo.Limiter { return l }
+	}
+	return &Limiters{store: store, wrap: wrap, now: map[string]*entry{}, idle: map[string]*entry{}}
 }
 
 // plan is what Apply will do with one limit.
@@ -111,7 +118,7 @@ func (l *Limiters) plan(w Wanted, done *Changes) (plan, error) {
 	if err != nil {
 		return p, err
 	}
-	p.entry = &entry{spec: w.Spec, limiter: made, pinned: w.Spec.Given("burst")}
+	p.entry = &entry{spec: w.Spec, limiter: made, shown: l.wrap(made), pinned: w.Spec.Given("burst")}
 	return p, nil
 }
 
@@ -156,7 +163,7 @@ func (l *Limiters) install(plans []plan, done *Changes) map[string]algo.Limiter 
 	limiters := make(map[string]algo.Limiter, len(plans))
 	next := make(map[string]*entry, len(plans))
 	for _, p := range plans {
-		limiters[p.id], next[p.id] = p.entry.limiter, p.entry
+		limiters[p.id], next[p.id] = p.entry.shown, p.entry
 		delete(l.idle, idleKey(p.id, p.spec))
 	}
 	for id, e := range l.now {

@@ -58,7 +58,7 @@ func TestAdjusted(t *testing.T) {
 		{"smooth-warming-up 5/s warmup 2s", "smooth-warming-up 9/s warmup 2s"},
 	} {
 		t.Run(test.from+" to "+test.to, func(t *testing.T) {
-			limiters := live.NewLimiters(nil)
+			limiters := live.NewLimiters(nil, nil)
 			before, changes := apply(t, limiters, map[string]string{"a": test.from})
 			require.Equal(t, live.Changes{Added: 1}, changes)
 			after, changes := apply(t, limiters, map[string]string{"a": test.to})
@@ -91,7 +91,7 @@ func TestReplaced(t *testing.T) {
 		{"fixed-window 100/s", "fixed-window 100/s offset 10ms"},
 		{"smooth-bursty 5/s burst 3", "smooth-bursty 5/s"},
 	} {
-		limiters := live.NewLimiters(nil)
+		limiters := live.NewLimiters(nil, nil)
 		before, _ := apply(t, limiters, map[string]string{"a": test.from})
 		after, changes := apply(t, limiters, map[string]string{"a": test.to})
 		require.Equal(t, live.Changes{Replaced: []string{"a"}}, changes, "%s to %s", test.from, test.to)
@@ -103,7 +103,7 @@ func TestReplaced(t *testing.T) {
 // a burst that is set, dropped, and set again.
 func TestDebtOutlastsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiters := live.NewLimiters(nil)
+		limiters := live.NewLimiters(nil, nil)
 		now, _ := apply(t, limiters, map[string]string{"a": "60/min burst 10"})
 		require.True(t, spend(t, now["a"], 10).Allowed)
 		for _, s := range []string{"60/min burst 10", "60/min burst 9", "60/min burst 10"} {
@@ -119,7 +119,7 @@ func TestDebtOutlastsChanges(t *testing.T) {
 // A limit that is gone can still be asked by who holds it, and comes back
 // fresh.
 func TestRemoved(t *testing.T) {
-	limiters := live.NewLimiters(nil)
+	limiters := live.NewLimiters(nil, nil)
 	before, _ := apply(t, limiters, map[string]string{"a": "1/h", "b": "1/h"})
 	require.True(t, spend(t, before["a"], 1).Allowed)
 	_, changes := apply(t, limiters, map[string]string{"b": "1/h"})
@@ -132,7 +132,7 @@ func TestRemoved(t *testing.T) {
 
 // One limit that cannot be made leaves all of them as they were.
 func TestAllOrNothing(t *testing.T) {
-	limiters := live.NewLimiters(nil)
+	limiters := live.NewLimiters(nil, nil)
 	now, _ := apply(t, limiters, map[string]string{"a": "5/s"})
 	_, _, err := limiters.Apply([]live.Wanted{
 		{ID: "a", Spec: spec(t, "7/s")},

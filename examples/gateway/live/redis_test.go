@@ -28,7 +28,7 @@ func TestRedis(t *testing.T) {
 		})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, closeStore()) })
-		return live.NewLimiters(store)
+		return live.NewLimiters(store, nil)
 	}
 	one, two := open(), open()
 	now, _ := apply(t, one, map[string]string{"a": "10/h"})

@@ -19,9 +19,13 @@ type Options struct {
 	Store   *distributed.Store // nil: limits are kept in this process
 	Observe telemetry.Observer // may be nil
 	Log     *slog.Logger
-	// Wrap, if not nil, may put something around a limit before it is used,
-	// such as an operator's switch. It is called once for each limiter.
-	Wrap func(name string, l algo.Limiter) algo.Limiter
+	// Wrap, if not nil, puts something around each limiter that is made, such as
+	// an operator's switch.
+	Wrap func(algo.Limiter) algo.Limiter
+	// Changed, if not nil, is told of the limits in force by their names, and
+	// of the overload protection, nil if it is off, whenever they may have
+	// changed. An error is logged.
+	Changed func(limits map[string]algo.Limiter, overload *adaptive.Limiter) error
 }
 
 // Gateway is an http.Handler that serves the routes of the file in force.
@@ -42,7 +46,7 @@ type Gateway struct {
 func New(f *config.File, opts Options) (*Gateway, error) {
 	g := &Gateway{
 		opts:      opts,
-		limiters:  live.NewLimiters(opts.Store),
+		limiters:  live.NewLimiters(opts.Store, opts.Wrap),
 		transport: newTransport(f.Timeouts.Upstream),
 		random:    config.RandomPepper(),
 		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
@@ -100,10 +104,24 @@ func (g *Gateway) Apply(f *config.File) error {
 		return f.Errorf("", "%v", err)
 	}
 	g.install(f, handler, guard)
+	g.tell(limiters)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)
 	return nil
+}
+
+func (g *Gateway) tell(limiters map[string]algo.Limiter) {
+	if g.opts.Changed == nil {
+		return
+	}
+	var overload *adaptive.Limiter
+	if g.overload != nil {
+		overload = g.overload.limiter
+	}
+	if err := g.opts.Changed(limiters, overload); err != nil {
+		g.opts.Log.Error("operators do not see all limits", "error", err)
+	}
 }
 
 // refuse names what cannot change while the gateway runs.
@@ -114,21 +132,7 @@ func (g *Gateway) refuse(f *config.File) error {
 	if g.file == nil {
 		return nil
 	}
-	for _, fixed := range []struct {
-		field string
-		same  bool
-	}{
-		{"listen", f.Listen == g.file.Listen},
-		{"admin", f.Admin == g.file.Admin},
-		{"store", f.Store.Kind == g.file.Store.Kind},
-		{"redis", f.Store.Same(g.file.Store)},
-		{"timeouts", f.Timeouts == g.file.Timeouts},
-	} {
-		if !fixed.same {
-			return f.Errorf(fixed.field, "has changed, which takes a restart")
-		}
-	}
-	return nil
+	return f.Restart(g.file)
 }
 
 // wanted is every limit of f once.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -24,19 +25,8 @@ func (g *Gateway) guardFor(f *config.File) (*guard, error) {
 	if g.overload != nil && g.overload.from == f.Overload {
 		return g.overload, nil
 	}
-	if f.Overload.Off {
-		return nil, nil
-	}
-	bbr, err := adaptive.NewBBR()
-	if err != nil {
-		return nil, err
-	}
-	var opts []adaptive.Option
-	if n := f.Overload.MaxInFlight; n > 0 {
-		opts = append(opts, adaptive.WithLimits(1, n))
-	}
-	l, err := adaptive.New(adaptive.Min(bbr), opts...)
-	if err != nil {
+	l, err := live.NewOverload(f.Overload)
+	if err != nil || l == nil {
 		return nil, err
 	}
 	return &guard{f.Overload, l}, nil

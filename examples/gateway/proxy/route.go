@@ -37,9 +37,6 @@ func (g *Gateway) policy(f *config.File, l *config.Limit, limiter algo.Limiter, 
 	if err != nil {
 		return httpmw.Policy{}, err
 	}
-	if g.opts.Wrap != nil {
-		limiter = g.opts.Wrap(l.Name, limiter)
-	}
 	if l.Shadow {
 		limiter = algo.Shadow(limiter)
 	}
