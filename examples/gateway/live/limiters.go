@@ -27,7 +27,7 @@ type entry struct {
 	spec    algo.Spec
 	limiter algo.Limiter
 	shown   algo.Limiter // as the configuration sees it
-	pinned  bool // a burst was given at some time, and no longer follows the rate
+	pinned  bool         // a burst was given at some time, and no longer follows the rate
 }
 
 // Wanted is a limit that a configuration asks for. Limits with the same ID are

@@ -33,8 +33,13 @@ func newRig(t *testing.T, file string, upstream http.HandlerFunc) *rig {
 	r := &rig{t: t, upstream: httptest.NewServer(upstream), events: make(chan telemetry.Event, 1000)}
 	var err error
 	r.gateway, err = proxy.New(r.parse(file), proxy.Options{
-		Log:     slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Observe: func(e telemetry.Event) { r.events <- e },
+		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Observe: func(e telemetry.Event) {
+			select {
+			case r.events <- e:
+			default: // what nobody looks at is lost
+			}
+		},
 	})
 	require.NoError(t, err)
 	r.front = httptest.NewServer(r.gateway)

@@ -31,12 +31,6 @@ routes:
 `, quota, i%3, i%3, i+1, 1000+i)
 	}
 	r := newRig(t, file(0), ok)
-	go func() { // nobody looks at the events here
-		for range r.events {
-		}
-	}()
-	t.Cleanup(func() { close(r.events) })
-
 	var admitted, denied, other atomic.Int64
 	var stop atomic.Bool
 	var clients sync.WaitGroup

@@ -48,7 +48,12 @@ func newRig(t *testing.T, file string, store *distributed.Store) *rig {
 	var err error
 	r.service, err = service.New(r.parse(file), service.Options{
 		Store: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Observe: func(e telemetry.Event) { r.events <- e },
+		Observe: func(e telemetry.Event) {
+			select {
+			case r.events <- e:
+			default: // what nobody looks at is lost
+			}
+		},
 	})
 	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
