@@ -57,9 +57,37 @@ type follower interface {
 	// finished is told of every end, whatever the outcome, and of all that are
 	// still in flight.
 	finished(at, inFlight int64)
-	// denied is told of every request that did not fit. It reads the clock
-	// only if it must: a denial should cost next to nothing.
-	denied()
+	// denied is told of every request that did not fit, and why. It reads the
+	// clock only if it must: a denial should cost next to nothing.
+	denied(by cause)
+}
+
+var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*backlog)(nil)
+
+// gate is a strategy that judges each request by what it sees at that moment,
+// before the limit is asked.
+type gate interface {
+	// admits reports whether a request may try for a place.
+	admits(at int64) bool
+	// peek reports whether it would not, without counting one that would.
+	peek() (full bool)
+	// busy reports whether little room is left.
+	busy() bool
+}
+
+// gateOf is the gate in a strategy, nil if there is none.
+func gateOf(s Strategy) gate {
+	switch s := s.(type) {
+	case gate:
+		return s
+	case *minimum:
+		for _, one := range s.all {
+			if g := gateOf(one); g != nil {
+				return g
+			}
+		}
+	}
+	return nil
 }
 
 // checker is a strategy or signal made by a function that has no error to
@@ -172,8 +200,8 @@ func (m *minimum) finished(at, inFlight int64) {
 	}
 }
 
-func (m *minimum) denied() {
+func (m *minimum) denied(by cause) {
 	for _, f := range m.following {
-		f.denied()
+		f.denied(by)
 	}
 }
