@@ -197,6 +197,51 @@ func TestShutdown(t *testing.T) {
 	require.Equal(t, 0, p.exit)
 }
 
+// The second address has metrics and the admin page, where an operator with the
+// token can switch a limit off, which a change of the file does not undo.
+func TestOperators(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_TOKEN", "a token of more than sixteen bytes")
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {})
+	file := func(rate string) string {
+		return "timeouts: {unready: 0s}\nadmin_token: {env: GATEWAY_TEST_TOKEN}\nroutes: [{pattern: /, upstream: '" + u + "', limits: [{name: a, key: ip, limit: " + rate + "}]}]\n"
+	}
+	p := start(t, file("1/h"))
+	for _, want := range []int{200, 429, 429} {
+		status, _ := p.get(p.front)
+		require.Equal(t, want, status)
+	}
+	_, metrics := p.get(p.admin + "/metrics")
+	require.Regexp(t, `ratelimit_requests_total\{.*policy="a",result="allowed",transport="http"\} 1\n`, metrics)
+	require.Regexp(t, `ratelimit_requests_total\{.*policy="a",result="denied-quota",transport="http"\} 2\n`, metrics)
+	require.Regexp(t, `ratelimit_active_requests\{.*policy="overload"\} 0\n`, metrics)
+	require.Contains(t, metrics, "config_last_reload_successful 1\n")
+	status, page := p.get(p.admin + "/")
+	require.Equal(t, 200, status)
+	require.Contains(t, page, "<html")
+
+	act := func(token string) int {
+		req, err := http.NewRequest(http.MethodPost, p.admin+"/api/switch", strings.NewReader(`{"policy": "a", "on": false}`))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Sluice-Admin", "1")
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	require.Contains(t, []int{401, 403}, act("another token of sixteen bytes"))
+	status, _ = p.get(p.front)
+	require.Equal(t, 429, status)
+	require.Less(t, act("a token of more than sixteen bytes"), 300)
+	p.write(file("2/h burst 1"))
+	require.Eventually(t, func() bool { return p.config().Reloads == 1 }, 10*time.Second, 5*time.Millisecond)
+	for range 3 {
+		status, _ = p.get(p.front)
+		require.Equal(t, 200, status, "the limit is switched off")
+	}
+}
+
 func TestCheck(t *testing.T) {
 	var out, errs strings.Builder
 	require.Equal(t, 0, run(t.Context(), []string{"-check", "-config", "gateway.yaml"}, &out, &errs, nil))

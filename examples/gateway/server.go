@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -22,6 +24,7 @@ type server struct {
 	log        *slog.Logger
 	gateway    *proxy.Gateway
 	watcher    *live.Watcher
+	denials    *telemetry.Log
 	ready      ops.Readiness
 	front      *http.Server // for clients
 	back       *http.Server // for operators
@@ -38,16 +41,39 @@ func newServer(f *config.File, log *slog.Logger) (*server, error) {
 		return nil, f.Errorf("redis", "%v", err)
 	}
 	s.closeStore = closeStore
-	if s.gateway, err = proxy.New(f, proxy.Options{Store: store, Log: log}); err != nil {
+	if err := s.assemble(store); err != nil {
 		return nil, errors.Join(err, closeStore())
 	}
-	s.watcher = live.NewWatcher(f, log, s.gateway.Apply)
-	s.front = s.newHTTP(s.gateway)
-	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status}))
 	if err := s.listen(); err != nil {
 		return nil, errors.Join(err, closeStore())
 	}
 	return s, nil
+}
+
+// assemble makes the gateway and everything that watches it.
+func (s *server) assemble(store *distributed.Store) error {
+	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.gateway.Overload() })
+	if err != nil {
+		return err
+	}
+	panel, err := ops.NewPanel(s.file, "gateway", store, s.log)
+	if err != nil {
+		return err
+	}
+	if s.denials, err = telemetry.NewLog(s.log); err != nil {
+		return err
+	}
+	s.gateway, err = proxy.New(s.file, proxy.Options{
+		Store: store, Log: s.log, Wrap: panel.Wrap, Changed: panel.Show,
+		Observe: telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe),
+	})
+	if err != nil {
+		return err
+	}
+	s.watcher = live.NewWatcher(s.file, s.log, s.gateway.Apply)
+	s.front = s.newHTTP(s.gateway)
+	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}))
+	return metrics.Watch(s.watcher)
 }
 
 func (s *server) newHTTP(h http.Handler) *http.Server {
@@ -75,8 +101,8 @@ func (s *server) status() any {
 		Config   live.Status `json:"config"`
 		Overload string      `json:"overload"`
 	}{s.watcher.Status(), "off"}
-	if e, on := s.gateway.Explain(); on {
-		status.Overload = e.String()
+	if l := s.gateway.Overload(); l != nil {
+		status.Overload = l.Explain().String()
 	}
 	return status
 }
@@ -121,5 +147,6 @@ func (s *server) stop() error {
 		err = errors.Join(err, s.front.Close())
 	}
 	s.gateway.Close()
+	s.denials.Flush()
 	return errors.Join(err, s.back.Close(), s.closeStore())
 }

@@ -16,6 +16,8 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -48,12 +50,7 @@ func newServer(f *config.File, log *slog.Logger) (*server, error) {
 		return nil, f.Errorf("redis", "%v", err)
 	}
 	s.closeStore = closeStore
-	limits, err := service.New(f, service.Options{Store: store, Log: log})
-	if err == nil {
-		s.watcher = live.NewWatcher(f, log, limits.Apply)
-		err = s.assemble(limits)
-	}
-	if err == nil {
+	if err = s.assemble(store); err == nil {
 		err = s.listen()
 	}
 	if err != nil {
@@ -62,26 +59,49 @@ func newServer(f *config.File, log *slog.Logger) (*server, error) {
 	return s, nil
 }
 
-// assemble puts the service, health checks and reflection on one gRPC server.
-func (s *server) assemble(limits *service.Service) error {
-	var opts []grpc.ServerOption
+// assemble makes the service and everything that watches it.
+func (s *server) assemble(store *distributed.Store) error {
 	var err error
 	if s.overload, err = live.NewOverload(s.file.Overload); err != nil {
 		return s.file.Errorf("overload", "%v", err)
 	}
+	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.overload })
+	if err != nil {
+		return err
+	}
+	panel, err := ops.NewPanel(s.file, "rls", store, s.log)
+	if err != nil {
+		return err
+	}
+	observe := telemetry.Tee(metrics.Observe, panel.Observe)
+	limits, err := service.New(s.file, service.Options{
+		Store: store, Log: s.log, Wrap: panel.Wrap, Observe: observe,
+		Changed: func(limits map[string]algo.Limiter) error { return panel.Show(limits, s.overload) },
+	})
+	if err != nil {
+		return err
+	}
+	s.watcher = live.NewWatcher(s.file, s.log, limits.Apply)
+	s.serveBoth(limits, observe, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel})
+	return metrics.Watch(s.watcher)
+}
+
+// serveBoth puts the service, health checks and reflection on one gRPC server,
+// and what is for operators on the other.
+func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) {
+	var opts []grpc.ServerOption
 	if s.overload != nil {
-		opts = grpcmw.ServerOptions(s.overload, keyfunc.RPCGlobal(), grpcmw.WithName("overload"))
+		opts = grpcmw.ServerOptions(s.overload, keyfunc.RPCGlobal(), grpcmw.WithName("overload"), grpcmw.WithObserver(observe))
 	}
 	s.front = grpc.NewServer(opts...)
 	rls.RegisterRateLimitServiceServer(s.front, limits)
 	grpc_health_v1.RegisterHealthServer(s.front, s.health)
 	reflection.Register(s.front)
 	s.back = &http.Server{
-		Handler:           ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status}),
+		Handler:           ops.Mux(operators),
 		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,
 		IdleTimeout:       s.file.Timeouts.Idle,
 	}
-	return nil
 }
 
 func (s *server) listen() (err error) {

@@ -19,10 +19,13 @@ type File struct {
 	Path, Hash string
 	// Listen is the address for clients and Admin the one for operators.
 	Listen, Admin string
+	// AdminToken is where the token lies that allows operators to act; without
+	// it they can only look, from the same machine.
+	AdminToken Secret
 	// Trusted are the proxies whose X-Forwarded-For is believed.
 	Trusted []netip.Prefix
 	// Pepper is where the key lies under which secrets are hashed.
-	Pepper Pepper
+	Pepper Secret
 	// Store is where the limits keep what is owed.
 	Store Store
 	// Overload protects the process as a whole.
@@ -126,6 +129,7 @@ func (f *File) read(v value) {
 	v.fields(
 		field{name: "listen", read: func(v value) { f.Listen = v.address() }},
 		field{name: "admin", read: func(v value) { f.Admin = v.address() }},
+		field{name: "admin_token", read: func(v value) { f.AdminToken.read(v) }},
 		field{name: "trusted_proxies", read: func(v value) { trusted = &v }},
 		field{name: "pepper", read: func(v value) { f.Pepper.read(v) }},
 		field{name: "store", read: func(v value) { f.Store.Kind = v.oneOf(Local, Redis) }},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 	"os"
@@ -23,7 +24,7 @@ type Store struct {
 	Kind      string
 	Addresses []string // of Redis; several mean a cluster
 	Username  string
-	Password  Pepper // where the password lies
+	Password  Secret // where the password lies
 	TLS       bool
 	Prefix    string
 	Timeout   time.Duration
@@ -52,37 +53,38 @@ func (s *Store) read(v value) {
 // Same reports whether two stores are one. (A slice keeps them from ==.)
 func (s Store) Same(t Store) bool { return fmt.Sprint(s) == fmt.Sprint(t) }
 
-// Pepper says where a secret lies; it is never in the file itself. The zero
+// Secret says where a secret lies; it is never in the file itself. The zero
 // value is no secret.
-type Pepper struct{ Env, File string }
+type Secret struct{ Env, File string }
 
-func (p *Pepper) read(v value) {
+func (s *Secret) read(v value) {
 	v.fields(
-		field{name: "env", read: func(v value) { p.Env = v.text() }},
-		field{name: "file", read: func(v value) { p.File = v.text() }},
+		field{name: "env", read: func(v value) { s.Env = v.text() }},
+		field{name: "file", read: func(v value) { s.File = v.text() }},
 	)
-	if v.isMapping() && (p.Env == "") == (p.File == "") {
+	if v.isMapping() && (s.Env == "") == (s.File == "") {
 		v.fail("wants one of env and file")
 	}
 }
 
 // IsZero reports whether there is no secret.
-func (p Pepper) IsZero() bool { return p == Pepper{} }
+func (s Secret) IsZero() bool { return s == Secret{} }
 
 // Read fetches the secret, nil if there is none.
-func (p Pepper) Read() ([]byte, error) {
-	if p.File != "" {
-		b, err := os.ReadFile(p.File)
+func (s Secret) Read() ([]byte, error) {
+	if s.File != "" {
+		b, err := os.ReadFile(s.File)
+		b = bytes.TrimRight(b, "\r\n") // which editors add
 		if err == nil && len(b) == 0 {
-			err = fmt.Errorf("%s is empty", p.File)
+			err = fmt.Errorf("%s is empty", s.File)
 		}
 		return b, err
 	}
-	if p.Env != "" {
-		if s := os.Getenv(p.Env); s != "" {
-			return []byte(s), nil
+	if s.Env != "" {
+		if v := os.Getenv(s.Env); v != "" {
+			return []byte(v), nil
 		}
-		return nil, fmt.Errorf("the environment variable %s is not set", p.Env)
+		return nil, fmt.Errorf("the environment variable %s is not set", s.Env)
 	}
 	return nil, nil
 }

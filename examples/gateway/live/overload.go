@@ -11,13 +11,9 @@ func NewOverload(o config.Overload) (*adaptive.Limiter, error) {
 	if o.Off {
 		return nil, nil
 	}
-	bbr, err := adaptive.NewBBR()
-	if err != nil {
-		return nil, err
-	}
 	var opts []adaptive.Option
 	if o.MaxInFlight > 0 {
 		opts = append(opts, adaptive.WithLimits(1, o.MaxInFlight))
 	}
-	return adaptive.New(adaptive.Min(bbr), opts...)
+	return adaptive.New(adaptive.Default(), opts...)
 }

@@ -168,15 +168,14 @@ func (g *Gateway) install(f *config.File, handler http.Handler, overload *guard)
 	})
 }
 
-// Explain is what the overload protection knows about itself; false if it is
-// off.
-func (g *Gateway) Explain() (adaptive.Explanation, bool) {
+// Overload is the overload protection in force, nil if it is off.
+func (g *Gateway) Overload() *adaptive.Limiter {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.overload == nil {
-		return adaptive.Explanation{}, false
+		return nil
 	}
-	return g.overload.limiter.Explain(), true
+	return g.overload.limiter
 }
 
 // Close ends what the gateway holds. Call it when no request runs any more.
