@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis
+.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis gateway-load
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -49,6 +49,11 @@ bench-peers: redis
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
 	cd examples/shapes && $(GO) run . -out ../../docs/shapes
+
+# The gateway under wrk: what it costs, whether limits hold, and what changes of
+# its file do to requests and debt. Needs wrk.
+gateway-load:
+	cd examples/gateway && $(GO) run ./load
 
 # Every fuzz target for FUZZ each.
 fuzz:
