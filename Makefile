@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis gateway-load
+.PHONY: test long lint bench bench-own faults fuzz shapes tidy redis
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -35,16 +35,19 @@ long: redis
 lint:
 	$(GO) mod tidy -diff
 	$(LINT) run ./...
+	cd bench && $(GO) mod tidy -diff && "$$(cd .. && $(GO) tool -n -modfile=tools.mod golangci-lint)" run ./...
 
-# Benchmarks, with the floor (one reading of the clock and one swap) in the
-# same run. Compare ratios, not nanoseconds.
-bench:
-	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
+# The library beside its peers, and the attacks on all of them: one program, some
+# four minutes on a quiet machine, which writes docs/benchmarks.md and its
+# pictures. BENCH='-quick -only inflight' prints a first look instead.
+BENCH   ?= -out ../docs
+bench: redis
+	cd bench && $(GO) run . $(BENCH)
 
-# The library beside its peers, in one run, and on Redis beside redis_rate.
-bench-peers: redis
-	cd bench && $(GO) run . -out ../docs
-	cd bench && $(GO) test -run '^$$' -bench Redis -benchtime 1x ./redis
+# The benchmarks of the packages alone, with the floor (one reading of the clock
+# and one swap) in the same run. Compare ratios, not nanoseconds.
+bench-own:
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./adaptive ./httpmw ./grpcmw ./keyfunc
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
@@ -52,6 +55,7 @@ shapes:
 
 # The gateway under wrk: what it costs, whether limits hold, and what changes of
 # its file do to requests and debt. Needs wrk.
+.PHONY: gateway-load
 gateway-load:
 	cd examples/gateway && $(GO) run ./load
 

@@ -35,12 +35,12 @@ const (
 	backlogEnter    = 3.0 // times the usual response time
 	backlogStays    = 2.0
 	backlogHeadroom = 1.5
-	backlogLeast    = 4                    // lowest limit
-	backlogSpan     = 2 * time.Second      // over which rates are measured
-	backlogSamples  = 20                   // that make a usual time
-	backlogSmooth   = float64(250e6)       // ns, of the response time
-	backlogForgets  = float64(time.Minute) // of the usual time, upwards
-	backlogPatience = int64(500 * time.Millisecond)
+	backlogLeast    = 4                                         // lowest limit
+	backlogSpan     = time.Second                               // over which rates are measured
+	backlogSamples  = 20                                        // that make a usual time
+	backlogSmooth   = float64(100e6)                            // ns, of the response time
+	backlogForgets  = float64(time.Minute)                      // of the usual time, upwards
+	backlogPatience = int64(backlogSpan + 100*time.Millisecond) // no rate from before is left
 	slowAnswers     = "responses take three times as long as usual"
 )
 
@@ -56,6 +56,8 @@ type backlog struct {
 	busySince atomic.Int64
 	turned    atomic.Uint64 // denials for want of a place
 	took      bucket        // successes since the last look
+	fresh     bucket        // successes that began since within
+	within    atomic.Int64  // since when no more than the limit was in flight; never while more is
 
 	mu      sync.Mutex // guards what follows
 	looked  int64
@@ -67,7 +69,6 @@ type backlog struct {
 	rate    float64 // last known
 	until   int64   // when the overload ends, if nothing renews it
 	over    bool
-	within  int64 // since when no more than the limit was in flight
 	cause   string
 }
 
@@ -75,6 +76,7 @@ func newBacklog(excused func() bool) *backlog {
 	at := now()
 	b := &backlog{excused: excused, rates: newWindow(backlogSpan, 20, fewestSamples, at), looked: at}
 	b.word.Store(noLimit)
+	b.within.Store(math.MaxInt64)
 	return b
 }
 
@@ -105,6 +107,10 @@ func (b *backlog) Observe(s Sample) {
 	b.rates.addAt(s.end(), int64(s.RTT))
 	b.took.n.Add(1)
 	b.took.sum.Add(int64(s.RTT))
+	if s.end()-int64(s.RTT) >= b.within.Load() {
+		b.fresh.n.Add(1)
+		b.fresh.sum.Add(int64(s.RTT))
+	}
 }
 
 // look finds out whether work waits for something, when it is time.
@@ -121,6 +127,7 @@ func (b *backlog) look(at, inFlight int64) {
 	b.over = at < b.until
 	if !b.over {
 		b.word.Store(noLimit)
+		b.restart(math.MaxInt64)
 		return
 	}
 	b.adopt(at, inFlight)
@@ -173,15 +180,33 @@ func (b *backlog) judge(at, inFlight int64) {
 	b.until = at + coolDown
 }
 
-// adopt takes the present response time for the usual one, if limiting what is
-// in flight has not shortened it.
+// adopt takes a new time for the usual one, if what began while no more than the
+// limit was in flight still takes long.
 func (b *backlog) adopt(at, inFlight int64) {
-	if inFlight > b.word.Load() || b.within == 0 {
-		b.within = at
+	within := b.within.Load()
+	switch {
+	case inFlight > b.word.Load():
+		b.restart(math.MaxInt64)
+		return
+	case within == math.MaxInt64:
+		b.restart(at)
+		return
 	}
-	if b.rt > backlogStays*b.usual && at-b.within > max(backlogPatience, int64(3*b.rt)) {
-		b.usual, b.within = b.rt, at
+	n := b.fresh.n.Load()
+	if n < fewestSamples || at-within < backlogPatience {
+		return
 	}
+	if mean := float64(b.fresh.sum.Load()) / float64(n); mean > backlogStays*b.usual {
+		b.usual = mean
+	}
+	b.restart(at)
+}
+
+// restart forgets what has been learnt under the limit.
+func (b *backlog) restart(within int64) {
+	b.within.Store(within)
+	b.fresh.n.Store(0)
+	b.fresh.sum.Store(0)
 }
 
 // limit is what to allow from now on.

@@ -131,9 +131,9 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if l.ranks != nil {
 		l.ranks.admitted(at, l)
 	}
-	lease = algo.NewLease(
-		algo.Decision{Allowed: true, Limit: limit, Remaining: max(limit-inFlight, 0)},
-		l, algo.Handle{N: n, At: at, State: [3]int64{inFlight}})
+	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
+	h := algo.FillLease(&lease, l)
+	h.N, h.At, h.State[0] = n, at, inFlight
 	return lease, nil
 }
 

@@ -26,7 +26,8 @@ import (
 // target ([WithTarget]), from 20 to 96. It closes to 8 as more is asked than the
 // service can do: when the processor time that all arrivals would take exceeds
 // what there is, by 15 % to be closed entirely; or when the share that is
-// admitted falls below .8, for processors that others use too. Both are
+// admitted falls below .8, for processors that others use too. While it denies
+// and leaves the processors idle it closes less far, to at most half of wide. Both are
 // exponential means over the time of 100 requests, .1 to 4 s, that a single
 // burst does not move far. What a request takes is measured: the process'
 // processor time for each completion.
@@ -72,6 +73,10 @@ const (
 	fewArrived = 10
 	costMemory = 10.0 // seconds over which the cost of a request is a mean
 
+	// The use of the processors below which a closed limit is too low, above
+	// which it may be lower, and the seconds in which it moves by a factor of e.
+	idleBelow, fullAbove, narrowTime = 0.96, 0.98, 0.5
+
 	// Where the limit begins to close, and where it is closed.
 	demandOpen, demandClosed = 1.0, 1.15
 	shareOpen, shareClosed   = 0.8, 0.6
@@ -99,6 +104,8 @@ type runQueue struct {
 	share  float64 // of the arrivals that passed
 	demand float64 // processor time that all arrivals would take, of what there is
 	queued float64 // mean number of runnable goroutines
+	busyAt float64 // mean use of the processors
+	closed float64 // goroutines for each processor when the limit is closed
 }
 
 // runCounts is what has happened so far.
@@ -108,7 +115,7 @@ type runCounts struct {
 }
 
 func newRunQueue(target time.Duration) *runQueue {
-	q := &runQueue{target: target.Seconds(), share: 1, last: now()}
+	q := &runQueue{target: target.Seconds(), share: 1, closed: narrowest, last: now()}
 	q.before.cpu, _ = machine.CPU()
 	q.limit.Store(int64(machine.Procs()) * wideMost)
 	return q
@@ -141,7 +148,7 @@ func (q *runQueue) peek() (full bool) {
 
 func (q *runQueue) busy() bool {
 	n, ok := machine.Runnable()
-	return ok && int64(n)*busyParts > q.limit.Load()*(busyParts-1)
+	return ok && int64(n)*2 > q.limit.Load()
 }
 
 func (q *runQueue) admitted(at, n, inFlight int64) {}
@@ -186,16 +193,37 @@ func (q *runQueue) learn(at int64, procs float64) {
 	q.demand += a * (min(arrived*q.cost/dt/procs, demandMost) - q.demand)
 	n, _ := machine.Runnable()
 	q.queued += a * (float64(n)/procs - q.queued)
+	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/procs, passed < arrived)
 	q.before, q.last = is, at
 }
 
 // allowed is how many goroutines may be runnable for each processor.
 func (q *runQueue) allowed() float64 {
-	wide := float64(wideMost)
-	if q.cost > 0 {
-		wide = min(max(waitShare*q.target/q.cost, wideLeast), wideMost)
+	wide := q.wide()
+	closed := min(q.closed, wide/2)
+	return closed + (wide-closed)*q.openness()
+}
+
+func (q *runQueue) wide() float64 {
+	if q.cost == 0 {
+		return wideMost
 	}
-	return narrowest + (wide-narrowest)*q.openness()
+	return min(max(waitShare*q.target/q.cost, wideLeast), wideMost)
+}
+
+// narrow moves the closed limit: up while requests are denied and the processor
+// is not used fully, because goroutines that are no requests stand in the queue
+// too, such as those that read and write the connections of gRPC; down again
+// when it is.
+func (q *runQueue) narrow(dt, used float64, denies bool) {
+	q.busyAt += (1 - math.Exp(-dt/.2)) * (used - q.busyAt)
+	switch {
+	case denies && q.busyAt < idleBelow:
+		q.closed *= math.Exp(dt / narrowTime)
+	case q.busyAt > fullAbove:
+		q.closed *= math.Exp(-dt / narrowTime)
+	}
+	q.closed = min(max(q.closed, narrowest), wideMost/2)
 }
 
 // openness is 1 while the load fits and 0 under overload.

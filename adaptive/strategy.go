@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -81,14 +82,36 @@ func gateOf(s Strategy) gate {
 	case gate:
 		return s
 	case *minimum:
+		var all gates
 		for _, one := range s.all {
 			if g := gateOf(one); g != nil {
-				return g
+				all = append(all, g)
 			}
+		}
+		if len(all) == 1 {
+			return all[0]
+		}
+		if len(all) > 1 {
+			return all
 		}
 	}
 	return nil
 }
+
+// gates is several gates, one behind the other.
+type gates []gate
+
+func (all gates) admits(at int64) bool {
+	for _, g := range all {
+		if !g.admits(at) {
+			return false
+		}
+	}
+	return true
+}
+
+func (all gates) peek() bool { return slices.ContainsFunc(all, gate.peek) }
+func (all gates) busy() bool { return slices.ContainsFunc(all, gate.busy) }
 
 // checker is a strategy or signal made by a function that has no error to
 // return. Whoever takes it asks for the error.

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -22,6 +25,7 @@ type figures struct {
 	Before, After float64 // rejected at .85x
 	Lost          float64 // at .85x afterwards: neither answered in time nor rejected
 	Recovery      time.Duration
+	Used          float64 // of the core, under overload
 }
 
 // plan is when the load changes.
@@ -64,6 +68,49 @@ func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
 	f.Goodput = share(during, ok) * float64(len(during)) / (p.during - p.settle).Seconds() / f.Capacity
 	f.P50, f.P99 = quantiles(during)
 	f.Recovery = recovery(between(all, p.before+p.during, p.end()), p.before+p.during, slo)
+}
+
+// takeCalm takes a load without a step.
+func (f *figures) takeCalm(all []loadgen.Answer, slo time.Duration) {
+	all = between(all, time.Second, time.Hour)
+	f.Before = share(all, rejected)
+	f.Goodput = share(all, func(a loadgen.Answer) bool { return a.OK(slo) }) * f.Times
+	f.P50, f.P99 = quantiles(all)
+}
+
+const heading = "work       limiter        load   cap/s   left | good /left      p50     p99 reject gaveup | before  after   lost recovery   cpu"
+
+// String is a line of the table.
+func (f *figures) String() string {
+	short := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+	s := fmt.Sprintf("%-10s %-12s %5.3gx %7.1f", f.Work, f.Limiter, f.Times, f.Capacity)
+	if f.Times < 1 {
+		return s + fmt.Sprintf("        | %5.3f       %8v %7v               | %6.4f", f.Goodput, short(f.P50), short(f.P99), f.Before)
+	}
+	return s + fmt.Sprintf(" %6.3f | %5.3f %5.3f %8v %7v %6.3f %6.3f | %6.4f %6.4f %6.4f %-8v %.2f", f.Left, f.Goodput, f.ofLeft(),
+		short(f.P50), short(f.P99), f.Rejected, f.GaveUp, f.Before, f.After, f.Lost, f.Recovery, f.Used)
+}
+
+// ofLeft is the goodput, of what the cost of rejecting leaves.
+func (f *figures) ofLeft() float64 {
+	if f.Left == 0 {
+		return 0
+	}
+	return f.Goodput / f.Left
+}
+
+func (f *figures) save(path string) error {
+	if path == "" {
+		return nil
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(file).Encode(f); err != nil {
+		return err
+	}
+	return file.Close()
 }
 
 func quantiles(all []loadgen.Answer) (p50, p99 time.Duration) {

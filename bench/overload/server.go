@@ -29,16 +29,16 @@ func startServer(bin string, args ...string) (*server, error) {
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		cmd.Process.Kill()
-		cmd.Wait()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
 		return nil, fmt.Errorf("the server %v did not start: %w", args, err)
 	}
 	return &server{cmd, strings.TrimSpace(line)}, nil
 }
 
 func (s *server) stop() {
-	s.cmd.Process.Kill()
-	s.cmd.Wait()
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.
@@ -52,4 +52,15 @@ func (s *server) cpu() time.Duration {
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
+}
+
+// ask runs the server's program without arguments and returns what it prints:
+// the steps of work that take a millisecond here.
+func ask(bin string) (string, error) {
+	s, err := startServer(bin)
+	if err != nil {
+		return "", err
+	}
+	_ = s.cmd.Wait()
+	return s.addr, nil
 }

@@ -108,4 +108,3 @@ func gozero(s load.Shedder) func(http.Handler) http.Handler {
 		})
 	}
 }
-

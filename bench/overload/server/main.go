@@ -46,7 +46,7 @@ func serve(limiter, task string, perMS int, rpc, tap bool) error {
 	}
 	http.Handle("/", mw(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.do()
-		fmt.Fprintln(rw, "done")
+		_, _ = fmt.Fprintln(rw, "done")
 	})))
 	return http.Serve(ln, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +27,8 @@ func (w work) do() {
 	}
 }
 
-var sink uint64
+// sink keeps the compiler from leaving the work out.
+var sink atomic.Uint64
 
 // spin is a fixed amount of work, not of time: what another process takes away
 // is not counted as done.
@@ -38,7 +40,7 @@ func spin(steps int) {
 		x ^= x << 17
 	}
 	if x == 0 {
-		sink++
+		sink.Add(1)
 	}
 }
 

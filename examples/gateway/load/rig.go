@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -20,6 +21,7 @@ type rig struct {
 	upstream string // URL
 	bare     string
 	running  []*exec.Cmd
+	byURL    map[string]int // process ids
 }
 
 func newRig() (*rig, error) {
@@ -30,7 +32,7 @@ func newRig() (*rig, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &rig{folder: folder, gateway: filepath.Join(folder, "gateway")}
+	r := &rig{folder: folder, byURL: map[string]int{}, gateway: filepath.Join(folder, "gateway")}
 	if err := r.build(); err != nil {
 		r.close()
 		return nil, err
@@ -51,10 +53,10 @@ func (r *rig) build() (err error) {
 	if err != nil {
 		return err
 	}
-	if r.upstream, _, err = r.start(self, "upstream"); err != nil {
+	if r.upstream, err = r.start(self, "upstream"); err != nil {
 		return err
 	}
-	r.bare, _, err = r.start(self, "bare", r.upstream)
+	r.bare, err = r.start(self, "bare", r.upstream)
 	return err
 }
 
@@ -69,15 +71,15 @@ func (r *rig) close() {
 var serving = regexp.MustCompile(`serving listen=(\S+)`)
 
 // start starts a server and waits until it says where it listens.
-func (r *rig) start(binary string, args ...string) (string, *exec.Cmd, error) {
+func (r *rig) start(binary string, args ...string) (string, error) {
 	c := exec.Command(binary, args...)
 	read, write, err := os.Pipe()
 	if err != nil {
-		return "", nil, err
+		return "", err
 	}
 	c.Stdout, c.Stderr = write, write
 	if err := c.Start(); err != nil {
-		return "", nil, err
+		return "", err
 	}
 	_ = write.Close() // the child has its own
 	r.running = append(r.running, c)
@@ -85,10 +87,11 @@ func (r *rig) start(binary string, args ...string) (string, *exec.Cmd, error) {
 	for lines.Scan() {
 		if m := serving.FindStringSubmatch(lines.Text()); m != nil {
 			go func() { _, _ = io.Copy(io.Discard, read) }() // ends with the child
-			return "http://" + m[1], c, nil
+			r.byURL["http://"+m[1]] = c.Process.Pid
+			return "http://" + m[1], nil
 		}
 	}
-	return "", nil, fmt.Errorf("%s %v ended before it served", binary, args)
+	return "", fmt.Errorf("%s %v ended before it served", binary, args)
 }
 
 // serveFile starts a gateway on a file. UPSTREAM is put in by the caller.
@@ -97,7 +100,7 @@ func (r *rig) serveFile(name, file string) (url, path string, err error) {
 	if err := r.write(path, file); err != nil {
 		return "", "", err
 	}
-	url, _, err = r.start(r.gateway, "-config", path, "-poll", "50ms")
+	url, err = r.start(r.gateway, "-config", path, "-poll", "50ms")
 	return url, path, err
 }
 
@@ -124,6 +127,27 @@ func (r *rig) served() (int64, error) {
 	return strconv.ParseInt(string(b), 10, 64)
 }
 
+// processorTime is what the process behind a URL has used so far, user and
+// system; 0 where there is no /proc.
+func (r *rig) processorTime(url string) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.byURL[url]))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(stat), ") ") // the name may have spaces
+	fields := strings.Fields(rest)
+	const user, system, tick = 11, 12, 10 * time.Millisecond // see proc(5); a tick is 1/100 s on Linux
+	if len(fields) <= system {
+		return 0
+	}
+	a, errA := strconv.Atoi(fields[user])
+	b, errB := strconv.Atoi(fields[system])
+	if errA != nil || errB != nil {
+		return 0
+	}
+	return time.Duration(a+b) * tick
+}
+
 func (r *rig) script() string { return filepath.Join(r.folder, "report.lua") }
 
 // lua makes wrk tell its figures in one line.
@@ -142,6 +166,8 @@ type result struct {
 	denied   int64 // answers of 400 and above
 	broken   int64 // connections and time-outs
 	p50, p99 time.Duration
+	// processor is the time that the process under test took.
+	processor time.Duration
 }
 
 func (r result) perSecond() float64 { return float64(r.requests) / r.took.Seconds() }

@@ -28,10 +28,12 @@ func (r *rig) overhead(seconds, rounds int) error {
 	for _, connections := range []int{1, 16} {
 		for range rounds {
 			for _, row := range rows {
+				before := r.processorTime(row.url)
 				got, err := r.wrk(row.url, connections, seconds)
 				if err != nil {
 					return err
 				}
+				got.processor = r.processorTime(row.url) - before
 				row.results = append(row.results, got)
 			}
 		}
@@ -47,18 +49,24 @@ type row struct {
 
 func print(rows []*row, connections, seconds, rounds int) {
 	fmt.Printf("\nwrk -t1 -c%d -d%ds, median of %d rounds\n", connections, seconds, rounds)
-	fmt.Printf("%-44s %10s %8s %8s %12s %12s %8s\n", "", "requests/s", "p50 us", "p99 us", "p50 to none", "p50 to bare", "shed")
+	fmt.Printf("%-44s %10s %8s %8s %12s %12s %8s %8s\n", "", "requests/s", "p50 us", "p99 us", "p50 to none", "p50 to bare", "cpu us", "shed")
 	none, bare := rows[0].median(p50), rows[1].median(p50)
 	for _, row := range rows {
 		at := row.median(p50)
-		fmt.Printf("%-44s %10.0f %8.0f %8.0f %+12.0f %+12.0f %7.1f%%\n", row.name,
-			row.median(result.perSecond), at, row.median(p99), at-none, at-bare, row.median(shed))
+		fmt.Printf("%-44s %10.0f %8.0f %8.0f %+12.0f %+12.0f %8.1f %7.1f%%\n", row.name,
+			row.median(result.perSecond), at, row.median(p99), at-none, at-bare, row.median(cpu), row.median(shed))
 		row.results = nil
 	}
 }
 
 func p50(r result) float64 { return float64(r.p50.Microseconds()) }
 func p99(r result) float64 { return float64(r.p99.Microseconds()) }
+
+// cpu is the processor time that the process of the row took for each request,
+// in microseconds. It says more than latencies where others use the machine.
+func cpu(r result) float64 {
+	return float64(r.processor.Microseconds()) / float64(max(r.requests, 1))
+}
 
 // shed is the percentage of requests that were refused.
 func shed(r result) float64 { return 100 * float64(r.denied) / float64(max(r.requests, 1)) }
