@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long lint bench bench-own faults fuzz shapes tidy redis
+.PHONY: test long lint bench bench-own faults fuzz shapes tidy redis admin-test
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -48,6 +48,12 @@ bench: redis
 # and one swap) in the same run. Compare ratios, not nanoseconds.
 bench-own:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./adaptive ./httpmw ./grpcmw ./keyfunc
+
+# The admin page in a headless Chromium. With PICTURES=1 it also takes the
+# pictures in docs/admin, over five minutes of load.
+admin-test: redis
+	@sh httpmw/admin/browser/install.sh
+	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=../../../docs/admin) $(GO) test -count 1 -timeout 20m -v .
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:

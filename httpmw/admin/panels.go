@@ -9,14 +9,14 @@ import (
 
 // adaptState is the panel of an adaptive limiter.
 type adaptState struct {
-	Name     string            `json:"name"`
-	Limit    int               `json:"limit"`
-	InFlight int               `json:"in_flight"`
-	Waiting  int               `json:"waiting"`
-	RTT      seconds           `json:"rtt"`  // smoothed time of a success; 0: none yet
-	Pace     float64           `json:"pace"` // successes a second that the limit lets through at that time
-	Parts    []strategyState   `json:"strategies"`
-	Denied   []cause           `json:"denied"` // since the limiter was made
+	Name     string          `json:"name"`
+	Limit    int             `json:"limit"`
+	InFlight int             `json:"in_flight"`
+	Waiting  int             `json:"waiting"`
+	RTT      seconds         `json:"rtt"`  // smoothed time of a success; 0: none yet
+	Pace     float64         `json:"pace"` // successes a second that the limit lets through at that time
+	Parts    []strategyState `json:"strategies"`
+	Denied   []cause         `json:"denied"` // since the limiter was made
 	// One value for each second from From until before To, -1 where unknown.
 	InFlights []int `json:"in_flights"`
 	Limits    []int `json:"limits"`
