@@ -59,10 +59,18 @@ admin-test: redis
 shapes:
 	cd examples/shapes && $(GO) run . -out ../../docs/shapes
 
+<<<<<<< HEAD
 # Package adaptive under simulated overload: all scenarios, as tables and
 # pictures, in docs/sim. Takes some minutes of one processor.
 sim:
 	cd internal/sim/cmd/sim && $(GO) run . -out ../../../../docs/sim
+=======
+# The gateway under wrk: what it costs, whether limits hold, and what changes of
+# its file do to requests and debt. Needs wrk.
+.PHONY: gateway-load
+gateway-load:
+	cd examples/gateway && $(GO) run ./load
+>>>>>>> gateway
 
 # Every fuzz target for FUZZ each.
 fuzz:
