@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long lint bench bench-peers faults fuzz shapes tidy redis
+.PHONY: test long lint bench bench-peers overload faults fuzz shapes tidy redis
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -45,6 +45,15 @@ bench:
 bench-peers: redis
 	cd bench && $(GO) run . -out ../docs
 	cd bench && $(GO) test -run '^$$' -bench Redis -benchtime 1x ./redis
+
+# What limiters keep of a real server under overload: one core for the server,
+# one for the load, nothing else on the machine, near 40 minutes. A part of it:
+#   make overload WORK=5ms,30ms LIMITERS=none,default LOADS=0.85,5 OUT=/tmp
+# OUT is where the page goes, RECORDS a file that keeps the figures of several
+# runs, LENGTH the seconds of each overload.
+overload:
+	@GO="$(GO)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LOADS="$(LOADS)" LENGTH="$(LENGTH)" \
+	  OUT="$(abspath $(or $(OUT),docs))" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
