@@ -133,7 +133,7 @@ func along(times float64) float64 { return math.Log2(times) }
 
 // panel is one handler: what is left as an area, and a line for each limiter.
 func (r results) panel(s section, name func(string, ...plot.Thumbnailer)) (*plot.Plot, error) {
-	p := frame(s.work, "load / capacity")
+	p := frame(fmt.Sprintf("%s, SLO %v", s.work, sloOf(s.work)), "load / capacity")
 	left := r.ceiling(s)
 	p.Y.Max = 1.1
 	if err := area(p, left, "left", name); err != nil {

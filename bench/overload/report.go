@@ -64,7 +64,7 @@ var method = "## How it was measured\n\n" +
 	"The generator is an open loop: requests come at random instants (Poisson), whether or not earlier ones were answered. " +
 	"A client gives up and hangs up after 2s, or twice the SLO where that is longer. Every cell starts a new server.\n\n" +
 	"- *Capacity* is what the handler without a limiter answers in a closed loop, measured right before the handler's cells. All loads and all goodput are multiples of it.\n" +
-	fmt.Sprintf("- *The load* is %gx, then the one in the table, then %gx again for %v. The first 2s of each part are not counted in the figures, only in the time to recover. Loads below 1 have no step.\n", steady, steady, aftermath) +
+	fmt.Sprintf("- *The load* is %gx, then the one in the table, then %gx again for %v. The first 2s of each part, or a third of a shorter overload, are not counted in the figures, only in the time to recover. Loads below 1 have no step.\n", steady, steady, aftermath) +
 	"- *Goodput* is the answers with status 200 within the SLO, timed from when the request was due.\n" +
 	"- *Left* is what the goodput could be: rejecting costs processor time too. It is measured, at its cheapest, in a server that rejects everything; c is that cost as a share of a request's, and (1 - load * c) / (1 - c) is left.\n" +
 	"- *p50 and p99* are those of the admitted: everything answered with status 200, in time or not.\n" +
@@ -204,4 +204,3 @@ func rounded(d time.Duration) string {
 	}
 	return d.Round(unit).String()
 }
-

@@ -56,7 +56,7 @@ func (t promise) String() string {
 func ratio(v float64) string   { return fmt.Sprintf("%.2f", v) }
 func percent(v float64) string { return fmt.Sprintf("%.1f %%", 100*v) }
 func inSeconds(v float64) string {
-	return time.Duration(v * 1e9).Round(10 * time.Millisecond).String()
+	return time.Duration(v * 1e9).Round(time.Millisecond).String()
 }
 
 // targetsOf are the four targets for one limiter in one section.

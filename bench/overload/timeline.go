@@ -47,7 +47,7 @@ func (r results) timeline(dir string) (picture, error) {
 	p.Legend.Top = true
 	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.5
 	canvas := vgsvg.New(20*vg.Centimeter, 7*vg.Centimeter)
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), vg.Millimeter, -4*vg.Millimeter, vg.Millimeter, -vg.Millimeter))
 	caption := fmt.Sprintf("Goodput in slices of %v, by when the answers came.", slice)
 	if peer != "" {
 		caption += fmt.Sprintf(" %s is the peer that keeps the most of this overload.", peer)
