@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
@@ -9,14 +10,23 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// The shortest use. It needs no Redis to start, and goes on without one.
+// The shortest use. It needs no Redis to start, and goes on without one: here
+// nobody listens.
 func Example() {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
+	defer func() { _ = client.Close() }()
 	store, err := distributed.New(client)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+	defer func() { _ = store.Close() }()
 	users, err := store.TokenBucket("per-user", algo.PerSecond(10), algo.Burst(20))
-	fmt.Println(users != nil, err)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := users.Acquire(context.Background(), "ada", 1)
+	fmt.Println(lease.Allowed, lease.Source, err)
+	// Output: true fallback <nil>
 }
