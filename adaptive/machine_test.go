@@ -2,6 +2,7 @@ package adaptive_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -26,6 +27,7 @@ func (m *model) Now() int64                 { return int64(m.at) + 1 }
 func (m *model) Runnable() (int, bool)      { return m.runnable, !m.blind }
 func (m *model) CPU() (time.Duration, bool) { return m.used, true }
 func (m *model) Procs() int                 { return 1 }
+func (m *model) Rand() uint64               { return rand.Uint64() }
 
 // newModel stands in for the machine until the test ends.
 func newModel(t testing.TB) *model {
