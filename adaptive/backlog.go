@@ -2,7 +2,6 @@ package adaptive
 
 import (
 	"math"
-
 	"sync"
 	"sync/atomic"
 	"time"
