@@ -14,19 +14,20 @@ import (
 // everything else that work can wait for: a database, another service, a pool,
 // a lock.
 //
-// The second one stays out of the way until successes take three times as long
+// The second one stays out of the way until successes take four times as long
 // as they usually do, with no queue in front of the processor to explain it, or
 // until nothing that began completes for 1 s and five times the usual time. Then
-// it allows what completes a second times the usual time (Little's law), and half
-// as much again, beside what stays in flight for long, such as streams; and more,
-// as long as successes take less than twice the usual time and requests are
-// denied. It ends 1 s after the last sign of a queue and the last denial; where
-// nothing completes, one request a second is let through to find out. If work
-// still takes more than twice the usual time although no more is in flight, then
-// it is not a queue that makes it slow, and the new time is the usual one.
+// it allows twice what completes in the usual time (Little's law), beside what
+// stays in flight for long, such as streams; and more, as long as successes take
+// less than twice the usual time and requests are denied. It ends 1 s after
+// the last sign of a queue, and when at least 85 % of what comes finds a place;
+// where nothing completes, one request a second is let through to find out. If
+// work still takes more than three times the usual time although no more is in
+// flight, then it is not a queue that makes it slow, and the new time is the usual
+// one.
 //
 // The usual time takes 100 successes to be known. Where times are compared one
-// below 10 ms counts as 10 ms: slow is 20 ms more than usual, or three times as
+// below 10 ms counts as 10 ms: slow is 30 ms more than usual, or four times as
 // long if that is more. One response counts as ten times the usual time at most. So what becomes slow is noticed if it is a fifth of the
 // requests: a queue that only few meet, such as those that miss a cache, is
 // better limited where they meet it. Streams that begin while nothing else does
@@ -59,15 +60,18 @@ func (q *runQueue) queues() bool {
 }
 
 const (
-	backlogEnter    = 3.0 // times the usual response time
-	backlogStays    = 2.0
-	backlogHeadroom = 1.5
+	backlogEnter    = 4.0 // times the usual response time
+	backlogStays    = 3.0
+	backlogEasy     = 2.0 // up to where more may be let in
+	backlogHeadroom = 2.0
 	backlogLeast    = 4                                         // lowest limit
+	backlogFits     = 0.85                                      // share of the arrivals that get a place when the load fits again
+	backlogSmooth   = float64(100e6)                            // memory of that share, ns
 	backlogSpan     = time.Second                               // over which rates are measured
 	backlogGrows    = float64(2 * time.Second)                  // ns in which the headroom grows by a factor of e
 	backlogStanding = int64(10 * time.Second)                   // what is in flight for longer stays
 	backlogPatience = int64(backlogSpan + 100*time.Millisecond) // no rate from before is left
-	slowAnswers     = "responses take three times as long as usual"
+	slowAnswers     = "responses take four times as long as usual"
 )
 
 // backlog limits what is in flight to what completes in the usual time, while
@@ -77,14 +81,16 @@ type backlog struct {
 	rates   *Window
 	times   usually
 
-	word   atomic.Int64  // the limit in force
-	next   atomic.Int64  // when to look again
-	began  atomic.Int64  // when the first began since the last end, 0: none has
-	turned atomic.Uint64 // denials for want of a place
+	word    atomic.Int64  // the limit in force
+	next    atomic.Int64  // when to look again
+	began   atomic.Int64  // when the first began since the last end, 0: none has
+	entered atomic.Uint64 // admissions
+	turned  atomic.Uint64 // denials for want of a place
 
 	mu       sync.Mutex // guards what follows, and the learning of times
 	looked   int64
-	before   uint64
+	before   [2]uint64  // admissions and denials at the last look
+	fits     float64    // smoothed share of the arrivals that get a place
 	rate     float64    // last known
 	lowest   [2]float64 // in flight beyond what completes in the usual time, in this span and the one before
 	span     int64      // when this one began
@@ -97,7 +103,7 @@ type backlog struct {
 
 func newBacklog(excused func() bool) *backlog {
 	at := now()
-	b := &backlog{excused: excused, rates: newWindow(backlogSpan, 20, fewestSamples, at), looked: at}
+	b := &backlog{excused: excused, rates: newWindow(backlogSpan, 20, fewestSamples, at), looked: at, fits: 1}
 	b.word.Store(noLimit)
 	b.times.restart(math.MaxInt64)
 	return b
@@ -106,6 +112,7 @@ func newBacklog(excused func() bool) *backlog {
 func (b *backlog) Limit() int { return int(b.word.Load()) }
 
 func (b *backlog) admitted(at, n, inFlight int64) {
+	b.entered.Add(1)
 	if b.began.Load() == 0 {
 		b.began.Store(at)
 	}
@@ -149,10 +156,8 @@ func (b *backlog) look(at, inFlight int64) {
 		b.rate = rate
 	}
 	news := b.times.learn(dt, !b.over)
-	turned := b.turned.Load()
-	denials := turned != b.before
-	b.before = turned
-	b.judge(at, news, denials)
+	denials := b.count(dt)
+	b.judge(at, news)
 	b.over = at < b.until
 	if !b.over {
 		if news {
@@ -179,8 +184,20 @@ func (b *backlog) standing(at int64, beyond float64) {
 	b.lowest[0] = min(b.lowest[0], beyond)
 }
 
+// count keeps the share of the arrivals that get a place, and reports whether any
+// did not since the last look.
+func (b *backlog) count(dt float64) (denials bool) {
+	is := [2]uint64{b.entered.Load(), b.turned.Load()}
+	entered, turned := float64(is[0]-b.before[0]), float64(is[1]-b.before[1])
+	b.before = is
+	if all := entered + turned; all > 0 {
+		b.fits += (1 - math.Exp(-dt/backlogSmooth)) * (entered/all - b.fits)
+	}
+	return turned > 0
+}
+
 // judge prolongs the overload if there is a sign of it.
-func (b *backlog) judge(at int64, news, denials bool) {
+func (b *backlog) judge(at int64, news bool) {
 	began, t := b.began.Load(), &b.times
 	longest := max(hangsAfter, int64(hangsBaselines*t.usual))
 	switch {
@@ -188,7 +205,7 @@ func (b *backlog) judge(at int64, news, denials bool) {
 		return
 	case began > 0 && at-began > longest:
 		b.cause = hung
-	case b.over && denials && b.cause == slowAnswers && int64(t.silent) < longest:
+	case b.over && b.fits < backlogFits && b.cause == slowAnswers && int64(t.silent) < longest:
 	case news && t.recent > t.times(backlogEnter) && !b.excused():
 		b.cause = slowAnswers
 	default:
@@ -201,7 +218,7 @@ func (b *backlog) judge(at int64, news, denials bool) {
 // less again when they would.
 func (b *backlog) adjust(dt float64, denials bool) {
 	switch {
-	case b.times.recent > b.times.times(backlogStays):
+	case b.times.recent > b.times.times(backlogEasy):
 		b.headroom = max(b.headroom*math.Exp(-dt/backlogGrows), backlogHeadroom)
 	case denials:
 		b.headroom *= math.Exp(min(dt/backlogGrows, .1))

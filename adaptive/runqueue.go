@@ -23,10 +23,10 @@ import (
 //
 // The limit is wide while the load fits, so that no burst is cut that the service
 // can work off: as many as take seven tenths of the target ([WithTarget]), on one
-// processor 20 to 96. It closes to 8 as more is asked than the service can do:
+// processor 20 to 96. It closes to 6 as more is asked than the service can do:
 // when the processor time that all arrivals would take exceeds what there is, by
 // 15 % to be closed entirely; or when the share that is admitted falls below .8,
-// for processors that others use too. Each further processor adds 2 to the
+// for processors that others use too. Each further processor adds 1 to the
 // closed limit, and 4 to 16 to the wide one. Both signs of overload are
 // exponential means over the time of 100 requests, .1 to 4 s, that a single burst
 // does not move far. What a request takes is measured: the process' processor time
@@ -75,8 +75,8 @@ const (
 	// overload the limit must be well below the admitted share of that, or
 	// requests grow old in the kernel. All that takes hardly more on several
 	// processors than on one.
-	wideLeast, wideMost, narrowest  = 20, 96, 8
-	moreLeast, moreMost, moreNarrow = 4, 16, 2  // for each further processor
+	wideLeast, wideMost, narrowest  = 20, 96, 6
+	moreLeast, moreMost, moreNarrow = 4, 16, 1  // for each further processor
 	waitShare, idleShare            = 0.7, 0.25 // of the target, to be spent in the queue
 
 	rejectCost = 15e-6 // seconds of processor time that a denial takes

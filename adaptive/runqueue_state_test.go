@@ -17,7 +17,7 @@ func TestRunQueueAfterAPause(t *testing.T) {
 	l := newLimiter(t, newRunQueue(t))
 	const work = 5 * time.Millisecond
 	m.serve(t, l, work, 5, 10*time.Second)
-	require.Equal(t, 8, l.Explain().Strategies[0].Limit)
+	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
 	m.at += time.Minute
 	require.Zero(t, denied(m.serve(t, l, work, 1000, 60*work/1000), 0))
 }
@@ -29,7 +29,7 @@ func TestRunQueueClosesWithoutProcessorTime(t *testing.T) {
 	m.timeless = true
 	l := newLimiter(t, newRunQueue(t))
 	m.serve(t, l, 5*time.Millisecond, 5, 20*time.Second)
-	require.Equal(t, 8, l.Explain().Strategies[0].Limit)
+	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
 }
 
 // TestRunQueuePeeksLook: a limit that is too low is found out by those who only
