@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -66,14 +67,16 @@ func run(chosen []fault, jobs int) (status int) {
 		return 2
 	}
 	results := make([]chan verdict, len(chosen))
-	seats := make(chan struct{}, jobs)
-	var group sync.WaitGroup
-	for i := range chosen {
+	for i := range results {
 		results[i] = make(chan verdict, 1)
+	}
+	var next atomic.Int64
+	var group sync.WaitGroup
+	for range jobs {
 		group.Go(func() {
-			seats <- struct{}{}
-			defer func() { <-seats }()
-			results[i] <- try(root, filepath.Join(dir, fmt.Sprint(i)), &chosen[i])
+			for i := next.Add(1) - 1; i < int64(len(chosen)); i = next.Add(1) - 1 {
+				results[i] <- try(root, filepath.Join(dir, fmt.Sprint(i)), &chosen[i])
+			}
 		})
 	}
 	status = report(chosen, results)

@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 			{"Action":"pass","Test":"TestA"}
 			{"Action":"run","Test":"TestB"}
 			{"Action":"output","Test":"TestB","Output":"panic"}
-			{"Action":"fail"}`, []string{"TestB (crashed)"}, ""},
+			{"Action":"fail"}`, []string{"TestB"}, ""},
 		{"does not compile", `{"Action":"build-output","Output":"x.go:1:2: undefined: y\n"}
 			{"Action":"build-fail"}
 			{"Action":"fail"}`, nil, "undefined: y"},
