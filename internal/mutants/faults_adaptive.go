@@ -5,8 +5,8 @@ var adaptiveFaults = []fault{
 	{
 		promise: "C1", name: "in flight is checked and then added to",
 		file: "adaptive/limiter.go", tests: "AboveTheLimit|Leaks",
-		from: "		if l.inFlight.CompareAndSwap(was, was+n) {\n			return was + n, limit, true\n		}\n",
-		to:   "		l.inFlight.Store(was + n)\n		return was + n, limit, true\n",
+		from: "		interleave.Point()\n		if l.inFlight.CompareAndSwap(was, was+n) {\n			return was + n, limit, true\n		}\n",
+		to:   "		interleave.Point()\n		l.inFlight.Add(n)\n		return was + n, limit, true\n",
 	},
 	{
 		promise: "C1", name: "a Release with an outcome that teaches nothing frees no place",
