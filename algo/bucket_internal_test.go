@@ -133,9 +133,11 @@ func jumpingHistory(b *bucket, key string, seed uint64) []porcupine.Operation {
 // each get at most what an own bucket would give them.
 func TestEvictionNeverRaisesABound(t *testing.T) {
 	interleaved(t)
-	for trial := range cases.Count(200, 5000) {
+	n := cases.Count(200, 5000)
+	for trial := range n {
 		synctest.Test(t, func(t *testing.T) { fightForSlots(t, uint64(trial)) })
 	}
+	t.Logf("M2: %d fights of 48 keys for 4 slots", n)
 }
 
 func fightForSlots(t *testing.T, seed uint64) {

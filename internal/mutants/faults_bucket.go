@@ -99,7 +99,7 @@ var bucketFaults = []fault{
 		to:   "",
 	},
 	{
-		promise: "W1", name: "Allow: what would be delayed is admitted at once",
+		promise: "W1", name: "Allow: what would be delayed is denied and charged",
 		file: "algo/bucket.go", tests: bucketTests,
 		from: "b.spend(key, now, n, 0)",
 		to:   "b.spend(key, now, n, 1<<62)",
