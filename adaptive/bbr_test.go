@@ -164,6 +164,7 @@ func TestOverloadIsNotTheNormalState(t *testing.T) {
 			cpu := new(dial)
 			s := newBBR(t, adaptive.WithSignal(cpu))
 			cpu.set(1.3)
+			observe(s, 10*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond) // the first look
 			observe(s, 10*time.Millisecond, 5*time.Second, 30*time.Second)
 			cpu.set(.1)
 			observe(s, 10*time.Millisecond, 10*time.Millisecond, calm)
