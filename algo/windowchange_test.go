@@ -286,3 +286,25 @@ func TestWindowFlood(t *testing.T) {
 		runtime.KeepAlive(l)
 	}
 }
+
+// TestChurnOfKeysAllocatesNothing: the ring of a key that is forgotten serves
+// the next one in its slot.
+func TestChurnOfKeysAllocatesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewSlidingLog(algo.Per(8, time.Millisecond), algo.MaxKeys(4)))
+		keys := make([]string, 5000)
+		for i := range keys {
+			keys[i] = fmt.Sprint("user-", i)
+		}
+		next := 0
+		churn := func() {
+			l.Allow(keys[next%len(keys)], 8)
+			time.Sleep(2 * time.Millisecond)
+			next++
+		}
+		for range 2000 {
+			churn()
+		}
+		require.Zero(t, testing.AllocsPerRun(2000, churn))
+	})
+}

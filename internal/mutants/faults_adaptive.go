@@ -106,7 +106,7 @@ var adaptiveFaults = []fault{
 	},
 	{
 		promise: "C2", name: "BBR: what ran under overload is taken for the normal state",
-		file: "adaptive/bbr.go", tests: "BBR",
+		file: "adaptive/bbr.go", tests: "BBR|Overload",
 		from: "		if at-int64(s.RTT) >= b.calmSince.Load() {\n",
 		to:   "		if at > 0 {\n",
 	},
