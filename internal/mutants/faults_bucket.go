@@ -148,41 +148,44 @@ var bucketFaults = []fault{
 	},
 }
 
+// keyTests are the tests of the table of keys.
+const keyTests = "Eviction|Newcomer|ChangedHands|Overflowed|Flood|Cells|FullPolic|Churn|Keys"
+
 // keyFaults are mistakes in the table of keys.
 var keyFaults = []fault{
 	{
 		promise: "M2", name: "a live bucket is evicted when the table is full",
-		file: "algo/table.go", tests: bucketTests,
+		file: "algo/table.go", tests: keyTests,
 		from: "oldest, at := horizon, -1",
 		to:   "oldest, at := int64(math.MaxInt64), -1",
 	},
 	{
 		promise: "M2", name: "a key without a slot is decided on an old reading of the clock",
-		file: "algo/bucket.go", tests: bucketTests,
+		file: "algo/bucket.go", tests: keyTests,
 		from: "c, tat = c.reload(); c.absent() {\n				now = b.words.clock.now()",
 		to:   "c, tat = c.reload(); c.absent() {\n				_ = now",
 	},
 	{
 		promise: "M2", name: "a charge to a slot that changed hands counts as done",
-		file: "algo/words.go", tests: bucketTests,
+		file: "algo/words.go", tests: keyTests,
 		from: "	if c.at.id.Load() == c.id {\n		return done\n	}\n",
 		to:   "	if c.id >= 0 {\n		return done\n	}\n",
 	},
 	{
 		promise: "M2", name: "a window's newcomer leaves the debt of its shared state behind",
-		file: "algo/cells.go", tests: bucketTests,
+		file: "algo/cells.go", tests: keyTests,
 		from: "		t.cells.bequeath(h.value, shared)\n",
 		to:   "		t.cells.bequeath(h.value, new(S))\n",
 	},
 	{
 		promise: "M1", name: "rings of evicted keys are made anew",
-		file: "algo/stamps.go", tests: bucketTests,
+		file: "algo/stamps.go", tests: keyTests,
 		from: "	if len(ring) < len(from.ring) {",
 		to:   "	if len(ring) >= 0 {",
 	},
 	{
 		promise: "S1", name: "two keys share a word: the fingerprint has 16 bits",
-		file: "algo/table.go", tests: bucketTests,
+		file: "algo/table.go", tests: keyTests,
 		from: "if id := maphash.String(t.seed, key); id != 0 {",
 		to:   "if id := maphash.String(t.seed, key) & 0xffff; id != 0 {",
 	},

@@ -14,7 +14,7 @@ var windowFaults = []fault{
 		promise: "W2", name: "fixed window: the edge is off by one",
 		file: "algo/fixed.go", tests: windowTests,
 		from: "	f.phase = (window - (reference%window+window)%window) % window\n",
-		to:   "	f.phase = (window - (reference%window+window)%window + 1) % window\n",
+		to:   "	f.phase = (window - (reference%window+window)%window + ticksPerNano) % window\n",
 	},
 	{
 		promise: "U2", name: "fixed window: RetryAfter ends before the edge",
