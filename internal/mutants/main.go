@@ -122,7 +122,7 @@ func baseline(root string, chosen []fault) bool {
 			slices.Sort(all)
 			tests = strings.Join(slices.Compact(all), "|")
 		}
-		if v := test(root, pkg, tests, ""); v.err != nil || len(v.killers) > 0 {
+		if v := twice(root, pkg, tests, ""); v.err != nil || len(v.killers) > 0 {
 			fmt.Fprintf(os.Stderr, "mutants: ./%s fails without a fault: %s\n", pkg, v.text())
 			return false
 		}

@@ -18,7 +18,6 @@ import (
 // verdict is what became of a fault.
 type verdict struct {
 	killers []string // the tests that failed
-	crashed []string // of them, those that took the binary along
 	err     error    // it could not be tried
 }
 
@@ -41,11 +40,15 @@ func try(root, dir string, f *fault) verdict {
 	if err != nil {
 		return verdict{err: err}
 	}
-	v := test(root, f.pkg(), f.tests, overlay)
-	if len(v.crashed) > 0 {
-		// The timeout on a busy machine looks like a crash: it must come again
-		// when the test runs alone.
-		v = test(root, f.pkg(), "^("+strings.Join(v.crashed, "|")+")$", overlay)
+	return twice(root, f.pkg(), f.tests, overlay)
+}
+
+// twice runs tests, and those that fail once more by themselves: a busy machine
+// makes tests late, and that must not count.
+func twice(root, pkg, tests, overlay string) verdict {
+	v := test(root, pkg, tests, overlay)
+	if len(v.killers) > 0 {
+		v = test(root, pkg, "^("+strings.Join(v.killers, "|")+")$", overlay)
 	}
 	return v
 }
@@ -134,8 +137,7 @@ func judge(out io.Reader) (v verdict) {
 		return verdict{err: errNothingRan}
 	}
 	if failed && len(v.killers) == 0 {
-		v.crashed = slices.Sorted(maps.Keys(running))
-		v.killers = append(v.killers, v.crashed...)
+		v.killers = slices.Collect(maps.Keys(running))
 	}
 	slices.Sort(v.killers)
 	return v
