@@ -90,6 +90,7 @@ func TestRetryAfter(t *testing.T) {
 			seen := map[int]bool{}
 			for range 200 {
 				w := ask(l)
+				require.Len(t, w.Result().Header.Values("Retry-After"), 1)
 				s, err := strconv.Atoi(w.Result().Header.Get("Retry-After"))
 				require.NoError(t, err)
 				require.GreaterOrEqual(t, s, row.least)

@@ -47,10 +47,10 @@ var windowFaults = []fault{
 		to:   "k <= i-p.cells && k <= s.newest; k++",
 	},
 	{
-		promise: "W2", name: "cells: more is given back than the cell holds",
-		file: "algo/tally.go", tests: windowTests,
-		from: "		n = min(n, *c)\n",
-		to:   "",
+		promise: "W2", name: "windows: what was charged under another period is given back",
+		file: "algo/windowed.go", tests: windowTests,
+		from: "void := lease.At <= w.since.Load() || w.cells",
+		to:   "void := w.cells",
 	},
 	{
 		promise: "W2", name: "sliding log: a stamp passes a nanosecond early",

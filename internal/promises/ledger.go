@@ -48,6 +48,7 @@ type ledger struct {
 	out     io.Writer
 	results map[string]result
 	printed map[string]bool
+	fuzzed  bool // targets will be fuzzed: their corpus alone is not enough
 	failed  bool
 }
 

@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -23,20 +22,22 @@ func main() {
 	tests := flag.String("run", "", "run only the tests that match, for a look at a part")
 	full := flag.Bool("full", true, "the full counts; false: those of every day")
 	flag.Parse()
-	if flag.NArg() == 0 {
-		flag.CommandLine.Parse([]string{"./..."}) // the pattern of packages
+	packages := flag.Args()
+	if len(packages) == 0 {
+		packages = []string{"./..."}
 	}
 	began := time.Now()
-	text, err := os.ReadFile(filepath.Join("doc.go"))
+	text, err := os.ReadFile("doc.go")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "promises: run it at the root of the module:", err)
 		os.Exit(2)
 	}
 	table := parse(string(text))
 	l := newLedger(table, os.Stdout)
-	err = runTests(l, *tests, *full, flag.Args())
-	if err == nil && *fuzz > 0 {
-		err = runFuzz(l, *tests, *fuzz, flag.Args())
+	l.fuzzed = *fuzz > 0
+	err = runTests(l, *tests, *full, packages)
+	if err == nil && l.fuzzed {
+		err = runFuzz(l, *tests, *fuzz, packages)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "promises:", err)
