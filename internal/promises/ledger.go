@@ -56,6 +56,9 @@ func newLedger(table []promise, out io.Writer) *ledger {
 	return &ledger{table: table, out: out, results: map[string]result{}, printed: map[string]bool{}}
 }
 
+// say prints.
+func (l *ledger) say(format string, args ...any) { _, _ = fmt.Fprintf(l.out, format, args...) }
+
 // note takes the result of one test. Two packages may have one of that name:
 // then both count.
 func (l *ledger) note(name string, r result) {
@@ -97,7 +100,7 @@ func (l *ledger) print(p promise) {
 	if text == "" {
 		text = strings.Join(p.tests, ", ")
 	}
-	fmt.Fprintf(l.out, "%s  %s   %s %.1fs\n", p.id, text, verdict, took.Seconds())
+	l.say("%s  %s   %s %.1fs\n", p.id, text, verdict, took.Seconds())
 }
 
 // grouped writes what occurs more than once only once, with the number before
@@ -129,7 +132,7 @@ func (l *ledger) close(all bool) bool {
 		missing := l.missing(p)
 		switch {
 		case all:
-			fmt.Fprintf(l.out, "%s  did not run: %s   FAILED\n", p.id, strings.Join(missing, ", "))
+			l.say("%s  did not run: %s   FAILED\n", p.id, strings.Join(missing, ", "))
 			l.failed = true
 		case len(missing) < len(p.tests):
 			p.tests = slices.DeleteFunc(p.tests, func(name string) bool { return slices.Contains(missing, name) })

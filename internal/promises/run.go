@@ -82,11 +82,11 @@ func (l *ledger) read(out io.Reader) error {
 				}
 				l.note(top, result{ok, time.Duration(e.Elapsed * float64(time.Second)), figures[name]})
 				if !ok {
-					fmt.Fprint(l.out, said[name])
+					l.say("%s", said[name])
 				}
 			} else if e.Action != "pass" && e.Action != "skip" {
 				l.failed = true
-				fmt.Fprint(l.out, text(said[name]))
+				l.say("%s", text(said[name]))
 			}
 			delete(said, name)
 		}
@@ -131,7 +131,7 @@ func (l *ledger) fuzz(pkg, target string, long time.Duration) {
 	began := time.Now()
 	out, err := exec.Command("go", "test", "-run", "^$", "-fuzz", "^"+target+"$", "-fuzztime", long.String(), pkg).CombinedOutput()
 	if err != nil {
-		fmt.Fprintf(l.out, "%s\n", out)
+		l.say("%s\n", out)
 	}
 	r := result{ok: err == nil, took: time.Since(began)}
 	if all := execsOf.FindAllStringSubmatch(string(out), -1); len(all) > 0 {
