@@ -107,7 +107,8 @@
 //	F3  Two probe intervals after its return Redis decides again.
 //	    TestVirtualDaysOfOutages, TestBreakerOpensProbesAndRamps
 //	F4  The fault of one key opens no breaker.
-//	    TestKeyOfAnotherTypeHurtsNobodyElse, TestFaultTable
+//	    TestKeyOfAnotherTypeHurtsNobodyElse, TestKeyOfAnotherTypeInABatch,
+//	    TestFaultTable
 //	S1  No two identities have the same key.
 //	    TestHostileKeysAreApart, TestKeysAreInjective, TestJoinCanBeReadBack,
 //	    FuzzJoin, FuzzKey, FuzzHeader, FuzzClientIsNeverTrusted,

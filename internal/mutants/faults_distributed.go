@@ -1,6 +1,6 @@
 package main
 
-const scriptTests = "Parity|ClockThatSteppedBack|Expire|DenialWrites|SeveralLevels|SameBucketTwice|InFlight|SlidingLogBound|WindowsGiveBack"
+const scriptTests = "Parity|Outlives|ClockThatSteppedBack|Expire|DenialWrites|SeveralLevels|SameBucketTwice|InFlight|SlidingLogBound|WindowsGiveBack"
 
 // scriptFaults are mistakes in the Lua scripts.
 var scriptFaults = []fault{
@@ -54,7 +54,7 @@ var scriptFaults = []fault{
 	},
 	{
 		promise: "F4", name: "scripts: a key of another type fails the whole batch",
-		file: "distributed/prelude.lua", tests: "AnotherType|FaultTable/WRONGTYPE",
+		file: "distributed/prelude.lua", tests: "AnotherType",
 		from: "redis.pcall('GET', key)",
 		to:   "redis.call('GET', key)",
 	},
@@ -148,7 +148,7 @@ var storeFaults = []fault{
 	},
 	{
 		promise: "F3", name: "probes back off to ten intervals",
-		file: "distributed/breaker.go", tests: "Recovery|FaultTable/refused",
+		file: "distributed/breaker.go", tests: "Recovery|VirtualDays",
 		from: "b.store.sleep(interval + rand.N(interval/2+1))",
 		to:   "b.store.sleep(60*interval + rand.N(interval/2+1))",
 	},
@@ -160,7 +160,7 @@ var storeFaults = []fault{
 	},
 	{
 		promise: "F4", name: "one key's fault opens the breaker",
-		file: "distributed/flight.go", tests: "AnotherType|SeveralSlots|FaultTable/WRONGTYPE",
+		file: "distributed/flight.go", tests: "AnotherType|SeveralSlots|Classified",
 		from: "case f == fine || f == fault:",
 		to:   "case f == fine:",
 	},
