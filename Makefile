@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long mutants lint bench bench-peers faults fuzz shapes tidy redis
+.PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -42,20 +42,28 @@ mutants: redis
 lint:
 	$(GO) mod tidy -diff
 	$(LINT) run ./...
+	cd bench && $(GO) mod tidy -diff && "$$(cd .. && $(GO) tool -n -modfile=tools.mod golangci-lint)" run ./...
 
-# Benchmarks, with the floor (one reading of the clock and one swap) in the
-# same run. Compare ratios, not nanoseconds.
-bench:
-	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./httpmw ./grpcmw ./keyfunc
+# The library beside its peers, and the attacks on all of them: one program, some
+# four minutes on a quiet machine, which writes docs/benchmarks.md and its
+# pictures. BENCH='-quick -only inflight' prints a first look instead.
+BENCH   ?= -out ../docs
+bench: redis
+	cd bench && $(GO) run . $(BENCH)
 
-# The library beside its peers, in one run, and on Redis beside redis_rate.
-bench-peers: redis
-	cd bench && $(GO) run . -out ../docs
-	cd bench && $(GO) test -run '^$$' -bench Redis -benchtime 1x ./redis
+# The benchmarks of the packages alone, with the floor (one reading of the clock
+# and one swap) in the same run. Compare ratios, not nanoseconds.
+bench-own:
+	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./adaptive ./httpmw ./grpcmw ./keyfunc
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
 	cd examples/shapes && $(GO) run . -out ../../docs/shapes
+
+# Package adaptive under simulated overload: all scenarios, as tables and
+# pictures, in docs/sim. Takes some minutes of one processor.
+sim:
+	cd internal/sim/cmd/sim && $(GO) run . -out ../../../../docs/sim
 
 # Every fuzz target for FUZZ each.
 fuzz:

@@ -3,12 +3,13 @@ package adaptive
 import (
 	"fmt"
 	"math"
-	"runtime"
+
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // NewBBR makes a strategy that limits only while something says that the
@@ -40,7 +41,7 @@ import (
 func NewBBR(opts ...Option) (Strategy, error) {
 	const who = "NewBBR"
 	set := settings{
-		min: max(runtime.GOMAXPROCS(0), 1), max: noLimit,
+		min: max(machine.Procs(), 1), max: noLimit,
 		span: 10 * time.Second, buckets: 100, signal: CPU(),
 	}
 	if err := configure(who, &set, opts, "WithSignal", "WithLimits", "WithWindow"); err != nil {
@@ -125,7 +126,7 @@ func (b *bbr) finished(at, inFlight int64) {
 	b.look(at, inFlight)
 }
 
-func (b *bbr) denied() {}
+func (b *bbr) denied(cause) {}
 
 // Observe learns from successes. That work completed at all is told to
 // finished, whatever its outcome.
@@ -196,7 +197,7 @@ func (b *bbr) limit(at, inFlight int64, was bool) int64 {
 	if !b.over {
 		return b.max
 	}
-	limit := int64(max(20, 4*runtime.GOMAXPROCS(0)))
+	limit := int64(max(20, 4*machine.Procs()))
 	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
 		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, noLimit)))
 	}

@@ -7,6 +7,9 @@
 //
 // # Which one
 //
+//   - [New] with [Default]: nothing is known about the service. It denies by the
+//     queue in front of the processor ([NewRunQueue]), and limits what is in
+//     flight while work waits for something else.
 //   - [New] with [Fixed]: the capacity is known, such as the connections of a
 //     pool.
 //   - [New] with [NewBBR]: limits only while a [Signal] tells of overload, or
@@ -41,10 +44,12 @@
 //
 // # When not to use it
 //
-// A limit on requests in flight sees only what has entered the handler. In
-// front of handlers that need processor time and never wait, Go queues the
-// requests as runnable goroutines before the handler runs, where this package's
-// strategies do not see them: such a service is better kept within its capacity
-// by a rate. A limit in one process knows nothing of the others. And a limit on
-// what is in flight is no quota: a fast caller has as many requests as it likes.
+// A limit on requests in flight sees only what has entered the handler. In front
+// of handlers that need processor time and never wait, Go queues the requests as
+// runnable goroutines before the handler runs, where no such limit sees them:
+// take [NewRunQueue] or [Default], or keep the service within its capacity by a
+// rate. Even they are asked only when the request has been read: where rejecting
+// costs as much as answering, shed before the process. A limit in one process
+// knows nothing of the others. And a limit on what is in flight is no quota: a
+// fast caller has as many requests as it likes.
 package adaptive

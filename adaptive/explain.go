@@ -14,6 +14,7 @@ const (
 	none cause = iota
 	byLimit
 	byPriority
+	byRunQueue
 	byFullQueue
 	byLongWait
 	never
@@ -58,6 +59,7 @@ type Denials struct {
 	Priority  uint64 // shed, to keep places for requests of a higher class
 	QueueFull uint64 // no place was free, nor one in the queue
 	Wait      uint64 // waited in vain for as long as the queue lets anybody
+	RunQueue  uint64 // too many goroutines were waiting for the processor
 	Never     uint64 // cost more than the limit can ever be
 }
 
@@ -68,7 +70,7 @@ func (l *Limiter) Explain() Explanation {
 		Limit: l.Limit(), InFlight: l.InFlight(), RTT: time.Duration(l.mean.Load()),
 		Strategies: states(l.strategy, nil),
 		Denied: Denials{
-			Limit: l.tally[byLimit].Load(), Priority: l.tally[byPriority].Load(),
+			Limit: l.tally[byLimit].Load(), RunQueue: l.tally[byRunQueue].Load(), Priority: l.tally[byPriority].Load(),
 			QueueFull: l.tally[byFullQueue].Load(), Wait: l.tally[byLongWait].Load(),
 			Never: l.tally[never].Load(),
 		},

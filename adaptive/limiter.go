@@ -37,6 +37,7 @@ var ErrClosed = errors.New("adaptive: the limiter is closed")
 type Limiter struct {
 	strategy Strategy
 	follows  follower // nil: the strategy only wants samples
+	gate     gate     // nil: nothing but the limit stands before a request
 	seldom   bool     // nothing but RetryAfter depends on how long work takes
 	min, max int64    // what the strategy's limit is moved into
 	line     *line    // nil: nobody waits
@@ -73,6 +74,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l := &Limiter{strategy: s, min: int64(set.min)}
 	l.max = max(int64(min(set.max, ceiling(s))), l.min)
 	l.follows, _ = s.(follower)
+	l.gate = gateOf(s)
 	_, l.seldom = s.(fixed)
 	l.seldom = l.seldom && !set.priorities
 	if set.queue.kind != unqueued {
@@ -96,6 +98,13 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		l.deny(&lease.Decision, n, byPriority)
 		return lease, nil
 	}
+	at := int64(0)
+	if l.gate != nil {
+		if at = now(); !l.gate.admits(at) {
+			l.deny(&lease.Decision, n, byRunQueue)
+			return lease, nil
+		}
+	}
 	inFlight, limit, ok := int64(0), int64(0), false
 	if l.line == nil || l.line.length.Load() == 0 {
 		inFlight, limit, ok = l.enter(n)
@@ -114,16 +123,18 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		l.deny(&lease.Decision, n, byLimit)
 		return lease, nil
 	}
-	at := l.start()
+	if at == 0 || l.line != nil {
+		at = l.start()
+	}
 	if l.follows != nil {
 		l.follows.admitted(at, n, inFlight)
 	}
 	if l.ranks != nil {
 		l.ranks.admitted(at, l)
 	}
-	lease = algo.NewLease(
-		algo.Decision{Allowed: true, Limit: limit, Remaining: max(limit-inFlight, 0)},
-		l, algo.Handle{N: n, At: at, State: [3]int64{inFlight}})
+	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
+	h := algo.FillLease(&lease, l)
+	h.N, h.At, h.State[0] = n, at, inFlight
 	return lease, nil
 }
 
@@ -160,6 +171,11 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, ok bool) {
 	}
 }
 
+// busy reports whether more than three quarters of what is allowed is taken.
+func (l *Limiter) busy() bool {
+	return l.inFlight.Load()*busyParts > l.limit()*(busyParts-1) || l.gate != nil && l.gate.busy()
+}
+
 // unusual answers what is not an ordinary request.
 func (l *Limiter) unusual(n int64) (lease algo.Lease, err error) {
 	limit := l.limit()
@@ -171,6 +187,9 @@ func (l *Limiter) unusual(n int64) (lease algo.Lease, err error) {
 	case n == 0:
 		lease.Allowed = true
 		lease.Limit, lease.Remaining = limit, max(limit-l.inFlight.Load(), 0)
+		if l.gate != nil && l.gate.peek() {
+			lease.Remaining = 0
+		}
 	default:
 		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
 		lease.Limit, lease.Remaining = limit, max(limit-l.inFlight.Load(), 0)
@@ -183,7 +202,7 @@ func (l *Limiter) unusual(n int64) (lease algo.Lease, err error) {
 func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
 	l.tally.add(c)
 	if l.follows != nil {
-		l.follows.denied()
+		l.follows.denied(c)
 	}
 	limit, inFlight := l.limit(), l.inFlight.Load()
 	ahead := int64(0)

@@ -19,6 +19,7 @@ type settings struct {
 	min, max   int
 	initial    int
 	timeout    time.Duration
+	target     time.Duration
 	signal     Signal
 	queue      Queue // the zero Queue: nobody waits
 	priorities bool

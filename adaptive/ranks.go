@@ -70,7 +70,7 @@ func newRanks() *ranks {
 func (r *ranks) sheds(ctx context.Context, key string, l *Limiter) bool {
 	rank := r.rank(ctx, key)
 	r.arrived[rank].Add(1)
-	return rank > r.threshold.Load() && l.inFlight.Load()*busyParts > l.limit()*(busyParts-1)
+	return rank > r.threshold.Load() && l.busy()
 }
 
 // rank orders requests by class and cohort.
@@ -103,7 +103,7 @@ func (r *ranks) admitted(at int64, l *Limiter) {
 func (r *ranks) turn(at int64, l *Limiter) {
 	r.next.Store(at + rankEvery)
 	is := counts{r.passed.Load(), l.tally[byPriority].Load(),
-		l.tally[byLimit].Load() + l.tally[byFullQueue].Load() + l.tally[byLongWait].Load()}
+		l.tally[byLimit].Load() + l.tally[byRunQueue].Load() + l.tally[byFullQueue].Load() + l.tally[byLongWait].Load()}
 	passed, denied := float64(is.passed-r.before.passed), float64(is.denied-r.before.denied)
 	all := passed + denied + float64(is.shed-r.before.shed)
 	if all < fewestArrivals && at-r.last < rankPatience {

@@ -15,14 +15,14 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 )
 
-// machine is a /proc and a /sys/fs/cgroup of the test's own.
-type machine struct {
+// host is a /proc and a /sys/fs/cgroup of the test's own.
+type host struct {
 	t    *testing.T
 	root string
 }
 
-func newMachine(t *testing.T) machine {
-	m := machine{t, t.TempDir()}
+func newHost(t *testing.T) host {
+	m := host{t, t.TempDir()}
 	t.Setenv("HOST_PROC", filepath.Join(m.root, "proc"))
 	t.Setenv("HOST_ROOT", m.root)
 	m.write("proc/self/cgroup", "")
@@ -30,16 +30,16 @@ func newMachine(t *testing.T) machine {
 	return m
 }
 
-func (m machine) write(name, text string) {
+func (m host) write(name, text string) {
 	path := filepath.Join(m.root, name)
 	require.NoError(m.t, os.MkdirAll(filepath.Dir(path), 0o755))
 	require.NoError(m.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-func (m machine) remove(name string) { require.NoError(m.t, os.RemoveAll(filepath.Join(m.root, name))) }
+func (m host) remove(name string) { require.NoError(m.t, os.RemoveAll(filepath.Join(m.root, name))) }
 
 // stat sets the machine's times, in seconds: busy is spread over kinds.
-func (m machine) stat(busy, idle float64) {
+func (m host) stat(busy, idle float64) {
 	b, i := int(busy*100), int(idle*100)
 	// user nice system idle iowait irq softirq steal guest guest_nice; a guest's
 	// time is part of user time.
@@ -60,7 +60,7 @@ func level(t *testing.T, s adaptive.Signal, change func()) float64 {
 }
 
 func TestCPUOfTheMachine(t *testing.T) {
-	m := newMachine(t)
+	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		m.stat(100, 900)
 		cpu := adaptive.CPU()
@@ -76,7 +76,7 @@ func TestCPUOfTheMachine(t *testing.T) {
 // TestFailedSample: the level holds for two seconds, then it is unknown, and
 // comes back with the next two samples.
 func TestFailedSample(t *testing.T) {
-	m := newMachine(t)
+	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		m.stat(100, 900)
 		cpu := adaptive.CPU()
@@ -105,7 +105,7 @@ func TestFailedSample(t *testing.T) {
 
 // TestLongPause: the mean over a night says nothing about the morning.
 func TestLongPause(t *testing.T) {
-	m := newMachine(t)
+	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		m.stat(100, 900)
 		cpu := adaptive.CPU()
@@ -126,19 +126,19 @@ func TestCPUQuota(t *testing.T) {
 	second := func(n float64, unit float64) string { return fmt.Sprintf("%d\n", int64(n*unit)) }
 	usage := func(n float64) string { return "usage_usec " + second(n, 1e6) + "user_usec 5\n" }
 	for name, row := range map[string]struct {
-		set func(m machine)
-		use func(m machine, seconds float64)
+		set func(m host)
+		use func(m host, seconds float64)
 	}{
 		"v2": {
-			func(m machine) {
+			func(m host) {
 				m.write("proc/self/cgroup", "0::/pod/app\n")
 				m.write("proc/self/mountinfo", v2Mount)
 				m.write("sys/fs/cgroup/pod/app/cpu.max", "50000 100000\n")
 			},
-			func(m machine, s float64) { m.write("sys/fs/cgroup/pod/app/cpu.stat", usage(s)) },
+			func(m host, s float64) { m.write("sys/fs/cgroup/pod/app/cpu.stat", usage(s)) },
 		},
 		"v2, the outer group is tighter": {
-			func(m machine) {
+			func(m host) {
 				m.write("proc/self/cgroup", "0::/pod/app\n")
 				m.write("proc/self/mountinfo", v2Mount)
 				m.write("sys/fs/cgroup/pod/app/cpu.max", "max 100000\n")
@@ -146,27 +146,27 @@ func TestCPUQuota(t *testing.T) {
 				m.write("sys/fs/cgroup/cpu.max", "4000000 100000\n")
 				m.write("sys/fs/cgroup/pod/app/cpu.stat", usage(77))
 			},
-			func(m machine, s float64) { m.write("sys/fs/cgroup/pod/cpu.stat", usage(s)) },
+			func(m host, s float64) { m.write("sys/fs/cgroup/pod/cpu.stat", usage(s)) },
 		},
 		"v2, the container sees its own group only": {
-			func(m machine) {
+			func(m host) {
 				m.write("proc/self/cgroup", "0::/../elsewhere\n")
 				m.write("proc/self/mountinfo", "31 23 0:28 /pod/app /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
 				m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")
 			},
-			func(m machine, s float64) { m.write("sys/fs/cgroup/cpu.stat", usage(s)) },
+			func(m host, s float64) { m.write("sys/fs/cgroup/cpu.stat", usage(s)) },
 		},
 		"v1, one hierarchy": {
-			func(m machine) {
+			func(m host) {
 				m.write("proc/self/cgroup", "4:cpu,cpuacct:/docker/abc\n2:memory:/docker/abc\n")
 				m.write("proc/self/mountinfo", "40 31 0:35 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n")
 				m.write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n")
 				m.write("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n")
 			},
-			func(m machine, s float64) { m.write("sys/fs/cgroup/cpu,cpuacct/cpuacct.usage", second(s, 1e9)) },
+			func(m host, s float64) { m.write("sys/fs/cgroup/cpu,cpuacct/cpuacct.usage", second(s, 1e9)) },
 		},
 		"v1, two hierarchies, nested": {
-			func(m machine) {
+			func(m host) {
 				m.write("proc/self/cgroup", "2:cpuacct:/a/b\n1:cpu:/a/b\n")
 				m.write("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"+
 					"33 31 0:30 / /sys/fs/cgroup/cpuacct rw - cgroup cgroup rw,cpuacct\n")
@@ -175,10 +175,10 @@ func TestCPUQuota(t *testing.T) {
 				m.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n")
 				m.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n")
 			},
-			func(m machine, s float64) { m.write("sys/fs/cgroup/cpuacct/a/cpuacct.usage", second(s, 1e9)) },
+			func(m host, s float64) { m.write("sys/fs/cgroup/cpuacct/a/cpuacct.usage", second(s, 1e9)) },
 		},
 		"hybrid": {
-			func(m machine) {
+			func(m host) {
 				m.write("proc/self/cgroup", "1:cpu,cpuacct:/a\n0::/a\n")
 				m.write("proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"+
 					"41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
@@ -186,11 +186,11 @@ func TestCPUQuota(t *testing.T) {
 				m.write("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "50000\n")
 				m.write("sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n")
 			},
-			func(m machine, s float64) { m.write("sys/fs/cgroup/cpu/a/cpuacct.usage", second(s, 1e9)) },
+			func(m host, s float64) { m.write("sys/fs/cgroup/cpu/a/cpuacct.usage", second(s, 1e9)) },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
+			m := newHost(t)
 			row.set(m)
 			row.use(m, 100)
 			m.stat(100, 900)
@@ -208,7 +208,7 @@ func TestCPUQuota(t *testing.T) {
 
 // TestCPUQuotaIsReadAgain after ten seconds.
 func TestCPUQuotaIsReadAgain(t *testing.T) {
-	m := newMachine(t)
+	m := newHost(t)
 	m.write("proc/self/cgroup", "0::/\n")
 	m.write("proc/self/mountinfo", v2Mount)
 	m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")
@@ -233,7 +233,7 @@ func TestCPUQuotaIsReadAgain(t *testing.T) {
 }
 
 func TestLoad1(t *testing.T) {
-	m := newMachine(t)
+	m := newHost(t)
 	m.write("proc/loadavg", fmt.Sprintf("%d.00 1.00 1.00 1/100 12345\n", 3*runtime.NumCPU()))
 	got, ok := adaptive.Load1(adaptive.Threshold(2)).Read()
 	require.True(t, ok)
@@ -247,7 +247,7 @@ func TestLoad1(t *testing.T) {
 }
 
 func TestThrottled(t *testing.T) {
-	m := newMachine(t)
+	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive.Throttled()
 		s.Read()
@@ -279,7 +279,7 @@ func TestMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/a/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t)
+			m := newHost(t)
 			m.write("proc/self/cgroup", row.cgroup)
 			m.write("proc/self/mountinfo", row.mounts)
 			m.write(row.dir+row.limit, "1000\n")
@@ -290,7 +290,7 @@ func TestMemory(t *testing.T) {
 			require.InDelta(t, .45/.9, got, 1e-9)
 		})
 	}
-	m := newMachine(t)
+	m := newHost(t)
 	_, ok := adaptive.Memory().Read()
 	require.False(t, ok, "there is nothing to read")
 	m.write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 250 kB\nBuffers: 0 kB\nCached: 150 kB\n")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -57,10 +58,60 @@ type follower interface {
 	// finished is told of every end, whatever the outcome, and of all that are
 	// still in flight.
 	finished(at, inFlight int64)
-	// denied is told of every request that did not fit. It reads the clock
-	// only if it must: a denial should cost next to nothing.
-	denied()
+	// denied is told of every request that did not fit, and why. It reads the
+	// clock only if it must: a denial should cost next to nothing.
+	denied(by cause)
 }
+
+var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*backlog)(nil)
+
+// gate is a strategy that judges each request by what it sees at that moment,
+// before the limit is asked.
+type gate interface {
+	// admits reports whether a request may try for a place.
+	admits(at int64) bool
+	// peek reports whether it would not, without counting one that would.
+	peek() (full bool)
+	// busy reports whether little room is left.
+	busy() bool
+}
+
+// gateOf is the gate in a strategy, nil if there is none.
+func gateOf(s Strategy) gate {
+	switch s := s.(type) {
+	case gate:
+		return s
+	case *minimum:
+		var all gates
+		for _, one := range s.all {
+			if g := gateOf(one); g != nil {
+				all = append(all, g)
+			}
+		}
+		if len(all) == 1 {
+			return all[0]
+		}
+		if len(all) > 1 {
+			return all
+		}
+	}
+	return nil
+}
+
+// gates is several gates, one behind the other.
+type gates []gate
+
+func (all gates) admits(at int64) bool {
+	for _, g := range all {
+		if !g.admits(at) {
+			return false
+		}
+	}
+	return true
+}
+
+func (all gates) peek() bool { return slices.ContainsFunc(all, gate.peek) }
+func (all gates) busy() bool { return slices.ContainsFunc(all, gate.busy) }
 
 // checker is a strategy or signal made by a function that has no error to
 // return. Whoever takes it asks for the error.
@@ -172,8 +223,8 @@ func (m *minimum) finished(at, inFlight int64) {
 	}
 }
 
-func (m *minimum) denied() {
+func (m *minimum) denied(by cause) {
 	for _, f := range m.following {
-		f.denied()
+		f.denied(by)
 	}
 }

@@ -48,10 +48,10 @@ func (a *all) Acquire(ctx context.Context, key string, n int64) (lease Lease, er
 
 func (a *all) acquire(ctx context.Context, lease *Lease, key string, n int64) error {
 	var room [usualLeaves]leaf
-	leaves := room[:0]
+	leaves, from := room[:0], Request{Key: key, N: n}
 	for i, l := range a.limiters {
 		var err error
-		if leaves, err = grow(ctx, leaves, leaf{Request{l, key, n}, i}); err != nil {
+		if leaves, err = grow(ctx, leaves, l, &from, i); err != nil {
 			return partError(len(a.limiters), &leaf{Request{Limiter: l}, i}, err)
 		}
 	}

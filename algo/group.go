@@ -65,12 +65,15 @@ func (*verdict) Settle(Handle, int64) {}
 // releaseAll releases leases from the last to the first, the others too when
 // one of them panics.
 func releaseAll(leases []Lease, o Outcome) {
-	if len(leases) == 0 {
+	left := len(leases)
+	if left == 0 {
 		return
 	}
-	last := len(leases) - 1
-	defer releaseAll(leases[:last], o)
-	leases[last].Release(o)
+	defer func() { releaseAll(leases[:left], o) }()
+	for left > 0 {
+		left--
+		leases[left].Release(o)
+	}
 }
 
 // Parts returns each limit's own decision, in the order in which the limits

@@ -40,7 +40,7 @@ func resolve(ctx context.Context, l Limiter, key string) (Limiter, error) {
 func flatten(ctx context.Context, leaves []leaf, reqs []Request) ([]leaf, error) {
 	for i := range reqs {
 		var err error
-		leaves, err = grow(ctx, leaves, leaf{reqs[i], i})
+		leaves, err = grow(ctx, leaves, reqs[i].Limiter, &reqs[i], i)
 		if err != nil {
 			return nil, partError(len(reqs), &leaf{reqs[i], i}, err)
 		}
@@ -48,17 +48,22 @@ func flatten(ctx context.Context, leaves []leaf, reqs []Request) ([]leaf, error)
 	return leaves, nil
 }
 
-func grow(ctx context.Context, leaves []leaf, from leaf) (_ []leaf, err error) {
-	if from.Limiter, err = resolve(ctx, from.Limiter, from.Key); err != nil {
+// grow appends the leaves of l, under the key and for the units of from. They
+// are written in place: a leaf that is put together and then copied costs
+// three times as much.
+func grow(ctx context.Context, leaves []leaf, l Limiter, from *Request, owner int) (_ []leaf, err error) {
+	if l, err = resolve(ctx, l, from.Key); err != nil {
 		return nil, err
 	}
-	several, ok := from.Limiter.(*all)
+	several, ok := l.(*all)
 	if !ok {
-		return append(leaves, from), nil
+		leaves = append(leaves, leaf{})
+		last := &leaves[len(leaves)-1]
+		last.Limiter, last.Key, last.N, last.owner = l, from.Key, from.N, owner
+		return leaves, nil
 	}
-	for _, l := range several.limiters {
-		from.Limiter = l
-		if leaves, err = grow(ctx, leaves, from); err != nil {
+	for _, one := range several.limiters {
+		if leaves, err = grow(ctx, leaves, one, from, owner); err != nil {
 			return nil, err
 		}
 	}

@@ -67,6 +67,14 @@ func NewLease(d Decision, r Releaser, h Handle) Lease {
 	return Lease{Decision: d, releaser: r, handle: h}
 }
 
+// FillLease makes l a lease of r in place and returns its handle, to be filled
+// in; the Decision stays as it is. It does what [NewLease] does, for limiters
+// that decide in some 50 ns: a Lease is 128 bytes, and copying it is noticeable.
+func FillLease(l *Lease, r Releaser) *Handle {
+	l.releaser, l.handle = r, Handle{}
+	return &l.handle
+}
+
 // Release ends the lease. It is idempotent, does nothing on a denied or zero
 // lease, and belongs in a defer: a panicking handler must free its slot too.
 func (l *Lease) Release(o Outcome) {

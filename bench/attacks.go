@@ -13,6 +13,8 @@ type attack struct {
 	holds string // what a library that holds does
 	tries []try
 
+	inFlight bool // it is done to limits on what is in flight, not to rate limits
+
 	// together runs the tries at the same time: they mostly sleep.
 	together bool
 }
@@ -47,7 +49,7 @@ func attacks() []attack {
 		forgedHeader(), forgedBehindProxy(), rotatedIPv6(),
 		canceledWaits(), refundTwice(), refundLate(),
 		obeyedRetryAfter(), windowEdge(),
-		panickingHandlers(),
+		panickingHandlers(), releasedTwice(), classOutOfRange(),
 	}
 }
 

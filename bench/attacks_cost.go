@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/RussellLuo/slidingwindow"
 	tollbooth "github.com/didip/tollbooth/v7"
 	"github.com/go-chi/httprate"
 	"github.com/juju/ratelimit"
@@ -42,6 +43,12 @@ func spenders() []spender {
 		{"x/time/rate", func() func(int) bool {
 			l := rate.NewLimiter(rate.Every(6*time.Minute), 10)
 			return func(n int) bool { return l.AllowN(time.Now(), n) }
+		}},
+		{"slidingwindow", func() func(int) bool {
+			l, _ := slidingwindow.NewLimiter(time.Hour, 10, func() (slidingwindow.Window, slidingwindow.StopFunc) {
+				return slidingwindow.NewLocalWindow()
+			})
+			return func(n int) bool { return l.AllowN(time.Now(), int64(n)) }
 		}},
 		{"juju", func() func(int) bool {
 			b := ratelimit.NewBucket(6*time.Minute, 10)

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
+	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
 	"github.com/failsafe-go/failsafe-go/bulkhead"
 	"github.com/failsafe-go/failsafe-go/failsafehttp"
+	"github.com/go-kratos/aegis/ratelimit/bbr"
+	kratoslimit "github.com/go-kratos/kratos/v2/middleware/ratelimit"
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -13,13 +17,13 @@ import (
 
 // panickingHandlers loses requests on the way, as net/http lets them.
 func panickingHandlers() attack {
-	return attack{id: "panics", title: "Handlers that panic keep their slot for ever",
-		does:  "At most 10 requests in flight. 100 handlers panic, as http.ErrAbortHandler does; then 10 requests are served one after the other.",
+	return attack{id: "panics", inFlight: true, title: "Handlers that panic keep their slot for ever",
+		does: "At most 10 requests in flight. 100 handlers panic, as http.ErrAbortHandler does; then 10 requests are served one after the other. " +
+			"(kratos is told that the processor is overloaded; without a leak it then serves any number one after the other.)",
 		holds: "all 10 are admitted",
 		tries: []try{
 			{sluice, func() outcome {
 				l := must(adaptive.New(adaptive.Fixed(10)))
-				defer l.Close()
 				return afterPanics(httpmw.Limit(l, keyfunc.Global()))
 			}},
 			{"failsafe-go bulkhead", func() outcome {
@@ -27,7 +31,26 @@ func panickingHandlers() attack {
 					return failsafehttp.NewHandler(h, bulkhead.New[*http.Response](10))
 				})
 			}},
+			{"failsafe-go adaptive limiter", func() outcome {
+				l := adaptivelimiter.NewBuilder[*http.Response]().WithLimits(10, 10, 10).Build()
+				return afterPanics(func(h http.Handler) http.Handler { return failsafehttp.NewHandler(h, l) })
+			}},
+			{"kratos ratelimit middleware", func() outcome { return afterPanics(behindKratos) }},
 		}}
+}
+
+// behindKratos is a handler behind the middleware of kratos, with its BBR.
+func behindKratos(h http.Handler) http.Handler {
+	limit := kratoslimit.Server(kratoslimit.WithLimiter(bbr.NewLimiter(bbr.WithCPUThreshold(0))))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := limit(func(context.Context, any) (any, error) {
+			h.ServeHTTP(w, r)
+			return nil, nil
+		})(r.Context(), nil)
+		if err != nil {
+			w.WriteHeader(http.StatusTooManyRequests)
+		}
+	})
 }
 
 // afterPanics counts who is still served.

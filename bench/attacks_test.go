@@ -1,11 +1,17 @@
 package main
 
 import (
+	"os"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+func TestMain(m *testing.M) {
+	quiet()
+	os.Exit(m.Run())
+}
 
 // verdicts makes all tries once for all tests.
 var verdicts = sync.OnceValue(func() map[string][]verdict {

@@ -1,8 +1,11 @@
 // Command bench runs sluice and its peers on the same work, in one process, in
 // turns, and writes what came of it to docs/benchmarks.md with its pictures:
 //
-//	cd bench && go run .          # about four minutes, on a quiet machine
-//	cd bench && go run . -quick   # about half a minute, for a first look
+//	make bench                    # about four minutes, on a quiet machine
+//	cd bench && go run . -quick   # about a minute, for a first look
+//	cd bench && go run . -quick -only 'inflight|adaptive'
+//
+// It starts a redis-server of its own.
 //
 // There are two parts. The measurements (work*.go) time each library on the
 // same decisions, round by round, each round beside the floor: what no limiter

@@ -76,9 +76,12 @@ func clockCost() float64 {
 
 // compared are the modules that sluice is compared with.
 var compared = []string{
-	"golang.org/x/time", "go.uber.org/ratelimit", "github.com/juju/ratelimit", "github.com/sethvargo/go-limiter",
-	"github.com/throttled/throttled/v2", "github.com/ulule/limiter/v3", "github.com/go-chi/httprate",
-	"github.com/didip/tollbooth/v7", "github.com/failsafe-go/failsafe-go", "google.golang.org/grpc",
+	"golang.org/x/time", "golang.org/x/sync", "go.uber.org/ratelimit", "github.com/juju/ratelimit",
+	"github.com/sethvargo/go-limiter", "github.com/throttled/throttled/v2", "github.com/ulule/limiter/v3",
+	"github.com/go-chi/httprate", "github.com/didip/tollbooth/v7", "github.com/RussellLuo/slidingwindow",
+	"github.com/failsafe-go/failsafe-go", "github.com/go-kratos/aegis", "github.com/go-kratos/kratos/v2",
+	"github.com/zeromicro/go-zero", "github.com/grpc-ecosystem/go-grpc-middleware/v2",
+	"google.golang.org/grpc", "github.com/go-redis/redis_rate/v10", "github.com/redis/go-redis/v9",
 }
 
 func versions(deps []*debug.Module) (vs []string) {

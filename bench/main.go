@@ -3,8 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,8 +28,7 @@ func run(quick bool, only, out string) error {
 	if err != nil {
 		return fmt.Errorf("-only is %q: %w", only, err)
 	}
-	// The attacks do what libraries warn about.
-	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	quiet()
 	r := report{when: time.Now(), quick: quick, keys: 1_000_000, plan: plan{rounds: 20, sample: 50 * time.Millisecond}}
 	if quick {
 		r.keys, r.plan = 200_000, plan{rounds: 10, sample: 4 * time.Millisecond}
@@ -53,7 +50,17 @@ func run(quick bool, only, out string) error {
 
 // collect runs everything that is chosen and says what it is at.
 func (r *report) collect(chosen *regexp.Regexp) error {
-	for _, w := range works() {
+	all := works()
+	if chosen.MatchString("redis") {
+		addr, stop, err := startRedis()
+		if err != nil {
+			return err
+		}
+		defer stop()
+		all = append(all, redisWorks(addr)...)
+		r.remote = remoteFootprints(addr)
+	}
+	for _, w := range all {
 		if !chosen.MatchString(w.id) {
 			continue
 		}

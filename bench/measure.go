@@ -32,9 +32,11 @@ const (
 type work struct {
 	id, title string
 	cores     int
+	callers   int    // goroutines; 0: as many as cores
 	denied    bool   // every decision is a denial, not an admission
 	us        string // which of ours the peers are compared with
 	warm      int    // decisions before each sample, to fill the caches
+	slow      bool   // fewer and longer samples: a decision takes microseconds
 	over      bool   // what counts is the time over the floor, not its multiple
 	make      func() []contender
 	end       func() // stops what the contenders have started; may be nil
@@ -104,6 +106,9 @@ func (r result) versus(x, y row) float64 {
 // measure runs the contenders of w in turns. In each round another one begins,
 // so that none always follows the same neighbor.
 func measure(w work, p plan) (result, error) {
+	if w.slow {
+		p = plan{rounds: max(p.rounds/2, 2), sample: 4 * p.sample}
+	}
 	contenders := w.make()
 	if w.end != nil {
 		defer w.end()
@@ -112,7 +117,7 @@ func measure(w work, p plan) (result, error) {
 	sizes := make([]int, len(contenders))
 	for i, c := range contenders {
 		res.rows[i].contender = c
-		sizes[i] = calibrate(c, p.sample)
+		sizes[i] = w.calibrate(c, p.sample)
 	}
 	for round := range p.rounds {
 		for k := range contenders {
@@ -125,46 +130,58 @@ func measure(w work, p plan) (result, error) {
 		}
 	}
 	for i, c := range contenders {
-		res.rows[i].allocs, res.rows[i].bytes = allocations(c)
+		n := 4096
+		if w.slow {
+			n = 256
+		}
+		res.rows[i].allocs, res.rows[i].bytes = allocations(c, n)
 	}
 	return res, nil
 }
 
 // calibrate finds how many decisions take about as long as a sample should.
-func calibrate(c contender, sample time.Duration) int {
+func (w work) calibrate(c contender, sample time.Duration) int {
 	for n := 256; ; n *= 2 {
-		start := time.Now()
-		c.run(n)
-		if took := time.Since(start); took > sample/8 || n > 1<<28 {
+		if _, took := w.drive(c, n); took > sample/8 || n > 1<<28 {
 			return max(int(float64(n)*float64(sample)/float64(took)), 256)
 		}
 	}
 }
 
-// sample times n decisions in all, on as many goroutines as the work has cores,
-// and returns the wall time of one. What others left behind is collected first,
-// and the caches are warmed again, so that each pays for its own garbage.
+// sample times n decisions in all, and returns the wall time of one. What others
+// left behind is collected first, and the caches are warmed again, so that each
+// pays for its own garbage.
 func (w work) sample(c contender, n int) (ns float64, err error) {
 	sweep()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.cores))
 	c.run(max(n/16, w.warm))
-	each := n / w.cores
-	admitted := make([]int, w.cores)
-	var all sync.WaitGroup
-	start := time.Now()
-	for g := range w.cores - 1 {
-		all.Go(func() { admitted[g+1] = c.run(each) })
-	}
-	admitted[0] = c.run(each)
-	all.Wait()
-	took := time.Since(start)
+	admitted, took := w.drive(c, n)
+	each := w.each(n)
 	for _, a := range admitted {
 		if err := w.verify(c, a, each); err != nil {
 			return 0, err
 		}
 	}
-	return float64(took) / float64(each*w.cores), nil
+	return float64(took) / float64(each*len(admitted)), nil
 }
+
+// drive lets the callers of the work make n decisions in all, on its cores, and
+// returns how many of each were admitted.
+func (w work) drive(c contender, n int) (admitted []int, took time.Duration) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.cores))
+	admitted = make([]int, max(w.callers, w.cores))
+	each := w.each(n)
+	var all sync.WaitGroup
+	start := time.Now()
+	for g := range admitted[1:] {
+		all.Go(func() { admitted[g+1] = c.run(each) })
+	}
+	admitted[0] = c.run(each)
+	all.Wait()
+	return admitted, time.Since(start)
+}
+
+// each is how many of n decisions one caller makes.
+func (w work) each(n int) int { return max(n/max(w.callers, w.cores), 1) }
 
 // alive is what the last sweep left.
 var alive uint64
@@ -193,10 +210,9 @@ func (w work) verify(c contender, admitted, n int) error {
 	return nil
 }
 
-// allocations counts those of one decision. The least of several counts is
+// allocations counts those of one decision, in n of them. The least of several counts is
 // taken: goroutines in the background allocate too.
-func allocations(c contender) (allocs, bytes float64) {
-	const n = 4096
+func allocations(c contender, n int) (allocs, bytes float64) {
 	c.run(n)
 	allocs, bytes = math.Inf(1), math.Inf(1)
 	for range 5 {
@@ -204,8 +220,8 @@ func allocations(c contender) (allocs, bytes float64) {
 		runtime.ReadMemStats(&before)
 		c.run(n)
 		runtime.ReadMemStats(&after)
-		allocs = min(allocs, float64(after.Mallocs-before.Mallocs)/n)
-		bytes = min(bytes, float64(after.TotalAlloc-before.TotalAlloc)/n)
+		allocs = min(allocs, float64(after.Mallocs-before.Mallocs)/float64(n))
+		bytes = min(bytes, float64(after.TotalAlloc-before.TotalAlloc)/float64(n))
 	}
 	return math.Round(allocs*100) / 100, math.Round(bytes)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/redistest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -37,7 +38,8 @@ func TestPairedIgnoresSlowRounds(t *testing.T) {
 // TestContendersDoTheirWork runs every group for moments. measure fails when a
 // contender admits what it should deny, or the other way round.
 func TestContendersDoTheirWork(t *testing.T) {
-	for _, w := range works() {
+	all := append(works(), redisWorks(redistest.Start(t).Addr())...)
+	for _, w := range all {
 		t.Run(w.id, func(t *testing.T) {
 			if strings.HasPrefix(w.id, "keyed-131072") {
 				s := newStores(4096)
@@ -63,17 +65,21 @@ func TestOursAllocateAsPromised(t *testing.T) {
 		"bucket/sluice Allow": 0, "bucket/sluice Acquire and Release": 0,
 		"keyed-1024/sluice Allow": 0, "keyed-1024/sluice Acquire and Release": 0,
 		"http/" + httpHeaders: 2, "http/" + httpNone: 0,
-		"grpc/sluice PeerIP": 0,
+		"grpc/sluice PeerIP":     0,
+		"inflight/" + fixedLimit: 0, "inflight-denied/" + fixedLimit: 0,
+		"adaptive/" + bbrLimit: 0, "adaptive-denied/" + bbrLimit: 0,
+		"adaptive/" + defaultLimit: 0, "adaptive-denied/" + defaultLimit: 0,
+		"throttle/" + throttleOurs: 0, "rolling/" + windowOurs: 0,
 	}
 	checked := 0
 	for _, w := range works() {
-		if w.id != "bucket" && w.id != "keyed-1024" && w.id != "http" && w.id != "grpc" {
+		if strings.HasPrefix(w.id, "keyed-131072") || strings.HasSuffix(w.id, "-2") {
 			continue
 		}
 		for _, c := range w.make() {
 			if most, ok := promised[w.id+"/"+c.name]; ok {
 				checked++
-				allocs, _ := allocations(c)
+				allocs, _ := allocations(c, 4096)
 				require.LessOrEqual(t, allocs, most, c.name)
 			}
 		}

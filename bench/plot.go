@@ -36,17 +36,27 @@ type panel struct {
 	bars        []bar
 }
 
-// pictures writes the SVG files of the report into dir.
-func (r report) pictures(dir string) error {
-	panels := map[string][]panel{}
-	for _, res := range r.results {
-		switch res.id {
-		case "bucket", "bucket-denied":
-			panels["bucket"] = append(panels["bucket"], res.panel())
-		case "keyed-1024", "keyed-131072":
-			panels["keyed"] = append(panels["keyed"], res.panel())
-		case "http", "http-denied":
-			panels["http"] = append(panels["http"], res.panel())
+// pictured says which groups are drawn together.
+var pictured = []struct {
+	name string
+	ids  []string
+}{
+	{"bucket", []string{"bucket", "bucket-denied"}},
+	{"keyed", []string{"keyed-1024", "keyed-131072"}},
+	{"http", []string{"http", "http-denied"}},
+	{"grpc", []string{"grpc"}},
+	{"inflight", []string{"inflight", "adaptive", "inflight-denied", "adaptive-denied"}},
+	{"redis", []string{"redis-lone", "redis", "redis-hot"}},
+}
+
+// panels are the charts of the report by the names of their pictures.
+func (r report) panels() map[string][]panel {
+	all := map[string][]panel{}
+	for _, p := range pictured {
+		for _, res := range r.results {
+			if slices.Contains(p.ids, res.id) {
+				all[p.name] = append(all[p.name], res.panel())
+			}
 		}
 	}
 	if len(r.prints) > 0 {
@@ -58,9 +68,14 @@ func (r report) pictures(dir string) error {
 			}
 			p.bars = append(p.bars, bar{f.library, k, f.bytes})
 		}
-		panels["memory"] = []panel{p}
+		all["memory"] = []panel{p}
 	}
-	for name, ps := range panels {
+	return all
+}
+
+// pictures writes the SVG files of the report into dir.
+func (r report) pictures(dir string) error {
+	for name, ps := range r.panels() {
 		if err := write(filepath.Join(dir, "bench-"+name+".svg"), ps); err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ type report struct {
 	results []result
 	keys    int // of the footprints
 	prints  []footprint
+	remote  []footprint // of one key on Redis
 	attacks []attacked
 }
 
@@ -34,14 +35,15 @@ func (r report) markdown() string {
 	r.losses(&b)
 	r.measurements(&b)
 	r.memory(&b)
-	r.matrix(&b)
+	r.remoteMemory(&b)
+	r.matrices(&b)
 	r.details(&b)
 	return b.String()
 }
 
 func (r report) head(b *strings.Builder) {
 	b.WriteString("# sluice beside its peers\n\n<!-- Written by the program in bench/. Do not edit. -->\n\n")
-	fmt.Fprintf(b, "Measured on %s in %v by `cd bench && go run .`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
+	fmt.Fprintf(b, "Measured on %s in %v by `make bench`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
 	if r.quick {
 		b.WriteString(" with `-quick`: **short samples, for a first look; do not compare them**")
 	}
@@ -67,7 +69,7 @@ func (r report) targets(b *strings.Builder) {
 	if len(ts) == 0 {
 		return
 	}
-	b.WriteString("## Targets\n\nThey were set before the code was written. Those for in-flight limits and for Redis are not measured by this program.\n\n")
+	b.WriteString("## Targets\n\nThey were set before the code was written.\n\n")
 	b.WriteString("| work | target | here | |\n|---|---|---|---|\n")
 	met := 0
 	var impossible []string
@@ -98,6 +100,9 @@ func (r report) losses(b *strings.Builder) {
 		if ours := r.prints[0]; p.bytes < ours.bytes {
 			lost = append(lost, fmt.Sprintf("Memory: %s keeps %.0f bytes a key, sluice %.0f", p.library, p.bytes, ours.bytes))
 		}
+	}
+	if len(r.remote) > 1 && r.remote[1].bytes < r.remote[0].bytes {
+		lost = append(lost, fmt.Sprintf("Redis: %s keeps %.0f bytes for a key, sluice %.0f", redisRate, r.remote[1].bytes, r.remote[0].bytes))
 	}
 	b.WriteString("## Where sluice loses\n\n")
 	if len(lost) == 0 {
@@ -131,8 +136,11 @@ func (r result) losses() (lost []string) {
 
 func (r report) measurements(b *strings.Builder) {
 	b.WriteString("## Measurements\n\n")
-	for _, name := range []string{"bucket", "keyed", "http"} {
-		fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", name, name)
+	panels := r.panels()
+	for _, p := range pictured {
+		if len(panels[p.name]) > 0 {
+			fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", p.name, p.name)
+		}
 	}
 	for _, res := range r.results {
 		res.table(b)
@@ -183,6 +191,17 @@ func (r report) memory(b *strings.Builder) {
 		"sluice and throttled are told how many keys to expect; the others cannot be.\n\n![memory](bench-memory.svg)\n\n| | bytes a key |\n|---|--:|\n", r.keys)
 	for _, p := range r.prints {
 		fmt.Fprintf(b, "| %s | %.1f |\n", p.library, p.bytes)
+	}
+	b.WriteString("\n")
+}
+
+func (r report) remoteMemory(b *strings.Builder) {
+	if len(r.remote) == 0 {
+		return
+	}
+	b.WriteString("### Memory of a key on Redis\n\nWhat MEMORY USAGE says, the name of the key included.\n\n| | bytes |\n|---|--:|\n")
+	for _, p := range r.remote {
+		fmt.Fprintf(b, "| %s | %.0f |\n", p.library, p.bytes)
 	}
 	b.WriteString("\n")
 }

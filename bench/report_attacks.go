@@ -16,28 +16,46 @@ func base(library string) string {
 	return first
 }
 
-// matrix shows who holds against what.
-func (r report) matrix(b *strings.Builder) {
+// matrices show who holds against what: libraries of rate limits, and of limits
+// on what is in flight, which have little in common.
+func (r report) matrices(b *strings.Builder) {
 	if len(r.attacks) == 0 {
 		return
 	}
-	var libraries []string
+	b.WriteString("## Attacks\n\nEach cell is a run of this program. `-`: the library has nothing that the attack could be done to. " +
+		"What was done, what counts as holding, and the figures are below.\n\n")
+	var rates, inFlight []attacked
 	for _, a := range r.attacks {
+		if a.inFlight {
+			inFlight = append(inFlight, a)
+		} else {
+			rates = append(rates, a)
+		}
+	}
+	matrix(b, rates)
+	matrix(b, inFlight)
+}
+
+// matrix has a column for each library.
+func matrix(b *strings.Builder, attacks []attacked) {
+	if len(attacks) == 0 {
+		return
+	}
+	var libraries []string
+	for _, a := range attacks {
 		for _, v := range a.verdicts {
 			if name := base(v.library); name != "" && !slices.Contains(libraries, name) {
 				libraries = append(libraries, name)
 			}
 		}
 	}
-	b.WriteString("## Attacks\n\nEach cell is a run of this program. `-`: the library has nothing that the attack could be done to. " +
-		"What was done, what counts as holding, and the figures are below.\n\n")
 	fmt.Fprintf(b, "| attack | %s |\n|---|%s\n", strings.Join(libraries, " | "), strings.Repeat(":-:|", len(libraries)))
 	fell := map[string]int{}
-	for _, a := range r.attacks {
+	for _, a := range attacks {
 		fmt.Fprintf(b, "| [%s](#%s) |", a.title, a.id)
 		for _, name := range libraries {
 			cell := a.cell(name)
-			if cell == "**falls**" {
+			if strings.Contains(cell, "falls") {
 				fell[name]++
 			}
 			fmt.Fprintf(b, " %s |", cell)

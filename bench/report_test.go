@@ -84,6 +84,43 @@ func TestPicturesAreWritten(t *testing.T) {
 	}
 }
 
+// TestEveryPicturedGroupIsMeasured: a group that is renamed would vanish from its
+// picture.
+func TestEveryPicturedGroupIsMeasured(t *testing.T) {
+	ids := map[string]bool{}
+	for _, w := range append(works(), redisWorks("")...) {
+		require.False(t, ids[w.id], "two groups are called %s", w.id)
+		ids[w.id] = true
+	}
+	for _, p := range pictured {
+		for _, id := range p.ids {
+			require.True(t, ids[id], "%s shows %s", p.name, id)
+		}
+	}
+}
+
+// TestPageLinksWhatIsDrawn: neither a link without a picture nor a picture
+// without a link.
+func TestPageLinksWhatIsDrawn(t *testing.T) {
+	r := sample()
+	page := r.markdown()
+	require.Equal(t, len(r.panels()), strings.Count(page, "]("+"bench-"))
+	for name := range r.panels() {
+		require.Contains(t, page, "(bench-"+name+".svg)")
+	}
+}
+
+// TestAttacksOnWhatIsInFlightHaveTheirOwnMatrix: its libraries are others.
+func TestAttacksOnWhatIsInFlightHaveTheirOwnMatrix(t *testing.T) {
+	r := sample()
+	r.attacks = append(r.attacks, attacked{attack{id: "y", title: "Another", inFlight: true}, []verdict{
+		{sluice, outcome{"1", true}}, {"semaphore", outcome{"2", false}},
+	}})
+	page := r.markdown()
+	require.Contains(t, page, "| attack | sluice | peer |")
+	require.Contains(t, page, "| attack | sluice | semaphore |")
+}
+
 func TestToldReadsEveryForm(t *testing.T) {
 	for _, c := range []struct {
 		field, value string

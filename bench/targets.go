@@ -1,6 +1,9 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // target is what sluice set out to reach, and what it reached here.
 type target struct {
@@ -35,8 +38,12 @@ func (t target) verdict() string {
 func (t target) impossible() bool { return t.floor > t.limit }
 
 func (t target) show(x float64) string {
-	if t.unit == "x" {
-		return fmt.Sprintf("%.2f x the floor", x)
+	switch {
+	case !strings.HasPrefix(t.unit, "x "):
+	case t.limit < 0.1:
+		return fmt.Sprintf("%.3f %s", x, t.unit)
+	default:
+		return fmt.Sprintf("%.2f %s", x, t.unit)
 	}
 	return fmt.Sprintf("%.0f %s", x, t.unit)
 }
@@ -54,7 +61,7 @@ func targets(rs []result, prints []footprint) (ts []target) {
 	}
 	multiple := func(id, name string, limit float64) {
 		if r, x, ok := find(id, name); ok {
-			ts = append(ts, target{r.title + ": " + name, "x", limit, r.overFloor(x), 0})
+			ts = append(ts, target{r.title + ": " + name, "x the floor", limit, r.overFloor(x), 0})
 		}
 	}
 	nanos := func(id, name string, limit float64) {
@@ -92,5 +99,22 @@ func targets(rs []result, prints []footprint) (ts []target) {
 	allocs("http", httpNone, 0)
 	over("grpc", "sluice PeerIP", 120)
 	allocs("grpc", "sluice PeerIP", 0)
+	for _, w := range []struct{ id, name string }{{"inflight", fixedLimit}, {"adaptive", bbrLimit}, {"adaptive", defaultLimit}} {
+		nanos(w.id, w.name, 90)
+		allocs(w.id, w.name, 0)
+		nanos(w.id+"-denied", w.name, 40)
+		allocs(w.id+"-denied", w.name, 0)
+	}
+	multiple("redis-lone", redisExact, 1.6)
+	share := func(id, name, of string, limit float64) {
+		if r, x, ok := find(id, name); ok {
+			if y, ok := r.row(of); ok {
+				ts = append(ts, target{r.title + ": " + name, "x the time of " + of, limit, r.versus(x, y), 0})
+			}
+		}
+	}
+	share("redis", redisExact, redisRate, 1.0/3)
+	share("redis-hot", redisBlocks, redisRate, 1.0/50)
+	share("redis-denied", redisCache, redisRate, 1.0/50)
 	return ts
 }

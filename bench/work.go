@@ -12,18 +12,35 @@ func works() []work {
 		{id: "bucket-2", title: "One bucket, admitted, two goroutines on two cores", cores: 2, us: "sluice Allow", make: oneBucket},
 		{id: "bucket-denied", title: "One bucket, denied", cores: 1, denied: true, us: "sluice Allow", make: oneEmptyBucket},
 	}
+	all = append(all, inFlightWorks("inflight", "Fixed in-flight limit", fixedLimit,
+		func() []gate { return fixedGates(1000) }, func() []gate { return fixedGates(1) })...)
+	all = append(all, inFlightWorks("adaptive", "Adaptive in-flight limit", bbrLimit,
+		func() []gate { return adaptiveGates(true) }, func() []gate { return adaptiveGates(false) })...)
 	for _, n := range []int{1 << 10, 1 << 17} {
 		for _, cores := range []int{1, 2} {
 			all = append(all, keyedWork(n, cores))
 		}
 	}
 	return append(all,
+		work{id: "window", title: "One sliding window, admitted", cores: 1, us: "sluice Allow", make: slidingWindows},
 		work{id: "http", title: "HTTP middleware by client address, admitted", cores: 1, us: httpHeaders, over: true,
 			make: func() []contender { return overHTTP(plenty) }},
 		work{id: "http-denied", title: "HTTP middleware by client address, denied", cores: 1, denied: true, us: httpHeaders, over: true,
 			make: func() []contender { return overHTTP(nothing) }},
 		work{id: "grpc", title: "gRPC unary interceptor, admitted", cores: 1, us: "sluice PeerIP", over: true, make: overGRPC},
+		work{id: "throttle", title: "Client-side throttle, admitted and accepted", cores: 1, us: throttleOurs, make: throttles},
+		work{id: "rolling", title: "Rolling window of completed work, one added", cores: 1, us: windowOurs, make: windows},
 	)
+}
+
+// inFlightWorks are the gates with places, on one core and on two, and without.
+func inFlightWorks(id, title, us string, places, none func() []gate) []work {
+	admitted := work{id: id, title: title + ", admitted and released", cores: 1, us: us,
+		make: func() []contender { return asked(places()) }}
+	two := admitted
+	two.id, two.cores, two.title = id+"-2", 2, admitted.title+", two goroutines on two cores"
+	return []work{admitted, two, {id: id + "-denied", title: title + ", denied", cores: 1, denied: true, us: us,
+		make: func() []contender { return full(none()) }}}
 }
 
 func keyedWork(n, cores int) work {

@@ -2,11 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"net"
 
+	grpcratelimit "github.com/grpc-ecosystem/go-grpc-middleware/v2/interceptors/ratelimit"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	grpcpeer "google.golang.org/grpc/peer"
@@ -26,8 +29,22 @@ func overGRPC() []contender {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(fast), algo.Burst(huge)))
 		cs = append(cs, contender{k.name, ours, call(grpcmw.UnaryServerInterceptor(l, k.key))})
 	}
-	return cs
+	xtime := grpcratelimit.UnaryServerInterceptor(byXTime{rate.NewLimiter(fast, huge)})
+	return append(cs, contender{"go-grpc-middleware, x/time/rate, no keys", peer, call(xtime)})
 }
+
+// byXTime is how the documentation of go-grpc-middleware brings in a limiter.
+// It is handed the context only, and has no keys.
+type byXTime struct{ limiter *rate.Limiter }
+
+func (x byXTime) Limit(context.Context) error {
+	if !x.limiter.Allow() {
+		return errSpent
+	}
+	return nil
+}
+
+var errSpent = errors.New("rate limit spent")
 
 // call makes the calls that a server of google.golang.org/grpc would make, from
 // a peer whose address it knows. It is for one goroutine.

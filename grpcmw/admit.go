@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // ask is one question to the limiter: about a call or a message of a stream.
@@ -19,6 +18,8 @@ type ask struct {
 	method, key string
 	n           int64
 	patience    time.Duration // how long to wait for what does not fit yet
+	opening     bool          // of a call, or of a stream: an admission may have trailers
+	start       time.Time     // for an observer only
 }
 
 // errNegative refuses a cost that would mint.
@@ -33,7 +34,9 @@ func (g *gate) admit(ctx context.Context, lease *algo.Lease, method string, msg 
 	if err != nil || v != charge {
 		return g.unasked(ctx, method, v, err)
 	}
-	return g.charge(ctx, lease, &ask{method: method, key: key, n: g.weigh(ctx, method, msg), patience: g.maxWait})
+	return g.charge(ctx, lease, &ask{
+		method: method, key: key, n: g.weigh(ctx, method, msg), patience: g.maxWait, opening: true,
+	})
 }
 
 // unasked decides on a call without a key.
@@ -60,6 +63,9 @@ func (g *gate) weigh(ctx context.Context, method string, msg any) int64 {
 func (g *gate) charge(ctx context.Context, lease *algo.Lease, a *ask) (err error) {
 	if a.n < 0 {
 		return g.undecided(ctx, a, errNegative)
+	}
+	if g.observer != nil {
+		a.start = time.Now()
 	}
 	*lease, err = g.limiter.Acquire(ctx, a.key, a.n)
 	for err == nil && !lease.Allowed && a.patience > 0 && lease.Reason == algo.Quota {
@@ -95,7 +101,9 @@ func (g *gate) conclude(ctx context.Context, lease *algo.Lease, a *ask, err erro
 		lease.Release(algo.Canceled)
 		return g.tooLate(ctx, a, d, err)
 	}
-	g.report(a, d, Allowed, codes.OK, nil)
+	if g.observer != nil {
+		g.report(a, d, Allowed, codes.OK, g.trailed(a, d), nil)
+	}
 	return nil
 }
 
@@ -112,7 +120,7 @@ func (g *gate) tooLate(ctx context.Context, a *ask, d *algo.Decision, err error)
 // gone answers a call whose context has ended.
 func (g *gate) gone(ctx context.Context, a *ask, d *algo.Decision) error {
 	st := status.FromContextError(ctx.Err())
-	g.report(a, d, Canceled, st.Code(), ctx.Err())
+	g.report(a, d, Canceled, st.Code(), telemetry.Sent{}, ctx.Err())
 	return st.Err()
 }
 
@@ -126,43 +134,41 @@ func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
 	}
 	logFailure(g.name, err)
 	if g.onError == FailOpen && !badCost && !errors.Is(err, algo.ErrWait) {
-		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, err)
+		g.report(a, &algo.Decision{}, FailedOpen, codes.OK, telemetry.Sent{}, err)
 		return nil
 	}
 	r := reply{code: codes.Unavailable, text: textOverload, wait: unstated}
 	if badCost {
 		r.wait = algo.Forever // the same call costs the same again
 	}
-	g.report(a, &algo.Decision{}, FailedClosed, r.code, err)
-	return g.refusal(ctx, r)
+	refused, sent := g.refusal(ctx, r)
+	g.report(a, &algo.Decision{}, FailedClosed, r.code, sent, err)
+	return refused
 }
 
 // deny reports and answers a denial.
 func (g *gate) deny(ctx context.Context, a *ask, d *algo.Decision, r reply) error {
-	g.report(a, d, Denied, r.code, nil)
-	return g.refusal(ctx, r)
+	refused, sent := g.refusal(ctx, r)
+	g.report(a, d, Denied, r.code, sent, nil)
+	return refused
 }
 
-// refusal encodes a reply for the caller of ctx. On a client it is a plain
-// status: a handler that returns it is not denied by a limiter of its server.
-func (g *gate) refusal(ctx context.Context, r reply) error {
+// refusal encodes a reply for the caller of ctx, and tells what of it is sent.
+// On a client it is a plain status: a handler that returns it is not denied by
+// a limiter of its server.
+func (g *gate) refusal(ctx context.Context, r reply) (refused error, sent telemetry.Sent) {
 	chance := random()
+	wait := jittered(r.wait, algo.Forever, chance)
+	st := g.answers.status(r, wait)
 	if g.client {
-		return g.answers.status(r, jittered(r.wait, algo.Forever, chance)).Err()
+		return st.Err(), sent
 	}
-	return &denial{
-		status:   g.answers.status(r, jittered(r.wait, algo.Forever, chance)),
-		pushback: pushback(r.wait, left(ctx), chance),
+	d := &denial{status: st, pushback: pushback(r.wait, left(ctx), chance)}
+	if r.wait != algo.Forever {
+		sent.RetryAfter = wait
 	}
-}
-
-func (g *gate) report(a *ask, d *algo.Decision, r Result, code codes.Code, err error) {
-	if g.observer == nil {
-		return
+	if !g.tapping {
+		sent.Pushback = d.pushback
 	}
-	g.observer(Event{
-		Transport: telemetry.GRPC, Client: g.client,
-		Policy: g.name, Method: a.method, Result: r, Decision: *d,
-		Status: int(code), Cost: a.n, KeyHash: keyfunc.Hash(a.key), Err: err,
-	})
+	return d, sent
 }

@@ -16,6 +16,7 @@ type gate struct {
 	exempt  exempt
 	answers *answers
 	client  bool // it limits calls that are made, not calls that are served
+	tapping bool // it can send no trailer
 	// attentive: even a plain admission needs a second look.
 	attentive bool
 }

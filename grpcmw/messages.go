@@ -36,7 +36,7 @@ func (p *messages) open(lease *algo.Lease) error {
 		return nil
 	}
 	n := g.weigh(p.ctx, p.method, nil)
-	return g.charge(p.ctx, lease, &ask{method: p.method, key: key, n: n, patience: g.maxWait})
+	return g.charge(p.ctx, lease, &ask{method: p.method, key: key, n: n, patience: g.maxWait, opening: true})
 }
 
 // receive charges a message after next has read it. Once a message is refused,

@@ -53,7 +53,9 @@ import (
 // WithMissingKey, WithObserver, WithRetryReserve and WithRegistered. It panics
 // if l or key is nil, and if an option does not fit.
 func TapHandle(l algo.Limiter, key keyfunc.RPC, opts ...Option) tap.ServerInHandle {
-	return newGate("TapHandle", onTap, l, key, opts).tap
+	g := newGate("TapHandle", onTap, l, key, opts)
+	g.tapping = true
+	return g.tap
 }
 
 // WithRegistered tells a tap handle the methods of the server. services is

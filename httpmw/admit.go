@@ -23,23 +23,26 @@ func (g *guard) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request)
 	case v == pass:
 		return true
 	case v == refuse:
-		a.denied(keyless())
+		a.deny(keyless())
 		return false
 	}
+	start := g.start()
 	*lease, err = a.rule.limiter.Acquire(r.Context(), key, n)
 	if err != nil {
+		a.stop(start)
 		return a.undecided(err)
 	}
 	if lease.Allowed && lease.Delay > 0 {
 		sleepOut(r.Context(), lease)
 	}
+	a.stop(start)
 	g.advertise(w.Header(), a.rule, &lease.Decision)
 	if !lease.Allowed {
-		a.denied(&lease.Decision)
+		a.deny(&lease.Decision)
 		return false
 	}
 	if g.observe != nil {
-		a.tell(Allowed, 0, &lease.Decision, nil)
+		a.tell(Allowed, &lease.Decision, a.fields(&lease.Decision), 0, nil)
 	}
 	return true
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // asking is one request before one rule.
@@ -15,46 +15,49 @@ type asking struct {
 	rule *rule
 	key  string
 	n    int64
-	w    http.ResponseWriter
+	w    http.ResponseWriter // nil in a client
 	r    *http.Request
+
+	// For an observer only.
+	at     time.Time // when the answer was known
+	waited time.Duration
 }
 
-// tell calls the observer.
-func (a *asking) tell(result Result, status int, d *algo.Decision, err error) {
-	if a.observe == nil {
-		return
-	}
-	e := Event{Policy: a.rule.name, Result: result, Status: status, Cost: a.n, Err: err}
-	if d != nil {
-		e.Decision = *d
-	}
-	e.KeyHash = keyfunc.Hash(a.key)
-	a.observe(e)
-}
-
-// denied answers a denial. The RateLimit fields are set already.
-func (a *asking) denied(d *algo.Decision) {
+// deny answers a denial. The RateLimit fields are set already.
+func (a *asking) deny(d *algo.Decision) {
 	if gone(a.r) {
-		a.tell(Canceled, 0, d, context.Canceled)
+		a.tell(Canceled, d, nothing, 0, context.Canceled)
 		leave(a.w)
 		return
 	}
 	status := a.rule.status(d, a.key)
-	a.tell(Denied, status, d, nil)
 	t := until(d, a.rule.describe(d.Limit))
-	a.refuse(a.w, a.r, refusal{status, a.rule.name, retrySeconds(d, t), a.rule.problemOf(status)}, d)
+	f := refusal{status: status, policy: a.rule.name, retry: retrySeconds(d, t), problem: a.rule.problemOf(status)}
+	if a.observe != nil {
+		a.tellRefused(Denied, d, a.fields(d), &f, nil)
+	}
+	a.refuse(a.w, a.r, f, d)
 }
 
 // undecided deals with an error of the limiter or of the key function, and
 // reports whether the request goes on.
 func (a *asking) undecided(err error) bool {
-	result := a.judge(a.r, err)
-	status := 0
-	if result == FailedClosed {
-		status = http.StatusServiceUnavailable
+	result, f := a.judge(a.r, err), failed
+	a.tellUndecided(result, &f, err)
+	return a.survive(a.w, a.r, a.rule.name, result, f, err)
+}
+
+// failed refuses a request that could not be decided.
+var failed = refusal{status: http.StatusServiceUnavailable, retry: 1, problem: failedBody}
+
+func (a *asking) tellUndecided(result Result, f *refusal, err error) {
+	switch {
+	case a.observe == nil:
+	case result == FailedClosed:
+		a.tellRefused(result, nil, nothing, f, err)
+	default:
+		a.tell(result, nil, nothing, 0, err)
 	}
-	a.tell(result, status, nil, err)
-	return a.survive(a.w, a.r, a.rule.name, result, err)
 }
 
 // judge says what becomes of a request that could not be decided. FailOpen is
@@ -72,7 +75,7 @@ func (g *guard) judge(r *http.Request, err error) Result {
 }
 
 // survive acts upon the judgement and reports whether the request goes on.
-func (g *guard) survive(w http.ResponseWriter, r *http.Request, policy string, result Result, err error) bool {
+func (g *guard) survive(w http.ResponseWriter, r *http.Request, policy string, result Result, f refusal, err error) bool {
 	if result == Canceled {
 		leave(w)
 		return false
@@ -81,7 +84,7 @@ func (g *guard) survive(w http.ResponseWriter, r *http.Request, policy string, r
 	if result == FailedOpen {
 		return true
 	}
-	g.refuse(w, r, refusal{http.StatusServiceUnavailable, "", 1, failedBody}, &algo.Decision{})
+	g.refuse(w, r, f, &algo.Decision{})
 	return false
 }
 

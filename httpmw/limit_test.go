@@ -229,7 +229,11 @@ func TestObserver(t *testing.T) {
 	ask(admitting(), observe, httpmw.WithName("a"))
 	ask(denying(algo.Overload, 1), observe, httpmw.WithName("b"))
 	require.Len(t, events, 2)
-	require.Equal(t, httpmw.Event{Policy: "a", Result: httpmw.Allowed, Decision: admitting().decision, Cost: 1, KeyHash: events[1].KeyHash}, events[0])
+	require.Positive(t, events[0].Waited)
+	require.Equal(t, httpmw.Event{
+		At: events[0].At, Policy: "a", Result: httpmw.Allowed, Decision: admitting().decision, Waited: events[0].Waited,
+		Cost: 1, KeyHash: events[1].KeyHash, Sent: events[0].Sent,
+	}, events[0])
 	require.Equal(t, httpmw.Denied, events[1].Result)
 	require.Equal(t, 503, events[1].Status)
 	require.Equal(t, algo.Overload, events[1].Decision.Reason)

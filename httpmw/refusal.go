@@ -35,10 +35,11 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 
 // refusal is an answer to a request that must not go on.
 type refusal struct {
-	status  int
-	policy  string // the name of the first limit that it violates
-	retry   int64  // seconds of Retry-After; 0: never
-	problem string // body
+	status   int
+	policy   string // the name of the first limit that it violates
+	retry    int64  // seconds of Retry-After; 0: never
+	problem  string // body
+	pushback int64  // of gRPC; 0: not worked out yet
 }
 
 // refuse writes the answer. The RateLimit fields are set already. Nothing of

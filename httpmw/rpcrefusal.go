@@ -22,7 +22,10 @@ func (p protocol) refuse(w http.ResponseWriter, r *http.Request, a refusal) {
 		// retrying.
 		h.Set("Grpc-Status", grpcCode(a.status))
 		h.Set("Grpc-Message", titleOf(a.status))
-		h.Set("Grpc-Retry-Pushback-Ms", strconv.FormatInt(pushback(r, a.retry, time.Now()), 10))
+		if a.pushback == 0 {
+			a.pushback = pushback(r, a.retry, time.Now())
+		}
+		h.Set("Grpc-Retry-Pushback-Ms", strconv.FormatInt(a.pushback, 10))
 	case connectUnary:
 		status, body = a.status, connectError(a.status)
 	case connectStream:

@@ -3,6 +3,7 @@ package httpmw
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -25,7 +26,7 @@ func (g *guard) admitSeveral(lease *algo.Lease, w http.ResponseWriter, r *http.R
 				return false
 			}
 		case v == refuse:
-			a.denied(keyless())
+			a.deny(keyless())
 			return false
 		case v == charge:
 			all = append(all, a)
@@ -36,20 +37,23 @@ func (g *guard) admitSeveral(lease *algo.Lease, w http.ResponseWriter, r *http.R
 		return true
 	}
 	var err error
+	start := g.start()
 	if *lease, err = algo.AcquireAll(r.Context(), reqs...); err != nil {
+		stopSeveral(all, start)
 		return g.undecidedSeveral(all, err)
 	}
 	parts := partsOf(lease, len(all))
 	if lease.Allowed && lease.Delay > 0 {
 		sleepOutSeveral(r.Context(), lease, all, parts)
 	}
+	stopSeveral(all, start)
 	g.advertiseSeveral(w.Header(), all, parts)
 	if !lease.Allowed {
 		g.deniedSeveral(all, parts, &lease.Decision)
 		return false
 	}
-	for i := range all {
-		all[i].tell(Allowed, 0, &parts[i], nil)
+	if g.observe != nil {
+		g.tellSeveral(all, parts, nil)
 	}
 	return true
 }
@@ -81,15 +85,32 @@ func sleepOutSeveral(ctx context.Context, lease *algo.Lease, all []asking, parts
 }
 
 func (g *guard) undecidedSeveral(all []asking, err error) bool {
-	result := g.judge(all[0].r, err)
-	status := 0
-	if result == FailedClosed {
-		status = http.StatusServiceUnavailable
-	}
+	result, f := g.judge(all[0].r, err), failed
 	for i := range all {
-		all[i].tell(result, status, nil, err)
+		all[i].tellUndecided(result, &f, err)
 	}
-	return g.survive(all[0].w, all[0].r, all[0].rule.name, result, err)
+	return g.survive(all[0].w, all[0].r, all[0].rule.name, result, f, err)
+}
+
+// tellSeveral tells of an admission, or of the policies that had no room.
+func (g *guard) tellSeveral(all []asking, parts []algo.Decision, f *refusal) {
+	written := g.written(all[0].w.Header())
+	for i := range all {
+		a, part := &all[i], &parts[i]
+		sent := written.of(a.rule, part)
+		switch {
+		case f == nil:
+			a.tell(Allowed, part, sent, 0, nil)
+		case !part.Allowed && !unknown(part):
+			a.tellRefused(Denied, part, sent, f, nil)
+		}
+	}
+}
+
+func stopSeveral(all []asking, start time.Time) {
+	for i := range all {
+		all[i].stop(start)
+	}
 }
 
 // unknown is the decision of a limit that could not be asked, after another one
@@ -102,7 +123,7 @@ func (g *guard) deniedSeveral(all []asking, parts []algo.Decision, d *algo.Decis
 	w, r := all[0].w, all[0].r
 	if gone(r) {
 		for i := range all {
-			all[i].tell(Canceled, 0, &parts[i], context.Canceled)
+			all[i].tell(Canceled, &parts[i], nothing, 0, context.Canceled)
 		}
 		leave(w)
 		return
@@ -115,18 +136,20 @@ func (g *guard) deniedSeveral(all []asking, parts []algo.Decision, d *algo.Decis
 			continue
 		}
 		own := a.rule.status(part, a.key)
-		a.tell(Denied, own, part, nil)
 		violated = append(violated, a.rule.name)
 		t = max(t, until(part, a.rule.describe(part.Limit)))
 		if own == http.StatusServiceUnavailable && d.Reason != algo.Never {
 			status = own
 		}
 	}
-	name := ""
+	f := refusal{status: status, retry: retrySeconds(d, t), problem: problemBody(status, violated...)}
 	if len(violated) > 0 {
-		name = violated[0]
+		f.policy = violated[0]
 	}
-	g.refuse(w, r, refusal{status, name, retrySeconds(d, t), problemBody(status, violated...)}, d)
+	if g.observe != nil {
+		g.tellSeveral(all, parts, &f)
+	}
+	g.refuse(w, r, f, d)
 }
 
 // advertiseSeveral sets the fields with an item for each policy.

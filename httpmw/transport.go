@@ -81,7 +81,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	held := newReservation(lease)
 	defer held.leave()
 	if lease.Allowed {
-		a.tell(Allowed, 0, &lease.Decision, nil)
+		a.tell(Allowed, &lease.Decision, nothing, 0, nil)
 	}
 	sent = true
 	resp, err := t.base.RoundTrip(r)
@@ -98,48 +98,66 @@ func (t *transport) admit(lease *algo.Lease, a *asking) (place server, err error
 	ctx := a.r.Context()
 	key, n, v, err := a.rule.weigh(a.r, t.missing)
 	a.key, a.n, place = key, n, server{host(a.r), key}
+	var last *algo.Decision
 	switch {
 	case err != nil:
 	case v == refuse:
-		err = keyfunc.ErrNoKey
+		err, last = keyfunc.ErrNoKey, keyless()
 	case v == pass:
 		err = t.asked.wait(ctx, place)
 	default:
-		*lease, err = t.wait(ctx, place, n)
+		start := t.start()
+		last, err = t.wait(ctx, lease, place, n)
+		a.stop(start)
 	}
 	if err != nil && t.failure(a.r, err) == FailedOpen {
 		logFailure(a.rule.name, err)
 		late := t.asked.wait(ctx, place)
 		if late == nil {
-			a.tell(FailedOpen, 0, nil, err)
+			a.tell(FailedOpen, nil, nothing, 0, err)
 			return place, nil
 		}
 		err = late
 	}
-	switch {
-	case err != nil && v == refuse:
-		a.tell(Denied, 0, keyless(), err)
-	case err != nil:
-		a.tell(t.failure(a.r, err), 0, nil, err)
+	if err != nil {
+		a.tell(t.failure(a.r, err), last, nothing, 0, err)
 	}
 	return place, err
 }
 
-// wait acquires n units and waits until the server is ready.
-func (t *transport) wait(ctx context.Context, s server, n int64) (lease algo.Lease, err error) {
+// wait acquires n units and waits until the server is ready. For an observer
+// it returns what the limiter said last.
+func (t *transport) wait(ctx context.Context, lease *algo.Lease, s server, n int64) (last *algo.Decision, err error) {
 	if err := t.asked.wait(ctx, s); err != nil {
-		return lease, err
+		return nil, err
 	}
-	lease, err = algo.Wait(ctx, t.rules[0].limiter, s.key, n)
-	if err != nil {
-		return lease, err
+	l := t.rules[0].limiter
+	if t.observe != nil {
+		heard := &listener{limiter: l}
+		l, last = heard, &heard.last
+	}
+	if *lease, err = algo.Wait(ctx, l, s.key, n); err != nil {
+		return last, err
 	}
 	// Meanwhile another request may have been told to wait.
 	if err := t.asked.wait(ctx, s); err != nil {
 		lease.Release(algo.Canceled)
-		return algo.Lease{}, err
+		*lease = algo.Lease{}
+		return last, err
 	}
-	return lease, nil
+	return last, nil
+}
+
+// listener keeps the decision that algo.Wait turns into an error.
+type listener struct {
+	limiter algo.Limiter
+	last    algo.Decision
+}
+
+func (l *listener) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	lease, err := l.limiter.Acquire(ctx, key, n)
+	l.last = lease.Decision
+	return lease, err
 }
 
 // failure says what becomes of a request that was not admitted. It is sent all

@@ -1,0 +1,116 @@
+package adaptive_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+func newRemote(workers int, service time.Duration) *remote {
+	return &remote{free: make([]time.Duration, workers), service: service}
+}
+
+// TestDefaultBehindASlowDependency: a pool behind the service is the bottleneck
+// and the processor is idle. At .85 of what it carries nobody is denied; beyond,
+// the pool is kept busy, and answers stay within three times the usual time.
+func TestDefaultBehindASlowDependency(t *testing.T) {
+	for _, row := range []struct {
+		workers int
+		service time.Duration
+		load    float64
+	}{
+		{10, 10 * time.Millisecond, 2},
+		{10, 10 * time.Millisecond, 10},
+		{1, time.Millisecond, 5},
+		{100, 50 * time.Millisecond, 3},
+		{4, 200 * time.Millisecond, 3},
+	} {
+		m := newModel(t)
+		l := newLimiter(t, adaptive.Default())
+		r := newRemote(row.workers, row.service)
+		capacity := float64(row.workers) / row.service.Seconds()
+		require.Zero(t, denied(r.play(t, m, l, .85*capacity, 20*time.Second), 0), "%+v", row)
+
+		start := m.at
+		all := r.play(t, m, l, row.load*capacity, 20*time.Second)
+		from := start + 5*time.Second
+		require.Greater(t, (1-denied(all, from))*row.load, .93, "%+v", row)
+		require.Less(t, longest(all, from), 3*row.service+100*time.Millisecond, "%+v", row)
+
+		start = m.at
+		all = r.play(t, m, l, .85*capacity, 10*time.Second)
+		require.Zero(t, denied(all, start+2*time.Second), "%+v", row)
+	}
+}
+
+// TestDefaultBehindADependencyThatSlowsDown: five times slower at the same load.
+func TestDefaultBehindADependencyThatSlowsDown(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, adaptive.Default())
+	r := newRemote(10, 10*time.Millisecond)
+	r.play(t, m, l, 850, 20*time.Second)
+	r.service = 50 * time.Millisecond
+	start := m.at
+	all := r.play(t, m, l, 850, 30*time.Second)
+	from := start + 10*time.Second
+	require.Greater(t, (1-denied(all, from))*850/200, .93)
+	require.Less(t, longest(all, from), 250*time.Millisecond)
+}
+
+// TestDefaultWhenWorkChanges: requests that take long by their nature are no
+// queue. They are held up while that is found out, and then no longer.
+func TestDefaultWhenWorkChanges(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, adaptive.Default())
+	r := newRemote(1000, time.Millisecond)
+	require.Zero(t, denied(r.play(t, m, l, 500, 20*time.Second), 0))
+	r.service = 100 * time.Millisecond
+	start := m.at
+	all := r.play(t, m, l, 500, 30*time.Second)
+	require.Zero(t, denied(all, start+15*time.Second))
+}
+
+// TestDefaultBehindAHungDependency: nothing completes any more.
+func TestDefaultBehindAHungDependency(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, adaptive.Default())
+	r := newRemote(10, 10*time.Millisecond)
+	r.play(t, m, l, 850, 20*time.Second)
+	r.service = time.Hour
+	r.play(t, m, l, 850, 10*time.Second)
+	require.LessOrEqual(t, l.InFlight(), 2*850, "two seconds of arrivals")
+	require.Equal(t, "nothing completes", l.Explain().Strategies[1].Cause)
+	require.False(t, acquire(t, l, "", 1).Allowed)
+	require.NotZero(t, l.Explain().Denied.Limit)
+}
+
+// TestBacklogIsExcused: a queue in front of the processor makes responses slow,
+// and is not its business.
+func TestBacklogIsExcused(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, adaptive.Default())
+	work := func(rtt time.Duration, n int) (denials int) {
+		for range n {
+			lease := acquire(t, l, "", 1)
+			if !lease.Allowed {
+				denials++
+			}
+			m.at += rtt
+			m.used += rtt / 2
+			lease.Release(algo.Succeeded)
+		}
+		return denials
+	}
+	require.Zero(t, work(5*time.Millisecond, 2000))
+	m.runnable = 6
+	require.Zero(t, work(50*time.Millisecond, 200))
+	require.False(t, l.Explain().Strategies[1].Overloaded)
+	m.runnable = 0
+	work(5*time.Millisecond, 2000)
+	work(50*time.Millisecond, 20)
+	require.True(t, l.Explain().Strategies[1].Overloaded)
+}

@@ -1,0 +1,159 @@
+package adaptive_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+// model is a machine with one processor, in a time of its own.
+type model struct {
+	at       time.Duration
+	used     time.Duration
+	runnable int
+	blind    bool    // nobody knows how many are runnable
+	share    float64 // of the processor that is ours
+}
+
+func (m *model) Now() int64                 { return int64(m.at) + 1 }
+func (m *model) Runnable() (int, bool)      { return m.runnable, !m.blind }
+func (m *model) CPU() (time.Duration, bool) { return m.used, true }
+func (m *model) Procs() int                 { return 1 }
+
+// newModel stands in for the machine until the test ends.
+func newModel(t testing.TB) *model {
+	m := &model{share: 1}
+	machine.Simulate(m)
+	t.Cleanup(func() { machine.Simulate(nil) })
+	return m
+}
+
+// burn lets ours use the processor.
+func (m *model) burn(work time.Duration) {
+	m.used += work
+	m.at += time.Duration(float64(work) / m.share)
+}
+
+// visitor is one request of the model.
+type visitor struct {
+	class   adaptive.Class
+	due     time.Duration
+	allowed bool
+	took    time.Duration // until the answer
+}
+
+const rejecting = 15 * time.Microsecond
+
+// serve lets requests arrive evenly, at a rate of the capacity, for a time. Each
+// waits in the run queue until those before it are through; then its goroutine
+// runs for the first time and asks the limiter. Every other one is Sheddable,
+// the others Critical.
+func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load float64, d time.Duration) []visitor {
+	t.Helper()
+	every := time.Duration(float64(work) / load / m.share)
+	all := make([]visitor, d/every)
+	start := m.at
+	for i := range all {
+		all[i].due = start + time.Duration(i)*every
+		all[i].class = adaptive.Critical
+		if i%2 == 1 {
+			all[i].class = adaptive.Sheddable
+		}
+	}
+	arrived := 0
+	for i := range all {
+		v := &all[i]
+		m.at = max(m.at, v.due)
+		for arrived < len(all) && all[arrived].due <= m.at {
+			arrived++
+		}
+		m.runnable = arrived - i - 1
+		lease, err := l.Acquire(adaptive.WithClass(background, v.class), "", 1)
+		require.NoError(t, err)
+		if v.allowed = lease.Allowed; v.allowed {
+			m.burn(work)
+			lease.Release(algo.Succeeded)
+		} else {
+			m.burn(rejecting)
+		}
+		v.took = m.at - v.due
+	}
+	return all
+}
+
+// denied is the share of those due in or after from that were denied.
+func denied(all []visitor, from time.Duration) float64 {
+	n, no := 0, 0
+	for _, v := range all {
+		if v.due >= from {
+			if n++; !v.allowed {
+				no++
+			}
+		}
+	}
+	return float64(no) / float64(max(n, 1))
+}
+
+// longest is the longest time to an answer of those admitted from then on.
+func longest(all []visitor, from time.Duration) (d time.Duration) {
+	for _, v := range all {
+		if v.allowed && v.due >= from {
+			d = max(d, v.took)
+		}
+	}
+	return d
+}
+
+// remote is a service behind ours, with so many workers that take equally long.
+type remote struct {
+	free    []time.Duration // when each worker is
+	service time.Duration
+	flying  []flight
+}
+
+type flight struct {
+	end   time.Duration
+	due   time.Duration
+	lease algo.Lease
+}
+
+// play lets requests arrive evenly for a time; each needs one worker.
+func (r *remote) play(t testing.TB, m *model, l algo.Limiter, rate float64, d time.Duration) []visitor {
+	t.Helper()
+	every := time.Duration(float64(time.Second) / rate)
+	var all []visitor
+	for end := m.at + d; m.at < end; m.at += every {
+		r.land(m)
+		lease, err := l.Acquire(context.Background(), "", 1)
+		require.NoError(t, err)
+		v := visitor{due: m.at, allowed: lease.Allowed}
+		if lease.Allowed {
+			i := slices.Index(r.free, slices.Min(r.free))
+			r.free[i] = max(r.free[i], m.at) + r.service
+			v.took = r.free[i] - m.at
+			r.flying = append(r.flying, flight{r.free[i], m.at, lease})
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// land releases what has ended by now, in the order of the ends, each at its
+// own time.
+func (r *remote) land(m *model) {
+	is := m.at
+	slices.SortFunc(r.flying, func(a, b flight) int { return int(a.end - b.end) })
+	for len(r.flying) > 0 && r.flying[0].end <= is {
+		m.at = r.flying[0].end
+		r.flying[0].lease.Release(algo.Succeeded)
+		r.flying = r.flying[1:]
+	}
+	m.at = is
+}

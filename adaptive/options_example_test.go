@@ -1,0 +1,110 @@
+package adaptive_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// What a machine can say of itself. A signal that cannot be read here, such as
+// Throttled without a quota, is unknown and is not overload.
+func ExampleMaxOf() {
+	overload := adaptive.MaxOf(
+		adaptive.CPU(adaptive.Threshold(0.8)),
+		adaptive.Memory(adaptive.Threshold(0.9)),
+		adaptive.Throttled(),
+	)
+	bbr, err := adaptive.NewBBR(adaptive.WithSignal(overload))
+	fmt.Println(bbr != nil, err)
+	// Output: true <nil>
+}
+
+// The queue in front of the processor, read live.
+func ExampleRunnable() {
+	s := adaptive.Runnable(adaptive.Threshold(1000))
+	level, ok := s.Read()
+	fmt.Println(s, level < 1, ok)
+	// Output: runnable true true
+}
+
+// Goroutines that wait for half a second before they run are too late.
+func ExampleSchedLatency() {
+	bbr, err := adaptive.NewBBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(0.5))))
+	fmt.Println(bbr != nil, err)
+	_, err = adaptive.NewBBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(-1))))
+	fmt.Println(err != nil)
+	// Output:
+	// true <nil>
+	// true
+}
+
+// The load of a machine that others use too.
+func ExampleLoad1() {
+	bbr, err := adaptive.NewBBR(adaptive.WithSignal(adaptive.Load1(adaptive.Threshold(2))))
+	fmt.Println(bbr != nil, err)
+	// Output: true <nil>
+}
+
+// Rates over half a minute, for a service with few requests.
+func ExampleWithWindow() {
+	bbr, err := adaptive.NewBBR(adaptive.WithWindow(30*time.Second, 60), adaptive.WithLimits(4, 400))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(bbr.Limit())
+	// Output: 400
+}
+
+// One at a time for each of two users; a third is turned away.
+func ExampleWithMaxKeys() {
+	l := algo.Must(adaptive.PerKey(1, adaptive.WithMaxKeys(2)))
+	for _, user := range []string{"ann", "bob", "cid"} {
+		lease, _ := l.Acquire(ctx, user, 1)
+		defer lease.Release(algo.Succeeded)
+		fmt.Println(user, lease.Allowed, lease.Reason)
+	}
+	// Output:
+	// ann true admitted
+	// bob true admitted
+	// cid false overload
+}
+
+// A request that turns out to be as much work as five.
+func ExampleLimiter_Settle() {
+	l := algo.Must(adaptive.New(adaptive.Fixed(10)))
+	lease, _ := l.Acquire(ctx, "", 1)
+	lease.Settle(5)
+	fmt.Println(l.InFlight())
+	lease.Release(algo.Succeeded)
+	fmt.Println(l.InFlight())
+	// Output:
+	// 5
+	// 0
+}
+
+// For a service whose work is done on its own processors, and whose callers
+// give up after a second.
+func ExampleNewRunQueue() {
+	queue, err := adaptive.NewRunQueue(adaptive.WithTarget(time.Second))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	l := algo.Must(adaptive.New(queue))
+	lease, _ := l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed)
+	// Output: true
+}
+
+// Where one does not know what the bottleneck is.
+func ExampleDefault() {
+	l := algo.Must(adaptive.New(adaptive.Default()))
+	lease, _ := l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed, l.InFlight())
+	// Output: true 1
+}

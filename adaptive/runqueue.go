@@ -1,0 +1,256 @@
+package adaptive
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+// NewRunQueue makes a strategy for services whose bottleneck is the processor:
+// it looks at the queue in front of it. A request is denied if more goroutines
+// are ready to run than a limit allows, at the moment that its own runs for the
+// first time.
+//
+// A limit on requests in flight does not protect such a service in Go. A handler
+// that burns less than the scheduler's time slice of 10 ms runs to its end once
+// it has begun, so about one request for each processor is in flight whatever
+// the load; the others wait as runnable goroutines before the handler, where no
+// such limit sees them, until their callers have given up.
+//
+// The limit is, for each processor, wide while the load fits, so that no burst
+// is cut that the service can work off: as many as take seven tenths of the
+// target ([WithTarget]), from 20 to 96. It closes to 8 as more is asked than the
+// service can do: when the processor time that all arrivals would take exceeds
+// what there is, by 15 % to be closed entirely; or when the share that is
+// admitted falls below .8, for processors that others use too. While it denies
+// and leaves the processors idle it closes less far, to at most half of wide. Both are
+// exponential means over the time of 100 requests, .1 to 4 s, that a single
+// burst does not move far. What a request takes is measured: the process'
+// processor time for each completion.
+//
+// It has no opinion on how many are in flight: Limit is 2147483647, and what
+// waits for another service is not limited. [Default] adds that. A cost above 1
+// weighs like 1 here. Where the number of runnable goroutines cannot be read it
+// admits everything, and [Limiter.Explain] says so.
+//
+// Options: [WithTarget].
+func NewRunQueue(opts ...Option) (Strategy, error) {
+	set := settings{min: 1, max: noLimit, target: defaultTarget}
+	if err := configure("NewRunQueue", &set, opts, "WithTarget"); err != nil {
+		return nil, err
+	}
+	if set.target < time.Millisecond || set.target > time.Hour {
+		return nil, fmt.Errorf("adaptive: NewRunQueue: the target is %v, want 1ms to 1h", set.target)
+	}
+	return newRunQueue(set.target), nil
+}
+
+// WithTarget sets the response time beyond which an answer is of no use, 1 ms
+// to 1 h. The default is 500 ms.
+func WithTarget(d time.Duration) Option {
+	return Option{"WithTarget", func(s *settings) { s.target = d }}
+}
+
+const (
+	defaultTarget = 500 * time.Millisecond
+
+	// Runnable goroutines for each processor. Without overload, arrivals that
+	// are independent of one another leave more than 20 of them at .85 of the
+	// capacity in 1 of 30 moments (processor sharing), so that .5 % are denied.
+	// Go's poller hands out 128 connections at a time, and only when nothing is
+	// runnable; under overload the limit must be well below the admitted share
+	// of that, or requests grow old in the kernel.
+	wideLeast, wideMost, narrowest = 20, 96, 8
+	waitShare                      = 0.7 // of the target, to be spent in the queue
+
+	rejectCost = 15e-6 // seconds of processor time that a denial takes
+	lookAgain  = int64(10 * time.Millisecond)
+	lookLatest = int64(time.Second) // and with how few arrivals whatsoever
+	fewArrived = 10
+	costMemory = 10.0 // seconds over which the cost of a request is a mean
+
+	// The use of the processors below which a closed limit is too low, above
+	// which it may be lower, and the seconds in which it moves by a factor of e.
+	idleBelow, fullAbove, narrowTime = 0.96, 0.98, 0.5
+
+	// Where the limit begins to close, and where it is closed.
+	demandOpen, demandClosed = 1.0, 1.15
+	shareOpen, shareClosed   = 0.8, 0.6
+	// What one look can at most say, so that the way back from a load of ten
+	// times the capacity is not longer than from twice.
+	demandMost, shareLeast = 1.5, 0.55
+)
+
+type runQueue struct {
+	target float64 // seconds
+
+	limit atomic.Int64 // most runnable goroutines
+	next  atomic.Int64 // when to look again
+	_     [48]byte     // what follows is written by every request
+
+	arrived, passed, completed atomic.Uint64
+	_                          [40]byte
+
+	mu     sync.Mutex // guards what follows
+	last   int64
+	before runCounts
+	used   float64 // decaying sum of processor time, seconds
+	done   float64 // decaying sum of completions
+	cost   float64 // seconds of processor time for each completion; 0: unknown
+	share  float64 // of the arrivals that passed
+	demand float64 // processor time that all arrivals would take, of what there is
+	queued float64 // mean number of runnable goroutines
+	busyAt float64 // mean use of the processors
+	closed float64 // goroutines for each processor when the limit is closed
+}
+
+// runCounts is what has happened so far.
+type runCounts struct {
+	arrived, passed, completed uint64
+	cpu                        time.Duration
+}
+
+func newRunQueue(target time.Duration) *runQueue {
+	q := &runQueue{target: target.Seconds(), share: 1, closed: narrowest, last: now()}
+	q.before.cpu, _ = machine.CPU()
+	q.limit.Store(int64(machine.Procs()) * wideMost)
+	return q
+}
+
+func (q *runQueue) Limit() int     { return noLimit }
+func (q *runQueue) Observe(Sample) {}
+
+func (q *runQueue) admits(at int64) bool {
+	q.arrived.Add(1)
+	if at >= q.next.Load() {
+		q.look(at)
+	}
+	if n, ok := machine.Runnable(); ok && int64(n) > q.limit.Load() {
+		return false
+	}
+	q.passed.Add(1)
+	return true
+}
+
+// peek reports whether a request would be denied. One that would be has been
+// turned away by whoever asked, and so has arrived.
+func (q *runQueue) peek() (full bool) {
+	n, ok := machine.Runnable()
+	if full = ok && int64(n) > q.limit.Load(); full {
+		q.arrived.Add(1)
+	}
+	return full
+}
+
+func (q *runQueue) busy() bool {
+	n, ok := machine.Runnable()
+	return ok && int64(n)*2 > q.limit.Load()
+}
+
+func (q *runQueue) admitted(at, n, inFlight int64) {}
+func (q *runQueue) finished(at, inFlight int64)    { q.completed.Add(1) }
+func (q *runQueue) denied(cause)                   {}
+
+// look takes stock of what happened since the last look, and sets the limit. It
+// is done by whoever comes when it is time: a goroutine of its own would itself
+// wait in the queue.
+func (q *runQueue) look(at int64) {
+	if !q.mu.TryLock() {
+		return
+	}
+	defer q.mu.Unlock()
+	q.next.Store(at + lookAgain)
+	if q.arrived.Load()-q.before.arrived < fewArrived && at-q.last < lookLatest {
+		return
+	}
+	procs := float64(machine.Procs())
+	q.learn(at, procs)
+	q.limit.Store(int64(procs * q.allowed()))
+}
+
+// learn takes in what happened since the last look.
+func (q *runQueue) learn(at int64, procs float64) {
+	is := runCounts{arrived: q.arrived.Load(), passed: q.passed.Load(), completed: q.completed.Load()}
+	is.cpu, _ = machine.CPU()
+	dt := float64(max(at-q.last, 1)) / 1e9
+	arrived := float64(max(is.arrived-q.before.arrived, 1))
+	passed := float64(is.passed - q.before.passed)
+	denials := max(arrived-passed, 0) * rejectCost
+
+	keep := math.Exp(-dt / costMemory)
+	q.used = max(q.used*keep+(is.cpu-q.before.cpu).Seconds()-denials, 0)
+	q.done = q.done*keep + float64(is.completed-q.before.completed)
+	if q.done > 0 {
+		q.cost = q.used / q.done
+	}
+	tau := min(max(100*q.cost, .1), 4) + fewArrived*dt/arrived
+	a := 1 - math.Exp(-dt/tau)
+	q.share += a * (min(max(passed/arrived, shareLeast), 1) - q.share)
+	q.demand += a * (min(arrived*q.cost/dt/procs, demandMost) - q.demand)
+	n, _ := machine.Runnable()
+	q.queued += a * (float64(n)/procs - q.queued)
+	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/procs, passed < arrived)
+	q.before, q.last = is, at
+}
+
+// allowed is how many goroutines may be runnable for each processor.
+func (q *runQueue) allowed() float64 {
+	wide := q.wide()
+	closed := min(q.closed, wide/2)
+	return closed + (wide-closed)*q.openness()
+}
+
+func (q *runQueue) wide() float64 {
+	if q.cost == 0 {
+		return wideMost
+	}
+	return min(max(waitShare*q.target/q.cost, wideLeast), wideMost)
+}
+
+// narrow moves the closed limit: up while requests are denied and the processor
+// is not used fully, because goroutines that are no requests stand in the queue
+// too, such as those that read and write the connections of gRPC; down again
+// when it is.
+func (q *runQueue) narrow(dt, used float64, denies bool) {
+	q.busyAt += (1 - math.Exp(-dt/.2)) * (used - q.busyAt)
+	switch {
+	case denies && q.busyAt < idleBelow:
+		q.closed *= math.Exp(dt / narrowTime)
+	case q.busyAt > fullAbove:
+		q.closed *= math.Exp(-dt / narrowTime)
+	}
+	q.closed = min(max(q.closed, narrowest), wideMost/2)
+}
+
+// openness is 1 while the load fits and 0 under overload.
+func (q *runQueue) openness() float64 {
+	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), (q.share-shareClosed)/(shareOpen-shareClosed))
+	return min(max(open, 0), 1)
+}
+
+// queues reports whether work waits for the processor, which then explains why
+// it takes longer.
+func (q *runQueue) queues() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.queued > .5
+}
+
+func (q *runQueue) state() State {
+	n, ok := machine.Runnable()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	limit := q.limit.Load()
+	s := State{
+		Name: "runqueue", Limit: int(limit), Overloaded: q.openness() < 1,
+		Signal: "runnable", Level: float64(n) / float64(limit), Known: ok,
+	}
+	if s.Overloaded {
+		s.Cause = fmt.Sprintf("%.0f %% of the processor time asked for, %.0f %% admitted", 100*q.demand, 100*q.share)
+	}
+	return s
+}

@@ -1,0 +1,179 @@
+package adaptive_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+)
+
+func newRunQueue(t testing.TB, opts ...adaptive.Option) adaptive.Strategy {
+	t.Helper()
+	s, err := adaptive.NewRunQueue(opts...)
+	require.NoError(t, err)
+	return s
+}
+
+func TestRunQueueErrors(t *testing.T) {
+	for want, opt := range map[string]adaptive.Option{
+		"the target is 0s, want 1ms to 1h":                     adaptive.WithTarget(0),
+		"the target is 1h0m1s, want 1ms to 1h":                 adaptive.WithTarget(time.Hour + time.Second),
+		"does not take the option WithSignal, only WithTarget": adaptive.WithSignal(adaptive.Runnable()),
+	} {
+		_, err := adaptive.NewRunQueue(opt)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// TestRunQueueKeepsTheCapacity: whatever a request costs and however much too
+// many there are, what rejecting leaves of the capacity is used, those admitted
+// are served within the target, and two seconds after the load has fallen nobody
+// is denied any more.
+func TestRunQueueKeepsTheCapacity(t *testing.T) {
+	for _, work := range []time.Duration{500 * time.Microsecond, 5 * time.Millisecond, 30 * time.Millisecond} {
+		for _, load := range []float64{1.3, 2, 5, 10} {
+			t.Run(fmt.Sprint(work, " ", load), func(t *testing.T) {
+				m := newModel(t)
+				l := newLimiter(t, newRunQueue(t))
+				before := m.serve(t, l, work, .85, 10*time.Second)
+				require.Zero(t, denied(before, 0))
+
+				step := m.at
+				during := m.serve(t, l, work, load, 10*time.Second)
+				reject := load * rejecting.Seconds() / work.Seconds()
+				left := (1 - reject) / (1 - reject/load)
+				admitted := (1 - denied(during, step+2*time.Second)) * load
+				require.Greater(t, admitted, .93*left, "of the capacity")
+				settled := max(2*time.Second, 200*work)
+				require.Less(t, longest(during, step+settled), 500*time.Millisecond)
+
+				step = m.at
+				after := m.serve(t, l, work, .85, 10*time.Second)
+				require.Zero(t, denied(after, step+2*time.Second))
+			})
+		}
+	}
+}
+
+// TestRunQueueLetsABurstPass: what can be worked off within the target is not
+// cut.
+func TestRunQueueLetsABurstPass(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, newRunQueue(t))
+	const work = 5 * time.Millisecond
+	require.Zero(t, denied(m.serve(t, l, work, .5, 10*time.Second), 0))
+	for range 10 {
+		burst := m.serve(t, l, work, 1000, 60*work/1000) // 60 at once
+		require.Zero(t, denied(burst, 0))
+		require.Zero(t, denied(m.serve(t, l, work, .5, 2*time.Second), 0))
+	}
+}
+
+// TestRunQueueOnASharedProcessor: what another process takes cannot be seen in
+// our own use of the processor, but that not all are admitted can.
+func TestRunQueueOnASharedProcessor(t *testing.T) {
+	m := newModel(t)
+	m.share = .65
+	l := newLimiter(t, newRunQueue(t))
+	const work = 5 * time.Millisecond
+	require.Zero(t, denied(m.serve(t, l, work, .85, 10*time.Second), 0))
+	start := m.at
+	all := m.serve(t, l, work, 3, 10*time.Second)
+	require.Greater(t, (1-denied(all, start+2*time.Second))*3, .93)
+	require.Less(t, longest(all, start+2*time.Second), 500*time.Millisecond)
+}
+
+// TestRunQueueUnknown: without the number of runnable goroutines it admits
+// everything, visibly.
+func TestRunQueueUnknown(t *testing.T) {
+	m := newModel(t)
+	m.blind, m.runnable = true, 1_000_000
+	l := newLimiter(t, newRunQueue(t))
+	for range 100 {
+		require.True(t, acquire(t, l, "", 1).Allowed)
+	}
+	require.False(t, l.Explain().Strategies[0].Known)
+}
+
+// TestRunQueueExplains: what denied, and what is looked at.
+func TestRunQueueExplains(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, adaptive.Default())
+	m.serve(t, l, 5*time.Millisecond, 5, 5*time.Second)
+	e := l.Explain()
+	require.NotZero(t, e.Denied.RunQueue)
+	require.Zero(t, e.Denied.Limit)
+	s := e.Strategies[0]
+	require.Equal(t, "runqueue", s.Name)
+	require.Equal(t, 8, s.Limit)
+	require.True(t, s.Overloaded)
+	require.Equal(t, "runnable", s.Signal)
+	require.Contains(t, s.Cause, "% of the processor time asked for")
+
+	m.runnable = 9
+	d := acquire(t, l, "", 1)
+	require.False(t, d.Allowed)
+	require.Positive(t, d.RetryAfter)
+}
+
+// TestRunQueuePeek: who only asks learns that there is no room, and has arrived:
+// otherwise the load would seem to have gone as soon as a tap handle sheds it.
+func TestRunQueuePeek(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, newRunQueue(t))
+	m.runnable = 1000
+	d := acquire(t, l, "", 0)
+	require.True(t, d.Allowed)
+	require.Zero(t, d.Remaining)
+	m.runnable = 0
+	require.Positive(t, acquire(t, l, "", 0).Remaining)
+
+	l = newLimiter(t, newRunQueue(t))
+	for range 4000 {
+		m.at += 500 * time.Microsecond
+		m.runnable = 1000
+		acquire(t, l, "", 0)
+		if m.at%(5*time.Millisecond) == 0 {
+			m.runnable = 0
+			lease := acquire(t, l, "", 1)
+			m.used += 5 * time.Millisecond
+			lease.Release(0)
+		}
+	}
+	require.Equal(t, 8, l.Explain().Strategies[0].Limit)
+}
+
+// TestRunQueueSparesTheImportant: with priorities the overload meets those that
+// can be shed.
+func TestRunQueueSparesTheImportant(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, newRunQueue(t), adaptive.WithPriorities())
+	const work = 5 * time.Millisecond
+	m.serve(t, l, work, .85, 5*time.Second)
+	start := m.at
+	var important, others []visitor
+	for _, v := range m.serve(t, l, work, 1.6, 20*time.Second) {
+		if v.class == adaptive.Critical {
+			important = append(important, v)
+		} else {
+			others = append(others, v)
+		}
+	}
+	from := start + 3*time.Second
+	require.Less(t, denied(important, from), .1)
+	require.InDelta(t, .75, denied(others, from), .1)
+}
+
+// TestRunQueuesTogether: of two in a Min, both judge.
+func TestRunQueuesTogether(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, adaptive.Min(adaptive.Fixed(math.MaxInt32), newRunQueue(t, adaptive.WithTarget(time.Hour)), newRunQueue(t)))
+	m.serve(t, l, 20*time.Millisecond, .85, 5*time.Second)
+	m.runnable = 30 // the first would take 96, the second .35 s of work
+	require.False(t, acquire(t, l, "", 1).Allowed)
+	require.Zero(t, acquire(t, l, "", 0).Remaining)
+}

@@ -1,0 +1,48 @@
+package otelmetrics_test
+
+import (
+	"log"
+	"net/http"
+
+	"go.opentelemetry.io/otel/metric/noop"
+	"google.golang.org/grpc"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// One Metrics for all limits of a process. The provider would be one of the SDK;
+// examples/metrics has a whole server.
+func Example() {
+	metrics, err := otelmetrics.New(noop.NewMeterProvider())
+	if err != nil {
+		log.Fatal(err)
+	}
+	users := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
+	handler := httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithName("users"),
+		httpmw.WithObserver(metrics.Observe))(http.NotFoundHandler())
+	server := grpc.NewServer(grpcmw.ServerOptions(users, keyfunc.PeerIP(), grpcmw.WithName("users"),
+		grpcmw.WithObserver(metrics.Observe))...)
+	_, _ = handler, server
+}
+
+// What is in flight is read when it is asked for.
+func ExampleMetrics_InFlight() {
+	metrics, err := otelmetrics.New(noop.NewMeterProvider())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer metrics.Close()
+	capacity := algo.Must(adaptive.New(adaptive.Fixed(64)))
+	defer capacity.Close()
+	if err := metrics.InFlight("capacity", capacity); err != nil {
+		log.Fatal(err)
+	}
+	handler := httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"),
+		httpmw.WithObserver(metrics.Observe))(http.NotFoundHandler())
+	_ = handler
+}

@@ -1,0 +1,141 @@
+package otelmetrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+)
+
+// scope is the name of the meter.
+const scope = "github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+
+// Metrics counts events. Its method Observe is an observer. It is safe for
+// concurrent use.
+type Metrics struct {
+	requests metric.Int64Counter
+	fallback metric.Int64Counter
+	duration metric.Float64Histogram
+	gauges   gauges
+
+	most   int
+	mu     sync.Mutex // held to add a policy
+	byName atomic.Pointer[map[string]*policy]
+	others *policy
+}
+
+// Option adjusts Metrics.
+type Option struct {
+	name  string
+	apply func(*Metrics) error
+}
+
+// MaxPolicies sets how many policies are told apart, 1 to 10000; those seen later
+// are "other". The default is 64.
+func MaxPolicies(n int) Option {
+	return Option{"MaxPolicies", func(m *Metrics) error {
+		m.most = n
+		if n < 1 || n > 10_000 {
+			return fmt.Errorf("is %d, want 1 to 10000", n)
+		}
+		return nil
+	}}
+}
+
+// New makes the instruments. The error is that of an option out of range, or of
+// the provider.
+func New(provider metric.MeterProvider, opts ...Option) (*Metrics, error) {
+	if provider == nil {
+		return nil, errors.New("otelmetrics: New: the provider is nil")
+	}
+	m := &Metrics{most: 64, others: new(policy)}
+	m.others.name = "other"
+	m.byName.Store(&map[string]*policy{})
+	for _, o := range opts {
+		if o.apply == nil {
+			return nil, errors.New("otelmetrics: New: the zero Option is not an option")
+		}
+		if err := o.apply(m); err != nil {
+			return nil, fmt.Errorf("otelmetrics: New: %s: %w", o.name, err)
+		}
+	}
+	if err := m.instruments(provider.Meter(scope)); err != nil {
+		return nil, fmt.Errorf("otelmetrics: New: %w", err)
+	}
+	return m, nil
+}
+
+// seconds are the boundaries of the histogram: from a decision in memory, over one
+// in Redis, to a long queue.
+var seconds = []float64{1e-6, 1e-5, 1e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
+
+func (m *Metrics) instruments(meter metric.Meter) (err error) {
+	unit := metric.WithUnit("{request}")
+	m.requests, err = meter.Int64Counter("ratelimit.requests", unit,
+		metric.WithDescription("Requests that a limit has decided on."))
+	if err != nil {
+		return err
+	}
+	m.fallback, err = meter.Int64Counter("ratelimit.fallback", unit,
+		metric.WithDescription("Decisions taken locally because the shared store was away."))
+	if err != nil {
+		return err
+	}
+	m.duration, err = meter.Float64Histogram("ratelimit.queue.duration", metric.WithUnit("s"),
+		metric.WithDescription("How long decisions took, with queues and delays."),
+		metric.WithExplicitBucketBoundaries(seconds...))
+	if err != nil {
+		return err
+	}
+	return m.gauges.register(meter)
+}
+
+// Observe counts an event. It allocates nothing once the policy has been seen.
+func (m *Metrics) Observe(e telemetry.Event) {
+	ctx := context.Background()
+	s := m.policy(e.Policy).series(&e)
+	m.requests.Add(ctx, 1, s.results[resultOf(&e)]...)
+	if e.Waited > 0 {
+		m.duration.Record(ctx, e.Waited.Seconds(), s.record...)
+	}
+	if e.Decision.Source == algo.Fallback {
+		m.fallback.Add(ctx, 1, s.add...)
+	}
+}
+
+// policy finds the policy of a name, and remembers it if there is room.
+func (m *Metrics) policy(name string) *policy {
+	if p, ok := (*m.byName.Load())[name]; ok {
+		return p
+	}
+	return m.meet(name)
+}
+
+func (m *Metrics) meet(name string) *policy {
+	if len(*m.byName.Load()) >= m.most {
+		return m.others
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	known := *m.byName.Load()
+	if p, ok := known[name]; ok {
+		return p
+	}
+	if len(known) >= m.most {
+		return m.others
+	}
+	next := make(map[string]*policy, len(known)+1)
+	for n, p := range known {
+		next[n] = p
+	}
+	p := &policy{name: harmless(name)}
+	next[name] = p
+	m.byName.Store(&next)
+	return p
+}

@@ -1,0 +1,272 @@
+package otelmetrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+)
+
+// provider records what is counted, by instrument and attributes. The SDK does
+// not stand in its place here because of what it depends on; examples/metrics
+// tests with it.
+type provider struct {
+	noop.MeterProvider
+	fail string // the instrument that cannot be made
+
+	mu       sync.Mutex
+	sums     map[string]float64
+	names    map[attribute.Distinct]string
+	callback metric.Callback
+	closed   int
+}
+
+func newProvider() *provider {
+	return &provider{sums: map[string]float64{}, names: map[attribute.Distinct]string{}}
+}
+
+func newMetrics(t testing.TB, opts ...otelmetrics.Option) (*provider, *otelmetrics.Metrics) {
+	t.Helper()
+	p := newProvider()
+	m, err := otelmetrics.New(p, opts...)
+	require.NoError(t, err)
+	return p, m
+}
+
+func (p *provider) Meter(string, ...metric.MeterOption) metric.Meter { return meter{p: p} }
+
+type meter struct {
+	noop.Meter
+	p *provider
+}
+
+func (m meter) Int64Counter(name string, _ ...metric.Int64CounterOption) (metric.Int64Counter, error) {
+	return counter{p: m.p, name: name}, m.p.failure(name)
+}
+
+func (m meter) Float64Histogram(name string, _ ...metric.Float64HistogramOption) (metric.Float64Histogram, error) {
+	return histogram{p: m.p, name: name}, m.p.failure(name)
+}
+
+func (m meter) Int64ObservableGauge(name string, _ ...metric.Int64ObservableGaugeOption) (metric.Int64ObservableGauge, error) {
+	return gauge{name: name}, m.p.failure(name)
+}
+
+func (m meter) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
+	m.p.callback = f
+	return registration{p: m.p}, nil
+}
+
+func (p *provider) failure(name string) error {
+	if p.fail == name {
+		return errors.New("no " + name)
+	}
+	return nil
+}
+
+func (p *provider) add(name string, set attribute.Set, v float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text, known := p.names[set.Equivalent()]
+	if !known {
+		text = set.Encoded(attribute.DefaultEncoder())
+		p.names[set.Equivalent()] = text
+	}
+	p.sums[strings.TrimPrefix(name, "ratelimit.")+" "+text] += v
+}
+
+type counter struct {
+	noop.Int64Counter
+	p    *provider
+	name string
+}
+
+func (c counter) Add(_ context.Context, n int64, opts ...metric.AddOption) {
+	c.p.add(c.name, metric.NewAddConfig(opts).Attributes(), float64(n))
+}
+
+type histogram struct {
+	noop.Float64Histogram
+	p    *provider
+	name string
+}
+
+func (h histogram) Record(_ context.Context, v float64, opts ...metric.RecordOption) {
+	h.p.add(h.name, metric.NewRecordConfig(opts).Attributes(), v)
+}
+
+type gauge struct {
+	noop.Int64ObservableGauge
+	name string
+}
+
+type registration struct {
+	noop.Registration
+	p *provider
+}
+
+func (r registration) Unregister() error { r.p.closed++; return nil }
+
+// reading is one collection of the gauges.
+type reading struct {
+	noop.Observer
+	p *provider
+}
+
+func (r reading) ObserveInt64(o metric.Int64Observable, v int64, opts ...metric.ObserveOption) {
+	r.p.add(o.(gauge).name, metric.NewObserveConfig(opts).Attributes(), float64(v))
+}
+
+func TestMetrics(t *testing.T) {
+	denied := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
+	trial := func(r algo.Reason) algo.Decision {
+		return algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: r}
+	}
+	for _, row := range []struct {
+		e    telemetry.Event
+		want string
+	}{
+		{telemetry.Event{Decision: algo.Decision{Allowed: true}}, "requests policy=p,result=allowed,transport=http"},
+		{telemetry.Event{Result: telemetry.Canceled, Client: true}, "requests policy=p,result=canceled,transport=http-client"},
+		{telemetry.Event{Result: telemetry.FailedOpen, Transport: telemetry.GRPC}, "requests policy=p,result=failed-open,transport=grpc"},
+		{telemetry.Event{Result: telemetry.FailedClosed, Transport: telemetry.GRPC, Client: true}, "requests policy=p,result=failed-closed,transport=grpc-client"},
+		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Quota)}, "requests policy=p,result=denied-quota,transport=http"},
+		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Overload)}, "requests policy=p,result=denied-overload,transport=http"},
+		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Never)}, "requests policy=p,result=denied-never,transport=http"},
+		{telemetry.Event{Decision: trial(algo.Quota)}, "requests policy=p,result=shadowed-quota,transport=http"},
+		{telemetry.Event{Decision: trial(algo.Overload)}, "requests policy=p,result=shadowed-overload,transport=http"},
+		{telemetry.Event{Decision: trial(algo.Never)}, "requests policy=p,result=shadowed-never,transport=http"},
+		{telemetry.Event{Result: 99}, "requests policy=p,result=unknown,transport=http"},
+		{telemetry.Event{Policy: "\xff" + strings.Repeat("x", 100)}, "requests policy=?" + strings.Repeat("x", 63) + ",result=allowed,transport=http"},
+	} {
+		p, m := newMetrics(t)
+		if row.e.Policy == "" {
+			row.e.Policy = "p"
+		}
+		m.Observe(row.e)
+		m.Observe(row.e)
+		require.Equal(t, map[string]float64{row.want: 2}, p.sums)
+	}
+}
+
+func TestDurationAndFallback(t *testing.T) {
+	p, m := newMetrics(t)
+	m.Observe(telemetry.Event{Policy: "p", Waited: 1500 * time.Millisecond, Decision: algo.Decision{Allowed: true, Source: algo.Fallback}})
+	m.Observe(telemetry.Event{Policy: "p", Waited: time.Second, Result: telemetry.Denied, Transport: telemetry.GRPC, Decision: algo.Decision{Source: algo.Fallback}})
+	m.Observe(telemetry.Event{Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.Remote}})
+	require.Equal(t, map[string]float64{
+		"requests policy=p,result=allowed,transport=http":      2,
+		"requests policy=p,result=denied-quota,transport=grpc": 1,
+		"queue.duration policy=p,transport=http":               1.5,
+		"queue.duration policy=p,transport=grpc":               1,
+		"fallback policy=p,transport=http":                     1,
+		"fallback policy=p,transport=grpc":                     1,
+	}, p.sums)
+}
+
+type inFlight struct{ n, limit int }
+
+func (f inFlight) InFlight() int { return f.n }
+func (f inFlight) Limit() int    { return f.limit }
+
+func TestGauges(t *testing.T) {
+	p, m := newMetrics(t)
+	require.NoError(t, m.InFlight("a", inFlight{3, 64}))
+	require.NoError(t, m.InFlight("b", inFlight{0, 8}))
+	require.EqualError(t, m.InFlight("a", inFlight{}), `otelmetrics: InFlight: the policy "a" has a limiter already`)
+	require.EqualError(t, m.InFlight("c", nil), `otelmetrics: InFlight: the limiter of policy "c" is nil`)
+	require.NoError(t, p.callback(t.Context(), reading{p: p}))
+	require.Equal(t, map[string]float64{
+		"active_requests policy=a": 3, "active_requests.limit policy=a": 64,
+		"active_requests policy=b": 0, "active_requests.limit policy=b": 8,
+	}, p.sums)
+	require.NoError(t, m.Close())
+	require.Equal(t, 1, p.closed)
+}
+
+// A million keys with a method each, under ten thousand policies, from several
+// goroutines: the series are as many as the policies that are told apart allow.
+func TestCardinalityIsFixed(t *testing.T) {
+	const keys, most = 1_000_000, 8
+	p, m := newMetrics(t, otelmetrics.MaxPolicies(most))
+	each := []telemetry.Event{
+		{Decision: algo.Decision{Allowed: true}, Waited: time.Millisecond},
+		{Result: telemetry.Denied, Transport: telemetry.GRPC},
+	}
+	var names [10_000]string
+	for i := range names {
+		names[i] = fmt.Sprint("policy", i)
+	}
+	var wg sync.WaitGroup
+	for part := range 4 {
+		wg.Go(func() {
+			for i := part; i < keys; i += 4 {
+				e := each[i%len(each)]
+				e.KeyHash, e.Method, e.Policy = uint64(i), names[i%len(names)], names[i/2%len(names)]
+				m.Observe(e)
+			}
+		})
+	}
+	wg.Wait()
+	require.Len(t, p.sums, 3*(most+1), "two results and a duration for each policy, and for the others")
+	total := 0.0
+	for name, n := range p.sums {
+		if strings.HasPrefix(name, "requests") {
+			total += n
+		}
+	}
+	require.EqualValues(t, keys, total)
+	require.Greater(t, p.sums["requests policy=other,result=allowed,transport=http"], 0.9*keys/2)
+}
+
+func TestObserveAllocatesNothing(t *testing.T) {
+	m, err := otelmetrics.New(noop.NewMeterProvider(), otelmetrics.MaxPolicies(1))
+	require.NoError(t, err)
+	for _, name := range []string{"known", "one too many"} {
+		e := telemetry.Event{Policy: name, Waited: 1, Decision: algo.Decision{Allowed: true, Source: algo.Fallback}}
+		m.Observe(e)
+		require.Zero(t, testing.AllocsPerRun(100, func() { m.Observe(e) }))
+	}
+}
+
+func TestNewErrors(t *testing.T) {
+	_, err := otelmetrics.New(nil)
+	require.EqualError(t, err, "otelmetrics: New: the provider is nil")
+	for message, o := range map[string]otelmetrics.Option{
+		"otelmetrics: New: the zero Option is not an option":       {},
+		"otelmetrics: New: MaxPolicies: is 0, want 1 to 10000":     otelmetrics.MaxPolicies(0),
+		"otelmetrics: New: MaxPolicies: is 10001, want 1 to 10000": otelmetrics.MaxPolicies(10_001),
+	} {
+		_, err := otelmetrics.New(newProvider(), o)
+		require.EqualError(t, err, message)
+	}
+	for _, name := range []string{"requests", "fallback", "queue.duration", "active_requests", "active_requests.limit"} {
+		p := newProvider()
+		p.fail = "ratelimit." + name
+		_, err := otelmetrics.New(p)
+		require.EqualError(t, err, "otelmetrics: New: no ratelimit."+name)
+	}
+}
+
+// BenchmarkObserve is what an event costs before the SDK.
+func BenchmarkObserve(b *testing.B) {
+	m, err := otelmetrics.New(noop.NewMeterProvider())
+	require.NoError(b, err)
+	e := telemetry.Event{Policy: "users", Waited: time.Microsecond, Decision: algo.Decision{Allowed: true}}
+	b.ReportAllocs()
+	for b.Loop() {
+		m.Observe(e)
+	}
+}

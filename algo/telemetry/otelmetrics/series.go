@@ -1,0 +1,109 @@
+package otelmetrics
+
+import (
+	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+)
+
+// results are the values of the attribute.
+var results = [...]string{
+	"allowed", "canceled", "failed-open", "failed-closed",
+	"denied-quota", "denied-overload", "denied-never",
+	"shadowed-quota", "shadowed-overload", "shadowed-never",
+	"unknown",
+}
+
+// resultOf is an index into results.
+func resultOf(e *telemetry.Event) int {
+	switch e.Result {
+	case telemetry.Allowed:
+		if e.Shadowed() {
+			return 7 + reasonOf(e)
+		}
+		return 0
+	case telemetry.Canceled:
+		return 1
+	case telemetry.FailedOpen:
+		return 2
+	case telemetry.FailedClosed:
+		return 3
+	case telemetry.Denied:
+		return 4 + reasonOf(e)
+	}
+	return len(results) - 1
+}
+
+func reasonOf(e *telemetry.Event) int {
+	switch e.Why() {
+	case algo.Overload:
+		return 1
+	case algo.Never:
+		return 2
+	}
+	return 0
+}
+
+// transports are the values of the attribute: twice the transport, and one more
+// on the side that sends.
+var transports = [4]string{"http", "http-client", "grpc", "grpc-client"}
+
+func transportOf(e *telemetry.Event) int {
+	i := 0
+	if e.Transport == telemetry.GRPC {
+		i = 2
+	}
+	if e.Client {
+		i++
+	}
+	return i
+}
+
+// policy has the attributes of everything that is counted for one policy, made
+// when they are first needed.
+type policy struct {
+	name string
+	made [len(transports)]atomic.Pointer[series]
+}
+
+// series are the options of the calls for one policy and transport. They are
+// slices because an argument list made for the call would be allocated.
+type series struct {
+	results [len(results)][]metric.AddOption
+	add     []metric.AddOption
+	record  []metric.RecordOption
+}
+
+func (p *policy) series(e *telemetry.Event) *series {
+	at := &p.made[transportOf(e)]
+	if s := at.Load(); s != nil {
+		return s
+	}
+	s := newSeries(p.name, transports[transportOf(e)])
+	at.Store(s) // another one made meanwhile is the same
+	return s
+}
+
+func newSeries(name, transport string) *series {
+	s := new(series)
+	pair := []attribute.KeyValue{attribute.String("policy", name), attribute.String("transport", transport)}
+	set := metric.WithAttributeSet(attribute.NewSet(pair...))
+	s.add, s.record = []metric.AddOption{set}, []metric.RecordOption{set}
+	for i, result := range results {
+		set := attribute.NewSet(pair[0], pair[1], attribute.String("result", result))
+		s.results[i] = []metric.AddOption{metric.WithAttributeSet(set)}
+	}
+	return s
+}
+
+// harmless makes any name a value that exporters take. The adapters check names;
+// whoever makes events of his own may not.
+func harmless(name string) string {
+	const longest = 64
+	return strings.ToValidUTF8(name[:min(len(name), longest)], "?")
+}

@@ -1,0 +1,131 @@
+package telemetry
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// subject is what lines are sampled by.
+type subject struct {
+	topic  topic
+	policy string
+	key    uint64
+}
+
+// sample is one subject in its interval.
+type sample struct {
+	subject
+	transport Transport
+	client    bool
+	reason    algo.Reason // of the event that was counted last
+	begin     time.Duration
+	count     int64 // events since the last line
+	before    int32 // the neighbours in the order of begin
+	after     int32
+}
+
+// sampler has a slot for each subject whose interval is not over. All intervals
+// are of the same length, so that those which end first are in front.
+//
+// There are as many slots as it was made with, and one in which all subjects
+// that find no other are counted together.
+type sampler struct {
+	interval time.Duration
+	due      atomic.Int64 // when the first interval ends, to be read without the lock
+
+	mu    sync.Mutex
+	find  map[subject]int32
+	slots []sample // 0 is the anchor of the circle of slots in use
+	free  []int32
+}
+
+func newSampler(interval time.Duration, most int) *sampler {
+	s := &sampler{interval: interval, find: make(map[subject]int32, most+1), slots: make([]sample, most+2)}
+	for i := most + 1; i > 0; i-- {
+		s.free = append(s.free, int32(i))
+	}
+	s.due.Store(math.MaxInt64)
+	return s
+}
+
+// add counts an event and reports whether it is to be told at once, as what, and
+// with how many before it that have not been told.
+func (s *sampler) add(now time.Duration, e sample) (as subject, before int64, tell bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, known := s.find[e.subject]
+	if !known && s.full() {
+		e.subject = subject{topic: others}
+		i, known = s.find[e.subject]
+	}
+	if known && now-s.slots[i].begin < s.interval {
+		at := &s.slots[i]
+		at.count++
+		at.transport, at.client, at.reason = e.transport, e.client, e.reason
+		return e.subject, 0, false
+	}
+	if known {
+		before = s.slots[i].count
+		s.remove(i)
+	}
+	e.begin = now
+	s.insert(e)
+	return e.subject, before, true
+}
+
+// full reports whether the only slot left is that of all others.
+func (s *sampler) full() bool {
+	_, used := s.find[subject{topic: others}]
+	return len(s.free) == 0 || len(s.free) == 1 && !used
+}
+
+// expired takes out a subject whose interval is over, or any if all is true.
+// It reports false if there is none. Its count may be 0.
+func (s *sampler) expired(now time.Duration, all bool) (sample, bool) {
+	if int64(now) < s.due.Load() && !all {
+		return sample{}, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := s.slots[0].after
+	if i == 0 || (!all && now-s.slots[i].begin < s.interval) {
+		return sample{}, false
+	}
+	found := s.slots[i]
+	s.remove(i)
+	return found, true
+}
+
+// insert takes a free slot for e, the last to end.
+func (s *sampler) insert(e sample) {
+	i := s.free[len(s.free)-1]
+	s.free = s.free[:len(s.free)-1]
+	last := s.slots[0].before
+	e.before, e.after = last, 0
+	s.slots[i] = e
+	s.slots[last].after, s.slots[0].before = i, i
+	s.find[e.subject] = i
+	s.announce()
+}
+
+func (s *sampler) remove(i int32) {
+	e := &s.slots[i]
+	s.slots[e.before].after, s.slots[e.after].before = e.after, e.before
+	delete(s.find, e.subject)
+	*e = sample{}
+	s.free = append(s.free, i)
+	s.announce()
+}
+
+// announce tells those who look without the lock when the first interval ends.
+func (s *sampler) announce() {
+	due := int64(math.MaxInt64)
+	if i := s.slots[0].after; i != 0 {
+		due = int64(s.slots[i].begin + s.interval)
+	}
+	s.due.Store(due)
+}

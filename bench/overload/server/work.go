@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync/atomic"
+	"time"
+)
+
+// work is what a handler does.
+type work struct {
+	perMS int           // steps of spin that take a millisecond
+	cpu   time.Duration // processor time
+	io    time.Duration // waiting
+	rare  time.Duration // processor time of one in twenty
+}
+
+func (w work) do() {
+	cpu := w.cpu
+	if w.rare > 0 && rand.IntN(20) == 0 {
+		cpu = w.rare
+	}
+	spin(int(float64(w.perMS) * cpu.Seconds() * 1000))
+	if w.io > 0 {
+		time.Sleep(w.io)
+	}
+}
+
+// sink keeps the compiler from leaving the work out.
+var sink atomic.Uint64
+
+// spin is a fixed amount of work, not of time: what another process takes away
+// is not counted as done.
+func spin(steps int) {
+	x := uint64(88172645463325252)
+	for range steps {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	if x == 0 {
+		sink.Add(1)
+	}
+}
+
+// calibrate is how many steps take a millisecond: the fastest of many trials.
+func calibrate() int {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const steps = 1_000_000
+	best := time.Hour
+	for range 100 {
+		start := time.Now()
+		spin(steps)
+		best = min(best, time.Since(start))
+	}
+	return int(steps * float64(time.Millisecond) / float64(best))
+}
+
+// workOf reads "5ms", "2ms+50ms" (waiting) or "mix".
+func workOf(s string, perMS int) (work, error) {
+	w := work{perMS: perMS}
+	if s == "mix" {
+		w.cpu, w.rare = time.Millisecond, 50*time.Millisecond
+		return w, nil
+	}
+	var err error
+	for i, part := range split(s) {
+		d, e := time.ParseDuration(part)
+		if e != nil || i > 1 {
+			return w, fmt.Errorf("the work is %q, want a time, two with a plus, or mix", s)
+		}
+		if i == 0 {
+			w.cpu = d
+		} else {
+			w.io = d
+		}
+	}
+	return w, err
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// bed is what a real Redis asks of the test that starts it. This program is not
+// one.
+type bed struct {
+	testing.TB // nil: only the methods below are called
+	cleanups   []func()
+	dirs       []string
+}
+
+func (*bed) Helper()            {}
+func (b *bed) Cleanup(f func()) { b.cleanups = append(b.cleanups, f) }
+func (b *bed) TempDir() string {
+	dir := must(os.MkdirTemp("", "bench-redis-"))
+	b.dirs = append(b.dirs, dir)
+	return dir
+}
+func (*bed) Fatal(args ...any)            { panic(fmt.Sprint(args...)) }
+func (*bed) Fatalf(f string, args ...any) { panic(fmt.Sprintf(f, args...)) }
+
+// startRedis runs a server until stop is called.
+func startRedis() (addr string, stop func(), err error) {
+	b := new(bed)
+	stop = func() {
+		for _, f := range b.cleanups {
+			f()
+		}
+		for _, dir := range b.dirs {
+			_ = os.RemoveAll(dir)
+		}
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			stop()
+			err = fmt.Errorf("%v", p)
+		}
+	}()
+	return redistest.Start(b).Addr(), stop, nil
+}

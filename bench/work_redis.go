@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+	"github.com/redis/go-redis/v9"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+const (
+	redisExact  = "sluice, exact"
+	redisBlocks = "sluice, blocks"
+	redisCache  = "sluice, deny cache"
+	redisRate   = "redis_rate"
+	redisKeys   = 10_000
+	redisExcess = 20_000 // units that blocks may admit beyond the limit
+)
+
+// ample is what a run cannot spend with the burst that it gets, and spent is
+// gone after the first.
+var (
+	ample = quota{1_000_000, time.Second}
+	spent = quota{1, time.Hour}
+)
+
+func (q quota) burst() int {
+	if q == ample {
+		return 1_000_000_000
+	}
+	return q.units
+}
+
+// redisWorks are decisions on a Redis at addr, which shares the cores with the
+// callers. The floor is a script that reads one key.
+func redisWorks(addr string) []work {
+	on := func(id, title string, callers, keys int, contenders func(*redisBed) []contender) work {
+		var bed *redisBed
+		return work{id: id, title: "Redis, " + title, cores: 2, callers: callers, slow: true, us: redisExact,
+			make: func() []contender {
+				bed = newRedisBed(addr, keys)
+				return contenders(bed)
+			},
+			end: func() { bed.close() }}
+	}
+	exact := func(b *redisBed) []contender {
+		return []contender{b.script("one"), b.ours(redisExact, ample), b.peer(ample)}
+	}
+	lone := on("redis-lone", "one caller, one key", 1, 1, exact)
+	lone.cores = 1
+	hot := on("redis-hot", "256 callers, one hot key", 256, 1, func(b *redisBed) []contender {
+		return append(exact(b), b.ours(redisBlocks, ample, distributed.WithBlocks(redisExcess)))
+	})
+	hot.us = redisBlocks
+	denied := on("redis-denied", "256 callers, one denied key", 256, 1, func(b *redisBed) []contender {
+		return []contender{b.script("none"), b.ours(redisCache, spent), b.peer(spent)}
+	})
+	denied.us, denied.denied = redisCache, true
+	return []work{lone, on("redis-64", "64 callers, 10 000 keys", 64, redisKeys, exact),
+		on("redis", "256 callers, 10 000 keys", 256, redisKeys, exact), hot, denied}
+}
+
+// redisBed is a client with the keys that are asked for.
+type redisBed struct {
+	client *redis.Client
+	keys   []string
+	begin  atomic.Int64
+	stores []*distributed.Store
+}
+
+func newRedisBed(addr string, n int) *redisBed {
+	b := &redisBed{client: redis.NewClient(&redis.Options{Addr: addr, PoolSize: 300}), keys: keys(n)}
+	must(b.client.FlushAll(context.Background()).Result())
+	return b
+}
+
+func (b *redisBed) close() {
+	for _, s := range b.stores {
+		_ = s.Close()
+	}
+	_ = b.client.Close()
+}
+
+// each asks for the keys in turn; goroutines begin far from each other. It asks
+// for every key of a spent quota once beforehand.
+func (b *redisBed) each(q quota, admitted func(key string) bool) func(int) int {
+	for _, k := range b.keys {
+		if q == spent {
+			admitted(k)
+		}
+	}
+	return func(n int) (count int) {
+		i := int(b.begin.Add(1) * 7919)
+		for range n {
+			if admitted(b.keys[i%len(b.keys)]) {
+				count++
+			}
+			i++
+		}
+		return count
+	}
+}
+
+// script is a plain EVALSHA that finds one key, or none.
+func (b *redisBed) script(answer string) contender {
+	ctx := context.Background()
+	plain := redis.NewScript(`return redis.call('GET', KEYS[1])`)
+	must(plain.Load(ctx, b.client).Result())
+	if answer == "one" {
+		for _, k := range b.keys {
+			must(b.client.Set(ctx, k, answer, 0).Result())
+		}
+	}
+	return contender{"plain EVALSHA", floor, b.each(ample, func(k string) bool {
+		return plain.EvalSha(ctx, b.client, []string{k}).Err() == nil
+	})}
+}
+
+func (b *redisBed) ours(name string, q quota, opts ...distributed.Option) contender {
+	opts = append(opts, distributed.WithTimeout(time.Second), distributed.WithPrefix(fmt.Sprint("s", len(b.stores))))
+	s := must(distributed.New(b.client, opts...))
+	b.stores = append(b.stores, s)
+	var l algo.Limiter = must(s.TokenBucket("l", q.rate(), algo.Burst(int64(q.burst()))))
+	ctx := context.Background()
+	return contender{name, ours, b.each(q, func(k string) bool {
+		lease, err := l.Acquire(ctx, k, 1)
+		lease.Release(algo.Succeeded)
+		return err == nil && lease.Allowed
+	})}
+}
+
+func (b *redisBed) peer(q quota) contender {
+	l := redis_rate.NewLimiter(b.client)
+	limit := redis_rate.Limit{Rate: q.units, Burst: q.burst(), Period: q.period}
+	ctx := context.Background()
+	return contender{redisRate, peer, b.each(q, func(k string) bool {
+		res, err := l.Allow(ctx, k, limit)
+		return err == nil && res.Allowed > 0
+	})}
+}
+
+// remoteFootprints are the bytes that a key takes on the server.
+func remoteFootprints(addr string) (all []footprint) {
+	ctx := context.Background()
+	for _, library := range []string{sluice, redisRate} {
+		b := newRedisBed(addr, 1)
+		if library == sluice {
+			b.ours(redisExact, spent).run(1)
+		} else {
+			b.peer(spent).run(1)
+		}
+		sum := int64(0)
+		for _, k := range must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {
+			sum += must(b.client.MemoryUsage(ctx, k).Result())
+		}
+		all = append(all, footprint{library, float64(sum)})
+		b.close()
+	}
+	return all
+}

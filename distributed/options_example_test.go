@@ -1,0 +1,171 @@
+package distributed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// away is a store whose Redis is not there.
+func away(opts ...distributed.Option) (store *distributed.Store, stop func()) {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
+	quiet := distributed.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	store, err := distributed.New(client, append([]distributed.Option{quiet}, opts...)...)
+	if err != nil {
+		panic(err)
+	}
+	return store, func() {
+		_ = store.Close()
+		_ = client.Close()
+	}
+}
+
+// Without Redis nobody is admitted, where that is the lesser evil.
+func ExampleWithFallback() {
+	store, stop := away(distributed.WithFallback(distributed.DenyAll))
+	defer stop()
+	payments := limiter(store.TokenBucket("payments", algo.PerHour(4)))
+	lease, err := payments.Acquire(context.Background(), "alice", 1)
+	fmt.Println(lease.Allowed, lease.Reason, lease.Source, err)
+	// Output: false overload fallback <nil>
+}
+
+// A metric that tells whether decisions are local. Redis is looked for ten times
+// a second, and what was spent without it is charged when it is back.
+func ExampleWithHook() {
+	var local bool
+	store, stop := away(
+		distributed.WithProbeInterval(100*time.Millisecond),
+		distributed.WithRecovery(distributed.Settle),
+		distributed.WithHook(func(e distributed.Event) {
+			if e.Kind == distributed.BreakerChanged && e.State == distributed.Open {
+				local = true
+			}
+		}))
+	defer stop()
+	users := limiter(store.TokenBucket("per-user", algo.PerHour(1000)))
+	for range 100 {
+		lease, _ := users.Acquire(context.Background(), "alice", 1)
+		lease.Release(algo.Succeeded)
+	}
+	fmt.Println(local)
+	// Output: true
+}
+
+// Failures go where the service's own log goes; here without the time and the
+// error.
+func ExampleWithLogger() {
+	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.LevelKey || a.Key == slog.MessageKey {
+				return a
+			}
+			return slog.Attr{}
+		},
+	}))
+	store, stop := away(distributed.WithLogger(log))
+	defer stop()
+	tell(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
+	// Output:
+	// level=WARN msg="distributed: Redis failed"
+	// true admitted 3
+}
+
+// Two services on one Redis, whose limits are not to be shared.
+func ExampleWithPrefix() {
+	store, stop := exampleStore(distributed.WithPrefix("billing"))
+	defer stop()
+	tell(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
+	// Output: true admitted 3
+}
+
+// One hot key, and at most 100 units beyond its limit for the speed.
+func ExampleWithBlocks() {
+	store, stop := exampleStore(distributed.WithBlocks(100))
+	defer stop()
+	total := limiter(store.TokenBucket("total", algo.PerHour(100_000)))
+	for range 1000 {
+		lease, _ := total.Acquire(context.Background(), "", 1)
+		lease.Release(algo.Succeeded)
+	}
+	lease, _ := total.Acquire(context.Background(), "", 1)
+	fmt.Println(lease.Allowed)
+	// Output: true
+}
+
+// A denial is remembered until it can be undone, so that a client that does not
+// give up costs Redis nothing.
+func ExampleWithDenyCache() {
+	store, stop := exampleStore(distributed.WithDenyCache(100_000))
+	defer stop()
+	users := limiter(store.TokenBucket("per-user", algo.PerHour(1)))
+	for range 3 {
+		lease, _ := users.Acquire(context.Background(), "mallory", 1)
+		fmt.Println(lease.Allowed, lease.Source)
+	}
+	// Output:
+	// true remote
+	// false remote
+	// false deny-cache
+}
+
+// An operator raises a limit in this process.
+func ExampleLimiter_SetRate() {
+	store, stop := exampleStore()
+	defer stop()
+	users := limiter(store.TokenBucket("per-user", algo.PerHour(1)))
+	tell(users, "alice", 5)
+	fmt.Println(users.SetRate(algo.PerHour(10)), users.SetBurst(20))
+	tell(users, "alice", 5)
+	// Output:
+	// false never 1
+	// <nil> <nil>
+	// true admitted 15
+}
+
+// Units of an instance that has crashed are free again after ten seconds.
+func ExampleExpiry() {
+	store, stop := exampleStore()
+	defer stop()
+	tell(limiter(store.InFlight("reports", 2, distributed.Expiry(10*time.Second))), "alice", 1)
+	// Output: true admitted 1
+}
+
+// Rules for one application. What no rule is about is denied, and a change is
+// seen within a second even if its announcement is lost.
+func ExampleRules_Get() {
+	store, stop := exampleStore()
+	defer stop()
+	ctx := context.Background()
+	rules, err := store.Rules(ctx, "production",
+		distributed.WithApp("web"),
+		distributed.WithPollInterval(time.Second),
+		distributed.WithUnknownDenied())
+	if err != nil {
+		panic(err)
+	}
+	limit, _ := algo.Parse("2/h")
+	if err := rules.Put(ctx, "search", distributed.Rule{Limit: limit, Apps: []string{"web"}}); err != nil {
+		panic(err)
+	}
+	rule, err := rules.Get(ctx, "search")
+	fmt.Println(rule.Limit, rule.Apps, err)
+	_, err = rules.Get(ctx, "upload")
+	fmt.Println(errors.Is(err, distributed.ErrNoRule))
+
+	lease, _ := rules.Limiter("upload").Acquire(ctx, "alice", 1)
+	fmt.Println(lease.Allowed, lease.Reason)
+	// Output:
+	// 2/h [web] <nil>
+	// true
+	// false overload
+}

@@ -1,0 +1,81 @@
+package distributed_test
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// A new store has asked nobody, and says so.
+func TestStatsOfAnIdleStore(t *testing.T) {
+	server := redistest.Start(t)
+	store := newStore(t, server.Client(), distributed.WithDenyCache(7), distributed.WithFallback(distributed.DenyAll))
+	require.Equal(t, distributed.Stats{
+		Percent: 100, Nodes: 1, Instances: 1, Fallback: distributed.DenyAll, DeniedMost: 7,
+	}, store.Stats())
+
+	fixed := newStore(t, server.Client(), distributed.WithInstances(3))
+	require.Equal(t, 3, fixed.Stats().Instances)
+	require.True(t, fixed.Stats().Counted)
+}
+
+// What is remembered of denials and held in blocks is counted.
+func TestStatsCountDenialsAndBlocks(t *testing.T) {
+	store, _ := onRedis(t, distributed.WithDenyCache(100), distributed.WithBlocks(1000), distributed.WithInstances(1))
+	busy := must[*distributed.Limiter](t)(store.TokenBucket("busy", algo.PerHour(100_000)))
+	small := must[*distributed.Limiter](t)(store.TokenBucket("small", algo.PerDay(1)))
+	acquire(t, busy, "a", 1)
+	require.Equal(t, 1, store.Stats().Blocks)
+	for range 2 {
+		acquire(t, small, "b", 1)
+		acquire(t, small, "c", 1)
+	}
+	require.Equal(t, 2, store.Stats().Denied)
+}
+
+// The worst of the nodes is told, from its failure until it is back for good.
+func TestStatsTellOfAnOutage(t *testing.T) {
+	server := redistest.Start(t)
+	store := newStore(t, server.Client(), distributed.WithTimeout(20*time.Millisecond), distributed.WithProbeInterval(10*time.Millisecond))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1000)))
+	acquire(t, l, "k", 1)
+
+	server.Kill()
+	require.Eventually(t, func() bool {
+		acquire(t, l, "k", 1)
+		st := store.Stats()
+		return st.State == distributed.Open && st.Percent == 0 && st.Probing && st.Away == 1
+	}, 30*time.Second, time.Millisecond)
+
+	server.Restart()
+	require.Eventually(t, func() bool {
+		st := store.Stats()
+		return st.State == distributed.Closed && st.Percent == 100 && !st.Probing && st.Away == 0
+	}, 30*time.Second, time.Millisecond)
+}
+
+// A cluster has a queue for each part of its slots, a ring for each shard that
+// was asked.
+func TestStatsCountNodes(t *testing.T) {
+	a, b := redistest.Start(t), redistest.Start(t)
+	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{a.Addr()}})
+	t.Cleanup(func() { _ = cluster.Close() })
+	require.Equal(t, 16, newStore(t, cluster).Stats().Nodes)
+
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr(), "b": b.Addr()}})
+	t.Cleanup(func() { _ = ring.Close() })
+	store := newStore(t, ring, distributed.WithInstances(1))
+	require.Zero(t, store.Stats().Nodes)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1000)))
+	for i := range 50 {
+		acquire(t, l, strconv.Itoa(i), 1)
+	}
+	require.Equal(t, 2, store.Stats().Nodes)
+}

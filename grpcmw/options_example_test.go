@@ -1,0 +1,126 @@
+package grpcmw_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// ask makes one call of a method behind an interceptor.
+func ask(ctx context.Context, intercept grpc.UnaryServerInterceptor, method string) codes.Code {
+	_, err := intercept(ctx, &testpb.SimpleRequest{}, &grpc.UnaryServerInfo{FullMethod: method}, handle)
+	return status.Code(err)
+}
+
+// Calls of the status page are free, like health and reflection.
+func ExampleWithExempt() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
+		grpcmw.WithExempt("/status.v1.Status/*"))
+	for _, method := range []string{"/shop.v1.Shop/Buy", "/shop.v1.Shop/Buy", "/status.v1.Status/Get"} {
+		fmt.Println(method, ask(context.Background(), intercept, method))
+	}
+	// Output:
+	// /shop.v1.Shop/Buy OK
+	// /shop.v1.Shop/Buy ResourceExhausted
+	// /status.v1.Status/Get OK
+}
+
+// A public server whose health anybody can ask about, but not all the time.
+func ExampleWithoutDefaultExempt() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithoutDefaultExempt())
+	for range 2 {
+		fmt.Println(ask(context.Background(), intercept, healthpb.Health_Check_FullMethodName))
+	}
+	// Output:
+	// OK
+	// ResourceExhausted
+}
+
+// Calls that cannot be decided are served rather than refused.
+func ExampleWithOnError() {
+	broken := keyfunc.RPC(func(context.Context, string) (string, error) { return "", errors.New("out of order") })
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	for _, p := range []grpcmw.FailPolicy{grpcmw.FailClosed, grpcmw.FailOpen} {
+		intercept := grpcmw.UnaryServerInterceptor(limiter, broken, grpcmw.WithOnError(p))
+		fmt.Println(ask(context.Background(), intercept, "/shop.v1.Shop/Buy"))
+	}
+	// Output:
+	// Unavailable
+	// OK
+}
+
+// The last half of the quota is for calls that were not made before.
+func ExampleWithRetryReserve() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(4)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithRetryReserve(0.5))
+	first := context.Background()
+	retry := metadata.NewIncomingContext(first, metadata.Pairs("grpc-previous-rpc-attempts", "1"))
+	for _, ctx := range []context.Context{first, first, retry, first} {
+		fmt.Println(ask(ctx, intercept, "/shop.v1.Shop/Buy"))
+	}
+	// Output:
+	// OK
+	// OK
+	// Unavailable
+	// OK
+}
+
+// Clients tell the quotas of several services apart by the domain.
+func ExampleWithDomain() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithDomain("shop.example.com"))
+	var err error
+	for range 2 {
+		_, err = intercept(context.Background(), &testpb.SimpleRequest{},
+			&grpc.UnaryServerInfo{FullMethod: "/shop.v1.Shop/Buy"}, handle)
+	}
+	for _, detail := range status.Convert(err).Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			fmt.Println(info.GetDomain(), info.GetReason())
+		}
+	}
+	// Output: shop.example.com RATE_LIMIT_EXCEEDED
+}
+
+// Messages that come too fast wait; the sender feels it by flow control.
+func ExampleWithBackPressure() {
+	messages := algo.Must(algo.NewTokenBucket(algo.PerSecond(50), algo.Burst(1)))
+	conn, stop := start(grpc.NewServer(grpc.ChainStreamInterceptor(
+		grpcmw.StreamServerInterceptor(messages, keyfunc.RPCGlobal(),
+			grpcmw.WithStreamMode(grpcmw.PerRecv),
+			grpcmw.WithBackPressure(time.Minute)))))
+	defer stop()
+
+	stream, err := testpb.NewTestServiceClient(conn).FullDuplexCall(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	began := time.Now()
+	for range 3 {
+		stream.Send(&testpb.StreamingOutputCallRequest{})
+		_, err := stream.Recv() // the service echoes
+		fmt.Println(status.Code(err))
+	}
+	fmt.Println(time.Since(began) > 35*time.Millisecond)
+	// Output:
+	// OK
+	// OK
+	// OK
+	// true
+}

@@ -1,0 +1,132 @@
+package admin
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// Admin is the handler of the page, and the observer of what it shows. It is
+// safe for concurrent use and has nothing to close.
+type Admin struct {
+	start   time.Time // seconds are counted from here
+	cross   *http.CrossOriginProtection
+	setting sync.Mutex // serialises Update
+	config  atomic.Pointer[config]
+
+	book   book   // counts of each policy
+	top    top    // keys that are limited most
+	recent recent // last decisions
+	gauged atomic.Uint32
+}
+
+// config is what the options say. It is immutable once it is in force.
+type config struct {
+	title     string
+	logger    *slog.Logger
+	read, act func(*http.Request) error
+	policies  []policy
+	adaptive  []adaptiveLimiter
+	stores    []store
+}
+
+// policy is a limit that is shown, and what can be done to it.
+type policy struct {
+	name    string
+	limiter algo.Limiter
+	can     abilities
+}
+
+type adaptiveLimiter struct {
+	name    string
+	limiter *adaptive.Limiter
+	gauge   *gauge
+}
+
+type store struct {
+	name     string
+	store    *distributed.Store
+	policies []string
+	gauge    *gauge
+}
+
+// New makes the page of a service. Without an option it shows whatever
+// [Admin.Observe] hears of, to clients on this machine. The error names the
+// option and the value that is wrong.
+func New(opts ...Option) (*Admin, error) {
+	a := &Admin{start: time.Now(), cross: http.NewCrossOriginProtection()}
+	a.book.init()
+	a.recent.init()
+	c := config{title: "sluice", logger: slog.Default(), read: fromThisMachine}
+	return a, a.apply(c, opts)
+}
+
+// Update replaces the policies, adaptive limiters and stores by those in opts,
+// for services that read their limits anew while they run. Other options hold
+// until they are given again, and what has been counted under a name stays. With
+// an error nothing changes.
+func (a *Admin) Update(opts ...Option) error {
+	a.setting.Lock()
+	defer a.setting.Unlock()
+	c := *a.config.Load()
+	c.policies, c.adaptive, c.stores = nil, nil, nil
+	return a.apply(c, opts)
+}
+
+func (a *Admin) apply(c config, opts []Option) error {
+	for i, o := range opts {
+		if o == nil {
+			return fmt.Errorf("admin: option %d is nil", i)
+		}
+		if err := o(&c); err != nil {
+			return fmt.Errorf("admin: %w", err)
+		}
+	}
+	if was := a.config.Load(); was != nil {
+		c.keepGauges(was)
+	}
+	a.config.Store(&c)
+	for i := range c.policies {
+		a.book.find(c.policies[i].name, a.second(time.Now()))
+	}
+	return nil
+}
+
+// keepGauges lets what stays registered keep its history.
+func (c *config) keepGauges(was *config) {
+	for i := range c.adaptive {
+		now := &c.adaptive[i]
+		if j := slices.IndexFunc(was.adaptive, func(l adaptiveLimiter) bool { return l.name == now.name }); j >= 0 {
+			now.gauge = was.adaptive[j].gauge
+		}
+	}
+	for i := range c.stores {
+		now := &c.stores[i]
+		if j := slices.IndexFunc(was.stores, func(s store) bool { return s.name == now.name }); j >= 0 {
+			now.gauge = was.stores[j].gauge
+		}
+	}
+}
+
+// second numbers the second of t, from 1. It goes by the monotonic clock.
+func (a *Admin) second(t time.Time) uint32 {
+	return uint32(max(t.Sub(a.start), 0)/time.Second) + 1
+}
+
+// policy finds a registered policy.
+func (c *config) policy(name string) *policy {
+	for i := range c.policies {
+		if c.policies[i].name == name {
+			return &c.policies[i]
+		}
+	}
+	return nil
+}

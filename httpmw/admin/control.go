@@ -1,0 +1,121 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// ErrUnsupported reports an action that a limiter has no means for.
+var ErrUnsupported = errors.New("admin: the limiter cannot do that")
+
+// Controlled is a limiter that an operator can act upon; see [Control].
+type Controlled struct {
+	// Switch has On, Off and IsOn. While it is off everything is admitted, blocked keys too.
+	*algo.Switch
+	limiter algo.Limiter
+	blocked blocklist
+}
+
+// Control wraps l, which it asks for every key that is not blocked, with a kill
+// switch and a list of blocked keys. It costs one atomic load, and a look into
+// a map while a key is blocked. It panics if l is nil.
+func Control(l algo.Limiter) *Controlled {
+	if l == nil {
+		panic("admin: Control: the limiter is nil")
+	}
+	c := &Controlled{limiter: l}
+	c.Switch = algo.NewSwitch(algo.ByKey(c.choose))
+	return c
+}
+
+func (c *Controlled) choose(_ context.Context, key string) algo.Limiter {
+	if b := c.blocked.find(key); b != nil {
+		return b
+	}
+	return c.limiter
+}
+
+// Describe forwards to the limiter.
+func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(c.limiter) }
+
+// Block denies key everything for d, more than 0 and 365 days at most. A limiter
+// that can block keys itself, as those on Redis can, does so: then it holds for
+// all instances. Else it holds in this process, for up to 1000 keys at a time,
+// and a second Block replaces the first.
+func (c *Controlled) Block(ctx context.Context, key string, d time.Duration) error {
+	if d <= 0 || d > longestBlock {
+		return fmt.Errorf("admin: block is %v, want more than 0 and %v at most", d, longestBlock)
+	}
+	if own, ok := c.limiter.(blocker); ok {
+		return own.Block(ctx, key, d)
+	}
+	return c.blocked.add(key, &blocked{time.Now().Add(d), c.limiter})
+}
+
+// Reset lifts a Block, and forgives key what it owes. A limiter that cannot
+// forgive, such as one of what is in flight, gives [ErrUnsupported] unless there
+// was a block to lift.
+func (c *Controlled) Reset(ctx context.Context, key string) error {
+	lifted := c.blocked.remove(key)
+	err := reset(ctx, c.limiter, key)
+	if lifted && errors.Is(err, ErrUnsupported) {
+		return nil
+	}
+	return err
+}
+
+// Blocked counts the keys that are blocked in this process.
+func (c *Controlled) Blocked() int { return c.blocked.len() }
+
+type (
+	blocker interface {
+		Block(ctx context.Context, key string, d time.Duration) error
+	}
+	switcher interface {
+		On()
+		Off()
+		IsOn() bool
+	}
+	resetter interface{ Reset(key string) }
+	remote   interface {
+		Reset(ctx context.Context, key string) error
+	}
+)
+
+// abilities is what can be done to a limiter. A nil one cannot be done.
+type abilities struct {
+	reset   func(ctx context.Context, key string) error
+	block   blocker
+	onOff   switcher
+	process bool // a block holds in this process only
+}
+
+func abilitiesOf(l algo.Limiter) (a abilities) {
+	switch l.(type) {
+	case resetter, remote:
+		a.reset = func(ctx context.Context, key string) error { return reset(ctx, l, key) }
+	}
+	a.block, _ = l.(blocker)
+	a.onOff, _ = l.(switcher)
+	if c, ok := l.(*Controlled); ok {
+		_, own := c.limiter.(blocker)
+		a.process = !own
+	}
+	return a
+}
+
+// reset forgives key what it owes to l.
+func reset(ctx context.Context, l algo.Limiter, key string) error {
+	switch l := l.(type) {
+	case resetter:
+		l.Reset(key)
+		return nil
+	case remote:
+		return l.Reset(ctx, key)
+	}
+	return ErrUnsupported
+}

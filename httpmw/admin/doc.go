@@ -1,0 +1,57 @@
+// Package admin is a page for the people who run a service: what its limits
+// admit and deny, and a few things to do about it.
+//
+//	users := admin.Control(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
+//	panel, err := admin.New(admin.WithPolicy("users", users), admin.WithAuthorize(admin.Bearer(token)))
+//	limit := httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithName("users"), httpmw.WithObserver(panel.Observe))
+//	go http.ListenAndServe("127.0.0.1:9090", panel) // the page, on an address of its own
+//	http.ListenAndServe(":8080", limit(handler))
+//
+// # What it shows
+//
+// Each policy with its limit, and what it admitted, delayed, let through on
+// trial (shadowed) and denied in each of the last five minutes' seconds; the
+// keys that were limited most, by hash; what is left of one key; the state of
+// adaptive limiters ([WithAdaptive]) and of stores on Redis ([WithStore]); and
+// the last decisions with the fields that were sent. The page needs no network
+// but the way to this handler.
+//
+// It tells what this process did. A service of several instances has as many
+// pages; metrics add up, pages do not.
+//
+// # Who may
+//
+// The files of the page are for everybody who reaches the handler. What they
+// show is not: by default it is answered only to clients on this machine, see
+// [WithAuthorizeRead]. Actions (looking at a key, forgiving it, blocking it,
+// switching a limit off) are refused to everybody until [WithAuthorize] says
+// who may, and are logged.
+//
+// An action is a POST with the header X-Sluice-Admin, which no page of another
+// origin can send, and which net/http's CrossOriginProtection would refuse
+// besides. Nothing that is shown can become markup: the page has no inline
+// script or style, its Content-Security-Policy allows none, and all text is set
+// as text.
+//
+// # Where
+//
+// On an address of its own, or under a path of any mux; the path must end in a
+// slash, all URLs of the page are relative to it:
+//
+//	mux.Handle("/limits/", http.StripPrefix("/limits", panel))
+//
+// The API behind the page is GET api/state, and POST api/peek, api/reset,
+// api/block and api/switch with JSON objects. It serves the page and may change
+// with it.
+//
+// # What it costs
+//
+// [Admin.Observe] is one call for each decision, about 50 ns, no allocation, no
+// goroutine. Memory is fixed, about 14 KB for each policy, 64 policies at most, and
+// 100 KB for all: it does not grow with keys, methods or requests.
+//
+// # When not to use it
+//
+// For alerts and for anything older than five minutes use metrics. Do not mount
+// it where the public can reach it: authorisation is the second line.
+package admin

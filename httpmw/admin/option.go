@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"unicode/utf8"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// Option adjusts an [Admin].
+type Option func(*config) error
+
+const (
+	longestName = 128 // bytes
+	mostPanels  = 16  // adaptive limiters, and stores
+)
+
+// WithPolicy shows a limit under the name that its events have, such as that of
+// httpmw.WithName; at most 60 of them. l is the limiter as the middleware asks
+// it. What can be done to it depends on its methods: Reset(key), or
+// Reset(ctx, key) error; Block(ctx, key, duration) error; On, Off and IsOn.
+// [Control] adds those that a limiter lacks.
+func WithPolicy(name string, l algo.Limiter) Option {
+	return func(c *config) error {
+		switch {
+		case l == nil:
+			return fmt.Errorf("policy %q: the limiter is nil", name)
+		case len(c.policies) >= mostPolicies-4:
+			return fmt.Errorf("policy %q: there are %d already", name, len(c.policies))
+		case c.policy(name) != nil:
+			return fmt.Errorf("policy %q: the name is taken", name)
+		}
+		c.policies = append(c.policies, policy{name, l, abilitiesOf(l)})
+		return validName("policy", name)
+	}
+}
+
+// WithAdaptive shows the state of an adaptive limiter; at most 16 of them.
+func WithAdaptive(name string, l *adaptive.Limiter) Option {
+	return func(c *config) error {
+		switch {
+		case l == nil:
+			return fmt.Errorf("adaptive %q: the limiter is nil", name)
+		case len(c.adaptive) >= mostPanels:
+			return fmt.Errorf("adaptive %q: there are %d already", name, len(c.adaptive))
+		}
+		for _, other := range c.adaptive {
+			if other.name == name {
+				return fmt.Errorf("adaptive %q: the name is taken", name)
+			}
+		}
+		c.adaptive = append(c.adaptive, adaptiveLimiter{name, l, new(gauge)})
+		return validName("adaptive", name)
+	}
+}
+
+// WithStore shows the state of a store on Redis, and who decided: Redis, the
+// deny cache, prepaid blocks or the fallback; at most 16 of them. The decisions
+// are those of the named policies, of all if none is named.
+func WithStore(name string, s *distributed.Store, policies ...string) Option {
+	return func(c *config) error {
+		switch {
+		case s == nil:
+			return fmt.Errorf("store %q: the store is nil", name)
+		case len(c.stores) >= mostPanels:
+			return fmt.Errorf("store %q: there are %d already", name, len(c.stores))
+		}
+		for _, other := range c.stores {
+			if other.name == name {
+				return fmt.Errorf("store %q: the name is taken", name)
+			}
+		}
+		c.stores = append(c.stores, store{name, s, append([]string{}, policies...), new(gauge)})
+		return validName("store", name)
+	}
+}
+
+// WithAuthorize says who may act: nil from allow lets a request through. By
+// default nobody may. The error is logged, not sent. allow runs on each action
+// and before anything else of the request is read; it must not read the body.
+// [Bearer] is one that asks for a token.
+func WithAuthorize(allow func(*http.Request) error) Option {
+	return func(c *config) error {
+		c.act = allow
+		return notNil("authorize", allow)
+	}
+}
+
+// WithAuthorizeRead says who may see what the page shows; the files of the page
+// are for everybody, so that it can ask for a token. By default only clients on
+// this machine may: the peer has a loopback address, the Host is one or
+// localhost (so that no web site can point a name of its own here), and the
+// request carries no trace of a proxy. Where a proxy on this machine
+// stands in front and leaves no trace, say who may.
+func WithAuthorizeRead(allow func(*http.Request) error) Option {
+	return func(c *config) error {
+		c.read = allow
+		return notNil("authorize read", allow)
+	}
+}
+
+// WithTitle sets the heading of the page, up to 128 bytes, to tell services and
+// instances apart. The default is "sluice".
+func WithTitle(title string) Option {
+	return func(c *config) error {
+		c.title = title
+		return validName("title", title)
+	}
+}
+
+// WithLogger sets where actions are logged, with the hash of the key. The
+// default is slog.Default.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config) error {
+		c.logger = l
+		if l == nil {
+			return errors.New("logger is nil")
+		}
+		return nil
+	}
+}
+
+func notNil(what string, f func(*http.Request) error) error {
+	if f == nil {
+		return fmt.Errorf("%s: the function is nil", what)
+	}
+	return nil
+}
+
+func validName(what, name string) error {
+	if name == "" || len(name) > longestName || !utf8.ValidString(name) {
+		return fmt.Errorf("%s: the name is %q, want 1 to %d bytes of UTF-8", what, name, longestName)
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+// The tables: policies, most limited keys, last decisions.
+import { $, el, label, number, options, policyName, say, sum, svg, time } from "./dom.js";
+import { action } from "./api.js";
+
+const rows = new Map();
+
+// policies keeps a row of each policy, so that focus stays where it is.
+export function policies(state, columns, choose) {
+	const names = state.policies.map((p) => p.name);
+	for (const [name, row] of rows) if (!names.includes(name)) { row.node.remove(); rows.delete(name); }
+	for (const p of state.policies) {
+		if (!rows.has(p.name)) rows.set(p.name, new Row(p, choose));
+		rows.get(p.name).update(p, columns.get(p.name), state.actions);
+	}
+	const body = $("policies").tBodies[0];
+	const nodes = names.map((n) => rows.get(n).node);
+	if (!nodes.length) nodes.push(empty(9, "No policy, and no decision in the last five minutes."));
+	if (nodes.length !== body.children.length || nodes.some((n, i) => body.children[i] !== n)) body.replaceChildren(...nodes);
+	options($("which"), [["*", "All policies"], ...names.map((n) => [":" + n, policyName(n)])]);
+	options($("key-policy"), state.policies.filter((p) => p.registered).map((p) => [p.name, p.name]));
+}
+
+class Row {
+	constructor(p, choose) {
+		this.name = p.name;
+		this.title = el("button", { class: "link", type: "button" }, policyName(p.name));
+		this.title.addEventListener("click", () => choose(p.name));
+		this.kind = el("small");
+		this.cells = {};
+		const cell = (name, cls) => (this.cells[name] = el("td", { class: cls }));
+		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind)), cell("limit"),
+			...["admitted", "queued", "shadowed", "denied", "sum"].map((k) => cell(k, "num")), cell("by", "gap"), cell("on")), $("policies"));
+		this.state = el("span", { class: "badge" });
+		this.button = el("button", { type: "button" });
+		this.button.addEventListener("click", () => this.flip());
+	}
+
+	update(p, counts, actions) {
+		this.on = p.on;
+		say(this.kind, p.registered ? p.kind + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
+		say(this.cells.limit, limit(p.limit));
+		for (const k of ["admitted", "queued", "shadowed", "denied"]) {
+			const rate = sum(counts[k].slice(-10)) / 10;
+			say(this.cells[k], number(rate));
+			this.cells[k].classList.toggle("zero", rate === 0);
+		}
+		say(this.cells.sum, number(sum(counts.denied)));
+		say(this.cells.by, decidedBy(counts));
+		if (p.on === null) return this.cells.on.replaceChildren("none");
+		if (!this.cells.on.contains(this.state)) this.cells.on.replaceChildren(el("span", {}, this.state, " ", this.button));
+		say(this.state, p.on ? "on" : "off: limits nothing");
+		this.state.className = "badge " + (p.on ? "good" : "bad");
+		this.button.disabled = !actions;
+		this.button.title = actions ? "" : "Actions are off";
+		if (!this.sure) this.rest();
+	}
+
+	rest() {
+		this.sure = false;
+		this.button.className = "";
+		say(this.button, this.on ? "Switch off" : "Switch on");
+	}
+
+	// flip asks once more before it takes a limit away.
+	async flip() {
+		if (this.on && !this.sure) {
+			this.sure = true;
+			this.button.className = "sure";
+			say(this.button, "Really? Limits nothing");
+			setTimeout(() => this.rest(), 5000);
+			return;
+		}
+		this.sure = false;
+		const reply = await action("switch", { policy: this.name, on: !this.on });
+		if (reply) this.on = reply.on;
+		this.rest();
+	}
+}
+
+function limit(l) {
+	if (!l) return "by key";
+	if (l.unit === "concurrent-requests") return `${number(l.quota)} in flight`;
+	return l.window ? `${number(l.quota)} in ${time(l.window)}` : number(l.quota);
+}
+
+export const sources = { remote: "Redis", "deny-cache": "deny cache", block: "blocks", fallback: "fallback" };
+
+function decidedBy(counts) {
+	const all = sum(["admitted", "queued", "shadowed", "denied"].map((k) => sum(counts[k])));
+	if (!all) return "–";
+	const parts = Object.entries(sources).map(([k, text]) => [text, sum(counts[k])]);
+	parts.unshift(["this process", Math.max(all - sum(parts.map((p) => p[1])), 0)]);
+	const some = parts.filter((p) => p[1] > 0).sort((a, b) => b[1] - a[1]);
+	if (some.length === 1) return some[0][0];
+	return some.map(([text, n]) => `${text} ${percent(n / all)}`).join(", ");
+}
+
+const percent = (share) => (share < 0.01 ? "< 1 %" : share > 0.99 ? "> 99 %" : Math.round(share * 100) + " %");
+
+const empty = (columns, text) => el("tr", {}, el("td", { class: "empty", colspan: columns }, text));
+
+export function top(keys, watched) {
+	const most = Math.max(1, ...keys.map((k) => k.most));
+	const made = keys.map((k) => el("tr", { class: k.hash === watched && "same" },
+		el("td", { class: "mono" }, k.hash, k.hash === watched ? el("small", {}, "watched") : null),
+		el("td", {}, policyName(k.policy)),
+		el("td", { class: "num" }, (k.least < k.most ? "≤ " : "") + number(k.most)),
+		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most * 100}%`, height: 9, class: "k-denied" })))));
+	$("top").tBodies[0].replaceChildren(...(made.length ? made : [empty(4, "Nobody was limited.")]));
+}
+
+const marks = { admitted: "good", queued: "warn", shadowed: "warn", denied: "bad", failed: "bad" };
+const refused = (d) => d.kind === "denied" || d.kind === "failed";
+let told = "";
+
+// last lists the decisions, if there are others than before.
+export function last(decisions) {
+	const only = $("only").value;
+	const key = only + JSON.stringify(decisions);
+	if (key === told) return;
+	told = key;
+	const shown = decisions.filter((d) => !only || refused(d) === (only === "refused")).slice(0, 60);
+	$("last").tBodies[0].replaceChildren(...(shown.length ? shown.map(decision) : [empty(9, "No decision yet.")]));
+}
+
+function decision(d) {
+	const cell = (cls, ...children) => el("td", { class: cls }, ...children);
+	const result = d.result === "denied" || d.result === "allowed" ? d.kind : d.result;
+	const at = new Date(d.time);
+	const clock = at.toLocaleTimeString("en-GB") + "." + String(at.getMilliseconds()).padStart(3, "0");
+	const via = [d.client ? "to a server" : "", d.transport, d.method].filter(Boolean).join(" ");
+	const lines = [...d.sent.map((l) => el("div", {}, l)), d.err ? el("div", {}, "error: " + d.err) : null];
+	return label(el("tr", {},
+		cell("", clock),
+		cell("", el("div", {}, el("span", { class: "badge " + marks[d.kind] }, result + (d.status ? " " + d.status : "")),
+			d.reason === "admitted" ? null : el("small", {}, d.reason))),
+		cell("", el("div", {}, policyName(d.policy), el("small", {}, via))),
+		cell("mono", d.hash || "none"),
+		cell("num", number(d.cost)),
+		cell("num", `${number(d.remaining)} / ${number(d.limit)}`),
+		cell("gap", waits(d)),
+		cell("", d.source),
+		cell("mono", lines.some(Boolean) ? el("div", {}, ...lines) : el("span", { class: "zero" }, "nothing sent"))), $("last"));
+}
+
+function waits(d) {
+	if (d.retry === null) return "never fits";
+	if (d.retry > 0) return "retry after " + time(d.retry);
+	if (d.delay > 0) return "delayed " + time(d.delay);
+	return d.waited >= 0.001 ? "waited " + time(d.waited) : "–";
+}

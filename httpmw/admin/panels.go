@@ -1,0 +1,120 @@
+package admin
+
+import (
+	"runtime"
+	"runtime/metrics"
+
+	"github.com/sluice-go/sluice/adaptive"
+)
+
+// adaptState is the panel of an adaptive limiter.
+type adaptState struct {
+	Name     string          `json:"name"`
+	Limit    int             `json:"limit"`
+	InFlight int             `json:"in_flight"`
+	Waiting  int             `json:"waiting"`
+	RTT      seconds         `json:"rtt"`  // smoothed time of a success; 0: none yet
+	Pace     float64         `json:"pace"` // successes a second that the limit lets through at that time
+	Parts    []strategyState `json:"strategies"`
+	Denied   []cause         `json:"denied"` // since the limiter was made
+	// One value for each second from From until before To, -1 where unknown.
+	InFlights []int `json:"in_flights"`
+	Limits    []int `json:"limits"`
+}
+
+type strategyState struct {
+	Name       string  `json:"name"`
+	Limit      int     `json:"limit"`
+	Overloaded bool    `json:"overloaded"`
+	Cause      string  `json:"cause"`
+	Signal     string  `json:"signal"`
+	Level      float64 `json:"level"`
+	Known      bool    `json:"known"`
+}
+
+// processState is what the scheduler of this process says.
+type processState struct {
+	Runnable   int `json:"runnable"` // goroutines that are ready and do not run
+	Goroutines int `json:"goroutines"`
+	Procs      int `json:"procs"`
+}
+
+func (s *state) addAdaptive(c *config) {
+	for _, l := range c.adaptive {
+		e := l.limiter.Explain()
+		st := adaptState{
+			Name: l.name, Limit: e.Limit, InFlight: e.InFlight, Waiting: e.Waiting, RTT: seconds(e.RTT),
+			Parts: []strategyState{}, Denied: causes(e.Denied),
+		}
+		if e.RTT > 0 {
+			st.Pace = float64(e.Limit) / e.RTT.Seconds()
+		}
+		for _, p := range e.Strategies {
+			st.Parts = append(st.Parts, strategyState{p.Name, p.Limit, p.Overloaded, p.Cause, p.Signal, p.Level, p.Known})
+		}
+		st.InFlights, st.Limits = l.gauge.read(s.From, s.To)
+		s.Adaptive = append(s.Adaptive, st)
+	}
+	if len(c.adaptive) > 0 {
+		s.Process = process()
+	}
+}
+
+type cause struct {
+	Name string `json:"name"`
+	N    uint64 `json:"n"`
+}
+
+func causes(d adaptive.Denials) []cause {
+	return []cause{
+		{"no place free", d.Limit}, {"lower class", d.Priority}, {"queue full", d.QueueFull}, {"waited in vain", d.Wait}, {"never fits", d.Never},
+	}
+}
+
+func process() *processState {
+	samples := []metrics.Sample{{Name: "/sched/goroutines/runnable:goroutines"}, {Name: "/sched/goroutines:goroutines"}}
+	metrics.Read(samples)
+	value := func(i int) int {
+		if samples[i].Value.Kind() != metrics.KindUint64 {
+			return 0
+		}
+		return int(samples[i].Value.Uint64())
+	}
+	return &processState{value(0), value(1), runtime.GOMAXPROCS(0)}
+}
+
+// storeState is the panel of a store on Redis.
+type storeState struct {
+	Name      string   `json:"name"`
+	State     string   `json:"state"` // healthy, degraded or probing
+	Percent   int      `json:"percent"`
+	Nodes     int      `json:"nodes"`
+	Away      int      `json:"away"`
+	Instances int      `json:"instances"`
+	Counted   bool     `json:"counted"`
+	Fallback  string   `json:"fallback"`
+	Denied    int      `json:"denied"`
+	Most      int      `json:"denied_most"`
+	Blocks    int      `json:"blocks"`
+	Policies  []string `json:"policies"` // none: all
+	// 0 healthy, 1 degraded, 2 probing; -1 where unknown.
+	States []int `json:"states"`
+}
+
+// stateWords name the states of a breaker for people: while it ramps, a growing
+// part of the calls tries Redis.
+var stateWords = [...]string{"healthy", "degraded", "probing"}
+
+func (s *store) state(from, to uint32) storeState {
+	st := s.store.Stats()
+	out := storeState{
+		Name: s.name, State: "unknown", Percent: st.Percent, Nodes: st.Nodes, Away: st.Away,
+		Instances: st.Instances, Counted: st.Counted, Fallback: st.Fallback.String(),
+		Denied: st.Denied, Most: st.DeniedMost, Blocks: st.Blocks, Policies: s.policies,
+	}
+	if int(st.State) < len(stateWords) {
+		out.State = stateWords[st.State]
+	}
+	out.States, _ = s.gauge.read(from, to)
+	return out
+}

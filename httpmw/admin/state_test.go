@@ -1,0 +1,187 @@
+package admin_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/admin"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// event is a decision of policy p.
+func event(r telemetry.Result, d algo.Decision) telemetry.Event {
+	d.Allowed = r == telemetry.Allowed
+	return telemetry.Event{At: time.Now(), Policy: "p", Result: r, Decision: d, Cost: 1}
+}
+
+// Each decision is counted once, as what it was.
+func TestWhatDecisionsCountAs(t *testing.T) {
+	for name, c := range map[string]struct {
+		e       telemetry.Event
+		columns []string
+	}{
+		"at once":                 {event(telemetry.Allowed, algo.Decision{}), []string{"admitted"}},
+		"after a delay":           {event(telemetry.Allowed, algo.Decision{Delay: 1}), []string{"queued"}},
+		"switched off":            {event(telemetry.Allowed, algo.Decision{Source: algo.Off}), []string{"admitted"}},
+		"let through on trial":    {event(telemetry.Allowed, algo.Decision{Source: algo.Shadowed, Reason: algo.Quota}), []string{"shadowed"}},
+		"denied":                  {event(telemetry.Denied, algo.Decision{Reason: algo.Quota}), []string{"denied"}},
+		"failed":                  {event(telemetry.FailedOpen, algo.Decision{}), []string{"failed"}},
+		"closed":                  {event(telemetry.FailedClosed, algo.Decision{}), []string{"failed"}},
+		"given up":                {event(telemetry.Canceled, algo.Decision{}), []string{"failed"}},
+		"by Redis":                {event(telemetry.Allowed, algo.Decision{Source: algo.Remote}), []string{"admitted", "remote"}},
+		"by a block":              {event(telemetry.Allowed, algo.Decision{Source: algo.Block}), []string{"admitted", "block"}},
+		"by the deny cache":       {event(telemetry.Denied, algo.Decision{Source: algo.DenyCache}), []string{"denied", "deny-cache"}},
+		"without Redis":           {event(telemetry.Denied, algo.Decision{Source: algo.Fallback}), []string{"denied", "fallback"}},
+		"from a source to come":   {event(telemetry.Allowed, algo.Decision{Source: 99}), []string{"admitted"}},
+		"from a result to come":   {event(99, algo.Decision{}), []string{"failed"}},
+		"waited in its own queue": {waited(algo.Local), []string{"queued"}},
+		"waited for Redis":        {waited(algo.Remote), []string{"admitted", "remote"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := newAdmin(t)
+				c.e.At = time.Now()
+				a.Observe(c.e)
+				time.Sleep(time.Second)
+				got := at(t, state(t, a), "policies", 0, "columns").(map[string]any)
+				require.Len(t, got, len(c.columns))
+				for _, column := range c.columns {
+					require.Equal(t, []any{1.0}, got[column], column)
+				}
+			})
+		})
+	}
+}
+
+func waited(by algo.Source) telemetry.Event {
+	e := event(telemetry.Allowed, algo.Decision{Source: by})
+	e.Waited = 2 * time.Millisecond
+	return e
+}
+
+// Seconds come in order, once each, and go after five minutes.
+func TestSecondsPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmin(t, admin.WithPolicy("p", bucket(t, algo.PerSecond(1))))
+		var got []any
+		since := 0.0
+		for i := range 1000 {
+			for range i % 3 {
+				a.Observe(event(telemetry.Allowed, algo.Decision{}))
+			}
+			time.Sleep(time.Second)
+			s := object(t, serve(a, local("GET", "api/state?since="+number(since), "")))
+			require.Equal(t, max(since, 1), s["from"])
+			since = s["to"].(float64)
+			counts, ok := at(t, s, "policies", 0, "columns", "admitted").([]any)
+			if !ok {
+				counts = []any{0.0}
+			}
+			got = append(got, counts...)
+		}
+		require.Len(t, got, 1000)
+		for i, n := range got {
+			require.InDelta(t, i%3, n, 0)
+		}
+		all := state(t, a)
+		require.Equal(t, 300.0, all["to"].(float64)-all["from"].(float64))
+		require.InDelta(t, 300, total(t, all, "p", "admitted"), 1)
+		time.Sleep(time.Hour)
+		require.Zero(t, total(t, state(t, a), "p", "admitted"))
+	})
+}
+
+func number(f float64) string { b, _ := json.Marshal(f); return string(b) }
+
+// What the page says was sent is what the client got.
+func TestExactFieldsSent(t *testing.T) {
+	a := newAdmin(t)
+	limiter := bucket(t, algo.PerMinute(1))
+	h := httpmw.Limit(limiter, keyfunc.Header("X-User"), httpmw.WithName("users"), httpmw.WithObserver(a.Observe))(http.NotFoundHandler())
+	for i, status := range []int{404, 429} {
+		r := local("GET", "", "")
+		r.Header.Set("X-User", "ada")
+		w := serve(h, r)
+		require.Equal(t, status, w.Code)
+		var want []any
+		for _, name := range []string{"RateLimit-Policy", "RateLimit", "Retry-After"} {
+			if v := w.Header().Get(name); v != "" {
+				want = append(want, name+": "+v)
+			}
+		}
+		require.Len(t, want, 2+i)
+		d := at(t, state(t, a), "decisions", 0)
+		require.Equal(t, want, at(t, d, "sent"))
+		require.Equal(t, "users", at(t, d, "policy"))
+		require.Len(t, at(t, d, "hash"), 16)
+	}
+}
+
+// What came from clients stays text: no byte of it can be markup.
+func TestMarkupStaysText(t *testing.T) {
+	const evil = `"><script>alert(1)</script>&'</title>` + "\u2028\xff\x00"
+	name := `<img src=x onerror=alert(1)>`
+	a := newAdmin(t, admin.WithPolicy(name, bucket(t, algo.PerHour(1))), admin.WithTitle(name), admin.WithAuthorize(anybody))
+	e := event(telemetry.Denied, algo.Decision{})
+	e.Policy, e.Method, e.Err = name, evil, errors.New(evil)
+	e.Sent.Policy = evil
+	a.Observe(e)
+	long := event(telemetry.FailedClosed, algo.Decision{})
+	long.Method, long.Err = strings.Repeat("<", 1<<16), errors.New(strings.Repeat("<", 1<<16))
+	a.Observe(long)
+
+	key, _ := json.Marshal(evil)
+	bodies := serve(a, local("GET", "api/state", "")).Body.String() +
+		serve(a, order("peek", `{"policy":"<img src=x onerror=alert(1)>","key":`+string(key)+`}`)).Body.String() +
+		serve(a, order("peek", `{"policy":`+string(key)+`,"key":""}`)).Body.String() +
+		serve(a, order(`peek"><script>`, `{}`)).Body.String()
+	require.NotContains(t, bodies, "<")
+	require.NotContains(t, bodies, ">")
+	require.NotContains(t, bodies, "\u2028")
+	require.NotContains(t, bodies, "\x00")
+
+	s := state(t, a)
+	require.Equal(t, name, s["title"])
+	require.Equal(t, name, at(t, s, "policies", 0, "name"))
+	for _, d := range s["decisions"].([]any) {
+		require.Less(t, len(at(t, d, "method").(string)), 300)
+		require.Less(t, len(at(t, d, "err").(string)), 300)
+	}
+}
+
+// An adaptive limiter is shown with its history, which is noted once a second
+// by whoever comes first.
+func TestAdaptivePanel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(adaptive.New(adaptive.Fixed(2)))
+		a := newAdmin(t, admin.WithAdaptive("api", l), admin.WithPolicy("p", l))
+		for range 3 {
+			l.Acquire(context.Background(), "", 1)
+		}
+		a.Observe(event(telemetry.Allowed, algo.Decision{}))
+		time.Sleep(2 * time.Second)
+		s := state(t, a)
+		panel := at(t, s, "adaptive", 0)
+		require.Equal(t, "api", at(t, panel, "name"))
+		require.Equal(t, 2.0, at(t, panel, "limit"))
+		require.Equal(t, 2.0, at(t, panel, "in_flight"))
+		require.Equal(t, "fixed", at(t, panel, "strategies", 0, "name"))
+		require.Equal(t, map[string]any{"name": "no place free", "n": 1.0}, at(t, panel, "denied", 0))
+		require.Equal(t, []any{2.0, -1.0}, at(t, panel, "in_flights"))
+		require.Equal(t, []any{2.0, -1.0}, at(t, panel, "limits"))
+		require.Positive(t, at(t, s, "process", "goroutines"))
+		require.Equal(t, map[string]any{"quota": 2.0, "window": 0.0, "unit": "concurrent-requests"}, at(t, s, "policies", 0, "limit"))
+	})
+}

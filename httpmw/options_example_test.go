@@ -1,0 +1,85 @@
+package httpmw_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Probes are not limited.
+func ExampleWithSkip() {
+	perClient := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	handler := httpmw.Limit(perClient, keyfunc.ClientIP(), httpmw.WithSkip(func(r *http.Request) bool {
+		return strings.HasPrefix(r.URL.Path, "/health")
+	}))(http.NotFoundHandler())
+
+	for _, path := range []string{"/orders", "/orders", "/healthz", "/healthz"} {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		fmt.Println(path, w.Code)
+	}
+	// Output:
+	// /orders 404
+	// /orders 429
+	// /healthz 404
+	// /healthz 404
+}
+
+// broken is a limiter whose backend fails.
+type broken struct{}
+
+func (broken) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	return algo.Lease{}, errors.New("out of order")
+}
+
+// Requests that cannot be decided are served rather than refused.
+func ExampleWithOnError() {
+	for _, p := range []httpmw.FailPolicy{httpmw.FailClosed, httpmw.FailOpen} {
+		handler := httpmw.Limit(broken{}, keyfunc.Global(), httpmw.WithOnError(p))(http.NotFoundHandler())
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		fmt.Println(w.Code)
+	}
+	// Output:
+	// 503
+	// 404
+}
+
+// A crawler remembers of ten thousand servers how long they want to be left
+// alone.
+func ExampleWithMaxServers() {
+	served := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		served++
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer server.Close()
+	client := &http.Client{
+		Timeout:   time.Minute, // nobody waits for an hour
+		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithMaxServers(10_000)),
+	}
+
+	for range 2 {
+		res, err := client.Get(server.URL)
+		if err != nil {
+			fmt.Println(errors.Is(err, algo.ErrWait))
+			continue
+		}
+		_ = res.Body.Close()
+		fmt.Println(res.StatusCode)
+	}
+	fmt.Println(served)
+	// Output:
+	// 429
+	// true
+	// 1
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"fmt"
+	"image/color"
+	"os"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	vgdraw "gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/sluice-go/sluice/internal/sim"
+)
+
+// colours of the strategies, in the order in which they are drawn.
+var colours = map[string]color.RGBA{
+	"none":         {0xb0, 0xb4, 0xba, 0xff},
+	"trial":        {0x7f, 0x7f, 0x7f, 0xff},
+	"BBR":          {0x1f, 0x5f, 0xb4, 0xff},
+	"CompatKratos": {0x8a, 0x5a, 0x2b, 0xff},
+	"Gradient2":    {0xd9, 0x8b, 0x0b, 0xff},
+	"Vegas":        {0x2e, 0x8b, 0x57, 0xff},
+	"AIMD":         {0x8e, 0x44, 0xad, 0xff},
+	"RunQueue":     {0x00, 0x9e, 0xb3, 0xff},
+	"Default":      {0xc0, 0x39, 0x2b, 0xff},
+}
+
+// draw writes a picture for each scenario on the usual number of cores, of the
+// first seed.
+func draw(dir string, only *regexp.Regexp) error {
+	for _, g := range sim.Groups()[:4] {
+		for _, s := range g.Scenarios {
+			if s.Steady() || !only.MatchString(s.ID) {
+				continue
+			}
+			if err := drawScenario(dir, s); err != nil {
+				return fmt.Errorf("%s: %w", s.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// line is a strategy's run over time.
+type line struct {
+	name  string
+	trace *sim.Trace
+}
+
+func drawScenario(dir string, s sim.Scenario) error {
+	all := []sim.Strategy{sim.None()}
+	if _, process := s.Model.(sim.GoScheduler); process {
+		all = append(all, sim.Trial())
+	}
+	var lines []line
+	for _, by := range append(all, sim.Strategies()...) {
+		r, err := sim.Run(s, by, 1, true)
+		if err != nil {
+			return err
+		}
+		lines = append(lines, line{by.Name, r.Trace})
+	}
+	goodput, err := panel(s.About+": goodput / capacity", lines, false, func(t *sim.Trace) plotter.XYs {
+		return values(t.Goodput)
+	})
+	if err != nil {
+		return err
+	}
+	goodput.Y.Min, goodput.Y.Max = 0, 1.25
+	goodput.Legend.Top, goodput.Legend.Left = false, false
+	p99, err := panel(fmt.Sprintf("p99 of the admitted, s (SLO %v)", s.SLO), lines, true, func(t *sim.Trace) plotter.XYs {
+		return points(t.P99, func(d time.Duration) float64 { return d.Seconds() })
+	})
+	if err != nil {
+		return err
+	}
+	limit, err := panel("limit", lines, true, func(t *sim.Trace) plotter.XYs {
+		return points(seconds(t.Limits), func(n int) float64 { return float64(n) })
+	})
+	if err != nil {
+		return err
+	}
+	return stack(filepath.Join(dir, s.ID+".svg"), goodput, p99, limit)
+}
+
+// seconds is one of ten: the limit at each full second. What is no limit is 0.
+func seconds(limits []int) (each []int) {
+	for i := 0; i < len(limits); i += 10 {
+		n := limits[i]
+		if n >= noLimit {
+			n = 0
+		}
+		each = append(each, n)
+	}
+	return each
+}
+
+const noLimit = 1 << 20 // above, a limit is none
+
+// values is one point for each second.
+func values(all []float64) plotter.XYs {
+	xys := make(plotter.XYs, len(all))
+	for i, v := range all {
+		xys[i] = plotter.XY{X: float64(i), Y: v}
+	}
+	return xys
+}
+
+// points leaves out what is zero: no answer, or no limit.
+func points[T comparable](values []T, y func(T) float64) plotter.XYs {
+	var zero T
+	xys := make(plotter.XYs, 0, len(values))
+	for i, v := range values {
+		if v != zero {
+			xys = append(xys, plotter.XY{X: float64(i), Y: y(v)})
+		}
+	}
+	return xys
+}
+
+// panel is one of the three plots.
+func panel(title string, lines []line, logarithmic bool, of func(*sim.Trace) plotter.XYs) (*plot.Plot, error) {
+	p := plot.New()
+	p.BackgroundColor = color.White
+	p.Title.Text = title
+	p.Title.TextStyle.Font.Size = font.Points(9)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Tick.Label.Font.Size = font.Points(7)
+	}
+	if logarithmic {
+		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	}
+	p.Legend.TextStyle.Font.Size = font.Points(7)
+	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth = true, true, vg.Points(12)
+	drawn := 0
+	for _, l := range lines {
+		xys := of(l.trace)
+		if len(xys) == 0 {
+			continue
+		}
+		c, err := plotter.NewLine(xys)
+		if err != nil {
+			return nil, err
+		}
+		c.Color, c.Width = colours[l.name], vg.Points(1)
+		p.Add(c)
+		p.Legend.Add(l.name, c)
+		drawn++
+	}
+	if drawn == 0 { // a logarithmic axis of nothing cannot be drawn
+		p.Y.Scale, p.Y.Tick.Marker = plot.LinearScale{}, plot.DefaultTicks{}
+	} else if logarithmic && p.Y.Min == p.Y.Max {
+		p.Y.Min, p.Y.Max = p.Y.Min/2, p.Y.Max*2
+	}
+	if len(lines) > 0 { // all three have the same axis
+		p.X.Min, p.X.Max = 0, float64(len(lines[0].trace.Goodput))
+	}
+	return p, nil
+}
+
+// stack writes plots one above the other.
+func stack(path string, plots ...*plot.Plot) error {
+	canvas := vgsvg.New(18*vg.Centimeter, vg.Length(len(plots))*5.5*vg.Centimeter)
+	grid := make([][]*plot.Plot, len(plots))
+	for i, p := range plots {
+		grid[i] = []*plot.Plot{p}
+	}
+	tiles := vgdraw.Tiles{Rows: len(plots), Cols: 1, PadY: 3 * vg.Millimeter,
+		PadTop: 3 * vg.Millimeter, PadBottom: 3 * vg.Millimeter, PadLeft: 3 * vg.Millimeter, PadRight: 3 * vg.Millimeter}
+	for i, row := range plot.Align(grid, tiles, vgdraw.New(canvas)) {
+		plots[i].Draw(row[0])
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := canvas.WriteTo(file); err != nil {
+		return err
+	}
+	return file.Close()
+}

@@ -1,0 +1,26 @@
+// Package sim simulates services under load in virtual time, to show what a
+// limit on requests in flight, or a strategy that finds one, makes of it.
+//
+// One event loop in one goroutine runs everything: clients, the server and the
+// gate in front of it. It stands in for the machine ([machine.Simulate]), so the
+// limiters and strategies under test are those of package adaptive, unchanged.
+// Nothing sleeps, and all chance comes from the run's seed. Runs must not
+// overlap: there is one machine for the process.
+//
+// # What is simulated
+//
+//   - [Sharing]: processor sharing, every request gets an equal part of the
+//     cores at once. It may lose speed with each runnable request ([Sharing.Collapse]),
+//     and any model may have a CFS quota, pauses and a neighbour ([Host]).
+//   - [Workers]: first in, first out, each request runs to its end.
+//   - [Remote]: as Workers, but in another machine: the service's own processor
+//     idles and nothing is runnable.
+//   - [GoScheduler]: a Go server, where requests queue as connections and
+//     goroutines in front of the gate.
+//
+// # When not to believe it
+//
+// A model knows what it was told. Memory, the garbage collector's own work,
+// locks, and the network are not in it. Queues of package adaptive (FIFO,
+// CoDel) block a goroutine and cannot run here.
+package sim

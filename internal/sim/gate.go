@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Gate is what stands in front of the server and lets requests in.
+type Gate interface {
+	enter(r *request) bool
+	// leave is told of the end of what was let in; late is a request whose
+	// client did not wait for it.
+	leave(r *request, late bool)
+	// limit is what is let in at most, by the gate's own measure; 0: no limit.
+	limit() int
+}
+
+// open lets everything in.
+type open struct{}
+
+func (open) enter(*request) bool  { return true }
+func (open) leave(*request, bool) {}
+func (open) limit() int           { return 0 }
+
+// limited is a limiter of package adaptive.
+type limited struct {
+	limiter *adaptive.Limiter
+	classes [len(classShares)]context.Context
+	spare   []*algo.Lease // of requests that are over
+}
+
+func newLimited(s adaptive.Strategy, opts ...adaptive.Option) (Gate, error) {
+	l, err := adaptive.New(s, opts...)
+	if err != nil {
+		return nil, err
+	}
+	g := &limited{limiter: l}
+	for i := range g.classes {
+		g.classes[i] = adaptive.WithClass(context.Background(), adaptive.Class(i))
+	}
+	return g, nil
+}
+
+func (g *limited) enter(r *request) bool {
+	// Acquire fails for misuse only, which this is not.
+	lease, _ := g.limiter.Acquire(g.classes[r.class], "", 1)
+	if !lease.Allowed {
+		return false
+	}
+	if n := len(g.spare); n > 0 {
+		r.held, g.spare = g.spare[n-1], g.spare[:n-1]
+	} else {
+		r.held = new(algo.Lease)
+	}
+	*r.held = lease
+	return true
+}
+
+// leave releases as the adapters do: when the client is gone, its context has
+// ended, and what the work took teaches nothing.
+func (g *limited) leave(r *request, late bool) {
+	outcome := algo.Succeeded
+	if late {
+		outcome = algo.Ignored
+	}
+	r.held.Release(outcome)
+	g.spare = append(g.spare, r.held)
+}
+
+func (g *limited) limit() int { return g.limiter.Limit() }
+
+// queued rejects while more than so many goroutines are runnable for each
+// processor: the simplest gate that sees the queue of a Go server.
+type queued struct {
+	w    *world
+	most int
+}
+
+func (g *queued) enter(*request) bool  { return g.w.server.runnable() <= g.most }
+func (g *queued) leave(*request, bool) {}
+func (g *queued) limit() int           { return g.most }
+
+// trial is the gate that the measurements in real processes were made with:
+// wide while nearly everything is admitted, so that a harmless burst is not cut,
+// and 4 runnable goroutines for each processor while it sheds.
+type trial struct {
+	w                 *world
+	most              float64
+	share             float64 // of the arrivals that are admitted, smoothed
+	each              float64 // processor time of a request, smoothed, seconds
+	arrived, admitted int
+	completed         int
+	at, used          int64
+}
+
+const (
+	trialEvery  = int64(50 * time.Millisecond)
+	trialReject = 15e-6 // what it takes a rejection to cost, in seconds
+	trialLow    = 4
+)
+
+func newTrial(w *world) *trial {
+	return &trial{w: w, share: 1, most: float64(w.procs) * 64}
+}
+
+func (g *trial) enter(*request) bool {
+	g.arrived++
+	if dt := g.w.now - g.at; dt >= trialEvery && (g.arrived >= 10 || dt >= int64(time.Second)) {
+		g.turn(float64(dt) / 1e9)
+	}
+	if float64(g.w.server.runnable()) > g.most {
+		return false
+	}
+	g.admitted++
+	return true
+}
+
+func (g *trial) turn(dt float64) {
+	used := g.w.server.cpu()
+	if g.completed > 0 {
+		busy := float64(used-g.used)/1e9 - trialReject*float64(g.arrived-g.admitted)
+		each := max(busy/float64(g.completed), 1e-6)
+		if g.each == 0 {
+			g.each = each
+		}
+		g.each += ease(dt, 1) * (each - g.each)
+	}
+	rate := float64(g.arrived) / dt
+	tau := min(.6, .4+100*g.each) + 10/rate
+	g.share += ease(dt, tau) * (float64(g.admitted)/float64(g.arrived) - g.share)
+	high := 64.0
+	if g.each > 0 {
+		high = min(max(g.w.SLO.Seconds()/3/g.each, 10), 64)
+	}
+	wide := min(max((g.share-.6)/.2, 0), 1)
+	g.most = float64(g.w.procs) * (trialLow + (high-trialLow)*wide)
+	g.at, g.used = g.w.now, used
+	g.arrived, g.admitted, g.completed = 0, 0, 0
+}
+
+func (g *trial) leave(*request, bool) { g.completed++ }
+func (g *trial) limit() int           { return int(g.most) }
+
+// ease is how far an exponential mean moves in dt.
+func ease(dt, tau float64) float64 { return 1 - math.Exp(-dt/tau) }

@@ -1,0 +1,56 @@
+package sim
+
+import "fmt"
+
+// Group is a set of scenarios that are shown together.
+type Group struct {
+	ID, Title string
+	Scenarios []Scenario
+}
+
+// mostRequests is about how many requests a run on other numbers of cores has.
+const mostRequests = 150000
+
+// Groups are all scenarios.
+func Groups() []Group {
+	all := []Group{
+		{ID: "classic", Title: "Shared cores, 4 of them", Scenarios: Classic()},
+		{ID: "servers", Title: "Other servers", Scenarios: Servers()},
+		{ID: "clients", Title: "Other clients", Scenarios: Clients()},
+		{ID: "process", Title: "A Go server on one core", Scenarios: Processes()},
+	}
+	var many []Scenario
+	for _, cores := range []int{2, 8, 64} {
+		for h, handler := range Handlers {
+			if handler.mean() < float64(cores)*float64(50*us) {
+				continue // too many requests
+			}
+			for _, x := range []float64{.85, 5} {
+				many = append(many, on(Process(h, x), cores))
+			}
+		}
+	}
+	all = append(all, Group{ID: "processes", Title: "A Go server on 2, 8 and 64 cores", Scenarios: many})
+	for _, cores := range []int{1, 2, 8, 64} {
+		g := Group{ID: fmt.Sprintf("cores%d", cores), Title: fmt.Sprintf("Shared cores, %d", cores)}
+		if cores == 1 {
+			g.Title = "One core"
+		}
+		for _, s := range append(Classic(), Servers()...) {
+			if cores > 10 && s.Service.mean() < float64(ms) {
+				continue
+			}
+			g.Scenarios = append(g.Scenarios, on(s, cores))
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+// on is a scenario on another number of cores, under another name.
+func on(s Scenario, cores int) Scenario {
+	s = s.OnCores(cores, mostRequests)
+	s.ID = fmt.Sprintf("%s@%d", s.ID, cores)
+	s.About = fmt.Sprintf("%s; %d cores", s.About, cores)
+	return s
+}

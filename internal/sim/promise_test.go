@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// learner is a strategy within limits of the test's own.
+type learner struct {
+	name string
+	make func(opts ...adaptive.Option) (adaptive.Strategy, error)
+}
+
+func learners() []learner {
+	return []learner{
+		{"BBR", adaptive.NewBBR}, {"Gradient2", adaptive.NewGradient2},
+		{"Vegas", adaptive.NewVegas}, {"AIMD", adaptive.NewAIMD},
+	}
+}
+
+// everybody is the learners and those who take no limits themselves.
+func everybody() []learner {
+	return append(learners(),
+		learner{"Default", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.Default(), nil }},
+		learner{"RunQueue", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.NewRunQueue() }},
+		learner{"CompatKratos", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.CompatKratos(), nil }},
+	)
+}
+
+// harsh is what is thrown at strategies: short versions of loads of all kinds.
+func harsh() []Scenario {
+	all := []Scenario{Classic()[2], Classic()[4], Classic()[5], Classic()[6], Clients()[1]}
+	for _, s := range append(Servers(), Process(3, 5), Process(5, 10)) {
+		all = append(all, s)
+	}
+	for i := range all {
+		all[i] = all[i].shorten(30000)
+	}
+	return all
+}
+
+// TestLimitStaysWithin (C2): whatever happens, the limit is at least the lower
+// and at most the upper one, and so many are in flight at most.
+func TestLimitStaysWithin(t *testing.T) {
+	const low, high = 7, 60
+	for _, l := range everybody() {
+		for _, sc := range harsh() {
+			var limits, flying []int
+			by := Strategy{Name: l.name, Meter: true, gate: func(*world) (Gate, error) {
+				s, err := l.make(adaptive.WithLimits(low, high))
+				if err != nil {
+					return nil, err
+				}
+				g, err := newLimited(s, adaptive.WithLimits(low, high))
+				return &watched{g.(*limited), &limits, &flying}, err
+			}}
+			_, err := Run(sc, by, 1, false)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, slices.Min(limits), low, "%s %s", l.name, sc.ID)
+			require.LessOrEqual(t, slices.Max(limits), high, "%s %s", l.name, sc.ID)
+			require.LessOrEqual(t, slices.Max(flying), high, "%s %s", l.name, sc.ID)
+			require.Positive(t, slices.Max(flying))
+		}
+	}
+}
+
+// watched notes the limit and what is in flight at each request.
+type watched struct {
+	*limited
+	limits, flying *[]int
+}
+
+func (g *watched) enter(r *request) bool {
+	ok := g.limited.enter(r)
+	*g.limits = append(*g.limits, g.limiter.Limit())
+	*g.flying = append(*g.flying, g.limiter.InFlight())
+	return ok
+}
+
+// TestOnlyWorkTeaches (C2): the limit moves as it does without them if every
+// request is accompanied by a stream, a cancellation and a fast failure.
+func TestOnlyWorkTeaches(t *testing.T) {
+	for _, l := range learners() {
+		if l.name == "Vegas" {
+			continue // probes at random moments; see TestOnlyWorkIsObserved
+		}
+		for _, sc := range []Scenario{Classic()[0], Classic()[4]} {
+			sc.Load, sc.From, sc.To = Load{{12 * sec, .5, .5}, {20 * sec, 3, 3}, {24 * sec, .5, .5}}, 12*sec, 20*sec
+			run := func(others ...algo.Outcome) Result {
+				by := Strategy{Name: l.name, Meter: true, gate: func(*world) (Gate, error) {
+					s, err := l.make()
+					if err != nil {
+						return nil, err
+					}
+					g, err := newLimited(s)
+					return &accompanied{g.(*limited), others}, err
+				}}
+				r, err := Run(sc, by, 1, true)
+				require.NoError(t, err)
+				return r
+			}
+			alone := run()
+			require.Greater(t, len(slices.Compact(slices.Clone(alone.Trace.Limits))), 3, "%s learns", l.name)
+			require.Equal(t, alone.Trace.Limits, run(algo.Ignored, algo.Canceled, algo.Failed).Trace.Limits, l.name)
+			require.NotEqual(t, alone.Trace.Limits, run(algo.Succeeded).Trace.Limits, "a success teaches")
+		}
+	}
+}
+
+// accompanied lets, before each release, others in for no time at all, if there
+// is room.
+type accompanied struct {
+	*limited
+	others []algo.Outcome
+}
+
+func (g *accompanied) leave(r *request, late bool) {
+	for _, o := range g.others {
+		if g.limiter.InFlight() < g.limiter.Limit() {
+			lease, _ := g.limiter.Acquire(g.classes[0], "", 1)
+			lease.Release(o)
+		}
+	}
+	g.limited.leave(r, late)
+}
+
+// TestOnlyWorkIsObserved (C2): no strategy even hears of them.
+func TestOnlyWorkIsObserved(t *testing.T) {
+	heard := &counter{}
+	by := Strategy{Name: "counter", gate: func(*world) (Gate, error) {
+		g, err := newLimited(heard)
+		return &accompanied{g.(*limited), []algo.Outcome{algo.Ignored, algo.Canceled, algo.Failed}}, err
+	}}
+	w, err := play(Clients()[2].shorten(30000), by, 1, false)
+	require.NoError(t, err)
+	done := w.stats.sum(0, w.Load.End()).done
+	require.Positive(t, heard.n)
+	require.LessOrEqual(t, heard.n, done)
+	require.Zero(t, heard.failed)
+}
+
+type counter struct{ n, failed int }
+
+func (c *counter) Limit() int { return 1000 }
+
+func (c *counter) Observe(s adaptive.Sample) {
+	c.n++
+	if s.Outcome != algo.Succeeded {
+		c.failed++
+	}
+}
+
+// TestFailedSignalFallsBack (C2): a strategy whose signal fails in the middle of
+// an overload lets go of the limit, and another one that it is combined with
+// holds it.
+func TestFailedSignalFallsBack(t *testing.T) {
+	sc := Classic()[1].shorten(60000)
+	run := func(fails bool, others ...adaptive.Strategy) Result {
+		by := Strategy{Name: "BBR", gate: func(w *world) (Gate, error) {
+			bbr, err := adaptive.NewBBR(adaptive.WithSignal(adaptive.SignalFunc(func() (float64, bool) {
+				return 1.2, !fails || w.now < int64(sc.From+2*sec)
+			})))
+			if err != nil {
+				return nil, err
+			}
+			return newLimited(adaptive.Min(append(others, bbr)...))
+		}}
+		r, err := Run(sc, by, 1, false)
+		require.NoError(t, err)
+		return r
+	}
+	require.Greater(t, run(false).Goodput, .95, "with the signal")
+	require.Less(t, run(true).Goodput, .5, "without it there is no limit")
+	require.Greater(t, run(true, adaptive.Fixed(20)).Goodput, .95, "the other one holds")
+}
+
+// TestBlind (C2): where nobody tells how many goroutines are runnable, what goes
+// by that admits everything, and another one holds.
+func TestBlind(t *testing.T) {
+	sc := Classic()[1].shorten(60000)
+	run := func(blind bool, others ...adaptive.Strategy) float64 {
+		sc.Blind = blind
+		r, err := Run(sc, Of("RunQueue", func() (adaptive.Strategy, error) {
+			q, err := adaptive.NewRunQueue(adaptive.WithTarget(sc.SLO))
+			return adaptive.Min(append(others, q)...), err
+		}), 1, false)
+		require.NoError(t, err)
+		return r.Goodput
+	}
+	require.Greater(t, run(false), .95)
+	require.Less(t, run(true), .1)
+	require.Greater(t, run(true, adaptive.Fixed(20)), .95)
+}

@@ -1,0 +1,69 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+// Run plays a scenario with a strategy. The same seed gives the same requests
+// to every strategy as long as nobody is turned away. Trace keeps what happened
+// over time.
+//
+// Run takes the machine of the process for itself: one at a time, and nothing
+// else of package adaptive beside it.
+func Run(s Scenario, by Strategy, seed uint64, trace bool) (Result, error) {
+	w, err := play(s, by, seed, trace)
+	if err != nil {
+		return Result{}, err
+	}
+	return w.result(), nil
+}
+
+// play runs a scenario and returns the world as it is then.
+func play(s Scenario, by Strategy, seed uint64, trace bool) (*world, error) {
+	w := &world{Scenario: s, rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	if w.procs = s.Procs; w.procs == 0 {
+		w.procs = s.Cores
+	}
+	w.cost = costs{int64(s.Admit), int64(s.Reject), int64(s.Admit) / 4}
+	w.server = newServer(s.Model, w)
+	w.stats = newStats(s.Load.End(), trace)
+	w.agenda.add(0, look, nil)
+	w.plan()
+
+	// Some strategies ask the runtime itself for the number of processors.
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.procs))
+	machine.Simulate(w)
+	defer machine.Simulate(nil)
+	if by.Meter {
+		if err := w.meter.open(w); err != nil {
+			return nil, err
+		}
+		defer w.meter.close()
+	}
+	gate, err := by.gate(w)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", by.Name, err)
+	}
+	w.gate = gate
+
+	w.run()
+	return w, nil
+}
+
+func newServer(model any, w *world) server {
+	switch m := model.(type) {
+	case Sharing:
+		return newSharing(m, w)
+	case Workers:
+		return newWorkers(w, false)
+	case Remote:
+		return newWorkers(w, true)
+	case GoScheduler:
+		return newGoSched(m, w)
+	}
+	panic(fmt.Sprintf("sim: no such model: %T", model))
+}

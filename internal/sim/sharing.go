@@ -1,0 +1,200 @@
+package sim
+
+import "time"
+
+// Sharing is a server that shares its cores evenly among all requests: each of
+// n runs at the speed min(1, cores/n). The gate is asked on arrival, a rejection
+// takes its processor time like everything else.
+//
+// Runnable is what exceeds the cores.
+type Sharing struct {
+	// Collapse is how much slower everything becomes for each request beyond
+	// the cores: at 0.01, 100 of them double all times. It stands for caches,
+	// locks and page faults.
+	Collapse float64
+	// Quota is the processor time that the process may use in each second, in
+	// cores; 0 is no quota. As Linux does, it is given for each 100 ms, and
+	// the process stands still when it is used up, its gate included.
+	Quota float64
+}
+
+const quotaPeriod = 100 * time.Millisecond
+
+// sharing keeps a clock of its own that runs at the speed of one request: a
+// request that needs s is done when that clock has advanced by s, so the order of
+// completions is known when they begin.
+type sharing struct {
+	Sharing
+	w       *world
+	cores   float64
+	jobs    jobs
+	speed   float64 // of a core that is ours; 0: stopped
+	virtual float64
+	used    float64 // processor time
+	at      int64   // when the two above were right
+	due     int64   // when something is to be done
+	budget  float64 // of the quota, until the end of the period
+	paused  bool
+	later   []*request // arrived, or had waited, while the process stood still
+}
+
+func newSharing(s Sharing, w *world) *sharing {
+	p := &sharing{Sharing: s, w: w, cores: float64(w.Procs()), speed: 1 - w.Neighbour, due: never}
+	if p.Quota > 0 {
+		p.budget = p.Quota * float64(quotaPeriod)
+		w.agenda.add(int64(quotaPeriod), nextPeriod, nil)
+	}
+	return p
+}
+
+// pace is how fast each request runs, and how many cores are busy.
+func (p *sharing) pace() (each, busy float64) {
+	n := float64(len(p.jobs))
+	if n == 0 || p.stands() {
+		return 0, 0
+	}
+	busy = min(n, p.cores)
+	each = p.speed * busy / n
+	if n > p.cores {
+		each /= 1 + p.Collapse*(n-p.cores)
+	}
+	return each, busy * p.speed
+}
+
+func (p *sharing) stands() bool { return p.paused || p.Quota > 0 && p.budget <= 0 }
+
+// advance brings the clock to the present.
+func (p *sharing) advance() {
+	each, busy := p.pace()
+	dt := float64(p.w.now - p.at)
+	p.virtual += each * dt
+	p.used += busy * dt
+	if p.Quota > 0 {
+		p.budget -= busy * dt
+	}
+	p.at = p.w.now
+}
+
+// plan sets when to do something next.
+func (p *sharing) plan() {
+	p.due = never
+	each, busy := p.pace()
+	if each == 0 {
+		return
+	}
+	in := (p.jobs[0].due - p.virtual) / each
+	if p.Quota > 0 {
+		in = min(in, p.budget/busy)
+	}
+	p.due = p.w.now + max(int64(in)+1, 1)
+}
+
+func (p *sharing) next() int64 { return p.due }
+
+func (p *sharing) fire() {
+	p.advance()
+	for len(p.jobs) > 0 && p.jobs[0].due <= p.virtual {
+		r := p.jobs.pop()
+		if r.io > 0 {
+			p.w.agenda.add(p.w.now+r.io, endWait, r)
+			continue
+		}
+		p.w.over(r)
+	}
+	p.plan()
+}
+
+func (p *sharing) arrive(r *request) {
+	if p.stands() {
+		p.later = append(p.later, r)
+		return
+	}
+	p.advance()
+	p.begin(r)
+	p.plan()
+}
+
+func (p *sharing) begin(r *request) {
+	p.w.admit(r)
+	r.due = p.virtual + float64(r.left)
+	p.jobs.push(r)
+}
+
+// wake ends a request: its answer is part of what it costs to admit one.
+func (p *sharing) wake(r *request) {
+	if p.stands() {
+		p.later = append(p.later, r)
+		return
+	}
+	p.w.over(r)
+}
+
+func (p *sharing) freeze() { p.advance(); p.paused = true; p.plan() }
+func (p *sharing) thaw()   { p.advance(); p.paused = false; p.catchUp() }
+
+func (p *sharing) refill() {
+	p.advance()
+	p.budget = p.Quota * float64(quotaPeriod)
+	p.catchUp()
+}
+
+// catchUp lets in who came while nothing moved.
+func (p *sharing) catchUp() {
+	if p.stands() {
+		return
+	}
+	for _, r := range p.later {
+		if r.fate == fresh {
+			p.begin(r)
+		} else {
+			p.w.over(r)
+		}
+	}
+	p.later = p.later[:0]
+	p.plan()
+}
+
+func (p *sharing) runnable() int { return max(len(p.jobs)-int(p.cores), 0) }
+
+func (p *sharing) cpu() int64 {
+	_, busy := p.pace()
+	return int64(p.used + busy*float64(p.w.now-p.at))
+}
+
+// jobs is a heap, the one first that is done first.
+type jobs []*request
+
+func (j *jobs) push(r *request) {
+	*j = append(*j, r)
+	h := *j
+	i := len(h) - 1
+	for i > 0 && r.due < h[(i-1)/4].due {
+		h[i] = h[(i-1)/4]
+		i = (i - 1) / 4
+	}
+	h[i] = r
+}
+
+func (j *jobs) pop() *request {
+	h := *j
+	n := len(h) - 1
+	first, r := h[0], h[n]
+	h[n] = nil
+	h = h[:n]
+	*j = h
+	for i := 0; n > 0; {
+		least := 4*i + 1
+		for c := least + 1; c < min(4*i+5, n); c++ {
+			if h[c].due < h[least].due {
+				least = c
+			}
+		}
+		if least >= n || h[least].due >= r.due {
+			h[i] = r
+			break
+		}
+		h[i] = h[least]
+		i = least
+	}
+	return first
+}

@@ -1,0 +1,236 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+const (
+	never = math.MaxInt64
+	// epoch is what the clock shows at the start of a run: instants are
+	// positive, and windows that look back a minute find nothing there.
+	epoch = int64(time.Hour)
+)
+
+// request is one try of a client.
+type request struct {
+	tag   uint64 // changes when the request is over
+	born  int64  // when the client sent it
+	first int64  // when the client sent its first try
+	left  int64  // processor time to go, until it waits or ends
+	io    int64  // time to wait afterwards, which takes no processor
+	due   float64
+	class int
+	tries int
+	core  int
+	fate  fate
+	held  *algo.Lease
+	next  *request // in the free list
+}
+
+// fate is what has become of a request.
+type fate uint8
+
+const (
+	fresh    fate = iota // the gate has not seen it
+	admitted             // the gate let it in
+	rejected             // the gate did not; what is left is to say so
+	answered             // it has waited for its IO and has only the answer to write
+)
+
+// server is a model of what serves the requests.
+type server interface {
+	// arrive brings a request to the server's door.
+	arrive(r *request)
+	// wake goes on with a request that has waited for its IO.
+	wake(r *request)
+	// next is when the server does something by itself, and fire does it.
+	next() int64
+	fire()
+	// freeze stops everything that runs, thaw goes on.
+	freeze()
+	thaw()
+	// runnable is how many goroutines could run and do not.
+	runnable() int
+	// cpu is the processor time used until now, in nanoseconds.
+	cpu() int64
+}
+
+// world is one run.
+type world struct {
+	Scenario
+	now    int64
+	rng    *rand.Rand // of clients and servers; gates have their own chance
+	agenda agenda
+	server server
+	gate   Gate
+	stats  stats
+	meter  meter
+	free   *request
+	cost   costs
+	procs  int
+}
+
+// costs are the scenario's, in nanoseconds.
+type costs struct{ admit, reject, answer int64 }
+
+// The world is the machine that package adaptive sees.
+var _ machine.Machine = (*world)(nil)
+
+func (w *world) Now() int64                 { return epoch + w.now }
+func (w *world) Runnable() (int, bool)      { return w.server.runnable(), !w.Blind }
+func (w *world) CPU() (time.Duration, bool) { return time.Duration(w.server.cpu()), true }
+func (w *world) Procs() int                 { return w.procs }
+
+// run goes through the whole load.
+func (w *world) run() {
+	source := arrivals{load: w.Load, rate: w.Capacity() / 1e9, rng: w.rng}
+	end := int64(w.Load.End())
+	arrival := source.next()
+	for {
+		at := min(arrival, w.server.next(), w.agenda.next())
+		if at > end {
+			w.now = end
+			return
+		}
+		w.now = at
+		switch at {
+		case w.agenda.next():
+			w.happen(w.agenda.pop())
+		case arrival:
+			w.send(w.newRequest(at), at)
+			arrival = source.next()
+		default:
+			w.server.fire()
+		}
+	}
+}
+
+// happen does what was on the agenda.
+func (w *world) happen(e event) {
+	if e.arg != nil && e.tag != e.arg.tag {
+		return
+	}
+	switch e.do {
+	case endWait:
+		w.server.wake(e.arg)
+	case timeOut:
+		w.retry(e.arg.first, e.arg.class, e.arg.tries)
+	case tryAgain:
+		w.send(e.arg, w.now)
+	case look:
+		w.stats.look(w)
+		w.meter.write(w)
+		w.agenda.add(w.now+int64(lookEvery), look, nil)
+	case freeze:
+		w.server.freeze()
+		length := w.Pauses.Shortest + time.Duration(w.rng.Float64()*float64(w.Pauses.Longest-w.Pauses.Shortest))
+		w.agenda.add(w.now+int64(length), thaw, nil)
+	case thaw:
+		w.server.thaw()
+		w.plan()
+	case nextPeriod:
+		w.server.(*sharing).refill()
+		w.agenda.add(w.now+int64(quotaPeriod), nextPeriod, nil)
+	}
+}
+
+// plan sets the next pause.
+func (w *world) plan() {
+	if w.Pauses.Every > 0 {
+		w.agenda.add(w.now+int64(w.rng.ExpFloat64()*float64(w.Pauses.Every)), freeze, nil)
+	}
+}
+
+// newRequest is the first try of a client.
+func (w *world) newRequest(at int64) *request {
+	r := w.take()
+	r.first, r.class = at, w.classOf()
+	return r
+}
+
+func (w *world) take() *request {
+	r := w.free
+	if r == nil {
+		r = new(request)
+	} else {
+		w.free = r.next
+	}
+	*r = request{tag: r.tag + 1}
+	return r
+}
+
+func (w *world) drop(r *request) {
+	r.tag++
+	r.next, w.free = w.free, r
+}
+
+// classOf draws a class from the shares of the scenario.
+func (w *world) classOf() int {
+	if !w.Priorities {
+		return 0
+	}
+	x := w.rng.Float64()
+	for class, share := range classShares {
+		if x -= share; x < 0 {
+			return class
+		}
+	}
+	return len(classShares) - 1
+}
+
+// send brings a request to the server.
+func (w *world) send(r *request, at int64) {
+	r.born = at
+	r.left, r.io = w.Service.draw(w.rng)
+	w.stats.arrive(w, r)
+	if w.Retries > 0 && w.Patience > 0 {
+		w.agenda.add(at+int64(w.Patience), timeOut, r)
+	}
+	w.server.arrive(r)
+}
+
+// admit asks the gate and sets what the request costs from now on.
+func (w *world) admit(r *request) bool {
+	ok := w.gate.enter(r)
+	if ok {
+		r.fate = admitted
+		r.left += w.cost.admit
+	} else {
+		r.fate, r.left, r.io = rejected, w.cost.reject, 0
+	}
+	w.stats.work += r.left
+	return ok
+}
+
+// over ends a request that was answered, or turned away.
+func (w *world) over(r *request) {
+	took := w.now - r.born
+	late := w.Patience > 0 && took > int64(w.Patience)
+	if r.fate == rejected {
+		w.stats.reject(w, r)
+		if !late {
+			w.retry(r.first, r.class, r.tries)
+		}
+	} else {
+		w.gate.leave(r, late)
+		w.stats.complete(w, r, took, late)
+	}
+	w.drop(r)
+}
+
+// retry sends what failed once more, after a while that doubles each time and
+// varies by half.
+func (w *world) retry(first int64, class, tries int) {
+	if tries >= w.Retries {
+		return
+	}
+	r := w.take()
+	r.first, r.class, r.tries = first, class, tries+1
+	wait := float64(100*time.Millisecond) * math.Exp2(float64(tries)) * (0.5 + w.rng.Float64())
+	w.agenda.add(w.now+int64(wait), tryAgain, r)
+}
