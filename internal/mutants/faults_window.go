@@ -1,6 +1,6 @@
 package main
 
-const windowTests = "Window|Sliding|Strict|Spread|Cells|EndOfTheClock|Reset|Settle"
+const windowTests = "Window|Refund|Sliding|Strict|Spread|Cells|EndOfTheClock|Reset|Settle"
 
 // windowFaults are mistakes in limits over aligned and moving windows.
 var windowFaults = []fault{
