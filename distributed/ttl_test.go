@@ -27,7 +27,7 @@ func TestNoKeyOutlivesItsMeaning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(31, 32))
 			key := distributed.RedisKey("sluice", name, "k")
-			for i := range cases.Count(300, 10_000) {
+			for i := range cases.Count(300, 3000) {
 				change(t, rnd, l, name == "token bucket" || name == "leaky bucket")
 				means := remote(t, l, "k", 0).ResetAfter
 				if name == "in flight" {
@@ -37,7 +37,7 @@ func TestNoKeyOutlivesItsMeaning(t *testing.T) {
 				require.NotEqual(t, int64(-1), ttl, "step %d: no TTL", i)
 				require.LessOrEqual(t, ttl, (means + time.Second).Milliseconds(), "step %d", i)
 			}
-			t.Logf("M3: %d operations on a key", cases.Count(300, 10_000))
+			t.Logf("M3: %d operations on a key", cases.Count(300, 3000))
 		})
 	}
 }
