@@ -101,14 +101,14 @@
 //	    TestNoKeyOutlivesItsMeaning, TestFaultTable
 //	F1  A decision on Redis keeps its deadline, whatever Redis does.
 //	    TestVirtualDaysOfOutages, TestDecisionsKeepTheDeadline,
-//	    TestTheContextsDeadlineIsKeptToo
+//	    TestTheContextsDeadlineIsKeptToo, TestContextEndsTheWait
 //	F2  While Redis is away it is asked once in a probe interval.
 //	    TestVirtualDaysOfOutages, TestProbesAreFew
 //	F3  Two probe intervals after its return Redis decides again.
 //	    TestVirtualDaysOfOutages, TestBreakerOpensProbesAndRamps
 //	F4  The fault of one key opens no breaker.
 //	    TestKeyOfAnotherTypeHurtsNobodyElse, TestKeyOfAnotherTypeInABatch,
-//	    TestFaultTable
+//	    TestWrongTypeOpensNoBreaker, TestFaultTable
 //	S1  No two identities have the same key.
 //	    TestHostileKeysAreApart, TestKeysAreInjective, TestJoinCanBeReadBack,
 //	    FuzzJoin, FuzzKey, FuzzHeader, FuzzClientIsNeverTrusted,

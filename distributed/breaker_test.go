@@ -235,6 +235,23 @@ func TestSentinelFailover(t *testing.T) {
 	require.LessOrEqual(t, acquire(t, l, "alice", 0).Remaining, int64(40), "what was replicated stays charged")
 }
 
+// F4: a server that says WRONGTYPE to everything is no server that is away.
+func TestWrongTypeOpensNoBreaker(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	var e events
+	store := newStore(t, viaProxy(t, proxy), distributed.WithInstances(1), distributed.WithHook(e.hook))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(100)))
+	remote(t, l, "k", 1)
+	proxy.Set(redistest.Fault{Error: "WRONGTYPE Operation against a key holding the wrong kind of value"})
+	for range 50 {
+		require.Equal(t, algo.Fallback, acquire(t, l, "k", 1).Source)
+	}
+	require.Empty(t, e.states())
+	proxy.Set(redistest.Fault{})
+	remote(t, l, "k", 1)
+}
+
 // S2: no byte of a key begins a line in the log, whatever fails.
 func TestHostileKeysStayOutOfTheLog(t *testing.T) {
 	t.Parallel()

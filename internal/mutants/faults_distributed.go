@@ -124,7 +124,7 @@ var storeFaults = []fault{
 	},
 	{
 		promise: "F1", name: "the context's deadline is not heeded",
-		file: "distributed/lane.go", tests: "DeadlineIsKept",
+		file: "distributed/lane.go", tests: "DeadlineIsKept|ContextEnds",
 		from: "	case <-ctx.Done():\n",
 		to:   "",
 	},
@@ -160,7 +160,7 @@ var storeFaults = []fault{
 	},
 	{
 		promise: "F4", name: "one key's fault opens the breaker",
-		file: "distributed/flight.go", tests: "AnotherType|SeveralSlots|Classified",
+		file: "distributed/flight.go", tests: "AnotherType|WrongType",
 		from: "case f == fine || f == fault:",
 		to:   "case f == fine:",
 	},
