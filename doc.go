@@ -61,7 +61,8 @@
 //	    together admit at most 2*(B + R*w) whatever the number and timing of
 //	    outages, and B more for each key and loss of Redis' data.
 //	    TestVirtualDaysOfOutages, TestEightInstancesThroughOutages,
-//	    TestFaultTable, TestPartsOfTheFleetAddUpToTheLimit
+//	    TestFaultTable, TestPartsOfTheFleetAddUpToTheLimit,
+//	    TestCountThatFallsIsNotBelievedAtOnce
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
 //	    TestAcquireAllProperty, TestAcquireAllOfEveryAlgorithm,

@@ -295,26 +295,3 @@ func mostBeyond(log []virtualEvent, perSecond float64) (most float64) {
 	}
 	return most
 }
-
-// F1 for the context: its deadline is kept to the instant, and what comes back
-// is a decision.
-func TestContextEndsTheWait(t *testing.T) {
-	freshEntries(t)
-	synctest.Test(t, func(t *testing.T) {
-		server := newVirtualServer()
-		store, err := New(&virtualClient{server: server, sent: func() {}}, WithTimeout(time.Minute), WithInstances(1),
-			WithLogger(slog.New(slog.DiscardHandler)))
-		require.NoError(t, err)
-		l, err := store.TokenBucket("a", algo.PerMinute(virtualRate))
-		require.NoError(t, err)
-		server.set([]int{0}, silent)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		defer cancel()
-		began := time.Now()
-		lease, err := l.Acquire(ctx, "k", 1)
-		require.NoError(t, err)
-		require.Equal(t, algo.Fallback, lease.Source)
-		require.Equal(t, 20*time.Millisecond, time.Since(began))
-		require.NoError(t, store.Close())
-	})
-}

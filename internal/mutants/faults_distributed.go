@@ -190,7 +190,7 @@ var storeFaults = []fault{
 	},
 	{
 		promise: "W3", name: "the count of the instances falls as soon as one is late",
-		file: "distributed/registry.go", tests: "Outages|Registry|Instances",
+		file: "distributed/registry.go", tests: "Registry|CountThatFalls|InstancesThatLeave",
 		from: "	case time.Since(r.lower) < lifetime:",
 		to:   "	case time.Since(r.lower) < 0:",
 	},
@@ -202,7 +202,7 @@ var storeFaults = []fault{
 	},
 	{
 		promise: "U2", name: "deny cache: a proof never ends",
-		file: "distributed/denycache.go", tests: "DenyCache",
+		file: "distributed/denycache.go", tests: "DenyCache|ProofsLast",
 		from: "time.Since(p.heard) >= proofLifetime",
 		to:   "time.Since(p.heard) < 0",
 	},
@@ -210,7 +210,7 @@ var storeFaults = []fault{
 		promise: "U1", name: "deny cache: time does not pass",
 		file: "distributed/denycache.go", tests: "DenyCache",
 		from: "p.now + most + most/1000 + 1, p.now",
-		to:   "p.now, p.now",
+		to:   "p.now + 0*most, p.now",
 	},
 	{
 		promise: "U1", name: "deny cache: a refund leaves the proof standing",
