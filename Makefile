@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis
+.PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload modules
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -39,6 +39,11 @@ long: redis
 mutants: redis
 	$(GO) run ./internal/mutants -only '$(MUTANTS)'
 
+# The tests of the modules that have dependencies of their own.
+MODULES := bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+modules: redis
+	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) test -timeout 9m ./...) || exit 1; done
+
 lint:
 	$(GO) mod tidy -diff
 	$(LINT) run ./...
@@ -56,6 +61,21 @@ bench: redis
 bench-own:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./adaptive ./httpmw ./grpcmw ./keyfunc
 
+# The admin page in a headless Chromium. With PICTURES=1 it also takes the
+# pictures in docs/admin, over five minutes of load.
+admin-test: redis
+	@sh httpmw/admin/browser/install.sh
+	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=../../../docs/admin) $(GO) test -count 1 -timeout 20m -v .
+
+# What limiters keep of a real server under overload: one core for the server,
+# one for the load, nothing else on the machine, near 40 minutes. A part of it:
+#   make overload WORK=5ms,30ms LIMITERS=none,default LOADS=0.85,5 OUT=/tmp
+# OUT is where the page goes, RECORDS a file that keeps the figures of several
+# runs, LENGTH the seconds of each overload.
+overload:
+	@GO="$(GO)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LOADS="$(LOADS)" LENGTH="$(LENGTH)" \
+	  OUT="$(abspath $(or $(OUT),docs))" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
+
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
 	cd examples/shapes && $(GO) run . -out ../../docs/shapes
@@ -64,6 +84,11 @@ shapes:
 # pictures, in docs/sim. Takes some minutes of one processor.
 sim:
 	cd internal/sim/cmd/sim && $(GO) run . -out ../../../../docs/sim
+
+# The gateway under wrk: what it costs, whether limits hold, and what changes of
+# its file do to requests and debt. Needs wrk.
+gateway-load:
+	cd examples/gateway && $(GO) run ./load
 
 # Every fuzz target for FUZZ each.
 fuzz:

@@ -16,32 +16,45 @@ import (
 // everything else that work can wait for: a database, another service, a pool,
 // a lock.
 //
-// The second one stays out of the way until successes take three times as long
+// The second one stays out of the way until successes take four times as long
 // as they usually do, with no queue in front of the processor to explain it, or
 // until nothing completes for 1 s and five times the usual time. Then it allows
-// what completes a second times the usual time (Little's law), and half as much
-// again. It ends 1 s after the last sign of that, and the last denial. If work
-// still takes more than twice the usual time although no more is in flight, then
-// it is not a queue that makes it slow, and the new time is the usual one.
+// twice what completes in the usual time (Little's law). It ends 1 s after the
+// last sign of that, and when at least 85 % of what comes finds a place. If work
+// still takes more than three times the usual time although no more is in flight,
+// then it is not a queue that makes it slow, and the new time is the usual one.
 //
-// A strategy belongs to one [Limiter]. For other settings combine strategies
-// with [Min].
-func Default() Strategy {
-	q := newRunQueue(defaultTarget)
+// Options: [WithTarget]; an error in it is reported by [New]. A strategy belongs to
+// one [Limiter]. For other combinations there is [Min].
+func Default(opts ...Option) Strategy {
+	q, err := configureRunQueue("Default", opts)
+	if err != nil {
+		return misconfigured{Fixed(1), err}
+	}
 	return Min(q, newBacklog(q.queues))
 }
 
+// misconfigured is a strategy whose constructor could not return its error.
+type misconfigured struct {
+	Strategy
+	err error
+}
+
+func (m misconfigured) check() error { return m.err }
+
 const (
-	backlogEnter    = 3.0 // times the usual response time
-	backlogStays    = 2.0
-	backlogHeadroom = 1.5
+	backlogEnter    = 4.0 // times the usual response time
+	backlogStays    = 3.0
+	backlogHeadroom = 2.0
 	backlogLeast    = 4                                         // lowest limit
+	backlogBatch    = 20.0                                      // successes over which the response time is smoothed
+	backlogFits     = 0.85                                      // share of the arrivals that get a place when the load fits again
 	backlogSpan     = time.Second                               // over which rates are measured
-	backlogSamples  = 20                                        // that make a usual time
+	backlogSamples  = 100                                       // that make a usual time
 	backlogSmooth   = float64(100e6)                            // ns, of the response time
 	backlogForgets  = float64(time.Minute)                      // of the usual time, upwards
 	backlogPatience = int64(backlogSpan + 100*time.Millisecond) // no rate from before is left
-	slowAnswers     = "responses take three times as long as usual"
+	slowAnswers     = "responses take four times as long as usual"
 )
 
 // backlog limits what is in flight to what completes in the usual time, while
@@ -54,6 +67,7 @@ type backlog struct {
 	next      atomic.Int64 // when to look again
 	lastEnd   atomic.Int64
 	busySince atomic.Int64
+	entered   atomic.Uint64 // admissions
 	turned    atomic.Uint64 // denials for want of a place
 	took      bucket        // successes since the last look
 	fresh     bucket        // successes that began since within
@@ -65,16 +79,17 @@ type backlog struct {
 	usual   float64 // ns, 0: unknown
 	samples int64   // of the batch that may make a new usual time
 	sum     int64
-	before  uint64
-	rate    float64 // last known
-	until   int64   // when the overload ends, if nothing renews it
+	before  [2]uint64 // admissions and denials at the last look
+	fits    float64   // smoothed share of the arrivals that get a place
+	rate    float64   // last known
+	until   int64     // when the overload ends, if nothing renews it
 	over    bool
 	cause   string
 }
 
 func newBacklog(excused func() bool) *backlog {
 	at := now()
-	b := &backlog{excused: excused, rates: newWindow(backlogSpan, 20, fewestSamples, at), looked: at}
+	b := &backlog{excused: excused, rates: newWindow(backlogSpan, 20, fewestSamples, at), looked: at, fits: 1}
 	b.word.Store(noLimit)
 	b.within.Store(math.MaxInt64)
 	return b
@@ -83,6 +98,7 @@ func newBacklog(excused func() bool) *backlog {
 func (b *backlog) Limit() int { return int(b.word.Load()) }
 
 func (b *backlog) admitted(at, n, inFlight int64) {
+	b.entered.Add(1)
 	if inFlight <= n {
 		b.busySince.Store(at)
 	}
@@ -123,6 +139,7 @@ func (b *backlog) look(at, inFlight int64) {
 	dt := float64(max(at-b.looked, 1))
 	b.looked = at
 	b.learn(dt)
+	b.count(dt)
 	b.judge(at, inFlight)
 	b.over = at < b.until
 	if !b.over {
@@ -144,7 +161,7 @@ func (b *backlog) learn(dt float64) {
 	if b.rt == 0 {
 		b.rt = mean
 	}
-	a := min(1-math.Exp(-dt/backlogSmooth), 1-math.Exp(-float64(n)/backlogSamples))
+	a := min(1-math.Exp(-dt/backlogSmooth), 1-math.Exp(-float64(n)/backlogBatch))
 	b.rt += a * (mean - b.rt)
 	if b.over {
 		b.samples, b.sum = 0, 0
@@ -162,16 +179,23 @@ func (b *backlog) learn(dt float64) {
 	b.usual += (1 - math.Exp(-dt/backlogForgets)) * (b.rt - b.usual)
 }
 
+// count keeps the share of the arrivals that get a place.
+func (b *backlog) count(dt float64) {
+	is := [2]uint64{b.entered.Load(), b.turned.Load()}
+	entered, turned := float64(is[0]-b.before[0]), float64(is[1]-b.before[1])
+	b.before = is
+	if all := entered + turned; all > 0 {
+		b.fits += (1 - math.Exp(-dt/backlogSmooth)) * (entered/all - b.fits)
+	}
+}
+
 // judge prolongs the overload if there is a sign of it.
 func (b *backlog) judge(at, inFlight int64) {
-	turned := b.turned.Load()
-	denials := turned != b.before
-	b.before = turned
 	since := max(b.lastEnd.Load(), b.busySince.Load())
 	switch {
 	case inFlight > 0 && since > 0 && at-since > max(hangsAfter, int64(hangsBaselines*b.usual)):
 		b.cause = hung
-	case b.over && denials:
+	case b.over && b.fits < backlogFits:
 	case b.usual > 0 && b.rt > backlogEnter*b.usual && !b.excused():
 		b.cause = slowAnswers
 	default:

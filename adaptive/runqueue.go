@@ -21,16 +21,17 @@ import (
 // the load; the others wait as runnable goroutines before the handler, where no
 // such limit sees them, until their callers have given up.
 //
-// The limit is, for each processor, wide while the load fits, so that no burst
-// is cut that the service can work off: as many as take seven tenths of the
-// target ([WithTarget]), from 20 to 96. It closes to 8 as more is asked than the
-// service can do: when the processor time that all arrivals would take exceeds
-// what there is, by 15 % to be closed entirely; or when the share that is
-// admitted falls below .8, for processors that others use too. While it denies
-// and leaves the processors idle it closes less far, to at most half of wide. Both are
-// exponential means over the time of 100 requests, .1 to 4 s, that a single
-// burst does not move far. What a request takes is measured: the process'
-// processor time for each completion.
+// The limit is wide while the load fits, so that no burst is cut that the service
+// can work off: as many as take seven tenths of the target ([WithTarget]), on one
+// processor 20 to 96. It closes to 6 as more is asked than the service can do:
+// when the processor time that all arrivals would take exceeds what there is, by
+// 15 % to be closed entirely; or when the share that is admitted falls below .8,
+// for processors that others use too. Each further processor adds 1 to the
+// closed limit, and 4 to 16 to the wide one. Both signs of overload are
+// exponential means over the time of 100 requests, .1 to 4 s, that a single burst
+// does not move far. What a request takes is measured: the process' processor time
+// for each completion. While it denies and leaves the processors idle it closes
+// less far, as far as a quarter of the target allows.
 //
 // It has no opinion on how many are in flight: Limit is 2147483647, and what
 // waits for another service is not limited. [Default] adds that. A cost above 1
@@ -39,12 +40,20 @@ import (
 //
 // Options: [WithTarget].
 func NewRunQueue(opts ...Option) (Strategy, error) {
+	q, err := configureRunQueue("NewRunQueue", opts)
+	if err != nil {
+		return nil, err
+	}
+	return q, nil
+}
+
+func configureRunQueue(who string, opts []Option) (*runQueue, error) {
 	set := settings{min: 1, max: noLimit, target: defaultTarget}
-	if err := configure("NewRunQueue", &set, opts, "WithTarget"); err != nil {
+	if err := configure(who, &set, opts, "WithTarget"); err != nil {
 		return nil, err
 	}
 	if set.target < time.Millisecond || set.target > time.Hour {
-		return nil, fmt.Errorf("adaptive: NewRunQueue: the target is %v, want 1ms to 1h", set.target)
+		return nil, fmt.Errorf("adaptive: %s: the target is %v, want 1ms to 1h", who, set.target)
 	}
 	return newRunQueue(set.target), nil
 }
@@ -58,20 +67,24 @@ func WithTarget(d time.Duration) Option {
 const (
 	defaultTarget = 500 * time.Millisecond
 
-	// Runnable goroutines for each processor. Without overload, arrivals that
-	// are independent of one another leave more than 20 of them at .85 of the
-	// capacity in 1 of 30 moments (processor sharing), so that .5 % are denied.
-	// Go's poller hands out 128 connections at a time, and only when nothing is
-	// runnable; under overload the limit must be well below the admitted share
-	// of that, or requests grow old in the kernel.
-	wideLeast, wideMost, narrowest = 20, 96, 8
-	waitShare                      = 0.7 // of the target, to be spent in the queue
+	// Runnable goroutines. Without overload, arrivals that are independent of
+	// one another leave more than 20 of them at .85 of the capacity in 1 of 30
+	// moments (processor sharing), so that .5 % are denied. Go's poller hands out
+	// 128 connections at a time, and only when nothing is runnable; under
+	// overload the limit must be well below the admitted share of that, or
+	// requests grow old in the kernel. All that takes hardly more on several
+	// processors than on one.
+	wideLeast, wideMost, narrowest  = 20, 96, 6
+	moreLeast, moreMost, moreNarrow = 4, 16, 1  // for each further processor
+	waitShare, idleShare            = 0.7, 0.25 // of the target, to be spent in the queue
 
 	rejectCost = 15e-6 // seconds of processor time that a denial takes
 	lookAgain  = int64(10 * time.Millisecond)
 	lookLatest = int64(time.Second) // and with how few arrivals whatsoever
 	fewArrived = 10
 	costMemory = 10.0 // seconds over which the cost of a request is a mean
+
+	excuseMemory = 2.0 // seconds
 
 	// The use of the processors below which a closed limit is too low, above
 	// which it may be lower, and the seconds in which it moves by a factor of e.
@@ -103,9 +116,10 @@ type runQueue struct {
 	cost   float64 // seconds of processor time for each completion; 0: unknown
 	share  float64 // of the arrivals that passed
 	demand float64 // processor time that all arrivals would take, of what there is
-	queued float64 // mean number of runnable goroutines
+	queued float64 // mean number of runnable goroutines for each processor
+	peak   float64 // the highest that was lately, decaying
 	busyAt float64 // mean use of the processors
-	closed float64 // goroutines for each processor when the limit is closed
+	closed float64 // limit when closed, on one processor
 }
 
 // runCounts is what has happened so far.
@@ -117,7 +131,7 @@ type runCounts struct {
 func newRunQueue(target time.Duration) *runQueue {
 	q := &runQueue{target: target.Seconds(), share: 1, closed: narrowest, last: now()}
 	q.before.cpu, _ = machine.CPU()
-	q.limit.Store(int64(machine.Procs()) * wideMost)
+	q.limit.Store(int64(wideMost + moreMost*(machine.Procs()-1)))
 	return q
 }
 
@@ -169,7 +183,7 @@ func (q *runQueue) look(at int64) {
 	}
 	procs := float64(machine.Procs())
 	q.learn(at, procs)
-	q.limit.Store(int64(procs * q.allowed()))
+	q.limit.Store(int64(q.allowed(procs)))
 }
 
 // learn takes in what happened since the last look.
@@ -193,26 +207,23 @@ func (q *runQueue) learn(at int64, procs float64) {
 	q.demand += a * (min(arrived*q.cost/dt/procs, demandMost) - q.demand)
 	n, _ := machine.Runnable()
 	q.queued += a * (float64(n)/procs - q.queued)
+	q.peak = max(q.queued, q.peak*math.Exp(-dt/excuseMemory))
 	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/procs, passed < arrived)
 	q.before, q.last = is, at
 }
 
-// allowed is how many goroutines may be runnable for each processor.
-func (q *runQueue) allowed() float64 {
-	wide := q.wide()
-	closed := min(q.closed, wide/2)
+// allowed is how many goroutines may be runnable.
+func (q *runQueue) allowed(procs float64) float64 {
+	wide := wideMost + moreMost*(procs-1)
+	if q.cost > 0 {
+		wide = min(wide, max(waitShare*q.target*procs/q.cost, wideLeast+moreLeast*(procs-1)))
+	}
+	closed := min(q.closed+moreNarrow*(procs-1), wide)
 	return closed + (wide-closed)*q.openness()
 }
 
-func (q *runQueue) wide() float64 {
-	if q.cost == 0 {
-		return wideMost
-	}
-	return min(max(waitShare*q.target/q.cost, wideLeast), wideMost)
-}
-
 // narrow moves the closed limit: up while requests are denied and the processor
-// is not used fully, because goroutines that are no requests stand in the queue
+// is not used fully: because goroutines that are no requests stand in the queue
 // too, such as those that read and write the connections of gRPC; down again
 // when it is.
 func (q *runQueue) narrow(dt, used float64, denies bool) {
@@ -223,7 +234,11 @@ func (q *runQueue) narrow(dt, used float64, denies bool) {
 	case q.busyAt > fullAbove:
 		q.closed *= math.Exp(-dt / narrowTime)
 	}
-	q.closed = min(max(q.closed, narrowest), wideMost/2)
+	most := float64(narrowest)
+	if q.cost > 0 {
+		most = min(max(idleShare*q.target*q.busyAt/q.cost, narrowest), wideMost/2)
+	}
+	q.closed = min(max(q.closed, narrowest), most)
 }
 
 // openness is 1 while the load fits and 0 under overload.
@@ -232,12 +247,12 @@ func (q *runQueue) openness() float64 {
 	return min(max(open, 0), 1)
 }
 
-// queues reports whether work waits for the processor, which then explains why
-// it takes longer.
+// queues reports whether work waited lately for the processor, which then explains
+// why it takes longer.
 func (q *runQueue) queues() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.queued > .5
+	return q.peak > .5
 }
 
 func (q *runQueue) state() State {

@@ -26,6 +26,8 @@ func TestRunQueueErrors(t *testing.T) {
 	} {
 		_, err := adaptive.NewRunQueue(opt)
 		require.ErrorContains(t, err, want)
+		_, err = adaptive.New(adaptive.Default(opt))
+		require.ErrorContains(t, err, want)
 	}
 }
 
@@ -109,12 +111,12 @@ func TestRunQueueExplains(t *testing.T) {
 	require.Zero(t, e.Denied.Limit)
 	s := e.Strategies[0]
 	require.Equal(t, "runqueue", s.Name)
-	require.Equal(t, 8, s.Limit)
+	require.Equal(t, 6, s.Limit)
 	require.True(t, s.Overloaded)
 	require.Equal(t, "runnable", s.Signal)
 	require.Contains(t, s.Cause, "% of the processor time asked for")
 
-	m.runnable = 9
+	m.runnable = 7
 	d := acquire(t, l, "", 1)
 	require.False(t, d.Allowed)
 	require.Positive(t, d.RetryAfter)
@@ -144,7 +146,7 @@ func TestRunQueuePeek(t *testing.T) {
 			lease.Release(0)
 		}
 	}
-	require.Equal(t, 8, l.Explain().Strategies[0].Limit)
+	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
 }
 
 // TestRunQueueSparesTheImportant: with priorities the overload meets those that

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"time"
@@ -26,15 +28,16 @@ type figures struct {
 	Lost          float64 // at .85x afterwards: neither answered in time nor rejected
 	Recovery      time.Duration
 	Used          float64 // of the core, under overload
+
+	Date   string        // of the measurement
+	Begins time.Duration // the overload; 0: there was none
+	Ends   time.Duration
+	Series []float64 // answers within the SLO, of the capacity, by slice of time
+	Failed string    `json:",omitempty"` // why there are no figures
 }
 
-// plan is when the load changes.
-type plan struct {
-	before, during, after time.Duration
-	settle                time.Duration // at the start of each phase, not counted
-}
-
-func (p plan) end() time.Duration { return p.before + p.during + p.after }
+// slice is the resolution of the series.
+const slice = 250 * time.Millisecond
 
 func between(all []loadgen.Answer, from, to time.Duration) []loadgen.Answer {
 	at := func(a loadgen.Answer, t time.Duration) int { return int(a.At - t) }
@@ -58,6 +61,13 @@ func rejected(a loadgen.Answer) bool { return a.Status > 200 }
 func gaveUp(a loadgen.Answer) bool   { return a.Status < 0 }
 
 func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
+	f.Date = time.Now().Format(time.DateOnly)
+	f.Series = series(all, p.end(), slo, f.Capacity)
+	if p.calm() {
+		f.takeCalm(between(all, p.settle, p.end()), slo)
+		return
+	}
+	f.Begins, f.Ends = p.before, p.before+p.during
 	before := between(all, p.settle, p.before)
 	during := between(all, p.before+p.settle, p.before+p.during)
 	after := between(all, p.before+p.during+p.settle, p.end())
@@ -72,10 +82,24 @@ func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
 
 // takeCalm takes a load without a step.
 func (f *figures) takeCalm(all []loadgen.Answer, slo time.Duration) {
-	all = between(all, time.Second, time.Hour)
 	f.Before = share(all, rejected)
+	f.GaveUp = share(all, gaveUp)
 	f.Goodput = share(all, func(a loadgen.Answer) bool { return a.OK(slo) }) * f.Times
 	f.P50, f.P99 = quantiles(all)
+}
+
+// series is the goodput of each slice of time, by when the answers came.
+func series(all []loadgen.Answer, end, slo time.Duration, capacity float64) []float64 {
+	s := make([]float64, end/slice)
+	for _, a := range all {
+		if i := int((a.At + a.Took) / slice); i < len(s) && a.OK(slo) {
+			s[i]++
+		}
+	}
+	for i := range s {
+		s[i] = math.Round(s[i]/slice.Seconds()/capacity*1e4) / 1e4
+	}
+	return s
 }
 
 const heading = "work       limiter        load   cap/s   left | good /left      p50     p99 reject gaveup | before  after   lost recovery   cpu"
@@ -84,6 +108,9 @@ const heading = "work       limiter        load   cap/s   left | good /left     
 func (f *figures) String() string {
 	short := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
 	s := fmt.Sprintf("%-10s %-12s %5.3gx %7.1f", f.Work, f.Limiter, f.Times, f.Capacity)
+	if f.Failed != "" {
+		return s + " failed: " + f.Failed
+	}
 	if f.Times < 1 {
 		return s + fmt.Sprintf("        | %5.3f       %8v %7v               | %6.4f", f.Goodput, short(f.P50), short(f.P99), f.Before)
 	}
@@ -99,7 +126,11 @@ func (f *figures) ofLeft() float64 {
 	return f.Goodput / f.Left
 }
 
-func (f *figures) save(path string) error {
+// save appends f to the file.
+func (f *figures) save(path string) error { return appendLine(path, f) }
+
+// appendLine adds one line of JSON to a file; no path, no line.
+func appendLine(path string, v any) error {
 	if path == "" {
 		return nil
 	}
@@ -107,10 +138,7 @@ func (f *figures) save(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(file).Encode(f); err != nil {
-		return err
-	}
-	return file.Close()
+	return errors.Join(json.NewEncoder(file).Encode(v), file.Close())
 }
 
 func quantiles(all []loadgen.Answer) (p50, p99 time.Duration) {
@@ -130,7 +158,6 @@ func quantiles(all []loadgen.Answer) (p50, p99 time.Duration) {
 // recovery is the time until the end of the last quarter of a second in which
 // more than a tenth of the arrivals, and more than one, were not served in time.
 func recovery(all []loadgen.Answer, from time.Duration, slo time.Duration) time.Duration {
-	const slice = 250 * time.Millisecond
 	last := time.Duration(0)
 	for i := 0; len(all) > 0 && all[len(all)-1].At > from+time.Duration(i)*slice; i++ {
 		part := between(all, from+time.Duration(i)*slice, from+time.Duration(i+1)*slice)

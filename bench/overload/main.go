@@ -5,11 +5,9 @@
 package main
 
 import (
+	"errors"
 	"flag"
-	"fmt"
-	"os"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -21,6 +19,7 @@ var (
 	limiters = flag.String("limiter", "none,default", "limiters, with /grpc or /tap over gRPC")
 	seconds  = flag.Float64("seconds", 6, "length of the overload")
 	records  = flag.String("json", "", "append the figures to this file")
+	whole    = flag.Bool("matrix", false, "all that the page shows; -work, -limiter, -loads restrict it")
 	seed     = flag.Uint64("seed", 1, "of the arrivals")
 	page     = flag.String("report", "", "measure nothing; write the page and the plot of the figures in -json into this directory")
 )
@@ -36,50 +35,12 @@ func main() {
 		err = run()
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "overload:", err)
-		os.Exit(1)
+		stop(err)
 	}
-}
-
-func run() error {
-	spin, err := ask(*bin)
-	if err != nil {
-		return err
-	}
-	fmt.Println(heading)
-	for _, work := range strings.Split(*works, ",") {
-		for _, l := range strings.Split(*limiters, ",") {
-			if err := measure(rig{work: work, limiter: l, spin: spin}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // capacities are measured once for each handler and transport.
 var capacities = map[string]figures{}
-
-func measure(r rig) error {
-	f, err := r.capacity()
-	if err == nil {
-		err = f.priceRejections(r)
-	}
-	if err != nil {
-		return err
-	}
-	for _, t := range strings.Split(*loads, ",") {
-		if f.Times, err = strconv.ParseFloat(t, 64); err != nil {
-			return err
-		}
-		f.Limiter = r.limiter
-		f.left()
-		if err := f.cell(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // capacity is what the handler does without a limiter, asked in a closed loop.
 func (r rig) capacity() (figures, error) {
@@ -101,19 +62,32 @@ func (r rig) capacity() (figures, error) {
 		start := time.Now()
 		ok, _, err := t.closed(n, 3*time.Second)
 		f.Capacity = float64(ok) / time.Since(start).Seconds()
+		if err == nil && ok == 0 {
+			err = errors.New("the server without a limiter answered nothing")
+		}
 		return err
 	})
-	capacities[key] = f
+	if err == nil {
+		capacities[key] = f
+	}
 	return f, err
 }
+
+// prices are measured once for each handler and kind of server.
+var prices = map[string]float64{}
 
 // priceRejections measures the processor time of a rejection in a server that
 // rejects everything: in a closed loop over as many connections as Go's poller
 // hands out at a time, where nothing ever waits for a wakeup, and so at its
 // cheapest.
 func (f *figures) priceRejections(r rig) error {
-	r.limiter = "rejects" + strings.TrimPrefix(r.limiter, r.name())
-	return r.with(func(t target) error {
+	kind := strings.TrimPrefix(r.limiter, r.name())
+	r.limiter = "rejects" + kind
+	var known bool
+	if f.RejectCost, known = prices[r.work+kind]; known {
+		return nil
+	}
+	err := r.with(func(t target) error {
 		if _, _, err := t.closed(128, 500*time.Millisecond); err != nil {
 			return err
 		}
@@ -122,6 +96,10 @@ func (f *figures) priceRejections(r rig) error {
 		f.RejectCost = (t.cpu() - cpu).Seconds() / float64(max(n, 1))
 		return err
 	})
+	if err == nil {
+		prices[r.work+kind] = f.RejectCost
+	}
+	return err
 }
 
 // left is the share of the capacity that is left at this load when everything
@@ -132,43 +110,19 @@ func (f *figures) left() {
 }
 
 // cell measures one limiter at one load.
-func (f *figures) cell(r rig) error {
+func (f *figures) cell(r rig, seconds float64) error {
 	slo := sloOf(r.work)
-	length := time.Duration(*seconds * 1e9)
-	low := .85 * f.Capacity
-	p := plan{before: max(4*time.Second, length*6/10), during: length, after: 5 * time.Second, settle: 2 * time.Second}
-	phases := phase(low, p.before)
-	phases = append(phases, phase(f.Times*f.Capacity, p.during)...)
-	phases = append(phases, phase(low, p.after)...)
-	if f.Times < 1 {
-		phases = phase(f.Times*f.Capacity, 3*length)
-	}
+	p := planOf(time.Duration(seconds*1e9), f.Times)
 	err := r.with(func(t target) error {
-		if f.Times >= 1 {
-			go f.watch(t, p)
-		}
-		all, err := t.run(max(2*time.Second, 2*slo), phases)
-		if f.Times < 1 {
-			f.takeCalm(all, slo)
-		} else {
-			f.take(all, p, slo)
-		}
+		busy := make(chan float64, 1)
+		go func() { busy <- p.watch(t) }()
+		all, err := t.run(max(2*time.Second, 2*slo), p.phases(f.Capacity, f.Times))
+		f.take(all, p, slo)
+		f.Used = <-busy
 		return err
 	})
 	debug.FreeOSMemory()
-	if err != nil {
-		return err
-	}
-	fmt.Println(f)
-	return f.save(*records)
-}
-
-// watch measures how busy the server is during the overload.
-func (f *figures) watch(t target, p plan) {
-	time.Sleep(p.before + p.settle)
-	cpu, start := t.cpu(), time.Now()
-	time.Sleep(p.during - p.settle - 500*time.Millisecond)
-	f.Used = (t.cpu() - cpu).Seconds() / time.Since(start).Seconds()
+	return err
 }
 
 // sloOf is how late an answer still counts.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -33,7 +34,10 @@ func (r rig) with(do func(target) error) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	return errors.Join(r.load(s, do), s.stop())
+}
+
+func (r rig) load(s *server, do func(target) error) error {
 	if r.transport() == "http" {
 		return do(httpTarget{s})
 	}
@@ -76,8 +80,4 @@ func (t rpcTarget) closed(n int, d time.Duration) (ok, other int64, err error) {
 
 func (t rpcTarget) run(patience time.Duration, phases []loadgen.Phase) ([]loadgen.Answer, error) {
 	return t.client.run(loadgen.Config{Timeout: patience, Seed: *seed, Phases: phases}), nil
-}
-
-func phase(rate float64, d time.Duration) []loadgen.Phase {
-	return []loadgen.Phase{{Rate: rate, Duration: d}}
 }

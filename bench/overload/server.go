@@ -2,7 +2,9 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,14 +14,17 @@ import (
 
 // server is a process on a core of its own.
 type server struct {
-	cmd  *exec.Cmd
-	addr string
+	cmd    *exec.Cmd
+	addr   string
+	said   *tail
+	exited chan error
 }
 
 func startServer(bin string, args ...string) (*server, error) {
 	cmd := exec.Command("taskset", append([]string{"-c", "0", bin}, args...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	cmd.Stderr = os.Stderr
+	s := &server{cmd: cmd, said: &tail{}, exited: make(chan error, 1)}
+	cmd.Stderr = s.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -27,18 +32,35 @@ func startServer(bin string, args ...string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
+	in := bufio.NewReader(out)
+	line, err := in.ReadString('\n')
+	go func() {
+		_, _ = io.Copy(io.Discard, in) // whoever logs there must not wait for a reader
+		s.exited <- cmd.Wait()
+	}()
 	if err != nil {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		return nil, fmt.Errorf("the server %v did not start: %w", args, err)
+		return nil, s.ended(<-s.exited)
 	}
-	return &server{cmd, strings.TrimSpace(line)}, nil
+	s.addr = strings.TrimSpace(line)
+	return s, nil
 }
 
-func (s *server) stop() {
-	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait()
+// stop ends the process. It is an error if that has ended by itself.
+func (s *server) stop() error {
+	select {
+	case err := <-s.exited:
+		return s.ended(err)
+	default:
+	}
+	if err := s.cmd.Process.Kill(); err != nil {
+		return err
+	}
+	<-s.exited
+	return nil
+}
+
+func (s *server) ended(err error) error {
+	return fmt.Errorf("the server %s ended: %v; it said: %s", strings.Join(s.cmd.Args[4:], " "), err, s.said.last())
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.
@@ -61,6 +83,28 @@ func ask(bin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_ = s.cmd.Wait()
+	if err := <-s.exited; err != nil {
+		return "", s.ended(err)
+	}
 	return s.addr, nil
+}
+
+// tail keeps the end of what is written to it. The peers log as they like: that
+// is shown only if the server fails.
+type tail struct{ buf []byte }
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.buf = append(t.buf, p...)
+	t.buf = t.buf[max(0, len(t.buf)-4096):]
+	return len(p), nil
+}
+
+// last is the last line, of a panic the first that is known.
+func (t *tail) last() string {
+	if at := bytes.Index(t.buf, []byte("panic: ")); at >= 0 {
+		first, _, _ := bytes.Cut(t.buf[at:], []byte("\n"))
+		return string(first)
+	}
+	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
+	return lines[len(lines)-1]
 }

@@ -26,10 +26,10 @@ const (
 	patience = 2 * time.Second // with a store that does not answer
 )
 
-// errOrder reports an order that makes no sense; its text is sent.
-type errOrder string
+// orderError reports an order that makes no sense; its text is sent.
+type orderError string
 
-func (e errOrder) Error() string { return string(e) }
+func (e orderError) Error() string { return string(e) }
 
 // actions do what an order says and return the answer.
 var actions = map[string]func(ctx context.Context, p *policy, o *order) (any, error){
@@ -106,7 +106,7 @@ func (c *config) audit(r *http.Request, name string, o *order, err error) {
 }
 
 func explain(err error) (status int, why string) {
-	var senseless errOrder
+	var senseless orderError
 	switch {
 	case errors.As(err, &senseless):
 		return http.StatusBadRequest, senseless.Error()
@@ -154,7 +154,7 @@ func block(ctx context.Context, p *policy, o *order) (any, error) {
 	case p.can.block == nil:
 		return nil, ErrUnsupported
 	case o.Seconds < 1 || o.Seconds > most:
-		return nil, errOrder(fmt.Sprintf("a block lasts 1 to %d seconds", most))
+		return nil, orderError(fmt.Sprintf("a block lasts 1 to %d seconds", most))
 	}
 	return done{hashText(keyfunc.Hash(o.Key))}, p.can.block.Block(ctx, o.Key, time.Duration(o.Seconds)*time.Second)
 }
@@ -164,7 +164,7 @@ func onOff(_ context.Context, p *policy, o *order) (any, error) {
 	case p.can.onOff == nil:
 		return nil, ErrUnsupported
 	case o.On == nil:
-		return nil, errOrder("on must be true or false")
+		return nil, orderError("on must be true or false")
 	case *o.On:
 		p.can.onOff.On()
 	default:

@@ -46,9 +46,10 @@
 //
 // # What it costs
 //
-// [Admin.Observe] is one call for each decision, about 50 ns, no allocation, no
-// goroutine. Memory is fixed, about 14 KB for each policy, 64 policies at most, and
-// 100 KB for all: it does not grow with keys, methods or requests.
+// [Admin.Observe] is one call for each decision: 40 ns for one that is admitted,
+// 70 ns for a denial, 200 ns if every denial is of another key; no allocation,
+// no goroutine. Memory is fixed, about 12 KB for each policy, 64 policies at
+// most, and 100 KB for all: it does not grow with keys, methods or requests.
 //
 // # When not to use it
 //

@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -20,11 +21,12 @@ func Example() {
 
 	users := admin.Control(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
 	panel, err := admin.New(admin.WithPolicy("users", users), admin.WithAuthorize(admin.Bearer(token)))
+	if err != nil {
+		log.Fatal(err)
+	}
 	limit := httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithName("users"), httpmw.WithObserver(panel.Observe))
 	go func() { _ = http.ListenAndServe("127.0.0.1:9090", panel) }()
 	_ = http.ListenAndServe(":8080", limit(handler))
-
-	fmt.Println(err)
 }
 
 // An operator blocks a key, and switches the limit off.

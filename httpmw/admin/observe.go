@@ -8,7 +8,8 @@ import (
 )
 
 // Observe counts one decision. It is a telemetry.Observer, for WithObserver of
-// httpmw and grpcmw: it does not block, and allocates nothing, but for the first
+// httpmw and grpcmw, alone or beside others with telemetry.Tee. It does not
+// wait for anything but a short lock, and allocates nothing, but for the first
 // event of a policy and for the few decisions a second that are kept with an
 // error.
 func (a *Admin) Observe(e telemetry.Event) {

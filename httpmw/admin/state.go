@@ -53,7 +53,7 @@ type topState struct {
 	Least  uint64 `json:"least"` // and so often at least
 }
 
-const topShown = 12
+const topShown = 10
 
 // serveState answers what has happened since the second that the caller has
 // already, up to the last one that is over.

@@ -3,14 +3,16 @@
 // with the server and so never overloads it.
 //
 // It speaks just enough HTTP/1.1 for that, because net/http's client costs more
-// processor time for a request than a small handler does.
+// processor time for a request than a small handler does: GET without a body,
+// and answers with a Content-Length that fit into 4 KiB with their head. Other
+// answers break the connection.
 package loadgen
 
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
 	"sync"
@@ -20,7 +22,7 @@ import (
 
 // Phase is a time of one rate.
 type Phase struct {
-	Rate     float64 // arrivals a second, Poisson
+	Rate     float64 // arrivals a second, Poisson; 0: silence
 	Duration time.Duration
 }
 
@@ -31,6 +33,9 @@ type Config struct {
 	Timeout time.Duration // after which a client gives up and hangs up
 	MaxOpen int           // most connections; arrivals beyond fail at once
 	Seed    uint64
+	// Decided, if set, is called with each answer as soon as it is known, out of
+	// order and from many goroutines.
+	Decided func(Answer)
 }
 
 // Answer is what became of one request.
@@ -47,164 +52,182 @@ const (
 	Broken   int16 = -3 // the connection broke
 )
 
-var errNoConn = errors.New("loadgen: no connection")
+// OK reports whether a is an answer with status 200 within slo.
+func (a Answer) OK(slo time.Duration) bool {
+	return a.Status == http.StatusOK && a.Took <= slo
+}
+
+// patrol is how often the requests that have taken too long are looked for.
+const patrol = 5 * time.Millisecond
 
 // Run sends the phases and returns an answer for each request, in order.
 func Run(c Config) ([]Answer, error) {
+	if c.Timeout <= 0 {
+		return nil, fmt.Errorf("loadgen: the timeout is %v, want more than 0", c.Timeout)
+	}
 	g, err := newGenerator(c)
 	if err != nil {
 		return nil, err
 	}
 	g.start = time.Now()
-	g.send(c)
-	for g.swept < len(g.answers) {
-		time.Sleep(5 * time.Millisecond)
+	for _, p := range c.Phases {
+		if err = g.send(p); err != nil {
+			break
+		}
+	}
+	for g.swept < len(g.answers) && g.undecided.Load() > 0 {
+		time.Sleep(patrol)
 		g.sweep()
 	}
 	g.close()
-	return g.answers, nil
+	return g.answers, err
 }
 
 func newGenerator(c Config) (*generator, error) {
 	u, err := url.Parse(c.URL)
-	if err != nil || u.Host == "" {
+	if err != nil || u.Scheme != "http" || u.Port() == "" {
 		return nil, fmt.Errorf("loadgen: the URL is %q, want http://host:port/path", c.URL)
+	}
+	if c.MaxOpen < 1 {
+		return nil, fmt.Errorf("loadgen: MaxOpen is %d, want 1 or more", c.MaxOpen)
 	}
 	total := 0.0
 	for _, p := range c.Phases {
+		if !(p.Rate >= 0) || math.IsInf(p.Rate, 0) || p.Duration < 0 {
+			return nil, fmt.Errorf("loadgen: a phase is %g a second for %v, want 0 or more of both", p.Rate, p.Duration)
+		}
 		total += p.Rate * p.Duration.Seconds()
 	}
 	return &generator{
 		host:    u.Host,
 		request: []byte("GET " + u.RequestURI() + " HTTP/1.1\r\nHost: " + u.Host + "\r\n\r\n"),
-		maxOpen: int64(c.MaxOpen), timeout: c.Timeout,
+		maxOpen: int64(c.MaxOpen), timeout: c.Timeout, decided: c.Decided,
+		rng:     rand.New(rand.NewPCG(c.Seed, 1)),
 		answers: make([]Answer, 0, int(total*1.1)+1000),
 		idle:    make(chan *conn, c.MaxOpen),
 	}, nil
 }
 
+// generator is one run. One goroutine sends, and each connection has a reader.
+// Whoever takes the answer out of its connection writes it down; the sender
+// reads the answers once all readers are gone.
 type generator struct {
 	host    string
 	request []byte
-	start   time.Time
 	timeout time.Duration
 	maxOpen int64
-	open    atomic.Int64
-	answers []Answer // grows only within its capacity: pointers stay
-	swept   int      // all before it are decided
-	flying  []*conn  // of each answer, its connection
-	idle    chan *conn
+	decided func(Answer)
+	rng     *rand.Rand
+
+	start   time.Time
+	begin   time.Duration // of the phase
+	answers []Answer      // grows only within its capacity: pointers stay
+	swept   int           // all before it are decided
+	flying  []*conn       // of each answer, its connection
 	conns   []*conn
-	readers sync.WaitGroup
+
+	open, undecided atomic.Int64
+	idle            chan *conn
+	readers         sync.WaitGroup
 }
 
-// conn is a connection with at most one request on it.
-type conn struct {
-	net.Conn
-	answer atomic.Pointer[Answer]
-	dead   atomic.Bool
+var errFull = errors.New("loadgen: more arrivals than a Poisson process makes")
+
+// send sends each request of a phase when it is due. Requests that are overdue,
+// because the process did not run, go out at once: their time counts from when
+// they were due.
+func (g *generator) send(p Phase) error {
+	end := g.begin + p.Duration
+	for due := g.after(g.begin, p.Rate); due < end; due = g.after(due, p.Rate) {
+		if len(g.answers) == cap(g.answers) {
+			return errFull
+		}
+		g.waitFor(due)
+		g.ask(due)
+		g.sweep()
+	}
+	g.begin = end
+	return nil
 }
 
-// send sends each request when it is due. Requests that are overdue, because
-// the process did not run, go out at once: their time counts from when they
-// were due.
-func (g *generator) send(c Config) {
-	rng := rand.New(rand.NewPCG(c.Seed, 1))
-	begin := time.Duration(0)
-	for _, p := range c.Phases {
-		end := begin + p.Duration
-		due := begin
-		for {
-			due += time.Duration(rng.ExpFloat64() / p.Rate * 1e9)
-			if due >= end || len(g.answers) == cap(g.answers) {
-				break
-			}
-			if wait := due - time.Since(g.start); wait > 50*time.Microsecond {
-				time.Sleep(wait)
-			}
-			g.ask(due)
+// after is when the next request is due.
+func (g *generator) after(due time.Duration, rate float64) time.Duration {
+	if gap := g.rng.ExpFloat64() / rate * 1e9; gap < math.MaxInt64/2 {
+		return due + time.Duration(gap)
+	}
+	return math.MaxInt64
+}
+
+func (g *generator) waitFor(due time.Duration) {
+	for {
+		wait := due - time.Since(g.start)
+		if wait <= 50*time.Microsecond {
+			return
+		}
+		time.Sleep(min(wait, patrol))
+		if wait > patrol {
 			g.sweep()
 		}
-		begin = end
 	}
 }
 
+// ask sends one request, on a connection that is idle or else on a new one.
 func (g *generator) ask(due time.Duration) {
 	g.answers = append(g.answers, Answer{At: due})
 	a := &g.answers[len(g.answers)-1]
-	var c *conn
-	for c == nil {
+	g.undecided.Add(1)
+	for {
 		select {
-		case c = <-g.idle:
-			if c.dead.Load() {
-				c = nil
+		case c := <-g.idle:
+			if !c.take(a) {
 				continue
 			}
-		default:
-			c = g.dial()
-			if c == nil {
-				a.Status = NoConn
-				g.flying = append(g.flying, nil)
-				return
+			g.flying = append(g.flying, c)
+			if _, err := c.Write(g.request); err != nil {
+				g.settle(c, Broken)
 			}
-			g.conns = append(g.conns, c)
-			g.readers.Go(func() { g.read(c) })
+		default:
+			g.flying = append(g.flying, g.askAnew(a))
 		}
-	}
-	g.flying = append(g.flying, c)
-	c.answer.Store(a)
-	if _, err := c.Write(g.request); err != nil {
-		g.settle(c, Broken)
+		return
 	}
 }
 
-func (g *generator) dial() *conn {
+// askAnew sends a request on a new connection. It does not wait until that is
+// open: where the server is too busy to accept, this takes seconds.
+func (g *generator) askAnew(a *Answer) *conn {
+	c := &conn{}
+	c.answer.Store(a)
 	if g.open.Load() >= g.maxOpen {
-		return nil
-	}
-	nc, err := net.Dial("tcp", g.host)
-	if err != nil {
+		g.settle(c, NoConn)
 		return nil
 	}
 	g.open.Add(1)
-	c := &conn{Conn: nc}
+	g.conns = append(g.conns, c)
+	g.readers.Go(func() {
+		defer g.open.Add(-1)
+		g.read(c)
+	})
 	return c
 }
 
-// read takes the answers off a connection until it ends.
-func (g *generator) read(c *conn) {
-	defer func() {
-		g.settle(c, Broken)
-		c.dead.Store(true)
-		c.Close()
-		g.open.Add(-1)
-	}()
-	r := reader{conn: c.Conn}
-	for {
-		status, last, err := r.answer()
-		if err != nil {
-			return
-		}
-		g.settle(c, int16(status))
-		if last || c.dead.Load() {
-			return
-		}
-		select {
-		case g.idle <- c:
-		default:
-			return
-		}
-	}
-}
-
-// settle writes down what became of the request on c, once.
-func (g *generator) settle(c *conn, status int16) {
+// settle writes down what became of the request on c, once. It reports whether
+// there was one.
+func (g *generator) settle(c *conn, status int16) bool {
 	a := c.answer.Swap(nil)
 	if a == nil {
-		return
+		return false
 	}
-	a.Took = time.Since(g.start) - a.At
-	a.Status = status
+	g.decide(a, time.Since(g.start)-a.At, status)
+	return true
+}
+
+func (g *generator) decide(a *Answer, took time.Duration, status int16) {
+	a.Took, a.Status = took, status
+	g.undecided.Add(-1)
+	if g.decided != nil {
+		g.decided(*a)
+	}
 }
 
 // sweep gives up what has taken too long. All have the same patience, so the
@@ -212,11 +235,10 @@ func (g *generator) settle(c *conn, status int16) {
 func (g *generator) sweep() {
 	now := time.Since(g.start)
 	for g.swept < len(g.answers) && now-g.answers[g.swept].At > g.timeout {
-		if c := g.flying[g.swept]; c != nil && c.answer.CompareAndSwap(&g.answers[g.swept], nil) {
-			a := &g.answers[g.swept]
-			a.Took, a.Status = g.timeout, TimedOut
-			c.dead.Store(true)
-			c.Close()
+		a := &g.answers[g.swept]
+		if c := g.flying[g.swept]; c != nil && c.answer.CompareAndSwap(a, nil) {
+			c.hangUp()
+			g.decide(a, g.timeout, TimedOut)
 		}
 		g.flying[g.swept] = nil
 		g.swept++
@@ -226,12 +248,7 @@ func (g *generator) sweep() {
 // close hangs up everywhere and waits until nobody writes answers any more.
 func (g *generator) close() {
 	for _, c := range g.conns {
-		c.Close()
+		c.hangUp()
 	}
 	g.readers.Wait()
-}
-
-// OK reports whether a is an answer with status 200 within slo.
-func (a Answer) OK(slo time.Duration) bool {
-	return a.Status == http.StatusOK && a.Took <= slo
 }

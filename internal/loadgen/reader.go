@@ -16,6 +16,7 @@ type reader struct {
 
 var (
 	errStrange = errors.New("loadgen: an answer that is not understood")
+	version    = []byte("HTTP/1.1 ")
 	endOfHead  = []byte("\r\n\r\n")
 	lengthName = []byte("\r\nContent-Length: ")
 	closing    = []byte("\r\nConnection: close\r\n")
@@ -36,17 +37,17 @@ func (r *reader) answer() (status int, last bool, err error) {
 
 func (r *reader) parse(head int) (status int, last bool, err error) {
 	h := r.buf[:head+2]
-	if len(h) < 12 {
+	if len(h) < 12 || !bytes.HasPrefix(h, version) {
 		return 0, true, errStrange
 	}
-	status, err = strconv.Atoi(string(h[9:12]))
+	status, err = strconv.Atoi(string(h[len(version):12]))
 	at := bytes.Index(h, lengthName)
 	if err != nil || at < 0 {
 		return 0, true, errStrange
 	}
 	digits, _, _ := bytes.Cut(h[at+len(lengthName):], []byte("\r"))
 	length, err := strconv.Atoi(string(digits))
-	if err != nil {
+	if err != nil || length < 0 || length > len(r.buf) {
 		return 0, true, errStrange
 	}
 	last = bytes.Contains(h, closing)

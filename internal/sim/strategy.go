@@ -69,7 +69,9 @@ func adapted(name string, meter bool, make func(w *world) (adaptive.Strategy, er
 // which Default cannot be told, and the upper limit grows with the cores beyond 4.
 func Strategies() []Strategy {
 	return []Strategy{
-		adapted("Default", true, func(*world) (adaptive.Strategy, error) { return adaptive.Default(), nil }),
+		adapted("Default", true, func(w *world) (adaptive.Strategy, error) {
+			return adaptive.Default(adaptive.WithTarget(w.SLO)), nil
+		}),
 		adapted("RunQueue", false, func(w *world) (adaptive.Strategy, error) {
 			return adaptive.NewRunQueue(adaptive.WithTarget(w.SLO))
 		}),

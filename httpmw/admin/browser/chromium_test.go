@@ -2,11 +2,16 @@ package browser
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"image"
+	"image/color"
 	"image/png"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -146,8 +151,37 @@ func (b *tab) picture(path, selector string, height float64) {
 	decoded, err := png.Decode(bytes.NewReader(shot.Data))
 	require.NoError(b.t, err)
 	var small bytes.Buffer
-	require.NoError(b.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, decoded))
+	require.NoError(b.t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, paletted(decoded)))
 	require.NoError(b.t, os.WriteFile(path, small.Bytes(), 0o644))
+}
+
+// paletted reduces a picture to its 256 most frequent colours, of which a page
+// of text and flat areas has hardly more.
+func paletted(m image.Image) *image.Paletted {
+	count := map[color.RGBA]int{}
+	box := m.Bounds()
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(m.At(x, y)).(color.RGBA) }
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			count[at(x, y)]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return cmp.Compare(count[b], count[a]) })
+	palette := color.Palette{}
+	for _, c := range colours[:min(256, len(colours))] {
+		palette = append(palette, c)
+	}
+	nearest := map[color.RGBA]uint8{}
+	for _, c := range colours {
+		nearest[c] = uint8(palette.Index(c))
+	}
+	p := image.NewPaletted(box, palette)
+	for y := box.Min.Y; y < box.Max.Y; y++ {
+		for x := box.Min.X; x < box.Max.X; x++ {
+			p.SetColorIndex(x, y, nearest[at(x, y)])
+		}
+	}
+	return p
 }
 
 func chromium(t *testing.T) string {

@@ -78,7 +78,7 @@ export class Chart {
 		}
 		let most = Math.max(...tops, 1);
 		for (const name of Object.keys(this.lines)) most = Math.max(most, ...(this.data[name] || [0]));
-		const step = tick(most / (h < 110 ? 2 : 3));
+		const step = tick(most / (h < 150 ? 3 : 4));
 		const top = Math.ceil(most / step) * step;
 		const x = (i) => +(i * w / span).toFixed(2);
 		const y = (n) => +(h - n / top * (h - 8)).toFixed(1);

@@ -1,4 +1,4 @@
-// One key: what it has left, over time, and what can be done about it.
+// One key: what it has left, and what can be done.
 import { $, number, say, time } from "./dom.js";
 import { order } from "./api.js";
 import { Chart, span } from "./chart.js";

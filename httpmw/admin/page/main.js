@@ -1,4 +1,4 @@
-// Asks for the state every second and shows it.
+// Asks for the state and shows it.
 import { $, say, policyName } from "./dom.js";
 import { call, notice, useToken } from "./api.js";
 import { Chart, span } from "./chart.js";
@@ -95,7 +95,7 @@ async function poll() {
 		if (e.status === 403) notice("You may not read this. Type the token, or open the page on the service's own machine.");
 		else if (failures > 1) notice(`The service does not answer: ${e.message}. What is shown may be old.`);
 	}
-	// Slower while nobody looks or it fails.
+	// Slower while unseen or failing.
 	clearTimeout(timer);
 	timer = setTimeout(poll, Math.max(document.hidden ? 15000 : 0, 1000 * 2 ** Math.min(failures, 5)));
 }

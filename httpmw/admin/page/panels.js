@@ -1,4 +1,4 @@
-// The panels of adaptive limiters and of stores on Redis.
+// Panels of adaptive limiters and of stores.
 import { $, el, number, policyName, say, sum, time } from "./dom.js";
 import { Chart, span } from "./chart.js";
 import { sources } from "./tables.js";

@@ -1,4 +1,4 @@
-// The tables: policies, most limited keys, last decisions.
+// Policies, most limited keys, last decisions.
 import { $, el, label, number, options, policyName, say, sum, svg, time } from "./dom.js";
 import { action } from "./api.js";
 
@@ -67,9 +67,10 @@ class Row {
 			this.sure = true;
 			this.button.className = "sure";
 			say(this.button, "Really? Limits nothing");
-			setTimeout(() => this.rest(), 5000);
+			this.timer = setTimeout(() => this.rest(), 5000);
 			return;
 		}
+		clearTimeout(this.timer);
 		this.sure = false;
 		const reply = await action("switch", { policy: this.name, on: !this.on });
 		if (reply) this.on = reply.on;
@@ -102,7 +103,7 @@ const empty = (columns, text) => el("tr", {}, el("td", { class: "empty", colspan
 export function top(keys, watched) {
 	const most = Math.max(1, ...keys.map((k) => k.most));
 	const made = keys.map((k) => el("tr", { class: k.hash === watched && "same" },
-		el("td", { class: "mono" }, k.hash, k.hash === watched ? el("small", {}, "watched") : null),
+		el("td", { class: "mono" }, k.hash, k.hash === watched ? el("small", {}, " watched") : null),
 		el("td", {}, policyName(k.policy)),
 		el("td", { class: "num" }, (k.least < k.most ? "≤ " : "") + number(k.most)),
 		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most * 100}%`, height: 9, class: "k-denied" })))));

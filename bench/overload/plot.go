@@ -1,0 +1,206 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"image/color"
+	"maps"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// picture is a file that was drawn.
+type picture struct{ file, alt, caption string }
+
+// pen is how a limiter is drawn.
+type pen struct {
+	limiter string
+	color   color.RGBA
+	width   vg.Length
+	glyph   draw.GlyphDrawer
+}
+
+// pens, in the order in which they are drawn: ours last, on top.
+var pens = []pen{
+	{"none", color.RGBA{0x4a, 0x4f, 0x57, 0xff}, vg.Points(1), draw.CrossGlyph{}},
+	{"aegis", color.RGBA{0xc9, 0x7b, 0x2d, 0xff}, vg.Points(1), draw.TriangleGlyph{}},
+	{"failsafe", color.RGBA{0x4f, 0x9a, 0x5b, 0xff}, vg.Points(1), draw.SquareGlyph{}},
+	{"gozero", color.RGBA{0xa0, 0x5a, 0xa8, 0xff}, vg.Points(1), draw.RingGlyph{}},
+	{"default", color.RGBA{0x1f, 0x5f, 0xb4, 0xff}, vg.Points(2), draw.CircleGlyph{}},
+}
+
+var pale = color.RGBA{0xe4, 0xe6, 0xea, 0xff}
+
+// pictures draws what there are figures for.
+func (r results) pictures(dir string) (drawn []picture, err error) {
+	for _, draw := range []func(string) (picture, error){r.grid, r.timeline} {
+		p, err := draw(dir)
+		if err != nil {
+			return nil, err
+		}
+		if p.file != "" {
+			drawn = append(drawn, p)
+		}
+	}
+	return drawn, nil
+}
+
+// frame is an empty plot of goodput.
+func frame(title, axis string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = color.White
+	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, axis, "goodput / capacity"
+	p.Title.TextStyle.Font.Size = font.Points(9)
+	for _, a := range []*plot.Axis{&p.X, &p.Y} {
+		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = font.Points(8), font.Points(8)
+	}
+	p.Legend.TextStyle.Font.Size, p.Legend.Padding = font.Points(8), vg.Points(3)
+	p.Legend.ThumbnailWidth = vg.Points(22)
+	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: .25}, {Value: .5, Label: ".5"}, {Value: .75}, {Value: 1, Label: "1"}}
+	return p
+}
+
+// grid shows the goodput over the load, a panel for each handler over HTTP.
+func (r results) grid(dir string) (picture, error) {
+	var panels []*plot.Plot
+	legend := plot.NewLegend()
+	legend.TextStyle.Font.Size, legend.Padding, legend.Top, legend.Left = font.Points(8), vg.Points(4), true, true
+	legend.ThumbnailWidth = vg.Points(22)
+	named := map[string]bool{}
+	for _, s := range r.sections() {
+		if s.transport != "http" {
+			continue
+		}
+		p, err := r.panel(s, func(name string, th ...plot.Thumbnailer) {
+			if !named[name] {
+				legend.Add(" "+name, th...)
+			}
+			named[name] = true
+		})
+		if err != nil {
+			return picture{}, err
+		}
+		panels = append(panels, p)
+	}
+	if len(named) == 0 {
+		return picture{}, nil
+	}
+	return picture{
+		"overload.svg", "goodput over load",
+		"Grey: what the measured cost of rejecting leaves of the capacity. A limiter that was measured at one load only is a point.",
+	}, tile(filepath.Join(dir, "overload.svg"), panels, legend)
+}
+
+// tile draws the panels in three columns, and the legend after the last.
+func tile(path string, panels []*plot.Plot, legend plot.Legend) error {
+	const wide, tall, gap, columns = 7.2 * vg.Centimeter, 5.2 * vg.Centimeter, 2 * vg.Millimeter, 3
+	rows := vg.Length(len(panels)/columns + 1)
+	canvas := vgsvg.New(columns*wide, rows*tall)
+	whole := draw.New(canvas)
+	whole.SetColor(color.White)
+	whole.Fill(whole.Rectangle.Path())
+	cell := func(i int) draw.Canvas {
+		x, y := vg.Length(i%columns)*wide, (rows-1-vg.Length(i/columns))*tall
+		return draw.Crop(whole, x+gap, x+wide-gap-columns*wide, y+gap, y+tall-gap-rows*tall)
+	}
+	for i, p := range panels {
+		p.Draw(cell(i))
+	}
+	legend.Draw(draw.Crop(cell(len(panels)), vg.Centimeter, 0, 0, -vg.Centimeter/2))
+	return save(path, canvas)
+}
+
+func save(path string, canvas *vgsvg.Canvas) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	_, err = canvas.WriteTo(file)
+	return errors.Join(err, file.Close())
+}
+
+// along is where a load stands on its axis.
+func along(times float64) float64 { return math.Log2(times) }
+
+// panel is one handler: what is left as an area, and a line for each limiter.
+func (r results) panel(s section, name func(string, ...plot.Thumbnailer)) (*plot.Plot, error) {
+	p := frame(fmt.Sprintf("%s, SLO %v", s.work, sloOf(s.work)), "load / capacity")
+	left := r.ceiling(s)
+	p.Y.Max = 1.1
+	if err := area(p, left, "left", name); err != nil {
+		return nil, err
+	}
+	for _, pen := range pens {
+		var points plotter.XYs
+		for _, f := range r.of(s) {
+			if f.Limiter == pen.limiter && f.Failed == "" {
+				points = append(points, plotter.XY{X: along(f.Times), Y: f.Goodput})
+				p.Y.Max = max(p.Y.Max, f.Goodput)
+			}
+		}
+		if err := pen.stroke(p, points, name); err != nil {
+			return nil, err
+		}
+	}
+	var marks plot.ConstantTicks
+	for _, at := range left {
+		marks = append(marks, plot.Tick{Value: at.X, Label: fmt.Sprintf("%.3gx", math.Exp2(at.X))})
+	}
+	p.X.Tick.Marker = marks
+	p.X.Min, p.X.Max, p.Y.Min = along(.75), along(11), 0
+	return p, nil
+}
+
+// ceiling is the most that could be answered at each load that was measured.
+func (r results) ceiling(s section) (left plotter.XYs) {
+	most := map[float64]float64{}
+	for _, f := range r.of(s) {
+		if f.Failed == "" {
+			most[f.Times] = min(f.Times, f.Left)
+		}
+	}
+	for _, times := range slices.Sorted(maps.Keys(most)) {
+		left = append(left, plotter.XY{X: along(times), Y: most[times]})
+	}
+	return left
+}
+
+// area fills what is below the points.
+func area(p *plot.Plot, points plotter.XYs, title string, name func(string, ...plot.Thumbnailer)) error {
+	if len(points) == 0 {
+		return nil
+	}
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return err
+	}
+	line.FillColor, line.Color = pale, pale
+	p.Add(line)
+	name(title, line)
+	return nil
+}
+
+// stroke draws one limiter, if there are points of it.
+func (n pen) stroke(p *plot.Plot, points plotter.XYs, name func(string, ...plot.Thumbnailer)) error {
+	if len(points) == 0 {
+		return nil
+	}
+	line, marks, err := plotter.NewLinePoints(points)
+	if err != nil {
+		return err
+	}
+	line.Color, line.Width = n.color, n.width
+	marks.Shape, marks.Color, marks.Radius = n.glyph, n.color, vg.Points(2.5)
+	p.Add(line, marks)
+	name(n.limiter, line, marks)
+	return nil
+}

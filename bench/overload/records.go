@@ -1,0 +1,165 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// results is what a file of records holds.
+type results struct {
+	machine machine
+	cells   []figures // one for each handler, limiter and load: the latest
+}
+
+// line is one record: figures, or the machine.
+type line struct {
+	Machine *machine
+	figures
+}
+
+func readResults(path string) (r results, err error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	for n := 1; lines.Scan(); n++ {
+		var l line
+		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
+			return r, fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+		if l.Machine != nil {
+			r.machine = *l.Machine
+			continue
+		}
+		r.add(l.figures)
+	}
+	return r, lines.Err()
+}
+
+func (r *results) add(f figures) {
+	at := slices.IndexFunc(r.cells, func(g figures) bool {
+		return g.Work == f.Work && g.Limiter == f.Limiter && g.Times == f.Times
+	})
+	if at < 0 {
+		r.cells = append(r.cells, f)
+	} else {
+		r.cells[at] = f
+	}
+}
+
+// find is the cell, if it was measured.
+func (r results) find(work, limiter string, times float64) (figures, bool) {
+	for _, f := range r.cells {
+		if f.Work == work && f.Limiter == limiter && f.Times == times && f.Failed == "" {
+			return f, true
+		}
+	}
+	return figures{}, false
+}
+
+// section is a handler over one transport.
+type section struct{ work, transport string }
+
+func (s section) title() string {
+	if s.transport == "grpc" {
+		return described(s.work) + ", over gRPC"
+	}
+	return described(s.work)
+}
+
+// sections are what there are cells of: HTTP first, the handlers in the order of
+// the matrix, others as they come.
+func (r results) sections() (all []section) {
+	for _, f := range r.cells {
+		if s := (section{f.Work, f.Transport}); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	var order []string
+	for _, g := range matrix() {
+		order = append(order, g.work)
+	}
+	place := func(s section) int {
+		at := slices.Index(order, s.work)
+		if at < 0 {
+			at = len(order)
+		}
+		if s.transport == "grpc" {
+			at += 1000
+		}
+		return at
+	}
+	slices.SortStableFunc(all, func(a, b section) int { return place(a) - place(b) })
+	return all
+}
+
+// of are the cells of a section, by limiter and load.
+func (r results) of(s section) (cells []figures) {
+	order := slices.Concat(ourLimiters, ownParts, peerLimiters, rpcLimiters)
+	place := func(f figures) int {
+		if at := slices.Index(order, f.Limiter); at >= 0 {
+			return at
+		}
+		return len(order)
+	}
+	for _, f := range r.cells {
+		if f.Work == s.work && f.Transport == s.transport {
+			cells = append(cells, f)
+		}
+	}
+	slices.SortStableFunc(cells, func(a, b figures) int {
+		if d := place(a) - place(b); d != 0 {
+			return d
+		}
+		return int(100*a.Times) - int(100*b.Times)
+	})
+	return cells
+}
+
+// dates are the days of the measurements.
+func (r results) dates() string {
+	var days []string
+	for _, f := range r.cells {
+		if f.Date != "" && !slices.Contains(days, f.Date) {
+			days = append(days, f.Date)
+		}
+	}
+	slices.Sort(days)
+	return strings.Join(days, ", ")
+}
+
+// overloads are the lengths of the overload that occur.
+func (r results) overloads() string {
+	var lengths []time.Duration
+	for _, f := range r.cells {
+		if d := f.Ends - f.Begins; d > 0 && !slices.Contains(lengths, d) {
+			lengths = append(lengths, d)
+		}
+	}
+	slices.Sort(lengths)
+	var all []string
+	for _, d := range lengths {
+		all = append(all, d.String())
+	}
+	return strings.Join(all, " or ")
+}
+
+// described says what a handler does.
+func described(work string) string {
+	cpu, io, waits := strings.Cut(work, "+")
+	switch {
+	case work == "mix":
+		return "1ms of processor time, of one in twenty 50ms"
+	case waits:
+		return cpu + " of processor time and " + io + " of waiting"
+	}
+	return cpu + " of processor time"
+}

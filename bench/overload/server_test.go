@@ -1,0 +1,59 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// program is a shell script that stands for the server.
+func program(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "server")
+	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o755))
+	return path
+}
+
+// TestServerEnds: a server that ends by itself is an error that says what it
+// said last; one that is stopped is none.
+func TestServerEnds(t *testing.T) {
+	_, err := startServer(program(t, "echo chatter >&2; echo 'panic: no' >&2; echo goroutine 1 >&2; exit 3"), "-work", "5ms")
+	require.ErrorContains(t, err, "-work 5ms ended: exit status 3; it said: panic: no")
+
+	s, err := startServer(program(t, "echo here; exec sleep 600"))
+	require.NoError(t, err)
+	require.Equal(t, "here", s.addr)
+	require.NoError(t, s.stop())
+
+	s, err = startServer(program(t, "echo here; echo why >&2; exit 1"))
+	require.NoError(t, err)
+	s.exited <- <-s.exited
+	require.ErrorContains(t, s.stop(), "it said: why")
+}
+
+func TestTail(t *testing.T) {
+	var l tail
+	for range 1000 {
+		n, err := l.Write([]byte(strings.Repeat("noise ", 10) + "\n"))
+		require.NoError(t, err)
+		require.Equal(t, 61, n)
+	}
+	require.Len(t, l.buf, 4096)
+	_, _ = l.Write([]byte("the end\n"))
+	require.Equal(t, "the end", l.last())
+}
+
+func TestSaid(t *testing.T) {
+	require.Empty(t, said(nil))
+	require.Equal(t, "one two", said(errors.New("one\n\ttwo")))
+}
+
+func TestMachine(t *testing.T) {
+	var m machine
+	m.read("processor\t: 0\nmodel name\t: A B\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\nmodel name\t: A B\n")
+	require.Equal(t, machine{CPU: "A B", Cores: 2, Virtual: true}, m)
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// The run that is shown over time.
+const (
+	timelineWork  = "5ms"
+	timelineTimes = 5
+)
+
+// timeline shows one overload as it goes: none, default, and the peer that keeps
+// the most of it.
+func (r results) timeline(dir string) (picture, error) {
+	us, ok := r.find(timelineWork, "default", timelineTimes)
+	if !ok || len(us.Series) == 0 {
+		return picture{}, nil
+	}
+	title := fmt.Sprintf("%s of processor time, %gx to %dx to %gx of the capacity", timelineWork, steady, timelineTimes, steady)
+	p := frame(title, "seconds")
+	p.Y.Label.Text = "answers within the SLO / capacity"
+	err := area(p, plotter.XYs{{X: us.Begins.Seconds(), Y: 1.5}, {X: us.Ends.Seconds(), Y: 1.5}}, "overload  ", p.Legend.Add)
+	if err != nil {
+		return picture{}, err
+	}
+	peer := r.bestPeer()
+	for _, n := range pens {
+		f, ok := r.find(timelineWork, n.limiter, timelineTimes)
+		if !ok || n.limiter != "none" && n.limiter != "default" && n.limiter != peer {
+			continue
+		}
+		line, err := plotter.NewLine(f.points())
+		if err != nil {
+			return picture{}, err
+		}
+		line.Color, line.Width = n.color, n.width
+		p.Add(line)
+		p.Legend.Add(n.limiter+"  ", line)
+	}
+	p.Legend.Top = true
+	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.5
+	canvas := vgsvg.New(20*vg.Centimeter, 7*vg.Centimeter)
+	p.Draw(draw.Crop(draw.New(canvas), vg.Millimeter, -4*vg.Millimeter, vg.Millimeter, -vg.Millimeter))
+	caption := fmt.Sprintf("Goodput in slices of %v, by when the answers came.", slice)
+	if peer != "" {
+		caption += fmt.Sprintf(" %s is the peer that keeps the most of this overload.", peer)
+	}
+	return picture{"overload-time.svg", "goodput over time", caption}, save(filepath.Join(dir, "overload-time.svg"), canvas)
+}
+
+// bestPeer is the peer with the highest goodput in the run that is shown.
+func (r results) bestPeer() (name string) {
+	best := -1.0
+	for _, peer := range peerLimiters {
+		if f, ok := r.find(timelineWork, peer, timelineTimes); ok && f.Goodput > best {
+			name, best = peer, f.Goodput
+		}
+	}
+	return name
+}
+
+// points are the middles of the slices.
+func (f *figures) points() (xys plotter.XYs) {
+	for i, y := range f.Series {
+		xys = append(xys, plotter.XY{X: (float64(i) + .5) * slice.Seconds(), Y: y})
+	}
+	return xys
+}

@@ -1,0 +1,138 @@
+package config
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Domain is the limits of one domain of the rate limit service.
+type Domain struct {
+	Name string
+	// Headers is what is added to responses: ietf or none.
+	Headers     string
+	Descriptors []*Descriptor
+}
+
+// Descriptor is a level of a domain: what is done with descriptors that have
+// this entry here.
+type Descriptor struct {
+	Key string
+	// Value is what the entry must have; one that ends in an asterisk is a
+	// prefix, and without one any value matches, each with a limit of its own.
+	Value    string
+	HasValue bool
+	// Limited says that the descriptors that end here have a limit, Spec;
+	// Unlimited, that they are known and have none.
+	Limited   bool
+	Unlimited bool
+	Spec      algo.Spec
+	Shadow    bool
+	// Name is the name of the limit, and ID what makes it the same limit after
+	// the file has changed: the way that leads here.
+	Name, ID string
+	Next     []*Descriptor
+}
+
+// Prefix is the value without its asterisk, and whether it has one.
+func (d *Descriptor) Prefix() (string, bool) {
+	if !d.HasValue {
+		return "", false
+	}
+	return strings.CutSuffix(d.Value, "*")
+}
+
+func (b *book) readDomains(v *value) (all []*Domain) {
+	if v == nil {
+		return nil
+	}
+	lines := map[string]int{}
+	for _, item := range v.items() {
+		d := &Domain{Headers: "ietf"}
+		var descriptors *value
+		item.fields(
+			field{name: "name", required: true, read: func(v value) {
+				d.Name = v.text()
+				if line, twice := lines[d.Name]; twice {
+					v.fail("is %q, which the domain in line %d is called already", d.Name, line)
+				}
+				lines[d.Name] = v.node.Line
+			}},
+			field{name: "headers", read: func(v value) { d.Headers = v.oneOf("ietf", "none") }},
+			field{name: "descriptors", required: true, read: func(v value) { descriptors = &v }},
+		)
+		if descriptors != nil {
+			d.Descriptors = b.readLevel(*descriptors, d.Name, part(d.Name), 1)
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// readLevel reads the descriptors beside each other under one parent, whose
+// name and ID they continue.
+func (b *book) readLevel(v value, name, id string, depth int) (all []*Descriptor) {
+	if depth > mostDepth {
+		v.fail("lies %d levels deep, want %d at most", depth, mostDepth)
+		return nil
+	}
+	lines := map[string]int{}
+	for _, item := range v.items() {
+		d := b.readDescriptor(item, name, id, depth)
+		if line, twice := lines[d.ID]; twice {
+			item.fail("is the same as that in line %d", line)
+		}
+		lines[d.ID] = item.node.Line
+		all = append(all, d)
+	}
+	return all
+}
+
+func (b *book) readDescriptor(v value, name, id string, depth int) *Descriptor {
+	d := &Descriptor{}
+	var next, named *value
+	v.fields(
+		field{name: "key", required: true, read: func(v value) { d.Key = v.text() }},
+		field{name: "value", read: func(v value) { d.Value, d.HasValue = v.text(), true }},
+		field{name: "name", read: func(v value) { named = &v }},
+		field{name: "limit", read: func(v value) { d.Spec, d.Limited = b.readSpec(v), true }},
+		field{name: "unlimited", read: func(v value) { d.Unlimited = v.boolean() }},
+		field{name: "shadow", read: func(v value) { d.Shadow = v.boolean() }},
+		field{name: "descriptors", read: func(v value) { next = &v }},
+	)
+	if d.Limited && d.Unlimited {
+		v.fail("has both limit and unlimited, want one of them")
+	}
+	if d.Shadow && !d.Limited {
+		v.fail("has shadow and no limit")
+	}
+	name += "." + d.Key
+	d.ID = id + part(d.Key)
+	if d.HasValue {
+		name += "." + d.Value
+		d.ID += "=" + part(d.Value)
+	}
+	d.Name = safeName(name)
+	if named != nil {
+		d.Name = b.readName(*named)
+	}
+	if next != nil {
+		d.Next = b.readLevel(*next, name, d.ID, depth+1)
+	}
+	return d
+}
+
+// part writes s with its length before it, so that no two ways have one ID.
+func part(s string) string { return strconv.Itoa(len(s)) + ":" + s }
+
+// safeName makes a name for the wire out of what the file says.
+func safeName(s string) string {
+	out := strings.Map(func(r rune) rune {
+		if ValidName(string(r)) {
+			return r
+		}
+		return '-'
+	}, s)
+	return out[:min(len(out), 64)]
+}

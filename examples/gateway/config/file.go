@@ -1,0 +1,210 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// File is a configuration as the file says it, with its defaults.
+type File struct {
+	// Path is where it was read, and Hash tells contents apart.
+	Path, Hash string
+	// Listen is the address for clients and Admin the one for operators.
+	Listen, Admin string
+	// AdminToken is where the token lies that allows operators to act; without
+	// it they can only look, from the same machine.
+	AdminToken Secret
+	// Trusted are the proxies whose X-Forwarded-For is believed.
+	Trusted []netip.Prefix
+	// Pepper is where the key lies under which secrets are hashed.
+	Pepper Secret
+	// Store is where the limits keep what is owed.
+	Store Store
+	// Overload protects the process as a whole.
+	Overload Overload
+	// Timeouts are those of the servers.
+	Timeouts Timeouts
+	// Limits are those that several routes share, by their names.
+	Limits []*Limit
+	// Routes are what the gateway serves.
+	Routes []*Route
+	// Domains are what the rate limit service answers for.
+	Domains []*Domain
+
+	at map[string]*yaml.Node
+}
+
+// Errorf is an error about a field of the file that only showed when it was put
+// in force; field is empty if it is none in particular.
+func (f *File) Errorf(field, format string, args ...any) error {
+	e := &Error{File: f.Path, Field: field, Reason: fmt.Sprintf(format, args...)}
+	if n := f.at[field]; n != nil {
+		e.Line, e.Column = n.Line, n.Column
+	}
+	return Errors{e}
+}
+
+// Overload is the adaptive limit on what is in flight.
+type Overload struct {
+	Off         bool
+	MaxInFlight int // 0: no bound but the adaptive one
+}
+
+// Timeouts are the times that the servers wait.
+type Timeouts struct {
+	ReadHeader time.Duration // for the head of a request
+	Idle       time.Duration // for the next request on a connection
+	Upstream   time.Duration // for the head of the upstream's answer
+	Unready    time.Duration // from turning unready to the end of accepting
+	Drain      time.Duration // for requests that run at the end
+}
+
+func defaults() *File {
+	return &File{
+		Listen: "127.0.0.1:8080",
+		Admin:  "127.0.0.1:8081",
+		Store:  Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
+		Timeouts: Timeouts{
+			ReadHeader: 10 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second,
+			Unready: 2 * time.Second, Drain: 30 * time.Second,
+		},
+	}
+}
+
+// Load reads the file at path. What is wrong with its contents is [Errors].
+func Load(path string) (*File, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(path, data)
+}
+
+// Parse is [Load] with the contents at hand; path is for messages.
+func Parse(path string, data []byte) (*File, error) {
+	r := &reader{file: path, at: map[string]*yaml.Node{}}
+	f := defaults()
+	f.Path, f.Hash, f.at = path, Hash(data), r.at
+	var doc yaml.Node
+	if err := yaml.Load(data, &doc); err != nil {
+		return nil, Errors{broken(path, err)}
+	}
+	f.read(value{r, doc.Content[0], ""})
+	if len(r.errs) > 0 {
+		r.errs.sort()
+		return nil, r.errs
+	}
+	return f, nil
+}
+
+// Hash tells contents apart in a few characters.
+func Hash(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:6])
+}
+
+// broken is the error of a file that is not YAML.
+func broken(path string, err error) *Error {
+	e := &Error{File: path, Reason: err.Error()}
+	var at *yaml.LoadError
+	if errors.As(err, &at) {
+		e.Line, e.Column, e.Reason = at.Mark.Line, at.Mark.Column, at.Message
+		if at.ContextMsg != "" {
+			e.Reason += ", " + at.ContextMsg
+		}
+	}
+	return e
+}
+
+func (f *File) read(v value) {
+	var limits, routes, domains, trusted *value
+	v.fields(
+		field{name: "listen", read: func(v value) { f.Listen = v.address() }},
+		field{name: "admin", read: func(v value) { f.Admin = v.address() }},
+		field{name: "admin_token", read: func(v value) { f.AdminToken.read(v) }},
+		field{name: "trusted_proxies", read: func(v value) { trusted = &v }},
+		field{name: "pepper", read: func(v value) { f.Pepper.read(v) }},
+		field{name: "store", read: func(v value) { f.Store.Kind = v.oneOf(Local, Redis) }},
+		field{name: "redis", read: func(v value) { f.Store.read(v) }},
+		field{name: "overload", read: func(v value) { f.Overload.read(v) }},
+		field{name: "timeouts", read: func(v value) { f.Timeouts.read(v) }},
+		field{name: "limits", read: func(v value) { limits = &v }},
+		field{name: "routes", read: func(v value) { routes = &v }},
+		field{name: "domains", read: func(v value) { domains = &v }},
+	)
+	if !v.isMapping() {
+		return
+	}
+	if f.Store.Kind == Redis && len(f.Store.Addresses) == 0 {
+		value{v.r, v.node, "redis.addresses"}.fail("is missing, with store: redis")
+	}
+	f.Trusted = readPrefixes(trusted)
+	b := newBook(f)
+	defer b.close()
+	f.Limits = b.readShared(limits)
+	f.Routes = b.readRoutes(routes)
+	f.Domains = b.readDomains(domains)
+	if routes == nil && domains == nil {
+		v.fail("has neither routes nor domains")
+	}
+}
+
+func (v value) address() string {
+	s := v.text()
+	if _, _, err := net.SplitHostPort(s); err != nil && s != "" {
+		v.fail("is %q, want host:port", s)
+	}
+	return s
+}
+
+func readPrefixes(v *value) (all []netip.Prefix) {
+	if v == nil {
+		return nil
+	}
+	for _, item := range v.items() {
+		s := item.text()
+		p, err := netip.ParsePrefix(s)
+		if addr, errAddr := netip.ParseAddr(s); errAddr == nil {
+			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if s != "" && err != nil {
+			item.fail("is %q, want an address or a prefix such as 10.0.0.0/8", s)
+		}
+		if err == nil {
+			all = append(all, p)
+		}
+	}
+	if err := checkTrust(all); err != nil {
+		v.fail("%v", err)
+	}
+	return all
+}
+
+func (o *Overload) read(v value) {
+	if !v.isMapping() {
+		o.Off = !v.boolean()
+		return
+	}
+	v.fields(field{name: "max_in_flight", read: func(v value) { o.MaxInFlight = int(v.whole(1, 1<<30)) }})
+}
+
+func (t *Timeouts) read(v value) {
+	some := func(to *time.Duration) func(value) {
+		return func(v value) { *to = v.duration(time.Millisecond, time.Hour) }
+	}
+	v.fields(
+		field{name: "read_header", read: some(&t.ReadHeader)},
+		field{name: "idle", read: some(&t.Idle)},
+		field{name: "upstream", read: some(&t.Upstream)},
+		field{name: "unready", read: func(v value) { t.Unready = v.duration(0, time.Hour) }},
+		field{name: "drain", read: some(&t.Drain)},
+	)
+}

@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// Limit is a named limit of the gateway.
+type Limit struct {
+	// Name is the name on the wire and in metrics, and what makes it the same
+	// limit after the file has changed.
+	Name   string
+	Keys   []Key
+	Spec   algo.Spec
+	Shadow bool
+	Cost   Cost
+}
+
+// Cost is what a request is charged.
+type Cost struct {
+	Units  int64  // 0 stands for 1
+	Header string // if not empty, this header of the request says it
+}
+
+// book is what has been read of the limits so far: names are used once, and
+// routes refer to those that were read before.
+type book struct {
+	file   *File
+	store  *distributed.Store // on trial; nil for a local store
+	end    func()
+	limits map[string]*Limit
+	lines  map[string]int
+}
+
+func newBook(f *File) *book {
+	b := &book{file: f, end: func() {}, limits: map[string]*Limit{}, lines: map[string]int{}}
+	if f.Store.Kind == Redis {
+		b.store, b.end = trial()
+	}
+	return b
+}
+
+func (b *book) close() { b.end() }
+
+// readShared reads the limits that routes refer to by name.
+func (b *book) readShared(v *value) (all []*Limit) {
+	if v == nil {
+		return nil
+	}
+	for _, item := range v.items() {
+		all = append(all, b.readLimit(item))
+	}
+	return all
+}
+
+// readLimits reads the limits of a route: the name of a shared one, or a limit
+// of its own.
+func (b *book) readLimits(v value) (all []*Limit) {
+	names := map[string]bool{}
+	for _, item := range v.items() {
+		var l *Limit
+		if item.isMapping() {
+			l = b.readLimit(item)
+		} else if name := item.text(); name != "" {
+			if l = b.limits[name]; l == nil {
+				item.fail("is %q, and no limit above has that name", name)
+				continue
+			}
+		}
+		if l == nil {
+			continue
+		}
+		if names[l.Name] && !item.isMapping() {
+			item.fail("is %q for the second time", l.Name)
+			continue
+		}
+		names[l.Name] = true
+		all = append(all, l)
+	}
+	return all
+}
+
+func (b *book) readLimit(v value) *Limit {
+	l := &Limit{}
+	v.fields(
+		field{name: "name", required: true, read: func(v value) { l.Name = b.readName(v) }},
+		field{name: "key", required: true, read: func(v value) {
+			l.Keys = readKeys(v)
+			if b.store != nil && b.file.Pepper.IsZero() && hasSecret(l.Keys) {
+				v.fail("has a secret, so with store: redis there must be a pepper that all instances share")
+			}
+		}},
+		field{name: "limit", required: true, read: func(v value) { l.Spec = b.readSpec(v) }},
+		field{name: "shadow", read: func(v value) { l.Shadow = v.boolean() }},
+		field{name: "cost", read: func(v value) { l.Cost.read(v) }},
+	)
+	if l.Name != "" && b.limits[l.Name] == nil {
+		b.limits[l.Name] = l
+	}
+	return l
+}
+
+func hasSecret(keys []Key) bool {
+	for _, k := range keys {
+		if k.Kind == "secret" {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *book) readName(v value) string {
+	s := v.text()
+	if s == "" {
+		return ""
+	}
+	if !ValidName(s) {
+		v.fail("is %q, want 1 to 64 of A-Z a-z 0-9 . _ -", s)
+		return ""
+	}
+	if line, taken := b.lines[s]; taken {
+		v.fail("is %q, which the limit in line %d is called already", s, line)
+	}
+	b.lines[s] = v.node.Line
+	return s
+}
+
+// ValidName reports whether a limit may be called s.
+func ValidName(s string) bool {
+	const allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
+	return len(s) >= 1 && len(s) <= 64 && strings.Trim(s, allowed) == ""
+}
+
+// readSpec reads a limit in the text form, and tries it out.
+func (b *book) readSpec(v value) algo.Spec {
+	s := v.text()
+	if s == "" {
+		return algo.Spec{}
+	}
+	spec, err := algo.Parse(s)
+	if err == nil && b.store != nil {
+		_, err = NewLimiter(b.store, fmt.Sprintf("%d.%d", v.node.Line, v.node.Column), spec)
+	}
+	if err != nil {
+		v.fail("is %q: %v", s, err)
+	}
+	return spec
+}
+
+func (c *Cost) read(v value) {
+	s := v.text()
+	if name, ok := strings.CutPrefix(s, "header:"); ok {
+		c.Header = strings.TrimSpace(name)
+		if !httpguts.ValidHeaderFieldName(c.Header) {
+			v.fail("is %q, %q is not the name of a header", s, c.Header)
+		}
+		return
+	}
+	if s != "" {
+		c.Units = v.whole(1, 1<<31)
+	}
+}

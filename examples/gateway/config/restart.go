@@ -1,0 +1,22 @@
+package config
+
+// Restart names the first field in which f differs from the file in force, and
+// which cannot change while a process runs; nil if there is none.
+func (f *File) Restart(was *File) error {
+	for _, fixed := range []struct {
+		field string
+		same  bool
+	}{
+		{"listen", f.Listen == was.Listen},
+		{"admin", f.Admin == was.Admin},
+		{"admin_token", f.AdminToken == was.AdminToken},
+		{"store", f.Store.Kind == was.Store.Kind},
+		{"redis", f.Store.Same(was.Store)},
+		{"timeouts", f.Timeouts == was.Timeouts},
+	} {
+		if !fixed.same {
+			return f.Errorf(fixed.field, "has changed, which takes a restart")
+		}
+	}
+	return nil
+}

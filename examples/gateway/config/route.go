@@ -1,0 +1,82 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// Route sends the requests that match a pattern to an upstream.
+type Route struct {
+	// Pattern is one of http.ServeMux: "GET /items/{id}", "api.example.com/".
+	Pattern  string
+	Upstream *url.URL
+	// Limits all have room for a request, or none is charged.
+	Limits []*Limit
+	// MissingKey is what becomes of requests without a key: shared, deny or
+	// skip.
+	MissingKey string
+	// Headers is what clients are told: ietf, legacy or none.
+	Headers string
+	// PreserveHost sends the client's Host to the upstream.
+	PreserveHost bool
+}
+
+func (b *book) readRoutes(v *value) (all []*Route) {
+	if v == nil {
+		return nil
+	}
+	mux := http.NewServeMux()
+	for _, item := range v.items() {
+		all = append(all, b.readRoute(item, mux))
+	}
+	if len(all) == 0 && v.isSequence() {
+		v.fail("is an empty list")
+	}
+	return all
+}
+
+func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
+	r := &Route{MissingKey: "shared", Headers: "ietf"}
+	v.fields(
+		field{name: "pattern", required: true, read: func(v value) { r.Pattern = readPattern(v, mux) }},
+		field{name: "upstream", required: true, read: func(v value) { r.Upstream = readURL(v) }},
+		field{name: "limits", read: func(v value) { r.Limits = b.readLimits(v) }},
+		field{name: "missing_key", read: func(v value) { r.MissingKey = v.oneOf("shared", "deny", "skip") }},
+		field{name: "headers", read: func(v value) { r.Headers = v.oneOf("ietf", "legacy", "none") }},
+		field{name: "preserve_host", read: func(v value) { r.PreserveHost = v.boolean() }},
+	)
+	return r
+}
+
+// registered is where in the program a pattern was registered, which is of no
+// use to who wrote the file.
+var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
+
+// readPattern tries a pattern out on a mux, which knows best what is wrong
+// with it and with which other one it conflicts.
+func readPattern(v value, mux *http.ServeMux) string {
+	s := v.text()
+	if s == "" {
+		return ""
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			line, _, _ := strings.Cut(fmt.Sprint(p), "\n")
+			v.fail("is %q: %s", s, strings.TrimSuffix(registered.ReplaceAllString(line, ""), ":"))
+		}
+	}()
+	mux.Handle(s, http.NotFoundHandler())
+	return s
+}
+
+func readURL(v value) *url.URL {
+	s := v.text()
+	u, err := url.Parse(s)
+	if s != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
+		v.fail("is %q, want a URL such as http://127.0.0.1:9000", s)
+	}
+	return u
+}

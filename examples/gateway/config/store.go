@@ -1,0 +1,158 @@
+package config
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// The kinds of stores.
+const (
+	Local = "local"
+	Redis = "redis"
+)
+
+// Store says where limits keep what is owed.
+type Store struct {
+	Kind      string
+	Addresses []string // of Redis; several mean a cluster
+	Username  string
+	Password  Secret // where the password lies
+	TLS       bool
+	Prefix    string
+	Timeout   time.Duration
+	Fallback  string // local, allow or deny
+	Instances int    // 0: counted in Redis
+}
+
+func (s *Store) read(v value) {
+	v.fields(
+		field{name: "addresses", required: true, read: func(v value) {
+			s.Addresses = nil
+			for _, item := range v.items() {
+				s.Addresses = append(s.Addresses, item.address())
+			}
+		}},
+		field{name: "username", read: func(v value) { s.Username = v.text() }},
+		field{name: "password", read: func(v value) { s.Password.read(v) }},
+		field{name: "tls", read: func(v value) { s.TLS = v.boolean() }},
+		field{name: "prefix", read: func(v value) { s.Prefix = v.text() }},
+		field{name: "timeout", read: func(v value) { s.Timeout = v.duration(time.Millisecond, time.Minute) }},
+		field{name: "fallback", read: func(v value) { s.Fallback = v.oneOf("local", "allow", "deny") }},
+		field{name: "instances", read: func(v value) { s.Instances = int(v.whole(1, 1<<20)) }},
+	)
+}
+
+// Same reports whether two stores are one. (A slice keeps them from ==.)
+func (s Store) Same(t Store) bool { return fmt.Sprint(s) == fmt.Sprint(t) }
+
+// Secret says where a secret lies; it is never in the file itself. The zero
+// value is no secret.
+type Secret struct{ Env, File string }
+
+func (s *Secret) read(v value) {
+	v.fields(
+		field{name: "env", read: func(v value) { s.Env = v.text() }},
+		field{name: "file", read: func(v value) { s.File = v.text() }},
+	)
+	if v.isMapping() && (s.Env == "") == (s.File == "") {
+		v.fail("wants one of env and file")
+	}
+}
+
+// IsZero reports whether there is no secret.
+func (s Secret) IsZero() bool { return s == Secret{} }
+
+// Read fetches the secret, nil if there is none.
+func (s Secret) Read() ([]byte, error) {
+	if s.File != "" {
+		b, err := os.ReadFile(s.File)
+		b = bytes.TrimRight(b, "\r\n") // which editors add
+		if err == nil && len(b) == 0 {
+			err = fmt.Errorf("%s is empty", s.File)
+		}
+		return b, err
+	}
+	if s.Env != "" {
+		if v := os.Getenv(s.Env); v != "" {
+			return []byte(v), nil
+		}
+		return nil, fmt.Errorf("the environment variable %s is not set", s.Env)
+	}
+	return nil, nil
+}
+
+// RandomPepper is for a process that shares no keys with others.
+func RandomPepper() []byte {
+	b := make([]byte, 32)
+	_, _ = rand.Read(b) // it never fails, see crypto/rand
+	return b
+}
+
+// NewLimiter makes the limiter of a limit on a store, which knows fewer
+// algorithms than package algo does.
+func NewLimiter(s *distributed.Store, name string, spec algo.Spec) (algo.Limiter, error) {
+	makers := map[string]func(string, algo.Rate, ...algo.Option) (*distributed.Limiter, error){
+		"token-bucket": s.TokenBucket, "leaky-bucket": s.LeakyBucket, "pacer": s.Pacer,
+		"fixed-window": s.FixedWindow, "sliding-window": s.SlidingWindow, "sliding-log": s.SlidingLog,
+	}
+	algorithm := AlgorithmOf(spec)
+	construct, ok := makers[algorithm]
+	if !ok {
+		return nil, fmt.Errorf("%s is not known to store: redis, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window or sliding-log", algorithm)
+	}
+	// The kind is part of the name: a name that has changed its kind begins
+	// anew, and what an older kind has written is not read.
+	l, err := construct(name+"."+algorithm, spec.Rate, options(spec)...)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+// AlgorithmOf is the name of the algorithm, also where the spec leaves it out.
+func AlgorithmOf(spec algo.Spec) string {
+	if spec.Algorithm == "" {
+		return "token-bucket"
+	}
+	return spec.Algorithm
+}
+
+// options is what a spec says beside the rate.
+func options(s algo.Spec) (opts []algo.Option) {
+	add := func(word string, o algo.Option) {
+		if s.Given(word) {
+			opts = append(opts, o)
+		}
+	}
+	add("burst", algo.Burst(s.Burst))
+	add("wait", algo.MaxWait(s.MaxWait))
+	add("queue", algo.MaxQueue(s.MaxQueue))
+	add("slack", algo.Slack(s.Slack))
+	add("cells", algo.Cells(int(s.Cells)))
+	add("offset", algo.Offset(s.Offset))
+	add("aligned", algo.AlignedTo(s.AlignedTo))
+	add("keys", algo.MaxKeys(int(s.MaxKeys)))
+	add("full", algo.OnFull(s.OnFull))
+	if s.Spread {
+		opts = append(opts, algo.Spread())
+	}
+	return opts
+}
+
+// trial is a store that dials nobody, to find out what Redis would refuse.
+func trial() (*distributed.Store, func()) {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0"})
+	store, err := distributed.New(client)
+	if err != nil {
+		panic(err) // without options there is nothing to refuse
+	}
+	return store, func() { _ = store.Close(); _ = client.Close() }
+}

@@ -1,0 +1,146 @@
+package live_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+)
+
+func spec(t *testing.T, s string) algo.Spec {
+	t.Helper()
+	parsed, err := algo.Parse(s)
+	require.NoError(t, err)
+	return parsed
+}
+
+func apply(t *testing.T, l *live.Limiters, limits map[string]string) (map[string]algo.Limiter, live.Changes) {
+	t.Helper()
+	var wanted []live.Wanted
+	for id, s := range limits {
+		wanted = append(wanted, live.Wanted{ID: id, Spec: spec(t, s)})
+	}
+	limiters, changes, err := l.Apply(wanted)
+	require.NoError(t, err)
+	return limiters, changes
+}
+
+func spend(t *testing.T, l algo.Limiter, n int64) algo.Decision {
+	t.Helper()
+	lease, err := l.Acquire(context.Background(), "k", n)
+	require.NoError(t, err)
+	return lease.Decision
+}
+
+// A limit that keeps its name and algorithm is the same limiter, whatever
+// becomes of its rate and burst, and promises what a new one would.
+func TestAdjusted(t *testing.T) {
+	for _, test := range []struct{ from, to string }{
+		{"100/s", "50/s"},
+		{"100/s burst 20", "50/s burst 30"},
+		{"100/s burst 20", "50/s"},
+		{"100/s", "50/s burst 5"},
+		{"leaky-bucket 10/s burst 3", "leaky-bucket 5/s"},
+		{"strict 10/s burst 10", "strict 5/s burst 5"},
+		{"strict 5/s burst 5", "strict 10/s burst 10"},
+		{"strict 10/s burst 10", "strict 5/s"},
+		{"nginx 10/s burst 5", "nginx 10/s"},
+		{"fixed-window 5/s", "fixed-window 9/min"},
+		{"sliding-window 5/s", "sliding-window 9/min"},
+		{"sliding-log 5/s", "sliding-log 9/s"},
+		{"pacer 5/s", "pacer 9/s"},
+		{"smooth-bursty 5/s", "smooth-bursty 9/s"},
+		{"smooth-warming-up 5/s warmup 2s", "smooth-warming-up 9/s warmup 2s"},
+	} {
+		t.Run(test.from+" to "+test.to, func(t *testing.T) {
+			limiters := live.NewLimiters(nil, nil)
+			before, changes := apply(t, limiters, map[string]string{"a": test.from})
+			require.Equal(t, live.Changes{Added: 1}, changes)
+			after, changes := apply(t, limiters, map[string]string{"a": test.to})
+			require.Equal(t, live.Changes{Adjusted: 1}, changes)
+			require.Same(t, before["a"], after["a"])
+
+			fresh, err := spec(t, test.to).New()
+			require.NoError(t, err)
+			want, wantOK := algo.Describe(fresh)
+			got, gotOK := algo.Describe(after["a"])
+			require.Equal(t, wantOK, gotOK)
+			require.Equal(t, want, got)
+
+			back, changes := apply(t, limiters, map[string]string{"a": test.from})
+			require.Equal(t, live.Changes{Adjusted: 1}, changes)
+			original, err := spec(t, test.from).New()
+			require.NoError(t, err)
+			want, _ = algo.Describe(original)
+			got, _ = algo.Describe(back["a"])
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+// What cannot be set begins anew, and is named.
+func TestReplaced(t *testing.T) {
+	for _, test := range []struct{ from, to string }{
+		{"100/s", "fixed-window 100/s"},
+		{"100/s", "100/s wait 1s"},
+		{"fixed-window 100/s", "fixed-window 100/s offset 10ms"},
+		{"smooth-bursty 5/s burst 3", "smooth-bursty 5/s"},
+	} {
+		limiters := live.NewLimiters(nil, nil)
+		before, _ := apply(t, limiters, map[string]string{"a": test.from})
+		after, changes := apply(t, limiters, map[string]string{"a": test.to})
+		require.Equal(t, live.Changes{Replaced: []string{"a"}}, changes, "%s to %s", test.from, test.to)
+		require.NotSame(t, before["a"], after["a"])
+	}
+}
+
+// What is owed stays owed: a spent bucket is spent after the change, also for
+// a burst that is set, dropped, and set again.
+func TestDebtOutlastsChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiters := live.NewLimiters(nil, nil)
+		now, _ := apply(t, limiters, map[string]string{"a": "60/min burst 10"})
+		require.True(t, spend(t, now["a"], 10).Allowed)
+		for _, s := range []string{"60/min burst 10", "60/min burst 9", "60/min burst 10"} {
+			now, _ = apply(t, limiters, map[string]string{"a": s, "b": "1/s"})
+			require.False(t, spend(t, now["a"], 1).Allowed, s)
+		}
+		time.Sleep(time.Second)
+		require.True(t, spend(t, now["a"], 1).Allowed)
+		require.False(t, spend(t, now["a"], 1).Allowed)
+	})
+}
+
+// A limit that is gone can still be asked by who holds it, and comes back
+// fresh.
+func TestRemoved(t *testing.T) {
+	limiters := live.NewLimiters(nil, nil)
+	before, _ := apply(t, limiters, map[string]string{"a": "1/h", "b": "1/h"})
+	require.True(t, spend(t, before["a"], 1).Allowed)
+	_, changes := apply(t, limiters, map[string]string{"b": "1/h"})
+	require.Equal(t, live.Changes{Kept: 1, Removed: 1}, changes)
+	require.False(t, spend(t, before["a"], 1).Allowed)
+	after, changes := apply(t, limiters, map[string]string{"a": "1/h", "b": "1/h"})
+	require.Equal(t, live.Changes{Kept: 1, Added: 1}, changes)
+	require.True(t, spend(t, after["a"], 1).Allowed)
+}
+
+// One limit that cannot be made leaves all of them as they were.
+func TestAllOrNothing(t *testing.T) {
+	limiters := live.NewLimiters(nil, nil)
+	now, _ := apply(t, limiters, map[string]string{"a": "5/s"})
+	_, _, err := limiters.Apply([]live.Wanted{
+		{ID: "a", Spec: spec(t, "7/s")},
+		{ID: "b", Spec: algo.Spec{Algorithm: "none", Rate: algo.PerSecond(1)}},
+	})
+	require.ErrorContains(t, err, `limit "b"`)
+	d, _ := algo.Describe(now["a"])
+	require.Equal(t, int64(5), d.Quota)
+	_, changes := apply(t, limiters, map[string]string{"a": "5/s"})
+	require.Equal(t, live.Changes{Kept: 1}, changes)
+}

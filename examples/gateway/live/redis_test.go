@@ -1,0 +1,58 @@
+//go:build unix
+
+package live_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// On Redis every change keeps what is owed, but for another algorithm, and two
+// processes share it.
+func TestRedis(t *testing.T) {
+	server := redistest.Start(t)
+	open := func() *live.Limiters {
+		store, closeStore, err := live.OpenStore(config.Store{
+			Kind: config.Redis, Addresses: []string{server.Addr()}, Prefix: "p", Timeout: 5 * time.Second, Fallback: "deny",
+		}, func(e distributed.Event) {
+			if e.Kind != distributed.InstancesChanged {
+				t.Errorf("the store met %v: %v", e.Kind, e.Err)
+			}
+		})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, closeStore()) })
+		return live.NewLimiters(store, nil)
+	}
+	one, two := open(), open()
+	now, _ := apply(t, one, map[string]string{"a": "10/h"})
+	require.True(t, spend(t, now["a"], 10).Allowed)
+	other, _ := apply(t, two, map[string]string{"a": "10/h"})
+	require.False(t, spend(t, other["a"], 1).Allowed, "the other process")
+
+	adjusted, changes := apply(t, one, map[string]string{"a": "5/h"})
+	require.Equal(t, live.Changes{Adjusted: 1}, changes)
+	require.False(t, spend(t, adjusted["a"], 1).Allowed)
+
+	waiting, changes := apply(t, one, map[string]string{"a": "5/h wait 1s"})
+	require.Equal(t, []string{"a"}, changes.Replaced)
+	require.False(t, spend(t, waiting["a"], 1).Allowed)
+
+	back, _ := apply(t, one, map[string]string{"a": "5/h"})
+	require.Same(t, adjusted["a"], back["a"], "limiters of a store are not made twice")
+
+	apply(t, one, nil)
+	again, changes := apply(t, one, map[string]string{"a": "5/h"})
+	require.Equal(t, live.Changes{Added: 1}, changes)
+	require.Same(t, adjusted["a"], again["a"])
+
+	counted, changes := apply(t, one, map[string]string{"a": "fixed-window 5/h"})
+	require.Equal(t, []string{"a"}, changes.Replaced)
+	require.True(t, spend(t, counted["a"], 1).Allowed, "another algorithm begins anew")
+}

@@ -1,0 +1,46 @@
+package live
+
+import (
+	"crypto/tls"
+	"errors"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+)
+
+// OpenStore opens the store that a file names: nil for the local one. It does
+// not dial. The second result closes it.
+func OpenStore(s config.Store, hook func(distributed.Event)) (*distributed.Store, func() error, error) {
+	if s.Kind != config.Redis {
+		return nil, func() error { return nil }, nil
+	}
+	password, err := s.Password.Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	o := &redis.UniversalOptions{Addrs: s.Addresses, Username: s.Username, Password: string(password)}
+	if s.TLS {
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	client := redis.NewUniversalClient(o)
+	fallbacks := map[string]distributed.Fallback{
+		"local": distributed.Local, "allow": distributed.AllowAll, "deny": distributed.DenyAll,
+	}
+	opts := []distributed.Option{
+		distributed.WithPrefix(s.Prefix), distributed.WithTimeout(s.Timeout),
+		distributed.WithFallback(fallbacks[s.Fallback]),
+	}
+	if s.Instances > 0 {
+		opts = append(opts, distributed.WithInstances(s.Instances))
+	}
+	if hook != nil {
+		opts = append(opts, distributed.WithHook(hook))
+	}
+	store, err := distributed.New(client, opts...)
+	if err != nil {
+		return nil, nil, errors.Join(err, client.Close())
+	}
+	return store, func() error { return errors.Join(store.Close(), client.Close()) }, nil
+}

@@ -1,0 +1,104 @@
+package live
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/examples/gateway/config"
+)
+
+// Status is what became of the file, for operators.
+type Status struct {
+	File     string    `json:"file"`
+	Hash     string    `json:"hash"` // of the contents in force
+	LoadedAt time.Time `json:"loaded_at"`
+	Reloads  int       `json:"reloads"`
+	// Failed is why the contents on disk are not in force; empty if they are.
+	Failed   string    `json:"failed,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
+}
+
+// Watcher puts the contents of a file in force, again whenever they change. It
+// reads the whole file each time and compares the contents, because the time
+// of a file says nothing when it is replaced through a symbolic link, as
+// orchestrators do; a file of this kind is read in microseconds.
+type Watcher struct {
+	path  string
+	apply func(*config.File) error
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	status Status
+	seen   string // hash of the contents that were tried last
+}
+
+// NewWatcher watches the file that f was read from, which is in force.
+func NewWatcher(f *config.File, log *slog.Logger, apply func(*config.File) error) *Watcher {
+	return &Watcher{
+		path: f.Path, apply: apply, log: log, seen: f.Hash,
+		status: Status{File: f.Path, Hash: f.Hash, LoadedAt: time.Now()},
+	}
+}
+
+// Run looks at the file in each interval, and at once whenever now receives,
+// until ctx ends.
+func (w *Watcher) Run(ctx context.Context, interval time.Duration, now <-chan os.Signal) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.Look(false)
+		case <-now:
+			w.Look(true)
+		}
+	}
+}
+
+// Look reads the file and applies contents that are new, or any with force. A
+// file that cannot be applied changes nothing: it is logged, once for each
+// contents, and kept in the [Status].
+func (w *Watcher) Look(force bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	data, err := os.ReadFile(w.path)
+	hash := config.Hash(data)
+	if err != nil {
+		hash = "unreadable: " + err.Error()
+	}
+	if hash == w.seen && !force {
+		return
+	}
+	w.seen = hash
+	if err == nil {
+		err = w.load(data)
+	}
+	if err != nil {
+		w.status.Failed, w.status.FailedAt = err.Error(), time.Now()
+		w.log.Error("configuration not loaded, the old one stays in force", "file", w.path, "error", err)
+		return
+	}
+	w.status.Hash, w.status.LoadedAt = hash, time.Now()
+	w.status.Failed, w.status.FailedAt = "", time.Time{}
+	w.status.Reloads++
+}
+
+func (w *Watcher) load(data []byte) error {
+	f, err := config.Parse(w.path, data)
+	if err != nil {
+		return err
+	}
+	return w.apply(f)
+}
+
+// Status says what is in force, and what is wrong with the file if it is not.
+func (w *Watcher) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}

@@ -1,0 +1,256 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/sluice-go/sluice/examples/gateway/live"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// process is the command, run in this process on free ports.
+type process struct {
+	t            *testing.T
+	path         string
+	front, admin string // URLs
+	hup          chan os.Signal
+	stop         context.CancelFunc
+	exit         int // once ended is closed
+	ended        chan struct{}
+	log          *logged
+}
+
+const addresses = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
+
+// start runs the command on a file, to which the addresses are added.
+func start(t *testing.T, file string) *process {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	p := &process{
+		t: t, path: filepath.Join(t.TempDir(), "gateway.yaml"), stop: stop,
+		hup: make(chan os.Signal), ended: make(chan struct{}), log: &logged{},
+	}
+	p.write(file)
+	go func() {
+		defer close(p.ended)
+		p.exit = run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
+	}()
+	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
+	require.Eventually(t, func() bool {
+		m := serving.FindStringSubmatch(p.log.String())
+		if m != nil {
+			p.front, p.admin = "http://"+m[1], "http://"+m[2]
+		}
+		return m != nil
+	}, 10*time.Second, time.Millisecond)
+	t.Cleanup(func() {
+		stop()
+		<-p.ended
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return p
+}
+
+// write replaces the file in one step, as editors do.
+func (p *process) write(file string) {
+	p.t.Helper()
+	require.NoError(p.t, os.WriteFile(p.path+".new", []byte(addresses+file), 0o600))
+	require.NoError(p.t, os.Rename(p.path+".new", p.path))
+}
+
+func (p *process) get(url string) (int, string) {
+	p.t.Helper()
+	resp, err := http.Get(url)
+	require.NoError(p.t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(p.t, err)
+	return resp.StatusCode, string(body)
+}
+
+func (p *process) config() live.Status {
+	p.t.Helper()
+	_, body := p.get(p.admin + "/status")
+	var status struct{ Config live.Status }
+	require.NoError(p.t, json.Unmarshal([]byte(body), &status))
+	return status.Config
+}
+
+// logged is a buffer for two goroutines.
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func upstream(t *testing.T, h http.HandlerFunc) string {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// A changed file is in force without a restart; a broken one changes nothing
+// and says where it is broken, in the log and at /status; mending it, or going
+// back, clears that. The quota is spent once through all of it.
+func TestReload(t *testing.T) {
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {})
+	file := func(burst string) string {
+		return "timeouts: {unready: 0s}\nroutes:\n  - pattern: /\n    upstream: " + u + "\n    limits:\n      - {name: a, key: ip, limit: 1/h burst " + burst + "}\n"
+	}
+	p := start(t, file("3"))
+	for _, want := range []int{200, 200, 200, 429} {
+		status, _ := p.get(p.front)
+		require.Equal(t, want, status)
+	}
+	hash := p.config().Hash
+
+	p.write(file("many"))
+	require.Eventually(t, func() bool { return p.config().Failed != "" }, 10*time.Second, 5*time.Millisecond)
+	broken := p.config()
+	require.Contains(t, broken.Failed, `gateway.yaml:8:35: routes[0].limits[0].limit: is "1/h burst many": algo: spec: burst is "many"`)
+	require.Equal(t, hash, broken.Hash)
+	require.Contains(t, p.log.String(), "configuration not loaded, the old one stays in force")
+	status, _ := p.get(p.front)
+	require.Equal(t, 429, status)
+
+	p.write(file("4"))
+	require.Eventually(t, func() bool { return p.config().Failed == "" }, 10*time.Second, 5*time.Millisecond)
+	require.NotEqual(t, hash, p.config().Hash)
+	status, _ = p.get(p.front)
+	require.Equal(t, 200, status, "a burst of 4, of which 3 are owed")
+	status, _ = p.get(p.front)
+	require.Equal(t, 429, status)
+
+	reloads := p.config().Reloads
+	p.hup <- syscall.SIGHUP
+	require.Eventually(t, func() bool { return p.config().Reloads == reloads+1 }, 10*time.Second, 5*time.Millisecond)
+	status, _ = p.get(p.front)
+	require.Equal(t, 429, status)
+}
+
+// At the end: not ready first and still serving, then nothing new is accepted,
+// and who is inside is answered.
+func TestShutdown(t *testing.T) {
+	inside, leave := make(chan struct{}), make(chan struct{})
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(inside)
+			<-leave
+		}
+	})
+	p := start(t, "timeouts: {unready: 300ms, drain: 20s}\nroutes: [{pattern: /, upstream: '"+u+"'}]\n")
+	status, body := p.get(p.admin + "/readyz")
+	require.Equal(t, 200, status)
+	require.Equal(t, "ready\n", body)
+	slow := make(chan int, 1)
+	go func() {
+		resp, err := http.Get(p.front + "/slow")
+		if err != nil {
+			slow <- 0
+			return
+		}
+		_ = resp.Body.Close()
+		slow <- resp.StatusCode
+	}()
+	<-inside
+	p.stop()
+	require.Eventually(t, func() bool { s, _ := p.get(p.admin + "/readyz"); return s == 503 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get(p.front)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err != nil
+	}, 10*time.Second, 10*time.Millisecond, "nothing new is accepted")
+	status, _ = p.get(p.admin + "/healthz")
+	require.Equal(t, 200, status, "alive, and somebody is still inside")
+	close(leave)
+	require.Equal(t, 200, <-slow)
+	<-p.ended
+	require.Equal(t, 0, p.exit)
+}
+
+// The second address has metrics and the admin page, where an operator with the
+// token can switch a limit off, which a change of the file does not undo.
+func TestOperators(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_TOKEN", "a token of more than sixteen bytes")
+	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {})
+	file := func(rate string) string {
+		return "timeouts: {unready: 0s}\nadmin_token: {env: GATEWAY_TEST_TOKEN}\nroutes: [{pattern: /, upstream: '" + u + "', limits: [{name: a, key: ip, limit: " + rate + "}]}]\n"
+	}
+	p := start(t, file("1/h"))
+	for _, want := range []int{200, 429, 429} {
+		status, _ := p.get(p.front)
+		require.Equal(t, want, status)
+	}
+	_, metrics := p.get(p.admin + "/metrics")
+	require.Regexp(t, `ratelimit_requests_total\{.*policy="a",result="allowed",transport="http"\} 1\n`, metrics)
+	require.Regexp(t, `ratelimit_requests_total\{.*policy="a",result="denied-quota",transport="http"\} 2\n`, metrics)
+	require.Regexp(t, `ratelimit_active_requests\{.*policy="overload"\} 0\n`, metrics)
+	require.Contains(t, metrics, "config_last_reload_successful 1\n")
+	status, page := p.get(p.admin + "/")
+	require.Equal(t, 200, status)
+	require.Contains(t, page, "<html")
+
+	act := func(token string) int {
+		req, err := http.NewRequest(http.MethodPost, p.admin+"/api/switch", strings.NewReader(`{"policy": "a", "on": false}`))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Sluice-Admin", "1")
+		req.Header.Set("Authorization", "Bearer "+token)
+		resp, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	require.Contains(t, []int{401, 403}, act("another token of sixteen bytes"))
+	status, _ = p.get(p.front)
+	require.Equal(t, 429, status)
+	require.Less(t, act("a token of more than sixteen bytes"), 300)
+	p.write(file("2/h burst 1"))
+	require.Eventually(t, func() bool { return p.config().Reloads == 1 }, 10*time.Second, 5*time.Millisecond)
+	for range 3 {
+		status, _ = p.get(p.front)
+		require.Equal(t, 200, status, "the limit is switched off")
+	}
+}
+
+func TestCheck(t *testing.T) {
+	var out, errs strings.Builder
+	require.Equal(t, 0, run(t.Context(), []string{"-check", "-config", "gateway.yaml"}, &out, &errs, nil))
+	require.Equal(t, "gateway.yaml: ok, 3 routes\n", out.String())
+
+	path := filepath.Join(t.TempDir(), "broken.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("routes:\n  - pattern: /\n    upstream: http://a\n    limit: 5/s\n"), 0o600))
+	require.Equal(t, 1, run(t.Context(), []string{"-check", "-config", path}, io.Discard, &errs, nil))
+	require.Contains(t, errs.String(), "broken.yaml:4:5: routes[0].limit: unknown field")
+	require.Equal(t, 1, run(t.Context(), []string{"-check", "-config", path + ".none"}, io.Discard, &errs, nil))
+	require.Equal(t, 2, run(t.Context(), []string{"-chekc"}, io.Discard, &errs, nil))
+}

@@ -1,0 +1,80 @@
+package ops
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+)
+
+// Metrics is what the limits decide, what the process consumes, and whether the
+// file is in force, for Prometheus.
+type Metrics struct {
+	*otelmetrics.Metrics
+	http.Handler
+	registry *prometheus.Registry
+}
+
+// mostPolicies are told apart in metrics; those beyond are counted together.
+const mostPolicies = 1000
+
+// NewMetrics makes the instruments. overload is asked for the limiter whose
+// gauges are shown; it may answer nil.
+func NewMetrics(overload func() *adaptive.Limiter) (*Metrics, error) {
+	registry := prometheus.NewRegistry()
+	exporter, err := otelprom.New(otelprom.WithRegisterer(registry))
+	if err != nil {
+		return nil, err
+	}
+	m, err := otelmetrics.New(sdkmetric.NewMeterProvider(sdkmetric.WithReader(exporter)), otelmetrics.MaxPolicies(mostPolicies))
+	if err != nil {
+		return nil, err
+	}
+	return &Metrics{m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry}, errors.Join(
+		registry.Register(collectors.NewGoCollector()),
+		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
+		m.InFlight("overload", inFlight(overload)))
+}
+
+// inFlight follows the protection when the file replaces it.
+type inFlight func() *adaptive.Limiter
+
+func (f inFlight) InFlight() int {
+	if l := f(); l != nil {
+		return l.InFlight()
+	}
+	return 0
+}
+
+func (f inFlight) Limit() int {
+	if l := f(); l != nil {
+		return l.Limit()
+	}
+	return 0
+}
+
+// Watch adds what became of the file.
+func (m *Metrics) Watch(w *live.Watcher) error {
+	gauge := func(name, help string, read func(live.Status) float64) error {
+		return m.registry.Register(prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return read(w.Status()) }))
+	}
+	return errors.Join(
+		gauge("config_last_reload_successful", "1 if the file as it is on disk is in force.", func(s live.Status) float64 {
+			if s.Failed != "" {
+				return 0
+			}
+			return 1
+		}),
+		gauge("config_last_reload_success_timestamp_seconds", "When the file in force was loaded.", func(s live.Status) float64 {
+			return float64(s.LoadedAt.Unix())
+		}))
+}

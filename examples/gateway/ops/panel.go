@@ -1,0 +1,72 @@
+package ops
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/httpmw/admin"
+)
+
+// Panel is the admin page over limits that come and go.
+type Panel struct {
+	*admin.Admin
+	store *distributed.Store
+	// Wrap makes limits of this process controllable, if anybody may act. It is
+	// nil otherwise, and on Redis: limits there can be reset and blocked by
+	// themselves, and are decided together in one step only as they are.
+	Wrap func(algo.Limiter) algo.Limiter
+}
+
+// NewPanel makes the page. With a token, whoever has it may look and act;
+// without, clients on this machine may look.
+func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.Logger) (*Panel, error) {
+	token, err := f.AdminToken.Read()
+	if err != nil {
+		return nil, f.Errorf("admin_token", "%v", err)
+	}
+	opts := []admin.Option{admin.WithTitle(title), admin.WithLogger(log)}
+	p := &Panel{store: store}
+	if token != nil {
+		const least = 16 // admin.Bearer panics below
+		if len(token) < least {
+			return nil, f.Errorf("admin_token", "has %d bytes, want %d or more", len(token), least)
+		}
+		allow := admin.Bearer(string(token))
+		opts = append(opts, admin.WithAuthorize(allow), admin.WithAuthorizeRead(allow))
+		if store == nil {
+			p.Wrap = func(l algo.Limiter) algo.Limiter { return admin.Control(l) }
+		}
+	}
+	p.Admin, err = admin.New(opts...)
+	return p, err
+}
+
+// mostShown is how many limits the page has room for, beside the protection.
+const mostShown = 60
+
+// Show puts the limits in force on the page. With more than it has room for, it
+// shows what it hears of the others.
+func (p *Panel) Show(limits map[string]algo.Limiter, overload *adaptive.Limiter) error {
+	var opts []admin.Option
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		if len(opts) < mostShown {
+			opts = append(opts, admin.WithPolicy(name, limits[name]))
+		}
+	}
+	if overload != nil {
+		opts = append(opts, admin.WithAdaptive("overload", overload))
+	}
+	if p.store != nil {
+		opts = append(opts, admin.WithStore("redis", p.store))
+	}
+	if err := p.Update(opts...); err != nil {
+		return fmt.Errorf("the admin page: %w", err)
+	}
+	return nil
+}

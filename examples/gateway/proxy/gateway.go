@@ -1,0 +1,189 @@
+package proxy
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+)
+
+// Options is what a gateway needs beside its file.
+type Options struct {
+	Store   *distributed.Store // nil: limits are kept in this process
+	Observe telemetry.Observer // may be nil
+	Log     *slog.Logger
+	// Wrap, if not nil, puts something around each limiter that is made, such as
+	// an operator's switch.
+	Wrap func(algo.Limiter) algo.Limiter
+	// Changed, if not nil, is told of the limits in force by their names, and
+	// of the overload protection, nil if it is off, whenever they may have
+	// changed. An error is logged.
+	Changed func(limits map[string]algo.Limiter, overload *adaptive.Limiter) error
+}
+
+// Gateway is an http.Handler that serves the routes of the file in force.
+type Gateway struct {
+	opts      Options
+	limiters  *live.Limiters
+	transport *http.Transport
+	random    []byte // pepper where the file names none
+	failures  *algo.TokenBucket
+	current   atomic.Pointer[generation]
+
+	mu       sync.Mutex // one change at a time
+	file     *config.File
+	overload *guard
+}
+
+// New makes a gateway and puts f in force.
+func New(f *config.File, opts Options) (*Gateway, error) {
+	g := &Gateway{
+		opts:      opts,
+		limiters:  live.NewLimiters(opts.Store, opts.Wrap),
+		transport: newTransport(f.Timeouts.Upstream),
+		random:    config.RandomPepper(),
+		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
+	}
+	if err := g.Apply(f); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// ServeHTTP serves a request under the configuration in force when it came,
+// to its end.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	gen := g.enter()
+	defer gen.leave()
+	gen.handler.ServeHTTP(w, r)
+}
+
+// enter joins the generation in force. One that retires in between cannot be
+// joined any more, but then there is a newer one.
+func (g *Gateway) enter() *generation {
+	for {
+		if gen := g.current.Load(); gen.join() {
+			return gen
+		}
+	}
+}
+
+// Apply puts f in force. Requests that run end under what they began with; no
+// request waits, and limits that stay keep what is owed. An error changes
+// nothing.
+func (g *Gateway) Apply(f *config.File) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.refuse(f); err != nil {
+		return err
+	}
+	pepper, err := f.Pepper.Read()
+	if err != nil {
+		return f.Errorf("pepper", "%v", err)
+	}
+	if pepper == nil {
+		pepper = g.random
+	}
+	guard, err := g.guardFor(f)
+	if err != nil {
+		return f.Errorf("overload", "%v", err)
+	}
+	limiters, changes, err := g.limiters.Apply(wanted(f))
+	if err != nil {
+		return f.Errorf("", "%v", err)
+	}
+	handler, err := g.assemble(f, limiters, guard, pepper)
+	if err != nil {
+		return f.Errorf("", "%v", err)
+	}
+	g.install(f, handler, guard)
+	g.tell(limiters)
+	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
+		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
+		"removed", changes.Removed, "begun_anew", changes.Replaced)
+	return nil
+}
+
+func (g *Gateway) tell(limiters map[string]algo.Limiter) {
+	if g.opts.Changed == nil {
+		return
+	}
+	var overload *adaptive.Limiter
+	if g.overload != nil {
+		overload = g.overload.limiter
+	}
+	if err := g.opts.Changed(limiters, overload); err != nil {
+		g.opts.Log.Error("operators do not see all limits", "error", err)
+	}
+}
+
+// refuse names what cannot change while the gateway runs.
+func (g *Gateway) refuse(f *config.File) error {
+	if len(f.Routes) == 0 {
+		return f.Errorf("routes", "is missing, and a gateway without routes serves nothing")
+	}
+	if g.file == nil {
+		return nil
+	}
+	return f.Restart(g.file)
+}
+
+// wanted is every limit of f once.
+func wanted(f *config.File) (all []live.Wanted) {
+	seen := map[string]bool{}
+	add := func(limits []*config.Limit) {
+		for _, l := range limits {
+			if !seen[l.Name] {
+				seen[l.Name] = true
+				all = append(all, live.Wanted{ID: l.Name, Spec: l.Spec})
+			}
+		}
+	}
+	add(f.Limits)
+	for _, r := range f.Routes {
+		add(r.Limits)
+	}
+	return all
+}
+
+// install makes handler the one in force and retires the one before.
+func (g *Gateway) install(f *config.File, handler http.Handler, overload *guard) {
+	before := g.current.Swap(newGeneration(handler))
+	replaced := g.overload
+	g.file, g.overload = f, overload
+	if before == nil {
+		return
+	}
+	before.retire(func() {
+		if replaced != nil && replaced != overload {
+			_ = replaced.limiter.Close() // it never fails
+		}
+	})
+}
+
+// Overload is the overload protection in force, nil if it is off.
+func (g *Gateway) Overload() *adaptive.Limiter {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.overload == nil {
+		return nil
+	}
+	return g.overload.limiter
+}
+
+// Close ends what the gateway holds. Call it when no request runs any more.
+func (g *Gateway) Close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.overload != nil {
+		_ = g.overload.limiter.Close() // it never fails
+	}
+	g.transport.CloseIdleConnections()
+}

@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"net/http"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// OverloadName is the name of the overload protection in metrics.
+const OverloadName = "overload"
+
+// guard is the overload protection and what the file said of it.
+type guard struct {
+	from    config.Overload
+	limiter *adaptive.Limiter
+}
+
+// guardFor returns the protection in force if f does not change it, so that it
+// keeps what it has learnt.
+func (g *Gateway) guardFor(f *config.File) (*guard, error) {
+	if g.overload != nil && g.overload.from == f.Overload {
+		return g.overload, nil
+	}
+	l, err := live.NewOverload(f.Overload)
+	if err != nil || l == nil {
+		return nil, err
+	}
+	return &guard{f.Overload, l}, nil
+}
+
+// protect puts the protection around everything else: what it sheds has not
+// been charged to any limit.
+func (g *Gateway) protect(overload *guard, next http.Handler) http.Handler {
+	if overload == nil {
+		return next
+	}
+	return httpmw.Limit(overload.limiter, keyfunc.Global(),
+		httpmw.WithName(OverloadName),
+		httpmw.WithHeaders(httpmw.None), // what the server can carry is nobody's quota
+		httpmw.WithObserver(g.observer()))(next)
+}

@@ -1,0 +1,81 @@
+package proxy
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/httpmw"
+)
+
+// assemble makes the handler of a whole configuration.
+func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, overload *guard, pepper []byte) (http.Handler, error) {
+	mux := http.NewServeMux()
+	for _, r := range f.Routes {
+		policies := make([]httpmw.Policy, 0, len(r.Limits))
+		for _, l := range r.Limits {
+			p, err := g.policy(f, l, limiters[l.Name], pepper)
+			if err != nil {
+				return nil, fmt.Errorf("limit %q: %w", l.Name, err)
+			}
+			policies = append(policies, p)
+		}
+		var h http.Handler = g.upstream(r, f.Trusted)
+		if len(policies) > 0 {
+			h = httpmw.Limits(policies, g.routeOptions(r)...)(h)
+		}
+		mux.Handle(r.Pattern, h)
+	}
+	return g.protect(overload, mux), nil
+}
+
+func (g *Gateway) policy(f *config.File, l *config.Limit, limiter algo.Limiter, pepper []byte) (httpmw.Policy, error) {
+	key, err := config.KeyFunc(l.Keys, f.Trusted, pepper)
+	if err != nil {
+		return httpmw.Policy{}, err
+	}
+	if l.Shadow {
+		limiter = algo.Shadow(limiter)
+	}
+	return httpmw.Policy{Name: l.Name, Limiter: limiter, Key: key, Cost: costOf(l.Cost)}, nil
+}
+
+func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
+	headers := map[string]httpmw.HeadersMode{"ietf": httpmw.IETF, "legacy": httpmw.Legacy, "none": httpmw.None}
+	missing := map[string]httpmw.MissingKey{"shared": httpmw.Shared, "deny": httpmw.Deny, "skip": httpmw.Skip}
+	return []httpmw.Option{
+		httpmw.WithHeaders(headers[r.Headers]),
+		httpmw.WithMissingKey(missing[r.MissingKey]),
+		httpmw.WithObserver(g.observer()),
+	}
+}
+
+// observer is never nil, as the option asks.
+func (g *Gateway) observer() telemetry.Observer {
+	if g.opts.Observe == nil {
+		return func(telemetry.Event) {}
+	}
+	return g.opts.Observe
+}
+
+// costOf is the cost function of a limit; nil where every request costs one. A
+// header that does not hold a whole number of 1 or more costs one: nobody pays
+// less by writing nonsense.
+func costOf(c config.Cost) func(*http.Request) int64 {
+	switch {
+	case c.Header != "":
+		return func(r *http.Request) int64 {
+			n, err := strconv.ParseInt(r.Header.Get(c.Header), 10, 64)
+			if err != nil || n < 1 {
+				return 1
+			}
+			return n
+		}
+	case c.Units > 1:
+		return func(*http.Request) int64 { return c.Units }
+	}
+	return nil
+}

@@ -1,0 +1,104 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/examples/gateway/config"
+)
+
+// newTransport is http.DefaultTransport with room for many connections to few
+// hosts, which is what a gateway has.
+func newTransport(patience time.Duration) *http.Transport {
+	return &http.Transport{
+		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   5 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ResponseHeaderTimeout: patience,
+		DisableCompression:    true, // what the client did not ask for is not undone either
+	}
+}
+
+// upstream is the bare proxy of a route.
+func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Transport:    g.transport,
+		BufferPool:   buffers{},
+		ErrorHandler: g.failed,
+		Rewrite: func(pr *httputil.ProxyRequest) {
+			pr.SetURL(r.Upstream)
+			if r.PreserveHost {
+				pr.Out.Host = pr.In.Host
+			}
+			forward(pr, trusted)
+		},
+	}
+}
+
+// forward tells the upstream whose request it is. What a trusted proxy says
+// stands, and the proxy is added to it; what anybody else says is dropped.
+func forward(pr *httputil.ProxyRequest, trusted []netip.Prefix) {
+	if !isTrusted(pr.In.RemoteAddr, trusted) {
+		pr.SetXForwarded()
+		return
+	}
+	pr.Out.Header["X-Forwarded-For"] = pr.In.Header["X-Forwarded-For"]
+	pr.SetXForwarded()
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if said := pr.In.Header.Get(name); said != "" {
+			pr.Out.Header.Set(name, said)
+		}
+	}
+}
+
+func isTrusted(remote string, trusted []netip.Prefix) bool {
+	if len(trusted) == 0 {
+		return false
+	}
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return false
+	}
+	peer := at.Addr().Unmap().WithZone("")
+	for _, p := range trusted {
+		if p.Masked().Contains(peer) {
+			return true
+		}
+	}
+	return false
+}
+
+// failed answers for an upstream that does not. The reason goes to the log, a
+// few in a second at most, and not to the client.
+func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // the client is gone
+	}
+	status := http.StatusBadGateway
+	var timeout net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		status = http.StatusGatewayTimeout
+	}
+	if g.failures.Allow("", 1) {
+		g.opts.Log.Warn("upstream failed", "route", r.Pattern, "status", status, "error", err)
+	}
+	http.Error(w, http.StatusText(status), status)
+}
+
+// buffers lends what bodies are copied with.
+type buffers struct{}
+
+var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+func (buffers) Get() []byte { return pool.Get().(*[32 << 10]byte)[:] }
+
+func (buffers) Put(b []byte) { pool.Put((*[32 << 10]byte)(b)) }

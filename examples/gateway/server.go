@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/examples/gateway/ops"
+	"github.com/sluice-go/sluice/examples/gateway/proxy"
+)
+
+// server is a gateway with its two addresses.
+type server struct {
+	file       *config.File
+	log        *slog.Logger
+	gateway    *proxy.Gateway
+	watcher    *live.Watcher
+	denials    *telemetry.Log
+	ready      ops.Readiness
+	front      *http.Server // for clients
+	back       *http.Server // for operators
+	frontLn    net.Listener
+	backLn     net.Listener
+	closeStore func() error
+}
+
+// newServer listens on both addresses and is ready to serve.
+func newServer(f *config.File, log *slog.Logger) (*server, error) {
+	s := &server{file: f, log: log}
+	store, closeStore, err := live.OpenStore(f.Store, s.storeChanged)
+	if err != nil {
+		return nil, f.Errorf("redis", "%v", err)
+	}
+	s.closeStore = closeStore
+	if err := s.assemble(store); err != nil {
+		return nil, errors.Join(err, closeStore())
+	}
+	if err := s.listen(); err != nil {
+		return nil, errors.Join(err, closeStore())
+	}
+	return s, nil
+}
+
+// assemble makes the gateway and everything that watches it.
+func (s *server) assemble(store *distributed.Store) error {
+	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.gateway.Overload() })
+	if err != nil {
+		return err
+	}
+	panel, err := ops.NewPanel(s.file, "gateway", store, s.log)
+	if err != nil {
+		return err
+	}
+	if s.denials, err = telemetry.NewLog(s.log); err != nil {
+		return err
+	}
+	s.gateway, err = proxy.New(s.file, proxy.Options{
+		Store: store, Log: s.log, Wrap: panel.Wrap, Changed: panel.Show,
+		Observe: telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe),
+	})
+	if err != nil {
+		return err
+	}
+	s.watcher = live.NewWatcher(s.file, s.log, s.gateway.Apply)
+	s.front = s.newHTTP(s.gateway)
+	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}))
+	return metrics.Watch(s.watcher)
+}
+
+func (s *server) newHTTP(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,
+		IdleTimeout:       s.file.Timeouts.Idle,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+}
+
+func (s *server) listen() (err error) {
+	if s.frontLn, err = net.Listen("tcp", s.file.Listen); err != nil {
+		return s.file.Errorf("listen", "%v", err)
+	}
+	if s.backLn, err = net.Listen("tcp", s.file.Admin); err != nil {
+		return errors.Join(s.file.Errorf("admin", "%v", err), s.frontLn.Close())
+	}
+	return nil
+}
+
+// status is what operators see at /status.
+func (s *server) status() any {
+	status := struct {
+		Config   live.Status `json:"config"`
+		Overload string      `json:"overload"`
+	}{s.watcher.Status(), "off"}
+	if l := s.gateway.Overload(); l != nil {
+		status.Overload = l.Explain().String()
+	}
+	return status
+}
+
+func (s *server) storeChanged(e distributed.Event) {
+	s.log.Warn("store", "event", e.Kind.String(), "limit", e.Limiter, "breaker", e.State.String(), "error", e.Err)
+}
+
+// serve serves until ctx ends, and then stops in order: first it says that it
+// is not ready, so that balancers look elsewhere, then it accepts nothing new,
+// then it waits for what runs, and the second address goes last.
+func (s *server) serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
+	failed := make(chan error, 2)
+	go func() { failed <- s.front.Serve(s.frontLn) }()
+	go func() { failed <- s.back.Serve(s.backLn) }()
+	watch, stopWatching := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); s.watcher.Run(watch, poll, hup) }()
+	s.ready.Set(true)
+	s.log.Info("serving", "listen", s.frontLn.Addr().String(), "admin", s.backLn.Addr().String())
+
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		s.ready.Set(false)
+		s.log.Info("stopping", "unready", s.file.Timeouts.Unready, "drain", s.file.Timeouts.Drain)
+		time.Sleep(s.file.Timeouts.Unready)
+	}
+	stopWatching()
+	<-watched
+	return errors.Join(err, s.stop())
+}
+
+// stop waits for requests that run, as long as the file allows, and ends
+// those that take longer.
+func (s *server) stop() error {
+	drain, cancel := context.WithTimeout(context.Background(), s.file.Timeouts.Drain)
+	defer cancel()
+	err := s.front.Shutdown(drain)
+	if err != nil {
+		err = errors.Join(err, s.front.Close())
+	}
+	s.gateway.Close()
+	s.denials.Flush()
+	return errors.Join(err, s.back.Close(), s.closeStore())
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/reflection"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/examples/gateway/ops"
+	"github.com/sluice-go/sluice/examples/rls/service"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// server is the service with its two addresses.
+type server struct {
+	file       *config.File
+	log        *slog.Logger
+	watcher    *live.Watcher
+	ready      ops.Readiness
+	health     *health.Server
+	overload   *adaptive.Limiter // nil: off
+	front      *grpc.Server
+	back       *http.Server // for operators
+	frontLn    net.Listener
+	backLn     net.Listener
+	closeStore func() error
+}
+
+// newServer listens on both addresses and is ready to serve.
+func newServer(f *config.File, log *slog.Logger) (*server, error) {
+	s := &server{file: f, log: log, health: health.NewServer()}
+	store, closeStore, err := live.OpenStore(f.Store, s.storeChanged)
+	if err != nil {
+		return nil, f.Errorf("redis", "%v", err)
+	}
+	s.closeStore = closeStore
+	if err = s.assemble(store); err == nil {
+		err = s.listen()
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeStore())
+	}
+	return s, nil
+}
+
+// assemble makes the service and everything that watches it.
+func (s *server) assemble(store *distributed.Store) error {
+	var err error
+	if s.overload, err = live.NewOverload(s.file.Overload); err != nil {
+		return s.file.Errorf("overload", "%v", err)
+	}
+	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.overload })
+	if err != nil {
+		return err
+	}
+	panel, err := ops.NewPanel(s.file, "rls", store, s.log)
+	if err != nil {
+		return err
+	}
+	observe := telemetry.Tee(metrics.Observe, panel.Observe)
+	limits, err := service.New(s.file, service.Options{
+		Store: store, Log: s.log, Wrap: panel.Wrap, Observe: observe,
+		Changed: func(limits map[string]algo.Limiter) error { return panel.Show(limits, s.overload) },
+	})
+	if err != nil {
+		return err
+	}
+	s.watcher = live.NewWatcher(s.file, s.log, limits.Apply)
+	s.serveBoth(limits, observe, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel})
+	return metrics.Watch(s.watcher)
+}
+
+// serveBoth puts the service, health checks and reflection on one gRPC server,
+// and what is for operators on the other.
+func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) {
+	var opts []grpc.ServerOption
+	if s.overload != nil {
+		opts = grpcmw.ServerOptions(s.overload, keyfunc.RPCGlobal(), grpcmw.WithName("overload"), grpcmw.WithObserver(observe))
+	}
+	s.front = grpc.NewServer(opts...)
+	rls.RegisterRateLimitServiceServer(s.front, limits)
+	grpc_health_v1.RegisterHealthServer(s.front, s.health)
+	reflection.Register(s.front)
+	s.back = &http.Server{
+		Handler:           ops.Mux(operators),
+		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,
+		IdleTimeout:       s.file.Timeouts.Idle,
+	}
+}
+
+func (s *server) listen() (err error) {
+	if s.frontLn, err = net.Listen("tcp", s.file.Listen); err != nil {
+		return s.file.Errorf("listen", "%v", err)
+	}
+	if s.backLn, err = net.Listen("tcp", s.file.Admin); err != nil {
+		return errors.Join(s.file.Errorf("admin", "%v", err), s.frontLn.Close())
+	}
+	return nil
+}
+
+// status is what operators see at /status.
+func (s *server) status() any {
+	status := struct {
+		Config   live.Status `json:"config"`
+		Overload string      `json:"overload"`
+	}{s.watcher.Status(), "off"}
+	if s.overload != nil {
+		status.Overload = s.overload.Explain().String()
+	}
+	return status
+}
+
+func (s *server) storeChanged(e distributed.Event) {
+	s.log.Warn("store", "event", e.Kind.String(), "limit", e.Limiter, "breaker", e.State.String(), "error", e.Err)
+}
+
+// setServing says to health checks of both kinds whether calls are welcome.
+func (s *server) setServing(yes bool) {
+	s.ready.Set(yes)
+	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
+	if yes {
+		status = grpc_health_v1.HealthCheckResponse_SERVING
+	}
+	s.health.SetServingStatus("", status)
+	s.health.SetServingStatus(rls.RateLimitService_ServiceDesc.ServiceName, status)
+}
+
+// serve serves until ctx ends, and then stops in the order of the gateway: not
+// ready, nothing new, what runs, the second address.
+func (s *server) serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
+	failed := make(chan error, 2)
+	go func() { failed <- s.front.Serve(s.frontLn) }()
+	go func() { failed <- s.back.Serve(s.backLn) }()
+	watch, stopWatching := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() { defer close(watched); s.watcher.Run(watch, poll, hup) }()
+	s.setServing(true)
+	s.log.Info("serving", "listen", s.frontLn.Addr().String(), "admin", s.backLn.Addr().String())
+
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		s.setServing(false)
+		s.log.Info("stopping", "unready", s.file.Timeouts.Unready, "drain", s.file.Timeouts.Drain)
+		time.Sleep(s.file.Timeouts.Unready)
+	}
+	stopWatching()
+	<-watched
+	return errors.Join(err, s.stop())
+}
+
+// stop waits for calls that run, as long as the file allows.
+func (s *server) stop() error {
+	timer := time.AfterFunc(s.file.Timeouts.Drain, s.front.Stop)
+	defer timer.Stop()
+	s.health.Shutdown() // ends the watchers, which would run for ever
+	s.front.GracefulStop()
+	if s.overload != nil {
+		_ = s.overload.Close() // it never fails
+	}
+	return errors.Join(s.back.Close(), s.closeStore())
+}

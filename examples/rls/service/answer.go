@@ -1,0 +1,148 @@
+package service
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	core "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// answer is the response: decisions has one for each descriptor with a limit,
+// in order.
+func answer(all []asked, decisions []algo.Decision, headers bool) *rls.RateLimitResponse {
+	r := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK}
+	var told fields
+	for i := range all {
+		a := &all[i]
+		if a.limit == nil {
+			s := &rls.RateLimitResponse_DescriptorStatus{Code: rls.RateLimitResponse_OK}
+			if a.node != nil && a.node.unlimited {
+				s.LimitRemaining = math.MaxUint32
+			}
+			r.Statuses = append(r.Statuses, s)
+			continue
+		}
+		d := &decisions[0]
+		decisions = decisions[1:]
+		s := statusOf(a.limit, d)
+		if s.Code == rls.RateLimitResponse_OVER_LIMIT {
+			r.OverallCode = s.Code
+		}
+		r.Statuses = append(r.Statuses, s)
+		told.add(a.limit, d)
+	}
+	if headers {
+		r.ResponseHeadersToAdd = told.headers()
+	}
+	return r
+}
+
+func statusOf(l *limit, d *algo.Decision) *rls.RateLimitResponse_DescriptorStatus {
+	s := &rls.RateLimitResponse_DescriptorStatus{
+		Code:               rls.RateLimitResponse_OK,
+		CurrentLimit:       l.current(),
+		LimitRemaining:     uint32(min(max(d.Remaining, 0), math.MaxUint32)),
+		DurationUntilReset: durationpb.New(d.ResetAfter),
+	}
+	if !d.Allowed {
+		s.Code = rls.RateLimitResponse_OVER_LIMIT
+	}
+	return s
+}
+
+// units of the rates that have one. The rate of "5/15m" has none.
+var units = map[time.Duration]rls.RateLimitResponse_RateLimit_Unit{
+	time.Second: rls.RateLimitResponse_RateLimit_SECOND,
+	time.Minute: rls.RateLimitResponse_RateLimit_MINUTE,
+	time.Hour:   rls.RateLimitResponse_RateLimit_HOUR,
+	day:         rls.RateLimitResponse_RateLimit_DAY,
+	7 * day:     rls.RateLimitResponse_RateLimit_WEEK,
+	30 * day:    rls.RateLimitResponse_RateLimit_MONTH,
+	365 * day:   rls.RateLimitResponse_RateLimit_YEAR,
+}
+
+// current is the limit as the protocol tells it: the rate, whatever the burst.
+func (l *limit) current() *rls.RateLimitResponse_RateLimit {
+	return &rls.RateLimitResponse_RateLimit{
+		Name:            l.name,
+		RequestsPerUnit: uint32(min(l.rate.Count, math.MaxUint32)),
+		Unit:            units[l.rate.Period],
+	}
+}
+
+// fields collects the RateLimit fields of draft-ietf-httpapi-ratelimit-headers
+// and Retry-After.
+type fields struct {
+	items []item
+	retry time.Duration
+	never bool
+}
+
+type item struct {
+	limit *limit
+	d     *algo.Decision
+}
+
+// add notes a decision. Of several under one name the tightest counts, since a
+// name stands in a field once. What a limit on trial would have denied is
+// nobody's business.
+func (f *fields) add(l *limit, d *algo.Decision) {
+	if !d.Allowed {
+		f.retry = max(f.retry, d.RetryAfter)
+		f.never = f.never || d.Reason == algo.Never
+	}
+	if d.Source == algo.Shadowed || d.Source == algo.Off {
+		return
+	}
+	for i := range f.items {
+		if f.items[i].limit.name == l.name {
+			if d.Remaining < f.items[i].d.Remaining {
+				f.items[i] = item{l, d}
+			}
+			return
+		}
+	}
+	f.items = append(f.items, item{l, d})
+}
+
+func (f *fields) headers() (all []*core.HeaderValue) {
+	add := func(key, value string) {
+		if value != "" {
+			all = append(all, &core.HeaderValue{Key: key, Value: value})
+		}
+	}
+	var policies, limits []string
+	for _, it := range f.items {
+		promise, ok := algo.Describe(it.limit.limiter)
+		if !ok {
+			continue
+		}
+		policies = append(policies, fmt.Sprintf("%q;q=%d;w=%d", it.limit.name, promise.Quota, seconds(promise.Window)))
+		state := fmt.Sprintf("%q;r=%d", it.limit.name, it.d.Remaining)
+		if it.d.Remaining < promise.Quota && it.d.NextAfter > 0 {
+			state += fmt.Sprintf(";t=%d", seconds(it.d.NextAfter))
+		}
+		limits = append(limits, state)
+	}
+	add("ratelimit-policy", strings.Join(policies, ", "))
+	add("ratelimit", strings.Join(limits, ", "))
+	if f.retry > 0 && !f.never {
+		add("retry-after", fmt.Sprint(max(1, seconds(f.retry))))
+	}
+	return all
+}
+
+// seconds rounds up to whole seconds.
+func seconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	return s
+}

@@ -1,0 +1,96 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	envoytype "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+)
+
+// mostOverrides is how many different limits requests may bring along. When
+// there are more, the one that was made first goes.
+const mostOverrides = 1024
+
+// overrides are the limits that requests bring along themselves, one limiter
+// for each rate.
+type overrides struct {
+	store *distributed.Store
+	mu    sync.Mutex
+	made  map[algo.Rate]*limit
+	order []algo.Rate
+}
+
+func newOverrides(store *distributed.Store) *overrides {
+	return &overrides{store: store, made: map[algo.Rate]*limit{}}
+}
+
+const day = 24 * time.Hour
+
+// periods of the units. A month has 30 days and a year 365.
+var periods = map[envoytype.RateLimitUnit]time.Duration{
+	envoytype.RateLimitUnit_SECOND: time.Second,
+	envoytype.RateLimitUnit_MINUTE: time.Minute,
+	envoytype.RateLimitUnit_HOUR:   time.Hour,
+	envoytype.RateLimitUnit_DAY:    day,
+	envoytype.RateLimitUnit_MONTH:  30 * day,
+	envoytype.RateLimitUnit_YEAR:   365 * day,
+}
+
+// get returns the limit that a request brings along.
+func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (*limit, error) {
+	period, ok := periods[want.GetUnit()]
+	if !ok {
+		return nil, fmt.Errorf("limit: unit is %s, want one from SECOND to YEAR", want.GetUnit())
+	}
+	rate := algo.Per(int64(want.GetRequestsPerUnit()), period)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l := o.made[rate]; l != nil {
+		return l, nil
+	}
+	l := &limit{rate: rate, name: fmt.Sprintf("override-%d-per-%s", rate.Count, strings.ToLower(want.GetUnit().String()))}
+	var err error
+	if l.limiter, err = o.make(l.name, rate); err != nil {
+		return nil, fmt.Errorf("limit: %w", err)
+	}
+	if len(o.order) == mostOverrides {
+		delete(o.made, o.order[0])
+		o.order = o.order[1:]
+	}
+	o.made[rate], o.order = l, append(o.order, rate)
+	return l, nil
+}
+
+func (o *overrides) make(name string, rate algo.Rate) (algo.Limiter, error) {
+	if rate.Count == 0 {
+		return nothing{}, nil
+	}
+	spec := algo.Spec{Rate: rate}
+	if rate.Period == periods[envoytype.RateLimitUnit_YEAR] {
+		// A bucket that takes a year to fill, rounded up, takes too long.
+		spec.Algorithm = "fixed-window"
+	}
+	if o.store == nil {
+		return spec.New()
+	}
+	return config.NewLimiter(o.store, name, spec)
+}
+
+// nothing is the limit of 0.
+type nothing struct{}
+
+func (nothing) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
+	lease.Allowed = n == 0
+	if !lease.Allowed {
+		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
+	}
+	return lease, nil
+}

@@ -1,0 +1,207 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+)
+
+// Options is what a service needs beside its file.
+type Options struct {
+	Store   *distributed.Store // nil: limits are kept in this process
+	Observe telemetry.Observer // may be nil
+	Log     *slog.Logger
+	// Wrap, if not nil, puts something around each limiter of the file.
+	Wrap func(algo.Limiter) algo.Limiter
+	// Changed, if not nil, is told of the limits in force by their names
+	// whenever they may have changed. An error is logged.
+	Changed func(limits map[string]algo.Limiter) error
+}
+
+// Service is a rls.RateLimitServiceServer.
+type Service struct {
+	rls.UnimplementedRateLimitServiceServer
+	opts      Options
+	limiters  *live.Limiters
+	overrides *overrides
+	current   atomic.Pointer[tree]
+
+	mu   sync.Mutex // one change at a time
+	file *config.File
+}
+
+// New makes a service and puts f in force.
+func New(f *config.File, opts Options) (*Service, error) {
+	s := &Service{opts: opts, limiters: live.NewLimiters(opts.Store, opts.Wrap), overrides: newOverrides(opts.Store)}
+	if err := s.Apply(f); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Apply puts f in force. Limits that stay where they are in their domain keep
+// what is owed. An error changes nothing.
+func (s *Service) Apply(f *config.File) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(f.Domains) == 0 {
+		return f.Errorf("domains", "is missing, and a rate limit service without domains limits nothing")
+	}
+	if s.file != nil {
+		if err := f.Restart(s.file); err != nil {
+			return err
+		}
+		if f.Overload != s.file.Overload {
+			return f.Errorf("overload", "has changed, which takes a restart")
+		}
+	}
+	limiters, changes, err := s.limiters.Apply(wanted(f))
+	if err != nil {
+		return f.Errorf("", "%v", err)
+	}
+	t := newTree(f, limiters)
+	s.current.Store(&t)
+	s.file = f
+	s.told(limiters)
+	s.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "domains", len(f.Domains),
+		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
+		"removed", changes.Removed, "begun_anew", changes.Replaced)
+	return nil
+}
+
+// told tells Changed. Of several limits under one name it shows one.
+func (s *Service) told(limiters map[string]algo.Limiter) {
+	if s.opts.Changed == nil {
+		return
+	}
+	if err := s.opts.Changed(byName(s.file, limiters)); err != nil {
+		s.opts.Log.Error("operators do not see all limits", "error", err)
+	}
+}
+
+// asked is what one descriptor asks for.
+type asked struct {
+	node  *node // nil: the file does not know it
+	limit *limit
+	key   string
+	hits  int64
+}
+
+// ShouldRateLimit decides. A request without a domain or descriptors, and one
+// that asks for what the service cannot do, is InvalidArgument.
+func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
+	if r.GetDomain() == "" {
+		return nil, status.Error(codes.InvalidArgument, "domain is empty")
+	}
+	if len(r.GetDescriptors()) == 0 {
+		return nil, status.Error(codes.InvalidArgument, "descriptors is empty")
+	}
+	d := (*s.current.Load())[r.GetDomain()]
+	all := make([]asked, len(r.GetDescriptors()))
+	var reqs []algo.Request
+	for i, descriptor := range r.GetDescriptors() {
+		a, err := s.ask(d, r, descriptor)
+		if err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "descriptors[%d]: %v", i, err)
+		}
+		all[i] = a
+		if a.limit != nil {
+			reqs = append(reqs, algo.Request{Limiter: a.limit.limiter, Key: a.key, N: a.hits})
+		}
+	}
+	began := time.Now()
+	decisions, err := decide(ctx, reqs)
+	if err != nil {
+		s.opts.Log.Error("not decided", "domain", r.GetDomain(), "error", err)
+		return nil, status.Error(codes.Unavailable, "the limits cannot be decided")
+	}
+	s.tell(all, decisions, time.Since(began))
+	return answer(all, decisions, d == nil || d.headers), nil
+}
+
+// ask finds out which limit a descriptor has, if any. What the request says of
+// its own limit stands above the file, also in domains that the file does not
+// know.
+func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.RateLimitDescriptor) (a asked, err error) {
+	if a.hits, err = hits(r, descriptor); err != nil {
+		return a, err
+	}
+	if len(descriptor.GetEntries()) == 0 {
+		return a, errors.New("entries is empty")
+	}
+	if d != nil {
+		a.node = d.find(descriptor)
+	}
+	if a.node != nil {
+		a.limit = a.node.limit
+		a.key = keyOf(descriptor)
+	}
+	if descriptor.GetLimit() != nil {
+		// The same descriptor in two domains is two keys here, as the limiter
+		// knows no domain.
+		a.key = r.GetDomain() + "\x00" + keyOf(descriptor)
+		a.limit, err = s.overrides.get(descriptor.GetLimit())
+	}
+	return a, err
+}
+
+// hits is what a descriptor costs: its own number, else that of the request,
+// else 1.
+func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) (int64, error) {
+	if d.GetIsNegativeHits() {
+		return 0, errors.New("is_negative_hits is not supported")
+	}
+	if own := d.GetHitsAddend(); own != nil {
+		if own.GetValue() > math.MaxInt32 {
+			return 0, fmt.Errorf("hits_addend is %d, want %d at most", own.GetValue(), math.MaxInt32)
+		}
+		return int64(own.GetValue()), nil
+	}
+	return max(1, int64(r.GetHitsAddend())), nil
+}
+
+// decide charges all or none and returns each limit's own decision. A limit
+// that admits with a delay has no room: nobody here can wait.
+func decide(ctx context.Context, reqs []algo.Request) ([]algo.Decision, error) {
+	if len(reqs) == 0 {
+		return nil, nil
+	}
+	lease, err := algo.AcquireAll(ctx, reqs...)
+	if err != nil {
+		return nil, err
+	}
+	parts := lease.Parts()
+	if len(reqs) == 1 {
+		parts = []algo.Decision{lease.Decision}
+	}
+	if lease.Allowed && lease.Delay > 0 {
+		lease.Release(algo.Canceled)
+		for i := range parts {
+			p := &parts[i]
+			if p.Delay > 0 {
+				p.Allowed, p.Reason, p.RetryAfter, p.Delay = false, algo.Quota, p.Delay, 0
+			} else {
+				p.Remaining = min(p.Remaining+reqs[i].N, p.Limit)
+			}
+		}
+		return parts, nil
+	}
+	lease.Release(algo.Succeeded)
+	return parts, nil
+}

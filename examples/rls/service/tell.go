@@ -1,0 +1,43 @@
+package service
+
+import (
+	"time"
+
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	"google.golang.org/grpc/codes"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// tell tells the observer as the adapters do: of an admission once for each
+// limit, of a denial once for each that had no room.
+func (s *Service) tell(all []asked, decisions []algo.Decision, waited time.Duration) {
+	if s.opts.Observe == nil {
+		return
+	}
+	denied := false
+	for i := range decisions {
+		denied = denied || !decisions[i].Allowed
+	}
+	for i := range all {
+		a := &all[i]
+		if a.limit == nil {
+			continue
+		}
+		d := decisions[0]
+		decisions = decisions[1:]
+		if denied && d.Allowed {
+			continue
+		}
+		e := telemetry.Event{
+			Transport: telemetry.GRPC, Method: rls.RateLimitService_ShouldRateLimit_FullMethodName,
+			Policy: a.limit.name, Decision: d, Waited: waited, Cost: a.hits, KeyHash: keyfunc.Hash(a.key),
+		}
+		if denied {
+			e.Result, e.Status = telemetry.Denied, int(codes.ResourceExhausted)
+		}
+		s.opts.Observe(e)
+	}
+}

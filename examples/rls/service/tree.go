@@ -1,0 +1,146 @@
+package service
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/live"
+)
+
+// tree is the limits in force, by domain. It does not change.
+type tree map[string]*domain
+
+type domain struct {
+	headers bool
+	top     level
+}
+
+// level is the descriptors beside each other.
+type level struct {
+	exact    map[entry]*node
+	prefixes []*node // the longest first
+	any      map[string]*node
+}
+
+type entry struct{ key, value string }
+
+// node is one descriptor of the file.
+type node struct {
+	key, prefix string
+	limit       *limit // nil: none ends here
+	unlimited   bool
+	next        level
+}
+
+// limit is a limit in force.
+type limit struct {
+	name    string
+	limiter algo.Limiter
+	rate    algo.Rate
+}
+
+// wanted is every limit of the file.
+func wanted(f *config.File) (all []live.Wanted) {
+	each(f, func(d *config.Descriptor) {
+		all = append(all, live.Wanted{ID: d.ID, Spec: d.Spec})
+	})
+	return all
+}
+
+// byName turns limiters by ID into limiters by name.
+func byName(f *config.File, limiters map[string]algo.Limiter) map[string]algo.Limiter {
+	named := map[string]algo.Limiter{}
+	each(f, func(d *config.Descriptor) { named[d.Name] = limiters[d.ID] })
+	return named
+}
+
+// each visits every descriptor with a limit.
+func each(f *config.File, visit func(*config.Descriptor)) {
+	var down func([]*config.Descriptor)
+	down = func(ds []*config.Descriptor) {
+		for _, d := range ds {
+			if d.Limited {
+				visit(d)
+			}
+			down(d.Next)
+		}
+	}
+	for _, d := range f.Domains {
+		down(d.Descriptors)
+	}
+}
+
+// newTree puts the limiters, by ID, where the file wants them.
+func newTree(f *config.File, limiters map[string]algo.Limiter) tree {
+	t := tree{}
+	for _, d := range f.Domains {
+		t[d.Name] = &domain{headers: d.Headers == "ietf", top: newLevel(d.Descriptors, limiters)}
+	}
+	return t
+}
+
+func newLevel(ds []*config.Descriptor, limiters map[string]algo.Limiter) level {
+	l := level{exact: map[entry]*node{}, any: map[string]*node{}}
+	for _, d := range ds {
+		n := &node{key: d.Key, unlimited: d.Unlimited, next: newLevel(d.Next, limiters)}
+		if d.Limited {
+			limiter := limiters[d.ID]
+			if d.Shadow {
+				limiter = algo.Shadow(limiter)
+			}
+			n.limit = &limit{d.Name, limiter, d.Spec.Rate}
+		}
+		if prefix, ok := d.Prefix(); ok {
+			n.prefix = prefix
+			l.prefixes = append(l.prefixes, n)
+		} else if d.HasValue {
+			l.exact[entry{d.Key, d.Value}] = n
+		} else {
+			l.any[d.Key] = n
+		}
+	}
+	slices.SortStableFunc(l.prefixes, func(a, b *node) int { return cmp.Compare(len(b.prefix), len(a.prefix)) })
+	return l
+}
+
+func (l *level) find(key, value string) *node {
+	if n := l.exact[entry{key, value}]; n != nil {
+		return n
+	}
+	for _, n := range l.prefixes {
+		if n.key == key && strings.HasPrefix(value, n.prefix) {
+			return n
+		}
+	}
+	return l.any[key]
+}
+
+// find returns what the descriptor ends at; nil if the file does not know it.
+func (d *domain) find(r *ratelimit.RateLimitDescriptor) *node {
+	var at *node
+	for next, entries := &d.top, r.GetEntries(); len(entries) > 0; entries = entries[1:] {
+		if at = next.find(entries[0].GetKey(), entries[0].GetValue()); at == nil {
+			return nil
+		}
+		next = &at.next
+	}
+	return at
+}
+
+// keyOf is the key of a descriptor: its entries, each part with its length
+// before it, so that no two descriptors have the same.
+func keyOf(r *ratelimit.RateLimitDescriptor) string {
+	var b strings.Builder
+	for _, e := range r.GetEntries() {
+		for _, s := range []string{e.GetKey(), e.GetValue()} {
+			b.WriteString(strconv.Itoa(len(s)) + ":" + s + "/")
+		}
+	}
+	return b.String()
+}

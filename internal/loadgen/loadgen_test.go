@@ -1,0 +1,212 @@
+package loadgen
+
+import (
+	"math"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestOpenLoop: requests go out whether or not there are answers. The server
+// answers none before it has all of them.
+func TestOpenLoop(t *testing.T) {
+	all := make(chan struct{})
+	var came atomic.Int64
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		came.Add(1)
+		<-all
+		done(w, r)
+	})
+	c := shortly(url, 100)
+	go func() {
+		defer close(all)
+		for sent := arrivals(c); came.Load() < int64(sent); {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.Equal(t, map[int16]int{200: arrivals(c)}, statuses(answers))
+}
+
+// arrivals is how many requests c makes: that depends on the seed alone.
+func arrivals(c Config) (n int) {
+	g, err := newGenerator(c)
+	if err != nil {
+		return 0
+	}
+	begin := time.Duration(0)
+	for _, p := range c.Phases {
+		for due := g.after(begin, p.Rate); due < begin+p.Duration; due = g.after(due, p.Rate) {
+			n++
+		}
+		begin += p.Duration
+	}
+	return n
+}
+
+// TestNobodyAccepts: the schedule does not wait for connections to open either.
+func TestNobodyAccepts(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	c := shortly("http://"+ln.Addr().String()+"/", 100)
+	c.Timeout = 50 * time.Millisecond
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.Equal(t, map[int16]int{TimedOut: arrivals(c)}, statuses(answers))
+}
+
+// TestSchedule: the answers come in the order in which the requests were due,
+// at the rate of each phase.
+func TestSchedule(t *testing.T) {
+	c := shortly(serve(t, done), 0)
+	c.Phases = []Phase{
+		{Rate: 1000, Duration: 100 * time.Millisecond},
+		{Rate: 0, Duration: 100 * time.Millisecond},
+		{Rate: 4000, Duration: 100 * time.Millisecond},
+	}
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.True(t, slices.IsSortedFunc(answers, func(a, b Answer) int { return int(a.At - b.At) }))
+	count := map[int]int{}
+	for _, a := range answers {
+		require.Positive(t, a.Took)
+		count[int(a.At/(100*time.Millisecond))]++
+	}
+	require.InDelta(t, 100, count[0], 40)
+	require.Zero(t, count[1])
+	require.InDelta(t, 400, count[2], 80)
+	require.Len(t, count, 2)
+}
+
+// TestTimeoutHangsUp: a client that gives up closes its connection, and the
+// server notices.
+func TestTimeoutHangsUp(t *testing.T) {
+	var came, hungUp atomic.Int64
+	url := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		came.Add(1)
+		<-r.Context().Done()
+		hungUp.Add(1)
+	})
+	c := shortly(url, 50)
+	c.Timeout = 200 * time.Millisecond
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.Equal(t, map[int16]int{TimedOut: arrivals(c)}, statuses(answers))
+	for _, a := range answers {
+		require.Equal(t, c.Timeout, a.Took)
+		require.False(t, a.OK(time.Hour))
+	}
+	require.Positive(t, came.Load())
+	require.Eventually(t, func() bool { return hungUp.Load() == came.Load() }, time.Minute, time.Millisecond)
+}
+
+// TestTimeoutWithoutArrivals: clients give up in time although no request is
+// due for long after.
+func TestTimeoutWithoutArrivals(t *testing.T) {
+	c := shortly("http://127.0.0.1:1/", 1)
+	c.Timeout = time.Millisecond
+	g, err := newGenerator(c)
+	require.NoError(t, err)
+	g.start = time.Now()
+	g.answers, g.flying = g.answers[:1], []*conn{{}}
+	g.flying[0].answer.Store(&g.answers[0])
+	g.waitFor(4 * patrol)
+	require.Equal(t, []Answer{{Took: c.Timeout, Status: TimedOut}}, g.answers)
+}
+
+// TestMostOpen: no more connections than allowed, and the rest fails at once.
+func TestMostOpen(t *testing.T) {
+	all := make(chan struct{})
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		<-all
+		done(w, r)
+	})
+	c := shortly(url, 100)
+	c.MaxOpen = 3
+	var refused atomic.Int64
+	c.Decided = func(a Answer) {
+		if a.Status == NoConn && refused.Add(1) == int64(arrivals(c)-3) {
+			close(all)
+		}
+	}
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.Equal(t, map[int16]int{200: 3, NoConn: arrivals(c) - 3}, statuses(answers))
+}
+
+// TestReuse: a connection serves one request after the other.
+func TestReuse(t *testing.T) {
+	var opened atomic.Int64
+	s := &http.Server{Handler: http.HandlerFunc(done), ConnState: func(_ net.Conn, to http.ConnState) {
+		if to == http.StateNew {
+			opened.Add(1)
+		}
+	}}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	go s.Serve(ln)
+	defer s.Close()
+	c := shortly("http://"+ln.Addr().String()+"/", 400)
+	c.MaxOpen = 1
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, opened.Load())
+	require.Greater(t, statuses(answers)[200], 1)
+}
+
+// TestDecided: it is called once for each answer, with that answer.
+func TestDecided(t *testing.T) {
+	c := shortly(serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.RawQuery, "slow") {
+			<-r.Context().Done()
+		}
+		done(w, r)
+	}), 100)
+	for _, path := range []string{"", "?slow"} {
+		c := c
+		c.URL += path
+		c.Timeout = 300 * time.Millisecond
+		told := make(chan Answer, 1000)
+		c.Decided = func(a Answer) { told <- a }
+		answers, err := Run(c)
+		require.NoError(t, err)
+		close(told)
+		var list []Answer
+		for a := range told {
+			list = append(list, a)
+		}
+		require.ElementsMatch(t, answers, list)
+	}
+}
+
+func TestConfig(t *testing.T) {
+	good := shortly("http://127.0.0.1:1/", 1)
+	for want, spoil := range map[string]func(*Config){
+		`the URL is "https://127.0.0.1:1/"`: func(c *Config) { c.URL = "https://127.0.0.1:1/" },
+		`the URL is "http://localhost/"`:    func(c *Config) { c.URL = "http://localhost/" },
+		`the URL is ":"`:                    func(c *Config) { c.URL = ":" },
+		"MaxOpen is 0":                      func(c *Config) { c.MaxOpen = 0 },
+		"the timeout is 0s":                 func(c *Config) { c.Timeout = 0 },
+		"a phase is -1 a second":            func(c *Config) { c.Phases = []Phase{{Rate: -1, Duration: 1}} },
+		"a phase is NaN a second":           func(c *Config) { c.Phases = []Phase{{Rate: math.NaN(), Duration: 1}} },
+		"a phase is +Inf a second":          func(c *Config) { c.Phases = []Phase{{Rate: math.Inf(1), Duration: 1}} },
+		"a second for -1ns":                 func(c *Config) { c.Phases = []Phase{{Duration: -1}} },
+	} {
+		c := good
+		spoil(&c)
+		_, err := Run(c)
+		require.ErrorContains(t, err, want)
+	}
+	_, _, err := Closed("nowhere", 1, time.Second)
+	require.ErrorContains(t, err, `the URL is "nowhere"`)
+	_, _, err = Closed(good.URL, 0, time.Second)
+	require.ErrorContains(t, err, "MaxOpen is 0")
+}
