@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // ErrClosed is what Acquire returns after Close.
@@ -163,6 +164,7 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, ok bool) {
 		if n > limit-was {
 			return was, limit, false
 		}
+		interleave.Point()
 		if l.inFlight.CompareAndSwap(was, was+n) {
 			return was + n, limit, true
 		}
