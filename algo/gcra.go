@@ -47,12 +47,12 @@ func newGCRA(r Rate, burst int64, wait time.Duration) (*gcra, error) {
 	return ownDebt(r, depth, toTicks(wait)), nil
 }
 
-// ownDebt makes the parameters of a bucket of depth ticks, at most maxSpan, in
+// ownDebt makes the parameters of a bucket of depth ticks, as span has it, in
 // which a charge waits at most wait ticks for its own debt too.
 func ownDebt(r Rate, depth, wait int64) *gcra {
 	t := r.emission()
 	g := &gcra{emission: t, burst: depth / t, depth: depth, room: depth}
-	g.wait = min(wait, toTicks(maxSpan)-depth)
+	g.wait = min(wait, max(toTicks(maxSpan)-depth, 0))
 	g.most = (depth + g.wait) / t
 	g.window = r.timeFor(g.burst)
 	g.ceiling = 2*depth + g.wait
@@ -62,7 +62,7 @@ func ownDebt(r Rate, depth, wait int64) *gcra {
 
 // earlierDebt makes the parameters of a bucket in which a charge waits at most
 // wait ticks for the debt before it, and leaves its own to those who come
-// after. An idle bucket saves up depth ticks, at most maxSpan. One unit more
+// after. An idle bucket saves up depth ticks, as span has it. One unit more
 // than that starts at once, so that is what callers are told.
 func earlierDebt(r Rate, depth, wait int64) *gcra {
 	g := ownDebt(r, depth, wait)
@@ -71,7 +71,7 @@ func earlierDebt(r Rate, depth, wait int64) *gcra {
 	g.burst = g.room / g.emission
 	g.window = r.timeFor(g.burst)
 	g.most = toTicks(maxSpan) / g.emission
-	g.ceiling = 2 * toTicks(maxSpan) // depth + wait + most*T at the largest
+	g.ceiling = max(depth, toTicks(maxSpan)) + toTicks(maxSpan) // depth + wait + most*T at the largest
 	return g
 }
 

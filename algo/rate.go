@@ -76,14 +76,16 @@ func (r Rate) emission() int64 {
 	return t
 }
 
-// span is the time that n units take in ticks, at most maxSpan. The error
-// calls n by its field.
+// span is the time that n units take in ticks. At the rate as it was asked for
+// that is at most maxSpan; with each unit rounded up it is at most 1/64 more. The
+// error calls n by its field.
 func (r Rate) span(field string, n int64) (int64, error) {
-	t := r.emission()
-	if n > toTicks(maxSpan)/t {
+	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
+	mostHi, most := bits.Mul64(uint64(r.Count), uint64(maxSpan))
+	if hi > mostHi || hi == mostHi && lo > most {
 		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, maxSpan)
 	}
-	return n * t, nil
+	return n * r.emission(), nil
 }
 
 // timeFor is the time in which the rate admits n units, a year at most, rounded

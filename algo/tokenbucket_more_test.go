@@ -48,6 +48,41 @@ func TestNewTokenBucketErrors(t *testing.T) {
 	}
 }
 
+// TestDefaultBurstOfAnyRate: a rate of which no whole number of ticks makes up
+// the period has a burst that takes a little more than the period to fill.
+func TestDefaultBurstOfAnyRate(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	for _, n := range []int64{1, 7, 11, 1e6 + 3, 1e12 + 39, int64(year)/2 + 1, int64(year) - 1, int64(year)} {
+		for name, make := range map[string]func(algo.Rate) (algo.Limiter, error){
+			"token bucket":         func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r) },
+			"with a wait":          func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r, algo.MaxWait(algo.Forever)) },
+			"leaky bucket":         func(r algo.Rate) (algo.Limiter, error) { return algo.NewLeakyBucket(r) },
+			"smooth bursty":        func(r algo.Rate) (algo.Limiter, error) { return algo.NewSmoothBursty(r, algo.Burst(n)) },
+			"fixed window":         func(r algo.Rate) (algo.Limiter, error) { return algo.NewFixedWindow(r) },
+			"sliding window":       func(r algo.Rate) (algo.Limiter, error) { return algo.NewSlidingWindow(r) },
+			"pacer":                func(r algo.Rate) (algo.Limiter, error) { return algo.NewPacer(r) },
+			"the burst that fits":  func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r, algo.Burst(n)) },
+			"a bucket of nginx":    func(r algo.Rate) (algo.Limiter, error) { return algo.NewNginx(r) },
+			"set while it runs":    func(r algo.Rate) (algo.Limiter, error) { b := bucket(algo.PerSecond(1)); return b, b.SetRate(r) },
+			"of one unit a second": func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r, algo.Burst(1)) },
+		} {
+			l, err := make(algo.Per(n, year))
+			require.NoError(t, err, "%s: %d", name, n)
+			require.True(t, must(t, l, "k", 1).Allowed, "%s: %d", name, n)
+		}
+		b := bucket(algo.Per(n, year))
+		require.Equal(t, n, peek(t, b, "k").Limit)
+		require.True(t, must(t, b, "k", n).Allowed, n)
+		require.Equal(t, algo.Never, must(t, b, "k", n+1).Reason, n)
+		lease := must(t, b, "j", n)
+		lease.Settle(2 * n) // as much again is owed
+		require.False(t, b.Allow("j", 1))
+		lease.Release(algo.Canceled)
+		_, err := algo.NewTokenBucket(algo.Per(n, year), algo.Burst(n+1))
+		require.ErrorContains(t, err, "takes longer than 8760h0m0s to fill")
+	}
+}
+
 // TestSetRateKeepsDebtAsTime: a changed limit refills nothing, and cuts what
 // the new limit could not have charged.
 func TestSetRateKeepsDebtAsTime(t *testing.T) {

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"fmt"
+	"math/bits"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -43,7 +44,9 @@ type gcra struct {
 	most     int64 // the largest cost that can ever be admitted
 }
 
-// maxSpan bounds how far a limit may look ahead: burst * T + wait.
+// maxSpan bounds how far a limit may look ahead: burst * period / count + wait.
+// Rounding T up makes the burst take longer, up to twice as long at 1e6 per
+// second; what it takes is far from where the script's numbers end.
 const maxSpan = 365 * 24 * time.Hour
 
 // newGCRA validates; the error names field and value.
@@ -56,15 +59,23 @@ func newGCRA(r algo.Rate, burst int64, wait time.Duration) (*gcra, error) {
 	switch {
 	case burst < 1:
 		return nil, fmt.Errorf("burst is %d, want 1 or more", burst)
-	case burst > limit/t:
+	case takesLonger(burst, r, maxSpan):
 		return nil, fmt.Errorf("burst is %d: at %v it takes longer than %v to fill", burst, r, maxSpan)
 	case wait < 0:
 		return nil, fmt.Errorf("max wait is %v, want 0 or more", wait)
 	}
 	g := &gcra{rate: r, emission: t, burst: burst, depth: burst * t}
-	g.wait = min(wait.Microseconds(), limit-g.depth)
+	g.wait = min(wait.Microseconds(), max(limit-g.depth, 0))
 	g.most = (g.depth + g.wait) / t
 	return g, nil
+}
+
+// takesLonger reports whether the rate, before it is rounded, needs more than d
+// for n > 0 units.
+func takesLonger(n int64, r algo.Rate, d time.Duration) bool {
+	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
+	mostHi, most := bits.Mul64(uint64(r.Count), uint64(d))
+	return hi > mostHi || hi == mostHi && lo > most
 }
 
 func validRate(r algo.Rate) error {

@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"log/slog"
+	"strconv"
 	"testing"
 	"time"
 
@@ -77,6 +78,25 @@ func TestLimitsNameTheFieldAndTheValue(t *testing.T) {
 	} {
 		_, err := store.TokenBucket(tc.name, tc.rate, tc.opts...)
 		require.ErrorContains(t, err, tc.says)
+	}
+}
+
+// The default burst of a rate of which no whole number of microseconds makes up
+// the period takes a little more than the period to fill.
+func TestDefaultBurstOfAnyRate(t *testing.T) {
+	store, _ := onRedis(t)
+	const year = 365 * 24 * time.Hour
+	for _, n := range []int64{1, 7, 11, 1e6 + 3, year.Microseconds()/2 + 1, year.Microseconds()} {
+		for name, make := range map[string]maker{"token bucket": store.TokenBucket, "leaky bucket": store.LeakyBucket} {
+			l, err := make(name+strconv.FormatInt(n, 10), algo.Per(n, year))
+			require.NoError(t, err)
+			require.Equal(t, n, remote(t, l, "k", n).Limit)
+			d := remote(t, l, "k", n)
+			require.False(t, d.Allowed)
+			require.Equal(t, algo.Quota, d.Reason)
+			_, err = make("more", algo.Per(n, year), algo.Burst(n+1))
+			require.ErrorContains(t, err, "takes longer than 8760h0m0s to fill")
+		}
 	}
 }
 

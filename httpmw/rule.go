@@ -17,7 +17,7 @@ type rule struct {
 	limiter algo.Limiter
 	key     keyfunc.HTTP
 	cost    func(*http.Request) int64
-	mayHold bool // an admission may hold a slot
+	mayHold bool // an admission may hold a slot that it matters to release in time
 	policy  atomic.Pointer[policyText]
 	prefix  string    // of the RateLimit item: `"name";r=`
 	problem [2]string // bodies of denials: of 429 and of 503
@@ -36,18 +36,8 @@ func newRule(p Policy) (*rule, error) {
 		problemBody(http.StatusTooManyRequests, p.Name),
 		problemBody(http.StatusServiceUnavailable, p.Name),
 	}
-	r.mayHold = mayHold(p.Limiter)
+	r.mayHold = algo.Holds(p.Limiter)
 	return r, nil
-}
-
-// mayHold reports whether an admission by l may hold a slot that it matters to
-// release in time. Limiters that count requests over time do not, and are
-// known by their description and by the rate that can be set; a composition
-// describes only one of its limits.
-func mayHold(l algo.Limiter) bool {
-	d, ok := algo.Describe(l)
-	_, rated := l.(interface{ SetRate(algo.Rate) error })
-	return !ok || !rated || d.Unit == algo.ConcurrentRequests
 }
 
 // defaultName tells the limit: "100-per-60s", "64-concurrent-requests".

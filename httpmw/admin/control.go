@@ -15,6 +15,8 @@ var ErrUnsupported = errors.New("admin: the limiter cannot do that")
 // Controlled is a limiter that an operator can act upon; see [Control].
 type Controlled struct {
 	// Switch has On, Off and IsOn. While it is off everything is admitted, blocked keys too.
+	// Being embedded it also makes compositions look through to the limiter, so that
+	// algo.AcquireAll finds an algo.Batcher.
 	*algo.Switch
 	limiter algo.Limiter
 	blocked blocklist
@@ -38,6 +40,9 @@ func (c *Controlled) choose(_ context.Context, key string) algo.Limiter {
 	}
 	return c.limiter
 }
+
+// Holds answers for the limiter: what denies a blocked key holds nothing.
+func (c *Controlled) Holds() bool { return algo.Holds(c.limiter) }
 
 // Describe forwards to the limiter.
 func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(c.limiter) }

@@ -1,0 +1,45 @@
+package algo_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// A wrapper holds what it wraps holds; what nobody can tell may hold.
+func TestHolds(t *testing.T) {
+	rate := bucket(algo.PerSecond(10))
+	window := algo.Must(algo.NewSlidingWindow(algo.PerSecond(10)))
+	slots := new(inFlight)
+	keys, err := algo.NewKeySet([]string{"k"}, nil)
+	require.NoError(t, err)
+	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
+		"itself":  func(l algo.Limiter) algo.Limiter { return l },
+		"switch":  func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"shadow":  algo.Shadow,
+		"allowed": func(l algo.Limiter) algo.Limiter { return algo.AllowList(l, keys) },
+		"denied":  func(l algo.Limiter) algo.Limiter { return algo.DenyList(l, keys) },
+		"escalate": func(l algo.Limiter) algo.Limiter {
+			return algo.Must(algo.NewEscalate(l, algo.PerMinute(3), time.Second, time.Minute))
+		},
+		"all":    func(l algo.Limiter) algo.Limiter { return algo.All(window, l, rate) },
+		"nested": func(l algo.Limiter) algo.Limiter { return algo.Shadow(algo.NewSwitch(algo.All(rate, algo.Shadow(l)))) },
+	} {
+		require.False(t, algo.Holds(wrap(rate)), name)
+		require.False(t, algo.Holds(wrap(window)), name)
+		require.False(t, algo.Holds(wrap(algo.Unlimited())), name)
+		require.True(t, algo.Holds(wrap(slots)), name)
+		require.True(t, algo.Holds(wrap(&foreign{Limiter: rate})), "%s: it does not say", name)
+		require.True(t, algo.Holds(wrap(algo.ByKey(func(context.Context, string) algo.Limiter { return rate }))), name)
+	}
+	off := algo.NewSwitch(slots)
+	off.Off()
+	require.True(t, algo.Holds(off), "it may be switched on at any time")
+	marker, err := algo.NewSRTCM(algo.PerSecond(1), 10, 10)
+	require.NoError(t, err)
+	require.False(t, algo.Holds(algo.FromMarker(marker, algo.Green)))
+}
