@@ -40,54 +40,91 @@
 //
 // # Guarantees
 //
-// B is the burst, R the rate, w any window of time. Every promise names the
-// test that checks it.
+// B is the burst, R the rate, w any window of time, N the number of instances.
+// Every promise names the tests that check it: go run ./internal/promises runs
+// them with their full counts, and go run ./internal/mutants shows which of
+// them notice when a promise is broken on purpose.
 //
-//	W1  A token bucket admits at most B + R*w units in any window, in exact
-//	    integers, for any sequence of clock readings.
+// Every admission is charged to exactly one bucket, and each bucket keeps its
+// own bound, so the total is at most the sum of the bounds.
+//
+//	W1  A token or leaky bucket admits at most B + R*w units in any window, in
+//	    exact integers, for any sequence of clock readings.
 //	    TestBoundUnderJumpingClocks, TestClockGoingBackMintsNothing,
-//	    TestTokenBucketConformance
+//	    TestLateRefundMintsNothing, TestRefundsCountOneAnother,
+//	    TestTokenBucketConformance, TestLeakyBucketConformance
 //	W2  Every other algorithm keeps the bound that its type states.
 //	    TestWindowBoundsUnderJumpingClocks, TestStrictUnderJumpingClocks,
 //	    TestStartsUnderJumpingClocks, TestRampUnderJumpingClocks,
-//	    TestMarkingBounds
-//	W3  On Redis with the local fallback, N instances together admit at most
-//	    2*(B + R*w) whatever the number and timing of outages, and B more for
-//	    each key and loss of Redis' data.
-//	    TestEightInstancesThroughOutages, TestFaultTable
+//	    TestMarkingAgainstTheRFCs, TestMarkingBounds
+//	W3  On Redis with the local fallback, N instances that know their number
+//	    together admit at most 2*(B + R*w) whatever the number and timing of
+//	    outages, and B more for each key and loss of Redis' data.
+//	    TestVirtualDaysOfOutages, TestEightInstancesThroughOutages,
+//	    TestFaultTable, TestPartsOfTheFleetAddUpToTheLimit,
+//	    TestCountThatFallsIsNotBelievedAtOnce
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
 //	    TestAcquireAllProperty, TestAcquireAllOfEveryAlgorithm,
 //	    TestAcquireAllTwoLevels, TestSeveralLevelsAreOneStep
-//	U1  Arrivals that conform to the rate are never denied.
-//	    TestTokenBucketConformance
-//	U2  RetryAfter is exact.
-//	    TestTokenBucketConformance, TestDecideAgainstArithmetic,
-//	    TestExactRetryAfter, TestWindowDecisionsAreExact
+//	U1  Arrivals that conform to the rate are never denied, as long as the clock
+//	    goes on.
+//	    TestTokenBucketConformance, TestLeakyBucketConformance
+//	U2  RetryAfter is exact: then it succeeds, a nanosecond earlier it fails.
+//	    TestDecideAgainstArithmetic, TestExactRetryAfter,
+//	    TestWindowDecisionsAreExact, TestTokenBucketConformance
 //	L1  Lock-free limiters are linearizable to the pure decision.
 //	    TestLinearizable, TestShapesLinearizable, TestWindowsLinearizable,
 //	    TestWarmingLinearizable, TestMarkersLinearizable
 //	L2  The pure decisions and the scripts on Redis agree to the bit.
 //	    TestParityOfScriptAndDecide, TestParityOfWindowScripts
+//	C1  Never more in flight than the limit, and however work ends, by panic,
+//	    exit, cancellation, reset or hijack, its slot is freed.
+//	    TestNeverAboveTheLimit, TestNothingLeaks, TestNoEndLeaks,
+//	    TestNoEndLeaksInProcess, TestNoHijackLeaks, TestPanicsFreeTheSlot,
+//	    TestGoexitFreesTheSlot, TestCancellationsFreeTheSlot,
+//	    TestResetsFreeTheSlots, TestInFlightNeverExceedsTheLimit
+//	C2  An adaptive limit stays within its bounds; streams, cancellations and
+//	    fast failures never teach it; a signal that fails is no overload, and
+//	    leaves the decision to the other strategies.
+//	    TestLearnersStayWithinLimits, TestLimitsBoundTheStrategy,
+//	    TestBBRKeepsItsLimits, TestWhatTeaches, TestFastErrorsDoNotTeach,
+//	    TestOverloadIsNotTheNormalState, TestOutcomes, TestStreamsAreIgnored,
+//	    TestFailedSignal, TestMin
 //	M1  A flood of keys takes no memory beyond the table.
-//	    TestFloodOfKeys, TestWindowFlood
+//	    TestFloodOfKeys, TestWindowFlood, TestPerKeyForgets
 //	M2  Evicting a key never raises any key's bound.
-//	    TestEvictionNeverRaisesABound, TestOverflowedKeyTakesItsDebtAlong,
+//	    TestEvictionNeverRaisesABound, TestNewcomerIsDecidedOnAFreshReading,
+//	    TestSwapOfASlotThatChangedHands, TestOverflowedKeyTakesItsDebtAlong,
 //	    TestWindowEvictionIsUnobservable
-//	C1  However a request ends, by panic, exit, cancellation, reset or hijack, its
-//	    slot is freed.
-//	    TestNoEndLeaks, TestNoHijackLeaks, TestPanicsFreeTheSlot,
-//	    TestCancellationsFreeTheSlot, TestResetsFreeTheSlots
+//	M3  A key on Redis expires within a second of the instant from which it
+//	    means nothing; one that was given back to, with its window.
+//	    TestNoKeyOutlivesItsMeaning, TestFaultTable
 //	F1  A decision on Redis keeps its deadline, whatever Redis does.
-//	    TestDecisionsKeepTheDeadline, TestTheContextsDeadlineIsKeptToo
+//	    TestVirtualDaysOfOutages, TestDecisionsKeepTheDeadline,
+//	    TestTheContextsDeadlineIsKeptToo, TestContextEndsTheWait
 //	F2  While Redis is away it is asked once in a probe interval.
-//	    TestProbesAreFew
+//	    TestVirtualDaysOfOutages, TestProbesAreFew
+//	F3  Two probe intervals after its return Redis decides again.
+//	    TestVirtualDaysOfOutages, TestBreakerOpensProbesAndRamps
 //	F4  The fault of one key opens no breaker.
-//	    TestKeyOfAnotherTypeHurtsNobodyElse
+//	    TestKeyOfAnotherTypeHurtsNobodyElse, TestKeyOfAnotherTypeInABatch,
+//	    TestWrongTypeOpensNoBreaker, TestFaultTable
 //	S1  No two identities have the same key.
-//	    TestHostileKeysAreApart, TestKeysAreInjective
-//	G1  No goroutine outlives Close.
-//	    TestNothingOutlivesClose
+//	    TestHostileKeysAreApart, TestKeysAreInjective, TestJoinCanBeReadBack,
+//	    FuzzJoin, FuzzKey, FuzzHeader, FuzzClientIsNeverTrusted,
+//	    FuzzUntrustedPeer
+//	S2  What a client sends reaches no command, slot or reply, and no log line
+//	    unquoted.
+//	    TestHostileKeysAreApart, TestSlotIsTheServersOwn, TestNothingIsEchoed,
+//	    TestHostileMetadata, TestAnswersAreAClosedSet,
+//	    TestHostileKeysStayOutOfTheLog, FuzzKey
+//	S3  No input panics.
+//	    TestHostileLimiter, TestHostileMethods, TestClassOutOfRangeIsClamped,
+//	    FuzzDecide, FuzzShapes, FuzzRamp, FuzzMarking, FuzzWindowDecide,
+//	    FuzzParse, FuzzRestore, FuzzForwarded, FuzzParseAddr
+//	G1  No goroutine outlives Close; local limiters have none.
+//	    TestNothingOutlivesClose, TestNewNeedsNoRedisAndStartsNothing
 //
 // # When not to use it
 //

@@ -111,6 +111,6 @@ func TestBacklogIsExcused(t *testing.T) {
 	require.False(t, l.Explain().Strategies[1].Overloaded)
 	m.runnable = 0
 	work(5*time.Millisecond, 2000)
-	work(50*time.Millisecond, 20)
+	work(50*time.Millisecond, 30)
 	require.True(t, l.Explain().Strategies[1].Overloaded)
 }

@@ -3,7 +3,6 @@ package adaptive
 import (
 	"fmt"
 	"math"
-
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,7 +125,7 @@ func (b *bbr) finished(at, inFlight int64) {
 	b.look(at, inFlight)
 }
 
-func (b *bbr) denied(cause) {}
+func (b *bbr) denied(cause, int64) {}
 
 // Observe learns from successes. That work completed at all is told to
 // finished, whatever its outcome.

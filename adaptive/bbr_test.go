@@ -155,6 +155,26 @@ func TestColdStartOnAHotMachine(t *testing.T) {
 	})
 }
 
+// TestOverloadIsNotTheNormalState: the response times of an overload are not
+// learnt, however short the calm after it: there is no estimate, or that of the
+// calm.
+func TestOverloadIsNotTheNormalState(t *testing.T) {
+	for calm := 500 * time.Millisecond; calm < 8*time.Second; calm += 250 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			cpu := new(dial)
+			s := newBBR(t, adaptive.WithSignal(cpu))
+			cpu.set(1.3)
+			observe(s, 10*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond) // the first look
+			observe(s, 10*time.Millisecond, 5*time.Second, 30*time.Second)
+			cpu.set(.1)
+			observe(s, 10*time.Millisecond, 10*time.Millisecond, calm)
+			cpu.set(1.3)
+			observe(s, 10*time.Millisecond, 5*time.Second, 5*time.Second)
+			require.LessOrEqual(t, s.Limit(), max(20, 4*runtime.GOMAXPROCS(0)), "after %v", calm)
+		})
+	}
+}
+
 // TestFastErrorsDoNotTeach: 150 ms of errors at once, after normal work, leave
 // the limit as it was.
 func TestFastErrorsDoNotTeach(t *testing.T) {

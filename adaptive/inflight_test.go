@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -84,6 +85,7 @@ func TestNeverAboveTheLimit(t *testing.T) {
 		"codel": {adaptive.WithQueue(adaptive.CoDel(20, time.Millisecond, 5*time.Millisecond))},
 	} {
 		t.Run(name, func(t *testing.T) {
+			algotest.Interleave(t)
 			l := newLimiter(t, adaptive.Fixed(limit), opts...)
 			var held, most, passed atomic.Int64
 			var done sync.WaitGroup
@@ -109,6 +111,7 @@ func TestNeverAboveTheLimit(t *testing.T) {
 			require.LessOrEqual(t, most.Load(), int64(limit))
 			require.Positive(t, passed.Load())
 			require.Zero(t, l.InFlight())
+			t.Logf("C1: %d admissions by 16 goroutines, at most %d of %d in flight", passed.Load(), most.Load(), limit)
 			require.NoError(t, l.Close())
 		})
 	}

@@ -221,3 +221,15 @@ func TestPerKeyAllocations(t *testing.T) {
 		lease.Release(algo.Succeeded)
 	}))
 }
+
+// TestPerKeyForgets: M1, a key that has nothing in flight takes no memory.
+func TestPerKeyForgets(t *testing.T) {
+	k, err := adaptive.PerKey(2)
+	require.NoError(t, err)
+	for i := range cases.Count(10_000, 1_000_000) {
+		lease := acquire(t, k, "user-"+strconv.Itoa(i), 1)
+		require.True(t, lease.Allowed)
+		lease.Release(algo.Outcome(i % 4))
+	}
+	require.Zero(t, adaptive.Remembered(k))
+}

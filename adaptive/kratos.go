@@ -96,7 +96,7 @@ func (k *kratos) Observe(s Sample) {
 func (k *kratos) admitted(at, _, _ int64) { k.look(at) }
 func (k *kratos) finished(at, _ int64)    { k.look(at) }
 
-func (k *kratos) denied(cause) {
+func (k *kratos) denied(cause, int64) {
 	if k.hot.Load() && k.dropped.Load() == 0 {
 		k.dropped.CompareAndSwap(0, now())
 	}

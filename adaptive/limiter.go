@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // ErrClosed is what Acquire returns after Close.
@@ -163,6 +164,7 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, ok bool) {
 		if n > limit-was {
 			return was, limit, false
 		}
+		interleave.Point()
 		if l.inFlight.CompareAndSwap(was, was+n) {
 			return was + n, limit, true
 		}
@@ -199,10 +201,11 @@ func (l *Limiter) unusual(n int64) (lease algo.Lease, err error) {
 // deny writes the denial of n units.
 func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
 	l.tally.add(c)
+	inFlight := l.inFlight.Load()
 	if l.follows != nil {
-		l.follows.denied(c)
+		l.follows.denied(c, inFlight)
 	}
-	limit, inFlight := l.limit(), l.inFlight.Load()
+	limit := l.limit()
 	ahead := int64(0)
 	if l.line != nil {
 		ahead = l.line.length.Load()
@@ -210,19 +213,6 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
 	d.Reason, d.Limit, d.Remaining = algo.Overload, limit, max(limit-inFlight, 0)
 	d.RetryAfter = drain(l.mean.Load(), inFlight, inFlight+n+ahead-limit)
 	d.NextAfter, d.ResetAfter = d.RetryAfter, max(d.RetryAfter, drain(l.mean.Load(), inFlight, inFlight))
-}
-
-// unknownDrain stands for the drain time as long as no work has completed.
-const unknownDrain = time.Second
-
-// drain is the time in which units of inFlight are expected to end when each
-// takes mean: by Little's law they end at the rate inFlight/mean.
-func drain(mean, inFlight, units int64) time.Duration {
-	if mean == 0 {
-		return unknownDrain
-	}
-	share := float64(max(units, 1)) / float64(max(inFlight, 1))
-	return time.Duration(min(float64(mean)*share, float64(time.Hour))) + 1
 }
 
 // Release frees the places of an admission and, if it may teach, passes its

@@ -19,19 +19,27 @@ type model struct {
 	at       time.Duration
 	used     time.Duration
 	runnable int
+	timeless bool    // nobody knows how much of the processor is used
 	blind    bool    // nobody knows how many are runnable
 	share    float64 // of the processor that is ours
+	chance   *rand.PCG
 }
 
-func (m *model) Now() int64                 { return int64(m.at) + 1 }
-func (m *model) Runnable() (int, bool)      { return m.runnable, !m.blind }
-func (m *model) CPU() (time.Duration, bool) { return m.used, true }
-func (m *model) Procs() int                 { return 1 }
-func (m *model) Rand() uint64               { return rand.Uint64() }
+func (m *model) Now() int64            { return int64(m.at) + 1 }
+func (m *model) Runnable() (int, bool) { return m.runnable, !m.blind }
+func (m *model) CPU() (time.Duration, bool) {
+	if m.timeless {
+		return 0, false
+	}
+	return m.used, true
+}
+
+func (m *model) Procs() int   { return 1 }
+func (m *model) Rand() uint64 { return m.chance.Uint64() }
 
 // newModel stands in for the machine until the test ends.
 func newModel(t testing.TB) *model {
-	m := &model{share: 1}
+	m := &model{share: 1, chance: rand.NewPCG(1, 2)}
 	machine.Simulate(m)
 	t.Cleanup(func() { machine.Simulate(nil) })
 	return m
@@ -117,6 +125,9 @@ func longest(all []visitor, from time.Duration) (d time.Duration) {
 type remote struct {
 	free    []time.Duration // when each worker is
 	service time.Duration
+	draw    func() time.Duration // instead of service, if it is not always the same
+	gap     func() float64       // between arrivals, of the mean; nil: always 1
+	outcome algo.Outcome
 	flying  []flight
 }
 
@@ -126,25 +137,39 @@ type flight struct {
 	lease algo.Lease
 }
 
-// play lets requests arrive evenly for a time; each needs one worker.
+// play lets requests arrive at a rate for a time; each needs one worker.
 func (r *remote) play(t testing.TB, m *model, l algo.Limiter, rate float64, d time.Duration) []visitor {
 	t.Helper()
 	every := time.Duration(float64(time.Second) / rate)
 	var all []visitor
-	for end := m.at + d; m.at < end; m.at += every {
+	for end := m.at + d; m.at < end; m.at += r.next(every) {
 		r.land(m)
 		lease, err := l.Acquire(context.Background(), "", 1)
 		require.NoError(t, err)
 		v := visitor{due: m.at, allowed: lease.Allowed}
 		if lease.Allowed {
 			i := slices.Index(r.free, slices.Min(r.free))
-			r.free[i] = max(r.free[i], m.at) + r.service
+			r.free[i] = max(r.free[i], m.at) + r.takes()
 			v.took = r.free[i] - m.at
 			r.flying = append(r.flying, flight{r.free[i], m.at, lease})
 		}
 		all = append(all, v)
 	}
 	return all
+}
+
+func (r *remote) next(every time.Duration) time.Duration {
+	if r.gap == nil {
+		return every
+	}
+	return time.Duration(r.gap() * float64(every))
+}
+
+func (r *remote) takes() time.Duration {
+	if r.draw == nil {
+		return r.service
+	}
+	return r.draw()
 }
 
 // land releases what has ended by now, in the order of the ends, each at its
@@ -154,7 +179,7 @@ func (r *remote) land(m *model) {
 	slices.SortFunc(r.flying, func(a, b flight) int { return int(a.end - b.end) })
 	for len(r.flying) > 0 && r.flying[0].end <= is {
 		m.at = r.flying[0].end
-		r.flying[0].lease.Release(algo.Succeeded)
+		r.flying[0].lease.Release(r.outcome)
 		r.flying = r.flying[1:]
 	}
 	m.at = is

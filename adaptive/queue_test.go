@@ -321,3 +321,30 @@ func TestNoLostWakeups(t *testing.T) {
 		})
 	}
 }
+
+// TestAdmittedAndGone: a place that is given to a request in the very moment in
+// which its context ends is free again, and the request has the context's error
+// or the place, never neither and never both.
+func TestAdmittedAndGone(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimiter(t, adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(5, time.Minute)))
+			held := acquire(t, l, "", 1)
+			ctx, cancel := context.WithCancel(background)
+			var lease algo.Lease
+			var err error
+			done := make(chan struct{})
+			go func() { lease, err = l.Acquire(ctx, "", 1); close(done) }()
+			synctest.Wait()
+			held.Release(algo.Succeeded)
+			cancel()
+			<-done
+			require.NotEqual(t, err == nil, !lease.Allowed, "%v", err)
+			if err == nil {
+				lease.Release(algo.Succeeded)
+			}
+			require.Zero(t, l.InFlight())
+			require.NoError(t, l.Close())
+		})
+	}
+}

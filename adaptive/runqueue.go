@@ -36,7 +36,8 @@ import (
 // It has no opinion on how many are in flight: Limit is 2147483647, and what
 // waits for another service is not limited. [Default] adds that. A cost above 1
 // weighs like 1 here. Where the number of runnable goroutines cannot be read it
-// admits everything, and [Limiter.Explain] says so.
+// admits everything, and [Limiter.Explain] says so; where the processor time of the
+// process cannot (neither Unix nor Windows), only the admitted share closes it.
 //
 // Options: [WithTarget].
 func NewRunQueue(opts ...Option) (Strategy, error) {
@@ -106,7 +107,8 @@ type runQueue struct {
 	_     [48]byte     // what follows is written by every request
 
 	arrived, passed, completed atomic.Uint64
-	_                          [40]byte
+	elsewhere                  atomic.Uint64 // passed here and denied by another
+	_                          [32]byte
 
 	mu     sync.Mutex // guards what follows
 	last   int64
@@ -124,8 +126,8 @@ type runQueue struct {
 
 // runCounts is what has happened so far.
 type runCounts struct {
-	arrived, passed, completed uint64
-	cpu                        time.Duration
+	arrived, passed, completed, elsewhere uint64
+	cpu                                   time.Duration
 }
 
 func newRunQueue(target time.Duration) *runQueue {
@@ -156,6 +158,10 @@ func (q *runQueue) peek() (full bool) {
 	n, ok := machine.Runnable()
 	if full = ok && int64(n) > q.limit.Load(); full {
 		q.arrived.Add(1)
+		// If all are turned away here, nobody else looks.
+		if at := now(); at >= q.next.Load() {
+			q.look(at)
+		}
 	}
 	return full
 }
@@ -167,7 +173,15 @@ func (q *runQueue) busy() bool {
 
 func (q *runQueue) admitted(_, _, _ int64) {}
 func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
-func (q *runQueue) denied(cause)           {}
+
+// denied counts those who passed here and had no place: the processor will not
+// be asked for what they would take.
+func (q *runQueue) denied(by cause, _ int64) {
+	switch by {
+	case byLimit, byFullQueue, byLongWait:
+		q.elsewhere.Add(1)
+	}
+}
 
 // look takes stock of what happened since the last look, and sets the limit. It
 // is done by whoever comes when it is time: a goroutine of its own would itself
@@ -177,23 +191,33 @@ func (q *runQueue) look(at int64) {
 		return
 	}
 	defer q.mu.Unlock()
-	q.next.Store(at + lookAgain)
+	pause := at - q.next.Swap(at+lookAgain) // nobody has come since then
 	if q.arrived.Load()-q.before.arrived < fewArrived && at-q.last < lookLatest {
 		return
 	}
 	procs := float64(machine.Procs())
 	q.learn(at, procs)
+	if pause > lookLatest {
+		q.forget(float64(pause) / 1e9)
+	}
 	q.limit.Store(int64(q.allowed(procs)))
 }
 
 // learn takes in what happened since the last look.
 func (q *runQueue) learn(at int64, procs float64) {
-	is := runCounts{arrived: q.arrived.Load(), passed: q.passed.Load(), completed: q.completed.Load()}
-	is.cpu, _ = machine.CPU()
+	is := runCounts{
+		arrived: q.arrived.Load(), passed: q.passed.Load(), completed: q.completed.Load(), elsewhere: q.elsewhere.Load(),
+	}
+	if cpu, ok := machine.CPU(); ok {
+		is.cpu = cpu
+	} else {
+		is.cpu = q.before.cpu
+	}
 	dt := float64(max(at-q.last, 1)) / 1e9
-	arrived := float64(max(is.arrived-q.before.arrived, 1))
-	passed := float64(is.passed - q.before.passed)
-	denials := max(arrived-passed, 0) * rejectCost
+	elsewhere := float64(is.elsewhere - q.before.elsewhere)
+	arrived := max(float64(is.arrived-q.before.arrived)-elsewhere, 1)
+	passed := max(float64(is.passed-q.before.passed)-elsewhere, 0)
+	denials := (max(arrived-passed, 0) + elsewhere) * rejectCost
 
 	keep := math.Exp(-dt / costMemory)
 	// What happened since the last look was spread over it, and is partly forgotten
@@ -213,6 +237,14 @@ func (q *runQueue) learn(at int64, procs float64) {
 	q.peak = max(q.queued, q.peak*math.Exp(-dt/excuseMemory))
 	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/procs, passed < arrived)
 	q.before, q.last = is, at
+}
+
+// forget is for so many seconds without a request, whose few neighbours would
+// otherwise stand for all that time.
+func (q *runQueue) forget(pause float64) {
+	a := 1 - math.Exp(-pause/min(max(100*q.cost, .1), 4))
+	q.demand -= a * q.demand
+	q.share += a * (1 - q.share)
 }
 
 // allowed is how many goroutines may be runnable.
@@ -248,14 +280,6 @@ func (q *runQueue) narrow(dt, used float64, denies bool) {
 func (q *runQueue) openness() float64 {
 	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), (q.share-shareClosed)/(shareOpen-shareClosed))
 	return min(max(open, 0), 1)
-}
-
-// queues reports whether work waited lately for the processor, which then explains
-// why it takes longer.
-func (q *runQueue) queues() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.peak > .5
 }
 
 func (q *runQueue) state() State {

@@ -58,9 +58,10 @@ type follower interface {
 	// finished is told of every end, whatever the outcome, and of all that are
 	// still in flight.
 	finished(at, inFlight int64)
-	// denied is told of every request that did not fit, and why. It reads the
-	// clock only if it must: a denial should cost next to nothing.
-	denied(by cause)
+	// denied is told of every request that did not fit, why, and of all that are
+	// in flight. It reads the clock only if it must: a denial should cost next to
+	// nothing.
+	denied(by cause, inFlight int64)
 }
 
 var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*backlog)(nil)
@@ -223,8 +224,8 @@ func (m *minimum) finished(at, inFlight int64) {
 	}
 }
 
-func (m *minimum) denied(by cause) {
+func (m *minimum) denied(by cause, inFlight int64) {
 	for _, f := range m.following {
-		f.denied(by)
+		f.denied(by, inFlight)
 	}
 }

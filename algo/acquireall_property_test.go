@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"flag"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,11 +11,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // All charged or none, and the answer's RetryAfter is the largest of the
 // parts and exact, for any limits, costs, orders and repetitions.
 func TestAcquireAllProperty(t *testing.T) {
+	checks(t, "W4: %d lists of limits, with repetitions")
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble has no deadline
 			limits := drawLimits(t)
@@ -28,6 +32,7 @@ func TestAcquireAllProperty(t *testing.T) {
 // The same for every algorithm, each limit and key at most once: a limit that
 // lets earlier callers' debt be paid by later ones has no sum.
 func TestAcquireAllOfEveryAlgorithm(t *testing.T) {
+	checks(t, "W4: %d lists of limits of every kind")
 	specs := []string{
 		"leaky-bucket 7/s burst 3", "pacer 7/s wait 1s slack 2", "nginx 5/s burst 7 delay 3", "smooth-bursty 3/s burst 2 wait 1s",
 		"smooth-warming-up 5/s warmup 2s", "fixed-window 5/2s", "fixed-window 5/2s spread", "sliding-window 7/3s",
@@ -138,4 +143,16 @@ func asks(reqs []algo.Request, l algo.Limiter, key string) (n int64) {
 		}
 	}
 	return n
+}
+
+// checks lets rapid try more in a long run, and says how many as format wants.
+func checks(t *testing.T, format string) {
+	t.Helper()
+	n := cases.Count(100, 50_000)
+	was := flag.Lookup("rapid.checks").Value.String()
+	require.NoError(t, flag.Set("rapid.checks", strconv.Itoa(n)))
+	t.Cleanup(func() {
+		require.NoError(t, flag.Set("rapid.checks", was))
+		t.Logf(format, n)
+	})
 }

@@ -133,9 +133,11 @@ func jumpingHistory(b *bucket, key string, seed uint64) []porcupine.Operation {
 // each get at most what an own bucket would give them.
 func TestEvictionNeverRaisesABound(t *testing.T) {
 	interleaved(t)
-	for trial := range cases.Count(200, 5000) {
+	n := cases.Count(200, 5000)
+	for trial := range n {
 		synctest.Test(t, func(t *testing.T) { fightForSlots(t, uint64(trial)) })
 	}
+	t.Logf("M2: %d fights of 48 keys for 4 slots", n)
 }
 
 func fightForSlots(t *testing.T, seed uint64) {
@@ -182,6 +184,32 @@ func requireWithin(t *testing.T, g *gcra, calls []call, key string) {
 			require.LessOrEqual(t, sum*g.emission, g.depth+to.now-from.now, "key %s: %v", key, calls)
 		}
 	}
+}
+
+// TestNewcomerIsDecidedOnAFreshReading: the reading that its caller brought may
+// be from before a word of the same key that has died and was evicted since.
+func TestNewcomerIsDecidedOnAFreshReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Must(NewTokenBucket(PerSecond(10), Burst(3), MaxKeys(4)))
+		old := l.words.clock.now()
+		time.Sleep(time.Second)
+		lease := at(&l.bucket, old, "new", 3)
+		require.True(t, lease.Allowed)
+		require.Equal(t, l.words.clock.now(), lease.handle.At)
+	})
+}
+
+// TestSwapOfASlotThatChangedHands: a charge that was computed for the old owner
+// is not the new one's, even where their words are equal.
+func TestSwapOfASlotThatChangedHands(t *testing.T) {
+	w := words{maxKeys: 4, clock: startClock()}
+	now := w.clock.now()
+	c, word := w.cell("old").load()
+	require.Equal(t, done, c.swap(word, now+100, now))
+	c, word = w.cell("old").load()
+	c.at.id.Store(w.cell("new").id)
+	require.Equal(t, lost, c.swap(word, word+50, now))
+	require.Equal(t, word, c.at.word.Load(), "the new owner has his word back")
 }
 
 // TestOverflowedKeyTakesItsDebtAlong: a key that was served from the shared

@@ -121,7 +121,7 @@ func TestMarkingAgainstTheRFCs(t *testing.T) {
 			s = next
 		}
 	}
-	t.Logf("%d sequences of 16 calls against rational arithmetic", n)
+	t.Logf("W2: %d sequences of 16 calls against rational arithmetic", n)
 }
 
 // TestMarkingBounds is W2 for markers: in any run of calls under any clock the

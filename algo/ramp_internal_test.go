@@ -59,7 +59,7 @@ func TestRampUnderJumpingClocks(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d sequences of 12 calls under jumping clocks", n)
+	t.Logf("W2: %d sequences of 12 calls under jumping clocks", n)
 }
 
 func checkRampDenial(t *testing.T, p *ramp, w, next warmth, now, n int64, d Decision) {

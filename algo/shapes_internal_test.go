@@ -53,7 +53,7 @@ func TestStartsUnderJumpingClocks(t *testing.T) {
 				g := randomShape(rnd, to)
 				checkStarts(t, g, rnd)
 			}
-			t.Logf("%d sequences of 12 calls under jumping clocks", n)
+			t.Logf("W2: %d sequences of 12 calls under jumping clocks", n)
 		})
 	}
 }
@@ -100,7 +100,8 @@ func TestExactRetryAfter(t *testing.T) {
 	for name, to := range shapes {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(33, 34))
-			for range cases.Count(50_000, 1_000_000) {
+			n := cases.Count(50_000, 1_000_000)
+			for range n {
 				g := randomShape(rnd, to)
 				now := rnd.Int64N(1 << 60)
 				tat := now + rnd.Int64N(1+min(g.ceiling, 2*(g.depth+g.wait)))
@@ -120,6 +121,7 @@ func TestExactRetryAfter(t *testing.T) {
 					t.Fatalf("%+v: %d is admitted a nanosecond before %v", *g, n, d.RetryAfter)
 				}
 			}
+			t.Logf("U2: %d decisions of a bucket", n)
 		})
 	}
 }

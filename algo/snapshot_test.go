@@ -222,3 +222,18 @@ func FuzzRestore(f *testing.F) {
 		}
 	})
 }
+
+// A snapshot holds no more than the limit of the moment can hold: what a slower
+// limit left is cut before it is saved, and not only when it is restored.
+func TestSnapshotOfALoweredLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+		require.True(t, l.Allow("k", 10))
+		require.NoError(t, l.SetRate(algo.PerSecond(10))) // full again within seconds
+		data := l.Snapshot(slices.Values([]string{"k"}))
+		time.Sleep(time.Minute)
+		fresh := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+		require.NoError(t, fresh.Restore(data))
+		require.EqualValues(t, 10, peek(t, fresh, "k").Remaining)
+	})
+}

@@ -290,3 +290,32 @@ func remaining(t *testing.T, l algo.Limiter) int64 {
 	t.Helper()
 	return acquire(t, l, "k", 0).Remaining
 }
+
+// TestRefundsCountOneAnother: a charge weighs less once one that was made
+// before it has been given back: what drains in between is not minted.
+func TestRefundsCountOneAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(10)))
+		first, second := acquire(t, l, "k", 5), acquire(t, l, "k", 5)
+		first.Release(algo.Canceled)
+		time.Sleep(6 * time.Second)
+		third := acquire(t, l, "k", 5)
+		require.True(t, third.Allowed)
+		second.Release(algo.Canceled) // it has drained: the bucket was full a second ago
+		require.EqualValues(t, 5, peek(t, l, "k").Remaining)
+	})
+}
+
+// TestAllowChargesNothingItDenies: what would be delayed is denied, and the
+// next unit is there no later for it.
+func TestAllowChargesNothingItDenies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(1), algo.MaxWait(time.Minute)))
+		require.True(t, l.Allow("k", 1))
+		for range 10 {
+			require.False(t, l.Allow("k", 1))
+		}
+		time.Sleep(time.Second)
+		require.True(t, l.Allow("k", 1))
+	})
+}

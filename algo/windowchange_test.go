@@ -286,3 +286,41 @@ func TestWindowFlood(t *testing.T) {
 		runtime.KeepAlive(l)
 	}
 }
+
+// TestChurnOfKeysAllocatesNothing: the ring of a key that is forgotten serves
+// the next one in its slot.
+func TestChurnOfKeysAllocatesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewSlidingLog(algo.Per(8, time.Millisecond), algo.MaxKeys(4)))
+		keys := make([]string, 5000)
+		for i := range keys {
+			keys[i] = fmt.Sprint("user-", i)
+		}
+		next := 0
+		churn := func() {
+			l.Allow(keys[next%len(keys)], 8)
+			time.Sleep(2 * time.Millisecond)
+			next++
+		}
+		for range 2000 {
+			churn()
+		}
+		require.Zero(t, testing.AllocsPerRun(2000, churn))
+	})
+}
+
+// TestRefundAcrossAChangeOfThePeriod: what a charge weighed under another
+// period is not known any more; giving it back would give back what others
+// spent.
+func TestRefundAcrossAChangeOfThePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewSlidingWindow(algo.Per(10, time.Second)))
+		first := acquire(t, l, "k", 5)
+		time.Sleep(1500 * time.Millisecond)
+		require.True(t, acquire(t, l, "k", 5).Allowed)
+		time.Sleep(400 * time.Millisecond) // hardly anything of the first is left
+		require.NoError(t, l.SetRate(algo.Per(10, 10*time.Second)))
+		first.Release(algo.Canceled)
+		require.LessOrEqual(t, peek(t, l, "k").Remaining, int64(5), "the second still weighs")
+	})
+}

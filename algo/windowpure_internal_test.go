@@ -124,7 +124,7 @@ func TestWindowBoundsUnderJumpingClocks(t *testing.T) {
 				clock := nanosClock(jumpingClock(rnd, p.period/(1+rnd.Int64N(8))))
 				requireWindow(t, p, admissions(rnd, p, clock), kind.anywhere(p.quota))
 			}
-			t.Logf("W2: %d sequences", n)
+			t.Logf("W2: %d sequences of calls to a window under jumping clocks", n)
 		})
 	}
 }
@@ -180,6 +180,7 @@ func TestWindowDecisionsAreExact(t *testing.T) {
 				now = max(now, at)
 				requireExact(t, p, now, 1+rnd.Int64N(p.quota))
 			}
+			t.Logf("U2: %d decisions of a window", n)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -233,3 +234,58 @@ func TestSentinelFailover(t *testing.T) {
 		30*time.Second, 10*time.Millisecond)
 	require.LessOrEqual(t, acquire(t, l, "alice", 0).Remaining, int64(40), "what was replicated stays charged")
 }
+
+// F4: a server that says WRONGTYPE to everything is no server that is away.
+func TestWrongTypeOpensNoBreaker(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	var e events
+	store := newStore(t, viaProxy(t, proxy), distributed.WithInstances(1), distributed.WithHook(e.hook))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(100)))
+	remote(t, l, "k", 1)
+	proxy.Set(redistest.Fault{Error: "WRONGTYPE Operation against a key holding the wrong kind of value"})
+	for range 50 {
+		require.Equal(t, algo.Fallback, acquire(t, l, "k", 1).Source)
+	}
+	require.Empty(t, e.states())
+	proxy.Set(redistest.Fault{})
+	remote(t, l, "k", 1)
+}
+
+// S2: no byte of a key begins a line in the log, whatever fails.
+func TestHostileKeysStayOutOfTheLog(t *testing.T) {
+	t.Parallel()
+	const evil = "evil\n\x1b[31mlevel=ERROR msg=forged"
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	var e events
+	log := new(logged)
+	store := newStore(t, viaProxy(t, proxy), distributed.WithInstances(1), distributed.WithHook(e.hook),
+		distributed.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(10)))
+	remote(t, l, evil, 1)
+	server.Do("DEL", distributed.RedisKey("sluice", "a", evil))
+	server.Do("HSET", distributed.RedisKey("sluice", "a", evil), "field", "value")
+	require.Equal(t, algo.Fallback, acquire(t, l, evil, 1).Source)
+	proxy.Set(redistest.Fault{Refuse: true})
+	require.Eventually(t, func() bool { acquire(t, l, evil, 1); return len(e.states()) > 0 }, 10*time.Second, time.Millisecond)
+	text := log.text()
+	require.Contains(t, text, "breaker")
+	for line := range strings.Lines(text) {
+		require.True(t, strings.HasPrefix(line, "time="), "%q", line)
+	}
+	require.NotContains(t, text, "\x1b")
+}
+
+// logged keeps what is logged.
+type logged struct {
+	mu  sync.Mutex
+	all strings.Builder
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all.Write(b)
+}
+func (l *logged) text() string { l.mu.Lock(); defer l.mu.Unlock(); return l.all.String() }

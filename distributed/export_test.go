@@ -27,3 +27,6 @@ func BlockKeys(l *Limiter) (n int) {
 	}
 	return n
 }
+
+// RedisKey is where a limit keeps what it knows of a key.
+func RedisKey(prefix, limit, key string) string { return redisKey(prefix, limit, key) }

@@ -152,6 +152,9 @@ func TestFaultTable(t *testing.T) {
 			}
 		}
 	})
+	for _, id := range []string{"W3", "F4"} {
+		t.Logf("%s: %d faults, each at the start, in the middle and in a recovery", id, len(faultRows))
+	}
 	t.Logf("\n%-21s %-9s %9s %8s %6s %11s %10s %5s %16s %5s %6s %15s %14s\n%s", "fault", "when", "decisions", "fallback",
 		"errors", "peak/bound", "over-adm.", "p95", "worst/deadline", ">5ms", "opened", "calls/intervals", "back (probes)",
 		strings.Join(lines, "\n"))

@@ -180,6 +180,34 @@ func TestClockThatSteppedBackStarvesForOneBurstAtMost(t *testing.T) {
 		5*time.Second, time.Millisecond)
 }
 
+// F4: a key of another type is answered as such, and the others in its batch
+// are decided.
+func TestKeyOfAnotherTypeInABatch(t *testing.T) {
+	client := redistest.Start(t).Client()
+	require.NoError(t, client.HSet(t.Context(), "bad", "field", "value").Err())
+	second := time.Second.Microseconds()
+	for _, c := range []struct {
+		script *script
+		a      args
+	}{
+		{bucketScript, args{opAcquire, second, 0, 1}},
+		{fixedScript, args{opAcquire, second, 5, 1}},
+		{slidingScript, args{opAcquire, second, 5, 1}},
+		{heldScript, args{opAcquire, second, 5, 1, 7}},
+	} {
+		good := c.script.name
+		cmds := pack(t.Context(), []*entry{ask(c.script, "bad", c.a), ask(c.script, good, c.a)}, true)
+		require.Len(t, cmds, 1)
+		send(t.Context(), client, cmds)
+		reply, err := cmds[0].Result()
+		require.NoError(t, err, c.script.name)
+		n := c.script.replies
+		require.EqualValues(t, flagType, reply[n], c.script.name)
+		require.EqualValues(t, flagFine, reply[2*n], c.script.name)
+		require.EqualValues(t, 1, client.Exists(t.Context(), good).Val(), c.script.name)
+	}
+}
+
 func TestKeysAreInjective(t *testing.T) {
 	seen := map[string]string{}
 	for _, limit := range []string{"a", "b", ":", "a:b", "{", "}", "a}:b", "~x", ":instances", ":probe"} {

@@ -72,6 +72,7 @@ func TestPanicsFreeTheSlot(t *testing.T) {
 	s.requireIdle(t)
 	require.Equal(t, s.acquired.Load(), s.outcomes[algo.Failed].Load())
 	require.GreaterOrEqual(t, s.acquired.Load(), int64(storms-32))
+	t.Logf("C1: grpc: %d calls that panic", storms)
 }
 
 func TestPanicsFreeTheSlotsOfStreams(t *testing.T) {
@@ -108,6 +109,7 @@ func TestGoexitFreesTheSlot(t *testing.T) {
 		wg.Wait()
 	})
 	s.requireIdle(t)
+	t.Logf("C1: grpc: %d calls that exit", storms)
 }
 
 // What panics around the handler frees the slot too.
@@ -158,6 +160,7 @@ func TestCancellationsFreeTheSlot(t *testing.T) {
 	require.Zero(t, working)
 	require.LessOrEqual(t, most, s.limit)
 	require.Zero(t, s.outcomes[algo.Succeeded].Load())
+	t.Logf("C1: grpc: %d calls that are canceled", storms)
 }
 
 func TestResetsFreeTheSlots(t *testing.T) {
@@ -180,6 +183,7 @@ func TestResetsFreeTheSlots(t *testing.T) {
 	server.requireIdle(t)
 	dialed.requireIdle(t)
 	require.Zero(t, server.outcomes[algo.Succeeded].Load()+server.outcomes[algo.Failed].Load())
+	t.Logf("C1: grpc: %d streams that are reset", storms)
 }
 
 // Stopping the server under load frees everything as well.

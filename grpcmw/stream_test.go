@@ -155,6 +155,28 @@ func run(ctx context.Context, i grpc.StreamServerInterceptor, h func(grpc.Server
 	return i(nil, &local{noStream: noStream{ctx: ctx}}, streamInfo, func(_ any, ss grpc.ServerStream) error { return h(ss) })
 }
 
+// A stream, or a message, that cannot sleep its Delay out is denied and given
+// back, whatever becomes of the stream.
+func TestDelayedStreamsAreGivenBack(t *testing.T) {
+	for name, row := range map[string]struct {
+		mode grpcmw.StreamMode
+		use  func(grpc.ServerStream) error
+	}{
+		"opening": {grpcmw.OnOpen, func(grpc.ServerStream) error { return nil }},
+		"receive": {grpcmw.PerRecv, func(ss grpc.ServerStream) error { return ss.RecvMsg(nil) }},
+		"send":    {grpcmw.PerSend, func(ss grpc.ServerStream) error { return ss.SendMsg(nil) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := always(algo.Decision{Allowed: true, Delay: time.Hour})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := run(ctx, grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(row.mode)), row.use)
+			require.Equal(t, codes.ResourceExhausted, status.Code(err))
+			require.Equal(t, []algo.Outcome{algo.Canceled}, l.released())
+		})
+	}
+}
+
 // Back-pressure: messages wait for their quota, in exact time.
 func TestBackPressure(t *testing.T) {
 	for _, row := range []struct {

@@ -72,6 +72,7 @@ func TestNoEndLeaks(t *testing.T) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			require.Equal(t, someEnds, l.sum[algo.Failed]+l.sum[algo.Ignored])
+			t.Logf("C1: http: %d requests that end so: %s", someEnds, name)
 		})
 	}
 }
@@ -149,6 +150,7 @@ func TestNoEndLeaksInProcess(t *testing.T) {
 			})
 			require.Zero(t, l.inFlight())
 			require.Equal(t, manyEnds, l.released(row.want))
+			t.Logf("C1: http: %d requests in process that end so: %s", manyEnds, name)
 		})
 	}
 }

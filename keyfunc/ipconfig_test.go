@@ -167,3 +167,12 @@ func TestRealConnections(t *testing.T) {
 		})
 	}
 }
+
+// TestTrustIsNotMasked: who shares the /64 of a proxy, by which clients are
+// counted, is not a proxy.
+func TestTrustIsNotMasked(t *testing.T) {
+	for _, trusted := range []string{"2001:db8::/126", "2001:db8:0:0:ffff:ffff:ffff:fffc/126"} {
+		key := keyfunc.ClientIP(netip.MustParsePrefix(trusted))
+		require.Equal(t, "2001:db8::/64", keyOf(t, key, request("[2001:db8::5]:1", xff, "203.0.113.7")), trusted)
+	}
+}

@@ -60,7 +60,7 @@ func (s *server) stop() error {
 }
 
 func (s *server) ended(err error) error {
-	return fmt.Errorf("the server %s ended: %v; it said: %s", strings.Join(s.cmd.Args[3:], " "), err, s.said.last())
+	return fmt.Errorf("the server %s ended: %v; it said: %s", strings.Join(s.cmd.Args[4:], " "), err, s.said.last())
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.

@@ -1,17 +1,24 @@
 // Package cases says how many cases a test tries.
 package cases
 
-import "os"
+import (
+	"os"
+	"testing"
+)
 
 // Long reports whether the full counts are asked for: SLUICE_LONG is set to
 // something in the environment, as "make long" does.
 func Long() bool { return os.Getenv("SLUICE_LONG") != "" }
 
 // Count returns how many cases a property is tried on: normal in an everyday
-// run, a tenth of that under the race detector, full in a long run.
+// run, a tenth of that under the race detector and with -short, full in a long
+// run.
 func Count(normal, full int) int {
 	if Long() {
 		return full
+	}
+	if testing.Short() {
+		normal /= 10
 	}
 	return max(normal/slowdown, 1)
 }

@@ -53,7 +53,7 @@ func (l *loop) connection() error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	if err := c.SetDeadline(deadline); err != nil {
 		return err
 	}

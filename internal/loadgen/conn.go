@@ -28,7 +28,7 @@ func (c *conn) hangUp() {
 	defer c.mu.Unlock()
 	c.dead.Store(true)
 	if c.Conn != nil {
-		c.Close()
+		_ = c.Close()
 	}
 }
 
@@ -37,7 +37,7 @@ func (c *conn) opened(nc net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.dead.Load() {
-		nc.Close()
+		_ = nc.Close()
 		return false
 	}
 	c.Conn = nc

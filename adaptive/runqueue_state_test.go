@@ -1,0 +1,69 @@
+package adaptive_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// TestRunQueueAfterAPause: an overload that ended with all traffic is over when
+// it comes back, so that a burst is not cut.
+func TestRunQueueAfterAPause(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, newRunQueue(t))
+	const work = 5 * time.Millisecond
+	m.serve(t, l, work, 5, 10*time.Second)
+	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
+	m.at += time.Minute
+	require.Zero(t, denied(m.serve(t, l, work, 1000, 60*work/1000), 0))
+}
+
+// TestRunQueueClosesWithoutProcessorTime: where nobody knows how much of the
+// processor is used, that it denies does not open the limit.
+func TestRunQueueClosesWithoutProcessorTime(t *testing.T) {
+	m := newModel(t)
+	m.timeless = true
+	l := newLimiter(t, newRunQueue(t))
+	m.serve(t, l, 5*time.Millisecond, 5, 20*time.Second)
+	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
+}
+
+// TestRunQueuePeeksLook: a limit that is too low is found out by those who only
+// ask, too.
+func TestRunQueuePeeksLook(t *testing.T) {
+	m := newModel(t)
+	l := newLimiter(t, newRunQueue(t))
+	m.serve(t, l, 5*time.Millisecond, 5, 10*time.Second)
+	m.runnable = 10 // which are no requests; the processor is idle for a third
+	for range 2000 {
+		m.at += time.Millisecond
+		m.used += 600 * time.Microsecond
+		if acquire(t, l, "", 0).Remaining > 0 {
+			return
+		}
+	}
+	t.Fatal("nobody is admitted any more: ", l.Explain())
+}
+
+// TestRunQueueDoesNotCountWhatOthersDeny: a full pool is no overload of the
+// processor, which is used by a third.
+func TestRunQueueDoesNotCountWhatOthersDeny(t *testing.T) {
+	m := newModel(t)
+	q := newRunQueue(t)
+	l := newLimiter(t, adaptive.Min(q, adaptive.Fixed(1)))
+	for range 1000 {
+		lease := acquire(t, l, "", 1)
+		require.True(t, lease.Allowed)
+		for range 9 {
+			require.False(t, acquire(t, l, "", 1).Allowed)
+		}
+		m.used += 3 * time.Millisecond
+		m.at += 10 * time.Millisecond
+		lease.Release(algo.Succeeded)
+	}
+	require.False(t, l.Explain().Strategies[0].Overloaded)
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestMatrix: every handler is either tuned on or judged on, stands with none
+// and the default at every load, and the whole takes about half an hour.
+func TestMatrix(t *testing.T) {
+	covered := map[string]int{}
+	var takes time.Duration
+	for _, g := range matrix() {
+		require.True(t, contains(tuned, g.work) != contains(judged, g.work), g.work)
+		for _, l := range g.limiters {
+			for _, times := range g.loads {
+				p := planOf(time.Duration(g.seconds*1e9), times)
+				takes += p.end() + time.Second
+				covered[g.work+" "+l]++
+			}
+		}
+	}
+	require.Len(t, slices.Concat(tuned, judged), 7)
+	for _, work := range slices.Concat(tuned, judged) {
+		for _, l := range ourLimiters {
+			require.Equal(t, 4, covered[work+" "+l], work)
+		}
+		for _, l := range peerLimiters {
+			require.Positive(t, covered[work+" "+l], work)
+		}
+	}
+	require.Less(t, takes, 38*time.Minute)
+	t.Log(takes)
+}
+
+// TestFailedCells: a server that does not start is written down for each load,
+// and is no reason to end.
+func TestFailedCells(t *testing.T) {
+	defer func(was string) { *bin = was }(*bin)
+	defer func(was string) { *records = was }(*records)
+	*bin, *records = program(t, "echo 'no such work' >&2; exit 1"), t.TempDir()+"/records"
+	g := group{work: "7ms", loads: []float64{2, 5}, seconds: 1}
+	failed, err := g.measure(rig{work: "7ms", limiter: "default", spin: "1"})
+	require.NoError(t, err)
+	require.Equal(t, 2, failed)
+	r, err := readResults(*records)
+	require.NoError(t, err)
+	require.Len(t, r.cells, 2)
+	for i, f := range r.cells {
+		require.Equal(t, g.loads[i], f.Times)
+		require.Equal(t, "default", f.Limiter)
+		require.Contains(t, f.Failed, "ended: exit status 1; it said: no such work")
+	}
+	_, found := r.find("7ms", "default", 2)
+	require.False(t, found)
+}

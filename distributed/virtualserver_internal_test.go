@@ -1,0 +1,219 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// virtualServer stands for Redis where time is virtual and no socket may be
+// open. It decides with gcra.decide, which the parity tests compare with the
+// script on a real server, and treats each instance as the weather says.
+type virtualServer struct {
+	mu      sync.Mutex
+	tats    map[string]int64
+	alive   map[int64]int64 // instance to the instant at which it expires
+	back    int64           // how far the clock has been set back
+	weather map[int]trouble // by instance
+}
+
+// trouble is what an instance meets on its way to Redis.
+type trouble uint8
+
+const (
+	fair     trouble = iota
+	down             // nobody listens
+	silent           // nothing is executed, and nothing answers
+	sluggish         // answers come after everybody has given up
+	lossy            // commands are executed, and the connection breaks
+	readOnly         // an error reply
+	troubles
+)
+
+func (t trouble) String() string {
+	return nameOf(int(t), "fair", "refused", "silent", "sluggish", "lossy", "read-only")
+}
+
+// simulatedTrip is how long a command and its reply are on their way.
+const simulatedTrip = 300 * time.Microsecond
+
+func newVirtualServer() *virtualServer {
+	return &virtualServer{tats: map[string]int64{}, alive: map[int64]int64{}, weather: map[int]trouble{}}
+}
+
+func (v *virtualServer) set(instances []int, t trouble) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, i := range instances {
+		v.weather[i] = t
+	}
+}
+
+func (v *virtualServer) over(instance int) trouble {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.weather[instance]
+}
+
+// lose forgets all keys.
+func (v *virtualServer) lose() { v.mu.Lock(); defer v.mu.Unlock(); clear(v.tats); clear(v.alive) }
+
+// setBack moves the clock of the server back.
+func (v *virtualServer) setBack(d time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.back += d.Microseconds()
+}
+
+// errReadOnly is an error reply of the server.
+type errReadOnly struct{}
+
+func (errReadOnly) Error() string { return "READONLY You can't write against a read only replica." }
+func (errReadOnly) RedisError()   {}
+
+// carry takes commands to the server and their answers back.
+func (v *virtualServer) carry(ctx context.Context, instance int, cmds []redis.Cmder) (err error) {
+	met := v.over(instance)
+	switch met {
+	case down:
+		err = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	case readOnly:
+		err = errReadOnly{}
+	case silent:
+		end, _ := ctx.Deadline()
+		select {
+		case <-time.After(time.Until(end)):
+		case <-ctx.Done():
+		}
+		err = &net.OpError{Op: "read", Net: "tcp", Err: context.DeadlineExceeded}
+	default:
+		time.Sleep(simulatedTrip)
+		if met == sluggish {
+			time.Sleep(150 * time.Millisecond)
+		}
+		for _, c := range cmds {
+			v.execute(c.(*command))
+		}
+		if met == lossy {
+			err = io.EOF
+		}
+	}
+	if err != nil {
+		for _, c := range cmds {
+			c.SetErr(err)
+		}
+	}
+	return err
+}
+
+// execute runs one EVALSHA.
+func (v *virtualServer) execute(c *command) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	words := c.Args()
+	keys, rest := words[3:3+words[2].(int)], words[3+words[2].(int):]
+	now := time.Now().UnixMicro() - v.back
+	reply := []int64{now}
+	for i, key := range keys {
+		var a args
+		for k := range c.script.args {
+			a[k] = *rest[i*c.script.args+k].(*int64)
+		}
+		switch c.script {
+		case bucketScript:
+			tat, over := v.bucket(key.(string), now, a)
+			reply = append(reply, tat, over, flagFine)
+		case heartbeatScript:
+			count, rank := v.beat(now, a)
+			reply = append(reply, count, rank)
+		default:
+			panic(fmt.Sprintf("the virtual server does not know the script %s", c.script.name))
+		}
+	}
+	c.SetVal(reply)
+}
+
+// bucket does what bucket.lua does.
+func (v *virtualServer) bucket(key string, now int64, a args) (tat, over int64) {
+	tat = v.tats[key]
+	switch a[0] {
+	case opAcquire:
+		g, n := gcra{depth: a[1], wait: a[2], emission: a[3]}, int64(1)
+		if a[3] == 0 {
+			n = 0
+		}
+		tat, over = g.decide(tat, now, n)
+	case opRefund:
+		tat -= max(min(a[1], a[2]-max(now-a[3], 0), tat-now), 0)
+	case opOwe:
+		tat = min(max(tat, now)+a[3], now+a[1]+a[2])
+	}
+	v.tats[key] = tat
+	return tat, over
+}
+
+// beat does what heartbeat.lua does.
+func (v *virtualServer) beat(now int64, a args) (count, rank int64) {
+	for id, until := range v.alive {
+		if until <= now {
+			delete(v.alive, id)
+		}
+	}
+	delete(v.alive, a[1])
+	if a[0] == opAcquire {
+		v.alive[a[1]] = now + a[2]*1000
+	}
+	for id := range v.alive {
+		if id < a[1] {
+			rank++
+		}
+	}
+	return int64(len(v.alive)), rank
+}
+
+// virtualClient is one instance's client of a virtual server. Only what the
+// store uses is there.
+type virtualClient struct {
+	redis.UniversalClient
+	server   *virtualServer
+	instance int
+	sent     func() // told of every command that leaves
+}
+
+func (c *virtualClient) Process(ctx context.Context, cmd redis.Cmder) error {
+	c.sent()
+	return c.server.carry(ctx, c.instance, []redis.Cmder{cmd})
+}
+
+func (c *virtualClient) Pipeline() redis.Pipeliner { return &virtualPipe{client: c} }
+
+type virtualPipe struct {
+	redis.Pipeliner
+	client *virtualClient
+	cmds   []redis.Cmder
+}
+
+func (p *virtualPipe) Process(_ context.Context, cmd redis.Cmder) error {
+	p.cmds = append(p.cmds, cmd)
+	return nil
+}
+
+func (p *virtualPipe) Exec(ctx context.Context) ([]redis.Cmder, error) {
+	p.client.sent()
+	return p.cmds, p.client.server.carry(ctx, p.client.instance, p.cmds)
+}
+
+// freshEntries keeps the timers and channels of a bubble out of the pool of
+// the other tests, and theirs out of the bubble's.
+func freshEntries(t *testing.T) {
+	renew := func() { entries = sync.Pool{New: entries.New} }
+	renew()
+	t.Cleanup(renew)
+}
