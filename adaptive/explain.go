@@ -28,7 +28,7 @@ func (t *tally) add(c cause) { t[c].Add(1) }
 
 // Explanation is what a limiter knows about itself: why it denies, if it does.
 type Explanation struct {
-	Limit    int           // most units in flight at the moment
+	Limit    int           // most units in flight at the moment; 2147483647: no limit
 	InFlight int           // units in flight at the moment
 	Waiting  int           // requests in the queue at the moment
 	RTT      time.Duration // smoothed time that a success takes; 0: none yet
@@ -40,7 +40,7 @@ type Explanation struct {
 // State is what one strategy goes by.
 type State struct {
 	Name  string // "bbr", "gradient2", ...; a type's name for strategies of others
-	Limit int    // what it allows at the moment
+	Limit int    // what it allows at the moment; 2147483647: no limit
 	// Overloaded tells that the strategy holds the limit down at the moment,
 	// and Cause why: the signal, or that nothing completes.
 	Overloaded bool
@@ -99,7 +99,12 @@ func states(s Strategy, to []State) []State {
 // strategy goes by.
 func (e Explanation) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "limit %d, %d in flight, %d waiting", e.Limit, e.InFlight, e.Waiting)
+	if e.Limit < noLimit {
+		fmt.Fprintf(&b, "limit %d", e.Limit)
+	} else {
+		b.WriteString("no limit")
+	}
+	fmt.Fprintf(&b, ", %d in flight, %d waiting", e.InFlight, e.Waiting)
 	for _, s := range e.Strategies {
 		fmt.Fprintf(&b, "; %v", s)
 	}
@@ -109,7 +114,11 @@ func (e Explanation) String() string {
 // String is the state in a few words.
 func (s State) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d", s.Name, s.Limit)
+	if s.Limit < noLimit {
+		fmt.Fprintf(&b, "%s %d", s.Name, s.Limit)
+	} else {
+		b.WriteString(s.Name + " none")
+	}
 	if s.Overloaded {
 		fmt.Fprintf(&b, " (overloaded: %s)", s.Cause)
 	}

@@ -3,12 +3,12 @@ package adaptive
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // KeyedLimiter keeps the units in flight of every key at or below a limit:
@@ -32,7 +32,7 @@ type KeyedLimiter struct {
 	limit   int64
 	limitOf func(key string) int // nil: limit for all
 	maxKeys int64
-	seed    maphash.Seed
+	hash    machine.Hash
 	keys    atomic.Int64
 	mean    atomic.Int64 // smoothed duration, nanoseconds
 	shards  [shards]shard
@@ -81,7 +81,7 @@ func PerKey(n int, opts ...Option) (*KeyedLimiter, error) {
 		return nil, fmt.Errorf("adaptive: PerKey: max keys is %d, want 1 or more", set.maxKeys)
 	}
 	k := &KeyedLimiter{
-		limit: int64(n), limitOf: set.limitOf, maxKeys: int64(set.maxKeys), seed: maphash.MakeSeed(),
+		limit: int64(n), limitOf: set.limitOf, maxKeys: int64(set.maxKeys), hash: machine.NewHash(),
 	}
 	for i := range k.shards {
 		k.shards[i].counts = make(map[string]int64)
@@ -129,7 +129,7 @@ func (k *KeyedLimiter) of(key string) int64 {
 }
 
 func (k *KeyedLimiter) shard(key string) *shard {
-	return &k.shards[maphash.String(k.seed, key)%shards]
+	return &k.shards[k.hash.Of(key)%shards]
 }
 
 // enter takes n places of key if they are free, and returns how many are taken

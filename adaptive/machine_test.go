@@ -2,6 +2,7 @@ package adaptive_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -32,7 +33,8 @@ func (m *model) CPU() (time.Duration, bool) {
 	return m.used, true
 }
 
-func (m *model) Procs() int { return 1 }
+func (m *model) Procs() int   { return 1 }
+func (m *model) Rand() uint64 { return rand.Uint64() }
 
 // newModel stands in for the machine until the test ends.
 func newModel(t testing.TB) *model {

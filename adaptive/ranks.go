@@ -2,12 +2,12 @@ package adaptive
 
 import (
 	"context"
-	"hash/maphash"
 	"math/bits"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // WithPriorities lets the limiter shed requests of a lower [Class] before those
@@ -43,7 +43,7 @@ const (
 // ranks sheds by priority: rank 0 is the first cohort of Critical, 499 the last
 // of Sheddable.
 type ranks struct {
-	seed      maphash.Seed
+	hash      machine.Hash
 	threshold atomic.Int64 // the last rank that is not shed
 	era       atomic.Uint64
 	next      atomic.Int64 // when to look again
@@ -61,7 +61,7 @@ type ranks struct {
 type counts struct{ passed, shed, denied uint64 }
 
 func newRanks() *ranks {
-	r := &ranks{seed: maphash.MakeSeed(), share: 1, last: now()}
+	r := &ranks{hash: machine.NewHash(), share: 1, last: now()}
 	r.threshold.Store(lowestRank)
 	return r
 }
@@ -75,9 +75,11 @@ func (r *ranks) sheds(ctx context.Context, key string, l *Limiter) bool {
 
 // rank orders requests by class and cohort.
 func (r *ranks) rank(ctx context.Context, key string) int64 {
-	h := rand.Uint64()
-	if key != "" {
-		h = maphash.String(r.seed, key) ^ r.era.Load()
+	var h uint64
+	if key == "" {
+		h = machine.Rand()
+	} else {
+		h = r.hash.Of(key) ^ r.era.Load()
 		h *= 0x9e3779b97f4a7c15
 		h ^= h >> 32
 		h *= 0x9e3779b97f4a7c15

@@ -171,8 +171,8 @@ func (q *runQueue) busy() bool {
 	return ok && int64(n)*2 > q.limit.Load()
 }
 
-func (q *runQueue) admitted(at, n, inFlight int64) {}
-func (q *runQueue) finished(at, inFlight int64)    { q.completed.Add(1) }
+func (q *runQueue) admitted(_, _, _ int64) {}
+func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
 
 // denied counts those who passed here and had no place: the processor will not
 // be asked for what they would take.
@@ -220,8 +220,11 @@ func (q *runQueue) learn(at int64, procs float64) {
 	denials := (max(arrived-passed, 0) + elsewhere) * rejectCost
 
 	keep := math.Exp(-dt / costMemory)
-	q.used = max(q.used*keep+(is.cpu-q.before.cpu).Seconds()-denials, 0)
-	q.done = q.done*keep + float64(is.completed-q.before.completed)
+	// What happened since the last look was spread over it, and is partly forgotten
+	// too: what an idle hour used must not be the cost of the first requests after.
+	fresh := (1 - keep) * costMemory / dt
+	q.used = max(q.used*keep+fresh*((is.cpu-q.before.cpu).Seconds()-denials), 0)
+	q.done = q.done*keep + fresh*float64(is.completed-q.before.completed)
 	if q.done > 0 {
 		q.cost = q.used / q.done
 	}

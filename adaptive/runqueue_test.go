@@ -179,3 +179,21 @@ func TestRunQueuesTogether(t *testing.T) {
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	require.Zero(t, acquire(t, l, "", 0).Remaining)
 }
+
+// What the process did for itself while no requests came is not what requests
+// cost: the limit stays wide when they come again.
+func TestRunQueueAfterAnIdleHour(t *testing.T) {
+	m := newModel(t)
+	q, err := adaptive.NewRunQueue()
+	require.NoError(t, err)
+	l := newLimiter(t, q)
+	m.serve(t, l, time.Millisecond, .2, 10*time.Second)
+	m.at += time.Hour
+	m.used += 36 * time.Second // 1 % of the processor
+	for range 20 {
+		m.serve(t, l, time.Millisecond, .2, time.Second)
+		s := l.Explain().Strategies[0]
+		require.False(t, s.Overloaded, s.Cause)
+		require.Equal(t, 96, s.Limit)
+	}
+}

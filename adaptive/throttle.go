@@ -3,11 +3,11 @@ package adaptive
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // Throttle keeps a client from sending what its backend is going to refuse: the
@@ -84,7 +84,7 @@ func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lea
 	}
 	p := t.probability()
 	t.count(weight(n), 0)
-	if p > 0 && rand.Float64() < p && !t.probes(at) {
+	if p > 0 && machine.Float64() < p && !t.probes(at) {
 		lease.Reason, lease.RetryAfter = algo.Overload, throttleRetry
 		lease.NextAfter, lease.ResetAfter = throttleRetry, throttleRetry
 		return lease, nil

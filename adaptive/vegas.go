@@ -2,9 +2,9 @@ package adaptive
 
 import (
 	"math"
-	"math/rand/v2"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // NewVegas makes a strategy that estimates how many of the requests in flight
@@ -97,7 +97,7 @@ func (v *vegas) probes(rtt float64) bool {
 // plan sets the next probe, at a random distance: instances that probe at the
 // same time would measure one another.
 func (v *vegas) plan() {
-	v.probe, v.left = false, vegasProbe*v.value*(0.5+rand.Float64()/2)
+	v.probe, v.left = false, vegasProbe*v.value*(0.5+machine.Float64()/2)
 }
 
 func failed(s Sample) bool { return s.Outcome != algo.Succeeded }

@@ -122,3 +122,11 @@ func ExampleEvery() {
 	fmt.Println(l.Allow("password reset", 1), l.Allow("password reset", 1))
 	// Output: true false
 }
+
+// A limit over time has nothing to release; what a wrapper holds is what the
+// limiter within holds.
+func ExampleHolds() {
+	users := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
+	fmt.Println(algo.Holds(users))
+	// Output: false
+}

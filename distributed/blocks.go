@@ -107,7 +107,8 @@ func (k *block) spend(lease *algo.Lease, n int64) bool {
 		return false
 	}
 	k.left -= n
-	d := algo.Decision{Allowed: true, Source: algo.Block, Limit: k.last.Limit, Remaining: k.last.Remaining + k.left}
+	d := algo.Decision{Allowed: true, Source: algo.Block, Limit: k.last.Limit}
+	d.Remaining = min(k.last.Remaining+k.left, d.Limit)
 	d.ResetAfter = max(k.last.ResetAfter-now.Sub(k.heard), 0)
 	d.NextAfter = min(micros(k.emission), d.ResetAfter)
 	*lease = algo.NewLease(d, (*blockReleaser)(k), algo.Handle{Key: k.key, N: n, At: k.start, State: [3]int64{k.emission}})
@@ -275,6 +276,6 @@ func (k *block) acquire(c call, lease *algo.Lease) bool {
 	if extra > 0 && !lease.Allowed { // the block did not fit, n alone may
 		return l.remote(c, lease)
 	}
-	lease.Remaining += extra
+	lease.Remaining = min(lease.Remaining+extra, lease.Limit)
 	return true
 }

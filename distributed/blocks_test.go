@@ -33,6 +33,30 @@ func TestBlocksSpareRedis(t *testing.T) {
 	require.InDelta(t, 49_999, d.Remaining, 60, "a single instance knows what it holds")
 }
 
+// What Redis had left when it was last asked and what came back to the block
+// since can be more than the limit together; callers are never told so.
+func TestBlocksTellNoMoreThanTheLimit(t *testing.T) {
+	store, _ := onRedis(t, distributed.WithBlocks(20), distributed.WithInstances(1))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1e6), algo.Burst(100)))
+	var held []algo.Lease
+	for len(held) < 20 {
+		if lease := acquire(t, l, "k", 1); lease.Source == algo.Block {
+			held = append(held, lease)
+		}
+	}
+	for _, n := range []int64{90, 1} { // near the limit, so no new block
+		time.Sleep(time.Millisecond) // full again
+		require.Equal(t, algo.Remote, acquire(t, l, "k", n).Source)
+	}
+	for i := range held {
+		held[i].Release(algo.Canceled)
+	}
+	d := acquire(t, l, "k", 1).Decision
+	require.Equal(t, algo.Block, d.Source)
+	require.Equal(t, int64(100), d.Limit)
+	require.Equal(t, int64(100), d.Remaining)
+}
+
 // Near the limit decisions are exact: all of the burst is admitted, and not one
 // more.
 func TestBlocksAreExactAtTheEnd(t *testing.T) {

@@ -19,4 +19,5 @@ func Example() {
 	}
 	users, err := store.TokenBucket("per-user", algo.PerSecond(10), algo.Burst(20))
 	fmt.Println(users != nil, err)
+	// Output: true <nil>
 }

@@ -17,6 +17,8 @@ type Machine interface {
 	CPU() (time.Duration, bool)
 	// Procs is how many goroutines can run at once.
 	Procs() int
+	// Rand is a random number, all of its bits.
+	Rand() uint64
 }
 
 // simulated stands in for the real machine if it is set.

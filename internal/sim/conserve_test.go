@@ -112,13 +112,17 @@ func (b *burnt) strategy() Strategy {
 	return Strategy{Name: "open", gate: func(w *world) (Gate, error) { b.w = w; return b, nil }}
 }
 
+// prioritized is a scenario in which cohorts are drawn.
+func prioritized() Scenario {
+	s := Classic()[0]
+	s.Priorities = true
+	return s
+}
+
 // TestSameSeedSameRun: to the last bit, and another seed gives another run.
 func TestSameSeedSameRun(t *testing.T) {
-	for _, sc := range []Scenario{Classic()[0], Clients()[1], Servers()[4], Process(3, 5)} {
+	for _, sc := range []Scenario{Classic()[0], Clients()[1], prioritized(), Servers()[4], Process(3, 5)} {
 		for _, by := range append(Strategies(), None(), Fixed(20), Trial()) {
-			if by.Name == "Vegas" {
-				continue // draws from the process' own randomness when to probe
-			}
 			sc := sc.shorten(20000)
 			first, err := Run(sc, by, 1, true)
 			require.NoError(t, err)

@@ -24,7 +24,11 @@ func Run(s Scenario, by Strategy, seed uint64, trace bool) (Result, error) {
 
 // play runs a scenario and returns the world as it is then.
 func play(s Scenario, by Strategy, seed uint64, trace bool) (*world, error) {
-	w := &world{Scenario: s, rng: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	w := &world{
+		Scenario: s,
+		rng:      rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
+		chance:   rand.New(rand.NewPCG(seed, 0xd1342543de82ef95)),
+	}
 	if w.procs = s.Procs; w.procs == 0 {
 		w.procs = s.Cores
 	}

@@ -64,7 +64,8 @@ type server interface {
 type world struct {
 	Scenario
 	now    int64
-	rng    *rand.Rand // of clients and servers; gates have their own chance
+	rng    *rand.Rand // of clients and servers
+	chance *rand.Rand // of the gate: what it draws must not change the load
 	agenda agenda
 	server server
 	gate   Gate
@@ -85,6 +86,7 @@ func (w *world) Now() int64                 { return epoch + w.now }
 func (w *world) Runnable() (int, bool)      { return w.server.runnable(), !w.Blind }
 func (w *world) CPU() (time.Duration, bool) { return time.Duration(w.server.cpu()), true }
 func (w *world) Procs() int                 { return w.procs }
+func (w *world) Rand() uint64               { return w.chance.Uint64() }
 
 // run goes through the whole load.
 func (w *world) run() {

@@ -36,10 +36,6 @@ that never runs dry lets only the monitor thread look at the network, which
 fetches at most 128 connections every 10 ms: what arrives faster than that waits
 where no gate can turn it away.
 
-Vegas probes, and priorities place requests, at moments and in cohorts drawn from
-the process' own randomness: their figures, and only theirs, differ a little from
-one run of "make sim" to the next.
-
 The targets: goodput at least .93 of what is possible, or what the table says;
 p99 within the SLO, or as said; at most 1 %% needless rejections; converged and
 recovered within 2 s. [misses.md](misses.md) lists every miss.
