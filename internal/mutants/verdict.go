@@ -73,6 +73,7 @@ func test(root, pkg, tests, skip, overlay string) verdict {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
+	defer inGroup(cmd)()
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
