@@ -87,6 +87,7 @@ type overload struct {
 	mu    sync.Mutex // guards what follows
 	order order
 	stop  func() // and wait; nil: not running
+	runs  int    // started so far
 
 	meter meter
 }
@@ -191,11 +192,15 @@ func (o *overload) start() error {
 		cancel()
 		<-ended
 	}
+	o.runs++
+	run := o.runs
 	go func() { // the time is over, or the clients came to grief
 		<-ended
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		o.order.Running = o.order.Running && errors.Is(ctx.Err(), context.Canceled)
+		if o.runs == run && !errors.Is(ctx.Err(), context.Canceled) { // else another run has begun, or does
+			o.order.Running = false
+		}
 	}()
 	return nil
 }

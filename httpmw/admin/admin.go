@@ -66,7 +66,10 @@ func New(opts ...Option) (*Admin, error) {
 	a.book.init()
 	a.recent.init()
 	c := config{title: "sluice", logger: slog.Default(), read: fromThisMachine}
-	return a, a.apply(c, opts)
+	if err := a.apply(c, opts); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Update replaces the policies, adaptive limiters and stores by those in opts,

@@ -33,6 +33,13 @@
 // script or style, its Content-Security-Policy allows none, and all text is set
 // as text.
 //
+// Keys are asked for in the form that the limiter gets, which is the form that
+// the key functions write, see package keyfunc: an address stands as it is.
+//
+// What WithAuthorize is given decides alone. One that goes by the peer's address
+// has to look at the Host as well: a web site can point a name of its own at
+// this machine, and is then of the page's own origin.
+//
 // # Where
 //
 // On an address of its own, or under a path of any mux; the path must end in a

@@ -167,7 +167,8 @@ func TestOptionsThatAreWrong(t *testing.T) {
 		`logger is nil`:                    {admin.WithLogger(nil)},
 		`title: the name is ""`:            {admin.WithTitle("")},
 	} {
-		_, err := admin.New(opts...)
+		a, err := admin.New(opts...)
+		require.Nil(t, a, "half a page would panic on its first request")
 		require.ErrorContains(t, err, "admin: "+want)
 	}
 	require.PanicsWithValue(t, "admin: Control: the limiter is nil", func() { admin.Control(nil) })

@@ -42,7 +42,7 @@ func TestStaleFaultsAreErrors(t *testing.T) {
 		{file: "doc.go", from: "the"},
 		{file: "none.go", from: "package"},
 	} {
-		require.Error(t, try(root, t.TempDir(), &f).err, "%+v", f)
+		require.Error(t, try(root, t.TempDir(), "", &f).err, "%+v", f)
 	}
 }
 

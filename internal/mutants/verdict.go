@@ -35,28 +35,34 @@ func (v verdict) text() string {
 }
 
 // try plants a fault and runs the tests.
-func try(root, dir string, f *fault) verdict {
+func try(root, dir, skip string, f *fault) verdict {
 	overlay, err := f.plant(root, dir)
 	if err != nil {
 		return verdict{err: err}
 	}
-	return twice(root, f.pkg(), f.tests, overlay)
+	return twice(root, f.pkg(), f.tests, skip, overlay)
 }
 
 // twice runs tests, and those that fail once more by themselves: a busy machine
 // makes tests late, and that must not count.
-func twice(root, pkg, tests, overlay string) verdict {
-	v := test(root, pkg, tests, overlay)
+func twice(root, pkg, tests, skip, overlay string) verdict {
+	v := test(root, pkg, tests, skip, overlay)
 	if len(v.killers) > 0 {
-		v = test(root, pkg, "^("+strings.Join(v.killers, "|")+")$", overlay)
+		v = test(root, pkg, only(v.killers), skip, overlay)
 	}
 	return v
 }
 
-// test runs the tests of a package with few cases, and with an overlay unless
-// that is "".
-func test(root, pkg, tests, overlay string) verdict {
+// only is the pattern that matches these tests.
+func only(names []string) string { return "^(" + strings.Join(names, "|") + ")$" }
+
+// test runs the tests of a package with few cases, without those that skip
+// matches, and with an overlay unless that is "".
+func test(root, pkg, tests, skip, overlay string) verdict {
 	args := []string{"test", "-json", "-vet=off", "-short", "-count=1", "-timeout=120s", "-run", tests}
+	if skip != "" {
+		args = append(args, "-skip", skip)
+	}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -67,6 +73,7 @@ func test(root, pkg, tests, overlay string) verdict {
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
+	defer inGroup(cmd)()
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -16,7 +16,8 @@ import (
 )
 
 // mostOverrides is how many different limits requests may bring along. When
-// there are more, the one that was made first goes.
+// there are more, the one that was made first goes. On Redis none goes and the
+// next is refused, because a store keeps all the limiters that it has made.
 const mostOverrides = 1024
 
 // overrides are the limits that requests bring along themselves, one limiter
@@ -55,6 +56,9 @@ func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (
 	defer o.mu.Unlock()
 	if l := o.made[rate]; l != nil {
 		return l, nil
+	}
+	if o.store != nil && len(o.order) >= mostOverrides {
+		return nil, fmt.Errorf("limit: requests have brought %d different limits already", mostOverrides)
 	}
 	l := &limit{rate: rate, name: fmt.Sprintf("override-%d-per-%s", rate.Count, strings.ToLower(want.GetUnit().String()))}
 	var err error

@@ -6,20 +6,30 @@ import (
 	"testing"
 	"time"
 
+	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
+	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
+	envoytype "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
+
+func openStore(t *testing.T, server *redistest.Server) *distributed.Store {
+	t.Helper()
+	store, err := distributed.New(server.Client(), distributed.WithTimeout(5*time.Second), distributed.WithFallback(distributed.DenyAll))
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
 
 // On Redis two services share the buckets, and the descriptors of a request are
 // decided in one step there.
 func TestRedis(t *testing.T) {
 	server := redistest.Start(t)
 	open := func() *rig {
-		store, err := distributed.New(server.Client(), distributed.WithTimeout(5*time.Second), distributed.WithFallback(distributed.DenyAll))
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = store.Close() })
 		return newRig(t, `
 domains:
   - name: d
@@ -27,11 +37,33 @@ domains:
       - {key: user, name: user, limit: 10/h}
       - {key: tenant, name: tenant, limit: 2/h}
       - {key: free, unlimited: true}
-`, store)
+`, openStore(t, server))
 	}
 	one := open()
 	anyDenies(t, one)
 	resp := open().ask(0, descriptor("user=ann"), descriptor("tenant=t"))
 	require.Equal(t, over, resp.OverallCode)
 	require.Equal(t, over, resp.Statuses[1].Code)
+}
+
+func TestNoValueIsAnErrorOnRedis(t *testing.T) {
+	noValueIsAnError(t, newRig(t, valuesFile, openStore(t, redistest.Start(t))))
+}
+
+// A store keeps every limiter that it has made, so there is an end to those
+// that requests can have made.
+func TestOverridesOnRedisHaveAnEnd(t *testing.T) {
+	r := newRig(t, valuesFile, openStore(t, redistest.Start(t)))
+	with := func(n uint32) *rls.RateLimitRequest {
+		d := descriptor("x=1")
+		d.Limit = &ratelimit.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: envoytype.RateLimitUnit_HOUR}
+		return &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{d}}
+	}
+	for n := range uint32(mostOverrides) {
+		require.Equal(t, n, r.send(with(n + 1)).Statuses[0].LimitRemaining)
+	}
+	_, err := r.client.ShouldRateLimit(t.Context(), with(mostOverrides+1))
+	require.Equal(t, codes.InvalidArgument, status.Code(err))
+	require.ErrorContains(t, err, "1024 different limits")
+	require.Equal(t, uint32(5), r.send(with(7)).Statuses[0].LimitRemaining, "those that are known go on")
 }

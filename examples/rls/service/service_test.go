@@ -1,110 +1,18 @@
 package service_test
 
 import (
-	"context"
-	"io"
-	"log/slog"
 	"math"
-	"net"
-	"strings"
 	"testing"
 	"time"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
-	envoytype "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/examples/gateway/config"
-	"github.com/sluice-go/sluice/examples/rls/service"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-const (
-	under = rls.RateLimitResponse_OK
-	over  = rls.RateLimitResponse_OVER_LIMIT
-)
-
-// rig is a service on a socket and the published client before it.
-type rig struct {
-	t       *testing.T
-	service *service.Service
-	client  rls.RateLimitServiceClient
-	events  chan telemetry.Event
-}
-
-func newRig(t *testing.T, file string, store *distributed.Store) *rig {
-	t.Helper()
-	r := &rig{t: t, events: make(chan telemetry.Event, 1000)}
-	var err error
-	r.service, err = service.New(r.parse(file), service.Options{
-		Store: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		Observe: func(e telemetry.Event) {
-			select {
-			case r.events <- e:
-			default: // what nobody looks at is lost
-			}
-		},
-	})
-	require.NoError(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	server := grpc.NewServer()
-	rls.RegisterRateLimitServiceServer(server, r.service)
-	go func() { _ = server.Serve(listener) }()
-	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close(); server.Stop() })
-	r.client = rls.NewRateLimitServiceClient(conn)
-	return r
-}
-
-func (r *rig) parse(file string) *config.File {
-	r.t.Helper()
-	f, err := config.Parse("f", []byte(file))
-	require.NoError(r.t, err)
-	return f
-}
-
-// descriptor is made of entries "key=value".
-func descriptor(entries ...string) *ratelimit.RateLimitDescriptor {
-	d := &ratelimit.RateLimitDescriptor{}
-	for _, e := range entries {
-		key, value, _ := strings.Cut(e, "=")
-		d.Entries = append(d.Entries, &ratelimit.RateLimitDescriptor_Entry{Key: key, Value: value})
-	}
-	return d
-}
-
-func (r *rig) send(q *rls.RateLimitRequest) *rls.RateLimitResponse {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	resp, err := r.client.ShouldRateLimit(ctx, q)
-	require.NoError(r.t, err)
-	return resp
-}
-
-// ask sends descriptors to the domain d.
-func (r *rig) ask(hits uint32, ds ...*ratelimit.RateLimitDescriptor) *rls.RateLimitResponse {
-	r.t.Helper()
-	return r.send(&rls.RateLimitRequest{Domain: "d", HitsAddend: hits, Descriptors: ds})
-}
-
-// limitOf names the limit that a descriptor meets, "" if none.
-func (r *rig) limitOf(entries ...string) string {
-	r.t.Helper()
-	return r.ask(0, descriptor(entries...)).Statuses[0].GetCurrentLimit().GetName()
-}
 
 // The lookup is that of envoyproxy/ratelimit.
 func TestLookup(t *testing.T) {
@@ -252,122 +160,4 @@ domains:
 	e = <-r.events
 	require.Equal(t, telemetry.Denied, e.Result)
 	require.Equal(t, int(codes.ResourceExhausted), e.Status)
-}
-
-func headers(r *rls.RateLimitResponse) map[string]string {
-	all := map[string]string{}
-	for _, h := range r.ResponseHeadersToAdd {
-		all[h.Key] = h.Value
-	}
-	return all
-}
-
-// A domain that the file does not know is not limited.
-func TestUnknownDomain(t *testing.T) {
-	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 1/h}]}]", nil)
-	resp := r.send(&rls.RateLimitRequest{Domain: "x", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("a=1"), descriptor("a=1")}})
-	require.Equal(t, under, resp.OverallCode)
-	require.Len(t, resp.Statuses, 2)
-}
-
-// What a request says of its own limit stands above the file, also where the
-// file knows nothing.
-func TestOverride(t *testing.T) {
-	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 1/h}]}]", nil)
-	with := func(key string, n uint32, unit envoytype.RateLimitUnit) *ratelimit.RateLimitDescriptor {
-		d := descriptor(key)
-		d.Limit = &ratelimit.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: n, Unit: unit}
-		return d
-	}
-	for _, key := range []string{"a=1", "other=1"} {
-		for left := uint32(3); left > 0; left-- {
-			resp := r.ask(0, with(key, 3, envoytype.RateLimitUnit_HOUR))
-			require.Equal(t, under, resp.OverallCode)
-			require.Equal(t, left-1, resp.Statuses[0].LimitRemaining)
-			require.Equal(t, uint32(3), resp.Statuses[0].CurrentLimit.RequestsPerUnit)
-			require.Equal(t, rls.RateLimitResponse_RateLimit_HOUR, resp.Statuses[0].CurrentLimit.Unit)
-		}
-		require.Equal(t, over, r.ask(0, with(key, 3, envoytype.RateLimitUnit_HOUR)).OverallCode)
-	}
-	require.Equal(t, under, r.ask(0, descriptor("a=1")).OverallCode, "the limit of the file is another bucket")
-	require.Equal(t, over, r.ask(0, with("a=2", 0, envoytype.RateLimitUnit_DAY)).OverallCode)
-	elsewhere := r.send(&rls.RateLimitRequest{Domain: "e", Descriptors: []*ratelimit.RateLimitDescriptor{with("a=1", 3, envoytype.RateLimitUnit_HOUR)}})
-	require.Equal(t, under, elsewhere.OverallCode, "another domain is another bucket")
-	for n := range uint32(mostOverrides + 100) {
-		require.Equal(t, n, r.ask(0, with("a=3", n+1, envoytype.RateLimitUnit_YEAR)).Statuses[0].LimitRemaining)
-	}
-	for unit := range envoytype.RateLimitUnit_name {
-		if unit != int32(envoytype.RateLimitUnit_UNKNOWN) {
-			require.Equal(t, under, r.ask(0, with("a=4", 7, envoytype.RateLimitUnit(unit))).OverallCode)
-		}
-	}
-}
-
-// mostOverrides is how many the service keeps.
-const mostOverrides = 1024
-
-func TestShadowAndDelay(t *testing.T) {
-	r := newRig(t, `
-domains:
-  - name: d
-    descriptors:
-      - {key: trial, limit: 1/h, shadow: true}
-      - {key: queue, name: queue, limit: 1/h burst 1 wait 10h}
-      - {key: a, limit: 5/h}
-`, nil)
-	for range 3 {
-		require.Equal(t, under, r.ask(0, descriptor("trial=1")).OverallCode)
-	}
-	require.Equal(t, under, r.ask(0, descriptor("queue=1"), descriptor("a=1")).OverallCode)
-	for range 3 {
-		resp := r.ask(0, descriptor("queue=1"), descriptor("a=1"))
-		require.Equal(t, over, resp.OverallCode, "nobody here can wait")
-		require.Equal(t, over, resp.Statuses[0].Code)
-		require.Equal(t, under, resp.Statuses[1].Code)
-		require.Equal(t, uint32(4), resp.Statuses[1].LimitRemaining)
-		require.Equal(t, "3600", headers(resp)["retry-after"])
-	}
-}
-
-func TestRefused(t *testing.T) {
-	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 5/h}]}]", nil)
-	negative, huge, bare := descriptor("a=1"), descriptor("a=1"), descriptor("a=1")
-	negative.HitsAddend, negative.IsNegativeHits = wrapperspb.UInt64(1), true
-	huge.HitsAddend = wrapperspb.UInt64(math.MaxUint64)
-	bare.Limit = &ratelimit.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1}
-	for _, test := range []struct {
-		want    string
-		request *rls.RateLimitRequest
-	}{
-		{"domain is empty", &rls.RateLimitRequest{Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("a=1")}}},
-		{"descriptors is empty", &rls.RateLimitRequest{Domain: "d"}},
-		{"descriptors[1]: entries is empty", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("a=1"), {}}}},
-		{"descriptors[0]: is_negative_hits is not supported", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{negative}}},
-		{"descriptors[0]: hits_addend is 18446744073709551615", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{huge}}},
-		{"descriptors[0]: limit: unit is UNKNOWN", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{bare}}},
-	} {
-		_, err := r.client.ShouldRateLimit(t.Context(), test.request)
-		require.Equal(t, codes.InvalidArgument, status.Code(err))
-		require.ErrorContains(t, err, test.want)
-	}
-	require.Equal(t, uint32(4), r.ask(0, descriptor("a=1")).Statuses[0].LimitRemaining, "nothing was charged")
-}
-
-// A change of the file keeps what is owed where a limit stays, also when other
-// limits come and go around it.
-func TestReload(t *testing.T) {
-	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 5/h}]}]", nil)
-	require.Equal(t, uint32(0), r.ask(5, descriptor("a=1")).Statuses[0].LimitRemaining)
-	require.NoError(t, r.service.Apply(r.parse(`
-domains:
-  - {name: e, descriptors: [{key: a, limit: 5/h}]}
-  - {name: d, descriptors: [{key: b, limit: 1/h}, {key: a, value: x, limit: 1/h}, {key: a, limit: 6/h burst 5}]}
-`)))
-	resp := r.ask(0, descriptor("a=1"))
-	require.Equal(t, over, resp.OverallCode)
-	require.Equal(t, uint32(6), resp.Statuses[0].CurrentLimit.RequestsPerUnit)
-	require.Equal(t, under, r.ask(0, descriptor("b=1")).OverallCode)
-	require.ErrorContains(t, r.service.Apply(r.parse("routes: [{pattern: /, upstream: 'http://a'}]")), "domains: is missing")
-	require.ErrorContains(t, r.service.Apply(r.parse("domains: [{name: d, descriptors: []}]\noverload: off")), "f:2:1: overload: has changed")
-	require.Equal(t, over, r.ask(0, descriptor("a=1")).OverallCode)
 }
