@@ -111,7 +111,7 @@ func newBacklog(excused func() bool) *backlog {
 
 func (b *backlog) Limit() int { return int(b.word.Load()) }
 
-func (b *backlog) admitted(at, n, inFlight int64) {
+func (b *backlog) admitted(at, _, inFlight int64) {
 	b.entered.Add(1)
 	if b.began.Load() == 0 {
 		b.began.Store(at)

@@ -2,10 +2,14 @@ package adaptive_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // What a machine can say of itself. A signal that cannot be read here, such as
@@ -103,8 +107,10 @@ func ExampleNewRunQueue() {
 // Where one does not know what the bottleneck is.
 func ExampleDefault() {
 	l := algo.Must(adaptive.New(adaptive.Default()))
-	lease, _ := l.Acquire(ctx, "", 1)
-	defer lease.Release(algo.Succeeded)
-	fmt.Println(lease.Allowed, l.InFlight())
-	// Output: true 1
+	handler := httpmw.Limit(l, keyfunc.Global())(http.NotFoundHandler())
+
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Println(w.Code, l.InFlight())
+	// Output: 404 0
 }

@@ -169,3 +169,13 @@ func ExampleRules_Get() {
 	// true
 	// false overload
 }
+
+// What the store knows of itself: which state it is in, and how limits decide
+// while Redis is away.
+func ExampleStore_Stats() {
+	store, stop := away(distributed.WithInstances(4))
+	defer stop()
+	s := store.Stats()
+	fmt.Println(s.Nodes, s.Away, s.Instances, s.Percent)
+	// Output: 1 0 4 100
+}

@@ -141,14 +141,14 @@ func (g *gate) undecided(ctx context.Context, a *ask, err error) error {
 	if badCost {
 		r.wait = algo.Forever // the same call costs the same again
 	}
-	refused, sent := g.refusal(ctx, r)
+	sent, refused := g.refusal(ctx, r)
 	g.report(a, &algo.Decision{}, FailedClosed, r.code, sent, err)
 	return refused
 }
 
 // deny reports and answers a denial.
 func (g *gate) deny(ctx context.Context, a *ask, d *algo.Decision, r reply) error {
-	refused, sent := g.refusal(ctx, r)
+	sent, refused := g.refusal(ctx, r)
 	g.report(a, d, Denied, r.code, sent, nil)
 	return refused
 }
@@ -156,12 +156,12 @@ func (g *gate) deny(ctx context.Context, a *ask, d *algo.Decision, r reply) erro
 // refusal encodes a reply for the caller of ctx, and tells what of it is sent.
 // On a client it is a plain status: a handler that returns it is not denied by
 // a limiter of its server.
-func (g *gate) refusal(ctx context.Context, r reply) (refused error, sent telemetry.Sent) {
+func (g *gate) refusal(ctx context.Context, r reply) (sent telemetry.Sent, refused error) {
 	chance := random()
 	wait := jittered(r.wait, algo.Forever, chance)
 	st := g.answers.status(r, wait)
 	if g.client {
-		return st.Err(), sent
+		return sent, st.Err()
 	}
 	d := &denial{status: st, pushback: pushback(r.wait, left(ctx), chance)}
 	if r.wait != algo.Forever {
@@ -170,5 +170,5 @@ func (g *gate) refusal(ctx context.Context, r reply) (refused error, sent teleme
 	if !g.tapping {
 		sent.Pushback = d.pushback
 	}
-	return d, sent
+	return sent, d
 }

@@ -2,6 +2,7 @@ package grpcmw_test
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -38,7 +39,7 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 	} {
 		for kind, ask := range calls {
 			told := make(chan grpcmw.Event, 1)
-			opts := append(row.opts, grpcmw.WithName("p"), grpcmw.WithObserver(func(e grpcmw.Event) { told <- e }))
+			opts := append(slices.Clone(row.opts), grpcmw.WithName("p"), grpcmw.WithObserver(func(e grpcmw.Event) { told <- e }))
 			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(row.l, keyfunc.RPCGlobal(), opts...)...)
 			_, trailer, err := ask(t.Context(), c)
 			e, name := <-told, row.name+", "+kind

@@ -24,7 +24,7 @@ func selfTest(ctx context.Context, out io.Writer, url string) error {
 	defer cancel()
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
-	if _, err := call(ctx, client, http.MethodGet, url+"/", ""); err != nil {
+	if err := call(ctx, client, http.MethodGet, url+"/", ""); err != nil {
 		return err
 	}
 	response, err := stream(ctx, client, url+"/events")
@@ -36,7 +36,7 @@ func selfTest(ctx context.Context, out io.Writer, url string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := call(ctx, client, http.MethodPost, url+"/settings", string(body)); err != nil {
+	if err := call(ctx, client, http.MethodPost, url+"/settings", string(body)); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -61,22 +61,22 @@ func stream(ctx context.Context, client *http.Client, url string) (*http.Respons
 }
 
 // call makes one request, which must succeed.
-func call(ctx context.Context, client *http.Client, method, url, body string) (string, error) {
+func call(ctx context.Context, client *http.Client, method, url, body string) error {
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
-		return "", err
+		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(r)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode >= http.StatusBadRequest {
 		err = fmt.Errorf("%s %s: %s: %s", method, r.URL.Path, response.Status, bytes.TrimSpace(text))
 	}
-	return string(text), err
+	return err
 }
 
 // frames hands the frames of a stream to see, until that returns false.

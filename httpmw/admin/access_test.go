@@ -45,7 +45,7 @@ func TestActionsAreRefused(t *testing.T) {
 		for action, body := range orders {
 			t.Run(name+"/"+action, func(t *testing.T) {
 				limiter := admin.Control(bucket(t, algo.PerHour(5)))
-				limiter.Switch.Acquire(t.Context(), "k", 2)
+				limiter.Acquire(t.Context(), "k", 2)
 				a := newAdmin(t, append(c.opts, admin.WithPolicy("p", limiter))...)
 				r := order(action, body)
 				c.change(r)

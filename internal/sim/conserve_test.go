@@ -82,7 +82,7 @@ func TestNoMoreThanTheCores(t *testing.T) {
 			_, err := play(sc, probe.strategy(), 5, false)
 			require.NoError(t, err)
 			share := (1 - sc.Neighbour) * float64(sc.Cores)
-			if s := sc.Model.(any); s == (Sharing{Quota: 1.5}) {
+			if s, ok := sc.Model.(Sharing); ok && s == (Sharing{Quota: 1.5}) {
 				share = 1.5
 			}
 			busiest := 0.0

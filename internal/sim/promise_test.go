@@ -35,9 +35,7 @@ func everybody() []learner {
 // harsh is what is thrown at strategies: short versions of loads of all kinds.
 func harsh() []Scenario {
 	all := []Scenario{Classic()[2], Classic()[4], Classic()[5], Classic()[6], Clients()[1]}
-	for _, s := range append(Servers(), Process(3, 5), Process(5, 10)) {
-		all = append(all, s)
-	}
+	all = append(append(all, Servers()...), Process(3, 5), Process(5, 10))
 	for i := range all {
 		all[i] = all[i].shorten(30000)
 	}

@@ -1,6 +1,7 @@
 package otelmetrics_test
 
 import (
+	"fmt"
 	"log"
 	"net/http"
 
@@ -39,10 +40,10 @@ func ExampleMetrics_InFlight() {
 	defer metrics.Close()
 	capacity := algo.Must(adaptive.New(adaptive.Fixed(64)))
 	defer capacity.Close()
-	if err := metrics.InFlight("capacity", capacity); err != nil {
-		log.Fatal(err)
-	}
+	err = metrics.InFlight("capacity", capacity)
+	fmt.Println(err)
 	handler := httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"),
 		httpmw.WithObserver(metrics.Observe))(http.NotFoundHandler())
 	_ = handler
+	// Output: <nil>
 }
