@@ -107,7 +107,7 @@ func tile(path string, panels []*plot.Plot, legend plot.Legend) error {
 	canvas := vgsvg.New(columns*wide, rows*tall)
 	whole := draw.New(canvas)
 	whole.SetColor(color.White)
-	whole.Fill(whole.Rectangle.Path())
+	whole.Fill(whole.Path())
 	cell := func(i int) draw.Canvas {
 		x, y := vg.Length(i%columns)*wide, (rows-1-vg.Length(i/columns))*tall
 		return draw.Crop(whole, x+gap, x+wide-gap-columns*wide, y+gap, y+tall-gap-rows*tall)

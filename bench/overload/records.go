@@ -27,7 +27,7 @@ func readResults(path string) (r results, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {

@@ -17,13 +17,14 @@ type server struct {
 	cmd    *exec.Cmd
 	addr   string
 	said   *tail
-	exited chan error
+	exited chan struct{} // closed when it has
+	err    error         // why, then
 }
 
 func startServer(bin string, args ...string) (*server, error) {
 	cmd := exec.Command("taskset", append([]string{"-c", "0", bin}, args...)...)
 	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
-	s := &server{cmd: cmd, said: &tail{}, exited: make(chan error, 1)}
+	s := &server{cmd: cmd, said: &tail{}, exited: make(chan struct{})}
 	cmd.Stderr = s.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -36,10 +37,12 @@ func startServer(bin string, args ...string) (*server, error) {
 	line, err := in.ReadString('\n')
 	go func() {
 		_, _ = io.Copy(io.Discard, in) // whoever logs there must not wait for a reader
-		s.exited <- cmd.Wait()
+		s.err = cmd.Wait()
+		close(s.exited)
 	}()
 	if err != nil {
-		return nil, s.ended(<-s.exited)
+		<-s.exited
+		return nil, s.ended()
 	}
 	s.addr = strings.TrimSpace(line)
 	return s, nil
@@ -48,8 +51,8 @@ func startServer(bin string, args ...string) (*server, error) {
 // stop ends the process. It is an error if that has ended by itself.
 func (s *server) stop() error {
 	select {
-	case err := <-s.exited:
-		return s.ended(err)
+	case <-s.exited:
+		return s.ended()
 	default:
 	}
 	if err := s.cmd.Process.Kill(); err != nil {
@@ -59,8 +62,8 @@ func (s *server) stop() error {
 	return nil
 }
 
-func (s *server) ended(err error) error {
-	return fmt.Errorf("the server %s ended: %v; it said: %s", strings.Join(s.cmd.Args[4:], " "), err, s.said.last())
+func (s *server) ended() error {
+	return fmt.Errorf("the server %s ended (%s); it said: %s", strings.Join(s.cmd.Args[4:], " "), s.cmd.ProcessState, s.said.last())
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.
@@ -83,8 +86,8 @@ func ask(bin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := <-s.exited; err != nil {
-		return "", s.ended(err)
+	if <-s.exited; s.err != nil {
+		return "", s.ended()
 	}
 	return s.addr, nil
 }
