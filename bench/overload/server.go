@@ -63,7 +63,7 @@ func (s *server) stop() error {
 }
 
 func (s *server) ended() error {
-	return fmt.Errorf("the server %s ended (%s); it said: %s", strings.Join(s.cmd.Args[4:], " "), s.cmd.ProcessState, s.said.last())
+	return fmt.Errorf("the server %s ended: %s; it said: %s", strings.Join(s.cmd.Args[4:], " "), s.cmd.ProcessState, s.said.last())
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms.
