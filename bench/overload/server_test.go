@@ -31,7 +31,7 @@ func TestServerEnds(t *testing.T) {
 
 	s, err = startServer(program(t, "echo here; echo why >&2; exit 1"))
 	require.NoError(t, err)
-	s.exited <- <-s.exited
+	<-s.exited
 	require.ErrorContains(t, s.stop(), "it said: why")
 }
 

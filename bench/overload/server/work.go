@@ -2,8 +2,8 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"runtime"
+	"sync/atomic"
 	"sync/atomic"
 	"time"
 )
@@ -18,7 +18,7 @@ type work struct {
 
 func (w work) do() {
 	cpu := w.cpu
-	if w.rare > 0 && rand.IntN(20) == 0 {
+	if w.rare > 0 && turn.Add(1)%20 == 0 {
 		cpu = w.rare
 	}
 	spin(int(float64(w.perMS) * cpu.Seconds() * 1000))
