@@ -29,6 +29,10 @@ func (w work) do() {
 // sink keeps the compiler from leaving the work out.
 var sink atomic.Uint64
 
+// turn is the number of requests: every twentieth is a rare one, so that a short
+// measurement of the capacity has its share of them.
+var turn atomic.Uint64
+
 // spin is a fixed amount of work, not of time: what another process takes away
 // is not counted as done.
 func spin(steps int) {
