@@ -65,5 +65,6 @@
 // last writes.
 //
 // It needs Redis 5 or later, or a server that speaks the same and runs Lua
-// scripts. Keys are named prefix:{key}:limit; see [WithPrefix].
+// scripts, with memory enough for all live keys: an evicted key is a full bucket.
+// If it must evict, volatile-ttl takes what would expire soonest. Keys are named prefix:{key}:limit; see [WithPrefix].
 package distributed
