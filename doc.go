@@ -1,6 +1,6 @@
 // Package sluice keeps a service inside what it can carry: rate limits per
-// user, per route and in total, as net/http middleware and gRPC interceptors,
-// in one process or on Redis.
+// user, per route and in total, limits on what is in flight, and adaptive ones,
+// as net/http middleware and gRPC interceptors, in one process or on Redis.
 //
 // # The model
 //

@@ -16,7 +16,8 @@ import (
 //
 // The second one stays out of the way until successes take four times as long
 // as they usually do, with no queue in front of the processor to explain it, or
-// until nothing that began completes for 1 s and five times the usual time. Then
+// until nothing that began completes for 1 s, or five times the usual time if that
+// is more. Then
 // it allows twice what completes in the usual time (Little's law), beside what
 // stays in flight for long, such as streams; and more, as long as successes take
 // less than twice the usual time and requests are denied. It ends 1 s after
@@ -28,10 +29,11 @@ import (
 //
 // The usual time takes 100 successes to be known. Where times are compared one
 // below 10 ms counts as 10 ms: slow is 30 ms more than usual, or four times as
-// long if that is more. One response counts as ten times the usual time at most. So what becomes slow is noticed if it is a fifth of the
-// requests: a queue that only few meet, such as those that miss a cache, is
-// better limited where they meet it. Streams that begin while nothing else does
-// look as if they hung: give them a limiter of their own.
+// long if that is more. One response counts as ten times the usual time at most, so
+// what becomes slow is sure to be noticed only if it is more than a third of the
+// requests: a queue that only few meet, such as those that miss a cache, is better
+// limited where they meet it. Streams that begin while nothing else does look as
+// if they hung: give them a limiter of their own.
 //
 // Options: [WithTarget]; an error in it is reported by [New]. A strategy belongs to
 // one [Limiter]. For other combinations there is [Min].

@@ -48,8 +48,8 @@
 // of handlers that need processor time and never wait, Go queues the requests as
 // runnable goroutines before the handler runs, where no such limit sees them:
 // take [NewRunQueue] or [Default], or keep the service within its capacity by a
-// rate. Even they are asked only when the request has been read: where rejecting
-// costs as much as answering, shed before the process. A limit in one process
-// knows nothing of the others. And a limit on what is in flight is no quota: a
+// rate. Even they are asked only when the request has been read: where answering
+// takes little more processor time than reading does, such as .1 ms, shed before
+// the process. A limit in one process knows nothing of the others. And a limit on what is in flight is no quota: a
 // fast caller has as many requests as it likes.
 package adaptive

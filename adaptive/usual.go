@@ -19,11 +19,11 @@ const (
 
 // usually knows how long successes usually take, and how long recent ones took.
 //
-// Both are means of times that are cut at ten times the usual one, or at 100 ms
-// if that is shorter. Otherwise a
-// few long ones among many short ones, such as the misses of a cache, would make
-// the recent time a matter of chance. While a tenth or more are that long, nothing
-// is cut in the end: the usual time rises until it is not.
+// Both are means of times that are cut at ten times the usual one, or 90 ms above
+// it if that is more. Otherwise a few long ones among many short ones, such as the
+// misses of a cache, would make the recent time a matter of chance. While a
+// tenth or more are that long, nothing is cut in the end: the usual time rises
+// until it is not.
 type usually struct {
 	cut   atomic.Int64 // what longer times count as, ns; 0: nothing is cut
 	since atomic.Int64 // fresh has what began since; never during MaxInt64

@@ -31,8 +31,8 @@
 //
 // # When Redis is away
 //
-// A caller waits [WithTimeout] at most, or until its context ends. After a few
-// failures in a row a breaker opens, and until a probe finds Redis well again
+// A caller waits [WithTimeout] at most, or until its context ends. After three
+// failures in a row, or 16 of 32, a breaker opens, and until a probe finds Redis well again
 // decisions are made in the process at once, by the policy of [WithFallback]:
 // the limit divided by the number of instances, everything, or nothing. Such
 // decisions say so in their Source. No failure of Redis is an error of Acquire.
@@ -65,5 +65,7 @@
 // last writes.
 //
 // It needs Redis 5 or later, or a server that speaks the same and runs Lua
-// scripts. Keys are named prefix:{key}:limit; see [WithPrefix].
+// scripts, with memory enough for all live keys: an evicted key is a full bucket.
+// If it must evict, volatile-ttl takes what would expire soonest. Keys are named
+// prefix:{key}:limit; see [WithPrefix].
 package distributed

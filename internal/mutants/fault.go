@@ -12,7 +12,7 @@ import (
 
 // fault is one mistake.
 type fault struct {
-	promise  string // of the Guarantees table that it breaks
+	promise  string // of the Guarantees table that it breaks; "-": none of them
 	name     string // what is wrong then
 	file     string // from the root of the module
 	from, to string // from stands in the file exactly once

@@ -1,13 +1,15 @@
 // Promises runs every test with its full count and prints a line for each
 // promise of the Guarantees table in the documentation of the module: what was
-// tried, and for how long. Nothing else is printed but what failed.
+// tried, and for how long. Nothing else is printed but what failed, and at the
+// end how long it took.
 //
 //	go run ./internal/promises -fuzz 60s
 //
 // The table says which tests belong to a promise. What a test has tried it
 // says itself, in a log line that begins with the promise: "W1: 1000000
-// sequences". Every named fuzz target runs for the time of -fuzz. The exit
-// status is 1 if a test failed, or one that the table names did not run.
+// sequences". Every fuzz target runs for the time of -fuzz. The exit status is
+// 1 if a test failed or was skipped, or one that the table names did not run, and
+// 2 if they could not be run.
 package main
 
 import (

@@ -103,7 +103,7 @@ func text(b *strings.Builder) string {
 
 var execsOf = regexp.MustCompile(`execs: (\d+)`)
 
-// runFuzz runs each fuzz target of packages that the table names.
+// runFuzz runs each fuzz target of packages that the pattern tests matches.
 func runFuzz(l *ledger, tests string, long time.Duration, packages []string) error {
 	chosen, err := regexp.Compile(tests)
 	if err != nil {
