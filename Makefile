@@ -67,7 +67,7 @@ bench-own:
 # pictures in docs/admin, over five minutes of load.
 admin-test: redis
 	@sh httpmw/admin/browser/install.sh
-	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=../../../docs/admin) $(GO) test -count 1 -timeout 20m -v .
+	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=../../../docs/admin) $(GO) test $(if $(PICTURES),-tags pictures) -count 1 -timeout 20m -v .
 
 # What limiters keep of a real server under overload: one core for the server,
 # one for the load, nothing else on the machine, near 40 minutes. A part of it:
