@@ -1,6 +1,9 @@
 package algo
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // review asks the limits what they would say now that nothing is charged,
 // after the step leaves[from:end] denied. An answer that cannot be had leaves
@@ -64,7 +67,9 @@ func (g *group) reviewOthers(leaves []leaf, i, end int) {
 	}
 	reqs := requests(leaves[i:end])
 	for k := range reqs {
-		if l := &leaves[i+k]; before(leaves[i:i+k], l) == 0 { // the first of its kind carries them
+		l := &leaves[i+k]
+		first := i + slices.IndexFunc(leaves[i:], func(o leaf) bool { return alike(&o, l) })
+		if first == i+k { // the first of its kind carries them
 			reqs[k].N = addSaturated(l.N, before(leaves[:i], l))
 		}
 	}

@@ -106,3 +106,19 @@ func TestBatchAsksAlone(t *testing.T) {
 		require.Equal(t, make([]algo.Decision, n), lease.Parts()[1:])
 	}
 }
+
+// What earlier requests want of a limit is added once to those of a step, also
+// when the first of them only asks.
+func TestBatchCountsRepetitionsOnce(t *testing.T) {
+	s := new(store)
+	user := s.limiter(algo.PerHour(9))
+	deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota, RetryAfter: 1}), N: 1}
+	want := func(n int64) algo.Request { return algo.Request{Limiter: user, N: n} }
+	for _, asks := range []int64{0, 1} {
+		s.asked = nil
+		lease := acquireAll(t, want(3), deny, want(asks), want(3), want(2))
+		require.Equal(t, [][]int64{{3 + asks, 3, 2}}, s.asked)
+		require.Equal(t, []bool{true, false, true, true, true}, verdicts(lease.Parts()))
+		require.Equal(t, int64(1), int64(lease.RetryAfter))
+	}
+}

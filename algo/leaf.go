@@ -95,12 +95,15 @@ func requests(leaves []leaf) []Request {
 // before is how many units leaves[from:to] ask of the same limiter and key as l.
 func before(leaves []leaf, l *leaf) (n int64) {
 	for i := range leaves {
-		if leaves[i].Key == l.Key && same(leaves[i].Limiter, l.Limiter) {
+		if alike(&leaves[i], l) {
 			n = addSaturated(n, leaves[i].N)
 		}
 	}
 	return n
 }
+
+// alike reports whether two leaves are for the same limiter and key.
+func alike(a, b *leaf) bool { return a.Key == b.Key && same(a.Limiter, b.Limiter) }
 
 // same compares limiters; values that cannot be compared are never the same.
 func same(a, b Limiter) bool {
