@@ -68,8 +68,10 @@ func TestNothingLeaks(t *testing.T) {
 			done.Wait()
 			require.Zero(t, l.InFlight())
 			require.Zero(t, l.Explain().Waiting)
-			leases := fill(t, l, 21)
-			require.Len(t, leases, 20, "all places are there again")
+			for i := range 21 { // Critical: of the others some are shed for a while yet
+				lease, err := l.Acquire(adaptive.WithClass(background, adaptive.Critical), "", 1)
+				require.Equal(t, i < 20, err == nil && lease.Allowed, "all places are there again")
+			}
 			require.NoError(t, l.Close())
 		})
 	}
