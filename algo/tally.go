@@ -72,30 +72,26 @@ func (p *sliding) adopt(s *tally, now int64) bool {
 	if s.width == p.cell.by {
 		return false
 	}
-	var carry int64
+	var newest, carry int64
 	if s.width != 0 {
 		was := *p
 		was.cell = newDivisor(s.width)
 		now = max(now, was.latest(s))
-		carry = min(was.used(s, now), 2*p.quota)
+		newest, carry = p.number(now), min(was.used(s, now), 2*p.quota)
 	}
 	if p.cells > 1 && s.more == nil {
 		s.more = make([]int64, p.cells+1)
 	}
 	clear(p.counts(s))
-	s.width, s.newest, s.sum = p.cell.by, p.number(now), carry
-	p.counts(s)[s.newest%(p.cells+1)] = carry
+	s.width, s.newest, s.sum = p.cell.by, newest, carry
+	p.counts(s)[newest%(p.cells+1)] = carry
 	return carry > 0
 }
 
-// latest is the beginning of the newest cell, if anything was counted:
-// somebody has read so late a time.
-func (p *sliding) latest(s *tally) int64 {
-	if s.sum == 0 {
-		return 0
-	}
-	return p.begin(s.newest)
-}
+// latest is the beginning of the newest cell: somebody has read so late a time.
+// It stays when all that was counted is given back, because the cells that had
+// passed by then are forgotten, and would be missing at an earlier instant.
+func (p *sliding) latest(s *tally) int64 { return p.begin(s.newest) }
 
 // used is how many units weigh at now, which is not before latest.
 func (p *sliding) used(s *tally, now int64) (sum int64) {

@@ -124,3 +124,37 @@ func correct(l atReading, seed uint64) (all []admission) {
 	group.Wait()
 	return all
 }
+
+// TestWindowRefundKeepsTheTime: what had passed when somebody charged is
+// forgotten, also if he gives it back. Who has read the clock before, and
+// decides after, does not find an empty window.
+func TestWindowRefundKeepsTheTime(t *testing.T) {
+	for name, c := range fewSlots {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, clock := c.make()
+				var all []admission
+				ask := func(late time.Duration) (lease Lease) {
+					l.acquireAt(&lease, clock.now()-toTicks(late), "", 1)
+					if lease.Allowed {
+						all = append(all, admission{lease.handle.At, 1})
+					}
+					return lease
+				}
+				time.Sleep(5500 * time.Millisecond)
+				for range 4 {
+					ask(0)
+				}
+				time.Sleep(2500 * time.Millisecond)
+				later := ask(0)
+				require.True(t, later.Allowed)
+				later.Release(Canceled)
+				all = all[:len(all)-1]
+				for i := range 8 * 5 {
+					ask(2500*time.Millisecond - time.Duration(i)*time.Second/8)
+				}
+				requireAnywhere(t, "", all, toTicks(time.Second), c.anywhere)
+			})
+		})
+	}
+}

@@ -47,6 +47,12 @@ var windowFaults = []fault{
 		to:   "k <= i-p.cells && k <= s.newest; k++",
 	},
 	{
+		promise: "W2", name: "sliding window: it forgets the time when all is given back",
+		file: "algo/tally.go", tests: windowTests,
+		from: "return p.begin(s.newest) }\n",
+		to:   "if s.sum == 0 { return 0 }; return p.begin(s.newest) }\n",
+	},
+	{
 		promise: "W2", name: "windows: what was charged under another period is given back",
 		file: "algo/windowed.go", tests: windowTests,
 		from: "void := lease.At <= w.since.Load() || w.cells",
@@ -85,6 +91,12 @@ var composedFaults = []fault{
 		file: "algo/acquireall.go", tests: "AcquireAll|TestAll|Combine|Escalate",
 		from: "			releaseAll(g.leases[:held], Canceled)\n			held = 0\n",
 		to:   "			held = 0\n",
+	},
+	{
+		promise: "W4", name: "AcquireAll: repetitions behind a peek count twice in RetryAfter",
+		file: "algo/ask.go", tests: "AcquireAll|TestBatch",
+		from: "		if first == i+k { ",
+		to:   "		if first == i+k || leaves[first].N == 0 { ",
 	},
 	{
 		promise: "W4", name: "AcquireAll: a panic keeps the earlier charges",
