@@ -2,11 +2,15 @@ package algo
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // admit is an admission.
@@ -94,4 +98,58 @@ func TestResetOfANewKeyThatFindsNoRoom(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, lease.Allowed)
 	})
+}
+
+// TestBucketRefundsMintNothing: four goroutines charge, settle and cancel a few
+// keys that fight for slots, while time passes, and some read the clock long
+// before they decide. What is not given back stays within the bound.
+func TestBucketRefundsMintNothing(t *testing.T) {
+	interleaved(t)
+	for trial := range cases.Count(300, 10_000) {
+		synctest.Test(t, func(t *testing.T) {
+			l := Must(NewTokenBucket(PerSecond(10), Burst(3), MaxKeys(2)))
+			keys := 1 + trial%2*23
+			for key, calls := range corrected(l, keys, uint64(trial)) {
+				requireWithin(t, l.limit.Load(), calls, key)
+			}
+		})
+	}
+}
+
+// corrected returns what each key was admitted and has not given back.
+func corrected(l *TokenBucket, keys int, seed uint64) map[string][]call {
+	var mu sync.Mutex
+	kept := map[string][]call{}
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(g)))
+			pause := func(most time.Duration) { time.Sleep(time.Duration(rnd.Int64N(3) / 2 * rnd.Int64N(int64(most)))) }
+			for range 40 {
+				key := fmt.Sprint(rnd.IntN(keys))
+				now := l.words.clock.now()
+				pause(time.Second)
+				lease := at(&l.bucket, now, key, 1+rnd.Int64N(3))
+				if lease.Allowed {
+					c := call{lease.handle.At, lease.handle.N}
+					pause(time.Second / 2)
+					if rnd.IntN(3) == 0 {
+						c.n = min(c.n, rnd.Int64N(3))
+						lease.Settle(c.n)
+						pause(time.Second / 2)
+					}
+					if rnd.IntN(3) == 0 {
+						c.n = 0
+						lease.Release(Canceled)
+					}
+					mu.Lock()
+					kept[key] = append(kept[key], c)
+					mu.Unlock()
+				}
+				pause(300 * time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	return kept
 }
