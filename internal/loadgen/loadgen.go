@@ -158,10 +158,14 @@ func (g *generator) after(due time.Duration, rate float64) time.Duration {
 	return math.MaxInt64
 }
 
+// early is how long before it is due a request may go out: a sleep so short
+// would end too late.
+const early = 50 * time.Microsecond
+
 func (g *generator) waitFor(due time.Duration) {
 	for {
 		wait := due - time.Since(g.start)
-		if wait <= 50*time.Microsecond {
+		if wait <= early {
 			return
 		}
 		time.Sleep(min(wait, patrol))
@@ -218,7 +222,8 @@ func (g *generator) settle(c *conn, status int16) bool {
 	if a == nil {
 		return false
 	}
-	g.decide(a, time.Since(g.start)-a.At, status)
+	took := time.Since(g.start) - a.At
+	g.decide(a, max(took, 1), status) // it went out up to early before it was due
 	return true
 }
 
