@@ -52,11 +52,13 @@
 //	    exact integers, for any sequence of clock readings.
 //	    TestBoundUnderJumpingClocks, TestClockGoingBackMintsNothing,
 //	    TestLateRefundMintsNothing, TestRefundsCountOneAnother,
-//	    TestTokenBucketConformance, TestLeakyBucketConformance
+//	    TestBucketRefundsMintNothing, TestTokenBucketConformance,
+//	    TestLeakyBucketConformance
 //	W2  Every other algorithm keeps the bound that its type states.
 //	    TestWindowBoundsUnderJumpingClocks, TestStrictUnderJumpingClocks,
 //	    TestStartsUnderJumpingClocks, TestRampUnderJumpingClocks,
-//	    TestMarkingAgainstTheRFCs, TestMarkingBounds
+//	    TestMarkingAgainstTheRFCs, TestMarkingBounds,
+//	    TestWindowRefundsMintNothing, TestWindowRefundKeepsTheTime
 //	W3  On Redis with the local fallback, N instances that know their number
 //	    together admit at most 2*(B + R*w) whatever the number and timing of
 //	    outages, and B more for each key and loss of Redis' data.

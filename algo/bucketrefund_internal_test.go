@@ -105,7 +105,8 @@ func TestResetOfANewKeyThatFindsNoRoom(t *testing.T) {
 // before they decide. What is not given back stays within the bound.
 func TestBucketRefundsMintNothing(t *testing.T) {
 	interleaved(t)
-	for trial := range cases.Count(300, 10_000) {
+	n := cases.Count(300, 10_000)
+	for trial := range n {
 		synctest.Test(t, func(t *testing.T) {
 			l := Must(NewTokenBucket(PerSecond(10), Burst(3), MaxKeys(2)))
 			keys := 1 + trial%2*23
@@ -114,6 +115,7 @@ func TestBucketRefundsMintNothing(t *testing.T) {
 			}
 		})
 	}
+	t.Logf("W1: %d crowds of 4 that charge, settle and cancel", n)
 }
 
 // corrected returns what each key was admitted and has not given back.

@@ -20,13 +20,15 @@ func TestWindowRefundsMintNothing(t *testing.T) {
 	for name, c := range fewSlots {
 		t.Run(name, func(t *testing.T) {
 			interleaved(t)
-			for trial := range cases.Count(300, 10_000) {
+			n := cases.Count(300, 10_000)
+			for trial := range n {
 				synctest.Test(t, func(t *testing.T) {
 					l, clock := c.make()
 					all := correct(l, clock, uint64(trial))
 					requireAnywhere(t, "", all, toTicks(time.Second), c.anywhere)
 				})
 			}
+			t.Logf("W2: %d crowds of 4 that charge, settle and cancel", n)
 		})
 	}
 }

@@ -139,6 +139,7 @@ func FuzzParseAddr(f *testing.F) {
 // FuzzHeader: a key is short, printable, and not like that of an address.
 func FuzzHeader(f *testing.F) {
 	f.Add("alice")
+	f.Add("fe80::1%eth0")
 	f.Fuzz(func(t *testing.T, value string) {
 		key, err := keyfunc.Header("X-User")(request("203.0.113.7:1", "X-User", value))
 		if value == "" {

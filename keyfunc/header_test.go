@@ -24,6 +24,7 @@ func TestHeader(t *testing.T) {
 		{"longer", long, "~value#c12cb024a2e5551cca0e08fce8f1c5e3"},
 		{"IPv4", "203.0.113.7", "~value:203.0.113.7"},
 		{"IPv6", "2001:DB8::1", "~value:2001:DB8::1"},
+		{"IPv6 with a zone", "fe80::1%eth0", "~value:fe80::1%eth0"},
 		{"prefix", "2001:db8::/64", "~value:2001:db8::/64"},
 		{"method", "/package.Service/Method", "~value:/package.Service/Method"},
 		{"route", "GET /items/{id}", "~value:GET /items/{id}"},

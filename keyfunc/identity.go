@@ -80,13 +80,15 @@ func mistakable(v string) bool {
 }
 
 // addressLike reports whether v has nothing but the characters of an address,
-// and at least one separator.
+// and at least one separator. What follows them as a zone may be anything.
 func addressLike(v string) bool {
 	separated := false
 	for i := 0; i < len(v); i++ {
 		switch c := v[i]; {
 		case c == '.' || c == ':':
 			separated = true
+		case c == '%':
+			return separated
 		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
 		default:
 			return false
