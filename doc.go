@@ -63,11 +63,11 @@
 //	    together admit at most 2*(B + R*w) whatever the number and timing of
 //	    outages, and B more for each key and loss of Redis' data. Those that
 //	    count each other, some of which are cut off for so long that the others
-//	    count them no more, admit at most 1 + 1 + 1/2 + ... + 1/N times that much
-//	    in place of 2.
+//	    count them no more, admit at most 1 + (1 + 1/2 + ... + 1/N) times
+//	    B + R*w.
 //	    TestVirtualDaysOfOutages, TestVirtualDaysOfCountedInstances,
-//	    TestEightInstancesThroughOutages,
-//	    TestFaultTable, TestPartsOfTheFleetAddUpToTheLimit,
+//	    TestEightInstancesThroughOutages, TestFaultTable,
+//	    TestPartsOfTheFleetAddUpToTheLimit,
 //	    TestCountThatFallsIsNotBelievedAtOnce
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.

@@ -92,8 +92,8 @@ func WithRecovery(r Recovery) Option {
 // limits, 1 or more. By default they are counted in Redis, and the last count
 // holds while Redis is away; an instance that has never reached Redis believes
 // that it is alone. Where some are cut off and others are not, those that are
-// left count, and take, larger parts after 10 s: cut off one after the other, N
-// of them take 1 + 1/2 + ... + 1/N of a limit together in place of 1.
+// left take larger parts after some 20 s: cut off one after the other, N of them
+// take 1 + 1/2 + ... + 1/N of a limit together in place of 1.
 func WithInstances(n int) Option {
 	return func(s *settings) error {
 		if n < 1 {
