@@ -49,7 +49,7 @@ func start(t *testing.T, file string) *process {
 	p.write(file)
 	go func() {
 		defer close(p.ended)
-		p.exit = run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
+		p.exit = gateway.Run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
 	}()
 	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
 	require.Eventually(t, func() bool {
@@ -244,13 +244,13 @@ func TestOperators(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	var out, errs strings.Builder
-	require.Equal(t, 0, run(t.Context(), []string{"-check", "-config", "gateway.yaml"}, &out, &errs, nil))
+	require.Equal(t, 0, gateway.Run(t.Context(), []string{"-check", "-config", "gateway.yaml"}, &out, &errs, nil))
 	require.Equal(t, "gateway.yaml: ok, 3 routes\n", out.String())
 
 	path := filepath.Join(t.TempDir(), "broken.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("routes:\n  - pattern: /\n    upstream: http://a\n    limit: 5/s\n"), 0o600))
-	require.Equal(t, 1, run(t.Context(), []string{"-check", "-config", path}, io.Discard, &errs, nil))
+	require.Equal(t, 1, gateway.Run(t.Context(), []string{"-check", "-config", path}, io.Discard, &errs, nil))
 	require.Contains(t, errs.String(), "broken.yaml:4:5: routes[0].limit: unknown field")
-	require.Equal(t, 1, run(t.Context(), []string{"-check", "-config", path + ".none"}, io.Discard, &errs, nil))
-	require.Equal(t, 2, run(t.Context(), []string{"-chekc"}, io.Discard, &errs, nil))
+	require.Equal(t, 1, gateway.Run(t.Context(), []string{"-check", "-config", path + ".none"}, io.Discard, &errs, nil))
+	require.Equal(t, 2, gateway.Run(t.Context(), []string{"-chekc"}, io.Discard, &errs, nil))
 }

@@ -111,10 +111,10 @@ func (s *server) storeChanged(e distributed.Event) {
 	s.log.Warn("store", "event", e.Kind.String(), "limit", e.Limiter, "breaker", e.State.String(), "error", e.Err)
 }
 
-// serve serves until ctx ends, and then stops in order: first it says that it
+// Serve serves until ctx ends, and then stops in order: first it says that it
 // is not ready, so that balancers look elsewhere, then it accepts nothing new,
 // then it waits for what runs, and the second address goes last.
-func (s *server) serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
+func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
 	failed := make(chan error, 2)
 	go func() { failed <- s.front.Serve(s.frontLn) }()
 	go func() { failed <- s.back.Serve(s.backLn) }()

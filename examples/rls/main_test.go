@@ -54,7 +54,7 @@ func TestCommand(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	exit := make(chan int, 1)
-	go func() { exit <- run(ctx, []string{"-config", path, "-poll", "10ms"}, io.Discard, log, nil) }()
+	go func() { exit <- rateLimits.Run(ctx, []string{"-config", path, "-poll", "10ms"}, io.Discard, log, nil) }()
 	serving := regexp.MustCompile(`msg=serving listen=(\S+)`)
 	require.Eventually(t, func() bool { return serving.MatchString(log.String()) }, 10*time.Second, time.Millisecond)
 	conn, err := grpc.NewClient(serving.FindStringSubmatch(log.String())[1], grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -94,8 +94,8 @@ func TestCommand(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	var out, errs strings.Builder
-	require.Equal(t, 0, run(t.Context(), []string{"-check", "-config", "rls.yaml"}, &out, &errs, nil))
+	require.Equal(t, 0, rateLimits.Run(t.Context(), []string{"-check", "-config", "rls.yaml"}, &out, &errs, nil))
 	require.Equal(t, "rls.yaml: ok, 2 domains\n", out.String())
-	require.Equal(t, 1, run(t.Context(), []string{"-check", "-config", "../gateway/gateway.yaml"}, &out, &errs, nil))
+	require.Equal(t, 1, rateLimits.Run(t.Context(), []string{"-check", "-config", "../gateway/gateway.yaml"}, &out, &errs, nil))
 	require.Contains(t, errs.String(), "domains: is missing")
 }

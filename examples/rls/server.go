@@ -141,9 +141,9 @@ func (s *server) setServing(yes bool) {
 	s.health.SetServingStatus(rls.RateLimitService_ServiceDesc.ServiceName, status)
 }
 
-// serve serves until ctx ends, and then stops in the order of the gateway: not
+// Serve serves until ctx ends, and then stops in the order of the gateway: not
 // ready, nothing new, what runs, the second address.
-func (s *server) serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
+func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
 	failed := make(chan error, 2)
 	go func() { failed <- s.front.Serve(s.frontLn) }()
 	go func() { failed <- s.back.Serve(s.backLn) }()

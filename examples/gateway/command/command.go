@@ -1,0 +1,89 @@
+// Package command is the command line of a service that runs from one file.
+package command
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/sluice-go/sluice/examples/gateway/config"
+)
+
+// Service is what a command serves until ctx ends. It looks at the file every
+// poll, and whenever something comes from hup.
+type Service interface {
+	Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error
+}
+
+// Command is a command with the flags -config, -check and -poll.
+type Command struct {
+	Name  string                                            // the file is Name.yaml by default
+	About func(*config.File) (string, error)                // what is in the file, or why it is not enough
+	New   func(*config.File, *slog.Logger) (Service, error) // for a file that is enough
+}
+
+// Main runs the command and ends the process. Interrupted or terminated, the
+// service stops in order; a second signal ends the process at once.
+func (c Command) Main() {
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // for what the library warns of
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	os.Exit(c.Run(ctx, os.Args[1:], os.Stdout, os.Stderr, hup))
+}
+
+// Run runs the command with args and returns its exit status: 0, 1 if the file
+// is wrong or the service fails, 2 if args are wrong.
+func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Writer, hup <-chan os.Signal) int {
+	flags := flag.NewFlagSet(c.Name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	path := flags.String("config", c.Name+".yaml", "the file")
+	check := flags.Bool("check", false, "check the file and exit: status 1 if it is wrong")
+	poll := flags.Duration("poll", 2*time.Second, "how often the file is looked at for changes")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	if *poll <= 0 {
+		fmt.Fprintf(stderr, "%s: -poll is %v, want more than 0\n", c.Name, *poll)
+		return 2
+	}
+	f, about, err := c.load(*path)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	if *check {
+		fmt.Fprintf(stdout, "%s: ok, %s\n", *path, about)
+		return 0
+	}
+	return c.serve(ctx, f, *poll, stderr, hup)
+}
+
+func (c Command) load(path string) (f *config.File, about string, err error) {
+	if f, err = config.Load(path); err == nil {
+		about, err = c.About(f)
+	}
+	return f, about, err
+}
+
+func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stderr io.Writer, hup <-chan os.Signal) int {
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	s, err := c.New(f, log)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	if err := s.Serve(ctx, poll, hup); err != nil {
+		log.Error(c.Name+" failed", "error", err)
+		return 1
+	}
+	return 0
+}
