@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/shirou/gopsutil/v3/cpu"
+
+	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
 // CPU is the share of its processor time that this process may use and that is
@@ -31,7 +33,7 @@ const quotaEvery = 10 * time.Second
 type cpuMeter struct {
 	busy, all delta
 	used      delta
-	group     group
+	group     cgroup.Group
 	cpus      float64 // 0: no quota
 	looked    int64   // when the quota was read, 0: never
 }
@@ -74,7 +76,7 @@ func (m *cpuMeter) own(at int64) (share float64, ok bool) {
 	if m.cpus == 0 {
 		return 0, false
 	}
-	seconds, ok := m.group.used()
+	seconds, ok := m.group.Used()
 	if !ok {
 		m.used = delta{}
 		return 0, false
@@ -85,7 +87,7 @@ func (m *cpuMeter) own(at int64) (share float64, ok bool) {
 
 func (m *cpuMeter) lookup(at int64) {
 	m.looked = at
-	g, cpus, ok := tightest()
+	g, cpus, ok := cgroup.Tightest()
 	if g != m.group {
 		m.used = delta{}
 	}

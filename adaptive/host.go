@@ -3,11 +3,14 @@ package adaptive
 import (
 	"context"
 	"math"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 
 	"github.com/shirou/gopsutil/v3/load"
 	"github.com/shirou/gopsutil/v3/mem"
+
+	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
 // Load1 is the load average over one minute for each processor that this
@@ -25,6 +28,16 @@ func Load1(opts ...SignalOption) Signal {
 	}}
 }
 
+// processors is how many processors' worth of time this process may use, of
+// those that its affinity lets it.
+func processors() float64 {
+	n := float64(runtime.NumCPU())
+	if _, cpus, ok := cgroup.Tightest(); ok {
+		return min(n, cpus)
+	}
+	return n
+}
+
 // Throttled is the share of the scheduling periods in which the control group
 // with the smallest quota had used it up and was stopped (cpu.stat of Linux).
 // The [Threshold] is a share, 0.1 by default. Without a quota it is unknown.
@@ -36,9 +49,9 @@ func Throttled(opts ...SignalOption) Signal {
 type throttleMeter struct{ periods, throttled delta }
 
 func (m *throttleMeter) measure(at int64) (share float64, ok bool) {
-	g, _, _ := tightest()
-	periods, ok1 := g.stat("cpu.stat", "nr_periods")
-	throttled, ok2 := g.stat("cpu.stat", "nr_throttled")
+	g, _, _ := cgroup.Tightest()
+	periods, ok1 := g.Stat("cpu.stat", "nr_periods")
+	throttled, ok2 := g.Stat("cpu.stat", "nr_throttled")
 	if !ok1 || !ok2 {
 		*m = throttleMeter{}
 		return 0, false
@@ -75,19 +88,10 @@ func Memory(opts ...SignalOption) Signal {
 // groupMemory is the largest share that a group around this process uses of
 // its limit.
 func groupMemory() (share float64, ok bool) {
-	for _, g := range groupsOf("memory") {
-		limit, used, cache := "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"
-		if g.v2 {
-			limit, used, cache = "memory.max", "memory.current", "inactive_file"
+	for _, g := range cgroup.Of("memory") {
+		if used, most, limited := g.Memory(); limited {
+			share, ok = max(share, used/most), true
 		}
-		most, limited := g.number(limit)
-		bytes, known := g.number(used)
-		const none = 1 << 60 // what version 1 calls no limit is just below 2^63
-		if !limited || !known || most <= 0 || most >= none {
-			continue
-		}
-		droppable, _ := g.stat("memory.stat", cache)
-		share, ok = max(share, max(bytes-droppable, 0)/most), true
 	}
 	return share, ok
 }

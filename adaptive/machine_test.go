@@ -22,6 +22,7 @@ type model struct {
 	timeless bool    // nobody knows how much of the processor is used
 	blind    bool    // nobody knows how many are runnable
 	share    float64 // of the processor that is ours
+	quota    float64 // of a control group, which serve does not keep to; 0: none
 	chance   *rand.PCG
 }
 
@@ -34,8 +35,9 @@ func (m *model) CPU() (time.Duration, bool) {
 	return m.used, true
 }
 
-func (m *model) Procs() int   { return 1 }
-func (m *model) Rand() uint64 { return m.chance.Uint64() }
+func (m *model) Procs() int             { return 1 }
+func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
+func (m *model) Rand() uint64           { return m.chance.Uint64() }
 
 // newModel stands in for the machine until the test ends.
 func newModel(t testing.TB) *model {

@@ -29,9 +29,12 @@ import (
 // for processors that others use too. Each further processor adds 1 to the
 // closed limit, and 4 to 16 to the wide one. Both signs of overload are
 // exponential means over the time of 100 requests, .1 to 4 s, that a single burst
-// does not move far. What a request takes is measured: the process' processor time
-// for each completion. While it denies and leaves the processors idle it closes
-// less far, as far as a quarter of the target allows.
+// does not move far. What a request takes is measured: the process' processor
+// time for each completion. There is as much of it as GOMAXPROCS says or, where
+// that is less, the quota of the control group, read every 10 s: a container with
+// a limit of 500m has half a processor, though Go runs on two. While the strategy
+// denies and leaves the processors idle it closes less far, as far as a quarter of
+// the target allows.
 //
 // It has no opinion on how many are in flight: Limit is 2147483647, and what
 // waits for another service is not limited. [Default] adds that. A cost above 1
@@ -114,6 +117,8 @@ type runQueue struct {
 	_                          [32]byte
 
 	mu     sync.Mutex // guards what follows
+	procs  float64    // there are, less what a quota withholds
+	looked int64      // when procs was
 	last   int64
 	before runCounts
 	used   float64 // decaying sum of processor time, seconds
@@ -136,7 +141,8 @@ type runCounts struct {
 func newRunQueue(target time.Duration) *runQueue {
 	q := &runQueue{target: target.Seconds(), share: 1, closed: narrowest, last: now()}
 	q.before.cpu, _ = machine.CPU()
-	q.limit.Store(int64(wideMost + moreMost*(machine.Procs()-1)))
+	q.measure(q.last)
+	q.limit.Store(int64(q.allowed()))
 	return q
 }
 
@@ -198,16 +204,23 @@ func (q *runQueue) look(at int64) {
 	if q.arrived.Load()-q.before.arrived < fewArrived && at-q.last < lookLatest {
 		return
 	}
-	procs := float64(machine.Procs())
-	q.learn(at, procs)
+	if at-q.looked >= int64(quotaEvery) {
+		q.measure(at)
+	}
+	q.learn(at)
 	if pause > lookLatest {
 		q.forget(float64(pause) / 1e9)
 	}
-	q.limit.Store(int64(q.allowed(procs)))
+	q.limit.Store(int64(q.allowed()))
+}
+
+// measure finds out how much processor time there is.
+func (q *runQueue) measure(at int64) {
+	q.procs, q.looked = machine.Capacity(), at
 }
 
 // learn takes in what happened since the last look.
-func (q *runQueue) learn(at int64, procs float64) {
+func (q *runQueue) learn(at int64) {
 	is := runCounts{
 		arrived: q.arrived.Load(), passed: q.passed.Load(), completed: q.completed.Load(), elsewhere: q.elsewhere.Load(),
 	}
@@ -234,11 +247,11 @@ func (q *runQueue) learn(at int64, procs float64) {
 	tau := min(max(100*q.cost, .1), 4) + fewArrived*dt/arrived
 	a := 1 - math.Exp(-dt/tau)
 	q.share += a * (min(max(passed/arrived, shareLeast), 1) - q.share)
-	q.demand += a * (min(arrived*q.cost/dt/procs, demandMost) - q.demand)
+	q.demand += a * (min(arrived*q.cost/dt/q.procs, demandMost) - q.demand)
 	n, _ := machine.Runnable()
-	q.queued += a * (float64(n)/procs - q.queued)
+	q.queued += a * (float64(n)/q.procs - q.queued)
 	q.peak = max(q.queued, q.peak*math.Exp(-dt/excuseMemory))
-	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/procs, passed < arrived)
+	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/q.procs, passed < arrived)
 	q.before, q.last = is, at
 }
 
@@ -251,12 +264,13 @@ func (q *runQueue) forget(pause float64) {
 }
 
 // allowed is how many goroutines may be runnable.
-func (q *runQueue) allowed(procs float64) float64 {
-	wide := wideMost + moreMost*(procs-1)
+func (q *runQueue) allowed() float64 {
+	further := max(q.procs-1, 0)
+	wide := wideMost + moreMost*further
 	if q.cost > 0 {
-		wide = min(wide, max(waitShare*q.target*procs/q.cost, wideLeast+moreLeast*(procs-1)))
+		wide = min(wide, max(waitShare*q.target*q.procs/q.cost, wideLeast+moreLeast*further))
 	}
-	closed := min(q.closed+moreNarrow*(procs-1), wide)
+	closed := min(q.closed+moreNarrow*further, wide)
 	return closed + (wide-closed)*q.openness()
 }
 

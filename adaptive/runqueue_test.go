@@ -89,6 +89,27 @@ func TestRunQueueOnASharedProcessor(t *testing.T) {
 	require.Less(t, longest(all, start+2*time.Second), 500*time.Millisecond)
 }
 
+// TestRunQueueWithinAQuota: a control group that gives half a processor, as a
+// container with a limit of 500m has, is known to be half a processor, also when
+// it changes.
+func TestRunQueueWithinAQuota(t *testing.T) {
+	for _, quota := range []float64{.25, .5} {
+		m := newModel(t)
+		m.share, m.quota = quota, quota
+		l := newLimiter(t, newRunQueue(t))
+		const work = 5 * time.Millisecond
+		for range 2 {
+			require.Zero(t, denied(m.serve(t, l, work, .85, 15*time.Second), 0))
+			start := m.at
+			all := m.serve(t, l, work, 1.3, 10*time.Second)
+			require.Greater(t, (1-denied(all, start+2*time.Second))*1.3, .93)
+			require.Less(t, longest(all, start+2*time.Second), 250*time.Millisecond)
+			m.serve(t, l, work, .5, 2*time.Second)
+			m.share, m.quota = 1, 0
+		}
+	}
+}
+
 // TestRunQueueUnknown: without the number of runnable goroutines it admits
 // everything, visibly.
 func TestRunQueueUnknown(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // host is a /proc and a /sys/fs/cgroup of the test's own.
@@ -244,6 +245,7 @@ func TestLoad1(t *testing.T) {
 	got, ok = adaptive.Load1(adaptive.Threshold(2)).Read()
 	require.True(t, ok)
 	require.InDelta(t, 3*float64(runtime.NumCPU()), got, 1e-9, "half a processor is all there is")
+	require.Equal(t, .5, machine.Capacity())
 }
 
 func TestThrottled(t *testing.T) {

@@ -17,6 +17,9 @@ type Machine interface {
 	CPU() (time.Duration, bool)
 	// Procs is how many goroutines can run at once.
 	Procs() int
+	// Quota is how many processors' worth of time a control group lets the
+	// process use; false if it is not limited.
+	Quota() (float64, bool)
 	// Rand is a random number, all of its bits.
 	Rand() uint64
 }

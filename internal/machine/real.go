@@ -5,6 +5,8 @@ import (
 	"runtime/metrics"
 	"sync"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
 // epoch is where monotonic time begins. It lies a century back, so that
@@ -26,6 +28,21 @@ func Procs() int {
 		return simulated.Procs()
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// Capacity is how many processors' worth of time the process can use: GOMAXPROCS
+// or, where that is less, its quota. To read the quota takes some files.
+func Capacity() float64 {
+	quota, limited := 0.0, false
+	if simulated != nil {
+		quota, limited = simulated.Quota()
+	} else {
+		_, quota, limited = cgroup.Tightest()
+	}
+	if procs := float64(Procs()); !limited || quota > procs {
+		return procs
+	}
+	return quota
 }
 
 const runnableMetric = "/sched/goroutines/runnable:goroutines"

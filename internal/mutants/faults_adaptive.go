@@ -3,6 +3,12 @@ package main
 // adaptiveFaults are mistakes in limits on what is in flight.
 var adaptiveFaults = []fault{
 	{
+		promise: "C2", name: "run queue: the quota of a container is not seen",
+		file: "adaptive/runqueue.go", tests: "RunQueue",
+		from: "q.procs, q.looked = machine.Capacity(), at",
+		to:   "q.procs, q.looked = float64(machine.Procs()), at",
+	},
+	{
 		promise: "C1", name: "in flight is checked and then added to",
 		file: "adaptive/limiter.go", tests: "AboveTheLimit|Leaks",
 		from: "		interleave.Point()\n		if l.inFlight.CompareAndSwap(was, was+n) {\n			return was + n, limit, true\n		}\n",

@@ -46,6 +46,8 @@ func TestStrategies(t *testing.T) {
 		{"fifo5x", "Vegas", .97, 1.02, .05},
 		{"remote", "Vegas", .97, 1.02, .05},
 		{"remote", "BBR", 0, .1, .01}, // the processor idles: no strategy for that
+		{"quota", "Default", .96, 1.02, .01},
+		{"pod", "Default", .96, 1.02, .01},
 		{"quota", "BBR", .95, 1.02, .01},
 		{"pauses", "BBR", .95, 1.02, .08},
 		{"zombies", "BBR", .97, 1.02, .02},

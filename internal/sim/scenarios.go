@@ -57,13 +57,15 @@ func Classic() []Scenario {
 func Servers() []Scenario {
 	quota := stepped("quota", "as A, 3x, CFS quota of 4 on 8 processors", 3, Sharing{Quota: 4}, cpu10, 250*ms, 50*us)
 	quota.Procs, quota.Cores = 8, 8
+	pod := stepped("pod", "as A, 1.3x, CFS quota of 1 on 2 processors", 1.3, Sharing{Quota: 1}, cpu10, 250*ms, 50*us)
+	pod.Procs, pod.Cores = 2, 2
 	pauses := stepped("pauses", "as A, 3x, stops of 50 to 200 ms every 5 s", 3, Sharing{}, cpu10, 400*ms, 50*us)
 	pauses.Pauses = Pauses{5 * sec, 50 * ms, 200 * ms}
 	return []Scenario{
 		stepped("fifo2x", "FIFO workers, 10 ms, 2x", 2, Workers{}, cpu10, 250*ms, 50*us),
 		stepped("fifo5x", "FIFO workers, 10 ms, 5x", 5, Workers{}, cpu10, 250*ms, 50*us),
 		stepped("remote", "pool of 4 elsewhere, 10 ms, 3x", 3, Remote{}, cpu10, 250*ms, 50*us),
-		quota, pauses,
+		quota, pod, pauses,
 	}
 }
 

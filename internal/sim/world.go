@@ -86,7 +86,11 @@ func (w *world) Now() int64                 { return epoch + w.now }
 func (w *world) Runnable() (int, bool)      { return w.server.runnable(), !w.Blind }
 func (w *world) CPU() (time.Duration, bool) { return time.Duration(w.server.cpu()), true }
 func (w *world) Procs() int                 { return w.procs }
-func (w *world) Rand() uint64               { return w.chance.Uint64() }
+func (w *world) Quota() (float64, bool) {
+	s, ok := w.Model.(Sharing)
+	return s.Quota, ok && s.Quota > 0
+}
+func (w *world) Rand() uint64 { return w.chance.Uint64() }
 
 // run goes through the whole load.
 func (w *world) run() {

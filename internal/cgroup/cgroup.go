@@ -1,27 +1,28 @@
-package adaptive
+// Package cgroup reads what control groups of Linux, of version 1, version 2 and
+// both, let this process use. Elsewhere there are none.
+package cgroup
 
 import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// group is one control group as a controller sees it: a directory, and whether
+// Group is one control group as a controller sees it: a directory, and whether
 // its files are those of version 2.
-type group struct {
+type Group struct {
 	dir string
 	v2  bool
 }
 
-// groupsOf returns the control groups of this process for a controller ("cpu",
+// Of returns the control groups of this process for a controller ("cpu",
 // "cpuacct", "memory"), its own first and then all those around it, in the
 // hierarchies of both versions: where both are mounted, either may hold the
 // controller. HOST_PROC and HOST_ROOT move /proc and / as they do for gopsutil.
-func groupsOf(controller string) (groups []group) {
+func Of(controller string) (groups []Group) {
 	proc := os.Getenv("HOST_PROC")
 	if proc == "" {
 		proc = "/proc"
@@ -67,14 +68,14 @@ func (m mount) holds(v2 bool, controller string) bool {
 // around lists the directories from the group own up to the mount point. In a
 // container the mount may begin at the group itself, or own may lie outside of
 // what is mounted; then the mount point is all there is.
-func (m mount) around(own string, v2 bool) (groups []group) {
+func (m mount) around(own string, v2 bool) (groups []Group) {
 	relative := "/"
 	if rest, ok := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/")); ok && strings.HasPrefix(rest, "/") {
 		relative = path.Clean(rest)
 	}
 	for {
 		dir := filepath.Join(os.Getenv("HOST_ROOT"), "/", m.point, relative)
-		groups = append(groups, group{dir, v2})
+		groups = append(groups, Group{dir, v2})
 		if relative == "/" {
 			return groups
 		}
@@ -83,7 +84,7 @@ func (m mount) around(own string, v2 bool) (groups []group) {
 }
 
 // file returns the fields of a file in the group.
-func (g group) file(name string) []string {
+func (g Group) file(name string) []string {
 	text, err := os.ReadFile(filepath.Join(g.dir, name))
 	if err != nil {
 		return nil
@@ -91,13 +92,13 @@ func (g group) file(name string) []string {
 	return strings.Fields(string(text))
 }
 
-// number is the only field of a file, as a number.
-func (g group) number(name string) (float64, bool) {
+// Number is the only field of a file, as a number.
+func (g Group) Number(name string) (float64, bool) {
 	return numberAt(g.file(name), 0)
 }
 
-// stat is the value of a name in a file of names and values.
-func (g group) stat(file, name string) (float64, bool) {
+// Stat is the value of a name in a file of names and values.
+func (g Group) Stat(file, name string) (float64, bool) {
 	fields := g.file(file)
 	for i := 0; i+1 < len(fields); i += 2 {
 		if fields[i] == name {
@@ -115,9 +116,9 @@ func numberAt(fields []string, i int) (float64, bool) {
 	return x, err == nil
 }
 
-// quota is how many processors' worth of time the group may use, false if it
+// Quota is how many processors' worth of time the group may use, false if it
 // is not limited.
-func (g group) quota() (cpus float64, ok bool) {
+func (g Group) Quota() (cpus float64, ok bool) {
 	var most, period float64
 	var haveMost, havePeriod bool
 	if g.v2 {
@@ -125,8 +126,8 @@ func (g group) quota() (cpus float64, ok bool) {
 		most, haveMost = numberAt(limits, 0)
 		period, havePeriod = numberAt(limits, 1)
 	} else {
-		most, haveMost = g.number("cpu.cfs_quota_us") // -1: not limited
-		period, havePeriod = g.number("cpu.cfs_period_us")
+		most, haveMost = g.Number("cpu.cfs_quota_us") // -1: not limited
+		period, havePeriod = g.Number("cpu.cfs_period_us")
 	}
 	if !haveMost || !havePeriod || most <= 0 || period <= 0 {
 		return 0, false
@@ -134,43 +135,51 @@ func (g group) quota() (cpus float64, ok bool) {
 	return most / period, true
 }
 
-// tightest is the group around this process with the smallest quota, and that
+// Tightest is the group around this process with the smallest quota, and that
 // quota. An outer group binds all that is in it, so each counts.
-func tightest() (g group, cpus float64, ok bool) {
-	for _, one := range groupsOf("cpu") {
-		if q, limited := one.quota(); limited && (!ok || q < cpus) {
+func Tightest() (g Group, cpus float64, ok bool) {
+	for _, one := range Of("cpu") {
+		if q, limited := one.Quota(); limited && (!ok || q < cpus) {
 			g, cpus, ok = one, q, true
 		}
 	}
 	return g, cpus, ok
 }
 
-// processors is how many processors' worth of time this process may use.
-func processors() float64 {
-	n := float64(runtime.NumCPU()) // as many as its affinity lets it
-	if _, cpus, ok := tightest(); ok {
-		return min(n, cpus)
-	}
-	return n
-}
-
-// used is the processor time that the group has used, in seconds. Version 1
+// Used is the processor time that the group has used, in seconds. Version 1
 // counts it in a hierarchy of its own, where the group has the same place.
-func (g group) used() (seconds float64, ok bool) {
+func (g Group) Used() (seconds float64, ok bool) {
 	if g.v2 {
-		us, ok := g.stat("cpu.stat", "usage_usec")
+		us, ok := g.Stat("cpu.stat", "usage_usec")
 		return us / 1e6, ok
 	}
-	if ns, ok := g.number("cpuacct.usage"); ok { // both in one hierarchy
+	if ns, ok := g.Number("cpuacct.usage"); ok { // both in one hierarchy
 		return ns / 1e9, true
 	}
-	cpu, acct := groupsOf("cpu"), groupsOf("cpuacct")
+	cpu, acct := Of("cpu"), Of("cpuacct")
 	for i := range cpu {
 		// Counted from the outside: the own group is the first of either list.
 		if j := len(acct) - len(cpu) + i; cpu[i] == g && j >= 0 {
-			ns, ok := acct[j].number("cpuacct.usage")
+			ns, ok := acct[j].Number("cpuacct.usage")
 			return ns / 1e9, ok
 		}
 	}
 	return 0, false
+}
+
+// Memory is how many bytes the group uses, without the file cache that the
+// kernel can drop, and how many it may use; false if it is not limited.
+func (g Group) Memory() (used, most float64, ok bool) {
+	names := [...]string{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
+	if g.v2 {
+		names = [...]string{"memory.max", "memory.current", "inactive_file"}
+	}
+	most, limited := g.Number(names[0])
+	used, known := g.Number(names[1])
+	const none = 1 << 60 // what version 1 calls no limit is just below 2^63
+	if !limited || !known || most <= 0 || most >= none {
+		return 0, 0, false
+	}
+	droppable, _ := g.Stat("memory.stat", names[2])
+	return max(used-droppable, 0), most, true
 }
