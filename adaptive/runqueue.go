@@ -309,7 +309,20 @@ func (q *runQueue) state() State {
 		Signal: "runnable", Level: float64(n) / float64(limit), Known: ok,
 	}
 	if s.Overloaded {
-		s.Cause = fmt.Sprintf("%.0f %% of the processor time asked for, %.0f %% admitted", 100*q.demand, 100*q.share)
+		s.Cause = q.cause()
 	}
 	return s
+}
+
+// cause tells both means, which do not go beyond what one look can say.
+func (q *runQueue) cause() string {
+	demand, share := math.Round(100*q.demand), math.Round(100*q.share)
+	var least, most string
+	if demand >= 100*demandMost {
+		least = "at least "
+	}
+	if share <= math.Round(100*shareLeast) {
+		most = "at most "
+	}
+	return fmt.Sprintf("%s%.0f %% of the processor time asked for, %s%.0f %% admitted", least, demand, most, share)
 }

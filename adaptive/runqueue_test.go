@@ -136,6 +136,7 @@ func TestRunQueueExplains(t *testing.T) {
 	require.True(t, s.Overloaded)
 	require.Equal(t, "runnable", s.Signal)
 	require.Contains(t, s.Cause, "% of the processor time asked for")
+	require.Equal(t, "at least 150 % of the processor time asked for, at most 55 % admitted", s.Cause, "five times is more than is told")
 
 	m.runnable = 7
 	d := acquire(t, l, "", 1)

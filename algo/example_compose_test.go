@@ -285,7 +285,7 @@ func ExampleParseRate() {
 	// 100 1s <nil>
 	// 5 15m0s <nil>
 	// 1000 24h0m0s <nil>
-	// 0 0s algo: rate: period is "blue", want a duration such as 500ms
+	// 0 0s algo: rate: period is "blue", want a duration such as 500ms, or s, min, h or day
 }
 
 // How a package that makes limiters of its own reads a rate and options.

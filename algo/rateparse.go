@@ -59,7 +59,11 @@ func parsePeriod(s string) (time.Duration, error) {
 	case "d", "day":
 		return 24 * time.Hour, nil
 	}
-	return parseDuration(s)
+	d, err := parseDuration(s)
+	if err != nil {
+		return 0, fmt.Errorf("%w, or s, min, h or day", err)
+	}
+	return d, nil
 }
 
 const forever = "forever"

@@ -134,7 +134,7 @@ func TestParseRefuses(t *testing.T) {
 		"smooth-warming-up 5/s warmup 1s cold 0":       "cold factor is 0",
 		"fixed-window 5/s aligned tomorrow":            `aligned is "tomorrow", want a time such as`,
 		"5/s colour blue":                              `"colour" is not an option`,
-		"5/s/s":                                        `period is "s/s", want a duration`,
+		"5/s/s":                                        `period is "s/s", want a duration such as 500ms, or s, min, h or day`,
 		"/s":                                           `count is ""`,
 		"5/":                                           `period is ""`,
 		"0/s":                                          "rate: count is 0",

@@ -31,7 +31,8 @@
 //
 // # When Redis is away
 //
-// A caller waits [WithTimeout] at most, or until its context ends. After three
+// A decision waits [WithTimeout] at most, or until its context ends; several
+// limits that are not decided in one step wait that long each. After three
 // failures in a row, or 16 of 32, a breaker opens, and until a probe finds Redis well again
 // decisions are made in the process at once, by the policy of [WithFallback]:
 // the limit divided by the number of instances, everything, or nothing. Such

@@ -39,7 +39,7 @@ const (
 
 // String names the failure for logs.
 func (f failure) String() string {
-	return [...]string{"fine", "not executed", "refused", "unknown", "misconfigured", "key fault", "no script"}[f]
+	return [...]string{"fine", "not executed", "refused", "no answer", "misconfigured", "key fault", "no script"}[f]
 }
 
 // prefixes of the server's error replies. A script that meets an error in one

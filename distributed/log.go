@@ -18,6 +18,9 @@ import (
 // memory for each unit and time in proportion to the cost. A TokenBucket of
 // half the burst keeps a similar bound in one integer.
 func (s *Store) SlidingLog(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
+	if err := fitsLog(r); err != nil { // before package algo says what it can hold
+		return nil, fmt.Errorf("distributed: sliding log %q: %w", name, err)
+	}
 	return s.window("sliding log", "sliding-log", name, r, opts, newLog)
 }
 
@@ -35,10 +38,17 @@ func newLog(a asked) (limit, error) {
 	if err := validWindow(a.rate); err != nil {
 		return nil, err
 	}
-	if a.rate.Count > mostHeld {
-		return nil, fmt.Errorf("rate: count is %d, want %d at most", a.rate.Count, mostHeld)
+	if err := fitsLog(a.rate); err != nil {
+		return nil, err
 	}
 	return &unitLog{a.rate.Count, a.rate.Period.Microseconds(), a.rate}, nil
+}
+
+func fitsLog(r algo.Rate) error {
+	if r.Count > mostHeld {
+		return fmt.Errorf("rate: count is %d, want %d at most", r.Count, mostHeld)
+	}
+	return nil
 }
 
 // newID names units so that no two instances choose the same.

@@ -41,7 +41,7 @@ func configure(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithTimeout sets how long a caller waits for Redis, 1 ms to 1 min; the
+// WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
 // default is 20 ms. After that, or when the caller's context ends, the
 // decision is the fallback's. The client's own timeouts may be longer: they
 // bound how long a connection is kept for an answer that nobody waits for.

@@ -31,9 +31,23 @@ func (a asked) theBurst() int64 {
 	return a.rate.Count
 }
 
-// optionWords are the options of any limiter, as algo.Spec calls them.
-var optionWords = []string{"burst", "wait", "queue", "slack", "delay", "nodelay", "cold", "cells", "offset",
-	"aligned", "spread", "keys", "full"}
+// options are those of any limiter, as algo.Spec calls them and by their names.
+var options = []struct{ word, name string }{
+	{"burst", "Burst"}, {"wait", "MaxWait"}, {"queue", "MaxQueue"}, {"slack", "Slack"}, {"delay", "DelayAfter"},
+	{"nodelay", "NoDelay"}, {"cold", "ColdFactor"}, {"cells", "Cells"}, {"offset", "Offset"}, {"aligned", "AlignedTo"},
+	{"spread", "Spread"}, {"keys", "MaxKeys"}, {"full", "OnFull"},
+}
+
+// named are the names of the options with these words.
+func named(words []string) string {
+	var names []string
+	for _, o := range options {
+		if slices.Contains(words, o.word) {
+			names = append(names, o.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
 
 // resolve reads the options of a limit that is of the given algorithm. Keys and
 // full, which every kind takes, concern the decisions without Redis.
@@ -43,9 +57,9 @@ func resolve(algorithm string, r algo.Rate, opts []algo.Option, takes ...string)
 		return asked{}, err
 	}
 	takes = append(takes, "keys", "full")
-	for _, word := range optionWords {
-		if s.Given(word) && !slices.Contains(takes, word) {
-			return asked{}, fmt.Errorf("does not take the option %s, only %s", word, strings.Join(takes, ", "))
+	for _, o := range options {
+		if s.Given(o.word) && !slices.Contains(takes, o.word) {
+			return asked{}, fmt.Errorf("does not take the option %s, only %s", o.name, named(takes))
 		}
 	}
 	a := asked{rate: r, maxWait: s.MaxWait, slack: s.Slack, queue: s.MaxQueue}

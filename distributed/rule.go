@@ -62,9 +62,9 @@ func validSpec(s algo.Spec) error {
 	if s.Algorithm != "" && s.Algorithm != "token-bucket" {
 		return fmt.Errorf("algorithm is %q, want token-bucket", s.Algorithm)
 	}
-	for _, word := range optionWords {
-		if word != "burst" && word != "wait" && s.Given(word) {
-			return fmt.Errorf("a rule does not take the option %s, only burst, wait", word)
+	for _, o := range options {
+		if o.word != "burst" && o.word != "wait" && s.Given(o.word) {
+			return fmt.Errorf("a rule does not take the option %s, only burst, wait", o.word)
 		}
 	}
 	a := fromSpec(s)

@@ -188,8 +188,8 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 	}{
 		{store.TokenBucket, algo.Cells(3), "Cells"},
 		{store.LeakyBucket, algo.MaxWait(1), "MaxWait"},
-		{store.FixedWindow, algo.Spread(), "spread"},
-		{store.SlidingWindow, algo.Cells(3), "cells"},
+		{store.FixedWindow, algo.Spread(), "does not take the option Spread, only MaxKeys, OnFull"},
+		{store.SlidingWindow, algo.Cells(3), "does not take the option Cells, only MaxKeys, OnFull"},
 		{store.SlidingLog, algo.Burst(3), "Burst"},
 		{store.Pacer, algo.Burst(3), "Burst"},
 	} {
@@ -203,8 +203,10 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 	}
 	_, err := store.SlidingWindow("big", algo.PerDay(1_000_000))
 	require.ErrorContains(t, err, "count is 1000000, want 104249 at most")
-	_, err = store.SlidingLog("big", algo.PerDay(10_001))
-	require.ErrorContains(t, err, "count is 10001")
+	for _, n := range []int64{10_001, 1_000_000} { // the latter is more than algo.SlidingLog takes
+		_, err = store.SlidingLog("big", algo.PerDay(n))
+		require.EqualError(t, err, fmt.Sprintf(`distributed: sliding log "big": rate: count is %d, want 10000 at most`, n))
+	}
 	l := must[*distributed.Limiter](t)(store.FixedWindow("w", algo.PerSecond(1)))
 	require.ErrorContains(t, l.SetBurst(3), "has no burst")
 	_, err = store.TokenBucket("w", algo.PerSecond(1))

@@ -2,6 +2,7 @@ package grpcmw
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -27,9 +28,14 @@ func nameByte(c byte) bool {
 		c == '.' || c == '_' || c == '-'
 }
 
-// defaultName says what the limit is: "100-per-60s", "64-concurrent-requests".
+// unbounded is the limit of what is in flight while an adaptive limiter sees no
+// reason for one. It may deny for another: the queue in front of the processor.
+const unbounded = math.MaxInt32
+
+// defaultName says what the limit is, if there is one: "100-per-60s",
+// "64-concurrent-requests".
 func defaultName(l algo.Limiter) string {
-	if d, ok := algo.Describe(l); ok {
+	if d, ok := algo.Describe(l); ok && (d.Quota != unbounded || d.Unit != algo.ConcurrentRequests) {
 		return d.String()
 	}
 	return "default"

@@ -42,7 +42,8 @@ type Cost func(ctx context.Context, fullMethod string, msg any) int64
 
 // WithName sets the policy's name, which clients see in the details of a
 // denial: 1 to 64 letters, digits, dots, underscores and hyphens. The default
-// is made from the limit at the time of construction ("100-per-60s").
+// is made from the limit at the time of construction ("100-per-60s"), or is
+// "default" if there is none then or the limiter cannot tell.
 func WithName(name string) Option {
 	return Option{"WithName", func(s *settings) error {
 		s.name = name

@@ -38,6 +38,9 @@ func (g *gate) rateTrailer(d *algo.Decision) metadata.MD {
 		return nil
 	}
 	p, ok := algo.Describe(g.limiter)
+	if d.Limit == unbounded && (!ok || p.Unit == algo.ConcurrentRequests) {
+		return nil
+	}
 	if !ok {
 		p.Quota = d.Limit
 	}

@@ -3,6 +3,7 @@ package grpcmw_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -64,6 +65,8 @@ func TestRateTrailerValues(t *testing.T) {
 		{"unlimited", algo.Unlimited(), nil, nil},
 		{"on trial", always(algo.Decision{Allowed: true, Limit: 5, Source: algo.Shadowed}), nil, nil},
 		{"unknown", always(algo.Decision{Allowed: true}), nil, nil},
+		{"no limit in flight", &slots{limit: math.MaxInt32}, nil, nil},
+		{"no limit in flight, by a limiter that cannot tell", always(algo.Decision{Allowed: true, Limit: math.MaxInt32, Remaining: 9}), nil, nil},
 		{"failed open", failing(errors.New("down")), []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {

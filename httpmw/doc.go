@@ -13,6 +13,9 @@
 //	RateLimit-Policy: "20-per-2s";q=20;w=2
 //	RateLimit: "20-per-2s";r=17;t=1
 //
+// An adaptive limiter that sees no reason for a limit has nothing to tell, and
+// its answers no fields.
+//
 // A request that has spent its quota is answered with 429 Too Many Requests;
 // one that the server has no capacity for, with 503 Service Unavailable. What
 // one key may hold in flight is a quota; what all may hold together, under the

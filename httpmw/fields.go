@@ -1,6 +1,7 @@
 package httpmw
 
 import (
+	"math"
 	"net/http"
 	"strconv"
 
@@ -110,6 +111,8 @@ func until(d *algo.Decision, p *policyText) int64 {
 // listens would stop for it.
 func (r *rule) inForce(d *algo.Decision) bool {
 	switch {
+	case d.Limit == unbounded && r.countsInFlight():
+		return false
 	case !d.Allowed:
 		return true
 	case d.Source == algo.Off || d.Source == algo.Shadowed:
@@ -119,6 +122,16 @@ func (r *rule) inForce(d *algo.Decision) bool {
 	}
 	_, known := algo.Describe(r.limiter)
 	return known
+}
+
+// unbounded is the limit of what is in flight while an adaptive limiter sees no
+// reason for one. It may deny for another: the queue in front of the processor.
+const unbounded = math.MaxInt32
+
+// countsInFlight is true as well where the limiter cannot tell.
+func (r *rule) countsInFlight() bool {
+	d, ok := algo.Describe(r.limiter)
+	return !ok || d.Unit == algo.ConcurrentRequests
 }
 
 // advertise sets the fields of one decision.

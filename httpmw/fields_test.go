@@ -125,6 +125,41 @@ func TestDefaultNames(t *testing.T) {
 	}
 }
 
+// An adaptive limiter has no limit until it sees a reason for one, and may deny
+// for the queue in front of the processor meanwhile. 2147483647 is nothing that
+// clients can use, be it as a quota, as what remains or as a name.
+func TestUnboundedInFlightIsNotTold(t *testing.T) {
+	const most = math.MaxInt32
+	inFlight := algo.Description{Quota: most, Unit: algo.ConcurrentRequests}
+	d := algo.Decision{Allowed: true, Limit: most, Remaining: most - 1}
+	for _, mode := range []httpmw.HeadersMode{httpmw.IETF, httpmw.Legacy} {
+		for _, l := range []*scripted{{decision: d, description: inFlight}, {decision: d, mute: true}} {
+			h := httpmw.Limit(l, keyfunc.Global(), httpmw.WithHeaders(mode))(answer(204))
+			require.Empty(t, serve(h, get()).Result().Header)
+		}
+	}
+	l := &scripted{decision: d, description: inFlight}
+	several := httpmw.Limits([]httpmw.Policy{
+		{Limiter: l, Key: keyfunc.Global()}, {Name: "rate", Limiter: bucket(t, algo.PerHour(2)), Key: key("k")},
+	})(ok)
+	require.Equal(t, []string{`"rate";r=1;t=1800`}, serve(several, get()).Result().Header.Values(limitField))
+
+	l.decision = algo.Decision{Reason: algo.Overload, Limit: most, Remaining: most - 7, RetryAfter: time.Second}
+	w := serve(httpmw.Limit(l, keyfunc.Global())(ok), get())
+	require.Equal(t, 503, w.Code)
+	require.Equal(t, []string{"default"}, problemOf(t, w).Violated)
+	require.NotEmpty(t, w.Result().Header.Get("Retry-After"))
+	require.Empty(t, w.Result().Header.Values(policyField))
+	require.Empty(t, w.Result().Header.Values(limitField))
+
+	found := httpmw.Limit(l, keyfunc.Global())(ok)
+	l.description.Quota, l.decision = 7, algo.Decision{Allowed: true, Limit: 7, Remaining: 6}
+	require.Equal(t, []string{`"default";r=6`}, serve(found, get()).Result().Header.Values(limitField), "a limit that there is")
+
+	units := &scripted{decision: d, description: algo.Description{Quota: most, Window: time.Hour}}
+	require.NotEmpty(t, ask(units).Result().Header.Values(limitField), "a quota of as many")
+}
+
 func TestPolicyFollowsTheLimit(t *testing.T) {
 	l := bucket(t, algo.PerSecond(10))
 	h := httpmw.Limit(l, key("k"), httpmw.WithName("p"))(ok)

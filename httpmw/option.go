@@ -55,7 +55,8 @@ func configure(constructor string, opts []Option) config {
 // WithName sets the name of the policy in the RateLimit fields, in problem
 // details and in events: 1 to 64 of A-Z a-z 0-9 . _ -. The default tells the
 // limit at the time of wiring, "100-per-60s", or "default" if the limiter
-// cannot tell. Policies of one service want different names.
+// cannot tell or, as an adaptive one, has none then. Policies of one service
+// want different names.
 func WithName(name string) Option {
 	return Option{"WithName", func(c *config) {
 		require(name != "", "WithName", "the name is empty")

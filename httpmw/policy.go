@@ -31,7 +31,7 @@ func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 	g := newGuard("Limits", ps, c)
 	names := map[string]bool{}
 	for _, r := range g.rules {
-		require(!names[r.name], "Limits", "two policies have the name "+r.name)
+		require(!names[r.name], "Limits", "two policies have the name "+r.name+": give each a Name")
 		names[r.name] = true
 	}
 	return g.wrap

@@ -40,9 +40,10 @@ func newRule(p Policy) (*rule, error) {
 	return r, nil
 }
 
-// defaultName tells the limit: "100-per-60s", "64-concurrent-requests".
+// defaultName tells the limit, if there is one: "100-per-60s",
+// "64-concurrent-requests".
 func defaultName(l algo.Limiter) string {
-	if d, ok := algo.Describe(l); ok {
+	if d, ok := algo.Describe(l); ok && (d.Quota != unbounded || d.Unit != algo.ConcurrentRequests) {
 		return d.String()
 	}
 	return "default"

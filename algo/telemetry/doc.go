@@ -19,5 +19,5 @@
 //
 // Do not use it to account for what users consume: events are told before the
 // handler runs, and say nothing of outcomes, refunds and settled costs. Do not
-// decide by it either; a [algo.Limiter] does that.
+// decide by it either; an [algo.Limiter] does that.
 package telemetry

@@ -62,6 +62,7 @@ func TestServes(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, response.Body.Close())
 			require.Equal(t, "done\n", string(body))
+			require.Empty(t, response.Header.Values("RateLimit"), "nothing is limited yet")
 			require.NoError(t, <-ended)
 			require.Regexp(t, `(?m)^\d\d:\d\d:\d\d +\d+ requests/s +\d+ done/s +\d+ runnable`, out.text.String())
 			require.Regexp(t, says, out.text.String())

@@ -72,7 +72,10 @@ type silence struct{}
 // Printf drops the message.
 func (silence) Printf(context.Context, string, ...any) {}
 
-// api is the service behind its quotas.
+// api is the service behind its quotas. A bucket of a day fills all day long: who
+// spends it at once has used nearly twice as much when the day is over. For a quota
+// that begins anew take store.FixedWindow; of these two buckets, and not of a
+// bucket and a window, Redis decides in one step.
 func api(store *distributed.Store) (http.Handler, error) {
 	seconds, days := map[string]algo.Limiter{}, map[string]algo.Limiter{}
 	for name, p := range plans {

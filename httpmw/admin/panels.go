@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"math"
 	"runtime"
 	"runtime/metrics"
 
@@ -14,10 +15,11 @@ type adaptState struct {
 	InFlight int             `json:"in_flight"`
 	Waiting  int             `json:"waiting"`
 	RTT      seconds         `json:"rtt"`  // smoothed time of a success; 0: none yet
-	Pace     float64         `json:"pace"` // successes a second that the limit lets through at that time
+	Pace     float64         `json:"pace"` // successes a second that the limit lets through at that time; 0: no limit
 	Parts    []strategyState `json:"strategies"`
 	Denied   []cause         `json:"denied"` // since the limiter was made
-	// One value for each second from From until before To, -1 where unknown.
+	// One value for each second from From until before To, -1 where unknown or,
+	// of the limits, where there is none.
 	InFlights []int `json:"in_flights"`
 	Limits    []int `json:"limits"`
 }
@@ -46,17 +48,31 @@ func (s *state) addAdaptive(c *config) {
 			Name: l.name, Limit: e.Limit, InFlight: e.InFlight, Waiting: e.Waiting, RTT: seconds(e.RTT),
 			Parts: []strategyState{}, Denied: causes(e.Denied),
 		}
-		if e.RTT > 0 {
+		if e.RTT > 0 && e.Limit < noLimit {
 			st.Pace = float64(e.Limit) / e.RTT.Seconds()
 		}
 		for _, p := range e.Strategies {
 			st.Parts = append(st.Parts, strategyState{p.Name, p.Limit, p.Overloaded, p.Cause, p.Signal, p.Level, p.Known})
 		}
 		st.InFlights, st.Limits = l.gauge.read(s.From, s.To)
+		hideNoLimit(st.Limits)
 		s.Adaptive = append(s.Adaptive, st)
 	}
 	if len(c.adaptive) > 0 {
 		s.Process = process()
+	}
+}
+
+// noLimit is what a limiter says that sees no reason for a limit.
+const noLimit = math.MaxInt32
+
+// hideNoLimit makes -1 of limits beyond what a gauge can tell: drawn, they would
+// flatten what is in flight.
+func hideNoLimit(limits []int) {
+	for i, n := range limits {
+		if n == mostGauged {
+			limits[i] = -1
+		}
 	}
 }
 
@@ -67,7 +83,8 @@ type cause struct {
 
 func causes(d adaptive.Denials) []cause {
 	return []cause{
-		{"no place free", d.Limit}, {"lower class", d.Priority}, {"queue full", d.QueueFull}, {"waited in vain", d.Wait}, {"never fits", d.Never},
+		{"no place free", d.Limit}, {"lower class", d.Priority}, {"queue full", d.QueueFull}, {"waited in vain", d.Wait},
+		{"run queue", d.RunQueue}, {"never fits", d.Never},
 	}
 }
 

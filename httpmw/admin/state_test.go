@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -185,3 +187,40 @@ func TestAdaptivePanel(t *testing.T) {
 		require.Equal(t, map[string]any{"quota": 2.0, "window": 0.0, "unit": "concurrent-requests"}, at(t, s, "policies", 0, "limit"))
 	})
 }
+
+// What an adaptive limiter denied is shown, whatever for.
+func TestEveryCauseIsShown(t *testing.T) {
+	a := newAdmin(t, admin.WithAdaptive("api", algo.Must(adaptive.New(adaptive.Default()))))
+	denied := at(t, state(t, a), "adaptive", 0, "denied").([]any)
+	require.Len(t, denied, reflect.TypeFor[adaptive.Denials]().NumField())
+	var names []any
+	for i := range denied {
+		names = append(names, at(t, denied, i, "name"))
+	}
+	require.Contains(t, names, "run queue")
+}
+
+// Where there is no limit, none is drawn, and there is no pace at it.
+func TestAdaptivePanelWithoutLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		strategy, err := adaptive.NewBBR(adaptive.WithSignal(idle{}))
+		require.NoError(t, err)
+		l := algo.Must(adaptive.New(strategy))
+		a := newAdmin(t, admin.WithAdaptive("api", l))
+		lease, err := l.Acquire(context.Background(), "", 1)
+		require.NoError(t, err)
+		a.Observe(event(telemetry.Allowed, algo.Decision{}))
+		time.Sleep(time.Second)
+		lease.Release(algo.Succeeded)
+		panel := at(t, state(t, a), "adaptive", 0)
+		require.Equal(t, float64(math.MaxInt32), at(t, panel, "limit"))
+		require.Zero(t, at(t, panel, "pace"))
+		require.Equal(t, []any{1.0}, at(t, panel, "in_flights"))
+		require.Equal(t, []any{-1.0}, at(t, panel, "limits"))
+	})
+}
+
+// idle is the signal of a machine that does nothing.
+type idle struct{}
+
+func (idle) Read() (float64, bool) { return 0, true }

@@ -23,7 +23,7 @@
 // in-flight limit, on the way to Redis, sleeping out a Delay.
 // ratelimit.fallback counts the decisions that were taken locally because the
 // shared store was away. The gauges are of the limiters given to
-// [Metrics.InFlight].
+// [Metrics.InFlight]; a limit of 2147483647 is none.
 //
 // Neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // told apart, 44 series of ratelimit.requests for each at the very most, and those

@@ -1,4 +1,4 @@
-// A chart of the last 300 seconds: layers on top of each other, and lines.
+// A chart of 300 seconds: layers on each other, and lines.
 import { el, svg, number, say } from "./dom.js";
 
 export const span = 300;
@@ -106,7 +106,7 @@ export class Chart {
 		this.read();
 	}
 
-	// read writes the numbers of one second, the last one if none is pointed at.
+	// read writes the numbers of the second pointed at, or the last.
 	read() {
 		const i = this.at < 0 ? span - 1 : this.at;
 		for (const [name, node] of Object.entries(this.numbers)) {

@@ -35,12 +35,13 @@ export function options(select, pairs) {
 }
 
 export function number(n) {
+	if (n === 2147483647) return "no limit";
 	if (n >= 1e6) return (n / 1e6).toFixed(n < 1e7 ? 1 : 0) + " M";
 	if (n > 0 && n < 10 && n % 1) return n.toFixed(1);
 	return Math.round(n).toLocaleString("en").replaceAll(",", "\u202f");
 }
 
-// time writes seconds; null is for ever.
+// time writes seconds; null: for ever.
 export function time(s) {
 	if (s === null) return "never";
 	if (s === 0) return "0";

@@ -61,7 +61,7 @@ class Row {
 		say(this.button, this.on ? "Switch off" : "Switch on");
 	}
 
-	// flip asks once more before it takes a limit away.
+	// flip asks again before it takes a limit away.
 	async flip() {
 		if (this.on && !this.sure) {
 			this.sure = true;
