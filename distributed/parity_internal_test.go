@@ -190,7 +190,7 @@ func TestKeyOfAnotherTypeInABatch(t *testing.T) {
 		script *script
 		a      args
 	}{
-		{bucketScript, args{opAcquire, second, 0, 1}},
+		{bucketScript, args{opAcquire, second, 0, second}},
 		{fixedScript, args{opAcquire, second, 5, 1}},
 		{slidingScript, args{opAcquire, second, 5, 1}},
 		{heldScript, args{opAcquire, second, 5, 1, 7}},
