@@ -140,7 +140,7 @@ func overGRPC(client testpb.TestServiceClient) call {
 		said := []string{s.Code().String()}
 		for _, d := range s.Details() {
 			if retry, ok := d.(*errdetails.RetryInfo); ok {
-				said = append(said, "RetryInfo: "+retry.GetRetryDelay().AsDuration().Round(time.Millisecond).String())
+				said = append(said, fmt.Sprintf("RetryInfo: %.1fms", retry.GetRetryDelay().AsDuration().Seconds()*1e3))
 			}
 		}
 		for _, v := range trailer.Get("grpc-retry-pushback-ms") {
