@@ -3,8 +3,11 @@ package algo
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // rules is an algorithm with immutable parameters over a state S, as windowed
@@ -67,12 +70,17 @@ func (w *windowed[S, R, P]) SetRate(r Rate) error {
 	if err != nil {
 		return fmt.Errorf("algo: %s: %w", w.name, err)
 	}
-	was := w.limit.Swap(limit)
-	if was != nil && P(was).window() != P(limit).window() {
-		// After the swap: what was charged at a later instant was charged under
-		// the new period.
-		w.since.Store(w.cells.clock.now())
+	was := w.limit.Load()
+	if was == nil || P(was).window() == P(limit).window() {
+		w.limit.Store(limit)
+		return nil
 	}
+	w.since.Store(math.MaxInt64) // until it is known when
+	w.limit.Store(limit)
+	interleave.Point()
+	// After the change: what was charged at a later instant was charged under
+	// the new period.
+	w.since.Store(w.cells.clock.now())
 	return nil
 }
 
