@@ -50,7 +50,7 @@ func (p *log) together(a, b int64) bool { return a>>tickShift == b>>tickShift }
 
 // adopt widens the stamps for a longer window. Everything else about a log
 // follows from the instants.
-func (p *log) adopt(s *stamps, _ int64) bool {
+func (p *log) adopt(s *stamps, _ clock) bool {
 	switch {
 	case !p.wide || s.wide:
 	case s.size == 0:

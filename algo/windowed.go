@@ -15,8 +15,9 @@ import (
 // have passed. Instants and spans are ticks.
 type rules[S any] interface {
 	// adopt makes s a state under these parameters, if it is one under others,
-	// and reports whether it was.
-	adopt(s *S, now int64) bool
+	// and reports whether it was. It reads the clock then: an older reading may
+	// lie before what weighs was charged.
+	adopt(s *S, c clock) bool
 	// latest is the latest instant that s knows of. Deciding at an earlier one
 	// would give back what that instant proves not to have passed.
 	latest(s *S) int64
@@ -106,7 +107,7 @@ func (w *windowed[S, R, P]) allowAt(now int64, key string, n int64) bool {
 		return w.cells.onFull == AllowNew
 	}
 	p := P(w.limit.Load())
-	changed := p.adopt(h.value, now)
+	changed := p.adopt(h.value, w.cells.clock)
 	now = max(now, p.latest(h.value))
 	fits := n <= p.most()-p.used(h.value, now)
 	if fits && n > 0 {
@@ -133,7 +134,7 @@ func (w *windowed[S, R, P]) acquireAt(lease *Lease, asked int64, key string, n i
 		lease.Decision = w.whenFull(p, asked, key)
 		return
 	}
-	changed := p.adopt(h.value, asked)
+	changed := p.adopt(h.value, w.cells.clock)
 	now := max(asked, p.latest(h.value))
 	if !decideWindow[S](p, h.value, &lease.Decision, asked, now, n) || n == 0 {
 		w.finish(h, p, now, changed)
@@ -210,7 +211,7 @@ func (w *windowed[S, R, P]) giveBack(lease Handle, keep int64) {
 		return
 	}
 	p := P(w.limit.Load())
-	changed := p.adopt(h.value, now)
+	changed := p.adopt(h.value, w.cells.clock)
 	now = max(now, p.latest(h.value))
 	n, first := lease.N, lease.State[0]
 	if !p.together(lease.At, now) {
@@ -233,7 +234,7 @@ func (w *windowed[S, R, P]) owe(key string, n int64) {
 		return
 	}
 	p := P(w.limit.Load())
-	p.adopt(h.value, now)
+	p.adopt(h.value, w.cells.clock)
 	now = w.locked(h, p, now)
 	n, cut := p.owed(h.value, now, n)
 	if cut {
