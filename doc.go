@@ -52,13 +52,16 @@
 //	    exact integers, for any sequence of clock readings.
 //	    TestBoundUnderJumpingClocks, TestClockGoingBackMintsNothing,
 //	    TestLateRefundMintsNothing, TestRefundsCountOneAnother,
-//	    TestBucketRefundsMintNothing, TestTokenBucketConformance,
-//	    TestLeakyBucketConformance
+//	    TestBucketRefundsMintNothing, TestShapeRefundsMintNothing,
+//	    TestTokenBucketConformance, TestLeakyBucketConformance
 //	W2  Every other algorithm keeps the bound that its type states.
 //	    TestWindowBoundsUnderJumpingClocks, TestStrictUnderJumpingClocks,
 //	    TestStartsUnderJumpingClocks, TestRampUnderJumpingClocks,
 //	    TestMarkingAgainstTheRFCs, TestMarkingBounds,
-//	    TestWindowRefundsMintNothing, TestWindowRefundKeepsTheTime
+//	    TestWindowRefundsMintNothing, TestWindowRefundKeepsTheTime,
+//	    TestWindowRefundsAtChangingRates, TestWindowAdoptsAtAFreshReading,
+//	    TestShapeRefundsMintNothing, TestWaitRefundsMintNothing,
+//	    TestMarkerRefundsMintNothing, TestWarmingRefundsMintNothing
 //	W3  On Redis with the local fallback, N instances that know their number
 //	    together admit at most 2*(B + R*w) whatever the number and timing of
 //	    outages, and B more for each key and loss of Redis' data. Those that
@@ -72,7 +75,8 @@
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
 //	    TestAcquireAllProperty, TestAcquireAllOfEveryAlgorithm,
-//	    TestAcquireAllTwoLevels, TestSeveralLevelsAreOneStep
+//	    TestAcquireAllTwoLevels, TestSeveralLevelsAreOneStep,
+//	    TestCompositionsMintNothing
 //	U1  Arrivals that conform to the rate are never denied, as long as the clock
 //	    goes on.
 //	    TestTokenBucketConformance, TestLeakyBucketConformance

@@ -54,6 +54,20 @@ func TestEscalateBansDoubleAndDecay(t *testing.T) {
 	})
 }
 
+// TestEscalateCountsAfreshAfterABan: the denials of the period in which a ban
+// began are counted from the first one after it.
+func TestEscalateCountsAfreshAfterABan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := algo.Must(algo.NewEscalate(bucket(algo.PerDay(1)), algo.PerMinute(3), time.Second, time.Second))
+		require.True(t, must(t, e, "k", 1).Allowed)
+		provoke(t, e, "k", 3)
+		time.Sleep(50 * time.Second)
+		require.False(t, must(t, e, "k", 1).Allowed)
+		time.Sleep(30 * time.Second) // the period of the first denials is over
+		provoke(t, e, "k", 2)
+	})
+}
+
 func TestEscalateDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerHour(2))

@@ -20,7 +20,7 @@ func (w *FixedWindow) Settle(h Handle, actual int64) {
 		w.giveBack(h, actual)
 		return
 	}
-	w.owe(w.words.cell(h.Key), actual-h.N)
+	w.owe(w.words.cell(h.Key), actual-h.N, h.State[1])
 }
 
 // giveBack leaves keep units of an admission. The clock is read after the word,
@@ -55,8 +55,9 @@ func (w *FixedWindow) giveBack(h Handle, keep int64) {
 
 // owe charges n units whether they fit or not. What lies beyond the ceiling is
 // not charged; then nothing that was charged before can be given back, because
-// it could be more than was charged.
-func (w *FixedWindow) owe(c cell, n int64) {
+// it could be more than was charged. The same goes for units that are charged
+// at a smaller share than refund, for which the admission's are given back.
+func (w *FixedWindow) owe(c cell, n, refund int64) {
 	for {
 		f := w.limit.Load()
 		var word int64
@@ -64,7 +65,7 @@ func (w *FixedWindow) owe(c cell, n int64) {
 		now := w.words.clock.now()
 		begin := f.begin(now, c.id)
 		next, cut := f.owe(f.heal(word, begin), begin, n)
-		if cut {
+		if cut || f.share.by < refund {
 			c.stripe.void(now)
 		}
 		interleave.Point()

@@ -21,7 +21,8 @@ import (
 // whatever order leases are released; it gives back less than possible when
 // much was owed before the charge. Settle moves the cost up or down in those
 // same buckets; what it charges beyond the first cost, for which a bucket goes
-// into debt by its size at most, is not given back any more.
+// into debt by its size at most, is not given back any more; and nothing is that
+// was charged before a bucket could not owe all that was charged again.
 //
 // With any other marker a denied request counts as that marker counts it,
 // nothing can be given back, Limit and Remaining are unknown (0), and because
@@ -209,12 +210,19 @@ func (m *marker) Settle(h Handle, actual int64) {
 		return
 	}
 	s := m.refill(c.value.meters, now)
+	was := s
 	again, out := firstUnits(h.N, actual, h.State[2]), Color(h.State[0])
+	cut := false
 	if out == Green {
 		s.committed = m.committed.owe(s.committed, again, actual-h.N-again)
+		cut = m.committed.cut(was.committed, s.committed, again)
 	}
 	if out == Yellow || m.plan == peaking {
 		s.excess = m.excess.owe(s.excess, again, actual-h.N-again)
+		cut = cut || m.excess.cut(was.excess, s.excess, again)
+	}
+	if cut {
+		c.value.void(m.fullAt(s))
 	}
 	m.unlock(c, s)
 }
@@ -244,12 +252,16 @@ func (m *marker) giveBack(h Handle, n int64) {
 
 // owe is what a bucket lacks when tokens are taken whether they are there or
 // not: extra ones until it lacks twice its size, and those that are charged
-// again after they were given back. (The latter never come to four times the
-// size: they were all admitted while it filled once.)
+// again after they were given back until it lacks four times its size.
 func (m meter) owe(lack, again, extra int64) int64 {
 	lack = min(lack+min(extra, m.size)*m.period, max(lack, 2*m.parts))
 	return min(lack+min(again, m.size)*m.period, max(lack, 4*m.parts))
 }
+
+// cut reports whether a bucket that lacked was and now lacks is has not taken
+// all tokens that can be given back again. Then none must be, because it could
+// be more than was charged.
+func (m meter) cut(was, is, again int64) bool { return is-was < again*m.period }
 
 // weighs returns what may be given back of n of charged tokens, elapsed
 // nanoseconds after the charge.

@@ -124,8 +124,14 @@ type marker struct {
 // not stay in registers.)
 type marked struct {
 	meters
-	resets int64 // a charge before the last one cannot be given back
+	resets int64 // and cuts: a charge before the last one cannot be given back
 	until  int64 // ns; and weighs nothing from here on: resets may be forgotten
+}
+
+// void ends what earlier charges weigh, which is nothing from fullAt on anyway.
+func (v *marked) void(fullAt int64) {
+	v.resets++
+	v.until = max(v.until, fullAt)
 }
 
 func newMarker(name string, opts []Option, build func() (marking, error)) (Marker, error) {
@@ -189,8 +195,7 @@ func (m *marker) Reset(key string) {
 		return
 	}
 	s := m.refill(h.value.meters, now)
-	h.value.resets++
-	h.value.until = max(h.value.until, m.fullAt(s))
+	h.value.void(m.fullAt(s))
 	m.unlock(h, meters{last: s.last})
 }
 

@@ -20,8 +20,8 @@ import "fmt"
 // Bound: in any window of length w at most Burst + 1 + rate*w units are
 // admitted, and with delays at most DelayAfter + 1 + rate*w start (n + rate*w
 // if the largest cost n is more), for any clock readings and any number of
-// goroutines; the latter as long as no delayed admission is canceled while
-// later ones wait. RetryAfter is exact.
+// goroutines, and both with delays as long as no admission is canceled or
+// settled to less while later ones wait. RetryAfter is exact.
 //
 // Remaining counts what would start at once, Limit is DelayAfter + 1, or
 // Burst + 1 with [NoDelay].

@@ -15,11 +15,11 @@ import "fmt"
 // at the earliest; with Slack(k) at most k + 1 + rate*w units start in any
 // window of length w, or n + rate*w if the largest cost n is more than k + 1.
 // Both hold for any clock readings and any number of goroutines, as long as no
-// waiting admission is canceled while later ones wait. A canceled one gives
-// all of its time back, so that a hundred canceled waits block nobody; but the
-// later ones keep the instants that they were told, so its gap in the line
-// stays empty, and the next caller starts with the last of them instead of T
-// later.
+// admission is canceled, or settled to less, while later ones wait. A canceled
+// one gives all of its time back, so that a hundred canceled waits block nobody;
+// but the later ones keep the instants that they were told, so its gap in the
+// line stays empty, and the next caller starts with the last of them instead of
+// T later.
 //
 // Remaining counts what would start at once, Limit is Slack + 1.
 //

@@ -66,7 +66,7 @@ func (w *windowed[S, R, P]) askIn(p *pass, d *Decision, key string, n int64) {
 		*d = w.whenFull(r, asked, key)
 		return
 	}
-	changed := r.adopt(h.value, asked)
+	changed := r.adopt(h.value, w.cells.clock)
 	now := max(asked, r.latest(h.value))
 	if n <= r.most()-r.used(h.value, now) {
 		n = 0 // it fits: a peek says the rest

@@ -116,7 +116,7 @@ func (s *strikes) strike(word, now int64) (next int64, out bool) {
 		end, count = ms+s.period, 0
 	}
 	if count++; count >= s.limit {
-		return end << strikeBits, true
+		return ms << strikeBits, true // which has ended: the next one is the first again
 	}
 	return end<<strikeBits | count, false
 }

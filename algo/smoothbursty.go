@@ -26,9 +26,9 @@ import (
 //
 // Bound: in any window of length w at most B + rate*w + n units start, B being
 // the saved permits and n the largest cost, for any clock readings and any
-// number of goroutines, as long as no delayed admission is canceled while later
-// ones wait. RetryAfter is exact. Costs above a year's worth are denied with
-// reason Never.
+// number of goroutines, as long as no admission is canceled or settled to less
+// while later ones wait. RetryAfter is exact. Costs above a year's worth are
+// denied with reason Never.
 //
 // The savings are kept as time, so SetRate leaves what is owed as it is and
 // scales the saved permits, and the most that may be saved, with the rate.

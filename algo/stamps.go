@@ -50,7 +50,7 @@ func (p *log) together(a, b int64) bool { return a>>tickShift == b>>tickShift }
 
 // adopt widens the stamps for a longer window. Everything else about a log
 // follows from the instants.
-func (p *log) adopt(s *stamps, _ int64) bool {
+func (p *log) adopt(s *stamps, _ clock) bool {
 	switch {
 	case !p.wide || s.wide:
 	case s.size == 0:
@@ -74,11 +74,12 @@ func (p *log) owed(s *stamps, now, n int64) (charge int64, cut bool) {
 }
 
 // add stamps n units, at most a quota. The stamps that have passed are
-// forgotten, and the oldest of the others where they would be too many.
+// forgotten, and the oldest of the others where they would be too many: more
+// than a quota, and than there are since the quota was larger.
 func (p *log) add(s *stamps, now, n int64) {
 	at := now >> tickShift
 	s.drop(s.passed(at - p.period))
-	s.drop(int32(int64(s.size) + n - p.quota))
+	s.drop(int32(min(n, int64(s.size)+n-p.quota)))
 	if need := int64(s.size) + n; need > int64(s.capacity()) {
 		s.resize(int32(min(max(need, 2*int64(s.capacity()), fewStamps), max(p.quota, need))), s.wide)
 	}

@@ -68,7 +68,7 @@ func (p *sliding) counts(s *tally) []int64 {
 
 // adopt carries over, into one cell, what still weighs of a state that was
 // counted in cells of another width.
-func (p *sliding) adopt(s *tally, now int64) bool {
+func (p *sliding) adopt(s *tally, c clock) bool {
 	if s.width == p.cell.by {
 		return false
 	}
@@ -76,7 +76,7 @@ func (p *sliding) adopt(s *tally, now int64) bool {
 	if s.width != 0 {
 		was := *p
 		was.cell = newDivisor(s.width)
-		now = max(now, was.latest(s))
+		now := max(c.now(), was.latest(s))
 		newest, carry = p.number(now), min(was.used(s, now), 2*p.quota)
 	}
 	if p.cells > 1 && s.more == nil {

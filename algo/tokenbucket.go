@@ -10,10 +10,10 @@ package algo
 // Bound: in any window of length w at most Burst + rate*w units are admitted,
 // plus rate*MaxWait, in exact integers, whatever the clock readings and
 // however many goroutines. With MaxWait the bound Burst + rate*w holds for the
-// starts. With MaxWait both hold as long as no admission is canceled while later
-// ones wait: its place goes to the next caller, who joins at the end, and the
-// others keep the start that they were told. Arrivals that conform are never
-// denied.
+// starts. With MaxWait both hold as long as no admission is canceled, or settled
+// to less, while later ones wait: its place goes to the next caller, who joins at
+// the end, and the others keep the start that they were told. Arrivals that
+// conform are never denied.
 //
 // State is one word a key, swapped without a lock (the generic cell rate
 // algorithm, ITU-T I.371). A decision allocates nothing.

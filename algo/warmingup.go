@@ -21,8 +21,8 @@ import (
 // to the next.
 //
 // Bound: in any window of length w at most rate*w + n permits start, n being
-// the largest cost, for any clock readings and any number of goroutines, as
-// long as no delayed admission is canceled while later ones wait. RetryAfter
+// the largest cost, for any clock readings and any number of goroutines, as long
+// as no admission is canceled or settled to less while later ones wait. RetryAfter
 // is exact. Costs above 2^31 - 1, or above what the rate yields in half a year,
 // are denied with reason Never.
 //

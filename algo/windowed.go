@@ -3,8 +3,11 @@ package algo
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // rules is an algorithm with immutable parameters over a state S, as windowed
@@ -12,8 +15,9 @@ import (
 // have passed. Instants and spans are ticks.
 type rules[S any] interface {
 	// adopt makes s a state under these parameters, if it is one under others,
-	// and reports whether it was.
-	adopt(s *S, now int64) bool
+	// and reports whether it was. It reads the clock then: an older reading may
+	// lie before what weighs was charged.
+	adopt(s *S, c clock) bool
 	// latest is the latest instant that s knows of. Deciding at an earlier one
 	// would give back what that instant proves not to have passed.
 	latest(s *S) int64
@@ -67,12 +71,17 @@ func (w *windowed[S, R, P]) SetRate(r Rate) error {
 	if err != nil {
 		return fmt.Errorf("algo: %s: %w", w.name, err)
 	}
-	was := w.limit.Swap(limit)
-	if was != nil && P(was).window() != P(limit).window() {
-		// After the swap: what was charged at a later instant was charged under
-		// the new period.
-		w.since.Store(w.cells.clock.now())
+	was := w.limit.Load()
+	if was == nil || P(was).window() == P(limit).window() {
+		w.limit.Store(limit)
+		return nil
 	}
+	w.since.Store(math.MaxInt64) // until it is known when
+	w.limit.Store(limit)
+	interleave.Point()
+	// After the change: what was charged at a later instant was charged under
+	// the new period.
+	w.since.Store(w.cells.clock.now())
 	return nil
 }
 
@@ -98,7 +107,7 @@ func (w *windowed[S, R, P]) allowAt(now int64, key string, n int64) bool {
 		return w.cells.onFull == AllowNew
 	}
 	p := P(w.limit.Load())
-	changed := p.adopt(h.value, now)
+	changed := p.adopt(h.value, w.cells.clock)
 	now = max(now, p.latest(h.value))
 	fits := n <= p.most()-p.used(h.value, now)
 	if fits && n > 0 {
@@ -125,7 +134,7 @@ func (w *windowed[S, R, P]) acquireAt(lease *Lease, asked int64, key string, n i
 		lease.Decision = w.whenFull(p, asked, key)
 		return
 	}
-	changed := p.adopt(h.value, asked)
+	changed := p.adopt(h.value, w.cells.clock)
 	now := max(asked, p.latest(h.value))
 	if !decideWindow[S](p, h.value, &lease.Decision, asked, now, n) || n == 0 {
 		w.finish(h, p, now, changed)
@@ -202,7 +211,7 @@ func (w *windowed[S, R, P]) giveBack(lease Handle, keep int64) {
 		return
 	}
 	p := P(w.limit.Load())
-	changed := p.adopt(h.value, now)
+	changed := p.adopt(h.value, w.cells.clock)
 	now = max(now, p.latest(h.value))
 	n, first := lease.N, lease.State[0]
 	if !p.together(lease.At, now) {
@@ -225,7 +234,7 @@ func (w *windowed[S, R, P]) owe(key string, n int64) {
 		return
 	}
 	p := P(w.limit.Load())
-	p.adopt(h.value, now)
+	p.adopt(h.value, w.cells.clock)
 	now = w.locked(h, p, now)
 	n, cut := p.owed(h.value, now, n)
 	if cut {

@@ -44,7 +44,7 @@ func stepWindow[S any](p rules[S], inherit func(heir, from *S)) answersAt {
 		if was, ok := state.(S); ok {
 			inherit(&s, &was)
 		}
-		p.adopt(&s, now)
+		p.adopt(&s, clock{})
 		at = max(now, p.latest(&s))
 		decideWindow(p, &s, &d, now, at, n)
 		return d, at, s

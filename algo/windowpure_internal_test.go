@@ -42,7 +42,7 @@ func pureFixed(f *fixed, word, latest int64) pure {
 func pureWindow[S any](p rules[S], s S, inherit func(heir, from *S), cell func(int64) int64) pure {
 	return pure{
 		decide: func(asked, n int64) (d Decision, at int64) {
-			p.adopt(&s, asked)
+			p.adopt(&s, clock{})
 			at = max(asked, p.latest(&s))
 			decideWindow(p, &s, &d, asked, at, n)
 			return d, at

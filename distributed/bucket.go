@@ -53,8 +53,8 @@ func (s *Store) LeakyBucket(name string, r algo.Rate, opts ...algo.Option) (*Lim
 // lets through in one Period.
 //
 // Bound: at most Slack + 1 + rate*w units start in any window of length w, as
-// long as no waiting admission is canceled while later ones wait. The network
-// adds its own jitter to the starts.
+// long as no admission is canceled, or settled to less, while later ones wait.
+// The network adds its own jitter to the starts.
 //
 // Do not use it where a delayed request holds something scarce while it waits.
 func (s *Store) Pacer(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {

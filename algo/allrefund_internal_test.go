@@ -1,0 +1,115 @@
+package algo
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// dawdling admits everything, and takes its time inside a composition: the
+// limits behind it are charged at an old reading of the clock.
+type dawdling struct{ rnd *rand.Rand }
+
+func (d dawdling) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+	err = d.acquireIn(nil, &lease, key, n)
+	return lease, err
+}
+
+func (d dawdling) acquireIn(_ *pass, lease *Lease, _ string, n int64) error {
+	time.Sleep(time.Duration(d.rnd.Int64N(3) / 2 * d.rnd.Int64N(int64(time.Second))))
+	return decided(&lease.Decision, Decision{Allowed: true, Source: Off}, n)
+}
+
+func (dawdling) askIn(_ *pass, d *Decision, _ string, n int64) error {
+	return decided(d, Decision{Allowed: true, Source: Off}, n)
+}
+
+// TestCompositionsMintNothing: four goroutines charge several limits at once,
+// in any order, for keys that fight for slots or the empty one; what one limit
+// denies the others get back, and some is settled and canceled. What is kept
+// stays within the bound of each limit.
+func TestCompositionsMintNothing(t *testing.T) {
+	interleaved(t)
+	n := cases.Count(300, 10_000)
+	for trial := range n {
+		synctest.Test(t, func(t *testing.T) {
+			much := [3]int64{3, 3, 3}
+			much[trial%3] = 1 // this one denies most
+			c := &composed{
+				bucket: Must(NewLeakyBucket(PerSecond(3*much[0]), Burst(3*much[0]), MaxKeys(2))),
+				window: Must(NewSlidingWindow(PerSecond(4*much[1]), Cells(4), MaxKeys(2))),
+				marker: must(NewRFC4115(PerSecond(3*much[2]), 3*much[2], PerSecond(1), 0, MaxKeys(2))).(*marker),
+				keys:   trial / 3 % 2 * 24,
+				calls:  map[string][]call{}, units: map[string][]admission{}, colors: map[string][]keptColor{},
+			}
+			c.run(uint64(trial))
+			for key := range c.calls {
+				requireWithin(t, c.bucket.limit.Load(), c.calls[key], key)
+				requireAnywhere(t, key, c.units[key], toTicks(time.Second), 4*much[1])
+				requireColors(t, &c.marker.marking, c.colors[key])
+			}
+		})
+	}
+	t.Logf("W4: %d crowds of 4 that charge, settle and cancel", n)
+}
+
+// composed are three limits and what they admitted, by key.
+type composed struct {
+	bucket *LeakyBucket
+	window *SlidingWindow
+	marker *marker
+	keys   int
+	mu     sync.Mutex
+	calls  map[string][]call
+	units  map[string][]admission
+	colors map[string][]keptColor
+}
+
+func (c *composed) run(seed uint64) {
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(g)))
+			for range 60 {
+				c.charge(rnd)
+				time.Sleep(time.Duration(rnd.Int64N(3) / 2 * rnd.Int64N(int64(100*time.Millisecond))))
+			}
+		})
+	}
+	group.Wait()
+}
+
+func (c *composed) charge(rnd *rand.Rand) {
+	key, n := "", 1+rnd.Int64N(3)
+	if c.keys > 0 {
+		key = fmt.Sprint(rnd.IntN(c.keys))
+	}
+	limits := []Limiter{c.bucket, c.window, &coloring{c.marker, Green}, dawdling{rnd}}
+	rnd.Shuffle(len(limits), func(i, j int) { limits[i], limits[j] = limits[j], limits[i] })
+	lease, err := All(limits...).Acquire(background, key, n)
+	if err != nil || !lease.Allowed {
+		return
+	}
+	parts := append([]Lease(nil), lease.releaser.(*group).leases...)
+	lease.handle.N = n
+	kept := correctAtRandom(&lease, rnd, []int64{0, 1, 2, 3})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range parts {
+		at := parts[i].handle.At
+		switch limits[i].(type) {
+		case *LeakyBucket:
+			c.calls[key] = append(c.calls[key], call{at, kept})
+		case *SlidingWindow:
+			c.units[key] = append(c.units[key], admission{at, kept})
+		case *coloring:
+			c.colors[key] = append(c.colors[key], keptColor{at, kept, Green})
+		}
+	}
+}
