@@ -62,7 +62,10 @@ func TestAcquireAllTwoLevels(t *testing.T) {
 	const goroutines, rounds = 64, 200
 	for _, exhausted := range []int{0, 1} {
 		t.Run(fmt.Sprintf("level %d exhausted", exhausted), func(t *testing.T) {
-			levels := []*algo.TokenBucket{bucket(algo.PerHour(1), algo.MaxKeys(8)), bucket(algo.PerHour(1), algo.MaxKeys(8))}
+			// A charge outlives 2^61 ticks of refunds, which are 10 000 of an hour
+			// each, but 60 000 of ten minutes.
+			rate := algo.Per(1, 10*time.Minute)
+			levels := []*algo.TokenBucket{bucket(rate, algo.MaxKeys(8)), bucket(rate, algo.MaxKeys(8))}
 			open := levels[1-exhausted]
 			require.NoError(t, open.SetBurst(1000))
 			require.True(t, levels[exhausted].Allow("svc", 1))
