@@ -20,7 +20,7 @@ var needNoExample = map[string]string{
 	"String": "called by fmt", "Error": "called by fmt", "Unwrap": "called by errors", "Is": "called by errors",
 	"MarshalText": "called by encoding/json", "MarshalJSON": "called by encoding/json", "UnmarshalJSON": "called by encoding/json",
 	"Describe": "called by algo.Describe", "Read": "called by strategies", "Observe": "called by limiters",
-	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "AskBatch": "called by AcquireAll",
+	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
 	"Len": "tells", "Overflowed": "tells", "IsOn": "tells", "Limit": "tells", "InFlight": "tells",
 	"Probability": "tells", "MaxPass": "tells", "MaxRate": "tells", "MinRT": "tells",
 }

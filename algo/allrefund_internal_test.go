@@ -23,11 +23,11 @@ func (d dawdling) Acquire(_ context.Context, key string, n int64) (lease Lease, 
 
 func (d dawdling) acquireIn(_ *pass, lease *Lease, _ string, n int64) error {
 	time.Sleep(time.Duration(d.rnd.Int64N(3) / 2 * d.rnd.Int64N(int64(time.Second))))
-	return decided(&lease.Decision, Decision{Allowed: true, Source: Off}, n)
+	return decided(&lease.Decision, Decision{Allowed: true, Source: SourceOff}, n)
 }
 
 func (dawdling) askIn(_ *pass, d *Decision, _ string, n int64) error {
-	return decided(d, Decision{Allowed: true, Source: Off}, n)
+	return decided(d, Decision{Allowed: true, Source: SourceOff}, n)
 }
 
 // TestCompositionsMintNothing: four goroutines charge several limits at once,

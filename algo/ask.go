@@ -102,7 +102,7 @@ func (p *pass) ask(l Limiter, d *Decision, key string, n int64) (err error) {
 func (p *pass) askBatch(reqs []Request, leases []Lease) error {
 	p.elapse()
 	clear(leases)
-	err := reqs[0].Limiter.(Batcher).AskBatch(p.ctx, reqs, leases)
+	err := reqs[0].Limiter.(Batcher).PeekBatch(p.ctx, reqs, leases)
 	for i := range leases {
 		leases[i] = Lease{Decision: leases[i].Decision} // a charge is none of our business
 	}

@@ -62,7 +62,7 @@ func TestAskingAgainIsCheap(t *testing.T) {
 	})
 	deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota}), N: 1}
 	local := bucket(algo.PerHour(9))
-	escalate := algo.Must(algo.NewEscalate(counted, algo.PerHour(9), 1, 1))
+	escalate := algo.Must(algo.NewBan(counted, algo.PerHour(9), 1, 1))
 	lease := acquireAll(t, algo.Request{Limiter: counted, N: 1}, algo.Request{Limiter: algo.Shadow(counted), N: 1},
 		algo.Request{Limiter: escalate, N: 1}, algo.Request{Limiter: algo.Shadow(local), N: 1}, deny)
 	require.Equal(t, 3, calls)
@@ -81,10 +81,10 @@ func TestAskingThroughWrappers(t *testing.T) {
 	local := bucket(algo.PerHour(9))
 	barred := algo.All(local, algo.DenyList(local, listed))
 	require.Equal(t, algo.Never, ask(barred).Reason)
-	require.Equal(t, algo.Shadowed, ask(algo.Shadow(barred)).Source)
-	require.Equal(t, algo.Local, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
+	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(barred)).Source)
+	require.Equal(t, algo.SourceLocal, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
 	require.Equal(t, algo.Decision{}, ask(algo.All(local, broken)), "unknown")
-	require.Equal(t, algo.Shadowed, ask(algo.Shadow(algo.All(local, broken))).Source)
+	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(algo.All(local, broken))).Source)
 	require.Equal(t, int64(9), peek(t, local, "k").Remaining)
 }
 

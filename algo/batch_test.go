@@ -37,8 +37,8 @@ func TestBatchThroughChoosers(t *testing.T) {
 		algo.Request{Limiter: off, N: 1})
 	require.True(t, lease.Allowed)
 	require.Equal(t, [][]int64{{1, 1}}, s.batches)
-	require.Equal(t, algo.Off, lease.Parts()[2].Source)
-	require.Equal(t, algo.Local, lease.Source, "what is switched off says nothing about the rest")
+	require.Equal(t, algo.SourceOff, lease.Parts()[2].Source)
+	require.Equal(t, algo.SourceLocal, lease.Source, "what is switched off says nothing about the rest")
 	require.Equal(t, int64(4), lease.Remaining)
 }
 

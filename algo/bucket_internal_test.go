@@ -298,7 +298,7 @@ func TestFullPolicies(t *testing.T) {
 				require.NoError(t, err)
 				if lease.Allowed {
 					allowed++
-					require.Equal(t, c.policy == AllowNew, lease.Source == Off)
+					require.Equal(t, c.policy == AllowNew, lease.Source == SourceOff)
 				} else if c.policy == DenyNew {
 					require.Equal(t, Quota, lease.Reason)
 					require.Positive(t, lease.RetryAfter)

@@ -66,7 +66,7 @@ func NewSwitch(l Limiter) *Switch {
 // On lets the limiter decide.
 func (s *Switch) On() { s.off.Store(false) }
 
-// Off admits everything, with Source Off, and leaves the limiter alone.
+// Off admits everything, with Source SourceOff, and leaves the limiter alone.
 func (s *Switch) Off() { s.off.Store(true) }
 
 // IsOn reports whether the limiter decides.
@@ -87,7 +87,7 @@ func (s *Switch) Acquire(ctx context.Context, key string, n int64) (Lease, error
 // Describe forwards to the limiter, whether it is on or off.
 func (s *Switch) Describe() (Description, bool) { return Describe(s.limiter) }
 
-// Unlimited admits everything, with Source Off.
+// Unlimited admits everything, with Source SourceOff.
 func Unlimited() Limiter { return unlimited{} }
 
 type unlimited struct{}
@@ -98,11 +98,11 @@ func (u unlimited) Acquire(_ context.Context, key string, n int64) (lease Lease,
 }
 
 func (unlimited) acquireIn(_ *pass, lease *Lease, _ string, n int64) error {
-	return decided(&lease.Decision, Decision{Allowed: true, Source: Off}, n)
+	return decided(&lease.Decision, Decision{Allowed: true, Source: SourceOff}, n)
 }
 
 func (unlimited) askIn(_ *pass, d *Decision, _ string, n int64) error {
-	return decided(d, Decision{Allowed: true, Source: Off}, n)
+	return decided(d, Decision{Allowed: true, Source: SourceOff}, n)
 }
 
 // refusing denies everything, for ever.

@@ -6,7 +6,7 @@ func combine(leases []Lease) (d Decision) {
 		return leases[0].Decision
 	}
 	d.Allowed = allAllowed(leases)
-	d.Source = Off
+	d.Source = SourceOff
 	for i := range leases {
 		p := &leases[i].Decision
 		if d.Allowed || !p.Allowed {
@@ -30,7 +30,7 @@ func combine(leases []Lease) (d Decision) {
 // limits reports whether somebody is held to d, and to what: an admission with
 // a Limit of 0 says nothing of what is left.
 func (d *Decision) limits() bool {
-	return !d.Allowed || (d.Limit > 0 && d.Source != Off && d.Source != Shadowed)
+	return !d.Allowed || (d.Limit > 0 && d.Source != SourceOff && d.Source != SourceShadowed)
 }
 
 // tighten takes what describes one limit from the one with the least left,
@@ -57,8 +57,8 @@ func (d *Decision) tighten(leases []Lease) {
 // denied: so would the whole.
 func (d *Decision) markShadowed(leases []Lease) {
 	for i := range leases {
-		if leases[i].Source == Shadowed {
-			d.Source = Shadowed
+		if leases[i].Source == SourceShadowed {
+			d.Source = SourceShadowed
 		}
 	}
 }

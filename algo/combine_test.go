@@ -14,11 +14,11 @@ func TestCombinedDecision(t *testing.T) {
 	roomy := algo.Decision{Allowed: true, Limit: 100, Remaining: 90, NextAfter: 1, ResetAfter: 9}
 	tight := algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}
 	late := algo.Decision{Allowed: true, Limit: 50, Remaining: 50, Delay: 7}
-	quota := algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.Remote}
+	quota := algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}
 	overload := algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 30, NextAfter: 30}
 	never := algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever}
-	off := algo.Decision{Allowed: true, Source: algo.Off}
-	shadowed := algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: algo.Quota, Limit: 5, RetryAfter: 70, ResetAfter: 70}
+	off := algo.Decision{Allowed: true, Source: algo.SourceOff}
+	shadowed := algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 5, RetryAfter: 70, ResetAfter: 70}
 
 	in(t, map[string]struct {
 		parts ds
@@ -27,14 +27,14 @@ func TestCombinedDecision(t *testing.T) {
 		"the tightest":          {ds{roomy, tight}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 9}},
 		"the longest delay":     {ds{late, tight, roomy}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 9, Delay: 7}},
 		"equally tight":         {ds{tight, {Allowed: true, Limit: 3, Remaining: 3}}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}},
-		"of those that denied":  {ds{tight, late, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.Remote}},
+		"of those that denied":  {ds{tight, late, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
 		"overload over quota":   {ds{quota, overload}, algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 40, NextAfter: 30, ResetAfter: 60}},
 		"never over overload":   {ds{never, overload, quota}, algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever, ResetAfter: 60}},
 		"what is off is absent": {ds{off, tight}, tight},
 		"nor what is unknown":   {ds{{Allowed: true}, tight}, tight},
 		"all off":               {ds{off, off}, off},
-		"a shadow shows":        {ds{tight, shadowed}, algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: algo.Quota, Limit: 10, Remaining: 3, RetryAfter: 70, NextAfter: 2, ResetAfter: 5}},
-		"a shadow denies none":  {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.Remote}},
+		"a shadow shows":        {ds{tight, shadowed}, algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 10, Remaining: 3, RetryAfter: 70, NextAfter: 2, ResetAfter: 5}},
+		"a shadow denies none":  {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
 	}, func(t *testing.T, c struct {
 		parts ds
 		want  algo.Decision
@@ -47,7 +47,7 @@ func TestCombinedDecision(t *testing.T) {
 		require.Equal(t, c.want, lease.Decision)
 		require.Len(t, lease.Parts(), len(c.parts))
 		for i, p := range lease.Parts() {
-			if c.parts[i].Source != algo.Shadowed || lease.Allowed {
+			if c.parts[i].Source != algo.SourceShadowed || lease.Allowed {
 				require.Equal(t, c.parts[i].Allowed, p.Allowed)
 			}
 		}
@@ -121,7 +121,7 @@ func TestAcquireAllOfAll(t *testing.T) {
 	require.True(t, c.Allow("", 9))
 	lease = acquireAll(t, algo.Request{Limiter: c, N: 1}, algo.Request{Limiter: algo.Shadow(both), N: 4})
 	require.False(t, lease.Allowed)
-	require.Equal(t, algo.Shadowed, lease.Parts()[1].Source)
+	require.Equal(t, algo.SourceShadowed, lease.Parts()[1].Source)
 	require.Equal(t, algo.Never, lease.Parts()[1].Reason)
 	require.Equal(t, int64(3), peek(t, b, "").Remaining)
 }

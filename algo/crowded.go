@@ -4,7 +4,7 @@ package algo
 // share: limit is what it may hold, soonest the ticks until there may be room.
 func crowded(p FullPolicy, limit, soonest int64) Decision {
 	if p == AllowNew {
-		return Decision{Allowed: true, Source: Off, Limit: limit, Remaining: limit}
+		return Decision{Allowed: true, Source: SourceOff, Limit: limit, Remaining: limit}
 	}
 	after := toDuration(soonest)
 	return Decision{

@@ -64,20 +64,20 @@ type Source uint8
 
 // The sources.
 const (
-	// Local: a limiter in this process.
-	Local Source = iota
-	// Remote: the shared store.
-	Remote
-	// DenyCache: a denial that an earlier remote answer proves.
-	DenyCache
-	// Block: spent from a prepaid block of a remote bucket.
-	Block
-	// Fallback: the shared store was out of reach.
-	Fallback
-	// Off: nothing was limited, on purpose.
-	Off
-	// Shadowed: it would have been denied, and was let through.
-	Shadowed
+	// SourceLocal: a limiter in this process.
+	SourceLocal Source = iota
+	// SourceRemote: the shared store.
+	SourceRemote
+	// SourceDenyCache: a denial that an earlier remote answer proves.
+	SourceDenyCache
+	// SourceBlock: spent from a prepaid block of a remote bucket.
+	SourceBlock
+	// SourceFallback: the shared store was out of reach.
+	SourceFallback
+	// SourceOff: nothing was limited, on purpose.
+	SourceOff
+	// SourceShadowed: it would have been denied, and was let through.
+	SourceShadowed
 )
 
 // String returns the source in lower case, for logs.

@@ -26,7 +26,7 @@
 // [AcquireAll] charges all of several limits or none, [All] makes one limiter
 // of them. [ByKey] chooses the limiter for a key, [Shadow] tries one out,
 // [NewSwitch] takes one away, [AllowList] and [DenyList] except keys from one,
-// and [NewEscalate] bans who goes on asking. Each is a Limiter over Limiters
+// and [NewBan] bans who goes on asking. Each is a Limiter over Limiters
 // and fits wherever one does.
 //
 // # Limits as data

@@ -207,8 +207,8 @@ func ExampleKeySet_Set() {
 
 // Three denials within a minute ban a caller for ten minutes, next time for
 // twenty, and for a day at most.
-func ExampleEscalate() {
-	limiter, err := algo.NewEscalate(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))),
+func ExampleBan() {
+	limiter, err := algo.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))),
 		algo.PerMinute(3), 10*time.Minute, 24*time.Hour)
 	if err != nil {
 		fmt.Println(err)

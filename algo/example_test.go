@@ -125,8 +125,8 @@ func ExampleEvery() {
 
 // A limit over time has nothing to release; what a wrapper holds is what the
 // limiter within holds.
-func ExampleHolds() {
+func ExampleOccupiesSlot() {
 	users := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
-	fmt.Println(algo.Holds(users))
+	fmt.Println(algo.OccupiesSlot(users))
 	// Output: false
 }

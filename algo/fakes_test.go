@@ -143,7 +143,7 @@ func (s *shared) AcquireBatch(ctx context.Context, reqs []algo.Request, leases [
 	return s.run(ctx, reqs, leases, true)
 }
 
-func (s *shared) AskBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
+func (s *shared) PeekBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	s.store.asked = append(s.store.asked, costs(reqs))

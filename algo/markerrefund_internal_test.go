@@ -107,7 +107,7 @@ func colored(m *marker, seed uint64) map[string][]keptColor {
 				l := &coloring{m, Color(rnd.IntN(2))}
 				var lease Lease
 				l.acquireAt(&lease, now, key, 1+rnd.Int64N(3))
-				if lease.Allowed && lease.Source != Off {
+				if lease.Allowed && lease.Source != SourceOff {
 					k := keptColor{at: lease.handle.At, color: Color(lease.handle.State[0])}
 					k.n = correctAtRandom(&lease, rnd, actual)
 					mu.Lock()

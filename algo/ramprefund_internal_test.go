@@ -52,7 +52,7 @@ func warmed(l *warming, seed uint64) map[string][]spent {
 				pause(time.Second)
 				var lease Lease
 				l.acquireAt(&lease, now, key, n)
-				if lease.Allowed && lease.Source != Off {
+				if lease.Allowed && lease.Source != SourceOff {
 					s := spent{lease.handle.At, lease.handle.State[0]}
 					s.cost = share(s.cost, correctAtRandom(&lease, rnd, []int64{0, 1, 2, 3, 4}), n)
 					mu.Lock()

@@ -50,9 +50,9 @@ type Batcher interface {
 	//   - reqs and leases belong to the caller: do not keep them.
 	AcquireBatch(ctx context.Context, reqs []Request, leases []Lease) error
 
-	// AskBatch answers what AcquireBatch would, and charges nothing. Only the
+	// PeekBatch answers what AcquireBatch would, and charges nothing. Only the
 	// Decision of each lease is read.
-	AskBatch(ctx context.Context, reqs []Request, leases []Lease) error
+	PeekBatch(ctx context.Context, reqs []Request, leases []Lease) error
 }
 
 // validate finds what is wrong with reqs before anything is charged.

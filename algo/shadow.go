@@ -8,18 +8,18 @@ import (
 // Shadow runs l for show: it decides and charges as ever, but everything is
 // admitted at once. It is how a new limit is tried on live traffic.
 //
-// Where l would have denied or delayed, Source is Shadowed, and the decision
+// Where l would have denied or delayed, Source is SourceShadowed, and the decision
 // shows what would have been: Reason is that of the denial, and RetryAfter how
 // long the request would have been put off. Allowed is true and Delay 0 all the
 // same. Where l admits at once, its decision stands as it is.
 //
 // A request that l cannot decide because its backend failed is admitted with
-// Source Shadowed and no limit: a limit on trial must not fail anybody. Only a
+// Source SourceShadowed and no limit: a limit on trial must not fail anybody. Only a
 // negative cost stays an error. The lease is that of l; a denied request has
 // charged nothing and has nothing to release. Shadow an in-flight limit only if
 // it has no queue: while a request waits there, it waits.
 //
-// A peek, n = 0, is Shadowed whatever it shows: nobody should act on it.
+// A peek, n = 0, is SourceShadowed whatever it shows: nobody should act on it.
 //
 // It panics if l is nil.
 func Shadow(l Limiter) Limiter {
@@ -57,11 +57,11 @@ func (d *Decision) shadow(n int64, err error) error {
 	case errors.Is(err, ErrCost):
 		return err
 	case err != nil:
-		*d = Decision{Allowed: true, Source: Shadowed}
+		*d = Decision{Allowed: true, Source: SourceShadowed}
 	case !d.Allowed || n == 0:
-		d.Allowed, d.Source = true, Shadowed
+		d.Allowed, d.Source = true, SourceShadowed
 	case d.Delay > 0:
-		d.Source, d.RetryAfter, d.Delay = Shadowed, d.Delay, 0
+		d.Source, d.RetryAfter, d.Delay = SourceShadowed, d.Delay, 0
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func (r *bucketCrowd) charge(rnd *rand.Rand) {
 		now := r.b.words.clock.now()
 		pause(time.Second)
 		n := 1 + rnd.Int64N(3)
-		if lease := at(r.b, now, key, n); lease.Allowed && lease.Source != Off {
+		if lease := at(r.b, now, key, n); lease.Allowed && lease.Source != SourceOff {
 			s := spent{lease.handle.At, n * lease.handle.State[2]}
 			s.cost -= (n - correctAtRandom(&lease, rnd, r.actual)) * lease.handle.State[2]
 			r.mu.Lock()

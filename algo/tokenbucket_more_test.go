@@ -266,7 +266,7 @@ func TestDescribe(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	require.Equal(t, "quota", algo.Quota.String())
-	require.Equal(t, "deny-cache", algo.DenyCache.String())
+	require.Equal(t, "deny-cache", algo.SourceDenyCache.String())
 	require.Equal(t, "canceled", algo.Canceled.String())
 	require.Equal(t, "unknown", algo.Reason(200).String())
 	require.Equal(t, "concurrent-requests", algo.ConcurrentRequests.String())

@@ -32,7 +32,7 @@ func TestWindowFull(t *testing.T) {
 					lease := acquire(t, l, fmt.Sprint("new", i), 1)
 					if lease.Allowed {
 						allowed++
-						require.Equal(t, p == algo.AllowNew, lease.Source == algo.Off)
+						require.Equal(t, p == algo.AllowNew, lease.Source == algo.SourceOff)
 					} else {
 						require.Equal(t, algo.Quota, lease.Reason)
 						require.Positive(t, lease.RetryAfter)

@@ -27,8 +27,8 @@ func TestWrappersForward(t *testing.T) {
 		"AllowList": func(l algo.Limiter) algo.Limiter { return algo.AllowList(l, new(algo.KeySet)) },
 		"DenyList":  func(l algo.Limiter) algo.Limiter { return algo.DenyList(l, new(algo.KeySet)) },
 		"All":       func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
-		"Escalate": func(l algo.Limiter) algo.Limiter {
-			return algo.Must(algo.NewEscalate(l, algo.PerMinute(100), time.Minute, time.Hour))
+		"Ban": func(l algo.Limiter) algo.Limiter {
+			return algo.Must(algo.NewBan(l, algo.PerMinute(100), time.Minute, time.Hour))
 		},
 		"nested": func(l algo.Limiter) algo.Limiter {
 			return algo.Shadow(algo.NewSwitch(algo.All(algo.Shadow(algo.NewSwitch(l)), algo.Unlimited())))
@@ -89,12 +89,12 @@ func TestShadowShowsWhatWouldBe(t *testing.T) {
 		inner := bucket(algo.PerMinute(1), algo.MaxWait(30*time.Second))
 		l := algo.Shadow(inner)
 		first := must(t, l, "k", 1)
-		require.Equal(t, algo.Local, first.Source, "an admission stands as it is")
+		require.Equal(t, algo.SourceLocal, first.Source, "an admission stands as it is")
 		require.Zero(t, first.RetryAfter)
 
 		denied := must(t, l, "k", 1)
 		require.True(t, denied.Allowed)
-		require.Equal(t, algo.Shadowed, denied.Source)
+		require.Equal(t, algo.SourceShadowed, denied.Source)
 		require.Equal(t, algo.Quota, denied.Reason)
 		require.Equal(t, 30*time.Second, denied.RetryAfter)
 		denied.Release(algo.Canceled)
@@ -104,7 +104,7 @@ func TestShadowShowsWhatWouldBe(t *testing.T) {
 		delayed := must(t, l, "k", 1)
 		require.True(t, delayed.Allowed)
 		require.Zero(t, delayed.Delay)
-		require.Equal(t, algo.Shadowed, delayed.Source)
+		require.Equal(t, algo.SourceShadowed, delayed.Source)
 		require.Equal(t, algo.Admitted, delayed.Reason)
 		require.Equal(t, 30*time.Second, delayed.RetryAfter)
 	})
@@ -112,7 +112,7 @@ func TestShadowShowsWhatWouldBe(t *testing.T) {
 
 func TestShadowOfABrokenLimiterAdmits(t *testing.T) {
 	lease := must(t, algo.Shadow(broken), "k", 1)
-	require.Equal(t, algo.Decision{Allowed: true, Source: algo.Shadowed}, lease.Decision)
+	require.Equal(t, algo.Decision{Allowed: true, Source: algo.SourceShadowed}, lease.Decision)
 	lease = acquireAll(t, algo.Request{Limiter: algo.Shadow(broken), N: 1}, algo.Request{Limiter: bucket(algo.PerHour(2)), N: 1})
 	require.True(t, lease.Allowed)
 	require.Equal(t, int64(1), lease.Remaining)
@@ -129,7 +129,7 @@ func TestSwitch(t *testing.T) {
 	require.False(t, s.IsOn())
 	for range 10 {
 		lease := must(t, s, "k", 7)
-		require.Equal(t, algo.Decision{Allowed: true, Source: algo.Off}, lease.Decision)
+		require.Equal(t, algo.Decision{Allowed: true, Source: algo.SourceOff}, lease.Decision)
 		lease.Release(algo.Canceled)
 	}
 	_, err := s.Acquire(bg, "k", -1)
@@ -155,7 +155,7 @@ func TestByKeyThatChoosesNothing(t *testing.T) {
 	for _, l := range []algo.Limiter{l, algo.All(algo.Unlimited(), l), algo.Shadow(algo.Shadow(l))} {
 		lease, err := algo.AcquireAll(bg, algo.Request{Limiter: other, N: 1}, algo.Request{Limiter: l, Key: "unknown", N: 1})
 		if err == nil {
-			require.Equal(t, algo.Shadowed, lease.Source)
+			require.Equal(t, algo.SourceShadowed, lease.Source)
 			lease.Release(algo.Canceled)
 			continue
 		}
@@ -242,7 +242,7 @@ func TestLists(t *testing.T) {
 	for _, key := range []string{"root", "internal-7", "internal-", "in", "inside"} {
 		require.True(t, keys.Contains(key))
 		for range 3 {
-			require.Equal(t, algo.Off, must(t, free, key, 5).Source)
+			require.Equal(t, algo.SourceOff, must(t, free, key, 5).Source)
 		}
 		for n := range int64(2) {
 			d := must(t, barred, key, n).Decision

@@ -26,9 +26,9 @@ func (l *Limiter) AcquireBatch(ctx context.Context, reqs []algo.Request, leases 
 	return l.batch(ctx, reqs, leases, opAcquire)
 }
 
-// AskBatch answers as AcquireBatch would and charges nothing. It implements
+// PeekBatch answers as AcquireBatch would and charges nothing. It implements
 // [algo.Batcher].
-func (l *Limiter) AskBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
+func (l *Limiter) PeekBatch(ctx context.Context, reqs []algo.Request, leases []algo.Lease) error {
 	return l.batch(ctx, reqs, leases, opAsk)
 }
 
@@ -110,7 +110,7 @@ func (b *batch) read(e *entry, leases []algo.Lease) bool {
 			return false
 		}
 		d := b.explain(e, i)
-		d.Source = algo.Remote
+		d.Source = algo.SourceRemote
 		all = all && d.Allowed
 		leases[i] = algo.NewLease(d, nil, algo.Handle{})
 	}

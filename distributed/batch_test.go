@@ -38,7 +38,7 @@ func TestSeveralLevelsAreOneStep(t *testing.T) {
 	lease := acquireAll(t, levels("alice")...)
 	require.True(t, lease.Allowed)
 	require.LessOrEqual(t, evalCalls(server), 2, "one step, and perhaps a sign of life")
-	require.Equal(t, algo.Remote, lease.Parts()[2].Source)
+	require.Equal(t, algo.SourceRemote, lease.Parts()[2].Source)
 
 	denied := acquireAll(t, levels("alice")...)
 	require.False(t, denied.Allowed)
@@ -132,10 +132,10 @@ func TestLateLevelsAreRefunded(t *testing.T) {
 	b := must[*distributed.Limiter](t)(store.TokenBucket("b", algo.PerHour(10)))
 	both := []algo.Request{{Limiter: a, Key: "k", N: 3}, {Limiter: b, Key: "k", N: 4}}
 	first := acquireAll(t, both...)
-	require.Equal(t, algo.Remote, first.Source)
+	require.Equal(t, algo.SourceRemote, first.Source)
 	first.Release(algo.Canceled)
 	proxy.Set(redistest.Fault{Delay: 300 * time.Millisecond})
-	require.Equal(t, algo.Fallback, acquireAll(t, both...).Source)
+	require.Equal(t, algo.SourceFallback, acquireAll(t, both...).Source)
 	proxy.Set(redistest.Fault{})
 	direct := newStore(t, server.Client())
 	for _, name := range []string{"a", "b"} {

@@ -107,7 +107,7 @@ func (k *block) spend(lease *algo.Lease, n int64) bool {
 		return false
 	}
 	k.left -= n
-	d := algo.Decision{Allowed: true, Source: algo.Block, Limit: k.last.Limit}
+	d := algo.Decision{Allowed: true, Source: algo.SourceBlock, Limit: k.last.Limit}
 	d.Remaining = min(k.last.Remaining+k.left, d.Limit)
 	d.ResetAfter = max(k.last.ResetAfter-now.Sub(k.heard), 0)
 	d.NextAfter = min(micros(k.emission), d.ResetAfter)

@@ -27,7 +27,7 @@ func TestBlocksSpareRedis(t *testing.T) {
 		require.Equal(t, int64(100_000), lease.Limit)
 		sources[lease.Source]++
 	}
-	require.Greater(t, sources[algo.Block], 45_000)
+	require.Greater(t, sources[algo.SourceBlock], 45_000)
 	require.Less(t, evalCalls(server), 1000)
 	d := acquire(t, l, "k", 1)
 	require.InDelta(t, 49_999, d.Remaining, 60, "a single instance knows what it holds")
@@ -40,19 +40,19 @@ func TestBlocksTellNoMoreThanTheLimit(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1e6), algo.Burst(100)))
 	var held []algo.Lease
 	for len(held) < 20 {
-		if lease := acquire(t, l, "k", 1); lease.Source == algo.Block {
+		if lease := acquire(t, l, "k", 1); lease.Source == algo.SourceBlock {
 			held = append(held, lease)
 		}
 	}
 	for _, n := range []int64{90, 1} { // near the limit, so no new block
 		time.Sleep(time.Millisecond) // full again
-		require.Equal(t, algo.Remote, acquire(t, l, "k", n).Source)
+		require.Equal(t, algo.SourceRemote, acquire(t, l, "k", n).Source)
 	}
 	for i := range held {
 		held[i].Release(algo.Canceled)
 	}
 	d := acquire(t, l, "k", 1).Decision
-	require.Equal(t, algo.Block, d.Source)
+	require.Equal(t, algo.SourceBlock, d.Source)
 	require.Equal(t, int64(100), d.Limit)
 	require.Equal(t, int64(100), d.Remaining)
 }
@@ -97,7 +97,7 @@ func TestBlocksReleaseAndSettle(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(1000)))
 	fromBlock := func(n int64) algo.Lease {
 		for range 100 {
-			if lease := acquire(t, l, "k", n); lease.Source == algo.Block {
+			if lease := acquire(t, l, "k", n); lease.Source == algo.SourceBlock {
 				return lease
 			}
 		}
@@ -145,7 +145,7 @@ func TestBlocksKeepTheirBound(t *testing.T) {
 			if err != nil || !lease.Allowed {
 				continue
 			}
-			if lease.Source == algo.Block {
+			if lease.Source == algo.SourceBlock {
 				fromBlocks.Add(1)
 			}
 			mu.Lock()
@@ -189,7 +189,7 @@ func TestNoBlocksBeforeTheInstancesAreCounted(t *testing.T) {
 	store := newStore(t, nowhere(t), distributed.WithBlocks(1000), distributed.WithTimeout(100*time.Millisecond))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
 	for range 20 {
-		require.Equal(t, algo.Fallback, acquire(t, l, "k", 1).Source)
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 1).Source)
 	}
 }
 

@@ -54,7 +54,7 @@ func quick(e *events) []distributed.Option {
 func trip(t *testing.T, l algo.Limiter, e *events) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		require.Equal(t, algo.Fallback, acquire(t, l, "trip", 0).Source)
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "trip", 0).Source)
 		return len(e.states()) > 0
 	}, 10*time.Second, time.Millisecond)
 	require.Equal(t, distributed.Open, e.states()[0])
@@ -72,7 +72,7 @@ func TestBreakerOpensProbesAndRamps(t *testing.T) {
 	trip(t, l, &e)
 	began := time.Now()
 	for range 1000 {
-		require.Equal(t, algo.Fallback, acquire(t, l, "alice", 0).Source)
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "alice", 0).Source)
 	}
 	require.Less(t, time.Since(began), 5*time.Second, "no call waits while the breaker is open")
 
@@ -118,7 +118,7 @@ func TestProbesAreFew(t *testing.T) {
 	require.Len(t, e.states(), 1, "it did not close: %v", e.states())
 
 	server.Do("CONFIG", "SET", "maxmemory", "0")
-	require.Eventually(t, func() bool { return acquire(t, l, "alice", 0).Source == algo.Remote },
+	require.Eventually(t, func() bool { return acquire(t, l, "alice", 0).Source == algo.SourceRemote },
 		20*time.Second, 10*time.Millisecond)
 }
 
@@ -171,7 +171,7 @@ func TestFailuresAreClassified(t *testing.T) {
 			store := newStore(t, tc.server(t), append(quick(&e), distributed.WithTimeout(patient))...)
 			l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
 			for range 10 {
-				require.Equal(t, algo.Fallback, acquire(t, l, "alice", 1).Source)
+				require.Equal(t, algo.SourceFallback, acquire(t, l, "alice", 1).Source)
 			}
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -211,7 +211,7 @@ func TestRestartsUnderLoadAreNoErrors(t *testing.T) {
 	}
 	for range 2 {
 		server.Restart()
-		require.Eventually(t, func() bool { return acquire(t, l, "bob", 0).Source == algo.Remote },
+		require.Eventually(t, func() bool { return acquire(t, l, "bob", 0).Source == algo.SourceRemote },
 			20*time.Second, 10*time.Millisecond)
 	}
 	close(stop)
@@ -226,11 +226,11 @@ func TestSentinelFailover(t *testing.T) {
 	var e events
 	store := newStore(t, c, quick(&e)...)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(100)))
-	require.Eventually(t, func() bool { return acquire(t, l, "alice", 60).Source == algo.Remote },
+	require.Eventually(t, func() bool { return acquire(t, l, "alice", 60).Source == algo.SourceRemote },
 		10*time.Second, 10*time.Millisecond)
 	s.Master.Do("WAIT", 1, 1000)
 	s.Master.Kill()
-	require.Eventually(t, func() bool { return acquire(t, l, "bob", 1).Source == algo.Remote },
+	require.Eventually(t, func() bool { return acquire(t, l, "bob", 1).Source == algo.SourceRemote },
 		30*time.Second, 10*time.Millisecond)
 	require.LessOrEqual(t, acquire(t, l, "alice", 0).Remaining, int64(40), "what was replicated stays charged")
 }
@@ -245,7 +245,7 @@ func TestWrongTypeOpensNoBreaker(t *testing.T) {
 	remote(t, l, "k", 1)
 	proxy.Set(redistest.Fault{Error: "WRONGTYPE Operation against a key holding the wrong kind of value"})
 	for range 50 {
-		require.Equal(t, algo.Fallback, acquire(t, l, "k", 1).Source)
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 1).Source)
 	}
 	require.Empty(t, e.states())
 	proxy.Set(redistest.Fault{})
@@ -266,7 +266,7 @@ func TestHostileKeysStayOutOfTheLog(t *testing.T) {
 	remote(t, l, evil, 1)
 	server.Do("DEL", distributed.RedisKey("sluice", "a", evil))
 	server.Do("HSET", distributed.RedisKey("sluice", "a", evil), "field", "value")
-	require.Equal(t, algo.Fallback, acquire(t, l, evil, 1).Source)
+	require.Equal(t, algo.SourceFallback, acquire(t, l, evil, 1).Source)
 	proxy.Set(redistest.Fault{Refuse: true})
 	require.Eventually(t, func() bool { acquire(t, l, evil, 1); return len(e.states()) > 0 }, 10*time.Second, time.Millisecond)
 	text := log.text()

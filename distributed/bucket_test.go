@@ -43,7 +43,7 @@ func BenchmarkAcquire(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
 				lease, err := l.Acquire(ctx, "alice", 1)
-				if err != nil || lease.Source != algo.Remote {
+				if err != nil || lease.Source != algo.SourceRemote {
 					b.Error(lease.Source, err)
 				}
 			}

@@ -68,7 +68,7 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	// RetryAfter counts from the earliest time that it can be on the server, so
 	// that it suffices.
 	g.explain(d, earliest, []int64{p.tat, p.overshoot(g, earliest, n), p.flag}, n)
-	d.Source = algo.DenyCache
+	d.Source = algo.SourceDenyCache
 	return true
 }
 

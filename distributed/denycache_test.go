@@ -24,12 +24,12 @@ func TestDenyCacheSparesRedis(t *testing.T) {
 	for range 100 {
 		again := acquire(t, l, "k", 2)
 		require.False(t, again.Allowed)
-		require.Equal(t, algo.DenyCache, again.Source)
+		require.Equal(t, algo.SourceDenyCache, again.Source)
 		require.Equal(t, algo.Quota, again.Reason)
 		require.Equal(t, first.Limit, again.Limit)
 		require.Equal(t, first.Remaining, again.Remaining)
 		require.InDelta(t, first.RetryAfter, again.RetryAfter, float64(time.Second))
-		require.Equal(t, algo.DenyCache, acquire(t, l, "k", 3).Source, "a larger cost is denied the more")
+		require.Equal(t, algo.SourceDenyCache, acquire(t, l, "k", 3).Source, "a larger cost is denied the more")
 	}
 	require.Zero(t, evalCalls(server))
 	require.True(t, remote(t, l, "k", 1).Allowed, "a smaller cost is not")
@@ -53,9 +53,9 @@ func TestDenyCacheForgets(t *testing.T) {
 			require.NoError(t, l.Reset(ctx, "k"))
 			lease := remote(t, l, "k", 4)
 			require.False(t, acquire(t, l, "k", 1).Allowed)
-			require.Equal(t, algo.DenyCache, acquire(t, l, "k", 1).Source)
+			require.Equal(t, algo.SourceDenyCache, acquire(t, l, "k", 1).Source)
 			undo(&lease)
-			require.Equal(t, algo.Remote, acquire(t, l, "k", 1).Source)
+			require.Equal(t, algo.SourceRemote, acquire(t, l, "k", 1).Source)
 		})
 	}
 }
@@ -75,7 +75,7 @@ func TestDenyCacheIsExact(t *testing.T) {
 		// The plain look comes after, so it may see the bucket fuller; what it
 		// must not find is room that was there long before the cache denied.
 		d := acquire(t, cached, "k", n)
-		if d.Source != algo.DenyCache {
+		if d.Source != algo.SourceDenyCache {
 			continue
 		}
 		denials++
@@ -97,7 +97,7 @@ func TestDenyCacheRetryAfterSuffices(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.Every(20*time.Millisecond), algo.Burst(2)))
 	remote(t, l, "k", 2)
 	for range 20 {
-		for acquire(t, l, "k", 2).Source != algo.DenyCache {
+		for acquire(t, l, "k", 2).Source != algo.SourceDenyCache {
 		}
 		d := acquire(t, l, "k", 2)
 		if d.Allowed {

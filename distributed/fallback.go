@@ -9,7 +9,7 @@ import (
 )
 
 // Fallback is how limits decide while Redis is away. Such decisions have the
-// Source [algo.Fallback]. They are never errors, and a denial that is not a
+// Source [algo.SourceFallback]. They are never errors, and a denial that is not a
 // limit's own has the Reason Overload.
 type Fallback uint8
 
@@ -84,7 +84,7 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 			Reason: algo.Never, Limit: quota, Remaining: lease.Remaining, RetryAfter: algo.Forever,
 		}}
 	}
-	lease.Source = algo.Fallback
+	lease.Source = algo.SourceFallback
 }
 
 // spend takes n from this instance's part. A cost that fits the limit but not

@@ -33,14 +33,14 @@ func TestFallbackPolicies(t *testing.T) {
 				if last = acquire(t, l, "alice", 1); last.Allowed {
 					allowed++
 				}
-				require.Equal(t, algo.Fallback, last.Source)
+				require.Equal(t, algo.SourceFallback, last.Source)
 			}
 			require.Equal(t, tc.allowed, allowed)
 			require.Equal(t, tc.reason, last.Reason)
 			require.Equal(t, !last.Allowed, last.RetryAfter > 0)
 			never := acquire(t, l, "alice", 11)
 			require.Equal(t, algo.Never, never.Reason)
-			require.Equal(t, algo.Fallback, never.Source)
+			require.Equal(t, algo.SourceFallback, never.Source)
 			require.True(t, acquire(t, l, "alice", 0).Allowed, "looking is free")
 		})
 	}

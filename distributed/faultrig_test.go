@@ -130,7 +130,7 @@ func (r *rig) whole(t *testing.T) {
 	require.Eventually(t, func() bool {
 		for i, l := range r.limiters {
 			for _, key := range faultKeys {
-				if acquire(t, l, key, 0).Source != algo.Remote || r.meters[i].now() != distributed.Closed {
+				if acquire(t, l, key, 0).Source != algo.SourceRemote || r.meters[i].now() != distributed.Closed {
 					return false
 				}
 			}
@@ -179,7 +179,7 @@ func keepAsking(l *distributed.Limiter, key string, stop <-chan struct{}) (log [
 		}
 		asked := time.Now()
 		lease, err := l.Acquire(ctx, key, 1)
-		log = append(log, sample{key, asked, time.Now(), lease.Allowed, lease.Source == algo.Fallback, err != nil})
+		log = append(log, sample{key, asked, time.Now(), lease.Allowed, lease.Source == algo.SourceFallback, err != nil})
 	}
 }
 

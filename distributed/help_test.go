@@ -52,7 +52,7 @@ func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
 func remote(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
 	t.Helper()
 	lease := acquire(t, l, key, n)
-	require.Equal(t, algo.Remote, lease.Source, "%+v", lease.Decision)
+	require.Equal(t, algo.SourceRemote, lease.Source, "%+v", lease.Decision)
 	return lease
 }
 

@@ -104,7 +104,7 @@ func TestInFlightWithoutRedis(t *testing.T) {
 	trip(t, l, &e)
 	local := acquire(t, l, "k", 1)
 	require.True(t, local.Allowed)
-	require.Equal(t, algo.Fallback, local.Source)
+	require.Equal(t, algo.SourceFallback, local.Source)
 	denied := acquire(t, l, "k", 1)
 	require.False(t, denied.Allowed, "a part of two, and both are held")
 	require.Equal(t, algo.Overload, denied.Reason)

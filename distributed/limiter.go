@@ -182,7 +182,7 @@ func (l *Limiter) ask(c call, extra int64) *entry {
 func (l *Limiter) answer(lease *algo.Lease, e *entry, c call) {
 	var d algo.Decision
 	e.limit.explain(&d, e.now, e.reply, e.n)
-	d.Source = algo.Remote
+	d.Source = algo.SourceRemote
 	if l.store.fallback == Local {
 		l.fallback.warm(c.key, &d)
 	}

@@ -114,7 +114,7 @@ func WithInstances(n int) Option {
 // instances. With n instances a block has maxExcess/(2*n) units, so less than
 // that means no blocks; with [WithInstances], maxExcess/n. Near the limit no
 // blocks are taken, and decisions are exact. Such decisions have the Source
-// [algo.Block]; Remaining counts what other instances have spent up to the last
+// [algo.SourceBlock]; Remaining counts what other instances have spent up to the last
 // second. Limits with a MaxWait are exact always.
 func WithBlocks(maxExcess int64) Option {
 	return func(s *settings) error {
@@ -128,7 +128,7 @@ func WithBlocks(maxExcess int64) Option {
 
 // WithDenyCache sets about how many denied keys of buckets are remembered, 0 to
 // 1e7; the default is 10000, 0 turns it off. What a denial proves is answered
-// without Redis, with the Source [algo.DenyCache], for a second at most. The
+// without Redis, with the Source [algo.SourceDenyCache], for a second at most. The
 // answers are Redis' own, but for what other instances give back, reset or
 // raise meanwhile.
 func WithDenyCache(n int) Option {

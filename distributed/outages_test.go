@@ -85,7 +85,7 @@ func TestEightInstancesThroughOutages(t *testing.T) {
 	w3 := 2*(burst+rate*time.Since(began).Seconds()) + o.losses*burst
 	require.LessOrEqual(t, float64(admitted.Load()), w3, "W3")
 	for i, l := range f.limiters {
-		require.Eventually(t, func() bool { return acquire(t, l, "other", 0).Source == algo.Remote },
+		require.Eventually(t, func() bool { return acquire(t, l, "other", 0).Source == algo.SourceRemote },
 			10*time.Second, 10*time.Millisecond, "instance %d", i)
 	}
 }

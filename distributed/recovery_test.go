@@ -31,7 +31,7 @@ func TestRecovery(t *testing.T) {
 			for name, make := range makers(store) {
 				l := must[*distributed.Limiter](t)(make(name, algo.PerDay(100)))
 				for range 20 {
-					require.Equal(t, algo.Fallback, acquire(t, l, "k", 1).Source)
+					require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 1).Source)
 				}
 			}
 			proxy.Set(redistest.Fault{})

@@ -41,9 +41,9 @@ func (l *ruleLimiter) Acquire(ctx context.Context, key string, n int64) (algo.Le
 	case n < 0:
 		return algo.Lease{}, fmt.Errorf("distributed: rule %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
 	case off || n == 0 || !l.rules.denyUnknown:
-		return algo.NewLease(algo.Decision{Allowed: true, Source: algo.Off}, nil, algo.Handle{}), nil
+		return algo.NewLease(algo.Decision{Allowed: true, Source: algo.SourceOff}, nil, algo.Handle{}), nil
 	}
-	d := algo.Decision{Reason: algo.Overload, Source: algo.Off, RetryAfter: l.rules.poll}
+	d := algo.Decision{Reason: algo.Overload, Source: algo.SourceOff, RetryAfter: l.rules.poll}
 	return algo.NewLease(d, nil, algo.Handle{}), nil
 }
 

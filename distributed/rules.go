@@ -78,7 +78,7 @@ func WithPollInterval(d time.Duration) RulesOption {
 
 // WithUnknownDenied makes the limiters of rules that do not exist deny
 // everything, with the Reason [algo.Overload]. By default they admit
-// everything, with the Source [algo.Off].
+// everything, with the Source [algo.SourceOff].
 func WithUnknownDenied() RulesOption {
 	return func(s *rulesSettings) error { s.denyUnknown = true; return nil }
 }

@@ -31,13 +31,13 @@ func TestRulesAreFollowedEverywhere(t *testing.T) {
 	l := there.Limiter("search")
 	unknown := acquire(t, l, "k", 5)
 	require.True(t, unknown.Allowed)
-	require.Equal(t, algo.Off, unknown.Source)
+	require.Equal(t, algo.SourceOff, unknown.Source)
 
 	require.NoError(t, here.Put(ctx, "search", distributed.Rule{
 		Limit:     spec(t, "10/h"),
 		Overrides: map[string]algo.Spec{"vip": spec(t, "1000/h")},
 	}))
-	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.Remote }, 10*time.Second, time.Millisecond,
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceRemote }, 10*time.Second, time.Millisecond,
 		"told by the change, not by the poll")
 	require.True(t, remote(t, l, "k", 8).Allowed)
 	require.False(t, acquire(t, l, "k", 8).Allowed)
@@ -49,7 +49,7 @@ func TestRulesAreFollowedEverywhere(t *testing.T) {
 	require.Equal(t, int64(12), acquire(t, l, "k", 0).Remaining, "a changed limit keeps the debt")
 
 	require.NoError(t, here.Delete(ctx, "search"))
-	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.Off }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceOff }, 10*time.Second, time.Millisecond)
 	_, err := here.Get(ctx, "search")
 	require.ErrorIs(t, err, distributed.ErrNoRule)
 }
@@ -87,15 +87,15 @@ func TestModesOfRules(t *testing.T) {
 	put(distributed.Rule{Limit: limit, Mode: distributed.Observe})
 	shadowed := acquire(t, l, "k", 1)
 	require.True(t, shadowed.Allowed)
-	require.Equal(t, algo.Shadowed, shadowed.Source)
+	require.Equal(t, algo.SourceShadowed, shadowed.Source)
 
 	put(distributed.Rule{Limit: limit, Mode: distributed.Disabled})
-	require.Equal(t, algo.Off, acquire(t, l, "k", 1).Source)
+	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source)
 	_, ok = algo.Describe(l)
 	require.False(t, ok)
 
 	put(distributed.Rule{Limit: limit, Apps: []string{"blog"}})
-	require.Equal(t, algo.Off, acquire(t, l, "k", 1).Source, "not for this app")
+	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source, "not for this app")
 	put(distributed.Rule{Limit: limit, Apps: []string{"blog", "shop"}})
 	require.False(t, acquire(t, l, "k", 1).Allowed)
 }
@@ -128,7 +128,7 @@ func TestUnknownRulesCanDeny(t *testing.T) {
 	d := acquire(t, l, "k", 1)
 	require.False(t, d.Allowed)
 	require.Equal(t, algo.Overload, d.Reason)
-	require.Equal(t, algo.Off, d.Source)
+	require.Equal(t, algo.SourceOff, d.Source)
 	require.True(t, acquire(t, l, "k", 0).Allowed)
 	_, err := l.Acquire(ctx, "k", -1)
 	require.ErrorIs(t, err, algo.ErrCost)

@@ -45,7 +45,7 @@ func TestLostReplyConsumesOnce(t *testing.T) {
 
 			proxy.Set(tc.fault)
 			lost := acquire(t, l, "alice", 1)
-			require.Equal(t, algo.Fallback, lost.Source)
+			require.Equal(t, algo.SourceFallback, lost.Source)
 			require.Equal(t, 1, proxy.Hits())
 			proxy.Set(redistest.Fault{})
 			require.Equal(t, int64(8), remote(t, l, "alice", 0).Remaining, "executed once")
@@ -62,11 +62,11 @@ func TestLateReplyIsRefunded(t *testing.T) {
 	client := viaProxy(t, proxy)
 	store := newStore(t, client, distributed.WithTimeout(50*time.Millisecond), distributed.WithInstances(1))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
-	require.Eventually(t, func() bool { return acquire(t, l, "alice", 0).Source == algo.Remote },
+	require.Eventually(t, func() bool { return acquire(t, l, "alice", 0).Source == algo.SourceRemote },
 		5*time.Second, time.Millisecond)
 
 	proxy.Set(redistest.Fault{Delay: 200 * time.Millisecond})
-	require.Equal(t, algo.Fallback, acquire(t, l, "alice", 5).Source)
+	require.Equal(t, algo.SourceFallback, acquire(t, l, "alice", 5).Source)
 	proxy.Set(redistest.Fault{})
 	direct := must[*distributed.Limiter](t)(newStore(t, server.Client()).TokenBucket("hourly", algo.PerHour(10)))
 	require.Eventually(t, func() bool { return remote(t, direct, "alice", 0).Remaining == 10 },
@@ -97,7 +97,7 @@ func TestDecisionsKeepTheDeadline(t *testing.T) {
 				began := time.Now()
 				lease := acquire(t, l, "alice", 1)
 				worst = max(worst, time.Since(began))
-				require.Equal(t, algo.Fallback, lease.Source)
+				require.Equal(t, algo.SourceFallback, lease.Source)
 				require.True(t, lease.Allowed)
 			}
 			require.Less(t, worst, timeout+grace)
@@ -115,7 +115,7 @@ func TestTheContextsDeadlineIsKeptToo(t *testing.T) {
 	defer cancel()
 	lease, err := l.Acquire(soon, "alice", 1)
 	require.NoError(t, err)
-	require.Equal(t, algo.Fallback, lease.Source)
+	require.Equal(t, algo.SourceFallback, lease.Source)
 }
 
 // A server that loses its scripts, and one that restarts, are no error for
@@ -135,7 +135,7 @@ func TestScriptFlushUnderLoad(t *testing.T) {
 				default:
 				}
 				lease, err := l.Acquire(ctx, fmt.Sprint("user", i%4), 1)
-				if err != nil || lease.Source != algo.Remote {
+				if err != nil || lease.Source != algo.SourceRemote {
 					fallbacks.Add(1)
 				}
 				decisions.Add(1)
@@ -245,7 +245,7 @@ func TestKeyOfAnotherTypeHurtsNobodyElse(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(100)))
 	server.Do("HSET", "sluice:{mallory}:hourly", "field", "value")
 	for range 20 {
-		require.Equal(t, algo.Fallback, acquire(t, l, "mallory", 1).Source)
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "mallory", 1).Source)
 		remote(t, l, "alice", 1)
 	}
 	require.Equal(t, int64(20), faults.Load())

@@ -26,7 +26,7 @@ func TestBatchesDecideAsSingleScripts(t *testing.T) {
 		group.Go(func() {
 			for range 4 {
 				lease, err := l.Acquire(ctx, fmt.Sprint("user", i%3), 1)
-				if err == nil && lease.Allowed && lease.Source == algo.Remote {
+				if err == nil && lease.Allowed && lease.Source == algo.SourceRemote {
 					admitted.Add(1)
 				}
 			}
@@ -52,7 +52,7 @@ func TestServerThatRefusesSeveralSlots(t *testing.T) {
 	for i := range 200 {
 		group.Go(func() {
 			lease, err := l.Acquire(ctx, fmt.Sprint("user", i%10), 1)
-			if err == nil && lease.Allowed && lease.Source == algo.Remote {
+			if err == nil && lease.Allowed && lease.Source == algo.SourceRemote {
 				admitted.Add(1)
 			}
 		})
@@ -73,7 +73,7 @@ func TestCluster(t *testing.T) {
 	for i := range 600 {
 		group.Go(func() {
 			lease, err := l.Acquire(ctx, fmt.Sprint("user", i%30), 1)
-			if err == nil && lease.Allowed && lease.Source == algo.Remote {
+			if err == nil && lease.Allowed && lease.Source == algo.SourceRemote {
 				admitted.Add(1)
 			}
 		})

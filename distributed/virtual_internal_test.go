@@ -225,7 +225,7 @@ func (d *virtualDay) askOnce(l *Limiter, key string, n int64) {
 	if err != nil {
 		d.failure = err
 	}
-	if lease.Source == algo.Fallback {
+	if lease.Source == algo.SourceFallback {
 		d.locally++
 	}
 	if lease.Allowed {

@@ -43,7 +43,7 @@ func (g *gate) refusesRetry(ctx context.Context, d *algo.Decision) bool {
 
 // binding reports whether a decision speaks of a limit that is in force.
 func binding(d *algo.Decision) bool {
-	return d.Limit > 0 && d.Source != algo.Off && d.Source != algo.Shadowed
+	return d.Limit > 0 && d.Source != algo.SourceOff && d.Source != algo.SourceShadowed
 }
 
 func isRetry(ctx context.Context) bool {

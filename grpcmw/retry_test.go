@@ -132,14 +132,14 @@ func TestRetryReserve(t *testing.T) {
 		source   algo.Source
 		code     codes.Code
 	}{
-		{"first attempt, little left", nil, 1, algo.Local, codes.OK},
-		{"says that it is the first", []string{"0"}, 1, algo.Local, codes.OK},
-		{"retry, much left", []string{"1"}, 6, algo.Local, codes.OK},
-		{"retry, little left", []string{"1"}, 5, algo.Local, codes.Unavailable},
-		{"fourth retry, nothing left", []string{"4"}, 1, algo.Local, codes.Unavailable},
-		{"nonsense", []string{"x"}, 1, algo.Local, codes.Unavailable},
-		{"only shown", []string{"1"}, 1, algo.Shadowed, codes.OK},
-		{"switched off", []string{"1"}, 1, algo.Off, codes.OK},
+		{"first attempt, little left", nil, 1, algo.SourceLocal, codes.OK},
+		{"says that it is the first", []string{"0"}, 1, algo.SourceLocal, codes.OK},
+		{"retry, much left", []string{"1"}, 6, algo.SourceLocal, codes.OK},
+		{"retry, little left", []string{"1"}, 5, algo.SourceLocal, codes.Unavailable},
+		{"fourth retry, nothing left", []string{"4"}, 1, algo.SourceLocal, codes.Unavailable},
+		{"nonsense", []string{"x"}, 1, algo.SourceLocal, codes.Unavailable},
+		{"only shown", []string{"1"}, 1, algo.SourceShadowed, codes.OK},
+		{"switched off", []string{"1"}, 1, algo.SourceOff, codes.OK},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := always(algo.Decision{Allowed: true, Limit: 10, Remaining: row.left - 1, Source: row.source})

@@ -90,8 +90,8 @@ func TestTapVerdicts(t *testing.T) {
 	}{
 		{"room", look(algo.Decision{Limit: 5, Remaining: 1}), nil, codes.OK},
 		{"spent", look(algo.Decision{Limit: 5, NextAfter: time.Second}), nil, codes.ResourceExhausted},
-		{"spent, shadowed", look(algo.Decision{Limit: 5, Source: algo.Shadowed}), nil, codes.OK},
-		{"switched off", look(algo.Decision{Limit: 5, Source: algo.Off}), nil, codes.OK},
+		{"spent, shadowed", look(algo.Decision{Limit: 5, Source: algo.SourceShadowed}), nil, codes.OK},
+		{"switched off", look(algo.Decision{Limit: 5, Source: algo.SourceOff}), nil, codes.OK},
 		{"says nothing", look(algo.Decision{}), nil, codes.OK},
 		{"in flight, room", &slots{limit: 1}, nil, codes.OK},
 		{"in flight, full", busy(), nil, codes.Unavailable},

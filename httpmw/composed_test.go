@@ -18,13 +18,13 @@ func TestShadow(t *testing.T) {
 	h := httpmw.Limit(algo.Shadow(bucket(t, algo.PerHour(1))), key("k"),
 		httpmw.WithObserver(func(e httpmw.Event) { last = e }))(ok)
 	require.Equal(t, 200, serve(h, get()).Code)
-	require.Equal(t, algo.Local, last.Decision.Source)
+	require.Equal(t, algo.SourceLocal, last.Decision.Source)
 	w := serve(h, get())
 	require.Equal(t, 200, w.Code)
 	require.Empty(t, w.Result().Header.Values(limitField))
 	require.Empty(t, w.Result().Header.Values("Retry-After"))
 	require.Equal(t, httpmw.Allowed, last.Result)
-	require.Equal(t, algo.Shadowed, last.Decision.Source)
+	require.Equal(t, algo.SourceShadowed, last.Decision.Source)
 	require.Equal(t, algo.Quota, last.Decision.Reason, "what would have been")
 	require.Equal(t, time.Hour, last.Decision.RetryAfter.Round(time.Minute))
 }

@@ -123,7 +123,7 @@ func ExampleLimit_shadow() {
 	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
 		httpmw.WithHeaders(httpmw.None),
 		httpmw.WithObserver(func(e httpmw.Event) {
-			if e.Decision.Source == algo.Shadowed {
+			if e.Decision.Source == algo.SourceShadowed {
 				fmt.Println("would have been denied:", e.Decision.Reason)
 			}
 		}))(http.NotFoundHandler())

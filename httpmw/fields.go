@@ -115,7 +115,7 @@ func (r *rule) inForce(d *algo.Decision) bool {
 		return false
 	case !d.Allowed:
 		return true
-	case d.Source == algo.Off || d.Source == algo.Shadowed:
+	case d.Source == algo.SourceOff || d.Source == algo.SourceShadowed:
 		return false
 	case d.Limit > 0:
 		return true

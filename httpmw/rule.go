@@ -36,7 +36,7 @@ func newRule(p Policy) (*rule, error) {
 		problemBody(http.StatusTooManyRequests, p.Name),
 		problemBody(http.StatusServiceUnavailable, p.Name),
 	}
-	r.mayHold = algo.Holds(p.Limiter)
+	r.mayHold = algo.OccupiesSlot(p.Limiter)
 	return r, nil
 }
 

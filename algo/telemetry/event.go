@@ -54,7 +54,7 @@ type Event struct {
 // Shadowed reports whether the request was let through by a limit on trial
 // (algo.Shadow) that would have denied it; Decision.Reason tells why.
 func (e *Event) Shadowed() bool {
-	return e.Result == Allowed && e.Decision.Source == algo.Shadowed && e.Decision.Reason != algo.Admitted
+	return e.Result == Allowed && e.Decision.Source == algo.SourceShadowed && e.Decision.Reason != algo.Admitted
 }
 
 // Why is the reason of a denial, or of what a limit on trial would have denied;

@@ -13,7 +13,7 @@ import (
 func TestWhy(t *testing.T) {
 	reasoned := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
 	trial := func(r algo.Reason) algo.Decision {
-		return algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: r}
+		return algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: r}
 	}
 	for _, row := range []struct {
 		e        telemetry.Event

@@ -84,7 +84,7 @@ func (l *Log) Observe(e Event) {
 	default:
 		l.sample(l.policies, now, subject{t, e.Policy, 0}, &e)
 	}
-	if e.Decision.Source == algo.Fallback {
+	if e.Decision.Source == algo.SourceFallback {
 		l.sample(l.policies, now, subject{fallback, e.Policy, 0}, &e)
 	}
 	// More than one event can add, so that the table gets empty.

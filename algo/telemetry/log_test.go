@@ -110,8 +110,8 @@ func TestLogTopics(t *testing.T) {
 	broken := errors.New("key=hunter2")
 	at := time.Now()
 	for range 3 {
-		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: algo.Quota}, KeyHash: 7})
-		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.Fallback}, KeyHash: 7})
+		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota}, KeyHash: 7})
+		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceFallback}, KeyHash: 7})
 		j.Observe(telemetry.Event{At: at, Policy: "p", Result: telemetry.FailedOpen, Err: fmt.Errorf("wrapped: %w", broken), KeyHash: 7})
 		j.Observe(telemetry.Event{At: at, Policy: "p", Result: telemetry.FailedClosed, Err: broken, KeyHash: 8})
 		j.Observe(telemetry.Event{At: at, Policy: "p", Result: telemetry.Canceled, KeyHash: 7})
@@ -133,7 +133,7 @@ func TestLogLevels(t *testing.T) {
 	log.Observe(denial(1))
 	require.Empty(t, text.String())
 	shadow := denial(1)
-	shadow.Result, shadow.Decision.Source = telemetry.Allowed, algo.Shadowed
+	shadow.Result, shadow.Decision.Source = telemetry.Allowed, algo.SourceShadowed
 	log.Observe(shadow)
 	require.Contains(t, text.String(), "level=WARN")
 }

@@ -59,7 +59,7 @@ func TestCardinalityInTheSDK(t *testing.T) {
 	for i := range keys {
 		e := telemetry.Event{
 			Policy: names[i/2%len(names)], KeyHash: uint64(i), Method: names[i%len(names)], Waited: time.Microsecond,
-			Result: telemetry.Result(i % 2), Decision: algo.Decision{Source: algo.Fallback},
+			Result: telemetry.Result(i % 2), Decision: algo.Decision{Source: algo.SourceFallback},
 		}
 		m.Observe(e)
 		if i == keys/100 {

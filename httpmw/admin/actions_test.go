@@ -95,7 +95,7 @@ func TestKillSwitch(t *testing.T) {
 	spend(t, limiter, "ada", 1)
 	require.False(t, spend(t, limiter, "ada", 1).Allowed)
 	require.Equal(t, map[string]any{"on": false}, ask(t, a, "switch", `{"policy":"p","on":false}`))
-	require.Equal(t, algo.Off, spend(t, limiter, "ada", 1).Source)
+	require.Equal(t, algo.SourceOff, spend(t, limiter, "ada", 1).Source)
 	require.Equal(t, false, at(t, state(t, a), "policies", 0, "on"))
 	require.Equal(t, map[string]any{"on": true}, ask(t, a, "switch", `{"policy":"p","on":true}`))
 	require.False(t, spend(t, limiter, "ada", 1).Allowed)

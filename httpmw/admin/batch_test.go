@@ -32,7 +32,7 @@ func (b *backend) AcquireBatch(ctx context.Context, reqs []algo.Request, leases 
 	return nil
 }
 
-func (b *backend) AskBatch(context.Context, []algo.Request, []algo.Lease) error { return nil }
+func (b *backend) PeekBatch(context.Context, []algo.Request, []algo.Lease) error { return nil }
 
 // Behind the switch and the list of blocked keys a backend still decides in one
 // step. What is off or blocked is not part of it.
@@ -53,7 +53,7 @@ func TestControlKeepsTheBatch(t *testing.T) {
 	second.Off()
 	lease = both()
 	require.True(t, lease.Allowed)
-	require.Equal(t, algo.Off, lease.Parts()[1].Source)
+	require.Equal(t, algo.SourceOff, lease.Parts()[1].Source)
 	require.Equal(t, 1, a.steps)
 	second.On()
 

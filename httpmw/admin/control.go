@@ -41,8 +41,8 @@ func (c *Controlled) choose(_ context.Context, key string) algo.Limiter {
 	return c.limiter
 }
 
-// Holds answers for the limiter: what denies a blocked key holds nothing.
-func (c *Controlled) Holds() bool { return algo.Holds(c.limiter) }
+// OccupiesSlot answers for the limiter: what denies a blocked key holds nothing.
+func (c *Controlled) OccupiesSlot() bool { return algo.OccupiesSlot(c.limiter) }
 
 // Describe forwards to the limiter.
 func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(c.limiter) }

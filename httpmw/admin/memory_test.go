@@ -177,7 +177,7 @@ func TestOptionsThatAreWrong(t *testing.T) {
 func BenchmarkObserve(b *testing.B) {
 	for name, e := range map[string]telemetry.Event{
 		"admitted": event(telemetry.Allowed, algo.Decision{}),
-		"remote":   event(telemetry.Allowed, algo.Decision{Source: algo.Remote}),
+		"remote":   event(telemetry.Allowed, algo.Decision{Source: algo.SourceRemote}),
 		"denied":   event(telemetry.Denied, algo.Decision{Reason: algo.Quota}),
 	} {
 		e.KeyHash = keyfunc.Hash("ada")

@@ -55,7 +55,7 @@ func kindOf(e *telemetry.Event) kind {
 		return failed
 	case e.Shadowed():
 		return shadowed
-	case e.Decision.Delay > 0, e.Waited >= queuedFrom && e.Decision.Source == algo.Local:
+	case e.Decision.Delay > 0, e.Waited >= queuedFrom && e.Decision.Source == algo.SourceLocal:
 		return queued
 	}
 	return admitted

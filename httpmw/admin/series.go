@@ -25,7 +25,7 @@ const (
 )
 
 var columnOf = [...]int{
-	algo.Remote: fromRemote, algo.DenyCache: fromDenyCache, algo.Block: fromBlock, algo.Fallback: fromFallback,
+	algo.SourceRemote: fromRemote, algo.SourceDenyCache: fromDenyCache, algo.SourceBlock: fromBlock, algo.SourceFallback: fromFallback,
 }
 
 // series counts the decisions of one policy in each of the last seconds.

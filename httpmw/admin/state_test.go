@@ -36,20 +36,20 @@ func TestWhatDecisionsCountAs(t *testing.T) {
 	}{
 		"at once":                 {event(telemetry.Allowed, algo.Decision{}), []string{"admitted"}},
 		"after a delay":           {event(telemetry.Allowed, algo.Decision{Delay: 1}), []string{"queued"}},
-		"switched off":            {event(telemetry.Allowed, algo.Decision{Source: algo.Off}), []string{"admitted"}},
-		"let through on trial":    {event(telemetry.Allowed, algo.Decision{Source: algo.Shadowed, Reason: algo.Quota}), []string{"shadowed"}},
+		"switched off":            {event(telemetry.Allowed, algo.Decision{Source: algo.SourceOff}), []string{"admitted"}},
+		"let through on trial":    {event(telemetry.Allowed, algo.Decision{Source: algo.SourceShadowed, Reason: algo.Quota}), []string{"shadowed"}},
 		"denied":                  {event(telemetry.Denied, algo.Decision{Reason: algo.Quota}), []string{"denied"}},
 		"failed":                  {event(telemetry.FailedOpen, algo.Decision{}), []string{"failed"}},
 		"closed":                  {event(telemetry.FailedClosed, algo.Decision{}), []string{"failed"}},
 		"given up":                {event(telemetry.Canceled, algo.Decision{}), []string{"failed"}},
-		"by Redis":                {event(telemetry.Allowed, algo.Decision{Source: algo.Remote}), []string{"admitted", "remote"}},
-		"by a block":              {event(telemetry.Allowed, algo.Decision{Source: algo.Block}), []string{"admitted", "block"}},
-		"by the deny cache":       {event(telemetry.Denied, algo.Decision{Source: algo.DenyCache}), []string{"denied", "deny-cache"}},
-		"without Redis":           {event(telemetry.Denied, algo.Decision{Source: algo.Fallback}), []string{"denied", "fallback"}},
+		"by Redis":                {event(telemetry.Allowed, algo.Decision{Source: algo.SourceRemote}), []string{"admitted", "remote"}},
+		"by a block":              {event(telemetry.Allowed, algo.Decision{Source: algo.SourceBlock}), []string{"admitted", "block"}},
+		"by the deny cache":       {event(telemetry.Denied, algo.Decision{Source: algo.SourceDenyCache}), []string{"denied", "deny-cache"}},
+		"without Redis":           {event(telemetry.Denied, algo.Decision{Source: algo.SourceFallback}), []string{"denied", "fallback"}},
 		"from a source to come":   {event(telemetry.Allowed, algo.Decision{Source: 99}), []string{"admitted"}},
 		"from a result to come":   {event(99, algo.Decision{}), []string{"failed"}},
-		"waited in its own queue": {waited(algo.Local), []string{"queued"}},
-		"waited for Redis":        {waited(algo.Remote), []string{"admitted", "remote"}},
+		"waited in its own queue": {waited(algo.SourceLocal), []string{"queued"}},
+		"waited for Redis":        {waited(algo.SourceRemote), []string{"admitted", "remote"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

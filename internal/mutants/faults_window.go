@@ -88,7 +88,7 @@ var windowFaults = []fault{
 var composedFaults = []fault{
 	{
 		promise: "W4", name: "AcquireAll: earlier charges stay after a denial",
-		file: "algo/acquireall.go", tests: "AcquireAll|TestAll|Combine|Escalate",
+		file: "algo/acquireall.go", tests: "AcquireAll|TestAll|Combine|Ban",
 		from: "			releaseAll(g.leases[:held], Canceled)\n			held = 0\n",
 		to:   "			held = 0\n",
 	},
@@ -100,19 +100,19 @@ var composedFaults = []fault{
 	},
 	{
 		promise: "W4", name: "AcquireAll: a panic keeps the earlier charges",
-		file: "algo/acquireall.go", tests: "AcquireAll|TestAll|Combine|Escalate",
+		file: "algo/acquireall.go", tests: "AcquireAll|TestAll|Combine|Ban",
 		from: "	defer func() { releaseAll(g.leases[:held], Canceled) }()\n",
 		to:   "",
 	},
 	{
 		promise: "W4", name: "AcquireAll: RetryAfter is the first denial's, not the longest",
-		file: "algo/combine.go", tests: "AcquireAll|TestAll|Combine|Escalate",
+		file: "algo/combine.go", tests: "AcquireAll|TestAll|Combine|Ban",
 		from: "			d.RetryAfter = max(d.RetryAfter, p.RetryAfter)\n",
 		to:   "			if d.RetryAfter == 0 {\n				d.RetryAfter = p.RetryAfter\n			}\n",
 	},
 	{
-		promise: "W4", name: "Escalate: a ban is not kept",
-		file: "algo/escalate.go", tests: "AcquireAll|TestAll|Combine|Escalate",
+		promise: "W4", name: "Ban: a ban is not kept",
+		file: "algo/escalate.go", tests: "AcquireAll|TestAll|Combine|Ban",
 		from: "	if _, until := e.penalty.read(word, now); until > now {\n		return toDuration(until - now)\n	}\n	return 0\n",
 		to:   "	_ = now\n	return 0\n",
 	},

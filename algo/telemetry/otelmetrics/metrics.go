@@ -104,7 +104,7 @@ func (m *Metrics) Observe(e telemetry.Event) {
 	if e.Waited > 0 {
 		m.duration.Record(ctx, e.Waited.Seconds(), s.record...)
 	}
-	if e.Decision.Source == algo.Fallback {
+	if e.Decision.Source == algo.SourceFallback {
 		m.fallback.Add(ctx, 1, s.add...)
 	}
 }

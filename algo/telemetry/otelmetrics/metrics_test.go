@@ -132,7 +132,7 @@ func (r reading) ObserveInt64(o metric.Int64Observable, v int64, opts ...metric.
 func TestMetrics(t *testing.T) {
 	denied := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
 	trial := func(r algo.Reason) algo.Decision {
-		return algo.Decision{Allowed: true, Source: algo.Shadowed, Reason: r}
+		return algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: r}
 	}
 	for _, row := range []struct {
 		e    telemetry.Event
@@ -163,9 +163,9 @@ func TestMetrics(t *testing.T) {
 
 func TestDurationAndFallback(t *testing.T) {
 	p, m := newMetrics(t)
-	m.Observe(telemetry.Event{Policy: "p", Waited: 1500 * time.Millisecond, Decision: algo.Decision{Allowed: true, Source: algo.Fallback}})
-	m.Observe(telemetry.Event{Policy: "p", Waited: time.Second, Result: telemetry.Denied, Transport: telemetry.GRPC, Decision: algo.Decision{Source: algo.Fallback}})
-	m.Observe(telemetry.Event{Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.Remote}})
+	m.Observe(telemetry.Event{Policy: "p", Waited: 1500 * time.Millisecond, Decision: algo.Decision{Allowed: true, Source: algo.SourceFallback}})
+	m.Observe(telemetry.Event{Policy: "p", Waited: time.Second, Result: telemetry.Denied, Transport: telemetry.GRPC, Decision: algo.Decision{Source: algo.SourceFallback}})
+	m.Observe(telemetry.Event{Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceRemote}})
 	require.Equal(t, map[string]float64{
 		"requests policy=p,result=allowed,transport=http":      2,
 		"requests policy=p,result=denied-quota,transport=grpc": 1,
@@ -235,7 +235,7 @@ func TestObserveAllocatesNothing(t *testing.T) {
 	m, err := otelmetrics.New(noop.NewMeterProvider(), otelmetrics.MaxPolicies(1))
 	require.NoError(t, err)
 	for _, name := range []string{"known", "one too many"} {
-		e := telemetry.Event{Policy: name, Waited: 1, Decision: algo.Decision{Allowed: true, Source: algo.Fallback}}
+		e := telemetry.Event{Policy: name, Waited: 1, Decision: algo.Decision{Allowed: true, Source: algo.SourceFallback}}
 		m.Observe(e)
 		require.Zero(t, testing.AllocsPerRun(100, func() { m.Observe(e) }))
 	}

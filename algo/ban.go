@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Escalate bans keys that go on asking after they were denied: for a time that
+// Ban bans keys that go on asking after they were denied: for a time that
 // doubles from ban to ban, up to a maximum, and is forgotten as slowly as it
 // grew. It is for callers that ignore Retry-After, and for guessing attacks.
 //
@@ -28,7 +28,7 @@ import (
 //
 // Do not use it over a limit that honest callers meet often, nor where many
 // callers share a key, as behind one address.
-type Escalate struct {
+type Ban struct {
 	limiter Limiter
 	penalty penalty
 	counter strikes
@@ -37,18 +37,18 @@ type Escalate struct {
 	denials words
 }
 
-// NewEscalate wraps l. denials is how many denials in which period bring a ban,
+// NewBan wraps l. denials is how many denials in which period bring a ban,
 // such as PerMinute(10): 1 to 1048575 in 1 ms (the resolution) to a year. The
 // first ban lasts ban, later ones longest at most, which is 90 days or less.
 // The only option is [MaxKeys]. It panics if l is nil.
-func NewEscalate(l Limiter, denials Rate, ban, longest time.Duration, opts ...Option) (*Escalate, error) {
+func NewBan(l Limiter, denials Rate, ban, longest time.Duration, opts ...Option) (*Ban, error) {
 	const name = "escalate"
-	mustLimiter(l, "NewEscalate")
+	mustLimiter(l, "NewBan")
 	s, err := configure(name, opts, "MaxKeys")
 	if err != nil {
 		return nil, err
 	}
-	e := &Escalate{limiter: l, clock: startClock()}
+	e := &Ban{limiter: l, clock: startClock()}
 	if e.penalty, err = newPenalty(ban, longest); err != nil {
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
@@ -63,7 +63,7 @@ func NewEscalate(l Limiter, denials Rate, ban, longest time.Duration, opts ...Op
 }
 
 // Acquire denies a banned key, and counts the limiter's denials of others.
-func (e *Escalate) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
+func (e *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
 	}
@@ -77,7 +77,7 @@ func (e *Escalate) Acquire(ctx context.Context, key string, n int64) (lease Leas
 	return lease, err
 }
 
-func (e *Escalate) acquireIn(p *pass, lease *Lease, key string, n int64) error {
+func (e *Ban) acquireIn(p *pass, lease *Lease, key string, n int64) error {
 	if left := e.Banned(key); left > 0 {
 		e.deny(&lease.Decision, left)
 		return nil
@@ -89,7 +89,7 @@ func (e *Escalate) acquireIn(p *pass, lease *Lease, key string, n int64) error {
 	return err
 }
 
-func (e *Escalate) askIn(p *pass, d *Decision, key string, n int64) error {
+func (e *Ban) askIn(p *pass, d *Decision, key string, n int64) error {
 	if left := e.Banned(key); left > 0 {
 		e.deny(d, left)
 		return nil
@@ -98,13 +98,13 @@ func (e *Escalate) askIn(p *pass, d *Decision, key string, n int64) error {
 }
 
 // deny writes the decision on a banned key.
-func (e *Escalate) deny(d *Decision, left time.Duration) {
+func (e *Ban) deny(d *Decision, left time.Duration) {
 	about, _ := Describe(e.limiter)
 	*d = Decision{Reason: Quota, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 }
 
 // count counts a denial, and turns the last one into the ban.
-func (e *Escalate) count(d *Decision, key string) {
+func (e *Ban) count(d *Decision, key string) {
 	if d.Allowed || d.Reason != Quota || key == "" || !e.strike(key) {
 		return
 	}
@@ -114,7 +114,7 @@ func (e *Escalate) count(d *Decision, key string) {
 }
 
 // strike reports whether this denial of key brings a ban.
-func (e *Escalate) strike(key string) bool {
+func (e *Ban) strike(key string) bool {
 	c := e.denials.cell(key)
 	for {
 		var word int64
@@ -131,7 +131,7 @@ func (e *Escalate) strike(key string) bool {
 }
 
 // ban bans key for longer than the last time, unless it is banned already.
-func (e *Escalate) ban(key string) time.Duration {
+func (e *Ban) ban(key string) time.Duration {
 	c := e.bans.cell(key)
 	for {
 		var word int64
@@ -151,7 +151,7 @@ func (e *Escalate) ban(key string) time.Duration {
 }
 
 // Banned returns how long key is still banned; 0 if it is not.
-func (e *Escalate) Banned(key string) time.Duration {
+func (e *Ban) Banned(key string) time.Duration {
 	if key == "" || e.bans.keys.Load() == nil {
 		return 0
 	}
@@ -167,7 +167,7 @@ func (e *Escalate) Banned(key string) time.Duration {
 }
 
 // Reset lifts the ban of key and forgets its denials and earlier bans.
-func (e *Escalate) Reset(key string) {
+func (e *Ban) Reset(key string) {
 	now := e.clock.now()
 	e.bans.overwrite(key, now, now)
 	h := e.counter.horizon(now)
@@ -176,13 +176,13 @@ func (e *Escalate) Reset(key string) {
 
 // Len counts the keys that are banned or have been and are still remembered.
 // It walks the table.
-func (e *Escalate) Len() int { return e.bans.live(e.clock.now()) }
+func (e *Ban) Len() int { return e.bans.live(e.clock.now()) }
 
 // Overflowed counts the denials that were not counted and the bans that were
 // not made because MaxKeys keys were remembered.
-func (e *Escalate) Overflowed() uint64 { return e.bans.spilled() + e.denials.spilled() }
+func (e *Ban) Overflowed() uint64 { return e.bans.spilled() + e.denials.spilled() }
 
 // Describe forwards to the limiter.
-func (e *Escalate) Describe() (Description, bool) { return Describe(e.limiter) }
+func (e *Ban) Describe() (Description, bool) { return Describe(e.limiter) }
 
-func (e *Escalate) wrapped() Limiter { return e.limiter }
+func (e *Ban) wrapped() Limiter { return e.limiter }

@@ -14,7 +14,7 @@ import (
 )
 
 // provoke is denied until it is banned.
-func provoke(t require.TestingT, e *algo.Escalate, key string, denials int) {
+func provoke(t require.TestingT, e *algo.Ban, key string, denials int) {
 	for i := range denials {
 		require.Zero(t, e.Banned(key), "after %d denials", i)
 		require.False(t, must(t, e, key, 1).Allowed)
@@ -25,7 +25,7 @@ func provoke(t require.TestingT, e *algo.Escalate, key string, denials int) {
 func TestEscalateBansDoubleAndDecay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
-		e := algo.Must(algo.NewEscalate(inner, algo.PerMinute(3), time.Minute, 5*time.Minute))
+		e := algo.Must(algo.NewBan(inner, algo.PerMinute(3), time.Minute, 5*time.Minute))
 		require.True(t, must(t, e, "k", 1).Allowed)
 		for _, want := range []time.Duration{1, 2, 4, 5, 5} {
 			provoke(t, e, "k", 3)
@@ -58,7 +58,7 @@ func TestEscalateBansDoubleAndDecay(t *testing.T) {
 // began are counted from the first one after it.
 func TestEscalateCountsAfreshAfterABan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := algo.Must(algo.NewEscalate(bucket(algo.PerDay(1)), algo.PerMinute(3), time.Second, time.Second))
+		e := algo.Must(algo.NewBan(bucket(algo.PerDay(1)), algo.PerMinute(3), time.Second, time.Second))
 		require.True(t, must(t, e, "k", 1).Allowed)
 		provoke(t, e, "k", 3)
 		time.Sleep(50 * time.Second)
@@ -71,7 +71,7 @@ func TestEscalateCountsAfreshAfterABan(t *testing.T) {
 func TestEscalateDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerHour(2))
-		e := algo.Must(algo.NewEscalate(inner, algo.PerMinute(2), time.Hour, 2*time.Hour))
+		e := algo.Must(algo.NewBan(inner, algo.PerMinute(2), time.Hour, 2*time.Hour))
 		held := must(t, e, "k", 2)
 		require.True(t, held.Allowed)
 		require.Equal(t, 30*time.Minute, must(t, e, "k", 1).RetryAfter, "the limiter's")
@@ -102,7 +102,7 @@ func TestEscalateDecisions(t *testing.T) {
 func TestEscalateCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
-		e := algo.Must(algo.NewEscalate(inner, algo.PerMinute(3), time.Hour, time.Hour))
+		e := algo.Must(algo.NewBan(inner, algo.PerMinute(3), time.Hour, time.Hour))
 		must(t, e, "k", 1)
 		must(t, e, "", 1)
 		for range 5 {
@@ -119,10 +119,10 @@ func TestEscalateCounts(t *testing.T) {
 		require.Zero(t, e.Banned(""), "the empty key is everybody")
 		e.Reset("")
 
-		over := algo.Must(algo.NewEscalate(saying(algo.Decision{Reason: algo.Overload}), algo.PerMinute(1), time.Hour, time.Hour))
+		over := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Overload}), algo.PerMinute(1), time.Hour, time.Hour))
 		must(t, over, "k", 1)
 		require.Zero(t, over.Banned("k"), "overload is nobody's offence")
-		failing := algo.Must(algo.NewEscalate(broken, algo.PerMinute(1), time.Hour, time.Hour))
+		failing := algo.Must(algo.NewBan(broken, algo.PerMinute(1), time.Hour, time.Hour))
 		_, err := failing.Acquire(bg, "k", 1)
 		require.ErrorIs(t, err, errBroken)
 		require.Zero(t, failing.Banned("k"))
@@ -138,7 +138,7 @@ func TestEscalateCounts(t *testing.T) {
 // More keys than there is room for: none is banned for another, and those that
 // are stay banned.
 func TestEscalateFlood(t *testing.T) {
-	e := algo.Must(algo.NewEscalate(saying(algo.Decision{Reason: algo.Quota}), algo.PerHour(2), time.Hour, time.Hour, algo.MaxKeys(8)))
+	e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerHour(2), time.Hour, time.Hour, algo.MaxKeys(8)))
 	provoke(t, e, "first", 2)
 	for i := range 5000 {
 		key := "flood-" + strconv.Itoa(i)
@@ -153,7 +153,7 @@ func TestEscalateFlood(t *testing.T) {
 // Of many denials at once exactly one brings the ban: it does not double.
 func TestEscalateAtOnce(t *testing.T) {
 	for range 50 {
-		e := algo.Must(algo.NewEscalate(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(40), time.Hour, 20*time.Hour))
+		e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(40), time.Hour, 20*time.Hour))
 		var banned atomic.Int64
 		group(8, func(int) {
 			for range 5 {
@@ -186,11 +186,11 @@ func TestEscalateValidates(t *testing.T) {
 		{"escalate: does not take the option Burst", algo.PerHour(1), 1, 1, []algo.Option{algo.Burst(3)}},
 		{"escalate: max keys is 0", algo.PerHour(1), 1, 1, []algo.Option{algo.MaxKeys(0)}},
 	} {
-		_, err := algo.NewEscalate(l, c.denials, c.ban, c.longest, c.opts...)
+		_, err := algo.NewBan(l, c.denials, c.ban, c.longest, c.opts...)
 		require.ErrorContains(t, err, c.says)
 	}
-	require.PanicsWithValue(t, "algo: NewEscalate: the limiter is nil", func() {
-		_, _ = algo.NewEscalate(nil, algo.PerHour(1), 1, 1)
+	require.PanicsWithValue(t, "algo: NewBan: the limiter is nil", func() {
+		_, _ = algo.NewBan(nil, algo.PerHour(1), 1, 1)
 	})
 }
 
@@ -201,7 +201,7 @@ func TestEscalateProperty(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
 			first := time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "first"))
 			longest := time.Duration(rapid.Int64Range(int64(first), int64(90*24*time.Hour)).Draw(t, "longest"))
-			e := algo.Must(algo.NewEscalate(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(1), first, longest))
+			e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(1), first, longest))
 			last := time.Duration(0)
 			for range rapid.IntRange(1, 12).Draw(t, "bans") {
 				idle := time.Duration(rapid.Int64Range(0, int64(2*longest)).Draw(t, "idle"))

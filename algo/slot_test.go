@@ -24,22 +24,22 @@ func TestHolds(t *testing.T) {
 		"allowed": func(l algo.Limiter) algo.Limiter { return algo.AllowList(l, keys) },
 		"denied":  func(l algo.Limiter) algo.Limiter { return algo.DenyList(l, keys) },
 		"escalate": func(l algo.Limiter) algo.Limiter {
-			return algo.Must(algo.NewEscalate(l, algo.PerMinute(3), time.Second, time.Minute))
+			return algo.Must(algo.NewBan(l, algo.PerMinute(3), time.Second, time.Minute))
 		},
 		"all":    func(l algo.Limiter) algo.Limiter { return algo.All(window, l, rate) },
 		"nested": func(l algo.Limiter) algo.Limiter { return algo.Shadow(algo.NewSwitch(algo.All(rate, algo.Shadow(l)))) },
 	} {
-		require.False(t, algo.Holds(wrap(rate)), name)
-		require.False(t, algo.Holds(wrap(window)), name)
-		require.False(t, algo.Holds(wrap(algo.Unlimited())), name)
-		require.True(t, algo.Holds(wrap(slots)), name)
-		require.True(t, algo.Holds(wrap(&foreign{Limiter: rate})), "%s: it does not say", name)
-		require.True(t, algo.Holds(wrap(algo.ByKey(func(context.Context, string) algo.Limiter { return rate }))), name)
+		require.False(t, algo.OccupiesSlot(wrap(rate)), name)
+		require.False(t, algo.OccupiesSlot(wrap(window)), name)
+		require.False(t, algo.OccupiesSlot(wrap(algo.Unlimited())), name)
+		require.True(t, algo.OccupiesSlot(wrap(slots)), name)
+		require.True(t, algo.OccupiesSlot(wrap(&foreign{Limiter: rate})), "%s: it does not say", name)
+		require.True(t, algo.OccupiesSlot(wrap(algo.ByKey(func(context.Context, string) algo.Limiter { return rate }))), name)
 	}
 	off := algo.NewSwitch(slots)
 	off.Off()
-	require.True(t, algo.Holds(off), "it may be switched on at any time")
+	require.True(t, algo.OccupiesSlot(off), "it may be switched on at any time")
 	marker, err := algo.NewSRTCM(algo.PerSecond(1), 10, 10)
 	require.NoError(t, err)
-	require.False(t, algo.Holds(algo.FromMarker(marker, algo.Green)))
+	require.False(t, algo.OccupiesSlot(algo.FromMarker(marker, algo.Green)))
 }
