@@ -13,13 +13,11 @@ RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) en
 .PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload modules
 
 # The whole test suite in random order: everything under the race detector with
-# a tenth of the cases, then the properties without it with all of them, and the
-# simulator, which has one goroutine and so nothing to race with.
+# a tenth of the cases, then the properties without it with all of them.
 test: redis
 	$(GO) vet ./...
 	GOARCH=386 $(GO) vet ./...
-	$(GO) test $(RACE) -shuffle=on -timeout 9m $$($(GO) list ./... | grep -v 'internal/sim$$')
-	$(GO) test -shuffle=on -timeout 9m ./internal/sim
+	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
 	$(if $(RACE),$(GO) test -shuffle=on -timeout 9m ./algo/...,@echo "no C compiler: the tests ran without the race detector")
 
 # A redis-server for the tests of package distributed.
@@ -85,7 +83,7 @@ shapes:
 # Package adaptive under simulated overload: all scenarios, as tables and
 # pictures, in docs/sim. Takes some minutes of one processor.
 sim:
-	cd internal/sim/cmd/sim && $(GO) run . -out ../../../../docs/sim
+	cd bench && $(GO) run ./sim/cmd/sim -out ../docs/sim
 
 # The gateway under wrk: what it costs, whether limits hold, and what changes of
 # its file do to requests and debt. Needs wrk.

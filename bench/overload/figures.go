@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/loadgen"
+	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 // figures is what one cell of the table says.

@@ -3,7 +3,7 @@ package main
 import (
 	"time"
 
-	"github.com/sluice-go/sluice/internal/loadgen"
+	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 // steady is the load, of the capacity, before and after the overload.

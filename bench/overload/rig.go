@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/loadgen"
+	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 // rig is one server under test: "default" is HTTP, "default/grpc" gRPC and

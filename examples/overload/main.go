@@ -3,7 +3,7 @@
 // with and without one:
 //
 //	go run ./examples/overload -limiter none
-//	go run ./examples/overload/load -times 5
+//	go run -C bench ./overload/load -times 5
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, *exit)
 		defer cancel()
 	}
-	fmt.Fprintf(out, "%v of work for each request, limiter %s; to load it:\n\n  go run ./examples/overload/load -url http://%v/ -times 5\n\n",
+	fmt.Fprintf(out, "%v of work for each request, limiter %s; to load it:\n\n  go run -C bench ./overload/load -url http://%v/ -times 5\n\n",
 		*work, *name, listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()

@@ -2,7 +2,7 @@
 // traffic, what each algorithm makes of the same requests, and a server that is
 // kept within its capacity by a strategy that finds its limit.
 //
-//	go run ./examples/playground
+//	go run -C examples/playground .
 //
 // Nothing is simulated: each request is put to real limiters in this process,
 // and the overload is real work behind a real server. Both run only while a

@@ -2,13 +2,13 @@
 // little less of it, then several times as much, then a little less again, and
 // prints every second what came of it. Clients give up after two seconds.
 //
-//	go run ./examples/overload/load -url http://127.0.0.1:8080/ -times 5
+//	go run -C bench ./overload/load -url http://127.0.0.1:8080/ -times 5
 //
 // The answers must have a Content-Length. Give the load a core of its own, or
 // it takes part of what it measures:
 //
 //	GOMAXPROCS=1 taskset -c 0 go run ./examples/overload
-//	taskset -c 1 go run ./examples/overload/load
+//	taskset -c 1 go run -C bench ./overload/load
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/loadgen"
+	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 // steady is the load before and after the overload, of the capacity.

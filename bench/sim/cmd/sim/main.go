@@ -1,7 +1,7 @@
 // Sim plays all scenarios of the simulator with all strategies of package
 // adaptive and prints what came of it, as tables, beside the targets.
 //
-//	go run . [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
+//	go run ./sim/cmd/sim [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //
 // With -out it writes the tables and the pictures there. The same seeds give the
 // same output, but for what package adaptive itself leaves to chance (Vegas and
@@ -16,7 +16,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/sim"
+	"github.com/sluice-go/sluice/bench/sim"
 )
 
 func main() {

@@ -15,7 +15,7 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
-	"github.com/sluice-go/sluice/internal/sim"
+	"github.com/sluice-go/sluice/bench/sim"
 )
 
 // colours of the strategies, in the order in which they are drawn.

@@ -5,13 +5,13 @@ import (
 	"math"
 	"strings"
 
-	"github.com/sluice-go/sluice/internal/sim"
+	"github.com/sluice-go/sluice/bench/sim"
 )
 
 const intro = `# The simulator's tables
 
 Made by "make sim"; the models are described in the package documentation of
-internal/sim. Each cell is the median of %d seeds and, in brackets, the worst.
+bench/sim. Each cell is the median of %d seeds and, in brackets, the worst.
 A ↓ marks a median that misses its target.
 
 * **Goodput** is what was answered within the SLO, as a share of what fits: of
