@@ -1,0 +1,130 @@
+package keystore
+
+import "github.com/sluice-go/sluice/internal/interleave"
+
+// ref refers to the word of one key, wherever it is at the moment. (It has at
+// most four fields, so that it stays in registers.)
+type ref struct {
+	id      uint64
+	at      *slot   // &table.absent: the key has no slot
+	stripe  *stripe // of the key; its table is nil for the empty key
+	inserts int64   // stripe.inserts before the key was found to be absent
+}
+
+// reload looks for the key again where its slot is no longer its own. For an
+// absent key it returns the overflow word.
+//
+// An absent key must be decided on at a new reading of the clock: it may have
+// had a word that expired and was evicted since the caller's reading, and at
+// that reading the word still counted.
+func (r ref) reload() (ref, int64) {
+	t := r.stripe.table
+	for {
+		r.inserts = r.stripe.inserts.Load()
+		if r.at = t.find(r.id); r.at == &t.absent {
+			return r, t.overflow[t.overflowIndex(r.id)].Load()
+		}
+		if w := r.at.word.Load(); w != tombstone && r.at.id.Load() == r.id {
+			return r, w
+		}
+	}
+}
+
+// absent reports whether the key had no slot when it was last looked for.
+func (r ref) absent() bool {
+	return r.stripe.table != nil && r.at == &r.stripe.table.absent
+}
+
+// swap replaces the word old by next.
+func (r ref) swap(old, next, expiredBefore int64) swapped {
+	if r.absent() {
+		return r.stripe.table.insert(r, old, next, expiredBefore)
+	}
+	if !r.at.word.CompareAndSwap(old, next) {
+		return lost
+	}
+	if r.at.id.Load() == r.id {
+		return done
+	}
+	// The slot expired, was taken over, and the word of the new key happened to
+	// equal ours. Restore the new key's word; if it has changed meanwhile, the
+	// charge stays with that key, which errs on the safe side.
+	r.at.word.CompareAndSwap(next, old)
+	return lost
+}
+
+// swapped is the outcome of a swap.
+type swapped uint8
+
+const (
+	done swapped = iota // the word is the new one
+	lost                // another goroutine changed it: load again
+	full                // an absent key found no slot and must not share
+)
+
+// insert gives an absent key a slot with the word next; if there is none, the
+// key shares its overflow word, or is turned away. It is lost if old, from
+// which next was computed, is no longer the word of the key, or may have been
+// another in between.
+func (t *table) insert(r ref, old, next, expiredBefore int64) swapped {
+	st := r.stripe
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	overflow := &t.overflow[t.overflowIndex(r.id)]
+	if st.inserts.Load() != r.inserts || overflow.Load() != old {
+		return lost
+	}
+	if i := t.take(r.id, expiredBefore); i >= 0 {
+		t.slots[i].word.Store(next)
+		// Last: a goroutine that sees the new number sees the slot as well.
+		st.inserts.Add(1)
+		return done
+	}
+	t.overflowed.Add(1)
+	if !t.share {
+		return full
+	}
+	overflow.Store(next)
+	return done
+}
+
+// ref finds the word of key. The empty key needs no hash.
+func (s *Store[S]) ref(key string) ref {
+	if key == "" {
+		return ref{at: &s.unkeyed.slot, stripe: &s.unkeyed.stripe}
+	}
+	t := s.table()
+	id := t.hash(key)
+	return ref{id: id, at: t.find(id), stripe: t.stripe(id)}
+}
+
+// updateWord is Update for stores without values: the word is the state, and
+// is swapped without a lock.
+func (s *Store[S]) updateWord(key string, at int64, f func(State[S], int64) (int64, bool)) (int64, Result) {
+	r, now := s.ref(key), at
+	for {
+		// The mark before the word, the word before the id: a slot that changed
+		// hands in between shows the new id.
+		mark := r.stripe.done.Load()
+		word := r.at.word.Load()
+		if word == tombstone || r.at.id.Load() != r.id {
+			if r, word = r.reload(); r.absent() {
+				now = s.Clock.Now()
+			}
+		}
+		if at == Fresh {
+			now = s.Clock.Now()
+		}
+		next, ok := f(State[S]{Word: word, ID: r.id, Mark: mark, account: &r.stripe.account}, now)
+		if !ok {
+			return now, Unchanged
+		}
+		interleave.Point()
+		switch r.swap(word, next, now) {
+		case done:
+			return now, Updated
+		case full:
+			return now, Full
+		}
+	}
+}

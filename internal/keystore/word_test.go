@@ -1,0 +1,199 @@
+package keystore
+
+import (
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+)
+
+type words = Store[struct{}]
+
+func newWords(maxKeys int, share bool) *words {
+	s := new(words)
+	s.Init(Config{maxKeys, share}, nil)
+	return s
+}
+
+// charge adds cost ticks to the debt of key and returns the word.
+func charge(s *words, key string, at, cost int64) (word int64, r Result) {
+	_, r = s.Update(key, at, func(st State[struct{}], now int64) (int64, bool) {
+		word = max(st.Word, now) + cost
+		return word, true
+	})
+	return word, r
+}
+
+func load(s *words, key string) (word int64) {
+	s.Update(key, 1, func(st State[struct{}], _ int64) (int64, bool) {
+		word = st.Word
+		return 0, false
+	})
+	return word
+}
+
+func TestSizes(t *testing.T) {
+	require.EqualValues(t, 64, unsafe.Sizeof(stripe{}))
+	require.EqualValues(t, 16, unsafe.Sizeof(slot{}))
+	require.LessOrEqual(t, unsafe.Sizeof(unkeyed[struct{}]{}), uintptr(200))
+}
+
+// TestSwapOfASlotThatChangedHands: a charge that was computed for the old key
+// is not charged to the new one, even where their words are equal.
+func TestSwapOfASlotThatChangedHands(t *testing.T) {
+	s := newWords(4, true)
+	now := s.Clock.Now()
+	word, _ := charge(s, "old", now, 1<<40)
+	r := s.ref("old")
+	r.at.id.Store(s.table().hash("new"))
+	require.Equal(t, lost, r.swap(word, word+50, now))
+	require.Equal(t, word, r.at.word.Load(), "the new key has its word back")
+}
+
+// TestWordsCountExactly: charges of many goroutines to few keys add up, while
+// other keys come and go.
+func TestWordsCountExactly(t *testing.T) {
+	yieldOften(t)
+	for range 100 {
+		s := newWords(64, true)
+		now := s.Clock.Now()
+		var group sync.WaitGroup
+		for g := range 8 {
+			group.Go(func() {
+				for i := range 40 {
+					charge(s, strconv.Itoa(i%5), now, 1<<40)
+					charge(s, "", now, 1<<40)
+					charge(s, "short"+strconv.Itoa(g*40+i), now, 1)
+				}
+			})
+		}
+		group.Wait()
+		for k := range 5 {
+			require.Equal(t, int64(64)<<40, load(s, strconv.Itoa(k))>>40<<40)
+		}
+		require.Equal(t, int64(320)<<40, load(s, "")>>40<<40)
+	}
+}
+
+// TestWordsOverflow: without room new keys share a word, and take its debt
+// along when they get a slot; or they are turned away.
+func TestWordsOverflow(t *testing.T) {
+	const hour = int64(time.Hour) * TicksPerNano
+	s := newWords(1, true)
+	now := s.Clock.Now()
+	for i := range 200 {
+		charge(s, strconv.Itoa(i), now, hour)
+	}
+	require.Positive(t, s.Overflowed())
+	require.Equal(t, 16, s.Len(now))
+	before := load(s, "late")
+	word, r := charge(s, "late", now, hour)
+	require.Equal(t, Updated, r)
+	require.Equal(t, max(before, now)+hour, word)
+	for i := range s.table().slots {
+		s.table().slots[i].word.Store(0) // as if all keys had expired
+	}
+	next, _ := charge(s, "late", now, hour)
+	require.Equal(t, word+hour, next)
+	require.Equal(t, 1, s.Len(s.Clock.Now()))
+
+	s = newWords(1, false)
+	now = s.Clock.Now()
+	for i := range 200 {
+		charge(s, strconv.Itoa(i), now, hour)
+	}
+	_, r = charge(s, "new", now, hour)
+	require.Equal(t, Full, r)
+	require.False(t, s.HasRoom("new", now))
+	require.True(t, s.HasRoom("", now))
+	require.LessOrEqual(t, s.RoomAfter("new", now), hour+int64(time.Second)*TicksPerNano)
+}
+
+// TestInitialWord: every key begins with it, with and without a slot.
+func TestInitialWord(t *testing.T) {
+	s := newWords(1, true)
+	s.SetInitial(1 << 30)
+	for _, key := range []string{"", "k"} {
+		require.EqualValues(t, 1<<30, load(s, key))
+	}
+}
+
+// TestDenialsWriteNothing: an update that changes nothing leaves no trace, and
+// does not take a slot.
+func TestDenialsWriteNothing(t *testing.T) {
+	s := newWords(4, true)
+	for i := range 1000 {
+		load(s, strconv.Itoa(i))
+	}
+	require.Zero(t, s.Len(1))
+	require.Zero(t, s.Overflowed())
+}
+
+// TestAbsentKeyGetsAFreshReading: the caller's reading may be from before a
+// word of the same key that has expired and was evicted since.
+func TestAbsentKeyGetsAFreshReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newWords(4, true)
+		old := s.Clock.Now()
+		time.Sleep(time.Second)
+		now, _ := s.Update("new", old, func(st State[struct{}], now int64) (int64, bool) { return now + 100, true })
+		require.Equal(t, s.Clock.Now(), now)
+		now, _ = s.Update("new", old, func(State[struct{}], int64) (int64, bool) { return 0, false })
+		require.Equal(t, old, now)
+		now, _ = s.Update("new", Fresh, func(State[struct{}], int64) (int64, bool) { return 0, false })
+		require.Equal(t, s.Clock.Now(), now)
+	})
+}
+
+// TestRefundAccount: a charge moves towards the present by what was refunded
+// since; an invalidation ends the refunds of earlier charges; and the counts of
+// the account never run out.
+func TestRefundAccount(t *testing.T) {
+	for _, key := range []string{"", "k"} {
+		s := newWords(4, true)
+		charge(s, key, s.Clock.Now(), 1<<50)
+		mark := func() (mark int64) {
+			s.Update(key, 1, func(st State[struct{}], _ int64) (int64, bool) {
+				mark = st.Mark
+				require.True(t, st.Refundable(mark))
+				return 0, false
+			})
+			return mark
+		}
+		first, word := mark(), load(s, key)
+		s.Refund(key, first, 1000, func(shift, _ int64) int64 {
+			require.Zero(t, shift)
+			return 700
+		})
+		require.Equal(t, word-700, load(s, key))
+		s.Refund(key, first, 1000, func(shift, _ int64) int64 {
+			require.EqualValues(t, 700, shift)
+			return 5000 // more than most
+		})
+		require.Equal(t, word-1700, load(s, key))
+		s.Refund(key, first, 1000, func(int64, int64) int64 { return -1 })
+		require.Equal(t, word-1700, load(s, key))
+
+		s.Update(key, 1, func(st State[struct{}], _ int64) (int64, bool) {
+			st.Invalidate()
+			require.False(t, st.Refundable(first))
+			return 0, false
+		})
+		s.Refund(key, first, 1000, func(int64, int64) int64 {
+			t.Error("the charge was invalidated")
+			return 1
+		})
+		for range 40 { // 2^66 ticks in all
+			last := mark()
+			charge(s, key, s.Clock.Now(), 1<<61)
+			word := load(s, key)
+			s.Refund(key, last, 1<<61, func(shift, _ int64) int64 { return 1<<61 - 1<<55 })
+			require.Equal(t, word-(1<<61-1<<55), load(s, key))
+			s.Update(key, Fresh, func(st State[struct{}], now int64) (int64, bool) { return now + 1<<50, true })
+		}
+	}
+}
