@@ -21,7 +21,7 @@
 //
 //	users := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
 //	handler = httpmw.Limit(users, keyfunc.ClientIP())(handler)
-//	server := grpc.NewServer(grpcmw.ServerOptions(users, keyfunc.PeerIP())...)
+//	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP())...)
 //
 // The client with the address 192.0.2.7 has the same key in both, and so one
 // quota over both.
@@ -121,9 +121,9 @@
 //	    TestKeyOfAnotherTypeHurtsNobodyElse, TestKeyOfAnotherTypeInABatch,
 //	    TestWrongTypeOpensNoBreaker, TestFaultTable
 //	S1  No two identities have the same key.
-//	    TestHostileKeysAreApart, TestKeysAreInjective, TestJoinCanBeReadBack,
-//	    FuzzJoin, FuzzKey, FuzzHeader, FuzzClientIsNeverTrusted,
-//	    FuzzUntrustedPeer
+//	    TestHostileKeysAreApart, TestKeysAreInjective,
+//	    TestS1_JoinCanBeReadBack, FuzzS1_Join, FuzzKey, FuzzS1_Header,
+//	    FuzzS1_ClientIsNeverTrusted, FuzzS1_UntrustedPeer
 //	S2  What a client sends reaches no command, slot or reply, and no log line
 //	    unquoted.
 //	    TestHostileKeysAreApart, TestSlotIsTheServersOwn, TestNothingIsEchoed,
@@ -132,7 +132,7 @@
 //	S3  No input panics.
 //	    TestHostileLimiter, TestHostileMethods, TestClassOutOfRangeIsClamped,
 //	    FuzzDecide, FuzzShapes, FuzzRamp, FuzzMarking, FuzzWindowDecide,
-//	    FuzzParse, FuzzRestore, FuzzForwarded, FuzzParseAddr
+//	    FuzzParse, FuzzRestore, FuzzS3_Forwarded, FuzzS3_ParseAddress
 //	G1  No goroutine outlives Close; local limiters have none.
 //	    TestNothingOutlivesClose, TestNewNeedsNoRedisAndStartsNothing
 //

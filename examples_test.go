@@ -30,7 +30,7 @@ var needNoExample = map[string]string{
 // with an output that is compared. Methods are told apart by name only: all
 // limiters have the same.
 func TestEveryVerbHasAnExample(t *testing.T) {
-	for _, dir := range []string{"algo", "adaptive", "distributed", "keyfunc", "httpmw", "grpcmw"} {
+	for _, dir := range []string{"algo", "adaptive", "distributed", "keyfunc", "keyfunc/rpckey", "httpmw", "grpcmw"} {
 		t.Run(dir, func(t *testing.T) {
 			shown := called(t, dir)
 			require.NotEmpty(t, shown)

@@ -9,6 +9,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -22,9 +23,9 @@ func overGRPC() []contender {
 		name string
 		key  keyfunc.RPC
 	}{
-		{"sluice RPCGlobal", keyfunc.RPCGlobal()},
-		{"sluice FullMethod", keyfunc.FullMethod()},
-		{"sluice PeerIP", keyfunc.PeerIP()},
+		{"sluice RPCGlobal", rpckey.Global()},
+		{"sluice FullMethod", rpckey.FullMethod()},
+		{"sluice PeerIP", rpckey.PeerIP()},
 	} {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(fast), algo.Burst(huge)))
 		cs = append(cs, contender{k.name, ours, call(grpcmw.UnaryServerInterceptor(l, k.key))})

@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // plenty admits everything that a test can ask for.
@@ -35,9 +36,9 @@ func BenchmarkUnaryServer(b *testing.B) {
 		name string
 		key  keyfunc.RPC
 	}{
-		{"global", keyfunc.RPCGlobal()},
-		{"peer", keyfunc.PeerIP()},
-		{"method", keyfunc.FullMethod()},
+		{"global", rpckey.Global()},
+		{"peer", rpckey.PeerIP()},
+		{"method", rpckey.FullMethod()},
 	} {
 		l, ctx := plenty(), callContext()
 		b.Run(row.name+"/limiter and key alone", func(b *testing.B) {
@@ -68,7 +69,7 @@ func BenchmarkUnaryServer(b *testing.B) {
 
 // The exempt path: what a health check costs.
 func BenchmarkUnaryServerExempt(b *testing.B) {
-	intercept := grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal())
+	intercept := grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global())
 	info := &grpc.UnaryServerInfo{FullMethod: "/grpc.health.v1.Health/Check"}
 	ctx := callContext()
 	b.ReportAllocs()
@@ -82,7 +83,7 @@ func BenchmarkUnaryServerExempt(b *testing.B) {
 // What refusing costs the server before anything is written.
 func BenchmarkUnaryServerDenied(b *testing.B) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal())
+	intercept := grpcmw.UnaryServerInterceptor(l, rpckey.Global())
 	ctx := callContext()
 	intercept(ctx, nil, callInfo, bareHandler)
 	b.ReportAllocs()
@@ -96,7 +97,7 @@ func BenchmarkUnaryServerDenied(b *testing.B) {
 func TestAdmittedAllocatesNothing(t *testing.T) {
 	ctx := callContext()
 	for name, key := range map[string]keyfunc.RPC{
-		"global": keyfunc.RPCGlobal(), "peer": keyfunc.PeerIP(), "method": keyfunc.FullMethod(),
+		"global": rpckey.Global(), "peer": rpckey.PeerIP(), "method": rpckey.FullMethod(),
 	} {
 		intercept := grpcmw.UnaryServerInterceptor(plenty(), key)
 		require.Zero(t, testing.AllocsPerRun(200, func() {
@@ -120,7 +121,7 @@ func TestOptionsAllocations(t *testing.T) {
 		{"missing key", grpcmw.WithMissingKey(grpcmw.Shared), 0},
 		{"lease in context", grpcmw.WithLeaseInContext(), 2},
 	} {
-		intercept := grpcmw.UnaryServerInterceptor(plenty(), keyfunc.Metadata("user"), row.opt)
+		intercept := grpcmw.UnaryServerInterceptor(plenty(), rpckey.Metadata("user"), row.opt)
 		require.LessOrEqual(t, testing.AllocsPerRun(200, func() {
 			intercept(ctx, nil, callInfo, bareHandler)
 		}), row.most, row.name)

@@ -14,7 +14,7 @@ import (
 // DialOptions are what paces a whole client, unary calls and streams together,
 // with one limiter:
 //
-//	conn, err := grpc.NewClient(addr, grpcmw.DialOptions(limiter, keyfunc.FullMethod())...)
+//	conn, err := grpc.NewClient(addr, grpcmw.DialOptions(limiter, rpckey.FullMethod())...)
 //
 // The options and panics are those of [StreamClientInterceptor].
 func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOption {
@@ -31,8 +31,8 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 // with UNAVAILABLE when l denies for overload, which waiting does not cure.
 //
 // It works on calls, not on attempts: those that a retry policy adds are not
-// paced. Keys come from what a client knows of a call: keyfunc.FullMethod,
-// keyfunc.Service, keyfunc.RPCContext, keyfunc.RPCGlobal. Those that describe
+// paced. Keys come from what a client knows of a call: rpckey.FullMethod,
+// rpckey.Service, rpckey.Context, rpckey.Global. Those that describe
 // the other end of a server's connection find nothing here.
 //
 // l learns how the call went: answers that speak of the server's state

@@ -17,7 +17,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // invoke makes one call of a client without a network.
@@ -52,7 +52,7 @@ func TestClientPacing(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				i := grpcmw.UnaryClientInterceptor(row.limiter(), keyfunc.FullMethod(), row.opts...)
+				i := grpcmw.UnaryClientInterceptor(row.limiter(), rpckey.FullMethod(), row.opts...)
 				ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
 				defer cancel()
 				started, passed := time.Now(), 0
@@ -86,7 +86,7 @@ func TestClientCanceledWhileItWaits(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
-		err := invoke(ctx, grpcmw.UnaryClientInterceptor(l, keyfunc.RPCGlobal()), nil)
+		err := invoke(ctx, grpcmw.UnaryClientInterceptor(l, rpckey.Global()), nil)
 		require.Equal(t, codes.Canceled, status.Code(err))
 		lease, _ := l.Acquire(t.Context(), "~global", 1)
 		require.Equal(t, 50*time.Millisecond, lease.Delay, "the canceled call keeps its place")
@@ -115,7 +115,7 @@ func TestClientOutcomes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := &script{}
-			require.Equal(t, row.err, invoke(row.ctx, grpcmw.UnaryClientInterceptor(l, keyfunc.RPCGlobal()), row.err))
+			require.Equal(t, row.err, invoke(row.ctx, grpcmw.UnaryClientInterceptor(l, rpckey.Global()), row.err))
 			require.Equal(t, []algo.Outcome{row.want}, l.released())
 		})
 	}
@@ -126,7 +126,7 @@ func TestClientOutcomes(t *testing.T) {
 func TestDialOptions(t *testing.T) {
 	svc := &service{duplex: echo}
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
-	conn := dial(t, serve(t, svc), grpcmw.DialOptions(bucket, keyfunc.Service(), grpcmw.WithMaxWait(0))...)
+	conn := dial(t, serve(t, svc), grpcmw.DialOptions(bucket, rpckey.Service(), grpcmw.WithMaxWait(0))...)
 	c := testpb.NewTestServiceClient(conn)
 	_, _, err := call(t.Context(), c)
 	require.NoError(t, err)
@@ -150,8 +150,8 @@ func TestDialOptions(t *testing.T) {
 // not been denied itself.
 func TestClientDenialInAServer(t *testing.T) {
 	outer := &script{}
-	i := grpcmw.UnaryServerInterceptor(outer, keyfunc.RPCGlobal())
-	dialed := grpcmw.UnaryClientInterceptor(always(never), keyfunc.RPCGlobal())
+	i := grpcmw.UnaryServerInterceptor(outer, rpckey.Global())
+	dialed := grpcmw.UnaryClientInterceptor(always(never), rpckey.Global())
 	_, err := i(t.Context(), nil, callInfo, func(ctx context.Context, _ any) (any, error) { return nil, invoke(ctx, dialed, nil) })
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.Equal(t, []algo.Outcome{algo.Failed}, outer.released())
@@ -173,8 +173,8 @@ func TestClientStreamModes(t *testing.T) {
 			l := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
 			inFlight := &slots{limit: 100}
 			addr := serve(t, &service{duplex: echo})
-			opts := append(grpcmw.DialOptions(inFlight, keyfunc.RPCGlobal(), everyStreamMode),
-				grpcmw.DialOptions(l, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(row.mode), grpcmw.WithMaxWait(time.Second))...)
+			opts := append(grpcmw.DialOptions(inFlight, rpckey.Global(), everyStreamMode),
+				grpcmw.DialOptions(l, rpckey.Global(), grpcmw.WithStreamMode(row.mode), grpcmw.WithMaxWait(time.Second))...)
 			c := testpb.NewTestServiceClient(dial(t, addr, opts...))
 			s, err := c.FullDuplexCall(t.Context())
 			require.NoError(t, err)
@@ -235,7 +235,7 @@ func TestClientStreamEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &slots{limit: 10}
-			c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(s, keyfunc.RPCGlobal(), everyStreamMode)...))
+			c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(s, rpckey.Global(), everyStreamMode)...))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			use(ctx, cancel, c)
@@ -248,7 +248,7 @@ func TestClientStreamEnds(t *testing.T) {
 // A streamer that fails or panics leaves nothing behind.
 func TestClientStreamerFails(t *testing.T) {
 	s := &slots{limit: 10}
-	i := grpcmw.StreamClientInterceptor(s, keyfunc.RPCGlobal())
+	i := grpcmw.StreamClientInterceptor(s, rpckey.Global())
 	open := func(streamer grpc.Streamer) (grpc.ClientStream, error) {
 		return i(t.Context(), &grpc.StreamDesc{}, nil, "/a.B/C", streamer)
 	}
@@ -268,7 +268,7 @@ func TestClientStreamerFails(t *testing.T) {
 }
 
 func TestClientStreamExempt(t *testing.T) {
-	conn := dial(t, serve(t, &service{}), grpcmw.DialOptions(always(never), keyfunc.RPCGlobal())...)
+	conn := dial(t, serve(t, &service{}), grpcmw.DialOptions(always(never), rpckey.Global())...)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	watch, err := healthpb.NewHealthClient(conn).Watch(ctx, &healthpb.HealthCheckRequest{})

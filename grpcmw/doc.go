@@ -2,7 +2,7 @@
 // around any algo.Limiter, and a tap handle that sheds before a call costs
 // anything.
 //
-//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, keyfunc.PeerIP())...)
+//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
 //
 // # Answers
 //

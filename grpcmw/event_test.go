@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // What the event says was sent, is what the client of a real server receives.
@@ -40,7 +40,7 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 		for kind, ask := range calls {
 			told := make(chan grpcmw.Event, 1)
 			opts := append(slices.Clone(row.opts), grpcmw.WithName("p"), grpcmw.WithObserver(func(e grpcmw.Event) { told <- e }))
-			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(row.l, keyfunc.RPCGlobal(), opts...)...)
+			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(row.l, rpckey.Global(), opts...)...)
 			_, trailer, err := ask(t.Context(), c)
 			e, name := <-told, row.name+", "+kind
 			require.Equal(t, first(trailer["ratelimit-policy"]), e.Sent.Policy, name)
@@ -72,20 +72,20 @@ func TestEventWhereLessIsSent(t *testing.T) {
 	var e grpcmw.Event
 	observe := grpcmw.WithObserver(func(ev grpcmw.Event) { e = ev })
 	denying := always(algo.Decision{Reason: algo.Overload, Limit: 1, RetryAfter: time.Second})
-	_, err := grpcmw.TapHandle(denying, keyfunc.RPCGlobal(), observe)(t.Context(), &tap.Info{FullMethodName: "/a/B", Header: metadata.MD{}})
+	_, err := grpcmw.TapHandle(denying, rpckey.Global(), observe)(t.Context(), &tap.Info{FullMethodName: "/a/B", Header: metadata.MD{}})
 	require.Error(t, err)
 	require.Zero(t, e.Sent.Pushback)
 	require.GreaterOrEqual(t, e.Sent.RetryAfter, time.Second)
 	require.False(t, e.Client)
 
-	call := grpcmw.UnaryClientInterceptor(denying, keyfunc.RPCGlobal(), observe)
+	call := grpcmw.UnaryClientInterceptor(denying, rpckey.Global(), observe)
 	err = call(t.Context(), "/a/B", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil })
 	require.Error(t, err)
 	require.Equal(t, telemetry.Sent{}, e.Sent)
 	require.True(t, e.Client)
 	require.Equal(t, int(codes.Unavailable), e.Status)
 
-	stream := grpcmw.StreamServerInterceptor(plenty(), keyfunc.RPCGlobal(), observe,
+	stream := grpcmw.StreamServerInterceptor(plenty(), rpckey.Global(), observe,
 		grpcmw.WithStreamMode(grpcmw.PerSend), grpcmw.WithRateTrailers())
 	require.NoError(t, run(t.Context(), stream, func(ss grpc.ServerStream) error { return ss.SendMsg(nil) }))
 	require.Equal(t, grpcmw.Allowed, e.Result)
@@ -100,11 +100,11 @@ func TestEventTellsTheWait(t *testing.T) {
 		observe := grpcmw.WithObserver(func(e grpcmw.Event) { seen = append(seen, e) })
 		start := time.Now()
 		pacer := algo.Must(algo.NewPacer(algo.Every(10*time.Second), algo.MaxWait(time.Minute)))
-		server := grpcmw.UnaryServerInterceptor(pacer, keyfunc.RPCGlobal(), observe)
+		server := grpcmw.UnaryServerInterceptor(pacer, rpckey.Global(), observe)
 		require.NoError(t, intercept(t.Context(), server))
 		require.NoError(t, intercept(t.Context(), server))
 		bucket := algo.Must(algo.NewTokenBucket(algo.Every(7 * time.Second)))
-		paced := grpcmw.UnaryClientInterceptor(bucket, keyfunc.RPCGlobal(), observe)
+		paced := grpcmw.UnaryClientInterceptor(bucket, rpckey.Global(), observe)
 		for range 2 {
 			require.NoError(t, paced(t.Context(), "/a/B", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }))
 		}
@@ -127,10 +127,10 @@ func BenchmarkObserver(b *testing.B) {
 		name      string
 		intercept grpc.UnaryServerInterceptor
 	}{
-		{"admitted/unset", grpcmw.UnaryServerInterceptor(plenty(), keyfunc.PeerIP())},
-		{"admitted/set", grpcmw.UnaryServerInterceptor(plenty(), keyfunc.PeerIP(), observe)},
-		{"denied/unset", grpcmw.UnaryServerInterceptor(spent, keyfunc.PeerIP())},
-		{"denied/set", grpcmw.UnaryServerInterceptor(spent, keyfunc.PeerIP(), observe)},
+		{"admitted/unset", grpcmw.UnaryServerInterceptor(plenty(), rpckey.PeerIP())},
+		{"admitted/set", grpcmw.UnaryServerInterceptor(plenty(), rpckey.PeerIP(), observe)},
+		{"denied/unset", grpcmw.UnaryServerInterceptor(spent, rpckey.PeerIP())},
+		{"denied/set", grpcmw.UnaryServerInterceptor(spent, rpckey.PeerIP(), observe)},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -145,9 +145,9 @@ func BenchmarkObserver(b *testing.B) {
 func TestPanickingObserverOfAClient(t *testing.T) {
 	s := &slots{limit: 64}
 	boom := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })
-	unary := grpcmw.UnaryClientInterceptor(s, keyfunc.RPCGlobal(), boom)
+	unary := grpcmw.UnaryClientInterceptor(s, rpckey.Global(), boom)
 	require.PanicsWithValue(t, "observer", func() { unary(t.Context(), "/a/B", nil, nil, nil, nil) })
-	stream := grpcmw.StreamClientInterceptor(s, keyfunc.RPCGlobal(), boom)
+	stream := grpcmw.StreamClientInterceptor(s, rpckey.Global(), boom)
 	require.PanicsWithValue(t, "observer", func() { stream(t.Context(), &grpc.StreamDesc{}, nil, "/a/B", nil) })
 	s.requireIdle(t)
 }

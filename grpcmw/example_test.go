@@ -18,7 +18,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // start runs a server and connects to it, in memory.
@@ -49,7 +49,7 @@ func start(srv *grpc.Server, opts ...grpc.DialOption) (conn *grpc.ClientConn, st
 // is denied; health checks are not counted.
 func ExampleServerOptions() {
 	perUser := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
-	srv := grpc.NewServer(grpcmw.ServerOptions(perUser, keyfunc.Metadata("user"), grpcmw.WithName("hourly"))...)
+	srv := grpc.NewServer(grpcmw.ServerOptions(perUser, rpckey.Metadata("user"), grpcmw.WithName("hourly"))...)
 	conn, stop := start(srv)
 	defer stop()
 
@@ -71,7 +71,7 @@ func ExampleServerOptions() {
 // waits by itself, and does not start what its deadline does not allow.
 func ExampleDialOptions() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(2)))
-	conn, stop := start(grpc.NewServer(), grpcmw.DialOptions(limiter, keyfunc.Service())...)
+	conn, stop := start(grpc.NewServer(), grpcmw.DialOptions(limiter, rpckey.Service())...)
 	defer stop()
 
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
@@ -97,8 +97,8 @@ func ExampleTapHandle() {
 	var srv *grpc.Server
 	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return srv.GetServiceInfo() })
 	srv = grpc.NewServer(append(
-		grpcmw.ServerOptions(limiter, keyfunc.FullMethod()),
-		grpc.InTapHandle(grpcmw.TapHandle(limiter, keyfunc.FullMethod(), registered)))...)
+		grpcmw.ServerOptions(limiter, rpckey.FullMethod()),
+		grpc.InTapHandle(grpcmw.TapHandle(limiter, rpckey.FullMethod(), registered)))...)
 	conn, stop := start(srv)
 	defer stop()
 
@@ -116,7 +116,7 @@ func ExampleTapHandle() {
 func ExampleStreamServerInterceptor() {
 	messages := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
 	conn, stop := start(grpc.NewServer(grpc.ChainStreamInterceptor(
-		grpcmw.StreamServerInterceptor(messages, keyfunc.PeerIP(),
+		grpcmw.StreamServerInterceptor(messages, rpckey.PeerIP(),
 			grpcmw.WithMissingKey(grpcmw.Shared), // in memory, nobody has an address
 			grpcmw.WithStreamMode(grpcmw.PerRecv)))))
 	defer stop()
@@ -140,7 +140,7 @@ func ExampleStreamServerInterceptor() {
 // Cheap and dear calls against one limit.
 func ExampleUnaryServerInterceptor() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(),
 		grpcmw.WithCost(func(_ context.Context, _ string, msg any) int64 {
 			return 1 + int64(msg.(*testpb.SimpleRequest).GetResponseSize())
 		}))
@@ -159,7 +159,7 @@ func ExampleUnaryServerInterceptor() {
 func ExampleUnaryClientInterceptor() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	conn, stop := start(grpc.NewServer(), grpc.WithChainUnaryInterceptor(
-		grpcmw.UnaryClientInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithMaxWait(0))))
+		grpcmw.UnaryClientInterceptor(limiter, rpckey.Global(), grpcmw.WithMaxWait(0))))
 	defer stop()
 	for range 2 {
 		_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{})
@@ -174,7 +174,7 @@ func ExampleUnaryClientInterceptor() {
 func ExampleStreamClientInterceptor() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	conn, stop := start(grpc.NewServer(), grpc.WithChainStreamInterceptor(
-		grpcmw.StreamClientInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithMaxWait(0))))
+		grpcmw.StreamClientInterceptor(limiter, rpckey.Global(), grpcmw.WithMaxWait(0))))
 	defer stop()
 	for range 2 {
 		_, err := testpb.NewTestServiceClient(conn).FullDuplexCall(context.Background())
@@ -188,7 +188,7 @@ func ExampleStreamClientInterceptor() {
 // A handler that knows the true cost only afterwards corrects it.
 func ExampleLeaseFrom() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithLeaseInContext())
 	handler := func(ctx context.Context, _ any) (any, error) {
 		rows := int64(40) // what the query turned out to read
 		grpcmw.LeaseFrom(ctx).Settle(rows)
@@ -205,8 +205,8 @@ func ExampleLeaseFrom() {
 // in; never unlimited by accident.
 func ExampleWithMissingKey() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.Metadata("user"),
-		grpcmw.WithMissingKey(grpcmw.FallbackTo(keyfunc.PeerIP())))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Metadata("user"),
+		grpcmw.WithMissingKey(grpcmw.FallbackTo(rpckey.PeerIP())))
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
 	for range 2 {
 		_, err := intercept(callContext(), nil, info, handle)
@@ -220,7 +220,7 @@ func ExampleWithMissingKey() {
 // Clients that want to know what is left of a quota read it from the trailers.
 func ExampleWithRateTrailers() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(30)))
-	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, keyfunc.RPCGlobal(), grpcmw.WithRateTrailers())...))
+	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, rpckey.Global(), grpcmw.WithRateTrailers())...))
 	defer stop()
 	var trailer metadata.MD
 	_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
@@ -235,7 +235,7 @@ func ExampleServerOptions_retries() {
 	const policy = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 		"maxAttempts": 3, "initialBackoff": "0.001s", "maxBackoff": "0.001s", "backoffMultiplier": 1,
 		"retryableStatusCodes": ["RESOURCE_EXHAUSTED", "UNAVAILABLE"]}}]}`
-	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, keyfunc.RPCGlobal())...),
+	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, rpckey.Global())...),
 		grpc.WithDefaultServiceConfig(policy))
 	defer stop()
 
@@ -254,7 +254,7 @@ func ExampleServerOptions_retries() {
 // What happened, for metrics: the key is never a label.
 func ExampleWithObserver() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(),
 		grpcmw.WithObserver(func(e grpcmw.Event) { fmt.Println(e.Policy, e.Result, codes.Code(e.Status)) }))
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
 	for range 2 {

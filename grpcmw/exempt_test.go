@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 func TestExempt(t *testing.T) {
@@ -38,10 +38,10 @@ func TestExempt(t *testing.T) {
 		{"", nil, false},
 	} {
 		t.Run(row.method, func(t *testing.T) {
-			unary := grpcmw.UnaryServerInterceptor(always(never), keyfunc.RPCGlobal(), row.opts...)
+			unary := grpcmw.UnaryServerInterceptor(always(never), rpckey.Global(), row.opts...)
 			_, err := unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: row.method}, bareHandler)
 			require.Equal(t, row.free, err == nil)
-			stream := grpcmw.StreamServerInterceptor(always(never), keyfunc.RPCGlobal(), row.opts...)
+			stream := grpcmw.StreamServerInterceptor(always(never), rpckey.Global(), row.opts...)
 			err = stream(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: row.method}, func(any, grpc.ServerStream) error { return nil })
 			require.Equal(t, row.free, err == nil)
 		})
@@ -59,7 +59,7 @@ func (s *noStream) Context() context.Context  { return s.ctx }
 func (s *noStream) SetTrailer(md metadata.MD) { s.md = metadata.Join(s.md, md) }
 
 func TestHealthAnswersWhileLimited(t *testing.T) {
-	conn := dial(t, serve(t, &service{}, grpcmw.ServerOptions(always(never), keyfunc.PeerIP())...))
+	conn := dial(t, serve(t, &service{}, grpcmw.ServerOptions(always(never), rpckey.PeerIP())...))
 	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
 	_, _, err = call(t.Context(), testpb.NewTestServiceClient(conn))

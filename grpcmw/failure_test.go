@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // An operator reads why calls cannot be decided, once in a while and not for
@@ -23,7 +23,7 @@ func TestFailuresAreLogged(t *testing.T) {
 	for name, policy := range map[string]grpcmw.FailPolicy{"closed": grpcmw.FailClosed, "open": grpcmw.FailOpen} {
 		grpcmw.ResetWarnings()
 		out.Reset()
-		i := grpcmw.UnaryServerInterceptor(failing(errors.New("dial: \"refused\"\nby peer")), keyfunc.RPCGlobal(),
+		i := grpcmw.UnaryServerInterceptor(failing(errors.New("dial: \"refused\"\nby peer")), rpckey.Global(),
 			grpcmw.WithName(name), grpcmw.WithOnError(policy))
 		for range 10 {
 			intercept(t.Context(), i)

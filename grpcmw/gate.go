@@ -27,7 +27,7 @@ func newGate(constructor string, takes []string, l algo.Limiter, key keyfunc.RPC
 	case isNil(l):
 		misuse(constructor, "the limiter is nil")
 	case key == nil:
-		misuse(constructor, "the key function is nil; keyfunc.RPCGlobal gives all calls one limit")
+		misuse(constructor, "the key function is nil; rpckey.Global gives all calls one limit")
 	}
 	g := &gate{settings: configure(constructor, takes, opts), limiter: l, key: key}
 	if g.name == "" {

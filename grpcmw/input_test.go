@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // Whatever clients put into metadata: an answer, no panic, nothing echoed.
@@ -38,7 +39,7 @@ func TestHostileMetadata(t *testing.T) {
 			raw := func(ctx context.Context, method string) (string, error) {
 				return strings.Join(metadata.ValueFromIncomingContext(ctx, row.key), ""), nil
 			}
-			for name, key := range map[string]keyfunc.RPC{"keyfunc": keyfunc.Metadata(row.key), "raw": raw} {
+			for name, key := range map[string]keyfunc.RPC{"keyfunc": rpckey.Metadata(row.key), "raw": raw} {
 				opts := append(grpcmw.ServerOptions(bucket, key), grpc.InTapHandle(grpcmw.TapHandle(always(algo.Decision{Allowed: true, Limit: 1, Remaining: 1}), key)))
 				c := client(t, &service{}, opts...)
 				ctx := metadata.AppendToOutgoingContext(t.Context(), row.key, row.value)
@@ -113,13 +114,13 @@ func TestHostileLimiter(t *testing.T) {
 			Remaining: number.Draw(t, "remaining"), RetryAfter: duration("retry"), NextAfter: duration("next"),
 			ResetAfter: duration("reset"),
 		}
-		i := grpcmw.UnaryServerInterceptor(always(d), keyfunc.RPCGlobal(), grpcmw.WithRateTrailers(), grpcmw.WithRetryReserve(0.5))
+		i := grpcmw.UnaryServerInterceptor(always(d), rpckey.Global(), grpcmw.WithRateTrailers(), grpcmw.WithRetryReserve(0.5))
 		r := new(transport)
 		ctx := grpc.NewContextWithServerTransportStream(bareContext, r)
 		if err := intercept(ctx, i); err != nil {
 			r.pushed(t)
 		}
-		grpcmw.TapHandle(always(d), keyfunc.RPCGlobal())(ctx, &tap.Info{FullMethodName: "/a.B/C"})
+		grpcmw.TapHandle(always(d), rpckey.Global())(ctx, &tap.Info{FullMethodName: "/a.B/C"})
 	})
 }
 
@@ -127,7 +128,7 @@ func TestHostileLimiter(t *testing.T) {
 func TestHostileMethods(t *testing.T) {
 	for _, method := range []string{"", "/", "//", "a", "/a", "/a/", strings.Repeat("/", 64<<10), "\xff\x00"} {
 		l := &script{}
-		i := grpcmw.UnaryServerInterceptor(l, keyfunc.FullMethod(), grpcmw.WithExempt("/a.B/*", "/a.B/C"))
+		i := grpcmw.UnaryServerInterceptor(l, rpckey.FullMethod(), grpcmw.WithExempt("/a.B/*", "/a.B/C"))
 		_, err := i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, bareHandler)
 		require.NoError(t, err)
 		require.Equal(t, []string{"~missing"}, l.asked())

@@ -16,7 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // storms is how many calls go wrong in each of these tests.
@@ -63,7 +63,7 @@ var everyStreamMode = grpcmw.WithStreamMode(grpcmw.OnOpen | grpcmw.PerRecv | grp
 func TestPanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) { panic("unary") }},
-		append(recovering(), grpcmw.ServerOptions(s, keyfunc.PeerIP(), everyStreamMode)...)...)
+		append(recovering(), grpcmw.ServerOptions(s, rpckey.PeerIP(), everyStreamMode)...)...)
 	storm(storms, func() {
 		if _, _, err := call(t.Context(), c); status.Code(err) != codes.Internal {
 			t.Error(err)
@@ -80,7 +80,7 @@ func TestPanicsFreeTheSlotsOfStreams(t *testing.T) {
 	c := client(t, &service{duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
 		ss.Recv()
 		panic("stream")
-	}}, append(recovering(), grpcmw.ServerOptions(s, keyfunc.PeerIP(), everyStreamMode)...)...)
+	}}, append(recovering(), grpcmw.ServerOptions(s, rpckey.PeerIP(), everyStreamMode)...)...)
 	storm(storms/4, func() {
 		if _, _, err := exchange(t.Context(), c); status.Code(err) != codes.Internal {
 			t.Error(err)
@@ -92,8 +92,8 @@ func TestPanicsFreeTheSlotsOfStreams(t *testing.T) {
 // A handler may leave through runtime.Goexit, as t.FailNow does.
 func TestGoexitFreesTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
-	unary := grpcmw.UnaryServerInterceptor(s, keyfunc.RPCGlobal())
-	stream := grpcmw.StreamServerInterceptor(s, keyfunc.RPCGlobal(), everyStreamMode)
+	unary := grpcmw.UnaryServerInterceptor(s, rpckey.Global())
+	stream := grpcmw.StreamServerInterceptor(s, rpckey.Global(), everyStreamMode)
 	storm(storms, func() {
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -116,10 +116,10 @@ func TestGoexitFreesTheSlot(t *testing.T) {
 func TestForeignPanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	observer := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })
-	unary := grpcmw.UnaryServerInterceptor(s, keyfunc.RPCGlobal(), observer)
+	unary := grpcmw.UnaryServerInterceptor(s, rpckey.Global(), observer)
 	require.Panics(t, func() { unary(t.Context(), nil, callInfo, bareHandler) })
 	for _, mode := range []grpcmw.StreamMode{grpcmw.OnOpen, grpcmw.PerRecv, grpcmw.PerSend} {
-		stream := grpcmw.StreamServerInterceptor(s, keyfunc.RPCGlobal(), observer, grpcmw.WithStreamMode(mode))
+		stream := grpcmw.StreamServerInterceptor(s, rpckey.Global(), observer, grpcmw.WithStreamMode(mode))
 		require.Panics(t, func() {
 			run(t.Context(), stream, func(ss grpc.ServerStream) error {
 				ss.SendMsg(nil)
@@ -148,7 +148,7 @@ func TestCancellationsFreeTheSlot(t *testing.T) {
 		<-ctx.Done()
 		runtime.Gosched()
 		return nil, ctx.Err()
-	}}, grpcmw.ServerOptions(s, keyfunc.PeerIP())...)
+	}}, grpcmw.ServerOptions(s, rpckey.PeerIP())...)
 	storm(storms, func() {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(1000))*time.Microsecond)
 		defer cancel()
@@ -165,8 +165,8 @@ func TestCancellationsFreeTheSlot(t *testing.T) {
 
 func TestResetsFreeTheSlots(t *testing.T) {
 	server, dialed := &slots{limit: 128}, &slots{limit: 1 << 20}
-	addr := serve(t, &service{duplex: echo}, grpcmw.ServerOptions(server, keyfunc.PeerIP(), everyStreamMode)...)
-	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(dialed, keyfunc.RPCGlobal(), everyStreamMode)...))
+	addr := serve(t, &service{duplex: echo}, grpcmw.ServerOptions(server, rpckey.PeerIP(), everyStreamMode)...)
+	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(dialed, rpckey.Global(), everyStreamMode)...))
 	storm(storms, func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -195,7 +195,7 @@ func TestStopFreesTheSlots(t *testing.T) {
 			begun <- struct{}{}
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}}, grpcmw.ServerOptions(s, keyfunc.PeerIP())...)
+		}}, grpcmw.ServerOptions(s, rpckey.PeerIP())...)
 		for range 20 {
 			go call(context.Background(), c)
 		}
@@ -213,7 +213,7 @@ func TestGoexitInServerFreesTheSlot(t *testing.T) {
 	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 		runtime.Goexit()
 		return nil, nil
-	}}, grpcmw.ServerOptions(s, keyfunc.PeerIP())...)
+	}}, grpcmw.ServerOptions(s, rpckey.PeerIP())...)
 	storm(320, func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 func TestLeaseFrom(t *testing.T) {
@@ -20,7 +20,7 @@ func TestLeaseFrom(t *testing.T) {
 		got.Settle(4)
 		return nil, nil
 	}
-	i := grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
+	i := grpcmw.UnaryServerInterceptor(bucket, rpckey.Global(), grpcmw.WithLeaseInContext())
 	_, err := i(t.Context(), nil, callInfo, handler)
 	require.NoError(t, err)
 	require.True(t, got.Allowed)
@@ -29,7 +29,7 @@ func TestLeaseFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 6, lease.Remaining)
 
-	i = grpcmw.UnaryServerInterceptor(bucket, keyfunc.RPCGlobal())
+	i = grpcmw.UnaryServerInterceptor(bucket, rpckey.Global())
 	_, err = i(t.Context(), nil, callInfo, handler)
 	require.NoError(t, err)
 	require.Zero(t, *got)
@@ -37,7 +37,7 @@ func TestLeaseFrom(t *testing.T) {
 
 func TestLeaseFromOnStreams(t *testing.T) {
 	var got *algo.Lease
-	i := grpcmw.StreamServerInterceptor(plenty(), keyfunc.RPCGlobal(), grpcmw.WithLeaseInContext())
+	i := grpcmw.StreamServerInterceptor(plenty(), rpckey.Global(), grpcmw.WithLeaseInContext())
 	err := i(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/a.B/C"}, func(_ any, ss grpc.ServerStream) error {
 		got = grpcmw.LeaseFrom(ss.Context())
 		return nil

@@ -12,14 +12,14 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // How long a slot is held: a received message until the next is asked for, a
 // sent one while it is sent, an opening as long as the stream.
 func TestSlotsOfMessages(t *testing.T) {
 	s := &slots{limit: 10}
-	i := grpcmw.StreamServerInterceptor(s, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv|grpcmw.PerSend))
+	i := grpcmw.StreamServerInterceptor(s, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv|grpcmw.PerSend))
 	err := run(t.Context(), i, func(ss grpc.ServerStream) error {
 		require.EqualValues(t, 1, s.inFlight.Load())
 		for range 3 {
@@ -48,7 +48,7 @@ func (l *late) RecvMsg(any) error { <-l.arrive; return nil }
 // it left behind, leaves no slot taken.
 func TestMessageAfterTheEnd(t *testing.T) {
 	s := &slots{limit: 10}
-	i := grpcmw.StreamServerInterceptor(s, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv))
+	i := grpcmw.StreamServerInterceptor(s, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerRecv))
 	ss, done := &late{noStream{ctx: t.Context()}, make(chan struct{})}, make(chan struct{})
 	err := i(nil, ss, streamInfo, func(_ any, ss grpc.ServerStream) error {
 		go func() {
@@ -83,8 +83,8 @@ func TestDenialInAGoroutineOfTheHandler(t *testing.T) {
 				}
 			}
 			return nil
-		}, grpcmw.StreamServerInterceptor(outer, keyfunc.RPCGlobal()),
-			grpcmw.StreamServerInterceptor(inner, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv)))
+		}, grpcmw.StreamServerInterceptor(outer, rpckey.Global()),
+			grpcmw.StreamServerInterceptor(inner, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerRecv)))
 		require.Equal(t, codes.ResourceExhausted, status.Code(err))
 		require.Equal(t, []algo.Outcome{algo.Ignored}, outer.released(), "the stream had begun")
 		require.Len(t, ss.md[pushback], 1)
@@ -102,7 +102,7 @@ func chained(ss grpc.ServerStream, h func(grpc.ServerStream) error, outer, inner
 // What cannot be sent any more is given back.
 func TestUnsentMessageIsGivenBack(t *testing.T) {
 	l := &script{}
-	i := grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerSend))
+	i := grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerSend))
 	ss := &unsendable{noStream{ctx: t.Context()}}
 	i(nil, ss, streamInfo, func(_ any, ss grpc.ServerStream) error { return ss.SendMsg(nil) })
 	require.Equal(t, []algo.Outcome{algo.Canceled}, l.released())

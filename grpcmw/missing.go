@@ -47,7 +47,7 @@ func (m missingMode) keyFor(context.Context, string) (string, verdict, error) {
 
 // FallbackTo asks key instead. If that has none either, the call shares the
 // bucket of [Shared]. The two functions should not give equal keys for
-// different callers; those of package keyfunc do not, but for keyfunc.Service,
+// different callers; those of package keyfunc do not, but for rpckey.Service,
 // whose keys look like any name that a caller may choose. It panics if key is
 // nil.
 func FallbackTo(key keyfunc.RPC) MissingKey {

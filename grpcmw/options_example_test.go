@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // ask makes one call of a method behind an interceptor.
@@ -28,7 +29,7 @@ func ask(ctx context.Context, intercept grpc.UnaryServerInterceptor, method stri
 // Calls of the status page are free, like health and reflection.
 func ExampleWithExempt() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(),
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(),
 		grpcmw.WithExempt("/status.v1.Status/*"))
 	for _, method := range []string{"/shop.v1.Shop/Buy", "/shop.v1.Shop/Buy", "/status.v1.Status/Get"} {
 		fmt.Println(method, ask(context.Background(), intercept, method))
@@ -42,7 +43,7 @@ func ExampleWithExempt() {
 // A public server whose health anybody can ask about, but not all the time.
 func ExampleWithoutDefaultExempt() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithoutDefaultExempt())
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithoutDefaultExempt())
 	for range 2 {
 		fmt.Println(ask(context.Background(), intercept, healthpb.Health_Check_FullMethodName))
 	}
@@ -67,7 +68,7 @@ func ExampleWithOnError() {
 // The last half of the quota is for calls that were not made before.
 func ExampleWithRetryReserve() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(4)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithRetryReserve(0.5))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithRetryReserve(0.5))
 	first := context.Background()
 	retry := metadata.NewIncomingContext(first, metadata.Pairs("grpc-previous-rpc-attempts", "1"))
 	for _, ctx := range []context.Context{first, first, retry, first} {
@@ -83,7 +84,7 @@ func ExampleWithRetryReserve() {
 // Clients tell the quotas of several services apart by the domain.
 func ExampleWithDomain() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, keyfunc.RPCGlobal(), grpcmw.WithDomain("shop.example.com"))
+	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithDomain("shop.example.com"))
 	var err error
 	for range 2 {
 		_, err = intercept(context.Background(), &testpb.SimpleRequest{},
@@ -101,7 +102,7 @@ func ExampleWithDomain() {
 func ExampleWithBackPressure() {
 	messages := algo.Must(algo.NewTokenBucket(algo.PerSecond(50), algo.Burst(1)))
 	conn, stop := start(grpc.NewServer(grpc.ChainStreamInterceptor(
-		grpcmw.StreamServerInterceptor(messages, keyfunc.RPCGlobal(),
+		grpcmw.StreamServerInterceptor(messages, rpckey.Global(),
 			grpcmw.WithStreamMode(grpcmw.PerRecv),
 			grpcmw.WithBackPressure(time.Minute)))))
 	defer stop()

@@ -19,7 +19,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // transport records what a call sends besides its message.
@@ -59,7 +59,7 @@ func pushedFor(t *testing.T, wait, left time.Duration) (ms int64) {
 		defer cancel()
 		r := new(transport)
 		ctx = grpc.NewContextWithServerTransportStream(ctx, r)
-		err := intercept(ctx, grpcmw.UnaryServerInterceptor(always(quotaFor(wait)), keyfunc.RPCGlobal()))
+		err := intercept(ctx, grpcmw.UnaryServerInterceptor(always(quotaFor(wait)), rpckey.Global()))
 		require.Equal(t, codes.ResourceExhausted, status.Code(err))
 		ms = r.pushed(t)
 	})
@@ -126,14 +126,14 @@ func TestJitterSpreads(t *testing.T) {
 	for range 200 {
 		r := new(transport)
 		ctx := grpc.NewContextWithServerTransportStream(t.Context(), r)
-		intercept(ctx, grpcmw.UnaryServerInterceptor(always(quotaFor(10*time.Second)), keyfunc.RPCGlobal()))
+		intercept(ctx, grpcmw.UnaryServerInterceptor(always(quotaFor(10*time.Second)), rpckey.Global()))
 		seen[r.pushed(t)] = true
 	}
 	require.Greater(t, len(seen), 100)
 }
 
 func TestWithoutTransport(t *testing.T) {
-	err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(always(never), keyfunc.RPCGlobal()))
+	err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(always(never), rpckey.Global()))
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 }
 
@@ -149,7 +149,7 @@ func twice(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHa
 // retries.
 func TestOnePushback(t *testing.T) {
 	short, long := always(quotaFor(40*time.Millisecond)), always(quotaFor(4*time.Second))
-	global := keyfunc.RPCGlobal()
+	global := rpckey.Global()
 	// The outer limit refuses what is received, and the inner one the answer
 	// that the handler sends in spite of it.
 	received, sent := grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithStreamMode(grpcmw.PerSend)
@@ -213,8 +213,8 @@ func TestDeniedFurtherInIsGivenBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			outer, inFlight := algo.Must(algo.NewTokenBucket(algo.PerHour(5))), &slots{limit: 9}
-			opts := append(grpcmw.ServerOptions(outer, keyfunc.RPCGlobal()), grpcmw.ServerOptions(inFlight, keyfunc.RPCGlobal())...)
-			opts = append(opts, grpcmw.ServerOptions(always(quotaFor(time.Second)), keyfunc.RPCGlobal())...)
+			opts := append(grpcmw.ServerOptions(outer, rpckey.Global()), grpcmw.ServerOptions(inFlight, rpckey.Global())...)
+			opts = append(opts, grpcmw.ServerOptions(always(quotaFor(time.Second)), rpckey.Global())...)
 			c := client(t, &service{}, opts...)
 			for range 7 {
 				_, _, err := ask(t.Context(), c)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // Two limits on a server, and what the client of an admitted call is told.
@@ -24,8 +24,8 @@ func TestRateTrailers(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.Per(20, 2*60e9)))
 	inFlight := &slots{limit: 64}
 	opts := append(
-		grpcmw.ServerOptions(bucket, keyfunc.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithName("burst")),
-		grpcmw.ServerOptions(inFlight, keyfunc.RPCGlobal(), grpcmw.WithRateTrailers())...)
+		grpcmw.ServerOptions(bucket, rpckey.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithName("burst")),
+		grpcmw.ServerOptions(inFlight, rpckey.Global(), grpcmw.WithRateTrailers())...)
 	c := client(t, &service{duplex: echo}, opts...)
 	for name, ask := range map[string]func(context.Context, testpb.TestServiceClient) (metadata.MD, metadata.MD, error){
 		"unary": call, "stream": callStream,
@@ -40,7 +40,7 @@ func TestRateTrailers(t *testing.T) {
 func TestRateTrailersSurviveFailure(t *testing.T) {
 	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 		return nil, status.Error(codes.NotFound, "")
-	}}, grpcmw.ServerOptions(plenty(), keyfunc.PeerIP(), grpcmw.WithRateTrailers())...)
+	}}, grpcmw.ServerOptions(plenty(), rpckey.PeerIP(), grpcmw.WithRateTrailers())...)
 	header, trailer, err := call(t.Context(), c)
 	require.Equal(t, codes.NotFound, status.Code(err))
 	requireNoHeader(t, header)
@@ -72,7 +72,7 @@ func TestRateTrailerValues(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r := new(transport)
 			ctx := grpc.NewContextWithServerTransportStream(t.Context(), r)
-			i := grpcmw.UnaryServerInterceptor(row.l, keyfunc.RPCGlobal(), append(row.opts, grpcmw.WithRateTrailers())...)
+			i := grpcmw.UnaryServerInterceptor(row.l, rpckey.Global(), append(row.opts, grpcmw.WithRateTrailers())...)
 			require.NoError(t, intercept(ctx, i))
 			sent := metadata.Join(r.trails...)
 			require.Equal(t, row.ratelimit, sent["ratelimit"])

@@ -15,7 +15,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // retrying is a client with up to 4 attempts, 5 ms apart if the server does
@@ -60,7 +60,7 @@ func withSecondValue(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h gr
 // What clients with a retry policy make of a denial. The rows without this
 // package show why it does what it does.
 func TestRetryTable(t *testing.T) {
-	global := keyfunc.RPCGlobal()
+	global := rpckey.Global()
 	for _, row := range []struct {
 		name     string
 		opts     []grpc.ServerOption
@@ -114,7 +114,7 @@ func TestRetryTable(t *testing.T) {
 func TestRetryFindsItsToken(t *testing.T) {
 	seen := new(attempts)
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(2), algo.Burst(1)))
-	addr := serve(t, &service{}, append(seen.options(), grpcmw.ServerOptions(l, keyfunc.RPCGlobal())...)...)
+	addr := serve(t, &service{}, append(seen.options(), grpcmw.ServerOptions(l, rpckey.Global())...)...)
 	c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
 	for range 2 {
 		_, _, err := call(t.Context(), c)
@@ -143,7 +143,7 @@ func TestRetryReserve(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := always(algo.Decision{Allowed: true, Limit: 10, Remaining: row.left - 1, Source: row.source})
-			i := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithRetryReserve(0.5))
+			i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithRetryReserve(0.5))
 			r := new(transport)
 			ctx := grpc.NewContextWithServerTransportStream(t.Context(), r)
 			err := intercept(metadata.NewIncomingContext(ctx, metadata.MD{"grpc-previous-rpc-attempts": row.attempts}), i)
@@ -167,7 +167,7 @@ func TestRetryReserveWithRealRetries(t *testing.T) {
 	}}
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	bucket.Allow("~global", 4)
-	addr := serve(t, failing, append(seen.options(), grpcmw.ServerOptions(bucket, keyfunc.RPCGlobal(), grpcmw.WithRetryReserve(0.5))...)...)
+	addr := serve(t, failing, append(seen.options(), grpcmw.ServerOptions(bucket, rpckey.Global(), grpcmw.WithRetryReserve(0.5))...)...)
 	c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
 	_, _, err := call(t.Context(), c)
 	require.Equal(t, codes.Unavailable, status.Code(err))

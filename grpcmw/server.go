@@ -10,7 +10,7 @@ import (
 // ServerOptions are what limits a whole server, unary calls and streams
 // together, with one limiter:
 //
-//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, keyfunc.PeerIP())...)
+//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
 //
 // The interceptors run after those that were given to grpc.NewServer earlier,
 // and before later ones. Recovery from panics, authentication that the key

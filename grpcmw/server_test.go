@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 const pushback = "grpc-retry-pushback-ms"
@@ -52,16 +53,16 @@ func TestDenials(t *testing.T) {
 		subject  string        // "": there is no QuotaFailure
 		most     int           // pushback is between wait and this, in ms
 	}{
-		{"quota", quotaFor(100 * time.Millisecond), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 100 * time.Millisecond, "global", 120},
-		{"quota of an address", quotaFor(time.Second), keyfunc.PeerIP(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "address", 1200},
-		{"quota of a method", quotaFor(time.Second), keyfunc.FullMethod(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "method", 1200},
+		{"quota", quotaFor(100 * time.Millisecond), rpckey.Global(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 100 * time.Millisecond, "global", 120},
+		{"quota of an address", quotaFor(time.Second), rpckey.PeerIP(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "address", 1200},
+		{"quota of a method", quotaFor(time.Second), rpckey.FullMethod(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "method", 1200},
 		{"quota of a user", quotaFor(time.Minute), named("alice"), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Minute, "caller", 65_000},
-		{"a nanosecond", quotaFor(1), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 1, "global", 1},
-		{"jitter is bounded", quotaFor(time.Hour), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Hour, "global", 3605_000},
-		{"beyond int32", quotaFor(1000 * time.Hour), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 1000 * time.Hour, "global", 1<<31 - 1},
-		{"no time given", quotaFor(0), keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "global", 1200},
-		{"overload", overloadFor(50 * time.Millisecond), keyfunc.PeerIP(), codes.Unavailable, "SERVER_OVERLOADED", 50 * time.Millisecond, "", 60},
-		{"never", never, keyfunc.RPCGlobal(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 0, "global", -1},
+		{"a nanosecond", quotaFor(1), rpckey.Global(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 1, "global", 1},
+		{"jitter is bounded", quotaFor(time.Hour), rpckey.Global(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Hour, "global", 3605_000},
+		{"beyond int32", quotaFor(1000 * time.Hour), rpckey.Global(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 1000 * time.Hour, "global", 1<<31 - 1},
+		{"no time given", quotaFor(0), rpckey.Global(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", time.Second, "global", 1200},
+		{"overload", overloadFor(50 * time.Millisecond), rpckey.PeerIP(), codes.Unavailable, "SERVER_OVERLOADED", 50 * time.Millisecond, "", 60},
+		{"never", never, rpckey.Global(), codes.ResourceExhausted, "RATE_LIMIT_EXCEEDED", 0, "global", -1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			svc := &service{}
@@ -125,7 +126,7 @@ func requireNoHeader(t *testing.T, header metadata.MD) {
 
 func TestAdmittedCallsHaveNoHeader(t *testing.T) {
 	svc := &service{duplex: func(testpb.TestService_FullDuplexCallServer) error { return nil }}
-	c := client(t, svc, grpcmw.ServerOptions(plenty(), keyfunc.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithLeaseInContext())...)
+	c := client(t, svc, grpcmw.ServerOptions(plenty(), rpckey.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithLeaseInContext())...)
 	header, trailer, err := call(t.Context(), c)
 	require.NoError(t, err)
 	requireNoHeader(t, header)
@@ -170,7 +171,7 @@ func TestDelay(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			var seen grpcmw.Event
 			l := always(algo.Decision{Allowed: true, Delay: row.delay})
-			i := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
+			i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if row.deadline > 0 {
@@ -197,7 +198,7 @@ func TestDelay(t *testing.T) {
 func TestContextEndsInLimiter(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	i := grpcmw.UnaryServerInterceptor(failing(context.Canceled), keyfunc.RPCGlobal(), grpcmw.WithOnError(grpcmw.FailOpen))
+	i := grpcmw.UnaryServerInterceptor(failing(context.Canceled), rpckey.Global(), grpcmw.WithOnError(grpcmw.FailOpen))
 	require.Equal(t, codes.Canceled, status.Code(intercept(ctx, i)))
 }
 
@@ -225,7 +226,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := &script{}
-			i := grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal())
+			i := grpcmw.UnaryServerInterceptor(l, rpckey.Global())
 			_, err := i(row.ctx, nil, callInfo, func(context.Context, any) (any, error) { return nil, row.err })
 			require.Equal(t, row.err, err)
 			require.Equal(t, []algo.Outcome{row.want}, l.released())
@@ -239,7 +240,7 @@ func TestCost(t *testing.T) {
 		require.Equal(t, callInfo.FullMethod, method)
 		return int64(msg.(*testpb.SimpleRequest).ResponseSize)
 	})
-	c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), cost)...)
+	c := client(t, &service{}, grpcmw.ServerOptions(l, rpckey.Global(), cost)...)
 	for _, n := range []int32{7, 0, 1} {
 		_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{ResponseSize: n})
 		require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // echo answers each message, and ends when the client has sent its last.
@@ -69,7 +70,7 @@ func TestStreamModes(t *testing.T) {
 			bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
 			var mu sync.Mutex
 			var events []grpcmw.Event
-			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(bucket, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(row.mode),
+			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(bucket, rpckey.Global(), grpcmw.WithStreamMode(row.mode),
 				grpcmw.WithObserver(func(e grpcmw.Event) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -107,7 +108,7 @@ func TestHandlerCannotSwallowTheDenial(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := client(t, &service{duplex: handler}, grpcmw.ServerOptions(always(quotaFor(time.Hour)), keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv))...)
+			c := client(t, &service{duplex: handler}, grpcmw.ServerOptions(always(quotaFor(time.Hour)), rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerRecv))...)
 			_, trailer, err := exchange(t.Context(), c)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			require.Len(t, trailer[pushback], 1)
@@ -117,7 +118,7 @@ func TestHandlerCannotSwallowTheDenial(t *testing.T) {
 
 func TestMessageCost(t *testing.T) {
 	l := &script{}
-	c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(l, keyfunc.FullMethod(), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv|grpcmw.PerSend),
+	c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(l, rpckey.FullMethod(), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv|grpcmw.PerSend),
 		grpcmw.WithCost(func(_ context.Context, _ string, msg any) int64 {
 			switch msg.(type) {
 			case nil:
@@ -170,7 +171,7 @@ func TestDelayedStreamsAreGivenBack(t *testing.T) {
 			l := always(algo.Decision{Allowed: true, Delay: time.Hour})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			err := run(ctx, grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(row.mode)), row.use)
+			err := run(ctx, grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithStreamMode(row.mode)), row.use)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			require.Equal(t, []algo.Outcome{algo.Canceled}, l.released())
 		})
@@ -209,7 +210,7 @@ func TestBackPressure(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
 				defer cancel()
 				started, passed := time.Now(), 0
-				err := run(ctx, grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal(), opts...), func(ss grpc.ServerStream) error {
+				err := run(ctx, grpcmw.StreamServerInterceptor(l, rpckey.Global(), opts...), func(ss grpc.ServerStream) error {
 					for range 30 {
 						if err := ss.RecvMsg(nil); err != nil {
 							return err
@@ -234,7 +235,7 @@ func TestBackPressureDoesNotSpin(t *testing.T) {
 		l := always(quotaFor(0))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second+time.Millisecond)
 		defer cancel()
-		err := run(ctx, grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)),
+		err := run(ctx, grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)),
 			func(ss grpc.ServerStream) error { return ss.RecvMsg(nil) })
 		require.Equal(t, codes.ResourceExhausted, status.Code(err))
 		require.Len(t, l.asked(), 11)
@@ -254,7 +255,7 @@ func TestBackPressureReachesTheSender(t *testing.T) {
 		}
 	}}
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	c := client(t, svc, grpcmw.ServerOptions(bucket, keyfunc.RPCGlobal(), grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever))...)
+	c := client(t, svc, grpcmw.ServerOptions(bucket, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever))...)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s, err := c.StreamingInputCall(ctx)
@@ -284,7 +285,7 @@ func TestBackPressureReachesTheSender(t *testing.T) {
 func TestStreamsAreIgnored(t *testing.T) {
 	for _, err := range []error{nil, errors.New("x"), status.Error(codes.Internal, "")} {
 		l := &script{}
-		got := run(t.Context(), grpcmw.StreamServerInterceptor(l, keyfunc.RPCGlobal()), func(grpc.ServerStream) error { return err })
+		got := run(t.Context(), grpcmw.StreamServerInterceptor(l, rpckey.Global()), func(grpc.ServerStream) error { return err })
 		require.Equal(t, err, got)
 		require.Equal(t, []algo.Outcome{algo.Ignored}, l.released())
 	}

@@ -18,14 +18,15 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // A tap beside the interceptors: calls are shed before they are attempted.
 func TestTapSheds(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
 	seen, svc := new(attempts), &service{duplex: echo}
-	opts := append(seen.options(), grpcmw.ServerOptions(bucket, keyfunc.PeerIP())...)
-	opts = append(opts, grpc.InTapHandle(grpcmw.TapHandle(bucket, keyfunc.PeerIP(), grpcmw.WithName("edge"))))
+	opts := append(seen.options(), grpcmw.ServerOptions(bucket, rpckey.PeerIP())...)
+	opts = append(opts, grpc.InTapHandle(grpcmw.TapHandle(bucket, rpckey.PeerIP(), grpcmw.WithName("edge"))))
 	conn := dial(t, serve(t, svc, opts...))
 	c := testpb.NewTestServiceClient(conn)
 	for range 2 {
@@ -56,7 +57,7 @@ func TestTapAndRetries(t *testing.T) {
 	l := &script{answer: func(_ string, n int64) (algo.Decision, error) {
 		return algo.Decision{Allowed: true, Limit: 5, NextAfter: time.Hour}, nil
 	}}
-	addr := serve(t, &service{}, grpc.InTapHandle(grpcmw.TapHandle(l, keyfunc.RPCGlobal())))
+	addr := serve(t, &service{}, grpc.InTapHandle(grpcmw.TapHandle(l, rpckey.Global())))
 	_, _, err := call(t.Context(), testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying))))
 	require.Contains(t, []codes.Code{codes.ResourceExhausted, codes.Unknown}, status.Code(err), "%v", err)
 	require.Equal(t, []int64{0, 0, 0, 0}, l.costs)
@@ -103,7 +104,7 @@ func TestTapVerdicts(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("grpc-previous-rpc-attempts", "1"))
-			err := tapped(ctx, grpcmw.TapHandle(row.l, keyfunc.RPCGlobal(), row.opts...), "/a.B/C")
+			err := tapped(ctx, grpcmw.TapHandle(row.l, rpckey.Global(), row.opts...), "/a.B/C")
 			require.Equal(t, row.code, status.Code(err))
 		})
 	}
@@ -131,13 +132,13 @@ func TestTapAndShadow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("grpc-previous-rpc-attempts", "1"))
 			for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithRetryReserve(0.99)}} {
-				err := tapped(ctx, grpcmw.TapHandle(row.l, keyfunc.RPCGlobal(), opts...), "/a.B/C")
+				err := tapped(ctx, grpcmw.TapHandle(row.l, rpckey.Global(), opts...), "/a.B/C")
 				require.Equal(t, row.code, status.Code(err))
 			}
 		})
 	}
 	l := algo.All(algo.Shadow(plenty()), spent())
-	err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, keyfunc.RPCGlobal()))
+	err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, rpckey.Global()))
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 }
 
@@ -145,8 +146,8 @@ func TestTapAndShadow(t *testing.T) {
 func TestTapOnlyLooks(t *testing.T) {
 	bucket, s := algo.Must(algo.NewTokenBucket(algo.PerHour(2))), &slots{limit: 2}
 	for range 100 {
-		require.NoError(t, tapped(t.Context(), grpcmw.TapHandle(bucket, keyfunc.RPCGlobal()), "/a.B/C"))
-		require.NoError(t, tapped(t.Context(), grpcmw.TapHandle(s, keyfunc.RPCGlobal()), "/a.B/C"))
+		require.NoError(t, tapped(t.Context(), grpcmw.TapHandle(bucket, rpckey.Global()), "/a.B/C"))
+		require.NoError(t, tapped(t.Context(), grpcmw.TapHandle(s, rpckey.Global()), "/a.B/C"))
 	}
 	lease, _ := bucket.Acquire(t.Context(), "~global", 0)
 	require.EqualValues(t, 2, lease.Remaining)
@@ -168,7 +169,7 @@ func TestTapNeverBlocks(t *testing.T) {
 		return algo.Lease{}, ctx.Err()
 	})
 	ctx := context.WithValue(t.Context(), mark{}, "value")
-	require.NoError(t, tapped(ctx, grpcmw.TapHandle(waiting, keyfunc.RPCGlobal()), "/a.B/C"))
+	require.NoError(t, tapped(ctx, grpcmw.TapHandle(waiting, rpckey.Global()), "/a.B/C"))
 	require.True(t, asked)
 }
 
@@ -178,7 +179,7 @@ func TestTapKnowsTheMethods(t *testing.T) {
 		return algo.Decision{Allowed: true, Limit: 1}, nil
 	}}
 	calls := 0
-	h := grpcmw.TapHandle(l, keyfunc.FullMethod(), grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo {
+	h := grpcmw.TapHandle(l, rpckey.FullMethod(), grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo {
 		calls++
 		return map[string]grpc.ServiceInfo{"a.B": {Methods: []grpc.MethodInfo{{Name: "C"}, {Name: "D"}}}}
 	}))
@@ -217,7 +218,7 @@ func TestTapMissingKey(t *testing.T) {
 // that the client has chosen; a far one must not be refused there.
 func TestTapLeavesFarDeadlinesAlone(t *testing.T) {
 	l := always(never)
-	h := grpcmw.TapHandle(l, keyfunc.RPCGlobal())
+	h := grpcmw.TapHandle(l, rpckey.Global())
 	for _, row := range []struct {
 		left time.Duration // 0: no deadline
 		code codes.Code

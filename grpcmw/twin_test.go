@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // One limiter behind both transports: the same names, keys, results and hashes,
@@ -28,7 +29,7 @@ func TestTwins(t *testing.T) {
 	}{
 		"a key":        {algo.Must(algo.NewTokenBucket(algo.PerHour(3))), anybody, anyRPC},
 		"no key":       {algo.Must(algo.NewTokenBucket(algo.PerSecond(7))), noHTTP, noRPC},
-		"one for all":  {algo.Must(algo.NewPacer(algo.PerHour(1), algo.MaxWait(0))), keyfunc.Global(), keyfunc.RPCGlobal()},
+		"one for all":  {algo.Must(algo.NewPacer(algo.PerHour(1), algo.MaxWait(0))), keyfunc.Global(), rpckey.Global()},
 		"in flight":    {&slots{limit: 64}, anybody, anyRPC},
 		"cannot tell":  {&script{}, anybody, anyRPC},
 		"denied":       {always(never), anybody, anyRPC},
@@ -63,7 +64,7 @@ func TestTwinsWithoutAKey(t *testing.T) {
 	tr := httpmw.Transport(nil, l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e httpmw.Event) { sent = e }))
 	_, err := tr.RoundTrip(httptest.NewRequest("GET", "http://127.0.0.1:1/", nil))
 	require.ErrorIs(t, err, keyfunc.ErrNoKey)
-	err = intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, keyfunc.Metadata("x-user"),
+	err = intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, rpckey.Metadata("x-user"),
 		grpcmw.WithMissingKey(grpcmw.Deny), grpcmw.WithObserver(func(e grpcmw.Event) { rpc = e })))
 	require.Error(t, err)
 	want := algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}

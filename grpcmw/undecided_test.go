@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 func TestMissingKey(t *testing.T) {
@@ -82,7 +83,7 @@ func TestLimiterErrors(t *testing.T) {
 				grpcmw.WithCost(func(context.Context, string, any) int64 { return row.cost }),
 				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }),
 			}, row.opts...)
-			c := client(t, &service{}, grpcmw.ServerOptions(l, keyfunc.RPCGlobal(), opts...)...)
+			c := client(t, &service{}, grpcmw.ServerOptions(l, rpckey.Global(), opts...)...)
 			_, trailer, err := call(t.Context(), c)
 			require.Equal(t, row.code, status.Code(err))
 			require.Equal(t, row.result, seen.Result)

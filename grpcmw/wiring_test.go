@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // constructors makes each kind of interceptor.
@@ -46,12 +47,12 @@ type wrapped struct{ algo.Limiter }
 func TestWiringMistakes(t *testing.T) {
 	for name, build := range constructors {
 		t.Run(name, func(t *testing.T) {
-			key := keyfunc.RPCGlobal()
+			key := rpckey.Global()
 			prefix := "grpcmw: " + name + ": "
 			for _, nothing := range []algo.Limiter{nil, (*algo.TokenBucket)(nil), limiterFunc(nil)} {
 				require.PanicsWithValue(t, prefix+"the limiter is nil", func() { build(nothing, key) })
 			}
-			require.PanicsWithValue(t, prefix+"the key function is nil; keyfunc.RPCGlobal gives all calls one limit", func() { build(plenty(), nil) })
+			require.PanicsWithValue(t, prefix+"the key function is nil; rpckey.Global gives all calls one limit", func() { build(plenty(), nil) })
 			require.PanicsWithValue(t, prefix+"the zero Option is not an option", func() { build(plenty(), key, grpcmw.Option{}) })
 			require.NotPanics(t, func() { build(plenty(), key) })
 			require.NotPanics(t, func() { build(limiterFunc(plenty().Acquire), key) })
@@ -63,7 +64,7 @@ func TestWiringMistakes(t *testing.T) {
 
 func TestOptionValues(t *testing.T) {
 	build := func(o grpcmw.Option) func() {
-		return func() { grpcmw.ServerOptions(plenty(), keyfunc.RPCGlobal(), o) }
+		return func() { grpcmw.ServerOptions(plenty(), rpckey.Global(), o) }
 	}
 	for want, o := range map[string]grpcmw.Option{
 		`WithName: "" has 0 bytes, want 1 to 64`:                                                   grpcmw.WithName(""),
@@ -93,10 +94,10 @@ func TestOptionValues(t *testing.T) {
 		require.PanicsWithValue(t, "grpcmw: ServerOptions: "+want, build(o))
 	}
 	require.PanicsWithValue(t, "grpcmw: DialOptions: WithMaxWait: is -1ns, want 0 or more", func() {
-		grpcmw.DialOptions(plenty(), keyfunc.RPCGlobal(), grpcmw.WithMaxWait(-1))
+		grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithMaxWait(-1))
 	})
 	require.PanicsWithValue(t, "grpcmw: TapHandle: WithRegistered: is nil", func() {
-		grpcmw.TapHandle(plenty(), keyfunc.RPCGlobal(), grpcmw.WithRegistered(nil))
+		grpcmw.TapHandle(plenty(), rpckey.Global(), grpcmw.WithRegistered(nil))
 	})
 	require.NotPanics(t, build(grpcmw.WithName(strings.Repeat("a", 64))))
 	require.Panics(t, build(grpcmw.WithName(strings.Repeat("a", 65))))
@@ -127,11 +128,11 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 		"TapHandle":               {false, false, false, false, false, true, false, true, false},
 	} {
 		build := func(o grpcmw.Option) func() {
-			return func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o) }
+			return func() { constructors[constructor](plenty(), rpckey.Global(), o) }
 		}
 		for n, o := range all {
 			if takes[n] && n == 2 {
-				require.NotPanics(t, func() { constructors[constructor](plenty(), keyfunc.RPCGlobal(), o, mode) }, constructor)
+				require.NotPanics(t, func() { constructors[constructor](plenty(), rpckey.Global(), o, mode) }, constructor)
 			} else if takes[n] {
 				require.NotPanics(t, build(o), "%s %d", constructor, n)
 			} else {
@@ -145,5 +146,5 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
 		"WithName, WithExempt, WithoutDefaultExempt, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
 		"WithLeaseInContext, WithRetryReserve, WithRateTrailers",
-		func() { grpcmw.UnaryServerInterceptor(plenty(), keyfunc.RPCGlobal(), mode) })
+		func() { grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global(), mode) })
 }

@@ -3,13 +3,15 @@ package keyfunc
 import (
 	"net/http"
 	"strings"
+
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 var errNoUser = noKey("no user name in the Authorization header")
 
 // BasicUser is the user name of HTTP Basic authentication (RFC 7617), which
-// is not verified: it is for limiting attempts to log in, per account. Behind
-// the verification, prefer [Context].
+// is not verified: use it to limit login attempts per account. Behind the
+// verification, prefer [Context].
 //
 // The name becomes a key as a value of [Header] does; names are compared byte
 // by byte, so where the login ignores case, "Bob" and "bob" have two limits
@@ -17,11 +19,11 @@ var errNoUser = noKey("no user name in the Authorization header")
 // or with an empty name are [ErrNoKey].
 func BasicUser() HTTP {
 	return func(r *http.Request) (string, error) {
-		if v, ok := single(r.Header["Authorization"]); !ok || len(v) > maxValue {
+		if values := r.Header["Authorization"]; len(values) != 1 || len(values[0]) > keytext.MaxValue {
 			return "", errNoUser
 		}
 		name, _, _ := r.BasicAuth()
-		key, ok := identity(name)
+		key, ok := keytext.Value(name)
 		if !ok {
 			return "", errNoUser
 		}

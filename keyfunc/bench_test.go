@@ -18,18 +18,6 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
-func BenchmarkPeerIP(b *testing.B) {
-	for name, addr := range map[string]string{"IPv4": "203.0.113.7:4711", "IPv6": "[2001:db8::1]:4711"} {
-		b.Run(name, func(b *testing.B) {
-			key, ctx := keyfunc.PeerIP(), call(tcp(addr))
-			b.ReportAllocs()
-			for b.Loop() {
-				key(ctx, "/s/m")
-			}
-		})
-	}
-}
-
 // BenchmarkTrusted has as many prefixes as a content delivery network.
 func BenchmarkTrusted(b *testing.B) {
 	trusted := prefixes()

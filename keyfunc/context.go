@@ -3,6 +3,8 @@ package keyfunc
 import (
 	"context"
 	"net/http"
+
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 var errNoIdentity = noKey("no identity in the context")
@@ -16,27 +18,16 @@ var errNoIdentity = noKey("no identity in the context")
 //		return user.ID, ok
 //	})
 //
-// The identity becomes a key as a value of [Header] does. None, or an empty
-// one, is [ErrNoKey]. It panics if get is nil.
+// The identity becomes a key as a value of [Header] does. An absent or empty
+// one is [ErrNoKey]. It panics if get is nil.
 func Context(get func(context.Context) (string, bool)) HTTP {
 	require(get != nil, "Context", "the function is nil")
-	return func(r *http.Request) (string, error) { return fromContext(r.Context(), get) }
-}
-
-// RPCContext is [Context] for gRPC.
-func RPCContext(get func(context.Context) (string, bool)) RPC {
-	require(get != nil, "RPCContext", "the function is nil")
-	return func(ctx context.Context, _ string) (string, error) { return fromContext(ctx, get) }
-}
-
-func fromContext(ctx context.Context, get func(context.Context) (string, bool)) (string, error) {
-	v, ok := get(ctx)
-	if !ok {
+	return func(r *http.Request) (string, error) {
+		if v, ok := get(r.Context()); ok {
+			if key, ok := keytext.Value(v); ok {
+				return key, nil
+			}
+		}
 		return "", errNoIdentity
 	}
-	key, ok := identity(v)
-	if !ok {
-		return "", errNoIdentity
-	}
-	return key, nil
 }

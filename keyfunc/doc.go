@@ -1,45 +1,47 @@
-// Package keyfunc answers the question a rate limiter starts from: whose
-// request is this? Each function here makes an [HTTP] or an [RPC], which turns
-// a request into a key; requests with equal keys share a limit.
+// Package keyfunc has the key functions for HTTP: each constructor makes an
+// [HTTP], which turns a request into the key that it is limited by. Requests
+// with equal keys share a limit. Package rpckey has the key functions for gRPC;
+// a client has the same key over both.
 //
 // # Which constructor
 //
-//	deployment                                        key function
-//	clients connect to this server directly           ClientIP()                      PeerIP()
-//	behind proxies whose addresses are known          ClientIP(prefixes...)           RPCClientIP(prefixes...)
-//	the same, and they write another header           ClientIPHeader(name, ...)       IPConfig.RPC
-//	the same, and they write RFC 7239                 Forwarded(prefixes...)          IPConfig.RPC
-//	behind n proxies whose addresses change           TrustedHops(n)                  IPConfig.RPC
-//	behind a proxy on a Unix socket                   IPConfig{TrustUnix: true}       IPConfig.RPC
-//	behind authentication                             Context(get)                    RPCContext(get)
-//	API keys, before they are checked                 Secret(header, pepper)
-//	attempts to log in, per account                   BasicUser()
-//	mutual TLS                                        ClientCert()                    TLSIdentity()
-//	a header set by a gateway                         Header(name)                    Metadata(name)
-//	per route                                         Route(), or Pattern(mux)        FullMethod(), Service()
-//	per virtual host                                  Host(names...)
-//	several of these together                         Join(...)                       RPCJoin(...)
-//	one limit for everybody                           Global()                        RPCGlobal()
+//	deployment                                   HTTP                            gRPC (rpckey)
+//	clients connect to this server directly      ClientIP()                      PeerIP()
+//	behind proxies whose addresses are known     ClientIP(prefixes...)           ClientIP(prefixes...)
+//	the same, and they write another header      ClientIPHeader(name, ...)       FromConfig(keyfunc.IPConfig)
+//	the same, and they write RFC 7239            Forwarded(prefixes...)          FromConfig(keyfunc.IPConfig)
+//	behind n proxies whose addresses change      TrustedHops(n)                  FromConfig(keyfunc.IPConfig)
+//	behind a proxy on a Unix socket              IPConfig{TrustUnix: true}       FromConfig(keyfunc.IPConfig)
+//	behind authentication                        Context(get)                    Context(get)
+//	API keys, before they are checked            Secret(header, pepper)
+//	login attempts, per account                  BasicUser()
+//	mutual TLS                                   ClientCert()                    TLSIdentity()
+//	a header set by a gateway                    Header(name)                    Metadata(name)
+//	per route                                    Route(), or Pattern(mux)        FullMethod(), Service()
+//	per virtual host                             Host(names...)
+//	several of these together                    Join(...)                       Join(...)
+//	one limit for all requests                   Global()                        Global()
 //
 // # The address of a client
 //
-// There is no safe default. X-Forwarded-For is text that the client starts and
-// each proxy may add to; which part of it is true depends on which proxies are
-// there, and only the operator knows that. Reading it without a list of
-// proxies lets any client take a new address, and a new limit, with each
-// request, or use up the limit of somebody else. Not reading it behind a proxy
-// puts all clients into one limit. So the list is an argument, and without it
-// the connecting peer is the client.
+// There is no safe default. The client starts X-Forwarded-For and each proxy
+// may add to it; which part is true depends on the proxies, and only the
+// operator knows them. Reading the header without a list of proxies lets any
+// client use a new address, and a new limit, with each request, or spend
+// another client's limit. Not reading it behind a proxy puts all clients into
+// one limit. So the list is an argument, and without it the connecting peer is
+// the client.
 //
 // The rules, in the order in which they are applied:
 //
 //   - The peer decides. If it is not trusted it is the client, and no header
 //     matters.
-//   - Of exactly one header, all lines are read from right to left. Each hop
-//     that is trusted vouches for the one to its left; the first that is not
-//     is the client. If all are trusted it is the left-most.
-//   - An unreadable hop ends the walk: the key is "~hop:" and the key of the
-//     peer. So are 0.0.0.0 and ::, more than 64 hops, and hops above 128 bytes.
+//   - All lines of exactly one header are read from right to left. Each
+//     trusted address vouches for the one to its left; the first that is not
+//     trusted is the client. If all are trusted the left-most is the client.
+//   - If an address is unreadable, the key is "~hop:" and the key of the peer.
+//     0.0.0.0 and :: are unreadable, and so are more than 64 addresses, and
+//     one above 128 bytes.
 //   - IPv4-mapped IPv6 is IPv4, zones are dropped. Trust is checked then.
 //   - NAT64 (64:ff9b::/96, RFC 6052) becomes the IPv4 address inside, any
 //     other IPv6 address its /64.
@@ -55,55 +57,55 @@
 //
 //	curl -H 'X-Forwarded-For: 192.0.2.66' https://example.com/
 //
-// and look at the key. It has to be the address the request was sent from.
-// 192.0.2.66 means that too much is trusted, or a count of hops is too high:
-// mend it before anything else. The address of a proxy means that this proxy
-// is not in the list, or that the count is too low. A key that begins with
-// "~hop:" means that a proxy writes something else than addresses into the
-// header. Then try the same around the proxies, at the server's own address:
-// the forged one must not appear there either. Repeat all of it when the
+// and look at the key. It must be the address that the request was sent from.
+//
+//	192.0.2.66               too much is trusted, or a count of hops is too high: fix this first
+//	the address of a proxy   this proxy is not in the list, or the count is too low
+//	~hop:...                 a proxy writes something other than addresses into the header
+//
+// Then send the same request around the proxies, to the server's own address:
+// the forged address must not appear there either. Repeat all of it when the
 // proxies change.
 //
 // Two mistakes are logged once each through log/slog, with an attribute code:
 //
-//	keyfunc.forwarded_untrusted   a forwarding header has come, and nobody is trusted
-//	keyfunc.trusts_all            every peer and every hop is trusted
+//	keyfunc.forwarded_untrusted   a forwarding header was ignored because no proxy is trusted
+//	keyfunc.trusts_all            IPConfig.TrustAll without Hops: clients can choose their keys
 //
 // # Keys
 //
 // Keys are for limiters and are not secret, except as [Secret] says. An
-// address, a method and a route stand as they are. Names of this package begin
+// address, a method and a route are keys unchanged. Names of this package begin
 // with '~': "~global", "~unmatched", "~hop:", "~value:", "~value#", "~secret:",
 // "~uri:", "~dns:", "~email:", "~ip:", the last four also with '#', and
-// "~join". The adapters add "~missing", for requests without a key. A value from
-// outside that begins with '~', or could be mistaken for
-// an address, a route or a method, is written "~value:" and the value. So a
-// client that chooses its name cannot choose the key of an address, or one of
-// these names. It can choose the name of a host or a service, which look like
-// any name. '#' stands before the hash of a value that is too long or not
-// printable.
+// "~join". The adapters add "~missing", for requests without a key. A value
+// from outside that begins with '~', or could be mistaken for an address, a
+// route or a method, is written "~value:" and the value. So a client that
+// chooses its name cannot choose the key of an address, or one of these names.
+// It can choose the name of a host or a service, which look like any name. '#'
+// precedes the hash of a value that is too long or not printable.
 //
 // Two headers with the same value give the same key, and so do a header and a
-// [Host] or a [Service] of that name. Where one limiter is to tell them apart,
-// join each with a constant of its own. [Hash] tells keys apart in logs.
+// [Host] or a service of that name. To keep them apart in one limiter, join
+// each with a constant of its own. [Hash] identifies keys in logs.
 //
 // # Requests without a key
 //
-// An identity that is not there is [ErrNoKey], and the middleware decides what
-// happens. A client can leave out any header it likes, so what happens must
-// not be that the request is unlimited.
+// A missing identity is [ErrNoKey], and the middleware decides how the request
+// is limited. A client can omit any header, so such a request must not be
+// unlimited.
 //
 // # When not to use this package
 //
-// Not for access control or audit: a key says which limit to count against,
-// and shares one among many clients where it is in doubt. Not for the payload
-// of tokens: there is no function that reads a JWT, because what is not
-// verified is the client's own word; verify it and use [Context]. Not for
-// locating people: behind a carrier's NAT, thousands have one IPv4 address,
-// so limits by address must leave room for them.
+//   - Access control or audit: a key selects a limit, and many clients share
+//     one where their identity is in doubt.
+//   - The payload of tokens: no function reads a JWT, because an unverified
+//     token contains only claims of the client; verify it and use [Context].
+//   - Locating people: behind a carrier's NAT thousands share one IPv4 address,
+//     so limits by address must leave room for them.
 //
-// Functions made here are safe for concurrent use, never read the request
-// body, never panic on a request, and look at a bounded part of it.
-// Constructors panic on a nil argument or one out of range, where they have no
-// error result, so that a mistake shows at the start.
+// Key functions are safe for concurrent use, never read the request body, never
+// panic on a request, and read a bounded part of it. Constructors without an
+// error result panic on a nil argument or one out of range, so that a mistake
+// appears at startup.
 package keyfunc

@@ -6,16 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 
 	"github.com/sluice-go/sluice/keyfunc"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
 )
 
 // get is a request from 10.0.0.1, with one header.
@@ -24,13 +20,6 @@ func get(name, value string) *http.Request {
 	r.RemoteAddr = "10.0.0.1:4711"
 	r.Header.Set(name, value)
 	return r
-}
-
-// from is the context of a call from an address.
-func from(addr string) context.Context {
-	return peer.NewContext(context.Background(), &peer.Peer{
-		Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(addr)),
-	})
 }
 
 func ExampleClientIP() {
@@ -82,33 +71,15 @@ func ExampleIPConfig_HTTP() {
 	// keyfunc: IPConfig.IPv6Bits is 16: want 32 to 128, or 0 for 64
 }
 
-func ExampleIPConfig_RPC() {
-	key, err := keyfunc.IPConfig{
-		Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")},
-		Header:  "Forwarded",
-	}.RPC()
-	if err != nil {
-		panic(err)
-	}
-	ctx := metadata.NewIncomingContext(from("10.0.0.1:4711"), metadata.Pairs("forwarded", "for=203.0.113.7"))
-	fmt.Println(key(ctx, "/items.Items/Get"))
-	// Output: 203.0.113.7 <nil>
-}
-
 func ExampleHash() {
-	overHTTP, _ := keyfunc.ClientIP()(get("Accept", "*/*"))
-	overGRPC, _ := keyfunc.PeerIP()(from("10.0.0.1:4711"), "/a.B/C")
-	fmt.Println(keyfunc.Hash(overHTTP) == keyfunc.Hash(overGRPC), keyfunc.Hash(""))
+	first, _ := keyfunc.ClientIP()(get("Accept", "*/*"))
+	second, _ := keyfunc.ClientIP()(get("Accept", "text/html"))
+	fmt.Println(keyfunc.Hash(first) == keyfunc.Hash(second), keyfunc.Hash(""))
 	// Output: true 0
 }
 
 func ExampleGlobal() {
 	fmt.Println(keyfunc.Global()(get("X-User", "alice")))
-	// Output: ~global <nil>
-}
-
-func ExampleRPCGlobal() {
-	fmt.Println(keyfunc.RPCGlobal()(context.Background(), "/items.Items/Get"))
 	// Output: ~global <nil>
 }
 
@@ -149,7 +120,7 @@ func ExampleHost() {
 	fmt.Println(err)
 	// Output:
 	// api.example.com <nil>
-	// keyfunc: no key: the host is not one of those allowed
+	// keyfunc: no key: the host is not in the list of allowed hosts
 }
 
 // tenant is the type of a context key.
@@ -162,15 +133,6 @@ func ExampleContext() {
 	})
 	r := get("X-User", "bob")
 	fmt.Println(key(r.WithContext(context.WithValue(r.Context(), tenant{}, "acme"))))
-	// Output: acme <nil>
-}
-
-func ExampleRPCContext() {
-	key := keyfunc.RPCContext(func(ctx context.Context) (string, bool) {
-		name, ok := ctx.Value(tenant{}).(string)
-		return name, ok
-	})
-	fmt.Println(key(context.WithValue(context.Background(), tenant{}, "acme"), "/items.Items/Get"))
 	// Output: acme <nil>
 }
 
@@ -201,50 +163,10 @@ func ExampleJoin() {
 	// Output: ~join/5:alice/15:GET /items/{id} <nil>
 }
 
-func ExampleRPCJoin() {
-	key := keyfunc.RPCJoin(keyfunc.PeerIP(), keyfunc.Service())
-	fmt.Println(key(from("203.0.113.7:4711"), "/items.Items/Get"))
-	// Output: ~join/11:203.0.113.7/11:items.Items <nil>
-}
-
-func ExamplePeerIP() {
-	fmt.Println(keyfunc.PeerIP()(from("[2001:db8:1:2::3]:4711"), "/items.Items/Get"))
-	// Output: 2001:db8:1:2::/64 <nil>
-}
-
-func ExampleRPCClientIP() {
-	key := keyfunc.RPCClientIP(netip.MustParsePrefix("10.0.0.0/8"))
-	ctx := metadata.NewIncomingContext(from("10.0.0.1:4711"), metadata.Pairs("x-forwarded-for", "192.0.2.66, 203.0.113.7"))
-	fmt.Println(key(ctx, "/items.Items/Get"))
-	// Output: 203.0.113.7 <nil>
-}
-
-func ExampleFullMethod() {
-	fmt.Println(keyfunc.FullMethod()(context.Background(), "/items.Items/Get"))
-	// Output: /items.Items/Get <nil>
-}
-
-func ExampleService() {
-	fmt.Println(keyfunc.Service()(context.Background(), "/items.Items/Get"))
-	// Output: items.Items <nil>
-}
-
-func ExampleMetadata() {
-	ctx := metadata.NewIncomingContext(context.Background(), metadata.Pairs("x-tenant", "acme"))
-	fmt.Println(keyfunc.Metadata("X-Tenant")(ctx, "/items.Items/Get"))
-	// Output: acme <nil>
-}
-
 // service is the certificate of a client, as crypto/tls hands it over.
 var service = tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{
 	{URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/billing"}}},
 }}}
-
-func ExampleTLSIdentity() {
-	ctx := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: service}})
-	fmt.Println(keyfunc.TLSIdentity()(ctx, "/items.Items/Get"))
-	// Output: spiffe://example.org/billing <nil>
-}
 
 func ExampleClientCert() {
 	r := get("X-User", "bob")

@@ -8,13 +8,15 @@ import (
 	"net/netip"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/metadata"
-	"google.golang.org/grpc/peer"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 const xff = "X-Forwarded-For"
+
+// ours are the proxies of the trust table.
+var ours = prefixes("10.0.0.0/8", "2001:db8:aaaa::/48")
 
 // prefixes parses trusted prefixes.
 func prefixes(texts ...string) []netip.Prefix {
@@ -42,25 +44,12 @@ func unixRequest(name, header string, lines ...string) *http.Request {
 	return r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, net.Addr(addr)))
 }
 
-// call is the context of a call from a peer, with pairs of metadata.
-func call(addr net.Addr, pairs ...string) context.Context {
-	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: addr})
-	return metadata.NewIncomingContext(ctx, metadata.Pairs(pairs...))
-}
-
 // tcp is the address of a TCP peer.
 func tcp(s string) *net.TCPAddr { return net.TCPAddrFromAddrPort(netip.MustParseAddrPort(s)) }
 
 // keyOf is the key of a request that must have one.
 func keyOf(t require.TestingT, key keyfunc.HTTP, r *http.Request) string {
 	k, err := key(r)
-	require.NoError(t, err)
-	return k
-}
-
-// rpcKeyOf is the key of a call that must have one.
-func rpcKeyOf(t require.TestingT, key keyfunc.RPC, ctx context.Context, method string) string {
-	k, err := key(ctx, method)
 	require.NoError(t, err)
 	return k
 }

@@ -2,17 +2,20 @@ package keyfunc
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
+
+	"github.com/sluice-go/sluice/internal/clientip"
 )
 
-// maxHost is the longest host name with port that is looked at: 253 bytes of
+// maxHost is the longest host name with port that is compared: 253 bytes of
 // DNS name (RFC 1035), a final dot, and the port.
 const maxHost = 260
 
-var errNoHost = noKey("the host is not one of those allowed")
+var errNoHost = noKey("the host is not in the list of allowed hosts")
 
-// Host is the host name the request is addressed to, if it is one of those
-// allowed; any other is [ErrNoKey]. A client can write anything into the Host
+// Host is the host name of the request, if it is in the list of allowed hosts;
+// any other is [ErrNoKey]. A client can write anything into the Host
 // header, so a list is required.
 //
 // Case, port and a final dot do not matter. The key is the allowed name in
@@ -41,7 +44,7 @@ func Host(allowed ...string) HTTP {
 
 // hostName is a Host header without port and final dot, in lower case.
 func hostName(s string) string {
-	if i := strings.LastIndexByte(s, ':'); i >= 0 && isPort(s[i+1:]) {
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && clientip.IsPort(s[i+1:]) {
 		s = s[:i]
 	}
 	return strings.ToLower(strings.TrimSuffix(s, "."))
@@ -50,14 +53,9 @@ func hostName(s string) string {
 // validHost reports whether s is made of letters, digits, hyphens,
 // underscores and dots, or is an IPv6 literal.
 func validHost(s string) bool {
-	if strings.HasPrefix(s, "[") {
-		_, ok := parseBracketed(s, isPort)
-		return ok
+	if host, ok := strings.CutPrefix(s, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(host, "]"))
+		return err == nil && addr.Is6() && strings.HasSuffix(host, "]")
 	}
-	for i := 0; i < len(s); i++ {
-		if c := s[i]; !isAlphanumeric(c) && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }

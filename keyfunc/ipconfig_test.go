@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 func TestIPConfigErrors(t *testing.T) {
@@ -43,20 +44,16 @@ func TestIPConfigErrors(t *testing.T) {
 			key, err := row.config.HTTP()
 			require.ErrorContains(t, err, row.want)
 			require.Nil(t, key)
-			rpc, err := row.config.RPC()
-			require.ErrorContains(t, err, row.want)
-			require.Nil(t, rpc)
 		})
 	}
 }
 
 func TestShortFormsPanic(t *testing.T) {
 	everything := prefixes("0.0.0.0/0")
-	require.PanicsWithValue(t, "keyfunc: the trusted prefixes hold all of IPv4: anybody could name any client; if that is meant, set IPConfig.TrustAll",
+	require.PanicsWithValue(t, "keyfunc: the trusted prefixes hold all of IPv4, so any client could choose its key: list only your proxies, or set IPConfig.TrustAll",
 		func() { keyfunc.ClientIP(everything...) })
 	require.Panics(t, func() { keyfunc.Forwarded(everything...) })
 	require.Panics(t, func() { keyfunc.ClientIPHeader("X-Real-IP", everything...) })
-	require.Panics(t, func() { keyfunc.RPCClientIP(everything...) })
 	require.Panics(t, func() { keyfunc.ClientIP(netip.Prefix{}) })
 }
 
@@ -113,7 +110,7 @@ func TestHopsOfTrustedPeers(t *testing.T) {
 }
 
 func TestUnixSockets(t *testing.T) {
-	believing := config(t, keyfunc.IPConfig{TrustUnix: true, Trusted: ours})
+	trusting := config(t, keyfunc.IPConfig{TrustUnix: true, Trusted: ours})
 	for _, row := range []struct {
 		name string
 		key  keyfunc.HTTP
@@ -126,11 +123,11 @@ func TestUnixSockets(t *testing.T) {
 		{"headers do not count", keyfunc.ClientIP(ours...), unixRequest("@", xff, "203.0.113.7"), "local"},
 		{"socket named like a client", keyfunc.ClientIP(ours...), unixRequest("203.0.113.7:80", xff), "local"},
 		{"socket named like a proxy", keyfunc.ClientIP(ours...), unixRequest("10.0.0.1:80", xff, "203.0.113.7"), "local"},
-		{"believed", believing, unixRequest("@", xff, "198.51.100.1, 203.0.113.7"), "203.0.113.7"},
-		{"believed, with another proxy", believing, unixRequest("@", xff, "203.0.113.7, 10.0.0.2"), "203.0.113.7"},
-		{"believed, without a header", believing, unixRequest("@", xff), "local"},
-		{"believed, malformed", believing, unixRequest("@", xff, "unix:"), "~hop:local"},
-		{"believed, other peers are not", believing, request("203.0.113.7:1", xff, "198.51.100.1"), "203.0.113.7"},
+		{"trusted", trusting, unixRequest("@", xff, "198.51.100.1, 203.0.113.7"), "203.0.113.7"},
+		{"trusted, with another proxy", trusting, unixRequest("@", xff, "203.0.113.7, 10.0.0.2"), "203.0.113.7"},
+		{"trusted, without a header", trusting, unixRequest("@", xff), "local"},
+		{"trusted, malformed", trusting, unixRequest("@", xff, "unix:"), "~hop:local"},
+		{"trusted, other peers are not", trusting, request("203.0.113.7:1", xff, "198.51.100.1"), "203.0.113.7"},
 	} {
 		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, keyOf(t, row.key, row.r)) })
 	}
@@ -168,8 +165,8 @@ func TestRealConnections(t *testing.T) {
 	}
 }
 
-// TestTrustIsNotMasked: who shares the /64 of a proxy, by which clients are
-// counted, is not a proxy.
+// TestTrustIsNotMasked: a host in the /64 of a proxy is a client, although both
+// would have the same key.
 func TestTrustIsNotMasked(t *testing.T) {
 	for _, trusted := range []string{"2001:db8::/126", "2001:db8:0:0:ffff:ffff:ffff:fffc/126"} {
 		key := keyfunc.ClientIP(netip.MustParsePrefix(trusted))

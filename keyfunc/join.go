@@ -1,19 +1,10 @@
 package keyfunc
 
 import (
-	"context"
 	"net/http"
-	"strconv"
-	"strings"
-)
+	"slices"
 
-const (
-	// joinTag begins each joined key.
-	joinTag = "~join"
-	// maxPart is the longest part, in bytes, that stands in a joined key.
-	maxPart = 256
-	// usualParts is how many parts need no allocation for their list.
-	usualParts = 4
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 // Join is the key of several identities together: requests share a limit if
@@ -34,9 +25,9 @@ func Join(parts ...HTTP) HTTP {
 	for _, part := range parts {
 		require(part != nil, "Join", "a part is nil")
 	}
-	parts = append([]HTTP(nil), parts...)
+	parts = slices.Clone(parts)
 	return func(r *http.Request) (string, error) {
-		keys := make([]string, 0, usualParts)
+		keys := make([]string, 0, keytext.UsualParts)
 		for _, part := range parts {
 			key, err := part(r)
 			if err != nil {
@@ -44,52 +35,6 @@ func Join(parts ...HTTP) HTTP {
 			}
 			keys = append(keys, key)
 		}
-		return join(keys), nil
+		return keytext.Join(keys), nil
 	}
-}
-
-// RPCJoin is [Join] for gRPC. The same parts give the same key.
-func RPCJoin(parts ...RPC) RPC {
-	require(len(parts) > 0, "RPCJoin", "there are no parts")
-	for _, part := range parts {
-		require(part != nil, "RPCJoin", "a part is nil")
-	}
-	parts = append([]RPC(nil), parts...)
-	return func(ctx context.Context, fullMethod string) (string, error) {
-		keys := make([]string, 0, usualParts)
-		for _, part := range parts {
-			key, err := part(ctx, fullMethod)
-			if err != nil {
-				return "", err
-			}
-			keys = append(keys, key)
-		}
-		return join(keys), nil
-	}
-}
-
-// join writes parts so that they can be read back: after the tag, "/", the
-// length in decimal, ":" and that many bytes; or "/#" and 32 hexadecimal
-// digits of SHA-256.
-func join(parts []string) string {
-	size := len(joinTag)
-	for _, p := range parts {
-		size += min(len(p), maxPart) + len("/256:")
-	}
-	var b strings.Builder
-	b.Grow(size)
-	b.WriteString(joinTag)
-	for _, p := range parts {
-		b.WriteByte('/')
-		if len(p) > maxPart {
-			b.WriteByte('#')
-			b.WriteString(digest(p))
-			continue
-		}
-		var digits [4]byte
-		b.Write(strconv.AppendInt(digits[:0], int64(len(p)), 10))
-		b.WriteByte(':')
-		b.WriteString(p)
-	}
-	return b.String()
 }

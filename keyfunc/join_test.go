@@ -1,19 +1,19 @@
 package keyfunc_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// constant is a key function of one's own.
+// constant is a user's own key function.
 func constant(s string) keyfunc.HTTP {
 	return func(*http.Request) (string, error) { return s, nil }
 }
@@ -21,14 +21,10 @@ func constant(s string) keyfunc.HTTP {
 // joined is the joined key of parts.
 func joined(t require.TestingT, parts ...string) string {
 	var fs []keyfunc.HTTP
-	var rpcs []keyfunc.RPC
 	for _, p := range parts {
 		fs = append(fs, constant(p))
-		rpcs = append(rpcs, func(context.Context, string) (string, error) { return p, nil })
 	}
-	k := keyOf(t, keyfunc.Join(fs...), request("192.0.2.1:1", xff))
-	require.Equal(t, k, rpcKeyOf(t, keyfunc.RPCJoin(rpcs...), context.Background(), "/s/m"))
-	return k
+	return keyOf(t, keyfunc.Join(fs...), request("192.0.2.1:1", xff))
 }
 
 func TestJoin(t *testing.T) {
@@ -54,7 +50,7 @@ func TestJoin(t *testing.T) {
 }
 
 // The parts can be read back from the key, so no two lists share one.
-func TestJoinCanBeReadBack(t *testing.T) {
+func TestS1_JoinCanBeReadBack(t *testing.T) {
 	part := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"", "/", ":", "1:", "/0:", "#", "/1:a", "~join"}))
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOfN(part, 1, 6).Draw(t, "parts")
@@ -72,6 +68,19 @@ func TestJoinCanBeReadBack(t *testing.T) {
 	})
 }
 
+// FuzzS1_Join: two lists of parts that differ give keys that differ.
+func FuzzS1_Join(f *testing.F) {
+	f.Add("a:b", "c", "a", "b:c")
+	f.Fuzz(func(t *testing.T, a, b, c, d string) {
+		require.Equal(t, a == c && b == d, joined(t, a, b) == joined(t, c, d))
+		require.Equal(t, a == c, joined(t, a) == joined(t, c))
+		require.NotEqual(t, joined(t, a, b), joined(t, c))
+		require.NotEqual(t, joined(t, a, b), joined(t, a, b, ""))
+		require.NotEqual(t, joined(t, a, b), joined(t, a, b, c))
+		require.NotEqual(t, joined(t, joined(t, a, b), c), joined(t, a, joined(t, b, c)))
+	})
+}
+
 func TestJoinErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for name, err := range map[string]error{"no key": keyfunc.ErrNoKey, "other": broken} {
@@ -80,18 +89,13 @@ func TestJoinErrors(t *testing.T) {
 			k, got := keyfunc.Join(constant("a"), failing)(request("192.0.2.1:1", xff))
 			require.ErrorIs(t, got, err)
 			require.Empty(t, k)
-			k, got = keyfunc.RPCJoin(keyfunc.RPCGlobal(), func(context.Context, string) (string, error) { return "half", err })(t.Context(), "/s/m")
-			require.ErrorIs(t, got, err)
-			require.Empty(t, k)
 		})
 	}
 	k, err := keyfunc.Join(keyfunc.ClientIP(), keyfunc.Header("X-Tenant"))(request("192.0.2.1:1", xff))
 	requireNoKey(t, k, err)
 
 	require.Panics(t, func() { keyfunc.Join() })
-	require.Panics(t, func() { keyfunc.RPCJoin() })
 	require.Panics(t, func() { keyfunc.Join(keyfunc.Global(), nil) })
-	require.Panics(t, func() { keyfunc.RPCJoin(nil) })
 }
 
 // Changing the list afterwards does not change the key function.

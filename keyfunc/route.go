@@ -5,21 +5,21 @@ import (
 	"reflect"
 )
 
-// unmatchedKey is shared by all requests that no route matches. Their paths
-// are made up by clients, and one key for each would be no limit at all.
+// unmatchedKey is the key of all requests that no route matches. Clients choose
+// their paths, so one key for each path would not limit them.
 const unmatchedKey = "~unmatched"
 
 // Route is the pattern of the route that matched, as it was registered:
 // "GET /items/{id}". It is http.Request.Pattern, which the router sets before
 // it calls the handler, so the limiter must be around a handler inside the
-// router; in front of one, use [Pattern]. Requests without a pattern share the
+// router; in front of the router, use [Pattern]. Requests without a pattern share the
 // key "~unmatched". The path of the request is never part of a key.
 func Route() HTTP {
 	return func(r *http.Request) (string, error) { return routeKey(r.Pattern), nil }
 }
 
-// Pattern is [Route] for a limiter in front of the router: it asks mux which
-// pattern the request will match. Not found, method not allowed and redirects
+// Pattern is [Route] for a limiter in front of the router: it looks up the
+// pattern that mux will match. Not found, method not allowed and redirects
 // to no registered pattern share the key "~unmatched". It panics if mux is nil.
 func Pattern(mux *http.ServeMux) HTTP {
 	require(mux != nil, "Pattern", "the mux is nil")

@@ -5,8 +5,9 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 func newMux() *http.ServeMux {

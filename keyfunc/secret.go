@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 // Secret is a header that holds a credential, such as an API key, so that the
@@ -16,10 +18,10 @@ import (
 // under the pepper, cut to 128 bits. The name of the header is not part of it.
 //
 // The pepper is a secret of this service, the same on every instance; 16
-// random bytes or more. Who knows it can test guesses against stored keys. A
-// new pepper gives everybody a new key, with a full limit.
+// random bytes or more. With it, guesses can be tested against stored keys. A
+// new pepper gives every credential a new key, with a full limit.
 //
-// Of Authorization and Proxy-Authorization, the case of the scheme and the
+// In Authorization and Proxy-Authorization, the case of the scheme and the
 // spaces after it do not matter (RFC 9110 section 11.4). Otherwise two
 // spellings of a credential are two keys: where the check of the credential is
 // more lenient than that, use [Context] behind it. A key does not mean that
@@ -35,20 +37,21 @@ func Secret(header string, pepper []byte) HTTP {
 	schemed := header == "Authorization" || header == "Proxy-Authorization"
 	macs := newMacs(pepper)
 	return func(r *http.Request) (string, error) {
-		v, ok := single(r.Header[header])
-		if !ok || v == "" || len(v) > maxValue {
+		values := r.Header[header]
+		if len(values) != 1 || values[0] == "" || len(values[0]) > keytext.MaxValue {
 			return "", err
 		}
+		v := values[0]
 		if schemed {
-			v = oneSpelling(v)
+			v = normalizeScheme(v)
 		}
 		return macs.key(v), nil
 	}
 }
 
-// oneSpelling writes credentials with the scheme in lower case and one space
-// after it.
-func oneSpelling(credentials string) string {
+// normalizeScheme writes credentials with the scheme in lower case, followed by
+// one space.
+func normalizeScheme(credentials string) string {
 	scheme, rest, _ := strings.Cut(credentials, " ")
 	return strings.ToLower(scheme) + " " + strings.Trim(rest, " \t")
 }
@@ -62,7 +65,7 @@ type mac struct {
 }
 
 func newMacs(pepper []byte) *macs {
-	pepper = append([]byte(nil), pepper...) // the caller may wipe his
+	pepper = append([]byte(nil), pepper...) // the caller may wipe its copy
 	return &macs{pool: sync.Pool{New: func() any {
 		return &mac{hash: hmac.New(sha256.New, pepper)}
 	}}}
@@ -74,7 +77,7 @@ func (m *macs) key(v string) string {
 	h.hash.Reset()
 	h.buf = append(h.buf[:0], v...)
 	h.hash.Write(h.buf)
-	clear(h.buf) // no credential stays behind in the pool
+	clear(h.buf) // keep no credential in the pool
 	h.buf = h.hash.Sum(h.buf[:0])
 	var text [len("~secret:") + 32]byte
 	copy(text[:], "~secret:")

@@ -2,7 +2,7 @@
 // for each, the same for HTTP and gRPC, and observers that are ready to use.
 //
 //	handler = httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithObserver(observe))(handler)
-//	server := grpc.NewServer(grpcmw.ServerOptions(users, keyfunc.PeerIP(), grpcmw.WithObserver(observe))...)
+//	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP(), grpcmw.WithObserver(observe))...)
 //
 // where observe is any function of an Event:
 //

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 type service struct {
@@ -33,7 +33,7 @@ func main() {
 	}
 
 	users := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
-	server := grpc.NewServer(grpcmw.ServerOptions(users, keyfunc.PeerIP())...)
+	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP())...)
 
 	testpb.RegisterTestServiceServer(server, service{})
 	log.Fatal(server.Serve(listener))

@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // limits are the same for both transports: what each client may ask for, and
@@ -71,6 +72,6 @@ func (l *limits) http(next http.Handler) http.Handler {
 
 func (l *limits) grpc() []grpc.ServerOption {
 	return append(
-		grpcmw.ServerOptions(l.users, keyfunc.RPCClientIP(), grpcmw.WithName("users"), grpcmw.WithObserver(l.observe)),
-		grpcmw.ServerOptions(l.capacity, keyfunc.RPCGlobal(), grpcmw.WithName("capacity"), grpcmw.WithObserver(l.observe))...)
+		grpcmw.ServerOptions(l.users, rpckey.ClientIP(), grpcmw.WithName("users"), grpcmw.WithObserver(l.observe)),
+		grpcmw.ServerOptions(l.capacity, rpckey.Global(), grpcmw.WithName("capacity"), grpcmw.WithObserver(l.observe))...)
 }

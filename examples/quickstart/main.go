@@ -27,6 +27,7 @@ import (
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 const (
@@ -133,7 +134,7 @@ func serveGRPC(address string, limiter algo.Limiter) (server, error) {
 	if err != nil {
 		return server{}, err
 	}
-	key := keyfunc.RPCJoin(keyfunc.Metadata("x-user"), keyfunc.FullMethod())
+	key := rpckey.Join(rpckey.Metadata("x-user"), rpckey.FullMethod())
 	s := grpc.NewServer(grpcmw.ServerOptions(limiter, key)...)
 	testpb.RegisterTestServiceServer(s, greeter{})
 	reflection.Register(s)

@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/examples/rls/service"
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // server is the service with its two addresses.
@@ -91,7 +91,7 @@ func (s *server) assemble(store *distributed.Store) error {
 func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) {
 	var opts []grpc.ServerOption
 	if s.overload != nil {
-		opts = grpcmw.ServerOptions(s.overload, keyfunc.RPCGlobal(), grpcmw.WithName("overload"), grpcmw.WithObserver(observe))
+		opts = grpcmw.ServerOptions(s.overload, rpckey.Global(), grpcmw.WithName("overload"), grpcmw.WithObserver(observe))
 	}
 	s.front = grpc.NewServer(opts...)
 	rls.RegisterRateLimitServiceServer(s.front, limits)

@@ -3,7 +3,7 @@
 //
 //	metrics, err := otelmetrics.New(provider)
 //	handler = httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithObserver(metrics.Observe))(handler)
-//	server := grpc.NewServer(grpcmw.ServerOptions(users, keyfunc.PeerIP(), grpcmw.WithObserver(metrics.Observe))...)
+//	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP(), grpcmw.WithObserver(metrics.Observe))...)
 //
 // The instruments:
 //

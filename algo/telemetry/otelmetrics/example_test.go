@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // One Metrics for all limits of a process. The provider would be one of the SDK;
@@ -26,7 +27,7 @@ func Example() {
 	users := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
 	handler := httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithName("users"),
 		httpmw.WithObserver(metrics.Observe))(http.NotFoundHandler())
-	server := grpc.NewServer(grpcmw.ServerOptions(users, keyfunc.PeerIP(), grpcmw.WithName("users"),
+	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP(), grpcmw.WithName("users"),
 		grpcmw.WithObserver(metrics.Observe))...)
 	_, _ = handler, server
 }

@@ -6,7 +6,7 @@ import (
 	"net"
 
 	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
 )
@@ -50,9 +50,9 @@ func serveRPC(ln net.Listener, limiter string, w work, tap bool) error {
 		if err != nil {
 			return fmt.Errorf("over gRPC: %w", err)
 		}
-		opts = grpcmw.ServerOptions(l, keyfunc.RPCGlobal())
+		opts = grpcmw.ServerOptions(l, rpckey.Global())
 		if tap {
-			opts = append(opts, grpc.InTapHandle(grpcmw.TapHandle(l, keyfunc.RPCGlobal())))
+			opts = append(opts, grpc.InTapHandle(grpcmw.TapHandle(l, rpckey.Global())))
 		}
 	}
 	s := grpc.NewServer(opts...)

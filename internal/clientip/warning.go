@@ -1,13 +1,13 @@
-package keyfunc
+package clientip
 
 import (
 	"log/slog"
 	"sync/atomic"
 )
 
-// warning is a finding about the configuration. It is logged once in the life
+// warning is a problem of the configuration. It is logged once in the life
 // of the process, through slog.Default, with a code that stays the same in
-// all versions. Nothing from a request is in it.
+// all versions. It contains nothing from a request.
 type warning struct {
 	code, message string
 	logged        atomic.Bool
@@ -16,11 +16,11 @@ type warning struct {
 var (
 	warnIgnored = &warning{
 		code:    "keyfunc.forwarded_untrusted",
-		message: "a request came with a forwarding header, but no proxy is trusted, so the header is ignored: behind a proxy, all clients share its key",
+		message: "forwarding header ignored because no proxy is trusted; behind a proxy all clients share one key: pass the addresses of your proxies to the key function",
 	}
 	warnTrustsAll = &warning{
 		code:    "keyfunc.trusts_all",
-		message: "every peer and every hop is trusted: any client can choose its own key",
+		message: "IPConfig.TrustAll without Hops: any client can choose its own key; list your proxies in IPConfig.Trusted",
 	}
 )
 

@@ -1,18 +1,18 @@
-package keyfunc
+package clientip
 
 import (
 	"encoding/binary"
 	"net/netip"
 )
 
-// ip is an address as two integers, IPv4 as IPv4-mapped IPv6. So both ways to
-// write an IPv4 address are one value, there is no zone, and addresses are
-// compared and masked without a branch on the family. net/netip reads and
-// writes the texts.
+// ip is an address as two integers, IPv4 as IPv4-mapped IPv6. So both
+// spellings of an IPv4 address are one value, there is no zone, and comparing
+// and masking need no branch on the family. net/netip parses and formats the
+// texts.
 type ip struct{ hi, lo uint64 }
 
 const (
-	// mappedPrefix is what lo>>32 is in ::ffff:0:0/96, where hi is 0.
+	// mappedPrefix is lo>>32 in ::ffff:0:0/96, where hi is 0.
 	mappedPrefix = 0xffff
 	// nat64Prefix is hi in 64:ff9b::/96 (RFC 6052), where lo>>32 is 0.
 	nat64Prefix = 0x0064_ff9b_0000_0000
@@ -41,8 +41,8 @@ func (a ip) isNAT64() bool { return a.hi == nat64Prefix && a.lo>>32 == 0 }
 // embedded is the IPv4 address in the last four bytes.
 func (a ip) embedded() ip { return ip4(uint32(a.lo)) }
 
-// namesNoHost reports whether a is 0.0.0.0 or ::, or NAT64 of 0.0.0.0.
-func (a ip) namesNoHost() bool {
+// unspecified reports whether a is 0.0.0.0 or ::, or NAT64 of 0.0.0.0.
+func (a ip) unspecified() bool {
 	return a == ip{} || (uint32(a.lo) == 0 && (a.is4() || a.isNAT64()))
 }
 

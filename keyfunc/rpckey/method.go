@@ -1,22 +1,24 @@
-package keyfunc
+package rpckey
 
 import (
 	"context"
 	"strings"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// maxMethod is the longest method, in bytes, that is used as a key.
+// maxMethod is the longest method, in bytes, that is a key.
 const maxMethod = 512
 
 var errNoMethod = noKey("the method is not of the form /service/method")
 
 // FullMethod is the method of the call: "/package.Service/Method". Anything
-// not of that form, longer than 512 bytes, or with other characters than
-// printable ASCII, is [ErrNoKey].
+// not of that form, longer than 512 bytes, or with characters other than
+// printable ASCII, is [keyfunc.ErrNoKey].
 //
 // A server with grpc.UnknownServiceHandler, and a tap handle, also see methods
-// that are not registered, whose names clients make up.
-func FullMethod() RPC {
+// that are not registered, whose names are chosen by clients.
+func FullMethod() keyfunc.RPC {
 	return func(_ context.Context, fullMethod string) (string, error) {
 		if serviceOf(fullMethod) == "" {
 			return "", errNoMethod
@@ -27,7 +29,7 @@ func FullMethod() RPC {
 
 // Service is the service of the call: "package.Service". Errors are those of
 // [FullMethod].
-func Service() RPC {
+func Service() keyfunc.RPC {
 	return func(_ context.Context, fullMethod string) (string, error) {
 		if s := serviceOf(fullMethod); s != "" {
 			return s, nil
@@ -36,8 +38,8 @@ func Service() RPC {
 	}
 }
 
-// serviceOf is what stands between the first and the last slash, or "" if
-// that, or the method, is missing or cannot be a name.
+// serviceOf is the text between the first and the last slash, or "" if it or
+// the method is missing or malformed.
 func serviceOf(fullMethod string) string {
 	if len(fullMethod) > maxMethod || !strings.HasPrefix(fullMethod, "/") {
 		return ""

@@ -1,7 +1,6 @@
 package keyfunc_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -10,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/peer"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 func uris(texts ...string) []*url.URL {
@@ -36,7 +34,7 @@ func verified(c *x509.Certificate) *tls.ConnectionState {
 	}
 }
 
-func TestTLSIdentity(t *testing.T) {
+func TestClientCert(t *testing.T) {
 	const id = "spiffe://example.org/ns/default/sa/web"
 	all := x509.Certificate{
 		URIs:           uris("https://example.com/a"),
@@ -70,23 +68,14 @@ func TestTLSIdentity(t *testing.T) {
 			r := request("192.0.2.1:1", xff)
 			r.TLS = row.state
 			k, err := keyfunc.ClientCert()(r)
-			ctx := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: *row.state}})
-			rpc, rpcErr := keyfunc.TLSIdentity()(ctx, "/s/m")
 			if row.want == "" {
 				requireNoKey(t, k, err)
-				requireNoKey(t, rpc, rpcErr)
 				return
 			}
 			require.NoError(t, err)
 			require.Equal(t, row.want, k)
-			require.NoError(t, rpcErr)
-			require.Equal(t, row.want, rpc)
 		})
 	}
 	k, err := keyfunc.ClientCert()(request("192.0.2.1:1", xff))
 	requireNoKey(t, k, err)
-	for _, ctx := range []context.Context{context.Background(), call(tcp("192.0.2.1:1")), peer.NewContext(context.Background(), nil)} {
-		k, err := keyfunc.TLSIdentity()(ctx, "/s/m")
-		requireNoKey(t, k, err)
-	}
 }

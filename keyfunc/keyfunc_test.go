@@ -7,8 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // served is a request as net/http hands it over, with the address of the
@@ -63,12 +64,6 @@ func TestAllocations(t *testing.T) {
 			require.LessOrEqual(t, allocs, w.allocs)
 		})
 	}
-	t.Run("PeerIP", func(t *testing.T) {
-		for _, addr := range []string{"203.0.113.7:4711", "[2001:db8::1]:4711"} {
-			key, ctx := keyfunc.PeerIP(), call(tcp(addr))
-			require.Zero(t, testing.AllocsPerRun(1000, func() { key(ctx, "/s/m") }), addr)
-		}
-	})
 }
 
 // An IPv4 client costs no allocation even if it has never been seen.
@@ -80,4 +75,31 @@ func TestNewIPv4ClientsDoNotAllocate(t *testing.T) {
 	}
 	key, i := keyfunc.ClientIP(), 0
 	require.Zero(t, testing.AllocsPerRun(1999, func() { key(requests[i]); i++ }))
+}
+
+// The body is not touched by any key function.
+func TestBodyIsNeverRead(t *testing.T) {
+	for _, w := range works() {
+		w.r.Body = untouchable{t}
+		_, _ = w.key(w.r)
+	}
+	for _, key := range []keyfunc.HTTP{keyfunc.Global(), keyfunc.BasicUser(), keyfunc.ClientCert(), keyfunc.Pattern(http.NewServeMux())} {
+		r := request("203.0.113.7:1", xff)
+		r.Method, r.Body = http.MethodPost, untouchable{t}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		_, _ = key(r)
+	}
+}
+
+// untouchable is a body that fails the test when it is used.
+type untouchable struct{ t *testing.T }
+
+func (u untouchable) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, nil
+}
+
+func (u untouchable) Close() error {
+	u.t.Error("the body was closed")
+	return nil
 }

@@ -1,22 +1,24 @@
-package keyfunc_test
+package rpckey_test
 
 import (
 	"context"
 	"net"
-	"strings"
+	"net/netip"
 	"testing"
 
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
+
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // named is an address of some other kind.
 type named struct{ network, text string }
 
 func (n named) Network() string { return n.network }
-func (n named) String() string  { return n.text }
+
+func (n named) String() string { return n.text }
 
 func TestPeerIP(t *testing.T) {
 	zoned := &net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 1, Zone: "eth0"}
@@ -38,7 +40,7 @@ func TestPeerIP(t *testing.T) {
 		{"UDP", &net.UDPAddr{IP: net.ParseIP("203.0.113.7"), Port: 1}, "203.0.113.7"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, rpcKeyOf(t, keyfunc.PeerIP(), call(row.addr, "x-forwarded-for", "198.51.100.1"), "/s/m"))
+			require.Equal(t, row.want, rpcKeyOf(t, rpckey.PeerIP(), call(row.addr, "x-forwarded-for", "198.51.100.1"), "/s/m"))
 		})
 	}
 	for name, ctx := range map[string]context.Context{
@@ -52,7 +54,7 @@ func TestPeerIP(t *testing.T) {
 		"broken length": call(&net.TCPAddr{IP: net.IP{1, 2, 3}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, key := range []keyfunc.RPC{keyfunc.PeerIP(), keyfunc.RPCClientIP(ours...)} {
+			for _, key := range []keyfunc.RPC{rpckey.PeerIP(), rpckey.ClientIP(ours...)} {
 				k, err := key(ctx, "/s/m")
 				requireNoKey(t, k, err)
 			}
@@ -73,81 +75,47 @@ func TestSameKeyOverBothTransports(t *testing.T) {
 		{"10.0.0.1:1", "nonsense"},
 		{"[2001:db8:aaaa::1]:1", "nonsense"},
 	} {
-		r := request(row.peer, xff)
+		r := request(row.peer)
 		ctx := call(tcp(row.peer))
 		if row.chain != "" {
 			r.Header.Set(xff, row.chain)
 			ctx = call(tcp(row.peer), "X-Forwarded-For", row.chain)
 		}
-		require.Equal(t, keyOf(t, keyfunc.ClientIP(ours...), r), rpcKeyOf(t, keyfunc.RPCClientIP(ours...), ctx, "/s/m"), row)
-		require.Equal(t, keyOf(t, keyfunc.ClientIP(), r), rpcKeyOf(t, keyfunc.PeerIP(), ctx, "/s/m"), row)
+		require.Equal(t, keyOf(t, keyfunc.ClientIP(ours...), r), rpcKeyOf(t, rpckey.ClientIP(ours...), ctx, "/s/m"), row)
+		require.Equal(t, keyOf(t, keyfunc.ClientIP(), r), rpcKeyOf(t, rpckey.PeerIP(), ctx, "/s/m"), row)
 	}
 }
 
-func TestRPCClientIP(t *testing.T) {
-	key := keyfunc.RPCClientIP(ours...)
+func TestClientIP(t *testing.T) {
+	key := rpckey.ClientIP(ours...)
 	require.Equal(t, "203.0.113.7", rpcKeyOf(t, key, call(tcp("10.0.0.1:1"), "x-forwarded-for", "198.51.100.1", "x-forwarded-for", "203.0.113.7"), "/s/m"))
 	require.Equal(t, "192.0.2.9", rpcKeyOf(t, key, call(tcp("192.0.2.9:1"), "x-forwarded-for", "203.0.113.7"), "/s/m"))
 
-	unix, err := keyfunc.IPConfig{TrustUnix: true, Header: "Forwarded"}.RPC()
+	unix, err := rpckey.FromConfig(keyfunc.IPConfig{TrustUnix: true, Header: "Forwarded"})
 	require.NoError(t, err)
 	require.Equal(t, "203.0.113.7", rpcKeyOf(t, unix, call(&net.UnixAddr{Net: "unix"}, "forwarded", "for=203.0.113.7"), "/s/m"))
 }
 
-func TestMethods(t *testing.T) {
-	for method, service := range map[string]string{
-		"/package.Service/Method":          "package.Service",
-		"/Service/Method":                  "Service",
-		"/a/b/c":                           "a/b",
-		"":                                 "",
-		"/":                                "",
-		"//":                               "",
-		"//Method":                         "",
-		"/Service":                         "",
-		"/Service/":                        "",
-		"Service/Method":                   "",
-		"/s/" + strings.Repeat("m", 2<<10): "",
-		"/s/m\n":                           "",
-		"/s\x00/m":                         "",
-		"/s/\xff":                          "",
-		"/s /m":                            "",
+func TestFromConfigErrors(t *testing.T) {
+	for name, config := range map[string]keyfunc.IPConfig{
+		"all of IPv4":        {Trusted: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}},
+		"contradicting":      {TrustAll: true, Trusted: ours},
+		"header name":        {Header: "X Real"},
+		"hops without trust": {Hops: 1},
+		"bits below":         {IPv6Bits: 31},
 	} {
-		full, fullErr := keyfunc.FullMethod()(t.Context(), method)
-		got, err := keyfunc.Service()(t.Context(), method)
-		if service == "" {
-			requireNoKey(t, full, fullErr)
-			requireNoKey(t, got, err)
-			continue
-		}
-		require.NoError(t, fullErr)
-		require.Equal(t, method, full)
-		require.NoError(t, err)
-		require.Equal(t, service, got)
+		_, want := config.HTTP()
+		require.Error(t, want, name)
+		key, err := rpckey.FromConfig(config)
+		require.Equal(t, want, err, name)
+		require.Nil(t, key, name)
+		require.Panics(t, func() { rpckey.ClientIP(netip.Prefix{}) })
 	}
 }
 
-func TestMetadata(t *testing.T) {
-	key := keyfunc.Metadata("X-Tenant")
-	for value, want := range map[string]string{
-		"acme":        "acme",
-		"203.0.113.7": "~value:203.0.113.7",
-		"\xff":        "~value#a8100ae6aa1940d0b663bb31cd466142",
-	} {
-		require.Equal(t, want, rpcKeyOf(t, key, call(nil, "x-tenant", value), "/s/m"))
-	}
-	for name, ctx := range map[string]context.Context{
-		"no metadata": context.Background(),
-		"absent":      call(nil, "x-other", "a"),
-		"empty":       call(nil, "x-tenant", ""),
-		"repeated":    call(nil, "x-tenant", "a", "x-tenant", "b"),
-		"outgoing":    metadata.AppendToOutgoingContext(context.Background(), "x-tenant", "a"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			k, err := key(ctx, "/s/m")
-			requireNoKey(t, k, err)
-		})
-	}
-	for _, name := range []string{"", ":authority", "a b", "ä"} {
-		require.Panics(t, func() { keyfunc.Metadata(name) }, name)
+func TestPeerIPDoesNotAllocate(t *testing.T) {
+	for _, addr := range []string{"203.0.113.7:4711", "[2001:db8::1]:4711"} {
+		key, ctx := rpckey.PeerIP(), call(tcp(addr))
+		require.Zero(t, testing.AllocsPerRun(1000, func() { key(ctx, "/s/m") }), addr)
 	}
 }

@@ -1,4 +1,4 @@
-package keyfunc
+package clientip
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ type span struct{ lo, hi ip }
 
 // spans are sorted, disjoint and not adjacent. The lists that content
 // delivery networks publish have hundreds of prefixes; a binary search keeps
-// the cost of a hop level.
+// the cost of an address low.
 type spans []span
 
-// everything is all of IPv4. All of IPv6 cannot come about, since no span
+// everything is all of IPv4. All of IPv6 cannot occur, since no span
 // reaches over the IPv4-mapped addresses.
 var everything = span{ip4(0), ip4(^uint32(0))}
 
@@ -39,7 +39,7 @@ func newSpans(prefixes []netip.Prefix) (spans, error) {
 		merged = merged.add(s)
 	}
 	if merged.covers(everything) {
-		return nil, errors.New("keyfunc: the trusted prefixes hold all of IPv4: anybody could name any client; if that is meant, set IPConfig.TrustAll")
+		return nil, errors.New("keyfunc: the trusted prefixes hold all of IPv4, so any client could choose its key: list only your proxies, or set IPConfig.TrustAll")
 	}
 	return merged, nil
 }
@@ -81,8 +81,8 @@ func (t spans) covers(s span) bool {
 }
 
 // spanOf is the span of one prefix. Host bits are ignored. A prefix of
-// IPv4-mapped addresses is the IPv4 prefix it means; one that holds them all
-// and more is an error, as IPv4 addresses would be in it.
+// IPv4-mapped addresses is the corresponding IPv4 prefix; one that holds them all
+// and more is an error, since it would include all of IPv4.
 func spanOf(p netip.Prefix) (span, error) {
 	if !p.IsValid() {
 		return span{}, errors.New("keyfunc: a trusted prefix is the zero netip.Prefix or out of range")
@@ -93,7 +93,7 @@ func spanOf(p netip.Prefix) (span, error) {
 	}
 	a := ipOf(p.Addr()).mask(bits)
 	if bits < 96 && a == everything.lo.mask(bits) {
-		return span{}, fmt.Errorf("keyfunc: the trusted prefix %q holds the IPv4-mapped addresses, and so all of IPv4: anybody could name any client; if that is meant, set IPConfig.TrustAll", p)
+		return span{}, fmt.Errorf("keyfunc: the trusted prefix %q holds the IPv4-mapped addresses and so all of IPv4, and any client could choose its key: list only your proxies, or set IPConfig.TrustAll", p)
 	}
 	return span{lo: a, hi: a.last(bits)}, nil
 }

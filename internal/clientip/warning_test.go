@@ -1,0 +1,87 @@
+package clientip_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/sluice-go/sluice/internal/clientip"
+	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
+)
+
+// captured is the log output of f, with no warning logged before.
+func captured(t *testing.T, f func()) string {
+	var out bytes.Buffer
+	before := slog.Default()
+	t.Cleanup(func() { slog.SetDefault(before) })
+	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	clientip.ResetWarnings()
+	f()
+	slog.SetDefault(before)
+	return out.String()
+}
+
+// overHTTP takes the key of a request from a peer, with 203.0.113.7 in a header.
+func overHTTP(key keyfunc.HTTP, peer, header string) {
+	r := httptest.NewRequest(http.MethodGet, "http://example.com/", nil)
+	r.RemoteAddr = peer
+	r.Header.Set(header, "203.0.113.7")
+	_, _ = key(r)
+}
+
+// overGRPC takes the key of a call with 203.0.113.7 in x-forwarded-for.
+func overGRPC(key keyfunc.RPC) {
+	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: net.TCPAddrFromAddrPort(netip.MustParseAddrPort("192.0.2.1:1"))})
+	_, _ = key(metadata.NewIncomingContext(ctx, metadata.Pairs("x-forwarded-for", "203.0.113.7")), "/s/m")
+}
+
+func TestWarnings(t *testing.T) {
+	const ignored, trustsAll = "code=keyfunc.forwarded_untrusted", "code=keyfunc.trusts_all"
+	trusted := netip.MustParsePrefix("10.0.0.0/8")
+	trustAll := func() { keyfunc.IPConfig{TrustAll: true}.HTTP() }
+	for _, row := range []struct {
+		name string
+		do   func()
+		want string // "" for silence
+	}{
+		{"header, nothing trusted", func() { overHTTP(keyfunc.ClientIP(), "192.0.2.1:1", "X-Forwarded-For") }, ignored},
+		{"header, nothing trusted, Unix socket", func() { overHTTP(keyfunc.ClientIP(), "@", "X-Forwarded-For") }, ignored},
+		{"metadata, nothing trusted", func() { overGRPC(rpckey.ClientIP()) }, ignored},
+		{"many times", func() {
+			for range 100 {
+				overHTTP(keyfunc.ClientIP(), "192.0.2.1:1", "X-Forwarded-For")
+			}
+		}, ignored},
+		{"everything trusted", trustAll, trustsAll},
+		{"everything trusted, many times", func() { trustAll(); trustAll() }, trustsAll},
+		{"no header", func() { overHTTP(keyfunc.ClientIP(), "192.0.2.1:1", "Accept") }, ""},
+		{"another header", func() { overHTTP(keyfunc.ClientIPHeader("X-Real-IP"), "192.0.2.1:1", "X-Forwarded-For") }, ""},
+		{"something trusted", func() { overHTTP(keyfunc.ClientIP(trusted), "192.0.2.1:1", "X-Forwarded-For") }, ""},
+		{"the peer alone", func() { overGRPC(rpckey.PeerIP()) }, ""},
+		{"counted hops", func() { keyfunc.TrustedHops(1) }, ""},
+		{"construction", func() { keyfunc.ClientIP() }, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			out := captured(t, row.do)
+			if row.want == "" {
+				require.Empty(t, out)
+				return
+			}
+			require.Equal(t, 1, strings.Count(out, "\n"), out)
+			require.Contains(t, out, "level=WARN")
+			require.Contains(t, out, row.want)
+			require.NotContains(t, out, "203.0.113.7", "the log has nothing from the request")
+		})
+	}
+}

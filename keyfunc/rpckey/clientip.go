@@ -1,0 +1,76 @@
+package rpckey
+
+import (
+	"context"
+	"net/netip"
+
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+
+	"github.com/sluice-go/sluice/internal/clientip"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+var errNoPeer = noKey("the connection has no address")
+
+// PeerIP is the address of the connecting peer of a call; metadata is ignored.
+// It is right for a server that clients reach directly; behind a proxy, use
+// [ClientIP]. Keys and errors are those of [keyfunc.ClientIP].
+func PeerIP() keyfunc.RPC {
+	rules, err := clientip.New(clientip.Config{})
+	if err != nil {
+		panic(err.Error())
+	}
+	return func(ctx context.Context, _ string) (string, error) {
+		a, ok := callPeer(ctx)
+		if !ok {
+			return "", errNoPeer
+		}
+		return rules.Key(a), nil
+	}
+}
+
+// ClientIP is [keyfunc.ClientIP] for gRPC: the address of the client, read
+// from the connection and, when the connecting peer is one of the trusted
+// proxies, from the metadata key x-forwarded-for. It panics as
+// [keyfunc.ClientIP] does. For another header, counted hops or Unix sockets
+// use [FromConfig].
+func ClientIP(trusted ...netip.Prefix) keyfunc.RPC {
+	key, err := FromConfig(keyfunc.IPConfig{Trusted: trusted})
+	if err != nil {
+		panic(err.Error())
+	}
+	return key
+}
+
+// FromConfig makes the key function of a [keyfunc.IPConfig] for gRPC. It reads
+// the metadata key that is Header in lower case. For the same client the keys
+// are those of [keyfunc.IPConfig.HTTP], and so are the errors.
+func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
+	rules, err := clientip.New(clientip.Config(c))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, _ string) (string, error) {
+		a, ok := callPeer(ctx)
+		if !ok {
+			return "", errNoPeer
+		}
+		if rules.Trusts(a) {
+			return rules.Client(a, metadata.ValueFromIncomingContext(ctx, rules.Metadata)), nil
+		}
+		if rules.MayWarn() {
+			rules.Ignore(metadata.ValueFromIncomingContext(ctx, rules.Metadata))
+		}
+		return rules.Key(a), nil
+	}, nil
+}
+
+// callPeer is the other end of the connection of a call.
+func callPeer(ctx context.Context) (clientip.Address, bool) {
+	p, ok := peer.FromContext(ctx)
+	if !ok || p == nil {
+		return clientip.Address{}, false
+	}
+	return clientip.FromNet(p.Addr)
+}
