@@ -44,7 +44,7 @@ type Ban struct {
 func NewBan(l Limiter, denials Rate, ban, longest time.Duration, opts ...Option) (*Ban, error) {
 	const name = "escalate"
 	mustLimiter(l, "NewBan")
-	s, err := configure(name, opts, "MaxKeys")
+	s, err := (&kind{title: name, takes: []string{"MaxKeys"}}).configure(Spec{}, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func NewBan(l Limiter, denials Rate, ban, longest time.Duration, opts ...Option)
 	}
 	// Sharing words when the table is full would ban bystanders.
 	for _, w := range []*words{&e.bans, &e.denials} {
-		w.clock, w.maxKeys, w.onFull = e.clock, s.maxKeys, AllowNew
+		w.clock, w.maxKeys, w.onFull = e.clock, s.maxKeys(), AllowNew
 	}
 	return e, nil
 }
@@ -184,5 +184,8 @@ func (e *Ban) Overflowed() uint64 { return e.bans.spilled() + e.denials.spilled(
 
 // Describe forwards to the limiter.
 func (e *Ban) Describe() (Description, bool) { return Describe(e.limiter) }
+
+// SetSpec applies spec to the limiter; see [Spec.Apply].
+func (e *Ban) SetSpec(spec Spec) error { return spec.Apply(e.limiter) }
 
 func (e *Ban) wrapped() Limiter { return e.limiter }

@@ -16,68 +16,81 @@ type sized struct{ bucket }
 // SetBurst changes the burst while the limiter runs. What keys owe stays owed,
 // as time.
 func (b *sized) SetBurst(n int64) error {
-	return b.set(func(a *asked) { a.burst, a.burstSet, a.burstAt = n, true, a.rate })
+	return b.set(func(s Spec, _ Rate) (Spec, Rate, error) {
+		s.write(Burst(n))
+		return s, s.Rate, nil
+	})
 }
 
 // bucket applies a gcra to the words of a limiter: everything that token
 // buckets, leaky buckets and pacers share.
 type bucket struct {
-	name    string // of the public type, for errors
+	kind    *kind
 	words   words
 	limit   atomic.Pointer[gcra]
-	setting sync.Mutex // serialises SetRate and SetBurst
-	asked   asked
-}
-
-// asked is the limit as the user stated it, and what it means.
-type asked struct {
-	rate Rate
-	settings
+	setting sync.Mutex // serialises changes of the limit
+	spec    Spec
 	burstAt Rate // the rate when the burst was set
-	shape   shape
+	params  bucketParams
 }
 
-// shape turns what was asked for into parameters. It is what tells the types
-// over a bucket apart.
-type shape func(asked) (*gcra, error)
+// bucketParams turns a Spec into parameters. burstAt is the rate at which the
+// burst was set.
+type bucketParams func(s Spec, burstAt Rate) (*gcra, error)
 
-// tokens is the shape of a token bucket, and of every bucket that denies or
-// delays what does not fit.
-func tokens(a asked) (*gcra, error) {
-	if !a.burstSet {
-		a.burst = a.rate.Count
+// tokens makes the parameters of a token bucket, and of every bucket that
+// denies or delays what does not fit.
+func tokens(s Spec, _ Rate) (*gcra, error) {
+	burst := s.Burst
+	if !s.Given("burst") {
+		burst = s.Rate.Count
 	}
-	return newGCRA(a.rate, a.burst, a.maxWait)
+	return newGCRA(s.Rate, burst, s.MaxWait)
 }
 
 // init makes b ready. It is not a constructor because b must not move.
-func (b *bucket) init(name string, r Rate, s settings, to shape) error {
-	b.name = name
+func (b *bucket) init(k *kind, s Spec, params bucketParams) error {
+	b.kind, b.params = k, params
 	b.words.clock = startClock()
-	b.words.maxKeys, b.words.onFull = s.maxKeys, s.onFull
-	return b.set(func(was *asked) { *was = asked{r, s, r, to} })
+	b.words.maxKeys, b.words.onFull = s.maxKeys(), s.OnFull
+	return b.set(func(Spec, Rate) (Spec, Rate, error) { return s, s.Rate, nil })
 }
 
 // set changes the limit. It costs the same for one key and for millions: debt
 // is time, so it stands as it is, and what a key owes beyond the new limit's
 // ceiling is cut when the key is next touched.
-func (b *bucket) set(change func(*asked)) error {
+func (b *bucket) set(change func(s Spec, burstAt Rate) (Spec, Rate, error)) error {
 	b.setting.Lock()
 	defer b.setting.Unlock()
-	a := b.asked
-	change(&a)
-	g, err := a.shape(a)
+	s, burstAt, err := change(b.spec, b.burstAt)
 	if err != nil {
-		return fmt.Errorf("algo: %s: %w", b.name, err)
+		return err
 	}
-	b.asked = a
+	g, err := b.params(s, burstAt)
+	if err != nil {
+		return fmt.Errorf("algo: %s: %w", b.kind.title, err)
+	}
+	b.spec, b.burstAt = s, burstAt
 	b.limit.Store(g)
 	return nil
 }
 
 // SetRate changes the rate while the limiter runs. What keys owe stays owed,
 // as time. A burst that was not set follows the new rate's count.
-func (b *bucket) SetRate(r Rate) error { return b.set(func(a *asked) { a.rate = r }) }
+func (b *bucket) SetRate(r Rate) error {
+	return b.set(func(s Spec, burstAt Rate) (Spec, Rate, error) {
+		s.Rate = r
+		return s, burstAt, nil
+	})
+}
+
+// SetSpec changes the whole limit while the limiter runs; see [Spec.Apply].
+func (b *bucket) SetSpec(s Spec) error {
+	return b.set(func(was Spec, _ Rate) (Spec, Rate, error) {
+		next, err := was.replace(b.kind, s)
+		return next, s.Rate, err
+	})
+}
 
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
 // because it never waits. A negative n is [ErrCost].

@@ -76,9 +76,9 @@ type held[S any] struct {
 }
 
 // init makes c ready, as options say.
-func (c *cells[S]) init(s settings) {
+func (c *cells[S]) init(s Spec) {
 	c.clock = startClock()
-	c.maxKeys, c.onFull = s.maxKeys, s.onFull
+	c.maxKeys, c.onFull = s.maxKeys(), s.OnFull
 }
 
 // lock finds the S of key and locks it. The instant it returns is the one to

@@ -21,7 +21,7 @@ type pairs struct{ a, b int64 }
 // tests count.
 func newPairs(maxKeys int, p FullPolicy) *cells[pairs] {
 	c := new(cells[pairs])
-	c.init(settings{maxKeys: maxKeys, onFull: p})
+	c.init(Spec{MaxKeys: int64(maxKeys), OnFull: p})
 	c.clock = clock{time.Now().Add(time.Hour)}
 	return c
 }

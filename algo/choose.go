@@ -87,6 +87,9 @@ func (s *Switch) Acquire(ctx context.Context, key string, n int64) (Lease, error
 // Describe forwards to the limiter, whether it is on or off.
 func (s *Switch) Describe() (Description, bool) { return Describe(s.limiter) }
 
+// SetSpec applies spec to the limiter; see [Spec.Apply].
+func (s *Switch) SetSpec(spec Spec) error { return spec.Apply(s.limiter) }
+
 // Unlimited admits everything, with Source SourceOff.
 func Unlimited() Limiter { return unlimited{} }
 

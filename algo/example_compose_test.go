@@ -288,15 +288,27 @@ func ExampleParseRate() {
 	// 0 0s algo: rate: period is "blue", want a duration such as 500ms, or s, min, h or day
 }
 
-// How a package that makes limiters of its own reads a rate and options.
-func ExampleResolve() {
-	spec, err := algo.Resolve("token-bucket", algo.PerSecond(400), algo.MaxWait(time.Second))
+// A package that makes limiters of its own reads a rate and options.
+func ExampleSpec_With() {
+	spec, err := algo.Spec{Rate: algo.PerSecond(400)}.With(algo.MaxWait(time.Second))
 	fmt.Println(spec.Rate, spec.MaxWait, spec.Given("burst"), err)
-	_, err = algo.Resolve("token-bucket", algo.PerSecond(400), algo.Burst(-1))
+	_, err = algo.Spec{Rate: algo.PerSecond(400)}.With(algo.Burst(-1))
 	fmt.Println(err)
 	// Output:
 	// 400/s 1s false <nil>
 	// algo: token bucket: burst is -1, want 1 or more
+}
+
+// A configuration is read again while its limits are in use.
+func ExampleSpec_Apply() {
+	limiter := algo.NewSwitch(algo.Must(algo.Must(algo.Parse("10/h burst 2")).New()))
+	err := algo.Must(algo.Parse("10/h burst 5 wait 1m")).Apply(limiter)
+	limit, _ := algo.Describe(limiter)
+	fmt.Println(limit, err)
+	fmt.Println(algo.Must(algo.Parse("sliding-log 10/h")).Apply(limiter))
+	// Output:
+	// 5-per-1800s <nil>
+	// algo: token bucket: algorithm is "sliding-log" and cannot be changed in use: make a new limiter
 }
 
 func ExampleTokenBucket_Snapshot() {

@@ -32,34 +32,31 @@ import (
 // A [TokenBucket] spreads them, a [SlidingWindow] with [Cells] or [Strict]
 // holds the quota in any window.
 type FixedWindow struct {
-	words    words
-	made     time.Time
-	settings windowSettings
-	limit    atomic.Pointer[fixed]
-	setting  sync.Mutex   // serialises SetRate
-	changed  atomic.Int64 // when the rate was last changed
-	since    atomic.Int64 // when its period was
+	words   words
+	made    time.Time
+	spec    Spec
+	limit   atomic.Pointer[fixed]
+	setting sync.Mutex   // serialises SetRate
+	changed atomic.Int64 // when the rate was last changed
+	since   atomic.Int64 // when its period was
 }
-
-const fixedWindow = "fixed window"
 
 // NewFixedWindow makes a fixed window of r.Count units in each r.Period, with
 // the options [Offset], [AlignedTo], [Spread], [MaxKeys] and [OnFull]. The
 // error names the field and the value that no limit can keep.
 func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
-	s, err := configure(fixedWindow, opts, "Offset", "AlignedTo", "Spread", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
-	if err := s.window.check(); err != nil {
-		return nil, fmt.Errorf("algo: %s: %w", fixedWindow, err)
-	}
-	w := &FixedWindow{made: time.Now(), settings: s.window}
+	return construct(&fixedWindow, Spec{Rate: r}, opts, newFixedWindow)
+}
+
+var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Spread", "MaxKeys", "OnFull"}}
+
+func newFixedWindow(s Spec) (*FixedWindow, error) {
+	w := &FixedWindow{made: time.Now(), spec: s}
 	// Instants are counted from one longest window ago, so that the window that
 	// holds the present never begins below 0.
 	w.words.clock = clock{w.made.Add(-maxSpan)}
-	w.words.maxKeys, w.words.onFull = s.maxKeys, s.onFull
-	if err := w.SetRate(r); err != nil {
+	w.words.maxKeys, w.words.onFull = s.maxKeys(), s.OnFull
+	if err := w.SetSpec(s); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -70,16 +67,30 @@ func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
 // of 20. When the period changes, what reaches beyond the end of the next
 // window is forgiven.
 func (w *FixedWindow) SetRate(r Rate) error {
+	return w.set(func(s Spec) (Spec, error) { s.Rate = r; return s, nil })
+}
+
+// SetSpec changes quota and period while the limiter runs; see [Spec.Apply].
+func (w *FixedWindow) SetSpec(s Spec) error {
+	return w.set(func(was Spec) (Spec, error) { return was.replace(&fixedWindow, s) })
+}
+
+func (w *FixedWindow) set(change func(Spec) (Spec, error)) error {
 	w.setting.Lock()
 	defer w.setting.Unlock()
-	reference, err := w.settings.reference(w.made)
+	s, err := change(w.spec)
 	if err != nil {
-		return fmt.Errorf("algo: %s: %w", fixedWindow, err)
+		return err
 	}
-	f, err := newFixed(r, w.instant(r, reference), w.settings.spread)
+	reference, err := windowReference(s, w.made)
 	if err != nil {
-		return fmt.Errorf("algo: %s: %w", fixedWindow, err)
+		return fmt.Errorf("algo: %s: %w", fixedWindow.title, err)
 	}
+	f, err := newFixed(s.Rate, w.instant(s, reference), s.Spread)
+	if err != nil {
+		return fmt.Errorf("algo: %s: %w", fixedWindow.title, err)
+	}
+	w.spec = s
 	was := w.limit.Swap(f)
 	// After the swap: what is charged at a later instant is charged under f.
 	if now := w.words.clock.now(); was != nil {
@@ -93,11 +104,12 @@ func (w *FixedWindow) SetRate(r Rate) error {
 
 // instant is where the edge at d after the making, moved by the offset, lies
 // within the period.
-func (w *FixedWindow) instant(r Rate, d time.Duration) int64 {
+func (w *FixedWindow) instant(s Spec, d time.Duration) int64 {
+	r := s.Rate
 	if r.Period <= 0 {
 		return 0 // newFixed will say so
 	}
-	return toTicks((d%r.Period + w.settings.offset%r.Period + maxSpan%r.Period) % r.Period)
+	return toTicks((d%r.Period + s.Offset%r.Period + maxSpan%r.Period) % r.Period)
 }
 
 // Acquire charges n units to key if they fit into the current window; see
@@ -215,4 +227,52 @@ func (w *FixedWindow) Overflowed() uint64 { return w.words.spilled() }
 func (w *FixedWindow) Describe() (Description, bool) {
 	f := w.limit.Load()
 	return Description{Quota: f.quota, Window: toDuration(f.window.by)}, true
+}
+
+// Offset moves the edges of a [FixedWindow] by d, 0 or more and taken modulo
+// the period. Without [AlignedTo] the edges are at d, d + period, ... after
+// the limiter was made; several limiters, or instances of a service, that get
+// different offsets do not refill at the same instant.
+func Offset(d time.Duration) Option {
+	return Option{"Offset", func(s *Spec) { s.Offset = d }}
+}
+
+// AlignedTo puts an edge of a [FixedWindow] at t, past or future, and the
+// others whole periods away from it: with the last midnight of a location and
+// a period of 24 hours the windows are that location's days. t must be within
+// 291 years.
+//
+// Windows are lengths of time, not dates. When daylight saving begins or ends
+// the location's midnight moves by an hour and the windows do not; neither do
+// they follow when the system's clock is set. Where that matters make a new
+// limiter at the change.
+func AlignedTo(t time.Time) Option {
+	return Option{"AlignedTo", func(s *Spec) { s.AlignedTo = t.Round(0).UTC() }}
+}
+
+// Spread gives each key of a [FixedWindow] edges of its own, at one of 1024
+// places in the period that a secret hash picks. Then the keys do not all
+// refill at once, and callers that wait for the edge do not all come back at
+// once. It cannot be combined with [AlignedTo]. The empty key stays where it
+// is.
+func Spread() Option {
+	return Option{"Spread", func(s *Spec) { s.Spread = true }}
+}
+
+// windowReference is an edge of the windows of a limiter made at made, as time
+// since then, but for the offset.
+func windowReference(s Spec, made time.Time) (time.Duration, error) {
+	switch {
+	case s.Offset < 0:
+		return 0, fmt.Errorf("offset is %v, want 0 or more", s.Offset)
+	case s.AlignedTo.IsZero():
+		return 0, nil
+	case s.Spread:
+		return 0, fmt.Errorf("aligned to is %v: it cannot be combined with Spread", s.AlignedTo)
+	}
+	d := s.AlignedTo.Round(0).Sub(made.Round(0)) // by the wall clock
+	if most := Forever - 365*24*time.Hour; d > most || d < -most {
+		return 0, fmt.Errorf("aligned to is %v: more than 291 years away", s.AlignedTo)
+	}
+	return d, nil
 }

@@ -139,3 +139,6 @@ func (w *listed) Acquire(ctx context.Context, key string, n int64) (Lease, error
 
 // Describe forwards to the limiter.
 func (w *listed) Describe() (Description, bool) { return Describe(w.limiter) }
+
+// SetSpec applies spec to the limiter; see [Spec.Apply].
+func (w *listed) SetSpec(spec Spec) error { return spec.Apply(w.limiter) }

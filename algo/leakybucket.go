@@ -24,13 +24,14 @@ type LeakyBucket struct{ sized }
 // in units, 1 or more; default: the rate's count), [MaxKeys] and [OnFull]. The
 // error names the field and the value that no limit can keep.
 func NewLeakyBucket(r Rate, opts ...Option) (*LeakyBucket, error) {
-	const name = "leaky bucket"
-	s, err := configure(name, opts, "Burst", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&leakyBucket, Spec{Rate: r}, opts, newLeakyBucket)
+}
+
+var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKeys", "OnFull"}}
+
+func newLeakyBucket(s Spec) (*LeakyBucket, error) {
 	l := new(LeakyBucket)
-	if err := l.init(name, r, s, tokens); err != nil {
+	if err := l.init(&leakyBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return l, nil

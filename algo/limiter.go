@@ -34,3 +34,13 @@ var ErrWait = errors.New("algo: admission would outlast the context")
 func costError(n int64) error {
 	return fmt.Errorf("%w: n is %d, want 0 or more", ErrCost, n)
 }
+
+// Must returns v and panics if err is not nil. It is for package variables:
+//
+//	var perUser = algo.Must(algo.NewTokenBucket(algo.PerSecond(100)))
+func Must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

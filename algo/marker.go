@@ -135,7 +135,7 @@ func (v *marked) void(fullAt int64) {
 }
 
 func newMarker(name string, opts []Option, build func() (marking, error)) (Marker, error) {
-	s, err := configure(name, opts, "MaxKeys", "OnFull")
+	s, err := (&kind{title: name, takes: []string{"MaxKeys", "OnFull"}}).configure(Spec{}, opts)
 	if err != nil {
 		return nil, err
 	}

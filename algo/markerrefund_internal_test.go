@@ -29,7 +29,7 @@ func TestMarkerSettleBeyondWhatABucketOwes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c.marker.(*marker).cells.init(settings{maxKeys: 1})
+				c.marker.(*marker).cells.init(Spec{MaxKeys: 1})
 				l := FromMarker(c.marker, c.pass)
 				var leases [20]Lease
 				for i := range leases {

@@ -37,13 +37,14 @@ type Nginx struct{ sized }
 // [NoDelay], [MaxKeys] and [OnFull]. The error names the field and the value
 // that no limit can keep.
 func NewNginx(r Rate, opts ...Option) (*Nginx, error) {
-	const name = "nginx"
-	s, err := configure(name, opts, "Burst", "DelayAfter", "NoDelay", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&nginx, Spec{Rate: r}, opts, newNginx)
+}
+
+var nginx = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "MaxKeys", "OnFull"}}
+
+func newNginx(s Spec) (*Nginx, error) {
 	l := new(Nginx)
-	if err := l.init(name, r, s, limitReq); err != nil {
+	if err := l.init(&nginx, s, limitReq); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -53,41 +54,41 @@ func NewNginx(r Rate, opts ...Option) (*Nginx, error) {
 // the rate start at once, 0 or more. The default 0 delays all of them. Burst
 // or more delays none.
 func DelayAfter(n int64) Option {
-	return Option{"DelayAfter", func(s *settings) { s.delayAfter, s.delayAfterSet = n, true }}
+	return Option{"DelayAfter", func(s *Spec) { s.DelayAfter = n }}
 }
 
 // NoDelay is the nodelay parameter of limit_req: what is in excess of the rate
 // starts at once, up to Burst.
 func NoDelay() Option {
-	return Option{"NoDelay", func(s *settings) { s.noDelay = true }}
+	return Option{"NoDelay", func(s *Spec) { s.NoDelay = true }}
 }
 
 // limitReq is the shape of limit_req: a bucket of DelayAfter + 1 units, and a
 // line for the rest of Burst.
-func limitReq(a asked) (*gcra, error) {
-	if err := a.rate.validate(); err != nil {
+func limitReq(s Spec, _ Rate) (*gcra, error) {
+	if err := s.Rate.validate(); err != nil {
 		return nil, err
 	}
 	switch {
-	case a.burst < 0:
-		return nil, fmt.Errorf("burst is %d, want 0 or more", a.burst)
-	case a.delayAfter < 0:
-		return nil, fmt.Errorf("delay after is %d, want 0 or more", a.delayAfter)
-	case a.noDelay && a.delayAfterSet:
-		return nil, fmt.Errorf("delay after is %d, and NoDelay is given: want one of them", a.delayAfter)
+	case s.Burst < 0:
+		return nil, fmt.Errorf("burst is %d, want 0 or more", s.Burst)
+	case s.DelayAfter < 0:
+		return nil, fmt.Errorf("delay after is %d, want 0 or more", s.DelayAfter)
+	case s.NoDelay && s.Given("delay"):
+		return nil, fmt.Errorf("delay after is %d, and NoDelay is given: want one of them", s.DelayAfter)
 	}
-	excess, err := a.rate.span("burst", a.burst)
+	excess, err := s.Rate.span("burst", s.Burst)
 	if err != nil {
 		return nil, err
 	}
-	t := a.rate.emission()
+	t := s.Rate.emission()
 	if excess > toTicks(maxSpan)-t {
 		return nil, fmt.Errorf("burst is %d: at %v it leaves no room for a unit within %v",
-			a.burst, a.rate, maxSpan)
+			s.Burst, s.Rate, maxSpan)
 	}
-	after := min(a.delayAfter, a.burst)
-	if a.noDelay {
-		after = a.burst
+	after := min(s.DelayAfter, s.Burst)
+	if s.NoDelay {
+		after = s.Burst
 	}
-	return ownDebt(a.rate, (after+1)*t, (a.burst-after)*t), nil
+	return ownDebt(s.Rate, (after+1)*t, (s.Burst-after)*t), nil
 }

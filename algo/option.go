@@ -2,48 +2,33 @@ package algo
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Option adjusts a limiter at construction. An option that a constructor does
-// not know is an error that names both, never ignored.
+// Option sets one option of a limit: it writes to the limit's [Spec]. An option
+// that a constructor does not take, or that is given twice, is an error that
+// names both.
 type Option struct {
 	name  string
-	apply func(*settings)
+	apply func(*Spec)
 }
 
-// settings is what options write to.
-type settings struct {
-	burst    int64
-	burstSet bool
-	maxWait  time.Duration
-	window   windowSettings
-	maxKeys  int
-	onFull   FullPolicy
-
-	maxWaitSet    bool
-	slack         int64 // see pacer.go
-	maxQueue      int64
-	maxQueueSet   bool
-	delayAfter    int64 // see nginx.go
-	delayAfterSet bool
-	noDelay       bool
-	coldFactor    float64 // see warmingup.go
-	coldFactorSet bool
-}
+// String returns the option's name, such as Burst.
+func (o Option) String() string { return o.name }
 
 // Burst sets the most units that fit at once, 1 or more. The default is the
 // rate's count.
 func Burst(n int64) Option {
-	return Option{"Burst", func(s *settings) { s.burst, s.burstSet = n, true }}
+	return Option{"Burst", func(s *Spec) { s.Burst = n }}
 }
 
 // MaxWait lets a limiter admit what does not fit yet with a Delay of at most
 // d. The default 0 denies instead. Forever stands for the longest delay that a
 // limiter can represent, a year less the time that the burst takes to fill.
 func MaxWait(d time.Duration) Option {
-	return Option{"MaxWait", func(s *settings) { s.maxWait, s.maxWaitSet = d, true }}
+	return Option{"MaxWait", func(s *Spec) { s.MaxWait = d }}
 }
 
 // MaxKeys sets how many keys are kept apart at the same time, 1 to 2^31-1;
@@ -51,64 +36,117 @@ func MaxWait(d time.Duration) Option {
 // first key arrives. A key counts while it has something to pay off: a key that
 // has not been seen for as long as its bucket takes to fill is not kept.
 func MaxKeys(n int) Option {
-	return Option{"MaxKeys", func(s *settings) { s.maxKeys = n }}
+	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}
 }
 
 // OnFull sets what happens to a new key when MaxKeys keys are live. The
 // default is Overflow.
 func OnFull(p FullPolicy) Option {
-	return Option{"OnFull", func(s *settings) { s.onFull = p }}
+	return Option{"OnFull", func(s *Spec) { s.OnFull = p }}
 }
 
-// FullPolicy is what happens to new keys when the table is full.
+// FullPolicy says what happens to new keys when the table is full.
 type FullPolicy uint8
 
 const (
 	// Overflow lets new keys share a fixed set of buckets, each with the same
 	// limit: known keys keep theirs, and a flood of keys is limited as a whole.
 	Overflow FullPolicy = iota
-	// DenyNew denies new keys. Whoever can make keys up can lock others out.
+	// DenyNew denies new keys. A client that can invent keys can lock others
+	// out.
 	DenyNew
-	// AllowNew admits new keys without limit. Whoever can make keys up is not
-	// limited at all.
+	// AllowNew admits new keys without limit. A client that can invent keys is
+	// not limited at all.
 	AllowNew
 )
 
 // String returns the policy's name, for messages.
 func (p FullPolicy) String() string { return nameOf(int(p), "Overflow", "DenyNew", "AllowNew") }
 
+// text returns the policy's name in a Spec.
+func (p FullPolicy) text() string { return nameOf(int(p), "overflow", "deny-new", "allow-new") }
+
+// MarshalText writes overflow, deny-new or allow-new.
+func (p FullPolicy) MarshalText() ([]byte, error) { return []byte(p.text()), nil }
+
+// UnmarshalText reads overflow, deny-new or allow-new.
+func (p *FullPolicy) UnmarshalText(text []byte) (err error) {
+	known, err := parsePolicy(string(text))
+	if err == nil {
+		*p = known
+	}
+	return err
+}
+
 const (
 	defaultMaxKeys = 1 << 16
 	mostMaxKeys    = 1<<31 - 1
 )
 
-// configure applies opts and checks what concerns every limiter.
-func configure(limiter string, opts []Option, known ...string) (settings, error) {
-	s := settings{maxKeys: defaultMaxKeys}
-	for _, o := range opts {
-		if o.apply == nil {
-			return s, fmt.Errorf("algo: %s: the zero Option is not an option", limiter)
-		}
-		if !contains(known, o.name) {
-			return s, fmt.Errorf("algo: %s: does not take the option %s, only %s",
-				limiter, o.name, strings.Join(known, ", "))
-		}
-		o.apply(&s)
+// maxKeys returns MaxKeys or its default.
+func (s *Spec) maxKeys() int {
+	if s.MaxKeys == 0 {
+		return defaultMaxKeys
 	}
-	if s.maxKeys < 1 || s.maxKeys > mostMaxKeys {
-		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", limiter, s.maxKeys, mostMaxKeys)
+	return int(s.MaxKeys)
+}
+
+// construct is the body of the constructors: it writes opts to s, and makes the
+// limiter.
+func construct[L any](k *kind, s Spec, opts []Option, make func(Spec) (L, error)) (l L, err error) {
+	if s, err = k.configure(s, opts); err != nil {
+		return l, err
 	}
-	if s.onFull > AllowNew {
-		return s, fmt.Errorf("algo: %s: on full is %d, want Overflow, DenyNew or AllowNew", limiter, s.onFull)
+	return make(s)
+}
+
+// configure writes opts to s and checks everything that does not depend on the
+// algorithm.
+func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
+	s.Algorithm = k.name
+	for i, o := range opts {
+		switch {
+		case o.apply == nil:
+			return s, fmt.Errorf("algo: %s: the zero Option is not an option", k.title)
+		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
+			return s, fmt.Errorf("algo: %s: duplicate option %s", k.title, o)
+		}
+		if err := k.check(o.name); err != nil {
+			return s, err
+		}
+		s.write(o)
+	}
+	for i, f := range fields {
+		if !s.given(i) {
+			continue
+		}
+		if err := k.check(f.option); err != nil {
+			return s, err
+		}
+	}
+	if s.Given("keys") && (s.MaxKeys < 1 || s.MaxKeys > mostMaxKeys) {
+		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", k.title, s.MaxKeys, mostMaxKeys)
+	}
+	if s.OnFull > AllowNew {
+		return s, fmt.Errorf("algo: %s: on full is %d, want Overflow, DenyNew or AllowNew", k.title, s.OnFull)
 	}
 	return s, nil
 }
 
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
+// check reports an option that the algorithm does not take.
+func (k *kind) check(option string) error {
+	if slices.Contains(k.takes, option) {
+		return nil
+	}
+	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
+}
+
+// write sets one option.
+func (s *Spec) write(o Option) {
+	o.apply(s)
+	for i, f := range fields {
+		if f.option == o.name {
+			s.mark(i)
 		}
 	}
-	return false
 }

@@ -37,13 +37,14 @@ type Pacer struct{ bucket }
 // long. With only one of the two, that one decides; with both, the tighter. The
 // error names the field and the value that no limit can keep.
 func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
-	const name = "pacer"
-	s, err := configure(name, opts, "Slack", "MaxWait", "MaxQueue", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&pacer, Spec{Rate: r}, opts, newPacer)
+}
+
+var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "OnFull"}}
+
+func newPacer(s Spec) (*Pacer, error) {
 	p := new(Pacer)
-	if err := p.init(name, r, s, paced); err != nil {
+	if err := p.init(&pacer, s, paced); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -52,47 +53,47 @@ func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
 // Slack lets a [Pacer] start n units, 0 or more, ahead of the even spacing
 // after a time with less to do. The default is 0.
 func Slack(n int64) Option {
-	return Option{"Slack", func(s *settings) { s.slack = n }}
+	return Option{"Slack", func(s *Spec) { s.Slack = n }}
 }
 
 // MaxQueue bounds how many units may wait in the line of a [Pacer], 0 or more.
 // 0 denies whatever cannot start at once.
 func MaxQueue(n int64) Option {
-	return Option{"MaxQueue", func(s *settings) { s.maxQueue, s.maxQueueSet = n, true }}
+	return Option{"MaxQueue", func(s *Spec) { s.MaxQueue = n }}
 }
 
 // paced is the shape of a pacer: a bucket of Slack + 1 units, and a line.
-func paced(a asked) (*gcra, error) {
-	if err := a.rate.validate(); err != nil {
+func paced(s Spec, _ Rate) (*gcra, error) {
+	if err := s.Rate.validate(); err != nil {
 		return nil, err
 	}
 	switch {
-	case a.slack < 0:
-		return nil, fmt.Errorf("slack is %d, want 0 or more", a.slack)
-	case a.maxQueue < 0:
-		return nil, fmt.Errorf("max queue is %d, want 0 or more", a.maxQueue)
-	case a.maxWait < 0:
-		return nil, fmt.Errorf("max wait is %v, want 0 or more", a.maxWait)
+	case s.Slack < 0:
+		return nil, fmt.Errorf("slack is %d, want 0 or more", s.Slack)
+	case s.MaxQueue < 0:
+		return nil, fmt.Errorf("max queue is %d, want 0 or more", s.MaxQueue)
+	case s.MaxWait < 0:
+		return nil, fmt.Errorf("max wait is %v, want 0 or more", s.MaxWait)
 	}
-	slack, err := a.rate.span("slack", a.slack)
+	slack, err := s.Rate.span("slack", s.Slack)
 	if err != nil {
 		return nil, err
 	}
-	t, most := a.rate.emission(), toTicks(maxSpan)
+	t, most := s.Rate.emission(), toTicks(maxSpan)
 	depth := slack + t
 	if depth > most {
 		return nil, fmt.Errorf("slack is %d: at %v it leaves no room for a unit within %v",
-			a.slack, a.rate, maxSpan)
+			s.Slack, s.Rate, maxSpan)
 	}
 	wait := most
-	if a.maxQueueSet && a.maxQueue <= most/t {
-		wait = a.maxQueue * t
+	if s.Given("queue") && s.MaxQueue <= most/t {
+		wait = s.MaxQueue * t
 	}
 	switch {
-	case a.maxWaitSet:
-		wait = min(wait, toTicks(a.maxWait))
-	case !a.maxQueueSet:
-		wait = toTicks(a.rate.Period)
+	case s.Given("wait"):
+		wait = min(wait, toTicks(s.MaxWait))
+	case !s.Given("queue"):
+		wait = toTicks(s.Rate.Period)
 	}
-	return ownDebt(a.rate, depth, wait), nil
+	return ownDebt(s.Rate, depth, wait), nil
 }

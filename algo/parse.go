@@ -3,10 +3,12 @@ package algo
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// Parse reads a Spec from its text form: the algorithm, which may be left out
+// Parse reads a Spec from its text form: the algorithm, which may be omitted
 // if it is token-bucket, the rate as [ParseRate] reads it, and options in any
 // order, each at most once:
 //
@@ -16,27 +18,13 @@ import (
 //	nginx 10/s burst 20 nodelay
 //	pacer 50/s slack 5 wait 2s keys 100000 full deny-new
 //
-// The algorithms and the options that each takes, beside keys and full, which
-// all do:
+// [Spec] lists the algorithms and the options of each. N is a whole number, F a
+// number, D a duration such as 500ms or the word forever, T a time such as
+// 2026-01-31T00:00:00Z; keys is [MaxKeys], full is [OnFull] with one of
+// overflow, deny-new and allow-new, and the others are named as their Options.
 //
-//	token-bucket       burst N, wait D
-//	leaky-bucket       burst N
-//	pacer              slack N, wait D, queue N
-//	nginx              burst N, delay N, nodelay
-//	smooth-bursty      burst N, wait D
-//	smooth-warming-up  warmup D, cold F, wait D
-//	fixed-window       offset D, aligned T, spread
-//	sliding-window     cells N
-//	sliding-log
-//	strict             burst N
-//
-// N is a whole number, F a number, D a duration such as 500ms or the word
-// forever, T a time such as 2026-01-31T00:00:00Z; keys is [MaxKeys], full is
-// [OnFull] with one of overflow, deny-new and allow-new, and the others are
-// named as their Options.
-//
-// The error names the field and its value. What Parse returns makes a limiter,
-// and its String parses to the same Spec.
+// The error names the field and its value. A Spec that Parse returns makes a
+// limiter, and its String parses to the same Spec.
 func Parse(s string) (Spec, error) {
 	words := strings.Fields(s)
 	spec := Spec{Algorithm: defaultAlgorithm}
@@ -64,10 +52,10 @@ func (s *Spec) parseOptions(words []string) error {
 	for len(words) > 0 {
 		word, value := words[0], "true"
 		if slices.Contains(seen, word) {
-			return fmt.Errorf("algo: spec: %q stands twice", word)
+			return fmt.Errorf("algo: spec: duplicate option %q", word)
 		}
 		seen, words = append(seen, word), words[1:]
-		if !isFlag(word) {
+		if !hasNoValue(word) {
 			if len(words) == 0 {
 				return fmt.Errorf("algo: spec: %q has no value", word)
 			}
@@ -80,6 +68,150 @@ func (s *Spec) parseOptions(words []string) error {
 	return nil
 }
 
-func isFlag(word string) bool {
-	return slices.ContainsFunc(specFields, func(f specField) bool { return f.flag && f.word == word })
+func hasNoValue(word string) bool {
+	return slices.ContainsFunc(fields, func(f field) bool { return f.is(noValue) && f.word == word })
+}
+
+// set reads the value of one option.
+func (s *Spec) set(word, value string) error {
+	for i, f := range fields {
+		if f.word != word {
+			continue
+		}
+		if err := f.parse(s, value); err != nil {
+			return fmt.Errorf("algo: spec: %s is %q, %w", word, value, err)
+		}
+		s.mark(i)
+		return nil
+	}
+	return fmt.Errorf("algo: spec: %q is not an option", word)
+}
+
+// String writes the Spec as Parse reads it.
+func (s Spec) String() string {
+	var b strings.Builder
+	if s.Algorithm != "" && s.Algorithm != defaultAlgorithm {
+		b.WriteString(s.Algorithm + " ")
+	}
+	b.WriteString(s.Rate.String())
+	s.each(func(f *field, value string) {
+		b.WriteString(" " + f.word)
+		if !f.is(noValue) {
+			b.WriteString(" " + value)
+		}
+	})
+	return b.String()
+}
+
+// each visits the options that were given.
+func (s *Spec) each(visit func(f *field, value string)) {
+	for i := range fields {
+		f := &fields[i]
+		if v := f.text(s); v != "" {
+			visit(f, v)
+		} else if s.given(i) {
+			visit(f, "0")
+		}
+	}
+}
+
+// MarshalText writes the Spec as String does, for flags and formats that have
+// no objects. A Spec that makes no limiter is an error.
+func (s Spec) MarshalText() ([]byte, error) {
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	return []byte(s.String()), nil
+}
+
+// UnmarshalText reads a Spec as [Parse] does.
+func (s *Spec) UnmarshalText(text []byte) error {
+	parsed, err := Parse(string(text))
+	if err == nil {
+		*s = parsed
+	}
+	return err
+}
+
+// field is one option of a Spec.
+type field struct {
+	word   string // in the text form and in JSON
+	option string // the name of its Option
+	traits trait
+	parse  func(s *Spec, value string) error
+	text   func(s *Spec) string // the value; "" if it is zero
+	copy   func(to, from *Spec)
+}
+
+// trait is a set of properties of a field.
+type trait uint8
+
+const (
+	zeroCounts trait = 1 << iota // given as zero differs from not given
+	noValue                      // has no value in the text form
+	permanent                    // cannot be changed while the limiter is in use
+)
+
+func (f *field) is(t trait) bool { return f.traits&t != 0 }
+
+// codec reads and writes the values of one type.
+type codec[V any] struct {
+	parse  func(string) (V, error)
+	format func(V) string
+}
+
+func fieldOf[V comparable](word, option string, traits trait, c codec[V], at func(*Spec) *V) field {
+	return field{
+		word: word, option: option, traits: traits,
+		parse: func(s *Spec, text string) (err error) { *at(s), err = c.parse(text); return err },
+		text: func(s *Spec) string {
+			var zero V
+			if *at(s) == zero {
+				return ""
+			}
+			return c.format(*at(s))
+		},
+		copy: func(to, from *Spec) { *at(to) = *at(from) },
+	}
+}
+
+var (
+	numbers   = codec[int64]{parseInt, func(n int64) string { return strconv.FormatInt(n, 10) }}
+	floats    = codec[float64]{parseFloat, func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }}
+	flags     = codec[bool]{parseFlag, strconv.FormatBool}
+	durations = codec[time.Duration]{parseDuration, formatDuration}
+	times     = codec[time.Time]{parseTime, func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }}
+	policies  = codec[FullPolicy]{parsePolicy, FullPolicy.text}
+)
+
+func parseFloat(v string) (float64, error) {
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil {
+		return 0, fmt.Errorf("want a number")
+	}
+	return f, nil
+}
+
+func parseFlag(v string) (bool, error) {
+	if v != "true" && v != "false" {
+		return false, fmt.Errorf("want true or false")
+	}
+	return v == "true", nil
+}
+
+func parseTime(v string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, v)
+	if err != nil || t.IsZero() {
+		return time.Time{}, fmt.Errorf("want a time such as 2026-01-31T00:00:00Z")
+	}
+	return t.UTC(), nil
+}
+
+func parsePolicy(v string) (FullPolicy, error) {
+	for _, known := range []FullPolicy{Overflow, DenyNew, AllowNew} {
+		if known.text() == v {
+			return known, nil
+		}
+	}
+	return 0, fmt.Errorf("want overflow, deny-new or allow-new")
 }

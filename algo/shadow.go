@@ -69,4 +69,7 @@ func (d *Decision) shadow(n int64, err error) error {
 // Describe forwards to the limiter.
 func (s *shadow) Describe() (Description, bool) { return Describe(s.limiter) }
 
+// SetSpec applies spec to the limiter; see [Spec.Apply].
+func (s *shadow) SetSpec(spec Spec) error { return spec.Apply(s.limiter) }
+
 func (s *shadow) wrapped() Limiter { return s.limiter }

@@ -13,29 +13,34 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// randomAsked covers rates from 1 a day to 1e9 a second and all options of the
+// randomSpec covers rates from 1 a day to 1e9 a second and all options of the
 // one-word shapes.
-func randomAsked(rnd *rand.Rand) asked {
+func randomSpec(rnd *rand.Rand) Spec {
 	r := Rate{1 + rnd.Int64N(1<<rnd.IntN(20)), time.Duration(1 + rnd.Int64N(1<<(1+rnd.IntN(46))))}
 	flip := func() bool { return rnd.IntN(2) == 0 }
-	return asked{rate: r, burstAt: r, settings: settings{
-		burst: rnd.Int64N(1 << rnd.IntN(12)), burstSet: flip(),
-		maxWait: time.Duration(rnd.Int64N(1e10)), maxWaitSet: flip(),
-		slack: rnd.Int64N(1 << rnd.IntN(6)), maxQueue: rnd.Int64N(20), maxQueueSet: flip(),
-		delayAfter: rnd.Int64N(8), noDelay: flip(),
-	}}
+	s := Spec{Rate: r, Slack: rnd.Int64N(1 << rnd.IntN(6)), NoDelay: flip()}
+	for _, o := range []Option{
+		Burst(rnd.Int64N(1 << rnd.IntN(12))), MaxWait(time.Duration(rnd.Int64N(1e10))),
+		MaxQueue(rnd.Int64N(20)), DelayAfter(rnd.Int64N(8)),
+	} {
+		if flip() {
+			s.write(o)
+		}
+	}
+	return s
 }
 
 // randomShape keeps asking until the shape accepts.
-func randomShape(rnd *rand.Rand, to shape) *gcra {
+func randomShape(rnd *rand.Rand, to bucketParams) *gcra {
 	for {
-		if g, err := to(randomAsked(rnd)); err == nil {
+		s := randomSpec(rnd)
+		if g, err := to(s, s.Rate); err == nil {
 			return g
 		}
 	}
 }
 
-var shapes = map[string]shape{
+var shapes = map[string]bucketParams{
 	"token and leaky bucket": tokens, "pacer": paced, "nginx": limitReq, "smooth bursty": payForward,
 }
 
@@ -175,13 +180,10 @@ func FuzzShapes(f *testing.F) {
 	f.Add(int64(1_000_000_000), int64(time.Second), int64(0), int64(math.MaxInt64), int64(0), int64(1<<60), int64(math.MaxInt32))
 	f.Fuzz(func(t *testing.T, count, period, burst, wait, queue, now, n int64) {
 		r := Rate{count, time.Duration(period)}
-		a := asked{rate: r, burstAt: r, settings: settings{
-			burst: burst, burstSet: burst != 0, maxWait: time.Duration(wait), maxWaitSet: wait != 0,
-			slack: burst, maxQueue: queue, maxQueueSet: queue != 0, delayAfter: queue,
-		}}
+		s := Spec{Rate: r, Burst: burst, MaxWait: time.Duration(wait), Slack: burst, MaxQueue: queue, DelayAfter: queue}
 		now, n = now&(1<<61-1), n&math.MaxInt64
 		for name, to := range shapes {
-			g, err := to(a)
+			g, err := to(s, r)
 			if err != nil {
 				continue
 			}

@@ -30,14 +30,15 @@ type SlidingLog struct {
 // r.Period, with the options [MaxKeys] and [OnFull]. The error names the field
 // and the value that no limit can keep.
 func NewSlidingLog(r Rate, opts ...Option) (*SlidingLog, error) {
-	const name = "sliding log"
-	s, err := configure(name, opts, "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&slidingLog, Spec{Rate: r}, opts, newSlidingLog)
+}
+
+var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "OnFull"}}
+
+func newSlidingLog(s Spec) (*SlidingLog, error) {
 	l := new(SlidingLog)
 	l.cells.inherit = inheritStamps
-	if err := l.init(name, r, s, newLog); err != nil {
+	if err := l.init(&slidingLog, s, func(s Spec) (*log, error) { return newLog(s.Rate) }); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -36,18 +36,15 @@ type SlidingWindow struct {
 // the options [Cells] (default: two weighted counters), [MaxKeys] and
 // [OnFull]. The error names the field and the value that no limit can keep.
 func NewSlidingWindow(r Rate, opts ...Option) (*SlidingWindow, error) {
-	const name = "sliding window"
-	s, err := configure(name, opts, "Cells", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
-	if err := s.window.check(); err != nil {
-		return nil, fmt.Errorf("algo: %s: %w", name, err)
-	}
+	return construct(&slidingWindow, Spec{Rate: r}, opts, newSlidingWindow)
+}
+
+var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "OnFull"}}
+
+func newSlidingWindow(s Spec) (*SlidingWindow, error) {
 	w := new(SlidingWindow)
 	w.cells.inherit = inheritTally
-	rules := func(r Rate) (*sliding, error) { return newSliding(r, s.window.cells) }
-	if err := w.init(name, r, s, rules); err != nil {
+	if err := w.init(&slidingWindow, s, slidingParams); err != nil {
 		return nil, err
 	}
 	return w, nil
@@ -64,4 +61,21 @@ func inheritTally(heir, from *tally) {
 	}
 	more = append(more[:0], from.more...)
 	heir.more = more
+}
+
+// Cells makes a [SlidingWindow] count in n cells a period, 1 to 1024, and one
+// more: then no window whatever holds more than the quota. More cells give
+// units back sooner, one n-th of the period late at most, and take 8 bytes a
+// key each.
+func Cells(n int) Option {
+	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
+}
+
+const mostCells = 1024
+
+func slidingParams(s Spec) (*sliding, error) {
+	if s.Given("cells") && (s.Cells < 1 || s.Cells > mostCells) {
+		return nil, fmt.Errorf("cells is %d, want 1 to %d", s.Cells, mostCells)
+	}
+	return newSliding(s.Rate, int(s.Cells))
 }

@@ -48,21 +48,22 @@ type SmoothBursty struct{ sized }
 // [MaxWait], [MaxKeys] and [OnFull]. The error names the field and the value
 // that no limit can keep.
 func NewSmoothBursty(r Rate, opts ...Option) (*SmoothBursty, error) {
-	const name = "smooth bursty"
-	s, err := configure(name, opts, "Burst", "MaxWait", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&smoothBursty, Spec{Rate: r}, opts, newSmoothBursty)
+}
+
+var smoothBursty = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "MaxWait", "MaxKeys", "OnFull"}}
+
+func newSmoothBursty(s Spec) (*SmoothBursty, error) {
 	l := new(SmoothBursty)
-	if err := l.save(name, r, s); err != nil {
+	if err := l.save(&smoothBursty, s); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
 // save makes l ready: nothing saved, nothing owed.
-func (l *SmoothBursty) save(name string, r Rate, s settings) error {
-	if err := l.init(name, r, s, payForward); err != nil {
+func (l *SmoothBursty) save(k *kind, s Spec) error {
+	if err := l.init(k, s, payForward); err != nil {
 		return err
 	}
 	l.words.begin(l.limit.Load().depth + ticksPerNano) // the first reading of the clock
@@ -70,22 +71,22 @@ func (l *SmoothBursty) save(name string, r Rate, s settings) error {
 }
 
 // payForward is the shape of Guava's SmoothBursty.
-func payForward(a asked) (*gcra, error) {
-	if err := a.rate.validate(); err != nil {
+func payForward(s Spec, burstAt Rate) (*gcra, error) {
+	if err := s.Rate.validate(); err != nil {
 		return nil, err
 	}
 	switch {
-	case a.burst < 0:
-		return nil, fmt.Errorf("burst is %d, want 0 or more", a.burst)
-	case a.maxWait < 0:
-		return nil, fmt.Errorf("max wait is %v, want 0 or more", a.maxWait)
+	case s.Burst < 0:
+		return nil, fmt.Errorf("burst is %d, want 0 or more", s.Burst)
+	case s.MaxWait < 0:
+		return nil, fmt.Errorf("max wait is %v, want 0 or more", s.MaxWait)
 	}
 	depth := toTicks(time.Second)
-	if a.burstSet {
+	if s.Given("burst") {
 		var err error
-		if depth, err = a.burstAt.span("burst", a.burst); err != nil {
+		if depth, err = burstAt.span("burst", s.Burst); err != nil {
 			return nil, err
 		}
 	}
-	return earlierDebt(a.rate, depth, toTicks(a.maxWait)), nil
+	return earlierDebt(s.Rate, depth, toTicks(s.MaxWait)), nil
 }

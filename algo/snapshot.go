@@ -146,7 +146,7 @@ func (r *reader) since(now time.Time) time.Duration {
 // against forgery.
 func (b *bucket) Snapshot(keys iter.Seq[string]) []byte {
 	taken := b.words.clock.now()
-	return encodeSnapshot(b.name, time.Now(), func(yield func(saved) bool) {
+	return encodeSnapshot(b.kind.title, time.Now(), func(yield func(saved) bool) {
 		if !b.save("", taken, yield) || keys == nil {
 			return
 		}
@@ -179,7 +179,7 @@ func (b *bucket) save(key string, taken int64, yield func(saved) bool) bool {
 // Data that is damaged or of another kind of limiter is [ErrSnapshot], and
 // changes nothing.
 func (b *bucket) Restore(data []byte) error {
-	owed, err := decodeSnapshot(data, b.name, time.Now())
+	owed, err := decodeSnapshot(data, b.kind.title, time.Now())
 	if err != nil {
 		return err
 	}

@@ -6,11 +6,27 @@ import (
 	"time"
 )
 
-// Spec is a limit as data, for configuration that lives in files: see [Parse]
-// for its text form. The zero value of a field stands for the default.
+// Spec describes a limit: its algorithm, its rate and its options. Constructors,
+// options, configuration files and running limiters all use this one
+// description; see [Parse] for its text form. The zero value of a field means
+// the default.
 //
-// In JSON a Spec is written as an object, and read from an object or from a
-// string in the text form. The rate, durations and times are strings there:
+// These are the algorithms and the options of each. All take keys and full as
+// well.
+//
+//	token-bucket       burst N, wait D
+//	leaky-bucket       burst N
+//	pacer              slack N, wait D, queue N
+//	nginx              burst N, delay N, nodelay
+//	smooth-bursty      burst N, wait D
+//	smooth-warming-up  warmup D, cold F, wait D
+//	fixed-window       offset D, aligned T, spread
+//	sliding-window     cells N
+//	sliding-log
+//	strict             burst N
+//
+// JSON has an object or a string in the text form. The rate, durations and
+// times are strings in the object:
 //
 //	{"rate": "100/min", "burst": 20, "wait": "500ms"}
 //	"100/min burst 20 wait 500ms"
@@ -32,13 +48,119 @@ type Spec struct {
 	MaxKeys    int64         `json:"keys,omitzero"`    // see [MaxKeys]
 	OnFull     FullPolicy    `json:"full,omitzero"`    // see [OnFull]
 
-	zeros uint32 // the fields that were given as zero: bit i is specFields[i]
+	zeros uint32 // options given as zero: bit i is fields[i]
 }
 
-// Given reports whether the option, by its name in the text form, was set: to
-// something else than zero, or to zero by Parse, JSON or Resolve.
+// fields lists the options of a Spec, in the order in which String writes them.
+var fields = []field{
+	fieldOf("burst", "Burst", zeroCounts, numbers, func(s *Spec) *int64 { return &s.Burst }),
+	fieldOf("wait", "MaxWait", zeroCounts, durations, func(s *Spec) *time.Duration { return &s.MaxWait }),
+	fieldOf("queue", "MaxQueue", zeroCounts, numbers, func(s *Spec) *int64 { return &s.MaxQueue }),
+	fieldOf("slack", "Slack", 0, numbers, func(s *Spec) *int64 { return &s.Slack }),
+	fieldOf("delay", "DelayAfter", zeroCounts, numbers, func(s *Spec) *int64 { return &s.DelayAfter }),
+	fieldOf("nodelay", "NoDelay", noValue, flags, func(s *Spec) *bool { return &s.NoDelay }),
+	fieldOf("warmup", "Warmup", permanent, durations, func(s *Spec) *time.Duration { return &s.Warmup }),
+	fieldOf("cold", "ColdFactor", zeroCounts|permanent, floats, func(s *Spec) *float64 { return &s.ColdFactor }),
+	fieldOf("cells", "Cells", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.Cells }),
+	fieldOf("offset", "Offset", permanent, durations, func(s *Spec) *time.Duration { return &s.Offset }),
+	fieldOf("aligned", "AlignedTo", permanent, times, func(s *Spec) *time.Time { return &s.AlignedTo }),
+	fieldOf("spread", "Spread", permanent|noValue, flags, func(s *Spec) *bool { return &s.Spread }),
+	fieldOf("keys", "MaxKeys", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.MaxKeys }),
+	fieldOf("full", "OnFull", permanent, policies, func(s *Spec) *FullPolicy { return &s.OnFull }),
+}
+
+const defaultAlgorithm = "token-bucket"
+
+// algorithms lists every limiter that a Spec can make.
+var algorithms = []algorithm{
+	{&tokenBucket, asLimiter(newTokenBucket)},
+	{&leakyBucket, asLimiter(newLeakyBucket)},
+	{&pacer, asLimiter(newPacer)},
+	{&nginx, asLimiter(newNginx)},
+	{&smoothBursty, asLimiter(newSmoothBursty)},
+	{&smoothWarmingUp, asLimiter(newSmoothWarmingUp)},
+	{&fixedWindow, asLimiter(newFixedWindow)},
+	{&slidingWindow, asLimiter(newSlidingWindow)},
+	{&slidingLog, asLimiter(newSlidingLog)},
+	{&strict, asLimiter(newStrict)},
+}
+
+type algorithm struct {
+	*kind
+	make func(Spec) (Limiter, error)
+}
+
+// kind names an algorithm and its options.
+type kind struct {
+	name  string   // in a Spec
+	title string   // in errors
+	takes []string // options
+}
+
+// asLimiter adapts a constructor. (A nil *L in a Limiter would not be nil.)
+func asLimiter[L Limiter](construct func(Spec) (L, error)) func(Spec) (Limiter, error) {
+	return func(s Spec) (Limiter, error) {
+		l, err := construct(s)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+}
+
+func algorithmNamed(name string) (algorithm, error) {
+	if name == "" {
+		name = defaultAlgorithm
+	}
+	known := make([]string, 0, len(algorithms))
+	for _, a := range algorithms {
+		if a.name == name {
+			return a, nil
+		}
+		known = append(known, a.name)
+	}
+	return algorithm{}, fmt.Errorf("algo: spec: algorithm is %q, want %s", name, strings.Join(known, ", "))
+}
+
+// New makes the limiter that s describes. Options in extra override those of s.
+// The error names the field and its value.
+func (s Spec) New(extra ...Option) (Limiter, error) {
+	a, err := algorithmNamed(s.Algorithm)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = a.configure(s, extra); err != nil {
+		return nil, err
+	}
+	return a.make(s)
+}
+
+// With returns s with opts written over it and the algorithm's name filled in.
+// The error is that of [Spec.New].
+func (s Spec) With(opts ...Option) (Spec, error) {
+	a, err := algorithmNamed(s.Algorithm)
+	if err != nil {
+		return Spec{}, err
+	}
+	if s, err = a.configure(s, opts); err != nil {
+		return Spec{}, err
+	}
+	if _, err := a.make(s); err != nil {
+		return Spec{}, err
+	}
+	return s, nil
+}
+
+// validate returns the error of New.
+func (s Spec) validate() error {
+	_, err := s.New()
+	return err
+}
+
+// Given reports whether an option, by its name in the text form, was set: to a
+// value other than zero, or to zero by an [Option], by [Parse] or in JSON.
 func (s Spec) Given(option string) bool {
-	for i, f := range specFields {
+	for i, f := range fields {
 		if f.word == option {
 			return s.given(i)
 		}
@@ -46,105 +168,74 @@ func (s Spec) Given(option string) bool {
 	return false
 }
 
-func (s *Spec) given(i int) bool { return s.zeros>>i&1 == 1 || specFields[i].text(s) != "" }
+func (s *Spec) given(i int) bool { return s.zeros>>i&1 == 1 || fields[i].text(s) != "" }
 
-// mark remembers that a field was given, in case it was given as zero.
+// mark records that field i was given, in case its value is zero.
 func (s *Spec) mark(i int) {
-	if f := specFields[i]; f.zeros && f.text(s) == "" {
+	s.zeros &^= 1 << i
+	if f := fields[i]; f.is(zeroCounts) && f.text(s) == "" {
 		s.zeros |= 1 << i
 	}
 }
 
-// set reads the value of one option.
-func (s *Spec) set(word, value string) error {
-	for i, f := range specFields {
-		if f.word != word {
-			continue
-		}
-		if err := f.parse(s, value); err != nil {
-			return fmt.Errorf("algo: spec: %s is %q, %w", word, value, err)
-		}
-		s.mark(i)
-		return nil
-	}
-	return fmt.Errorf("algo: spec: %q is not an option", word)
-}
-
-// String writes the Spec as Parse reads it.
-func (s Spec) String() string {
-	var b strings.Builder
-	if s.Algorithm != "" && s.Algorithm != defaultAlgorithm {
-		b.WriteString(s.Algorithm + " ")
-	}
-	b.WriteString(s.Rate.String())
-	s.each(func(f *specField, value string) {
-		b.WriteString(" " + f.word)
-		if !f.flag {
-			b.WriteString(" " + value)
-		}
-	})
-	return b.String()
-}
-
-// each visits the options that were given.
-func (s *Spec) each(visit func(f *specField, value string)) {
-	for i := range specFields {
-		f := &specFields[i]
-		if v := f.text(s); v != "" {
-			visit(f, v)
-		} else if s.given(i) {
-			visit(f, "0")
+// Options returns the options of s that were given, for constructors that take
+// a [Rate] and Options.
+func (s Spec) Options() (opts []Option) {
+	for i, f := range fields {
+		if s.given(i) {
+			opts = append(opts, Option{f.option, func(to *Spec) { f.copy(to, &s) }})
 		}
 	}
+	return opts
 }
 
-// New makes the limiter that s describes. Options in extra come after those of
-// s. The error names the field and the value that no limit can keep.
-func (s Spec) New(extra ...Option) (Limiter, error) {
-	a, err := algorithmNamed(s.Algorithm)
+// Apply changes the limit of l, which is in use, to s, as a whole: after an
+// error l keeps its limit. Keys keep what they have spent, as with SetRate.
+//
+// The algorithm and the options warmup, cold, cells, offset, aligned, spread,
+// keys and full cannot be changed in use; the error names the first that
+// differs. All others take the value or the default of s, and a burst that s
+// does not give follows the rate again.
+//
+// l must have the method SetSpec(Spec) error. The algorithms of this package
+// have it, and [Shadow], [Switch], [Ban], [AllowList] and [DenyList] forward to
+// the limiter that they wrap. Compositions and [ByKey] have no single limit:
+// apply a Spec to their limiters instead.
+func (s Spec) Apply(l Limiter) error {
+	if l, ok := l.(interface{ SetSpec(Spec) error }); ok {
+		return l.SetSpec(s)
+	}
+	return fmt.Errorf("algo: spec: %T has no single limit to change: apply the Spec to the limiters that it consists of, or make a new one", l)
+}
+
+// replace returns next, checked as the new Spec of a limiter of kind k that has
+// the Spec s.
+func (s *Spec) replace(k *kind, next Spec) (Spec, error) {
+	if next.Algorithm == "" {
+		next.Algorithm = defaultAlgorithm
+	}
+	if next.Algorithm != k.name {
+		return next, fmt.Errorf("algo: %s: algorithm is %q and cannot be changed in use: make a new limiter", k.title, next.Algorithm)
+	}
+	next, err := k.configure(next, nil)
 	if err != nil {
-		return nil, err
+		return next, err
 	}
-	if s.MaxKeys > mostMaxKeys { // which an int may not hold
-		return nil, fmt.Errorf("algo: spec: max keys is %d, want 1 to %d", s.MaxKeys, mostMaxKeys)
-	}
-	s.Algorithm = a.name
-	var opts []Option
-	s.each(func(f *specField, _ string) {
-		if f.option != nil {
-			opts = append(opts, f.option(&s))
-		}
-	})
-	return a.make(&s, append(opts, extra...))
-}
-
-// validate finds what New would refuse.
-func (s Spec) validate() error {
-	_, err := s.New()
-	return err
-}
-
-// Resolve reads options for a package that makes limiters of its own from a
-// [Rate] and Options, such as a backend. It refuses what the constructor of the
-// named algorithm refuses, with the same errors. In the Spec, options that were
-// not given are zero; see [Spec.Given].
-func Resolve(algorithm string, r Rate, opts ...Option) (Spec, error) {
-	a, err := algorithmNamed(algorithm)
-	if err != nil {
-		return Spec{}, err
-	}
-	s := Spec{Algorithm: a.name, Rate: r}
-	if _, err := a.make(&s, opts); err != nil {
-		return Spec{}, err
-	}
-	var given settings
-	for _, o := range opts {
-		o.apply(&given)
-	}
-	for i, f := range specFields {
-		if f.read(&s, &given) {
-			s.mark(i)
+	for i, f := range fields {
+		if was, is := s.value(i), next.value(i); f.is(permanent) && was != is {
+			return next, fmt.Errorf("algo: %s: %s is %s and cannot be changed from %s in use: make a new limiter", k.title, f.word, is, was)
 		}
 	}
-	return s, nil
+	return next, nil
+}
+
+// value returns the value of field i, for messages and comparisons.
+func (s *Spec) value(i int) string {
+	switch v := fields[i].text(s); {
+	case v != "":
+		return v
+	case s.given(i):
+		return "0"
+	}
+	return "the default"
 }

@@ -1,11 +1,13 @@
 package algo_test
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -84,7 +86,7 @@ func TestParseZero(t *testing.T) {
 		requireRoundTrips(t, s)
 		require.False(t, s.Given("keys") || s.Given("no such"))
 	}
-	p, err := algo.Resolve("pacer", algo.PerSecond(5), algo.MaxWait(0))
+	p, err := algo.Spec{Algorithm: "pacer", Rate: algo.PerSecond(5)}.With(algo.MaxWait(0))
 	require.NoError(t, err)
 	require.Zero(t, p.MaxWait)
 	require.True(t, p.Given("wait"))
@@ -93,7 +95,7 @@ func TestParseZero(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, must(t, l, "", 1).Allowed)
 	require.False(t, must(t, l, "", 1).Allowed, "no waiting: 0 is not the default")
-	p, err = algo.Resolve("pacer", algo.PerSecond(5))
+	p, err = algo.Spec{Algorithm: "pacer", Rate: algo.PerSecond(5)}.With()
 	require.NoError(t, err)
 	require.False(t, p.Given("wait"))
 
@@ -111,7 +113,7 @@ func TestParseRefuses(t *testing.T) {
 		"token-bucket":                  `"token-bucket" has no rate`,
 		"sliding 5/s":                   `algorithm is "sliding", want token-bucket, leaky-bucket, pacer, nginx,`,
 		"5/s burst":                     `"burst" has no value`,
-		"5/s burst 2 burst 3":           `"burst" stands twice`,
+		"5/s burst 2 burst 3":           `duplicate option "burst"`,
 		"5/s burst 0":                   "token bucket: burst is 0, want 1 or more",
 		"5/s burst -1":                  `burst is "-1", want a whole number`,
 		"5/s burst 1e3":                 `burst is "1e3", want a whole number`,
@@ -124,10 +126,10 @@ func TestParseRefuses(t *testing.T) {
 		"5/s keys 0":                    "max keys is 0",
 		"strict 5/s wait 3s":            "strict: does not take the option MaxWait",
 		"5/s cells 3":                   "token bucket: does not take the option Cells",
-		"5/s warmup 3s":                 "warmup is 3s, and token-bucket has none",
+		"5/s warmup 3s":                 "token bucket: does not take the option Warmup, only Burst, MaxWait, MaxKeys, OnFull",
 		"sliding-window 5/s cells 0":    "cells is 0, want 1 to 1024",
-		"sliding-window 5/s cells 9223372036854775807": "cells is 1025, want 1 to 1024",
-		"nginx 5/s nodelay nodelay":                    `"nodelay" stands twice`,
+		"sliding-window 5/s cells 9223372036854775807": "cells is 9223372036854775807, want 1 to 1024",
+		"nginx 5/s nodelay nodelay":                    `duplicate option "nodelay"`,
 		"nginx 5/s nodelay delay 3":                    "delay after is 3, and NoDelay is given",
 		"smooth-warming-up 5/s warmup 1s cold NaN":     "cold factor is NaN",
 		"smooth-warming-up 5/s warmup 1s cold x":       `cold is "x", want a number`,
@@ -272,11 +274,11 @@ func TestSpecNew(t *testing.T) {
 	require.Equal(t, "5/h", algo.Spec{Rate: algo.PerHour(5)}.String())
 }
 
-func TestResolve(t *testing.T) {
-	s, err := algo.Resolve("token-bucket", algo.PerSecond(400), algo.Burst(500), algo.MaxWait(time.Second))
+func TestSpecWith(t *testing.T) {
+	s, err := algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400)}.With(algo.Burst(500), algo.MaxWait(time.Second))
 	require.NoError(t, err)
 	require.Equal(t, algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400), Burst: 500, MaxWait: time.Second}, s)
-	s, err = algo.Resolve("", algo.PerSecond(400), algo.MaxKeys(7), algo.OnFull(algo.AllowNew))
+	s, err = algo.Spec{Rate: algo.PerSecond(400)}.With(algo.MaxKeys(7), algo.OnFull(algo.AllowNew))
 	require.NoError(t, err)
 	require.Equal(t, algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400), MaxKeys: 7, OnFull: algo.AllowNew}, s)
 	require.False(t, s.Given("burst"))
@@ -300,19 +302,19 @@ func TestResolve(t *testing.T) {
 		{"sliding-log", nil, "sliding-log 9/h"},
 		{"strict", []algo.Option{algo.Burst(2)}, "strict 9/h burst 2"},
 	} {
-		s, err := algo.Resolve(c.name, algo.PerHour(9), c.opts...)
+		s, err := algo.Spec{Algorithm: c.name, Rate: algo.PerHour(9)}.With(c.opts...)
 		require.NoError(t, err)
 		require.Equal(t, c.want, s.String())
 		requireRoundTrips(t, s)
 	}
 
 	for says, try := range map[string]func() (algo.Spec, error){
-		"rate: count is 0":   func() (algo.Spec, error) { return algo.Resolve("", algo.Rate{}) },
-		"burst is 0":         func() (algo.Spec, error) { return algo.Resolve("", algo.PerHour(1), algo.Burst(0)) },
-		"max wait is -1ns":   func() (algo.Spec, error) { return algo.Resolve("", algo.PerHour(1), algo.MaxWait(-1)) },
-		"max keys is 0":      func() (algo.Spec, error) { return algo.Resolve("", algo.PerHour(1), algo.MaxKeys(0)) },
-		"the zero Option":    func() (algo.Spec, error) { return algo.Resolve("", algo.PerHour(1), algo.Option{}) },
-		`algorithm is "lru"`: func() (algo.Spec, error) { return algo.Resolve("lru", algo.PerHour(1)) },
+		"rate: count is 0":   func() (algo.Spec, error) { return algo.Spec{Rate: algo.Rate{}}.With() },
+		"burst is 0":         func() (algo.Spec, error) { return algo.Spec{Rate: algo.PerHour(1)}.With(algo.Burst(0)) },
+		"max wait is -1ns":   func() (algo.Spec, error) { return algo.Spec{Rate: algo.PerHour(1)}.With(algo.MaxWait(-1)) },
+		"max keys is 0":      func() (algo.Spec, error) { return algo.Spec{Rate: algo.PerHour(1)}.With(algo.MaxKeys(0)) },
+		"the zero Option":    func() (algo.Spec, error) { return algo.Spec{Rate: algo.PerHour(1)}.With(algo.Option{}) },
+		`algorithm is "lru"`: func() (algo.Spec, error) { return algo.Spec{Algorithm: "lru", Rate: algo.PerHour(1)}.With() },
 	} {
 		_, err := try()
 		require.ErrorContains(t, err, says)
@@ -341,7 +343,7 @@ func TestSpecProperty(t *testing.T) {
 		if s.MaxKeys > 0 {
 			opts = append(opts, algo.MaxKeys(int(s.MaxKeys)))
 		}
-		resolved, err := algo.Resolve(s.Algorithm, s.Rate, opts...)
+		resolved, err := algo.Spec{Algorithm: s.Algorithm, Rate: s.Rate}.With(opts...)
 		require.NoError(t, err)
 		require.Equal(t, s, resolved)
 	})
@@ -360,4 +362,137 @@ func FuzzParse(f *testing.F) {
 			requireRoundTrips(t, s)
 		}
 	})
+}
+
+// A limiter that takes a Spec in use decides on new keys as one that is made
+// from that Spec.
+func TestSpecApply(t *testing.T) {
+	for _, c := range []struct{ from, to string }{
+		{"10/s", "20/s"},
+		{"10/s burst 5", "10/h burst 9 wait 1m"},
+		{"10/s burst 5 wait 1s", "3/s"},
+		{"100000000/s burst 1000000000", "1/h burst 2"},
+		{"1/h burst 2", "100000000/s burst 1000000000"},
+		{"leaky-bucket 10/s", "leaky-bucket 20/s burst 3"},
+		{"pacer 10/s", "pacer 5/s slack 2 wait 1s queue 4"},
+		{"pacer 5/s slack 2 wait 1s queue 4", "pacer 10/s queue 0"},
+		{"nginx 10/s burst 3 delay 1", "nginx 5/s burst 4 nodelay"},
+		{"nginx 5/s burst 4 nodelay", "nginx 5/s burst 2"},
+		{"smooth-bursty 10/s burst 0", "smooth-bursty 5/s burst 4 wait 3s"},
+		{"smooth-bursty 10/s burst 7", "smooth-bursty 10/s"},
+		{"smooth-warming-up 10/s warmup 3s", "smooth-warming-up 5/s warmup 3s wait 4s"},
+		{"smooth-warming-up 10/s", "smooth-warming-up 5/s wait 4s"},
+		{"fixed-window 10/s offset 300ms", "fixed-window 4/s offset 300ms"},
+		{"sliding-window 10/s", "sliding-window 4/s"},
+		{"sliding-window 10/s cells 4", "sliding-window 4/s cells 4"},
+		{"sliding-log 10/s", "sliding-log 4/s"},
+		{"strict 10/s", "strict 8/s burst 2"},
+	} {
+		t.Run(c.from+" to "+c.to, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from, to := algo.Must(algo.Parse(c.from)), algo.Must(algo.Parse(c.to))
+				changed, fresh := algo.Must(from.New()), algo.Must(to.New())
+				require.NoError(t, to.Apply(changed))
+				time.Sleep(2 * time.Second) // a SmoothBursty starts empty, for the burst of its making
+				requireAlike(t, fresh, changed)
+				require.NoError(t, from.Apply(changed))
+				require.NoError(t, to.Apply(changed), "and back")
+				requireAlike(t, fresh, changed)
+			})
+		})
+	}
+}
+
+// requireAlike compares the decisions of two limiters on a key that is new to
+// both.
+func requireAlike(t *testing.T, want, got algo.Limiter) {
+	for _, key := range []string{"", "k"} {
+		for i := range int64(12) {
+			require.Equal(t, must(t, want, key, i%3).Decision, must(t, got, key, i%3).Decision, "%q: decision %d", key, i)
+			time.Sleep(time.Duration(i%2) * 150 * time.Millisecond)
+		}
+	}
+	w, _ := algo.Describe(want)
+	g, _ := algo.Describe(got)
+	require.Equal(t, w, g)
+}
+
+// What cannot be changed in use is an error, and the limiter keeps its limit.
+func TestSpecApplyRefuses(t *testing.T) {
+	for _, c := range []struct{ from, to, says string }{
+		{"10/s", "strict 10/s", `token bucket: algorithm is "strict" and cannot be changed in use: make a new limiter`},
+		{"pacer 10/s", "10/s", `pacer: algorithm is "token-bucket" and cannot`},
+		{"10/s", "10/s keys 7", "token bucket: keys is 7 and cannot be changed from the default in use"},
+		{"10/s full deny-new", "10/s", "token bucket: full is the default and cannot be changed from deny-new in use"},
+		{"smooth-warming-up 10/s warmup 1s", "smooth-warming-up 10/s", "smooth warming up: warmup is the default and cannot be changed from 1s"},
+		{"smooth-warming-up 10/s warmup 1s", "smooth-warming-up 10/s warmup 1s cold 2", "smooth warming up: cold is 2 and cannot be changed from the default"},
+		{"fixed-window 10/s", "fixed-window 10/s spread", "fixed window: spread is true and cannot be changed"},
+		{"fixed-window 10/s", "fixed-window 10/s offset 3s", "fixed window: offset is 3s and cannot be changed"},
+		{"fixed-window 10/s", "fixed-window 10/s aligned 2026-01-31T00:00:00Z", "fixed window: aligned is 2026-01-31T00:00:00Z and cannot be changed"},
+		{"sliding-window 10/s cells 3", "sliding-window 10/s cells 4", "sliding window: cells is 4 and cannot be changed from 3"},
+		{"sliding-log 10/s", "sliding-log 10/s keys 3", "sliding log: keys is 3 and cannot be changed"},
+	} {
+		l := algo.Must(algo.Must(algo.Parse(c.from)).New())
+		was, _ := algo.Describe(l)
+		require.ErrorContains(t, algo.Must(algo.Parse(c.to)).Apply(l), "algo: "+c.says)
+		is, _ := algo.Describe(l)
+		require.Equal(t, was, is)
+	}
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
+	require.ErrorContains(t, algo.Spec{}.Apply(l), "rate: count is 0")
+	require.ErrorContains(t, algo.Spec{Rate: algo.PerHour(9), Burst: -1}.Apply(l), "burst is -1")
+	require.ErrorContains(t, algo.Spec{Rate: algo.PerHour(9), Cells: 1}.Apply(l), "token bucket: does not take the option Cells")
+	require.Equal(t, int64(5), peek(t, l, "").Limit)
+}
+
+// Wrappers around one limiter apply a Spec to it. What consists of several
+// limiters has none.
+func TestSpecApplyWrapped(t *testing.T) {
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
+	none := new(algo.KeySet)
+	want := int64(5)
+	for _, w := range []algo.Limiter{
+		l, algo.NewSwitch(l), algo.Shadow(l), algo.AllowList(l, none), algo.DenyList(l, none),
+		algo.Must(algo.NewBan(l, algo.PerMinute(3), time.Second, time.Hour)), algo.NewSwitch(algo.Shadow(l)),
+	} {
+		want++
+		require.NoError(t, algo.Spec{Rate: algo.PerHour(want)}.Apply(w), "%T", w)
+		require.Equal(t, want, peek(t, l, "").Limit, "%T", w)
+	}
+	s := algo.Spec{Rate: algo.PerHour(1)}
+	for _, w := range []algo.Limiter{
+		algo.All(l, l), algo.NewSwitch(algo.All(l, l)), algo.Unlimited(),
+		algo.ByKey(func(context.Context, string) algo.Limiter { return l }),
+	} {
+		require.ErrorContains(t, s.Apply(w), "has no single limit to change")
+	}
+	require.Equal(t, want, peek(t, l, "").Limit)
+}
+
+// A burst that a Spec does not give follows the rate again, whatever SetBurst
+// said before.
+func TestSpecApplyAfterSetBurst(t *testing.T) {
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
+	require.NoError(t, l.SetBurst(3))
+	require.NoError(t, algo.Spec{Rate: algo.PerHour(7)}.Apply(l))
+	require.Equal(t, int64(7), peek(t, l, "").Limit)
+	require.NoError(t, l.SetRate(algo.PerHour(9)))
+	require.Equal(t, int64(9), peek(t, l, "").Limit)
+	require.ErrorContains(t, l.SetBurst(0), "burst is 0")
+	require.NoError(t, l.SetRate(algo.PerHour(6)))
+	require.Equal(t, int64(6), peek(t, l, "").Limit)
+}
+
+// Options makes the same limit from a Spec for constructors that take options.
+func TestSpecOptions(t *testing.T) {
+	for _, text := range []string{
+		"100/min burst 20 wait 500ms", "pacer 5/s wait 0 queue 0", "nginx 10/s burst 0 delay 0 keys 7 full deny-new",
+		"fixed-window 5/day aligned 2026-01-31T00:00:00Z", "smooth-warming-up 5/s warmup 1s cold 2", "sliding-window 5/s cells 3",
+		"nginx 10/s burst 3 nodelay", "fixed-window 5/s offset 1m0s spread", "pacer 3/s slack 2", "5/s",
+	} {
+		s := algo.Must(algo.Parse(text))
+		again, err := algo.Spec{Algorithm: s.Algorithm, Rate: s.Rate}.With(s.Options()...)
+		require.NoError(t, err)
+		require.Equal(t, s, again)
+	}
 }

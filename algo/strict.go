@@ -27,13 +27,14 @@ type Strict struct{ sized }
 // options [Burst] (1 to r.Count, default half of it, rounded up), [MaxKeys] and
 // [OnFull]. The error names the field and the value that no limit can keep.
 func NewStrict(r Rate, opts ...Option) (*Strict, error) {
-	const name = "strict"
-	s, err := configure(name, opts, "Burst", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&strict, Spec{Rate: r}, opts, newStrict)
+}
+
+var strict = kind{"strict", "strict", []string{"Burst", "MaxKeys", "OnFull"}}
+
+func newStrict(s Spec) (*Strict, error) {
 	l := new(Strict)
-	if err := l.init(name, r, s, strictTokens); err != nil {
+	if err := l.init(&strict, s, strictTokens); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -41,20 +42,20 @@ func NewStrict(r Rate, opts ...Option) (*Strict, error) {
 
 // strictTokens is the shape of a bucket whose burst and refill together stay
 // within the rate's count in any period.
-func strictTokens(a asked) (*gcra, error) {
-	if err := a.rate.validate(); err != nil {
+func strictTokens(s Spec, _ Rate) (*gcra, error) {
+	if err := s.Rate.validate(); err != nil {
 		return nil, err
 	}
-	n, burst := a.rate.Count, a.burst
-	if !a.burstSet {
+	n, burst := s.Rate.Count, s.Burst
+	if !s.Given("burst") {
 		burst = n - n/2
 	}
 	if burst < 1 || burst > n {
 		return nil, fmt.Errorf("burst is %d, want 1 to the %d of the rate", burst, n)
 	}
-	if a.rate.Period == maxSpan {
-		return nil, fmt.Errorf("rate: period is %v, want less than %v", a.rate.Period, maxSpan)
+	if s.Rate.Period == maxSpan {
+		return nil, fmt.Errorf("rate: period is %v, want less than %v", s.Rate.Period, maxSpan)
 	}
 	// A nanosecond more than the period, so that floor(period/T) < n-burst+1.
-	return newGCRA(Rate{n - burst + 1, a.rate.Period + 1}, burst, 0)
+	return newGCRA(Rate{n - burst + 1, s.Rate.Period + 1}, burst, 0)
 }

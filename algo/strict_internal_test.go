@@ -16,8 +16,8 @@ func TestStrictArithmetic(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(37, 38))
 	for range cases.Count(50_000, 1_000_000) {
 		r := Rate{1 + rnd.Int64N(1<<rnd.IntN(30)), time.Duration(1 + rnd.Int64N(1<<(1+rnd.IntN(50))))}
-		q := asked{rate: r, settings: settings{burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}}
-		g, err := strictTokens(q)
+		q := Spec{Rate: r, Burst: (1 + rnd.Int64N(r.Count)) * rnd.Int64N(2)}
+		g, err := strictTokens(q, r)
 		if err != nil {
 			continue // too fast, or it would take longer than a year to fill
 		}
@@ -33,8 +33,8 @@ func TestStrictUnderJumpingClocks(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(39, 40))
 	for range cases.Count(20_000, 1_000_000) {
 		r := randomRate(rnd)
-		q := asked{rate: r, settings: settings{burst: 1 + rnd.Int64N(r.Count), burstSet: rnd.IntN(2) == 0}}
-		g := must(strictTokens(q))
+		q := Spec{Rate: r, Burst: (1 + rnd.Int64N(r.Count)) * rnd.Int64N(2)}
+		g := must(strictTokens(q, r))
 		burst := g.burst
 		clock := jumpingClock(rnd, g.emission)
 		var all []admission

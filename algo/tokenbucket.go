@@ -26,24 +26,15 @@ type TokenBucket struct{ sized }
 // rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
 // and the value that no limit can keep.
 func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
-	const name = "token bucket"
-	s, err := configure(name, opts, "Burst", "MaxWait", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
+	return construct(&tokenBucket, Spec{Rate: r}, opts, newTokenBucket)
+}
+
+var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "OnFull"}}
+
+func newTokenBucket(s Spec) (*TokenBucket, error) {
 	t := new(TokenBucket)
-	if err := t.init(name, r, s, tokens); err != nil {
+	if err := t.init(&tokenBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return t, nil
-}
-
-// Must returns l and panics if err is not nil. It is for package variables:
-//
-//	var perUser = algo.Must(algo.NewTokenBucket(algo.PerSecond(100)))
-func Must[L Limiter](l L, err error) L {
-	if err != nil {
-		panic(err)
-	}
-	return l
 }

@@ -46,6 +46,7 @@ type guava interface {
 	Describer
 	Allow(key string, n int64) bool
 	SetRate(r Rate) error
+	SetSpec(s Spec) error
 	Reset(key string)
 	Len() int
 	Overflowed() uint64
@@ -57,31 +58,37 @@ type guava interface {
 // so is what MaxWait(Forever) stands for here. The error names the field and
 // the value that no limit can keep.
 func NewSmoothWarmingUp(r Rate, warmup time.Duration, opts ...Option) (*SmoothWarmingUp, error) {
-	const name = "smooth warming up"
-	s, err := configure(name, opts, "ColdFactor", "MaxWait", "MaxKeys", "OnFull")
-	if err != nil {
-		return nil, err
-	}
-	if !s.coldFactorSet {
-		s.coldFactor = defaultColdFactor
-	}
-	if !(s.coldFactor > 1 && s.coldFactor <= mostColdFactor) {
+	return construct(&smoothWarmingUp, Spec{Rate: r, Warmup: warmup}, opts, newSmoothWarmingUp)
+}
+
+var smoothWarmingUp = kind{"smooth-warming-up", "smooth warming up", []string{"Warmup", "ColdFactor", "MaxWait", "MaxKeys", "OnFull"}}
+
+func newSmoothWarmingUp(s Spec) (*SmoothWarmingUp, error) {
+	if cold := s.coldFactor(); !(cold > 1 && cold <= mostColdFactor) {
 		return nil, fmt.Errorf("algo: %s: cold factor is %v, want more than 1, %v at most",
-			name, s.coldFactor, float64(mostColdFactor))
+			smoothWarmingUp.title, cold, float64(mostColdFactor))
 	}
-	if warmup == 0 {
+	if s.Warmup == 0 {
 		l := new(SmoothBursty)
-		if err := l.save(name, r, s); err != nil {
+		if err := l.save(&smoothWarmingUp, s); err != nil {
 			return nil, err
 		}
 		return &SmoothWarmingUp{l}, nil
 	}
-	w := &warming{warmup: warmup, maxWait: s.maxWait, coldFactor: s.coldFactor}
+	w := &warming{spec: s}
 	w.cells.init(s)
-	if err := w.SetRate(r); err != nil {
+	if err := w.SetRate(s.Rate); err != nil {
 		return nil, err
 	}
 	return &SmoothWarmingUp{w}, nil
+}
+
+// coldFactor returns ColdFactor or its default.
+func (s *Spec) coldFactor() float64 {
+	if !s.Given("cold") {
+		return defaultColdFactor
+	}
+	return s.ColdFactor
 }
 
 // mostColdFactor keeps the arithmetic far from the ends of float64.
@@ -90,28 +97,40 @@ const mostColdFactor = 1e6
 // ColdFactor says how many times as much a permit of a [SmoothWarmingUp] costs
 // when it is cold: more than 1, at most 1e6. The default is 3.
 func ColdFactor(f float64) Option {
-	return Option{"ColdFactor", func(s *settings) { s.coldFactor, s.coldFactorSet = f, true }}
+	return Option{"ColdFactor", func(s *Spec) { s.ColdFactor = f }}
 }
 
 // warming applies a ramp to the cells of a limiter.
 type warming struct {
-	cells      cells[warmth]
-	ramp       atomic.Pointer[ramp]
-	setting    sync.Mutex
-	warmup     time.Duration
-	maxWait    time.Duration
-	coldFactor float64
+	cells   cells[warmth]
+	ramp    atomic.Pointer[ramp]
+	setting sync.Mutex
+	spec    Spec
 }
 
 // SetRate changes the rate while the limiter runs. What is owed stays owed, as
 // time, and what is stored stays the same part of the most.
 func (l *warming) SetRate(r Rate) error {
+	return l.set(func(s Spec) (Spec, error) { s.Rate = r; return s, nil })
+}
+
+// SetSpec changes the whole limit while the limiter runs; see [Spec.Apply].
+func (l *warming) SetSpec(s Spec) error {
+	return l.set(func(was Spec) (Spec, error) { return was.replace(&smoothWarmingUp, s) })
+}
+
+func (l *warming) set(change func(Spec) (Spec, error)) error {
 	l.setting.Lock()
 	defer l.setting.Unlock()
-	p, err := newRamp(r, l.warmup, l.maxWait, l.coldFactor)
+	s, err := change(l.spec)
+	if err != nil {
+		return err
+	}
+	p, err := newRamp(s.Rate, s.Warmup, s.MaxWait, s.coldFactor())
 	if err != nil {
 		return fmt.Errorf("algo: smooth warming up: %w", err)
 	}
+	l.spec = s
 	l.ramp.Store(p)
 	return nil
 }

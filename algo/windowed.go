@@ -46,31 +46,46 @@ type windowed[S, R any, P interface {
 	*R
 	rules[S]
 }] struct {
-	name    string // of the public type, for errors
+	kind    *kind
 	cells   cells[S]
 	limit   atomic.Pointer[R]
-	setting sync.Mutex   // serialises SetRate
+	setting sync.Mutex // serialises changes of the limit
+	spec    Spec
 	since   atomic.Int64 // when the period was changed
-	rules   func(Rate) (*R, error)
+	params  func(Spec) (*R, error)
 }
 
 // init makes w ready. It is not a constructor because w must not move.
-func (w *windowed[S, R, P]) init(name string, r Rate, s settings, rules func(Rate) (*R, error)) error {
-	w.name, w.rules = name, rules
+func (w *windowed[S, R, P]) init(k *kind, s Spec, params func(Spec) (*R, error)) error {
+	w.kind, w.params, w.spec = k, params, s
 	w.cells.init(s)
-	return w.SetRate(r)
+	return w.SetRate(s.Rate)
 }
 
 // SetRate changes quota and period while the limiter runs. What a key has
 // spent stays spent, in units; when the period changes, what still weighs
 // weighs as if it had been spent now.
 func (w *windowed[S, R, P]) SetRate(r Rate) error {
+	return w.set(func(s Spec) (Spec, error) { s.Rate = r; return s, nil })
+}
+
+// SetSpec changes the whole limit while the limiter runs; see [Spec.Apply].
+func (w *windowed[S, R, P]) SetSpec(s Spec) error {
+	return w.set(func(was Spec) (Spec, error) { return was.replace(w.kind, s) })
+}
+
+func (w *windowed[S, R, P]) set(change func(Spec) (Spec, error)) error {
 	w.setting.Lock()
 	defer w.setting.Unlock()
-	limit, err := w.rules(r)
+	s, err := change(w.spec)
 	if err != nil {
-		return fmt.Errorf("algo: %s: %w", w.name, err)
+		return err
 	}
+	limit, err := w.params(s)
+	if err != nil {
+		return fmt.Errorf("algo: %s: %w", w.kind.title, err)
+	}
+	w.spec = s
 	was := w.limit.Load()
 	if was == nil || P(was).window() == P(limit).window() {
 		w.limit.Store(limit)

@@ -29,7 +29,7 @@ import (
 // Do not use it where every instance can be given a limit of its own: a
 // decision costs a round trip.
 func (s *Store) TokenBucket(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	a, err := resolve("token-bucket", r, opts, "burst", "wait")
+	a, err := resolve("token-bucket", r, opts, "Burst", "MaxWait")
 	return s.bucket("token bucket", name, a, err, func(a asked) (limit, error) {
 		return asLimit(newGCRA(a.rate, a.theBurst(), a.maxWait))
 	})
@@ -40,7 +40,7 @@ func (s *Store) TokenBucket(name string, r algo.Rate, opts ...algo.Option) (*Lim
 // overflow is denied. It is the TokenBucket told from the other side, without
 // MaxWait, and has its bound and accuracy.
 func (s *Store) LeakyBucket(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	a, err := resolve("leaky-bucket", r, opts, "burst")
+	a, err := resolve("leaky-bucket", r, opts, "Burst")
 	return s.bucket("leaky bucket", name, a, err, func(a asked) (limit, error) {
 		return asLimit(newGCRA(a.rate, a.theBurst(), 0))
 	})
@@ -58,7 +58,7 @@ func (s *Store) LeakyBucket(name string, r algo.Rate, opts ...algo.Option) (*Lim
 //
 // Do not use it where a delayed request holds something scarce while it waits.
 func (s *Store) Pacer(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	a, err := resolve("pacer", r, opts, "slack", "wait", "queue")
+	a, err := resolve("pacer", r, opts, "Slack", "MaxWait", "MaxQueue")
 	a.noBurst = true
 	return s.bucket("pacer", name, a, err, newPacer)
 }

@@ -31,36 +31,15 @@ func (a asked) theBurst() int64 {
 	return a.rate.Count
 }
 
-// options are those of any limiter, as algo.Spec calls them and by their names.
-var options = []struct{ word, name string }{
-	{"burst", "Burst"}, {"wait", "MaxWait"}, {"queue", "MaxQueue"}, {"slack", "Slack"}, {"delay", "DelayAfter"},
-	{"nodelay", "NoDelay"}, {"cold", "ColdFactor"}, {"cells", "Cells"}, {"offset", "Offset"}, {"aligned", "AlignedTo"},
-	{"spread", "Spread"}, {"keys", "MaxKeys"}, {"full", "OnFull"},
-}
-
-// named are the names of the options with these words.
-func named(words []string) string {
-	var names []string
-	for _, o := range options {
-		if slices.Contains(words, o.word) {
-			names = append(names, o.name)
-		}
-	}
-	return strings.Join(names, ", ")
-}
-
 // resolve reads the options of a limit that is of the given algorithm. Keys and
 // full, which every kind takes, concern the decisions without Redis.
 func resolve(algorithm string, r algo.Rate, opts []algo.Option, takes ...string) (asked, error) {
-	s, err := algo.Resolve(algorithm, r, opts...)
+	s, err := algo.Spec{Algorithm: algorithm, Rate: r}.With(opts...)
 	if err != nil {
 		return asked{}, err
 	}
-	takes = append(takes, "keys", "full")
-	for _, o := range options {
-		if s.Given(o.word) && !slices.Contains(takes, o.word) {
-			return asked{}, fmt.Errorf("does not take the option %s, only %s", o.name, named(takes))
-		}
+	if err := takesOnly(s, append(takes, "MaxKeys", "OnFull")...); err != nil {
+		return asked{}, err
 	}
 	a := asked{rate: r, maxWait: s.MaxWait, slack: s.Slack, queue: s.MaxQueue}
 	a.burst, a.burstSet = s.Burst, s.Given("burst")
@@ -70,4 +49,14 @@ func resolve(algorithm string, r algo.Rate, opts []algo.Option, takes ...string)
 	}
 	a.keyed = append(a.keyed, algo.OnFull(s.OnFull))
 	return a, nil
+}
+
+// takesOnly reports an option of s that is not among takes.
+func takesOnly(s algo.Spec, takes ...string) error {
+	for _, o := range s.Options() {
+		if !slices.Contains(takes, o.String()) {
+			return fmt.Errorf("does not take the option %s, only %s", o, strings.Join(takes, ", "))
+		}
+	}
+	return nil
 }

@@ -62,10 +62,8 @@ func validSpec(s algo.Spec) error {
 	if s.Algorithm != "" && s.Algorithm != "token-bucket" {
 		return fmt.Errorf("algorithm is %q, want token-bucket", s.Algorithm)
 	}
-	for _, o := range options {
-		if o.word != "burst" && o.word != "wait" && s.Given(o.word) {
-			return fmt.Errorf("a rule does not take the option %s, only burst, wait", o.word)
-		}
+	if err := takesOnly(s, "Burst", "MaxWait"); err != nil {
+		return fmt.Errorf("a rule %w", err)
 	}
 	a := fromSpec(s)
 	_, err := newGCRA(a.rate, a.theBurst(), a.maxWait)

@@ -144,7 +144,7 @@ func TestRulesNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.Rule{}, "count is 0"},
 		{distributed.Rule{Limit: spec(t, "1/s"), Mode: "maybe"}, `mode is "maybe"`},
 		{distributed.Rule{Limit: spec(t, "fixed-window 1/s")}, `algorithm is "fixed-window"`},
-		{distributed.Rule{Limit: spec(t, "1/s keys 7")}, "option keys"},
+		{distributed.Rule{Limit: spec(t, "1/s keys 7")}, "option MaxKeys"},
 		{distributed.Rule{Limit: spec(t, "1/s"), Overrides: map[string]algo.Spec{"k": {}}}, `override "k"`},
 	} {
 		require.ErrorContains(t, rules.Put(ctx, "r", tc.rule), tc.says)

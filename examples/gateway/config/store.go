@@ -110,7 +110,7 @@ func NewLimiter(s *distributed.Store, name string, spec algo.Spec) (algo.Limiter
 	}
 	// The kind is part of the name: a name that has changed its kind begins
 	// anew, and what an older kind has written is not read.
-	l, err := construct(name+"."+algorithm, spec.Rate, options(spec)...)
+	l, err := construct(name+"."+algorithm, spec.Rate, spec.Options()...)
 	if err != nil {
 		return nil, err
 	}
@@ -123,28 +123,6 @@ func AlgorithmOf(spec algo.Spec) string {
 		return "token-bucket"
 	}
 	return spec.Algorithm
-}
-
-// options is what a spec says beside the rate.
-func options(s algo.Spec) (opts []algo.Option) {
-	add := func(word string, o algo.Option) {
-		if s.Given(word) {
-			opts = append(opts, o)
-		}
-	}
-	add("burst", algo.Burst(s.Burst))
-	add("wait", algo.MaxWait(s.MaxWait))
-	add("queue", algo.MaxQueue(s.MaxQueue))
-	add("slack", algo.Slack(s.Slack))
-	add("cells", algo.Cells(int(s.Cells)))
-	add("offset", algo.Offset(s.Offset))
-	add("aligned", algo.AlignedTo(s.AlignedTo))
-	add("keys", algo.MaxKeys(int(s.MaxKeys)))
-	add("full", algo.OnFull(s.OnFull))
-	if s.Spread {
-		opts = append(opts, algo.Spread())
-	}
-	return opts
 }
 
 // trial is a store that dials nobody, to find out what Redis would refuse.

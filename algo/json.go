@@ -8,24 +8,6 @@ import (
 	"slices"
 )
 
-// MarshalText writes the Spec as String does, for flags and formats that have
-// no objects. A Spec that makes no limiter is an error.
-func (s Spec) MarshalText() ([]byte, error) {
-	if err := s.validate(); err != nil {
-		return nil, err
-	}
-	return []byte(s.String()), nil
-}
-
-// UnmarshalText reads a Spec as [Parse] does.
-func (s *Spec) UnmarshalText(text []byte) error {
-	parsed, err := Parse(string(text))
-	if err == nil {
-		*s = parsed
-	}
-	return err
-}
-
 // MarshalJSON writes the Spec as an object. A Spec that makes no limiter is an
 // error.
 func (s Spec) MarshalJSON() ([]byte, error) {
@@ -38,7 +20,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 		fmt.Fprintf(&b, `"algorithm":%q,`, s.Algorithm)
 	}
 	fmt.Fprintf(&b, `"rate":%q`, s.Rate.String())
-	s.each(func(f *specField, value string) {
+	s.each(func(f *field, value string) {
 		fmt.Fprintf(&b, `,%q:%s`, f.word, literal(value))
 	})
 	b.WriteByte('}')
