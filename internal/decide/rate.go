@@ -1,0 +1,92 @@
+package decide
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
+)
+
+// MaxSpan bounds how far a limit may look ahead: burst * period / count + wait.
+// It leaves room for a process that runs for more than a year without any sum
+// overflowing.
+const MaxSpan = 365 * 24 * time.Hour
+
+// Resolution is the unit of instants and spans: the tick. A clock reads whole
+// steps, of one tick or of several.
+type Resolution struct {
+	step  time.Duration
+	shift uint8 // 2^shift ticks are one step
+	name  string
+}
+
+var (
+	// Nanoseconds divides the nanosecond of a local clock into 64 ticks. Whole
+	// nanoseconds would be too coarse: 600e6 units a second cost 1.67 ns each,
+	// and truncating that to 1 runs 67 % too fast. Ticks last for 4.5 years.
+	Nanoseconds = Resolution{time.Nanosecond, 6, "1e9 per second"}
+	// Microseconds has ticks of 1 µs, as the clock of Redis.
+	Microseconds = Resolution{time.Microsecond, 0, "1e6 per second"}
+)
+
+// Ticks converts, rounding down to whole steps and saturating at the largest
+// span.
+func (r Resolution) Ticks(d time.Duration) int64 {
+	return min(int64(d/r.step), math.MaxInt64>>r.shift) << r.shift
+}
+
+// Duration converts, rounding up: a caller that waits for the result is never
+// early.
+func (r Resolution) Duration(ticks int64) time.Duration {
+	return time.Duration((ticks+r.stepTicks()-1)>>r.shift) * r.step
+}
+
+// stepTicks is how many ticks a step has.
+func (r Resolution) stepTicks() int64 { return 1 << r.shift }
+
+// maxSpan is MaxSpan in ticks.
+func (r Resolution) maxSpan() int64 { return r.Ticks(MaxSpan) }
+
+// Rate is Count units in each Period, on a clock of that resolution.
+type Rate struct {
+	Count  int64
+	Period time.Duration
+	Resolution
+}
+
+// Validate checks that the rate lies between 1 in a year and one unit a step.
+// The error names field and value.
+func (r Rate) Validate() error {
+	switch {
+	case r.Count <= 0:
+		return fmt.Errorf("rate: count is %d, want 1 or more", r.Count)
+	case r.Period <= 0:
+		return fmt.Errorf("rate: period is %v, want more than 0", r.Period)
+	case r.Period > MaxSpan:
+		return fmt.Errorf("rate: period is %v, want at most %v", r.Period, MaxSpan)
+	case r.Count > int64(r.Period/r.step):
+		return fmt.Errorf("rate: %v is faster than %s", r, r.name)
+	}
+	return nil
+}
+
+func (r Rate) String() string { return fmt.Sprintf("%d per %v", r.Count, r.Period) }
+
+// emission is the time that one unit costs, in ticks, rounded up so that the
+// limit is never faster than asked.
+func (r Rate) emission() int64 {
+	whole := int64(r.step) * r.Count // at most the period
+	return (int64(r.Period)<<r.shift + whole - 1) / whole
+}
+
+// span is the time that n units take in ticks. The rate as it was asked for
+// takes at most MaxSpan for them. Rounding up each unit adds at most 1/64, or
+// as much again where a step is one tick. The error calls n by its field.
+func (r Rate) span(field string, n int64) (int64, error) {
+	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
+	mostHi, most := bits.Mul64(uint64(r.Count), uint64(MaxSpan))
+	if hi > mostHi || hi == mostHi && lo > most {
+		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, MaxSpan)
+	}
+	return n * r.emission(), nil
+}

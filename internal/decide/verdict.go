@@ -1,0 +1,73 @@
+// Package decide holds the rate limiting algorithms as pure functions: no
+// clock, no lock, no key. They are the body of a store's compare-and-swap, the
+// model that linearizability is checked against and the oracle for the scripts
+// on Redis.
+//
+// An algorithm is a value with immutable parameters over a state S. S is an
+// int64 where one word is enough ([GCRA], [FixedWindow]) and a pointer
+// otherwise; the zero state is a key that was never seen. Instants and spans
+// are int64 in ticks of a [Resolution]. Every algorithm has
+//
+//	Decide(s S, now, n int64) (S, Verdict)
+//	Admit(s S, now, n int64) (S, bool)
+//	Charge(s S, now, n int64, v Verdict) Charge
+//	Refund(s S, c Charge, now, n, shift int64) (S, int64)
+//	ForceCharge(s S, c Charge, now, n int64) (S, bool)
+//	Plausible(s S, now int64) bool
+//	Clamp(s S, now int64) (S, bool)
+//	Adopt(s S, now int64) (S, bool)
+//
+// Decide charges n >= 0 units if they fit and explains. A denial, and a peek
+// with n = 0, return s unchanged. Admit is Decide without the explanation; what
+// fits only after a delay it denies.
+//
+// Charge describes what Decide has just charged: s is the state afterwards.
+// Refund gives n of those units back, as far as the charge still weighs, and
+// returns how many ticks or units that were. ForceCharge adds n units to the
+// charge, whether they fit or not, and reports whether a part was cut off: then
+// no earlier charge may be refunded, because a refund could exceed what was
+// charged.
+//
+// Plausible reports whether s stems from these parameters and a clock that read
+// at most now. A store that finds it does not reads the clock again, because
+// now may be late. If the parameters are still the current ones it stores what
+// Clamp returns, and decides again. Admit never admits on an implausible word,
+// so checking after a denial or a peek is enough there; pointers are checked
+// first. Adopt is for the moment after the parameters were changed: afterwards
+// no key waits longer than one that spends the whole new burst at that moment.
+// Both report whether anything was cut off, as ForceCharge does.
+package decide
+
+// Verdict explains a decision. Spans are ticks and count from the instant of
+// the decision; callers convert them with [Resolution.Duration].
+type Verdict struct {
+	// Allowed reports whether the units were charged.
+	Allowed bool
+	// Never reports that the cost is larger than the limit can ever admit.
+	Never bool
+	// Limit is the largest cost that fits at once.
+	Limit int64
+	// Remaining is how many units would be admitted now, after this decision,
+	// to start at once.
+	Remaining int64
+	// Delay above 0: admitted, but the work starts only then.
+	Delay int64
+	// RetryAfter is the exact span after which a denied cost fits. It is 0 if
+	// allowed, and if Never.
+	RetryAfter int64
+	// NextAfter is the span until one unit more than Remaining fits; 0 when
+	// nothing is spent.
+	NextAfter int64
+	// ResetAfter is the span until the whole limit is available again.
+	ResetAfter int64
+}
+
+// Charge describes an admission for refunds and settlements.
+type Charge struct {
+	// N is the cost in units, settlements included.
+	N int64
+	// At is when the units were charged, or when the admitted work starts.
+	At int64
+	// State belongs to the algorithm.
+	State [3]int64
+}
