@@ -2,8 +2,8 @@ package grpcmw
 
 import (
 	"context"
-	"fmt"
-	"time"
+	"slices"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -11,17 +11,17 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// DialOptions are what paces a whole client, unary calls and streams together,
-// with one limiter:
+// DialOptions pace a whole client, unary calls and streams together, with one
+// limiter:
 //
 //	conn, err := grpc.NewClient(addr, grpcmw.DialOptions(limiter, rpckey.FullMethod())...)
 //
 // The options and panics are those of [StreamClientInterceptor].
 func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOption {
-	g := newClientGate("DialOptions", forClientStreams, l, key, opts)
+	i := newInterceptor(clientAdapter, "DialOptions", forClientStreams, l, key, opts)
 	return []grpc.DialOption{
-		grpc.WithChainUnaryInterceptor(g.callUnary),
-		grpc.WithChainStreamInterceptor(g.callStream),
+		grpc.WithChainUnaryInterceptor(i.callUnary),
+		grpc.WithChainStreamInterceptor(i.callStream),
 	}
 }
 
@@ -31,45 +31,112 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 // with UNAVAILABLE when l denies for overload, which waiting does not cure.
 //
 // It works on calls, not on attempts: those that a retry policy adds are not
-// paced. Keys come from what a client knows of a call: rpckey.FullMethod,
-// rpckey.Service, rpckey.Context, rpckey.Global. Those that describe
-// the other end of a server's connection find nothing here.
+// paced. Keys are made of what a client knows of a call: rpckey.FullMethod,
+// rpckey.Service, rpckey.Context, rpckey.Global. Key functions for the
+// other end of a server's connection find nothing here.
 //
-// l learns how the call went: answers that speak of the server's state
-// (UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, INTERNAL, ...) are
-// failures, other codes are answers like any other.
+// The outcome that l gets is Failed for codes that are about the server's state
+// (UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, INTERNAL, ...), and
+// Succeeded for other codes.
 //
 // It panics if l or key is nil, and if an option does not fit.
 func UnaryClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.UnaryClientInterceptor {
-	return newClientGate("UnaryClientInterceptor", onClient, l, key, opts).callUnary
+	return newInterceptor(clientAdapter, "UnaryClientInterceptor", onClient, l, key, opts).callUnary
 }
 
-// WithMaxWait bounds how long a client waits for its limiter, 0 or more; with 0
-// it never waits for a call that its quota denies. The default is
-// algo.Forever: as long as the deadline of the call allows. A Delay, with which
-// the limiter itself admits, is not subject to it.
-func WithMaxWait(most time.Duration) Option {
-	return Option{"WithMaxWait", func(s *settings) error {
-		s.maxWait = most
-		if most < 0 {
-			return fmt.Errorf("is %v, want 0 or more", most)
-		}
-		return nil
-	}}
-}
-
-func (g *gate) callUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if g.exempt.covers(method) {
+func (i *interceptor) callUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	if i.exempt.covers(method) {
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	var lease algo.Lease
 	outcome := algo.Failed // unless the call returns
 	defer func() { lease.Release(outcome) }()
-	if err := g.admit(ctx, &lease, method, req); err != nil {
+	if err := i.admit(ctx, &lease, method, req); err != nil {
 		outcome = algo.Canceled
 		return err
 	}
 	err := invoke(ctx, method, req, reply, cc, opts...)
 	outcome = answered(ctx, err)
 	return err
+}
+
+// StreamClientInterceptor paces streams, as UnaryClientInterceptor does calls:
+// by default their opening; with [WithStreamMode] their messages too. A message
+// that cannot wait ends the stream, and its error is what SendMsg and RecvMsg
+// return from then on. Leases end with algo.Ignored, when gRPC is done with the
+// stream: the stream has to be read to its end or its context canceled, as gRPC
+// requires anyway.
+//
+// It takes WithStreamMode and the options of UnaryClientInterceptor, and panics
+// like that.
+func StreamClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.StreamClientInterceptor {
+	return newInterceptor(clientAdapter, "StreamClientInterceptor", forClientStreams, l, key, opts).callStream
+}
+
+func (i *interceptor) callStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if i.exempt.covers(method) {
+		return streamer(ctx, desc, cc, method, opts...)
+	}
+	s := newClientStream(ctx, i, method)
+	opened := false
+	defer func() {
+		if !opened {
+			s.done(nil)
+		}
+	}()
+	if err := s.open(&s.lease); err != nil {
+		return nil, err
+	}
+	var err error
+	s.ClientStream, err = streamer(s.ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.done))...)
+	opened = err == nil
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// clientStream is a stream as the caller sees it.
+type clientStream struct {
+	grpc.ClientStream
+	messages
+	cancel context.CancelFunc
+	once   sync.Once
+	lease  algo.Lease // of the opening
+}
+
+func newClientStream(ctx context.Context, i *interceptor, method string) *clientStream {
+	s := &clientStream{messages: messages{interceptor: i, method: method}}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.stopped = func(error) { s.cancel() }
+	return s
+}
+
+// Context returns the context of the transport's stream.
+func (s *clientStream) Context() context.Context { return s.ClientStream.Context() }
+
+// SendMsg charges the message before it is sent.
+func (s *clientStream) SendMsg(m any) error { return s.send(m, s.ClientStream.SendMsg) }
+
+// RecvMsg charges the message after it has arrived.
+func (s *clientStream) RecvMsg(m any) error {
+	err := s.receive(m, s.ClientStream.RecvMsg)
+	if err == nil {
+		return nil
+	}
+	s.done(err)
+	if refused := s.refusal(); refused != nil {
+		return refused // the reset that it has led to says less
+	}
+	return err
+}
+
+// done is called when the stream is over, by gRPC and by the first method that
+// sees the end.
+func (s *clientStream) done(error) {
+	s.once.Do(func() {
+		s.end()
+		s.lease.Release(algo.Ignored)
+		s.cancel()
+	})
 }

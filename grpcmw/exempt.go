@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// alwaysFree are services that a limit must not hide: a load balancer that is
-// denied its health check takes the server out, and the others do more.
-var alwaysFree = []string{
+// defaultExempt are the services that operators need while a limit is spent: a
+// load balancer whose health check is denied takes the server out of rotation.
+var defaultExempt = []string{
 	"/grpc.health.v1.Health/*",
 	"/grpc.reflection.v1.ServerReflection/*",
 	"/grpc.reflection.v1alpha.ServerReflection/*",
@@ -18,24 +18,24 @@ var alwaysFree = []string{
 // health and reflection: "/package.Service/Method", or "/package.Service/*"
 // for all of a service.
 func WithExempt(methods ...string) Option {
-	return Option{"WithExempt", func(s *settings) error {
+	return newOption("WithExempt", func(s *settings) error {
 		for _, m := range methods {
 			if !wellFormed(m) {
 				return fmt.Errorf(`%q is neither "/package.Service/Method" nor "/package.Service/*"`, m)
 			}
 		}
-		s.exempt = append(s.exempt, methods...)
+		s.Own.exempt = append(s.Own.exempt, methods...)
 		return nil
-	}}
+	})
 }
 
 // WithoutDefaultExempt limits health and reflection as well. Give the prober
-// its own key then, or a limit that is spent takes the server out.
+// its own key then, or a spent limit takes the server out of rotation.
 func WithoutDefaultExempt() Option {
-	return Option{"WithoutDefaultExempt", func(s *settings) error {
-		s.noDefaults = true
+	return newOption("WithoutDefaultExempt", func(s *settings) error {
+		s.Own.noDefaults = true
 		return nil
-	}}
+	})
 }
 
 func wellFormed(method string) bool {
@@ -44,16 +44,16 @@ func wellFormed(method string) bool {
 		!strings.Contains(service, "*") && (name == "*" || !strings.Contains(name, "*"))
 }
 
-// exempt is the methods that pass unasked.
+// exempt are the methods that pass without a limit.
 type exempt struct {
 	services []string // with both slashes
 	methods  map[string]struct{}
 }
 
-func newExempt(s settings) exempt {
+func newExempt(s own) exempt {
 	all := s.exempt
 	if !s.noDefaults {
-		all = slices.Concat(all, alwaysFree)
+		all = slices.Concat(all, defaultExempt)
 	}
 	var e exempt
 	for _, m := range all {
@@ -70,7 +70,7 @@ func newExempt(s settings) exempt {
 }
 
 // covers is on the path of every call. The services are few, and comparing
-// their beginnings costs less than looking the method's service up.
+// prefixes costs less than looking up the method's service.
 func (e *exempt) covers(method string) bool {
 	for _, s := range e.services {
 		if strings.HasPrefix(method, s) {

@@ -1,4 +1,6 @@
 package grpcmw
 
-// ResetWarnings lets failures be logged again.
-func ResetWarnings() { failures.last.Store(0) }
+import "github.com/sluice-go/sluice/internal/admission"
+
+// ResetWarnings makes the next failure be logged.
+func ResetWarnings() { admission.ResetFailures() }

@@ -2,20 +2,75 @@ package grpcmw
 
 import (
 	"context"
+	"fmt"
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 )
+
+// StreamMode is what is charged on a stream. Modes can be combined with |.
+type StreamMode uint8
+
+const (
+	// OnOpen charges the stream once, when it is opened. A slot of an
+	// in-flight limiter is held until it ends.
+	OnOpen StreamMode = 1 << iota
+	// PerRecv charges each message received, after it has arrived. A slot of
+	// an in-flight limiter is held until the handler asks for the next message.
+	PerRecv
+	// PerSend charges each message before it is sent. A slot is held until
+	// the message is handed to the transport.
+	PerSend
+)
+
+const everyMode = OnOpen | PerRecv | PerSend
+
+func (m StreamMode) has(part StreamMode) bool { return m&part != 0 }
+
+// WithStreamMode sets what is charged on a stream; the default is OnOpen.
+// A stream that is charged by message only is itself free to open: combine
+// PerRecv with OnOpen, or limit both with two interceptors.
+func WithStreamMode(m StreamMode) Option {
+	return newOption("WithStreamMode", func(s *settings) error {
+		s.Own.mode = m
+		if m == 0 || m > everyMode {
+			return fmt.Errorf("is %d, want OnOpen, PerRecv, PerSend or several of them", m)
+		}
+		return nil
+	})
+}
+
+// WithBackPressure makes a message that its quota denies wait up to most,
+// instead of ending the stream. While a received message waits, no further
+// one is read, so that flow control makes the sender wait too. A message that
+// has to wait longer than most, or than the stream's deadline, ends the stream,
+// and so does overload. The default is not to wait; algo.Forever waits as long
+// as the stream lives.
+//
+// It concerns messages, so it needs [WithStreamMode] with PerRecv or PerSend.
+// To make the opening of streams wait, give the limiter itself algo.MaxWait.
+func WithBackPressure(most time.Duration) Option {
+	return newOption("WithBackPressure", func(s *settings) error {
+		s.Own.backPressure = most
+		if most <= 0 {
+			return fmt.Errorf("is %v, want above 0", most)
+		}
+		return nil
+	})
+}
 
 // messages charges one stream, on either side of it: its opening and its
 // messages, as the mode says.
 type messages struct {
-	ctx     context.Context
-	gate    *gate
-	method  string
-	key     string
-	limited bool        // false: the stream passes, in all modes
-	stopped func(error) // told why the stream must end; must not wait
+	ctx         context.Context
+	interceptor *interceptor
+	method      string
+	key         string
+	reserve     float64
+	limited     bool        // false: the stream passes, in all modes
+	stopped     func(error) // gets the reason why the stream must end; must not wait
 
 	mu      sync.Mutex // a goroutine may still receive when the stream ends
 	inWork  algo.Lease // of the message that was received last
@@ -24,23 +79,28 @@ type messages struct {
 }
 
 // open finds the key, once for the stream and its messages, and charges the
-// opening. The error is what to answer.
+// opening. The error is the answer.
 func (p *messages) open(lease *algo.Lease) error {
-	g := p.gate
-	key, v, err := g.identify(p.ctx, p.method)
-	if err != nil || v != charge {
-		return g.unasked(p.ctx, p.method, v, err)
+	i := p.interceptor
+	p.reserve = i.reserve(p.ctx)
+	a := admission.Attempt{MaxWait: i.maxWait, Reserve: p.reserve}
+	c := call{ctx: p.ctx, method: p.method}
+	r := i.FindKey(p.ctx, c, lease, &a)
+	if r == Allowed {
+		p.limited, p.key = true, a.Key
+		if !i.mode.has(OnOpen) {
+			return nil
+		}
+		r = i.FindCost(p.ctx, c, &a)
 	}
-	p.limited, p.key = true, key
-	if !g.mode.has(OnOpen) {
-		return nil
+	if r == Allowed {
+		r = i.Acquire(p.ctx, lease, &a)
 	}
-	n := g.weigh(p.ctx, p.method, nil)
-	return g.charge(p.ctx, lease, &ask{method: p.method, key: key, n: n, patience: g.maxWait, opening: true})
+	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, true)
 }
 
 // receive charges a message after next has read it. Once a message is refused,
-// in either direction, none passes any more.
+// in either direction, no further message passes.
 func (p *messages) receive(m any, next func(any) error) error {
 	if !p.charges(PerRecv | PerSend) {
 		return next(m)
@@ -85,20 +145,24 @@ func (p *messages) send(m any, next func(any) error) error {
 	return err
 }
 
-func (p *messages) charges(part StreamMode) bool { return p.limited && p.gate.mode.has(part) }
+func (p *messages) charges(part StreamMode) bool { return p.limited && p.interceptor.mode.has(part) }
 
 func (p *messages) admit(lease *algo.Lease, m any) error {
-	g := p.gate
-	n := g.weigh(p.ctx, p.method, m)
-	err := g.charge(p.ctx, lease, &ask{method: p.method, key: p.key, n: n, patience: g.backPressure})
+	i := p.interceptor
+	a := admission.Attempt{Key: p.key, MaxWait: i.backPressure, Reserve: p.reserve}
+	r := i.FindCost(p.ctx, call{p.ctx, p.method, m}, &a)
+	if r == Allowed {
+		r = i.Acquire(p.ctx, lease, &a)
+	}
+	err := i.answer(p.ctx, &a, r, &lease.Decision, p.method, false)
 	if err != nil {
 		p.stop(err)
 	}
 	return err
 }
 
-// stop ends the stream for err. Whoever sees that it must end, sees all that
-// follows from it.
+// stop ends the stream for err. A goroutine that sees that the stream must end
+// also sees the effects of stopped.
 func (p *messages) stop(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,8 +179,9 @@ func (p *messages) refusal() error {
 	return p.refused
 }
 
-// begin keeps the lease of a received message while it is worked on. When the
-// stream has ended meanwhile nobody works on it, and the lease stays behind.
+// begin keeps the lease of a received message while the handler works on it. If
+// the stream has ended meanwhile there is no such work, and the caller keeps the
+// lease.
 func (p *messages) begin(lease *algo.Lease) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

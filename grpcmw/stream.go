@@ -1,6 +1,8 @@
 package grpcmw
 
 import (
+	"context"
+
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
@@ -8,9 +10,9 @@ import (
 )
 
 // StreamServerInterceptor limits streams, by default when they are opened:
-// see [WithStreamMode] and [WithBackPressure]. What UnaryServerInterceptor says
-// of calls holds for them too. Leases end with algo.Ignored: how long a stream
-// lives says nothing about the server.
+// see [WithStreamMode] and [WithBackPressure]. UnaryServerInterceptor describes
+// the rest. Leases end with algo.Ignored: how long a stream lives says nothing
+// about the server.
 //
 // A denied message ends the stream: the handler gets the denial from RecvMsg
 // or SendMsg, and the client gets it whatever the handler returns.
@@ -18,17 +20,81 @@ import (
 // It takes every option for servers. It panics if l or key is nil, and if an
 // option does not fit.
 func StreamServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.StreamServerInterceptor {
-	return newGate("StreamServerInterceptor", forStreams, l, key, opts).stream
+	return newInterceptor(adapter, "StreamServerInterceptor", forStreams, l, key, opts).stream
 }
 
-func (g *gate) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if g.exempt.covers(info.FullMethod) {
+func (i *interceptor) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	if i.exempt.covers(info.FullMethod) {
 		return handler(srv, ss)
 	}
-	s := newServerStream(g, ss, info.FullMethod)
+	s := newServerStream(i, ss, info.FullMethod)
 	err := s.run(srv, handler)
 	if s.outermost && err != nil {
 		s.pushbacks.writeTo(ss)
 	}
 	return err
+}
+
+// serverStream is a stream as the handler and limiters further in see it.
+type serverStream struct {
+	grpc.ServerStream
+	messages
+	pushbacks *pushbacks
+	outermost bool // no other limiter of this package is further out
+}
+
+// Context has the values that limiters further in, and the handler, look for.
+func (s *serverStream) Context() context.Context { return s.ctx }
+
+// RecvMsg charges the message after it has arrived.
+func (s *serverStream) RecvMsg(m any) error { return s.receive(m, s.ServerStream.RecvMsg) }
+
+// SendMsg charges the message before it is sent.
+func (s *serverStream) SendMsg(m any) error { return s.send(m, s.ServerStream.SendMsg) }
+
+func newServerStream(i *interceptor, ss grpc.ServerStream, method string) *serverStream {
+	s := &serverStream{ServerStream: ss, messages: messages{interceptor: i, ctx: ss.Context(), method: method}}
+	s.stopped = s.messageRefused
+	s.pushbacks, s.outermost = pushbacksOf(s.ctx)
+	if s.outermost {
+		s.ctx = context.WithValue(s.ctx, pushbacksKey{}, s.pushbacks)
+	}
+	return s
+}
+
+// run opens the stream and runs the handler.
+func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
+	var lease *algo.Lease
+	if s.interceptor.LeaseInContext {
+		s.ctx, lease = withLease(s.ctx)
+	} else {
+		lease = new(algo.Lease)
+	}
+	outcome := algo.Ignored
+	defer func() { lease.Release(outcome) }()
+	if err := s.open(lease); err != nil {
+		s.pushbacks.add(err)
+		return err
+	}
+	if s.interceptor.rateTrailers {
+		s.SetTrailer(s.interceptor.rateTrailer(&lease.Decision))
+	}
+	defer s.end()
+	err := handler(srv, s)
+	if refused := s.refusal(); refused != nil {
+		return refused // whatever the handler made of it
+	}
+	if deniedFurtherIn(err) {
+		outcome = algo.Canceled
+	}
+	return err
+}
+
+// messageRefused marks a denial in the middle of the stream: what limiters
+// further out have charged for the stream is not given back.
+func (s *serverStream) messageRefused(err error) {
+	if d := denialIn(err); d != nil {
+		d.begun = true
+	}
+	s.pushbacks.add(err)
 }

@@ -9,52 +9,65 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// UnaryServerInterceptor limits unary calls: it asks l, under the key that key
-// gives the call, before the handler runs. [ServerOptions] installs it together
-// with its twin for streams, so that neither is forgotten.
+// ServerOptions limit a whole server, unary calls and streams together, with
+// one limiter:
+//
+//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
+//
+// The interceptors run after those that were given to grpc.NewServer earlier,
+// and before later ones. Recovery from panics, authentication that the key
+// depends on, and logging belong before them. Several limits are written one
+// after the other, and what an inner one denies is given back to the outer ones.
+//
+// ServerOptions takes every option for servers. It panics if l or key is nil,
+// and if an option does not fit.
+func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.ServerOption {
+	i := newInterceptor(adapter, "ServerOptions", forStreams, l, key, opts)
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(i.unary),
+		grpc.ChainStreamInterceptor(i.stream),
+	}
+}
+
+// UnaryServerInterceptor limits unary calls: it acquires from l, under the key
+// that key gives the call, before the handler runs. [ServerOptions] installs it
+// together with its twin for streams, so that neither is forgotten.
 //
 // A denied call is answered with a status and exactly one trailer; see the
 // package comment. An admission with a Delay is slept out first; one that would
 // outlast the call's deadline is a denial, and given back. The lease is
 // released when the handler returns, panics or exits.
 //
-// It takes every option for servers but those about streams. It panics if l or
-// key is nil, and if an option does not fit.
+// It takes every option for servers except those about streams. It panics if l
+// or key is nil, and if an option does not fit.
 func UnaryServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.UnaryServerInterceptor {
-	return newGate("UnaryServerInterceptor", onServer, l, key, opts).unary
+	return newInterceptor(adapter, "UnaryServerInterceptor", onServer, l, key, opts).unary
 }
 
-func (g *gate) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if g.exempt.covers(info.FullMethod) {
+func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if i.exempt.covers(info.FullMethod) {
 		return handler(ctx, req)
 	}
-	if g.leaseInContext {
+	if i.LeaseInContext {
 		ctx, lease := withLease(ctx)
-		return g.serve(ctx, lease, req, info.FullMethod, handler)
+		return i.serve(ctx, lease, req, info.FullMethod, handler)
 	}
 	var lease algo.Lease // stays on the stack
-	return g.serve(ctx, &lease, req, info.FullMethod, handler)
+	return i.serve(ctx, &lease, req, info.FullMethod, handler)
 }
 
-func (g *gate) serve(ctx context.Context, lease *algo.Lease, req any, method string, handler grpc.UnaryHandler) (any, error) {
+func (i *interceptor) serve(ctx context.Context, lease *algo.Lease, req any, method string, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
 	defer func() { lease.Release(outcome) }()
-	if err := g.admit(ctx, lease, method, req); err != nil {
+	if err := i.admit(ctx, lease, method, req); err != nil {
 		outcome = algo.Canceled
-		g.tell(ctx, err)
+		setPushback(ctx, err)
 		return nil, err
 	}
-	if g.rateTrailers {
-		g.tellRate(ctx, &lease.Decision)
+	if i.rateTrailers {
+		i.setRateTrailer(ctx, &lease.Decision)
 	}
 	resp, err := handler(ctx, req)
 	outcome = handled(ctx, err)
 	return resp, err
-}
-
-// tell sets the trailer of a denied unary call.
-func (g *gate) tell(ctx context.Context, err error) {
-	if d := denialIn(err); d != nil {
-		setPushback(ctx, d.pushback)
-	}
 }

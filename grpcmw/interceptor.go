@@ -1,0 +1,132 @@
+package grpcmw
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// call is a call, or a message of a stream, as keys and costs see it.
+type call struct {
+	ctx    context.Context
+	method string
+	msg    any
+}
+
+func ofCall(key keyfunc.RPC) func(call) (string, error) {
+	if key == nil {
+		return nil
+	}
+	return func(c call) (string, error) { return key(c.ctx, c.method) }
+}
+
+var (
+	adapter       = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC}
+	clientAdapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC, Client: true}
+)
+
+// interceptor is one limiter with its options. It does not change once it is
+// made, and all interceptors that are made together share it.
+type interceptor struct {
+	*admission.Policy[call]
+	own
+	exempt  exempt
+	answers *answers
+	tapping bool // it cannot send a trailer
+}
+
+// newInterceptor panics on every mistake that can be seen without a call.
+func newInterceptor(a admission.Adapter, constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *interceptor {
+	a.Require(!admission.IsNil(l), constructor, "the limiter is nil")
+	a.Require(key != nil, constructor, "the key function is nil; rpckey.Global gives all calls one limit")
+	s := admission.Configure(a, constructor, takes, own{domain: "sluice", mode: OnOpen, maxWait: maxWait(a)}, opts)
+	a.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
+		"WithBackPressure: concerns messages, and WithStreamMode charges none")
+	if a.Client {
+		s.Own.backPressure = s.Own.maxWait
+	}
+	p := admission.NewPolicy(a, &s.Settings, l, ofCall(key), constructor, "")
+	return &interceptor{Policy: p, own: s.Own, exempt: newExempt(s.Own), answers: newAnswers(p.Name, s.Own.domain, a.Client)}
+}
+
+// maxWait is the default of WithMaxWait: a client waits rather than deny.
+func maxWait(a admission.Adapter) (most time.Duration) {
+	if a.Client {
+		return algo.Forever
+	}
+	return 0
+}
+
+// attemptsKey is the metadata of gRFC A6 that a client adds to every attempt
+// but the first: the number of attempts before.
+const attemptsKey = "grpc-previous-rpc-attempts"
+
+// reserve is the share of the limit that the call of ctx must leave to others.
+func (i *interceptor) reserve(ctx context.Context) float64 {
+	if i.retryReserve > 0 {
+		if attempts := metadata.ValueFromIncomingContext(ctx, attemptsKey); len(attempts) > 0 && attempts[0] != "0" {
+			return i.retryReserve
+		}
+	}
+	return 0
+}
+
+// admit decides on a call. With a nil error the call may start. Otherwise the
+// error is the answer: a *denial, or a status if the context has ended.
+func (i *interceptor) admit(ctx context.Context, lease *algo.Lease, method string, msg any) error {
+	a := admission.Attempt{MaxWait: i.maxWait, Reserve: i.reserve(ctx)}
+	r := i.Admit(ctx, call{ctx, method, msg}, lease, &a)
+	if r == Allowed && i.Observe == nil {
+		return nil
+	}
+	return i.answer(ctx, &a, r, &lease.Decision, method, true)
+}
+
+// answer reports a decision and turns it into the error of the call. opening:
+// an admission may have trailers.
+func (i *interceptor) answer(ctx context.Context, a *admission.Attempt, r Result, d *algo.Decision, method string, opening bool) error {
+	switch r {
+	case admission.Skipped:
+		return nil
+	case Allowed, FailedOpen:
+		var sent telemetry.Sent
+		if opening && i.rateTrailers && i.Observe != nil {
+			sent.Policy, sent.Limit = i.rateItems(d)
+		}
+		i.Report(a, r, d, method, int(codes.OK), sent)
+		return nil
+	case Canceled:
+		st := status.FromContextError(a.Err)
+		i.Report(a, r, d, method, int(st.Code()), telemetry.Sent{})
+		return st.Err()
+	}
+	sent, code, refused := i.refuse(ctx, a, r, d)
+	i.Report(a, r, d, method, int(code), sent)
+	return refused
+}
+
+// LeaseFrom returns the lease of the call, so that the handler can see what
+// remains and correct the cost once that is known:
+//
+//	grpcmw.LeaseFrom(ctx).Settle(rows)
+//
+// Of several limits on a call it is the lease of the innermost with
+// [WithLeaseInContext]. Elsewhere, and for calls that pass unlimited, it is a
+// zero Lease, never nil; settling it does nothing. Use it until the handler
+// returns, and from one goroutine at a time. On a stream it is the lease of the
+// opening.
+func LeaseFrom(ctx context.Context) *algo.Lease { return admission.LeaseFrom(ctx) }
+
+// withLease puts a lease that is not yet acquired into the context.
+func withLease(ctx context.Context) (context.Context, *algo.Lease) {
+	lease := new(algo.Lease)
+	return admission.WithLease(ctx, lease), lease
+}

@@ -1,0 +1,193 @@
+package grpcmw
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Option adjusts an interceptor when it is made. An option that a constructor
+// does not take, and a value out of range, is a panic that names both.
+type Option = admission.Option[call, own]
+
+// own are the settings that only this package has.
+type own struct {
+	domain       string
+	exempt       []string
+	noDefaults   bool
+	mode         StreamMode
+	maxWait      time.Duration // of calls and openings of streams
+	backPressure time.Duration // of messages
+	retryReserve float64
+	rateTrailers bool
+	registered   func() map[string]struct{}
+}
+
+type settings = admission.Config[call, own]
+
+var (
+	shared    admission.Options[call, own]
+	newOption = admission.NewOption[call, own]
+	notNil    = admission.NotNil
+)
+
+// The options that each kind of interceptor takes.
+var (
+	anywhere         = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithMissingKey", "WithObserver"}
+	charging         = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
+	onServer         = append(slices.Clone(charging), "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
+	forStreams       = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
+	onClient         = append(slices.Clone(charging), "WithMaxWait")
+	forClientStreams = append(slices.Clone(onClient), "WithStreamMode")
+	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithRetryReserve", "WithRegistered")
+)
+
+// WithName sets the policy's name, which clients see in the details of a
+// denial: 1 to 64 letters, digits, dots, underscores and hyphens. The default
+// describes the limit at the time of construction ("100-per-60s"); it is
+// "default" if there is none then or the limiter has no description.
+func WithName(name string) Option { return shared.Name(name) }
+
+// Cost is the number of units that a call costs. 0 charges nothing and is
+// always admitted; a negative cost is refused with UNAVAILABLE. msg is the
+// request of a unary call, the message of a stream that is charged by message,
+// and nil when a stream is opened. Cost must not keep or change it.
+type Cost func(ctx context.Context, fullMethod string, msg any) int64
+
+// WithCost sets the cost of a call. The default is 1.
+func WithCost(cost Cost) Option { return shared.Cost(cost.ofCall()) }
+
+func (f Cost) ofCall() func(call) int64 {
+	if f == nil {
+		return nil
+	}
+	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
+}
+
+// FailPolicy is what happens to a call that could not be decided, because the
+// limiter or the key function failed.
+type FailPolicy = admission.FailPolicy
+
+const (
+	// FailOpen lets the call pass, not limited. A client that can make the key
+	// function fail, with a malformed token for example, is not limited at all.
+	FailOpen = admission.FailOpen
+	// FailClosed answers UNAVAILABLE.
+	FailClosed = admission.FailClosed
+)
+
+// WithOnError sets what happens to a call that could not be decided. The
+// default is FailClosed.
+//
+// Some calls are refused in any case, because clients may be able to provoke
+// the error: a negative cost, and an error of the limiter that wraps
+// algo.ErrWait, because admission would outlast the deadline. A call whose
+// context has ended meanwhile gets the status of the context.
+//
+// Failures are logged with package log, at most once in 10 s, with the code
+// grpcmw.undecided.
+func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
+
+// MissingKey is what happens to calls without a key: [Shared], [Deny], [Skip]
+// or the result of [FallbackTo].
+type MissingKey = admission.MissingKey[call]
+
+type missingMode = admission.MissingMode[call]
+
+// The simple policies for missing keys.
+const (
+	// Shared makes all calls without a key share one bucket of the limiter,
+	// under the key "~missing": they are limited as one caller.
+	Shared missingMode = admission.Shared
+	// Deny answers RESOURCE_EXHAUSTED without a time to retry.
+	Deny missingMode = admission.Deny
+	// Skip lets the call pass, not limited. A client can then avoid the limit
+	// by leaving the identity out.
+	Skip missingMode = admission.Skip
+)
+
+// FallbackTo uses another key function. If that finds no key either, the call
+// shares the bucket of [Shared]. The two functions should not give equal keys
+// for different callers. Those of package keyfunc do not, except
+// rpckey.Service, whose keys look like any name that a caller may choose. It
+// panics if key is nil.
+func FallbackTo(key keyfunc.RPC) MissingKey {
+	adapter.Require(key != nil, "FallbackTo", "the key function is nil")
+	return admission.FallbackTo(ofCall(key))
+}
+
+// WithMissingKey sets what happens to a call without the identity that the key
+// function looks for ([keyfunc.ErrNoKey]). The default is Shared. For other
+// errors of the key function see [WithOnError].
+func WithMissingKey(p MissingKey) Option { return shared.MissingKey(p) }
+
+// Event is one decision, as an observer gets it; see [WithObserver].
+type Event = admission.Event
+
+// Result is the class of a decision.
+type Result = admission.Result
+
+// The results.
+const (
+	Allowed      = admission.Allowed
+	Denied       = admission.Denied
+	Canceled     = admission.Canceled
+	FailedOpen   = admission.FailedOpen
+	FailedClosed = admission.FailedClosed
+)
+
+// WithObserver sets a function that is called once for each decision, in the
+// goroutine of the call. It must return quickly and may be called from many
+// goroutines at once.
+func WithObserver(observe func(Event)) Option { return shared.Observer(observe) }
+
+// WithDomain sets the domain of the ErrorInfo detail, for example the name of
+// the service that clients know. The default is "sluice".
+func WithDomain(domain string) Option {
+	return newOption("WithDomain", func(s *settings) error {
+		s.Own.domain = domain
+		return admission.CheckName(domain)
+	})
+}
+
+// WithMaxWait bounds how long a client waits for its limiter, 0 or more. With 0
+// it never waits for a call that its quota denies. The default is algo.Forever:
+// as long as the deadline of the call allows. A Delay, with which the limiter
+// itself admits, is not subject to it.
+func WithMaxWait(most time.Duration) Option {
+	return newOption("WithMaxWait", func(s *settings) error {
+		s.Own.maxWait = most
+		if most < 0 {
+			return fmt.Errorf("is %v, want 0 or more", most)
+		}
+		return nil
+	})
+}
+
+// WithRetryReserve keeps a share of the limit, above 0 and below 1, for first
+// attempts: a retry that would leave less than share*Limit remaining is
+// refused with UNAVAILABLE and told not to try again. So retries are the first
+// to be denied when capacity runs out, and do not keep an overloaded server
+// overloaded. The default is to treat all attempts alike.
+//
+// It is meant for limits of the server's capacity, not for a limit on trial
+// (algo.Shadow), whose admissions look like any other, so that retries would be
+// refused. The client counts its attempts; one that hides them is treated like
+// a first attempt, no better.
+func WithRetryReserve(share float64) Option {
+	return newOption("WithRetryReserve", func(s *settings) error {
+		s.Own.retryReserve = share
+		if !(share > 0 && share < 1) {
+			return fmt.Errorf("is %v, want above 0 and below 1", share)
+		}
+		return nil
+	})
+}
+
+// WithLeaseInContext makes the lease available to the handler through
+// [LeaseFrom]. It costs two allocations a call.
+func WithLeaseInContext() Option { return shared.LeaseInContext() }

@@ -1,0 +1,207 @@
+package grpcmw
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// denial is the error of a refused call on the server. gRPC and other
+// interceptors see the status; limiters further out recognize the type.
+type denial struct {
+	status   *status.Status
+	pushback int32
+	begun    bool // a message was refused: the handler had begun
+}
+
+// Error is the text that an error of package status would have.
+func (d *denial) Error() string { return d.status.String() }
+
+// GRPCStatus is what the client receives.
+func (d *denial) GRPCStatus() *status.Status { return d.status }
+
+// denialIn finds the denial in the error of a call, nil if it is another error.
+func denialIn(err error) *denial {
+	var d *denial
+	errors.As(err, &d)
+	return d
+}
+
+// The texts that clients see. None depends on what a client sent.
+const (
+	textQuota    = "rate limit exceeded"
+	textInFlight = "too many calls in flight"
+	textNever    = "the call costs more than its rate limit can ever admit"
+	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
+	textKeyless  = "rate limit exceeded: the caller could not be identified"
+	textOverload = "the server cannot take the call at the moment"
+)
+
+// refuse encodes a refusal for the caller of ctx, and returns what of it is
+// sent. On a client it is a plain status: a handler that returns it is not
+// denied by a limiter of its server.
+func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result, decision *algo.Decision) (sent telemetry.Sent, code codes.Code, refused error) {
+	random := rand.Float64()
+	wait := a.RetryAfter(r, decision)
+	retry := admission.Jitter(wait, algo.Forever, random)
+	code, text, class := i.explain(a, r, decision)
+	st := i.answers.status(code, text, class, retry)
+	if i.Client {
+		return sent, code, st.Err()
+	}
+	d := &denial{status: st, pushback: admission.Pushback(wait, admission.TimeLeft(ctx), random)}
+	if retry != algo.Forever {
+		sent.RetryAfter = retry
+	}
+	if !i.tapping {
+		sent.Pushback = d.pushback
+	}
+	return sent, code, d
+}
+
+// explain chooses the code and the text of a refusal, and the class of the key,
+// which RESOURCE_EXHAUSTED names.
+func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) (code codes.Code, text, class string) {
+	switch {
+	case r == FailedClosed, a.Cause == admission.ByReserve:
+		return codes.Unavailable, textOverload, ""
+	case a.Cause == admission.ByMissingKey:
+		return codes.ResourceExhausted, textKeyless, classMissing
+	case a.Cause == admission.ByDeadline:
+		text = textTooLate
+	case i.LacksCapacity(d, a.Key):
+		return codes.Unavailable, textOverload, ""
+	case d.Reason == algo.Overload:
+		text = textInFlight
+	case d.Reason == algo.Never:
+		text = textNever
+	default:
+		text = textQuota
+	}
+	return codes.ResourceExhausted, text, classOf(a.Key)
+}
+
+// answers are the details of refusals that stay the same, encoded once.
+type answers struct {
+	prefix          string // of all texts
+	quota, overload *anypb.Any
+	violations      map[string]*anypb.Any // by class of key
+}
+
+func newAnswers(policy, domain string, client bool) *answers {
+	info := func(reason string) *anypb.Any {
+		return encode(&errdetails.ErrorInfo{
+			Reason: reason, Domain: domain, Metadata: map[string]string{"policy": policy},
+		})
+	}
+	a := &answers{
+		quota:      info("RATE_LIMIT_EXCEEDED"),
+		overload:   info("SERVER_OVERLOADED"),
+		violations: make(map[string]*anypb.Any),
+	}
+	if client {
+		a.prefix = "client side: "
+	}
+	for _, class := range classes {
+		a.violations[class] = encode(&errdetails.QuotaFailure{
+			Violations: []*errdetails.QuotaFailure_Violation{{Subject: class, Description: "policy " + policy}},
+		})
+	}
+	return a
+}
+
+// status encodes a refusal. retry is when to try again; algo.Forever: never.
+func (a *answers) status(code codes.Code, text, class string, retry time.Duration) *status.Status {
+	s := &spb.Status{Code: int32(code), Message: a.prefix + text}
+	if code == codes.Unavailable {
+		s.Details = append(s.Details, a.overload)
+	} else {
+		s.Details = append(s.Details, a.quota, a.violations[class])
+	}
+	if retry != algo.Forever {
+		s.Details = append(s.Details, encode(&errdetails.RetryInfo{RetryDelay: durationpb.New(retry)}))
+	}
+	return status.FromProto(s)
+}
+
+// encode cannot fail on valid UTF-8, and all text here is checked.
+func encode(m proto.Message) *anypb.Any {
+	a, err := anypb.New(m)
+	if err != nil {
+		panic("grpcmw: " + err.Error())
+	}
+	return a
+}
+
+// The classes of keys, which a denial names instead of the key.
+const (
+	classGlobal      = "global"
+	classAddress     = "address"
+	classMethod      = "method"
+	classCertificate = "certificate"
+	classSecret      = "secret"
+	classCombined    = "combined"
+	classMissing     = "unidentified"
+	classCaller      = "caller"
+)
+
+var classes = []string{
+	classGlobal, classAddress, classMethod, classCertificate,
+	classSecret, classCombined, classMissing, classCaller,
+}
+
+// classOf reads the class off the form that package keyfunc gives its keys.
+// Any other key is a caller.
+func classOf(key string) string {
+	switch {
+	case key == "" || key == "~global":
+		return classGlobal
+	case key == admission.MissingName:
+		return classMissing
+	case key[0] == '~':
+		return classOfTag(key[1:])
+	case key[0] == '/':
+		return classMethod
+	case key == "local" || addressLike(key):
+		return classAddress
+	}
+	return classCaller
+}
+
+func classOfTag(key string) string {
+	end := strings.IndexAny(key, ":#/")
+	if end < 0 {
+		return classCaller
+	}
+	switch key[:end] {
+	case "hop":
+		return classAddress
+	case "uri", "dns", "email", "ip":
+		return classCertificate
+	case "secret":
+		return classSecret
+	case "join":
+		return classCombined
+	}
+	return classCaller
+}
+
+// addressLike reports whether key is an address or a prefix: hexadecimal
+// digits and at least one separator.
+func addressLike(key string) bool {
+	return strings.Trim(key, "0123456789abcdef.:/") == "" && strings.ContainsAny(key, ".:")
+}

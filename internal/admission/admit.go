@@ -1,0 +1,180 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Attempt is one call, or one message of a stream, before one policy.
+type Attempt struct {
+	Key  string
+	Cost int64
+
+	MaxWait time.Duration // how long to wait for quota that is spent; 0: do not wait
+	Reserve float64       // share of the limit that the call must leave to others; 0: none
+
+	Cause Cause // of a denial
+	Err   error // of Canceled, FailedOpen and FailedClosed
+
+	Start time.Time // when the wait began; only with an observer
+	at    time.Time // when the answer was known
+}
+
+// Cause is why a call was denied.
+type Cause uint8
+
+// The causes.
+const (
+	ByLimiter    Cause = iota // the limiter denied it
+	ByMissingKey              // it has no key
+	ByDeadline                // the wait would outlast its deadline
+	ByReserve                 // what it would use is reserved for others
+)
+
+// Admit decides on a call. Allowed, FailedOpen and Skipped: the call may start,
+// and lease is acquired, or zero if nothing limits the call. Otherwise nothing
+// stays charged, and lease.Decision is the denial, if there was one.
+func (p *Policy[C]) Admit(ctx context.Context, call C, lease *algo.Lease, a *Attempt) Result {
+	if r := p.KeyAndCost(ctx, call, lease, a); r != Allowed {
+		return r
+	}
+	return p.Acquire(ctx, lease, a)
+}
+
+// KeyAndCost finds the key and the cost of a call. Allowed: Acquire decides.
+func (p *Policy[C]) KeyAndCost(ctx context.Context, call C, lease *algo.Lease, a *Attempt) Result {
+	if r := p.FindKey(ctx, call, lease, a); r != Allowed {
+		return r
+	}
+	return p.FindCost(ctx, call, a)
+}
+
+// FindKey finds the key of a call.
+func (p *Policy[C]) FindKey(ctx context.Context, call C, lease *algo.Lease, a *Attempt) Result {
+	var err error
+	if a.Key, err = p.Key(call); err == nil {
+		return Allowed
+	}
+	if !isNoKey(err) {
+		a.Key = ""
+		return p.undecided(ctx, a, err)
+	}
+	key, mode, err := p.Missing.keyFor(call)
+	switch {
+	case err != nil:
+		a.Key = ""
+		return p.undecided(ctx, a, err)
+	case mode == Skip:
+		return Skipped
+	case mode == Deny:
+		a.Key, a.Cause = "", ByMissingKey
+		lease.Decision = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
+		return a.denied(ctx)
+	}
+	a.Key = key
+	return Allowed
+}
+
+// FindCost finds the cost of a call.
+func (p *Policy[C]) FindCost(ctx context.Context, call C, a *Attempt) Result {
+	a.Cost = 1
+	if p.Cost != nil {
+		if a.Cost = p.Cost(call); a.Cost < 0 {
+			return p.undecided(ctx, a, errNegative)
+		}
+	}
+	return Allowed
+}
+
+// Acquire asks the limiter under the key and cost of a, and waits where that is
+// part of the answer.
+func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) Result {
+	p.begin(a)
+	var err error
+	*lease, err = p.Limiter.Acquire(ctx, a.Key, a.Cost)
+	if err == nil && lease.Allowed && lease.Delay <= 0 && a.Reserve <= 0 {
+		a.end()
+		return Allowed
+	}
+	if err == nil && a.MaxWait > 0 {
+		err = p.waitForQuota(ctx, lease, a)
+	}
+	r := p.conclude(ctx, lease, a, err)
+	a.end()
+	return r
+}
+
+// waitForQuota repeats a denied call, up to MaxWait.
+func (p *Policy[C]) waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt) (err error) {
+	for err == nil && !lease.Allowed && lease.Reason == algo.Quota {
+		wait := waitFor(&lease.Decision)
+		if wait > a.MaxWait {
+			return nil
+		}
+		if algo.Sleep(ctx, wait) != nil {
+			a.Cause = ByDeadline
+			return nil
+		}
+		a.MaxWait -= wait
+		*lease, err = p.Limiter.Acquire(ctx, a.Key, a.Cost)
+	}
+	return err
+}
+
+// conclude classifies every answer of the limiter but a plain admission.
+func (p *Policy[C]) conclude(ctx context.Context, lease *algo.Lease, a *Attempt, err error) Result {
+	d := &lease.Decision
+	switch {
+	case err != nil:
+		return p.undecided(ctx, a, err)
+	case !d.Allowed:
+		return a.denied(ctx)
+	case p.Reserved(d, a.Reserve):
+		lease.Release(algo.Canceled)
+		a.Cause = ByReserve
+		d.Allowed, d.Reason, d.RetryAfter = false, algo.Overload, algo.Forever
+		return a.denied(ctx)
+	}
+	if delay := d.Delay; algo.Sleep(ctx, delay) != nil {
+		lease.Release(algo.Canceled)
+		a.Cause = ByDeadline
+		deny(d, delay)
+		return a.denied(ctx)
+	} else {
+		elapse(d, delay)
+	}
+	return Allowed
+}
+
+// Reserved reports whether d leaves less than share of its limit.
+func (p *Policy[C]) Reserved(d *algo.Decision, share float64) bool {
+	return share > 0 && d.Limit > 0 && p.InForce(d) && float64(d.Remaining) < share*float64(d.Limit)
+}
+
+// denied classifies a denial. A client that has left does not see it; a
+// deadline that has passed is no reason to hide it.
+func (a *Attempt) denied(ctx context.Context) Result {
+	if err := ctx.Err(); err != nil && errors.Is(err, context.Canceled) {
+		a.Err = err
+		return Canceled
+	}
+	return Denied
+}
+
+// elapse is d after its delay has been slept out.
+func elapse(d *algo.Decision, slept time.Duration) {
+	if slept > 0 {
+		d.NextAfter = max(d.NextAfter-slept, 0)
+		d.ResetAfter = max(d.ResetAfter-slept, 0)
+	}
+}
+
+// deny turns an admission with a delay, which has been given back, into a
+// denial.
+func deny(d *algo.Decision, delay time.Duration) {
+	d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, delay
+	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
+}

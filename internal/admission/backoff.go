@@ -1,0 +1,92 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+const (
+	// defaultWait is the wait asked for where a limiter denies without one, and
+	// after a failure.
+	defaultWait = time.Second
+	// maxJitter bounds what is added to a wait, next to a fifth of it.
+	maxJitter = 5 * time.Second
+	// doNotRetry is the pushback for no further attempt.
+	doNotRetry = -1
+)
+
+// RetryAfter is how long a refused call should wait before it is tried again,
+// algo.Forever if waiting does not help.
+func (a *Attempt) RetryAfter(r Result, d *algo.Decision) time.Duration {
+	if r != FailedClosed {
+		return waitFor(d)
+	}
+	if errors.Is(a.Err, algo.ErrCost) {
+		return algo.Forever // the same call has the same cost again
+	}
+	return defaultWait
+}
+
+// waitFor is the wait after the denial d. Without one from the limiter, clients
+// must not come back at once.
+func waitFor(d *algo.Decision) time.Duration {
+	switch {
+	case d.Reason == algo.Never:
+		return algo.Forever
+	case d.RetryAfter <= 0:
+		return defaultWait
+	}
+	return d.RetryAfter
+}
+
+// TimeLeft is the time until the deadline of ctx, algo.Forever without one.
+func TimeLeft(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return time.Until(deadline)
+	}
+	return algo.Forever
+}
+
+// Jitter spreads waits by up to 20 %, at most 5 s, but not beyond left. Only
+// upward: a client that came back earlier would be denied again. random is in
+// [0, 1).
+func Jitter(wait, left time.Duration, random float64) time.Duration {
+	spread := min(wait/5, maxJitter, left-wait)
+	return wait + time.Duration(random*float64(spread))
+}
+
+// Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a wait and the
+// time that the caller has left: milliseconds, or -1 if the caller's deadline
+// comes first.
+func Pushback(wait, left time.Duration, random float64) int32 {
+	if wait >= left {
+		return doNotRetry
+	}
+	ms := milliseconds(Jitter(wait, left, random))
+	if ms >= int64(left/time.Millisecond) {
+		return doNotRetry
+	}
+	return int32(min(ms, math.MaxInt32))
+}
+
+// milliseconds rounds up.
+func milliseconds(d time.Duration) int64 {
+	ms := int64(d / time.Millisecond)
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return ms
+}
+
+// Seconds rounds up: no client may come back too early.
+func Seconds(d time.Duration) int64 {
+	s := int64(d / time.Second)
+	if d%time.Second > 0 {
+		s++
+	}
+	return s
+}

@@ -1,0 +1,67 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// FailPolicy is what happens to a call that could not be decided, because the
+// limiter or the key function failed.
+type FailPolicy uint8
+
+const (
+	// FailOpen lets the call pass, not limited. A client that can make the key
+	// function fail, with a malformed token for example, is not limited at all.
+	FailOpen FailPolicy = iota
+	// FailClosed refuses the call with 503 or UNAVAILABLE.
+	FailClosed
+)
+
+// errNegative refuses a negative cost, which would add to the quota.
+var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", algo.ErrCost)
+
+// undecided classifies a failure of the limiter or of the key function:
+//   - Canceled: the call's context has ended, so the failure does not matter;
+//   - FailedClosed: the policy says so, or a client may have provoked the
+//     failure (a cost out of range, a deadline too short for the limiter);
+//   - FailedOpen: otherwise.
+func (p *Policy[C]) undecided(ctx context.Context, a *Attempt, err error) Result {
+	if a.Err = ctx.Err(); a.Err != nil {
+		return Canceled
+	}
+	a.Err = err
+	p.logFailure(err)
+	if p.OnError == FailClosed || errors.Is(err, algo.ErrCost) || errors.Is(err, algo.ErrWait) {
+		return FailedClosed
+	}
+	return FailedOpen
+}
+
+// lastFailure is when a failure was logged, by transport.
+var lastFailure [2]atomic.Int64
+
+const failureInterval = 10 * time.Second
+
+// logFailure logs why calls cannot be decided, at most once in 10 s. Clients
+// never see it.
+func (p *Policy[C]) logFailure(err error) {
+	at := &lastFailure[p.Transport]
+	now, last := time.Now().UnixNano(), at.Load()
+	if now-last >= int64(failureInterval) && at.CompareAndSwap(last, now) {
+		log.Printf("%s: cannot decide on requests, check the limiter and the key function: code=%s.undecided policy=%s error=%q",
+			p.Package, p.Package, p.Name, err.Error())
+	}
+}
+
+// ResetFailures makes the next failure be logged. It is for tests.
+func ResetFailures() {
+	for i := range lastFailure {
+		lastFailure[i].Store(0)
+	}
+}

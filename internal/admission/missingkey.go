@@ -1,0 +1,49 @@
+package admission
+
+import (
+	"errors"
+
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// MissingKey is what happens to calls without a key: a MissingMode or the
+// result of FallbackTo.
+type MissingKey[C any] interface {
+	// keyFor returns the key to use instead, if mode is Shared.
+	keyFor(call C) (key string, mode uint8, err error)
+}
+
+// The values of a MissingMode. They are untyped, so that the adapters can
+// declare them for their types of calls.
+const (
+	Shared = iota // charge the key MissingName
+	Deny          // deny the call
+	Skip          // let the call pass, not limited
+)
+
+// MissingName is the key that calls without one share. The leading '~' keeps it
+// apart from what clients send; see package keyfunc.
+const MissingName = "~missing"
+
+// MissingMode is a MissingKey that does not look for another key.
+type MissingMode[C any] uint8
+
+func (m MissingMode[C]) keyFor(C) (string, uint8, error) {
+	return MissingName, uint8(min(m, Skip)), nil
+}
+
+type fallback[C any] func(C) (string, error)
+
+// FallbackTo uses another key function. If that finds no key either, the call
+// is charged to MissingName.
+func FallbackTo[C any](key func(C) (string, error)) MissingKey[C] { return fallback[C](key) }
+
+func (f fallback[C]) keyFor(call C) (string, uint8, error) {
+	key, err := f(call)
+	if isNoKey(err) {
+		return MissingName, Shared, nil
+	}
+	return key, Shared, err
+}
+
+func isNoKey(err error) bool { return errors.Is(err, keyfunc.ErrNoKey) }

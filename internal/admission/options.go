@@ -1,0 +1,135 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Settings are what the options common to both adapters write.
+type Settings[C any] struct {
+	Name           string // "": see defaultName
+	Cost           func(C) int64
+	OnError        FailPolicy
+	Missing        MissingKey[C]
+	Observe        func(Event)
+	LeaseInContext bool
+}
+
+// Config is Settings and the settings of one adapter.
+type Config[C, Own any] struct {
+	Settings[C]
+	Own Own
+}
+
+// Option writes to a Config. The zero Option is a mistake.
+type Option[C, Own any] struct {
+	name  string
+	apply func(*Config[C, Own]) error
+}
+
+// NewOption makes an option. Errors of apply become a panic that names the
+// constructor and the option.
+func NewOption[C, Own any](name string, apply func(*Config[C, Own]) error) Option[C, Own] {
+	return Option[C, Own]{name, apply}
+}
+
+// Configure applies opts to the defaults in own. It panics on an option that
+// the constructor does not take and on a value out of range.
+func Configure[C, Own any](a Adapter, constructor string, takes []string, own Own, opts []Option[C, Own]) *Config[C, Own] {
+	c := &Config[C, Own]{Settings: Settings[C]{OnError: FailClosed, Missing: MissingMode[C](Shared)}, Own: own}
+	for _, o := range opts {
+		a.Require(o.apply != nil, constructor, "the zero Option is not an option")
+		if !slices.Contains(takes, o.name) {
+			a.Misuse(constructor, "does not take the option "+o.name+", only "+strings.Join(takes, ", "))
+		}
+		if err := o.apply(c); err != nil {
+			a.Misuse(constructor, o.name+": "+err.Error())
+		}
+	}
+	return c
+}
+
+// ErrNil is the error of an option whose argument is nil.
+var ErrNil = errors.New("is nil")
+
+// NotNil returns ErrNil unless ok.
+func NotNil(ok bool) error {
+	if !ok {
+		return ErrNil
+	}
+	return nil
+}
+
+// Options makes the options that both adapters have.
+type Options[C, Own any] struct{}
+
+// Name sets the name of the policy.
+func (Options[C, Own]) Name(name string) Option[C, Own] {
+	return NewOption("WithName", func(c *Config[C, Own]) error {
+		c.Name = name
+		return CheckName(name)
+	})
+}
+
+// Cost sets the cost function.
+func (Options[C, Own]) Cost(cost func(C) int64) Option[C, Own] {
+	return NewOption("WithCost", func(c *Config[C, Own]) error {
+		c.Cost = cost
+		return NotNil(cost != nil)
+	})
+}
+
+// OnError sets what happens to undecided calls.
+func (Options[C, Own]) OnError(p FailPolicy) Option[C, Own] {
+	return NewOption("WithOnError", func(c *Config[C, Own]) error {
+		c.OnError = p
+		if p > FailClosed {
+			return fmt.Errorf("is %d, want FailOpen or FailClosed", p)
+		}
+		return nil
+	})
+}
+
+// MissingKey sets what happens to calls without a key.
+func (Options[C, Own]) MissingKey(p MissingKey[C]) Option[C, Own] {
+	return NewOption("WithMissingKey", func(c *Config[C, Own]) error {
+		c.Missing = p
+		return NotNil(!IsNil(p))
+	})
+}
+
+// Observer sets the function that gets the events.
+func (Options[C, Own]) Observer(observe func(Event)) Option[C, Own] {
+	return NewOption("WithObserver", func(c *Config[C, Own]) error {
+		c.Observe = observe
+		return NotNil(observe != nil)
+	})
+}
+
+// LeaseInContext makes LeaseFrom return the lease.
+func (Options[C, Own]) LeaseInContext() Option[C, Own] {
+	return NewOption("WithLeaseInContext", func(c *Config[C, Own]) error {
+		c.LeaseInContext = true
+		return nil
+	})
+}
+
+type leaseKey struct{}
+
+// WithLease puts a lease into a context. The lease may be acquired later.
+func WithLease(ctx context.Context, lease *algo.Lease) context.Context {
+	return context.WithValue(ctx, leaseKey{}, lease)
+}
+
+// LeaseFrom returns the lease in ctx, or a zero Lease.
+func LeaseFrom(ctx context.Context) *algo.Lease {
+	if lease, ok := ctx.Value(leaseKey{}).(*algo.Lease); ok {
+		return lease
+	}
+	return new(algo.Lease)
+}

@@ -1,0 +1,122 @@
+// Package admission decides whether a request may start. It is the part that
+// httpmw and grpcmw share: key, cost, acquire, wait, classify, report. An
+// adapter turns its protocol's request into a call of type C and the result
+// into an answer.
+package admission
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Adapter is the side of the protocol on which a policy admits calls.
+type Adapter struct {
+	Package   string // prefix of panics and of codes in log lines
+	Transport telemetry.Transport
+	Client    bool // it admits calls that are made, not calls that are served
+}
+
+// Policy is one limit on calls of type C. It does not change once it is made.
+type Policy[C any] struct {
+	Adapter
+	*Settings[C]
+	Fields
+	Name string
+	Key  func(C) (string, error)
+	Cost func(C) int64 // nil: 1
+}
+
+// NewPolicy makes a policy with the name in s, or the limit's description if s
+// has none. It panics on mistakes of wiring; constructor and of ("" or
+// " of policy 2") are for the message.
+func NewPolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor, of string) *Policy[C] {
+	a.Require(!IsNil(l), constructor, "the limiter"+of+" is nil")
+	a.Require(key != nil, constructor, "the key function"+of+" is nil")
+	name := s.Name
+	if name == "" {
+		name = defaultName(l)
+	}
+	if err := CheckName(name); err != nil {
+		a.Misuse(constructor, "the name"+of+": "+err.Error())
+	}
+	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l), Name: name, Key: key, Cost: s.Cost}
+}
+
+// Misuse panics: a service that is wired wrongly must not start.
+func (a Adapter) Misuse(constructor, what string) {
+	panic(a.Package + ": " + constructor + ": " + what)
+}
+
+// Require calls Misuse unless ok.
+func (a Adapter) Require(ok bool, constructor, what string) {
+	if !ok {
+		a.Misuse(constructor, what)
+	}
+}
+
+// LacksCapacity reports whether the denial d of key is for lack of the server's
+// capacity (503, UNAVAILABLE). Otherwise the client has used up its quota (429,
+// RESOURCE_EXHAUSTED): calls in flight under the key of one client are a quota
+// of that client, calls in flight under a key that all clients share are not.
+func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
+	if d.Reason != algo.Overload {
+		return false
+	}
+	if key == "" || key == globalKey {
+		return true
+	}
+	desc, ok := algo.Describe(p.Limiter)
+	return !ok || desc.Unit != algo.ConcurrentRequests
+}
+
+// globalKey is the key that keyfunc.Global gives every request.
+var globalKey, _ = keyfunc.Global()(nil)
+
+// unbounded is the limit of an adaptive limiter that sees no reason for one. It
+// may still deny, for the run queue of the processor.
+const unbounded = math.MaxInt32
+
+// defaultName describes the limit, if there is one: "100-per-60s",
+// "64-concurrent-requests".
+func defaultName(l algo.Limiter) string {
+	if d, ok := algo.Describe(l); ok && (d.Quota != unbounded || d.Unit != algo.ConcurrentRequests) {
+		return d.String()
+	}
+	return "default"
+}
+
+const maxName = 64
+
+// CheckName accepts names that need no escaping in any protocol.
+func CheckName(name string) error {
+	if name == "" || len(name) > maxName {
+		return fmt.Errorf("%q has %d bytes, want 1 to %d", name, len(name), maxName)
+	}
+	for i := range len(name) {
+		c := name[i]
+		if c|0x20 < 'a' || 'z' < c|0x20 {
+			if (c < '0' || '9' < c) && c != '.' && c != '_' && c != '-' {
+				return fmt.Errorf("%q has characters other than letters, digits, dot, underscore and hyphen", name)
+			}
+		}
+	}
+	return nil
+}
+
+// IsNil also finds the nil pointer inside an interface, which would panic on
+// the first call only.
+func IsNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	switch r := reflect.ValueOf(v); r.Kind() {
+	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan:
+		return r.IsNil()
+	}
+	return false
+}

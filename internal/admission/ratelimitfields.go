@@ -1,0 +1,118 @@
+package admission
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Fields renders the items of RateLimit-Policy and RateLimit
+// (draft-ietf-httpapi-ratelimit-headers-10, RFC 9651) for one limiter.
+type Fields struct {
+	Limiter algo.Limiter
+	name    string
+	prefix  string // of the RateLimit item: `"name";r=`
+	item    atomic.Pointer[PolicyItem]
+}
+
+func newFields(name string, l algo.Limiter) Fields {
+	return Fields{Limiter: l, name: name, prefix: `"` + name + `";r=`}
+}
+
+// PolicyItem is the rendered item of RateLimit-Policy for one limit in force.
+type PolicyItem struct {
+	Text        string
+	Described   bool // by the limiter; otherwise the quota is the Limit of a decision
+	description algo.Description
+}
+
+// PolicyItem returns the item for a decision with the given limit. It is
+// rendered again when the limit changes.
+func (f *Fields) PolicyItem(limit int64) *PolicyItem {
+	d, ok := algo.Describe(f.Limiter)
+	if !ok {
+		d = algo.Description{Quota: limit}
+	}
+	if p := f.item.Load(); p != nil && p.description == d && p.Described == ok {
+		return p
+	}
+	p := &PolicyItem{f.renderPolicy(d), ok, d}
+	f.item.Store(p)
+	return p
+}
+
+// renderPolicy: q is the quota, w the window in seconds, qu the unit if it is
+// not the default.
+func (f *Fields) renderPolicy(d algo.Description) string {
+	b := append([]byte{'"'}, f.name...)
+	b = AppendNumber(append(b, `";q=`...), d.Quota)
+	if d.Unit == algo.ConcurrentRequests {
+		return string(append(b, `;qu="concurrent-requests"`...))
+	}
+	if d.Window > 0 {
+		b = AppendNumber(append(b, ";w="...), Seconds(d.Window))
+	}
+	return string(b)
+}
+
+// AppendLimit appends the item of RateLimit: r is what remains, t the seconds
+// until more is available, rounded up. t is omitted when nothing is spent, for
+// limits in flight, and when the limiter does not know.
+func (f *Fields) AppendLimit(b []byte, d *algo.Decision, p *PolicyItem) []byte {
+	b = AppendNumber(append(b, f.prefix...), d.Remaining)
+	if t := p.Until(d); t > 0 {
+		b = AppendNumber(append(b, ";t="...), t)
+	}
+	return b
+}
+
+// Until is the t of a RateLimit item, 0 if it has none. A limiter that delays
+// may admit a denied request again before anything could start at once; more is
+// available then.
+func (p *PolicyItem) Until(d *algo.Decision) int64 {
+	if p.description.Unit == algo.ConcurrentRequests || d.Remaining >= p.description.Quota {
+		return 0
+	}
+	after := d.NextAfter
+	if !d.Allowed && d.RetryAfter > 0 {
+		after = min(after, d.RetryAfter)
+	}
+	if after == algo.Forever {
+		return 0
+	}
+	return max(Seconds(after), 0)
+}
+
+// InForce reports whether d is about a limit that applied to the request. A
+// limit that is switched off, on trial or unknown must not be advertised, or
+// well-behaved clients would back off.
+func (f *Fields) InForce(d *algo.Decision) bool {
+	switch {
+	case d.Limit == unbounded && f.countsInFlight():
+		return false
+	case !d.Allowed:
+		return true
+	case d.Source == algo.SourceOff || d.Source == algo.SourceShadowed:
+		return false
+	case d.Limit > 0:
+		return true
+	}
+	_, known := algo.Describe(f.Limiter)
+	return known
+}
+
+// countsInFlight is true as well for a limiter without a description.
+func (f *Fields) countsInFlight() bool {
+	d, ok := algo.Describe(f.Limiter)
+	return !ok || d.Unit == algo.ConcurrentRequests
+}
+
+// maxNumber is the largest integer of a structured field (RFC 9651 section
+// 3.3.1).
+const maxNumber = 999_999_999_999_999
+
+// AppendNumber appends n, clamped to what a structured field can hold.
+func AppendNumber(b []byte, n int64) []byte {
+	return strconv.AppendInt(b, min(max(n, 0), maxNumber), 10)
+}
