@@ -3,7 +3,7 @@ package grpcmw_test
 import (
 	"bytes"
 	"errors"
-	"log/slog"
+	"log"
 	"strings"
 	"testing"
 
@@ -17,9 +17,8 @@ import (
 // each; the clients never do.
 func TestFailuresAreLogged(t *testing.T) {
 	var out bytes.Buffer
-	before := slog.Default()
-	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
-	defer slog.SetDefault(before)
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(&out)
 	for name, policy := range map[string]grpcmw.FailPolicy{"closed": grpcmw.FailClosed, "open": grpcmw.FailOpen} {
 		grpcmw.ResetWarnings()
 		out.Reset()
