@@ -1,22 +1,23 @@
-// Package sluice keeps a service inside what it can carry: rate limits per
-// user, per route and in total, limits on what is in flight, and adaptive ones,
-// as net/http middleware and gRPC interceptors, in one process or on Redis.
+// Package sluice keeps a Go service within its capacity: rate limits per user,
+// per route and in total, concurrency limits, and self-tuning ones, as net/http
+// middleware and gRPC interceptors, in one process or on Redis.
 //
 // # The model
 //
-// Four things meet, and each is a package of its own:
+// There are four concepts, and each is a package of its own:
 //
 //   - A limiter (package algo) decides whether n units may be spent now under a
 //     key. It never sleeps, and it is one method:
 //     Acquire(ctx, key, n) (Lease, error).
-//   - A key function (package keyfunc) says who is limited: a client address, a
-//     header, an identity from the context, a route, or several joined.
-//   - An adapter (packages httpmw and grpcmw) takes the key of a request, asks
-//     the limiter, sleeps a Delay out, tells the client, and releases the lease
-//     when the work is over, however it ends.
-//   - The lease is the answer: the decision, and the duty to release.
+//   - A key function (packages keyfunc and rpckey) selects the limited identity:
+//     a client address, a header, an identity from the context, a route, or
+//     several joined.
+//   - An adapter (packages httpmw and grpcmw) takes the key of a request, calls
+//     the limiter, waits for a Delay, answers the client, and releases the
+//     lease when the work ends, however it ends.
+//   - A lease is the result: the decision, and the duty to release.
 //
-// So there is one limiter for all users, and any limiter goes with any key and
+// One limiter therefore serves all users, and any limiter works with any key and
 // any adapter:
 //
 //	users := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
@@ -27,118 +28,69 @@
 // quota over both.
 //
 // Limiters whose state is in one process are in package algo. Package
-// distributed keeps it in Redis, for all instances of a service, and goes on
-// limiting when Redis is away. Package adaptive limits what is in flight.
+// distributed keeps it in Redis, for all instances of a service, and continues to
+// limit while Redis is unavailable. Package adaptive limits the work in flight.
 //
-// # What a decision says
+// # Decisions
 //
-// A denial is an answer and not an error. It has a reason: Quota, the caller
-// has spent what it was given (429, RESOURCE_EXHAUSTED); Overload, the service
-// cannot carry more (503, UNAVAILABLE); Never, the cost is more than the limit
-// ever holds. RetryAfter is exact: then the request succeeds if nobody else
-// spends in between, a nanosecond earlier it is denied.
+// A denial is a result and not an error. It has a reason:
+//
+//   - Quota: the caller has spent its quota (429, RESOURCE_EXHAUSTED).
+//   - Overload: the service has no capacity left (503, UNAVAILABLE).
+//   - Never: the cost is larger than the limit can ever admit.
+//
+// RetryAfter is exact: after it the request succeeds unless other requests spend
+// the same key meanwhile, and a nanosecond earlier it is denied.
 //
 // # Guarantees
 //
 // B is the burst, R the rate, w any window of time, N the number of instances.
-// Every promise names the tests that check it: go run ./internal/promises runs
-// them with their full counts, and go run ./internal/mutants shows which of
-// them notice when a promise is broken on purpose.
+// The tests of a promise carry its id in their names: "go test -run W1 ./..."
+// runs the tests of W1, "make long" runs all of them with their full counts, and
+// "make mutants" shows which of them fail when a promise is broken on purpose.
 //
 // Every admission is charged to exactly one bucket, and each bucket keeps its
 // own bound, so the total is at most the sum of the bounds.
 //
 //	W1  A token or leaky bucket admits at most B + R*w units in any window, in
 //	    exact integers, for any sequence of clock readings.
-//	    TestBoundUnderJumpingClocks, TestClockGoingBackMintsNothing,
-//	    TestLateRefundMintsNothing, TestRefundsCountOneAnother,
-//	    TestBucketRefundsMintNothing, TestShapeRefundsMintNothing,
-//	    TestTokenBucketConformance, TestLeakyBucketConformance
-//	W2  Every other algorithm keeps the bound that its type states.
-//	    TestWindowBoundsUnderJumpingClocks, TestStrictUnderJumpingClocks,
-//	    TestStartsUnderJumpingClocks, TestRampUnderJumpingClocks,
-//	    TestMarkingAgainstTheRFCs, TestMarkingBounds,
-//	    TestWindowRefundsMintNothing, TestWindowRefundKeepsTheTime,
-//	    TestWindowRefundsAtChangingRates, TestWindowAdoptsAtAFreshReading,
-//	    TestShapeRefundsMintNothing, TestWaitRefundsMintNothing,
-//	    TestMarkerRefundsMintNothing, TestWarmingRefundsMintNothing
-//	W3  On Redis with the local fallback, N instances that know their number
+//	W2  Every other algorithm keeps the bound that its type documents.
+//	W3  On Redis with the local fallback, N instances with a fixed share each
 //	    together admit at most 2*(B + R*w) whatever the number and timing of
-//	    outages, and B more for each key and loss of Redis' data. Those that
-//	    count each other, some of which are cut off for so long that the others
-//	    count them no more, admit at most 1 + (1 + 1/2 + ... + 1/N) times
+//	    outages, and B more for each key and loss of Redis' data. If instances
+//	    count each other, and some are cut off for longer than the others
+//	    remember them, they admit at most 1 + (1 + 1/2 + ... + 1/N) times
 //	    B + R*w.
-//	    TestVirtualDaysOfOutages, TestVirtualDaysOfCountedInstances,
-//	    TestEightInstancesThroughOutages, TestFaultTable,
-//	    TestPartsOfTheFleetAddUpToTheLimit,
-//	    TestCountThatFallsIsNotBelievedAtOnce
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
-//	    TestAcquireAllProperty, TestAcquireAllOfEveryAlgorithm,
-//	    TestAcquireAllTwoLevels, TestSeveralLevelsAreOneStep,
-//	    TestCompositionsMintNothing
 //	U1  Arrivals that conform to the rate are never denied, as long as the clock
-//	    goes on.
-//	    TestTokenBucketConformance, TestLeakyBucketConformance
-//	U2  RetryAfter is exact: then it succeeds, a nanosecond earlier it fails.
-//	    TestDecideAgainstArithmetic, TestExactRetryAfter,
-//	    TestWindowDecisionsAreExact, TestTokenBucketConformance
+//	    does not go back.
+//	U2  RetryAfter is exact: after it the request succeeds, a nanosecond earlier
+//	    it is denied.
 //	L1  Lock-free limiters are linearizable to the pure decision.
-//	    TestLinearizable, TestShapesLinearizable, TestWindowsLinearizable,
-//	    TestWarmingLinearizable, TestMarkersLinearizable
 //	L2  The pure decisions and the scripts on Redis agree to the bit.
-//	    TestParityOfScriptAndDecide, TestParityOfWindowScripts
 //	C1  Never more in flight than the limit, and however work ends, by panic,
 //	    exit, cancellation, reset or hijack, its slot is freed.
-//	    TestNeverAboveTheLimit, TestNothingLeaks, TestNoEndLeaks,
-//	    TestNoEndLeaksInProcess, TestNoHijackLeaks, TestPanicsFreeTheSlot,
-//	    TestGoexitFreesTheSlot, TestCancellationsFreeTheSlot,
-//	    TestResetsFreeTheSlots, TestInFlightNeverExceedsTheLimit
 //	C2  An adaptive limit stays within its bounds; streams, cancellations and
-//	    fast failures never teach it; a signal that fails is no overload, and
+//	    fast failures never change it; a failed signal is no overload, and
 //	    leaves the decision to the other strategies.
-//	    TestLearnersStayWithinLimits, TestLimitsBoundTheStrategy,
-//	    TestBBRKeepsItsLimits, TestWhatTeaches, TestFastErrorsDoNotTeach,
-//	    TestOverloadIsNotTheNormalState, TestOutcomes, TestStreamsAreIgnored,
-//	    TestFailedSignal, TestMin
 //	M1  A flood of keys takes no memory beyond the table.
-//	    TestFloodOfKeys, TestWindowFlood, TestPerKeyForgets
 //	M2  Evicting a key never raises any key's bound.
-//	    TestEvictionNeverRaisesABound, TestNewcomerIsDecidedOnAFreshReading,
-//	    TestSwapOfASlotThatChangedHands, TestOverflowedKeyTakesItsDebtAlong,
-//	    TestWindowEvictionIsUnobservable
-//	M3  A key on Redis expires within a second of the instant from which it
-//	    means nothing; one that was given back to, with its window.
-//	    TestNoKeyOutlivesItsMeaning, TestFaultTable
+//	M3  A key on Redis expires within a second of the instant from which it has
+//	    no effect; a refunded one with its window.
 //	F1  A decision on Redis keeps its deadline, whatever Redis does.
-//	    TestVirtualDaysOfOutages, TestDecisionsKeepTheDeadline,
-//	    TestTheContextsDeadlineIsKeptToo, TestContextEndsTheWait
-//	F2  While Redis is away it is asked once in a probe interval.
-//	    TestVirtualDaysOfOutages, TestProbesAreFew
+//	F2  While Redis is unavailable it is probed once in a probe interval.
 //	F3  Two probe intervals after its return Redis decides again.
-//	    TestVirtualDaysOfOutages, TestBreakerOpensProbesAndRamps
 //	F4  The fault of one key opens no breaker.
-//	    TestKeyOfAnotherTypeHurtsNobodyElse, TestKeyOfAnotherTypeInABatch,
-//	    TestWrongTypeOpensNoBreaker, TestFaultTable
 //	S1  No two identities have the same key.
-//	    TestHostileKeysAreApart, TestKeysAreInjective,
-//	    TestS1_JoinCanBeReadBack, FuzzS1_Join, FuzzKey, FuzzS1_Header,
-//	    FuzzS1_ClientIsNeverTrusted, FuzzS1_UntrustedPeer
-//	S2  What a client sends reaches no command, slot or reply, and no log line
+//	S2  Input from a client reaches no command, slot or reply, and no log line
 //	    unquoted.
-//	    TestHostileKeysAreApart, TestSlotIsTheServersOwn, TestNothingIsEchoed,
-//	    TestHostileMetadata, TestAnswersAreAClosedSet,
-//	    TestHostileKeysStayOutOfTheLog, FuzzKey
 //	S3  No input panics.
-//	    TestHostileLimiter, TestHostileMethods, TestClassOutOfRangeIsClamped,
-//	    FuzzDecide, FuzzShapes, FuzzRamp, FuzzMarking, FuzzWindowDecide,
-//	    FuzzParse, FuzzRestore, FuzzS3_Forwarded, FuzzS3_ParseAddress
 //	G1  No goroutine outlives Close; local limiters have none.
-//	    TestNothingOutlivesClose, TestNewNeedsNoRedisAndStartsNothing
 //
 // # When not to use it
 //
-// To schedule work: a limiter says when, it does not run anything. To protect
-// against a flood below HTTP: what reaches a middleware has already been
-// accepted, parsed and given a goroutine.
+//   - Scheduling: a limiter decides when work may start, it does not run it.
+//   - Floods below HTTP: a request that reaches a middleware has already been
+//     accepted, parsed and given a goroutine.
 package sluice

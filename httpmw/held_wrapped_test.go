@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/httpmw/admin"
 )
 
 // The response writer is watched where a place in flight hangs on the end of
@@ -17,11 +16,10 @@ import (
 // limiter.
 func TestWriterIsWatchedForSlotsOnly(t *testing.T) {
 	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
-		"itself":  func(l algo.Limiter) algo.Limiter { return l },
-		"switch":  func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
-		"shadow":  algo.Shadow,
-		"control": func(l algo.Limiter) algo.Limiter { return admin.Control(l) },
-		"all":     func(l algo.Limiter) algo.Limiter { return algo.All(bucket(t, algo.PerSecond(5)), admin.Control(l)) },
+		"itself": func(l algo.Limiter) algo.Limiter { return l },
+		"switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"shadow": algo.Shadow,
+		"all":    func(l algo.Limiter) algo.Limiter { return algo.All(bucket(t, algo.PerSecond(5)), algo.Shadow(l)) },
 	} {
 		watched := func(l algo.Limiter) bool {
 			var got http.ResponseWriter

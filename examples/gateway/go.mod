@@ -30,6 +30,8 @@ require (
 	github.com/prometheus/procfs v0.22.0 // indirect
 	github.com/shirou/gopsutil/v3 v3.24.5 // indirect
 	github.com/shoenig/go-m1cpu v0.1.6 // indirect
+	github.com/sluice-go/sluice/algo/telemetry/otelmetrics v0.0.0
+	github.com/sluice-go/sluice/httpmw/admin v0.0.0
 	github.com/tklauser/go-sysconf v0.3.12 // indirect
 	github.com/tklauser/numcpus v0.6.1 // indirect
 	github.com/yusufpapurcu/wmi v1.2.4 // indirect
@@ -43,8 +45,11 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
-	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
 
 replace github.com/sluice-go/sluice => ../..
+
+replace github.com/sluice-go/sluice/httpmw/admin => ../../httpmw/admin
+
+replace github.com/sluice-go/sluice/algo/telemetry/otelmetrics => ../../algo/telemetry/otelmetrics

@@ -33,6 +33,8 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0 // indirect
 	github.com/shirou/gopsutil/v3 v3.24.5 // indirect
 	github.com/shoenig/go-m1cpu v0.1.6 // indirect
+	github.com/sluice-go/sluice/algo/telemetry/otelmetrics v0.0.0 // indirect
+	github.com/sluice-go/sluice/httpmw/admin v0.0.0 // indirect
 	github.com/tklauser/go-sysconf v0.3.12 // indirect
 	github.com/tklauser/numcpus v0.6.1 // indirect
 	github.com/yusufpapurcu/wmi v1.2.4 // indirect
@@ -57,3 +59,7 @@ replace (
 	github.com/sluice-go/sluice => ../..
 	github.com/sluice-go/sluice/examples/gateway => ../gateway
 )
+
+replace github.com/sluice-go/sluice/httpmw/admin => ../../httpmw/admin
+
+replace github.com/sluice-go/sluice/algo/telemetry/otelmetrics => ../../algo/telemetry/otelmetrics
