@@ -9,10 +9,10 @@ import (
 
 // valueTable keeps a value beside each slot and each overflow word of a table.
 // A value beside an overflow word is guarded by the stripe's mutex.
-type valueTable[S any] struct {
+type valueTable[V any] struct {
 	table
-	values   []S
-	overflow []S
+	values   []V
+	overflow []V
 }
 
 // locked is the word of a slot whose value is in use. It lies above every
@@ -22,8 +22,8 @@ type valueTable[S any] struct {
 const locked = math.MaxInt64
 
 // guard is a locked value.
-type guard[S any] struct {
-	value   *S      // nil: an absent key, no slot, and it must not share
+type guard[V any] struct {
+	value   *V      // nil: an absent key, no slot, and it must not share
 	at      *slot   // nil: the value is beside an overflow word
 	was     int64   // the word before; tombstone: the slot of a new key
 	id      uint64  // of the key
@@ -31,9 +31,9 @@ type guard[S any] struct {
 	held    *stripe // its mutex is held, for a new key and beside an overflow word
 }
 
-// updateLocked is Update for stores with values. Nothing between lock and
-// unlock blocks, calls out or panics.
-func (s *Store[S]) updateLocked(key string, at int64, f func(State[S], int64) (int64, bool)) (int64, Result) {
+// updateLocked is Update where S is *V. Nothing between lock and unlock blocks,
+// calls out or panics.
+func (s *Store[S, V]) updateLocked(key string, at int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
 	g, now := s.lock(key, at)
 	if g.value == nil {
 		return now, Full
@@ -42,7 +42,7 @@ func (s *Store[S]) updateLocked(key string, at int64, f func(State[S], int64) (i
 		now = s.Clock.Now()
 	}
 	a := &g.account.account
-	expiry, ok := f(State[S]{g.was, g.value, g.id, a.done.Load(), a}, now)
+	_, expiry, ok := f(State[S]{any(g.value).(S), g.id, a.done.Load(), a}, now)
 	if !ok {
 		g.restore()
 		return now, Unchanged
@@ -53,17 +53,17 @@ func (s *Store[S]) updateLocked(key string, at int64, f func(State[S], int64) (i
 
 // lock finds the value of key and locks it. The instant that it returns is the
 // one to decide at: now, or a later one for an absent key.
-func (s *Store[S]) lock(key string, now int64) (guard[S], int64) {
+func (s *Store[S, V]) lock(key string, now int64) (guard[V], int64) {
 	if key == "" {
 		was, _ := hold(&s.unkeyed.slot, 0)
-		return guard[S]{value: &s.unkeyed.value, at: &s.unkeyed.slot, was: was, account: &s.unkeyed.stripe}, now
+		return guard[V]{value: &s.unkeyed.value, at: &s.unkeyed.slot, was: was, account: &s.unkeyed.stripe}, now
 	}
 	t := s.table()
 	id := t.hash(key)
 	for {
 		if i := t.index(id); i >= 0 {
 			if was, ok := hold(&t.slots[i], id); ok {
-				return guard[S]{&t.values[i], &t.slots[i], was, id, t.stripe(id), nil}, now
+				return guard[V]{&t.values[i], &t.slots[i], was, id, t.stripe(id), nil}, now
 			}
 		} else if g, at, ok := s.lockAbsent(t, id, now); ok {
 			return g, at
@@ -109,7 +109,7 @@ func spin(tries int) {
 //
 // The clock is read once the stripe is held and the key was found to be absent.
 // At an earlier reading a value that was evicted since still counted.
-func (s *Store[S]) lockAbsent(t *valueTable[S], id uint64, now int64) (g guard[S], at int64, ok bool) {
+func (s *Store[S, V]) lockAbsent(t *valueTable[V], id uint64, now int64) (g guard[V], at int64, ok bool) {
 	st := t.stripe(id)
 	st.mu.Lock()
 	if t.index(id) >= 0 {
@@ -121,19 +121,19 @@ func (s *Store[S]) lockAbsent(t *valueTable[S], id uint64, now int64) (g guard[S
 	overflow := &t.overflow[t.overflowIndex(id)]
 	if i := t.take(id, now); i >= 0 {
 		s.inherit(&t.values[i], overflow)
-		return guard[S]{&t.values[i], &t.slots[i], tombstone, id, st, st}, now, true
+		return guard[V]{&t.values[i], &t.slots[i], tombstone, id, st, st}, now, true
 	}
 	t.overflowed.Add(1)
 	if !t.share {
 		st.mu.Unlock()
 		return g, now, true
 	}
-	return guard[S]{overflow, nil, 0, id, st, st}, now, true
+	return guard[V]{overflow, nil, 0, id, st, st}, now, true
 }
 
 // unlock ends the work on a changed value, which expires at expiry. An expiry
 // that was too large for the clock and turned negative never comes.
-func (g guard[S]) unlock(expiry int64) {
+func (g guard[V]) unlock(expiry int64) {
 	if g.at != nil {
 		g.at.word.Store(int64(min(uint64(expiry), locked-1)))
 	}
@@ -143,7 +143,7 @@ func (g guard[S]) unlock(expiry int64) {
 }
 
 // restore ends the work on an unchanged value. A new key gives its slot back.
-func (g guard[S]) restore() {
+func (g guard[V]) restore() {
 	if g.at != nil {
 		word := g.was
 		if word == tombstone {

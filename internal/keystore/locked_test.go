@@ -19,39 +19,39 @@ type pair struct{ a, b int64 }
 
 // newPairs makes a store whose clock has not begun, so that the instants of the
 // tests count.
-func newPairs(maxKeys int, share bool) *Store[pair] {
-	s := new(Store[pair])
+func newPairs(maxKeys int, share bool) *Store[*pair, pair] {
+	s := new(Store[*pair, pair])
 	s.Init(Config{maxKeys, share}, nil)
 	s.Clock = Clock{time.Now().Add(time.Hour)}
 	return s
 }
 
 // add counts one up under key and returns the count, 0 if there was no room.
-func add(t require.TestingT, s *Store[pair], key string, now, lives int64) (count int64) {
-	s.Update(key, now, func(st State[pair], at int64) (int64, bool) {
-		v := *st.Value
+func add(t require.TestingT, s *Store[*pair, pair], key string, now, lives int64) (count int64) {
+	s.Update(key, now, func(st State[*pair], at int64) (*pair, int64, bool) {
+		v := *st.State
 		require.Equal(t, v.a, v.b, "a torn value")
-		*st.Value = pair{v.a + 1, v.b}
+		*st.State = pair{v.a + 1, v.b}
 		interleave.Point()
-		st.Value.b++
+		st.State.b++
 		count = v.a + 1
-		return at + lives, true
+		return st.State, at + lives, true
 	})
 	return count
 }
 
 // fill puts a count of one into every slot of a small table, and returns the
 // keys. (A key that finds its own groups full is passed over.)
-func fill(s *Store[pair], prefix string, now, lives int64) (keys []string) {
+func fill(s *Store[*pair, pair], prefix string, now, lives int64) (keys []string) {
 	for i := 0; len(keys) < 16; i++ {
 		key := prefix + strconv.Itoa(i)
 		before := s.Overflowed()
-		_, r := s.Update(key, now, func(st State[pair], at int64) (int64, bool) {
+		_, r := s.Update(key, now, func(st State[*pair], at int64) (*pair, int64, bool) {
 			if s.Overflowed() != before {
-				return 0, false
+				return nil, 0, false
 			}
-			*st.Value = pair{1, 1}
-			return at + lives, true
+			*st.State = pair{1, 1}
+			return st.State, at + lives, true
 		})
 		if r == Updated {
 			keys = append(keys, key)
@@ -109,9 +109,9 @@ func TestLockedOverflowIsInherited(t *testing.T) {
 func TestLockedFullWithoutSharing(t *testing.T) {
 	s := newPairs(1, false)
 	known := fill(s, "", 1000, 1000)[3]
-	_, r := s.Update("new", 1500, func(State[pair], int64) (int64, bool) {
+	_, r := s.Update("new", 1500, func(State[*pair], int64) (*pair, int64, bool) {
 		t.Error("there is no value to update")
-		return 0, true
+		return nil, 0, true
 	})
 	require.Equal(t, Full, r)
 	require.False(t, s.HasRoom("new", 1500))
@@ -121,7 +121,7 @@ func TestLockedFullWithoutSharing(t *testing.T) {
 }
 
 func TestLockedUnchangedValueLeavesNothingBehind(t *testing.T) {
-	unchanged := func(State[pair], int64) (int64, bool) { return 0, false }
+	unchanged := func(State[*pair], int64) (*pair, int64, bool) { return nil, 0, false }
 	s := newPairs(1, true)
 	for i := range 1000 {
 		s.Update(strconv.Itoa(i), 1000, unchanged)
@@ -139,7 +139,7 @@ func TestLockedLateReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPairs(1, true)
 		s.Clock = StartClock()
-		unchanged := func(State[pair], int64) (int64, bool) { return 0, false }
+		unchanged := func(State[*pair], int64) (*pair, int64, bool) { return nil, 0, false }
 		evicted := fill(s, "", s.Clock.Now(), 1000)[3]
 		late := s.Clock.Now()
 		time.Sleep(time.Second)
@@ -200,15 +200,15 @@ func TestLockedCountsExactly(t *testing.T) {
 
 // A value whose memory is worth keeping is copied, not assigned.
 func TestLockedInherit(t *testing.T) {
-	s := new(Store[[]int])
+	s := new(Store[*[]int, []int])
 	s.Init(Config{1, true}, func(heir, from *[]int) { *heir = append((*heir)[:0], *from...) })
 	kept := 0
 	for i := range 100 {
-		s.Update(strconv.Itoa(i), s.Clock.Now(), func(st State[[]int], _ int64) (int64, bool) {
-			require.Empty(t, *st.Value)
-			kept = max(kept, cap(*st.Value))
-			*st.Value = append(*st.Value, i)
-			return 1, true
+		s.Update(strconv.Itoa(i), s.Clock.Now(), func(st State[*[]int], _ int64) (*[]int, int64, bool) {
+			require.Empty(t, *st.State)
+			kept = max(kept, cap(*st.State))
+			*st.State = append(*st.State, i)
+			return nil, 1, true
 		})
 	}
 	require.Positive(t, kept)

@@ -6,27 +6,29 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// Store keeps, for each key and for the empty key, one word and a value beside
-// it. The zero word and the zero value are the state of a key that was never
-// seen. The table is made when the first key arrives, so a store without keys
-// stays small.
+// Store keeps a state S for each key and for the empty key. The zero state is
+// that of a key that was never seen. The table is made when the first key
+// arrives, so a store without keys stays small.
 //
-// Where S is struct{}, the word is the whole state: an instant in ticks from
-// which the state is equivalent to an absent key. It is swapped without a lock.
-// Otherwise the word is the expiry of the value, and a lock.
+// There are two implementations. Where S is int64 and V is struct{}, the state
+// is one word, which is swapped without a lock: an instant in ticks, before
+// which the state is live. Otherwise S is *V; the values lie beside a table of
+// words, which are their expiries and their locks.
 //
 // A Store must not be copied.
-type Store[S any] struct {
+type Store[S, V any] struct {
 	Clock    Clock
 	config   Config
-	lockFree bool // S is struct{}
-	copying  func(heir, from *S)
+	lockFree bool // S is int64
+	copying  func(heir, from *V)
 	initial  int64
 	making   sync.Mutex
-	keys     atomic.Pointer[valueTable[S]]
-	unkeyed  unkeyed[S]
+	keys     atomic.Pointer[valueTable[V]]
+	unkeyed  unkeyed[V]
 }
 
 // Config bounds a Store.
@@ -39,46 +41,42 @@ type Config struct {
 // that a processor that writes it does not slow down its neighbors (two,
 // because the prefetcher takes pairs). Its slot has the id 0, which no key has,
 // and never expires.
-type unkeyed[S any] struct {
+type unkeyed[V any] struct {
 	_ [48]byte
 	slot
 	stripe
-	value S
+	value V
 	_     [64]byte
 }
 
 // Init makes s ready and starts its clock. inherit copies a value into one that
 // may hold memory worth keeping; nil assigns.
-func (s *Store[S]) Init(c Config, inherit func(heir, from *S)) {
+func (s *Store[S, V]) Init(c Config, inherit func(heir, from *V)) {
 	s.Clock = StartClock()
 	s.config, s.copying = c, inherit
-	_, s.lockFree = any(s.unkeyed.value).(struct{})
+	var state S
+	_, s.lockFree = any(state).(int64)
 }
 
 // SetInitial sets the word of a key that was never seen, in place of 0. It must
-// be called before the first Update, on a store without values.
-func (s *Store[S]) SetInitial(word int64) {
+// be called before the first Update.
+func (s *Store[S, V]) SetInitial(word int64) {
 	s.initial = word
 	s.unkeyed.word.Store(word)
 }
 
 // State is the state of one key during an Update.
 type State[S any] struct {
-	Word    int64  // the state, or the expiry of Value
-	Value   *S     // nil where S is struct{}
+	State   S
 	ID      uint64 // the seeded hash of the key; 0 for the empty key
-	Mark    int64  // identifies a charge that this update makes; see Refundable
+	Mark    int64  // identifies a charge that this update makes; see Refund
 	account *account
 }
 
-// Refundable reports whether the charge that was made with this mark can still
-// be refunded: no Invalidate came in between.
-func (s State[S]) Refundable(mark int64) bool { return s.account.valid(mark) }
-
 // Invalidate ends the refunds of all earlier charges to the key, and to a few
-// other keys. An update that removes debt from a word must call it before the
-// word is lowered and again after: neither the charges that it removes nor
-// those made meanwhile can be refunded then.
+// other keys. A reset of a word calls it before the word is lowered and in
+// another update after: neither the charges that it removes nor those made
+// meanwhile can be refunded then.
 func (s State[S]) Invalidate() { s.account.invalidate() }
 
 // Fresh makes Update read the clock after the state.
@@ -95,45 +93,69 @@ const (
 )
 
 // Update applies f to the state of key atomically, and returns the instant of
-// the decision. f returns the next word: the state, or the expiry of the value
-// that it changed in place. With false, nothing has changed.
+// the decision. f returns the next state and its expiry, or false if nothing
+// has changed. A word is its own expiry; a value is changed in place.
 //
 // The instant is at, the caller's reading of the clock; a new one for an absent
-// key; and with Fresh one that was taken after the state was read. On a store
-// without values f may run several times; on one with values it runs under a
-// lock, and must not block, call out or panic.
-func (s *Store[S]) Update(key string, at int64, f func(s State[S], now int64) (next int64, ok bool)) (now int64, r Result) {
-	if s.lockFree {
-		return s.updateWord(key, at, f)
+// key; and with Fresh one that was taken after the state was read. A word may
+// make f run several times; a value is locked while f runs, so f must not
+// block, call out or panic.
+func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
+	if !s.lockFree {
+		return s.updateLocked(key, at, f)
 	}
-	return s.updateLocked(key, at, f)
+	w, now := s.ref(key), at
+	for {
+		// The mark before the word, the word before the id: a slot that changed
+		// hands in between shows the new id.
+		mark := w.stripe.done.Load()
+		word := w.at.word.Load()
+		if word == tombstone || w.at.id.Load() != w.id {
+			if w, word = w.reload(); w.absent() {
+				now = s.Clock.Now()
+			}
+		}
+		if at == Fresh {
+			now = s.Clock.Now()
+		}
+		next, _, ok := f(State[S]{any(word).(S), w.id, mark, &w.stripe.account}, now)
+		if !ok {
+			return now, Unchanged
+		}
+		interleave.Point()
+		switch w.swap(word, any(next).(int64), now) {
+		case done:
+			return now, Updated
+		case full:
+			return now, Full
+		}
+	}
 }
 
-// Refund lowers the word of key by the ticks that f returns, at most by most
-// and not below now, and accounts for them. shift is how many ticks of other
-// refunds came since the charge with this mark. The store must be one without
-// values.
+// Refund takes back at most most ticks of the charge with this mark. f refunds
+// them and returns how many they were; shift is how many ticks of other charges
+// were refunded since. f does not run if the charge was invalidated.
 //
-// The clock is read after the word: a refund that was computed at an older
+// The clock is read after the state: a refund that was computed at an older
 // reading would give back what has drained meanwhile.
-func (s *Store[S]) Refund(key string, mark, most int64, f func(shift, now int64) int64) {
+func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s S, now, shift int64) (next S, expiry, ticks int64, ok bool)) {
 	a := s.account(key)
 	a.begin(most)
 	var refunded int64
-	_, r := s.Update(key, Fresh, func(c State[S], now int64) (int64, bool) {
-		refunded = 0
-		if a.valid(mark) {
-			refunded = max(min(f(a.shift(mark, most), now), most, c.Word-now), 0)
+	_, r := s.Update(key, Fresh, func(c State[S], now int64) (next S, expiry int64, ok bool) {
+		if !a.valid(mark) {
+			return next, 0, false
 		}
-		return c.Word - refunded, refunded > 0
+		next, expiry, refunded, ok = f(c.State, now, a.shift(mark, most))
+		return next, expiry, ok
 	})
 	if r != Updated {
-		refunded = 0 // an absent key without room: there is nothing to lower
+		refunded = 0
 	}
 	a.end(most, refunded)
 }
 
-func (s *Store[S]) account(key string) *account {
+func (s *Store[S, V]) account(key string) *account {
 	if key == "" {
 		return &s.unkeyed.account
 	}
@@ -141,7 +163,7 @@ func (s *Store[S]) account(key string) *account {
 	return &t.stripe(t.hash(key)).account
 }
 
-func (s *Store[S]) inherit(heir, from *S) {
+func (s *Store[S, V]) inherit(heir, from *V) {
 	if s.copying == nil {
 		*heir = *from
 		return
@@ -149,32 +171,32 @@ func (s *Store[S]) inherit(heir, from *S) {
 	s.copying(heir, from)
 }
 
-func (s *Store[S]) table() *valueTable[S] {
+func (s *Store[S, V]) table() *valueTable[V] {
 	if t := s.keys.Load(); t != nil {
 		return t
 	}
 	return s.makeTable()
 }
 
-func (s *Store[S]) makeTable() *valueTable[S] {
+func (s *Store[S, V]) makeTable() *valueTable[V] {
 	s.making.Lock()
 	defer s.making.Unlock()
 	t := s.keys.Load()
 	if t == nil {
-		t = new(valueTable[S])
+		t = new(valueTable[V])
 		t.init(s.config.MaxKeys, s.config.Share, s.initial)
-		t.values = make([]S, len(t.slots))
-		t.overflow = make([]S, len(t.table.overflow))
+		t.values = make([]V, len(t.slots))
+		t.overflow = make([]V, len(t.table.overflow))
 		s.keys.Store(t)
 	}
 	return t
 }
 
 // Empty reports whether no key has arrived yet, beside the empty one.
-func (s *Store[S]) Empty() bool { return s.keys.Load() == nil }
+func (s *Store[S, V]) Empty() bool { return s.keys.Load() == nil }
 
 // Len counts the keys that have not expired at now. It walks the table.
-func (s *Store[S]) Len(now int64) int {
+func (s *Store[S, V]) Len(now int64) int {
 	if t := s.keys.Load(); t != nil {
 		return t.live(now)
 	}
@@ -182,7 +204,7 @@ func (s *Store[S]) Len(now int64) int {
 }
 
 // Overflowed counts the updates of absent keys that found no room.
-func (s *Store[S]) Overflowed() uint64 {
+func (s *Store[S, V]) Overflowed() uint64 {
 	if t := s.keys.Load(); t != nil {
 		return t.overflowed.Load()
 	}
@@ -190,7 +212,7 @@ func (s *Store[S]) Overflowed() uint64 {
 }
 
 // RoomAfter is how many ticks after now there may be room for a new key.
-func (s *Store[S]) RoomAfter(key string, now int64) int64 {
+func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
 	t := s.table()
 	if w := t.nextExpiry(t.hash(key)); w != locked {
 		return max(w-now, 0) + 1
@@ -199,7 +221,7 @@ func (s *Store[S]) RoomAfter(key string, now int64) int64 {
 }
 
 // HasRoom reports whether an Update of key at now finds room.
-func (s *Store[S]) HasRoom(key string, now int64) bool {
+func (s *Store[S, V]) HasRoom(key string, now int64) bool {
 	if s.config.Share || key == "" {
 		return true
 	}

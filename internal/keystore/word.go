@@ -1,7 +1,5 @@
 package keystore
 
-import "github.com/sluice-go/sluice/internal/interleave"
-
 // ref refers to the word of one key, wherever it is at the moment. (It has at
 // most four fields, so that it stays in registers.)
 type ref struct {
@@ -89,42 +87,14 @@ func (t *table) insert(r ref, old, next, expiredBefore int64) swapped {
 }
 
 // ref finds the word of key. The empty key needs no hash.
-func (s *Store[S]) ref(key string) ref {
+func (s *Store[S, V]) ref(key string) ref {
 	if key == "" {
 		return ref{at: &s.unkeyed.slot, stripe: &s.unkeyed.stripe}
 	}
-	t := s.table()
-	id := t.hash(key)
-	return ref{id: id, at: t.find(id), stripe: t.stripe(id)}
+	return s.table().ref(key)
 }
 
-// updateWord is Update for stores without values: the word is the state, and
-// is swapped without a lock.
-func (s *Store[S]) updateWord(key string, at int64, f func(State[S], int64) (int64, bool)) (int64, Result) {
-	r, now := s.ref(key), at
-	for {
-		// The mark before the word, the word before the id: a slot that changed
-		// hands in between shows the new id.
-		mark := r.stripe.done.Load()
-		word := r.at.word.Load()
-		if word == tombstone || r.at.id.Load() != r.id {
-			if r, word = r.reload(); r.absent() {
-				now = s.Clock.Now()
-			}
-		}
-		if at == Fresh {
-			now = s.Clock.Now()
-		}
-		next, ok := f(State[S]{Word: word, ID: r.id, Mark: mark, account: &r.stripe.account}, now)
-		if !ok {
-			return now, Unchanged
-		}
-		interleave.Point()
-		switch r.swap(word, next, now) {
-		case done:
-			return now, Updated
-		case full:
-			return now, Full
-		}
-	}
+func (t *table) ref(key string) ref {
+	id := t.hash(key)
+	return ref{id: id, at: t.find(id), stripe: t.stripe(id)}
 }
