@@ -5,40 +5,41 @@ import (
 	"time"
 )
 
-// Forever is the RetryAfter of a cost that can never fit.
+// Forever is the RetryAfter of a cost that the limit can never admit.
 const Forever = time.Duration(math.MaxInt64)
 
 // Decision is the answer to one Acquire, by value.
 //
-// Durations are rounded up to whole nanoseconds: after RetryAfter the same
-// request succeeds if nobody else spends in between, one nanosecond earlier
-// it is denied again.
+// Durations are rounded up to whole nanoseconds. After RetryAfter the same
+// request is admitted, unless other requests for the key are admitted in
+// between; one nanosecond earlier it is denied.
 type Decision struct {
 	// Allowed reports whether the units were charged.
 	Allowed bool
-	// Reason tells why a request was denied; Admitted otherwise.
+	// Reason says why the request was denied; it is Admitted otherwise.
 	Reason Reason
-	// Source tells who decided.
+	// Source says where the decision was made.
 	Source Source
-	// Delay above 0 means: admitted, but start only after Delay. Limiters
-	// never sleep; adapters and Wait do.
+	// Delay is the time after which an admitted request may start. Limiters
+	// never sleep; the adapters, Wait and Sleep do.
 	Delay time.Duration
-	// Limit is the most that fits at once: the burst, the window's quota, or
-	// the most in flight.
+	// Limit is the most units that fit at once: the burst, the window's quota,
+	// or the in-flight limit.
 	Limit int64
-	// Remaining is how many units would be admitted now, after this decision,
-	// to start at once.
+	// Remaining is the number of units that would be admitted without delay
+	// after this decision.
 	Remaining int64
-	// RetryAfter is 0 if allowed, Forever if Reason is Never.
+	// RetryAfter is the time after which the same request fits: 0 if it is
+	// allowed, Forever if Reason is Never.
 	RetryAfter time.Duration
-	// NextAfter is the time until one unit more than Remaining is there;
+	// NextAfter is the time until one unit more than Remaining is available;
 	// 0 when nothing is spent.
 	NextAfter time.Duration
-	// ResetAfter is the time until the whole quota is there again.
+	// ResetAfter is the time until the whole quota is available.
 	ResetAfter time.Duration
 }
 
-// Reason tells why a request was denied.
+// Reason says why a request was denied.
 type Reason uint8
 
 // The reasons. An adapter answers Quota with 429 or RESOURCE_EXHAUSTED and
@@ -46,11 +47,11 @@ type Reason uint8
 const (
 	// Admitted: not denied.
 	Admitted Reason = iota
-	// Quota: the caller has spent what it was given; RetryAfter says when.
+	// Quota: the key has spent its quota; RetryAfter says when it can continue.
 	Quota
-	// Overload: the service cannot carry more now, whoever asks.
+	// Overload: the service is at capacity, for all keys.
 	Overload
-	// Never: the cost is larger than the limit can ever hold.
+	// Never: the cost is larger than the limit can ever admit.
 	Never
 )
 
@@ -59,7 +60,7 @@ func (r Reason) String() string {
 	return nameOf(int(r), "admitted", "quota", "overload", "never")
 }
 
-// Source tells who made a decision.
+// Source says where a decision was made.
 type Source uint8
 
 // The sources.
@@ -70,13 +71,13 @@ const (
 	SourceRemote
 	// SourceDenyCache: a denial that an earlier remote answer proves.
 	SourceDenyCache
-	// SourceBlock: spent from a prepaid block of a remote bucket.
+	// SourceBlock: a block of units prepaid at the shared store.
 	SourceBlock
-	// SourceFallback: the shared store was out of reach.
+	// SourceFallback: a local limiter, because the shared store was unavailable.
 	SourceFallback
-	// SourceOff: nothing was limited, on purpose.
+	// SourceOff: the limit is switched off.
 	SourceOff
-	// SourceShadowed: it would have been denied, and was let through.
+	// SourceShadowed: a shadow limit would have denied or delayed the request.
 	SourceShadowed
 )
 

@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// Unit is what a limit counts.
+// Unit is the unit that a limit counts.
 type Unit uint8
 
 // The units, named as in the RateLimit-Policy header field.
 const (
-	// Requests is the default unit: cost units spent over time.
+	// Requests counts cost units spent over time. It is the default.
 	Requests Unit = iota
-	// ConcurrentRequests counts what is in flight; it has no window.
+	// ConcurrentRequests counts requests in flight; it has no window.
 	ConcurrentRequests
 )
 
 // String returns the token that the RateLimit-Policy field uses.
 func (u Unit) String() string { return nameOf(int(u), "requests", "concurrent-requests") }
 
-// Description is what a limit promises its callers, as header fields need it:
-// Quota units in each Window. A token bucket's quota is its burst and its
-// window the time that the bucket takes to fill.
+// Description is a limit in the terms of the RateLimit-Policy header field:
+// Quota units in each Window. The quota of a token bucket is its burst, its
+// window the time in which the bucket fills.
 type Description struct {
 	Quota  int64
-	Window time.Duration // 0 where time plays no part
+	Window time.Duration // 0 for limits on requests in flight
 	Unit   Unit
 }
 
-// String tells the limit in a word of letters, digits and hyphens, with the window
-// in whole seconds, rounded up: "100-per-60s", "64-concurrent-requests". The
-// adapters name a policy by it that has no name. A quota below 0 counts as 0.
+// String returns the limit as a word of letters, digits and hyphens, with the
+// window in whole seconds, rounded up: "100-per-60s", "64-concurrent-requests".
+// The adapters use it as the name of a policy that has none. A quota below 0
+// counts as 0.
 func (d Description) String() string {
 	b := strconv.AppendInt(nil, max(d.Quota, 0), 10)
 	if d.Unit == ConcurrentRequests || d.Window <= 0 {
@@ -43,14 +44,15 @@ func (d Description) String() string {
 	return string(append(strconv.AppendInt(append(b, "-per-"...), s, 10), 's'))
 }
 
-// Describer is implemented by limiters that can say what they promise.
-// A wrapper forwards to what it wraps and answers false if that cannot.
+// Describer is implemented by limiters that have a [Description]. A wrapper
+// returns that of the limiter it wraps, and false if that limiter has none.
 type Describer interface {
 	Describe() (Description, bool)
 }
 
-// Describe returns what l promises now, false if l cannot tell (a limiter
-// that chooses among others by key, for one). The answer changes with SetRate.
+// Describe returns the current Description of l. It returns false if l has
+// none, as a limiter has that selects others by key. SetRate, SetBurst and
+// [Spec.Apply] change it.
 func Describe(l Limiter) (Description, bool) {
 	if d, ok := l.(Describer); ok {
 		return d.Describe()

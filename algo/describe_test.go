@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,10 +10,9 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// What is described is the rate that was asked for, not what it is rounded to:
-// a header field rounds its window up to whole seconds, and would make 7 a
-// second "7 in 2 seconds".
-func TestDescribedWindowIsWhatWasAsked(t *testing.T) {
+// The description has the exact rate, not the rounded one: a header field rounds
+// its window up to whole seconds, and would make 7 a second "7 in 2 seconds".
+func TestDescribedWindowIsExact(t *testing.T) {
 	for n := int64(1); n <= 1000; n++ {
 		for period, rate := range map[time.Duration]algo.Rate{
 			time.Second: algo.PerSecond(n), time.Minute: algo.PerMinute(n), 24 * time.Hour: algo.PerDay(n),
@@ -46,4 +46,24 @@ func TestDescriptionString(t *testing.T) {
 	} {
 		require.Equal(t, want, d.String())
 	}
+}
+
+func TestDescribe(t *testing.T) {
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
+	d, ok := algo.Describe(l)
+	require.True(t, ok)
+	require.Equal(t, algo.Description{Quota: 20, Window: 2 * time.Second, Unit: algo.Requests}, d)
+	_, ok = algo.Describe(nil)
+	require.False(t, ok)
+	require.Equal(t, "concurrent-requests", algo.ConcurrentRequests.String())
+}
+
+func ExampleDescribe() {
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
+	d, _ := algo.Describe(l)
+	fmt.Println(d.Quota, d.Unit, "in", d.Window)
+	fmt.Println(d)
+	// Output:
+	// 20 requests in 2s
+	// 20-per-2s
 }

@@ -1,5 +1,5 @@
-// Package algo decides whether n units may be spent now: the contract that
-// every limit in this module keeps, and the limits that live in one process.
+// Package algo decides whether n units may be spent now. It has the contract
+// that all limits in this module share, and the limits of a single process.
 //
 // # The contract
 //
@@ -8,49 +8,48 @@
 //	Acquire(ctx, key, n) (Lease, error)
 //
 // The [Lease] carries the [Decision] and one duty: [Lease.Release]. Limiters
-// decide and never sleep. What is admitted with a Delay above 0 starts after
-// that Delay; the adapters and [Wait] sleep it out. A denial is a decision and
-// not an error; an error is misuse or infrastructure.
+// decide and never sleep. A request admitted with a Delay above 0 starts after
+// that Delay; the adapters and [Wait] sleep it out. A denial is a decision, not
+// an error; errors report misuse and infrastructure failures.
 //
 // # Keys
 //
-// The key is a parameter, so one limiter serves all users. A limiter remembers
-// only keys that owe something, at most [MaxKeys] of them, in flat memory that
-// needs no clean-up: a key that owes nothing is the same as one never seen.
-// When more keys than that owe something at the same time, new ones share a
-// fixed set of buckets ([OnFull]); none is forgiven its debt, so rotating keys
-// gains nothing.
+// The key is a parameter, so one limiter serves all users. A limiter stores
+// only keys with debt, at most [MaxKeys] of them, in flat memory that needs no
+// clean-up: a key without debt is the same as a new one. When more keys have
+// debt at the same time, new keys share a fixed set of buckets ([OnFull]). Debt
+// is never evicted, so rotating keys gains nothing.
 //
 // # Several limits
 //
-// [AcquireAll] charges all of several limits or none, [All] makes one limiter
-// of them. [ByKey] chooses the limiter for a key, [Shadow] tries one out,
-// [NewSwitch] takes one away, [AllowList] and [DenyList] except keys from one,
-// and [NewBan] bans who goes on asking. Each is a Limiter over Limiters
-// and fits wherever one does.
+// [AcquireAll] charges several limits, all or none, and [All] makes one limiter
+// of them. [ByKey] selects the limiter of a key, [Shadow] evaluates one without
+// enforcing it, [NewSwitch] turns one on and off, [AllowList] and [DenyList]
+// exempt keys, and [NewBan] bans keys that keep exceeding the limit. Each is a
+// Limiter over Limiters.
 //
 // # Limits as data
 //
-// [Parse] reads "100/min burst 20 wait 500ms" and a [Spec] makes the limiter,
-// for limits that live in files.
+// A [Spec] describes a limit. [Parse] reads it from text such as
+// "100/min burst 20 wait 500ms", [Spec.New] makes the limiter, and [Spec.Apply]
+// changes one in use.
 //
-// # Why it looks like this
+// # Design
 //
 // Each algorithm is a pure function from a state, an instant and a cost to the
 // next state and a decision. That function is the body of a compare-and-swap,
-// the model that the concurrent code is checked against, and the oracle for
-// the scripts that do the same on Redis.
+// the model for checking the concurrent code, and the oracle for the scripts on
+// Redis.
 //
-// The clock is most of what a decision costs, so it is read once. Debt is kept
-// as an instant, not as a number of tokens with a time stamp: a clock that
-// seems to go back, because a goroutine slept after reading it, can then only
-// deny what it might have admitted.
+// Most of the time of a decision goes into reading the clock, so it is read
+// once. Debt is stored as an instant, not as a number of tokens with a
+// timestamp. With a reading that is late, because a goroutine slept after it,
+// the limiter can then only deny too much, never admit too much.
 //
 // # When not to use it
 //
-// A limit in one process knows nothing of the others: behind a load balancer
-// each of N processes admits the whole limit. Divide it, or use package
-// distributed. A rate protects against callers that ask too much, not against
-// requests that take too long; that is what limits on requests in flight are
-// for (package adaptive).
+// A limit in one process does not count requests in others: behind a load
+// balancer each of N processes admits the whole limit. Divide it, or use package
+// distributed. A rate limits how often requests come, not how long they take:
+// package adaptive limits requests in flight.
 package algo

@@ -2,7 +2,6 @@ package algo_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -235,80 +234,6 @@ func ExampleUnlimited() {
 	fmt.Println(lease.Allowed, lease.Source)
 	lease.Release(algo.Succeeded)
 	// Output: true off
-}
-
-// Limits that live in files.
-func ExampleParse() {
-	spec, err := algo.Parse("100/min burst 20 wait 500ms")
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(spec.Rate.Count, spec.Rate.Period, spec.Burst, spec.MaxWait)
-
-	limiter, err := spec.New()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	lease, _ := limiter.Acquire(context.Background(), "alice", 1)
-	fmt.Println(lease.Allowed, lease.Remaining, "of", lease.Limit)
-	lease.Release(algo.Succeeded)
-
-	_, err = algo.Parse("100/min burst many")
-	fmt.Println(err)
-	// Output:
-	// 100 1m0s 20 500ms
-	// true 19 of 20
-	// algo: spec: burst is "many", want a whole number
-}
-
-func ExampleSpec_UnmarshalJSON() {
-	var limits map[string]algo.Spec
-	err := json.Unmarshal([]byte(`{
-		"api":   "100/s burst 200",
-		"login": {"rate": "5/15m", "keys": 100000, "full": "deny-new"}
-	}`), &limits)
-	fmt.Println(limits["api"], err)
-	fmt.Println(limits["login"], err)
-	// Output:
-	// 100/s burst 200 <nil>
-	// 5/15m0s keys 100000 full deny-new <nil>
-}
-
-func ExampleParseRate() {
-	for _, s := range []string{"100/s", "5/15m", "1000/day", "5/blue"} {
-		rate, err := algo.ParseRate(s)
-		fmt.Println(rate.Count, rate.Period, err)
-	}
-	// Output:
-	// 100 1s <nil>
-	// 5 15m0s <nil>
-	// 1000 24h0m0s <nil>
-	// 0 0s algo: rate: period is "blue", want a duration such as 500ms, or s, min, h or day
-}
-
-// A package that makes limiters of its own reads a rate and options.
-func ExampleSpec_With() {
-	spec, err := algo.Spec{Rate: algo.PerSecond(400)}.With(algo.MaxWait(time.Second))
-	fmt.Println(spec.Rate, spec.MaxWait, spec.Given("burst"), err)
-	_, err = algo.Spec{Rate: algo.PerSecond(400)}.With(algo.Burst(-1))
-	fmt.Println(err)
-	// Output:
-	// 400/s 1s false <nil>
-	// algo: token bucket: burst is -1, want 1 or more
-}
-
-// A configuration is read again while its limits are in use.
-func ExampleSpec_Apply() {
-	limiter := algo.NewSwitch(algo.Must(algo.Must(algo.Parse("10/h burst 2")).New()))
-	err := algo.Must(algo.Parse("10/h burst 5 wait 1m")).Apply(limiter)
-	limit, _ := algo.Describe(limiter)
-	fmt.Println(limit, err)
-	fmt.Println(algo.Must(algo.Parse("sliding-log 10/h")).Apply(limiter))
-	// Output:
-	// 5-per-1800s <nil>
-	// algo: token bucket: algorithm is "sliding-log" and cannot be changed in use: make a new limiter
 }
 
 func ExampleTokenBucket_Snapshot() {

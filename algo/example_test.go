@@ -54,46 +54,6 @@ func ExampleWait() {
 	// Output: true
 }
 
-// With MaxWait a limiter shapes: it admits what comes too early, and says when
-// to start.
-func ExampleMaxWait() {
-	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1), algo.MaxWait(150*time.Millisecond)))
-	for range 3 {
-		lease, _ := l.Acquire(context.Background(), "", 1)
-		fmt.Println(lease.Allowed, lease.Delay.Round(10*time.Millisecond))
-	}
-	// Output:
-	// true 0s
-	// true 100ms
-	// false 0s
-}
-
-// A canceled admission gives back what it still weighs.
-func ExampleLease_Release() {
-	l := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
-	lease, _ := l.Acquire(context.Background(), "alice", 2)
-	fmt.Println(lease.Remaining)
-	lease.Release(algo.Canceled)
-
-	lease, _ = l.Acquire(context.Background(), "alice", 0) // a peek
-	fmt.Println(lease.Remaining)
-	// Output:
-	// 3
-	// 5
-}
-
-// The true cost is known only afterwards: reserve an estimate, then settle.
-func ExampleLease_Settle() {
-	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100_000)))
-	lease, _ := tokens.Acquire(context.Background(), "alice", 4000)
-	defer lease.Release(algo.Succeeded)
-	lease.Settle(1500)
-
-	peek, _ := tokens.Acquire(context.Background(), "alice", 0)
-	fmt.Println(peek.Remaining)
-	// Output: 98500
-}
-
 // A limit changes while it runs; what was spent stays spent.
 func ExampleTokenBucket_SetRate() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
@@ -105,28 +65,4 @@ func ExampleTokenBucket_SetRate() {
 	// Output:
 	// algo: token bucket: rate: count is 0, want 1 or more
 	// <nil> false
-}
-
-func ExampleDescribe() {
-	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
-	d, _ := algo.Describe(l)
-	fmt.Println(d.Quota, d.Unit, "in", d.Window)
-	fmt.Println(d)
-	// Output:
-	// 20 requests in 2s
-	// 20-per-2s
-}
-
-func ExampleEvery() {
-	l := algo.Must(algo.NewTokenBucket(algo.Every(15 * time.Minute)))
-	fmt.Println(l.Allow("password reset", 1), l.Allow("password reset", 1))
-	// Output: true false
-}
-
-// A limit over time has nothing to release; what a wrapper holds is what the
-// limiter within holds.
-func ExampleOccupiesSlot() {
-	users := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
-	fmt.Println(algo.OccupiesSlot(users))
-	// Output: false
 }

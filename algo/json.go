@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// MarshalJSON writes the Spec as an object. A Spec that makes no limiter is an
-// error.
+// MarshalJSON returns the Spec as an object, and an error for a Spec that makes
+// no limiter.
 func (s Spec) MarshalJSON() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// literal writes numbers and booleans as they are and all else as a string.
+// literal returns numbers and booleans unchanged, and other values quoted.
 func literal(v string) string {
 	if json.Valid([]byte(v)) {
 		return v
@@ -36,7 +36,7 @@ func literal(v string) string {
 }
 
 // UnmarshalJSON reads a Spec from a string in the text form, or from an object
-// whose values are strings, numbers or, for flags, booleans. Names that a Spec does not have are
+// whose values are strings, numbers or, for flags, booleans. Unknown names are
 // errors.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	data = bytes.TrimSpace(data)

@@ -18,39 +18,43 @@ type Option struct {
 // String returns the option's name, such as Burst.
 func (o Option) String() string { return o.name }
 
-// Burst sets the most units that fit at once, 1 or more. The default is the
-// rate's count.
+// Burst sets the most units that fit at once, 1 or more; 0 or more for
+// [NewNginx] and [NewSmoothBursty]. The default is the rate's count, unless the
+// constructor states another.
 func Burst(n int64) Option {
 	return Option{"Burst", func(s *Spec) { s.Burst = n }}
 }
 
-// MaxWait lets a limiter admit what does not fit yet with a Delay of at most
-// d. The default 0 denies instead. Forever stands for the longest delay that a
-// limiter can represent, a year less the time that the burst takes to fill.
+// MaxWait lets a limiter admit requests that do not fit yet with a Delay of at
+// most d, 0 or more. The default 0 denies them; the [Pacer] has its own default.
+// Forever means the longest delay that a limiter can represent: a year, less the
+// time in which the burst fills.
 func MaxWait(d time.Duration) Option {
 	return Option{"MaxWait", func(s *Spec) { s.MaxWait = d }}
 }
 
-// MaxKeys sets how many keys are kept apart at the same time, 1 to 2^31-1;
-// the default is 65536. The table takes 32 bytes for each, at once when the
-// first key arrives. A key counts while it has something to pay off: a key that
-// has not been seen for as long as its bucket takes to fill is not kept.
+// MaxKeys sets the number of keys with a state of their own, 1 to 2^31-1. The
+// default is 65536. The table takes 32 bytes a key, allocated when the first key
+// arrives; the sliding windows and the warm-up take more, as their types state.
+// A key takes a place while it has debt: not longer than its bucket takes to
+// fill after its last request.
 func MaxKeys(n int) Option {
 	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}
 }
 
-// OnFull sets what happens to a new key when MaxKeys keys are live. The
-// default is Overflow.
+// OnFull sets the policy for new keys while MaxKeys keys have debt. The default
+// is Overflow.
 func OnFull(p FullPolicy) Option {
 	return Option{"OnFull", func(s *Spec) { s.OnFull = p }}
 }
 
-// FullPolicy says what happens to new keys when the table is full.
+// FullPolicy is the policy for new keys when the table is full.
 type FullPolicy uint8
 
 const (
-	// Overflow lets new keys share a fixed set of buckets, each with the same
-	// limit: known keys keep theirs, and a flood of keys is limited as a whole.
+	// Overflow lets new keys share a fixed set of buckets, each with the limit of
+	// one key. Known keys keep their own, and a flood of keys is limited as a
+	// whole.
 	Overflow FullPolicy = iota
 	// DenyNew denies new keys. A client that can invent keys can lock others
 	// out.

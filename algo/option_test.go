@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -66,4 +68,59 @@ func TestOptionBelongs(t *testing.T) {
 			require.ErrorContains(t, err, "algo: "+name+": does not take the option "+o.String()+", only ")
 		}
 	}
+}
+
+// With MaxWait a limiter shapes: it admits what comes too early, and says when
+// to start.
+func ExampleMaxWait() {
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1), algo.MaxWait(150*time.Millisecond)))
+	for range 3 {
+		lease, _ := l.Acquire(context.Background(), "", 1)
+		fmt.Println(lease.Allowed, lease.Delay.Round(10*time.Millisecond))
+	}
+	// Output:
+	// true 0s
+	// true 100ms
+	// false 0s
+}
+
+// The table has room for about a hundred users. New users share a bucket when it
+// is full, so that none is unlimited or locked out for good.
+func ExampleMaxKeys() {
+	users := algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.MaxKeys(100)))
+	for user := range 10_000 {
+		users.Allow(fmt.Sprint("made-up-", user), 1)
+	}
+	fmt.Println(users.Len() < 1000, users.Overflowed() > 0)
+	fmt.Println(users.Allow("ann", 1))
+	// Output:
+	// true true
+	// false
+}
+
+// New users are denied while the table is full.
+func ExampleOnFull() {
+	users := algo.Must(algo.NewTokenBucket(algo.PerHour(2), algo.MaxKeys(100), algo.OnFull(algo.DenyNew)))
+	users.Allow("ann", 1)
+	for user := range 10_000 {
+		users.Allow(fmt.Sprint("made-up-", user), 1)
+	}
+	lease, _ := users.Acquire(context.Background(), "bob", 1)
+	fmt.Println(users.Allow("ann", 1), lease.Allowed, lease.Reason)
+	// Output: true false quota
+}
+
+func TestFullPolicyNames(t *testing.T) {
+	for want, p := range map[string]algo.FullPolicy{"Overflow": algo.Overflow, "DenyNew": algo.DenyNew, "AllowNew": algo.AllowNew} {
+		require.Equal(t, want, p.String())
+		text, err := p.MarshalText()
+		require.NoError(t, err)
+		var again algo.FullPolicy
+		require.NoError(t, again.UnmarshalText(text))
+		require.Equal(t, p, again)
+	}
+	p := algo.DenyNew
+	require.EqualError(t, p.UnmarshalText([]byte("DenyNew")), "want overflow, deny-new or allow-new")
+	require.Equal(t, algo.DenyNew, p)
+	require.Equal(t, "unknown", algo.FullPolicy(3).String())
 }

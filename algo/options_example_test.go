@@ -2,7 +2,6 @@ package algo_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -19,33 +18,6 @@ func ExampleColdFactor() {
 	second, _ := cache.Acquire(context.Background(), "", 1)
 	fmt.Println(second.Delay > 4*time.Minute, second.Delay < 5*time.Minute)
 	// Output: true true
-}
-
-// Room for about a hundred users at a time. All that come when it is full share
-// a bucket, so that none of them is unlimited or locked out for good.
-func ExampleMaxKeys() {
-	users := algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.MaxKeys(100)))
-	for user := range 10_000 {
-		users.Allow(fmt.Sprint("made-up-", user), 1)
-	}
-	fmt.Println(users.Len() < 1000, users.Overflowed() > 0)
-	fmt.Println(users.Allow("ann", 1))
-	// Output:
-	// true true
-	// false
-}
-
-// Where strangers are worth less than those who are there already, they are
-// denied instead.
-func ExampleOnFull() {
-	users := algo.Must(algo.NewTokenBucket(algo.PerHour(2), algo.MaxKeys(100), algo.OnFull(algo.DenyNew)))
-	users.Allow("ann", 1)
-	for user := range 10_000 {
-		users.Allow(fmt.Sprint("made-up-", user), 1)
-	}
-	lease, _ := users.Acquire(context.Background(), "bob", 1)
-	fmt.Println(users.Allow("ann", 1), lease.Allowed, lease.Reason)
-	// Output: true false quota
 }
 
 // A key that pays its hour's quota off may then send more at once.
@@ -143,80 +115,4 @@ func ExampleNewSwitch() {
 	// true true local
 	// false true off
 	// true false local
-}
-
-// limits.json holds what is changed without building anew.
-func ExampleSpec_UnmarshalText() {
-	var limits map[string]algo.Spec
-	file := `{"login": "5/min burst 2", "search": {"rate": "100/s"}}`
-	if err := json.Unmarshal([]byte(file), &limits); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(limits["login"], "-", limits["search"])
-
-	var flag algo.Spec // for flag.TextVar
-	fmt.Println(flag.UnmarshalText([]byte("10/h")), flag)
-	// Output:
-	// 5/min burst 2 - 100/s
-	// <nil> 10/h
-}
-
-// turnstile is a limiter of one's own: one at a time.
-type turnstile struct{ free chan struct{} }
-
-func (t *turnstile) Acquire(_ context.Context, key string, n int64) (lease algo.Lease, err error) {
-	if n != 1 {
-		return lease, fmt.Errorf("%w: n is %d, want 1", algo.ErrCost, n)
-	}
-	select {
-	case <-t.free:
-		return algo.NewLease(algo.Decision{Allowed: true, Limit: 1}, t, algo.Handle{Key: key, N: n}), nil
-	default:
-		return algo.NewLease(algo.Decision{Reason: algo.Overload, Limit: 1}, nil, algo.Handle{}), nil
-	}
-}
-
-func (t *turnstile) Release(algo.Handle, algo.Outcome) { t.free <- struct{}{} }
-func (t *turnstile) Settle(algo.Handle, int64)         {}
-
-func ExampleNewLease() {
-	t := &turnstile{free: make(chan struct{}, 1)}
-	t.free <- struct{}{}
-
-	first, _ := t.Acquire(context.Background(), "ann", 1)
-	second, _ := t.Acquire(context.Background(), "bob", 1)
-	fmt.Println(first.Allowed, second.Allowed, second.Reason)
-	first.Release(algo.Succeeded)
-	third, _ := t.Acquire(context.Background(), "bob", 1)
-	fmt.Println(third.Allowed)
-	// Output:
-	// true false overload
-	// true
-}
-
-// tap is a limiter that counts what flows, where copying a lease is noticeable.
-type tap struct{ flowing int64 }
-
-func (t *tap) Acquire(_ context.Context, key string, n int64) (lease algo.Lease, err error) {
-	t.flowing += n
-	lease.Allowed = true
-	h := algo.FillLease(&lease, t)
-	h.Key, h.N = key, n
-	return lease, nil
-}
-
-func (t *tap) Release(h algo.Handle, _ algo.Outcome) { t.flowing -= h.N }
-func (t *tap) Settle(h algo.Handle, actual int64)    { t.flowing += actual - h.N }
-
-func ExampleFillLease() {
-	t := new(tap)
-	lease, _ := t.Acquire(context.Background(), "ann", 3)
-	lease.Settle(5)
-	fmt.Println(t.flowing)
-	lease.Release(algo.Succeeded)
-	fmt.Println(t.flowing)
-	// Output:
-	// 5
-	// 0
 }

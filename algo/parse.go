@@ -87,7 +87,7 @@ func (s *Spec) set(word, value string) error {
 	return fmt.Errorf("algo: spec: %q is not an option", word)
 }
 
-// String writes the Spec as Parse reads it.
+// String returns the Spec in the text form of [Parse].
 func (s Spec) String() string {
 	var b strings.Builder
 	if s.Algorithm != "" && s.Algorithm != defaultAlgorithm {
@@ -115,8 +115,8 @@ func (s *Spec) each(visit func(f *field, value string)) {
 	}
 }
 
-// MarshalText writes the Spec as String does, for flags and formats that have
-// no objects. A Spec that makes no limiter is an error.
+// MarshalText returns the Spec as String does, and an error for a Spec that
+// makes no limiter.
 func (s Spec) MarshalText() ([]byte, error) {
 	if err := s.validate(); err != nil {
 		return nil, err

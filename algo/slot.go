@@ -1,26 +1,26 @@
 package algo
 
-// SlotOccupier is implemented by limiters that know whether a lease of theirs holds
-// something until it is released. A wrapper answers for what it wraps, with
-// [OccupiesSlot], and must not depend on a state that can change.
+// SlotOccupier is implemented by limiters that know whether their leases occupy
+// a slot until they are released. A wrapper returns [OccupiesSlot] of the
+// limiter it wraps. The result must not depend on a state that can change.
 type SlotOccupier interface {
 	OccupiesSlot() bool
 }
 
-// OccupiesSlot reports whether an admission by l may hold something, such as a place
-// in flight, that is free again only when the lease is released. Limits on what
-// is spent over time hold nothing: releasing their leases late does no harm, and
-// so adapters save themselves the watching for the moment.
+// OccupiesSlot reports whether an admission by l may occupy a slot, such as a
+// place in flight, until its lease is released. Leases of limits over time
+// occupy none: a late Release is harmless, and the adapters skip the work of
+// releasing them at the exact moment.
 //
-// It is true unless l is known to hold nothing: by its answer as a [SlotOccupier], or
-// because it has a rate that can be set, SetRate(Rate) error, and is described
-// in another unit than [ConcurrentRequests]. For [ByKey], whose choice may be
-// anything, it is true.
+// It is true unless l is known to occupy no slot: as a [SlotOccupier], or
+// because it has the method SetRate(Rate) error and a [Description] in a unit
+// other than [ConcurrentRequests]. It is true for [ByKey], which may select any
+// limiter.
 func OccupiesSlot(l Limiter) bool {
 	switch l := l.(type) {
 	case SlotOccupier:
 		return l.OccupiesSlot()
-	case part: // all of them are limits over time
+	case part: // a limit over time
 		return false
 	}
 	d, ok := Describe(l)
@@ -28,12 +28,12 @@ func OccupiesSlot(l Limiter) bool {
 	return !ok || !rated || d.Unit == ConcurrentRequests
 }
 
-// OccupiesSlot answers for the limiter, whether it is on or off.
+// OccupiesSlot reports that of the limiter, on or off.
 func (s *Switch) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
 
 func (s *shadow) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
 
-// OccupiesSlot answers for the limiter.
+// OccupiesSlot reports that of the limiter.
 func (e *Ban) OccupiesSlot() bool { return OccupiesSlot(e.limiter) }
 
 func (w *listed) OccupiesSlot() bool { return OccupiesSlot(w.limiter) }

@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,8 +11,9 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// A wrapper holds what it wraps holds; what nobody can tell may hold.
-func TestHolds(t *testing.T) {
+// A wrapper occupies a slot if its limiter does; so does a limiter that is not
+// known to occupy none.
+func TestOccupiesSlot(t *testing.T) {
 	rate := bucket(algo.PerSecond(10))
 	window := algo.Must(algo.NewSlidingWindow(algo.PerSecond(10)))
 	slots := new(inFlight)
@@ -42,4 +44,12 @@ func TestHolds(t *testing.T) {
 	marker, err := algo.NewSRTCM(algo.PerSecond(1), 10, 10)
 	require.NoError(t, err)
 	require.False(t, algo.OccupiesSlot(algo.FromMarker(marker, algo.Green)))
+}
+
+// A limit over time has nothing to release; what a wrapper holds is what the
+// limiter within holds.
+func ExampleOccupiesSlot() {
+	users := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
+	fmt.Println(algo.OccupiesSlot(users))
+	// Output: false
 }

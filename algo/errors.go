@@ -1,0 +1,18 @@
+package algo
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrCost reports a cost that no limit can admit: a negative one, or, from
+// [Wait], one larger than the limit can ever admit.
+var ErrCost = errors.New("algo: cost out of range")
+
+// ErrWait reports that admission would come later than the caller's context
+// allows. Nothing remains charged.
+var ErrWait = errors.New("algo: admission would outlast the context")
+
+func costError(n int64) error {
+	return fmt.Errorf("%w: n is %d, want 0 or more", ErrCost, n)
+}
