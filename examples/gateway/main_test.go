@@ -254,3 +254,23 @@ func TestCheck(t *testing.T) {
 	require.Equal(t, 1, gateway.Run(t.Context(), []string{"-check", "-config", path + ".none"}, io.Discard, &errs, nil))
 	require.Equal(t, 2, gateway.Run(t.Context(), []string{"-chekc"}, io.Discard, &errs, nil))
 }
+
+// Requests that outlast the drain are cut off, which the log says. It is not a
+// failure of the gateway.
+func TestDrainTimeout(t *testing.T) {
+	inside, leave := make(chan struct{}), make(chan struct{})
+	u := upstream(t, func(http.ResponseWriter, *http.Request) { close(inside); <-leave })
+	defer close(leave)
+	p := start(t, "timeouts: {unready: 0s, drain: 50ms}\nroutes: [{pattern: /, upstream: '"+u+"'}]\n")
+	go func() {
+		if resp, err := http.Get(p.front); err == nil {
+			_ = resp.Body.Close()
+		}
+	}()
+	<-inside
+	p.stop()
+	<-p.ended
+	require.Equal(t, 0, p.exit)
+	require.Contains(t, p.log.String(), `level=WARN msg="drain timed out, open requests were cut off" drain=50ms requests=1`)
+	require.NotContains(t, p.log.String(), "level=ERROR")
+}

@@ -36,7 +36,7 @@ type server struct {
 // newServer listens on both addresses and is ready to serve.
 func newServer(f *config.File, log *slog.Logger) (*server, error) {
 	s := &server{file: f, log: log}
-	store, closeStore, err := live.OpenStore(f.Store, s.storeChanged)
+	store, closeStore, err := live.OpenStore(f.Store, log, nil)
 	if err != nil {
 		return nil, f.Errorf("redis", "%v", err)
 	}
@@ -107,10 +107,6 @@ func (s *server) status() any {
 	return status
 }
 
-func (s *server) storeChanged(e distributed.Event) {
-	s.log.Warn("store", "event", e.Kind.String(), "limit", e.Limiter, "breaker", e.State.String(), "error", e.Err)
-}
-
 // Serve serves until ctx ends, and then stops in order: first it says that it
 // is not ready, so that balancers look elsewhere, then it accepts nothing new,
 // then it waits for what runs, and the second address goes last.
@@ -143,8 +139,9 @@ func (s *server) stop() error {
 	drain, cancel := context.WithTimeout(context.Background(), s.file.Timeouts.Drain)
 	defer cancel()
 	err := s.front.Shutdown(drain)
-	if err != nil {
-		err = errors.Join(err, s.front.Close())
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Warn("drain timed out, open requests were cut off", "drain", s.file.Timeouts.Drain, "requests", s.gateway.Running())
+		err = s.front.Close()
 	}
 	s.gateway.Close()
 	s.denials.Flush()

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -90,6 +91,56 @@ func TestCommand(t *testing.T) {
 	require.Eventually(t, func() bool { return health() == grpc_health_v1.HealthCheckResponse_NOT_SERVING }, 10*time.Second, time.Millisecond)
 	require.NoError(t, conn.Close())
 	require.Equal(t, 0, <-exit)
+}
+
+// Under overload the service says OVER_LIMIT: Envoy lets a request pass when a
+// call fails. Denials by a limit and by the protection are in the log.
+func TestOverloadIsOverLimit(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rls.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ntimeouts: {unready: 0s}\noverload: {max_in_flight: 1}\ndomains:\n  - name: d\n    descriptors: [{key: a, limit: 1000000/h burst 100000}, {key: one, limit: 1/h}]\n"), 0o600))
+	log := &logged{}
+	ctx, stop := context.WithCancel(context.Background())
+	exit := make(chan int, 1)
+	go func() { exit <- rateLimits.Run(ctx, []string{"-config", path}, io.Discard, log, nil) }()
+	defer func() { stop(); <-exit }()
+	serving := regexp.MustCompile(`msg=serving listen=(\S+)`)
+	require.Eventually(t, func() bool { return serving.MatchString(log.String()) }, 10*time.Second, time.Millisecond)
+	conn, err := grpc.NewClient(serving.FindStringSubmatch(log.String())[1], grpc.WithTransportCredentials(insecure.NewCredentials()))
+	require.NoError(t, err)
+	defer conn.Close()
+	client := rls.NewRateLimitServiceClient(conn)
+	ask := func(key string) (*rls.RateLimitResponse, error) {
+		return client.ShouldRateLimit(context.Background(), &rls.RateLimitRequest{
+			Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{{Entries: []*ratelimit.RateLimitDescriptor_Entry{{Key: key, Value: "1"}}}},
+		})
+	}
+	var failed, denied atomic.Int64
+	var callers sync.WaitGroup
+	for range 32 {
+		callers.Go(func() {
+			for range 300 {
+				switch resp, err := ask("a"); {
+				case err != nil:
+					failed.Add(1)
+				case resp.OverallCode == rls.RateLimitResponse_OVER_LIMIT:
+					denied.Add(1)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	require.Zero(t, failed.Load(), "a call that fails lets a request pass")
+	require.Positive(t, denied.Load(), "32 callers, one in flight")
+
+	_, err = ask("one")
+	require.NoError(t, err)
+	for range 5 {
+		_, err = ask("one")
+		require.NoError(t, err)
+	}
+	require.Eventually(t, func() bool {
+		return strings.Contains(log.String(), "policy=overload") && strings.Contains(log.String(), "policy=d.one")
+	}, 10*time.Second, 10*time.Millisecond, log.String())
 }
 
 func TestCheck(t *testing.T) {

@@ -23,8 +23,6 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/live"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/examples/rls/service"
-	"github.com/sluice-go/sluice/grpcmw"
-	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // server is the service with its two addresses.
@@ -32,6 +30,7 @@ type server struct {
 	file       *config.File
 	log        *slog.Logger
 	watcher    *live.Watcher
+	denials    *telemetry.Log
 	ready      ops.Readiness
 	health     *health.Server
 	overload   *adaptive.Limiter // nil: off
@@ -45,7 +44,7 @@ type server struct {
 // newServer listens on both addresses and is ready to serve.
 func newServer(f *config.File, log *slog.Logger) (*server, error) {
 	s := &server{file: f, log: log, health: health.NewServer()}
-	store, closeStore, err := live.OpenStore(f.Store, s.storeChanged)
+	store, closeStore, err := live.OpenStore(f.Store, log, nil)
 	if err != nil {
 		return nil, f.Errorf("redis", "%v", err)
 	}
@@ -73,7 +72,10 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	observe := telemetry.Tee(metrics.Observe, panel.Observe)
+	if s.denials, err = telemetry.NewLog(s.log); err != nil {
+		return err
+	}
+	observe := telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe)
 	limits, err := service.New(s.file, service.Options{
 		Store: store, Log: s.log, Wrap: panel.Wrap, Observe: observe,
 		Changed: func(limits map[string]algo.Limiter) error { return panel.Show(limits, s.overload) },
@@ -91,7 +93,7 @@ func (s *server) assemble(store *distributed.Store) error {
 func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) {
 	var opts []grpc.ServerOption
 	if s.overload != nil {
-		opts = grpcmw.ServerOptions(s.overload, rpckey.Global(), grpcmw.WithName("overload"), grpcmw.WithObserver(observe))
+		opts = append(opts, grpc.UnaryInterceptor(overLimit(s.overload, observe)))
 	}
 	s.front = grpc.NewServer(opts...)
 	rls.RegisterRateLimitServiceServer(s.front, limits)
@@ -124,10 +126,6 @@ func (s *server) status() any {
 		status.Overload = s.overload.Explain().String()
 	}
 	return status
-}
-
-func (s *server) storeChanged(e distributed.Event) {
-	s.log.Warn("store", "event", e.Kind.String(), "limit", e.Limiter, "breaker", e.State.String(), "error", e.Err)
 }
 
 // setServing says to health checks of both kinds whether calls are welcome.
@@ -172,6 +170,7 @@ func (s *server) stop() error {
 	defer timer.Stop()
 	s.health.Shutdown() // ends the watchers, which would run for ever
 	s.front.GracefulStop()
+	s.denials.Flush()
 	if s.overload != nil {
 		_ = s.overload.Close() // it never fails
 	}

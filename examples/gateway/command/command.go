@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
@@ -38,6 +40,14 @@ func (c Command) Main() {
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, syscall.SIGHUP)
 	os.Exit(c.Run(ctx, os.Args[1:], os.Stdout, os.Stderr, hup))
+}
+
+// clientLog gives the lines of the Redis client the format of the log. They
+// repeat what the store reports in its own words, so they are for debugging.
+type clientLog struct{ log *slog.Logger }
+
+func (l clientLog) Printf(ctx context.Context, format string, args ...any) {
+	l.log.DebugContext(ctx, "redis client", "detail", fmt.Sprintf(format, args...))
 }
 
 // Run runs the command with args and returns its exit status: 0, 1 if the file
@@ -76,6 +86,7 @@ func (c Command) load(path string) (f *config.File, about string, err error) {
 
 func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stderr io.Writer, hup <-chan os.Signal) int {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
+	redis.SetLogger(clientLog{log})
 	s, err := c.New(f, log)
 	if err != nil {
 		fmt.Fprintln(stderr, err)

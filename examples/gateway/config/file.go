@@ -61,6 +61,7 @@ type Overload struct {
 // Timeouts are the times that the servers wait.
 type Timeouts struct {
 	ReadHeader time.Duration // for the head of a request
+	Body       time.Duration // for the next bytes of a request's body
 	Idle       time.Duration // for the next request on a connection
 	Upstream   time.Duration // for the head of the upstream's answer
 	Unready    time.Duration // from turning unready to the end of accepting
@@ -73,7 +74,7 @@ func defaults() *File {
 		Admin:  "127.0.0.1:8081",
 		Store:  Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
-			ReadHeader: 10 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second,
+			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,
 		},
 	}
@@ -202,6 +203,7 @@ func (t *Timeouts) read(v value) {
 	}
 	v.fields(
 		field{name: "read_header", read: some(&t.ReadHeader)},
+		field{name: "body", read: some(&t.Body)},
 		field{name: "idle", read: some(&t.Idle)},
 		field{name: "upstream", read: some(&t.Upstream)},
 		field{name: "unready", read: func(v value) { t.Unready = v.duration(0, time.Hour) }},

@@ -20,6 +20,8 @@ type Route struct {
 	MissingKey string
 	// Headers is what clients are told: ietf, legacy or none.
 	Headers string
+	// RefundOn are the statuses for which a request is not charged.
+	RefundOn []int
 	// PreserveHost sends the client's Host to the upstream.
 	PreserveHost bool
 }
@@ -39,16 +41,24 @@ func (b *book) readRoutes(v *value) (all []*Route) {
 }
 
 func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
-	r := &Route{MissingKey: "shared", Headers: "ietf"}
+	r := &Route{MissingKey: "shared", Headers: "ietf", RefundOn: []int{http.StatusBadGateway, http.StatusServiceUnavailable}}
 	v.fields(
 		field{name: "pattern", required: true, read: func(v value) { r.Pattern = readPattern(v, mux) }},
 		field{name: "upstream", required: true, read: func(v value) { r.Upstream = readURL(v) }},
 		field{name: "limits", read: func(v value) { r.Limits = b.readLimits(v) }},
 		field{name: "missing_key", read: func(v value) { r.MissingKey = v.oneOf("shared", "deny", "skip") }},
 		field{name: "headers", read: func(v value) { r.Headers = v.oneOf("ietf", "legacy", "none") }},
+		field{name: "refund_on", read: func(v value) { r.RefundOn = readStatuses(v) }},
 		field{name: "preserve_host", read: func(v value) { r.PreserveHost = v.boolean() }},
 	)
 	return r
+}
+
+func readStatuses(v value) (all []int) {
+	for _, item := range v.items() {
+		all = append(all, int(item.whole(200, 599)))
+	}
+	return all
 }
 
 // registered is where in the program a pattern was registered, which is of no

@@ -3,6 +3,7 @@
 package live_test
 
 import (
+	"log/slog"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestRedis(t *testing.T) {
 	open := func() *live.Limiters {
 		store, closeStore, err := live.OpenStore(config.Store{
 			Kind: config.Redis, Addresses: []string{server.Addr()}, Prefix: "p", Timeout: 5 * time.Second, Fallback: "deny",
-		}, func(e distributed.Event) {
+		}, slog.New(slog.DiscardHandler), func(e distributed.Event) {
 			if e.Kind != distributed.InstancesChanged {
 				t.Errorf("the store met %v: %v", e.Kind, e.Err)
 			}

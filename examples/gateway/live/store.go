@@ -3,6 +3,7 @@ package live
 import (
 	"crypto/tls"
 	"errors"
+	"log/slog"
 
 	"github.com/redis/go-redis/v9"
 
@@ -11,8 +12,9 @@ import (
 )
 
 // OpenStore opens the store that a file names: nil for the local one. It does
-// not dial. The second result closes it.
-func OpenStore(s config.Store, hook func(distributed.Event)) (*distributed.Store, func() error, error) {
+// not dial. What happens to Redis goes to log; hook may be nil. The second
+// result closes it.
+func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (*distributed.Store, func() error, error) {
 	if s.Kind != config.Redis {
 		return nil, func() error { return nil }, nil
 	}
@@ -31,6 +33,7 @@ func OpenStore(s config.Store, hook func(distributed.Event)) (*distributed.Store
 	opts := []distributed.Option{
 		distributed.WithPrefix(s.Prefix), distributed.WithTimeout(s.Timeout),
 		distributed.WithFallback(fallbacks[s.Fallback]),
+		distributed.WithLogger(log),
 	}
 	if s.Instances > 0 {
 		opts = append(opts, distributed.WithInstances(s.Instances))

@@ -178,6 +178,9 @@ func (g *Gateway) Overload() *adaptive.Limiter {
 	return g.overload.limiter
 }
 
+// Running counts the requests that run under the configuration in force.
+func (g *Gateway) Running() int64 { return g.current.Load().running.Load() - 1 }
+
 // Close ends what the gateway holds. Call it when no request runs any more.
 func (g *Gateway) Close() {
 	g.mu.Lock()

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/sluice-go/sluice/algo"
@@ -13,7 +14,7 @@ import (
 
 // assemble makes the handler of a whole configuration.
 func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, overload *guard, pepper []byte) (http.Handler, error) {
-	mux := http.NewServeMux()
+	mux := newRouter()
 	for _, r := range f.Routes {
 		policies := make([]httpmw.Policy, 0, len(r.Limits))
 		for _, l := range r.Limits {
@@ -23,7 +24,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 			}
 			policies = append(policies, p)
 		}
-		var h http.Handler = g.upstream(r, f.Trusted)
+		h := limitBody(f.Timeouts.Body, g.upstream(r, f.Trusted))
 		if len(policies) > 0 {
 			h = httpmw.Limits(policies, g.routeOptions(r)...)(h)
 		}
@@ -46,11 +47,15 @@ func (g *Gateway) policy(f *config.File, l *config.Limit, limiter algo.Limiter, 
 func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 	headers := map[string]httpmw.HeadersMode{"ietf": httpmw.IETF, "legacy": httpmw.Legacy, "none": httpmw.None}
 	missing := map[string]httpmw.MissingKey{"shared": httpmw.Shared, "deny": httpmw.Deny, "skip": httpmw.Skip}
-	return []httpmw.Option{
+	opts := []httpmw.Option{
 		httpmw.WithHeaders(headers[r.Headers]),
 		httpmw.WithMissingKey(missing[r.MissingKey]),
 		httpmw.WithObserver(g.observer()),
 	}
+	if len(r.RefundOn) > 0 {
+		opts = append(opts, httpmw.WithRefundIf(func(status int) bool { return slices.Contains(r.RefundOn, status) }))
+	}
+	return opts
 }
 
 // observer is never nil, as the option asks.

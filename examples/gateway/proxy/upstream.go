@@ -35,6 +35,7 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 		BufferPool:   buffers{},
 		ErrorHandler: g.failed,
 		Rewrite: func(pr *httputil.ProxyRequest) {
+			restorePath(pr)
 			pr.SetURL(r.Upstream)
 			if r.PreserveHost {
 				pr.Out.Host = pr.In.Host
@@ -44,10 +45,19 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 	}
 }
 
-// forward tells the upstream whose request it is. What a trusted proxy says
-// stands, and the proxy is added to it; what anybody else says is dropped.
+// addressHeaders name a client in the manner of one proxy or another.
+// ReverseProxy drops Forwarded and X-Forwarded-* by itself.
+var addressHeaders = []string{
+	"X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip",
+}
+
+// forward names the client for the upstream. The headers of a trusted proxy
+// are kept, and its address is appended; those of other clients are dropped.
 func forward(pr *httputil.ProxyRequest, trusted []netip.Prefix) {
 	if !isTrusted(pr.In.RemoteAddr, trusted) {
+		for _, name := range addressHeaders {
+			pr.Out.Header.Del(name)
+		}
 		pr.SetXForwarded()
 		return
 	}
@@ -80,7 +90,12 @@ func isTrusted(remote string, trusted []netip.Prefix) bool {
 // failed answers for an upstream that does not. The reason goes to the log, a
 // few in a second at most, and not to the client.
 func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Context().Err() != nil {
+	switch {
+	case bodyExpired(r):
+		w.Header().Set("Connection", "close")
+		http.Error(w, http.StatusText(http.StatusRequestTimeout), http.StatusRequestTimeout)
+		return
+	case r.Context().Err() != nil:
 		return // the client is gone
 	}
 	status := http.StatusBadGateway

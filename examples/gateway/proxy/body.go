@@ -1,0 +1,58 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// errBodyTimeout reports that the client stopped sending its body.
+var errBodyTimeout = errors.New("no bytes of the request body arrived in time")
+
+// limitBody ends requests whose body makes no progress for longer than timeout.
+func limitBody(timeout time.Duration, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Body != nil && r.Body != http.NoBody {
+			body := &timedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: timeout}
+			r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
+			r.Body = body
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// bodyKey is the context key of the *timedBody: ReverseProxy wraps the body.
+type bodyKey struct{}
+
+// timedBody gives each Read its own deadline.
+type timedBody struct {
+	io.ReadCloser
+	conn    *http.ResponseController
+	timeout time.Duration
+	expired atomic.Bool
+}
+
+// bodyExpired reports whether the body of r stopped coming. The server then
+// cancels the context of r, as it does when the client is gone.
+func bodyExpired(r *http.Request) bool {
+	b, ok := r.Context().Value(bodyKey{}).(*timedBody)
+	return ok && b.expired.Load()
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	if err := b.conn.SetReadDeadline(time.Now().Add(b.timeout)); err != nil {
+		return b.ReadCloser.Read(p)
+	}
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		b.expired.Store(true)
+		return n, errBodyTimeout
+	}
+	// The server goes on reading, to notice that the client is gone.
+	_ = b.conn.SetReadDeadline(time.Time{})
+	return n, err
+}

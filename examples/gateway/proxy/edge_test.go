@@ -1,0 +1,147 @@
+package proxy_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A header in which a proxy would name the client is dropped unless a trusted
+// proxy sent it.
+func TestSpoofedClientAddress(t *testing.T) {
+	const routes = "routes: [{pattern: /, upstream: UPSTREAM}]\n"
+	names := []string{"X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "Cf-Connecting-Ip", "X-Cluster-Client-Ip", "Fastly-Client-Ip", "Forwarded"}
+	var got http.Header
+	echo := func(_ http.ResponseWriter, r *http.Request) { got = r.Header }
+	var sent []string
+	for _, name := range names {
+		sent = append(sent, name, "for=203.0.113.7")
+	}
+	newRig(t, routes, echo).get("/", sent...)
+	for _, name := range names {
+		require.Empty(t, got.Values(name), name)
+	}
+	newRig(t, "trusted_proxies: [127.0.0.0/8]\n"+routes, echo).get("/", sent...)
+	require.Equal(t, "for=203.0.113.7", got.Get("X-Real-Ip"))
+}
+
+// A path reaches the upstream as the client sent it, and meets the limits of
+// the route that its cleaned form matches.
+func TestPathsPassUnchanged(t *testing.T) {
+	var got string
+	r := newRig(t, `
+routes:
+  - {pattern: /, upstream: UPSTREAM}
+  - pattern: /api/
+    upstream: UPSTREAM/base
+    limits: [{name: api, key: global, limit: 2/h}]
+`, func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI })
+	front := r.front.Listener.Addr().String()
+	status := func(target string) int {
+		conn, err := net.Dial("tcp", front)
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", target)
+		require.NoError(t, err)
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		require.NoError(t, err)
+		_, _ = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	for target, want := range map[string]string{
+		"//files//x?q=1": "//files//x?q=1",
+		"/a/../b":        "/a/../b",
+		"/a/./b":         "/a/./b",
+		"/a/%2e%2e/b":    "/a/%2e%2e/b",
+		"/a%2Fb//c":      "/a%2Fb//c",
+		"/plain/":        "/plain/",
+	} {
+		require.Equal(t, http.StatusOK, status(target), target)
+		require.Equal(t, want, got, target)
+	}
+	require.Equal(t, http.StatusOK, status("/api//x"))
+	require.Equal(t, "/base/api//x", got)
+	require.Equal(t, http.StatusOK, status("/x/../api/y"))
+	require.Equal(t, http.StatusTooManyRequests, status("//api/z"), "every spelling meets the limit of its route")
+}
+
+// What the client could not be served is not charged to it.
+func TestRefundOn(t *testing.T) {
+	status := http.StatusOK
+	r := newRig(t, `
+routes:
+  - pattern: /
+    upstream: UPSTREAM
+    limits: [{name: a, key: global, limit: 2/h}]
+  - pattern: /own
+    upstream: UPSTREAM
+    refund_on: [404]
+    limits: [{name: b, key: global, limit: 1/h}]
+  - pattern: /never
+    upstream: UPSTREAM
+    refund_on: []
+    limits: [{name: c, key: global, limit: 1/h}]
+`, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
+	require.Equal(t, http.StatusOK, r.status("/"))
+	status = http.StatusBadGateway
+	for range 5 {
+		require.Equal(t, http.StatusBadGateway, r.status("/"), "a 502 costs nothing")
+	}
+	status = http.StatusNotFound
+	for range 3 {
+		require.Equal(t, http.StatusNotFound, r.status("/own"))
+	}
+	status = http.StatusBadGateway
+	require.Equal(t, http.StatusBadGateway, r.status("/own"))
+	require.Equal(t, http.StatusTooManyRequests, r.status("/own"))
+	require.Equal(t, http.StatusBadGateway, r.status("/never"))
+	require.Equal(t, http.StatusTooManyRequests, r.status("/never"))
+	status = http.StatusOK
+	require.Equal(t, http.StatusOK, r.status("/"))
+	require.Equal(t, http.StatusTooManyRequests, r.status("/"))
+}
+
+// A body that stops coming ends the request; one that comes slowly but steadily
+// does not, and neither does a slow answer.
+func TestBodyTimeout(t *testing.T) {
+	read := make(chan error, 1)
+	r := newRig(t, "timeouts: {body: 300ms}\nroutes: [{pattern: /, upstream: UPSTREAM}]\n",
+		func(_ http.ResponseWriter, r *http.Request) {
+			_, err := io.Copy(io.Discard, r.Body)
+			time.Sleep(500 * time.Millisecond)
+			read <- err
+		})
+	send := func(parts int) (int, error) {
+		conn, err := net.Dial("tcp", r.front.Listener.Addr().String())
+		require.NoError(t, err)
+		defer conn.Close()
+		_, err = fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n")
+		require.NoError(t, err)
+		for range parts {
+			_, err = conn.Write([]byte("x"))
+			require.NoError(t, err)
+			time.Sleep(50 * time.Millisecond)
+		}
+		require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			return 0, err
+		}
+		return resp.StatusCode, resp.Body.Close()
+	}
+	status, err := send(10)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, status)
+	require.NoError(t, <-read)
+	status, err = send(3)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusRequestTimeout, status)
+	require.Error(t, <-read, "the upstream is not kept waiting either")
+}

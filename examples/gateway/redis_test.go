@@ -1,0 +1,41 @@
+//go:build unix
+
+package main
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// An outage of Redis is one line in the log when it begins and one when it
+// ends, and every line has the format of the log.
+func TestRedisOutageInTheLog(t *testing.T) {
+	server := redistest.Start(t)
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	p := start(t, "store: redis\nredis: {addresses: ['"+server.Addr()+"']}\ntimeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: global, limit: 100000/h}]}]\n")
+	status, _ := p.get(p.front)
+	require.Equal(t, 200, status)
+	server.Kill()
+	require.Eventually(t, func() bool {
+		status, _ := p.get(p.front)
+		require.Equal(t, 200, status)
+		return strings.Contains(p.log.String(), "state=open")
+	}, 20*time.Second, 5*time.Millisecond)
+	for range 50 {
+		p.get(p.front)
+	}
+	opened := 0
+	for line := range strings.Lines(p.log.String()) {
+		require.Regexp(t, `^time=\S+ level=`, line)
+		if strings.Contains(line, "=open") {
+			opened++
+		}
+	}
+	require.Equal(t, 1, opened, p.log.String())
+}
