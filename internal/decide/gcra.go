@@ -224,4 +224,4 @@ func (g *GCRA) Adopt(tat, now int64) (int64, bool) {
 func (g *GCRA) ExpiredBefore(now int64) int64 { return now }
 
 // ExpiresAt is the first instant, not before now, at which tat has expired.
-func (g *GCRA) ExpiresAt(tat, now int64) int64 { return max(tat, now) + 1 }
+func (g *GCRA) ExpiresAt(tat, now int64) int64 { return max(addSaturated(tat, 1), now) }

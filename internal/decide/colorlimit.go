@@ -1,0 +1,169 @@
+package decide
+
+// ColorLimit admits units that a [ThreeColor] marks Pass or greener, as Green
+// ones that came in. With Red it admits everything. A denial charges nothing.
+type ColorLimit struct {
+	*ThreeColor
+	Pass Color
+}
+
+// Decide charges n units to the buckets of their color if it passes.
+func (c *ColorLimit) Decide(s *ColorState, now, n int64) (*ColorState, Verdict) {
+	at := now >> c.shift
+	next, out := c.mark(*s, at, n, Green)
+	allowed := out <= c.Pass || n == 0
+	if allowed && out != Red && n > 0 {
+		*s = next
+	} else {
+		if allowed && n > 0 {
+			s.color = Red // it passes, and charges nothing
+		}
+		next = c.refill(*s, at)
+	}
+	return s, c.explain(next, n, allowed, at)
+}
+
+// Admit charges n units to the buckets of their color if it passes.
+func (c *ColorLimit) Admit(s *ColorState, now, n int64) (*ColorState, bool) {
+	next, out := c.mark(*s, now>>c.shift, n, Green)
+	if out <= c.Pass && out != Red && n > 0 {
+		*s = next
+	}
+	return s, out <= c.Pass || n == 0
+}
+
+// explain writes what was decided and is left. Spans count from now, which may
+// be before s.last.
+func (c *ColorLimit) explain(s ColorState, n int64, allowed bool, now int64) Verdict {
+	late := s.last - now
+	v := Verdict{Allowed: allowed, Limit: c.Limit(), Remaining: c.remaining(s)}
+	if c.Pass == Red {
+		return v
+	}
+	if full := c.longer(c.untilFull(s)); full > 0 {
+		v.ResetAfter = c.ticks(full + late)
+	}
+	if v.Remaining < v.Limit {
+		v.NextAfter = c.ticks(c.untilNext(s) + late)
+	}
+	if allowed {
+		return v
+	}
+	if after := c.untilPass(s, n); after == never {
+		v.Never = true
+	} else {
+		v.RetryAfter = c.ticks(after + late)
+	}
+	return v
+}
+
+// longer picks the bucket for which the last unit of the quota waits.
+func (c *ColorLimit) longer(committed, excess int64) int64 {
+	switch {
+	case c.plan == peaking && c.Pass == Yellow:
+		return excess
+	case c.plan != peaking && c.Pass == Green:
+		return committed
+	}
+	return max(committed, excess)
+}
+
+// Limit is the most single units that pass at once.
+func (c *ColorLimit) Limit() int64 { return c.remaining(ColorState{}) }
+
+// FillTime is how long empty buckets take until Limit units pass, in ticks.
+func (c *ColorLimit) FillTime() int64 {
+	return c.ticks(c.longer(c.untilFull(ColorState{committed: c.committed.parts, excess: c.excess.parts})))
+}
+
+// remaining is how many single units would pass now.
+func (c *ColorLimit) remaining(s ColorState) int64 {
+	committed, excess := c.committed.tokens(s.committed), c.excess.tokens(s.excess)
+	switch {
+	case c.plan == peaking && c.Pass == Green:
+		return min(committed, excess)
+	case c.plan == peaking:
+		return excess
+	case c.Pass == Green:
+		return committed
+	}
+	return committed + excess
+}
+
+// untilPass is how long it takes until n units at once pass.
+func (c *ColorLimit) untilPass(s ColorState, n int64) int64 {
+	committed, excess := c.until(s, n)
+	switch {
+	case c.plan == peaking && c.Pass == Green:
+		return max(committed, excess)
+	case c.plan == peaking:
+		return excess
+	case c.Pass == Green:
+		return committed
+	}
+	return min(committed, excess)
+}
+
+// untilNext is how long it takes until one unit more than remaining passes.
+func (c *ColorLimit) untilNext(s ColorState) int64 {
+	if c.plan == peaking || c.Pass == Green {
+		return c.untilPass(s, c.remaining(s)+1)
+	}
+	committed, _ := c.until(s, c.committed.tokens(s.committed)+1)
+	_, excess := c.until(s, c.excess.tokens(s.excess)+1)
+	return min(committed, excess)
+}
+
+// Charge describes the last charge, of n units: its color, and n.
+func (c *ColorLimit) Charge(s *ColorState, _, n int64, _ Verdict) Charge {
+	return Charge{N: n, At: s.last, State: [3]int64{int64(s.color), n}}
+}
+
+// Refund gives n units of ch back to the buckets that were charged, at most what
+// the charge still weighs: its cost less what came in since. That never mints,
+// in whatever order charges are given back; it gives back less than possible
+// when much was owed before the charge. The second result is in parts. The
+// reading now must be taken under the lock.
+func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorState, int64) {
+	*s = c.refill(*s, now>>c.shift)
+	out, first, elapsed := Color(ch.State[0]), ch.State[1], max(s.last-ch.At, 0)
+	n = firstUnits(ch.N-n, ch.N, first)
+	var given int64
+	if out == Green {
+		back := c.committed.refundable(s.committed, min(ch.N, first), n, elapsed)
+		s.committed -= back
+		given += back
+	}
+	if c.takesExcess(out) {
+		back := c.excess.refundable(s.excess, min(ch.N, first), n, elapsed)
+		s.excess -= back
+		given += back
+	}
+	return s, given
+}
+
+// ForceCharge charges n units more to the buckets that ch took from, for which a
+// bucket goes into debt by at most its size. What it charges beyond the first
+// cost is not given back any more.
+func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*ColorState, bool) {
+	*s = c.refill(*s, now>>c.shift)
+	was := *s
+	out, first := Color(ch.State[0]), ch.State[1]
+	again := firstUnits(ch.N, ch.N+n, first)
+	cut := false
+	if out == Green {
+		s.committed = c.committed.forceCharge(s.committed, again, n-again)
+		cut = c.committed.cut(was.committed, s.committed, again)
+	}
+	if c.takesExcess(out) {
+		s.excess = c.excess.forceCharge(s.excess, again, n-again)
+		cut = cut || c.excess.cut(was.excess, s.excess, again)
+	}
+	return s, cut
+}
+
+// Plausible is true: the parameters of a marker do not change.
+func (c *ColorLimit) Plausible(*ColorState, int64) bool { return true }
+
+// Clamp changes nothing.
+func (c *ColorLimit) Clamp(s *ColorState, _ int64) (*ColorState, bool) { return s, false }

@@ -1,0 +1,86 @@
+package decide
+
+// slidingWindow is a quota over the recent past, in which units weigh until
+// they have passed. The state is of these parameters.
+type slidingWindow[S any] interface {
+	// adopt makes s a state under these parameters, if it is not.
+	adopt(s *S, now int64)
+	// latest is the newest instant in s. Deciding at an earlier one would give
+	// back what that instant proves not to have passed.
+	latest(s *S) int64
+	// used is how many units weigh at now.
+	used(s *S, now int64) int64
+	// add charges n units at now, whether they fit or not.
+	add(s *S, now, n int64)
+	// remove gives back up to n units charged at at.
+	remove(s *S, at, n int64) int64
+	// together reports whether charges at a and b are given back as one.
+	together(a, b int64) bool
+	// after is the span from now until no more than most units weigh.
+	after(s *S, now, most int64) int64
+	// Limit is the quota.
+	Limit() int64
+}
+
+// decideSliding is Decide of every sliding window. Where s knows a later instant
+// than the caller's reading, it decides at that one.
+func decideSliding[S any](p slidingWindow[S], s *S, reading, n int64) (v Verdict) {
+	p.adopt(s, reading)
+	now := max(reading, p.latest(s))
+	quota, used := p.Limit(), p.used(s, now)
+	v.Limit, v.Allowed = quota, n <= quota-used || n == 0
+	if v.Allowed && n > 0 {
+		p.add(s, now, n)
+		used += n
+	}
+	late := now - reading
+	v.Remaining = max(quota-used, 0)
+	if used > 0 {
+		v.ResetAfter = late + p.after(s, now, 0)
+		v.NextAfter = late + p.after(s, now, quota-v.Remaining-1)
+	}
+	switch {
+	case v.Allowed:
+	case n > quota:
+		v.Never = true
+	default:
+		v.RetryAfter = late + p.after(s, now, quota-n)
+	}
+	return v
+}
+
+// admitSliding is Admit of every sliding window.
+func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
+	if n == 0 {
+		return true
+	}
+	p.adopt(s, now)
+	now = max(now, p.latest(s))
+	if n > p.Limit()-p.used(s, now) {
+		return false
+	}
+	p.add(s, now, n)
+	return true
+}
+
+// refundSliding is Refund of every sliding window. first is what was charged at
+// the instant of c. What was added since is given back only in the same cell.
+// Taking units from anywhere else, or after they have passed, would give back
+// what others spent.
+func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int64 {
+	now = max(now, p.latest(s))
+	total, keep, first := c.N, c.N-n, c.State[0]
+	if !p.together(c.At, now) {
+		total, keep = min(total, first), min(keep, first)
+	}
+	if total <= keep {
+		return 0
+	}
+	return p.remove(s, c.At, total-keep)
+}
+
+// expirySliding is the instant at which nothing weighs.
+func expirySliding[S any](p slidingWindow[S], s *S, now int64) int64 {
+	now = max(now, p.latest(s))
+	return now + p.after(s, now, 0)
+}

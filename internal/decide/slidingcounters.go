@@ -1,0 +1,201 @@
+package decide
+
+import "math/bits"
+
+// SlidingCounters is a sliding window over two counters, of the current period
+// and of the one before. The older one weighs by the share of it that the
+// window still covers:
+//
+//	used = ceil(older * (W - elapsed) / W) + newer
+//
+// It is rounded up because with floor a limit of 1/s would admit at 999 ms and
+// again at 1001 ms.
+type SlidingCounters struct {
+	quota int64
+	grid
+}
+
+// NewSlidingCounters validates; the error names field and value. origin is an
+// instant at which a period begins; none before it is counted.
+func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	g := grid{cell: newDivisor(r.Ticks(r.Period)), origin: origin, generation: 1}
+	return &SlidingCounters{r.Count, g}, nil
+}
+
+// Succeed returns p as the limit that replaces old: what a key has spent stays
+// spent. When the period changes, what still weighs weighs as if it had been
+// spent when the key is next used.
+func (p *SlidingCounters) Succeed(old *SlidingCounters) *SlidingCounters {
+	next := *p
+	next.succeed(&old.grid)
+	return &next
+}
+
+// State is the state with those counts in period number index and in the one
+// before.
+func (p *SlidingCounters) State(index, older, newer int64) Counters {
+	s := Counters{width: p.cell.by, generation: p.generation, newest: index}
+	s.two[index&1], s.two[(index+1)&1] = newer, older
+	return s
+}
+
+// Limit is the quota.
+func (p *SlidingCounters) Limit() int64 { return p.quota }
+
+// Decide charges n units if they fit.
+func (p *SlidingCounters) Decide(s *Counters, now, n int64) (*Counters, Verdict) {
+	return s, decideSliding(p, s, now, n)
+}
+
+// Admit charges n units if they fit.
+func (p *SlidingCounters) Admit(s *Counters, now, n int64) (*Counters, bool) {
+	return s, admitSliding(p, s, now, n)
+}
+
+// Charge describes a charge of n units at now.
+func (p *SlidingCounters) Charge(s *Counters, now, n int64, _ Verdict) Charge {
+	return p.charge(s, now, n)
+}
+
+// Refund gives n units of c back, as far as their counter still holds them. The
+// second result is in units.
+func (p *SlidingCounters) Refund(s *Counters, c Charge, now, n, _ int64) (*Counters, int64) {
+	if c.State[1] != s.generation || !p.current(s) {
+		return s, 0
+	}
+	return s, refundSliding(p, s, c, now, n)
+}
+
+// ForceCharge charges n units more, until two quotas weigh.
+func (p *SlidingCounters) ForceCharge(s *Counters, _ Charge, now, n int64) (*Counters, bool) {
+	p.adopt(s, now)
+	now = max(now, p.latest(s))
+	room := max(2*p.quota-p.used(s, now), 0)
+	if n > 0 && room > 0 {
+		p.add(s, now, min(n, room))
+	}
+	return s, n > room
+}
+
+// Plausible reports whether s was counted in periods of this length, at most
+// one later than now.
+func (p *SlidingCounters) Plausible(s *Counters, now int64) bool {
+	return p.current(s) && s.newest <= p.number(now)+1
+}
+
+// Clamp carries what still weighs of another period into the current one, and
+// counts of later ones back to it.
+func (p *SlidingCounters) Clamp(s *Counters, now int64) (*Counters, bool) {
+	p.adopt(s, now)
+	if i := p.number(now); s.newest > i+1 {
+		older, newer := p.pair(s, s.newest)
+		*s = p.State(i, older, newer)
+	}
+	return s, false
+}
+
+// Adopt cuts what weighs more than the quota.
+func (p *SlidingCounters) Adopt(s *Counters, now int64) (*Counters, bool) {
+	p.adopt(s, now)
+	now = max(now, p.latest(s))
+	if p.used(s, now) <= p.quota {
+		return s, false
+	}
+	i := p.number(now)
+	older, newer := p.pair(s, i)
+	older = min(older, p.quota)
+	*s = p.State(i, older, min(newer, p.quota-p.weigh(older, now)))
+	return s, true
+}
+
+// Expiry is the instant from which s says no more than the zero state.
+func (p *SlidingCounters) Expiry(s *Counters, now int64) int64 { return expirySliding(p, s, now) }
+
+func (p *SlidingCounters) adopt(s *Counters, now int64) {
+	if s.generation == p.generation {
+		return
+	}
+	var newest, carry int64
+	if s.width != 0 {
+		was := *p
+		was.cell = newDivisor(s.width)
+		now = max(now, was.latest(s))
+		newest, carry = p.number(now), min(was.used(s, now), 2*p.quota)
+	}
+	*s = p.State(newest, 0, carry)
+}
+
+// used is how many units weigh at now, which is not before latest.
+func (p *SlidingCounters) used(s *Counters, now int64) int64 {
+	older, newer := p.pair(s, p.number(now))
+	return p.weigh(older, now) + newer
+}
+
+// weigh is what n units of the period before that of now weigh.
+func (p *SlidingCounters) weigh(n, now int64) int64 {
+	left := min(p.begin(p.number(now)+1)-now, p.cell.by)
+	if n == 0 || left == p.cell.by {
+		return n
+	}
+	return ratioUp(n, left, p.cell.by)
+}
+
+// pair returns the counts of the cells i-1 and i, where i is not before the
+// newest. The older one counts only if it is exactly one cell back.
+func (p *SlidingCounters) pair(s *Counters, i int64) (older, newer int64) {
+	switch i - s.newest {
+	case 0:
+		return s.two[(i+1)&1], s.two[i&1]
+	case 1:
+		return s.two[s.newest&1], 0
+	}
+	return 0, 0
+}
+
+// add counts n units in the cell of now.
+func (p *SlidingCounters) add(s *Counters, now, n int64) {
+	i := p.number(now)
+	older, newer := p.pair(s, i)
+	s.newest = i
+	s.two[i&1], s.two[(i+1)&1] = newer+n, older
+}
+
+// remove takes up to n units from the cell of at, if it still counts.
+func (p *SlidingCounters) remove(s *Counters, at, n int64) int64 {
+	i := p.number(at)
+	if i > s.newest || i < s.newest-1 {
+		return 0
+	}
+	n = min(n, s.two[i&1])
+	s.two[i&1] -= n
+	return n
+}
+
+// after solves ceil(older*(W-e)/W) + newer <= most for the elapsed time e: in
+// this cell, else in the next one, where newer is the older, else everything
+// has passed.
+func (p *SlidingCounters) after(s *Counters, now, most int64) int64 {
+	i := p.number(now)
+	older, newer := p.pair(s, i)
+	if e := elapsed(older, most-newer, p.cell.by); e < p.cell.by {
+		return max(p.begin(i)+e-now, 0)
+	}
+	return p.begin(i+1) + elapsed(newer, most, p.cell.by) - now
+}
+
+// elapsed is the smallest e with ceil(n*(width-e)/width) <= most, and width if
+// there is none below it.
+func elapsed(n, most, width int64) int64 {
+	switch {
+	case n <= most:
+		return 0
+	case most <= 0:
+		return width
+	}
+	hi, lo := bits.Mul64(uint64(most), uint64(width))
+	q, _ := bits.Div64(hi, lo, uint64(n)) // most < n, so it fits
+	return width - int64(q)
+}

@@ -1,0 +1,138 @@
+package decide
+
+import "fmt"
+
+// SlidingLog is a sliding window that keeps the instant of every unit. A unit
+// comes back the moment its instant is one period old.
+type SlidingLog struct {
+	quota  int64
+	period int64 // in steps
+	wide   bool  // whether the period needs two words
+	shift  uint8 // 2^shift ticks are a step
+}
+
+// MaxLogCount bounds the quota of a [SlidingLog].
+const MaxLogCount = 1 << 16
+
+// NewSlidingLog validates; the error names field and value.
+func NewSlidingLog(r Rate) (*SlidingLog, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	if r.Count > MaxLogCount {
+		return nil, fmt.Errorf("rate: count is %d, want at most %d: a log keeps each unit; see Cells for more",
+			r.Count, MaxLogCount)
+	}
+	period := int64(r.Period / r.step)
+	return &SlidingLog{quota: r.Count, period: period, wide: period >= 1<<32, shift: r.shift}, nil
+}
+
+// Limit is the quota.
+func (p *SlidingLog) Limit() int64 { return p.quota }
+
+// Decide charges n units if they fit.
+func (p *SlidingLog) Decide(s *Timestamps, now, n int64) (*Timestamps, Verdict) {
+	return s, decideSliding(p, s, now, n)
+}
+
+// Admit charges n units if they fit.
+func (p *SlidingLog) Admit(s *Timestamps, now, n int64) (*Timestamps, bool) {
+	return s, admitSliding(p, s, now, n)
+}
+
+// Charge describes a charge of n units at now.
+func (p *SlidingLog) Charge(s *Timestamps, now, n int64, _ Verdict) Charge {
+	return Charge{N: n, At: max(now, p.latest(s)), State: [3]int64{n}}
+}
+
+// Refund gives n units of c back, as far as they still weigh. The second result
+// is in units.
+func (p *SlidingLog) Refund(s *Timestamps, c Charge, now, n, _ int64) (*Timestamps, int64) {
+	return s, refundSliding(p, s, c, now, n)
+}
+
+// ForceCharge charges n units more, at most a quota. What does not fit takes the
+// place of older units, which can then not be given back.
+func (p *SlidingLog) ForceCharge(s *Timestamps, _ Charge, now, n int64) (*Timestamps, bool) {
+	p.adopt(s, now)
+	now = max(now, p.latest(s))
+	cut := n > p.quota-p.used(s, now)
+	if n > 0 {
+		p.add(s, now, min(n, p.quota))
+	}
+	return s, cut
+}
+
+// Plausible is true: what a log says holds under every rate.
+func (p *SlidingLog) Plausible(*Timestamps, int64) bool { return true }
+
+// Clamp changes nothing.
+func (p *SlidingLog) Clamp(s *Timestamps, _ int64) (*Timestamps, bool) { return s, false }
+
+// Adopt changes nothing: what weighs passes within a period in any case.
+func (p *SlidingLog) Adopt(s *Timestamps, _ int64) (*Timestamps, bool) { return s, false }
+
+// Expiry is the instant from which s says no more than the zero state.
+func (p *SlidingLog) Expiry(s *Timestamps, now int64) int64 { return expirySliding(p, s, now) }
+
+// adopt widens the timestamps for a longer period.
+func (p *SlidingLog) adopt(s *Timestamps, _ int64) {
+	switch {
+	case !p.wide || s.wide:
+	case s.size == 0:
+		s.wide, s.head = true, 0 // half as many fit: head may lie beyond
+	default:
+		s.resize(s.capacity(), true)
+	}
+}
+
+func (p *SlidingLog) latest(s *Timestamps) int64 { return s.newest << p.shift }
+
+func (p *SlidingLog) together(a, b int64) bool { return a>>p.shift == b>>p.shift }
+
+// used is how many timestamps are younger than the window at now. Those that
+// are not are forgotten when the next unit is added.
+func (p *SlidingLog) used(s *Timestamps, now int64) int64 {
+	return int64(s.size) - int64(s.passed(now>>p.shift-p.period))
+}
+
+// add records n units, at most a quota. The timestamps that have passed are
+// forgotten, and the oldest of the others where they would be too many: more
+// than a quota, and than there are since the quota was larger.
+func (p *SlidingLog) add(s *Timestamps, now, n int64) {
+	at := now >> p.shift
+	s.drop(s.passed(at - p.period))
+	s.drop(int32(min(n, int64(s.size)+n-p.quota)))
+	if need := int64(s.size) + n; need > int64(s.capacity()) {
+		s.resize(int32(min(max(need, 2*int64(s.capacity()), fewTimestamps), max(p.quota, need))), s.wide)
+	}
+	s.newest = max(at, s.newest)
+	for range n {
+		s.set(s.size, at)
+		s.size++
+	}
+}
+
+// remove takes up to n timestamps of the instant at, which closes the gap from
+// the newer side.
+func (p *SlidingLog) remove(s *Timestamps, at, n int64) int64 {
+	at >>= p.shift
+	from := s.passed(at - 1) // the first that is not older
+	to := s.passed(at)       // the first that is younger
+	gap := int32(min(n, int64(to-from)))
+	for i := from; i+gap < s.size; i++ {
+		s.set(i, s.get(i+gap))
+	}
+	s.size -= gap
+	return int64(gap)
+}
+
+// after is the span from now until no more than most units weigh: until the
+// unit that is one too many has passed.
+func (p *SlidingLog) after(s *Timestamps, now, most int64) int64 {
+	i := int64(s.size) - most - 1
+	if i < 0 {
+		return 0
+	}
+	return max(s.get(int32(i))+p.period-now>>p.shift, 0) << p.shift
+}

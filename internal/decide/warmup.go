@@ -1,0 +1,233 @@
+package decide
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// Warmup is the published arithmetic of Guava's SmoothWarmingUp, in float64
+// ticks. Stored permits measure how cold the limiter is:
+//
+//	          ^ ticks a permit costs
+//	          |
+//	cold*s    +                  /
+//	          |                /.
+//	          |              /  .   the area under the slope is the warm-up,
+//	          |            /    .   that left of the threshold half of it
+//	s         +----------/      .
+//	          |          .      .
+//	          0----------+------+---> permits stored
+//	               threshold   most
+//
+// Taking permits moves from right to left and costs the area that is passed.
+// What is not stored costs s. An idle limiter moves to the right by most in one
+// warm-up.
+type Warmup struct {
+	warmupCurve
+	maxWait int64 // longest delay that is admitted
+	maxCost int64 // largest cost that is admitted
+	maxDebt int64 // debt to which nothing is added
+}
+
+// warmupCurve is what permits cost.
+type warmupCurve struct {
+	stable    float64 // s: ticks a permit costs when warm
+	warmup    float64 // ticks
+	threshold float64 // stored permits from which on they cost more
+	slope     float64 // by how many ticks, for each permit
+	cool      float64 // ticks in which an idle limiter stores one permit
+}
+
+// WarmupState is the state of one key: free is the instant at which everything
+// that was admitted is paid for, cold the one at which the limiter will be cold
+// if nothing comes. So the permits not stored are worth cold - free, which a
+// change of the rate leaves as it is: stored permits scale with their most. The
+// zero state is cold.
+type WarmupState struct {
+	cold, free int64
+	taken      int64 // worth of the stored permits that the last charge took
+}
+
+// Inherit copies from.
+func (s *WarmupState) Inherit(from *WarmupState) { *s = *from }
+
+const (
+	// MaxColdFactor keeps the arithmetic of a [Warmup] far from the ends of
+	// float64.
+	MaxColdFactor = 1e6
+
+	// MaxWarmup bounds wait, warm-up and cost of a [Warmup] each, so that their
+	// sum stays within twice MaxSpan.
+	MaxWarmup = MaxSpan / 2
+
+	// maxPermits bounds the cost of a charge: that many are exact in float64.
+	maxPermits = math.MaxInt32
+)
+
+// NewWarmup validates; the error names field and value. The wait of a charge,
+// for earlier debt only, is at most wait, and MaxWarmup.
+func NewWarmup(r Rate, warmup, wait time.Duration, coldFactor float64) (*Warmup, error) {
+	if err := r.Validate(); err != nil {
+		return nil, err
+	}
+	switch {
+	case warmup <= 0 || warmup > MaxWarmup:
+		return nil, fmt.Errorf("warmup is %v, want 0 to %v", warmup, MaxWarmup)
+	case wait < 0:
+		return nil, fmt.Errorf("max wait is %v, want 0 or more", wait)
+	case !(coldFactor > 1 && coldFactor <= MaxColdFactor):
+		return nil, fmt.Errorf("cold factor is %v, want more than 1, at most %v", coldFactor, float64(MaxColdFactor))
+	}
+	s, w := float64(r.emission()), float64(r.Ticks(warmup))
+	above := 2 * w / (s + coldFactor*s)
+	threshold := w / s / 2
+	most := r.Ticks(MaxWarmup)
+	p := &Warmup{
+		warmupCurve: warmupCurve{
+			stable: s, warmup: w, threshold: threshold,
+			slope: (coldFactor*s - s) / above,
+			cool:  w / (threshold + above),
+		},
+		maxWait: min(r.Ticks(wait), most),
+		maxCost: min(most/r.emission(), maxPermits),
+	}
+	p.maxDebt = p.maxWait + most
+	return p, nil
+}
+
+// Limit is 1: a permit starts at once when nothing is owed.
+func (p *Warmup) Limit() int64 { return 1 }
+
+// Emission is how many ticks a permit costs when warm.
+func (p *Warmup) Emission() int64 { return int64(p.stable) }
+
+// Decide charges n permits if what is owed already can be waited for.
+func (p *Warmup) Decide(s *WarmupState, now, n int64) (*WarmupState, Verdict) {
+	over := p.charge(s, now, n, p.maxWait)
+	return s, p.explain(max(s.free-now, 0), n, over)
+}
+
+// Admit charges n permits if nothing is owed.
+func (p *Warmup) Admit(s *WarmupState, now, n int64) (*WarmupState, bool) {
+	return s, p.charge(s, now, n, 0) <= 0 || n == 0
+}
+
+// charge charges n permits unless the wait for what is owed already, which it
+// returns, is longer than wait.
+func (p *Warmup) charge(s *WarmupState, now, n, wait int64) (over int64) {
+	over = max(s.free-now, 0)
+	switch {
+	case n > p.maxCost:
+		return never
+	case n == 0 || over > wait:
+		return over
+	}
+	next := *s
+	if p.take(&next, now, n); next.cold < 0 {
+		return never // past the end of the clock
+	}
+	*s = next
+	return over
+}
+
+// take charges n permits, at most maxCost, whatever is owed.
+func (p *Warmup) take(s *WarmupState, now, n int64) {
+	free := max(s.free, now)
+	gap := max(s.cold-free, 0)
+	cost, taken := p.price(gap, n)
+	free += cost
+	gone := min(gap+taken, int64(p.warmup))
+	*s = WarmupState{cold: free + gone, free: free, taken: gone - gap}
+}
+
+// price is the time that n permits cost when permits worth gap are missing,
+// rounded up but for the noise of the arithmetic, and the worth of those that
+// are taken from the store.
+func (p *warmupCurve) price(gap, n int64) (cost, taken int64) {
+	stored := max(p.warmup-float64(gap), 0) / p.cool
+	take := min(stored, float64(n))
+	from := max(stored-p.threshold, 0) // permits on the slope
+	above := min(from, take)           // those of them that are taken
+	sloped := above * (2*p.stable + p.slope*(2*from-above)) / 2
+	const noise = 1e-14
+	ticks := sloped + (float64(n)-above)*p.stable
+	return int64(math.Ceil(ticks * (1 - noise))), int64(math.Round(take * p.cool))
+}
+
+// explain turns the result of charge into a Verdict. One permit starts at once
+// when nothing is owed, and its price is owed then.
+func (p *Warmup) explain(debt, n, over int64) Verdict {
+	v := Verdict{Limit: 1, ResetAfter: debt, NextAfter: debt}
+	if debt == 0 {
+		v.Remaining = 1
+	}
+	switch {
+	case n == 0:
+		v.Allowed = true
+	case over == never:
+		v.Never = true
+	case over > p.maxWait:
+		v.RetryAfter = over - p.maxWait
+	default:
+		v.Allowed, v.Delay = true, over
+	}
+	return v
+}
+
+// Charge describes the last charge, of n permits: its cost, what it took from
+// the store, and n.
+func (p *Warmup) Charge(s *WarmupState, now, n int64, v Verdict) Charge {
+	start := now + v.Delay
+	return Charge{N: n, At: start, State: [3]int64{s.free - start, s.taken, n}}
+}
+
+// Refund gives n permits of c back, at most what they still weigh: a charge
+// begins to be paid off when its work starts. The second result is in ticks. The
+// reading now must be taken under the lock.
+func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
+	cost, taken, first := c.State[0], c.State[1], c.State[2]
+	left := ratio(cost, min(c.N, first), first) - max(now-c.At, 0)
+	if left <= 0 {
+		return s, 0
+	}
+	back := min(left, ratio(cost, firstUnits(c.N-n, c.N, first), first))
+	free := max(s.free, now)
+	gap := max(s.cold-free, 0)
+	s.free = max(free-back, now)
+	s.cold = s.free + max(gap-ratio(taken, back, cost), 0)
+	return s, free - s.free
+}
+
+// firstUnits is how many of the units from..to are among the first charged.
+func firstUnits(from, to, first int64) int64 { return min(to, first) - min(from, first) }
+
+// ForceCharge charges n permits more. The price of a permit depends on when it
+// is taken. So what is charged beyond the first cost is not given back later,
+// and what is given back and charged again costs at least what it did at first:
+// nothing can be won by settling up and down.
+func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupState, bool) {
+	if n <= 0 || s.free-now > p.maxDebt {
+		return s, false // deep in debt already: more would only overflow
+	}
+	cost, first := c.State[0], c.State[2]
+	free := max(s.free, now)
+	p.take(s, now, min(n, p.maxCost))
+	again := ratio(cost, firstUnits(c.N, c.N+n, first), first) + 1
+	if short := again - (s.free - free); short > 0 {
+		s.free, s.cold = s.free+short, s.cold+short
+	}
+	return s, false
+}
+
+// Plausible is true: what is owed is owed under every rate.
+func (p *Warmup) Plausible(*WarmupState, int64) bool { return true }
+
+// Clamp changes nothing.
+func (p *Warmup) Clamp(s *WarmupState, _ int64) (*WarmupState, bool) { return s, false }
+
+// Adopt changes nothing: as in Guava, what is owed stays owed.
+func (p *Warmup) Adopt(s *WarmupState, _ int64) (*WarmupState, bool) { return s, false }
+
+// Expiry is the instant from which s says no more than the zero state.
+func (p *Warmup) Expiry(s *WarmupState, _ int64) int64 { return s.cold }
