@@ -78,9 +78,9 @@ func FuzzS1_UntrustedPeer(f *testing.F) {
 	})
 }
 
-// TestClientIPAgainstModel compares chains of addresses of all kinds with a
+// TestS1_ClientIPAgainstModel compares chains of addresses of all kinds with a
 // direct implementation of the documented rules.
-func TestClientIPAgainstModel(t *testing.T) {
+func TestS1_ClientIPAgainstModel(t *testing.T) {
 	hops := rapid.SampledFrom([]string{
 		"10.0.0.2", "10.255.255.255", "::ffff:10.0.0.3", "2001:db8:aaaa::1%x", "2001:db8:aaaa:ffff::", // ours
 		"203.0.113.7", "11.0.0.0", "::ffff:203.0.113.8", "2001:db8:aaab::1", "64:ff9b::10.0.0.1", "2001:db8::5%y", // others

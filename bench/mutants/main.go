@@ -1,0 +1,195 @@
+//go:build unix
+
+// Mutants plants known faults in the library, one at a time, and runs the tests
+// that should fail with them: a test that cannot fail proves nothing.
+//
+//	go run ./mutants                    all faults, in copies of the tree
+//	go run ./mutants -only 'W1|redis'   faults whose file or first line matches
+//	go run ./mutants -check             only: does each fault apply and compile?
+//
+// A fault is a patch in faults. Its first line is a promise of the root package
+// ("-" for none) and a description, its second line the tests that should fail:
+//
+//	W1 charge: one unit more than the burst
+//	go test -run W1|U2 ./internal/decide ./algo
+//	--- a/internal/decide/gcra.go
+//
+// Every fault is a plausible mistake; none is generated. The exit status is 1 if
+// fewer than 95 % of the faults are killed, and 2 if a fault is broken: it does
+// not apply or compile any more, or its tests fail without it.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+)
+
+var failedTest = regexp.MustCompile(`(?m)^--- FAIL: \w+`)
+
+const wanted = 95 // percent
+
+// fault is a patch with its two header lines.
+type fault struct{ patch, title, command string }
+
+func main() {
+	only := flag.String("only", "", "try the faults whose file or first line matches this pattern")
+	check := flag.Bool("check", false, "only apply and compile the faults")
+	flag.Parse()
+	root, err := filepath.Abs("..")
+	must(err)
+	faults := read(root, regexp.MustCompile(*only))
+	killed, broken := tryAll(root, faults, *check)
+	if *check {
+		fmt.Printf("%d faults apply, %d are broken\n", len(faults)-broken, broken)
+	} else {
+		fmt.Printf("%d faults: %d killed, %d survived, %d broken\n", len(faults), killed, len(faults)-killed-broken, broken)
+	}
+	switch {
+	case broken > 0:
+		os.Exit(2)
+	case !*check && 100*killed < wanted*len(faults):
+		os.Exit(1)
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(2)
+	}
+}
+
+// read reads the faults whose file or first line matches.
+func read(root string, only *regexp.Regexp) (faults []fault) {
+	files, err := filepath.Glob(filepath.Join(root, "bench/mutants/faults/*.patch"))
+	must(err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(err)
+		title, rest, _ := strings.Cut(string(text), "\n")
+		command, _, _ := strings.Cut(rest, "\n")
+		if only.MatchString(filepath.Base(file) + " " + title) {
+			faults = append(faults, fault{file, title, command})
+		}
+	}
+	return faults
+}
+
+// tryAll tries the faults, each processor in its own copy of the tree, and
+// prints a line for each.
+func tryAll(root string, faults []fault, check bool) (killed, broken int) {
+	var workers sync.WaitGroup
+	var mu sync.Mutex  // guards the output and the counts
+	var clean sync.Map // command -> func() string, its failures without a fault
+	next := make(chan fault)
+	for range runtime.NumCPU() {
+		workers.Go(func() {
+			tree, err := os.MkdirTemp("", "mutants")
+			must(err)
+			defer func() { _ = os.RemoveAll(tree) }()
+			_, err = run(root, "sh", "-c", `git ls-files -co --exclude-standard | tar cf - -T - | tar xf - -C "$0"`, tree)
+			must(err)
+			for f := range next {
+				baseline, _ := clean.LoadOrStore(f.command, sync.OnceValue(func() string { return test(tree, f.command) }))
+				line := try(tree, f, check, baseline.(func() string))
+				mu.Lock()
+				fmt.Printf("%-72s %s\n", f.title, line)
+				killed, broken = killed+strings.Count(line, "killed by"), broken+strings.Count(line, "BROKEN")
+				mu.Unlock()
+			}
+		})
+	}
+	for _, f := range faults {
+		next <- f
+	}
+	close(next)
+	workers.Wait()
+	return killed, broken
+}
+
+// try plants a fault in a tree, compiles and runs its tests, and removes it.
+func try(tree string, f fault, check bool, baseline func() string) string {
+	if !check {
+		if failed := baseline(); failed != "" {
+			return "BROKEN: without the fault: " + failed
+		}
+	}
+	if out, err := run(tree, "git", "apply", f.patch); err != nil {
+		return "BROKEN: " + out
+	}
+	defer func() {
+		_, err := run(tree, "git", "apply", "-R", f.patch)
+		must(err)
+	}()
+	if out, err := run(tree, "go", append([]string{"test", "-c", "-o", os.DevNull}, packages(f.command)...)...); err != nil {
+		return "BROKEN: " + out
+	}
+	if check {
+		return "applies"
+	}
+	failed := test(tree, f.command)
+	if failed == "" || test(tree, f.command) == "" { // a busy machine makes a test late once
+		return "SURVIVED"
+	}
+	return "killed by " + failed
+}
+
+// packages are the packages of a command.
+func packages(command string) (dirs []string) {
+	for _, arg := range strings.Fields(command) {
+		if strings.HasPrefix(arg, "./") {
+			dirs = append(dirs, arg)
+		}
+	}
+	return dirs
+}
+
+// test runs a command with few cases, one package at a time, and returns the
+// names of the failed tests.
+func test(tree, command string) string {
+	flags := []string{"test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout=120s"}
+	for _, arg := range strings.Fields(command)[2:] {
+		if !strings.HasPrefix(arg, "./") {
+			flags = append(flags, arg)
+		}
+	}
+	ran := false
+	for _, pkg := range packages(command) {
+		args := append(flags[:len(flags):len(flags)], pkg)
+		if _, err := run(tree, "grep", "-q", "--include=*_test.go", "-r", `"pgregory.net/rapid"`, pkg); err == nil {
+			args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
+		}
+		out, err := run(tree, "go", args...)
+		if err != nil {
+			if names := failedTest.FindAllString(out, -1); len(names) > 0 {
+				return strings.ReplaceAll(strings.Join(names, ", "), "--- FAIL: ", "")
+			}
+			return "a crash in " + pkg
+		}
+		ran = ran || !strings.Contains(out, "[no tests to run]")
+	}
+	if !ran {
+		return "no test ran"
+	}
+	return ""
+}
+
+// run runs a command in a process group of its own, which it ends: a test
+// binary that crashes leaves its servers behind.
+func run(dir, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
+	out, err := cmd.CombinedOutput()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	}
+	return strings.TrimSpace(string(out)), err
+}
