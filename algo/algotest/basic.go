@@ -14,8 +14,8 @@ import (
 
 var ctx = context.Background()
 
-// misuse: a negative cost is an error, charges nothing and mints nothing; an
-// absurd key is a key.
+// misuse: a negative cost is an error, and neither charges nor refunds; any
+// string is a key.
 func misuse(t *testing.T, s subject) {
 	l := s.new(t, algo.PerHour(5))
 	for _, n := range []int64{-1, -5, math.MinInt64} {
@@ -30,7 +30,8 @@ func misuse(t *testing.T, s subject) {
 	require.LessOrEqual(t, drain(t, l, "k"), s.bound.Units(algo.PerHour(5), 0))
 }
 
-// neverFits: what can never fit says so, and leaves the bucket as it is.
+// neverFits: a cost that can never fit is denied with Never, and changes
+// nothing.
 func neverFits(t *testing.T, s subject) {
 	if s.bound.PayForward {
 		return
@@ -45,7 +46,7 @@ func neverFits(t *testing.T, s subject) {
 	require.True(t, acquire(t, l, "k", 1).Allowed)
 }
 
-// peeks: n = 0 is admitted whatever the state, and does not change it.
+// peeks: n = 0 is admitted in any state, and does not change it.
 func peeks(t *testing.T, s subject) {
 	l := s.new(t, algo.PerSecond(4))
 	for range 3 {
@@ -58,7 +59,7 @@ func peeks(t *testing.T, s subject) {
 	}
 }
 
-// denials: a hundred of them, of any size, leave what is left as it was.
+// denials: a hundred denials of any cost do not change the state.
 func denials(t *testing.T, s subject) {
 	l := s.new(t, algo.PerSecond(4))
 	drain(t, l, "k")
@@ -75,7 +76,7 @@ func denials(t *testing.T, s subject) {
 	require.Equal(t, before, peek(t, l, "k"))
 }
 
-// remaining: as many units are admitted without delay as Remaining says.
+// remaining: exactly Remaining units are admitted without delay.
 func remaining(t *testing.T, s subject) {
 	if s.bound.PayForward {
 		return
@@ -100,8 +101,8 @@ func remaining(t *testing.T, s subject) {
 	require.Zero(t, d.NextAfter)
 }
 
-// apart: what one key spends no other key misses, the empty one included.
-func apart(t *testing.T, s subject) {
+// independentKeys: no key spends units of another, including the empty one.
+func independentKeys(t *testing.T, s subject) {
 	l := s.new(t, algo.PerHour(3))
 	want := drain(t, l, "a")
 	require.Positive(t, want)
@@ -110,8 +111,8 @@ func apart(t *testing.T, s subject) {
 	}
 }
 
-// splitIsWhole: n units at once leave what n single ones leave.
-func splitIsWhole(t *testing.T, s subject) {
+// splitCost: n units at once cost the same as n single ones.
+func splitCost(t *testing.T, s subject) {
 	if s.bound.PayForward {
 		return
 	}
@@ -128,11 +129,11 @@ func splitIsWhole(t *testing.T, s subject) {
 	}
 }
 
-// releaseTwice: the second Release does nothing, and only Canceled gives back.
+// releaseTwice: the second Release does nothing, and only Canceled refunds.
 func releaseTwice(t *testing.T, s subject) {
 	l := s.new(t, algo.PerHour(5))
 	settle := func() {
-		if s.bound.PayForward { // the next one is due when nothing is owed
+		if s.bound.PayForward { // the next request fits when there is no debt
 			time.Sleep(peek(t, l, "k").ResetAfter)
 		}
 	}
@@ -169,7 +170,7 @@ func allocations(t *testing.T, s subject) {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			lease, _ := l.Acquire(ctx, key, 1)
 			lease.Release(algo.Canceled)
-		}), "given back, key %q", key)
+		}), "refunded, key %q", key)
 		drain(t, l, key)
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			lease, _ := l.Acquire(ctx, key, 1)

@@ -13,19 +13,19 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// rates that are easy, that do not divide, slow and fast.
+// rates are easy, indivisible, slow and fast ones.
 var rates = []algo.Rate{
 	algo.PerSecond(10), algo.PerSecond(7), algo.Per(3, 7*time.Second), algo.PerDay(5),
 	algo.PerSecond(1_000_000), algo.Every(time.Minute), algo.Per(1000, time.Hour),
 }
 
-// start is one admission: n units whose work starts at at.
+// start is an admission of n units that start at an instant.
 type start struct {
 	at time.Duration
 	n  int64
 }
 
-// history is what one trial admitted.
+// history records the admissions of one trial.
 type history struct {
 	epoch  time.Time
 	starts []start
@@ -37,7 +37,7 @@ func (h *history) add(lease algo.Lease, n int64) {
 	}
 }
 
-// check compares every window that begins and ends with a start.
+// check compares each window that begins and ends with a start to the bound.
 func (h *history) check(t *testing.T, r algo.Rate, most func(algo.Rate, time.Duration) int64) {
 	t.Helper()
 	for i, from := range h.starts {
@@ -50,7 +50,7 @@ func (h *history) check(t *testing.T, r algo.Rate, most func(algo.Rate, time.Dur
 	}
 }
 
-// pause sleeps anything from nothing to a few refills.
+// pause sleeps for at most three units or a quarter of the period.
 func pause(rnd *rand.Rand, r algo.Rate) {
 	unit := r.Period / time.Duration(r.Count)
 	switch rnd.IntN(4) {
@@ -80,8 +80,8 @@ func windowBound(t *testing.T, s subject) {
 	}
 }
 
-// windowBoundWithRefunds: what was admitted and not given back keeps the
-// bound, whenever it is given back or settled down.
+// windowBoundWithRefunds: admissions less their refunds keep the bound, for
+// refunds at any time.
 func windowBoundWithRefunds(t *testing.T, s subject) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for trial := range Cases(200, 10_000) {
@@ -118,8 +118,8 @@ func windowBoundWithRefunds(t *testing.T, s subject) {
 	}
 }
 
-// refundIdentity: charges that are given back at once, in any order, leave
-// nothing behind.
+// refundIdentity: charges that are refunded at once, in any order, leave the
+// state unchanged.
 func refundIdentity(t *testing.T, s subject) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	for trial := range Cases(100, 10_000) {
@@ -142,7 +142,8 @@ func refundIdentity(t *testing.T, s subject) {
 	}
 }
 
-// conforming: single units that arrive evenly at the rate are never denied.
+// conforming: single units that arrive evenly at the rate are never denied or
+// delayed.
 func conforming(t *testing.T, s subject) {
 	if s.bound.Strict {
 		return
@@ -189,8 +190,8 @@ func retryAfter(t *testing.T, s subject) {
 	}
 }
 
-// crowd: 512 goroutines at once get no more than one caller would.
-func crowd(t *testing.T, s subject) {
+// manyGoroutines: 512 goroutines together get no more than a single one.
+func manyGoroutines(t *testing.T, s subject) {
 	r := algo.PerHour(100)
 	for _, key := range []string{"", "k"} {
 		l := s.new(t, r)
@@ -214,8 +215,8 @@ func crowd(t *testing.T, s subject) {
 	}
 }
 
-// waiting: Wait sleeps until the units are there, fails at once when the
-// context cannot wait, and leaves nothing charged when it fails.
+// waiting: Wait sleeps until the units are available, fails at once if the
+// context ends earlier, and charges nothing if it fails.
 func waiting(t *testing.T, s subject) {
 	l := s.new(t, algo.PerSecond(2))
 	drain(t, l, "k")

@@ -1,14 +1,13 @@
-// Package algotest is the conformance kit for rate limiters: what every
-// [algo.Limiter] that hands out units over time must do, whatever its
-// algorithm and wherever its state stands.
+// Package algotest is the conformance kit for rate limiters: the requirements
+// on every [algo.Limiter] that grants units over time, for any algorithm and any
+// place of its state.
 //
-// [Run] makes limiters with the constructor it is given and attacks them. It
-// needs nothing but the public interface, so it serves limiters outside this
-// module as well. Local limiters are run in a testing/synctest bubble, where
-// time stands still until the test lets it pass; that makes exact statements
-// about instants possible. A limiter whose state stands behind a real socket
-// cannot live in such a bubble: set [Bound.RealTime], and the checks that need
-// a standing clock are left out, by name.
+// [Run] makes limiters with a constructor and tests them through the public
+// interface, so it serves limiters outside this module too. Local limiters run
+// in a testing/synctest bubble, where the clock is frozen between sleeps and
+// tests can check exact instants. A limiter with its state behind a real socket
+// cannot run in such a bubble: set [Bound.RealTime] to skip the checks that need
+// a frozen clock.
 //
-// It is not for in-flight limits, which hand out slots and not units.
+// It is not for in-flight limits, which grant slots, not units.
 package algotest

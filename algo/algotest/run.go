@@ -10,61 +10,61 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Make is the constructor under test: a fresh limiter of the given rate, with
-// nothing spent.
+// Make is the constructor under test. It returns a new limiter of the given
+// rate, with nothing spent.
 type Make = func(algo.Rate, ...algo.Option) (algo.Limiter, error)
 
-// Bound is what a limiter promises, and what it leaves out.
+// Bound describes the promises of a limiter, and the checks that do not apply.
 type Bound struct {
-	// Units is the most that may be admitted in any window of length w, w = 0
-	// included. Required.
+	// Units returns the most units that may be admitted in any window of length
+	// w, including w = 0. Required.
 	Units func(r algo.Rate, w time.Duration) int64
-	// Strict: the limiter may deny evenly spaced arrivals at its own rate, as
-	// limits do that round a window up.
+	// Strict limiters may deny evenly spaced arrivals at their own rate, because
+	// they round windows up.
 	Strict bool
-	// PayForward: a cost is charged to the callers that come later, so any
-	// cost is admitted when nothing is owed.
+	// PayForward limiters delay later requests for the cost of earlier ones, so
+	// that they admit any cost while there is no debt.
 	PayForward bool
-	// RealTime: the limiter's state stands outside the process, so the checks
-	// that need a standing clock are left out.
+	// RealTime limiters have their state outside the process. The checks that
+	// need a frozen clock are skipped.
 	RealTime bool
 }
 
-// BurstPlusRate is the bound of token buckets and their kin with the default
-// burst, the rate's count.
+// BurstPlusRate is the bound of token buckets with the default burst, the rate's
+// count.
 func BurstPlusRate(r algo.Rate, w time.Duration) int64 {
 	return r.Count + int64(w/r.Period)*r.Count + int64(w%r.Period)*r.Count/int64(r.Period)
 }
 
-// check is one requirement. It gets a subject whose limiters are fresh.
+// check is one requirement on the limiters of a subject.
 type check struct {
 	name string
 	run  func(t *testing.T, s subject)
-	real bool // holds without a standing clock
+	real bool // needs no frozen clock
 }
 
-// checks are all requirements, in the order in which a failure helps most.
+// checks lists all requirements, the most informative failures first.
 var checks = []check{
 	{"misuse", misuse, true},
 	{"never", neverFits, true},
 	{"peek changes nothing", peeks, false},
 	{"denial changes nothing", denials, false},
-	{"remaining is what is admitted", remaining, false},
-	{"keys are apart", apart, true},
-	{"split is whole", splitIsWhole, false},
+	{"remaining is exact", remaining, false},
+	{"keys are independent", independentKeys, true},
+	{"n units cost n times one", splitCost, false},
 	{"conforming arrivals pass", conforming, false},
 	{"retry after is exact", retryAfter, false},
 	{"window bound", windowBound, false},
 	{"window bound with refunds", windowBoundWithRefunds, false},
 	{"refund is identity", refundIdentity, false},
-	{"512 goroutines", crowd, true},
+	{"512 goroutines", manyGoroutines, true},
 	{"linearizable", linearizable, false},
 	{"wait", waiting, false},
 	{"release is idempotent", releaseTwice, false},
 	{"nothing allocated", allocations, false},
 }
 
-// Run checks the limiters that make makes against bound.
+// Run checks the limiters that make returns against bound.
 func Run(t *testing.T, make Make, bound Bound) {
 	t.Helper()
 	require.NotNil(t, bound.Units, "algotest: a bound needs Units")
@@ -83,7 +83,7 @@ func Run(t *testing.T, make Make, bound Bound) {
 	}
 }
 
-// subject makes limiters and calls them.
+// subject makes limiters with a bound.
 type subject struct {
 	make  Make
 	bound Bound
@@ -96,7 +96,7 @@ func (s subject) new(t *testing.T, r algo.Rate) algo.Limiter {
 	return l
 }
 
-// acquire is Acquire where no error is due.
+// acquire calls Acquire and fails the test on an error.
 func acquire(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
 	if h, ok := t.(interface{ Helper() }); ok {
 		h.Helper()
@@ -106,13 +106,13 @@ func acquire(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease
 	return lease
 }
 
-// peek is a decision on nothing.
+// peek returns the decision on 0 units.
 func peek(t require.TestingT, l algo.Limiter, key string) algo.Decision {
 	return acquire(t, l, key, 0).Decision
 }
 
-// drain spends single units until one is denied or would be delayed, and
-// returns how many there were.
+// drain spends single units until one is denied or delayed, and returns their
+// number.
 func drain(t require.TestingT, l algo.Limiter, key string) (n int64) {
 	for {
 		lease := acquire(t, l, key, 1)

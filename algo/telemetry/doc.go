@@ -1,23 +1,22 @@
-// Package telemetry is what the adapters tell of their decisions: one [Event]
-// for each, the same for HTTP and gRPC, and observers that are ready to use.
+// Package telemetry has the events of the adapters, one [Event] for each
+// decision, the same for HTTP and gRPC, and observers of them.
 //
 //	handler = httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithObserver(observe))(handler)
 //	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP(), grpcmw.WithObserver(observe))...)
 //
-// where observe is any function of an Event:
+// observe is any function of an Event:
 //
-//   - [Log.Observe] writes to log/slog whom a limit denies, with sampling;
+//   - [Log.Observe] logs denials and failures to log/slog, with sampling;
 //   - Metrics.Observe of package otelmetrics counts for OpenTelemetry;
-//   - [Tee] calls several.
+//   - [Tee] calls several observers.
 //
-// An adapter without an observer does not read the clock and builds no event. One
-// with an observer makes the event on the stack: two readings of the clock and a
-// hash of the key, and no allocation.
+// An adapter without an observer neither reads the clock nor makes an event. With
+// an observer it reads the clock twice, hashes the key, and allocates nothing.
 //
-// Keys are in no event, only their hashes, which mean nothing outside of the
-// process: addresses and user names belong neither into a log nor on a label.
+// Events have no keys, only hashes that are meaningless outside the process:
+// addresses and user names belong neither in a log nor on a label.
 //
-// Do not use it to account for what users consume: events are told before the
-// handler runs, and say nothing of outcomes, refunds and settled costs. Do not
-// decide by it either; an [algo.Limiter] does that.
+// Do not use it for accounting: events come before the handler runs, without its
+// outcome, refunds and settled costs. Do not make decisions in an observer; that
+// is the job of an [algo.Limiter].
 package telemetry

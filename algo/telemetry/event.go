@@ -8,59 +8,61 @@ import (
 )
 
 // Observer is called once for each decision, in the goroutine of the request,
-// before the handler runs, and from many goroutines at once. It must not block.
-// If it panics, so does the request: it is answered as a panic of the handler
-// would be, and what it held is released.
+// before the handler runs, and by many goroutines at once. It must not block. A
+// panic of an observer is handled like a panic of the handler, and the lease is
+// released.
 type Observer func(Event)
 
-// Event tells of one decision.
+// Event describes one decision.
 type Event struct {
-	// At is when the answer was known, so that observers need not read the
-	// clock.
+	// At is the time of the decision. Observers need not read the clock.
 	At time.Time
-	// Transport is how the request came, or went if Client is set.
+	// Transport is the protocol of the request.
 	Transport Transport
-	// Client is set where the limit stands before outgoing requests.
+	// Client is true for limits on outgoing requests.
 	Client bool
-	// Result is what became of the request, or of the message of a stream.
+	// Result is the fate of the request, or of the message of a stream.
 	Result Result
 	// Policy is the name of the limit.
 	Policy string
-	// Method is the full method of a call, empty over HTTP. In a tap handle, and
-	// behind grpc.UnknownServiceHandler, it is whatever the client sent.
+	// Method is the full method of a call, empty for HTTP. In a tap handle, and
+	// behind grpc.UnknownServiceHandler, the client chooses it.
 	Method string
-	// Decision is what the limiter said; zero if it was not asked or failed,
-	// with Reason Never if the request was refused for lack of a key. Its Delay
-	// is what the request waited for before the handler, or would have had to.
+	// Decision is the decision of the limiter. It is zero if the limiter was not
+	// called or failed, but has Reason Never if the request was denied for a
+	// missing key. Its Delay is the wait of the request before the handler, or
+	// the one it would have had.
 	Decision algo.Decision
-	// Waited is the time from the question to the answer: in the queue of an
-	// in-flight limiter, on the way to Redis, sleeping out a Delay, and in a
-	// client until the server is ready. 0 if the limiter was not asked.
+	// Waited is the duration of the decision: in the queue of an in-flight
+	// limiter, on the way to Redis, sleeping out a Delay, and in a client until
+	// the server is ready. It is 0 if the limiter was not called.
 	Waited time.Duration
-	// Status is the status of a refusal, 0 if there was none: of HTTP 429 or
-	// 503, of gRPC the number of the code.
+	// Status is the status of a rejected request, 0 otherwise: 429 or 503 for
+	// HTTP, the number of the code for gRPC.
 	Status int
-	// Cost is the units that were asked for.
+	// Cost is the requested number of units.
 	Cost int64
-	// KeyHash tells keys apart without naming them, see keyfunc.Hash. 0: no key.
+	// KeyHash distinguishes keys without naming them, see keyfunc.Hash. It is 0
+	// without a key.
 	KeyHash uint64
-	// Sent is what the answer tells the client of this limit.
+	// Sent is the information about this limit in the response.
 	Sent Sent
-	// Err is why the request could not be decided or was given up. It may
-	// contain what the client sent; do not send it back.
+	// Err is the reason why no decision was possible or the request was
+	// abandoned. It may contain input of the client; do not send it back.
 	Err error
 }
 
-// Shadowed reports whether the request was let through by a limit on trial
-// (algo.Shadow) that would have denied it; Decision.Reason tells why.
+// Shadowed reports whether a shadow limit (algo.Shadow) admitted a request that
+// it would have denied; Decision.Reason says why.
 func (e *Event) Shadowed() bool {
 	return e.Result == Allowed && e.Decision.Source == algo.SourceShadowed && e.Decision.Reason != algo.Admitted
 }
 
-// Why is the reason of a denial, or of what a limit on trial would have denied;
-// Admitted of everything else. It is Decision.Reason, but where the limiter
-// admitted what could not wait for it: a Delay that outlasts the caller is
-// Quota, a retry that is refused to keep room for first attempts is Overload.
+// Why returns the reason of a denial, or of the denial that a shadow limit would
+// have made, and Admitted otherwise. It is Decision.Reason, except for requests
+// that the limiter admitted and the adapter denied: a Delay that outlasts the
+// request's deadline is Quota, and a retry that is denied in favor of first
+// attempts is Overload.
 func (e *Event) Why() algo.Reason {
 	const unavailable = 14 // the code of gRPC
 	switch {
@@ -76,11 +78,11 @@ func (e *Event) Why() algo.Reason {
 	return algo.Quota
 }
 
-// Sent is what an answer tells the client of one limit, as it stands in the
-// answer. Nothing is sent if Client is set, and no fields are told of a limit
-// that is off or on trial. What else is on the way may add to it: a handler
-// given to httpmw.WithDenied may change the fields, and of several limits on one
-// call the longest pushback is sent.
+// Sent is the information about one limit in a response, in its encoding there.
+// It is zero if Client is set, and has no fields for a limit that is off or in
+// shadow mode. The response may differ from it: a handler given to
+// httpmw.WithDenied may change the fields, and with several limits on one call
+// the longest pushback is sent.
 type Sent struct {
 	// Policy is the item of the RateLimit-Policy field or trailer,
 	// `"burst";q=20;w=2`, or the value of X-RateLimit-Limit.
@@ -91,15 +93,15 @@ type Sent struct {
 	Limit string
 	// Reset is the value of X-RateLimit-Reset, empty with the standard fields.
 	Reset string
-	// RetryAfter is Retry-After, whole seconds, or the delay of RetryInfo; 0 if
-	// there is none.
+	// RetryAfter is Retry-After, in whole seconds, or the delay of RetryInfo; 0
+	// if there is none.
 	RetryAfter time.Duration
 	// Pushback is grpc-retry-pushback-ms: milliseconds, or -1 for no retry; 0 if
 	// there is none.
 	Pushback int32
 }
 
-// Transport is a protocol.
+// Transport is the protocol of a request.
 type Transport uint8
 
 // The transports.
@@ -116,21 +118,21 @@ func (t Transport) String() string {
 	return "http"
 }
 
-// Result is what became of a request.
+// Result is the fate of a request.
 type Result uint8
 
 // The results.
 const (
-	// Allowed: the request went on.
+	// Allowed: the request continued.
 	Allowed Result = iota
-	// Denied: the limit had no room.
+	// Denied: the limit denied the request.
 	Denied
-	// Canceled: the client went away before the request could start; nothing
-	// was sent to it and nothing stays charged.
+	// Canceled: the client left before the request could start. Nothing was sent
+	// to it and nothing remains charged.
 	Canceled
-	// FailedOpen: it could not be decided, and went on.
+	// FailedOpen: no decision was possible, and the request continued.
 	FailedOpen
-	// FailedClosed: it could not be decided, and was refused.
+	// FailedClosed: no decision was possible, and the request was denied.
 	FailedClosed
 )
 

@@ -2,12 +2,16 @@ package telemetry_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 func TestWhy(t *testing.T) {
@@ -39,17 +43,34 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-func TestTee(t *testing.T) {
-	var told []string
-	note := func(name string) telemetry.Observer {
-		return func(e telemetry.Event) { told = append(told, name+e.Policy) }
+// An observer is a function. This one prints the response of each request.
+func ExampleObserver() {
+	users := algo.Must(algo.NewTokenBucket(algo.PerMinute(2)))
+	handler := httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithName("users"),
+		httpmw.WithObserver(func(e telemetry.Event) {
+			fmt.Println(e.Result, e.Status, e.Sent.Limit, e.Sent.RetryAfter > 0)
+		}))(http.NotFoundHandler())
+
+	for range 3 {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	}
-	telemetry.Tee(note("a"), nil, note("b"))(telemetry.Event{Policy: "1"})
-	telemetry.Tee(nil, note("c"))(telemetry.Event{Policy: "2"})
-	telemetry.Tee()(telemetry.Event{})
-	require.Equal(t, []string{"a1", "b1", "c2"}, told)
-	boom := func(telemetry.Event) { panic("observer") }
-	require.PanicsWithValue(t, "observer", func() { telemetry.Tee(note("d"), boom, note("e"))(telemetry.Event{}) })
-	require.Equal(t, "d", told[3])
-	require.Len(t, told, 4)
+	// Output:
+	// allowed 0 "users";r=1;t=30 false
+	// allowed 0 "users";r=0;t=30 false
+	// denied 429 "users";r=0;t=30 true
+}
+
+// A shadow limit denies no request, and its events show which it would have
+// denied.
+func ExampleEvent_Shadowed() {
+	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))))
+	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
+		httpmw.WithObserver(func(e telemetry.Event) { fmt.Println(e.Result, e.Shadowed(), e.Why()) }))(http.NotFoundHandler())
+
+	for range 2 {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	}
+	// Output:
+	// allowed false admitted
+	// allowed true quota
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// topic is what a line is about.
+// topic is the subject matter of a line.
 type topic uint8
 
 const (
@@ -22,17 +22,17 @@ const (
 	failedOpen
 	failedClosed
 	fallback
-	others // what has found no slot
+	others // keys and policies without a slot
 )
 
-// topics are the codes and messages, by topic.
+// topics has the codes and messages by topic.
 var topics = [...]struct{ code, message string }{
 	denied:       {"telemetry.denied", "requests denied"},
-	shadowed:     {"telemetry.shadowed", "requests that a limit on trial would have denied"},
-	failedOpen:   {"telemetry.failed-open", "requests let through undecided"},
-	failedClosed: {"telemetry.failed-closed", "requests refused undecided"},
-	fallback:     {"telemetry.fallback", "decisions taken locally, the shared store is away"},
-	others:       {"telemetry.others", "more keys or policies than are counted one by one"},
+	shadowed:     {"telemetry.shadowed", "requests that a shadow limit would have denied"},
+	failedOpen:   {"telemetry.failed-open", "requests admitted without a decision, because the limiter failed"},
+	failedClosed: {"telemetry.failed-closed", "requests denied without a decision, because the limiter failed"},
+	fallback:     {"telemetry.fallback", "requests decided locally, because the shared store is unavailable"},
+	others:       {"telemetry.others", "decisions of keys and policies beyond those counted separately; raise LogKeys"},
 }
 
 func topicOf(e *Event) topic {
@@ -57,8 +57,8 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *Event) {
 		return
 	}
 	found := sample{subject: of, transport: e.Transport, client: e.Client, reason: e.Why()}
-	as, before, tell := s.add(now, found)
-	if !tell {
+	as, before, write := s.add(now, found)
+	if !write {
 		return
 	}
 	found.subject, found.count = as, before+1
@@ -78,8 +78,8 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *Event) {
 	l.write(as.topic, attrs)
 }
 
-// sweep writes the count of a subject whose interval is over, or of any, and
-// reports whether there was one.
+// sweep writes the count of a subject with an expired interval, or of any
+// subject if all is true, and reports whether there was one.
 func (l *Log) sweep(s *sampler, now time.Duration, all bool) bool {
 	found, ok := s.expired(now, all)
 	if ok && found.count > 0 {
@@ -92,7 +92,7 @@ func (l *Log) write(t topic, attrs []slog.Attr) {
 	l.logger.LogAttrs(context.Background(), l.levels.of(t), topics[t].message, attrs...)
 }
 
-// attrs are what every line has.
+// attrs returns the attributes of every line.
 func (s *sample) attrs() []slog.Attr {
 	attrs := append(make([]slog.Attr, 0, 12), slog.String("code", topics[s.topic].code))
 	if s.topic != others {
@@ -108,10 +108,10 @@ func (s *sample) attrs() []slog.Attr {
 	return append(attrs, slog.Int64("count", s.count))
 }
 
-// longest is how much of a string from outside is written, in bytes.
+// longest is the most bytes of an untrusted string in a line.
 const longest = 128
 
-// clean makes a string from outside harmless for any handler.
+// clean makes an untrusted string harmless for any handler.
 func clean(s string) string {
 	if len(s) > longest {
 		s = s[:longest] + "..."
@@ -123,7 +123,7 @@ func clean(s string) string {
 	return s
 }
 
-// cause is the type of the innermost error.
+// cause returns the type of the innermost error.
 func cause(err error) string {
 	for {
 		inner := errors.Unwrap(err)

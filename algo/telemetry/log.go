@@ -9,36 +9,39 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Log writes to a structured log whom a limit denies, without being flooded by
-// those who are. Use its method Observe:
+// Log writes denials and failures to a structured log, at a bounded rate. Use its
+// method Observe:
 //
 //	denials, err := telemetry.NewLog(slog.Default())
 //	handler = httpmw.Limit(users, key, httpmw.WithObserver(denials.Observe))(handler)
 //
 // The first denial of a key by a policy is written at once. Further ones within
-// the interval are counted, and the count is told with the next line of the key,
-// or when the interval is over, by whatever event comes then. The same holds, for
-// each policy, of requests that were let through or refused because they could not
-// be decided, and of decisions taken locally because the shared store was away:
-// the first such line says that it has begun, and as long as it goes on there is
-// one an interval. Admissions write nothing.
+// the interval are counted. The count is written with the next line of the key,
+// or by the first event of any kind after the interval. The same applies, for
+// each policy, to requests without a decision because the limiter failed, and to
+// local decisions because the shared store was unavailable: the first line
+// reports the beginning, and then there is one line an interval. Admissions write
+// nothing.
 //
-// Memory is bounded: a slot for each of 256 keys ([LogKeys]), some 200 bytes, and
-// so is the log: at most two lines for each slot in an interval of 10 s
-// ([LogInterval]). Denials of keys that find no slot are written as one subject,
-// with code telemetry.others. At most five lines are written by one event.
+// Memory is bounded: 256 slots ([LogKeys]) of some 200 bytes. So is the output: at
+// most two lines a slot in an interval of 10 s ([LogInterval]), and at most five
+// lines for one event. Denials of keys without a slot share one subject, with the
+// code telemetry.others.
 //
-// A line has the code (telemetry.denied, telemetry.shadowed, telemetry.failed-open,
-// telemetry.failed-closed, telemetry.fallback, telemetry.others), the policy, the
-// transport and its side, the count of decisions that it speaks of, and where they
-// make sense the hash of the key in 16 hexadecimal digits, the reason, the
-// method, the status and the wait that was asked for, in seconds. Of an error it has the type only: the
-// text may hold what a client sent, and the adapters log it by themselves. What
-// comes from outside is cut at 128 bytes and quoted if it is not printable, so
-// that no handler can be made to write a line that is not its own.
+// A line has these attributes:
 //
-// There is no goroutine. Call [Log.Flush] when the server has stopped. It is safe
-// for concurrent use.
+//   - code: telemetry.denied, telemetry.shadowed, telemetry.failed-open,
+//     telemetry.failed-closed, telemetry.fallback or telemetry.others;
+//   - policy, transport, client, and count, the number of decisions;
+//   - if they apply: key, the hash of the key in 16 hexadecimal digits, reason,
+//     method, status, retry_after in seconds, and cause, the type of an error.
+//
+// The text of an error may contain input of the client; the adapters log it
+// separately. Untrusted strings are cut at 128 bytes and quoted if they are not
+// printable, so that they cannot forge lines.
+//
+// Log starts no goroutine. Call [Log.Flush] when the server has stopped. It is
+// safe for concurrent use.
 type Log struct {
 	logger   *slog.Logger
 	levels   Levels
@@ -47,11 +50,11 @@ type Log struct {
 	policies *sampler
 }
 
-// mostPolicies is how many policies get lines of their own for failures and
-// fallbacks, times the topics.
+// mostPolicies is the number of pairs of policy and topic with lines of their
+// own, for failures and fallbacks.
 const mostPolicies = 64
 
-// NewLog makes a Log. The error names the option that is out of range.
+// NewLog makes a Log. The error names the option and its invalid value.
 func NewLog(l *slog.Logger, opts ...LogOption) (*Log, error) {
 	if l == nil {
 		return nil, errors.New("telemetry: NewLog: the logger is nil")
@@ -71,7 +74,7 @@ func NewLog(l *slog.Logger, opts ...LogOption) (*Log, error) {
 	}, nil
 }
 
-// Observe is an [Observer].
+// Observe is an [Observer] that logs e.
 func (l *Log) Observe(e Event) {
 	if e.At.IsZero() {
 		e.At = time.Now()
@@ -87,14 +90,14 @@ func (l *Log) Observe(e Event) {
 	if e.Decision.Source == algo.SourceFallback {
 		l.sample(l.policies, now, subject{fallback, e.Policy, 0}, &e)
 	}
-	// More than one event can add, so that the table gets empty.
+	// Two for one that an event can add, so that the table empties.
 	for range 2 {
 		l.sweep(l.keys, now, false)
 	}
 	l.sweep(l.policies, now, false)
 }
 
-// Flush writes what has been counted and not been told.
+// Flush writes all counts that are not written yet.
 func (l *Log) Flush() {
 	now := time.Since(l.start)
 	for _, s := range []*sampler{l.keys, l.policies} {

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -18,11 +21,13 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 var quota = algo.Decision{Reason: algo.Quota, Limit: 1, RetryAfter: time.Second}
 
-// denial is a denied request of a key.
+// denial returns a denied request of a key.
 func denial(key uint64) telemetry.Event {
 	return telemetry.Event{
 		At: time.Now(), Policy: "p", Result: telemetry.Denied, Decision: quota, Status: 429, Cost: 1, KeyHash: key,
@@ -30,7 +35,7 @@ func denial(key uint64) telemetry.Event {
 	}
 }
 
-// journal is a log and what it has written.
+// journal is a log with its output.
 type journal struct {
 	*telemetry.Log
 	text bytes.Buffer
@@ -64,8 +69,8 @@ func (j *journal) take(t *testing.T) (lines []string) {
 	return lines
 }
 
-// The first denial of a key is told at once, the others with the next line or
-// when the interval is over.
+// The first denial of a key is written at once, the others with the next line
+// or after the interval.
 func TestLogSamples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := newJournal(t)
@@ -86,7 +91,7 @@ func TestLogSamples(t *testing.T) {
 		require.Equal(t, []string{"denied p 1 6"}, j.take(t), "the five that were counted, and this one")
 		j.Observe(denial(1))
 		time.Sleep(10 * time.Second)
-		require.Empty(t, j.take(t), "nobody is there to write it")
+		require.Empty(t, j.take(t), "no event comes to write it")
 		admission()
 		require.Equal(t, []string{"denied p 1 1"}, j.take(t), "written by the next event, whatever it is")
 		admission()
@@ -124,28 +129,14 @@ func TestLogTopics(t *testing.T) {
 	require.ElementsMatch(t, []string{"shadowed p 7 2", "fallback p  2", "failed-open p  2", "failed-closed p  2"}, j.take(t))
 }
 
-func TestLogLevels(t *testing.T) {
-	var text bytes.Buffer
-	log, err := telemetry.NewLog(slog.New(slog.NewTextHandler(&text, nil)), telemetry.LogLevels(telemetry.Levels{
-		Denied: slog.LevelDebug, Shadowed: slog.LevelWarn,
-	}))
-	require.NoError(t, err)
-	log.Observe(denial(1))
-	require.Empty(t, text.String())
-	shadow := denial(1)
-	shadow.Result, shadow.Decision.Source = telemetry.Allowed, algo.SourceShadowed
-	log.Observe(shadow)
-	require.Contains(t, text.String(), "level=WARN")
-}
-
-// A million keys fit into the slots that there are, and into as many lines.
+// A million keys need no more slots and lines than there are.
 func TestLogIsBounded(t *testing.T) {
 	const slots, keys = 16, 1_000_000
 	j := newJournal(t, telemetry.LogKeys(slots))
 	at := time.Now()
 	e := denial(0)
 	e.At = at
-	told := 0
+	counted := 0
 	for key := range uint64(keys) {
 		e.KeyHash = key + 1
 		j.Observe(e)
@@ -155,16 +146,16 @@ func TestLogIsBounded(t *testing.T) {
 	require.Equal(t, "others   1", lines[slots])
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		e.KeyHash++
-		told++
+		counted++
 		j.Observe(e)
-	}), "what is only counted allocates nothing")
+	}), "counting allocates nothing")
 	require.Empty(t, j.take(t))
 	j.Flush()
-	require.Equal(t, []string{fmt.Sprint("others   ", keys-slots-1+told)}, j.take(t), "no denial is lost")
+	require.Equal(t, []string{fmt.Sprint("others   ", keys-slots-1+counted)}, j.take(t), "no denial is lost")
 }
 
-// After the interval the slots are there again, though each event gives back two
-// at most.
+// After the interval the slots are free again, although each event frees at most
+// two.
 func TestLogRecoversFromAFlood(t *testing.T) {
 	j := newJournal(t, telemetry.LogKeys(16), telemetry.LogInterval(time.Second))
 	e := denial(0)
@@ -178,49 +169,15 @@ func TestLogRecoversFromAFlood(t *testing.T) {
 	for key := range uint64(100) {
 		e.KeyHash = key + 1001
 		j.Observe(e)
-		told := j.take(t)
-		require.LessOrEqual(t, len(told), 5)
-		lines = append(lines, told...)
+		taken := j.take(t)
+		require.LessOrEqual(t, len(taken), 5)
+		lines = append(lines, taken...)
 	}
-	require.Contains(t, strings.Join(lines, "\n"), "denied p 3f8 1", "a slot of the flood has become free")
+	require.Contains(t, strings.Join(lines, "\n"), "denied p 3f8 1", "a slot of the flood is free")
 	require.LessOrEqual(t, len(lines), 2*(16+1))
 }
 
-// Whatever policies, methods and errors contain, a line stays a line.
-func TestLogLinesAreSafe(t *testing.T) {
-	evil := "x\" level=ERROR code=forged\n\x1b[31m<script>\u202e\xff" + strings.Repeat("A", 1<<20)
-	for name, handler := range map[string]func(io.Writer) slog.Handler{
-		"text":  func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, nil) },
-		"json":  func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, nil) },
-		"naive": func(w io.Writer) slog.Handler { return naive{w} },
-	} {
-		var text bytes.Buffer
-		log, err := telemetry.NewLog(slog.New(handler(&text)))
-		require.NoError(t, err)
-		e := denial(1)
-		e.Policy, e.Method, e.Err = evil, evil, errors.New(evil)
-		log.Observe(e)
-		require.Equal(t, 1, strings.Count(text.String(), "\n"), name)
-		require.Less(t, text.Len(), 4096, name)
-		for _, r := range strings.TrimSuffix(text.String(), "\n") {
-			require.True(t, r >= ' ' && r <= '~', "%s: %q", name, text.String())
-		}
-	}
-}
-
-// naive writes values as they are.
-type naive struct{ w io.Writer }
-
-func (naive) Enabled(context.Context, slog.Level) bool { return true }
-func (n naive) WithAttrs([]slog.Attr) slog.Handler     { return n }
-func (n naive) WithGroup(string) slog.Handler          { return n }
-func (n naive) Handle(_ context.Context, r slog.Record) error {
-	r.Attrs(func(a slog.Attr) bool { fmt.Fprint(n.w, a.Key, "=", a.Value.String(), " "); return true })
-	fmt.Fprintln(n.w)
-	return nil
-}
-
-// No denial is told twice or lost, from however many goroutines.
+// No denial is written twice or lost, with many goroutines.
 func TestLogFromManyGoroutines(t *testing.T) {
 	var mu sync.Mutex
 	var sum int64
@@ -243,7 +200,7 @@ func TestLogFromManyGoroutines(t *testing.T) {
 	require.EqualValues(t, 8*2000, sum)
 }
 
-// counter is a handler that wants the counts only.
+// counter is a handler that reads only the counts.
 type counter func(int64)
 
 func (counter) Enabled(context.Context, slog.Level) bool { return true }
@@ -259,20 +216,57 @@ func (c counter) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-func TestLogOptions(t *testing.T) {
-	logger := slog.New(slog.DiscardHandler)
-	for message, row := range map[string]struct {
-		logger *slog.Logger
-		opt    telemetry.LogOption
+// BenchmarkLog measures an event that writes nothing.
+func BenchmarkLog(b *testing.B) {
+	log, err := telemetry.NewLog(slog.New(slog.DiscardHandler))
+	require.NoError(b, err)
+	debug, err := telemetry.NewLog(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	require.NoError(b, err)
+	admitted := telemetry.Event{At: time.Now(), Policy: "p", Decision: algo.Decision{Allowed: true}, KeyHash: 1}
+	for _, row := range []struct {
+		name string
+		log  *telemetry.Log
+		e    telemetry.Event
+		step uint64
 	}{
-		"telemetry: NewLog: the logger is nil":                                               {nil, telemetry.LogKeys(1)},
-		"telemetry: NewLog: the zero LogOption is not an option":                             {logger, telemetry.LogOption{}},
-		"telemetry: NewLog: LogInterval: is 0s, want above 0 and at most 24h":                {logger, telemetry.LogInterval(0)},
-		"telemetry: NewLog: LogInterval: is 24h0m0.000000001s, want above 0 and at most 24h": {logger, telemetry.LogInterval(24*time.Hour + 1)},
-		"telemetry: NewLog: LogKeys: is 0, want 1 to 1048576":                                {logger, telemetry.LogKeys(0)},
-		"telemetry: NewLog: LogKeys: is 1048577, want 1 to 1048576":                          {logger, telemetry.LogKeys(1<<20 + 1)},
+		{"admitted", debug, admitted, 0},
+		{"disabled", log, denial(1), 0},
+		{"one key", debug, denial(1), 0},
+		{"a million keys", debug, denial(1), 1},
 	} {
-		_, err := telemetry.NewLog(row.logger, row.opt)
-		require.EqualError(t, err, message)
+		b.Run(row.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				row.e.KeyHash += row.step
+				row.log.Observe(row.e)
+			}
+		})
 	}
+}
+
+// A client is denied a hundred times, and the log has two lines.
+func ExampleNewLog() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == "time" || a.Key == "key" || a.Key == "retry_after" { // they differ from run to run
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+	denials, err := telemetry.NewLog(logger, telemetry.LogInterval(time.Minute))
+	if err != nil {
+		panic(err)
+	}
+	users := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
+	handler := httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithName("users"),
+		httpmw.WithObserver(denials.Observe))(http.NotFoundHandler())
+
+	for range 101 {
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	}
+	denials.Flush() // when the server has stopped
+	// Output:
+	// level=INFO msg="requests denied" code=telemetry.denied policy=users transport=http client=false reason=quota count=1 status=429
+	// level=INFO msg="requests denied" code=telemetry.denied policy=users transport=http client=false reason=quota count=99
 }

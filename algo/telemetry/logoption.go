@@ -25,8 +25,8 @@ func logDefaults() logConfig {
 	}}
 }
 
-// LogInterval sets for how long the denials of a key are counted after one was
-// written, above 0 and at most 24 h. The default is 10 s.
+// LogInterval sets the time between two lines of a key, above 0 and at most 24 h.
+// Denials in between are counted. The default is 10 s.
 func LogInterval(d time.Duration) LogOption {
 	return LogOption{"LogInterval", func(c *logConfig) error {
 		c.interval = d
@@ -37,8 +37,8 @@ func LogInterval(d time.Duration) LogOption {
 	}}
 }
 
-// LogKeys sets for how many pairs of key and policy denials are counted at a
-// time, 1 to 1048576. The default is 256.
+// LogKeys sets the number of pairs of key and policy that are counted
+// separately, 1 to 1048576. The default is 256.
 func LogKeys(n int) LogOption {
 	return LogOption{"LogKeys", func(c *logConfig) error {
 		c.keys = n
@@ -57,20 +57,22 @@ func LogLevels(l Levels) LogOption {
 	}}
 }
 
-// Levels are the levels of the lines of a [Log]. What its logger is not enabled
-// for is not counted either.
+// Levels has the levels of the lines of a [Log]. Decisions below the level of the
+// logger are not counted.
 type Levels struct {
-	// Denied is for requests that a limit had no room for; the default is Info.
-	// Lines for what finds no slot have it too.
+	// Denied is for denied requests, and for the code telemetry.others. The
+	// default is Info.
 	Denied slog.Level
-	// Shadowed is for what a limit on trial would have denied; Info.
+	// Shadowed is for requests that a shadow limit would have denied. The default
+	// is Info.
 	Shadowed slog.Level
-	// FailedOpen is for what passed because it could not be decided; Warn.
+	// FailedOpen is for requests admitted without a decision. The default is
+	// Warn.
 	FailedOpen slog.Level
-	// FailedClosed is for what was refused because it could not be decided;
+	// FailedClosed is for requests denied without a decision. The default is
 	// Error.
 	FailedClosed slog.Level
-	// Fallback is for decisions without the shared store; Warn.
+	// Fallback is for decisions without the shared store. The default is Warn.
 	Fallback slog.Level
 }
 

@@ -9,37 +9,35 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// subject is what lines are sampled by.
+// subject identifies the lines that are sampled together.
 type subject struct {
 	topic  topic
 	policy string
 	key    uint64
 }
 
-// sample is one subject in its interval.
+// sample counts the events of a subject in its interval.
 type sample struct {
 	subject
 	transport Transport
 	client    bool
-	reason    algo.Reason // of the event that was counted last
+	reason    algo.Reason // of the latest event
 	begin     time.Duration
 	count     int64 // events since the last line
-	before    int32 // the neighbours in the order of begin
+	before    int32 // neighbors in the order of begin
 	after     int32
 }
 
-// sampler has a slot for each subject whose interval is not over. All intervals
-// are of the same length, so that those which end first are in front.
-//
-// There are as many slots as it was made with, and one in which all subjects
-// that find no other are counted together.
+// sampler has a slot for each subject with an interval that is not over. All
+// intervals have the same length, so the slots in order of begin are in order of
+// end. One more slot counts all subjects that have no slot.
 type sampler struct {
 	interval time.Duration
-	due      atomic.Int64 // when the first interval ends, to be read without the lock
+	due      atomic.Int64 // end of the first interval, read without the lock
 
 	mu    sync.Mutex
 	find  map[subject]int32
-	slots []sample // 0 is the anchor of the circle of slots in use
+	slots []sample // 0 is the head of the ring of used slots
 	free  []int32
 }
 
@@ -52,9 +50,9 @@ func newSampler(interval time.Duration, most int) *sampler {
 	return s
 }
 
-// add counts an event and reports whether it is to be told at once, as what, and
-// with how many before it that have not been told.
-func (s *sampler) add(now time.Duration, e sample) (as subject, before int64, tell bool) {
+// add counts an event and reports whether to write it at once, as which subject,
+// and with how many earlier events that are not written yet.
+func (s *sampler) add(now time.Duration, e sample) (as subject, before int64, write bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i, known := s.find[e.subject]
@@ -77,14 +75,14 @@ func (s *sampler) add(now time.Duration, e sample) (as subject, before int64, te
 	return e.subject, before, true
 }
 
-// full reports whether the only slot left is that of all others.
+// full reports whether only the shared slot is left.
 func (s *sampler) full() bool {
 	_, used := s.find[subject{topic: others}]
 	return len(s.free) == 0 || len(s.free) == 1 && !used
 }
 
-// expired takes out a subject whose interval is over, or any if all is true.
-// It reports false if there is none. Its count may be 0.
+// expired removes a subject with an expired interval, or any subject if all is
+// true. It returns false if there is none. The count may be 0.
 func (s *sampler) expired(now time.Duration, all bool) (sample, bool) {
 	if int64(now) < s.due.Load() && !all {
 		return sample{}, false
@@ -100,7 +98,7 @@ func (s *sampler) expired(now time.Duration, all bool) (sample, bool) {
 	return found, true
 }
 
-// insert takes a free slot for e, the last to end.
+// insert puts e in a free slot, at the end of the ring.
 func (s *sampler) insert(e sample) {
 	i := s.free[len(s.free)-1]
 	s.free = s.free[:len(s.free)-1]
@@ -121,7 +119,7 @@ func (s *sampler) remove(i int32) {
 	s.announce()
 }
 
-// announce tells those who look without the lock when the first interval ends.
+// announce publishes the end of the first interval to readers without the lock.
 func (s *sampler) announce() {
 	due := int64(math.MaxInt64)
 	if i := s.slots[0].after; i != 0 {

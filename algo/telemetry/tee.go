@@ -1,7 +1,7 @@
 package telemetry
 
-// Tee calls the observers one after the other, in the order given; nil ones are
-// left out. What one of them panics with keeps the event from those after it.
+// Tee returns an observer that calls the observers in the given order, without
+// nil ones. If one panics, those after it do not get the event.
 func Tee(observers ...Observer) Observer {
 	var all []Observer
 	for _, o := range observers {

@@ -1,5 +1,5 @@
-// Package otelmetrics counts for OpenTelemetry what the adapters decide, on the
-// metric API alone: which SDK and exporter there are, is the program's choice.
+// Package otelmetrics counts the decisions of the adapters for OpenTelemetry. It
+// uses the metric API only; the program chooses SDK and exporter.
 //
 //	metrics, err := otelmetrics.New(provider)
 //	handler = httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithObserver(metrics.Observe))(handler)
@@ -13,23 +13,27 @@
 //	ratelimit.active_requests        gauge, {request}      policy
 //	ratelimit.active_requests.limit  gauge, {request}      policy
 //
-// result is allowed, canceled, failed-open, failed-closed, or one of
-// denied-quota, denied-overload, denied-never, shadowed-quota, shadowed-overload
-// and shadowed-never, where shadowed is what a limit on trial (algo.Shadow) let
-// through and would have denied; an event of no known result is unknown. transport is http or grpc where requests are
-// served, http-client or grpc-client where they are sent.
+// The attribute result is one of
 //
-// ratelimit.queue.duration is the time that a decision took: in the queue of an
+//   - allowed, canceled, failed-open, failed-closed;
+//   - denied-quota, denied-overload, denied-never;
+//   - shadowed-quota, shadowed-overload, shadowed-never: admitted by a shadow
+//     limit (algo.Shadow) that would have denied it;
+//   - unknown, for an event with an unknown result.
+//
+// The attribute transport is http or grpc for limits on incoming requests,
+// http-client or grpc-client for outgoing ones.
+//
+// ratelimit.queue.duration is the duration of decisions: in the queue of an
 // in-flight limit, on the way to Redis, sleeping out a Delay.
-// ratelimit.fallback counts the decisions that were taken locally because the
-// shared store was away. The gauges are of the limiters given to
-// [Metrics.InFlight]; a limit of 2147483647 is none.
+// ratelimit.fallback counts local decisions because the shared store was
+// unavailable. The gauges show the limiters given to [Metrics.InFlight]; a limit
+// of 2147483647 means no limit.
 //
 // Neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
-// told apart, 44 series of ratelimit.requests for each at the very most, and those
-// beyond are counted together as "other": whatever clients send, the number of
-// series is fixed.
+// counted separately, with at most 44 series of ratelimit.requests each, and
+// further ones together as "other". Clients cannot increase the number of series.
 //
-// Do not use it to account for what single users consume, which needs a label of
-// unbounded cardinality; a log or a database does that.
+// Do not use it for the consumption of single users, which needs a label of
+// unbounded cardinality; use a log or a database.
 package otelmetrics

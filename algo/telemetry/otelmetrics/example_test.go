@@ -32,7 +32,7 @@ func Example() {
 	_, _ = handler, server
 }
 
-// What is in flight is read when it is asked for.
+// The gauges are read at each collection.
 func ExampleMetrics_InFlight() {
 	metrics, err := otelmetrics.New(noop.NewMeterProvider())
 	if err != nil {

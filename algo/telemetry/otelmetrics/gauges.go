@@ -9,14 +9,13 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// InFlighter is a limiter that knows what is in flight, such as an
-// adaptive.Limiter.
+// InFlighter is a limiter of requests in flight, such as an adaptive.Limiter.
 type InFlighter interface {
 	InFlight() int
 	Limit() int
 }
 
-// gauges are read when somebody asks for them.
+// gauges are read at each collection.
 type gauges struct {
 	active, limit metric.Int64ObservableGauge
 	registration  metric.Registration
@@ -57,8 +56,8 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 	return nil
 }
 
-// InFlight adds a limiter to the gauges, under the name that its policy has. The
-// error says that the limiter is nil or that the name has one already.
+// InFlight adds a limiter to the gauges under the name of its policy. A nil
+// limiter, and a second one under the same name, are errors.
 func (m *Metrics) InFlight(name string, l InFlighter) error {
 	if l == nil {
 		return fmt.Errorf("otelmetrics: InFlight: the limiter of policy %q is nil", name)
@@ -76,8 +75,8 @@ func (m *Metrics) InFlight(name string, l InFlighter) error {
 	return nil
 }
 
-// Close takes the gauges away from the provider, which otherwise keeps the
-// limiters. What is counted stays.
+// Close unregisters the gauges from the provider, which otherwise keeps the
+// limiters in memory. The counters remain.
 func (m *Metrics) Close() error {
 	return m.gauges.registration.Unregister()
 }

@@ -16,8 +16,8 @@ import (
 // scope is the name of the meter.
 const scope = "github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 
-// Metrics counts events. Its method Observe is an observer. It is safe for
-// concurrent use.
+// Metrics counts events. Its method Observe is a telemetry.Observer. It is safe
+// for concurrent use.
 type Metrics struct {
 	requests metric.Int64Counter
 	fallback metric.Int64Counter
@@ -36,8 +36,8 @@ type Option struct {
 	apply func(*Metrics) error
 }
 
-// MaxPolicies sets how many policies are told apart, 1 to 10000; those seen later
-// are "other". The default is 64.
+// MaxPolicies sets the number of policies that are counted separately, 1 to
+// 10000; further ones are "other". The default is 64.
 func MaxPolicies(n int) Option {
 	return Option{"MaxPolicies", func(m *Metrics) error {
 		m.most = n
@@ -48,8 +48,8 @@ func MaxPolicies(n int) Option {
 	}}
 }
 
-// New makes the instruments. The error is that of an option out of range, or of
-// the provider.
+// New makes the instruments. It returns an error for an option out of range, and
+// the error of the provider.
 func New(provider metric.MeterProvider, opts ...Option) (*Metrics, error) {
 	if provider == nil {
 		return nil, errors.New("otelmetrics: New: the provider is nil")
@@ -71,24 +71,24 @@ func New(provider metric.MeterProvider, opts ...Option) (*Metrics, error) {
 	return m, nil
 }
 
-// seconds are the boundaries of the histogram: from a decision in memory, over one
-// in Redis, to a long queue.
+// seconds has the boundaries of the histogram: from a decision in memory, over
+// one in Redis, to a long queue.
 var seconds = []float64{1e-6, 1e-5, 1e-4, 5e-4, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10}
 
 func (m *Metrics) instruments(meter metric.Meter) (err error) {
 	unit := metric.WithUnit("{request}")
 	m.requests, err = meter.Int64Counter("ratelimit.requests", unit,
-		metric.WithDescription("Requests that a limit has decided on."))
+		metric.WithDescription("Decisions on requests."))
 	if err != nil {
 		return err
 	}
 	m.fallback, err = meter.Int64Counter("ratelimit.fallback", unit,
-		metric.WithDescription("Decisions taken locally because the shared store was away."))
+		metric.WithDescription("Local decisions because the shared store was unavailable."))
 	if err != nil {
 		return err
 	}
 	m.duration, err = meter.Float64Histogram("ratelimit.queue.duration", metric.WithUnit("s"),
-		metric.WithDescription("How long decisions took, with queues and delays."),
+		metric.WithDescription("Duration of decisions, including queues and delays."),
 		metric.WithExplicitBucketBoundaries(seconds...))
 	if err != nil {
 		return err
@@ -109,15 +109,15 @@ func (m *Metrics) Observe(e telemetry.Event) {
 	}
 }
 
-// policy finds the policy of a name, and remembers it if there is room.
+// policy returns the policy of a name, and adds it if there is room.
 func (m *Metrics) policy(name string) *policy {
 	if p, ok := (*m.byName.Load())[name]; ok {
 		return p
 	}
-	return m.meet(name)
+	return m.add(name)
 }
 
-func (m *Metrics) meet(name string) *policy {
+func (m *Metrics) add(name string) *policy {
 	if len(*m.byName.Load()) >= m.most {
 		return m.others
 	}

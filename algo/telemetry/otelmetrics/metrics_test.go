@@ -19,12 +19,11 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 )
 
-// provider records what is counted, by instrument and attributes. The SDK does
-// not stand in its place here because of what it depends on; examples/metrics
-// tests with it.
+// provider records counts by instrument and attributes. It replaces the SDK,
+// which has many dependencies; examples/metrics tests with the SDK.
 type provider struct {
 	noop.MeterProvider
-	fail string // the instrument that cannot be made
+	fail string // the instrument that fails
 
 	mu       sync.Mutex
 	sums     map[string]float64
@@ -197,7 +196,7 @@ func TestGauges(t *testing.T) {
 }
 
 // A million keys with a method each, under ten thousand policies, from several
-// goroutines: the series are as many as the policies that are told apart allow.
+// goroutines, make no more series than the separate policies allow.
 func TestCardinalityIsFixed(t *testing.T) {
 	const keys, most = 1_000_000, 8
 	p, m := newMetrics(t, otelmetrics.MaxPolicies(most))
@@ -260,7 +259,7 @@ func TestNewErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkObserve is what an event costs before the SDK.
+// BenchmarkObserve measures an event without the SDK.
 func BenchmarkObserve(b *testing.B) {
 	m, err := otelmetrics.New(noop.NewMeterProvider())
 	require.NoError(b, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
-// results are the values of the attribute.
+// results has the values of the attribute result.
 var results = [...]string{
 	"allowed", "canceled", "failed-open", "failed-closed",
 	"denied-quota", "denied-overload", "denied-never",
@@ -19,7 +19,7 @@ var results = [...]string{
 	"unknown",
 }
 
-// resultOf is an index into results.
+// resultOf returns an index into results.
 func resultOf(e *telemetry.Event) int {
 	switch e.Result {
 	case telemetry.Allowed:
@@ -49,8 +49,8 @@ func reasonOf(e *telemetry.Event) int {
 	return 0
 }
 
-// transports are the values of the attribute: twice the transport, and one more
-// on the side that sends.
+// transports has the values of the attribute transport, at twice the transport,
+// and one more for outgoing requests.
 var transports = [4]string{"http", "http-client", "grpc", "grpc-client"}
 
 func transportOf(e *telemetry.Event) int {
@@ -64,15 +64,14 @@ func transportOf(e *telemetry.Event) int {
 	return i
 }
 
-// policy has the attributes of everything that is counted for one policy, made
-// when they are first needed.
+// policy has the attributes of one policy, made on first use.
 type policy struct {
 	name string
 	made [len(transports)]atomic.Pointer[series]
 }
 
-// series are the options of the calls for one policy and transport. They are
-// slices because an argument list made for the call would be allocated.
+// series has the options of the calls for one policy and transport, as slices,
+// because an argument list made for the call would be allocated.
 type series struct {
 	results [len(results)][]metric.AddOption
 	add     []metric.AddOption
@@ -85,7 +84,7 @@ func (p *policy) series(e *telemetry.Event) *series {
 		return s
 	}
 	s := newSeries(p.name, transports[transportOf(e)])
-	at.Store(s) // another one made meanwhile is the same
+	at.Store(s) // one made concurrently is the same
 	return s
 }
 
@@ -101,8 +100,8 @@ func newSeries(name, transport string) *series {
 	return s
 }
 
-// harmless makes any name a value that exporters take. The adapters check names;
-// whoever makes events of his own may not.
+// harmless makes any name a value that exporters accept. The adapters check
+// names, other sources of events may not.
 func harmless(name string) string {
 	const longest = 64
 	return strings.ToValidUTF8(name[:min(len(name), longest)], "?")

@@ -20,9 +20,9 @@ func contextWithTimeout(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, d)
 }
 
-// Interleave makes every window between a read and its swap give the processor
-// away now and then, until the test ends. Tests that use it must not run in
-// parallel with others.
+// Interleave yields the processor in some of the windows between a read and its
+// swap, until the test ends. Tests that use it must not run in parallel with
+// others.
 func Interleave(t *testing.T) {
 	var calls atomic.Uint64
 	interleave.Hook = func() {
@@ -33,19 +33,19 @@ func Interleave(t *testing.T) {
 	t.Cleanup(func() { interleave.Hook = nil })
 }
 
-// op is one call in a history at a standing clock, and its answer.
+// op is one call in a history under a frozen clock.
 type op struct {
 	refund bool
 	n      int64
 }
 
-// counter is the sequential limiter: while time stands still a limit on units
-// is a counter of what is left.
+// counter is the sequential model: under a frozen clock a limit on units is a
+// counter of the remaining ones.
 var counter = porcupine.Model{
 	Init: func() any { return int64(-1) },
 	Step: func(state, input, output any) (bool, any) {
 		left, in, out := state.(int64), input.(op), output.(algo.Decision)
-		if left < 0 { // the first peek tells what there is
+		if left < 0 { // the first peek returns the initial state
 			return true, out.Remaining
 		}
 		switch {
@@ -61,7 +61,7 @@ var counter = porcupine.Model{
 }
 
 // linearizable: histories of four clients with ten calls each, charges and
-// refunds, can be explained by one order of calls to a counter.
+// refunds, have an equivalent sequential history of the counter.
 func linearizable(t *testing.T, s subject) {
 	if s.bound.PayForward {
 		return
@@ -76,7 +76,7 @@ func linearizable(t *testing.T, s subject) {
 	}
 }
 
-// record drives l from four goroutines while the clock stands.
+// record calls l from four goroutines under a frozen clock.
 func record(t *testing.T, l algo.Limiter, seed uint64) []porcupine.Operation {
 	const clients, calls = 4, 10
 	var clock atomic.Int64
