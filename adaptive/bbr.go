@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -11,126 +12,131 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// NewBBR makes a strategy that limits only while something says that the
-// service is overloaded, and then to what the service carried before: the
-// highest rate of completions over 10 s times the shortest response time
-// without overload over 60 s, plus a quarter. The idea, the bandwidth-delay
-// product, is that of TCP's BBR (Cardwell et al., ACM Queue 14(5), 2016).
+// BBR is a strategy that limits only during overload, to the concurrency at which
+// the service ran before: the highest rate of completions over 10 s times the
+// shortest response time without overload over 60 s, plus a quarter. The idea, the
+// bandwidth-delay product, is from TCP's BBR (Cardwell et al., ACM Queue 14(5),
+// 2016).
 //
-// Overloaded is when the signal, smoothed over 500 ms, reaches its threshold,
-// until it falls below nine tenths of it; or when work is in flight and none
-// has completed for five times the usual response time and at least 1 s,
-// whatever the signal says: a dependency that hangs burns no processor time.
-// Overload ends 1 s after the last sign of it.
+// The service is overloaded
+//   - when the signal, smoothed over 500 ms, reaches its threshold, until it falls
+//     below nine tenths of it;
+//   - when work is in flight and none has completed for five times the baseline
+//     response time and at least 1 s, whatever the signal: a dependency that hangs
+//     uses no processor time.
 //
-// The response time is learnt only from work that began and ended outside of
-// overload, and its 60 s pass only there too, so a long overload is not taken
-// for the normal state. Failures count neither as rate nor as response time.
-// While more is in flight than the limit allows the limit is not lowered
-// further. Without an estimate it is 20, or 4 for each processor if that is
-// more. An unknown signal is no overload; [Limiter.Explain] shows it.
+// Overload ends 1 s after its last sign.
 //
-// Options: [WithSignal] (default: [CPU]), [WithLimits] (default: from
-// GOMAXPROCS, since fewer cannot use the processors, to 2147483647, which is
-// what an idle strategy answers) and [WithWindow] (default: 10 s in 100 buckets).
+// The baseline response time is the mean of work that began and ended outside
+// overload, and its 60 s do not advance during overload, so that a long overload
+// does not become the normal state. Failures count neither as completions nor as
+// response times. While more is in flight than the limit the limit is not lowered
+// further. Without an estimate it is 20, or 4 per processor if that is more. An
+// unknown signal is no overload; [Limiter.Explain] shows it.
 //
-// Do not use it where the work waits in front of the handler, as it does in
-// front of handlers that need much processor time and never wait: what does
-// not run is not in flight.
-func NewBBR(opts ...Option) (Strategy, error) {
-	const who = "NewBBR"
-	set := settings{
-		min: max(machine.Procs(), 1), max: noLimit,
-		span: 10 * time.Second, buckets: 100, signal: CPU(),
+// Options: [WithSignal] (default: [CPU]), [WithLimits] (default: from GOMAXPROCS,
+// since fewer cannot use the processors, to 2147483647, the limit outside
+// overload) and [WithWindow] (default: 10 s in 100 buckets).
+//
+// Do not use it for handlers that need much processor time and never wait: their
+// requests queue in front of the handler and are not in flight. See [RunQueue].
+func BBR(opts ...Option) Strategy {
+	b, err := newBBR(opts)
+	if err != nil {
+		return invalid{err}
 	}
-	if err := configure(who, &set, opts, "WithSignal", "WithLimits", "WithWindow"); err != nil {
+	return b
+}
+
+func newBBR(opts []Option) (*bbr, error) {
+	s := settings{span: 10 * time.Second, buckets: 100, signal: CPU()}
+	if err := configure("BBR", &s, opts, "WithSignal", "WithLimits", "WithWindow"); err != nil {
 		return nil, err
 	}
-	if set.signal == nil {
-		return nil, fmt.Errorf("adaptive: %s: the signal is nil", who)
+	if !contains(opts, "WithLimits") {
+		s.min = max(s.machine.Procs(), 1)
 	}
-	if err := check(set.signal); err != nil {
-		return nil, fmt.Errorf("adaptive: %s: %w", who, err)
+	if err := errors.Join(checkSignal(s.signal), checkWindow(s.span, s.buckets)); err != nil {
+		return nil, fmt.Errorf("BBR: %w", err)
 	}
-	if _, err := NewWindow(set.span, set.buckets); err != nil {
-		return nil, fmt.Errorf("adaptive: %s: %w", who, err)
-	}
-	at := now()
+	at := s.machine.Now()
 	b := &bbr{
-		min: int64(set.min), max: int64(set.max), signal: set.signal,
-		rates:    newWindow(set.span, set.buckets, fewestSamples, at),
-		baseline: newWindow(baselineSpan, baselineBuckets, fewestSamples, at),
-		looked:   at, level: smooth{tau: float64(500 * time.Millisecond)},
+		machine: s.machine,
+		min:     int64(s.min), max: int64(s.max), signal: s.signal,
+		rates:    newWindow(s.span, s.buckets, minSamples, at),
+		baseline: newWindow(baselineSpan, baselineBuckets, minSamples, at),
+		updated:  at, level: smooth{tau: float64(500 * time.Millisecond)},
 	}
-	b.word.Store(b.max)
+	b.limit.Store(b.max)
 	return b, nil
 }
 
-// WithWindow sets the span and the number of buckets over which rates are
-// measured; see [NewWindow] for what is possible.
+// WithWindow sets the span and the number of buckets over which [BBR] measures
+// rates, within the bounds of [NewWindow].
 func WithWindow(span time.Duration, buckets int) Option {
 	return Option{"WithWindow", func(s *settings) { s.span, s.buckets = span, buckets }}
 }
 
 const (
-	fewestSamples   = 5
+	minSamples      = 5
 	baselineSpan    = time.Minute
 	baselineBuckets = 60
-	headroom        = 1.25 // the largest rate and the shortest time are never seen together
+	headroom        = 1.25 // the highest rate and the shortest time never coincide
 	leaveAt         = 0.9
 	coolDown        = int64(time.Second)
-	lookForOverload = int64(50 * time.Millisecond)
+	updateEvery     = int64(50 * time.Millisecond)
 	hangsAfter      = int64(time.Second)
 	hangsBaselines  = 5
-	hung            = "nothing completes"
+	causeHang       = "nothing completes"
 )
 
-// bbr is driven by what happens: every admission, end and sample passes the
-// time along, and the first one after 50 ms looks for overload. A denial does
-// nothing; while there are only denials, nothing has changed either.
+// bbr is driven by events: every admission, end and sample passes the time on, and
+// the first one after 50 ms updates the limit. A denial changes nothing that the
+// limit depends on.
 type bbr struct {
+	owned
+	machine  machine.Machine
 	min, max int64
 	signal   Signal
 	rates    *Window
-	baseline *Window // its time stands still during overload
+	baseline *Window // its clock stops during overload
 
-	word      atomic.Int64 // the limit in force
-	next      atomic.Int64 // when to look again
+	limit     atomic.Int64
+	next      atomic.Int64 // instant of the next update
 	lastEnd   atomic.Int64 // the last completion
-	busySince atomic.Int64 // when the first of what is in flight began
-	calmSince atomic.Int64 // work that began earlier does not teach; never while overloaded
-	lost      atomic.Int64 // how much time was spent overloaded
+	busySince atomic.Int64 // begin of the oldest work in flight
+	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
+	lost      atomic.Int64 // duration of all overload
 
-	mu     sync.Mutex // guards what follows
-	looked int64
-	level  smooth
-	hot    bool
-	until  int64 // when overload ends, if nothing renews it
-	over   bool
-	cause  string
+	mu      sync.Mutex // guards what follows
+	updated int64
+	level   smooth
+	hot     bool
+	until   int64 // end of the overload, without further signs
+	over    bool
+	cause   string
 }
 
-func (b *bbr) Limit() int   { return int(b.word.Load()) }
-func (b *bbr) ceiling() int { return int(b.max) }
+func (b *bbr) Limit() int    { return int(b.limit.Load()) }
+func (b *bbr) maxLimit() int { return int(b.max) }
 
 func (b *bbr) admitted(at, n, inFlight int64) {
 	if inFlight <= n {
 		b.busySince.Store(at)
 	}
-	b.look(at, inFlight)
+	b.update(at, inFlight)
 }
 
 func (b *bbr) finished(at, inFlight int64) {
 	b.lastEnd.Store(at)
-	b.look(at, inFlight)
+	b.update(at, inFlight)
 }
 
 func (b *bbr) denied(cause, int64) {}
 
-// Observe learns from successes. That work completed at all is told to
-// finished, whatever its outcome.
+// Observe learns from successes. A completion with any outcome reaches finished.
 func (b *bbr) Observe(s Sample) {
-	at := s.end()
+	at := s.end(b.machine)
 	b.lastEnd.Store(at)
 	if s.Outcome == algo.Succeeded {
 		b.rates.addAt(at, int64(s.RTT))
@@ -138,40 +144,40 @@ func (b *bbr) Observe(s Sample) {
 			b.baseline.addAt(at-b.lost.Load(), int64(s.RTT))
 		}
 	}
-	b.look(at, int64(s.InFlight))
+	b.update(at, int64(s.InFlight))
 }
 
-// look finds out whether the service is overloaded, when it is time.
-func (b *bbr) look(at, inFlight int64) {
+// update finds out whether the service is overloaded, when it is time.
+func (b *bbr) update(at, inFlight int64) {
 	if at < b.next.Load() || !b.mu.TryLock() {
 		return
 	}
 	defer b.mu.Unlock()
-	b.next.Store(at + lookForOverload)
+	b.next.Store(at + updateEvery)
 	if b.over {
-		b.lost.Add(max(min(at, b.until)-b.looked, 0))
+		b.lost.Add(max(min(at, b.until)-b.updated, 0))
 	}
-	b.looked = at
-	if cause := b.judge(at, inFlight); cause != "" {
+	b.updated = at
+	if cause := b.overload(at, inFlight); cause != "" {
 		b.cause, b.until = cause, at+coolDown
 	}
-	was := b.over
+	before := b.over
 	b.over = at < b.until
 	switch {
-	case b.over && !was:
+	case b.over && !before:
 		b.calmSince.Store(math.MaxInt64)
-	case was && !b.over:
+	case before && !b.over:
 		b.calmSince.Store(at)
 	}
-	b.word.Store(b.limit(at, inFlight, was))
+	b.limit.Store(b.nextLimit(at, inFlight, before))
 }
 
-// judge returns what speaks for overload now, "" if nothing does.
-func (b *bbr) judge(at, inFlight int64) string {
-	if level, ok := readSignal(b.signal); ok {
+// overload is the present cause of overload, "" without one.
+func (b *bbr) overload(at, inFlight int64) (cause string) {
+	if level, ok := readSignal(b.signal, b.machine, at); ok {
 		b.level.add(at, level)
 	} else {
-		b.level.forget()
+		b.level.reset()
 	}
 	enter := 1.0
 	if b.hot {
@@ -179,30 +185,30 @@ func (b *bbr) judge(at, inFlight int64) string {
 	}
 	b.hot = b.level.known && b.level.value >= enter
 	since := max(b.lastEnd.Load(), b.busySince.Load())
-	usual := max(hangsBaselines*b.baseline.minRT.Load(), hangsAfter)
+	longest := max(hangsBaselines*b.baseline.minRT.Load(), hangsAfter)
 	switch {
 	case b.hot:
 		return signalName(b.signal)
-	case inFlight > 0 && since > 0 && at-since > usual:
-		return hung
+	case inFlight > 0 && since > 0 && at-since > longest:
+		return causeHang
 	}
 	return ""
 }
 
-// limit is what to allow from now on.
-func (b *bbr) limit(at, inFlight int64, was bool) int64 {
+// nextLimit is the limit from now on. overBefore is the state before this update.
+func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	b.rates.turn(at)
 	b.baseline.turn(at - b.lost.Load())
 	if !b.over {
 		return b.max
 	}
-	limit := int64(max(20, 4*machine.Procs()))
+	limit := int64(max(20, 4*b.machine.Procs()))
 	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
 		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, noLimit)))
 	}
 	limit = min(max(limit, b.min), b.max)
-	if before := b.word.Load(); was && inFlight > before {
-		return max(limit, before) // let it drain first
+	if current := b.limit.Load(); overBefore && inFlight > current {
+		return max(limit, current) // let the excess drain first
 	}
 	return limit
 }

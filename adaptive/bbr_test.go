@@ -29,8 +29,8 @@ func (d *dial) String() string { return "dial" }
 
 func newBBR(t testing.TB, opts ...adaptive.Option) adaptive.Strategy {
 	t.Helper()
-	s, err := adaptive.NewBBR(append([]adaptive.Option{adaptive.WithLimits(1, unlimited)}, opts...)...)
-	require.NoError(t, err)
+	s := adaptive.BBR(append([]adaptive.Option{adaptive.WithLimits(1, unlimited)}, opts...)...)
+	require.NoError(t, adaptive.Check(s))
 	return s
 }
 
@@ -155,10 +155,10 @@ func TestColdStartOnAHotMachine(t *testing.T) {
 	})
 }
 
-// TestOverloadIsNotTheNormalState: the response times of an overload are not
+// TestC2_OverloadIsNotTheNormalState: the response times of an overload are not
 // learnt, however short the calm after it: there is no estimate, or that of the
 // calm.
-func TestOverloadIsNotTheNormalState(t *testing.T) {
+func TestC2_OverloadIsNotTheNormalState(t *testing.T) {
 	for calm := 500 * time.Millisecond; calm < 8*time.Second; calm += 250 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
 			cpu := new(dial)
@@ -175,9 +175,9 @@ func TestOverloadIsNotTheNormalState(t *testing.T) {
 	}
 }
 
-// TestFastErrorsDoNotTeach: 150 ms of errors at once, after normal work, leave
+// TestC2_FastErrorsAreNoSamples: 150 ms of errors at once, after normal work, leave
 // the limit as it was.
-func TestFastErrorsDoNotTeach(t *testing.T) {
+func TestC2_FastErrorsAreNoSamples(t *testing.T) {
 	for _, errors := range []int{0, 10_000} {
 		synctest.Test(t, func(t *testing.T) {
 			cpu := new(dial)
@@ -278,8 +278,8 @@ func TestBBRDrains(t *testing.T) {
 	})
 }
 
-// TestFailedSignal: what cannot be read is no overload, and visible.
-func TestFailedSignal(t *testing.T) {
+// TestC2_FailedSignal: what cannot be read is no overload, and visible.
+func TestC2_FailedSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
 			cpu := new(dial)
@@ -296,11 +296,10 @@ func TestFailedSignal(t *testing.T) {
 	})
 }
 
-func TestBBRKeepsItsLimits(t *testing.T) {
+func TestC2_BBRKeepsItsLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
-		s, err := adaptive.NewBBR(adaptive.WithSignal(cpu), adaptive.WithLimits(30, 40))
-		require.NoError(t, err)
+		s := adaptive.BBR(adaptive.WithSignal(cpu), adaptive.WithLimits(30, 40))
 		require.Equal(t, 40, s.Limit())
 		observe(s, time.Millisecond, time.Millisecond, 20*time.Second)
 		cpu.set(2)
@@ -310,19 +309,19 @@ func TestBBRKeepsItsLimits(t *testing.T) {
 	})
 }
 
-func TestBBRRefuses(t *testing.T) {
+func TestBBRErrors(t *testing.T) {
 	for want, o := range map[string]adaptive.Option{
 		"buckets is 1":               adaptive.WithWindow(time.Second, 1),
-		"is 0s for each":             adaptive.WithWindow(time.Nanosecond, 10),
-		"the signal is nil":          adaptive.WithSignal(nil),
+		"bucket width is 0s":         adaptive.WithWindow(time.Nanosecond, 10),
+		"signal is nil":              adaptive.WithSignal(nil),
 		"signal function is nil":     adaptive.WithSignal(adaptive.SignalFunc(nil)),
 		"threshold of the cpu":       adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(0))),
 		"threshold of the load1":     adaptive.WithSignal(adaptive.MaxOf(adaptive.Load1(adaptive.Threshold(math.NaN())))),
-		"does not take the option":   adaptive.WithPriorities(),
+		"unknown option":             adaptive.WithPriorities(),
 		"lower limit is -1":          adaptive.WithLimits(-1, 5),
 		"upper limit is 99999999999": adaptive.WithLimits(1, min(99999999999, math.MaxInt)),
 	} {
-		_, err := adaptive.NewBBR(o)
+		_, err := adaptive.New(adaptive.BBR(o))
 		require.ErrorContains(t, err, want)
 	}
 }

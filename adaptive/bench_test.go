@@ -34,8 +34,8 @@ func BenchmarkLimiter(b *testing.B) {
 	b.Run("queue/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
 	b.Run("priorities/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithPriorities()))
 	b.Run("bbr/acquire+release", cycle(newBBR(b, adaptive.WithSignal(new(dial)))))
-	b.Run("gradient2/acquire+release", cycle(learner(b, "NewGradient2")))
-	b.Run("kratos/acquire+release", cycle(adaptive.NewKratos(new(dial))))
+	b.Run("gradient2/acquire+release", cycle(adaptive.Gradient2()))
+	b.Run("kratos/acquire+release", cycle(kratosOn(new(dial))))
 	b.Run("fixed/parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		l := algo.Must(adaptive.New(adaptive.Fixed(1000)))

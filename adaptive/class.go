@@ -2,18 +2,18 @@ package adaptive
 
 import "context"
 
-// Class is how much a request matters to the service. Under overload a request
-// of a lower class is shed before one of a higher class.
+// Class is the importance of a request to the service. Under overload requests of a
+// lower class are denied before requests of a higher one ([WithPriorities]).
 type Class uint8
 
-// The classes, the most important first. A request without a class is Normal;
-// a value beyond these is read as Sheddable, the lowest.
+// The classes, most important first. A request without a class is Normal; a value
+// beyond these counts as Sheddable, the lowest.
 const (
 	Critical  Class = iota // costs money or trust when it fails: payments, health
 	High                   // a person waits for it
 	Normal                 // the default
 	Low                    // is repeated if it fails: retries, prefetching
-	Sheddable              // is not missed: batch work, crawlers
+	Sheddable              // can be lost: batch work, crawlers
 	classes
 )
 
@@ -26,14 +26,14 @@ func (c Class) clamp() Class { return min(c, Sheddable) }
 
 type classKey struct{}
 
-// WithClass puts the class of a request into its context, where a limiter with
-// [WithPriorities] reads it. The server decides: a class that a client states
-// is a class that every client will state.
+// WithClass returns a context with the class of a request, which a limiter with
+// [WithPriorities] reads. Let the server decide the class: clients that may state
+// their own will all state Critical.
 func WithClass(ctx context.Context, c Class) context.Context {
 	return context.WithValue(ctx, classKey{}, c.clamp())
 }
 
-// ClassFrom returns the class of a request, Normal if none was put there.
+// ClassFrom returns the class of a request, Normal by default.
 func ClassFrom(ctx context.Context) Class {
 	if c, ok := ctx.Value(classKey{}).(Class); ok {
 		return c.clamp()

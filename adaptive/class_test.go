@@ -1,11 +1,7 @@
 package adaptive_test
 
 import (
-	"context"
-	"strconv"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-func TestClassOutOfRangeIsClamped(t *testing.T) {
+func TestS3_ClassOutOfRange(t *testing.T) {
 	l := newLimiter(t, adaptive.Fixed(5), adaptive.WithPriorities())
 	for _, c := range []adaptive.Class{5, 6, 100, 255} {
 		ctx := adaptive.WithClass(background, c)
@@ -27,101 +23,4 @@ func TestClassOutOfRangeIsClamped(t *testing.T) {
 	require.Equal(t, adaptive.Normal, adaptive.ClassFrom(background))
 	ctx := adaptive.WithClass(adaptive.WithClass(background, adaptive.Low), adaptive.Critical)
 	require.Equal(t, adaptive.Critical, adaptive.ClassFrom(ctx), "the inner one counts")
-}
-
-// crowd sends requests of all five classes in turn, from users of their own, at
-// four times what a limiter of 20 places of 100 ms each can carry, and returns
-// the share of each class that is admitted in the last half.
-func crowd(t *testing.T, l *adaptive.Limiter, rate int, d time.Duration) (share [5]float64) {
-	var asked, admitted [5]float64
-	n := int(d.Seconds() * float64(rate))
-	for i := range n {
-		time.Sleep(time.Second / time.Duration(rate))
-		class := i % 5
-		ctx := adaptive.WithClass(background, adaptive.Class(class))
-		lease, err := l.Acquire(ctx, "user-"+strconv.Itoa(i%997), 1)
-		require.NoError(t, err)
-		if i > n/2 {
-			asked[class]++
-		}
-		if lease.Allowed {
-			if i > n/2 {
-				admitted[class]++
-			}
-			go func() {
-				time.Sleep(100 * time.Millisecond)
-				lease.Release(algo.Succeeded)
-			}()
-		}
-	}
-	for i := range share {
-		share[i] = admitted[i] / asked[i]
-	}
-	time.Sleep(time.Second)
-	return share
-}
-
-// TestPriorities: two and a half times what fits, so two classes in full and
-// nothing for the last two.
-func TestPriorities(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
-		share := crowd(t, l, 500, 20*time.Second)
-		require.Greater(t, share[adaptive.Critical], .9, "%v", share)
-		require.Greater(t, share[adaptive.High], .8, "%v", share)
-		require.Less(t, share[adaptive.Low], .1, "%v", share)
-		require.Less(t, share[adaptive.Sheddable], .1, "%v", share)
-		require.Positive(t, l.Explain().Denied.Priority)
-		require.Zero(t, l.InFlight())
-
-		plain := crowd(t, newLimiter(t, adaptive.Fixed(20)), 500, 20*time.Second)
-		require.Less(t, plain[adaptive.Critical], .6, "without priorities all suffer alike")
-	})
-}
-
-// TestPrioritiesWithRoom: nobody is shed while all fit, and after overload
-// everybody is welcome again.
-func TestPrioritiesWithRoom(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
-		for range 2 {
-			for class, share := range crowd(t, l, 100, 20*time.Second) {
-				require.Equal(t, 1.0, share, "%v", adaptive.Class(class))
-			}
-			crowd(t, l, 1000, 5*time.Second)
-		}
-	})
-}
-
-// TestPrioritiesWithoutKeys: requests without a key are spread over the
-// cohorts, so a class is shed in part.
-func TestPrioritiesWithoutKeys(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
-		passed := 0
-		for i := range 20_000 {
-			time.Sleep(time.Second / 400)
-			lease, err := l.Acquire(context.Background(), "", 1)
-			require.NoError(t, err)
-			if lease.Allowed {
-				if i >= 10_000 {
-					passed++
-				}
-				go func() {
-					time.Sleep(100 * time.Millisecond)
-					lease.Release(algo.Succeeded)
-				}()
-			}
-		}
-		require.InDelta(t, .5, float64(passed)/10_000, .07, "half of what asks fits")
-		time.Sleep(time.Second)
-	})
-}
-
-func TestNextShare(t *testing.T) {
-	require.Equal(t, .75, adaptive.NextShare(1, 50, 50, 100), "half way to what got through")
-	require.Equal(t, .3, adaptive.NextShare(.3, 40, 1, 100), "never up while somebody is denied")
-	require.InDelta(t, .52, adaptive.NextShare(.5, 50, 0, 100), 1e-9)
-	require.Equal(t, 1.0, adaptive.NextShare(.99, 50, 0, 100))
-	require.Equal(t, 1.0, adaptive.NextShare(1, 0, 0, 0))
 }

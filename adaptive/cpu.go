@@ -10,18 +10,17 @@ import (
 	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
-// CPU is the share of its processor time that this process may use and that is
-// used: by the machine as a whole, or, where a control group limits this
-// process to less, by that group, whichever is higher. The [Threshold] is a
-// share, 0.8 by default.
+// CPU is the used share of the processor time: of the machine or, where a control
+// group limits this process to less, of that group, whichever is higher. The
+// [Threshold] is a share, 0.8 by default.
 //
-// The machine's times come from gopsutil (HOST_PROC moves /proc), sampled every
-// 250 ms at most and differenced here. Control groups of version 1, version 2
-// and both are read; of all the groups around the process the smallest quota
-// counts. Quotas are read again every 10 s.
+// The machine's times come from gopsutil (HOST_PROC moves /proc) and are differenced
+// here, at most every 250 ms. Control groups of version 1, version 2 and both are
+// read. The smallest quota of all groups around the process counts, and is read
+// again every 10 s.
 //
-// In front of a service that waits for others the processor says nothing; take
-// a strategy that goes by latency there.
+// The processor shows nothing about a service that waits for others; use a strategy
+// that follows the response time there.
 func CPU(opts ...SignalOption) Signal {
 	m := new(cpuMeter)
 	return &sampled{threshold: newThreshold("cpu", 0.8, opts), measure: m.measure}
@@ -29,13 +28,13 @@ func CPU(opts ...SignalOption) Signal {
 
 const quotaEvery = 10 * time.Second
 
-// cpuMeter differences what the machine and the own group have used.
+// cpuMeter measures the use of the machine and of the control group of the process.
 type cpuMeter struct {
 	busy, all delta
 	used      delta
 	group     cgroup.Group
 	cpus      float64 // 0: no quota
-	looked    int64   // when the quota was read, 0: never
+	readAt    int64   // last reading of the quota, 0: never
 }
 
 func (m *cpuMeter) measure(at int64) (share float64, ok bool) {
@@ -50,8 +49,8 @@ func (m *cpuMeter) measure(at int64) (share float64, ok bool) {
 	return host, okHost
 }
 
-// host is the share of the machine's time that was not idle. Guests are counted
-// within user time already; stolen time is not there to be used.
+// host is the share of the machine's time that was not idle. User time includes
+// guests. Stolen time counts as used, because it is not available.
 func (m *cpuMeter) host(at int64) (share float64, ok bool) {
 	times, err := cpu.TimesWithContext(context.Background(), false)
 	if err != nil || len(times) == 0 {
@@ -68,9 +67,9 @@ func (m *cpuMeter) host(at int64) (share float64, ok bool) {
 	return min(busy/all, 1), true
 }
 
-// own is the share of the quota that the group has used.
+// own is the used share of the quota of the group.
 func (m *cpuMeter) own(at int64) (share float64, ok bool) {
-	if m.looked == 0 || at-m.looked >= int64(quotaEvery) {
+	if m.readAt == 0 || at-m.readAt >= int64(quotaEvery) {
 		m.lookup(at)
 	}
 	if m.cpus == 0 {
@@ -86,7 +85,7 @@ func (m *cpuMeter) own(at int64) (share float64, ok bool) {
 }
 
 func (m *cpuMeter) lookup(at int64) {
-	m.looked = at
+	m.readAt = at
 	g, cpus, ok := cgroup.Tightest()
 	if g != m.group {
 		m.used = delta{}

@@ -1,55 +1,58 @@
-// Package adaptive limits what is in flight: how many requests a service works
-// on at the same time, by a number or by a strategy that finds it.
+// Package adaptive limits concurrency: the number of requests that a service works
+// on at the same time, by a constant or by a strategy that tunes itself.
 //
-// A rate says how often; a limit on requests in flight says how many at once,
-// and so protects against requests that take too long as well as against too
-// many. The two are complements: rate times duration is what is in flight.
+// A rate limits how often requests start, a concurrency limit how many run at once.
+// The latter also protects against requests that take too long. The two are
+// complements: rate times duration is the number in flight.
 //
-// # Which one
+// # Choice
 //
 //   - [New] with [Default]: nothing is known about the service. It denies by the
-//     queue in front of the processor ([NewRunQueue]), and limits what is in
-//     flight while work waits for something else.
-//   - [New] with [Fixed]: the capacity is known, such as the connections of a
-//     pool.
-//   - [New] with [NewBBR]: limits only while a [Signal] tells of overload, or
-//     while a dependency hangs. [NewGradient2], [NewVegas] and [NewAIMD] go by
-//     response times and failures, without a signal. [Min] combines them.
-//     [CompatKratos] is for moving from go-kratos.
-//   - [PerKey]: so many for each client, tenant or dependency.
+//     queue in front of the processor ([RunQueue]), and limits the requests in flight
+//     while work waits for something else.
+//   - [New] with [Fixed]: the capacity is known, such as the connections of a pool.
+//   - [New] with [BBR]: limits only while a [Signal] shows overload, or while a
+//     dependency hangs. [Gradient2], [Vegas] and [AIMD] follow response times and
+//     failures, without a signal. [Min] combines strategies. [CompatKratos] is for
+//     migration from go-kratos.
+//   - [PerKey]: a limit for each client, tenant or dependency.
 //   - [NewThrottle]: a client that spares an overloaded backend.
 //
-// All are [algo.Limiter]s and work with every adapter. The lease must be
-// released; defer it, and a panicking handler frees its place too.
+// All are [algo.Limiter]s and work with every adapter. The lease must be released;
+// defer the release, and a panicking handler frees its slot too.
 //
-// # What teaches
+// A constructor of a strategy returns the strategy alone; [New] reports its invalid
+// options. A strategy belongs to one limiter.
 //
-// The time from admission to release of a success is a sample. Canceled and
-// ignored work teaches nothing: release streams, hijacked connections and
-// websockets with algo.Ignored. A failure teaches only if it took at least as
-// long as a success usually does.
+// # Samples
+//
+// The time from admission to release of a success is a sample. Canceled and ignored
+// work is not: release streams, hijacked connections and websockets with
+// algo.Ignored. A failure is a sample only if it took at least as long as a success
+// usually does, because a dependency that rejects within microseconds is not fast.
 //
 // # Waiting and shedding
 //
-// Without an option a request that does not fit is denied at once. [WithQueue]
-// lets it wait, bounded in number and time. [WithPriorities] sheds the less
-// important first; the [Class] travels in the context ([WithClass]).
+// Without an option a request that does not fit is denied at once. [WithQueue] lets
+// it wait, bounded in number and time. [WithPriorities] denies the less important
+// requests first; the [Class] travels in the context ([WithClass]).
 //
 // # Signals
 //
-// [CPU], [Load1], [Memory], [Throttled], [Runnable] and [SchedLatency] know
-// control groups and take a sample when they are read; nothing here starts a
-// goroutine. A signal that cannot be read is unknown after two seconds, and
-// then says nothing: strategies do without, and [Limiter.Explain] shows it.
+// [CPU], [Load1], [Memory], [Throttled], [Runnable] and [SchedLatency] respect
+// control groups. Reading one takes a sample; this package starts no goroutine. A
+// signal that cannot be read is unknown after two seconds. Strategies ignore an
+// unknown signal, and [Limiter.Explain] shows it.
 //
 // # When not to use it
 //
-// A limit on requests in flight sees only what has entered the handler. In front
-// of handlers that need processor time and never wait, Go queues the requests as
-// runnable goroutines before the handler runs, where no such limit sees them:
-// take [NewRunQueue] or [Default], or keep the service within its capacity by a
-// rate. Even they are asked only when the request has been read: where answering
-// takes little more processor time than reading does, such as .1 ms, shed before
-// the process. A limit in one process knows nothing of the others. And a limit on what is in flight is no quota: a
-// fast caller has as many requests as it likes.
+//   - A concurrency limit sees requests only inside the handler. Handlers that need
+//     processor time and never wait queue in front of it, as runnable goroutines.
+//     Use [RunQueue] or [Default] there, or keep the service within its capacity by a
+//     rate.
+//   - Even those decide after the request has been read. Where a handler takes little
+//     more processor time than reading does, such as 0.1 ms, limit the load in front
+//     of the process.
+//   - A limit in one process does not know other instances.
+//   - A concurrency limit is no quota: a fast caller can send any number of requests.
 package adaptive

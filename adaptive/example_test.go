@@ -47,11 +47,7 @@ func ExampleLimiter_Acquire() {
 }
 
 func ExampleLimiter_Explain() {
-	aimd, err := adaptive.NewAIMD()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	aimd := adaptive.AIMD()
 	l := algo.Must(adaptive.New(adaptive.Min(adaptive.Fixed(1), aimd)))
 	l.Acquire(ctx, "", 1)
 	l.Acquire(ctx, "", 1)
@@ -65,32 +61,20 @@ func ExampleLimiter_Explain() {
 // The lowest of two limits: one that follows overload of this machine, and one
 // that follows the response time of what is behind it.
 func ExampleMin() {
-	bbr, err := adaptive.NewBBR()
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	gradient, err := adaptive.NewGradient2(adaptive.WithLimits(10, 500))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	bbr := adaptive.BBR()
+	gradient := adaptive.Gradient2(adaptive.WithLimits(10, 500))
 	l := algo.Must(adaptive.New(adaptive.Min(bbr, gradient)))
 	fmt.Println(l.Limit())
 	// Output: 20
 }
 
 // Overload is what the signal says: here, a queue of the application's own.
-func ExampleNewBBR() {
+func ExampleBBR() {
 	backlog := 150.0
 	queue := adaptive.SignalFunc(func() (level float64, ok bool) { return backlog / 100, true })
-	bbr, err := adaptive.NewBBR(
+	bbr := adaptive.BBR(
 		adaptive.WithSignal(adaptive.MaxOf(queue, adaptive.CPU(adaptive.Threshold(0.9)))),
 		adaptive.WithLimits(5, 30))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
 	l := algo.Must(adaptive.New(bbr))
 	fmt.Println(l.Limit())
 	lease, _ := l.Acquire(ctx, "", 1)
@@ -101,24 +85,20 @@ func ExampleNewBBR() {
 	// true
 }
 
-func ExampleNewGradient2() {
-	s, err := adaptive.NewGradient2(adaptive.WithInitial(50))
-	fmt.Println(s.Limit(), err)
-	// Output: 50 <nil>
+func ExampleGradient2() {
+	s := adaptive.Gradient2(adaptive.WithInitial(50))
+	fmt.Println(s.Limit())
+	// Output: 50
 }
 
-func ExampleNewVegas() {
-	s, err := adaptive.NewVegas(adaptive.WithLimits(1, 100))
-	fmt.Println(s.Limit(), err)
-	// Output: 20 <nil>
+func ExampleVegas() {
+	s := adaptive.Vegas(adaptive.WithLimits(1, 100))
+	fmt.Println(s.Limit())
+	// Output: 20
 }
 
-func ExampleNewAIMD() {
-	s, err := adaptive.NewAIMD(adaptive.WithLimits(1, 200), adaptive.WithTimeout(time.Second))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+func ExampleAIMD() {
+	s := adaptive.AIMD(adaptive.WithLimits(1, 200), adaptive.WithTimeout(time.Second))
 	s.Observe(adaptive.Sample{RTT: 10 * time.Millisecond, InFlight: 20})
 	fmt.Println(s.Limit())
 	s.Observe(adaptive.Sample{RTT: 2 * time.Second, InFlight: 20})

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cause is why a request was not admitted.
+// cause is the reason of a denial within this package.
 type cause uint8
 
 const (
@@ -21,82 +21,82 @@ const (
 	causes
 )
 
-// tally counts denials by cause.
-type tally [causes]atomic.Uint64
+// wantsSlot reports whether a denied request passed all other checks and found no
+// slot.
+func (c cause) wantsSlot() bool { return c == byLimit || c == byFullQueue || c == byLongWait }
 
-func (t *tally) add(c cause) { t[c].Add(1) }
+// denialCounts counts denials by cause.
+type denialCounts [causes]atomic.Uint64
 
-// Explanation is what a limiter knows about itself: why it denies, if it does.
+func (d *denialCounts) add(c cause) { d[c].Add(1) }
+
+// Explanation is a snapshot of a limiter: its limits, and the causes of denials.
 type Explanation struct {
-	Limit    int           // most units in flight at the moment; 2147483647: no limit
-	InFlight int           // units in flight at the moment
-	Waiting  int           // requests in the queue at the moment
-	RTT      time.Duration // smoothed time that a success takes; 0: none yet
-	// Strategies has the state of each strategy, those of a Min one by one.
+	Limit    int           // current limit of units in flight; 2147483647: no limit
+	InFlight int           // units in flight
+	Waiting  int           // requests in the queue
+	RTT      time.Duration // smoothed response time of successes; 0: unknown
+	// Strategies has the state of each strategy. The strategies of a Min are
+	// listed one by one.
 	Strategies []State
 	Denied     Denials
 }
 
-// State is what one strategy goes by.
+// State is the state of one strategy.
 type State struct {
-	Name  string // "bbr", "gradient2", ...; a type's name for strategies of others
-	Limit int    // what it allows at the moment; 2147483647: no limit
-	// Overloaded tells that the strategy holds the limit down at the moment,
-	// and Cause why: the signal, or that nothing completes.
+	Name  string // "bbr", "gradient2", ...; the Go type of other implementations
+	Limit int    // current limit; 2147483647: no limit
+	// Overloaded is true while the strategy lowers the limit because of overload,
+	// and Cause names the signal or the symptom.
 	Overloaded bool
 	Cause      string
 	// Signal is the name of the signal that the strategy follows, if any, and
-	// Level its smoothed level, where 1 is the threshold. Known is false while
-	// the signal cannot be read: then the strategy does without.
+	// Level its smoothed level, where 1 is the threshold. Known is false while the
+	// signal cannot be read; the strategy then ignores it.
 	Signal string
 	Level  float64
 	Known  bool
 }
 
-// Denials counts what a limiter has denied since it was made.
+// Denials counts the denials of a limiter since its construction.
 type Denials struct {
-	Limit     uint64 // no place was free
-	Priority  uint64 // shed, to keep places for requests of a higher class
-	QueueFull uint64 // no place was free, nor one in the queue
-	Wait      uint64 // waited in vain for as long as the queue lets anybody
-	RunQueue  uint64 // too many goroutines were waiting for the processor
-	Never     uint64 // cost more than the limit can ever be
+	Limit     uint64 // no free slot
+	Priority  uint64 // denied to keep slots for requests of a higher class
+	QueueFull uint64 // no free slot, and no room in the queue
+	Wait      uint64 // no slot within the longest wait of the queue
+	RunQueue  uint64 // too many goroutines waited for the processor
+	Never     uint64 // cost above the largest possible limit
 }
 
-// Explain returns a snapshot for logs and for people. It allocates; the parts
-// are read one after another and may be a moment apart.
+// Explain returns a snapshot for logs and operators. It allocates. The parts are
+// read one after another, so they may differ by a moment.
 func (l *Limiter) Explain() Explanation {
 	e := Explanation{
 		Limit: l.Limit(), InFlight: l.InFlight(), RTT: time.Duration(l.mean.Load()),
-		Strategies: states(l.strategy, nil),
 		Denied: Denials{
-			Limit: l.tally[byLimit].Load(), RunQueue: l.tally[byRunQueue].Load(), Priority: l.tally[byPriority].Load(),
-			QueueFull: l.tally[byFullQueue].Load(), Wait: l.tally[byLongWait].Load(),
-			Never: l.tally[never].Load(),
+			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(), Priority: l.denials[byPriority].Load(),
+			QueueFull: l.denials[byFullQueue].Load(), Wait: l.denials[byLongWait].Load(),
+			Never: l.denials[never].Load(),
 		},
 	}
-	if l.line != nil {
-		e.Waiting = int(l.line.length.Load())
+	for _, s := range leaves(l.strategy) {
+		e.Strategies = append(e.Strategies, stateOf(s))
+	}
+	if l.queue != nil {
+		e.Waiting = int(l.queue.length.Load())
 	}
 	return e
 }
 
-// states appends the state of s, or of the strategies that s consists of.
-func states(s Strategy, to []State) []State {
-	switch s := s.(type) {
-	case *minimum:
-		for _, one := range s.all {
-			to = states(one, to)
-		}
-		return to
-	case interface{ state() State }:
-		return append(to, s.state())
+func stateOf(s Strategy) State {
+	if s, ok := s.(interface{ state() State }); ok {
+		return s.state()
 	}
-	return append(to, State{Name: fmt.Sprintf("%T", s), Limit: s.Limit()})
+	return State{Name: fmt.Sprintf("%T", s), Limit: s.Limit()}
 }
 
-// String is one line for a log: the limit, what is in flight, and what each
-// strategy goes by.
+// String is one line for a log: the limit, the units in flight, and the state of
+// each strategy.
 func (e Explanation) String() string {
 	var b strings.Builder
 	if e.Limit < noLimit {

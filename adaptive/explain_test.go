@@ -8,11 +8,11 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 )
 
-// Where nothing is limited no number is told.
+// TestExplanationOfNoLimit has no number.
 func TestExplanationOfNoLimit(t *testing.T) {
-	newModel(t)
-	l := newLimiter(t, adaptive.Default())
-	require.Equal(t, "no limit, 0 in flight, 0 waiting; runqueue 96 runnable 0.00; backlog none", l.Explain().String())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
+	require.Equal(t, "no limit, 0 in flight, 0 waiting; runqueue 96 runnable 0.00; latency none", l.Explain().String())
 	require.Equal(t, "no limit, 0 in flight, 0 waiting", adaptive.Explanation{Limit: l.Limit()}.String())
 	require.Equal(t, "limit 0, 0 in flight, 0 waiting; fixed 7", adaptive.Explanation{
 		Strategies: []adaptive.State{{Name: "fixed", Limit: 7}},

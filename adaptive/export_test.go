@@ -1,7 +1,7 @@
 package adaptive
 
-// NewKratos is CompatKratos with a signal of the test's own, where 1 is 80 %.
-func NewKratos(s Signal) Strategy { return newKratos(s) }
+// WithMachine runs a limiter or a strategy on a machine of the test's own.
+var WithMachine = withMachine
 
 // NextShare is how priorities move.
 var NextShare = nextShare
@@ -15,3 +15,6 @@ func Remembered(k *KeyedLimiter) (n int) {
 	}
 	return n
 }
+
+// Check is the error of a strategy that New would report.
+func Check(s Strategy) error { return check(s) }

@@ -13,11 +13,11 @@ import (
 	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
-// Load1 is the load average over one minute for each processor that this
-// process may use. The [Threshold] is the load of one processor, 1 by default.
+// Load1 is the load average over one minute per processor that this process may
+// use. The [Threshold] is the load of one processor, 1 by default.
 //
-// It is slow: a minute passes before it shows the whole of a change. On Linux
-// it counts tasks that wait for a disk as well.
+// It is slow: it takes a minute to show the whole of a change. On Linux it also
+// counts tasks that wait for a disk.
 func Load1(opts ...SignalOption) Signal {
 	return &sampled{threshold: newThreshold("load1", 1, opts), measure: func(int64) (float64, bool) {
 		avg, err := load.AvgWithContext(context.Background())
@@ -28,8 +28,8 @@ func Load1(opts ...SignalOption) Signal {
 	}}
 }
 
-// processors is how many processors' worth of time this process may use, of
-// those that its affinity lets it.
+// processors is the processor time that this process may use, in processors, by its
+// affinity and its quota.
 func processors() float64 {
 	n := float64(runtime.NumCPU())
 	if _, cpus, ok := cgroup.Tightest(); ok {
@@ -38,9 +38,9 @@ func processors() float64 {
 	return n
 }
 
-// Throttled is the share of the scheduling periods in which the control group
-// with the smallest quota had used it up and was stopped (cpu.stat of Linux).
-// The [Threshold] is a share, 0.1 by default. Without a quota it is unknown.
+// Throttled is the share of the scheduling periods in which the control group with
+// the smallest quota had exhausted it and was stopped (cpu.stat of Linux). The
+// [Threshold] is a share, 0.1 by default. Without a quota it is unknown.
 func Throttled(opts ...SignalOption) Signal {
 	m := new(throttleMeter)
 	return &sampled{threshold: newThreshold("throttled", 0.1, opts), measure: m.measure}
@@ -64,10 +64,11 @@ func (m *throttleMeter) measure(at int64) (share float64, ok bool) {
 	return throttled / periods, ok1 && ok2
 }
 
-// Memory is the share of its memory that is used: of every control group around
-// this process without the file cache that the kernel can drop, and of the
-// soft limit of the Go runtime (GOMEMLIMIT), whichever is highest; of the
-// machine, where neither is set. The [Threshold] is a share, 0.9 by default.
+// Memory is the used share of the memory, the highest of two: of the limit of every
+// control group around this process, without the file cache that the kernel can
+// drop, and of the soft limit of the Go runtime (GOMEMLIMIT). Without any limit it
+// is the used share of the machine's memory. The [Threshold] is a share, 0.9 by
+// default.
 func Memory(opts ...SignalOption) Signal {
 	return &sampled{threshold: newThreshold("memory", 0.9, opts), measure: func(int64) (float64, bool) {
 		share, ok := groupMemory()
@@ -85,8 +86,8 @@ func Memory(opts ...SignalOption) Signal {
 	}}
 }
 
-// groupMemory is the largest share that a group around this process uses of
-// its limit.
+// groupMemory is the largest used share of a memory limit among the groups around
+// this process.
 func groupMemory() (share float64, ok bool) {
 	for _, g := range cgroup.Of("memory") {
 		if used, most, limited := g.Memory(); limited {
@@ -96,7 +97,7 @@ func groupMemory() (share float64, ok bool) {
 	return share, ok
 }
 
-// ownMemory is the share of its soft limit that the Go runtime uses.
+// ownMemory is the used share of the soft limit of the Go runtime.
 func ownMemory() (share float64, ok bool) {
 	limit := debug.SetMemoryLimit(-1)
 	if limit <= 0 || limit == math.MaxInt64 {

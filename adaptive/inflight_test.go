@@ -38,9 +38,9 @@ func run(done *sync.WaitGroup, handler func()) {
 	})
 }
 
-// TestNothingLeaks: acquired = released at rest, whatever panics, exits,
+// TestC1_NothingLeaks: acquired = released at rest, whatever panics, exits,
 // settles, cancels or waits in vain.
-func TestNothingLeaks(t *testing.T) {
+func TestC1_NothingLeaks(t *testing.T) {
 	for name, opts := range map[string][]adaptive.Option{
 		"plain":      nil,
 		"queue":      {adaptive.WithQueue(adaptive.FIFO(50, time.Millisecond))},
@@ -77,9 +77,9 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
-// TestNeverAboveTheLimit: whoever holds a lease counts itself; no count ever
+// TestC1_NeverAboveTheLimit: whoever holds a lease counts itself; no count ever
 // exceeds the limit, and neither does InFlight.
-func TestNeverAboveTheLimit(t *testing.T) {
+func TestC1_NeverAboveTheLimit(t *testing.T) {
 	const limit = 7
 	for name, opts := range map[string][]adaptive.Option{
 		"plain": nil,
@@ -129,8 +129,8 @@ type rude struct{ adaptive.Strategy }
 
 func (rude) Observe(adaptive.Sample) { panic("strategy") }
 
-// TestPanickingStrategyFreesThePlace: so does a strategy of somebody else's.
-func TestPanickingStrategyFreesThePlace(t *testing.T) {
+// TestC1_PanickingStrategyFreesTheSlot: so does a strategy of somebody else's.
+func TestC1_PanickingStrategyFreesTheSlot(t *testing.T) {
 	l := newLimiter(t, rude{adaptive.Fixed(3)}, adaptive.WithQueue(adaptive.FIFO(5, time.Second)))
 	for range 100 {
 		lease := acquire(t, l, "", 1)

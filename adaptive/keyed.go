@@ -3,36 +3,34 @@ package adaptive
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"sync"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// KeyedLimiter keeps the units in flight of every key at or below a limit:
-// requests per client address (limit_conn of nginx), calls per dependency (the
-// semaphores of Hystrix), statements per tenant. It is an [algo.Limiter].
+// KeyedLimiter keeps the units in flight of every key at or below a limit: requests
+// per client address (limit_conn of nginx), calls per dependency (the semaphores of
+// Hystrix), statements per tenant. It is an [algo.Limiter].
 //
-// Bound: at most the limit in flight for any key, exactly. A key is remembered
-// for as long as it has something in flight and not a moment longer, so
-// nothing is ever forgotten that still counts, and memory follows what runs,
-// not who has ever asked. When [WithMaxKeys] keys have something in flight, a
-// request with yet another key is denied with the reason Overload.
+// Bound: for any key, at most the limit in flight, exactly. A key is stored while it
+// has units in flight and no longer, so no count is ever lost, and memory depends on
+// the work in flight only. While [WithMaxKeys] keys have units in flight, a request
+// with another key is denied with the reason Overload.
 //
-// A key at its limit is denied with the reason Quota: it is this caller that
-// has what it may have, not the service that is full. RetryAfter is the time
-// in which one of the key's places is expected to be free, by the smoothed
-// duration of a part of all requests.
+// A key at its limit is denied with the reason Quota, because the caller and not the
+// service is at its limit. RetryAfter is the time in which one of the key's slots is
+// expected to be free, by the smoothed duration of a sample of all requests.
 //
-// Do not use it to protect the service itself: many keys within their limits
-// are as heavy as one above it. Put a [Limiter] behind it.
+// Do not use it to protect the service itself: many keys within their limits are as
+// heavy as one above it. Put a [Limiter] behind it.
 type KeyedLimiter struct {
 	limit   int64
 	limitOf func(key string) int // nil: limit for all
 	maxKeys int64
-	hash    machine.Hash
+	seed    maphash.Seed
 	keys    atomic.Int64
 	mean    atomic.Int64 // smoothed duration, nanoseconds
 	shards  [shards]shard
@@ -42,24 +40,24 @@ const shards = 64
 
 // shard is a part of the keys under one lock, on two cache lines of its own.
 type shard struct {
-	mu     sync.Mutex
-	counts map[string]int64
-	asked  uint32
-	_      [128 - 24]byte
+	mu         sync.Mutex
+	counts     map[string]int64
+	admissions uint32
+	_          [128 - 24]byte
 }
 
-// timedEvery is how many admissions share one measurement of the duration, which
-// costs two readings of the clock, where only RetryAfter depends on it.
-const timedEvery = 16
+// sampleOneIn is the number of admissions per measured duration, where only
+// RetryAfter depends on it. A measurement costs two readings of the clock.
+const sampleOneIn = 16
 
-// WithMaxKeys sets how many keys may have something in flight at the same time,
-// 1 or more; the default is 65536.
+// WithMaxKeys sets the number of keys that may have units in flight at the same
+// time, 1 or more. The default is 65536.
 func WithMaxKeys(n int) Option {
 	return Option{"WithMaxKeys", func(s *settings) { s.maxKeys = n }}
 }
 
-// WithLimitOf gives keys limits of their own: f is asked for each request and
-// must be fast. Where it returns 0 or less the common limit holds. A nil f panics.
+// WithLimitOf gives keys limits of their own. f is called once per request and must
+// be fast. A result of 0 or less means the common limit. A nil f panics.
 func WithLimitOf(f func(key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")
@@ -67,21 +65,21 @@ func WithLimitOf(f func(key string) int) Option {
 	return Option{"WithLimitOf", func(s *settings) { s.limitOf = f }}
 }
 
-// PerKey makes a limiter that admits n units in flight for each key, 1 or more.
-// It takes the options [WithMaxKeys] and [WithLimitOf].
+// PerKey makes a limiter that admits n units in flight per key, 1 to 2147483647. It
+// takes the options [WithMaxKeys] and [WithLimitOf].
 func PerKey(n int, opts ...Option) (*KeyedLimiter, error) {
-	set := settings{min: 1, max: noLimit, maxKeys: 1 << 16}
-	if err := configure("PerKey", &set, opts, "WithMaxKeys", "WithLimitOf"); err != nil {
-		return nil, err
+	s := settings{maxKeys: 1 << 16}
+	if err := configure("PerKey", &s, opts, "WithMaxKeys", "WithLimitOf"); err != nil {
+		return nil, fmt.Errorf("adaptive: %w", err)
 	}
 	switch {
 	case n < 1 || n > noLimit:
 		return nil, fmt.Errorf("adaptive: PerKey: limit is %d, want 1 to %d", n, noLimit)
-	case set.maxKeys < 1:
-		return nil, fmt.Errorf("adaptive: PerKey: max keys is %d, want 1 or more", set.maxKeys)
+	case s.maxKeys < 1:
+		return nil, fmt.Errorf("adaptive: PerKey: max keys is %d, want 1 or more", s.maxKeys)
 	}
 	k := &KeyedLimiter{
-		limit: int64(n), limitOf: set.limitOf, maxKeys: int64(set.maxKeys), hash: machine.NewHash(),
+		limit: int64(n), limitOf: s.limitOf, maxKeys: int64(s.maxKeys), seed: maphash.MakeSeed(),
 	}
 	for i := range k.shards {
 		k.shards[i].counts = make(map[string]int64)
@@ -89,13 +87,13 @@ func PerKey(n int, opts ...Option) (*KeyedLimiter, error) {
 	return k, nil
 }
 
-// Acquire admits n units of work under key if they fit, and returns at once.
-// n = 0 asks without taking a place; a negative n is [algo.ErrCost].
+// Acquire admits n units of work under key if they fit, and returns at once. n = 0
+// is a peek; a negative n is [algo.ErrCost].
 func (k *KeyedLimiter) Acquire(_ context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	limit := k.of(key)
+	limit := k.limitFor(key)
 	inFlight, timed, fits, room := k.enter(key, n, limit)
 	lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
 	switch {
@@ -118,8 +116,7 @@ func (k *KeyedLimiter) Acquire(_ context.Context, key string, n int64) (lease al
 	return lease, nil
 }
 
-// of is the limit of a key.
-func (k *KeyedLimiter) of(key string) int64 {
+func (k *KeyedLimiter) limitFor(key string) int64 {
 	if k.limitOf != nil {
 		if n := k.limitOf(key); n > 0 {
 			return int64(min(n, noLimit))
@@ -129,28 +126,28 @@ func (k *KeyedLimiter) of(key string) int64 {
 }
 
 func (k *KeyedLimiter) shard(key string) *shard {
-	return &k.shards[k.hash.Of(key)%shards]
+	return &k.shards[maphash.String(k.seed, key)%shards]
 }
 
-// enter takes n places of key if they are free, and returns how many are taken
-// then. A new key needs room as well.
+// enter takes n slots of key if they are free, and returns the units then in
+// flight. A new key also needs room among the keys.
 func (k *KeyedLimiter) enter(key string, n, limit int64) (inFlight int64, timed, fits, room bool) {
 	s := k.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.counts[key]
-	if n > limit-was || n == 0 {
-		return was, false, n == 0, true
+	inFlight = s.counts[key]
+	if n > limit-inFlight || n == 0 {
+		return inFlight, false, n == 0, true
 	}
-	if was == 0 && !k.reserve() {
-		return was, false, true, false
+	if inFlight == 0 && !k.reserve() {
+		return 0, false, true, false
 	}
-	s.counts[key] = was + n
-	s.asked++
-	return was + n, s.asked%timedEvery == 1, true, true
+	s.counts[key] = inFlight + n
+	s.admissions++
+	return inFlight + n, s.admissions%sampleOneIn == 1, true, true
 }
 
-// reserve counts one more key, unless there are as many as there may be.
+// reserve counts one more key, unless the maximum is reached.
 func (k *KeyedLimiter) reserve() bool {
 	for {
 		n := k.keys.Load()
@@ -165,35 +162,35 @@ func (k *KeyedLimiter) reserve() bool {
 
 func (k *KeyedLimiter) deny(d *algo.Decision, r algo.Reason, inFlight, lacking int64) {
 	mean := k.mean.Load()
-	d.Reason, d.RetryAfter = r, drain(mean, inFlight, lacking)
-	d.NextAfter = drain(mean, inFlight, 1)
-	d.ResetAfter = max(d.RetryAfter, drain(mean, inFlight, inFlight))
+	d.Reason, d.RetryAfter = r, retryEstimate(mean, inFlight, lacking)
+	d.NextAfter = retryEstimate(mean, inFlight, 1)
+	d.ResetAfter = max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }
 
-// change adds to the count of a key, and forgets a key whose count is 0.
-func (k *KeyedLimiter) change(key string, by int64) {
+// add changes the count of a key, and removes a key whose count becomes 0.
+func (k *KeyedLimiter) add(key string, delta int64) {
 	s := k.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.counts[key]
-	is := was + by
+	before := s.counts[key]
+	after := before + delta
 	switch {
-	case is > 0:
-		s.counts[key] = is
-	case was > 0:
+	case after > 0:
+		s.counts[key] = after
+	case before > 0:
 		delete(s.counts, key)
 	}
-	if was > 0 != (is > 0) {
-		k.keys.Add(sign(is) - sign(was))
+	if delta := sign(after) - sign(before); delta != 0 {
+		k.keys.Add(delta)
 	}
 }
 
 func sign(n int64) int64 { return min(max(n, 0), 1) }
 
-// Release frees the places of an admission. It implements [algo.Releaser];
-// callers use the lease's Release.
+// Release frees the slots of an admission. It implements [algo.Releaser]; callers
+// use the lease's Release.
 func (k *KeyedLimiter) Release(h algo.Handle, o algo.Outcome) {
-	k.change(h.Key, -weight(h.N))
+	k.add(h.Key, -weight(h.N))
 	if h.At == 0 || o != algo.Succeeded {
 		return
 	}
@@ -207,10 +204,10 @@ func (k *KeyedLimiter) Release(h algo.Handle, o algo.Outcome) {
 // Settle corrects the weight of an admission, upwards even above the limit. It
 // implements [algo.Releaser]; callers use the lease's Settle.
 func (k *KeyedLimiter) Settle(h algo.Handle, actual int64) {
-	k.change(h.Key, weight(actual)-weight(h.N))
+	k.add(h.Key, weight(actual)-weight(h.N))
 }
 
-// InFlight is how many units of key are in flight at the moment.
+// InFlight is the current number of units of key in flight.
 func (k *KeyedLimiter) InFlight(key string) int {
 	s := k.shard(key)
 	s.mu.Lock()
@@ -218,11 +215,11 @@ func (k *KeyedLimiter) InFlight(key string) int {
 	return int(min(s.counts[key], math.MaxInt))
 }
 
-// Len counts the keys that have something in flight at the moment.
+// Len is the current number of keys with units in flight.
 func (k *KeyedLimiter) Len() int { return int(k.keys.Load()) }
 
-// Describe says what callers are promised: the common limit, in concurrent
-// requests; nothing if keys have limits of their own.
+// Describe returns the common limit, in concurrent requests; false if keys have
+// limits of their own.
 func (k *KeyedLimiter) Describe() (algo.Description, bool) {
 	return algo.Description{Quota: k.limit, Unit: algo.ConcurrentRequests}, k.limitOf == nil
 }

@@ -68,8 +68,8 @@ func TestPerKeyCosts(t *testing.T) {
 	require.Zero(t, k.Len())
 }
 
-// TestPerKeyIsBounded: no more keys than MaxKeys, none forgotten that counts.
-func TestPerKeyIsBounded(t *testing.T) {
+// TestM1_PerKeyIsBounded: no more keys than MaxKeys, none forgotten that counts.
+func TestM1_PerKeyIsBounded(t *testing.T) {
 	const most = 1000
 	k := perKey(t, 1, adaptive.WithMaxKeys(most))
 	var held []algo.Lease
@@ -125,7 +125,7 @@ func TestPerKeyRetryAfter(t *testing.T) {
 	})
 }
 
-func TestPerKeyRefuses(t *testing.T) {
+func TestPerKeyErrors(t *testing.T) {
 	for _, row := range []struct {
 		n    int
 		opts []adaptive.Option
@@ -134,7 +134,7 @@ func TestPerKeyRefuses(t *testing.T) {
 		{0, nil, "limit is 0"},
 		{-1, nil, "limit is -1"},
 		{1, []adaptive.Option{adaptive.WithMaxKeys(0)}, "max keys is 0"},
-		{1, []adaptive.Option{adaptive.WithLimits(1, 2)}, "PerKey does not take the option WithLimits"},
+		{1, []adaptive.Option{adaptive.WithLimits(1, 2)}, "PerKey: unknown option WithLimits; it takes WithMaxKeys, WithLimitOf"},
 	} {
 		_, err := adaptive.PerKey(row.n, row.opts...)
 		require.ErrorContains(t, err, row.want)
@@ -188,8 +188,8 @@ func TestPerKeyAgainstAMap(t *testing.T) {
 	})
 }
 
-// TestPerKeyNothingLeaks: whatever panics or exits, and never above the limit.
-func TestPerKeyNothingLeaks(t *testing.T) {
+// TestC1_PerKeyNothingLeaks: whatever panics or exits, and never above the limit.
+func TestC1_PerKeyNothingLeaks(t *testing.T) {
 	const limit = 3
 	k := perKey(t, limit)
 	var done sync.WaitGroup
@@ -222,8 +222,8 @@ func TestPerKeyAllocations(t *testing.T) {
 	}))
 }
 
-// TestPerKeyForgets: M1, a key that has nothing in flight takes no memory.
-func TestPerKeyForgets(t *testing.T) {
+// TestM1_PerKeyForgets: a key that has nothing in flight takes no memory.
+func TestM1_PerKeyForgets(t *testing.T) {
 	k, err := adaptive.PerKey(2)
 	require.NoError(t, err)
 	for i := range cases.Count(10_000, 1_000_000) {

@@ -11,11 +11,16 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
+// kratosOn is CompatKratos with a signal, where 1 is 80 %.
+func kratosOn(s adaptive.Signal) adaptive.Strategy {
+	return adaptive.CompatKratos(adaptive.WithSignal(s))
+}
+
 // hotKratos is a compatible limiter in front of a machine that is busy.
 func hotKratos(t *testing.T) (*adaptive.Limiter, adaptive.Strategy, *dial) {
 	cpu := new(dial)
 	cpu.set(1.02)
-	s := adaptive.NewKratos(cpu)
+	s := kratosOn(cpu)
 	for range 80 { // the average starts at 0
 		time.Sleep(500 * time.Millisecond)
 		s.Observe(adaptive.Sample{RTT: time.Microsecond})
@@ -104,7 +109,7 @@ func TestKratosIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
 		cpu.set(1.25)
-		s := adaptive.NewKratos(cpu)
+		s := kratosOn(cpu)
 		start := time.Now()
 		for s.Limit() == unlimited {
 			time.Sleep(100 * time.Millisecond)

@@ -152,9 +152,9 @@ func newPupil(limit int) *pupil {
 func (p *pupil) Limit() int                { return int(p.limit.Load()) }
 func (p *pupil) Observe(s adaptive.Sample) { p.samples = append(p.samples, s) }
 
-// TestWhatTeaches: successes and slow failures teach; cancellations, ignored
+// TestC2_Samples: successes and slow failures teach; cancellations, ignored
 // work and failures that were faster than a success never do.
-func TestWhatTeaches(t *testing.T) {
+func TestC2_Samples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPupil(100)
 		l := newLimiter(t, p)
@@ -184,7 +184,7 @@ func TestWhatTeaches(t *testing.T) {
 	})
 }
 
-func TestLimitsBoundTheStrategy(t *testing.T) {
+func TestC2_LimitsBoundTheStrategy(t *testing.T) {
 	p := newPupil(1000)
 	l := newLimiter(t, p, adaptive.WithLimits(2, 5))
 	require.Equal(t, 5, l.Limit())
@@ -211,7 +211,7 @@ func TestLoweredLimit(t *testing.T) {
 	require.True(t, acquire(t, l, "", 1).Allowed)
 }
 
-func TestMin(t *testing.T) {
+func TestC2_Min(t *testing.T) {
 	a, b := newPupil(10), newPupil(20)
 	l := newLimiter(t, adaptive.Min(a, b, adaptive.Fixed(15)))
 	require.Equal(t, 10, l.Limit())
@@ -245,19 +245,20 @@ func TestWiringMistakes(t *testing.T) {
 	require.PanicsWithValue(t, "adaptive: Min: strategy 1 is nil", func() { adaptive.Min(adaptive.Fixed(1), nil) })
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	f := adaptive.Fixed(5)
 	for _, row := range []struct {
 		s    adaptive.Strategy
 		opts []adaptive.Option
 		want string
 	}{
-		{adaptive.Fixed(0), nil, "fixed limit is 0"},
-		{adaptive.Min(f, adaptive.Fixed(-3)), nil, "fixed limit is -3"},
+		{adaptive.Fixed(0), nil, "Fixed: limit is 0"},
+		{adaptive.Min(f, adaptive.Fixed(-3)), nil, "Fixed: limit is -3"},
 		{f, []adaptive.Option{adaptive.WithLimits(0, 5)}, "lower limit is 0"},
 		{f, []adaptive.Option{adaptive.WithLimits(6, 5)}, "upper limit is 5, want 6"},
 		{f, []adaptive.Option{{}}, "zero Option"},
-		{f, []adaptive.Option{adaptive.WithInitial(5)}, "New does not take the option WithInitial"},
+		{f, []adaptive.Option{adaptive.WithPriorities(), adaptive.WithPriorities()}, "New: duplicate option WithPriorities"},
+		{f, []adaptive.Option{adaptive.WithInitial(5)}, "New: unknown option WithInitial; it takes WithLimits, WithQueue, WithPriorities"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(0, time.Second))}, "queue length is 0"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(5, 0))}, "longest wait in the queue is 0s"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(5, -1))}, "longest wait in the queue is -1ns"},

@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// Option adjusts a limiter or a strategy at construction. An option that a
-// constructor does not know is an error that names both, never ignored.
+// Option adjusts a limiter or a strategy at construction. An option that does not
+// belong to the constructor, or is given twice, is an error that names both.
 type Option struct {
 	name  string
 	apply func(*settings)
@@ -16,12 +18,13 @@ type Option struct {
 
 // settings is what options write to.
 type settings struct {
+	machine    machine.Machine
 	min, max   int
-	initial    int
+	initial    *int // nil: the default
 	timeout    time.Duration
 	target     time.Duration
 	signal     Signal
-	queue      Queue // the zero Queue: nobody waits
+	queue      Queue // the zero Queue: no waiting
 	priorities bool
 	maxKeys    int
 	limitOf    func(key string) int
@@ -30,49 +33,80 @@ type settings struct {
 	buckets    int
 }
 
-// WithLimits keeps the limit within min and max, both included: 1 <= min <=
-// max. What it stands at without the option is said at each constructor.
+// WithLimits keeps the limit within min and max, both included: 1 <= min <= max
+// <= 2147483647. Each constructor states its default.
 func WithLimits(min, max int) Option {
 	return Option{"WithLimits", func(s *settings) { s.min, s.max = min, max }}
 }
 
-// WithInitial sets the limit that a strategy starts from. The default is 20,
-// or the nearest value within the limits.
+// WithInitial sets the first limit of a strategy, within its limits. The default is
+// 20, or the nearest value within the limits.
 func WithInitial(n int) Option {
-	return Option{"WithInitial", func(s *settings) { s.initial = n }}
+	return Option{"WithInitial", func(s *settings) { s.initial = &n }}
 }
 
-// configure applies opts to the defaults and checks what concerns everybody.
-func configure(who string, s *settings, opts []Option, known ...string) error {
+const machineOption = "machine"
+
+// withMachine runs a limiter or a strategy on m. Every constructor takes it.
+func withMachine(m machine.Machine) Option {
+	return Option{machineOption, func(s *settings) { s.machine = m }}
+}
+
+// configure applies opts to the defaults in s and checks the limits. The
+// constructor and the options that it takes are in the errors.
+func configure(constructor string, s *settings, opts []Option, takes ...string) error {
+	if s.machine == nil {
+		s.machine = machine.Real{}
+	}
+	if s.min == 0 && s.max == 0 {
+		s.min, s.max = 1, noLimit
+	}
+	given := make(map[string]bool, len(opts))
 	for _, o := range opts {
-		if o.apply == nil {
-			return fmt.Errorf("adaptive: %s: the zero Option is not an option", who)
+		if err := allowed(constructor, o, given, takes); err != nil {
+			return err
 		}
-		if !slices.Contains(known, o.name) {
-			return fmt.Errorf("adaptive: %s does not take the option %s, only %s",
-				who, o.name, strings.Join(known, ", "))
-		}
+		given[o.name] = true
 		o.apply(s)
 	}
 	switch {
 	case s.min < 1:
-		return fmt.Errorf("adaptive: %s: the lower limit is %d, want 1 or more", who, s.min)
+		return fmt.Errorf("%s: lower limit is %d, want 1 or more", constructor, s.min)
 	case s.max < s.min || s.max > noLimit:
-		return fmt.Errorf("adaptive: %s: the upper limit is %d, want %d (the lower one) to %d",
-			who, s.max, s.min, noLimit)
+		return fmt.Errorf("%s: upper limit is %d, want %d (the lower limit) to %d", constructor, s.max, s.min, noLimit)
 	}
 	return nil
 }
 
-// start is the initial limit: the one asked for, which must be within the
-// limits, or the usual one moved there.
-func (s *settings) start(who string, usual int) (int, error) {
-	if s.initial == 0 {
-		return min(max(usual, s.min), s.max), nil
+// allowed reports why a constructor does not take o.
+func allowed(constructor string, o Option, given map[string]bool, takes []string) error {
+	switch {
+	case o.apply == nil:
+		return fmt.Errorf("%s: zero Option; options are made by the With functions", constructor)
+	case given[o.name]:
+		return fmt.Errorf("%s: duplicate option %s", constructor, o.name)
+	case o.name == machineOption:
+		return nil
 	}
-	if s.initial < s.min || s.initial > s.max {
-		return 0, fmt.Errorf("adaptive: %s: the initial limit is %d, want %d to %d",
-			who, s.initial, s.min, s.max)
+	if slices.Contains(takes, o.name) {
+		return nil
 	}
-	return s.initial, nil
+	return fmt.Errorf("%s: unknown option %s; it takes %s", constructor, o.name, strings.Join(takes, ", "))
+}
+
+// start is the first limit: the configured one, which must be within the limits,
+// or the nearest value to byDefault within them.
+func (s *settings) start(constructor string, byDefault int) (int, error) {
+	if s.initial == nil {
+		return min(max(byDefault, s.min), s.max), nil
+	}
+	if n := *s.initial; n < s.min || n > s.max {
+		return 0, fmt.Errorf("%s: initial limit is %d, want %d to %d", constructor, n, s.min, s.max)
+	}
+	return *s.initial, nil
+}
+
+// contains reports whether the option with a name is among opts.
+func contains(opts []Option, name string) bool {
+	return slices.ContainsFunc(opts, func(o Option) bool { return o.name == name })
 }

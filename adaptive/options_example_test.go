@@ -20,9 +20,9 @@ func ExampleMaxOf() {
 		adaptive.Memory(adaptive.Threshold(0.9)),
 		adaptive.Throttled(),
 	)
-	bbr, err := adaptive.NewBBR(adaptive.WithSignal(overload))
-	fmt.Println(bbr != nil, err)
-	// Output: true <nil>
+	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(overload)))
+	fmt.Println(err)
+	// Output: <nil>
 }
 
 // The queue in front of the processor, read live.
@@ -35,29 +35,25 @@ func ExampleRunnable() {
 
 // Goroutines that wait for half a second before they run are too late.
 func ExampleSchedLatency() {
-	bbr, err := adaptive.NewBBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(0.5))))
-	fmt.Println(bbr != nil, err)
-	_, err = adaptive.NewBBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(-1))))
-	fmt.Println(err != nil)
+	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(0.5)))))
+	fmt.Println(err)
+	_, err = adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(-1)))))
+	fmt.Println(err)
 	// Output:
-	// true <nil>
-	// true
+	// <nil>
+	// adaptive: New: BBR: threshold of the sched latency signal is -1, want more than 0
 }
 
 // The load of a machine that others use too.
 func ExampleLoad1() {
-	bbr, err := adaptive.NewBBR(adaptive.WithSignal(adaptive.Load1(adaptive.Threshold(2))))
-	fmt.Println(bbr != nil, err)
-	// Output: true <nil>
+	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.Load1(adaptive.Threshold(2)))))
+	fmt.Println(err)
+	// Output: <nil>
 }
 
 // Rates over half a minute, for a service with few requests.
 func ExampleWithWindow() {
-	bbr, err := adaptive.NewBBR(adaptive.WithWindow(30*time.Second, 60), adaptive.WithLimits(4, 400))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+	bbr := adaptive.BBR(adaptive.WithWindow(30*time.Second, 60), adaptive.WithLimits(4, 400))
 	fmt.Println(bbr.Limit())
 	// Output: 400
 }
@@ -91,12 +87,8 @@ func ExampleLimiter_Settle() {
 
 // For a service whose work is done on its own processors, and whose callers
 // give up after a second.
-func ExampleNewRunQueue() {
-	queue, err := adaptive.NewRunQueue(adaptive.WithTarget(time.Second))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
+func ExampleRunQueue() {
+	queue := adaptive.RunQueue(adaptive.WithTarget(time.Second))
 	l := algo.Must(adaptive.New(queue))
 	lease, _ := l.Acquire(ctx, "", 1)
 	defer lease.Release(algo.Succeeded)

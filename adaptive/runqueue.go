@@ -10,63 +10,53 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// NewRunQueue makes a strategy for services whose bottleneck is the processor:
-// it looks at the queue in front of it. A request is denied if more goroutines
-// are ready to run than a limit allows, at the moment that its own runs for the
-// first time.
+// RunQueue is a strategy for services whose bottleneck is the processor. It denies
+// a request if, at the moment its goroutine first runs, more goroutines are ready
+// to run than a limit allows.
 //
 // A limit on requests in flight does not protect such a service in Go. A handler
-// that burns less than the scheduler's time slice of 10 ms runs to its end once
-// it has begun, so about one request for each processor is in flight whatever
-// the load; the others wait as runnable goroutines before the handler, where no
-// such limit sees them, until their callers have given up.
+// that uses less than the scheduler's time slice of 10 ms runs to its end once it
+// has begun, so about one request per processor is in flight whatever the load. The
+// others wait as runnable goroutines in front of the handler, where no such limit
+// sees them, until their callers have given up.
 //
-// The limit is wide while the load fits, so that no burst is cut that the service
-// can work off: as many as take seven tenths of the target ([WithTarget]), on one
-// processor 20 to 96. It closes to 6 as more is asked than the service can do:
-// when the processor time that all arrivals would take exceeds what there is, by
-// 15 % to be closed entirely; or when the share that is admitted falls below .8,
-// for processors that others use too. Each further processor adds 1 to the
-// closed limit, and 4 to 16 to the wide one. Both signs of overload are
-// exponential means over the time of 100 requests, .1 to 4 s, that a single burst
-// does not move far. What a request takes is measured: the process' processor
-// time for each completion. There is as much of it as GOMAXPROCS says or, where
-// that is less, the quota of the control group, read every 10 s: a container with
-// a limit of 500m has half a processor, though Go runs on two. While the strategy
-// denies and leaves the processors idle it closes less far, as far as a quarter of
-// the target allows.
+// The limit has two ends:
+//   - It is wide while the load fits, so that bursts pass: as many goroutines as
+//     take seven tenths of the target ([WithTarget]), 20 to 96 on one processor and
+//     4 to 16 more for each further one.
+//   - It closes to 6, and 1 more for each further processor, as the demand grows
+//     from 100 % to 115 % of the processor time, or as the share of admitted
+//     requests falls from 0.8 to 0.6. The latter matters on processors that other
+//     processes use too.
 //
-// It has no opinion on how many are in flight: Limit is 2147483647, and what
-// waits for another service is not limited. [Default] adds that. A cost above 1
-// weighs like 1 here. Where the number of runnable goroutines cannot be read it
-// admits everything, and [Limiter.Explain] says so; where the processor time of the
-// process cannot (neither Unix nor Windows), only the admitted share closes it.
+// Demand and share are exponential means over the time of 100 requests, 0.1 to 4 s,
+// so a single burst moves them little. The demand is the rate of arrivals times the
+// processor time per completion, as a share of GOMAXPROCS or, where that is less,
+// of the quota of the control group, read every 10 s: a container with a limit of
+// 500m has half a processor, though Go runs on two. While the strategy denies
+// requests and leaves the processors idle it closes less far, at most to a quarter
+// of the target.
 //
-// Each request reads the number of runnable goroutines: some 60 ns, under a lock
-// of the Go runtime's that all processors share.
+// It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit
+// for requests that wait for another service. A cost above 1 counts as 1. Where the
+// number of runnable goroutines is unknown it admits everything, and
+// [Limiter.Explain] shows that. Where the processor time of the process is unknown
+// (neither Unix nor Windows) only the admitted share closes the limit.
 //
-// Options: [WithTarget].
-func NewRunQueue(opts ...Option) (Strategy, error) {
-	q, err := configureRunQueue("NewRunQueue", opts)
+// Each request reads the number of runnable goroutines, which takes about 60 ns and
+// a lock of the Go runtime.
+//
+// Option: [WithTarget].
+func RunQueue(opts ...Option) Strategy {
+	q, err := newRunQueue("RunQueue", opts)
 	if err != nil {
-		return nil, err
+		return invalid{err}
 	}
-	return q, nil
+	return q
 }
 
-func configureRunQueue(who string, opts []Option) (*runQueue, error) {
-	set := settings{min: 1, max: noLimit, target: defaultTarget}
-	if err := configure(who, &set, opts, "WithTarget"); err != nil {
-		return nil, err
-	}
-	if set.target < time.Millisecond || set.target > time.Hour {
-		return nil, fmt.Errorf("adaptive: %s: the target is %v, want 1ms to 1h", who, set.target)
-	}
-	return newRunQueue(set.target), nil
-}
-
-// WithTarget sets the response time beyond which an answer is of no use, 1 ms
-// to 1 h. The default is 500 ms.
+// WithTarget sets the response time beyond which an answer is useless, 1 ms to 1 h.
+// The default is 500 ms.
 func WithTarget(d time.Duration) Option {
 	return Option{"WithTarget", func(s *settings) { s.target = d }}
 }
@@ -74,76 +64,74 @@ func WithTarget(d time.Duration) Option {
 const (
 	defaultTarget = 500 * time.Millisecond
 
-	// Runnable goroutines. Without overload, arrivals that are independent of
-	// one another leave more than 20 of them at .85 of the capacity in 1 of 30
-	// moments (processor sharing), so that .5 % are denied. Go's poller hands out
-	// 128 connections at a time, and only when nothing is runnable; under
-	// overload the limit must be well below the admitted share of that, or
-	// requests grow old in the kernel. All that takes hardly more on several
-	// processors than on one.
-	wideLeast, wideMost, narrowest  = 20, 96, 6
-	moreLeast, moreMost, moreNarrow = 4, 16, 1  // for each further processor
-	waitShare, idleShare            = 0.7, 0.25 // of the target, to be spent in the queue
-
-	rejectCost = 15e-6 // seconds of processor time that a denial takes
-	lookAgain  = int64(10 * time.Millisecond)
-	lookLatest = int64(time.Second) // and with how few arrivals whatsoever
-	fewArrived = 10
-	costMemory = 10.0 // seconds over which the cost of a request is a mean
-
-	excuseMemory = 2.0 // seconds
-
-	// The use of the processors below which a closed limit is too low, above
-	// which it may be lower, and the seconds in which it moves by a factor of e.
-	idleBelow, fullAbove, narrowTime = 0.96, 0.98, 0.5
-
-	// Where the limit begins to close, and where it is closed.
-	demandOpen, demandClosed = 1.0, 1.15
-	shareOpen, shareClosed   = 0.8, 0.6
-	// What one look can at most say, so that the way back from a load of ten
-	// times the capacity is not longer than from twice.
-	demandMost, shareLeast = 1.5, 0.55
+	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more
+	// than 20 of them in 1 of 30 moments (processor sharing), so that .5 % are
+	// denied. Go's poller hands out 128 connections at a time, and only when
+	// nothing is runnable; under overload the limit must be well below the admitted
+	// share of those, or requests grow old in the kernel. Several processors need
+	// hardly more than one.
+	minWide, maxWide, minClosed  = 20, 96, 6
+	moreMin, moreMax, moreClosed = 4, 16, 1  // for each further processor
+	waitShare, idleShare         = 0.7, 0.25 // of the target, to spend in the queue
+	denialCost                   = 15e-6     // processor time of a denial, s
+	queueUpdateEvery             = int64(10 * time.Millisecond)
+	queueUpdateLatest            = int64(time.Second) // with any number of arrivals
+	minArrivals                  = 10
+	costMemory                   = 10.0       // of the cost of a request, s
+	peakMemory                   = 2.0        // of the peak of the queue, s
+	idleBelow, fullAbove         = 0.96, 0.98 // use of the processors at which the closed limit rises and falls
+	closedTime                   = 0.5        // in which it moves by a factor of e, s
+	demandOpen, demandClosed     = 1.0, 1.15  // where the limit begins to close, and is closed
+	shareOpen, shareClosed       = 0.8, 0.6
+	maxDemand, minShare          = 1.5, 0.55 // the most that one update counts, so that recovery from 10x is as fast as from 2x
+	minMemory, maxMemory         = 0.1, 4.0  // of demand and share, s
+	memoryRequests               = 100
 )
 
 type runQueue struct {
-	target float64 // seconds
+	owned
+	machine machine.Machine
+	target  float64 // s
 
-	limit atomic.Int64 // most runnable goroutines
-	next  atomic.Int64 // when to look again
-	_     [48]byte     // what follows is written by every request
+	limit atomic.Int64 // of runnable goroutines
+	next  atomic.Int64 // instant of the next update
+	_     [48]byte     // every request writes what follows
 
 	arrived, passed, completed atomic.Uint64
-	elsewhere                  atomic.Uint64 // passed here and denied by another
+	elsewhere                  atomic.Uint64 // passed here and denied by another strategy
 	_                          [32]byte
 
-	mu     sync.Mutex // guards what follows
-	procs  float64    // there are, less what a quota withholds
-	looked int64      // when procs was
-	last   int64
-	before runCounts
-	used   float64 // decaying sum of processor time, seconds
-	done   float64 // decaying sum of completions
-	cost   float64 // seconds of processor time for each completion; 0: unknown
-	share  float64 // of the arrivals that passed
-	demand float64 // processor time that all arrivals would take, of what there is
-	queued float64 // mean number of runnable goroutines for each processor
-	peak   float64 // the highest that was lately, decaying
-	busyAt float64 // mean use of the processors
-	closed float64 // limit when closed, on one processor
+	mu       sync.Mutex // guards what follows
+	procs    float64    // processors, within the quota
+	measured int64      // instant of the measurement of procs
+	updated  int64
+	before   queueCounts
+	used     float64 // decaying sum of processor time, s
+	done     float64 // decaying sum of completions
+	cost     float64 // processor time per completion, s; 0: unknown
+	share    float64 // of the arrivals that passed
+	demand   float64 // processor time of all arrivals, as a share of procs
+	queue    float64 // mean runnable goroutines per processor
+	peak     float64 // decaying maximum of queue
+	usage    float64 // mean use of the processors
+	closed   float64 // closed limit, on one processor
 }
 
-// runCounts is what has happened so far.
-type runCounts struct {
-	arrived, passed, completed, elsewhere uint64
-	cpu                                   time.Duration
-}
-
-func newRunQueue(target time.Duration) *runQueue {
-	q := &runQueue{target: target.Seconds(), share: 1, closed: narrowest, last: now()}
-	q.before.cpu, _ = machine.CPU()
-	q.measure(q.last)
+func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
+	s := settings{target: defaultTarget}
+	if err := configure(constructor, &s, opts, "WithTarget"); err != nil {
+		return nil, err
+	}
+	if s.target < time.Millisecond || s.target > time.Hour {
+		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
+	}
+	q := &runQueue{
+		machine: s.machine, target: s.target.Seconds(), share: 1, closed: minClosed, updated: s.machine.Now(),
+	}
+	q.before.cpu, _ = q.machine.CPU()
+	q.measure(q.updated)
 	q.limit.Store(int64(q.allowed()))
-	return q
+	return q, nil
 }
 
 func (q *runQueue) Limit() int     { return noLimit }
@@ -152,155 +140,76 @@ func (q *runQueue) Observe(Sample) {}
 func (q *runQueue) admits(at int64) bool {
 	q.arrived.Add(1)
 	if at >= q.next.Load() {
-		q.look(at)
+		q.update(at)
 	}
-	if n, ok := machine.Runnable(); ok && int64(n) > q.limit.Load() {
+	if n, ok := q.machine.Runnable(); ok && int64(n) > q.limit.Load() {
 		return false
 	}
 	q.passed.Add(1)
 	return true
 }
 
-// peek reports whether a request would be denied. One that would be has been
-// turned away by whoever asked, and so has arrived.
-func (q *runQueue) peek() (full bool) {
-	n, ok := machine.Runnable()
-	if full = ok && int64(n) > q.limit.Load(); full {
+func (q *runQueue) full() bool {
+	n, ok := q.machine.Runnable()
+	full := ok && int64(n) > q.limit.Load()
+	if full {
 		q.arrived.Add(1)
-		// If all are turned away here, nobody else looks.
-		if at := now(); at >= q.next.Load() {
-			q.look(at)
+		// If every request is denied here, nothing else updates the limit.
+		if at := q.machine.Now(); at >= q.next.Load() {
+			q.update(at)
 		}
 	}
 	return full
 }
 
 func (q *runQueue) busy() bool {
-	n, ok := machine.Runnable()
+	n, ok := q.machine.Runnable()
 	return ok && int64(n)*2 > q.limit.Load()
 }
 
 func (q *runQueue) admitted(_, _, _ int64) {}
 func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
 
-// denied counts those who passed here and had no place: the processor will not
-// be asked for what they would take.
+// denied counts requests that passed here and found no slot: they will not use the
+// processor.
 func (q *runQueue) denied(by cause, _ int64) {
-	switch by {
-	case byLimit, byFullQueue, byLongWait:
+	if by.wantsSlot() {
 		q.elsewhere.Add(1)
 	}
 }
 
-// look takes stock of what happened since the last look, and sets the limit. It
-// is done by whoever comes when it is time: a goroutine of its own would itself
-// wait in the queue.
-func (q *runQueue) look(at int64) {
+// queued reports whether work waited recently for the processor, which explains
+// long response times.
+func (q *runQueue) queued() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.peak > .5
+}
+
+// update learns from the time since the last update and sets the limit. A request
+// does it when it is time: a goroutine for this purpose would wait in the queue
+// itself.
+func (q *runQueue) update(at int64) {
 	if !q.mu.TryLock() {
 		return
 	}
 	defer q.mu.Unlock()
-	pause := at - q.next.Swap(at+lookAgain) // nobody has come since then
-	if q.arrived.Load()-q.before.arrived < fewArrived && at-q.last < lookLatest {
+	pause := at - q.next.Swap(at+queueUpdateEvery) // without an arrival
+	if q.arrived.Load()-q.before.arrived < minArrivals && at-q.updated < queueUpdateLatest {
 		return
 	}
-	if at-q.looked >= int64(quotaEvery) {
+	if at-q.measured >= int64(quotaEvery) {
 		q.measure(at)
 	}
 	q.learn(at)
-	if pause > lookLatest {
-		q.forget(float64(pause) / 1e9)
+	if pause > queueUpdateLatest {
+		q.relax(float64(pause) / 1e9)
 	}
 	q.limit.Store(int64(q.allowed()))
 }
 
-// measure finds out how much processor time there is.
-func (q *runQueue) measure(at int64) {
-	q.procs, q.looked = machine.Capacity(), at
-}
-
-// learn takes in what happened since the last look.
-func (q *runQueue) learn(at int64) {
-	is := runCounts{
-		arrived: q.arrived.Load(), passed: q.passed.Load(), completed: q.completed.Load(), elsewhere: q.elsewhere.Load(),
-	}
-	if cpu, ok := machine.CPU(); ok {
-		is.cpu = cpu
-	} else {
-		is.cpu = q.before.cpu
-	}
-	dt := float64(max(at-q.last, 1)) / 1e9
-	elsewhere := float64(is.elsewhere - q.before.elsewhere)
-	arrived := max(float64(is.arrived-q.before.arrived)-elsewhere, 1)
-	passed := max(float64(is.passed-q.before.passed)-elsewhere, 0)
-	denials := (max(arrived-passed, 0) + elsewhere) * rejectCost
-
-	keep := math.Exp(-dt / costMemory)
-	// What happened since the last look was spread over it, and is partly forgotten
-	// too: what an idle hour used must not be the cost of the first requests after.
-	fresh := (1 - keep) * costMemory / dt
-	q.used = max(q.used*keep+fresh*((is.cpu-q.before.cpu).Seconds()-denials), 0)
-	q.done = q.done*keep + fresh*float64(is.completed-q.before.completed)
-	if q.done > 0 {
-		q.cost = q.used / q.done
-	}
-	tau := min(max(100*q.cost, .1), 4) + fewArrived*dt/arrived
-	a := 1 - math.Exp(-dt/tau)
-	q.share += a * (min(max(passed/arrived, shareLeast), 1) - q.share)
-	q.demand += a * (min(arrived*q.cost/dt/q.procs, demandMost) - q.demand)
-	n, _ := machine.Runnable()
-	q.queued += a * (float64(n)/q.procs - q.queued)
-	q.peak = max(q.queued, q.peak*math.Exp(-dt/excuseMemory))
-	q.narrow(dt, (is.cpu-q.before.cpu).Seconds()/dt/q.procs, passed < arrived)
-	q.before, q.last = is, at
-}
-
-// forget is for so many seconds without a request, whose few neighbours would
-// otherwise stand for all that time.
-func (q *runQueue) forget(pause float64) {
-	a := 1 - math.Exp(-pause/min(max(100*q.cost, .1), 4))
-	q.demand -= a * q.demand
-	q.share += a * (1 - q.share)
-}
-
-// allowed is how many goroutines may be runnable.
-func (q *runQueue) allowed() float64 {
-	further := max(q.procs-1, 0)
-	wide := wideMost + moreMost*further
-	if q.cost > 0 {
-		wide = min(wide, max(waitShare*q.target*q.procs/q.cost, wideLeast+moreLeast*further))
-	}
-	closed := min(q.closed+moreNarrow*further, wide)
-	return closed + (wide-closed)*q.openness()
-}
-
-// narrow moves the closed limit: up while requests are denied although the
-// processor is not used fully, and down again when it is. The former happens where
-// goroutines that are no requests stand in the queue too, such as those that read
-// and write the connections of gRPC.
-func (q *runQueue) narrow(dt, used float64, denies bool) {
-	q.busyAt += (1 - math.Exp(-dt/.2)) * (used - q.busyAt)
-	switch {
-	case denies && q.busyAt < idleBelow:
-		q.closed *= math.Exp(dt / narrowTime)
-	case q.busyAt > fullAbove:
-		q.closed *= math.Exp(-dt / narrowTime)
-	}
-	most := float64(narrowest)
-	if q.cost > 0 {
-		most = min(max(idleShare*q.target*q.busyAt/q.cost, narrowest), wideMost/2)
-	}
-	q.closed = min(max(q.closed, narrowest), most)
-}
-
-// openness is 1 while the load fits and 0 under overload.
-func (q *runQueue) openness() float64 {
-	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), (q.share-shareClosed)/(shareOpen-shareClosed))
-	return min(max(open, 0), 1)
-}
-
 func (q *runQueue) state() State {
-	n, ok := machine.Runnable()
+	n, ok := q.machine.Runnable()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	limit := q.limit.Load()
@@ -314,15 +223,15 @@ func (q *runQueue) state() State {
 	return s
 }
 
-// cause tells both means, which do not go beyond what one look can say.
+// cause states both means, which end at the bounds of one update.
 func (q *runQueue) cause() string {
 	demand, share := math.Round(100*q.demand), math.Round(100*q.share)
 	var least, most string
-	if demand >= 100*demandMost {
+	if demand >= 100*maxDemand {
 		least = "at least "
 	}
-	if share <= math.Round(100*shareLeast) {
+	if share <= math.Round(100*minShare) {
 		most = "at most "
 	}
-	return fmt.Sprintf("%s%.0f %% of the processor time asked for, %s%.0f %% admitted", least, demand, most, share)
+	return fmt.Sprintf("%s%.0f %% of the processor time requested, %s%.0f %% admitted", least, demand, most, share)
 }

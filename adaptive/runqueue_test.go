@@ -11,20 +11,13 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 )
 
-func newRunQueue(t testing.TB, opts ...adaptive.Option) adaptive.Strategy {
-	t.Helper()
-	s, err := adaptive.NewRunQueue(opts...)
-	require.NoError(t, err)
-	return s
-}
-
 func TestRunQueueErrors(t *testing.T) {
 	for want, opt := range map[string]adaptive.Option{
-		"the target is 0s, want 1ms to 1h":                     adaptive.WithTarget(0),
-		"the target is 1h0m1s, want 1ms to 1h":                 adaptive.WithTarget(time.Hour + time.Second),
-		"does not take the option WithSignal, only WithTarget": adaptive.WithSignal(adaptive.Runnable()),
+		"target is 0s, want 1ms to 1h":                   adaptive.WithTarget(0),
+		"target is 1h0m1s, want 1ms to 1h":               adaptive.WithTarget(time.Hour + time.Second),
+		"unknown option WithSignal; it takes WithTarget": adaptive.WithSignal(adaptive.Runnable()),
 	} {
-		_, err := adaptive.NewRunQueue(opt)
+		_, err := adaptive.New(adaptive.RunQueue(opt))
 		require.ErrorContains(t, err, want)
 		_, err = adaptive.New(adaptive.Default(opt))
 		require.ErrorContains(t, err, want)
@@ -39,8 +32,8 @@ func TestRunQueueKeepsTheCapacity(t *testing.T) {
 	for _, work := range []time.Duration{500 * time.Microsecond, 5 * time.Millisecond, 30 * time.Millisecond} {
 		for _, load := range []float64{1.3, 2, 5, 10} {
 			t.Run(fmt.Sprint(work, " ", load), func(t *testing.T) {
-				m := newModel(t)
-				l := newLimiter(t, newRunQueue(t))
+				m := newModel()
+				l := m.limiter(t, adaptive.RunQueue(m.option()))
 				before := m.serve(t, l, work, .85, 10*time.Second)
 				require.Zero(t, denied(before, 0))
 
@@ -64,8 +57,8 @@ func TestRunQueueKeepsTheCapacity(t *testing.T) {
 // TestRunQueueLetsABurstPass: what can be worked off within the target is not
 // cut.
 func TestRunQueueLetsABurstPass(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, newRunQueue(t))
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	const work = 5 * time.Millisecond
 	require.Zero(t, denied(m.serve(t, l, work, .5, 10*time.Second), 0))
 	for range 10 {
@@ -78,9 +71,9 @@ func TestRunQueueLetsABurstPass(t *testing.T) {
 // TestRunQueueOnASharedProcessor: what another process takes cannot be seen in
 // our own use of the processor, but that not all are admitted can.
 func TestRunQueueOnASharedProcessor(t *testing.T) {
-	m := newModel(t)
+	m := newModel()
 	m.share = .65
-	l := newLimiter(t, newRunQueue(t))
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	const work = 5 * time.Millisecond
 	require.Zero(t, denied(m.serve(t, l, work, .85, 10*time.Second), 0))
 	start := m.at
@@ -94,9 +87,9 @@ func TestRunQueueOnASharedProcessor(t *testing.T) {
 // it changes.
 func TestRunQueueWithinAQuota(t *testing.T) {
 	for _, quota := range []float64{.25, .5} {
-		m := newModel(t)
+		m := newModel()
 		m.share, m.quota = quota, quota
-		l := newLimiter(t, newRunQueue(t))
+		l := m.limiter(t, adaptive.RunQueue(m.option()))
 		const work = 5 * time.Millisecond
 		for range 2 {
 			require.Zero(t, denied(m.serve(t, l, work, .85, 15*time.Second), 0))
@@ -113,9 +106,9 @@ func TestRunQueueWithinAQuota(t *testing.T) {
 // TestRunQueueUnknown: without the number of runnable goroutines it admits
 // everything, visibly.
 func TestRunQueueUnknown(t *testing.T) {
-	m := newModel(t)
+	m := newModel()
 	m.blind, m.runnable = true, 1_000_000
-	l := newLimiter(t, newRunQueue(t))
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	for range 100 {
 		require.True(t, acquire(t, l, "", 1).Allowed)
 	}
@@ -124,8 +117,8 @@ func TestRunQueueUnknown(t *testing.T) {
 
 // TestRunQueueExplains: what denied, and what is looked at.
 func TestRunQueueExplains(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	m.serve(t, l, 5*time.Millisecond, 5, 5*time.Second)
 	e := l.Explain()
 	require.NotZero(t, e.Denied.RunQueue)
@@ -135,8 +128,8 @@ func TestRunQueueExplains(t *testing.T) {
 	require.Equal(t, 6, s.Limit)
 	require.True(t, s.Overloaded)
 	require.Equal(t, "runnable", s.Signal)
-	require.Contains(t, s.Cause, "% of the processor time asked for")
-	require.Equal(t, "at least 150 % of the processor time asked for, at most 55 % admitted", s.Cause, "five times is more than is told")
+	require.Contains(t, s.Cause, "% of the processor time requested")
+	require.Equal(t, "at least 150 % of the processor time requested, at most 55 % admitted", s.Cause, "an update counts less than five times")
 
 	m.runnable = 7
 	d := acquire(t, l, "", 1)
@@ -147,8 +140,8 @@ func TestRunQueueExplains(t *testing.T) {
 // TestRunQueuePeek: who only asks learns that there is no room, and has arrived:
 // otherwise the load would seem to have gone as soon as a tap handle sheds it.
 func TestRunQueuePeek(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, newRunQueue(t))
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	m.runnable = 1000
 	d := acquire(t, l, "", 0)
 	require.True(t, d.Allowed)
@@ -156,7 +149,7 @@ func TestRunQueuePeek(t *testing.T) {
 	m.runnable = 0
 	require.Positive(t, acquire(t, l, "", 0).Remaining)
 
-	l = newLimiter(t, newRunQueue(t))
+	l = m.limiter(t, adaptive.RunQueue(m.option()))
 	for range 4000 {
 		m.at += 500 * time.Microsecond
 		m.runnable = 1000
@@ -174,8 +167,8 @@ func TestRunQueuePeek(t *testing.T) {
 // TestRunQueueSparesTheImportant: with priorities the overload meets those that
 // can be shed.
 func TestRunQueueSparesTheImportant(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, newRunQueue(t), adaptive.WithPriorities())
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()), adaptive.WithPriorities())
 	const work = 5 * time.Millisecond
 	m.serve(t, l, work, .85, 5*time.Second)
 	start := m.at
@@ -194,28 +187,10 @@ func TestRunQueueSparesTheImportant(t *testing.T) {
 
 // TestRunQueuesTogether: of two in a Min, both judge.
 func TestRunQueuesTogether(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Min(adaptive.Fixed(math.MaxInt32), newRunQueue(t, adaptive.WithTarget(time.Hour)), newRunQueue(t)))
+	m := newModel()
+	l := m.limiter(t, adaptive.Min(adaptive.Fixed(math.MaxInt32), adaptive.RunQueue(adaptive.WithTarget(time.Hour), m.option()), adaptive.RunQueue(m.option())))
 	m.serve(t, l, 20*time.Millisecond, .85, 5*time.Second)
 	m.runnable = 30 // the first would take 96, the second .35 s of work
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	require.Zero(t, acquire(t, l, "", 0).Remaining)
-}
-
-// What the process did for itself while no requests came is not what requests
-// cost: the limit stays wide when they come again.
-func TestRunQueueAfterAnIdleHour(t *testing.T) {
-	m := newModel(t)
-	q, err := adaptive.NewRunQueue()
-	require.NoError(t, err)
-	l := newLimiter(t, q)
-	m.serve(t, l, time.Millisecond, .2, 10*time.Second)
-	m.at += time.Hour
-	m.used += 36 * time.Second // 1 % of the processor
-	for range 20 {
-		m.serve(t, l, time.Millisecond, .2, time.Second)
-		s := l.Explain().Strategies[0]
-		require.False(t, s.Overloaded, s.Cause)
-		require.Equal(t, 96, s.Limit)
-	}
 }

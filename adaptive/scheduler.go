@@ -7,25 +7,26 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// Runnable is how many goroutines are ready to run and do not, for each
-// processor that Go uses (GOMAXPROCS): the queue in front of the processor
-// itself, and the first thing to grow when it is the bottleneck. The
-// [Threshold] is goroutines a processor, 4 by default. It is read live, at
-// about 0.1 us.
+// Runnable is the number of goroutines that are ready to run and not running, per
+// processor that Go uses (GOMAXPROCS): the queue in front of the processor. It is
+// the first thing to grow when the processor is the bottleneck. The [Threshold] is
+// in goroutines per processor, 4 by default. It is read live, in about 0.1 us.
 func Runnable(opts ...SignalOption) Signal {
 	return &runnable{newThreshold("runnable", 4, opts)}
 }
 
 type runnable struct{ threshold }
 
-func (r *runnable) Read() (level float64, ok bool) {
-	n, ok := machine.Runnable()
-	return float64(n) / float64(machine.Procs()) / r.value, ok
+func (r *runnable) Read() (level float64, ok bool) { return r.readOn(machine.Real{}, 0) }
+
+func (r *runnable) readOn(m machine.Machine, _ int64) (level float64, ok bool) {
+	n, ok := m.Runnable()
+	return float64(n) / float64(m.Procs()) / r.value, ok
 }
 
-// SchedLatency is the time that goroutines wait between being ready to run and
-// running, the 99th percentile over the last 250 ms or more. The [Threshold] is
-// in seconds, 0.01 by default: the scheduler's own time slice.
+// SchedLatency is the 99th percentile of the time that goroutines wait between ready
+// and running, over the last 250 ms or more. The [Threshold] is in seconds, 0.01 by
+// default: the scheduler's time slice.
 func SchedLatency(opts ...SignalOption) Signal {
 	m := &latencyMeter{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 	return &sampled{threshold: newThreshold("sched latency", 0.01, opts), measure: m.measure}
@@ -43,15 +44,15 @@ func (m *latencyMeter) measure(at int64) (seconds float64, ok bool) {
 		return 0, false
 	}
 	h := m.sample[0].Value.Float64Histogram()
-	if len(m.before) == len(h.Counts) && at-m.at <= int64(sampleHolds) {
+	if len(m.before) == len(h.Counts) && at-m.at <= int64(sampleLifetime) {
 		seconds, ok = quantile(.99, m.before, h.Counts, h.Buckets), true
 	}
 	m.before, m.at = append(m.before[:0], h.Counts...), at
 	return seconds, ok
 }
 
-// quantile of what a histogram has gained, as the lower edge of the bucket
-// that it falls into; 0 if it has gained nothing.
+// quantile is the q-quantile of the growth of a histogram, as the lower edge of its
+// bucket; 0 without growth.
 func quantile(q float64, before, after []uint64, edges []float64) float64 {
 	var total, sum uint64
 	for i := range after {

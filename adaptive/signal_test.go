@@ -245,7 +245,7 @@ func TestLoad1(t *testing.T) {
 	got, ok = adaptive.Load1(adaptive.Threshold(2)).Read()
 	require.True(t, ok)
 	require.InDelta(t, 3*float64(runtime.NumCPU()), got, 1e-9, "half a processor is all there is")
-	require.Equal(t, .5, machine.Capacity())
+	require.Equal(t, .5, machine.Capacity(machine.Real{}))
 }
 
 func TestThrottled(t *testing.T) {

@@ -142,13 +142,13 @@ func TestThrottleCosts(t *testing.T) {
 	require.Zero(t, th.Probability())
 }
 
-func TestThrottleRefuses(t *testing.T) {
+func TestThrottleErrors(t *testing.T) {
 	for _, k := range []float64{0, .99, -1, 1001, math.NaN(), math.Inf(1)} {
 		_, err := adaptive.NewThrottle(adaptive.WithK(k))
 		require.ErrorContains(t, err, "K is")
 	}
 	_, err := adaptive.NewThrottle(adaptive.WithPriorities())
-	require.ErrorContains(t, err, "NewThrottle does not take the option WithPriorities")
+	require.ErrorContains(t, err, "NewThrottle: unknown option WithPriorities; it takes WithK")
 }
 
 func TestThrottleAllocations(t *testing.T) {

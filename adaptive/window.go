@@ -7,65 +7,72 @@ import (
 	"time"
 )
 
-// Window remembers, for the last span of time, how much work completed and how
-// long it took: the estimate of what a service can carry. The most that
-// completed in a bucket is its bandwidth, the shortest mean duration its
-// latency without a queue, and the product what must be in flight to use the
-// one without exceeding the other.
+// Window measures how much work completed in the last span of time, and how long
+// it took. The most that completed in one bucket is the bandwidth of a service, the
+// shortest mean duration of a bucket is its latency without a queue, and their
+// product is the number of requests in flight that uses the bandwidth without
+// exceeding the latency.
 //
-// The bucket that is being filled takes no part. A bucket in which nothing
-// completed has no duration. Time is monotonic, of any granularity: buckets may
-// be longer than a second, and after any pause what is too old is gone.
+// The current bucket does not count yet. A bucket without completions has no
+// duration. Time is monotonic; buckets may be longer than a second, and nothing
+// older than the span counts, however long the pause.
 //
-// Adding costs two atomic additions; one caller for each bucket computes the
-// estimates, and readers load them. Nothing allocates. Who adds while a bucket
-// begins may count into the one before.
+// Adding costs two atomic additions. One caller per bucket computes the estimates,
+// and readers load them. Nothing allocates. An addition that coincides with the
+// start of a bucket may count into the previous one.
 type Window struct {
-	*ring
-	fewest  int64 // samples that make an estimate; neighbours are merged
-	maxPass atomic.Int64
-	maxRate atomic.Uint64 // a float: units a second
-	minRT   atomic.Int64
+	*bucketRing
+	minSamples int64 // samples that make an estimate; smaller neighbors are merged
+	maxPass    atomic.Int64
+	maxRate    atomic.Uint64 // a float: units per second
+	minRT      atomic.Int64
 }
 
 const (
-	shortestBucket = time.Microsecond
-	longestBucket  = time.Hour
+	minBucketWidth = time.Microsecond
+	maxBucketWidth = time.Hour
 )
 
-// NewWindow makes a window that spans a time in a number of buckets, 2 to
-// 65536, each of 1 us to 1 h.
+// NewWindow makes a window over span, divided into 2 to 65536 buckets of 1 us to
+// 1 h each.
 func NewWindow(span time.Duration, buckets int) (*Window, error) {
-	if buckets < 2 || buckets > 1<<16 {
-		return nil, fmt.Errorf("adaptive: NewWindow: buckets is %d, want 2 to 65536", buckets)
-	}
-	if w := span / time.Duration(buckets); w < shortestBucket || w > longestBucket {
-		return nil, fmt.Errorf("adaptive: NewWindow: a span of %v in %d buckets is %v for each, want %v to %v",
-			span, buckets, w, shortestBucket, longestBucket)
+	if err := checkWindow(span, buckets); err != nil {
+		return nil, fmt.Errorf("adaptive: NewWindow: %w", err)
 	}
 	return newWindow(span, buckets, 1, now()), nil
 }
 
-func newWindow(span time.Duration, buckets int, fewest, at int64) *Window {
-	return &Window{ring: newRing(int64(span)/int64(buckets), buckets, at), fewest: fewest}
+func checkWindow(span time.Duration, buckets int) error {
+	if buckets < 2 || buckets > 1<<16 {
+		return fmt.Errorf("buckets is %d, want 2 to 65536", buckets)
+	}
+	if w := span / time.Duration(buckets); w < minBucketWidth || w > maxBucketWidth {
+		return fmt.Errorf("bucket width is %v (a span of %v in %d buckets), want %v to %v",
+			w, span, buckets, minBucketWidth, maxBucketWidth)
+	}
+	return nil
 }
 
-// Add counts work that has just completed and took rtt.
+func newWindow(span time.Duration, buckets int, minSamples, at int64) *Window {
+	return &Window{bucketRing: newBucketRing(int64(span)/int64(buckets), buckets, at), minSamples: minSamples}
+}
+
+// Add counts one unit of work that has just completed after rtt.
 func (w *Window) Add(rtt time.Duration) { w.addAt(now(), int64(rtt)) }
 
-// MaxPass is the most that completed in one bucket, 0 if nothing did.
+// MaxPass is the largest number of completions in one bucket, 0 if there are none.
 func (w *Window) MaxPass() int64 {
 	w.turn(now())
 	return w.maxPass.Load()
 }
 
-// MaxRate is MaxPass in units a second.
+// MaxRate is the highest rate of completions in a bucket, per second.
 func (w *Window) MaxRate() float64 {
 	w.turn(now())
 	return w.rate()
 }
 
-// MinRT is the shortest mean duration of a bucket, 0 if nothing completed.
+// MinRT is the shortest mean duration of a bucket, 0 without completions.
 func (w *Window) MinRT() time.Duration {
 	w.turn(now())
 	return time.Duration(w.minRT.Load())
@@ -93,19 +100,19 @@ func (w *Window) turn(at int64) {
 	w.finish(last)
 }
 
-// estimate goes through the buckets before last, the oldest first, merges
-// neighbours until they have enough samples, and keeps the best of them.
+// estimate goes through the buckets before last, oldest first, merges neighbors
+// until they have enough samples, and keeps the best.
 func (w *Window) estimate(last int64) {
 	var pass, n, sum, spans int64
 	rate, minRT := 0.0, int64(math.MaxInt64)
 	for i := last - int64(len(w.buckets)) + 1; i < last; i++ {
 		b := w.at(i)
-		got := b.n.Load()
-		if n == 0 && got == 0 {
+		count := b.n.Load()
+		if n == 0 && count == 0 {
 			continue
 		}
-		n, sum, spans = n+got, sum+b.sum.Load(), spans+1
-		if n < w.fewest {
+		n, sum, spans = n+count, sum+b.sum.Load(), spans+1
+		if n < w.minSamples {
 			continue
 		}
 		pass = max(pass, n)

@@ -179,7 +179,7 @@ func TestWindowCountsEverything(t *testing.T) {
 	})
 }
 
-func TestWindowRefuses(t *testing.T) {
+func TestWindowErrors(t *testing.T) {
 	for _, row := range []struct {
 		span    time.Duration
 		buckets int
@@ -187,8 +187,8 @@ func TestWindowRefuses(t *testing.T) {
 	}{
 		{time.Second, 1, "buckets is 1"}, {time.Second, 0, "buckets is 0"}, {time.Second, -5, "buckets is -5"},
 		{time.Second, 1 << 17, "buckets is 131072"},
-		{0, 10, "span of 0s"}, {-time.Second, 10, "span of -1s"}, {9 * time.Microsecond, 10, "is 900ns for each"},
-		{3 * time.Hour, 2, "is 1h30m0s for each"},
+		{0, 10, "span of 0s"}, {-time.Second, 10, "span of -1s"}, {9 * time.Microsecond, 10, "width is 900ns"},
+		{3 * time.Hour, 2, "width is 1h30m0s"},
 	} {
 		_, err := adaptive.NewWindow(row.span, row.buckets)
 		require.ErrorContains(t, err, row.want)

@@ -142,10 +142,10 @@ func adaptiveGates(places bool) []gate {
 	limits := adaptive.WithLimits(most, most)
 	return []gate{
 		{"floor: clock, swap, clock, swap", floor, inFlightFloor(most, func() time.Duration { return time.Since(start) }), nil},
-		{bbrLimit, ours, ourGate(must(adaptive.NewBBR(adaptive.WithSignal(calm()))), limits), nil},
+		{bbrLimit, ours, ourGate(adaptive.BBR(adaptive.WithSignal(calm())), limits), nil},
 		{defaultLimit, ours, ourGate(adaptive.Default(), limits), nil},
-		{"sluice RunQueue", ours, ourGate(must(adaptive.NewRunQueue()), limits), nil},
-		{"sluice Gradient2", ours, ourGate(must(adaptive.NewGradient2()), limits), nil},
+		{"sluice RunQueue", ours, ourGate(adaptive.RunQueue(), limits), nil},
+		{"sluice Gradient2", ours, ourGate(adaptive.Gradient2(), limits), nil},
 		{"failsafe-go adaptive limiter", peer, func(keep bool) bool {
 			p, ok := lim.TryAcquirePermit()
 			if ok && !keep {

@@ -2,10 +2,9 @@
 // limit on requests in flight, or a strategy that finds one, makes of it.
 //
 // One event loop in one goroutine runs everything: clients, the server and the
-// gate in front of it. It stands in for the machine ([machine.Simulate]), so the
-// limiters and strategies under test are those of package adaptive, unchanged.
-// Nothing sleeps, and all chance comes from the run's seed. Runs must not
-// overlap: there is one machine for the process.
+// gate in front of it. The limiters and strategies under test are those of package
+// adaptive, unchanged, on a simulated machine ([machine.Machine]). Nothing sleeps,
+// and all chance comes from the run's seed.
 //
 // # What is simulated
 //

@@ -33,8 +33,8 @@ type limited struct {
 	spare   []*algo.Lease // of requests that are over
 }
 
-func newLimited(s adaptive.Strategy, opts ...adaptive.Option) (Gate, error) {
-	l, err := adaptive.New(s, opts...)
+func newLimited(w *world, s adaptive.Strategy, opts ...adaptive.Option) (*limited, error) {
+	l, err := adaptive.New(s, append(opts, w.option())...)
 	if err != nil {
 		return nil, err
 	}

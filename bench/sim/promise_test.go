@@ -14,23 +14,27 @@ import (
 // learner is a strategy within limits of the test's own.
 type learner struct {
 	name string
-	make func(opts ...adaptive.Option) (adaptive.Strategy, error)
+	make func(opts ...adaptive.Option) adaptive.Strategy
 }
 
 func learners() []learner {
 	return []learner{
-		{"BBR", adaptive.NewBBR}, {"Gradient2", adaptive.NewGradient2},
-		{"Vegas", adaptive.NewVegas}, {"AIMD", adaptive.NewAIMD},
+		{"BBR", adaptive.BBR}, {"Gradient2", adaptive.Gradient2},
+		{"Vegas", adaptive.Vegas}, {"AIMD", adaptive.AIMD},
 	}
 }
 
 // everybody is the learners and those who take no limits themselves.
 func everybody() []learner {
 	return append(learners(),
-		learner{"Default", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.Default(), nil }},
-		learner{"RunQueue", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.NewRunQueue() }},
-		learner{"CompatKratos", func(...adaptive.Option) (adaptive.Strategy, error) { return adaptive.CompatKratos(), nil }},
+		learner{"Default", unlimited(adaptive.Default)}, learner{"RunQueue", unlimited(adaptive.RunQueue)},
+		learner{"CompatKratos", unlimited(adaptive.CompatKratos)},
 	)
+}
+
+// unlimited leaves out limits: the first option is the machine.
+func unlimited(make func(...adaptive.Option) adaptive.Strategy) func(...adaptive.Option) adaptive.Strategy {
+	return func(opts ...adaptive.Option) adaptive.Strategy { return make(opts[0]) }
 }
 
 // harsh is what is thrown at strategies: short versions of loads of all kinds.
@@ -43,9 +47,9 @@ func harsh() []Scenario {
 	return all
 }
 
-// TestLimitStaysWithin (C2): whatever happens, the limit is at least the lower
+// TestC2_LimitStaysWithin: whatever happens, the limit is at least the lower
 // and at most the upper one, and so many are in flight at most.
-func TestLimitStaysWithin(t *testing.T) {
+func TestC2_LimitStaysWithin(t *testing.T) {
 	const low, high = 7, 60
 	all := len(everybody()) * len(harsh())
 	every, n := all/cases.Count(all, all), 0 // under the race detector one in ten
@@ -55,13 +59,10 @@ func TestLimitStaysWithin(t *testing.T) {
 				continue
 			}
 			var limits, flying []int
-			by := Strategy{Name: l.name, Meter: true, gate: func(*world) (Gate, error) {
-				s, err := l.make(adaptive.WithLimits(low, high))
-				if err != nil {
-					return nil, err
-				}
-				g, err := newLimited(s, adaptive.WithLimits(low, high))
-				return &watched{g.(*limited), &limits, &flying}, err
+			by := Strategy{Name: l.name, Meter: true, gate: func(w *world) (Gate, error) {
+				bounds := adaptive.WithLimits(low, high)
+				g, err := newLimited(w, l.make(w.option(), bounds), bounds)
+				return &watched{g, &limits, &flying}, err
 			}}
 			_, err := Run(sc, by, 1, false)
 			require.NoError(t, err)
@@ -86,23 +87,19 @@ func (g *watched) enter(r *request) bool {
 	return ok
 }
 
-// TestOnlyWorkTeaches (C2): the limit moves as it does without them if every
+// TestC2_OnlyWorkTeaches: the limit moves as it does without them if every
 // request is accompanied by a stream, a cancellation and a fast failure.
-func TestOnlyWorkTeaches(t *testing.T) {
+func TestC2_OnlyWorkTeaches(t *testing.T) {
 	for _, l := range learners() {
 		if l.name == "Vegas" {
-			continue // probes at random moments; see TestOnlyWorkIsObserved
+			continue // probes at random moments; see TestC2_OnlyWorkIsObserved
 		}
 		for _, sc := range []Scenario{Classic()[0], Classic()[4]} {
 			sc.Load, sc.From, sc.To = Load{{12 * sec, .5, .5}, {20 * sec, 3, 3}, {24 * sec, .5, .5}}, 12*sec, 20*sec
 			run := func(others ...algo.Outcome) Result {
-				by := Strategy{Name: l.name, Meter: true, gate: func(*world) (Gate, error) {
-					s, err := l.make()
-					if err != nil {
-						return nil, err
-					}
-					g, err := newLimited(s)
-					return &accompanied{g.(*limited), others}, err
+				by := Strategy{Name: l.name, Meter: true, gate: func(w *world) (Gate, error) {
+					g, err := newLimited(w, l.make(w.option()))
+					return &accompanied{g, others}, err
 				}}
 				r, err := Run(sc, by, 1, true)
 				require.NoError(t, err)
@@ -133,12 +130,12 @@ func (g *accompanied) leave(r *request, late bool) {
 	g.limited.leave(r, late)
 }
 
-// TestOnlyWorkIsObserved (C2): no strategy even hears of them.
-func TestOnlyWorkIsObserved(t *testing.T) {
+// TestC2_OnlyWorkIsObserved: no strategy even hears of them.
+func TestC2_OnlyWorkIsObserved(t *testing.T) {
 	heard := &counter{}
-	by := Strategy{Name: "counter", gate: func(*world) (Gate, error) {
-		g, err := newLimited(heard)
-		return &accompanied{g.(*limited), []algo.Outcome{algo.Ignored, algo.Canceled, algo.Failed}}, err
+	by := Strategy{Name: "counter", gate: func(w *world) (Gate, error) {
+		g, err := newLimited(w, heard)
+		return &accompanied{g, []algo.Outcome{algo.Ignored, algo.Canceled, algo.Failed}}, err
 	}}
 	w, err := play(Clients()[2].shorten(30000), by, 1, false)
 	require.NoError(t, err)
@@ -159,20 +156,17 @@ func (c *counter) Observe(s adaptive.Sample) {
 	}
 }
 
-// TestFailedSignalFallsBack (C2): a strategy whose signal fails in the middle of
+// TestC2_FailedSignalFallsBack: a strategy whose signal fails in the middle of
 // an overload lets go of the limit, and another one that it is combined with
 // holds it.
-func TestFailedSignalFallsBack(t *testing.T) {
+func TestC2_FailedSignalFallsBack(t *testing.T) {
 	sc := Classic()[1].shorten(60000)
 	run := func(fails bool, others ...adaptive.Strategy) Result {
 		by := Strategy{Name: "BBR", gate: func(w *world) (Gate, error) {
-			bbr, err := adaptive.NewBBR(adaptive.WithSignal(adaptive.SignalFunc(func() (float64, bool) {
+			bbr := adaptive.BBR(w.option(), adaptive.WithSignal(adaptive.SignalFunc(func() (float64, bool) {
 				return 1.2, !fails || w.now < int64(sc.From+2*sec)
 			})))
-			if err != nil {
-				return nil, err
-			}
-			return newLimited(adaptive.Min(append(others, bbr)...))
+			return newLimited(w, adaptive.Min(append(others, bbr)...))
 		}}
 		r, err := Run(sc, by, 1, false)
 		require.NoError(t, err)
@@ -183,15 +177,15 @@ func TestFailedSignalFallsBack(t *testing.T) {
 	require.Greater(t, run(true, adaptive.Fixed(20)).Goodput, .95, "the other one holds")
 }
 
-// TestBlind (C2): where nobody tells how many goroutines are runnable, what goes
+// TestC2_Blind: where nobody tells how many goroutines are runnable, what goes
 // by that admits everything, and another one holds.
-func TestBlind(t *testing.T) {
+func TestC2_Blind(t *testing.T) {
 	sc := Classic()[1].shorten(60000)
 	run := func(blind bool, others ...adaptive.Strategy) float64 {
 		sc.Blind = blind
-		r, err := Run(sc, Of("RunQueue", func() (adaptive.Strategy, error) {
-			q, err := adaptive.NewRunQueue(adaptive.WithTarget(sc.SLO))
-			return adaptive.Min(append(others, q)...), err
+		r, err := Run(sc, Of("RunQueue", func(opts ...adaptive.Option) adaptive.Strategy {
+			q := adaptive.RunQueue(append(opts, adaptive.WithTarget(sc.SLO))...)
+			return adaptive.Min(append(others, q)...)
 		}), 1, false)
 		require.NoError(t, err)
 		return r.Goodput

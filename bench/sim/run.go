@@ -3,17 +3,14 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
-
-	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // Run plays a scenario with a strategy. The same seed gives the same requests
 // to every strategy as long as nobody is turned away. Trace keeps what happened
 // over time.
 //
-// Run takes the machine of the process for itself: one at a time, and nothing
-// else of package adaptive beside it.
+// A strategy with a Meter sets environment variables of the process: run one of
+// those at a time.
 func Run(s Scenario, by Strategy, seed uint64, trace bool) (Result, error) {
 	w, err := play(s, by, seed, trace)
 	if err != nil {
@@ -38,10 +35,6 @@ func play(s Scenario, by Strategy, seed uint64, trace bool) (*world, error) {
 	w.agenda.add(0, look, nil)
 	w.plan()
 
-	// Some strategies ask the runtime itself for the number of processors.
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(w.procs))
-	machine.Simulate(w)
-	defer machine.Simulate(nil)
 	if by.Meter {
 		if err := w.meter.open(w); err != nil {
 			return nil, err

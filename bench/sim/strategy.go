@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // Strategy is one contestant.
@@ -20,7 +21,7 @@ func None() Strategy {
 
 // Fixed lets in n requests at most.
 func Fixed(n int) Strategy {
-	return Of("fixed", func() (adaptive.Strategy, error) { return adaptive.Fixed(n), nil })
+	return Of("fixed", func(...adaptive.Option) adaptive.Strategy { return adaptive.Fixed(n) })
 }
 
 // Queued lets in while at most n goroutines are runnable for each processor.
@@ -33,58 +34,50 @@ func Trial() Strategy {
 	return Strategy{Name: "trial", gate: func(w *world) (Gate, error) { return newTrial(w), nil }}
 }
 
-// Of makes a contestant of a strategy of package adaptive, which is made anew
-// for each run.
-func Of(name string, make func() (adaptive.Strategy, error)) Strategy {
-	return Strategy{Name: name, gate: func(w *world) (Gate, error) {
-		s, err := make()
-		if err != nil {
-			return nil, err
-		}
-		return newLimited(s, w.options()...)
-	}}
+// Of is a contestant with a strategy of package adaptive. Each run makes the
+// strategy anew, on the machine in opts.
+func Of(name string, make func(opts ...adaptive.Option) adaptive.Strategy) Strategy {
+	return adapted(name, false, func(_ *world, on adaptive.Option) adaptive.Strategy { return make(on) })
 }
 
-func (w *world) options() []adaptive.Option {
-	if w.Priorities {
-		return []adaptive.Option{adaptive.WithPriorities()}
-	}
-	return nil
-}
-
-// adapted is a contestant whose options depend on the scenario, as somebody who
-// knows the service would set them.
-func adapted(name string, meter bool, make func(w *world) (adaptive.Strategy, error)) Strategy {
+// adapted is a contestant whose options depend on the scenario, as the operator of
+// the service would set them. The option on runs it on the simulated machine.
+func adapted(name string, meter bool, make func(w *world, on adaptive.Option) adaptive.Strategy) Strategy {
 	return Strategy{Name: name, Meter: meter, gate: func(w *world) (Gate, error) {
-		s, err := make(w)
-		if err != nil {
-			return nil, err
+		var opts []adaptive.Option
+		if w.Priorities {
+			opts = append(opts, adaptive.WithPriorities())
 		}
-		return newLimited(s, w.options()...)
+		return newLimited(w, make(w, w.option()), opts...)
 	}}
 }
+
+// option runs a limiter or a strategy on the simulated machine.
+func (w *world) option() adaptive.Option { return machine.Option(w).(adaptive.Option) }
 
 // Strategies are all that package adaptive has, each with its defaults, but for
 // what its documentation asks the user to set: a timeout or target is the SLO,
 // which Default cannot be told, and the upper limit grows with the cores beyond 4.
 func Strategies() []Strategy {
 	return []Strategy{
-		adapted("Default", true, func(w *world) (adaptive.Strategy, error) {
-			return adaptive.Default(adaptive.WithTarget(w.SLO)), nil
+		adapted("Default", true, func(w *world, on adaptive.Option) adaptive.Strategy {
+			return adaptive.Default(on, adaptive.WithTarget(w.SLO))
 		}),
-		adapted("RunQueue", false, func(w *world) (adaptive.Strategy, error) {
-			return adaptive.NewRunQueue(adaptive.WithTarget(w.SLO))
+		adapted("RunQueue", false, func(w *world, on adaptive.Option) adaptive.Strategy {
+			return adaptive.RunQueue(on, adaptive.WithTarget(w.SLO))
 		}),
-		adapted("BBR", true, func(*world) (adaptive.Strategy, error) { return adaptive.NewBBR() }),
-		adapted("CompatKratos", true, func(*world) (adaptive.Strategy, error) { return adaptive.CompatKratos(), nil }),
-		adapted("Gradient2", false, func(w *world) (adaptive.Strategy, error) {
-			return adaptive.NewGradient2(adaptive.WithLimits(20, w.scaled(200)))
+		adapted("BBR", true, func(_ *world, on adaptive.Option) adaptive.Strategy { return adaptive.BBR(on) }),
+		adapted("CompatKratos", true, func(_ *world, on adaptive.Option) adaptive.Strategy {
+			return adaptive.CompatKratos(on)
 		}),
-		adapted("Vegas", false, func(w *world) (adaptive.Strategy, error) {
-			return adaptive.NewVegas(adaptive.WithLimits(1, w.scaled(1000)))
+		adapted("Gradient2", false, func(w *world, on adaptive.Option) adaptive.Strategy {
+			return adaptive.Gradient2(on, adaptive.WithLimits(20, w.scaled(200)))
 		}),
-		adapted("AIMD", false, func(w *world) (adaptive.Strategy, error) {
-			return adaptive.NewAIMD(adaptive.WithLimits(20, w.scaled(200)), adaptive.WithTimeout(w.SLO))
+		adapted("Vegas", false, func(w *world, on adaptive.Option) adaptive.Strategy {
+			return adaptive.Vegas(on, adaptive.WithLimits(1, w.scaled(1000)))
+		}),
+		adapted("AIMD", false, func(w *world, on adaptive.Option) adaptive.Strategy {
+			return adaptive.AIMD(on, adaptive.WithLimits(20, w.scaled(200)), adaptive.WithTimeout(w.SLO))
 		}),
 	}
 }

@@ -53,11 +53,7 @@ func newLimits(logger *slog.Logger) (*limits, error) {
 	if l.users, err = algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)); err != nil {
 		return nil, err
 	}
-	learner, err := adaptive.NewGradient2()
-	if err != nil {
-		return nil, err
-	}
-	if l.capacity, err = adaptive.New(learner); err != nil {
+	if l.capacity, err = adaptive.New(adaptive.Gradient2()); err != nil {
 		return nil, err
 	}
 	return l, l.metrics.InFlight("capacity", l.capacity)

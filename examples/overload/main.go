@@ -78,24 +78,17 @@ func ended(err error) error {
 // limiterOf makes the limiter of that name, nil for none. This is all that a
 // server needs.
 func limiterOf(name string) (*adaptive.Limiter, error) {
-	var strategy adaptive.Strategy
-	var err error
 	switch name {
 	case "none":
 		return nil, nil
 	case "default":
-		strategy = adaptive.Default()
+		return adaptive.New(adaptive.Default())
 	case "runqueue":
-		strategy, err = adaptive.NewRunQueue()
+		return adaptive.New(adaptive.RunQueue())
 	case "bbr":
-		strategy, err = adaptive.NewBBR()
-	default:
-		err = fmt.Errorf("the limiter is %q, want none, bbr, runqueue or default", name)
+		return adaptive.New(adaptive.BBR())
 	}
-	if err != nil {
-		return nil, err
-	}
-	return adaptive.New(strategy)
+	return nil, fmt.Errorf("limiter is %q, want none, bbr, runqueue or default", name)
 }
 
 // api is the service.

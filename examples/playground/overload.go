@@ -22,18 +22,18 @@ import (
 type strategy struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	make  func() (adaptive.Strategy, error)
+	make  func() adaptive.Strategy
 }
 
 var strategies = []strategy{
 	{"none", "None", nil},
-	{"fixed", "Fixed", func() (adaptive.Strategy, error) { return adaptive.Fixed(2 * runtime.GOMAXPROCS(0)), nil }},
-	{"default", "Default", func() (adaptive.Strategy, error) { return adaptive.Default(), nil }},
-	{"runqueue", "RunQueue", func() (adaptive.Strategy, error) { return adaptive.NewRunQueue() }},
-	{"bbr", "BBR", func() (adaptive.Strategy, error) { return adaptive.NewBBR() }},
-	{"gradient2", "Gradient2", func() (adaptive.Strategy, error) { return adaptive.NewGradient2() }},
-	{"vegas", "Vegas", func() (adaptive.Strategy, error) { return adaptive.NewVegas() }},
-	{"aimd", "AIMD", func() (adaptive.Strategy, error) { return adaptive.NewAIMD() }},
+	{"fixed", "Fixed", func() adaptive.Strategy { return adaptive.Fixed(2 * runtime.GOMAXPROCS(0)) }},
+	{"default", "Default", func() adaptive.Strategy { return adaptive.Default() }},
+	{"runqueue", "RunQueue", func() adaptive.Strategy { return adaptive.RunQueue() }},
+	{"bbr", "BBR", func() adaptive.Strategy { return adaptive.BBR() }},
+	{"gradient2", "Gradient2", func() adaptive.Strategy { return adaptive.Gradient2() }},
+	{"vegas", "Vegas", func() adaptive.Strategy { return adaptive.Vegas() }},
+	{"aimd", "AIMD", func() adaptive.Strategy { return adaptive.AIMD() }},
 }
 
 const (
@@ -172,11 +172,7 @@ func limiterOf(name string) (*adaptive.Limiter, error) {
 	if s.make == nil {
 		return nil, nil
 	}
-	made, err := s.make()
-	if err != nil {
-		return nil, err
-	}
-	return adaptive.New(made)
+	return adaptive.New(s.make())
 }
 
 // start runs the clients. It wants the lock.

@@ -203,9 +203,7 @@ func TestEveryCauseIsShown(t *testing.T) {
 // Where there is no limit, none is drawn, and there is no pace at it.
 func TestAdaptivePanelWithoutLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		strategy, err := adaptive.NewBBR(adaptive.WithSignal(idle{}))
-		require.NoError(t, err)
-		l := algo.Must(adaptive.New(strategy))
+		l := algo.Must(adaptive.New(adaptive.BBR(adaptive.WithSignal(idle{}))))
 		a := newAdmin(t, admin.WithAdaptive("api", l))
 		lease, err := l.Acquire(context.Background(), "", 1)
 		require.NoError(t, err)

@@ -17,8 +17,8 @@ func cpuTime() (time.Duration, bool) {
 	return lasted(kernel) + lasted(user), true
 }
 
-// lasted is a duration, in units of 100 ns. Filetime.Nanoseconds takes what it is
-// asked about for an instant.
+// lasted is a duration, counted in units of 100 ns. Filetime.Nanoseconds reads the
+// same bits as an instant.
 func lasted(t syscall.Filetime) time.Duration {
 	return time.Duration(int64(t.HighDateTime)<<32|int64(t.LowDateTime)) * 100
 }

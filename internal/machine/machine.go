@@ -1,32 +1,44 @@
-// Package machine is what package adaptive can know of the machine that it runs
-// on, in one place, so that the simulator can stand in for it.
+// Package machine is package adaptive's view of the machine it runs on: clock,
+// scheduler, processor time and chance. Limiters and strategies hold a [Machine],
+// so a simulator can run them on a machine of its own.
 package machine
 
 import "time"
 
-// Machine answers what strategies ask. All methods are called from many
-// goroutines at once.
+// Machine answers what limiters and strategies ask. All methods may be called by
+// many goroutines at once.
 type Machine interface {
 	// Now is monotonic time in nanoseconds, above 0.
 	Now() int64
-	// Runnable is how many goroutines are ready to run and do not; false if
-	// that cannot be known.
+	// Runnable is the number of goroutines that are ready to run and not
+	// running; false if it is unknown.
 	Runnable() (int, bool)
-	// CPU is the processor time that the process has used; false if that
-	// cannot be known.
+	// CPU is the processor time that the process has used; false if it is
+	// unknown.
 	CPU() (time.Duration, bool)
-	// Procs is how many goroutines can run at once.
+	// Procs is the number of goroutines that can run at once.
 	Procs() int
-	// Quota is how many processors' worth of time a control group lets the
-	// process use; false if it is not limited.
+	// Quota is the processor time per second that a control group grants the
+	// process, in processors; false without a quota. It may read files.
 	Quota() (float64, bool)
-	// Rand is a random number, all of its bits.
+	// Rand is 64 random bits.
 	Rand() uint64
 }
 
-// simulated stands in for the real machine if it is set.
-var simulated Machine
+// Option makes an option of package adaptive (an adaptive.Option) that runs a
+// limiter or a strategy on m. Package adaptive sets it while it is initialized.
+// It is here, and not in package adaptive, because only the simulator needs it.
+var Option func(m Machine) any
 
-// Simulate puts m in the place of the real machine, for the whole process, and
-// nil takes it away again. It must not be called while anything asks.
-func Simulate(m Machine) { simulated = m }
+// Capacity is the number of processors that the process can use: Procs, or the
+// quota if that is less.
+func Capacity(m Machine) float64 {
+	procs := float64(m.Procs())
+	if quota, limited := m.Quota(); limited {
+		return min(quota, procs)
+	}
+	return procs
+}
+
+// Float64 is a random number in [0, 1).
+func Float64(m Machine) float64 { return float64(m.Rand()>>11) / (1 << 53) }

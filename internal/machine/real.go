@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"math/rand/v2"
 	"runtime"
 	"runtime/metrics"
 	"sync"
@@ -9,55 +10,41 @@ import (
 	"github.com/sluice-go/sluice/internal/cgroup"
 )
 
-// epoch is where monotonic time begins. It lies a century back, so that
-// instants are positive also inside a bubble of testing/synctest, where it is
-// always the year 2000.
+// Real is the machine of this process.
+type Real struct{}
+
+var _ Machine = Real{}
+
+// epoch is where monotonic time begins. It lies a century back, so that instants
+// are positive inside a bubble of testing/synctest too, which begins in the year
+// 2000.
 var epoch = time.Now().Add(-100 * 365 * 24 * time.Hour)
 
-// Now is monotonic time in nanoseconds since an origin of its own.
-func Now() int64 {
-	if simulated != nil {
-		return simulated.Now()
-	}
-	return int64(time.Since(epoch))
-}
+// Now implements [Machine].
+func (Real) Now() int64 { return int64(time.Since(epoch)) }
 
 // Procs is GOMAXPROCS.
-func Procs() int {
-	if simulated != nil {
-		return simulated.Procs()
-	}
-	return runtime.GOMAXPROCS(0)
+func (Real) Procs() int { return runtime.GOMAXPROCS(0) }
+
+// Quota is the smallest CPU quota of the control groups around the process.
+func (Real) Quota() (float64, bool) {
+	_, cpus, ok := cgroup.Tightest()
+	return cpus, ok
 }
 
-// Capacity is how many processors' worth of time the process can use: GOMAXPROCS
-// or, where that is less, its quota. To read the quota takes some files.
-func Capacity() float64 {
-	quota, limited := 0.0, false
-	if simulated != nil {
-		quota, limited = simulated.Quota()
-	} else {
-		_, quota, limited = cgroup.Tightest()
-	}
-	if procs := float64(Procs()); !limited || quota > procs {
-		return procs
-	}
-	return quota
-}
+// Rand implements [Machine].
+func (Real) Rand() uint64 { return rand.Uint64() }
 
 const runnableMetric = "/sched/goroutines/runnable:goroutines"
 
-// samples are reused: a reading allocates nothing and takes no lock of ours.
+// samples are reused: a reading allocates nothing and takes no lock of this
+// package.
 var samples = sync.Pool{New: func() any {
 	return &[]metrics.Sample{{Name: runnableMetric}}
 }}
 
-// Runnable is how many goroutines are ready to run and do not, over all
-// processors; false if the runtime does not tell.
-func Runnable() (n int, ok bool) {
-	if simulated != nil {
-		return simulated.Runnable()
-	}
+// Runnable comes from runtime/metrics, over all processors.
+func (Real) Runnable() (n int, ok bool) {
 	s := samples.Get().(*[]metrics.Sample)
 	metrics.Read(*s)
 	v := (*s)[0].Value
@@ -68,11 +55,6 @@ func Runnable() (n int, ok bool) {
 	return int(v.Uint64()), true
 }
 
-// CPU is the processor time, user and system, that the process has used; false
-// where that cannot be known.
-func CPU() (time.Duration, bool) {
-	if simulated != nil {
-		return simulated.CPU()
-	}
-	return cpuTime()
-}
+// CPU is the user and system time of the process: getrusage on Unix,
+// GetProcessTimes on Windows, unknown elsewhere.
+func (Real) CPU() (time.Duration, bool) { return cpuTime() }

@@ -20,27 +20,23 @@ func split(s string) []string { return strings.Split(s, "+") }
 // ours makes a limiter of this library.
 func ours(name string) (algo.Limiter, error) {
 	var s adaptive.Strategy
-	var err error
 	switch name {
 	case "default":
 		s = adaptive.Default()
 	case "runqueue":
-		s, err = adaptive.NewRunQueue()
+		s = adaptive.RunQueue()
 	case "bbr":
-		s, err = adaptive.NewBBR()
+		s = adaptive.BBR()
 	case "gradient2":
-		s, err = adaptive.NewGradient2()
+		s = adaptive.Gradient2()
 	case "vegas":
-		s, err = adaptive.NewVegas()
+		s = adaptive.Vegas()
 	case "aimd":
-		s, err = adaptive.NewAIMD()
+		s = adaptive.AIMD()
 	case "rejects": // all but one at a time, to measure what a rejection costs
 		return rejects{}, nil
 	default:
 		return nil, fmt.Errorf("the limiter is %q, want none, default, runqueue, bbr, gradient2, vegas, aimd, aegis, failsafe or gozero", name)
-	}
-	if err != nil {
-		return nil, err
 	}
 	return adaptive.New(s)
 }

@@ -54,8 +54,8 @@ func stageScene(t *testing.T, opts ...admin.Option) *scene {
 	reports := admin.Control(algo.Must(algo.NewPacer(algo.PerSecond(12), algo.MaxWait(time.Second))))
 	trial := algo.Shadow(algo.Must(algo.NewSlidingWindow(algo.PerMinute(40))))
 	partners := admin.Control(algo.Must(store.TokenBucket("partners", algo.PerSecond(30), algo.Burst(60))))
-	vegas := must(adaptive.NewVegas(adaptive.WithLimits(4, 60)))
-	bbr := must(adaptive.NewBBR(adaptive.WithSignal(adaptive.CPU())))
+	vegas := adaptive.Vegas(adaptive.WithLimits(4, 60))
+	bbr := adaptive.BBR(adaptive.WithSignal(adaptive.CPU()))
 	checkout := algo.Must(adaptive.New(adaptive.Min(vegas, bbr)))
 
 	all := append([]admin.Option{

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/machine"
 )
 
 // model is a machine with one processor, in a time of its own.
@@ -39,12 +38,15 @@ func (m *model) Procs() int             { return 1 }
 func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
 func (m *model) Rand() uint64           { return m.chance.Uint64() }
 
-// newModel stands in for the machine until the test ends.
-func newModel(t testing.TB) *model {
-	m := &model{share: 1, chance: rand.NewPCG(1, 2)}
-	machine.Simulate(m)
-	t.Cleanup(func() { machine.Simulate(nil) })
-	return m
+func newModel() *model { return &model{share: 1, chance: rand.NewPCG(1, 2)} }
+
+// option runs a limiter or a strategy on the model.
+func (m *model) option() adaptive.Option { return adaptive.WithMachine(m) }
+
+// limiter is a limiter on the model; its strategy must be on it too.
+func (m *model) limiter(t testing.TB, s adaptive.Strategy, opts ...adaptive.Option) *adaptive.Limiter {
+	t.Helper()
+	return newLimiter(t, s, append(opts, m.option())...)
 }
 
 // burn lets ours use the processor.

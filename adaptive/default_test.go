@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/algo"
 )
 
 func newRemote(workers int, service time.Duration) *remote {
@@ -29,8 +28,8 @@ func TestDefaultBehindASlowDependency(t *testing.T) {
 		{100, 50 * time.Millisecond, 3},
 		{4, 200 * time.Millisecond, 3},
 	} {
-		m := newModel(t)
-		l := newLimiter(t, adaptive.Default())
+		m := newModel()
+		l := m.limiter(t, adaptive.Default(m.option()))
 		r := newRemote(row.workers, row.service)
 		capacity := float64(row.workers) / row.service.Seconds()
 		require.Zero(t, denied(r.play(t, m, l, .85*capacity, 20*time.Second), 0), "%+v", row)
@@ -49,8 +48,8 @@ func TestDefaultBehindASlowDependency(t *testing.T) {
 
 // TestDefaultBehindADependencyThatSlowsDown: five times slower at the same load.
 func TestDefaultBehindADependencyThatSlowsDown(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	r := newRemote(10, 10*time.Millisecond)
 	r.play(t, m, l, 850, 20*time.Second)
 	r.service = 50 * time.Millisecond
@@ -64,8 +63,8 @@ func TestDefaultBehindADependencyThatSlowsDown(t *testing.T) {
 // TestDefaultWhenWorkChanges: requests that take long by their nature are no
 // queue. They are held up while that is found out, and then no longer.
 func TestDefaultWhenWorkChanges(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	r := newRemote(1000, time.Millisecond)
 	require.Zero(t, denied(r.play(t, m, l, 500, 20*time.Second), 0))
 	r.service = 100 * time.Millisecond
@@ -76,8 +75,8 @@ func TestDefaultWhenWorkChanges(t *testing.T) {
 
 // TestDefaultBehindAHungDependency: nothing completes any more.
 func TestDefaultBehindAHungDependency(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	r := newRemote(10, 10*time.Millisecond)
 	r.play(t, m, l, 850, 20*time.Second)
 	r.service = time.Hour
@@ -86,31 +85,4 @@ func TestDefaultBehindAHungDependency(t *testing.T) {
 	require.Equal(t, "nothing completes", l.Explain().Strategies[1].Cause)
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	require.NotZero(t, l.Explain().Denied.Limit)
-}
-
-// TestBacklogIsExcused: a queue in front of the processor makes responses slow,
-// and is not its business.
-func TestBacklogIsExcused(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
-	work := func(rtt time.Duration, n int) (denials int) {
-		for range n {
-			lease := acquire(t, l, "", 1)
-			if !lease.Allowed {
-				denials++
-			}
-			m.at += rtt
-			m.used += rtt / 2
-			lease.Release(algo.Succeeded)
-		}
-		return denials
-	}
-	require.Zero(t, work(5*time.Millisecond, 2000))
-	m.runnable = 6
-	require.Zero(t, work(50*time.Millisecond, 200))
-	require.False(t, l.Explain().Strategies[1].Overloaded)
-	m.runnable = 0
-	work(5*time.Millisecond, 2000)
-	work(50*time.Millisecond, 30)
-	require.True(t, l.Explain().Strategies[1].Overloaded)
 }

@@ -66,8 +66,8 @@ func TestDefaultBelowCapacity(t *testing.T) {
 		"one in 10 s":                        {many, .1, exponential(300), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newModel(t)
-			l := newLimiter(t, adaptive.Default())
+			m := newModel()
+			l := m.limiter(t, adaptive.Default(m.option()))
 			r := newRandomRemote(row.workers, rand.New(rand.NewPCG(1, 2)), row.draw)
 			d := max(time.Minute, time.Duration(200/row.rate)*time.Second)
 			most := row.most
@@ -81,8 +81,8 @@ func TestDefaultBelowCapacity(t *testing.T) {
 
 // TestDefaultAfterAPause: what was slow before a pause says nothing after it.
 func TestDefaultAfterAPause(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	r := newRemote(20, 10*time.Millisecond)
 	require.Zero(t, denied(r.play(t, m, l, 1000, 20*time.Second), 0))
 	r.service = 200 * time.Millisecond
@@ -96,8 +96,8 @@ func TestDefaultAfterAPause(t *testing.T) {
 // TestDefaultWithStreams: connections that stay do not take the places of the
 // requests beside them, neither after a lull nor when those get slow.
 func TestDefaultWithStreams(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	streams := fill(t, l, 50)
 	require.Len(t, streams, 50)
 	r := newRemote(10, 10*time.Millisecond)
@@ -121,8 +121,8 @@ func TestDefaultWithStreams(t *testing.T) {
 // TestDefaultWithStreamsOnly: where nothing but streams ever was in flight there
 // is no usual time, and so no sign that anything hangs.
 func TestDefaultWithStreamsOnly(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	for range 200 {
 		require.True(t, acquire(t, l, "", 1).Allowed)
 		m.at += time.Second
@@ -132,8 +132,8 @@ func TestDefaultWithStreamsOnly(t *testing.T) {
 // TestDefaultWhileAllFails: failures teach no time, and when they end nothing of
 // them stays.
 func TestDefaultWhileAllFails(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, adaptive.Default())
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
 	r := newRemote(10, 10*time.Millisecond)
 	r.play(t, m, l, 850, 20*time.Second)
 	r.service = 100 * time.Millisecond

@@ -13,8 +13,8 @@ import (
 // TestRunQueueAfterAPause: an overload that ended with all traffic is over when
 // it comes back, so that a burst is not cut.
 func TestRunQueueAfterAPause(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, newRunQueue(t))
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	const work = 5 * time.Millisecond
 	m.serve(t, l, work, 5, 10*time.Second)
 	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
@@ -25,9 +25,9 @@ func TestRunQueueAfterAPause(t *testing.T) {
 // TestRunQueueClosesWithoutProcessorTime: where nobody knows how much of the
 // processor is used, that it denies does not open the limit.
 func TestRunQueueClosesWithoutProcessorTime(t *testing.T) {
-	m := newModel(t)
+	m := newModel()
 	m.timeless = true
-	l := newLimiter(t, newRunQueue(t))
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	m.serve(t, l, 5*time.Millisecond, 5, 20*time.Second)
 	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
 }
@@ -35,8 +35,8 @@ func TestRunQueueClosesWithoutProcessorTime(t *testing.T) {
 // TestRunQueuePeeksLook: a limit that is too low is found out by those who only
 // ask, too.
 func TestRunQueuePeeksLook(t *testing.T) {
-	m := newModel(t)
-	l := newLimiter(t, newRunQueue(t))
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	m.serve(t, l, 5*time.Millisecond, 5, 10*time.Second)
 	m.runnable = 10 // which are no requests; the processor is idle for a third
 	for range 2000 {
@@ -52,9 +52,9 @@ func TestRunQueuePeeksLook(t *testing.T) {
 // TestRunQueueDoesNotCountWhatOthersDeny: a full pool is no overload of the
 // processor, which is used by a third.
 func TestRunQueueDoesNotCountWhatOthersDeny(t *testing.T) {
-	m := newModel(t)
-	q := newRunQueue(t)
-	l := newLimiter(t, adaptive.Min(q, adaptive.Fixed(1)))
+	m := newModel()
+	q := adaptive.RunQueue(m.option())
+	l := m.limiter(t, adaptive.Min(q, adaptive.Fixed(1)))
 	for range 1000 {
 		lease := acquire(t, l, "", 1)
 		require.True(t, lease.Allowed)
@@ -66,4 +66,20 @@ func TestRunQueueDoesNotCountWhatOthersDeny(t *testing.T) {
 		lease.Release(algo.Succeeded)
 	}
 	require.False(t, l.Explain().Strategies[0].Overloaded)
+}
+
+// TestRunQueueAfterAnIdleHour: the processor time of the process without requests
+// is not the cost of requests, so the limit stays wide when they come again.
+func TestRunQueueAfterAnIdleHour(t *testing.T) {
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
+	m.serve(t, l, time.Millisecond, .2, 10*time.Second)
+	m.at += time.Hour
+	m.used += 36 * time.Second // 1 % of the processor
+	for range 20 {
+		m.serve(t, l, time.Millisecond, .2, time.Second)
+		s := l.Explain().Strategies[0]
+		require.False(t, s.Overloaded, s.Cause)
+		require.Equal(t, 96, s.Limit)
+	}
 }

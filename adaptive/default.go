@@ -1,0 +1,35 @@
+package adaptive
+
+// Default is the strategy for a server with unknown bottlenecks. It combines
+// [RunQueue], for the processor, with a limit on requests in flight for everything
+// else that work can wait for: a database, another service, a pool, a lock.
+//
+// The in-flight limit starts
+//   - when successes take four times their baseline, and no queue in front of the
+//     processor explains it;
+//   - when nothing that began completes for 1 s, or five baselines if that is more.
+//
+// It then allows twice the work that completes in one baseline (Little's law),
+// beside the work that stays in flight for long, such as streams. It allows more
+// while successes take less than two baselines and requests are denied. It ends 1 s
+// after the last sign of a queue, and when at least 85 % of the arrivals find a
+// slot. While nothing completes it admits one request per second as a probe. If
+// work still takes more than three baselines although no more is in flight, no
+// queue makes it slow, and the new time becomes the baseline.
+//
+// The baseline is the mean time of successes, known after 100 of them. Where times
+// are compared, a baseline below 10 ms counts as 10 ms: the limit starts 30 ms above
+// the baseline, or at four baselines if that is more. One response counts as at
+// most ten baselines, so a slowdown is sure to be noticed only if it affects more
+// than a third of the requests. Limit a queue that only few requests meet, such as
+// those that miss a cache, where they meet it. Streams that begin while nothing
+// else does look like a hang: give them a limiter of their own.
+//
+// Option: [WithTarget]. For other combinations use [Min].
+func Default(opts ...Option) Strategy {
+	q, err := newRunQueue("Default", opts)
+	if err != nil {
+		return invalid{err}
+	}
+	return Min(q, newLatency(q.machine, q.queued))
+}

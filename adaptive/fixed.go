@@ -1,0 +1,26 @@
+package adaptive
+
+import "fmt"
+
+// Fixed is a strategy with a constant limit: at most n units in flight, 1 to
+// 2147483647.
+//
+// It is the right choice where the capacity is known, such as the connections of a
+// pool. A guess that is too low wastes capacity, one that is too high protects
+// nothing.
+func Fixed(n int) Strategy {
+	if n < 1 || n > noLimit {
+		return invalid{fmt.Errorf("Fixed: limit is %d, want 1 to %d", n, noLimit)}
+	}
+	return &fixed{n: n}
+}
+
+type fixed struct {
+	owned
+	n int
+}
+
+func (f *fixed) Limit() int     { return f.n }
+func (f *fixed) Observe(Sample) {}
+func (f *fixed) maxLimit() int  { return f.n }
+func (f *fixed) state() State   { return State{Name: "fixed", Limit: f.n} }

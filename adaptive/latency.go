@@ -1,0 +1,221 @@
+package adaptive
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+const (
+	latencyEnter    = 4.0                                       // baselines
+	latencyStays    = 3.0                                       // baselines
+	latencyEasy     = 2.0                                       // baselines, below which more may be admitted
+	latencyHeadroom = 2.0                                       // initial and least
+	latencyMinLimit = 4                                         //
+	latencyFits     = 0.85                                      // share of the arrivals with a slot at which the load fits
+	latencySmooth   = float64(100e6)                            // memory of that share, ns
+	latencySpan     = time.Second                               // over which rates are measured
+	latencyGrows    = float64(2 * time.Second)                  // in which the headroom grows by a factor of e, ns
+	latencyStanding = int64(10 * time.Second)                   // work in flight for longer counts as long-lived
+	latencyPatience = int64(latencySpan + 100*time.Millisecond) // after which no rate from before is left
+	causeSlow       = "responses take at least four times their baseline"
+)
+
+// latency limits the work in flight to the amount that completes in one baseline,
+// while work takes far longer than that and the processor is not the cause.
+type latency struct {
+	owned
+	machine machine.Machine
+	excused func() bool // the processor explains long response times
+	rates   *Window
+	times   baseline
+
+	limit   atomic.Int64
+	next    atomic.Int64  // instant of the next update
+	began   atomic.Int64  // first begin since the last end, 0: none
+	entered atomic.Uint64 // admissions
+	turned  atomic.Uint64 // denials for want of a slot
+
+	mu       sync.Mutex // guards what follows, and updates of times
+	updated  int64
+	before   [2]uint64  // admissions and denials at the last update
+	fits     float64    // smoothed share of the arrivals with a slot
+	rate     float64    // last known
+	lowest   [2]float64 // excess in flight, lowest of this span and of the one before
+	span     int64      // begin of this span
+	headroom float64
+	until    int64 // end of the overload, without further signs
+	probed   int64 // instant of the last probe
+	over     bool
+	cause    string
+}
+
+func newLatency(m machine.Machine, excused func() bool) *latency {
+	at := m.Now()
+	l := &latency{
+		machine: m, excused: excused, rates: newWindow(latencySpan, 20, minSamples, at), updated: at, fits: 1,
+	}
+	l.limit.Store(noLimit)
+	l.times.restart(math.MaxInt64)
+	return l
+}
+
+func (l *latency) Limit() int { return int(l.limit.Load()) }
+
+func (l *latency) admitted(at, _, inFlight int64) {
+	l.entered.Add(1)
+	if l.began.Load() == 0 {
+		l.began.Store(at)
+	}
+	l.update(at, inFlight)
+}
+
+func (l *latency) finished(at, inFlight int64) {
+	if l.began.Load() != 0 {
+		l.began.Store(0)
+	}
+	l.update(at, inFlight)
+}
+
+// denied updates too: while every request is denied nothing else happens that
+// could end the overload.
+func (l *latency) denied(by cause, inFlight int64) {
+	if by.wantsSlot() {
+		l.turned.Add(1)
+		l.update(l.machine.Now(), inFlight)
+	}
+}
+
+func (l *latency) Observe(s Sample) {
+	if s.Outcome == algo.Succeeded {
+		l.rates.addAt(s.end(l.machine), int64(s.RTT))
+		l.times.observe(s.end(l.machine), int64(s.RTT))
+	}
+}
+
+// update finds out whether work waits for something, when it is time.
+func (l *latency) update(at, inFlight int64) {
+	if at < l.next.Load() || !l.mu.TryLock() {
+		return
+	}
+	defer l.mu.Unlock()
+	l.next.Store(at + updateEvery)
+	dt := float64(max(at-l.updated, 1))
+	l.updated = at
+	l.rates.turn(at)
+	if rate := l.rates.rate(); rate > 0 {
+		l.rate = rate
+	}
+	completions := l.times.update(dt, !l.over)
+	denials := l.count(dt)
+	l.overload(at, completions)
+	l.over = at < l.until
+	if !l.over {
+		if completions {
+			l.standing(at, float64(inFlight)-l.rate*l.times.mean/1e9)
+		}
+		l.limit.Store(noLimit)
+		l.headroom = latencyHeadroom
+		l.times.restart(math.MaxInt64)
+		return
+	}
+	l.adopt(at, inFlight)
+	if completions {
+		l.adjust(dt, denials)
+	}
+	l.limit.Store(l.nextLimit(at, inFlight))
+}
+
+// standing takes in the excess in flight over the amount that completes in one
+// baseline. Its minimum is the long-lived work, because a queue comes and goes.
+func (l *latency) standing(at int64, excess float64) {
+	if at-l.span >= latencyStanding {
+		l.lowest[1], l.lowest[0], l.span = l.lowest[0], excess, at
+	}
+	l.lowest[0] = min(l.lowest[0], excess)
+}
+
+// count smooths the share of the arrivals with a slot, and reports denials since
+// the last update.
+func (l *latency) count(dt float64) (denials bool) {
+	now := [2]uint64{l.entered.Load(), l.turned.Load()}
+	entered, turned := float64(now[0]-l.before[0]), float64(now[1]-l.before[1])
+	l.before = now
+	if all := entered + turned; all > 0 {
+		l.fits += (1 - math.Exp(-dt/latencySmooth)) * (entered/all - l.fits)
+	}
+	return turned > 0
+}
+
+// overload prolongs the overload if there is a sign of it.
+func (l *latency) overload(at int64, completions bool) {
+	began, t := l.began.Load(), &l.times
+	longest := max(hangsAfter, int64(hangsBaselines*t.normal))
+	switch {
+	case t.normal == 0:
+		return
+	case began > 0 && at-began > longest:
+		l.cause = causeHang
+	case l.over && l.fits < latencyFits && l.cause == causeSlow && int64(t.silent) < longest:
+	case completions && t.recent > t.times(latencyEnter) && !l.excused():
+		l.cause = causeSlow
+	default:
+		return
+	}
+	l.until = at + coolDown
+}
+
+// adjust raises the headroom while denied requests would not have had to wait, and
+// lowers it again when they would.
+func (l *latency) adjust(dt float64, denials bool) {
+	switch {
+	case l.times.recent > l.times.times(latencyEasy):
+		l.headroom = max(l.headroom*math.Exp(-dt/latencyGrows), latencyHeadroom)
+	case denials:
+		l.headroom *= math.Exp(min(dt/latencyGrows, .1))
+	}
+}
+
+// adopt makes a new time the baseline, if work that began within the limit still
+// takes long. A raised headroom would explain that, so it prevents the adoption.
+func (l *latency) adopt(at, inFlight int64) {
+	since := l.times.since.Load()
+	switch {
+	case inFlight > l.limit.Load(), l.headroom > latencyHeadroom:
+		l.times.restart(math.MaxInt64)
+	case since == math.MaxInt64:
+		l.times.restart(at)
+	case l.times.fresh.n.Load() >= minSamples && at-since >= latencyPatience:
+		l.times.raise(latencyStays)
+		l.times.restart(at)
+	}
+}
+
+// nextLimit is the limit from now on.
+func (l *latency) nextLimit(at, inFlight int64) int64 {
+	longLived := max(min(l.lowest[0], l.lowest[1]), 0)
+	little := min(l.rate*l.times.mean/1e9*l.headroom, noLimit)
+	limit := max(int64(math.Ceil(min(little+longLived, noLimit))), latencyMinLimit)
+	if current := l.limit.Load(); current != noLimit && inFlight > current {
+		limit = max(limit, min(current, inFlight)) // let the excess drain first
+	}
+	if l.cause == causeHang && at-l.probed >= coolDown {
+		l.probed = at
+		return max(limit, inFlight+1)
+	}
+	return limit
+}
+
+func (l *latency) state() State {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := State{Name: "latency", Limit: l.Limit(), Overloaded: l.over}
+	if s.Overloaded {
+		s.Cause = l.cause
+	}
+	return s
+}

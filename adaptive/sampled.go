@@ -1,0 +1,88 @@
+package adaptive
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+const (
+	sampleEvery    = 250 * time.Millisecond
+	sampleLifetime = 2 * time.Second
+)
+
+// sampled is a signal that is too expensive to measure on each reading.
+type sampled struct {
+	threshold
+	measure func(at int64) (value float64, ok bool) // never called concurrently
+
+	next     atomic.Int64
+	measured atomic.Int64 // instant of the last good sample, 0: none
+	level    atomic.Uint64
+	busy     sync.Mutex
+}
+
+func (s *sampled) Read() (level float64, ok bool) { return s.readOn(machine.Real{}, now()) }
+
+func (s *sampled) readOn(_ machine.Machine, at int64) (level float64, ok bool) {
+	if at >= s.next.Load() && s.busy.TryLock() {
+		s.sample(at)
+		s.busy.Unlock()
+	}
+	measured := s.measured.Load()
+	if measured == 0 || at-measured > int64(sampleLifetime) {
+		return 0, false
+	}
+	return math.Float64frombits(s.level.Load()), true
+}
+
+func (s *sampled) sample(at int64) {
+	if at < s.next.Load() {
+		return
+	}
+	s.next.Store(at + int64(sampleEvery))
+	if value, ok := s.measure(at); ok {
+		s.level.Store(math.Float64bits(value / s.value))
+		s.measured.Store(at)
+	}
+}
+
+// delta is the growth of a counter between two samples. It is known only when both
+// are recent, because over a long pause it would be the mean of the pause.
+type delta struct {
+	at    int64
+	value float64
+	set   bool
+}
+
+func (d *delta) next(at int64, value float64) (growth float64, over time.Duration, ok bool) {
+	last := *d
+	*d = delta{at, value, true}
+	over = time.Duration(at - last.at)
+	ok = last.set && over > 0 && over <= sampleLifetime && value >= last.value
+	return value - last.value, over, ok
+}
+
+// smooth is an exponential mean over time: a value counts by its duration, not by
+// the number of readings.
+type smooth struct {
+	tau   float64 // nanoseconds
+	at    int64
+	value float64
+	known bool
+}
+
+func (s *smooth) add(at int64, x float64) {
+	if !s.known {
+		s.at, s.value, s.known = at, x, true
+		return
+	}
+	dt := float64(max(at-s.at, 0))
+	s.at = max(at, s.at)
+	s.value += (1 - math.Exp(-dt/s.tau)) * (x - s.value)
+}
+
+func (s *smooth) reset() { s.known = false }
