@@ -41,7 +41,7 @@ func TestServes(t *testing.T) {
 		"none":     `\d+ runnable\n`,
 		"bbr":      `bbr limit none  denied 0 by the run queue, 0 by the limit\n`,
 		"runqueue": `runqueue limit \d+ .*denied 0 by the run queue, 0 by the limit\n`,
-		"default":  `runqueue limit \d+  backlog limit none  denied 0 by the run queue, 0 by the limit\n`,
+		"default":  `runqueue limit \d+  latency limit none  denied 0 by the run queue, 0 by the limit\n`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +111,7 @@ func TestStepsOf(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for want, args := range map[string][]string{
-		`the limiter is "kratos"`: {"-limiter", "kratos"},
+		`limiter is "kratos"`: {"-limiter", "kratos"},
 		"missing port in address": {"-http", "nonsense"},
 	} {
 		require.ErrorContains(t, run(context.Background(), io.Discard, args), want)
