@@ -116,7 +116,7 @@ func (c *ColorLimit) untilNext(s ColorState) int64 {
 
 // Charge describes the last charge, of n units: its color, and n.
 func (c *ColorLimit) Charge(s *ColorState, _, n int64, _ Verdict) Charge {
-	return Charge{N: n, At: s.last, State: [3]int64{int64(s.color), n}}
+	return Charge{N: n, At: s.last, State: [2]int64{int64(s.color), n}}
 }
 
 // Refund gives n units of ch back to the buckets that were charged, at most what

@@ -148,7 +148,7 @@ func debt(tat, now int64) int64 { return max(tat-now, 0) }
 // work starts, or, if that comes first, from when its own ticks do.
 func (g *GCRA) Charge(tat, now, n int64, v Verdict) Charge {
 	start := min(now+v.Delay, tat-n*g.emission)
-	return Charge{N: n, At: start, State: [3]int64{tat, g.emission}}
+	return Charge{N: n, At: start, State: [2]int64{tat, g.emission}}
 }
 
 // MaxRefund is the most ticks that Refund gives back for n units of c.
@@ -219,9 +219,3 @@ func (g *GCRA) Adopt(tat, now int64) (int64, bool) {
 	}
 	return now + g.depth + g.maxWait, true
 }
-
-// ExpiredBefore is above every TAT that means no more at now than none.
-func (g *GCRA) ExpiredBefore(now int64) int64 { return now }
-
-// ExpiresAt is the first instant, not before now, at which tat has expired.
-func (g *GCRA) ExpiresAt(tat, now int64) int64 { return max(addSaturated(tat, 1), now) }

@@ -42,7 +42,7 @@ func (p *SlidingLog) Admit(s *Timestamps, now, n int64) (*Timestamps, bool) {
 
 // Charge describes a charge of n units at now.
 func (p *SlidingLog) Charge(s *Timestamps, now, n int64, _ Verdict) Charge {
-	return Charge{N: n, At: max(now, p.latest(s)), State: [3]int64{n}}
+	return Charge{N: n, At: max(now, p.latest(s)), State: [2]int64{n}}
 }
 
 // Refund gives n units of c back, as far as they still weigh. The second result

@@ -21,21 +21,26 @@
 // with n = 0, return s unchanged. Admit is Decide without the explanation; what
 // fits only after a delay it denies.
 //
-// Charge describes what Decide has just charged: s is the state afterwards.
-// Refund gives n of those units back, as far as the charge still weighs, and
-// returns how many ticks or units that were. ForceCharge adds n units to the
-// charge, whether they fit or not, and reports whether a part was cut off: then
-// no earlier charge may be refunded, because a refund could exceed what was
-// charged.
+// Charge describes what Decide has just charged at now; s is the state
+// afterwards. Refund gives n of the c.N units back, as far as the charge still
+// weighs, and returns how many ticks or units that were. ForceCharge adds n
+// units to the charge, whether they fit or not, and reports whether a part was
+// cut off: then no earlier charge may be refunded, because a refund could exceed
+// what was charged.
 //
 // Plausible reports whether s stems from these parameters and a clock that read
-// at most now. A store that finds it does not reads the clock again, because
-// now may be late. If the parameters are still the current ones it stores what
-// Clamp returns, and decides again. Admit never admits on an implausible word,
-// so checking after a denial or a peek is enough there; pointers are checked
-// first. Adopt is for the moment after the parameters were changed: afterwards
-// no key waits longer than one that spends the whole new burst at that moment.
-// Both report whether anything was cut off, as ForceCharge does.
+// at most now. When it is false the store reads the clock again, because now may
+// be late. If the parameters are still the current ones it stores what Clamp
+// returns, and decides again, once. Admit never admits on an implausible word,
+// so words are checked after a denial or a peek, and pointers first. A store
+// loads a word before it loads the parameters.
+//
+// Adopt is for the moment after the parameters were changed: afterwards no key
+// waits longer than one that spends the whole new burst at that moment. Clamp
+// and Adopt report whether anything was cut off, as ForceCharge does.
+//
+// A word in the past means the same as none. A state behind a pointer says so
+// from the instant on that its algorithm's Expiry(s S, now int64) int64 returns.
 package decide
 
 // Verdict explains a decision. Spans are ticks and count from the instant of
@@ -69,5 +74,5 @@ type Charge struct {
 	// At is when the units were charged, or when the admitted work starts.
 	At int64
 	// State belongs to the algorithm.
-	State [3]int64
+	State [2]int64
 }

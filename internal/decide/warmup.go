@@ -175,18 +175,19 @@ func (p *Warmup) explain(debt, n, over int64) Verdict {
 	return v
 }
 
-// Charge describes the last charge, of n permits: its cost, what it took from
-// the store, and n.
+// Charge describes the last charge, of n permits: its cost, what part of that it
+// took from the store (less than 2, in units of 2^-31, rounded up), and n.
 func (p *Warmup) Charge(s *WarmupState, now, n int64, v Verdict) Charge {
 	start := now + v.Delay
-	return Charge{N: n, At: start, State: [3]int64{s.free - start, s.taken, n}}
+	cost := s.free - start
+	return Charge{N: n, At: start, State: [2]int64{cost, n<<32 | min(ratioUp(1<<31, s.taken, cost), math.MaxUint32)}}
 }
 
 // Refund gives n permits of c back, at most what they still weigh: a charge
 // begins to be paid off when its work starts. The second result is in ticks. The
 // reading now must be taken under the lock.
 func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
-	cost, taken, first := c.State[0], c.State[1], c.State[2]
+	cost, first, taken := c.State[0], c.State[1]>>32, c.State[1]&math.MaxUint32
 	left := ratio(cost, min(c.N, first), first) - max(now-c.At, 0)
 	if left <= 0 {
 		return s, 0
@@ -195,7 +196,7 @@ func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState
 	free := max(s.free, now)
 	gap := max(s.cold-free, 0)
 	s.free = max(free-back, now)
-	s.cold = s.free + max(gap-ratio(taken, back, cost), 0)
+	s.cold = s.free + max(gap-ratioUp(back, taken, 1<<31), 0)
 	return s, free - s.free
 }
 
@@ -210,7 +211,7 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	if n <= 0 || s.free-now > p.maxDebt {
 		return s, false // deep in debt already: more would only overflow
 	}
-	cost, first := c.State[0], c.State[2]
+	cost, first := c.State[0], c.State[1]>>32
 	free := max(s.free, now)
 	p.take(s, now, min(n, p.maxCost))
 	again := ratio(cost, firstUnits(c.N, c.N+n, first), first) + 1

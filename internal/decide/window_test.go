@@ -1,0 +1,384 @@
+package decide
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// window is one window with a state of its own, as a store decides on it. It
+// answers with the instant at which the decision counts as well.
+type window struct {
+	decide func(now, n int64) (Verdict, int64)
+	clone  func() window
+	quota  int64
+	period int64
+	step   int64
+	cell   func(at int64) int64
+}
+
+// onWord is a fixed window. A store reads the clock again where a word is
+// implausible at its reading; here the latest reading stands for that.
+func onWord(f *FixedWindow, word, latest int64) window {
+	return window{
+		decide: func(now, n int64) (v Verdict, at int64) {
+			if latest = max(latest, now); !f.Plausible(word, now) {
+				now = latest
+				word, _ = f.Clamp(word, now)
+			}
+			word, v = f.Decide(word, now, n)
+			return v, now
+		},
+		clone:  func() window { return onWord(f, word, latest) },
+		quota:  f.quota,
+		period: f.window.by,
+		step:   f.unit,
+		cell:   f.end,
+	}
+}
+
+// onState is a sliding window.
+func onState[S any](p slidingWindow[S], s *S, inherit func(heir, from *S), period, step int64, cell func(int64) int64) window {
+	return window{
+		decide: func(now, n int64) (Verdict, int64) {
+			v := decideSliding(p, s, now, n)
+			return v, max(now, p.latest(s))
+		},
+		clone: func() window {
+			heir := new(S)
+			inherit(heir, s)
+			return onState(p, heir, inherit, period, step, cell)
+		},
+		quota:  p.Limit(),
+		period: period,
+		step:   step,
+		cell:   cell,
+	}
+}
+
+func onCounters(p *SlidingCounters, step int64) window {
+	return onState(p, new(Counters), (*Counters).Inherit, p.cell.by, step, p.number)
+}
+
+func onCells(p *SlidingCells, period, step int64) window {
+	return onState(p, new(Counters), (*Counters).Inherit, period, step, p.number)
+}
+
+func onLog(p *SlidingLog) window {
+	return onState(p, new(Timestamps), (*Timestamps).Inherit, p.period<<p.shift, 1<<p.shift, func(at int64) int64 { return at })
+}
+
+// windowRate covers quotas from 1 to 20 and periods from 1 step to 10 days.
+func windowRate(rnd *rand.Rand) Rate {
+	for {
+		r := per(1+rnd.Int64N(20), time.Duration(1+rnd.Int64N(1<<(1+rnd.IntN(49)))))
+		if rnd.IntN(4) == 0 {
+			r.Resolution = Microseconds
+			r.Period = r.Period / time.Microsecond * time.Microsecond
+		}
+		if r.Validate() == nil {
+			return r
+		}
+	}
+}
+
+func anyCells(rnd *rand.Rand, r Rate) int { return 1 + rnd.IntN(int(min(12, r.Period/r.step))) }
+
+// windowKinds are the windows with their bounds: the most in any window that is
+// shorter than the period, and in any one cell.
+var windowKinds = []struct {
+	name     string
+	make     func(rnd *rand.Rand, r Rate) window
+	anywhere func(quota int64) int64
+}{
+	{"fixed", func(rnd *rand.Rand, r Rate) window {
+		return onWord(must(NewFixedWindow(r, rnd.Int64N(1<<50), false)), 0, 0)
+	}, func(q int64) int64 { return 2 * q }},
+	{"two counters", func(_ *rand.Rand, r Rate) window {
+		return onCounters(must(NewSlidingCounters(r, r.stepTicks())), r.stepTicks())
+	}, func(q int64) int64 { return 2*q - 1 }},
+	{"cells", func(rnd *rand.Rand, r Rate) window {
+		return onCells(must(NewSlidingCells(r, anyCells(rnd, r), r.stepTicks())), r.Ticks(r.Period), r.stepTicks())
+	}, func(q int64) int64 { return q }},
+	{"log", func(_ *rand.Rand, r Rate) window {
+		return onLog(must(NewSlidingLog(r)))
+	}, func(q int64) int64 { return q }},
+}
+
+// stepClock makes a clock read whole steps, as the real one does, and later than
+// the beginning of a fixed window's time.
+func stepClock(clock func() int64, step int64) func() int64 {
+	return func() int64 { return year + clock()&^(step-1) }
+}
+
+// TestW2_WindowBoundsUnderJumpingClocks: instants are those at which the
+// decisions count: the reading, or a later one that the state had seen. One case
+// is one sequence of 14 calls with readings that stand still, go on and go back.
+func TestW2_WindowBoundsUnderJumpingClocks(t *testing.T) {
+	n := cases.Count(20_000, 1_000_000)
+	for _, kind := range windowKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(31, 32))
+			for range n {
+				w := kind.make(rnd, windowRate(rnd))
+				clock := stepClock(jumpingClock(rnd, w.period/(1+rnd.Int64N(8))), w.step)
+				requireWindow(t, w, admissions(rnd, w, clock), kind.anywhere(w.quota))
+			}
+			t.Logf("W2: %d sequences of calls to a window under jumping clocks", n)
+		})
+	}
+}
+
+func admissions(rnd *rand.Rand, w window, clock func() int64) (all []admission) {
+	for range 14 {
+		cost := 1 + rnd.Int64N(min(w.quota, 5))
+		if rnd.IntN(8) == 0 {
+			cost = w.quota
+		}
+		if v, at := w.decide(clock(), cost); v.Allowed {
+			all = append(all, admission{at, cost})
+		}
+	}
+	return all
+}
+
+func requireWindow(t *testing.T, w window, all []admission, anywhere int64) {
+	t.Helper()
+	for _, from := range all {
+		var sum, inCell int64
+		for _, a := range all {
+			if a.at >= from.at && a.at-from.at < w.period {
+				sum += a.n
+			}
+			if w.cell(a.at) == w.cell(from.at) {
+				inCell += a.n
+			}
+		}
+		if sum > anywhere || inCell > w.quota {
+			t.Fatalf("%d in a window, %d in a cell; quota %d, period %d: %v",
+				sum, inCell, w.quota, w.period, all)
+		}
+	}
+}
+
+// TestU2_WindowDecisionsAreExact: RetryAfter, NextAfter and ResetAfter are the
+// first step, Remaining is what is admitted, a denial changes nothing, and n at
+// once is n times 1.
+func TestU2_WindowDecisionsAreExact(t *testing.T) {
+	n := cases.Count(20_000, 1_000_000)
+	for _, kind := range windowKinds {
+		t.Run(kind.name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(33, 34))
+			for range n {
+				w := kind.make(rnd, windowRate(rnd))
+				clock := stepClock(jumpingClock(rnd, w.period/(1+rnd.Int64N(8))), w.step)
+				admissions(rnd, w, clock)
+				now := clock()
+				_, at := w.clone().decide(now, 0)
+				requireExact(t, w, max(now, at), 1+rnd.Int64N(w.quota))
+			}
+			t.Logf("U2: %d decisions of a window", n)
+		})
+	}
+}
+
+func requireExact(t *testing.T, w window, now, cost int64) {
+	t.Helper()
+	peek, _ := w.decide(now, 0)
+	require.True(t, peek.Allowed)
+	at := func(after, n int64) Verdict { // rounded up to a step, as callers do
+		v, _ := w.clone().decide(now+(after+w.step-1)&^(w.step-1), n)
+		return v
+	}
+	v := at(0, cost)
+	require.Equal(t, cost <= peek.Remaining, v.Allowed)
+	if !v.Allowed {
+		require.False(t, v.Never)
+		require.True(t, at(v.RetryAfter, cost).Allowed, "at %v", v.RetryAfter)
+		require.False(t, at(v.RetryAfter-w.step, cost).Allowed, "a step before %v", v.RetryAfter)
+		after, _ := w.decide(now, cost)
+		require.Equal(t, v, after)
+	}
+	if peek.Remaining < w.quota {
+		require.Equal(t, peek.Remaining, at(peek.NextAfter-w.step, 0).Remaining)
+		require.Greater(t, at(peek.NextAfter, 0).Remaining, peek.Remaining)
+		require.Less(t, at(peek.ResetAfter-w.step, 0).Remaining, w.quota)
+		require.Equal(t, w.quota, at(peek.ResetAfter, 0).Remaining)
+	} else {
+		require.Zero(t, peek.NextAfter)
+	}
+	requireSum(t, w, now, peek.Remaining)
+	v, _ = w.decide(now, w.quota+1)
+	require.True(t, v.Never)
+	require.Zero(t, v.RetryAfter)
+}
+
+// requireSum charges what is left at once and one by one.
+func requireSum(t *testing.T, w window, now, left int64) {
+	t.Helper()
+	whole, split := w.clone(), w.clone()
+	whole.decide(now, left)
+	for range left {
+		one, _ := split.decide(now, 1)
+		require.True(t, one.Allowed)
+	}
+	a, _ := whole.decide(now, 0)
+	b, _ := split.decide(now, 0)
+	require.Equal(t, a, b)
+	require.Zero(t, a.Remaining)
+}
+
+// TestW2_WindowsAgainstDefinitions compares what weighs with the definition,
+// counted over everything that was ever admitted.
+func TestW2_WindowsAgainstDefinitions(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(35, 36))
+	for range cases.Count(20_000, 500_000) {
+		r := windowRate(rnd)
+		step := r.stepTicks()
+		weighted, cells := must(NewSlidingCounters(r, step)), must(NewSlidingCells(r, anyCells(rnd, r), step))
+		exact := must(NewSlidingLog(r))
+		for _, c := range []struct {
+			w    window
+			used func(all []admission, now int64) int64
+		}{
+			{onCounters(weighted, step), func(all []admission, now int64) int64 {
+				return weightedUse(weighted, all, now)
+			}},
+			{onCells(cells, r.Ticks(r.Period), step), func(all []admission, now int64) (sum int64) {
+				for _, a := range all {
+					if cells.number(a.at) >= cells.number(now)-cells.cells {
+						sum += a.n
+					}
+				}
+				return sum
+			}},
+			{onLog(exact), func(all []admission, now int64) (sum int64) {
+				for _, a := range all {
+					if a.at > now-r.Ticks(r.Period) {
+						sum += a.n
+					}
+				}
+				return sum
+			}},
+		} {
+			requireUse(t, rnd, c.w, c.used)
+		}
+	}
+}
+
+func requireUse(t *testing.T, rnd *rand.Rand, w window, use func(all []admission, now int64) int64) {
+	t.Helper()
+	clock := stepClock(jumpingClock(rnd, w.period/(1+rnd.Int64N(8))), w.step)
+	var all []admission
+	for range 10 {
+		now, n := clock(), rnd.Int64N(w.quota+1)
+		v, at := w.decide(now, n)
+		used := use(all, at)
+		require.Equal(t, n == 0 || used+n <= w.quota, v.Allowed)
+		if v.Allowed {
+			all = append(all, admission{at, n})
+			used += n
+		}
+		require.Equal(t, max(w.quota-used, 0), v.Remaining)
+	}
+}
+
+// weightedUse is ceil(older * left / W) + newer, in wide arithmetic.
+func weightedUse(p *SlidingCounters, all []admission, now int64) int64 {
+	var older, newer int64
+	for _, a := range all {
+		switch p.number(now) - p.number(a.at) {
+		case 0:
+			newer += a.n
+		case 1:
+			older += a.n
+		}
+	}
+	width := p.cell.by
+	x := new(big.Int).Mul(big.NewInt(older), big.NewInt(p.begin(p.number(now)+1)-now))
+	x.Add(x, big.NewInt(width-1)).Div(x, big.NewInt(width))
+	return x.Int64() + newer
+}
+
+// TestWindowAdmitIsDecide: Admit answers as Decide, and leaves the same state.
+func TestWindowAdmitIsDecide(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(37, 38))
+	for range cases.Count(5_000, 200_000) {
+		r := windowRate(rnd)
+		f := must(NewFixedWindow(r, 0, false))
+		counters, cells := must(NewSlidingCounters(r, 0)), must(NewSlidingCells(r, anyCells(rnd, r), 0))
+		log := must(NewSlidingLog(r))
+		clock := stepClock(jumpingClock(rnd, r.Ticks(r.Period)/4+1), r.stepTicks())
+		var words [2]int64
+		var states [2]struct {
+			counters, cells Counters
+			log             Timestamps
+		}
+		for range 10 {
+			now, n := clock(), rnd.Int64N(r.Count+2)
+			var v Verdict
+			var ok bool
+			words[0], v = f.Decide(words[0], now, n)
+			words[1], ok = f.Admit(words[1], now, n)
+			require.Equal(t, v.Allowed, ok)
+			_, v = counters.Decide(&states[0].counters, now, n)
+			_, ok = counters.Admit(&states[1].counters, now, n)
+			require.Equal(t, v.Allowed, ok)
+			_, v = cells.Decide(&states[0].cells, now, n)
+			_, ok = cells.Admit(&states[1].cells, now, n)
+			require.Equal(t, v.Allowed, ok)
+			_, v = log.Decide(&states[0].log, now, n)
+			_, ok = log.Admit(&states[1].log, now, n)
+			require.Equal(t, v.Allowed, ok)
+			require.Equal(t, words[0], words[1])
+		}
+		require.Equal(t, states[0], states[1])
+	}
+}
+
+// FuzzS3_Window: no input panics, and nothing is admitted beyond the quota.
+func FuzzS3_Window(f *testing.F) {
+	f.Add(int64(10), int64(time.Second), 0, int64(0), int64(1), int64(5), int64(7))
+	f.Add(int64(1), int64(1), 1, int64(math.MaxInt64), int64(math.MaxInt64), int64(0), int64(math.MaxInt64))
+	f.Add(int64(1e9), int64(1e9), 1024, int64(math.MinInt64), int64(1e9), int64(1)<<61, int64(1))
+	f.Add(int64(math.MaxInt64), int64(MaxSpan), 7, int64(-1), int64(1), int64(1)<<61, int64(1)<<60)
+	f.Fuzz(func(t *testing.T, count, period int64, cells int, word, n, first, second int64) {
+		r := per(count, time.Duration(period))
+		if r.Validate() != nil || n < 0 || cells < 0 || cells > 1024 {
+			return
+		}
+		first, second = year+first&(year-1), year+second&(year-1)
+		all := []window{
+			onWord(must(NewFixedWindow(r, word, false)), word, 0),
+			onCounters(must(NewSlidingCounters(r, tick)), tick),
+		}
+		if p, err := NewSlidingCells(r, cells, tick); err == nil {
+			all = append(all, onCells(p, r.Ticks(r.Period), tick))
+		}
+		if p, err := NewSlidingLog(r); err == nil {
+			all = append(all, onLog(p))
+		}
+		for _, w := range all {
+			var sum int64
+			for _, now := range []int64{first, second, second} {
+				v, at := w.decide(now, n)
+				if v.Allowed && w.cell(at) == w.cell(second) {
+					sum += n
+				}
+				require.LessOrEqual(t, sum, w.quota)
+				require.GreaterOrEqual(t, v.Remaining, int64(0))
+				require.LessOrEqual(t, v.Remaining, w.quota)
+				for _, x := range spans(v) {
+					require.GreaterOrEqual(t, x, int64(0))
+				}
+				require.GreaterOrEqual(t, v.ResetAfter, v.NextAfter)
+			}
+		}
+	})
+}
