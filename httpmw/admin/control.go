@@ -47,6 +47,9 @@ func (c *Controlled) OccupiesSlot() bool { return algo.OccupiesSlot(c.limiter) }
 // Describe forwards to the limiter.
 func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(c.limiter) }
 
+// SetSpec applies s to the limiter; see [algo.Spec.Apply].
+func (c *Controlled) SetSpec(s algo.Spec) error { return s.Apply(c.limiter) }
+
 // Block denies key everything for d, more than 0 and 365 days at most. A limiter
 // that can block keys itself, as those on Redis can, does so: then it holds for
 // all instances. Else it holds in this process, for up to 1000 keys at a time,

@@ -29,3 +29,11 @@ func TestControlledSlotIsRecognized(t *testing.T) {
 	require.True(t, wraps(admin.Control(slots)))
 	require.True(t, wraps(algo.All(bucket(t, algo.PerSecond(5)), admin.Control(slots))))
 }
+
+func TestControlledTakesASpec(t *testing.T) {
+	l := bucket(t, algo.PerSecond(5))
+	require.NoError(t, algo.Spec{Rate: algo.PerSecond(7)}.Apply(admin.Control(l)))
+	d, ok := algo.Describe(l)
+	require.True(t, ok)
+	require.EqualValues(t, 7, d.Quota)
+}
