@@ -7,14 +7,14 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
+
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // pushbackKey is the trailer of gRFC A6: milliseconds to wait before the next
 // attempt, or -1 for no further attempt. Two values also mean no further
 // attempt, so there must be exactly one.
 const pushbackKey = "grpc-retry-pushback-ms"
-
-const doNotRetry = -1
 
 // setPushback writes the trailer of a denied unary call, unless one is there:
 // an interceptor between two limiters may call on twice, and so be denied
@@ -70,7 +70,7 @@ func (p *pushbacks) add(err error) {
 }
 
 // longer orders pushbacks: no retry at all is the longest.
-func longer(a, b int32) bool { return b != doNotRetry && (a == doNotRetry || a > b) }
+func longer(a, b int32) bool { return b != admission.DoNotRetry && (a == admission.DoNotRetry || a > b) }
 
 func (p *pushbacks) writeTo(ss grpc.ServerStream) {
 	p.mu.Lock()

@@ -3,33 +3,38 @@ package httpmw
 import (
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// handler is a guard before one next handler.
+// handler is a middleware around one handler.
 type handler struct {
-	*guard
+	*middleware
 	next   http.Handler
 	served atomic.Uint32 // requests, up to 2; see countServed
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.countServed()
+	if h.served.Load() < 2 {
+		h.countServed()
+	}
 	switch {
 	case h.skip != nil && h.skip(r):
 		h.next.ServeHTTP(w, r)
-	case h.watches || h.exposes:
-		h.serveHeld(w, r)
+	case h.watches || h.LeaseInContext:
+		h.serveTracked(w, r)
 	default:
 		h.servePlain(w, r)
 	}
 }
 
-// servePlain serves under a lease that nobody else sees, and that stays on the
-// stack. The deferred release runs when the handler panics, with
+// servePlain serves under a lease that no other goroutine sees, and that stays
+// on the stack. The deferred release runs when the handler panics, with
 // http.ErrAbortHandler too, and when it exits its goroutine; it is set before
-// the limiter is asked, so that nothing can come between.
+// the limiter is called, so that nothing can come between.
 func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	var lease algo.Lease
 	outcome := algo.Failed
@@ -40,3 +45,67 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	h.next.ServeHTTP(w, r)
 	outcome = algo.Succeeded
 }
+
+// admit decides on r. If it returns false, the request has been answered. If
+// it returns true and the lease is zero, the request passes unlimited.
+func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) bool {
+	if len(m.policies) > 1 {
+		return m.admitAll(lease, w, r)
+	}
+	p := m.policies[0]
+	var a admission.Attempt
+	result := p.Admit(r.Context(), r, lease, &a)
+	if result != Allowed {
+		return m.answer(w, r, p, &a, result, &lease.Decision)
+	}
+	sent := m.advertise(w.Header(), p.Policy, &lease.Decision)
+	if m.Observe != nil {
+		p.Report(&a, Allowed, &lease.Decision, "", 0, sent)
+	}
+	return true
+}
+
+// answer reports every decision but an admission, and answers the request
+// unless it passes.
+func (m *middleware) answer(w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
+	switch result {
+	case admission.Skipped:
+		return true
+	case FailedOpen:
+		p.Report(a, result, d, "", 0, telemetry.Sent{})
+		return true
+	case Canceled:
+		p.Report(a, result, d, "", 0, telemetry.Sent{})
+		abandon(w)
+		return false
+	}
+	var sent telemetry.Sent
+	f := refusal{status: http.StatusServiceUnavailable, body: failedBody}
+	t := int64(0)
+	if result == Denied {
+		f.policy, f.body = p.Name, p.capacityBody
+		if !p.LacksCapacity(d, a.Key) {
+			f.status, f.body = http.StatusTooManyRequests, p.quotaBody
+		}
+		if a.Cause != admission.ByMissingKey {
+			sent = m.advertise(w.Header(), p.Policy, d)
+			t = p.PolicyItem(d.Limit).Until(d)
+		}
+	}
+	f.retry = retrySeconds(a.RetryAfter(result, d), t)
+	m.prepare(&f, r)
+	p.Report(a, result, d, "", f.status, f.in(sent))
+	m.refuse(w, r, f, d)
+	return false
+}
+
+// in adds to sent what a refusal sends besides the fields.
+func (f *refusal) in(sent telemetry.Sent) telemetry.Sent {
+	sent.RetryAfter, sent.Pushback = time.Duration(f.retry)*time.Second, f.pushback
+	return sent
+}
+
+// abandon ends a request whose context has ended, without a body: the client
+// went away, or a handler around this one has answered. Without the status,
+// net/http would send 200 to a client that is still there.
+func abandon(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }

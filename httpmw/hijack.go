@@ -9,24 +9,24 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// slot is what a hijacked connection holds. How long it lived says nothing
-// about how long a request takes, so its outcome is Ignored.
+// slot is the slot of a hijacked connection. How long the connection lives says
+// nothing about how long a request takes, so its outcome is Ignored.
 type slot struct {
-	held *hold
-	once sync.Once
+	lease *trackedLease
+	once  sync.Once
 }
 
 func (s *slot) free() {
-	s.once.Do(func() { s.held.done(algo.Ignored) })
+	s.once.Do(func() { s.lease.done(algo.Ignored) })
 }
 
-// follow makes the lease end with conn. The connection keeps the methods that
-// it has where its type is one of the usual ones. One that is dropped without
-// Close frees its slot when it is collected as garbage.
-func (h *hold) follow(conn net.Conn) net.Conn {
-	h.users.Add(1)
-	h.hijacked.Store(true)
-	s := &slot{held: h}
+// follow makes the lease end with conn. The connection keeps its methods if its
+// type is one of net/http's. A connection that is dropped without Close frees
+// its slot when it is collected as garbage.
+func (l *trackedLease) follow(conn net.Conn) net.Conn {
+	l.users.Add(1)
+	l.hijacked.Store(true)
+	s := &slot{lease: l}
 	switch c := conn.(type) {
 	case *net.TCPConn:
 		return collected(&tcpConn{c, s}, s)

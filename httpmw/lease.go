@@ -2,46 +2,100 @@ package httpmw
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
-type leaseKey struct{}
-
-// WithLeaseInContext puts the lease into the context of the request, for
-// [LeaseFrom]. It is an option because it copies the request, which costs more
-// than many a decision.
-func WithLeaseInContext() Option {
-	return Option{"WithLeaseInContext", func(c *config) { c.exposes = true }}
-}
-
-// LeaseFrom returns the lease under which the handler runs, so that it can see
-// what remains and correct the cost once that is known:
+// LeaseFrom returns the lease of the request, so that the handler can see what
+// remains and correct the cost once that is known:
 //
 //	httpmw.LeaseFrom(r.Context()).Settle(rows)
 //
-// Of several middlewares it is that of the innermost with
+// Of several middlewares it is the lease of the innermost with
 // [WithLeaseInContext]. Elsewhere, and for requests that pass unlimited, it is
-// a zero Lease, never nil: settling it does nothing. Use it until the handler
+// a zero Lease, never nil; settling it does nothing. Use it until the handler
 // returns, and from one goroutine at a time.
-func LeaseFrom(ctx context.Context) *algo.Lease {
-	if l, ok := ctx.Value(leaseKey{}).(*algo.Lease); ok {
-		return l
-	}
-	return new(algo.Lease)
+func LeaseFrom(ctx context.Context) *algo.Lease { return admission.LeaseFrom(ctx) }
+
+// trackedLease is a lease that outlives the handler if the connection is
+// hijacked. It is released once the handler has ended and the connection is
+// closed, by the later of the two, so that neither can release it while the
+// other still uses it.
+type trackedLease struct {
+	algo.Lease
+	users    atomic.Int32 // the handler, and the connection if it is hijacked
+	hijacked atomic.Bool
 }
 
-// WithRefundIf gives the charge of a request back if refund is true for the
-// status of its response: count failures only, or do not count them. A
-// handler that panics before it has written a status counts as 500. Hijacked
-// connections are not asked about.
-//
-// What comes back is what the charge still weighs, see [algo.Lease]. Do not
-// refund statuses that clients can provoke at will at the expense of the
-// server: such requests are then not limited.
-//
-// For a [Transport], refund is asked about the status of the server's answer.
-func WithRefundIf(refund func(status int) bool) Option {
-	require(refund != nil, "WithRefundIf", "the function is nil")
-	return Option{"WithRefundIf", func(c *config) { c.refundIf = refund }}
+// done ends one use of the lease.
+func (l *trackedLease) done(o algo.Outcome) {
+	if l.users.Add(-1) == 0 {
+		l.Release(o)
+	}
+}
+
+// serveTracked serves under a lease on the heap.
+func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
+	lease := new(trackedLease)
+	lease.users.Store(1)
+	var watched *writer
+	returned := false
+	defer func() { h.finish(lease, watched, r, returned) }()
+	if !h.admit(&lease.Lease, w, r) {
+		return
+	}
+	if h.LeaseInContext {
+		r = r.WithContext(admission.WithLease(r.Context(), &lease.Lease))
+	}
+	if h.watches && lease.Allowed {
+		w, watched = watch(w, lease)
+	}
+	h.next.ServeHTTP(w, r)
+	returned = true
+}
+
+// finish ends the handler's use of the lease. The outcome is found under a
+// defer of its own, because refundIf may panic.
+func (h *handler) finish(lease *trackedLease, w *writer, r *http.Request, returned bool) {
+	outcome := algo.Failed
+	defer func() { lease.done(outcome) }()
+	if !lease.Allowed {
+		return
+	}
+	status := statusOf(w, returned)
+	switch {
+	case lease.hijacked.Load():
+		outcome = algo.Ignored
+	case h.refundIf != nil && h.refundIf(status):
+		outcome = algo.Canceled
+	case !returned || status >= http.StatusInternalServerError:
+	case status >= http.StatusBadRequest, streams(w, r), errors.Is(r.Context().Err(), context.Canceled):
+		outcome = algo.Ignored
+	default:
+		outcome = algo.Succeeded
+	}
+}
+
+// streams reports whether the client chooses how long the response lasts:
+// server-sent events, and tunnels such as websockets over HTTP/2.
+func streams(w *writer, r *http.Request) bool {
+	return r.Method == http.MethodConnect ||
+		w != nil && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
+}
+
+// statusOf is the status that the client sees, or would have seen: 500 if the
+// handler did not come to an end before it wrote one.
+func statusOf(w *writer, returned bool) int {
+	switch {
+	case w != nil && w.status != 0:
+		return w.status
+	case !returned:
+		return http.StatusInternalServerError
+	}
+	return http.StatusOK
 }

@@ -3,14 +3,14 @@ package httpmw
 import (
 	"fmt"
 	"net/http"
-	"reflect"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Limit makes a middleware that asks l before each request, under the key
-// that key gives it. Admitted requests go on to the handler with the
+// Limit makes a middleware that acquires from l before each request, under the
+// key that key gives it. Admitted requests go on to the handler with the
 // RateLimit fields set; denied ones are answered with 429 or 503.
 //
 //	handler = httpmw.Limit(perClient, keyfunc.ClientIP())(handler)
@@ -21,11 +21,15 @@ import (
 //
 // The lease is released when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is
-// closed. The outcome that the limiter learns is Failed for panics and for
-// 5xx, Ignored for what says nothing of how long work takes (4xx, server-sent
-// events, CONNECT, hijacked connections, clients that went away), and Succeeded
-// otherwise. The status is seen only where the limiter may hold a slot, which is
-// assumed of all but those that count over time.
+// closed. The outcome that the limiter gets is
+//
+//   - Failed for panics and 5xx;
+//   - Ignored for responses that say nothing about how long work takes: 4xx,
+//     server-sent events, CONNECT, hijacked connections, canceled requests;
+//   - Succeeded otherwise.
+//
+// The status is seen only where the limiter may hold a slot, which is assumed
+// of all limiters but those that count over time.
 //
 // Several middlewares around each other decide one by one: what an inner one
 // denies stays charged to the outer ones. [Limits] charges all or none.
@@ -35,69 +39,96 @@ import (
 // takes all options but WithMaxServers.
 //
 // Do not use it for a limit that one request charges several times, such as
-// one per message of a stream; ask the limiter from the handler instead.
+// one per message of a stream; acquire from the limiter in the handler instead.
 func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) http.Handler {
-	c := configure("Limit", opts)
-	g := newGuard("Limit", []Policy{{Name: c.name, Limiter: l, Key: key}}, c)
-	return g.wrap
+	m := newMiddleware(configure(adapter, "Limit", forLimit, opts))
+	m.add(admission.NewPolicy(adapter, &m.Settings, l, key, "Limit", ""))
+	return m.wrap
 }
 
-// guard is what all handlers of one middleware share. It does not change once
-// it is made.
-type guard struct {
-	config
-	rules []*rule
+// Limits is [Limit] for several policies in one decision: a request is charged
+// to all of them or to none, see [algo.AcquireAll]. The RateLimit fields have
+// an item for each policy, in the order of ps; the problem details of a denial
+// name the policies that had no room, and Retry-After suffices for all of them.
+//
+//	handler = httpmw.Limits([]httpmw.Policy{
+//		{Name: "burst", Limiter: perSecond, Key: keyfunc.ClientIP()},
+//		{Name: "daily", Limiter: perDay, Key: keyfunc.ClientIP()},
+//	})(handler)
+//
+// A policy whose key is missing under [Skip], or that could not find its key
+// under [FailOpen], is left out; the others still hold. A limiter that fails
+// leaves the whole decision open, so that under FailOpen the request passes all
+// policies: give a limit that must hold even then a middleware of its own. Put
+// the policy that denies most often first, and one that may wait last.
+//
+// Limits panics as Limit does, if ps is empty, and if two policies have the
+// same name. It takes the options of Limit except WithName.
+func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
+	m := newMiddleware(configure(adapter, "Limits", forLimits, opts))
+	adapter.Require(len(ps) > 0, "Limits", "there are no policies")
+	names := map[string]bool{}
+	for i, p := range ps {
+		s, of := m.Settings, ""
+		s.Name = p.Name
+		if p.Cost != nil {
+			s.Cost = p.Cost
+		}
+		if len(ps) > 1 {
+			of = fmt.Sprintf(" of policy %d", i)
+		}
+		policy := admission.NewPolicy(adapter, &s, p.Limiter, p.Key, "Limits", of)
+		adapter.Require(!names[policy.Name], "Limits", "two policies have the name "+policy.Name+": give each a Name")
+		names[policy.Name] = true
+		m.add(policy)
+	}
+	return m.wrap
+}
+
+// Policy is one of several limits on the same requests; see [Limits].
+type Policy struct {
+	// Name is the name in the RateLimit fields, as for [WithName]. The default
+	// describes the limit.
+	Name string
+	// Limiter decides. Required.
+	Limiter algo.Limiter
+	// Key returns the key of a request. Required.
+	Key keyfunc.HTTP
+	// Cost is the cost of a request, as for [WithCost]; nil: the function of
+	// WithCost, else 1.
+	Cost func(*http.Request) int64
+}
+
+// middleware is what all handlers of one middleware share. It does not change
+// once it is made.
+type middleware struct {
+	admission.Settings[*http.Request]
+	own
+	policies []*policy
 	// watches: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	watches bool
 }
 
-func newGuard(constructor string, ps []Policy, c config) *guard {
-	g := &guard{config: c, watches: c.refundIf != nil}
-	for i, p := range ps {
-		field := func(name string) string {
-			if len(ps) == 1 {
-				return "the " + name
-			}
-			return fmt.Sprintf("the %s of policy %d", name, i)
-		}
-		require(!isNil(p.Limiter), constructor, field("limiter")+" is nil")
-		require(p.Key != nil, constructor, field("key function")+" is nil")
-		if p.Cost == nil {
-			p.Cost = c.cost
-		}
-		r, err := newRule(p)
-		if err != nil {
-			panic("httpmw: " + constructor + ": " + err.Error())
-		}
-		g.rules = append(g.rules, r)
-		g.watches = g.watches || r.mayHold
-	}
-	return g
+// policy is one limit with the bodies of its denials.
+type policy struct {
+	*admission.Policy[*http.Request]
+	quotaBody, capacityBody string // of 429 and of 503
 }
 
-func (g *guard) wrap(next http.Handler) http.Handler {
-	require(!isNil(next), "middleware", "the next handler is nil")
-	g.warnIfNested(next)
-	return &handler{guard: g, next: next}
+func newMiddleware(s *settings) *middleware {
+	return &middleware{Settings: s.Settings, own: s.Own, watches: s.Own.refundIf != nil}
 }
 
-// require panics with the name of the constructor unless ok.
-func require(ok bool, constructor, what string) {
-	if !ok {
-		panic("httpmw: " + constructor + ": " + what)
-	}
+func (m *middleware) add(p *admission.Policy[*http.Request]) {
+	m.policies = append(m.policies, &policy{
+		p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
+	})
+	m.watches = m.watches || algo.OccupiesSlot(p.Limiter)
 }
 
-// isNil also finds the nil pointer inside an interface, which would panic on
-// the first request only.
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Func, reflect.Map, reflect.Slice, reflect.Chan, reflect.Interface:
-		return r.IsNil()
-	}
-	return false
+func (m *middleware) wrap(next http.Handler) http.Handler {
+	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
+	m.warnIfNested(next)
+	return &handler{middleware: m, next: next}
 }

@@ -4,32 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"sync"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Transport makes a client keep to a limit, and to what servers ask for:
+// Transport paces a client by a limit and by the waits that servers ask for:
 //
 //	client := &http.Client{Transport: httpmw.Transport(nil, limiter, keyfunc.Global())}
 //
-// A request waits until l admits it, as [algo.Wait] does, and until the server
-// is ready for it: after a 429 or 503 with Retry-After, or an answer whose
-// RateLimit field says that nothing remains, the next requests of the same key
-// to the same host wait that long, an hour at most. Answers go to the caller
-// as they are; no request is sent twice.
+// A request waits until l admits it, and until the server accepts it: after a
+// 429 or 503 with Retry-After, or an answer whose RateLimit field says that
+// nothing remains, the next requests of the same key to the same host wait that
+// long, at most an hour. Answers go to the caller unchanged; no request is sent
+// twice.
 //
-// If the request's context ends sooner than the wait would, RoundTrip fails at
-// once with an error that wraps [algo.ErrWait]. So does a denial for overload,
-// because nobody knows how long it lasts. A cost that can never fit is
-// [algo.ErrCost]. A request that is not sent is not charged, its body is not
-// read, and it is closed. Without a deadline a request waits as long as it
-// takes: set one, or http.Client.Timeout.
+// RoundTrip fails at once with an error that wraps
+//
+//   - [algo.ErrWait] if the request's context ends sooner than the wait would,
+//     after a denial for overload, whose end is unknown, and after a denial for
+//     ever;
+//   - [algo.ErrCost] if the cost can never fit.
+//
+// A request that is not sent is not charged, its body is not read, and it is
+// closed. Without a deadline a request waits as long as it takes: set one, or
+// http.Client.Timeout.
 //
 // A lease that may hold a slot is released when the body of the response is
-// read to its end or closed; callers have to close it anyway. Errors, 429 and
-// 5xx are Failed.
+// read to its end or closed; callers have to close it anyway. The outcome of
+// errors, 429 and 5xx is Failed.
 //
 // base nil means http.DefaultTransport. Transport takes the options WithName,
 // WithCost, WithSkip, WithRefundIf, WithOnError (an undecided request is sent,
@@ -40,21 +48,25 @@ import (
 //
 // Do not use it to retry: that takes a policy on what may be sent again.
 func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ...Option) http.RoundTripper {
-	c := configure("Transport", opts)
-	g := newGuard("Transport", []Policy{{Name: c.name, Limiter: l, Key: key}}, c)
-	if isNil(base) {
+	s := configure(clientAdapter, "Transport", forTransport, opts)
+	p := admission.NewPolicy(clientAdapter, &s.Settings, l, key, "Transport", "")
+	if admission.IsNil(base) {
 		base = http.DefaultTransport
 	}
-	return &transport{guard: g, base: base, asked: newPatience(c.maxServers)}
+	return &transport{
+		Policy: p, own: s.Own, base: base, backoff: newServerBackoff(s.Own.maxServers), occupiesSlot: algo.OccupiesSlot(l),
+	}
 }
 
 type transport struct {
-	*guard
-	base  http.RoundTripper
-	asked *patience
+	*admission.Policy[*http.Request]
+	own
+	base         http.RoundTripper
+	backoff      *serverBackoff
+	occupiesSlot bool // the lease must end with the body
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections looks for.
+// CloseIdleConnections forwards http.Client.CloseIdleConnections.
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -72,125 +84,98 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			_ = r.Body.Close()
 		}
 	}()
-	a := asking{guard: t.guard, rule: t.rules[0], r: r}
+	a := admission.Attempt{MaxWait: algo.Forever}
 	var lease algo.Lease
-	place, err := t.admit(&lease, &a)
+	place, err := t.admit(&lease, &a, r)
 	if err != nil {
-		return nil, fmt.Errorf("httpmw: %s: %w", a.rule.name, err)
+		return nil, fmt.Errorf("httpmw: %s: %w", t.Name, err)
 	}
-	held := newReservation(lease)
-	defer held.leave()
+	res := newReservation(lease)
+	defer res.leave()
 	if lease.Allowed {
-		a.tell(Allowed, &lease.Decision, nothing, 0, nil)
+		t.Report(&a, Allowed, &lease.Decision, "", 0, telemetry.Sent{})
 	}
 	sent = true
 	resp, err := t.base.RoundTrip(r)
 	if err != nil && r.Context().Err() != nil {
-		held.outcome = algo.Ignored
+		res.outcome = algo.Ignored
 	}
-	t.receive(held, place, resp, err)
+	t.receive(res, place, resp, err)
 	return resp, err
 }
 
-// admit waits until the request may be sent. A request that passes unlimited
-// waits for the server too, and its lease stays zero.
-func (t *transport) admit(lease *algo.Lease, a *asking) (place server, err error) {
-	ctx := a.r.Context()
-	key, n, v, err := a.rule.weigh(a.r, t.missing)
-	a.key, a.n, place = key, n, server{host(a.r), key}
-	var last *algo.Decision
+// admit waits until the request may be sent, and reports everything but an
+// admission. A request that passes unlimited waits for the server too, and its
+// lease stays zero.
+func (t *transport) admit(lease *algo.Lease, a *admission.Attempt, r *http.Request) (place server, err error) {
+	ctx := r.Context()
+	result := t.KeyAndCost(ctx, r, lease, a)
+	place = server{host(r), a.Key}
+	if passes(result) {
+		if err = ctx.Err(); err == nil {
+			err = t.backoff.wait(ctx, place)
+		}
+		if err == nil && result == Allowed {
+			if result = t.Acquire(ctx, lease, a); passes(result) {
+				// Meanwhile another request may have been asked to wait.
+				err = t.backoff.wait(ctx, place)
+			}
+		}
+	}
 	switch {
 	case err != nil:
-	case v == refuse:
-		err, last = keyfunc.ErrNoKey, keyless()
-	case v == pass:
-		err = t.asked.wait(ctx, place)
-	default:
-		start := t.start()
-		last, err = t.wait(ctx, lease, place, n)
-		a.stop(start)
-	}
-	if err != nil && t.failure(a.r, err) == FailedOpen {
-		logFailure(a.rule.name, err)
-		late := t.asked.wait(ctx, place)
-		if late == nil {
-			a.tell(FailedOpen, nil, nothing, 0, err)
-			return place, nil
-		}
-		err = late
-	}
-	if err != nil {
-		a.tell(t.failure(a.r, err), last, nothing, 0, err)
-	}
-	return place, err
-}
-
-// wait acquires n units and waits until the server is ready. For an observer
-// it returns what the limiter said last.
-func (t *transport) wait(ctx context.Context, lease *algo.Lease, s server, n int64) (last *algo.Decision, err error) {
-	if err := t.asked.wait(ctx, s); err != nil {
-		return nil, err
-	}
-	l := t.rules[0].limiter
-	if t.observe != nil {
-		heard := &listener{limiter: l}
-		l, last = heard, &heard.last
-	}
-	if *lease, err = algo.Wait(ctx, l, s.key, n); err != nil {
-		return last, err
-	}
-	// Meanwhile another request may have been told to wait.
-	if err := t.asked.wait(ctx, s); err != nil {
 		lease.Release(algo.Canceled)
-		*lease = algo.Lease{}
-		return last, err
+		a.Err, result = err, Denied
+		if errors.Is(ctx.Err(), context.Canceled) {
+			result = Canceled
+		}
+	case result == Allowed || result == admission.Skipped:
+		return place, nil
+	case result == Denied:
+		a.Err = denialError(a, &lease.Decision)
 	}
-	return last, nil
+	t.Report(a, result, &lease.Decision, "", 0, telemetry.Sent{})
+	if result == FailedOpen {
+		return place, nil
+	}
+	return place, a.Err
 }
 
-// listener keeps the decision that algo.Wait turns into an error.
-type listener struct {
-	limiter algo.Limiter
-	last    algo.Decision
-}
+// passes reports whether a request with this result is sent.
+func passes(r Result) bool { return r == Allowed || r == FailedOpen || r == admission.Skipped }
 
-func (l *listener) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
-	lease, err := l.limiter.Acquire(ctx, key, n)
-	l.last = lease.Decision
-	return lease, err
-}
-
-// failure says what becomes of a request that was not admitted. It is sent all
-// the same if the limiter failed, not if it refused.
-func (t *transport) failure(r *http.Request, err error) Result {
+// denialError is the error for a request that the limiter denied.
+func denialError(a *admission.Attempt, d *algo.Decision) error {
 	switch {
-	case gone(r):
-		return Canceled
-	case errors.Is(err, algo.ErrWait), errors.Is(err, algo.ErrCost), errors.Is(err, keyfunc.ErrNoKey), r.Context().Err() != nil:
-		return Denied
-	case t.onError == FailOpen:
-		return FailedOpen
+	case a.Cause == admission.ByMissingKey:
+		return keyfunc.ErrNoKey
+	case d.Reason == algo.Never:
+		return fmt.Errorf("%w: the cost is %d, the limit %d", algo.ErrCost, a.Cost, d.Limit)
+	case d.Reason == algo.Overload:
+		return fmt.Errorf("%w: denied for overload", algo.ErrWait)
+	case d.RetryAfter == algo.Forever:
+		return fmt.Errorf("%w: denied for ever", algo.ErrWait)
 	}
-	return FailedClosed
+	return fmt.Errorf("%w: the wait of %v is longer than the time that is left", algo.ErrWait, d.RetryAfter)
 }
 
-// receive remembers what the server asked for and settles the lease, or lets
-// it end with the body.
-func (t *transport) receive(held *reservation, s server, resp *http.Response, err error) {
+// receive remembers the wait that the server asked for and ends the lease, or
+// makes it end with the body.
+func (t *transport) receive(res *reservation, s server, resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		return
 	}
-	t.asked.heed(s, resp)
+	t.backoff.update(s, resp)
 	status := resp.StatusCode
-	held.outcome = algo.Succeeded
+	res.outcome = algo.Succeeded
 	switch {
 	case t.refundIf != nil && t.refundIf(status):
-		held.outcome = algo.Canceled
+		res.outcome = algo.Canceled
 	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
-		held.outcome = algo.Failed
+		res.outcome = algo.Failed
 	}
-	if t.rules[0].mayHold && held.lease.Allowed && held.outcome != algo.Canceled {
-		resp.Body = held.until(resp.Body)
+	if t.occupiesSlot && res.lease.Allowed && res.outcome != algo.Canceled {
+		resp.Body = res.until(resp.Body)
 	}
 }
 
@@ -199,4 +184,61 @@ func host(r *http.Request) string {
 		return ""
 	}
 	return r.URL.Host
+}
+
+// reservation is the lease of a request that is being sent. It ends with
+// RoundTrip, or with the body of the response.
+type reservation struct {
+	lease   algo.Lease
+	outcome algo.Outcome
+	inBody  bool
+	once    sync.Once
+}
+
+func newReservation(lease algo.Lease) *reservation {
+	return &reservation{lease: lease, outcome: algo.Failed}
+}
+
+func (h *reservation) end() { h.once.Do(func() { h.lease.Release(h.outcome) }) }
+
+// leave ends it unless the body does.
+func (h *reservation) leave() {
+	if !h.inBody {
+		h.end()
+	}
+}
+
+// until returns body, whose end is the end of the reservation. The body of 101
+// Switching Protocols remains an io.Writer.
+func (h *reservation) until(body io.ReadCloser) io.ReadCloser {
+	if body == nil || body == http.NoBody {
+		return body // nothing to wait for
+	}
+	h.inBody = true
+	b := &endingBody{body, h}
+	if w, ok := body.(io.Writer); ok {
+		return struct {
+			*endingBody
+			io.Writer
+		}{b, w}
+	}
+	return b
+}
+
+type endingBody struct {
+	io.ReadCloser
+	res *reservation
+}
+
+func (b *endingBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		b.res.end()
+	}
+	return n, err
+}
+
+func (b *endingBody) Close() error {
+	defer b.res.end()
+	return b.ReadCloser.Close()
 }

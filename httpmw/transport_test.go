@@ -209,7 +209,7 @@ func TestTransportWiring(t *testing.T) {
 	for message, wire := range map[string]func(){
 		"httpmw: Transport: the limiter is nil":                   func() { httpmw.Transport(nil, nil, k) },
 		"httpmw: Transport: the key function is nil":              func() { httpmw.Transport(nil, admitting(), nil) },
-		"httpmw: WithMaxServers: the number is 0, want 1 or more": func() { httpmw.Transport(nil, admitting(), k, httpmw.WithMaxServers(0)) },
+		"httpmw: Transport: WithMaxServers: is 0, want 1 or more": func() { httpmw.Transport(nil, admitting(), k, httpmw.WithMaxServers(0)) },
 		"httpmw: Transport: does not take the option WithHeaders, only WithName, WithCost, WithSkip, WithRefundIf, WithOnError, WithMissingKey, WithObserver, WithMaxServers": func() {
 			httpmw.Transport(nil, admitting(), k, httpmw.WithHeaders(httpmw.None))
 		},

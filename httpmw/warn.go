@@ -1,17 +1,19 @@
 package httpmw
 
 import (
-	"log/slog"
+	"log"
 	"net/http"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync/atomic"
-	"time"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 // warning is a finding about the configuration. It is logged once in the life
-// of the process, through slog.Default, with a code that stays the same in
-// all versions. Nothing of a request is in it.
+// of the process, with package log and a code that stays the same in all
+// versions. Nothing of a request is in it.
 type warning struct {
 	code, message string
 	logged        atomic.Bool
@@ -20,7 +22,7 @@ type warning struct {
 var (
 	warnTwice = &warning{
 		code:    "httpmw.policy_twice",
-		message: "a request passed two limits of the same name and size: one limiter wired twice charges every request twice, and two limiters want two names",
+		message: "a request passed two limits of the same name and size: a limiter that is wired twice charges every request twice, so wire it once; give two limiters two names",
 	}
 	warnRebuilt = &warning{
 		code:    "httpmw.built_per_request",
@@ -28,30 +30,30 @@ var (
 	}
 )
 
-func (w *warning) log(args ...any) {
+func (w *warning) log(detail string) {
 	if !w.logged.Load() && w.logged.CompareAndSwap(false, true) {
-		slog.Warn(w.message, append([]any{"code", w.code}, args...)...)
+		log.Print("httpmw: " + w.message + ": code=" + w.code + " " + detail)
 	}
 }
 
 // warnIfTwice looks for the policy among those that the request has passed.
 func warnIfTwice(passed []string, policy string) {
 	if slices.Contains(passed, policy) {
-		warnTwice.log("policy", policy)
+		warnTwice.log("policy=" + policy)
 	}
 }
 
-// warnIfNested sees at wiring what warnIfTwice would see on a request, also
-// where no fields are sent.
-func (g *guard) warnIfNested(next http.Handler) {
+// warnIfNested finds at wiring what warnIfTwice finds on a request, also where
+// no fields are sent.
+func (m *middleware) warnIfNested(next http.Handler) {
 	inner, ok := next.(*handler)
 	if !ok {
 		return
 	}
-	for _, a := range g.rules {
-		for _, b := range inner.rules {
-			if sameLimiter(a, b) {
-				warnTwice.log("policy", a.name)
+	for _, a := range m.policies {
+		for _, b := range inner.policies {
+			if sameLimiter(a.Limiter, b.Limiter) {
+				warnTwice.log("policy=" + a.Name)
 			}
 		}
 	}
@@ -61,41 +63,24 @@ func (g *guard) warnIfNested(next http.Handler) {
 // served a second one.
 var built struct{ first, second atomic.Int64 }
 
-// manyBuilt is how many middlewares must have served before anything is
-// concluded from it: more than a service has routes.
+// manyBuilt is how many middlewares must have served before the warning: more
+// than a service has routes.
 const manyBuilt = 1000
 
-// countServed notices a middleware that is built for each request: its limiter
-// may be as short-lived as itself. It costs a load from the third request on.
+// countServed finds middlewares that are built for each request: their limiters
+// may be as short-lived.
 func (h *handler) countServed() {
-	if h.served.Load() >= 2 {
-		return
-	}
 	switch h.served.Add(1) {
 	case 1:
 		if n := built.first.Add(1); n >= manyBuilt && built.second.Load() < n/16 {
-			warnRebuilt.log("middlewares", n)
+			warnRebuilt.log("middlewares=" + strconv.FormatInt(n, 10))
 		}
 	case 2:
 		built.second.Add(1)
 	}
 }
 
-// failures limits the log of undecided requests to one line in 10 s.
-var failures struct{ last atomic.Int64 }
-
-const failureInterval = 10 * time.Second
-
-// logFailure reports why requests cannot be decided; the client never sees it.
-func logFailure(policy string, err error) {
-	now, last := time.Now().UnixNano(), failures.last.Load()
-	if now-last >= int64(failureInterval) && failures.last.CompareAndSwap(last, now) {
-		slog.Error("a request could not be decided", "code", "httpmw.undecided", "policy", policy, "error", err)
-	}
-}
-
-// sameLimiter compares pointers; limiters of other kinds may not be
-// comparable.
-func sameLimiter(a, b *rule) bool {
-	return reflect.TypeOf(a.limiter).Kind() == reflect.Pointer && a.limiter == b.limiter
+// sameLimiter compares pointers; other limiters may not be comparable.
+func sameLimiter(a, b algo.Limiter) bool {
+	return reflect.TypeOf(a).Kind() == reflect.Pointer && a == b
 }

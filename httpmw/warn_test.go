@@ -3,7 +3,7 @@ package httpmw_test
 import (
 	"bytes"
 	"errors"
-	"log/slog"
+	"log"
 	"strings"
 	"testing"
 
@@ -16,9 +16,8 @@ import (
 // logged collects what is logged during f, with all warnings still to come.
 func logged(t *testing.T, f func()) string {
 	var out bytes.Buffer
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(&out)
 	httpmw.ResetWarnings()
 	f()
 	return out.String()

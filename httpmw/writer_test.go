@@ -22,13 +22,8 @@ import (
 
 // abilities is what a handler can do with its response writer.
 func abilities(w http.ResponseWriter) map[string]bool {
-	has := map[string]bool{}
-	_, has["Flusher"] = w.(http.Flusher)
+	has := interfaces(w)
 	_, has["FlushError"] = w.(interface{ FlushError() error })
-	_, has["Hijacker"] = w.(http.Hijacker)
-	_, has["ReaderFrom"] = w.(io.ReaderFrom)
-	_, has["Pusher"] = w.(http.Pusher)
-	_, has["CloseNotifier"] = w.(http.CloseNotifier)
 	_, has["StringWriter"] = w.(io.StringWriter)
 	c := http.NewResponseController(w)
 	has["read deadline"] = c.SetReadDeadline(time.Time{}) == nil
@@ -60,11 +55,78 @@ func TestWriterMatrix(t *testing.T) {
 	}
 }
 
-// Every set of interfaces has its type, and the types have no other ones.
-func TestShapes(t *testing.T) {
-	for i, w := range httpmw.Shapes(httptest.NewRecorder()) {
-		require.Equal(t, i, httpmw.ShapeOf(w))
+type (
+	plain     struct{ http.ResponseWriter }
+	withFlush struct {
+		plain
+		http.Flusher
 	}
+	withHijack struct {
+		plain
+		http.Hijacker
+	}
+	withBoth struct {
+		withFlush
+		http.Hijacker
+	}
+	withReadFrom struct {
+		withFlush
+		io.ReaderFrom
+	}
+	likeHTTP1 struct {
+		withBoth
+		io.ReaderFrom
+		http.CloseNotifier
+	}
+	likeHTTP2 struct {
+		withFlush
+		http.Pusher
+		http.CloseNotifier
+	}
+	odd struct {
+		withHijack
+		http.Pusher
+		http.CloseNotifier
+		io.ReaderFrom
+	}
+	everything struct {
+		likeHTTP1
+		http.Pusher
+	}
+)
+
+// The wrapper has the interfaces of the usual writers, exactly. It never makes
+// one up, and never loses Flusher or Hijacker.
+func TestC1_WriterInterfaces(t *testing.T) {
+	base := plain{httptest.NewRecorder()}
+	flush := withFlush{plain: base}
+	both := withBoth{withFlush: flush}
+	http1 := likeHTTP1{withBoth: both}
+	for _, w := range []http.ResponseWriter{
+		base, flush, withHijack{plain: base}, both, withReadFrom{withFlush: flush}, http1, likeHTTP2{withFlush: flush},
+	} {
+		require.Equal(t, interfaces(w), interfaces(httpmw.Watch(w)), "%T", w)
+	}
+	for _, w := range []http.ResponseWriter{odd{}, everything{likeHTTP1: http1}} {
+		has := interfaces(w)
+		for name, wrapped := range interfaces(httpmw.Watch(w)) {
+			require.True(t, has[name] || !wrapped, "%T: %s", w, name)
+			if name == "Flusher" || name == "Hijacker" {
+				require.Equal(t, has[name], wrapped, "%T: %s", w, name)
+			}
+		}
+	}
+}
+
+// interfaces are the optional interfaces of w.
+func interfaces(w http.ResponseWriter) map[string]bool {
+	has := map[string]bool{}
+	_, has["Flusher"] = w.(http.Flusher)
+	_, has["Hijacker"] = w.(http.Hijacker)
+	_, has["ReaderFrom"] = w.(io.ReaderFrom)
+	_, has["Pusher"] = w.(http.Pusher)
+	_, has["CloseNotifier"] = w.(http.CloseNotifier)
+	return has
 }
 
 func TestWriterIsNotWrappedForRates(t *testing.T) {

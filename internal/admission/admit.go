@@ -111,7 +111,7 @@ func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) 
 func (p *Policy[C]) waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt) (err error) {
 	for err == nil && !lease.Allowed && lease.Reason == algo.Quota {
 		wait := waitFor(&lease.Decision)
-		if wait > a.MaxWait {
+		if wait > a.MaxWait || wait == algo.Forever {
 			return nil
 		}
 		if algo.Sleep(ctx, wait) != nil {

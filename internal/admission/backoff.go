@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -15,8 +16,8 @@ const (
 	defaultWait = time.Second
 	// maxJitter bounds what is added to a wait, next to a fifth of it.
 	maxJitter = 5 * time.Second
-	// doNotRetry is the pushback for no further attempt.
-	doNotRetry = -1
+	// DoNotRetry is the pushback for no further attempt.
+	DoNotRetry = -1
 )
 
 // RetryAfter is how long a refused call should wait before it is tried again,
@@ -59,16 +60,21 @@ func Jitter(wait, left time.Duration, random float64) time.Duration {
 	return wait + time.Duration(random*float64(spread))
 }
 
+// JitterSeconds is Jitter in whole seconds, for Retry-After.
+func JitterSeconds(s int64) int64 {
+	return s + rand.Int64N(min(s/5, int64(maxJitter/time.Second))+1)
+}
+
 // Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a wait and the
 // time that the caller has left: milliseconds, or -1 if the caller's deadline
 // comes first.
 func Pushback(wait, left time.Duration, random float64) int32 {
 	if wait >= left {
-		return doNotRetry
+		return DoNotRetry
 	}
 	ms := milliseconds(Jitter(wait, left, random))
 	if ms >= int64(left/time.Millisecond) {
-		return doNotRetry
+		return DoNotRetry
 	}
 	return int32(min(ms, math.MaxInt32))
 }

@@ -1,0 +1,165 @@
+package httpmw
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// fewPolicies is how many policies need no allocation for their lists.
+const fewPolicies = 4
+
+type candidate = admission.Candidate[*http.Request]
+
+// admitAll is admit for several policies.
+func (m *middleware) admitAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) bool {
+	var roomForAll [fewPolicies]candidate
+	var roomForReqs [fewPolicies]algo.Request
+	all, reqs := roomForAll[:0], roomForReqs[:0]
+	for _, p := range m.policies {
+		c := candidate{Policy: p.Policy}
+		result := p.KeyAndCost(r.Context(), r, lease, &c.Attempt)
+		if result == Allowed {
+			all = append(all, c)
+			reqs = append(reqs, algo.Request{Limiter: p.Limiter, Key: c.Attempt.Key, N: c.Attempt.Cost})
+		} else if !m.answer(w, r, p, &c.Attempt, result, &lease.Decision) {
+			return false
+		}
+	}
+	if len(all) == 0 {
+		return true
+	}
+	parts, result := admission.AcquireAll(r.Context(), lease, all, reqs)
+	switch result {
+	case Allowed:
+		m.advertiseAll(w.Header(), all, parts)
+		m.reportAll(w.Header(), all, parts, nil)
+		return true
+	case Denied:
+		m.advertiseAll(w.Header(), all, parts)
+		m.denyAll(w, r, all, parts, &lease.Decision)
+		return false
+	}
+	// Canceled, or a limiter failed: which one is not known.
+	f := refusal{status: http.StatusServiceUnavailable, retry: retrySeconds(all[0].RetryAfter(result, &lease.Decision), 0), body: failedBody}
+	m.prepare(&f, r)
+	for i := range all {
+		c, part, status, sent := &all[i], &algo.Decision{}, 0, telemetry.Sent{}
+		if parts != nil {
+			part = &parts[i]
+		}
+		if result == FailedClosed {
+			status, sent = f.status, f.in(sent)
+		}
+		c.Report(&c.Attempt, result, part, "", status, sent)
+	}
+	switch result {
+	case FailedOpen:
+		return true
+	case Canceled:
+		abandon(w)
+	default:
+		m.refuse(w, r, f, &algo.Decision{})
+	}
+	return false
+}
+
+// unknown is the decision of a limit that was not evaluated, after another one
+// had denied.
+func unknown(d *algo.Decision) bool { return !d.Allowed && d.Reason == algo.Admitted }
+
+// denyAll answers the denial d. Observers get the policies that had no room;
+// the others are not charged.
+func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candidate, parts []algo.Decision, d *algo.Decision) {
+	f, t := refusal{status: http.StatusTooManyRequests}, int64(0)
+	var violated []string
+	for i := range all {
+		c, part := &all[i], &parts[i]
+		if part.Allowed || unknown(part) {
+			continue
+		}
+		violated = append(violated, c.Name)
+		t = max(t, c.PolicyItem(part.Limit).Until(part))
+		if c.LacksCapacity(part, c.Attempt.Key) && d.Reason != algo.Never {
+			f.status = http.StatusServiceUnavailable
+		}
+	}
+	f.retry = retrySeconds(all[0].RetryAfter(Denied, d), t)
+	f.body = problemBody(f.status, violated...)
+	if len(violated) > 0 {
+		f.policy = violated[0]
+	}
+	m.prepare(&f, r)
+	m.reportAll(w.Header(), all, parts, &f)
+	m.refuse(w, r, f, d)
+}
+
+// reportAll reports an admission, or the policies that had no room.
+func (m *middleware) reportAll(h http.Header, all []candidate, parts []algo.Decision, f *refusal) {
+	if m.Observe == nil {
+		return
+	}
+	items := m.lastFields(h)
+	for i := range all {
+		c, part := &all[i], &parts[i]
+		sent := telemetry.Sent{Policy: items.Policy, Limit: items.Limit, Reset: items.Reset}
+		if m.headers == IETF {
+			sent = telemetry.Sent{}
+			if c.InForce(part) {
+				sent.Policy, items.Policy, _ = strings.Cut(items.Policy, ", ") // no item has a comma within
+				if !unknown(part) {
+					sent.Limit, items.Limit, _ = strings.Cut(items.Limit, ", ")
+				}
+			}
+		} else if !c.InForce(part) {
+			sent = telemetry.Sent{}
+		}
+		switch {
+		case f == nil:
+			c.Report(&c.Attempt, Allowed, part, "", 0, sent)
+		case !part.Allowed && !unknown(part):
+			c.Report(&c.Attempt, Denied, part, "", f.status, f.in(sent))
+		}
+	}
+}
+
+// advertiseAll sets the fields with an item for each policy.
+func (m *middleware) advertiseAll(h http.Header, all []candidate, parts []algo.Decision) {
+	if m.headers != IETF {
+		for i := range all {
+			m.advertise(h, all[i].Policy, &parts[i])
+		}
+		return
+	}
+	var buf [512]byte
+	b := buf[:0]
+	for i := range all {
+		if all[i].InForce(&parts[i]) {
+			b = separate(b, 0)
+			b = append(b, all[i].PolicyItem(parts[i].Limit).Text...)
+		}
+	}
+	split := len(b)
+	for i := range all {
+		if c, part := &all[i], &parts[i]; c.InForce(part) && !unknown(part) {
+			b = separate(b, split)
+			b = c.AppendLimit(b, part, c.PolicyItem(part.Limit))
+		}
+	}
+	if split > 0 {
+		text := string(b)
+		setFields(h, &[2]string{text[:split], text[split:]})
+	}
+}
+
+// separate appends the separator between two items of the list that begins at
+// from.
+func separate(b []byte, from int) []byte {
+	if len(b) > from {
+		b = append(b, ", "...)
+	}
+	return b
+}

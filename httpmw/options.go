@@ -1,0 +1,196 @@
+package httpmw
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Option adjusts a middleware or a transport. An option that its constructor
+// does not take, and a value out of range, make the constructor panic with a
+// message that names both.
+type Option = admission.Option[*http.Request, own]
+
+// own are the settings that only this package has.
+type own struct {
+	skip       func(*http.Request) bool
+	headers    HeadersMode
+	denied     http.Handler
+	refundIf   func(status int) bool
+	maxServers int
+}
+
+type settings = admission.Config[*http.Request, own]
+
+var (
+	adapter       = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP}
+	clientAdapter = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP, Client: true}
+
+	shared    admission.Options[*http.Request, own]
+	newOption = admission.NewOption[*http.Request, own]
+	notNil    = admission.NotNil
+)
+
+// The options that each constructor takes.
+var (
+	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
+		"WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
+	forLimit     = append([]string{"WithName"}, forLimits...)
+	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
+		"WithMissingKey", "WithObserver", "WithMaxServers"}
+)
+
+func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
+	return admission.Configure(a, constructor, takes, own{maxServers: defaultMaxServers}, opts)
+}
+
+// WithName sets the name of the policy in the RateLimit fields, in problem
+// details and in events: 1 to 64 letters, digits, dots, underscores and
+// hyphens. The default describes the limit at the time of wiring,
+// "100-per-60s"; it is "default" if the limiter has no description or, as an
+// adaptive one, no limit then. Policies of one service need different names.
+func WithName(name string) Option { return shared.Name(name) }
+
+// WithCost sets the cost of a request in units; the default is 1. Zero charges
+// nothing and is always admitted.
+//
+// A negative cost is a mistake that a client may be able to provoke (the
+// ContentLength of a body of unknown length is -1), so it must not be free:
+// the request is refused with 503 whatever WithOnError says, nothing is
+// charged, and the event has the error algo.ErrCost. In Limits it is the cost
+// of policies without a Cost of their own. It must not read the body.
+func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
+
+// WithSkip lets requests for which skip is true pass unlimited, without
+// fields and without an event. The default is none.
+func WithSkip(skip func(*http.Request) bool) Option {
+	return newOption("WithSkip", func(s *settings) error {
+		s.Own.skip = skip
+		return notNil(skip != nil)
+	})
+}
+
+// WithHeaders sets which fields advertise the limit to clients; the default is
+// IETF. A limit that is switched off is not advertised, nor is a limit on trial
+// ([algo.Shadow]) that would have denied the request. As long as such a limit
+// has room, its fields look like any other's: use None if clients must not act
+// on them.
+func WithHeaders(mode HeadersMode) Option {
+	return newOption("WithHeaders", func(s *settings) error {
+		s.Own.headers = mode
+		if mode > LegacyEpoch {
+			return fmt.Errorf("is %d, want IETF, Legacy, LegacyEpoch or None", mode)
+		}
+		return nil
+	})
+}
+
+// WithDenied replaces the answer to denied requests, also to requests that are
+// refused after an error. When h is called, the RateLimit fields, Retry-After
+// and Cache-Control are set already; [DenialFrom] returns the status that
+// would have been sent and the decision. h has to write the status itself.
+// It also answers gRPC and Connect requests.
+func WithDenied(h http.Handler) Option {
+	return newOption("WithDenied", func(s *settings) error {
+		s.Own.denied = h
+		return notNil(!admission.IsNil(h))
+	})
+}
+
+// WithRefundIf gives the charge of a request back if refund is true for the
+// status of its response: count failures only, or do not count them. A
+// handler that panics before it has written a status counts as 500. Hijacked
+// connections have no status and keep their charge.
+//
+// The refund is what the charge still weighs, see [algo.Lease]. Do not refund
+// statuses that clients can provoke at will at the expense of the server: such
+// requests are then not limited.
+//
+// For a [Transport], the status is that of the server's answer.
+func WithRefundIf(refund func(status int) bool) Option {
+	return newOption("WithRefundIf", func(s *settings) error {
+		s.Own.refundIf = refund
+		return notNil(refund != nil)
+	})
+}
+
+// FailPolicy is what happens to a request that could not be decided.
+type FailPolicy = admission.FailPolicy
+
+const (
+	// FailOpen lets the request pass, not limited. A client that can make the
+	// key function fail, with a malformed token for example, is not limited at
+	// all.
+	FailOpen = admission.FailOpen
+	// FailClosed answers 503.
+	FailClosed = admission.FailClosed
+)
+
+// WithOnError sets what happens to a request that could not be decided,
+// because the limiter or the key function failed. The default is FailClosed.
+// A cost out of range, an error that wraps algo.ErrWait, and a request whose
+// context has ended are refused in any case. Failures are logged with package
+// log, at most once in 10 s, with the code httpmw.undecided.
+func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
+
+// MissingKey is what happens to requests without a key: [Shared], [Deny],
+// [Skip] or the result of [FallbackTo].
+type MissingKey = admission.MissingKey[*http.Request]
+
+type missingMode = admission.MissingMode[*http.Request]
+
+// The simple policies for missing keys.
+const (
+	// Shared makes all requests without a key share one bucket of the limiter,
+	// under the key "~missing": they are limited as one client.
+	Shared missingMode = admission.Shared
+	// Deny answers 429 without Retry-After.
+	Deny missingMode = admission.Deny
+	// Skip lets the request pass, not limited by this policy. A client can then
+	// avoid the limit by leaving the identity out.
+	Skip missingMode = admission.Skip
+)
+
+// FallbackTo uses another key function. If that finds no key either, the
+// request shares the bucket of [Shared]. The two functions should not give
+// equal keys for different clients. Those of package keyfunc do not, except
+// keyfunc.Host, whose keys look like any name that a client may choose. It
+// panics if key is nil.
+func FallbackTo(key keyfunc.HTTP) MissingKey {
+	adapter.Require(key != nil, "FallbackTo", "the key function is nil")
+	return admission.FallbackTo(key)
+}
+
+// WithMissingKey sets what happens to a request without the identity that the
+// key function looks for ([keyfunc.ErrNoKey]). The default is Shared.
+func WithMissingKey(p MissingKey) Option { return shared.MissingKey(p) }
+
+// Event is one decision, as an observer gets it; see [WithObserver].
+type Event = admission.Event
+
+// Result is the class of a decision.
+type Result = admission.Result
+
+// The results.
+const (
+	Allowed      = admission.Allowed
+	Denied       = admission.Denied
+	Canceled     = admission.Canceled
+	FailedOpen   = admission.FailedOpen
+	FailedClosed = admission.FailedClosed
+)
+
+// WithObserver sets a function that gets every decision before the handler
+// runs: an admission once for each policy, a denial once for each policy that
+// had no room. Requests that no limit applies to ([WithSkip], [Skip]) are no
+// decisions. It is called on the request's goroutine, from many at once, and
+// should be quick.
+func WithObserver(observe func(Event)) Option { return shared.Observer(observe) }
+
+// WithLeaseInContext puts the lease into the context of the request, for
+// [LeaseFrom]. It is an option because it copies the request, which costs more
+// than many a decision.
+func WithLeaseInContext() Option { return shared.LeaseInContext() }

@@ -1,0 +1,194 @@
+package httpmw
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// Denial describes a refused request to a handler given to [WithDenied].
+type Denial struct {
+	// Status is 429 if the client has used up its quota, 503 if the server
+	// lacks capacity or could not decide.
+	Status int
+	// Policy is the name of the limit, "" if the request could not be decided.
+	Policy string
+	// Decision is the limiter's decision.
+	Decision algo.Decision
+}
+
+type denialKey struct{}
+
+// DenialFrom returns the denial that a handler given to [WithDenied] answers,
+// false elsewhere.
+func DenialFrom(ctx context.Context) (Denial, bool) {
+	d, ok := ctx.Value(denialKey{}).(*Denial)
+	if !ok {
+		return Denial{}, false
+	}
+	return *d, true
+}
+
+// refusal is an answer to a request that must not go on.
+type refusal struct {
+	status   int
+	policy   string // the name of the first limit that it violates
+	retry    int64  // seconds of Retry-After; 0: never
+	body     string // problem details
+	protocol protocol
+	pushback int32 // of gRPC
+}
+
+// prepare finds out which protocol the answer speaks.
+func (m *middleware) prepare(f *refusal, r *http.Request) {
+	if m.denied != nil {
+		return
+	}
+	if f.protocol = protocolOf(r); f.protocol.kind == grpc {
+		f.pushback = pushback(r, f.retry)
+	}
+}
+
+// refuse writes the answer. The RateLimit fields are set already. Nothing of
+// the request and no error's text is in it. (The decision is a parameter of its
+// own because it would escape within the struct, and the lease with it.)
+func (m *middleware) refuse(w http.ResponseWriter, r *http.Request, f refusal, decision *algo.Decision) {
+	h := w.Header()
+	delete(h, "Content-Length")
+	values := &[4]string{"no-store", "nosniff", problemType, ""}
+	h["Cache-Control"] = values[0:1:1]
+	h["X-Content-Type-Options"] = values[1:2:2]
+	if f.retry > 0 {
+		values[3] = strconv.FormatInt(f.retry, 10)
+		h[retryAfterField] = values[3:4:4]
+	}
+	if m.denied != nil {
+		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
+		m.denied.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), denialKey{}, d)))
+		return
+	}
+	if f.protocol.kind != plainHTTP {
+		f.refuseRPC(w, r)
+		return
+	}
+	body := f.body
+	if prefersText(r) {
+		values[2], body = plainType, titleOf(f.status)+".\n"
+	}
+	h["Content-Type"] = values[2:3:3]
+	w.WriteHeader(f.status)
+	if r.Method != http.MethodHead {
+		_, _ = io.WriteString(w, body) // best effort: the client may be gone
+	}
+}
+
+// retrySeconds is Retry-After: at least 1, never below t, which RateLimit
+// advertises, and spread so that clients do not come back all at once. It is 0
+// if waiting does not help.
+func retrySeconds(wait time.Duration, t int64) int64 {
+	if wait == algo.Forever {
+		return 0
+	}
+	return admission.JitterSeconds(max(admission.Seconds(wait), t, 1))
+}
+
+// The types and titles are those of draft-ietf-httpapi-ratelimit-headers.
+const (
+	quotaType     = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+	quotaTitle    = "Request cannot be satisfied as assigned quota has been exceeded"
+	capacityType  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	capacityTitle = "Request cannot be satisfied due to temporary server capacity constraints"
+
+	problemType = "application/problem+json"
+	plainType   = "text/plain; charset=utf-8"
+)
+
+func titleOf(status int) string {
+	if status == http.StatusTooManyRequests {
+		return quotaTitle
+	}
+	return capacityTitle
+}
+
+// problemBody renders problem details (RFC 9457). The names of policies need no
+// escaping; nothing of the request is in it.
+func problemBody(status int, violated ...string) string {
+	kind := capacityType
+	if status == http.StatusTooManyRequests {
+		kind = quotaType
+	}
+	b := []byte(`{"type":"` + kind + `","title":"` + titleOf(status) + `","status":`)
+	b = strconv.AppendInt(b, int64(status), 10)
+	if len(violated) > 0 {
+		b = append(b, `,"violated-policies":["`+strings.Join(violated, `","`)+`"]`...)
+	}
+	return string(append(b, "}\n"...))
+}
+
+// failedBody answers requests that could not be decided.
+var failedBody = problemBody(http.StatusServiceUnavailable)
+
+// maxAccept is the longest Accept field that is read: a denial must not cost
+// more because the client sends more.
+const maxAccept = 512
+
+// prefersText reports whether the client prefers text to JSON (RFC 9110 section
+// 12.5.1). Browsers, which accept text/html, do. The default is JSON.
+func prefersText(r *http.Request) bool {
+	lines := r.Header["Accept"]
+	if len(lines) == 0 || lines[0] == "*/*" || len(lines[0]) > maxAccept {
+		return false
+	}
+	var text, json, any quality
+	for part := range strings.SplitSeq(lines[0], ",") {
+		kind, q := mediaRange(part)
+		switch kind {
+		case "text/plain", "text/html", "text/*":
+			text.raise(q)
+		case problemType, "application/json", "application/*":
+			json.raise(q)
+		case "*/*":
+			any.raise(q)
+		}
+	}
+	return text.or(any) > json.or(any)
+}
+
+// quality is the weight of a media type, if it was named.
+type quality struct {
+	q     float64
+	named bool
+}
+
+func (a *quality) raise(q float64) { a.q, a.named = max(a.q, q), true }
+
+func (a quality) or(other quality) float64 {
+	if a.named {
+		return a.q
+	}
+	return other.q
+}
+
+// mediaRange splits an element of Accept. A weight that cannot be parsed is 0.
+func mediaRange(s string) (kind string, q float64) {
+	kind, params, _ := strings.Cut(s, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	for param := range strings.SplitSeq(params, ";") {
+		param = strings.TrimSpace(param)
+		if len(param) < 2 || param[0]|0x20 != 'q' || param[1] != '=' {
+			continue
+		}
+		q, err := strconv.ParseFloat(param[2:], 64)
+		if err != nil || !(q >= 0 && q <= 1) {
+			return kind, 0
+		}
+		return kind, q
+	}
+	return kind, 1
+}

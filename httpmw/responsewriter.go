@@ -1,0 +1,181 @@
+package httpmw
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// writer wraps the server's response writer when the status matters or a slot is
+// held. Its optional interfaces are those of one of the sets below; deadlines
+// and full duplex are reached through Unwrap, as http.ResponseController does.
+type writer struct {
+	http.ResponseWriter
+	lease  *trackedLease
+	status int // 0: not written yet
+}
+
+// watch wraps w.
+func watch(w http.ResponseWriter, lease *trackedLease) (http.ResponseWriter, *writer) {
+	watched := &writer{ResponseWriter: w, lease: lease}
+	return watched.withInterfaces(), watched
+}
+
+// withInterfaces returns w with the largest set that the writer beneath has. A
+// type has its methods or has not, so each set needs a type. The sets are those
+// of net/http's writers, and the combinations of Flusher and Hijacker for
+// writers around them: neither is ever lost or made up. Of unusual
+// combinations, handlers lose ReaderFrom, Pusher or CloseNotifier.
+func (w *writer) withInterfaces() http.ResponseWriter {
+	_, flush := w.ResponseWriter.(http.Flusher)
+	_, hijack := w.ResponseWriter.(http.Hijacker)
+	_, readFrom := w.ResponseWriter.(io.ReaderFrom)
+	_, push := w.ResponseWriter.(http.Pusher)
+	_, notify := w.ResponseWriter.(http.CloseNotifier) // handlers still use it
+	switch {
+	case flush && hijack && readFrom && notify:
+		return http1Writer{w, flusher{w}, hijacker{w}, readerFrom{w}, notifier{w}}
+	case flush && hijack:
+		return hijackFlushWriter{w, flusher{w}, hijacker{w}}
+	case flush && push && notify:
+		return http2Writer{w, flusher{w}, pusher{w}, notifier{w}}
+	case flush && readFrom:
+		return readFlushWriter{w, flusher{w}, readerFrom{w}}
+	case flush:
+		return flushWriter{w, flusher{w}}
+	case hijack:
+		return hijackWriter{w, hijacker{w}}
+	}
+	return w
+}
+
+// The sets of interfaces.
+type (
+	http1Writer struct {
+		*writer
+		flusher
+		hijacker
+		readerFrom
+		notifier
+	}
+	http2Writer struct {
+		*writer
+		flusher
+		pusher
+		notifier
+	}
+	hijackFlushWriter struct {
+		*writer
+		flusher
+		hijacker
+	}
+	readFlushWriter struct {
+		*writer
+		flusher
+		readerFrom
+	}
+	flushWriter struct {
+		*writer
+		flusher
+	}
+	hijackWriter struct {
+		*writer
+		hijacker
+	}
+)
+
+// commit notes the status of the response: the first one, but not an
+// informational one, which others follow. 101 ends the matter.
+func (w *writer) commit(status int) {
+	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
+		w.status = status
+	}
+}
+
+func (w *writer) WriteHeader(status int) {
+	w.commit(status)
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *writer) Write(b []byte) (int, error) {
+	w.commit(http.StatusOK)
+	return w.ResponseWriter.Write(b)
+}
+
+// WriteString exists whether the writer beneath has it or not: it does what
+// Write does.
+func (w *writer) WriteString(s string) (int, error) {
+	w.commit(http.StatusOK)
+	return io.WriteString(w.ResponseWriter, s)
+}
+
+// Unwrap returns the writer beneath. If that is no Hijacker, but one further
+// down is, Hijack still goes through w, because the slot must follow the
+// connection.
+func (w *writer) Unwrap() http.ResponseWriter {
+	if _, ok := w.ResponseWriter.(http.Hijacker); !ok && canHijack(w.ResponseWriter) {
+		return beneath{w.ResponseWriter, hijacker{w}}
+	}
+	return w.ResponseWriter
+}
+
+// beneath is the writer beneath with the Hijack of a writer.
+type beneath struct {
+	http.ResponseWriter
+	hijacker
+}
+
+func (b beneath) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// canHijack reports whether w or a writer beneath it is a Hijacker.
+func canHijack(w http.ResponseWriter) bool {
+	for {
+		switch t := w.(type) {
+		case http.Hijacker:
+			return true
+		case interface{ Unwrap() http.ResponseWriter }:
+			w = t.Unwrap()
+		default:
+			return false
+		}
+	}
+}
+
+// The optional interfaces, each on its own.
+type (
+	flusher    struct{ w *writer }
+	hijacker   struct{ w *writer }
+	readerFrom struct{ w *writer }
+	pusher     struct{ w *writer }
+	notifier   struct{ w *writer }
+)
+
+func (f flusher) Flush() { _ = f.FlushError() }
+
+func (f flusher) FlushError() error {
+	f.w.commit(http.StatusOK)
+	return http.NewResponseController(f.w.ResponseWriter).Flush()
+}
+
+func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.w.ResponseWriter).Hijack()
+	if err != nil {
+		return conn, rw, err
+	}
+	return h.w.lease.follow(conn), rw, nil
+}
+
+func (f readerFrom) ReadFrom(r io.Reader) (int64, error) {
+	f.w.commit(http.StatusOK)
+	return f.w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
+}
+
+func (p pusher) Push(target string, opts *http.PushOptions) error {
+	return p.w.ResponseWriter.(http.Pusher).Push(target, opts)
+}
+
+// CloseNotify serves handlers that still use it, gin's for one.
+func (n notifier) CloseNotify() <-chan bool {
+	return n.w.ResponseWriter.(http.CloseNotifier).CloseNotify() // see above
+}
