@@ -16,7 +16,7 @@ import (
 
 const unlimited = math.MaxInt32
 
-// dial is a signal that a test turns.
+// dial is a signal that a test sets.
 type dial struct{ bits atomic.Uint64 }
 
 func (d *dial) set(level float64) { d.bits.Store(math.Float64bits(level)) }
@@ -42,9 +42,9 @@ func observe(s adaptive.Strategy, every, rtt, d time.Duration) {
 	}
 }
 
-// TestBBRLimitsToWhatItCarried: the product of rate and response time, plus a
+// TestBBRLimit: the product of rate and response time, plus a
 // quarter, while overloaded; no limit otherwise.
-func TestBBRLimitsToWhatItCarried(t *testing.T) {
+func TestBBRLimit(t *testing.T) {
 	for name, row := range map[string]struct {
 		every, rtt time.Duration
 		opts       []adaptive.Option
@@ -116,7 +116,7 @@ func TestBBRHysteresis(t *testing.T) {
 }
 
 // TestBBRSmoothsByTime: a short peak is no overload, whether it is read often
-// or seldom.
+// or rarely.
 func TestBBRSmoothsByTime(t *testing.T) {
 	for _, every := range []time.Duration{time.Millisecond, 90 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,8 +135,7 @@ func TestBBRSmoothsByTime(t *testing.T) {
 	}
 }
 
-// TestColdStartOnAHotMachine: without an estimate a hundred callers are not
-// cut down to two.
+// TestColdStartOnAHotMachine: without an estimate the limit is 20 or more.
 func TestColdStartOnAHotMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
@@ -155,9 +154,8 @@ func TestColdStartOnAHotMachine(t *testing.T) {
 	})
 }
 
-// TestC2_OverloadIsNotTheNormalState: the response times of an overload are not
-// learnt, however short the calm after it: there is no estimate, or that of the
-// calm.
+// TestC2_OverloadIsNotTheNormalState: the response times of an overload do not count,
+// however short the calm after it. The estimate is unknown or comes from the calm.
 func TestC2_OverloadIsNotTheNormalState(t *testing.T) {
 	for calm := 500 * time.Millisecond; calm < 8*time.Second; calm += 250 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
@@ -175,8 +173,8 @@ func TestC2_OverloadIsNotTheNormalState(t *testing.T) {
 	}
 }
 
-// TestC2_FastErrorsAreNoSamples: 150 ms of errors at once, after normal work, leave
-// the limit as it was.
+// TestC2_FastErrorsAreNoSamples: 150 ms of immediate errors, after normal work, do not
+// change the limit.
 func TestC2_FastErrorsAreNoSamples(t *testing.T) {
 	for _, errors := range []int{0, 10_000} {
 		synctest.Test(t, func(t *testing.T) {
@@ -209,8 +207,8 @@ func pipeline(t *testing.T, l *adaptive.Limiter, n int, d time.Duration) {
 	releaseAll(leases, algo.Ignored)
 }
 
-// TestHungDependency: nothing completes for a second, the processor idles, and
-// still it is overload.
+// TestHungDependency: nothing completes for a second, which is overload although the
+// processor idles.
 func TestHungDependency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, newBBR(t, adaptive.WithSignal(new(dial))))
@@ -241,8 +239,8 @@ func TestHungDependency(t *testing.T) {
 	})
 }
 
-// TestSlowServiceDoesNotHang: five times the usual response time, not one
-// second, where the usual one is long.
+// TestSlowServiceDoesNotHang: where the baseline is long, a hang is five baselines, not
+// one second.
 func TestSlowServiceDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, newBBR(t, adaptive.WithSignal(new(dial))))
@@ -278,7 +276,7 @@ func TestBBRDrains(t *testing.T) {
 	})
 }
 
-// TestC2_FailedSignal: what cannot be read is no overload, and visible.
+// TestC2_FailedSignal: a signal that cannot be read is no overload, and visible.
 func TestC2_FailedSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {

@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// BenchmarkClock is what no denial that reads the clock can be faster than;
-// an admission and its release need two readings.
+// BenchmarkClock is the floor of a denial that reads the clock. An admission and its
+// release need two readings.
 func BenchmarkClock(b *testing.B) {
 	start := time.Now()
 	for b.Loop() {

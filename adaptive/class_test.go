@@ -22,5 +22,5 @@ func TestS3_ClassOutOfRange(t *testing.T) {
 	}
 	require.Equal(t, adaptive.Normal, adaptive.ClassFrom(background))
 	ctx := adaptive.WithClass(adaptive.WithClass(background, adaptive.Low), adaptive.Critical)
-	require.Equal(t, adaptive.Critical, adaptive.ClassFrom(ctx), "the inner one counts")
+	require.Equal(t, adaptive.Critical, adaptive.ClassFrom(ctx), "the innermost counts")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// newRandomRemote has Poisson arrivals, and services that take what draw says, in
+// newRandomRemote has Poisson arrivals, and draw draws the service time in
 // milliseconds.
 func newRandomRemote(workers int, rnd *rand.Rand, draw func(*rand.Rand) float64) *remote {
 	r := newRemote(workers, 0)
@@ -40,12 +40,12 @@ func cached(hit, miss, share float64) func(*rand.Rand) float64 {
 	}
 }
 
-// TestDefaultBelowCapacity: what varies by its nature is no queue. At .85 of what
-// the dependency carries, and where nothing is a bottleneck at all, under 1 % are
-// denied; more where long work queues with short work, whose usual time is then a
-// small part of what it takes.
+// TestDefaultBelowCapacity: natural variation is no queue. At .85 of the capacity of
+// the dependency, and without any bottleneck, less than 1 % of the requests are
+// denied; more where long work queues with short work, whose baseline is then a
+// small part of its response time.
 func TestDefaultBelowCapacity(t *testing.T) {
-	const many = 2000 // workers, so that nobody waits
+	const many = 2000 // workers, so that no request waits
 	for name, row := range map[string]struct {
 		workers int
 		rate    float64 // a second
@@ -79,7 +79,7 @@ func TestDefaultBelowCapacity(t *testing.T) {
 	}
 }
 
-// TestDefaultAfterAPause: what was slow before a pause says nothing after it.
+// TestDefaultAfterAPause: a slowdown before a pause has no effect after it.
 func TestDefaultAfterAPause(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))
@@ -88,13 +88,13 @@ func TestDefaultAfterAPause(t *testing.T) {
 	r.service = 200 * time.Millisecond
 	require.NotZero(t, denied(r.play(t, m, l, 1000, 5*time.Second), 0))
 	m.at += time.Minute
-	r.land(m)
+	r.finish(m)
 	r.service = 10 * time.Millisecond
 	require.Zero(t, denied(r.play(t, m, l, 1000, 5*time.Second), 0))
 }
 
-// TestDefaultWithStreams: connections that stay do not take the places of the
-// requests beside them, neither after a lull nor when those get slow.
+// TestDefaultWithStreams: long-lived connections do not take the slots of requests,
+// neither after a lull nor when the requests become slow.
 func TestDefaultWithStreams(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))
@@ -118,8 +118,8 @@ func TestDefaultWithStreams(t *testing.T) {
 	releaseAll(streams, algo.Ignored)
 }
 
-// TestDefaultWithStreamsOnly: where nothing but streams ever was in flight there
-// is no usual time, and so no sign that anything hangs.
+// TestDefaultWithStreamsOnly: streams alone make no baseline, and so no sign of a
+// hang.
 func TestDefaultWithStreamsOnly(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))
@@ -129,8 +129,8 @@ func TestDefaultWithStreamsOnly(t *testing.T) {
 	}
 }
 
-// TestDefaultWhileAllFails: failures teach no time, and when they end nothing of
-// them stays.
+// TestDefaultWhileAllFails: failures do not move the baseline, and have no effect
+// after they end.
 func TestDefaultWhileAllFails(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))

@@ -13,9 +13,9 @@ func newRemote(workers int, service time.Duration) *remote {
 	return &remote{free: make([]time.Duration, workers), service: service}
 }
 
-// TestDefaultBehindASlowDependency: a pool behind the service is the bottleneck
-// and the processor is idle. At .85 of what it carries nobody is denied; beyond,
-// the pool is kept busy, and answers stay within three times the usual time.
+// TestDefaultBehindASlowDependency: a pool behind the service is the bottleneck and
+// the processor is idle. At .85 of its capacity no request is denied. Above it the
+// pool stays busy, and response times stay within three baselines.
 func TestDefaultBehindASlowDependency(t *testing.T) {
 	for _, row := range []struct {
 		workers int
@@ -60,8 +60,8 @@ func TestDefaultBehindADependencyThatSlowsDown(t *testing.T) {
 	require.Less(t, longest(all, from), 250*time.Millisecond)
 }
 
-// TestDefaultWhenWorkChanges: requests that take long by their nature are no
-// queue. They are held up while that is found out, and then no longer.
+// TestDefaultWhenWorkChanges: requests that are slow by nature are no queue. Some
+// are denied until the new time is the baseline.
 func TestDefaultWhenWorkChanges(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))
@@ -73,7 +73,7 @@ func TestDefaultWhenWorkChanges(t *testing.T) {
 	require.Zero(t, denied(all, start+15*time.Second))
 }
 
-// TestDefaultBehindAHungDependency: nothing completes any more.
+// TestDefaultBehindAHungDependency: nothing completes.
 func TestDefaultBehindAHungDependency(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))

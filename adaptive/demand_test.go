@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// TestRunQueueAfterAPause: an overload that ended with all traffic is over when
-// it comes back, so that a burst is not cut.
+// TestRunQueueAfterAPause: an overload has ended after a pause in the traffic, so a
+// burst passes.
 func TestRunQueueAfterAPause(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.RunQueue(m.option()))
@@ -22,8 +22,8 @@ func TestRunQueueAfterAPause(t *testing.T) {
 	require.Zero(t, denied(m.serve(t, l, work, 1000, 60*work/1000), 0))
 }
 
-// TestRunQueueClosesWithoutProcessorTime: where nobody knows how much of the
-// processor is used, that it denies does not open the limit.
+// TestRunQueueClosesWithoutProcessorTime: while the use of the processor is unknown,
+// denials do not open the limit.
 func TestRunQueueClosesWithoutProcessorTime(t *testing.T) {
 	m := newModel()
 	m.timeless = true
@@ -32,13 +32,12 @@ func TestRunQueueClosesWithoutProcessorTime(t *testing.T) {
 	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
 }
 
-// TestRunQueuePeeksLook: a limit that is too low is found out by those who only
-// ask, too.
-func TestRunQueuePeeksLook(t *testing.T) {
+// TestRunQueuePeeksUpdate: peeks alone correct a limit that is too low.
+func TestRunQueuePeeksUpdate(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	m.serve(t, l, 5*time.Millisecond, 5, 10*time.Second)
-	m.runnable = 10 // which are no requests; the processor is idle for a third
+	m.runnable = 10 // no requests; the processor is idle for a third of the time
 	for range 2000 {
 		m.at += time.Millisecond
 		m.used += 600 * time.Microsecond
@@ -46,12 +45,12 @@ func TestRunQueuePeeksLook(t *testing.T) {
 			return
 		}
 	}
-	t.Fatal("nobody is admitted any more: ", l.Explain())
+	t.Fatal("every request is denied: ", l.Explain())
 }
 
-// TestRunQueueDoesNotCountWhatOthersDeny: a full pool is no overload of the
-// processor, which is used by a third.
-func TestRunQueueDoesNotCountWhatOthersDeny(t *testing.T) {
+// TestRunQueueIgnoresDenialsElsewhere: a full pool is no overload of the processor,
+// of which it uses a third.
+func TestRunQueueIgnoresDenialsElsewhere(t *testing.T) {
 	m := newModel()
 	q := adaptive.RunQueue(m.option())
 	l := m.limiter(t, adaptive.Min(q, adaptive.Fixed(1)))

@@ -12,13 +12,13 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// learners are the strategies that learn from each sample.
+// learners are the strategies with an estimate.
 var learners = map[string]func(...adaptive.Option) adaptive.Strategy{
 	"Gradient2": adaptive.Gradient2, "Vegas": adaptive.Vegas, "AIMD": adaptive.AIMD,
 }
 
-// teach lets n samples complete one after another, with the whole limit in
-// flight, or the number given.
+// teach makes n samples in a row, with the whole limit in flight, or the number
+// given.
 func teach(s adaptive.Strategy, n int, rtt time.Duration, inFlight ...int) {
 	for range n {
 		time.Sleep(rtt)

@@ -11,7 +11,7 @@ import (
 
 var ctx = context.Background()
 
-// At most two at once.
+// At most two units in flight.
 func ExampleNew() {
 	l := algo.Must(adaptive.New(adaptive.Fixed(2)))
 	defer l.Close()
@@ -26,7 +26,7 @@ func ExampleNew() {
 	// false overload 2
 }
 
-// A place is free again however the work ends.
+// The slot is freed however the work ends.
 func ExampleLimiter_Acquire() {
 	l := algo.Must(adaptive.New(adaptive.Fixed(1)))
 	handle := func() {
@@ -58,8 +58,8 @@ func ExampleLimiter_Explain() {
 	// 1
 }
 
-// The lowest of two limits: one that follows overload of this machine, and one
-// that follows the response time of what is behind it.
+// The lower of two limits: one follows the overload of this machine, the other the
+// response time of a dependency.
 func ExampleMin() {
 	bbr := adaptive.BBR()
 	gradient := adaptive.Gradient2(adaptive.WithLimits(10, 500))
@@ -68,7 +68,7 @@ func ExampleMin() {
 	// Output: 20
 }
 
-// Overload is what the signal says: here, a queue of the application's own.
+// The signal is a queue of the application.
 func ExampleBBR() {
 	backlog := 150.0
 	queue := adaptive.SignalFunc(func() (level float64, ok bool) { return backlog / 100, true })
@@ -116,7 +116,7 @@ func ExampleCompatKratos() {
 	// Output: true
 }
 
-// limit_conn of nginx: so many connections for each client address.
+// limit_conn of nginx: at most two connections per client address.
 func ExamplePerKey() {
 	conns := algo.Must(adaptive.PerKey(2))
 	for _, client := range []string{"192.0.2.1", "192.0.2.1", "192.0.2.1", "192.0.2.2"} {
@@ -131,8 +131,8 @@ func ExamplePerKey() {
 	// 192.0.2.2 true
 }
 
-// The semaphores of Hystrix: each dependency may hold ten calls, the slow one
-// four, so that one that hangs does not take all goroutines with it.
+// The semaphores of Hystrix: at most ten calls per dependency, and four to the slow
+// one, so that a hanging dependency does not block all goroutines.
 func ExampleWithLimitOf() {
 	calls := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(dependency string) int {
 		if dependency == "reports" {
@@ -150,12 +150,12 @@ func ExampleWithLimitOf() {
 	// users 10 1
 }
 
-// maxThreads and acceptCount of Tomcat: 200 at work, 100 in the queue.
+// maxThreads and acceptCount of Tomcat: 200 in flight, 100 in the queue.
 func ExampleFIFO() {
 	l := algo.Must(adaptive.New(adaptive.Fixed(200),
 		adaptive.WithQueue(adaptive.FIFO(100, 2*time.Second))))
 	defer l.Close()
-	lease, err := l.Acquire(ctx, "", 1) // waits, two seconds at most
+	lease, err := l.Acquire(ctx, "", 1) // waits at most two seconds
 	defer lease.Release(algo.Succeeded)
 	fmt.Println(lease.Allowed, err)
 	// Output: true <nil>
@@ -169,7 +169,7 @@ func ExampleCoDel() {
 		time.Sleep(time.Millisecond)
 		first.Release(algo.Succeeded)
 	}()
-	second, _ := l.Acquire(ctx, "", 1) // at most 100 ms; 5 ms if the queue stands
+	second, _ := l.Acquire(ctx, "", 1) // waits at most 100 ms; 5 ms in a standing queue
 	defer second.Release(algo.Succeeded)
 	fmt.Println(second.Allowed)
 	// Output: true
@@ -184,7 +184,7 @@ func ExampleWithClass() {
 	// Output: critical true
 }
 
-// A backend that has refused nine calls of ten is spared most of the next.
+// A backend that rejects most calls receives few of the next ones.
 func ExampleNewThrottle() {
 	backend := algo.Must(adaptive.NewThrottle(adaptive.WithK(2)))
 	call := func() error {
@@ -192,7 +192,7 @@ func ExampleNewThrottle() {
 		if err != nil || !lease.Allowed {
 			return fmt.Errorf("not called: %v", lease.Reason)
 		}
-		defer lease.Release(algo.Succeeded) // algo.Failed if the backend refuses
+		defer lease.Release(algo.Succeeded) // algo.Failed if the backend rejects the call
 		return nil
 	}
 	fmt.Println(call(), backend.Probability())

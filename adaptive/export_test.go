@@ -1,12 +1,12 @@
 package adaptive
 
-// WithMachine runs a limiter or a strategy on a machine of the test's own.
+// WithMachine runs a limiter or a strategy on a machine of the test.
 var WithMachine = withMachine
 
-// NextShare is how priorities move.
+// NextShare is the share of the arrivals that may try.
 var NextShare = nextShare
 
-// Remembered is how many keys k holds anything for.
+// Remembered is the number of keys in memory.
 func Remembered(k *KeyedLimiter) (n int) {
 	for i := range k.shards {
 		k.shards[i].mu.Lock()

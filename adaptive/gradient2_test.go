@@ -25,7 +25,7 @@ func TestGradient2DoublesAtFirst(t *testing.T) {
 	})
 }
 
-// TestGradient2Step checks one step on paper: the mean is 10 ms, the sample 30,
+// TestGradient2Step computes one step by hand: the mean is 10 ms, the sample 30,
 // so g = clamp(1.5 * about 10/30, .5, 1) and the limit moves by a fifth.
 func TestGradient2Step(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestGradient2Step(t *testing.T) {
 	})
 }
 
-// TestGradient2FollowsAFasterService: a mean that is too high is not kept.
+// TestGradient2FollowsAFasterService: a mean that is too high decays.
 func TestGradient2FollowsAFasterService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive.Gradient2(adaptive.WithInitial(100))

@@ -38,8 +38,8 @@ func run(done *sync.WaitGroup, handler func()) {
 	})
 }
 
-// TestC1_NothingLeaks: acquired = released at rest, whatever panics, exits,
-// settles, cancels or waits in vain.
+// TestC1_NothingLeaks: nothing is in flight at rest, after panics, exits, settles,
+// cancellations and timeouts.
 func TestC1_NothingLeaks(t *testing.T) {
 	for name, opts := range map[string][]adaptive.Option{
 		"plain":      nil,
@@ -68,17 +68,17 @@ func TestC1_NothingLeaks(t *testing.T) {
 			done.Wait()
 			require.Zero(t, l.InFlight())
 			require.Zero(t, l.Explain().Waiting)
-			for i := range 21 { // Critical: of the others some are shed for a while yet
+			for i := range 21 { // Critical: others are still shed for a while
 				lease, err := l.Acquire(adaptive.WithClass(background, adaptive.Critical), "", 1)
-				require.Equal(t, i < 20, err == nil && lease.Allowed, "all places are there again")
+				require.Equal(t, i < 20, err == nil && lease.Allowed, "all slots are free")
 			}
 			require.NoError(t, l.Close())
 		})
 	}
 }
 
-// TestC1_NeverAboveTheLimit: whoever holds a lease counts itself; no count ever
-// exceeds the limit, and neither does InFlight.
+// TestC1_NeverAboveTheLimit: neither the number of leases held nor InFlight ever
+// exceeds the limit.
 func TestC1_NeverAboveTheLimit(t *testing.T) {
 	const limit = 7
 	for name, opts := range map[string][]adaptive.Option{
@@ -113,7 +113,7 @@ func TestC1_NeverAboveTheLimit(t *testing.T) {
 			require.LessOrEqual(t, most.Load(), int64(limit))
 			require.Positive(t, passed.Load())
 			require.Zero(t, l.InFlight())
-			t.Logf("C1: %d admissions by 16 goroutines, at most %d of %d in flight", passed.Load(), most.Load(), limit)
+			t.Logf("%d admissions by 16 goroutines, at most %d of %d in flight", passed.Load(), most.Load(), limit)
 			require.NoError(t, l.Close())
 		})
 	}
@@ -124,12 +124,12 @@ func raise(most *atomic.Int64, to int64) {
 	}
 }
 
-// rude is a strategy that panics when it is taught.
+// rude is a strategy that panics on samples.
 type rude struct{ adaptive.Strategy }
 
 func (rude) Observe(adaptive.Sample) { panic("strategy") }
 
-// TestC1_PanickingStrategyFreesTheSlot: so does a strategy of somebody else's.
+// TestC1_PanickingStrategyFreesTheSlot: the slot is free before the strategy runs.
 func TestC1_PanickingStrategyFreesTheSlot(t *testing.T) {
 	l := newLimiter(t, rude{adaptive.Fixed(3)}, adaptive.WithQueue(adaptive.FIFO(5, time.Second)))
 	for range 100 {
@@ -155,7 +155,7 @@ func TestAllocations(t *testing.T) {
 				lease.Release(algo.Succeeded)
 			}))
 			if name == "queue" {
-				return // who waits allocates
+				return // a request that waits allocates
 			}
 			held := acquire(t, l, "k", 1)
 			require.Zero(t, testing.AllocsPerRun(100, func() {

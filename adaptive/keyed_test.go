@@ -31,7 +31,7 @@ func TestPerKeyCountsEachKey(t *testing.T) {
 	require.True(t, a.Allowed && b.Allowed)
 	denied := acquire(t, k, "a", 1)
 	require.False(t, denied.Allowed)
-	require.Equal(t, algo.Quota, denied.Reason, "this caller has what it may have")
+	require.Equal(t, algo.Quota, denied.Reason, "this key is at its limit")
 	require.Positive(t, denied.RetryAfter)
 	for _, other := range []string{"b", "", "A", "a "} {
 		lease := acquire(t, k, other, 2)
@@ -44,7 +44,7 @@ func TestPerKeyCountsEachKey(t *testing.T) {
 	a.Release(algo.Failed)
 	require.Equal(t, 1, k.InFlight("a"))
 	b.Release(algo.Canceled)
-	require.Zero(t, k.Len(), "a key that has nothing in flight is not kept")
+	require.Zero(t, k.Len(), "a key without units in flight is removed")
 }
 
 func TestPerKeyCosts(t *testing.T) {
@@ -56,7 +56,7 @@ func TestPerKeyCosts(t *testing.T) {
 	peek := acquire(t, k, "a", 0)
 	require.True(t, peek.Allowed)
 	require.Equal(t, int64(10), peek.Remaining)
-	require.Zero(t, k.Len(), "to ask is not to be in flight")
+	require.Zero(t, k.Len(), "a peek takes no slot")
 
 	lease := acquire(t, k, "a", 4)
 	require.Equal(t, int64(6), lease.Remaining)
@@ -68,7 +68,8 @@ func TestPerKeyCosts(t *testing.T) {
 	require.Zero(t, k.Len())
 }
 
-// TestM1_PerKeyIsBounded: no more keys than MaxKeys, none forgotten that counts.
+// TestM1_PerKeyIsBounded: at most MaxKeys keys, and none with units in flight is
+// removed.
 func TestM1_PerKeyIsBounded(t *testing.T) {
 	const most = 1000
 	k := perKey(t, 1, adaptive.WithMaxKeys(most))
@@ -77,7 +78,7 @@ func TestM1_PerKeyIsBounded(t *testing.T) {
 		lease := acquire(t, k, strconv.Itoa(i), 1)
 		require.Equal(t, i < most, lease.Allowed)
 		if !lease.Allowed {
-			require.Equal(t, algo.Overload, lease.Reason, "it is not this key that has too much")
+			require.Equal(t, algo.Overload, lease.Reason, "the key itself is below its limit")
 			require.Positive(t, lease.RetryAfter)
 			continue
 		}
@@ -85,7 +86,7 @@ func TestM1_PerKeyIsBounded(t *testing.T) {
 	}
 	require.Equal(t, most, k.Len())
 	for i := range most {
-		require.False(t, acquire(t, k, strconv.Itoa(i), 1).Allowed, "key %d still counts", i)
+		require.False(t, acquire(t, k, strconv.Itoa(i), 1).Allowed, "key %d has a unit in flight", i)
 	}
 	releaseAll(held, algo.Succeeded)
 	require.Zero(t, k.Len())
@@ -103,7 +104,7 @@ func TestPerKeyLimitOf(t *testing.T) {
 		require.Equal(t, want, n, key)
 	}
 	_, ok := algo.Describe(k)
-	require.False(t, ok, "there is no one limit to describe")
+	require.False(t, ok, "keys have different limits")
 	d, ok := algo.Describe(perKey(t, 3))
 	require.True(t, ok)
 	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests}, d)
@@ -141,7 +142,7 @@ func TestPerKeyErrors(t *testing.T) {
 	}
 }
 
-// TestPerKeyAgainstAMap compares any sequence of calls with counting on paper.
+// TestPerKeyAgainstAMap compares random calls with counts in a map.
 func TestPerKeyAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit, maxKeys := rapid.Int64Range(1, 5).Draw(t, "limit"), rapid.IntRange(1, 4).Draw(t, "keys")
@@ -188,7 +189,7 @@ func TestPerKeyAgainstAMap(t *testing.T) {
 	})
 }
 
-// TestC1_PerKeyNothingLeaks: whatever panics or exits, and never above the limit.
+// TestC1_PerKeyNothingLeaks: after panics and exits, and never above the limit.
 func TestC1_PerKeyNothingLeaks(t *testing.T) {
 	const limit = 3
 	k := perKey(t, limit)
@@ -222,7 +223,7 @@ func TestPerKeyAllocations(t *testing.T) {
 	}))
 }
 
-// TestM1_PerKeyForgets: a key that has nothing in flight takes no memory.
+// TestM1_PerKeyForgets: a key without units in flight takes no memory.
 func TestM1_PerKeyForgets(t *testing.T) {
 	k, err := adaptive.PerKey(2)
 	require.NoError(t, err)

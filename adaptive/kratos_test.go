@@ -16,7 +16,7 @@ func kratosOn(s adaptive.Signal) adaptive.Strategy {
 	return adaptive.CompatKratos(adaptive.WithSignal(s))
 }
 
-// hotKratos is a compatible limiter in front of a machine that is busy.
+// hotKratos is a compatible limiter on a busy machine.
 func hotKratos(t *testing.T) (*adaptive.Limiter, adaptive.Strategy, *dial) {
 	cpu := new(dial)
 	cpu.set(1.02)
@@ -42,7 +42,7 @@ func TestKratosFigures(t *testing.T) {
 		}
 		require.Equal(t, 61, s.Limit())
 		time.Sleep(10 * time.Second)
-		require.Equal(t, 2, s.Limit(), "all is forgotten")
+		require.Equal(t, 2, s.Limit(), "nothing counts any longer")
 	})
 }
 
@@ -78,8 +78,8 @@ func TestKratosRounds(t *testing.T) {
 	}
 }
 
-// TestKratosCoolDown: one second counted from the first denial of the episode.
-// After a long one there is none at all, which is the published fault.
+// TestKratosCoolDown: the cool-down is one second from the first denial of the
+// episode, so a long episode has none, which is a fault of the original.
 func TestKratosCoolDown(t *testing.T) {
 	for _, row := range []struct {
 		episode time.Duration
@@ -103,8 +103,7 @@ func TestKratosCoolDown(t *testing.T) {
 	}
 }
 
-// TestKratosIsSlow: a processor that is busy from one moment to the next is
-// noticed after 16 s.
+// TestKratosIsSlow: it takes 16 s to notice a processor that becomes busy.
 func TestKratosIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
@@ -119,7 +118,7 @@ func TestKratosIsSlow(t *testing.T) {
 	})
 }
 
-func TestCompatKratosStandsOpen(t *testing.T) {
+func TestCompatKratosIsOpen(t *testing.T) {
 	l := newLimiter(t, adaptive.CompatKratos())
 	lease := acquire(t, l, "", 1)
 	require.True(t, lease.Allowed)

@@ -41,13 +41,13 @@ func TestWeights(t *testing.T) {
 	require.True(t, heavy.Allowed)
 	require.False(t, acquire(t, l, "", 3).Allowed)
 	light := acquire(t, l, "", 2)
-	require.True(t, light.Allowed, "a large request that was refused does not stand in the way of a small one")
+	require.True(t, light.Allowed, "a denied large request does not block a small one")
 	heavy.Release(algo.Succeeded)
 	require.Equal(t, 2, l.InFlight())
 	light.Settle(5)
 	require.Equal(t, 5, l.InFlight())
 	light.Settle(12)
-	require.Equal(t, 12, l.InFlight(), "a true cost counts even where it does not fit")
+	require.Equal(t, 12, l.InFlight(), "an actual cost counts even above the limit")
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	light.Release(algo.Succeeded)
 	require.Zero(t, l.InFlight())
@@ -66,7 +66,7 @@ func TestAbsurdCosts(t *testing.T) {
 		require.Equal(t, algo.Never, lease.Reason)
 		require.Equal(t, algo.Forever, lease.RetryAfter)
 	}
-	for range 3 { // neither wraps the count nor leaves anything behind
+	for range 3 { // neither overflows the count nor leaks
 		lease := acquire(t, l, "", 1)
 		lease.Settle(math.MaxInt64)
 		require.False(t, acquire(t, l, "", 1).Allowed)
@@ -109,16 +109,16 @@ func TestReleaseTwice(t *testing.T) {
 	require.Zero(t, l.InFlight())
 }
 
-func TestRetryAfterIsTheExpectedDrainTime(t *testing.T) {
+func TestRetryEstimate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, adaptive.Fixed(10))
-		require.Equal(t, time.Second, first(t, l, 10).RetryAfter, "nothing is known yet")
+		require.Equal(t, time.Second, first(t, l, 10).RetryAfter, "no work has completed")
 		for range 100 {
 			lease := acquire(t, l, "", 1)
 			time.Sleep(200 * time.Millisecond)
 			lease.Release(algo.Succeeded)
 		}
-		// Ten places that are each free after 200 ms: one every 20 ms.
+		// Ten slots, each free after 200 ms: one every 20 ms.
 		require.InDelta(t, 20*time.Millisecond, first(t, l, 10).RetryAfter, 1e6)
 		leases := fill(t, l, 10)
 		require.InDelta(t, 100*time.Millisecond, acquire(t, l, "", 5).RetryAfter, 1e6)
@@ -137,33 +137,33 @@ func first(t *testing.T, l *adaptive.Limiter, most int) algo.Decision {
 	return denied.Decision
 }
 
-// pupil is a strategy that writes down what it is taught.
-type pupil struct {
+// recorder is a strategy that records its samples.
+type recorder struct {
 	limit   atomic.Int64
 	samples []adaptive.Sample
 }
 
-func newPupil(limit int) *pupil {
-	p := new(pupil)
+func newRecorder(limit int) *recorder {
+	p := new(recorder)
 	p.limit.Store(int64(limit))
 	return p
 }
 
-func (p *pupil) Limit() int                { return int(p.limit.Load()) }
-func (p *pupil) Observe(s adaptive.Sample) { p.samples = append(p.samples, s) }
+func (p *recorder) Limit() int                { return int(p.limit.Load()) }
+func (p *recorder) Observe(s adaptive.Sample) { p.samples = append(p.samples, s) }
 
-// TestC2_Samples: successes and slow failures teach; cancellations, ignored
-// work and failures that were faster than a success never do.
+// TestC2_Samples: successes and slow failures are samples; cancellations, ignored
+// work and failures faster than a success are not.
 func TestC2_Samples(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPupil(100)
+		p := newRecorder(100)
 		l := newLimiter(t, p)
 		work := func(d time.Duration, o algo.Outcome) {
 			lease := acquire(t, l, "", 2)
 			time.Sleep(d)
 			lease.Release(o)
 		}
-		work(time.Second, algo.Failed) // slow or fast? nothing to compare it with
+		work(time.Second, algo.Failed) // slow or fast? no success to compare it with
 		require.Empty(t, p.samples)
 		work(100*time.Millisecond, algo.Succeeded)
 		require.Len(t, p.samples, 1)
@@ -185,22 +185,22 @@ func TestC2_Samples(t *testing.T) {
 }
 
 func TestC2_LimitsBoundTheStrategy(t *testing.T) {
-	p := newPupil(1000)
+	p := newRecorder(1000)
 	l := newLimiter(t, p, adaptive.WithLimits(2, 5))
 	require.Equal(t, 5, l.Limit())
 	require.Equal(t, algo.Never, acquire(t, l, "", 6).Reason)
 	p.limit.Store(-7)
 	require.Equal(t, 2, l.Limit())
-	require.Equal(t, algo.Overload, acquire(t, l, "", 5).Reason, "it may fit again one day")
+	require.Equal(t, algo.Overload, acquire(t, l, "", 5).Reason, "it fits when the limit rises")
 
-	q := newPupil(0)
-	require.Equal(t, 1, newLimiter(t, q).Limit(), "a gate that admits nothing learns nothing")
+	q := newRecorder(0)
+	require.Equal(t, 1, newLimiter(t, q).Limit(), "a limit of 0 would end all learning")
 }
 
-// TestLoweredLimit: what runs runs on; nothing is admitted before the count
-// has fallen below the new limit.
+// TestLoweredLimit: work in flight goes on, and admissions resume when the units in
+// flight have fallen below the new limit.
 func TestLoweredLimit(t *testing.T) {
-	p := newPupil(10)
+	p := newRecorder(10)
 	l := newLimiter(t, p)
 	leases := fill(t, l, 10)
 	p.limit.Store(4)
@@ -212,7 +212,7 @@ func TestLoweredLimit(t *testing.T) {
 }
 
 func TestC2_Min(t *testing.T) {
-	a, b := newPupil(10), newPupil(20)
+	a, b := newRecorder(10), newRecorder(20)
 	l := newLimiter(t, adaptive.Min(a, b, adaptive.Fixed(15)))
 	require.Equal(t, 10, l.Limit())
 	a.limit.Store(100)
@@ -271,11 +271,11 @@ func TestNewErrors(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	l := newLimiter(t, adaptive.Min(adaptive.Fixed(2), newPupil(9)))
+	l := newLimiter(t, adaptive.Min(adaptive.Fixed(2), newRecorder(9)))
 	fill(t, l, 2)
 	acquire(t, l, "", 1)
 	acquire(t, l, "", 3)
 	e := l.Explain()
 	require.Equal(t, adaptive.Denials{Limit: 1, Never: 1}, e.Denied)
-	require.Equal(t, "limit 2, 2 in flight, 0 waiting; fixed 2; *adaptive_test.pupil 9", e.String())
+	require.Equal(t, "limit 2, 2 in flight, 0 waiting; fixed 2; *adaptive_test.recorder 9", e.String())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// TestMain: nothing here leaves a goroutine behind.
+// TestMain: no test leaves a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var background = context.Background()
@@ -23,7 +23,7 @@ func newLimiter(t testing.TB, s adaptive.Strategy, opts ...adaptive.Option) *ada
 	return l
 }
 
-// acquire asks and expects an answer, whatever it is.
+// acquire expects a decision, whatever it is.
 func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
 	t.Helper()
 	lease, err := l.Acquire(background, key, n)
@@ -31,7 +31,7 @@ func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
 	return lease
 }
 
-// fill takes places until one is denied, and returns the leases.
+// fill acquires until one is denied, and returns the leases.
 func fill(t testing.TB, l algo.Limiter, most int) (leases []algo.Lease) {
 	t.Helper()
 	for range most {

@@ -18,10 +18,10 @@ type model struct {
 	at       time.Duration
 	used     time.Duration
 	runnable int
-	timeless bool    // nobody knows how much of the processor is used
-	blind    bool    // nobody knows how many are runnable
-	share    float64 // of the processor that is ours
-	quota    float64 // of a control group, which serve does not keep to; 0: none
+	timeless bool    // the use of the processor is unknown
+	blind    bool    // the number of runnable goroutines is unknown
+	share    float64 // of the processor for the model
+	quota    float64 // of a control group, which serve ignores; 0: none
 	chance   *rand.PCG
 }
 
@@ -49,14 +49,14 @@ func (m *model) limiter(t testing.TB, s adaptive.Strategy, opts ...adaptive.Opti
 	return newLimiter(t, s, append(opts, m.option())...)
 }
 
-// burn lets ours use the processor.
+// burn uses the processor.
 func (m *model) burn(work time.Duration) {
 	m.used += work
 	m.at += time.Duration(float64(work) / m.share)
 }
 
-// visitor is one request of the model.
-type visitor struct {
+// arrival is one request of the model.
+type arrival struct {
 	class   adaptive.Class
 	due     time.Duration
 	allowed bool
@@ -65,14 +65,14 @@ type visitor struct {
 
 const rejecting = 15 * time.Microsecond
 
-// serve lets requests arrive evenly, at a rate of the capacity, for a time. Each
-// waits in the run queue until those before it are through; then its goroutine
-// runs for the first time and asks the limiter. Every other one is Sheddable,
-// the others Critical.
-func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load float64, d time.Duration) []visitor {
+// serve has evenly spaced arrivals, at load times the capacity, for a time. Each
+// request waits in the run queue until the earlier ones are done; then its goroutine
+// runs for the first time and acquires. Every other one is Sheddable, the others are
+// Critical.
+func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load float64, d time.Duration) []arrival {
 	t.Helper()
 	every := time.Duration(float64(work) / load / m.share)
-	all := make([]visitor, d/every)
+	all := make([]arrival, d/every)
 	start := m.at
 	for i := range all {
 		all[i].due = start + time.Duration(i)*every
@@ -102,8 +102,8 @@ func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load flo
 	return all
 }
 
-// denied is the share of those due in or after from that were denied.
-func denied(all []visitor, from time.Duration) float64 {
+// denied is the share of the requests due from an instant on that were denied.
+func denied(all []arrival, from time.Duration) float64 {
 	n, no := 0, 0
 	for _, v := range all {
 		if v.due >= from {
@@ -115,8 +115,8 @@ func denied(all []visitor, from time.Duration) float64 {
 	return float64(no) / float64(max(n, 1))
 }
 
-// longest is the longest time to an answer of those admitted from then on.
-func longest(all []visitor, from time.Duration) (d time.Duration) {
+// longest is the longest response time of the requests admitted from an instant on.
+func longest(all []arrival, from time.Duration) (d time.Duration) {
 	for _, v := range all {
 		if v.allowed && v.due >= from {
 			d = max(d, v.took)
@@ -125,37 +125,37 @@ func longest(all []visitor, from time.Duration) (d time.Duration) {
 	return d
 }
 
-// remote is a service behind ours, with so many workers that take equally long.
+// remote is a dependency with a number of workers.
 type remote struct {
-	free    []time.Duration // when each worker is
+	free    []time.Duration // when each worker is free
 	service time.Duration
-	draw    func() time.Duration // instead of service, if it is not always the same
+	draw    func() time.Duration // replaces service
 	gap     func() float64       // between arrivals, of the mean; nil: always 1
 	outcome algo.Outcome
-	flying  []flight
+	flying  []call
 }
 
-type flight struct {
+type call struct {
 	end   time.Duration
 	due   time.Duration
 	lease algo.Lease
 }
 
-// play lets requests arrive at a rate for a time; each needs one worker.
-func (r *remote) play(t testing.TB, m *model, l algo.Limiter, rate float64, d time.Duration) []visitor {
+// play has arrivals at a rate for a time; each needs one worker.
+func (r *remote) play(t testing.TB, m *model, l algo.Limiter, rate float64, d time.Duration) []arrival {
 	t.Helper()
 	every := time.Duration(float64(time.Second) / rate)
-	var all []visitor
+	var all []arrival
 	for end := m.at + d; m.at < end; m.at += r.next(every) {
-		r.land(m)
+		r.finish(m)
 		lease, err := l.Acquire(context.Background(), "", 1)
 		require.NoError(t, err)
-		v := visitor{due: m.at, allowed: lease.Allowed}
+		v := arrival{due: m.at, allowed: lease.Allowed}
 		if lease.Allowed {
 			i := slices.Index(r.free, slices.Min(r.free))
 			r.free[i] = max(r.free[i], m.at) + r.takes()
 			v.took = r.free[i] - m.at
-			r.flying = append(r.flying, flight{r.free[i], m.at, lease})
+			r.flying = append(r.flying, call{r.free[i], m.at, lease})
 		}
 		all = append(all, v)
 	}
@@ -176,11 +176,11 @@ func (r *remote) takes() time.Duration {
 	return r.draw()
 }
 
-// land releases what has ended by now, in the order of the ends, each at its
-// own time.
-func (r *remote) land(m *model) {
+// finish releases the work that has ended by now, in the order of the ends, each at
+// its own instant.
+func (r *remote) finish(m *model) {
 	is := m.at
-	slices.SortFunc(r.flying, func(a, b flight) int { return int(a.end - b.end) })
+	slices.SortFunc(r.flying, func(a, b call) int { return int(a.end - b.end) })
 	for len(r.flying) > 0 && r.flying[0].end <= is {
 		m.at = r.flying[0].end
 		r.flying[0].lease.Release(r.outcome)

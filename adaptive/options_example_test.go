@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// What a machine can say of itself. A signal that cannot be read here, such as
-// Throttled without a quota, is unknown and is not overload.
+// Several signals of the machine. One that cannot be read, such as Throttled without
+// a quota, is unknown and shows no overload.
 func ExampleMaxOf() {
 	overload := adaptive.MaxOf(
 		adaptive.CPU(adaptive.Threshold(0.8)),
@@ -33,7 +33,7 @@ func ExampleRunnable() {
 	// Output: runnable true true
 }
 
-// Goroutines that wait for half a second before they run are too late.
+// Overload is a wait of half a second between ready and running.
 func ExampleSchedLatency() {
 	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(0.5)))))
 	fmt.Println(err)
@@ -44,7 +44,7 @@ func ExampleSchedLatency() {
 	// adaptive: New: BBR: threshold of the sched latency signal is -1, want more than 0
 }
 
-// The load of a machine that others use too.
+// The load of a machine with other processes.
 func ExampleLoad1() {
 	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.Load1(adaptive.Threshold(2)))))
 	fmt.Println(err)
@@ -58,7 +58,7 @@ func ExampleWithWindow() {
 	// Output: 400
 }
 
-// One at a time for each of two users; a third is turned away.
+// At most one request per user, and at most two users at a time.
 func ExampleWithMaxKeys() {
 	l := algo.Must(adaptive.PerKey(1, adaptive.WithMaxKeys(2)))
 	for _, user := range []string{"ann", "bob", "cid"} {
@@ -85,8 +85,8 @@ func ExampleLimiter_Settle() {
 	// 0
 }
 
-// For a service whose work is done on its own processors, and whose callers
-// give up after a second.
+// For a service that needs its own processors, with callers that give up after a
+// second.
 func ExampleRunQueue() {
 	queue := adaptive.RunQueue(adaptive.WithTarget(time.Second))
 	l := algo.Must(adaptive.New(queue))
@@ -96,7 +96,7 @@ func ExampleRunQueue() {
 	// Output: true
 }
 
-// Where one does not know what the bottleneck is.
+// For a service with an unknown bottleneck.
 func ExampleDefault() {
 	l := algo.Must(adaptive.New(adaptive.Default()))
 	handler := httpmw.Limit(l, keyfunc.Global())(http.NotFoundHandler())

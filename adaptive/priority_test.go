@@ -13,9 +13,9 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// crowd sends requests of all five classes in turn, from users of their own, at
-// four times what a limiter of 20 places of 100 ms each can carry, and returns
-// the share of each class that is admitted in the last half.
+// crowd sends requests of all five classes in turn, from different users, to a limiter
+// of 20 slots, for 100 ms each, and returns the admitted share of each class in the
+// second half.
 func crowd(t *testing.T, l *adaptive.Limiter, rate int, d time.Duration) (share [5]float64) {
 	var asked, admitted [5]float64
 	n := int(d.Seconds() * float64(rate))
@@ -45,8 +45,8 @@ func crowd(t *testing.T, l *adaptive.Limiter, rate int, d time.Duration) (share 
 	return share
 }
 
-// TestPriorities: two and a half times what fits, so two classes in full and
-// nothing for the last two.
+// TestPriorities: at 2.5 times the capacity, two classes pass in full and the last
+// two not at all.
 func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
@@ -59,12 +59,12 @@ func TestPriorities(t *testing.T) {
 		require.Zero(t, l.InFlight())
 
 		plain := crowd(t, newLimiter(t, adaptive.Fixed(20)), 500, 20*time.Second)
-		require.Less(t, plain[adaptive.Critical], .6, "without priorities all suffer alike")
+		require.Less(t, plain[adaptive.Critical], .6, "without priorities all classes are equal")
 	})
 }
 
-// TestPrioritiesWithRoom: nobody is shed while all fit, and after overload
-// everybody is welcome again.
+// TestPrioritiesWithRoom: nothing is shed while all requests fit, before and after
+// overload.
 func TestPrioritiesWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
@@ -97,14 +97,14 @@ func TestPrioritiesWithoutKeys(t *testing.T) {
 				}()
 			}
 		}
-		require.InDelta(t, .5, float64(passed)/10_000, .07, "half of what asks fits")
+		require.InDelta(t, .5, float64(passed)/10_000, .07, "half of the requests fit")
 		time.Sleep(time.Second)
 	})
 }
 
 func TestNextShare(t *testing.T) {
-	require.Equal(t, .75, adaptive.NextShare(1, 50, 50, 100), "half way to what got through")
-	require.Equal(t, .3, adaptive.NextShare(.3, 40, 1, 100), "never up while somebody is denied")
+	require.Equal(t, .75, adaptive.NextShare(1, 50, 50, 100), "half way to the admitted share")
+	require.Equal(t, .3, adaptive.NextShare(.3, 40, 1, 100), "never up after a denial")
 	require.InDelta(t, .52, adaptive.NextShare(.5, 50, 0, 100), 1e-9)
 	require.Equal(t, 1.0, adaptive.NextShare(.99, 50, 0, 100))
 	require.Equal(t, 1.0, adaptive.NextShare(1, 0, 0, 0))

@@ -24,10 +24,9 @@ func TestRunQueueErrors(t *testing.T) {
 	}
 }
 
-// TestRunQueueKeepsTheCapacity: whatever a request costs and however much too
-// many there are, what rejecting leaves of the capacity is used, those admitted
-// are served within the target, and two seconds after the load has fallen nobody
-// is denied any more.
+// TestRunQueueKeepsTheCapacity: for any cost of a request and any overload, the
+// capacity that denials leave is used, admitted requests are answered within the
+// target, and two seconds after the load has fallen no request is denied.
 func TestRunQueueKeepsTheCapacity(t *testing.T) {
 	for _, work := range []time.Duration{500 * time.Microsecond, 5 * time.Millisecond, 30 * time.Millisecond} {
 		for _, load := range []float64{1.3, 2, 5, 10} {
@@ -54,9 +53,8 @@ func TestRunQueueKeepsTheCapacity(t *testing.T) {
 	}
 }
 
-// TestRunQueueLetsABurstPass: what can be worked off within the target is not
-// cut.
-func TestRunQueueLetsABurstPass(t *testing.T) {
+// TestRunQueueAdmitsABurst that fits within the target.
+func TestRunQueueAdmitsABurst(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.RunQueue(m.option()))
 	const work = 5 * time.Millisecond
@@ -68,8 +66,8 @@ func TestRunQueueLetsABurstPass(t *testing.T) {
 	}
 }
 
-// TestRunQueueOnASharedProcessor: what another process takes cannot be seen in
-// our own use of the processor, but that not all are admitted can.
+// TestRunQueueOnASharedProcessor: the use by another process does not show in the
+// processor time of this one, but denials do.
 func TestRunQueueOnASharedProcessor(t *testing.T) {
 	m := newModel()
 	m.share = .65
@@ -82,9 +80,8 @@ func TestRunQueueOnASharedProcessor(t *testing.T) {
 	require.Less(t, longest(all, start+2*time.Second), 500*time.Millisecond)
 }
 
-// TestRunQueueWithinAQuota: a control group that gives half a processor, as a
-// container with a limit of 500m has, is known to be half a processor, also when
-// it changes.
+// TestRunQueueWithinAQuota: a control group with half a processor, such as a
+// container with a limit of 500m, counts as half a processor, also after a change.
 func TestRunQueueWithinAQuota(t *testing.T) {
 	for _, quota := range []float64{.25, .5} {
 		m := newModel()
@@ -115,7 +112,7 @@ func TestRunQueueUnknown(t *testing.T) {
 	require.False(t, l.Explain().Strategies[0].Known)
 }
 
-// TestRunQueueExplains: what denied, and what is looked at.
+// TestRunQueueExplains the cause of denials and the signal.
 func TestRunQueueExplains(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))
@@ -129,7 +126,7 @@ func TestRunQueueExplains(t *testing.T) {
 	require.True(t, s.Overloaded)
 	require.Equal(t, "runnable", s.Signal)
 	require.Contains(t, s.Cause, "% of the processor time requested")
-	require.Equal(t, "at least 150 % of the processor time requested, at most 55 % admitted", s.Cause, "an update counts less than five times")
+	require.Equal(t, "at least 150 % of the processor time requested, at most 55 % admitted", s.Cause, "an update does not count five times")
 
 	m.runnable = 7
 	d := acquire(t, l, "", 1)
@@ -137,8 +134,8 @@ func TestRunQueueExplains(t *testing.T) {
 	require.Positive(t, d.RetryAfter)
 }
 
-// TestRunQueuePeek: who only asks learns that there is no room, and has arrived:
-// otherwise the load would seem to have gone as soon as a tap handle sheds it.
+// TestRunQueuePeek: a peek shows that there is no room, and counts as an arrival:
+// otherwise the load would seem to end as soon as a tap handle denies requests.
 func TestRunQueuePeek(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.RunQueue(m.option()))
@@ -164,15 +161,15 @@ func TestRunQueuePeek(t *testing.T) {
 	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
 }
 
-// TestRunQueueSparesTheImportant: with priorities the overload meets those that
-// can be shed.
+// TestRunQueueSparesTheImportant: with priorities the denied requests are the
+// sheddable ones.
 func TestRunQueueSparesTheImportant(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.RunQueue(m.option()), adaptive.WithPriorities())
 	const work = 5 * time.Millisecond
 	m.serve(t, l, work, .85, 5*time.Second)
 	start := m.at
-	var important, others []visitor
+	var important, others []arrival
 	for _, v := range m.serve(t, l, work, 1.6, 20*time.Second) {
 		if v.class == adaptive.Critical {
 			important = append(important, v)
@@ -185,12 +182,12 @@ func TestRunQueueSparesTheImportant(t *testing.T) {
 	require.InDelta(t, .75, denied(others, from), .1)
 }
 
-// TestRunQueuesTogether: of two in a Min, both judge.
+// TestRunQueuesTogether: of two in a Min, each can deny.
 func TestRunQueuesTogether(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Min(adaptive.Fixed(math.MaxInt32), adaptive.RunQueue(adaptive.WithTarget(time.Hour), m.option()), adaptive.RunQueue(m.option())))
 	m.serve(t, l, 20*time.Millisecond, .85, 5*time.Second)
-	m.runnable = 30 // the first would take 96, the second .35 s of work
+	m.runnable = 30 // the first admits 96, the second .35 s of work
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	require.Zero(t, acquire(t, l, "", 0).Remaining)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// host is a /proc and a /sys/fs/cgroup of the test's own.
+// host is a fixture of /proc and /sys/fs/cgroup.
 type host struct {
 	t    *testing.T
 	root string
@@ -104,7 +104,7 @@ func TestFailedSample(t *testing.T) {
 	})
 }
 
-// TestLongPause: the mean over a night says nothing about the morning.
+// TestLongPause: the mean over a night does not count in the morning.
 func TestLongPause(t *testing.T) {
 	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestLongPause(t *testing.T) {
 
 const v2Mount = "31 23 0:28 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
 
-// TestCPUQuota: what the group uses of its quota counts, whatever the machine
-// does; of nested groups the smallest quota.
+// TestCPUQuota: the used share of the group's quota counts, whatever the use of the
+// machine, and of nested groups the smallest quota.
 func TestCPUQuota(t *testing.T) {
 	second := func(n float64, unit float64) string { return fmt.Sprintf("%d\n", int64(n*unit)) }
 	usage := func(n float64) string { return "usage_usec " + second(n, 1e6) + "user_usec 5\n" }
@@ -244,7 +244,7 @@ func TestLoad1(t *testing.T) {
 	m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")
 	got, ok = adaptive.Load1(adaptive.Threshold(2)).Read()
 	require.True(t, ok)
-	require.InDelta(t, 3*float64(runtime.NumCPU()), got, 1e-9, "half a processor is all there is")
+	require.InDelta(t, 3*float64(runtime.NumCPU()), got, 1e-9, "the quota is half a processor")
 	require.Equal(t, .5, machine.Capacity(machine.Real{}))
 }
 
@@ -301,7 +301,7 @@ func TestMemory(t *testing.T) {
 	require.InDelta(t, .75/.9, got, .01)
 }
 
-// TestRunnable: goroutines that are ready and do not run show up.
+// TestRunnable counts goroutines that are ready and not running.
 func TestRunnable(t *testing.T) {
 	s := adaptive.Runnable(adaptive.Threshold(1))
 	stop := make(chan struct{})
@@ -358,7 +358,7 @@ func TestMaxOf(t *testing.T) {
 	require.Equal(t, .7, got)
 	b.set(math.NaN())
 	got, ok = s.Read()
-	require.True(t, ok, "what is known counts")
+	require.True(t, ok, "known signals count")
 	require.Equal(t, .5, got)
 	a.set(-1)
 	_, ok = s.Read()

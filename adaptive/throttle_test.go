@@ -19,8 +19,8 @@ func newThrottle(t testing.TB, opts ...adaptive.Option) *adaptive.Throttle {
 	return th
 }
 
-// drive asks rate times a second for d, of a backend that accepts capacity
-// calls a second, and returns how many got there and were accepted.
+// drive makes rate calls per second for d, to a backend that accepts capacity calls
+// per second, and counts the calls sent and accepted.
 func drive(t *testing.T, th *adaptive.Throttle, rate, capacity int, d time.Duration) (sent, accepted int) {
 	t.Helper()
 	for range d / time.Second {
@@ -46,8 +46,8 @@ func drive(t *testing.T, th *adaptive.Throttle, rate, capacity int, d time.Durat
 	return sent, accepted
 }
 
-// TestThrottleAtTenTimesTheLoad: the backend sees about twice what it accepts,
-// and accepts all that it can.
+// TestThrottleAtTenTimesTheLoad: the backend receives about twice its capacity, and
+// all of its capacity is used.
 func TestThrottleAtTenTimesTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThrottle(t)
@@ -64,8 +64,8 @@ func TestThrottleAtTenTimesTheLoad(t *testing.T) {
 	})
 }
 
-// TestThrottleAfterADay: what is two minutes old is forgotten, however long
-// nobody asks.
+// TestThrottleAfterADay: calls count for two minutes, also after a pause of any
+// length.
 func TestThrottleAfterADay(t *testing.T) {
 	for _, pause := range []time.Duration{2 * time.Minute, 24 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
@@ -79,9 +79,9 @@ func TestThrottleAfterADay(t *testing.T) {
 	}
 }
 
-// TestThrottleLetsSomeThrough: a backend that refuses everything is still
-// asked now and then, or nobody would notice its return.
-func TestThrottleLetsSomeThrough(t *testing.T) {
+// TestThrottleProbes: a backend that rejects everything still receives a call every
+// five seconds, which shows its recovery.
+func TestThrottleProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThrottle(t)
 		drive(t, th, 100, 0, 5*time.Minute)
@@ -123,7 +123,7 @@ func TestThrottleOutcomes(t *testing.T) {
 		lease.Settle(4)
 		time.Sleep(time.Hour)
 		lease.Release(algo.Canceled)
-		require.Zero(t, th.Probability(), "what is forgotten is not taken back")
+		require.Zero(t, th.Probability(), "a call that no longer counts is not subtracted")
 	})
 }
 
@@ -136,7 +136,7 @@ func TestThrottleCosts(t *testing.T) {
 		require.True(t, peek.Allowed)
 		peek.Release(algo.Failed)
 	}
-	require.Zero(t, th.Probability(), "to ask is not to call")
+	require.Zero(t, th.Probability(), "a peek is no call")
 	lease := acquire(t, th, "", math.MaxInt64)
 	lease.Release(algo.Succeeded)
 	require.Zero(t, th.Probability())

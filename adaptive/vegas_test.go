@@ -27,7 +27,7 @@ func TestVegasFindsTheQueue(t *testing.T) {
 	})
 }
 
-// TestVegasAcceptsASlowerService: the old minimum is forgotten.
+// TestVegasAcceptsASlowerService: a probe replaces the old minimum.
 func TestVegasAcceptsASlowerService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive.Vegas(adaptive.WithLimits(1, 50))

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// visit is one request that waited.
+// visit is one request to a limiter with a queue.
 type visit struct {
 	id    int
 	lease algo.Lease
@@ -22,15 +22,15 @@ type visit struct {
 	took  time.Duration
 }
 
-// visitors sends requests to a limiter, each from a goroutine of its own, and
-// notes the order in which they come back.
+// visitors sends requests to a limiter, each in its own goroutine, and records the
+// order in which they return.
 type visitors struct {
 	l    *adaptive.Limiter
 	mu   sync.Mutex
 	back []*visit
 }
 
-// send lets a request of n units ask, and returns when it waits or is back.
+// send starts a request of n units, and returns when it waits or has returned.
 func (v *visitors) send(ctx context.Context, id int, n int64) {
 	go func() {
 		start := time.Now()
@@ -42,7 +42,7 @@ func (v *visitors) send(ctx context.Context, id int, n int64) {
 	synctest.Wait()
 }
 
-// ids are those who are back, in order; allowed ones only.
+// ids are the admitted requests, in order of return.
 func (v *visitors) ids() (ids []int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -54,14 +54,14 @@ func (v *visitors) ids() (ids []int) {
 	return ids
 }
 
-// all are those who are back, in order.
+// all are the returned requests, in order.
 func (v *visitors) all() []*visit {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.back)
 }
 
-// leave releases the lease of the i-th who came back.
+// leave releases the lease of the i-th returned request.
 func (v *visitors) leave(i int) {
 	v.all()[i].lease.Release(algo.Succeeded)
 	synctest.Wait()
@@ -89,9 +89,9 @@ func TestFIFOServesInOrder(t *testing.T) {
 	})
 }
 
-// TestFIFONobodyOvertakes: who comes while others wait goes to the end, also
-// when it would fit.
-func TestFIFONobodyOvertakes(t *testing.T) {
+// TestFIFOKeepsTheOrder: while requests wait, a new one goes to the end, also if it
+// would fit.
+func TestFIFOKeepsTheOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := queued(t, adaptive.Fixed(3), adaptive.FIFO(10, time.Second))
 		v.send(background, 0, 2)
@@ -132,8 +132,8 @@ func TestFIFODeadline(t *testing.T) {
 	})
 }
 
-// TestWaitersThatLeave: a canceled wait frees its place in the line at once and
-// returns the context's error; a hundred of them do not hold up the next.
+// TestWaitersThatLeave: a canceled wait leaves the queue at once and returns the
+// error of the context; a hundred of them do not delay the next request.
 func TestWaitersThatLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := queued(t, adaptive.Fixed(1), adaptive.FIFO(100, time.Hour))
@@ -168,7 +168,7 @@ func TestWaitersThatLeave(t *testing.T) {
 	})
 }
 
-// TestLargeWaiterLeaves: those behind it that fit are admitted then.
+// TestLargeWaiterLeaves: requests behind it that fit are then admitted.
 func TestLargeWaiterLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := queued(t, adaptive.Fixed(4), adaptive.FIFO(10, time.Hour))
@@ -185,10 +185,10 @@ func TestLargeWaiterLeaves(t *testing.T) {
 	})
 }
 
-// TestRaisedLimitWakes: also if nothing is released and nobody comes.
+// TestRaisedLimitWakes: also without a release or another request.
 func TestRaisedLimitWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPupil(1)
+		p := newRecorder(1)
 		v := queued(t, p, adaptive.FIFO(10, time.Hour))
 		for i := range 5 {
 			v.send(background, i, 1)
@@ -233,8 +233,8 @@ func TestCloseWakesWaiters(t *testing.T) {
 	})
 }
 
-// TestCoDelBurst: a queue that was empty a moment ago is a burst: in order, and
-// everybody may wait for the interval.
+// TestCoDelBurst: a queue that was recently empty is a burst. Requests are served in
+// order and may wait for the interval.
 func TestCoDelBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := queued(t, adaptive.Fixed(1), adaptive.CoDel(10, 5*time.Millisecond, 100*time.Millisecond))
@@ -250,15 +250,15 @@ func TestCoDelBurst(t *testing.T) {
 	})
 }
 
-// TestCoDelStanding: a queue that has not been empty for an interval: the
-// newest first, newcomers wait for the target only, and when it is full the
-// oldest makes room.
+// TestCoDelStanding: in a queue that has not been empty for an interval the newest is
+// first, new requests wait for the target only, and when it is full the oldest is
+// denied.
 func TestCoDelStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := queued(t, adaptive.Fixed(1), adaptive.CoDel(3, 5*time.Millisecond, 100*time.Millisecond))
 		v.send(background, 0, 1)
 		v.send(background, 1, 1)
-		for i := range 3 { // somebody waits all the time
+		for i := range 3 { // the queue is never empty
 			time.Sleep(40 * time.Millisecond)
 			v.send(background, 10+i, 1)
 		}
@@ -289,8 +289,8 @@ func TestCoDelStanding(t *testing.T) {
 	})
 }
 
-// TestNoLostWakeups: a thousand requests through one place, canceling and
-// giving up among them; whoever may is served, and the line is empty at last.
+// TestNoLostWakeups: a thousand requests through three slots, some canceled or out of
+// time. All others are served, and the queue is empty in the end.
 func TestNoLostWakeups(t *testing.T) {
 	for _, q := range []adaptive.Queue{adaptive.FIFO(1000, time.Hour), adaptive.CoDel(1000, time.Hour, time.Hour)} {
 		synctest.Test(t, func(t *testing.T) {
@@ -322,9 +322,8 @@ func TestNoLostWakeups(t *testing.T) {
 	}
 }
 
-// TestAdmittedAndGone: a place that is given to a request in the very moment in
-// which its context ends is free again, and the request has the context's error
-// or the place, never neither and never both.
+// TestAdmittedAndGone: a request that is admitted at the moment in which its context
+// ends has either the slot or the error of the context, and no slot leaks.
 func TestAdmittedAndGone(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {

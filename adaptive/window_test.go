@@ -68,8 +68,8 @@ func TestWindowLeavesTheCurrentBucketOut(t *testing.T) {
 	})
 }
 
-// TestWindowForgets: what is older than the span is gone, after any pause,
-// also if nobody adds or reads meanwhile.
+// TestWindowForgets: nothing older than the span counts, after any pause, also without
+// additions and readings.
 func TestWindowForgets(t *testing.T) {
 	for _, pause := range []time.Duration{time.Second, 1500 * time.Millisecond, time.Hour, 24 * 365 * time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
