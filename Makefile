@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload modules
+.PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload modules structure
 
 # The whole test suite in random order: everything under the race detector with
 # a tenth of the cases, then the properties without it with all of them.
@@ -90,6 +90,11 @@ sim:
 # its file do to requests and debt. Needs wrk.
 gateway-load:
 	cd examples/gateway && $(GO) run ./load
+
+# The structure of the library and its English as a table of numbers. TREE is
+# another version to measure.
+structure:
+	cd bench && $(GO) run ./structure -tree $(abspath $(or $(TREE),.))
 
 # Every fuzz target for FUZZ each.
 fuzz:

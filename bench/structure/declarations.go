@@ -1,0 +1,191 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"slices"
+	"strings"
+)
+
+var declarationRows = []row{
+	{"pure decide functions without a production caller", "functions and methods of the product named decide (in any case) that no file of the main module but tests uses", uncalledDecides},
+	{"Acquire-to-Release verb sets in algo", "types of algo that declare Acquire and Release and one of Settle, SetRate and Reset themselves, with the number of their methods", verbSets},
+	{"representations of a limit as data", "structs of algo and distributed, at top level, with a field of type Rate", limitStructs},
+	{"declarations in both httpmw and grpcmw", "names of functions, methods and types of more than three lines that both packages declare, exported ones excepted that have the same name on purpose (options, String)", twins},
+	{"exported declarations of algo", "exported constants, variables, functions, types and methods of exported types (x/time/rate has 28, otter 87 by the same count)", exported},
+}
+
+// declared is a function, method or type at the top level.
+type declared struct {
+	name  string // with the receiver's type before a dot
+	ident *ast.Ident
+	node  ast.Node
+	lines int
+}
+
+// declarations are the functions, methods and types of a package.
+func (t *tree) declarations(name string) (all []declared) {
+	p := t.pkgs[name]
+	if p == nil {
+		return nil
+	}
+	add := func(name string, id *ast.Ident, n ast.Node) {
+		all = append(all, declared{name, id, n, p.Fset.Position(n.End()).Line - p.Fset.Position(n.Pos()).Line + 1})
+	}
+	for _, file := range p.Syntax {
+		for _, d := range file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				add(receiver(d)+d.Name.Name, d.Name, d)
+			case *ast.GenDecl:
+				for _, s := range d.Specs {
+					if s, ok := s.(*ast.TypeSpec); ok && d.Tok == token.TYPE {
+						add(s.Name.Name, s.Name, s)
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+// receiver is the type of a method with a dot, or "".
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	expr := d.Recv.List[0].Type
+	for {
+		switch e := expr.(type) {
+		case *ast.StarExpr:
+			expr = e.X
+		case *ast.IndexExpr:
+			expr = e.X
+		case *ast.IndexListExpr:
+			expr = e.X
+		case *ast.Ident:
+			return e.Name + "."
+		default:
+			return ""
+		}
+	}
+}
+
+func uncalledDecides(t *tree) (string, error) {
+	used := map[types.Object]bool{}
+	for _, p := range t.pkgs {
+		for _, obj := range p.TypesInfo.Uses {
+			if f, ok := obj.(*types.Func); ok {
+				used[f.Origin()] = true
+			}
+		}
+	}
+	// A method that an interface calls has a caller: its name is used there.
+	viaInterface := map[string]bool{}
+	for obj := range used {
+		if f, ok := obj.(*types.Func); ok {
+			if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
+				viaInterface[f.Name()] = true
+			}
+		}
+	}
+	var names []string
+	for _, name := range t.product {
+		for _, d := range t.declarations(name) {
+			obj, ok := t.pkgs[name].TypesInfo.Defs[d.ident].(*types.Func)
+			if ok && strings.EqualFold(obj.Name(), "decide") && !used[obj] && !viaInterface[obj.Name()] {
+				names = append(names, name+"."+d.name)
+			}
+		}
+	}
+	t.note("uncalled", names)
+	return fmt.Sprint(len(names)), nil
+}
+
+func verbSets(t *tree) (string, error) {
+	methods := map[string][]string{}
+	for _, d := range t.declarations("algo") {
+		if recv, name, ok := strings.Cut(d.name, "."); ok {
+			methods[recv] = append(methods[recv], name)
+		}
+	}
+	var sets []string
+	for recv, names := range methods {
+		has := func(verb string) bool { return slices.Contains(names, verb) }
+		if has("Acquire") && has("Release") && (has("Settle") || has("SetRate") || has("Reset")) {
+			sets = append(sets, fmt.Sprintf("%s %d", recv, len(names)))
+		}
+	}
+	slices.Sort(sets)
+	return fmt.Sprintf("%d (%s)", len(sets), strings.Join(sets, ", ")), nil
+}
+
+func limitStructs(t *tree) (string, error) {
+	var names []string
+	for _, name := range []string{"algo", "distributed"} {
+		for _, d := range t.declarations(name) {
+			spec, ok := d.node.(*ast.TypeSpec)
+			if !ok {
+				continue
+			}
+			s, ok := t.pkgs[name].TypesInfo.Defs[d.ident].Type().Underlying().(*types.Struct)
+			for i := range max(0, fields(s, ok)) {
+				if f := s.Field(i).Type().String(); f == module+"/algo.Rate" {
+					names = append(names, name+"."+spec.Name.Name)
+					break
+				}
+			}
+		}
+	}
+	t.note("limits as data", names)
+	return fmt.Sprintf("%d (%s)", len(names), strings.Join(names, ", ")), nil
+}
+
+func fields(s *types.Struct, ok bool) int {
+	if !ok {
+		return 0
+	}
+	return s.NumFields()
+}
+
+func twins(t *tree) (string, error) {
+	const longest = 3
+	names := map[string]bool{}
+	for _, d := range t.declarations("httpmw") {
+		names[strings.ToLower(last(d.name))] = d.lines > longest
+	}
+	var both []string
+	for _, d := range t.declarations("grpcmw") {
+		name := last(d.name)
+		if names[strings.ToLower(name)] && d.lines > longest && !strings.HasPrefix(name, "With") && name != "String" && !slices.Contains(both, name) {
+			both = append(both, name)
+		}
+	}
+	t.note("in both", both)
+	return fmt.Sprint(len(both)), nil
+}
+
+func last(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+func exported(t *tree) (string, error) {
+	scope, n := t.pkgs["algo"].Types.Scope(), 0
+	for _, name := range scope.Names() {
+		obj := scope.Lookup(name)
+		if !obj.Exported() {
+			continue
+		}
+		n++
+		named, ok := obj.Type().(*types.Named)
+		if _, isType := obj.(*types.TypeName); !ok || !isType {
+			continue
+		}
+		for i := range named.NumMethods() {
+			if named.Method(i).Exported() {
+				n++
+			}
+		}
+	}
+	return fmt.Sprint(n), nil
+}
