@@ -45,7 +45,7 @@ func (d Description) String() string {
 }
 
 // Describer is implemented by limiters that have a [Description]. A wrapper
-// returns that of the limiter it wraps, and false if that limiter has none.
+// forwards to the limiter it wraps, and returns false if that limiter has none.
 type Describer interface {
 	Describe() (Description, bool)
 }

@@ -57,7 +57,7 @@ func TestSpecJSON(t *testing.T) {
 	require.ErrorContains(t, err, "burst is -1")
 }
 
-// The names in JSON are those of the tags and of the text form.
+// JSON, the struct tags and the text form have the same names.
 func TestSpecTags(t *testing.T) {
 	names := map[string]bool{"algorithm": true, "rate": true}
 	for _, text := range []string{

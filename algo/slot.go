@@ -28,12 +28,12 @@ func OccupiesSlot(l Limiter) bool {
 	return !ok || !rated || d.Unit == ConcurrentRequests
 }
 
-// OccupiesSlot reports that of the limiter, on or off.
+// OccupiesSlot reports whether the limiter does, on or off.
 func (s *Switch) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
 
 func (s *shadow) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
 
-// OccupiesSlot reports that of the limiter.
+// OccupiesSlot reports whether the limiter does.
 func (e *Ban) OccupiesSlot() bool { return OccupiesSlot(e.limiter) }
 
 func (w *listed) OccupiesSlot() bool { return OccupiesSlot(w.limiter) }

@@ -46,8 +46,7 @@ func TestOccupiesSlot(t *testing.T) {
 	require.False(t, algo.OccupiesSlot(algo.FromMarker(marker, algo.Green)))
 }
 
-// A limit over time has nothing to release; what a wrapper holds is what the
-// limiter within holds.
+// A limit over time occupies no slot, and neither does a wrapper of one.
 func ExampleOccupiesSlot() {
 	users := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerSecond(10))))
 	fmt.Println(algo.OccupiesSlot(users))

@@ -122,7 +122,7 @@ func algorithmNamed(name string) (algorithm, error) {
 	return algorithm{}, fmt.Errorf("algo: spec: algorithm is %q, want %s", name, strings.Join(known, ", "))
 }
 
-// New makes the limiter that s describes. Options in extra override those of s.
+// New makes the limiter that s describes. Options in extra override the Spec.
 // The error names the field and its value.
 func (s Spec) New(extra ...Option) (Limiter, error) {
 	a, err := algorithmNamed(s.Algorithm)
@@ -136,7 +136,7 @@ func (s Spec) New(extra ...Option) (Limiter, error) {
 }
 
 // With returns s with opts written over it and the algorithm's name filled in.
-// The error is that of [Spec.New].
+// The errors are the same as from [Spec.New].
 func (s Spec) With(opts ...Option) (Spec, error) {
 	a, err := algorithmNamed(s.Algorithm)
 	if err != nil {

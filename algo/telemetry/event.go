@@ -88,7 +88,7 @@ type Sent struct {
 	// `"burst";q=20;w=2`, or the value of X-RateLimit-Limit.
 	Policy string
 	// Limit is the item of the RateLimit field or trailer, `"burst";r=0;t=1`, or
-	// the value of X-RateLimit-Remaining. The X-RateLimit fields are those of the
+	// the value of X-RateLimit-Remaining. The X-RateLimit fields are from the
 	// tightest limit of the request.
 	Limit string
 	// Reset is the value of X-RateLimit-Reset, empty with the standard fields.
