@@ -14,7 +14,7 @@ import (
 const lastAnswer = 10 * time.Second
 
 // Closed keeps n requests on their way for d and returns how many answers came
-// with status 200, and how many with another. It measures what a server can do;
+// with status 200, and how many with another. It measures the capacity of a server;
 // it cannot overload it. It fails if a connection breaks, or if an answer takes
 // 10 s longer than d.
 func Closed(url string, n int, d time.Duration) (ok, other int64, err error) {

@@ -32,7 +32,7 @@ func (c *conn) hangUp() {
 	}
 }
 
-// opened makes nc the connection, unless somebody has hung up.
+// opened makes nc the connection, unless it has been closed.
 func (c *conn) opened(nc net.Conn) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +67,7 @@ func (g *generator) read(c *conn) {
 	for {
 		status, last, err := r.answer()
 		// An answer to no request ends the connection too: either the client has
-		// given up, or the server says something that nobody asked for.
+		// given up, or the server has sent an unrequested answer.
 		if err != nil || !g.settle(c, int16(status)) || last {
 			return
 		}

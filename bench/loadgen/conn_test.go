@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStrangeAnswers: what is not understood is an error at once, not a hang.
+// TestStrangeAnswers: an answer that cannot be parsed is an error at once, not a hang.
 // The clients would wait for a minute.
 func TestStrangeAnswers(t *testing.T) {
 	for name, answer := range map[string]string{
@@ -71,7 +71,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestNobodyListens: there is no connection, and nobody waits for one.
+// TestNobodyListens: there is no connection, and no request waits for one.
 func TestNobodyListens(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestConnectionClose(t *testing.T) {
 	require.Zero(t, other)
 }
 
-// TestUnasked: a second answer that nobody asked for ends the connection. Were
+// TestUnasked: a second, unrequested answer ends the connection. Were
 // it taken for the answer to the next request, every other would be wrong.
 func TestUnasked(t *testing.T) {
 	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"

@@ -109,7 +109,7 @@ func newGenerator(c Config) (*generator, error) {
 }
 
 // generator is one run. One goroutine sends, and each connection has a reader.
-// Whoever takes the answer out of its connection writes it down; the sender
+// The goroutine that takes the answer out of its connection records it; the sender
 // reads the answers once all readers are gone.
 type generator struct {
 	host    string
@@ -235,7 +235,7 @@ func (g *generator) decide(a *Answer, took time.Duration, status int16) {
 	}
 }
 
-// sweep gives up what has taken too long. All have the same patience, so the
+// sweep gives up requests that have taken too long. All have the same timeout, so the
 // oldest comes first.
 func (g *generator) sweep() {
 	now := time.Since(g.start)
@@ -250,7 +250,7 @@ func (g *generator) sweep() {
 	}
 }
 
-// close hangs up everywhere and waits until nobody writes answers any more.
+// close closes all connections and waits until all answers are recorded.
 func (g *generator) close() {
 	for _, c := range g.conns {
 		c.hangUp()

@@ -40,9 +40,9 @@ func models() map[string]Scenario {
 	return all
 }
 
-// TestNothingIsLost: once the load has ended and everybody has gone, as many
-// have left as came, what was in flight is back, and the processor time that
-// was used is what the requests asked for.
+// TestNothingIsLost: after the load has ended, the number of requests that arrived and
+// that left are equal, nothing is in flight, and the used processor time is the
+// processor time of the requests.
 func TestNothingIsLost(t *testing.T) {
 	for name, sc := range models() {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestNothingIsLost(t *testing.T) {
 				}
 				work := float64(w.stats.work)
 				if s, ok := sc.Model.(Sharing); ok && s.Collapse > 0 {
-					require.Greater(t, float64(w.server.cpu()), work, "what contention burns is used as well")
+					require.Greater(t, float64(w.server.cpu()), work, "contention uses processor time too")
 					continue
 				}
 				require.InEpsilon(t, work, float64(w.server.cpu()), 1e-3, by.Name)
@@ -71,7 +71,7 @@ func TestNothingIsLost(t *testing.T) {
 }
 
 // TestNoMoreThanTheCores: whatever the load, the processor time between two
-// instants is at most what the host gives in that time.
+// instants is at most the processor time of the host.
 func TestNoMoreThanTheCores(t *testing.T) {
 	for name, sc := range models() {
 		if _, remote := sc.Model.(Remote); remote {

@@ -1,12 +1,12 @@
-// Package sim simulates services under load in virtual time, to show what a
-// limit on requests in flight, or a strategy that finds one, makes of it.
+// Package sim simulates services under load in virtual time, to compare concurrency
+// limits and the strategies that tune them.
 //
 // One event loop in one goroutine runs everything: clients, the server and the
 // gate in front of it. The limiters and strategies under test are those of package
 // adaptive, unchanged, on a simulated machine ([machine.Machine]). Nothing sleeps,
 // and all chance comes from the run's seed.
 //
-// # What is simulated
+// # Models
 //
 //   - [Sharing]: processor sharing, every request gets an equal part of the
 //     cores at once. It may lose speed with each runnable request ([Sharing.Collapse]),
@@ -17,9 +17,8 @@
 //   - [GoScheduler]: a Go server, where requests queue as connections and
 //     goroutines in front of the gate.
 //
-// # When not to believe it
+// # Limits of the models
 //
-// A model knows what it was told. Memory, the garbage collector's own work,
-// locks, and the network are not in it. Queues of package adaptive (FIFO,
-// CoDel) block a goroutine and cannot run here.
+// The models have no memory, garbage collector, locks or network. Queues of package
+// adaptive (FIFO, CoDel) block a goroutine and cannot run here.
 package sim

@@ -11,8 +11,9 @@ import (
 // Figure is one number of a scenario, over several seeds.
 type Figure struct{ Median, Worst float64 }
 
-// Summary is what a strategy makes of a scenario. Times are in seconds, +Inf for
-// what did not happen; NaN is what a scenario does not have.
+// Summary is the result of a strategy in a scenario, over several seeds. Times are in
+// seconds, +Inf for an event that did not happen, NaN for one that the scenario does
+// not have.
 type Summary struct {
 	Scenario  Scenario
 	Strategy  string

@@ -13,7 +13,7 @@ type event struct {
 type action uint8
 
 const (
-	endWait    action = iota // the request has waited for something that is no processor
+	endWait    action = iota // the request has waited for something other than the processor
 	timeOut                  // its client gives up
 	tryAgain                 // its client sends it once more
 	look                     // the run takes a sample of the limit

@@ -9,17 +9,17 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Gate is what stands in front of the server and lets requests in.
+// Gate admits and rejects requests in front of the server.
 type Gate interface {
 	enter(r *request) bool
-	// leave is told of the end of what was let in; late is a request whose
-	// client did not wait for it.
+	// leave follows the end of an admitted request; late means that the client
+	// had given up.
 	leave(r *request, late bool)
-	// limit is what is let in at most, by the gate's own measure; 0: no limit.
+	// limit is the current limit, in the unit of the gate; 0: no limit.
 	limit() int
 }
 
-// open lets everything in.
+// open admits every request.
 type open struct{}
 
 func (open) enter(*request) bool  { return true }
@@ -60,8 +60,8 @@ func (g *limited) enter(r *request) bool {
 	return true
 }
 
-// leave releases as the adapters do: when the client is gone, its context has
-// ended, and what the work took teaches nothing.
+// leave releases as the adapters do: a request whose client is gone has a canceled
+// context, and is no sample.
 func (g *limited) leave(r *request, late bool) {
 	outcome := algo.Succeeded
 	if late {
@@ -73,8 +73,8 @@ func (g *limited) leave(r *request, late bool) {
 
 func (g *limited) limit() int { return g.limiter.Limit() }
 
-// queued rejects while more than so many goroutines are runnable for each
-// processor: the simplest gate that sees the queue of a Go server.
+// queued rejects while more than a fixed number of goroutines per processor are
+// runnable: the simplest gate that sees the queue of a Go server.
 type queued struct {
 	w    *world
 	most int
@@ -84,9 +84,9 @@ func (g *queued) enter(*request) bool  { return g.w.server.runnable() <= g.most 
 func (g *queued) leave(*request, bool) {}
 func (g *queued) limit() int           { return g.most }
 
-// trial is the gate that the measurements in real processes were made with:
-// wide while nearly everything is admitted, so that a harmless burst is not cut,
-// and 4 runnable goroutines for each processor while it sheds.
+// trial is the gate of the first measurements in real processes: wide while nearly
+// every request is admitted, so that a harmless burst passes, and 4 runnable
+// goroutines per processor during overload.
 type trial struct {
 	w                 *world
 	most              float64
@@ -99,7 +99,7 @@ type trial struct {
 
 const (
 	trialEvery  = int64(50 * time.Millisecond)
-	trialReject = 15e-6 // what it takes a rejection to cost, in seconds
+	trialReject = 15e-6 // assumed cost of a rejection, in seconds
 	trialLow    = 4
 )
 

@@ -59,7 +59,7 @@ func (s *goSched) ready() {
 	}
 }
 
-// put appends to a core's queue, half of which makes room if it is full.
+// put appends to a core's queue. A full queue first moves half to the global one.
 func (s *goSched) put(c *goCore, r *request) {
 	if c.local.n == goLocal {
 		for range goLocal / 2 {

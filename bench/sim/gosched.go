@@ -3,17 +3,17 @@ package sim
 import "time"
 
 // GoScheduler is a server written in Go, as its scheduler sees it. Requests wait
-// three times: as data on a connection that nobody has looked at, as goroutines
+// three times: as data on a connection that has not been polled, as goroutines
 // in the global queue, and in the local queue of a processor. Only when a
 // request's goroutine runs for the first time is the gate asked, and by then
-// most of the waiting is over: that is why what is in flight behind the gate
-// says little about the load.
+// most of the waiting is over: the number in flight behind the gate shows little of
+// the load.
 //
-// What is modelled is runtime/proc.go of Go 1.26: local queues of 256, half of
+// The model is runtime/proc.go of Go 1.26: local queues of 256, half of
 // which move to the global one when they are full; every 61st turn looks at the
 // global queue first; a processor without work takes its share of the global
-// queue, then polls the network, then steals half of another's queue; what has
-// run for the quantum goes to the end of the global queue; timers that fire make
+// queue, then polls the network, then steals half of another's queue; a goroutine that
+// has run for the quantum goes to the end of the global queue; timers that fire make
 // their goroutine the next to run. The poller hands over at most 128 connections,
 // the oldest that are ready, and the newest of these first. Is there work all the
 // time, the monitor thread polls every 10 ms into the global queue.
@@ -41,7 +41,7 @@ type goSched struct {
 	kernel  ring // connections with data
 	waiting int  // in all local queues
 	polled  int64
-	slow    float64 // what a nanosecond takes beside the neighbour
+	slow    float64 // duration of a nanosecond of work beside the neighbour
 	first   int     // the core that is done first
 	due     int64
 	scratch []*request
@@ -71,7 +71,7 @@ func (s *goSched) arrive(r *request) {
 	s.rouse()
 }
 
-// rouse gives idle cores what there is to do.
+// rouse gives work to idle cores.
 func (s *goSched) rouse() {
 	if s.idle == 0 || s.paused || s.kernel.n+s.global.n+s.waiting == 0 {
 		return
@@ -84,7 +84,7 @@ func (s *goSched) rouse() {
 	s.plan()
 }
 
-// schedule lets core i, which has nothing to run, find something.
+// schedule finds work for the idle core i.
 func (s *goSched) schedule(i int) bool {
 	c := &s.cores[i]
 	c.turn++
@@ -102,7 +102,7 @@ func (s *goSched) schedule(i int) bool {
 	return true
 }
 
-// wake makes who has waited the next to run on the core where it ran before.
+// wake makes a request that has waited the next to run on its last core.
 func (s *goSched) wake(r *request) {
 	c := &s.cores[r.core]
 	r.fate, r.left = answered, s.w.cost.answer
@@ -151,7 +151,7 @@ func (s *goSched) fire() {
 	s.plan()
 }
 
-// monitor polls the network when nobody has for as long as a quantum.
+// monitor polls the network after a quantum without a poll.
 func (s *goSched) monitor() {
 	s.ready()
 	for i := len(s.scratch) - 1; i >= 0; i-- {
@@ -160,7 +160,7 @@ func (s *goSched) monitor() {
 	s.rouse()
 }
 
-// stop ends what runs on core i, for now or for good, and goes on with the next.
+// stop ends the turn of the request on core i, and runs the next.
 func (s *goSched) stop(i int) {
 	c := &s.cores[i]
 	r := c.runs

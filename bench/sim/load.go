@@ -13,7 +13,7 @@ type Stretch struct {
 	From, To float64
 }
 
-// Load is how many requests arrive: an open loop, whose clients do not wait for
+// Load is the rate of arrivals: an open loop, whose clients do not wait for
 // one another, with exponential distances (a Poisson process).
 type Load []Stretch
 
@@ -87,14 +87,14 @@ func (l Load) mean(from, to time.Duration) float64 {
 	return l.integral(from, to, func(x float64) float64 { return x }) / float64(to-from)
 }
 
-// carried is the average between two instants of what a server with a cost of
-// rejecting can carry at best, in capacities.
+// carried is the largest average throughput between two instants of a server whose
+// rejections cost rho, in capacities.
 func (l Load) carried(from, to time.Duration, rho float64) float64 {
 	return l.integral(from, to, func(x float64) float64 { return carries(x, rho) }) / float64(to-from)
 }
 
-// carries is how much of a load of x capacities a server can carry if a
-// rejection costs the share rho of a request: a + (x-a)*rho = 1.
+// carries is the throughput a of a server under a load of x capacities, if a rejection
+// costs the share rho of a request: a + (x-a)*rho = 1.
 func carries(x, rho float64) float64 {
 	return max(min(x, (1-x*rho)/(1-rho)), 0)
 }

@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// meter shows the simulated machine's use of its processors to package adaptive
-// where that looks for it: in files like those of Linux (HOST_PROC, HOST_ROOT).
-// So the signal under test is the one that services use, with its own sampling.
+// meter writes the use of the simulated processors to files like those of Linux
+// (HOST_PROC, HOST_ROOT), which package adaptive reads. So the signal under test is
+// the one that services use, with its own sampling.
 type meter struct {
 	root        string
 	stat, group *os.File
@@ -68,7 +68,7 @@ func (m *meter) create(name string) (*os.File, error) {
 	return os.Create(filepath.Join(m.root, name))
 }
 
-// write overwrites what was there, in fields of a fixed width.
+// write overwrites the last figures, in fields of a fixed width.
 func (m *meter) write(w *world) {
 	if m.stat == nil {
 		return

@@ -42,9 +42,8 @@ func TestGoSchedulerLikeTheProcess(t *testing.T) {
 	}
 }
 
-// TestGoWithoutALimit: a Go server without a limiter comes to nothing under
-// overload, and stays there when the load falls, because it works for clients
-// who have left.
+// TestGoWithoutALimit: a Go server without a limiter has hardly any goodput under
+// overload, and after it, because it works for clients that have left.
 func TestGoWithoutALimit(t *testing.T) {
 	for i, h := range Handlers {
 		for k, x := range []float64{2, 5} {
@@ -56,9 +55,9 @@ func TestGoWithoutALimit(t *testing.T) {
 	}
 }
 
-// TestInFlightSeesNothing: a handler that needs less than the quantum is alone
-// behind the gate, whatever the load, so a limit of what is in flight that is
-// above the cores rejects nobody; one that waits piles up there.
+// TestInFlightSeesNothing: a handler that needs less than the quantum is alone behind
+// the gate under any load, so a concurrency limit above the number of cores rejects
+// nothing; a handler that waits piles up there.
 func TestInFlightSeesNothing(t *testing.T) {
 	for h, want := range map[int]float64{0: 0, 1: 0, 2: 0, 5: .05} {
 		r, err := Run(Process(h, 2), Fixed(2), 1, false)
@@ -72,7 +71,7 @@ func TestInFlightSeesNothing(t *testing.T) {
 	}
 }
 
-// TestPollerAndQuantum: what the scheduler does, one rule at a time.
+// TestPollerAndQuantum checks the rules of the scheduler one by one.
 func TestPollerAndQuantum(t *testing.T) {
 	newest := func(n int, work Service) (order []int64) {
 		sc := Scenario{Model: GoScheduler{Unmonitored: true}, Host: Host{Cores: 1}, Service: work, SLO: sec}

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// learner is a strategy within limits of the test's own.
+// learner is a strategy that takes WithLimits.
 type learner struct {
 	name string
 	make func(opts ...adaptive.Option) adaptive.Strategy
@@ -24,8 +24,8 @@ func learners() []learner {
 	}
 }
 
-// everybody is the learners and those who take no limits themselves.
-func everybody() []learner {
+// everyStrategy is the learners and the strategies without WithLimits.
+func everyStrategy() []learner {
 	return append(learners(),
 		learner{"Default", unlimited(adaptive.Default)}, learner{"RunQueue", unlimited(adaptive.RunQueue)},
 		learner{"CompatKratos", unlimited(adaptive.CompatKratos)},
@@ -37,7 +37,7 @@ func unlimited(make func(...adaptive.Option) adaptive.Strategy) func(...adaptive
 	return func(opts ...adaptive.Option) adaptive.Strategy { return make(opts[0]) }
 }
 
-// harsh is what is thrown at strategies: short versions of loads of all kinds.
+// harsh is short versions of loads of all kinds.
 func harsh() []Scenario {
 	all := []Scenario{Classic()[2], Classic()[4], Classic()[5], Classic()[6], Clients()[1]}
 	all = append(append(all, Servers()...), Process(3, 5), Process(5, 10))
@@ -47,13 +47,13 @@ func harsh() []Scenario {
 	return all
 }
 
-// TestC2_LimitStaysWithin: whatever happens, the limit is at least the lower
-// and at most the upper one, and so many are in flight at most.
+// TestC2_LimitStaysWithin: under every load, the limit stays between the lower and the
+// upper bound, and at most the upper bound is in flight.
 func TestC2_LimitStaysWithin(t *testing.T) {
 	const low, high = 7, 60
-	all := len(everybody()) * len(harsh())
+	all := len(everyStrategy()) * len(harsh())
 	every, n := all/cases.Count(all, all), 0 // under the race detector one in ten
-	for _, l := range everybody() {
+	for _, l := range everyStrategy() {
 		for _, sc := range harsh() {
 			if n++; n%every != 0 {
 				continue
@@ -74,7 +74,7 @@ func TestC2_LimitStaysWithin(t *testing.T) {
 	}
 }
 
-// watched notes the limit and what is in flight at each request.
+// watched records the limit and the requests in flight at each request.
 type watched struct {
 	*limited
 	limits, flying *[]int
@@ -113,8 +113,8 @@ func TestC2_OnlyWorkTeaches(t *testing.T) {
 	}
 }
 
-// accompanied lets, before each release, others in for no time at all, if there
-// is room.
+// accompanied admits and releases other work at once before each release, if there is
+// room.
 type accompanied struct {
 	*limited
 	others []algo.Outcome
@@ -130,7 +130,7 @@ func (g *accompanied) leave(r *request, late bool) {
 	g.limited.leave(r, late)
 }
 
-// TestC2_OnlyWorkIsObserved: no strategy even hears of them.
+// TestC2_OnlyWorkIsObserved: no other outcome reaches Observe.
 func TestC2_OnlyWorkIsObserved(t *testing.T) {
 	heard := &counter{}
 	by := Strategy{Name: "counter", gate: func(w *world) (Gate, error) {
@@ -156,9 +156,8 @@ func (c *counter) Observe(s adaptive.Sample) {
 	}
 }
 
-// TestC2_FailedSignalFallsBack: a strategy whose signal fails in the middle of
-// an overload lets go of the limit, and another one that it is combined with
-// holds it.
+// TestC2_FailedSignalFallsBack: a strategy whose signal fails in the middle of an
+// overload raises its limit, and another one in the same Min keeps its limit.
 func TestC2_FailedSignalFallsBack(t *testing.T) {
 	sc := Classic()[1].shorten(60000)
 	run := func(fails bool, others ...adaptive.Strategy) Result {
@@ -177,8 +176,8 @@ func TestC2_FailedSignalFallsBack(t *testing.T) {
 	require.Greater(t, run(true, adaptive.Fixed(20)).Goodput, .95, "the other one holds")
 }
 
-// TestC2_Blind: where nobody tells how many goroutines are runnable, what goes
-// by that admits everything, and another one holds.
+// TestC2_Blind: while the number of runnable goroutines is unknown, RunQueue admits
+// everything, and another strategy in the same Min keeps its limit.
 func TestC2_Blind(t *testing.T) {
 	sc := Classic()[1].shorten(60000)
 	run := func(blind bool, others ...adaptive.Strategy) float64 {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStrategies is what holds at present, over 3 seeds each: the scenarios by
-// number and what a strategy makes of them.
+// TestStrategies pins the results of some strategies in some scenarios, over 3 seeds
+// each.
 func TestStrategies(t *testing.T) {
 	byName := map[string]Strategy{"none": None(), "trial": Trial()}
 	for _, s := range Strategies() {

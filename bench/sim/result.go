@@ -2,27 +2,27 @@ package sim
 
 import "time"
 
-// Result is what one run came to.
+// Result is the result of one run.
 type Result struct {
-	// Goodput is what was answered within the SLO, as a share of what a server
-	// that rejects for free could have answered; Possible is the same of one
-	// that pays for its rejections, the most that a gate can reach.
+	// Goodput is the number of answers within the SLO, as a share of the answers
+	// that a server with free rejections can give; Possible is the share that a
+	// server can give whose rejections cost time, the most that a gate can reach.
 	Goodput, Possible float64
-	P50, P99          time.Duration // of what was admitted and ended in the window
-	Rejected          float64       // of what arrived in the window
+	P50, P99          time.Duration // of the admitted requests that ended in the window
+	Rejected          float64       // share of the arrivals in the window
 	// Before and After are the shares that were rejected while the load was
 	// calm: from 2 s on to the window, and from 2 s after the window to the end.
-	// Where the window is all there is, Before is what was rejected in it.
+	// Under a steady load Before is the share that was rejected in the window.
 	Before, After float64
-	// Converged is how long after the start of the window the goodput reached
-	// 0.93 of what is possible, and Recovered how long after its end 0.95 of
-	// who arrived were answered well; each for 2 s. Never is Unreached.
+	// Converged is the time from the start of the window until the goodput reached
+	// 0.93 of the possible one, and Recovered the time from its end until 0.95 of
+	// the arrivals were answered within the SLO; each for 2 s, or Unreached.
 	Converged, Recovered time.Duration
-	Classes              [len(classShares)]float64 // share of each that was answered well
-	Trace                *Trace                    // only if asked for
+	Classes              [len(classShares)]float64 // share of each answered within the SLO
+	Trace                *Trace                    // only on request
 }
 
-// Unreached is a time that did not come.
+// Unreached is the time of an event that did not happen.
 const Unreached = time.Duration(never)
 
 // Trace is a run over time.
@@ -73,9 +73,8 @@ func (w *world) result() Result {
 	return r
 }
 
-// first is how long after from the first stretch of 2 s begins that is as it
-// should be. What arrived in the last instants cannot have been answered yet,
-// and is left out.
+// first is the time from the instant from to the first 2 s that are good. The last
+// arrivals cannot have been answered yet and are left out.
 func (w *world) first(from, to time.Duration, good func(tally, time.Duration) bool) time.Duration {
 	for at := from; at+settle+w.SLO <= to; at += bin {
 		if good(w.stats.sum(at, at+settle), at) {

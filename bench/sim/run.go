@@ -6,8 +6,8 @@ import (
 )
 
 // Run plays a scenario with a strategy. The same seed gives the same requests
-// to every strategy as long as nobody is turned away. Trace keeps what happened
-// over time.
+// to every strategy as long as no request is rejected. Trace keeps the figures over
+// time.
 //
 // A strategy with a Meter sets environment variables of the process: run one of
 // those at a time.

@@ -13,58 +13,57 @@ type Scenario struct {
 	Model any // Sharing, Workers, Remote or GoScheduler
 	Host
 	Service Service
-	// Admit and Reject are the processor time that a request takes beside its
-	// work, and what it takes to turn one away.
+	// Admit and Reject are the processor time of a request beside its work, and of
+	// a rejection.
 	Admit, Reject time.Duration
 	Load          Load
-	// From and To is the window in which goodput and times are measured; what
-	// is rejected outside of it, after the first seconds, is rejected without
-	// need, if the load is calm there.
+	// From and To is the window in which goodput and times are measured. Rejections
+	// outside it, after the first seconds, are needless, because the load is calm.
 	From, To time.Duration
-	SLO      time.Duration // who is answered later than that might as well not be
-	// Patience is when clients give up, 0: never. The server does not stop
-	// because of that: it works on for nobody.
+	SLO      time.Duration // a later answer is useless
+	// Patience is the time after which clients give up, 0: never. The server
+	// continues the work.
 	Patience   time.Duration
-	Retries    int  // how often clients try again after a rejection or having given up
-	Priorities bool // requests have classes, and limiters go by them
+	Retries    int  // retries of a client after a rejection or after giving up
+	Priorities bool // requests have classes, and limiters use them
 	Target     Target
 }
 
-// Target is what a limiter should reach. What is zero stands for the general
-// aim: a goodput of 0.93 of what is possible, and a p99 within the SLO.
+// Target is the goal for a limiter. Zero means the general goal: a goodput of 0.93 of
+// the possible one, and a p99 within the SLO.
 type Target struct {
 	Goodput float64
 	P99     time.Duration
 }
 
-// Steady reports whether the load does not change: then there is nothing to
-// converge to or to recover from, and all rejections are without need.
+// Steady reports whether the load is constant: then there is no convergence or
+// recovery, and all rejections are needless.
 func (s *Scenario) Steady() bool { return s.From < settle }
 
 // Host is where the server runs.
 type Host struct {
 	Cores int
-	// Procs is GOMAXPROCS, 0 stands for Cores.
+	// Procs is GOMAXPROCS, 0: Cores.
 	Procs int
 	// Neighbour is the share of each core that other processes take.
 	Neighbour float64
-	// Greedy is a neighbour of low priority who uses whatever is left over.
-	// Nobody notices but who looks at the use of the processor.
+	// Greedy is a neighbour of low priority that uses all idle time. It shows only
+	// in the use of the processor.
 	Greedy bool
 	Pauses Pauses
-	// Blind is a runtime that does not tell how many goroutines are runnable.
+	// Blind is a runtime that does not count runnable goroutines.
 	Blind bool
 }
 
-// Pauses are times when the process stands still, at exponential distances of
-// the mean Every, and of evenly distributed length.
+// Pauses are times in which the process is stopped, at exponential distances of mean
+// Every, with uniformly distributed lengths.
 type Pauses struct{ Every, Shortest, Longest time.Duration }
 
-// Service is what a request needs: processor time, then waiting.
+// Service is the need of a request: processor time, then waiting.
 type Service struct {
 	CPU   time.Duration // mean
-	Sigma float64       // of the logarithm, for lognormal times; 0: all alike
-	// Exponential draws exponential times instead, as theory likes them.
+	Sigma float64       // of the logarithm, for lognormal times; 0: constant
+	// Exponential draws exponential times instead, as in queueing theory.
 	Exponential bool
 	// Rare is another processor time, that one of so many requests needs.
 	Rare     time.Duration
@@ -93,7 +92,7 @@ func (s Service) mean() float64 {
 	return float64(s.CPU)
 }
 
-// cores is how many of them are ours on average.
+// cores is the average number of cores for the process.
 func (s *Scenario) cores() float64 {
 	cores := float64(s.Cores)
 	if m, ok := s.Model.(Sharing); ok && m.Quota > 0 {
@@ -107,8 +106,8 @@ func (s *Scenario) cores() float64 {
 	return cores
 }
 
-// Capacity is how many requests a second the server can serve, if it rejects
-// none.
+// Capacity is the number of requests per second that the server can serve without
+// rejections.
 func (s *Scenario) Capacity() float64 {
 	return s.cores() / (s.Service.mean() + float64(s.perAdmission())) * 1e9
 }
@@ -121,7 +120,7 @@ func (s *Scenario) perAdmission() time.Duration {
 	return s.Admit
 }
 
-// rho is what a rejection costs, as a share of what a request does.
+// rho is the cost of a rejection as a share of the cost of a request.
 func (s *Scenario) rho() float64 {
 	if _, ok := s.Model.(Remote); ok {
 		return 0
@@ -130,8 +129,8 @@ func (s *Scenario) rho() float64 {
 }
 
 // OnCores is the scenario on another number of cores, for a shorter time if it
-// would have more requests than most; see shorten. A quota and what contention
-// costs go with the cores.
+// would have more requests than most; see shorten. The quota and the cost of contention
+// scale with the cores.
 func (s Scenario) OnCores(n, most int) Scenario {
 	if m, ok := s.Model.(Sharing); ok {
 		m.Quota *= float64(n) / float64(s.Cores)
@@ -148,8 +147,8 @@ func (s Scenario) OnCores(n, most int) Scenario {
 // shortest is the least time of calm before an overload, or of a steady load.
 const shortest = 4 * time.Second
 
-// shorten makes the load shorter until it has at most so many requests, or is
-// as short as may be: with less, nobody could learn anything before the overload.
+// shorten makes the load shorter until it has at most that many requests, or is at its
+// minimum, which a strategy needs to learn before the overload.
 func (s Scenario) shorten(most int) Scenario {
 	all := s.Load.mean(0, s.Load.End()) * s.Load.End().Seconds() * s.Capacity()
 	by := max(float64(most)/all, float64(shortest)/float64(s.Load[0].Until))

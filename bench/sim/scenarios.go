@@ -11,8 +11,7 @@ const (
 	sec = time.Second
 )
 
-// stepped is a load of x from 30 s to 90 s, and what a server of 4 cores has to
-// do with it.
+// stepped is a load of x from 30 s to 90 s on a server of 4 cores.
 func stepped(id, about string, x float64, model any, work Service, slo, reject time.Duration) Scenario {
 	return Scenario{
 		ID: id, About: about, Model: model, Host: Host{Cores: 4}, Service: work, Reject: reject,

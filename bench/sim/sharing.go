@@ -8,13 +8,12 @@ import "time"
 //
 // Runnable is what exceeds the cores.
 type Sharing struct {
-	// Collapse is how much slower everything becomes for each request beyond
-	// the cores: at 0.01, 100 of them double all times. It stands for caches,
-	// locks and page faults.
+	// Collapse is the slowdown of all requests per request beyond the cores: at
+	// 0.01, 100 of them double all times. It models caches, locks and page faults.
 	Collapse float64
 	// Quota is the processor time that the process may use in each second, in
 	// cores; 0 is no quota. As Linux does, it is given for each 100 ms, and
-	// the process stands still when it is used up, its gate included.
+	// the process, with its gate, is stopped when it is exhausted.
 	Quota float64
 }
 
@@ -28,14 +27,14 @@ type sharing struct {
 	w       *world
 	cores   float64
 	jobs    jobs
-	speed   float64 // of a core that is ours; 0: stopped
+	speed   float64 // of one core; 0: stopped
 	virtual float64
 	used    float64 // processor time
-	at      int64   // when the two above were right
-	due     int64   // when something is to be done
+	at      int64   // instant of the two above
+	due     int64   // instant of the next event
 	budget  float64 // of the quota, until the end of the period
 	paused  bool
-	later   []*request // arrived, or had waited, while the process stood still
+	later   []*request // arrived, or had waited, while the process was stopped
 }
 
 func newSharing(s Sharing, w *world) *sharing {
@@ -47,10 +46,10 @@ func newSharing(s Sharing, w *world) *sharing {
 	return p
 }
 
-// pace is how fast each request runs, and how many cores are busy.
+// pace is the speed of each request, and the number of busy cores.
 func (p *sharing) pace() (each, busy float64) {
 	n := float64(len(p.jobs))
-	if n == 0 || p.stands() {
+	if n == 0 || p.stopped() {
 		return 0, 0
 	}
 	busy = min(n, p.cores)
@@ -61,7 +60,7 @@ func (p *sharing) pace() (each, busy float64) {
 	return each, busy * p.speed
 }
 
-func (p *sharing) stands() bool { return p.paused || p.Quota > 0 && p.budget <= 0 }
+func (p *sharing) stopped() bool { return p.paused || p.Quota > 0 && p.budget <= 0 }
 
 // advance brings the clock to the present.
 func (p *sharing) advance() {
@@ -75,7 +74,7 @@ func (p *sharing) advance() {
 	p.at = p.w.now
 }
 
-// plan sets when to do something next.
+// plan sets the instant of the next event.
 func (p *sharing) plan() {
 	p.due = never
 	each, busy := p.pace()
@@ -105,7 +104,7 @@ func (p *sharing) fire() {
 }
 
 func (p *sharing) arrive(r *request) {
-	if p.stands() {
+	if p.stopped() {
 		p.later = append(p.later, r)
 		return
 	}
@@ -120,9 +119,9 @@ func (p *sharing) begin(r *request) {
 	p.jobs.push(r)
 }
 
-// wake ends a request: its answer is part of what it costs to admit one.
+// wake ends a request: its answer is part of the cost of an admission.
 func (p *sharing) wake(r *request) {
-	if p.stands() {
+	if p.stopped() {
 		p.later = append(p.later, r)
 		return
 	}
@@ -138,9 +137,9 @@ func (p *sharing) refill() {
 	p.catchUp()
 }
 
-// catchUp lets in who came while nothing moved.
+// catchUp handles the requests that came while the process was stopped.
 func (p *sharing) catchUp() {
-	if p.stands() {
+	if p.stopped() {
 		return
 	}
 	for _, r := range p.later {
@@ -161,7 +160,7 @@ func (p *sharing) cpu() int64 {
 	return int64(p.used + busy*float64(p.w.now-p.at))
 }
 
-// jobs is a heap, the one first that is done first.
+// jobs is a heap, the next to complete first.
 type jobs []*request
 
 func (j *jobs) push(r *request) {

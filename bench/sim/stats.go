@@ -20,7 +20,7 @@ type stats struct {
 	bins    []tally
 	limits  []int // one for each bin
 	times   histogram
-	seconds []histogram // only if asked for
+	seconds []histogram // only on request
 	work    int64       // processor time that requests have asked for
 	asked   [len(classShares)]int
 	served  [len(classShares)]int

@@ -14,17 +14,17 @@ type Strategy struct {
 	gate  func(w *world) (Gate, error)
 }
 
-// None lets everything in.
+// None admits every request.
 func None() Strategy {
 	return Strategy{Name: "none", gate: func(*world) (Gate, error) { return open{}, nil }}
 }
 
-// Fixed lets in n requests at most.
+// Fixed admits at most n requests at a time.
 func Fixed(n int) Strategy {
 	return Of("fixed", func(...adaptive.Option) adaptive.Strategy { return adaptive.Fixed(n) })
 }
 
-// Queued lets in while at most n goroutines are runnable for each processor.
+// Queued admits while at most n goroutines are runnable per processor.
 func Queued(n int) Strategy {
 	return Strategy{Name: "queued", gate: func(w *world) (Gate, error) { return &queued{w, n * w.procs}, nil }}
 }
@@ -57,7 +57,7 @@ func (w *world) option() adaptive.Option { return machine.Option(w).(adaptive.Op
 
 // Strategies are all that package adaptive has, each with its defaults, but for
 // what its documentation asks the user to set: a timeout or target is the SLO,
-// which Default cannot be told, and the upper limit grows with the cores beyond 4.
+// and the upper limit grows with the cores beyond 4.
 func Strategies() []Strategy {
 	return []Strategy{
 		adapted("Default", true, func(w *world, on adaptive.Option) adaptive.Strategy {
@@ -119,6 +119,6 @@ func Optimum(s Scenario) (n int, err error) {
 	return best, err
 }
 
-// bearable is how many requests in flight keep the server busy and take as long as
-// the SLO.
+// bearable is the number of requests in flight that keep the server busy and take as
+// long as the SLO.
 func (s *Scenario) bearable() float64 { return max(s.Capacity()*s.SLO.Seconds(), float64(s.Cores)) }

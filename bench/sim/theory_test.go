@@ -25,7 +25,7 @@ func sojourn(t *testing.T, sc Scenario) float64 {
 	return float64(w.stats.times.mean()) / sc.Service.mean()
 }
 
-// erlangC is the probability that who arrives at c servers has to wait (M/M/c).
+// erlangC is the probability that an arrival at c servers has to wait (M/M/c).
 func erlangC(c int, rho float64) float64 {
 	a, term, sum := float64(c)*rho, 1.0, 0.0
 	for k := range c {
@@ -53,10 +53,9 @@ var (
 	mixedWork = Service{CPU: 500 * us, Rare: 10500 * us, RareEach: 20}
 )
 
-// TestQueueingTheory: mean times against what is known of each queue. The Go
-// scheduler runs what is shorter than its quantum to the end in an order that
-// does not depend on the length, so its mean is that of first come, first
-// served.
+// TestQueueingTheory compares mean times with the formula of each queue. The Go
+// scheduler runs work below its quantum to the end, in an order that does not depend on
+// the length, so its mean equals the mean of first come, first served.
 func TestQueueingTheory(t *testing.T) {
 	const rho = .7
 	pollaczek := func(cv2 float64) float64 { return 1 + rho*(1+cv2)/(2*(1-rho)) }
@@ -87,7 +86,7 @@ func TestQueueingTheory(t *testing.T) {
 	}
 }
 
-// TestUnsharedCollapse: with a closed form for the collapse, the throughput
+// TestCollapse: with a closed form for the collapse, the throughput
 // under n requests at once is c/(1+x(n-c)).
 func TestCollapse(t *testing.T) {
 	sc := steady(Sharing{Collapse: .01}, 4, fixedWork, 5)
@@ -132,7 +131,7 @@ func TestCarries(t *testing.T) {
 	require.InDelta(t, .8, carries(.8, .1), 1e-12)
 	require.InDelta(t, 1, carries(5, 0), 1e-12)
 	a := carries(3, .1)
-	require.InDelta(t, 1, a+(3-a)*.1, 1e-12, "admitting and rejecting take all there is")
+	require.InDelta(t, 1, a+(3-a)*.1, 1e-12, "admissions and rejections use the whole capacity")
 	require.Zero(t, carries(20, .1))
 }
 

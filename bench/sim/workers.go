@@ -1,10 +1,10 @@
 package sim
 
-// Workers is a server of as many workers as it has cores, who take requests in
-// the order of their arrival and serve each to its end. The gate is asked on
+// Workers is a server with one worker per core. Workers take requests in the order of
+// arrival and serve each to its end. The gate is asked on
 // arrival; a rejection delays the request that a worker begins next.
 //
-// Runnable is who waits.
+// The waiting requests are runnable.
 type Workers struct{}
 
 // Remote is a service whose work is done elsewhere: by a pool of as many workers
@@ -19,11 +19,11 @@ type workers struct {
 	idle   int
 	queue  ring
 	busy   jobs  // by their end
-	debt   int64 // processor time of rejections that nobody has paid for
-	used   int64 // by what has ended
-	halted int64 // since when everything stands still
+	debt   int64 // processor time of rejections that no worker has spent yet
+	used   int64 // by ended work
+	halted int64 // begin of the pause
 	paused bool
-	later  []*request // arrived, or had waited, while everything stood still
+	later  []*request // arrived, or had waited, during the pause
 }
 
 func newWorkers(w *world, remote bool) *workers {
@@ -55,7 +55,7 @@ func (p *workers) begin(r *request) {
 	p.start()
 }
 
-// start gives work to who has none.
+// start gives work to idle workers.
 func (p *workers) start() {
 	for p.idle > 0 && p.queue.n > 0 {
 		r := p.queue.pop()
@@ -119,7 +119,7 @@ func (p *workers) runnable() int {
 	return p.queue.n
 }
 
-// cpu counts what has begun, less what is still to do.
+// cpu counts begun work, less its remaining part.
 func (p *workers) cpu() int64 {
 	used := p.used
 	if p.remote {

@@ -11,7 +11,7 @@ import (
 
 const (
 	never = math.MaxInt64
-	// epoch is what the clock shows at the start of a run: instants are
+	// epoch is the reading of the clock at the start of a run: instants are
 	// positive, and windows that look back a minute find nothing there.
 	epoch = int64(time.Hour)
 )
@@ -32,13 +32,13 @@ type request struct {
 	next  *request // in the free list
 }
 
-// fate is what has become of a request.
+// fate is the state of a request.
 type fate uint8
 
 const (
 	fresh    fate = iota // the gate has not seen it
 	admitted             // the gate let it in
-	rejected             // the gate did not; what is left is to say so
+	rejected             // the gate did not; the answer is to be written
 	answered             // it has waited for its IO and has only the answer to write
 )
 
@@ -65,7 +65,7 @@ type world struct {
 	Scenario
 	now    int64
 	rng    *rand.Rand // of clients and servers
-	chance *rand.Rand // of the gate: what it draws must not change the load
+	chance *rand.Rand // of the gate: its draws must not change the load
 	agenda agenda
 	server server
 	gate   Gate
@@ -116,7 +116,7 @@ func (w *world) run() {
 	}
 }
 
-// happen does what was on the agenda.
+// happen handles an event of the agenda.
 func (w *world) happen(e event) {
 	if e.arg != nil && e.tag != e.arg.tag {
 		return
@@ -200,7 +200,7 @@ func (w *world) send(r *request, at int64) {
 	w.server.arrive(r)
 }
 
-// admit asks the gate and sets what the request costs from now on.
+// admit asks the gate and sets the remaining cost of the request.
 func (w *world) admit(r *request) bool {
 	ok := w.gate.enter(r)
 	if ok {
@@ -213,7 +213,7 @@ func (w *world) admit(r *request) bool {
 	return ok
 }
 
-// over ends a request that was answered, or turned away.
+// over ends a request that was answered or rejected.
 func (w *world) over(r *request) {
 	took := w.now - r.born
 	late := w.Patience > 0 && took > int64(w.Patience)
@@ -229,8 +229,8 @@ func (w *world) over(r *request) {
 	w.drop(r)
 }
 
-// retry sends what failed once more, after a while that doubles each time and
-// varies by half.
+// retry sends a failed request again, after a backoff that doubles each time and varies
+// by half.
 func (w *world) retry(first int64, class, tries int) {
 	if tries >= w.Retries {
 		return

@@ -1,6 +1,6 @@
 // Overload serves an HTTP API that needs processor time, behind a limiter, and
-// prints every second what the limiter knows. To see what it is for, overload it
-// with and without one:
+// prints the state of the limiter every second. Overload it with and without a
+// limiter:
 //
 //	go run ./examples/overload -limiter none
 //	go run -C bench ./overload/load -times 5

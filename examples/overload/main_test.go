@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// screen is what was printed, and tells the first URL in it.
+// screen is the output, and finds the first URL in it.
 type screen struct {
 	mu    sync.Mutex
 	text  strings.Builder
@@ -34,7 +34,7 @@ func (s *screen) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// TestServes: with each limiter it answers, says every second what it did, and
+// TestServes: with each limiter it answers, prints its state every second, and
 // stops by itself.
 func TestServes(t *testing.T) {
 	for name, says := range map[string]string{
@@ -70,7 +70,7 @@ func TestServes(t *testing.T) {
 	}
 }
 
-// TestDenies: what the limiter denies is answered with 503, and counted.
+// TestDenies: denied requests are answered with 503, and counted.
 func TestDenies(t *testing.T) {
 	l, err := adaptive.New(adaptive.Fixed(1))
 	require.NoError(t, err)
@@ -111,7 +111,7 @@ func TestStepsOf(t *testing.T) {
 
 func TestBadArguments(t *testing.T) {
 	for want, args := range map[string][]string{
-		`limiter is "kratos"`: {"-limiter", "kratos"},
+		`limiter is "kratos"`:     {"-limiter", "kratos"},
 		"missing port in address": {"-http", "nonsense"},
 	} {
 		require.ErrorContains(t, run(context.Background(), io.Discard, args), want)

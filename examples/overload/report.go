@@ -34,7 +34,7 @@ func (a *api) report(ctx context.Context, out io.Writer) {
 	}
 }
 
-// explained is what the limiter knows: the limit of each strategy, with why it
+// explained is the state of the limiter: the limit of each strategy, with why it
 // denies, and how many it has denied.
 func (a *api) explained() string {
 	if a.limiter == nil {

@@ -14,7 +14,7 @@ var (
 	errEmpty = errors.New("no page is open")
 )
 
-// audience runs something for as long as anybody watches.
+// audience runs something while a page is open.
 type audience struct {
 	run func(ctx context.Context)
 
@@ -46,7 +46,7 @@ func (a *audience) enter() (leave func(), err error) {
 	return sync.OnceFunc(a.leave), nil
 }
 
-// during runs f while somebody watches, one at a time: nobody can leave before f
+// during runs f while a page is open, one at a time: no page can leave before f
 // has returned.
 func (a *audience) during(f func() error) error {
 	a.mu.Lock()

@@ -23,7 +23,7 @@ const (
 	lastReport  = 2 * time.Second // how long the clients may take to end
 )
 
-// report is what clients tell on each line of their output.
+// report is one line of the output of the clients.
 type report struct {
 	Answers [answers]int    `json:"answers"`
 	Served  []time.Duration `json:"served"` // sorted

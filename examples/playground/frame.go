@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// hello is what a page needs to know once.
+// hello is the first message to a page.
 type hello struct {
 	Algorithms []algorithm    `json:"algorithms"`
 	Loads      []load         `json:"loads"`
@@ -28,13 +28,13 @@ func (p *playground) hello() hello {
 	}
 }
 
-// frame is what is new since the last one.
+// frame is the news since the last one.
 type frame struct {
 	Settings settings `json:"settings"`
 	Offered  []int    `json:"offered"` // requests in each new column
 	Lanes    []look   `json:"lanes"`
 	Order    order    `json:"order"`
-	Why      string   `json:"why"` // what the strategy goes by
+	Why      string   `json:"why"` // state of the strategy
 	Moments  []moment `json:"moments"`
 }
 
@@ -71,7 +71,7 @@ func (r *race) frame(from int) (f frame, to int) {
 	return f, to
 }
 
-// say tells the order in force and what the limiter goes by.
+// say sends the order in force and the state of the limiter.
 func (o *overload) say() (order, string) {
 	why := ""
 	if l := o.limiter.Load(); l != nil {
@@ -82,7 +82,7 @@ func (o *overload) say() (order, string) {
 	return o.order, why
 }
 
-// run keeps both parts going while anybody watches.
+// run keeps both parts going while a page is open.
 func (p *playground) run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { p.race.run(ctx) })

@@ -57,12 +57,12 @@ type attempt struct {
 	lease *algo.Lease
 }
 
-// ask puts a to its limiter at the time now, and tells the queue what follows.
+// ask passes a to its limiter at the time now, and queues the next events.
 func (a *attempt) ask(now time.Duration, key user, q *queue) {
 	l := a.lane
 	l.totals.Asked++
 	lease, err := l.asked.Acquire(context.Background(), key.name, 1)
-	l.tell(&lease.Decision, key, err)
+	l.report(&lease.Decision, key, err)
 	switch {
 	case err != nil:
 		l.totals.Failed++
@@ -82,8 +82,8 @@ func (a *attempt) ask(now time.Duration, key user, q *queue) {
 	}
 }
 
-// tell is what httpmw would tell of the decision.
-func (l *lane) tell(d *algo.Decision, key user, err error) {
+// report passes the decision on, as httpmw does.
+func (l *lane) report(d *algo.Decision, key user, err error) {
 	e := telemetry.Event{
 		At: time.Now(), Policy: l.Name, Decision: *d, Cost: 1, KeyHash: key.hash, Err: err,
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// strategy is a way to limit what is in flight. A nil make is no limit.
+// strategy is a concurrency limit. A nil make is no limit.
 type strategy struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
@@ -43,7 +43,7 @@ const (
 	mostLoad     = 500
 )
 
-// order is what the page asks of the overload.
+// order is the configuration of the overload, from the page.
 type order struct {
 	Running  bool   `json:"running"`
 	Strategy string `json:"strategy"`
@@ -201,7 +201,7 @@ func (o *overload) start() error {
 	return nil
 }
 
-// note makes a moment of what the clients report.
+// note makes a moment of a report of the clients.
 func (o *overload) note(r report) {
 	m := moment{
 		InFlight: o.inFlight.take(), Waiting: r.Waiting, Answers: r.Answers,

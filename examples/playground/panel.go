@@ -32,7 +32,7 @@ func (p *panel) follow(l *adaptive.Limiter) error {
 	return p.Update(options...)
 }
 
-// fromThisMachine lets whoever sits here block users and switch limits off: it
+// fromThisMachine lets local users block keys and switch limits off: it
 // is a playground.
 func fromThisMachine(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)

@@ -92,7 +92,7 @@ func (r *race) set(s settings) error {
 	return nil
 }
 
-// reset drops what is under way and forgives all users everything.
+// reset drops all requests under way and the debt of all users.
 func (r *race) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// raceFor runs a race in virtual time and returns what the lanes counted.
+// raceFor runs a race in virtual time and returns the counts of the lanes.
 func raceFor(t *testing.T, s settings, d time.Duration, then func(*race)) (counts map[string]totals) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRetryStorm(t *testing.T) {
 	require.Zero(t, calm["token-bucket"].Retries)
 }
 
-// TestStandsStill: nothing is sent while nobody watches, and afterwards it goes
+// TestStandsStill: nothing is sent while no page is open, and afterwards it goes
 // on from there.
 func TestStandsStill(t *testing.T) {
 	raceFor(t, preset("steady"), time.Second, func(r *race) {

@@ -18,7 +18,7 @@ import (
 const testFor = 1500 * time.Millisecond
 
 // selfTest opens the page as a browser would, sends a burst for a second and a
-// half, and fails unless the counts are what the limits allow.
+// half, and fails unless the counts are within the limits.
 func selfTest(ctx context.Context, out io.Writer, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
@@ -51,7 +51,7 @@ func selfTest(ctx context.Context, out io.Writer, url string) error {
 	return judge(out, last, time.Since(began))
 }
 
-// stream begins to read what the page gets.
+// stream begins to read the stream of the page.
 func stream(ctx context.Context, client *http.Client, url string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -122,8 +122,8 @@ func judge(out io.Writer, f frame, took time.Duration) error {
 	return errors.Join(wrong...)
 }
 
-// sane checks the totals of a burst of twice the rate: somebody was admitted and
-// somebody denied, and no more than the loosest of the bounds, two quotas, lets
+// sane checks the totals of a burst of twice the rate: some requests were admitted and
+// some denied, and no more than the loosest of the bounds, two quotas, lets
 // through, with what delays reserve of the next second.
 func (t totals) sane(name string, s settings, took time.Duration) error {
 	most := 2*max(s.Limit, s.Burst) + int((took+maxWait).Seconds()*float64(s.Limit)) + 2

@@ -19,7 +19,7 @@ var files embed.FS
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// playground is the page and what it shows.
+// playground is the page and its contents.
 type playground struct {
 	race     *race
 	overload *overload
@@ -49,7 +49,7 @@ func newPlayground() (*playground, error) {
 // Close ends what runs. Pages that still watch must be gone by then.
 func (p *playground) Close() error { return p.overload.Close() }
 
-// handler serves the page to this machine, or to whoever uses an address and no
+// handler serves the page to this machine, or to requests with an address and no
 // name: a web site could point a name of its own here.
 func (p *playground) handler() http.Handler {
 	page, err := fs.Sub(files, "page")
@@ -125,7 +125,7 @@ func (r *race) choose(s settings) error {
 	return r.set(s)
 }
 
-// frameEvery is how often a page gets what is new.
+// frameEvery is the time between frames.
 const frameEvery = 200 * time.Millisecond
 
 // events streams what there is to see, first what does not change.

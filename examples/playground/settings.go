@@ -2,7 +2,7 @@ package main
 
 import "fmt"
 
-// settings are what the page can choose for the algorithms.
+// settings are the parameters of the algorithms, from the page.
 type settings struct {
 	Load  string `json:"load"`
 	Rate  int    `json:"rate"`  // of the traffic, requests per second
@@ -37,7 +37,7 @@ func (s settings) check() error {
 	return nil
 }
 
-// preset is what a load is best looked at with.
+// preset is the settings that suit a load.
 func preset(name string) settings {
 	l, _ := loadNamed(name)
 	l.preset.Load = name

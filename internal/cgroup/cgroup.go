@@ -1,5 +1,5 @@
-// Package cgroup reads what control groups of Linux, of version 1, version 2 and
-// both, let this process use. Elsewhere there are none.
+// Package cgroup reads the resource limits of this process from the control groups of
+// Linux, of version 1, version 2 and both. Elsewhere there are none.
 package cgroup
 
 import (
@@ -12,7 +12,7 @@ import (
 )
 
 // Group is one control group as a controller sees it: a directory, and whether
-// its files are those of version 2.
+// it belongs to version 2.
 type Group struct {
 	dir string
 	v2  bool
@@ -66,8 +66,8 @@ func (m mount) holds(v2 bool, controller string) bool {
 }
 
 // around lists the directories from the group own up to the mount point. In a
-// container the mount may begin at the group itself, or own may lie outside of
-// what is mounted; then the mount point is all there is.
+// container the mount may begin at the group itself, or own may lie outside the mount;
+// then the mount point is the only directory.
 func (m mount) around(own string, v2 bool) (groups []Group) {
 	relative := "/"
 	if rest, ok := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/")); ok && strings.HasPrefix(rest, "/") {
@@ -116,8 +116,8 @@ func numberAt(fields []string, i int) (float64, bool) {
 	return x, err == nil
 }
 
-// Quota is how many processors' worth of time the group may use, false if it
-// is not limited.
+// Quota is the processor time that the group may use, in processors, false if it is not
+// limited.
 func (g Group) Quota() (cpus float64, ok bool) {
 	var most, period float64
 	var haveMost, havePeriod bool
@@ -135,8 +135,8 @@ func (g Group) Quota() (cpus float64, ok bool) {
 	return most / period, true
 }
 
-// Tightest is the group around this process with the smallest quota, and that
-// quota. An outer group binds all that is in it, so each counts.
+// Tightest is the group around this process with the smallest quota, and that quota. An
+// outer group limits everything inside it, so all groups count.
 func Tightest() (g Group, cpus float64, ok bool) {
 	for _, one := range Of("cpu") {
 		if q, limited := one.Quota(); limited && (!ok || q < cpus) {
@@ -167,8 +167,8 @@ func (g Group) Used() (seconds float64, ok bool) {
 	return 0, false
 }
 
-// Memory is how many bytes the group uses, without the file cache that the
-// kernel can drop, and how many it may use; false if it is not limited.
+// Memory is the memory that the group uses, without the file cache that the kernel can
+// drop, and its limit, in bytes; false if it is not limited.
 func (g Group) Memory() (used, most float64, ok bool) {
 	names := [...]string{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"}
 	if g.v2 {

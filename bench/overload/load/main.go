@@ -1,11 +1,11 @@
-// Load overloads an HTTP server: it finds out what the server can do, asks a
-// little less of it, then several times as much, then a little less again, and
-// prints every second what came of it. Clients give up after two seconds.
+// Load overloads an HTTP server: it measures the capacity of the server, then sends a
+// little less, several times as much, and a little less again, and prints the results
+// every second. Clients give up after two seconds.
 //
 //	go run -C bench ./overload/load -url http://127.0.0.1:8080/ -times 5
 //
 // The answers must have a Content-Length. Give the load a core of its own, or
-// it takes part of what it measures:
+// it takes part of the capacity that it measures:
 //
 //	GOMAXPROCS=1 taskset -c 0 go run ./examples/overload
 //	taskset -c 1 go run -C bench ./overload/load
@@ -87,8 +87,7 @@ func run(out io.Writer, args []string) error {
 	return nil
 }
 
-// capacityOf is what the server answers when eight clients at a time wait for
-// their answers: enough to keep it busy, too few to overload it.
+// capacityOf is the rate of answers while eight clients at a time wait for theirs: enough to keep it busy, too few to overload it.
 func capacityOf(url string, d time.Duration) (float64, error) {
 	const clients = 8
 	start := time.Now()

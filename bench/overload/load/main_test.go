@@ -59,10 +59,10 @@ func TestCounts(t *testing.T) {
 	} {
 		c.add(a)
 	}
-	require.Equal(t, []int64{1, 1, 2, 3}, []int64{c.good.Load(), c.late.Load(), c.told.Load(), c.gone.Load()})
+	require.Equal(t, []int64{1, 1, 2, 3}, []int64{c.good.Load(), c.late.Load(), c.rejected.Load(), c.gone.Load()})
 }
 
-// TestSummary: the parts are told apart by when the requests were due.
+// TestSummary: a request belongs to the part in which it was due.
 func TestSummary(t *testing.T) {
 	parts := []loadgen.Phase{{Rate: 85, Duration: time.Second}, {Rate: 200, Duration: time.Second}}
 	answers := []loadgen.Answer{

@@ -11,10 +11,10 @@ import (
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
-// counts is what has become of the requests so far.
+// counts are the results so far.
 type counts struct {
-	slo                    time.Duration
-	good, late, told, gone atomic.Int64
+	slo                        time.Duration
+	good, late, rejected, gone atomic.Int64
 }
 
 func (c *counts) add(a loadgen.Answer) {
@@ -24,7 +24,7 @@ func (c *counts) add(a loadgen.Answer) {
 	case a.Status == 200:
 		c.late.Add(1)
 	case a.Status > 0:
-		c.told.Add(1)
+		c.rejected.Add(1)
 	default:
 		c.gone.Add(1)
 	}
@@ -53,7 +53,7 @@ func (c *counts) everySecond(out io.Writer, capacity float64, parts []loadgen.Ph
 func (c *counts) print(out io.Writer, at time.Duration, capacity float64, parts []loadgen.Phase) {
 	good := c.good.Swap(0)
 	fmt.Fprintf(out, "%4.0fs  load %4.2fx  %5d in time (%3.0f %%)  %5d late  %5d rejected  %5d gave up\n", at.Seconds(),
-		rateAt(at-time.Second/2, parts)/capacity, good, 100*float64(good)/capacity, c.late.Swap(0), c.told.Swap(0), c.gone.Swap(0))
+		rateAt(at-time.Second/2, parts)/capacity, good, 100*float64(good)/capacity, c.late.Swap(0), c.rejected.Swap(0), c.gone.Swap(0))
 }
 
 // rateAt is the rate of the part that at lies in, 0 after the last.
@@ -87,7 +87,7 @@ func summary(out io.Writer, answers []loadgen.Answer, parts []loadgen.Phase, cap
 			}
 		}
 		fmt.Fprintf(w, "%.2fx\t%d\t%.2f\t%d\t%d\t%d\t%v\t%v\t\n", p.Rate/capacity, n, float64(c.good.Load())/p.Duration.Seconds()/capacity,
-			c.late.Load(), c.told.Load(), c.gone.Load(), quantile(took, .5), quantile(took, .99))
+			c.late.Load(), c.rejected.Load(), c.gone.Load(), quantile(took, .5), quantile(took, .99))
 		begin += p.Duration
 	}
 	w.Flush()

@@ -89,7 +89,7 @@ func drawScenario(dir string, s sim.Scenario) error {
 	return stack(filepath.Join(dir, s.ID+".svg"), goodput, p99, limit)
 }
 
-// seconds is one of ten: the limit at each full second. What is no limit is 0.
+// seconds is one of ten: the limit at each full second. No limit is 0.
 func seconds(limits []int) (each []int) {
 	for i := 0; i < len(limits); i += 10 {
 		n := limits[i]
@@ -112,7 +112,7 @@ func values(all []float64) plotter.XYs {
 	return xys
 }
 
-// points leaves out what is zero: no answer, or no limit.
+// points leaves out zeros: no answer, or no limit.
 func points[T comparable](values []T, y func(T) float64) plotter.XYs {
 	var zero T
 	xys := make(plotter.XYs, 0, len(values))

@@ -1,5 +1,5 @@
-// Sim plays all scenarios of the simulator with all strategies of package
-// adaptive and prints what came of it, as tables, beside the targets.
+// Sim plays all scenarios of the simulator with all strategies of package adaptive and
+// prints the results as tables, beside the targets.
 //
 //	go run ./sim/cmd/sim [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //

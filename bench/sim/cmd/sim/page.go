@@ -14,30 +14,28 @@ Made by "make sim"; the models are described in the package documentation of
 bench/sim. Each cell is the median of %d seeds and, in brackets, the worst.
 A ↓ marks a median that misses its target.
 
-* **Goodput** is what was answered within the SLO, as a share of what fits: of
-  the capacity while the load is above it, else of the load. **Possible** is
-  what the cost of rejecting leaves of that: no gate reaches more, but for those
-  that let in short requests rather than long ones.
-* **p99** is that of the admitted requests that ended during the overload, in
-  milliseconds.
+* **Goodput** is the share of answers within the SLO: of the capacity while the
+  load is above it, else of the load. **Possible** is the share that the cost of
+  rejections leaves: no gate reaches more, unless it prefers short requests.
+* **p99** is the 99th percentile of the admitted requests that ended during the
+  overload, in milliseconds.
 * **Needless** is the share of the requests rejected in calm times, at .85 of
   the capacity, in percent: before the overload / from 2 s after it.
 * **Converged, recovered**: seconds from the start of the overload until the
-  goodput was .93 of what is possible, and from its end until 95 %% of all
+  goodput was .93 of the possible one, and from its end until 95 %% of all
   requests were answered within the SLO, each for 2 s on end; - is never.
-* "none" has no limiter, "optimum" is the best fixed limit, found by search, and
-  what a strategy has to be measured against. "queued" and "trial" are gates on
-  the number of runnable goroutines: a fixed one of 8 for each processor, and
-  the one that the first measurements in real processes were made with.
+* "none" has no limiter. "optimum" is the best fixed limit, found by search, and
+  the yardstick for the strategies. "queued" and "trial" are gates on the number
+  of runnable goroutines: a fixed one of 8 per processor, and the gate of the
+  first measurements in real processes.
 
-Believe the Go server on one core: with a gate it is within .1 of a real process.
-On several cores it has not been compared with one. There it says that a queue
-that never runs dry lets only the monitor thread look at the network, which
-fetches at most 128 connections every 10 ms: what arrives faster than that waits
-where no gate can turn it away.
+The Go server on one core has been compared with a real process: with a gate it is
+within .1 of it. The one on several cores has not. There, while a queue is never
+empty, only the monitor thread polls the network, and fetches at most 128
+connections every 10 ms: faster arrivals wait where no gate can reject them.
 
-The targets: goodput at least .93 of what is possible, or what the table says;
-p99 within the SLO, or as said; at most 1 %% needless rejections; converged and
+The targets: goodput at least .93 of the possible one, or as in the table; p99
+within the SLO, or as in the table; at most 1 %% needless rejections; converged and
 recovered within 2 s. [misses.md](misses.md) lists every miss.
 
 `
@@ -174,10 +172,10 @@ func (t *table) classes(b *strings.Builder) {
 	}
 }
 
-// misses lists what was not reached.
+// misses lists the missed targets.
 func misses(tables []table) string {
 	var b strings.Builder
-	b.WriteString("# Targets that were missed\n\nThe median of the seeds, what was wanted, and the worst seed, for each strategy.\n\n")
+	b.WriteString("# Targets that were missed\n\nThe median of the seeds and the target, for each strategy.\n\n")
 	for _, t := range tables {
 		for i, name := range t.names {
 			if name == "none" || name == "optimum" {
