@@ -1,0 +1,149 @@
+package decide
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// bucketOf is one bucket with its account of refunds, as a store keeps it.
+type bucketOf struct {
+	*GCRA
+	tat, refunded int64
+	invalid       int64 // charges with a smaller mark cannot be refunded
+}
+
+// lent is an admission that may still be settled.
+type lent struct {
+	Charge
+	mark, at, kept int64
+}
+
+func (b *bucketOf) charge(now, n int64) (l lent, ok bool) {
+	next, v := b.Decide(b.tat, now, n)
+	if !v.Allowed {
+		return l, false
+	}
+	b.tat = next
+	return lent{b.Charge(next, now, n, v), b.refunded, now + v.Delay, n}, true
+}
+
+// settle makes l cost actual units at now.
+func (b *bucketOf) settle(l *lent, now, actual int64) {
+	l.kept = min(l.kept, actual)
+	if actual > l.N {
+		next, cut := b.ForceCharge(b.tat, l.Charge, now, actual-l.N)
+		if b.tat = next; cut {
+			b.invalid = b.refunded + 1
+			b.refunded++
+		}
+	} else if l.mark >= b.invalid {
+		next, given := b.Refund(b.tat, l.Charge, now, l.N-actual, b.refunded-l.mark)
+		b.tat = next
+		b.refunded += given
+	}
+	l.N = actual
+}
+
+// TestW1_RefundsMintNothing: charges are settled up and down and canceled at any
+// time and in any order. What is kept all the time stays within the bound.
+func TestW1_RefundsMintNothing(t *testing.T) {
+	n := cases.Count(20_000, 500_000)
+	rnd := rand.New(rand.NewPCG(61, 62))
+	for range n {
+		g := must(NewGCRA(anyRateOf(rnd), 1+rnd.Int64N(4), 0))
+		b := &bucketOf{GCRA: g}
+		now := int64(1 << 40)
+		var all []lent
+		for range 30 {
+			now += rnd.Int64N(3) / 2 * rnd.Int64N(3*g.emission)
+			if i := rnd.IntN(len(all) + 1); i < len(all) && rnd.IntN(2) == 0 {
+				b.settle(&all[i], now, rnd.Int64N(3)*rnd.Int64N(2*g.burst+2))
+				continue
+			}
+			if l, ok := b.charge(now, 1+rnd.Int64N(g.burst)); ok {
+				all = append(all, l)
+			}
+		}
+		var kept []admission
+		for _, l := range all {
+			kept = append(kept, admission{l.at, l.kept})
+		}
+		requireBound(t, g, kept)
+	}
+	t.Logf("W1: %d sequences that charge, settle and cancel", n)
+}
+
+// anyRateOf is a rate at which a burst of a few units fits.
+func anyRateOf(rnd *rand.Rand) Rate {
+	return per(1+rnd.Int64N(100), time.Duration(1+rnd.Int64N(3600))*time.Second)
+}
+
+// TestW1_LateRefundMintsNothing: what has drained of a charge is not given back,
+// neither before its delayed work starts nor after.
+func TestW1_LateRefundMintsNothing(t *testing.T) {
+	second := ticks(time.Second)
+	for _, after := range []time.Duration{2 * time.Second, 4500 * time.Millisecond} {
+		b := &bucketOf{GCRA: must(NewGCRA(per(1, time.Second), 1, 4*time.Second))}
+		now := 100 * second
+		l, ok := b.charge(now, 5)
+		require.True(t, ok)
+		now += ticks(after)
+		_, ok = b.charge(now, 2)
+		require.True(t, ok)
+		b.settle(&l, now, 0)
+		_, v := b.Decide(b.tat, now, 4)
+		require.False(t, v.Allowed, "6 at one instant, where 5 fit")
+		_, v = b.Decide(b.tat, now, 3)
+		require.True(t, v.Allowed)
+	}
+}
+
+// TestW1_ExactRefund: a charge that is canceled at once leaves nothing, whatever
+// was charged before; so do two, in either order.
+func TestW1_ExactRefund(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(63, 64))
+	for range cases.Count(20_000, 500_000) {
+		g := anyGCRA(rnd)
+		now := int64(1<<40) + rnd.Int64N(1<<40)
+		before := now + rnd.Int64N(g.depth+1)
+		b := &bucketOf{GCRA: g, tat: before}
+		first, ok := b.charge(now, 1+rnd.Int64N(min(g.maxCost, 5)))
+		if !ok {
+			continue
+		}
+		second, two := b.charge(now, 1+rnd.Int64N(min(g.maxCost, 5)))
+		b.settle(&first, now, 0)
+		if two {
+			b.settle(&second, now, 0)
+		}
+		require.Equal(t, before, b.tat)
+		b.settle(&first, now, 0)
+		require.Equal(t, before, b.tat, "given back once")
+	}
+}
+
+// TestForceChargeIsBounded: debt stays plausible, and what is cut off is
+// reported.
+func TestForceChargeIsBounded(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(65, 66))
+	for range cases.Count(20_000, 500_000) {
+		g := anyGCRA(rnd)
+		now := int64(1<<40) + rnd.Int64N(1<<40)
+		tat := now - 10 + rnd.Int64N(g.maxDebt+10)
+		n := 1 + rnd.Int64N(1<<rnd.IntN(62))
+		next, cut := g.ForceCharge(tat, Charge{}, now, n)
+		require.True(t, g.Plausible(next, now))
+		require.GreaterOrEqual(t, next, max(tat, now))
+		require.Equal(t, n > (g.maxDebt-debt(tat, now))/g.emission, cut)
+		if !cut {
+			require.Equal(t, max(tat, now)+n*g.emission, next)
+		}
+		_, cut = g.ForceCharge(now, Charge{State: [2]int64{0, g.emission + 1}}, now, 1)
+		require.True(t, cut, "a unit would be refunded for more than it was charged")
+	}
+}
