@@ -1,0 +1,310 @@
+package decide
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// slider is what a store needs of a sliding window.
+type slider[S any] interface {
+	Limit() int64
+	Decide(s S, now, n int64) (S, Verdict)
+	Charge(s S, now, n int64, v Verdict) Charge
+	Refund(s S, c Charge, now, n, shift int64) (S, int64)
+	ForceCharge(s S, c Charge, now, n int64) (S, bool)
+	Plausible(s S, now int64) bool
+	Clamp(s S, now int64) (S, bool)
+	Expiry(s S, now int64) int64
+}
+
+// sliders are the sliding windows with their bounds. next makes the limit of
+// another rate that replaces the last one.
+type sliders[S any] struct {
+	name     string
+	next     func(r Rate) slider[*S]
+	anywhere func(quota int64) int64
+}
+
+func countersKind() sliders[Counters] {
+	var last *SlidingCounters
+	return sliders[Counters]{"two counters", func(r Rate) slider[*Counters] {
+		p := must(NewSlidingCounters(r, tick))
+		if last != nil {
+			p = p.Succeed(last)
+		}
+		last = p
+		return p
+	}, func(q int64) int64 { return 2*q - 1 }}
+}
+
+func cellsKind() sliders[Counters] {
+	var last *SlidingCells
+	return sliders[Counters]{"cells", func(r Rate) slider[*Counters] {
+		p := must(NewSlidingCells(r, 4, tick))
+		if last != nil {
+			p = p.Succeed(last)
+		}
+		last = p
+		return p
+	}, func(q int64) int64 { return q }}
+}
+
+func logKind() sliders[Timestamps] {
+	return sliders[Timestamps]{"log", func(r Rate) slider[*Timestamps] { return must(NewSlidingLog(r)) },
+		func(q int64) int64 { return q }}
+}
+
+// TestW2_SlidingRefundsMintNothing: charges are settled up and down and canceled
+// at any time, while the quota or the period changes, some at late readings. What
+// is kept stays within the bound of the larger quota, in the shorter period.
+func TestW2_SlidingRefundsMintNothing(t *testing.T) {
+	for name, rates := range map[string][2]Rate{
+		"one rate": {per(3, time.Second), per(3, time.Second)},
+		"quota":    {per(2, time.Second), per(3, time.Second)},
+		"period":   {per(3, time.Second), per(3, 2*time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(81, 82))
+			n := cases.Count(6_000, 200_000)
+			for range n {
+				requireNoMint(t, countersKind(), rates, rnd)
+				requireNoMint(t, cellsKind(), rates, rnd)
+				requireNoMint(t, logKind(), rates, rnd)
+			}
+			t.Logf("W2: %d sequences that charge, settle and cancel", n)
+		})
+	}
+}
+
+func requireNoMint[S any](t *testing.T, kind sliders[S], rates [2]Rate, rnd *rand.Rand) {
+	t.Helper()
+	p, s, now := kind.next(rates[0]), new(S), ticks(time.Hour)
+	second := ticks(time.Second)
+	var all []lent
+	mark := int64(0) // charges before mark cannot be refunded
+	for i := range int64(30) {
+		now += rnd.Int64N(3) / 2 * rnd.Int64N(second)
+		reading := now
+		if rates[0].Period == rates[1].Period { // else what was carried counts later than a late reading
+			reading -= rnd.Int64N(3) / 2 * rnd.Int64N(3*second)
+		}
+		if !p.Plausible(s, reading) {
+			reading = now // a store reads the clock again
+			p.Clamp(s, now)
+		}
+		switch j := rnd.IntN(len(all) + 1); {
+		case rnd.IntN(6) == 0:
+			p = kind.next(rates[i%2])
+		case j < len(all) && rnd.IntN(2) == 0:
+			l, actual := &all[j], rnd.Int64N(3)*rnd.Int64N(5)
+			l.kept = min(l.kept, actual)
+			if actual > l.N {
+				if _, cut := p.ForceCharge(s, l.Charge, now, actual-l.N); cut {
+					mark = i
+				}
+			} else if l.mark >= mark {
+				p.Refund(s, l.Charge, reading, l.N-actual, 0)
+			}
+			l.N = actual
+		default:
+			n := 1 + rnd.Int64N(p.Limit())
+			if _, v := p.Decide(s, reading, n); v.Allowed {
+				c := p.Charge(s, reading, n, v)
+				all = append(all, lent{c, i, c.At, n})
+			}
+		}
+	}
+	for _, from := range all {
+		var sum int64
+		for _, l := range all {
+			if l.at >= from.at && l.at-from.at < second {
+				sum += l.kept
+			}
+		}
+		if most := kind.anywhere(max(rates[0].Count, rates[1].Count)); sum > most {
+			t.Fatalf("%s: %d in a second, want at most %d: %+v", kind.name, sum, most, all)
+		}
+	}
+}
+
+// TestSlidingExpiry: a state says no more than the zero state from its expiry
+// on, and says more an instant before.
+func TestSlidingExpiry(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(83, 84))
+	for range cases.Count(5_000, 100_000) {
+		requireExpiry(t, countersKind(), rnd)
+		requireExpiry(t, cellsKind(), rnd)
+		requireExpiry(t, logKind(), rnd)
+	}
+}
+
+func requireExpiry[S any](t *testing.T, kind sliders[S], rnd *rand.Rand) {
+	t.Helper()
+	p, s, now := kind.next(per(5, time.Second)), new(S), ticks(time.Hour)
+	for range 1 + rnd.IntN(4) {
+		now += rnd.Int64N(int64(time.Second)) * tick
+		p.Decide(s, now, 1+rnd.Int64N(2))
+	}
+	expiry := p.Expiry(s, now)
+	require.Greater(t, expiry, now)
+	_, v := p.Decide(s, expiry-1, 0)
+	require.Less(t, v.Remaining, int64(5))
+	_, v = p.Decide(s, expiry, 0)
+	require.EqualValues(t, 5, v.Remaining)
+	require.Zero(t, v.ResetAfter)
+}
+
+// TestW2_WindowAdoptsAtAFreshReading: a state of another period does not pass
+// sooner because a late reading found it.
+func TestW2_WindowAdoptsAtAFreshReading(t *testing.T) {
+	for _, kind := range []sliders[Counters]{countersKind(), cellsKind()} {
+		p, s, now := kind.next(per(3, 4*time.Second)), new(Counters), ticks(time.Hour)
+		late := now
+		now += ticks(900 * time.Millisecond)
+		_, v := p.Decide(s, now, 3)
+		require.True(t, v.Allowed)
+		p = kind.next(per(3, 400*time.Millisecond))
+		require.False(t, p.Plausible(s, late), kind.name)
+		p.Clamp(s, now)
+		require.True(t, p.Plausible(s, now))
+		_, v = p.Decide(s, late, 1)
+		require.False(t, v.Allowed)
+		_, v = p.Decide(s, now+ticks(100*time.Millisecond), 3)
+		require.False(t, v.Allowed, "3 of 3 were spent 100 ms ago")
+		_, v = p.Decide(s, now+ticks(800*time.Millisecond), 3)
+		require.True(t, v.Allowed)
+	}
+}
+
+// TestW2_WindowRefundKeepsTheTime: what had passed when a unit was charged stays
+// forgotten when that is given back. A late reading does not find an empty
+// window.
+func TestW2_WindowRefundKeepsTheTime(t *testing.T) {
+	requireTime(t, countersKind())
+	requireTime(t, cellsKind())
+	requireTime(t, logKind())
+}
+
+func requireTime[S any](t *testing.T, kind sliders[S]) {
+	t.Helper()
+	p, s, now := kind.next(per(3, time.Second)), new(S), ticks(time.Hour+time.Second/2)
+	var all []admission
+	ask := func(at int64) Charge {
+		_, v := p.Decide(s, at, 1)
+		if !v.Allowed {
+			return Charge{}
+		}
+		c := p.Charge(s, at, 1, v)
+		all = append(all, admission{c.At, 1})
+		return c
+	}
+	for range 4 {
+		ask(now)
+	}
+	now += ticks(2500 * time.Millisecond)
+	last := ask(now)
+	require.EqualValues(t, 1, last.N)
+	_, given := p.Refund(s, last, now, 1, 0)
+	require.EqualValues(t, 1, given)
+	all = all[:len(all)-1]
+	for i := range 40 {
+		ask(now - ticks(2500*time.Millisecond-time.Duration(i)*time.Second/8))
+	}
+	for _, from := range all {
+		var sum int64
+		for _, a := range all {
+			if a.at >= from.at && a.at-from.at < ticks(time.Second) {
+				sum += a.n
+			}
+		}
+		require.LessOrEqual(t, sum, kind.anywhere(3), "%s: %v", kind.name, all)
+	}
+}
+
+// TestLogSettleUnderASmallerQuota: what was spent under a larger quota stays
+// spent when more is charged than fits into a smaller one.
+func TestLogSettleUnderASmallerQuota(t *testing.T) {
+	ten, s, now := must(NewSlidingLog(per(10, time.Minute))), new(Timestamps), ticks(time.Hour)
+	_, v := ten.Decide(s, now, 1)
+	c := ten.Charge(s, now, 1, v)
+	ten.Decide(s, now, 9)
+	two := must(NewSlidingLog(per(2, time.Minute)))
+	_, cut := two.ForceCharge(s, c, now, 1)
+	require.True(t, cut)
+	_, v = ten.Decide(s, now, 1)
+	require.False(t, v.Allowed, "10 of 10 were kept")
+	_, v = ten.Decide(s, now+ticks(time.Minute), 10)
+	require.True(t, v.Allowed)
+}
+
+// TestLogWidens: timestamps outlive a change to a period that needs two words.
+func TestLogWidens(t *testing.T) {
+	short, s := must(NewSlidingLog(per(20, time.Second))), new(Timestamps)
+	now := ticks(time.Hour)
+	for i := range int64(12) {
+		short.Decide(s, now+i*ticks(time.Millisecond), 1)
+	}
+	long := must(NewSlidingLog(per(20, time.Hour)))
+	now += ticks(time.Minute)
+	_, v := long.Decide(s, now, 9)
+	require.False(t, v.Allowed)
+	require.EqualValues(t, 8, v.Remaining)
+	_, v = long.Decide(s, now, 8)
+	require.True(t, v.Allowed)
+	heir := new(Timestamps)
+	heir.Inherit(s)
+	_, v = long.Decide(heir, now, 1)
+	require.False(t, v.Allowed)
+	heir.Inherit(new(Timestamps))
+	require.NotNil(t, heir.ring, "the ring is kept")
+	_, v = long.Decide(heir, now, 20)
+	require.True(t, v.Allowed)
+}
+
+// TestCountersOfAClockThatWasAhead: a state more than a period ahead of a clock
+// that was set back counts in the current period.
+func TestCountersOfAClockThatWasAhead(t *testing.T) {
+	p := must(NewSlidingCounters(Rate{5, time.Second, Microseconds}, 0))
+	const second = 1_000_000
+	s := p.State(20, 2, 3)
+	require.False(t, p.Plausible(&s, 10*second))
+	p.Clamp(&s, 10*second)
+	require.True(t, p.Plausible(&s, 10*second))
+	_, v := p.Decide(&s, 10*second, 1)
+	require.False(t, v.Allowed)
+	_, v = p.Decide(&s, 11*second+second/2, 3)
+	require.True(t, v.Allowed, "ceil(3 / 2) weigh")
+	_, v = p.Decide(&s, 11*second+second/2, 1)
+	require.False(t, v.Allowed)
+}
+
+// TestCountersAdopt: after a quota was raised no key waits longer than one that
+// has just spent all of it.
+func TestCountersAdopt(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(85, 86))
+	for range cases.Count(5_000, 100_000) {
+		p := must(NewSlidingCounters(per(1+rnd.Int64N(10), time.Second), tick))
+		now := ticks(time.Hour) + rnd.Int64N(ticks(time.Second))
+		s := new(Counters)
+		p.ForceCharge(s, Charge{}, now, rnd.Int64N(2*p.quota))
+		now += rnd.Int64N(ticks(time.Second))
+		p.ForceCharge(s, Charge{}, now, rnd.Int64N(2*p.quota))
+		more := must(NewSlidingCounters(per(p.quota+rnd.Int64N(5), time.Second), tick)).Succeed(p)
+		state := *s
+		_, before := more.Decide(&state, now, 1)
+		state = *s
+		_, cut := more.Adopt(s, now)
+		require.Equal(t, more.used(&state, now) > more.used(s, now), cut, "reported")
+		_, v := more.Decide(s, now, 1)
+		spent := new(Counters)
+		more.Decide(spent, now, more.quota)
+		_, most := more.Decide(spent, now, 1)
+		require.LessOrEqual(t, v.RetryAfter, most.RetryAfter)
+		require.LessOrEqual(t, v.RetryAfter, before.RetryAfter)
+	}
+}
