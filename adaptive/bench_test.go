@@ -20,22 +20,23 @@ func BenchmarkClock(b *testing.B) {
 
 func BenchmarkLimiter(b *testing.B) {
 	ctx := context.Background()
-	cycle := func(s adaptive.Strategy, opts ...adaptive.Option) func(*testing.B) {
+	cycle := func(make func() adaptive.Strategy, opts ...adaptive.Option) func(*testing.B) {
 		return func(b *testing.B) {
 			b.ReportAllocs()
-			var l algo.Limiter = algo.Must(adaptive.New(s, opts...))
+			var l algo.Limiter = algo.Must(adaptive.New(make(), opts...))
 			for b.Loop() {
 				lease, _ := l.Acquire(ctx, "", 1)
 				lease.Release(algo.Succeeded)
 			}
 		}
 	}
-	b.Run("fixed/acquire+release", cycle(adaptive.Fixed(100)))
-	b.Run("queue/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
-	b.Run("priorities/acquire+release", cycle(adaptive.Fixed(100), adaptive.WithPriorities()))
-	b.Run("bbr/acquire+release", cycle(newBBR(b, adaptive.WithSignal(new(dial)))))
-	b.Run("gradient2/acquire+release", cycle(adaptive.Gradient2()))
-	b.Run("kratos/acquire+release", cycle(kratosOn(new(dial))))
+	hundred := func() adaptive.Strategy { return adaptive.Fixed(100) }
+	b.Run("fixed/acquire+release", cycle(hundred))
+	b.Run("queue/acquire+release", cycle(hundred, adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
+	b.Run("priorities/acquire+release", cycle(hundred, adaptive.WithPriorities()))
+	b.Run("bbr/acquire+release", cycle(func() adaptive.Strategy { return newBBR(b, adaptive.WithSignal(new(dial))) }))
+	b.Run("gradient2/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Gradient2() }))
+	b.Run("kratos/acquire+release", cycle(func() adaptive.Strategy { return kratosOn(new(dial)) }))
 	b.Run("fixed/parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		l := algo.Must(adaptive.New(adaptive.Fixed(1000)))

@@ -54,8 +54,7 @@ type Limiter struct {
 	denials    denialCounts
 }
 
-// maxWeight is the largest weight of one request. It keeps the sum of all units in
-// flight far from overflow.
+// maxWeight is the largest weight of a request; it keeps sums far from overflow.
 const maxWeight = 1 << 40
 
 // New makes a limiter. It takes the options [WithLimits] (default: the limits of
@@ -110,12 +109,15 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 			return lease, nil
 		}
 	}
-	inFlight, limit, cause, err := l.enterOrWait(ctx, n)
-	if err != nil {
+	var inFlight, limit int64
+	var c cause
+	if l.queue == nil {
+		inFlight, limit, c = l.enter(n)
+	} else if inFlight, limit, c, err = l.queue.acquire(ctx, n); err != nil {
 		return lease, err
 	}
-	if cause != none {
-		l.deny(&lease.Decision, n, cause)
+	if c != none {
+		l.deny(&lease.Decision, n, c)
 		return lease, nil
 	}
 	if at == 0 || l.queue != nil {
@@ -133,21 +135,6 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return lease, nil
 }
 
-// enterOrWait takes n slots, at once or through the queue. Requests in the queue
-// have precedence. The cause is none if it got them.
-func (l *Limiter) enterOrWait(ctx context.Context, n int64) (inFlight, limit int64, c cause, err error) {
-	if l.queue == nil || l.queue.length.Load() == 0 {
-		var ok bool
-		if inFlight, limit, ok = l.enter(n); ok {
-			return inFlight, limit, none, nil
-		}
-	}
-	if l.queue == nil {
-		return inFlight, limit, byLimit, nil
-	}
-	return l.queue.wait(ctx, n)
-}
-
 // start is the instant of an admission, or 0 for an admission without a sample: a
 // fixed limit learns nothing from the clock, which is most of the cost.
 func (l *Limiter) start() int64 {
@@ -162,22 +149,23 @@ func (l *Limiter) limit() int64 {
 	return min(max(int64(l.strategy.Limit()), l.min), l.max)
 }
 
-// enter takes n slots if they are free, and returns the units then in flight.
+// enter takes n slots if they are free, and returns the units then in flight. The
+// cause is none if it got them.
 //
 // The check and the increment are one swap. Adding first and undoing an excess
 // would keep the bound, but would show more in flight than the limit for a moment,
 // could deny a small request because of a concurrent large one, and would make a
 // denial write to the word that every admission needs.
-func (l *Limiter) enter(n int64) (inFlight, limit int64, ok bool) {
+func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
 	for {
 		limit = l.limit()
 		inFlight = l.inFlight.Load()
 		if n > limit-inFlight {
-			return inFlight, limit, false
+			return inFlight, limit, byLimit
 		}
 		interleave.Point()
 		if l.inFlight.CompareAndSwap(inFlight, inFlight+n) {
-			return inFlight + n, limit, true
+			return inFlight + n, limit, none
 		}
 	}
 }

@@ -56,8 +56,19 @@ func newWaitQueue(l *Limiter, q Queue) *waitQueue {
 	return &waitQueue{limiter: l, queue: q, emptyAt: l.machine.Now()}
 }
 
-// wait takes n slots in turn. The cause is none if it got them. An error means that
-// the context or the limiter has ended.
+// acquire takes n slots, at once if no request waits and they are free, otherwise in
+// turn. The cause is none if it got them. An error means that the context or the
+// limiter has ended.
+func (q *waitQueue) acquire(ctx context.Context, n int64) (inFlight, limit int64, c cause, err error) {
+	if q.length.Load() == 0 {
+		if inFlight, limit, c = q.limiter.enter(n); c == none {
+			return inFlight, limit, none, nil
+		}
+	}
+	return q.wait(ctx, n)
+}
+
+// wait takes n slots in turn.
 func (q *waitQueue) wait(ctx context.Context, n int64) (inFlight, limit int64, c cause, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, none, err
@@ -156,8 +167,8 @@ func (q *waitQueue) serve(at int64) {
 			q.dismiss(w, expired)
 			continue
 		}
-		inFlight, limit, ok := q.limiter.enter(w.n)
-		if !ok {
+		inFlight, limit, c := q.limiter.enter(w.n)
+		if c != none {
 			return
 		}
 		w.inFlight, w.limit = inFlight, limit
