@@ -1,21 +1,106 @@
 package algo
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
 
-// All is one key under several limits, "10 a second and 1000 an hour": a
+// Request asks one limiter for N units under Key; see [AcquireAll].
+type Request struct {
+	Limiter Limiter
+	Key     string
+	N       int64
+}
+
+// ErrRequest reports a list of requests that cannot be decided: an empty list,
+// a Request without a Limiter, or a [ByKey] function that returned nil.
+var ErrRequest = errors.New("algo: invalid request")
+
+// AcquireAll charges all of reqs or none: several limits, of different kinds
+// and under different keys, in one decision. Examples are the bucket of a
+// service and the bucket of one of its calls, or a limit per user, per route
+// and in total.
+//
+// The limits are charged in order. When one denies, the earlier charges are
+// given back and the other limits are peeked, so the RetryAfter of the answer
+// suffices for all of them. No lock is held across limits: two calls that name
+// the same limits in opposite orders cannot block each other. A call may be
+// denied because of a charge that is about to be given back, but none is
+// admitted beyond a limit.
+//
+// In the answer Delay, RetryAfter and ResetAfter are the longest of all
+// limits, and Reason is the gravest (Never, Overload, Quota). Limit, Remaining
+// and NextAfter come from the limit with the least remaining, among the denying
+// limits if there are any; limits that are switched off or shadowed do not
+// count. [Lease.Parts] returns the decision of each limit. The lease releases
+// the limits in reverse order; Settle and Release go to all of them.
+//
+// Requests for the same limiter and key add up, and a denial answers them as
+// one request for the sum. Where a cost is not a sum, as with [SmoothBursty],
+// [SmoothWarmingUp] and markers, RetryAfter is then an estimate. Adjacent
+// requests of one backend are decided in one atomic step, see [Batcher]. A
+// single request is simply acquired.
+//
+// Put the limit that denies most often first. Put a limit that may wait, such
+// as an in-flight limit with a queue, last: the charges before it are held
+// while it waits.
+//
+// A negative N is [ErrCost]; an empty list or a nil Limiter is [ErrRequest].
+// Nothing is charged then. The error of a limiter is returned with the number
+// of its request, after the earlier charges are given back. Up to four limits
+// take at most one allocation.
+func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
+	direct, err := check(reqs)
+	switch {
+	case err != nil:
+	case len(reqs) == 1:
+		return reqs[0].Limiter.Acquire(ctx, reqs[0].Key, reqs[0].N)
+	case direct:
+		err = acquireParts(ctx, &lease, reqs, reqs, nil)
+	default:
+		err = acquireFlattened(ctx, &lease, reqs)
+	}
+	return lease, err
+}
+
+// check finds invalid requests before anything is charged, and reports whether
+// each limiter decides for itself.
+func check(reqs []Request) (direct bool, err error) {
+	if len(reqs) == 0 {
+		return false, fmt.Errorf("%w: no requests", ErrRequest)
+	}
+	direct = true
+	for i := range reqs {
+		switch reqs[i].Limiter.(type) {
+		case nil:
+			return false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
+		case *all, *Switch, *accessList, byKey:
+			direct = false
+		}
+		if reqs[i].N < 0 {
+			return false, fmt.Errorf("request %d of %d: %w", i+1, len(reqs), costError(reqs[i].N))
+		}
+	}
+	return direct, nil
+}
+
+// requestError names the request that failed. It does not quote the key, which
+// may be a secret.
+func requestError(reqs []Request, failed int, err error) error {
+	return fmt.Errorf("algo: request %d of %d (%T): %w", failed+1, len(reqs), reqs[failed].Limiter, err)
+}
+
+// All puts one key under several limits, "10 a second and 1000 an hour": a
 // request passes if it passes all of them, and is charged to all or none, as
-// [AcquireAll] has it.
+// in [AcquireAll]. The limits of a nested All count one by one; All of one
+// limiter is that limiter. It panics if there is no limiter or one is nil.
 //
-// [Lease.Parts] has the decision of each, in order; limits that are themselves
-// made by All count one by one. Everything else about the decision, the order
-// and the lease is as for AcquireAll. All of one limiter is that limiter.
-//
-// [Describe] answers for the limit with the smallest quota, of two equal ones
-// that with the longer window: it is what a caller may send at once without
-// being denied by any. Several windows cannot be told as one; callers that
-// show them all describe the limiters one by one.
-//
-// It panics if there is no limiter or one is nil.
+// [Describe] answers for the limit with the smallest quota, and of two equal
+// quotas for the longer window: a caller may send that much at once without
+// being denied by any of the limits. Callers that show every window describe
+// the limiters one by one.
 func All(limiters ...Limiter) Limiter {
 	if len(limiters) == 0 {
 		panic("algo: All: no limiters")
@@ -38,53 +123,122 @@ func All(limiters ...Limiter) Limiter {
 type all struct{ limiters []Limiter }
 
 // Acquire charges n units of every limit, or none.
-func (a *all) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
-	if n < 0 {
-		return lease, costError(n)
+func (a *all) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+	var room [inlineParts]Request
+	reqs := room[:0]
+	for _, l := range a.limiters {
+		reqs = append(reqs, Request{l, key, n})
 	}
-	err = a.acquire(ctx, &lease, key, n)
-	return lease, err
+	return AcquireAll(ctx, reqs...)
 }
 
-func (a *all) acquire(ctx context.Context, lease *Lease, key string, n int64) error {
-	var room [usualLeaves]leaf
-	leaves, from := room[:0], Request{Key: key, N: n}
-	for i, l := range a.limiters {
-		var err error
-		if leaves, err = grow(ctx, leaves, l, &from, i); err != nil {
-			return partError(len(a.limiters), &leaf{Request{Limiter: l}, i}, err)
-		}
-	}
-	return newGroup(ctx, leaves, len(a.limiters)).acquire(lease, leaves)
-}
-
-// acquireIn is a composition within a wrapper within a composition; it reads
-// the clock for itself.
-func (a *all) acquireIn(p *pass, lease *Lease, key string, n int64) error {
-	return a.acquire(p.ctx, lease, key, n)
-}
-
-func (a *all) askIn(p *pass, d *Decision, key string, n int64) error {
+// peekThrough combines the answers of the limits.
+func (a *all) peekThrough(ctx context.Context, key string, n int64) (d Decision, err error) {
 	answers := make([]Lease, len(a.limiters))
 	for i, l := range a.limiters {
-		if err := p.ask(l, &answers[i].Decision, key, n); err != nil {
-			return err
+		if answers[i].Decision, err = peek(ctx, l, key, n); err != nil {
+			return d, err
 		}
 	}
-	*d = combine(answers)
-	return nil
+	combine(&d, answers)
+	return d, nil
 }
 
 // Describe answers for the smallest quota.
 func (a *all) Describe() (smallest Description, ok bool) {
 	for _, l := range a.limiters {
 		d, known := Describe(l)
-		if !known {
-			continue
-		}
-		if !ok || d.Quota < smallest.Quota || (d.Quota == smallest.Quota && d.Window > smallest.Window) {
+		if known && (!ok || d.Quota < smallest.Quota || (d.Quota == smallest.Quota && d.Window > smallest.Window)) {
 			smallest, ok = d, true
 		}
 	}
 	return smallest, ok
+}
+
+// OccupiesSlot reports whether one of the limits does.
+func (a *all) OccupiesSlot() bool { return slices.ContainsFunc(a.limiters, OccupiesSlot) }
+
+// inlineParts is the number of limits that need no slices of their own.
+const inlineParts = 4
+
+// acquireFlattened is AcquireAll for requests that reach their limits through
+// choices and other compositions.
+func acquireFlattened(ctx context.Context, lease *Lease, reqs []Request) (err error) {
+	var partRoom [inlineParts]Request
+	var ownerRoom [inlineParts]int
+	parts, owners := partRoom[:0], ownerRoom[:0]
+	for i := range reqs {
+		if parts, err = flatten(ctx, parts, reqs[i]); err != nil {
+			return requestError(reqs, i, err)
+		}
+		for len(owners) < len(parts) {
+			owners = append(owners, i)
+		}
+	}
+	return acquireParts(ctx, lease, reqs, parts, owners)
+}
+
+// flatten appends the limits that decide about req.
+func flatten(ctx context.Context, parts []Request, req Request) (_ []Request, err error) {
+	if req.Limiter, err = resolve(ctx, req.Limiter, req.Key); err != nil {
+		return nil, err
+	}
+	several, ok := req.Limiter.(*all)
+	if !ok {
+		return append(parts, req), nil
+	}
+	for _, l := range several.limiters {
+		if parts, err = flatten(ctx, parts, Request{l, req.Key, req.N}); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+func allAllowed(leases []Lease) bool {
+	for i := range leases {
+		if !leases[i].Allowed {
+			return false
+		}
+	}
+	return true
+}
+
+// combine merges the decisions of several limits into d, which is zero. A
+// denial is described by the limits that denied.
+func combine(d *Decision, leases []Lease) {
+	if len(leases) == 1 {
+		*d = leases[0].Decision
+		return
+	}
+	d.Allowed, d.Source = allAllowed(leases), SourceOff
+	shadowed, found := false, false
+	for i := range leases {
+		p := &leases[i].Decision
+		if p.limits() {
+			d.ResetAfter = max(d.ResetAfter, p.ResetAfter)
+		}
+		if p.Allowed && !d.Allowed {
+			continue
+		}
+		switch {
+		case !p.limits() || (!d.Allowed && p.Reason < d.Reason):
+		case !found || p.Remaining < d.Remaining || (!d.Allowed && p.Reason > d.Reason):
+			d.Limit, d.Remaining, d.NextAfter, d.Source = p.Limit, p.Remaining, p.NextAfter, p.Source
+			found = true
+		case p.Remaining == d.Remaining: // one unit more needs both
+			d.NextAfter = max(d.NextAfter, p.NextAfter)
+		}
+		shadowed = shadowed || p.Source == SourceShadowed
+		d.Reason, d.Delay, d.RetryAfter = max(d.Reason, p.Reason), max(d.Delay, p.Delay), max(d.RetryAfter, p.RetryAfter)
+	}
+	if shadowed {
+		d.Source = SourceShadowed
+	}
+}
+
+// limits reports whether d enforces a limit and states it. An admission with a
+// Limit of 0 does not state what remains.
+func (d *Decision) limits() bool {
+	return !d.Allowed || (d.Limit > 0 && d.Source != SourceOff && d.Source != SourceShadowed)
 }

@@ -6,139 +6,131 @@ import (
 	"time"
 )
 
-// Ban bans keys that go on asking after they were denied: for a time that
-// doubles from ban to ban, up to a maximum, and is forgotten as slowly as it
-// grew. It is for callers that ignore Retry-After, and for guessing attacks.
+// Ban bans keys that keep exceeding their limit. The first ban lasts a fixed
+// time, each further ban twice as long as the one before, up to a maximum; the
+// doublings are forgotten as slowly as they came. It is meant for callers that
+// ignore Retry-After, and against guessing attacks.
 //
-// A key is banned when it was denied for its quota as often as denials says
-// within one period, counted from the first such denial. While it is banned,
-// everything is denied, whatever the cost and peeks too, with Reason Quota and
-// the rest of the ban as RetryAfter, and the limiter is not asked. These
-// denials do not count, so a ban ends however hard the caller tries. Neither do
-// denials for overload or for a cost that never fits. The empty key stands for
-// everybody and is never banned.
+// A key is banned after a given number of quota denials within one period,
+// counted from the first of them. While a key is banned, every request is
+// denied, at any cost and for a peek too, with Reason Quota and the rest of the
+// ban as RetryAfter, and the limiter is not called. These denials do not count,
+// so a ban ends however often the caller retries. Denials for overload, or for
+// a cost that never fits, do not count either. The empty key is shared by all
+// callers and is never banned.
 //
-// After a ban the next one is twice as long if it comes before as much time has
-// gone by as the ban lasted; each further such time of its level takes one
-// doubling back.
+// A ban is twice as long as the last one if it starts before as much time has
+// passed since the last ban as that ban lasted. Each further such time undoes
+// one doubling.
 //
-// Memory is bounded by [MaxKeys], for keys that were denied lately and keys
-// that are banned or remembered each. A key that finds no room is not counted
-// and not banned; the limiter holds it to its limit all the same.
+// Memory is bounded by [MaxKeys], for recently denied keys and for keys with a
+// ban that runs or is remembered each. A key that finds no room is not counted
+// and not banned; the limiter still applies to it.
 //
-// Do not use it over a limit that honest callers meet often, nor where many
-// callers share a key, as behind one address.
+// Do not use it over a limit that well-behaved callers often reach, nor where
+// many callers share a key, such as one address.
 type Ban struct {
-	limiter Limiter
-	penalty penalty
-	counter strikes
-	clock   clock
-	bans    words
-	denials words
+	limiter  Limiter
+	duration banDuration
+	counter  denialCounter
+	clock    clock
+	bans     words
+	denials  words
 }
 
-// NewBan wraps l. denials is how many denials in which period bring a ban,
-// such as PerMinute(10): 1 to 1048575 in 1 ms (the resolution) to a year. The
-// first ban lasts ban, later ones longest at most, which is 90 days or less.
-// The only option is [MaxKeys]. It panics if l is nil.
-func NewBan(l Limiter, denials Rate, ban, longest time.Duration, opts ...Option) (*Ban, error) {
-	const name = "escalate"
+// NewBan wraps l. The rate denials is the number of denials that causes a ban,
+// and the period they are counted in, for example PerMinute(10): 1 to 1048575
+// in 1 ms (the resolution) to 365 days. The first ban lasts first, later ones
+// longest at most, up to 90 days. The only option is [MaxKeys]. The error names
+// the field and its value. It panics if l is nil.
+func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Option) (*Ban, error) {
+	const name = "ban"
 	mustLimiter(l, "NewBan")
 	s, err := (&kind{title: name, takes: []string{"MaxKeys"}}).configure(Spec{}, opts)
 	if err != nil {
 		return nil, err
 	}
-	e := &Ban{limiter: l, clock: startClock()}
-	if e.penalty, err = newPenalty(ban, longest); err != nil {
+	b := &Ban{limiter: l, clock: startClock()}
+	if b.duration, err = newBanDuration(first, longest); err != nil {
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
-	if e.counter, err = newStrikes(denials); err != nil {
+	if b.counter, err = newDenialCounter(denials); err != nil {
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
-	// Sharing words when the table is full would ban bystanders.
-	for _, w := range []*words{&e.bans, &e.denials} {
-		w.clock, w.maxKeys, w.onFull = e.clock, s.maxKeys(), AllowNew
+	// With Overflow, keys that share a word would be banned for each other.
+	for _, w := range []*words{&b.bans, &b.denials} {
+		w.clock, w.maxKeys, w.onFull = b.clock, s.maxKeys(), AllowNew
 	}
-	return e, nil
+	return b, nil
 }
 
-// Acquire denies a banned key, and counts the limiter's denials of others.
-func (e *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
+// Acquire denies a banned key. For other keys it forwards to the limiter and
+// counts its denials.
+func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
 	}
-	if left := e.Banned(key); left > 0 {
-		e.deny(&lease.Decision, left)
+	if left := b.Banned(key); left > 0 {
+		lease.Decision = b.denial(left)
 		return lease, nil
 	}
-	if lease, err = e.limiter.Acquire(ctx, key, n); err == nil {
-		e.count(&lease.Decision, key)
+	if lease, err = b.limiter.Acquire(ctx, key, n); err == nil {
+		b.count(&lease.Decision, key)
 	}
 	return lease, err
 }
 
-func (e *Ban) acquireIn(p *pass, lease *Lease, key string, n int64) error {
-	if left := e.Banned(key); left > 0 {
-		e.deny(&lease.Decision, left)
-		return nil
+func (b *Ban) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
+	if left := b.Banned(key); left > 0 {
+		return b.denial(left), nil
 	}
-	err := p.acquire(e.limiter, lease, key, n)
-	if err == nil {
-		e.count(&lease.Decision, key)
-	}
-	return err
+	return peek(ctx, b.limiter, key, n)
 }
 
-func (e *Ban) askIn(p *pass, d *Decision, key string, n int64) error {
-	if left := e.Banned(key); left > 0 {
-		e.deny(d, left)
-		return nil
-	}
-	return p.ask(e.limiter, d, key, n)
+// denial is the decision on a key whose ban lasts for left.
+func (b *Ban) denial(left time.Duration) Decision {
+	about, _ := Describe(b.limiter)
+	return Decision{Reason: Quota, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 }
 
-// deny writes the decision on a banned key.
-func (e *Ban) deny(d *Decision, left time.Duration) {
-	about, _ := Describe(e.limiter)
-	*d = Decision{Reason: Quota, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
-}
-
-// count counts a denial, and turns the last one into the ban.
-func (e *Ban) count(d *Decision, key string) {
-	if d.Allowed || d.Reason != Quota || key == "" || !e.strike(key) {
+// count counts a denial. The one that completes the number is answered as a
+// ban.
+func (b *Ban) count(d *Decision, key string) {
+	if d.Allowed || d.Reason != Quota || key == "" || !b.completes(key) {
 		return
 	}
-	if left := e.ban(key); left > d.RetryAfter {
-		e.deny(d, left)
+	if left := b.ban(key); left > d.RetryAfter {
+		*d = b.denial(left)
 	}
 }
 
-// strike reports whether this denial of key brings a ban.
-func (e *Ban) strike(key string) bool {
-	c := e.denials.cell(key)
+// completes counts a denial of key and reports whether it causes a ban.
+func (b *Ban) completes(key string) bool {
+	c := b.denials.cell(key)
 	for {
 		var word int64
 		c, word = c.load()
-		now := e.clock.now()
-		next, out := e.counter.strike(word, now)
-		switch c.swap(word, next, e.counter.horizon(now)) {
+		now := b.clock.now()
+		next, complete := b.counter.add(word, now)
+		switch c.swap(word, next, b.counter.horizon(now)) {
 		case done:
-			return out
+			return complete
 		case full:
 			return false
 		}
 	}
 }
 
-// ban bans key for longer than the last time, unless it is banned already.
-func (e *Ban) ban(key string) time.Duration {
-	c := e.bans.cell(key)
+// ban bans key for longer than the last time, unless it is banned already, and
+// returns how long the ban lasts.
+func (b *Ban) ban(key string) time.Duration {
+	c := b.bans.cell(key)
 	for {
 		var word int64
 		c, word = c.load()
-		now := e.clock.now()
-		next, until := e.penalty.ban(word, now)
-		if _, running := e.penalty.read(word, now); running > now {
+		now := b.clock.now()
+		next, until := b.duration.ban(word, now)
+		if _, running := b.duration.read(word, now); running > now {
 			return toDuration(running - now)
 		}
 		switch c.swap(word, next, now) {
@@ -150,42 +142,43 @@ func (e *Ban) ban(key string) time.Duration {
 	}
 }
 
-// Banned returns how long key is still banned; 0 if it is not.
-func (e *Ban) Banned(key string) time.Duration {
-	if key == "" || e.bans.keys.Load() == nil {
+// Banned returns how much longer key is banned; 0 if it is not.
+func (b *Ban) Banned(key string) time.Duration {
+	if key == "" || b.bans.keys.Load() == nil {
 		return 0
 	}
-	_, word := e.bans.cell(key).load()
+	_, word := b.bans.cell(key).load()
 	if word == 0 {
-		return 0 // most keys, without a look at the clock
+		return 0 // for most keys, without reading the clock
 	}
-	now := e.clock.now()
-	if _, until := e.penalty.read(word, now); until > now {
+	now := b.clock.now()
+	if _, until := b.duration.read(word, now); until > now {
 		return toDuration(until - now)
 	}
 	return 0
 }
 
 // Reset lifts the ban of key and forgets its denials and earlier bans.
-func (e *Ban) Reset(key string) {
-	now := e.clock.now()
-	e.bans.overwrite(key, now, now)
-	h := e.counter.horizon(now)
-	e.denials.overwrite(key, h, h)
+func (b *Ban) Reset(key string) {
+	now := b.clock.now()
+	b.bans.overwrite(key, now, now)
+	h := b.counter.horizon(now)
+	b.denials.overwrite(key, h, h)
 }
 
-// Len counts the keys that are banned or have been and are still remembered.
-// It walks the table.
-func (e *Ban) Len() int { return e.bans.live(e.clock.now()) }
+// Len counts the keys with a ban that runs or is still remembered. It walks
+// the table.
+func (b *Ban) Len() int { return b.bans.live(b.clock.now()) }
 
 // Overflowed counts the denials that were not counted and the bans that were
-// not made because MaxKeys keys were remembered.
-func (e *Ban) Overflowed() uint64 { return e.bans.spilled() + e.denials.spilled() }
+// not imposed because the table held MaxKeys keys.
+func (b *Ban) Overflowed() uint64 { return b.bans.spilled() + b.denials.spilled() }
 
 // Describe forwards to the limiter.
-func (e *Ban) Describe() (Description, bool) { return Describe(e.limiter) }
+func (b *Ban) Describe() (Description, bool) { return Describe(b.limiter) }
 
 // SetSpec applies spec to the limiter; see [Spec.Apply].
-func (e *Ban) SetSpec(spec Spec) error { return spec.Apply(e.limiter) }
+func (b *Ban) SetSpec(spec Spec) error { return spec.Apply(b.limiter) }
 
-func (e *Ban) wrapped() Limiter { return e.limiter }
+// OccupiesSlot forwards to the limiter.
+func (b *Ban) OccupiesSlot() bool { return OccupiesSlot(b.limiter) }

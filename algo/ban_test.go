@@ -22,7 +22,7 @@ func provoke(t require.TestingT, e *algo.Ban, key string, denials int) {
 	require.Positive(t, e.Banned(key))
 }
 
-func TestEscalateBansDoubleAndDecay(t *testing.T) {
+func TestBanDoublesAndDecays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
 		e := algo.Must(algo.NewBan(inner, algo.PerMinute(3), time.Minute, 5*time.Minute))
@@ -54,9 +54,9 @@ func TestEscalateBansDoubleAndDecay(t *testing.T) {
 	})
 }
 
-// TestEscalateCountsAfreshAfterABan: the denials of the period in which a ban
+// TestBanRestartsTheCount: the denials of the period in which a ban
 // began are counted from the first one after it.
-func TestEscalateCountsAfreshAfterABan(t *testing.T) {
+func TestBanRestartsTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := algo.Must(algo.NewBan(bucket(algo.PerDay(1)), algo.PerMinute(3), time.Second, time.Second))
 		require.True(t, must(t, e, "k", 1).Allowed)
@@ -68,7 +68,7 @@ func TestEscalateCountsAfreshAfterABan(t *testing.T) {
 	})
 }
 
-func TestEscalateDecisions(t *testing.T) {
+func TestBanDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerHour(2))
 		e := algo.Must(algo.NewBan(inner, algo.PerMinute(2), time.Hour, 2*time.Hour))
@@ -99,7 +99,7 @@ func TestEscalateDecisions(t *testing.T) {
 }
 
 // Denials count within one period, and only those for the quota.
-func TestEscalateCounts(t *testing.T) {
+func TestBanCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
 		e := algo.Must(algo.NewBan(inner, algo.PerMinute(3), time.Hour, time.Hour))
@@ -115,19 +115,19 @@ func TestEscalateCounts(t *testing.T) {
 			require.Equal(t, algo.Never, must(t, e, "k", 99).Reason)
 			require.Equal(t, algo.Quota, must(t, e, "", 1).Reason)
 		}
-		require.Zero(t, e.Banned("k"), "too dear is no offence")
-		require.Zero(t, e.Banned(""), "the empty key is everybody")
+		require.Zero(t, e.Banned("k"), "a cost that never fits does not count")
+		require.Zero(t, e.Banned(""), "all callers share the empty key")
 		e.Reset("")
 
 		over := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Overload}), algo.PerMinute(1), time.Hour, time.Hour))
 		must(t, over, "k", 1)
-		require.Zero(t, over.Banned("k"), "overload is nobody's offence")
+		require.Zero(t, over.Banned("k"), "overload does not count")
 		failing := algo.Must(algo.NewBan(broken, algo.PerMinute(1), time.Hour, time.Hour))
 		_, err := failing.Acquire(bg, "k", 1)
 		require.ErrorIs(t, err, errBroken)
 		require.Zero(t, failing.Banned("k"))
 
-		// Denied by another limit, the escalation's own is only asked.
+		// Denied by another limit, the ban's own limiter is only peeked.
 		for range 10 {
 			acquireAll(t, algo.Request{Limiter: inner, Key: "k", N: 1}, algo.Request{Limiter: e, Key: "k", N: 1})
 		}
@@ -137,7 +137,7 @@ func TestEscalateCounts(t *testing.T) {
 
 // More keys than there is room for: none is banned for another, and those that
 // are stay banned.
-func TestEscalateFlood(t *testing.T) {
+func TestBanFlood(t *testing.T) {
 	e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerHour(2), time.Hour, time.Hour, algo.MaxKeys(8)))
 	provoke(t, e, "first", 2)
 	for i := range 5000 {
@@ -151,7 +151,7 @@ func TestEscalateFlood(t *testing.T) {
 }
 
 // Of many denials at once exactly one brings the ban: it does not double.
-func TestEscalateAtOnce(t *testing.T) {
+func TestBanOfConcurrentDenials(t *testing.T) {
 	for range 50 {
 		e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(40), time.Hour, 20*time.Hour))
 		var banned atomic.Int64
@@ -167,7 +167,7 @@ func TestEscalateAtOnce(t *testing.T) {
 	}
 }
 
-func TestEscalateValidates(t *testing.T) {
+func TestBanValidation(t *testing.T) {
 	l := bucket(algo.PerHour(1))
 	for _, c := range []struct {
 		says         string
@@ -179,12 +179,12 @@ func TestEscalateValidates(t *testing.T) {
 		{"denials: count is 1048576, want 1 to 1048575", algo.PerHour(1 << 20), 1, 1, nil},
 		{"denials: period is 0s", algo.Per(1, 0), 1, 1, nil},
 		{"denials: period is 999.999µs", algo.Per(1, 999999), 1, 1, nil},
-		{"ban is 0s, want more than 0", algo.PerHour(1), 0, 1, nil},
-		{"ban is -1ns", algo.PerHour(1), -1, 1, nil},
+		{"first ban is 0s, want more than 0", algo.PerHour(1), 0, 1, nil},
+		{"first ban is -1ns", algo.PerHour(1), -1, 1, nil},
 		{"longest ban is 1s, want 2s (the first ban) or more", algo.PerHour(1), 2 * time.Second, time.Second, nil},
-		{"longest ban is 2160h0m0.000000001s, want 2160h0m0s", algo.PerHour(1), 1, 90*24*time.Hour + 1, nil},
-		{"escalate: does not take the option Burst", algo.PerHour(1), 1, 1, []algo.Option{algo.Burst(3)}},
-		{"escalate: max keys is 0", algo.PerHour(1), 1, 1, []algo.Option{algo.MaxKeys(0)}},
+		{"longest ban is 2160h0m0.000000001s, want at most 2160h0m0s", algo.PerHour(1), 1, 90*24*time.Hour + 1, nil},
+		{"ban: does not take the option Burst", algo.PerHour(1), 1, 1, []algo.Option{algo.Burst(3)}},
+		{"ban: max keys is 0", algo.PerHour(1), 1, 1, []algo.Option{algo.MaxKeys(0)}},
 	} {
 		_, err := algo.NewBan(l, c.denials, c.ban, c.longest, c.opts...)
 		require.ErrorContains(t, err, c.says)
@@ -196,7 +196,7 @@ func TestEscalateValidates(t *testing.T) {
 
 // For any lengths: a ban lasts at least the first and at most the longest, the
 // next one at once is its double or the longest, and idling never lengthens.
-func TestEscalateProperty(t *testing.T) {
+func TestBanProperty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
 			first := time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "first"))

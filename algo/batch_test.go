@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-func TestBatchesAreRunsOfOneBackend(t *testing.T) {
+func TestBatchIsARunOfOneBackend(t *testing.T) {
 	one, two := new(store), new(store)
 	local := bucket(algo.PerHour(100))
 	req := func(l algo.Limiter, n int64) algo.Request { return algo.Request{Limiter: l, Key: "k", N: n} }
@@ -88,7 +88,7 @@ func verdicts(ds []algo.Decision) (vs []bool) {
 
 // A lone limiter of a backend is asked by the backend too; one that cannot
 // answer leaves the zero Decision, and a charge that it leaves is not ours.
-func TestBatchAsksAlone(t *testing.T) {
+func TestBatchPeeksALoneRequest(t *testing.T) {
 	s := new(store)
 	one := s.limiter(algo.PerHour(4))
 	empty := saying(algo.Decision{Reason: algo.Quota, RetryAfter: 1})

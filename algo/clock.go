@@ -29,14 +29,6 @@ func startClock() clock { return clock{time.Now().Add(-time.Nanosecond)} }
 // decision, so a decision reads it once.
 func (c clock) now() int64 { return toTicks(time.Since(c.start)) }
 
-// time is the present as a time.Time, at the cost of now: time.Now reads the
-// wall clock too, which nobody needs here.
-func (c clock) time() time.Time { return c.start.Add(time.Since(c.start)) }
-
-// at is the instant t as this clock counts. A t that was read before the clock
-// was started counts as its first tick.
-func (c clock) at(t time.Time) int64 { return max(toTicks(t.Sub(c.start)), 1) }
-
 // toTicks converts, saturating at the largest duration that ticks can hold.
 func toTicks(d time.Duration) int64 {
 	const most = 1<<(63-tickShift) - 1

@@ -48,6 +48,9 @@ type foreign struct {
 	pass   Color
 }
 
+// OccupiesSlot reports false.
+func (*foreign) OccupiesSlot() bool { return false }
+
 // Acquire implements [Limiter].
 func (f *foreign) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	if n < 0 {

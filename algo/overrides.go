@@ -2,19 +2,21 @@ package algo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync/atomic"
 )
 
-// Choices says which limiter a key gets. The first that applies does:
+// Choices assigns limiters to keys. The first rule that applies to a request
+// decides:
 //
-//  1. Exact, the limiter of this very key,
-//  2. Prefix, of the longest prefix of the key that is listed,
-//  3. Tiers, of the tier that TierOf names for the request, if it is listed,
+//  1. Exact: the limiter of this key,
+//  2. Prefix: the limiter of the longest listed prefix of the key,
+//  3. Tiers: the limiter of the tier that TierOf returns, if it is listed,
 //  4. Default.
 //
-// Only Default is required. [Unlimited] stands for no limit.
+// Only Default is required. For no limit use [Unlimited].
 type Choices struct {
 	Exact   map[string]Limiter
 	Prefix  map[string]Limiter
@@ -23,20 +25,21 @@ type Choices struct {
 	Default Limiter
 }
 
-// Overrides is a choice of limiters for [ByKey] that is replaced as a whole
+// Overrides is a choice of limiters for [ByKey]. It can be replaced as a whole
 // while it is in use:
 //
 //	choice, err := algo.NewOverrides(algo.Choices{Default: standard, ...})
 //	limiter := algo.ByKey(choice.Choose)
 type Overrides struct {
-	p atomic.Pointer[choices]
+	current atomic.Pointer[choices]
 }
 
+// choices is a Choices that was checked and copied.
 type choices struct {
 	*matcher[Limiter]
-	tiers  map[string]Limiter
-	tierOf func(ctx context.Context, key string) string
-	rest   Limiter
+	tiers    map[string]Limiter
+	tierOf   func(ctx context.Context, key string) string
+	standard Limiter
 }
 
 // NewOverrides makes a choice. The error names the entry that has no limiter.
@@ -48,36 +51,44 @@ func NewOverrides(c Choices) (*Overrides, error) {
 	return o, nil
 }
 
-// Set replaces the choice, at once for all later requests. What keys have
-// spent is in the limiters: hand in the same ones again to keep it. With an
-// error the choice stays as it was. Set copies the maps.
+// Set replaces the choice at once, for all later requests, and copies the maps.
+// The limiters hold what keys have spent: pass the same limiters again to keep
+// it. After an error the choice is unchanged.
 func (o *Overrides) Set(c Choices) error {
+	if err := c.check(); err != nil {
+		return fmt.Errorf("algo: overrides: %w", err)
+	}
+	o.current.Store(&choices{newMatcher(c.Exact, c.Prefix), maps.Clone(c.Tiers), c.TierOf, c.Default})
+	return nil
+}
+
+func (c *Choices) check() error {
 	if c.Default == nil {
-		return fmt.Errorf("algo: overrides: Default is nil")
+		return errors.New("Default is nil")
 	}
 	if (c.TierOf == nil) != (len(c.Tiers) == 0) {
-		return fmt.Errorf("algo: overrides: Tiers and TierOf go together, have %d tiers and TierOf set: %t",
+		return fmt.Errorf("Tiers and TierOf go together, have %d tiers and TierOf set: %t",
 			len(c.Tiers), c.TierOf != nil)
 	}
 	if _, ok := c.Prefix[""]; ok {
-		return fmt.Errorf("algo: overrides: Prefix has the empty prefix, want Default")
+		return errors.New("Prefix has the empty prefix, want Default")
 	}
 	for field, m := range map[string]map[string]Limiter{"Exact": c.Exact, "Prefix": c.Prefix, "Tiers": c.Tiers} {
 		for k, l := range m {
 			if l == nil {
-				return fmt.Errorf("algo: overrides: %s[%q] is nil", field, k)
+				return fmt.Errorf("%s[%q] is nil", field, k)
 			}
 		}
 	}
-	o.p.Store(&choices{newMatcher(c.Exact, c.Prefix), maps.Clone(c.Tiers), c.TierOf, c.Default})
 	return nil
 }
 
-// Choose returns the limiter of a request. It is made for [ByKey].
+// Choose returns the limiter of a request, for use with [ByKey]. The zero
+// Overrides returns nil.
 func (o *Overrides) Choose(ctx context.Context, key string) Limiter {
-	c := o.p.Load()
+	c := o.current.Load()
 	if c == nil {
-		return nil // the zero Overrides
+		return nil
 	}
 	if l, ok := c.find(key); ok {
 		return l
@@ -87,5 +98,5 @@ func (o *Overrides) Choose(ctx context.Context, key string) Limiter {
 			return l
 		}
 	}
-	return c.rest
+	return c.standard
 }

@@ -5,21 +5,20 @@ import (
 	"errors"
 )
 
-// Shadow runs l for show: it decides and charges as ever, but everything is
-// admitted at once. It is how a new limit is tried on live traffic.
+// Shadow evaluates and charges l, but admits every request at once. It tries a
+// new limit on live traffic.
 //
-// Where l would have denied or delayed, Source is SourceShadowed, and the decision
-// shows what would have been: Reason is that of the denial, and RetryAfter how
-// long the request would have been put off. Allowed is true and Delay 0 all the
-// same. Where l admits at once, its decision stands as it is.
+// Where l would have denied or delayed the request, Source is
+// [SourceShadowed], Reason is the reason of the denial and RetryAfter is how
+// long l would have put the request off. Allowed is true and Delay 0. Where l
+// admits at once, its decision is returned unchanged. A peek, n = 0, always has
+// SourceShadowed, because nothing may act on it.
 //
-// A request that l cannot decide because its backend failed is admitted with
-// Source SourceShadowed and no limit: a limit on trial must not fail anybody. Only a
-// negative cost stays an error. The lease is that of l; a denied request has
-// charged nothing and has nothing to release. Shadow an in-flight limit only if
-// it has no queue: while a request waits there, it waits.
-//
-// A peek, n = 0, is SourceShadowed whatever it shows: nobody should act on it.
+// If l fails, because its backend is unavailable, the request is admitted with
+// SourceShadowed and no limit: a shadowed limit never fails a request. Only a
+// negative cost stays an error. The lease is the lease of l; a denied request
+// was not charged and has nothing to release. An in-flight limit with a queue
+// delays requests even when shadowed, while they wait in its queue.
 //
 // It panics if l is nil.
 func Shadow(l Limiter) Limiter {
@@ -29,26 +28,20 @@ func Shadow(l Limiter) Limiter {
 
 type shadow struct{ limiter Limiter }
 
-// Acquire asks the limiter, and admits.
+// Acquire lets the limiter decide, and admits.
 func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
 	lease, err = s.limiter.Acquire(ctx, key, n)
 	if err != nil {
 		lease = Lease{}
 	}
-	return lease, lease.shadow(n, err)
+	err = lease.shadow(n, err)
+	return lease, err
 }
 
-func (s *shadow) acquireIn(p *pass, lease *Lease, key string, n int64) error {
-	err := p.acquire(s.limiter, lease, key, n)
-	if err != nil {
-		*lease = Lease{}
-	}
-	return lease.shadow(n, err)
-}
-
-func (s *shadow) askIn(p *pass, d *Decision, key string, n int64) error {
-	err := p.ask(s.limiter, d, key, n)
-	return d.shadow(n, err)
+func (s *shadow) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
+	d, err := peek(ctx, s.limiter, key, n)
+	err = d.shadow(n, err)
+	return d, err
 }
 
 // shadow turns a decision or its error into an admission.
@@ -72,4 +65,5 @@ func (s *shadow) Describe() (Description, bool) { return Describe(s.limiter) }
 // SetSpec applies spec to the limiter; see [Spec.Apply].
 func (s *shadow) SetSpec(spec Spec) error { return spec.Apply(s.limiter) }
 
-func (s *shadow) wrapped() Limiter { return s.limiter }
+// OccupiesSlot forwards to the limiter.
+func (s *shadow) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }

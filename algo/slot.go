@@ -17,36 +17,13 @@ type SlotOccupier interface {
 // other than [ConcurrentRequests]. It is true for [ByKey], which may select any
 // limiter.
 func OccupiesSlot(l Limiter) bool {
-	switch l := l.(type) {
-	case SlotOccupier:
-		return l.OccupiesSlot()
-	case part: // a limit over time
-		return false
+	if s, ok := l.(SlotOccupier); ok {
+		return s.OccupiesSlot()
+	}
+	if _, ok := l.(peeker); ok && ownType(l) {
+		return false // a limit over time
 	}
 	d, ok := Describe(l)
 	_, rated := l.(interface{ SetRate(Rate) error })
 	return !ok || !rated || d.Unit == ConcurrentRequests
 }
-
-// OccupiesSlot reports whether the limiter does, on or off.
-func (s *Switch) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
-
-func (s *shadow) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
-
-// OccupiesSlot reports whether the limiter does.
-func (e *Ban) OccupiesSlot() bool { return OccupiesSlot(e.limiter) }
-
-func (w *listed) OccupiesSlot() bool { return OccupiesSlot(w.limiter) }
-
-func (a *all) OccupiesSlot() bool {
-	for _, l := range a.limiters {
-		if OccupiesSlot(l) {
-			return true
-		}
-	}
-	return false
-}
-
-func (unlimited) OccupiesSlot() bool { return false }
-func (refusing) OccupiesSlot() bool  { return false }
-func (*foreign) OccupiesSlot() bool  { return false }

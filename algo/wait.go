@@ -6,16 +6,20 @@ import (
 	"time"
 )
 
-// Wait acquires n units of l under key, sleeping as long as it takes: a Delay
-// is slept out, and after a quota denial it tries again at RetryAfter.
+// Wait acquires n units of l under key and sleeps until the work may start: for
+// the Delay of an admission, and for the RetryAfter of a quota denial, after
+// which it tries again.
 //
 // The error is nil exactly when the units are charged and the work may start.
-// It is ErrWait, at once, when the context's deadline comes sooner than
-// admission would, or when l denies for overload, which no waiting caller can
-// foresee, or without a RetryAfter; ErrCost when n can never fit; the context's error when it ends
-// during the sleep. In all these cases nothing stays charged.
+// Otherwise nothing stays charged, and the error is:
 //
-// Callers that wait for a denial compete again when they wake; a limiter with
+//   - [ErrWait], without a sleep, when the context's deadline comes before
+//     admission would, when l denies for overload, whose end is unknown, or
+//     when l denies without a RetryAfter;
+//   - [ErrCost] when n can never fit;
+//   - the context's error when the context ends during the sleep.
+//
+// After a denial, waiting callers compete again when they wake. A limiter with
 // [MaxWait] serves them in the order of arrival.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 	for {
@@ -31,12 +35,12 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 		}
 		switch lease.Reason {
 		case Never:
-			return Lease{}, fmt.Errorf("%w: n is %d, the limit holds %d", ErrCost, n, lease.Limit)
+			return Lease{}, fmt.Errorf("%w: n is %d, more than the limit of %d", ErrCost, n, lease.Limit)
 		case Overload:
 			return Lease{}, fmt.Errorf("%w: denied for overload", ErrWait)
 		}
 		if lease.RetryAfter <= 0 {
-			return Lease{}, fmt.Errorf("%w: denied with no time to retry after", ErrWait)
+			return Lease{}, fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
 		}
 		if err := Sleep(ctx, lease.RetryAfter); err != nil {
 			return Lease{}, err
@@ -44,8 +48,8 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 	}
 }
 
-// start sleeps out the Delay of an admission, and gives it back if the context
-// ends first.
+// start sleeps for the Delay of an admission, and gives the admission back if
+// the context ends first.
 func start(ctx context.Context, lease Lease) (Lease, error) {
 	if err := Sleep(ctx, lease.Delay); err != nil {
 		lease.Release(Canceled)
@@ -54,15 +58,17 @@ func start(ctx context.Context, lease Lease) (Lease, error) {
 	return lease, nil
 }
 
-// Sleep waits for d, or returns ErrWait at once if the context's deadline
-// comes sooner, or the context's error when it ends meanwhile. Adapters sleep
-// out a Delay with it.
+// Sleep sleeps for d. If the context's deadline comes sooner it returns
+// [ErrWait] without a sleep; if the context ends during the sleep it returns the
+// context's error. Adapters use it for a Delay.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < d {
-		return fmt.Errorf("%w: %v is more than is left of it", ErrWait, d)
+	if deadline, ok := ctx.Deadline(); ok {
+		if left := time.Until(deadline); left < d {
+			return fmt.Errorf("%w: the context ends in %v, admission comes in %v", ErrWait, left, d)
+		}
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -42,7 +42,7 @@ type SmoothWarmingUp struct{ guava }
 // a SmoothBursty.
 type guava interface {
 	Limiter
-	part
+	peeker
 	Describer
 	Allow(key string, n int64) bool
 	SetRate(r Rate) error

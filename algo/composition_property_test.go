@@ -16,7 +16,7 @@ import (
 
 // All charged or none, and the answer's RetryAfter is the largest of the
 // parts and exact, for any limits, costs, orders and repetitions.
-func TestAcquireAllProperty(t *testing.T) {
+func TestW4_Compositions(t *testing.T) {
 	checks(t, "W4: %d lists of limits, with repetitions")
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble has no deadline
@@ -31,7 +31,7 @@ func TestAcquireAllProperty(t *testing.T) {
 
 // The same for every algorithm, each limit and key at most once: a limit that
 // lets earlier callers' debt be paid by later ones has no sum.
-func TestAcquireAllOfEveryAlgorithm(t *testing.T) {
+func TestW4_CompositionsOfEveryAlgorithm(t *testing.T) {
 	checks(t, "W4: %d lists of limits of every kind")
 	specs := []string{
 		"leaky-bucket 7/s burst 3", "pacer 7/s wait 1s slack 2", "nginx 5/s burst 7 delay 3", "smooth-bursty 3/s burst 2 wait 1s",

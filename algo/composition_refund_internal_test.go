@@ -12,29 +12,20 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// dawdling admits everything, and takes its time inside a composition: the
-// limits behind it are charged at an old reading of the clock.
-type dawdling struct{ rnd *rand.Rand }
+// slowLimiter admits everything after a while: what is charged behind it is
+// charged later than what is charged before it.
+type slowLimiter struct{ rnd *rand.Rand }
 
-func (d dawdling) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
-	err = d.acquireIn(nil, &lease, key, n)
-	return lease, err
+func (l slowLimiter) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+	time.Sleep(time.Duration(l.rnd.Int64N(3) / 2 * l.rnd.Int64N(int64(time.Second))))
+	return unlimited{}.Acquire(ctx, key, n)
 }
 
-func (d dawdling) acquireIn(_ *pass, lease *Lease, _ string, n int64) error {
-	time.Sleep(time.Duration(d.rnd.Int64N(3) / 2 * d.rnd.Int64N(int64(time.Second))))
-	return decided(&lease.Decision, Decision{Allowed: true, Source: SourceOff}, n)
-}
-
-func (dawdling) askIn(_ *pass, d *Decision, _ string, n int64) error {
-	return decided(d, Decision{Allowed: true, Source: SourceOff}, n)
-}
-
-// TestCompositionsMintNothing: four goroutines charge several limits at once,
+// TestW4_CompositionRefunds: four goroutines charge several limits at once,
 // in any order, for keys that fight for slots or the empty one; what one limit
 // denies the others get back, and some is settled and canceled. What is kept
 // stays within the bound of each limit.
-func TestCompositionsMintNothing(t *testing.T) {
+func TestW4_CompositionRefunds(t *testing.T) {
 	interleaved(t)
 	n := cases.Count(300, 10_000)
 	for trial := range n {
@@ -90,19 +81,19 @@ func (c *composed) charge(rnd *rand.Rand) {
 	if c.keys > 0 {
 		key = fmt.Sprint(rnd.IntN(c.keys))
 	}
-	limits := []Limiter{c.bucket, c.window, &coloring{c.marker, Green}, dawdling{rnd}}
+	limits := []Limiter{c.bucket, c.window, &coloring{c.marker, Green}, slowLimiter{rnd}}
 	rnd.Shuffle(len(limits), func(i, j int) { limits[i], limits[j] = limits[j], limits[i] })
 	lease, err := All(limits...).Acquire(background, key, n)
 	if err != nil || !lease.Allowed {
 		return
 	}
-	parts := append([]Lease(nil), lease.releaser.(*group).leases...)
+	leases := append([]Lease(nil), lease.releaser.(*compositeLease).leases...)
 	lease.handle.N = n
 	kept := correctAtRandom(&lease, rnd, []int64{0, 1, 2, 3})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i := range parts {
-		at := parts[i].handle.At
+	for i := range leases {
+		at := leases[i].handle.At
 		switch limits[i].(type) {
 		case *LeakyBucket:
 			c.calls[key] = append(c.calls[key], call{at, kept})

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -14,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-func TestAcquireAllRefusesWhatCannotBeDecided(t *testing.T) {
+func TestAcquireAllInvalidRequests(t *testing.T) {
 	l := bucket(algo.PerHour(5))
 	choice := algo.Request{Limiter: l, Key: "k", N: 1}
 	in(t, map[string]struct {
@@ -58,7 +57,7 @@ func drain(t require.TestingT, l algo.Limiter, key string) (n int64) {
 
 // A service bucket above a bucket of one call: with either exhausted, the other
 // is not charged, not even for a moment.
-func TestAcquireAllTwoLevels(t *testing.T) {
+func TestW4_AcquireAllTwoLevels(t *testing.T) {
 	const goroutines, rounds = 64, 200
 	for _, exhausted := range []int{0, 1} {
 		t.Run(fmt.Sprintf("level %d exhausted", exhausted), func(t *testing.T) {
@@ -112,7 +111,7 @@ func group(n int, f func(i int)) {
 
 // Goroutines that name the same limits in opposite orders neither block each
 // other nor admit too much.
-func TestAcquireAllInOppositeOrders(t *testing.T) {
+func TestW4_AcquireAllInOppositeOrders(t *testing.T) {
 	a, b := bucket(algo.PerDay(300)), bucket(algo.PerDay(500))
 	both := [][]algo.Request{
 		{{Limiter: a, Key: "k", N: 1}, {Limiter: b, Key: "k", N: 1}},
@@ -133,7 +132,7 @@ func TestAcquireAllInOppositeOrders(t *testing.T) {
 	require.InDelta(t, 500-admitted.Load(), drain(t, b, "k"), 1, "all charged or none")
 }
 
-func TestAcquireAllSameLimitAndKeyTwice(t *testing.T) {
+func TestW4_AcquireAllSameLimitAndKeyTwice(t *testing.T) {
 	l := bucket(algo.PerHour(10))
 	other := bucket(algo.PerHour(1))
 	twice := func(n, m int64) []algo.Request {
@@ -155,147 +154,9 @@ func TestAcquireAllSameLimitAndKeyTwice(t *testing.T) {
 	require.False(t, lease.Allowed)
 }
 
-func TestAcquireAllReleasesInReverse(t *testing.T) {
-	var log []string
-	reqs := make([]algo.Request, 0, 5)
-	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		reqs = append(reqs, algo.Request{Limiter: recorder{name, &log}, N: 1})
-	}
-	lease := acquireAll(t, reqs...)
-	lease.Settle(4)
-	lease.Release(algo.Failed)
-	lease.Release(algo.Canceled)
-	lease.Settle(9)
-	require.Equal(t, []string{
-		"a settled", "b settled", "c settled", "d settled", "e settled",
-		"e failed", "d failed", "c failed", "b failed", "a failed",
-	}, log)
-
-	log = nil
-	denied := acquireAll(t, reqs[0], reqs[1], algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota}), N: 1}, reqs[2])
-	denied.Release(algo.Failed)
-	require.Equal(t, []string{"b canceled", "a canceled"}, log[:2], "given back at once")
-	require.NotContains(t, log, "a failed")
-}
-
-func TestAcquireAllSettlesAll(t *testing.T) {
-	a, b := bucket(algo.PerHour(10)), bucket(algo.PerHour(10))
-	lease := acquireAll(t, algo.Request{Limiter: a, N: 5}, algo.Request{Limiter: b, N: 3})
-	lease.Settle(3)
-	require.Equal(t, int64(7), peek(t, a, "").Remaining)
-	require.Equal(t, int64(7), peek(t, b, "").Remaining)
-	lease.Settle(6)
-	require.Equal(t, int64(4), peek(t, a, "").Remaining)
-	require.Equal(t, int64(4), peek(t, b, "").Remaining)
-	lease.Release(algo.Succeeded)
-	lease.Settle(0)
-	require.Equal(t, int64(4), peek(t, a, "").Remaining)
-}
-
-// A limiter that panics leaves nothing charged behind, neither when it is asked
-// nor when it is released.
-func TestAcquireAllPanics(t *testing.T) {
-	a, b := bucket(algo.PerHour(3)), bucket(algo.PerHour(3))
-	panics := limiterFunc(func(context.Context, string, int64) (algo.Lease, error) { panic("limiter") })
-	for range 100 {
-		require.PanicsWithValue(t, "limiter", func() {
-			_, _ = algo.AcquireAll(bg, algo.Request{Limiter: a, N: 1}, algo.Request{Limiter: b, N: 1}, algo.Request{Limiter: panics, N: 1})
-		})
-	}
-	require.Equal(t, int64(3), drain(t, a, ""))
-	require.Equal(t, int64(3), drain(t, b, ""))
-
-	c := bucket(algo.PerHour(3))
-	lease := acquireAll(t, algo.Request{Limiter: c, N: 3}, algo.Request{Limiter: badReleaser{}, N: 1}, algo.Request{Limiter: badReleaser{}, N: 1})
-	require.PanicsWithValue(t, "release", func() { lease.Release(algo.Canceled) })
-	require.Equal(t, int64(3), drain(t, c, ""))
-}
-
-type badReleaser struct{}
-
-func (b badReleaser) Acquire(context.Context, string, int64) (algo.Lease, error) {
-	return algo.NewLease(algo.Decision{Allowed: true}, b, algo.Handle{}), nil
-}
-func (badReleaser) Release(algo.Handle, algo.Outcome) { panic("release") }
-func (badReleaser) Settle(algo.Handle, int64)         {}
-
-// A caller that gives up and a panicking handler, with the lease deferred.
-func TestAcquireAllReleasedByPanickingWork(t *testing.T) {
-	a, b := bucket(algo.PerHour(3)), bucket(algo.PerHour(3))
-	for range 50 {
-		require.Panics(t, func() {
-			lease := acquireAll(t, algo.Request{Limiter: a, N: 2}, algo.Request{Limiter: b, N: 2})
-			defer lease.Release(algo.Canceled)
-			panic("handler")
-		})
-	}
-	require.Equal(t, int64(3), drain(t, a, ""))
-	require.Equal(t, int64(3), drain(t, b, ""))
-}
-
-// What a limiter of another package would say is found without charging it,
-// where a peek can tell or a denial does.
-func TestAcquireAllAsksForeignLimiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		empty := bucket(algo.PerMinute(1))
-		require.True(t, empty.Allow("", 1))
-		first := algo.Request{Limiter: empty, N: 1}
-
-		fits := &foreign{Limiter: bucket(algo.PerHour(10))}
-		lease := acquireAll(t, first, algo.Request{Limiter: fits, N: 10})
-		require.Equal(t, time.Minute, lease.RetryAfter)
-		require.Empty(t, fits.charges)
-
-		short := &foreign{Limiter: bucket(algo.PerHour(10))}
-		require.True(t, must(t, short.Limiter, "", 3).Allowed)
-		lease = acquireAll(t, first, algo.Request{Limiter: short, N: 10})
-		require.Equal(t, 18*time.Minute, lease.RetryAfter, "10 units, not one")
-		require.Empty(t, short.charges)
-
-		shaped := &foreign{Limiter: bucket(algo.PerHour(10), algo.MaxWait(time.Hour))}
-		lease = acquireAll(t, first, algo.Request{Limiter: shaped, N: 15})
-		require.Equal(t, time.Minute, lease.RetryAfter)
-		require.True(t, lease.Parts()[1].Allowed)
-		require.Equal(t, int64(10), peek(t, shaped.Limiter, "").Remaining, "given back")
-
-		lease = acquireAll(t, first, algo.Request{Limiter: broken, N: 1})
-		require.False(t, lease.Allowed, "a denial stands when another limit cannot be asked")
-		require.Equal(t, algo.Decision{}, lease.Parts()[1])
-	})
-}
-
-// An in-flight limiter is only peeked: it might let the request wait.
-func TestAcquireAllOnlyPeeksInFlightLimits(t *testing.T) {
-	full := &inFlight{left: 0}
-	deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota, RetryAfter: time.Second}), N: 1}
-	lease := acquireAll(t, deny, algo.Request{Limiter: full, N: 1})
-	require.Equal(t, algo.Overload, lease.Reason)
-	require.Equal(t, 5*time.Second, lease.RetryAfter)
-	require.Equal(t, []int64{0}, full.asked)
-
-	lease = acquireAll(t, deny, algo.Request{Limiter: full, N: 11})
-	require.Equal(t, algo.Never, lease.Reason)
-	require.Equal(t, algo.Forever, lease.RetryAfter)
-}
-
-type inFlight struct {
-	left  int64
-	asked []int64
-}
-
-func (f *inFlight) Acquire(_ context.Context, _ string, n int64) (algo.Lease, error) {
-	f.asked = append(f.asked, n)
-	d := algo.Decision{Allowed: n == 0, Limit: 10, Remaining: f.left, NextAfter: 5 * time.Second}
-	return algo.NewLease(d, nil, algo.Handle{}), nil
-}
-
-func (f *inFlight) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: 10, Unit: algo.ConcurrentRequests}, true
-}
-
-// One reading of the clock serves all the limits: they cannot disagree about
-// the time, and a limiter that was made after it is no exception.
-func TestAcquireAllWithALimiterMadeMeanwhile(t *testing.T) {
+// A limiter that is made in the middle of a decision has a clock of its own,
+// which starts later than the others.
+func TestAcquireAllOfANewLimiter(t *testing.T) {
 	old := bucket(algo.PerHour(5))
 	late := algo.ByKey(func(context.Context, string) algo.Limiter { return bucket(algo.PerHour(5)) })
 	for range 100 {
@@ -306,7 +167,101 @@ func TestAcquireAllWithALimiterMadeMeanwhile(t *testing.T) {
 	}
 }
 
-func TestAcquireAllAllocates(t *testing.T) {
+func TestAllIsOneKeyUnderSeveralLimits(t *testing.T) {
+	second, hour, day := bucket(algo.PerSecond(10)), bucket(algo.PerHour(15)), bucket(algo.PerDay(100))
+	l := algo.All(second, algo.All(hour, algo.NewSwitch(day)))
+	lease := must(t, l, "k", 4)
+	require.True(t, lease.Allowed)
+	require.Len(t, lease.Parts(), 3, "an All of an All is one All")
+	require.Equal(t, int64(6), lease.Remaining)
+	lease = must(t, l, "k", 12)
+	require.Equal(t, algo.Never, lease.Reason)
+	require.Equal(t, []bool{false, false, true}, verdicts(lease.Parts()))
+	require.Equal(t, []int64{10, 15, 100}, []int64{lease.Parts()[0].Limit, lease.Parts()[1].Limit, lease.Parts()[2].Limit})
+	require.Equal(t, int64(11), peek(t, hour, "k").Remaining)
+
+	d, ok := algo.Describe(l)
+	require.True(t, ok)
+	require.Equal(t, algo.Description{Quota: 10, Window: time.Second}, d)
+	_, ok = algo.Describe(algo.All(broken, broken))
+	require.False(t, ok)
+
+	_, err := l.Acquire(bg, "k", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+	_, err = algo.All(second, broken).Acquire(bg, "k", 1)
+	require.ErrorIs(t, err, errBroken)
+	require.ErrorContains(t, err, "request 2 of 2")
+	require.Same(t, second, algo.All(second))
+	require.PanicsWithValue(t, "algo: All: no limiters", func() { algo.All() })
+	require.PanicsWithValue(t, "algo: All: the limiter is nil", func() { algo.All(second, nil) })
+}
+
+func TestAcquireAllOfAll(t *testing.T) {
+	a, b, c := bucket(algo.PerHour(5)), bucket(algo.PerHour(3)), bucket(algo.PerHour(9))
+	both := algo.All(a, b)
+	lease := acquireAll(t, algo.Request{Limiter: both, N: 2}, algo.Request{Limiter: c, N: 1})
+	require.True(t, lease.Allowed)
+	require.Len(t, lease.Parts(), 2, "one for each request")
+	require.Equal(t, int64(3), lease.Parts()[0].Limit)
+	require.Equal(t, int64(8), lease.Parts()[1].Remaining)
+	lease.Release(algo.Canceled)
+	require.Equal(t, int64(5), peek(t, a, "").Remaining)
+
+	// The same, where the composition cannot be taken apart.
+	require.True(t, c.Allow("", 9))
+	lease = acquireAll(t, algo.Request{Limiter: c, N: 1}, algo.Request{Limiter: algo.Shadow(both), N: 4})
+	require.False(t, lease.Allowed)
+	require.Equal(t, algo.SourceShadowed, lease.Parts()[1].Source)
+	require.Equal(t, algo.Never, lease.Parts()[1].Reason)
+	require.Equal(t, int64(3), peek(t, b, "").Remaining)
+}
+
+func TestCombinedDecision(t *testing.T) {
+	type ds = []algo.Decision
+	roomy := algo.Decision{Allowed: true, Limit: 100, Remaining: 90, NextAfter: 1, ResetAfter: 9}
+	tight := algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}
+	late := algo.Decision{Allowed: true, Limit: 50, Remaining: 50, Delay: 7}
+	quota := algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}
+	overload := algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 30, NextAfter: 30}
+	never := algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever}
+	off := algo.Decision{Allowed: true, Source: algo.SourceOff}
+	shadowed := algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 5, RetryAfter: 70, ResetAfter: 70}
+
+	in(t, map[string]struct {
+		parts ds
+		want  algo.Decision
+	}{
+		"the tightest":          {ds{roomy, tight}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 9}},
+		"the longest delay":     {ds{late, tight, roomy}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 9, Delay: 7}},
+		"equally tight":         {ds{tight, {Allowed: true, Limit: 3, Remaining: 3}}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}},
+		"of those that denied":  {ds{tight, late, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
+		"overload over quota":   {ds{quota, overload}, algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 40, NextAfter: 30, ResetAfter: 60}},
+		"never over overload":   {ds{never, overload, quota}, algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever, ResetAfter: 60}},
+		"what is off is absent": {ds{off, tight}, tight},
+		"nor what is unknown":   {ds{{Allowed: true}, tight}, tight},
+		"all off":               {ds{off, off}, off},
+		"a shadow shows":        {ds{tight, shadowed}, algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 10, Remaining: 3, RetryAfter: 70, NextAfter: 2, ResetAfter: 5}},
+		"a shadow denies none":  {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
+	}, func(t *testing.T, c struct {
+		parts ds
+		want  algo.Decision
+	}) {
+		var reqs []algo.Request
+		for _, d := range c.parts {
+			reqs = append(reqs, algo.Request{Limiter: saying(d), N: 1})
+		}
+		lease := acquireAll(t, reqs...)
+		require.Equal(t, c.want, lease.Decision)
+		require.Len(t, lease.Parts(), len(c.parts))
+		for i, p := range lease.Parts() {
+			if c.parts[i].Source != algo.SourceShadowed || lease.Allowed {
+				require.Equal(t, c.parts[i].Allowed, p.Allowed)
+			}
+		}
+	})
+}
+
+func TestAcquireAllAllocations(t *testing.T) {
 	var reqs []algo.Request
 	for range 6 {
 		reqs = append(reqs, algo.Request{Limiter: bucket(algo.PerSecond(1_000_000), algo.Burst(1<<40)), Key: "k", N: 1})
@@ -318,10 +273,11 @@ func TestAcquireAllAllocates(t *testing.T) {
 		want float64
 	}{
 		"one":    {reqs[:1], 0},
-		"two":    {reqs[:2], 1},
-		"four":   {reqs[:4], 1},
-		"six":    {reqs, 2},
-		"denied": {append(reqs[:3:3], algo.Request{Limiter: empty, N: 1}), 1},
+		"two":    {reqs[:2], 0},
+		"four":   {reqs[:4], 0},
+		"six":    {reqs, 0},
+		"all":    {[]algo.Request{{Limiter: algo.All(reqs[0].Limiter, reqs[1].Limiter), N: 1}, reqs[2]}, 0},
+		"denied": {append(reqs[:3:3], algo.Request{Limiter: empty, N: 1}), 0},
 	}, func(t *testing.T, c struct {
 		reqs []algo.Request
 		want float64
@@ -331,7 +287,11 @@ func TestAcquireAllAllocates(t *testing.T) {
 			lease.Release(algo.Succeeded)
 		}))
 	})
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
+		_, _ = algo.AcquireAll(bg, algo.Request{Limiter: empty, N: 1}, reqs[0], reqs[1], reqs[2])
+	}), 1.0, "a denial that is never released")
 	for name, l := range map[string]algo.Limiter{
+		"all":    algo.All(reqs[0].Limiter, reqs[1].Limiter),
 		"single": reqs[0].Limiter, "shadow": algo.Shadow(empty), "switch": algo.NewSwitch(reqs[0].Limiter),
 	} {
 		require.Zero(t, testing.AllocsPerRun(100, func() {

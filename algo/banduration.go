@@ -1,0 +1,122 @@
+package algo
+
+import (
+	"fmt"
+	"time"
+)
+
+// banDuration is how bans grow and are forgotten. The state of a key is one
+// word: the instant, in ticks, at which everything is forgotten, with the level
+// in the bits below a nanosecond. A word in the past is equivalent to none.
+//
+// The ban of level k lasts first * 2^(k-1), up to longest. After it, the level
+// falls by one each time the length of that level's ban passes.
+type banDuration struct {
+	first, longest int64 // ticks
+	top            int64 // the lowest level whose ban lasts longest
+}
+
+// maxBan leaves room in the word for the time a ban is remembered.
+const maxBan = 90 * 24 * time.Hour
+
+const levelMask = ticksPerNano - 1
+
+func newBanDuration(first, longest time.Duration) (banDuration, error) {
+	switch {
+	case first <= 0:
+		return banDuration{}, fmt.Errorf("first ban is %v, want more than 0", first)
+	case longest < first:
+		return banDuration{}, fmt.Errorf("longest ban is %v, want %v (the first ban) or more", longest, first)
+	case longest > maxBan:
+		return banDuration{}, fmt.Errorf("longest ban is %v, want at most %v", longest, maxBan)
+	}
+	b := banDuration{first: toTicks(first), longest: toTicks(longest), top: 1}
+	for b.length(b.top) < b.longest {
+		b.top++
+	}
+	return b, nil
+}
+
+// length of the ban of a level, 1 to top.
+func (b *banDuration) length(level int64) int64 {
+	if l := b.first << (level - 1); l < b.longest {
+		return l
+	}
+	return b.longest
+}
+
+// memory is the time to fall from a level to none: the sum of the lengths up to
+// it.
+func (b *banDuration) memory(level int64) int64 {
+	if level < b.top {
+		return b.first<<level - b.first
+	}
+	return b.first<<(b.top-1) - b.first + b.longest
+}
+
+// read returns the level at now, and the end of the ban if it still runs.
+func (b *banDuration) read(word, now int64) (level, until int64) {
+	level = word & levelMask
+	forgotten := word - level
+	if forgotten <= now {
+		return 0, 0
+	}
+	if until = forgotten - b.memory(level); until > now {
+		return level, until
+	}
+	for level > 0 && forgotten-now <= b.memory(level-1) {
+		level--
+	}
+	return level, 0
+}
+
+// ban returns the word and the end of the next ban.
+func (b *banDuration) ban(word, now int64) (next, until int64) {
+	level, _ := b.read(word, now)
+	level = min(level+1, b.top)
+	until = now + b.length(level)
+	return (until + b.memory(level)) | level, until
+}
+
+// denialCounter counts denials in one word: the end of the period in
+// milliseconds, and the count.
+type denialCounter struct {
+	limit  int64
+	period int64 // ms
+}
+
+const (
+	denialBits = 20
+	maxDenials = 1<<denialBits - 1
+	ticksPerMs = int64(time.Millisecond) << tickShift
+)
+
+func newDenialCounter(r Rate) (denialCounter, error) {
+	switch {
+	case r.Count < 1 || r.Count > maxDenials:
+		return denialCounter{}, fmt.Errorf("denials: count is %d, want 1 to %d", r.Count, maxDenials)
+	case r.Period < time.Millisecond || r.Period > maxSpan:
+		return denialCounter{}, fmt.Errorf("denials: period is %v, want %v to %v", r.Period, time.Millisecond, maxSpan)
+	}
+	return denialCounter{r.Count, int64((r.Period + time.Millisecond - 1) / time.Millisecond)}, nil
+}
+
+// toMs counts milliseconds from 1: the word 0 means never used.
+func toMs(ticks int64) int64 { return ticks/ticksPerMs + 1 }
+
+// horizon is the word below which periods have ended.
+func (c *denialCounter) horizon(now int64) int64 { return toMs(now) << denialBits }
+
+// add counts one denial and reports whether it completes the limit, after
+// which the count begins again.
+func (c *denialCounter) add(word, now int64) (next int64, complete bool) {
+	ms := toMs(now)
+	end, count := word>>denialBits, word&maxDenials
+	if end <= ms {
+		end, count = ms+c.period, 0
+	}
+	if count++; count >= c.limit {
+		return ms << denialBits, true // a period that has ended
+	}
+	return end<<denialBits | count, false
+}

@@ -1,0 +1,45 @@
+package algo_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+func TestShadowDecisions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := bucket(algo.PerMinute(1), algo.MaxWait(30*time.Second))
+		l := algo.Shadow(inner)
+		first := must(t, l, "k", 1)
+		require.Equal(t, algo.SourceLocal, first.Source, "an admission stands as it is")
+		require.Zero(t, first.RetryAfter)
+
+		denied := must(t, l, "k", 1)
+		require.True(t, denied.Allowed)
+		require.Equal(t, algo.SourceShadowed, denied.Source)
+		require.Equal(t, algo.Quota, denied.Reason)
+		require.Equal(t, 30*time.Second, denied.RetryAfter)
+		denied.Release(algo.Canceled)
+		require.Zero(t, peek(t, inner, "k").Remaining, "nothing was charged, nothing given back")
+
+		time.Sleep(30 * time.Second)
+		delayed := must(t, l, "k", 1)
+		require.True(t, delayed.Allowed)
+		require.Zero(t, delayed.Delay)
+		require.Equal(t, algo.SourceShadowed, delayed.Source)
+		require.Equal(t, algo.Admitted, delayed.Reason)
+		require.Equal(t, 30*time.Second, delayed.RetryAfter)
+	})
+}
+
+func TestShadowOfABrokenLimiter(t *testing.T) {
+	lease := must(t, algo.Shadow(broken), "k", 1)
+	require.Equal(t, algo.Decision{Allowed: true, Source: algo.SourceShadowed}, lease.Decision)
+	lease = acquireAll(t, algo.Request{Limiter: algo.Shadow(broken), N: 1}, algo.Request{Limiter: bucket(algo.PerHour(2)), N: 1})
+	require.True(t, lease.Allowed)
+	require.Equal(t, int64(1), lease.Remaining)
+}

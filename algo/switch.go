@@ -1,0 +1,73 @@
+package algo
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// Switch turns a limiter on and off at run time; see [NewSwitch].
+type Switch struct {
+	limiter Limiter
+	off     atomic.Bool
+}
+
+// NewSwitch wraps l with a switch, initially on. Operators use it to lift a
+// limit at once.
+//
+// While it is off, requests are admitted and not charged. Requests that were
+// admitted before are released as usual. It panics if l is nil.
+func NewSwitch(l Limiter) *Switch {
+	mustLimiter(l, "NewSwitch")
+	return &Switch{limiter: l}
+}
+
+// On lets the limiter decide.
+func (s *Switch) On() { s.off.Store(false) }
+
+// Off admits every request, with [SourceOff], and bypasses the limiter.
+func (s *Switch) Off() { s.off.Store(true) }
+
+// IsOn reports whether the limiter decides.
+func (s *Switch) IsOn() bool { return !s.off.Load() }
+
+// current returns the limiter that decides now.
+func (s *Switch) current() Limiter {
+	if s.off.Load() {
+		return unlimited{}
+	}
+	return s.limiter
+}
+
+// Acquire forwards to the limiter while the switch is on, and admits the
+// request while it is off.
+func (s *Switch) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+	return s.current().Acquire(ctx, key, n)
+}
+
+// Describe forwards to the limiter, whether the switch is on or off.
+func (s *Switch) Describe() (Description, bool) { return Describe(s.limiter) }
+
+// SetSpec applies spec to the limiter; see [Spec.Apply].
+func (s *Switch) SetSpec(spec Spec) error { return spec.Apply(s.limiter) }
+
+// OccupiesSlot forwards to the limiter, whether the switch is on or off.
+func (s *Switch) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
+
+// Unlimited admits every request, with [SourceOff].
+func Unlimited() Limiter { return unlimited{} }
+
+type unlimited struct{}
+
+// Acquire admits the request.
+func (u unlimited) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+	if n < 0 {
+		return lease, costError(n)
+	}
+	lease.Decision = u.peek(key, n)
+	return lease, nil
+}
+
+func (unlimited) peek(string, int64) Decision { return Decision{Allowed: true, Source: SourceOff} }
+
+// OccupiesSlot reports false.
+func (unlimited) OccupiesSlot() bool { return false }
