@@ -29,7 +29,7 @@ var constructors = map[string]func(...algo.Option) error{
 	"smooth warming up": func(opts ...algo.Option) error {
 		return second(algo.NewSmoothWarmingUp(perHour, time.Minute, opts...))
 	},
-	"escalate": func(opts ...algo.Option) error {
+	"ban": func(opts ...algo.Option) error {
 		return second(algo.NewBan(algo.Unlimited(), perHour, time.Minute, time.Hour, opts...))
 	},
 }
@@ -53,7 +53,7 @@ func TestOptionBelongs(t *testing.T) {
 		"fixed window":      {"Offset", "AlignedTo", "Spread", "MaxKeys", "OnFull"},
 		"sliding window":    {"Cells", "MaxKeys", "OnFull"}, "sliding log": {"MaxKeys", "OnFull"},
 		"srTCM": {"MaxKeys", "OnFull"}, "trTCM": {"MaxKeys", "OnFull"}, "RFC 4115": {"MaxKeys", "OnFull"},
-		"escalate": {"MaxKeys"},
+		"ban": {"MaxKeys"},
 	}
 	for name, construct := range constructors {
 		for _, o := range all {

@@ -25,7 +25,7 @@ func TestOccupiesSlot(t *testing.T) {
 		"shadow":  algo.Shadow,
 		"allowed": func(l algo.Limiter) algo.Limiter { return algo.AllowList(l, keys) },
 		"denied":  func(l algo.Limiter) algo.Limiter { return algo.DenyList(l, keys) },
-		"escalate": func(l algo.Limiter) algo.Limiter {
+		"ban": func(l algo.Limiter) algo.Limiter {
 			return algo.Must(algo.NewBan(l, algo.PerMinute(3), time.Second, time.Minute))
 		},
 		"all":    func(l algo.Limiter) algo.Limiter { return algo.All(window, l, rate) },
