@@ -71,18 +71,21 @@ var fields = []field{
 
 const defaultAlgorithm = "token-bucket"
 
-// algorithms lists every limiter that a Spec can make.
-var algorithms = []algorithm{
-	{&tokenBucket, asLimiter(newTokenBucket)},
-	{&leakyBucket, asLimiter(newLeakyBucket)},
-	{&pacer, asLimiter(newPacer)},
-	{&nginx, asLimiter(newNginx)},
-	{&smoothBursty, asLimiter(newSmoothBursty)},
-	{&smoothWarmingUp, asLimiter(newSmoothWarmingUp)},
-	{&fixedWindow, asLimiter(newFixedWindow)},
-	{&slidingWindow, asLimiter(newSlidingWindow)},
-	{&slidingLog, asLimiter(newSlidingLog)},
-	{&strict, asLimiter(newStrict)},
+// algorithms lists every limiter that a Spec can make. As a variable it would
+// link all of them into every program.
+func algorithms() []algorithm {
+	return []algorithm{
+		{&tokenBucket, asLimiter(newTokenBucket)},
+		{&leakyBucket, asLimiter(newLeakyBucket)},
+		{&pacer, asLimiter(newPacer)},
+		{&nginx, asLimiter(newNginx)},
+		{&smoothBursty, asLimiter(newSmoothBursty)},
+		{&smoothWarmingUp, asLimiter(newSmoothWarmingUp)},
+		{&fixedWindow, asLimiter(newFixedWindow)},
+		{&slidingWindow, asLimiter(newSlidingWindow)},
+		{&slidingLog, asLimiter(newSlidingLog)},
+		{&strict, asLimiter(newStrict)},
+	}
 }
 
 type algorithm struct {
@@ -112,8 +115,9 @@ func algorithmNamed(name string) (algorithm, error) {
 	if name == "" {
 		name = defaultAlgorithm
 	}
-	known := make([]string, 0, len(algorithms))
-	for _, a := range algorithms {
+	all := algorithms()
+	known := make([]string, 0, len(all))
+	for _, a := range all {
 		if a.name == name {
 			return a, nil
 		}

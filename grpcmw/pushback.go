@@ -70,7 +70,9 @@ func (p *pushbacks) add(err error) {
 }
 
 // longer orders pushbacks: no retry at all is the longest.
-func longer(a, b int32) bool { return b != admission.DoNotRetry && (a == admission.DoNotRetry || a > b) }
+func longer(a, b int32) bool {
+	return b != admission.DoNotRetry && (a == admission.DoNotRetry || a > b)
+}
 
 func (p *pushbacks) writeTo(ss grpc.ServerStream) {
 	p.mu.Lock()

@@ -9,8 +9,8 @@ import (
 
 // ResetWarnings makes every warning be logged again.
 func ResetWarnings() {
-	warnTwice.logged.Store(false)
-	warnRebuilt.logged.Store(false)
+	warnTwice.Reset()
+	warnRebuilt.Reset()
 	built.first.Store(0)
 	built.second.Store(0)
 	admission.ResetFailures()

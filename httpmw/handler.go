@@ -48,9 +48,10 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 
 // admit decides on r. If it returns false, the request has been answered. If
 // it returns true and the lease is zero, the request passes unlimited.
-func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) bool {
-	if len(m.policies) > 1 {
-		return m.admitAll(lease, w, r)
+func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (pass bool) {
+	if m.all != nil {
+		*lease, pass = m.all(m, w, r)
+		return pass
 	}
 	p := m.policies[0]
 	var a admission.Attempt

@@ -82,6 +82,9 @@ func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 		names[policy.Name] = true
 		m.add(policy)
 	}
+	if len(ps) > 1 {
+		m.all = (*middleware).admitAll
+	}
 	return m.wrap
 }
 
@@ -105,6 +108,10 @@ type middleware struct {
 	admission.Settings[*http.Request]
 	own
 	policies []*policy
+	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
+	// does not link it.
+	// (The lease is a result: as an argument of a function value it would escape.)
+	all func(m *middleware, w http.ResponseWriter, r *http.Request) (lease algo.Lease, pass bool)
 	// watches: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	watches bool

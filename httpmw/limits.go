@@ -15,7 +15,19 @@ const fewPolicies = 4
 type candidate = admission.Candidate[*http.Request]
 
 // admitAll is admit for several policies.
-func (m *middleware) admitAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) bool {
+func (m *middleware) admitAll(w http.ResponseWriter, r *http.Request) (lease algo.Lease, pass bool) {
+	returned := false
+	defer func() {
+		if !returned { // an observer panics
+			lease.Release(algo.Failed)
+		}
+	}()
+	pass = m.decideAll(&lease, w, r)
+	returned = true
+	return lease, pass
+}
+
+func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) bool {
 	var roomForAll [fewPolicies]candidate
 	var roomForReqs [fewPolicies]algo.Request
 	all, reqs := roomForAll[:0], roomForReqs[:0]

@@ -145,7 +145,7 @@ func prefersText(r *http.Request) bool {
 	if len(lines) == 0 || lines[0] == "*/*" || len(lines[0]) > maxAccept {
 		return false
 	}
-	var text, json, any quality
+	var text, json, other quality
 	for part := range strings.SplitSeq(lines[0], ",") {
 		kind, q := mediaRange(part)
 		switch kind {
@@ -154,41 +154,56 @@ func prefersText(r *http.Request) bool {
 		case problemType, "application/json", "application/*":
 			json.raise(q)
 		case "*/*":
-			any.raise(q)
+			other.raise(q)
 		}
 	}
-	return text.or(any) > json.or(any)
+	return text.or(other) > json.or(other)
 }
 
-// quality is the weight of a media type, if it was named.
+// quality is the weight of a media type in thousandths, if it was named.
 type quality struct {
-	q     float64
+	q     int
 	named bool
 }
 
-func (a *quality) raise(q float64) { a.q, a.named = max(a.q, q), true }
+func (a *quality) raise(q int) { a.q, a.named = max(a.q, q), true }
 
-func (a quality) or(other quality) float64 {
+func (a quality) or(other quality) int {
 	if a.named {
 		return a.q
 	}
 	return other.q
 }
 
-// mediaRange splits an element of Accept. A weight that cannot be parsed is 0.
-func mediaRange(s string) (kind string, q float64) {
+// mediaRange splits an element of Accept. A malformed weight is 0.
+func mediaRange(s string) (kind string, q int) {
 	kind, params, _ := strings.Cut(s, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	for param := range strings.SplitSeq(params, ";") {
 		param = strings.TrimSpace(param)
-		if len(param) < 2 || param[0]|0x20 != 'q' || param[1] != '=' {
-			continue
+		if len(param) >= 2 && param[0]|0x20 == 'q' && param[1] == '=' {
+			return kind, weight(param[2:])
 		}
-		q, err := strconv.ParseFloat(param[2:], 64)
-		if err != nil || !(q >= 0 && q <= 1) {
-			return kind, 0
-		}
-		return kind, q
 	}
-	return kind, 1
+	return kind, 1000
+}
+
+// weight parses a weight, 0 to 1 with at most three decimals (RFC 9110 section
+// 12.4.2). strconv.ParseFloat would be a tenth of this package's code.
+func weight(s string) int {
+	whole, decimals, _ := strings.Cut(s, ".")
+	if len(whole) != 1 || len(decimals) > 3 {
+		return 0
+	}
+	q := 0
+	for _, c := range []byte(whole + (decimals + "000")[:3]) {
+		if c < '0' || '9' < c {
+			return 0
+		}
+		q = q*10 + int(c-'0')
+	}
+	if q > 1000 {
+		return 0
+	}
+	return q
 }

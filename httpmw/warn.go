@@ -1,7 +1,6 @@
 package httpmw
 
 import (
-	"log"
 	"net/http"
 	"reflect"
 	"slices"
@@ -9,37 +8,24 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/warning"
 )
-
-// warning is a finding about the configuration. It is logged once in the life
-// of the process, with package log and a code that stays the same in all
-// versions. Nothing of a request is in it.
-type warning struct {
-	code, message string
-	logged        atomic.Bool
-}
 
 var (
-	warnTwice = &warning{
-		code:    "httpmw.policy_twice",
-		message: "a request passed two limits of the same name and size: a limiter that is wired twice charges every request twice, so wire it once; give two limiters two names",
+	warnTwice = &warning.Once{
+		Code:    "httpmw.policy_twice",
+		Message: "httpmw: a request passed two limits of the same name and size: a limiter that is wired twice charges every request twice, so wire it once; give two limiters two names",
 	}
-	warnRebuilt = &warning{
-		code:    "httpmw.built_per_request",
-		message: "nearly every middleware has served one request only: build the middleware once, not for each request",
+	warnRebuilt = &warning.Once{
+		Code:    "httpmw.built_per_request",
+		Message: "httpmw: nearly every middleware has served one request only: build the middleware once, not for each request",
 	}
 )
-
-func (w *warning) log(detail string) {
-	if !w.logged.Load() && w.logged.CompareAndSwap(false, true) {
-		log.Print("httpmw: " + w.message + ": code=" + w.code + " " + detail)
-	}
-}
 
 // warnIfTwice looks for the policy among those that the request has passed.
 func warnIfTwice(passed []string, policy string) {
 	if slices.Contains(passed, policy) {
-		warnTwice.log("policy=" + policy)
+		warnTwice.Log("policy=" + policy)
 	}
 }
 
@@ -53,7 +39,7 @@ func (m *middleware) warnIfNested(next http.Handler) {
 	for _, a := range m.policies {
 		for _, b := range inner.policies {
 			if sameLimiter(a.Limiter, b.Limiter) {
-				warnTwice.log("policy=" + a.Name)
+				warnTwice.Log("policy=" + a.Name)
 			}
 		}
 	}
@@ -73,7 +59,7 @@ func (h *handler) countServed() {
 	switch h.served.Add(1) {
 	case 1:
 		if n := built.first.Add(1); n >= manyBuilt && built.second.Load() < n/16 {
-			warnRebuilt.log("middlewares=" + strconv.FormatInt(n, 10))
+			warnRebuilt.Log("middlewares=" + strconv.FormatInt(n, 10))
 		}
 	case 2:
 		built.second.Add(1)

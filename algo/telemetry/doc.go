@@ -6,7 +6,8 @@
 //
 // observe is any function of an Event:
 //
-//   - [Log.Observe] logs denials and failures to log/slog, with sampling;
+//   - Log.Observe of package eventlog logs denials and failures to log/slog, with
+//     sampling;
 //   - Metrics.Observe of package otelmetrics counts for OpenTelemetry;
 //   - [Tee] calls several observers.
 //

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -24,7 +25,7 @@ type server struct {
 	log        *slog.Logger
 	gateway    *proxy.Gateway
 	watcher    *live.Watcher
-	denials    *telemetry.Log
+	denials    *eventlog.Log
 	ready      ops.Readiness
 	front      *http.Server // for clients
 	back       *http.Server // for operators
@@ -60,7 +61,7 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	if s.denials, err = telemetry.NewLog(s.log); err != nil {
+	if s.denials, err = eventlog.New(s.log); err != nil {
 		return err
 	}
 	s.gateway, err = proxy.New(s.file, proxy.Options{

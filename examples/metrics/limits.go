@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
@@ -27,7 +28,7 @@ type limits struct {
 	users    *algo.TokenBucket
 	capacity *adaptive.Limiter
 	observe  telemetry.Observer
-	denials  *telemetry.Log
+	denials  *eventlog.Log
 	metrics  *otelmetrics.Metrics
 	provider *sdkmetric.MeterProvider
 	scrape   http.Handler
@@ -46,7 +47,7 @@ func newLimits(logger *slog.Logger) (*limits, error) {
 	if l.metrics, err = otelmetrics.New(l.provider); err != nil {
 		return nil, err
 	}
-	if l.denials, err = telemetry.NewLog(logger); err != nil {
+	if l.denials, err = eventlog.New(logger); err != nil {
 		return nil, err
 	}
 	l.observe = telemetry.Tee(l.metrics.Observe, l.denials.Observe)

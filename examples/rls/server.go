@@ -18,6 +18,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -30,7 +31,7 @@ type server struct {
 	file       *config.File
 	log        *slog.Logger
 	watcher    *live.Watcher
-	denials    *telemetry.Log
+	denials    *eventlog.Log
 	ready      ops.Readiness
 	health     *health.Server
 	overload   *adaptive.Limiter // nil: off
@@ -72,7 +73,7 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	if s.denials, err = telemetry.NewLog(s.log); err != nil {
+	if s.denials, err = eventlog.New(s.log); err != nil {
 		return err
 	}
 	observe := telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe)

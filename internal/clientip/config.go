@@ -57,7 +57,7 @@ func New(c Config) (*Rules, error) {
 		return nil, errors.New("keyfunc: IPConfig.Hops needs Trusted, TrustUnix or TrustAll: the header of an untrusted peer is never read")
 	}
 	if r.trustAll && r.hops == 0 {
-		warnTrustsAll.log()
+		warnTrustsAll.Log("")
 	}
 	return r, nil
 }

@@ -1,11 +1,11 @@
 package clientip
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
+	"sort"
 )
 
 // span is a closed interval of addresses.
@@ -31,9 +31,7 @@ func newSpans(prefixes []netip.Prefix) (spans, error) {
 		}
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(a, b span) int {
-		return cmp.Or(cmp.Compare(a.lo.hi, b.lo.hi), cmp.Compare(a.lo.lo, b.lo.lo))
-	})
+	sort.Sort(all)
 	merged := all[:0]
 	for _, s := range all {
 		merged = merged.add(s)
@@ -43,6 +41,12 @@ func newSpans(prefixes []netip.Prefix) (spans, error) {
 	}
 	return merged, nil
 }
+
+// Len, Less and Swap implement sort.Interface: slices.SortFunc would add 20 kB to
+// every program.
+func (t spans) Len() int           { return len(t) }
+func (t spans) Less(i, j int) bool { return t[i].lo.less(t[j].lo) }
+func (t spans) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
 
 // add appends s, which does not begin before the last span, or widens the
 // last span if s touches it.

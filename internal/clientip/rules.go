@@ -81,12 +81,12 @@ func (r *Rules) format(a ip) string {
 // MayWarn reports whether a header from an untrusted peer is still to be
 // logged. If so, the caller passes the lines of the header to [Rules.Ignore].
 func (r *Rules) MayWarn() bool {
-	return r.trustsNothing() && warnIgnored.pending()
+	return r.trustsNothing() && warnIgnored.Pending()
 }
 
 // Ignore logs, once in the life of the process, that a header is ignored.
 func (r *Rules) Ignore(lines []string) {
 	if len(lines) > 0 {
-		warnIgnored.log()
+		warnIgnored.Log("")
 	}
 }

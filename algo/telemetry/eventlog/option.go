@@ -1,4 +1,4 @@
-package telemetry
+package eventlog
 
 import (
 	"fmt"
@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// LogOption adjusts a [Log].
-type LogOption struct {
+// Option adjusts a [Log].
+type Option struct {
 	name  string
-	apply func(*logConfig) error
+	apply func(*config) error
 }
 
-type logConfig struct {
+type config struct {
 	interval time.Duration
 	keys     int
 	levels   Levels
 }
 
-func logDefaults() logConfig {
-	return logConfig{interval: 10 * time.Second, keys: 256, levels: Levels{
+func defaults() config {
+	return config{interval: 10 * time.Second, keys: 256, levels: Levels{
 		Denied: slog.LevelInfo, Shadowed: slog.LevelInfo,
 		FailedOpen: slog.LevelWarn, FailedClosed: slog.LevelError, Fallback: slog.LevelWarn,
 	}}
 }
 
-// LogInterval sets the time between two lines of a key, above 0 and at most 24 h.
+// Interval sets the time between two lines of a key, above 0 and at most 24 h.
 // Denials in between are counted. The default is 10 s.
-func LogInterval(d time.Duration) LogOption {
-	return LogOption{"LogInterval", func(c *logConfig) error {
+func Interval(d time.Duration) Option {
+	return Option{"Interval", func(c *config) error {
 		c.interval = d
 		if d <= 0 || d > 24*time.Hour {
 			return fmt.Errorf("is %v, want above 0 and at most 24h", d)
@@ -37,10 +37,10 @@ func LogInterval(d time.Duration) LogOption {
 	}}
 }
 
-// LogKeys sets the number of pairs of key and policy that are counted
+// Keys sets the number of pairs of key and policy that are counted
 // separately, 1 to 1048576. The default is 256.
-func LogKeys(n int) LogOption {
-	return LogOption{"LogKeys", func(c *logConfig) error {
+func Keys(n int) Option {
+	return Option{"Keys", func(c *config) error {
 		c.keys = n
 		if n < 1 || n > 1<<20 {
 			return fmt.Errorf("is %d, want 1 to 1048576", n)
@@ -49,9 +49,9 @@ func LogKeys(n int) LogOption {
 	}}
 }
 
-// LogLevels sets the levels of the lines.
-func LogLevels(l Levels) LogOption {
-	return LogOption{"LogLevels", func(c *logConfig) error {
+// AtLevels sets the levels of the lines.
+func AtLevels(l Levels) Option {
+	return Option{"AtLevels", func(c *config) error {
 		c.levels = l
 		return nil
 	}}

@@ -1,4 +1,4 @@
-package telemetry_test
+package eventlog_test
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -37,14 +38,14 @@ func denial(key uint64) telemetry.Event {
 
 // journal is a log with its output.
 type journal struct {
-	*telemetry.Log
+	*eventlog.Log
 	text bytes.Buffer
 }
 
-func newJournal(t *testing.T, opts ...telemetry.LogOption) *journal {
+func newJournal(t *testing.T, opts ...eventlog.Option) *journal {
 	t.Helper()
 	j := new(journal)
-	log, err := telemetry.NewLog(slog.New(slog.NewJSONHandler(&j.text, &slog.HandlerOptions{Level: slog.LevelDebug})), opts...)
+	log, err := eventlog.New(slog.New(slog.NewJSONHandler(&j.text, &slog.HandlerOptions{Level: slog.LevelDebug})), opts...)
 	require.NoError(t, err)
 	j.Log = log
 	return j
@@ -132,7 +133,7 @@ func TestLogTopics(t *testing.T) {
 // A million keys need no more slots and lines than there are.
 func TestLogIsBounded(t *testing.T) {
 	const slots, keys = 16, 1_000_000
-	j := newJournal(t, telemetry.LogKeys(slots))
+	j := newJournal(t, eventlog.Keys(slots))
 	at := time.Now()
 	e := denial(0)
 	e.At = at
@@ -157,7 +158,7 @@ func TestLogIsBounded(t *testing.T) {
 // After the interval the slots are free again, although each event frees at most
 // two.
 func TestLogRecoversFromAFlood(t *testing.T) {
-	j := newJournal(t, telemetry.LogKeys(16), telemetry.LogInterval(time.Second))
+	j := newJournal(t, eventlog.Keys(16), eventlog.Interval(time.Second))
 	e := denial(0)
 	for key := range uint64(100) {
 		e.KeyHash = key + 1
@@ -181,11 +182,11 @@ func TestLogRecoversFromAFlood(t *testing.T) {
 func TestLogFromManyGoroutines(t *testing.T) {
 	var mu sync.Mutex
 	var sum int64
-	log, err := telemetry.NewLog(slog.New(counter(func(count int64) {
+	log, err := eventlog.New(slog.New(counter(func(count int64) {
 		mu.Lock()
 		defer mu.Unlock()
 		sum += count
-	})), telemetry.LogKeys(4), telemetry.LogInterval(time.Millisecond))
+	})), eventlog.Keys(4), eventlog.Interval(time.Millisecond))
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -218,14 +219,14 @@ func (c counter) Handle(_ context.Context, r slog.Record) error {
 
 // BenchmarkLog measures an event that writes nothing.
 func BenchmarkLog(b *testing.B) {
-	log, err := telemetry.NewLog(slog.New(slog.DiscardHandler))
+	log, err := eventlog.New(slog.New(slog.DiscardHandler))
 	require.NoError(b, err)
-	debug, err := telemetry.NewLog(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	debug, err := eventlog.New(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	require.NoError(b, err)
 	admitted := telemetry.Event{At: time.Now(), Policy: "p", Decision: algo.Decision{Allowed: true}, KeyHash: 1}
 	for _, row := range []struct {
 		name string
-		log  *telemetry.Log
+		log  *eventlog.Log
 		e    telemetry.Event
 		step uint64
 	}{
@@ -245,7 +246,7 @@ func BenchmarkLog(b *testing.B) {
 }
 
 // A client is denied a hundred times, and the log has two lines.
-func ExampleNewLog() {
+func ExampleNew() {
 	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 			if a.Key == "time" || a.Key == "key" || a.Key == "retry_after" { // they differ from run to run
@@ -254,7 +255,7 @@ func ExampleNewLog() {
 			return a
 		},
 	}))
-	denials, err := telemetry.NewLog(logger, telemetry.LogInterval(time.Minute))
+	denials, err := eventlog.New(logger, eventlog.Interval(time.Minute))
 	if err != nil {
 		panic(err)
 	}

@@ -1,4 +1,4 @@
-package telemetry_test
+package eventlog_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 )
 
 // No policy, method or error can break a line or forge another.
@@ -24,7 +24,7 @@ func TestS2_LogLinesAreSafe(t *testing.T) {
 		"naive": func(w io.Writer) slog.Handler { return naive{w} },
 	} {
 		var text bytes.Buffer
-		log, err := telemetry.NewLog(slog.New(handler(&text)))
+		log, err := eventlog.New(slog.New(handler(&text)))
 		require.NoError(t, err)
 		e := denial(1)
 		e.Policy, e.Method, e.Err = evil, evil, errors.New(evil)

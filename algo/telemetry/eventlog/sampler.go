@@ -1,4 +1,4 @@
-package telemetry
+package eventlog
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
 // subject identifies the lines that are sampled together.
@@ -19,7 +20,7 @@ type subject struct {
 // sample counts the events of a subject in its interval.
 type sample struct {
 	subject
-	transport Transport
+	transport telemetry.Transport
 	client    bool
 	reason    algo.Reason // of the latest event
 	begin     time.Duration

@@ -1,4 +1,7 @@
-package telemetry
+// Package eventlog logs the denials and failures of the adapters to log/slog, at
+// a bounded rate. It is a package of its own so that programs without it do not
+// link log/slog.
+package eventlog
 
 import (
 	"errors"
@@ -7,12 +10,13 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
 // Log writes denials and failures to a structured log, at a bounded rate. Use its
 // method Observe:
 //
-//	denials, err := telemetry.NewLog(slog.Default())
+//	denials, err := eventlog.New(slog.Default())
 //	handler = httpmw.Limit(users, key, httpmw.WithObserver(denials.Observe))(handler)
 //
 // The first denial of a key by a policy is written at once. Further ones within
@@ -23,8 +27,8 @@ import (
 // reports the beginning, and then there is one line an interval. Admissions write
 // nothing.
 //
-// Memory is bounded: 256 slots ([LogKeys]) of some 200 bytes. So is the output: at
-// most two lines a slot in an interval of 10 s ([LogInterval]), and at most five
+// Memory is bounded: 256 slots ([Keys]) of some 200 bytes. So is the output: at
+// most two lines a slot in an interval of 10 s ([Interval]), and at most five
 // lines for one event. Denials of keys without a slot share one subject, with the
 // code telemetry.others.
 //
@@ -54,18 +58,18 @@ type Log struct {
 // own, for failures and fallbacks.
 const mostPolicies = 64
 
-// NewLog makes a Log. The error names the option and its invalid value.
-func NewLog(l *slog.Logger, opts ...LogOption) (*Log, error) {
+// New makes a Log. The error names the option and its invalid value.
+func New(l *slog.Logger, opts ...Option) (*Log, error) {
 	if l == nil {
-		return nil, errors.New("telemetry: NewLog: the logger is nil")
+		return nil, errors.New("eventlog: New: the logger is nil")
 	}
-	c := logDefaults()
+	c := defaults()
 	for _, o := range opts {
 		if o.apply == nil {
-			return nil, errors.New("telemetry: NewLog: the zero LogOption is not an option")
+			return nil, errors.New("eventlog: New: the zero Option is not an option")
 		}
 		if err := o.apply(&c); err != nil {
-			return nil, fmt.Errorf("telemetry: NewLog: %s: %w", o.name, err)
+			return nil, fmt.Errorf("eventlog: New: %s: %w", o.name, err)
 		}
 	}
 	return &Log{
@@ -74,8 +78,8 @@ func NewLog(l *slog.Logger, opts ...LogOption) (*Log, error) {
 	}, nil
 }
 
-// Observe is an [Observer] that logs e.
-func (l *Log) Observe(e Event) {
+// Observe is an [telemetry.Observer] that logs e.
+func (l *Log) Observe(e telemetry.Event) {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}

@@ -1,4 +1,4 @@
-package telemetry
+package eventlog
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
 // topic is the subject matter of a line.
@@ -32,18 +33,18 @@ var topics = [...]struct{ code, message string }{
 	failedOpen:   {"telemetry.failed-open", "requests admitted without a decision, because the limiter failed"},
 	failedClosed: {"telemetry.failed-closed", "requests denied without a decision, because the limiter failed"},
 	fallback:     {"telemetry.fallback", "requests decided locally, because the shared store is unavailable"},
-	others:       {"telemetry.others", "decisions of keys and policies beyond those counted separately; raise LogKeys"},
+	others:       {"telemetry.others", "decisions of keys and policies beyond those counted separately; raise Keys"},
 }
 
-func topicOf(e *Event) topic {
+func topicOf(e *telemetry.Event) topic {
 	switch e.Result {
-	case Denied:
+	case telemetry.Denied:
 		return denied
-	case FailedOpen:
+	case telemetry.FailedOpen:
 		return failedOpen
-	case FailedClosed:
+	case telemetry.FailedClosed:
 		return failedClosed
-	case Allowed:
+	case telemetry.Allowed:
 		if e.Shadowed() {
 			return shadowed
 		}
@@ -52,7 +53,7 @@ func topicOf(e *Event) topic {
 }
 
 // sample counts e, and writes a line if it is the first in the interval.
-func (l *Log) sample(s *sampler, now time.Duration, of subject, e *Event) {
+func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Event) {
 	if !l.logger.Enabled(context.Background(), l.levels.of(of.topic)) {
 		return
 	}
