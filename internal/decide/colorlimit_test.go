@@ -14,7 +14,7 @@ import (
 // charges nothing otherwise, and its spans are exact.
 func TestU2_ColorLimitIsExact(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(47, 48))
-	for range cases.Count(20_000, 500_000) {
+	for range cases.Count(5_000, 500_000) {
 		c := &ColorLimit{anyThreeColor(rnd), Color(rnd.IntN(3))}
 		clock := jumpingClock(rnd, min(max(c.committed.period/c.committed.count, 1), 1<<40))
 		var s, marked ColorState
@@ -85,7 +85,7 @@ func TestW2_ColorRefundsMintNothing(t *testing.T) {
 	markers := []*ThreeColor{
 		must(NewSRTCM(ten, 3, 2)), must(NewTRTCM(ten, 3, per(15, time.Second), 5)), must(NewRFC4115(ten, 3, per(5, time.Second), 2)),
 	}
-	n := cases.Count(20_000, 500_000)
+	n := cases.Count(5_000, 500_000)
 	rnd := rand.New(rand.NewPCG(49, 50))
 	for i := range n {
 		m := markers[i%len(markers)]

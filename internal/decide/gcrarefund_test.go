@@ -1,7 +1,9 @@
 package decide
 
 import (
+	"cmp"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -145,5 +147,79 @@ func TestForceChargeIsBounded(t *testing.T) {
 		}
 		_, cut = g.ForceCharge(now, Charge{State: [2]int64{0, g.emission + 1}}, now, 1)
 		require.True(t, cut, "a unit would be refunded for more than it was charged")
+	}
+}
+
+// waiting are the buckets that delay, and what may start at once.
+var waiting = map[string]*GCRA{
+	"token bucket":     must(NewGCRA(per(10, time.Second), 3, time.Second)),
+	"pacer":            must(NewPacer(per(10, time.Second), 0, Unbounded, time.Second)),
+	"pacer with slack": must(NewPacer(per(10, time.Second), 2, 10, Unbounded)),
+	"nginx":            must(NewNginx(per(10, time.Second), 9, 1)),
+	"smooth bursty":    must(NewSmoothBursty(per(10, time.Second), 2, per(10, time.Second), time.Second)),
+}
+
+// queued is an admission that starts at an instant.
+type queued struct {
+	lent
+	start, cost int64
+}
+
+// TestW2_WaitRefundsMintNothing: some of what was admitted is settled and
+// canceled once nothing admitted later waits any more, and some decisions are at
+// late readings of the clock. What is kept starts within the bound.
+func TestW2_WaitRefundsMintNothing(t *testing.T) {
+	for name, g := range waiting {
+		t.Run(name, func(t *testing.T) {
+			n := cases.Count(1_000, 50_000)
+			for trial := range n {
+				requireQueue(t, g, queue(g, rand.New(rand.NewPCG(61, uint64(trial)))))
+			}
+			t.Logf("W2: %d queues that charge, settle and cancel", n)
+		})
+	}
+}
+
+// queue returns what was admitted to one bucket.
+func queue(g *GCRA, rnd *rand.Rand) (all []queued) {
+	second := ticks(time.Second)
+	b, now := &bucketOf{GCRA: g}, ticks(time.Hour)
+	for range 40 {
+		now += rnd.Int64N(3) / 2 * rnd.Int64N(second)
+		cost := 1 + rnd.Int64N(3)
+		if l, ok := b.charge(now-rnd.Int64N(3)/2*rnd.Int64N(2*second), cost); ok {
+			q := queued{l, l.At, cost}
+			if b.tat-g.depth > l.At && !g.forward { // delayed: it starts when its last tick fits
+				q.start = l.State[0] - g.depth
+			}
+			all = append(all, q)
+		}
+		for range rnd.IntN(4) {
+			i := rnd.IntN(len(all) + 1)
+			if i < len(all) && !slices.ContainsFunc(all[i+1:], func(q queued) bool { return q.start > now }) {
+				b.settle(&all[i].lent, now, rnd.Int64N(2)*rnd.Int64N(4))
+			}
+		}
+	}
+	return all
+}
+
+// requireQueue checks every run of starts.
+func requireQueue(t *testing.T, g *GCRA, all []queued) {
+	t.Helper()
+	slices.SortFunc(all, func(a, b queued) int { return cmp.Compare(a.start, b.start) })
+	for i, first := range all {
+		var sum, largest int64
+		for _, q := range all[i:] {
+			if q.kept == 0 {
+				continue
+			}
+			sum, largest = sum+q.kept*g.emission, max(largest, q.cost*g.emission)
+			most := max(g.depth, largest)
+			if g.forward {
+				most = g.depth + largest
+			}
+			require.LessOrEqual(t, sum, most+q.start-first.start, "%+v", all)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -70,7 +71,7 @@ func TestW2_SlidingRefundsMintNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(81, 82))
-			n := cases.Count(6_000, 200_000)
+			n := cases.Count(3_000, 200_000)
 			for range n {
 				requireNoMint(t, countersKind(), rates, rnd)
 				requireNoMint(t, cellsKind(), rates, rnd)
@@ -307,4 +308,24 @@ func TestCountersAdopt(t *testing.T) {
 		require.LessOrEqual(t, v.RetryAfter, most.RetryAfter)
 		require.LessOrEqual(t, v.RetryAfter, before.RetryAfter)
 	}
+}
+
+// TestEndOfTheClockOfWindows: what cannot be charged any more is denied, or
+// nothing is forgotten.
+func TestEndOfTheClockOfWindows(t *testing.T) {
+	requireEnd(t, countersKind())
+	requireEnd(t, cellsKind())
+	requireEnd(t, logKind())
+}
+
+func requireEnd[S any](t *testing.T, kind sliders[S]) {
+	t.Helper()
+	p, s := kind.next(per(10, time.Second)), new(S)
+	admitted := 0
+	for range 1000 {
+		if _, v := p.Decide(s, ticks(math.MaxInt64), 1); v.Allowed {
+			admitted++
+		}
+	}
+	require.LessOrEqual(t, admitted, 10, kind.name)
 }
