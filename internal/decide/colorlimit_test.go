@@ -170,3 +170,18 @@ func TestColorErrors(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 }
+
+// TestColorRefundOfWhatASettlementAdded: what is charged beyond the first cost is
+// not given back.
+func TestColorRefundOfWhatASettlementAdded(t *testing.T) {
+	c, now := &ColorLimit{must(NewRFC4115(per(1, time.Second), 5, per(1, time.Second), 0)), Green}, ticks(time.Hour)
+	var s ColorState
+	_, v := c.Decide(&s, now, 2)
+	ch := c.Charge(&s, now, 2, v)
+	c.ForceCharge(&s, ch, now, 3)
+	ch.N = 5
+	_, given := c.Refund(&s, ch, now, 3, 0)
+	require.Zero(t, given)
+	_, given = c.Refund(&s, ch, now, 5, 0)
+	require.Equal(t, 2*c.committed.period, given)
+}

@@ -223,3 +223,32 @@ func requireQueue(t *testing.T, g *GCRA, all []queued) {
 		}
 	}
 }
+
+// TestW1_RefundsCountOneAnother: a charge weighs less after an earlier one was
+// given back, because it drains sooner.
+func TestW1_RefundsCountOneAnother(t *testing.T) {
+	b := &bucketOf{GCRA: must(NewGCRA(per(1, time.Second), 10, 0))}
+	second := ticks(time.Second)
+	now := 100 * second
+	first, _ := b.charge(now, 5)
+	second5, _ := b.charge(now, 5)
+	b.settle(&first, now, 0)
+	now += 4 * second
+	_, ok := b.charge(now, 4)
+	require.True(t, ok)
+	b.settle(&second5, now, 0)
+	_, ok = b.charge(now, 7)
+	require.False(t, ok, "4 of 10 were kept")
+	_, ok = b.charge(now, 6)
+	require.True(t, ok)
+}
+
+// TestAdoptKeepsWhatGuavaKeeps: where a charge waits for earlier debt, a change
+// of the rate leaves all of it.
+func TestAdoptKeepsWhatGuavaKeeps(t *testing.T) {
+	g, now := waiting["smooth bursty"], ticks(time.Hour)
+	tat := now + 100*g.depth
+	same, cut := g.Adopt(tat, now)
+	require.False(t, cut)
+	require.Equal(t, tat, same)
+}

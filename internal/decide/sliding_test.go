@@ -329,3 +329,56 @@ func requireEnd[S any](t *testing.T, kind sliders[S]) {
 	}
 	require.LessOrEqual(t, admitted, 10, kind.name)
 }
+
+// TestW2_RefundAfterThePeriodChanged: what was charged under the old period is
+// not given back from what is counted under the new one.
+func TestW2_RefundAfterThePeriodChanged(t *testing.T) {
+	for _, kind := range []sliders[Counters]{countersKind(), cellsKind()} {
+		p, s, now := kind.next(per(5, time.Second)), new(Counters), ticks(time.Hour+time.Minute)
+		_, v := p.Decide(s, now, 5)
+		before := p.Charge(s, now, 5, v)
+		now += ticks(2 * time.Second)
+		_, v = p.Decide(s, now, 5)
+		require.True(t, v.Allowed)
+		p = kind.next(per(5, time.Hour))
+		p.Clamp(s, now)
+		_, given := p.Refund(s, before, now, 5, 0)
+		require.Zero(t, given)
+		_, v = p.Decide(s, now, 1)
+		require.False(t, v.Allowed, "%s: 5 of 5 were kept", kind.name)
+	}
+}
+
+// TestW2_RefundOfALaterSettlement: what a settlement added in a later cell is not
+// given back from the cell of the charge.
+func TestW2_RefundOfALaterSettlement(t *testing.T) {
+	requireLaterSettlement(t, countersKind())
+	requireLaterSettlement(t, cellsKind())
+	requireLaterSettlement(t, logKind())
+}
+
+func requireLaterSettlement[S any](t *testing.T, kind sliders[S]) {
+	t.Helper()
+	p, s, now := kind.next(per(10, time.Second)), new(S), ticks(time.Hour)
+	_, v := p.Decide(s, now, 1)
+	c := p.Charge(s, now, 1, v)
+	p.Decide(s, now, 4)
+	later := now + ticks(900*time.Millisecond)
+	if kind.name == "two counters" {
+		later = now + ticks(time.Second)
+	}
+	p.ForceCharge(s, c, later, 3)
+	c.N += 3
+	_, given := p.Refund(s, c, later+ticks(400*time.Millisecond), 4, 0)
+	require.LessOrEqual(t, given, int64(1), kind.name)
+}
+
+// TestLogStaysSmall: charges beyond the quota take the place of older ones.
+func TestLogStaysSmall(t *testing.T) {
+	p, s := must(NewSlidingLog(per(20, time.Hour))), new(Timestamps)
+	for i := range int64(100) {
+		p.ForceCharge(s, Charge{}, ticks(time.Hour)+i, 7)
+	}
+	require.EqualValues(t, 20, s.size)
+	require.EqualValues(t, 20, s.capacity())
+}

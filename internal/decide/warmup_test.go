@@ -223,3 +223,25 @@ func FuzzS3_Warmup(f *testing.F) {
 		}
 	})
 }
+
+// TestW2_WarmupSettleBackAndForth: permits that were given back at the price of
+// a cold limiter, and are charged again at that of a warm one, are not given back
+// for more than they were charged.
+func TestW2_WarmupSettleBackAndForth(t *testing.T) {
+	p := must(NewWarmup(per(10, time.Second), 4*time.Second, 0, 3))
+	now := ticks(time.Hour)
+	var s WarmupState
+	_, v := p.Decide(&s, now, 5)
+	c := p.Charge(&s, now, 5, v)
+	p.Refund(&s, c, now, 5, 0)
+	c.N = 0
+	_, v = p.Decide(&s, now, 50) // it is warm after that
+	require.True(t, v.Allowed)
+	before := s.free
+	p.ForceCharge(&s, c, now, 5)
+	c.N = 5
+	charged := s.free - before
+	_, given := p.Refund(&s, c, now, 5, 0)
+	require.LessOrEqual(t, given, charged)
+	require.Equal(t, c.State[0], given, "as much as at first")
+}
