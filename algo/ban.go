@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 // Ban bans keys that keep exceeding their limit. The first ban lasts a fixed
@@ -33,14 +35,13 @@ type Ban struct {
 	limiter  Limiter
 	duration banDuration
 	counter  denialCounter
-	clock    clock
-	bans     words
-	denials  words
+	bans     keystore.Store[int64, struct{}]
+	denials  keystore.Store[int64, struct{}]
 }
 
 // NewBan wraps l. The rate denials is the number of denials that causes a ban,
 // and the period they are counted in, for example PerMinute(10): 1 to 1048575
-// in 1 ms (the resolution) to 365 days. The first ban lasts first, later ones
+// in 1 ms to 365 days. The first ban lasts first, later ones
 // longest at most, up to 90 days. The only option is [MaxKeys]. The error names
 // the field and its value. It panics if l is nil.
 func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Option) (*Ban, error) {
@@ -50,17 +51,17 @@ func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Optio
 	if err != nil {
 		return nil, err
 	}
-	b := &Ban{limiter: l, clock: startClock()}
+	b := &Ban{limiter: l}
 	if b.duration, err = newBanDuration(first, longest); err != nil {
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
 	if b.counter, err = newDenialCounter(denials); err != nil {
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
-	// With Overflow, keys that share a word would be banned for each other.
-	for _, w := range []*words{&b.bans, &b.denials} {
-		w.clock, w.maxKeys, w.onFull = b.clock, s.maxKeys(), AllowNew
-	}
+	// Keys that shared a word would be banned for each other.
+	room := keystore.Config{MaxKeys: s.maxKeys(), Share: false}
+	b.bans.Init(room, nil)
+	b.denials.Init(room, nil)
 	return b, nil
 }
 
@@ -105,74 +106,61 @@ func (b *Ban) count(d *Decision, key string) {
 }
 
 // completes counts a denial of key and reports whether it causes a ban.
-func (b *Ban) completes(key string) bool {
-	c := b.denials.cell(key)
-	for {
-		var word int64
-		c, word = c.load()
-		now := b.clock.now()
-		next, complete := b.counter.add(word, now)
-		switch c.swap(word, next, b.counter.horizon(now)) {
-		case done:
-			return complete
-		case full:
-			return false
-		}
-	}
+func (b *Ban) completes(key string) (complete bool) {
+	_, result := b.denials.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
+		next, complete = b.counter.add(s.State, now)
+		return next, 0, true
+	})
+	return complete && result != keystore.Full
 }
 
 // ban bans key for longer than the last time, unless it is banned already, and
 // returns how long the ban lasts.
 func (b *Ban) ban(key string) time.Duration {
-	c := b.bans.cell(key)
-	for {
-		var word int64
-		c, word = c.load()
-		now := b.clock.now()
-		next, until := b.duration.ban(word, now)
-		if _, running := b.duration.read(word, now); running > now {
-			return toDuration(running - now)
+	var until int64
+	now, result := b.bans.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
+		if _, until = b.duration.read(s.State, now); until > now {
+			return s.State, 0, false
 		}
-		switch c.swap(word, next, now) {
-		case done:
-			return toDuration(until - now)
-		case full:
-			return 0
-		}
+		next, until = b.duration.ban(s.State, now)
+		return next, 0, true
+	})
+	if result == keystore.Full {
+		return 0
 	}
+	return keystore.ToDuration(until - now)
 }
 
 // Banned returns how much longer key is banned; 0 if it is not.
 func (b *Ban) Banned(key string) time.Duration {
-	if key == "" || b.bans.keys.Load() == nil {
+	if key == "" || b.bans.Empty() {
 		return 0
 	}
-	_, word := b.bans.cell(key).load()
+	word := b.bans.Load(key)
 	if word == 0 {
 		return 0 // for most keys, without reading the clock
 	}
-	now := b.clock.now()
+	now := b.bans.Clock.Now()
 	if _, until := b.duration.read(word, now); until > now {
-		return toDuration(until - now)
+		return keystore.ToDuration(until - now)
 	}
 	return 0
 }
 
 // Reset lifts the ban of key and forgets its denials and earlier bans.
 func (b *Ban) Reset(key string) {
-	now := b.clock.now()
-	b.bans.overwrite(key, now, now)
-	h := b.counter.horizon(now)
-	b.denials.overwrite(key, h, h)
+	forget := func(s keystore.State[int64], _ int64) (next, _ int64, ok bool) { return 0, 0, s.State != 0 }
+	b.bans.Update(key, keystore.Fresh, forget)
+	b.denials.Update(key, keystore.Fresh, forget)
 }
 
 // Len counts the keys with a ban that runs or is still remembered. It walks
 // the table.
-func (b *Ban) Len() int { return b.bans.live(b.clock.now()) }
+func (b *Ban) Len() int { return b.bans.Len(b.bans.Clock.Now()) }
 
 // Overflowed counts the denials that were not counted and the bans that were
 // not imposed because the table held MaxKeys keys.
-func (b *Ban) Overflowed() uint64 { return b.bans.spilled() + b.denials.spilled() }
+func (b *Ban) Overflowed() uint64 { return b.bans.Overflowed() + b.denials.Overflowed() }
 
 // Describe forwards to the limiter.
 func (b *Ban) Describe() (Description, bool) { return Describe(b.limiter) }

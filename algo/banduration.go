@@ -3,6 +3,8 @@ package algo
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 // banDuration is how bans grow and are forgotten. The state of a key is one
@@ -19,7 +21,7 @@ type banDuration struct {
 // maxBan leaves room in the word for the time a ban is remembered.
 const maxBan = 90 * 24 * time.Hour
 
-const levelMask = ticksPerNano - 1
+const levelMask = keystore.TicksPerNano - 1
 
 func newBanDuration(first, longest time.Duration) (banDuration, error) {
 	switch {
@@ -30,7 +32,7 @@ func newBanDuration(first, longest time.Duration) (banDuration, error) {
 	case longest > maxBan:
 		return banDuration{}, fmt.Errorf("longest ban is %v, want at most %v", longest, maxBan)
 	}
-	b := banDuration{first: toTicks(first), longest: toTicks(longest), top: 1}
+	b := banDuration{first: keystore.ToTicks(first), longest: keystore.ToTicks(longest), top: 1}
 	for b.length(b.top) < b.longest {
 		b.top++
 	}
@@ -76,47 +78,4 @@ func (b *banDuration) ban(word, now int64) (next, until int64) {
 	level = min(level+1, b.top)
 	until = now + b.length(level)
 	return (until + b.memory(level)) | level, until
-}
-
-// denialCounter counts denials in one word: the end of the period in
-// milliseconds, and the count.
-type denialCounter struct {
-	limit  int64
-	period int64 // ms
-}
-
-const (
-	denialBits = 20
-	maxDenials = 1<<denialBits - 1
-	ticksPerMs = int64(time.Millisecond) << tickShift
-)
-
-func newDenialCounter(r Rate) (denialCounter, error) {
-	switch {
-	case r.Count < 1 || r.Count > maxDenials:
-		return denialCounter{}, fmt.Errorf("denials: count is %d, want 1 to %d", r.Count, maxDenials)
-	case r.Period < time.Millisecond || r.Period > maxSpan:
-		return denialCounter{}, fmt.Errorf("denials: period is %v, want %v to %v", r.Period, time.Millisecond, maxSpan)
-	}
-	return denialCounter{r.Count, int64((r.Period + time.Millisecond - 1) / time.Millisecond)}, nil
-}
-
-// toMs counts milliseconds from 1: the word 0 means never used.
-func toMs(ticks int64) int64 { return ticks/ticksPerMs + 1 }
-
-// horizon is the word below which periods have ended.
-func (c *denialCounter) horizon(now int64) int64 { return toMs(now) << denialBits }
-
-// add counts one denial and reports whether it completes the limit, after
-// which the count begins again.
-func (c *denialCounter) add(word, now int64) (next int64, complete bool) {
-	ms := toMs(now)
-	end, count := word>>denialBits, word&maxDenials
-	if end <= ms {
-		end, count = ms+c.period, 0
-	}
-	if count++; count >= c.limit {
-		return ms << denialBits, true // a period that has ended
-	}
-	return end<<denialBits | count, false
 }
