@@ -51,7 +51,7 @@ func (i *interceptor) callUnary(ctx context.Context, method string, req, reply a
 	var lease algo.Lease
 	outcome := algo.Failed // unless the call returns
 	defer func() { lease.Release(outcome) }()
-	if err := i.admit(ctx, &lease, method, req); err != nil {
+	if err := i.decide(ctx, &lease, method, req); err != nil {
 		outcome = algo.Canceled
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *clientStream) RecvMsg(m any) error {
 		return nil
 	}
 	s.done(err)
-	if refused := s.refusal(); refused != nil {
+	if refused := s.endReason(); refused != nil {
 		return refused // the reset that it has led to says less
 	}
 	return err

@@ -50,7 +50,7 @@ type exempt struct {
 	methods  map[string]struct{}
 }
 
-func newExempt(s own) exempt {
+func newExempt(s interceptorOptions) exempt {
 	all := s.exempt
 	if !s.noDefaults {
 		all = slices.Concat(all, defaultExempt)

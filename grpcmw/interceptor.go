@@ -37,7 +37,7 @@ var (
 // made, and all interceptors that are made together share it.
 type interceptor struct {
 	*admission.Policy[call]
-	own
+	interceptorOptions
 	exempt  exempt
 	answers *answers
 	tapping bool // it cannot send a trailer
@@ -47,14 +47,14 @@ type interceptor struct {
 func newInterceptor(a admission.Adapter, constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *interceptor {
 	a.Require(!admission.IsNil(l), constructor, "the limiter is nil")
 	a.Require(key != nil, constructor, "the key function is nil; rpckey.Global gives all calls one limit")
-	s := admission.Configure(a, constructor, takes, own{domain: "sluice", mode: OnOpen, maxWait: maxWait(a)}, opts)
+	s := admission.Configure(a, constructor, takes, interceptorOptions{domain: "sluice", mode: OnOpen, maxWait: maxWait(a)}, opts)
 	a.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
 		"WithBackPressure: concerns messages, and WithStreamMode charges none")
 	if a.Client {
 		s.Own.backPressure = s.Own.maxWait
 	}
 	p := admission.NewPolicy(a, &s.Settings, l, ofCall(key), constructor, "")
-	return &interceptor{Policy: p, own: s.Own, exempt: newExempt(s.Own), answers: newAnswers(p.Name, s.Own.domain, a.Client)}
+	return &interceptor{Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), answers: newAnswers(p.Name, s.Own.domain, a.Client)}
 }
 
 // maxWait is the default of WithMaxWait: a client waits rather than deny.
@@ -79,9 +79,9 @@ func (i *interceptor) reserve(ctx context.Context) float64 {
 	return 0
 }
 
-// admit decides on a call. With a nil error the call may start. Otherwise the
-// error is the answer: a *denial, or a status if the context has ended.
-func (i *interceptor) admit(ctx context.Context, lease *algo.Lease, method string, msg any) error {
+// decide decides on a call. With a nil error the call may start. Otherwise the
+// error is the answer: a *statusError, or a status if the context has ended.
+func (i *interceptor) decide(ctx context.Context, lease *algo.Lease, method string, msg any) error {
 	a := admission.Attempt{MaxWait: i.maxWait, Reserve: i.reserve(ctx)}
 	r := i.Admit(ctx, call{ctx, method, msg}, lease, &a)
 	if r == Allowed && i.Observe == nil {

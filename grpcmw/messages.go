@@ -105,8 +105,8 @@ func (p *messages) receive(m any, next func(any) error) error {
 	if !p.charges(PerRecv | PerSend) {
 		return next(m)
 	}
-	p.finish()
-	if err := p.refusal(); err != nil {
+	p.endMessage()
+	if err := p.endReason(); err != nil {
 		return err
 	}
 	if err := next(m); err != nil || !p.charges(PerRecv) {
@@ -114,7 +114,7 @@ func (p *messages) receive(m any, next func(any) error) error {
 	}
 	var lease algo.Lease
 	defer lease.Release(algo.Ignored) // does nothing once it is handed over
-	if err := p.admit(&lease, m); err != nil {
+	if err := p.charge(&lease, m); err != nil {
 		return err
 	}
 	p.begin(&lease)
@@ -127,7 +127,7 @@ func (p *messages) send(m any, next func(any) error) error {
 	if !p.charges(PerRecv | PerSend) {
 		return next(m)
 	}
-	if err := p.refusal(); err != nil {
+	if err := p.endReason(); err != nil {
 		return err
 	}
 	if !p.charges(PerSend) {
@@ -135,7 +135,7 @@ func (p *messages) send(m any, next func(any) error) error {
 	}
 	var lease algo.Lease
 	defer lease.Release(algo.Ignored)
-	if err := p.admit(&lease, m); err != nil {
+	if err := p.charge(&lease, m); err != nil {
 		return err
 	}
 	err := next(m)
@@ -147,7 +147,7 @@ func (p *messages) send(m any, next func(any) error) error {
 
 func (p *messages) charges(part StreamMode) bool { return p.limited && p.interceptor.mode.has(part) }
 
-func (p *messages) admit(lease *algo.Lease, m any) error {
+func (p *messages) charge(lease *algo.Lease, m any) error {
 	i := p.interceptor
 	a := admission.Attempt{Key: p.key, MaxWait: i.backPressure, Reserve: p.reserve}
 	r := i.FindCost(p.ctx, call{p.ctx, p.method, m}, &a)
@@ -172,8 +172,8 @@ func (p *messages) stop(err error) {
 	p.stopped(err)
 }
 
-// refusal is why the stream must end, nil if it need not.
-func (p *messages) refusal() error {
+// endReason is why the stream must end, nil if it need not.
+func (p *messages) endReason() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.refused
@@ -190,14 +190,14 @@ func (p *messages) begin(lease *algo.Lease) {
 	}
 }
 
-// finish ends the work on the message received last.
-func (p *messages) finish() {
+// endMessage ends the work on the message received last.
+func (p *messages) endMessage() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.inWork.Release(algo.Ignored)
 }
 
-// end is finish for good.
+// end is endMessage for good.
 func (p *messages) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

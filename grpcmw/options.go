@@ -12,10 +12,10 @@ import (
 
 // Option adjusts an interceptor when it is made. An option that a constructor
 // does not take, and a value out of range, is a panic that names both.
-type Option = admission.Option[call, own]
+type Option = admission.Option[call, interceptorOptions]
 
-// own are the settings that only this package has.
-type own struct {
+// interceptorOptions are the settings that only this package has.
+type interceptorOptions struct {
 	domain       string
 	exempt       []string
 	noDefaults   bool
@@ -27,11 +27,11 @@ type own struct {
 	registered   func() map[string]struct{}
 }
 
-type settings = admission.Config[call, own]
+type settings = admission.Config[call, interceptorOptions]
 
 var (
-	shared    admission.Options[call, own]
-	newOption = admission.NewOption[call, own]
+	shared    admission.Options[call, interceptorOptions]
+	newOption = admission.NewOption[call, interceptorOptions]
 	notNil    = admission.NotNil
 )
 
@@ -115,10 +115,7 @@ const (
 // for different callers. Those of package keyfunc do not, except
 // rpckey.Service, whose keys look like any name that a caller may choose. It
 // panics if key is nil.
-func FallbackTo(key keyfunc.RPC) MissingKey {
-	adapter.Require(key != nil, "FallbackTo", "the key function is nil")
-	return admission.FallbackTo(ofCall(key))
-}
+func FallbackTo(key keyfunc.RPC) MissingKey { return admission.FallbackTo(adapter, ofCall(key)) }
 
 // WithMissingKey sets what happens to a call without the identity that the key
 // function looks for ([keyfunc.ErrNoKey]). The default is Shared. For other

@@ -42,7 +42,7 @@ func pushbackTrailer(ms int32) metadata.MD {
 // denial, so that there is nothing to collect.)
 type pushbacks struct {
 	mu    sync.Mutex
-	worst *denial
+	worst *statusError
 }
 
 type pushbacksKey struct{}

@@ -20,23 +20,23 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// denial is the error of a refused call on the server. gRPC and other
+// statusError is the error of a refused call on the server. gRPC and other
 // interceptors see the status; limiters further out recognize the type.
-type denial struct {
+type statusError struct {
 	status   *status.Status
 	pushback int32
 	begun    bool // a message was refused: the handler had begun
 }
 
 // Error is the text that an error of package status would have.
-func (d *denial) Error() string { return d.status.String() }
+func (e *statusError) Error() string { return e.status.String() }
 
 // GRPCStatus is what the client receives.
-func (d *denial) GRPCStatus() *status.Status { return d.status }
+func (e *statusError) GRPCStatus() *status.Status { return e.status }
 
 // denialIn finds the denial in the error of a call, nil if it is another error.
-func denialIn(err error) *denial {
-	var d *denial
+func denialIn(err error) *statusError {
+	var d *statusError
 	errors.As(err, &d)
 	return d
 }
@@ -63,7 +63,7 @@ func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result
 	if i.Client {
 		return sent, code, st.Err()
 	}
-	d := &denial{status: st, pushback: admission.Pushback(wait, admission.TimeLeft(ctx), random)}
+	d := &statusError{status: st, pushback: admission.Pushback(wait, admission.TimeLeft(ctx), random)}
 	if retry != algo.Forever {
 		sent.RetryAfter = retry
 	}

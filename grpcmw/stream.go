@@ -81,7 +81,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	}
 	defer s.end()
 	err := handler(srv, s)
-	if refused := s.refusal(); refused != nil {
+	if refused := s.endReason(); refused != nil {
 		return refused // whatever the handler made of it
 	}
 	if deniedFurtherIn(err) {

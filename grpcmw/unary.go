@@ -59,7 +59,7 @@ func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServer
 func (i *interceptor) serve(ctx context.Context, lease *algo.Lease, req any, method string, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
 	defer func() { lease.Release(outcome) }()
-	if err := i.admit(ctx, lease, method, req); err != nil {
+	if err := i.decide(ctx, lease, method, req); err != nil {
 		outcome = algo.Canceled
 		setPushback(ctx, err)
 		return nil, err

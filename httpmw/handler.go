@@ -2,6 +2,7 @@ package httpmw
 
 import (
 	"net/http"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -57,18 +58,16 @@ func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Req
 	var a admission.Attempt
 	result := p.Admit(r.Context(), r, lease, &a)
 	if result != Allowed {
-		return m.answer(w, r, p, &a, result, &lease.Decision)
+		return m.respond(w, r, p, &a, result, &lease.Decision)
 	}
 	sent := m.advertise(w.Header(), p.Policy, &lease.Decision)
-	if m.Observe != nil {
-		p.Report(&a, Allowed, &lease.Decision, "", 0, sent)
-	}
+	p.Report(&a, Allowed, &lease.Decision, "", 0, sent)
 	return true
 }
 
-// answer reports every decision but an admission, and answers the request
+// respond reports every decision but an admission, and answers the request
 // unless it passes.
-func (m *middleware) answer(w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
+func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
 	switch result {
 	case admission.Skipped:
 		return true
@@ -96,7 +95,7 @@ func (m *middleware) answer(w http.ResponseWriter, r *http.Request, p *policy, a
 	f.retry = retrySeconds(a.RetryAfter(result, d), t)
 	m.prepare(&f, r)
 	p.Report(a, result, d, "", f.status, f.in(sent))
-	m.refuse(w, r, f, d)
+	m.writeRefusal(w, r, f, d)
 	return false
 }
 
@@ -110,3 +109,24 @@ func (f *refusal) in(sent telemetry.Sent) telemetry.Sent {
 // went away, or a handler around this one has answered. Without the status,
 // net/http would send 200 to a client that is still there.
 func abandon(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }
+
+// built counts the middlewares that have served a request, and those that have
+// served a second one.
+var built struct{ first, second atomic.Int64 }
+
+// manyBuilt is how many middlewares must have served before the warning: more
+// than a service has routes.
+const manyBuilt = 1000
+
+// countServed finds middlewares that are built for each request: their limiters
+// may be as short-lived.
+func (h *handler) countServed() {
+	switch h.served.Add(1) {
+	case 1:
+		if n := built.first.Add(1); n >= manyBuilt && built.second.Load() < n/16 {
+			warnRebuilt.Log("middlewares=" + strconv.FormatInt(n, 10))
+		}
+	case 2:
+		built.second.Add(1)
+	}
+}

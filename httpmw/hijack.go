@@ -17,7 +17,7 @@ type slot struct {
 }
 
 func (s *slot) free() {
-	s.once.Do(func() { s.lease.done(algo.Ignored) })
+	s.once.Do(func() { s.lease.drop(algo.Ignored) })
 }
 
 // follow makes the lease end with conn. The connection keeps its methods if its

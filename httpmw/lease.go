@@ -32,8 +32,8 @@ type trackedLease struct {
 	hijacked atomic.Bool
 }
 
-// done ends one use of the lease.
-func (l *trackedLease) done(o algo.Outcome) {
+// drop ends one use of the lease.
+func (l *trackedLease) drop(o algo.Outcome) {
 	if l.users.Add(-1) == 0 {
 		l.Release(o)
 	}
@@ -45,7 +45,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	lease.users.Store(1)
 	var watched *writer
 	returned := false
-	defer func() { h.finish(lease, watched, r, returned) }()
+	defer func() { h.endTracked(lease, watched, r, returned) }()
 	if !h.admit(&lease.Lease, w, r) {
 		return
 	}
@@ -59,11 +59,11 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	returned = true
 }
 
-// finish ends the handler's use of the lease. The outcome is found under a
+// endTracked ends the handler's use of the lease. The outcome is found under a
 // defer of its own, because refundIf may panic.
-func (h *handler) finish(lease *trackedLease, w *writer, r *http.Request, returned bool) {
+func (h *handler) endTracked(lease *trackedLease, w *writer, r *http.Request, returned bool) {
 	outcome := algo.Failed
-	defer func() { lease.done(outcome) }()
+	defer func() { lease.drop(outcome) }()
 	if !lease.Allowed {
 		return
 	}

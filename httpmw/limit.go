@@ -42,7 +42,7 @@ import (
 // one per message of a stream; acquire from the limiter in the handler instead.
 func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) http.Handler {
 	m := newMiddleware(configure(adapter, "Limit", forLimit, opts))
-	m.add(admission.NewPolicy(adapter, &m.Settings, l, key, "Limit", ""))
+	m.addPolicy(admission.NewPolicy(adapter, &m.Settings, l, key, "Limit", ""))
 	return m.wrap
 }
 
@@ -80,7 +80,7 @@ func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 		policy := admission.NewPolicy(adapter, &s, p.Limiter, p.Key, "Limits", of)
 		adapter.Require(!names[policy.Name], "Limits", "two policies have the name "+policy.Name+": give each a Name")
 		names[policy.Name] = true
-		m.add(policy)
+		m.addPolicy(policy)
 	}
 	if len(ps) > 1 {
 		m.all = (*middleware).admitAll
@@ -106,7 +106,7 @@ type Policy struct {
 // once it is made.
 type middleware struct {
 	admission.Settings[*http.Request]
-	own
+	ownOptions
 	policies []*policy
 	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
 	// does not link it.
@@ -124,10 +124,10 @@ type policy struct {
 }
 
 func newMiddleware(s *settings) *middleware {
-	return &middleware{Settings: s.Settings, own: s.Own, watches: s.Own.refundIf != nil}
+	return &middleware{Settings: s.Settings, ownOptions: s.Own, watches: s.Own.refundIf != nil}
 }
 
-func (m *middleware) add(p *admission.Policy[*http.Request]) {
+func (m *middleware) addPolicy(p *admission.Policy[*http.Request]) {
 	m.policies = append(m.policies, &policy{
 		p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
 	})

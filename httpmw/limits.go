@@ -37,7 +37,7 @@ func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http
 		if result == Allowed {
 			all = append(all, c)
 			reqs = append(reqs, algo.Request{Limiter: p.Limiter, Key: c.Attempt.Key, N: c.Attempt.Cost})
-		} else if !m.answer(w, r, p, &c.Attempt, result, &lease.Decision) {
+		} else if !m.respond(w, r, p, &c.Attempt, result, &lease.Decision) {
 			return false
 		}
 	}
@@ -74,7 +74,7 @@ func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http
 	case Canceled:
 		abandon(w)
 	default:
-		m.refuse(w, r, f, &algo.Decision{})
+		m.writeRefusal(w, r, f, &algo.Decision{})
 	}
 	return false
 }
@@ -106,7 +106,7 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 	}
 	m.prepare(&f, r)
 	m.reportAll(w.Header(), all, parts, &f)
-	m.refuse(w, r, f, d)
+	m.writeRefusal(w, r, f, d)
 }
 
 // reportAll reports an admission, or the policies that had no room.

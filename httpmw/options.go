@@ -12,10 +12,10 @@ import (
 // Option adjusts a middleware or a transport. An option that its constructor
 // does not take, and a value out of range, make the constructor panic with a
 // message that names both.
-type Option = admission.Option[*http.Request, own]
+type Option = admission.Option[*http.Request, ownOptions]
 
-// own are the settings that only this package has.
-type own struct {
+// ownOptions are the settings that only this package has.
+type ownOptions struct {
 	skip       func(*http.Request) bool
 	headers    HeadersMode
 	denied     http.Handler
@@ -23,14 +23,14 @@ type own struct {
 	maxServers int
 }
 
-type settings = admission.Config[*http.Request, own]
+type settings = admission.Config[*http.Request, ownOptions]
 
 var (
 	adapter       = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP}
 	clientAdapter = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP, Client: true}
 
-	shared    admission.Options[*http.Request, own]
-	newOption = admission.NewOption[*http.Request, own]
+	shared    admission.Options[*http.Request, ownOptions]
+	newOption = admission.NewOption[*http.Request, ownOptions]
 	notNil    = admission.NotNil
 )
 
@@ -44,7 +44,7 @@ var (
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
-	return admission.Configure(a, constructor, takes, own{maxServers: defaultMaxServers}, opts)
+	return admission.Configure(a, constructor, takes, ownOptions{maxServers: defaultMaxServers}, opts)
 }
 
 // WithName sets the name of the policy in the RateLimit fields, in problem
@@ -159,10 +159,7 @@ const (
 // equal keys for different clients. Those of package keyfunc do not, except
 // keyfunc.Host, whose keys look like any name that a client may choose. It
 // panics if key is nil.
-func FallbackTo(key keyfunc.HTTP) MissingKey {
-	adapter.Require(key != nil, "FallbackTo", "the key function is nil")
-	return admission.FallbackTo(key)
-}
+func FallbackTo(key keyfunc.HTTP) MissingKey { return admission.FallbackTo(adapter, key) }
 
 // WithMissingKey sets what happens to a request without the identity that the
 // key function looks for ([keyfunc.ErrNoKey]). The default is Shared.

@@ -47,18 +47,19 @@ type refusal struct {
 
 // prepare finds out which protocol the answer speaks.
 func (m *middleware) prepare(f *refusal, r *http.Request) {
-	if m.denied != nil {
-		return
+	h := r.Header
+	if m.denied != nil || len(h["Content-Type"]) == 0 && len(h["Connect-Protocol-Version"]) == 0 && (r.URL == nil || r.URL.RawQuery == "") {
+		return // plain HTTP
 	}
 	if f.protocol = protocolOf(r); f.protocol.kind == grpc {
 		f.pushback = pushback(r, f.retry)
 	}
 }
 
-// refuse writes the answer. The RateLimit fields are set already. Nothing of
+// writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
 // the request and no error's text is in it. (The decision is a parameter of its
 // own because it would escape within the struct, and the lease with it.)
-func (m *middleware) refuse(w http.ResponseWriter, r *http.Request, f refusal, decision *algo.Decision) {
+func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refusal, decision *algo.Decision) {
 	h := w.Header()
 	delete(h, "Content-Length")
 	values := &[4]string{"no-store", "nosniff", problemType, ""}

@@ -54,13 +54,13 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 		base = http.DefaultTransport
 	}
 	return &transport{
-		Policy: p, own: s.Own, base: base, backoff: newServerBackoff(s.Own.maxServers), occupiesSlot: algo.OccupiesSlot(l),
+		Policy: p, ownOptions: s.Own, base: base, backoff: newServerBackoff(s.Own.maxServers), occupiesSlot: algo.OccupiesSlot(l),
 	}
 }
 
 type transport struct {
 	*admission.Policy[*http.Request]
-	own
+	ownOptions
 	base         http.RoundTripper
 	backoff      *serverBackoff
 	occupiesSlot bool // the lease must end with the body
@@ -100,7 +100,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil && r.Context().Err() != nil {
 		res.outcome = algo.Ignored
 	}
-	t.receive(res, place, resp, err)
+	t.handleResponse(res, place, resp, err)
 	return resp, err
 }
 
@@ -159,9 +159,9 @@ func denialError(a *admission.Attempt, d *algo.Decision) error {
 	return fmt.Errorf("%w: the wait of %v is longer than the time that is left", algo.ErrWait, d.RetryAfter)
 }
 
-// receive remembers the wait that the server asked for and ends the lease, or
+// handleResponse remembers the wait that the server asked for and ends the lease, or
 // makes it end with the body.
-func (t *transport) receive(res *reservation, s server, resp *http.Response, err error) {
+func (t *transport) handleResponse(res *reservation, s server, resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		return
 	}

@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
-	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/warning"
@@ -42,27 +40,6 @@ func (m *middleware) warnIfNested(next http.Handler) {
 				warnTwice.Log("policy=" + a.Name)
 			}
 		}
-	}
-}
-
-// built counts the middlewares that have served a request, and those that have
-// served a second one.
-var built struct{ first, second atomic.Int64 }
-
-// manyBuilt is how many middlewares must have served before the warning: more
-// than a service has routes.
-const manyBuilt = 1000
-
-// countServed finds middlewares that are built for each request: their limiters
-// may be as short-lived.
-func (h *handler) countServed() {
-	switch h.served.Add(1) {
-	case 1:
-		if n := built.first.Add(1); n >= manyBuilt && built.second.Load() < n/16 {
-			warnRebuilt.Log("middlewares=" + strconv.FormatInt(n, 10))
-		}
-	case 2:
-		built.second.Add(1)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Attempt is one call, or one message of a stream, before one policy.
@@ -92,18 +94,24 @@ func (p *Policy[C]) FindCost(ctx context.Context, call C, a *Attempt) Result {
 // Acquire asks the limiter under the key and cost of a, and waits where that is
 // part of the answer.
 func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) Result {
-	p.begin(a)
+	if p.Observe != nil {
+		a.begin()
+	}
 	var err error
 	*lease, err = p.Limiter.Acquire(ctx, a.Key, a.Cost)
 	if err == nil && lease.Allowed && lease.Delay <= 0 && a.Reserve <= 0 {
-		a.end()
+		if p.Observe != nil {
+			a.end()
+		}
 		return Allowed
 	}
 	if err == nil && a.MaxWait > 0 {
 		err = p.waitForQuota(ctx, lease, a)
 	}
 	r := p.conclude(ctx, lease, a, err)
-	a.end()
+	if p.Observe != nil {
+		a.end()
+	}
 	return r
 }
 
@@ -178,3 +186,29 @@ func deny(d *algo.Decision, delay time.Duration) {
 	d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, delay
 	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
 }
+
+// Report calls the observer, if there is one. method is the full method of a
+// call of gRPC, status the status of the answer, sent what the answer contains.
+func (p *Policy[C]) Report(a *Attempt, r Result, d *algo.Decision, method string, status int, sent telemetry.Sent) {
+	if p.Observe != nil {
+		p.report(a, r, d, method, status, sent)
+	}
+}
+
+// LacksCapacity reports whether the denial d of key is for lack of the server's
+// capacity (503, UNAVAILABLE). Otherwise the client has used up its quota (429,
+// RESOURCE_EXHAUSTED): calls in flight under the key of one client are a quota
+// of that client, calls in flight under a key that all clients share are not.
+func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
+	if d.Reason != algo.Overload {
+		return false
+	}
+	if key == "" || key == globalKey {
+		return true
+	}
+	desc, ok := algo.Describe(p.Limiter)
+	return !ok || desc.Unit != algo.ConcurrentRequests
+}
+
+// globalKey is the key that keyfunc.Global gives every request.
+var globalKey, _ = keyfunc.Global()(nil)

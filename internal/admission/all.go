@@ -19,7 +19,9 @@ type Candidate[C any] struct {
 // after an error.
 func AcquireAll[C any](ctx context.Context, lease *algo.Lease, all []Candidate[C], reqs []algo.Request) (parts []algo.Decision, r Result) {
 	first := &all[0]
-	first.begin(&first.Attempt)
+	if first.Observe != nil {
+		first.begin()
+	}
 	var err error
 	*lease, err = algo.AcquireAll(ctx, reqs...)
 	delay := lease.Delay
@@ -27,7 +29,9 @@ func AcquireAll[C any](ctx context.Context, lease *algo.Lease, all []Candidate[C
 		parts = partsOf(lease, len(all))
 	}
 	r = first.conclude(ctx, lease, &first.Attempt, err)
-	first.end()
+	if first.Observe != nil {
+		first.end()
+	}
 	for i := range all {
 		a := &all[i].Attempt
 		a.Start, a.at, a.Err, a.Cause = first.Start, first.at, first.Err, first.Cause

@@ -24,27 +24,19 @@ const (
 	Skipped      = Result(255)
 )
 
-// begin notes when the limiter is asked, for an observer. A caller that waited
-// for something else before may have set the start itself.
-func (p *Policy[C]) begin(a *Attempt) {
-	if p.Observe != nil && a.Start.IsZero() {
+// begin notes when the limiter is called. A caller that waited for something
+// else before may have set the start itself.
+func (a *Attempt) begin() {
+	if a.Start.IsZero() {
 		a.Start = time.Now()
 	}
 }
 
 // end notes when the answer was known.
-func (a *Attempt) end() {
-	if !a.Start.IsZero() {
-		a.at = time.Now()
-	}
-}
+func (a *Attempt) end() { a.at = time.Now() }
 
-// Report calls the observer, if there is one. method is the full method of a
-// call of gRPC, status the status of the answer, sent what the answer contains.
-func (p *Policy[C]) Report(a *Attempt, r Result, d *algo.Decision, method string, status int, sent telemetry.Sent) {
-	if p.Observe == nil {
-		return
-	}
+// report is Report with an observer.
+func (p *Policy[C]) report(a *Attempt, r Result, d *algo.Decision, method string, status int, sent telemetry.Sent) {
 	e := Event{
 		At: a.at, Transport: p.Transport, Client: p.Client, Result: r, Policy: p.Name, Method: method,
 		Decision: *d, Status: status, Cost: a.Cost, KeyHash: keyfunc.Hash(a.Key), Sent: sent, Err: a.Err,

@@ -35,8 +35,11 @@ func (m MissingMode[C]) keyFor(C) (string, uint8, error) {
 type fallback[C any] func(C) (string, error)
 
 // FallbackTo uses another key function. If that finds no key either, the call
-// is charged to MissingName.
-func FallbackTo[C any](key func(C) (string, error)) MissingKey[C] { return fallback[C](key) }
+// is charged to MissingName. It panics if key is nil.
+func FallbackTo[C any](a Adapter, key func(C) (string, error)) MissingKey[C] {
+	a.Require(key != nil, "FallbackTo", "the key function is nil")
+	return fallback[C](key)
+}
 
 func (f fallback[C]) keyFor(call C) (string, uint8, error) {
 	key, err := f(call)

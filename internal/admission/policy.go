@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Adapter is the side of the protocol on which a policy admits calls.
@@ -58,24 +57,6 @@ func (a Adapter) Require(ok bool, constructor, what string) {
 		a.Misuse(constructor, what)
 	}
 }
-
-// LacksCapacity reports whether the denial d of key is for lack of the server's
-// capacity (503, UNAVAILABLE). Otherwise the client has used up its quota (429,
-// RESOURCE_EXHAUSTED): calls in flight under the key of one client are a quota
-// of that client, calls in flight under a key that all clients share are not.
-func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
-	if d.Reason != algo.Overload {
-		return false
-	}
-	if key == "" || key == globalKey {
-		return true
-	}
-	desc, ok := algo.Describe(p.Limiter)
-	return !ok || desc.Unit != algo.ConcurrentRequests
-}
-
-// globalKey is the key that keyfunc.Global gives every request.
-var globalKey, _ = keyfunc.Global()(nil)
 
 // unbounded is the limit of an adaptive limiter that sees no reason for one. It
 // may still deny, for the run queue of the processor.
