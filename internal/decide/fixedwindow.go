@@ -216,9 +216,6 @@ func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int6
 		given = debt + min(cost-debt, f.full)
 		left = f.full - (given - debt)
 	}
-	if left == 0 {
-		end -= f.window.by
-	}
 	return f.word(end, left), given
 }
 
@@ -242,7 +239,7 @@ func (f *FixedWindow) Plausible(word, now int64) bool {
 	if f.tag(word) != f.generation {
 		return f.carried(word, now) == 0
 	}
-	return word-f.generation-f.end(now) <= f.window.by
+	return word-f.generation-f.end(now) < f.window.by
 }
 
 // Clamp rewrites a word of an earlier period as one of this, and cuts what is

@@ -137,11 +137,25 @@ func TestFixedWindowDebt(t *testing.T) {
 	require.Zero(t, given, "its window has ended")
 	word, given = f.Refund(less, c, now, 9, 0)
 	require.Equal(t, 9*f.unit, given)
-	require.LessOrEqual(t, word, now, "nothing is left to keep")
+	require.Equal(t, f.end(now), word, "no unit is left, and the time is kept")
 
 	word, cut = f.ForceCharge(word, c, now, 1000)
 	require.True(t, cut)
 	require.EqualValues(t, f.end(now)+f.maxDebt, word)
+}
+
+// TestW2_FixedWindowRefundKeepsTheTime: after all units of a window were given
+// back, a late reading does not find the window before.
+func TestW2_FixedWindowRefundKeepsTheTime(t *testing.T) {
+	f, now := fixed(3, time.Hour), year+5
+	late := now - f.window.by
+	word, v := f.Decide(0, now, 2)
+	word, _ = f.Refund(word, f.Charge(word, now, 2, v), now, 2, 0)
+	_, ok := f.Admit(word, late, 1)
+	require.False(t, ok)
+	require.False(t, f.Plausible(word, late-1))
+	_, v = f.Decide(word, now, 0)
+	require.EqualValues(t, 3, v.Remaining)
 }
 
 // TestFixedWindowRefundOfAnotherPeriod: a charge is not given back from what is
