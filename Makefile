@@ -16,7 +16,7 @@ RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) en
 # with everyday counts: under three minutes on two processors. The full counts
 # are those of "make long".
 test: redis
-	$(GO) test $(RACE) -shuffle=on -timeout 9m ./...
+	$(GO) test $(RACE) -vet=off -shuffle=on -timeout 9m ./...
 	$(if $(RACE),,@echo "no C compiler: the tests ran without the race detector")
 
 # A redis-server for the tests of package distributed.
