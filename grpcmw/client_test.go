@@ -94,7 +94,7 @@ func TestClientCanceledWhileItWaits(t *testing.T) {
 }
 
 // What the client's limiter learns: an answer is a success of the server.
-func TestClientOutcomes(t *testing.T) {
+func TestC2_ClientOutcomes(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, row := range []struct {
@@ -194,7 +194,7 @@ func TestClientStreamModes(t *testing.T) {
 }
 
 // However a stream ends, its slot is free again.
-func TestClientStreamEnds(t *testing.T) {
+func TestC1_ClientStreamEnds(t *testing.T) {
 	addr := serve(t, &service{
 		duplex: echo,
 		output: func(in *testpb.StreamingOutputCallRequest, ss testpb.TestService_StreamingOutputCallServer) error {
@@ -246,7 +246,7 @@ func TestClientStreamEnds(t *testing.T) {
 }
 
 // A streamer that fails or panics leaves nothing behind.
-func TestClientStreamerFails(t *testing.T) {
+func TestC1_ClientStreamerFails(t *testing.T) {
 	s := &slots{limit: 10}
 	i := grpcmw.StreamClientInterceptor(s, rpckey.Global())
 	open := func(streamer grpc.Streamer) (grpc.ClientStream, error) {

@@ -23,7 +23,7 @@ import (
 )
 
 // Whatever clients put into metadata: an answer, no panic, nothing echoed.
-func TestHostileMetadata(t *testing.T) {
+func TestS2_HostileMetadata(t *testing.T) {
 	const canary = "canary-7f3a"
 	for _, row := range []struct{ name, key, value string }{
 		{"64 KiB", "x-api-key", strings.Repeat(canary, 64<<10/len(canary))},
@@ -57,7 +57,7 @@ func TestHostileMetadata(t *testing.T) {
 
 // The answers to all keys and methods there can be are a handful: nothing in
 // them comes from the client.
-func TestAnswersAreAClosedSet(t *testing.T) {
+func TestS2_AnswersAreAClosedSet(t *testing.T) {
 	seen := make(map[string]bool)
 	rapid.Check(t, func(t *rapid.T) {
 		key := rapid.OneOf(rapid.String(), rapid.StringMatching(`~?[a-z]{0,6}[:#/]?.*`), bytesAsString()).Draw(t, "key")
@@ -104,7 +104,7 @@ func TestClasses(t *testing.T) {
 }
 
 // A limiter may answer anything; the interceptors do not panic.
-func TestHostileLimiter(t *testing.T) {
+func TestS3_HostileLimiter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.OneOf(rapid.Int64(), rapid.SampledFrom([]int64{0, -1, 1, -1 << 63, 1<<63 - 1}))
 		duration := func(name string) time.Duration { return time.Duration(number.Draw(t, name)) }
@@ -125,7 +125,7 @@ func TestHostileLimiter(t *testing.T) {
 }
 
 // A method without a name, or with slashes everywhere, is a method.
-func TestHostileMethods(t *testing.T) {
+func TestS3_HostileMethods(t *testing.T) {
 	for _, method := range []string{"", "/", "//", "a", "/a", "/a/", strings.Repeat("/", 64<<10), "\xff\x00"} {
 		l := &script{}
 		i := grpcmw.UnaryServerInterceptor(l, rpckey.FullMethod(), grpcmw.WithExempt("/a.B/*", "/a.B/C"))

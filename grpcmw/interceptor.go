@@ -112,21 +112,3 @@ func (i *interceptor) answer(ctx context.Context, a *admission.Attempt, r Result
 	i.Report(a, r, d, method, int(code), sent)
 	return refused
 }
-
-// LeaseFrom returns the lease of the call, so that the handler can see what
-// remains and correct the cost once that is known:
-//
-//	grpcmw.LeaseFrom(ctx).Settle(rows)
-//
-// Of several limits on a call it is the lease of the innermost with
-// [WithLeaseInContext]. Elsewhere, and for calls that pass unlimited, it is a
-// zero Lease, never nil; settling it does nothing. Use it until the handler
-// returns, and from one goroutine at a time. On a stream it is the lease of the
-// opening.
-func LeaseFrom(ctx context.Context) *algo.Lease { return admission.LeaseFrom(ctx) }
-
-// withLease puts a lease that is not yet acquired into the context.
-func withLease(ctx context.Context) (context.Context, *algo.Lease) {
-	lease := new(algo.Lease)
-	return admission.WithLease(ctx, lease), lease
-}

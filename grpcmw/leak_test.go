@@ -60,7 +60,7 @@ func storm(n int, f func()) {
 // everyStreamMode takes a slot for the stream and for each message.
 var everyStreamMode = grpcmw.WithStreamMode(grpcmw.OnOpen | grpcmw.PerRecv | grpcmw.PerSend)
 
-func TestPanicsFreeTheSlot(t *testing.T) {
+func TestC1_PanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) { panic("unary") }},
 		append(recovering(), grpcmw.ServerOptions(s, rpckey.PeerIP(), everyStreamMode)...)...)
@@ -75,7 +75,7 @@ func TestPanicsFreeTheSlot(t *testing.T) {
 	t.Logf("C1: grpc: %d calls that panic", storms)
 }
 
-func TestPanicsFreeTheSlotsOfStreams(t *testing.T) {
+func TestC1_PanicsFreeTheSlotsOfStreams(t *testing.T) {
 	s := &slots{limit: 128}
 	c := client(t, &service{duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
 		ss.Recv()
@@ -90,7 +90,7 @@ func TestPanicsFreeTheSlotsOfStreams(t *testing.T) {
 }
 
 // A handler may leave through runtime.Goexit, as t.FailNow does.
-func TestGoexitFreesTheSlot(t *testing.T) {
+func TestC1_GoexitFreesTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	unary := grpcmw.UnaryServerInterceptor(s, rpckey.Global())
 	stream := grpcmw.StreamServerInterceptor(s, rpckey.Global(), everyStreamMode)
@@ -113,7 +113,7 @@ func TestGoexitFreesTheSlot(t *testing.T) {
 }
 
 // What panics around the handler frees the slot too.
-func TestForeignPanicsFreeTheSlot(t *testing.T) {
+func TestC1_ForeignPanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	observer := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })
 	unary := grpcmw.UnaryServerInterceptor(s, rpckey.Global(), observer)
@@ -132,7 +132,7 @@ func TestForeignPanicsFreeTheSlot(t *testing.T) {
 
 // The slot is held until the handler returns, not until the client gives up:
 // the work goes on until then.
-func TestCancellationsFreeTheSlot(t *testing.T) {
+func TestC1_CancellationsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	var working, most int64
 	var mu sync.Mutex
@@ -163,7 +163,7 @@ func TestCancellationsFreeTheSlot(t *testing.T) {
 	t.Logf("C1: grpc: %d calls that are canceled", storms)
 }
 
-func TestResetsFreeTheSlots(t *testing.T) {
+func TestC1_ResetsFreeTheSlots(t *testing.T) {
 	server, dialed := &slots{limit: 128}, &slots{limit: 1 << 20}
 	addr := serve(t, &service{duplex: echo}, grpcmw.ServerOptions(server, rpckey.PeerIP(), everyStreamMode)...)
 	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(dialed, rpckey.Global(), everyStreamMode)...))
@@ -187,7 +187,7 @@ func TestResetsFreeTheSlots(t *testing.T) {
 }
 
 // Stopping the server under load frees everything as well.
-func TestStopFreesTheSlots(t *testing.T) {
+func TestC1_StopFreesTheSlots(t *testing.T) {
 	s := &slots{limit: 64}
 	begun := make(chan struct{}, 64)
 	t.Run("serve", func(t *testing.T) {
@@ -208,7 +208,7 @@ func TestStopFreesTheSlots(t *testing.T) {
 }
 
 // The same in a real server, which never answers such a call.
-func TestGoexitInServerFreesTheSlot(t *testing.T) {
+func TestC1_GoexitInServerFreesTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 		runtime.Goexit()

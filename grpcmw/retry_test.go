@@ -111,7 +111,7 @@ func TestRetryTable(t *testing.T) {
 }
 
 // The pushback is exact: one retry, and the token is there.
-func TestRetryFindsItsToken(t *testing.T) {
+func TestU2_RetryFindsItsToken(t *testing.T) {
 	seen := new(attempts)
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(2), algo.Burst(1)))
 	addr := serve(t, &service{}, append(seen.options(), grpcmw.ServerOptions(l, rpckey.Global())...)...)

@@ -38,7 +38,7 @@ func repeat(n int, f func()) {
 
 // However a request ends, its slot is free afterwards. The requests are streams
 // of a real HTTP/2 connection, which outlives them.
-func TestNoEndLeaks(t *testing.T) {
+func TestC1_NoEndLeaks(t *testing.T) {
 	type end func(http.ResponseWriter, *http.Request)
 	for name, end := range map[string]end{
 		"panic": func(http.ResponseWriter, *http.Request) { panic("boom") },
@@ -78,7 +78,7 @@ func TestNoEndLeaks(t *testing.T) {
 }
 
 // Neither does a hijacked connection, whoever closes it.
-func TestNoHijackLeaks(t *testing.T) {
+func TestC1_NoHijackLeaks(t *testing.T) {
 	l := newSlots(1 << 20)
 	var conns sync.WaitGroup
 	limited := httpmw.Limit(l, key("k"))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -115,7 +115,7 @@ func TestNoHijackLeaks(t *testing.T) {
 }
 
 // The same many times more, without the network.
-func TestNoEndLeaksInProcess(t *testing.T) {
+func TestC1_NoEndLeaksInProcess(t *testing.T) {
 	type end func(http.ResponseWriter, *http.Request, context.CancelFunc)
 	for name, row := range map[string]struct {
 		end  end

@@ -14,7 +14,7 @@ import (
 )
 
 // The slot is free when the body is read to its end or closed, not before.
-func TestTransportHoldsUntilTheBodyEnds(t *testing.T) {
+func TestC1_TransportHoldsUntilTheBodyEnds(t *testing.T) {
 	for name, end := range map[string]func(io.ReadCloser){
 		"read":  func(b io.ReadCloser) { io.Copy(io.Discard, b) },
 		"close": func(b io.ReadCloser) { b.Close() },
@@ -43,7 +43,7 @@ func TestTransportWithoutBody(t *testing.T) {
 	require.Zero(t, l.inFlight(), "there is nothing to read or close")
 }
 
-func TestTransportOutcomes(t *testing.T) {
+func TestC2_TransportOutcomes(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	refund := httpmw.WithRefundIf(func(s int) bool { return s == 304 })
 	for _, row := range []struct {

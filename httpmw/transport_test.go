@@ -11,10 +11,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
-	"github.com/stretchr/testify/require"
 )
 
 // roundTrip is a server in the test's own time.
@@ -62,51 +63,6 @@ func TestTransportPaces(t *testing.T) {
 					require.NoError(t, err)
 				}
 				require.Equal(t, 4*time.Second, time.Since(start))
-			})
-		})
-	}
-}
-
-func TestTransportHeedsTheServer(t *testing.T) {
-	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)
-	later := time.Date(2000, 1, 1, 0, 0, 7, 0, time.UTC).Format(http.TimeFormat)
-	for _, row := range []struct {
-		name   string
-		server roundTrip
-		want   time.Duration
-	}{
-		{"429", reply(429, "Retry-After", "7"), 7 * time.Second},
-		{"503", reply(503, "Retry-After", "7"), 7 * time.Second},
-		{"200", reply(200, "Retry-After", "7"), 0},
-		{"date", reply(429, "Retry-After", later), 7 * time.Second},
-		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
-		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
-		{"an hour at most", reply(429, "Retry-After", "99999999999999999"), time.Hour},
-		{"negative", reply(429, "Retry-After", "-7"), 0},
-		{"nonsense", reply(429, "Retry-After", "soon"), 0},
-		{"absent", reply(429), 0},
-		{"nothing remains", reply(200, "RateLimit", `"a";r=0;t=7`), 7 * time.Second},
-		{"something remains", reply(200, "RateLimit", `"a";r=1;t=7`), 0},
-		{"nothing remains of one of two", reply(200, "RateLimit", `"a";r=1;t=70, "b";r=0;t=7`), 7 * time.Second},
-		{"two lines", reply(200, "RateLimit", `"a";r=1;t=70`, "RateLimit", `"b";r=0;t=7`), 7 * time.Second},
-		{"the longer one", reply(429, "RateLimit", `"a";r=0;t=7`, "Retry-After", "3"), 7 * time.Second},
-		{"broken field", reply(200, "RateLimit", `"a";r=0;t=7, !`), 0},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := httpmw.Transport(row.server, unlimited(t), keyfunc.Header("X-User"))
-				took := func(url, user string) time.Duration {
-					start := time.Now()
-					r := outgoing(t.Context(), url)
-					r.Header.Set("X-User", user)
-					_, err := tr.RoundTrip(r)
-					require.NoError(t, err)
-					return time.Since(start)
-				}
-				require.Zero(t, took("http://a/", "u"))
-				require.Zero(t, took("http://b/", "u"), "another host")
-				require.Zero(t, took("http://a/", "v"), "another key")
-				require.Equal(t, row.want, took("http://a/1", "u"))
 			})
 		})
 	}
@@ -179,22 +135,6 @@ func TestTransportFailsAtOnce(t *testing.T) {
 	}
 }
 
-func TestTransportCannotWaitForTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := bucket(t, algo.PerHour(2))
-		tr := httpmw.Transport(reply(429, "Retry-After", "60"), l, keyfunc.Global())
-		_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-		require.NoError(t, err)
-		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
-		defer cancel()
-		start := time.Now()
-		_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
-		require.ErrorIs(t, err, algo.ErrWait)
-		require.Zero(t, time.Since(start))
-		require.True(t, l.Allow("~global", 1), "not charged")
-	})
-}
-
 func TestTransportFailOpen(t *testing.T) {
 	for _, key := range []keyfunc.HTTP{keyfunc.Global(), failingKey(io.EOF)} {
 		tr := httpmw.Transport(reply(200), &scripted{err: io.EOF}, key, httpmw.WithOnError(httpmw.FailOpen))
@@ -248,31 +188,4 @@ func TestTransportSkipAndObserver(t *testing.T) {
 	_, err = tr.RoundTrip(outgoing(t.Context(), "http://a/"))
 	require.NoError(t, err)
 	require.Equal(t, []httpmw.Result{httpmw.Denied, httpmw.Canceled, httpmw.Allowed}, results)
-}
-
-// What is not limited here waits for the server all the same.
-func TestTransportHeedsTheServerUnlimited(t *testing.T) {
-	for name, row := range map[string]struct {
-		key keyfunc.HTTP
-		opt httpmw.Option
-	}{
-		"no key":     {failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Skip)},
-		"broken key": {failingKey(errors.New("broken")), httpmw.WithOnError(httpmw.FailOpen)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := httpmw.Transport(reply(429, "Retry-After", "7"), admitting(), row.key, row.opt)
-				start := time.Now()
-				for range 2 {
-					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-					require.NoError(t, err)
-				}
-				require.Equal(t, 7*time.Second, time.Since(start))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
-				require.ErrorIs(t, err, algo.ErrWait)
-			})
-		})
-	}
 }

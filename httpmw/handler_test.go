@@ -217,7 +217,7 @@ func BenchmarkObserver(b *testing.B) {
 
 // An observer that panics leaves no slot behind, of several policies and of a
 // client either.
-func TestPanickingObserver(t *testing.T) {
+func TestC1_PanickingObserver(t *testing.T) {
 	one, two, sent := newSlots(1), newSlots(1), newSlots(1)
 	boom := httpmw.WithObserver(func(httpmw.Event) { panic("observer") })
 	several := httpmw.Limits([]httpmw.Policy{

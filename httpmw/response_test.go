@@ -115,7 +115,7 @@ func secondsUntil(t *testing.T, w *httptest.ResponseRecorder) int64 {
 
 // A client that waits for Retry-After succeeds; one second earlier it fails.
 // Without jitter, that is: it begins at 5 s.
-func TestRetryAfterIsExact(t *testing.T) {
+func TestU2_RetryAfterIsExact(t *testing.T) {
 	for _, wait := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		for _, early := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
@@ -199,7 +199,7 @@ func TestWithDenied(t *testing.T) {
 }
 
 // Nothing that a client sends comes back, and nothing crashes.
-func TestNothingIsEchoed(t *testing.T) {
+func TestS2_NothingIsEchoed(t *testing.T) {
 	for _, evil := range []string{
 		strings.Repeat("evil", 1<<14), "evil\xff\xfe", "evil\x00\x1b[31m", "evil\r\nSet-Cookie: a=b", `evil"<script>`,
 	} {

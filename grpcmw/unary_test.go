@@ -203,7 +203,7 @@ func TestContextEndsInLimiter(t *testing.T) {
 }
 
 // What the limiter learns of how calls went.
-func TestOutcomes(t *testing.T) {
+func TestC2_Outcomes(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, row := range []struct {

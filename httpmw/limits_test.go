@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestLimits(t *testing.T) {
+func TestW4_Limits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := httpmw.Limits([]httpmw.Policy{
 			{Name: "burst", Limiter: bucket(t, algo.PerSecond(2)), Key: key("k")},

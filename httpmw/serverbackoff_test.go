@@ -1,0 +1,170 @@
+package httpmw_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// The wait is that of the limits of which nothing remains. A field that is not
+// a list of strings says nothing at all: a part of it may say the opposite of
+// the whole.
+func TestWaitUntilMore(t *testing.T) {
+	for field, want := range map[string]time.Duration{
+		`"a";r=0;t=7`:              7 * time.Second,
+		`"a";r=0;t=7, "b";r=0;t=9`: 9 * time.Second,
+		`"a";r=0;t=7, "b";r=1;t=9`: 7 * time.Second,
+		`"a\"\\";r=x;r=0;t=7;pk=:aGk=:;x=?1;y=tok/en;z="s";d=-1.5;when=@1;v;t=8 , "b";r=2.5;t=9,	"c";t=9`: 8 * time.Second,
+		`"a";r=-1;t=7`:               7 * time.Second,
+		`"a";r=0;t=-7`:               0,
+		`"a";r=0`:                    0,
+		`"a";t=7`:                    0,
+		`"a";r=0.0;t=7`:              0,
+		`"a";r;t=7`:                  0,
+		`"a";r=0;t=999999999999999`:  time.Hour,
+		`"a";r=0;t=9999999999999999`: 0,
+		`a;r=0;t=7`:                  0,
+		`("a");r=0;t=7`:              0,
+		`"a";r=0;t=7, b;r=1`:         0,
+		`"a";r=0;t=7,`:               0,
+		`"a;r=0;t=7`:                 0,
+		`"é";r=0;t=7`:                0,
+		"":                           0,
+		strings.Repeat(`"a";r=0;t=7,`, 1000) + `"a"`: 0,
+	} {
+		require.Equal(t, want, httpmw.WaitUntilMore(field), "%.80q", field)
+	}
+}
+
+func TestS3_WaitUntilMore(t *testing.T) {
+	alphabet := []string{`"a"`, `"`, `\`, ";", "r", "t", "=", "0", "17", "-", ".", ",", " ", "\t", ":", "YQ==", "?1", "x", "*", "é", "\x00", `;r=0`, `;t=5`, `, `, "(", ")", "@", "%"}
+	rapid.Check(t, func(t *rapid.T) {
+		field := strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 12).Draw(t, "field"), "")
+		d := httpmw.WaitUntilMore(field)
+		require.True(t, 0 <= d && d <= time.Hour)
+	})
+}
+
+// However many servers ask to wait, the memory is bounded.
+func TestTransportForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		wait := 100
+		server := roundTrip(func(r *http.Request) (*http.Response, error) {
+			wait++
+			return reply(429, "Retry-After", fmt.Sprint(wait))(r)
+		})
+		tr := httpmw.Transport(server, unlimited(t), keyfunc.Global(), httpmw.WithMaxServers(2))
+		took := func(host string) time.Duration {
+			start := time.Now()
+			_, err := tr.RoundTrip(outgoing(t.Context(), "http://"+host))
+			require.NoError(t, err)
+			return time.Since(start)
+		}
+		for _, host := range []string{"a", "b", "c"} { // 101, 102, 103 s
+			require.Zero(t, took(host))
+		}
+		require.Zero(t, took("a"), "it was the first to end, and forgotten; now b is")
+		require.Equal(t, 103*time.Second, took("c"))
+		require.Zero(t, took("b"))
+	})
+}
+
+func TestTransportHeedsTheServer(t *testing.T) {
+	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)
+	later := time.Date(2000, 1, 1, 0, 0, 7, 0, time.UTC).Format(http.TimeFormat)
+	for _, row := range []struct {
+		name   string
+		server roundTrip
+		want   time.Duration
+	}{
+		{"429", reply(429, "Retry-After", "7"), 7 * time.Second},
+		{"503", reply(503, "Retry-After", "7"), 7 * time.Second},
+		{"200", reply(200, "Retry-After", "7"), 0},
+		{"date", reply(429, "Retry-After", later), 7 * time.Second},
+		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
+		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
+		{"an hour at most", reply(429, "Retry-After", "99999999999999999"), time.Hour},
+		{"negative", reply(429, "Retry-After", "-7"), 0},
+		{"nonsense", reply(429, "Retry-After", "soon"), 0},
+		{"absent", reply(429), 0},
+		{"nothing remains", reply(200, "RateLimit", `"a";r=0;t=7`), 7 * time.Second},
+		{"something remains", reply(200, "RateLimit", `"a";r=1;t=7`), 0},
+		{"nothing remains of one of two", reply(200, "RateLimit", `"a";r=1;t=70, "b";r=0;t=7`), 7 * time.Second},
+		{"two lines", reply(200, "RateLimit", `"a";r=1;t=70`, "RateLimit", `"b";r=0;t=7`), 7 * time.Second},
+		{"the longer one", reply(429, "RateLimit", `"a";r=0;t=7`, "Retry-After", "3"), 7 * time.Second},
+		{"broken field", reply(200, "RateLimit", `"a";r=0;t=7, !`), 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := httpmw.Transport(row.server, unlimited(t), keyfunc.Header("X-User"))
+				took := func(url, user string) time.Duration {
+					start := time.Now()
+					r := outgoing(t.Context(), url)
+					r.Header.Set("X-User", user)
+					_, err := tr.RoundTrip(r)
+					require.NoError(t, err)
+					return time.Since(start)
+				}
+				require.Zero(t, took("http://a/", "u"))
+				require.Zero(t, took("http://b/", "u"), "another host")
+				require.Zero(t, took("http://a/", "v"), "another key")
+				require.Equal(t, row.want, took("http://a/1", "u"))
+			})
+		})
+	}
+}
+
+func TestTransportCannotWaitForTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(t, algo.PerHour(2))
+		tr := httpmw.Transport(reply(429, "Retry-After", "60"), l, keyfunc.Global())
+		_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+		require.NoError(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
+		require.ErrorIs(t, err, algo.ErrWait)
+		require.Zero(t, time.Since(start))
+		require.True(t, l.Allow("~global", 1), "not charged")
+	})
+}
+
+// What is not limited here waits for the server all the same.
+func TestTransportHeedsTheServerUnlimited(t *testing.T) {
+	for name, row := range map[string]struct {
+		key keyfunc.HTTP
+		opt httpmw.Option
+	}{
+		"no key":     {failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Skip)},
+		"broken key": {failingKey(errors.New("broken")), httpmw.WithOnError(httpmw.FailOpen)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tr := httpmw.Transport(reply(429, "Retry-After", "7"), admitting(), row.key, row.opt)
+				start := time.Now()
+				for range 2 {
+					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+					require.NoError(t, err)
+				}
+				require.Equal(t, 7*time.Second, time.Since(start))
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
+				require.ErrorIs(t, err, algo.ErrWait)
+			})
+		})
+	}
+}
