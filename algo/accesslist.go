@@ -78,9 +78,9 @@ func DenyList(l Limiter, denied *KeySet) Limiter {
 
 // accessList sends the keys of a set to one limiter and all others to another.
 type accessList struct {
-	limiter Limiter
-	keys    *KeySet
-	listed  Limiter
+	wrapping
+	keys   *KeySet
+	listed Limiter
 }
 
 func newAccessList(constructor string, l Limiter, keys *KeySet, listed Limiter) Limiter {
@@ -88,7 +88,7 @@ func newAccessList(constructor string, l Limiter, keys *KeySet, listed Limiter) 
 	if keys == nil {
 		panic("algo: " + constructor + ": the key set is nil")
 	}
-	return &accessList{l, keys, listed}
+	return &accessList{wrapping{l}, keys, listed}
 }
 
 func (a *accessList) limiterFor(key string) Limiter {
@@ -102,15 +102,6 @@ func (a *accessList) limiterFor(key string) Limiter {
 func (a *accessList) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	return a.limiterFor(key).Acquire(ctx, key, n)
 }
-
-// Describe forwards to the limiter.
-func (a *accessList) Describe() (Description, bool) { return Describe(a.limiter) }
-
-// SetSpec applies spec to the limiter; see [Spec.Apply].
-func (a *accessList) SetSpec(spec Spec) error { return spec.Apply(a.limiter) }
-
-// OccupiesSlot forwards to the limiter.
-func (a *accessList) OccupiesSlot() bool { return OccupiesSlot(a.limiter) }
 
 // denyAll denies every request forever.
 type denyAll struct{}

@@ -32,7 +32,7 @@ import (
 // Do not use it over a limit that well-behaved callers often reach, nor where
 // many callers share a key, such as one address.
 type Ban struct {
-	limiter  Limiter
+	wrapping
 	duration banDuration
 	counter  denialCounter
 	bans     keystore.Store[int64, struct{}]
@@ -51,7 +51,7 @@ func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Optio
 	if err != nil {
 		return nil, err
 	}
-	b := &Ban{limiter: l}
+	b := &Ban{wrapping: wrapping{l}}
 	if b.duration, err = newBanDuration(first, longest); err != nil {
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
@@ -161,12 +161,3 @@ func (b *Ban) Len() int { return b.bans.Len(b.bans.Clock.Now()) }
 // Overflowed counts the denials that were not counted and the bans that were
 // not imposed because the table held MaxKeys keys.
 func (b *Ban) Overflowed() uint64 { return b.bans.Overflowed() + b.denials.Overflowed() }
-
-// Describe forwards to the limiter.
-func (b *Ban) Describe() (Description, bool) { return Describe(b.limiter) }
-
-// SetSpec applies spec to the limiter; see [Spec.Apply].
-func (b *Ban) SetSpec(spec Spec) error { return spec.Apply(b.limiter) }
-
-// OccupiesSlot forwards to the limiter.
-func (b *Ban) OccupiesSlot() bool { return OccupiesSlot(b.limiter) }

@@ -23,10 +23,10 @@ import (
 // It panics if l is nil.
 func Shadow(l Limiter) Limiter {
 	mustLimiter(l, "Shadow")
-	return &shadow{l}
+	return &shadow{wrapping{l}}
 }
 
-type shadow struct{ limiter Limiter }
+type shadow struct{ wrapping }
 
 // Acquire lets the limiter decide, and admits.
 func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
@@ -58,12 +58,3 @@ func (d *Decision) shadow(n int64, err error) error {
 	}
 	return nil
 }
-
-// Describe forwards to the limiter.
-func (s *shadow) Describe() (Description, bool) { return Describe(s.limiter) }
-
-// SetSpec applies spec to the limiter; see [Spec.Apply].
-func (s *shadow) SetSpec(spec Spec) error { return spec.Apply(s.limiter) }
-
-// OccupiesSlot forwards to the limiter.
-func (s *shadow) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }

@@ -7,18 +7,19 @@ import (
 
 // Switch turns a limiter on and off at run time; see [NewSwitch].
 type Switch struct {
-	limiter Limiter
-	off     atomic.Bool
+	wrapping
+	off atomic.Bool
 }
 
 // NewSwitch wraps l with a switch, initially on. Operators use it to lift a
 // limit at once.
 //
 // While it is off, requests are admitted and not charged. Requests that were
-// admitted before are released as usual. It panics if l is nil.
+// admitted before are released as usual. Describe, OccupiesSlot and SetSpec go
+// to l, whether the switch is on or off. It panics if l is nil.
 func NewSwitch(l Limiter) *Switch {
 	mustLimiter(l, "NewSwitch")
-	return &Switch{limiter: l}
+	return &Switch{wrapping: wrapping{l}}
 }
 
 // On lets the limiter decide.
@@ -43,15 +44,6 @@ func (s *Switch) current() Limiter {
 func (s *Switch) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	return s.current().Acquire(ctx, key, n)
 }
-
-// Describe forwards to the limiter, whether the switch is on or off.
-func (s *Switch) Describe() (Description, bool) { return Describe(s.limiter) }
-
-// SetSpec applies spec to the limiter; see [Spec.Apply].
-func (s *Switch) SetSpec(spec Spec) error { return spec.Apply(s.limiter) }
-
-// OccupiesSlot forwards to the limiter, whether the switch is on or off.
-func (s *Switch) OccupiesSlot() bool { return OccupiesSlot(s.limiter) }
 
 // Unlimited admits every request, with [SourceOff].
 func Unlimited() Limiter { return unlimited{} }
