@@ -203,9 +203,9 @@ func TestShapeErrors(t *testing.T) {
 		"delay after is -1, want 0 or more":                                            errOf(NewNginx(r, 0, -1)),
 		"burst is 11, want 1 to the 10 of the rate":                                    errOf(NewStrict(r, 11)),
 		"rate: period is 8760h0m0s, want less than 8760h0m0s":                          errOf(NewStrict(slow, 1)),
-		"burst is 2: at 1 per 8760h0m0s it takes longer than 8760h0m0s to fill":        errOf(NewGCRA(slow, 2, 0)),
-		"burst is 1: at 1 per 8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewNginx(slow, 1, 0)),
-		"slack is 1: at 1 per 8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewPacer(slow, 1, 0, 0)),
+		"burst is 2: at 1/8760h0m0s it takes longer than 8760h0m0s to fill":        errOf(NewGCRA(slow, 2, 0)),
+		"burst is 1: at 1/8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewNginx(slow, 1, 0)),
+		"slack is 1: at 1/8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewPacer(slow, 1, 0, 0)),
 		"rate: count is 0, want 1 or more":                                             errOf(NewSmoothBursty(r, 1, per(0, 1), 0)),
 	} {
 		require.EqualError(t, err, want)

@@ -9,6 +9,12 @@ type ColorLimit struct {
 
 // Decide charges n units to the buckets of their color if it passes.
 func (c *ColorLimit) Decide(s *ColorState, now, n int64) (*ColorState, Verdict) {
+	_, a, q := c.Answer(s, now, n)
+	return s, Verdict{a, q}
+}
+
+// Answer is Decide.
+func (c *ColorLimit) Answer(s *ColorState, now, n int64) (*ColorState, Answer, Quota) {
 	at := now >> c.shift
 	next, out := c.mark(*s, at, n, Green)
 	allowed := out <= c.Pass || n == 0
@@ -20,7 +26,15 @@ func (c *ColorLimit) Decide(s *ColorState, now, n int64) (*ColorState, Verdict) 
 		}
 		next = c.refill(*s, at)
 	}
-	return s, c.explain(next, n, allowed, at)
+	return s, c.answer(&next, n, allowed, at), c.quota(&next, at)
+}
+
+// Peek is Decide without the charge.
+func (c *ColorLimit) Peek(s *ColorState, now, n int64) (Answer, Quota) {
+	at := now >> c.shift
+	_, out := c.mark(*s, at, n, Green)
+	is := c.refill(*s, at)
+	return c.answer(&is, n, out <= c.Pass || n == 0, at), c.quota(&is, at)
 }
 
 // Admit charges n units to the buckets of their color if it passes.
@@ -32,29 +46,33 @@ func (c *ColorLimit) Admit(s *ColorState, now, n int64) (*ColorState, bool) {
 	return s, out <= c.Pass || n == 0
 }
 
-// explain writes what was decided and is left. Spans count from now, which may
-// be before s.last.
-func (c *ColorLimit) explain(s ColorState, n int64, allowed bool, now int64) Verdict {
-	late := s.last - now
-	v := Verdict{Allowed: allowed, Limit: c.Limit(), Remaining: c.remaining(s)}
-	if c.Pass == Red {
-		return v
-	}
-	if full := c.longer(c.untilFull(s)); full > 0 {
-		v.ResetAfter = c.ticks(full + late)
-	}
-	if v.Remaining < v.Limit {
-		v.NextAfter = c.ticks(c.untilNext(s) + late)
-	}
+// answer says when n units fit. Spans count from now, which may be before
+// s.last.
+func (c *ColorLimit) answer(s *ColorState, n int64, allowed bool, now int64) Answer {
 	if allowed {
-		return v
+		return Answer{Allowed: true}
 	}
-	if after := c.untilPass(s, n); after == never {
-		v.Never = true
-	} else {
-		v.RetryAfter = c.ticks(after + late)
+	after := c.untilPass(*s, n)
+	if after == never {
+		return Answer{Never: true}
 	}
-	return v
+	return Answer{RetryAfter: c.ticks(after + s.last - now)}
+}
+
+// quota describes what is left.
+func (c *ColorLimit) quota(s *ColorState, now int64) Quota {
+	q := Quota{Limit: c.Limit(), Remaining: c.remaining(*s)}
+	if c.Pass == Red {
+		return q
+	}
+	late := s.last - now
+	if full := c.longer(c.untilFull(*s)); full > 0 {
+		q.ResetAfter = c.ticks(full + late)
+	}
+	if q.Remaining < q.Limit {
+		q.NextAfter = c.ticks(c.untilNext(*s) + late)
+	}
+	return q
 }
 
 // longer picks the bucket for which the last unit of the quota waits.
@@ -115,9 +133,12 @@ func (c *ColorLimit) untilNext(s ColorState) int64 {
 }
 
 // Charge describes the last charge, of n units: its color, and n.
-func (c *ColorLimit) Charge(s *ColorState, _, n int64, _ Verdict) Charge {
-	return Charge{N: n, At: s.last, State: [2]int64{int64(s.color), n}}
+func (c *ColorLimit) Charge(s *ColorState, _, n, _ int64) Charge {
+	return Charge{N: n, At: s.last, A: int64(s.color), B: n}
 }
+
+// MaxRefund is 0: a refund counts what came in since its own charge only.
+func (c *ColorLimit) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of ch back to the buckets that were charged, at most what
 // the charge still weighs: its cost less what came in since. That never mints,
@@ -126,7 +147,7 @@ func (c *ColorLimit) Charge(s *ColorState, _, n int64, _ Verdict) Charge {
 // reading now must be taken under the lock.
 func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorState, int64) {
 	*s = c.refill(*s, now>>c.shift)
-	out, first, elapsed := Color(ch.State[0]), ch.State[1], max(s.last-ch.At, 0)
+	out, first, elapsed := Color(ch.A), ch.B, max(s.last-ch.At, 0)
 	n = firstUnits(ch.N-n, ch.N, first)
 	var given int64
 	if out == Green {
@@ -148,7 +169,7 @@ func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorSt
 func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*ColorState, bool) {
 	*s = c.refill(*s, now>>c.shift)
 	was := *s
-	out, first := Color(ch.State[0]), ch.State[1]
+	out, first := Color(ch.A), ch.B
 	again := firstUnits(ch.N, ch.N+n, first)
 	cut := false
 	if out == Green {
@@ -160,6 +181,12 @@ func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*Color
 		cut = cut || c.excess.cut(was.excess, s.excess, again)
 	}
 	return s, cut
+}
+
+// Reset fills the buckets.
+func (c *ColorLimit) Reset(s *ColorState, now int64) *ColorState {
+	*s = ColorState{last: max(s.last, now>>c.shift)}
+	return s
 }
 
 // Plausible is true: the parameters of a marker do not change.

@@ -113,12 +113,12 @@ func TestW2_ColorRefundsMintNothing(t *testing.T) {
 			}
 			n := 1 + rnd.Int64N(3)
 			if _, v := c.Decide(&s, now, n); v.Allowed {
-				all = append(all, lent{c.Charge(&s, now, n, v), 0, now, n})
+				all = append(all, lent{c.Charge(&s, now, n, v.Delay), 0, now, n})
 			}
 		}
 		var calls []colored
 		for _, l := range all {
-			calls = append(calls, colored{l.At, l.kept, Color(l.State[0])})
+			calls = append(calls, colored{l.At, l.kept, Color(l.A)})
 		}
 		requireColors(t, m, calls)
 	}
@@ -141,7 +141,7 @@ func TestColorSettleBeyondWhatABucketOwes(t *testing.T) {
 		for i := range charges {
 			_, v := c.Decide(&s, now, 5)
 			require.True(t, v.Allowed, name)
-			charges[i] = c.Charge(&s, now, 5, v)
+			charges[i] = c.Charge(&s, now, 5, v.Delay)
 			c.Refund(&s, charges[i], now, 5, 0)
 			charges[i].N = 0
 		}
@@ -164,8 +164,8 @@ func TestColorErrors(t *testing.T) {
 		"ebs is -1, want 0 or more":                                           errOf(NewRFC4115(r, 1, r, -1)),
 		"cbs is 0, want 1 or more":                                            errOf(NewTRTCM(r, 0, r, 1)),
 		"pbs is 0, want 1 or more":                                            errOf(NewTRTCM(r, 1, r, 0)),
-		"pir is 1 per 8760h0m0s, slower than cir, which is 10 per 1s":         errOf(NewTRTCM(r, 1, slow, 1)),
-		"cbs is 2: at 1 per 8760h0m0s it takes longer than 8760h0m0s to fill": errOf(NewSRTCM(slow, 2, 0)),
+		"pir is 1/8760h0m0s, slower than cir, which is 10/s":         errOf(NewTRTCM(r, 1, slow, 1)),
+		"cbs is 2: at 1/8760h0m0s it takes longer than 8760h0m0s to fill": errOf(NewSRTCM(slow, 2, 0)),
 	} {
 		require.EqualError(t, err, want)
 	}
@@ -177,7 +177,7 @@ func TestColorRefundOfWhatASettlementAdded(t *testing.T) {
 	c, now := &ColorLimit{must(NewRFC4115(per(1, time.Second), 5, per(1, time.Second), 0)), Green}, ticks(time.Hour)
 	var s ColorState
 	_, v := c.Decide(&s, now, 2)
-	ch := c.Charge(&s, now, 2, v)
+	ch := c.Charge(&s, now, 2, v.Delay)
 	c.ForceCharge(&s, ch, now, 3)
 	ch.N = 5
 	_, given := c.Refund(&s, ch, now, 3, 0)

@@ -53,7 +53,7 @@ func (g *grid) together(a, b int64) bool { return g.number(a) == g.number(b) }
 
 // charge describes a charge of n units that s counted at now.
 func (g *grid) charge(s *Counters, now, n int64) Charge {
-	return Charge{N: n, At: max(now, g.latest(s)), State: [2]int64{n, g.generation}}
+	return Charge{N: n, At: max(now, g.latest(s)), A: n, B: g.generation}
 }
 
 // current reports whether s was counted in these cells, or never used.

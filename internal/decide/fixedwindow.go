@@ -99,29 +99,53 @@ func (f *FixedWindow) tag(word int64) int64 { return word & (f.unit - 1) }
 
 // Decide charges n units if they fit into the current window.
 func (f *FixedWindow) Decide(word, now, n int64) (int64, Verdict) {
+	next, a, q := f.Answer(word, now, n)
+	return next, Verdict{a, q}
+}
+
+// Answer is Decide.
+func (f *FixedWindow) Answer(word, now, n int64) (int64, Answer, Quota) {
 	end := f.end(now)
 	spent := f.spent(word, now, end)
 	next, over := f.charge(word, end, spent, n)
-	v := Verdict{Limit: f.quota, Allowed: over <= 0 || n == 0}
-	if over <= 0 && n > 0 {
+	a := f.answer(now, end, spent, n, over)
+	if over <= 0 {
 		spent += n * f.unit
 	}
+	return next, a, f.quotaOf(now, end, spent)
+}
+
+// Peek is Decide without the charge.
+func (f *FixedWindow) Peek(word, now, n int64) (Answer, Quota) {
+	end := f.end(now)
+	spent := f.spent(word, now, end)
+	_, over := f.charge(word, end, spent, n)
+	return f.answer(now, end, spent, n, over), f.quotaOf(now, end, spent)
+}
+
+// answer turns the overshoot of a charge into an Answer. spent is what was spent
+// before.
+func (f *FixedWindow) answer(now, end, spent, n, over int64) Answer {
+	switch {
+	case over <= 0 || n == 0:
+		return Answer{Allowed: true}
+	case over == never:
+		return Answer{Never: true}
+	}
+	return Answer{RetryAfter: f.until(end, spent, n) - now}
+}
+
+// quotaOf describes what is left at now of a window of which spent is spent.
+func (f *FixedWindow) quotaOf(now, end, spent int64) Quota {
 	left := f.units(max(f.depth-spent, 0))
-	v.Remaining = left
+	q := Quota{Limit: f.quota, Remaining: left}
 	if spent > 0 {
-		v.ResetAfter = f.until(end, spent, f.quota) - now
+		q.ResetAfter = f.until(end, spent, f.quota) - now
 	}
 	if left < f.quota {
-		v.NextAfter = f.until(end, spent, left+1) - now
+		q.NextAfter = f.until(end, spent, left+1) - now
 	}
-	switch {
-	case v.Allowed:
-	case over == never:
-		v.Never = true
-	default:
-		v.RetryAfter = f.until(end, spent, n) - now
-	}
-	return next, v
+	return q
 }
 
 // Admit charges n units if they fit into the current window.
@@ -196,16 +220,19 @@ func (f *FixedWindow) until(end, spent, n int64) int64 {
 func (f *FixedWindow) units(x int64) int64 { return x >> f.shift }
 
 // Charge describes a charge of n units at now.
-func (f *FixedWindow) Charge(_, now, n int64, _ Verdict) Charge {
-	return Charge{N: n, At: now, State: [2]int64{f.word(f.end(now), 0)}}
+func (f *FixedWindow) Charge(_, now, n, _ int64) Charge {
+	return Charge{N: n, At: now, A: f.word(f.end(now), 0)}
 }
+
+// MaxRefund is 0: windows do not move.
+func (f *FixedWindow) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back while their window lasts: later they could be
 // spent twice. It takes them from the debt of the next window first. The second
 // result is in ticks. The reading now must be taken after word was read.
 func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int64) {
 	end := f.end(now)
-	if f.word(end, 0) != c.State[0] || f.tag(word) != f.generation {
+	if f.word(end, 0) != c.A || f.tag(word) != f.generation {
 		return word, 0
 	}
 	spent := f.spent(word, now, end)
@@ -258,5 +285,11 @@ func (f *FixedWindow) Clamp(word, now int64) (int64, bool) {
 	return f.word(end, f.maxDebt), true
 }
 
-// Adopt is Clamp: no word of a smaller quota owes as much as one.
-func (f *FixedWindow) Adopt(word, now int64) (int64, bool) { return f.Clamp(word, now) }
+// Reset returns the word of a window that nothing was spent of.
+func (f *FixedWindow) Reset(_, now int64) int64 { return f.word(f.end(now), 0) }
+
+// Unspent is above every word that has spent nothing of the window of now.
+func (f *FixedWindow) Unspent(now int64) int64 { return f.end(now) + f.unit }
+
+// Expiry is the word itself.
+func (f *FixedWindow) Expiry(word, _ int64) int64 { return word }

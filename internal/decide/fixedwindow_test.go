@@ -114,7 +114,7 @@ func TestChainOfPeriods(t *testing.T) {
 func TestFixedWindowDebt(t *testing.T) {
 	f, now := fixed(10, time.Hour), year+5
 	word, v := f.Decide(0, now, 8)
-	c := f.Charge(word, now, 8, v)
+	c := f.Charge(word, now, 8, v.Delay)
 	word, cut := f.ForceCharge(word, c, now, 6)
 	c.N += 6
 	require.False(t, cut)
@@ -138,6 +138,9 @@ func TestFixedWindowDebt(t *testing.T) {
 	word, given = f.Refund(less, c, now, 9, 0)
 	require.Equal(t, 9*f.unit, given)
 	require.Equal(t, f.end(now), word, "no unit is left, and the time is kept")
+	fresh, earlier := word, word
+	require.EqualValues(t, f.quota, admitted(f, &fresh, now), "all of the window is there")
+	require.Zero(t, admitted(f, &earlier, now-f.window.by), "but not of the one before: it has passed")
 
 	word, cut = f.ForceCharge(word, c, now, 1000)
 	require.True(t, cut)
@@ -150,7 +153,7 @@ func TestW2_FixedWindowRefundKeepsTheTime(t *testing.T) {
 	f, now := fixed(3, time.Hour), year+5
 	late := now - f.window.by
 	word, v := f.Decide(0, now, 2)
-	word, _ = f.Refund(word, f.Charge(word, now, 2, v), now, 2, 0)
+	word, _ = f.Refund(word, f.Charge(word, now, 2, v.Delay), now, 2, 0)
 	_, ok := f.Admit(word, late, 1)
 	require.False(t, ok)
 	require.False(t, f.Plausible(word, late-1))
@@ -163,7 +166,7 @@ func TestW2_FixedWindowRefundKeepsTheTime(t *testing.T) {
 func TestFixedWindowRefundOfAnotherPeriod(t *testing.T) {
 	day, now := fixed(5, 24*time.Hour), year+5
 	word, v := day.Decide(0, now, 3)
-	c := day.Charge(word, now, 3, v)
+	c := day.Charge(word, now, 3, v.Delay)
 	hour := fixed(5, time.Hour).Succeed(day)
 	word = touch(hour, word, now)
 	again := fixed(5, 24*time.Hour).Succeed(hour)
@@ -207,7 +210,7 @@ func TestW2_FixedWindowRefundsMintNothing(t *testing.T) {
 				n := 1 + rnd.Int64N(f.quota)
 				next, v := f.Decide(word, now, n)
 				if word = next; v.Allowed {
-					all = append(all, lent{f.Charge(word, now, n, v), i, now, n})
+					all = append(all, lent{f.Charge(word, now, n, v.Delay), i, now, n})
 				}
 			}
 		}

@@ -23,7 +23,9 @@ type GCRA struct {
 	maxDebt  int64   // largest plausible debt
 	spent    int64   // debt at which no unit remains
 	unit     divisor // T
-	forward  bool    // a charge waits for the debt before it, not for its own
+	fill     time.Duration
+	forward  bool  // a charge waits for the debt before it, not for its own
+	settling int64 // until then, only debt that fits is plausible; see Succeed
 }
 
 // NewGCRA makes a bucket of burst units in which a charge waits at most wait,
@@ -54,6 +56,7 @@ func ownDebt(r Rate, depth, wait int64) *GCRA {
 		emission: t, unit: newDivisor(t),
 		burst: depth / t, depth: depth, spent: depth,
 		maxWait: wait, maxCost: (depth + wait) / t, maxDebt: 2*depth + wait,
+		fill: r.fillTime(depth / t),
 	}
 }
 
@@ -65,25 +68,69 @@ func earlierDebt(r Rate, depth, wait int64) *GCRA {
 	g.forward = true
 	g.spent = depth + g.emission
 	g.burst = g.spent / g.emission
+	g.fill = r.fillTime(g.burst)
 	g.maxCost = most / g.emission
 	g.maxDebt = max(depth, most) + most // at least depth + wait + maxCost*T
 	return g
 }
 
+// Succeed returns g as the limit that replaces old at now. What keys owe stays
+// owed, as time. But if g is faster or has the larger burst, debt is cut to that
+// of a key that has just spent all of the burst and waits as long as it may: for
+// as long as there may be debt of old. A bucket in which a charge waits for
+// earlier debt keeps all of it.
+func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
+	next := *g
+	next.settling = old.settling
+	if g.emission < old.emission || g.burst > old.burst {
+		next.settling = max(old.settling, addSaturated(now, old.maxDebt))
+	}
+	if g.forward {
+		next.settling = 0
+	}
+	return &next
+}
+
+// plausibleDebt is the largest plausible debt at now.
+func (g *GCRA) plausibleDebt(now int64) int64 {
+	if now < g.settling {
+		return g.depth + g.maxWait
+	}
+	return g.maxDebt
+}
+
 // Limit is the largest cost that fits at once.
 func (g *GCRA) Limit() int64 { return g.burst }
+
+// FillTime is the time in which Limit units come back, at the rate that was
+// asked for.
+func (g *GCRA) FillTime() time.Duration { return g.fill }
 
 // Empty is the TAT at now of a bucket that holds no units and owes none.
 func (g *GCRA) Empty(now int64) int64 { return now + g.depth }
 
 // Decide charges n units, at most with a delay.
 func (g *GCRA) Decide(tat, now, n int64) (int64, Verdict) {
+	next, a, q := g.Answer(tat, now, n)
+	return next, Verdict{a, q}
+}
+
+// Answer is Decide.
+func (g *GCRA) Answer(tat, now, n int64) (int64, Answer, Quota) {
 	next, over := g.charge(min(tat, addSaturated(now, g.maxDebt)), now, n)
-	v := g.explain(next, now, n, over)
-	if !v.Allowed || n == 0 {
-		return tat, v
+	a := g.answer(n, over)
+	q := g.quota(next, now)
+	if !a.Allowed || n == 0 {
+		return tat, a, q
 	}
-	return next, v
+	return next, a, q
+}
+
+// Peek is Decide without the charge.
+func (g *GCRA) Peek(tat, now, n int64) (Answer, Quota) {
+	tat = min(tat, addSaturated(now, g.maxDebt))
+	_, over := g.charge(tat, now, n)
+	return g.answer(n, over), g.quota(tat, now)
 }
 
 // Admit charges n units if they fit without a delay.
@@ -119,26 +166,28 @@ func (g *GCRA) charge(tat, now, n int64) (next, over int64) {
 // never is the overshoot of a cost that can never fit.
 const never = math.MaxInt64
 
-// explain turns the result of charge into a Verdict.
-func (g *GCRA) explain(next, now, n, over int64) (v Verdict) {
-	debt := debt(next, now)
-	left := g.unit.quo(max(g.spent-debt, 0))
-	v.Limit, v.Remaining, v.ResetAfter = g.burst, left, debt
-	if left < g.burst {
-		v.NextAfter = debt - g.spent + (left+1)*g.emission
-	}
+// answer turns the overshoot of a charge into an Answer.
+func (g *GCRA) answer(n, over int64) Answer {
 	switch {
-	case over <= g.maxWait || n == 0:
-		v.Allowed = true
-		if n > 0 {
-			v.Delay = max(over, 0)
-		}
+	case n == 0:
+		return Answer{Allowed: true}
+	case over <= g.maxWait:
+		return Answer{Allowed: true, Delay: max(over, 0)}
 	case over == never:
-		v.Never = true
-	default:
-		v.RetryAfter = over - g.maxWait
+		return Answer{Never: true}
 	}
-	return v
+	return Answer{RetryAfter: over - g.maxWait}
+}
+
+// quota describes what is left at now.
+func (g *GCRA) quota(tat, now int64) Quota {
+	debt := debt(tat, now)
+	left := g.unit.quo(max(g.spent-debt, 0))
+	q := Quota{Limit: g.burst, Remaining: left, ResetAfter: debt}
+	if left < g.burst {
+		q.NextAfter = debt - g.spent + (left+1)*g.emission
+	}
+	return q
 }
 
 // debt is the span until a bucket with that TAT is full again.
@@ -146,14 +195,14 @@ func debt(tat, now int64) int64 { return max(tat-now, 0) }
 
 // Charge describes the charge that led to tat. It drains from when the admitted
 // work starts, or, if that comes first, from when its own ticks do.
-func (g *GCRA) Charge(tat, now, n int64, v Verdict) Charge {
-	start := min(now+v.Delay, tat-n*g.emission)
-	return Charge{N: n, At: start, State: [2]int64{tat, g.emission}}
+func (g *GCRA) Charge(tat, now, n, delay int64) Charge {
+	start := min(now+delay, tat-n*g.emission)
+	return Charge{N: n, At: start, A: tat, B: g.emission}
 }
 
 // MaxRefund is the most ticks that Refund gives back for n units of c.
 func (g *GCRA) MaxRefund(c Charge, n int64) int64 {
-	emission := c.State[1]
+	emission := c.B
 	return min(n, g.maxDebt/emission) * emission
 }
 
@@ -177,7 +226,7 @@ func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 // Giving back the whole cost instead, however late, mints: the bucket has
 // refilled meanwhile and the units would be spent twice.
 func weight(c Charge, cost, shift, now int64) int64 {
-	left := max(c.State[0]-shift-now, cost-max(now-c.At, 0))
+	left := max(c.A-shift-now, cost-max(now-c.At, 0))
 	return min(max(left, 0), cost)
 }
 
@@ -186,9 +235,9 @@ func weight(c Charge, cost, shift, now int64) int64 {
 // the ticks of c for each.
 func (g *GCRA) ForceCharge(tat int64, c Charge, now, n int64) (int64, bool) {
 	debt := debt(tat, now)
-	room := max(g.maxDebt-debt, 0)
+	room := max(g.plausibleDebt(now)-debt, 0)
 	units := room / g.emission
-	cut := n > units || g.emission < c.State[1]
+	cut := n > units || g.emission < c.B
 	if n <= units {
 		room = n * g.emission
 	}
@@ -198,24 +247,20 @@ func (g *GCRA) ForceCharge(tat int64, c Charge, now, n int64) (int64, bool) {
 	return addSaturated(now, debt+room), cut
 }
 
+// Reset returns the TAT of a full bucket.
+func (g *GCRA) Reset(tat, now int64) int64 { return min(tat, now) }
+
 // Plausible reports whether these parameters and a clock that read at most now
 // can have written tat.
-func (g *GCRA) Plausible(tat, now int64) bool { return tat-now <= g.maxDebt }
+func (g *GCRA) Plausible(tat, now int64) bool { return tat-now <= g.plausibleDebt(now) }
 
 // Clamp lowers an implausible TAT to the largest plausible one.
 func (g *GCRA) Clamp(tat, now int64) (int64, bool) {
 	if g.Plausible(tat, now) {
 		return tat, false
 	}
-	return now + g.maxDebt, true
+	return now + g.plausibleDebt(now), true
 }
 
-// Adopt lowers a TAT to that of a key that spends the whole burst at now and
-// waits as long as any may. A bucket in which a charge waits for earlier debt
-// keeps all of it.
-func (g *GCRA) Adopt(tat, now int64) (int64, bool) {
-	if g.forward || tat-now <= g.depth+g.maxWait {
-		return g.Clamp(tat, now)
-	}
-	return now + g.depth + g.maxWait, true
-}
+// Expiry is the TAT itself.
+func (g *GCRA) Expiry(tat, _ int64) int64 { return tat }

@@ -147,7 +147,7 @@ func TestEndOfTheClock(t *testing.T) {
 }
 
 // TestImplausibleTATs: what a slower limit left over is denied until it is
-// clamped, and Clamp and Adopt leave what is plausible.
+// clamped; after a change, until what may be left over has drained, at less.
 func TestImplausibleTATs(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(15, 16))
 	for range cases.Count(20_000, 500_000) {
@@ -166,14 +166,22 @@ func TestImplausibleTATs(t *testing.T) {
 		_, got := g.Decide(tat, now, n)
 		require.Equal(t, want, got)
 
-		_, spent := g.Decide(now, now, g.burst)
-		require.True(t, spent.Allowed)
-		adopted, cut := g.Adopt(tat, now)
-		require.True(t, cut)
-		_, fits := g.Decide(adopted, now, 1)
-		require.LessOrEqual(t, fits.RetryAfter, g.emission, "no longer than after spending the burst")
-		_, cut = g.Adopt(now+g.depth+g.maxWait, now)
-		require.False(t, cut)
+		old := anyGCRA(rnd)
+		next := g.Succeed(old, now)
+		if g.emission >= old.emission && g.burst <= old.burst {
+			require.Equal(t, g, next, "neither faster nor larger: debt stays")
+			continue
+		}
+		tat = now + min(tat-now, old.maxDebt)
+		if tat > now+g.depth+g.maxWait {
+			require.False(t, next.Plausible(tat, now))
+			clamped, cut = next.Clamp(tat, now)
+			require.True(t, cut)
+			_, fits := next.Decide(clamped, now, 1)
+			require.LessOrEqual(t, fits.RetryAfter, g.emission, "no longer than after spending the burst")
+		}
+		require.True(t, next.Plausible(now+g.depth+g.maxWait, now))
+		require.True(t, next.Plausible(now+old.maxDebt+g.maxDebt, now+old.maxDebt), "what old left over has drained")
 	}
 }
 

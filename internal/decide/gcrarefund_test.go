@@ -31,7 +31,7 @@ func (b *bucketOf) charge(now, n int64) (l lent, ok bool) {
 		return l, false
 	}
 	b.tat = next
-	return lent{b.Charge(next, now, n, v), b.refunded, now + v.Delay, n}, true
+	return lent{b.Charge(next, now, n, v.Delay), b.refunded, now + v.Delay, n}, true
 }
 
 // settle makes l cost actual units at now.
@@ -145,7 +145,7 @@ func TestForceChargeIsBounded(t *testing.T) {
 		if !cut {
 			require.Equal(t, max(tat, now)+n*g.emission, next)
 		}
-		_, cut = g.ForceCharge(now, Charge{State: [2]int64{0, g.emission + 1}}, now, 1)
+		_, cut = g.ForceCharge(now, Charge{A: 0, B: g.emission + 1}, now, 1)
 		require.True(t, cut, "a unit would be refunded for more than it was charged")
 	}
 }
@@ -190,7 +190,7 @@ func queue(g *GCRA, rnd *rand.Rand) (all []queued) {
 		if l, ok := b.charge(now-rnd.Int64N(3)/2*rnd.Int64N(2*second), cost); ok {
 			q := queued{l, l.At, cost}
 			if b.tat-g.depth > l.At && !g.forward { // delayed: it starts when its last tick fits
-				q.start = l.State[0] - g.depth
+				q.start = l.A - g.depth
 			}
 			all = append(all, q)
 		}
@@ -243,12 +243,12 @@ func TestW1_RefundsCountOneAnother(t *testing.T) {
 	require.True(t, ok)
 }
 
-// TestAdoptKeepsWhatGuavaKeeps: where a charge waits for earlier debt, a change
-// of the rate leaves all of it.
-func TestAdoptKeepsWhatGuavaKeeps(t *testing.T) {
+// TestGuavaKeepsDebt: where a charge waits for earlier debt, a change of the rate
+// leaves all of it.
+func TestGuavaKeepsDebt(t *testing.T) {
 	g, now := waiting["smooth bursty"], ticks(time.Hour)
-	tat := now + 100*g.depth
-	same, cut := g.Adopt(tat, now)
+	slow := must(NewSmoothBursty(per(1, time.Second), 1, per(1, time.Second), 0))
+	same, cut := g.Succeed(slow, now).Clamp(now+100*g.depth, now)
 	require.False(t, cut)
-	require.Equal(t, tat, same)
+	require.Equal(t, now+100*g.depth, same)
 }

@@ -70,7 +70,20 @@ func (r Rate) Validate() error {
 	return nil
 }
 
-func (r Rate) String() string { return fmt.Sprintf("%d per %v", r.Count, r.Period) }
+// String writes the rate as count/period: "100/s", "5/15m0s".
+func (r Rate) String() string {
+	switch r.Period {
+	case time.Second:
+		return fmt.Sprintf("%d/s", r.Count)
+	case time.Minute:
+		return fmt.Sprintf("%d/min", r.Count)
+	case time.Hour:
+		return fmt.Sprintf("%d/h", r.Count)
+	case 24 * time.Hour:
+		return fmt.Sprintf("%d/day", r.Count)
+	}
+	return fmt.Sprintf("%d/%s", r.Count, r.Period)
+}
 
 // emission is the time that one unit costs, in ticks, rounded up so that the
 // limit is never faster than asked.
@@ -89,4 +102,10 @@ func (r Rate) span(field string, n int64) (int64, error) {
 		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, MaxSpan)
 	}
 	return n * r.emission(), nil
+}
+
+// fillTime is the time in which the rate admits n units, at most MaxSpan, rounded
+// up to whole nanoseconds. It is for descriptions: span rounds each unit.
+func (r Rate) fillTime(n int64) time.Duration {
+	return time.Duration(ratioUp(n, int64(r.Period), r.Count))
 }

@@ -22,31 +22,46 @@ type slidingWindow[S any] interface {
 	Limit() int64
 }
 
-// decideSliding is Decide of every sliding window. Where s knows a later instant
+// answerSliding is Answer of every sliding window. Where s knows a later instant
 // than the caller's reading, it decides at that one.
-func decideSliding[S any](p slidingWindow[S], s *S, reading, n int64) (v Verdict) {
+func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer, q Quota) {
 	p.adopt(s, reading)
 	now := max(reading, p.latest(s))
 	quota, used := p.Limit(), p.used(s, now)
-	v.Limit, v.Allowed = quota, n <= quota-used || n == 0
-	if v.Allowed && n > 0 {
+	a.Allowed = n <= quota-used || n == 0
+	if a.Allowed && n > 0 {
 		p.add(s, now, n)
 		used += n
 	}
 	late := now - reading
-	v.Remaining = max(quota-used, 0)
+	q.Limit, q.Remaining = quota, max(quota-used, 0)
 	if used > 0 {
-		v.ResetAfter = late + p.after(s, now, 0)
-		v.NextAfter = late + p.after(s, now, quota-v.Remaining-1)
+		q.ResetAfter = late + p.after(s, now, 0)
+		q.NextAfter = late + p.after(s, now, quota-q.Remaining-1)
 	}
 	switch {
-	case v.Allowed:
+	case a.Allowed:
 	case n > quota:
-		v.Never = true
+		a.Never = true
 	default:
-		v.RetryAfter = late + p.after(s, now, quota-n)
+		a.RetryAfter = late + p.after(s, now, quota-n)
 	}
-	return v
+	return a, q
+}
+
+// decideSliding is Decide of every sliding window.
+func decideSliding[S any](p slidingWindow[S], s *S, now, n int64) Verdict {
+	a, q := answerSliding(p, s, now, n)
+	return Verdict{a, q}
+}
+
+// peekSliding is Peek of every sliding window.
+func peekSliding[S any](p slidingWindow[S], s *S, now, n int64) (Answer, Quota) {
+	p.adopt(s, now)
+	if n <= p.Limit()-p.used(s, max(now, p.latest(s))) {
+		n = 0 // it fits: what remains is the same
+	}
+	return answerSliding(p, s, now, n)
 }
 
 // admitSliding is Admit of every sliding window.
@@ -69,7 +84,7 @@ func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 // what others spent.
 func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int64 {
 	now = max(now, p.latest(s))
-	total, keep, first := c.N, c.N-n, c.State[0]
+	total, keep, first := c.N, c.N-n, c.A
 	if !p.together(c.At, now) {
 		total, keep = min(total, first), min(keep, first)
 	}

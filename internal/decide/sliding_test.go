@@ -15,7 +15,7 @@ import (
 type slider[S any] interface {
 	Limit() int64
 	Decide(s S, now, n int64) (S, Verdict)
-	Charge(s S, now, n int64, v Verdict) Charge
+	Charge(s S, now, n int64, delay int64) Charge
 	Refund(s S, c Charge, now, n, shift int64) (S, int64)
 	ForceCharge(s S, c Charge, now, n int64) (S, bool)
 	Plausible(s S, now int64) bool
@@ -36,7 +36,7 @@ func countersKind() sliders[Counters] {
 	return sliders[Counters]{"two counters", func(r Rate) slider[*Counters] {
 		p := must(NewSlidingCounters(r, tick))
 		if last != nil {
-			p = p.Succeed(last)
+			p = p.Succeed(last, 0)
 		}
 		last = p
 		return p
@@ -115,7 +115,7 @@ func requireNoMint[S any](t *testing.T, kind sliders[S], rates [2]Rate, rnd *ran
 		default:
 			n := 1 + rnd.Int64N(p.Limit())
 			if _, v := p.Decide(s, reading, n); v.Allowed {
-				c := p.Charge(s, reading, n, v)
+				c := p.Charge(s, reading, n, v.Delay)
 				all = append(all, lent{c, i, c.At, n})
 			}
 		}
@@ -200,7 +200,7 @@ func requireTime[S any](t *testing.T, kind sliders[S]) {
 		if !v.Allowed {
 			return Charge{}
 		}
-		c := p.Charge(s, at, 1, v)
+		c := p.Charge(s, at, 1, v.Delay)
 		all = append(all, admission{c.At, 1})
 		return c
 	}
@@ -232,7 +232,7 @@ func requireTime[S any](t *testing.T, kind sliders[S]) {
 func TestLogSettleUnderASmallerQuota(t *testing.T) {
 	ten, s, now := must(NewSlidingLog(per(10, time.Minute))), new(Timestamps), ticks(time.Hour)
 	_, v := ten.Decide(s, now, 1)
-	c := ten.Charge(s, now, 1, v)
+	c := ten.Charge(s, now, 1, v.Delay)
 	ten.Decide(s, now, 9)
 	two := must(NewSlidingLog(per(2, time.Minute)))
 	_, cut := two.ForceCharge(s, c, now, 1)
@@ -284,9 +284,9 @@ func TestCountersOfAClockThatWasAhead(t *testing.T) {
 	require.False(t, v.Allowed)
 }
 
-// TestCountersAdopt: after a quota was raised no key waits longer than one that
+// TestCountersOfARaisedQuota: after a quota was raised no key waits longer than one that
 // has just spent all of it.
-func TestCountersAdopt(t *testing.T) {
+func TestCountersOfARaisedQuota(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(85, 86))
 	for range cases.Count(5_000, 100_000) {
 		p := must(NewSlidingCounters(per(1+rnd.Int64N(10), time.Second), tick))
@@ -295,12 +295,15 @@ func TestCountersAdopt(t *testing.T) {
 		p.ForceCharge(s, Charge{}, now, rnd.Int64N(2*p.quota))
 		now += rnd.Int64N(ticks(time.Second))
 		p.ForceCharge(s, Charge{}, now, rnd.Int64N(2*p.quota))
-		more := must(NewSlidingCounters(per(p.quota+rnd.Int64N(5), time.Second), tick)).Succeed(p)
+		more := must(NewSlidingCounters(per(p.quota+1+rnd.Int64N(5), time.Second), tick)).Succeed(p, now)
 		state := *s
 		_, before := more.Decide(&state, now, 1)
 		state = *s
-		_, cut := more.Adopt(s, now)
+		plausible := more.Plausible(s, now)
+		_, cut := more.Clamp(s, now)
 		require.Equal(t, more.used(&state, now) > more.used(s, now), cut, "reported")
+		require.Equal(t, cut, !plausible)
+		require.True(t, more.Plausible(s, now))
 		_, v := more.Decide(s, now, 1)
 		spent := new(Counters)
 		more.Decide(spent, now, more.quota)
@@ -336,7 +339,7 @@ func TestW2_RefundAfterThePeriodChanged(t *testing.T) {
 	for _, kind := range []sliders[Counters]{countersKind(), cellsKind()} {
 		p, s, now := kind.next(per(5, time.Second)), new(Counters), ticks(time.Hour+time.Minute)
 		_, v := p.Decide(s, now, 5)
-		before := p.Charge(s, now, 5, v)
+		before := p.Charge(s, now, 5, v.Delay)
 		now += ticks(2 * time.Second)
 		_, v = p.Decide(s, now, 5)
 		require.True(t, v.Allowed)
@@ -361,7 +364,7 @@ func requireLaterSettlement[S any](t *testing.T, kind sliders[S]) {
 	t.Helper()
 	p, s, now := kind.next(per(10, time.Second)), new(S), ticks(time.Hour)
 	_, v := p.Decide(s, now, 1)
-	c := p.Charge(s, now, 1, v)
+	c := p.Charge(s, now, 1, v.Delay)
 	p.Decide(s, now, 4)
 	later := now + ticks(900*time.Millisecond)
 	if kind.name == "two counters" {

@@ -45,20 +45,34 @@ func (p *SlidingCells) Decide(s *Counters, now, n int64) (*Counters, Verdict) {
 	return s, decideSliding(p, s, now, n)
 }
 
+// Answer is Decide.
+func (p *SlidingCells) Answer(s *Counters, now, n int64) (*Counters, Answer, Quota) {
+	a, q := answerSliding(p, s, now, n)
+	return s, a, q
+}
+
+// Peek is Decide without the charge.
+func (p *SlidingCells) Peek(s *Counters, now, n int64) (Answer, Quota) {
+	return peekSliding(p, s, now, n)
+}
+
 // Admit charges n units if they fit.
 func (p *SlidingCells) Admit(s *Counters, now, n int64) (*Counters, bool) {
 	return s, admitSliding(p, s, now, n)
 }
 
 // Charge describes a charge of n units at now.
-func (p *SlidingCells) Charge(s *Counters, now, n int64, _ Verdict) Charge {
+func (p *SlidingCells) Charge(s *Counters, now, n, _ int64) Charge {
 	return p.charge(s, now, n)
 }
+
+// MaxRefund is 0: charges do not move.
+func (p *SlidingCells) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back, as far as their cell still holds them. The
 // second result is in units.
 func (p *SlidingCells) Refund(s *Counters, c Charge, now, n, _ int64) (*Counters, int64) {
-	if c.State[1] != s.generation || !p.current(s) {
+	if c.B != s.generation || !p.current(s) {
 		return s, 0
 	}
 	return s, refundSliding(p, s, c, now, n)
@@ -84,8 +98,11 @@ func (p *SlidingCells) Clamp(s *Counters, now int64) (*Counters, bool) {
 	return s, false
 }
 
-// Adopt is Clamp: what weighs passes within a period in any case.
-func (p *SlidingCells) Adopt(s *Counters, now int64) (*Counters, bool) { return p.Clamp(s, now) }
+// Reset forgets all units.
+func (p *SlidingCells) Reset(s *Counters, _ int64) *Counters {
+	s.Inherit(new(Counters))
+	return s
+}
 
 // Expiry is the instant from which s says no more than the zero state.
 func (p *SlidingCells) Expiry(s *Counters, now int64) int64 { return expirySliding(p, s, now) }

@@ -11,7 +11,8 @@ import "math/bits"
 // It is rounded up because with floor a limit of 1/s would admit at 999 ms and
 // again at 1001 ms.
 type SlidingCounters struct {
-	quota int64
+	quota    int64
+	settling int64 // until then, no more than the quota weighs; see Succeed
 	grid
 }
 
@@ -22,15 +23,20 @@ func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
 		return nil, err
 	}
 	g := grid{cell: newDivisor(r.Ticks(r.Period)), origin: origin, generation: 1}
-	return &SlidingCounters{r.Count, g}, nil
+	return &SlidingCounters{quota: r.Count, grid: g}, nil
 }
 
-// Succeed returns p as the limit that replaces old: what a key has spent stays
-// spent. When the period changes, what still weighs weighs as if it had been
-// spent when the key is next used.
-func (p *SlidingCounters) Succeed(old *SlidingCounters) *SlidingCounters {
+// Succeed returns p as the limit that replaces old at now: what a key has spent
+// stays spent. When the period changes, what still weighs weighs as if it had
+// been spent when the key is next used. When the quota grows, what a key owes
+// beyond it is cut.
+func (p *SlidingCounters) Succeed(old *SlidingCounters, now int64) *SlidingCounters {
 	next := *p
 	next.succeed(&old.grid)
+	next.settling = old.settling
+	if p.quota > old.quota {
+		next.settling = addSaturated(now, 2*old.cell.by)
+	}
 	return &next
 }
 
@@ -50,20 +56,34 @@ func (p *SlidingCounters) Decide(s *Counters, now, n int64) (*Counters, Verdict)
 	return s, decideSliding(p, s, now, n)
 }
 
+// Answer is Decide.
+func (p *SlidingCounters) Answer(s *Counters, now, n int64) (*Counters, Answer, Quota) {
+	a, q := answerSliding(p, s, now, n)
+	return s, a, q
+}
+
+// Peek is Decide without the charge.
+func (p *SlidingCounters) Peek(s *Counters, now, n int64) (Answer, Quota) {
+	return peekSliding(p, s, now, n)
+}
+
 // Admit charges n units if they fit.
 func (p *SlidingCounters) Admit(s *Counters, now, n int64) (*Counters, bool) {
 	return s, admitSliding(p, s, now, n)
 }
 
 // Charge describes a charge of n units at now.
-func (p *SlidingCounters) Charge(s *Counters, now, n int64, _ Verdict) Charge {
+func (p *SlidingCounters) Charge(s *Counters, now, n, _ int64) Charge {
 	return p.charge(s, now, n)
 }
+
+// MaxRefund is 0: charges do not move.
+func (p *SlidingCounters) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back, as far as their counter still holds them. The
 // second result is in units.
 func (p *SlidingCounters) Refund(s *Counters, c Charge, now, n, _ int64) (*Counters, int64) {
-	if c.State[1] != s.generation || !p.current(s) {
+	if c.B != s.generation || !p.current(s) {
 		return s, 0
 	}
 	return s, refundSliding(p, s, c, now, n)
@@ -83,7 +103,12 @@ func (p *SlidingCounters) ForceCharge(s *Counters, _ Charge, now, n int64) (*Cou
 // Plausible reports whether s was counted in periods of this length, at most
 // one later than now.
 func (p *SlidingCounters) Plausible(s *Counters, now int64) bool {
-	return p.current(s) && s.newest <= p.number(now)+1
+	return p.current(s) && s.newest <= p.number(now)+1 && (now >= p.settling || !p.owes(s, now))
+}
+
+// owes reports whether more than the quota weighs.
+func (p *SlidingCounters) owes(s *Counters, now int64) bool {
+	return p.used(s, max(now, p.latest(s))) > p.quota
 }
 
 // Clamp carries what still weighs of another period into the current one, and
@@ -94,21 +119,21 @@ func (p *SlidingCounters) Clamp(s *Counters, now int64) (*Counters, bool) {
 		older, newer := p.pair(s, s.newest)
 		*s = p.State(i, older, newer)
 	}
-	return s, false
-}
-
-// Adopt cuts what weighs more than the quota.
-func (p *SlidingCounters) Adopt(s *Counters, now int64) (*Counters, bool) {
-	p.adopt(s, now)
-	now = max(now, p.latest(s))
-	if p.used(s, now) <= p.quota {
+	if now >= p.settling || !p.owes(s, now) {
 		return s, false
 	}
+	now = max(now, p.latest(s))
 	i := p.number(now)
 	older, newer := p.pair(s, i)
 	older = min(older, p.quota)
 	*s = p.State(i, older, min(newer, p.quota-p.weigh(older, now)))
 	return s, true
+}
+
+// Reset forgets all units.
+func (p *SlidingCounters) Reset(s *Counters, _ int64) *Counters {
+	s.Inherit(new(Counters))
+	return s
 }
 
 // Expiry is the instant from which s says no more than the zero state.

@@ -35,15 +35,29 @@ func (p *SlidingLog) Decide(s *Timestamps, now, n int64) (*Timestamps, Verdict) 
 	return s, decideSliding(p, s, now, n)
 }
 
+// Answer is Decide.
+func (p *SlidingLog) Answer(s *Timestamps, now, n int64) (*Timestamps, Answer, Quota) {
+	a, q := answerSliding(p, s, now, n)
+	return s, a, q
+}
+
+// Peek is Decide without the charge.
+func (p *SlidingLog) Peek(s *Timestamps, now, n int64) (Answer, Quota) {
+	return peekSliding(p, s, now, n)
+}
+
 // Admit charges n units if they fit.
 func (p *SlidingLog) Admit(s *Timestamps, now, n int64) (*Timestamps, bool) {
 	return s, admitSliding(p, s, now, n)
 }
 
 // Charge describes a charge of n units at now.
-func (p *SlidingLog) Charge(s *Timestamps, now, n int64, _ Verdict) Charge {
-	return Charge{N: n, At: max(now, p.latest(s)), State: [2]int64{n}}
+func (p *SlidingLog) Charge(s *Timestamps, now, n, _ int64) Charge {
+	return Charge{N: n, At: max(now, p.latest(s)), A: n}
 }
+
+// MaxRefund is 0: charges do not move.
+func (p *SlidingLog) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back, as far as they still weigh. The second result
 // is in units.
@@ -69,8 +83,11 @@ func (p *SlidingLog) Plausible(*Timestamps, int64) bool { return true }
 // Clamp changes nothing.
 func (p *SlidingLog) Clamp(s *Timestamps, _ int64) (*Timestamps, bool) { return s, false }
 
-// Adopt changes nothing: what weighs passes within a period in any case.
-func (p *SlidingLog) Adopt(s *Timestamps, _ int64) (*Timestamps, bool) { return s, false }
+// Reset forgets all units.
+func (p *SlidingLog) Reset(s *Timestamps, _ int64) *Timestamps {
+	s.Inherit(new(Timestamps))
+	return s
+}
 
 // Expiry is the instant from which s says no more than the zero state.
 func (p *SlidingLog) Expiry(s *Timestamps, now int64) int64 { return expirySliding(p, s, now) }

@@ -9,24 +9,31 @@
 // are int64 in ticks of a [Resolution]. Every algorithm has
 //
 //	Decide(s S, now, n int64) (S, Verdict)
+//	Answer(s S, now, n int64) (S, Answer, Quota)
 //	Admit(s S, now, n int64) (S, bool)
-//	Charge(s S, now, n int64, v Verdict) Charge
+//	Peek(s S, now, n int64) (Answer, Quota)
+//	Charge(s S, now, n, delay int64) Charge
 //	Refund(s S, c Charge, now, n, shift int64) (S, int64)
+//	MaxRefund(c Charge, n int64) int64
 //	ForceCharge(s S, c Charge, now, n int64) (S, bool)
+//	Reset(s S, now int64) S
 //	Plausible(s S, now int64) bool
 //	Clamp(s S, now int64) (S, bool)
-//	Adopt(s S, now int64) (S, bool)
+//	Expiry(s S, now int64) int64
 //
 // Decide charges n >= 0 units if they fit and explains. A denial, and a peek
-// with n = 0, return s unchanged. Admit is Decide without the explanation; what
-// fits only after a delay it denies.
+// with n = 0, return s unchanged. Answer is Decide for callers in a hurry. Admit is Decide without the explanation; what
+// fits only after a delay it denies. Peek is Decide without the charge: it
+// explains s as it is.
 //
-// Charge describes what Decide has just charged at now; s is the state
-// afterwards. Refund gives n of the c.N units back, as far as the charge still
+// Charge describes what Decide has just charged at now, with that delay; s is the
+// state afterwards. Refund gives n of the c.N units back, as far as the charge still
 // weighs, and returns how many ticks or units that were. ForceCharge adds n
 // units to the charge, whether they fit or not, and reports whether a part was
 // cut off: then no earlier charge may be refunded, because a refund could exceed
-// what was charged.
+// what was charged. MaxRefund bounds the ticks by which a refund moves other
+// charges towards the present; it is 0 where it moves none. Reset returns the
+// state of a key that has spent nothing.
 //
 // Plausible reports whether s stems from these parameters and a clock that read
 // at most now. When it is false the store reads the clock again, because now may
@@ -35,31 +42,43 @@
 // so words are checked after a denial or a peek, and pointers first. A store
 // loads a word before it loads the parameters.
 //
-// Adopt is for the moment after the parameters were changed: afterwards no key
-// waits longer than one that spends the whole new burst at that moment. Clamp
-// and Adopt report whether anything was cut off, as ForceCharge does.
+// Clamp reports whether anything was cut off, as ForceCharge does.
 //
-// A word in the past means the same as none. A state behind a pointer says so
-// from the instant on that its algorithm's Expiry(s S, now int64) int64 returns.
+// Parameters that change in use have Succeed, which returns them as the ones
+// that replace others. Afterwards no key waits longer than one that spends the
+// whole new burst at that moment.
+//
+// From its Expiry on a state means the same as none. A word is its own expiry.
 package decide
 
 // Verdict explains a decision. Spans are ticks and count from the instant of
 // the decision; callers convert them with [Resolution.Duration].
 type Verdict struct {
+	Answer
+	Quota
+}
+
+// Answer says whether units were charged, and when they fit.
+type Answer struct {
 	// Allowed reports whether the units were charged.
 	Allowed bool
 	// Never reports that the cost is larger than the limit can ever admit.
 	Never bool
-	// Limit is the largest cost that fits at once.
-	Limit int64
-	// Remaining is how many units would be admitted now, after this decision,
-	// to start at once.
-	Remaining int64
 	// Delay above 0: admitted, but the work starts only then.
 	Delay int64
 	// RetryAfter is the exact span after which a denied cost fits. It is 0 if
 	// allowed, and if Never.
 	RetryAfter int64
+}
+
+// Quota describes what is left after a decision. (An Answer and a Quota travel in
+// registers, which a Verdict does not: BenchmarkGCRA.)
+type Quota struct {
+	// Limit is the largest cost that fits at once.
+	Limit int64
+	// Remaining is how many units would be admitted now, after this decision,
+	// to start at once.
+	Remaining int64
 	// NextAfter is the span until one unit more than Remaining fits; 0 when
 	// nothing is spent.
 	NextAfter int64
@@ -73,6 +92,6 @@ type Charge struct {
 	N int64
 	// At is when the units were charged, or when the admitted work starts.
 	At int64
-	// State belongs to the algorithm.
-	State [2]int64
+	// A and B belong to the algorithm.
+	A, B int64
 }

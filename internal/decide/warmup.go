@@ -104,8 +104,21 @@ func (p *Warmup) Emission() int64 { return int64(p.stable) }
 
 // Decide charges n permits if what is owed already can be waited for.
 func (p *Warmup) Decide(s *WarmupState, now, n int64) (*WarmupState, Verdict) {
+	_, a, q := p.Answer(s, now, n)
+	return s, Verdict{a, q}
+}
+
+// Answer is Decide.
+func (p *Warmup) Answer(s *WarmupState, now, n int64) (*WarmupState, Answer, Quota) {
 	over := p.charge(s, now, n, p.maxWait)
-	return s, p.explain(max(s.free-now, 0), n, over)
+	return s, p.answer(n, over), p.quota(s, now)
+}
+
+// Peek is Decide without the charge.
+func (p *Warmup) Peek(s *WarmupState, now, n int64) (Answer, Quota) {
+	next := *s
+	over := p.charge(&next, now, n, p.maxWait)
+	return p.answer(n, over), p.quota(s, now)
 }
 
 // Admit charges n permits if nothing is owed.
@@ -155,39 +168,46 @@ func (p *warmupCurve) price(gap, n int64) (cost, taken int64) {
 	return int64(math.Ceil(ticks * (1 - noise))), int64(math.Round(take * p.cool))
 }
 
-// explain turns the result of charge into a Verdict. One permit starts at once
-// when nothing is owed, and its price is owed then.
-func (p *Warmup) explain(debt, n, over int64) Verdict {
-	v := Verdict{Limit: 1, ResetAfter: debt, NextAfter: debt}
-	if debt == 0 {
-		v.Remaining = 1
-	}
+// answer turns the wait for earlier debt into an Answer.
+func (p *Warmup) answer(n, over int64) Answer {
 	switch {
 	case n == 0:
-		v.Allowed = true
+		return Answer{Allowed: true}
 	case over == never:
-		v.Never = true
+		return Answer{Never: true}
 	case over > p.maxWait:
-		v.RetryAfter = over - p.maxWait
-	default:
-		v.Allowed, v.Delay = true, over
+		return Answer{RetryAfter: over - p.maxWait}
 	}
-	return v
+	return Answer{Allowed: true, Delay: over}
+}
+
+// quota describes what is left. One permit starts at once when nothing is owed,
+// and its price is owed then.
+func (p *Warmup) quota(s *WarmupState, now int64) Quota {
+	debt := max(s.free-now, 0)
+	q := Quota{Limit: 1, NextAfter: debt, ResetAfter: debt}
+	if debt == 0 {
+		q.Remaining = 1
+	}
+	return q
 }
 
 // Charge describes the last charge, of n permits: its cost, what part of that it
 // took from the store (less than 2, in units of 2^-31, rounded up), and n.
-func (p *Warmup) Charge(s *WarmupState, now, n int64, v Verdict) Charge {
-	start := now + v.Delay
+func (p *Warmup) Charge(s *WarmupState, now, n, delay int64) Charge {
+	start := now + delay
 	cost := s.free - start
-	return Charge{N: n, At: start, State: [2]int64{cost, n<<32 | min(ratioUp(1<<31, s.taken, cost), math.MaxUint32)}}
+	return Charge{N: n, At: start, A: cost, B: n<<32 | min(ratioUp(1<<31, s.taken, cost), math.MaxUint32)}
 }
+
+// MaxRefund is 0: a refund counts from the start of its own charge only.
+func (p *Warmup) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n permits of c back, at most what they still weigh: a charge
 // begins to be paid off when its work starts. The second result is in ticks. The
 // reading now must be taken under the lock.
 func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
-	cost, first, taken := c.State[0], c.State[1]>>32, c.State[1]&math.MaxUint32
+	cost, first, taken := c.A, c.B>>32, c.B&math.MaxUint32
 	left := ratio(cost, min(c.N, first), first) - max(now-c.At, 0)
 	if left <= 0 {
 		return s, 0
@@ -211,7 +231,7 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	if n <= 0 || s.free-now > p.maxDebt {
 		return s, false // deep in debt already: more would only overflow
 	}
-	cost, first := c.State[0], c.State[1]>>32
+	cost, first := c.A, c.B>>32
 	free := max(s.free, now)
 	p.take(s, now, min(n, p.maxCost))
 	again := ratio(cost, firstUnits(c.N, c.N+n, first), first) + 1
@@ -221,14 +241,17 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	return s, false
 }
 
-// Plausible is true: what is owed is owed under every rate.
+// Plausible is true: as in Guava, what is owed stays owed under every rate.
 func (p *Warmup) Plausible(*WarmupState, int64) bool { return true }
 
 // Clamp changes nothing.
 func (p *Warmup) Clamp(s *WarmupState, _ int64) (*WarmupState, bool) { return s, false }
 
-// Adopt changes nothing: as in Guava, what is owed stays owed.
-func (p *Warmup) Adopt(s *WarmupState, _ int64) (*WarmupState, bool) { return s, false }
+// Reset returns the state of a key that is cold and owes nothing.
+func (p *Warmup) Reset(s *WarmupState, _ int64) *WarmupState {
+	*s = WarmupState{}
+	return s
+}
 
 // Expiry is the instant from which s says no more than the zero state.
 func (p *Warmup) Expiry(s *WarmupState, _ int64) int64 { return s.cold }

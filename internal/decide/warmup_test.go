@@ -132,7 +132,7 @@ func TestW2_WarmupRefundsMintNothing(t *testing.T) {
 			default:
 				n := 1 + rnd.Int64N(3)
 				if _, v := p.Decide(&s, now, n); v.Allowed {
-					all = append(all, lent{p.Charge(&s, now, n, v), 0, now, n})
+					all = append(all, lent{p.Charge(&s, now, n, v.Delay), 0, now, n})
 				}
 			}
 			require.GreaterOrEqual(t, s.cold, s.free)
@@ -150,7 +150,7 @@ func requirePaid(t *testing.T, all []lent) {
 		var sum int64
 		for _, l := range all[i:] {
 			require.LessOrEqual(t, sum, l.At-first.At, "%+v", all)
-			sum += ratio(l.State[0], l.kept, l.State[1]>>32)
+			sum += ratio(l.A, l.kept, l.B>>32)
 		}
 	}
 }
@@ -169,12 +169,12 @@ func TestWarmupExactRefund(t *testing.T) {
 		n := 1 + rnd.Int64N(min(p.maxCost, 50))
 		_, v := p.Decide(&s, now, n)
 		require.True(t, v.Allowed)
-		c := p.Charge(&s, now, n, v)
+		c := p.Charge(&s, now, n, v.Delay)
 		_, given := p.Refund(&s, c, now, n, 0)
-		require.Equal(t, c.State[0], given)
+		require.Equal(t, c.A, given)
 		require.Equal(t, was.free, s.free)
 		require.LessOrEqual(t, s.cold, was.cold)
-		require.LessOrEqual(t, was.cold-s.cold, 2+c.State[0]>>31, "colder than before: safe")
+		require.LessOrEqual(t, was.cold-s.cold, 2+c.A>>31, "colder than before: safe")
 	}
 }
 
@@ -208,10 +208,10 @@ func FuzzS3_Warmup(f *testing.F) {
 			if v.Allowed && n > 0 {
 				require.GreaterOrEqual(t, float64(s.free-max(was.free, now)), float64(n)*p.stable*(1-1e-12)-1)
 				canceled := s
-				_, given := p.Refund(&canceled, p.Charge(&s, now, n, v), now, n, 0)
+				_, given := p.Refund(&canceled, p.Charge(&s, now, n, v.Delay), now, n, 0)
 				require.LessOrEqual(t, given, s.free-max(was.free, now))
 				grown := s
-				p.ForceCharge(&grown, p.Charge(&s, now, n, v), now, n)
+				p.ForceCharge(&grown, p.Charge(&s, now, n, v.Delay), now, n)
 				require.GreaterOrEqual(t, grown.free, s.free)
 			}
 			require.GreaterOrEqual(t, s.cold, s.free)
@@ -232,7 +232,7 @@ func TestW2_WarmupSettleBackAndForth(t *testing.T) {
 	now := ticks(time.Hour)
 	var s WarmupState
 	_, v := p.Decide(&s, now, 5)
-	c := p.Charge(&s, now, 5, v)
+	c := p.Charge(&s, now, 5, v.Delay)
 	p.Refund(&s, c, now, 5, 0)
 	c.N = 0
 	_, v = p.Decide(&s, now, 50) // it is warm after that
@@ -243,5 +243,5 @@ func TestW2_WarmupSettleBackAndForth(t *testing.T) {
 	charged := s.free - before
 	_, given := p.Refund(&s, c, now, 5, 0)
 	require.LessOrEqual(t, given, charged)
-	require.Equal(t, c.State[0], given, "as much as at first")
+	require.Equal(t, c.A, given, "as much as at first")
 }
