@@ -156,7 +156,10 @@ func (b *Ban) Reset(key string) {
 
 // Len counts the keys with a ban that runs or is still remembered. It walks
 // the table.
-func (b *Ban) Len() int { return b.bans.Len(b.bans.Clock.Now()) }
+func (b *Ban) Len() int {
+	now := b.bans.Clock.Now()
+	return b.bans.Len(func(uint64) int64 { return now })
+}
 
 // Overflowed counts the denials that were not counted and the bans that were
 // not imposed because the table held MaxKeys keys.

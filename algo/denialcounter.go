@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
@@ -25,8 +26,8 @@ func newDenialCounter(r Rate) (denialCounter, error) {
 	switch {
 	case r.Count < 1 || r.Count > maxDenials:
 		return denialCounter{}, fmt.Errorf("denials: count is %d, want 1 to %d", r.Count, maxDenials)
-	case r.Period < time.Millisecond || r.Period > maxSpan:
-		return denialCounter{}, fmt.Errorf("denials: period is %v, want %v to %v", r.Period, time.Millisecond, maxSpan)
+	case r.Period < time.Millisecond || r.Period > decide.MaxSpan:
+		return denialCounter{}, fmt.Errorf("denials: period is %v, want %v to %v", r.Period, time.Millisecond, decide.MaxSpan)
 	}
 	return denialCounter{r.Count, keystore.ToTicks(r.Period) >> denialBits}, nil
 }

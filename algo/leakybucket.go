@@ -31,7 +31,7 @@ var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKey
 
 func newLeakyBucket(s Spec) (*LeakyBucket, error) {
 	l := new(LeakyBucket)
-	if err := l.init(&leakyBucket, s, tokens); err != nil {
+	if err := initBucket(&l.bucket, &leakyBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -3,7 +3,9 @@ package algo
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 // Color is what a [Marker] makes of a request. The order is that of the
@@ -55,13 +57,9 @@ type Marker interface {
 // cbs + ebs + cir*w not Red.
 //
 // The error names the field and the value: cbs and ebs may each be 0, not both.
-func NewSRTCM(cir Rate, cbs, ebs int64, opts ...Option) (Marker, error) {
-	return newMarker("srTCM", opts, func() (marking, error) {
-		if cbs == 0 && ebs == 0 {
-			return marking{}, fmt.Errorf("cbs and ebs are both 0, want one of them larger")
-		}
-		return twoBuckets(spilling, cir, cbs, cir, ebs, "cir", "ebs")
-	})
+func NewSRTCM(cir Rate, cbs, ebs int64, opts ...Option) (*ThreeColorMarker, error) {
+	m, err := decide.NewSRTCM(cir.local(), cbs, ebs)
+	return newMarker("srTCM", m, err, opts)
 }
 
 // NewTRTCM makes a two rate three color marker, RFC 2698, with the options
@@ -76,21 +74,9 @@ func NewSRTCM(cir Rate, cbs, ebs int64, opts ...Option) (Marker, error) {
 //
 // The error names the field and the value: cbs and pbs must be 1 or more, and
 // pir no slower than cir.
-func NewTRTCM(cir Rate, cbs int64, pir Rate, pbs int64, opts ...Option) (Marker, error) {
-	return newMarker("trTCM", opts, func() (marking, error) {
-		m, err := twoBuckets(peaking, cir, cbs, pir, pbs, "pir", "pbs")
-		switch {
-		case err != nil:
-			return m, err
-		case cbs == 0:
-			return m, fmt.Errorf("cbs is 0, want 1 or more")
-		case pbs == 0:
-			return m, fmt.Errorf("pbs is 0, want 1 or more")
-		case m.excess.slowerThan(m.committed):
-			return m, fmt.Errorf("pir is %v, slower than cir, which is %v", pir, cir)
-		}
-		return m, nil
-	})
+func NewTRTCM(cir Rate, cbs int64, pir Rate, pbs int64, opts ...Option) (*ThreeColorMarker, error) {
+	m, err := decide.NewTRTCM(cir.local(), cbs, pir.local(), pbs)
+	return newMarker("trTCM", m, err, opts)
 }
 
 // NewRFC4115 makes the two rate three color marker of RFC 4115, with the
@@ -104,104 +90,73 @@ func NewTRTCM(cir Rate, cbs int64, pir Rate, pbs int64, opts ...Option) (Marker,
 // ebs + eir*w Yellow.
 //
 // The error names the field and the value: cbs and ebs may each be 0, not both.
-func NewRFC4115(cir Rate, cbs int64, eir Rate, ebs int64, opts ...Option) (Marker, error) {
-	return newMarker("RFC 4115", opts, func() (marking, error) {
-		if cbs == 0 && ebs == 0 {
-			return marking{}, fmt.Errorf("cbs and ebs are both 0, want one of them larger")
-		}
-		return twoBuckets(independent, cir, cbs, eir, ebs, "eir", "ebs")
-	})
+func NewRFC4115(cir Rate, cbs int64, eir Rate, ebs int64, opts ...Option) (*ThreeColorMarker, error) {
+	m, err := decide.NewRFC4115(cir.local(), cbs, eir.local(), ebs)
+	return newMarker("RFC 4115", m, err, opts)
 }
 
-// marker applies a marking to the cells of a limiter. A marking counts
-// nanoseconds, cells count ticks.
-type marker struct {
-	marking
-	cells cells[marked]
+// ThreeColorMarker is a [Marker] with two token buckets a key, made by
+// [NewSRTCM], [NewTRTCM] or [NewRFC4115]. The buckets start full and are counted
+// exactly, fractions of a unit included. A clock reading that is not after the
+// last one fills nothing. A call allocates nothing.
+type ThreeColorMarker struct {
+	colors *decide.ThreeColor
+	store  *keystore.Store[*decide.ColorState, decide.ColorState]
+	onFull FullPolicy
 }
 
-// marked is what is kept for a key. (The meters apart: more than four fields do
-// not stay in registers.)
-type marked struct {
-	meters
-	resets int64 // and cuts: a charge before the last one cannot be given back
-	until  int64 // ns; and weighs nothing from here on: resets may be forgotten
-}
-
-// void ends what earlier charges weigh, which is nothing from fullAt on anyway.
-func (v *marked) void(fullAt int64) {
-	v.resets++
-	v.until = max(v.until, fullAt)
-}
-
-func newMarker(name string, opts []Option, build func() (marking, error)) (Marker, error) {
-	s, err := (&kind{title: name, takes: []string{"MaxKeys", "OnFull"}}).configure(Spec{}, opts)
-	if err != nil {
-		return nil, err
-	}
-	m := new(marker)
-	if m.marking, err = build(); err != nil {
+func newMarker(name string, colors *decide.ThreeColor, err error, opts []Option) (*ThreeColorMarker, error) {
+	k := kind{title: name, takes: []string{"MaxKeys", "OnFull"}}
+	s, configured := k.configure(Spec{}, opts)
+	switch {
+	case configured != nil:
+		return nil, configured
+	case err != nil:
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
-	m.cells.init(s)
-	return m, nil
+	return &ThreeColorMarker{colors, newValues(s, (*decide.ColorState).Inherit), s.OnFull}, nil
 }
-
-// lock finds the meters of key and locks them, with the instant to decide at in
-// nanoseconds.
-func (m *marker) lock(key string, now int64) (held[marked], int64) {
-	h, at := m.cells.lock(key, now)
-	return h, at >> tickShift
-}
-
-// unlock ends the work on h, whose meters are now s.
-func (m *marker) unlock(h held[marked], s meters) {
-	h.value.meters = s
-	h.unlock(toTicks(time.Duration(max(m.fullAt(s), h.value.until))))
-}
-
-func (m *marker) now() int64 { return m.cells.clock.now() }
 
 // Mark implements [Marker]. It ignores ctx, because it never waits.
-func (m *marker) Mark(_ context.Context, key string, n int64, in Color) (Color, error) {
+func (m *ThreeColorMarker) Mark(_ context.Context, key string, n int64, in Color) (Color, error) {
 	if n < 0 {
 		return Red, costError(n)
 	}
-	return m.markAt(m.now(), key, n, in), nil
+	return m.markAt(m.store.Clock.Now(), key, n, in), nil
 }
 
-func (m *marker) markAt(now int64, key string, n int64, in Color) Color {
-	h, now := m.lock(key, now)
-	if h.value == nil {
-		if m.cells.onFull == AllowNew {
-			return min(in, Red)
-		}
-		return Red
+func (m *ThreeColorMarker) markAt(now int64, key string, n int64, in Color) Color {
+	in = min(in, Red)
+	out := decide.Red
+	_, r := m.store.Update(key, now, func(s keystore.State[*decide.ColorState], now int64) (*decide.ColorState, int64, bool) {
+		out = m.colors.Mark(s.State, now, n, decide.Color(in))
+		return s.State, m.colors.Expiry(s.State, now), n > 0 && out != decide.Red
+	})
+	if r == keystore.Full && m.onFull == AllowNew {
+		return in
 	}
-	next, out := m.decide(h.value.meters, now, n, in)
-	if out == Red || n == 0 {
-		h.leave()
-		return out
-	}
-	m.unlock(h, next)
-	return out
+	return Color(out)
 }
 
-// Reset fills the buckets of key. What was admitted before cannot be given
-// back afterwards.
-func (m *marker) Reset(key string) {
-	h, now := m.lock(key, m.now())
-	if h.value == nil {
-		return
+// Reset fills the buckets of key. Earlier admissions cannot be refunded any
+// more; neither can those of a few other keys.
+func (m *ThreeColorMarker) Reset(key string) { m.limiter(Green).Reset(key) }
+
+// Len counts the keys whose buckets are not full. It walks the table.
+func (m *ThreeColorMarker) Len() int { return m.limiter(Green).Len() }
+
+// Overflowed counts the decisions on new keys that found the table full. If it
+// grows, MaxKeys is too small or a client invents keys.
+func (m *ThreeColorMarker) Overflowed() uint64 { return m.store.Overflowed() }
+
+// limiter returns a limiter that admits what m marks pass or greener.
+func (m *ThreeColorMarker) limiter(pass Color) *MarkerLimiter {
+	l, c := new(MarkerLimiter), &decide.ColorLimit{ThreeColor: m.colors, Pass: decide.Color(pass)}
+	l.use(m.store, m.onFull)
+	promised := limit[*decide.ColorState]{decider: c}
+	if pass != Red {
+		promised.window = keystore.ToDuration(c.FillTime())
 	}
-	s := m.refill(h.value.meters, now)
-	h.value.void(m.fullAt(s))
-	m.unlock(h, meters{last: s.last})
+	l.limit.Store(&promised)
+	return l
 }
-
-// Len counts the keys whose buckets are not full, or were not when they were
-// reset. It walks the table.
-func (m *marker) Len() int { return m.cells.live(m.now()) }
-
-// Overflowed counts the decisions on new keys that found the table full.
-func (m *marker) Overflowed() uint64 { return m.cells.spilled() }

@@ -41,10 +41,6 @@ func TestMarkerLeases(t *testing.T) {
 }
 
 func TestMarkerKeys(t *testing.T) {
-	type keyed interface {
-		Len() int
-		Reset(key string)
-	}
 	synctest.Test(t, func(t *testing.T) {
 		m, err := algo.NewTRTCM(algo.PerSecond(1), 1, algo.PerSecond(1), 1, algo.MaxKeys(1), algo.OnFull(algo.DenyNew))
 		require.NoError(t, err)
@@ -56,11 +52,11 @@ func TestMarkerKeys(t *testing.T) {
 		require.Equal(t, algo.Green, mark("a", algo.Green))
 		require.Equal(t, algo.Red, mark("a", algo.Green))
 		require.Equal(t, algo.Red, mark("b", algo.Color(200)), "no color is redder")
-		require.Equal(t, 1, m.(keyed).Len())
-		m.(keyed).Reset("a")
+		require.Equal(t, 1, m.Len())
+		m.Reset("a")
 		require.Equal(t, algo.Green, mark("a", algo.Green))
 		time.Sleep(s + 1)
-		require.Zero(t, m.(keyed).Len())
+		require.Zero(t, m.Len())
 		out, err := m.Mark(ctx, "a", -1, algo.Green)
 		require.ErrorIs(t, err, algo.ErrCost)
 		require.Equal(t, algo.Red, out)

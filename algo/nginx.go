@@ -1,6 +1,10 @@
 package algo
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/internal/decide"
+)
 
 // Nginx decides as nginx's limit_req does:
 //
@@ -44,51 +48,21 @@ var nginx = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "M
 
 func newNginx(s Spec) (*Nginx, error) {
 	l := new(Nginx)
-	if err := l.init(&nginx, s, limitReq); err != nil {
+	if err := initBucket(&l.bucket, &nginx, s, limitReq); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// DelayAfter is the delay parameter of limit_req: how many units in excess of
-// the rate start at once, 0 or more. The default 0 delays all of them. Burst
-// or more delays none.
-func DelayAfter(n int64) Option {
-	return Option{"DelayAfter", func(s *Spec) { s.DelayAfter = n }}
-}
-
-// NoDelay is the nodelay parameter of limit_req: what is in excess of the rate
-// starts at once, up to Burst.
-func NoDelay() Option {
-	return Option{"NoDelay", func(s *Spec) { s.NoDelay = true }}
-}
-
-// limitReq is the shape of limit_req: a bucket of DelayAfter + 1 units, and a
-// line for the rest of Burst.
-func limitReq(s Spec, _ Rate) (*gcra, error) {
-	if err := s.Rate.validate(); err != nil {
-		return nil, err
+// limitReq makes a bucket of DelayAfter + 1 units, and a queue for the rest of
+// Burst.
+func limitReq(s Spec, _ Rate) (*decide.GCRA, error) {
+	after := s.DelayAfter
+	if s.NoDelay {
+		after = max(s.Burst, 0)
 	}
-	switch {
-	case s.Burst < 0:
-		return nil, fmt.Errorf("burst is %d, want 0 or more", s.Burst)
-	case s.DelayAfter < 0:
-		return nil, fmt.Errorf("delay after is %d, want 0 or more", s.DelayAfter)
-	case s.NoDelay && s.Given("delay"):
+	if s.NoDelay && s.Given("delay") {
 		return nil, fmt.Errorf("delay after is %d, and NoDelay is given: want one of them", s.DelayAfter)
 	}
-	excess, err := s.Rate.span("burst", s.Burst)
-	if err != nil {
-		return nil, err
-	}
-	t := s.Rate.emission()
-	if excess > toTicks(maxSpan)-t {
-		return nil, fmt.Errorf("burst is %d: at %v it leaves no room for a unit within %v",
-			s.Burst, s.Rate, maxSpan)
-	}
-	after := min(s.DelayAfter, s.Burst)
-	if s.NoDelay {
-		after = s.Burst
-	}
-	return ownDebt(s.Rate, (after+1)*t, (s.Burst-after)*t), nil
+	return decide.NewNginx(s.Rate.local(), s.Burst, after)
 }

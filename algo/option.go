@@ -33,6 +33,75 @@ func MaxWait(d time.Duration) Option {
 	return Option{"MaxWait", func(s *Spec) { s.MaxWait = d }}
 }
 
+// Slack lets a [Pacer] start n units, 0 or more, ahead of the even spacing
+// after a time with less to do. The default is 0.
+func Slack(n int64) Option {
+	return Option{"Slack", func(s *Spec) { s.Slack = n }}
+}
+
+// MaxQueue bounds how many units may wait in the line of a [Pacer], 0 or more.
+// 0 denies whatever cannot start at once.
+func MaxQueue(n int64) Option {
+	return Option{"MaxQueue", func(s *Spec) { s.MaxQueue = n }}
+}
+
+// DelayAfter is the delay parameter of limit_req: how many units in excess of
+// the rate start at once, 0 or more. The default 0 delays all of them. Burst
+// or more delays none.
+func DelayAfter(n int64) Option {
+	return Option{"DelayAfter", func(s *Spec) { s.DelayAfter = n }}
+}
+
+// NoDelay is the nodelay parameter of limit_req: what is in excess of the rate
+// starts at once, up to Burst.
+func NoDelay() Option {
+	return Option{"NoDelay", func(s *Spec) { s.NoDelay = true }}
+}
+
+// Offset moves the edges of a [FixedWindow] by d, 0 or more and taken modulo
+// the period. Without [AlignedTo] the edges are at d, d + period, ... after
+// the limiter was made; several limiters, or instances of a service, that get
+// different offsets do not refill at the same instant.
+func Offset(d time.Duration) Option {
+	return Option{"Offset", func(s *Spec) { s.Offset = d }}
+}
+
+// AlignedTo puts an edge of a [FixedWindow] at t, past or future, and the
+// others whole periods away from it: with the last midnight of a location and
+// a period of 24 hours the windows are that location's days. t must be within
+// 291 years.
+//
+// Windows are lengths of time, not dates. When daylight saving begins or ends
+// the location's midnight moves by an hour and the windows do not; neither do
+// they follow when the system's clock is set. Where that matters make a new
+// limiter at the change.
+func AlignedTo(t time.Time) Option {
+	return Option{"AlignedTo", func(s *Spec) { s.AlignedTo = t.Round(0).UTC() }}
+}
+
+// Spread gives each key of a [FixedWindow] edges of its own, at one of 1024
+// places in the period that a secret hash picks. Then the keys do not all
+// refill at once, and callers that wait for the edge do not all come back at
+// once. It cannot be combined with [AlignedTo]. The empty key stays where it
+// is.
+func Spread() Option {
+	return Option{"Spread", func(s *Spec) { s.Spread = true }}
+}
+
+// Cells makes a [SlidingWindow] count in n cells a period, 1 to 1024, and one
+// more: then no window whatever holds more than the quota. More cells give
+// units back sooner, one n-th of the period late at most, and take 8 bytes a
+// key each.
+func Cells(n int) Option {
+	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
+}
+
+// ColdFactor says how many times as much a permit of a [SmoothWarmingUp] costs
+// when it is cold: more than 1, at most 1e6. The default is 3.
+func ColdFactor(f float64) Option {
+	return Option{"ColdFactor", func(s *Spec) { s.ColdFactor = f }}
+}
+
 // MaxKeys sets the number of keys with a state of their own, 1 to 2^31-1. The
 // default is 65536. The table takes 32 bytes a key, allocated when the first key
 // arrives; the sliding windows and the warm-up take more, as their types state.

@@ -1,6 +1,6 @@
 package algo
 
-import "fmt"
+import "github.com/sluice-go/sluice/internal/decide"
 
 // Pacer is the leaky bucket as a queue: what comes too early is admitted with
 // a Delay, so that work starts evenly spaced, T = period/count apart. It turns
@@ -43,57 +43,25 @@ func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
 var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "OnFull"}}
 
 func newPacer(s Spec) (*Pacer, error) {
-	p := new(Pacer)
-	if err := p.init(&pacer, s, paced); err != nil {
+	l := new(Pacer)
+	if err := initBucket(&l.bucket, &pacer, s, paced); err != nil {
 		return nil, err
 	}
-	return p, nil
+	return l, nil
 }
 
-// Slack lets a [Pacer] start n units, 0 or more, ahead of the even spacing
-// after a time with less to do. The default is 0.
-func Slack(n int64) Option {
-	return Option{"Slack", func(s *Spec) { s.Slack = n }}
-}
-
-// MaxQueue bounds how many units may wait in the line of a [Pacer], 0 or more.
-// 0 denies whatever cannot start at once.
-func MaxQueue(n int64) Option {
-	return Option{"MaxQueue", func(s *Spec) { s.MaxQueue = n }}
-}
-
-// paced is the shape of a pacer: a bucket of Slack + 1 units, and a line.
-func paced(s Spec, _ Rate) (*gcra, error) {
-	if err := s.Rate.validate(); err != nil {
-		return nil, err
-	}
-	switch {
-	case s.Slack < 0:
-		return nil, fmt.Errorf("slack is %d, want 0 or more", s.Slack)
-	case s.MaxQueue < 0:
-		return nil, fmt.Errorf("max queue is %d, want 0 or more", s.MaxQueue)
-	case s.MaxWait < 0:
-		return nil, fmt.Errorf("max wait is %v, want 0 or more", s.MaxWait)
-	}
-	slack, err := s.Rate.span("slack", s.Slack)
-	if err != nil {
-		return nil, err
-	}
-	t, most := s.Rate.emission(), toTicks(maxSpan)
-	depth := slack + t
-	if depth > most {
-		return nil, fmt.Errorf("slack is %d: at %v it leaves no room for a unit within %v",
-			s.Slack, s.Rate, maxSpan)
-	}
-	wait := most
-	if s.Given("queue") && s.MaxQueue <= most/t {
-		wait = s.MaxQueue * t
+// paced makes a bucket of Slack + 1 units, and a queue.
+func paced(s Spec, _ Rate) (*decide.GCRA, error) {
+	queue, wait := s.MaxQueue, s.MaxWait
+	if !s.Given("queue") {
+		queue = decide.Unbounded
 	}
 	switch {
 	case s.Given("wait"):
-		wait = min(wait, toTicks(s.MaxWait))
-	case !s.Given("queue"):
-		wait = toTicks(s.Rate.Period)
+	case s.Given("queue"):
+		wait = decide.Unbounded
+	default:
+		wait = max(s.Rate.Period, 0)
 	}
-	return ownDebt(s.Rate, depth, wait), nil
+	return decide.NewPacer(s.Rate.local(), s.Slack, queue, wait)
 }

@@ -3,6 +3,7 @@ package algo
 import (
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 )
@@ -165,4 +166,12 @@ func peeksLocally(l Limiter) bool {
 	}
 	_, ok := l.(peeker)
 	return ok && ownType(l)
+}
+
+// addSaturated adds two non-negative numbers.
+func addSaturated(a, b int64) int64 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return math.MaxInt64
 }

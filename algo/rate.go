@@ -2,10 +2,11 @@ package algo
 
 import (
 	"fmt"
-	"math/bits"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // Rate is Count units in each Period, spread evenly: PerMinute(60) and
@@ -38,19 +39,7 @@ func Per(n int64, period time.Duration) Rate { return Rate{n, period} }
 func Every(d time.Duration) Rate { return Rate{1, d} }
 
 // String returns the rate as [ParseRate] reads it: "100/s", "5/15m0s".
-func (r Rate) String() string {
-	switch r.Period {
-	case time.Second:
-		return fmt.Sprintf("%d/s", r.Count)
-	case time.Minute:
-		return fmt.Sprintf("%d/min", r.Count)
-	case time.Hour:
-		return fmt.Sprintf("%d/h", r.Count)
-	case 24 * time.Hour:
-		return fmt.Sprintf("%d/day", r.Count)
-	}
-	return fmt.Sprintf("%d/%s", r.Count, r.Period)
-}
+func (r Rate) String() string { return r.local().String() }
 
 // ParseRate reads a rate in the form of [Rate.String]: a count, a slash and a
 // period, such as "100/s" or "5/15m". The period is one of s, sec, second, m,
@@ -141,48 +130,9 @@ func formatDuration(d time.Duration) string {
 }
 
 // validate returns an error that names the invalid field and its value.
-func (r Rate) validate() error {
-	switch {
-	case r.Count <= 0:
-		return fmt.Errorf("rate: count is %d, want 1 or more", r.Count)
-	case r.Period <= 0:
-		return fmt.Errorf("rate: period is %v, want more than 0", r.Period)
-	case r.Period > maxSpan:
-		return fmt.Errorf("rate: period is %v, want at most %v", r.Period, maxSpan)
-	case r.Count > int64(r.Period):
-		return fmt.Errorf("rate: %v is faster than 1e9 per second", r)
-	}
-	return nil
-}
+func (r Rate) validate() error { return r.local().Validate() }
 
-// emission returns the time of one unit in ticks, rounded up.
-func (r Rate) emission() int64 {
-	period := toTicks(r.Period)
-	t := period / r.Count
-	if period%r.Count != 0 {
-		t++
-	}
-	return t
-}
-
-// span returns the time of n units in ticks: at most maxSpan at the exact rate,
-// and at most 1/64 more with each unit rounded up. The error names the field.
-func (r Rate) span(field string, n int64) (int64, error) {
-	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
-	mostHi, most := bits.Mul64(uint64(r.Count), uint64(maxSpan))
-	if hi > mostHi || hi == mostHi && lo > most {
-		return 0, fmt.Errorf("%s is %d: at %v it takes longer than %v to fill", field, n, r, maxSpan)
-	}
-	return n * r.emission(), nil
-}
-
-// timeFor returns the time in which the rate admits n units, at most a year,
-// rounded up to whole nanoseconds. It is for descriptions: span rounds each unit.
-func (r Rate) timeFor(n int64) time.Duration {
-	hi, lo := bits.Mul64(uint64(n), uint64(r.Period))
-	d, rest := bits.Div64(hi, lo, uint64(r.Count))
-	if rest > 0 {
-		d++
-	}
-	return time.Duration(d)
+// local is r on the clock of this process.
+func (r Rate) local() decide.Rate {
+	return decide.Rate{Count: r.Count, Period: r.Period, Resolution: decide.Nanoseconds}
 }

@@ -1,5 +1,7 @@
 package algo
 
+import "github.com/sluice-go/sluice/internal/decide"
+
 // SlidingLog admits a quota in any window of time, exactly: it keeps the
 // instant of every unit that it admitted, and a unit comes back the moment its
 // instant is one period old.
@@ -23,7 +25,7 @@ package algo
 // the same bound in little memory. A limit for protection alone is better a
 // [TokenBucket].
 type SlidingLog struct {
-	windowed[stamps, log, *log]
+	rated[*decide.Timestamps, decide.Timestamps]
 }
 
 // NewSlidingLog makes a sliding log of r.Count units, 65536 at most, in any
@@ -37,9 +39,14 @@ var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "OnFull"
 
 func newSlidingLog(s Spec) (*SlidingLog, error) {
 	l := new(SlidingLog)
-	l.cells.inherit = inheritStamps
-	if err := l.init(&slidingLog, s, func(s Spec) (*log, error) { return newLog(s.Rate) }); err != nil {
+	store := newValues(s, (*decide.Timestamps).Inherit)
+	if err := l.init(&slidingLog, s, store, slidingLogLimit); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+func slidingLogLimit(s Spec, _ Rate, _ decider[*decide.Timestamps], _ int64) (limit[*decide.Timestamps], error) {
+	p, err := decide.NewSlidingLog(s.Rate.local())
+	return limit[*decide.Timestamps]{decider: p, window: s.Rate.Period}, err
 }

@@ -1,6 +1,11 @@
 package algo
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/keystore"
+)
 
 // SlidingWindow admits a quota in a window of time that moves along, so that
 // there is no edge at which everything refills.
@@ -29,7 +34,7 @@ import "fmt"
 // Do not use it where steady traffic at the rate itself must pass: rounding up
 // denies one unit of it now and then. A [TokenBucket] never does, in one word.
 type SlidingWindow struct {
-	windowed[tally, sliding, *sliding]
+	rated[*decide.Counters, decide.Counters]
 }
 
 // NewSlidingWindow makes a sliding window of r.Count units in r.Period, with
@@ -43,39 +48,33 @@ var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "
 
 func newSlidingWindow(s Spec) (*SlidingWindow, error) {
 	w := new(SlidingWindow)
-	w.cells.inherit = inheritTally
-	if err := w.init(&slidingWindow, s, slidingParams); err != nil {
+	store := newValues(s, (*decide.Counters).Inherit)
+	if err := w.init(&slidingWindow, s, store, slidingWindowLimit); err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-// inheritTally copies the counts and keeps the memory of the heir.
-func inheritTally(heir, from *tally) {
-	more := heir.more
-	*heir = *from
-	heir.more = more
-	if len(from.more) == 0 {
-		clear(more)
-		return
+// maxCells bounds Cells.
+const maxCells = 1024
+
+func slidingWindowLimit(s Spec, _ Rate, old decider[*decide.Counters], now int64) (l limit[*decide.Counters], err error) {
+	l.window = s.Rate.Period
+	if !s.Given("cells") {
+		p, err := decide.NewSlidingCounters(s.Rate.local(), keystore.TicksPerNano)
+		if old != nil && err == nil {
+			p = p.Succeed(old.(*decide.SlidingCounters), now)
+		}
+		l.decider = p
+		return l, err
 	}
-	more = append(more[:0], from.more...)
-	heir.more = more
-}
-
-// Cells makes a [SlidingWindow] count in n cells a period, 1 to 1024, and one
-// more: then no window whatever holds more than the quota. More cells give
-// units back sooner, one n-th of the period late at most, and take 8 bytes a
-// key each.
-func Cells(n int) Option {
-	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
-}
-
-const mostCells = 1024
-
-func slidingParams(s Spec) (*sliding, error) {
-	if s.Given("cells") && (s.Cells < 1 || s.Cells > mostCells) {
-		return nil, fmt.Errorf("cells is %d, want 1 to %d", s.Cells, mostCells)
+	if s.Cells < 1 || s.Cells > maxCells {
+		return l, fmt.Errorf("cells is %d, want 1 to %d", s.Cells, maxCells)
 	}
-	return newSliding(s.Rate, int(s.Cells))
+	p, err := decide.NewSlidingCells(s.Rate.local(), int(s.Cells), keystore.TicksPerNano)
+	if old != nil && err == nil {
+		p = p.Succeed(old.(*decide.SlidingCells))
+	}
+	l.decider = p
+	return l, err
 }

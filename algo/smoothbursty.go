@@ -1,8 +1,8 @@
 package algo
 
 import (
-	"fmt"
-	"time"
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 // SmoothBursty lets every cost start as soon as earlier ones are paid for, and
@@ -55,38 +55,20 @@ var smoothBursty = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "Max
 
 func newSmoothBursty(s Spec) (*SmoothBursty, error) {
 	l := new(SmoothBursty)
-	if err := l.save(&smoothBursty, s); err != nil {
+	if err := initBucket(&l.bucket, &smoothBursty, s, payForward); err != nil {
 		return nil, err
 	}
+	// Nothing is saved at the first reading of the clock.
+	g := l.limit.Load().decider.(*decide.GCRA)
+	l.store.SetInitial(g.Empty(keystore.TicksPerNano))
 	return l, nil
 }
 
-// save makes l ready: nothing saved, nothing owed.
-func (l *SmoothBursty) save(k *kind, s Spec) error {
-	if err := l.init(k, s, payForward); err != nil {
-		return err
+// payForward makes a bucket that saves permits, for one second by default.
+func payForward(s Spec, burstAt Rate) (*decide.GCRA, error) {
+	burst := s.Burst
+	if !s.Given("burst") {
+		burst, burstAt = 1, PerSecond(1)
 	}
-	l.words.begin(l.limit.Load().depth + ticksPerNano) // the first reading of the clock
-	return nil
-}
-
-// payForward is the shape of Guava's SmoothBursty.
-func payForward(s Spec, burstAt Rate) (*gcra, error) {
-	if err := s.Rate.validate(); err != nil {
-		return nil, err
-	}
-	switch {
-	case s.Burst < 0:
-		return nil, fmt.Errorf("burst is %d, want 0 or more", s.Burst)
-	case s.MaxWait < 0:
-		return nil, fmt.Errorf("max wait is %v, want 0 or more", s.MaxWait)
-	}
-	depth := toTicks(time.Second)
-	if s.Given("burst") {
-		var err error
-		if depth, err = burstAt.span("burst", s.Burst); err != nil {
-			return nil, err
-		}
-	}
-	return earlierDebt(s.Rate, depth, toTicks(s.MaxWait)), nil
+	return decide.NewSmoothBursty(s.Rate.local(), burst, burstAt.local(), s.MaxWait)
 }

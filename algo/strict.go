@@ -1,6 +1,6 @@
 package algo
 
-import "fmt"
+import "github.com/sluice-go/sluice/internal/decide"
 
 // Strict admits at most a quota in any window of time, with the state of a
 // token bucket: one word a key, swapped without a lock.
@@ -34,28 +34,18 @@ var strict = kind{"strict", "strict", []string{"Burst", "MaxKeys", "OnFull"}}
 
 func newStrict(s Spec) (*Strict, error) {
 	l := new(Strict)
-	if err := l.init(&strict, s, strictTokens); err != nil {
+	if err := initBucket(&l.bucket, &strict, s, strictTokens); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
 
-// strictTokens is the shape of a bucket whose burst and refill together stay
-// within the rate's count in any period.
-func strictTokens(s Spec, _ Rate) (*gcra, error) {
-	if err := s.Rate.validate(); err != nil {
-		return nil, err
-	}
-	n, burst := s.Rate.Count, s.Burst
+// strictTokens makes a bucket whose burst and refill together stay within the
+// rate's count in any period.
+func strictTokens(s Spec, _ Rate) (*decide.GCRA, error) {
+	burst := s.Burst
 	if !s.Given("burst") {
-		burst = n - n/2
+		burst = s.Rate.Count - s.Rate.Count/2
 	}
-	if burst < 1 || burst > n {
-		return nil, fmt.Errorf("burst is %d, want 1 to the %d of the rate", burst, n)
-	}
-	if s.Rate.Period == maxSpan {
-		return nil, fmt.Errorf("rate: period is %v, want less than %v", s.Rate.Period, maxSpan)
-	}
-	// A nanosecond more than the period, so that floor(period/T) < n-burst+1.
-	return newGCRA(Rate{n - burst + 1, s.Rate.Period + 1}, burst, 0)
+	return decide.NewStrict(s.Rate.local(), burst)
 }

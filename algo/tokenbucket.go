@@ -1,5 +1,7 @@
 package algo
 
+import "github.com/sluice-go/sluice/internal/decide"
+
 // TokenBucket admits bursts and holds the rate over time. It is the limit to
 // take when nothing speaks for another.
 //
@@ -32,9 +34,18 @@ func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
 var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "OnFull"}}
 
 func newTokenBucket(s Spec) (*TokenBucket, error) {
-	t := new(TokenBucket)
-	if err := t.init(&tokenBucket, s, tokens); err != nil {
+	l := new(TokenBucket)
+	if err := initBucket(&l.bucket, &tokenBucket, s, tokens); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return l, nil
+}
+
+// tokens makes a bucket that denies or delays what does not fit.
+func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
+	burst := s.Burst
+	if !s.Given("burst") {
+		burst = s.Rate.Count
+	}
+	return decide.NewGCRA(s.Rate.local(), burst, s.MaxWait)
 }

@@ -77,7 +77,7 @@ func ExampleNewStrict() {
 }
 
 // The cost is known only afterwards: reserve an estimate, then correct it.
-func ExampleSlidingWindow_Settle() {
+func ExampleLease_Settle_window() {
 	tokens := algo.Must(algo.NewSlidingWindow(algo.PerHour(1000), algo.Cells(6)))
 	lease, _ := tokens.Acquire(context.Background(), "ann", 400)
 	lease.Settle(150)
@@ -99,7 +99,7 @@ func ExampleFixedWindow_SetRate() {
 	// Output:
 	// algo: fixed window: rate: count is 0, want 1 or more
 	// <nil>
-	// 10
+	// 15
 }
 
 func ExampleFixedWindow_Reset() {

@@ -67,7 +67,7 @@ func BenchmarkUnaryServer(b *testing.B) {
 	}
 }
 
-// The exempt path, of a health check for example.
+// The exempt path: what a health check costs.
 func BenchmarkUnaryServerExempt(b *testing.B) {
 	intercept := grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global())
 	info := &grpc.UnaryServerInfo{FullMethod: "/grpc.health.v1.Health/Check"}
@@ -80,7 +80,7 @@ func BenchmarkUnaryServerExempt(b *testing.B) {
 	}
 }
 
-// A refusal, before anything is written.
+// What refusing costs the server before anything is written.
 func BenchmarkUnaryServerDenied(b *testing.B) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	intercept := grpcmw.UnaryServerInterceptor(l, rpckey.Global())
@@ -106,7 +106,7 @@ func TestAdmittedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The options with work for every call.
+// What the options that look at every call cost.
 func TestOptionsAllocations(t *testing.T) {
 	ctx := callContext()
 	for _, row := range []struct {

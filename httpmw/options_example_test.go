@@ -53,7 +53,8 @@ func ExampleWithOnError() {
 	// 404
 }
 
-// A crawler remembers the waits that ten thousand servers asked for.
+// A crawler remembers of ten thousand servers how long they want to be left
+// alone.
 func ExampleWithMaxServers() {
 	served := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -63,7 +64,7 @@ func ExampleWithMaxServers() {
 	}))
 	defer server.Close()
 	client := &http.Client{
-		Timeout:   time.Minute, // no caller waits for an hour
+		Timeout:   time.Minute, // nobody waits for an hour
 		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithMaxServers(10_000)),
 	}
 

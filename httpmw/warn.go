@@ -27,7 +27,8 @@ func warnIfTwice(passed []string, policy string) {
 	}
 }
 
-// warnIfNested finds the same at wiring, also where no fields are sent.
+// warnIfNested finds at wiring what warnIfTwice finds on a request, also where
+// no fields are sent.
 func (m *middleware) warnIfNested(next http.Handler) {
 	inner, ok := next.(*handler)
 	if !ok {

@@ -79,8 +79,8 @@ func TestLockedKeepsKeysApart(t *testing.T) {
 		}
 		require.Equal(t, round+1, add(t, s, "", 1000, 1000))
 	}
-	require.Equal(t, 50, s.Len(2000))
-	require.Equal(t, 0, s.Len(2001))
+	require.Equal(t, 50, s.Len(at(2000)))
+	require.Equal(t, 0, s.Len(at(2001)))
 	require.Zero(t, s.Overflowed())
 }
 
@@ -91,7 +91,7 @@ func TestLockedEvictsExpiredValuesOnly(t *testing.T) {
 	}
 	require.Equal(t, int64(1), add(t, s, "new", 2001, 1000))
 	require.Zero(t, s.Overflowed())
-	require.Equal(t, 1, s.Len(2001))
+	require.Equal(t, 1, s.Len(at(2001)))
 }
 
 func TestLockedOverflowIsInherited(t *testing.T) {
@@ -126,10 +126,10 @@ func TestLockedUnchangedValueLeavesNothingBehind(t *testing.T) {
 	for i := range 1000 {
 		s.Update(strconv.Itoa(i), 1000, unchanged)
 	}
-	require.Equal(t, 0, s.Len(1))
+	require.Equal(t, 0, s.Len(at(1)))
 	add(t, s, "k", 1000, 1000)
 	s.Update("k", 1500, unchanged)
-	require.Equal(t, 1, s.Len(2000))
+	require.Equal(t, 1, s.Len(at(2000)))
 	require.Equal(t, int64(2), add(t, s, "k", 1500, 1000))
 }
 
@@ -174,7 +174,7 @@ func TestLockedCrowd(t *testing.T) {
 		group.Wait()
 		require.Equal(t, unkeyed.Load()+1, add(t, s, "", now.Load(), 20))
 		now.Add(1000)
-		require.Equal(t, 0, s.Len(now.Load()), "nothing stayed locked")
+		require.Equal(t, 0, s.Len(at(now.Load())), "nothing stayed locked")
 	}
 }
 

@@ -73,11 +73,13 @@ type State[S any] struct {
 	account *account
 }
 
-// Invalidate ends the refunds of all earlier charges to the key, and to a few
-// other keys. A reset of a word calls it before the word is lowered and in
-// another update after: neither the charges that it removes nor those made
-// meanwhile can be refunded then.
+// Invalidate ends the refunds of all charges that the state holds, and of
+// earlier charges to a few other keys. An update that forgives something calls
+// it before it returns.
 func (s State[S]) Invalidate() { s.account.invalidate() }
+
+// Valid reports whether the charge with this mark can still be refunded.
+func (s State[S]) Valid(mark int64) bool { return s.account.valid(mark) }
 
 // Fresh makes Update read the clock after the state.
 const Fresh = math.MinInt64
@@ -138,7 +140,7 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 //
 // The clock is read after the state: a refund that was computed at an older
 // reading would give back what has drained meanwhile.
-func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s S, now, shift int64) (next S, expiry, ticks int64, ok bool)) {
+func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) {
 	a := s.account(key)
 	a.begin(most)
 	var refunded int64
@@ -146,13 +148,13 @@ func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s S, now, shif
 		if !a.valid(mark) {
 			return next, 0, false
 		}
-		next, expiry, refunded, ok = f(c.State, now, a.shift(mark, most))
+		next, expiry, refunded, ok = f(c, now, a.shift(mark, most))
 		return next, expiry, ok
 	})
 	if r != Updated {
 		refunded = 0
 	}
-	a.end(most, refunded)
+	a.end(most, min(refunded, most))
 }
 
 func (s *Store[S, V]) account(key string) *account {
@@ -195,12 +197,19 @@ func (s *Store[S, V]) makeTable() *valueTable[V] {
 // Empty reports whether no key has arrived yet, beside the empty one.
 func (s *Store[S, V]) Empty() bool { return s.keys.Load() == nil }
 
-// Len counts the keys that have not expired at now. It walks the table.
-func (s *Store[S, V]) Len(now int64) int {
-	if t := s.keys.Load(); t != nil {
-		return t.live(now)
+// Len counts the keys that have not expired at the instant that now returns for
+// their hash. It walks the table.
+func (s *Store[S, V]) Len(now func(id uint64) int64) (n int) {
+	t := s.keys.Load()
+	if t == nil {
+		return 0
 	}
-	return 0
+	for i := range t.slots {
+		if w := t.slots[i].word.Load(); w != 0 && w >= now(t.slots[i].id.Load()) {
+			n++
+		}
+	}
+	return n
 }
 
 // Overflowed counts the updates of absent keys that found no room.

@@ -210,13 +210,3 @@ func (t *table) nextExpiry(id uint64) int64 {
 	}
 	return lowest
 }
-
-// live counts the keys that have not expired. It walks the table.
-func (t *table) live(expiredBefore int64) (n int) {
-	for i := range t.slots {
-		if t.slots[i].word.Load() >= expiredBefore {
-			n++
-		}
-	}
-	return n
-}

@@ -28,6 +28,9 @@ func charge(s *words, key string, at, cost int64) (word int64, r Result) {
 	return word, r
 }
 
+// at is now for every key.
+func at(now int64) func(uint64) int64 { return func(uint64) int64 { return now } }
+
 func load(s *words, key string) (word int64) {
 	s.Update(key, 1, func(st State[int64], _ int64) (int64, int64, bool) {
 		word = st.State
@@ -89,7 +92,7 @@ func TestWordsOverflow(t *testing.T) {
 		charge(s, strconv.Itoa(i), now, hour)
 	}
 	require.Positive(t, s.Overflowed())
-	require.Equal(t, 16, s.Len(now))
+	require.Equal(t, 16, s.Len(at(now)))
 	before := load(s, "late")
 	word, r := charge(s, "late", now, hour)
 	require.Equal(t, Updated, r)
@@ -99,7 +102,7 @@ func TestWordsOverflow(t *testing.T) {
 	}
 	next, _ := charge(s, "late", now, hour)
 	require.Equal(t, word+hour, next)
-	require.Equal(t, 1, s.Len(s.Clock.Now()))
+	require.Equal(t, 1, s.Len(at(s.Clock.Now())))
 
 	s = newWords(1, false)
 	now = s.Clock.Now()
@@ -129,7 +132,7 @@ func TestDenialsWriteNothing(t *testing.T) {
 	for i := range 1000 {
 		load(s, strconv.Itoa(i))
 	}
-	require.Zero(t, s.Len(1))
+	require.Zero(t, s.Len(at(1)))
 	require.Zero(t, s.Overflowed())
 }
 
@@ -163,10 +166,10 @@ func TestRefundAccount(t *testing.T) {
 			})
 			return mark
 		}
-		take := func(ticks, wantShift int64) func(word, now, shift int64) (int64, int64, int64, bool) {
-			return func(word, now, shift int64) (int64, int64, int64, bool) {
+		take := func(ticks, wantShift int64) func(s State[int64], now, shift int64) (int64, int64, int64, bool) {
+			return func(s State[int64], now, shift int64) (int64, int64, int64, bool) {
 				require.Equal(t, wantShift, shift)
-				return word - ticks, 0, ticks, ticks > 0
+				return s.State - ticks, 0, ticks, ticks > 0
 			}
 		}
 		first, word := mark(), load(s, key)
@@ -177,12 +180,14 @@ func TestRefundAccount(t *testing.T) {
 		require.Equal(t, word-1700, load(s, key))
 
 		s.Update(key, 1, func(st State[int64], _ int64) (int64, int64, bool) {
+			require.True(t, st.Valid(first))
 			st.Invalidate()
+			require.False(t, st.Valid(first))
 			return 0, 0, false
 		})
-		s.Refund(key, first, 1000, func(word, _, _ int64) (int64, int64, int64, bool) {
+		s.Refund(key, first, 1000, func(st State[int64], _, _ int64) (int64, int64, int64, bool) {
 			t.Error("the charge was invalidated")
-			return word, 0, 0, false
+			return st.State, 0, 0, false
 		})
 		for range 40 { // 2^66 ticks in all
 			const most = 1<<61 - 1<<55

@@ -1,0 +1,339 @@
+package algo
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// TestLeaseSize: a lease is two cache lines.
+func TestLeaseSize(t *testing.T) { require.EqualValues(t, 128, unsafe.Sizeof(Lease{})) }
+
+// linearSpecs are limiters of every kind of state.
+var linearSpecs = []string{
+	"10/s burst 5", "10/s burst 5 wait 300ms", "smooth-bursty 10/s burst 3 wait 100ms",
+	"fixed-window 6/s", "sliding-window 6/s", "sliding-window 6/s cells 5", "sliding-log 6/s",
+	"smooth-warming-up 10/s warmup 1s wait 300ms",
+}
+
+// call is a request with the reading of the clock that its caller brought, and
+// answer its result with the instant from which it counts, if admitted.
+type (
+	call   struct{ now, n int64 }
+	answer struct {
+		Decision
+		at int64
+	}
+)
+
+// TestL1_Linearizable: what four goroutines see in ten calls each, with clock
+// readings that jump, is what the pure algorithm answers in some order.
+func TestL1_Linearizable(t *testing.T) {
+	for _, spec := range append(linearSpecs, "marker") {
+		t.Run(spec, func(t *testing.T) {
+			interleaved(t)
+			n := cases.Count(2000, 50_000)
+			rnd := rand.New(rand.NewPCG(21, 22))
+			synctest.Test(t, func(t *testing.T) {
+				for i := range n {
+					l := aged(linearLimiter(spec), time.Hour)
+					history := jumpingHistory(l, [...]string{"", "k"}[i%2], rnd.Uint64())
+					require.True(t, porcupine.CheckOperations(sequential(l.model(), l.clock().Now()), history), "history %d", i)
+				}
+			})
+			t.Logf("L1: %d histories of 4x10 calls", n)
+		})
+	}
+}
+
+func linearLimiter(spec string) atReading {
+	if spec == "marker" {
+		return Must(NewTRTCM(PerSecond(7), 3, PerSecond(11), 4, MaxKeys(4))).limiter(Yellow)
+	}
+	return of(spec)(MaxKeys(4))
+}
+
+// sequential is the sequential limiter. A caller that finds no slot for its key,
+// or a state beyond its reading, reads the clock again, which says born all the
+// time.
+func sequential(decide model, born int64) porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return nil },
+		Step: func(state, input, output any) (bool, any) {
+			in, out := input.(call), output.(answer)
+			for _, now := range []int64{in.now, born} {
+				d, at, next := decide(state, now, in.n)
+				if d != out.Decision || at != out.at {
+					continue
+				}
+				if !d.Allowed || in.n == 0 {
+					next = state
+				}
+				return true, next
+			}
+			return false, state
+		},
+		Equal: reflect.DeepEqual,
+	}
+}
+
+// jumpingHistory drives l from four goroutines whose readings of the clock are
+// up to one and a half seconds late.
+func jumpingHistory(l atReading, key string, seed uint64) (all []porcupine.Operation) {
+	var order atomic.Int64
+	var group sync.WaitGroup
+	var histories [4][10]porcupine.Operation
+	for g := range histories {
+		group.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(g)))
+			for i := range histories[g] {
+				late := ticks(time.Duration(rnd.Int64N(int64(1500 * time.Millisecond))))
+				in := call{l.clock().Now() - late, rnd.Int64N(4)}
+				o := porcupine.Operation{ClientId: g, Input: in, Call: order.Add(1)}
+				lease := at(l, in.now, key, in.n)
+				out := answer{Decision: lease.Decision}
+				if lease.Allowed && in.n > 0 {
+					out.at = lease.handle.At
+				}
+				o.Output, o.Return = out, order.Add(1)
+				histories[g][i] = o
+			}
+		})
+	}
+	group.Wait()
+	for _, h := range histories {
+		all = append(all, h[:]...)
+	}
+	return all
+}
+
+// TestM2_EvictionNeverRaisesABound: keys that fight for far too few slots, from
+// goroutines that sleep between reading the clock and deciding, each get at most
+// what a limiter of their own would give them. What some give back does not
+// count.
+func TestM2_EvictionNeverRaisesABound(t *testing.T) {
+	for _, row := range crowdRows {
+		t.Run(row.name, func(t *testing.T) {
+			interleaved(t)
+			n := cases.Count(40, 3000)
+			for trial := range n {
+				synctest.Test(t, func(t *testing.T) {
+					for key, all := range fight(row.make(MaxKeys(4)), uint64(trial)) {
+						slices.SortFunc(all, func(a, b kept) int { return int(a.at - b.at) })
+						row.check(t, key, all)
+					}
+				})
+			}
+			t.Logf("M2: %d fights of 48 keys for 16 slots", n)
+		})
+	}
+}
+
+// fight returns what each key was admitted and did not give back.
+func fight(l atReading, seed uint64) map[string][]kept {
+	scale := time.Duration(1+4*(seed%2)) * time.Millisecond
+	var mu sync.Mutex
+	all := map[string][]kept{}
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(g)))
+			for range 150 {
+				now := l.clock().Now()
+				time.Sleep(time.Duration(rnd.Int64N(4) / 3 * rnd.Int64N(int64(400*scale))))
+				key := fmt.Sprint(rnd.IntN(48))
+				lease := at(l, now, key, 1)
+				switch {
+				case !lease.Allowed:
+				case rnd.IntN(4) == 0:
+					pause(rnd, time.Second)
+					lease.Release(Canceled)
+				default:
+					mu.Lock()
+					all[key] = append(all[key], kept{at: lease.handle.At, n: 1, charged: 1, state: lease.handle.State})
+					mu.Unlock()
+				}
+				time.Sleep(time.Duration(rnd.Int64N(int64(4 * scale))))
+			}
+		})
+	}
+	group.Wait()
+	return all
+}
+
+// TestAbsentKeyGetsAFreshReading: the reading of its caller may be from before a
+// state of the same key that has expired and was evicted since.
+func TestAbsentKeyGetsAFreshReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, spec := range linearSpecs {
+			l := of(spec)(MaxKeys(4))
+			old := l.clock().Now()
+			time.Sleep(time.Second)
+			lease := at(l, old, "new", 1)
+			require.True(t, lease.Allowed, spec)
+			require.Equal(t, l.clock().Now(), lease.handle.At, spec)
+		}
+	})
+}
+
+// TestOverflowedKeyTakesItsDebtAlong: a key that was served from a shared state
+// and gets a slot later does not start afresh.
+func TestOverflowedKeyTakesItsDebtAlong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := Must(NewTokenBucket(PerHour(3), MaxKeys(1)))
+		for i := range 400 {
+			l.Allow(fmt.Sprint("filler", i), 1)
+		}
+		require.Positive(t, l.Overflowed())
+		spent := 0
+		for l.Allow("late", 1) {
+			spent++
+		}
+		require.LessOrEqual(t, spent, 3)
+		time.Sleep(20*time.Minute + time.Second) // all slots have expired, not the shared states
+		overflowed := l.Overflowed()
+		require.True(t, l.Allow("late", 1))
+		require.False(t, l.Allow("late", 1))
+		require.Equal(t, overflowed, l.Overflowed(), "it has a slot now")
+	})
+}
+
+// TestM1_FloodOfKeys: ten million keys that were never seen before take no
+// memory beyond the table, and a key that is known keeps its own rate.
+func TestM1_FloodOfKeys(t *testing.T) {
+	const maxKeys = 1 << 20
+	floods := cases.Count(1_000_000, 10_000_000)
+	l := Must(NewTokenBucket(PerHour(100), MaxKeys(maxKeys)))
+	for range 60 {
+		require.True(t, l.Allow("known", 1))
+	}
+	before := heapInUse()
+	began := time.Now()
+	var name [20]byte
+	for i := range floods {
+		l.Allow(string(fmt.Appendf(name[:0], "flood-%d", i)), 100)
+	}
+	each := time.Since(began) / time.Duration(floods)
+	grown := heapInUse() - before
+	const slots = 2 * maxKeys
+	require.LessOrEqual(t, grown, int64(slots)*16/20, "heap growth beyond the table")
+	got := 0
+	for l.Allow("known", 1) {
+		got++
+	}
+	require.GreaterOrEqual(t, l.Len(), min(floods, maxKeys), "room was left unused")
+	if floods <= maxKeys {
+		require.Zero(t, l.Overflowed(), "within MaxKeys every key finds room")
+	}
+	require.LessOrEqual(t, got, 41)
+	require.GreaterOrEqual(t, got, 40)
+	t.Logf("M1: %d keys over %d slots of 16 bytes: heap +%d bytes, %d kept, %d overflowed, %v each",
+		floods, slots, grown, l.Len(), l.Overflowed(), each)
+}
+
+// TestFullPolicies: what becomes of new keys when no slot is free.
+func TestFullPolicies(t *testing.T) {
+	for _, c := range []struct {
+		policy  FullPolicy
+		allowed int // of 1000 requests under new keys
+	}{{Overflow, 2 * 256}, {DenyNew, 0}, {AllowNew, 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := Must(NewTokenBucket(PerHour(2), MaxKeys(8), OnFull(c.policy)))
+			for i := range 500 {
+				l.Allow(fmt.Sprint("fill", i), 2)
+			}
+			allowed := 0
+			for i := range 1000 {
+				key := fmt.Sprint("new", i)
+				peek := l.peek(key, 1)
+				lease, err := l.Acquire(background, key, 1)
+				require.NoError(t, err)
+				require.Equal(t, lease.Allowed, peek.Allowed, "a peek says what Acquire will")
+				require.Equal(t, lease.RetryAfter, peek.RetryAfter)
+				if lease.Allowed {
+					allowed++
+					require.Equal(t, c.policy == AllowNew, lease.Source == SourceOff)
+				} else if c.policy == DenyNew {
+					require.Equal(t, Quota, lease.Reason)
+					require.Positive(t, lease.RetryAfter)
+				}
+				lease.Release(Succeeded)
+			}
+			require.LessOrEqual(t, allowed, c.allowed, "%v", c.policy)
+			if c.policy == AllowNew {
+				require.Equal(t, 1000, allowed)
+			}
+		})
+	}
+}
+
+// TestDenyNewRetryAfter: when the first slot expires the new key gets it.
+func TestDenyNewRetryAfter(t *testing.T) {
+	for _, spec := range []string{"1/min", "fixed-window 1/min", "sliding-log 1/min"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := of(spec)(MaxKeys(8), OnFull(DenyNew))
+			for i := range 500 {
+				l.Allow(fmt.Sprint("fill", i), 1)
+				time.Sleep(time.Millisecond)
+			}
+			lease, err := l.Acquire(background, "new", 1)
+			require.NoError(t, err)
+			require.False(t, lease.Allowed, spec)
+			time.Sleep(lease.RetryAfter)
+			require.True(t, l.Allow("new", 1), spec)
+		})
+	}
+}
+
+// TestLateReadingCutsNothing: a caller that slept between reading the clock and
+// looking at the state must not take the debt of others for an implausible one.
+func TestLateReadingCutsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, spec := range []string{"1/s burst 2", "fixed-window 2/min", "sliding-window 2/min", "sliding-log 2/min"} {
+			l := aged(of(spec)(), time.Hour)
+			now := ticks(59 * time.Minute)
+			require.True(t, func() bool { lease := at(l, now, "", 2); return lease.Allowed }(), spec)
+			for range 10 {
+				at(l, ticks(time.Minute), "", 0)
+				lease := at(l, now, "", 1)
+				require.False(t, lease.Allowed, spec)
+			}
+		}
+	})
+}
+
+// TestEndOfTheClock: a limiter that is older than its clock can count, 4.5
+// years, denies what it cannot charge, and its keys are not taken for expired.
+func TestEndOfTheClock(t *testing.T) {
+	end := ticks(math.MaxInt64)
+	for _, spec := range linearSpecs {
+		l := of(spec)(MaxKeys(4))
+		for _, key := range []string{"", "k"} {
+			admitted := 0
+			for i := range 1000 {
+				if lease := at(l, end, key, 1); lease.Allowed {
+					admitted++
+				}
+				if i%10 == 0 {
+					for other := range 40 {
+						at(l, end, string(rune('A'+other)), 1)
+					}
+				}
+			}
+			require.LessOrEqual(t, admitted, 40, "%s, key %q", spec, key)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package algo
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// FromMarker makes a limiter that admits what m marks pass or greener, and
+// denies what is redder. All requests come in as Green. With Red it admits
+// everything.
+//
+// With the markers of this package a denial charges nothing, not even the
+// bucket of the color that was denied, so limiters of several colors over the
+// same marker make one consistent set; RetryAfter is exact; and the limiter has
+// Len() int, Reset(key string) and [Describe] too. Limit and Remaining count
+// single units; a request of n units is never split between two buckets.
+//
+// Canceled gives back to the buckets that were charged what the charge still
+// weighs at least: its cost less what came in since. That never mints, in
+// whatever order leases are released; it gives back less than possible when
+// much was owed before the charge. Settle moves the cost up or down in those
+// same buckets; what it charges beyond the first cost, for which a bucket goes
+// into debt by its size at most, is not given back any more; and nothing is that
+// was charged before a bucket could not owe all that was charged again.
+//
+// With any other marker a denied request counts as that marker counts it,
+// nothing can be given back, Limit and Remaining are unknown (0), and because
+// a marker cannot say when, RetryAfter is one second.
+//
+// It panics if m is nil or pass is no color.
+func FromMarker(m Marker, pass Color) Limiter {
+	if m == nil {
+		panic("algo: FromMarker: the marker is nil")
+	}
+	if pass > Red {
+		panic(fmt.Sprintf("algo: FromMarker: pass is %d, want Green, Yellow or Red", pass))
+	}
+	if own, ok := m.(*ThreeColorMarker); ok {
+		return own.limiter(pass)
+	}
+	return &foreign{m, pass}
+}
+
+// MarkerLimiter is the limiter that [FromMarker] makes over a
+// [ThreeColorMarker]. Limiters over one marker share its buckets.
+type MarkerLimiter struct {
+	keyed[*decide.ColorState, decide.ColorState]
+}
+
+// foreign is a limiter over a marker of which nothing is known.
+type foreign struct {
+	marker Marker
+	pass   Color
+}
+
+// OccupiesSlot reports false.
+func (*foreign) OccupiesSlot() bool { return false }
+
+// Acquire implements [Limiter].
+func (f *foreign) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+	if n < 0 {
+		return Lease{}, costError(n)
+	}
+	d := Decision{Allowed: true}
+	if n > 0 {
+		color, err := f.marker.Mark(ctx, key, n, Green)
+		if err != nil {
+			return Lease{}, err
+		}
+		if color > f.pass {
+			d = Decision{Reason: Quota, RetryAfter: time.Second}
+		}
+	}
+	return Lease{Decision: d}, nil
+}
