@@ -25,7 +25,7 @@ redis:
 
 # What happens to package distributed under each fault of Redis, as a table.
 faults: redis
-	$(GO) test -count 1 -timeout 20m -v -run 'TestFaultTable' ./distributed
+	$(GO) test -count 1 -timeout 20m -v -run 'FaultTable' ./distributed
 
 # The full counts of every property, and each fuzz target for FUZZ: a line for
 # each promise of doc.go, and the output of each failure. PROMISES='W1 S3' runs

@@ -9,19 +9,18 @@ import (
 )
 
 // blocks spares Redis on busy keys: it charges a block of units in advance and
-// spends them in this process.
+// spends them in this process. A nil pointer has no blocks.
 //
-// What that can add to the bucket's own bound are the units that are charged
-// and not yet spent, as they may be spent in a window that does not hold their
+// The excess over the bucket's own bound is the units that are charged and not
+// yet spent, because they may be spent in a window that does not contain their
 // charge: at most one block for each instance and key. So the size of a block
-// is the excess that the user allows, divided by twice the number of
-// instances, because as many again may have started since they were counted.
-// An instance that crashes takes its block with it: that admits less.
+// is the excess that the user allows, divided by twice the number of instances,
+// because as many again may have started since they were counted. An instance
+// that crashes loses its block, which admits less.
 //
-// A block is taken only for a key that was asked for within the last second
-// and whose bucket has room for a block of every instance, so near the limit
-// decisions are exact. It may be spent for a second, then what is left goes
-// back.
+// A block is taken only for a key that was used within the last second and
+// whose bucket has room for a block of every instance, so near the limit
+// decisions are exact. A block lives for a second; then the rest goes back.
 type blocks struct {
 	limiter *Limiter
 	seed    maphash.Seed
@@ -34,29 +33,30 @@ type blockShard struct {
 	keys map[string]*block
 }
 
-// block is what this instance holds of one key.
+// block is the units that this instance holds of one key.
 type block struct {
 	of       *blocks
 	key      string
 	mu       sync.Mutex
 	left     int64
-	granted  int64
-	start    int64 // when it was charged, on the server's clock
-	emission int64
+	charge   algo.Handle // N: the units of the block when it was last filled
 	ends     time.Time
-	fetching bool // somebody is asking for the next one
-	dead     bool // no longer in the shard
+	fetching bool // a caller is asking for the next block
+	removed  bool // no longer in the shard
 
-	heard time.Time // when Redis answered last, or the key was new
-	last  algo.Decision
+	answered time.Time // when Redis last answered, or the key was new
+	last     algo.Decision
 }
 
 const (
 	blockLifetime = time.Second
-	mostBlocks    = 2048 // keys a shard keeps; beyond, decisions are exact
+	maxBlocks     = 2048 // keys of a shard; beyond, decisions are exact
 )
 
 func newBlocks(l *Limiter) *blocks {
+	if l.store.blocks == 0 {
+		return nil
+	}
 	b := &blocks{limiter: l, seed: maphash.MakeSeed()}
 	for i := range b.shards {
 		b.shards[i].keys = map[string]*block{}
@@ -64,28 +64,51 @@ func newBlocks(l *Limiter) *blocks {
 	return b
 }
 
-// block returns the block of key, nil if there are too many.
-func (b *blocks) block(key string) *block {
-	s := b.shard(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	k := s.keys[key]
-	if k == nil && len(s.keys) < mostBlocks {
-		k = &block{of: b, key: key, heard: time.Now()}
-		s.keys[key] = k
-		b.once.Do(func() { b.limiter.store.help(b.sweep) })
-	}
-	return k
-}
-
 func (b *blocks) shard(key string) *blockShard {
 	return &b.shards[maphash.String(b.seed, key)%uint64(len(b.shards))]
 }
 
-// size is how many units a block may have now; 0 while the instances have not
-// been counted.
+// find returns the block of key, or nil.
+func (b *blocks) find(key string) *block {
+	s := b.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.keys[key]
+}
+
+// spend takes n > 0 units from the block of key, if it has so many.
+func (b *blocks) spend(lease *algo.Lease, key string, n int64) bool {
+	if b == nil || n == 0 {
+		return false
+	}
+	k := b.find(key)
+	return k != nil && k.spend(lease, n)
+}
+
+// fillable returns the block that a call may fill, nil if it must stay exact.
+func (b *blocks) fillable(c call) *block {
+	if b == nil || c.n == 0 {
+		return nil
+	}
+	if g, ok := c.limit.(*bucket); !ok || g.MaxWait > 0 || c.n > g.MaxCost {
+		return nil
+	}
+	s := b.shard(c.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := s.keys[c.key]
+	if k == nil && len(s.keys) < maxBlocks {
+		k = &block{of: b, key: c.key, answered: time.Now()}
+		s.keys[c.key] = k
+		b.once.Do(func() { b.limiter.store.background(b.sweep) })
+	}
+	return k
+}
+
+// size is the number of units that a block may have now; 0 while the instances
+// have not been counted.
 func (b *blocks) size() int64 {
-	in := b.limiter.store.registry.last.Load()
+	in := b.limiter.store.registry.counted.Load()
 	switch {
 	case in == nil:
 		return 0
@@ -95,7 +118,7 @@ func (b *blocks) size() int64 {
 	return b.limiter.store.blocks / int64(2*in.count)
 }
 
-// spend takes n units from the block, if it has them.
+// spend takes n units from the block, if it has so many.
 func (k *block) spend(lease *algo.Lease, n int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -109,32 +132,60 @@ func (k *block) spend(lease *algo.Lease, n int64) bool {
 	k.left -= n
 	d := algo.Decision{Allowed: true, Source: algo.SourceBlock, Limit: k.last.Limit}
 	d.Remaining = min(k.last.Remaining+k.left, d.Limit)
-	d.ResetAfter = max(k.last.ResetAfter-now.Sub(k.heard), 0)
-	d.NextAfter = min(micros(k.emission), d.ResetAfter)
-	*lease = algo.NewLease(d, (*blockReleaser)(k), algo.Handle{Key: k.key, N: n, At: k.start, State: [3]int64{k.emission}})
+	d.ResetAfter = max(k.last.ResetAfter-now.Sub(k.answered), 0)
+	d.NextAfter = min(micros(k.charge.State[1]), d.ResetAfter)
+	h := k.charge
+	h.Key, h.N = k.key, n
+	*lease = algo.NewLease(d, (*blockReleaser)(k), h)
 	return true
 }
 
-// want is how many units to charge beyond the n that are needed. Who gets more
-// than 0 must call grant or failed.
-func (k *block) want(g *gcra, n int64) int64 {
+// acquire asks Redis, for a new block too if it is time. It reports false if
+// there is no answer.
+func (k *block) acquire(c call, lease *algo.Lease) bool {
+	l := k.of.limiter
+	extra := k.want(c.limit.(*bucket), c.n)
+	r := l.ask(c, extra)
+	if r == nil {
+		k.failed(extra)
+		return false
+	}
+	defer r.free()
+	charge := l.answer(lease, r, c)
+	k.fill(r, charge, &lease.Decision, extra)
+	if extra > 0 && !lease.Allowed { // the block did not fit; n alone may
+		exact := l.ask(c, 0)
+		if exact == nil {
+			return false
+		}
+		defer exact.free()
+		l.answer(lease, exact, c)
+		return true
+	}
+	lease.Remaining = min(lease.Remaining+extra, lease.Limit)
+	return true
+}
+
+// want returns how many units to charge beyond the n that are needed. After a
+// result above 0 the caller must call fill or failed.
+func (k *block) want(g *bucket, n int64) int64 {
 	size := k.of.size()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	extra := size - k.left
 	room := k.last.Remaining - n - size*int64(k.of.limiter.store.registry.known().count)
-	if k.fetching || extra <= 0 || room < 0 || n+extra > g.most || time.Since(k.heard) >= blockLifetime {
+	if k.fetching || extra <= 0 || room < 0 || n+extra > g.MaxCost || time.Since(k.answered) >= blockLifetime {
 		return 0
 	}
 	k.fetching = true
 	return extra
 }
 
-// grant notes what Redis answered, and units that were charged in advance.
-func (k *block) grant(e *entry, d *algo.Decision, extra int64) {
+// fill notes an answer, and the extra units that were charged.
+func (k *block) fill(r *request, charge algo.Handle, d *algo.Decision, extra int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last, k.heard = *d, time.Now()
+	k.last, k.answered = *d, time.Now()
 	if extra == 0 {
 		return
 	}
@@ -142,16 +193,16 @@ func (k *block) grant(e *entry, d *algo.Decision, extra int64) {
 	if !d.Allowed {
 		return
 	}
-	k.emission, k.start = e.limit.(*gcra).emission, e.now
 	k.left += extra
-	k.granted = k.left
-	k.ends = e.sent.Add(blockLifetime)
-	if k.dead {
-		k.giveBack()
+	k.charge = charge
+	k.charge.N = k.left
+	k.ends = r.sent.Add(blockLifetime)
+	if k.removed {
+		k.returnRest()
 	}
 }
 
-// failed ends a want that had no answer.
+// failed ends a want without an answer.
 func (k *block) failed(extra int64) {
 	if extra > 0 {
 		k.mu.Lock()
@@ -160,17 +211,21 @@ func (k *block) failed(extra int64) {
 	}
 }
 
-// giveBack returns what is left to Redis. The caller holds k.mu.
-func (k *block) giveBack() {
-	if k.left == 0 {
-		return
+// returnRest gives the unspent units back to Redis. The caller holds k.mu.
+func (k *block) returnRest() {
+	if k.left > 0 {
+		k.of.refund(k.key, k.charge, k.left)
+		k.left = 0
 	}
-	l := k.of.limiter
-	l.credit(l.redisKey(k.key), bucketScript, args{opRefund, k.left * k.emission, k.granted * k.emission, k.start})
-	k.left = 0
 }
 
-// sweep returns what has not been spent in time, and forgets idle keys.
+func (b *blocks) refund(key string, h algo.Handle, n int64) {
+	l := b.limiter
+	l.correct(l.redisKey(key), bucketScript, l.load().refund(h, n))
+}
+
+// sweep gives back the blocks that were not spent in time, and removes idle
+// keys.
 func (b *blocks) sweep() {
 	for b.limiter.store.sleep(blockLifetime / 4) {
 		b.collect(time.Now())
@@ -184,10 +239,10 @@ func (b *blocks) collect(now time.Time) {
 		for key, k := range s.keys {
 			k.mu.Lock()
 			if !now.Before(k.ends) {
-				k.giveBack()
+				k.returnRest()
 			}
-			if k.left == 0 && !k.fetching && now.Sub(k.heard) > 2*blockLifetime {
-				k.dead = true
+			if k.left == 0 && !k.fetching && now.Sub(k.answered) > 2*blockLifetime {
+				k.removed = true
 				delete(s.keys, key)
 			}
 			k.mu.Unlock()
@@ -196,21 +251,38 @@ func (b *blocks) collect(now time.Time) {
 	}
 }
 
-// close returns everything.
-func (b *blocks) close() { b.collect(time.Now().Add(time.Hour)) }
+// close gives everything back.
+func (b *blocks) close() {
+	if b != nil {
+		b.collect(time.Now().Add(time.Hour))
+	}
+}
 
-// drop forgets the block of a key that has been reset or blocked: what it had
-// charged means nothing any more.
+// drop removes the block of a key that has been reset or banned: its charge no
+// longer counts.
 func (b *blocks) drop(key string) {
-	s := b.shard(key)
-	s.mu.Lock()
-	k := s.keys[key]
-	s.mu.Unlock()
-	if k != nil {
+	if b == nil {
+		return
+	}
+	if k := b.find(key); k != nil {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.left, k.heard = 0, time.Time{}
+		k.left, k.answered = 0, time.Time{}
 	}
+}
+
+// len returns the number of keys with a block.
+func (b *blocks) len() (n int) {
+	if b == nil {
+		return 0
+	}
+	for i := range b.shards {
+		s := &b.shards[i]
+		s.mu.Lock()
+		n += len(s.keys)
+		s.mu.Unlock()
+	}
+	return n
 }
 
 // blockReleaser is the block's side of the leases that were spent from it.
@@ -222,60 +294,23 @@ func (r *blockReleaser) Release(h algo.Handle, o algo.Outcome) {
 	}
 }
 
-// Settle puts units back into the block that they came from, or into the
-// bucket if that block is spent and gone; and charges what was too little.
+// Settle returns units to their block, or to the bucket if that block is gone;
+// and charges missing units.
 func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	k := (*block)(r)
 	l := k.of.limiter
 	more := actual - h.N
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	current := k.start == h.At && time.Now().Before(k.ends)
+	current := k.charge.At == h.At && k.charge.State == h.State && time.Now().Before(k.ends)
 	switch {
-	case current && more < 0 && k.left-more <= k.granted:
+	case current && more < 0 && k.left-more <= k.charge.N:
 		k.left -= more
 	case current && more > 0 && more <= k.left:
 		k.left -= more
 	case more < 0:
-		l.credit(l.redisKey(h.Key), bucketScript, args{opRefund, -more * h.State[0], h.N * h.State[0], h.At})
+		k.of.refund(h.Key, h, -more)
 	default:
-		l.credit(l.redisKey(h.Key), bucketScript, l.load().owe(h, more))
+		l.correct(l.redisKey(h.Key), bucketScript, l.load().force(h.Key, h, more))
 	}
-}
-
-// spend takes n > 0 units from the block of key, if there is one with so many.
-func (b *blocks) spend(lease *algo.Lease, key string, n int64) bool {
-	s := b.shard(key)
-	s.mu.Lock()
-	k := s.keys[key]
-	s.mu.Unlock()
-	return k != nil && n > 0 && k.spend(lease, n)
-}
-
-// takes returns the block that a call may fill, nil if it must stay exact.
-func (b *blocks) takes(c call) *block {
-	if g, bucket := c.limit.(*gcra); !bucket || g.wait > 0 || c.n == 0 || c.n > g.most {
-		return nil
-	}
-	return b.block(c.key)
-}
-
-// acquire asks Redis, for a block too if the time has come; false if there was
-// no answer.
-func (k *block) acquire(c call, lease *algo.Lease) bool {
-	l := k.of.limiter
-	extra := k.want(c.limit.(*gcra), c.n)
-	e := l.ask(c, extra)
-	if e == nil {
-		k.failed(extra)
-		return false
-	}
-	defer e.free()
-	l.answer(lease, e, c)
-	k.grant(e, &lease.Decision, extra)
-	if extra > 0 && !lease.Allowed { // the block did not fit, n alone may
-		return l.remote(c, lease)
-	}
-	lease.Remaining = min(lease.Remaining+extra, lease.Limit)
-	return true
 }

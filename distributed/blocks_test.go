@@ -115,7 +115,7 @@ func TestBlocksReleaseAndSettle(t *testing.T) {
 	require.Equal(t, left+3, fromBlock(1).Remaining)
 	require.NoError(t, l.Reset(ctx, "k"))
 	require.Equal(t, int64(999), remote(t, l, "k", 1).Remaining)
-	require.NoError(t, l.Block(ctx, "k", time.Hour))
+	require.NoError(t, l.Ban(ctx, "k", time.Hour))
 	require.False(t, acquire(t, l, "k", 1).Allowed)
 }
 

@@ -1,101 +1,196 @@
 package distributed
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // TokenBucket makes a limit that admits bursts and holds the rate over time,
 // with the options [algo.Burst] (default: the rate's count), [algo.MaxWait],
 // and, for the decisions without Redis, [algo.MaxKeys] and [algo.OnFull]; see
-// [algo.TokenBucket]. The name tells limits apart; instances that use the same
-// one share the limit.
+// [algo.TokenBucket]. The name identifies the limit; instances that use the same
+// name share it.
 //
 // Bound: in any window of length w all instances together admit at most
 // Burst + rate*w units, plus rate*MaxWait, whatever their clocks: time is the
-// server's. Should the server's clock step back, a key is denied for one burst
-// longer at most.
+// server's. If the server's clock steps back, a key is denied for at most one
+// burst longer.
 //
 // With MaxWait and no other bound it is the distributed form of Guava's
 // RateLimiter: tryAcquire(timeout) is a MaxWait of timeout, acquire() one of
 // [algo.Forever].
 //
 // Accuracy: time is counted in whole microseconds, rounded so that the limit
-// is never faster than asked: by at most 1 % slower below 1e4 per second and
-// 10 % below 1e5. Rates go from 1 in a year to 1e6 per second.
+// is never faster than its rate: at most 1 % slower below 1e4 per second, 10 %
+// below 1e5. Rates range from 1 in a year to 1e6 per second.
 //
-// Do not use it where every instance can be given a limit of its own: a
-// decision costs a round trip.
+// Do not use it where every instance can have a limit of its own: a decision
+// costs a round trip.
 func (s *Store) TokenBucket(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	a, err := resolve("token-bucket", r, opts, "Burst", "MaxWait")
-	return s.bucket("token bucket", name, a, err, func(a asked) (limit, error) {
-		return asLimit(newGCRA(a.rate, a.theBurst(), a.maxWait))
-	})
+	return s.newLimiter("token-bucket", name, r, opts)
 }
 
 // LeakyBucket makes a limit as a meter: each unit fills the bucket of Burst
-// units (default: the rate's count), which leaks at the rate, and what would
-// overflow is denied. It is the TokenBucket told from the other side, without
-// MaxWait, and has its bound and accuracy.
+// units (default: the rate's count), which leaks at the rate; a unit that would
+// overflow it is denied. It is the dual of TokenBucket, without MaxWait, and has
+// its bound and accuracy.
 func (s *Store) LeakyBucket(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	a, err := resolve("leaky-bucket", r, opts, "Burst")
-	return s.bucket("leaky bucket", name, a, err, func(a asked) (limit, error) {
-		return asLimit(newGCRA(a.rate, a.theBurst(), 0))
-	})
+	return s.newLimiter("leaky-bucket", name, r, opts)
 }
 
-// Pacer makes a limit as a queue: what comes too early is admitted with a
+// Pacer makes a limit as a queue: units that come too early are admitted with a
 // Delay, so that the units of a key start evenly spaced, over all instances.
 // The options are [algo.Slack], [algo.MaxWait] and [algo.MaxQueue], as for
-// [algo.Pacer]: without either of the last two the line holds what the rate
-// lets through in one Period.
+// [algo.Pacer]: without either of the last two the queue holds the units that
+// the rate admits in one Period.
 //
 // Bound: at most Slack + 1 + rate*w units start in any window of length w, as
 // long as no admission is canceled, or settled to less, while later ones wait.
 // The network adds its own jitter to the starts.
 //
-// Do not use it where a delayed request holds something scarce while it waits.
+// Do not use it where a delayed request holds a scarce resource while it waits.
 func (s *Store) Pacer(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	a, err := resolve("pacer", r, opts, "Slack", "MaxWait", "MaxQueue")
-	a.noBurst = true
-	return s.bucket("pacer", name, a, err, newPacer)
+	return s.newLimiter("pacer", name, r, opts)
 }
 
-func newPacer(a asked) (limit, error) {
-	if err := validRate(a.rate); err != nil {
+// bucket is a limit that bucket.lua decides, with [decide.GCRA] in whole
+// microseconds of the server's clock. Its state is the TAT.
+type bucket struct {
+	gcra *decide.GCRA
+	decide.Params
+	spec algo.Spec // as a token bucket
+}
+
+func newTokenBucket(s algo.Spec) (limit, error) {
+	burst := s.Burst
+	if !s.Given("burst") {
+		burst = s.Rate.Count
+	}
+	g, err := decide.NewGCRA(microseconds(s.Rate), burst, s.MaxWait)
+	return newBucket(s, g, err)
+}
+
+func newPacer(s algo.Spec) (limit, error) {
+	queue, wait := int64(decide.Unbounded), time.Duration(decide.Unbounded)
+	if s.Given("queue") {
+		queue = s.MaxQueue
+	}
+	if s.Given("wait") {
+		wait = s.MaxWait
+	}
+	if !s.Given("queue") && !s.Given("wait") {
+		wait = s.Rate.Period
+	}
+	g, err := decide.NewPacer(microseconds(s.Rate), s.Slack, queue, wait)
+	return newBucket(s, g, err)
+}
+
+func newBucket(s algo.Spec, g *decide.GCRA, err error) (limit, error) {
+	if err != nil {
 		return nil, err
 	}
-	most := int64(maxSpan/time.Microsecond) / emission(a.rate)
-	if a.slack >= most || a.queue > most {
-		return nil, fmt.Errorf("slack is %d and max queue is %d, want %d at most at %v", a.slack, a.queue, most, a.rate)
+	p := g.Params()
+	return &bucket{g, p, algo.Spec{
+		Rate: s.Rate, Burst: g.Limit(), MaxWait: micros(p.MaxWait), MaxKeys: s.MaxKeys, OnFull: s.OnFull,
+	}}, nil
+}
+
+func microseconds(r algo.Rate) decide.Rate {
+	return decide.Rate{Count: r.Count, Period: r.Period, Resolution: decide.Microseconds}
+}
+
+// micros converts a span of the server's clock, 0 for a negative one.
+func micros(us int64) time.Duration { return decide.Microseconds.Duration(max(us, 0)) }
+
+func (b *bucket) script() *script { return bucketScript }
+
+func (b *bucket) maxCost() int64 { return b.MaxCost }
+
+// acquire asks for a cost that can never fit as a peek: it must not be charged,
+// and it could exceed the largest integer of the script.
+func (b *bucket) acquire(_ string, n int64) args {
+	if n > b.MaxCost {
+		n = 0
 	}
-	wait := a.rate.Period
-	queue := time.Duration(a.queue*emission(a.rate)) * time.Microsecond
+	return args{opAcquire, b.Depth, b.MaxWait, n * b.Emission}
+}
+
+func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	tat, account := a.reply[0], a.reply[1]
+	if a.flag() == flagBanned {
+		return whileBanned(b, n, tat-a.now), algo.Handle{}
+	}
+	next, v := b.gcra.Decide(tat, a.now, n)
+	return decision(v), handle(b.gcra.Charge(next, a.now, n, v), account)
+}
+
+// decision converts a verdict in microseconds.
+func decision(v decide.Verdict) algo.Decision {
+	d := algo.Decision{
+		Allowed: v.Allowed, Limit: v.Limit, Remaining: v.Remaining,
+		Delay: micros(v.Delay), NextAfter: micros(v.NextAfter), ResetAfter: micros(v.ResetAfter),
+	}
 	switch {
-	case a.waitSet && a.queueSet:
-		wait = min(a.maxWait, queue)
-	case a.waitSet:
-		wait = a.maxWait
-	case a.queueSet:
-		wait = queue
+	case v.Never:
+		d.Reason, d.RetryAfter = algo.Never, algo.Forever
+	case !v.Allowed:
+		d.Reason, d.RetryAfter = algo.Quota, micros(v.RetryAfter)
 	}
-	return asLimit(newGCRA(a.rate, a.slack+1, wait))
+	return d
 }
 
-// bucket makes a limiter of a kind that bucket.lua decides.
-func (s *Store) bucket(kind, name string, a asked, err error, build func(asked) (limit, error)) (*Limiter, error) {
-	if err != nil {
-		return nil, fmt.Errorf("distributed: %s %q: %w", kind, name, err)
+// whileBanned decides about n units of a key that is banned for left more
+// microseconds.
+func whileBanned(l limit, n, left int64) algo.Decision {
+	d := algo.Decision{Limit: l.describe().Quota, NextAfter: micros(left), ResetAfter: micros(left)}
+	switch {
+	case n > l.maxCost():
+		d.Reason, d.RetryAfter = algo.Never, algo.Forever
+	case n == 0:
+		d.Allowed = true
+	default:
+		d.Reason, d.RetryAfter = algo.Quota, micros(left)
 	}
-	return s.newLimiter(kind, name, a, build)
+	return d
 }
 
-// asLimit keeps a nil pointer from becoming a limit that is not nil.
-func asLimit[L limit](l L, err error) (limit, error) {
-	if err != nil {
-		return nil, err
+// handle keeps a charge, and the mark that the key's account had then.
+func handle(c decide.Charge, mark int64) algo.Handle {
+	return algo.Handle{N: c.N, At: c.At, State: [3]int64{c.State[0], c.State[1], mark}}
+}
+
+func chargeOf(h algo.Handle) decide.Charge {
+	return decide.Charge{N: h.N, At: h.At, State: [2]int64{h.State[0], h.State[1]}}
+}
+
+// refund gives back n units as far as the charge still weighs; see
+// [decide.GCRA.Refund].
+func (b *bucket) refund(h algo.Handle, n int64) args {
+	c := chargeOf(h)
+	return args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.State[0], h.State[2]}
+}
+
+// force charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the
+// largest debt is charged as one tick more than that.
+func (b *bucket) force(_ string, h algo.Handle, n int64) args {
+	a := args{opForce, b.Depth, b.MaxWait, min(n, b.MaxDebt/b.Emission+1) * b.Emission}
+	if b.Emission < h.State[1] {
+		a[4] = 1
 	}
-	return l, nil
+	return a
+}
+
+func (b *bucket) reset(string) args { return args{opReset, b.Depth, b.MaxWait} }
+
+func (b *bucket) describe() algo.Description {
+	return algo.Description{Quota: b.gcra.Limit(), Window: micros(b.Depth)}
+}
+
+// local divides burst and rate by the instances.
+func (b *bucket) local(of instances, was algo.Limiter) algo.Limiter {
+	s := b.spec
+	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)
+	return localOf(s, s.Burst, was)
 }

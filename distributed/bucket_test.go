@@ -1,6 +1,10 @@
 package distributed_test
 
 import (
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -8,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
 )
 
 func TestTokenBucketSpendsItsBurstAndNoMore(t *testing.T) {
@@ -84,4 +89,88 @@ func BenchmarkAcquire(b *testing.B) {
 			}
 		})
 	})
+}
+
+// A denial reads one key and writes nothing.
+func TestDenialWritesNothing(t *testing.T) {
+	store, server := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(2)))
+	require.True(t, remote(t, l, "alice", 2).Allowed)
+	server.Do("CONFIG", "RESETSTAT")
+	ttl := server.Do("PTTL", "sluice:{alice}:hourly").(int64)
+	for range 20 {
+		require.False(t, acquire(t, l, "alice", 1).Allowed)
+		require.False(t, acquire(t, l, "alice", 3).Allowed)
+	}
+	stats := fmt.Sprint(server.Do("INFO", "commandstats"))
+	for _, write := range []string{"cmdstat_set:", "cmdstat_del:", "cmdstat_pexpire:"} {
+		require.NotContains(t, stats, write)
+	}
+	require.Contains(t, stats, "cmdstat_get:")
+	require.LessOrEqual(t, server.Do("PTTL", "sluice:{alice}:hourly").(int64), ttl, "not renewed")
+}
+
+// The clocks of the instances do not matter: the state has the server's time
+// alone. Two instances with clocks seconds apart therefore send the very same
+// commands, and share one bound.
+func TestTwoInstancesShareOneLimit(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	rate := algo.Per(20, time.Second)
+	began := time.Now()
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for range 2 {
+		store := newStore(t, server.Client())
+		l := must[*distributed.Limiter](t)(store.TokenBucket("shared", rate))
+		for range 4 {
+			group.Go(func() {
+				for time.Since(began) < 500*time.Millisecond {
+					if lease, err := l.Acquire(ctx, "alice", 1); err == nil && lease.Allowed {
+						admitted.Add(1)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	elapsed := time.Since(began)
+	require.LessOrEqual(t, admitted.Load(), 20+int64(20*elapsed.Seconds())+1)
+	require.GreaterOrEqual(t, admitted.Load(), int64(20))
+}
+
+// The default burst of a rate of which no whole number of microseconds makes up
+// the period takes a little more than the period to fill.
+func TestDefaultBurstOfAnyRate(t *testing.T) {
+	store, _ := onRedis(t)
+	const year = 365 * 24 * time.Hour
+	for _, n := range []int64{1, 7, 11, 1e6 + 3, year.Microseconds()/2 + 1, year.Microseconds()} {
+		for name, make := range map[string]maker{"token bucket": store.TokenBucket, "leaky bucket": store.LeakyBucket} {
+			l, err := make(name+strconv.FormatInt(n, 10), algo.Per(n, year))
+			require.NoError(t, err)
+			require.Equal(t, n, remote(t, l, "k", n).Limit)
+			d := remote(t, l, "k", n)
+			require.False(t, d.Allowed)
+			require.Equal(t, algo.Quota, d.Reason)
+			_, err = make("more", algo.Per(n, year), algo.Burst(n+1))
+			require.ErrorContains(t, err, "takes longer than 8760h0m0s to fill")
+		}
+	}
+}
+
+func TestPacerSpacesTheStarts(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.Pacer("paced", algo.PerMinute(60), algo.Slack(1), algo.MaxQueue(3)))
+	var delays []time.Duration
+	for range 5 {
+		lease := remote(t, l, "k", 1)
+		require.True(t, lease.Allowed)
+		delays = append(delays, lease.Delay)
+	}
+	for i, want := range []time.Duration{0, 0, 1, 2, 3} {
+		require.InDelta(t, want*time.Second, delays[i], float64(500*time.Millisecond))
+	}
+	denied := remote(t, l, "k", 1)
+	require.False(t, denied.Allowed)
+	require.LessOrEqual(t, denied.RetryAfter, time.Second)
 }

@@ -1,5 +1,5 @@
 // Package distributed keeps limits on Redis, shared by all instances of a
-// service, and goes on limiting when Redis is away.
+// service, and goes on limiting while Redis is away.
 //
 // One [Store] for each client of go-redis (single server, Sentinel, Cluster or
 // Ring) makes limiters that satisfy algo.Limiter:
@@ -9,34 +9,39 @@
 //	lease, err := users.Acquire(ctx, user, 1)
 //
 // There are token and leaky buckets, pacers, fixed and sliding windows, sliding
-// logs, and limits on what is in flight. Buckets of one store that are asked
-// together, with algo.AcquireAll, are decided in one step. [Store.Rules] keeps
-// limits in Redis, to be changed while the service runs.
+// logs, and limits on units in flight; [Store.Limiter] makes all but the last
+// from an algo.Spec. algo.AcquireAll decides several buckets of one store in one
+// step. Package rules keeps limits in Redis, to be changed while the service
+// runs.
 //
-// # How it decides
+// # Decisions
 //
 // A decision is one run of a Lua script, in one step and by the server's clock;
 // the clocks of the instances do not matter. A denial writes nothing. Every key
-// expires when it means nothing any more. Decisions that are asked for while
-// others are on the wire go out together, as one script over many keys, so the
-// load on Redis grows more slowly than the load on the service.
+// expires when it means nothing any more. Requests that arrive while others are
+// on the wire leave together, as one script over many keys, so the load on Redis
+// grows more slowly than the load on the service.
 //
-// A script is never sent twice unless the server has certainly not run the
-// first: a lost reply costs one charge, not four. A reply that comes after its
-// caller has given up is still read, and what it charged is given back.
+// A script is sent again only if the server has certainly not executed it: a
+// lost reply costs one charge, not four. A reply that comes after its caller has
+// gone on is still read, and its charge is refunded.
 //
-// What a denial proves is not asked again: see [WithDenyCache]. With
-// [WithBlocks], which is off by default, busy keys are spent from blocks that
-// were charged in advance, for an excess that the user states.
+// A refund gives back the units that the charge still weighs, as a local limiter
+// does: the key keeps the account of its refunds.
 //
-// # When Redis is away
+// A denial that an earlier one proves does not reach Redis: see [WithDenyCache].
+// With [WithBlocks], which is off by default, busy keys are spent from blocks
+// that were charged in advance, for an excess that the user states.
 //
-// A decision waits [WithTimeout] at most, or until its context ends; several
+// # Without Redis
+//
+// A decision waits at most for [WithTimeout], or until its context ends; several
 // limits that are not decided in one step wait that long each. After three
-// failures in a row, or 16 of 32, a breaker opens, and until a probe finds Redis well again
-// decisions are made in the process at once, by the policy of [WithFallback]:
-// the limit divided by the number of instances, everything, or nothing. Such
-// decisions say so in their Source. No failure of Redis is an error of Acquire.
+// consecutive failures, or 16 of 32, a breaker opens. Until a probe finds Redis
+// healthy again, decisions are made in the process at once, by the policy of
+// [WithFallback]: the limit divided by the number of instances, everything, or
+// nothing. Such decisions have the Source algo.SourceFallback. No failure of
+// Redis is an error of Acquire.
 //
 // # Bounds
 //
@@ -44,29 +49,30 @@
 // instances:
 //
 //   - with Redis: B + R*w, for all instances together;
-//   - without Redis, from beginning to end: B + R*w again, as the parts of the
-//     instances add up to the limit, provided that each has reached Redis once,
-//     or WithInstances says how many there are;
+//   - without Redis, from beginning to end: B + R*w again, because the shares of
+//     the instances add up to the limit, provided that each has reached Redis
+//     once, or WithInstances states their number;
 //   - over windows with both, for any number and timing of outages: twice that,
-//     2*(B + R*w). What was spent locally is not charged to Redis afterwards;
-//   - in addition B for each key and each time that Redis loses what it holds: a
-//     restart without persistence, an eviction, a failover that loses the last
-//     writes (then at most what they charged).
+//     2*(B + R*w). Units that were spent locally are not charged to Redis
+//     afterwards;
+//   - in addition B for each key and each time that Redis loses data: a restart
+//     without persistence, an eviction, a failover that loses the last writes
+//     (then at most their charges).
 //
-// An instance learns within about two seconds that another one has started, so
-// an outage that begins in between finds parts that add up to more.
+// An instance counts a new one within about two seconds, so the shares of an
+// outage that begins in between add up to more.
 //
 // # When not to use it
 //
-// A round trip to Redis costs a hundred times what a local decision does. If
+// A round trip to Redis costs a hundred times as much as a local decision. If
 // the load balancer spreads requests evenly, a local limit of a share for each
 // instance is often close enough. Do not use it to protect an instance from
-// overload: what it can carry depends on the instance, not on the sum; see the
+// overload: the capacity of an instance does not depend on the sum; see the
 // package adaptive. Do not use it as a quota that is billed: Redis may lose the
 // last writes.
 //
-// It needs Redis 5 or later, or a server that speaks the same and runs Lua
-// scripts, with memory enough for all live keys: an evicted key is a full bucket.
-// If it must evict, volatile-ttl takes what would expire soonest. Keys are named
+// It needs Redis 5 or later, or a compatible server that runs Lua scripts, with
+// memory enough for all live keys: an evicted key is a full bucket. If it must
+// evict, volatile-ttl takes the keys that would expire soonest. Keys are named
 // prefix:{key}:limit; see [WithPrefix].
 package distributed

@@ -1,48 +1,48 @@
 package distributed
 
-// Event is a change that the hook of a store hears of.
+// Event is a change that a store reports to its hook.
 type Event struct {
 	Kind    Kind
-	Limiter string // the limit concerned; empty if all are
+	Limiter string // the name of the limit; empty if all limits are concerned
 	State   State  // of BreakerChanged
-	Err     error  // what caused it; may be nil
+	Err     error  // the cause; may be nil
 }
 
-// Kind tells events apart.
+// Kind is the kind of an [Event].
 type Kind uint8
 
 // The kinds of events.
 const (
-	// BreakerChanged: the store went over to local decisions, or came back.
+	// BreakerChanged: a node's decisions became local, or remote again.
 	BreakerChanged Kind = iota
-	// KeyFault: a key holds something that no limit has written. Its
-	// decisions are local; other keys are not concerned.
+	// KeyFault: a key holds a value that no limit has written. Decisions about
+	// it are local; other keys are not affected.
 	KeyFault
 	// Misconfigured: credentials, rights, or a server that cannot run scripts.
 	Misconfigured
-	// InstancesChanged: another number of instances shares the limits.
+	// InstancesChanged: the number of instances that share the limits changed.
 	InstancesChanged
 )
 
-// String names the kind, for logs.
+// String returns the kind's name, for logs.
 func (k Kind) String() string {
 	return nameOf(int(k), "breaker", "key fault", "misconfigured", "instances")
 }
 
-// State is what a breaker does.
+// State is the state of a breaker.
 type State uint8
 
 // The states of a breaker.
 const (
-	// Closed: every decision is Redis' own.
-	Closed State = iota
-	// Open: every decision is local.
-	Open
-	// Ramping: a growing part of the decisions is Redis' own again.
-	Ramping
+	// StateClosed: Redis makes every decision.
+	StateClosed State = iota
+	// StateOpen: every decision is local.
+	StateOpen
+	// StateRamping: Redis makes a growing part of the decisions again.
+	StateRamping
 )
 
-// String names the state, for logs.
+// String returns the state's name, for logs.
 func (s State) String() string { return nameOf(int(s), "closed", "open", "ramping") }
 
 func nameOf(i int, names ...string) string {

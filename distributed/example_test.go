@@ -13,7 +13,7 @@ import (
 )
 
 // exampleStore is a store on a Redis of its own. The timeout is long, as the
-// examples also run on machines that are busy.
+// examples also run on busy machines.
 func exampleStore(opts ...distributed.Option) (store *distributed.Store, stop func()) {
 	server, err := miniredis.Run()
 	if err != nil {
@@ -39,8 +39,8 @@ func limiter(l *distributed.Limiter, err error) *distributed.Limiter {
 	return l
 }
 
-// tell prints how a limiter decides.
-func tell(l algo.Limiter, key string, n int64) {
+// show prints a decision.
+func show(l algo.Limiter, key string, n int64) {
 	lease, err := l.Acquire(context.Background(), key, n)
 	if err != nil {
 		panic(err)
@@ -69,9 +69,9 @@ func ExampleStore_TokenBucket() {
 	store, stop := exampleStore()
 	defer stop()
 	users := limiter(store.TokenBucket("per-user", algo.PerMinute(2), algo.Burst(3)))
-	tell(users, "alice", 2)
-	tell(users, "alice", 2)
-	tell(users, "bob", 4)
+	show(users, "alice", 2)
+	show(users, "alice", 2)
+	show(users, "bob", 4)
 	// Output:
 	// true admitted 1
 	// false quota 1
@@ -81,7 +81,7 @@ func ExampleStore_TokenBucket() {
 func ExampleStore_LeakyBucket() {
 	store, stop := exampleStore()
 	defer stop()
-	tell(limiter(store.LeakyBucket("meter", algo.PerHour(5))), "alice", 2)
+	show(limiter(store.LeakyBucket("meter", algo.PerHour(5))), "alice", 2)
 	// Output: true admitted 3
 }
 
@@ -102,14 +102,14 @@ func ExampleStore_Pacer() {
 func ExampleStore_FixedWindow() {
 	store, stop := exampleStore()
 	defer stop()
-	tell(limiter(store.FixedWindow("daily", algo.PerDay(100))), "alice", 10)
+	show(limiter(store.FixedWindow("daily", algo.PerDay(100))), "alice", 10)
 	// Output: true admitted 90
 }
 
 func ExampleStore_SlidingWindow() {
 	store, stop := exampleStore()
 	defer stop()
-	tell(limiter(store.SlidingWindow("daily", algo.PerDay(100))), "alice", 10)
+	show(limiter(store.SlidingWindow("daily", algo.PerDay(100))), "alice", 10)
 	// Output: true admitted 90
 }
 
@@ -118,7 +118,7 @@ func ExampleStore_SlidingLog() {
 	defer stop()
 	logins := limiter(store.SlidingLog("logins", algo.PerHour(2)))
 	for range 3 {
-		tell(logins, "alice", 1)
+		show(logins, "alice", 1)
 	}
 	// Output:
 	// true admitted 1
@@ -131,49 +131,37 @@ func ExampleStore_InFlight() {
 	defer stop()
 	reports := limiter(store.InFlight("reports", 1))
 	lease, _ := reports.Acquire(context.Background(), "alice", 1)
-	tell(reports, "alice", 1)
+	show(reports, "alice", 1)
 	lease.Release(algo.Succeeded)
 	// Output: false overload 0
 }
 
-func ExampleStore_Rules() {
-	store, stop := exampleStore()
-	defer stop()
-	ctx := context.Background()
-	rules, err := store.Rules(ctx, "production")
-	if err != nil {
-		panic(err)
-	}
-	limit, _ := algo.Parse("2/h")
-	if err := rules.Put(ctx, "search", distributed.Rule{Limit: limit}); err != nil {
-		panic(err)
-	}
-	search := rules.Limiter("search") // for a middleware
-	tell(search, "alice", 2)
-	tell(search, "alice", 1)
-	if err := rules.Delete(ctx, "search"); err != nil {
-		panic(err)
-	}
-	tell(search, "alice", 1)
-	// Output:
-	// true admitted 0
-	// false quota 0
-	// true admitted 0
-}
-
-func ExampleLimiter_Block() {
+func ExampleLimiter_Ban() {
 	store, stop := exampleStore()
 	defer stop()
 	users := limiter(store.TokenBucket("per-user", algo.PerHour(4)))
-	if err := users.Block(context.Background(), "mallory", time.Hour); err != nil {
+	if err := users.Ban(context.Background(), "mallory", time.Hour); err != nil {
 		panic(err)
 	}
-	tell(users, "mallory", 1)
+	show(users, "mallory", 1)
 	if err := users.Reset(context.Background(), "mallory"); err != nil {
 		panic(err)
 	}
-	tell(users, "mallory", 1)
+	show(users, "mallory", 1)
 	// Output:
 	// false quota 0
 	// true admitted 3
+}
+
+// The shortest use. It needs no Redis to start, and goes on without one.
+func Example() {
+	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})
+	store, err := distributed.New(client)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	users, err := store.TokenBucket("per-user", algo.PerSecond(10), algo.Burst(20))
+	fmt.Println(users != nil, err)
+	// Output: true <nil>
 }

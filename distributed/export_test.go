@@ -1,15 +1,15 @@
 package distributed
 
-// Instances is how many instances the limiter believes in.
+// Instances is the number of instances that the limiter counts.
 func Instances(l *Limiter) int { return l.store.registry.known().count }
 
 // StoreOf is the limiter's store.
 func StoreOf(l *Limiter) *Store { return l.store }
 
-// Proofs counts what the deny cache holds.
+// Proofs is the number of proofs in the deny cache.
 func Proofs(s *Store) (n int) {
 	for i := range s.denied.shards {
-		n += len(s.denied.shards[i].proofs)
+		n += s.denied.shards[i].len()
 	}
 	return n
 }
@@ -17,16 +17,8 @@ func Proofs(s *Store) (n int) {
 // BucketSource is the script that decides about buckets.
 var BucketSource = prelude + bucketSource
 
-// BlockKeys counts the keys that may have blocks.
-func BlockKeys(l *Limiter) (n int) {
-	for i := range l.blocks.shards {
-		s := &l.blocks.shards[i]
-		s.mu.Lock()
-		n += len(s.keys)
-		s.mu.Unlock()
-	}
-	return n
-}
+// BlockKeys is the number of keys with a block.
+func BlockKeys(l *Limiter) int { return l.blocks.len() }
 
-// RedisKey is where a limit keeps what it knows of a key.
+// RedisKey is the key in Redis of a limit's key.
 func RedisKey(prefix, limit, key string) string { return redisKey(prefix, limit, key) }

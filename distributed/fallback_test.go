@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -19,9 +18,9 @@ func TestFallbackPolicies(t *testing.T) {
 		allowed int
 		reason  algo.Reason
 	}{
-		{distributed.Local, 5, algo.Quota}, // a half of ten
-		{distributed.AllowAll, 20, algo.Admitted},
-		{distributed.DenyAll, 0, algo.Overload},
+		{distributed.FallbackLocal, 5, algo.Quota}, // a half of ten
+		{distributed.FallbackAllow, 20, algo.Admitted},
+		{distributed.FallbackDeny, 0, algo.Overload},
 	} {
 		t.Run(fmt.Sprint(tc.policy), func(t *testing.T) {
 			store := newStore(t, nowhere(t), distributed.WithFallback(tc.policy), distributed.WithInstances(2),
@@ -82,73 +81,40 @@ func TestFallbackIsWarm(t *testing.T) {
 	require.Equal(t, int64(10), acquire(t, l, "carol", 0).Remaining)
 }
 
-// fleet is several instances on one server.
-type fleet struct {
-	limiters []*distributed.Limiter
-	events   []*events
-}
-
-func startFleet(t *testing.T, n int, addr string, rate algo.Rate, opts ...distributed.Option) *fleet {
-	f := new(fleet)
-	for range n {
-		c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: 300 * time.Millisecond, DialerRetries: 1, PoolSize: 4})
-		t.Cleanup(func() { _ = c.Close() })
-		e := new(events)
-		all := append([]distributed.Option{
-			distributed.WithTimeout(100 * time.Millisecond),
-			distributed.WithProbeInterval(100 * time.Millisecond), distributed.WithHook(e.hook),
-		}, opts...)
-		l := must[*distributed.Limiter](t)(newStore(t, c, all...).TokenBucket("shared", rate))
-		f.limiters, f.events = append(f.limiters, l), append(f.events, e)
-	}
-	return f
-}
-
-// settled waits until every instance knows of all: the parts add up.
-func (f *fleet) settled(t *testing.T) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		ok := true
-		for i, l := range f.limiters {
-			acquire(t, l, "warm up", 0)
-			ok = ok && distributed.Instances(l) == len(f.limiters) && len(f.events[i].states()) == 0
-		}
-		return ok
-	}, 20*time.Second, 10*time.Millisecond)
-}
-
-// Peers give every instance the whole limit when Redis is away. Here the parts
-// of eight instances add up to the limit, whatever divides.
-func TestPartsOfTheFleetAddUpToTheLimit(t *testing.T) {
+// What was spent without Redis is forgotten, or becomes debt.
+func TestRecovery(t *testing.T) {
 	t.Parallel()
-	for _, burst := range []int64{100, 7, 3} {
-		t.Run(fmt.Sprint(burst), func(t *testing.T) {
+	for _, recovery := range []distributed.Recovery{distributed.RecoveryForget, distributed.RecoveryCharge} {
+		t.Run(recovery.String(), func(t *testing.T) {
 			server := redistest.Start(t)
-			f := startFleet(t, 8, server.Addr(), algo.Per(burst, 24*time.Hour))
-			f.settled(t)
-			server.Kill()
-			var admitted int64
-			for i, l := range f.limiters {
-				trip(t, l, f.events[i])
-				for range 2 * burst {
-					if acquire(t, l, "alice", 1).Allowed {
-						admitted++
-					}
+			proxy := redistest.StartProxy(t, server)
+			var e events
+			store := newStore(t, viaProxy(t, proxy), append(quick(&e), distributed.WithRecovery(recovery))...)
+			direct := newStore(t, server.Client())
+			for name, make := range makers(store) {
+				l := must[*distributed.Limiter](t)(make(name, algo.PerDay(100)))
+				remote(t, l, "k", 10)
+			}
+			proxy.Set(redistest.Fault{Refuse: true})
+			l := must[*distributed.Limiter](t)(store.TokenBucket("trip", algo.PerDay(100)))
+			trip(t, l, &e)
+			for name, make := range makers(store) {
+				l := must[*distributed.Limiter](t)(make(name, algo.PerDay(100)))
+				for range 20 {
+					require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 1).Source)
 				}
 			}
-			require.Equal(t, burst, admitted)
+			proxy.Set(redistest.Fault{})
+			require.Eventually(t, func() bool {
+				s := e.states()
+				return s[len(s)-1] == distributed.StateClosed
+			}, 20*time.Second, time.Millisecond)
+			want := map[distributed.Recovery]int64{distributed.RecoveryForget: 90, distributed.RecoveryCharge: 70}[recovery]
+			for name, make := range makers(direct) {
+				l := must[*distributed.Limiter](t)(make(name, algo.PerDay(100)))
+				require.Eventually(t, func() bool { return remote(t, l, "k", 0).Remaining == want },
+					5*time.Second, 5*time.Millisecond, name)
+			}
 		})
 	}
-}
-
-// An instance that closes hands its part to the others at once.
-func TestInstancesThatLeaveAreNotCounted(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	f := startFleet(t, 3, server.Addr(), algo.PerHour(10))
-	f.settled(t)
-	require.Equal(t, int64(3), server.Do("ZCARD", "sluice:{::instances}"))
-	require.NoError(t, distributed.StoreOf(f.limiters[0]).Close())
-	require.Equal(t, int64(2), server.Do("ZCARD", "sluice:{::instances}"))
-	requireTTL(t, server)
 }

@@ -35,7 +35,7 @@ func (m *meter) hear(e distributed.Event) {
 		m.keyFaults++
 	case distributed.BreakerChanged:
 		m.account()
-		if m.state = e.State; e.State == distributed.Open {
+		if m.state = e.State; e.State == distributed.StateOpen {
 			m.opened++
 		}
 	}
@@ -44,7 +44,7 @@ func (m *meter) hear(e distributed.Event) {
 // account adds the time since the last change. The caller holds m.mu.
 func (m *meter) account() {
 	now := time.Now()
-	if m.state == distributed.Open && !m.frozen {
+	if m.state == distributed.StateOpen && !m.frozen {
 		m.open += now.Sub(m.since)
 	}
 	m.since = now
@@ -69,7 +69,7 @@ func (m *meter) intervals() float64 { return float64(m.open) / float64(probeEver
 func (m *meter) call(cmd redis.Cmder) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if cmd.Name() == "evalsha" && !m.frozen && m.state == distributed.Open && time.Since(m.since) > m.settle {
+	if cmd.Name() == "evalsha" && !m.frozen && m.state == distributed.StateOpen && time.Since(m.since) > m.settle {
 		m.calls++
 	}
 }

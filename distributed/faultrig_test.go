@@ -95,10 +95,10 @@ func (r *rig) run(t *testing.T, row faultRow, at position) *outcome {
 	}
 	if at == inRecovery {
 		r.proxy.Set(redistest.Fault{Refuse: true})
-		r.until(t, distributed.Open)
+		r.until(t, distributed.StateOpen)
 		time.Sleep(2 * probeEvery)
 		r.proxy.Set(redistest.Fault{})
-		r.until(t, distributed.Ramping, distributed.Closed)
+		r.until(t, distributed.StateRamping, distributed.StateClosed)
 	}
 	if at != atStart {
 		r.each((*meter).mark)
@@ -130,7 +130,7 @@ func (r *rig) whole(t *testing.T) {
 	require.Eventually(t, func() bool {
 		for i, l := range r.limiters {
 			for _, key := range faultKeys {
-				if acquire(t, l, key, 0).Source != algo.SourceRemote || r.meters[i].now() != distributed.Closed {
+				if acquire(t, l, key, 0).Source != algo.SourceRemote || r.meters[i].now() != distributed.StateClosed {
 					return false
 				}
 			}

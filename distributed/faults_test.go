@@ -122,7 +122,7 @@ var faultRows = []faultRow{
 	byClock("clock -1 h (by keys)", -time.Hour, 1, 1, 1),
 }
 
-// TestFaultTable drives two instances through every fault, at the start, in
+// TestW3_M3_F1_F2_F3_F4_FaultTable drives two instances through every fault, at the start, in
 // the middle and during a recovery, and prints what their callers saw.
 // Decisions go on within the deadline (F1) and none is an error; while the
 // breaker is open there is a call in a probe interval at most (F2); Redis
@@ -133,7 +133,7 @@ var faultRows = []faultRow{
 // and asserted with a wide margin. What a window admits is compared with
 // B + R*w + N*(Bf + Rf*w), plus B for each loss of data: peak is the most that
 // any window has admitted beyond the rates' part, bound what the bursts allow.
-func TestFaultTable(t *testing.T) {
+func TestW3_M3_F1_F2_F3_F4_FaultTable(t *testing.T) {
 	logging.Disable() // go-redis tells of every dial that fails
 	t.Cleanup(logging.Enable)
 	var mu sync.Mutex

@@ -1,11 +1,11 @@
 -- The registry of the instances that share the limits of a prefix.
 --
--- KEYS[1]  sorted set: instance -> when it expires, in ms of this server's clock
+-- KEYS[1]  sorted set: instance -> its expiry, in ms of this server's clock
 -- ARGV     three for the key: op, instance, ms to live
---            0 here I am
---            3 I am leaving
--- reply    now (us), then how many there are, and how many of them sort before
---          this instance
+--            0 heartbeat
+--            3 leave
+-- reply    now (us), the number of instances, and the number of instances that
+--          sort before this one
 
 local t = redis.call('TIME')
 local now = tonumber(t[1]) * 1000000 + tonumber(t[2])

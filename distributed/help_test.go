@@ -2,8 +2,11 @@ package distributed_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +17,95 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
+
+// events keeps what a hook hears.
+type events struct {
+	mu  sync.Mutex
+	all []distributed.Event
+}
+
+func (e *events) hook(ev distributed.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.all = append(e.all, ev)
+}
+
+// states are the breaker's, in order.
+func (e *events) states() (out []distributed.State) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range e.all {
+		if ev.Kind == distributed.BreakerChanged {
+			out = append(out, ev.State)
+		}
+	}
+	return out
+}
+
+// quick are options for tests in which Redis fails.
+func quick(e *events) []distributed.Option {
+	return []distributed.Option{
+		distributed.WithTimeout(100 * time.Millisecond),
+		distributed.WithProbeInterval(100 * time.Millisecond),
+		distributed.WithInstances(1),
+		distributed.WithHook(e.hook),
+	}
+}
+
+// trip acquires until the breaker is open.
+func trip(t *testing.T, l algo.Limiter, e *events) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "trip", 0).Source)
+		return len(e.states()) > 0
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, distributed.StateOpen, e.states()[0])
+}
+
+func evalCalls(s *redistest.Server) (n int) {
+	for _, line := range strings.Split(fmt.Sprint(s.Do("INFO", "commandstats")), "\n") {
+		var calls int
+		if _, err := fmt.Sscanf(line, "cmdstat_evalsha:calls=%d,", &calls); err == nil {
+			n += calls
+		}
+	}
+	return n
+}
+
+// fleet is several instances on one server.
+type fleet struct {
+	limiters []*distributed.Limiter
+	events   []*events
+}
+
+func startFleet(t *testing.T, n int, addr string, rate algo.Rate, opts ...distributed.Option) *fleet {
+	f := new(fleet)
+	for range n {
+		c := redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: 300 * time.Millisecond, DialerRetries: 1, PoolSize: 4})
+		t.Cleanup(func() { _ = c.Close() })
+		e := new(events)
+		all := append([]distributed.Option{
+			distributed.WithTimeout(100 * time.Millisecond),
+			distributed.WithProbeInterval(100 * time.Millisecond), distributed.WithHook(e.hook),
+		}, opts...)
+		l := must[*distributed.Limiter](t)(newStore(t, c, all...).TokenBucket("shared", rate))
+		f.limiters, f.events = append(f.limiters, l), append(f.events, e)
+	}
+	return f
+}
+
+// settled waits until every instance knows of all: the parts add up.
+func (f *fleet) settled(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		ok := true
+		for i, l := range f.limiters {
+			acquire(t, l, "warm up", 0)
+			ok = ok && distributed.Instances(l) == len(f.limiters) && len(f.events[i].states()) == 0
+		}
+		return ok
+	}, 20*time.Second, 10*time.Millisecond)
+}
 
 var ctx = context.Background()
 
@@ -62,4 +154,25 @@ func must[T any](t testing.TB) func(T, error) T {
 		require.NoError(t, err)
 		return v
 	}
+}
+
+// viaProxy makes a client with go-redis' defaults, which repeat what fails.
+func viaProxy(t testing.TB, p *redistest.Proxy) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: p.Addr(), ReadTimeout: time.Second})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func requireTTL(t *testing.T, s *redistest.Server) {
+	t.Helper()
+	for _, k := range s.Do("KEYS", "*").([]any) {
+		require.NotEqual(t, int64(-1), s.Do("PTTL", k), "key %q has no TTL", k)
+	}
+}
+
+// nowhere is a client of a server that does not exist.
+func nowhere(t testing.TB) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
 }

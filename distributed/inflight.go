@@ -11,106 +11,113 @@ import (
 // for each key and over all instances. A lease holds its units until Release.
 // Its denials have the Reason [algo.Overload].
 //
-// Units whose holder is gone expire; see [Expiry]. While a lease is held the
-// store renews it, so work may last as long as it likes.
+// The units of an instance that is gone expire; see [Expiry]. The store renews a
+// lease until its Release, so work may last as long as it likes.
 //
 // Bound: at most n units in flight, as long as Redis keeps its data and every
-// holder reaches it once in each expiry. Releases that do not reach Redis free
+// instance reaches it once in each expiry. Releases that do not reach Redis free
 // their units at the expiry. While Redis is away each instance admits up to its
-// part of n, less what it holds already.
+// part of n, less its units in flight.
 //
-// Do not use it as a lock: a holder that stalls for longer than the expiry
-// still believes that it holds its units. Do not use it for what an instance
-// can carry by itself; see the package adaptive.
+// Do not use it as a lock: an instance that stalls for longer than the expiry
+// goes on with units that others may hold. Do not use it for the capacity of a
+// single instance; see the package adaptive.
 func (s *Store) InFlight(name string, n int, opts ...InFlightOption) (*Limiter, error) {
-	const kind = "in-flight limit"
-	h := heldLimit{limit: int64(n), expiry: 30 * time.Second}
+	l, err := s.prepare("in-flight limit", name)
+	if err != nil {
+		return nil, err
+	}
+	f := inFlight{limit: int64(n), expiry: 30 * time.Second}
 	for i, o := range opts {
 		if o == nil {
-			return nil, fmt.Errorf("distributed: %s %q: option %d is nil", kind, name, i)
+			return nil, l.errorf("option %d is nil", i)
 		}
-		if err := o(&h); err != nil {
-			return nil, fmt.Errorf("distributed: %s %q: %w", kind, name, err)
+		if err := o(&f); err != nil {
+			return nil, l.errorf("%w", err)
 		}
 	}
-	if n < 1 || n > mostHeld {
-		return nil, fmt.Errorf("distributed: %s %q: n is %d, want 1 to %d", kind, name, n, mostHeld)
+	if n < 1 || n > maxUnits {
+		return nil, l.errorf("n is %d, want 1 to %d", n, maxUnits)
 	}
-	h.holders = newHolders(h.expiry)
-	return s.newLimiter(kind, name, asked{noBurst: true, holders: h.holders}, func(a asked) (limit, error) {
-		if a.rate != (algo.Rate{}) {
-			return nil, fmt.Errorf("has no rate, got %v", a.rate)
-		}
-		return &h, nil
-	})
+	l.slots = newSlots(f.expiry)
+	l.slots.limiter, f.slots = l, l.slots
+	l.replace(&f)
+	if err := s.register(l); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
-// InFlightOption adjusts an in-flight limit.
-type InFlightOption func(*heldLimit) error
+// InFlightOption configures an in-flight limit.
+type InFlightOption func(*inFlight) error
 
-// Expiry sets after what time the units of a holder that is gone are free
-// again, 1 s to 1 h; the default is 30 s. Leases are renewed three times as
-// often.
+// Expiry sets how long the units of an instance that is gone are held, 1 s to
+// 1 h; the default is 30 s. Leases are renewed three times as often.
 func Expiry(d time.Duration) InFlightOption {
-	return func(h *heldLimit) error {
-		h.expiry = d
+	return func(f *inFlight) error {
+		f.expiry = d
 		return within("expiry", d, time.Second, time.Hour)
 	}
 }
 
-// heldLimit is units in flight: held.lua.
-type heldLimit struct {
-	limit   int64
-	expiry  time.Duration
-	holders *holders
+// inFlight is a limit on units in flight, which unitset.lua decides.
+type inFlight struct {
+	limit  int64
+	expiry time.Duration
+	slots  *slots
 }
 
-func (u *heldLimit) script() *script { return heldScript }
+func (f *inFlight) script() *script { return unitSetScript }
 
-func (u *heldLimit) largest() int64 { return u.limit }
+func (f *inFlight) maxCost() int64 { return f.limit }
 
-func (u *heldLimit) acquire(n int64) args {
-	if n > u.limit {
+func (f *inFlight) acquire(_ string, n int64) args {
+	if n > f.limit {
 		n = 0
 	}
-	return args{opAcquire, u.expiry.Microseconds(), u.limit, n, newID()}
+	return args{opAcquire, f.expiry.Microseconds(), f.limit, n, newID()}
 }
 
-// explain: when a holder is done is not known. RetryAfter is when enough units
-// would expire, one second at most.
-func (u *heldLimit) explain(d *algo.Decision, now int64, reply []int64, n int64) {
-	admitted := explainHeld(d, u.limit, u.expiry.Microseconds(), now, reply, n)
-	verdict(d, n, u.limit, admitted, reply[2]-now)
+// explain cannot know when work ends: RetryAfter is when enough units would
+// expire, at most one second.
+func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	d := explainUnits(f, a, f.expiry, n)
 	if d.Reason == algo.Quota {
-		d.Reason, d.RetryAfter = algo.Overload, min(d.RetryAfter, time.Second)
-		if reply[5] == flagBlocked {
-			d.RetryAfter = d.ResetAfter
+		d.Reason = algo.Overload
+		if a.flag() != flagBanned {
+			d.RetryAfter = min(d.RetryAfter, time.Second)
 		}
 	}
+	return d, algo.Handle{N: n, State: [3]int64{a.args[4]}}
 }
 
-func (u *heldLimit) remember(h *algo.Handle, e *entry) { h.State[0] = e.args[4] }
+func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
 
-func (u *heldLimit) refund(h algo.Handle, n int64) args {
-	n = min(n, h.N)
-	return args{opRefund, 0, 0, n, h.State[0], h.N - n}
+func (f *inFlight) force(_ string, h algo.Handle, n int64) args {
+	return args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N}
 }
 
-func (u *heldLimit) owe(h algo.Handle, n int64) args {
-	return args{opOwe, u.expiry.Microseconds(), mostHeld, min(n, mostHeld), h.State[0], h.N}
+func (f *inFlight) reset(string) args { return args{opReset} }
+
+func (f *inFlight) describe() algo.Description {
+	return algo.Description{Quota: f.limit, Unit: algo.ConcurrentRequests}
 }
 
-func (u *heldLimit) describe() algo.Description {
-	return algo.Description{Quota: u.limit, Unit: algo.ConcurrentRequests}
+func (f *inFlight) local(of instances, _ algo.Limiter) algo.Limiter {
+	part := of.part(f.limit)
+	if part == 0 {
+		return nil
+	}
+	f.slots.resize(part)
+	return f.slots
 }
 
-func (u *heldLimit) share(in instances) (allowance, bool) {
-	part := in.part(u.limit)
-	return allowance{burst: part}, part > 0
-}
+// maxUnits bounds the units of a set in Redis.
+const maxUnits = 10_000
 
-// local: what this instance holds is counted already.
-func (u *heldLimit) local(a allowance, _ []algo.Option) (stand, error) {
-	u.holders.fit(a)
-	return u.holders, nil
+func checkUnits(n int64) error {
+	if n > maxUnits {
+		return fmt.Errorf("rate: count is %d, want at most %d", n, maxUnits)
+	}
+	return nil
 }

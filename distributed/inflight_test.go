@@ -63,7 +63,7 @@ func TestInFlightRenewsAndExpires(t *testing.T) {
 }
 
 // C1: 0 <= in flight <= limit always, and nothing is left at rest.
-func TestInFlightNeverExceedsTheLimit(t *testing.T) {
+func TestC1_InFlightNeverExceedsTheLimit(t *testing.T) {
 	server := redistest.Start(t)
 	var inFlight, worst, admitted atomic.Int64
 	var group sync.WaitGroup
@@ -132,6 +132,6 @@ func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {
 		require.ErrorContains(t, err, tc.says)
 	}
 	l := must[*distributed.Limiter](t)(store.InFlight("work", 1))
-	require.ErrorContains(t, l.SetRate(algo.PerSecond(1)), "has no rate")
-	require.ErrorContains(t, l.SetBurst(1), "has no burst")
+	require.ErrorContains(t, l.SetRate(algo.PerSecond(1)), "has neither rate nor burst")
+	require.ErrorContains(t, l.SetBurst(1), "has neither rate nor burst")
 }

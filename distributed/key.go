@@ -8,8 +8,8 @@ import (
 
 // A Redis key is prefix:{tag}:limit. The tag is the caller's key, so that all
 // limits on one caller share a slot and can be decided in one step. The empty
-// key, which stands for the limit's own bucket, has the limit's name as its
-// tag, after a colon, which no escaped key contains.
+// key, the limit's own bucket, has the limit's name as its tag, after a colon,
+// which no escaped key contains.
 func redisKey(prefix, limit, key string) string {
 	limit = escape(limit)
 	tag := ":" + limit
@@ -19,27 +19,27 @@ func redisKey(prefix, limit, key string) string {
 	return prefix + ":{" + tag + "}:" + limit
 }
 
-// longestTag bounds what a caller's key takes in Redis. Longer ones are
-// replaced by their SHA-256.
-const longestTag = 200
+// maxTag bounds the bytes of a caller's key in Redis. A longer key is replaced by
+// its SHA-256.
+const maxTag = 200
 
-// escape writes what could be taken for a part of the layout as %XX: a key
-// can neither move to a slot of its choice nor collide with another key.
-// Control characters go the same way, for the sake of logs and terminals.
+// escape writes the bytes of the layout as %XX: a key can neither choose its slot
+// nor collide with another key. Control characters are escaped too, for logs and
+// terminals.
 func escape(s string) string {
 	if plain(s) {
 		return s
 	}
 	var b strings.Builder
 	const digits = "0123456789ABCDEF"
-	for i := 0; i < len(s) && b.Len() <= longestTag; i++ {
+	for i := 0; i < len(s) && b.Len() <= maxTag; i++ {
 		if c := s[i]; special[c] {
 			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
 		} else {
 			b.WriteByte(c)
 		}
 	}
-	if b.Len() <= longestTag {
+	if b.Len() <= maxTag {
 		return b.String()
 	}
 	sum := sha256.Sum256([]byte(s))
@@ -52,10 +52,10 @@ func plain(s string) bool {
 			return false
 		}
 	}
-	return len(s) <= longestTag
+	return len(s) <= maxTag
 }
 
-// special holds the bytes of the layout, what stands for them, and control
+// special holds the bytes of the layout, the escape characters and control
 // characters.
 var special = func() (set [256]bool) {
 	for c := range 0x21 {
@@ -79,10 +79,10 @@ func slot(key string) int {
 	for i := range len(key) {
 		crc = crc<<8 ^ crcTable[byte(crc>>8)^key[i]]
 	}
-	return int(crc) % slots
+	return int(crc) % clusterSlots
 }
 
-const slots = 16384
+const clusterSlots = 16384
 
 var crcTable = func() (table [256]uint16) {
 	for i := range table {
@@ -99,18 +99,18 @@ var crcTable = func() (table [256]uint16) {
 	return table
 }()
 
-// tagOf is the part of a Redis key of ours that picks its slot.
+// tagOf is the part of a Redis key of this package that selects its slot.
 func tagOf(redisKey string) string {
 	_, tail, _ := strings.Cut(redisKey, "{")
 	tag, _, _ := strings.Cut(tail, "}")
 	return tag
 }
 
-// probeKey is a key of no limit on the same node as redisKey.
+// probeKey belongs to no limit and is on the same node as redisKey.
 func probeKey(redisKey string) string {
 	head, _, _ := strings.Cut(redisKey, "}")
 	return head + "}::probe"
 }
 
-// registryKey is where the instances of a prefix register.
+// registryKey is the registry of the instances of a prefix.
 func registryKey(prefix string) string { return prefix + ":{::instances}" }

@@ -9,95 +9,32 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // ErrUnavailable reports that a call that cannot be decided locally, such as
-// Reset or Block, did not reach Redis, or had no answer in time: it may have
-// been carried out all the same.
-var ErrUnavailable = errors.New("distributed: Redis is out of reach")
+// Reset or Ban, did not reach Redis, or had no reply in time: Redis may have
+// executed it nevertheless.
+var ErrUnavailable = errors.New("distributed: Redis is unavailable")
 
 // Limiter is a limit whose state is in Redis. It is an [algo.Limiter].
 type Limiter struct {
 	store *Store
 	name  string
-	kind  string
+	kind  string // such as "token bucket", for errors
 	head  string // of every key in Redis, up to the tag
-	tail  string // what follows the tag
+	tail  string // the part of every key after the tag
 
-	setting sync.Mutex // serialises SetRate and SetBurst
-	asked   asked
-	build   func(asked) (limit, error)
+	setting sync.Mutex // serialises SetSpec, SetRate and SetBurst
+	spec    algo.Spec
 	limit   atomic.Pointer[limit]
-	noBurst bool
 
 	fallback fallback
-	holders  *holders // of an in-flight limit; nil for others
-	blocks   *blocks  // nil: every decision is exact
+	slots    *slots  // of an in-flight limit, otherwise nil
+	blocks   *blocks // nil: every decision is exact
 }
 
-// newLimiter makes a limiter of any kind.
-func (s *Store) newLimiter(kind, name string, a asked, build func(asked) (limit, error)) (*Limiter, error) {
-	if name == "" || len(name) > longestTag {
-		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), longestTag)
-	}
-	l := &Limiter{
-		store: s, name: name, kind: kind, build: build, noBurst: a.noBurst, holders: a.holders,
-		head: s.prefix + ":{", tail: "}:" + escape(name),
-	}
-	l.fallback = fallback{limiter: l, keyed: a.keyed}
-	if l.holders != nil {
-		l.holders.limiter = l
-	}
-	if s.recovery == Settle && l.holders == nil {
-		l.fallback.debts = newDebts()
-	}
-	if s.blocks > 0 {
-		l.blocks = newBlocks(l)
-	}
-	if err := l.set(func(was *asked) { *was = a }); err != nil {
-		return nil, err
-	}
-	if err := s.register(l); err != nil {
-		return nil, err
-	}
-	l.fallback.resize() // the instances may have been counted meanwhile
-	return l, nil
-}
-
-// set changes the limit. What keys owe stays owed, up to what the new limit
-// can hold.
-func (l *Limiter) set(change func(*asked)) error {
-	l.setting.Lock()
-	defer l.setting.Unlock()
-	a := l.asked
-	change(&a)
-	lim, err := l.build(a)
-	if err != nil {
-		return fmt.Errorf("distributed: %s %q: %w", l.kind, l.name, err)
-	}
-	l.asked = a
-	l.limit.Store(&lim)
-	l.fallback.resize()
-	return nil
-}
-
-func (l *Limiter) load() limit { return *l.limit.Load() }
-
-// SetRate changes the rate while the limiter runs, in this process: the other
-// instances decide by theirs until they are told too. See [Rules] for limits
-// that change everywhere. A burst that was not set follows the rate's count.
-func (l *Limiter) SetRate(r algo.Rate) error { return l.set(func(a *asked) { a.rate = r }) }
-
-// SetBurst changes the burst while the limiter runs, in this process. Only
-// buckets have one.
-func (l *Limiter) SetBurst(n int64) error {
-	if l.noBurst {
-		return fmt.Errorf("distributed: %s %q: has no burst, got %d", l.kind, l.name, n)
-	}
-	return l.set(func(a *asked) { a.burst, a.burstSet = n, true })
-}
-
-// Describe says what callers are promised.
+// Describe returns the limit as callers see it.
 func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
 
 func (l *Limiter) redisKey(key string) string {
@@ -113,26 +50,26 @@ func (l *Limiter) redisKey(key string) string {
 // negative n, or [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
-		return lease, fmt.Errorf("distributed: %s %q: %w: n is %d, want 0 or more", l.kind, l.name, algo.ErrCost, n)
+		return lease, l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
 	if l.store.closed.Load() {
 		return lease, ErrClosed
 	}
 	l.store.registry.start()
-	if l.blocks != nil && l.blocks.spend(&lease, key, n) {
+	if l.blocks.spend(&lease, key, n) {
 		return lease, nil
 	}
 	c := call{ctx, key, l.redisKey(key), n, l.load()}
 	if l.store.denied.denies(&lease.Decision, c.limit, c.redisKey, n) {
 		return lease, nil
 	}
-	if !l.decide(c, &lease) {
+	if !l.remote(c, &lease) {
 		l.fallback.acquire(ctx, &lease, key, n)
 	}
 	return lease, nil
 }
 
-// call is one Acquire on its way.
+// call is one Acquire on its way to Redis.
 type call struct {
 	ctx      context.Context
 	key      string
@@ -141,119 +78,103 @@ type call struct {
 	limit    limit
 }
 
-// decide lets Redis decide, and perhaps grant a block; false if there was no
-// answer.
-func (l *Limiter) decide(c call, lease *algo.Lease) bool {
-	if l.blocks != nil {
-		if k := l.blocks.takes(c); k != nil {
-			return k.acquire(c, lease)
-		}
-	}
-	return l.remote(c, lease)
-}
-
+// remote lets Redis decide, and perhaps charge a block. It reports false if
+// there is no answer.
 func (l *Limiter) remote(c call, lease *algo.Lease) bool {
-	e := l.ask(c, 0)
-	if e == nil {
+	if k := l.blocks.fillable(c); k != nil {
+		return k.acquire(c, lease)
+	}
+	r := l.ask(c, 0)
+	if r == nil {
 		return false
 	}
-	defer e.free()
-	l.answer(lease, e, c)
+	defer r.free()
+	l.answer(lease, r, c)
 	return true
 }
 
-// ask sends the question whether extra units more than c.n fit, and returns
-// the answered entry; nil if there was no answer.
-func (l *Limiter) ask(c call, extra int64) *entry {
-	e := ask(c.limit.script(), c.redisKey, c.limit.acquire(c.n+extra))
-	e.owner, e.limit, e.n = l, c.limit, c.n+extra
-	if !l.store.call(c.ctx, e) {
+// ask asks whether c.n + extra units fit, and returns the answered request, or
+// nil if there is no answer.
+func (l *Limiter) ask(c call, extra int64) *request {
+	r := newRequest(c.limit.script(), c.redisKey, c.limit.acquire(c.key, c.n+extra))
+	r.limiter, r.limit, r.n, r.late = l, c.limit, c.n+extra, l
+	if !l.store.do(c.ctx, r) {
 		return nil
 	}
-	if e.err != nil || e.reply[len(e.reply)-1] == flagType {
-		l.keyFault(e)
-		e.free()
+	if r.err != nil || r.answer(0).flag() == flagWrongType {
+		l.reportKeyFault(r)
+		r.free()
 		return nil
 	}
-	return e
+	return r
 }
 
-// answer turns what Redis said into a lease on c.n units.
-func (l *Limiter) answer(lease *algo.Lease, e *entry, c call) {
-	var d algo.Decision
-	e.limit.explain(&d, e.now, e.reply, e.n)
+// answer turns the answer into a lease on c.n units, and returns the handle of
+// all units that were charged.
+func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
+	d, h := r.limit.explain(r.answer(0), r.n)
 	d.Source = algo.SourceRemote
-	if l.store.fallback == Local {
-		l.fallback.warm(c.key, &d)
-	}
-	if !d.Allowed || e.n == 0 {
-		l.store.denied.note(e, &d)
+	l.fallback.follow(c.key, &d)
+	if !d.Allowed || r.n == 0 {
+		l.store.denied.note(r, &d)
 		*lease = algo.NewLease(d, nil, algo.Handle{})
-		return
+		return h
 	}
-	h := algo.Handle{Key: c.key, N: c.n}
-	e.limit.remember(&h, e)
-	if l.holders != nil {
-		l.holders.add(h)
+	charged := h
+	h.Key, h.N = c.key, c.n
+	if l.slots != nil {
+		l.slots.add(h)
 	}
 	*lease = algo.NewLease(d, (*releaser)(l), h)
+	return charged
 }
 
-// keyFault tells of an answer that concerns the key, not Redis.
-func (l *Limiter) keyFault(e *entry) {
-	if e.err == nil || classify(e.err) == fault {
-		l.store.complain(fault, errType)
-		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: errType})
+// reportKeyFault reports a fault of a request's keys.
+func (l *Limiter) reportKeyFault(r *request) {
+	if r.err == nil || classify(r.err) == keyFault {
+		l.store.logFailure(keyFault, errWrongType)
+		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: errWrongType})
 	}
 }
 
-var errType = errors.New("distributed: a key holds a value that no limit has written")
+var errWrongType = errors.New("distributed: a key holds a value that no limit has written: another program uses the prefix; see WithPrefix")
 
-// Reset forgives key what it owes and lifts a Block, everywhere. The error is
-// ErrUnavailable, or what Redis answered.
+// Reset forgets the debt of key and lifts a ban, in all instances. Earlier
+// admissions cannot be refunded afterwards. The error is ErrUnavailable, or the
+// error of Redis.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	return l.order(ctx, key, args{opReset})
+	return l.execute(ctx, key, l.load().reset(key))
 }
 
-// Block denies key everything for d, everywhere, more than 0 and 365 days at
-// most, or until what the key owes is paid off if that is later: a block
-// forgives nothing. Afterwards the key starts afresh. A second Block can only
-// prolong it; Reset lifts it. While Redis is away blocked keys are not known.
-// Units that are in flight when their key is blocked no longer count.
-func (l *Limiter) Block(ctx context.Context, key string, d time.Duration) error {
-	if d <= 0 || d > maxSpan {
-		return fmt.Errorf("distributed: %s %q: block is %v, want more than 0 and %v at most", l.kind, l.name, d, maxSpan)
+// Ban denies every cost of key for d, in all instances; d is more than 0 and at
+// most 365 days. A shorter ban does not shorten an earlier one. Reset lifts it.
+// Debt is forgotten when the ban ends. Blocks in other instances may still be
+// spent. The error is ErrUnavailable, or the error of Redis.
+func (l *Limiter) Ban(ctx context.Context, key string, d time.Duration) error {
+	if d <= 0 || d > decide.MaxSpan {
+		return l.errorf("ban is %v, want more than 0 and at most %v", d, decide.MaxSpan)
 	}
-	return l.order(ctx, key, args{opBlock, d.Microseconds() + 1})
+	return l.execute(ctx, key, args{opBan, d.Microseconds() + 1})
 }
 
-// order sends a command that Redis must carry out.
-func (l *Limiter) order(ctx context.Context, key string, a args) error {
+// execute sends a command that Redis must execute.
+func (l *Limiter) execute(ctx context.Context, key string, a args) error {
 	if l.store.closed.Load() {
 		return ErrClosed
 	}
 	redisKey := l.redisKey(key)
 	defer l.store.denied.drop(redisKey)
-	if l.blocks != nil {
-		defer l.blocks.drop(key)
+	defer l.blocks.drop(key)
+	r := newRequest(l.load().script(), redisKey, a)
+	if !l.store.do(ctx, r) {
+		return fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, l.kind, l.name)
 	}
-	e := ask(l.load().script(), redisKey, a)
-	if !l.store.call(ctx, e) {
-		return fmt.Errorf("%w: %s %q: no answer", ErrUnavailable, l.kind, l.name)
-	}
-	defer e.free()
+	defer r.free()
 	switch {
-	case e.err != nil:
-		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, e.err)
-	case e.reply[len(e.reply)-1] == flagType:
-		return fmt.Errorf("%s %q: %w", l.kind, l.name, errType)
+	case r.err != nil:
+		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.err)
+	case r.answer(0).flag() == flagWrongType:
+		return fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
 	}
 	return nil
-}
-
-// close returns what is held in advance.
-func (l *Limiter) close() {
-	if l.blocks != nil {
-		l.blocks.close()
-	}
 }

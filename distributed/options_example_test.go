@@ -2,7 +2,6 @@ package distributed_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,9 +28,9 @@ func away(opts ...distributed.Option) (store *distributed.Store, stop func()) {
 	}
 }
 
-// Without Redis nobody is admitted, where that is the lesser evil.
+// Without Redis every request is denied, if that is the lesser evil.
 func ExampleWithFallback() {
-	store, stop := away(distributed.WithFallback(distributed.DenyAll))
+	store, stop := away(distributed.WithFallback(distributed.FallbackDeny))
 	defer stop()
 	payments := limiter(store.TokenBucket("payments", algo.PerHour(4)))
 	lease, err := payments.Acquire(context.Background(), "alice", 1)
@@ -39,15 +38,15 @@ func ExampleWithFallback() {
 	// Output: false overload fallback <nil>
 }
 
-// A metric that tells whether decisions are local. Redis is looked for ten times
-// a second, and what was spent without it is charged when it is back.
+// A metric for local decisions. Redis is probed ten times a second, and units
+// that were admitted without it are charged when it is back.
 func ExampleWithHook() {
 	var local bool
 	store, stop := away(
 		distributed.WithProbeInterval(100*time.Millisecond),
-		distributed.WithRecovery(distributed.Settle),
+		distributed.WithRecovery(distributed.RecoveryCharge),
 		distributed.WithHook(func(e distributed.Event) {
-			if e.Kind == distributed.BreakerChanged && e.State == distributed.Open {
+			if e.Kind == distributed.BreakerChanged && e.State == distributed.StateOpen {
 				local = true
 			}
 		}))
@@ -61,8 +60,7 @@ func ExampleWithHook() {
 	// Output: true
 }
 
-// Failures go where the service's own log goes; here without the time and the
-// error.
+// Failures go to the log of the service; here without the time and the error.
 func ExampleWithLogger() {
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{
 		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
@@ -74,17 +72,17 @@ func ExampleWithLogger() {
 	}))
 	store, stop := away(distributed.WithLogger(log))
 	defer stop()
-	tell(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
+	show(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
 	// Output:
-	// level=WARN msg="distributed: Redis failed"
+	// level=WARN msg="distributed: a Redis command failed; its limits are decided locally"
 	// true admitted 3
 }
 
-// Two services on one Redis, whose limits are not to be shared.
+// Two services on one Redis that do not share their limits.
 func ExampleWithPrefix() {
 	store, stop := exampleStore(distributed.WithPrefix("billing"))
 	defer stop()
-	tell(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
+	show(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
 	// Output: true admitted 3
 }
 
@@ -102,8 +100,8 @@ func ExampleWithBlocks() {
 	// Output: true
 }
 
-// A denial is remembered until it can be undone, so that a client that does not
-// give up costs Redis nothing.
+// A denial is remembered until it can change, so that a client that does not
+// back off costs Redis nothing.
 func ExampleWithDenyCache() {
 	store, stop := exampleStore(distributed.WithDenyCache(100_000))
 	defer stop()
@@ -123,9 +121,9 @@ func ExampleLimiter_SetRate() {
 	store, stop := exampleStore()
 	defer stop()
 	users := limiter(store.TokenBucket("per-user", algo.PerHour(1)))
-	tell(users, "alice", 5)
+	show(users, "alice", 5)
 	fmt.Println(users.SetRate(algo.PerHour(10)), users.SetBurst(20))
-	tell(users, "alice", 5)
+	show(users, "alice", 5)
 	// Output:
 	// false never 1
 	// <nil> <nil>
@@ -136,42 +134,11 @@ func ExampleLimiter_SetRate() {
 func ExampleExpiry() {
 	store, stop := exampleStore()
 	defer stop()
-	tell(limiter(store.InFlight("reports", 2, distributed.Expiry(10*time.Second))), "alice", 1)
+	show(limiter(store.InFlight("reports", 2, distributed.Expiry(10*time.Second))), "alice", 1)
 	// Output: true admitted 1
 }
 
-// Rules for one application. What no rule is about is denied, and a change is
-// seen within a second even if its announcement is lost.
-func ExampleRules_Get() {
-	store, stop := exampleStore()
-	defer stop()
-	ctx := context.Background()
-	rules, err := store.Rules(ctx, "production",
-		distributed.WithApp("web"),
-		distributed.WithPollInterval(time.Second),
-		distributed.WithUnknownDenied())
-	if err != nil {
-		panic(err)
-	}
-	limit, _ := algo.Parse("2/h")
-	if err := rules.Put(ctx, "search", distributed.Rule{Limit: limit, Apps: []string{"web"}}); err != nil {
-		panic(err)
-	}
-	rule, err := rules.Get(ctx, "search")
-	fmt.Println(rule.Limit, rule.Apps, err)
-	_, err = rules.Get(ctx, "upload")
-	fmt.Println(errors.Is(err, distributed.ErrNoRule))
-
-	lease, _ := rules.Limiter("upload").Acquire(ctx, "alice", 1)
-	fmt.Println(lease.Allowed, lease.Reason)
-	// Output:
-	// 2/h [web] <nil>
-	// true
-	// false overload
-}
-
-// What the store knows of itself: which state it is in, and how limits decide
-// while Redis is away.
+// A snapshot of the store: its nodes and instances, and the fallback.
 func ExampleStore_Stats() {
 	store, stop := away(distributed.WithInstances(4))
 	defer stop()

@@ -19,7 +19,7 @@ import (
 // Eight instances lose Redis and get it back, twice: what they admit together
 // stays within the limit during the outage, and within the published bound over
 // all of it.
-func TestEightInstancesThroughOutages(t *testing.T) {
+func TestW3_EightInstancesThroughOutages(t *testing.T) {
 	t.Parallel()
 	const burst, rate, instances = 80, 400, 8
 	server := redistest.Start(t)

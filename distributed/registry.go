@@ -15,46 +15,46 @@ var heartbeatSource string
 var heartbeatScript = newScript("heartbeat", heartbeatSource, 3, 2)
 
 const (
-	heartbeat = 2 * time.Second  // between two signs of life, less up to a half
-	lifetime  = 10 * time.Second // of an instance that gives none
+	heartbeat = 2 * time.Second  // the longest pause between heartbeats; the shortest is half
+	lifetime  = 10 * time.Second // of an instance without heartbeats
 )
 
-// registry counts the instances that share the limits, by a heartbeat in Redis.
-// It starts with the first decision. What was counted last holds while Redis
-// is away. A count that falls is believed only when it has been lower for a
-// lifetime: after an outage the instances come back one by one.
+// registry counts the instances that share the limits, by heartbeats in Redis.
+// It starts with the first decision. The last count holds while Redis is away.
+// A lower count applies only after it has been lower for a lifetime: after an
+// outage the instances return one by one.
 type registry struct {
-	store *Store
-	id    int64
-	once  sync.Once
-	last  atomic.Pointer[instances]
-	lower time.Time // since when the count has been lower than believed
+	store      *Store
+	id         int64
+	once       sync.Once
+	counted    atomic.Pointer[instances]
+	lowerSince time.Time // zero: the count is not lower than the one in force
 }
 
 func (r *registry) init(s *Store) {
 	r.store = s
-	r.id = rand.Int64N(1<<62) + 1<<62 // all of one length, so that they sort alike
+	r.id = rand.Int64N(1<<62) + 1<<62 // all ids have the same length, so that they sort as numbers
 	if s.instances > 0 {
-		r.last.Store(&instances{s.instances, -1})
+		r.counted.Store(&instances{s.instances, -1})
 	}
 }
 
 func (r *registry) known() instances {
-	if in := r.last.Load(); in != nil {
+	if in := r.counted.Load(); in != nil {
 		return *in
 	}
 	return instances{1, 0}
 }
 
-// counts reports whether anybody needs the number.
-func (r *registry) counts() bool {
-	return r.store.instances == 0 && (r.store.fallback == Local || r.store.blocks > 0)
+// needed reports whether any feature uses the count.
+func (r *registry) needed() bool {
+	return r.store.instances == 0 && (r.store.fallback == FallbackLocal || r.store.blocks > 0)
 }
 
-// start begins the heartbeat, once.
+// start begins the heartbeats, once.
 func (r *registry) start() {
-	if r.counts() {
-		r.once.Do(func() { r.store.help(r.run) })
+	if r.needed() {
+		r.once.Do(func() { r.store.background(r.run) })
 	}
 }
 
@@ -70,48 +70,48 @@ func (r *registry) run() {
 	}
 }
 
-// beat gives a sign of life and notes how many others do.
+// beat sends a heartbeat and notes the number of live instances.
 func (r *registry) beat() bool {
-	e := r.ask(opAcquire)
-	if !r.store.call(context.Background(), e) {
+	req := r.newRequest(opAcquire)
+	if !r.store.do(context.Background(), req) {
 		return false
 	}
-	defer e.free()
-	if e.err != nil {
+	defer req.free()
+	if req.err != nil {
 		return false
 	}
-	r.note(instances{int(e.reply[0]), int(e.reply[1])})
+	r.note(instances{int(req.reply[0]), int(req.reply[1])})
 	return true
 }
 
 func (r *registry) note(now instances) {
-	was := r.last.Load()
+	was := r.counted.Load()
 	switch {
 	case was == nil || now.count >= was.count:
-		r.lower = time.Time{}
-	case r.lower.IsZero():
-		r.lower = time.Now()
+		r.lowerSince = time.Time{}
+	case r.lowerSince.IsZero():
+		r.lowerSince = time.Now()
 		now.count = was.count
-	case time.Since(r.lower) < lifetime:
+	case time.Since(r.lowerSince) < lifetime:
 		now.count = was.count
 	}
 	if was != nil && *was == now {
 		return
 	}
-	r.last.Store(&now)
-	for _, l := range r.store.everyLimiter() {
+	r.counted.Store(&now)
+	for _, l := range r.store.allLimiters() {
 		l.fallback.resize()
 	}
 	r.store.emit(Event{Kind: InstancesChanged})
 }
 
-// leave lets the others have this instance's part at once.
+// leave passes this instance's share to the others at once.
 func (r *registry) leave() {
-	if r.counts() && r.last.Load() != nil {
-		r.store.tell(r.ask(opReset))
+	if r.needed() && r.counted.Load() != nil {
+		r.store.send(r.newRequest(opReset))
 	}
 }
 
-func (r *registry) ask(op int64) *entry {
-	return ask(heartbeatScript, registryKey(r.store.prefix), args{op, r.id, lifetime.Milliseconds()})
+func (r *registry) newRequest(op int64) *request {
+	return newRequest(heartbeatScript, registryKey(r.store.prefix), args{op, r.id, lifetime.Milliseconds()})
 }

@@ -6,92 +6,87 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// router finds the lane of a key.
+// router finds the queue to the node of a key.
 type router interface {
-	lane(redisKey string) *lane
-	// together reports whether two keys can be decided in one step.
-	together(a, b string) bool
-	close()
+	queue(redisKey string) *nodeQueue
+	// sameStep reports whether two keys can be decided in one step.
+	sameStep(a, b string) bool
+	// queues returns the queues that exist now.
+	queues() []*nodeQueue
 }
 
 func newRouter(s *Store, client redis.UniversalClient) router {
 	switch c := client.(type) {
 	case *redis.ClusterClient:
-		return newSlotRouter(s)
+		return newClusterRouter(s)
 	case *redis.Ring:
-		return &ringRouter{store: s, ring: c, lanes: map[string]*lane{}}
+		return &ringRouter{store: s, ring: c, shards: map[string]*nodeQueue{}}
 	default:
-		return &oneRouter{newLane(s)}
+		return &singleRouter{newNodeQueue(s)}
 	}
 }
 
-// oneRouter is for a single server, and for Sentinel, which shows one.
-type oneRouter struct{ only *lane }
+// singleRouter is for a single server, and for Sentinel, which shows one.
+type singleRouter struct{ only *nodeQueue }
 
-func (r *oneRouter) lane(string) *lane            { return r.only }
-func (r *oneRouter) together(string, string) bool { return true }
-func (r *oneRouter) close()                       { r.only.close() }
+func (r *singleRouter) queue(string) *nodeQueue      { return r.only }
+func (r *singleRouter) sameStep(string, string) bool { return true }
+func (r *singleRouter) queues() []*nodeQueue         { return []*nodeQueue{r.only} }
 
-// slotRouter has a lane for each sixteenth of a cluster's slots. Which node
-// serves a slot is known only after talking to the cluster, and changes; the
-// client keeps track of it and follows redirections. Nodes hold ranges of
-// slots, so a node that stalls holds up only the lanes of its own ranges.
-// A script in a cluster may touch one slot only: commands go in pipelines.
-type slotRouter struct{ lanes [16]*lane }
+// clusterRouter has a queue for each sixteenth of a cluster's slots. The node
+// that serves a slot is known only after talking to the cluster, and changes;
+// the client keeps track of it and follows redirections. Nodes hold ranges of
+// slots, so a node that stalls delays only the queues of its own ranges. A
+// script in a cluster may touch one slot only: commands go in pipelines.
+type clusterRouter struct{ ranges [16]*nodeQueue }
 
-func newSlotRouter(s *Store) *slotRouter {
-	r := new(slotRouter)
-	for i := range r.lanes {
-		r.lanes[i] = newLane(s)
-		r.lanes[i].single.Store(true)
+func newClusterRouter(s *Store) *clusterRouter {
+	r := new(clusterRouter)
+	for i := range r.ranges {
+		r.ranges[i] = newNodeQueue(s)
+		r.ranges[i].singleSlot.Store(true)
 	}
 	return r
 }
 
-func (r *slotRouter) lane(key string) *lane     { return r.lanes[slot(key)*len(r.lanes)/slots] }
-func (r *slotRouter) together(a, b string) bool { return slot(a) == slot(b) }
-func (r *slotRouter) close()                    { closeAll(r.lanes[:]) }
+func (r *clusterRouter) queue(key string) *nodeQueue {
+	return r.ranges[slot(key)*len(r.ranges)/clusterSlots]
+}
+func (r *clusterRouter) sameStep(a, b string) bool { return slot(a) == slot(b) }
+func (r *clusterRouter) queues() []*nodeQueue      { return r.ranges[:] }
 
-// ringRouter has a lane for each shard. Keys of one tag stay together.
+// ringRouter has a queue for each shard. Keys of one tag share a shard.
 type ringRouter struct {
-	store *Store
-	ring  *redis.Ring
-	mu    sync.Mutex
-	lanes map[string]*lane // by the shard's address
+	store  *Store
+	ring   *redis.Ring
+	mu     sync.Mutex
+	shards map[string]*nodeQueue // by the shard's address
 }
 
-func (r *ringRouter) lane(key string) *lane {
-	addr := "" // no shard is up: the lane's breaker will find out
+func (r *ringRouter) queue(key string) *nodeQueue {
+	addr := "" // no shard is up: the queue's breaker will open
 	if c, err := r.ring.GetShardClientForKey(key); err == nil {
 		addr = c.Options().Addr
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	l := r.lanes[addr]
-	if l == nil {
-		l = newLane(r.store)
-		l.single.Store(true)
-		r.lanes[addr] = l
+	q := r.shards[addr]
+	if q == nil {
+		q = newNodeQueue(r.store)
+		q.singleSlot.Store(true)
+		r.shards[addr] = q
 	}
-	return l
+	return q
 }
 
-func (r *ringRouter) together(a, b string) bool { return tagOf(a) == tagOf(b) }
+func (r *ringRouter) sameStep(a, b string) bool { return tagOf(a) == tagOf(b) }
 
-func (r *ringRouter) close() {
+func (r *ringRouter) queues() []*nodeQueue {
 	r.mu.Lock()
-	var all []*lane
-	for _, l := range r.lanes {
-		all = append(all, l)
+	defer r.mu.Unlock()
+	all := make([]*nodeQueue, 0, len(r.shards))
+	for _, q := range r.shards {
+		all = append(all, q)
 	}
-	r.mu.Unlock()
-	closeAll(all)
-}
-
-func closeAll(lanes []*lane) {
-	var wg sync.WaitGroup
-	for _, l := range lanes {
-		wg.Go(l.close)
-	}
-	wg.Wait()
+	return all
 }

@@ -8,9 +8,9 @@ import (
 
 // script is a Lua script that decides for any number of keys. Arguments and
 // replies are integers: args of them for each key, and a reply that begins with
-// the server's time in microseconds, with replies integers for each key.
+// the server's time in microseconds, followed by replies integers for each key.
 //
-// The clock is always the server's own, so the clocks of the instances do not
+// The clock is always the server's, so the clocks of the instances do not
 // matter.
 type script struct {
 	name          string
@@ -31,51 +31,46 @@ var prelude string
 var bucketSource string
 
 //go:embed fixedwindow.lua
-var fixedSource string
+var fixedWindowSource string
 
 //go:embed slidingwindow.lua
-var slidingSource string
+var slidingWindowSource string
 
-//go:embed held.lua
-var heldSource string
-
-//go:embed together.lua
-var togetherSource string
+//go:embed unitset.lua
+var unitSetSource string
 
 var (
-	bucketScript  = newScript("bucket", prelude+bucketSource, 5, 3)
-	fixedScript   = newScript("fixed window", prelude+fixedSource, 4, 4)
-	slidingScript = newScript("sliding window", prelude+slidingSource, 4, 5)
-	heldScript    = newScript("held", prelude+heldSource, 6, 6)
-
-	// togetherScript decides about all of its keys as one, so entries with it
-	// are never joined.
-	togetherScript = newScript("together", prelude+togetherSource, 4, 3)
+	bucketScript        = newScript("bucket", prelude+bucketSource, 5, 3)
+	fixedWindowScript   = newScript("fixed window", prelude+fixedWindowSource, 6, 3)
+	slidingWindowScript = newScript("sliding window", prelude+slidingWindowSource, 6, 5)
+	unitSetScript       = newScript("unit set", prelude+unitSetSource, 6, 5)
 )
 
 // The operations that the first argument of every script names.
 const (
-	opAcquire = iota // decide and charge; a cost of 0 looks and changes nothing
-	opRefund         // give back what a charge still weighs
-	opOwe            // charge whether it fits or not
-	opReset          // forget the key
-	opBlock          // deny everything for a time
-	opRenew          // keep what is held from expiring
-	opAsk            // decide and do not charge
+	opAcquire    = iota // decide and charge; a cost of 0 is a peek
+	opRefund            // give back what a charge still weighs
+	opForce             // charge whether it fits or not
+	opReset             // forget the key's debt
+	opBan               // deny everything for a time
+	opRenew             // keep units in flight from expiring
+	opAcquireAll        // decide about several keys and charge all of them or none
+	opPeekAll           // the same without a charge
 )
 
-// What the last reply of a key says about it.
+// The last reply of a key.
 const (
-	flagFine    = iota
-	flagBlocked // by opBlock
-	flagType    // the key holds another type of value, and is left alone
+	flagDenied = iota
+	flagAdmitted
+	flagBanned    // by opBan
+	flagWrongType // the key holds another type of value, and is left alone
 )
 
 const (
-	mostArgs    = 6 // of any script
-	mostReplies = 6
+	maxArgs    = 6 // of any script
+	maxReplies = 5
 )
 
-// args are the arguments of a script for one key; how many of them count is
-// the script's to say.
-type args [mostArgs]int64
+// args are the arguments of a script for one key; each script uses the first
+// script.args of them.
+type args [maxArgs]int64

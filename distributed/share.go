@@ -7,12 +7,12 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// instances is how many of them share the limits, and which one this is, from
-// 0; rank is -1 where that is not known.
+// instances is the number of instances that share the limits, and the rank of
+// this one, from 0; rank is -1 if it is unknown.
 type instances struct{ count, rank int }
 
 // part is this instance's part of total. The parts of all instances add up to
-// total at most, and exactly if the ranks are known.
+// at most total, and exactly to it if the ranks are known.
 func (in instances) part(total int64) int64 {
 	n := int64(in.count)
 	part := total / n
@@ -22,27 +22,28 @@ func (in instances) part(total int64) int64 {
 	return part
 }
 
-// allowance is what one instance may spend while Redis is away, as a token
-// bucket in this process.
-type allowance struct {
-	rate  algo.Rate
-	burst int64
-	wait  time.Duration
-}
-
-// share: one part of the burst, and the rate divided by the instances. False
-// if nothing is left for this instance: fewer units than instances.
-func (g *gcra) share(in instances) (allowance, bool) {
-	a := allowance{slower(g.rate, in.count), in.part(g.burst), micros(g.wait)}
-	return a, a.burst > 0
-}
-
 // slower divides a rate without losing a fraction.
 func slower(r algo.Rate, by int) algo.Rate {
 	if r.Period <= math.MaxInt64/time.Duration(by) {
 		r.Period *= time.Duration(by)
 	} else {
-		r.Period = math.MaxInt64 // more than any limiter accepts
+		r.Period = math.MaxInt64 // which every limiter rejects
 	}
 	return r
+}
+
+// localOf returns the limiter of a share of part units that s describes: was,
+// changed in use, or a new one. It returns nil if this instance has no share.
+func localOf(s algo.Spec, part int64, was algo.Limiter) algo.Limiter {
+	if part == 0 {
+		return nil
+	}
+	if was != nil && s.Apply(was) == nil {
+		return was
+	}
+	l, err := s.New()
+	if err != nil {
+		return nil
+	}
+	return l
 }

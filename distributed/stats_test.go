@@ -16,9 +16,9 @@ import (
 // A new store has asked nobody, and says so.
 func TestStatsOfAnIdleStore(t *testing.T) {
 	server := redistest.Start(t)
-	store := newStore(t, server.Client(), distributed.WithDenyCache(7), distributed.WithFallback(distributed.DenyAll))
+	store := newStore(t, server.Client(), distributed.WithDenyCache(7), distributed.WithFallback(distributed.FallbackDeny))
 	require.Equal(t, distributed.Stats{
-		Percent: 100, Nodes: 1, Instances: 1, Fallback: distributed.DenyAll, DeniedMost: 7,
+		Percent: 100, Nodes: 1, Instances: 1, Fallback: distributed.FallbackDeny, DeniedMax: 7,
 	}, store.Stats())
 
 	fixed := newStore(t, server.Client(), distributed.WithInstances(3))
@@ -51,13 +51,13 @@ func TestStatsTellOfAnOutage(t *testing.T) {
 	require.Eventually(t, func() bool {
 		acquire(t, l, "k", 1)
 		st := store.Stats()
-		return st.State == distributed.Open && st.Percent == 0 && st.Probing && st.Away == 1
+		return st.State == distributed.StateOpen && st.Percent == 0 && st.Probing && st.Away == 1
 	}, 30*time.Second, time.Millisecond)
 
 	server.Restart()
 	require.Eventually(t, func() bool {
 		st := store.Stats()
-		return st.State == distributed.Closed && st.Percent == 100 && !st.Probing && st.Away == 0
+		return st.State == distributed.StateClosed && st.Percent == 100 && !st.Probing && st.Away == 0
 	}, 30*time.Second, time.Millisecond)
 }
 

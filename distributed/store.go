@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Store makes limiters whose state is in Redis, and owns what they share: the
-// queues to the nodes, the breakers, and the count of the instances.
+// Store makes limiters whose state is in Redis, and owns the parts that they
+// share: the queues to the nodes, the breakers, and the count of the instances.
 //
-// One store for each client is enough; limits are told apart by their names.
+// One store for each client is enough; the names of limits keep them apart.
 type Store struct {
 	client redis.UniversalClient
 	settings
@@ -23,13 +23,13 @@ type Store struct {
 	ctx    context.Context // of the commands; ends with the store
 	cancel context.CancelFunc
 
-	life     context.Context // of what runs beside; ends when Close begins
-	end      context.CancelFunc
-	closed   atomic.Bool
-	once     sync.Once
-	helpers  sync.WaitGroup
-	registry registry
-	denied   *denyCache
+	running    context.Context // of the background work; ends when Close begins
+	stop       context.CancelFunc
+	closed     atomic.Bool
+	once       sync.Once
+	goroutines sync.WaitGroup
+	registry   registry
+	denied     *denyCache
 
 	mu       sync.Mutex
 	limiters []*Limiter
@@ -38,12 +38,12 @@ type Store struct {
 }
 
 // New makes a store on any client of go-redis: a single server, Sentinel,
-// Cluster or Ring. It does not dial and does not fail because Redis is away;
-// the error is about the options only. The client stays the caller's to close,
-// after the store.
+// Cluster or Ring. It does not dial and does not fail while Redis is away; the
+// error concerns the options only. The caller closes the client, after the
+// store.
 //
-// On a Ring, keys move when a shard goes down or comes back; those that move
-// start with a full bucket.
+// On a Ring, keys move when a shard goes down or comes back; a moved key starts
+// with a full bucket.
 func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("distributed: the client is nil")
@@ -54,7 +54,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	}
 	s := &Store{client: client, settings: cfg, kinds: map[string]string{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.life, s.end = context.WithCancel(s.ctx)
+	s.running, s.stop = context.WithCancel(s.ctx)
 	s.router = newRouter(s, client)
 	s.denied = newDenyCache(cfg.denyCache)
 	s.registry.init(s)
@@ -63,47 +63,57 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 
 // Close returns unspent blocks, leaves the registry of instances and waits
 // until nothing is on the wire, which takes as long as the client's read
-// timeout if Redis does not answer. Acquire returns [ErrClosed] afterwards.
+// timeout if Redis does not reply. Acquire returns [ErrClosed] afterwards.
 func (s *Store) Close() error {
 	s.once.Do(func() {
-		s.mu.Lock() // no help begins after this
+		s.mu.Lock() // no background work begins after this
 		s.closed.Store(true)
 		s.mu.Unlock()
-		s.end()
-		s.helpers.Wait()
-		for _, l := range s.everyLimiter() {
-			l.close()
+		s.stop()
+		s.goroutines.Wait()
+		for _, l := range s.allLimiters() {
+			l.blocks.close()
 		}
 		s.registry.leave()
-		s.router.close()
+		var queues sync.WaitGroup
+		for _, q := range s.router.queues() {
+			queues.Go(q.close)
+		}
+		queues.Wait()
 		s.cancel()
 	})
 	return nil
 }
 
-// patience is how long an answer that nobody waits for any more is awaited, so
-// that what it charged can be given back.
-func (s *Store) patience() time.Duration { return max(time.Second, 10*s.timeout) }
+// Client returns the client of the store.
+func (s *Store) Client() redis.UniversalClient { return s.client }
 
-// sleep waits; false if the store is closed meanwhile.
+// Prefix returns the beginning of all keys of the store, escaped as it is in
+// Redis.
+func (s *Store) Prefix() string { return s.prefix }
+
+// replyTimeout is how long a late reply is awaited, so that its charge can be
+// refunded.
+func (s *Store) replyTimeout() time.Duration { return max(time.Second, 10*s.timeout) }
+
+// sleep waits. It reports false if the store is closed meanwhile.
 func (s *Store) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-s.life.Done():
+	case <-s.running.Done():
 		return false
 	}
 }
 
-// help runs f in the background until Close.
-func (s *Store) help(f func()) {
+// background runs f on a goroutine until Close.
+func (s *Store) background(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed.Load() {
-		s.helpers.Add(1)
-		go func() { defer s.helpers.Done(); f() }()
+		s.goroutines.Go(f)
 	}
 }
 
@@ -111,30 +121,40 @@ func (s *Store) emit(e Event) {
 	switch e.Kind {
 	case BreakerChanged:
 		level := slog.LevelInfo
-		if e.State == Open {
+		if e.State == StateOpen {
 			level = slog.LevelWarn
 		}
-		s.logger.Log(s.ctx, level, "distributed: breaker", "state", e.State.String(), "err", e.Err)
+		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], "state", e.State.String(), "err", e.Err)
 	case InstancesChanged:
 		n := s.registry.known()
-		s.logger.Debug("distributed: instances", "count", n.count, "rank", n.rank)
+		s.logger.Debug("distributed: the number of instances changed", "count", n.count, "rank", n.rank)
 	}
 	if s.hook != nil {
 		s.hook(e)
 	}
 }
 
-// complain logs a failure, each kind at most every ten seconds.
-func (s *Store) complain(f failure, err error) {
-	if f == fine || s.closed.Load() || !s.mayLog(f) {
+// breakerText is the consequence of each state of a breaker.
+var breakerText = [...]string{
+	StateClosed:  "closed: Redis makes the decisions",
+	StateOpen:    "open: Redis does not reply, limits are decided locally",
+	StateRamping: "ramping: Redis replies again and makes a growing part of the decisions",
+}
+
+// logFailure logs a failure, each kind at most every ten seconds.
+func (s *Store) logFailure(f failure, err error) {
+	if f == noFailure || s.closed.Load() || !s.mayLog(f) {
 		return
 	}
-	if f == misconfigured {
-		s.logger.Error("distributed: Redis refuses the limits until somebody mends it", "err", err)
+	switch f {
+	case misconfigured:
+		s.logger.Error("distributed: Redis rejected a script (check ACL and configuration); limits are decided locally", "err", err)
 		s.emit(Event{Kind: Misconfigured, Err: err})
-		return
+	case keyFault:
+		s.logger.Warn("distributed: Redis cannot decide about a key; its limits are decided locally", "kind", f.String(), "err", err)
+	default:
+		s.logger.Warn("distributed: a Redis command failed; its limits are decided locally", "kind", f.String(), "err", err)
 	}
-	s.logger.Warn("distributed: Redis failed", "kind", f.String(), "err", err)
 }
 
 func (s *Store) mayLog(f failure) bool {
@@ -149,8 +169,8 @@ func (s *Store) mayLog(f failure) bool {
 	return true
 }
 
-// register notes a new limiter. A name stands for one kind of limit: the
-// values that two kinds keep under one key are not the same.
+// register adds a new limiter. All limits of one name have the same kind,
+// because the values that two kinds keep under a key differ.
 func (s *Store) register(l *Limiter) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,24 +178,24 @@ func (s *Store) register(l *Limiter) error {
 		return ErrClosed
 	}
 	if kind, ok := s.kinds[l.name]; ok && kind != l.kind {
-		return fmt.Errorf("distributed: %s %q: the name is taken by a %s", l.kind, l.name, kind)
+		return fmt.Errorf("distributed: %s %q: the name belongs to a %s; choose another name", l.kind, l.name, kind)
 	}
 	s.kinds[l.name] = l.kind
 	s.limiters = append(s.limiters, l)
 	return nil
 }
 
-func (s *Store) everyLimiter() []*Limiter {
+func (s *Store) allLimiters() []*Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]*Limiter(nil), s.limiters...)
 }
 
-// recovered is called when a node is back for good.
+// recovered is called when a node's breaker has closed.
 func (s *Store) recovered() {
-	for _, l := range s.everyLimiter() {
+	for _, l := range s.allLimiters() {
 		if d := l.fallback.debts; d != nil {
-			s.help(func() { d.settle(l) })
+			s.background(func() { d.charge(l) })
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"sync"
 	"syscall"
@@ -11,17 +12,22 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // virtualServer stands for Redis where time is virtual and no socket may be
-// open. It decides with gcra.decide, which the parity tests compare with the
-// script on a real server, and treats each instance as the weather says.
+// open. It decides with the oracle that the parity tests compare with the script
+// on a real server, and treats each instance as its weather says.
 type virtualServer struct {
 	mu      sync.Mutex
-	tats    map[string]int64
+	buckets map[string]*bucketOracle
 	alive   map[int64]int64 // instance to the instant at which it expires
 	back    int64           // how far the clock has been set back
 	weather map[int]trouble // by instance
+	gcra    *decide.GCRA    // of all limits
 }
 
 // trouble is what an instance meets on its way to Redis.
@@ -29,9 +35,9 @@ type trouble uint8
 
 const (
 	fair     trouble = iota
-	down             // nobody listens
-	silent           // nothing is executed, and nothing answers
-	sluggish         // answers come after everybody has given up
+	down             // connections are refused
+	silent           // nothing is executed or answered
+	sluggish         // replies come after every caller has gone on
 	lossy            // commands are executed, and the connection breaks
 	readOnly         // an error reply
 	troubles
@@ -44,8 +50,12 @@ func (t trouble) String() string {
 // simulatedTrip is how long a command and its reply are on their way.
 const simulatedTrip = 300 * time.Microsecond
 
-func newVirtualServer() *virtualServer {
-	return &virtualServer{tats: map[string]int64{}, alive: map[int64]int64{}, weather: map[int]trouble{}}
+func newVirtualServer(rate decide.Rate, burst int64) *virtualServer {
+	g, err := decide.NewGCRA(rate, burst, 0)
+	if err != nil {
+		panic(err)
+	}
+	return &virtualServer{gcra: g, buckets: map[string]*bucketOracle{}, alive: map[int64]int64{}, weather: map[int]trouble{}}
 }
 
 func (v *virtualServer) set(instances []int, t trouble) {
@@ -63,7 +73,7 @@ func (v *virtualServer) over(instance int) trouble {
 }
 
 // lose forgets all keys.
-func (v *virtualServer) lose() { v.mu.Lock(); defer v.mu.Unlock(); clear(v.tats); clear(v.alive) }
+func (v *virtualServer) lose() { v.mu.Lock(); defer v.mu.Unlock(); clear(v.buckets); clear(v.alive) }
 
 // setBack moves the clock of the server back.
 func (v *virtualServer) setBack(d time.Duration) {
@@ -128,8 +138,7 @@ func (v *virtualServer) execute(c *command) {
 		}
 		switch c.script {
 		case bucketScript:
-			tat, over := v.bucket(key.(string), now, a)
-			reply = append(reply, tat, over, flagFine)
+			reply = append(reply, v.bucket(key.(string), now, a)...)
 		case heartbeatScript:
 			count, rank := v.beat(now, a)
 			reply = append(reply, count, rank)
@@ -140,23 +149,23 @@ func (v *virtualServer) execute(c *command) {
 	c.SetVal(reply)
 }
 
-// bucket does what bucket.lua does.
-func (v *virtualServer) bucket(key string, now int64, a args) (tat, over int64) {
-	tat = v.tats[key]
-	switch a[0] {
-	case opAcquire:
-		g, n := gcra{depth: a[1], wait: a[2], emission: a[3]}, int64(1)
-		if a[3] == 0 {
-			n = 0
-		}
-		tat, over = g.decide(tat, now, n)
-	case opRefund:
-		tat -= max(min(a[1], a[2]-max(now-a[3], 0), tat-now), 0)
-	case opOwe:
-		tat = min(max(tat, now)+a[3], now+a[1]+a[2])
+// bucket does what bucket.lua does. The arguments of a bucket determine its
+// parameters.
+func (v *virtualServer) bucket(key string, now int64, a args) []int64 {
+	o := v.buckets[key]
+	if o == nil {
+		o = new(bucketOracle)
+		v.buckets[key] = o
 	}
-	v.tats[key] = tat
-	return tat, over
+	s := bucketStep{op: a[0], gcra: v.gcra, n: a[3] / v.gcra.Params().Emission}
+	if s.op == opRefund {
+		t := v.gcra.Params().Emission
+		s.n = a[1] / t
+		s.charge = decide.Charge{N: s.n, At: a[2] - s.n*t, State: [2]int64{a[3], t}}
+		s.mark = a[4]
+	}
+	tat, account, flag := o.run(s, now)
+	return []int64{tat, account, flag}
 }
 
 // beat does what heartbeat.lua does.
@@ -184,7 +193,7 @@ type virtualClient struct {
 	redis.UniversalClient
 	server   *virtualServer
 	instance int
-	sent     func() // told of every command that leaves
+	sent     func() // called for every command that leaves
 }
 
 func (c *virtualClient) Process(ctx context.Context, cmd redis.Cmder) error {
@@ -210,10 +219,22 @@ func (p *virtualPipe) Exec(ctx context.Context) ([]redis.Cmder, error) {
 	return p.cmds, p.client.server.carry(ctx, p.client.instance, p.cmds)
 }
 
-// freshEntries keeps the timers and channels of a bubble out of the pool of
+// freshRequests keeps the timers and channels of a bubble out of the pool of
 // the other tests, and theirs out of the bubble's.
-func freshEntries(t *testing.T) {
-	renew := func() { entries = sync.Pool{New: entries.New} }
+func freshRequests(t *testing.T) {
+	renew := func() { requests = sync.Pool{New: requests.New} }
 	renew()
 	t.Cleanup(renew)
+}
+
+// virtualLimiter is the limiter of an instance of its own: one unit an hour.
+func virtualLimiter(t *testing.T, server *virtualServer, instance int, opts ...Option) *Limiter {
+	t.Helper()
+	client := &virtualClient{server: server, instance: instance, sent: func() {}}
+	store, err := New(client, append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	l, err := store.TokenBucket("a", algo.PerHour(1))
+	require.NoError(t, err)
+	return l
 }

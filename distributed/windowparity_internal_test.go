@@ -2,300 +2,390 @@ package distributed
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
 // windowModel is one key of a window, as its script should keep it.
 type windowModel interface {
-	// run returns the reply that is due.
-	run(now int64, a args) []int64
+	// run returns the reply that is due; nil if nothing reads it. got is the
+	// server's, for the end of a ban.
+	run(t *testing.T, now int64, s windowStep, got []int64) []int64
+	limit() limit
 }
 
-type blocking struct{ ends int64 }
-
-// blocked handles what all scripts have in common; done: reply is due.
-func (b *blocking) active(now int64) bool { return b.ends > now }
-
-type fixedModel struct {
-	blocking
-	ends, count int64
+// windowStep is one operation on a window.
+type windowStep struct {
+	op, n, long int64
+	charge      algo.Handle // of a refund or a forced charge
 }
 
-func (m *fixedModel) run(now int64, a args) []int64 {
-	op, x, y, z := a[0], a[1], a[2], a[3]
-	if m.ends <= now {
-		m.ends, m.count = 0, 0
-	}
-	ends, before, flag := m.ends, m.count, int64(0)
-	if m.active(now) {
-		ends, before, flag = m.blocking.ends, 0, flagBlocked
-		if op < opReset {
-			return []int64{ends, 0, 0, flag}
-		}
-	}
-	var admitted int64
-	switch op {
-	case opAcquire, opOwe:
-		if ends == 0 || ends > now+x {
-			ends = now + x
-		}
-		if op == opOwe {
-			m.count = min(m.count+z, y)
-		} else if m.count+z <= y {
-			m.count, admitted = m.count+z, 1
-		}
-		if m.count > before {
-			m.ends = ends
-		}
+func (s windowStep) args(l limit) args {
+	switch s.op {
 	case opRefund:
-		if ends == y {
-			m.count = max(m.count-x, 0)
-		}
+		return l.refund(s.charge, s.n)
+	case opForce:
+		return l.force("k", s.charge, s.n)
 	case opReset:
-		*m = fixedModel{}
-	case opBlock:
-		ends = max(ends, now+x)
-		*m = fixedModel{blocking: blocking{ends}}
+		return l.reset("k")
+	case opBan:
+		return args{opBan, s.long}
 	}
-	return []int64{ends, before, admitted, flag}
+	return l.acquire("k", s.n)
 }
 
-type slidingModel struct {
-	blocking
-	index, prev, curr int64
+// modelBan is the ban of a key, whose value voided outlives.
+type modelBan struct{ until, voided int64 }
+
+// ban notes a ban, which lasts at least as long as the key would have lived; the
+// server knows that in milliseconds.
+func (b *modelBan) ban(t *testing.T, now, long, got int64) {
+	require.GreaterOrEqual(t, got, max(b.until, now+long))
+	b.until = got
 }
 
-func (m *slidingModel) run(now int64, a args) []int64 {
-	op, x, y, z := a[0], a[1], a[2], a[3]
-	if m.active(now) && op != opReset && op != opBlock {
-		return []int64{m.ends, 0, 0, 0, flagBlocked}
+// fixedModel decides with [decide.FixedWindow].
+type fixedModel struct {
+	modelBan
+	l          *fixedWindow
+	word, ends int64 // ends: of the key
+}
+
+func (m *fixedModel) limit() limit { return m.l }
+
+func (m *fixedModel) run(t *testing.T, now int64, s windowStep, got []int64) []int64 {
+	end := now - (now+m.l.phase)%m.l.period + m.l.period
+	if max(m.ends, m.until) <= now {
+		m.voided, m.word = 0, 0
 	}
-	switch op {
-	case opReset, opBlock:
-		ends := int64(0)
-		if op == opBlock {
-			ends = max(m.ends, now+x)
+	switch {
+	case s.op == opBan:
+		m.ban(t, now, s.long, got[0])
+		m.word, m.ends = 0, 0
+		return nil
+	case s.op == opReset:
+		if m.word > end || m.voided > 0 || m.until > now {
+			m.voided++
+			m.word, m.until = 0, 0
+			m.ends = end
 		}
-		*m = slidingModel{blocking: blocking{ends}}
-		return nil // what a window replies to these is not read
+		return nil
+	case m.until > now:
+		return []int64{m.until, m.voided, flagBanned}
 	}
-	switch index := now / x; {
-	case m.index == index-1:
-		m.index, m.prev, m.curr = index, m.curr, 0
-	case m.index < index-1:
-		m.index, m.prev, m.curr = index, 0, 0
+	before, clamped := m.l.window.Clamp(m.word, now)
+	if clamped {
+		m.voided++
 	}
-	before, admitted := m.curr, int64(0)
-	switch op {
+	m.word = before
+	reply := []int64{max(before, end), m.voided, flagDenied}
+	switch s.op {
 	case opAcquire:
-		w := &sliding{limit: y, length: x}
-		if w.weight(m.prev, now-m.index*x)+m.curr+z <= y {
-			m.curr += z
-			admitted = 1
+		next, v := m.l.window.Decide(before, now, s.n)
+		if v.Allowed {
+			reply[2] = flagAdmitted
 		}
+		m.word = next
 	case opRefund:
-		switch y {
-		case m.index:
-			m.curr = max(m.curr-z, 0)
-		case m.index - 1:
-			m.prev = max(m.prev-z, 0)
+		if s.charge.State[1] == m.voided {
+			m.word, _ = m.l.window.Refund(before, chargeOf(s.charge), now, s.n, 0)
 		}
-	case opOwe:
-		m.curr = min(m.curr+z, y)
+	case opForce:
+		next, cut := m.l.window.ForceCharge(before, decide.Charge{}, now, s.n)
+		if m.word = next; cut {
+			m.voided++
+		}
 	}
-	return []int64{m.index, m.prev, before, admitted, 0}
+	if m.word != before || clamped {
+		m.ends = end
+		if m.word > end+m.l.period {
+			m.ends += m.l.period
+		}
+	}
+	if s.op != opAcquire {
+		return nil
+	}
+	return reply
 }
 
-// unit is one unit that is held.
+// slidingModel decides with [decide.SlidingCounters].
+type slidingModel struct {
+	modelBan
+	l     *slidingWindow
+	state decide.Counters
+	dies  int64 // when nothing weighs any more
+}
+
+func (m *slidingModel) limit() limit { return m.l }
+
+func (m *slidingModel) run(t *testing.T, now int64, s windowStep, got []int64) []int64 {
+	index := now / m.l.period
+	if m.dies <= now && m.until <= now {
+		m.voided, m.state = 0, decide.Counters{}
+	}
+	switch {
+	case s.op == opBan:
+		m.ban(t, now, s.long, got[0])
+		m.state = decide.Counters{}
+		m.voided = max(m.voided, got[3]) // the server keeps a key for up to a millisecond more
+		return nil
+	case s.op == opReset:
+		m.reset(now, index)
+		return nil
+	case m.until > now:
+		return []int64{m.until, 0, 0, m.voided, flagBanned}
+	}
+	switch s.op {
+	case opAcquire:
+		return m.acquire(t, now, s.n, got)
+	case opRefund:
+		c := chargeOf(s.charge)
+		c.State[1] = 1 // the generation of a fresh state
+		if s.charge.State[2] == m.voided {
+			if _, given := m.l.window.Refund(&m.state, c, now, s.n, 0); given > 0 {
+				m.dies = (index + 2) * m.l.period
+			}
+		}
+	case opForce:
+		if _, cut := m.l.window.ForceCharge(&m.state, decide.Charge{}, now, s.n); cut {
+			m.voided++
+		}
+		m.dies = (index + 2) * m.l.period
+	}
+	return nil
+}
+
+// reset keeps the key until the charges before would have left the window.
+func (m *slidingModel) reset(now, index int64) {
+	s := m.state
+	_, v := m.l.window.Decide(&s, now, 0)
+	ends := (index + 1) * m.l.period
+	switch {
+	case m.until > now:
+		m.dies = min(m.until, now+2*m.l.period)
+	case now+v.ResetAfter > ends:
+		m.dies = ends + m.l.period
+	case m.voided > 0:
+		m.dies = max(m.dies, ends)
+	case v.ResetAfter > 0:
+		m.dies = ends
+	default:
+		return
+	}
+	m.voided++
+	m.state, m.until = decide.Counters{}, 0
+}
+
+// acquire compares the server's counts by every decision that they lead to.
+func (m *slidingModel) acquire(t *testing.T, now, n int64, got []int64) []int64 {
+	server := m.l.window.State(got[0], got[1], got[2])
+	for k := range m.l.maxCost() + 2 {
+		mine, theirs := m.state, server
+		_, v := m.l.window.Decide(&mine, now, k)
+		_, w := m.l.window.Decide(&theirs, now, k)
+		require.Equal(t, v, w, "%d units at %d", k, now)
+	}
+	// The server keeps time to live in milliseconds of a clock that goes on while
+	// the script runs: around the expiry only the server knows.
+	const rounding = 200_000
+	if near := m.dies - now; -rounding < near && near < rounding {
+		m.voided = got[3]
+	}
+	reply := []int64{got[0], got[1], got[2], m.voided, flagDenied}
+	if _, v := m.l.window.Decide(&m.state, now, n); v.Allowed {
+		reply[4] = flagAdmitted
+		if n > 0 {
+			m.dies = (now/m.l.period + 2) * m.l.period
+		}
+	}
+	return reply
+}
+
+// unit is one unit of a set.
 type unit struct{ id, j, expires int64 }
 
-type heldModel struct {
-	blocking
+// unitModel is a set of units as unitset.lua should keep it.
+type unitModel struct {
+	modelBan
+	l     limit
+	long  int64 // time to live of a unit
+	most  int64 // units that a forced charge leaves
 	units []unit
 }
 
-func (m *heldModel) run(now int64, a args) []int64 {
-	op, x, y, z, id, from := a[0], a[1], a[2], a[3], a[4], a[5]
-	if m.active(now) && op != opReset && op != opBlock {
-		return []int64{0, 0, 0, m.ends, 0, flagBlocked}
+func (m *unitModel) limit() limit { return m.l }
+
+func (m *unitModel) run(t *testing.T, now int64, s windowStep, got []int64) []int64 {
+	switch {
+	case s.op == opBan:
+		m.ban(t, now, s.long, got[3])
+		m.units = nil
+		return nil
+	case s.op == opReset:
+		m.units, m.until = nil, 0
+		return nil
+	case m.until > now:
+		return []int64{0, 0, 0, m.until, flagBanned}
 	}
-	m.units = keep(m.units, func(u unit) bool { return u.expires > now })
-	count := int64(len(m.units))
-	nth := func(n int64) int64 {
-		if n < 0 || n >= int64(len(m.units)) {
-			return 0
-		}
-		return sorted(m.units)[n]
-	}
-	last := nth(count - 1)
-	var next, soon, admitted int64
-	switch op {
-	case opAcquire:
-		if count+z <= y {
-			admitted = 1
-			for j := range z {
-				m.units = append(m.units, unit{id, j, now + x})
-			}
-		} else {
-			soon = nth(count + z - y - 1)
-		}
-		next = nth(max(int64(len(m.units))-y, 0))
+	m.units = slices.DeleteFunc(m.units, func(u unit) bool { return u.expires <= now })
+	id := s.charge.State[0]
+	switch s.op {
 	case opRefund:
-		m.units = keep(m.units, func(u unit) bool { return u.id != id || u.j < from || u.j >= from+z })
-	case opReset:
-		*m = heldModel{}
+		n := min(s.n, s.charge.N)
+		m.units = slices.DeleteFunc(m.units, func(u unit) bool { return u.id == id && u.j >= s.charge.N-n && u.j < s.charge.N })
 		return nil
-	case opBlock:
-		*m = heldModel{blocking: blocking{max(m.ends, last, now+x)}}
+	case opForce:
+		room := max(m.most-int64(len(m.units)), 0)
+		for j := range min(s.n, m.l.maxCost(), room) {
+			m.units = append(m.units, unit{id, s.charge.N + j, now + m.long})
+		}
 		return nil
-	case opRenew:
-		for i := range m.units {
-			if m.units[i].id == id && m.units[i].j < z {
-				m.units[i].expires = now + x
-			}
-		}
-		last = nth(int64(len(m.units)) - 1)
 	}
-	return []int64{count, next, soon, last, admitted, 0}
+	return m.acquire(now, s)
 }
 
-func keep(units []unit, ok func(unit) bool) (out []unit) {
-	for _, u := range units {
-		if ok(u) {
-			out = append(out, u)
+func (m *unitModel) acquire(now int64, s windowStep) []int64 {
+	count, most := int64(len(m.units)), m.l.maxCost()
+	reply := []int64{count, 0, 0, m.nth(count - 1), flagDenied}
+	if count+s.n <= most {
+		reply[4] = flagAdmitted
+		for j := range s.n {
+			m.units = append(m.units, unit{s.charge.State[0], j, now + m.long})
 		}
+	} else {
+		reply[2] = m.nth(count + s.n - most - 1)
 	}
-	return out
+	reply[1] = m.nth(max(int64(len(m.units))-most, 0))
+	return reply
 }
 
-func sorted(units []unit) (at []int64) {
-	for _, u := range units {
-		at = append(at, u.expires)
+// nth is when the nth unit to leave expires.
+func (m *unitModel) nth(n int64) int64 {
+	if n < 0 || n >= int64(len(m.units)) {
+		return 0
 	}
-	for i := range at {
-		for j := i; j > 0 && at[j] < at[j-1]; j-- {
-			at[j], at[j-1] = at[j-1], at[j]
-		}
+	at := make([]int64, len(m.units))
+	for i, u := range m.units {
+		at[i] = u.expires
 	}
-	return at
+	slices.Sort(at)
+	return at[n]
 }
 
-// L2 for the windows and what is held: script and model agree on every reply.
-func TestParityOfWindowScripts(t *testing.T) {
-	// Each key has one length for good, as a limit has.
-	lengths := []int64{300, 2_000, 50_000, 3_600_000_000}
-	length := func(key int) int64 { return lengths[key%len(lengths)] }
-	const limit = 7
-	ids := []int64{11, 12, 13, 14, 15, 16, 17, 18, 19}
-	for _, tc := range []struct {
-		script *script
-		model  func() windowModel
-		step   func(rnd *rand.Rand, key int, seen int64) args
-	}{
-		{fixedScript, func() windowModel { return new(fixedModel) }, func(rnd *rand.Rand, key int, seen int64) args {
-			switch rnd.IntN(10) {
-			case 0:
-				return args{opRefund, rnd.Int64N(4), seen}
-			case 1:
-				return args{opOwe, length(key), 2 * limit, rnd.Int64N(4)}
+// windowKeys makes a key for each of several periods, and phases.
+func windowKeys(t *testing.T, make func(algo.Spec) (limit, error), model func(limit) windowModel, algorithm string) (keys []windowModel) {
+	for i, period := range []time.Duration{300 * time.Microsecond, 2 * time.Millisecond, 50 * time.Millisecond, time.Second, time.Hour} {
+		for _, offset := range []time.Duration{0, 7 * time.Hour / 10} {
+			s := algo.Spec{Algorithm: algorithm, Rate: algo.Per(5+int64(i), period)}
+			if algorithm == "fixed-window" {
+				s.Offset = offset
 			}
-			return args{opAcquire, length(key), limit, rnd.Int64N(4)}
-		}},
-		{slidingScript, func() windowModel { return new(slidingModel) }, func(rnd *rand.Rand, key int, seen int64) args {
-			switch rnd.IntN(10) {
-			case 0:
-				return args{opRefund, length(key), seen, rnd.Int64N(4)}
-			case 1:
-				return args{opOwe, length(key), limit, rnd.Int64N(4)}
-			}
-			return args{opAcquire, length(key), limit, rnd.Int64N(4)}
-		}},
-		{heldScript, func() windowModel { return new(heldModel) }, func(rnd *rand.Rand, key int, seen int64) args {
-			id := ids[rnd.IntN(len(ids))]
-			switch rnd.IntN(10) {
-			case 0, 1:
-				return args{opRefund, 0, 0, rnd.Int64N(3), id, rnd.Int64N(3)}
-			case 2:
-				return args{opRenew, length(key), 0, rnd.Int64N(4), id}
-			}
-			return args{opAcquire, length(key), limit, rnd.Int64N(4), seen<<20 + rnd.Int64N(1<<20)}
-		}},
+			l, err := make(s)
+			require.NoError(t, err)
+			keys = append(keys, model(l))
+		}
+	}
+	return keys
+}
+
+// TestL2_WindowScriptsAndDecide: script and decide agree on every reply that is
+// read, for windows as for buckets; the sliding log and in-flight limits agree
+// with a model.
+func TestL2_WindowScriptsAndDecide(t *testing.T) {
+	for name, keys := range map[string][]windowModel{
+		"fixed window": windowKeys(t, newFixedWindow, func(l limit) windowModel { return &fixedModel{l: l.(*fixedWindow)} }, "fixed-window"),
+		"sliding window": windowKeys(t, newSlidingWindow, func(l limit) windowModel { return &slidingModel{l: l.(*slidingWindow)} },
+			"sliding-window"),
+		"sliding log": windowKeys(t, newSlidingLog, func(l limit) windowModel {
+			log := l.(*slidingLog)
+			return &unitModel{l: l, long: log.period.Microseconds(), most: 2 * log.limit}
+		}, "sliding-log"),
 	} {
-		t.Run(tc.script.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			w := &windowParity{keys: keys, charges: make([][]algo.Handle, len(keys)), rnd: rand.New(rand.NewPCG(3, 4))}
 			client := redistest.Start(t).Client()
-			rnd := rand.New(rand.NewPCG(3, 4))
-			models := map[int]windowModel{}
-			seen := map[int]int64{}
-			const batch = 50
-			for done := 0; done < cases.Count(5_000, 200_000); done += batch {
-				var batched []args
-				var keys []int
-				var asked []*entry
-				for range batch {
-					key := rnd.IntN(12)
-					a := tc.step(rnd, key, seen[key])
-					switch rnd.IntN(40) {
-					case 0:
-						a = args{opReset}
-					case 1:
-						a = args{opBlock, 1 + rnd.Int64N(2000)}
-					}
-					keys, batched = append(keys, key), append(batched, a)
-					asked = append(asked, ask(tc.script, "k"+strconv.Itoa(key), a))
-				}
-				cmds := pack(t.Context(), asked, true)
-				send(t.Context(), client, cmds)
-				reply, err := cmds[0].Result()
-				require.NoError(t, err)
-				for i, a := range batched {
-					m := models[keys[i]]
-					if m == nil {
-						m = tc.model()
-						models[keys[i]] = m
-					}
-					got := reply[1+i*tc.script.replies:][:tc.script.replies]
-					if want := m.run(reply[0], a); want != nil {
-						require.Equal(t, want, got, "operation %d: %v at %d", done+i, a, reply[0])
-					}
-					if w, ok := m.(*slidingModel); ok && a[0] == opBlock {
-						// It lasts at least as long as the key would have lived,
-						// which the server knows in milliseconds.
-						require.GreaterOrEqual(t, got[0], w.ends)
-						w.ends = got[0]
-					}
-					seen[keys[i]] = got[0]
+			for done := 0; done < cases.Count(5_000, 200_000); done += len(w.steps) {
+				reqs := w.batch(50)
+				reply := runScript(t, client, reqs...)
+				for i := range w.steps {
+					w.check(t, i, reply)
 				}
 			}
-			t.Logf("L2: %d operations agree", cases.Count(5_000, 200_000))
+			t.Logf("L2: %d operations agree, %d of them refunds", cases.Count(5_000, 200_000), w.refunds)
 			requireEveryKeyExpires(t, client)
 		})
 	}
 }
 
-// until is the closed form of what trying instant by instant finds.
-func TestSlidingRetryAfterIsExact(t *testing.T) {
-	for range cases.Count(20_000, 1_000_000) {
-		w := &sliding{limit: 1 + rand.Int64N(9), length: 1 + rand.Int64N(60)}
-		prev, curr := rand.Int64N(w.limit+2), rand.Int64N(w.limit+2)
-		elapsed, n := rand.Int64N(w.length), 1+rand.Int64N(w.limit)
-		fits := func(after int64) bool {
-			p, c, e := prev, curr, elapsed+after
-			for e >= w.length {
-				p, c, e = c, 0, e-w.length
+// windowParity runs random operations on the keys of a window.
+type windowParity struct {
+	keys    []windowModel
+	charges [][]algo.Handle // that can be refunded, by key
+	rnd     *rand.Rand
+	steps   []windowStep
+	of      []int // the key of each step
+	sent    []args
+	refunds int
+}
+
+func (w *windowParity) batch(n int) (reqs []*request) {
+	w.steps, w.of, w.sent = w.steps[:0], w.of[:0], w.sent[:0]
+	for range n {
+		k := w.rnd.IntN(len(w.keys))
+		s := windowStep{n: w.rnd.Int64N(4)}
+		if n := len(w.charges[k]); n > 0 {
+			s.charge = w.charges[k][w.rnd.IntN(n)]
+		}
+		switch w.rnd.IntN(40) {
+		case 0:
+			s.op = opReset
+		case 1:
+			s.op, s.long = opBan, 1+w.rnd.Int64N(2000)
+		case 2, 3:
+			s.op, s.n = opForce, 1+w.rnd.Int64N(12)
+			s.charge = algo.Handle{State: [3]int64{newID()}}
+		case 4, 5, 6, 7, 8, 9:
+			if s.charge.N > 0 {
+				s.op, s.n = opRefund, min(s.n, s.charge.N)
+				w.refunds++
 			}
-			return w.weight(p, e)+c+n <= w.limit
 		}
-		want := int64(0)
-		for !fits(want) {
-			want++
+		l := w.keys[k].limit()
+		a := s.args(l)
+		if s.op == opAcquire {
+			s.charge = algo.Handle{State: [3]int64{a[4]}} // the id of the units
 		}
-		require.Equal(t, want, w.until(prev, curr, elapsed, n), "%+v prev %d curr %d elapsed %d n %d", *w, prev, curr, elapsed, n)
+		w.steps, w.of, w.sent = append(w.steps, s), append(w.of, k), append(w.sent, a)
+		reqs = append(reqs, newRequest(l.script(), "k"+strconv.Itoa(k), a))
+	}
+	return reqs
+}
+
+// check compares the i-th reply, and remembers its charge.
+func (w *windowParity) check(t *testing.T, i int, reply []int64) {
+	t.Helper()
+	k, s := w.of[i], w.steps[i]
+	m := w.keys[k]
+	n := m.limit().script().replies
+	got := reply[1+i*n:][:n]
+	if want := m.run(t, reply[0], s, got); want != nil {
+		require.Equal(t, want, got, "%+v on %+v at %d", s, m, reply[0])
+	}
+	if s.op == opAcquire && s.n > 0 && got[n-1] == flagAdmitted {
+		_, h := m.limit().explain(answer{reply[0], w.sent[i][:], got}, s.n)
+		w.charges[k] = append(w.charges[k], h)
+		if len(w.charges[k]) > 5 {
+			w.charges[k] = w.charges[k][1:]
+		}
 	}
 }

@@ -1,4 +1,4 @@
-// Outage draws the series that TestEightInstancesThroughOutages writes:
+// Outage draws the series that TestW3_EightInstancesThroughOutages writes:
 //
 //	SLUICE_LONG=1 SLUICE_DRAW=series.csv go test -count 1 -run EightInstances ./distributed
 //	cd bench && go run ./outage -in series.csv -out ../docs/outage.svg

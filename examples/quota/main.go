@@ -59,9 +59,9 @@ func main() {
 func tell(e distributed.Event) {
 	switch {
 	case e.Kind != distributed.BreakerChanged:
-	case e.State == distributed.Open:
+	case e.State == distributed.StateOpen:
 		log.Print("Redis is out of reach; limiting locally: ", e.Err)
-	case e.State == distributed.Closed:
+	case e.State == distributed.StateClosed:
 		log.Print("Redis is back")
 	}
 }

@@ -59,7 +59,7 @@ func TestQuotaWithoutRedis(t *testing.T) {
 	}
 	opened := 0
 	for len(told) > 0 {
-		if e := <-told; e.Kind == distributed.BreakerChanged && e.State == distributed.Open {
+		if e := <-told; e.Kind == distributed.BreakerChanged && e.State == distributed.StateOpen {
 			opened++
 		}
 	}

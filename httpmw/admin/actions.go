@@ -149,14 +149,14 @@ func forgive(ctx context.Context, p *policy, o *order) (any, error) {
 }
 
 func block(ctx context.Context, p *policy, o *order) (any, error) {
-	most := int64(longestBlock / time.Second)
+	most := int64(longestBan / time.Second)
 	switch {
 	case p.can.block == nil:
 		return nil, ErrUnsupported
 	case o.Seconds < 1 || o.Seconds > most:
 		return nil, orderError(fmt.Sprintf("a block lasts 1 to %d seconds", most))
 	}
-	return done{hashText(keyfunc.Hash(o.Key))}, p.can.block.Block(ctx, o.Key, time.Duration(o.Seconds)*time.Second)
+	return done{hashText(keyfunc.Hash(o.Key))}, p.can.block.Ban(ctx, o.Key, time.Duration(o.Seconds)*time.Second)
 }
 
 func onOff(_ context.Context, p *policy, o *order) (any, error) {

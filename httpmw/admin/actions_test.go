@@ -44,7 +44,7 @@ func TestPeekAndReset(t *testing.T) {
 }
 
 // A block ends by itself, and says when; other keys do not notice.
-func TestBlockInThisProcess(t *testing.T) {
+func TestBanInThisProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := admin.Control(bucket(t, algo.PerHour(10)))
 		a := newAdmin(t, admin.WithPolicy("p", limiter), admin.WithAuthorize(anybody))
@@ -77,13 +77,13 @@ func TestBlockInThisProcess(t *testing.T) {
 func TestMostBlocks(t *testing.T) {
 	limiter := admin.Control(bucket(t, algo.PerHour(10)))
 	for i := range 1000 {
-		require.NoError(t, limiter.Block(t.Context(), fmt.Sprint(i), time.Hour))
+		require.NoError(t, limiter.Ban(t.Context(), fmt.Sprint(i), time.Hour))
 	}
-	require.ErrorContains(t, limiter.Block(t.Context(), "one more", time.Hour), "1000 keys are blocked already")
-	require.NoError(t, limiter.Block(t.Context(), "7", time.Minute), "a known one can be changed")
-	require.ErrorContains(t, limiter.Block(t.Context(), strings.Repeat("x", 5000), time.Hour), "5000 bytes")
+	require.ErrorContains(t, limiter.Ban(t.Context(), "one more", time.Hour), "1000 keys are blocked already")
+	require.NoError(t, limiter.Ban(t.Context(), "7", time.Minute), "a known one can be changed")
+	require.ErrorContains(t, limiter.Ban(t.Context(), strings.Repeat("x", 5000), time.Hour), "5000 bytes")
 	for _, d := range []time.Duration{0, -1, 366 * 24 * time.Hour} {
-		require.ErrorContains(t, limiter.Block(t.Context(), "k", d), "block is")
+		require.ErrorContains(t, limiter.Ban(t.Context(), "k", d), "ban is")
 	}
 	require.NoError(t, limiter.Reset(t.Context(), "7"))
 	require.Equal(t, 999, limiter.Blocked())

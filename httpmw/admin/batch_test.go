@@ -57,7 +57,7 @@ func TestControlKeepsTheBatch(t *testing.T) {
 	require.Equal(t, 1, a.steps)
 	second.On()
 
-	require.NoError(t, second.Block(t.Context(), "ada", time.Hour))
+	require.NoError(t, second.Ban(t.Context(), "ada", time.Hour))
 	require.False(t, both().Allowed)
 	require.Equal(t, 1, a.steps)
 	require.Equal(t, int64(8), spend(t, a, "ada", 0).Remaining, "what was charged before came back")

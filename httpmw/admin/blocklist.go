@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	longestBlock = 365 * 24 * time.Hour
+	longestBan = 365 * 24 * time.Hour
 	mostBlocked  = 1000
 	longestKey   = 4096 // bytes
 )

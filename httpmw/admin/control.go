@@ -50,23 +50,21 @@ func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(
 // SetSpec applies s to the limiter; see [algo.Spec.Apply].
 func (c *Controlled) SetSpec(s algo.Spec) error { return s.Apply(c.limiter) }
 
-// Block denies key everything for d, more than 0 and 365 days at most. A limiter
-// that can block keys itself, as those on Redis can, does so: then it holds for
-// all instances. Else it holds in this process, for up to 1000 keys at a time,
-// and a second Block replaces the first.
-func (c *Controlled) Block(ctx context.Context, key string, d time.Duration) error {
-	if d <= 0 || d > longestBlock {
-		return fmt.Errorf("admin: block is %v, want more than 0 and %v at most", d, longestBlock)
+// Ban denies every cost of key for d, more than 0 and at most 365 days. A limiter
+// on Redis bans the key itself, for all instances. Any other ban holds in this
+// process, for up to 1000 keys at a time; a second Ban replaces the first.
+func (c *Controlled) Ban(ctx context.Context, key string, d time.Duration) error {
+	if d <= 0 || d > longestBan {
+		return fmt.Errorf("admin: ban is %v, want more than 0 and at most %v", d, longestBan)
 	}
 	if own, ok := c.limiter.(blocker); ok {
-		return own.Block(ctx, key, d)
+		return own.Ban(ctx, key, d)
 	}
 	return c.blocked.add(key, &blocked{time.Now().Add(d), c.limiter})
 }
 
-// Reset lifts a Block, and forgives key what it owes. A limiter that cannot
-// forgive, such as one of what is in flight, gives [ErrUnsupported] unless there
-// was a block to lift.
+// Reset lifts a Ban, and forgets the debt of key. A limiter without Reset, such as
+// one of units in flight, returns [ErrUnsupported] unless there was a ban to lift.
 func (c *Controlled) Reset(ctx context.Context, key string) error {
 	lifted := c.blocked.remove(key)
 	err := reset(ctx, c.limiter, key)
@@ -81,7 +79,7 @@ func (c *Controlled) Blocked() int { return c.blocked.len() }
 
 type (
 	blocker interface {
-		Block(ctx context.Context, key string, d time.Duration) error
+		Ban(ctx context.Context, key string, d time.Duration) error
 	}
 	switcher interface {
 		On()

@@ -41,7 +41,7 @@ func ExampleControl() {
 		return w.Code
 	}
 	key, _ := keyfunc.Header("X-User")(&http.Request{Header: http.Header{"X-User": {"mallory"}}})
-	fmt.Println(users.Block(context.Background(), key, time.Hour))
+	fmt.Println(users.Ban(context.Background(), key, time.Hour))
 	fmt.Println(get("mallory"), get("alice"))
 	users.Off()
 	fmt.Println(get("mallory"), get("alice"))

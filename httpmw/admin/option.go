@@ -23,7 +23,7 @@ const (
 // WithPolicy shows a limit under the name that its events have, such as that of
 // httpmw.WithName; at most 60 of them. l is the limiter as the middleware asks
 // it. What can be done to it depends on its methods: Reset(key), or
-// Reset(ctx, key) error; Block(ctx, key, duration) error; On, Off and IsOn.
+// Reset(ctx, key) error; Ban(ctx, key, duration) error; On, Off and IsOn.
 // [Control] adds those that a limiter lacks.
 func WithPolicy(name string, l algo.Limiter) Option {
 	return func(c *config) error {

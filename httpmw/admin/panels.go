@@ -127,7 +127,7 @@ func (s *store) state(from, to uint32) storeState {
 	out := storeState{
 		Name: s.name, State: "unknown", Percent: st.Percent, Nodes: st.Nodes, Away: st.Away,
 		Instances: st.Instances, Counted: st.Counted, Fallback: st.Fallback.String(),
-		Denied: st.Denied, Most: st.DeniedMost, Blocks: st.Blocks, Policies: s.policies,
+		Denied: st.Denied, Most: st.DeniedMax, Blocks: st.Blocks, Policies: s.policies,
 	}
 	if int(st.State) < len(stateWords) {
 		out.State = stateWords[st.State]

@@ -149,7 +149,6 @@ func (f *File) read(v value) {
 	}
 	f.Trusted = readPrefixes(trusted)
 	b := newBook(f)
-	defer b.close()
 	f.Limits = b.readShared(limits)
 	f.Routes = b.readRoutes(routes)
 	f.Domains = b.readDomains(domains)

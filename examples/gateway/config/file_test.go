@@ -97,7 +97,7 @@ func TestMistakes(t *testing.T) {
 		{"pepper", head + "pepper: {env: A, file: b}\n", "f:4:9: pepper: wants one of env and file"},
 		{"overload", head + "overload: perhaps\n", "f:4:11: overload: is \"perhaps\", want true or false"},
 		{"redis without addresses", head + "store: redis\n", "redis.addresses: is missing, with store: redis"},
-		{"not known to Redis", limit("limit: strict 5/s") + "store: redis\nredis: {addresses: ['a:1']}\n", "f:5:35: routes[0].limits[0].limit: is \"strict 5/s\": strict is not known to store: redis"},
+		{"not known to Redis", limit("limit: strict 5/s") + "store: redis\nredis: {addresses: ['a:1']}\n", "f:5:35: routes[0].limits[0].limit: is \"strict 5/s\": distributed: algorithm is \"strict\", want token-bucket"},
 		{"too much for Redis", limit("limit: sliding-log 20000/s") + "store: redis\nredis: {addresses: ['a:1']}\n", "f:5:35: routes[0].limits[0].limit: is \"sliding-log 20000/s\": distributed:"},
 		{"secret on Redis", head + "    limits: [{name: a, key: 'secret:X', limit: 1/s}]\nstore: redis\nredis: {addresses: ['a:1']}\n", "f:4:29: routes[0].limits[0].key: has a secret"},
 		{"descriptor", "domains:\n  - name: d\n    descriptors:\n      - {key: k, rate: 1/s}\n", "f:4:18: domains[0].descriptors[0].rate: unknown field"},

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -31,21 +30,13 @@ type Cost struct {
 // routes refer to those that were read before.
 type book struct {
 	file   *File
-	store  *distributed.Store // on trial; nil for a local store
-	end    func()
 	limits map[string]*Limit
 	lines  map[string]int
 }
 
 func newBook(f *File) *book {
-	b := &book{file: f, end: func() {}, limits: map[string]*Limit{}, lines: map[string]int{}}
-	if f.Store.Kind == Redis {
-		b.store, b.end = trial()
-	}
-	return b
+	return &book{file: f, limits: map[string]*Limit{}, lines: map[string]int{}}
 }
-
-func (b *book) close() { b.end() }
 
 // readShared reads the limits that routes refer to by name.
 func (b *book) readShared(v *value) (all []*Limit) {
@@ -91,7 +82,7 @@ func (b *book) readLimit(v value) *Limit {
 		field{name: "name", required: true, read: func(v value) { l.Name = b.readName(v) }},
 		field{name: "key", required: true, read: func(v value) {
 			l.Keys = readKeys(v)
-			if b.store != nil && b.file.Pepper.IsZero() && hasSecret(l.Keys) {
+			if b.file.Store.Kind == Redis && b.file.Pepper.IsZero() && hasSecret(l.Keys) {
 				v.fail("has a secret, so with store: redis there must be a pepper that all instances share")
 			}
 		}},
@@ -143,8 +134,8 @@ func (b *book) readSpec(v value) algo.Spec {
 		return algo.Spec{}
 	}
 	spec, err := algo.Parse(s)
-	if err == nil && b.store != nil {
-		_, err = NewLimiter(b.store, fmt.Sprintf("%d.%d", v.node.Line, v.node.Column), spec)
+	if err == nil && b.file.Store.Kind == Redis {
+		err = distributed.Validate(spec)
 	}
 	if err != nil {
 		v.fail("is %q: %v", s, err)

@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 )
@@ -96,21 +94,12 @@ func RandomPepper() []byte {
 	return b
 }
 
-// NewLimiter makes the limiter of a limit on a store, which knows fewer
-// algorithms than package algo does.
+// NewLimiter makes the limiter of a limit on a store, which has fewer algorithms
+// than package algo.
 func NewLimiter(s *distributed.Store, name string, spec algo.Spec) (algo.Limiter, error) {
-	makers := map[string]func(string, algo.Rate, ...algo.Option) (*distributed.Limiter, error){
-		"token-bucket": s.TokenBucket, "leaky-bucket": s.LeakyBucket, "pacer": s.Pacer,
-		"fixed-window": s.FixedWindow, "sliding-window": s.SlidingWindow, "sliding-log": s.SlidingLog,
-	}
-	algorithm := AlgorithmOf(spec)
-	construct, ok := makers[algorithm]
-	if !ok {
-		return nil, fmt.Errorf("%s is not known to store: redis, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window or sliding-log", algorithm)
-	}
-	// The kind is part of the name: a name that has changed its kind begins
-	// anew, and what an older kind has written is not read.
-	l, err := construct(name+"."+algorithm, spec.Rate, spec.Options()...)
+	// The kind is part of the name: a name whose kind has changed starts anew, and
+	// the values of the older kind are not read.
+	l, err := s.Limiter(name+"."+AlgorithmOf(spec), spec)
 	if err != nil {
 		return nil, err
 	}
@@ -123,14 +112,4 @@ func AlgorithmOf(spec algo.Spec) string {
 		return "token-bucket"
 	}
 	return spec.Algorithm
-}
-
-// trial is a store that dials nobody, to find out what Redis would refuse.
-func trial() (*distributed.Store, func()) {
-	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:0"})
-	store, err := distributed.New(client)
-	if err != nil {
-		panic(err) // without options there is nothing to refuse
-	}
-	return store, func() { _ = store.Close(); _ = client.Close() }
 }

@@ -28,7 +28,7 @@ func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (
 	}
 	client := redis.NewUniversalClient(o)
 	fallbacks := map[string]distributed.Fallback{
-		"local": distributed.Local, "allow": distributed.AllowAll, "deny": distributed.DenyAll,
+		"local": distributed.FallbackLocal, "allow": distributed.FallbackAllow, "deny": distributed.FallbackDeny,
 	}
 	opts := []distributed.Option{
 		distributed.WithPrefix(s.Prefix), distributed.WithTimeout(s.Timeout),

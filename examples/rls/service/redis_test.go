@@ -19,7 +19,7 @@ import (
 
 func openStore(t *testing.T, server *redistest.Server) *distributed.Store {
 	t.Helper()
-	store, err := distributed.New(server.Client(), distributed.WithTimeout(5*time.Second), distributed.WithFallback(distributed.DenyAll))
+	store, err := distributed.New(server.Client(), distributed.WithTimeout(5*time.Second), distributed.WithFallback(distributed.FallbackDeny))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
 	return store

@@ -1,0 +1,35 @@
+package distributed
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// A refund by another instance takes effect when the proof of a denial expires,
+// after a second.
+func TestProofsLastASecond(t *testing.T) {
+	freshRequests(t)
+	synctest.Test(t, func(t *testing.T) {
+		server := newVirtualServer(perMicros(1, time.Hour), 1)
+		here := virtualLimiter(t, server, 0, WithInstances(2))
+		there := virtualLimiter(t, server, 1, WithInstances(2))
+		ask := func(l *Limiter) algo.Lease {
+			lease, err := l.Acquire(t.Context(), "k", 1)
+			require.NoError(t, err)
+			return lease
+		}
+		spent := ask(there)
+		require.True(t, spent.Allowed)
+		require.Equal(t, algo.SourceRemote, ask(here).Source)
+		spent.Release(algo.Canceled)
+		denied := ask(here)
+		require.Equal(t, algo.SourceDenyCache, denied.Source)
+		time.Sleep(proofLifetime)
+		require.True(t, ask(here).Allowed)
+	})
+}

@@ -1,0 +1,104 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrClosed reports that the store has been closed.
+var ErrClosed = errors.New("distributed: the store is closed")
+
+// failure is the meaning of an error from Redis for the command that met it.
+type failure uint8
+
+const (
+	noFailure failure = iota
+	// notExecuted: the server has certainly not executed the command; another
+	// connection or node may.
+	notExecuted
+	// rejected: the server has not executed the command and would reject it
+	// again: it is out of memory, busy with a script, or unable to save.
+	rejected
+	// unknownOutcome: the connection broke, or no reply came in time. The
+	// command may have been executed, so sending it again could charge twice.
+	unknownOutcome
+	// misconfigured: an operator must act: credentials, rights, or a server
+	// that does not know the command.
+	misconfigured
+	// keyFault: the keys of the command are at fault, not Redis.
+	keyFault
+	// noScript: the server has lost its scripts.
+	noScript
+)
+
+// String names the failure for logs.
+func (f failure) String() string {
+	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script"}[f]
+}
+
+// prefixes of the server's error replies. A script that meets an error in one
+// of its own commands wraps it; before Redis 7 the code is in the middle,
+// after a dash.
+var prefixes = []struct {
+	code string
+	is   failure
+}{
+	{"NOSCRIPT", noScript},
+	{"LOADING", notExecuted},
+	{"READONLY", notExecuted},
+	{"CLUSTERDOWN", notExecuted},
+	{"TRYAGAIN", notExecuted},
+	{"MASTERDOWN", notExecuted},
+	{"MOVED", notExecuted},
+	{"ASK", notExecuted},
+	{"max number of clients", notExecuted},
+	{"OOM", rejected},
+	{"MISCONF", rejected},
+	{"BUSY", rejected},
+	{"NOREPLICAS", rejected},
+	{"WRONGTYPE", keyFault},
+	{"CROSSSLOT", keyFault},
+	{"NOAUTH", misconfigured},
+	{"WRONGPASS", misconfigured},
+	{"NOPERM", misconfigured},
+}
+
+func classify(err error) failure {
+	var reply redis.Error
+	var dial *net.OpError
+	switch {
+	case err == nil:
+		return noFailure
+	case errors.As(err, &reply):
+		return classifyReply(reply.Error())
+	case errors.Is(err, redis.ErrClosed), errors.Is(err, errReply):
+		return misconfigured
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		return notExecuted
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return notExecuted
+	}
+	return unknownOutcome
+}
+
+func classifyReply(text string) failure {
+	text = strings.TrimPrefix(text, "ERR ")
+	for _, p := range prefixes {
+		if strings.HasPrefix(text, p.code) || strings.Contains(text, "-"+p.code+" ") {
+			return p.is
+		}
+	}
+	return misconfigured
+}
+
+// errLate is the failure of a batch whose reply does not come in time.
+var errLate = fmt.Errorf("distributed: no reply within the timeout: %w", context.DeadlineExceeded)
+
+// errReply reports a reply that no script of this package gives: the commands
+// do not reach a Redis server.
+var errReply = errors.New("distributed: unexpected reply to a script: is the address a Redis server?")

@@ -1,0 +1,108 @@
+package distributed_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// Whatever is wrong with the server, decisions go on, are not errors, and say
+// that they are the fallback's.
+func TestFailuresAreClassified(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		server func(t *testing.T) *redis.Client
+		kind   distributed.Kind
+		says   string
+	}{
+		{"out of memory", func(t *testing.T) *redis.Client {
+			return redistest.Start(t, "--maxmemory", "1", "--maxmemory-policy", "noeviction").Client()
+		}, distributed.BreakerChanged, "OOM"},
+		{"read-only replica", func(t *testing.T) *redis.Client {
+			return redistest.StartReplica(t, redistest.Start(t)).Client()
+		}, distributed.BreakerChanged, "READONLY"},
+		{"no replicas for a write", func(t *testing.T) *redis.Client {
+			return redistest.Start(t, "--min-replicas-to-write", "1").Client()
+		}, distributed.BreakerChanged, "NOREPLICAS"},
+		{"password missing", func(t *testing.T) *redis.Client {
+			s := redistest.Start(t)
+			c := s.Client()
+			s.Do("CONFIG", "SET", "requirepass", "secret")
+			return c
+		}, distributed.Misconfigured, "NOAUTH"},
+		{"no right to run scripts", func(t *testing.T) *redis.Client {
+			s := redistest.Start(t)
+			s.Do("ACL", "SETUSER", "default", "-evalsha", "-eval")
+			return s.Client()
+		}, distributed.Misconfigured, "NOPERM"},
+		{"scripts unknown", func(t *testing.T) *redis.Client {
+			return redistest.Start(t, "--rename-command", "EVALSHA", "").Client()
+		}, distributed.Misconfigured, "unknown command"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var e events
+			store := newStore(t, tc.server(t), append(quick(&e), distributed.WithTimeout(patient))...)
+			l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+			for range 10 {
+				require.Equal(t, algo.SourceFallback, acquire(t, l, "alice", 1).Source)
+			}
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			var said []string
+			for _, ev := range e.all {
+				if ev.Kind == tc.kind && ev.Err != nil {
+					said = append(said, ev.Err.Error())
+				}
+			}
+			require.NotEmpty(t, said)
+			require.Contains(t, said[0], tc.says)
+		})
+	}
+}
+
+// F4: a server that says WRONGTYPE to everything is no server that is away.
+func TestF4_WrongTypeOpensNoBreaker(t *testing.T) {
+	t.Parallel()
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	var e events
+	store := newStore(t, viaProxy(t, proxy), distributed.WithInstances(1), distributed.WithHook(e.hook))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(100)))
+	remote(t, l, "k", 1)
+	proxy.Set(redistest.Fault{Error: "WRONGTYPE Operation against a key holding the wrong kind of value"})
+	for range 50 {
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 1).Source)
+	}
+	require.Empty(t, e.states())
+	proxy.Set(redistest.Fault{})
+	remote(t, l, "k", 1)
+}
+
+// A key of another type is that key's trouble: the others go on, and the
+// breaker stays closed.
+func TestF4_KeyOfAnotherType(t *testing.T) {
+	var faults atomic.Int64
+	store, server := onRedis(t, distributed.WithHook(func(e distributed.Event) {
+		if e.Kind == distributed.KeyFault {
+			faults.Add(1)
+		}
+		if e.Kind == distributed.BreakerChanged {
+			t.Errorf("breaker: %+v", e)
+		}
+	}))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(100)))
+	server.Do("HSET", "sluice:{mallory}:hourly", "field", "value")
+	for range 20 {
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "mallory", 1).Source)
+		remote(t, l, "alice", 1)
+	}
+	require.Equal(t, int64(20), faults.Load())
+	require.Error(t, l.Reset(ctx, "mallory"))
+	require.Equal(t, "hash", server.Do("TYPE", "sluice:{mallory}:hourly"), "left alone")
+}

@@ -1,0 +1,36 @@
+package distributed_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// Keys that are made to hurt are keys like any other.
+func TestS1_S2_HostileKeys(t *testing.T) {
+	store, server := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(2)))
+	long := strings.Repeat("x", 64<<10)
+	keys := []string{"", "a", "{a}", "a}", "{", "}", "{}", "a:b", ":", "a\x00", "a\n", "a\r\n*1\r\n$8\r\nFLUSHALL\r\n",
+		"%7B", "~", " ", "é", "\xff\xfe", long, long + "y", "a}:hourly", "}:{b}:hourly"}
+	for range 2 {
+		for _, k := range keys {
+			require.True(t, remote(t, l, k, 1).Allowed, "%.40q", k)
+		}
+	}
+	for _, k := range keys {
+		require.False(t, acquire(t, l, k, 1).Allowed, "%.40q", k)
+	}
+	require.Equal(t, int64(len(keys)), server.Do("DBSIZE").(int64)-registryKeys(server))
+	requireTTL(t, server)
+}
+
+// registryKeys counts the keys that are not limits'.
+func registryKeys(s *redistest.Server) int64 {
+	return s.Do("EXISTS", "sluice:{::instances}").(int64)
+}

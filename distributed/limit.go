@@ -1,0 +1,193 @@
+package distributed
+
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// limit is an algorithm with its parameters, which never change: SetRate
+// replaces them. It writes the script's arguments and reads its replies.
+type limit interface {
+	script() *script
+	// acquire asks whether n >= 0 units fit.
+	acquire(key string, n int64) args
+	// explain turns the answer for n units into a decision, and into the handle
+	// of their charge.
+	explain(a answer, n int64) (algo.Decision, algo.Handle)
+	// refund gives back n of the h.N units that were charged.
+	refund(h algo.Handle, n int64) args
+	// force charges n units more to h, whether they fit or not.
+	force(key string, h algo.Handle, n int64) args
+	// reset forgets a key's debt.
+	reset(key string) args
+	// local returns the limiter of this instance's share: was, changed in use, or
+	// a new one; nil if there is no share.
+	local(of instances, was algo.Limiter) algo.Limiter
+	// maxCost is the largest cost that can ever be admitted.
+	maxCost() int64
+	describe() algo.Description
+}
+
+// kind is an algorithm on Redis.
+type kind struct {
+	title string // for errors
+	make  func(algo.Spec) (limit, error)
+}
+
+// kinds lists the algorithms by their names in an [algo.Spec].
+var kinds = map[string]kind{
+	"token-bucket":   {"token bucket", newTokenBucket},
+	"leaky-bucket":   {"leaky bucket", newTokenBucket},
+	"pacer":          {"pacer", newPacer},
+	"fixed-window":   {"fixed window", newFixedWindow},
+	"sliding-window": {"sliding window", newSlidingWindow},
+	"sliding-log":    {"sliding log", newSlidingLog},
+}
+
+// Limiter makes the limit that spec describes: a token-bucket, leaky-bucket,
+// pacer, fixed-window, sliding-window or sliding-log; see the methods of these
+// names. The options keys and full concern the decisions without Redis. See
+// [algo.Spec.Apply] for a change in use.
+func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
+	kind, err := kindOf(&spec)
+	if err != nil {
+		return nil, fmt.Errorf("distributed: limit %q: %w", name, err)
+	}
+	l, err := s.prepare(kind.title, name)
+	if err != nil {
+		return nil, err
+	}
+	l.blocks = newBlocks(l)
+	if s.recovery == RecoveryCharge {
+		l.fallback.debts = newDebts()
+	}
+	if err := l.set(spec); err != nil {
+		return nil, err
+	}
+	return l, s.register(l)
+}
+
+// kindOf returns the algorithm of spec, and fills in its name.
+func kindOf(spec *algo.Spec) (kind, error) {
+	if spec.Algorithm == "" {
+		spec.Algorithm = "token-bucket"
+	}
+	k, ok := kinds[spec.Algorithm]
+	if !ok {
+		return k, fmt.Errorf("algorithm is %q, want token-bucket, leaky-bucket, pacer, fixed-window, sliding-window or sliding-log", spec.Algorithm)
+	}
+	return k, nil
+}
+
+// newLimiter makes a limit from a rate and options.
+func (s *Store) newLimiter(algorithm, name string, r algo.Rate, opts []algo.Option) (*Limiter, error) {
+	spec := algo.Spec{Algorithm: algorithm, Rate: r}
+	if len(opts) > 0 {
+		var err error
+		if spec, err = spec.With(opts...); err != nil {
+			return nil, fmt.Errorf("distributed: %s %q: %w", kinds[algorithm].title, name, err)
+		}
+	}
+	return s.Limiter(name, spec)
+}
+
+// prepare makes a limiter without a limit.
+func (s *Store) prepare(kind, name string) (*Limiter, error) {
+	if name == "" || len(name) > maxTag {
+		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), maxTag)
+	}
+	l := &Limiter{store: s, name: name, kind: kind, head: s.prefix + ":{", tail: "}:" + escape(name)}
+	l.fallback.limiter = l
+	return l, nil
+}
+
+// set checks a Spec and makes it the limit. Keys keep their debt, up to the
+// largest debt of the new limit.
+func (l *Limiter) set(spec algo.Spec) error {
+	lim, err := newLimit(&spec)
+	if err != nil {
+		return l.errorf("%w", err)
+	}
+	l.spec = spec
+	l.replace(lim)
+	return nil
+}
+
+// Validate reports why [Store.Limiter] cannot make the limit that spec
+// describes, or nil.
+func Validate(spec algo.Spec) error {
+	_, err := newLimit(&spec)
+	if err != nil {
+		return fmt.Errorf("distributed: %w", err)
+	}
+	return nil
+}
+
+// newLimit checks spec, fills it in and makes its limit.
+func newLimit(spec *algo.Spec) (limit, error) {
+	kind, err := kindOf(spec)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Algorithm == "sliding-log" { // before package algo reports its own, larger bound
+		if err := checkUnits(spec.Rate.Count); err != nil {
+			return nil, err
+		}
+	}
+	if *spec, err = spec.With(); err != nil {
+		return nil, err
+	}
+	return kind.make(*spec)
+}
+
+func (l *Limiter) replace(lim limit) {
+	l.limit.Store(&lim)
+	l.fallback.resize()
+}
+
+func (l *Limiter) load() limit { return *l.limit.Load() }
+
+func (l *Limiter) errorf(format string, args ...any) error {
+	return fmt.Errorf("distributed: %s %q: "+format, append([]any{l.kind, l.name}, args...)...)
+}
+
+// SetSpec replaces the limit in use, in this process; the algorithm stays. See
+// [algo.Spec.Apply].
+func (l *Limiter) SetSpec(s algo.Spec) error {
+	return l.change(func(was *algo.Spec) error {
+		if _, err := kindOf(&s); err != nil {
+			return err
+		}
+		if s.Algorithm != was.Algorithm {
+			return fmt.Errorf("algorithm is %q and cannot be changed in use: make a new limiter", s.Algorithm)
+		}
+		*was = s
+		return nil
+	})
+}
+
+// SetRate changes the rate in use, in this process: other instances keep theirs
+// until they change it too. Package rules changes limits everywhere. A burst
+// that was not set follows the rate's count.
+func (l *Limiter) SetRate(r algo.Rate) error {
+	return l.change(func(s *algo.Spec) error { s.Rate = r; return nil })
+}
+
+// SetBurst changes the burst in use, in this process. Only buckets have one.
+func (l *Limiter) SetBurst(n int64) error {
+	return l.change(func(s *algo.Spec) (err error) { *s, err = s.With(algo.Burst(n)); return err })
+}
+
+func (l *Limiter) change(f func(*algo.Spec) error) error {
+	l.setting.Lock()
+	defer l.setting.Unlock()
+	if l.slots != nil {
+		return l.errorf("has neither rate nor burst; make a new limiter")
+	}
+	next := l.spec
+	if err := f(&next); err != nil {
+		return l.errorf("%w", err)
+	}
+	return l.set(next)
+}

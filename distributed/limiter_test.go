@@ -1,0 +1,81 @@
+package distributed_test
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+func TestNegativeCostIsAnError(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1)))
+	_, err := l.Acquire(ctx, "k", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+	require.Equal(t, int64(1), remote(t, l, "k", 0).Remaining)
+}
+
+func TestResetAndBlock(t *testing.T) {
+	store, server := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(3)))
+	remote(t, l, "alice", 3)
+	require.NoError(t, l.Reset(ctx, "alice"))
+	require.Equal(t, int64(3), acquire(t, l, "alice", 0).Remaining)
+
+	require.NoError(t, l.Ban(ctx, "alice", time.Hour))
+	blocked := acquire(t, l, "alice", 1)
+	require.False(t, blocked.Allowed)
+	require.Equal(t, algo.Quota, blocked.Reason)
+	require.Greater(t, blocked.RetryAfter, 59*time.Minute)
+	require.LessOrEqual(t, blocked.RetryAfter, time.Hour+time.Millisecond)
+	peek := acquire(t, l, "alice", 0)
+	require.Zero(t, peek.Remaining)
+	require.True(t, remote(t, l, "bob", 1).Allowed)
+	requireTTL(t, server)
+
+	require.NoError(t, l.Ban(ctx, "alice", time.Minute), "a shorter block does not shorten")
+	require.Greater(t, acquire(t, l, "alice", 1).RetryAfter, 59*time.Minute)
+	require.NoError(t, l.Reset(ctx, "alice"))
+	require.True(t, acquire(t, l, "alice", 3).Allowed)
+	for _, bad := range []time.Duration{0, -1, 1 << 62} {
+		require.ErrorContains(t, l.Ban(ctx, "alice", bad), "ban is")
+	}
+}
+
+// U2: after RetryAfter the same request is admitted; Remaining units are
+// admitted at once, and the one after them at NextAfter.
+func TestU2_RetryAfterAndRemaining(t *testing.T) {
+	store, _ := onRedis(t)
+	for name, make := range makers(store) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := must[*distributed.Limiter](t)(make(name, algo.Per(8, 80*time.Millisecond)))
+			rnd := rand.New(rand.NewPCG(5, 6))
+			for range 30 {
+				n := 1 + rnd.Int64N(8)
+				lease := remote(t, l, "k", n)
+				if lease.Allowed {
+					require.Equal(t, algo.Admitted, lease.Reason)
+					require.Zero(t, lease.RetryAfter)
+					continue
+				}
+				require.Equal(t, algo.Quota, lease.Reason)
+				require.Positive(t, lease.RetryAfter)
+				require.LessOrEqual(t, lease.RetryAfter, 160*time.Millisecond)
+				require.Less(t, lease.Remaining, n)
+				require.LessOrEqual(t, lease.NextAfter, lease.ResetAfter)
+				time.Sleep(lease.RetryAfter)
+				require.True(t, remote(t, l, "k", n).Allowed, "%+v", lease.Decision)
+			}
+			time.Sleep(161 * time.Millisecond)
+			fresh := remote(t, l, "k", 0)
+			require.Equal(t, int64(8), fresh.Remaining)
+			require.Zero(t, fresh.NextAfter)
+			require.Zero(t, fresh.ResetAfter)
+		})
+	}
+}

@@ -1,0 +1,259 @@
+package distributed
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// nodeQueue is the queue to one Redis node. The requests that arrive while a
+// batch is on the wire leave together as the next batch, so batches grow with
+// the load, no timer is needed and a lone caller pays one round trip.
+//
+// A late batch does not delay the queue: its callers have decided without it
+// by then. Its reply is still read, and what it charged for callers that have
+// stopped waiting is refunded.
+type nodeQueue struct {
+	store   *Store
+	breaker breaker
+	// singleSlot is set where the node, or a proxy in front of it, rejects
+	// scripts with keys of several slots.
+	singleSlot atomic.Bool
+
+	mu      sync.Mutex
+	work    sync.Cond
+	queue   []*request
+	idle    int // workers that wait for requests
+	workers int
+	onWire  []*batch    // sent, not answered and not late
+	overdue *time.Timer // fires when the oldest batch may be late
+	armed   bool
+	closed  bool
+	stopped sync.WaitGroup
+}
+
+// batch is the requests that leave in one round trip.
+type batch struct {
+	requests []*request
+	sent     time.Time
+	late     bool
+}
+
+const (
+	maxOnWire   = 1       // more would change the order of requests
+	maxWorkers  = 32      // batches on the wire, late ones included
+	maxBatch    = 128     // requests in a batch: about 0.3 ms of the server's time
+	maxQueueLen = 1 << 14 // queued requests; beyond, callers decide without Redis
+)
+
+func newNodeQueue(s *Store) *nodeQueue {
+	q := &nodeQueue{store: s}
+	q.work.L = &q.mu
+	q.breaker.init(s, q)
+	return q
+}
+
+// submit queues r. It reports false when the queue is closed or full.
+func (q *nodeQueue) submit(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.queue) >= maxQueueLen {
+		return false
+	}
+	q.queue = append(q.queue, r)
+	if len(q.onWire) < maxOnWire {
+		q.wakeWorker()
+	}
+	return true
+}
+
+// wakeWorker finds a worker for the queue. The caller holds q.mu.
+func (q *nodeQueue) wakeWorker() {
+	switch {
+	case q.idle > 0:
+		q.work.Signal()
+	case q.workers < maxWorkers:
+		q.workers++
+		q.stopped.Add(1)
+		go q.run()
+	}
+}
+
+// run is a worker: it sends batches until the queue is closed and empty.
+func (q *nodeQueue) run() {
+	defer q.stopped.Done()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		for len(q.queue) == 0 || len(q.onWire) >= maxOnWire {
+			if q.closed {
+				q.workers--
+				return
+			}
+			q.idle++
+			q.work.Wait()
+			q.idle--
+		}
+		if b := q.nextBatch(); len(b.requests) > 0 {
+			q.begin(b)
+			q.mu.Unlock()
+			q.roundTrip(b)
+			q.mu.Lock()
+		}
+	}
+}
+
+// nextBatch takes the next batch off the queue and drops the requests whose
+// callers have stopped waiting. The caller holds q.mu.
+func (q *nodeQueue) nextBatch() *batch {
+	n := min(len(q.queue), maxBatch)
+	b := &batch{requests: make([]*request, 0, n)}
+	for _, r := range q.queue[:n] {
+		if r.state.Load() == pending {
+			b.requests = append(b.requests, r)
+		} else {
+			r.free()
+		}
+	}
+	rest := copy(q.queue, q.queue[n:])
+	clear(q.queue[rest:])
+	q.queue = q.queue[:rest]
+	return b
+}
+
+// roundTrip sends a batch, reports its result to the breaker and completes its
+// requests.
+func (q *nodeQueue) roundTrip(b *batch) {
+	ctx := deadline{q.store.ctx, b.sent.Add(q.store.replyTimeout())}
+	cmds := newCommands(ctx, b.requests, !q.singleSlot.Load())
+	send(ctx, q.store.client, cmds)
+	cmds = q.resendBySlot(ctx, cmds)
+	q.report(cmds, q.end(b))
+	for _, c := range cmds {
+		c.complete(b.sent)
+	}
+}
+
+// report tells the breaker how a batch went. A late batch was counted when it
+// became late: its final result is neither a success nor a second failure,
+// which would open a breaker that is ramping up again.
+func (q *nodeQueue) report(cmds []*command, late bool) {
+	for _, c := range cmds {
+		err := c.Err()
+		f := classify(err)
+		switch {
+		case f == noFailure || f == keyFault:
+			continue
+		case late:
+			q.store.logFailure(f, err)
+		default:
+			q.breaker.failed(c.requests[0].keys[0], f, err)
+		}
+		return
+	}
+	if !late {
+		q.breaker.succeeded()
+	}
+}
+
+// begin notes that b leaves. The caller holds q.mu.
+func (q *nodeQueue) begin(b *batch) {
+	b.sent = time.Now()
+	q.onWire = append(q.onWire, b)
+	if !q.armed {
+		q.arm(q.store.timeout)
+	}
+}
+
+// end notes that b is answered and reports whether it was late.
+func (q *nodeQueue) end(b *batch) (late bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.remove(b)
+	return b.late
+}
+
+// remove takes b off the wire. The caller holds q.mu.
+func (q *nodeQueue) remove(b *batch) {
+	for i := range q.onWire {
+		if q.onWire[i] == b {
+			q.onWire = append(q.onWire[:i], q.onWire[i+1:]...)
+			return
+		}
+	}
+}
+
+// arm sets the timer that looks for late batches. The caller holds q.mu.
+func (q *nodeQueue) arm(d time.Duration) {
+	q.armed = true
+	if q.overdue == nil {
+		q.overdue = time.AfterFunc(d, q.expire)
+	} else {
+		q.overdue.Reset(d)
+	}
+}
+
+// expire marks late batches, so that the next ones can leave. It runs at most
+// once in each timeout, and not while the queue is idle.
+func (q *nodeQueue) expire() {
+	q.mu.Lock()
+	q.armed = false
+	var keys []string
+	for _, b := range append([]*batch(nil), q.onWire...) {
+		if left := q.store.timeout - time.Since(b.sent); left > 0 {
+			if !q.armed {
+				q.arm(left)
+			}
+			continue
+		}
+		b.late = true
+		keys = append(keys, b.requests[0].keys[0])
+		q.remove(b)
+	}
+	if len(q.queue) > 0 && len(keys) > 0 {
+		q.wakeWorker()
+	}
+	q.mu.Unlock()
+	for _, key := range keys {
+		q.breaker.failed(key, unknownOutcome, errLate)
+	}
+}
+
+// start runs f on a goroutine that close waits for. It reports false if the
+// queue is closed.
+func (q *nodeQueue) start(f func()) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.stopped.Add(1)
+	go func() { defer q.stopped.Done(); f() }()
+	return true
+}
+
+// close sends the queued requests, unless the breaker is open, and waits until
+// nothing is on the wire.
+func (q *nodeQueue) close() {
+	q.mu.Lock()
+	q.closed = true
+	var dropped []*request
+	if q.breaker.level.Load() == 0 {
+		dropped, q.queue = q.queue, nil
+	}
+	if len(q.queue) > 0 {
+		q.wakeWorker()
+	}
+	q.work.Broadcast()
+	q.mu.Unlock()
+	for _, r := range dropped {
+		r.err = ErrClosed
+		r.complete()
+	}
+	q.stopped.Wait()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.overdue != nil {
+		q.overdue.Stop()
+	}
+}

@@ -1,0 +1,187 @@
+package distributed
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Option configures a store.
+type Option func(*settings) error
+
+type settings struct {
+	timeout       time.Duration
+	prefix        string
+	fallback      Fallback
+	recovery      Recovery
+	instances     int // 0: counted in Redis
+	denyCache     int
+	blocks        int64 // largest excess that blocks may cause; 0: no blocks
+	probeInterval time.Duration
+	logger        *slog.Logger
+	hook          func(Event)
+}
+
+func configure(opts []Option) (settings, error) {
+	s := settings{
+		timeout:       20 * time.Millisecond,
+		prefix:        "sluice",
+		denyCache:     10_000,
+		probeInterval: time.Second,
+		logger:        slog.Default(),
+	}
+	for i, o := range opts {
+		if o == nil {
+			return s, fmt.Errorf("distributed: option %d is nil", i)
+		}
+		if err := o(&s); err != nil {
+			return s, fmt.Errorf("distributed: %w", err)
+		}
+	}
+	return s, nil
+}
+
+// WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
+// default is 20 ms. After that, or when the caller's context ends, the fallback
+// decides. The client's own timeouts may be longer: they bound how long a
+// connection waits for a reply after its caller has gone on.
+func WithTimeout(d time.Duration) Option {
+	return func(s *settings) error {
+		s.timeout = d
+		return within("timeout", d, time.Millisecond, time.Minute)
+	}
+}
+
+// WithPrefix sets the beginning of all keys in Redis, "sluice" by default. It
+// must not be empty. Instances with the same prefix share their limits.
+func WithPrefix(prefix string) Option {
+	return func(s *settings) error {
+		if prefix == "" {
+			return fmt.Errorf("prefix is empty")
+		}
+		s.prefix = escape(prefix)
+		return nil
+	}
+}
+
+// WithFallback sets how limits decide while Redis is away; the default is
+// [FallbackLocal].
+func WithFallback(f Fallback) Option {
+	return func(s *settings) error {
+		if f > FallbackDeny {
+			return fmt.Errorf("fallback is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
+		}
+		s.fallback = f
+		return nil
+	}
+}
+
+// WithRecovery sets whether units that [FallbackLocal] admitted are charged to
+// Redis when it is back; the default is [RecoveryForget].
+func WithRecovery(r Recovery) Option {
+	return func(s *settings) error {
+		if r > RecoveryCharge {
+			return fmt.Errorf("recovery is %d, want RecoveryForget or RecoveryCharge", r)
+		}
+		s.recovery = r
+		return nil
+	}
+}
+
+// WithInstances fixes the number of instances among which [FallbackLocal] divides
+// the limits, 1 or more. By default they are counted in Redis, and the last count
+// holds while Redis is away; an instance that has never reached Redis takes the
+// whole limit. If some instances are cut off and others are not, the others take
+// larger shares after about 20 s: cut off one after another, N instances admit
+// together 1 + 1/2 + ... + 1/N times the limit.
+func WithInstances(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("instances is %d, want 1 or more", n)
+		}
+		s.instances = n
+		return nil
+	}
+}
+
+// WithBlocks lets this process spend busy keys of token and leaky buckets from
+// prepaid blocks, for at least 50 times the throughput. It is off by default:
+// every decision is exact.
+//
+// Bound: in any window of length w all instances together admit at most
+// Burst + rate*w + maxExcess units of a key, and Burst + rate*w in the long run,
+// also when instances crash; maxExcess is 1 or more, and the same for all
+// instances. With n instances a block has maxExcess/(2*n) units, with
+// [WithInstances] maxExcess/n; a block of less than one unit means no blocks.
+// Near the limit no blocks are taken and decisions are exact. Decisions from a
+// block have the Source [algo.SourceBlock]; their Remaining includes the spending
+// of other instances up to the last second. Limits with a MaxWait are always
+// exact.
+func WithBlocks(maxExcess int64) Option {
+	return func(s *settings) error {
+		if maxExcess < 1 {
+			return fmt.Errorf("blocks: max excess is %d, want 1 or more", maxExcess)
+		}
+		s.blocks = maxExcess
+		return nil
+	}
+}
+
+// WithDenyCache sets about how many denied keys of buckets are remembered, 0 to
+// 1e7; the default is 10000, 0 turns it off. A denial that an earlier one proves
+// is answered without Redis, with the Source [algo.SourceDenyCache], for at most a
+// second. The answers are exact, except that units which other instances give
+// back, reset or raise meanwhile are not seen.
+func WithDenyCache(n int) Option {
+	return func(s *settings) error {
+		const largest = 10_000_000
+		if n < 0 || n > largest {
+			return fmt.Errorf("deny cache is %d, want 0 to %d", n, largest)
+		}
+		s.denyCache = n
+		return nil
+	}
+}
+
+// WithProbeInterval sets the least time between two probes that check whether
+// Redis is back, 10 ms to 1 h; the default is 1 s. Redis decides again within two
+// intervals of its return.
+func WithProbeInterval(d time.Duration) Option {
+	return func(s *settings) error {
+		s.probeInterval = d
+		return within("probe interval", d, 10*time.Millisecond, time.Hour)
+	}
+}
+
+// WithLogger sets where failures are logged, each kind at most every ten
+// seconds. The default is slog.Default. Keys are not logged, unless a message of
+// the server quotes them.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		if l == nil {
+			return fmt.Errorf("logger is nil")
+		}
+		s.logger = l
+		return nil
+	}
+}
+
+// WithHook sets a function that receives changes, for metrics. It is called on
+// the goroutine that meets the change, so it must be quick, safe for concurrent
+// use, and must not close the store.
+func WithHook(hook func(Event)) Option {
+	return func(s *settings) error {
+		if hook == nil {
+			return fmt.Errorf("hook is nil")
+		}
+		s.hook = hook
+		return nil
+	}
+}
+
+func within(field string, d, from, to time.Duration) error {
+	if d < from || d > to {
+		return fmt.Errorf("%s is %v, want %v to %v", field, d, from, to)
+	}
+	return nil
+}

@@ -1,0 +1,38 @@
+package distributed_test
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/distributed"
+)
+
+func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
+	for _, tc := range []struct {
+		option distributed.Option
+		says   string
+	}{
+		{distributed.WithTimeout(0), "timeout is 0s"},
+		{distributed.WithTimeout(time.Hour), "timeout is 1h0m0s"},
+		{distributed.WithPrefix(""), "prefix is empty"},
+		{distributed.WithFallback(9), "fallback is 9"},
+		{distributed.WithInstances(0), "instances is 0"},
+		{distributed.WithRecovery(7), "recovery is 7"},
+		{distributed.WithProbeInterval(1), "probe interval is 1ns"},
+		{distributed.WithDenyCache(-1), "deny cache is -1"},
+		{distributed.WithBlocks(0), "max excess is 0"},
+		{distributed.WithLogger(nil), "logger is nil"},
+		{distributed.WithHook(nil), "hook is nil"},
+		{nil, "option 0 is nil"},
+	} {
+		_, err := distributed.New(nowhere(t), tc.option)
+		require.ErrorContains(t, err, tc.says)
+	}
+	_, err := distributed.New(nil)
+	require.ErrorContains(t, err, "client is nil")
+	_, err = distributed.New(nowhere(t), distributed.WithLogger(slog.Default()))
+	require.NoError(t, err)
+}

@@ -1,0 +1,156 @@
+package distributed
+
+import (
+	"math"
+
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// bucketOracle is one key as bucket.lua should keep it, decided by
+// [decide.GCRA].
+type bucketOracle struct {
+	tat, account, voided int64
+	bannedUntil          int64
+	aliveUntil           int64 // the key's expiry
+	diedAt               int64
+}
+
+// bucketStep is one operation on a bucket.
+type bucketStep struct {
+	op     int64
+	gcra   *decide.GCRA
+	n      int64
+	charge decide.Charge // of a refund or a forced charge
+	mark   int64         // of the charge
+	long   int64         // of a ban
+}
+
+// args are the script's arguments for the step.
+func (s bucketStep) args() args {
+	b := bucketOf(s.gcra)
+	switch s.op {
+	case opRefund:
+		return b.refund(handle(s.charge, s.mark), s.n)
+	case opForce:
+		return b.force("", handle(s.charge, s.mark), s.n)
+	case opReset:
+		return b.reset("")
+	case opBan:
+		return args{opBan, s.long}
+	}
+	return b.acquire("", s.n)
+}
+
+func bucketOf(g *decide.GCRA) *bucket { return &bucket{gcra: g, Params: g.Params()} }
+
+// run does what bucket.lua does and returns its reply.
+func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
+	o.expire(now)
+	if o.bannedUntil > 0 {
+		return o.whileBanned(s, now)
+	}
+	switch s.op {
+	case opAcquire:
+		return o.acquire(s, now)
+	case opRefund:
+		tat, account = o.tat, o.account
+		if mark := s.mark; mark >= o.voided && mark <= o.account {
+			next, given := s.gcra.Refund(o.tat, s.charge, now, s.n, o.account-mark)
+			if given > 0 {
+				o.tat, o.account = next, o.account+given
+				o.keep(now, math.MaxInt64-now)
+			}
+		}
+		return tat, account, flagDenied
+	case opForce:
+		tat, account = o.tat, o.account
+		plausible, clamped := s.gcra.Clamp(tat, now)
+		next, cut := s.gcra.ForceCharge(plausible, s.charge, now, s.n)
+		o.void(clamped || cut)
+		o.tat = next
+		o.keep(now, s.gcra.Params().MaxDebt)
+		return tat, account, flagDenied
+	case opReset:
+		tat, account = o.tat, o.account
+		o.reset(s, now)
+		return tat, account, flagDenied
+	}
+	account = o.account
+	return o.ban(s, now), account, flagBanned
+}
+
+func (o *bucketOracle) expire(now int64) {
+	if o.aliveUntil <= now {
+		*o = bucketOracle{diedAt: max(o.aliveUntil, o.diedAt)}
+	}
+	if o.bannedUntil > 0 && o.bannedUntil <= now {
+		o.tat, o.bannedUntil = 0, 0
+	}
+}
+
+func (o *bucketOracle) acquire(s bucketStep, now int64) (tat, account, flag int64) {
+	tat, clamped := s.gcra.Clamp(o.tat, now)
+	if clamped {
+		o.void(true)
+		o.tat = tat
+	}
+	next, v := s.gcra.Decide(tat, now, s.n)
+	if v.Allowed {
+		flag = flagAdmitted
+	}
+	o.tat = next
+	if clamped || next != tat {
+		o.keep(now, s.gcra.Params().MaxDebt)
+	}
+	return tat, o.account, flag
+}
+
+func (o *bucketOracle) whileBanned(s bucketStep, now int64) (ends, account, flag int64) {
+	ends, account = o.bannedUntil, o.account
+	switch s.op {
+	case opReset:
+		o.reset(s, now)
+	case opBan:
+		o.tat = ends
+		ends = o.ban(s, now)
+	}
+	return ends, account, flagBanned
+}
+
+func (o *bucketOracle) ban(s bucketStep, now int64) (ends int64) {
+	ends = max(o.tat, now+s.long)
+	o.void(o.account > 0)
+	o.bannedUntil = ends
+	if o.account == 0 {
+		o.aliveUntil = ends
+	}
+	o.aliveUntil = max(ends, o.aliveUntil)
+	return ends
+}
+
+func (o *bucketOracle) reset(s bucketStep, now int64) {
+	p := s.gcra.Params()
+	if o.aliveUntil > now {
+		o.void(true)
+		o.tat, o.bannedUntil, o.aliveUntil = now, 0, min(o.aliveUntil, now+p.MaxDebt)
+	}
+}
+
+func (o *bucketOracle) void(yes bool) {
+	if yes {
+		o.account++
+		o.voided = o.account
+	}
+}
+
+// keep is the expiry after a write.
+func (o *bucketOracle) keep(now, longest int64) {
+	switch {
+	case o.account > 0:
+		o.aliveUntil = min(max(o.aliveUntil, o.tat), now+longest)
+	case o.tat > now:
+		o.aliveUntil = o.tat
+	default:
+		*o = bucketOracle{diedAt: now}
+	}
+}

@@ -1,0 +1,102 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// The answer to a caller who has given up is still read, and what it charged is
+// given back.
+func TestLateReplyIsRefunded(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	client := viaProxy(t, proxy)
+	store := newStore(t, client, distributed.WithTimeout(50*time.Millisecond), distributed.WithInstances(1))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
+	require.Eventually(t, func() bool { return acquire(t, l, "alice", 0).Source == algo.SourceRemote },
+		5*time.Second, time.Millisecond)
+
+	proxy.Set(redistest.Fault{Delay: 200 * time.Millisecond})
+	require.Equal(t, algo.SourceFallback, acquire(t, l, "alice", 5).Source)
+	proxy.Set(redistest.Fault{})
+	direct := must[*distributed.Limiter](t)(newStore(t, server.Client()).TokenBucket("hourly", algo.PerHour(10)))
+	require.Eventually(t, func() bool { return remote(t, direct, "alice", 0).Remaining == 10 },
+		5*time.Second, 10*time.Millisecond)
+}
+
+func TestReleaseAndSettle(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
+	left := func() int64 { return remote(t, l, "alice", 0).Remaining }
+	lease := remote(t, l, "alice", 4)
+	lease.Release(algo.Canceled)
+	lease.Release(algo.Canceled)
+	require.Equal(t, int64(10), left())
+
+	lease = remote(t, l, "alice", 4)
+	lease.Settle(1)
+	require.Equal(t, int64(9), left())
+	lease.Settle(6)
+	require.Equal(t, int64(4), left())
+	lease.Release(algo.Succeeded)
+	require.Equal(t, int64(4), left())
+	lease = remote(t, l, "alice", 1)
+	lease.Settle(1 << 60)
+	lease.Release(algo.Failed)
+	require.Zero(t, left())
+	require.LessOrEqual(t, remote(t, l, "alice", 0).ResetAfter, 2*time.Hour, "debt is bounded: one burst beyond the bucket")
+}
+
+func TestWindowsGiveBackAndSettle(t *testing.T) {
+	store, server := onRedis(t)
+	for name, make := range makers(store) {
+		t.Run(name, func(t *testing.T) {
+			l := must[*distributed.Limiter](t)(make(name, algo.PerDay(10)))
+			left := func() int64 { return remote(t, l, "k", 0).Remaining }
+			a, b := remote(t, l, "k", 4), remote(t, l, "k", 3)
+			require.Equal(t, int64(3), left())
+			a.Release(algo.Canceled)
+			require.Equal(t, int64(7), left())
+			b.Settle(1)
+			require.Equal(t, int64(9), left())
+			b.Settle(5)
+			require.Equal(t, int64(5), left())
+			b.Release(algo.Canceled)
+			require.GreaterOrEqual(t, left(), int64(9), "less what has drained since the charge")
+			require.NoError(t, l.Ban(ctx, "k", 48*time.Hour))
+			blocked := remote(t, l, "k", 1)
+			require.False(t, blocked.Allowed)
+			require.InDelta(t, 48*time.Hour, blocked.RetryAfter, float64(5*time.Second))
+			require.Zero(t, left())
+			require.NoError(t, l.Reset(ctx, "k"))
+			require.Equal(t, int64(10), left())
+			require.NoError(t, l.SetRate(algo.PerDay(3)))
+			require.Equal(t, int64(3), remote(t, l, "k", 0).Limit)
+			require.Equal(t, algo.Never, remote(t, l, "k", 4).Reason)
+		})
+	}
+	requireTTL(t, server)
+}
+
+// An admission with a Delay is given back whole until it starts.
+func TestMaxWaitDelaysAndIsGivenBack(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("guava", algo.PerMinute(1), algo.Burst(2), algo.MaxWait(algo.Forever)))
+	require.True(t, remote(t, l, "k", 2).Allowed)
+	lease := remote(t, l, "k", 3)
+	require.True(t, lease.Allowed)
+	require.InDelta(t, 3*time.Minute, lease.Delay, float64(5*time.Second))
+	lease.Release(algo.Canceled)
+	require.InDelta(t, time.Minute, remote(t, l, "k", 1).Delay, float64(5*time.Second))
+	timed := must[*distributed.Limiter](t)(store.TokenBucket("timed", algo.PerMinute(1), algo.MaxWait(90*time.Second)))
+	require.Zero(t, remote(t, timed, "k", 1).Delay)
+	require.Positive(t, remote(t, timed, "k", 1).Delay)
+	require.False(t, remote(t, timed, "k", 1).Allowed, "two minutes are too long")
+}

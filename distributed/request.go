@@ -1,0 +1,145 @@
+package distributed
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// request is a question to Redis about one key or several, and its reply. The
+// side that changes its state from pending owns it afterwards: the caller that
+// stops waiting, or the node queue that has the reply.
+type request struct {
+	script *script
+	keys   []string
+	args   []int64
+	state  atomic.Uint32
+	done   chan struct{} // receives one token with the reply
+	timer  *time.Timer
+	oneWay bool // no caller waits for the reply
+
+	// limiter, limit and n describe the charge, if the request makes one.
+	limiter *Limiter
+	limit   limit
+	n       int64
+	late    lateReply // nil: a late reply changes nothing
+
+	now   int64   // the server's time in microseconds
+	reply []int64 // script.replies integers for each key
+	err   error
+	sent  time.Time // when the command left, on this process's clock
+
+	oneKey  [1]string
+	oneArgs args
+	replies [maxReplies]int64
+}
+
+// lateReply undoes the charge of a request whose caller has stopped waiting.
+type lateReply interface{ refundLate(*request) }
+
+const (
+	pending uint32 = iota
+	completed
+	abandoned
+)
+
+var requests = sync.Pool{New: func() any {
+	return &request{done: make(chan struct{}, 1), timer: newTimer()}
+}}
+
+func newTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// newRequest makes a request about one key.
+func newRequest(s *script, key string, a args) *request {
+	r := requests.Get().(*request)
+	r.script = s
+	r.oneKey[0] = key
+	r.keys = r.oneKey[:]
+	r.oneArgs = a
+	r.args = r.oneArgs[:s.args]
+	r.reply = r.replies[:s.replies]
+	r.err, r.oneWay, r.n = nil, false, 0
+	r.state.Store(pending)
+	return r
+}
+
+// free returns the request to the pool. Only its owner may call it.
+func (r *request) free() {
+	r.oneKey[0], r.limiter, r.limit, r.late = "", nil, nil, nil
+	r.keys, r.args, r.reply = nil, nil, nil
+	requests.Put(r)
+}
+
+// answer is the part of a reply that concerns one key.
+type answer struct {
+	now   int64
+	args  []int64
+	reply []int64
+}
+
+// flag is the last reply of every script.
+func (a answer) flag() int64 { return a.reply[len(a.reply)-1] }
+
+// answer is the reply about the i-th key.
+func (r *request) answer(i int) answer {
+	n, k := r.script.replies, r.script.args
+	return answer{r.now, r.args[i*k:][:k], r.reply[i*n:][:n]}
+}
+
+// wait returns when r is answered, the timeout has passed or ctx ends. It
+// reports false if r is abandoned and no longer belongs to the caller.
+func (r *request) wait(ctx context.Context, timeout time.Duration) bool {
+	r.timer.Reset(timeout)
+	defer r.timer.Stop()
+	select {
+	case <-r.done:
+		return true
+	case <-r.timer.C:
+	case <-ctx.Done():
+	}
+	if r.state.CompareAndSwap(pending, abandoned) {
+		return false
+	}
+	<-r.done
+	return true
+}
+
+// complete hands the reply to the caller, or undoes the charge if the caller
+// has stopped waiting.
+func (r *request) complete() {
+	switch {
+	case r.oneWay:
+	case r.state.CompareAndSwap(pending, completed):
+		r.done <- struct{}{}
+		return
+	case r.err == nil && r.late != nil:
+		r.late.refundLate(r)
+	}
+	r.free()
+}
+
+// do sends r and waits for the reply. True: r has a reply, which may be an
+// error, and belongs to the caller. False: there is no reply, and r is gone.
+func (s *Store) do(ctx context.Context, r *request) bool {
+	q := s.router.queue(r.keys[0])
+	if !q.breaker.allow() || !q.submit(r) {
+		r.free()
+		return false
+	}
+	return r.wait(ctx, s.timeout)
+}
+
+// send sends r and does not wait. While the node is away r is lost: units that
+// it would have given back stay charged, which never exceeds the limit.
+func (s *Store) send(r *request) {
+	r.oneWay = true
+	q := s.router.queue(r.keys[0])
+	if !q.breaker.allow() || !q.submit(r) {
+		r.free()
+	}
+}

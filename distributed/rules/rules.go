@@ -1,0 +1,292 @@
+// Package rules keeps limits in Redis, to be changed while the service runs.
+//
+//	set, err := rules.New(ctx, store, "limits")
+//	err = set.Put(ctx, "search", rules.Rule{Limit: spec})
+//	lease, err := set.Limiter("search").Acquire(ctx, user, 1)
+//
+// Every instance keeps a copy, which it reloads after a change and in any case
+// once in each poll interval. Decisions use the copy, so rules cost nothing for
+// each request, and the last known rules stay in force while Redis is away, or
+// when it has lost its data. After a change keys keep their debt; putting the
+// same rule again changes nothing.
+package rules
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+//go:embed put.lua
+var putSource string
+
+var putScript = redis.NewScript(putSource)
+
+// Rules is a set of rules under one name. It is safe for concurrent use.
+type Rules struct {
+	store   *distributed.Store
+	client  redis.UniversalClient
+	key     string
+	channel string
+	prefix  string // of the limits' names
+	settings
+
+	ctx      context.Context
+	cancel   context.CancelFunc
+	follower sync.WaitGroup
+	loading  sync.Mutex
+	texts    map[string]string               // as last loaded, by name
+	limiters map[string]*distributed.Limiter // made so far, by name and overridden key
+	current  atomic.Pointer[map[string]*activeRule]
+}
+
+// maxName bounds the names of rules, and of sets of them.
+const maxName = 90
+
+// loadTimeout bounds how long the rules are read.
+const loadTimeout = time.Second
+
+// activeRule is a rule with its limiters.
+type activeRule struct {
+	rule      Rule
+	limiter   algo.Limiter
+	overrides map[string]algo.Limiter
+}
+
+// Option configures a set of rules.
+type Option func(*settings) error
+
+type settings struct {
+	app         string
+	poll        time.Duration
+	denyUnknown bool
+	logger      *slog.Logger
+}
+
+// WithApp names the application of this instance, for the Apps of a rule.
+func WithApp(name string) Option {
+	return func(s *settings) error { s.app = name; return nil }
+}
+
+// WithPollInterval sets how often the rules are read without a notification,
+// 10 ms to 1 h; the default is 10 s. Each pause is up to a half shorter, so that
+// the instances spread.
+func WithPollInterval(d time.Duration) Option {
+	return func(s *settings) error {
+		if s.poll = d; d < 10*time.Millisecond || d > time.Hour {
+			return fmt.Errorf("poll interval is %v, want 10ms to 1h", d)
+		}
+		return nil
+	}
+}
+
+// WithUnknownDenied makes the limiters of rules that do not exist deny
+// everything, with the Reason [algo.Overload]. By default they admit
+// everything, with the Source [algo.SourceOff].
+func WithUnknownDenied() Option {
+	return func(s *settings) error { s.denyUnknown = true; return nil }
+}
+
+// WithLogger sets where failures are logged. The default is slog.Default.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		if s.logger = l; l == nil {
+			return errors.New("logger is nil")
+		}
+		return nil
+	}
+}
+
+// New returns the rules that are kept under name, 1 to 90 bytes, and follows
+// their changes until ctx ends or Close. It tries to load them, and does not
+// fail while Redis is away: the error concerns the arguments only. Close the
+// rules before the store.
+func New(ctx context.Context, store *distributed.Store, name string, opts ...Option) (*Rules, error) {
+	if name == "" || len(name) > maxName {
+		return nil, fmt.Errorf("rules: name %q has %d bytes, want 1 to %d", name, len(name), maxName)
+	}
+	r := &Rules{
+		store: store, client: store.Client(), settings: settings{poll: 10 * time.Second, logger: slog.Default()},
+		key:    store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",
+		prefix: "rule:" + name + ":",
+		texts:  map[string]string{}, limiters: map[string]*distributed.Limiter{},
+	}
+	r.channel = r.key + ":changed"
+	r.current.Store(&map[string]*activeRule{})
+	for i, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("rules: %q: option %d is nil", name, i)
+		}
+		if err := o(&r.settings); err != nil {
+			return nil, fmt.Errorf("rules: %q: %w", name, err)
+		}
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.reload()
+	r.follower.Go(r.follow)
+	return r, nil
+}
+
+// Close stops following the rules. The last known ones stay in force.
+func (r *Rules) Close() error {
+	r.cancel()
+	r.follower.Wait()
+	return nil
+}
+
+// Put stores a rule under its name, 1 to 90 bytes, for all instances, which
+// follow when they receive the notification. The error is about a limit that
+// Redis cannot keep, or the error of Redis.
+func (r *Rules) Put(ctx context.Context, rule string, doc Rule) error {
+	if rule == "" || len(rule) > maxName {
+		return fmt.Errorf("rules: rule name %q has %d bytes, want 1 to %d", rule, len(rule), maxName)
+	}
+	if err := doc.validate(); err != nil {
+		return fmt.Errorf("rules: rule %q: %w", rule, err)
+	}
+	return r.write(ctx, rule, document{Rule: doc})
+}
+
+// Delete removes a rule for all instances.
+func (r *Rules) Delete(ctx context.Context, rule string) error {
+	return r.write(ctx, rule, document{Deleted: true})
+}
+
+func (r *Rules) write(ctx context.Context, rule string, d document) error {
+	text, err := d.text()
+	if err != nil {
+		return fmt.Errorf("rules: rule %q: %w", rule, err)
+	}
+	// Running it twice changes nothing, so go-redis may repeat it.
+	if err := putScript.Run(ctx, r.client, []string{r.key}, rule, text).Err(); err != nil {
+		return fmt.Errorf("rules: rule %q: %w", rule, err)
+	}
+	r.reload()
+	return r.client.Publish(ctx, r.channel, rule).Err()
+}
+
+// Get reads a rule from Redis. The error is [ErrNoRule], or the error of Redis.
+func (r *Rules) Get(ctx context.Context, rule string) (Rule, error) {
+	text, err := r.client.HGet(ctx, r.key, rule).Result()
+	if errors.Is(err, redis.Nil) {
+		return Rule{}, fmt.Errorf("%w: %q", ErrNoRule, rule)
+	}
+	if err != nil {
+		return Rule{}, fmt.Errorf("rules: rule %q: %w", rule, err)
+	}
+	d, err := parseDocument(text)
+	if err != nil {
+		return Rule{}, fmt.Errorf("rules: rule %q: %w", rule, err)
+	}
+	if d.Deleted {
+		return Rule{}, fmt.Errorf("%w: %q", ErrNoRule, rule)
+	}
+	return d.Rule, nil
+}
+
+// follow reloads the rules after notifications, and once in each poll interval.
+func (r *Rules) follow() {
+	subscription := r.client.Subscribe(r.ctx, r.channel)
+	defer func() { _ = subscription.Close() }()
+	// A subscription that begins, or begins again, may have missed changes: it
+	// counts as one.
+	changes := subscription.ChannelWithSubscriptions()
+	for {
+		pause := time.NewTimer(r.poll/2 + rand.N(r.poll/2))
+		select {
+		case _, ok := <-changes:
+			if !ok { // the client has been closed: only the poll is left
+				changes = nil
+			}
+		case <-pause.C:
+		case <-r.ctx.Done():
+			pause.Stop()
+			return
+		}
+		pause.Stop()
+		r.reload()
+	}
+}
+
+// reload reads the rules. A rule that cannot be read stays as it is.
+func (r *Rules) reload() {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	ctx, cancel := context.WithTimeout(r.ctx, loadTimeout)
+	defer cancel()
+	texts, err := r.client.HGetAll(ctx, r.key).Result()
+	if err != nil {
+		if r.ctx.Err() == nil {
+			r.logger.Warn("rules: cannot read the rules from Redis; the last known ones stay in force", "key", r.key, "err", err)
+		}
+		return
+	}
+	next := maps.Clone(*r.current.Load())
+	for name, text := range texts {
+		if r.texts[name] == text {
+			continue
+		}
+		if err := r.apply(next, name, text); err != nil {
+			r.logger.Error("rules: a rule is invalid; its last valid version stays in force", "key", r.key, "rule", name, "err", err)
+			continue
+		}
+		r.texts[name] = text
+	}
+	r.current.Store(&next)
+}
+
+// apply makes a rule's text part of next.
+func (r *Rules) apply(next map[string]*activeRule, name, text string) error {
+	d, err := parseDocument(text)
+	if err != nil {
+		return err
+	}
+	if d.Deleted {
+		delete(next, name)
+		return nil
+	}
+	limiter, err := r.limiter(name, "", d.Rule, d.Limit)
+	if err != nil {
+		return err
+	}
+	a := &activeRule{d.Rule, limiter, map[string]algo.Limiter{}}
+	for key, spec := range d.Overrides {
+		if a.overrides[key], err = r.limiter(name, key, d.Rule, spec); err != nil {
+			return err
+		}
+	}
+	next[name] = a
+	return nil
+}
+
+// limiter returns the limiter of a rule, or of one key that it overrides. An
+// existing limiter is changed in use.
+func (r *Rules) limiter(name, key string, rule Rule, spec algo.Spec) (_ algo.Limiter, err error) {
+	id := name + "\x00" + key
+	l := r.limiters[id]
+	if l != nil {
+		err = spec.Apply(l)
+	} else if l, err = r.store.Limiter(r.prefix+name, spec); err == nil {
+		r.limiters[id] = l
+	}
+	if err != nil {
+		return nil, err
+	}
+	if rule.Mode == ModeShadow {
+		return algo.Shadow(l), nil
+	}
+	return l, nil
+}

@@ -1,0 +1,229 @@
+package rules_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/distributed/rules"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+var ctx = context.Background()
+
+// nowhere is a client of a server that does not exist.
+func nowhere(t testing.TB) *redis.Client {
+	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// newStore makes a store that is closed when the test ends. Its timeout is long:
+// the machine may be busy.
+func newStore(t testing.TB, c redis.UniversalClient, opts ...distributed.Option) *distributed.Store {
+	t.Helper()
+	all := append([]distributed.Option{
+		distributed.WithLogger(slog.New(slog.DiscardHandler)), distributed.WithTimeout(5 * time.Second), distributed.WithDenyCache(0),
+	}, opts...)
+	s := must[*distributed.Store](t)(distributed.New(c, all...))
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// onRedis makes a store on a server of its own.
+func onRedis(t testing.TB) (*distributed.Store, *redistest.Server) {
+	t.Helper()
+	server := redistest.Start(t)
+	return newStore(t, server.Client()), server
+}
+
+func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
+	t.Helper()
+	return must[algo.Lease](t)(l.Acquire(ctx, key, n))
+}
+
+// remote acquires and requires that Redis decides.
+func remote(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
+	t.Helper()
+	lease := acquire(t, l, key, n)
+	require.Equal(t, algo.SourceRemote, lease.Source, "%+v", lease.Decision)
+	return lease
+}
+
+func must[T any](t testing.TB) func(T, error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		require.NoError(t, err)
+		return v
+	}
+}
+
+func spec(t testing.TB, text string) algo.Spec {
+	t.Helper()
+	return must[algo.Spec](t)(algo.Parse(text))
+}
+
+func newRules(t testing.TB, s *distributed.Store, opts ...rules.Option) *rules.Rules {
+	t.Helper()
+	opts = append([]rules.Option{rules.WithPollInterval(time.Hour), rules.WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+	set := must[*rules.Rules](t)(rules.New(t.Context(), s, "limits", opts...))
+	t.Cleanup(func() { require.NoError(t, set.Close()) })
+	return set
+}
+
+func TestRulesAreFollowedEverywhere(t *testing.T) {
+	server := redistest.Start(t)
+	here := newRules(t, newStore(t, server.Client()))
+	there := newRules(t, newStore(t, server.Client()))
+	l := there.Limiter("search")
+	unknown := acquire(t, l, "k", 5)
+	require.True(t, unknown.Allowed)
+	require.Equal(t, algo.SourceOff, unknown.Source)
+
+	require.NoError(t, here.Put(ctx, "search", rules.Rule{
+		Limit:     spec(t, "10/h"),
+		Overrides: map[string]algo.Spec{"vip": spec(t, "1000/h")},
+	}))
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceRemote }, 10*time.Second, time.Millisecond,
+		"after the notification, not the poll")
+	require.True(t, remote(t, l, "k", 8).Allowed)
+	require.False(t, acquire(t, l, "k", 8).Allowed)
+	require.True(t, remote(t, l, "vip", 800).Allowed)
+	require.Equal(t, int64(2), remote(t, here.Limiter("search"), "k", 0).Remaining)
+
+	require.NoError(t, here.Put(ctx, "search", rules.Rule{Limit: spec(t, "10/h burst 20")}))
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Limit == 20 }, 10*time.Second, time.Millisecond)
+	require.Equal(t, int64(12), acquire(t, l, "k", 0).Remaining, "a changed limit keeps the debt")
+
+	require.NoError(t, here.Delete(ctx, "search"))
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceOff }, 10*time.Second, time.Millisecond)
+	_, err := here.Get(ctx, "search")
+	require.ErrorIs(t, err, rules.ErrNoRule)
+}
+
+// Other implementations refill the bucket whenever a limit is installed.
+func TestPuttingTheSameRuleChangesNothing(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store)
+	rule := rules.Rule{Limit: spec(t, "10/h wait 5s"), Apps: []string{"a", "b"}, Mode: rules.ModeShadow}
+	require.NoError(t, set.Put(ctx, "r", rule))
+	first := must[rules.Rule](t)(set.Get(ctx, "r"))
+	require.Equal(t, int64(1), first.Version)
+	require.Equal(t, rule.Apps, first.Apps)
+	require.Equal(t, rule.Limit.String(), first.Limit.String())
+	require.NoError(t, set.Put(ctx, "r", rule))
+	require.Equal(t, first, must[rules.Rule](t)(set.Get(ctx, "r")))
+	rule.Mode = rules.ModeEnforce
+	require.NoError(t, set.Put(ctx, "r", rule))
+	require.Equal(t, int64(2), must[rules.Rule](t)(set.Get(ctx, "r")).Version)
+}
+
+func TestModesOfRules(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store, rules.WithApp("shop"))
+	l := set.Limiter("r")
+	put := func(r rules.Rule) { require.NoError(t, set.Put(ctx, "r", r)) }
+	limit := spec(t, "1/h")
+	put(rules.Rule{Limit: limit})
+	require.True(t, acquire(t, l, "k", 1).Allowed)
+	require.False(t, acquire(t, l, "k", 1).Allowed)
+	d, ok := algo.Describe(l)
+	require.True(t, ok)
+	require.Equal(t, algo.Description{Quota: 1, Window: time.Hour}, d)
+
+	put(rules.Rule{Limit: limit, Mode: rules.ModeShadow})
+	shadowed := acquire(t, l, "k", 1)
+	require.True(t, shadowed.Allowed)
+	require.Equal(t, algo.SourceShadowed, shadowed.Source)
+
+	put(rules.Rule{Limit: limit, Mode: rules.ModeOff})
+	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source)
+	_, ok = algo.Describe(l)
+	require.False(t, ok)
+
+	put(rules.Rule{Limit: limit, Apps: []string{"blog"}})
+	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source, "not for this app")
+	put(rules.Rule{Limit: limit, Apps: []string{"blog", "shop"}})
+	require.False(t, acquire(t, l, "k", 1).Allowed)
+}
+
+// A rule that Redis has lost stays in force; only a tombstone removes it.
+func TestRulesSurviveAnEmptyRedis(t *testing.T) {
+	store, server := onRedis(t)
+	set := newRules(t, store, rules.WithPollInterval(20*time.Millisecond))
+	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "3/h")}))
+	server.Flush()
+	require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")})) // loads again
+	require.Equal(t, int64(3), remote(t, set.Limiter("r"), "k", 0).Limit)
+	require.Equal(t, int64(5), remote(t, set.Limiter("other"), "k", 0).Limit)
+}
+
+func TestRulesThatCannotBeReadChangeNothing(t *testing.T) {
+	store, server := onRedis(t)
+	set := newRules(t, store)
+	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "3/h")}))
+	for _, text := range []string{"", "garbage", "7 {", "x {}", "7 {}", `7 {"limit":"0/h"}`, `7 {"limit":"3/h","mode":"maybe"}`} {
+		server.Do("HSET", "sluice:{::rules:limits}", "r", text)
+		require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")}))
+		require.Equal(t, int64(3), remote(t, set.Limiter("r"), "k", 0).Limit, "%q", text)
+	}
+}
+
+func TestUnknownRulesCanDeny(t *testing.T) {
+	store, _ := onRedis(t)
+	l := newRules(t, store, rules.WithUnknownDenied()).Limiter("unknown")
+	d := acquire(t, l, "k", 1)
+	require.False(t, d.Allowed)
+	require.Equal(t, algo.Overload, d.Reason)
+	require.Equal(t, algo.SourceOff, d.Source)
+	require.True(t, acquire(t, l, "k", 0).Allowed)
+	_, err := l.Acquire(ctx, "k", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+}
+
+func TestRulesNameTheFieldAndTheValue(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store)
+	for _, tc := range []struct {
+		rule rules.Rule
+		says string
+	}{
+		{rules.Rule{}, "count is 0"},
+		{rules.Rule{Limit: spec(t, "1/s"), Mode: "maybe"}, `mode is "maybe"`},
+		{rules.Rule{Limit: spec(t, "fixed-window 1/s")}, `algorithm is "fixed-window"`},
+		{rules.Rule{Limit: spec(t, "1/s keys 7")}, "option MaxKeys"},
+		{rules.Rule{Limit: spec(t, "1/s"), Overrides: map[string]algo.Spec{"k": {}}}, `override "k"`},
+	} {
+		require.ErrorContains(t, set.Put(ctx, "r", tc.rule), tc.says)
+	}
+	require.ErrorContains(t, set.Put(ctx, "", rules.Rule{}), "name")
+	for _, bad := range []rules.Option{nil, rules.WithPollInterval(1)} {
+		_, err := rules.New(ctx, store, "limits", bad)
+		require.Error(t, err)
+	}
+	_, err := rules.New(ctx, store, "")
+	require.ErrorContains(t, err, "name")
+}
+
+// Rules need no Redis to start with, and leave nothing behind.
+func TestG1_RulesWithoutRedis(t *testing.T) {
+	client := nowhere(t)
+	store := newStore(t, client, distributed.WithTimeout(20*time.Millisecond))
+	before := goleak.IgnoreCurrent()
+	life, end := context.WithCancel(ctx)
+	set, err := rules.New(life, store, "limits", rules.WithPollInterval(10*time.Millisecond))
+	require.NoError(t, err)
+	require.True(t, acquire(t, set.Limiter("r"), "k", 1).Allowed)
+	require.Error(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "3/h")}))
+	end()
+	require.NoError(t, store.Close())
+	goleak.VerifyNone(t, before)
+	require.NoError(t, set.Close())
+}

@@ -1,0 +1,101 @@
+package distributed
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// SlidingLog makes a limit of r.Count units, at most 10000, in any r.Period,
+// exactly: it keeps the instant of every unit. The options [algo.MaxKeys] and
+// [algo.OnFull] concern the decisions without Redis.
+//
+// Bound: at most Count units in any window of length Period. RetryAfter is
+// exact, in microseconds.
+//
+// Do not use it for large quotas or costs: it takes about 120 bytes of Redis's
+// memory for each unit and time in proportion to the cost. A TokenBucket of
+// half the burst keeps a similar bound in one integer.
+func (s *Store) SlidingLog(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
+	return s.newLimiter("sliding-log", name, r, opts)
+}
+
+// slidingLog is the units of the last period, which unitset.lua decides.
+type slidingLog struct {
+	limit  int64
+	period time.Duration // whole microseconds
+	spec   algo.Spec
+}
+
+func newSlidingLog(s algo.Spec) (limit, error) {
+	if err := checkWindow(s.Rate); err != nil {
+		return nil, err
+	}
+	return &slidingLog{s.Rate.Count, s.Rate.Period.Truncate(time.Microsecond), s}, nil
+}
+
+// newID names units. No two instances choose the same id.
+func newID() int64 { return rand.Int64() }
+
+func (u *slidingLog) script() *script { return unitSetScript }
+
+func (u *slidingLog) maxCost() int64 { return u.limit }
+
+func (u *slidingLog) acquire(_ string, n int64) args {
+	if n > u.limit {
+		n = 0
+	}
+	return args{opAcquire, u.period.Microseconds(), u.limit, n, newID()}
+}
+
+func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	return explainUnits(u, a, u.period, n), algo.Handle{N: n, State: [3]int64{a.args[4]}}
+}
+
+// explainUnits reads the reply of unitset.lua about units that live for long.
+func explainUnits(l limit, a answer, long time.Duration, n int64) algo.Decision {
+	count, next, enough, last := a.reply[0], a.reply[1], a.reply[2], a.reply[3]
+	if a.flag() == flagBanned {
+		return whileBanned(l, n, last-a.now)
+	}
+	limit := l.maxCost()
+	if a.flag() == flagAdmitted && n > 0 && n <= limit {
+		count, last = count+n, max(last, a.now+long.Microseconds())
+	}
+	d := algo.Decision{Limit: limit, Remaining: max(limit-count, 0)}
+	if count > 0 {
+		d.NextAfter, d.ResetAfter = micros(next-a.now), micros(last-a.now)
+	}
+	switch {
+	case n > limit:
+		d.Reason, d.RetryAfter = algo.Never, algo.Forever
+	case n == 0 || a.flag() == flagAdmitted:
+		d.Allowed = true
+	default:
+		d.Reason, d.RetryAfter = algo.Quota, micros(enough-a.now)
+	}
+	return d
+}
+
+func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
+
+// removeUnits removes the last n of a charge's units.
+func removeUnits(h algo.Handle, n int64) args {
+	n = min(n, h.N)
+	return args{opRefund, 0, 0, n, h.State[0], h.N - n}
+}
+
+func (u *slidingLog) force(_ string, h algo.Handle, n int64) args {
+	return args{opForce, u.period.Microseconds(), 2 * u.limit, min(n, u.limit), h.State[0], h.N}
+}
+
+func (u *slidingLog) reset(string) args { return args{opReset} }
+
+func (u *slidingLog) describe() algo.Description {
+	return algo.Description{Quota: u.limit, Window: u.spec.Rate.Period}
+}
+
+func (u *slidingLog) local(of instances, was algo.Limiter) algo.Limiter {
+	return localWindow(u.spec, of, was)
+}

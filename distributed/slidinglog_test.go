@@ -1,0 +1,30 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// A sliding log holds at most its quota in any window.
+func TestW2_SlidingLogBound(t *testing.T) {
+	store, _ := onRedis(t)
+	const period = 60 * time.Millisecond
+	l := must[*distributed.Limiter](t)(store.SlidingLog("log", algo.Per(5, period)))
+	type admission struct{ before, after time.Time }
+	var all []admission
+	for began := time.Now(); time.Since(began) < 400*time.Millisecond; {
+		before := time.Now()
+		if remote(t, l, "k", 1).Allowed {
+			all = append(all, admission{before, time.Now()})
+		}
+	}
+	require.Greater(t, len(all), 10)
+	for i := 5; i < len(all); i++ {
+		require.GreaterOrEqual(t, all[i].after.Sub(all[i-5].before), period)
+	}
+}

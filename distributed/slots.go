@@ -1,0 +1,112 @@
+package distributed
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// slots is the units that this instance has in flight: it renews the admissions
+// of Redis, and is the local limiter while Redis is away.
+type slots struct {
+	limiter *Limiter
+	expiry  time.Duration
+	once    sync.Once
+
+	mu     sync.Mutex
+	share  int64                 // of this instance, while Redis is away
+	counts map[string]int64      // units in flight, by key
+	remote map[int64]algo.Handle // admissions of Redis, by id
+}
+
+func newSlots(expiry time.Duration) *slots {
+	return &slots{expiry: expiry, counts: map[string]int64{}, remote: map[int64]algo.Handle{}}
+}
+
+// add notes an admission of Redis, and begins to renew it.
+func (s *slots) add(h algo.Handle) {
+	s.mu.Lock()
+	s.remote[h.State[0]] = h
+	s.count(h.Key, h.N)
+	s.mu.Unlock()
+	s.once.Do(func() { s.limiter.store.background(s.renew) })
+}
+
+func (s *slots) remove(h algo.Handle) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.remote, h.State[0])
+	s.count(h.Key, -h.N)
+}
+
+func (s *slots) settle(h algo.Handle, actual int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(h.Key, actual-h.N)
+	h.N = actual
+	s.remote[h.State[0]] = h
+}
+
+// count adds n units to the units of a key in flight. The caller holds s.mu.
+func (s *slots) count(key string, n int64) {
+	if now := s.counts[key] + n; now > 0 {
+		s.counts[key] = now
+	} else {
+		delete(s.counts, key)
+	}
+}
+
+// renew keeps admissions from expiring.
+func (s *slots) renew() {
+	for s.limiter.store.sleep(s.expiry/4 + rand.N(s.expiry/12)) {
+		s.mu.Lock()
+		held := make([]algo.Handle, 0, len(s.remote))
+		for _, h := range s.remote {
+			held = append(held, h)
+		}
+		s.mu.Unlock()
+		for _, h := range held {
+			a := args{opRenew, s.expiry.Microseconds(), 0, h.N, h.State[0]}
+			s.limiter.store.send(newRequest(unitSetScript, s.limiter.redisKey(h.Key), a))
+		}
+	}
+}
+
+// Acquire decides within this instance's share, without Redis.
+func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	inFlight := s.counts[key]
+	d := algo.Decision{Limit: s.share, Allowed: true}
+	if n > 0 && inFlight+n > s.share {
+		d.Allowed, d.Reason, d.RetryAfter = false, algo.Overload, time.Second
+		n = 0
+	}
+	s.count(key, n)
+	d.Remaining = max(s.share-inFlight-n, 0)
+	if n == 0 {
+		return algo.NewLease(d, nil, algo.Handle{}), nil
+	}
+	return algo.NewLease(d, (*localSlot)(s), algo.Handle{Key: key, N: n}), nil
+}
+
+func (s *slots) resize(share int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.share = share
+}
+
+// localSlot is the slots' side of leases that Redis has not admitted.
+type localSlot slots
+
+func (l *localSlot) Release(h algo.Handle, _ algo.Outcome) { l.Settle(h, 0) }
+
+func (l *localSlot) Settle(h algo.Handle, actual int64) {
+	s := (*slots)(l)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.count(h.Key, actual-h.N)
+}

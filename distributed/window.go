@@ -1,0 +1,211 @@
+package distributed
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// FixedWindow makes a limit of r.Count units in each r.Period. The windows
+// follow one another from the Unix epoch, by the server's clock; see
+// [algo.Offset], [algo.AlignedTo] and [algo.Spread] for others. The options
+// [algo.MaxKeys] and [algo.OnFull] concern the decisions without Redis.
+//
+// Bound: at most Count units in each of these windows, and less than 2*Count in
+// any window of that length that lies across an edge. A denial does not count.
+// Units that are given back while the window lasts can be spent again in it;
+// units settled above the quota are owed in the next window. RetryAfter is
+// exact, in microseconds. A changed quota applies at once; with a changed period
+// the units of a window that has not ended stay spent.
+//
+// Do not use it where the burst at an edge hurts; see SlidingWindow.
+func (s *Store) FixedWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
+	return s.newLimiter("fixed-window", name, r, opts)
+}
+
+// SlidingWindow makes a limit of r.Count units in r.Period over two counters:
+// the count of the period before weighs by the share of it that the sliding
+// window still covers, rounded up. The options [algo.MaxKeys] and [algo.OnFull]
+// concern the decisions without Redis; it does not take [algo.Cells].
+//
+// Bound: fewer than 2*Count units in any window of length Period, as it assumes
+// that the units of the period before were spread evenly; in traffic without a
+// pattern, Count. State is three integers, whatever the Count. RetryAfter is
+// exact, in microseconds.
+//
+// Count times Period in microseconds must stay below 2^53: at most 104249 in a
+// day.
+//
+// Do not use it where the bound must hold in every window; see SlidingLog.
+func (s *Store) SlidingWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
+	return s.newLimiter("sliding-window", name, r, opts)
+}
+
+// maxExact is the largest integer up to which a script's numbers have no gaps.
+const maxExact = 1<<53 - 1
+
+// checkWindow checks a quota in a period of whole microseconds, such that their
+// product is exact in a script's numbers.
+func checkWindow(r algo.Rate) error {
+	if us := r.Period.Microseconds(); us > 0 && r.Count > maxExact/us {
+		return fmt.Errorf("rate: count is %d, want at most %d in %v", r.Count, maxExact/us, r.Period)
+	}
+	return microseconds(r).Validate()
+}
+
+// localWindow returns the local limiter of a share of the quota.
+func localWindow(s algo.Spec, of instances, was algo.Limiter) algo.Limiter {
+	s.Rate.Count = of.part(s.Rate.Count)
+	return localOf(s, s.Rate.Count, was)
+}
+
+// fixedWindow is [decide.FixedWindow] in microseconds, as fixedwindow.lua runs
+// it. Its state is the end of the window plus the units spent.
+type fixedWindow struct {
+	window *decide.FixedWindow
+	spec   algo.Spec
+	period int64
+	phase  int64 // added to an instant before it is divided by the period
+}
+
+func newFixedWindow(s algo.Spec) (limit, error) {
+	if err := checkWindow(s.Rate); err != nil {
+		return nil, err
+	}
+	if !s.Given("aligned") && !s.Spread {
+		s.AlignedTo = time.Unix(0, 0)
+	}
+	f := &fixedWindow{spec: s, period: s.Rate.Period.Microseconds()}
+	reference := s.Offset.Microseconds() % f.period
+	if !s.Spread {
+		reference += s.AlignedTo.UnixMicro() % f.period
+	}
+	f.phase = ((-reference)%f.period + f.period) % f.period
+	var err error
+	f.window, err = decide.NewFixedWindow(microseconds(s.Rate), reference, s.Spread)
+	return f, err
+}
+
+// shift is how much earlier than the period's multiples the windows of key
+// begin.
+func (f *fixedWindow) shift(key string) int64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	return (f.phase + f.window.Phase(h.Sum64())) % f.period
+}
+
+func (f *fixedWindow) script() *script { return fixedWindowScript }
+
+func (f *fixedWindow) maxCost() int64 { return f.window.Limit() }
+
+func (f *fixedWindow) acquire(key string, n int64) args {
+	if n > f.maxCost() {
+		n = 0
+	}
+	return args{opAcquire, f.period, f.maxCost(), n, f.shift(key)}
+}
+
+func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	word, voided := a.reply[0], a.reply[1]
+	if a.flag() == flagBanned {
+		return whileBanned(f, n, word-a.now), algo.Handle{}
+	}
+	phase := a.args[4] - f.phase // of the key
+	now := a.now + phase
+	next, v := f.window.Decide(word+phase, now, n)
+	c := f.window.Charge(next, now, n, v)
+	return decision(v), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.State[0] - phase, voided, f.period}}
+}
+
+// refund gives back n units while their window lasts.
+func (f *fixedWindow) refund(h algo.Handle, n int64) args {
+	if h.State[2] != f.period {
+		n = 0
+	}
+	return args{opRefund, f.period, f.maxCost(), min(n, h.N, 2*f.period), h.State[0], h.State[1]}
+}
+
+func (f *fixedWindow) force(key string, _ algo.Handle, n int64) args {
+	return args{opForce, f.period, f.maxCost(), min(n, 2*f.maxCost()+1), f.shift(key)}
+}
+
+func (f *fixedWindow) reset(key string) args {
+	return args{opReset, f.period, f.maxCost(), 0, f.shift(key)}
+}
+
+func (f *fixedWindow) describe() algo.Description {
+	return algo.Description{Quota: f.maxCost(), Window: f.spec.Rate.Period}
+}
+
+func (f *fixedWindow) local(of instances, was algo.Limiter) algo.Limiter {
+	return localWindow(f.spec, of, was)
+}
+
+// slidingWindow is [decide.SlidingCounters] in microseconds, as
+// slidingwindow.lua runs it.
+type slidingWindow struct {
+	window *decide.SlidingCounters
+	spec   algo.Spec
+	period int64
+}
+
+func newSlidingWindow(s algo.Spec) (limit, error) {
+	if s.Given("cells") {
+		return nil, fmt.Errorf("does not take the option Cells, only MaxKeys, OnFull")
+	}
+	if err := checkWindow(s.Rate); err != nil {
+		return nil, err
+	}
+	w, err := decide.NewSlidingCounters(microseconds(s.Rate), 0)
+	return &slidingWindow{w, s, s.Rate.Period.Microseconds()}, err
+}
+
+func (w *slidingWindow) script() *script { return slidingWindowScript }
+
+func (w *slidingWindow) maxCost() int64 { return w.window.Limit() }
+
+func (w *slidingWindow) acquire(_ string, n int64) args {
+	if n > w.maxCost() {
+		n = 0
+	}
+	return args{opAcquire, w.period, w.maxCost(), n}
+}
+
+func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	index, voided := a.reply[0], a.reply[3]
+	if a.flag() == flagBanned {
+		return whileBanned(w, n, index-a.now), algo.Handle{}
+	}
+	state := w.window.State(index, a.reply[1], a.reply[2])
+	_, v := w.window.Decide(&state, a.now, n)
+	c := w.window.Charge(&state, a.now, n, v)
+	c.State[1] = w.period
+	return decision(v), handle(c, voided)
+}
+
+// refund gives back n units of their period, as far as it still holds them.
+// Units that were added to the charge in another period stay.
+func (w *slidingWindow) refund(h algo.Handle, n int64) args {
+	keep, first := max(h.N-n, 0), h.State[0]
+	if h.State[1] != w.period {
+		return args{opRefund, w.period, -1}
+	}
+	return args{opRefund, w.period, h.At / w.period, h.N - keep, max(min(h.N, first)-keep, 0), h.State[2]}
+}
+
+func (w *slidingWindow) force(_ string, _ algo.Handle, n int64) args {
+	return args{opForce, w.period, w.maxCost(), min(n, 2*w.maxCost()+1)}
+}
+
+func (w *slidingWindow) reset(string) args { return args{opReset, w.period} }
+
+func (w *slidingWindow) describe() algo.Description {
+	return algo.Description{Quota: w.maxCost(), Window: w.spec.Rate.Period}
+}
+
+func (w *slidingWindow) local(of instances, was algo.Limiter) algo.Limiter {
+	return localWindow(w.spec, of, was)
+}
