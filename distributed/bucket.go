@@ -123,7 +123,7 @@ func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 		return whileBanned(b, n, tat-a.now), algo.Handle{}
 	}
 	next, v := b.gcra.Decide(tat, a.now, n)
-	return decision(v), handle(b.gcra.Charge(next, a.now, n, v), account)
+	return decision(v), handle(b.gcra.Charge(next, a.now, n, v.Delay), account)
 }
 
 // decision converts a verdict in microseconds.
@@ -158,18 +158,18 @@ func whileBanned(l limit, n, left int64) algo.Decision {
 
 // handle keeps a charge, and the mark that the key's account had then.
 func handle(c decide.Charge, mark int64) algo.Handle {
-	return algo.Handle{N: c.N, At: c.At, State: [3]int64{c.State[0], c.State[1], mark}}
+	return algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A, c.B, mark}}
 }
 
 func chargeOf(h algo.Handle) decide.Charge {
-	return decide.Charge{N: h.N, At: h.At, State: [2]int64{h.State[0], h.State[1]}}
+	return decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
 }
 
 // refund gives back n units as far as the charge still weighs; see
 // [decide.GCRA.Refund].
 func (b *bucket) refund(h algo.Handle, n int64) args {
 	c := chargeOf(h)
-	return args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.State[0], h.State[2]}
+	return args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.A, h.State[2]}
 }
 
 // force charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the

@@ -109,7 +109,7 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 		"%+v of %+v on %+v at %d", s, s.gcra.Params(), was, now)
 	if s.op == opAcquire && flag == flagAdmitted && s.n > 0 {
 		next, v := s.gcra.Decide(tat, now, s.n)
-		c := markedCharge{s.gcra.Charge(next, now, s.n, v), account}
+		c := markedCharge{s.gcra.Charge(next, now, s.n, v.Delay), account}
 		m.charges[key] = append(m.charges[key], c)
 		if len(m.charges[key]) > 6 {
 			m.charges[key] = m.charges[key][1:]

@@ -161,7 +161,7 @@ func (v *virtualServer) bucket(key string, now int64, a args) []int64 {
 	if s.op == opRefund {
 		t := v.gcra.Params().Emission
 		s.n = a[1] / t
-		s.charge = decide.Charge{N: s.n, At: a[2] - s.n*t, State: [2]int64{a[3], t}}
+		s.charge = decide.Charge{N: s.n, At: a[2] - s.n*t, A: a[3], B: t}
 		s.mark = a[4]
 	}
 	tat, account, flag := o.run(s, now)

@@ -116,8 +116,8 @@ func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	phase := a.args[4] - f.phase // of the key
 	now := a.now + phase
 	next, v := f.window.Decide(word+phase, now, n)
-	c := f.window.Charge(next, now, n, v)
-	return decision(v), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.State[0] - phase, voided, f.period}}
+	c := f.window.Charge(next, now, n, 0)
+	return decision(v), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
 }
 
 // refund gives back n units while their window lasts.
@@ -181,8 +181,8 @@ func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) 
 	}
 	state := w.window.State(index, a.reply[1], a.reply[2])
 	_, v := w.window.Decide(&state, a.now, n)
-	c := w.window.Charge(&state, a.now, n, v)
-	c.State[1] = w.period
+	c := w.window.Charge(&state, a.now, n, 0)
+	c.B = w.period
 	return decision(v), handle(c, voided)
 }
 

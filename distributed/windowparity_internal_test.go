@@ -149,7 +149,7 @@ func (m *slidingModel) run(t *testing.T, now int64, s windowStep, got []int64) [
 		return m.acquire(t, now, s.n, got)
 	case opRefund:
 		c := chargeOf(s.charge)
-		c.State[1] = 1 // the generation of a fresh state
+		c.B = 1 // the generation of a fresh state
 		if s.charge.State[2] == m.voided {
 			if _, given := m.l.window.Refund(&m.state, c, now, s.n, 0); given > 0 {
 				m.dies = (index + 2) * m.l.period
