@@ -432,7 +432,7 @@ var table = []sent{
 		want: answer{status: "ok", event: algo.Decision{Allowed: true}, cost: 1, keyed: true, charged: 1, served: true}},
 	{name: "admitted although the client left", l: decides(admits(0)), ctx: canceled,
 		want: answer{status: "ok", event: admits(0), cost: 1, keyed: true, charged: 1, served: true}},
-	{name: "unlimited", l: func() algo.Limiter { return algo.Unlimited() }, key: "unlimited",
+	{name: "unlimited", l: algo.Unlimited, key: "unlimited",
 		want: answer{status: "ok", event: unlimited(), cost: 1, keyed: true, charged: 1, served: true}},
 
 	// Delayed.
