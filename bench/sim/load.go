@@ -55,6 +55,7 @@ type arrivals struct {
 	now   float64
 	start float64 // of the present stretch
 	i     int
+	burst int // requests per arrival, 0: 1, at exponential distances
 }
 
 // next is the following arrival, or never. Within a stretch that rises or falls
@@ -65,7 +66,11 @@ func (a *arrivals) next() int64 {
 	for a.i < len(a.load) {
 		s := a.load[a.i]
 		until, most := float64(s.Until), max(s.From, s.To)
-		a.now += a.rng.ExpFloat64() / (a.rate * most)
+		if a.burst > 0 {
+			a.now += float64(a.burst) / (a.rate * most)
+		} else {
+			a.now += a.rng.ExpFloat64() / (a.rate * most)
+		}
 		if a.now >= until || most == 0 {
 			a.now, a.start = until, until
 			a.i++

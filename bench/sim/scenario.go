@@ -17,6 +17,13 @@ type Scenario struct {
 	// a rejection.
 	Admit, Reject time.Duration
 	Load          Load
+	// Burst is the number of requests that arrive at once, at regular distances;
+	// 0: single requests, at exponential distances.
+	Burst int
+	// Clients is the number of clients of a closed loop, each of which sends a
+	// request as soon as it has the answer to the last one. Load then only gives
+	// the duration. 0: an open loop.
+	Clients int
 	// From and To is the window in which goodput and times are measured. Rejections
 	// outside it, after the first seconds, are needless, because the load is calm.
 	From, To time.Duration

@@ -123,3 +123,42 @@ func Processes() []Scenario {
 	}
 	return all
 }
+
+// Bursts that drain within the SLO, and closed loops: nothing of them is overload.
+// Two processors, as in the measurements of real processes.
+func bursty(work Service, n int, x float64) Scenario {
+	return Scenario{
+		ID: fmt.Sprintf("burst-%d-%v-%g", n, work.CPU, x), About: fmt.Sprintf("bursts of %d, %v, %gx", n, work.CPU, x),
+		Model: GoScheduler{}, Host: Host{Cores: 2}, Service: work, SLO: 500 * ms,
+		Admit: 25 * us, Reject: 14 * us, Patience: 2 * sec,
+		Load: Steady(x, 30*sec), To: 30 * sec, Burst: n,
+	}
+}
+
+func closed(work Service, n int) Scenario {
+	s := bursty(work, 0, 1)
+	s.ID, s.About, s.Clients = fmt.Sprintf("closed-%d-%v", n, work.CPU), fmt.Sprintf("closed loop of %d, %v", n, work.CPU), n
+	s.Load, s.To = Steady(1, 10*sec), 10*sec
+	return s
+}
+
+// Harmless are loads that drain within the SLO: nothing is to be rejected.
+func Harmless() (all []Scenario) {
+	for _, cpu := range []time.Duration{50 * us, 500 * us, 5 * ms} {
+		for _, n := range []int{100, 200, 400, 1000} {
+			for _, x := range []float64{.15, .3, .5} {
+				s := bursty(Service{CPU: cpu}, n, x)
+				if drains := time.Duration(float64(n) / s.Capacity() * 1e9); drains < s.SLO*7/10 && drains < time.Duration(float64(n)/s.Capacity()/x*1e9) {
+					all = append(all, s)
+				}
+			}
+		}
+		for _, n := range []int{64, 256, 1024} {
+			s := closed(Service{CPU: cpu}, n)
+			if float64(n)/s.Capacity() < s.SLO.Seconds()*.7 {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}

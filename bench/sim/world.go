@@ -74,6 +74,9 @@ type world struct {
 	free   *request
 	cost   costs
 	procs  int
+
+	outstanding int // requests that have been sent and have not ended
+	connections int // open connections: idle ones are used again and kept open
 }
 
 // costs are the scenario's, in nanoseconds.
@@ -90,13 +93,22 @@ func (w *world) Quota() (float64, bool) {
 	s, ok := w.Model.(Sharing)
 	return s.Quota, ok && s.Quota > 0
 }
-func (w *world) Rand() uint64 { return w.chance.Uint64() }
+
+// Goroutines is one for each connection.
+func (w *world) Goroutines() (int, bool) { return w.connections, !w.Blind }
+func (w *world) Rand() uint64            { return w.chance.Uint64() }
 
 // run goes through the whole load.
 func (w *world) run() {
-	source := arrivals{load: w.Load, rate: w.Capacity() / 1e9, rng: w.rng}
+	source := arrivals{load: w.Load, rate: w.Capacity() / 1e9, rng: w.rng, burst: w.Burst}
 	end := int64(w.Load.End())
-	arrival := source.next()
+	arrival := int64(never)
+	if w.Clients == 0 {
+		arrival = source.next()
+	}
+	for range w.Clients {
+		w.send(w.newRequest(0), 0)
+	}
 	for {
 		at := min(arrival, w.server.next(), w.agenda.next())
 		if at > end {
@@ -108,7 +120,9 @@ func (w *world) run() {
 		case w.agenda.next():
 			w.happen(w.agenda.pop())
 		case arrival:
-			w.send(w.newRequest(at), at)
+			for range max(w.Burst, 1) {
+				w.send(w.newRequest(at), at)
+			}
 			arrival = source.next()
 		default:
 			w.server.fire()
@@ -194,6 +208,8 @@ func (w *world) send(r *request, at int64) {
 	r.born = at
 	r.left, r.io = w.Service.draw(w.rng)
 	w.stats.arrive(w, r)
+	w.outstanding++
+	w.connections = max(w.connections, w.outstanding)
 	if w.Retries > 0 && w.Patience > 0 {
 		w.agenda.add(at+int64(w.Patience), timeOut, r)
 	}
@@ -226,8 +242,15 @@ func (w *world) over(r *request) {
 		w.gate.leave(r, late)
 		w.stats.complete(w, r, took, late)
 	}
+	w.outstanding--
 	w.drop(r)
+	if w.Clients > 0 {
+		w.agenda.add(w.now+clientTurn, tryAgain, w.newRequest(w.now))
+	}
 }
+
+// clientTurn is the time between an answer and the next request of a closed loop.
+const clientTurn = int64(50 * time.Microsecond)
 
 // retry sends a failed request again, after a backoff that doubles each time and varies
 // by half.

@@ -13,6 +13,8 @@ type Machine interface {
 	// Runnable is the number of goroutines that are ready to run and not
 	// running; false if it is unknown.
 	Runnable() (int, bool)
+	// Goroutines is the number of all goroutines; false if it is unknown.
+	Goroutines() (int, bool)
 	// CPU is the processor time that the process has used; false if it is
 	// unknown.
 	CPU() (time.Duration, bool)

@@ -55,6 +55,9 @@ func (Real) Runnable() (n int, ok bool) {
 	return int(v.Uint64()), true
 }
 
+// Goroutines comes from the runtime.
+func (Real) Goroutines() (int, bool) { return runtime.NumGoroutine(), true }
+
 // CPU is the user and system time of the process: getrusage on Unix,
 // GetProcessTimes on Windows, unknown elsewhere.
 func (Real) CPU() (time.Duration, bool) { return cpuTime() }
