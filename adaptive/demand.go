@@ -81,6 +81,15 @@ func (q *runQueue) allowed() float64 {
 	return closed + (wide-closed)*q.openness()
 }
 
+// drainable is the number of requests that the processors complete in the share of
+// the target that may be spent in the queue.
+func (q *runQueue) drainable() int64 {
+	if q.cost == 0 {
+		return noLimit
+	}
+	return int64(min(waitShare*q.target*q.procs/q.cost, noLimit))
+}
+
 // moveClosed raises the closed limit while requests are denied although the
 // processor is not fully used, and lowers it again when it is. The former happens
 // where goroutines that are no requests queue too, such as the transport goroutines

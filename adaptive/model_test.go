@@ -34,9 +34,10 @@ func (m *model) CPU() (time.Duration, bool) {
 	return m.used, true
 }
 
-func (m *model) Procs() int             { return 1 }
-func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
-func (m *model) Rand() uint64           { return m.chance.Uint64() }
+func (m *model) Procs() int              { return 1 }
+func (m *model) Quota() (float64, bool)  { return m.quota, m.quota > 0 }
+func (m *model) Goroutines() (int, bool) { return 0, false }
+func (m *model) Rand() uint64            { return m.chance.Uint64() }
 
 func newModel() *model { return &model{share: 1, chance: rand.NewPCG(1, 2)} }
 

@@ -93,9 +93,10 @@ type runQueue struct {
 	machine machine.Machine
 	target  float64 // s
 
-	limit atomic.Int64 // of runnable goroutines
-	next  atomic.Int64 // instant of the next update
-	_     [48]byte     // every request writes what follows
+	limit    atomic.Int64 // of runnable goroutines
+	harmless atomic.Int64 // goroutines that would be done within the target as requests
+	next     atomic.Int64 // instant of the next update
+	_        [40]byte     // every request writes what follows
 
 	arrived, passed, completed atomic.Uint64
 	elsewhere                  atomic.Uint64 // passed here and denied by another strategy
@@ -131,6 +132,7 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	q.before.cpu, _ = q.machine.CPU()
 	q.measure(q.updated)
 	q.limit.Store(int64(q.allowed()))
+	q.harmless.Store(q.drainable())
 	return q, nil
 }
 
@@ -142,16 +144,23 @@ func (q *runQueue) admits(at int64) bool {
 	if at >= q.next.Load() {
 		q.update(at)
 	}
-	if n, ok := q.machine.Runnable(); ok && int64(n) > q.limit.Load() {
+	if n, ok := q.machine.Runnable(); ok && int64(n) > q.limit.Load() && !q.drains() {
 		return false
 	}
 	q.passed.Add(1)
 	return true
 }
 
+// drains reports whether all goroutines of the process together would be done
+// within the target, if each were a request. Then no request can wait for longer.
+func (q *runQueue) drains() bool {
+	n, ok := q.machine.Goroutines()
+	return ok && int64(n) <= q.harmless.Load()
+}
+
 func (q *runQueue) full() bool {
 	n, ok := q.machine.Runnable()
-	full := ok && int64(n) > q.limit.Load()
+	full := ok && int64(n) > q.limit.Load() && !q.drains()
 	if full {
 		q.arrived.Add(1)
 		// If every request is denied here, nothing else updates the limit.
@@ -206,6 +215,7 @@ func (q *runQueue) update(at int64) {
 		q.relax(float64(pause) / 1e9)
 	}
 	q.limit.Store(int64(q.allowed()))
+	q.harmless.Store(q.drainable())
 }
 
 func (q *runQueue) state() State {
