@@ -91,6 +91,7 @@ type Miss struct {
 const (
 	wantShare   = 0.93 // of the possible goodput
 	wantRejects = 0.01 // in calm times
+	wantClosed  = 0.95 // of the goodput of a closed loop without a limiter
 	wantWithin  = 2.0  // seconds, to converge and to recover
 	pointless   = 0.05 // a goodput below which nothing is worth having
 	rounding    = 1e-9 // for sums of floats
@@ -119,6 +120,12 @@ func (s *Summary) Misses() (all []Miss) {
 		if is > want+rounding {
 			all = append(all, Miss{what, is, want})
 		}
+	}
+	if s.Scenario.Clients > 0 {
+		if s.Goodput.Median < wantClosed {
+			all = append(all, Miss{"goodput", s.Goodput.Median, wantClosed})
+		}
+		return all
 	}
 	if s.Scenario.Steady() {
 		atMost("needless rejections", s.Needless.Median, wantRejects)

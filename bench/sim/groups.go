@@ -19,6 +19,7 @@ func Groups() []Group {
 		{ID: "clients", Title: "Other clients", Scenarios: Clients()},
 		{ID: "process", Title: "A Go server on one core", Scenarios: Processes()},
 	}
+	all = append(all, Group{ID: "harmless", Title: "Bursts and closed loops that drain within the SLO", Scenarios: Harmless()})
 	var many []Scenario
 	for _, cores := range []int{2, 8, 64} {
 		for h, handler := range Handlers {
