@@ -15,14 +15,15 @@ import (
 
 // model is a machine with one processor, in a time of its own.
 type model struct {
-	at       time.Duration
-	used     time.Duration
-	runnable int
-	timeless bool    // the use of the processor is unknown
-	blind    bool    // the number of runnable goroutines is unknown
-	share    float64 // of the processor for the model
-	quota    float64 // of a control group, which serve ignores; 0: none
-	chance   *rand.PCG
+	at         time.Duration
+	used       time.Duration
+	runnable   int
+	goroutines int
+	timeless   bool    // the use of the processor is unknown
+	blind      bool    // the number of runnable goroutines is unknown
+	share      float64 // of the processor for the model
+	quota      float64 // of a control group, which serve ignores; 0: none
+	chance     *rand.PCG
 }
 
 func (m *model) Now() int64            { return int64(m.at) + 1 }
@@ -34,9 +35,11 @@ func (m *model) CPU() (time.Duration, bool) {
 	return m.used, true
 }
 
-func (m *model) Procs() int              { return 1 }
-func (m *model) Quota() (float64, bool)  { return m.quota, m.quota > 0 }
-func (m *model) Goroutines() (int, bool) { return 0, false }
+func (m *model) Procs() int             { return 1 }
+func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
+
+// Goroutines is unknown where it is 0.
+func (m *model) Goroutines() (int, bool) { return m.goroutines, m.goroutines > 0 }
 func (m *model) Rand() uint64            { return m.chance.Uint64() }
 
 func newModel() *model { return &model{share: 1, chance: rand.NewPCG(1, 2)} }

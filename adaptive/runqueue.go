@@ -144,11 +144,21 @@ func (q *runQueue) admits(at int64) bool {
 	if at >= q.next.Load() {
 		q.update(at)
 	}
-	if n, ok := q.machine.Runnable(); ok && int64(n) > q.limit.Load() && !q.drains() {
+	if q.exceeded() {
 		return false
 	}
 	q.passed.Add(1)
 	return true
+}
+
+// exceeded reports whether a request is denied. The number of runnable goroutines
+// is behind a lock of the runtime, so it is read only while the queue may be long.
+func (q *runQueue) exceeded() bool {
+	if q.drains() {
+		return false
+	}
+	n, ok := q.machine.Runnable()
+	return ok && int64(n) > q.limit.Load()
 }
 
 // drains reports whether all goroutines of the process together would be done
@@ -159,8 +169,7 @@ func (q *runQueue) drains() bool {
 }
 
 func (q *runQueue) full() bool {
-	n, ok := q.machine.Runnable()
-	full := ok && int64(n) > q.limit.Load() && !q.drains()
+	full := q.exceeded()
 	if full {
 		q.arrived.Add(1)
 		// If every request is denied here, nothing else updates the limit.
