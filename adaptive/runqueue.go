@@ -181,6 +181,9 @@ func (q *runQueue) full() bool {
 }
 
 func (q *runQueue) busy() bool {
+	if q.drains() {
+		return false
+	}
 	n, ok := q.machine.Runnable()
 	return ok && int64(n)*2 > q.limit.Load()
 }
