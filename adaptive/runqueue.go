@@ -20,6 +20,11 @@ import (
 // others wait as runnable goroutines in front of the handler, where no such limit
 // sees them, until their callers have given up.
 //
+// Nothing is denied while all goroutines of the process together, each taken for
+// a request, would be done within seven tenths of the target: a burst or a closed
+// loop of clients that drains in time is no overload. Idle keep-alive connections
+// are goroutines too; with very many of them only the limit decides.
+//
 // The limit has two ends:
 //   - It is wide while the load fits, so that bursts pass: as many goroutines as
 //     take seven tenths of the target ([WithTarget]), 20 to 96 on one processor and
@@ -43,8 +48,9 @@ import (
 // [Limiter.Explain] shows that. Where the processor time of the process is unknown
 // (neither Unix nor Windows) only the admitted share closes the limit.
 //
-// Each request reads the number of runnable goroutines, which takes about 60 ns and
-// a lock of the Go runtime.
+// A request reads the number of goroutines, about 2 ns. Only when that is large it
+// reads the number of runnable ones, which takes about 60 ns and a lock of the Go
+// runtime.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
