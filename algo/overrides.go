@@ -64,14 +64,14 @@ func (o *Overrides) Set(c Choices) error {
 
 func (c *Choices) check() error {
 	if c.Default == nil {
-		return errors.New("Default is nil")
+		return errors.New("the Default is nil")
 	}
 	if (c.TierOf == nil) != (len(c.Tiers) == 0) {
-		return fmt.Errorf("Tiers and TierOf go together, have %d tiers and TierOf set: %t",
+		return fmt.Errorf("the fields Tiers and TierOf go together, have %d tiers and TierOf set: %t",
 			len(c.Tiers), c.TierOf != nil)
 	}
 	if _, ok := c.Prefix[""]; ok {
-		return errors.New("Prefix has the empty prefix, want Default")
+		return errors.New("the Prefix map has the empty prefix: use Default")
 	}
 	for field, m := range map[string]map[string]Limiter{"Exact": c.Exact, "Prefix": c.Prefix, "Tiers": c.Tiers} {
 		for k, l := range m {

@@ -34,17 +34,23 @@ func (p *Package) Hidden() ([]string, error) {
 				hidden = append(hidden, name+" returns "+result)
 			}
 		case *types.TypeName:
-			if o.IsAlias() || types.IsInterface(o.Type()) {
-				continue
-			}
-			for _, m := range methods(o.Type()) {
-				if id := name + "." + m.Obj().Name(); !shown[id] && !throughExported(m) {
-					hidden = append(hidden, id)
-				}
-			}
+			hidden = append(hidden, hiddenMethods(o, shown)...)
 		}
 	}
 	return hidden, nil
+}
+
+// hiddenMethods returns the methods of a type that are not shown.
+func hiddenMethods(o *types.TypeName, shown map[string]bool) (hidden []string) {
+	if o.IsAlias() || types.IsInterface(o.Type()) {
+		return nil
+	}
+	for _, m := range methods(o.Type()) {
+		if id := o.Name() + "." + m.Obj().Name(); !shown[id] && !throughExported(m) {
+			hidden = append(hidden, id)
+		}
+	}
+	return hidden
 }
 
 // shown returns the methods in the documentation of each type.
