@@ -195,18 +195,18 @@ func TestW2_StrictUnderJumpingClocks(t *testing.T) {
 func TestShapeErrors(t *testing.T) {
 	r, slow := per(10, time.Second), per(1, MaxSpan)
 	for want, err := range map[string]error{
-		"burst is 0, want 1 or more":                                                   errOf(NewGCRA(r, 0, 0)),
-		"max wait is -1ns, want 0 or more":                                             errOf(NewGCRA(r, 1, -1)),
-		"slack is -1, want 0 or more":                                                  errOf(NewPacer(r, -1, 0, 0)),
-		"max queue is -1, want 0 or more":                                              errOf(NewPacer(r, 0, -1, 0)),
-		"burst is -1, want 0 or more":                                                  errOf(NewNginx(r, -1, 0)),
-		"delay after is -1, want 0 or more":                                            errOf(NewNginx(r, 0, -1)),
-		"burst is 11, want 1 to the 10 of the rate":                                    errOf(NewStrict(r, 11)),
-		"rate: period is 8760h0m0s, want less than 8760h0m0s":                          errOf(NewStrict(slow, 1)),
+		"burst is 0, want 1 or more":                                               errOf(NewGCRA(r, 0, 0)),
+		"max wait is -1ns, want 0 or more":                                         errOf(NewGCRA(r, 1, -1)),
+		"slack is -1, want 0 or more":                                              errOf(NewPacer(r, -1, 0, 0)),
+		"max queue is -1, want 0 or more":                                          errOf(NewPacer(r, 0, -1, 0)),
+		"burst is -1, want 0 or more":                                              errOf(NewNginx(r, -1, 0)),
+		"delay after is -1, want 0 or more":                                        errOf(NewNginx(r, 0, -1)),
+		"burst is 11, want 1 to the 10 of the rate":                                errOf(NewStrict(r, 11)),
+		"rate: period is 8760h0m0s, want less than 8760h0m0s":                      errOf(NewStrict(slow, 1)),
 		"burst is 2: at 1/8760h0m0s it takes longer than 8760h0m0s to fill":        errOf(NewGCRA(slow, 2, 0)),
 		"burst is 1: at 1/8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewNginx(slow, 1, 0)),
 		"slack is 1: at 1/8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewPacer(slow, 1, 0, 0)),
-		"rate: count is 0, want 1 or more":                                             errOf(NewSmoothBursty(r, 1, per(0, 1), 0)),
+		"rate: count is 0, want 1 or more":                                         errOf(NewSmoothBursty(r, 1, per(0, 1), 0)),
 	} {
 		require.EqualError(t, err, want)
 	}

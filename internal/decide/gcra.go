@@ -25,7 +25,8 @@ type GCRA struct {
 	unit     divisor // T
 	fill     time.Duration
 	forward  bool  // a charge waits for the debt before it, not for its own
-	settling int64 // until then, only debt that fits is plausible; see Succeed
+	settling int64 // until then, no more debt than settled is plausible; see Succeed
+	settled  int64
 }
 
 // NewGCRA makes a bucket of burst units in which a charge waits at most wait,
@@ -81,12 +82,12 @@ func earlierDebt(r Rate, depth, wait int64) *GCRA {
 // earlier debt keeps all of it.
 func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
 	next := *g
-	next.settling = old.settling
-	if g.emission < old.emission || g.burst > old.burst {
-		next.settling = max(old.settling, addSaturated(now, old.maxDebt))
-	}
-	if g.forward {
-		next.settling = 0
+	switch fits := g.depth + g.maxWait; {
+	case g.forward:
+	case g.emission < old.emission || g.burst > old.burst:
+		next.settling, next.settled = max(old.settling, addSaturated(now, old.maxDebt)), fits
+	case now < old.settling: // what fit since it was raised stays owed
+		next.settling, next.settled = old.settling, min(max(fits, old.settled), g.maxDebt)
 	}
 	return &next
 }
@@ -94,7 +95,7 @@ func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
 // plausibleDebt is the largest plausible debt at now.
 func (g *GCRA) plausibleDebt(now int64) int64 {
 	if now < g.settling {
-		return g.depth + g.maxWait
+		return g.settled
 	}
 	return g.maxDebt
 }
@@ -111,26 +112,40 @@ func (g *GCRA) Empty(now int64) int64 { return now + g.depth }
 
 // Decide charges n units, at most with a delay.
 func (g *GCRA) Decide(tat, now, n int64) (int64, Verdict) {
-	next, a, q := g.Answer(tat, now, n)
+	next, a, q := g.Answer(min(tat, addSaturated(now, g.maxDebt)), now, n)
+	if !a.Allowed || n == 0 {
+		next = tat
+	}
 	return next, Verdict{a, q}
 }
 
-// Answer is Decide.
-func (g *GCRA) Answer(tat, now, n int64) (int64, Answer, Quota) {
-	next, over := g.charge(min(tat, addSaturated(now, g.maxDebt)), now, n)
-	a := g.answer(n, over)
-	q := g.quota(next, now)
-	if !a.Allowed || n == 0 {
-		return tat, a, q
+// Answer is Decide of a plausible TAT.
+func (g *GCRA) Answer(tat, now, n int64) (next int64, a Answer, q Quota) {
+	next, over := g.charge(tat, now, n)
+	debt := debt(next, now)
+	q.Limit, q.ResetAfter = g.burst, debt
+	q.Remaining = g.unit.quo(max(g.spent-debt, 0))
+	if q.Remaining < g.burst {
+		q.NextAfter = debt - g.spent + (q.Remaining+1)*g.emission
+	}
+	switch {
+	case n == 0:
+		a.Allowed = true
+	case over <= g.maxWait:
+		a.Allowed, a.Delay = true, max(over, 0)
+	case over == never:
+		a.Never = true
+	default:
+		a.RetryAfter = over - g.maxWait
 	}
 	return next, a, q
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (g *GCRA) Peek(tat, now, n int64) (Answer, Quota) {
-	tat = min(tat, addSaturated(now, g.maxDebt))
-	_, over := g.charge(tat, now, n)
-	return g.answer(n, over), g.quota(tat, now)
+	_, a, _ := g.Answer(tat, now, n)
+	_, _, q := g.Answer(tat, now, 0)
+	return a, q
 }
 
 // Admit charges n units if they fit without a delay.
@@ -165,30 +180,6 @@ func (g *GCRA) charge(tat, now, n int64) (next, over int64) {
 
 // never is the overshoot of a cost that can never fit.
 const never = math.MaxInt64
-
-// answer turns the overshoot of a charge into an Answer.
-func (g *GCRA) answer(n, over int64) Answer {
-	switch {
-	case n == 0:
-		return Answer{Allowed: true}
-	case over <= g.maxWait:
-		return Answer{Allowed: true, Delay: max(over, 0)}
-	case over == never:
-		return Answer{Never: true}
-	}
-	return Answer{RetryAfter: over - g.maxWait}
-}
-
-// quota describes what is left at now.
-func (g *GCRA) quota(tat, now int64) Quota {
-	debt := debt(tat, now)
-	left := g.unit.quo(max(g.spent-debt, 0))
-	q := Quota{Limit: g.burst, Remaining: left, ResetAfter: debt}
-	if left < g.burst {
-		q.NextAfter = debt - g.spent + (left+1)*g.emission
-	}
-	return q
-}
 
 // debt is the span until a bucket with that TAT is full again.
 func debt(tat, now int64) int64 { return max(tat-now, 0) }

@@ -80,6 +80,52 @@ func TestW1_RefundsMintNothing(t *testing.T) {
 	t.Logf("W1: %d sequences that charge, settle and cancel", n)
 }
 
+// TestW1_BurstChangesMintNothing: the same while the burst is raised and lowered
+// again, by so little that the smaller bucket may owe as much. What fit under the
+// larger burst stays owed.
+func TestW1_BurstChangesMintNothing(t *testing.T) {
+	n := cases.Count(20_000, 500_000)
+	rnd := rand.New(rand.NewPCG(67, 68))
+	for range n {
+		r, burst, more := anyRateOf(rnd), 2+rnd.Int64N(3), 1+rnd.Int64N(2)
+		g := must(NewGCRA(r, burst, 0))
+		largest := must(NewGCRA(r, burst+more, 0))
+		b := &bucketOf{GCRA: g}
+		now := int64(1 << 40)
+		var all []lent
+		for range 40 {
+			now += rnd.Int64N(3) / 2 * rnd.Int64N(3*g.emission)
+			switch i := rnd.IntN(len(all) + 1); {
+			case rnd.IntN(4) == 0:
+				b.GCRA = must(NewGCRA(r, burst+more*rnd.Int64N(2), 0)).Succeed(b.GCRA, now)
+			case i < len(all) && rnd.IntN(2) == 0:
+				b.clamp(now)
+				b.settle(&all[i], now, rnd.Int64N(3)*rnd.Int64N(2*burst+2))
+			default:
+				b.clamp(now)
+				if l, ok := b.charge(now, 1+rnd.Int64N(b.burst)); ok {
+					all = append(all, l)
+				}
+			}
+		}
+		var kept []admission
+		for _, l := range all {
+			kept = append(kept, admission{l.at, l.kept})
+		}
+		requireBound(t, largest, kept)
+	}
+	t.Logf("W1: %d sequences that charge, settle, cancel and change the burst", n)
+}
+
+// clamp is what a store does with an implausible word.
+func (b *bucketOf) clamp(now int64) {
+	next, cut := b.Clamp(b.tat, now)
+	if b.tat = next; cut {
+		b.refunded++
+		b.invalid = b.refunded
+	}
+}
+
 // anyRateOf is a rate at which a burst of a few units fits.
 func anyRateOf(rnd *rand.Rand) Rate {
 	return per(1+rnd.Int64N(100), time.Duration(1+rnd.Int64N(3600))*time.Second)

@@ -41,7 +41,7 @@ func TestRateErrors(t *testing.T) {
 		"rate: period is -1ns, want more than 0":                      per(1, -1),
 		"rate: period is 8760h0m0.000000001s, want at most 8760h0m0s": per(1, MaxSpan+1),
 		"rate: 2/1ns is faster than 1e9 per second":                   per(2, 1),
-		"rate: 2/1.999µs is faster than 1e6 per second":           {2, 1999, Microseconds},
+		"rate: 2/1.999µs is faster than 1e6 per second":               {2, 1999, Microseconds},
 	} {
 		require.EqualError(t, r.Validate(), want)
 	}

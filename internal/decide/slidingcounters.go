@@ -12,7 +12,8 @@ import "math/bits"
 // again at 1001 ms.
 type SlidingCounters struct {
 	quota    int64
-	settling int64 // until then, no more than the quota weighs; see Succeed
+	settling int64 // until then, no more than settled units weigh; see Succeed
+	settled  int64
 	grid
 }
 
@@ -33,9 +34,10 @@ func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
 func (p *SlidingCounters) Succeed(old *SlidingCounters, now int64) *SlidingCounters {
 	next := *p
 	next.succeed(&old.grid)
-	next.settling = old.settling
 	if p.quota > old.quota {
-		next.settling = addSaturated(now, 2*old.cell.by)
+		next.settling, next.settled = addSaturated(now, 2*old.cell.by), p.quota
+	} else if now < old.settling { // what fit since the quota grew stays spent
+		next.settling, next.settled = old.settling, min(max(p.quota, old.settled), 2*p.quota)
 	}
 	return &next
 }
@@ -103,12 +105,12 @@ func (p *SlidingCounters) ForceCharge(s *Counters, _ Charge, now, n int64) (*Cou
 // Plausible reports whether s was counted in periods of this length, at most
 // one later than now.
 func (p *SlidingCounters) Plausible(s *Counters, now int64) bool {
-	return p.current(s) && s.newest <= p.number(now)+1 && (now >= p.settling || !p.owes(s, now))
+	return p.current(s) && s.newest <= p.number(now)+1 && !p.owes(s, now)
 }
 
-// owes reports whether more than the quota weighs.
+// owes reports whether more weighs than may while keys settle.
 func (p *SlidingCounters) owes(s *Counters, now int64) bool {
-	return p.used(s, max(now, p.latest(s))) > p.quota
+	return now < p.settling && p.used(s, max(now, p.latest(s))) > p.settled
 }
 
 // Clamp carries what still weighs of another period into the current one, and
@@ -119,14 +121,14 @@ func (p *SlidingCounters) Clamp(s *Counters, now int64) (*Counters, bool) {
 		older, newer := p.pair(s, s.newest)
 		*s = p.State(i, older, newer)
 	}
-	if now >= p.settling || !p.owes(s, now) {
+	if !p.owes(s, now) {
 		return s, false
 	}
 	now = max(now, p.latest(s))
 	i := p.number(now)
 	older, newer := p.pair(s, i)
-	older = min(older, p.quota)
-	*s = p.State(i, older, min(newer, p.quota-p.weigh(older, now)))
+	older = min(older, p.settled)
+	*s = p.State(i, older, min(newer, p.settled-p.weigh(older, i, now)))
 	return s, true
 }
 
@@ -155,13 +157,14 @@ func (p *SlidingCounters) adopt(s *Counters, now int64) {
 
 // used is how many units weigh at now, which is not before latest.
 func (p *SlidingCounters) used(s *Counters, now int64) int64 {
-	older, newer := p.pair(s, p.number(now))
-	return p.weigh(older, now) + newer
+	i := p.number(now)
+	older, newer := p.pair(s, i)
+	return p.weigh(older, i, now) + newer
 }
 
-// weigh is what n units of the period before that of now weigh.
-func (p *SlidingCounters) weigh(n, now int64) int64 {
-	left := min(p.begin(p.number(now)+1)-now, p.cell.by)
+// weigh is what n units of cell i-1 weigh at now, which is in cell i.
+func (p *SlidingCounters) weigh(n, i, now int64) int64 {
+	left := min(p.begin(i+1)-now, p.cell.by)
 	if n == 0 || left == p.cell.by {
 		return n
 	}

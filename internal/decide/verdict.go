@@ -22,13 +22,13 @@
 //	Expiry(s S, now int64) int64
 //
 // Decide charges n >= 0 units if they fit and explains. A denial, and a peek
-// with n = 0, return s unchanged. Answer is Decide for callers in a hurry. Admit is Decide without the explanation; what
-// fits only after a delay it denies. Peek is Decide without the charge: it
-// explains s as it is.
+// with n = 0, return s unchanged. Answer is Decide of a plausible state, in
+// registers. Admit is Answer without the explanation; what fits only after a
+// delay it denies. Peek is Answer without the charge: it explains s as it is.
 //
 // Charge describes what Decide has just charged at now, with that delay; s is the
-// state afterwards. Refund gives n of the c.N units back, as far as the charge still
-// weighs, and returns how many ticks or units that were. ForceCharge adds n
+// state afterwards. Refund gives n of the c.N units back, as far as the charge
+// still weighs, and returns how many ticks or units that were. ForceCharge adds n
 // units to the charge, whether they fit or not, and reports whether a part was
 // cut off: then no earlier charge may be refunded, because a refund could exceed
 // what was charged. MaxRefund bounds the ticks by which a refund moves other
