@@ -37,6 +37,17 @@ func BenchmarkLimiter(b *testing.B) {
 	b.Run("bbr/acquire+release", cycle(func() adaptive.Strategy { return newBBR(b, adaptive.WithSignal(new(dial))) }))
 	b.Run("gradient2/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Gradient2() }))
 	b.Run("kratos/acquire+release", cycle(func() adaptive.Strategy { return kratosOn(new(dial)) }))
+	b.Run("default/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Default() }))
+	b.Run("default/parallel", func(b *testing.B) {
+		b.ReportAllocs()
+		l := algo.Must(adaptive.New(adaptive.Default()))
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				lease, _ := l.Acquire(ctx, "", 1)
+				lease.Release(algo.Succeeded)
+			}
+		})
+	})
 	b.Run("fixed/parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		l := algo.Must(adaptive.New(adaptive.Fixed(1000)))

@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,4 +49,50 @@ func TestAccessLists(t *testing.T) {
 	require.Error(t, err)
 	require.True(t, keys.Contains("other"), "as it was")
 	require.Zero(t, testing.AllocsPerRun(100, func() { keys.Contains("internal-7") }))
+}
+
+func ExampleAllowList() {
+	free, err := algo.NewKeySet([]string{"monitoring"}, []string{"internal-"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limiter := algo.AllowList(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), free)
+	for _, key := range []string{"internal-7", "internal-7", "alice", "alice"} {
+		lease, _ := limiter.Acquire(context.Background(), key, 1)
+		fmt.Println(key, lease.Allowed, lease.Source)
+		lease.Release(algo.Succeeded)
+	}
+	// Output:
+	// internal-7 true off
+	// internal-7 true off
+	// alice true local
+	// alice false local
+}
+
+func ExampleDenyList() {
+	banned, err := algo.NewKeySet([]string{"mallory"}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limiter := algo.DenyList(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), banned)
+	for _, key := range []string{"mallory", "alice"} {
+		lease, _ := limiter.Acquire(context.Background(), key, 1)
+		fmt.Println(key, lease.Allowed, lease.Reason)
+		lease.Release(algo.Succeeded)
+	}
+	// Output:
+	// mallory false never
+	// alice true admitted
+}
+
+func ExampleKeySet_Set() {
+	keys, err := algo.NewKeySet([]string{"monitoring"}, nil)
+	fmt.Println(keys.Contains("monitoring"), err)
+	err = keys.Set(nil, []string{"internal-"})
+	fmt.Println(keys.Contains("monitoring"), keys.Contains("internal-7"), err)
+	// Output:
+	// true <nil>
+	// false true <nil>
 }

@@ -3,7 +3,7 @@ package algo_test
 import (
 	"context"
 	"fmt"
-	"sync"
+
 	"sync/atomic"
 	"testing"
 	"time"
@@ -40,19 +40,6 @@ func TestAcquireAllInvalidRequests(t *testing.T) {
 		require.Equal(t, int64(5), drain(t, l, "k"), "nothing stays charged")
 		l.Reset("k")
 	})
-}
-
-// drain takes what is left, unit by unit.
-func drain(t require.TestingT, l algo.Limiter, key string) (n int64) {
-	for ; n < 1000; n++ {
-		lease := must(t, l, key, 1)
-		if !lease.Allowed || lease.Delay > 0 {
-			lease.Release(algo.Canceled)
-			return n
-		}
-	}
-	require.Fail(t, "no end")
-	return n
 }
 
 // A service bucket above a bucket of one call: with either exhausted, the other
@@ -92,21 +79,6 @@ func TestW4_AcquireAllTwoLevels(t *testing.T) {
 			require.GreaterOrEqual(t, left, int64(999))
 		})
 	}
-}
-
-func drainAll(t require.TestingT, l algo.Limiter, key string) int64 {
-	n := peek(t, l, key).Remaining
-	require.True(t, must(t, l, key, n).Allowed)
-	return n
-}
-
-// group runs f in n goroutines and waits for them.
-func group(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { f(i) })
-	}
-	wg.Wait()
 }
 
 // Goroutines that name the same limits in opposite orders neither block each
@@ -216,51 +188,6 @@ func TestAcquireAllOfAll(t *testing.T) {
 	require.Equal(t, int64(3), peek(t, b, "").Remaining)
 }
 
-func TestCombinedDecision(t *testing.T) {
-	type ds = []algo.Decision
-	roomy := algo.Decision{Allowed: true, Limit: 100, Remaining: 90, NextAfter: 1, ResetAfter: 9}
-	tight := algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}
-	late := algo.Decision{Allowed: true, Limit: 50, Remaining: 50, Delay: 7}
-	quota := algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}
-	overload := algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 30, NextAfter: 30}
-	never := algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever}
-	off := algo.Decision{Allowed: true, Source: algo.SourceOff}
-	shadowed := algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 5, RetryAfter: 70, ResetAfter: 70}
-
-	in(t, map[string]struct {
-		parts ds
-		want  algo.Decision
-	}{
-		"the tightest":          {ds{roomy, tight}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 9}},
-		"the longest delay":     {ds{late, tight, roomy}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 9, Delay: 7}},
-		"equally tight":         {ds{tight, {Allowed: true, Limit: 3, Remaining: 3}}, algo.Decision{Allowed: true, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}},
-		"of those that denied":  {ds{tight, late, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
-		"overload over quota":   {ds{quota, overload}, algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 40, NextAfter: 30, ResetAfter: 60}},
-		"never over overload":   {ds{never, overload, quota}, algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever, ResetAfter: 60}},
-		"what is off is absent": {ds{off, tight}, tight},
-		"nor what is unknown":   {ds{{Allowed: true}, tight}, tight},
-		"all off":               {ds{off, off}, off},
-		"a shadow shows":        {ds{tight, shadowed}, algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 10, Remaining: 3, RetryAfter: 70, NextAfter: 2, ResetAfter: 5}},
-		"a shadow denies none":  {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
-	}, func(t *testing.T, c struct {
-		parts ds
-		want  algo.Decision
-	}) {
-		var reqs []algo.Request
-		for _, d := range c.parts {
-			reqs = append(reqs, algo.Request{Limiter: saying(d), N: 1})
-		}
-		lease := acquireAll(t, reqs...)
-		require.Equal(t, c.want, lease.Decision)
-		require.Len(t, lease.Parts(), len(c.parts))
-		for i, p := range lease.Parts() {
-			if c.parts[i].Source != algo.SourceShadowed || lease.Allowed {
-				require.Equal(t, c.parts[i].Allowed, p.Allowed)
-			}
-		}
-	})
-}
-
 func TestAcquireAllAllocations(t *testing.T) {
 	var reqs []algo.Request
 	for range 6 {
@@ -299,4 +226,68 @@ func TestAcquireAllAllocations(t *testing.T) {
 			lease.Release(algo.Succeeded)
 		}), name)
 	}
+}
+
+func BenchmarkAcquireAll(b *testing.B) {
+	reqs := make([]algo.Request, 4)
+	for i := range reqs {
+		reqs[i] = algo.Request{Limiter: fastBucket(b), N: 1}
+	}
+	run := func(name string, reqs ...algo.Request) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, _ := algo.AcquireAll(bg, reqs...)
+				lease.Release(algo.Succeeded)
+			}
+		})
+	}
+	empty := algo.Request{Limiter: emptyBucket(b), N: 1}
+	run("two", reqs[:2]...)
+	run("four", reqs...)
+	run("deny/first", empty, reqs[0])
+	run("deny/last", reqs[0], empty)
+}
+
+// A bucket for the service, and one for each of its calls below it.
+func ExampleAcquireAll() {
+	service := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
+	calls := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
+	ctx := context.Background()
+
+	for _, call := range []string{"list", "list", "list", "get", "get"} {
+		lease, err := algo.AcquireAll(ctx,
+			algo.Request{Limiter: service, N: 1},
+			algo.Request{Limiter: calls, Key: call, N: 1})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		parts := lease.Parts()
+		fmt.Printf("%-4s %-5t service %d left, call %d left\n", call, lease.Allowed, parts[0].Remaining, parts[1].Remaining)
+		lease.Release(algo.Succeeded)
+	}
+	// Output:
+	// list true  service 2 left, call 1 left
+	// list true  service 1 left, call 0 left
+	// list false service 1 left, call 0 left
+	// get  true  service 0 left, call 1 left
+	// get  false service 0 left, call 1 left
+}
+
+func ExampleAll() {
+	limiter := algo.All(
+		algo.Must(algo.NewTokenBucket(algo.PerSecond(10))),
+		algo.Must(algo.NewTokenBucket(algo.PerHour(1000))),
+	)
+	lease, _ := limiter.Acquire(context.Background(), "alice", 4)
+	fmt.Println(lease.Allowed, lease.Remaining, "of", lease.Limit)
+	for _, part := range lease.Parts() {
+		fmt.Println(part.Remaining, "of", part.Limit)
+	}
+	lease.Release(algo.Succeeded)
+	// Output:
+	// true 6 of 10
+	// 6 of 10
+	// 996 of 1000
 }

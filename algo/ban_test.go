@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"context"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -219,4 +221,29 @@ func TestBanProperty(t *testing.T) {
 			}
 		})
 	})
+}
+
+// Three denials within a minute ban a caller for ten minutes, next time for
+// twenty, and for a day at most.
+func ExampleBan() {
+	limiter, err := algo.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))),
+		algo.PerMinute(3), 10*time.Minute, 24*time.Hour)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for range 5 {
+		lease, _ := limiter.Acquire(context.Background(), "mallory", 1)
+		fmt.Println(lease.Allowed, lease.RetryAfter.Round(time.Minute))
+		lease.Release(algo.Succeeded)
+	}
+	limiter.Reset("mallory")
+	fmt.Println(limiter.Banned("mallory"))
+	// Output:
+	// true 0s
+	// false 1m0s
+	// false 1m0s
+	// false 10m0s
+	// false 10m0s
+	// 0s
 }

@@ -2,6 +2,8 @@ package algo_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -35,4 +37,24 @@ func TestByKeyReturningNil(t *testing.T) {
 	require.False(t, ok)
 	_, err = algo.ByKey(new(algo.Overrides).Choose).Acquire(bg, "k", 1)
 	require.ErrorIs(t, err, algo.ErrRequest, "the zero Overrides")
+}
+
+// Tiers by the plan that the key begins with.
+func ExampleByKey() {
+	free := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+	paid := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
+	limiter := algo.ByKey(func(_ context.Context, key string) algo.Limiter {
+		if strings.HasPrefix(key, "paid:") {
+			return paid
+		}
+		return free
+	})
+	for _, key := range []string{"paid:alice", "bob"} {
+		lease, _ := limiter.Acquire(context.Background(), key, 1)
+		fmt.Println(key, lease.Limit)
+		lease.Release(algo.Succeeded)
+	}
+	// Output:
+	// paid:alice 1000
+	// bob 10
 }

@@ -2,7 +2,9 @@ package algo_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -110,4 +112,22 @@ func TestParts(t *testing.T) {
 	single := must(t, a, "", 1)
 	require.Nil(t, single.Parts())
 	require.Nil(t, new(algo.Lease).Parts())
+}
+
+func ExampleLease_Parts() {
+	second := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+	day := algo.Must(algo.NewTokenBucket(algo.PerDay(12)))
+	both := algo.All(second, day)
+	lease, _ := both.Acquire(context.Background(), "alice", 10)
+	lease.Release(algo.Succeeded)
+
+	lease, _ = both.Acquire(context.Background(), "alice", 9)
+	fmt.Println(lease.Allowed, lease.Reason)
+	for i, part := range lease.Parts() {
+		fmt.Println(i, part.Allowed, part.RetryAfter.Round(100*time.Millisecond))
+	}
+	// Output:
+	// false quota
+	// 0 false 900ms
+	// 1 false 14h0m0s
 }

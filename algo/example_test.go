@@ -2,7 +2,6 @@ package algo_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -36,22 +35,6 @@ func ExampleTokenBucket_Allow() {
 	// true
 	// false
 	// true
-}
-
-// Wait sleeps until there is room, and fails at once where the context could
-// not wait that long.
-func ExampleWait() {
-	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(100), algo.Burst(1)))
-	for range 3 {
-		if _, err := algo.Wait(context.Background(), l, "", 1); err != nil {
-			fmt.Println(err)
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
-	defer cancel()
-	_, err := algo.Wait(ctx, l, "", 1)
-	fmt.Println(errors.Is(err, algo.ErrWait))
-	// Output: true
 }
 
 // A limit changes while it runs; what was spent stays spent.

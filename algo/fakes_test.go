@@ -202,3 +202,31 @@ func in[C any](t *testing.T, cases map[string]C, run func(t *testing.T, c C)) {
 		t.Run(name, func(t *testing.T) { run(t, c) })
 	}
 }
+
+// drain takes what is left, unit by unit.
+func drain(t require.TestingT, l algo.Limiter, key string) (n int64) {
+	for ; n < 1000; n++ {
+		lease := must(t, l, key, 1)
+		if !lease.Allowed || lease.Delay > 0 {
+			lease.Release(algo.Canceled)
+			return n
+		}
+	}
+	require.Fail(t, "no end")
+	return n
+}
+
+func drainAll(t require.TestingT, l algo.Limiter, key string) int64 {
+	n := peek(t, l, key).Remaining
+	require.True(t, must(t, l, key, n).Allowed)
+	return n
+}
+
+// group runs f in n goroutines and waits for them.
+func group(n int, f func(i int)) {
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() { f(i) })
+	}
+	wg.Wait()
+}

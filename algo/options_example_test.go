@@ -2,7 +2,6 @@ package algo_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -85,34 +84,4 @@ func ExampleSpread() {
 	}
 	fmt.Println(len(edges) > 5)
 	// Output: true
-}
-
-// An adapter sleeps a Delay out, and does not begin to if the caller will be
-// gone by then.
-func ExampleSleep() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	fmt.Println(algo.Sleep(ctx, time.Millisecond))
-	fmt.Println(errors.Is(algo.Sleep(ctx, time.Hour), algo.ErrWait))
-	// Output:
-	// <nil>
-	// true
-}
-
-// An operator takes a limit away and gives it back.
-func ExampleNewSwitch() {
-	limit := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerDay(1))))
-	ask := func() {
-		lease, _ := limit.Acquire(context.Background(), "ann", 1)
-		fmt.Println(limit.IsOn(), lease.Allowed, lease.Source)
-	}
-	ask()
-	limit.Off()
-	ask()
-	limit.On()
-	ask()
-	// Output:
-	// true true local
-	// false true off
-	// true false local
 }

@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"testing"
 
@@ -74,4 +75,38 @@ func TestOverridesSetConcurrently(t *testing.T) {
 			}
 		}
 	})
+}
+
+func ExampleOverrides() {
+	standard := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	partner := algo.Must(algo.NewTokenBucket(algo.PerHour(5000)))
+	choice, err := algo.NewOverrides(algo.Choices{
+		Exact:   map[string]algo.Limiter{"monitoring": algo.Unlimited()},
+		Prefix:  map[string]algo.Limiter{"partner-": partner},
+		Default: standard,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	limiter := algo.ByKey(choice.Choose)
+	ask := func(key string) {
+		lease, _ := limiter.Acquire(context.Background(), key, 1)
+		fmt.Println(key, lease.Limit, lease.Source)
+		lease.Release(algo.Succeeded)
+	}
+	ask("monitoring")
+	ask("partner-7")
+	ask("alice")
+
+	// At run time, for all later requests.
+	err = choice.Set(algo.Choices{Exact: map[string]algo.Limiter{"alice": partner}, Default: standard})
+	ask("alice")
+	fmt.Println(err)
+	// Output:
+	// monitoring 0 off
+	// partner-7 5000 local
+	// alice 100 local
+	// alice 5000 local
+	// <nil>
 }

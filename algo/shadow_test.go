@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,4 +44,17 @@ func TestShadowOfABrokenLimiter(t *testing.T) {
 	lease = acquireAll(t, algo.Request{Limiter: algo.Shadow(broken), N: 1}, algo.Request{Limiter: bucket(algo.PerHour(2)), N: 1})
 	require.True(t, lease.Allowed)
 	require.Equal(t, int64(1), lease.Remaining)
+}
+
+// A new limit, tried on live traffic.
+func ExampleShadow() {
+	limiter := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerHour(1))))
+	for range 2 {
+		lease, _ := limiter.Acquire(context.Background(), "alice", 1)
+		fmt.Println(lease.Allowed, lease.Source, lease.Reason, lease.RetryAfter.Round(time.Minute))
+		lease.Release(algo.Succeeded)
+	}
+	// Output:
+	// true local admitted 0s
+	// true shadowed quota 1h0m0s
 }

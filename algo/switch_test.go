@@ -1,6 +1,8 @@
 package algo_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,4 +31,49 @@ func TestSwitch(t *testing.T) {
 	s.On()
 	require.True(t, must(t, s, "k", 1).Allowed, "given back while it was off")
 	require.False(t, must(t, s, "k", 1).Allowed)
+}
+
+func ExampleSwitch() {
+	limiter := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerHour(1))))
+	ask := func() {
+		lease, _ := limiter.Acquire(context.Background(), "alice", 1)
+		fmt.Println(lease.Allowed, lease.Source)
+		lease.Release(algo.Succeeded)
+	}
+	ask()
+	ask()
+	limiter.Off()
+	ask()
+	limiter.On()
+	ask()
+	// Output:
+	// true local
+	// false local
+	// true off
+	// false local
+}
+
+// An operator takes a limit away and gives it back.
+func ExampleNewSwitch() {
+	limit := algo.NewSwitch(algo.Must(algo.NewTokenBucket(algo.PerDay(1))))
+	ask := func() {
+		lease, _ := limit.Acquire(context.Background(), "ann", 1)
+		fmt.Println(limit.IsOn(), lease.Allowed, lease.Source)
+	}
+	ask()
+	limit.Off()
+	ask()
+	limit.On()
+	ask()
+	// Output:
+	// true true local
+	// false true off
+	// true false local
+}
+
+func ExampleUnlimited() {
+	lease, _ := algo.Unlimited().Acquire(context.Background(), "alice", 1_000_000)
+	fmt.Println(lease.Allowed, lease.Source)
+	lease.Release(algo.Succeeded)
+	// Output: true off
 }

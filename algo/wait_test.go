@@ -2,6 +2,8 @@ package algo_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -30,4 +32,32 @@ func TestWaitDoesNotSpin(t *testing.T) {
 		require.ErrorIs(t, err, algo.ErrWait)
 		require.Equal(t, 1, l.asked)
 	})
+}
+
+// Wait sleeps until there is room, and fails at once where the context could
+// not wait that long.
+func ExampleWait() {
+	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(100), algo.Burst(1)))
+	for range 3 {
+		if _, err := algo.Wait(context.Background(), l, "", 1); err != nil {
+			fmt.Println(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+	defer cancel()
+	_, err := algo.Wait(ctx, l, "", 1)
+	fmt.Println(errors.Is(err, algo.ErrWait))
+	// Output: true
+}
+
+// An adapter sleeps a Delay out, and does not begin to if the caller will be
+// gone by then.
+func ExampleSleep() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	fmt.Println(algo.Sleep(ctx, time.Millisecond))
+	fmt.Println(errors.Is(algo.Sleep(ctx, time.Hour), algo.ErrWait))
+	// Output:
+	// <nil>
+	// true
 }

@@ -74,3 +74,20 @@ func TestWrappersWithoutALimiter(t *testing.T) {
 		require.PanicsWithValue(t, says, wire)
 	}
 }
+
+func BenchmarkWrappers(b *testing.B) {
+	empty := keySet(b, []string{"root"}, []string{"internal-"})
+	for name, l := range map[string]algo.Limiter{
+		"shadow":    algo.Shadow(fastBucket(b)),
+		"switch":    algo.NewSwitch(fastBucket(b)),
+		"allowlist": algo.AllowList(fastBucket(b), empty),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				lease, _ := l.Acquire(bg, "", 1)
+				lease.Release(algo.Succeeded)
+			}
+		})
+	}
+}

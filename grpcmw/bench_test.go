@@ -67,7 +67,7 @@ func BenchmarkUnaryServer(b *testing.B) {
 	}
 }
 
-// The exempt path: what a health check costs.
+// The exempt path, of a health check for example.
 func BenchmarkUnaryServerExempt(b *testing.B) {
 	intercept := grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global())
 	info := &grpc.UnaryServerInfo{FullMethod: "/grpc.health.v1.Health/Check"}
@@ -80,7 +80,7 @@ func BenchmarkUnaryServerExempt(b *testing.B) {
 	}
 }
 
-// What refusing costs the server before anything is written.
+// A refusal, before anything is written.
 func BenchmarkUnaryServerDenied(b *testing.B) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	intercept := grpcmw.UnaryServerInterceptor(l, rpckey.Global())
@@ -106,7 +106,7 @@ func TestAdmittedAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What the options that look at every call cost.
+// The options with work for every call.
 func TestOptionsAllocations(t *testing.T) {
 	ctx := callContext()
 	for _, row := range []struct {

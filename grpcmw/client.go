@@ -16,7 +16,7 @@ import (
 //
 //	conn, err := grpc.NewClient(addr, grpcmw.DialOptions(limiter, rpckey.FullMethod())...)
 //
-// The options and panics are those of [StreamClientInterceptor].
+// It takes the options of [StreamClientInterceptor] and panics like that.
 func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOption {
 	i := newInterceptor(clientAdapter, "DialOptions", forClientStreams, l, key, opts)
 	return []grpc.DialOption{
@@ -31,9 +31,9 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 // with UNAVAILABLE when l denies for overload, which waiting does not cure.
 //
 // It works on calls, not on attempts: those that a retry policy adds are not
-// paced. Keys are made of what a client knows of a call: rpckey.FullMethod,
+// paced. Use key functions that work on a client: rpckey.FullMethod,
 // rpckey.Service, rpckey.Context, rpckey.Global. Key functions for the
-// other end of a server's connection find nothing here.
+// peer of a server find nothing here.
 //
 // The outcome that l gets is Failed for codes that are about the server's state
 // (UNAVAILABLE, RESOURCE_EXHAUSTED, DEADLINE_EXCEEDED, INTERNAL, ...), and
@@ -62,8 +62,8 @@ func (i *interceptor) callUnary(ctx context.Context, method string, req, reply a
 
 // StreamClientInterceptor paces streams, as UnaryClientInterceptor does calls:
 // by default their opening; with [WithStreamMode] their messages too. A message
-// that cannot wait ends the stream, and its error is what SendMsg and RecvMsg
-// return from then on. Leases end with algo.Ignored, when gRPC is done with the
+// that cannot wait ends the stream, and SendMsg and RecvMsg return its error
+// from then on. Leases end with algo.Ignored, when gRPC is done with the
 // stream: the stream has to be read to its end or its context canceled, as gRPC
 // requires anyway.
 //

@@ -93,7 +93,7 @@ func TestClientCanceledWhileItWaits(t *testing.T) {
 	})
 }
 
-// What the client's limiter learns: an answer is a success of the server.
+// The outcomes for the client's limiter: an answer is a success of the server.
 func TestC2_ClientOutcomes(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

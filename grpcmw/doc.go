@@ -1,40 +1,44 @@
 // Package grpcmw limits gRPC calls: interceptors for servers and clients
-// around any algo.Limiter, and a tap handle that sheds before a call costs
+// around any algo.Limiter, and a tap handle that denies calls before they cost
 // anything.
 //
 //	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
 //
 // # Answers
 //
-// A spent quota, and a cost that never fits, is RESOURCE_EXHAUSTED; overload,
-// and a limiter that failed (see [WithOnError]), is UNAVAILABLE. The details are
+// A call gets RESOURCE_EXHAUSTED if its caller has used up a quota or the cost
+// can never fit, and UNAVAILABLE if the server lacks capacity or could not decide
+// ([WithOnError]). Calls in flight under the key of one caller are a quota; calls
+// in flight under a key that all callers share, the empty key or rpckey.Global,
+// are capacity. The details are
 //
 //   - ErrorInfo: the reason RATE_LIMIT_EXCEEDED or SERVER_OVERLOADED, the
 //     domain of [WithDomain], and under "policy" the name of the limit;
-//   - RetryInfo: when to come back, absent if never;
+//   - RetryInfo: when to retry, absent if never;
 //   - QuotaFailure, with RESOURCE_EXHAUSTED: the subject is the class of the
 //     key (address, method, caller, certificate, secret, combined, global,
 //     unidentified), never the key itself.
 //
-// Nothing that a client sent, and no text of an error, is in an answer.
+// No answer contains input from a client or the text of an error. A call whose
+// context ended before the decision gets the status of the context.
 //
 // # Retries
 //
 // A denial carries exactly one trailer grpc-retry-pushback-ms (gRFC A6), which
-// clients with a retry policy obey. It is never earlier than the limiter said,
-// up to 20 % or 5 s later, so that clients do not all come back at once, and -1
-// (do not retry) when the cost can never fit or the wait would take all that
-// is left of the caller's deadline. A limiter that gives no time stands for one
+// clients with a retry policy obey. It is never earlier than the limiter's wait,
+// and up to 20 %, at most 5 s, later, so that clients do not all retry at once.
+// It is -1 (do not retry) when the cost can never fit or the wait would take the
+// rest of the caller's deadline. The default for limiters without a wait is one
 // second.
 //
 // Headers are never set, not even on admitted calls: a header commits the client
 // to the attempt, and then its retry policy and the pushback are ignored. An
-// interceptor or handler that sends headers before it fails has the same effect;
-// nothing in here can undo that.
+// interceptor or handler that sends headers before it fails has the same effect,
+// which this package cannot undo.
 //
-// Of several limits on a call, the first to deny answers, and what the ones
-// further out had charged is given back. On a stream that is charged by message
-// more than one can deny; then the longest pushback is sent, by the outermost.
+// Of several limits on a call, the first to deny answers, and the charges of the
+// limits further out are given back. On a stream that is charged by message
+// several can deny; then the outermost sends the longest pushback.
 //
 // A tap handle cannot send a trailer; see [TapHandle].
 //
@@ -48,15 +52,18 @@
 //
 // Leases are released in a deferred call, so that panics, exits of the
 // goroutine, cancellations and resets free the slot of an in-flight limiter. It
-// is not freed before the handler returns: a canceled call goes on working until
-// then. A call that its client gave up stays charged.
+// is not freed before the handler returns, because a canceled call goes on
+// working until then. A call that its client gave up stays charged.
 //
 // # When not to use it
 //
-// A limit that depends on the outcome of a call or on fields that only the
-// handler understands is asked from the handler itself. Behind a proxy that
-// limits already, limit only what the proxy cannot see. A limit of bytes belongs
-// to flow control. A call that the server starts within itself does not pass any
-// interceptor. For gRPC over net/http (grpc-go's ServeHTTP) either package works;
-// use one of them, not both.
+//   - Limits that depend on the outcome of a call or on fields that only the
+//     handler understands: acquire from the limiter in the handler.
+//   - Services behind a proxy with limits: limit only the keys that the proxy
+//     cannot see.
+//   - Limits of bytes: that is the job of flow control.
+//   - Calls that the server makes within itself: they pass no interceptor.
+//
+// For gRPC over net/http (grpc-go's ServeHTTP) use this package or httpmw, not
+// both.
 package grpcmw

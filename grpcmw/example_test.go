@@ -68,7 +68,7 @@ func ExampleServerOptions() {
 }
 
 // A client that makes at most two calls at once and two more each second
-// waits by itself, and does not start what its deadline does not allow.
+// waits by itself, and does not start a call that its deadline does not allow.
 func ExampleDialOptions() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(2)))
 	conn, stop := start(grpc.NewServer(), grpcmw.DialOptions(limiter, rpckey.Service())...)
@@ -90,8 +90,8 @@ func ExampleDialOptions() {
 	// client side: rate limit exceeded: the wait would outlast the deadline
 }
 
-// The tap handle stands beside the interceptors, with the same limiter and key,
-// and sheds what they would deny, before it costs anything.
+// The tap handle goes with the interceptors, with the same limiter and key, and
+// denies earlier the calls that they would deny.
 func ExampleTapHandle() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	var srv *grpc.Server
@@ -117,7 +117,7 @@ func ExampleStreamServerInterceptor() {
 	messages := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
 	conn, stop := start(grpc.NewServer(grpc.ChainStreamInterceptor(
 		grpcmw.StreamServerInterceptor(messages, rpckey.PeerIP(),
-			grpcmw.WithMissingKey(grpcmw.Shared), // in memory, nobody has an address
+			grpcmw.WithMissingKey(grpcmw.Shared), // in memory, no caller has an address
 			grpcmw.WithStreamMode(grpcmw.PerRecv)))))
 	defer stop()
 
@@ -190,7 +190,7 @@ func ExampleLeaseFrom() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithLeaseInContext())
 	handler := func(ctx context.Context, _ any) (any, error) {
-		rows := int64(40) // what the query turned out to read
+		rows := int64(40) // read by the query
 		grpcmw.LeaseFrom(ctx).Settle(rows)
 		return nil, nil
 	}
@@ -217,7 +217,7 @@ func ExampleWithMissingKey() {
 	// ResourceExhausted
 }
 
-// Clients that want to know what is left of a quota read it from the trailers.
+// Clients can read the rest of their quota from the trailers.
 func ExampleWithRateTrailers() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(30)))
 	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, rpckey.Global(), grpcmw.WithRateTrailers())...))
@@ -251,7 +251,7 @@ func ExampleServerOptions_retries() {
 	// waited 200 ms: true
 }
 
-// What happened, for metrics: the key is never a label.
+// Events for metrics: the key is never a label.
 func ExampleWithObserver() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(),

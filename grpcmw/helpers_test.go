@@ -95,7 +95,7 @@ func client(t testing.TB, svc *service, opts ...grpc.ServerOption) testpb.TestSe
 	return testpb.NewTestServiceClient(dial(t, serve(t, svc, opts...)))
 }
 
-// script is a limiter that answers what the test says; by default it admits.
+// script is a limiter with scripted answers; by default it admits.
 type script struct {
 	answer func(key string, n int64) (algo.Decision, error)
 

@@ -27,7 +27,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
-// What the event says was sent, is what the client of a real server receives.
+// The event contains what the client of a real server receives.
 func TestEventTellsWhatIsSent(t *testing.T) {
 	quota := algo.Decision{Reason: algo.Quota, Limit: 1, RetryAfter: 10 * time.Second}
 	for _, row := range []struct {
@@ -44,11 +44,11 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 		{"on trial", algo.Shadow(always(quota)), []grpcmw.Option{grpcmw.WithRateTrailers()}},
 	} {
 		for kind, ask := range calls {
-			told := make(chan grpcmw.Event, 1)
-			opts := append(slices.Clone(row.opts), grpcmw.WithName("p"), grpcmw.WithObserver(func(e grpcmw.Event) { told <- e }))
+			events := make(chan grpcmw.Event, 1)
+			opts := append(slices.Clone(row.opts), grpcmw.WithName("p"), grpcmw.WithObserver(func(e grpcmw.Event) { events <- e }))
 			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(row.l, rpckey.Global(), opts...)...)
 			_, trailer, err := ask(t.Context(), c)
-			e, name := <-told, row.name+", "+kind
+			e, name := <-events, row.name+", "+kind
 			require.Equal(t, first(trailer["ratelimit-policy"]), e.Sent.Policy, name)
 			require.Equal(t, first(trailer["ratelimit"]), e.Sent.Limit, name)
 			pushback, _ := strconv.Atoi(first(trailer["grpc-retry-pushback-ms"]))
@@ -72,7 +72,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// A tap handle has no trailers, a client answers nobody, and the messages of a
+// A tap handle has no trailers, a client has no one to answer, and the messages of a
 // stream have no trailers of their own.
 func TestEventWhereLessIsSent(t *testing.T) {
 	var e grpcmw.Event
@@ -98,8 +98,7 @@ func TestEventWhereLessIsSent(t *testing.T) {
 	require.Equal(t, telemetry.Sent{}, e.Sent)
 }
 
-// The wait is that of a Delay on the server, and that of the whole patience on
-// a client.
+// The wait is the Delay on a server, and the whole wait for quota on a client.
 func TestEventTellsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []grpcmw.Event
@@ -123,7 +122,7 @@ func TestEventTellsTheWait(t *testing.T) {
 	})
 }
 
-// BenchmarkObserver is what an observer that does nothing costs.
+// BenchmarkObserver measures an observer that does nothing.
 func BenchmarkObserver(b *testing.B) {
 	ctx := callContext()
 	spent := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
@@ -159,7 +158,7 @@ func TestC1_PanickingObserverOfAClient(t *testing.T) {
 }
 
 func TestMissingKey(t *testing.T) {
-	nobody := keyless(errors.Join(keyfunc.ErrNoKey, errors.New("secret")))
+	noKey := keyless(errors.Join(keyfunc.ErrNoKey, errors.New("secret")))
 	broken := keyless(errors.New("secret"))
 	for _, row := range []struct {
 		name   string
@@ -169,13 +168,13 @@ func TestMissingKey(t *testing.T) {
 		asked  []string
 		result grpcmw.Result
 	}{
-		{"default", nobody, nil, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Shared", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Deny", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.ResourceExhausted, nil, grpcmw.Denied},
-		{"Skip", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.OK, nil, noResult},
-		{"fallback", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(named("x")))}, codes.OK, []string{"x"}, grpcmw.Allowed},
-		{"fallback without key", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(nobody))}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"fallback fails", nobody, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(broken))}, codes.Unavailable, nil, grpcmw.FailedClosed},
+		{"default", noKey, nil, codes.OK, []string{"~missing"}, grpcmw.Allowed},
+		{"Shared", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
+		{"Deny", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.ResourceExhausted, nil, grpcmw.Denied},
+		{"Skip", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.OK, nil, noResult},
+		{"fallback", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(named("x")))}, codes.OK, []string{"x"}, grpcmw.Allowed},
+		{"fallback without key", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(noKey))}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
+		{"fallback fails", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(broken))}, codes.Unavailable, nil, grpcmw.FailedClosed},
 		{"another error", broken, nil, codes.Unavailable, nil, grpcmw.FailedClosed},
 		{"another error, Skip", broken, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.Unavailable, nil, grpcmw.FailedClosed},
 		{"another error, FailOpen", broken, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, nil, grpcmw.FailedOpen},
@@ -206,7 +205,7 @@ func TestLimiterErrors(t *testing.T) {
 		opts   []grpcmw.Option
 		code   codes.Code
 		result grpcmw.Result
-		final  bool // the client is told not to try again
+		final  bool // the client is events not to try again
 	}{
 		{"default", secret, 1, nil, codes.Unavailable, grpcmw.FailedClosed, false},
 		{"FailClosed", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailClosed)}, codes.Unavailable, grpcmw.FailedClosed, false},

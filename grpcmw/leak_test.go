@@ -22,7 +22,7 @@ import (
 // storms is how many calls go wrong in each of these tests.
 const storms = 10_000
 
-// recovering are what stands outside of limiters in a real server.
+// recovering are the interceptors around limiters in a real server.
 func recovering() []grpc.ServerOption {
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (_ any, err error) {
@@ -112,7 +112,7 @@ func TestC1_GoexitFreesTheSlot(t *testing.T) {
 	t.Logf("C1: grpc: %d calls that exit", storms)
 }
 
-// What panics around the handler frees the slot too.
+// Panics around the handler free the slot too.
 func TestC1_ForeignPanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	observer := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })

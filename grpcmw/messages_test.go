@@ -99,7 +99,7 @@ func chained(ss grpc.ServerStream, h func(grpc.ServerStream) error, outer, inner
 	})
 }
 
-// What cannot be sent any more is given back.
+// The charge of a message that cannot be sent is given back.
 func TestUnsentMessageIsGivenBack(t *testing.T) {
 	l := &script{}
 	i := grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerSend))

@@ -68,8 +68,8 @@ func (f Cost) ofCall() func(call) int64 {
 	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
 }
 
-// FailPolicy is what happens to a call that could not be decided, because the
-// limiter or the key function failed.
+// FailPolicy selects the treatment of calls that could not be decided, because
+// the limiter or the key function failed.
 type FailPolicy = admission.FailPolicy
 
 const (
@@ -80,8 +80,8 @@ const (
 	FailClosed = admission.FailClosed
 )
 
-// WithOnError sets what happens to a call that could not be decided. The
-// default is FailClosed.
+// WithOnError sets the treatment of calls that could not be decided. The default
+// is FailClosed.
 //
 // Some calls are refused in any case, because clients may be able to provoke
 // the error: a negative cost, and an error of the limiter that wraps
@@ -92,7 +92,7 @@ const (
 // grpcmw.undecided.
 func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
 
-// MissingKey is what happens to calls without a key: [Shared], [Deny], [Skip]
+// MissingKey selects the treatment of calls without a key: [Shared], [Deny], [Skip]
 // or the result of [FallbackTo].
 type MissingKey = admission.MissingKey[call]
 
@@ -112,12 +112,12 @@ const (
 
 // FallbackTo uses another key function. If that finds no key either, the call
 // shares the bucket of [Shared]. The two functions should not give equal keys
-// for different callers. Those of package keyfunc do not, except
-// rpckey.Service, whose keys look like any name that a caller may choose. It
+// for different callers. The functions of package keyfunc
+// do not, except rpckey.Service, whose keys look like any name that a caller may choose. It
 // panics if key is nil.
 func FallbackTo(key keyfunc.RPC) MissingKey { return admission.FallbackTo(adapter, ofCall(key)) }
 
-// WithMissingKey sets what happens to a call without the identity that the key
+// WithMissingKey sets the treatment of calls without the identity that the key
 // function looks for ([keyfunc.ErrNoKey]). The default is Shared. For other
 // errors of the key function see [WithOnError].
 func WithMissingKey(p MissingKey) Option { return shared.MissingKey(p) }
@@ -167,7 +167,7 @@ func WithMaxWait(most time.Duration) Option {
 
 // WithRetryReserve keeps a share of the limit, above 0 and below 1, for first
 // attempts: a retry that would leave less than share*Limit remaining is
-// refused with UNAVAILABLE and told not to try again. So retries are the first
+// refused with UNAVAILABLE and the pushback -1. So retries are the first
 // to be denied when capacity runs out, and do not keep an overloaded server
 // overloaded. The default is to treat all attempts alike.
 //

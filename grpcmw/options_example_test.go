@@ -81,7 +81,7 @@ func ExampleWithRetryReserve() {
 	// OK
 }
 
-// Clients tell the quotas of several services apart by the domain.
+// Clients distinguish the quotas of several services by the domain.
 func ExampleWithDomain() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithDomain("shop.example.com"))

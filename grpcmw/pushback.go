@@ -47,8 +47,8 @@ type pushbacks struct {
 
 type pushbacksKey struct{}
 
-// pushbacksOf finds those of the stream that ctx belongs to, and otherwise makes
-// them: then the caller is the outermost limiter.
+// pushbacksOf returns the pushbacks of the stream of ctx. If there are none yet,
+// the caller is the outermost limiter.
 func pushbacksOf(ctx context.Context) (p *pushbacks, outermost bool) {
 	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok {
 		return p, false

@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
-// transport records what a call sends besides its message.
+// transport records the trailers of a call.
 type transport struct {
 	mu     sync.Mutex
 	trails []metadata.MD
@@ -48,7 +48,7 @@ func (r *transport) pushed(t require.TestingT) int64 {
 }
 
 // pushedFor is the pushback of a call that is denied for wait and has left, in
-// time that stands still.
+// time that does not pass.
 func pushedFor(t *testing.T, wait, left time.Duration) (ms int64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -206,7 +206,7 @@ func exchange(ctx context.Context, c testpb.TestServiceClient) (header, trailer 
 	return header, s.Trailer(), err
 }
 
-// What an inner limit denies is given back to the outer ones: all or none.
+// A call that an inner limit denies is given back to the outer ones: all or none.
 func TestDeniedFurtherInIsGivenBack(t *testing.T) {
 	for name, ask := range map[string]func(context.Context, testpb.TestServiceClient) (metadata.MD, metadata.MD, error){
 		"unary": call, "stream": callStream,

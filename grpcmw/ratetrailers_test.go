@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
-// Two limits on a server, and what the client of an admitted call is told.
+// Two limits on a server, and the trailers of an admitted call.
 func TestRateTrailers(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.Per(20, 2*60e9)))
 	inFlight := &slots{limit: 64}
@@ -48,7 +48,7 @@ func TestRateTrailersSurviveFailure(t *testing.T) {
 }
 
 // Numbers are clamped to what an Integer of RFC 9651 holds, and a limiter that
-// cannot describe itself, or was not asked, says what it can.
+// has no description, or was not asked, has fewer items.
 func TestRateTrailerValues(t *testing.T) {
 	const most = "999999999999999"
 	for _, row := range []struct {
@@ -66,7 +66,7 @@ func TestRateTrailerValues(t *testing.T) {
 		{"on trial", always(algo.Decision{Allowed: true, Limit: 5, Source: algo.SourceShadowed}), nil, nil},
 		{"unknown", always(algo.Decision{Allowed: true}), nil, nil},
 		{"no limit in flight", &slots{limit: math.MaxInt32}, nil, nil},
-		{"no limit in flight, by a limiter that cannot tell", always(algo.Decision{Allowed: true, Limit: math.MaxInt32, Remaining: 9}), nil, nil},
+		{"no limit in flight, by a limiter without a description", always(algo.Decision{Allowed: true, Limit: math.MaxInt32, Remaining: 9}), nil, nil},
 		{"failed open", failing(errors.New("down")), []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {

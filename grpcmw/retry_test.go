@@ -24,7 +24,7 @@ const retrying = `{"methodConfig": [{"name": [{}], "retryPolicy": {
 	"maxAttempts": 4, "initialBackoff": "0.005s", "maxBackoff": "0.005s", "backoffMultiplier": 1,
 	"retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}`
 
-// attempts counts what arrives at a server.
+// attempts counts the calls that arrive at a server.
 type attempts struct{ n atomic.Int64 }
 
 func (a *attempts) options() []grpc.ServerOption {
@@ -45,7 +45,7 @@ func statusOnly(context.Context, any, *grpc.UnaryServerInfo, grpc.UnaryHandler) 
 	return nil, status.Error(codes.ResourceExhausted, "limited")
 }
 
-// withHeader does what nothing may do in front of a limiter.
+// withHeader sends a header, which no interceptor around a limiter may do.
 func withHeader(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
 	grpc.SetHeader(ctx, metadata.Pairs("x-ratelimit-remaining", "0"))
 	return h(ctx, req)
@@ -57,8 +57,8 @@ func withSecondValue(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h gr
 	return resp, err
 }
 
-// What clients with a retry policy make of a denial. The rows without this
-// package show why it does what it does.
+// The reactions of clients with a retry policy to a denial. The rows without
+// this package show the reasons for its behavior.
 func TestRetryTable(t *testing.T) {
 	global := rpckey.Global()
 	for _, row := range []struct {

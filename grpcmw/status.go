@@ -31,7 +31,7 @@ type statusError struct {
 // Error is the text that an error of package status would have.
 func (e *statusError) Error() string { return e.status.String() }
 
-// GRPCStatus is what the client receives.
+// GRPCStatus is the status that the client receives.
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
 
 // denialIn finds the denial in the error of a call, nil if it is another error.
@@ -41,7 +41,7 @@ func denialIn(err error) *statusError {
 	return d
 }
 
-// The texts that clients see. None depends on what a client sent.
+// The texts that clients see. None depends on input from a client.
 const (
 	textQuota    = "rate limit exceeded"
 	textInFlight = "too many calls in flight"
@@ -51,9 +51,9 @@ const (
 	textOverload = "the server cannot take the call at the moment"
 )
 
-// refuse encodes a refusal for the caller of ctx, and returns what of it is
-// sent. On a client it is a plain status: a handler that returns it is not
-// denied by a limiter of its server.
+// refuse encodes a refusal for the caller of ctx; sent has its waits. On a client
+// it is a plain status: a handler that returns it is not denied by a limiter of
+// its server.
 func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result, decision *algo.Decision) (sent telemetry.Sent, code codes.Code, refused error) {
 	random := rand.Float64()
 	wait := a.RetryAfter(r, decision)

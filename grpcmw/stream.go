@@ -90,8 +90,8 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	return err
 }
 
-// messageRefused marks a denial in the middle of the stream: what limiters
-// further out have charged for the stream is not given back.
+// messageRefused marks a denial in the middle of the stream: the charges of
+// limiters further out are not given back.
 func (s *serverStream) messageRefused(err error) {
 	if d := denialIn(err); d != nil {
 		d.begun = true

@@ -278,7 +278,7 @@ func TestBackPressureReachesTheSender(t *testing.T) {
 	case <-time.After(100 * time.Millisecond):
 	}
 	cancel()
-	require.Less(t, <-blocked, 20, "20 MiB were sent into a stream that nobody reads")
+	require.Less(t, <-blocked, 20, "20 MiB were sent into a stream without a reader")
 }
 
 // Streams never teach how long calls take.
@@ -292,7 +292,7 @@ func TestStreamsAreIgnored(t *testing.T) {
 }
 
 func TestStreamKeys(t *testing.T) {
-	nobody := keyless(keyfunc.ErrNoKey)
+	noKey := keyless(keyfunc.ErrNoKey)
 	for _, row := range []struct {
 		name   string
 		policy grpcmw.MissingKey
@@ -305,7 +305,7 @@ func TestStreamKeys(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := &script{}
-			i := grpcmw.StreamServerInterceptor(l, nobody, grpcmw.WithMissingKey(row.policy), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv))
+			i := grpcmw.StreamServerInterceptor(l, noKey, grpcmw.WithMissingKey(row.policy), grpcmw.WithStreamMode(grpcmw.OnOpen|grpcmw.PerRecv))
 			err := run(t.Context(), i, func(ss grpc.ServerStream) error { return ss.RecvMsg(nil) })
 			require.Equal(t, row.code, status.Code(err))
 			require.Equal(t, row.asked, l.asked())

@@ -135,7 +135,7 @@ func (i *interceptor) hasRoom(d *algo.Decision, a *admission.Attempt) bool {
 		d.Allowed, d.Reason, d.RetryAfter = false, i.reasonWhenSpent(), d.NextAfter
 		return false
 	}
-	d.Remaining-- // what this call would leave
+	d.Remaining-- // as after this call
 	if i.Reserved(d, a.Reserve) {
 		a.Cause = admission.ByReserve
 		d.Allowed, d.Reason, d.RetryAfter = false, algo.Overload, algo.Forever

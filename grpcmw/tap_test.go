@@ -45,7 +45,7 @@ func TestTapSheds(t *testing.T) {
 		requireNoHeader(t, header)
 		require.Empty(t, trailer[pushback])
 	}
-	require.EqualValues(t, 2, seen.n.Load(), "the interceptors saw what the tap had shed")
+	require.EqualValues(t, 2, seen.n.Load(), "the interceptors saw calls that the tap had denied")
 	_, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{})
 	require.NoError(t, err)
 }
@@ -72,7 +72,7 @@ func tapped(ctx context.Context, h tap.ServerInHandle, method string) error {
 	return err
 }
 
-// What each thing that a limiter can say leads to.
+// The tap for each kind of decision.
 func TestTapVerdicts(t *testing.T) {
 	look := func(d algo.Decision) algo.Limiter {
 		d.Allowed = true
@@ -110,7 +110,7 @@ func TestTapVerdicts(t *testing.T) {
 	}
 }
 
-// A limit on trial sheds nobody, whatever is left of it; what holds beside it
+// A limit on trial denies no call, whatever remains of it; what holds beside it
 // is left to the interceptors.
 func TestTapAndShadow(t *testing.T) {
 	spent := func() algo.Limiter {
@@ -195,16 +195,16 @@ func TestTapKnowsTheMethods(t *testing.T) {
 }
 
 func TestTapMissingKey(t *testing.T) {
-	nobody := keyless(keyfunc.ErrNoKey)
+	noKey := keyless(keyfunc.ErrNoKey)
 	for _, row := range []struct {
 		policy grpcmw.MissingKey
 		key    keyfunc.RPC
 		code   codes.Code
 		asked  []string
 	}{
-		{grpcmw.Shared, nobody, codes.OK, []string{"~missing"}},
-		{grpcmw.Skip, nobody, codes.OK, nil},
-		{grpcmw.Deny, nobody, codes.ResourceExhausted, nil},
+		{grpcmw.Shared, noKey, codes.OK, []string{"~missing"}},
+		{grpcmw.Skip, noKey, codes.OK, nil},
+		{grpcmw.Deny, noKey, codes.ResourceExhausted, nil},
 		{grpcmw.Shared, keyless(errors.New("secret")), codes.OK, nil},
 	} {
 		l := &script{}

@@ -27,13 +27,13 @@ func TestTwins(t *testing.T) {
 		http keyfunc.HTTP
 		rpc  keyfunc.RPC
 	}{
-		"a key":        {algo.Must(algo.NewTokenBucket(algo.PerHour(3))), anybody, anyRPC},
-		"no key":       {algo.Must(algo.NewTokenBucket(algo.PerSecond(7))), noHTTP, noRPC},
-		"one for all":  {algo.Must(algo.NewPacer(algo.PerHour(1), algo.MaxWait(0))), keyfunc.Global(), rpckey.Global()},
-		"in flight":    {&slots{limit: 64}, anybody, anyRPC},
-		"cannot tell":  {&script{}, anybody, anyRPC},
-		"denied":       {always(never), anybody, anyRPC},
-		"out of order": {failing(context.DeadlineExceeded), anybody, anyRPC},
+		"a key":          {algo.Must(algo.NewTokenBucket(algo.PerHour(3))), anybody, anyRPC},
+		"no key":         {algo.Must(algo.NewTokenBucket(algo.PerSecond(7))), noHTTP, noRPC},
+		"one for all":    {algo.Must(algo.NewPacer(algo.PerHour(1), algo.MaxWait(0))), keyfunc.Global(), rpckey.Global()},
+		"in flight":      {&slots{limit: 64}, anybody, anyRPC},
+		"no description": {&script{}, anybody, anyRPC},
+		"denied":         {always(never), anybody, anyRPC},
+		"out of order":   {failing(context.DeadlineExceeded), anybody, anyRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var over httpmw.Event
@@ -52,7 +52,7 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// A caller that is refused for lack of a key is told of alike, and not as if a
+// A caller that is denied for lack of a key is reported alike, and not as if a
 // limiter had admitted it.
 func TestTwinsWithoutAKey(t *testing.T) {
 	var over, sent httpmw.Event

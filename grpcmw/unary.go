@@ -17,7 +17,8 @@ import (
 // The interceptors run after those that were given to grpc.NewServer earlier,
 // and before later ones. Recovery from panics, authentication that the key
 // depends on, and logging belong before them. Several limits are written one
-// after the other, and what an inner one denies is given back to the outer ones.
+// after the other, and a call that an inner one denies is given back to the outer
+// ones.
 //
 // ServerOptions takes every option for servers. It panics if l or key is nil,
 // and if an option does not fit.

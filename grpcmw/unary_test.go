@@ -23,7 +23,7 @@ import (
 
 const pushback = "grpc-retry-pushback-ms"
 
-// call makes one unary call and returns what came with the answer.
+// call makes one unary call and returns the metadata of the answer.
 func call(ctx context.Context, c testpb.TestServiceClient) (header, trailer metadata.MD, err error) {
 	_, err = c.UnaryCall(ctx, &testpb.SimpleRequest{}, grpc.Header(&header), grpc.Trailer(&trailer))
 	return header, trailer, err
@@ -115,7 +115,7 @@ func requireWait(t *testing.T, wait time.Duration, most int, d details, trailer 
 	require.NotZero(t, ms)
 }
 
-// requireNoHeader: what a server sends before the message commits the client
+// requireNoHeader: a header that a server sends before the message commits the client
 // to the attempt.
 func requireNoHeader(t *testing.T, header metadata.MD) {
 	t.Helper()
@@ -202,7 +202,7 @@ func TestContextEndsInLimiter(t *testing.T) {
 	require.Equal(t, codes.Canceled, status.Code(intercept(ctx, i)))
 }
 
-// What the limiter learns of how calls went.
+// The outcomes of calls.
 func TestC2_Outcomes(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sink is a response writer that costs nothing. Like a server it has a header
-// map for each response, which reset makes empty.
+// sink is a response writer without a cost of its own. Like a server it has a
+// header map for each response, which reset empties.
 type sink struct{ header http.Header }
 
 func newSink() *sink                                 { return &sink{make(http.Header, 8)} }
@@ -61,8 +61,8 @@ func BenchmarkLimit(b *testing.B) {
 	}
 }
 
-// BenchmarkFloor is what the middleware cannot do without: finding the key and
-// asking the limiter.
+// BenchmarkFloor is the work that no middleware can avoid: the key and the
+// limiter.
 func BenchmarkFloor(b *testing.B) {
 	b.ReportAllocs()
 	ip, l, r := keyfunc.ClientIP(), roomy(b), get()

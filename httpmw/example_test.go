@@ -48,7 +48,7 @@ func ExampleLimits() {
 	// {"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","title":"Request cannot be satisfied as assigned quota has been exceeded","status":429,"violated-policies":["daily"]}
 }
 
-// Behind proxies the address of the client is in a header, which is believed of
+// Behind proxies the address of the client is in a header, which is trusted of
 // the proxies only.
 func ExampleLimit_behindProxies() {
 	perClient := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
@@ -116,7 +116,7 @@ func ExampleWithCost() {
 	// 429 "100-per-3600s";r=89;t=36
 }
 
-// A new limit is tried on live traffic: it denies nobody, and the observer
+// A new limit is tried on live traffic: it denies no request, and the observer
 // counts whom it would have denied.
 func ExampleLimit_shadow() {
 	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(2))))
@@ -140,7 +140,7 @@ func ExampleLimit_shadow() {
 	// 404
 }
 
-// Two limits under one key and one name. Limits tells clients of each.
+// Two limits under one key and one name. Limits advertises each.
 func ExampleLimit_all() {
 	perClient := algo.All(
 		algo.Must(algo.NewTokenBucket(algo.PerSecond(1))),

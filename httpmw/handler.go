@@ -99,7 +99,7 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 	return false
 }
 
-// in adds to sent what a refusal sends besides the fields.
+// in adds the waits of a refusal to the fields in sent.
 func (f *refusal) in(sent telemetry.Sent) telemetry.Sent {
 	sent.RetryAfter, sent.Pushback = time.Duration(f.retry)*time.Second, f.pushback
 	return sent

@@ -17,14 +17,14 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// events collects what an observer is told.
+// events collects the events of an observer.
 type events []httpmw.Event
 
 func (e *events) observe() httpmw.Option {
 	return httpmw.WithObserver(func(ev httpmw.Event) { *e = append(*e, ev) })
 }
 
-// What the event says was sent, is what the client received.
+// The event contains what the client received.
 func TestEventTellsWhatIsSent(t *testing.T) {
 	for _, row := range []struct {
 		name string
@@ -48,11 +48,11 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 		{"gRPC that ends sooner", denying(algo.Quota, 3*time.Second), nil, get("Content-Type", "application/grpc", "Grpc-Timeout", "2S"),
 			telemetry.Sent{Policy: `"p";q=10;w=1`, Limit: `"p";r=0;t=1`, RetryAfter: 3 * time.Second, Pushback: -1}},
 	} {
-		var told events
-		w := serve(httpmw.Limit(row.l, key("k"), append(row.opts, told.observe(), httpmw.WithName("p"))...)(ok), row.r)
-		require.Len(t, told, 1, row.name)
-		require.Equal(t, row.want, told[0].Sent, row.name)
-		requireSent(t, w.Result(), told[0])
+		var seen events
+		w := serve(httpmw.Limit(row.l, key("k"), append(row.opts, seen.observe(), httpmw.WithName("p"))...)(ok), row.r)
+		require.Len(t, seen, 1, row.name)
+		require.Equal(t, row.want, seen[0].Sent, row.name)
+		requireSent(t, w.Result(), seen[0])
 	}
 }
 
@@ -75,64 +75,64 @@ func requireSent(t *testing.T, got *http.Response, e httpmw.Event) {
 	}
 }
 
-// Each of several policies is told its own items of the one line, and the
-// status and Retry-After that all of them share.
+// The event of each of several policies has its own items of the one line, and
+// the status and Retry-After that all of them share.
 func TestEventsOfSeveral(t *testing.T) {
 	trial := httpmw.Policy{Name: "trial", Limiter: algo.Shadow(denying(algo.Quota, time.Second)), Key: key("k")}
 	roomy := httpmw.Policy{Name: "roomy", Limiter: bucket(t, algo.PerSecond(10)), Key: key("k")}
 	tight := httpmw.Policy{Name: "tight", Limiter: bucket(t, algo.PerMinute(1)), Key: key("k")}
 	full := httpmw.Policy{Name: "full", Limiter: newSlots(0), Key: key("k")}
-	var told events
-	h := httpmw.Limits([]httpmw.Policy{trial, roomy, tight}, told.observe())(ok)
+	var seen events
+	h := httpmw.Limits([]httpmw.Policy{trial, roomy, tight}, seen.observe())(ok)
 	require.Equal(t, 200, serve(h, get()).Code)
-	require.Len(t, told, 3)
-	require.Equal(t, telemetry.Sent{}, told[0].Sent)
-	require.True(t, told[0].Shadowed())
-	require.Equal(t, telemetry.Sent{Policy: `"roomy";q=10;w=1`, Limit: `"roomy";r=9;t=1`}, told[1].Sent)
-	require.Equal(t, telemetry.Sent{Policy: `"tight";q=1;w=60`, Limit: `"tight";r=0;t=60`}, told[2].Sent)
-	require.False(t, told[2].Shadowed())
+	require.Len(t, seen, 3)
+	require.Equal(t, telemetry.Sent{}, seen[0].Sent)
+	require.True(t, seen[0].Shadowed())
+	require.Equal(t, telemetry.Sent{Policy: `"roomy";q=10;w=1`, Limit: `"roomy";r=9;t=1`}, seen[1].Sent)
+	require.Equal(t, telemetry.Sent{Policy: `"tight";q=1;w=60`, Limit: `"tight";r=0;t=60`}, seen[2].Sent)
+	require.False(t, seen[2].Shadowed())
 
-	told = nil
-	w := serve(httpmw.Limits([]httpmw.Policy{roomy, full, tight}, told.observe())(ok), get())
-	require.Equal(t, []string{"full", "tight"}, []string{told[0].Policy, told[1].Policy})
+	seen = nil
+	w := serve(httpmw.Limits([]httpmw.Policy{roomy, full, tight}, seen.observe())(ok), get())
+	require.Equal(t, []string{"full", "tight"}, []string{seen[0].Policy, seen[1].Policy})
 	retry, err := strconv.Atoi(w.Result().Header.Get("Retry-After"))
 	require.NoError(t, err)
-	for _, e := range told {
+	for _, e := range seen {
 		require.Equal(t, w.Code, e.Status)
 		require.Equal(t, time.Duration(retry)*time.Second, e.Sent.RetryAfter)
 	}
-	require.Equal(t, `"full";q=0;qu="concurrent-requests"`, told[0].Sent.Policy)
-	require.Equal(t, `"tight";q=1;w=60`, told[1].Sent.Policy)
+	require.Equal(t, `"full";q=0;qu="concurrent-requests"`, seen[0].Sent.Policy)
+	require.Equal(t, `"tight";q=1;w=60`, seen[1].Sent.Policy)
 }
 
 // A request that is refused for lack of a key has no fields of its own; those
 // of another limit on the request are not taken for them.
 func TestEventWithoutAKey(t *testing.T) {
-	var told events
-	inner := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Deny), told.observe())(ok)
+	var seen events
+	inner := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Deny), seen.observe())(ok)
 	w := serve(httpmw.Limit(admitting(), key("k"), httpmw.WithName("outer"))(inner), get())
 	require.Equal(t, 429, w.Code)
-	require.Equal(t, telemetry.Sent{}, told[0].Sent)
-	require.False(t, told[0].At.IsZero())
-	require.Zero(t, told[0].Waited)
+	require.Equal(t, telemetry.Sent{}, seen[0].Sent)
+	require.False(t, seen[0].At.IsZero())
+	require.Zero(t, seen[0].Waited)
 }
 
 func TestEventTellsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(t, algo.Every(10*time.Second), algo.MaxWait(time.Minute))
 		start := time.Now()
-		var told, sent events
+		var seen, sent events
 		for _, h := range []http.Handler{
-			httpmw.Limit(l, key("k"), told.observe())(ok),
+			httpmw.Limit(l, key("k"), seen.observe())(ok),
 			httpmw.Limits([]httpmw.Policy{
 				{Name: "a", Limiter: l, Key: key("k")}, {Name: "b", Limiter: admitting(), Key: key("k")},
-			}, told.observe())(ok),
+			}, seen.observe())(ok),
 		} {
 			require.Equal(t, 200, serve(h, get()).Code)
 		}
-		require.Len(t, told, 3)
-		require.Zero(t, told[0].Waited)
-		for _, e := range told[1:] {
+		require.Len(t, seen, 3)
+		require.Zero(t, seen[0].Waited)
+		for _, e := range seen[1:] {
 			require.Equal(t, 10*time.Second, e.Waited)
 			require.Equal(t, start.Add(10*time.Second), e.At)
 			require.False(t, e.Client)
@@ -146,19 +146,19 @@ func TestEventTellsTheWait(t *testing.T) {
 	})
 }
 
-// A client that does not wait is told why: what the limiter said last.
+// The event of a client that does not wait has the limiter's last decision.
 func TestEventOfAClientThatGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told events
+		var seen events
 		l := denying(algo.Quota, time.Minute)
-		tr := httpmw.Transport(reply(200), l, key("k"), told.observe())
+		tr := httpmw.Transport(reply(200), l, key("k"), seen.observe())
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
 		require.ErrorIs(t, err, algo.ErrWait)
-		require.Equal(t, httpmw.Denied, told[0].Result)
-		require.Equal(t, l.decision, told[0].Decision)
-		require.Zero(t, told[0].Status)
+		require.Equal(t, httpmw.Denied, seen[0].Result)
+		require.Equal(t, l.decision, seen[0].Decision)
+		require.Zero(t, seen[0].Status)
 	})
 }
 
@@ -189,7 +189,7 @@ func TestObserverAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkObserver is what an observer that does nothing costs.
+// BenchmarkObserver measures an observer that does nothing.
 func BenchmarkObserver(b *testing.B) {
 	ip := keyfunc.ClientIP()
 	none, observe := httpmw.WithHeaders(httpmw.None), httpmw.WithObserver(func(httpmw.Event) {})

@@ -127,8 +127,8 @@ func TestDefaultNames(t *testing.T) {
 
 // An adaptive limiter has no limit until it sees a reason for one, and may deny
 // for the queue in front of the processor meanwhile. 2147483647 is nothing that
-// clients can use, be it as a quota, as what remains or as a name.
-func TestUnboundedInFlightIsNotTold(t *testing.T) {
+// clients can use: not as a quota, not as the remaining units, not as a name.
+func TestUnboundedInFlightIsNotAdvertised(t *testing.T) {
 	const most = math.MaxInt32
 	inFlight := algo.Description{Quota: most, Unit: algo.ConcurrentRequests}
 	d := algo.Decision{Allowed: true, Limit: most, Remaining: most - 1}
@@ -233,7 +233,7 @@ func TestLegacyEpoch(t *testing.T) {
 	})
 }
 
-// What arrives is what was meant, on every protocol, admitted and denied.
+// The fields arrive over every protocol, of admissions and of denials.
 func TestFieldsOnTheWire(t *testing.T) {
 	for _, protocol := range protocols {
 		inner := httpmw.Limit(bucket(t, algo.PerHour(2)), keyfunc.ClientIP(), httpmw.WithName("in.ner"))(ok)

@@ -23,7 +23,7 @@ const (
 	limitField  = "RateLimit"
 )
 
-// scripted is a limiter that answers what the test wants.
+// scripted is a limiter with a fixed answer.
 type scripted struct {
 	decision    algo.Decision
 	description algo.Description
@@ -114,7 +114,7 @@ func (s *slots) Describe() (algo.Description, bool) {
 	return algo.Description{Quota: s.most, Unit: algo.ConcurrentRequests}, true
 }
 
-// inFlight is what is held over all keys.
+// inFlight is the number of units held, over all keys.
 func (s *slots) inFlight() (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -36,7 +36,7 @@ func repeat(n int, f func()) {
 	wg.Wait()
 }
 
-// However a request ends, its slot is free afterwards. The requests are streams
+// However a request ends, its slot is freed. The requests are streams
 // of a real HTTP/2 connection, which outlives them.
 func TestC1_NoEndLeaks(t *testing.T) {
 	type end func(http.ResponseWriter, *http.Request)
@@ -77,7 +77,7 @@ func TestC1_NoEndLeaks(t *testing.T) {
 	}
 }
 
-// Neither does a hijacked connection, whoever closes it.
+// Neither does a hijacked connection, closed by either side.
 func TestC1_NoHijackLeaks(t *testing.T) {
 	l := newSlots(1 << 20)
 	var conns sync.WaitGroup
@@ -155,7 +155,7 @@ func TestC1_NoEndLeaksInProcess(t *testing.T) {
 	}
 }
 
-// notifying tells of each release.
+// notifying sends on free for each release.
 type notifying struct {
 	*slots
 	free chan struct{}

@@ -90,8 +90,8 @@ func TestC2_Outcomes(t *testing.T) {
 	}
 }
 
-// A client that leaves while the handler works neither teaches the limiter nor
-// gets its charge back.
+// A client that leaves while the handler works changes no adaptive limit and
+// gets no refund.
 func TestGoneWhileServed(t *testing.T) {
 	l := newSlots(1)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -100,7 +100,7 @@ func TestGoneWhileServed(t *testing.T) {
 	require.Equal(t, 1, l.released(algo.Ignored))
 }
 
-// A tunnel lives as long as its client likes, and teaches nothing.
+// A tunnel lives as long as its client likes, so its outcome is Ignored.
 func TestTunnel(t *testing.T) {
 	l := newSlots(1)
 	r := get()
@@ -174,8 +174,7 @@ func TestReleaseFromTheHandler(t *testing.T) {
 }
 
 // The response writer is watched where a place in flight hangs on the end of
-// the connection, and handed on as it is elsewhere, whatever stands around the
-// limiter.
+// the connection, and passed on unchanged elsewhere, whatever wraps the limiter.
 func TestWriterIsWatchedForSlotsOnly(t *testing.T) {
 	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
 		"itself": func(l algo.Limiter) algo.Limiter { return l },

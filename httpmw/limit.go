@@ -28,11 +28,15 @@ import (
 //     server-sent events, CONNECT, hijacked connections, canceled requests;
 //   - Succeeded otherwise.
 //
-// The status is seen only where the limiter may hold a slot, which is assumed
-// of all limiters but those that count over time.
+// The status is seen only where the limiter may hold a slot: that is assumed of
+// all limiters except those that count over time. The handler then gets a
+// wrapped response writer. It has Flusher and Hijacker exactly if the writer
+// beneath has them, ReaderFrom, Pusher and CloseNotifier if that is a writer of
+// net/http, and Unwrap for http.ResponseController.
 //
-// Several middlewares around each other decide one by one: what an inner one
-// denies stays charged to the outer ones. [Limits] charges all or none.
+// Several middlewares around each other decide one by one: a request that an
+// inner one denies stays charged to the outer ones. [Limits] charges all or
+// none.
 //
 // Limit panics if l, key or a function in an option is nil, and if an option
 // does not belong to it: a service that is wired wrongly must not start. It
@@ -102,7 +106,7 @@ type Policy struct {
 	Cost func(*http.Request) int64
 }
 
-// middleware is what all handlers of one middleware share. It does not change
+// middleware is shared by all handlers of one middleware. It does not change
 // once it is made.
 type middleware struct {
 	admission.Settings[*http.Request]

@@ -75,7 +75,7 @@ func TestGoneWhileDelayed(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start))
 		require.Empty(t, w.Body.String())
 		require.Empty(t, w.Result().Header)
-		require.NotEqual(t, 200, w.Code, "whoever else canceled must not take it for a success")
+		require.NotEqual(t, 200, w.Code, "a handler around this one must not take it for a success")
 		require.Equal(t, httpmw.Canceled, last.Result)
 		require.ErrorIs(t, last.Err, context.Canceled)
 		serve(httpmw.Limit(l, key("k"))(ok), get())

@@ -133,7 +133,7 @@ func requireFields(t *testing.T, h http.Header) {
 	}
 }
 
-// A limit on trial denies nobody, and nobody is told to keep to it.
+// A limit on trial denies no request and is not advertised.
 func TestShadow(t *testing.T) {
 	var last httpmw.Event
 	h := httpmw.Limit(algo.Shadow(bucket(t, algo.PerHour(1))), key("k"),
@@ -146,7 +146,7 @@ func TestShadow(t *testing.T) {
 	require.Empty(t, w.Result().Header.Values("Retry-After"))
 	require.Equal(t, httpmw.Allowed, last.Result)
 	require.Equal(t, algo.SourceShadowed, last.Decision.Source)
-	require.Equal(t, algo.Quota, last.Decision.Reason, "what would have been")
+	require.Equal(t, algo.Quota, last.Decision.Reason, "the reason of the denial that would have been")
 	require.Equal(t, time.Hour, last.Decision.RetryAfter.Round(time.Minute))
 }
 
@@ -166,8 +166,8 @@ func TestShadowWithinLimits(t *testing.T) {
 	require.Equal(t, []string{"holds"}, problemOf(t, w).Violated)
 }
 
-// All under one name: the fields speak of the limit with the least left, and
-// one that denies charges no other.
+// All under one name: the fields are those of the limit with the least left, and
+// a limit that denies charges no other.
 func TestAll(t *testing.T) {
 	second, hour := bucket(t, algo.PerSecond(1)), bucket(t, algo.PerHour(2))
 	h := httpmw.Limit(algo.All(second, hour), key("k"), httpmw.WithName("all"))(ok)
@@ -196,13 +196,14 @@ func TestAllWithinLimits(t *testing.T) {
 	require.Equal(t, []string{"b"}, problemOf(t, serve(h, get())).Violated)
 }
 
-// Where no limit is in force, none is told: r=0 would stop clients that listen.
-func TestNothingIsToldOfNoLimit(t *testing.T) {
+// Where no limit is in force, none is advertised: r=0 would make well-behaved
+// clients back off.
+func TestNoLimitIsAdvertised(t *testing.T) {
 	off := algo.NewSwitch(bucket(t, algo.PerHour(1)))
 	off.Off()
 	foreign := algo.FromMarker(green{}, algo.Green)
 	for name, l := range map[string]algo.Limiter{
-		"switched off": off, "unlimited": algo.Unlimited(), "a marker that cannot tell": foreign,
+		"switched off": off, "unlimited": algo.Unlimited(), "a marker without a description": foreign,
 		"a backend on trial that fails": algo.Shadow(&scripted{err: errors.New("down")}),
 	} {
 		for _, mode := range []httpmw.HeadersMode{httpmw.IETF, httpmw.Legacy} {
@@ -224,7 +225,7 @@ func (green) Mark(context.Context, string, int64, algo.Color) (algo.Color, error
 	return algo.Green, nil
 }
 
-// What is denied for ever has no time after which there is more.
+// A denial for ever has no time after which more is available.
 func TestDeniedForEver(t *testing.T) {
 	l := denying(algo.Never, algo.Forever)
 	l.decision.NextAfter = algo.Forever

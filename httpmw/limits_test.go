@@ -68,12 +68,12 @@ func TestLimitsStatus(t *testing.T) {
 		{[]httpmw.Policy{never, global}, 429, []string{"never", "server"}},
 		{[]httpmw.Policy{global}, 503, []string{"server"}},
 	} {
-		var told []string
-		h := httpmw.Limits(row.ps, httpmw.WithObserver(func(e httpmw.Event) { told = append(told, e.Policy) }))(unreachable(t))
+		var reported []string
+		h := httpmw.Limits(row.ps, httpmw.WithObserver(func(e httpmw.Event) { reported = append(reported, e.Policy) }))(unreachable(t))
 		w := serve(h, get())
 		require.Equal(t, row.status, w.Code)
 		require.Equal(t, row.violated, problemOf(t, w).Violated)
-		require.Equal(t, row.violated, told)
+		require.Equal(t, row.violated, reported)
 		if row.ps[0].Name == "never" {
 			require.Empty(t, w.Result().Header.Values("Retry-After"))
 		}
@@ -159,7 +159,7 @@ func TestLimitsHold(t *testing.T) {
 	require.Equal(t, `"rate";q=10;w=3600, "slots";q=1;qu="concurrent-requests"`, w.Result().Header.Get(policyField))
 	require.Equal(t, `"rate";r=9;t=360, "slots";r=0`, w.Result().Header.Get(limitField))
 	require.Equal(t, 1, l.released(algo.Failed))
-	// A composition describes only one of its limits; it may hold a slot all the same.
+	// A composition describes only one of its limits; it may still hold a slot.
 	serve(httpmw.Limit(algo.All(bucket(t, algo.PerHour(1)), l), key("k"))(answer(500)), get())
 	require.Equal(t, 2, l.released(algo.Failed))
 }

@@ -105,7 +105,8 @@ func WithDenied(h http.Handler) Option {
 // handler that panics before it has written a status counts as 500. Hijacked
 // connections have no status and keep their charge.
 //
-// The refund is what the charge still weighs, see [algo.Lease]. Do not refund
+// The refund is the part of the charge that still counts, see [algo.Lease]. Do
+// not refund
 // statuses that clients can provoke at will at the expense of the server: such
 // requests are then not limited.
 //
@@ -117,7 +118,7 @@ func WithRefundIf(refund func(status int) bool) Option {
 	})
 }
 
-// FailPolicy is what happens to a request that could not be decided.
+// FailPolicy selects the treatment of requests that could not be decided.
 type FailPolicy = admission.FailPolicy
 
 const (
@@ -129,14 +130,14 @@ const (
 	FailClosed = admission.FailClosed
 )
 
-// WithOnError sets what happens to a request that could not be decided,
+// WithOnError sets the treatment of requests that could not be decided,
 // because the limiter or the key function failed. The default is FailClosed.
 // A cost out of range, an error that wraps algo.ErrWait, and a request whose
 // context has ended are refused in any case. Failures are logged with package
 // log, at most once in 10 s, with the code httpmw.undecided.
 func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
 
-// MissingKey is what happens to requests without a key: [Shared], [Deny],
+// MissingKey selects the treatment of requests without a key: [Shared], [Deny],
 // [Skip] or the result of [FallbackTo].
 type MissingKey = admission.MissingKey[*http.Request]
 
@@ -156,12 +157,12 @@ const (
 
 // FallbackTo uses another key function. If that finds no key either, the
 // request shares the bucket of [Shared]. The two functions should not give
-// equal keys for different clients. Those of package keyfunc do not, except
-// keyfunc.Host, whose keys look like any name that a client may choose. It
+// equal keys for different clients. The functions of package keyfunc
+// do not, except keyfunc.Host, whose keys look like any name that a client may choose. It
 // panics if key is nil.
 func FallbackTo(key keyfunc.HTTP) MissingKey { return admission.FallbackTo(adapter, key) }
 
-// WithMissingKey sets what happens to a request without the identity that the
+// WithMissingKey sets the treatment of requests without the identity that the
 // key function looks for ([keyfunc.ErrNoKey]). The default is Shared.
 func WithMissingKey(p MissingKey) Option { return shared.MissingKey(p) }
 

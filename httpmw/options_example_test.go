@@ -53,8 +53,7 @@ func ExampleWithOnError() {
 	// 404
 }
 
-// A crawler remembers of ten thousand servers how long they want to be left
-// alone.
+// A crawler remembers the waits that ten thousand servers asked for.
 func ExampleWithMaxServers() {
 	served := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -64,7 +63,7 @@ func ExampleWithMaxServers() {
 	}))
 	defer server.Close()
 	client := &http.Client{
-		Timeout:   time.Minute, // nobody waits for an hour
+		Timeout:   time.Minute, // no caller waits for an hour
 		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithMaxServers(10_000)),
 	}
 

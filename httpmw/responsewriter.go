@@ -8,7 +8,7 @@ import (
 )
 
 // writer wraps the server's response writer when the status matters or a slot is
-// held. Its optional interfaces are those of one of the sets below; deadlines
+// held. It has the optional interfaces of one of the sets below; deadlines
 // and full duplex are reached through Unwrap, as http.ResponseController does.
 type writer struct {
 	http.ResponseWriter

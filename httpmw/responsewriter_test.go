@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/httpmw"
 )
 
-// abilities is what a handler can do with its response writer.
+// abilities are the uses that a handler can make of its response writer.
 func abilities(w http.ResponseWriter) map[string]bool {
 	has := interfaces(w)
 	_, has["FlushError"] = w.(interface{ FlushError() error })
@@ -28,7 +28,7 @@ func abilities(w http.ResponseWriter) map[string]bool {
 	return has
 }
 
-// What a handler can do is the same with and without the middleware.
+// The abilities are the same with and without the middleware.
 func TestWriterMatrix(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFullDuplex(t *testing.T) {
 	}
 }
 
-// tapped counts what goes through ReadFrom.
+// tapped counts the bytes that go through ReadFrom.
 type tapped struct {
 	*httptest.ResponseRecorder
 	n int64

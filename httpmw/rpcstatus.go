@@ -156,7 +156,7 @@ func pushback(r *http.Request, retry int64) int32 {
 	if timeout, ok := grpcTimeout(r.Header.Get("Grpc-Timeout")); ok {
 		left = min(left, timeout)
 	}
-	retry = min(retry, math.MaxInt32/1000) // what the field can hold
+	retry = min(retry, math.MaxInt32/1000) // the field is an int32
 	return admission.Pushback(time.Duration(retry)*time.Second, left, 0)
 }
 

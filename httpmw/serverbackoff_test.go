@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// The wait is that of the limits of which nothing remains. A field that is not
+// The wait is the longest t of the limits with r=0. A field that is not
 // a list of strings says nothing at all: a part of it may say the opposite of
 // the whole.
 func TestWaitUntilMore(t *testing.T) {
@@ -142,7 +142,7 @@ func TestTransportCannotWaitForTheServer(t *testing.T) {
 	})
 }
 
-// What is not limited here waits for the server all the same.
+// Requests that are not limited here wait for the server too.
 func TestTransportHeedsTheServerUnlimited(t *testing.T) {
 	for name, row := range map[string]struct {
 		key keyfunc.HTTP

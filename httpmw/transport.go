@@ -44,7 +44,7 @@ import (
 // [WithMaxServers]. It panics if l or key is nil. It is safe for concurrent
 // use if base is.
 //
-// Do not use it to retry: that takes a policy on what may be sent again.
+// Do not use it to retry: that takes a policy on which requests may be repeated.
 func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ...Option) http.RoundTripper {
 	s := configure(clientAdapter, "Transport", forTransport, opts)
 	p := admission.NewPolicy(clientAdapter, &s.Settings, l, key, "Transport", "")

@@ -84,7 +84,7 @@ func TestTransportWithLimit(t *testing.T) {
 	})
 }
 
-// tracked is a body that knows what happened to it.
+// tracked is a body that counts its calls.
 type tracked struct{ reads, closes atomic.Int32 }
 
 func (b *tracked) Read([]byte) (int, error) { b.reads.Add(1); return 0, io.EOF }

@@ -27,8 +27,7 @@ func warnIfTwice(passed []string, policy string) {
 	}
 }
 
-// warnIfNested finds at wiring what warnIfTwice finds on a request, also where
-// no fields are sent.
+// warnIfNested finds the same at wiring, also where no fields are sent.
 func (m *middleware) warnIfNested(next http.Handler) {
 	inner, ok := next.(*handler)
 	if !ok {

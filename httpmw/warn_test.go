@@ -62,7 +62,7 @@ func TestWarnings(t *testing.T) {
 				ask(&scripted{err: errors.New("down")})
 			}
 		}, undecided},
-		{"failures of a transport that sends all the same", func() {
+		{"failures of a transport that fails open", func() {
 			tr := httpmw.Transport(reply(200), &scripted{err: errors.New("down")}, k, httpmw.WithOnError(httpmw.FailOpen))
 			for range 10 {
 				_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))

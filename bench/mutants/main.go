@@ -48,7 +48,7 @@ func main() {
 	faults := read(root, regexp.MustCompile(*only))
 	killed, broken := tryAll(root, faults, *check)
 	if *check {
-		fmt.Printf("%d faults apply, %d are broken\n", len(faults)-broken, broken)
+		fmt.Printf("%d faults apply, %d broken\n", len(faults)-broken, broken)
 	} else {
 		fmt.Printf("%d faults: %d killed, %d survived, %d broken\n", len(faults), killed, len(faults)-killed-broken, broken)
 	}

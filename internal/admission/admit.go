@@ -33,7 +33,7 @@ const (
 	ByLimiter    Cause = iota // the limiter denied it
 	ByMissingKey              // it has no key
 	ByDeadline                // the wait would outlast its deadline
-	ByReserve                 // what it would use is reserved for others
+	ByReserve                 // the rest of the limit is reserved for others
 )
 
 // Admit decides on a call. Allowed, FailedOpen and Skipped: the call may start,
@@ -188,7 +188,7 @@ func deny(d *algo.Decision, delay time.Duration) {
 }
 
 // Report calls the observer, if there is one. method is the full method of a
-// call of gRPC, status the status of the answer, sent what the answer contains.
+// call of gRPC, status the status of the answer, sent its fields and waits.
 func (p *Policy[C]) Report(a *Attempt, r Result, d *algo.Decision, method string, status int, sent telemetry.Sent) {
 	if p.Observe != nil {
 		p.report(a, r, d, method, status, sent)

@@ -36,7 +36,7 @@ type sent struct {
 	key   string              // default "alice"; see keys
 	cost  int64               // 0: no cost function; free for 0 units
 	open  bool                // fail open
-	none  string              // what happens to a missing key
+	none  string              // the treatment of a missing key
 	skip  bool                // exempt
 	quiet bool                // no event is expected
 	want  answer
@@ -46,7 +46,7 @@ type sent struct {
 type answer struct {
 	result  telemetry.Result
 	status  string        // ok, quota, capacity, or over: the request's context has ended
-	retry   time.Duration // the shortest wait that the client may be told; 0: none
+	retry   time.Duration // the shortest wait in the answer; 0: none
 	event   algo.Decision // as an observer sees it; compared if reason, limit or delay matter
 	why     algo.Reason   // Event.Why
 	cost    int64         // as an observer sees it
@@ -84,7 +84,7 @@ func (e ending) of(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() {}
 }
 
-// ledger counts what stays charged to the limiter within.
+// ledger counts the units that stay charged to its limiter.
 type ledger struct {
 	algo.Limiter
 	mu      sync.Mutex
@@ -207,7 +207,7 @@ func TestAdaptersAgree(t *testing.T) {
 	}
 }
 
-// normal is what of an event does not depend on the protocol or the clock.
+// normal is the part of an event that does not depend on the protocol or the clock.
 func normal(e telemetry.Event) telemetry.Event {
 	return telemetry.Event{
 		Result: e.Result, Policy: e.Policy, Decision: rounded(e.Decision), Cost: e.Cost, KeyHash: e.KeyHash, Err: e.Err,
@@ -224,7 +224,7 @@ func rounded(d algo.Decision) algo.Decision {
 	return d
 }
 
-// seen is what came of a request.
+// seen is the outcome of a request.
 type seen struct {
 	status  string
 	retry   time.Duration

@@ -51,8 +51,8 @@ func partsOf(lease *algo.Lease, n int) []algo.Decision {
 	return lease.Parts()
 }
 
-// waited is what the delay of the whole admission means for the policy with
-// decision d.
+// waited applies the delay of the whole admission to d, the decision of one
+// policy.
 func (c *Candidate[C]) waited(d *algo.Decision, delay time.Duration, admitted bool) {
 	switch {
 	case admitted:

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// FailPolicy is what happens to a call that could not be decided, because the
-// limiter or the key function failed.
+// FailPolicy selects the treatment of calls that could not be decided, because
+// the limiter or the key function failed.
 type FailPolicy uint8
 
 const (

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// MissingKey is what happens to calls without a key: a MissingMode or the
+// MissingKey selects the treatment of calls without a key: a MissingMode or the
 // result of FallbackTo.
 type MissingKey[C any] interface {
 	// keyFor returns the key to use instead, if mode is Shared.
@@ -22,7 +22,7 @@ const (
 )
 
 // MissingName is the key that calls without one share. The leading '~' keeps it
-// apart from what clients send; see package keyfunc.
+// apart from keys that clients send; see package keyfunc.
 const MissingName = "~missing"
 
 // MissingMode is a MissingKey that does not look for another key.

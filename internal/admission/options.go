@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Settings are what the options common to both adapters write.
+// Settings are the settings that both adapters have.
 type Settings[C any] struct {
 	Name           string // "": see defaultName
 	Cost           func(C) int64
@@ -84,7 +84,7 @@ func (Options[C, Own]) Cost(cost func(C) int64) Option[C, Own] {
 	})
 }
 
-// OnError sets what happens to undecided calls.
+// OnError sets the treatment of undecided calls.
 func (Options[C, Own]) OnError(p FailPolicy) Option[C, Own] {
 	return NewOption("WithOnError", func(c *Config[C, Own]) error {
 		c.OnError = p
@@ -95,7 +95,7 @@ func (Options[C, Own]) OnError(p FailPolicy) Option[C, Own] {
 	})
 }
 
-// MissingKey sets what happens to calls without a key.
+// MissingKey sets the treatment of calls without a key.
 func (Options[C, Own]) MissingKey(p MissingKey[C]) Option[C, Own] {
 	return NewOption("WithMissingKey", func(c *Config[C, Own]) error {
 		c.Missing = p

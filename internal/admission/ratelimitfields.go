@@ -56,7 +56,7 @@ func (f *Fields) renderPolicy(d algo.Description) string {
 	return string(b)
 }
 
-// AppendLimit appends the item of RateLimit: r is what remains, t the seconds
+// AppendLimit appends the item of RateLimit: r is the remaining units, t the seconds
 // until more is available, rounded up. t is omitted when nothing is spent, for
 // limits in flight, and when the limiter does not know.
 func (f *Fields) AppendLimit(b []byte, d *algo.Decision, p *PolicyItem) []byte {
@@ -112,7 +112,7 @@ func (f *Fields) countsInFlight() bool {
 // 3.3.1).
 const maxNumber = 999_999_999_999_999
 
-// AppendNumber appends n, clamped to what a structured field can hold.
+// AppendNumber appends n, clamped to the range of a structured field.
 func AppendNumber(b []byte, n int64) []byte {
 	return strconv.AppendInt(b, min(max(n, 0), maxNumber), 10)
 }

@@ -1,0 +1,44 @@
+package admission_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// No jitter is early, or later than a fifth of the wait and 5 s.
+func TestJitter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		wait := time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "wait"))
+		random := rapid.Float64Range(0, 0.999999).Draw(t, "random")
+		got := admission.Jitter(wait, algo.Forever, random)
+		require.GreaterOrEqual(t, got, wait)
+		require.LessOrEqual(t, got-wait, min(wait/5, 5*time.Second))
+		s := rapid.Int64Range(0, math.MaxInt32).Draw(t, "seconds")
+		spread := admission.JitterSeconds(s) - s
+		require.True(t, 0 <= spread && spread <= min(s/5, 5))
+	})
+}
+
+func TestPushback(t *testing.T) {
+	const ms = time.Millisecond
+	for _, row := range []struct {
+		wait, left time.Duration
+		want       int32
+	}{
+		{1, algo.Forever, 1},
+		{2 * ms, 2 * ms, -1},
+		{4 * ms, 5 * ms, 4},
+		{algo.Forever, algo.Forever, -1},
+		{algo.Forever / 2, algo.Forever, math.MaxInt32},
+		{time.Second, -time.Second, -1},
+	} {
+		require.Equal(t, row.want, admission.Pushback(row.wait, row.left, 0), "%v of %v", row.wait, row.left)
+	}
+}
