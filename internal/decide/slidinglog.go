@@ -11,17 +11,17 @@ type SlidingLog struct {
 	shift  uint8 // 2^shift ticks are a step
 }
 
-// MaxLogCount bounds the quota of a [SlidingLog].
-const MaxLogCount = 1 << 16
+// maxLogCount bounds the quota of a [SlidingLog].
+const maxLogCount = 1 << 16
 
 // NewSlidingLog validates; the error names field and value.
 func NewSlidingLog(r Rate) (*SlidingLog, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
-	if r.Count > MaxLogCount {
+	if r.Count > maxLogCount {
 		return nil, fmt.Errorf("rate: count is %d, want at most %d: a log keeps each unit; see Cells for more",
-			r.Count, MaxLogCount)
+			r.Count, maxLogCount)
 	}
 	period := int64(r.Period / r.step)
 	return &SlidingLog{quota: r.Count, period: period, wide: period >= 1<<32, shift: r.shift}, nil

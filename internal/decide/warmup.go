@@ -53,36 +53,36 @@ type WarmupState struct {
 func (s *WarmupState) Inherit(from *WarmupState) { *s = *from }
 
 const (
-	// MaxColdFactor keeps the arithmetic of a [Warmup] far from the ends of
+	// maxColdFactor keeps the arithmetic of a [Warmup] far from the ends of
 	// float64.
-	MaxColdFactor = 1e6
+	maxColdFactor = 1e6
 
-	// MaxWarmup bounds wait, warm-up and cost of a [Warmup] each, so that their
+	// maxWarmup bounds wait, warm-up and cost of a [Warmup] each, so that their
 	// sum stays within twice MaxSpan.
-	MaxWarmup = MaxSpan / 2
+	maxWarmup = MaxSpan / 2
 
 	// maxPermits bounds the cost of a charge: that many are exact in float64.
 	maxPermits = math.MaxInt32
 )
 
 // NewWarmup validates; the error names field and value. The wait of a charge,
-// for earlier debt only, is at most wait, and MaxWarmup.
+// for earlier debt only, is at most wait, and maxWarmup.
 func NewWarmup(r Rate, warmup, wait time.Duration, coldFactor float64) (*Warmup, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
 	switch {
-	case warmup <= 0 || warmup > MaxWarmup:
-		return nil, fmt.Errorf("warmup is %v, want 0 to %v", warmup, MaxWarmup)
+	case warmup <= 0 || warmup > maxWarmup:
+		return nil, fmt.Errorf("warmup is %v, want 0 to %v", warmup, maxWarmup)
 	case wait < 0:
 		return nil, fmt.Errorf("max wait is %v, want 0 or more", wait)
-	case !(coldFactor > 1 && coldFactor <= MaxColdFactor):
-		return nil, fmt.Errorf("cold factor is %v, want more than 1, at most %v", coldFactor, float64(MaxColdFactor))
+	case !(coldFactor > 1 && coldFactor <= maxColdFactor):
+		return nil, fmt.Errorf("cold factor is %v, want more than 1, at most %v", coldFactor, float64(maxColdFactor))
 	}
 	s, w := float64(r.emission()), float64(r.Ticks(warmup))
 	above := 2 * w / (s + coldFactor*s)
 	threshold := w / s / 2
-	most := r.Ticks(MaxWarmup)
+	most := r.Ticks(maxWarmup)
 	p := &Warmup{
 		warmupCurve: warmupCurve{
 			stable: s, warmup: w, threshold: threshold,

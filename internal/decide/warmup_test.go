@@ -190,7 +190,7 @@ func TestEndOfTheClockOfAWarmup(t *testing.T) {
 
 // FuzzS3_Warmup: no parameters and no state make the warm-up panic or mint.
 func FuzzS3_Warmup(f *testing.F) {
-	half := int64(MaxWarmup)
+	half := int64(maxWarmup)
 	f.Add(int64(2), int64(time.Second), int64(4*time.Second), int64(0), 3.0, int64(0), int64(0), int64(1))
 	f.Add(int64(1), half, half, int64(math.MaxInt64), 1e6, int64(1<<60), int64(1<<61), int64(math.MaxInt64))
 	f.Add(int64(1_000_000_000), int64(time.Second), int64(1), int64(1), math.Nextafter(1, 2), int64(5), int64(3), int64(maxPermits))
