@@ -33,7 +33,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestReadmeIsCompiled: every line of Go in the README stands in an example.
+// TestReadmeIsCompiled: every line of Go in the README is in an example.
 func TestReadmeIsCompiled(t *testing.T) {
 	examples := sources(t, func(path string) bool {
 		return strings.HasPrefix(path, "examples") && strings.HasSuffix(path, ".go") ||
@@ -48,7 +48,7 @@ func TestReadmeIsCompiled(t *testing.T) {
 	}
 }
 
-// TestReadmeHasTheTwoCommands: what is promised at the top can be run.
+// TestReadmeHasTheTwoCommands: the commands at the top exist.
 func TestReadmeHasTheTwoCommands(t *testing.T) {
 	readme := read(t, "README.md")
 	require.Contains(t, readme, "go run ./examples/quickstart ")

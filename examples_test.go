@@ -14,20 +14,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// needNoExample are methods that tell something rather than do something, and
-// those that are called for the user.
+// needNoExample are getters, and methods that other packages call for the user.
 var needNoExample = map[string]string{
 	"String": "called by fmt", "Error": "called by fmt", "Unwrap": "called by errors", "Is": "called by errors",
 	"MarshalText": "called by encoding/json", "MarshalJSON": "called by encoding/json", "UnmarshalJSON": "called by encoding/json",
 	"Describe": "called by algo.Describe", "Read": "called by strategies", "Observe": "called by limiters",
 	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
-	"Len": "tells", "Overflowed": "tells", "IsOn": "tells", "Limit": "tells", "InFlight": "tells",
-	"Probability": "tells", "MaxPass": "tells", "MaxRate": "tells", "MinRT": "tells",
+	"Len": "a getter", "Overflowed": "a getter", "IsOn": "a getter", "Limit": "a getter", "InFlight": "a getter",
+	"Probability": "a getter", "MaxPass": "a getter", "MaxRate": "a getter", "MinRT": "a getter",
 }
 
 // TestEveryVerbHasAnExample: each exported function and method, constructors,
 // options and actions alike, is called in a compiled Example of its package, one
-// with an output that is compared. Methods are told apart by name only: all
+// with an output that is compared. Methods are distinguished by name only: all
 // limiters have the same.
 func TestEveryVerbHasAnExample(t *testing.T) {
 	for _, dir := range []string{"algo", "adaptive", "distributed", "keyfunc", "keyfunc/rpckey", "httpmw", "grpcmw"} {

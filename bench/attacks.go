@@ -9,11 +9,11 @@ import (
 type attack struct {
 	id    string
 	title string
-	does  string // what is done to each
-	holds string // what a library that holds does
+	does  string // the attack
+	holds string // the expected behaviour
 	tries []try
 
-	inFlight bool // it is done to limits on what is in flight, not to rate limits
+	inFlight bool // it concerns limits on requests in flight, not rate limits
 
 	// together runs the tries at the same time: they mostly sleep.
 	together bool

@@ -38,7 +38,7 @@ const (
 	staleBurst   = 10
 )
 
-// bounded compares what was admitted with the bound of a token bucket.
+// bounded compares the admissions with the bound of a token bucket.
 func bounded(got int, took time.Duration) outcome {
 	most := staleBurst + int(took.Seconds()*staleRate)
 	return outcome{fmt.Sprintf("%d of %d admitted in %d ms, bound %d", got, 2*staleCallers, took.Milliseconds(), most), got <= most}
@@ -93,7 +93,7 @@ func staleXTime() outcome {
 	return alternating(start, func(at time.Time) bool { return l.AllowN(at, 1) })
 }
 
-// handedClock is a clock that says what it is told.
+// handedClock is a clock that is set by hand.
 type handedClock struct{ at time.Time }
 
 func (c *handedClock) Now() time.Time      { return c.at }

@@ -103,7 +103,7 @@ func negativeCost() attack {
 }
 
 // hugeCost asks for what overflows when multiplied with the price of a unit, or
-// added to what has been spent.
+// added to the spent units.
 func hugeCost() attack {
 	var costs []int
 	for shift := 31; shift < 63; shift++ {

@@ -22,7 +22,7 @@ type place func()
 
 // releasedTwice gives one place back many times.
 func releasedTwice() attack {
-	return attack{id: "release-twice", inFlight: true, title: "A place that is given back twice admits somebody else",
+	return attack{id: "release-twice", inFlight: true, title: "A slot that is released twice admits another request",
 		does: "At most 10 in flight, and 10 are. One of them ends and gives its place back five times; then 10 more ask. " +
 			"(kratos aegis is told that the processor is overloaded, and then admits 2.)",
 		holds: "1 of them is admitted",
@@ -71,7 +71,7 @@ func when(ok bool, p place) place {
 	return p
 }
 
-// ourPlaces are those of a limiter of 10.
+// ourPlaces are the slots of a limiter of 10.
 func ourPlaces(of func(*algo.Lease) place) func() place {
 	l := must(adaptive.New(adaptive.Fixed(places)))
 	return func() place {

@@ -104,7 +104,7 @@ func flood(ask func(string) bool, from, to int) {
 
 func mb(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
-// heap is what is alive, after the garbage is gone.
+// heap is the live memory after a garbage collection.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

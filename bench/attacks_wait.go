@@ -164,7 +164,7 @@ func refunded(giveBack func(*algo.Lease)) outcome {
 	return atMost(10, got+count(20, func() bool { return l.Allow("", 1) }), 30)
 }
 
-// refundLate gives back what has been refilled in the meantime.
+// refundLate refunds units that have been refilled meanwhile.
 func refundLate() attack {
 	const period = time.Second
 	ctx := context.Background()

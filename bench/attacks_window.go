@@ -82,7 +82,7 @@ func slowly() []struct {
 	}
 }
 
-// obey asks until it is denied, waits as it is told, and asks again.
+// obey sends requests until one is denied, waits as long as the denial says, and repeats.
 func obey(wrap func(http.Handler) http.Handler) (said string, denied bool) {
 	serve := responses(wrap)
 	w := serve(nil)

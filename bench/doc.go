@@ -8,14 +8,14 @@
 // It starts a redis-server of its own.
 //
 // There are two parts. The measurements (work*.go) time each library on the
-// same decisions, round by round, each round beside the floor: what no limiter
-// can do without. The ratios are within a round, so that a machine which is
-// slow for a while is slow for all. The attacks (attacks*.go) do to each
-// library what an adversary or an accident does, and count what is admitted.
+// same decisions, round by round, each round beside the floor: the cost that
+// every limiter has. The ratios are within a round, so that a machine which is
+// slow for a while is slow for all. The attacks (attacks*.go) attack each
+// library as an adversary or an accident would, and count the admissions.
 //
-// It is a module of its own, so that nobody who uses sluice has to download its
+// It is a module of its own, so that users of sluice do not download its
 // peers. Their versions are pinned in go.mod and printed with the results.
 //
-// Do not read the nanoseconds as those of another machine: most of a decision
+// Nanoseconds do not carry over to another machine: most of a decision
 // is reading the clock, and that differs tenfold between machines.
 package main

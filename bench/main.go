@@ -87,7 +87,7 @@ func (r *report) collect(chosen *regexp.Regexp) error {
 	return nil
 }
 
-// announce says what is run, and, when that is done, how long it took.
+// announce names the current work, and afterwards its duration.
 func announce(title string) (done func()) {
 	start := time.Now()
 	fmt.Fprint(os.Stderr, title)

@@ -24,7 +24,7 @@ type kind uint8
 
 const (
 	peer  kind = iota
-	floor      // what no limiter can do without; the first of each group
+	floor      // the cost that every limiter has; the first of each group
 	ours
 )
 
@@ -48,7 +48,7 @@ type plan struct {
 	sample time.Duration // of one contender in one round
 }
 
-// row is what was measured of one contender.
+// row has the measurements of one contender.
 type row struct {
 	contender
 	ns     []float64 // a decision, by round
@@ -210,7 +210,7 @@ func (w work) verify(c contender, admitted, n int) error {
 	return nil
 }
 
-// allocations counts those of one decision, in n of them. The least of several counts is
+// allocations counts the allocations of one decision, in n of them. The least of several counts is
 // taken: goroutines in the background allocate too.
 func allocations(c contender, n int) (allocs, bytes float64) {
 	c.run(n)

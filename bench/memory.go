@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// footprint is what a library keeps of each live key.
+// footprint is the memory of a library for each live key.
 type footprint struct {
 	library string
 	bytes   float64

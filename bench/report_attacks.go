@@ -23,7 +23,7 @@ func (r report) matrices(b *strings.Builder) {
 		return
 	}
 	b.WriteString("## Attacks\n\nEach cell is a run of this program. `-`: the library has nothing that the attack could be done to. " +
-		"What was done, what counts as holding, and the figures are below.\n\n")
+		"The attack, the condition for holding, and the figures are below.\n\n")
 	var rates, inFlight []attacked
 	for _, a := range r.attacks {
 		if a.inFlight {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// bed is what a real Redis asks of the test that starts it. This program is not
+// bed is the part of testing.TB that redistest needs. This program is not
 // one.
 type bed struct {
 	testing.TB // nil: only the methods below are called

@@ -48,7 +48,7 @@ func (t target) show(x float64) string {
 	return fmt.Sprintf("%.0f %s", x, t.unit)
 }
 
-// targets are those that this program measures. What was not run is left out.
+// targets are those that this program measures. Work that was not run is left out.
 func targets(rs []result, prints []footprint) (ts []target) {
 	find := func(id, name string) (result, row, bool) {
 		for _, r := range rs {

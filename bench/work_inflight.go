@@ -88,7 +88,7 @@ func fixedGates(n int) []gate {
 	}
 }
 
-// inFlightFloor counts what is in flight and reads a clock before and after. A
+// inFlightFloor counts requests in flight and reads a clock before and after. A
 // denial only compares.
 func inFlightFloor(n int, clock func() time.Duration) func(keep bool) bool {
 	var taken atomic.Int64
@@ -168,7 +168,7 @@ func adaptiveGates(places bool) []gate {
 // not reach.
 func calm() adaptive.Signal { return adaptive.CPU(adaptive.Threshold(1e6)) }
 
-// zeroGate is go-zero's shedder. It goes by a mean of what is in flight, which
+// zeroGate is go-zero's shedder. It goes by a mean of the requests in flight, which
 // it takes at the end of calls: so it is filled by 1000, of which half end.
 func zeroGate(threshold int64) gate {
 	shedder := load.NewAdaptiveShedder(load.WithCpuThreshold(threshold))

@@ -21,7 +21,7 @@ const (
 	redisExcess = 20_000 // units that blocks may admit beyond the limit
 )
 
-// ample is what a run cannot spend with the burst that it gets, and spent is
+// ample is more than a run can spend with the burst that it gets, and spent is
 // gone after the first.
 var (
 	ample = quota{1_000_000, time.Second}

@@ -28,7 +28,7 @@ func trustedBy(s string) bool {
 // wellKnownNAT64 is RFC 6052's prefix.
 var wellKnownNAT64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// whole tells IPv6 clients apart by their whole address.
+// whole distinguishes IPv6 clients by their whole address.
 func whole(t require.TestingT) keyfunc.HTTP {
 	return config(t, keyfunc.IPConfig{Trusted: ours, IPv6Bits: 128, Header: "X-Real-IP"})
 }

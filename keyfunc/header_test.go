@@ -89,7 +89,7 @@ func TestHeaderNames(t *testing.T) {
 		func() { keyfunc.Header("Host") })
 }
 
-// FuzzS1_Header: a key is short, printable, and not like that of an address.
+// FuzzS1_Header: a key is short, printable, and never looks like an address.
 func FuzzS1_Header(f *testing.F) {
 	f.Add("alice")
 	f.Add("fe80::1%eth0")

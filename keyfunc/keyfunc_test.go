@@ -56,7 +56,7 @@ func TestAllocations(t *testing.T) {
 	for _, w := range works() {
 		t.Run(w.name, func(t *testing.T) {
 			// The fewest of several runs: with the race detector, sync.Pool
-			// loses some of what is put into it.
+			// loses some of its objects.
 			allocs := testing.AllocsPerRun(100, func() { w.key(w.r) })
 			for range 50 {
 				allocs = min(allocs, testing.AllocsPerRun(1, func() { w.key(w.r) }))

@@ -128,10 +128,10 @@ func save(path string, canvas *vgsvg.Canvas) error {
 	return errors.Join(err, file.Close())
 }
 
-// along is where a load stands on its axis.
+// along is the position of a load on its axis.
 func along(times float64) float64 { return math.Log2(times) }
 
-// panel is one handler: what is left as an area, and a line for each limiter.
+// panel is one handler: the remaining capacity as an area, and a line for each limiter.
 func (r results) panel(s section, name func(string, ...plot.Thumbnailer)) (*plot.Plot, error) {
 	p := frame(fmt.Sprintf("%s, SLO %v", s.work, sloOf(s.work)), "load / capacity")
 	left := r.ceiling(s)
@@ -174,7 +174,7 @@ func (r results) ceiling(s section) (left plotter.XYs) {
 	return left
 }
 
-// area fills what is below the points.
+// area fills the space below the points.
 func area(p *plot.Plot, points plotter.XYs, title string, name func(string, ...plot.Thumbnailer)) error {
 	if len(points) == 0 {
 		return nil

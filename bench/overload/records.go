@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// results is what a file of records holds.
+// results is the content of a file of records.
 type results struct {
 	machine machine
 	cells   []figures // one for each handler, limiter and load: the latest
@@ -152,7 +152,7 @@ func (r results) overloads() string {
 	return strings.Join(all, " or ")
 }
 
-// described says what a handler does.
+// described describes a handler.
 func described(work string) string {
 	cpu, io, waits := strings.Cut(work, "+")
 	switch {

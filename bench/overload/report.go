@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// report writes the page and the plots of the records into dir. What was not
-// measured is not there.
+// report writes the page and the plots of the records into dir. Unmeasured cells are left out.
 func report(records, dir string) error {
 	r, err := readResults(records)
 	if err != nil {
@@ -105,7 +104,7 @@ func (r results) targets(b *strings.Builder) {
 		leastOfLeft, steady, percent(mostRejected), latestRecovery, strings.Join(rows, "\n"))
 }
 
-// of tells the transport of a limiter.
+// of names the transport of a limiter.
 func of(limiter string) string {
 	switch _, kind, _ := strings.Cut(limiter, "/"); kind {
 	case "grpc":

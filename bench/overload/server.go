@@ -92,7 +92,7 @@ func ask(bin string) (string, error) {
 	return s.addr, nil
 }
 
-// tail keeps the end of what is written to it. The peers log as they like: that
+// tail keeps the end of its input. The peers log as they like: that
 // is shown only if the server fails.
 type tail struct{ buf []byte }
 

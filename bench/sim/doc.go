@@ -2,7 +2,7 @@
 // limits and the strategies that tune them.
 //
 // One event loop in one goroutine runs everything: clients, the server and the
-// gate in front of it. The limiters and strategies under test are those of package
+// gate in front of it. The limiters and strategies under test are those in package
 // adaptive, unchanged, on a simulated machine ([machine.Machine]). Nothing sleeps,
 // and all chance comes from the run's seed.
 //

@@ -9,7 +9,7 @@ type event struct {
 	tag uint64 // what arg.tag was; another one means that the request is over
 }
 
-// action is what an event does.
+// action is the effect of an event.
 type action uint8
 
 const (

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// meter writes the use of the simulated processors to files like those of Linux
+// meter writes the use of the simulated processors to files in the format of Linux
 // (HOST_PROC, HOST_ROOT), which package adaptive reads. So the signal under test is
 // the one that services use, with its own sampling.
 type meter struct {

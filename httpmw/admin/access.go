@@ -29,7 +29,7 @@ func Bearer(token string) func(*http.Request) error {
 	}
 }
 
-// traces are the fields by which a proxy tells whom it speaks for.
+// traces are the fields with which a proxy names its client.
 var traces = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
 
 // fromThisMachine is who may read by default.
@@ -43,7 +43,7 @@ func fromThisMachine(r *http.Request) error {
 	}
 	for _, name := range traces {
 		if _, found := r.Header[name]; found {
-			return errors.New("a proxy stands in front")
+			return errors.New("the request came through a proxy")
 		}
 	}
 	return nil
@@ -64,7 +64,7 @@ func loopbackHost(host string) bool {
 // another origin only after asking, which is refused.
 const ownHeader = "X-Sluice-Admin"
 
-// mayAct answers what is not from this page, or not authorised.
+// mayAct refuses requests that are not from this page, or not authorised.
 func (a *Admin) mayAct(w http.ResponseWriter, r *http.Request, c *config) bool {
 	mediaType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	switch {
@@ -85,7 +85,7 @@ func (a *Admin) mayAct(w http.ResponseWriter, r *http.Request, c *config) bool {
 	return false
 }
 
-// mayRead answers who must not see what is shown.
+// mayRead refuses requests that must not see the page.
 func (a *Admin) mayRead(w http.ResponseWriter, r *http.Request, c *config) bool {
 	if err := c.read(r); err != nil {
 		c.logger.Debug("admin: reading refused", "peer", r.RemoteAddr, "err", err)

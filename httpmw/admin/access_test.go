@@ -14,8 +14,7 @@ import (
 
 func anybody(*http.Request) error { return nil }
 
-// Every action, against everything that can be wrong with it. What is refused
-// must not have happened.
+// Every action, against everything that can be wrong with it. A refused action must have no effect.
 func TestActionsAreRefused(t *testing.T) {
 	orders := map[string]string{
 		"peek": `{"policy":"p","key":"k"}`, "reset": `{"policy":"p","key":"k"}`,
@@ -26,20 +25,20 @@ func TestActionsAreRefused(t *testing.T) {
 		change func(*http.Request)
 		status int
 	}{
-		"nobody was said to be allowed": {nil, func(*http.Request) {}, 403},
-		"reading is allowed":            {[]admin.Option{admin.WithAuthorizeRead(anybody)}, func(*http.Request) {}, 403},
-		"no token":                      {bearer(), func(r *http.Request) { r.Header.Del("Authorization") }, 403},
-		"another token":                 {bearer(), func(r *http.Request) { r.Header.Set("Authorization", "Bearer x"+token) }, 403},
-		"the token as a password":       {bearer(), func(r *http.Request) { r.Header.Set("Authorization", "Basic "+token) }, 403},
-		"another site":                  {bearer(), func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
-		"a sister site":                 {bearer(), func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
-		"another origin, old browser":   {bearer(), from("https://evil.example"), 403},
-		"a sandboxed page":              {bearer(), from("null"), 403},
-		"a form":                        {bearer(), func(r *http.Request) { r.Header.Del("X-Sluice-Admin") }, 403},
-		"a form's body":                 {bearer(), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415},
-		"no content type":               {bearer(), func(r *http.Request) { r.Header.Del("Content-Type") }, 415},
-		"GET":                           {bearer(), func(r *http.Request) { r.Method = http.MethodGet }, 405},
-		"PUT":                           {bearer(), func(r *http.Request) { r.Method = http.MethodPut }, 405},
+		"no access was configured":    {nil, func(*http.Request) {}, 403},
+		"reading is allowed":          {[]admin.Option{admin.WithAuthorizeRead(anybody)}, func(*http.Request) {}, 403},
+		"no token":                    {bearer(), func(r *http.Request) { r.Header.Del("Authorization") }, 403},
+		"another token":               {bearer(), func(r *http.Request) { r.Header.Set("Authorization", "Bearer x"+token) }, 403},
+		"the token as a password":     {bearer(), func(r *http.Request) { r.Header.Set("Authorization", "Basic "+token) }, 403},
+		"another site":                {bearer(), func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"a sister site":               {bearer(), func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") }, 403},
+		"another origin, old browser": {bearer(), from("https://evil.example"), 403},
+		"a sandboxed page":            {bearer(), from("null"), 403},
+		"a form":                      {bearer(), func(r *http.Request) { r.Header.Del("X-Sluice-Admin") }, 403},
+		"a form's body":               {bearer(), func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415},
+		"no content type":             {bearer(), func(r *http.Request) { r.Header.Del("Content-Type") }, 415},
+		"GET":                         {bearer(), func(r *http.Request) { r.Method = http.MethodGet }, 405},
+		"PUT":                         {bearer(), func(r *http.Request) { r.Method = http.MethodPut }, 405},
 	}
 	for name, c := range wrong {
 		for action, body := range orders {

@@ -31,7 +31,7 @@ type orderError string
 
 func (e orderError) Error() string { return string(e) }
 
-// actions do what an order says and return the answer.
+// actions execute an order and return the answer.
 var actions = map[string]func(ctx context.Context, p *policy, o *order) (any, error){
 	"api/peek":   peek,
 	"api/reset":  forgive,
@@ -116,7 +116,7 @@ func explain(err error) (status int, why string) {
 	return http.StatusBadGateway, "the limit did not carry it out; the log has the reason"
 }
 
-// peeked is what is left of a key.
+// peeked is the remaining quota of a key.
 type peeked struct {
 	Hash       string  `json:"hash"`
 	Limit      int64   `json:"limit"`
@@ -136,7 +136,7 @@ func peek(ctx context.Context, p *policy, o *order) (any, error) {
 	return peeked{hashText(keyfunc.Hash(o.Key)), d.Limit, d.Remaining, d.Source.String(), seconds(d.NextAfter), seconds(d.ResetAfter)}, nil
 }
 
-// done tells which key an action was about.
+// done names the key of an action.
 type done struct {
 	Hash string `json:"hash"`
 }

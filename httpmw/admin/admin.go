@@ -74,7 +74,7 @@ func New(opts ...Option) (*Admin, error) {
 
 // Update replaces the policies, adaptive limiters and stores by those in opts,
 // for services that read their limits anew while they run. Other options hold
-// until they are given again, and what has been counted under a name stays. With
+// until they are given again, and the counts of a name stay. With
 // an error nothing changes.
 func (a *Admin) Update(opts ...Option) error {
 	a.setting.Lock()

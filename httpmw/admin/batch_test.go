@@ -35,7 +35,7 @@ func (b *backend) AcquireBatch(ctx context.Context, reqs []algo.Request, leases 
 func (b *backend) PeekBatch(context.Context, []algo.Request, []algo.Lease) error { return nil }
 
 // Behind the switch and the list of blocked keys a backend still decides in one
-// step. What is off or blocked is not part of it.
+// step. Limits that are off, and blocked keys, are not part of it.
 func TestControlKeepsTheBatch(t *testing.T) {
 	a, b := &backend{TokenBucket: bucket(t, algo.PerHour(10))}, &backend{TokenBucket: bucket(t, algo.PerHour(10))}
 	first, second := admin.Control(a), admin.Control(b)
@@ -60,7 +60,7 @@ func TestControlKeepsTheBatch(t *testing.T) {
 	require.NoError(t, second.Ban(t.Context(), "ada", time.Hour))
 	require.False(t, both().Allowed)
 	require.Equal(t, 1, a.steps)
-	require.Equal(t, int64(8), spend(t, a, "ada", 0).Remaining, "what was charged before came back")
+	require.Equal(t, int64(8), spend(t, a, "ada", 0).Remaining, "the earlier charge was refunded")
 	require.Equal(t, int64(9), spend(t, b, "ada", 0).Remaining)
 	require.NoError(t, second.Reset(t.Context(), "ada"))
 	require.True(t, both().Allowed)

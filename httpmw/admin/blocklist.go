@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	longestBan = 365 * 24 * time.Hour
-	mostBlocked  = 1000
-	longestKey   = 4096 // bytes
+	longestBan  = 365 * 24 * time.Hour
+	mostBlocked = 1000
+	longestKey  = 4096 // bytes
 )
 
 // blocklist holds keys until an instant. Readers do not lock; the map is
-// replaced by each change, which also drops what is over.
+// replaced by each change, which also drops expired entries.
 type blocklist struct {
 	mu   sync.Mutex
 	keys atomic.Pointer[map[string]*blocked]
 }
 
-// find returns what denies key, nil if it is not blocked.
+// find returns the entry that denies key, nil if it is not blocked.
 func (l *blocklist) find(key string) *blocked {
 	m := l.keys.Load()
 	if m == nil {
@@ -36,7 +36,7 @@ func (l *blocklist) find(key string) *blocked {
 	return nil
 }
 
-// change replaces the map by a copy without what is over, changed by f. An
+// change replaces the map by a copy without expired entries, changed by f. An
 // empty one is none, so that looking is free again.
 func (l *blocklist) change(f func(map[string]*blocked) error) error {
 	l.mu.Lock()

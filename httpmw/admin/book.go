@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// mostPolicies bounds the names that are told apart. Whoever chooses names,
-// all others are counted together.
+// mostPolicies bounds the names that are distinguished. However names are
+// chosen, all others are counted together.
 const mostPolicies = 64
 
-// others is the name of what has no place of its own. No policy can have it:
+// others is the name of all policies beyond the bound. No policy can have it:
 // names are at most longestName bytes, and not empty.
 const others = ""
 

@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
-// decisionText is one of the last decisions, with what was sent.
+// decisionText is one of the last decisions, with the fields that were sent.
 type decisionText struct {
 	Time      int64    `json:"time"` // Unix time in ms
 	Policy    string   `json:"policy"`

@@ -11,12 +11,12 @@
 //
 // Each policy with its limit, and what it admitted, delayed, let through on
 // trial (shadowed) and denied in each of the last five minutes' seconds; the
-// keys that were limited most, by hash; what is left of one key; the state of
+// keys that were limited most, by hash; the remaining quota of one key; the state of
 // adaptive limiters ([WithAdaptive]) and of stores on Redis ([WithStore]); and
 // the last decisions with the fields that were sent. The page needs no network
 // but the way to this handler.
 //
-// It tells what this process did. A service of several instances has as many
+// It shows only this process. A service of several instances has as many
 // pages; metrics add up, pages do not.
 //
 // # Who may
@@ -34,7 +34,7 @@
 // as text.
 //
 // Keys are asked for in the form that the limiter gets, which is the form that
-// the key functions write, see package keyfunc: an address stands as it is.
+// the key functions write, see package keyfunc: an address is a key unchanged.
 //
 // What WithAuthorize is given decides alone. One that goes by the peer's address
 // has to look at the Host as well: a web site can point a name of its own at
@@ -55,8 +55,8 @@
 //
 // [Admin.Observe] is one call for each decision: 40 ns for one that is admitted,
 // 70 ns for a denial, 200 ns if every denial is of another key; no allocation,
-// no goroutine. Memory is fixed, about 12 KB for each policy, 64 policies at
-// most, and 100 KB for all: it does not grow with keys, methods or requests.
+// no goroutine. Memory is fixed, about 12 KB for each policy, at most 64
+// policies, and 100 KB for all: it does not grow with keys, methods or requests.
 //
 // # When not to use it
 //

@@ -70,7 +70,7 @@ func TestMillionKeys(t *testing.T) {
 	})
 }
 
-// Names that nobody registered are told apart up to a number, and forgotten
+// Unregistered names are distinguished up to a number, and forgotten
 // when they are idle; registered ones have their place always.
 func TestMillionPolicies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestMillionPolicies(t *testing.T) {
 		require.Len(t, s["policies"], 65)
 		require.Equal(t, "mine", at(t, s, "policies", 0, "name"))
 		require.Equal(t, 1.0, total(t, s, "mine", "admitted"))
-		require.Equal(t, 110_000.0-63-63, total(t, s, "", "admitted"), "what has no place is counted together")
+		require.Equal(t, 110_000.0-63-63, total(t, s, "", "admitted"), "names beyond the limit are counted together")
 
 		time.Sleep(10 * time.Minute)
 		e.Policy, e.At = "new", time.Now()
@@ -134,7 +134,7 @@ func TestConcurrently(t *testing.T) {
 	require.Eventually(t, func() bool { return total(t, state(t, a), "p", "denied") == each*all }, 5*time.Second, 50*time.Millisecond)
 }
 
-// Update changes what is shown and keeps what was counted; an error changes
+// Update changes the display and keeps the counts; an error changes
 // nothing.
 func TestUpdate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

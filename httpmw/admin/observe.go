@@ -61,8 +61,8 @@ func kindOf(e *telemetry.Event) kind {
 	return admitted
 }
 
-// sample notes the state of limiters and stores, once a second: whoever comes
-// first does it. Without traffic nobody does, and nothing changes.
+// sample notes the state of limiters and stores, once a second: the first caller
+// does it. Without traffic no caller does, and nothing changes.
 func (a *Admin) sample(now uint32) {
 	if was := a.gauged.Load(); was >= now || !a.gauged.CompareAndSwap(was, now) {
 		return

@@ -81,9 +81,9 @@ func WithStore(name string, s *distributed.Store, policies ...string) Option {
 }
 
 // WithAuthorize says who may act: nil from allow lets a request through. By
-// default nobody may. The error is logged, not sent. allow runs on each action
-// and before anything else of the request is read; it must not read the body.
-// [Bearer] is one that asks for a token.
+// default no request may. The error is logged, not sent. allow runs on each
+// action and before anything else of the request is read; it must not read the
+// body. [Bearer] is one that asks for a token.
 func WithAuthorize(allow func(*http.Request) error) Option {
 	return func(c *config) error {
 		c.act = allow

@@ -63,7 +63,7 @@ func (s *state) addAdaptive(c *config) {
 	}
 }
 
-// noLimit is what a limiter says that sees no reason for a limit.
+// noLimit is the limit of a limiter that sees no reason for one.
 const noLimit = math.MaxInt32
 
 // hideNoLimit makes -1 of limits beyond what a gauge can tell: drawn, they would

@@ -46,7 +46,7 @@ func (r *recent) all() []told {
 	return all
 }
 
-// told is a decision as it is kept.
+// told is a stored decision.
 type told struct {
 	event  telemetry.Event
 	kind   kind

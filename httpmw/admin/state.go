@@ -55,7 +55,7 @@ type topState struct {
 
 const topShown = 10
 
-// serveState answers what has happened since the second that the caller has
+// serveState answers the changes since the second that the caller has
 // already, up to the last one that is over.
 func (a *Admin) serveState(w http.ResponseWriter, r *http.Request) {
 	c := a.config.Load()

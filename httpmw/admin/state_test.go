@@ -163,8 +163,8 @@ func TestMarkupStaysText(t *testing.T) {
 	}
 }
 
-// An adaptive limiter is shown with its history, which is noted once a second
-// by whoever comes first.
+// An adaptive limiter is shown with its history, which is recorded once a second
+// by the first caller.
 func TestAdaptivePanel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(adaptive.New(adaptive.Fixed(2)))
@@ -188,7 +188,7 @@ func TestAdaptivePanel(t *testing.T) {
 	})
 }
 
-// What an adaptive limiter denied is shown, whatever for.
+// Denials of an adaptive limiter are shown, for every reason.
 func TestEveryCauseIsShown(t *testing.T) {
 	a := newAdmin(t, admin.WithAdaptive("api", algo.Must(adaptive.New(adaptive.Default()))))
 	denied := at(t, state(t, a), "adaptive", 0, "denied").([]any)

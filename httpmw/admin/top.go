@@ -69,7 +69,7 @@ func (t *top) most(n int, now uint32) []counted {
 	return all[:min(n, len(all))]
 }
 
-// tracked is how many keys a sketch tells apart. Each that makes up more than
+// tracked is the number of keys that a sketch distinguishes. Each that makes up more than
 // one in so many of all denials is among them.
 const tracked = 128
 
@@ -83,7 +83,7 @@ type sketch struct {
 	index  map[limited]uint8
 	items  [tracked]counted
 	heap   [tracked]uint8 // items, the one counted least on top
-	at     [tracked]uint8 // where an item stands in the heap
+	at     [tracked]uint8 // position of an item in the heap
 }
 
 func (s *sketch) clear(number uint32) {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Fault is what a [Proxy] does to the traffic. The zero Fault passes it on.
+// Fault is an effect of a [Proxy] on the traffic. The zero Fault passes it on.
 type Fault struct {
 	Refuse    bool          // nothing listens
 	Reset     bool          // connections are reset as soon as they are made
@@ -33,7 +33,7 @@ type Fault struct {
 	HalfClose bool // the sending side towards the client is closed in its place
 }
 
-// Proxy stands between clients and a server and understands enough of RESP to
+// Proxy relays between clients and a server and understands enough of RESP to
 // tell which reply belongs to which command.
 type Proxy struct {
 	t      testing.TB
@@ -63,7 +63,7 @@ func (p *Proxy) Addr() string { return p.addr }
 func (p *Proxy) Hits() int { p.mu.Lock(); defer p.mu.Unlock(); return p.hits }
 
 // Set replaces the fault. Refuse and Reset also reset the open connections;
-// what a black hole has swallowed is lost when it ends.
+// bytes that a black hole has swallowed are lost when it ends.
 func (p *Proxy) Set(f Fault) {
 	p.mu.Lock()
 	was := p.fault

@@ -33,7 +33,7 @@ func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, args: args}
 	t.Cleanup(s.Kill)
-	const attempts = 10 // somebody else may take the port before the server does
+	const attempts = 10 // another process may take the port before the server does
 	for range attempts {
 		s.port = freePort(t)
 		if s.launch() {

@@ -106,7 +106,7 @@ func StartCluster(t testing.TB) *Cluster {
 	return c
 }
 
-// eventually polls until cond holds, for 15 seconds at most.
+// eventually polls until cond holds, for at most 15 seconds.
 func eventually(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(15 * time.Second)

@@ -15,7 +15,7 @@ var errNoPeer = noKey("the connection has no address")
 
 // PeerIP is the address of the connecting peer of a call; metadata is ignored.
 // It is right for a server that clients reach directly; behind a proxy, use
-// [ClientIP]. Keys and errors are those of [keyfunc.ClientIP].
+// [ClientIP]. Keys and errors are the same as of [keyfunc.ClientIP].
 func PeerIP() keyfunc.RPC {
 	rules, err := clientip.New(clientip.Config{})
 	if err != nil {
@@ -45,7 +45,7 @@ func ClientIP(trusted ...netip.Prefix) keyfunc.RPC {
 
 // FromConfig makes the key function of a [keyfunc.IPConfig] for gRPC. It reads
 // the metadata key that is Header in lower case. For the same client the keys
-// are those of [keyfunc.IPConfig.HTTP], and so are the errors.
+// and errors are the same as of [keyfunc.IPConfig.HTTP].
 func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 	rules, err := clientip.New(clientip.Config(c))
 	if err != nil {

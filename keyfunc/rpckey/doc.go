@@ -1,6 +1,6 @@
 // Package rpckey has the key functions for gRPC: each constructor makes a
 // [keyfunc.RPC], which package grpcmw calls with the context and the full
-// method of a call. Forms of keys, trust in proxies and errors are those of
+// method of a call. Forms of keys, trust in proxies and errors are the same as in
 // package keyfunc, and a client has the same key over both transports.
 //
 //	deployment                                key function

@@ -27,7 +27,7 @@ func FullMethod() keyfunc.RPC {
 	}
 }
 
-// Service is the service of the call: "package.Service". Errors are those of
+// Service is the service of the call: "package.Service". Errors are the same as of
 // [FullMethod].
 func Service() keyfunc.RPC {
 	return func(_ context.Context, fullMethod string) (string, error) {

@@ -33,7 +33,7 @@ func ours(name string) (algo.Limiter, error) {
 		s = adaptive.Vegas()
 	case "aimd":
 		s = adaptive.AIMD()
-	case "rejects": // all but one at a time, to measure what a rejection costs
+	case "rejects": // all but one at a time, to measure the cost of a rejection
 		return rejects{}, nil
 	default:
 		return nil, fmt.Errorf("the limiter is %q, want none, default, runqueue, bbr, gradient2, vegas, aimd, aegis, failsafe or gozero", name)

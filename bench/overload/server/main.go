@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	limiter := flag.String("limiter", "none", "what stands before the handler")
+	limiter := flag.String("limiter", "none", "the limiter in front of the handler")
 	task := flag.String("work", "5ms", "processor time, +waiting; or mix")
 	perMS := flag.Int("spin", 0, "steps of work a millisecond, 0: measure")
 	rpc := flag.Bool("grpc", false, "gRPC instead of HTTP")

@@ -6,7 +6,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// rejects denies everything, to measure what a rejection costs.
+// rejects denies everything, to measure the cost of a rejection.
 type rejects struct{}
 
 func (rejects) Acquire(context.Context, string, int64) (algo.Lease, error) {

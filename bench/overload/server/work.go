@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// work is what a handler does.
+// work is the work of a handler.
 type work struct {
 	perMS int           // steps of spin that take a millisecond
 	cpu   time.Duration // processor time

@@ -73,7 +73,7 @@ func (b *tab) hear(event any) {
 	case *runtime.EventExceptionThrown:
 		b.errors = append(b.errors, fmt.Sprint(e.ExceptionDetails.Text, e.ExceptionDetails.Exception))
 	case *log.EventEntryAdded:
-		if e.Entry.Source != "network" { // a refusal is told here too
+		if e.Entry.Source != "network" { // a refusal is reported here too
 			b.errors = append(b.errors, e.Entry.Text)
 		}
 	case *page.EventJavascriptDialogOpening:

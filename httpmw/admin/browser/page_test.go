@@ -99,7 +99,7 @@ func TestPage(t *testing.T) {
 	b.clean(s.url)
 }
 
-// clean checks that the tab talked to nobody but the service, and that nothing
+// clean checks that the tab sent requests only to the service, and that nothing
 // went wrong in it.
 func (b *tab) clean(service string) {
 	b.t.Helper()

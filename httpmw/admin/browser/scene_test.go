@@ -98,7 +98,7 @@ func (s *scene) overload() float64 {
 	return 90
 }
 
-// slow is a handler on twelve workers: what is more waits for them.
+// slow is a handler on twelve workers: further requests wait for them.
 func (s *scene) slow(http.ResponseWriter, *http.Request) {
 	n := s.busy.Add(1)
 	defer s.busy.Add(-1)
@@ -113,7 +113,7 @@ func (s *scene) load(name string, l algo.Limiter, key keyfunc.HTTP, rate func() 
 		next := time.Now()
 		for s.ctx.Err() == nil {
 			if time.Since(next) > time.Second/4 {
-				next = time.Now() // this machine was busy: what was missed is not made up for
+				next = time.Now() // this machine was busy: missed requests are not made up for
 			}
 			next = next.Add(time.Duration(rand.ExpFloat64() / rate() * float64(time.Second)))
 			time.Sleep(time.Until(next))
