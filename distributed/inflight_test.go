@@ -34,6 +34,10 @@ func TestInFlightHoldsUntilRelease(t *testing.T) {
 	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 0 }, 5*time.Second, time.Millisecond)
 	second.Release(algo.Succeeded)
 	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 3 }, 5*time.Second, time.Millisecond)
+	third := remote(t, a, "k", 1) // a settlement far beyond the limit, and its release, cost what the set holds
+	third.Settle(1 << 60)
+	third.Release(algo.Succeeded)
+	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 3 }, 5*time.Second, time.Millisecond)
 	d, _ := algo.Describe(a)
 	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests}, d)
 	requireTTL(t, server)

@@ -100,3 +100,18 @@ func TestMaxWaitDelaysAndIsGivenBack(t *testing.T) {
 	require.Positive(t, remote(t, timed, "k", 1).Delay)
 	require.False(t, remote(t, timed, "k", 1).Allowed, "two minutes are too long")
 }
+
+// A stream that lasts longer than its own cost takes to drain, behind other
+// debt, and settles below its estimate: the difference comes back as far as the
+// bucket still owes it.
+func TestRefundOfALongStream(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("tokens", algo.PerMinute(600), algo.Burst(600)))
+	first, stream := remote(t, l, "k", 590), remote(t, l, "k", 10)
+	time.Sleep(1100 * time.Millisecond) // 11 units come in; the stream's own 10 would have drained
+	before := remote(t, l, "k", 0).Remaining
+	stream.Settle(2)
+	require.GreaterOrEqual(t, remote(t, l, "k", 0).Remaining, before+8)
+	first.Release(algo.Canceled)
+	require.GreaterOrEqual(t, remote(t, l, "k", 0).Remaining, int64(598), "all but what the stream kept")
+}

@@ -56,6 +56,8 @@ const (
 	opRenew             // keep units in flight from expiring
 	opAcquireAll        // decide about several keys and charge all of them or none
 	opPeekAll           // the same without a charge
+
+	opReplace = opAcquireAll // opForce for a sliding log
 )
 
 // The last reply of a key.

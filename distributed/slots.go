@@ -69,7 +69,7 @@ func (s *slots) renew() {
 		}
 		s.mu.Unlock()
 		for _, h := range held {
-			a := args{opRenew, s.expiry.Microseconds(), 0, h.N, h.State[0]}
+			a := args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N}
 			s.limiter.store.send(newRequest(unitSetScript, s.limiter.redisKey(h.Key), a))
 		}
 	}

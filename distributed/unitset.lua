@@ -6,13 +6,16 @@
 -- server's clock; or '-end', the end of a ban.
 --
 -- KEYS[i]  a set; it may occur more than once, entries run in order
--- ARGV     six words for each key: op, a, b, c, id, from
+-- ARGV     six words for each key: op, a, b, c, id, d
 --            0 acquire  a = time to live  b = limit  c = units  id = of the units
---            1 refund   c = units         id         from = the first to go
---            2 force    a = time to live  b = most that are counted  c = units  id  from
+--            1 refund   c = units  id  d = the number above theirs
+--            2 force    a = time to live  b = most that are counted  c = units
+--                       id  d = the number of the first
+--            6 replace  the same; units that do not fit replace the oldest, and
+--                       then no unit from before can be given back
 --            3 reset
 --            4 ban      a = how long
---            5 renew    a = time to live  c = units  id
+--            5 renew    a = time to live  id  d = the number above theirs
 -- reply    now, then five integers for each key: units held before; when one unit
 --          more is free, when enough are for the units asked for and when all
 --          are (or the end of the ban); flag
@@ -52,19 +55,54 @@ local function nth(key, n)
   return math.floor(tonumber(found[2] or 0))
 end
 
+local function expire(key)
+  redis.call('PEXPIRE', key, int(math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack))
+end
+
 local function add(key, id, from, units, long)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
   for j = from, from + units - 1 do
     redis.call('ZADD', key, int(now + long), id .. ':' .. int(j))
   end
-  redis.call('PEXPIRE', key, int(math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack))
+  expire(key)
+end
+
+-- names returns the names of the units of id with numbers below d, the last one
+-- first. Some may not exist any more.
+local function names(key, id, d, held)
+  local found = {}
+  if d <= held then
+    for j = d - 1, 0, -1 do
+      found[#found + 1] = id .. ':' .. int(j)
+    end
+    return found
+  end
+  local numbers = {}
+  for _, name in ipairs(redis.call('ZRANGE', key, 0, -1)) do -- fewer than d
+    local of, j = string.match(name, '^(.*):(%d+)$')
+    if of == id and tonumber(j) < d then
+      found[#found + 1] = name
+      numbers[name] = tonumber(j)
+    end
+  end
+  table.sort(found, function(x, y) return numbers[x] > numbers[y] end)
+  return found
+end
+
+-- replace gives the units new names, except the oldest.
+local function replace(key, id, oldest)
+  local units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now), '+inf', 'WITHSCORES')
+  redis.call('DEL', key)
+  for j = oldest * 2 + 1, #units, 2 do
+    redis.call('ZADD', key, units[j + 1], id .. ':void:' .. int(j))
+  end
 end
 
 for i = 1, #KEYS do
   local key, at = KEYS[i], (i - 1) * 6
   local op = tonumber(ARGV[at + 1])
   local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local id, from = ARGV[at + 5], tonumber(ARGV[at + 6])
+  local id, d = ARGV[at + 5], tonumber(ARGV[at + 6])
   local last, flag = read(key)
   local count, next, enough = 0, 0, 0
   if flag == DENIED then
@@ -87,26 +125,33 @@ for i = 1, #KEYS do
     end
     next = nth(key, math.max(after - b, 0))
   elseif op == 1 then
-    for j = from, from + c - 1 do
-      redis.call('ZREM', key, id .. ':' .. int(j))
+    for _, name in ipairs(names(key, id, d, count)) do
+      if c > 0 then
+        c = c - redis.call('ZREM', key, name)
+      end
     end
   elseif op == 2 then
-    add(key, id, from, math.min(c, math.max(b - count, 0)), a)
+    add(key, id, d, math.min(c, math.max(b - count, 0)), a)
+  elseif op == 6 then
+    local units = math.min(c, b)
+    if c > b - count then
+      replace(key, id, math.min(units, math.max(count + units - b, 0)))
+    end
+    add(key, id, d, units, a)
   elseif op == 3 then
     redis.call('DEL', key)
   elseif op == 4 then
     last = math.max(last, now + a)
     put(key, '-' .. int(last), last - now)
   elseif op == 5 then
-    for j = 0, c - 1 do
-      local ends = tonumber(redis.call('ZSCORE', key, id .. ':' .. int(j)) or 0)
+    for _, name in ipairs(names(key, id, d, count)) do
+      local ends = tonumber(redis.call('ZSCORE', key, name) or 0)
       if ends > now then -- the units of an expired one may be taken again
-        redis.call('ZADD', key, int(now + a), id .. ':' .. int(j))
+        redis.call('ZADD', key, int(now + a), name)
       end
     end
     if count > 0 then
-      last = nth(key, -1)
-      redis.call('PEXPIRE', key, int(math.ceil((last - now) / 1000) + slack))
+      expire(key)
     end
   end
   reply[#reply + 1] = count

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -218,7 +219,6 @@ type unitModel struct {
 	modelBan
 	l     limit
 	long  int64 // time to live of a unit
-	most  int64 // units that a forced charge leaves
 	units []unit
 }
 
@@ -240,17 +240,38 @@ func (m *unitModel) run(t *testing.T, now int64, s windowStep, got []int64) []in
 	id := s.charge.State[0]
 	switch s.op {
 	case opRefund:
-		n := min(s.n, s.charge.N)
-		m.units = slices.DeleteFunc(m.units, func(u unit) bool { return u.id == id && u.j >= s.charge.N-n && u.j < s.charge.N })
+		n := max(min(s.charge.N, s.charge.State[1])-(s.charge.N-s.n), 0)
+		slices.SortStableFunc(m.units, func(a, b unit) int { return cmp.Compare(b.j, a.j) })
+		m.units = slices.DeleteFunc(m.units, func(u unit) bool {
+			gone := u.id == id && n > 0
+			if gone {
+				n--
+			}
+			return gone
+		})
 		return nil
 	case opForce:
-		room := max(m.most-int64(len(m.units)), 0)
-		for j := range min(s.n, m.l.maxCost(), room) {
-			m.units = append(m.units, unit{id, s.charge.N + j, now + m.long})
-		}
+		m.force(now, s.n)
 		return nil
 	}
 	return m.acquire(now, s)
+}
+
+// force adds n units. If they do not fit they replace the oldest, and the others
+// can no longer be given back.
+func (m *unitModel) force(now, n int64) {
+	most, count := m.l.maxCost(), int64(len(m.units))
+	units := min(n, most)
+	if n > most-count {
+		slices.SortStableFunc(m.units, func(a, b unit) int { return cmp.Compare(a.expires, b.expires) })
+		m.units = m.units[min(units, max(count+units-most, 0)):]
+		for i := range m.units {
+			m.units[i].id = -1
+		}
+	}
+	for range units {
+		m.units = append(m.units, unit{-1, 0, now + m.long})
+	}
 }
 
 func (m *unitModel) acquire(now int64, s windowStep) []int64 {
@@ -307,7 +328,7 @@ func TestL2_WindowScriptsAndDecide(t *testing.T) {
 			"sliding-window"),
 		"sliding log": windowKeys(t, newSlidingLog, func(l limit) windowModel {
 			log := l.(*slidingLog)
-			return &unitModel{l: l, long: log.period.Microseconds(), most: 2 * log.limit}
+			return &unitModel{l: l, long: log.period.Microseconds()}
 		}, "sliding-log"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -353,7 +374,6 @@ func (w *windowParity) batch(n int) (reqs []*request) {
 			s.op, s.long = opBan, 1+w.rnd.Int64N(2000)
 		case 2, 3:
 			s.op, s.n = opForce, 1+w.rnd.Int64N(12)
-			s.charge = algo.Handle{State: [3]int64{newID()}}
 		case 4, 5, 6, 7, 8, 9:
 			if s.charge.N > 0 {
 				s.op, s.n = opRefund, min(s.n, s.charge.N)
