@@ -2,12 +2,14 @@ package algo_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // A reset forgives what was admitted; canceling it afterwards must not forgive
@@ -49,4 +51,38 @@ func TestResetThenCancelMintsNothing(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A reset forgives a charge that came while it ran. The word that it swaps is
+// the one that it read, because a refund of the same size came too.
+func TestW1_ResetDuringRefundAndCharge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+		require.True(t, l.Allow("", 1))
+		refunded := must(t, l, "", 4)
+		var charged algo.Lease
+		var points atomic.Int64
+		swap, swapped := make(chan struct{}), make(chan struct{})
+		interleave.Hook = func() {
+			switch points.Add(1) {
+			case 1: // the refund, before it swaps
+				<-swap
+			case 2: // the reset, before it swaps
+				close(swap)
+				<-swapped
+				charged = must(t, l, "", 4)
+			}
+		}
+		t.Cleanup(func() { interleave.Hook = nil })
+		go func() {
+			refunded.Release(algo.Canceled)
+			close(swapped)
+		}()
+		synctest.Wait()
+		l.Reset("")
+		require.Equal(t, int64(10), peek(t, l, "").Remaining)
+		require.True(t, l.Allow("", 4))
+		charged.Release(algo.Canceled)
+		require.Equal(t, int64(6), peek(t, l, "").Remaining)
+	})
 }

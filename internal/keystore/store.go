@@ -75,7 +75,7 @@ type State[S any] struct {
 
 // Invalidate ends the refunds of all charges that the state holds, and of
 // earlier charges to a few other keys. An update that forgives something calls
-// it before it returns.
+// it before it returns, and one that forgives everything once more after Update.
 func (s State[S]) Invalidate() { s.account.invalidate() }
 
 // Valid reports whether the charge with this mark can still be refunded.
