@@ -20,7 +20,8 @@ var needNoExample = map[string]string{
 	"MarshalText": "called by encoding/json", "MarshalJSON": "called by encoding/json", "UnmarshalJSON": "called by encoding/json",
 	"Describe": "called by algo.Describe", "Read": "called by strategies", "Observe": "called by limiters",
 	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
-	"Len": "a getter", "Overflowed": "a getter", "IsOn": "a getter", "Limit": "a getter", "InFlight": "a getter",
+	"ChooseLimiter": "called by AcquireAll",
+	"Len":           "a getter", "Overflowed": "a getter", "IsOn": "a getter", "Limit": "a getter", "InFlight": "a getter",
 	"Probability": "a getter", "MaxPass": "a getter", "MaxRate": "a getter", "MinRT": "a getter",
 }
 

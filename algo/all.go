@@ -76,7 +76,7 @@ func check(reqs []Request) (direct bool, err error) {
 		switch reqs[i].Limiter.(type) {
 		case nil:
 			return false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
-		case *all, *Switch, *accessList, byKey:
+		case *all, *Switch, *accessList, byKey, Chooser:
 			direct = false
 		}
 		if reqs[i].N < 0 {

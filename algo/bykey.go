@@ -40,6 +40,17 @@ func (choose byKey) Acquire(ctx context.Context, key string, n int64) (Lease, er
 	return l.Acquire(ctx, key, n)
 }
 
+// Chooser is implemented by limiters of other packages that hand each request
+// to another limiter, such as an operator's switch: compositions acquire from
+// the chosen limiter directly, so that a [Batcher] behind it still decides in
+// one step. Acquire must forward to the limiter of ChooseLimiter, which must not
+// return nil. A type that embeds a Chooser and has its own Acquire needs its own
+// ChooseLimiter too.
+type Chooser interface {
+	Limiter
+	ChooseLimiter(ctx context.Context, key string) Limiter
+}
+
 // resolve follows the wrappers that only choose a limiter, to the limiter that
 // decides about key.
 func resolve(ctx context.Context, l Limiter, key string) (_ Limiter, err error) {
@@ -53,6 +64,8 @@ func resolve(ctx context.Context, l Limiter, key string) (_ Limiter, err error) 
 			if l, err = wrapper.limiterFor(ctx, key); err != nil {
 				return nil, err
 			}
+		case Chooser:
+			l = wrapper.ChooseLimiter(ctx, key)
 		default:
 			return l, nil
 		}

@@ -58,3 +58,23 @@ func ExampleByKey() {
 	// paid:alice 1000
 	// bob 10
 }
+
+// chooser is a limiter of another package that only chooses.
+type chooser struct{ l algo.Limiter }
+
+func (c chooser) ChooseLimiter(context.Context, string) algo.Limiter { return c.l }
+
+func (c chooser) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	panic("compositions acquire from the chosen limiter")
+}
+
+func TestCompositionsFollowChoosers(t *testing.T) {
+	users, total := bucket(algo.PerHour(2)), bucket(algo.PerHour(3))
+	lease, err := algo.AcquireAll(t.Context(), algo.Request{Limiter: chooser{users}, Key: "a", N: 2}, algo.Request{Limiter: chooser{total}, Key: "a", N: 2})
+	require.NoError(t, err)
+	require.True(t, lease.Allowed)
+	lease, err = algo.All(algo.NewSwitch(chooser{users}), total).Acquire(t.Context(), "a", 1)
+	require.NoError(t, err)
+	require.False(t, lease.Allowed)
+	require.EqualValues(t, 1, peek(t, total, "a").Remaining, "nothing stays charged")
+}

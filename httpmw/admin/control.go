@@ -15,8 +15,6 @@ var ErrUnsupported = errors.New("admin: the limiter cannot do that")
 // Controlled is a limiter that an operator can act upon; see [Control].
 type Controlled struct {
 	// Switch has On, Off and IsOn. While it is off everything is admitted, blocked keys too.
-	// Being embedded it also makes compositions look through to the limiter, so that
-	// algo.AcquireAll finds an algo.Batcher.
 	*algo.Switch
 	limiter algo.Limiter
 	blocked blocklist
@@ -32,6 +30,14 @@ func Control(l algo.Limiter) *Controlled {
 	c := &Controlled{limiter: l}
 	c.Switch = algo.NewSwitch(algo.ByKey(c.choose))
 	return c
+}
+
+// ChooseLimiter returns the limiter that decides about key now; see [algo.Chooser].
+func (c *Controlled) ChooseLimiter(ctx context.Context, key string) algo.Limiter {
+	if !c.IsOn() {
+		return algo.Unlimited()
+	}
+	return c.choose(ctx, key)
 }
 
 func (c *Controlled) choose(_ context.Context, key string) algo.Limiter {
