@@ -231,13 +231,20 @@ func (d *Decision) set(a decide.Answer, q decide.Quota) {
 // Reset gives key a fresh limit. Earlier admissions cannot be refunded any
 // more; neither can those of a few other keys.
 func (k *keyed[S, V]) Reset(key string) {
-	k.store.Update(key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
+	var was keystore.State[S]
+	_, result := k.store.Update(key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
 		now = l.at(s.ID, now)
+		was = s
 		s.Invalidate()
 		state := l.Reset(s.State, now)
 		return state, max(l.Expiry(state, now), now), true
 	})
+	if result == keystore.Updated {
+		// Again: a refund and a charge of the same size in between leave the word as
+		// it was, and that charge is forgiven too.
+		was.Invalidate()
+	}
 }
 
 // Len counts the keys that have spent something that still weighs. It walks
