@@ -40,7 +40,8 @@
 //   - Never: the cost is larger than the limit can ever admit.
 //
 // RetryAfter is exact: after it the request succeeds unless other requests spend
-// the same key meanwhile, and a nanosecond earlier it is denied.
+// the same key meanwhile, and a nanosecond earlier it is denied. (On Redis time is
+// counted in microseconds.)
 //
 // # Guarantees
 //

@@ -80,7 +80,8 @@ func AlignedTo(t time.Time) Option {
 }
 
 // Spread gives each key of a [FixedWindow] edges of its own, at one of 1024
-// places in the period that a secret hash picks. Then the keys do not all
+// places in the period that a hash of the key picks (a secret one
+// in this process, the same for all instances on Redis). Then the keys do not all
 // refill at once, and callers that wait for the edge do not all come back at
 // once. It cannot be combined with [AlignedTo]. The empty key stays where it
 // is.

@@ -17,7 +17,8 @@
 // # Decisions
 //
 // A decision is one run of a Lua script, in one step and by the server's clock;
-// the clocks of the instances do not matter. A denial writes nothing. Every key
+// the clocks of the instances do not matter. A denial writes nothing,
+// except where the server's clock stepped back or the limit was lowered. Every key
 // expires when it means nothing any more. Requests that arrive while others are
 // on the wire leave together, as one script over many keys, so the load on Redis
 // grows more slowly than the load on the service.

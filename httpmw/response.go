@@ -90,8 +90,8 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refu
 }
 
 // retrySeconds is Retry-After: at least 1, never below t, which RateLimit
-// advertises, and spread so that clients do not come back all at once. It is 0
-// if waiting does not help.
+// advertises, and from 5 s on spread, so that clients do not come back all at once.
+// It is 0 if waiting does not help.
 func retrySeconds(wait time.Duration, t int64) int64 {
 	if wait == algo.Forever {
 		return 0
