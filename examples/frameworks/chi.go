@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// chiAPI needs no adapter: chi's middleware is that of net/http. A quota by
+// chiAPI needs no adapter: chi's middleware is net/http middleware. A quota by
 // route goes into With or into a Group, which run once the route is known; what
 // Use adds to the router runs before, when keyfunc.Route has no pattern yet.
 func chiAPI(users, slots algo.Limiter) *chi.Mux {

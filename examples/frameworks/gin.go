@@ -58,7 +58,7 @@ func ginLimit(limit func(http.Handler) http.Handler) gin.HandlerFunc {
 	}
 }
 
-// ginWriter sends what gin's writer is told through the middleware's, so that a
+// ginWriter passes the calls of gin's writer through the middleware's, so that a
 // limit in flight sees the status and a hijacked connection keeps its slot. It
 // is needed only where the middleware wraps the writer.
 type ginWriter struct {
@@ -66,7 +66,7 @@ type ginWriter struct {
 	limit http.ResponseWriter
 }
 
-// commit tells the middleware the status. gin keeps a status back until the
+// commit passes the status to the middleware. gin keeps a status back until the
 // body begins, and it may change until then.
 func (w *ginWriter) commit() {
 	if !w.Written() {

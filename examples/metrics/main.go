@@ -1,5 +1,5 @@
-// Metrics serves HTTP and gRPC behind the same limits, and tells Prometheus on an
-// address of its own what they decide.
+// Metrics serves HTTP and gRPC behind the same limits, and reports their
+// decisions to Prometheus on an address of its own.
 //
 //	go run .
 //	curl -i http://127.0.0.1:8080/

@@ -61,7 +61,7 @@ func scrape(t *testing.T, s *service, name string) map[string]float64 {
 	return series
 }
 
-// What the clients of both transports got, is what Prometheus is told.
+// What the clients of both transports got, is what Prometheus reads.
 func TestScrape(t *testing.T) {
 	s := started(t)
 	web := map[int]float64{}

@@ -72,7 +72,7 @@ func TestCardinalityInTheSDK(t *testing.T) {
 	require.EqualValues(t, keys, requests)
 }
 
-// What is in flight is read at each collection, until Close.
+// The requests in flight are read at each collection, until Close.
 func TestGaugesInTheSDK(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
@@ -92,7 +92,7 @@ type fixed int
 func (f fixed) InFlight() int { return int(f) }
 func (f fixed) Limit() int    { return int(f) }
 
-// BenchmarkObserveWithTheSDK is what an event costs with the SDK behind it.
+// BenchmarkObserveWithTheSDK is the cost of an event with the SDK behind it.
 func BenchmarkObserveWithTheSDK(b *testing.B) {
 	provider := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	defer provider.Shutdown(context.Background())

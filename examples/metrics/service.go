@@ -63,7 +63,7 @@ func (s *service) serve(ctx context.Context) error {
 	return errors.Join(err, s.stop())
 }
 
-// stop ends what has begun, the metrics last.
+// stop ends the servers that have begun, the metrics last.
 func (s *service) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

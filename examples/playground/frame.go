@@ -38,7 +38,7 @@ type frame struct {
 	Moments  []moment `json:"moments"`
 }
 
-// look is what a page sees of a lane: three counts for each new column, at once,
+// look is the view of a lane on a page: three counts for each new column, at once,
 // delayed and denied.
 type look struct {
 	Columns []int  `json:"columns"`

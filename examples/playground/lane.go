@@ -21,7 +21,7 @@ type lane struct {
 	limited  map[int]bool // the users that were denied something
 }
 
-// totals is what a lane has counted since the settings were changed. Asked is
+// totals are the counts of a lane since the settings were changed. Asked is
 // the sum of AtOnce, Delayed, Denied and Failed.
 type totals struct {
 	Asked    int `json:"asked"`

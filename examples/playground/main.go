@@ -101,7 +101,7 @@ func open(ctx context.Context, out io.Writer, o options) error {
 	return errors.Join(err, shutdown(s), p.Close())
 }
 
-// shutdown lets the requests end, which the end of their context tells them to.
+// shutdown lets the requests end, when their context ends.
 func shutdown(s *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

@@ -40,7 +40,7 @@ type moment struct {
 	Limit    int          `json:"limit"`    // 0: none
 	Waiting  int64        `json:"waiting"`  // clients
 	Answers  [answers]int `json:"answers"`  // good, late, rejected, gave up
-	P50      float64      `json:"p50"`      // milliseconds, of what was served
+	P50      float64      `json:"p50"`      // milliseconds, of served requests
 	P99      float64      `json:"p99"`
 }
 

@@ -216,8 +216,8 @@ func (o *overload) note(r report) {
 	o.meter.add(m)
 }
 
-// halt stops the clients and waits for them. The order stays, to be told that
-// it is not running any more.
+// halt stops the clients and waits for them. The order stays, to show that it is
+// not running any more.
 func (o *overload) halt() {
 	o.mu.Lock()
 	stop := o.stop

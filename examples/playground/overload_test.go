@@ -10,7 +10,7 @@ import (
 )
 
 // TestOverload: real clients are answered behind every strategy, and nothing
-// runs once it is told to stop or nobody watches.
+// runs after a stop or when no page is open.
 func TestOverload(t *testing.T) {
 	p, err := newPlayground()
 	require.NoError(t, err)
@@ -74,8 +74,7 @@ func TestOnlyWhileWatched(t *testing.T) {
 	require.False(t, now.Running)
 }
 
-// TestClientsEnd: clients whose server is gone report it, and end when they are
-// told to.
+// TestClientsEnd: clients whose server is gone report it, and end when they are stopped.
 func TestClientsEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	reports := make(chan report, 1000)

@@ -170,8 +170,8 @@ func (r *race) happen(e event) {
 	}
 }
 
-// mostBehind is how late traffic is caught up with. After more, because nobody
-// watched or a laptop slept, it goes on from where it was.
+// mostBehind is how late traffic is caught up with. After more, because no page
+// was open or a laptop slept, it goes on from where it was.
 const mostBehind = time.Second
 
 // run advances the race with the clock until ctx ends.

@@ -20,8 +20,7 @@ const (
 	mostBurst = 200
 )
 
-// check names the first field that is out of range. What a client sent as text
-// is not repeated.
+// check names the first field that is out of range. Text from a client is not repeated.
 func (s settings) check() error {
 	if _, ok := loadNamed(s.Load); !ok {
 		return fmt.Errorf("load is none that exists")

@@ -98,7 +98,7 @@ func TestStrip(t *testing.T) {
 	s.advance(time.Minute)
 	got := s.between(0, columnAt(time.Minute))
 	require.Len(t, got, 3*(columns-1))
-	require.Zero(t, sum(got), "what is older is forgotten")
+	require.Zero(t, sum(got), "older arrivals are forgotten")
 }
 
 func TestDensity(t *testing.T) {

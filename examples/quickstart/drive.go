@@ -32,7 +32,7 @@ var users = []user{
 	{"carol", 8, 250 * time.Millisecond}, // 4 a second: less than she may
 }
 
-// call makes one request and tells what the limiter said.
+// call makes one request and reports the decision.
 type call func(ctx context.Context, user string) (admitted bool, said string, err error)
 
 // row is one line of the table.

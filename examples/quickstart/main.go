@@ -2,9 +2,9 @@
 // limiter for both: every user may call every route 10 times at once and 5
 // times a second after that.
 //
-// On start it calls itself as three users over both transports and prints what
-// was admitted. Then it goes on serving until it is interrupted; -exit stops
-// after the calls.
+// On start it calls itself as three users over both transports and prints the
+// admissions. Then it goes on serving until it is interrupted; -exit stops after
+// the calls.
 package main
 
 import (

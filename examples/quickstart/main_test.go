@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDrive: every user is admitted the burst and what was refilled, over both
+// TestDrive: every user is admitted the burst and the refilled units, over both
 // transports. run itself fails where that is not so.
 func TestDrive(t *testing.T) {
 	var out bytes.Buffer

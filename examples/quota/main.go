@@ -22,7 +22,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// customer is who calls, and what was bought.
+// customer is a caller, and the plan that it has bought.
 type customer struct{ name, plan string }
 
 // customers by API key. A real service looks them up where it keeps them.

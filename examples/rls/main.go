@@ -1,10 +1,10 @@
 // Command rls is a rate limit service for Envoy and for whatever else speaks
 // envoy.service.ratelimit.v3. Its limits come from the domains of a file like
-// that of the gateway, which it reads again when it changes, or on SIGHUP,
-// without forgetting what anybody owes.
+// the gateway's, which it reads again when it changes, or on SIGHUP, without
+// forgetting what anybody owes.
 //
 //	rls -config rls.yaml          serve
-//	rls -config rls.yaml -check   say what is wrong with the file
+//	rls -config rls.yaml -check   report errors in the file
 package main
 
 import (

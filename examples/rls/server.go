@@ -90,7 +90,7 @@ func (s *server) assemble(store *distributed.Store) error {
 }
 
 // serveBoth puts the service, health checks and reflection on one gRPC server,
-// and what is for operators on the other.
+// and the operators' endpoints on the other.
 func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) {
 	var opts []grpc.ServerOption
 	if s.overload != nil {

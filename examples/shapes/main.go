@@ -3,8 +3,8 @@
 //
 //	go run . [-out DIR] [-trace FILE]
 //
-// A dozen seconds of arrivals take no time: the clock is that of
-// testing/synctest, which stands still until everybody waits for it.
+// A dozen seconds of arrivals take no time: the clock of testing/synctest stops
+// until every goroutine waits for it.
 package main
 
 import (

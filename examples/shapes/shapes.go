@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// rate is that of every shape: 50 a second.
+// rate is the rate of every shape: 50 a second.
 var rate = algo.PerSecond(50)
 
 // shape is one way to keep the rate.

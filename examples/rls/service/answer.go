@@ -67,7 +67,7 @@ var units = map[time.Duration]rls.RateLimitResponse_RateLimit_Unit{
 	365 * day:   rls.RateLimitResponse_RateLimit_YEAR,
 }
 
-// current is the limit as the protocol tells it: the rate, whatever the burst.
+// current is the limit in the terms of the protocol: the rate, whatever the burst.
 func (l *limit) current() *rls.RateLimitResponse_RateLimit {
 	return &rls.RateLimitResponse_RateLimit{
 		Name:            l.name,
@@ -90,8 +90,7 @@ type item struct {
 }
 
 // add notes a decision. Of several under one name the tightest counts, since a
-// name stands in a field once. What a limit on trial would have denied is
-// nobody's business.
+// name is in a field once. Denials of a limit on trial are not reported.
 func (f *fields) add(l *limit, d *algo.Decision) {
 	if !d.Allowed {
 		f.retry = max(f.retry, d.RetryAfter)

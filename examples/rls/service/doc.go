@@ -12,7 +12,7 @@
 //
 // # Where it differs
 //
-// The limits are those of package algo, by default token buckets, not fixed
+// The limits are from package algo, by default token buckets, not fixed
 // windows. A denied request is charged to none of its descriptors. A limit that
 // would admit with a delay denies, because the service cannot hold a request
 // back.

@@ -46,7 +46,7 @@ func newRig(t *testing.T, file string, store *distributed.Store) *rig {
 		Observe: func(e telemetry.Event) {
 			select {
 			case r.events <- e:
-			default: // what nobody looks at is lost
+			default: // unread answers are lost
 			}
 		},
 	})

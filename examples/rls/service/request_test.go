@@ -22,8 +22,7 @@ func TestUnknownDomain(t *testing.T) {
 	require.Len(t, resp.Statuses, 2)
 }
 
-// What a request says of its own limit stands above the file, also where the
-// file knows nothing.
+// The limit in a request overrides the file, also where the file knows nothing.
 func TestOverride(t *testing.T) {
 	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 1/h}]}]", nil)
 	with := func(key string, n uint32, unit envoytype.RateLimitUnit) *ratelimit.RateLimitDescriptor {
@@ -73,7 +72,7 @@ domains:
 	require.Equal(t, under, r.ask(0, descriptor("queue=1"), descriptor("a=1")).OverallCode)
 	for range 3 {
 		resp := r.ask(0, descriptor("queue=1"), descriptor("a=1"))
-		require.Equal(t, over, resp.OverallCode, "nobody here can wait")
+		require.Equal(t, over, resp.OverallCode, "no caller can wait")
 		require.Equal(t, over, resp.Statuses[0].Code)
 		require.Equal(t, under, resp.Statuses[1].Code)
 		require.Equal(t, uint32(4), resp.Statuses[1].LimitRemaining)
@@ -105,7 +104,7 @@ func TestRefused(t *testing.T) {
 	require.Equal(t, uint32(4), r.ask(0, descriptor("a=1")).Statuses[0].LimitRemaining, "nothing was charged")
 }
 
-// A change of the file keeps what is owed where a limit stays, also when other
+// A change of the file keeps debt where a limit stays, also when other
 // limits come and go around it.
 func TestReload(t *testing.T) {
 	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 5/h}]}]", nil)
@@ -124,8 +123,7 @@ domains:
 	require.Equal(t, over, r.ask(0, descriptor("a=1")).OverallCode)
 }
 
-// Values come from clients. None may end in an error, which Envoy lets pass
-// unless it is told otherwise.
+// Values come from clients. None may end in an error, which Envoy lets pass by default.
 func TestNoValueIsAnError(t *testing.T) { noValueIsAnError(t, newRig(t, valuesFile, nil)) }
 
 const valuesFile = `

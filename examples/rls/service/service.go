@@ -22,14 +22,14 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
-// Options is what a service needs beside its file.
+// Options are the settings of a service beside its file.
 type Options struct {
 	Store   *distributed.Store // nil: limits are kept in this process
 	Observe telemetry.Observer // may be nil
 	Log     *slog.Logger
 	// Wrap, if not nil, puts something around each limiter of the file.
 	Wrap func(algo.Limiter) algo.Limiter
-	// Changed, if not nil, is told of the limits in force by their names
+	// Changed, if not nil, receives the limits in force by their names
 	// whenever they may have changed. An error is logged.
 	Changed func(limits map[string]algo.Limiter) error
 }
@@ -56,7 +56,7 @@ func New(f *config.File, opts Options) (*Service, error) {
 }
 
 // Apply puts f in force. Limits that stay where they are in their domain keep
-// what is owed. An error changes nothing.
+// their debt. An error changes nothing.
 func (s *Service) Apply(f *config.File) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Service) Apply(f *config.File) error {
 	return nil
 }
 
-// told tells Changed. Of several limits under one name it shows one.
+// told calls Changed. Of several limits under one name it shows one.
 func (s *Service) told(limiters map[string]algo.Limiter) {
 	if s.opts.Changed == nil {
 		return
@@ -135,9 +135,8 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 	return answer(all, decisions, d == nil || d.headers), nil
 }
 
-// ask finds out which limit a descriptor has, if any. What the request says of
-// its own limit stands above the file, also in domains that the file does not
-// know.
+// ask finds out which limit a descriptor has, if any. The limit in a request
+// overrides the file, also in domains that the file does not know.
 func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.RateLimitDescriptor) (a asked, err error) {
 	if a.hits, err = hits(r, descriptor); err != nil {
 		return a, err
@@ -161,8 +160,7 @@ func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.
 	return a, err
 }
 
-// hits is what a descriptor costs: its own number, else that of the request,
-// else 1.
+// hits is the cost of a descriptor: its own number, else the request's, else 1.
 func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) (int64, error) {
 	if d.GetIsNegativeHits() {
 		return 0, errors.New("is_negative_hits is not supported")
@@ -177,7 +175,7 @@ func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) (int64, err
 }
 
 // decide charges all or none and returns each limit's own decision. A limit
-// that admits with a delay has no room: nobody here can wait.
+// that admits with a delay has no room: no caller can wait.
 func decide(ctx context.Context, reqs []algo.Request) ([]algo.Decision, error) {
 	if len(reqs) == 0 {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
-// The lookup is that of envoyproxy/ratelimit.
+// The lookup is the same as in envoyproxy/ratelimit.
 func TestLookup(t *testing.T) {
 	r := newRig(t, `
 domains:
@@ -103,7 +103,7 @@ func TestHits(t *testing.T) {
 	own := descriptor("a=1")
 	own.HitsAddend = wrapperspb.UInt64(20)
 	resp = r.ask(3, own, descriptor("b=1"))
-	require.Equal(t, uint32(73), resp.Statuses[0].LimitRemaining, "the number of the descriptor stands above that of the request")
+	require.Equal(t, uint32(73), resp.Statuses[0].LimitRemaining, "the number of the descriptor overrides the request")
 	require.Equal(t, uint32(0), resp.Statuses[1].LimitRemaining)
 
 	own.HitsAddend = wrapperspb.UInt64(0)
@@ -117,7 +117,7 @@ func TestHits(t *testing.T) {
 	require.Equal(t, over, resp.OverallCode, "the same descriptor four times adds up")
 }
 
-// What a status and the headers tell.
+// The content of a status and of the headers.
 func TestTells(t *testing.T) {
 	r := newRig(t, `
 domains:

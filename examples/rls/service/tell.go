@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// tell tells the observer as the adapters do: of an admission once for each
+// tell calls the observer as the adapters do: of an admission once for each
 // limit, of a denial once for each that had no room.
 func (s *Service) tell(all []asked, decisions []algo.Decision, waited time.Duration) {
 	if s.opts.Observe == nil {
