@@ -8,7 +8,9 @@ import (
 // Batcher is implemented by the limiters of a backend that decides several
 // requests in one atomic step, such as a store with server-side scripts.
 // [AcquireAll] hands adjacent requests of one backend to the Batcher of the
-// first of them. A request without such a neighbor goes to Acquire.
+// first of them. A request without such a neighbor goes to Acquire, so a type
+// that embeds a Batcher and has an Acquire of its own needs the other methods
+// too.
 type Batcher interface {
 	Limiter
 
