@@ -47,7 +47,8 @@ func (k *keyed[S, V]) model() model {
 			s = copied[S, V](state)
 		}
 		s, a, q = l.Answer(s, now, n)
-		d.set(a, q)
+		d.setAnswer(a)
+		d.setQuota(q)
 		if a.Allowed && n > 0 {
 			c = l.Charge(s, now, n, a.Delay)
 		}

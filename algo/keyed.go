@@ -29,6 +29,7 @@ type decider[S any] interface {
 // limit is a decider in use.
 type limit[S any] struct {
 	decider[S]
+	plain  bool                    // S is int64 and phase nil: only a denial needs to ask whether a state is plausible
 	window time.Duration           // in which Limit units are promised; 0: nothing is
 	live   func(now int64) int64   // the lowest expiry of a key that has spent something; nil: now + 1
 	phase  func(hash uint64) int64 // added to every instant of a key, or nil
@@ -41,6 +42,8 @@ type keyed[S comparable, V any] struct {
 	limit  atomic.Pointer[limit[S]]
 	words  bool // S is int64
 	onFull FullPolicy
+
+	corrections corrections
 }
 
 // newWords makes the store that a Spec asks for, of one word a key.
@@ -66,6 +69,7 @@ func (k *keyed[S, V]) use(store *keystore.Store[S, V], p FullPolicy) {
 	var state S
 	_, k.words = any(state).(int64)
 	k.store, k.onFull = store, p
+	k.corrections.settle = k.settle
 }
 
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
@@ -88,70 +92,52 @@ func (k *keyed[S, V]) Allow(key string, n int64) bool {
 // acquireAt writes to lease in place: it is large, and copying it would cost
 // more than deciding.
 func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) {
-	var charged bool
 	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
-		l := k.limit.Load()
-		if l.phase != nil {
-			now += l.phase(s.ID)
-		}
-		state, changed := s.State, false
-		if !k.words && !l.Plausible(state, now) {
-			state, now, changed = k.clamp(l, s)
+		l, state, changed := k.limit.Load(), s.State, false
+		if !l.plain {
+			state, now, changed = k.plausible(l, s, now)
 		}
 		next, a, q := l.Answer(state, now, n)
-		if charged = a.Allowed && n > 0; !charged && k.words && !l.Plausible(state, now) {
+		if (!a.Allowed || n == 0) && !l.Plausible(state, now) {
 			state, now, changed = k.clamp(l, s)
 			next, a, q = l.Answer(state, now, n)
-			charged = a.Allowed && n > 0
 		}
-		lease.Decision.set(a, q)
-		if !charged {
-			return next, k.expiry(l, next, now, changed), changed
+		lease.setAnswer(a)
+		lease.setQuota(q)
+		if a.Allowed && n > 0 {
+			c, h := l.Charge(next, now, n, a.Delay), &lease.handle
+			h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, s.Mark
+			changed = true
 		}
-		c, h := l.Charge(next, now, n, a.Delay), &lease.handle
-		h.Key, h.N, h.At = key, n, c.At
-		h.State[0], h.State[1], h.State[2] = c.A, c.B, s.Mark
-		return next, k.expiry(l, next, now, true), true
+		return next, l.expiry(next, now, changed), changed
 	})
 	switch {
 	case r == keystore.Full:
 		lease.Decision = k.noRoom(key, now)
-	case charged:
-		lease.releaser = (*corrections[S, V])(k)
+	case lease.Allowed && n > 0:
+		lease.handle.Key, lease.handle.N = key, n
+		lease.releaser = &k.corrections
 	}
 }
 
 func (k *keyed[S, V]) allowAt(at int64, key string, n int64) (allowed bool) {
 	_, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
-		l := k.limit.Load()
-		if l.phase != nil {
-			now += l.phase(s.ID)
-		}
-		state, changed := s.State, false
-		if !k.words && !l.Plausible(state, now) {
-			state, now, changed = k.clamp(l, s)
+		l, state, changed := k.limit.Load(), s.State, false
+		if !l.plain {
+			state, now, changed = k.plausible(l, s, now)
 		}
 		next, ok := l.Admit(state, now, n)
-		if (!ok || n == 0) && k.words && !l.Plausible(state, now) {
+		if (!ok || n == 0) && !l.Plausible(state, now) {
 			state, now, changed = k.clamp(l, s)
 			next, ok = l.Admit(state, now, n)
 		}
-		allowed = ok
-		changed = changed || ok && n > 0
-		return next, k.expiry(l, next, now, changed), changed
+		allowed, changed = ok, changed || ok && n > 0
+		return next, l.expiry(next, now, changed), changed
 	})
 	if r == keystore.Full {
 		return k.onFull == AllowNew
 	}
 	return allowed
-}
-
-// expiry is that of a changed value. A word is its own.
-func (k *keyed[S, V]) expiry(l *limit[S], state S, now int64, changed bool) int64 {
-	if k.words || !changed {
-		return 0
-	}
-	return l.Expiry(state, now)
 }
 
 // peek returns what Acquire would answer for n >= 0, and charges nothing.
@@ -160,7 +146,8 @@ func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
 		l := k.limit.Load()
 		state, now, changed := k.plausible(l, s, now)
 		a, q := l.Peek(state, now, n)
-		d.set(a, q)
+		d.setAnswer(a)
+		d.setQuota(q)
 		return state, l.Expiry(state, now), changed
 	})
 	if r == keystore.Full || n > 0 && d.Allowed && !k.store.HasRoom(key, now) {
@@ -195,6 +182,14 @@ func (k *keyed[S, V]) clamp(l *limit[S], s keystore.State[S]) (_ S, at int64, ch
 	return state, at, cut || !k.words || state != s.State
 }
 
+// expiry is that of a changed state. A plain word is its own.
+func (l *limit[S]) expiry(state S, now int64, changed bool) int64 {
+	if l.plain || !changed {
+		return 0
+	}
+	return l.Expiry(state, now)
+}
+
 // at is now for the key with that hash.
 func (l *limit[S]) at(hash uint64, now int64) int64 {
 	if l.phase == nil {
@@ -213,19 +208,21 @@ func (k *keyed[S, V]) noRoom(key string, now int64) Decision {
 	return Decision{Reason: Quota, Limit: limit, RetryAfter: after, NextAfter: after, ResetAfter: after}
 }
 
-// set converts what a limit decided.
-func (d *Decision) set(a decide.Answer, q decide.Quota) {
-	d.Allowed, d.Reason, d.Source = a.Allowed, Admitted, SourceLocal
-	d.Limit, d.Remaining = q.Limit, q.Remaining
-	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)
+// setAnswer converts whether units were charged, and when they fit.
+func (d *Decision) setAnswer(a decide.Answer) {
+	d.Allowed, d.Reason = a.Allowed, Admitted
 	d.Delay, d.RetryAfter = keystore.ToDuration(a.Delay), keystore.ToDuration(a.RetryAfter)
-	switch {
-	case a.Allowed:
-	case a.Never:
+	if a.Never {
 		d.Reason, d.RetryAfter = Never, Forever
-	default:
+	} else if !a.Allowed {
 		d.Reason = Quota
 	}
+}
+
+// setQuota converts what is left.
+func (d *Decision) setQuota(q decide.Quota) {
+	d.Limit, d.Remaining = q.Limit, q.Remaining
+	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)
 }
 
 // Reset gives key a fresh limit. Earlier admissions cannot be refunded any
@@ -273,27 +270,32 @@ func (k *keyed[S, V]) Describe() (Description, bool) {
 	return Description{Quota: l.Limit(), Window: l.window}, true
 }
 
-// corrections is the Releaser of a keyed, so that its methods are not those of
-// every limiter.
-type corrections[S comparable, V any] keyed[S, V]
+// corrections is the Releaser of a keyed: its methods are not those of every
+// limiter, and the usual Release returns at once.
+type corrections struct {
+	settle func(h Handle, actual int64)
+}
 
 // Release refunds a canceled admission as far as it still weighs. With any
 // other outcome the charge stays.
-func (k *corrections[S, V]) Release(h Handle, o Outcome) {
+func (c *corrections) Release(h Handle, o Outcome) {
 	if o == Canceled {
-		k.refund(h, h.N)
+		c.settle(h, 0)
 	}
 }
 
 // Settle corrects the cost of an admission.
-func (k *corrections[S, V]) Settle(h Handle, actual int64) {
+func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
+
+// settle corrects the cost of an admission to actual units.
+func (k *keyed[S, V]) settle(h Handle, actual int64) {
 	if actual <= h.N {
 		k.refund(h, h.N-actual)
 		return
 	}
 	k.store.Update(h.Key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
-		state, now, _ := (*keyed[S, V])(k).plausible(l, s, now)
+		state, now, _ := k.plausible(l, s, now)
 		state, cut := l.ForceCharge(state, h.charge(), now, actual-h.N)
 		if cut {
 			s.Invalidate()
@@ -303,12 +305,12 @@ func (k *corrections[S, V]) Settle(h Handle, actual int64) {
 }
 
 // refund gives n units of an admission back, at most what it still weighs.
-func (k *corrections[S, V]) refund(h Handle, n int64) {
+func (k *keyed[S, V]) refund(h Handle, n int64) {
 	c, mark := h.charge(), h.State[2]
 	most := k.limit.Load().MaxRefund(c, n)
 	k.store.Refund(h.Key, mark, most, func(s keystore.State[S], now, shift int64) (S, int64, int64, bool) {
 		l := k.limit.Load()
-		state, now, changed := (*keyed[S, V])(k).plausible(l, s, now)
+		state, now, changed := k.plausible(l, s, now)
 		if changed && !s.Valid(mark) {
 			return state, l.Expiry(state, now), 0, true
 		}

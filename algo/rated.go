@@ -83,7 +83,7 @@ func initBucket(b *bucket, k *kind, s Spec, params func(s Spec, burstAt Rate) (*
 		if old != nil {
 			g = g.Succeed(old.(*decide.GCRA), now)
 		}
-		return limit[int64]{decider: g, window: g.FillTime()}, nil
+		return limit[int64]{decider: g, plain: true, window: g.FillTime()}, nil
 	})
 }
 

@@ -92,6 +92,7 @@ const (
 	Unchanged Result = iota // f left the state as it was
 	Updated
 	Full // the key is absent, there is no room for it, and it must not share
+	lost // another goroutine changed the state: load it again
 )
 
 // Update applies f to the state of key atomically, and returns the instant of
@@ -106,15 +107,18 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
 	}
-	w, now := s.ref(key), at
+	w, now := ref{at: &s.unkeyed.slot, stripe: &s.unkeyed.stripe}, at
+	if key != "" {
+		w = s.table().ref(key)
+	}
 	for {
 		// The mark before the word, the word before the id: a slot that changed
 		// hands in between shows the new id.
-		mark := w.stripe.done.Load()
+		mark, absent := w.stripe.done.Load(), false
 		word := w.at.word.Load()
 		if word == tombstone || w.at.id.Load() != w.id {
 			if w, word = w.reload(); w.absent() {
-				now = s.Clock.Now()
+				absent, now = true, s.Clock.Now()
 			}
 		}
 		if at == Fresh {
@@ -125,11 +129,21 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, Unchanged
 		}
 		interleave.Point()
-		switch w.swap(word, any(next).(int64), now) {
-		case done:
-			return now, Updated
-		case full:
-			return now, Full
+		r := lost
+		switch {
+		case absent:
+			r = w.insert(word, any(next).(int64), now)
+		case !w.at.word.CompareAndSwap(word, any(next).(int64)):
+		case w.at.id.Load() == w.id:
+			r = Updated
+		default:
+			// The slot expired, was taken over, and the word of the new key
+			// happened to equal ours. Restore it; if it has changed meanwhile,
+			// the charge stays with that key, which errs on the safe side.
+			w.at.word.CompareAndSwap(any(next).(int64), word)
+		}
+		if r != lost {
+			return now, r
 		}
 	}
 }

@@ -33,41 +33,15 @@ func (r ref) absent() bool {
 	return r.stripe.table != nil && r.at == &r.stripe.table.absent
 }
 
-// swap replaces the word old by next.
-func (r ref) swap(old, next, expiredBefore int64) swapped {
-	if r.absent() {
-		return r.stripe.table.insert(r, old, next, expiredBefore)
-	}
-	if !r.at.word.CompareAndSwap(old, next) {
-		return lost
-	}
-	if r.at.id.Load() == r.id {
-		return done
-	}
-	// The slot expired, was taken over, and the word of the new key happened to
-	// equal ours. Restore the new key's word; if it has changed meanwhile, the
-	// charge stays with that key, which errs on the safe side.
-	r.at.word.CompareAndSwap(next, old)
-	return lost
-}
-
-// swapped is the outcome of a swap.
-type swapped uint8
-
-const (
-	done swapped = iota // the word is the new one
-	lost                // another goroutine changed it: load again
-	full                // an absent key found no slot and must not share
-)
-
 // insert gives an absent key a slot with the word next; if there is none, the
 // key shares its overflow word, or is turned away. It is lost if old, from
 // which next was computed, is no longer the word of the key, or may have been
 // another in between.
-func (t *table) insert(r ref, old, next, expiredBefore int64) swapped {
+func (r ref) insert(old, next, expiredBefore int64) Result {
 	st := r.stripe
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	t := st.table
 	overflow := &t.overflow[t.overflowIndex(r.id)]
 	if st.inserts.Load() != r.inserts || overflow.Load() != old {
 		return lost
@@ -76,14 +50,14 @@ func (t *table) insert(r ref, old, next, expiredBefore int64) swapped {
 		t.slots[i].word.Store(next)
 		// Last: a goroutine that sees the new number sees the slot as well.
 		st.inserts.Add(1)
-		return done
+		return Updated
 	}
 	t.overflowed.Add(1)
 	if !t.share {
-		return full
+		return Full
 	}
 	overflow.Store(next)
-	return done
+	return Updated
 }
 
 // ref finds the word of key. The empty key needs no hash.

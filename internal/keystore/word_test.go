@@ -45,16 +45,24 @@ func TestSizes(t *testing.T) {
 	require.LessOrEqual(t, unsafe.Sizeof(unkeyed[struct{}]{}), uintptr(200))
 }
 
-// TestSwapOfASlotThatChangedHands: a charge that was computed for the old key
+// TestUpdateOfASlotThatChangedHands: a charge that was computed for the old key
 // is not charged to the new one, even where their words are equal.
-func TestSwapOfASlotThatChangedHands(t *testing.T) {
+func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 	s := newWords(4, true)
 	now := s.Clock.Now()
 	word, _ := charge(s, "old", now, 1<<40)
-	r := s.ref("old")
-	r.at.id.Store(s.table().hash("new"))
-	require.Equal(t, lost, r.swap(word, word+50, now))
-	require.Equal(t, word, r.at.word.Load(), "the new key has its word back")
+	taken := s.ref("old").at
+	tries := 0
+	_, r := s.Update("old", now, func(st State[int64], _ int64) (int64, int64, bool) {
+		if tries++; tries == 1 {
+			taken.id.Store(s.table().hash("new"))
+		}
+		return st.State + 50, 0, true
+	})
+	require.Equal(t, Updated, r)
+	require.Equal(t, 2, tries)
+	require.Equal(t, word, taken.word.Load(), "the new key has its word back")
+	require.EqualValues(t, 50, load(s, "old"), "the old key has a slot of its own")
 }
 
 // TestWordsCountExactly: charges of many goroutines to few keys add up, while
