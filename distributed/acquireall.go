@@ -121,57 +121,25 @@ func (g *group) answer(r *request, leases []algo.Lease) bool {
 	return true
 }
 
-// explain repeats the decisions of the script, which replies with the TATs
-// before them. A TAT after an earlier part stands in handles of that part.
+// explain explains the parts in order, each after the charges of those before.
+// If they are not charged, the decisions describe the buckets without a charge.
 func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.Handle, all bool) {
-	n := len(g.parts)
-	decisions, handles, all = make([]algo.Decision, n), make([]algo.Handle, n), true
+	decisions, handles, all = make([]algo.Decision, len(g.parts)), make([]algo.Handle, len(g.parts)), true
 	for i := range g.parts {
-		p, a := &g.parts[i], r.answer(i)
-		if a.flag() == flagBanned {
-			decisions[i] = whileBanned(p.bucket, p.N, a.reply[0]-r.now)
-		} else {
-			a.reply = []int64{g.tatBefore(i, a.reply[0], handles), a.reply[1], a.reply[2]}
-			decisions[i], handles[i] = p.bucket.explain(a, p.N)
-			handles[i].Key = p.Key
-			if !decisions[i].Allowed {
-				handles[i].State[0] = max(a.reply[0], r.now) + min(p.N, p.bucket.MaxCost)*p.bucket.Emission
-			}
-		}
+		p, d := &g.parts[i], &decisions[i]
+		*d, handles[i] = p.bucket.explain(r.answer(i), p.N)
+		handles[i].Key = p.Key
 		if p.never {
-			decisions[i].Allowed, decisions[i].Reason, decisions[i].RetryAfter = false, algo.Never, algo.Forever
+			d.Allowed, d.Reason, d.RetryAfter = false, algo.Never, algo.Forever
 		}
-		all = all && decisions[i].Allowed && a.flag() != flagWrongType
+		all = all && d.Allowed && r.answer(i).flag() != flagWrongType
 	}
-	if !all {
-		g.uncharge(r, decisions)
-	}
-	return decisions, handles, all
-}
-
-// tatBefore is the TAT before the i-th part: after the last earlier part of the
-// same key, or the reply.
-func (g *group) tatBefore(i int, reply int64, handles []algo.Handle) int64 {
-	for k := i - 1; k >= 0; k-- {
-		if g.parts[k].key == g.parts[i].key {
-			return handles[k].State[0]
-		}
-	}
-	return reply
-}
-
-// uncharge describes the buckets as they are without the charges.
-func (g *group) uncharge(r *request, decisions []algo.Decision) {
-	for i := range g.parts {
-		a := r.answer(i)
-		if a.flag() == flagBanned {
-			continue
-		}
-		was := decisions[i]
-		decisions[i], _ = g.parts[i].bucket.explain(a, 0)
-		d := &decisions[i]
+	for i := 0; i < len(g.parts) && !all; i++ {
+		was, d := decisions[i], &decisions[i]
+		*d, _ = g.parts[i].bucket.explain(r.answer(i), 0)
 		d.Allowed, d.Reason, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Delay, was.RetryAfter
 	}
+	return decisions, handles, all
 }
 
 // refundLate undoes charges whose caller has stopped waiting.

@@ -72,8 +72,8 @@ func TestTheSameBucketTwice(t *testing.T) {
 	require.Equal(t, int64(1), remote(t, l, "k", 0).Remaining)
 }
 
-// W4: under contention, each level admits what it holds and no more, and the
-// levels agree on how much that was.
+// W4: under contention, each level admits its quota and no more, and the
+// levels agree on the number of units.
 func TestW4_LevelsAgreeUnderContention(t *testing.T) {
 	store, _ := onRedis(t)
 	service := must[*distributed.Limiter](t)(store.TokenBucket("service", algo.PerDay(100)))

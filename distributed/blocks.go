@@ -284,33 +284,3 @@ func (b *blocks) len() (n int) {
 	}
 	return n
 }
-
-// blockReleaser is the block's side of the leases that were spent from it.
-type blockReleaser block
-
-func (r *blockReleaser) Release(h algo.Handle, o algo.Outcome) {
-	if o == algo.Canceled {
-		r.Settle(h, 0)
-	}
-}
-
-// Settle returns units to their block, or to the bucket if that block is gone;
-// and charges missing units.
-func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
-	k := (*block)(r)
-	l := k.of.limiter
-	more := actual - h.N
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	current := k.charge.At == h.At && k.charge.State == h.State && time.Now().Before(k.ends)
-	switch {
-	case current && more < 0 && k.left-more <= k.charge.N:
-		k.left -= more
-	case current && more > 0 && more <= k.left:
-		k.left -= more
-	case more < 0:
-		k.of.refund(h.Key, h, -more)
-	default:
-		l.correct(l.redisKey(h.Key), bucketScript, l.load().force(h.Key, h, more))
-	}
-}

@@ -30,12 +30,12 @@ func TestBlocksSpareRedis(t *testing.T) {
 	require.Greater(t, sources[algo.SourceBlock], 45_000)
 	require.Less(t, evalCalls(server), 1000)
 	d := acquire(t, l, "k", 1)
-	require.InDelta(t, 49_999, d.Remaining, 60, "a single instance knows what it holds")
+	require.InDelta(t, 49_999, d.Remaining, 60, "a single instance knows its own block")
 }
 
-// What Redis had left when it was last asked and what came back to the block
-// since can be more than the limit together; callers are never told so.
-func TestBlocksTellNoMoreThanTheLimit(t *testing.T) {
+// The Remaining of the last answer from Redis and the units that came back to the
+// block since can exceed the limit together; decisions never report more.
+func TestBlocksReportAtMostTheLimit(t *testing.T) {
 	store, _ := onRedis(t, distributed.WithBlocks(20), distributed.WithInstances(1))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1e6), algo.Burst(100)))
 	var held []algo.Lease
@@ -71,7 +71,7 @@ func TestBlocksAreExactAtTheEnd(t *testing.T) {
 	require.Equal(t, 1000, admitted)
 }
 
-// What is not spent goes back: after a second, and on Close.
+// Unspent units go back: after a second, and on Close.
 func TestBlocksGoBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -48,7 +48,7 @@ func TestF2_ProbesAreFew(t *testing.T) {
 	store := newStore(t, viaProxy(t, proxy), quick(&e)...)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
 	remote(t, l, "alice", 1)
-	// A read-only server answers PING and every peek; only a write tells.
+	// A read-only server answers PING and every peek; only a write fails.
 	server.Do("CONFIG", "SET", "maxmemory", "1")
 	server.Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	require.Eventually(t, func() bool { acquire(t, l, "alice", 1); return len(e.states()) > 0 },
@@ -120,5 +120,5 @@ func TestSentinelFailover(t *testing.T) {
 	s.Master.Kill()
 	require.Eventually(t, func() bool { return acquire(t, l, "bob", 1).Source == algo.SourceRemote },
 		30*time.Second, 10*time.Millisecond)
-	require.LessOrEqual(t, acquire(t, l, "alice", 0).Remaining, int64(40), "what was replicated stays charged")
+	require.LessOrEqual(t, acquire(t, l, "alice", 0).Remaining, int64(40), "replicated charges stay")
 }

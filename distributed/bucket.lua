@@ -24,7 +24,8 @@
 --                          one on, that are charged together or not at all
 --            7 peek all    as 6, but charges nothing
 -- reply    now, then three integers for each key: TAT before (or the end of the
---          ban), account, flag
+--          ban), account, flag; entries that are charged together follow one
+--          another
 --
 -- A denial writes nothing, except that a TAT that these parameters and this
 -- clock cannot have written is clamped, because the clock stepped back or the
@@ -140,7 +141,7 @@ local function together(op, first, last)
       s.first, s.longest = s.tat, 2 * depth + wait
       buckets[key] = s
     end
-    local flag, fits = s.flag, cost == 0
+    local flag, fits, before = s.flag, cost == 0, s.tat
     if flag == DENIED then
       s.tat, fits = charge(s.tat, depth, wait, cost)
       if fits then
@@ -148,7 +149,7 @@ local function together(op, first, last)
       end
     end
     all = all and fits and flag ~= WRONG_TYPE
-    answer(s.first, s.account, flag)
+    answer(before, s.account, flag)
   end
   for key, s in pairs(buckets) do
     local tat = s.first

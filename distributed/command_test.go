@@ -44,8 +44,7 @@ func TestLostReplyConsumesOnce(t *testing.T) {
 	}
 }
 
-// A server that loses its scripts, and one that restarts, are no error for
-// anybody.
+// A server that loses its scripts causes no error and no local decision.
 func TestScriptFlushUnderLoad(t *testing.T) {
 	store, server := onRedis(t)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("fast", algo.PerSecond(100_000)))

@@ -60,8 +60,8 @@ func TestDenyCacheForgets(t *testing.T) {
 	}
 }
 
-// A proof is exact: what it denies, the server would deny too, to the
-// microsecond at which it changes its mind.
+// A proof is exact: the server would deny the same request, to the microsecond
+// at which it admits it.
 func TestDenyCacheIsExact(t *testing.T) {
 	store, server := onRedis(t, distributed.WithDenyCache(100), distributed.WithInstances(1))
 	exact := newStore(t, server.Client())
@@ -72,8 +72,8 @@ func TestDenyCacheIsExact(t *testing.T) {
 	denials := 0
 	for range 2000 {
 		n := 1 + rnd.Int64N(3)
-		// The plain look comes after, so it may see the bucket fuller; what it
-		// must not find is room that was there long before the cache denied.
+		// The plain peek comes later, so the bucket may be fuller by then. It
+		// must not find room from long before the cache denied.
 		began := time.Now()
 		d := acquire(t, cached, "k", n)
 		if d.Source != algo.SourceDenyCache {

@@ -40,12 +40,12 @@ func TestFallbackPolicies(t *testing.T) {
 			never := acquire(t, l, "alice", 11)
 			require.Equal(t, algo.Never, never.Reason)
 			require.Equal(t, algo.SourceFallback, never.Source)
-			require.True(t, acquire(t, l, "alice", 0).Allowed, "looking is free")
+			require.True(t, acquire(t, l, "alice", 0).Allowed, "a peek is free")
 		})
 	}
 }
 
-// What fits the limit but not this instance's part is not the caller's fault.
+// A cost that fits the limit but not this instance's share is Overload.
 func TestCostBeyondThePartIsOverload(t *testing.T) {
 	store := newStore(t, nowhere(t), distributed.WithInstances(4), distributed.WithTimeout(100*time.Millisecond))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(10)))
@@ -81,7 +81,7 @@ func TestFallbackIsWarm(t *testing.T) {
 	require.Equal(t, int64(10), acquire(t, l, "carol", 0).Remaining)
 }
 
-// What was spent without Redis is forgotten, or becomes debt.
+// Units that were spent without Redis are forgotten, or charged.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	for _, recovery := range []distributed.Recovery{distributed.RecoveryForget, distributed.RecoveryCharge} {

@@ -11,11 +11,12 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// meter watches one instance: what its hook hears, and what leaves its client
-// while the breaker is open. Scripts count where they leave, so those that find
-// nobody count too; setting up a connection does not, nor does the second
-// sending of a script that the server has lost (eval). What was queued before the breaker opened does not: its
-// callers give up within the settling time.
+// meter watches one instance: the events of its hook, and the calls that leave
+// its client while the breaker is open. Scripts count where they leave, so those
+// that reach no server count too. These do not count: setting up a connection,
+// the second sending of a script that the server has lost (eval), and requests
+// that were queued before the breaker opened, whose callers go on within the
+// settling time.
 type meter struct {
 	settle            time.Duration
 	mu                sync.Mutex
@@ -27,7 +28,7 @@ type meter struct {
 	opened, keyFaults int // since mark
 }
 
-func (m *meter) hear(e distributed.Event) {
+func (m *meter) event(e distributed.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch e.Kind {
@@ -52,8 +53,9 @@ func (m *meter) account() {
 
 func (m *meter) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults = 0, 0 }
 
-// heard is how often the breaker has opened, and keys were at fault, since mark.
-func (m *meter) heard() (opened, keyFaults int) {
+// counts returns how often the breaker has opened, and keys were at fault, since
+// mark.
+func (m *meter) counts() (opened, keyFaults int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.opened, m.keyFaults

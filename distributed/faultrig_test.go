@@ -42,7 +42,7 @@ func newRig(t *testing.T, timeout time.Duration) *rig {
 		c := viaProxy(t, r.proxy)
 		c.AddHook(m)
 		store := newStore(t, c, distributed.WithTimeout(timeout), distributed.WithProbeInterval(probeEvery),
-			distributed.WithInstances(faultInstances), distributed.WithHook(m.hear))
+			distributed.WithInstances(faultInstances), distributed.WithHook(m.event))
 		l := must[*distributed.Limiter](t)(store.TokenBucket("fault", algo.PerSecond(faultRate), algo.Burst(faultBurst)))
 		r.limiters, r.meters = append(r.limiters, l), append(r.meters, m)
 	}
@@ -161,11 +161,11 @@ func (r *rig) requireTTL(t *testing.T) {
 
 // sample is one decision.
 type sample struct {
-	key          string
-	asked, heard time.Time
-	allowed      bool
-	fallback     bool
-	failed       bool
+	key             string
+	asked, answered time.Time
+	allowed         bool
+	fallback        bool
+	failed          bool
 }
 
 func keepAsking(l *distributed.Limiter, key string, stop <-chan struct{}) (log []sample) {
@@ -188,7 +188,7 @@ func (o *outcome) sum(logs [][]sample, r *rig, losses int) {
 	admitted := map[string][]sample{}
 	for _, s := range slices.Concat(logs...) {
 		o.decisions++
-		d := s.heard.Sub(s.asked)
+		d := s.answered.Sub(s.asked)
 		took = append(took, d)
 		if d > r.timeout+5*time.Millisecond {
 			o.late++
@@ -213,7 +213,7 @@ func (o *outcome) sum(logs [][]sample, r *rig, losses int) {
 		o.peak = max(o.peak, overshoot(s, 2*faultRate))
 	}
 	for _, m := range r.meters {
-		opened, keyFaults := m.heard()
+		opened, keyFaults := m.counts()
 		o.opened += opened
 		o.keyFaults += keyFaults
 		o.calls += m.calls
@@ -222,15 +222,15 @@ func (o *outcome) sum(logs [][]sample, r *rig, losses int) {
 }
 
 // overshoot is the most that was admitted in any window beyond rate times its
-// length: it must not exceed what the bursts add up to. A window lasts from
+// length: at most the sum of the bursts. A window lasts from
 // the first question in it to the last answer.
 func overshoot(s []sample, rate float64) (peak float64) {
 	slices.SortFunc(s, func(a, b sample) int { return a.asked.Compare(b.asked) })
 	for i := range s {
-		last := s[i].heard
+		last := s[i].answered
 		for j := i; j < len(s); j++ {
-			if s[j].heard.After(last) {
-				last = s[j].heard
+			if s[j].answered.After(last) {
+				last = s[j].answered
 			}
 			peak = max(peak, float64(j-i+1)-rate*last.Sub(s[i].asked).Seconds())
 		}

@@ -21,7 +21,7 @@ type faultRow struct {
 	begin, over func(*testing.T, *rig)
 }
 
-// effect is what a fault must do to the breaker.
+// effect is the required effect of a fault on the breaker.
 type effect uint8
 
 const (
@@ -76,9 +76,9 @@ func byConfig(name, parameter, bad, good string) faultRow {
 		func(s *redistest.Server) { s.Do("CONFIG", "SET", parameter, good) })
 }
 
-// byClock is what a step of the server's clock does to the keys, which is all
-// that a script can see of it: forward, the instants in them lie further back.
-// A step forward forgives what is owed, so it counts as a loss of data.
+// byClock is the effect of a step of the server's clock on the keys: after a step
+// forward, their instants lie further back. It clears their debt, so it counts as
+// a loss of data.
 func byClock(name string, step time.Duration, losses ...int) faultRow {
 	row := faultRow{
 		name: name, effect: answered,
@@ -122,19 +122,20 @@ var faultRows = []faultRow{
 	byClock("clock -1 h (by keys)", -time.Hour, 1, 1, 1),
 }
 
-// TestW3_M3_F1_F2_F3_F4_FaultTable drives two instances through every fault, at the start, in
-// the middle and during a recovery, and prints what their callers saw.
-// Decisions go on within the deadline (F1) and none is an error; while the
-// breaker is open there is a call in a probe interval at most (F2); Redis
-// decides again soon after (F3); one key's fault is no other's (F4); what is
-// admitted keeps the bound in every window (W3), and every key expires (M3).
+// TestW3_M3_F1_F2_F3_F4_FaultTable drives two instances through every fault, at
+// the start, in the middle and during a recovery, and prints the decisions that
+// their callers got. Decisions keep the deadline (F1) and none is an error; while
+// the breaker is open there is at most one call in a probe interval (F2); Redis
+// decides again soon after (F3); the fault of one key affects no other (F4); the
+// admissions keep the bound in every window (W3), and every key expires (M3).
 //
-// Latencies and the time back depend on the machine's load: they are printed,
-// and asserted with a wide margin. What a window admits is compared with
-// B + R*w + N*(Bf + Rf*w), plus B for each loss of data: peak is the most that
-// any window has admitted beyond the rates' part, bound what the bursts allow.
+// Latencies and the time to recover depend on the machine's load: they are
+// printed, and asserted with a wide margin. The admissions of a window are
+// compared with B + R*w + N*(Bf + Rf*w), plus B for each loss of data: peak is the
+// largest number in any window beyond the rates' part, bound the sum of the
+// bursts.
 func TestW3_M3_F1_F2_F3_F4_FaultTable(t *testing.T) {
-	logging.Disable() // go-redis tells of every dial that fails
+	logging.Disable() // go-redis logs every failed dial
 	t.Cleanup(logging.Enable)
 	var mu sync.Mutex
 	lines := make([]string, 3*len(faultRows))

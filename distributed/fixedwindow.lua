@@ -1,10 +1,10 @@
 -- Fixed window: a quota in each of consecutive windows.
 --
--- The state is a word, the end of the window plus one microsecond for each unit
--- spent; a full window that owes more is the end of the next one plus the rest.
--- The value is 'end:units[:voided]': the end of the window in
--- microseconds of this server's clock, its units, and how often earlier charges
--- were voided; or '-end:0[:voided]', the end of a ban.
+-- The value is 'end:units[:voided]': the end of the window in microseconds of
+-- this server's clock, the units spent of it, and how often earlier charges were
+-- voided. A full window in debt has spent its period in microseconds, which is
+-- more than any quota, and its debt of the next window. '-end:0[:voided]' is the
+-- end of a ban.
 --
 -- KEYS[i]  a window; it may occur more than once, entries run in order
 -- ARGV     six integers for each key: op, a, b, c, d, e
@@ -14,11 +14,11 @@
 --            1 refund  d = end of the window that was charged
 --                      e = voided at the charge
 --            4 ban     a = how long
--- reply    now, then three integers for each key: word before (or the end of the
---          ban), voided, flag
+-- reply    now, then three integers for each key: end of the window and the units
+--          spent before, added up (or the end of the ban), voided, flag
 --
--- A denial writes nothing, except that a word that these parameters and this
--- clock cannot have written is clamped. The key expires with its window.
+-- A denial writes nothing. The key expires with its window, or with the next one
+-- if that is in debt.
 
 -- read returns the units that the window from begin on has spent.
 local function read(key, begin, period, quota)
@@ -30,16 +30,14 @@ local function read(key, begin, period, quota)
   e, units, voided = tonumber(e) or 0, tonumber(units) or 0, tonumber(voided) or 0
   if banned(e) then
     return -e, voided, BANNED
-  elseif e <= now then -- no key, or a window or a ban that has ended
-    return 0, 0, DENIED
-  end
-  local later = e - begin - period
-  if later % period ~= 0 then -- another period: its units stay spent
+  elseif e == begin + period then
+    return math.min(units, period + quota), voided, DENIED
+  elseif e > now then -- another period, or a clock that has stepped back
     return math.min(units, quota), voided, DENIED
-  elseif later + units > period + quota then
-    return period + quota, voided + 1, DENIED, true
+  elseif e == begin and units > period then
+    return units - period, 0, DENIED
   end
-  return math.max(later + units, 0), voided, DENIED
+  return 0, 0, DENIED
 end
 
 local function write(key, begin, period, spent, voided)
@@ -47,15 +45,30 @@ local function write(key, begin, period, spent, voided)
     redis.call('DEL', key)
     return
   end
-  local e = begin + period
-  if spent > period then
-    e, spent = e + period, spent - period
-  end
-  local text = int(e) .. ':' .. int(spent)
+  local text, ttl = int(begin + period) .. ':' .. int(spent), begin + period - now
   if voided > 0 then
     text = text .. ':' .. int(voided)
   end
-  put(key, text, e - now)
+  if spent > period then
+    ttl = ttl + period
+  end
+  put(key, text, ttl)
+end
+
+-- ban lasts at least as long as the key would have lived.
+local function ban(key, long)
+  local v = redis.pcall('GET', key)
+  if type(v) == 'table' then
+    return 0, 0, WRONG_TYPE
+  end
+  local e, voided = string.match(v or '', '^(%-?%d+):%d+:?(%d*)$')
+  local ends = math.max(now + long, now + redis.call('PTTL', key) * 1000)
+  if banned(tonumber(e) or 0) then
+    ends = math.max(now + long, -tonumber(e))
+  end
+  voided = tonumber(voided) or 0
+  put(key, '-' .. int(ends) .. ':0:' .. int(voided), ends - now)
+  return ends, voided, BANNED
 end
 
 for i = 1, #KEYS do
@@ -69,21 +82,11 @@ for i = 1, #KEYS do
   elseif op ~= 4 then
     begin = now - (now + d) % a
   end
-  local spent, voided, flag, clamped
+  local spent, voided, flag
   if op == 4 then
-    local v = redis.pcall('GET', key)
-    spent, voided, flag = 0, 0, WRONG_TYPE
-    if type(v) ~= 'table' then
-      local ends, old = string.match(v or '', '^%-?(%d+):%d+:?(%d*)$')
-      ends = tonumber(ends) or 0
-      if ends > now then
-        voided = tonumber(old) or 0
-      end
-      spent, flag = math.max(now + a, ends), BANNED
-      put(key, '-' .. int(spent) .. ':0:' .. int(voided), spent - now)
-    end
+    spent, voided, flag = ban(key, a)
   else
-    spent, voided, flag, clamped = read(key, begin, a, b)
+    spent, voided, flag = read(key, begin, a, b)
   end
   local before = spent
   if flag == DENIED then
@@ -94,8 +97,6 @@ for i = 1, #KEYS do
       end
       if flag == ADMITTED and c > 0 then
         write(key, begin, a, spent + c, voided)
-      elseif clamped then
-        write(key, begin, a, spent, voided)
       end
     elseif op == 1 then
       local left = spent - c

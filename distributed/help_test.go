@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// events keeps what a hook hears.
+// events keeps the events of a hook.
 type events struct {
 	mu  sync.Mutex
 	all []distributed.Event

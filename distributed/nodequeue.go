@@ -11,8 +11,8 @@ import (
 // the load, no timer is needed and a lone caller pays one round trip.
 //
 // A late batch does not delay the queue: its callers have decided without it
-// by then. Its reply is still read, and what it charged for callers that have
-// stopped waiting is refunded.
+// by then. Its reply is still read, and the charges of callers that have stopped
+// waiting are refunded.
 type nodeQueue struct {
 	store   *Store
 	breaker breaker
@@ -134,7 +134,7 @@ func (q *nodeQueue) roundTrip(b *batch) {
 	}
 }
 
-// report tells the breaker how a batch went. A late batch was counted when it
+// report counts the result of a batch in the breaker. A late batch was counted when it
 // became late: its final result is neither a success nor a second failure,
 // which would open a breaker that is ramping up again.
 func (q *nodeQueue) report(cmds []*command, late bool) {

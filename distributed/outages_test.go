@@ -16,9 +16,8 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// Eight instances lose Redis and get it back, twice: what they admit together
-// stays within the limit during the outage, and within the published bound over
-// all of it.
+// Eight instances lose Redis and get it back, twice: together they stay within
+// the limit during the outage, and within the published bound over all of it.
 func TestW3_EightInstancesThroughOutages(t *testing.T) {
 	t.Parallel()
 	const burst, rate, instances = 80, 400, 8

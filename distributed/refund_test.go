@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// The answer to a caller who has given up is still read, and what it charged is
-// given back.
+// The reply to a caller that has gone on is still read, and its charge is
+// refunded.
 func TestLateReplyIsRefunded(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -69,7 +69,7 @@ func TestWindowsGiveBackAndSettle(t *testing.T) {
 			b.Settle(5)
 			require.Equal(t, int64(5), left())
 			b.Release(algo.Canceled)
-			require.GreaterOrEqual(t, left(), int64(9), "less what has drained since the charge")
+			require.GreaterOrEqual(t, left(), int64(9), "except the units that have drained since the charge")
 			require.NoError(t, l.Ban(ctx, "k", 48*time.Hour))
 			blocked := remote(t, l, "k", 1)
 			require.False(t, blocked.Allowed)

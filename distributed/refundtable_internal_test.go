@@ -174,7 +174,7 @@ func TestL2_RefundsAsLocally(t *testing.T) {
 	defer func() { require.NoError(t, store.Close()) }()
 	for i, text := range []string{
 		"60/min", "60/min wait 30s", "leaky-bucket 60/min burst 40", "pacer 60/min slack 20 wait 40s",
-		"fixed-window 60/min", "sliding-window 60/min", "sliding-log 60/min",
+		"fixed-window 60/min", "fixed-window 60/min offset 7s aligned 1999-12-31T23:59:58Z", "sliding-window 60/min", "sliding-log 60/min",
 	} {
 		spec, err := algo.Parse(text)
 		require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// An instance that closes hands its part to the others at once.
+// The share of an instance that closes goes to the others at once.
 func TestInstancesThatLeaveAreNotCounted(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -109,7 +109,7 @@ func (r *request) wait(ctx context.Context, timeout time.Duration) bool {
 	return true
 }
 
-// complete hands the reply to the caller, or undoes the charge if the caller
+// complete delivers the reply to the caller, or undoes the charge if the caller
 // has stopped waiting.
 func (r *request) complete() {
 	switch {

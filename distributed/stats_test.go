@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// A new store has asked nobody, and says so.
+// A new store has sent nothing and counted no instances.
 func TestStatsOfAnIdleStore(t *testing.T) {
 	server := redistest.Start(t)
 	store := newStore(t, server.Client(), distributed.WithDenyCache(7), distributed.WithFallback(distributed.FallbackDeny))
@@ -26,7 +26,7 @@ func TestStatsOfAnIdleStore(t *testing.T) {
 	require.True(t, fixed.Stats().Counted)
 }
 
-// What is remembered of denials and held in blocks is counted.
+// Denials in the cache and blocks are counted.
 func TestStatsCountDenialsAndBlocks(t *testing.T) {
 	store, _ := onRedis(t, distributed.WithDenyCache(100), distributed.WithBlocks(1000), distributed.WithInstances(1))
 	busy := must[*distributed.Limiter](t)(store.TokenBucket("busy", algo.PerHour(100_000)))
@@ -40,8 +40,8 @@ func TestStatsCountDenialsAndBlocks(t *testing.T) {
 	require.Equal(t, 2, store.Stats().Denied)
 }
 
-// The worst of the nodes is told, from its failure until it is back for good.
-func TestStatsTellOfAnOutage(t *testing.T) {
+// The worst node's state is reported, from its failure until its recovery.
+func TestStatsInAnOutage(t *testing.T) {
 	server := redistest.Start(t)
 	store := newStore(t, server.Client(), distributed.WithTimeout(20*time.Millisecond), distributed.WithProbeInterval(10*time.Millisecond))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1000)))

@@ -41,7 +41,7 @@ func TestS2_HostileKeysStayOutOfTheLog(t *testing.T) {
 	require.NotContains(t, text, "\x1b")
 }
 
-// logged keeps what is logged.
+// logged keeps the log.
 type logged struct {
 	mu  sync.Mutex
 	all strings.Builder

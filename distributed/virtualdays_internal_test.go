@@ -30,8 +30,8 @@ var virtualKeys = [...]string{"a", "b", "c"}
 
 // TestW3_F1_F2_F3_VirtualDays: virtual days in which Redis is refused, silent, slow, loses replies or data, becomes
 // read-only and has its clock set back, for some instances or all, for
-// milliseconds or minutes, at random. What the five real stores admit together
-// keeps the bound in every window; no decision is later than its deadline;
+// milliseconds or minutes, at random. The five real stores together keep the
+// bound in every window; no decision is later than its deadline;
 // while a breaker is open a probe interval has one call; two intervals after
 // the end of a fault all breakers are closed.
 func TestW3_F1_F2_F3_VirtualDays(t *testing.T) {
@@ -78,10 +78,10 @@ func TestW3_VirtualDaysOfCountedInstances(t *testing.T) {
 		float64(days)/4, virtualInstances, all.outages, all.peak, apartBound*virtualBurst)
 }
 
-// apartBound is what Redis gives out and 1/5 + 1/4 + 1/3 + 1/2 + 1 locally.
+// apartBound is the share that Redis admits and 1/5 + 1/4 + 1/3 + 1/2 + 1 locally.
 const apartBound = 1 + 137./60
 
-// virtualTally is what is printed.
+// virtualTally is the printed numbers.
 type virtualTally struct {
 	outages, losses, decisions, locally, probes, recoveries int
 	peak                                                    float64
@@ -124,7 +124,7 @@ type virtualDay struct {
 	log map[string][]virtualEvent
 }
 
-// virtualBreaker is what is seen of one instance's breaker.
+// virtualBreaker observes one instance's breaker.
 type virtualBreaker struct {
 	mu     sync.Mutex
 	state  State
@@ -134,7 +134,7 @@ type virtualBreaker struct {
 	gaps   []time.Duration
 }
 
-func (b *virtualBreaker) hear(e Event) {
+func (b *virtualBreaker) event(e Event) {
 	if e.Kind == BreakerChanged {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -142,8 +142,8 @@ func (b *virtualBreaker) hear(e Event) {
 	}
 }
 
-// sent notes a call. What was queued when the breaker opened leaves within the
-// timeout of those who wait for it.
+// sent notes a call. Requests that were queued when the breaker opened leave
+// within the timeout of their callers.
 func (b *virtualBreaker) sent() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -164,7 +164,7 @@ func newVirtualDay(seed uint64, counted bool) *virtualDay {
 	for i := range d.stores {
 		b := &d.breakers[i]
 		opts := []Option{
-			WithTimeout(virtualTimeout), WithProbeInterval(virtualProbe), WithHook(b.hear),
+			WithTimeout(virtualTimeout), WithProbeInterval(virtualProbe), WithHook(b.event),
 			WithLogger(slog.New(slog.DiscardHandler)), WithRecovery(Recovery(seed % 2)), WithDenyCache(int(seed/2%2) * 100),
 		}
 		if !d.counted {

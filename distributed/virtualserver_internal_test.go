@@ -18,8 +18,7 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// virtualServer stands for Redis where time is virtual and no socket may be
-// open. It decides with the oracle that the parity tests compare with the script
+// virtualServer replaces Redis where time is virtual and no socket may be open. It decides with the oracle that the parity tests compare with the script
 // on a real server, and treats each instance as its weather says.
 type virtualServer struct {
 	mu      sync.Mutex
@@ -30,7 +29,7 @@ type virtualServer struct {
 	gcra    *decide.GCRA    // of all limits
 }
 
-// trouble is what an instance meets on its way to Redis.
+// trouble is the fault between an instance and Redis.
 type trouble uint8
 
 const (
@@ -187,8 +186,8 @@ func (v *virtualServer) beat(now int64, a args) (count, rank int64) {
 	return int64(len(v.alive)), rank
 }
 
-// virtualClient is one instance's client of a virtual server. Only what the
-// store uses is there.
+// virtualClient is one instance's client of a virtual server, with the methods
+// that the store uses.
 type virtualClient struct {
 	redis.UniversalClient
 	server   *virtualServer

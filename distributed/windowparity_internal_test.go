@@ -59,36 +59,42 @@ type fixedModel struct {
 	modelBan
 	l          *fixedWindow
 	word, ends int64 // ends: of the key
+	window     int64 // the end of the window that voided belongs to
 }
 
 func (m *fixedModel) limit() limit { return m.l }
 
-func (m *fixedModel) run(t *testing.T, now int64, s windowStep, got []int64) []int64 {
+func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []int64 {
+	phase := m.l.shift("k") - m.l.phase // of the key
+	now := real + phase
 	end := now - (now+m.l.phase)%m.l.period + m.l.period
-	if max(m.ends, m.until) <= now {
-		m.voided, m.word = 0, 0
+	if max(m.ends, m.until+phase) <= now {
+		m.word = 0
+	}
+	if m.window != end && m.until <= real {
+		m.voided = 0
 	}
 	switch {
 	case s.op == opBan:
-		m.ban(t, now, s.long, got[0])
-		m.word, m.ends = 0, 0
+		m.ban(t, real, s.long, got[0])
+		m.word, m.ends, m.window = 0, 0, 0
+		m.voided = max(m.voided, got[1]) // the server keeps a key for up to a millisecond more
 		return nil
 	case s.op == opReset:
-		if m.word > end || m.voided > 0 || m.until > now {
+		if m.word > end || m.voided > 0 || m.until > real {
 			m.voided++
-			m.word, m.until = 0, 0
-			m.ends = end
+			m.word, m.until, m.ends, m.window = 0, 0, end, end
 		}
 		return nil
-	case m.until > now:
+	case m.until > real:
 		return []int64{m.until, m.voided, flagBanned}
 	}
 	before, clamped := m.l.window.Clamp(m.word, now)
 	if clamped {
 		m.voided++
 	}
+	reply := []int64{max(before, end) - phase, m.voided, flagDenied}
 	m.word = before
-	reply := []int64{max(before, end), m.voided, flagDenied}
 	switch s.op {
 	case opAcquire:
 		next, v := m.l.window.Decide(before, now, s.n)
@@ -97,8 +103,10 @@ func (m *fixedModel) run(t *testing.T, now int64, s windowStep, got []int64) []i
 		}
 		m.word = next
 	case opRefund:
+		c := chargeOf(s.charge)
+		c.A += phase
 		if s.charge.State[1] == m.voided {
-			m.word, _ = m.l.window.Refund(before, chargeOf(s.charge), now, s.n, 0)
+			m.word, _ = m.l.window.Refund(before, c, now, s.n, 0)
 		}
 	case opForce:
 		next, cut := m.l.window.ForceCharge(before, decide.Charge{}, now, s.n)
@@ -106,8 +114,8 @@ func (m *fixedModel) run(t *testing.T, now int64, s windowStep, got []int64) []i
 			m.voided++
 		}
 	}
-	if m.word != before || clamped {
-		m.ends = end
+	if m.word != before || clamped || s.op == opForce {
+		m.ends, m.window = end, end
 		if m.word > end+m.l.period {
 			m.ends += m.l.period
 		}
@@ -305,10 +313,10 @@ func (m *unitModel) nth(n int64) int64 {
 // windowKeys makes a key for each of several periods, and phases.
 func windowKeys(t *testing.T, make func(algo.Spec) (limit, error), model func(limit) windowModel, algorithm string) (keys []windowModel) {
 	for i, period := range []time.Duration{300 * time.Microsecond, 2 * time.Millisecond, 50 * time.Millisecond, time.Second, time.Hour} {
-		for _, offset := range []time.Duration{0, 7 * time.Hour / 10} {
+		for k := range 2 {
 			s := algo.Spec{Algorithm: algorithm, Rate: algo.Per(5+int64(i), period)}
 			if algorithm == "fixed-window" {
-				s.Offset = offset
+				s.Offset, s.Spread = time.Duration(k)*7*time.Hour/10, i%2 == 0
 			}
 			l, err := make(s)
 			require.NoError(t, err)
