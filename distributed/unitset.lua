@@ -12,7 +12,7 @@
 --            2 force    a = time to live  b = most that are counted  c = units
 --                       id  d = the number of the first
 --            6 replace  the same; units that do not fit replace the oldest, and
---                       then no unit from before can be given back
+--                       then none of these and of those before can be given back
 --            3 reset
 --            4 ban      a = how long
 --            5 renew    a = time to live  id  d = the number above theirs
@@ -89,7 +89,7 @@ local function names(key, id, d, held)
   return found
 end
 
--- replace gives the units new names, except the oldest.
+-- replace removes the oldest units and gives the others new names.
 local function replace(key, id, oldest)
   local units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now), '+inf', 'WITHSCORES')
   redis.call('DEL', key)
@@ -136,6 +136,7 @@ for i = 1, #KEYS do
     local units = math.min(c, b)
     if c > b - count then
       replace(key, id, math.min(units, math.max(count + units - b, 0)))
+      id = id .. ':new'
     end
     add(key, id, d, units, a)
   elseif op == 3 then

@@ -248,10 +248,10 @@ func (m *unitModel) run(t *testing.T, now int64, s windowStep, got []int64) []in
 	id := s.charge.State[0]
 	switch s.op {
 	case opRefund:
-		n := max(min(s.charge.N, s.charge.State[1])-(s.charge.N-s.n), 0)
+		n := s.n
 		slices.SortStableFunc(m.units, func(a, b unit) int { return cmp.Compare(b.j, a.j) })
 		m.units = slices.DeleteFunc(m.units, func(u unit) bool {
-			gone := u.id == id && n > 0
+			gone := u.id == id && u.j < s.charge.N && n > 0
 			if gone {
 				n--
 			}
@@ -259,7 +259,7 @@ func (m *unitModel) run(t *testing.T, now int64, s windowStep, got []int64) []in
 		})
 		return nil
 	case opForce:
-		m.force(now, s.n)
+		m.force(now, s)
 		return nil
 	}
 	return m.acquire(now, s)
@@ -267,18 +267,19 @@ func (m *unitModel) run(t *testing.T, now int64, s windowStep, got []int64) []in
 
 // force adds n units. If they do not fit they replace the oldest, and the others
 // can no longer be given back.
-func (m *unitModel) force(now, n int64) {
+func (m *unitModel) force(now int64, s windowStep) {
 	most, count := m.l.maxCost(), int64(len(m.units))
-	units := min(n, most)
-	if n > most-count {
+	units, id := min(s.n, most), s.charge.State[0]
+	if s.n > most-count {
+		id = -1
 		slices.SortStableFunc(m.units, func(a, b unit) int { return cmp.Compare(a.expires, b.expires) })
 		m.units = m.units[min(units, max(count+units-most, 0)):]
 		for i := range m.units {
 			m.units[i].id = -1
 		}
 	}
-	for range units {
-		m.units = append(m.units, unit{-1, 0, now + m.long})
+	for j := range units {
+		m.units = append(m.units, unit{id, s.charge.N + j, now + m.long})
 	}
 }
 
@@ -382,6 +383,7 @@ func (w *windowParity) batch(n int) (reqs []*request) {
 			s.op, s.long = opBan, 1+w.rnd.Int64N(2000)
 		case 2, 3:
 			s.op, s.n = opForce, 1+w.rnd.Int64N(12)
+			s.charge = algo.Handle{State: [3]int64{newID()}}
 		case 4, 5, 6, 7, 8, 9:
 			if s.charge.N > 0 {
 				s.op, s.n = opRefund, min(s.n, s.charge.N)
