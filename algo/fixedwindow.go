@@ -29,7 +29,7 @@ import (
 // within moments around an edge, and all callers may do so at the same edge.
 // A [TokenBucket] spreads them, a [SlidingWindow] with [Cells] or [Strict]
 // holds the quota in any window.
-type FixedWindow struct{ bucket }
+type FixedWindow struct{ rated[int64, struct{}] }
 
 // NewFixedWindow makes a fixed window of r.Count units in each r.Period, with
 // the options [Offset], [AlignedTo], [Spread], [MaxKeys] and [OnFull]. The

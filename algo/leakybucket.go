@@ -18,7 +18,7 @@ package algo
 //
 // Do not use it to smooth a flow: a full burst passes in no time. And not
 // where "at most N in any window" is the contract.
-type LeakyBucket struct{ sized }
+type LeakyBucket struct{ rated[int64, struct{}] }
 
 // NewLeakyBucket makes a leaky bucket with the options [Burst] (the capacity
 // in units, 1 or more; default: the rate's count), [MaxKeys] and [OnFull]. The
@@ -31,8 +31,13 @@ var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKey
 
 func newLeakyBucket(s Spec) (*LeakyBucket, error) {
 	l := new(LeakyBucket)
-	if err := initBucket(&l.bucket, &leakyBucket, s, tokens); err != nil {
+	if err := initBucket(&l.rated, &leakyBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return l, nil
 }
+
+// SetBurst changes the burst while the limiter runs. What keys have spent stays
+// spent. After the burst is raised no key waits longer than one that has just
+// spent all of it.
+func (b *LeakyBucket) SetBurst(n int64) error { return b.setBurst(n) }

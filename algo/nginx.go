@@ -34,7 +34,7 @@ import (
 //
 // Do not use it for new limits that need not behave as an nginx in front of
 // them does: a [TokenBucket] with MaxWait says the same in plainer terms.
-type Nginx struct{ sized }
+type Nginx struct{ rated[int64, struct{}] }
 
 // NewNginx makes a limiter with the options [Burst] (the units in excess of
 // the rate, 0 or more; the default is 0 here, as in nginx), [DelayAfter] or
@@ -48,7 +48,7 @@ var nginx = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "M
 
 func newNginx(s Spec) (*Nginx, error) {
 	l := new(Nginx)
-	if err := initBucket(&l.bucket, &nginx, s, limitReq); err != nil {
+	if err := initBucket(&l.rated, &nginx, s, limitReq); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -66,3 +66,8 @@ func limitReq(s Spec, _ Rate) (*decide.GCRA, error) {
 	}
 	return decide.NewNginx(s.Rate.local(), s.Burst, after)
 }
+
+// SetBurst changes the burst while the limiter runs. What keys have spent stays
+// spent. After the burst is raised no key waits longer than one that has just
+// spent all of it.
+func (l *Nginx) SetBurst(n int64) error { return l.setBurst(n) }

@@ -29,7 +29,7 @@ import "github.com/sluice-go/sluice/internal/decide"
 // Do not use it where a delayed request holds something scarce (a connection,
 // a lock) while it waits, or where bursts are harmless: every one of them is
 // slowed down. Use the TokenBucket there.
-type Pacer struct{ bucket }
+type Pacer struct{ rated[int64, struct{}] }
 
 // NewPacer makes a pacer with the options [Slack] (default 0), [MaxWait],
 // [MaxQueue], [MaxKeys] and [OnFull]. Without MaxWait and MaxQueue the line
@@ -44,7 +44,7 @@ var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "Max
 
 func newPacer(s Spec) (*Pacer, error) {
 	l := new(Pacer)
-	if err := initBucket(&l.bucket, &pacer, s, paced); err != nil {
+	if err := initBucket(&l.rated, &pacer, s, paced); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -87,14 +87,9 @@ func initBucket(b *bucket, k *kind, s Spec, params func(s Spec, burstAt Rate) (*
 	})
 }
 
-// sized is a bucket whose burst the user chooses.
-type sized struct{ bucket }
-
-// SetBurst changes the burst while the limiter runs. What keys have spent stays
-// spent. After the burst is raised no key waits longer than one that has just
-// spent all of it; [SmoothBursty] keeps debt, as Guava does.
-func (b *sized) SetBurst(n int64) error {
-	return b.change(func(s Spec, _ Rate) (Spec, Rate, error) {
+// setBurst changes the burst while the limiter runs.
+func (k *rated[S, V]) setBurst(n int64) error {
+	return k.change(func(s Spec, _ Rate) (Spec, Rate, error) {
 		s.write(Burst(n))
 		return s, s.Rate, nil
 	})

@@ -22,7 +22,7 @@ import "github.com/sluice-go/sluice/internal/decide"
 //
 // Do not use it where "at most N in any window" is the contract: in a window
 // it may admit Burst more than the rate; see the strict windows for that.
-type TokenBucket struct{ sized }
+type TokenBucket struct{ rated[int64, struct{}] }
 
 // NewTokenBucket makes a token bucket with the options [Burst] (default: the
 // rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
@@ -35,7 +35,7 @@ var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWai
 
 func newTokenBucket(s Spec) (*TokenBucket, error) {
 	l := new(TokenBucket)
-	if err := initBucket(&l.bucket, &tokenBucket, s, tokens); err != nil {
+	if err := initBucket(&l.rated, &tokenBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -49,3 +49,8 @@ func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
 	}
 	return decide.NewGCRA(s.Rate.local(), burst, s.MaxWait)
 }
+
+// SetBurst changes the burst while the limiter runs. What keys have spent stays
+// spent. After the burst is raised no key waits longer than one that has just
+// spent all of it.
+func (b *TokenBucket) SetBurst(n int64) error { return b.setBurst(n) }
