@@ -54,6 +54,16 @@ func (b *modelBan) ban(t *testing.T, now, long, got int64) {
 	b.until = got
 }
 
+// settle takes voided from the server around the expiry of the key. The server
+// keeps time to live in milliseconds of a clock that goes on while the script
+// runs: only it knows then whether the key is still there.
+func (b *modelBan) settle(now, expiry, got int64) {
+	const rounding = 200_000
+	if near := expiry - now; -rounding < near && near < rounding {
+		b.voided = got
+	}
+}
+
 // fixedModel decides with [decide.FixedWindow].
 type fixedModel struct {
 	modelBan
@@ -77,8 +87,10 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 	switch {
 	case s.op == opBan:
 		m.ban(t, real, s.long, got[0])
+		m.settle(now, m.ends, got[1])
+		require.GreaterOrEqual(t, got[1], m.voided)
+		m.voided = got[1]
 		m.word, m.ends, m.window = 0, 0, 0
-		m.voided = max(m.voided, got[1]) // the server keeps a key for up to a millisecond more
 		return nil
 	case s.op == opReset:
 		if m.word > end || m.voided > 0 || m.until > real {
@@ -145,7 +157,9 @@ func (m *slidingModel) run(t *testing.T, now int64, s windowStep, got []int64) [
 	case s.op == opBan:
 		m.ban(t, now, s.long, got[0])
 		m.state = decide.Counters{}
-		m.voided = max(m.voided, got[3]) // the server keeps a key for up to a millisecond more
+		m.settle(now, m.dies, got[3])
+		require.GreaterOrEqual(t, got[3], m.voided)
+		m.voided = got[3]
 		return nil
 	case s.op == opReset:
 		m.reset(now, index)
@@ -203,12 +217,7 @@ func (m *slidingModel) acquire(t *testing.T, now, n int64, got []int64) []int64 
 		_, w := m.l.window.Decide(&theirs, now, k)
 		require.Equal(t, v, w, "%d units at %d", k, now)
 	}
-	// The server keeps time to live in milliseconds of a clock that goes on while
-	// the script runs: around the expiry only the server knows.
-	const rounding = 200_000
-	if near := m.dies - now; -rounding < near && near < rounding {
-		m.voided = got[3]
-	}
+	m.settle(now, m.dies, got[3])
 	reply := []int64{got[0], got[1], got[2], m.voided, flagDenied}
 	if _, v := m.l.window.Decide(&m.state, now, n); v.Allowed {
 		reply[4] = flagAdmitted
