@@ -78,7 +78,8 @@
 //	M1  A flood of keys takes no memory beyond the table.
 //	M2  Evicting a key never raises any key's bound.
 //	M3  A key on Redis expires within a second of the instant from which it has
-//	    no effect; a refunded one with its window.
+//	    no effect; after a refund or a reset when the charges before have
+//	    drained.
 //	F1  A decision on Redis keeps its deadline, whatever Redis does.
 //	F2  While Redis is unavailable it is probed once in a probe interval.
 //	F3  Two probe intervals after its return Redis decides again.
