@@ -108,13 +108,17 @@ func (b *bucket) script() *script { return bucketScript }
 
 func (b *bucket) maxCost() int64 { return b.MaxCost }
 
-// acquire asks for a cost that can never fit as a peek: it must not be charged,
-// and it could exceed the largest integer of the script.
 func (b *bucket) acquire(_ string, n int64) args {
-	if n > b.MaxCost {
-		n = 0
+	return args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission}
+}
+
+// possible makes a peek of a cost that can never fit: it must not be charged, and
+// it could exceed the largest integer of a script.
+func possible(n, maxCost int64) int64 {
+	if n > maxCost {
+		return 0
 	}
-	return args{opAcquire, b.Depth, b.MaxWait, n * b.Emission}
+	return n
 }
 
 func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {

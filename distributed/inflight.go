@@ -72,16 +72,13 @@ func (f *inFlight) script() *script { return unitSetScript }
 func (f *inFlight) maxCost() int64 { return f.limit }
 
 func (f *inFlight) acquire(_ string, n int64) args {
-	if n > f.limit {
-		n = 0
-	}
-	return args{opAcquire, f.expiry.Microseconds(), f.limit, n, newID()}
+	return args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID()}
 }
 
 // explain cannot know when work ends: RetryAfter is when enough units would
 // expire, at most one second.
 func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	d := explainUnits(f, a, f.expiry, n)
+	d := explainUnits(f, a, f.expiry.Microseconds(), n)
 	if d.Reason == algo.Quota {
 		d.Reason = algo.Overload
 		if a.flag() != flagBanned {

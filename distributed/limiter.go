@@ -34,6 +34,29 @@ type Limiter struct {
 	blocks   *blocks // nil: every decision is exact
 }
 
+// limit is an algorithm with its parameters, which never change: SetRate
+// replaces them. It writes the script's arguments and reads its replies.
+type limit interface {
+	script() *script
+	// acquire asks whether n >= 0 units fit.
+	acquire(key string, n int64) args
+	// explain turns the answer for n units into a decision, and into the handle
+	// of their charge.
+	explain(a answer, n int64) (algo.Decision, algo.Handle)
+	// refund gives back n of the h.N units that were charged.
+	refund(h algo.Handle, n int64) args
+	// force charges n units more to h, whether they fit or not.
+	force(key string, h algo.Handle, n int64) args
+	// reset forgets a key's debt.
+	reset(key string) args
+	// local returns the limiter of this instance's share: was, changed in use, or
+	// a new one; nil if there is no share.
+	local(of instances, was algo.Limiter) algo.Limiter
+	// maxCost is the largest cost that can ever be admitted.
+	maxCost() int64
+	describe() algo.Description
+}
+
 // Describe returns the limit as callers see it.
 func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
 

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"math/rand/v2"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -22,17 +21,11 @@ func (s *Store) SlidingLog(name string, r algo.Rate, opts ...algo.Option) (*Limi
 }
 
 // slidingLog is the units of the last period, which unitset.lua decides.
-type slidingLog struct {
-	limit  int64
-	period time.Duration // whole microseconds
-	spec   algo.Spec
-}
+type slidingLog struct{ window }
 
 func newSlidingLog(s algo.Spec) (limit, error) {
-	if err := checkWindow(s.Rate); err != nil {
-		return nil, err
-	}
-	return &slidingLog{s.Rate.Count, s.Rate.Period.Truncate(time.Microsecond), s}, nil
+	w, err := newWindow(s)
+	return &slidingLog{w}, err
 }
 
 // newID names units. No two instances choose the same id.
@@ -40,13 +33,8 @@ func newID() int64 { return rand.Int64() }
 
 func (u *slidingLog) script() *script { return unitSetScript }
 
-func (u *slidingLog) maxCost() int64 { return u.limit }
-
 func (u *slidingLog) acquire(_ string, n int64) args {
-	if n > u.limit {
-		n = 0
-	}
-	return args{opAcquire, u.period.Microseconds(), u.limit, n, newID()}
+	return args{opAcquire, u.period, u.quota, possible(n, u.quota), newID()}
 }
 
 func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
@@ -54,14 +42,14 @@ func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 }
 
 // explainUnits reads the reply of unitset.lua about units that live for long.
-func explainUnits(l limit, a answer, long time.Duration, n int64) algo.Decision {
+func explainUnits(l limit, a answer, long, n int64) algo.Decision {
 	count, next, enough, last := a.reply[0], a.reply[1], a.reply[2], a.reply[3]
 	if a.flag() == flagBanned {
 		return whileBanned(l, n, last-a.now)
 	}
 	limit := l.maxCost()
 	if a.flag() == flagAdmitted && n > 0 && n <= limit {
-		count, last = count+n, max(last, a.now+long.Microseconds())
+		count, last = count+n, max(last, a.now+long)
 	}
 	d := algo.Decision{Limit: limit, Remaining: max(limit-count, 0)}
 	if count > 0 {
@@ -88,15 +76,7 @@ func removeUnits(h algo.Handle, n int64) args {
 
 // force adds units, at most as many as the log holds; see [decide.SlidingLog].
 func (u *slidingLog) force(_ string, h algo.Handle, n int64) args {
-	return args{opReplace, u.period.Microseconds(), u.limit, min(n, u.limit+1), h.State[0], h.N}
+	return args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N}
 }
 
 func (u *slidingLog) reset(string) args { return args{opReset} }
-
-func (u *slidingLog) describe() algo.Description {
-	return algo.Description{Quota: u.limit, Window: u.spec.Rate.Period}
-}
-
-func (u *slidingLog) local(of instances, was algo.Limiter) algo.Limiter {
-	return localWindow(u.spec, of, was)
-}

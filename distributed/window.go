@@ -47,45 +47,59 @@ func (s *Store) SlidingWindow(name string, r algo.Rate, opts ...algo.Option) (*L
 // maxExact is the largest integer up to which a script's numbers have no gaps.
 const maxExact = 1<<53 - 1
 
-// checkWindow checks a quota in a period of whole microseconds, such that their
-// product is exact in a script's numbers.
-func checkWindow(r algo.Rate) error {
-	if us := r.Period.Microseconds(); us > 0 && r.Count > maxExact/us {
-		return fmt.Errorf("rate: count is %d, want at most %d in %v", r.Count, maxExact/us, r.Period)
-	}
-	return microseconds(r).Validate()
+// window is a quota in a period of whole microseconds, as every window has one.
+type window struct {
+	spec   algo.Spec
+	quota  int64
+	period int64
 }
 
-// localWindow returns the local limiter of a share of the quota.
-func localWindow(s algo.Spec, of instances, was algo.Limiter) algo.Limiter {
-	s.Rate.Count = of.part(s.Rate.Count)
+// newWindow validates. The product of quota and period must be exact in a
+// script's numbers.
+func newWindow(s algo.Spec) (window, error) {
+	r, us := s.Rate, s.Rate.Period.Microseconds()
+	if us > 0 && r.Count > maxExact/us {
+		return window{}, fmt.Errorf("rate: count is %d, want at most %d in %v", r.Count, maxExact/us, r.Period)
+	}
+	return window{s, r.Count, us}, microseconds(r).Validate()
+}
+
+func (w *window) maxCost() int64 { return w.quota }
+
+func (w *window) describe() algo.Description {
+	return algo.Description{Quota: w.quota, Window: w.spec.Rate.Period}
+}
+
+// local divides the quota by the instances.
+func (w *window) local(of instances, was algo.Limiter) algo.Limiter {
+	s := w.spec
+	s.Rate.Count = of.part(w.quota)
 	return localOf(s, s.Rate.Count, was)
 }
 
 // fixedWindow is [decide.FixedWindow] in microseconds, as fixedwindow.lua runs
 // it. Its state is the end of the window plus the units spent.
 type fixedWindow struct {
-	window *decide.FixedWindow
-	spec   algo.Spec
-	period int64
+	window
+	decide *decide.FixedWindow
 	phase  int64 // added to an instant before it is divided by the period
 }
 
 func newFixedWindow(s algo.Spec) (limit, error) {
-	if err := checkWindow(s.Rate); err != nil {
-		return nil, err
-	}
 	if !s.Given("aligned") && !s.Spread {
 		s.AlignedTo = time.Unix(0, 0)
 	}
-	f := &fixedWindow{spec: s, period: s.Rate.Period.Microseconds()}
+	w, err := newWindow(s)
+	if err != nil {
+		return nil, err
+	}
+	f := &fixedWindow{window: w}
 	reference := s.Offset.Microseconds() % f.period
 	if !s.Spread {
 		reference += s.AlignedTo.UnixMicro() % f.period
 	}
 	f.phase = ((-reference)%f.period + f.period) % f.period
-	var err error
-	f.window, err = decide.NewFixedWindow(microseconds(s.Rate), reference, s.Spread)
+	f.decide, err = decide.NewFixedWindow(microseconds(s.Rate), reference, s.Spread)
 	return f, err
 }
 
@@ -94,18 +108,13 @@ func newFixedWindow(s algo.Spec) (limit, error) {
 func (f *fixedWindow) shift(key string) int64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(key))
-	return (f.phase + f.window.Phase(h.Sum64())) % f.period
+	return (f.phase + f.decide.Phase(h.Sum64())) % f.period
 }
 
 func (f *fixedWindow) script() *script { return fixedWindowScript }
 
-func (f *fixedWindow) maxCost() int64 { return f.window.Limit() }
-
 func (f *fixedWindow) acquire(key string, n int64) args {
-	if n > f.maxCost() {
-		n = 0
-	}
-	return args{opAcquire, f.period, f.maxCost(), n, f.shift(key)}
+	return args{opAcquire, f.period, f.quota, possible(n, f.quota), f.shift(key)}
 }
 
 func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
@@ -115,8 +124,8 @@ func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	}
 	phase := a.args[4] - f.phase // of the key
 	now := a.now + phase
-	next, v := f.window.Decide(word+phase, now, n)
-	c := f.window.Charge(next, now, n, 0)
+	next, v := f.decide.Decide(word+phase, now, n)
+	c := f.decide.Charge(next, now, n, 0)
 	return decision(v), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
 }
 
@@ -125,53 +134,40 @@ func (f *fixedWindow) refund(h algo.Handle, n int64) args {
 	if h.State[2] != f.period {
 		n = 0
 	}
-	return args{opRefund, f.period, f.maxCost(), min(n, h.N, 2*f.period), h.State[0], h.State[1]}
+	return args{opRefund, f.period, f.quota, min(n, h.N, 2*f.period), h.State[0], h.State[1]}
 }
 
 func (f *fixedWindow) force(key string, _ algo.Handle, n int64) args {
-	return args{opForce, f.period, f.maxCost(), min(n, 2*f.maxCost()+1), f.shift(key)}
+	return args{opForce, f.period, f.quota, min(n, 2*f.quota+1), f.shift(key)}
 }
 
 func (f *fixedWindow) reset(key string) args {
-	return args{opReset, f.period, f.maxCost(), 0, f.shift(key)}
-}
-
-func (f *fixedWindow) describe() algo.Description {
-	return algo.Description{Quota: f.maxCost(), Window: f.spec.Rate.Period}
-}
-
-func (f *fixedWindow) local(of instances, was algo.Limiter) algo.Limiter {
-	return localWindow(f.spec, of, was)
+	return args{opReset, f.period, f.quota, 0, f.shift(key)}
 }
 
 // slidingWindow is [decide.SlidingCounters] in microseconds, as
 // slidingwindow.lua runs it.
 type slidingWindow struct {
-	window *decide.SlidingCounters
-	spec   algo.Spec
-	period int64
+	window
+	decide *decide.SlidingCounters
 }
 
 func newSlidingWindow(s algo.Spec) (limit, error) {
 	if s.Given("cells") {
 		return nil, fmt.Errorf("does not take the option Cells, only MaxKeys, OnFull")
 	}
-	if err := checkWindow(s.Rate); err != nil {
+	w, err := newWindow(s)
+	if err != nil {
 		return nil, err
 	}
-	w, err := decide.NewSlidingCounters(microseconds(s.Rate), 0)
-	return &slidingWindow{w, s, s.Rate.Period.Microseconds()}, err
+	d, err := decide.NewSlidingCounters(microseconds(s.Rate), 0)
+	return &slidingWindow{w, d}, err
 }
 
 func (w *slidingWindow) script() *script { return slidingWindowScript }
 
-func (w *slidingWindow) maxCost() int64 { return w.window.Limit() }
-
 func (w *slidingWindow) acquire(_ string, n int64) args {
-	if n > w.maxCost() {
-		n = 0
-	}
-	return args{opAcquire, w.period, w.maxCost(), n}
+	return args{opAcquire, w.period, w.quota, possible(n, w.quota)}
 }
 
 func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
@@ -179,9 +175,9 @@ func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) 
 	if a.flag() == flagBanned {
 		return whileBanned(w, n, index-a.now), algo.Handle{}
 	}
-	state := w.window.State(index, a.reply[1], a.reply[2])
-	_, v := w.window.Decide(&state, a.now, n)
-	c := w.window.Charge(&state, a.now, n, 0)
+	state := w.decide.State(index, a.reply[1], a.reply[2])
+	_, v := w.decide.Decide(&state, a.now, n)
+	c := w.decide.Charge(&state, a.now, n, 0)
 	c.B = w.period
 	return decision(v), handle(c, voided)
 }
@@ -197,15 +193,7 @@ func (w *slidingWindow) refund(h algo.Handle, n int64) args {
 }
 
 func (w *slidingWindow) force(_ string, _ algo.Handle, n int64) args {
-	return args{opForce, w.period, w.maxCost(), min(n, 2*w.maxCost()+1)}
+	return args{opForce, w.period, w.quota, min(n, 2*w.quota+1)}
 }
 
 func (w *slidingWindow) reset(string) args { return args{opReset, w.period} }
-
-func (w *slidingWindow) describe() algo.Description {
-	return algo.Description{Quota: w.maxCost(), Window: w.spec.Rate.Period}
-}
-
-func (w *slidingWindow) local(of instances, was algo.Limiter) algo.Limiter {
-	return localWindow(w.spec, of, was)
-}

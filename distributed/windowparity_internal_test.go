@@ -101,7 +101,7 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 	case m.until > real:
 		return []int64{m.until, m.voided, flagBanned}
 	}
-	before, clamped := m.l.window.Clamp(m.word, now)
+	before, clamped := m.l.decide.Clamp(m.word, now)
 	if clamped {
 		m.voided++
 	}
@@ -109,7 +109,7 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 	m.word = before
 	switch s.op {
 	case opAcquire:
-		next, v := m.l.window.Decide(before, now, s.n)
+		next, v := m.l.decide.Decide(before, now, s.n)
 		if v.Allowed {
 			reply[2] = flagAdmitted
 		}
@@ -118,10 +118,10 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 		c := chargeOf(s.charge)
 		c.A += phase
 		if s.charge.State[1] == m.voided {
-			m.word, _ = m.l.window.Refund(before, c, now, s.n, 0)
+			m.word, _ = m.l.decide.Refund(before, c, now, s.n, 0)
 		}
 	case opForce:
-		next, cut := m.l.window.ForceCharge(before, decide.Charge{}, now, s.n)
+		next, cut := m.l.decide.ForceCharge(before, decide.Charge{}, now, s.n)
 		if m.word = next; cut {
 			m.voided++
 		}
@@ -174,12 +174,12 @@ func (m *slidingModel) run(t *testing.T, now int64, s windowStep, got []int64) [
 		c := chargeOf(s.charge)
 		c.B = 1 // the generation of a fresh state
 		if s.charge.State[2] == m.voided {
-			if _, given := m.l.window.Refund(&m.state, c, now, s.n, 0); given > 0 {
+			if _, given := m.l.decide.Refund(&m.state, c, now, s.n, 0); given > 0 {
 				m.dies = (index + 2) * m.l.period
 			}
 		}
 	case opForce:
-		if _, cut := m.l.window.ForceCharge(&m.state, decide.Charge{}, now, s.n); cut {
+		if _, cut := m.l.decide.ForceCharge(&m.state, decide.Charge{}, now, s.n); cut {
 			m.voided++
 		}
 		m.dies = (index + 2) * m.l.period
@@ -190,7 +190,7 @@ func (m *slidingModel) run(t *testing.T, now int64, s windowStep, got []int64) [
 // reset keeps the key until the charges before would have left the window.
 func (m *slidingModel) reset(now, index int64) {
 	s := m.state
-	_, v := m.l.window.Decide(&s, now, 0)
+	_, v := m.l.decide.Decide(&s, now, 0)
 	ends := (index + 1) * m.l.period
 	switch {
 	case m.until > now:
@@ -210,16 +210,16 @@ func (m *slidingModel) reset(now, index int64) {
 
 // acquire compares the server's counts by every decision that they lead to.
 func (m *slidingModel) acquire(t *testing.T, now, n int64, got []int64) []int64 {
-	server := m.l.window.State(got[0], got[1], got[2])
+	server := m.l.decide.State(got[0], got[1], got[2])
 	for k := range m.l.maxCost() + 2 {
 		mine, theirs := m.state, server
-		_, v := m.l.window.Decide(&mine, now, k)
-		_, w := m.l.window.Decide(&theirs, now, k)
+		_, v := m.l.decide.Decide(&mine, now, k)
+		_, w := m.l.decide.Decide(&theirs, now, k)
 		require.Equal(t, v, w, "%d units at %d", k, now)
 	}
 	m.settle(now, m.dies, got[3])
 	reply := []int64{got[0], got[1], got[2], m.voided, flagDenied}
-	if _, v := m.l.window.Decide(&m.state, now, n); v.Allowed {
+	if _, v := m.l.decide.Decide(&m.state, now, n); v.Allowed {
 		reply[4] = flagAdmitted
 		if n > 0 {
 			m.dies = (now/m.l.period + 2) * m.l.period
@@ -346,7 +346,7 @@ func TestL2_WindowScriptsAndDecide(t *testing.T) {
 			"sliding-window"),
 		"sliding log": windowKeys(t, newSlidingLog, func(l limit) windowModel {
 			log := l.(*slidingLog)
-			return &unitModel{l: l, long: log.period.Microseconds()}
+			return &unitModel{l: l, long: log.period}
 		}, "sliding-log"),
 	} {
 		t.Run(name, func(t *testing.T) {
