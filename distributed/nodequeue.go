@@ -35,6 +35,7 @@ type nodeQueue struct {
 // batch is the requests that leave in one round trip.
 type batch struct {
 	requests []*request
+	key      string // one of its keys
 	sent     time.Time
 	late     bool
 }
@@ -158,7 +159,7 @@ func (q *nodeQueue) report(cmds []*command, late bool) {
 
 // begin notes that b leaves. The caller holds q.mu.
 func (q *nodeQueue) begin(b *batch) {
-	b.sent = time.Now()
+	b.sent, b.key = time.Now(), b.requests[0].keys[0]
 	q.onWire = append(q.onWire, b)
 	if !q.armed {
 		q.arm(q.store.timeout)
@@ -207,7 +208,7 @@ func (q *nodeQueue) expire() {
 			continue
 		}
 		b.late = true
-		keys = append(keys, b.requests[0].keys[0])
+		keys = append(keys, b.key)
 		q.remove(b)
 	}
 	if len(q.queue) > 0 && len(keys) > 0 {
