@@ -21,4 +21,4 @@ var BucketSource = prelude + bucketSource
 func BlockKeys(l *Limiter) int { return l.blocks.len() }
 
 // RedisKey is the key in Redis of a limit's key.
-func RedisKey(prefix, limit, key string) string { return redisKey(prefix, limit, key) }
+func RedisKey(prefix, limit, key string) string { return redisKey(prefix, escape(limit), key) }

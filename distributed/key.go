@@ -6,17 +6,15 @@ import (
 	"strings"
 )
 
-// A Redis key is prefix:{tag}:limit. The tag is the caller's key, so that all
-// limits on one caller share a slot and can be decided in one step. The empty
-// key, the limit's own bucket, has the limit's name as its tag, after a colon,
-// which no escaped key contains.
+// redisKey is prefix:{tag}:limit; prefix and limit are escaped. The tag is the
+// caller's key, so that all limits on one caller share a slot and can be decided
+// in one step. The empty key, the limit's own bucket, has the limit's name as its
+// tag, after a colon, which no escaped key contains.
 func redisKey(prefix, limit, key string) string {
-	limit = escape(limit)
-	tag := ":" + limit
-	if key != "" {
-		tag = escape(key)
+	if key == "" {
+		return prefix + ":{:" + limit + "}:" + limit
 	}
-	return prefix + ":{" + tag + "}:" + limit
+	return prefix + ":{" + escape(key) + "}:" + limit
 }
 
 // maxTag bounds the bytes of a caller's key in Redis. A longer key is replaced by

@@ -16,19 +16,19 @@ func TestS1_KeysAreInjective(t *testing.T) {
 			"", "a", "b", ":a", "a:", "{a}", "a}", "}a{", "%7B", "{", "%", "~", "\x00", "\n", " ", "é", "\xff",
 			fmt.Sprintf("%300d", 1), fmt.Sprintf("%300d", 2), "x}:a", "}:a",
 		} {
-			k := redisKey("p", limit, key)
+			k := RedisKey("p", limit, key)
 			other, dup := seen[k]
 			require.False(t, dup, "%q/%q and %s share %q", limit, key, other, k)
 			seen[k] = fmt.Sprintf("%q/%q", limit, key)
 			require.NotContains(t, tagOf(k), "{")
 			require.Equal(t, slot(k), slot("{"+tagOf(k)+"}"))
 			if key != "" {
-				require.Equal(t, slot(k), slot(redisKey("p", "other", key)), "limits on one key share a slot")
+				require.Equal(t, slot(k), slot(RedisKey("p", "other", key)), "limits on one key share a slot")
 			}
 		}
 	}
 	require.NotContains(t, seen, registryKey("p"))
-	require.NotContains(t, seen, probeKey(redisKey("p", "a", "b")))
+	require.NotContains(t, seen, probeKey(RedisKey("p", "a", "b")))
 }
 
 // FuzzS1_S2_Key: no two pairs of limit and key share a Redis key, and no byte of a
@@ -40,7 +40,7 @@ func FuzzS1_S2_Key(f *testing.F) {
 		if limit1 == "" || limit2 == "" {
 			return
 		}
-		a, b := redisKey("p", limit1, key1), redisKey("p", limit2, key2)
+		a, b := RedisKey("p", limit1, key1), RedisKey("p", limit2, key2)
 		require.Equal(t, limit1 == limit2 && key1 == key2, a == b, "%q %q", a, b)
 		for _, k := range []string{a, b} {
 			require.Equal(t, 1, countByte(k, '{'))
@@ -65,7 +65,7 @@ func countByte(s string, c byte) (n int) {
 func TestS2_SlotIsTheServersOwn(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, k := range []string{"a", "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}",
-		redisKey("sluice", "per-user", "alice"), redisKey("sluice", "total", "")} {
+		RedisKey("sluice", "per-user", "alice"), RedisKey("sluice", "total", "")} {
 		require.Equal(t, server.Do("CLUSTER", "KEYSLOT", k), int64(slot(k)), "%q", k)
 	}
 }

@@ -19,11 +19,10 @@ var ErrUnavailable = errors.New("distributed: Redis is unavailable")
 
 // Limiter is a limit whose state is in Redis. It is an [algo.Limiter].
 type Limiter struct {
-	store *Store
-	name  string
-	kind  string // such as "token bucket", for errors
-	head  string // of every key in Redis, up to the tag
-	tail  string // the part of every key after the tag
+	store   *Store
+	name    string
+	escaped string // name, for keys
+	kind    string // such as "token bucket", for errors
 
 	setting sync.Mutex // serialises SetSpec, SetRate and SetBurst
 	spec    algo.Spec
@@ -60,12 +59,7 @@ type limit interface {
 // Describe returns the limit as callers see it.
 func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
 
-func (l *Limiter) redisKey(key string) string {
-	if key == "" {
-		return l.head + ":" + l.tail[2:] + l.tail
-	}
-	return l.head + escape(key) + l.tail
-}
+func (l *Limiter) redisKey(key string) string { return redisKey(l.store.prefix, l.escaped, key) }
 
 // Acquire charges n units to key if they fit; see [algo.Limiter]. It waits for
 // Redis no longer than the store's timeout and ctx allow; then, or while Redis

@@ -74,7 +74,7 @@ func (s *Store) prepare(kind, name string) (*Limiter, error) {
 	if name == "" || len(name) > maxTag {
 		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), maxTag)
 	}
-	l := &Limiter{store: s, name: name, kind: kind, head: s.prefix + ":{", tail: "}:" + escape(name)}
+	l := &Limiter{store: s, name: name, kind: kind, escaped: escape(name)}
 	l.fallback.limiter = l
 	return l, nil
 }
