@@ -165,3 +165,32 @@ func Example() {
 	fmt.Println(users != nil, err)
 	// Output: true <nil>
 }
+
+func ExampleStore_Limiter() {
+	store, stop := exampleStore()
+	defer stop()
+	spec, err := algo.Parse("10/h burst 3")
+	if err != nil {
+		panic(err)
+	}
+	users := limiter(store.Limiter("per-user", spec))
+	show(users, "alice", 2)
+
+	// A changed limit, as a configuration file would have it.
+	spec.Burst = 5
+	if err := users.SetSpec(spec); err != nil {
+		panic(err)
+	}
+	show(users, "alice", 1)
+
+	// Not every algorithm exists on Redis.
+	pace, err := algo.Parse("smooth-bursty 10/h")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(distributed.Validate(pace) == nil)
+	// Output:
+	// true admitted 1
+	// true admitted 2
+	// false
+}
