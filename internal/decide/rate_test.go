@@ -55,5 +55,5 @@ func TestResolutionRounds(t *testing.T) {
 	require.EqualValues(t, 1, Microseconds.Ticks(1999))
 	require.Equal(t, 3*time.Microsecond, Microseconds.Duration(3))
 	require.Positive(t, Nanoseconds.Ticks(math.MaxInt64))
-	require.EqualValues(t, math.MaxInt64/1000, Microseconds.Ticks(math.MaxInt64))
+	require.Equal(t, int64(math.MaxInt64/1000), Microseconds.Ticks(math.MaxInt64))
 }
