@@ -40,13 +40,14 @@ type model func(state any, now, n int64) (d Decision, at int64, next any)
 func (k *keyed[S, V]) model() model {
 	l := k.limit.Load()
 	return func(state any, now, n int64) (d Decision, at int64, next any) {
-		s, c, a, q := *new(S), decide.Charge{}, decide.Answer{}, decide.Quota{}
+		var s S
+		var c decide.Charge
 		if k.words {
 			s, _ = state.(S)
 		} else {
 			s = copied[S, V](state)
 		}
-		s, a, q = l.Answer(s, now, n)
+		s, a, q := l.Answer(s, now, n)
 		d.setAnswer(a)
 		d.setQuota(q)
 		if a.Allowed && n > 0 {

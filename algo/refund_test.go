@@ -25,7 +25,6 @@ import (
 type kept struct {
 	at, n, charged int64
 	state          [3]int64
-	delay          int64
 }
 
 // crowdRow is one limiter in the table.

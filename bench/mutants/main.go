@@ -27,6 +27,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -163,7 +164,7 @@ func test(tree, command string) string {
 	}
 	ran := false
 	for _, pkg := range packages(command) {
-		args := append(flags[:len(flags):len(flags)], pkg)
+		args := slices.Concat(flags, []string{pkg})
 		if _, err := run(tree, "grep", "-q", "--include=*_test.go", "-r", `"pgregory.net/rapid"`, pkg); err == nil {
 			args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 		}

@@ -20,7 +20,8 @@ func (s *Counters) Inherit(from *Counters) {
 		clear(more)
 		return
 	}
-	s.more = append(more[:0], from.more...)
+	more = append(more[:0], from.more...)
+	s.more = more
 }
 
 // grid is where cells begin.

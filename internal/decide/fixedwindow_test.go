@@ -16,10 +16,13 @@ func fixed(n int64, period time.Duration) *FixedWindow {
 
 // admitted charges single units until one is denied.
 func admitted(f *FixedWindow, word *int64, now int64) (n int64) {
-	for ok := true; n < 1000; n++ {
-		if *word, ok = f.Admit(*word, now, 1); !ok {
+	for n < 1000 {
+		next, ok := f.Admit(*word, now, 1)
+		*word = next
+		if !ok {
 			break
 		}
+		n++
 	}
 	return n
 }

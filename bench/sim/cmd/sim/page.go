@@ -71,10 +71,10 @@ func page(tables []table, seeds int) string {
 // and names the worst.
 func verdict(b *strings.Builder, tables []table) {
 	type count struct {
-		name               string
-		all, met, held     int
-		worst              float64
-		where, worstsWhere string
+		name           string
+		all, met, held int
+		worst          float64
+		where          string
 	}
 	var counts []*count
 	find := func(name string) *count {
