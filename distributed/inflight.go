@@ -42,10 +42,7 @@ func (s *Store) InFlight(name string, n int, opts ...InFlightOption) (*Limiter, 
 	l.slots = newSlots(f.expiry)
 	l.slots.limiter, f.slots = l, l.slots
 	l.replace(&f)
-	if err := s.register(l); err != nil {
-		return nil, err
-	}
-	return l, nil
+	return s.register(l)
 }
 
 // InFlightOption configures an in-flight limit.

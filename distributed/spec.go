@@ -42,7 +42,7 @@ func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
 	if err := l.set(spec); err != nil {
 		return nil, err
 	}
-	return l, s.register(l)
+	return s.register(l)
 }
 
 // kindOf returns the algorithm of spec, and fills in its name.
@@ -94,8 +94,7 @@ func (l *Limiter) set(spec algo.Spec) error {
 // Validate reports why [Store.Limiter] cannot make the limit that spec
 // describes, or nil.
 func Validate(spec algo.Spec) error {
-	_, err := newLimit(&spec)
-	if err != nil {
+	if _, err := newLimit(&spec); err != nil {
 		return fmt.Errorf("distributed: %w", err)
 	}
 	return nil

@@ -3,7 +3,6 @@ package distributed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -171,18 +170,19 @@ func (s *Store) mayLog(f failure) bool {
 
 // register adds a new limiter. All limits of one name have the same kind,
 // because the values that two kinds keep under a key differ.
-func (s *Store) register(l *Limiter) error {
+func (s *Store) register(l *Limiter) (*Limiter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Load() {
-		return ErrClosed
+		return nil, ErrClosed
 	}
 	if kind, ok := s.kinds[l.name]; ok && kind != l.kind {
-		return fmt.Errorf("distributed: %s %q: the name belongs to a %s; choose another name", l.kind, l.name, kind)
+		return nil, l.errorf("the name belongs to a %s; choose another name", kind)
 	}
 	s.kinds[l.name] = l.kind
 	s.limiters = append(s.limiters, l)
-	return nil
+	l.fallback.resize() // the instances may have been counted meanwhile
+	return l, nil
 }
 
 func (s *Store) allLimiters() []*Limiter {
