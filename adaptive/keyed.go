@@ -105,6 +105,7 @@ func (k *KeyedLimiter) Acquire(_ context.Context, key string, n int64) (lease al
 		k.deny(&lease.Decision, algo.Overload, k.keys.Load(), 1)
 	case n == 0:
 		lease.Allowed = true
+		lease = algo.NewLease(lease.Decision, k, algo.Handle{Key: key}) // Settle may take slots
 	default:
 		lease.Allowed = true
 		h := algo.Handle{Key: key, N: n}

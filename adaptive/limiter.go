@@ -189,6 +189,7 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 		if l.gate != nil && l.gate.full() {
 			lease.Remaining = 0
 		}
+		lease = algo.NewLease(lease.Decision, l, algo.Handle{}) // Settle may take slots
 	default:
 		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
 		lease.Limit, lease.Remaining = limit, max(limit-l.inFlight.Load(), 0)

@@ -35,7 +35,7 @@ var ErrRequest = errors.New("algo: invalid request")
 // and NextAfter come from the limit with the least remaining, among the denying
 // limits if there are any; limits that are switched off or shadowed do not
 // count. [Lease.Parts] returns the decision of each limit. The lease releases
-// the limits in reverse order; Settle and Release go to all of them.
+// the limits in reverse order; [Lease.Part] settles one of them by itself.
 //
 // Requests for the same limiter and key add up, and a denial answers them as
 // one request for the sum. Where a cost is not a sum, as with [SmoothBursty],

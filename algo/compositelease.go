@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // compositeLease is the limiter's side of the lease of a composition. It is
@@ -15,6 +17,7 @@ type compositeLease struct {
 	requests   int
 	leases     []Lease // one for each part, in order
 	owners     []int   // the request of each part; empty: each part is a request
+	mixed      bool    // the requests have different costs
 	inline     [inlineParts]Lease
 }
 
@@ -28,6 +31,11 @@ var compositeLeases = sync.Pool{New: func() any {
 // argument, because each part has a cost of its own.
 const mixedCost = -1
 
+var warnMixed = &warning.Once{
+	Code:    "algo.settle_mixed",
+	Message: "algo: Settle changed nothing: the lease is of limits in different units; settle each by itself with Lease.Part",
+}
+
 // acquireParts charges the parts of reqs and returns the answer. Unless all are
 // admitted, nothing stays charged.
 func acquireParts(ctx context.Context, lease *Lease, reqs, parts []Request, owners []int) error {
@@ -40,9 +48,19 @@ func acquireParts(ctx context.Context, lease *Lease, reqs, parts []Request, owne
 		}
 		return requestError(reqs, failed, err)
 	}
+	c.mixed = !sameCost(reqs)
 	combine(&lease.Decision, c.leases)
 	lease.releaser, lease.handle.N, lease.handle.At = c, mixedCost, c.generation
 	return nil
+}
+
+func sameCost(reqs []Request) bool {
+	for i := range reqs {
+		if reqs[i].N != reqs[0].N {
+			return false
+		}
+	}
+	return true
 }
 
 // charge acquires parts in order. If one denies, all charges are given back and
@@ -78,9 +96,9 @@ func (c *compositeLease) giveBack() {
 	}
 }
 
-// Release implements [Releaser].
+// Release implements [Releaser]. A single part is released with the others.
 func (c *compositeLease) Release(h Handle, o Outcome) {
-	if h.At == c.generation {
+	if h.At == c.generation && h.State[0] == 0 {
 		c.generation++
 		releaseAll(c.leases, o)
 		compositeLeases.Put(c)
@@ -89,9 +107,44 @@ func (c *compositeLease) Release(h Handle, o Outcome) {
 
 // Settle implements [Releaser].
 func (c *compositeLease) Settle(h Handle, actual int64) {
-	for i := 0; i < len(c.leases) && h.At == c.generation; i++ {
-		c.leases[i].Settle(actual)
+	if h.At != c.generation {
+		return
 	}
+	leases, mixed := c.leases, c.mixed
+	if i := int(h.State[0]); i > 0 {
+		from, end := c.part(i - 1)
+		leases, mixed = leases[from:end], false
+	}
+	if mixed || len(leases) > 1 && slices.ContainsFunc(leases, occupiesSlot) {
+		warnMixed.Log("")
+		return
+	}
+	for i := range leases {
+		leases[i].Settle(actual)
+	}
+}
+
+// occupiesSlot reports whether l holds slots.
+func occupiesSlot(l Lease) bool {
+	d, ok := l.releaser.(Describer)
+	if !ok {
+		return false
+	}
+	about, _ := d.Describe()
+	return about.Unit == ConcurrentRequests
+}
+
+// part returns the range of the leases of a request.
+func (c *compositeLease) part(request int) (from, end int) {
+	if len(c.owners) == 0 {
+		return request, request + 1
+	}
+	from, found := slices.BinarySearch(c.owners, request)
+	if !found {
+		return from, from
+	}
+	end, _ = slices.BinarySearch(c.owners, request+1)
+	return from, end
 }
 
 // releaseAll releases leases from the last to the first, the remaining ones
@@ -123,13 +176,36 @@ func (l *Lease) Parts() []Decision {
 		return nil
 	}
 	ds := make([]Decision, c.requests)
-	for i, from := 0, 0; i < len(ds); i++ {
-		end := from + 1
-		for end < len(c.owners) && c.owners[end] == i {
-			end++
-		}
+	for i := range ds {
+		from, end := c.part(i)
 		combine(&ds[i], c.leases[from:end])
-		from = end
 	}
 	return ds
+}
+
+// Part returns the lease of the limit with that index among [Lease.Parts], to
+// see its decision and to settle it by itself:
+//
+//	lease, err := algo.AcquireAll(ctx,
+//		algo.Request{Limiter: requests, Key: user, N: 1},
+//		algo.Request{Limiter: tokens, Key: user, N: estimate},
+//		algo.Request{Limiter: inFlight, Key: user, N: 1})
+//	...
+//	lease.Part(1).Settle(used)
+//
+// The part is released with the lease, and its own Release does nothing. The
+// lease of a single limit is its own part 0. The result is a zero Lease, never
+// nil, for any other index and after Release.
+func (l *Lease) Part(i int) *Lease {
+	c, ok := l.releaser.(*compositeLease)
+	switch {
+	case !ok && i == 0:
+		return l
+	case !ok || c.generation != l.handle.At || i < 0 || i >= c.requests:
+		return new(Lease)
+	}
+	part := &Lease{releaser: c, handle: Handle{N: mixedCost, At: c.generation, State: [3]int64{int64(i) + 1}}}
+	from, end := c.part(i)
+	combine(&part.Decision, c.leases[from:end])
+	return part
 }

@@ -36,7 +36,7 @@ func TestAcquireAllReleasesInReverse(t *testing.T) {
 
 func TestAcquireAllSettlesAll(t *testing.T) {
 	a, b := bucket(algo.PerHour(10)), bucket(algo.PerHour(10))
-	lease := acquireAll(t, algo.Request{Limiter: a, N: 5}, algo.Request{Limiter: b, N: 3})
+	lease := acquireAll(t, algo.Request{Limiter: a, N: 5}, algo.Request{Limiter: b, N: 5})
 	lease.Settle(3)
 	require.Equal(t, int64(7), peek(t, a, "").Remaining)
 	require.Equal(t, int64(7), peek(t, b, "").Remaining)

@@ -117,6 +117,9 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) {
 	case lease.Allowed && n > 0:
 		lease.handle.Key, lease.handle.N = key, n
 		lease.releaser = &k.corrections
+	case lease.Allowed:
+		lease.handle.Key = key
+		lease.releaser = (*lateCharge)(&k.corrections)
 	}
 }
 
@@ -286,6 +289,20 @@ func (c *corrections) Release(h Handle, o Outcome) {
 
 // Settle corrects the cost of an admission.
 func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
+
+// lateCharge is the Releaser of a lease of cost 0. It charges what the work turns
+// out to cost, and gives nothing back.
+type lateCharge corrections
+
+// Release does nothing.
+func (*lateCharge) Release(Handle, Outcome) {}
+
+// Settle charges what is more than before.
+func (c *lateCharge) Settle(h Handle, actual int64) {
+	if actual > h.N {
+		c.settle(h, actual)
+	}
+}
 
 // settle corrects the cost of an admission to actual units.
 func (k *keyed[S, V]) settle(h Handle, actual int64) {

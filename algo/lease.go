@@ -90,6 +90,15 @@ func (l *Lease) Release(o Outcome) {
 // as it still weighs. A higher cost is charged even if it does not fit, so that
 // the key pays it off before its next admission. Settle does nothing after
 // Release, on a denied lease, or with a negative amount.
+//
+// A lease of cost 0 can be settled upwards too. A limit over time does not give
+// these units back.
+//
+// On the lease of several limits it corrects all of them, if they count the same
+// units. Where they were asked for different costs, or one of them counts
+// requests in flight, Settle changes nothing and logs that once, with the code
+// algo.settle_mixed: settle each limit with [Lease.Part]. Two limits in different
+// units that are asked for the same cost look alike: use Part there too.
 func (l *Lease) Settle(actual int64) {
 	if l.releaser == nil || actual < 0 || actual == l.handle.N {
 		return

@@ -113,8 +113,12 @@ func (g *group) answer(r *request, leases []algo.Lease) bool {
 		d := &decisions[i]
 		d.Source = algo.SourceRemote
 		p.limiter.fallback.follow(p.Key, d)
-		leases[i] = algo.NewLease(*d, nil, algo.Handle{})
-		if all && g.op == opAcquireAll && p.N > 0 {
+		switch {
+		case !all || g.op != opAcquireAll:
+			leases[i] = algo.NewLease(*d, nil, algo.Handle{})
+		case p.N == 0:
+			leases[i] = algo.NewLease(*d, p.limiter.lateReleaser(true), algo.Handle{Key: p.Key})
+		default:
 			leases[i] = algo.NewLease(*d, (*releaser)(p.limiter), handles[i])
 		}
 	}

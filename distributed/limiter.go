@@ -134,7 +134,7 @@ func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 	l.fallback.follow(c.key, &d)
 	if !d.Allowed || r.n == 0 {
 		l.store.denied.note(r, &d)
-		*lease = algo.NewLease(d, nil, algo.Handle{})
+		*lease = algo.NewLease(d, l.lateReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})
 		return h
 	}
 	charged := h

@@ -52,10 +52,36 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	l.correct(l.redisKey(h.Key), lim.script(), lim.force(h.Key, h, actual-h.N))
 }
 
+// Describe says in which unit a composition of limits may settle the lease.
+func (r *releaser) Describe() (algo.Description, bool) { return (*Limiter)(r).Describe() }
+
 func (r *releaser) refund(h algo.Handle, n int64) {
 	l := (*Limiter)(r)
 	lim := l.load()
 	l.correct(l.redisKey(h.Key), lim.script(), lim.refund(h, n))
+}
+
+// lateReleaser is the limiter's side of a lease of cost 0, which may be settled
+// upwards; nil for a denial.
+func (l *Limiter) lateReleaser(allowed bool) algo.Releaser {
+	switch {
+	case !allowed:
+		return nil
+	case l.slots != nil:
+		return (*releaser)(l)
+	}
+	return (*lateCharge)(l)
+}
+
+// lateCharge charges what the work turns out to cost, and gives nothing back.
+type lateCharge Limiter
+
+func (*lateCharge) Release(algo.Handle, algo.Outcome) {}
+
+func (c *lateCharge) Settle(h algo.Handle, actual int64) {
+	if actual > h.N {
+		(*releaser)(c).Settle(h, actual)
+	}
 }
 
 // blockReleaser is the block's side of the leases that were spent from it.

@@ -115,3 +115,47 @@ func TestRefundOfALongStream(t *testing.T) {
 	first.Release(algo.Canceled)
 	require.GreaterOrEqual(t, remote(t, l, "k", 0).Remaining, int64(598), "all but what the stream kept")
 }
+
+// A cost that is not known before the work is charged after it.
+func TestSettleOfNoCost(t *testing.T) {
+	store, _ := onRedis(t)
+	for name, make := range makers(store) {
+		t.Run(name, func(t *testing.T) {
+			l := must[*distributed.Limiter](t)(make("late "+name, algo.PerDay(10)))
+			unused := remote(t, l, "alice", 0)
+			unused.Release(algo.Canceled)
+			lease := remote(t, l, "alice", 0)
+			lease.Settle(2)
+			lease.Settle(1)
+			lease.Release(algo.Canceled)
+			left := remote(t, l, "alice", 0)
+			require.Equal(t, left.Limit-2, left.Remaining)
+		})
+	}
+	slots := must[*distributed.Limiter](t)(store.InFlight("late", 5))
+	lease := remote(t, slots, "alice", 0)
+	lease.Settle(3)
+	require.Equal(t, int64(2), remote(t, slots, "alice", 0).Remaining)
+	lease.Release(algo.Succeeded)
+	require.Equal(t, int64(5), remote(t, slots, "alice", 0).Remaining)
+}
+
+// Each limit of a decision in one step is settled by itself.
+func TestPartsOnRedis(t *testing.T) {
+	store, _ := onRedis(t)
+	requests := must[*distributed.Limiter](t)(store.TokenBucket("requests", algo.PerHour(10)))
+	tokens := must[*distributed.Limiter](t)(store.TokenBucket("tokens", algo.PerHour(3000)))
+	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5))
+	for _, reserve := range []int64{0, 500} {
+		lease, err := algo.AcquireAll(t.Context(), algo.Request{Limiter: requests, Key: "u", N: 1},
+			algo.Request{Limiter: tokens, Key: "u", N: reserve}, algo.Request{Limiter: slots, Key: "u", N: 1})
+		require.NoError(t, err)
+		lease.Settle(2000) // in different units: changes nothing
+		lease.Part(1).Settle(1000)
+		require.Equal(t, int64(4), remote(t, slots, "u", 0).Remaining)
+		lease.Release(algo.Succeeded)
+	}
+	require.Equal(t, int64(8), remote(t, requests, "u", 0).Remaining)
+	require.Equal(t, int64(1000), remote(t, tokens, "u", 0).Remaining)
+	require.Equal(t, int64(5), remote(t, slots, "u", 0).Remaining)
+}

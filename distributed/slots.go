@@ -44,10 +44,11 @@ func (s *slots) remove(h algo.Handle) {
 
 func (s *slots) settle(h algo.Handle, actual int64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.count(h.Key, actual-h.N)
 	h.N = actual
 	s.remote[h.State[0]] = h
+	s.mu.Unlock()
+	s.once.Do(func() { s.limiter.store.background(s.renew) })
 }
 
 // count adds n units to the units of a key in flight. The caller holds s.mu.
@@ -87,7 +88,7 @@ func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, err
 	}
 	s.count(key, n)
 	d.Remaining = max(s.share-inFlight-n, 0)
-	if n == 0 {
+	if !d.Allowed {
 		return algo.NewLease(d, nil, algo.Handle{}), nil
 	}
 	return algo.NewLease(d, (*localSlot)(s), algo.Handle{Key: key, N: n}), nil
@@ -103,6 +104,9 @@ func (s *slots) resize(share int64) {
 type localSlot slots
 
 func (l *localSlot) Release(h algo.Handle, _ algo.Outcome) { l.Settle(h, 0) }
+
+// Describe says in which unit a composition of limits may settle the lease.
+func (l *localSlot) Describe() (algo.Description, bool) { return l.limiter.Describe() }
 
 func (l *localSlot) Settle(h algo.Handle, actual int64) {
 	s := (*slots)(l)

@@ -234,7 +234,10 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	cost, first := c.A, c.B>>32
 	free := max(s.free, now)
 	p.take(s, now, min(n, p.maxCost))
-	again := ratio(cost, firstUnits(c.N, c.N+n, first), first) + 1
+	var again int64
+	if first > 0 { // 0 for a charge that began as a peek
+		again = ratio(cost, firstUnits(c.N, c.N+n, first), first) + 1
+	}
 	if short := again - (s.free - free); short > 0 {
 		s.free, s.cold = s.free+short, s.cold+short
 	}
