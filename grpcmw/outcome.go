@@ -3,30 +3,40 @@ package grpcmw
 import (
 	"context"
 	"errors"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // handled is the outcome of a call on the server.
 //
-// A call that the client gave up stays charged: the work was begun, and
-// otherwise a client could avoid the charge by hanging up in time. A call that
+// A call that the client gave up, or whose deadline has passed, stays charged:
+// the work was begun, and otherwise a client could avoid the charge by hanging up
+// in time. It teaches nothing, because the client chose the moment. A call that
 // an inner limiter denied is given back: nothing was begun.
 func handled(ctx context.Context, err error) algo.Outcome {
 	switch {
+	case err != nil && deniedFurtherIn(err):
+		return algo.Canceled
+	case ctx.Err() != nil, err != nil && expired(ctx):
+		return algo.Ignored
 	case err == nil:
 		return algo.Succeeded
-	case deniedFurtherIn(err):
-		return algo.Canceled
-	case errors.Is(ctx.Err(), context.Canceled):
-		return algo.Ignored
-	case serverFault(status.Code(err)):
+	case serverFault(err):
 		return algo.Failed
 	}
 	return algo.Ignored // the request was at fault, and answering it is quick
+}
+
+// expired reports whether the deadline of ctx has passed, also where its timer
+// has not been served yet.
+func expired(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return ok && time.Until(deadline) <= 0
 }
 
 // answered is the outcome of a call on the client. A server that rejects an
@@ -37,22 +47,13 @@ func answered(ctx context.Context, err error) algo.Outcome {
 		return algo.Succeeded
 	case errors.Is(ctx.Err(), context.Canceled) || status.Code(err) == codes.Canceled:
 		return algo.Ignored
-	case serverFault(status.Code(err)):
+	case serverFault(err):
 		return algo.Failed
 	}
 	return algo.Succeeded
 }
 
-// serverFault reports whether a code is about the server's state rather than
-// the request.
-func serverFault(c codes.Code) bool {
-	switch c {
-	case codes.Unknown, codes.DeadlineExceeded, codes.ResourceExhausted, codes.Aborted,
-		codes.Internal, codes.Unavailable, codes.DataLoss:
-		return true
-	}
-	return false
-}
+func serverFault(err error) bool { return admission.ServerFault(uint32(status.Code(err))) }
 
 // deniedFurtherIn reports whether err is the denial of an inner limiter on the
 // same call, before any work.

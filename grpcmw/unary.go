@@ -37,7 +37,9 @@ func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.Serve
 // A denied call is answered with a status and exactly one trailer; see the
 // package comment. An admission with a Delay is slept out first; one that would
 // outlast the call's deadline is a denial, and given back. The lease is
-// released when the handler returns, panics or exits.
+// released when the handler returns, panics or exits. A call that its client has
+// canceled, or whose deadline has passed, ends with algo.Ignored, whatever the
+// handler made of it: a client must not be able to lower an adaptive limit.
 //
 // It takes every option for servers except those about streams. It panics if l
 // or key is nil, and if an option does not fit.

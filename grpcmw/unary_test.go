@@ -213,7 +213,7 @@ func TestC2_Outcomes(t *testing.T) {
 		want algo.Outcome
 	}{
 		{"success", t.Context(), nil, algo.Succeeded},
-		{"success for a client that left", canceled, nil, algo.Succeeded},
+		{"success for a client that left", canceled, nil, algo.Ignored},
 		{"plain error", t.Context(), errors.New("x"), algo.Failed},
 		{"internal", t.Context(), status.Error(codes.Internal, ""), algo.Failed},
 		{"unavailable", t.Context(), status.Error(codes.Unavailable, ""), algo.Failed},

@@ -180,11 +180,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // protocols are those that servers are started with.
 var protocols = []string{"HTTP/1.1", "HTTP/2", "h2c"}
 
+var quietLog = log.New(io.Discard, "", 0)
+
 // start serves h on a real socket until the test ends.
 func start(t *testing.T, protocol string, h http.Handler) (url string, client *http.Client) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ErrorLog = quietLog
 	t.Cleanup(s.Close)
 	switch protocol {
 	case "HTTP/1.1":

@@ -2,9 +2,7 @@ package httpmw
 
 import (
 	"context"
-	"errors"
 	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
@@ -49,14 +47,26 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	if !h.admit(&lease.Lease, w, r) {
 		return
 	}
+	inner := r
 	if h.LeaseInContext {
-		r = r.WithContext(admission.WithLease(r.Context(), &lease.Lease))
+		inner = r.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
 	if h.watches && lease.Allowed {
 		w, watched = watch(w, lease)
+		inner = watched.watchBody(inner)
 	}
-	h.next.ServeHTTP(w, r)
+	if inner != r {
+		defer giveBack(r, inner)
+	}
+	h.next.ServeHTTP(w, inner)
 	returned = true
+}
+
+// giveBack shows the owner of r what the handler found out about its copy: the
+// server removes the files of the form, and middlewares around this one log the
+// pattern.
+func giveBack(r, copied *http.Request) {
+	r.MultipartForm, r.Pattern = copied.MultipartForm, copied.Pattern
 }
 
 // endTracked ends the handler's use of the lease. The outcome is found under a
@@ -64,38 +74,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 func (h *handler) endTracked(lease *trackedLease, w *writer, r *http.Request, returned bool) {
 	outcome := algo.Failed
 	defer func() { lease.drop(outcome) }()
-	if !lease.Allowed {
-		return
+	if lease.Allowed {
+		outcome = h.outcomeOf(lease, w, r, returned)
 	}
-	status := statusOf(w, returned)
-	switch {
-	case lease.hijacked.Load():
-		outcome = algo.Ignored
-	case h.refundIf != nil && h.refundIf(status):
-		outcome = algo.Canceled
-	case !returned || status >= http.StatusInternalServerError:
-	case status >= http.StatusBadRequest, streams(w, r), errors.Is(r.Context().Err(), context.Canceled):
-		outcome = algo.Ignored
-	default:
-		outcome = algo.Succeeded
-	}
-}
-
-// streams reports whether the client chooses how long the response lasts:
-// server-sent events, and tunnels such as websockets over HTTP/2.
-func streams(w *writer, r *http.Request) bool {
-	return r.Method == http.MethodConnect ||
-		w != nil && strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream")
-}
-
-// statusOf is the status that the client sees, or would have seen: 500 if the
-// handler did not come to an end before it wrote one.
-func statusOf(w *writer, returned bool) int {
-	switch {
-	case w != nil && w.status != 0:
-		return w.status
-	case !returned:
-		return http.StatusInternalServerError
-	}
-	return http.StatusOK
 }

@@ -23,9 +23,18 @@ import (
 // goroutine. A connection that the handler hijacks keeps its slot until it is
 // closed. The outcome that the limiter gets is
 //
-//   - Failed for panics and 5xx;
-//   - Ignored for responses that say nothing about how long work takes: 4xx,
-//     server-sent events, CONNECT, hijacked connections, canceled requests;
+//   - Ignored for requests whose client has gone (a canceled context, a body
+//     that ends early, a response that cannot be written) or whose own time limit
+//     has passed (Grpc-Timeout, Connect-Timeout-Ms), whatever the handler made of
+//     it: a client must not be able to lower the limit;
+//   - Failed for panics, 5xx, and the codes of gRPC that are about the state of
+//     the server;
+//   - Ignored for other responses that say nothing about how long work takes:
+//     4xx, CONNECT, hijacked connections, and streams. A stream has the content
+//     type of one (server-sent events, JSON lines and sequences, multipart
+//     replacement, Connect, audio, video), or spends most of its time, and a
+//     second at least, after its first Flush or on a request body that its client
+//     sends slowly;
 //   - Succeeded otherwise.
 //
 // The status is seen only where the limiter may hold a slot: that is assumed of

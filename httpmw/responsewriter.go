@@ -2,6 +2,7 @@ package httpmw
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,13 +13,14 @@ import (
 // and full duplex are reached through Unwrap, as http.ResponseController does.
 type writer struct {
 	http.ResponseWriter
+	pace
 	lease  *trackedLease
 	status int // 0: not written yet
 }
 
 // watch wraps w.
 func watch(w http.ResponseWriter, lease *trackedLease) (http.ResponseWriter, *writer) {
-	watched := &writer{ResponseWriter: w, lease: lease}
+	watched := &writer{ResponseWriter: w, lease: lease, pace: pace{began: now()}}
 	return watched.withInterfaces(), watched
 }
 
@@ -100,14 +102,34 @@ func (w *writer) WriteHeader(status int) {
 
 func (w *writer) Write(b []byte) (int, error) {
 	w.commit(http.StatusOK)
-	return w.ResponseWriter.Write(b)
+	n, err := w.ResponseWriter.Write(b)
+	if err != nil {
+		w.check(err)
+	}
+	return n, err
+}
+
+// check notes an error of the connection. The others are mistakes of the
+// handler, or of a middleware around this one.
+func (w *writer) check(err error) {
+	for _, other := range []error{http.ErrBodyNotAllowed, http.ErrContentLength, http.ErrHijacked,
+		http.ErrNotSupported, http.ErrHandlerTimeout} {
+		if errors.Is(err, other) {
+			return
+		}
+	}
+	w.lost.Store(true)
 }
 
 // WriteString exists whether the writer beneath has it or not: it does what
 // Write does.
 func (w *writer) WriteString(s string) (int, error) {
 	w.commit(http.StatusOK)
-	return io.WriteString(w.ResponseWriter, s)
+	n, err := io.WriteString(w.ResponseWriter, s)
+	if err != nil {
+		w.check(err)
+	}
+	return n, err
 }
 
 // Unwrap returns the writer beneath. If that is no Hijacker, but one further
@@ -155,7 +177,12 @@ func (f flusher) Flush() { _ = f.FlushError() }
 
 func (f flusher) FlushError() error {
 	f.w.commit(http.StatusOK)
-	return http.NewResponseController(f.w.ResponseWriter).Flush()
+	f.w.flushed.CompareAndSwap(0, int64(now()))
+	err := http.NewResponseController(f.w.ResponseWriter).Flush()
+	if err != nil {
+		f.w.check(err)
+	}
+	return err
 }
 
 func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -1,0 +1,181 @@
+package httpmw
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// outcomeOf is what the limiter gets: how long the request took says something
+// about the server only if neither the client nor a stream has decided it.
+func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, returned bool) algo.Outcome {
+	status := statusOf(w, returned)
+	failed := !returned || status >= http.StatusInternalServerError
+	gone := errors.Is(r.Context().Err(), context.Canceled) || w != nil && w.clientGone()
+	switch {
+	case lease.hijacked.Load():
+		return algo.Ignored
+	case h.refundIf != nil && !(gone && failed) && h.refundIf(status):
+		return algo.Canceled
+	case gone, w != nil && w.expired(r):
+		return algo.Ignored
+	case failed:
+		return algo.Failed
+	case status >= http.StatusBadRequest, r.Method == http.MethodConnect, w != nil && w.isStream():
+		return algo.Ignored
+	case w != nil:
+		return grpcOutcome(w.Header())
+	}
+	return algo.Succeeded
+}
+
+// statusOf is the status that the client sees, or would have seen: 500 if the
+// handler did not come to an end before it wrote one.
+func statusOf(w *writer, returned bool) int {
+	switch {
+	case w != nil && w.status != 0:
+		return w.status
+	case !returned:
+		return http.StatusInternalServerError
+	}
+	return http.StatusOK
+}
+
+// pace is how a request went on, as far as its client or a stream decided that.
+type pace struct {
+	began   time.Duration // when the handler was called
+	flushed atomic.Int64  // when the response was flushed first; 0: never
+	lost    atomic.Bool   // the response could not be written
+	body    pacedBody
+}
+
+var epoch = time.Now()
+
+// now is a monotonic instant.
+func now() time.Duration { return time.Since(epoch) }
+
+// clientGone reports whether the connection failed. On HTTP/1 a client that
+// hangs up within the body of its request does not end the context.
+func (p *pace) clientGone() bool { return p.lost.Load() || p.body.failed.Load() }
+
+// longPace is the time from which a stream, or waiting for the client, can be
+// what a request took most of its time for. Shorter ones say little, but tell
+// the limiter that the limit is in use.
+const longPace = time.Second
+
+// paced reports whether most of the time of the request was spent on a body
+// that its client sent slowly, or after its response was flushed first.
+func (p *pace) paced() bool {
+	waited, flushed := time.Duration(p.body.waited.Load()), time.Duration(p.flushed.Load())
+	if waited < longPace && flushed == 0 {
+		return false
+	}
+	end := now()
+	long := func(d time.Duration) bool { return d >= longPace && d > (end-p.began)/2 }
+	return long(waited) || flushed != 0 && long(end-flushed)
+}
+
+// pacedBody is the body of a request: whether it failed, and how long the
+// handler waited for it.
+type pacedBody struct {
+	io.ReadCloser
+	waited atomic.Int64
+	closed atomic.Bool
+	failed atomic.Bool
+}
+
+func (b *pacedBody) Read(p []byte) (int, error) {
+	from := now()
+	n, err := b.ReadCloser.Read(p)
+	b.waited.Add(int64(now() - from))
+	if err != nil && !errors.Is(err, io.EOF) && !b.closed.Load() {
+		b.failed.Store(true)
+	}
+	return n, err
+}
+
+func (b *pacedBody) Close() error {
+	b.closed.Store(true)
+	return b.ReadCloser.Close()
+}
+
+// watchBody returns r with a body that w sees. It is a copy: net/http looks at
+// the type of the body to see how much of it is left.
+func (w *writer) watchBody(r *http.Request) *http.Request {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+		return r
+	}
+	w.body.ReadCloser = r.Body
+	watched := new(http.Request)
+	*watched = *r
+	watched.Body = &w.body
+	return watched
+}
+
+// expired reports whether the time that the client has allowed for the request
+// is over.
+func (w *writer) expired(r *http.Request) bool {
+	allowed, ok := chosenTimeout(r.Header)
+	return ok && now()-w.began >= allowed
+}
+
+// chosenTimeout is the time limit in a request of gRPC, gRPC-Web or Connect, or
+// of JSON for a gRPC gateway.
+func chosenTimeout(h http.Header) (time.Duration, bool) {
+	if lines := h["Grpc-Timeout"]; len(lines) > 0 {
+		return grpcTimeout(lines[0])
+	}
+	if lines := h["Connect-Timeout-Ms"]; len(lines) > 0 && len(lines[0]) <= 10 {
+		ms, err := strconv.ParseUint(lines[0], 10, 64)
+		return time.Duration(ms) * time.Millisecond, err == nil
+	}
+	return 0, false
+}
+
+// isStream reports whether the response lasts as long as the client or its data
+// lasts.
+func (w *writer) isStream() bool {
+	return streamType(w.Header().Get("Content-Type")) || w.paced()
+}
+
+// streamType reports whether responses of a content type are streams.
+func streamType(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	kind = strings.ToLower(strings.TrimSpace(kind))
+	switch kind {
+	case "text/event-stream", "multipart/x-mixed-replace", "application/vnd.amazon.eventstream",
+		"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+		"application/stream+json", "application/x-json-stream", "application/json-seq":
+		return true
+	}
+	return strings.HasSuffix(kind, "+json-seq") || strings.HasPrefix(kind, "application/connect+") ||
+		strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/")
+}
+
+// grpcOutcome is the outcome of a response with the status 200. gRPC over
+// net/http (grpc-go's ServeHTTP, a proxy) has its status in a trailer.
+func grpcOutcome(h http.Header) algo.Outcome {
+	if !strings.HasPrefix(h.Get("Content-Type"), "application/grpc") {
+		return algo.Succeeded
+	}
+	code := h.Get("Grpc-Status")
+	if lines := h[http.TrailerPrefix+"Grpc-Status"]; code == "" && len(lines) > 0 {
+		code = lines[0]
+	}
+	n, err := strconv.ParseUint(code, 10, 32)
+	switch {
+	case code == "" || code == "0":
+		return algo.Succeeded
+	case err == nil && admission.ServerFault(uint32(n)):
+		return algo.Failed
+	}
+	return algo.Ignored
+}
