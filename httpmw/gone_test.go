@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -201,6 +202,43 @@ func TestC2_ResetsTeachNothing(t *testing.T) {
 				require.Zero(t, l.released(algo.Failed))
 			})
 		}
+	}
+}
+
+// brokenWriter cannot be written to.
+type brokenWriter struct{ http.ResponseWriter }
+
+func (brokenWriter) Write([]byte) (int, error) { return 0, net.ErrClosed }
+
+// A connection that fails before its context ends is a client that has left.
+func TestC2_BrokenConnectionsTeachNothing(t *testing.T) {
+	upload := httptest.NewRequest(http.MethodPost, "/", iotest.ErrReader(io.ErrUnexpectedEOF))
+	for name, row := range map[string]struct {
+		handler http.HandlerFunc
+		w       http.ResponseWriter
+		want    algo.Outcome
+	}{
+		"body": {func(w http.ResponseWriter, r *http.Request) {
+			_, err := r.Body.Read(make([]byte, 1))
+			require.Error(t, err)
+			w.WriteHeader(502)
+		}, httptest.NewRecorder(), algo.Ignored},
+		"body, closed by the handler": {func(w http.ResponseWriter, r *http.Request) {
+			r.Body.Close()
+			_, _ = r.Body.Read(make([]byte, 1))
+			w.WriteHeader(502)
+		}, httptest.NewRecorder(), algo.Failed},
+		"response": {func(w http.ResponseWriter, _ *http.Request) {
+			if _, err := w.Write([]byte("x")); err != nil {
+				panic(http.ErrAbortHandler)
+			}
+		}, brokenWriter{httptest.NewRecorder()}, algo.Ignored},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newSlots(1)
+			quietly(func() { httpmw.Limit(l, key("k"))(row.handler).ServeHTTP(row.w, upload) })
+			require.Equal(t, 1, l.released(row.want))
+		})
 	}
 }
 

@@ -62,8 +62,8 @@ var epoch = time.Now()
 // now is a monotonic instant.
 func now() time.Duration { return time.Since(epoch) }
 
-// clientGone reports whether the connection failed. On HTTP/1 a client that
-// hangs up within the body of its request does not end the context.
+// clientGone reports whether the connection failed. When a connection of HTTP/2
+// is closed, reads and writes may fail shortly before the context ends.
 func (p *pace) clientGone() bool { return p.lost.Load() || p.body.failed.Load() }
 
 // longPace is the time from which a stream, or waiting for the client, can be
