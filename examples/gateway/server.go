@@ -11,7 +11,6 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -25,7 +24,7 @@ type server struct {
 	log        *slog.Logger
 	gateway    *proxy.Gateway
 	watcher    *live.Watcher
-	denials    *eventlog.Log
+	denials    *ops.Denials
 	ready      ops.Readiness
 	front      *http.Server // for clients
 	back       *http.Server // for operators
@@ -61,7 +60,7 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	if s.denials, err = eventlog.New(s.log); err != nil {
+	if s.denials, err = ops.NewDenials(s.log, panel); err != nil {
 		return err
 	}
 	s.gateway, err = proxy.New(s.file, proxy.Options{

@@ -16,9 +16,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -31,7 +29,7 @@ type server struct {
 	file       *config.File
 	log        *slog.Logger
 	watcher    *live.Watcher
-	denials    *eventlog.Log
+	denials    *ops.Denials
 	ready      ops.Readiness
 	health     *health.Server
 	overload   *adaptive.Limiter // nil: off
@@ -73,13 +71,13 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	if s.denials, err = eventlog.New(s.log); err != nil {
+	if s.denials, err = ops.NewDenials(s.log, panel); err != nil {
 		return err
 	}
 	observe := telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe)
 	limits, err := service.New(s.file, service.Options{
 		Store: store, Log: s.log, Wrap: panel.Wrap, Observe: observe,
-		Changed: func(limits map[string]algo.Limiter) error { return panel.Show(limits, s.overload) },
+		Changed: func(limits map[string]ops.Limit) error { return panel.Show(limits, s.overload) },
 	})
 	if err != nil {
 		return err

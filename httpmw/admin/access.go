@@ -49,6 +49,14 @@ func fromThisMachine(r *http.Request) error {
 	return nil
 }
 
+// peer is the default name of an operator.
+func peer(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
 func loopbackHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -9,34 +9,46 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// order is the body of an action.
+// order is the body of an action. It names the key in one of three ways, see
+// policy.find.
 type order struct {
-	Policy  string `json:"policy"`
-	Key     string `json:"key"`
-	Seconds int64  `json:"seconds"` // of a block
-	On      *bool  `json:"on"`      // of a switch
+	Policy  string   `json:"policy"`
+	Key     string   `json:"key"`
+	Who     []string `json:"who"`
+	Hash    string   `json:"hash"`
+	Unseen  bool     `json:"unseen"`  // the key may be one that no request had
+	Seconds int64    `json:"seconds"` // of a block
+	Note    string   `json:"note"`    // of a block: why
+	On      *bool    `json:"on"`      // of a switch
+	by      string
 }
 
 const (
 	mostBody = 16 << 10
+	mostNote = 200             // bytes
 	patience = 2 * time.Second // with a store that does not answer
 )
 
-// orderError reports an order that makes no sense; its text is sent.
-type orderError string
+// orderError reports an order that cannot be carried out as it is; its text is
+// sent.
+type orderError struct {
+	status int
+	why    string
+	unseen bool // it can, if the order says so
+}
 
-func (e orderError) Error() string { return string(e) }
+func (e orderError) Error() string { return e.why }
 
 // actions execute an order and return the answer.
 var actions = map[string]func(ctx context.Context, p *policy, o *order) (any, error){
-	"api/peek":   peek,
-	"api/reset":  forgive,
-	"api/block":  block,
-	"api/switch": onOff,
+	"api/peek":    peek,
+	"api/reset":   forgive,
+	"api/block":   ban,
+	"api/unblock": unban,
+	"api/switch":  onOff,
 }
 
 func (a *Admin) act(w http.ResponseWriter, r *http.Request, name string) {
@@ -51,7 +63,7 @@ func (a *Admin) act(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	o, err := readOrder(w, r)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, "the body is not an order")
+		refuse(w, http.StatusBadRequest, "invalid request body")
 		return
 	}
 	p := c.policy(o.Policy)
@@ -61,16 +73,28 @@ func (a *Admin) act(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()
-	result, err := actions[name](ctx, p, o)
+	o.by = clip(c.actor(r))
+	result, err := perform(ctx, name, p, o)
 	if name != "api/peek" { // it changes nothing, and the page does it each second
 		c.audit(r, name, o, err)
 	}
 	if err != nil {
-		status, why := explain(err)
-		refuse(w, status, why)
+		explain(w, err)
 		return
 	}
 	answer(w, http.StatusOK, result)
+}
+
+// perform finds the key of an order, where it has one, and carries it out.
+func perform(ctx context.Context, name string, p *policy, o *order) (any, error) {
+	if name != "api/switch" {
+		key, err := p.find(o)
+		if err != nil {
+			return nil, err
+		}
+		o.Key = key
+	}
+	return actions[name](ctx, p, o)
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request) (*order, error) {
@@ -86,12 +110,18 @@ func readOrder(w http.ResponseWriter, r *http.Request) (*order, error) {
 	if len(o.Key) > longestKey {
 		return nil, errors.New("the key is too long")
 	}
+	if len(o.Note) > mostNote {
+		return nil, errors.New("the note is too long")
+	}
 	return o, nil
 }
 
 // audit logs an action.
 func (c *config) audit(r *http.Request, name string, o *order, err error) {
-	args := []any{"action", name, "policy", o.Policy, "key", hashText(keyfunc.Hash(o.Key)), "peer", r.RemoteAddr}
+	args := []any{"action", name, "policy", o.Policy, "key", hashText(keyfunc.Hash(o.Key)), "by", o.by, "peer", r.RemoteAddr}
+	if o.Note != "" {
+		args = append(args, "note", o.Note)
+	}
 	if o.Seconds != 0 {
 		args = append(args, "seconds", o.Seconds)
 	}
@@ -105,15 +135,18 @@ func (c *config) audit(r *http.Request, name string, o *order, err error) {
 	c.logger.Info("admin: action", args...)
 }
 
-func explain(err error) (status int, why string) {
-	var senseless orderError
+func explain(w http.ResponseWriter, err error) {
+	var wrong orderError
 	switch {
-	case errors.As(err, &senseless):
-		return http.StatusBadRequest, senseless.Error()
+	case errors.As(err, &wrong) && wrong.unseen:
+		answer(w, wrong.status, map[string]any{"error": wrong.why, "unseen": true})
+	case errors.As(err, &wrong):
+		refuse(w, wrong.status, wrong.why)
 	case errors.Is(err, ErrUnsupported):
-		return http.StatusConflict, "this limit cannot do that"
+		refuse(w, http.StatusConflict, "this limit cannot do that")
+	default:
+		refuse(w, http.StatusBadGateway, "the limit did not carry it out; the log has the reason")
 	}
-	return http.StatusBadGateway, "the limit did not carry it out; the log has the reason"
 }
 
 // peeked is the remaining quota of a key.
@@ -124,39 +157,76 @@ type peeked struct {
 	Source     string  `json:"source"`
 	NextAfter  seconds `json:"next_after"`
 	ResetAfter seconds `json:"reset_after"`
+	Seen       bool    `json:"seen"`          // false: no request with this key has been seen
+	Blocked    int64   `json:"blocked_until"` // Unix time in ms; 0: not blocked
 }
 
 func peek(ctx context.Context, p *policy, o *order) (any, error) {
-	lease, err := p.limiter.Acquire(ctx, o.Key, 0)
+	d, err := p.peek(ctx, o.Key)
 	if err != nil {
 		return nil, err
 	}
-	lease.Release(algo.Canceled)
-	d := &lease.Decision
-	return peeked{hashText(keyfunc.Hash(o.Key)), d.Limit, d.Remaining, d.Source.String(), seconds(d.NextAfter), seconds(d.ResetAfter)}, nil
+	shown := peeked{
+		Hash: hashText(keyfunc.Hash(o.Key)), Limit: d.Limit, Remaining: d.Remaining, Source: d.Source.String(),
+		NextAfter: seconds(d.NextAfter), ResetAfter: seconds(d.ResetAfter), Seen: p.seen(ctx, o.Key),
+	}
+	if b := p.blocks.find(o.Key); b != nil {
+		shown.Blocked = b.until.UnixMilli()
+	}
+	return shown, nil
 }
 
 // done names the key of an action.
 type done struct {
-	Hash string `json:"hash"`
+	Hash  string `json:"hash"`
+	Until int64  `json:"until,omitempty"` // of a block: Unix time in ms
 }
 
 func forgive(ctx context.Context, p *policy, o *order) (any, error) {
-	if p.can.reset == nil {
+	switch {
+	case p.can.reset == nil:
 		return nil, ErrUnsupported
+	case !o.Unseen && !p.seen(ctx, o.Key):
+		return nil, errUnseen
 	}
-	return done{hashText(keyfunc.Hash(o.Key))}, p.can.reset(ctx, o.Key)
+	err := p.can.reset(ctx, o.Key)
+	if err == nil {
+		p.blocks.remove(o.Key)
+	}
+	return done{Hash: hashText(keyfunc.Hash(o.Key))}, err
 }
 
-func block(ctx context.Context, p *policy, o *order) (any, error) {
+func ban(ctx context.Context, p *policy, o *order) (any, error) {
 	most := int64(longestBan / time.Second)
 	switch {
 	case p.can.block == nil:
 		return nil, ErrUnsupported
 	case o.Seconds < 1 || o.Seconds > most:
-		return nil, orderError(fmt.Sprintf("a block lasts 1 to %d seconds", most))
+		return nil, orderError{http.StatusBadRequest, fmt.Sprintf("a block lasts 1 to %d seconds", most), false}
+	case !o.Unseen && !p.seen(ctx, o.Key):
+		return nil, errUnseen
 	}
-	return done{hashText(keyfunc.Hash(o.Key))}, p.can.block.Ban(ctx, o.Key, time.Duration(o.Seconds)*time.Second)
+	b := newBlock(o.Key, time.Duration(o.Seconds)*time.Second, p.limiter)
+	b.by, b.note = o.by, o.Note
+	if err := p.can.block.Ban(ctx, o.Key, b.until.Sub(b.since)); err != nil {
+		return nil, err
+	}
+	_ = p.blocks.add(b) // a full list does not make the ban less
+	return done{hashText(b.hash), b.until.UnixMilli()}, nil
+}
+
+func unban(ctx context.Context, p *policy, o *order) (any, error) {
+	switch {
+	case p.can.unblock == nil:
+		return nil, ErrUnsupported
+	case !o.Unseen && !p.seen(ctx, o.Key):
+		return nil, errUnseen
+	}
+	err := p.can.unblock(ctx, o.Key)
+	if err == nil {
+		p.blocks.remove(o.Key)
+	}
+	return done{Hash: hashText(keyfunc.Hash(o.Key))}, err
 }
 
 func onOff(_ context.Context, p *policy, o *order) (any, error) {
@@ -164,7 +234,7 @@ func onOff(_ context.Context, p *policy, o *order) (any, error) {
 	case p.can.onOff == nil:
 		return nil, ErrUnsupported
 	case o.On == nil:
-		return nil, orderError("on must be true or false")
+		return nil, orderError{http.StatusBadRequest, "on must be true or false", false}
 	case *o.On:
 		p.can.onOff.On()
 	default:

@@ -48,6 +48,7 @@ func TestBanInThisProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiter := admin.Control(bucket(t, algo.PerHour(10)))
 		a := newAdmin(t, admin.WithPolicy("p", limiter), admin.WithAuthorize(anybody))
+		spend(t, limiter, "ada", 4)
 		ask(t, a, "block", `{"policy":"p","key":"ada","seconds":60}`)
 		time.Sleep(20 * time.Second)
 		want := algo.Decision{Reason: algo.Quota, Limit: 10, RetryAfter: 40 * time.Second, NextAfter: 40 * time.Second, ResetAfter: 40 * time.Second}
@@ -116,17 +117,21 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 		`{"policy":"p"}{}`:           {"peek", 400},
 		`{"policy":"p","key":"` + strings.Repeat("k", 5000) + `"}`:   {"peek", 400},
 		`{"policy":"p","key":"` + strings.Repeat("k", 50_000) + `"}`: {"peek", 400},
-		`{"policy":"nobody"}`:                          {"peek", 404},
-		`{"policy":"failing"}`:                         {"peek", 502},
-		`{"policy":"p","seconds":5}`:                   {"block", 409},
-		`{"policy":"c","seconds":0}`:                   {"block", 400},
-		`{"policy":"c","seconds":-5}`:                  {"block", 400},
-		`{"policy":"c","seconds":31536001}`:            {"block", 400},
-		`{"policy":"c","seconds":9223372036854775807}`: {"block", 400},
-		`{"policy":"p","on":true}`:                     {"switch", 409},
-		`{"policy":"c"}`:                               {"switch", 400},
-		`{"policy":"flight"}`:                          {"reset", 409},
-		`{"policy":"c","key":"k"}`:                     {"reset", 409},
+		`{"policy":"nobody"}`:                                      {"peek", 404},
+		`{"policy":"failing"}`:                                     {"peek", 502},
+		`{"policy":"p","seconds":5}`:                               {"block", 409},
+		`{"policy":"c","seconds":0}`:                               {"block", 400},
+		`{"policy":"c","seconds":-5}`:                              {"block", 400},
+		`{"policy":"c","seconds":31536001}`:                        {"block", 400},
+		`{"policy":"c","seconds":9223372036854775807}`:             {"block", 400},
+		`{"policy":"p","on":true}`:                                 {"switch", 409},
+		`{"policy":"c"}`:                                           {"switch", 400},
+		`{"policy":"flight"}`:                                      {"reset", 409},
+		`{"policy":"c","key":"k"}`:                                 {"reset", 409},
+		`{"policy":"p","key":"k"}`:                                 {"unblock", 409},
+		`{"policy":"c","who":["k"]}`:                               {"block", 400},
+		`{"policy":"c","hash":"0123456789abcdef"}`:                 {"peek", 404},
+		`{"policy":"c","note":"` + strings.Repeat("n", 201) + `"}`: {"block", 400},
 	} {
 		w := serve(a, order(want.action, body))
 		require.Equal(t, want.status, w.Code, body)
@@ -134,7 +139,7 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 	}
 	require.Equal(t, []any{"peek", "reset"}, at(t, state(t, a), "policies", 0, "can"))
 	require.Equal(t, []any{"peek"}, at(t, state(t, a), "policies", 1, "can"))
-	require.Equal(t, []any{"peek", "reset", "block", "switch"}, at(t, state(t, a), "policies", 2, "can"))
+	require.Equal(t, []any{"peek", "reset", "block", "unblock", "switch"}, at(t, state(t, a), "policies", 2, "can"))
 }
 
 type failing struct{}
@@ -148,9 +153,8 @@ func TestActionsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	limiter := admin.Control(bucket(t, algo.PerHour(1)))
 	a := newAdmin(t, admin.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), admin.WithPolicy("p", limiter), admin.WithAuthorize(anybody))
-	ask(t, a, "block", `{"policy":"p","key":"ada@example.com","seconds":60}`)
-	require.Contains(t, log.String(), "action=api/block policy=p key=")
-	require.Contains(t, log.String(), "seconds=60")
+	ask(t, a, "block", `{"policy":"p","key":"ada@example.com","unseen":true,"seconds":60,"note":"ticket 7"}`)
+	require.Regexp(t, `action=api/block policy=p key=[0-9a-f]{16} by=127\.0\.0\.1 peer=127\.0\.0\.1:4711 note="ticket 7" seconds=60`, log.String())
 	require.NotContains(t, log.String(), "ada")
 	log.Reset()
 	ask(t, a, "peek", `{"policy":"p","key":"ada@example.com"}`)
@@ -175,7 +179,7 @@ func TestActionsOnRedis(t *testing.T) {
 	require.Equal(t, "remote", got["source"])
 	ask(t, a, "block", `{"policy":"p","key":"ada","seconds":60}`)
 	require.False(t, spend(t, shared, "ada", 1).Allowed, "beneath the wrapper too")
-	require.Zero(t, limiter.Blocked())
+	require.Equal(t, 1, limiter.Blocked())
 	ask(t, a, "reset", `{"policy":"p","key":"ada"}`)
 	require.Equal(t, int64(10), spend(t, shared, "ada", 0).Remaining)
 

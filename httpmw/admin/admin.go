@@ -33,6 +33,8 @@ type config struct {
 	title     string
 	logger    *slog.Logger
 	read, act func(*http.Request) error
+	actor     func(*http.Request) string
+	clear     bool // keys are shown
 	policies  []policy
 	adaptive  []adaptiveLimiter
 	stores    []store
@@ -40,9 +42,13 @@ type config struct {
 
 // policy is a limit that is shown, and what can be done to it.
 type policy struct {
-	name    string
-	limiter algo.Limiter
-	can     abilities
+	name     string
+	limiter  algo.Limiter
+	can      abilities
+	text     string // of the configuration
+	identity identity
+	blocks   *blocklist
+	callers  *callers // nil: not known
 }
 
 type adaptiveLimiter struct {
@@ -65,7 +71,7 @@ func New(opts ...Option) (*Admin, error) {
 	a := &Admin{start: time.Now(), cross: http.NewCrossOriginProtection()}
 	a.book.init()
 	a.recent.init()
-	c := config{title: "sluice", logger: slog.Default(), read: fromThisMachine}
+	c := config{title: "sluice", logger: slog.Default(), read: fromThisMachine, actor: peer}
 	if err := a.apply(c, opts); err != nil {
 		return nil, err
 	}
@@ -97,14 +103,30 @@ func (a *Admin) apply(c config, opts []Option) error {
 		c.keepGauges(was)
 	}
 	a.config.Store(&c)
-	for i := range c.policies {
-		a.book.find(c.policies[i].name, a.second(time.Now()))
-	}
+	a.connect(&c)
 	return nil
+}
+
+// connect lets the events of each registered policy find what the page knows of
+// its keys.
+func (a *Admin) connect(c *config) {
+	now := a.second(time.Now())
+	for i := range c.policies {
+		a.book.find(c.policies[i].name, now)
+	}
+	for _, s := range a.book.all(now) {
+		s.policy.Store(c.policy(s.name))
+	}
 }
 
 // keepGauges lets what stays registered keep its history.
 func (c *config) keepGauges(was *config) {
+	for i := range c.policies {
+		now := &c.policies[i]
+		if before := was.policy(now.name); before != nil && before.limiter == now.limiter {
+			now.blocks = before.blocks
+		}
+	}
 	for i := range c.adaptive {
 		now := &c.adaptive[i]
 		if j := slices.IndexFunc(was.adaptive, func(l adaptiveLimiter) bool { return l.name == now.name }); j >= 0 {

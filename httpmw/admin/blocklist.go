@@ -1,14 +1,17 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 const (
@@ -17,54 +20,84 @@ const (
 	longestKey  = 4096 // bytes
 )
 
-// blocklist holds keys until an instant. Readers do not lock; the map is
-// replaced by each change, which also drops expired entries.
+// blocklist has the blocked keys of a limiter. Readers do not lock; the content
+// is replaced by each change, which also drops expired entries.
 type blocklist struct {
-	mu   sync.Mutex
-	keys atomic.Pointer[map[string]*blocked]
+	mu  sync.Mutex
+	now atomic.Pointer[blocks]
 }
 
-// find returns the entry that denies key, nil if it is not blocked.
-func (l *blocklist) find(key string) *blocked {
-	m := l.keys.Load()
-	if m == nil {
+// blocks is the content of a blocklist: the same entries by key and by hash.
+type blocks struct {
+	keys   map[string]*block
+	hashes map[uint64]*block
+}
+
+// find returns the entry of key, nil if it is not blocked.
+func (l *blocklist) find(key string) *block {
+	b := l.now.Load()
+	if b == nil {
 		return nil
 	}
-	if b := (*m)[key]; b != nil && time.Now().Before(b.until) {
-		return b
-	}
-	return nil
+	return b.keys[key].inForce(time.Now())
 }
 
-// change replaces the map by a copy without expired entries, changed by f. An
-// empty one is none, so that looking is free again.
-func (l *blocklist) change(f func(map[string]*blocked) error) error {
+// findHash returns the entry of the key with a hash.
+func (l *blocklist) findHash(h uint64, at time.Time) *block {
+	b := l.now.Load()
+	if b == nil {
+		return nil
+	}
+	return b.hashes[h].inForce(at)
+}
+
+// all returns the entries, the first to end first.
+func (l *blocklist) all() (all []*block) {
+	if b := l.now.Load(); b != nil {
+		now := time.Now()
+		for _, one := range b.keys {
+			if one.inForce(now) != nil {
+				all = append(all, one)
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b *block) int { return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.hash, b.hash)) })
+	return all
+}
+
+// change replaces the content by a copy without expired entries, changed by f.
+// An empty one is none, so that looking is free again.
+func (l *blocklist) change(f func(map[string]*block) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	keys := map[string]*blocked{}
-	if m := l.keys.Load(); m != nil {
-		keys = maps.Clone(*m)
+	keys := map[string]*block{}
+	if b := l.now.Load(); b != nil {
+		keys = maps.Clone(b.keys)
 	}
 	now := time.Now()
-	maps.DeleteFunc(keys, func(_ string, b *blocked) bool { return !now.Before(b.until) })
+	maps.DeleteFunc(keys, func(_ string, b *block) bool { return b.inForce(now) == nil })
 	err := f(keys)
 	if len(keys) == 0 {
-		l.keys.Store(nil)
-	} else {
-		l.keys.Store(&keys)
+		l.now.Store(nil)
+		return err
 	}
+	hashes := make(map[uint64]*block, len(keys))
+	for _, b := range keys {
+		hashes[b.hash] = b
+	}
+	l.now.Store(&blocks{keys, hashes})
 	return err
 }
 
-func (l *blocklist) add(key string, b *blocked) error {
-	return l.change(func(keys map[string]*blocked) error {
+func (l *blocklist) add(b *block) error {
+	return l.change(func(keys map[string]*block) error {
 		switch {
-		case len(key) > longestKey:
-			return fmt.Errorf("admin: the key has %d bytes, want %d at most", len(key), longestKey)
-		case keys[key] == nil && len(keys) >= mostBlocked:
+		case len(b.key) > longestKey:
+			return fmt.Errorf("admin: the key has %d bytes, want at most %d", len(b.key), longestKey)
+		case keys[b.key] == nil && len(keys) >= mostBlocked:
 			return fmt.Errorf("admin: %d keys are blocked already", len(keys))
 		}
-		keys[key] = b
+		keys[b.key] = b
 		return nil
 	})
 }
@@ -73,7 +106,7 @@ func (l *blocklist) remove(key string) (was bool) {
 	if l.find(key) == nil {
 		return false
 	}
-	_ = l.change(func(keys map[string]*blocked) error {
+	_ = l.change(func(keys map[string]*block) error {
 		_, was = keys[key]
 		delete(keys, key)
 		return nil
@@ -81,26 +114,35 @@ func (l *blocklist) remove(key string) (was bool) {
 	return was
 }
 
-func (l *blocklist) len() (n int) {
-	if m := l.keys.Load(); m != nil {
-		now := time.Now()
-		for _, b := range *m {
-			if now.Before(b.until) {
-				n++
-			}
-		}
-	}
-	return n
+// block is a key that is denied until an instant.
+type block struct {
+	key          string
+	hash         uint64
+	since, until time.Time
+	by, note     string // of the operator
+	limiter      algo.Limiter
 }
 
-// blocked denies until an instant, and answers as a quota that is spent.
-type blocked struct {
-	until   time.Time
-	limiter algo.Limiter
+func newBlock(key string, d time.Duration, l algo.Limiter) *block {
+	now := time.Now()
+	return &block{key: key, hash: keyfunc.Hash(key), since: now, until: now.Add(d), limiter: l}
+}
+
+// inForce returns b unless it is nil or has ended.
+func (b *block) inForce(at time.Time) *block {
+	if b == nil || !at.Before(b.until) {
+		return nil
+	}
+	return b
+}
+
+// explains reports whether a denial comes from b: it ends when b does.
+func (b *block) explains(at time.Time, d *algo.Decision) bool {
+	return d.Reason == algo.Quota && at.Add(d.RetryAfter).Sub(b.until).Abs() < 2*time.Second
 }
 
 // Acquire denies. As with any limiter, looking (n = 0) is not denied.
-func (b *blocked) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
+func (b *block) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}

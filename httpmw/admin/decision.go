@@ -27,6 +27,7 @@ type decisionText struct {
 	Retry     seconds  `json:"retry"`
 	Waited    seconds  `json:"waited"`
 	Hash      string   `json:"hash"`
+	Key       string   `json:"key"`
 	Sent      []string `json:"sent"` // lines, as on the wire
 	Err       string   `json:"err"`
 }

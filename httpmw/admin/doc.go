@@ -24,8 +24,8 @@
 // The files of the page are for everybody who reaches the handler. What they
 // show is not: by default it is answered only to clients on this machine, see
 // [WithAuthorizeRead]. Actions (looking at a key, forgiving it, blocking it,
-// switching a limit off) are refused to everybody until [WithAuthorize] says
-// who may, and are logged.
+// unblocking it, switching a limit off) are refused to everybody until
+// [WithAuthorize] says who may, and are logged.
 //
 // An action is a POST with the header X-Sluice-Admin, which no page of another
 // origin can send, and which net/http's CrossOriginProtection would refuse
@@ -33,8 +33,12 @@
 // script or style, its Content-Security-Policy allows none, and all text is set
 // as text.
 //
-// Keys are asked for in the form that the limiter gets, which is the form that
-// the key functions write, see package keyfunc: an address is a key unchanged.
+// An action names its key in one of three ways: by the hash that the page and
+// the log show, by what the operators call the caller ([WithIdentity]), or in the
+// form that the limiter gets, see package keyfunc. An action on a key that no request had
+// is a typo until the operator repeats it. A request of a blocked key counts as
+// blocked, not as denied, and the page lists who blocked which key, until when
+// and why. A limit that is switched off keeps its blocks.
 //
 // What WithAuthorize is given decides alone. One that goes by the peer's address
 // has to look at the Host as well: a web site can point a name of its own at
@@ -48,7 +52,7 @@
 //	mux.Handle("/limits/", http.StripPrefix("/limits", panel))
 //
 // The API behind the page is GET api/state, and POST api/peek, api/reset,
-// api/block and api/switch with JSON objects. It serves the page and may change
+// api/block, api/unblock and api/switch with JSON objects. It serves the page and may change
 // with it.
 //
 // # What it costs
@@ -56,7 +60,8 @@
 // [Admin.Observe] is one call for each decision: 40 ns for one that is admitted,
 // 70 ns for a denial, 200 ns if every denial is of another key; no allocation,
 // no goroutine. Memory is fixed, about 12 KB for each policy, at most 64
-// policies, and 100 KB for all: it does not grow with keys, methods or requests.
+// policies, and 100 KB for all, beside [Control]: it does not grow with keys,
+// methods or requests.
 //
 // # When not to use it
 //

@@ -48,5 +48,5 @@ func ExampleControl() {
 	// Output:
 	// <nil>
 	// 429 404
-	// 404 404
+	// 429 404
 }

@@ -19,11 +19,18 @@ func (a *Admin) Observe(e telemetry.Event) {
 	now := a.second(e.At)
 	k := kindOf(&e)
 	s := a.book.find(e.Policy, now)
+	p := s.policy.Load()
+	if k == denied && p.isBlocked(&e) {
+		k = blocked
+	}
 	s.add(now, k, e.Decision.Source)
 	if (k == denied || k == shadowed) && e.KeyHash != 0 && e.KeyHash != everybody {
 		a.top.note(limited{s, e.KeyHash}, now)
+		p.want(e.KeyHash)
 	}
-	a.recent.note(&e, k, e.At.Sub(a.start))
+	if a.recent.note(&e, k, e.At.Sub(a.start)) {
+		p.want(e.KeyHash)
+	}
 	if a.gauged.Load() != now {
 		a.sample(now)
 	}
@@ -37,11 +44,12 @@ const (
 	queued               // after a wait
 	shadowed             // let through by a limit on trial that would not have
 	denied
-	failed // not decided, or the client went away before it was
+	blocked // denied because an operator blocked the key
+	failed  // not decided, or the client went away before it was
 	kinds
 )
 
-var kindNames = [kinds]string{"admitted", "queued", "shadowed", "denied", "failed"}
+var kindNames = [kinds]string{"admitted", "queued", "shadowed", "denied", "blocked", "failed"}
 
 // queuedFrom is the wait in this process from which on an admission counts as
 // queued: a limiter without a queue answers sooner.
@@ -59,6 +67,28 @@ func kindOf(e *telemetry.Event) kind {
 		return queued
 	}
 	return admitted
+}
+
+// isBlocked reports whether an operator's block denied a request. p may be nil.
+func (p *policy) isBlocked(e *telemetry.Event) bool {
+	if p == nil {
+		return false
+	}
+	b := p.blocks.findHash(e.KeyHash, e.At)
+	return b != nil && b.explains(e.At, &e.Decision)
+}
+
+// want asks for the key of a hash that is shown. p may be nil.
+func (p *policy) want(hash uint64) {
+	if p != nil && p.callers != nil && hash != 0 {
+		p.callers.want(hash)
+	}
+}
+
+// IsBlocked reports whether an operator's block denied the request of an event, so that
+// logs can say so: the reason of such a denial is quota.
+func (a *Admin) IsBlocked(e *telemetry.Event) bool {
+	return e.Result == telemetry.Denied && a.config.Load().policy(e.Policy).isBlocked(e)
 }
 
 // sample notes the state of limiters and stores, once a second: the first caller

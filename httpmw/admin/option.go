@@ -23,8 +23,9 @@ const (
 // WithPolicy shows a limit under the name that its events have, such as that of
 // httpmw.WithName; at most 60 of them. l is the limiter as the middleware asks
 // it. What can be done to it depends on its methods: Reset(key), or
-// Reset(ctx, key) error; Ban(ctx, key, duration) error; On, Off and IsOn.
-// [Control] adds those that a limiter lacks.
+// Reset(ctx, key) error; Ban(ctx, key, duration) error, which Reset lifts; On, Off
+// and IsOn. [Control] adds those that a limiter lacks, and lets operators act on
+// a key by the hash that the page shows.
 func WithPolicy(name string, l algo.Limiter) Option {
 	return func(c *config) error {
 		switch {
@@ -35,8 +36,75 @@ func WithPolicy(name string, l algo.Limiter) Option {
 		case c.policy(name) != nil:
 			return fmt.Errorf("policy %q: the name is taken", name)
 		}
-		c.policies = append(c.policies, policy{name, l, abilitiesOf(l)})
+		p := policy{name: name, limiter: l, can: abilitiesOf(l), blocks: new(blocklist)}
+		if controlled, ok := l.(*Controlled); ok {
+			p.blocks, p.callers = &controlled.blocked, &controlled.callers
+		}
+		c.policies = append(c.policies, p)
 		return validName("policy", name)
+	}
+}
+
+// WithText shows the limit of a policy, which WithPolicy must have registered
+// before, as the configuration writes it: "100/min burst 20". By default the page
+// describes it.
+func WithText(policy, text string) Option {
+	return func(c *config) error {
+		p := c.policy(policy)
+		if p == nil {
+			return fmt.Errorf("text of policy %q: there is no such policy", policy)
+		}
+		p.text = text
+		return validName("text of a policy", text)
+	}
+}
+
+// identity translates what operators call a caller into a key of the limiter.
+type identity struct {
+	parts []string
+	key   func(parts []string) (string, error)
+}
+
+// WithIdentity lets operators name the callers of a policy, which WithPolicy
+// must have registered before, as their system does: by an address, a user name, or an
+// API key. parts says what the names are, in order: "ip", "header X-User". key
+// translates as many values into the key that the limiter gets; calling the key
+// function of the policy with a request that has these values is the surest way.
+// The text of its error is shown to the operator. Without it operators have to
+// type the key itself.
+func WithIdentity(policy string, parts []string, key func(parts []string) (string, error)) Option {
+	return func(c *config) error {
+		p := c.policy(policy)
+		switch {
+		case p == nil:
+			return fmt.Errorf("identity of policy %q: there is no such policy", policy)
+		case key == nil:
+			return fmt.Errorf("identity of policy %q: the function is nil", policy)
+		}
+		p.identity = identity{append([]string{}, parts...), key}
+		return nil
+	}
+}
+
+// WithClearKeys shows the keys beside their hashes, where the page knows them:
+// those that were limited and came again, and the blocked ones. Keys may be
+// addresses and names of users; by default only their hashes are shown.
+func WithClearKeys() Option {
+	return func(c *config) error {
+		c.clear = true
+		return nil
+	}
+}
+
+// WithActor names whoever sent an action, for the log and the list of blocks. The
+// default is the address of the peer.
+func WithActor(name func(*http.Request) string) Option {
+	return func(c *config) error {
+		if name == nil {
+			return errors.New("actor: the function is nil")
+		}
+		c.actor = name
+		return nil
 	}
 }
 

@@ -28,13 +28,13 @@ func (r *recent) init() {
 	r.refused.ring = make([]told, 0, kept)
 }
 
-// note keeps a decision that was made at now, since the start of the page.
-func (r *recent) note(e *telemetry.Event, k kind, now time.Duration) {
-	if k == denied || k == failed {
-		r.refused.note(e, k, now)
-	} else {
-		r.passed.note(e, k, now)
+// note keeps a decision that was made at now, since the start of the page, and
+// reports whether it did.
+func (r *recent) note(e *telemetry.Event, k kind, now time.Duration) bool {
+	if k == denied || k == blocked || k == failed {
+		return r.refused.note(e, k, now)
 	}
+	return r.passed.note(e, k, now)
 }
 
 // all returns the decisions, the latest first.
@@ -61,9 +61,9 @@ type lastOnes struct {
 	ring []told
 }
 
-func (l *lastOnes) note(e *telemetry.Event, k kind, now time.Duration) {
+func (l *lastOnes) note(e *telemetry.Event, k kind, now time.Duration) bool {
 	if !l.open(now) {
-		return
+		return false
 	}
 	t := told{event: *e, kind: k}
 	t.event.Method = clip(e.Method)
@@ -79,6 +79,7 @@ func (l *lastOnes) note(e *telemetry.Event, k kind, now time.Duration) {
 		l.ring[l.n%kept] = t
 	}
 	l.n++
+	return true
 }
 
 // open reports whether there is budget for one more.

@@ -30,10 +30,12 @@ var columnOf = [...]int{
 
 // series counts the decisions of one policy in each of the last seconds.
 type series struct {
-	name  string
-	newer sync.Mutex // serialises the reuse of a slot
-	last  atomic.Uint32
-	ring  [slots]struct {
+	name string
+	// policy is the registered one of this name, nil if there is none.
+	policy atomic.Pointer[policy]
+	newer  sync.Mutex // serialises the reuse of a slot
+	last   atomic.Uint32
+	ring   [slots]struct {
 		second atomic.Uint32
 		n      [columns]atomic.Uint32
 	}

@@ -25,6 +25,7 @@ type state struct {
 	Adaptive  []adaptState   `json:"adaptive"`
 	Process   *processState  `json:"process"`
 	Stores    []storeState   `json:"stores"`
+	Blocks    []blockState   `json:"blocks"`
 	Decisions []decisionText `json:"decisions"`
 }
 
@@ -32,12 +33,14 @@ type policyState struct {
 	Name       string              `json:"name"` // empty: all that have no place of their own
 	Registered bool                `json:"registered"`
 	Kind       string              `json:"kind"`
+	Text       string              `json:"text"` // of the configuration
 	Limit      *limitState         `json:"limit"`
 	On         *bool               `json:"on"` // nil: it has no switch
 	Can        []string            `json:"can"`
-	Scope      string              `json:"scope"`   // of a block
-	Blocked    int                 `json:"blocked"` // in this process
-	Columns    map[string][]uint32 `json:"columns"` // without those that are 0 throughout
+	Identity   []string            `json:"identity"` // what a caller is called by; none: by its key
+	Scope      string              `json:"scope"`    // of a block
+	Blocked    int                 `json:"blocked"`  // by this page
+	Columns    map[string][]uint32 `json:"columns"`  // without those that are 0 throughout
 }
 
 type limitState struct {
@@ -49,6 +52,7 @@ type limitState struct {
 type topState struct {
 	Policy string `json:"policy"`
 	Hash   string `json:"hash"`
+	Key    string `json:"key"`   // empty: not known, or not to be shown
 	Most   uint64 `json:"most"`  // it was limited so often at most
 	Least  uint64 `json:"least"` // and so often at least
 }
@@ -77,15 +81,18 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 		Title: c.title, Boot: a.start.UnixNano() / int64(time.Millisecond), Time: at.UnixMilli(),
 		Actions: c.act != nil, From: min(from, now), To: now,
 		Policies: []policyState{}, Top: []topState{}, Adaptive: []adaptState{}, Stores: []storeState{},
-		Decisions: []decisionText{},
+		Decisions: []decisionText{}, Blocks: []blockState{},
 	}
 	s.addPolicies(a, c)
 	for _, t := range a.top.most(topShown, now) {
-		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), t.n, t.n - t.over})
+		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), c.keyText(t.policy.name, t.hash), t.n, t.n - t.over})
 	}
 	for _, t := range a.recent.all() {
-		s.Decisions = append(s.Decisions, textOf(&t))
+		text := textOf(&t)
+		text.Key = c.keyText(t.event.Policy, t.event.KeyHash)
+		s.Decisions = append(s.Decisions, text)
 	}
+	s.addBlocks(c)
 	s.addAdaptive(c)
 	for i := range c.stores {
 		s.Stores = append(s.Stores, c.stores[i].state(s.From, s.To))
@@ -111,8 +118,11 @@ func (s *state) addPolicies(a *Admin, c *config) {
 
 func (p *policy) state(counts *series, s *state) policyState {
 	st := policyState{
-		Name: p.name, Registered: true, Kind: kindOfLimiter(p.limiter), Can: []string{"peek"},
-		Columns: counts.state(s), Scope: "everywhere",
+		Name: p.name, Registered: true, Text: p.text, Kind: kindOfLimiter(p.limiter), Can: []string{"peek"},
+		Columns: counts.state(s), Scope: p.scope(), Identity: []string{}, Blocked: len(p.blocks.all()),
+	}
+	if p.identity.key != nil {
+		st.Identity = p.identity.parts
 	}
 	if d, ok := algo.Describe(p.limiter); ok {
 		st.Limit = &limitState{d.Quota, seconds(d.Window), d.Unit.String()}
@@ -123,18 +133,74 @@ func (p *policy) state(counts *series, s *state) policyState {
 	if p.can.block != nil {
 		st.Can = append(st.Can, "block")
 	}
+	if p.can.unblock != nil {
+		st.Can = append(st.Can, "unblock")
+	}
 	if p.can.onOff != nil {
 		st.Can = append(st.Can, "switch")
 		on := p.can.onOff.IsOn()
 		st.On = &on
 	}
-	if p.can.process {
-		st.Scope = "process"
-	}
-	if controlled, ok := p.limiter.(*Controlled); ok {
-		st.Blocked = controlled.Blocked()
-	}
 	return st
+}
+
+// blockState is a block that was set through this page.
+type blockState struct {
+	Policy string `json:"policy"`
+	Hash   string `json:"hash"`
+	Key    string `json:"key"`
+	By     string `json:"by"`
+	Note   string `json:"note"`
+	Scope  string `json:"scope"`
+	Since  int64  `json:"since"` // Unix time in ms
+	Until  int64  `json:"until"`
+}
+
+func (s *state) addBlocks(c *config) {
+	for i := range c.policies {
+		p := &c.policies[i]
+		for _, b := range p.blocks.all() {
+			st := blockState{
+				Policy: p.name, Hash: hashText(b.hash), By: b.by, Note: b.note,
+				Scope: p.scope(), Since: b.since.UnixMilli(), Until: b.until.UnixMilli(),
+			}
+			if c.clear {
+				st.Key = b.key
+			}
+			s.Blocks = append(s.Blocks, st)
+		}
+	}
+}
+
+// scope is where a block holds.
+func (p *policy) scope() string {
+	if p.can.process {
+		return "process"
+	}
+	return "everywhere"
+}
+
+// keyText is the key of a hash where it is known and may be shown.
+func (c *config) keyText(policy string, hash uint64) string {
+	if !c.clear {
+		return ""
+	}
+	key, _ := c.policy(policy).named(hash)
+	return clip(key)
+}
+
+// named is the key of a hash, where it is known. p may be nil.
+func (p *policy) named(hash uint64) (key string, ok bool) {
+	if p == nil {
+		return "", false
+	}
+	if b := p.blocks.findHash(hash, time.Now()); b != nil {
+		return b.key, true
+	}
+	if p.callers == nil {
+		return "", false
+	}
+	return p.callers.named(hash)
 }
 
 // kindOfLimiter names a limiter by its type, "algo.TokenBucket".
@@ -148,7 +214,7 @@ func kindOfLimiter(l algo.Limiter) string {
 // columnNames are the columns of a series as the page knows them.
 var columnNames = [columns]string{
 	admitted: kindNames[admitted], queued: kindNames[queued], shadowed: kindNames[shadowed],
-	denied: kindNames[denied], failed: kindNames[failed],
+	denied: kindNames[denied], blocked: kindNames[blocked], failed: kindNames[failed],
 	fromRemote: "remote", fromDenyCache: "deny-cache", fromBlock: "block", fromFallback: "fallback",
 }
 
@@ -183,6 +249,9 @@ var everybody = func() uint64 {
 	return keyfunc.Hash(key)
 }()
 
+// hashDigits is the length of a hash as text.
+const hashDigits = 16
+
 // hashText writes the hash of a key, empty if there is no key.
 func hashText(h uint64) string {
 	switch h {
@@ -191,5 +260,5 @@ func hashText(h uint64) string {
 	case everybody:
 		return "everybody"
 	}
-	return fmt.Sprintf("%016x", h)
+	return fmt.Sprintf("%0*x", hashDigits, h)
 }

@@ -22,6 +22,9 @@ type File struct {
 	// AdminToken is where the token lies that allows operators to act; without
 	// it they can only look, from the same machine.
 	AdminToken Secret
+	// ShowKeys shows the keys of limited callers to operators, and not only their
+	// hashes.
+	ShowKeys bool
 	// Trusted are the proxies whose X-Forwarded-For is believed.
 	Trusted []netip.Prefix
 	// Pepper is where the key lies under which secrets are hashed.
@@ -131,6 +134,7 @@ func (f *File) read(v value) {
 		field{name: "listen", read: func(v value) { f.Listen = v.address() }},
 		field{name: "admin", read: func(v value) { f.Admin = v.address() }},
 		field{name: "admin_token", read: func(v value) { f.AdminToken.read(v) }},
+		field{name: "show_keys", read: func(v value) { f.ShowKeys = v.boolean() }},
 		field{name: "trusted_proxies", read: func(v value) { trusted = &v }},
 		field{name: "pepper", read: func(v value) { f.Pepper.read(v) }},
 		field{name: "store", read: func(v value) { f.Store.Kind = v.oneOf(Local, Redis) }},

@@ -17,9 +17,7 @@ import (
 type Panel struct {
 	*admin.Admin
 	store *distributed.Store
-	// Wrap makes limits of this process controllable, if anybody may act. It is
-	// nil otherwise, and on Redis: limits there can be reset and blocked by
-	// themselves, and are decided together in one step only as they are.
+	// Wrap makes limits controllable, if anybody may act. It is nil otherwise.
 	Wrap func(algo.Limiter) algo.Limiter
 }
 
@@ -39,24 +37,40 @@ func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.
 		}
 		allow := admin.Bearer(string(token))
 		opts = append(opts, admin.WithAuthorize(allow), admin.WithAuthorizeRead(allow))
-		if store == nil {
-			p.Wrap = func(l algo.Limiter) algo.Limiter { return admin.Control(l) }
-		}
+		p.Wrap = func(l algo.Limiter) algo.Limiter { return admin.Control(l) }
+	}
+	if f.ShowKeys {
+		opts = append(opts, admin.WithClearKeys())
 	}
 	p.Admin, err = admin.New(opts...)
 	return p, err
 }
 
+// Limit is a limit in force as the page shows it.
+type Limit struct {
+	Limiter  algo.Limiter
+	Text     string // as the file has it
+	Identity config.Identity
+}
+
 // mostShown is how many limits the page has room for, beside the protection.
 const mostShown = 60
 
-// Show puts the limits in force on the page. With more than it has room for, it
-// shows what it hears of the others.
-func (p *Panel) Show(limits map[string]algo.Limiter, overload *adaptive.Limiter) error {
+// Show puts the limits in force on the page, by their names. With more than it
+// has room for, it shows only the events of the others.
+func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error {
 	var opts []admin.Option
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		if len(opts) < mostShown {
-			opts = append(opts, admin.WithPolicy(name, limits[name]))
+	for i, name := range slices.Sorted(maps.Keys(limits)) {
+		if i == mostShown {
+			break
+		}
+		l := limits[name]
+		opts = append(opts, admin.WithPolicy(name, l.Limiter))
+		if l.Text != "" && len(l.Text) <= mostText {
+			opts = append(opts, admin.WithText(name, l.Text))
+		}
+		if l.Identity.Key != nil {
+			opts = append(opts, admin.WithIdentity(name, l.Identity.Parts, l.Identity.Key))
 		}
 	}
 	if overload != nil {
@@ -70,3 +84,6 @@ func (p *Panel) Show(limits map[string]algo.Limiter, overload *adaptive.Limiter)
 	}
 	return nil
 }
+
+// mostText is how many bytes of a limit as text the page takes.
+const mostText = 128

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/examples/gateway/ops"
 )
 
 // Options is what a gateway needs beside its file.
@@ -22,10 +23,9 @@ type Options struct {
 	// Wrap, if not nil, puts something around each limiter that is made, such as
 	// an operator's switch.
 	Wrap func(algo.Limiter) algo.Limiter
-	// Changed, if not nil, is told of the limits in force by their names, and
-	// of the overload protection, nil if it is off, whenever they may have
-	// changed. An error is logged.
-	Changed func(limits map[string]algo.Limiter, overload *adaptive.Limiter) error
+	// Changed, if not nil, receives the limits in force by their names, and the
+	// overload protection, nil if it is off, whenever they may have changed. An error is logged.
+	Changed func(limits map[string]ops.Limit, overload *adaptive.Limiter) error
 }
 
 // Gateway is an http.Handler that serves the routes of the file in force.
@@ -104,22 +104,29 @@ func (g *Gateway) Apply(f *config.File) error {
 		return f.Errorf("", "%v", err)
 	}
 	g.install(f, handler, guard)
-	g.tell(limiters)
+	g.tell(limiters, pepper)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)
 	return nil
 }
 
-func (g *Gateway) tell(limiters map[string]algo.Limiter) {
+// tell shows operators the limits in force.
+func (g *Gateway) tell(limiters map[string]algo.Limiter, pepper []byte) {
 	if g.opts.Changed == nil {
 		return
+	}
+	shown := map[string]ops.Limit{}
+	for _, l := range allLimits(g.file) {
+		// The key function was made from the same keys before.
+		id, _ := config.NewIdentity(l.Keys, g.file.Trusted, pepper)
+		shown[l.Name] = ops.Limit{Limiter: limiters[l.Name], Text: l.Spec.String(), Identity: id}
 	}
 	var overload *adaptive.Limiter
 	if g.overload != nil {
 		overload = g.overload.limiter
 	}
-	if err := g.opts.Changed(limiters, overload); err != nil {
+	if err := g.opts.Changed(shown, overload); err != nil {
 		g.opts.Log.Error("operators do not see all limits", "error", err)
 	}
 }
@@ -137,12 +144,20 @@ func (g *Gateway) refuse(f *config.File) error {
 
 // wanted is every limit of f once.
 func wanted(f *config.File) (all []live.Wanted) {
+	for _, l := range allLimits(f) {
+		all = append(all, live.Wanted{ID: l.Name, Spec: l.Spec})
+	}
+	return all
+}
+
+// allLimits is every limit of f once.
+func allLimits(f *config.File) (all []*config.Limit) {
 	seen := map[string]bool{}
 	add := func(limits []*config.Limit) {
 		for _, l := range limits {
 			if !seen[l.Name] {
 				seen[l.Name] = true
-				all = append(all, live.Wanted{ID: l.Name, Spec: l.Spec})
+				all = append(all, l)
 			}
 		}
 	}

@@ -27,6 +27,9 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 		h := limitBody(f.Timeouts.Body, g.upstream(r, f.Trusted))
 		if len(policies) > 0 {
 			h = httpmw.Limits(policies, g.routeOptions(r)...)(h)
+			if r.MissingKey == "deny" {
+				h = g.requireKeys(r, policies, h)
+			}
 		}
 		mux.Handle(r.Pattern, h)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/examples/gateway/proxy"
 )
 
@@ -78,7 +79,16 @@ routes:
 		require.Equal(t, http.StatusOK, r.status("/shadow"))
 	}
 
-	require.Equal(t, http.StatusTooManyRequests, r.status("/secret"), "no key")
+	unnamed := r.get("/secret")
+	require.Equal(t, http.StatusUnauthorized, unnamed.StatusCode, "no key")
+	require.Equal(t, `ApiKey name="X-Api-Key"`, unnamed.Header.Get("WWW-Authenticate"))
+	require.Empty(t, unnamed.Header.Get("Retry-After"))
+	e := <-r.events
+	for e.Policy != "secret" {
+		e = <-r.events
+	}
+	require.Equal(t, http.StatusUnauthorized, e.Status)
+	require.Equal(t, telemetry.Denied, e.Result)
 	require.Equal(t, http.StatusOK, r.status("/secret", "X-Api-Key", "one"))
 	require.Equal(t, http.StatusOK, r.status("/secret", "X-Api-Key", "two"))
 	denied := r.get("/secret", "X-Api-Key", "one")

@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/examples/gateway/ops"
 )
 
 // Options are the settings of a service beside its file.
@@ -31,7 +32,7 @@ type Options struct {
 	Wrap func(algo.Limiter) algo.Limiter
 	// Changed, if not nil, receives the limits in force by their names
 	// whenever they may have changed. An error is logged.
-	Changed func(limits map[string]algo.Limiter) error
+	Changed func(limits map[string]ops.Limit) error
 }
 
 // Service is a rls.RateLimitServiceServer.
@@ -90,7 +91,7 @@ func (s *Service) told(limiters map[string]algo.Limiter) {
 	if s.opts.Changed == nil {
 		return
 	}
-	if err := s.opts.Changed(byName(s.file, limiters)); err != nil {
+	if err := s.opts.Changed(shown(s.file, limiters)); err != nil {
 		s.opts.Log.Error("operators do not see all limits", "error", err)
 	}
 }

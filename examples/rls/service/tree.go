@@ -53,13 +53,6 @@ func wanted(f *config.File) (all []live.Wanted) {
 	return all
 }
 
-// byName turns limiters by ID into limiters by name.
-func byName(f *config.File, limiters map[string]algo.Limiter) map[string]algo.Limiter {
-	named := map[string]algo.Limiter{}
-	each(f, func(d *config.Descriptor) { named[d.Name] = limiters[d.ID] })
-	return named
-}
-
 // each visits every descriptor with a limit.
 func each(f *config.File, visit func(*config.Descriptor)) {
 	var down func([]*config.Descriptor)
@@ -133,12 +126,22 @@ func (d *domain) find(r *ratelimit.RateLimitDescriptor) *node {
 	return at
 }
 
-// keyOf is the key of a descriptor: its entries, each part with its length
-// before it, so that no two descriptors have the same.
+// keyOf is the key of a descriptor: its entries.
 func keyOf(r *ratelimit.RateLimitDescriptor) string {
-	var b strings.Builder
+	var room [8]entry
+	entries := room[:0]
 	for _, e := range r.GetEntries() {
-		for _, s := range []string{e.GetKey(), e.GetValue()} {
+		entries = append(entries, entry{e.GetKey(), e.GetValue()})
+	}
+	return keyOfEntries(entries)
+}
+
+// keyOfEntries writes each part of the entries with its length before it, so
+// that no two descriptors have the same key.
+func keyOfEntries(entries []entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		for _, s := range [2]string{e.key, e.value} {
 			b.WriteString(strconv.Itoa(len(s)) + ":" + s + "/")
 		}
 	}

@@ -33,6 +33,15 @@ const switchOff = `(() => {
 	return asked;
 })()`
 
+// typeKey types a key over what is there.
+func typeKey(key string) chromedp.Action[chromedp.Void] {
+	return chromedp.Evaluate[chromedp.Void](`(() => {
+	const input = document.querySelector("#key");
+	input.value = ` + quote(key) + `;
+	input.dispatchEvent(new Event("input"));
+})()`)
+}
+
 // The page shows what the service does, and lets the right ones act.
 func TestPage(t *testing.T) {
 	s := stageScene(t, admin.WithAuthorize(admin.Bearer(token)), quiet())
@@ -75,9 +84,28 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#key-hash").textContent.includes("blocked for 60 min, in this process")`)
 	require.Equal(t, 1, s.users.Blocked())
 	b.until(`document.querySelector("#policies small").textContent === "algo.TokenBucket, 1 blocked"`)
+	b.until(`document.querySelector("#key-says").textContent.startsWith("Blocked until ")`)
+	b.until(`[...document.querySelectorAll("#last .badge")].some((x) => x.textContent === "blocked 429")`)
+	b.do(chromedp.Click("#blocks td:last-child button"))
+	b.until(`document.querySelector("#blocked").hidden`)
+	require.Equal(t, 0, s.users.Blocked())
+
+	// A key of a row, by its hash.
+	b.do(chromedp.Click("#top button.link"))
+	b.until(`document.querySelector("#top tr.same .mono button").textContent === document.querySelector("#key").value`)
+	b.do(chromedp.SetValue("#note", "ticket 7"), chromedp.Click("#block"))
+	b.until(`document.querySelector("#blocks").textContent.includes("ticket 7")`)
+	require.Equal(t, 1, s.users.Blocked()+s.partners.Blocked())
+
+	// A typo blocks nobody, unless it is meant.
+	b.do(chromedp.Click("#policies button.link"), chromedp.Click("#policies button.link"), typeKey("usr-0"), chromedp.Click("#block"))
+	b.until(`document.querySelector("#key-says").textContent === "Not done: no request with this key has been seen: check the spelling. Click again to do it nevertheless."`)
+	b.do(chromedp.Click("#reset"))
+	b.until(`document.querySelector("#key-says").textContent.startsWith("Not done")`)
+	b.do(typeKey("user-0"), chromedp.Click("#block"))
+	b.until(`document.querySelector("#key-hash").textContent.includes("blocked for 60 min")`)
 	b.do(chromedp.Click("#reset"))
 	b.until(`document.querySelector("#key-hash").textContent.includes("forgiven")`)
-	require.Equal(t, 0, s.users.Blocked())
 	require.Equal(t, "Really? Limits nothing", js[string](b, switchOff))
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "off: limits nothing"`)
 	require.False(t, s.users.IsOn())
@@ -138,9 +166,12 @@ func TestMarkupStaysText(t *testing.T) {
 	b.until(`document.querySelector("#title").textContent === ` + quote(evil))
 	b.until(`document.querySelectorAll("#policies tbody tr").length === 4`)
 	b.do(chromedp.SetValue("#key", evil), chromedp.Click("#key-form .main"))
-	b.until(`document.querySelector("#key-says").textContent.startsWith("4 of 4 left")`)
+	b.until(`document.querySelector("#key-says").textContent.includes("4 of 4 left")`)
+	b.do(chromedp.Click("#block"))
+	b.until(`document.querySelector("#key-says").textContent.includes("Click again")`)
 	b.do(chromedp.Click("#block"))
 	b.until(`document.querySelector("#key-hash").textContent.includes("<img src=x")`)
+	b.until(`document.querySelector("#blocks tbody tr") !== null`)
 	require.Equal(t, 1, users.Blocked())
 	b.until(`document.querySelector("#last").textContent.includes("error: " + ` + quote(evil) + `)`)
 	b.until(`document.querySelector("#top").textContent.includes("<script>")`)

@@ -29,13 +29,13 @@ const token = "correct horse battery staple"
 
 // scene is a service with every kind of limit, under load that never ends.
 type scene struct {
-	t     *testing.T
-	panel *admin.Admin
-	url   string // of the page
-	redis *redistest.Server
-	users *admin.Controlled
-	ctx   context.Context
-	begun time.Time
+	t               *testing.T
+	panel           *admin.Admin
+	url             string // of the page
+	redis           *redistest.Server
+	users, partners *admin.Controlled
+	ctx             context.Context
+	begun           time.Time
 
 	running sync.WaitGroup
 	stage   atomic.Int32 // of the overload: 0 none
@@ -53,7 +53,7 @@ func stageScene(t *testing.T, opts ...admin.Option) *scene {
 	s.users = admin.Control(algo.Must(algo.NewTokenBucket(algo.PerSecond(4), algo.Burst(12))))
 	reports := admin.Control(algo.Must(algo.NewPacer(algo.PerSecond(12), algo.MaxWait(time.Second))))
 	trial := algo.Shadow(algo.Must(algo.NewSlidingWindow(algo.PerMinute(40))))
-	partners := admin.Control(algo.Must(store.TokenBucket("partners", algo.PerSecond(30), algo.Burst(60))))
+	s.partners = admin.Control(algo.Must(store.TokenBucket("partners", algo.PerSecond(30), algo.Burst(60))))
 	vegas := adaptive.Vegas(adaptive.WithLimits(4, 60))
 	bbr := adaptive.BBR(adaptive.WithSignal(adaptive.CPU()))
 	checkout := algo.Must(adaptive.New(adaptive.Min(vegas, bbr)))
@@ -61,7 +61,7 @@ func stageScene(t *testing.T, opts ...admin.Option) *scene {
 	all := append([]admin.Option{
 		admin.WithTitle("shop-api, instance 2"),
 		admin.WithPolicy("per-client", s.users), admin.WithPolicy("reports", reports),
-		admin.WithPolicy("search-trial", trial), admin.WithPolicy("partners", partners), admin.WithPolicy("checkout", checkout),
+		admin.WithPolicy("search-trial", trial), admin.WithPolicy("partners", s.partners), admin.WithPolicy("checkout", checkout),
 		admin.WithAdaptive("checkout", checkout), admin.WithStore("main", store, "partners"),
 	}, opts...)
 	s.panel = must(admin.New(all...))
@@ -75,7 +75,7 @@ func stageScene(t *testing.T, opts ...admin.Option) *scene {
 	s.load("per-client", s.users, key, s.wave, 60, func(http.ResponseWriter, *http.Request) {})
 	s.load("reports", reports, keyfunc.Global(), func() float64 { return 7 + 6*math.Sin(s.age()/19) }, 1, func(http.ResponseWriter, *http.Request) {})
 	s.load("search-trial", trial, key, func() float64 { return 9 }, 9, func(http.ResponseWriter, *http.Request) {})
-	s.load("partners", partners, key, func() float64 { return 70 + 30*math.Sin(s.age()/31) }, 3, func(http.ResponseWriter, *http.Request) {})
+	s.load("partners", s.partners, key, func() float64 { return 70 + 30*math.Sin(s.age()/31) }, 3, func(http.ResponseWriter, *http.Request) {})
 	s.load("checkout", checkout, keyfunc.Global(), s.overload, 1, s.slow)
 	return s
 }

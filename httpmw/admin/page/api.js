@@ -9,7 +9,7 @@ export async function call(path, init = {}) {
 	const auth = token ? { Authorization: "Bearer " + token } : {};
 	const reply = await fetch(path, { ...init, headers: { ...init.headers, ...auth }, signal: AbortSignal.timeout(8000) });
 	const body = await reply.json().catch(() => ({}));
-	if (!reply.ok) throw Object.assign(new Error(body.error || `the service answered ${reply.status}`), { status: reply.status });
+	if (!reply.ok) throw Object.assign(new Error(body.error || `the service answered ${reply.status}`), { status: reply.status, unseen: body.unseen });
 	return body;
 }
 

@@ -3,7 +3,7 @@ import { el, svg, number, say } from "./dom.js";
 
 export const span = 300;
 const patterns = {
-	queued: "M2 0V6M5 0V6", shadowed: "M0 2H6M0 5H6", denied: "M-1 7L7-1M-1 1L1-1M5 7L7 5", failed: "M0 0L6 6M0 6L6 0",
+	queued: "M2 0V6M5 0V6", shadowed: "M0 2H6M0 5H6", denied: "M-1 7L7-1M-1 1L1-1M5 7L7 5", blocked: "M3 0V6M0 3H6", failed: "M0 0L6 6M0 6L6 0",
 	"deny-cache": "M0 2H6M0 5H6", block: "M2 0V6M5 0V6", fallback: "M-1 7L7-1M-1 1L1-1M5 7L7 5",
 };
 let charts = 0;

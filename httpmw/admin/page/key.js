@@ -1,11 +1,11 @@
 // One key: what it has left, and what can be done.
-import { $, number, say, time } from "./dom.js";
+import { $, el, number, say, time } from "./dom.js";
 import { order } from "./api.js";
 import { Chart, span } from "./chart.js";
 
 const left = new Array(span).fill(-1);
 const limits = new Array(span).fill(-1);
-let chart, watched = null, busy = false, policies = [], actions = false, second = 0;
+let chart, watched = null, busy = false, policies = [], actions = false, second = 0, picked = "", insist = "";
 
 export const hash = () => (watched ? watched.hash : "");
 
@@ -15,27 +15,64 @@ export function init() {
 	$("fill").before(legend);
 	chart = new Chart($("fill"), legend, { label: "What the key has left", layers: { remaining: "Left" }, lines: { limit: "Limit" } });
 	$("key-form").addEventListener("submit", (e) => { e.preventDefault(); watch(); });
-	$("key-policy").addEventListener("change", able);
+	$("key-policy").addEventListener("change", () => { picked = ""; able(); });
 	$("reset").addEventListener("click", () => act("reset", {}, "forgiven"));
-	$("block").addEventListener("click", () => act("block", { seconds: +$("seconds").value }, `blocked for ${time(+$("seconds").value)}`));
+	$("unblock").addEventListener("click", () => act("unblock", {}, "unblocked"));
+	$("block").addEventListener("click", () => act("block", { seconds: +$("seconds").value, note: $("note").value }, `blocked for ${time(+$("seconds").value)}`));
+	fields(null);
 }
 
-const asked = () => ({ policy: $("key-policy").value, key: $("key").value });
+const chosen = () => policies.find((q) => q.name === $("key-policy").value);
+const inputs = () => [...$("who").querySelectorAll("input")];
+
+// fields makes an input for each part of what a caller is called by.
+function fields(p) {
+	const parts = p && p.identity.length ? p.identity : ["Key"];
+	const same = JSON.stringify(parts);
+	if ($("who").dataset.parts === same) return;
+	$("who").dataset.parts = same;
+	$("who").replaceChildren(...parts.map((name, i) => {
+		const id = i ? "key" + i : "key";
+		const input = el("input", { id, autocomplete: "off", spellcheck: "false", autocapitalize: "off", placeholder: name === "Key" ? "as the key function makes it, or a hash" : "or a hash" });
+		input.addEventListener("input", () => { picked = insist = ""; });
+		return el("div", {}, el("label", { for: id }, name), input);
+	}));
+}
+
+// asked names the key: by the hash of the row that was picked, or by what was typed.
+function asked() {
+	const p = chosen(), typed = inputs().map((i) => i.value);
+	const policy = $("key-policy").value;
+	if (picked) return { policy, hash: picked };
+	return p && p.identity.length ? { policy, who: typed } : { policy, key: typed[0] };
+}
 
 function watch(did) {
-	watched = { ...asked(), hash: "", did };
+	watched = { asked: asked(), hash: "", did };
 	left.fill(-1);
 	limits.fill(-1);
 	look();
 }
 
-export function choose(name) { $("key-policy").value = name; able(); }
+export function choose(name) { $("key-policy").value = name; picked = ""; able(); }
+
+// pick looks at the key of a row.
+export function pick(row) {
+	if (!policies.some((p) => p.name === row.policy)) return tell("Not shown: the policy is not registered.", true);
+	$("key-policy").value = row.policy;
+	able();
+	inputs().forEach((input, i) => { input.value = i ? "" : row.hash; });
+	picked = row.hash;
+	$("key-form").scrollIntoView({ block: "nearest" });
+	watch();
+}
 
 // able switches off what the chosen policy cannot do.
 function able() {
-	const p = policies.find((q) => q.name === $("key-policy").value);
-	for (const name of ["reset", "block"]) $(name).disabled = !actions || !p || !p.can.includes(name);
-	$("seconds").disabled = $("block").disabled;
+	const p = chosen();
+	fields(p);
+	for (const name of ["reset", "unblock", "block"]) $(name).disabled = !actions || !p || !p.can.includes(name);
+	$("seconds").disabled = $("note").disabled = $("block").disabled;
 	$("key-form").querySelector(".main").disabled = !actions || !p;
 	$("block").title = p && p.scope === "process" ? "In this process only" : "";
 }
@@ -57,12 +94,13 @@ async function look() {
 	busy = true;
 	const mine = watched;
 	try {
-		const d = await order("peek", { policy: mine.policy, key: mine.key });
+		const d = await order("peek", mine.asked);
 		if (mine !== watched) return;
 		watched.hash = d.hash;
 		for (let i = span - 1; i >= 0 && left[i] < 0 && span - i <= 3; i--) { left[i] = d.remaining; limits[i] = d.limit; }
 		say($("key-hash"), mine.did || (d.hash ? "hash " + d.hash : "the limit's own"));
-		tell(`${number(d.remaining)} of ${number(d.limit)} left` + (d.reset_after ? `, all of it in ${time(d.reset_after)}` : "") + ` (${d.source}).`);
+		const state = d.blocked_until ? `Blocked until ${new Date(d.blocked_until).toLocaleString("en-GB")}. ` : d.seen ? "" : "No request with this key has been seen: check the spelling. ";
+		tell(state + `${number(d.remaining)} of ${number(d.limit)} left` + (d.reset_after ? `, all of it in ${time(d.reset_after)}` : "") + ` (${d.source}).`, !d.seen);
 	} catch (e) {
 		if (mine !== watched) return;
 		watched.stopped = e.status !== undefined;
@@ -74,15 +112,21 @@ async function look() {
 	}
 }
 
+// act carries out an action. One on a key that no request had takes a second click.
 async function act(name, more, done) {
 	const what = asked();
-	const shown = what.key ? `“${what.key.slice(0, 90)}”` : "The limit's own";
+	const same = name + JSON.stringify(what);
+	const typed = inputs().map((i) => i.value).filter(Boolean).join(", ");
+	const shown = typed ? `“${typed.slice(0, 90)}”` : "The limit's own";
 	try {
-		await order(name, { ...what, ...more });
-		const scope = name === "block" && policies.find((p) => p.name === what.policy)?.scope === "process" ? ", in this process" : "";
+		await order(name, { ...what, ...more, unseen: insist === same });
+		insist = "";
+		const scope = name === "block" && chosen()?.scope === "process" ? ", in this process" : "";
 		watch(`${shown}: ${done}${scope}`);
 	} catch (e) {
-		tell(`Not done: ${e.message}.`, true);
+		insist = e.unseen ? same : "";
+		watched = null;
+		tell(`Not done: ${e.message}.` + (e.unseen ? " Click again to do it nevertheless." : ""), true);
 	}
 }
 

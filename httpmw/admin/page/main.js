@@ -1,18 +1,18 @@
 // Asks for the state and shows it.
 import { $, say, policyName } from "./dom.js";
-import { call, notice, useToken } from "./api.js";
+import { action, call, notice, useToken } from "./api.js";
 import { Chart, span } from "./chart.js";
 import * as tables from "./tables.js";
 import * as panels from "./panels.js";
 import * as key from "./key.js";
 
-const names = ["admitted", "queued", "shadowed", "denied", "failed", "remote", "deny-cache", "block", "fallback"];
+const names = ["admitted", "queued", "shadowed", "denied", "blocked", "failed", "remote", "deny-cache", "block", "fallback"];
 const columns = new Map(); // of each policy, by column: 300 numbers, the last second last
 const history = new Map(); // of each adaptive limiter
 let next = 0, boot = 0, failures = 0, timer = 0, state = null;
 
 const traffic = new Chart($("traffic"), $("traffic-legend"), { label: "Decisions per second",
-	layers: { admitted: "Admitted", queued: "Queued", shadowed: "Shadowed", denied: "Denied", failed: "Failed" } });
+	layers: { admitted: "Admitted", queued: "Queued", shadowed: "Shadowed", denied: "Denied", blocked: "Blocked", failed: "Failed" } });
 
 // push moves seconds into an array of 300; without values they are fill.
 function push(array, values, n, fill) {
@@ -51,7 +51,8 @@ function show() {
 	say($("title"), state.title);
 	tables.policies(state, columns, pick);
 	draw();
-	tables.top(state.top, key.hash());
+	tables.top(state.top, key.hash(), key.pick);
+	tables.blocks(state, key.pick, unblock);
 	if ($("pause").getAttribute("aria-pressed") === "false") tables.last(state.decisions);
 	panels.update(state, history, columns);
 	key.tick(state);
@@ -63,11 +64,15 @@ function pick(name) {
 	draw();
 }
 
+async function unblock(b) {
+	if (await action("unblock", { policy: b.policy, hash: b.hash, unseen: true })) { clearTimeout(timer); poll(); }
+}
+
 function draw() {
 	const which = $("which").value;
 	const shown = [...columns].filter(([name]) => which === "*" || which === ":" + name).map((c) => c[1]);
 	const total = {};
-	for (const k of names.slice(0, 5)) {
+	for (const k of names.slice(0, 6)) {
 		total[k] = new Array(span).fill(0);
 		for (const arrays of shown) arrays[k].forEach((n, i) => { total[k][i] += n; });
 	}

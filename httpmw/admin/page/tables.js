@@ -38,7 +38,7 @@ class Row {
 	update(p, counts, actions) {
 		this.on = p.on;
 		say(this.kind, p.registered ? p.kind + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
-		say(this.cells.limit, limit(p.limit));
+		say(this.cells.limit, p.text || limit(p.limit));
 		for (const k of ["admitted", "queued", "shadowed", "denied"]) {
 			const rate = sum(counts[k].slice(-10)) / 10;
 			say(this.cells[k], number(rate));
@@ -100,18 +100,50 @@ const percent = (share) => (share < 0.01 ? "< 1 %" : share > 0.99 ? "> 99 %" : M
 
 const empty = (columns, text) => el("tr", {}, el("td", { class: "empty", colspan: columns }, text));
 
-export function top(keys, watched) {
+// caller is a button that picks a key by its hash.
+function caller(k, pick, ...more) {
+	if (!k.hash || k.hash === "everybody") return el("td", { class: "mono" }, k.hash || "none", ...more);
+	const button = el("button", { class: "link mono", type: "button", title: "Look at this key" }, k.hash);
+	button.addEventListener("click", () => pick(k));
+	return el("td", { class: "mono" }, button, k.key ? el("small", {}, k.key) : null, ...more);
+}
+
+let listed = "";
+
+// blocks lists the blocked keys, if they are others than before.
+export function blocks(state, pick, unblock) {
+	$("blocked").hidden = !state.blocks.length;
+	const key = JSON.stringify([state.blocks, state.actions]);
+	if (key === listed) return;
+	listed = key;
+	const clock = (ms) => new Date(ms).toLocaleString("en-GB");
+	$("blocks").tBodies[0].replaceChildren(...state.blocks.map((b) => {
+		const button = el("button", { type: "button", disabled: !state.actions, "aria-label": "Unblock " + b.hash }, "Unblock");
+		button.addEventListener("click", () => unblock(b));
+		return label(el("tr", {}, caller(b, pick), el("td", {}, policyName(b.policy)), el("td", {}, clock(b.until)), el("td", {}, clock(b.since)),
+			el("td", {}, b.by || "this process"), el("td", {}, b.note || "–"), el("td", {}, b.scope === "process" ? "this process" : "all instances"), el("td", {}, button)), $("blocks"));
+	}));
+}
+
+let ranked = "";
+
+// top lists the keys that were limited most, if they are others than before: a
+// row that is replaced loses the focus.
+export function top(keys, watched, pick) {
+	const same = JSON.stringify([keys, watched]);
+	if (same === ranked) return;
+	ranked = same;
 	const most = Math.max(1, ...keys.map((k) => k.most));
 	const made = keys.map((k) => el("tr", { class: k.hash === watched && "same" },
-		el("td", { class: "mono" }, k.hash, k.hash === watched ? el("small", {}, " watched") : null),
+		caller(k, pick, k.hash === watched ? el("small", {}, " watched") : null),
 		el("td", {}, policyName(k.policy)),
 		el("td", { class: "num" }, (k.least < k.most ? "≤ " : "") + number(k.most)),
 		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most * 100}%`, height: 9, class: "k-denied" })))));
 	$("top").tBodies[0].replaceChildren(...(made.length ? made : [empty(4, "Nobody was limited.")]));
 }
 
-const marks = { admitted: "good", queued: "warn", shadowed: "warn", denied: "bad", failed: "bad" };
-const refused = (d) => d.kind === "denied" || d.kind === "failed";
+const marks = { admitted: "good", queued: "warn", shadowed: "warn", denied: "bad", blocked: "bad", failed: "bad" };
+const refused = (d) => d.kind === "denied" || d.kind === "blocked" || d.kind === "failed";
 let told = "";
 
 // last lists the decisions, if there are others than before.
@@ -134,9 +166,9 @@ function decision(d) {
 	return label(el("tr", {},
 		cell("", clock),
 		cell("", el("div", {}, el("span", { class: "badge " + marks[d.kind] }, result + (d.status ? " " + d.status : "")),
-			d.reason === "admitted" ? null : el("small", {}, d.reason))),
+			d.reason === "admitted" || d.kind === "blocked" ? null : el("small", {}, d.reason))),
 		cell("", el("div", {}, policyName(d.policy), el("small", {}, via))),
-		cell("mono", d.hash || "none"),
+		cell("mono", d.hash || "none", d.key ? el("small", {}, d.key) : null),
 		cell("num", number(d.cost)),
 		cell("num", `${number(d.remaining)} / ${number(d.limit)}`),
 		cell("gap", waits(d)),
