@@ -20,7 +20,7 @@ import (
 // It needs failures to find the limit. Use it where a dependency rejects early and
 // cheaply.
 func AIMD(opts ...Option) Strategy {
-	s := settings{min: 20, max: 200, timeout: 5 * time.Second}
+	s := settings{min: learningFloor, max: 200, timeout: 5 * time.Second}
 	if err := configure("AIMD", &s, opts, "WithLimits", "WithInitial", "WithTimeout"); err != nil {
 		return invalid{err}
 	}

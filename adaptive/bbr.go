@@ -21,9 +21,9 @@ import (
 // The service is overloaded
 //   - when the signal, smoothed over 500 ms, reaches its threshold, until it falls
 //     below nine tenths of it;
-//   - when work is in flight and none has completed for five times the baseline
-//     response time and at least 1 s, whatever the signal: a dependency that hangs
-//     uses no processor time.
+//   - when at least 20 requests have begun and are in flight, and none has completed
+//     for five times the baseline response time and at least 1 s, whatever the
+//     signal: a dependency that hangs uses no processor time.
 //
 // Overload ends 1 s after its last sign.
 //
@@ -34,9 +34,9 @@ import (
 // further. Without an estimate it is 20, or 4 per processor if that is more. An
 // unknown signal is no overload; [Limiter.Explain] shows it.
 //
-// Options: [WithSignal] (default: [CPU]), [WithLimits] (default: from GOMAXPROCS,
-// since fewer cannot use the processors, to 2147483647, the limit outside
-// overload) and [WithWindow] (default: 10 s in 100 buckets).
+// Options: [WithSignal] (default: [CPU]), [WithLimits] (default: from 20, or
+// GOMAXPROCS if that is more, since fewer in flight show no overload, to 2147483647,
+// the limit outside overload) and [WithWindow] (default: 10 s in 100 buckets).
 //
 // Do not use it for handlers that need much processor time and never wait: their
 // requests queue in front of the handler and are not in flight. See [RunQueue].
@@ -54,7 +54,7 @@ func newBBR(opts []Option) (*bbr, error) {
 		return nil, err
 	}
 	if !contains(opts, "WithLimits") {
-		s.min = max(s.machine.Procs(), 1)
+		s.min = max(s.machine.Procs(), learningFloor)
 	}
 	if err := errors.Join(checkSignal(s.signal), checkWindow(s.span, s.buckets)); err != nil {
 		return nil, fmt.Errorf("BBR: %w", err)
@@ -85,9 +85,6 @@ const (
 	leaveAt         = 0.9
 	coolDown        = int64(time.Second)
 	updateEvery     = int64(50 * time.Millisecond)
-	hangsAfter      = int64(time.Second)
-	hangsBaselines  = 5
-	causeHang       = "nothing completes"
 )
 
 // bbr is driven by events: every admission, end and sample passes the time on, and
@@ -103,8 +100,7 @@ type bbr struct {
 
 	limit     atomic.Int64
 	next      atomic.Int64 // instant of the next update
-	lastEnd   atomic.Int64 // the last completion
-	busySince atomic.Int64 // begin of the oldest work in flight
+	stall     stall
 	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
 	lost      atomic.Int64 // duration of all overload
 
@@ -120,15 +116,13 @@ type bbr struct {
 func (b *bbr) Limit() int    { return int(b.limit.Load()) }
 func (b *bbr) maxLimit() int { return int(b.max) }
 
-func (b *bbr) admitted(at, n, inFlight int64) {
-	if inFlight <= n {
-		b.busySince.Store(at)
-	}
+func (b *bbr) admitted(at, _, inFlight int64) {
+	b.stall.began.Add(1)
 	b.update(at, inFlight)
 }
 
 func (b *bbr) finished(at, inFlight int64) {
-	b.lastEnd.Store(at)
+	b.stall.ended.Add(1)
 	b.update(at, inFlight)
 }
 
@@ -137,7 +131,6 @@ func (b *bbr) denied(cause, int64) {}
 // Observe learns from successes. A completion with any outcome reaches finished.
 func (b *bbr) Observe(s Sample) {
 	at := s.end(b.machine)
-	b.lastEnd.Store(at)
 	if s.Outcome == algo.Succeeded {
 		b.rates.addAt(at, int64(s.RTT))
 		if at-int64(s.RTT) >= b.calmSince.Load() {
@@ -184,12 +177,11 @@ func (b *bbr) overload(at, inFlight int64) (cause string) {
 		enter = leaveAt
 	}
 	b.hot = b.level.known && b.level.value >= enter
-	since := max(b.lastEnd.Load(), b.busySince.Load())
 	longest := max(hangsBaselines*b.baseline.minRT.Load(), hangsAfter)
 	switch {
 	case b.hot:
 		return signalName(b.signal)
-	case inFlight > 0 && since > 0 && at-since > longest:
+	case b.stall.lasts(at, inFlight) > longest:
 		return causeHang
 	}
 	return ""
@@ -202,7 +194,7 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	if !b.over {
 		return b.max
 	}
-	limit := int64(max(20, 4*b.machine.Procs()))
+	limit := int64(max(learningFloor, 4*b.machine.Procs()))
 	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
 		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, noLimit)))
 	}

@@ -5,12 +5,13 @@ package adaptive
 // else that work can wait for: a database, another service, a pool, a lock.
 //
 // The in-flight limit starts
-//   - when successes take four times their baseline, and no queue in front of the
-//     processor explains it;
-//   - when nothing that began completes for 1 s, or five baselines if that is more.
+//   - when at least 20 requests are in flight, successes take four times their
+//     baseline, and no queue in front of the processor explains it;
+//   - when at least 20 requests have begun and are in flight, and nothing completes
+//     for 1 s, or five baselines if that is more.
 //
 // It then allows twice the work that completes in one baseline (Little's law),
-// beside the work that stays in flight for long, such as streams. It allows more
+// beside the work that stays in flight for long. It allows more
 // while successes take less than two baselines and requests are denied. It ends 1 s
 // after the last sign of a queue, and when at least 85 % of the arrivals find a
 // slot. While nothing completes it admits one request per second as a probe. If
@@ -22,8 +23,8 @@ package adaptive
 // the baseline, or at four baselines if that is more. One response counts as at
 // most ten baselines, so a slowdown is sure to be noticed only if it affects more
 // than a third of the requests. Limit a queue that only few requests meet, such as
-// those that miss a cache, where they meet it. Streams that begin while nothing
-// else does look like a hang: give them a limiter of their own.
+// those that miss a cache, where they meet it. Work that waits for its client, such as
+// a stream, is no evidence and not counted; see [algo.Lease.AwaitClient].
 //
 // Option: [WithTarget]. For other combinations use [Min].
 func Default(opts ...Option) Strategy {

@@ -35,7 +35,7 @@ func (q *runQueue) learn(at int64) {
 	q.used = max(q.used*keep+fresh*(used-denials), 0)
 	q.done = q.done*keep + fresh*float64(is.completed-q.before.completed)
 	if q.done > 0 {
-		q.cost = q.used / q.done
+		q.cost = q.costOfRequest()
 	}
 	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
 	q.share += a * (min(max(passed/arrived, minShare), 1) - q.share)
@@ -45,6 +45,17 @@ func (q *runQueue) learn(at int64) {
 	q.peak = max(q.queue, q.peak*math.Exp(-dt/peakMemory))
 	q.moveClosed(dt, used/dt/q.procs, passed < arrived)
 	q.before, q.updated = is, at
+}
+
+// costOfRequest is the processor time of the process for each completion. Where few
+// requests complete, most of it may be that of other work in the process; but no
+// request uses more than all processors for as long as it takes.
+func (q *runQueue) costOfRequest() float64 {
+	cost := q.used / q.done
+	if rtt := float64(q.rtt.Load()) / 1e9; rtt > 0 && q.done < quietRate*costMemory*q.procs {
+		cost = min(cost, q.procs*(rtt+outsideHandler))
+	}
+	return cost
 }
 
 func (q *runQueue) counts() queueCounts {

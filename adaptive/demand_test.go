@@ -82,3 +82,20 @@ func TestRunQueueAfterAnIdleHour(t *testing.T) {
 		require.Equal(t, 96, s.Limit)
 	}
 }
+
+// TestRunQueueBesideOtherWork: of a few requests, none is denied because of what
+// the rest of the process does, although it uses half of the processor.
+func TestRunQueueBesideOtherWork(t *testing.T) {
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
+	for range 100 {
+		m.at += 500 * time.Millisecond
+		m.used += 250 * time.Millisecond
+		m.runnable, m.goroutines = 100, 500 // a tick of the other work
+		lease := acquire(t, l, "", 1)
+		require.True(t, lease.Allowed, l.Explain())
+		m.runnable, m.goroutines = 0, 500
+		m.burn(50 * time.Microsecond)
+		lease.Release(algo.Succeeded)
+	}
+}

@@ -34,6 +34,7 @@ func (d *denialCounts) add(c cause) { d[c].Add(1) }
 type Explanation struct {
 	Limit    int           // current limit of units in flight; 2147483647: no limit
 	InFlight int           // units in flight
+	AtClient int           // units of those that wait for their client: for a body, or to be read
 	Waiting  int           // requests in the queue
 	RTT      time.Duration // smoothed response time of successes; 0: unknown
 	// Strategies has the state of each strategy. The strategies of a Min are
@@ -72,7 +73,7 @@ type Denials struct {
 // read one after another, so they may differ by a moment.
 func (l *Limiter) Explain() Explanation {
 	e := Explanation{
-		Limit: l.Limit(), InFlight: l.InFlight(), RTT: time.Duration(l.mean.Load()),
+		Limit: l.Limit(), InFlight: l.InFlight(), AtClient: int(l.atClient.Load()), RTT: time.Duration(l.mean.Load()),
 		Denied: Denials{
 			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(), Priority: l.denials[byPriority].Load(),
 			QueueFull: l.denials[byFullQueue].Load(), Wait: l.denials[byLongWait].Load(),
@@ -105,6 +106,9 @@ func (e Explanation) String() string {
 		b.WriteString("no limit")
 	}
 	fmt.Fprintf(&b, ", %d in flight, %d waiting", e.InFlight, e.Waiting)
+	if e.AtClient > 0 {
+		fmt.Fprintf(&b, ", %d at their clients", e.AtClient)
+	}
 	for _, s := range e.Strategies {
 		fmt.Fprintf(&b, "; %v", s)
 	}

@@ -18,7 +18,7 @@ package adaptive
 // it mistakes a change of the mix for overload. It misses an overload that grows so
 // slowly that the mean follows.
 func Gradient2(opts ...Option) Strategy {
-	s := settings{min: 20, max: 200}
+	s := settings{min: learningFloor, max: 200}
 	if err := configure("Gradient2", &s, opts, "WithLimits", "WithInitial"); err != nil {
 		return invalid{err}
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	latencyEnter    = 4.0                                       // baselines
-	latencyStays    = 3.0                                       // baselines
-	latencyEasy     = 2.0                                       // baselines, below which more may be admitted
-	latencyHeadroom = 2.0                                       // initial and least
-	latencyMinLimit = 4                                         //
+	latencyEnter    = 4.0 // baselines
+	latencyStays    = 3.0 // baselines
+	latencyEasy     = 2.0 // baselines, below which more may be admitted
+	latencyHeadroom = 2.0 // initial and least
+	latencyMinLimit = 4
 	latencyFits     = 0.85                                      // share of the arrivals with a slot at which the load fits
 	latencySmooth   = float64(100e6)                            // memory of that share, ns
 	latencySpan     = time.Second                               // over which rates are measured
@@ -34,15 +34,14 @@ type latency struct {
 	rates   *Window
 	times   baseline
 
-	limit   atomic.Int64
-	next    atomic.Int64  // instant of the next update
-	began   atomic.Int64  // first begin since the last end, 0: none
-	entered atomic.Uint64 // admissions
-	turned  atomic.Uint64 // denials for want of a slot
+	limit  atomic.Int64
+	next   atomic.Int64 // instant of the next update
+	stall  stall
+	turned atomic.Int64 // denials for want of a slot
 
 	mu       sync.Mutex // guards what follows, and updates of times
 	updated  int64
-	before   [2]uint64  // admissions and denials at the last update
+	before   [2]int64   // admissions and denials at the last update
 	fits     float64    // smoothed share of the arrivals with a slot
 	rate     float64    // last known
 	lowest   [2]float64 // excess in flight, lowest of this span and of the one before
@@ -67,17 +66,12 @@ func newLatency(m machine.Machine, excused func() bool) *latency {
 func (l *latency) Limit() int { return int(l.limit.Load()) }
 
 func (l *latency) admitted(at, _, inFlight int64) {
-	l.entered.Add(1)
-	if l.began.Load() == 0 {
-		l.began.Store(at)
-	}
+	l.stall.began.Add(1)
 	l.update(at, inFlight)
 }
 
 func (l *latency) finished(at, inFlight int64) {
-	if l.began.Load() != 0 {
-		l.began.Store(0)
-	}
+	l.stall.ended.Add(1)
 	l.update(at, inFlight)
 }
 
@@ -112,7 +106,7 @@ func (l *latency) update(at, inFlight int64) {
 	}
 	completions := l.times.update(dt, !l.over)
 	denials := l.count(dt)
-	l.overload(at, completions)
+	l.overload(at, inFlight, completions)
 	l.over = at < l.until
 	if !l.over {
 		if completions {
@@ -142,7 +136,7 @@ func (l *latency) standing(at int64, excess float64) {
 // count smooths the share of the arrivals with a slot, and reports denials since
 // the last update.
 func (l *latency) count(dt float64) (denials bool) {
-	now := [2]uint64{l.entered.Load(), l.turned.Load()}
+	now := [2]int64{l.stall.began.Load(), l.turned.Load()}
 	entered, turned := float64(now[0]-l.before[0]), float64(now[1]-l.before[1])
 	l.before = now
 	if all := entered + turned; all > 0 {
@@ -152,16 +146,16 @@ func (l *latency) count(dt float64) (denials bool) {
 }
 
 // overload prolongs the overload if there is a sign of it.
-func (l *latency) overload(at int64, completions bool) {
-	began, t := l.began.Load(), &l.times
+func (l *latency) overload(at, inFlight int64, completions bool) {
+	t, stalled := &l.times, l.stall.lasts(at, inFlight)
 	longest := max(hangsAfter, int64(hangsBaselines*t.normal))
 	switch {
 	case t.normal == 0:
 		return
-	case began > 0 && at-began > longest:
+	case stalled > longest:
 		l.cause = causeHang
 	case l.over && l.fits < latencyFits && l.cause == causeSlow && int64(t.silent) < longest:
-	case completions && t.recent > t.times(latencyEnter) && !l.excused():
+	case completions && inFlight >= learningFloor && t.recent > t.times(latencyEnter) && !l.excused():
 		l.cause = causeSlow
 	default:
 		return

@@ -27,6 +27,8 @@ func TestLatencyIsExcused(t *testing.T) {
 		}
 		return denials
 	}
+	others := fill(t, l, 20)
+	defer releaseAll(others, algo.Ignored)
 	require.Zero(t, work(5*time.Millisecond, 2000))
 	m.runnable = 6
 	require.Zero(t, work(50*time.Millisecond, 200))
@@ -35,4 +37,34 @@ func TestLatencyIsExcused(t *testing.T) {
 	work(5*time.Millisecond, 2000)
 	work(50*time.Millisecond, 30)
 	require.True(t, l.Explain().Strategies[1].Overloaded)
+}
+
+// TestDefaultLearnsNothingFromAFew: slow or hung requests are no overload while
+// fewer than 20 are in flight.
+func TestDefaultLearnsNothingFromAFew(t *testing.T) {
+	m := newModel()
+	l := m.limiter(t, adaptive.Default(m.option()))
+	work := func(rtt time.Duration, n int) {
+		for range n {
+			lease := acquire(t, l, "", 1)
+			require.True(t, lease.Allowed)
+			m.at += rtt
+			lease.Release(algo.Succeeded)
+		}
+	}
+	work(5*time.Millisecond, 2000)
+	hung := fill(t, l, 10)
+	require.Len(t, hung, 10)
+	for range 10 {
+		m.at += 5 * time.Second
+		work(5*time.Millisecond, 1)
+	}
+	work(time.Second, 200)
+	m.at += time.Minute
+	more := fill(t, l, 8)
+	require.Len(t, more, 8)
+	m.at += time.Minute
+	work(5*time.Millisecond, 1)
+	releaseAll(append(hung, more...), algo.Succeeded)
+	work(5*time.Millisecond, 100)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,11 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // in flight runs to its end, and admissions resume when the units in flight have
 // fallen below the new limit.
 //
+// Work that waits for its client ([algo.Lease.AwaitClient]; httpmw and grpcmw call
+// it) does not count as in flight meanwhile, unless the strategy is [Fixed] or a
+// [Min] with it: slow clients are not the service's limit. When such work goes on it
+// may bring the units in flight above the limit.
+//
 // All keys share the limit; see [PerKey] for a limit per key. A key places a
 // request within its class ([WithPriorities]) and has no other effect.
 //
@@ -41,16 +47,18 @@ type Limiter struct {
 	follower follower         // nil: the strategy needs samples only
 	gate     gate             // nil: only the limit decides
 	sampled  bool             // only RetryAfter depends on the duration of work
+	constant bool             // a limit that work occupies while it waits for its client too
 	min, max int64            // bounds of the strategy's limit
 	queue    *waitQueue       // nil: no waiting
 	shedder  *priorityShedder // nil: no priorities
 	_        [64]byte         // every request writes what follows
 
 	inFlight   atomic.Int64
+	atClient   atomic.Int64  // units of inFlight that wait for their client
 	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
 	admissions atomic.Uint32 // counted only if sampled
 	closed     atomic.Bool
-	_          [40]byte
+	_          [32]byte
 	denials    denialCounts
 }
 
@@ -81,6 +89,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l.follower, _ = s.(follower)
 	_, isFixed := s.(*fixed)
 	l.sampled = isFixed && !set.priorities
+	l.constant = slices.ContainsFunc(leaves(s), func(one Strategy) bool { _, ok := one.(*fixed); return ok })
 	if set.queue.kind != unqueued {
 		l.queue = newWaitQueue(l, set.queue)
 	}
@@ -131,7 +140,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
 	h := algo.FillLease(&lease, l)
-	h.N, h.At, h.State[0] = n, at, inFlight
+	h.N, h.At, h.State = n, at, [3]int64{inFlight, n}
 	return lease, nil
 }
 
@@ -159,25 +168,36 @@ func (l *Limiter) limit() int64 {
 func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
 	for {
 		limit = l.limit()
-		inFlight = l.inFlight.Load()
-		if n > limit-inFlight {
+		all := l.inFlight.Load()
+		if inFlight = l.working(all); n > limit-inFlight {
 			return inFlight, limit, byLimit
 		}
 		interleave.Point()
-		if l.inFlight.CompareAndSwap(inFlight, inFlight+n) {
+		if l.inFlight.CompareAndSwap(all, all+n) {
 			return inFlight + n, limit, none
 		}
 	}
 }
 
+// working is the part of the units in flight, of which there are all, that counts:
+// not what waits for its client. It is at least 0, although a settlement can make
+// work lighter while it waits.
+func (l *Limiter) working(all int64) int64 {
+	if l.constant {
+		return all
+	}
+	return max(all-l.atClient.Load(), 0)
+}
+
 // busy reports whether more than three quarters of the limit are taken.
 func (l *Limiter) busy() bool {
-	return l.inFlight.Load()*busyParts > l.limit()*(busyParts-1) || l.gate != nil && l.gate.busy()
+	return l.working(l.inFlight.Load())*busyParts > l.limit()*(busyParts-1) || l.gate != nil && l.gate.busy()
 }
 
 // exceptional answers a peek, an invalid or impossible cost, and a closed limiter.
 func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	limit := l.limit()
+	inFlight := l.working(l.inFlight.Load())
 	switch {
 	case n < 0:
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
@@ -185,14 +205,14 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 		return lease, ErrClosed
 	case n == 0:
 		lease.Allowed = true
-		lease.Limit, lease.Remaining = limit, max(limit-l.inFlight.Load(), 0)
+		lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
 		if l.gate != nil && l.gate.full() {
 			lease.Remaining = 0
 		}
 		lease = algo.NewLease(lease.Decision, l, algo.Handle{}) // Settle may take slots
 	default:
 		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
-		lease.Limit, lease.Remaining = limit, max(limit-l.inFlight.Load(), 0)
+		lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
 		l.denials.add(never)
 	}
 	return lease, nil
@@ -201,7 +221,7 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 // deny writes the denial of n units.
 func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
 	l.denials.add(c)
-	inFlight := l.inFlight.Load()
+	inFlight := l.working(l.inFlight.Load())
 	if l.follower != nil {
 		l.follower.denied(c, inFlight)
 	}
@@ -220,7 +240,7 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
 // implements [algo.Releaser]; callers use the lease's Release.
 func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 	// The slot is free before a strategy can panic.
-	left := l.inFlight.Add(-weight(h.N))
+	left := l.working(l.inFlight.Add(-weight(h.N)))
 	if l.queue != nil {
 		defer l.queue.admit()
 	}
@@ -256,6 +276,19 @@ func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
 		l.mean.Store(max(mean+(rtt-mean)/16, 1))
 	}
 	return true
+}
+
+// AwaitClient follows work that waits for its client. It implements
+// [algo.ClientWaiter]; callers use the lease's AwaitClient.
+func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
+	n := weight(h.State[1])
+	if !waits {
+		n = -n
+	}
+	l.atClient.Add(n)
+	if waits && l.queue != nil {
+		l.queue.admit()
+	}
 }
 
 // Settle corrects the weight of an admission, upwards even above the limit. It

@@ -85,6 +85,26 @@ func ExampleLimiter_Settle() {
 	// 0
 }
 
+// A client that takes an hour to read is not counted meanwhile. httpmw and grpcmw
+// do this for bodies, responses and streams.
+func ExampleLimiter_AwaitClient() {
+	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1)))
+	download, _ := l.Acquire(ctx, "", 1)
+	defer download.Release(algo.Ignored)
+
+	download.AwaitClient(true)
+	lease, _ := l.Acquire(ctx, "", 1)
+	fmt.Println(lease.Allowed, l.InFlight())
+	lease.Release(algo.Succeeded)
+
+	download.AwaitClient(false)
+	lease, _ = l.Acquire(ctx, "", 1)
+	fmt.Println(lease.Allowed, l.InFlight())
+	// Output:
+	// true 2
+	// false 1
+}
+
 // For a service that needs its own processors, with callers that give up after a
 // second.
 func ExampleRunQueue() {

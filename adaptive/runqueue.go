@@ -92,6 +92,8 @@ const (
 	maxDemand, minShare          = 1.5, 0.55 // the most that one update counts, so that recovery from 10x is as fast as from 2x
 	minMemory, maxMemory         = 0.1, 4.0  // of demand and share, s
 	memoryRequests               = 100
+	quietRate                    = 100.0  // completions a second and processor below which a request costs no more than it takes
+	outsideHandler               = 100e-6 // processor time of a request outside its handler, s
 )
 
 type runQueue struct {
@@ -106,7 +108,8 @@ type runQueue struct {
 
 	arrived, passed, completed atomic.Uint64
 	elsewhere                  atomic.Uint64 // passed here and denied by another strategy
-	_                          [32]byte
+	rtt                        atomic.Int64  // mean of successes, ns; 0: unknown
+	_                          [24]byte
 
 	mu       sync.Mutex // guards what follows
 	procs    float64    // processors, within the quota
@@ -142,8 +145,16 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	return q, nil
 }
 
-func (q *runQueue) Limit() int     { return noLimit }
-func (q *runQueue) Observe(Sample) {}
+func (q *runQueue) Limit() int { return noLimit }
+
+// Observe keeps the mean response time. Concurrent samples may lose one another.
+func (q *runQueue) Observe(s Sample) {
+	if mean := q.rtt.Load(); mean == 0 {
+		q.rtt.Store(int64(s.RTT))
+	} else {
+		q.rtt.Store(max(mean+(int64(s.RTT)-mean)/memoryRequests, 1))
+	}
+}
 
 func (q *runQueue) admits(at int64) bool {
 	q.arrived.Add(1)

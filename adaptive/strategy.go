@@ -53,10 +53,17 @@ func (s *Sample) end(m machine.Machine) int64 {
 
 func failed(s Sample) bool { return s.Outcome != algo.Succeeded }
 
+// learningFloor is the number of requests in flight below which no strategy learns
+// that there are too many, on up to as many processors: ten requests that hang, or
+// some slow ones beside a handful of others, are no overload.
+const learningFloor = 20
+
 // noLimit is the limit of a strategy that sees no reason for one.
 const noLimit = math.MaxInt32
 
 // follower is a strategy that follows all work, with or without a sample.
+//
+// inFlight is what counts as in flight: without work that waits for its client.
 type follower interface {
 	// admitted follows the admission of n units; inFlight includes them.
 	admitted(at, n, inFlight int64)

@@ -21,12 +21,12 @@ import (
 // become slower for good, and would mistake its own queue for the normal state, a
 // little more each time.
 //
-// Options: [WithLimits], 1 to 1000 by default, and [WithInitial].
+// Options: [WithLimits], 20 to 1000 by default, and [WithInitial].
 //
 // Do not use it where response times differ by nature: the fastest kind of request
 // sets the standard for all.
 func Vegas(opts ...Option) Strategy {
-	s := settings{min: 1, max: 1000}
+	s := settings{min: learningFloor, max: 1000}
 	if err := configure("Vegas", &s, opts, "WithLimits", "WithInitial"); err != nil {
 		return invalid{err}
 	}

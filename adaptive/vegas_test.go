@@ -13,7 +13,7 @@ import (
 
 func TestVegasFindsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Vegas()
+		s := adaptive.Vegas(adaptive.WithLimits(1, 1000))
 		// Ten at a time are served in 10 ms; more have to queue.
 		sum := 0
 		for i := range 10_000 {

@@ -80,6 +80,8 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 		s.SetTrailer(s.interceptor.rateTrailer(&lease.Decision))
 	}
 	defer s.end()
+	lease.AwaitClient(true) // the client chooses how long the stream lasts
+	defer lease.AwaitClient(false)
 	err := handler(srv, s)
 	if refused := s.endReason(); refused != nil {
 		return refused // whatever the handler made of it

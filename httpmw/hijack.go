@@ -26,6 +26,7 @@ func (s *slot) free() {
 func (l *trackedLease) follow(conn net.Conn) net.Conn {
 	l.users.Add(1)
 	l.hijacked.Store(true)
+	l.streams()
 	s := &slot{lease: l}
 	switch c := conn.(type) {
 	case *net.TCPConn:

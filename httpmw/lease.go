@@ -3,7 +3,6 @@ package httpmw
 import (
 	"context"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -19,23 +18,6 @@ import (
 // a zero Lease, never nil; settling it does nothing. Use it until the handler
 // returns, and from one goroutine at a time.
 func LeaseFrom(ctx context.Context) *algo.Lease { return admission.LeaseFrom(ctx) }
-
-// trackedLease is a lease that outlives the handler if the connection is
-// hijacked. It is released once the handler has ended and the connection is
-// closed, by the later of the two, so that neither can release it while the
-// other still uses it.
-type trackedLease struct {
-	algo.Lease
-	users    atomic.Int32 // the handler, and the connection if it is hijacked
-	hijacked atomic.Bool
-}
-
-// drop ends one use of the lease.
-func (l *trackedLease) drop(o algo.Outcome) {
-	if l.users.Add(-1) == 0 {
-		l.Release(o)
-	}
-}
 
 // serveTracked serves under a lease on the heap.
 func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
@@ -53,6 +35,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.watches && lease.Allowed {
 		w, watched = watch(w, lease)
+		lease.watchClient(r, h.longPoll)
 		inner = watched.watchBody(inner)
 	}
 	if inner != r {

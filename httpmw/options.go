@@ -20,6 +20,7 @@ type ownOptions struct {
 	headers    HeadersMode
 	denied     http.Handler
 	refundIf   func(status int) bool
+	longPoll   func(*http.Request) bool
 	maxServers int
 }
 
@@ -37,7 +38,7 @@ var (
 // The options that each constructor takes.
 var (
 	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
-		"WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
+		"WithLongPoll", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit     = append([]string{"WithName"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
 		"WithMissingKey", "WithObserver", "WithMaxServers"}
@@ -117,6 +118,18 @@ func WithRefundIf(refund func(status int) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund
 		return notNil(refund != nil)
+	})
+}
+
+// WithLongPoll names the requests whose handler waits for something to happen that
+// the client waits for, such as a long poll. Adaptive limits then neither count
+// them as in flight nor learn from them. The default is none. Bodies that arrive
+// slowly, responses that the client reads slowly, responses that the handler
+// flushes in parts, server-sent events and hijacked connections need no option.
+func WithLongPoll(is func(*http.Request) bool) Option {
+	return newOption("WithLongPoll", func(s *settings) error {
+		s.Own.longPoll = is
+		return notNil(is != nil)
 	})
 }
 

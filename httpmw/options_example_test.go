@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -51,6 +52,24 @@ func ExampleWithOnError() {
 	// Output:
 	// 503
 	// 404
+}
+
+// Clients that wait for news show nothing about the service.
+func ExampleWithLongPoll() {
+	l := algo.Must(adaptive.New(adaptive.Default()))
+	news := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		e := l.Explain()
+		fmt.Println(e.InFlight, e.AtClient)
+	})
+	handler := httpmw.Limit(l, keyfunc.Global(), httpmw.WithLongPoll(func(r *http.Request) bool {
+		return r.URL.Path == "/news"
+	}))(news)
+
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/news", nil))
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+	// Output:
+	// 1 1
+	// 1 0
 }
 
 // A crawler remembers the waits that ten thousand servers asked for.

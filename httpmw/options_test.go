@@ -33,6 +33,7 @@ func TestWiring(t *testing.T) {
 		{"httpmw: Limit: WithDenied: is nil", limit(httpmw.WithDenied(nil))},
 		{"httpmw: Limit: WithDenied: is nil", limit(httpmw.WithDenied(http.HandlerFunc(nil)))},
 		{"httpmw: Limit: WithRefundIf: is nil", limit(httpmw.WithRefundIf(nil))},
+		{"httpmw: Limit: WithLongPoll: is nil", limit(httpmw.WithLongPoll(nil))},
 		{"httpmw: Limit: WithMissingKey: is nil", limit(httpmw.WithMissingKey(nil))},
 		{"httpmw: FallbackTo: the key function is nil", func() { httpmw.FallbackTo(nil) }},
 		{"httpmw: Limit: the zero Option is not an option", limit(httpmw.Option{})},

@@ -87,12 +87,15 @@ func (p *pace) paced() bool {
 // handler waited for it.
 type pacedBody struct {
 	io.ReadCloser
+	lease  *trackedLease
 	waited atomic.Int64
 	closed atomic.Bool
 	failed atomic.Bool
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
+	b.lease.await()
+	defer b.lease.goOn()
 	from := now()
 	n, err := b.ReadCloser.Read(p)
 	b.waited.Add(int64(now() - from))
@@ -113,7 +116,7 @@ func (w *writer) watchBody(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return r
 	}
-	w.body.ReadCloser = r.Body
+	w.body.ReadCloser, w.body.lease = r.Body, w.lease
 	watched := new(http.Request)
 	*watched = *r
 	watched.Body = &w.body

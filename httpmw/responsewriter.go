@@ -14,8 +14,9 @@ import (
 type writer struct {
 	http.ResponseWriter
 	pace
-	lease  *trackedLease
-	status int // 0: not written yet
+	lease    *trackedLease
+	status   int // 0: not written yet
+	buffered int // bytes that the server may keep in its buffer, at most
 }
 
 // watch wraps w.
@@ -92,7 +93,23 @@ type (
 func (w *writer) commit(status int) {
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
+		if streamType(w.Header().Get("Content-Type")) {
+			w.lease.streams()
+		}
 	}
+}
+
+// serverBuffer is the size of net/http's smallest buffer of a response. A write
+// within it does not wait for the client.
+const serverBuffer = 2048
+
+// blocks counts n bytes, and reports whether writing them may wait for the client.
+func (w *writer) blocks(n int) bool {
+	if w.buffered += n; w.buffered <= serverBuffer {
+		return false
+	}
+	w.buffered = serverBuffer
+	return true
 }
 
 func (w *writer) WriteHeader(status int) {
@@ -102,6 +119,10 @@ func (w *writer) WriteHeader(status int) {
 
 func (w *writer) Write(b []byte) (int, error) {
 	w.commit(http.StatusOK)
+	if w.blocks(len(b)) {
+		w.lease.await()
+		defer w.lease.goOn()
+	}
 	n, err := w.ResponseWriter.Write(b)
 	if err != nil {
 		w.check(err)
@@ -125,6 +146,10 @@ func (w *writer) check(err error) {
 // Write does.
 func (w *writer) WriteString(s string) (int, error) {
 	w.commit(http.StatusOK)
+	if w.blocks(len(s)) {
+		w.lease.await()
+		defer w.lease.goOn()
+	}
 	n, err := io.WriteString(w.ResponseWriter, s)
 	if err != nil {
 		w.check(err)
@@ -178,6 +203,11 @@ func (f flusher) Flush() { _ = f.FlushError() }
 func (f flusher) FlushError() error {
 	f.w.commit(http.StatusOK)
 	f.w.flushed.CompareAndSwap(0, int64(now()))
+	if len(f.w.Header()["Content-Length"]) == 0 {
+		f.w.lease.streams() // the client gets it in parts, as they are made
+	}
+	f.w.lease.await()
+	defer f.w.lease.goOn()
 	err := http.NewResponseController(f.w.ResponseWriter).Flush()
 	if err != nil {
 		f.w.check(err)
@@ -195,7 +225,9 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 func (f readerFrom) ReadFrom(r io.Reader) (int64, error) {
 	f.w.commit(http.StatusOK)
-	return f.w.ResponseWriter.(io.ReaderFrom).ReadFrom(r)
+	f.w.lease.await()
+	defer f.w.lease.goOn()
+	return f.w.ResponseWriter.(io.ReaderFrom).ReadFrom(f.w.lease.source(r))
 }
 
 func (p pusher) Push(target string, opts *http.PushOptions) error {

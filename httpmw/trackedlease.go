@@ -1,0 +1,103 @@
+package httpmw
+
+import (
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// trackedLease is a lease that outlives the handler if the connection is
+// hijacked. It is released once the handler has ended and the connection is
+// closed, by the later of the two, so that neither can release it while the
+// other still uses it.
+//
+// It reports when the request waits for its client, so that adaptive limits do
+// not count it meanwhile. Reads and writes may overlap, and a read may outlast
+// the handler.
+type trackedLease struct {
+	algo.Lease
+	users    atomic.Int32 // the handler, and the connection if it is hijacked
+	hijacked atomic.Bool
+
+	mu       sync.Mutex // guards what follows, and the end of the lease
+	waits    int        // operations that may wait for the client
+	streamed bool       // one of them is the rest of the request
+	ended    bool
+}
+
+// drop ends one use of the lease.
+func (l *trackedLease) drop(o algo.Outcome) {
+	if l.users.Add(-1) > 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended = true; l.waits > 0 {
+		l.AwaitClient(false)
+	}
+	l.Release(o)
+}
+
+// await begins an operation that may wait for the client, and goOn ends it.
+func (l *trackedLease) await() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits++; l.waits == 1 && !l.ended {
+		l.AwaitClient(true)
+	}
+}
+
+func (l *trackedLease) goOn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits--; l.waits == 0 && !l.ended {
+		l.AwaitClient(false)
+	}
+}
+
+// streams notes that the rest of the request lasts as long as the client likes.
+func (l *trackedLease) streams() {
+	l.mu.Lock()
+	first := !l.streamed
+	l.streamed = true
+	l.mu.Unlock()
+	if first {
+		l.await()
+	}
+}
+
+// watchClient notes requests that are streams from the begin on.
+func (l *trackedLease) watchClient(r *http.Request, longPoll func(*http.Request) bool) {
+	if r.Method == http.MethodConnect || longPoll != nil && longPoll(r) {
+		l.streams()
+	}
+}
+
+// source is r for a copy to the client, in which only reading from r is work. A
+// file stays a file, which the system sends by itself.
+func (l *trackedLease) source(r io.Reader) io.Reader {
+	inner := r
+	if limited, ok := r.(*io.LimitedReader); ok {
+		inner = limited.R
+	}
+	if _, file := inner.(*os.File); file {
+		return r
+	}
+	return workReader{r, l}
+}
+
+// workReader reads for a copy to the client.
+type workReader struct {
+	io.Reader
+	lease *trackedLease
+}
+
+func (r workReader) Read(p []byte) (int, error) {
+	r.lease.goOn()
+	defer r.lease.await()
+	return r.Reader.Read(p)
+}
