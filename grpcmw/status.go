@@ -176,13 +176,16 @@ func classOf(key string) string {
 		return classOfTag(key[1:])
 	case key[0] == '/':
 		return classMethod
-	case key == "local" || addressLike(key):
+	case addressLike(key):
 		return classAddress
 	}
 	return classCaller
 }
 
 func classOfTag(key string) string {
+	if key == "unix" {
+		return classAddress
+	}
 	end := strings.IndexAny(key, ":#/")
 	if end < 0 {
 		return classCaller

@@ -13,8 +13,7 @@ var errNoUser = noKey("no user name in the Authorization header")
 // is not verified: use it to limit login attempts per account. Behind the
 // verification, prefer [Context].
 //
-// The name becomes a key as a value of [Header] does; names are compared byte
-// by byte, so where the login ignores case, "Bob" and "bob" have two limits
+// The key is the name, as [Identity] writes it; names are compared byte by byte, so where the login ignores case, "Bob" and "bob" have two limits
 // here. Requests without Basic credentials, with several Authorization lines,
 // or with an empty name are [ErrNoKey].
 func BasicUser() HTTP {

@@ -25,7 +25,7 @@ import (
 //
 // Keys: an IPv4 address unchanged, "203.0.113.7"; IPv6 by its /64,
 // "2001:db8:1:2::/64"; 64:ff9b::/96 (NAT64, RFC 6052) as the IPv4 address
-// inside; "local" for a Unix socket. IPv4-mapped IPv6 is IPv4, zones are
+// inside; "~unix" for a Unix socket. IPv4-mapped IPv6 is IPv4, zones are
 // dropped. A connection without an address is [ErrNoKey].
 //
 // ClientIP panics if a prefix is invalid, or if the prefixes hold all of IPv4

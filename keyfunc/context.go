@@ -18,8 +18,8 @@ var errNoIdentity = noKey("no identity in the context")
 //		return user.ID, ok
 //	})
 //
-// The identity becomes a key as a value of [Header] does. An absent or empty
-// one is [ErrNoKey]. It panics if get is nil.
+// The key is the identity, as [Identity] writes it. An absent or empty one is
+// [ErrNoKey]. It panics if get is nil.
 func Context(get func(context.Context) (string, bool)) HTTP {
 	require(get != nil, "Context", "the function is nil")
 	return func(r *http.Request) (string, error) {

@@ -75,15 +75,21 @@
 // # Keys
 //
 // Keys are for limiters and are not secret, except as [Secret] says. An
-// address, a method and a route are keys unchanged. Names of this package begin
-// with '~': "~global", "~unmatched", "~hop:", "~value:", "~value#", "~secret:",
-// "~uri:", "~dns:", "~email:", "~ip:", the last four also with '#', and
-// "~join". The adapters add "~missing", for requests without a key. A value
-// from outside that begins with '~', or could be mistaken for an address, a
-// route or a method, is written "~value:" and the value. So a client that
-// chooses its name cannot choose the key of an address, or one of these names.
-// It can choose the name of a host or a service, which look like any name. '#'
-// precedes the hash of a value that is too long or not printable.
+// identity, an address, a method and a route are keys unchanged: "acme/alice",
+// "203.0.113.7", "/package.Service/Method", "GET /items/{id}".
+//
+// A client that chooses its name must not choose the key of an address with it.
+// So an identity that is written like an address, a prefix, a SPIFFE ID, or a
+// route or method ("/..." and "METHOD .../...") is tagged, "~value:203.0.113.7",
+// and one that is longer than 128 bytes or not printable is hashed, "~value#" and
+// 32 hexadecimal digits. [Identity] gives the key of an identity for code
+// that resets, bans or configures one, and [JoinKeys] the key of several; the name of a host or
+// a service looks like any name.
+//
+// Names of this package begin with '~': "~global", "~unmatched", "~unix", "~hop:",
+// "~route:", "~value:", "~value#", "~secret:", "~uri:", "~dns:", "~email:", "~ip:",
+// the last four also with '#', and "~join". The adapters add "~missing", for
+// requests without a key. An identity that begins with '~' is tagged too.
 //
 // Two headers with the same value give the same key, and so do a header and a
 // [Host] or a service of that name. To keep them apart in one limiter, join

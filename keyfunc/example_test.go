@@ -174,3 +174,19 @@ func ExampleClientCert() {
 	fmt.Println(keyfunc.ClientCert()(r))
 	// Output: spiffe://example.org/billing <nil>
 }
+
+// The key of a user, for code that resets or bans it.
+func ExampleIdentity() {
+	fmt.Println(keyfunc.Identity("acme/alice"))
+	fmt.Println(keyfunc.Identity("203.0.113.7")) // a user with the name of an address
+	// Output:
+	// acme/alice
+	// ~value:203.0.113.7
+}
+
+// The key of a user on one route, as Join(Context(user), Route()) makes it.
+func ExampleJoinKeys() {
+	fmt.Println(keyfunc.JoinKeys(keyfunc.Identity("alice"), "GET /items/{id}"))
+	// Output:
+	// ~join/5:alice/15:GET /items/{id}
+}

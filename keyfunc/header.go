@@ -12,11 +12,8 @@ import (
 // sets the header or checks it. For credentials use [Secret], for addresses
 // [ClientIPHeader].
 //
-// Values up to 128 bytes are the key unchanged. Longer ones, up to 128 KiB,
-// are hashed: "~value#" and 32 hexadecimal digits of SHA-256. They are not cut
-// off, since all values with the same beginning would then share a key. Values
-// with unprintable characters are hashed too. A value that could be mistaken
-// for an address, a route or a method is written "~value:" and the value.
+// The key is the value, as [Identity] writes it: unchanged, unless it is the
+// key of something else, longer than 128 bytes, or not printable.
 //
 // An absent or empty header, one longer than 128 KiB, and one with several
 // lines, of which this server and others may each use a different one, are

@@ -32,7 +32,8 @@ func TestHeader(t *testing.T) {
 		{"method", "/package.Service/Method", "~value:/package.Service/Method"},
 		{"route", "GET /items/{id}", "~value:GET /items/{id}"},
 		{"SPIFFE ID", "spiffe://example.org/a", "~value:spiffe://example.org/a"},
-		{"Unix socket", "local", "~value:local"},
+		{"Unix socket", "~unix", "~value:~unix"},
+		{"route with a host", "~route:acme/alice", "~value:~route:acme/alice"},
 		{"name of this package", "~global", "~value:~global"},
 		{"name of a value", "~value:x", "~value:~value:x"},
 		{"control characters", "a\x00b", "~value#59b271ae1bbcb1d31d41929817f4b16f"},
@@ -44,6 +45,40 @@ func TestHeader(t *testing.T) {
 			require.Equal(t, row.want, got)
 		})
 	}
+}
+
+// What users call themselves stays as it is, unless it is a key of another kind.
+func TestIdentitiesStayThemselves(t *testing.T) {
+	for _, id := range []string{
+		"acme/alice", "a.b.c", "3.14", "abc:80", "local", "10.0.0.0.1", "dead:beef", "1.2.3", "1:2", "a/b", "John Smith/Sales",
+		"GET", "GET it", "acme.example/items", "~x"[1:], "203.0.113.7:80", "spiffe:x", "::1/x", "300.1.1.1",
+	} {
+		require.Equal(t, id, keyfunc.Identity(id))
+		require.Equal(t, id, keyOf(t, keyfunc.Header("X-User"), request("192.0.2.1:1", "X-User", id)))
+	}
+	for id, want := range map[string]string{
+		"203.0.113.7": "~value:203.0.113.7", "::1": "~value:::1", "/acme/alice": "~value:/acme/alice", "": "",
+		"POST acme/alice": "~value:POST acme/alice",
+	} {
+		require.Equal(t, want, keyfunc.Identity(id))
+	}
+	require.Equal(t, "~join/5:alice/5:GET /", keyfunc.JoinKeys("alice", "GET /"))
+}
+
+// A route and an identity never have the same key.
+func FuzzS1_Route(f *testing.F) {
+	for _, seed := range []string{"acme/alice", "GET /items", "get /items", "/items", "GET\t/x", "example.com/", "~route:x/y", "~unmatched"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		r := request("203.0.113.7:1", xff)
+		r.Pattern = text
+		require.NotEqual(t, keyfunc.Identity(text), keyOf(t, keyfunc.Route(), r))
+		if id, pattern, tagged := strings.Cut(text, ":"); tagged && id == "~route" {
+			r.Pattern = pattern
+			require.NotEqual(t, keyfunc.Identity(text), keyOf(t, keyfunc.Route(), r))
+		}
+	})
 }
 
 func TestHeaderWithoutKey(t *testing.T) {

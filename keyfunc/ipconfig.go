@@ -37,7 +37,7 @@ type IPConfig struct {
 	IPv6Bits int
 
 	// TrustUnix reads the header on connections through a Unix socket. By
-	// default these all have the key "local".
+	// default these all have the key "~unix".
 	TrustUnix bool
 
 	// TrustAll trusts every peer that has an address, and every address in

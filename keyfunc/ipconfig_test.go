@@ -99,7 +99,7 @@ func TestTrustAll(t *testing.T) {
 	key := config(t, keyfunc.IPConfig{TrustAll: true})
 	require.Equal(t, "203.0.113.7", keyOf(t, key, request("198.51.100.1:1", xff, "203.0.113.7, 198.51.100.2")))
 	require.Equal(t, "198.51.100.1", keyOf(t, key, request("198.51.100.1:1", xff)))
-	require.Equal(t, "local", keyOf(t, key, unixRequest("@", xff, "203.0.113.7")), "Unix sockets have their own switch")
+	require.Equal(t, "~unix", keyOf(t, key, unixRequest("@", xff, "203.0.113.7")), "Unix sockets have their own switch")
 }
 
 func TestHopsOfTrustedPeers(t *testing.T) {
@@ -117,16 +117,16 @@ func TestUnixSockets(t *testing.T) {
 		r    *http.Request
 		want string
 	}{
-		{"unnamed", keyfunc.ClientIP(), unixRequest("@", xff), "local"},
-		{"unnamed elsewhere", keyfunc.ClientIP(), unixRequest("", xff), "local"},
-		{"unnamed, listener unknown", keyfunc.ClientIP(), request("@", xff), "local"},
-		{"headers do not count", keyfunc.ClientIP(ours...), unixRequest("@", xff, "203.0.113.7"), "local"},
-		{"socket named like a client", keyfunc.ClientIP(ours...), unixRequest("203.0.113.7:80", xff), "local"},
-		{"socket named like a proxy", keyfunc.ClientIP(ours...), unixRequest("10.0.0.1:80", xff, "203.0.113.7"), "local"},
+		{"unnamed", keyfunc.ClientIP(), unixRequest("@", xff), "~unix"},
+		{"unnamed elsewhere", keyfunc.ClientIP(), unixRequest("", xff), "~unix"},
+		{"unnamed, listener unknown", keyfunc.ClientIP(), request("@", xff), "~unix"},
+		{"headers do not count", keyfunc.ClientIP(ours...), unixRequest("@", xff, "203.0.113.7"), "~unix"},
+		{"socket named like a client", keyfunc.ClientIP(ours...), unixRequest("203.0.113.7:80", xff), "~unix"},
+		{"socket named like a proxy", keyfunc.ClientIP(ours...), unixRequest("10.0.0.1:80", xff, "203.0.113.7"), "~unix"},
 		{"trusted", trusting, unixRequest("@", xff, "198.51.100.1, 203.0.113.7"), "203.0.113.7"},
 		{"trusted, with another proxy", trusting, unixRequest("@", xff, "203.0.113.7, 10.0.0.2"), "203.0.113.7"},
-		{"trusted, without a header", trusting, unixRequest("@", xff), "local"},
-		{"trusted, malformed", trusting, unixRequest("@", xff, "unix:"), "~hop:local"},
+		{"trusted, without a header", trusting, unixRequest("@", xff), "~unix"},
+		{"trusted, malformed", trusting, unixRequest("@", xff, "unix:"), "~hop:~unix"},
 		{"trusted, other peers are not", trusting, request("203.0.113.7:1", xff, "198.51.100.1"), "203.0.113.7"},
 	} {
 		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, keyOf(t, row.key, row.r)) })
@@ -137,7 +137,7 @@ func TestUnixSockets(t *testing.T) {
 func TestRealConnections(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	for _, row := range []struct{ network, address, want string }{
-		{"unix", socket, "local"},
+		{"unix", socket, "~unix"},
 		{"tcp4", "127.0.0.1:0", "127.0.0.1"},
 	} {
 		t.Run(row.network, func(t *testing.T) {

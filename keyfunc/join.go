@@ -38,3 +38,8 @@ func Join(parts ...HTTP) HTTP {
 		return keytext.Join(keys), nil
 	}
 }
+
+// JoinKeys is the key that [Join] makes of requests whose parts have these keys:
+//
+//	limiter.Reset(keyfunc.JoinKeys(keyfunc.Identity("alice"), "GET /items/{id}"))
+func JoinKeys(keys ...string) string { return keytext.Join(keys) }

@@ -3,6 +3,8 @@ package keyfunc
 import (
 	"net/http"
 	"reflect"
+
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 // unmatchedKey is the key of all requests that no route matches. Clients choose
@@ -10,7 +12,8 @@ import (
 const unmatchedKey = "~unmatched"
 
 // Route is the pattern of the route that matched, as it was registered:
-// "GET /items/{id}". It is http.Request.Pattern, which the router sets before
+// "GET /items/{id}". A pattern that begins with a host is written
+// "~route:example.com/items", because a user may have that name. It is http.Request.Pattern, which the router sets before
 // it calls the handler, so the limiter must be around a handler inside the
 // router; in front of the router, use [Pattern]. Requests without a pattern share the
 // key "~unmatched". The path of the request is never part of a key.
@@ -39,5 +42,5 @@ func routeKey(pattern string) string {
 	if pattern == "" {
 		return unmatchedKey
 	}
-	return pattern
+	return keytext.Route(pattern)
 }

@@ -25,7 +25,7 @@ func TestPattern(t *testing.T) {
 		{"GET", "/items/2?x=y", "GET /items/{id}"},
 		{"HEAD", "/items/2", "GET /items/{id}"},
 		{"POST", "/items", "POST /items"},
-		{"GET", "http://other.example/a/b", "other.example/{path...}"},
+		{"GET", "http://other.example/a/b", "~route:other.example/{path...}"},
 		{"GET", "/files/a/", "/files/{name}/"},
 		{"GET", "/files/a", "/files/{name}/"},
 		{"GET", "/files/b", "/files/{name}/"},

@@ -5,10 +5,9 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-)
 
-// unixKey is the key of every client on a Unix socket.
-const unixKey = "local"
+	"github.com/sluice-go/sluice/internal/keytext"
+)
 
 // maxAddressText is the length of the longest text of an address without zone:
 // six groups of IPv6 and an embedded IPv4 address.
@@ -21,7 +20,7 @@ type Address struct {
 }
 
 // Unix is the peer at the other end of a Unix socket.
-var Unix = Address{text: unixKey}
+var Unix = Address{text: keytext.Unix}
 
 func (a Address) isUnix() bool { return a.ip == ip{} }
 

@@ -6,6 +6,7 @@ package keytext
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/netip"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,8 +15,8 @@ import (
 const (
 	// Global is the one key of a limit that is not split by client.
 	Global = "~global"
-	// unix is the key of every client on a Unix socket.
-	unix = "local"
+	// Unix is the key of every client on a Unix socket.
+	Unix = "~unix"
 	// maxPlain is the longest value, in bytes, that is a key unchanged.
 	maxPlain = 128
 	// MaxValue is the longest value, in bytes, that has a key. Hashing one
@@ -27,20 +28,19 @@ const (
 // in a context. It reports false for an empty value and for one longer than
 // MaxValue.
 //
-// Most values are their own key. Three kinds are rewritten:
+// A value is its own key, with three exceptions:
 //
 //   - longer than maxPlain: hashed. Cutting it off instead would give all
 //     values with the same beginning the same key.
 //   - control characters, invalid UTF-8, other unprintable runes: hashed, so
 //     that keys are safe to show.
-//   - everything that could be mistaken for an address, a route, a method or a
-//     name of package keyfunc: tagged. Otherwise a client could choose the name
-//     "203.0.113.7" and spend the limit of that address.
+//   - what is the key of something else: tagged. Otherwise a client could choose
+//     the name "203.0.113.7" and spend the limit of that address.
 func Value(v string) (string, bool) {
 	switch {
 	case v == "" || len(v) > MaxValue:
 		return "", false
-	case plain(v) && !ambiguous(v):
+	case plain(v) && !reserved(v):
 		return v, true
 	}
 	return tagged("value", v), true
@@ -89,23 +89,63 @@ func printable(v string) bool {
 	return utf8.ValidString(v) && !strings.ContainsFunc(v, unprintable)
 }
 
-// ambiguous reports whether v looks like a key of another kind. It errs on the
-// side of true.
-func ambiguous(v string) bool {
-	return v[0] == '~' || v == unix || strings.Contains(v, "/") || addressLike(v)
+// reserved reports whether v is written like a key of another kind: a name of
+// package keyfunc, a method, a route, a SPIFFE ID, an address.
+func reserved(v string) bool {
+	return v[0] == '~' || isRoute(v) || strings.HasPrefix(v, spiffe) || isAddress(v)
+}
+
+const spiffe = "spiffe://"
+
+// Route is the key of a pattern. One that begins with a host, or with a method
+// that is not in upper case, could be the name of a user.
+func Route(pattern string) string {
+	if isRoute(pattern) {
+		return pattern
+	}
+	return "~route:" + pattern
+}
+
+// isRoute reports whether v is written like a route or a method of gRPC: "/..."
+// or "METHOD ... / ...".
+func isRoute(v string) bool {
+	if v[0] == '/' {
+		return true
+	}
+	n := 0
+	for n < len(v) && 'A' <= v[n] && v[n] <= 'Z' {
+		n++
+	}
+	return n > 0 && n < len(v) && (v[n] == ' ' || v[n] == '\t') && strings.Contains(v[n:], "/")
+}
+
+// maxAddress is longer than every address or prefix without its zone.
+const maxAddress = 64
+
+// isAddress reports whether v is an address or a prefix, with any zone: net/netip
+// would keep the zones that it sees.
+func isAddress(v string) bool {
+	v, _, _ = strings.Cut(v, "%")
+	if len(v) > maxAddress || !addressLike(v) {
+		return false
+	}
+	if strings.Contains(v, "/") {
+		_, err := netip.ParsePrefix(v)
+		return err == nil
+	}
+	_, err := netip.ParseAddr(v)
+	return err == nil
 }
 
 // addressLike reports whether v consists of the characters of an address, with
-// at least one separator. A zone may contain any characters.
+// at least one separator. It saves most values the parsing.
 func addressLike(v string) bool {
 	separated := false
 	for i := 0; i < len(v); i++ {
 		switch c := v[i]; {
 		case c == '.' || c == ':':
 			separated = true
-		case c == '%':
-			return separated
-		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F':
+		case '0' <= c && c <= '9', 'a' <= c && c <= 'f', 'A' <= c && c <= 'F', c == '/':
 		default:
 			return false
 		}

@@ -33,9 +33,9 @@ func TestPeerIP(t *testing.T) {
 		{"IPv6", tcp("[2001:db8::1]:1"), "2001:db8::/64"},
 		{"NAT64", tcp("[64:ff9b::203.0.113.7]:1"), "203.0.113.7"},
 		{"zone", zoned, "fe80::/64"},
-		{"Unix socket", &net.UnixAddr{Net: "unix"}, "local"},
-		{"Unix socket named like an address", &net.UnixAddr{Name: "10.0.0.1:80", Net: "unix"}, "local"},
-		{"wrapped Unix socket", named{"unix", "@"}, "local"},
+		{"Unix socket", &net.UnixAddr{Net: "unix"}, "~unix"},
+		{"Unix socket named like an address", &net.UnixAddr{Name: "10.0.0.1:80", Net: "unix"}, "~unix"},
+		{"wrapped Unix socket", named{"unix", "@"}, "~unix"},
 		{"wrapped TCP", named{"tcp", "203.0.113.7:1"}, "203.0.113.7"},
 		{"UDP", &net.UDPAddr{IP: net.ParseIP("203.0.113.7"), Port: 1}, "203.0.113.7"},
 	} {
