@@ -110,6 +110,9 @@ func (g *group) answer(r *request, leases []algo.Lease) bool {
 		if r.answer(i).flag() == flagWrongType {
 			return false
 		}
+		if r.answer(i).mixed() {
+			p.limiter.reportMixed()
+		}
 		d := &decisions[i]
 		d.Source = algo.SourceRemote
 		p.limiter.fallback.follow(p.Key, d)

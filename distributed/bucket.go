@@ -109,7 +109,17 @@ func (b *bucket) script() *script { return bucketScript }
 func (b *bucket) maxCost() int64 { return b.MaxCost }
 
 func (b *bucket) acquire(_ string, n int64) args {
-	return args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission}
+	return args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission, 0, b.mark()}
+}
+
+// mark marks the parameters; see [markOf].
+func (b *bucket) mark() int64 { return markOf(2*b.Depth+b.MaxWait, b.Emission) }
+
+// decide is [decide.GCRA.Decide], without the largest debt: other parameters on
+// the key may allow more.
+func (b *bucket) decide(tat, now, n int64) (int64, decide.Verdict) {
+	next, a, q := b.gcra.Answer(tat, now, n)
+	return next, decide.Verdict{Answer: a, Quota: q}
 }
 
 // possible makes a peek of a cost that can never fit: it must not be charged, and
@@ -126,7 +136,7 @@ func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	if a.flag() == flagBanned {
 		return whileBanned(b, n, tat-a.now), algo.Handle{}
 	}
-	next, v := b.gcra.Decide(tat, a.now, n)
+	next, v := b.decide(tat, a.now, n)
 	return decision(v), handle(b.gcra.Charge(next, a.now, n, v.Delay), account)
 }
 
@@ -179,7 +189,7 @@ func (b *bucket) refund(h algo.Handle, n int64) args {
 // force charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the
 // largest debt is charged as one tick more than that.
 func (b *bucket) force(_ string, h algo.Handle, n int64) args {
-	a := args{opForce, b.Depth, b.MaxWait, min(n, b.MaxDebt/b.Emission+1) * b.Emission}
+	a := args{opForce, b.Depth, b.MaxWait, min(n, b.MaxDebt/b.Emission+1) * b.Emission, 0, b.mark()}
 	if b.Emission < h.State[1] {
 		a[4] = 1
 	}

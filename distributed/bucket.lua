@@ -4,14 +4,17 @@
 -- which it is full again, in microseconds of this server's clock. No key means
 -- full. The value is
 --
---   TAT                    an integer, as long as nothing was given back
---   TAT:account:voided     account: the microseconds given back so far, which
---                          mark the charges made from now on; charges with a
---                          mark below voided cannot be refunded
---   -end[:account:voided]  the end of a ban
+--   TATccc                    an integer, as long as nothing was given back
+--   TATccc:account:voided     account: the microseconds given back so far, which
+--                             mark the charges made from now on; charges with a
+--                             mark below voided cannot be refunded
+--   -endccc[:account:voided]  the end of a ban
+--
+-- ccc is the mark of the parameters that wrote the TAT, and bounds the debt that
+-- they can have written: see span in prelude.lua.
 --
 -- KEYS[i]  a bucket; it may occur more than once, entries run in order
--- ARGV     five integers for each key: op, a, b, c, d
+-- ARGV     six integers for each key: op, a, b, c, d, mark of the parameters
 --            0 acquire     a = depth (burst * T)  b = longest wait
 --                          c = cost (n * T, 0 peeks)
 --            1 refund      a = most to give back  b = when the charge has drained
@@ -27,52 +30,62 @@
 --          ban), account, flag; entries that are charged together follow one
 --          another
 --
--- A denial writes nothing, except that a TAT that these parameters and this
--- clock cannot have written is clamped, because the clock stepped back or the
--- limit was lowered. A key lives until its TAT; with an account, until the
--- charges made before have drained too.
+-- A denial writes nothing, except that a TAT that neither these parameters nor
+-- those that wrote it can have written under this clock is clamped, because the
+-- clock stepped back. A key lives until its TAT; with an account, until the
+-- charges made before have drained.
 
+-- read returns the mark of a bucket too.
 local function read(key)
-  local v = redis.pcall('GET', key)
+  local v = get(key)
   if not v then
-    return 0, 0, 0, DENIED
-  elseif type(v) == 'table' then
-    return 0, 0, 0, WRONG_TYPE
+    return 0, 0, 0, DENIED, 0
   end
-  local tat, account, voided = tonumber(v), 0, 0
-  if not tat then
-    local t, a, w = string.match(v, '^(%-?%d+):(%d+):(%d+)$')
-    tat, account, voided = tonumber(t or 0), tonumber(a or 0), tonumber(w or 0)
-  end
-  if banned(tat) then
-    return -tat, account, voided, BANNED
-  elseif not (tat > 0) then -- NaN too
+  local tat, mark, account, voided = string.match(v or '', '^(%-?%d+)(%d%d%d):?(%d*):?(%d*)$')
+  tat, mark, account, voided = tonumber(tat), tonumber(mark), tonumber(account) or 0, tonumber(voided) or 0
+  if not tat or mark > LAST_MARK then
+    return 0, 0, 0, WRONG_TYPE, 0
+  elseif banned(tat) then
+    return -tat, account, voided, BANNED, mark
+  elseif tat < 0 then
     tat = 0
   end
-  return math.floor(tat), account, voided, DENIED
+  return tat, account, voided, DENIED, mark
 end
 
-local function write(key, tat, account, voided, longest)
+local function write(key, tat, account, voided, longest, mark)
+  local text = int(tat) .. string.format('%03d', mark)
   if account > 0 then
-    local text = int(tat) .. ':' .. int(account) .. ':' .. int(voided)
+    text = text .. ':' .. int(account) .. ':' .. int(voided)
     local ttl = math.max(tat - now, redis.call('PTTL', key) * 1000)
     put(key, text, math.min(ttl, longest))
   elseif tat > now then
-    put(key, int(tat), tat - now)
+    put(key, text, tat - now)
   else
     redis.call('DEL', key)
   end
 end
 
 -- load reads a bucket and clamps an implausible TAT, which voids the charges
--- that led to it.
-local function load(key, depth, wait)
-  local tat, account, voided, flag = read(key)
-  local largest = now + 2 * depth + wait
-  if flag == DENIED and tat > largest then
-    return largest, account + 1, account + 1, flag, true
+-- that led to it. Other parameters on the same key make a larger debt plausible,
+-- and the debt keeps their mark until it is one of these parameters too.
+local function load(key, depth, wait, mine)
+  local tat, account, voided, flag, mark = read(key)
+  local own = 2 * depth + wait
+  local longest, mixed, clamped = own, 0, false
+  if flag == DENIED and tat > now then
+    if mark ~= mine then
+      mixed, longest = MIXED, math.max(own, span(mark))
+    end
+    if tat > now + longest then
+      tat, account, clamped = now + longest, account + 1, true
+      voided = account
+    end
   end
-  return tat, account, voided, flag, false
+  if tat <= now + own then
+    mark = mine
+  end
+  return tat, account, voided, flag, mark, mixed, longest, clamped
 end
 
 -- charge is the algorithm: the TAT after the charge, and whether it fits.
@@ -81,45 +94,59 @@ local function charge(tat, depth, wait, cost)
   return next, cost == 0 or next - now - depth <= wait
 end
 
--- change runs the operations that decide nothing.
-local function change(op, key, a, b, c, d)
-  local tat, account, voided, flag = read(key)
-  if flag == WRONG_TYPE or (flag == BANNED and op < 3) then
-    return tat, account, flag
+-- refund gives back what a charge still weighs. A later TAT than the key's is
+-- from before Redis lost the key, or before its clock stepped back.
+local function refund(key, most, drained, after, marked)
+  local tat, account, voided, flag, mark = read(key)
+  after = after - (account - marked)
+  local given = math.min(most, math.max(after, drained) - now, tat - now)
+  if flag == DENIED and given > 0 and marked >= voided and marked <= account and after <= tat then
+    write(key, tat - given, account + given, voided, math.huge, mark)
   end
-  if op == 1 then
-    -- A later TAT than the key's is from before Redis lost the key, or before
-    -- its clock stepped back.
-    local after = c - (account - d)
-    local given = math.min(a, math.max(after, b) - now, tat - now)
-    if given > 0 and d >= voided and d <= account and after <= tat then
-      write(key, tat - given, account + given, voided, math.huge)
-    end
-  elseif op == 2 then
-    local largest, next, after = now + 2 * a + b, math.max(tat, now) + c, account
-    if next > largest or d == 1 then
+  return tat, account, flag
+end
+
+-- force charges up to the largest debt of its parameters.
+local function force(key, depth, wait, cost, cut, mine)
+  local tat, account, voided, flag, mark, _, longest = load(key, depth, wait, mine)
+  if flag == DENIED then
+    local largest, next, after = math.max(now + 2 * depth + wait, tat), math.max(tat, now) + cost, account
+    if next > largest or cut == 1 then
       after = account + 1
       voided = after
     end
-    write(key, math.min(next, largest), after, voided, largest - now)
-  elseif op == 3 then
-    -- The account stays until the charges made before have drained.
-    local ttl = math.min(redis.call('PTTL', key) * 1000, 2 * a + b)
-    if ttl > 0 then
-      put(key, int(now) .. ':' .. int(account + 1) .. ':' .. int(account + 1), ttl)
-    else
-      redis.call('DEL', key)
-    end
-  elseif op == 4 then
-    tat, flag = math.max(tat, now + a), BANNED
-    local text, ttl = '-' .. int(tat), tat - now
-    if account > 0 then
-      text = text .. ':' .. int(account + 1) .. ':' .. int(account + 1)
-      ttl = math.max(ttl, redis.call('PTTL', key) * 1000)
-    end
-    put(key, text, ttl)
+    write(key, math.min(next, largest), after, voided, longest, mark)
   end
   return tat, account, flag
+end
+
+-- reset keeps the account until the charges made before have drained.
+local function reset(key, depth, wait)
+  local tat, account, _, flag, mark = read(key)
+  local ttl = math.min(redis.call('PTTL', key) * 1000, math.max(2 * depth + wait, span(mark)))
+  if flag == WRONG_TYPE then
+    return tat, account, flag
+  elseif ttl > 0 then
+    write(key, now, account + 1, account + 1, ttl, mark)
+  else
+    redis.call('DEL', key)
+  end
+  return tat, account, flag
+end
+
+local function ban(key, long)
+  local tat, account, _, flag, mark = read(key)
+  if flag == WRONG_TYPE then
+    return tat, account, flag
+  end
+  tat = math.max(tat, now + long)
+  local text, ttl = '-' .. int(tat) .. string.format('%03d', mark), tat - now
+  if account > 0 then
+    text = text .. ':' .. int(account + 1) .. ':' .. int(account + 1)
+    ttl = math.max(ttl, redis.call('PTTL', key) * 1000)
+  end
+  put(key, text, ttl)
+  return tat, account, BANNED
 end
 
 local function answer(tat, account, flag)
@@ -132,13 +159,13 @@ end
 local function together(op, first, last)
   local buckets, all = {}, true
   for i = first, last do
-    local at, key = (i - 1) * 5, KEYS[i]
+    local at, key = (i - 1) * 6, KEYS[i]
     local depth, wait, cost = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
     local s = buckets[key]
     if not s then
-      s = {}
-      s.tat, s.account, s.voided, s.flag, s.clamped = load(key, depth, wait)
-      s.first, s.longest = s.tat, 2 * depth + wait
+      s = {mine = tonumber(ARGV[at + 6])}
+      s.tat, s.account, s.voided, s.flag, s.mark, s.mixed, s.longest, s.clamped = load(key, depth, wait, s.mine)
+      s.first = s.tat
       buckets[key] = s
     end
     local flag, fits, before = s.flag, cost == 0, s.tat
@@ -149,41 +176,52 @@ local function together(op, first, last)
       end
     end
     all = all and fits and flag ~= WRONG_TYPE
-    answer(before, s.account, flag)
+    answer(before, s.account, flag + s.mixed)
   end
   for key, s in pairs(buckets) do
-    local tat = s.first
-    if all and op == 6 then
-      tat = math.max(tat, s.tat)
+    local tat, mark = s.first, s.mark
+    if all and op == 6 and s.tat > s.first then
+      tat, mark = s.tat, s.mine
     end
     if s.clamped or (tat > s.first and tat > now) then
-      write(key, tat, s.account, s.voided, s.longest)
+      write(key, tat, s.account, s.voided, s.longest, mark)
     end
   end
 end
 
+local function acquire(key, depth, wait, cost, mine)
+  local tat, account, voided, flag, mark, mixed, longest, clamped = load(key, depth, wait, mine)
+  if flag == DENIED then
+    local next, fits = charge(tat, depth, wait, cost)
+    if fits then
+      flag = ADMITTED
+    end
+    if fits and cost > 0 then
+      write(key, next, account, voided, longest, mine)
+    elseif clamped then
+      write(key, tat, account, voided, longest, mark)
+    end
+  end
+  answer(tat, account, flag + mixed)
+end
+
 local i = 1
 while i <= #KEYS do
-  local key, at = KEYS[i], (i - 1) * 5
+  local key, at = KEYS[i], (i - 1) * 6
   local op = tonumber(ARGV[at + 1])
   local a, b = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
   local c, d = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
+  local mine = tonumber(ARGV[at + 6])
   if op == 0 then
-    local tat, account, voided, flag, clamped = load(key, a, b)
-    if flag == DENIED then
-      local next, fits = charge(tat, a, b, c)
-      if fits then
-        flag = ADMITTED
-      end
-      if fits and c > 0 then
-        write(key, next, account, voided, 2 * a + b)
-      elseif clamped then
-        write(key, tat, account, voided, 2 * a + b)
-      end
-    end
-    answer(tat, account, flag)
-  elseif op < 6 then
-    answer(change(op, key, a, b, c, d))
+    acquire(key, a, b, c, mine)
+  elseif op == 1 then
+    answer(refund(key, a, b, c, d))
+  elseif op == 2 then
+    answer(force(key, a, b, c, d, mine))
+  elseif op == 3 then
+    answer(reset(key, a, b))
+  elseif op == 4 then
+    answer(ban(key, a))
   else
     together(op, i, i + d - 1)
     i = i + d - 1

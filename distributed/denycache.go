@@ -72,10 +72,10 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	// it suffices.
 	switch {
 	case !p.banned:
-		if _, v := b.gcra.Decide(p.tat, latest, n); v.Allowed {
+		if _, v := b.decide(p.tat, latest, n); v.Allowed {
 			return false
 		}
-		_, v := b.gcra.Decide(p.tat, earliest, n)
+		_, v := b.decide(p.tat, earliest, n)
 		*d = decision(v)
 	case p.tat > latest:
 		*d = whileBanned(b, n, p.tat-earliest)

@@ -18,7 +18,7 @@
 //
 // A decision is one run of a Lua script, in one step and by the server's clock;
 // the clocks of the instances do not matter. A denial writes nothing,
-// except where the server's clock stepped back or the limit was lowered. Every key
+// except where the server's clock stepped back. Every key
 // expires when it means nothing any more. Requests that arrive while others are
 // on the wire leave together, as one script over many keys, so the load on Redis
 // grows more slowly than the load on the service.
@@ -62,6 +62,15 @@
 //
 // An instance counts a new one within about two seconds, so the shares of an
 // outage that begins in between add up to more.
+//
+//   - while instances use one name with different parameters, as in a rolling
+//     deployment: the largest burst, the largest rate, and if the rates differ
+//     the bursts of the slower ones; for windows the largest quota in the longest
+//     period, for logs the sum. The event is [MixedParameters]. Instances whose
+//     limit has another algorithm decide locally; the event is [KeyFault];
+//   - after the server's clock stepped back by any time: a key is denied for at
+//     most one burst, or period, longer than a key that has just spent everything,
+//     and at most that is spent twice.
 //
 // # When not to use it
 //

@@ -34,11 +34,15 @@ const (
 	keyFault
 	// noScript: the server has lost its scripts.
 	noScript
+	// mixedParameters is no error: instances use one name for different limits.
+	mixedParameters
+
+	failures // the number of kinds
 )
 
 // String names the failure for logs.
 func (f failure) String() string {
-	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script"}[f]
+	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters"}[f]
 }
 
 // prefixes of the server's error replies. A script that meets an error in one

@@ -15,18 +15,22 @@ type Kind uint8
 const (
 	// BreakerChanged: a node's decisions became local, or remote again.
 	BreakerChanged Kind = iota
-	// KeyFault: a key holds a value that no limit has written. Decisions about
-	// it are local; other keys are not affected.
+	// KeyFault: a key holds a value of another algorithm, format or program, or
+	// its slot is being moved. Decisions about it are local; other keys are not
+	// affected.
 	KeyFault
 	// Misconfigured: credentials, rights, or a server that cannot run scripts.
 	Misconfigured
 	// InstancesChanged: the number of instances that share the limits changed.
 	InstancesChanged
+	// MixedParameters: another instance uses the limit's name with another rate,
+	// burst or period, as in a rolling deployment. Keys keep the larger bound.
+	MixedParameters
 )
 
 // String returns the kind's name, for logs.
 func (k Kind) String() string {
-	return nameOf(int(k), "breaker", "key fault", "misconfigured", "instances")
+	return nameOf(int(k), "breaker", "key fault", "misconfigured", "instances", "mixed parameters")
 }
 
 // State is the state of a breaker.

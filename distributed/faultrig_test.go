@@ -54,12 +54,13 @@ func newRig(t *testing.T, timeout time.Duration) *rig {
 func (r *rig) shift(d time.Duration) {
 	const script = `local clock = redis.call('TIME')
 		local now = clock[1] * 1000000 + clock[2]
-		local tat = (tonumber(redis.call('GET', KEYS[1])) or now) + ARGV[1]
+		local tat, mark = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+)(%d%d%d)')
+		tat = (tonumber(tat) or now) + ARGV[1]
 		if tat <= now then
 			return redis.call('DEL', KEYS[1])
 		end
 		local ms = string.format('%.0f', math.ceil((tat - now) / 1000))
-		return redis.call('SET', KEYS[1], string.format('%.0f', tat), 'PX', ms)`
+		return redis.call('SET', KEYS[1], string.format('%.0f', tat) .. (mark or '000'), 'PX', ms)`
 	for _, key := range faultKeys {
 		r.server.Do("EVAL", script, 1, redisKeyOf(key), d.Microseconds())
 	}

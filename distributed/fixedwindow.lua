@@ -1,10 +1,12 @@
 -- Fixed window: a quota in each of consecutive windows.
 --
--- The value is 'end:units[:voided]': the end of the window in microseconds of
--- this server's clock, the units spent of it, and how often earlier charges were
--- voided. A full window in debt has spent its period in microseconds, which is
--- more than any quota, and its debt of the next window. '-end:0[:voided]' is the
--- end of a ban.
+-- The value is 'fend:units:period:quota[:voided]': the end of the window in microseconds
+-- of this server's clock, the units spent of it, the limit's period and quota, and how
+-- often earlier charges were voided. A full window in debt has spent its period in
+-- microseconds, which is more than any quota, and its debt of the next window.
+-- 'f-end:0:0:0[:voided]' is the end of a ban.
+--
+-- While limits of several periods use a key, its window is the longest of theirs.
 --
 -- KEYS[i]  a window; it may occur more than once, entries run in order
 -- ARGV     six integers for each key: op, a, b, c, d, e
@@ -17,35 +19,58 @@
 -- reply    now, then three integers for each key: end of the window and the units
 --          spent before, added up (or the end of the ban), voided, flag
 --
--- A denial writes nothing. The key expires with its window, or with the next one
+-- A denial writes nothing, except that units of a later window, from a clock that
+-- stepped back, move to the current one. The key expires with its window, or with the next one
 -- if that is in debt.
 
--- read returns the units that the window from begin on has spent.
-local function read(key, begin, period, quota)
-  local v = redis.pcall('GET', key)
-  if type(v) == 'table' then
-    return 0, 0, WRONG_TYPE
+local wrote = 0 -- the quota of the limit that wrote the key
+
+local function parse(key)
+  local v = get(key)
+  wrote = 0
+  if not v then
+    return 0, 0, 0, 0, true
   end
-  local e, units, voided = string.match(v or '', '^(%-?%d+):(%d+):?(%d*)$')
-  e, units, voided = tonumber(e) or 0, tonumber(units) or 0, tonumber(voided) or 0
-  if banned(e) then
-    return -e, voided, BANNED
-  elseif e == begin + period then
-    return math.min(units, period + quota), voided, DENIED
-  elseif e > now then -- another period, or a clock that has stepped back
-    return math.min(units, quota), voided, DENIED
-  elseif e == begin and units > period then
-    return units - period, 0, DENIED
-  end
-  return 0, 0, DENIED
+  local e, units, period, quota, voided = string.match(v, '^f(%-?%d+):(%d+):(%d+):(%d+):?(%d*)$')
+  wrote = tonumber(quota) or 0
+  return tonumber(e), tonumber(units), tonumber(period), tonumber(voided) or 0, e
 end
 
-local function write(key, begin, period, spent, voided)
+-- read returns the units that the window has spent, voided, the flag, MIXED or 0,
+-- begin and period of the window, and whether the clock has stepped back.
+local function read(key, begin, period, quota)
+  local e, units, p, voided, ok = parse(key)
+  if not ok then
+    return 0, 0, WRONG_TYPE, 0, begin, period
+  elseif banned(e) then
+    return -e, voided, BANNED, 0, begin, period
+  end
+  local mixed = 0
+  if e > now and (p ~= period or (wrote > 0 and wrote ~= quota)) then
+    mixed = MIXED
+  end
+  if e == begin + period and p == period then
+    return math.min(units, period + math.max(quota, wrote)), voided, DENIED, mixed, begin, period
+  elseif e > now then
+    local back = e > now + p
+    if p > period and not back then
+      return math.min(units, quota), voided, DENIED, mixed, e - p, p
+    end
+    return math.min(units, quota), voided, DENIED, mixed, begin, period, back
+  elseif e == begin and p == period and units > period then
+    return units - period, 0, DENIED, 0, begin, period
+  end
+  return 0, 0, DENIED, 0, begin, period
+end
+
+local function write(key, begin, period, spent, voided, quota)
+  wrote = quota or wrote
   if spent == 0 and voided == 0 then
     redis.call('DEL', key)
     return
   end
-  local text, ttl = int(begin + period) .. ':' .. int(spent), begin + period - now
+  local text, ttl = 'f' .. int(begin + period) .. ':' .. int(spent) .. ':' .. int(period) .. ':' .. int(wrote),
+    begin + period - now
   if voided > 0 then
     text = text .. ':' .. int(voided)
   end
@@ -57,17 +82,15 @@ end
 
 -- ban lasts at least as long as the key would have lived.
 local function ban(key, long)
-  local v = redis.pcall('GET', key)
-  if type(v) == 'table' then
+  local e, _, _, voided, ok = parse(key)
+  if not ok then
     return 0, 0, WRONG_TYPE
   end
-  local e, voided = string.match(v or '', '^(%-?%d+):%d+:?(%d*)$')
   local ends = math.max(now + long, now + redis.call('PTTL', key) * 1000)
-  if banned(tonumber(e) or 0) then
-    ends = math.max(now + long, -tonumber(e))
+  if banned(e) then
+    ends = math.max(now + long, -e)
   end
-  voided = tonumber(voided) or 0
-  put(key, '-' .. int(ends) .. ':0:' .. int(voided), ends - now)
+  put(key, 'f-' .. int(ends) .. ':0:0:0:' .. int(voided), ends - now)
   return ends, voided, BANNED
 end
 
@@ -82,28 +105,30 @@ for i = 1, #KEYS do
   elseif op ~= 4 then
     begin = now - (now + d) % a
   end
-  local spent, voided, flag
+  local own, spent, voided, flag, mixed, back = begin + a, 0, 0, 0, 0, false
   if op == 4 then
     spent, voided, flag = ban(key, a)
   else
-    spent, voided, flag = read(key, begin, a, b)
+    spent, voided, flag, mixed, begin, a, back = read(key, begin, a, b)
   end
   local before = spent
   if flag == DENIED then
-    before = begin + a + spent
+    before = own + spent
     if op == 0 then
       if spent + c <= b or c == 0 then
         flag = ADMITTED
       end
       if flag == ADMITTED and c > 0 then
-        write(key, begin, a, spent + c, voided)
+        write(key, begin, a, spent + c, voided, b)
+      elseif back then
+        write(key, begin, a, spent, voided)
       end
     elseif op == 1 then
       local left = spent - c
       if spent >= a and c >= spent - a then -- the debt first
         left = b - (c - (spent - a))
       end
-      if now < begin + a and e == voided and left < spent then
+      if mixed == 0 and not back and now < begin + a and e == voided and left < spent then
         write(key, begin, a, math.max(left, 0), voided)
       end
     elseif op == 2 then
@@ -113,14 +138,14 @@ for i = 1, #KEYS do
       if spent + c > a + b then
         voided = voided + 1
       end
-      write(key, begin, a, math.min(spent + c, a + b), voided)
+      write(key, begin, a, math.min(spent + c, a + b), voided, b)
     end
   end
-  if op == 3 and (spent > 0 or voided > 0) then
+  if op == 3 and flag ~= WRONG_TYPE and (spent > 0 or voided > 0) then
     write(key, begin, a, 0, voided + 1)
   end
   reply[#reply + 1] = before
   reply[#reply + 1] = voided
-  reply[#reply + 1] = flag
+  reply[#reply + 1] = flag + mixed
 end
 return reply

@@ -64,12 +64,12 @@ type inFlight struct {
 	slots  *slots
 }
 
-func (f *inFlight) script() *script { return unitSetScript }
+func (f *inFlight) script() *script { return inFlightScript }
 
 func (f *inFlight) maxCost() int64 { return f.limit }
 
 func (f *inFlight) acquire(_ string, n int64) args {
-	return args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID()}
+	return args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID(), 0, f.mark()}
 }
 
 // explain cannot know when work ends: RetryAfter is when enough units would
@@ -85,10 +85,12 @@ func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return d, algo.Handle{N: n, State: [3]int64{a.args[4]}}
 }
 
-func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
+func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n, f.mark()) }
+
+func (f *inFlight) mark() int64 { return markOf(f.expiry.Microseconds(), f.limit) }
 
 func (f *inFlight) force(_ string, h algo.Handle, n int64) args {
-	return args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N}
+	return args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N, f.mark()}
 }
 
 func (f *inFlight) reset(string) args { return args{opReset} }

@@ -123,6 +123,9 @@ func (l *Limiter) ask(c call, extra int64) *request {
 		r.free()
 		return nil
 	}
+	if r.answer(0).mixed() {
+		l.reportMixed()
+	}
 	return r
 }
 
@@ -148,13 +151,25 @@ func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 
 // reportKeyFault reports a fault of a request's keys.
 func (l *Limiter) reportKeyFault(r *request) {
-	if r.err == nil || classify(r.err) == keyFault {
-		l.store.logFailure(keyFault, errWrongType)
-		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: errWrongType})
+	err := r.err
+	if err == nil {
+		err = errWrongType
+	} else if classify(err) != keyFault {
+		return
 	}
+	l.store.logFailure(keyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))
+	l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: err})
 }
 
-var errWrongType = errors.New("distributed: a key holds a value that no limit has written: another program uses the prefix; see WithPrefix")
+// reportMixed reports that an instance uses other parameters for the limit.
+func (l *Limiter) reportMixed() {
+	if l.store.mayLog(mixedParameters) {
+		l.store.logger.Warn("distributed: instances use different parameters for one limit; keys keep the larger bound", "limit", l.name)
+	}
+	l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
+}
+
+var errWrongType = errors.New("distributed: a key holds the value of another algorithm, format or program: give each limit its own name, or see WithPrefix")
 
 // Reset forgets the debt of key and lifts a ban, in all instances. Earlier
 // admissions cannot be refunded afterwards. The error is ErrUnavailable, or the

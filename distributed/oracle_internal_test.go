@@ -10,6 +10,7 @@ import (
 // [decide.GCRA].
 type bucketOracle struct {
 	tat, account, voided int64
+	mark                 int64 // of the parameters that wrote tat
 	bannedUntil          int64
 	aliveUntil           int64 // the key's expiry
 	diedAt               int64
@@ -63,12 +64,13 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 		}
 		return tat, account, flagDenied
 	case opForce:
+		b := bucketOf(s.gcra)
+		_, longest, mark, _ := o.load(s, now)
 		tat, account = o.tat, o.account
-		plausible, clamped := s.gcra.Clamp(tat, now)
-		next, cut := s.gcra.ForceCharge(plausible, s.charge, now, s.n)
-		o.void(clamped || cut)
-		o.tat = next
-		o.keep(now, s.gcra.Params().MaxDebt)
+		next, largest := max(tat, now)+min(s.n, b.MaxDebt/b.Emission+1)*b.Emission, max(now+b.MaxDebt, tat)
+		o.void(next > largest || b.Emission < s.charge.B)
+		o.tat, o.mark = min(next, largest), mark
+		o.keep(now, longest)
 		return tat, account, flagDenied
 	case opReset:
 		tat, account = o.tat, o.account
@@ -89,20 +91,39 @@ func (o *bucketOracle) expire(now int64) {
 }
 
 func (o *bucketOracle) acquire(s bucketStep, now int64) (tat, account, flag int64) {
-	tat, clamped := s.gcra.Clamp(o.tat, now)
-	if clamped {
-		o.void(true)
-		o.tat = tat
-	}
-	next, v := s.gcra.Decide(tat, now, s.n)
+	b := bucketOf(s.gcra)
+	clamped, longest, mark, flag := o.load(s, now)
+	tat, account = o.tat, o.account
+	next, v := b.decide(tat, now, s.n)
 	if v.Allowed {
-		flag = flagAdmitted
+		flag += flagAdmitted
 	}
-	o.tat = next
+	if next != tat {
+		mark = b.mark()
+	}
 	if clamped || next != tat {
-		o.keep(now, s.gcra.Params().MaxDebt)
+		o.tat, o.mark = next, mark
+		o.keep(now, longest)
 	}
-	return tat, o.account, flag
+	return tat, account, flag
+}
+
+// load clamps a TAT that neither the parameters nor those that wrote it allow. It
+// returns the mark of what is written then.
+func (o *bucketOracle) load(s bucketStep, now int64) (clamped bool, longest, mark, flag int64) {
+	b := bucketOf(s.gcra)
+	longest, mark = b.MaxDebt, o.mark
+	if o.tat > now && mark != b.mark() {
+		longest, flag = max(longest, spanOf(mark)), flagMixed
+	}
+	if clamped = o.tat > now+longest; clamped {
+		o.void(true)
+		o.tat = now + longest
+	}
+	if o.tat <= now+b.MaxDebt {
+		mark = b.mark()
+	}
+	return clamped, longest, mark, flag
 }
 
 func (o *bucketOracle) whileBanned(s bucketStep, now int64) (ends, account, flag int64) {
@@ -132,7 +153,7 @@ func (o *bucketOracle) reset(s bucketStep, now int64) {
 	p := s.gcra.Params()
 	if o.aliveUntil > now {
 		o.void(true)
-		o.tat, o.bannedUntil, o.aliveUntil = now, 0, min(o.aliveUntil, now+p.MaxDebt)
+		o.tat, o.bannedUntil, o.aliveUntil = now, 0, min(o.aliveUntil, now+max(p.MaxDebt, spanOf(o.mark)))
 	}
 }
 

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -99,7 +100,7 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 			tat = o.tat
 		}
 		if max(o.tat, now) != max(tat, now) || o.account != got[1] {
-			*o = bucketOracle{tat: tat, account: got[1], voided: got[1], aliveUntil: max(tat, now+1), diedAt: now}
+			*o = bucketOracle{tat: tat, account: got[1], voided: got[1], aliveUntil: max(tat, now+1), diedAt: now, mark: o.mark}
 		}
 	}
 	was := *o
@@ -107,8 +108,8 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 	// A TAT in the past means none; the key may have expired.
 	require.Equal(t, []int64{max(tat, now), account, flag}, []int64{max(got[0], now), got[1], got[2]},
 		"%+v of %+v on %+v at %d", s, s.gcra.Params(), was, now)
-	if s.op == opAcquire && flag == flagAdmitted && s.n > 0 {
-		next, v := s.gcra.Decide(tat, now, s.n)
+	if s.op == opAcquire && flag&^flagMixed == flagAdmitted && s.n > 0 {
+		next, v := bucketOf(s.gcra).decide(tat, now, s.n)
 		c := markedCharge{s.gcra.Charge(next, now, s.n, v.Delay), account}
 		m.charges[key] = append(m.charges[key], c)
 		if len(m.charges[key]) > 6 {
@@ -164,18 +165,13 @@ func TestL2_BucketScriptAndDecide(t *testing.T) {
 	requireEveryKeyExpires(t, client)
 }
 
-// disturb puts into a key a value that no limit has written: a TAT from a clock
-// that was ahead, and text that is no number, which counts as none.
+// disturb puts into a key a TAT from a clock that was ahead.
 func (m *bucketModel) disturb(t *testing.T, c *redis.Client, rnd *rand.Rand, names []string, now int64) {
 	key := names[rnd.IntN(len(names))]
-	values := []string{"nan", "-nan", "", "abc", "{}", "-inf", "1:2", "-1:x:y"}
-	value := values[rnd.IntN(len(values))]
-	*m.keys[key] = bucketOracle{aliveUntil: now + time.Hour.Microseconds()}
-	m.charges[key] = nil
-	if rnd.IntN(2) == 0 {
-		m.keys[key].tat = now + rnd.Int64N(int64(time.Hour/time.Microsecond))
-		value = strconv.FormatInt(m.keys[key].tat, 10)
-	}
+	o := &bucketOracle{aliveUntil: now + time.Hour.Microseconds(), mark: bucketOf(m.of[key]).mark()}
+	o.tat = now + rnd.Int64N(int64(time.Hour/time.Microsecond))
+	m.keys[key], m.charges[key] = o, nil
+	value := fmt.Sprintf("%d%03d", o.tat, o.mark)
 	require.NoError(t, c.Set(t.Context(), key, value, time.Hour).Err())
 }
 
@@ -248,13 +244,13 @@ func TestClockThatSteppedBackDeniesForAtMostOneBurst(t *testing.T) {
 	require.NoError(t, err)
 	b := bucketOf(g)
 	ahead := time.Now().Add(time.Minute).UnixMicro()
-	require.NoError(t, client.Set(t.Context(), "k", ahead, time.Hour).Err())
+	require.NoError(t, client.Set(t.Context(), "k", fmt.Sprintf("%d%03d", ahead, b.mark()), time.Hour).Err())
 	reply := runScript(t, client, newRequest(bucketScript, "k", b.acquire("", 1)))
 	require.EqualValues(t, flagDenied, reply[3])
 	require.Equal(t, reply[0]+2*b.Depth, reply[1])
 	text, err := client.Get(t.Context(), "k").Result()
 	require.NoError(t, err)
-	require.Equal(t, strconv.FormatInt(reply[1], 10)+":1:1", text, "the clamped TAT is kept, in plain digits, and earlier charges are void")
+	require.Equal(t, fmt.Sprintf("%d%03d:1:1", reply[1], b.mark()), text, "the clamped TAT is kept, in plain digits, and earlier charges are void")
 	began := time.Now()
 	require.Eventually(t, func() bool {
 		return runScript(t, client, newRequest(bucketScript, "k", b.acquire("", 1)))[3] == flagAdmitted
@@ -275,7 +271,8 @@ func TestF4_KeyOfAnotherTypeInABatch(t *testing.T) {
 		{bucketScript, args{opAcquire, second, 0, second}},
 		{fixedWindowScript, args{opAcquire, second, 5, 1}},
 		{slidingWindowScript, args{opAcquire, second, 5, 1}},
-		{unitSetScript, args{opAcquire, second, 5, 1, 7}},
+		{logScript, args{opAcquire, second, 5, 1, 7, 0, markOf(second, 5)}},
+		{inFlightScript, args{opAcquire, second, 5, 1, 7, 0, markOf(second, 5)}},
 	} {
 		good := c.script.name
 		reply := runScript(t, client, newRequest(c.script, "bad", c.a), newRequest(c.script, good, c.a))

@@ -5,8 +5,10 @@ local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 local reply = {now}
 
--- The last reply of every key.
-local DENIED, ADMITTED, BANNED, WRONG_TYPE = 0, 1, 2, 3
+-- The last reply of every key. MIXED is added if other parameters are in use on
+-- the key. WRONG_TYPE is a value of another program, algorithm or format: it is
+-- left alone.
+local DENIED, ADMITTED, BANNED, WRONG_TYPE, MIXED = 0, 1, 2, 3, 4
 
 local function int(x)
   return string.format('%.0f', x)
@@ -17,8 +19,29 @@ local function put(key, text, us)
   redis.call('SET', key, text, 'PX', int(math.max(math.ceil(us / 1000), 1)))
 end
 
+-- get returns the text of a key, '' if it has another type, false if there is
+-- none. Any other error is one of the script: a missing right, for example.
+local function get(key)
+  local v = redis.pcall('GET', key)
+  if type(v) ~= 'table' then
+    return v
+  elseif not string.find(v.err, 'WRONGTYPE', 1, true) then
+    redis.call('GET', key)
+  end
+  return ''
+end
+
 -- banned returns the end of a ban, a negative number, if it is in the future.
 -- No ban is longer than 400 days.
 local function banned(ends)
   return -ends > now and -ends - now <= 34560000000000
+end
+
+-- A mark of parameters is 0 to 919. span returns the longest time that they can
+-- look ahead, rounded up by less than a quarter; the rest of the mark tells
+-- neighbouring rates apart. A larger mark is of a later format.
+local LAST_MARK = 919
+local function span(mark)
+  local s = math.floor(mark / 5)
+  return (4 + s % 4) * 2 ^ math.floor(s / 4)
 end

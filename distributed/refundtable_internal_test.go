@@ -156,7 +156,7 @@ const clockKey = "::clock"
 // useVirtualClock replaces the clock of the scripts until the test ends. No other
 // test may run meanwhile.
 func useVirtualClock(t *testing.T, client *redis.Client) *virtualClock {
-	for _, s := range []*script{bucketScript, fixedWindowScript, slidingWindowScript, unitSetScript} {
+	for _, s := range []*script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript} {
 		was := *s
 		source := strings.Replace(s.source, "redis.call('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
 		require.NotEqual(t, was.source, source)

@@ -82,8 +82,11 @@ type answer struct {
 	reply []int64
 }
 
-// flag is the last reply of every script.
-func (a answer) flag() int64 { return a.reply[len(a.reply)-1] }
+// flag is the last reply of every script, without flagMixed.
+func (a answer) flag() int64 { return a.reply[len(a.reply)-1] &^ flagMixed }
+
+// mixed reports that other parameters are in use on the key.
+func (a answer) mixed() bool { return a.reply[len(a.reply)-1]&flagMixed != 0 }
 
 // answer is the reply about the i-th key.
 func (r *request) answer(i int) answer {

@@ -40,10 +40,11 @@ var slidingWindowSource string
 var unitSetSource string
 
 var (
-	bucketScript        = newScript("bucket", prelude+bucketSource, 5, 3)
+	bucketScript        = newScript("bucket", prelude+bucketSource, 6, 3)
 	fixedWindowScript   = newScript("fixed window", prelude+fixedWindowSource, 6, 3)
 	slidingWindowScript = newScript("sliding window", prelude+slidingWindowSource, 6, 5)
-	unitSetScript       = newScript("unit set", prelude+unitSetSource, 6, 5)
+	logScript           = newScript("sliding log", prelude+"local KIND = 'l'\n"+unitSetSource, 7, 5)
+	inFlightScript      = newScript("in-flight limit", prelude+"local KIND = 'u'\n"+unitSetSource, 7, 5)
 )
 
 // The operations that the first argument of every script names.
@@ -65,11 +66,13 @@ const (
 	flagDenied = iota
 	flagAdmitted
 	flagBanned    // by opBan
-	flagWrongType // the key holds another type of value, and is left alone
+	flagWrongType // the key holds the value of another algorithm or program, and is left alone
+
+	flagMixed // added to the others: other parameters are in use on the key
 )
 
 const (
-	maxArgs    = 6 // of any script
+	maxArgs    = 7 // of any script
 	maxReplies = 5
 )
 

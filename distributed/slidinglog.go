@@ -31,10 +31,10 @@ func newSlidingLog(s algo.Spec) (limit, error) {
 // newID names units. No two instances choose the same id.
 func newID() int64 { return rand.Int64() }
 
-func (u *slidingLog) script() *script { return unitSetScript }
+func (u *slidingLog) script() *script { return logScript }
 
 func (u *slidingLog) acquire(_ string, n int64) args {
-	return args{opAcquire, u.period, u.quota, possible(n, u.quota), newID()}
+	return args{opAcquire, u.period, u.quota, possible(n, u.quota), newID(), 0, u.mark()}
 }
 
 func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
@@ -66,17 +66,19 @@ func explainUnits(l limit, a answer, long, n int64) algo.Decision {
 	return d
 }
 
-func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
+func (u *slidingLog) mark() int64 { return markOf(u.period, u.quota) }
+
+func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n, u.mark()) }
 
 // removeUnits removes the last n units of a charge. The set knows each unit, so
 // units that a settlement has added at a later instant go too.
-func removeUnits(h algo.Handle, n int64) args {
-	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N}
+func removeUnits(h algo.Handle, n, mark int64) args {
+	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, mark}
 }
 
 // force adds units, at most as many as the log holds; see [decide.SlidingLog].
 func (u *slidingLog) force(_ string, h algo.Handle, n int64) args {
-	return args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N}
+	return args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N, u.mark()}
 }
 
 func (u *slidingLog) reset(string) args { return args{opReset} }

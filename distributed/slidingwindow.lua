@@ -1,10 +1,12 @@
 -- Sliding window over two counters: the count of the period before weighs by
 -- the share of it that the window still covers, rounded up.
 --
--- The value is 'index:older:newer[:voided]': the number of the newest period
--- since the epoch of this server's clock, the counts of the period before and of
--- that one, and how often earlier charges were voided; or '-end:0:0[:voided]',
--- the end of a ban.
+-- The value is 'sindex:older:newer:period:quota[:voided]': the number of the newest
+-- period since the epoch of this server's clock, the counts of the period before
+-- and of that one, the limit's period and quota, and how often earlier charges were
+-- voided; or 's-end:0:0:0:0[:voided]', the end of a ban.
+--
+-- While limits of several periods use a key, it counts in the longest of theirs.
 --
 -- KEYS[i]  a window; it may occur more than once, entries run in order
 -- ARGV     six integers for each key: op, a, b, c, d, e
@@ -23,23 +25,62 @@
 -- period than the next one, from a clock that stepped back, becomes the current
 -- one. The key expires when both counts have left the window.
 
-local function read(key, index)
-  local v = redis.pcall('GET', key)
-  if type(v) == 'table' then
-    return 0, 0, 0, 0, WRONG_TYPE
-  end
-  local i, older, newer, voided = string.match(v or '', '^(%-?%d+):(%d+):(%d+):?(%d*)$')
-  i, older, newer, voided = tonumber(i) or 0, tonumber(older) or 0, tonumber(newer) or 0, tonumber(voided) or 0
-  if banned(i) then
-    return -i, 0, 0, voided, BANNED
-  elseif i == index or i == index + 1 then
-    return i, older, newer, voided, DENIED
+-- weigh is the units of the period before that still count, with left
+-- microseconds of the window in it. They are at most two quotas: in halves, no
+-- product exceeds 2^53.
+local function weigh(n, left, period)
+  left = math.min(left, period)
+  local a, b = math.floor(n / 2) * left, math.ceil(n / 2) * left
+  local ra, rb = a % period, b % period
+  return (a - ra) / period + (b - rb) / period + math.ceil((ra + rb) / period)
+end
+
+-- since returns the counts of a value at period number index, and whether the clock
+-- has stepped back; nothing if they have left the window.
+local function since(index, i, older, newer)
+  if i == index or i == index + 1 then
+    return i, older, newer, false
   elseif i > index then
-    return index, older, newer, voided, DENIED, true
+    return index, older, newer, true
   elseif i == index - 1 then
-    return index, newer, 0, voided, DENIED
+    return index, newer, 0, false
   end
-  return index, 0, 0, 0, DENIED
+end
+
+-- read returns the number of the newest period and the two counts, voided, the
+-- flag, MIXED or 0, the period, and whether the clock has stepped back.
+local wrote = 0 -- the quota of the limit that wrote the key
+
+local function read(key, period, quota)
+  local index, v = math.floor(now / period), get(key)
+  wrote = 0
+  if not v then
+    return index, 0, 0, 0, DENIED, 0, period, false
+  end
+  local i, older, newer, p, q, voided = string.match(v, '^s(%-?%d+):(%d+):(%d+):(%d+):(%d+):?(%d*)$')
+  wrote = tonumber(q) or 0
+  i, older, newer, p, voided = tonumber(i), tonumber(older), tonumber(newer), tonumber(p), tonumber(voided) or 0
+  if not i then
+    return 0, 0, 0, 0, WRONG_TYPE, 0, period, false
+  elseif banned(i) then
+    return -i, 0, 0, voided, BANNED, 0, period, false
+  end
+  local found, back
+  if p > 0 then
+    found, older, newer, back = since(math.floor(now / p), i, older, newer)
+  end
+  if not found then
+    return index, 0, 0, 0, DENIED, 0, period, false
+  elseif p == period then
+    local mixed = 0
+    if quota > 0 and wrote > 0 and wrote ~= quota then
+      mixed = MIXED
+    end
+    return found, older, newer, voided, DENIED, mixed, period, back
+  elseif p > period then
+    return found, older, newer, voided, DENIED, MIXED, p, back
+  end
+  return index, 0, weigh(older, (found + 1) * p - now, p) + newer, voided, DENIED, MIXED, period, back
 end
 
 -- life is how long a key must live: until its counts have left the window, and
@@ -54,8 +95,10 @@ local function life(key, index, newer, voided, period)
   return us
 end
 
-local function write(key, index, older, newer, voided, period)
-  local text = int(index) .. ':' .. int(older) .. ':' .. int(newer)
+local function write(key, index, older, newer, voided, period, quota)
+  wrote = quota or wrote
+  local text = 's' .. int(index) .. ':' .. int(older) .. ':' .. int(newer)
+    .. ':' .. int(period) .. ':' .. int(wrote)
   if voided > 0 then
     text = text .. ':' .. int(voided)
   elseif older + newer == 0 then
@@ -65,14 +108,20 @@ local function write(key, index, older, newer, voided, period)
   put(key, text, life(key, index, newer, voided, period))
 end
 
--- weigh is the units of the period before that still count, with left
--- microseconds of the window in it. They are at most two quotas: in halves, no
--- product exceeds 2^53.
-local function weigh(n, left, period)
-  left = math.min(left, period)
-  local a, b = math.floor(n / 2) * left, math.ceil(n / 2) * left
-  local ra, rb = a % period, b % period
-  return (a - ra) / period + (b - rb) / period + math.ceil((ra + rb) / period)
+-- ban lasts at least as long as the counts.
+local function ban(key, long)
+  local v = get(key)
+  local i, voided = string.match(v or 's0:0:0:0:0', '^s(%-?%d+):%d+:%d+:%d+:%d+:?(%d*)$')
+  i, voided = tonumber(i), tonumber(voided) or 0
+  if not i then
+    return 0, 0, 0, 0, WRONG_TYPE, 0
+  end
+  local ends = math.max(now + long, now + redis.call('PTTL', key) * 1000)
+  if banned(i) then
+    ends = math.max(now + long, -i)
+  end
+  put(key, 's-' .. int(ends) .. ':0:0:0:0:' .. int(voided), ends - now)
+  return ends, 0, 0, voided, BANNED, 0
 end
 
 for i = 1, #KEYS do
@@ -80,11 +129,16 @@ for i = 1, #KEYS do
   local op = tonumber(ARGV[at + 1])
   local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local d, e = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-  local current = -1
-  if op ~= 4 then
-    current = math.floor(now / a)
+  local own, quota = a, 0
+  if op == 0 or op == 2 then
+    quota = b
   end
-  local index, older, newer, voided, flag, clamped = read(key, current)
+  local index, older, newer, voided, flag, mixed, clamped
+  if op == 4 then
+    index, older, newer, voided, flag, mixed = ban(key, a)
+  else
+    index, older, newer, voided, flag, mixed, a, clamped = read(key, a, quota)
+  end
   local before = newer
   if flag == WRONG_TYPE or (flag == BANNED and op < 3) then
     before = 0
@@ -99,11 +153,14 @@ for i = 1, #KEYS do
       newer, flag = newer + c, ADMITTED
     end
     if newer > before or clamped then
-      write(key, index, older, newer, voided, a)
+      write(key, index, older, newer, voided, a, b)
+    end
+    if a > own then -- as counts of the own periods
+      index, older, before = math.floor(now / own), 0, b - math.max(room, 0)
     end
   elseif op == 1 then
     local was = older + newer
-    if e ~= voided then
+    if e ~= voided or mixed > 0 then
       c, d = 0, 0
     end
     if index == b then
@@ -115,25 +172,17 @@ for i = 1, #KEYS do
       write(key, index, older, newer, voided, a)
     end
   elseif op == 3 and (older + newer + voided > 0 or flag == BANNED) then
+    local current = math.floor(now / a)
     local us = life(key, current, newer, voided, a)
     if flag == BANNED then -- it lasts as long as the counts before it
       us = math.min(redis.call('PTTL', key) * 1000, 2 * a)
     end
-    put(key, int(current) .. ':0:0:' .. int(voided + 1), us)
-  end
-  if op == 4 and flag ~= WRONG_TYPE then
-    -- The ban lasts at least as long as the counts.
-    local ends = math.max(now + a, now + redis.call('PTTL', key) * 1000)
-    if flag == BANNED then
-      ends = math.max(now + a, index)
-    end
-    index, flag = ends, BANNED
-    put(key, '-' .. int(ends) .. ':0:0:' .. int(voided), ends - now)
+    put(key, 's' .. int(current) .. ':0:0:' .. int(a) .. ':' .. int(wrote) .. ':' .. int(voided + 1), us)
   end
   reply[#reply + 1] = index
   reply[#reply + 1] = older
   reply[#reply + 1] = before
   reply[#reply + 1] = voided
-  reply[#reply + 1] = flag
+  reply[#reply + 1] = flag + mixed
 end
 return reply

@@ -70,8 +70,9 @@ func (s *slots) renew() {
 		}
 		s.mu.Unlock()
 		for _, h := range held {
-			a := args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N}
-			s.limiter.store.send(newRequest(unitSetScript, s.limiter.redisKey(h.Key), a))
+			lim := s.limiter.load().(*inFlight)
+			a := args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()}
+			s.limiter.store.send(newRequest(inFlightScript, s.limiter.redisKey(h.Key), a))
 		}
 	}
 }

@@ -79,8 +79,7 @@ func (s *Store) prepare(kind, name string) (*Limiter, error) {
 	return l, nil
 }
 
-// set checks a Spec and makes it the limit. Keys keep their debt, up to the
-// largest debt of the new limit.
+// set checks a Spec and makes it the limit. Keys keep their debt.
 func (l *Limiter) set(spec algo.Spec) error {
 	lim, err := newLimit(&spec)
 	if err != nil {

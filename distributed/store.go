@@ -33,7 +33,7 @@ type Store struct {
 	mu       sync.Mutex
 	limiters []*Limiter
 	kinds    map[string]string // name of a limit to its kind
-	logged   [noScript + 1]time.Time
+	logged   [failures]time.Time
 }
 
 // New makes a store on any client of go-redis: a single server, Sentinel,

@@ -3,10 +3,12 @@
 -- back, or until it expires because its instance is gone.
 --
 -- The value is a sorted set: unit -> its expiry, in microseconds of this
--- server's clock; or '-end', the end of a ban.
+-- server's clock; or 'K-end', the end of a ban. A unit is Kmmm:id:number: K is the
+-- kind of the limit, l for a log and u for units in flight, and mmm the mark of
+-- the parameters (see span in prelude.lua).
 --
 -- KEYS[i]  a set; it may occur more than once, entries run in order
--- ARGV     six words for each key: op, a, b, c, id, d
+-- ARGV     seven words for each key: op, a, b, c, id, d, mark of the parameters
 --            0 acquire  a = time to live  b = limit  c = units  id = of the units
 --            1 refund   c = units  id  d = the number above theirs
 --            2 force    a = time to live  b = most that are counted  c = units
@@ -20,28 +22,56 @@
 --          more is free, when enough are for the units asked for and when all
 --          are (or the end of the ban); flag
 --
--- A denial writes nothing. The key expires slack milliseconds after its last
+-- A denial writes nothing, except that units from a clock that stepped back expire
+-- as if they were new. The key expires slack milliseconds after its last
 -- unit: a server that loses the processor for longer than a key has to live
 -- would delete it, with the units just added, while the script still works on
 -- it.
 
 local slack = 500
 
-local function read(key)
-  local kind = redis.call('TYPE', key).ok
-  if kind == 'zset' or kind == 'none' then
-    return 0, DENIED
-  elseif kind ~= 'string' then
-    return 0, WRONG_TYPE
+-- heal ends the units of a later clock as if they were new.
+local function heal(key, long)
+  local late = redis.call('ZRANGEBYSCORE', key, '(' .. int(now + long), '+inf')
+  for _, name in ipairs(late) do
+    redis.call('ZADD', key, int(now + long), name)
   end
-  local ends = tonumber(string.match(redis.call('GET', key), '^%-%d+$'))
+end
+
+-- read returns when the last unit expires, or the ban ends; the flag; and MIXED or
+-- 0. long is how long a unit lives.
+local function read(key, long, mine)
+  local kind = redis.call('TYPE', key).ok
+  if kind == 'none' then
+    return 0, DENIED, 0
+  elseif kind == 'zset' then
+    local found = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+    local last, mark = tonumber(found[2]), tonumber(string.match(found[1], '^' .. KIND .. '(%d%d%d):'))
+    if not mark or mark > LAST_MARK then
+      return 0, WRONG_TYPE, 0
+    elseif last <= now then
+      return 0, DENIED, 0
+    elseif mark == mine or long == 0 then
+      mark, kind = long, 0
+    else
+      mark, kind = math.max(long, span(mark)), MIXED
+    end
+    if mark > 0 and last > now + mark then
+      heal(key, mark)
+      last = now + mark
+    end
+    return last, DENIED, kind
+  elseif kind ~= 'string' then
+    return 0, WRONG_TYPE, 0
+  end
+  local ends = tonumber(string.match(redis.call('GET', key), '^' .. KIND .. '(%-%d+)$'))
   if not ends then
-    return 0, WRONG_TYPE
+    return 0, WRONG_TYPE, 0
   elseif banned(ends) then
-    return -ends, BANNED
+    return -ends, BANNED, 0
   end
   redis.call('DEL', key) -- a ban that has ended
-  return 0, DENIED
+  return 0, DENIED, 0
 end
 
 -- nth is when the nth unit to leave expires, from 0; negative n from the end.
@@ -55,34 +85,38 @@ local function nth(key, n)
   return math.floor(tonumber(found[2] or 0))
 end
 
+local function name(mark, id, number)
+  return KIND .. string.format('%03d', mark) .. ':' .. id .. ':' .. int(number)
+end
+
 local function expire(key)
   redis.call('PEXPIRE', key, int(math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack))
 end
 
-local function add(key, id, from, units, long)
+local function add(key, id, from, units, long, mark)
   redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
   for j = from, from + units - 1 do
-    redis.call('ZADD', key, int(now + long), id .. ':' .. int(j))
+    redis.call('ZADD', key, int(now + long), name(mark, id, j))
   end
   expire(key)
 end
 
 -- names returns the names of the units of id with numbers below d, the last one
 -- first. Some may not exist any more.
-local function names(key, id, d, held)
+local function names(key, id, d, held, mark)
   local found = {}
   if d <= held then
     for j = d - 1, 0, -1 do
-      found[#found + 1] = id .. ':' .. int(j)
+      found[#found + 1] = name(mark, id, j)
     end
     return found
   end
   local numbers = {}
-  for _, name in ipairs(redis.call('ZRANGE', key, 0, -1)) do -- fewer than d
-    local of, j = string.match(name, '^(.*):(%d+)$')
+  for _, unit in ipairs(redis.call('ZRANGE', key, 0, -1)) do -- fewer than d
+    local of, j = string.match(unit, '^.%d%d%d:(.*):(%d+)$')
     if of == id and tonumber(j) < d then
-      found[#found + 1] = name
-      numbers[name] = tonumber(j)
+      found[#found + 1] = unit
+      numbers[unit] = tonumber(j)
     end
   end
   table.sort(found, function(x, y) return numbers[x] > numbers[y] end)
@@ -90,26 +124,24 @@ local function names(key, id, d, held)
 end
 
 -- replace removes the oldest units and gives the others new names.
-local function replace(key, id, oldest)
+local function replace(key, id, oldest, mark)
   local units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now), '+inf', 'WITHSCORES')
   redis.call('DEL', key)
   for j = oldest * 2 + 1, #units, 2 do
-    redis.call('ZADD', key, units[j + 1], id .. ':void:' .. int(j))
+    redis.call('ZADD', key, units[j + 1], name(mark, id .. ':void', j))
   end
 end
 
 for i = 1, #KEYS do
-  local key, at = KEYS[i], (i - 1) * 6
+  local key, at = KEYS[i], (i - 1) * 7
   local op = tonumber(ARGV[at + 1])
   local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local id, d = ARGV[at + 5], tonumber(ARGV[at + 6])
-  local last, flag = read(key)
+  local mark = tonumber(ARGV[at + 7])
+  local last, flag, mixed = read(key, a, mark)
   local count, next, enough = 0, 0, 0
   if flag == DENIED then
     count = redis.call('ZCOUNT', key, '(' .. int(now), '+inf')
-    if count > 0 then
-      last = nth(key, -1)
-    end
   end
   if flag == WRONG_TYPE or (flag == BANNED and op ~= 3 and op ~= 4) then
     count = 0
@@ -118,37 +150,37 @@ for i = 1, #KEYS do
     if count + c <= b then
       flag, after = ADMITTED, count + c
       if c > 0 then
-        add(key, id, 0, c, a)
+        add(key, id, 0, c, a, mark)
       end
     else
       enough = nth(key, count + c - b - 1)
     end
     next = nth(key, math.max(after - b, 0))
   elseif op == 1 then
-    for _, name in ipairs(names(key, id, d, count)) do
+    for _, unit in ipairs(names(key, id, d, count, mark)) do
       if c > 0 then
-        c = c - redis.call('ZREM', key, name)
+        c = c - redis.call('ZREM', key, unit)
       end
     end
   elseif op == 2 then
-    add(key, id, d, math.min(c, math.max(b - count, 0)), a)
+    add(key, id, d, math.min(c, math.max(b - count, 0)), a, mark)
   elseif op == 6 then
     local units = math.min(c, b)
     if c > b - count then
-      replace(key, id, math.min(units, math.max(count + units - b, 0)))
+      replace(key, id, math.min(units, math.max(count + units - b, 0)), mark)
       id = id .. ':new'
     end
-    add(key, id, d, units, a)
+    add(key, id, d, units, a, mark)
   elseif op == 3 then
     redis.call('DEL', key)
   elseif op == 4 then
     last = math.max(last, now + a)
-    put(key, '-' .. int(last), last - now)
+    put(key, KIND .. '-' .. int(last), last - now)
   elseif op == 5 then
-    for _, name in ipairs(names(key, id, d, count)) do
-      local ends = tonumber(redis.call('ZSCORE', key, name) or 0)
+    for _, unit in ipairs(names(key, id, d, count, mark)) do
+      local ends = tonumber(redis.call('ZSCORE', key, unit) or 0)
       if ends > now then -- the units of an expired one may be taken again
-        redis.call('ZADD', key, int(now + a), name)
+        redis.call('ZADD', key, int(now + a), unit)
       end
     end
     if count > 0 then
@@ -159,6 +191,6 @@ for i = 1, #KEYS do
   reply[#reply + 1] = next
   reply[#reply + 1] = enough
   reply[#reply + 1] = last
-  reply[#reply + 1] = flag
+  reply[#reply + 1] = flag + mixed
 end
 return reply

@@ -19,7 +19,8 @@ import (
 // Units that are given back while the window lasts can be spent again in it;
 // units settled above the quota are owed in the next window. RetryAfter is
 // exact, in microseconds. A changed quota applies at once; with a changed period
-// the units of a window that has not ended stay spent.
+// the units of a window that has not ended stay spent, and the longer of the two
+// windows counts.
 //
 // Do not use it where the burst at an edge hurts; see SlidingWindow.
 func (s *Store) FixedWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {

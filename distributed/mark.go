@@ -1,0 +1,30 @@
+package distributed
+
+import "math/bits"
+
+// markOf marks the parameters of a limit that looks ahead for at most span
+// microseconds and has step, which distinguishes limits of one span. Values in
+// Redis carry the mark, so that instances with other parameters neither cut the
+// debt nor mix in silence. See span in prelude.lua.
+//
+// Limits that differ by less than a quarter may have the same mark, and so may
+// some others.
+func markOf(span, step int64) int64 {
+	return 5*(quarters(span-1)+1) + (quarters(step)+1)%5
+}
+
+// spanOf is the longest span of the limits with a mark.
+func spanOf(mark int64) int64 {
+	s := mark / 5
+	return (4 + s%4) << (s / 4)
+}
+
+// quarters numbers the values (4+j)*2^k, j from 0 to 3: it is the number of the
+// largest one that is at most x, and -1 below 4.
+func quarters(x int64) int64 {
+	if x < 4 {
+		return -1
+	}
+	k := bits.Len64(uint64(x)) - 3
+	return int64(4*k) + x>>k - 4
+}
