@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -45,10 +46,10 @@ func UnaryClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grp
 }
 
 func (i *interceptor) callUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if i.exempt.covers(method) {
+	if i.passes(ctx, method) {
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
-	var lease algo.Lease
+	var lease admission.Lease
 	outcome := algo.Failed // unless the call returns
 	defer func() { lease.Release(outcome) }()
 	if err := i.decide(ctx, &lease, method, req); err != nil {
@@ -74,7 +75,7 @@ func StreamClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) gr
 }
 
 func (i *interceptor) callStream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	if i.exempt.covers(method) {
+	if i.passes(ctx, method) {
 		return streamer(ctx, desc, cc, method, opts...)
 	}
 	s := newClientStream(ctx, i, method)
@@ -102,7 +103,7 @@ type clientStream struct {
 	messages
 	cancel context.CancelFunc
 	once   sync.Once
-	lease  algo.Lease // of the opening
+	lease  admission.Lease // of the opening
 }
 
 func newClientStream(ctx context.Context, i *interceptor, method string) *clientStream {

@@ -33,28 +33,41 @@ var (
 	clientAdapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC, Client: true}
 )
 
-// interceptor is one limiter with its options. It does not change once it is
-// made, and all interceptors that are made together share it.
+// interceptor is one policy with its options. It does not change once it is made,
+// and all interceptors that are made together share it.
 type interceptor struct {
 	*admission.Policy[call]
 	interceptorOptions
 	exempt  exempt
 	answers *answers
-	tapping bool // it cannot send a trailer
+	names   []string       // of the policies
+	all     []*interceptor // one for each of several policies; nil: one
+	tapping bool           // it cannot send a trailer
 }
 
 // newInterceptor panics on every mistake that can be seen without a call.
 func newInterceptor(a admission.Adapter, constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *interceptor {
 	a.Require(!admission.IsNil(l), constructor, "the limiter is nil")
 	a.Require(key != nil, constructor, "the key function is nil; rpckey.Global gives all calls one limit")
+	s := configure(a, constructor, takes, opts)
+	return makeInterceptor(s, admission.NewPolicy(a, &s.Settings, l, ofCall(key), constructor))
+}
+
+func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
 	s := admission.Configure(a, constructor, takes, interceptorOptions{domain: "sluice", mode: OnOpen, maxWait: maxWait(a)}, opts)
 	a.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
 		"WithBackPressure: concerns messages, and WithStreamMode charges none")
 	if a.Client {
 		s.Own.backPressure = s.Own.maxWait
 	}
-	p := admission.NewPolicy(a, &s.Settings, l, ofCall(key), constructor, "")
-	return &interceptor{Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), answers: newAnswers(p.Name, s.Own.domain, a.Client)}
+	return s
+}
+
+func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
+	return &interceptor{
+		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []string{p.Name},
+		answers: newAnswers(p.Name, s.Own.domain, p.Client),
+	}
 }
 
 // maxWait is the default of WithMaxWait: a client waits rather than deny.
@@ -79,11 +92,20 @@ func (i *interceptor) reserve(ctx context.Context) float64 {
 	return 0
 }
 
+// passes reports whether a call is not limited at all.
+func (i *interceptor) passes(ctx context.Context, method string) bool {
+	return i.exempt.covers(method) || i.skip != nil && i.skip(ctx, method)
+}
+
 // decide decides on a call. With a nil error the call may start. Otherwise the
 // error is the answer: a *statusError, or a status if the context has ended.
-func (i *interceptor) decide(ctx context.Context, lease *algo.Lease, method string, msg any) error {
+func (i *interceptor) decide(ctx context.Context, lease *admission.Lease, method string, msg any) error {
+	if i.all != nil {
+		return i.decideAll(call{ctx, method, msg}, lease)
+	}
+	lease.Policies = i.names
 	a := admission.Attempt{MaxWait: i.maxWait, Reserve: i.reserve(ctx)}
-	r := i.Admit(ctx, call{ctx, method, msg}, lease, &a)
+	r := i.Admit(ctx, call{ctx, method, msg}, &lease.Lease, &a)
 	if r == Allowed && i.Observe == nil {
 		return nil
 	}
@@ -110,5 +132,5 @@ func (i *interceptor) answer(ctx context.Context, a *admission.Attempt, r Result
 	}
 	sent, code, refused := i.refuse(ctx, a, r, d)
 	i.Report(a, r, d, method, int(code), sent)
-	return refused
+	return i.custom(ctx, refused, d)
 }

@@ -170,7 +170,7 @@ func TestMissingKey(t *testing.T) {
 	}{
 		{"default", noKey, nil, codes.OK, []string{"~missing"}, grpcmw.Allowed},
 		{"Shared", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Deny", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.ResourceExhausted, nil, grpcmw.Denied},
+		{"Deny", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.Unauthenticated, nil, grpcmw.Denied},
 		{"Skip", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.OK, nil, noResult},
 		{"fallback", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(named("x")))}, codes.OK, []string{"x"}, grpcmw.Allowed},
 		{"fallback without key", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(noKey))}, codes.OK, []string{"~missing"}, grpcmw.Allowed},

@@ -13,14 +13,20 @@ import (
 //	grpcmw.LeaseFrom(ctx).Settle(rows)
 //
 // Of several limits on a call it is the lease of the innermost with
-// [WithLeaseInContext]. Elsewhere, and for calls that pass unlimited, it is a
-// zero Lease, never nil; settling it does nothing. Use it until the handler
-// returns, and from one goroutine at a time. On a stream it is the lease of the
-// opening.
-func LeaseFrom(ctx context.Context) *algo.Lease { return admission.LeaseFrom(ctx) }
+// [WithLeaseInContext]. With the name of a policy it is the lease of that policy,
+// of any of those limits, to settle it by itself:
+//
+//	grpcmw.LeaseFrom(ctx, "tokens").Settle(used)
+//
+// Elsewhere, and for calls that pass unlimited, it is a zero Lease, never nil;
+// settling it does nothing. Use it until the handler returns, and from one
+// goroutine at a time. On a stream it is the lease of the opening.
+func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
+	return admission.LeaseFrom(ctx, policy...)
+}
 
 // withLease puts a lease that is not yet acquired into the context.
-func withLease(ctx context.Context) (context.Context, *algo.Lease) {
-	lease := new(algo.Lease)
+func withLease(ctx context.Context) (context.Context, *admission.Lease) {
+	lease := new(admission.Lease)
 	return admission.WithLease(ctx, lease), lease
 }

@@ -3,6 +3,7 @@ package grpcmw
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,6 +69,7 @@ type messages struct {
 	interceptor *interceptor
 	method      string
 	key         string
+	keyed       []candidate // of several policies
 	reserve     float64
 	limited     bool        // false: the stream passes, in all modes
 	stopped     func(error) // gets the reason why the stream must end; must not wait
@@ -80,12 +82,16 @@ type messages struct {
 
 // open finds the key, once for the stream and its messages, and charges the
 // opening. The error is the answer.
-func (p *messages) open(lease *algo.Lease) error {
+func (p *messages) open(lease *admission.Lease) error {
 	i := p.interceptor
+	if i.all != nil {
+		return p.openAll(lease)
+	}
+	lease.Policies = i.names
 	p.reserve = i.reserve(p.ctx)
 	a := admission.Attempt{MaxWait: i.maxWait, Reserve: p.reserve}
 	c := call{ctx: p.ctx, method: p.method}
-	r := i.FindKey(p.ctx, c, lease, &a)
+	r := i.FindKey(p.ctx, c, &lease.Lease, &a)
 	if r == Allowed {
 		p.limited, p.key = true, a.Key
 		if !i.mode.has(OnOpen) {
@@ -94,9 +100,22 @@ func (p *messages) open(lease *algo.Lease) error {
 		r = i.FindCost(p.ctx, c, &a)
 	}
 	if r == Allowed {
-		r = i.Acquire(p.ctx, lease, &a)
+		r = i.Acquire(p.ctx, &lease.Lease, &a)
 	}
 	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, true)
+}
+
+// openAll is open under several policies.
+func (p *messages) openAll(lease *admission.Lease) (err error) {
+	i, c := p.interceptor, call{ctx: p.ctx, method: p.method}
+	if p.keyed, err = i.findAll(c, &lease.Lease); err != nil {
+		return err
+	}
+	p.limited = len(p.keyed) > 0
+	if !i.mode.has(OnOpen) {
+		return nil
+	}
+	return i.acquireAll(c, lease, slices.Clone(p.keyed), i.maxWait, true)
 }
 
 // receive charges a message after next has read it. Once a message is refused,
@@ -148,17 +167,27 @@ func (p *messages) send(m any, next func(any) error) error {
 func (p *messages) charges(part StreamMode) bool { return p.limited && p.interceptor.mode.has(part) }
 
 func (p *messages) charge(lease *algo.Lease, m any) error {
-	i := p.interceptor
-	a := admission.Attempt{Key: p.key, MaxWait: i.backPressure, Reserve: p.reserve}
-	r := i.FindCost(p.ctx, call{p.ctx, p.method, m}, &a)
-	if r == Allowed {
-		r = i.Acquire(p.ctx, lease, &a)
-	}
-	err := i.answer(p.ctx, &a, r, &lease.Decision, p.method, false)
+	err := p.chargeMessage(lease, m)
 	if err != nil {
 		p.stop(err)
 	}
 	return err
+}
+
+func (p *messages) chargeMessage(lease *algo.Lease, m any) error {
+	i, c := p.interceptor, call{p.ctx, p.method, m}
+	if i.all != nil {
+		var several admission.Lease
+		err := i.acquireAll(c, &several, slices.Clone(p.keyed), i.backPressure, false)
+		*lease = several.Lease
+		return err
+	}
+	a := admission.Attempt{Key: p.key, MaxWait: i.backPressure, Reserve: p.reserve}
+	r := i.FindCost(p.ctx, c, &a)
+	if r == Allowed {
+		r = i.Acquire(p.ctx, lease, &a)
+	}
+	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, false)
 }
 
 // stop ends the stream for err. A goroutine that sees that the stream must end

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -17,6 +21,9 @@ type Option = admission.Option[call, interceptorOptions]
 // interceptorOptions are the settings that only this package has.
 type interceptorOptions struct {
 	domain       string
+	skip         func(ctx context.Context, fullMethod string) bool
+	refundIf     func(codes.Code) bool
+	denied       Answer
 	exempt       []string
 	noDefaults   bool
 	mode         StreamMode
@@ -37,13 +44,14 @@ var (
 
 // The options that each kind of interceptor takes.
 var (
-	anywhere         = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithMissingKey", "WithObserver"}
+	anywhere         = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithSkip", "WithMissingKey", "WithObserver"}
 	charging         = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
-	onServer         = append(slices.Clone(charging), "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
+	onServer         = append(slices.Clone(charging), "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
 	forStreams       = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
+	forSeveral       = forStreams[1:] // without WithName
 	onClient         = append(slices.Clone(charging), "WithMaxWait")
 	forClientStreams = append(slices.Clone(onClient), "WithStreamMode")
-	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithRetryReserve", "WithRegistered")
+	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithDenied", "WithRetryReserve", "WithRegistered")
 )
 
 // WithName sets the policy's name, which clients see in the details of a
@@ -66,6 +74,43 @@ func (f Cost) ofCall() func(call) int64 {
 		return nil
 	}
 	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
+}
+
+// WithSkip lets calls for which skip is true pass unlimited, without an event. The
+// default is none; see also [WithExempt].
+func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
+	return newOption("WithSkip", func(s *settings) error {
+		s.Own.skip = skip
+		return notNil(skip != nil)
+	})
+}
+
+// WithRefundIf gives the charge of a call back if refund is true for the code that
+// the handler answered with: count failures only, or do not count them. A handler
+// that panics or exits keeps its charge, and so do the messages of a stream.
+//
+// The refund is the part of the charge that still counts, see [algo.Lease]. Do not
+// refund codes that clients can provoke at will at the expense of the server: such
+// calls are then not limited.
+func WithRefundIf(refund func(codes.Code) bool) Option {
+	return newOption("WithRefundIf", func(s *settings) error {
+		s.Own.refundIf = refund
+		return notNil(refund != nil)
+	})
+}
+
+// Answer replaces the status of a refused call. st is the status that would have
+// been sent, d the limiter's decision, which is zero if there was none. The result
+// nil, or with the code OK, keeps st.
+type Answer func(ctx context.Context, st *status.Status, d algo.Decision) *status.Status
+
+// WithDenied replaces the status of refused calls, also of those that are refused
+// after an error. The pushback trailer and the event stay.
+func WithDenied(answer Answer) Option {
+	return newOption("WithDenied", func(s *settings) error {
+		s.Own.denied = answer
+		return notNil(answer != nil)
+	})
 }
 
 // FailPolicy selects the treatment of calls that could not be decided, because
@@ -93,7 +138,7 @@ const (
 func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
 
 // MissingKey selects the treatment of calls without a key: [Shared], [Deny], [Skip]
-// or the result of [FallbackTo].
+// or the result of [DenyWith] or [FallbackTo].
 type MissingKey = admission.MissingKey[call]
 
 type missingMode = admission.MissingMode[call]
@@ -103,12 +148,19 @@ const (
 	// Shared makes all calls without a key share one bucket of the limiter,
 	// under the key "~missing": they are limited as one caller.
 	Shared missingMode = admission.Shared
-	// Deny answers RESOURCE_EXHAUSTED without a time to retry.
+	// Deny answers UNAUTHENTICATED.
 	Deny missingMode = admission.Deny
 	// Skip lets the call pass, not limited. A client can then avoid the limit
 	// by leaving the identity out.
 	Skip missingMode = admission.Skip
 )
+
+// DenyWith is [Deny] with another code, such as INVALID_ARGUMENT for a key that is
+// no identity. It panics if code is OK or no code.
+func DenyWith(code codes.Code) MissingKey {
+	adapter.Require(code != codes.OK && code <= codes.Unauthenticated, "DenyWith", "the code is "+code.String())
+	return admission.DenyWith[call](code)
+}
 
 // FallbackTo uses another key function. If that finds no key either, the call
 // shares the bucket of [Shared]. The two functions should not give equal keys

@@ -144,7 +144,7 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 		}
 	}
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
-		"WithName, WithExempt, WithoutDefaultExempt, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
-		"WithLeaseInContext, WithRetryReserve, WithRateTrailers",
+		"WithName, WithExempt, WithoutDefaultExempt, WithSkip, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
+		"WithRefundIf, WithDenied, WithLeaseInContext, WithRetryReserve, WithRateTrailers",
 		func() { grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global(), mode) })
 }

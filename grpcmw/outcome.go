@@ -61,3 +61,19 @@ func deniedFurtherIn(err error) bool {
 	d := denialIn(err)
 	return d != nil && !d.begun
 }
+
+// refunded is o, or Canceled if the answer of a handler gives the charge back. No
+// client can avoid the charge by hanging up in time.
+func (i *interceptor) refunded(ctx context.Context, err error, o algo.Outcome) algo.Outcome {
+	if i.refundIf == nil || ctx.Err() != nil || expired(ctx) {
+		return o
+	}
+	st, ok := status.FromError(err)
+	if !ok {
+		st = status.FromContextError(err) // as the server does
+	}
+	if i.refundIf(st.Code()) {
+		return algo.Canceled
+	}
+	return o
+}

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // WithRateTrailers sends the clients of admitted calls how much is left, in the
@@ -22,19 +23,25 @@ func WithRateTrailers() Option {
 	})
 }
 
-func (i *interceptor) setRateTrailer(ctx context.Context, d *algo.Decision) {
+func (i *interceptor) setRateTrailer(ctx context.Context, lease *admission.Lease) {
 	// The error says that the call is over; no client is left.
-	_ = grpc.SetTrailer(ctx, i.rateTrailer(d))
+	_ = grpc.SetTrailer(ctx, i.rateTrailer(lease))
 }
 
-func (i *interceptor) rateTrailer(d *algo.Decision) metadata.MD {
-	policy, limit := i.rateItems(d)
-	if limit == "" {
-		return nil
-	}
-	md := metadata.MD{"ratelimit": {limit}}
-	if policy != "" {
-		md["ratelimit-policy"] = []string{policy}
+func (i *interceptor) rateTrailer(lease *admission.Lease) (md metadata.MD) {
+	for k, name := range lease.Policies {
+		one := i.named(name)
+		policy, limit := one.rateItems(&lease.Of(k).Decision)
+		if limit == "" {
+			continue
+		}
+		if md == nil {
+			md = metadata.MD{}
+		}
+		md.Append("ratelimit", limit)
+		if policy != "" {
+			md.Append("ratelimit-policy", policy)
+		}
 	}
 	return md
 }

@@ -47,7 +47,7 @@ const (
 	textInFlight = "too many calls in flight"
 	textNever    = "the call costs more than its rate limit can ever admit"
 	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
-	textKeyless  = "rate limit exceeded: the caller could not be identified"
+	textKeyless  = "the call lacks the identity that its rate limit counts by"
 	textOverload = "the server cannot take the call at the moment"
 )
 
@@ -73,6 +73,18 @@ func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result
 	return sent, code, d
 }
 
+// custom replaces the status of a refusal by that of WithDenied.
+func (i *interceptor) custom(ctx context.Context, refused error, d *algo.Decision) error {
+	own := denialIn(refused)
+	if i.denied == nil || own == nil {
+		return refused
+	}
+	if st := i.denied(ctx, own.status, *d); st.Code() != codes.OK {
+		own.status = st
+	}
+	return refused
+}
+
 // explain chooses the code and the text of a refusal, and the class of the key,
 // which RESOURCE_EXHAUSTED names.
 func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) (code codes.Code, text, class string) {
@@ -80,7 +92,7 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 	case r == FailedClosed, a.Cause == admission.ByReserve:
 		return codes.Unavailable, textOverload, ""
 	case a.Cause == admission.ByMissingKey:
-		return codes.ResourceExhausted, textKeyless, classMissing
+		return codes.Code(i.MissingStatus(int(codes.Unauthenticated))), textKeyless, classMissing
 	case a.Cause == admission.ByDeadline:
 		text = textTooLate
 	case i.LacksCapacity(d, a.Key):
@@ -99,6 +111,7 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 type answers struct {
 	prefix          string // of all texts
 	quota, overload *anypb.Any
+	keyless         *anypb.Any
 	violations      map[string]*anypb.Any // by class of key
 }
 
@@ -111,6 +124,7 @@ func newAnswers(policy, domain string, client bool) *answers {
 	a := &answers{
 		quota:      info("RATE_LIMIT_EXCEEDED"),
 		overload:   info("SERVER_OVERLOADED"),
+		keyless:    info("KEY_MISSING"),
 		violations: make(map[string]*anypb.Any),
 	}
 	if client {
@@ -118,18 +132,28 @@ func newAnswers(policy, domain string, client bool) *answers {
 	}
 	for _, class := range classes {
 		a.violations[class] = encode(&errdetails.QuotaFailure{
-			Violations: []*errdetails.QuotaFailure_Violation{{Subject: class, Description: "policy " + policy}},
+			Violations: []*errdetails.QuotaFailure_Violation{violation(class, policy)},
 		})
 	}
 	return a
 }
 
+func violation(class, policy string) *errdetails.QuotaFailure_Violation {
+	return &errdetails.QuotaFailure_Violation{Subject: class, Description: "policy " + policy}
+}
+
+// quotaDetail is the index of the QuotaFailure among the details of a status.
+const quotaDetail = 1
+
 // status encodes a refusal. retry is when to try again; algo.Forever: never.
 func (a *answers) status(code codes.Code, text, class string, retry time.Duration) *status.Status {
 	s := &spb.Status{Code: int32(code), Message: a.prefix + text}
-	if code == codes.Unavailable {
+	switch {
+	case class == classMissing && text == textKeyless:
+		s.Details = append(s.Details, a.keyless)
+	case code == codes.Unavailable:
 		s.Details = append(s.Details, a.overload)
-	} else {
+	default:
 		s.Details = append(s.Details, a.quota, a.violations[class])
 	}
 	if retry != algo.Forever {

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -24,7 +25,7 @@ func StreamServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) gr
 }
 
 func (i *interceptor) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if i.exempt.covers(info.FullMethod) {
+	if i.passes(ss.Context(), info.FullMethod) {
 		return handler(srv, ss)
 	}
 	s := newServerStream(i, ss, info.FullMethod)
@@ -64,11 +65,11 @@ func newServerStream(i *interceptor, ss grpc.ServerStream, method string) *serve
 
 // run opens the stream and runs the handler.
 func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
-	var lease *algo.Lease
+	var lease *admission.Lease
 	if s.interceptor.LeaseInContext {
 		s.ctx, lease = withLease(s.ctx)
 	} else {
-		lease = new(algo.Lease)
+		lease = new(admission.Lease)
 	}
 	outcome := algo.Ignored
 	defer func() { lease.Release(outcome) }()
@@ -77,7 +78,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 		return err
 	}
 	if s.interceptor.rateTrailers {
-		s.SetTrailer(s.interceptor.rateTrailer(&lease.Decision))
+		s.SetTrailer(s.interceptor.rateTrailer(lease))
 	}
 	defer s.end()
 	lease.AwaitClient(true) // the client chooses how long the stream lasts
@@ -89,6 +90,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	if deniedFurtherIn(err) {
 		outcome = algo.Canceled
 	}
+	outcome = s.interceptor.refunded(s.ctx, err, outcome)
 	return err
 }
 

@@ -301,7 +301,7 @@ func TestStreamKeys(t *testing.T) {
 	}{
 		{"Shared", grpcmw.Shared, []string{"~missing", "~missing"}, codes.OK},
 		{"Skip", grpcmw.Skip, nil, codes.OK},
-		{"Deny", grpcmw.Deny, nil, codes.ResourceExhausted},
+		{"Deny", grpcmw.Deny, nil, codes.Unauthenticated},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := &script{}

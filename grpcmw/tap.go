@@ -50,7 +50,8 @@ import (
 // that it denies might have been admitted later.
 //
 // It takes WithName, WithDomain, WithExempt, WithoutDefaultExempt,
-// WithMissingKey, WithObserver, WithRetryReserve and WithRegistered. It panics
+// WithMissingKey, WithObserver, WithSkip, WithDenied, WithRetryReserve and
+// WithRegistered. It panics
 // if l or key is nil, and if an option does not fit.
 func TapHandle(l algo.Limiter, key keyfunc.RPC, opts ...Option) tap.ServerInHandle {
 	i := newInterceptor(adapter, "TapHandle", onTap, l, key, opts)
@@ -83,7 +84,7 @@ func methodsOf(services map[string]grpc.ServiceInfo) map[string]struct{} {
 
 func (i *interceptor) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	method := info.FullMethodName
-	if i.exempt.covers(method) || !i.has(method) || longDeadline(ctx) {
+	if i.passes(ctx, method) || !i.has(method) || longDeadline(ctx) {
 		return ctx, nil
 	}
 	var lease algo.Lease

@@ -204,7 +204,7 @@ func TestTapMissingKey(t *testing.T) {
 	}{
 		{grpcmw.Shared, noKey, codes.OK, []string{"~missing"}},
 		{grpcmw.Skip, noKey, codes.OK, nil},
-		{grpcmw.Deny, noKey, codes.ResourceExhausted, nil},
+		{grpcmw.Deny, noKey, codes.Unauthenticated, nil},
 		{grpcmw.Shared, keyless(errors.New("secret")), codes.OK, nil},
 	} {
 		l := &script{}

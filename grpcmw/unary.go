@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -48,18 +49,18 @@ func UnaryServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grp
 }
 
 func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if i.exempt.covers(info.FullMethod) {
+	if i.passes(ctx, info.FullMethod) {
 		return handler(ctx, req)
 	}
 	if i.LeaseInContext {
 		ctx, lease := withLease(ctx)
 		return i.serve(ctx, lease, req, info.FullMethod, handler)
 	}
-	var lease algo.Lease // stays on the stack
+	var lease admission.Lease // stays on the stack
 	return i.serve(ctx, &lease, req, info.FullMethod, handler)
 }
 
-func (i *interceptor) serve(ctx context.Context, lease *algo.Lease, req any, method string, handler grpc.UnaryHandler) (any, error) {
+func (i *interceptor) serve(ctx context.Context, lease *admission.Lease, req any, method string, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
 	defer func() { lease.Release(outcome) }()
 	if err := i.decide(ctx, lease, method, req); err != nil {
@@ -68,9 +69,9 @@ func (i *interceptor) serve(ctx context.Context, lease *algo.Lease, req any, met
 		return nil, err
 	}
 	if i.rateTrailers {
-		i.setRateTrailer(ctx, &lease.Decision)
+		i.setRateTrailer(ctx, lease)
 	}
 	resp, err := handler(ctx, req)
-	outcome = handled(ctx, err)
+	outcome = i.refunded(ctx, err, handled(ctx, err))
 	return resp, err
 }

@@ -91,7 +91,7 @@ func ExampleWithMissingKey() {
 	// 404 false
 	// 429 true
 	// 404 false
-	// 429 false
+	// 401 false
 }
 
 // An upload costs a unit for each MiB that it says it has.

@@ -22,12 +22,18 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.served.Load() < 2 {
 		h.countServed()
 	}
-	switch {
-	case h.skip != nil && h.skip(r):
+	if h.skip != nil && h.skip(r) {
 		h.next.ServeHTTP(w, r)
-	case h.watches || h.LeaseInContext:
+		return
+	}
+	h.limit(w, r)
+}
+
+// limit serves a request that is not skipped.
+func (h *handler) limit(w http.ResponseWriter, r *http.Request) {
+	if h.watches || h.LeaseInContext {
 		h.serveTracked(w, r)
-	default:
+	} else {
 		h.servePlain(w, r)
 	}
 }
@@ -40,29 +46,30 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	var lease algo.Lease
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
-	if !h.admit(&lease, w, r) {
+	if _, pass := h.admit(&lease, w, r); !pass {
 		return
 	}
 	h.next.ServeHTTP(w, r)
 	outcome = algo.Succeeded
 }
 
-// admit decides on r. If it returns false, the request has been answered. If
-// it returns true and the lease is zero, the request passes unlimited.
-func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (pass bool) {
+// admit decides on r, and returns the names of the policies that the lease is of.
+// If it returns false, the request has been answered. If it returns true and the
+// lease is zero, the request passes unlimited.
+func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
 	if m.all != nil {
-		*lease, pass = m.all(m, w, r)
-		return pass
+		*lease, names, pass = m.all(m, w, r)
+		return names, pass
 	}
 	p := m.policies[0]
 	var a admission.Attempt
 	result := p.Admit(r.Context(), r, lease, &a)
 	if result != Allowed {
-		return m.respond(w, r, p, &a, result, &lease.Decision)
+		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
 	}
 	sent := m.advertise(w.Header(), p.Policy, &lease.Decision)
 	p.Report(&a, Allowed, &lease.Decision, "", 0, sent)
-	return true
+	return m.names, true
 }
 
 // respond reports every decision but an admission, and answers the request
@@ -82,15 +89,18 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 	var sent telemetry.Sent
 	f := refusal{status: http.StatusServiceUnavailable, body: failedBody}
 	t := int64(0)
-	if result == Denied {
+	switch {
+	case result != Denied:
+	case a.Cause == admission.ByMissingKey:
+		f.status = p.MissingStatus(http.StatusUnauthorized)
+		f.policy, f.body = p.Name, problemBody(f.status)
+	default:
 		f.policy, f.body = p.Name, p.capacityBody
 		if !p.LacksCapacity(d, a.Key) {
 			f.status, f.body = http.StatusTooManyRequests, p.quotaBody
 		}
-		if a.Cause != admission.ByMissingKey {
-			sent = m.advertise(w.Header(), p.Policy, d)
-			t = p.PolicyItem(d.Limit).Until(d)
-		}
+		sent = m.advertise(w.Header(), p.Policy, d)
+		t = p.PolicyItem(d.Limit).Until(d)
 	}
 	f.retry = retrySeconds(a.RetryAfter(result, d), t)
 	m.prepare(&f, r)

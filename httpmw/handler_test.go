@@ -111,7 +111,7 @@ func TestEventWithoutAKey(t *testing.T) {
 	var seen events
 	inner := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Deny), seen.observe())(ok)
 	w := serve(httpmw.Limit(admitting(), key("k"), httpmw.WithName("outer"))(inner), get())
-	require.Equal(t, 429, w.Code)
+	require.Equal(t, 401, w.Code)
 	require.Equal(t, telemetry.Sent{}, seen[0].Sent)
 	require.False(t, seen[0].At.IsZero())
 	require.Zero(t, seen[0].Waited)

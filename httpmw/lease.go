@@ -14,10 +14,17 @@ import (
 //	httpmw.LeaseFrom(r.Context()).Settle(rows)
 //
 // Of several middlewares it is the lease of the innermost with
-// [WithLeaseInContext]. Elsewhere, and for requests that pass unlimited, it is
-// a zero Lease, never nil; settling it does nothing. Use it until the handler
-// returns, and from one goroutine at a time.
-func LeaseFrom(ctx context.Context) *algo.Lease { return admission.LeaseFrom(ctx) }
+// [WithLeaseInContext]. With the name of a policy it is the lease of that policy,
+// of any of those middlewares, to settle it by itself:
+//
+//	httpmw.LeaseFrom(r.Context(), "tokens").Settle(used)
+//
+// Elsewhere, and for requests that pass unlimited, it is a zero Lease, never nil;
+// settling it does nothing. Use it until the handler returns, and from one
+// goroutine at a time.
+func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
+	return admission.LeaseFrom(ctx, policy...)
+}
 
 // serveTracked serves under a lease on the heap.
 func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
@@ -26,7 +33,8 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	var watched *writer
 	returned := false
 	defer func() { h.endTracked(lease, watched, r, returned) }()
-	if !h.admit(&lease.Lease, w, r) {
+	var pass bool
+	if lease.Policies, pass = h.admit(&lease.Lease.Lease, w, r); !pass {
 		return
 	}
 	inner := r

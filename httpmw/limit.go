@@ -1,7 +1,6 @@
 package httpmw
 
 import (
-	"fmt"
 	"net/http"
 
 	"github.com/sluice-go/sluice/algo"
@@ -55,7 +54,7 @@ import (
 // one per message of a stream; acquire from the limiter in the handler instead.
 func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) http.Handler {
 	m := newMiddleware(configure(adapter, "Limit", forLimit, opts))
-	m.addPolicy(admission.NewPolicy(adapter, &m.Settings, l, key, "Limit", ""))
+	m.addPolicies(admission.NewPolicy(adapter, &m.Settings, l, key, "Limit"))
 	return m.wrap
 }
 
@@ -78,30 +77,34 @@ func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) 
 // Limits panics as Limit does, if ps is empty, and if two policies have the
 // same name. It takes the options of Limit except WithName.
 func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
-	m := newMiddleware(configure(adapter, "Limits", forLimits, opts))
-	adapter.Require(len(ps) > 0, "Limits", "there are no policies")
-	names := map[string]bool{}
-	for i, p := range ps {
-		s, of := m.Settings, ""
-		s.Name = p.Name
-		if p.Cost != nil {
-			s.Cost = p.Cost
-		}
-		if len(ps) > 1 {
-			of = fmt.Sprintf(" of policy %d", i)
-		}
-		policy := admission.NewPolicy(adapter, &s, p.Limiter, p.Key, "Limits", of)
-		adapter.Require(!names[policy.Name], "Limits", "two policies have the name "+policy.Name+": give each a Name")
-		names[policy.Name] = true
-		m.addPolicy(policy)
-	}
-	if len(ps) > 1 {
-		m.all = (*middleware).admitAll
+	m, err := makeMiddleware(configure(adapter, "Limits", forLimits, opts), "", ps)
+	if err != nil {
+		adapter.Misuse("Limits", err.Error())
 	}
 	return m.wrap
 }
 
-// Policy is one of several limits on the same requests; see [Limits].
+// makeMiddleware makes the middleware of several policies; see
+// admission.MakePolicies.
+func makeMiddleware(s *settings, standard string, ps []Policy) (*middleware, error) {
+	limits := make([]admission.Limit[*http.Request], len(ps))
+	for i, p := range ps {
+		limits[i] = admission.Limit[*http.Request]{Name: p.Name, Limiter: p.Limiter, Key: p.Key, Cost: p.Cost}
+	}
+	policies, err := admission.MakePolicies(adapter, &s.Settings, limits, standard)
+	if err != nil {
+		return nil, err
+	}
+	m := newMiddleware(s)
+	m.addPolicies(policies...)
+	if len(ps) > 1 {
+		m.all = (*middleware).admitAll
+	}
+	return m, nil
+}
+
+// Policy is one of several limits on the same requests; see [Limits] and
+// [NewPlans].
 type Policy struct {
 	// Name is the name in the RateLimit fields, as for [WithName]. The default
 	// describes the limit.
@@ -121,10 +124,11 @@ type middleware struct {
 	admission.Settings[*http.Request]
 	ownOptions
 	policies []*policy
+	names    []string // of the policies
 	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
 	// does not link it.
 	// (The lease is a result: as an argument of a function value it would escape.)
-	all func(m *middleware, w http.ResponseWriter, r *http.Request) (lease algo.Lease, pass bool)
+	all func(m *middleware, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool)
 	// watches: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	watches bool
@@ -140,11 +144,14 @@ func newMiddleware(s *settings) *middleware {
 	return &middleware{Settings: s.Settings, ownOptions: s.Own, watches: s.Own.refundIf != nil}
 }
 
-func (m *middleware) addPolicy(p *admission.Policy[*http.Request]) {
-	m.policies = append(m.policies, &policy{
-		p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
-	})
-	m.watches = m.watches || algo.OccupiesSlot(p.Limiter)
+func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
+	for _, p := range ps {
+		m.policies = append(m.policies, &policy{
+			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
+		})
+		m.names = append(m.names, p.Name)
+		m.watches = m.watches || algo.OccupiesSlot(p.Limiter)
+	}
 }
 
 func (m *middleware) wrap(next http.Handler) http.Handler {

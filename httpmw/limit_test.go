@@ -103,7 +103,7 @@ func TestMissingKey(t *testing.T) {
 	}{
 		{"default", nil, 200, []string{"~missing"}},
 		{"Shared", []httpmw.Option{httpmw.WithMissingKey(httpmw.Shared)}, 200, []string{"~missing"}},
-		{"Deny", []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 429, nil},
+		{"Deny", []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 401, nil},
 		{"Skip", []httpmw.Option{httpmw.WithMissingKey(httpmw.Skip)}, 200, nil},
 		{"FallbackTo", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(key("second")))}, 200, []string{"second"}},
 		{"FallbackTo without a key", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(noKey))}, 200, []string{"~missing"}},

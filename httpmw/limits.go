@@ -15,19 +15,19 @@ const fewPolicies = 4
 type candidate = admission.Candidate[*http.Request]
 
 // admitAll is admit for several policies.
-func (m *middleware) admitAll(w http.ResponseWriter, r *http.Request) (lease algo.Lease, pass bool) {
+func (m *middleware) admitAll(w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool) {
 	returned := false
 	defer func() {
 		if !returned { // an observer panics
 			lease.Release(algo.Failed)
 		}
 	}()
-	pass = m.decideAll(&lease, w, r)
+	names, pass = m.decideAll(&lease, w, r)
 	returned = true
-	return lease, pass
+	return lease, names, pass
 }
 
-func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) bool {
+func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
 	var roomForAll [fewPolicies]candidate
 	var roomForReqs [fewPolicies]algo.Request
 	all, reqs := roomForAll[:0], roomForReqs[:0]
@@ -38,22 +38,22 @@ func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http
 			all = append(all, c)
 			reqs = append(reqs, algo.Request{Limiter: p.Limiter, Key: c.Attempt.Key, N: c.Attempt.Cost})
 		} else if !m.respond(w, r, p, &c.Attempt, result, &lease.Decision) {
-			return false
+			return nil, false
 		}
 	}
 	if len(all) == 0 {
-		return true
+		return nil, true
 	}
 	parts, result := admission.AcquireAll(r.Context(), lease, all, reqs)
 	switch result {
 	case Allowed:
 		m.advertiseAll(w.Header(), all, parts)
 		m.reportAll(w.Header(), all, parts, nil)
-		return true
+		return m.namesOf(all), true
 	case Denied:
 		m.advertiseAll(w.Header(), all, parts)
 		m.denyAll(w, r, all, parts, &lease.Decision)
-		return false
+		return nil, false
 	}
 	// Canceled, or a limiter failed: which one is not known.
 	f := refusal{status: http.StatusServiceUnavailable, retry: retrySeconds(all[0].RetryAfter(result, &lease.Decision), 0), body: failedBody}
@@ -70,13 +70,25 @@ func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http
 	}
 	switch result {
 	case FailedOpen:
-		return true
+		return nil, true
 	case Canceled:
 		abandon(w)
 	default:
 		m.writeRefusal(w, r, f, &algo.Decision{})
 	}
-	return false
+	return nil, false
+}
+
+// namesOf returns the names of the policies that were not left out.
+func (m *middleware) namesOf(all []candidate) []string {
+	if len(all) == len(m.names) || !m.LeaseInContext {
+		return m.names
+	}
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	return names
 }
 
 // unknown is the decision of a limit that was not evaluated, after another one

@@ -98,7 +98,7 @@ func TestLimitsLeaveOut(t *testing.T) {
 		{"both", httpmw.Policy{Key: key("b")}, nil, 200, []int64{1}},
 		{"own cost", httpmw.Policy{Key: key("b"), Cost: cost}, nil, 200, []int64{5}},
 		{"no key, skipped", httpmw.Policy{Key: noKey}, []httpmw.Option{httpmw.WithMissingKey(httpmw.Skip)}, 200, nil},
-		{"no key, denied", httpmw.Policy{Key: noKey}, []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 429, nil},
+		{"no key, denied", httpmw.Policy{Key: noKey}, []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 401, nil},
 		{"broken, open", httpmw.Policy{Key: broken}, []httpmw.Option{httpmw.WithOnError(httpmw.FailOpen)}, 200, nil},
 		{"broken, closed", httpmw.Policy{Key: broken}, nil, 503, nil},
 	} {

@@ -153,7 +153,7 @@ const (
 func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
 
 // MissingKey selects the treatment of requests without a key: [Shared], [Deny],
-// [Skip] or the result of [FallbackTo].
+// [Skip] or the result of [DenyWith] or [FallbackTo].
 type MissingKey = admission.MissingKey[*http.Request]
 
 type missingMode = admission.MissingMode[*http.Request]
@@ -163,12 +163,20 @@ const (
 	// Shared makes all requests without a key share one bucket of the limiter,
 	// under the key "~missing": they are limited as one client.
 	Shared missingMode = admission.Shared
-	// Deny answers 429 without Retry-After.
+	// Deny answers 401 without Retry-After. RFC 9110 wants a WWW-Authenticate
+	// field in it: set it in a handler further out, or see [DenyWith].
 	Deny missingMode = admission.Deny
 	// Skip lets the request pass, not limited by this policy. A client can then
 	// avoid the limit by leaving the identity out.
 	Skip missingMode = admission.Skip
 )
+
+// DenyWith is [Deny] with another status, such as 400 for a key that is no
+// identity. It panics unless status is 400 to 499.
+func DenyWith(status int) MissingKey {
+	adapter.Require(status >= 400 && status <= 499, "DenyWith", fmt.Sprintf("the status is %d, want 400 to 499", status))
+	return admission.DenyWith[*http.Request](status)
+}
 
 // FallbackTo uses another key function. If that finds no key either, the
 // request shares the bucket of [Shared]. The two functions should not give

@@ -101,3 +101,14 @@ func ExampleWithMaxServers() {
 	// true
 	// 1
 }
+
+// A request without the tenant that it is for is a bad request.
+func ExampleDenyWith() {
+	perTenant := algo.Must(algo.NewTokenBucket(algo.PerMinute(60)))
+	handler := httpmw.Limit(perTenant, keyfunc.Header("X-Tenant"),
+		httpmw.WithMissingKey(httpmw.DenyWith(http.StatusBadRequest)))(http.NotFoundHandler())
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+	fmt.Print(w.Code, " ", w.Body)
+	// Output: 400 {"type":"about:blank","title":"The request lacks the identity that its limit counts by","status":400}
+}

@@ -15,7 +15,8 @@ import (
 // Denial describes a refused request to a handler given to [WithDenied].
 type Denial struct {
 	// Status is 429 if the client has used up its quota, 503 if the server
-	// lacks capacity or could not decide.
+	// lacks capacity or could not decide, and 401 (see [DenyWith]) if the request
+	// has no key.
 	Status int
 	// Policy is the name of the limit, "" if the request could not be decided.
 	Policy string
@@ -106,23 +107,33 @@ const (
 	capacityType  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 	capacityTitle = "Request cannot be satisfied due to temporary server capacity constraints"
 
+	// A request without a key has a status of its own; see DenyWith.
+	missingType  = "about:blank"
+	missingTitle = "The request lacks the identity that its limit counts by"
+
 	problemType = "application/problem+json"
 	plainType   = "text/plain; charset=utf-8"
 )
 
 func titleOf(status int) string {
-	if status == http.StatusTooManyRequests {
+	switch status {
+	case http.StatusTooManyRequests:
 		return quotaTitle
+	case http.StatusServiceUnavailable:
+		return capacityTitle
 	}
-	return capacityTitle
+	return missingTitle
 }
 
 // problemBody renders problem details (RFC 9457). The names of policies need no
 // escaping; nothing of the request is in it.
 func problemBody(status int, violated ...string) string {
-	kind := capacityType
-	if status == http.StatusTooManyRequests {
+	kind := missingType
+	switch status {
+	case http.StatusTooManyRequests:
 		kind = quotaType
+	case http.StatusServiceUnavailable:
+		kind = capacityType
 	}
 	b := []byte(`{"type":"` + kind + `","title":"` + titleOf(status) + `","status":`)
 	b = strconv.AppendInt(b, int64(status), 10)

@@ -97,8 +97,8 @@ func isConnectUnary(r *http.Request) bool {
 	return false
 }
 
-// refuseRPC answers a call in its own protocol, with RESOURCE_EXHAUSTED for 429
-// and UNAVAILABLE for 503.
+// refuseRPC answers a call in its own protocol, with RESOURCE_EXHAUSTED for 429,
+// UNAVAILABLE for 503, and UNAUTHENTICATED for 401.
 func (f *refusal) refuseRPC(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", f.protocol.contentType)
@@ -108,7 +108,8 @@ func (f *refusal) refuseRPC(w http.ResponseWriter, r *http.Request) {
 		// An answer without a body, whose header fields are the trailers too
 		// ("Trailers-Only"): metadata sent before would keep the client from
 		// retrying.
-		h.Set("Grpc-Status", grpcCode(f.status))
+		code, _ := codeOf(f.status)
+		h.Set("Grpc-Status", code)
 		h.Set("Grpc-Message", titleOf(f.status))
 		h.Set("Grpc-Retry-Pushback-Ms", strconv.FormatInt(int64(f.pushback), 10))
 	case connectUnary:
@@ -122,19 +123,24 @@ func (f *refusal) refuseRPC(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func grpcCode(status int) string {
-	if status == http.StatusTooManyRequests {
-		return "8" // RESOURCE_EXHAUSTED
+// codeOf is the code of gRPC for a status, as a number and as Connect writes it.
+func codeOf(status int) (number, text string) {
+	switch {
+	case status == http.StatusTooManyRequests:
+		return "8", "resource_exhausted"
+	case status == http.StatusUnauthorized:
+		return "16", "unauthenticated"
+	case status == http.StatusForbidden:
+		return "7", "permission_denied"
+	case status < http.StatusInternalServerError:
+		return "3", "invalid_argument"
 	}
-	return "14" // UNAVAILABLE
+	return "14", "unavailable"
 }
 
 // connectError is a Connect error in JSON.
 func connectError(status int) string {
-	code := "unavailable"
-	if status == http.StatusTooManyRequests {
-		code = "resource_exhausted"
-	}
+	_, code := codeOf(status)
 	return `{"code":"` + code + `","message":"` + titleOf(status) + `"}`
 }
 

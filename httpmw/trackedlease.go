@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // trackedLease is a lease that outlives the handler if the connection is
@@ -19,7 +20,7 @@ import (
 // not count it meanwhile. Reads and writes may overlap, and a read may outlast
 // the handler.
 type trackedLease struct {
-	algo.Lease
+	admission.Lease
 	users    atomic.Int32 // the handler, and the connection if it is hijacked
 	hijacked atomic.Bool
 

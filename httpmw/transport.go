@@ -47,7 +47,7 @@ import (
 // Do not use it to retry: that takes a policy on which requests may be repeated.
 func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ...Option) http.RoundTripper {
 	s := configure(clientAdapter, "Transport", forTransport, opts)
-	p := admission.NewPolicy(clientAdapter, &s.Settings, l, key, "Transport", "")
+	p := admission.NewPolicy(clientAdapter, &s.Settings, l, key, "Transport")
 	if admission.IsNil(base) {
 		base = http.DefaultTransport
 	}

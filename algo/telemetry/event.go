@@ -37,8 +37,8 @@ type Event struct {
 	// limiter, on the way to Redis, sleeping out a Delay, and in a client until
 	// the server is ready. It is 0 if the limiter was not called.
 	Waited time.Duration
-	// Status is the status of a rejected request, 0 otherwise: 429 or 503 for
-	// HTTP, the number of the code for gRPC.
+	// Status is the status of a rejected request, 0 otherwise: 429, 503 or, for a
+	// missing key, 401 for HTTP, the number of the code for gRPC.
 	Status int
 	// Cost is the requested number of units.
 	Cost int64
@@ -48,7 +48,7 @@ type Event struct {
 	// Sent is the information about this limit in the response.
 	Sent Sent
 	// Err is the reason why no decision was possible or the request was
-	// abandoned. It may contain input of the client; do not send it back.
+	// abandoned; keyfunc.ErrNoKey if it was denied for a missing key. It may contain input of the client; do not send it back.
 	Err error
 }
 

@@ -77,7 +77,7 @@ func (silence) Printf(context.Context, string, ...any) {}
 // that begins anew take store.FixedWindow; of these two buckets, and not of a
 // bucket and a window, Redis decides in one step.
 func api(store *distributed.Store) (http.Handler, error) {
-	seconds, days := map[string]algo.Limiter{}, map[string]algo.Limiter{}
+	limits := map[string][]httpmw.Policy{}
 	for name, p := range plans {
 		second, err := store.TokenBucket(name+"-second", algo.PerSecond(p.second), algo.Burst(2*p.second))
 		if err != nil {
@@ -87,12 +87,12 @@ func api(store *distributed.Store) (http.Handler, error) {
 		if err != nil {
 			return nil, err
 		}
-		seconds[name], days[name] = second, day
+		limits[name] = []httpmw.Policy{
+			{Name: "second", Limiter: second, Key: keyfunc.Context(customerName)},
+			{Name: "day", Limiter: day, Key: keyfunc.Context(customerName)},
+		}
 	}
-	limit := httpmw.Limits([]httpmw.Policy{
-		{Name: "second", Limiter: algo.ByKey(byPlan(seconds)), Key: keyfunc.Context(customerName)},
-		{Name: "day", Limiter: algo.ByKey(byPlan(days)), Key: keyfunc.Context(customerName)},
-	})
+	limit := httpmw.NewPlans(keyfunc.Context(customerPlan), limits).Limit
 	return identify(limit(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = fmt.Fprintln(w, "here you are")
 	}))), nil
@@ -117,10 +117,7 @@ func customerName(ctx context.Context) (string, bool) {
 	return c.name, ok
 }
 
-// byPlan chooses the limit of the customer's plan.
-func byPlan(limits map[string]algo.Limiter) func(context.Context, string) algo.Limiter {
-	return func(ctx context.Context, _ string) algo.Limiter {
-		c, _ := ctx.Value(contextKey{}).(customer)
-		return limits[c.plan]
-	}
+func customerPlan(ctx context.Context) (string, bool) {
+	c, ok := ctx.Value(contextKey{}).(customer)
+	return c.plan, ok
 }

@@ -19,7 +19,7 @@ type Attempt struct {
 	Reserve float64       // share of the limit that the call must leave to others; 0: none
 
 	Cause Cause // of a denial
-	Err   error // of Canceled, FailedOpen and FailedClosed
+	Err   error // of Canceled, FailedOpen and FailedClosed; ErrNoKey of ByMissingKey
 
 	Start time.Time // when the wait began; only with an observer
 	at    time.Time // when the answer was known
@@ -62,17 +62,17 @@ func (p *Policy[C]) FindKey(ctx context.Context, call C, lease *algo.Lease, a *A
 	}
 	if !isNoKey(err) {
 		a.Key = ""
-		return p.undecided(ctx, a, err)
+		return p.Undecided(ctx, a, err)
 	}
 	key, mode, err := p.Missing.keyFor(call)
 	switch {
 	case err != nil:
 		a.Key = ""
-		return p.undecided(ctx, a, err)
+		return p.Undecided(ctx, a, err)
 	case mode == Skip:
 		return Skipped
 	case mode == Deny:
-		a.Key, a.Cause = "", ByMissingKey
+		a.Key, a.Cause, a.Err = "", ByMissingKey, keyfunc.ErrNoKey
 		lease.Decision = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
 		return a.denied(ctx)
 	}
@@ -85,7 +85,7 @@ func (p *Policy[C]) FindCost(ctx context.Context, call C, a *Attempt) Result {
 	a.Cost = 1
 	if p.Cost != nil {
 		if a.Cost = p.Cost(call); a.Cost < 0 {
-			return p.undecided(ctx, a, errNegative)
+			return p.Undecided(ctx, a, errNegative)
 		}
 	}
 	return Allowed
@@ -106,7 +106,9 @@ func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) 
 		return Allowed
 	}
 	if err == nil && a.MaxWait > 0 {
-		err = p.waitForQuota(ctx, lease, a)
+		err = waitForQuota(ctx, lease, a, func(ctx context.Context) (algo.Lease, error) {
+			return p.Limiter.Acquire(ctx, a.Key, a.Cost)
+		})
 	}
 	r := p.conclude(ctx, lease, a, err)
 	if p.Observe != nil {
@@ -116,7 +118,7 @@ func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) 
 }
 
 // waitForQuota repeats a denied call, up to MaxWait.
-func (p *Policy[C]) waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt) (err error) {
+func waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt, acquire func(context.Context) (algo.Lease, error)) (err error) {
 	for err == nil && !lease.Allowed && lease.Reason == algo.Quota {
 		wait := waitFor(&lease.Decision)
 		if wait > a.MaxWait || wait == algo.Forever {
@@ -127,7 +129,7 @@ func (p *Policy[C]) waitForQuota(ctx context.Context, lease *algo.Lease, a *Atte
 			return nil
 		}
 		a.MaxWait -= wait
-		*lease, err = p.Limiter.Acquire(ctx, a.Key, a.Cost)
+		*lease, err = acquire(ctx)
 	}
 	return err
 }
@@ -137,7 +139,7 @@ func (p *Policy[C]) conclude(ctx context.Context, lease *algo.Lease, a *Attempt,
 	d := &lease.Decision
 	switch {
 	case err != nil:
-		return p.undecided(ctx, a, err)
+		return p.Undecided(ctx, a, err)
 	case !d.Allowed:
 		return a.denied(ctx)
 	case p.Reserved(d, a.Reserve):

@@ -16,7 +16,7 @@ import (
 func policyOf(l algo.Limiter) *admission.Policy[context.Context] {
 	key := func(context.Context) (string, error) { return "k", nil }
 	s := admission.Configure(admission.Adapter{Package: "test"}, "New", nil, struct{}{}, []admission.Option[context.Context, struct{}]{})
-	return admission.NewPolicy(admission.Adapter{Package: "test"}, &s.Settings, l, key, "New", "")
+	return admission.NewPolicy(admission.Adapter{Package: "test"}, &s.Settings, l, key, "New")
 }
 
 // A client waits for quota as long as MaxWait and its deadline allow, and not

@@ -315,7 +315,7 @@ func overHTTP(t *testing.T, row sent) (got seen) {
 	require.NoError(t, err)
 	resp.Body.Close()
 	<-done
-	got.status = map[int]string{200: "ok", 429: "quota", 503: "capacity"}[resp.StatusCode]
+	got.status = map[int]string{200: "ok", 401: "keyless", 429: "quota", 503: "capacity"}[resp.StatusCode]
 	if got.status == "capacity" && resp.ContentLength == 0 {
 		got.status = "over"
 	}
@@ -390,7 +390,7 @@ func overGRPC(t *testing.T, row sent) (got seen) {
 	srv.Stop()
 	st := status.Convert(err)
 	got.status = map[codes.Code]string{
-		codes.OK: "ok", codes.ResourceExhausted: "quota", codes.Unavailable: "capacity", codes.Canceled: "over", codes.DeadlineExceeded: "over",
+		codes.OK: "ok", codes.Unauthenticated: "keyless", codes.ResourceExhausted: "quota", codes.Unavailable: "capacity", codes.Canceled: "over", codes.DeadlineExceeded: "over",
 	}[st.Code()]
 	for _, detail := range st.Details() {
 		if r, ok := detail.(*errdetails.RetryInfo); ok {
@@ -530,7 +530,7 @@ var table = []sent{
 	{name: "no key, shared, denied", l: decides(denies(algo.Overload, 0)), key: "missing", none: "shared",
 		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1, keyed: true}},
 	{name: "no key, deny", l: decides(admits(0)), key: "missing", none: "deny",
-		want: answer{result: telemetry.Denied, status: "quota", event: noKey, why: algo.Never}},
+		want: answer{result: telemetry.Denied, status: "keyless", event: noKey, why: algo.Never, err: keyfunc.ErrNoKey}},
 	{name: "no key, deny, canceled", l: decides(admits(0)), key: "missing", none: "deny", ctx: canceled,
 		want: answer{result: telemetry.Canceled, status: "over", event: noKey, err: context.Canceled}},
 	{name: "no key, skip", l: decides(denies(algo.Quota, 1)), key: "missing", none: "skip", quiet: true,

@@ -23,7 +23,10 @@ func AcquireAll[C any](ctx context.Context, lease *algo.Lease, all []Candidate[C
 		first.begin()
 	}
 	var err error
-	*lease, err = algo.AcquireAll(ctx, reqs...)
+	acquire := func(ctx context.Context) (algo.Lease, error) { return algo.AcquireAll(ctx, reqs...) }
+	if *lease, err = acquire(ctx); err == nil && first.MaxWait > 0 {
+		err = waitForQuota(ctx, lease, &first.Attempt, acquire)
+	}
 	delay := lease.Delay
 	if err == nil {
 		parts = partsOf(lease, len(all))

@@ -36,12 +36,12 @@ func ServerFault(code uint32) bool {
 // errNegative refuses a negative cost, which would add to the quota.
 var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", algo.ErrCost)
 
-// undecided classifies a failure of the limiter or of the key function:
+// Undecided classifies a failure of the limiter or of the key function:
 //   - Canceled: the call's context has ended, so the failure does not matter;
 //   - FailedClosed: the policy says so, or a client may have provoked the
 //     failure (a cost out of range, a deadline too short for the limiter);
 //   - FailedOpen: otherwise.
-func (p *Policy[C]) undecided(ctx context.Context, a *Attempt, err error) Result {
+func (p *Policy[C]) Undecided(ctx context.Context, a *Attempt, err error) Result {
 	if a.Err = ctx.Err(); a.Err != nil {
 		return Canceled
 	}

@@ -32,6 +32,19 @@ func (m MissingMode[C]) keyFor(C) (string, uint8, error) {
 	return MissingName, uint8(min(m, Skip)), nil
 }
 
+// DenyWith is Deny with the status of the answer, as a number of the protocol.
+type DenyWith[C any] int
+
+func (DenyWith[C]) keyFor(C) (string, uint8, error) { return "", Deny, nil }
+
+// MissingStatus is the status of the answer to a call without a key.
+func (p *Policy[C]) MissingStatus(standard int) int {
+	if status, ok := p.Missing.(DenyWith[C]); ok {
+		return int(status)
+	}
+	return standard
+}
+
 type fallback[C any] func(C) (string, error)
 
 // FallbackTo uses another key function. If that finds no key either, the call

@@ -1,13 +1,10 @@
 package admission
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/sluice-go/sluice/algo"
 )
 
 // Settings are the settings that both adapters have.
@@ -39,11 +36,14 @@ func NewOption[C, Own any](name string, apply func(*Config[C, Own]) error) Optio
 }
 
 // Configure applies opts to the defaults in own. It panics on an option that
-// the constructor does not take and on a value out of range.
+// the constructor does not take or gets twice, and on a value out of range.
 func Configure[C, Own any](a Adapter, constructor string, takes []string, own Own, opts []Option[C, Own]) *Config[C, Own] {
 	c := &Config[C, Own]{Settings: Settings[C]{OnError: FailClosed, Missing: MissingMode[C](Shared)}, Own: own}
-	for _, o := range opts {
+	for i, o := range opts {
 		a.Require(o.apply != nil, constructor, "the zero Option is not an option")
+		if slices.ContainsFunc(opts[:i], func(p Option[C, Own]) bool { return p.name == o.name }) {
+			a.Misuse(constructor, "duplicate option "+o.name)
+		}
 		if !slices.Contains(takes, o.name) {
 			a.Misuse(constructor, "does not take the option "+o.name+", only "+strings.Join(takes, ", "))
 		}
@@ -117,19 +117,4 @@ func (Options[C, Own]) LeaseInContext() Option[C, Own] {
 		c.LeaseInContext = true
 		return nil
 	})
-}
-
-type leaseKey struct{}
-
-// WithLease puts a lease into a context. The lease may be acquired later.
-func WithLease(ctx context.Context, lease *algo.Lease) context.Context {
-	return context.WithValue(ctx, leaseKey{}, lease)
-}
-
-// LeaseFrom returns the lease in ctx, or a zero Lease.
-func LeaseFrom(ctx context.Context) *algo.Lease {
-	if lease, ok := ctx.Value(leaseKey{}).(*algo.Lease); ok {
-		return lease
-	}
-	return new(algo.Lease)
 }

@@ -5,6 +5,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -31,24 +32,45 @@ type Policy[C any] struct {
 }
 
 // NewPolicy makes a policy with the name in s, or the limit's description if s
-// has none. It panics on mistakes of wiring; constructor and of ("" or
-// " of policy 2") are for the message.
-func NewPolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor, of string) *Policy[C] {
-	a.Require(!IsNil(l), constructor, "the limiter"+of+" is nil")
-	a.Require(key != nil, constructor, "the key function"+of+" is nil")
+// has none. It panics on mistakes of wiring; constructor is for the message.
+func NewPolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor string) *Policy[C] {
+	p, err := MakePolicy(a, s, l, key, "")
+	if err != nil {
+		a.Misuse(constructor, err.Error())
+	}
+	return p
+}
+
+// MakePolicy is NewPolicy with an error; of ("" or " of policy 2") is for its
+// text.
+func MakePolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), of string) (*Policy[C], error) {
+	switch {
+	case IsNil(l):
+		return nil, errors.New("the limiter" + of + " is nil")
+	case key == nil:
+		return nil, errors.New("the key function" + of + " is nil")
+	}
 	name := s.Name
 	if name == "" {
 		name = defaultName(l)
 	}
 	if err := CheckName(name); err != nil {
-		a.Misuse(constructor, "the name"+of+": "+err.Error())
+		return nil, fmt.Errorf("the name%s: %w", of, err)
 	}
-	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l), Name: name, Key: key, Cost: s.Cost}
+	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l), Name: name, Key: key, Cost: s.Cost}, nil
 }
 
 // Misuse panics: a service that is wired wrongly must not start.
 func (a Adapter) Misuse(constructor, what string) {
 	panic(a.Package + ": " + constructor + ": " + what)
+}
+
+// Error is the error of a method that runs in use; nil for nil.
+func (a Adapter) Error(of string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", a.Package, of, err)
 }
 
 // Require calls Misuse unless ok.

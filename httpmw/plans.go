@@ -1,0 +1,94 @@
+package httpmw
+
+import (
+	"net/http"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Plans limits each request by its plan, which can be changed in use; see
+// [NewPlans].
+type Plans struct {
+	settings *settings
+	table    admission.Plans[*http.Request, *middleware]
+}
+
+// NewPlans makes limits by plan: plan returns the plan of a request, and limits
+// has the policies of each plan, which are charged together as by [Limits]. The
+// plan "" is for requests without a plan ([keyfunc.ErrNoKey]) and with one that
+// is not listed.
+//
+//	plans := httpmw.NewPlans(keyfunc.Context(planOf), map[string][]httpmw.Policy{
+//		"free": {{Limiter: free, Key: keyfunc.Context(userOf)}},
+//		"pro":  {{Limiter: pro, Key: keyfunc.Context(userOf)}},
+//		"":     {{Name: "anonymous", Limiter: anonymous, Key: keyfunc.ClientIP()}},
+//	})
+//	handler = plans.Limit(handler)
+//
+// Let plan say who the request is from, such as an identity in the context, and
+// not what the client asks for. Any key function is a plan: [keyfunc.Route] gives
+// each route its limits.
+//
+// A single policy of a plan is named after the plan, unless it has a Name. A limit
+// is changed by its own limiter (SetRate, algo.Spec.Apply), the table by
+// [Plans.Set], and the plan of a user by what plan returns.
+//
+// A request for which plan fails, or that has no plan while the plan "" is not
+// listed, could not be decided; see [WithOnError]. NewPlans takes the options of
+// Limits, and panics as that does.
+func NewPlans(plan keyfunc.HTTP, limits map[string][]Policy, opts ...Option) *Plans {
+	p := &Plans{settings: configure(adapter, "NewPlans", forLimits, opts)}
+	p.table.Init(adapter, &p.settings.Settings, plan)
+	if err := p.set(limits); err != nil {
+		adapter.Misuse("NewPlans", err.Error())
+	}
+	return p
+}
+
+// Set replaces the limits of all plans, for all later requests. The limiters hold
+// what keys have spent: pass the same limiters again to keep it. After an error,
+// which names the plan, nothing has changed.
+func (p *Plans) Set(limits map[string][]Policy) error { return adapter.Error("Plans", p.set(limits)) }
+
+func (p *Plans) set(limits map[string][]Policy) error {
+	return admission.SetPlans(&p.table, limits, func(plan string, ps []Policy) (*middleware, error) {
+		return makeMiddleware(p.settings, plan, ps)
+	})
+}
+
+// Limit is the middleware.
+func (p *Plans) Limit(next http.Handler) http.Handler {
+	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
+	return &plansHandler{p, next}
+}
+
+type plansHandler struct {
+	*Plans
+	next http.Handler
+}
+
+func (h *plansHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if skip := h.settings.Own.skip; skip != nil && skip(r) {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	m, err := h.table.Choose(r)
+	switch {
+	case err == nil:
+		chosen := handler{middleware: m, next: h.next}
+		chosen.limit(w, r)
+	case h.undecided(w, r, err):
+		h.next.ServeHTTP(w, r)
+	}
+}
+
+// undecided treats a request whose plan could not be found, and reports whether
+// it passes.
+func (h *plansHandler) undecided(w http.ResponseWriter, r *http.Request, err error) (pass bool) {
+	var a admission.Attempt
+	unknown := h.table.Unknown
+	result := unknown.Undecided(r.Context(), &a, err)
+	return newMiddleware(h.settings).respond(w, r, &policy{Policy: unknown}, &a, result, &algo.Decision{})
+}

@@ -1,0 +1,101 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Limit is one of several limits on the same calls, before it is a Policy.
+type Limit[C any] struct {
+	Name    string
+	Limiter algo.Limiter
+	Key     func(C) (string, error)
+	Cost    func(C) int64
+}
+
+// MakePolicies makes the policies of one decision, each with its own name. A
+// single limit without a name is called standard, if that is a valid name.
+func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], standard string) ([]*Policy[C], error) {
+	if len(limits) == 0 {
+		return nil, errors.New("there are no policies")
+	}
+	names, all := map[string]bool{}, make([]*Policy[C], 0, len(limits))
+	for i, l := range limits {
+		s, of := *common, ""
+		s.Name = l.Name
+		if l.Cost != nil {
+			s.Cost = l.Cost
+		}
+		if len(limits) > 1 {
+			of = " of policy " + strconv.Itoa(i)
+		} else if s.Name == "" && CheckName(standard) == nil {
+			s.Name = standard
+		}
+		p, err := MakePolicy(a, &s, l.Limiter, l.Key, of)
+		switch {
+		case err != nil:
+			return nil, err
+		case names[p.Name]:
+			return nil, errors.New("two policies have the name " + p.Name + ": give each a Name")
+		}
+		names[p.Name] = true
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// Plans chooses the limits of a call, as an adapter's type M, by the plan of the
+// call.
+type Plans[C, M any] struct {
+	plan   func(C) (string, error)
+	limits atomic.Pointer[map[string]M]
+	// Unknown is the policy of calls whose plan could not be found.
+	Unknown *Policy[C]
+}
+
+// Init sets the function that finds the plan of a call. It panics if that is
+// nil.
+func (p *Plans[C, M]) Init(a Adapter, s *Settings[C], plan func(C) (string, error)) {
+	a.Require(plan != nil, "NewPlans", "the function of the plan is nil")
+	p.plan, p.Unknown = plan, &Policy[C]{Adapter: a, Settings: s, Name: "plans"}
+}
+
+// Choose returns the limits of a call: those of its plan, or those of the plan ""
+// for a call without a plan or with one that is not listed.
+func (p *Plans[C, M]) Choose(call C) (m M, err error) {
+	name, err := p.plan(call)
+	limits := *p.limits.Load()
+	if err == nil {
+		if m, ok := limits[name]; ok {
+			return m, nil
+		}
+	} else if !errors.Is(err, keyfunc.ErrNoKey) {
+		return m, err
+	}
+	if m, ok := limits[""]; ok {
+		return m, nil
+	}
+	return m, fmt.Errorf(`the plan %q is not listed, and neither is the plan "" for all others`, name)
+}
+
+// SetPlans replaces the limits of all plans. After an error nothing has changed.
+func SetPlans[C, M, P any](p *Plans[C, M], plans map[string][]P, compile func(plan string, limits []P) (M, error)) error {
+	if len(plans) == 0 {
+		return errors.New("there are no plans")
+	}
+	limits := make(map[string]M, len(plans))
+	for name, ps := range plans {
+		m, err := compile(name, ps)
+		if err != nil {
+			return fmt.Errorf("plan %q: %w", name, err)
+		}
+		limits[name] = m
+	}
+	p.limits.Store(&limits)
+	return nil
+}
