@@ -64,7 +64,8 @@ func (b *breaker) succeeded() {
 func (b *breaker) failed(key string, f failure, err error) {
 	b.store.logFailure(f, err)
 	if b.recordFailure(key) {
-		b.store.emit(Event{Kind: BreakerChanged, State: StateOpen, Err: err})
+		b.store.router.reload(key)
+		b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateOpen, Err: err})
 	}
 }
 
@@ -95,9 +96,10 @@ func (b *breaker) recover() {
 		if !b.store.sleep(interval + rand.N(interval/2+1)) {
 			return
 		}
-		if b.probe() && b.rampUp() {
+		if b.queue.isClosed() || b.probe() && b.rampUp() {
 			return
 		}
+		b.store.router.reload(b.failedKey())
 	}
 }
 
@@ -107,7 +109,7 @@ func (b *breaker) rampUp() bool {
 	b.history = 0
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
-	b.store.emit(Event{Kind: BreakerChanged, State: StateRamping})
+	b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateRamping})
 	for _, level := range []uint32{ramp[1], ramp[2], fullLevel} {
 		if !b.store.sleep(b.store.probeInterval / 20) {
 			return true // the store is closing
@@ -116,7 +118,7 @@ func (b *breaker) rampUp() bool {
 			return false
 		}
 	}
-	b.store.emit(Event{Kind: BreakerChanged, State: StateClosed})
+	b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateClosed})
 	b.store.recovered()
 	return true
 }
@@ -133,15 +135,15 @@ func (b *breaker) setLevel(level uint32) bool {
 	return true
 }
 
+func (b *breaker) failedKey() string { b.mu.Lock(); defer b.mu.Unlock(); return b.key }
+
 // probe runs a script that writes a key in the slot of the failed one. It waits
 // as long as a caller does.
 func (b *breaker) probe() bool {
 	if b.probes.Load() >= maxProbes {
 		return false
 	}
-	b.mu.Lock()
-	key := probeKey(b.key)
-	b.mu.Unlock()
+	key := probeKey(b.failedKey())
 	result := make(chan error, 1)
 	b.probes.Add(1)
 	if !b.queue.start(func() {

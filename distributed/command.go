@@ -124,7 +124,7 @@ func send(ctx context.Context, client redis.UniversalClient, cmds []*command) {
 		if !c.wanted() {
 			continue
 		}
-		if f := classify(c.Err()); f == noScript || f == notExecuted {
+		if f := classify(c.Err()); f == noScript || f == notExecuted || passing(c.Err()) {
 			cmds[i] = newCommand(ctx, c.script, c.requests, f == noScript)
 			again = append(again, cmds[i])
 		}
@@ -152,6 +152,9 @@ func process(ctx context.Context, client redis.UniversalClient, cmds []*command)
 func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*command) []*command {
 	var done, again []*command
 	for _, c := range cmds {
+		if severalSlots(c.Err()) {
+			q.store.router.noteCluster()
+		}
 		if len(c.requests) > 1 && classify(c.Err()) == keyFault {
 			again = append(again, newCommands(ctx, c.requests, false)...)
 		} else {

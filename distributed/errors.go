@@ -30,7 +30,9 @@ const (
 	// misconfigured: an operator must act: credentials, rights, or a server
 	// that does not know the command.
 	misconfigured
-	// keyFault: the keys of the command are at fault, not Redis.
+	// keyFault: the keys of the command are at fault, not Redis: they have
+	// another type, or are in several slots, or in one that is being moved or has
+	// no node.
 	keyFault
 	// noScript: the server has lost its scripts.
 	noScript
@@ -55,8 +57,9 @@ var prefixes = []struct {
 	{"NOSCRIPT", noScript},
 	{"LOADING", notExecuted},
 	{"READONLY", notExecuted},
+	{"CLUSTERDOWN Hash slot not served", keyFault},
 	{"CLUSTERDOWN", notExecuted},
-	{"TRYAGAIN", notExecuted},
+	{"TRYAGAIN", keyFault},
 	{"MASTERDOWN", notExecuted},
 	{"MOVED", notExecuted},
 	{"ASK", notExecuted},
@@ -98,6 +101,16 @@ func classifyReply(text string) failure {
 		}
 	}
 	return misconfigured
+}
+
+// passing reports a key fault that is over in a moment: a part of the keys of a
+// slot has been moved.
+func passing(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "TRYAGAIN")
+}
+
+func severalSlots(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "CROSSSLOT")
 }
 
 // errLate is the failure of a batch whose reply does not come in time.

@@ -1,8 +1,12 @@
 package distributed_test
 
 import (
+	"os"
+	"regexp"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -42,6 +46,19 @@ func TestFailuresAreClassified(t *testing.T) {
 			s.Do("ACL", "SETUSER", "default", "-evalsha", "-eval")
 			return s.Client()
 		}, distributed.Misconfigured, "NOPERM"},
+		{"no right to a command of the script", func(t *testing.T) *redis.Client {
+			s := redistest.Start(t)
+			s.Do("ACL", "SETUSER", "default", "-get")
+			return s.Client()
+		}, distributed.Misconfigured, "can't run this command"},
+		{"no right to the keys", func(t *testing.T) *redis.Client {
+			s := redistest.Start(t)
+			s.Do("ACL", "SETUSER", "default", "resetkeys", "~other:*")
+			return s.Client()
+		}, distributed.Misconfigured, "NOPERM"},
+		{"loading", func(t *testing.T) *redis.Client {
+			return redistest.StartLoading(t).Client()
+		}, distributed.BreakerChanged, "LOADING"},
 		{"scripts unknown", func(t *testing.T) *redis.Client {
 			return redistest.Start(t, "--rename-command", "EVALSHA", "").Client()
 		}, distributed.Misconfigured, "unknown command"},
@@ -65,6 +82,41 @@ func TestFailuresAreClassified(t *testing.T) {
 			require.Contains(t, said[0], tc.says)
 		})
 	}
+}
+
+// TestLeastRights: these rights suffice for every limit, and are documented.
+func TestLeastRights(t *testing.T) {
+	page, err := os.ReadFile("../docs/redis.md")
+	require.NoError(t, err)
+	rule := regexp.MustCompile("(?m)^ACL SETUSER limits .*$").FindString(string(page))
+	require.NotEmpty(t, rule)
+	server := redistest.Start(t)
+	var words []any
+	for _, w := range strings.Fields(rule) {
+		words = append(words, w)
+	}
+	server.Do(words...)
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "limits", Password: "secret"})
+	t.Cleanup(func() { _ = c.Close() })
+	store := newStore(t, c)
+	for _, text := range []string{"100/s", "fixed-window 100/s", "sliding-window 100/s", "sliding-log 100/s"} {
+		spec, err := algo.Parse(text)
+		require.NoError(t, err)
+		l := must[*distributed.Limiter](t)(store.Limiter(text, spec))
+		for range 3 {
+			lease := remote(t, l, "k", 2)
+			lease.Settle(200)
+			lease.Release(algo.Canceled)
+			remote(t, l, "k", 1)
+			require.NoError(t, l.Reset(ctx, "k"))
+			require.NoError(t, l.Ban(ctx, "k", time.Millisecond))
+			server.Do("SCRIPT", "FLUSH")
+		}
+	}
+	l := must[*distributed.Limiter](t)(store.InFlight("busy", 3))
+	lease := remote(t, l, "k", 1)
+	lease.Release(algo.Succeeded)
+	require.Eventually(t, func() bool { return store.Stats().Counted }, 10*time.Second, time.Millisecond)
 }
 
 // F4: a server that says WRONGTYPE to everything is no server that is away.

@@ -5,6 +5,7 @@ type Event struct {
 	Kind    Kind
 	Limiter string // the name of the limit; empty if all limits are concerned
 	State   State  // of BreakerChanged
+	Node    string // of BreakerChanged: its address, in a cluster or a Ring
 	Err     error  // the cause; may be nil
 }
 

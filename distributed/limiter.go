@@ -154,7 +154,7 @@ func (l *Limiter) reportKeyFault(r *request) {
 	err := r.err
 	if err == nil {
 		err = errWrongType
-	} else if classify(err) != keyFault {
+	} else if classify(err) != keyFault || severalSlots(err) { // which the next decision knows
 		return
 	}
 	l.store.logFailure(keyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))

@@ -15,6 +15,7 @@ import (
 // waiting are refunded.
 type nodeQueue struct {
 	store   *Store
+	addr    string // of the node; empty if there is only one, or none is known
 	breaker breaker
 	// singleSlot is set where the node, or a proxy in front of it, rejects
 	// scripts with keys of several slots.
@@ -47,8 +48,8 @@ const (
 	maxQueueLen = 1 << 14 // queued requests; beyond, callers decide without Redis
 )
 
-func newNodeQueue(s *Store) *nodeQueue {
-	q := &nodeQueue{store: s}
+func newNodeQueue(s *Store, addr string) *nodeQueue {
+	q := &nodeQueue{store: s, addr: addr}
 	q.work.L = &q.mu
 	q.breaker.init(s, q)
 	return q
@@ -232,6 +233,8 @@ func (q *nodeQueue) start(f func()) bool {
 	go func() { defer q.stopped.Done(); f() }()
 	return true
 }
+
+func (q *nodeQueue) isClosed() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.closed }
 
 // close sends the queued requests, unless the breaker is open, and waits until
 // nothing is on the wire.

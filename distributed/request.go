@@ -129,20 +129,28 @@ func (r *request) complete() {
 // do sends r and waits for the reply. True: r has a reply, which may be an
 // error, and belongs to the caller. False: there is no reply, and r is gone.
 func (s *Store) do(ctx context.Context, r *request) bool {
-	q := s.router.queue(r.keys[0])
-	if !q.breaker.allow() || !q.submit(r) {
-		r.free()
-		return false
-	}
-	return r.wait(ctx, s.timeout)
+	return s.submit(r) && r.wait(ctx, s.timeout)
 }
 
 // send sends r and does not wait. While the node is away r is lost: units that
 // it would have given back stay charged, which never exceeds the limit.
 func (s *Store) send(r *request) {
 	r.oneWay = true
-	q := s.router.queue(r.keys[0])
-	if !q.breaker.allow() || !q.submit(r) {
-		r.free()
+	s.submit(r)
+}
+
+// submit queues r to its node, unless the node is away: then r is gone. The queue
+// that was found may have been closed meanwhile, because its node has gone.
+func (s *Store) submit(r *request) bool {
+	for range 2 {
+		q := s.router.queue(r.keys[0])
+		if !q.breaker.allow() {
+			break
+		}
+		if q.submit(r) {
+			return true
+		}
 	}
+	r.free()
+	return false
 }

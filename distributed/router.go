@@ -1,92 +1,232 @@
 package distributed
 
 import (
+	"context"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// router finds the queue to the node of a key.
-type router interface {
-	queue(redisKey string) *nodeQueue
-	// sameStep reports whether two keys can be decided in one step.
-	sameStep(a, b string) bool
-	// queues returns the queues that exist now.
-	queues() []*nodeQueue
+// router finds the queue to the node of a key: each node of a cluster and each
+// shard of a Ring has a queue and a breaker of its own.
+//
+// The client knows which node serves a slot and follows redirections. The
+// router's own map only decides which queue a request waits in, so an old map
+// costs a redirection. Both are loaded again when a node fails: go-redis does not
+// do that for commands which it must not repeat.
+type router struct {
+	store   *Store
+	ring    *redis.Ring               // nil: no Ring
+	cluster atomic.Bool               // keys of several slots are not decided in one step
+	slots   atomic.Pointer[slotNodes] // nil: not known yet
+	whole   *nodeQueue                // of a single server; of a cluster, for slots without a known node
+
+	mu    sync.Mutex
+	nodes map[string]*nodeQueue // by address
+	once  sync.Once
+	stale chan string // a key whose node has failed
 }
 
-func newRouter(s *Store, client redis.UniversalClient) router {
+// slotNodes is the queue of each slot's node; nil for a slot without one.
+type slotNodes [clusterSlots]*nodeQueue
+
+func newRouter(s *Store, client redis.UniversalClient) *router {
+	r := &router{store: s, nodes: map[string]*nodeQueue{}, stale: make(chan string, 1)}
+	r.whole = newNodeQueue(s, "")
 	switch c := client.(type) {
-	case *redis.ClusterClient:
-		return newClusterRouter(s)
+	case *redis.Client:
+		r.once.Do(func() {}) // it has no map of slots
 	case *redis.Ring:
-		return &ringRouter{store: s, ring: c, shards: map[string]*nodeQueue{}}
-	default:
-		return &singleRouter{newNodeQueue(s)}
-	}
-}
-
-// singleRouter is for a single server, and for Sentinel, which shows one.
-type singleRouter struct{ only *nodeQueue }
-
-func (r *singleRouter) queue(string) *nodeQueue      { return r.only }
-func (r *singleRouter) sameStep(string, string) bool { return true }
-func (r *singleRouter) queues() []*nodeQueue         { return []*nodeQueue{r.only} }
-
-// clusterRouter has a queue for each sixteenth of a cluster's slots. The node
-// that serves a slot is known only after talking to the cluster, and changes;
-// the client keeps track of it and follows redirections. Nodes hold ranges of
-// slots, so a node that stalls delays only the queues of its own ranges. A
-// script in a cluster may touch one slot only: commands go in pipelines.
-type clusterRouter struct{ ranges [16]*nodeQueue }
-
-func newClusterRouter(s *Store) *clusterRouter {
-	r := new(clusterRouter)
-	for i := range r.ranges {
-		r.ranges[i] = newNodeQueue(s)
-		r.ranges[i].singleSlot.Store(true)
+		r.ring = c
+	case *redis.ClusterClient:
+		r.cluster.Store(true)
+		r.whole.singleSlot.Store(true)
 	}
 	return r
 }
 
-func (r *clusterRouter) queue(key string) *nodeQueue {
-	return r.ranges[slot(key)*len(r.ranges)/clusterSlots]
+// queue returns the queue to the node of a key.
+func (r *router) queue(key string) *nodeQueue {
+	if r.ring != nil {
+		return r.shard(key)
+	}
+	r.once.Do(func() { r.store.background(r.follow) })
+	if slots := r.slots.Load(); slots != nil {
+		if q := slots[slot(key)]; q != nil {
+			return q
+		}
+	}
+	return r.whole
 }
-func (r *clusterRouter) sameStep(a, b string) bool { return slot(a) == slot(b) }
-func (r *clusterRouter) queues() []*nodeQueue      { return r.ranges[:] }
 
-// ringRouter has a queue for each shard. Keys of one tag share a shard.
-type ringRouter struct {
-	store  *Store
-	ring   *redis.Ring
-	mu     sync.Mutex
-	shards map[string]*nodeQueue // by the shard's address
-}
-
-func (r *ringRouter) queue(key string) *nodeQueue {
+// shard returns the queue to a key's shard of a Ring.
+func (r *router) shard(key string) *nodeQueue {
 	addr := "" // no shard is up: the queue's breaker will open
 	if c, err := r.ring.GetShardClientForKey(key); err == nil {
 		addr = c.Options().Addr
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	q := r.shards[addr]
+	return r.node(addr)
+}
+
+// node returns the queue to an address. The caller holds r.mu.
+func (r *router) node(addr string) *nodeQueue {
+	q := r.nodes[addr]
 	if q == nil {
-		q = newNodeQueue(r.store)
+		q = newNodeQueue(r.store, addr)
 		q.singleSlot.Store(true)
-		r.shards[addr] = q
+		r.nodes[addr] = q
 	}
 	return q
 }
 
-func (r *ringRouter) sameStep(a, b string) bool { return tagOf(a) == tagOf(b) }
+// sameStep reports whether two keys can be decided in one step.
+func (r *router) sameStep(a, b string) bool {
+	switch {
+	case r.ring != nil:
+		return tagOf(a) == tagOf(b)
+	case r.cluster.Load():
+		return slot(a) == slot(b)
+	}
+	return true
+}
 
-func (r *ringRouter) queues() []*nodeQueue {
+// queues returns the queues that are in use.
+func (r *router) queues() (all []*nodeQueue) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make([]*nodeQueue, 0, len(r.shards))
-	for _, q := range r.shards {
+	for _, q := range r.nodes {
 		all = append(all, q)
 	}
+	if len(all) == 0 && r.ring == nil {
+		all = append(all, r.whole)
+	}
 	return all
+}
+
+// close closes all queues.
+func (r *router) close() {
+	var group sync.WaitGroup
+	group.Go(r.whole.close)
+	for _, q := range r.queues() {
+		group.Go(q.close)
+	}
+	group.Wait()
+}
+
+// noteCluster notes that the client, or a proxy, splits keys by slots: a wrapper
+// hides the type of the client.
+func (r *router) noteCluster() {
+	if r.ring == nil && r.cluster.CompareAndSwap(false, true) {
+		r.whole.singleSlot.Store(true)
+		r.reload("")
+	}
+}
+
+// reload asks for the map of slots; the node of key has failed.
+func (r *router) reload(key string) {
+	select {
+	case r.stale <- key:
+	default: // one is due
+	}
+}
+
+// follow keeps the map of slots. A client that is no cluster has none.
+func (r *router) follow() {
+	const refresh = time.Minute // redirections show nothing
+	for key := ""; ; {
+		var again <-chan time.Time
+		if r.load(key) || r.cluster.Load() {
+			r.cluster.Store(true)
+			again = time.After(refresh)
+		}
+		select {
+		case key = <-r.stale:
+		case <-again:
+			key = ""
+		case <-r.store.running.Done():
+			return
+		}
+	}
+}
+
+// load reads the map of slots, from the client's own source if it has one. It
+// reports false if there is none.
+func (r *router) load(key string) bool {
+	ctx, cancel := context.WithTimeout(r.store.running, r.store.replyTimeout())
+	defer cancel()
+	if c, ok := r.store.client.(interface{ ReloadState(context.Context) }); ok && key != "" {
+		c.ReloadState(ctx)
+	}
+	slots, err := r.clusterSlots(ctx)
+	if err != nil || len(slots) == 0 {
+		return false
+	}
+	if key != "" {
+		r.await(ctx, key, slots)
+	}
+	r.replace(slots)
+	return true
+}
+
+func (r *router) clusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
+	if c, ok := r.store.client.(*redis.ClusterClient); ok && c.Options().ClusterSlots != nil {
+		return c.Options().ClusterSlots(ctx)
+	}
+	return r.store.client.ClusterSlots(ctx).Result()
+}
+
+// await waits until the client, which reloads its map on its own, sends the key to
+// the same node.
+func (r *router) await(ctx context.Context, key string, slots []redis.ClusterSlot) {
+	const pause, tries = 10 * time.Millisecond, 50
+	c, ok := r.store.client.(interface {
+		MasterForKey(context.Context, string) (*redis.Client, error)
+	})
+	for range tries {
+		if !ok || ctx.Err() != nil {
+			return
+		}
+		if node, err := c.MasterForKey(ctx, key); err == nil && node.Options().Addr == masterOf(slots, slot(key)) {
+			return
+		}
+		r.store.sleep(pause)
+	}
+}
+
+// masterOf returns the address of a slot's master, empty if it has none.
+func masterOf(slots []redis.ClusterSlot, n int) string {
+	for _, s := range slots {
+		if s.Start <= n && n <= s.End && len(s.Nodes) > 0 {
+			return s.Nodes[0].Addr
+		}
+	}
+	return ""
+}
+
+// replace puts a new map in use, and closes the queues to nodes that have gone.
+func (r *router) replace(slots []redis.ClusterSlot) {
+	next, live := new(slotNodes), map[*nodeQueue]bool{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range slots {
+		if len(s.Nodes) == 0 {
+			continue
+		}
+		q := r.node(s.Nodes[0].Addr)
+		live[q] = true
+		for i := max(s.Start, 0); i <= min(s.End, clusterSlots-1); i++ {
+			next[i] = q
+		}
+	}
+	r.slots.Store(next)
+	for addr, q := range r.nodes {
+		if !live[q] {
+			delete(r.nodes, addr)
+			r.store.background(q.close)
+		}
+	}
 }

@@ -10,8 +10,8 @@ type Stats struct {
 	Percent int
 	// Probing is set while a probe checks whether a node is back.
 	Probing bool
-	// Nodes is the number of queues to nodes, and Away the number of those whose
-	// breaker is not closed. A cluster has 16 queues, each for a range of slots.
+	// Nodes is the number of nodes, and Away the number of those whose breaker is
+	// not closed.
 	Nodes, Away int
 	// Instances is the number of instances that share the limits, as known now,
 	// at least 1; each has an equal share of every limit while Redis is away.

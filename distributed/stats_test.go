@@ -61,14 +61,13 @@ func TestStatsInAnOutage(t *testing.T) {
 	}, 30*time.Second, time.Millisecond)
 }
 
-// A cluster has a queue for each part of its slots, a ring for each shard that
-// was asked.
+// A cluster has a queue for each node, a ring for each shard that was asked.
 func TestStatsCountNodes(t *testing.T) {
-	a, b := redistest.Start(t), redistest.Start(t)
-	cluster := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{a.Addr()}})
-	t.Cleanup(func() { _ = cluster.Close() })
-	require.Equal(t, 16, newStore(t, cluster).Stats().Nodes)
+	inCluster := newStore(t, clusterClient(t, redistest.StartCluster(t)))
+	require.Equal(t, 1, inCluster.Stats().Nodes, "none is known yet")
+	known(t, inCluster, must[*distributed.Limiter](t)(inCluster.TokenBucket("a", algo.PerSecond(1000))))
 
+	a, b := redistest.Start(t), redistest.Start(t)
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": a.Addr(), "b": b.Addr()}})
 	t.Cleanup(func() { _ = ring.Close() })
 	store := newStore(t, ring, distributed.WithInstances(1))

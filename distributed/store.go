@@ -18,7 +18,7 @@ import (
 type Store struct {
 	client redis.UniversalClient
 	settings
-	router router
+	router *router
 	ctx    context.Context // of the commands; ends with the store
 	cancel context.CancelFunc
 
@@ -74,11 +74,7 @@ func (s *Store) Close() error {
 			l.blocks.close()
 		}
 		s.registry.leave()
-		var queues sync.WaitGroup
-		for _, q := range s.router.queues() {
-			queues.Go(q.close)
-		}
-		queues.Wait()
+		s.router.close()
 		s.cancel()
 	})
 	return nil
@@ -123,7 +119,7 @@ func (s *Store) emit(e Event) {
 		if e.State == StateOpen {
 			level = slog.LevelWarn
 		}
-		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], "state", e.State.String(), "err", e.Err)
+		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], "state", e.State.String(), "node", e.Node, "err", e.Err)
 	case InstancesChanged:
 		n := s.registry.known()
 		s.logger.Debug("distributed: the number of instances changed", "count", n.count, "rank", n.rank)

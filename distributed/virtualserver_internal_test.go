@@ -200,6 +200,12 @@ func (c *virtualClient) Process(ctx context.Context, cmd redis.Cmder) error {
 	return c.server.carry(ctx, c.instance, []redis.Cmder{cmd})
 }
 
+func (c *virtualClient) ClusterSlots(ctx context.Context) *redis.ClusterSlotsCmd {
+	cmd := redis.NewClusterSlotsCmd(ctx)
+	cmd.SetErr(errReadOnly{})
+	return cmd
+}
+
 func (c *virtualClient) Pipeline() redis.Pipeliner { return &virtualPipe{client: c} }
 
 type virtualPipe struct {

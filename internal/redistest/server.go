@@ -44,6 +44,23 @@ func Start(t testing.TB, args ...string) *Server {
 	return nil
 }
 
+// StartLoading runs a server that loads its data for half a minute and answers LOADING.
+func StartLoading(t testing.TB) *Server {
+	t.Helper()
+	s := &Server{t: t, port: freePort(t)}
+	t.Cleanup(s.Kill)
+	source := Start(t, "--dbfilename", "slow.rdb", "--enable-debug-command", "yes")
+	source.Do("DEBUG", "POPULATE", 5000)
+	source.Do("SAVE")
+	dir := source.Do("CONFIG", "GET", "dir").(map[any]any)["dir"].(string)
+	source.Kill()
+	s.args = []string{"--dbfilename", "slow.rdb", "--dir", dir, "--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024"}
+	if !s.launch() {
+		t.Fatalf("redistest: redis-server did not start on port %d", s.port)
+	}
+	return s
+}
+
 // Addr is host:port.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 

@@ -74,23 +74,44 @@ func portOf(addr string) int {
 }
 
 // Cluster is a Redis Cluster of three masters that share the slots evenly.
-type Cluster struct{ Nodes [3]*Server }
+type Cluster struct {
+	Nodes    [3]*Server
+	Replicas []*Server // of the nodes, in order; empty without replicas
+	t        testing.TB
+}
 
-// Addrs are the nodes' addresses.
+// Addrs are the masters' addresses.
 func (c *Cluster) Addrs() []string {
 	return []string{c.Nodes[0].Addr(), c.Nodes[1].Addr(), c.Nodes[2].Addr()}
 }
 
-// StartCluster starts the three masters and returns once they serve all slots.
-// The other two keep serving their slots when one is down.
+// StartCluster starts three masters, each with a third of the slots in one range,
+// and returns once they serve all slots. The other two keep serving their slots
+// when one is down.
 func StartCluster(t testing.TB) *Cluster {
 	t.Helper()
-	bounds := [...]int{0, 5461, 10923, 16384}
-	c := new(Cluster)
+	return startCluster(t, func(slot int) int { return slot * 3 / 16384 })
+}
+
+// StartMixedCluster is StartCluster with slots that are spread over the masters in
+// short ranges, as many moves leave them.
+func StartMixedCluster(t testing.TB) *Cluster {
+	t.Helper()
+	return startCluster(t, func(slot int) int { return slot / 64 % 3 })
+}
+
+func startCluster(t testing.TB, owner func(slot int) int) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t}
 	for i := range c.Nodes {
-		n := Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
-			"--cluster-require-full-coverage", "no")
-		n.Do("CLUSTER", "ADDSLOTSRANGE", bounds[i], bounds[i+1]-1)
+		n := c.startNode()
+		add := []any{"CLUSTER", "ADDSLOTS"}
+		for slot := range 16384 {
+			if owner(slot) == i {
+				add = append(add, slot)
+			}
+		}
+		n.Do(add...)
 		n.Do("CLUSTER", "SET-CONFIG-EPOCH", i+1)
 		c.Nodes[i] = n
 	}
@@ -104,6 +125,42 @@ func StartCluster(t testing.TB) *Cluster {
 		})
 	}
 	return c
+}
+
+func (c *Cluster) startNode() *Server {
+	return Start(c.t, "--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--cluster-require-full-coverage", "no",
+		"--repl-diskless-sync-delay", "0")
+}
+
+// AddReplicas starts a replica of each master and returns once they are in step.
+// Two to three seconds after a master has died its replica takes over.
+func (c *Cluster) AddReplicas() {
+	c.t.Helper()
+	for _, master := range c.Nodes {
+		r := c.startNode()
+		r.Do("CLUSTER", "MEET", "127.0.0.1", c.Nodes[0].port)
+		id := fmt.Sprint(master.Do("CLUSTER", "MYID"))
+		eventually(c.t, "the replica knows its master", func() bool {
+			_, err := r.do("CLUSTER", "REPLICATE", id)
+			return err == nil
+		})
+		c.Replicas = append(c.Replicas, r)
+	}
+	for _, r := range c.Replicas {
+		eventually(c.t, "the replica is in step", func() bool {
+			return strings.Contains(fmt.Sprint(r.Do("INFO", "replication")), "master_link_status:up")
+		})
+	}
+	for _, n := range c.Nodes {
+		eventually(c.t, "the cluster knows the replicas", func() bool {
+			return strings.Count(fmt.Sprint(n.Do("CLUSTER", "NODES")), "slave") == 3
+		})
+	}
+}
+
+// Promoted reports whether the i-th replica has taken over.
+func (c *Cluster) Promoted(i int) bool {
+	return strings.Contains(fmt.Sprint(c.Replicas[i].Do("INFO", "replication")), "role:master")
 }
 
 // eventually polls until cond holds, for at most 15 seconds.
