@@ -1,0 +1,107 @@
+package httpmw
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// Listener denies requests at the socket, before net/http has parsed them and
+// called a handler. It is for services whose handlers need hardly more processor
+// time than a denial: the answer costs about half of one by [Limit].
+type Listener struct {
+	net.Listener
+	limiter algo.Limiter
+	exempt  []string
+	timeout time.Duration
+	denied  atomic.Uint64
+}
+
+// NewListener wraps ln for srv, which then serves on the result:
+//
+//	ln, err := net.Listen("tcp", ":8080")
+//	...
+//	srv := &http.Server{Handler: httpmw.Limit(l, keyfunc.Global())(mux)}
+//	err = srv.Serve(httpmw.NewListener(srv, ln, l, "/healthz", "/admin/"))
+//
+// While a peek at l (0 units, the empty key) finds no room, a whole HTTP/1.1
+// request without a body is answered with 503 and Retry-After. Everything else goes
+// on to srv unchanged: requests with a body, an upgrade or an expectation, pipelined
+// ones, those that arrive in parts, exempt paths, paths with escapes or dots, and
+// what is not plain HTTP/1.1 (TLS, HTTP/2). A request that srv has begun to read is
+// never touched. l decides about them in the middleware as ever; that must be
+// mounted too.
+//
+// An exempt path that ends in "/" covers the paths below it, others themselves
+// only. Name the paths that must be reached under overload: health checks, metrics,
+// administration.
+//
+// No event reports these denials, since nothing of the request is known; see
+// [Listener.Denied]. The limiter counts them as arrivals.
+//
+// NewListener adds to srv.ConnState, so call it before srv serves, and set
+// ConnState before. It panics if srv, ln or l is nil, and if an exempt path does not
+// begin with "/".
+//
+// Do not use it with a limiter per client, which a peek with the empty key does not
+// ask, with priorities, which are in the request, or with a queue. Behind
+// a proxy that retries 503 at once it saves nothing. For gRPC see
+// grpcmw.TapHandle.
+func NewListener(srv *http.Server, ln net.Listener, l algo.Limiter, exempt ...string) *Listener {
+	adapter.Require(srv != nil, "NewListener", "the server is nil")
+	adapter.Require(!admission.IsNil(ln), "NewListener", "the listener is nil")
+	adapter.Require(!admission.IsNil(l), "NewListener", "the limiter is nil")
+	for _, path := range exempt {
+		adapter.Require(strings.HasPrefix(path, "/"), "NewListener", "an exempt path does not begin with /")
+	}
+	timeout := earlyTimeout
+	if srv.WriteTimeout > 0 {
+		timeout = min(timeout, srv.WriteTimeout)
+	}
+	before := srv.ConnState
+	srv.ConnState = func(conn net.Conn, state http.ConnState) {
+		if c, ok := conn.(*earlyConn); ok && state == http.StateIdle {
+			c.setPhase(served)
+		}
+		if before != nil {
+			before(conn, state)
+		}
+	}
+	return &Listener{Listener: ln, limiter: l, exempt: exempt, timeout: timeout}
+}
+
+// Denied is the number of requests that were answered at the socket.
+func (l *Listener) Denied() uint64 { return l.denied.Load() }
+
+// Accept returns a connection that answers while the limiter has no room.
+func (l *Listener) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if _, encrypted := conn.(*tls.Conn); encrypted {
+		return conn, nil // the server looks at its type
+	}
+	return &earlyConn{Conn: conn, listener: l, phase: waiting}, nil
+}
+
+// overloaded reports whether a request would be denied.
+func (l *Listener) overloaded() bool {
+	lease, err := l.limiter.Acquire(noWait, "", 0)
+	lease.Release(algo.Canceled) // does nothing, unless the limiter does not know peeks
+	return err == nil && (!lease.Allowed || lease.Limit > 0 && lease.Remaining < 1)
+}
+
+// noWait is a context with which a limiter does not wait.
+var noWait = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
