@@ -11,6 +11,7 @@ import (
 func ResetWarnings() {
 	warnTwice.Reset()
 	warnRebuilt.Reset()
+	warnTimeout.Reset()
 	built.first.Store(0)
 	built.second.Store(0)
 	admission.ResetFailures()

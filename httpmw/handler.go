@@ -1,6 +1,7 @@
 package httpmw
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -46,24 +47,30 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	var lease algo.Lease
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
-	if _, pass := h.admit(&lease, w, r); !pass {
+	ahead := newReadAhead(r)
+	_, pass := h.admit(ahead.contextOf(r), &lease, w, r)
+	inner := ahead.end(w, r)
+	if !pass {
 		return
 	}
-	h.next.ServeHTTP(w, r)
+	if inner != r {
+		defer giveBack(r, inner)
+	}
+	h.next.ServeHTTP(w, inner)
 	outcome = algo.Succeeded
 }
 
 // admit decides on r, and returns the names of the policies that the lease is of.
-// If it returns false, the request has been answered. If it returns true and the
-// lease is zero, the request passes unlimited.
-func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
+// ctx is the context in which r waits. If it returns false, the request has been
+// answered. If it returns true and the lease is zero, the request passes unlimited.
+func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
 	if m.all != nil {
-		*lease, names, pass = m.all(m, w, r)
+		*lease, names, pass = m.all(m, ctx, w, r)
 		return names, pass
 	}
 	p := m.policies[0]
 	var a admission.Attempt
-	result := p.Admit(r.Context(), r, lease, &a)
+	result := p.Admit(ctx, r, lease, &a)
 	if result != Allowed {
 		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
 	}

@@ -1,10 +1,12 @@
 package httpmw
 
 import (
+	"bufio"
 	"crypto/tls"
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -14,6 +16,7 @@ import (
 type slot struct {
 	lease *trackedLease
 	once  sync.Once
+	refs  atomic.Int32 // the connection and its buffers, until they are collected
 }
 
 func (s *slot) free() {
@@ -22,12 +25,19 @@ func (s *slot) free() {
 
 // follow makes the lease end with conn. The connection keeps its methods if its
 // type is one of net/http's. A connection that is dropped without Close frees
-// its slot when it is collected as garbage.
-func (l *trackedLease) follow(conn net.Conn) net.Conn {
+// its slot when it, and the buffers that came with it, are collected as garbage:
+// a handler may use the buffers alone.
+func (l *trackedLease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	l.users.Add(1)
 	l.hijacked.Store(true)
 	l.streams()
 	s := &slot{lease: l}
+	s.refs.Store(1)
+	if buf != nil && buf.Reader != nil && buf.Writer != nil {
+		s.refs.Store(3)
+		collected(buf.Reader, s)
+		collected(buf.Writer, s)
+	}
 	switch c := conn.(type) {
 	case *net.TCPConn:
 		return collected(&tcpConn{c, s}, s)
@@ -39,8 +49,15 @@ func (l *trackedLease) follow(conn net.Conn) net.Conn {
 	return collected(&anyConn{conn, s}, s)
 }
 
+// lose ends one reference to the connection.
+func (s *slot) lose() {
+	if s.refs.Add(-1) == 0 {
+		s.free()
+	}
+}
+
 func collected[C any](c *C, s *slot) *C {
-	runtime.AddCleanup(c, (*slot).free, s)
+	runtime.AddCleanup(c, (*slot).lose, s)
 	return c
 }
 

@@ -123,6 +123,41 @@ func TestC1_DroppedConnection(t *testing.T) {
 	}, 10*time.Second, 5*time.Millisecond)
 }
 
+// A handler that keeps only the buffers uses the connection, and holds the slot.
+func TestC1_BuffersKeepTheSlot(t *testing.T) {
+	for name, keep := range map[string]func(*bufio.ReadWriter) any{
+		"reader": func(rw *bufio.ReadWriter) any { return rw.Reader },
+		"writer": func(rw *bufio.ReadWriter) any { return rw.Writer },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newSlots(1)
+			kept := make(chan any, 1)
+			url, _ := start(t, "HTTP/1.1", httpmw.Limit(l, key("k"))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, rw, err := w.(http.Hijacker).Hijack()
+				if assertNoError(t, err) {
+					kept <- keep(rw)
+				}
+			})))
+			conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+			require.NoError(t, err)
+			defer conn.Close()
+			io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			buffer := <-kept
+			for range 20 {
+				runtime.GC()
+				time.Sleep(time.Millisecond)
+				require.EqualValues(t, 1, l.inFlight())
+			}
+			runtime.KeepAlive(buffer)
+			buffer = nil
+			require.Eventually(t, func() bool {
+				runtime.GC()
+				return l.inFlight() == 0
+			}, 10*time.Second, 5*time.Millisecond)
+		})
+	}
+}
+
 // Over TLS the connection is another type, and the slot follows it too.
 func TestC1_HijackOverTLS(t *testing.T) {
 	l := newSlots(1)

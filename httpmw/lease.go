@@ -34,12 +34,14 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	returned := false
 	defer func() { h.endTracked(lease, watched, r, returned) }()
 	var pass bool
-	if lease.Policies, pass = h.admit(&lease.Lease.Lease, w, r); !pass {
+	ahead := newReadAhead(r)
+	lease.Policies, pass = h.admit(ahead.contextOf(r), &lease.Lease.Lease, w, r)
+	inner := ahead.end(w, r)
+	if !pass {
 		return
 	}
-	inner := r
 	if h.LeaseInContext {
-		inner = r.WithContext(admission.WithLease(r.Context(), &lease.Lease))
+		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
 	if h.watches && lease.Allowed {
 		w, watched = watch(w, lease)

@@ -1,6 +1,7 @@
 package httpmw
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/sluice-go/sluice/algo"
@@ -16,11 +17,13 @@ import (
 //
 // An admission that comes with a Delay is slept out before the handler runs.
 // If the request's context ends sooner, the request is denied at once and the
-// charge given back.
+// charge given back. While an HTTP/1 request waits, up to 64 KiB of its body are
+// read ahead, because net/http notices only so that its client has hung up.
 //
 // The lease is released when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is
-// closed. The outcome that the limiter gets is
+// closed. http.TimeoutHandler returns while its handler continues: put a limit of
+// concurrent requests inside it, not around it. The outcome that the limiter gets is
 //
 //   - Ignored for requests whose client has gone (a canceled context, a body
 //     that ends early, a response that cannot be written) or whose own time limit
@@ -128,7 +131,7 @@ type middleware struct {
 	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
 	// does not link it.
 	// (The lease is a result: as an argument of a function value it would escape.)
-	all func(m *middleware, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool)
+	all func(m *middleware, ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool)
 	// watches: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	watches bool
@@ -157,5 +160,6 @@ func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
 func (m *middleware) wrap(next http.Handler) http.Handler {
 	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
 	m.warnIfNested(next)
+	m.warnIfTimeout(next)
 	return &handler{middleware: m, next: next}
 }

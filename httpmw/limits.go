@@ -1,6 +1,7 @@
 package httpmw
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -15,25 +16,25 @@ const fewPolicies = 4
 type candidate = admission.Candidate[*http.Request]
 
 // admitAll is admit for several policies.
-func (m *middleware) admitAll(w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool) {
+func (m *middleware) admitAll(ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool) {
 	returned := false
 	defer func() {
 		if !returned { // an observer panics
 			lease.Release(algo.Failed)
 		}
 	}()
-	names, pass = m.decideAll(&lease, w, r)
+	names, pass = m.decideAll(ctx, &lease, w, r)
 	returned = true
 	return lease, names, pass
 }
 
-func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
+func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
 	var roomForAll [fewPolicies]candidate
 	var roomForReqs [fewPolicies]algo.Request
 	all, reqs := roomForAll[:0], roomForReqs[:0]
 	for _, p := range m.policies {
 		c := candidate{Policy: p.Policy}
-		result := p.KeyAndCost(r.Context(), r, lease, &c.Attempt)
+		result := p.KeyAndCost(ctx, r, lease, &c.Attempt)
 		if result == Allowed {
 			all = append(all, c)
 			reqs = append(reqs, algo.Request{Limiter: p.Limiter, Key: c.Attempt.Key, N: c.Attempt.Cost})
@@ -44,7 +45,7 @@ func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http
 	if len(all) == 0 {
 		return nil, true
 	}
-	parts, result := admission.AcquireAll(r.Context(), lease, all, reqs)
+	parts, result := admission.AcquireAll(ctx, lease, all, reqs)
 	switch result {
 	case Allowed:
 		m.advertiseAll(w.Header(), all, parts)

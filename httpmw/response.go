@@ -63,6 +63,9 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refusal, decision *algo.Decision) {
 	h := w.Header()
 	delete(h, "Content-Length")
+	if r.ProtoMajor == 1 && r.ContentLength != 0 {
+		answerAtOnce(w, r)
+	}
 	values := &[4]string{"no-store", "nosniff", problemType, ""}
 	h["Cache-Control"] = values[0:1:1]
 	h["X-Content-Type-Options"] = values[1:2:2]
@@ -87,6 +90,20 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refu
 	w.WriteHeader(f.status)
 	if r.Method != http.MethodHead {
 		_, _ = io.WriteString(w, body) // best effort: the client may be gone
+	}
+}
+
+// maxRest is how much of a body net/http reads after a response, to keep the
+// connection.
+const maxRest = 256 << 10
+
+// answerAtOnce keeps net/http from reading the rest of the body before it sends
+// the response, for as long as the client takes to send it. It reads the rest
+// afterwards, and closes the connection if that is long.
+func answerAtOnce(w http.ResponseWriter, r *http.Request) {
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	if r.ContentLength > maxRest {
+		w.Header().Set("Connection", "close")
 	}
 }
 
@@ -146,7 +163,7 @@ func problemBody(status int, violated ...string) string {
 // failedBody answers requests that could not be decided.
 var failedBody = problemBody(http.StatusServiceUnavailable)
 
-// maxAccept is the longest Accept field that is read: a denial must not cost
+// maxAccept is the longest Accept field that is read, all lines together: a denial must not cost
 // more because the client sends more.
 const maxAccept = 512
 
@@ -154,11 +171,21 @@ const maxAccept = 512
 // 12.5.1). Browsers, which accept text/html, do. The default is JSON.
 func prefersText(r *http.Request) bool {
 	lines := r.Header["Accept"]
-	if len(lines) == 0 || lines[0] == "*/*" || len(lines[0]) > maxAccept {
+	if len(lines) == 0 || len(lines) == 1 && lines[0] == "*/*" {
+		return false
+	}
+	accept := lines[0]
+	for _, line := range lines[1:] { // RFC 9110 section 5.3
+		if len(accept) > maxAccept {
+			break
+		}
+		accept += "," + line
+	}
+	if len(accept) > maxAccept {
 		return false
 	}
 	var text, json, other quality
-	for part := range strings.SplitSeq(lines[0], ",") {
+	for part := range strings.SplitSeq(accept, ",") {
 		kind, q := mediaRange(part)
 		switch kind {
 		case "text/plain", "text/html", "text/*":

@@ -159,12 +159,15 @@ func TestAccept(t *testing.T) {
 		{"text/plain;q=", json},
 		{"text/plain;charset=x;q=0.1,application/json;q=0.2", json},
 		{"image/png", json},
+		{"image/png|text/plain", text}, // several lines
+		{"*/*|text/plain;q=0.5|application/json;q=0.1", text},
+		{"text/plain|application/json;q=0.5" + strings.Repeat("|a/b", 200), json},
 		{strings.Repeat("text/plain,", 6000), json},
 		{"\xff\xfe\x00", json},
 	} {
 		r := get()
 		if row.accept != "" {
-			r.Header["Accept"] = []string{row.accept}
+			r.Header["Accept"] = strings.Split(row.accept, "|")
 		}
 		w := serve(httpmw.Limit(denying(algo.Quota, 1), key("k"))(ok), r)
 		require.Equal(t, row.want, w.Result().Header.Get("Content-Type"), "%.80q", row.accept)

@@ -220,7 +220,7 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return conn, rw, err
 	}
-	return h.w.lease.follow(conn), rw, nil
+	return h.w.lease.follow(conn, rw), rw, nil
 }
 
 func (f readerFrom) ReadFrom(r io.Reader) (int64, error) {

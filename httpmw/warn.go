@@ -14,6 +14,10 @@ var (
 		Code:    "httpmw.policy_twice",
 		Message: "httpmw: a request passed two limits of the same name and size: a limiter that is wired twice charges every request twice, so wire it once; give two limiters two names",
 	}
+	warnTimeout = &warning.Once{
+		Code:    "httpmw.timeout_inside",
+		Message: "httpmw: http.TimeoutHandler inside a concurrency limit answers while its handler continues without a slot: put the limit inside the TimeoutHandler",
+	}
 	warnRebuilt = &warning.Once{
 		Code:    "httpmw.built_per_request",
 		Message: "httpmw: nearly every middleware has served one request only: build the middleware once, not for each request",
@@ -27,7 +31,18 @@ func warnIfTwice(passed []string, policy string) {
 	}
 }
 
-// warnIfNested finds the same at wiring, also where no fields are sent.
+// timeoutHandler is the type of http.TimeoutHandler.
+var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
+
+// warnIfTimeout finds, at wiring, a handler that returns before its work ends.
+func (m *middleware) warnIfTimeout(next http.Handler) {
+	if m.watches && reflect.TypeOf(next) == timeoutHandler {
+		warnTimeout.Log("policy=" + m.policies[0].Name)
+	}
+}
+
+// warnIfNested finds, at wiring, a limiter that is wired twice, also where no
+// fields are sent.
 func (m *middleware) warnIfNested(next http.Handler) {
 	inner, ok := next.(*handler)
 	if !ok {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"log"
+	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
@@ -56,6 +58,15 @@ func TestWarnings(t *testing.T) {
 				serve(h, get())
 				serve(h, get())
 			}
+		}, ""},
+		{"TimeoutHandler inside", func() {
+			httpmw.Limit(newSlots(1), k)(http.TimeoutHandler(ok, time.Second, ""))
+		}, "code=httpmw.timeout_inside"},
+		{"TimeoutHandler around", func() {
+			http.TimeoutHandler(httpmw.Limit(newSlots(1), k)(ok), time.Second, "")
+		}, ""},
+		{"TimeoutHandler inside a rate limit", func() {
+			httpmw.Limit(l, k)(http.TimeoutHandler(ok, time.Second, ""))
 		}, ""},
 		{"failures", func() {
 			for range 10 {
