@@ -46,7 +46,7 @@ func UnaryClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grp
 }
 
 func (i *interceptor) callUnary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	if i.passes(ctx, method) {
+	if i.passesUnary(ctx, method) {
 		return invoke(ctx, method, req, reply, cc, opts...)
 	}
 	var lease admission.Lease

@@ -2,21 +2,21 @@ package grpcmw
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
-// defaultExempt are the services that operators need while a limit is spent: a
-// load balancer whose health check is denied takes the server out of rotation.
-var defaultExempt = []string{
-	"/grpc.health.v1.Health/*",
-	"/grpc.reflection.v1.ServerReflection/*",
-	"/grpc.reflection.v1alpha.ServerReflection/*",
-}
+// healthCheck is exempt by default: a load balancer whose health check is denied
+// takes the server out of rotation. It is one short answer, and only as a unary
+// call: a server with grpc.UnknownServiceHandler takes any method as a stream.
+// Watch and reflection are streams, in which a client that is over its limit
+// could go on for ever.
+const healthCheck = "/grpc.health.v1.Health/Check"
 
 // WithExempt lets methods through without asking the limiter, in addition to
-// health and reflection: "/package.Service/Method", or "/package.Service/*"
-// for all of a service.
+// the health check: "/package.Service/Method", or "/package.Service/*" for all of
+// a service, also for methods that the server does not have. Clients that watch the
+// health of a server (client-side health checking) need
+// "/grpc.health.v1.Health/Watch", where the limit is not one per client.
 func WithExempt(methods ...string) Option {
 	return newOption("WithExempt", func(s *settings) error {
 		for _, m := range methods {
@@ -29,8 +29,9 @@ func WithExempt(methods ...string) Option {
 	})
 }
 
-// WithoutDefaultExempt limits health and reflection as well. Give the prober
-// its own key then, or a spent limit takes the server out of rotation.
+// WithoutDefaultExempt limits the unary health check as well
+// ("/grpc.health.v1.Health/Check"). Give the prober its own key then, or a spent
+// limit takes the server out of rotation.
 func WithoutDefaultExempt() Option {
 	return newOption("WithoutDefaultExempt", func(s *settings) error {
 		s.Own.noDefaults = true
@@ -48,15 +49,12 @@ func wellFormed(method string) bool {
 type exempt struct {
 	services []string // with both slashes
 	methods  map[string]struct{}
+	check    bool // healthCheck, if it is unary
 }
 
 func newExempt(s interceptorOptions) exempt {
-	all := s.exempt
-	if !s.noDefaults {
-		all = slices.Concat(all, defaultExempt)
-	}
-	var e exempt
-	for _, m := range all {
+	e := exempt{check: !s.noDefaults}
+	for _, m := range s.exempt {
 		if service, found := strings.CutSuffix(m, "*"); found {
 			e.services = append(e.services, service)
 			continue
@@ -68,6 +66,9 @@ func newExempt(s interceptorOptions) exempt {
 	}
 	return e
 }
+
+// unary reports whether a method is exempt as a unary call only.
+func (e *exempt) unary(method string) bool { return e.check && method == healthCheck }
 
 // covers is on the path of every call. The services are few, and comparing
 // prefixes costs less than looking up the method's service.

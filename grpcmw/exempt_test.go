@@ -22,11 +22,12 @@ func TestExempt(t *testing.T) {
 		opts   []grpcmw.Option
 		free   bool
 	}{
-		{"/grpc.health.v1.Health/Check", nil, true},
-		{"/grpc.health.v1.Health/Watch", nil, true},
-		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", nil, true},
-		{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", nil, true},
-		{"/grpc.health.v1.Health/Check", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, true},
+		{"/grpc.health.v1.Health/Watch", nil, false},
+		{"/grpc.health.v1.Health/Watch", []grpcmw.Option{grpcmw.WithExempt("/grpc.health.v1.Health/Watch")}, true},
+		{"/grpc.health.v1.Health/Made.Up", nil, false},
+		{"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", nil, false},
+		{"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", nil, false},
+		{"/grpc.reflection.v1.ServerReflection/MadeUp", nil, false},
 		{"/grpc.health.v1.Health/Check", []grpcmw.Option{grpcmw.WithoutDefaultExempt()}, false},
 		{"/a.B/C", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, true},
 		{"/a.B/CD", []grpcmw.Option{grpcmw.WithExempt("/a.B/C")}, false},
@@ -45,6 +46,19 @@ func TestExempt(t *testing.T) {
 			err = stream(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: row.method}, func(any, grpc.ServerStream) error { return nil })
 			require.Equal(t, row.free, err == nil)
 		})
+	}
+}
+
+// The health check is free as a unary call only.
+func TestHealthCheckIsExempt(t *testing.T) {
+	const check = "/grpc.health.v1.Health/Check"
+	for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithExempt("/a.B/C")}} {
+		unary := grpcmw.UnaryServerInterceptor(always(never), rpckey.Global(), opts...)
+		_, err := unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: check}, bareHandler)
+		require.NoError(t, err)
+		stream := grpcmw.StreamServerInterceptor(always(never), rpckey.Global(), opts...)
+		err = stream(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: check}, func(any, grpc.ServerStream) error { return nil })
+		require.Error(t, err)
 	}
 }
 

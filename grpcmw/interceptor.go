@@ -97,6 +97,11 @@ func (i *interceptor) passes(ctx context.Context, method string) bool {
 	return i.exempt.covers(method) || i.skip != nil && i.skip(ctx, method)
 }
 
+// passesUnary is passes for a unary call.
+func (i *interceptor) passesUnary(ctx context.Context, method string) bool {
+	return i.exempt.unary(method) || i.passes(ctx, method)
+}
+
 // decide decides on a call. With a nil error the call may start. Otherwise the
 // error is the answer: a *statusError, or a status if the context has ended.
 func (i *interceptor) decide(ctx context.Context, lease *admission.Lease, method string, msg any) error {

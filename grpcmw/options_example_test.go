@@ -26,7 +26,7 @@ func ask(ctx context.Context, intercept grpc.UnaryServerInterceptor, method stri
 	return status.Code(err)
 }
 
-// Calls of the status page are free, like health and reflection.
+// Calls of the status page are free, like the health check.
 func ExampleWithExempt() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(),

@@ -67,6 +67,9 @@ func (p *Plans) ServerOptions() []grpc.ServerOption {
 }
 
 func (p *Plans) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	if p.base.exempt.unary(info.FullMethod) {
+		return handler(ctx, req)
+	}
 	i, err := p.choose(call{ctx, info.FullMethod, req})
 	if err != nil {
 		setPushback(ctx, err)

@@ -84,7 +84,7 @@ func methodsOf(services map[string]grpc.ServiceInfo) map[string]struct{} {
 
 func (i *interceptor) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	method := info.FullMethodName
-	if i.passes(ctx, method) || !i.has(method) || longDeadline(ctx) {
+	if i.passesUnary(ctx, method) || !i.has(method) || longDeadline(ctx) {
 		return ctx, nil
 	}
 	var lease algo.Lease

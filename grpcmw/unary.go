@@ -49,7 +49,7 @@ func UnaryServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grp
 }
 
 func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if i.passes(ctx, info.FullMethod) {
+	if i.passesUnary(ctx, info.FullMethod) {
 		return handler(ctx, req)
 	}
 	if i.LeaseInContext {

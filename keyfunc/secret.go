@@ -3,6 +3,7 @@ package keyfunc
 import (
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"hash"
 	"net/http"
@@ -21,14 +22,23 @@ import (
 // random bytes or more. With it, guesses can be tested against stored keys. A
 // new pepper gives every credential a new key, with a full limit.
 //
-// In Authorization and Proxy-Authorization, the case of the scheme and the
-// spaces after it do not matter (RFC 9110 section 11.4). Otherwise two
-// spellings of a credential are two keys: where the check of the credential is
-// more lenient than that, use [Context] behind it. A key does not mean that
-// the credential is valid.
+// A credential has one key, however it is written, or none:
 //
-// Absent, repeated, empty and over-long headers are [ErrNoKey] as with
-// [Header]. It panics if the name is not a header name or the pepper is empty.
+//   - repeated lines with the same credential are one line, with different ones
+//     they are [ErrNoKey];
+//   - in Authorization and Proxy-Authorization, the case of the scheme and the
+//     spaces and tabs after it do not matter (RFC 9110 section 11.4);
+//   - of Basic credentials, the decoded user and password count; what is not
+//     base64 is ErrNoKey;
+//   - of a Bearer token that is a JWT, the decoded parts count: the last character
+//     of a part may have 16 spellings that decode alike.
+//
+// Where the check of the credential is more lenient than that, use [Context]
+// behind it, and so where the credentials change with each request (Digest,
+// signatures). A key does not mean that the credential is valid.
+//
+// Absent, empty and over-long headers are [ErrNoKey] as with [Header]. It panics
+// if the name is not a header name or the pepper is empty.
 func Secret(header string, pepper []byte) HTTP {
 	requireHeader("Secret", header)
 	require(len(pepper) > 0, "Secret", "the pepper is empty")
@@ -37,23 +47,64 @@ func Secret(header string, pepper []byte) HTTP {
 	schemed := header == "Authorization" || header == "Proxy-Authorization"
 	macs := newMacs(pepper)
 	return func(r *http.Request) (string, error) {
-		values := r.Header[header]
-		if len(values) != 1 || values[0] == "" || len(values[0]) > keytext.MaxValue {
+		credential := ""
+		for _, v := range r.Header[header] {
+			ok := v != "" && len(v) <= keytext.MaxValue
+			if ok && schemed {
+				v, ok = canonical(v)
+			}
+			if !ok || credential != "" && v != credential {
+				return "", err
+			}
+			credential = v
+		}
+		if credential == "" {
 			return "", err
 		}
-		v := values[0]
-		if schemed {
-			v = normalizeScheme(v)
-		}
-		return macs.key(v), nil
+		return macs.key(credential), nil
 	}
 }
 
-// normalizeScheme writes credentials with the scheme in lower case, followed by
-// one space.
-func normalizeScheme(credentials string) string {
-	scheme, rest, _ := strings.Cut(credentials, " ")
-	return strings.ToLower(scheme) + " " + strings.Trim(rest, " \t")
+// canonical is the one spelling of credentials: the scheme in lower case, a
+// space, and what is decoded of Basic credentials and of a JWT. A credential
+// without a scheme stays as it is.
+func canonical(credentials string) (string, bool) {
+	i := strings.IndexAny(credentials, " \t")
+	if i < 0 {
+		return credentials, true
+	}
+	scheme, rest := strings.ToLower(credentials[:i]), strings.Trim(credentials[i:], " \t")
+	switch scheme {
+	case "basic":
+		user, ok := decode(base64.RawStdEncoding, strings.TrimRight(rest, "="))
+		return scheme + " " + user, ok
+	case "bearer":
+		rest = canonicalJWT(rest)
+	}
+	return scheme + " " + rest, true
+}
+
+// canonicalJWT is a JWT (RFC 7519, compact serialization) with each part encoded
+// again, so that the unused bits of its last character are 0. Any other token
+// stays as it is: two tokens that differ in these bits may be two tokens.
+func canonicalJWT(token string) string {
+	parts := strings.Split(strings.TrimRight(token, "="), ".")
+	if len(parts) != 3 && len(parts) != 5 || !strings.HasPrefix(parts[0], "eyJ") { // {"
+		return token
+	}
+	for i, part := range parts {
+		decoded, ok := decode(base64.RawURLEncoding, strings.TrimRight(part, "="))
+		if !ok {
+			return token
+		}
+		parts[i] = base64.RawURLEncoding.EncodeToString([]byte(decoded))
+	}
+	return strings.Join(parts, ".")
+}
+
+func decode(e *base64.Encoding, s string) (string, bool) {
+	b, err := e.DecodeString(s)
+	return string(b), err == nil
 }
 
 // macs keeps keyed hash states, because making one costs two hash blocks.

@@ -1,6 +1,7 @@
 package keyfunc_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -37,14 +38,35 @@ func TestSecretIsHMAC(t *testing.T) {
 		keyOf(t, key, request("192.0.2.1:1", "X-Api-Key", "what do ya want for nothing?")))
 }
 
-// A credential has one key, however its scheme is written.
-func TestSecretScheme(t *testing.T) {
+// A credential has one key, however it is written.
+func TestSecretSpellings(t *testing.T) {
 	key := keyfunc.Secret("authorization", []byte("pepper"))
-	want := keyOf(t, key, request("192.0.2.1:1", "Authorization", "Bearer abc"))
-	for _, same := range []string{"bearer abc", "BEARER abc", "Bearer   abc", "Bearer abc  "} {
-		require.Equal(t, want, keyOf(t, key, request("192.0.2.1:1", "Authorization", same)), same)
+	authorization := func(values ...string) *http.Request { return request("192.0.2.1:1", "Authorization", values...) }
+	const jwt = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhbGljZSJ9." // with a signature of one byte
+	for _, row := range [][]string{
+		{"Bearer abc", "bearer abc", "BEARER abc", "Bearer   abc", "Bearer abc  ", "Bearer\tabc", "Bearer \t abc"},
+		{"Basic dXNlcjpwYXNzMQ==", "basic dXNlcjpwYXNzMR==", "Basic dXNlcjpwYXNzMS==", "Basic dXNlcjpwYXNzMf==", "Basic dXNlcjpwYXNzMQ"},
+		{"Bearer " + jwt + "QQ", "Bearer " + jwt + "QR", "Bearer " + jwt + "Qf", "Bearer " + jwt + "QQ=="},
+		{"Bearer " + jwt[:20] + strings.Repeat("A", 3) + ".e30.QQ", "Bearer " + jwt[:20] + strings.Repeat("A", 3) + ".e31.QQ"},
+	} {
+		want := keyOf(t, key, authorization(row[0]))
+		for _, same := range row {
+			require.Equal(t, want, keyOf(t, key, authorization(same)), same)
+			require.Equal(t, want, keyOf(t, key, authorization(same, row[0], same)), "doubled")
+		}
 	}
-	for _, other := range []string{"Bearer ABC", "Basic abc", "abc", "Bearer", "Bearer a bc"} {
-		require.NotEqual(t, want, keyOf(t, key, request("192.0.2.1:1", "Authorization", other)), other)
+	seen := map[string]string{}
+	for _, other := range []string{
+		"Bearer abc", "Bearer ABC", "Bearer abd", "abc", "ABC", "Bearer", "Bearer a bc", "Bearer a.b.c", "Bearer a.b.d", "Bearer token-1", "Bearer token-2",
+		"Basic dXNlcjpwYXNzMQ==", "Basic dXNlcjpwYXNzMg==", "Bearer dXNlcjpwYXNzMQ==", "Bearer dXNlcjpwYXNzMR==", "Bearer " + jwt + "QQ", "Bearer " + jwt + "Qg",
+		"Bearer " + jwt + "not base64", "Token abc",
+	} {
+		k := keyOf(t, key, authorization(other))
+		require.Empty(t, seen[k], other)
+		seen[k] = other
+	}
+	for _, values := range [][]string{{"Basic !"}, {"Bearer a", "Bearer b"}, {"Bearer a", ""}, {"", ""}, {"Basic dXNlcjpwYXNzMQ==", "Basic !"}} {
+		k, err := key(authorization(values...))
+		requireNoKey(t, k, err)
 	}
 }

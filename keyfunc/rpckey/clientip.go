@@ -67,10 +67,17 @@ func FromConfig(c keyfunc.IPConfig) (keyfunc.RPC, error) {
 }
 
 // callPeer is the other end of the connection of a call.
+//
+// The address of the listener decides whether that is a Unix socket: grpc-go's
+// ServeHTTP has the address of the peer as a text, and a client may bind its own
+// end to a file named like an address, "10.0.0.1:80".
 func callPeer(ctx context.Context) (clientip.Address, bool) {
 	p, ok := peer.FromContext(ctx)
 	if !ok || p == nil {
 		return clientip.Address{}, false
+	}
+	if clientip.IsUnix(p.LocalAddr) {
+		return clientip.Unix, true
 	}
 	return clientip.FromNet(p.Addr)
 }
