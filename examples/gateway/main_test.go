@@ -22,7 +22,12 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		gateway.Main() // ends the process
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // process is the command, run in this process on free ports.
 type process struct {

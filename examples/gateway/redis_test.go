@@ -39,3 +39,21 @@ func TestRedisOutageInTheLog(t *testing.T) {
 	}
 	require.Equal(t, 1, opened, p.log.String())
 }
+
+// The Redis client writes no line of its own to the stderr of the process.
+func TestNoLinesOfTheRedisClient(t *testing.T) {
+	server := redistest.Start(t)
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	front, ended := spawn(t, "store: redis\nredis: {addresses: ['"+server.Addr()+"']}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: global, limit: 100000/h}]}]\n")
+	server.Kill()
+	var got answers
+	for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+		got.get(http.DefaultClient, front)
+	}
+	lines := ended()
+	require.Positive(t, got[200].Load())
+	require.Contains(t, strings.Join(lines, "\n"), "state=open")
+	for _, line := range lines {
+		require.Regexp(t, `^time=\S+ level=`, line)
+	}
+}
