@@ -174,7 +174,7 @@ func TestFilesOfThePage(t *testing.T) {
 			require.NotContains(t, body, never, name)
 		}
 	}
-	require.Less(t, size, 48<<10)
+	require.Less(t, size, 50<<10)
 	require.Contains(t, serve(a, local("GET", "", "")).Body.String(), `<script type="module" src="main.js"></script>`)
 }
 

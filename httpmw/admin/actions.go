@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/keyfunc"
@@ -77,6 +78,9 @@ func (a *Admin) act(w http.ResponseWriter, r *http.Request, name string) {
 	result, err := perform(ctx, name, p, o)
 	if name != "api/peek" { // it changes nothing, and the page does it each second
 		c.audit(r, name, o, err)
+	}
+	if err == nil && name != "api/peek" {
+		a.Mark(strings.TrimPrefix(name, "api/") + " " + o.Policy)
 	}
 	if err != nil {
 		explain(w, err)

@@ -195,7 +195,11 @@ func TestActionsOnRedis(t *testing.T) {
 		spend(t, limiter, "ada", 1)
 		return at(t, state(t, a), "stores", 0, "state") == "degraded"
 	}, time.Minute, time.Millisecond)
+	away := at(t, state(t, a), "stores", 0, "since").(float64)
+	require.InDelta(t, time.Now().UnixMilli(), away, 60_000)
 	require.Equal(t, 502, serve(a, order("reset", `{"policy":"p","key":"ada"}`)).Code)
+	require.Equal(t, away, at(t, state(t, a), "stores", 0, "since"))
 	server.Restart()
 	require.Eventually(t, func() bool { return at(t, state(t, a), "stores", 0, "state") == "healthy" }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return at(t, state(t, a), "stores", 0, "since") == 0.0 }, 10*time.Second, 10*time.Millisecond)
 }

@@ -25,6 +25,7 @@ type Admin struct {
 	book   book   // counts of each policy
 	top    top    // keys that are limited most
 	recent recent // last decisions
+	marks  marks  // what operators did
 	gauged atomic.Uint32
 }
 
@@ -62,6 +63,7 @@ type store struct {
 	store    *distributed.Store
 	policies []string
 	gauge    *gauge
+	outage   *outage
 }
 
 // New makes the page of a service. Without an option it shows whatever
@@ -87,7 +89,11 @@ func (a *Admin) Update(opts ...Option) error {
 	defer a.setting.Unlock()
 	c := *a.config.Load()
 	c.policies, c.adaptive, c.stores = nil, nil, nil
-	return a.apply(c, opts)
+	if err := a.apply(c, opts); err != nil {
+		return err
+	}
+	a.Mark("limits loaded")
+	return nil
 }
 
 func (a *Admin) apply(c config, opts []Option) error {
@@ -136,7 +142,7 @@ func (c *config) keepGauges(was *config) {
 	for i := range c.stores {
 		now := &c.stores[i]
 		if j := slices.IndexFunc(was.stores, func(s store) bool { return s.name == now.name }); j >= 0 {
-			now.gauge = was.stores[j].gauge
+			now.gauge, now.outage = was.stores[j].gauge, was.stores[j].outage
 		}
 	}
 }

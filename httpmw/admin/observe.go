@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/distributed"
 )
 
 // Observe counts one decision. It is a telemetry.Observer, for WithObserver of
@@ -24,6 +25,9 @@ func (a *Admin) Observe(e telemetry.Event) {
 		k = blocked
 	}
 	s.add(now, k, e.Decision.Source)
+	if e.Decision.Source == algo.SourceRemote {
+		s.addWait(now, e.Waited)
+	}
 	if (k == denied || k == shadowed) && e.KeyHash != 0 && e.KeyHash != everybody {
 		a.top.note(limited{s, e.KeyHash}, now)
 		p.want(e.KeyHash)
@@ -102,6 +106,8 @@ func (a *Admin) sample(now uint32) {
 		l.gauge.set(now, l.limiter.InFlight(), l.limiter.Limit())
 	}
 	for _, s := range c.stores {
-		s.gauge.set(now, int(s.store.Stats().State), 0)
+		state := s.store.Stats().State
+		s.gauge.set(now, int(state), 0)
+		s.outage.note(state != distributed.StateClosed)
 	}
 }

@@ -143,7 +143,7 @@ func WithStore(name string, s *distributed.Store, policies ...string) Option {
 				return fmt.Errorf("store %q: the name is taken", name)
 			}
 		}
-		c.stores = append(c.stores, store{name, s, append([]string{}, policies...), new(gauge)})
+		c.stores = append(c.stores, store{name, s, append([]string{}, policies...), new(gauge), new(outage)})
 		return validName("store", name)
 	}
 }

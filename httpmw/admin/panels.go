@@ -4,6 +4,8 @@ import (
 	"math"
 	"runtime"
 	"runtime/metrics"
+	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
 )
@@ -104,6 +106,7 @@ func process() *processState {
 type storeState struct {
 	Name      string   `json:"name"`
 	State     string   `json:"state"` // healthy, degraded or probing
+	Since     int64    `json:"since"` // Unix time in ms at which it was not healthy any more; 0: it is
 	Percent   int      `json:"percent"`
 	Nodes     int      `json:"nodes"`
 	Away      int      `json:"away"`
@@ -116,6 +119,17 @@ type storeState struct {
 	Policies  []string `json:"policies"` // none: all
 	// 0 healthy, 1 degraded, 2 probing; -1 where unknown.
 	States []int `json:"states"`
+}
+
+// outage is since when a store is not healthy, as seen once a second while there is traffic.
+type outage struct{ since atomic.Int64 } // Unix time in ms; 0: it is healthy
+
+func (o *outage) note(away bool) {
+	if !away {
+		o.since.Store(0)
+	} else {
+		o.since.CompareAndSwap(0, time.Now().UnixMilli())
+	}
 }
 
 // stateWords name the states of a breaker for people: while it ramps, a growing
@@ -133,5 +147,6 @@ func (s *store) state(from, to uint32) storeState {
 		out.State = stateWords[st.State]
 	}
 	out.States, _ = s.gauge.read(from, to)
+	out.Since = s.outage.since.Load()
 	return out
 }

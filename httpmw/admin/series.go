@@ -3,6 +3,7 @@ package admin
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -21,6 +22,7 @@ const (
 	fromDenyCache
 	fromBlock
 	fromFallback
+	remoteWait // for Redis, in microseconds, of all decisions from there together
 	columns
 )
 
@@ -52,6 +54,13 @@ func (s *series) add(now uint32, k kind, from algo.Source) {
 		if c := columnOf[from]; c > 0 {
 			slot.n[c].Add(1)
 		}
+	}
+}
+
+// addWait adds the wait of a decision, which add has counted already.
+func (s *series) addWait(now uint32, wait time.Duration) {
+	if slot := &s.ring[now%slots]; slot.second.Load() == now {
+		slot.n[remoteWait].Add(uint32(min(wait.Microseconds(), 1e6)))
 	}
 }
 

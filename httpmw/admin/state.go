@@ -26,6 +26,7 @@ type state struct {
 	Process   *processState  `json:"process"`
 	Stores    []storeState   `json:"stores"`
 	Blocks    []blockState   `json:"blocks"`
+	Marks     []markState    `json:"marks"`
 	Decisions []decisionText `json:"decisions"`
 }
 
@@ -36,6 +37,7 @@ type policyState struct {
 	Text       string              `json:"text"` // of the configuration
 	Limit      *limitState         `json:"limit"`
 	On         *bool               `json:"on"` // nil: it has no switch
+	Table      *tableState         `json:"table"`
 	Can        []string            `json:"can"`
 	Identity   []string            `json:"identity"` // what a caller is called by; none: by its key
 	Scope      string              `json:"scope"`    // of a block
@@ -81,7 +83,7 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 		Title: c.title, Boot: a.start.UnixNano() / int64(time.Millisecond), Time: at.UnixMilli(),
 		Actions: c.act != nil, From: min(from, now), To: now,
 		Policies: []policyState{}, Top: []topState{}, Adaptive: []adaptState{}, Stores: []storeState{},
-		Decisions: []decisionText{}, Blocks: []blockState{},
+		Decisions: []decisionText{}, Blocks: []blockState{}, Marks: []markState{},
 	}
 	s.addPolicies(a, c)
 	for _, t := range a.top.most(topShown, now) {
@@ -93,6 +95,7 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 		s.Decisions = append(s.Decisions, text)
 	}
 	s.addBlocks(c)
+	s.addMarks(&a.marks)
 	s.addAdaptive(c)
 	for i := range c.stores {
 		s.Stores = append(s.Stores, c.stores[i].state(s.From, s.To))
@@ -118,7 +121,7 @@ func (s *state) addPolicies(a *Admin, c *config) {
 
 func (p *policy) state(counts *series, s *state) policyState {
 	st := policyState{
-		Name: p.name, Registered: true, Text: p.text, Kind: kindOfLimiter(p.limiter), Can: []string{"peek"},
+		Name: p.name, Registered: true, Text: p.text, Table: table(p.limiter), Kind: kindOfLimiter(p.limiter), Can: []string{"peek"},
 		Columns: counts.state(s), Scope: p.scope(), Identity: []string{}, Blocked: len(p.blocks.all()),
 	}
 	if p.identity.key != nil {
@@ -215,7 +218,7 @@ func kindOfLimiter(l algo.Limiter) string {
 var columnNames = [columns]string{
 	admitted: kindNames[admitted], queued: kindNames[queued], shadowed: kindNames[shadowed],
 	denied: kindNames[denied], blocked: kindNames[blocked], failed: kindNames[failed],
-	fromRemote: "remote", fromDenyCache: "deny-cache", fromBlock: "block", fromFallback: "fallback",
+	fromRemote: "remote", fromDenyCache: "deny-cache", fromBlock: "block", fromFallback: "fallback", remoteWait: "remote-us",
 }
 
 func (s *series) state(of *state) map[string][]uint32 {

@@ -83,7 +83,7 @@ func TestPage(t *testing.T) {
 	b.do(chromedp.Click("#block"))
 	b.until(`document.querySelector("#key-hash").textContent.includes("blocked for 60 min, in this process")`)
 	require.Equal(t, 1, s.users.Blocked())
-	b.until(`document.querySelector("#policies small").textContent === "algo.TokenBucket, 1 blocked"`)
+	b.until(`/^algo.TokenBucket, \d+ keys, 1 blocked$/.test(document.querySelector("#policies small").textContent)`)
 	b.until(`document.querySelector("#key-says").textContent.startsWith("Blocked until ")`)
 	b.until(`[...document.querySelectorAll("#last .badge")].some((x) => x.textContent === "blocked 429")`)
 	b.do(chromedp.Click("#blocks td:last-child button"))
@@ -113,9 +113,13 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "on"`)
 	require.True(t, s.users.IsOn())
 
+	// What was done is on the time axis.
+	b.until(`[...document.querySelectorAll("#traffic .mark title")].some((x) => x.textContent === "switch per-client")`)
+	b.until(`/^[0-9.]+ (ms|µs) mean of 10 s$/.test([...document.querySelectorAll("#panels dt")].find((x) => x.textContent === "Time to Redis").nextSibling.textContent)`)
+
 	// Redis goes, and comes back.
 	s.redis.Kill()
-	b.until(`document.querySelector("#panels").textContent.includes("degraded: Redis is away")`)
+	b.until(`document.querySelector("#panels").textContent.includes("degraded: Redis is away since ")`)
 	s.redis.Restart()
 	b.until(`document.querySelector("#panels").textContent.includes("healthy")`)
 

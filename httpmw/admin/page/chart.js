@@ -18,7 +18,7 @@ function pattern(id, kind) {
 // Chart draws into host and legend. layers and lines map names to labels.
 export class Chart {
 	constructor(host, legend, { label, layers, lines = {} }) {
-		Object.assign(this, { host, layers, lines, at: -1, data: {}, id: "c" + ++charts, numbers: {} });
+		Object.assign(this, { host, layers, lines, at: -1, data: {}, marks: [], id: "c" + ++charts, numbers: {} });
 		this.svg = svg("svg", { role: "img", tabindex: 0, "aria-label": label + ", last five minutes. Arrow keys read single seconds." });
 		host.replaceChildren(this.svg);
 		legend.replaceChildren();
@@ -56,6 +56,9 @@ export class Chart {
 			read(Math.min(span - 1, Math.max(0, (this.at < 0 ? span : this.at) + step)));
 		});
 	}
+
+	// mark takes what happened at which second.
+	mark(marks) { this.marks = marks.filter((m) => m.at >= 0 && m.at < span); }
 
 	// show takes arrays of 300 numbers by name; -1 is unknown.
 	show(data) {
@@ -99,6 +102,9 @@ export class Chart {
 		for (const name of Object.keys(this.lines)) {
 			if (this.data[name]) nodes.push(svg("path", { d: line(this.data[name], x, y), class: "line " + name }));
 		}
+		for (const m of this.marks) {
+			nodes.push(svg("path", { d: `M${x(m.at + 0.5)} 4V${h}`, class: "mark" }, svg("title", {}, m.text)), svg("path", { d: `M${x(m.at + 0.5) - 4} 0h8l-4 6z`, class: "flag" }));
+		}
 		this.cross = svg("path", { class: "cross" });
 		this.height = h;
 		this.width = w;
@@ -113,7 +119,8 @@ export class Chart {
 			const n = this.data[name] ? this.data[name][i] : 0;
 			say(node, n < 0 ? "–" : number(n));
 		}
-		say(this.when, this.at < 0 ? "" : `${span - i} s ago`);
+		const near = this.marks.filter((m) => Math.abs(m.at - i) < 2).map((m) => m.text);
+		say(this.when, this.at < 0 ? "" : [`${span - i} s ago`, ...near].join(", "));
 		if (!this.cross) return;
 		const x = ((i + 0.5) * this.width / span).toFixed(1);
 		this.cross.setAttribute("d", this.at < 0 ? "" : `M${x} 0V${this.height}`);

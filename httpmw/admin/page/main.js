@@ -6,7 +6,7 @@ import * as tables from "./tables.js";
 import * as panels from "./panels.js";
 import * as key from "./key.js";
 
-const names = ["admitted", "queued", "shadowed", "denied", "blocked", "failed", "remote", "deny-cache", "block", "fallback"];
+const names = ["admitted", "queued", "shadowed", "denied", "blocked", "failed", "remote", "deny-cache", "block", "fallback", "remote-us"];
 const columns = new Map(); // of each policy, by column: 300 numbers, the last second last
 const history = new Map(); // of each adaptive limiter
 let next = 0, boot = 0, failures = 0, timer = 0, state = null;
@@ -76,6 +76,7 @@ function draw() {
 		total[k] = new Array(span).fill(0);
 		for (const arrays of shown) arrays[k].forEach((n, i) => { total[k][i] += n; });
 	}
+	traffic.mark(state.marks.map((m) => ({ at: span - (state.to - m.second), text: m.text })));
 	traffic.show(total);
 	say($("h-traffic"), which === "*" ? "Decisions per second" : `Decisions per second: ${policyName(which.slice(1))}`);
 }

@@ -85,7 +85,7 @@ function signal(s) {
 
 class Redis extends Panel {
 	constructor(name) {
-		super(`Redis: ${name}`, ["Calls to Redis", "Share of a limit", "Deny cache hits", "Block hits", "Fallback", "Without Redis"]);
+		super(`Redis: ${name}`, ["Calls to Redis", "Time to Redis", "Share of a limit", "Deny cache hits", "Block hits", "Fallback", "Without Redis"]);
 		this.drawing = new Chart(this.chart, this.legend, { label: "Who decided, per second",
 			layers: { remote: "Redis", "deny-cache": "Deny cache", block: "Blocks", fallback: "Fallback" } });
 		this.about = this.node.appendChild(el("p", { class: "note" }));
@@ -99,8 +99,11 @@ class Redis extends Panel {
 			for (const n of names) (columns.get(n)?.[k] || []).forEach((c, i) => { counts[k][i] += c; });
 		}
 		const words = { degraded: s.away < s.nodes ? `degraded: ${s.away} of ${s.nodes} away` : "degraded: Redis is away", probing: "probing: coming back" };
-		this.mark(words[s.state] || s.state, { healthy: "good", degraded: "bad", probing: "warn" }[s.state] || "");
+		const since = s.since ? ` since ${new Date(s.since).toLocaleTimeString("en-GB")}` : "";
+		this.mark((words[s.state] || s.state) + since, { healthy: "good", degraded: "bad", probing: "warn" }[s.state] || "");
 		this.set("Calls to Redis", s.percent + " %");
+		const recent = (k) => names.reduce((n, name) => n + sum((columns.get(name)?.[k] || []).slice(-10)), 0);
+		this.set("Time to Redis", recent("remote") ? time(recent("remote-us") / recent("remote") / 1e6) : "–", "mean of 10 s");
 		this.set("Share of a limit", s.instances === 1 ? "all" : "1/" + s.instances, s.counted ? "" : "not counted yet");
 		this.set("Deny cache hits", number(sum(counts["deny-cache"])), s.denied_most ? `${number(s.denied)} of ${number(s.denied_most)} keys` : "off");
 		this.set("Block hits", number(sum(counts.block)), `${number(s.blocks)} keys`);

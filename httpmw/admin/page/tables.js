@@ -26,9 +26,10 @@ class Row {
 		this.title = el("button", { class: "link", type: "button" }, policyName(p.name));
 		this.title.addEventListener("click", () => choose(p.name));
 		this.kind = el("small");
+		this.full = el("span", { class: "badge bad", hidden: true });
 		this.cells = {};
 		const cell = (name, cls) => (this.cells[name] = el("td", { class: cls }));
-		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind)), cell("limit"),
+		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind, this.full)), cell("limit"),
 			...["admitted", "queued", "shadowed", "denied", "sum"].map((k) => cell(k, "num")), cell("by", "gap"), cell("on")), $("policies"));
 		this.state = el("span", { class: "badge" });
 		this.button = el("button", { type: "button" });
@@ -37,7 +38,12 @@ class Row {
 
 	update(p, counts, actions) {
 		this.on = p.on;
-		say(this.kind, p.registered ? p.kind + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
+		say(this.kind, p.registered ? p.kind + (p.table ? `, ${number(p.table.keys)} keys` : "") + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
+		this.full.hidden = !p.table || !p.table.overflowed;
+		if (p.table) {
+			this.kind.title = `${number(p.table.keys)} keys`;
+			say(this.full, `table of keys full: ${number(p.table.overflowed)} charges without a place`);
+		}
 		say(this.cells.limit, p.text || limit(p.limit));
 		for (const k of ["admitted", "queued", "shadowed", "denied"]) {
 			const rate = sum(counts[k].slice(-10)) / 10;
