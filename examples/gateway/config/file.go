@@ -29,6 +29,8 @@ type File struct {
 	Trusted []netip.Prefix
 	// Pepper is where the key lies under which secrets are hashed.
 	Pepper Secret
+	// JWT is how bearer tokens are verified.
+	JWT JWT
 	// Store is where the limits keep what is owed.
 	Store Store
 	// Overload protects the process as a whole.
@@ -137,6 +139,7 @@ func (f *File) read(v value) {
 		field{name: "show_keys", read: func(v value) { f.ShowKeys = v.boolean() }},
 		field{name: "trusted_proxies", read: func(v value) { trusted = &v }},
 		field{name: "pepper", read: func(v value) { f.Pepper.read(v) }},
+		field{name: "jwt", read: func(v value) { f.JWT.read(v) }},
 		field{name: "store", read: func(v value) { f.Store.Kind = v.oneOf(Local, Redis) }},
 		field{name: "redis", read: func(v value) { f.Store.read(v) }},
 		field{name: "overload", read: func(v value) { f.Overload.read(v) }},

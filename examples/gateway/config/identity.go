@@ -1,9 +1,11 @@
 package config
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/netip"
+	"net/url"
 
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -19,10 +21,10 @@ type Identity struct {
 // Everybody is the part of an identity that has nothing to ask for.
 const Everybody = "everybody: leave empty"
 
-// NewIdentity runs the key function of keys on a request with the values of an
+// Identity runs the key function of keys on a request with the values of an
 // operator.
-func NewIdentity(keys []Key, trusted []netip.Prefix, pepper []byte) (Identity, error) {
-	f, err := KeyFunc(keys, trusted, pepper)
+func (c Callers) Identity(keys []Key) (Identity, error) {
+	f, err := c.KeyFunc(keys)
 	if err != nil {
 		return Identity{}, err
 	}
@@ -37,9 +39,10 @@ func NewIdentity(keys []Key, trusted []netip.Prefix, pepper []byte) (Identity, e
 		id.Parts = []string{Everybody}
 	}
 	id.Key = func(values []string) (string, error) {
-		r := &http.Request{Header: http.Header{}}
+		claims := map[string]string{}
+		r := (&http.Request{Header: http.Header{}, URL: &url.URL{}}).WithContext(context.WithValue(context.Background(), givenClaims{}, claims))
 		for i, k := range asked {
-			if err := k.write(r, values[i]); err != nil {
+			if err := k.write(r, claims, values[i]); err != nil {
 				return "", err
 			}
 		}
@@ -63,28 +66,49 @@ func (k Key) part() string {
 		return ""
 	case "ip":
 		return "address"
-	case "route":
-		return "route"
+	case "route", "method":
+		return k.Kind
+	case "secret":
+		return "header " + k.Name
+	case "jwt":
+		return "claim " + k.Name
 	}
-	return "header " + k.Name
+	return k.Kind + " " + k.Name
 }
 
 // write gives a request the value that makes the key.
-func (k Key) write(r *http.Request, value string) error {
+func (k Key) write(r *http.Request, claims map[string]string, value string) error {
 	switch k.Kind {
 	case "ip":
-		addr, err := netip.ParseAddr(value)
-		if p, errPrefix := netip.ParsePrefix(value); errPrefix == nil { // as the key of IPv6 is written
-			addr, err = p.Addr(), nil
-		}
-		if err != nil {
-			return fmt.Errorf("%q is not an address", value)
-		}
-		r.RemoteAddr = netip.AddrPortFrom(addr, 1).String()
+		return writeAddress(r, value)
 	case "route":
 		r.Pattern = value
+	case "method":
+		r.Method = value
 	case "header", "secret":
 		r.Header.Set(k.Name, value)
+	case "cookie":
+		r.Header.Add("Cookie", k.Name+"="+value)
+	case "query":
+		q := r.URL.Query()
+		q.Set(k.Name, value)
+		r.URL.RawQuery = q.Encode()
+	case "path":
+		r.SetPathValue(k.Name, value)
+	case "jwt":
+		claims[k.Name] = value
 	}
+	return nil
+}
+
+func writeAddress(r *http.Request, value string) error {
+	addr, err := netip.ParseAddr(value)
+	if p, errPrefix := netip.ParsePrefix(value); errPrefix == nil { // as the key of IPv6 is written
+		addr, err = p.Addr(), nil
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not an address", value)
+	}
+	r.RemoteAddr = netip.AddrPortFrom(addr, 1).String()
 	return nil
 }

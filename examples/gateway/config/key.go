@@ -1,7 +1,10 @@
 package config
 
 import (
+	"context"
+	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -11,8 +14,14 @@ import (
 
 // Key is whose a request is, in one respect.
 type Key struct {
-	Kind string // ip, route, global, header or secret
-	Name string // of the header
+	Kind string
+	Name string // of the header, cookie, parameter, part of the path or claim
+}
+
+// keyKinds are the kinds of keys and whether they have a name.
+var keyKinds = map[string]bool{
+	"ip": false, "route": false, "global": false, "method": false,
+	"header": true, "secret": true, "cookie": true, "query": true, "path": true, "jwt": true,
 }
 
 // String writes the key as the file does.
@@ -38,28 +47,38 @@ func readKeys(v value) (keys []Key) {
 }
 
 func readKey(v value) Key {
-	const want = "want ip, route, global, header:NAME, secret:NAME, or a list of them"
 	s := v.text()
 	kind, name, named := strings.Cut(s, ":")
 	k := Key{kind, strings.TrimSpace(name)}
-	switch kind {
-	case "ip", "route", "global":
-		if named {
-			v.fail("is %q, %s", s, want)
-		}
-	case "header", "secret":
-		switch {
-		case !httpguts.ValidHeaderFieldName(k.Name):
-			v.fail("is %q, %q is not the name of a header", s, k.Name)
-		case strings.EqualFold(k.Name, "Host"):
-			v.fail("is %q, and Host is not among the headers", s)
-		}
-	default:
-		if s != "" {
-			v.fail("is %q, %s", s, want)
-		}
+	hasName, known := keyKinds[kind]
+	switch {
+	case s == "":
+	case !known || named != hasName:
+		v.fail("is %q, want ip, route, method, global, header:NAME, secret:NAME, cookie:NAME, query:NAME, path:NAME, jwt:CLAIM, or a list of them", s)
+	case hasName:
+		k.check(v)
 	}
 	return k
+}
+
+// check looks at the name of a key.
+func (k Key) check(v value) {
+	header := k.Kind == "header" || k.Kind == "secret"
+	switch {
+	case k.Name == "":
+		v.fail("is %q, which has no name after the colon", k.String()+":")
+	case header && !httpguts.ValidHeaderFieldName(k.Name):
+		v.fail("is %q, %q is not the name of a header", k, k.Name)
+	case header && strings.EqualFold(k.Name, "Host"):
+		v.fail("is %q, and Host is not among the headers", k)
+	case k.Kind == "cookie" && !httpguts.ValidHeaderFieldName(k.Name): // both are tokens
+		v.fail("is %q, %q is not the name of a cookie", k, k.Name)
+	}
+}
+
+// hasKind reports whether one of the keys is of a kind.
+func hasKind(keys []Key, kind string) bool {
+	return slices.ContainsFunc(keys, func(k Key) bool { return k.Kind == kind })
 }
 
 // checkTrust finds out whether the prefixes may be trusted.
@@ -68,29 +87,74 @@ func checkTrust(trusted []netip.Prefix) error {
 	return err
 }
 
+// Callers is what it takes to find the key of a request.
+type Callers struct {
+	Trusted []netip.Prefix
+	Pepper  []byte
+	Tokens  *Tokens // nil: the file has no jwt
+}
+
 // KeyFunc is the key function of keys, joined if there are several.
-func KeyFunc(keys []Key, trusted []netip.Prefix, pepper []byte) (keyfunc.HTTP, error) {
+func (c Callers) KeyFunc(keys []Key) (keyfunc.HTTP, error) {
 	parts := make([]keyfunc.HTTP, len(keys))
 	for i, k := range keys {
-		switch k.Kind {
-		case "ip":
-			f, err := keyfunc.IPConfig{Trusted: trusted}.HTTP()
-			if err != nil {
-				return nil, err
-			}
-			parts[i] = f
-		case "route":
-			parts[i] = keyfunc.Route()
-		case "global":
-			parts[i] = keyfunc.Global()
-		case "header":
-			parts[i] = keyfunc.Header(k.Name)
-		case "secret":
-			parts[i] = keyfunc.Secret(k.Name, pepper)
+		f, err := c.part(k)
+		if err != nil {
+			return nil, err
 		}
+		parts[i] = f
 	}
 	if len(parts) == 1 {
 		return parts[0], nil
 	}
 	return keyfunc.Join(parts...), nil
+}
+
+func (c Callers) part(k Key) (keyfunc.HTTP, error) {
+	switch k.Kind {
+	case "ip":
+		return keyfunc.IPConfig{Trusted: c.Trusted}.HTTP()
+	case "route":
+		return keyfunc.Route(), nil
+	case "global":
+		return keyfunc.Global(), nil
+	case "header":
+		return keyfunc.Header(k.Name), nil
+	case "secret":
+		return keyfunc.Secret(k.Name, c.Pepper), nil
+	case "method":
+		return identity(func(r *http.Request) string { return r.Method }), nil
+	case "cookie":
+		return identity(func(r *http.Request) string { return onlyCookie(r, k.Name) }), nil
+	case "query":
+		return identity(func(r *http.Request) string { return onlyParameter(r, k.Name) }), nil
+	case "path":
+		return identity(func(r *http.Request) string { return r.PathValue(k.Name) }), nil
+	}
+	return identity(func(r *http.Request) string { return c.Tokens.claim(r, k.Name) }), nil
+}
+
+// identity makes a key of what get finds in a request, as keyfunc.Context does; no
+// key of the empty string.
+func identity(get func(*http.Request) string) keyfunc.HTTP {
+	return func(r *http.Request) (string, error) {
+		return keyfunc.Context(func(context.Context) (string, bool) { return get(r), true })(r)
+	}
+}
+
+// onlyCookie is the value of a cookie that is there once: of two, this server and the
+// upstream may read different ones.
+func onlyCookie(r *http.Request, name string) string {
+	if all := r.CookiesNamed(name); len(all) == 1 {
+		return all[0].Value
+	}
+	return ""
+}
+
+// onlyParameter is the value of a parameter of the query that is there once.
+func onlyParameter(r *http.Request, name string) string {
+	if all := r.URL.Query()[name]; len(all) == 1 {
+		return all[0]
+	}
+	return ""
 }

@@ -82,8 +82,11 @@ func (b *book) readLimit(v value) *Limit {
 		field{name: "name", required: true, read: func(v value) { l.Name = b.readName(v) }},
 		field{name: "key", required: true, read: func(v value) {
 			l.Keys = readKeys(v)
-			if b.file.Store.Kind == Redis && b.file.Pepper.IsZero() && hasSecret(l.Keys) {
+			if b.file.Store.Kind == Redis && b.file.Pepper.IsZero() && hasKind(l.Keys, "secret") {
 				v.fail("has a secret, so with store: redis there must be a pepper that all instances share")
+			}
+			if b.file.JWT.Keys.IsZero() && hasKind(l.Keys, "jwt") {
+				v.fail("has a claim of a token, so there must be jwt.keys to verify it")
 			}
 		}},
 		field{name: "limit", required: true, read: func(v value) { l.Spec = b.readSpec(v) }},
@@ -94,15 +97,6 @@ func (b *book) readLimit(v value) *Limit {
 		b.limits[l.Name] = l
 	}
 	return l
-}
-
-func hasSecret(keys []Key) bool {
-	for _, k := range keys {
-		if k.Kind == "secret" {
-			return true
-		}
-	}
-	return false
 }
 
 func (b *book) readName(v value) string {

@@ -51,7 +51,19 @@ func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
 		field{name: "refund_on", read: func(v value) { r.RefundOn = readStatuses(v) }},
 		field{name: "preserve_host", read: func(v value) { r.PreserveHost = v.boolean() }},
 	)
+	r.checkPathKeys(v)
 	return r
+}
+
+// checkPathKeys finds keys of parts of the path that the pattern does not name.
+func (r *Route) checkPathKeys(v value) {
+	for _, l := range r.Limits {
+		for _, k := range l.Keys {
+			if k.Kind == "path" && !strings.Contains(r.Pattern, "{"+k.Name+"}") && !strings.Contains(r.Pattern, "{"+k.Name+"...}") {
+				v.fail("has the limit %q by %s, and the pattern %q has no {%s}", l.Name, k, r.Pattern, k.Name)
+			}
+		}
+	}
 }
 
 func readStatuses(v value) (all []int) {

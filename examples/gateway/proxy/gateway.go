@@ -84,12 +84,9 @@ func (g *Gateway) Apply(f *config.File) error {
 	if err := g.refuse(f); err != nil {
 		return err
 	}
-	pepper, err := f.Pepper.Read()
+	callers, err := g.callers(f)
 	if err != nil {
-		return f.Errorf("pepper", "%v", err)
-	}
-	if pepper == nil {
-		pepper = g.random
+		return err
 	}
 	guard, err := g.guardFor(f)
 	if err != nil {
@@ -99,27 +96,42 @@ func (g *Gateway) Apply(f *config.File) error {
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	handler, err := g.assemble(f, limiters, guard, pepper)
+	handler, err := g.assemble(f, limiters, guard, callers)
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
 	g.install(f, handler, guard)
-	g.tell(limiters, pepper)
+	g.tell(limiters, callers)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)
 	return nil
 }
 
+// callers reads what it takes to find the keys of requests.
+func (g *Gateway) callers(f *config.File) (c config.Callers, err error) {
+	c.Trusted = f.Trusted
+	if c.Pepper, err = f.Pepper.Read(); err != nil {
+		return c, f.Errorf("pepper", "%v", err)
+	}
+	if c.Pepper == nil {
+		c.Pepper = g.random
+	}
+	if c.Tokens, err = f.JWT.Open(); err != nil {
+		return c, f.Errorf("jwt.keys", "%v", err)
+	}
+	return c, nil
+}
+
 // tell shows operators the limits in force.
-func (g *Gateway) tell(limiters map[string]algo.Limiter, pepper []byte) {
+func (g *Gateway) tell(limiters map[string]algo.Limiter, callers config.Callers) {
 	if g.opts.Changed == nil {
 		return
 	}
 	shown := map[string]ops.Limit{}
 	for _, l := range allLimits(g.file) {
 		// The key function was made from the same keys before.
-		id, _ := config.NewIdentity(l.Keys, g.file.Trusted, pepper)
+		id, _ := callers.Identity(l.Keys)
 		shown[l.Name] = ops.Limit{Limiter: limiters[l.Name], Text: l.Spec.String(), Identity: id}
 	}
 	var overload *adaptive.Limiter

@@ -41,9 +41,9 @@ func challengeFor(r *config.Route) string {
 	for _, l := range r.Limits {
 		for _, k := range l.Keys {
 			switch {
-			case strings.EqualFold(k.Name, "Authorization"):
+			case k.Kind == "jwt", strings.EqualFold(k.Name, "Authorization"):
 				return "Bearer"
-			case k.Name != "":
+			case k.Kind == "header" || k.Kind == "secret":
 				return `ApiKey name="` + k.Name + `"`
 			}
 		}

@@ -13,12 +13,12 @@ import (
 )
 
 // assemble makes the handler of a whole configuration.
-func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, overload *guard, pepper []byte) (http.Handler, error) {
+func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, overload *guard, callers config.Callers) (http.Handler, error) {
 	mux := newRouter()
 	for _, r := range f.Routes {
 		policies := make([]httpmw.Policy, 0, len(r.Limits))
 		for _, l := range r.Limits {
-			p, err := g.policy(f, l, limiters[l.Name], pepper)
+			p, err := policyOf(l, limiters[l.Name], callers)
 			if err != nil {
 				return nil, fmt.Errorf("limit %q: %w", l.Name, err)
 			}
@@ -36,8 +36,8 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 	return g.protect(overload, mux), nil
 }
 
-func (g *Gateway) policy(f *config.File, l *config.Limit, limiter algo.Limiter, pepper []byte) (httpmw.Policy, error) {
-	key, err := config.KeyFunc(l.Keys, f.Trusted, pepper)
+func policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {
+	key, err := callers.KeyFunc(l.Keys)
 	if err != nil {
 		return httpmw.Policy{}, err
 	}

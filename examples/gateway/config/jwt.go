@@ -1,0 +1,97 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// JWT says which tokens are accepted for keys of the kind jwt.
+type JWT struct {
+	Keys     Secret // where the JSON Web Key Set lies
+	Issuer   string // if not empty, the iss that a token must have
+	Audience string // if not empty, one of the aud that a token must have
+}
+
+func (j *JWT) read(v value) {
+	v.fields(
+		field{name: "keys", required: true, read: func(v value) { j.Keys.read(v) }},
+		field{name: "issuer", read: func(v value) { j.Issuer = v.text() }},
+		field{name: "audience", read: func(v value) { j.Audience = v.text() }},
+	)
+}
+
+// Tokens verifies bearer tokens.
+type Tokens struct {
+	keys     jose.JSONWebKeySet
+	expected jwt.Expected
+}
+
+// algorithms are the accepted signatures. A key serves those of its own type only, so that
+// a public key is never taken for a shared secret.
+var algorithms = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
+	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,
+}
+
+// Open reads the keys; nil if the file has no jwt.
+func (j JWT) Open() (*Tokens, error) {
+	text, err := j.Keys.Read()
+	if err != nil || text == nil {
+		return nil, err
+	}
+	t := &Tokens{expected: jwt.Expected{Issuer: j.Issuer}}
+	if j.Audience != "" {
+		t.expected.AnyAudience = jwt.Audience{j.Audience}
+	}
+	if err := json.Unmarshal(text, &t.keys); err != nil {
+		return nil, fmt.Errorf("not a JSON Web Key Set: %w", err)
+	}
+	if len(t.keys.Keys) == 0 {
+		return nil, fmt.Errorf("the JSON Web Key Set has no keys")
+	}
+	return t, nil
+}
+
+// longestToken bounds what is parsed.
+const longestToken = 16 << 10
+
+// claim is a claim of the bearer token of a request, empty if there is no token
+// that is valid now, or the claim is neither a text nor a number.
+func (t *Tokens) claim(r *http.Request, name string) string {
+	if given, ok := r.Context().Value(givenClaims{}).(map[string]string); ok {
+		return given[name]
+	}
+	fields := r.Header["Authorization"]
+	if t == nil || len(fields) != 1 || len(fields[0]) > longestToken {
+		return ""
+	}
+	scheme, text, _ := strings.Cut(fields[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	token, err := jwt.ParseSigned(strings.TrimSpace(text), algorithms)
+	if err != nil {
+		return ""
+	}
+	var registered jwt.Claims
+	var all map[string]any
+	if token.Claims(&t.keys, &registered, &all) != nil || registered.Validate(t.expected) != nil {
+		return ""
+	}
+	switch v := all[name].(type) {
+	case string:
+		return v
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return ""
+}
+
+// givenClaims is the context key of claims that an operator names.
+type givenClaims struct{}
