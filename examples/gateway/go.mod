@@ -13,9 +13,13 @@ require (
 	go.uber.org/goleak v1.3.0
 	go.yaml.in/yaml/v4 v4.0.0
 	golang.org/x/net v0.60.0
+	google.golang.org/grpc v1.85.0
 )
 
-require github.com/dunglas/httpsfv v1.1.2 // indirect
+require (
+	github.com/dunglas/httpsfv v1.1.2 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -72,6 +72,10 @@ func (s *server) assemble(store *distributed.Store) error {
 	}
 	s.watcher = live.NewWatcher(s.file, s.log, s.gateway.Apply)
 	s.front = s.newHTTP(s.gateway)
+	s.front.Protocols = frontProtocols()
+	if s.front.TLSConfig, err = s.file.TLS.Config(); err != nil {
+		return s.file.Errorf("tls", "%v", err)
+	}
 	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}))
 	return metrics.Watch(s.watcher)
 }
@@ -83,6 +87,24 @@ func (s *server) newHTTP(h http.Handler) *http.Server {
 		IdleTimeout:       s.file.Timeouts.Idle,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+}
+
+// frontProtocols are HTTP/1.1 and HTTP/2, the latter without TLS too: gRPC clients
+// within a cluster use it.
+func frontProtocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	p.SetUnencryptedHTTP2(true)
+	return p
+}
+
+// serveFront serves clients, with TLS if the file says so.
+func (s *server) serveFront() error {
+	if s.front.TLSConfig != nil {
+		return s.front.ServeTLS(s.frontLn, "", "")
+	}
+	return s.front.Serve(s.frontLn)
 }
 
 func (s *server) listen() (err error) {
@@ -112,7 +134,7 @@ func (s *server) status() any {
 // then it waits for what runs, and the second address goes last.
 func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
 	failed := make(chan error, 2)
-	go func() { failed <- s.front.Serve(s.frontLn) }()
+	go func() { failed <- s.serveFront() }()
 	go func() { failed <- s.back.Serve(s.backLn) }()
 	watch, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})

@@ -19,6 +19,8 @@ type File struct {
 	Path, Hash string
 	// Listen is the address for clients and Admin the one for operators.
 	Listen, Admin string
+	// TLS is that of the address for clients.
+	TLS TLS
 	// AdminToken is where the token lies that allows operators to act; without
 	// it they can only look, from the same machine.
 	AdminToken Secret
@@ -135,6 +137,7 @@ func (f *File) read(v value) {
 	v.fields(
 		field{name: "listen", read: func(v value) { f.Listen = v.address() }},
 		field{name: "admin", read: func(v value) { f.Admin = v.address() }},
+		field{name: "tls", read: func(v value) { f.TLS.read(v) }},
 		field{name: "admin_token", read: func(v value) { f.AdminToken.read(v) }},
 		field{name: "show_keys", read: func(v value) { f.ShowKeys = v.boolean() }},
 		field{name: "trusted_proxies", read: func(v value) { trusted = &v }},

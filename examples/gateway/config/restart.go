@@ -9,6 +9,7 @@ func (f *File) Restart(was *File) error {
 	}{
 		{"listen", f.Listen == was.Listen},
 		{"admin", f.Admin == was.Admin},
+		{"tls", f.TLS == was.TLS},
 		{"admin_token", f.AdminToken == was.AdminToken},
 		{"show_keys", f.ShowKeys == was.ShowKeys},
 		{"store", f.Store.Kind == was.Store.Kind},

@@ -5,13 +5,15 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Route sends the requests that match a pattern to an upstream.
 type Route struct {
 	// Pattern is one of http.ServeMux: "GET /items/{id}", "api.example.com/".
-	Pattern  string
+	Pattern string
+	// Upstream has the scheme http, https or h2c, which is HTTP/2 without TLS.
 	Upstream *url.URL
 	// Limits all have room for a request, or none is charged.
 	Limits []*Limit
@@ -97,8 +99,8 @@ func readPattern(v value, mux *http.ServeMux) string {
 func readURL(v value) *url.URL {
 	s := v.text()
 	u, err := url.Parse(s)
-	if s != "" && (err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
-		v.fail("is %q, want a URL such as http://127.0.0.1:9000", s)
+	if s != "" && (err != nil || !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
+		v.fail("is %q, want a URL such as http://127.0.0.1:9000, https:// or h2c://", s)
 	}
 	return u
 }

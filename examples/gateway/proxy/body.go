@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -16,13 +17,19 @@ var errBodyTimeout = errors.New("no bytes of the request body arrived in time")
 // limitBody ends requests whose body makes no progress for longer than timeout.
 func limitBody(timeout time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Body != nil && r.Body != http.NoBody {
+		if r.Body != nil && r.Body != http.NoBody && !isGRPC(r) {
 			body := &timedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: timeout}
 			r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
 			r.Body = body
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// isGRPC reports whether r is a call of gRPC: a stream may stay quiet as long as
+// it likes, and has pings and deadlines of its own.
+func isGRPC(r *http.Request) bool {
+	return r.ProtoMajor == 2 && strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc")
 }
 
 // bodyKey is the context key of the *timedBody: ReverseProxy wraps the body.

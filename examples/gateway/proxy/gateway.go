@@ -32,7 +32,7 @@ type Options struct {
 type Gateway struct {
 	opts      Options
 	limiters  *live.Limiters
-	transport *http.Transport
+	transport *transports
 	random    []byte // pepper where the file names none
 	failures  *algo.TokenBucket
 	current   atomic.Pointer[generation]
@@ -47,7 +47,7 @@ func New(f *config.File, opts Options) (*Gateway, error) {
 	g := &Gateway{
 		opts:      opts,
 		limiters:  live.NewLimiters(opts.Store, opts.Wrap),
-		transport: newTransport(f.Timeouts.Upstream),
+		transport: newTransports(f.Timeouts.Upstream),
 		random:    config.RandomPepper(),
 		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
 	}

@@ -28,6 +28,31 @@ func newTransport(patience time.Duration) *http.Transport {
 	}
 }
 
+// transports are those of HTTP/1.1 and HTTP/2 over TLS, and of HTTP/2 without it.
+type transports struct{ usual, h2c *http.Transport }
+
+func newTransports(patience time.Duration) *transports {
+	t := &transports{newTransport(patience), newTransport(patience)}
+	t.h2c.Protocols = new(http.Protocols)
+	t.h2c.Protocols.SetUnencryptedHTTP2(true)
+	return t
+}
+
+// RoundTrip sends a request to its upstream.
+func (t *transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "h2c" {
+		return t.usual.RoundTrip(r)
+	}
+	r.URL.Scheme = "http" // r is the proxy's own copy
+	return t.h2c.RoundTrip(r)
+}
+
+// CloseIdleConnections closes those of both.
+func (t *transports) CloseIdleConnections() {
+	t.usual.CloseIdleConnections()
+	t.h2c.CloseIdleConnections()
+}
+
 // upstream is the bare proxy of a route.
 func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.ReverseProxy {
 	return &httputil.ReverseProxy{
