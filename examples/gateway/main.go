@@ -4,6 +4,9 @@
 //
 //	gateway -config gateway.yaml          serve
 //	gateway -config gateway.yaml -check   say what is wrong with the file
+//	gateway -config gateway.yaml -health  ask the running gateway whether it is ready
+//	gateway -demo                         try it, with an upstream of its own
+//	gateway -version
 //
 // The README beside it has the fields of the file.
 package main
@@ -24,7 +27,8 @@ var gateway = command.Command{
 		}
 		return fmt.Sprintf("%d routes", len(f.Routes)), nil
 	},
-	New: func(f *config.File, log *slog.Logger) (command.Service, error) { return newServer(f, log) },
+	Demo: demo,
+	New:  func(f *config.File, log *slog.Logger) (command.Service, error) { return newServer(f, log) },
 }
 
 func main() { gateway.Main() }

@@ -279,3 +279,53 @@ func TestDrainTimeout(t *testing.T) {
 	require.Contains(t, p.log.String(), `level=WARN msg="drain timed out, open requests were cut off" drain=50ms requests=1`)
 	require.NotContains(t, p.log.String(), "level=ERROR")
 }
+
+// The demo serves at once, and is gone afterwards.
+func TestDemo(t *testing.T) {
+	t.Setenv("GATEWAY_LISTEN", "127.0.0.1:0")
+	t.Setenv("GATEWAY_ADMIN", "127.0.0.1:0")
+	ctx, stop := context.WithCancel(t.Context())
+	log, out, exit := &logged{}, &logged{}, make(chan int, 1)
+	go func() { exit <- gateway.Run(ctx, []string{"-demo"}, out, log, nil) }()
+	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
+	require.Eventually(t, func() bool { return serving.MatchString(log.String()) }, 10*time.Second, time.Millisecond, log)
+	at := serving.FindStringSubmatch(log.String())
+	p := &process{t: t, front: "http://" + at[1], admin: "http://" + at[2]}
+	status, body := p.get(p.front + "/users/ann/x")
+	require.Equal(t, 200, status)
+	require.Contains(t, body, `"path":"/users/ann/x"`)
+	require.Equal(t, 401, p.ask("/keys"))
+	file := regexp.MustCompile(`serves (\S+)`).FindStringSubmatch(out.String())[1]
+	require.FileExists(t, file)
+	status, _ = p.get(p.admin + "/api/state")
+	require.Equal(t, 403, status)
+	token := regexp.MustCompile(`token (\S+)`).FindStringSubmatch(out.String())[1]
+	r, err := http.NewRequest(http.MethodGet, p.admin+"/api/state", nil)
+	require.NoError(t, err)
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 200, resp.StatusCode)
+
+	// What a container asks.
+	require.NoError(t, os.WriteFile(file+".health", []byte("admin: "+at[2]+"\nroutes: [{pattern: /, upstream: 'http://a'}]\n"), 0o600))
+	require.Equal(t, 0, gateway.Run(ctx, []string{"-health", "-config", file + ".health"}, out, log, nil))
+	stop()
+	require.Equal(t, 0, <-exit)
+	require.NoFileExists(t, file)
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestHealthAndVersion(t *testing.T) {
+	var out, errs strings.Builder
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	require.NoError(t, os.WriteFile(path, []byte("admin: ${NO_SUCH_ADDRESS:-127.0.0.1:1}\nroutes: [{pattern: /, upstream: '${NO_SUCH_UPSTREAM}'}]\n"), 0o600))
+	require.Equal(t, 1, gateway.Run(t.Context(), []string{"-health", "-config", path}, &out, &errs, nil))
+	require.Contains(t, errs.String(), "f.yaml:2:33: routes[0].upstream: names the environment variable NO_SUCH_UPSTREAM, which is not set")
+	t.Setenv("NO_SUCH_UPSTREAM", "http://a")
+	require.Equal(t, 1, gateway.Run(t.Context(), []string{"-health", "-config", path}, &out, &errs, nil))
+	require.Contains(t, out.String(), "connection refused")
+	require.Equal(t, 0, gateway.Run(t.Context(), []string{"-version"}, &out, &errs, nil))
+	require.Regexp(t, `gateway \S* ?go1\.`, out.String())
+}

@@ -3,6 +3,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -23,11 +24,15 @@ type Service interface {
 	Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error
 }
 
-// Command is a command with the flags -config, -check and -poll.
+// Command is a command with the flags -config, -check, -poll, -health, -version
+// and, where there is a Demo, -demo.
 type Command struct {
 	Name  string                                            // the file is Name.yaml by default
 	About func(*config.File) (string, error)                // what is in the file, or why it is not enough
 	New   func(*config.File, *slog.Logger) (Service, error) // for a file that is enough
+	// Demo prepares everything to try the command in a folder of its own: a file
+	// and, until ctx ends, what that file needs. about says what to try.
+	Demo func(ctx context.Context, folder string) (path, about string, err error)
 }
 
 // Main runs the command and ends the process. Interrupted or terminated, the
@@ -58,12 +63,30 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	path := flags.String("config", c.Name+".yaml", "the file")
 	check := flags.Bool("check", false, "check the file and exit: status 1 if it is wrong")
 	poll := flags.Duration("poll", 2*time.Second, "how often the file is looked at for changes")
+	health := flags.Bool("health", false, "ask the running process whether it is ready and exit: status 1 if it is not")
+	version := flags.Bool("version", false, "print the version and exit")
+	demo := new(bool)
+	if c.Demo != nil {
+		demo = flags.Bool("demo", false, "try it: a file and all that it needs, on this machine")
+	}
 	if err := flags.Parse(args); err != nil {
 		return 2
+	}
+	if *version {
+		fmt.Fprintln(stdout, c.Name, Version())
+		return 0
 	}
 	if *poll <= 0 {
 		fmt.Fprintf(stderr, "%s: -poll is %v, want more than 0\n", c.Name, *poll)
 		return 2
+	}
+	if *demo {
+		done, err := c.demonstrate(ctx, path, stdout)
+		if err != nil {
+			fmt.Fprintln(stderr, err)
+			return 1
+		}
+		defer done()
 	}
 	f, about, err := c.load(*path)
 	if err != nil {
@@ -74,7 +97,24 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 		fmt.Fprintf(stdout, "%s: ok, %s\n", *path, about)
 		return 0
 	}
+	if *health {
+		return askHealth(ctx, f.Admin, stdout)
+	}
 	return c.serve(ctx, f, *poll, stderr, hup)
+}
+
+// demonstrate prepares a demo; done removes it.
+func (c Command) demonstrate(ctx context.Context, path *string, stdout io.Writer) (done func(), err error) {
+	folder, err := os.MkdirTemp("", c.Name+"-demo-")
+	if err != nil {
+		return nil, err
+	}
+	var about string
+	if *path, about, err = c.Demo(ctx, folder); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(folder))
+	}
+	fmt.Fprintln(stdout, about)
+	return func() { _ = os.RemoveAll(folder) }, nil
 }
 
 func (c Command) load(path string) (f *config.File, about string, err error) {

@@ -168,7 +168,7 @@ func (f *File) read(v value) {
 }
 
 func (v value) address() string {
-	s := v.text()
+	s := v.expanded()
 	if _, _, err := net.SplitHostPort(s); err != nil && s != "" {
 		v.fail("is %q, want host:port", s)
 	}
