@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -134,11 +133,13 @@ func (c Callers) part(k Key) (keyfunc.HTTP, error) {
 	return identity(func(r *http.Request) string { return c.Tokens.claim(r, k.Name) }), nil
 }
 
-// identity makes a key of what get finds in a request, as keyfunc.Context does; no
-// key of the empty string.
+// identity makes a key of what get finds in a request.
 func identity(get func(*http.Request) string) keyfunc.HTTP {
 	return func(r *http.Request) (string, error) {
-		return keyfunc.Context(func(context.Context) (string, bool) { return get(r), true })(r)
+		if key := keyfunc.Identity(get(r)); key != "" {
+			return key, nil
+		}
+		return "", keyfunc.ErrNoKey
 	}
 }
 
