@@ -26,8 +26,8 @@ import (
 // one doubling.
 //
 // Memory is bounded by [MaxKeys], for recently denied keys and for keys with a
-// ban that runs or is remembered each. A key that finds no room is not counted
-// and not banned; the limiter still applies to it.
+// ban that runs or is remembered each. When there is no room, the count or the
+// ban that would be forgotten first makes way ([Evict]).
 //
 // Do not use it over a limit that well-behaved callers often reach, nor where
 // many callers share a key, such as one address.
@@ -59,7 +59,7 @@ func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Optio
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
 	// Keys that shared a word would be banned for each other.
-	room := keystore.Config{MaxKeys: s.maxKeys(), Share: false}
+	room := keystore.Config{MaxKeys: s.maxKeys(), Evict: true}
 	b.bans.Init(room, nil)
 	b.denials.Init(room, nil)
 	return b, nil
@@ -107,27 +107,24 @@ func (b *Ban) count(d *Decision, key string) {
 
 // completes counts a denial of key and reports whether it causes a ban.
 func (b *Ban) completes(key string) (complete bool) {
-	_, result := b.denials.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
+	b.denials.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
 		next, complete = b.counter.add(s.State, now)
 		return next, 0, true
 	})
-	return complete && result != keystore.Full
+	return complete
 }
 
 // ban bans key for longer than the last time, unless it is banned already, and
 // returns how long the ban lasts.
 func (b *Ban) ban(key string) time.Duration {
 	var until int64
-	now, result := b.bans.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
+	now, _ := b.bans.Update(key, keystore.Fresh, func(s keystore.State[int64], now int64) (next, _ int64, ok bool) {
 		if _, until = b.duration.read(s.State, now); until > now {
 			return s.State, 0, false
 		}
 		next, until = b.duration.ban(s.State, now)
 		return next, 0, true
 	})
-	if result == keystore.Full {
-		return 0
-	}
 	return keystore.ToDuration(until - now)
 }
 
@@ -161,6 +158,6 @@ func (b *Ban) Len() int {
 	return b.bans.Len(func(uint64) int64 { return now })
 }
 
-// Overflowed counts the denials that were not counted and the bans that were
-// not imposed because the table held MaxKeys keys.
+// Overflowed counts the counts and bans that had to make way for others because
+// the table was full.
 func (b *Ban) Overflowed() uint64 { return b.bans.Overflowed() + b.denials.Overflowed() }

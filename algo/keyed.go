@@ -2,11 +2,13 @@ package algo
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // decider is a limit with immutable parameters over the state S of one key; see
@@ -42,6 +44,7 @@ type keyed[S comparable, V any] struct {
 	limit  atomic.Pointer[limit[S]]
 	words  bool // S is int64
 	onFull FullPolicy
+	full   warning.Minutely
 
 	corrections corrections
 }
@@ -61,7 +64,7 @@ func newValues[V any](s Spec, inherit func(heir, from *V)) *keystore.Store[*V, V
 }
 
 func (s *Spec) store() keystore.Config {
-	return keystore.Config{MaxKeys: s.maxKeys(), Share: s.OnFull == Overflow}
+	return keystore.Config{MaxKeys: s.maxKeys(), Evict: s.OnFull == Evict}
 }
 
 // use makes k ready. It is not a constructor because k must not move.
@@ -111,6 +114,9 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) {
 		}
 		return next, l.expiry(next, now, changed), changed
 	})
+	if r >= keystore.Evicted {
+		k.warnFull()
+	}
 	switch {
 	case r == keystore.Full:
 		lease.Decision = k.noRoom(key, now)
@@ -137,10 +143,20 @@ func (k *keyed[S, V]) allowAt(at int64, key string, n int64) (allowed bool) {
 		allowed, changed = ok, changed || ok && n > 0
 		return next, l.expiry(next, now, changed), changed
 	})
+	if r >= keystore.Evicted {
+		k.warnFull()
+	}
 	if r == keystore.Full {
 		return k.onFull == AllowNew
 	}
 	return allowed
+}
+
+// warnFull tells the operator that a new key found the table full.
+func (k *keyed[S, V]) warnFull() {
+	k.full.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys", func() string {
+		return fmt.Sprintf("policy=%v keys=%d overflowed=%d", k.onFull, k.Len(), k.Overflowed())
+	})
 }
 
 // peek returns what Acquire would answer for n >= 0, and charges nothing.
@@ -240,7 +256,7 @@ func (k *keyed[S, V]) Reset(key string) {
 		state := l.Reset(s.State, now)
 		return state, max(l.Expiry(state, now), now), true
 	})
-	if result == keystore.Updated {
+	if result != keystore.Full {
 		// Again: a refund and a charge of the same size in between leave the word as
 		// it was, and that charge is forgiven too.
 		was.Invalidate()
@@ -259,8 +275,9 @@ func (k *keyed[S, V]) Len() int {
 	})
 }
 
-// Overflowed counts the charges to new keys that found the table full. If it
-// grows, MaxKeys is too small or a client invents keys.
+// Overflowed counts the charges to new keys that found the table full, and
+// that did what [OnFull] says. If it grows, MaxKeys is too small or a client
+// invents keys; a log line with the code algo.full says so once a minute.
 func (k *keyed[S, V]) Overflowed() uint64 { return k.store.Overflowed() }
 
 // Describe returns the most units that fit at once, and the time in which they

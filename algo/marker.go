@@ -132,10 +132,13 @@ func (m *ThreeColorMarker) markAt(now int64, key string, n int64, in Color) Colo
 		out = m.colors.Mark(s.State, now, n, decide.Color(in))
 		return s.State, m.colors.Expiry(s.State, now), n > 0 && out != decide.Red
 	})
-	if r == keystore.Full && m.onFull == AllowNew {
+	switch {
+	case r != keystore.Full:
+		return Color(out)
+	case m.onFull == AllowNew:
 		return in
 	}
-	return Color(out)
+	return Red
 }
 
 // Reset fills the buckets of key. Earlier admissions cannot be refunded any

@@ -103,17 +103,20 @@ func ColdFactor(f float64) Option {
 	return Option{"ColdFactor", func(s *Spec) { s.ColdFactor = f }}
 }
 
-// MaxKeys sets the number of keys with a state of their own, 1 to 2^31-1. The
-// default is 65536. The table takes 32 bytes a key, allocated when the first key
-// arrives; the sliding windows and the warm-up take more, as their types state.
-// A key takes a place while it has debt: not longer than its bucket takes to
-// fill after its last request.
+// MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1;
+// up to twice as many may find it. The default is 1048576. A key takes a place
+// while it has debt: not longer than its bucket takes to fill after its last
+// request. See [OnFull] for what happens when more keys have debt.
+//
+// The table grows with the keys, by about 9 kB at a time, and does not shrink. It
+// takes 19 to 38 bytes a key, so 37 MiB at most with the default; the sliding
+// windows and the warm-up take more, as their types state.
 func MaxKeys(n int) Option {
 	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}
 }
 
-// OnFull sets the policy for new keys while MaxKeys keys have debt. The default
-// is Overflow.
+// OnFull sets the policy for new keys while the table is full of keys with debt.
+// The default is Evict.
 func OnFull(p FullPolicy) Option {
 	return Option{"OnFull", func(s *Spec) { s.OnFull = p }}
 }
@@ -122,10 +125,13 @@ func OnFull(p FullPolicy) Option {
 type FullPolicy uint8
 
 const (
-	// Overflow lets new keys share a fixed set of buckets, each with the limit of
-	// one key. Known keys keep their own, and a flood of keys is limited as a
-	// whole.
-	Overflow FullPolicy = iota
+	// Evict gives a new key the place of another one: of the 16 keys that its
+	// hash leads to, the one that owes least, or of equal ones the one that would
+	// be free of debt first. That key starts afresh when it comes again. So new
+	// keys are served during a flood of keys, and no key is let off while it owes
+	// more than 15 others: a flood of keys that ask once each lets nobody off who
+	// has spent more than one unit.
+	Evict FullPolicy = iota
 	// DenyNew denies new keys. A client that can invent keys can lock others
 	// out.
 	DenyNew
@@ -135,15 +141,15 @@ const (
 )
 
 // String returns the policy's name, for messages.
-func (p FullPolicy) String() string { return nameOf(int(p), "Overflow", "DenyNew", "AllowNew") }
+func (p FullPolicy) String() string { return nameOf(int(p), "Evict", "DenyNew", "AllowNew") }
 
 // text returns the policy's name in a Spec.
-func (p FullPolicy) text() string { return nameOf(int(p), "overflow", "deny-new", "allow-new") }
+func (p FullPolicy) text() string { return nameOf(int(p), "evict", "deny-new", "allow-new") }
 
-// MarshalText writes overflow, deny-new or allow-new.
+// MarshalText writes evict, deny-new or allow-new.
 func (p FullPolicy) MarshalText() ([]byte, error) { return []byte(p.text()), nil }
 
-// UnmarshalText reads overflow, deny-new or allow-new.
+// UnmarshalText reads evict, deny-new or allow-new.
 func (p *FullPolicy) UnmarshalText(text []byte) (err error) {
 	known, err := parsePolicy(string(text))
 	if err == nil {
@@ -153,7 +159,7 @@ func (p *FullPolicy) UnmarshalText(text []byte) (err error) {
 }
 
 const (
-	defaultMaxKeys = 1 << 16
+	defaultMaxKeys = 1 << 20
 	mostMaxKeys    = 1<<31 - 1
 )
 
@@ -202,7 +208,7 @@ func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
 		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", k.title, s.MaxKeys, mostMaxKeys)
 	}
 	if s.OnFull > AllowNew {
-		return s, fmt.Errorf("algo: %s: on full is %d, want Overflow, DenyNew or AllowNew", k.title, s.OnFull)
+		return s, fmt.Errorf("algo: %s: on full is %d, want Evict, DenyNew or AllowNew", k.title, s.OnFull)
 	}
 	return s, nil
 }

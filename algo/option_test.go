@@ -42,7 +42,7 @@ func TestOptionBelongs(t *testing.T) {
 	all := []algo.Option{
 		algo.Burst(0), algo.MaxWait(0), algo.MaxQueue(0), algo.Slack(0), algo.DelayAfter(0), algo.NoDelay(),
 		algo.ColdFactor(2), algo.Cells(1), algo.Offset(0), algo.AlignedTo(time.Now()), algo.Spread(), algo.MaxKeys(1),
-		algo.OnFull(algo.Overflow),
+		algo.OnFull(algo.Evict),
 	}
 	takes := map[string][]string{
 		"token bucket": {"Burst", "MaxWait", "MaxKeys", "OnFull"}, "leaky bucket": {"Burst", "MaxKeys", "OnFull"},
@@ -84,18 +84,18 @@ func ExampleMaxWait() {
 	// false 0s
 }
 
-// The table has room for about a hundred users. New users share a bucket when it
-// is full, so that none is unlimited or locked out for good.
+// The table has room for a hundred users. When it is full, a new user takes the
+// place of one whose debt would be gone soonest.
 func ExampleMaxKeys() {
 	users := algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.MaxKeys(100)))
 	for user := range 10_000 {
 		users.Allow(fmt.Sprint("made-up-", user), 1)
 	}
-	fmt.Println(users.Len() < 1000, users.Overflowed() > 0)
+	fmt.Println(users.Len() < 200, users.Overflowed() > 9000)
 	fmt.Println(users.Allow("ann", 1))
 	// Output:
 	// true true
-	// false
+	// true
 }
 
 // New users are denied while the table is full.
@@ -111,7 +111,7 @@ func ExampleOnFull() {
 }
 
 func TestFullPolicyNames(t *testing.T) {
-	for want, p := range map[string]algo.FullPolicy{"Overflow": algo.Overflow, "DenyNew": algo.DenyNew, "AllowNew": algo.AllowNew} {
+	for want, p := range map[string]algo.FullPolicy{"Evict": algo.Evict, "DenyNew": algo.DenyNew, "AllowNew": algo.AllowNew} {
 		require.Equal(t, want, p.String())
 		text, err := p.MarshalText()
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestFullPolicyNames(t *testing.T) {
 		require.Equal(t, p, again)
 	}
 	p := algo.DenyNew
-	require.EqualError(t, p.UnmarshalText([]byte("DenyNew")), "want overflow, deny-new or allow-new")
+	require.EqualError(t, p.UnmarshalText([]byte("DenyNew")), "want evict, deny-new or allow-new")
 	require.Equal(t, algo.DenyNew, p)
 	require.Equal(t, "unknown", algo.FullPolicy(3).String())
 }

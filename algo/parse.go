@@ -21,7 +21,7 @@ import (
 // [Spec] lists the algorithms and the options of each. N is a whole number, F a
 // number, D a duration such as 500ms or the word forever, T a time such as
 // 2026-01-31T00:00:00Z; keys is [MaxKeys], full is [OnFull] with one of
-// overflow, deny-new and allow-new, and the others are named as their Options.
+// evict, deny-new and allow-new, and the others are named as their Options.
 //
 // The error names the field and its value. A Spec that Parse returns makes a
 // limiter, and its String parses to the same Spec.
@@ -208,10 +208,10 @@ func parseTime(v string) (time.Time, error) {
 }
 
 func parsePolicy(v string) (FullPolicy, error) {
-	for _, known := range []FullPolicy{Overflow, DenyNew, AllowNew} {
+	for _, known := range []FullPolicy{Evict, DenyNew, AllowNew} {
 		if known.text() == v {
 			return known, nil
 		}
 	}
-	return 0, fmt.Errorf("want overflow, deny-new or allow-new")
+	return 0, fmt.Errorf("want evict, deny-new or allow-new")
 }

@@ -153,7 +153,7 @@ func TestPeekWhenTheTableIsFull(t *testing.T) {
 		"smooth-warming-up": spec("smooth-warming-up 5/h warmup 1h"),
 	}, func(t *testing.T, make func(algo.Option) (algo.Limiter, error)) {
 		synctest.Test(t, func(t *testing.T) {
-			for _, policy := range []algo.FullPolicy{algo.Overflow, algo.DenyNew, algo.AllowNew} {
+			for _, policy := range []algo.FullPolicy{algo.Evict, algo.DenyNew, algo.AllowNew} {
 				l, err := make(algo.OnFull(policy))
 				require.NoError(t, err)
 				for i := range 500 {

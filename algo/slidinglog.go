@@ -15,9 +15,8 @@ import "github.com/sluice-go/sluice/internal/decide"
 // period is shorter than 2^32 ns, about 4.3 s, and 8 otherwise. A ring begins
 // with room for 8, doubles up to the quota when it is full, and stays with its
 // slot for the next key, so that in the end no decision allocates. There are
-// two slots for each of [MaxKeys], of 64 bytes, and an overflow state for every
-// 64, at least 256: so many rings at most. A decision
-// holds the key's own lock: for a few nanoseconds, or, when n units are added
+// up to 2.7 slots for each of [MaxKeys], of 64 bytes: so many rings at most. A
+// decision holds the key's own lock: for a few nanoseconds, or, when n units are added
 // or given back, for as long as it takes to write n instants or to move those
 // that are newer.
 //

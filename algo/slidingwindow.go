@@ -26,9 +26,9 @@ import (
 // Either way a denial does not count, and what is given back can be spent again
 // as far as it still weighs.
 //
-// State is 64 bytes a slot beside the table's 16, with two slots for each of
-// [MaxKeys], and with more than one cell 8 bytes for each and one more, taken
-// when a slot is used first. A decision holds the key's own lock for a few
+// State is 64 bytes a slot beside the table's 16, with up to 2.7 slots for each
+// of [MaxKeys] (the default takes 187 MiB at most), and with more than one cell
+// 8 bytes for each and one more, taken when a slot is used first. A decision holds the key's own lock for a few
 // nanoseconds and allocates nothing else.
 //
 // Do not use it where steady traffic at the rate itself must pass: rounding up

@@ -17,9 +17,9 @@ import (
 )
 
 // TestWindowFull: DenyNew says when room may come, AllowNew does not limit,
-// and Overflow limits all new keys of a stripe together.
+// and Evict admits them.
 func TestWindowFull(t *testing.T) {
-	for _, p := range []algo.FullPolicy{algo.Overflow, algo.DenyNew, algo.AllowNew} {
+	for _, p := range []algo.FullPolicy{algo.Evict, algo.DenyNew, algo.AllowNew} {
 		t.Run(p.String(), func(t *testing.T) {
 			eachWindow(t, algo.PerMinute(4), func(t *testing.T, l window) {
 				for i := range 500 {
@@ -45,11 +45,8 @@ func TestWindowFull(t *testing.T) {
 					require.Zero(t, allowed)
 					time.Sleep(acquire(t, l, "new", 1).RetryAfter)
 					require.True(t, l.Allow("new", 1))
-				case algo.AllowNew:
+				default:
 					require.EqualValues(t, 1000, allowed)
-				case algo.Overflow:
-					time.Sleep(2*time.Minute + 1)
-					require.True(t, l.Allow("new", 1))
 				}
 			}, algo.MaxKeys(8), algo.OnFull(p))
 		})
@@ -270,19 +267,19 @@ func TestWindowFlood(t *testing.T) {
 			l.Allow(string(fmt.Appendf(name20[:0], "flood-%d", i)), 1)
 		}
 		grown := int64(heap()) - int64(before)
-		perSlot := int64(0)
+		perSlot := int64(16 + 64)
 		switch name {
 		case "sliding window of cells":
-			perSlot = 11 * 8
+			perSlot += 11 * 8
 		case "sliding log":
-			perSlot = 8 * 8
+			perSlot += 8 * 8
 		}
-		slots := int64(2*maxKeys + 257)
-		require.LessOrEqual(t, grown, slots*(perSlot+16)*21/20, name)
+		slots := int64(2*4*maxKeys)/3 + 584
+		require.LessOrEqual(t, grown, slots*perSlot*21/20, name)
 		require.Equal(t, left, spendAll(l, "known"), name)
 		require.Positive(t, l.Overflowed())
-		t.Logf("M1: %s: %d keys over %d slots: heap +%d bytes, %d kept, %d overflowed",
-			name, floods, 2*maxKeys, grown, l.Len(), l.Overflowed())
+		t.Logf("M1: %s: %d keys with room for %d: heap +%d bytes, %d kept, %d overflowed",
+			name, floods, maxKeys, grown, l.Len(), l.Overflowed())
 		runtime.KeepAlive(l)
 	}
 }

@@ -24,6 +24,9 @@ func (s *Counters) Inherit(from *Counters) {
 	s.more = more
 }
 
+// Spent is how many units s has counted; some may have expired.
+func (s *Counters) Spent() int64 { return s.two[0] + s.two[1] }
+
 // grid is where cells begin.
 type grid struct {
 	cell       divisor // the width

@@ -30,6 +30,9 @@ func (s *Timestamps) Inherit(from *Timestamps) {
 	}
 }
 
+// Spent is how many timestamps there are; some may have expired.
+func (s *Timestamps) Spent() int64 { return int64(s.size) }
+
 // passed is how many timestamps are at or before at, by bisection.
 func (s *Timestamps) passed(at int64) int32 {
 	low, high := int32(0), s.size

@@ -6,9 +6,9 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	for _, share := range []bool{false, true} {
+	for _, evict := range []bool{false, true} {
 		var s Store[int64, struct{}]
-		s.Init(Config{MaxKeys: 1, Share: share}, nil)
+		s.Init(Config{MaxKeys: 1, Evict: evict}, nil)
 		set := func(key string, word int64) Result {
 			_, r := s.Update(key, Fresh, func(State[int64], int64) (int64, int64, bool) { return word, 0, true })
 			return r
@@ -26,8 +26,8 @@ func TestLoad(t *testing.T) {
 			if s.Overflowed() == before {
 				continue
 			}
-			if got := s.Load(key); share != (got == later+int64(i)) {
-				t.Fatal("a key without room", share, got)
+			if got := s.Load(key); evict != (got == later+int64(i)) {
+				t.Fatal("a key without room", evict, got)
 			}
 			break
 		}

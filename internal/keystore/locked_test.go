@@ -19,9 +19,9 @@ type pair struct{ a, b int64 }
 
 // newPairs makes a store whose clock has not begun, so that the instants of the
 // tests count.
-func newPairs(maxKeys int, share bool) *Store[*pair, pair] {
+func newPairs(maxKeys int, evict bool) *Store[*pair, pair] {
 	s := new(Store[*pair, pair])
-	s.Init(Config{maxKeys, share}, nil)
+	s.Init(Config{maxKeys, evict}, nil)
 	s.Clock = Clock{time.Now().Add(time.Hour)}
 	return s
 }
@@ -41,24 +41,24 @@ func add(t require.TestingT, s *Store[*pair, pair], key string, now, lives int64
 }
 
 // fill puts a count of one into every slot of a small table, and returns the
-// keys. (A key that finds its own groups full is passed over.)
+// keys.
 func fill(s *Store[*pair, pair], prefix string, now, lives int64) (keys []string) {
 	for i := 0; len(keys) < 16; i++ {
 		key := prefix + strconv.Itoa(i)
-		before := s.Overflowed()
-		_, r := s.Update(key, now, func(st State[*pair], at int64) (*pair, int64, bool) {
-			if s.Overflowed() != before {
-				return nil, 0, false
-			}
-			*st.State = pair{1, 1}
-			return st.State, at + lives, true
-		})
-		if r == Updated {
+		if s.table().hasFreeSlot(key, now) {
+			s.Update(key, now, func(st State[*pair], at int64) (*pair, int64, bool) {
+				*st.State = pair{1, 1}
+				return st.State, at + lives, true
+			})
 			keys = append(keys, key)
 		}
 	}
-	s.table().overflowed.Store(0)
 	return keys
+}
+
+func (t *table[V]) hasFreeSlot(key string, now int64) bool {
+	id := t.hash(key)
+	return t.segment(id).nextExpiry(id) < now
 }
 
 func yieldOften(t *testing.T) {
@@ -94,25 +94,30 @@ func TestLockedEvictsExpiredValuesOnly(t *testing.T) {
 	require.Equal(t, 1, s.Len(at(2001)))
 }
 
-func TestLockedOverflowIsInherited(t *testing.T) {
+// Without room a new key takes the slot of the one that would expire first, and
+// begins afresh. An update that changes nothing evicts nobody.
+func TestLockedEvictsTheNextToExpire(t *testing.T) {
 	s := newPairs(1, true)
-	fill(s, "", 1000, 1000)
-	for n := range int64(5) {
-		require.Equal(t, n+1, add(t, s, "late", 1000, 1000))
+	keys := fill(s, "", 1000, 1000)
+	for _, key := range keys[1:] {
+		add(t, s, key, 1000, 5000)
 	}
-	require.Equal(t, uint64(5), s.Overflowed())
-	require.Equal(t, int64(6), add(t, s, "late", 3000, 1000), "a new slot takes the overflow value along")
-	require.Equal(t, int64(7), add(t, s, "late", 3000, 1000))
-	require.Equal(t, uint64(5), s.Overflowed())
+	s.Update("new", 1000, func(State[*pair], int64) (*pair, int64, bool) { return nil, 0, false })
+	require.Zero(t, s.Overflowed())
+	for i := 0; s.Overflowed() == 0; i++ { // one whose groups hold the first key
+		require.Equal(t, int64(1), add(t, s, "new"+strconv.Itoa(i), 1000, 9000))
+	}
+	require.Equal(t, 16, s.Len(at(2001)))
+	for _, key := range keys[1:] {
+		require.Equal(t, int64(3), add(t, s, key, 1000, 9000))
+	}
+	require.Equal(t, uint64(1), s.Overflowed())
 }
 
-func TestLockedFullWithoutSharing(t *testing.T) {
+func TestLockedFull(t *testing.T) {
 	s := newPairs(1, false)
 	known := fill(s, "", 1000, 1000)[3]
-	_, r := s.Update("new", 1500, func(State[*pair], int64) (*pair, int64, bool) {
-		t.Error("there is no value to update")
-		return nil, 0, true
-	})
+	_, r := s.Update("new", 1500, func(State[*pair], int64) (*pair, int64, bool) { return nil, 9000, true })
 	require.Equal(t, Full, r)
 	require.False(t, s.HasRoom("new", 1500))
 	require.Equal(t, int64(501), s.RoomAfter("new", 1500))

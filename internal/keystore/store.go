@@ -1,5 +1,5 @@
 // Package keystore keeps the state of each key of a limiter, in bounded memory
-// and without background work. It evicts only expired state: never debt.
+// and without background work.
 package keystore
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // Store keeps a state S for each key and for the empty key. The zero state is
 // that of a key that was never seen. The table is made when the first key
-// arrives, so a store without keys stays small.
+// arrives, and grows with the keys.
 //
 // There are two implementations. Where S is int64 and V is struct{}, the state
 // is one word, which is swapped without a lock: an instant in ticks, before
@@ -26,15 +26,16 @@ type Store[S, V any] struct {
 	lockFree bool // S is int64
 	copying  func(heir, from *V)
 	initial  int64
+	fresh    V
 	making   sync.Mutex
-	keys     atomic.Pointer[valueTable[V]]
+	keys     atomic.Pointer[table[V]]
 	unkeyed  unkeyed[V]
 }
 
 // Config bounds a Store.
 type Config struct {
-	MaxKeys int  // live keys that have room for certain
-	Share   bool // new keys share a fixed set of states when there is no room
+	MaxKeys int  // live keys that have room
+	Evict   bool // without room, a new key takes the place of one that would expire soon
 }
 
 // unkeyed is the state of the empty key. It keeps two cache lines to itself, so
@@ -44,7 +45,7 @@ type Config struct {
 type unkeyed[V any] struct {
 	_ [48]byte
 	slot
-	stripe
+	account
 	value V
 	_     [64]byte
 }
@@ -91,8 +92,9 @@ type Result uint8
 const (
 	Unchanged Result = iota // f left the state as it was
 	Updated
-	Full // the key is absent, there is no room for it, and it must not share
-	lost // another goroutine changed the state: load it again
+	Evicted // updated, in the slot of another key that was live
+	Full    // the key is absent, there is no room for it, and it must not evict another
+	lost    // another goroutine changed the state: load it again
 )
 
 // Update applies f to the state of key atomically, and returns the instant of
@@ -100,47 +102,42 @@ const (
 // has changed. A word is its own expiry; a value is changed in place.
 //
 // The instant is at, the caller's reading of the clock; a new one for an absent
-// key; and with Fresh one that was taken after the state was read. A word may
-// make f run several times; a value is locked while f runs, so f must not
-// block, call out or panic.
+// key, which may have had a word that expired since that reading; and with Fresh
+// one that was taken after the state was read. f may run several times. A value
+// is locked while f runs, so f must not block, call out or panic.
 func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
 	}
-	w, now := ref{at: &s.unkeyed.slot, stripe: &s.unkeyed.stripe}, at
+	var t *table[V]
+	id, w, a := uint64(0), &s.unkeyed.slot, &s.unkeyed.account
 	if key != "" {
-		w = s.table().ref(key)
+		t = s.table()
+		id = t.hash(key)
+		w, a = t.segment(id).find(id), t.account(id)
 	}
+	now = at
 	for {
 		// The mark before the word, the word before the id: a slot that changed
 		// hands in between shows the new id.
-		mark, absent := w.stripe.done.Load(), false
-		word := w.at.word.Load()
-		if word == tombstone || w.at.id.Load() != w.id {
-			if w, word = w.reload(); w.absent() {
-				absent, now = true, s.Clock.Now()
+		mark, word, gap := a.done.Load(), w.word.Load(), gap[V]{}
+		if word == tombstone || w.id.Load() != id {
+			if w, word, gap = t.look(id); w == &noSlot {
+				word, now = s.initial, s.Clock.Now()
 			}
 		}
 		if at == Fresh {
 			now = s.Clock.Now()
 		}
-		next, _, ok := f(State[S]{any(word).(S), w.id, mark, &w.stripe.account}, now)
+		next, _, ok := f(State[S]{any(word).(S), id, mark, a}, now)
 		if !ok {
 			return now, Unchanged
 		}
 		interleave.Point()
-		r := lost
-		switch {
-		case absent:
-			r = w.insert(word, any(next).(int64), now)
-		case !w.at.word.CompareAndSwap(word, any(next).(int64)):
-		case w.at.id.Load() == w.id:
-			r = Updated
-		default:
-			// The slot expired, was taken over, and the word of the new key
-			// happened to equal ours. Restore it; if it has changed meanwhile,
-			// the charge stays with that key, which errs on the safe side.
-			w.at.word.CompareAndSwap(any(next).(int64), word)
+		if w == &noSlot {
+			r = t.insert(gap, id, any(next).(int64), now)
+		} else {
+			r = w.swap(id, word, any(next).(int64))
 		}
 		if r != lost {
 			return now, r
@@ -165,7 +162,7 @@ func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], no
 		next, expiry, refunded, ok = f(c, now, a.shift(mark, most))
 		return next, expiry, ok
 	})
-	if r != Updated {
+	if r == Unchanged || r == Full {
 		refunded = 0
 	}
 	a.end(most, min(refunded, most))
@@ -176,33 +173,22 @@ func (s *Store[S, V]) account(key string) *account {
 		return &s.unkeyed.account
 	}
 	t := s.table()
-	return &t.stripe(t.hash(key)).account
+	return t.account(t.hash(key))
 }
 
-func (s *Store[S, V]) inherit(heir, from *V) {
-	if s.copying == nil {
-		*heir = *from
-		return
-	}
-	s.copying(heir, from)
-}
-
-func (s *Store[S, V]) table() *valueTable[V] {
+func (s *Store[S, V]) table() *table[V] {
 	if t := s.keys.Load(); t != nil {
 		return t
 	}
 	return s.makeTable()
 }
 
-func (s *Store[S, V]) makeTable() *valueTable[V] {
+func (s *Store[S, V]) makeTable() *table[V] {
 	s.making.Lock()
 	defer s.making.Unlock()
 	t := s.keys.Load()
 	if t == nil {
-		t = new(valueTable[V])
-		t.init(s.config.MaxKeys, s.config.Share, s.initial)
-		t.values = make([]V, len(t.slots))
-		t.overflow = make([]V, len(t.table.overflow))
+		t = newTable[V](s.config)
 		s.keys.Store(t)
 	}
 	return t
@@ -212,24 +198,24 @@ func (s *Store[S, V]) makeTable() *valueTable[V] {
 func (s *Store[S, V]) Empty() bool { return s.keys.Load() == nil }
 
 // Len counts the keys that have not expired at the instant that now returns for
-// their hash. It walks the table.
+// their hash. It walks the table; while that grows, some keys may be passed over
+// or counted twice.
 func (s *Store[S, V]) Len(now func(id uint64) int64) (n int) {
-	t := s.keys.Load()
-	if t == nil {
-		return 0
-	}
-	for i := range t.slots {
-		if w := t.slots[i].word.Load(); w != 0 && w >= now(t.slots[i].id.Load()) {
-			n++
-		}
+	if t := s.keys.Load(); t != nil {
+		t.all(func(id uint64, word int64) {
+			if word >= now(id) {
+				n++
+			}
+		})
 	}
 	return n
 }
 
-// Overflowed counts the updates of absent keys that found no room.
+// Overflowed counts the updates of absent keys that found no room. Each that was
+// not turned away has evicted a key.
 func (s *Store[S, V]) Overflowed() uint64 {
 	if t := s.keys.Load(); t != nil {
-		return t.overflowed.Load()
+		return t.full.Load()
 	}
 	return 0
 }
@@ -237,7 +223,8 @@ func (s *Store[S, V]) Overflowed() uint64 {
 // RoomAfter is how many ticks after now there may be room for a new key.
 func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
 	t := s.table()
-	if w := t.nextExpiry(t.hash(key)); w != locked {
+	id := t.hash(key)
+	if w := t.segment(id).nextExpiry(id); w != locked {
 		return max(w-now, 0) + 1
 	}
 	return 1
@@ -245,10 +232,5 @@ func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
 
 // HasRoom reports whether an Update of key at now finds room.
 func (s *Store[S, V]) HasRoom(key string, now int64) bool {
-	if s.config.Share || key == "" {
-		return true
-	}
-	t := s.table()
-	id := t.hash(key)
-	return t.index(id) >= 0 || t.nextExpiry(id) < now
+	return s.config.Evict || key == "" || s.table().hasRoom(key, now)
 }

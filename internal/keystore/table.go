@@ -2,211 +2,191 @@ package keystore
 
 import (
 	"hash/maphash"
-	"math"
-	"math/bits"
 	"sync"
 	"sync/atomic"
 )
 
-// A table keeps one word for each key, in bounded memory and without
-// background work.
+// table keeps one word for each key, and a value where V is not struct{}, in
+// memory that grows with the keys up to a bound, and without background work.
 //
-// It holds 16-byte slots in groups of eight. The hash of a key picks two
-// groups, and the key lives in one of them. There are two slots for each key
-// of MaxKeys, so that two full groups at once are rare even when MaxKeys keys
-// are live. A slot is expired when its word lies below now: such a word is
-// equivalent to an absent key. So expiry needs no timer, and a new key may take
-// the slot.
+// It is a hash table that grows by one segment at a time (extendible hashing:
+// Fagin, Nievergelt, Pippenger, Strong 1979). The leading bits of a key's hash
+// pick an entry of the directory, and that its segment. When a new key finds no
+// room in its segment, half of the segment's keys move to a new one, in some
+// microseconds; all other keys go on meanwhile.
 //
-// Words are read and swapped without a lock. Taking a slot is a swap too, from
-// the expired word to a tombstone, so it cannot race with a charge: one of the
-// two swaps fails and starts over. Inserting holds the stripe of the key, so a
-// key never gets two slots.
-//
-// Evicting a live key would forgive its debt, and an attacker who rotates keys
-// would never be limited. So when both groups are full of live keys, a new key
-// shares one of the overflow words, which its hash picks, and takes the debt
-// found there along when it gets a slot later. Every admission is charged to
-// exactly one word. There is an overflow word for every 64 keys, so that a few
-// keys without a slot hardly ever share one, and all overflow words together
-// add little to what the table admits.
-type table struct {
-	seed       maphash.Seed
-	slots      []slot
-	groups     uint64
-	share      bool
-	overflowed atomic.Uint64 // insertions that found no slot
-	overflow   []atomic.Int64
-	absent     slot // the slot of every key that has none; its id is no key's
-	stripes    [stripeCount]stripe
+// At the bound a new key takes the place of one of the 16 in its two groups, the
+// one that owes least, or it is turned away: see [Config]. So a flood of new keys
+// pushes out those that have just come, and a key that owes more than 15 others
+// keeps its debt.
+type table[V any] struct {
+	seed     maphash.Seed
+	config   Config
+	depth    uint8 // most leading bits that pick a segment
+	full     atomic.Uint64
+	growing  sync.Mutex
+	segments atomic.Pointer[directory[V]]
+	accounts [256]account
 }
 
-const (
-	groupSize   = 8
-	stripeCount = 256 // a power of two; so is the number of overflow words
-
-	// keysPerOverflow is the number of keys of MaxKeys per overflow word.
-	keysPerOverflow = 64
-
-	// tombstone is the word of a slot that is changing hands.
-	tombstone = math.MinInt64
-)
-
-// slot holds the seeded 64-bit hash of a key, in place of the key itself, and
-// its word. Two of a million keys share a hash with a probability of 2.7e-8;
-// they would share a limit.
-type slot struct {
-	id   atomic.Uint64
-	word atomic.Int64
+// directory points to the segments by the leading bits of a hash. A segment
+// that needs fewer bits has several entries side by side.
+type directory[V any] struct {
+	shift   uint8 // 64 less the number of bits, which is 1 or more
+	entries []atomic.Pointer[segment[V]]
 }
 
-// stripe serializes the insertions of its keys and the writes to their
-// overflow words.
-type stripe struct {
-	table   *table
-	mu      sync.Mutex
-	inserts atomic.Int64
-	account
-	_ [16]byte // 64 bytes: one cache line a stripe
-}
-
-// newTable makes room for at least maxKeys live keys at 32 bytes each.
-func (t *table) init(maxKeys int, share bool, initial int64) {
-	t.seed = maphash.MakeSeed()
-	t.groups = max((2*uint64(maxKeys)+groupSize-1)/groupSize, 2)
-	t.slots = make([]slot, t.groups*groupSize)
-	t.share = share
-	t.overflow = make([]atomic.Int64, overflowWords(maxKeys))
-	for i := range t.overflow {
-		t.overflow[i].Store(initial)
+func newTable[V any](c Config) *table[V] {
+	t := &table[V]{seed: maphash.MakeSeed(), config: c}
+	slots := (4*uint64(c.MaxKeys) + 2) / 3 // three quarters full leave hardly any key without room
+	for slots>>t.depth > mostGroups*groupSize {
+		t.depth++
 	}
-	for i := range t.stripes {
-		t.stripes[i].table = t
+	groups := uint64(mostGroups)
+	if t.depth == 0 {
+		groups = max((slots+groupSize-1)/groupSize, 2)
 	}
+	d := &directory[V]{63, make([]atomic.Pointer[segment[V]], 2)}
+	first := newSegment[V](groups, 0)
+	d.entries[0].Store(first)
+	d.entries[1].Store(first)
+	t.segments.Store(d)
+	return t
 }
-
-// overflowWords is the number of overflow words, at least one per stripe.
-func overflowWords(maxKeys int) int {
-	n := stripeCount
-	for n < maxKeys/keysPerOverflow {
-		n *= 2
-	}
-	return n
-}
-
-// overflowIndex is the overflow word of the keys with this hash.
-func (t *table) overflowIndex(id uint64) int { return int(id & uint64(len(t.overflow)-1)) }
 
 // hash identifies a key. The seed is secret, so that no one can construct
 // colliding keys. 0 is the id of a free slot.
-func (t *table) hash(key string) uint64 {
+func (t *table[V]) hash(key string) uint64 {
 	if id := maphash.String(t.seed, key); id != 0 {
 		return id
 	}
 	return 1
 }
 
-func (t *table) stripe(id uint64) *stripe { return &t.stripes[id%stripeCount] }
+func (t *table[V]) account(id uint64) *account { return &t.accounts[id%uint64(len(t.accounts))] }
 
-// candidates are the first slots of the two groups that may hold id. The two
-// may be the same.
-func (t *table) candidates(id uint64) (a, b uint64) {
-	a, _ = bits.Mul64(id, t.groups)
-	b, _ = bits.Mul64(id*0x9e3779b97f4a7c15, t.groups)
-	return a * groupSize, b * groupSize
+// segment is where id belongs at the moment.
+func (t *table[V]) segment(id uint64) *segment[V] {
+	d := t.segments.Load()
+	return d.entries[id>>(d.shift&63)].Load()
 }
 
-// find returns the slot of id, or &t.absent.
-func (t *table) find(id uint64) *slot {
-	if i := t.index(id); i >= 0 {
-		return &t.slots[i]
+// moved reports that id may have left g while the caller looked for it there.
+func (t *table[V]) moved(g *segment[V], id uint64) bool {
+	if g.splitting.Load() {
+		g.mu.Lock() // when it is over
+		defer g.mu.Unlock()
+		return true
 	}
-	return &t.absent
+	return t.segment(id) != g
 }
 
-// index returns the index of the slot of id, or -1.
-func (t *table) index(id uint64) int {
-	a, b := t.candidates(id)
-	if i := scan(t.slots[a:][:groupSize], id); i >= 0 {
-		return int(a) + i
-	}
-	if i := scan(t.slots[b:][:groupSize], id); i >= 0 {
-		return int(b) + i
-	}
-	return -1
-}
-
-func scan(group []slot, id uint64) int {
-	for i := range group {
-		if s := &group[i]; s.id.Load() == id && s.word.Load() != tombstone {
-			return i
+// room takes a slot of g for id and returns its index. The caller holds the mutex
+// of g and stores the word. It is lost if the key has to look for its segment
+// again.
+func (t *table[V]) room(g *segment[V], id uint64, now int64) (at int, r Result) {
+	r = Updated
+	if at = g.take(id, now); at < 0 {
+		if t.split(g, id) {
+			return at, lost
 		}
+		if !t.config.Evict {
+			t.full.Add(1)
+			return at, Full
+		}
+		if at = g.evict(id); at < 0 {
+			return at, lost
+		}
+		t.full.Add(1)
+		t.account(g.slots[at].id.Load()).invalidate()
+		r = Evicted
 	}
-	return -1
+	g.slots[at].id.Store(id)
+	return at, r
 }
 
-// take puts id into a free or expired slot, leaves the tombstone there and
-// returns its index, or -1. The caller holds the stripe of id and stores the
-// word.
+// split moves half of the keys of g to a new segment, those with the next bit of
+// the hash set, unless the table may not grow. The caller holds the mutex of g,
+// and id belongs there.
 //
-// A key goes to its first group, where it is found with one cache line less,
-// until that is nearly full; then to the one with more room. So both are full
-// only when hardly any slot is left anywhere.
-func (t *table) take(id uint64, expiredBefore int64) int {
-	a, b := t.candidates(id)
-	if free := t.free(a, expiredBefore); free < 3 && free < t.free(b, expiredBefore) {
-		a, b = b, a
+// A key that moves is first in neither segment, then in the new one only. Who
+// misses it meanwhile waits for the mutex; see moved.
+func (t *table[V]) split(g *segment[V], id uint64) bool {
+	if g.depth == t.depth {
+		return false
 	}
-	if i := t.takeFrom(a, id, expiredBefore); i >= 0 {
-		return i
-	}
-	return t.takeFrom(b, id, expiredBefore)
-}
-
-// free counts the slots that can be taken in the group that begins at first.
-func (t *table) free(first uint64, expiredBefore int64) (n int) {
-	group := t.slots[first:][:groupSize]
-	for i := range group {
-		if w := group[i].word.Load(); w != tombstone && w < expiredBefore {
-			n++
+	half := newSegment[V](g.groups, g.depth+1)
+	bit := uint64(1) << (63 - g.depth)
+	g.splitting.Store(true)
+	for i := range g.slots {
+		if g.slots[i].id.Load()&bit != 0 {
+			g.move(i, half)
 		}
 	}
-	return n
+	t.publish(half, (id|bit)>>(63-g.depth)<<(63-g.depth))
+	g.depth++
+	for i := range g.slots {
+		if s := &g.slots[i]; s.id.Load()&bit != 0 {
+			s.id.Store(0) // first: nobody takes the word for that of the key
+			s.word.Store(0)
+		}
+	}
+	g.splitting.Store(false)
+	return true
 }
 
-// takeFrom prefers the slot that expired first, or was never used: its key is
-// the least likely to come back.
-func (t *table) takeFrom(first, id uint64, expiredBefore int64) int {
-	group := t.slots[first:][:groupSize]
-	for {
-		oldest, at := expiredBefore, -1
-		for i := range group {
-			if w := group[i].word.Load(); w != tombstone && w < oldest {
-				oldest, at = w, i
+// move moves the key in slot i to the same slot of another segment, and leaves
+// the tombstone. A value in use is waited for.
+func (g *segment[V]) move(i int, to *segment[V]) {
+	s := &g.slots[i]
+	word := s.word.Load()
+	for tries := 0; word == locked || !s.word.CompareAndSwap(word, tombstone); tries++ {
+		spin(tries)
+		word = s.word.Load()
+	}
+	to.values[i], g.values[i] = g.values[i], to.values[i]
+	to.slots[i].id.Store(s.id.Load())
+	to.slots[i].word.Store(word)
+}
+
+// publish enters g as the segment of the ids that begin as first does.
+func (t *table[V]) publish(g *segment[V], first uint64) {
+	t.growing.Lock()
+	defer t.growing.Unlock()
+	d := t.segments.Load()
+	if 64-d.shift < g.depth {
+		d = d.doubled()
+	}
+	from, n := first>>d.shift, uint64(1)<<(64-d.shift-g.depth)
+	for i := range d.entries[from:][:n] {
+		d.entries[from:][i].Store(g)
+	}
+	t.segments.Store(d)
+}
+
+func (d *directory[V]) doubled() *directory[V] {
+	twice := &directory[V]{d.shift - 1, make([]atomic.Pointer[segment[V]], 2*len(d.entries))}
+	for i := range twice.entries {
+		twice.entries[i].Store(d.entries[i/2].Load())
+	}
+	return twice
+}
+
+// all calls f for each slot in use. Keys that move meanwhile may be passed over
+// or seen twice.
+func (t *table[V]) all(f func(id uint64, word int64)) {
+	var before *segment[V]
+	d := t.segments.Load()
+	for i := range d.entries {
+		g := d.entries[i].Load()
+		if g == before {
+			continue
+		}
+		before = g
+		for i := range g.slots {
+			if id, w := g.slots[i].id.Load(), g.slots[i].word.Load(); id != 0 && w != tombstone {
+				f(id, w)
 			}
 		}
-		if at < 0 {
-			return -1
-		}
-		if s := &group[at]; s.word.CompareAndSwap(oldest, tombstone) {
-			s.id.Store(id)
-			return int(first) + at
-		}
 	}
-}
-
-// nextExpiry is the lowest word in the groups of id: the next slot to expire
-// there.
-func (t *table) nextExpiry(id uint64) int64 {
-	lowest := int64(math.MaxInt64)
-	a, b := t.candidates(id)
-	for _, first := range [2]uint64{a, b} {
-		group := t.slots[first:][:groupSize]
-		for i := range group {
-			if w := group[i].word.Load(); w != tombstone {
-				lowest = min(lowest, w)
-			}
-		}
-	}
-	return lowest
 }

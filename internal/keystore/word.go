@@ -1,74 +1,66 @@
 package keystore
 
-// ref refers to the word of one key, wherever it is at the moment. (It has at
-// most four fields, so that it stays in registers.)
-type ref struct {
-	id      uint64
-	at      *slot   // &table.absent: the key has no slot
-	stripe  *stripe // of the key; its table is nil for the empty key
-	inserts int64   // stripe.inserts before the key was found to be absent
+// gap is where an absent key was missed.
+type gap[V any] struct {
+	segment *segment[V]
+	inserts int64 // of the segment, before the key was found to be absent
 }
 
-// reload looks for the key again where its slot is no longer its own. For an
-// absent key it returns the overflow word.
-//
-// An absent key must be decided on at a new reading of the clock: it may have
-// had a word that expired and was evicted since the caller's reading, and at
-// that reading the word still counted.
-func (r ref) reload() (ref, int64) {
-	t := r.stripe.table
+// look looks for a key again whose slot is no longer its own. An absent one has
+// noSlot, and a gap.
+func (t *table[V]) look(id uint64) (*slot, int64, gap[V]) {
 	for {
-		r.inserts = r.stripe.inserts.Load()
-		if r.at = t.find(r.id); r.at == &t.absent {
-			return r, t.overflow[t.overflowIndex(r.id)].Load()
-		}
-		if w := r.at.word.Load(); w != tombstone && r.at.id.Load() == r.id {
-			return r, w
+		g := t.segment(id)
+		inserts := g.inserts.Load()
+		switch s := g.find(id); {
+		case s != &noSlot:
+			if w := s.word.Load(); w != tombstone && s.id.Load() == id {
+				return s, w, gap[V]{}
+			}
+		case !t.moved(g, id):
+			return s, 0, gap[V]{g, inserts}
 		}
 	}
 }
 
-// absent reports whether the key had no slot when it was last looked for.
-func (r ref) absent() bool {
-	return r.stripe.table != nil && r.at == &r.stripe.table.absent
-}
-
-// insert gives an absent key a slot with the word next; if there is none, the
-// key shares its overflow word, or is turned away. It is lost if old, from
-// which next was computed, is no longer the word of the key, or may have been
-// another in between.
-func (r ref) insert(old, next, expiredBefore int64) Result {
-	st := r.stripe
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	t := st.table
-	overflow := &t.overflow[t.overflowIndex(r.id)]
-	if st.inserts.Load() != r.inserts || overflow.Load() != old {
+// insert gives an absent key a slot with the word next. It is lost if another
+// key was inserted in the segment since: it may have been this one, and have
+// expired again.
+func (t *table[V]) insert(gap gap[V], id uint64, next, now int64) Result {
+	g := gap.segment
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.inserts.Load() != gap.inserts || t.segment(id) != g {
 		return lost
 	}
-	if i := t.take(r.id, expiredBefore); i >= 0 {
-		t.slots[i].word.Store(next)
+	at, r := t.room(g, id, now)
+	if r == Updated || r == Evicted {
+		g.slots[at].word.Store(next)
 		// Last: a goroutine that sees the new number sees the slot as well.
-		st.inserts.Add(1)
+		g.inserts.Add(1)
+	}
+	return r
+}
+
+// swap replaces the word of the key id.
+func (s *slot) swap(id uint64, word, next int64) Result {
+	switch {
+	case !s.word.CompareAndSwap(word, next):
+		return lost
+	case s.id.Load() == id:
 		return Updated
 	}
-	t.overflowed.Add(1)
-	if !t.share {
-		return Full
-	}
-	overflow.Store(next)
-	return Updated
+	// The slot expired, was taken over, and the word of the new key happened to
+	// equal ours. Restore it; if it has changed meanwhile, the charge stays with
+	// that key, which errs on the safe side.
+	s.word.CompareAndSwap(next, word)
+	return lost
 }
 
-// ref finds the word of key. The empty key needs no hash.
-func (s *Store[S, V]) ref(key string) ref {
-	if key == "" {
-		return ref{at: &s.unkeyed.slot, stripe: &s.unkeyed.stripe}
-	}
-	return s.table().ref(key)
-}
-
-func (t *table) ref(key string) ref {
+func (t *table[V]) hasRoom(key string, now int64) bool {
 	id := t.hash(key)
-	return ref{id: id, at: t.find(id), stripe: t.stripe(id)}
+	g := t.segment(id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.depth < t.depth || g.index(id) >= 0 || g.nextExpiry(id) < now
 }

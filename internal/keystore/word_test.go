@@ -1,6 +1,8 @@
 package keystore
 
 import (
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -9,13 +11,14 @@ import (
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 )
 
 type words = Store[int64, struct{}]
 
-func newWords(maxKeys int, share bool) *words {
+func newWords(maxKeys int, evict bool) *words {
 	s := new(words)
-	s.Init(Config{maxKeys, share}, nil)
+	s.Init(Config{maxKeys, evict}, nil)
 	return s
 }
 
@@ -40,8 +43,8 @@ func load(s *words, key string) (word int64) {
 }
 
 func TestSizes(t *testing.T) {
-	require.EqualValues(t, 64, unsafe.Sizeof(stripe{}))
-	require.EqualValues(t, 16, unsafe.Sizeof(slot{}))
+	require.EqualValues(t, 64, unsafe.Offsetof(segment[[9]int]{}.slots), "groups fill cache lines")
+	require.LessOrEqual(t, unsafe.Sizeof(segment[[9]int]{}), uintptr(9472), "a size class of the allocator")
 	require.LessOrEqual(t, unsafe.Sizeof(unkeyed[struct{}]{}), uintptr(200))
 }
 
@@ -51,7 +54,8 @@ func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 	s := newWords(4, true)
 	now := s.Clock.Now()
 	word, _ := charge(s, "old", now, 1<<40)
-	taken := s.ref("old").at
+	old := s.table().hash("old")
+	taken := s.table().segment(old).find(old)
 	tries := 0
 	_, r := s.Update("old", now, func(st State[int64], _ int64) (int64, int64, bool) {
 		if tries++; tries == 1 {
@@ -90,38 +94,85 @@ func TestWordsCountExactly(t *testing.T) {
 	}
 }
 
-// TestWordsOverflow: without room new keys share a word, and take its debt
-// along when they get a slot; or they are turned away.
-func TestWordsOverflow(t *testing.T) {
+// TestWordsFull: without room a new key is turned away.
+func TestWordsFull(t *testing.T) {
 	const hour = int64(time.Hour) * TicksPerNano
-	s := newWords(1, true)
+	s := newWords(1, false)
 	now := s.Clock.Now()
 	for i := range 200 {
 		charge(s, strconv.Itoa(i), now, hour)
 	}
-	require.Positive(t, s.Overflowed())
 	require.Equal(t, 16, s.Len(at(now)))
-	before := load(s, "late")
-	word, r := charge(s, "late", now, hour)
-	require.Equal(t, Updated, r)
-	require.GreaterOrEqual(t, word, max(before, now)+hour)
-	for i := range s.table().slots {
-		s.table().slots[i].word.Store(0) // as if all keys had expired
-	}
-	next, _ := charge(s, "late", now, hour)
-	require.Equal(t, word+hour, next)
-	require.Equal(t, 1, s.Len(at(s.Clock.Now())))
-
-	s = newWords(1, false)
-	now = s.Clock.Now()
-	for i := range 200 {
-		charge(s, strconv.Itoa(i), now, hour)
-	}
-	_, r = charge(s, "new", now, hour)
+	_, r := charge(s, "new", now, hour)
 	require.Equal(t, Full, r)
+	require.Positive(t, s.Overflowed())
 	require.False(t, s.HasRoom("new", now))
 	require.True(t, s.HasRoom("", now))
 	require.LessOrEqual(t, s.RoomAfter("new", now), hour+int64(time.Second)*TicksPerNano)
+}
+
+// TestM2_EvictsTheNextToExpire: without room a new key takes the slot of the one
+// that would expire first in its two groups, whose charges cannot be refunded any
+// more. So a key is never evicted while it owes more than 15 others.
+func TestM2_EvictsTheNextToExpire(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newWords(rapid.SampledFrom([]int{1, 20, 500}).Draw(t, "keys"), true)
+		now := s.Clock.Now()
+		rnd := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
+		for i := range 2000 {
+			charge(s, strconv.Itoa(i), now, 1<<50+rnd.Int64N(1<<50))
+		}
+		for i := range 20 {
+			key := "new" + strconv.Itoa(i)
+			load(s, key) // a look takes no slot
+			id := s.table().hash(key)
+			g := s.table().segment(id)
+			evicted := g.nextExpiry(id)
+			if evicted < now {
+				continue // there is room
+			}
+			before, full := words16(g, id), s.Overflowed()
+			word, r := charge(s, key, now, 1<<49)
+			require.Equal(t, Evicted, r)
+			require.Equal(t, full+1, s.Overflowed())
+			require.Equal(t, sorted(append(before[1:], word)), words16(g, id))
+			require.Equal(t, evicted, before[0])
+		}
+	})
+}
+
+// words16 are the words in the two groups of id, sorted.
+func words16(g *segment[struct{}], id uint64) (words []int64) {
+	a, b := g.candidates(id)
+	for _, first := range []uint64{a, b} {
+		for i := range groupSize {
+			words = append(words, g.slots[int(first)+i].word.Load())
+		}
+	}
+	return sorted(words)
+}
+
+func sorted(words []int64) []int64 {
+	slices.Sort(words)
+	return words
+}
+
+// TestEvictedChargesAreNotRefunded: the key may have spent something new.
+func TestEvictedChargesAreNotRefunded(t *testing.T) {
+	s := newWords(1, true)
+	mark := int64(-1)
+	s.Update("old", Fresh, func(st State[int64], now int64) (int64, int64, bool) {
+		mark = st.Mark
+		return now + 1<<40, 0, true
+	})
+	for i := range 100 {
+		charge(s, strconv.Itoa(i), s.Clock.Now(), 1<<50)
+	}
+	charge(s, "old", s.Clock.Now(), 1<<51)
+	s.Refund("old", mark, 1<<40, func(State[int64], int64, int64) (int64, int64, int64, bool) {
+		t.Error("the charge was evicted")
+		return 0, 0, 0, false
+	})
 }
 
 // TestInitialWord: every key begins with it, with and without a slot.

@@ -1,10 +1,11 @@
 // Package warning logs problems of the configuration, each at most once in the
-// life of the process.
+// life of the process, or once a minute while it goes on.
 package warning
 
 import (
 	"log"
 	"sync/atomic"
+	"time"
 )
 
 // Once is one problem. It is logged with package log, which slog.SetDefault
@@ -21,10 +22,28 @@ func (w *Once) Pending() bool { return !w.logged.Load() }
 // Log logs the problem. detail has the form "name=value", or is empty.
 func (w *Once) Log(detail string) {
 	if w.Pending() && w.logged.CompareAndSwap(false, true) {
-		if detail != "" {
-			detail = " " + detail
-		}
-		log.Print(w.Message + ": code=" + w.Code + detail)
+		print(w.Code, w.Message, detail)
+	}
+}
+
+func print(code, message, detail string) {
+	if detail != "" {
+		detail = " " + detail
+	}
+	log.Print(message + ": code=" + code + detail)
+}
+
+// Minutely is a problem that goes on. It is logged as [Once] is, but again after
+// a minute.
+type Minutely struct {
+	next atomic.Int64 // nanoseconds since 1970
+}
+
+// Log logs the problem unless it was logged within the last minute.
+func (w *Minutely) Log(code, message string, detail func() string) {
+	now := time.Now().UnixNano()
+	if next := w.next.Load(); now >= next && w.next.CompareAndSwap(next, now+int64(time.Minute)) {
+		print(code, message, detail())
 	}
 }
 

@@ -3,7 +3,10 @@ package warning_test
 import (
 	"bytes"
 	"log"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,12 +14,7 @@ import (
 )
 
 func TestOnce(t *testing.T) {
-	var out bytes.Buffer
-	flags := log.Flags()
-	defer log.SetFlags(flags)
-	defer log.SetOutput(log.Writer())
-	log.SetOutput(&out)
-	log.SetFlags(0)
+	out := logged(t)
 	w := &warning.Once{Code: "a.b", Message: "something is wrong: mend it"}
 	for range 3 {
 		w.Log("policy=p")
@@ -26,4 +24,28 @@ func TestOnce(t *testing.T) {
 	require.True(t, w.Pending())
 	w.Log("")
 	require.Equal(t, "something is wrong: mend it: code=a.b policy=p\nsomething is wrong: mend it: code=a.b\n", out.String())
+}
+
+func TestMinutely(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines := logged(t)
+		w := new(warning.Minutely)
+		for range 150 {
+			w.Log("a.b", "something is wrong: mend it", func() string { return "n=1" })
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, strings.Repeat("something is wrong: mend it: code=a.b n=1\n", 3), lines.String())
+	})
+}
+
+// logged is what package log writes during the test.
+func logged(t *testing.T) *bytes.Buffer {
+	out, flags, before := new(bytes.Buffer), log.Flags(), log.Writer()
+	t.Cleanup(func() {
+		log.SetOutput(before)
+		log.SetFlags(flags)
+	})
+	log.SetOutput(out)
+	log.SetFlags(0)
+	return out
 }

@@ -1,0 +1,92 @@
+package algo_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// TestM1_ManyUsersAreServed: with the default options 200 000 users that need 4 %
+// of their quota are all served, in less than 64 MiB.
+func TestM1_ManyUsersAreServed(t *testing.T) {
+	const users = 200_000
+	requests := cases.Count(2*users, 40*users)
+	for name, make := range windows {
+		synctest.Test(t, func(t *testing.T) {
+			before := heap()
+			l, err := make(algo.PerDay(1000))
+			require.NoError(t, err)
+			rnd := rand.New(rand.NewPCG(1, 2))
+			served := 0
+			var room [20]byte
+			for range requests {
+				time.Sleep(24 * time.Hour / time.Duration(requests))
+				if l.Allow(string(fmt.Appendf(room[:0], "user-%d", rnd.IntN(users))), 1) {
+					served++
+				}
+			}
+			took := heap() - before
+			t.Logf("M1: %s: %d of %d requests served, %.1f MB", name, served, requests, float64(took)/(1<<20))
+			require.Greater(t, served, requests*999/1000, name)
+			if name == "fixed window" {
+				require.Less(t, took, uint64(64<<20), name)
+			}
+			require.Zero(t, l.Overflowed())
+		})
+	}
+}
+
+// TestM2_NewcomersDuringAFlood: while 20 000 new keys a second arrive, honest new
+// users are served, and who has spent the quota stays denied.
+func TestM2_NewcomersDuringAFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		room := cases.Count(1<<15, 1<<20)
+		l := algo.Must(algo.NewFixedWindow(algo.PerDay(5), algo.MaxKeys(room)))
+		for l.Allow("abuser", 1) {
+		}
+		lines := logged(t)
+		honest, served, abused := 0, 0, 0
+		for i := range 6 * room {
+			l.Allow(fmt.Sprint("flood-", i), 1)
+			if i%200 != 0 {
+				continue
+			}
+			time.Sleep(10 * time.Millisecond)
+			honest++
+			if l.Allow(fmt.Sprint("honest-", i), 1) {
+				served++
+			}
+			if l.Allow("abuser", 1) {
+				abused++
+			}
+		}
+		t.Logf("M2: %d of %d newcomers served, %d flood keys, %d evicted", served, honest, 6*room, l.Overflowed())
+		require.Greater(t, served, honest*95/100)
+		require.Zero(t, abused)
+		require.Positive(t, l.Overflowed())
+		require.Regexp(t, `^algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys: code=algo.full policy=Evict keys=\d+ overflowed=1\n`, lines.String())
+		require.Less(t, strings.Count(lines.String(), "\n"), 3+6*room/20_000/60, "a line a minute")
+	})
+}
+
+// logged is what package log writes during the test.
+func logged(t *testing.T) *bytes.Buffer {
+	out, flags, before := new(bytes.Buffer), log.Flags(), log.Writer()
+	t.Cleanup(func() {
+		log.SetOutput(before)
+		log.SetFlags(flags)
+	})
+	log.SetOutput(out)
+	log.SetFlags(0)
+	return out
+}

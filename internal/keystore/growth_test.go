@@ -1,0 +1,80 @@
+package keystore
+
+import (
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// TestL1_GrowthLosesNoCharge: while many goroutines charge old keys and bring new
+// ones, the table grows, and each key has exactly what was charged to it.
+func TestL1_GrowthLosesNoCharge(t *testing.T) {
+	yieldOften(t)
+	const each = 200
+	for range cases.Count(3, 100) {
+		words, pairs := newWords(1<<20, true), newPairs(1<<20, true)
+		now := words.Clock.Now()
+		name := func(g, i int) string { return strconv.Itoa(i%20) + "/" + strconv.Itoa(g%2*each+i) }
+		var group sync.WaitGroup
+		for g := range 8 {
+			group.Go(func() {
+				for i := range each {
+					for _, key := range []string{name(g, i), "shared", strconv.Itoa(i % 7), "own" + strconv.Itoa(g*each+i)} {
+						charge(words, key, now, 1<<40)
+						add(t, pairs, key, now, 1<<40)
+					}
+				}
+			})
+		}
+		group.Wait()
+		require.Positive(t, words.table().segment(1).depth, "it has grown")
+		require.Equal(t, int64(8*each), load(words, "shared")>>40)
+		require.Equal(t, int64(8*each+1), add(t, pairs, "shared", now, 1))
+		for g := range 2 {
+			for i := range each {
+				require.Equal(t, int64(4), load(words, name(g, i))>>40)
+				require.Equal(t, int64(5), add(t, pairs, name(g, i), now, 1))
+			}
+		}
+	}
+}
+
+// TestM1_TableGrowsToItsBound: memory follows the keys up to MaxKeys, of which
+// all have room, and no further.
+func TestM1_TableGrowsToItsBound(t *testing.T) {
+	const maxKeys = 1 << 17
+	s := newWords(maxKeys, true)
+	now, before := s.Clock.Now(), heapInUse()
+	charge(s, "first", now, 1<<60)
+	require.Less(t, heapInUse()-before, int64(32<<10), "for one key")
+	for i := range maxKeys - 1 {
+		charge(s, strconv.Itoa(i), now, 1<<59)
+		if i == 1000 {
+			require.Less(t, heapInUse()-before, int64(100<<10), "for a thousand keys")
+		}
+	}
+	require.Zero(t, s.Overflowed(), "MaxKeys keys have room")
+	require.Equal(t, maxKeys, s.Len(at(now)))
+	grown := heapInUse() - before
+	require.Less(t, grown, int64(maxKeys*43))
+	for i := range 4 * maxKeys {
+		charge(s, "flood"+strconv.Itoa(i), now, 1<<50)
+	}
+	full := heapInUse() - before
+	require.Less(t, full, int64(maxKeys*43))
+	require.Equal(t, int64(1)<<60, load(s, "first")>>60<<60, "who owes much keeps its slot")
+	t.Logf("M1: %d keys: %d B each, %d at most", maxKeys, grown/maxKeys, full/maxKeys)
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}

@@ -1,0 +1,211 @@
+package keystore
+
+import (
+	"math"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+)
+
+// slot holds the seeded 64-bit hash of a key, in place of the key itself, and
+// its word. Two of a million keys share a hash with a probability of 2.7e-8;
+// they would share a limit.
+type slot struct {
+	id   atomic.Uint64
+	word atomic.Int64
+}
+
+// segment is a part of a table: slots in groups of eight. The hash of a key
+// picks two groups, and the key lives in one of them.
+//
+// A slot is expired when its word lies below now: such a word is equivalent to
+// an absent key. So expiry needs no timer, and a new key may take the slot.
+// Words are read and swapped without a lock. Taking a slot is a swap too, from
+// the old word to a tombstone, so it cannot race with a charge: one of the two
+// swaps fails and starts over. It is done with the mutex held, so a key never
+// gets two slots.
+type segment[V any] struct {
+	values    []V // beside the slots, and one for a new key while it has no slot
+	mu        sync.Mutex
+	inserts   atomic.Int64
+	groups    uint64
+	splitting atomic.Bool
+	depth     uint8 // leading bits of the hash that all of its keys share
+	_         [8]byte
+	slots     [mostGroups * groupSize]slot
+}
+
+const (
+	groupSize = 8
+
+	// mostGroups fill a size class of the allocator, 9472 bytes, together with
+	// the fields before them. These take 64 bytes, so that a group fills two
+	// cache lines.
+	mostGroups = 73
+
+	// tombstone is the word of a slot that is changing hands.
+	tombstone = math.MinInt64
+)
+
+// noSlot is the slot of every key that has none. Its id is no key's.
+var noSlot slot
+
+func newSegment[V any](groups uint64, depth uint8) *segment[V] {
+	return &segment[V]{groups: groups, depth: depth, values: make([]V, groups*groupSize+1)}
+}
+
+// candidates are the first slots of the two groups that may hold id. (The leading
+// bits have already chosen the segment.)
+func (g *segment[V]) candidates(id uint64) (a, b uint64) {
+	a, _ = bits.Mul64(bits.RotateLeft64(id, 32), g.groups)
+	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), g.groups-1)
+	if b >= a {
+		b++
+	}
+	return a * groupSize, b * groupSize
+}
+
+// find returns the slot of id, or &noSlot.
+func (g *segment[V]) find(id uint64) *slot {
+	a, b := g.candidates(id)
+	if s := &g.slots[a|id%groupSize]; s.holds(id) {
+		return s // most keys
+	}
+	if i := g.findIn(a, id); i >= 0 {
+		return &g.slots[i]
+	}
+	if i := g.findIn(b, id); i >= 0 {
+		return &g.slots[i]
+	}
+	return &noSlot
+}
+
+// index returns the index of the slot of id, or -1.
+func (g *segment[V]) index(id uint64) int {
+	a, b := g.candidates(id)
+	if i := g.findIn(a, id); i >= 0 {
+		return i
+	}
+	return g.findIn(b, id)
+}
+
+func (g *segment[V]) findIn(first, id uint64) int {
+	for i := range g.slots[first:][:groupSize] {
+		if g.slots[first:][:groupSize][i].holds(id) {
+			return int(first) + i
+		}
+	}
+	return -1
+}
+
+func (s *slot) holds(id uint64) bool { return s.id.Load() == id && s.word.Load() != tombstone }
+
+// take leaves the tombstone in a free or expired slot for id and returns its
+// index, or -1. The caller holds the mutex, and stores id and word.
+//
+// A key goes to its first group, where it is found with one cache line less,
+// until that is nearly full; then to the one with more room. So both are full
+// only when hardly any slot is left anywhere. In its group it takes the slot that
+// its last bits pick, if it can.
+func (g *segment[V]) take(id uint64, expiredBefore int64) int {
+	a, b := g.candidates(id)
+	if free := g.free(a, expiredBefore); free < 3 && free < g.free(b, expiredBefore) {
+		a, b = b, a
+	}
+	own := int(a | id%groupSize)
+	if w := g.slots[own].word.Load(); w < expiredBefore && g.slots[own].word.CompareAndSwap(w, tombstone) {
+		return own
+	}
+	if i := g.takeFrom(a, expiredBefore); i >= 0 {
+		return i
+	}
+	return g.takeFrom(b, expiredBefore)
+}
+
+// free counts the slots that can be taken in the group that begins at first.
+func (g *segment[V]) free(first uint64, expiredBefore int64) (n int) {
+	group := g.slots[first:][:groupSize]
+	for i := range group {
+		if group[i].word.Load() < expiredBefore {
+			n++
+		}
+	}
+	return n
+}
+
+// takeFrom prefers the slot that expired first, or was never used: its key is
+// the least likely to come back.
+func (g *segment[V]) takeFrom(first uint64, expiredBefore int64) int {
+	for {
+		at, word := g.lowest(first)
+		if word >= expiredBefore {
+			return -1
+		}
+		if g.slots[at].word.CompareAndSwap(word, tombstone) {
+			return at
+		}
+	}
+}
+
+// spender is a value that knows how many units it holds.
+type spender interface{ Spent() int64 }
+
+// evict is take where no slot has expired. Of the two groups it takes the slot
+// of the key that has spent least, where the values know that; otherwise, and of
+// equal ones, that of the key that would expire first. It returns -1 in the rare
+// case that it cannot have that slot at this moment.
+func (g *segment[V]) evict(id uint64) int {
+	at, least, first := -1, int64(math.MaxInt64), int64(locked)
+	a, b := g.candidates(id)
+	for i := range 2 * groupSize {
+		if i = int(a) + i; i >= int(a)+groupSize {
+			i += int(b) - int(a) - groupSize
+		}
+		spent, word := g.spent(i)
+		if spent < least || spent == least && word < first {
+			at, least, first = i, spent, word
+		}
+	}
+	if at >= 0 && g.slots[at].word.CompareAndSwap(first, tombstone) {
+		return at
+	}
+	return -1
+}
+
+// spent is what the value of a slot has spent, 0 if it does not know, and its
+// word.
+func (g *segment[V]) spent(i int) (spent, word int64) {
+	s := &g.slots[i]
+	v, ok := any(&g.values[i]).(spender)
+	if !ok {
+		return 0, s.word.Load()
+	}
+	if word, ok = hold(s, s.id.Load()); !ok {
+		return math.MaxInt64, locked
+	}
+	spent = v.Spent()
+	s.word.Store(word)
+	return spent, word
+}
+
+// nextExpiry is the lowest word in the groups of id: the next slot to expire
+// there.
+func (g *segment[V]) nextExpiry(id uint64) int64 {
+	a, b := g.candidates(id)
+	_, inA := g.lowest(a)
+	_, inB := g.lowest(b)
+	return min(inA, inB)
+}
+
+// lowest finds the lowest word in the group that begins at first. The caller
+// may lack the mutex, and then a slot may be changing hands.
+func (g *segment[V]) lowest(first uint64) (at int, word int64) {
+	word = locked
+	group := g.slots[first:][:groupSize]
+	for i := range group {
+		if w := group[i].word.Load(); w != tombstone && w < word {
+			at, word = int(first)+i, w
+		}
+	}
+	return at, word
+}
