@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // TestL1_GrowthLosesNoCharge: while many goroutines charge old keys and bring new
@@ -47,7 +48,7 @@ func TestL1_GrowthLosesNoCharge(t *testing.T) {
 // TestM1_TableGrowsToItsBound: memory follows the keys up to MaxKeys, of which
 // all have room, and no further.
 func TestM1_TableGrowsToItsBound(t *testing.T) {
-	const maxKeys = 1 << 17
+	const maxKeys = 1 << 15
 	s := newWords(maxKeys, true)
 	now, before := s.Clock.Now(), heapInUse()
 	charge(s, "first", now, 1<<60)
@@ -69,6 +70,59 @@ func TestM1_TableGrowsToItsBound(t *testing.T) {
 	require.Less(t, full, int64(maxKeys*43))
 	require.Equal(t, int64(1)<<60, load(s, "first")>>60<<60, "who owes much keeps its slot")
 	t.Logf("M1: %d keys: %d B each, %d at most", maxKeys, grown/maxKeys, full/maxKeys)
+}
+
+// TestL1_KeyThatMovesIsFound: who looks for a key while it moves to another
+// segment waits for it.
+func TestL1_KeyThatMovesIsFound(t *testing.T) {
+	s := newWords(1<<20, true)
+	now := s.Clock.Now()
+	for i := range 200 {
+		charge(s, strconv.Itoa(i), now, 1<<40)
+	}
+	found := make(chan int64, 200)
+	moves := 0
+	interleave.Hook = func() {
+		if key := strconv.Itoa(moves); moves < 200 {
+			moves++
+			go func() { found <- load(s, key) }()
+			runtime.Gosched()
+		}
+	}
+	t.Cleanup(func() { interleave.Hook = nil })
+	splitFirst(s)
+	interleave.Hook = nil
+	for range moves {
+		require.GreaterOrEqual(t, <-found, now+1<<40)
+	}
+	require.Positive(t, moves)
+}
+
+// TestL1_InsertionAfterASplit: a key that was found to be absent in one segment
+// is not inserted there when it belongs to another one by now.
+func TestL1_InsertionAfterASplit(t *testing.T) {
+	s := newWords(1<<20, true)
+	for i := range 100 {
+		now := s.Clock.Now()
+		key := strconv.Itoa(i)
+		tries := 0
+		s.Update(key, now, func(State[int64], int64) (int64, int64, bool) {
+			if tries++; tries == 1 {
+				splitFirst(s)
+			}
+			return now + 1<<40, 0, true
+		})
+		require.GreaterOrEqual(t, load(s, key), now+1<<40)
+		s = newWords(1<<20, true)
+	}
+}
+
+// splitFirst splits the first segment of s.
+func splitFirst(s *words) {
+	g := s.table().segment(0)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	s.table().split(g, 0)
 }
 
 func heapInUse() int64 {

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // table keeps one word for each key, and a value where V is not struct{}, in
@@ -121,6 +123,7 @@ func (t *table[V]) split(g *segment[V], id uint64) bool {
 	for i := range g.slots {
 		if g.slots[i].id.Load()&bit != 0 {
 			g.move(i, half)
+			interleave.Point()
 		}
 	}
 	t.publish(half, (id|bit)>>(63-g.depth)<<(63-g.depth))
