@@ -13,6 +13,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/sluice-go/sluice/examples/gateway/command"
@@ -28,7 +29,9 @@ var gateway = command.Command{
 		return fmt.Sprintf("%d routes", len(f.Routes)), nil
 	},
 	Demo: demo,
-	New:  func(f *config.File, log *slog.Logger) (command.Service, error) { return newServer(f, log) },
+	New: func(f *config.File, log *slog.Logger, out io.Writer) (command.Service, error) {
+		return newServer(f, log, out)
+	},
 }
 
 func main() { gateway.Main() }

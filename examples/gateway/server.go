@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -31,11 +32,12 @@ type server struct {
 	frontLn    net.Listener
 	backLn     net.Listener
 	closeStore func() error
+	out        io.Writer // of the access log
 }
 
 // newServer listens on both addresses and is ready to serve.
-func newServer(f *config.File, log *slog.Logger) (*server, error) {
-	s := &server{file: f, log: log}
+func newServer(f *config.File, log *slog.Logger, out io.Writer) (*server, error) {
+	s := &server{file: f, log: log, out: out}
 	store, closeStore, err := live.OpenStore(f.Store, log, nil)
 	if err != nil {
 		return nil, f.Errorf("redis", "%v", err)
@@ -71,13 +73,28 @@ func (s *server) assemble(store *distributed.Store) error {
 		return err
 	}
 	s.watcher = live.NewWatcher(s.file, s.log, s.gateway.Apply)
-	s.front = s.newHTTP(s.gateway)
+	s.front = s.newHTTP(proxy.Served(s.gateway, s.served(metrics)))
 	s.front.Protocols = frontProtocols()
 	if s.front.TLSConfig, err = s.file.TLS.Config(); err != nil {
 		return s.file.Errorf("tls", "%v", err)
 	}
 	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}))
 	return metrics.Watch(s.watcher)
+}
+
+// served counts answered requests and writes the access log.
+func (s *server) served(metrics *ops.Metrics) func(*http.Request, proxy.Request) {
+	log := func(*http.Request, proxy.Request) {}
+	switch s.file.AccessLog {
+	case "text":
+		log = proxy.AccessLog(slog.New(slog.NewTextHandler(s.out, nil)))
+	case "json":
+		log = proxy.AccessLog(slog.New(slog.NewJSONHandler(s.out, nil)))
+	}
+	return func(r *http.Request, is proxy.Request) {
+		metrics.Request(is.Route, r.Method, is.Status, is.Duration, is.Upstream)
+		log(r, is)
+	}
 }
 
 func (s *server) newHTTP(h http.Handler) *http.Server {

@@ -9,6 +9,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 
 	"github.com/sluice-go/sluice/examples/gateway/command"
@@ -23,7 +24,7 @@ var rateLimits = command.Command{
 		}
 		return fmt.Sprintf("%d domains", len(f.Domains)), nil
 	},
-	New: func(f *config.File, log *slog.Logger) (command.Service, error) { return newServer(f, log) },
+	New: func(f *config.File, log *slog.Logger, _ io.Writer) (command.Service, error) { return newServer(f, log) },
 }
 
 func main() { rateLimits.Main() }

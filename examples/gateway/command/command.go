@@ -27,9 +27,10 @@ type Service interface {
 // Command is a command with the flags -config, -check, -poll, -health, -version
 // and, where there is a Demo, -demo.
 type Command struct {
-	Name  string                                            // the file is Name.yaml by default
-	About func(*config.File) (string, error)                // what is in the file, or why it is not enough
-	New   func(*config.File, *slog.Logger) (Service, error) // for a file that is enough
+	Name  string                             // the file is Name.yaml by default
+	About func(*config.File) (string, error) // what is in the file, or why it is not enough
+	// New makes the service of a file that is enough. Its log goes to stderr; out is stdout.
+	New func(f *config.File, log *slog.Logger, out io.Writer) (Service, error)
 	// Demo prepares everything to try the command in a folder of its own: a file
 	// and, until ctx ends, what that file needs. about says what to try.
 	Demo func(ctx context.Context, folder string) (path, about string, err error)
@@ -100,7 +101,7 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 	if *health {
 		return askHealth(ctx, f.Admin, stdout)
 	}
-	return c.serve(ctx, f, *poll, stderr, hup)
+	return c.serve(ctx, f, *poll, stdout, stderr, hup)
 }
 
 // demonstrate prepares a demo; done removes it.
@@ -124,10 +125,10 @@ func (c Command) load(path string) (f *config.File, about string, err error) {
 	return f, about, err
 }
 
-func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stderr io.Writer, hup <-chan os.Signal) int {
+func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stdout, stderr io.Writer, hup <-chan os.Signal) int {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	redis.SetLogger(clientLog{log})
-	s, err := c.New(f, log)
+	s, err := c.New(f, log, stdout)
 	if err != nil {
 		fmt.Fprintln(stderr, err)
 		return 1

@@ -37,6 +37,12 @@ type File struct {
 	Store Store
 	// Overload protects the process as a whole.
 	Overload Overload
+	// AccessLog is the format of the access log: text, json, or off.
+	AccessLog string
+	// Access is the lists of routes without their own.
+	Access Access
+	// Denial is the answer of routes without their own; nil: the standard one.
+	Denial *Denial
 	// Timeouts are those of the servers.
 	Timeouts Timeouts
 	// Limits are those that several routes share, by their names.
@@ -77,9 +83,10 @@ type Timeouts struct {
 
 func defaults() *File {
 	return &File{
-		Listen: "127.0.0.1:8080",
-		Admin:  "127.0.0.1:8081",
-		Store:  Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
+		Listen:    "127.0.0.1:8080",
+		Admin:     "127.0.0.1:8081",
+		AccessLog: "off",
+		Store:     Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
 			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,
@@ -146,6 +153,9 @@ func (f *File) read(v value) {
 		field{name: "store", read: func(v value) { f.Store.Kind = v.oneOf(Local, Redis) }},
 		field{name: "redis", read: func(v value) { f.Store.read(v) }},
 		field{name: "overload", read: func(v value) { f.Overload.read(v) }},
+		field{name: "access_log", read: func(v value) { f.AccessLog = v.oneOf("text", "json", "off") }},
+		field{name: "access", read: func(v value) { f.Access.read(v) }},
+		field{name: "denial", read: func(v value) { f.Denial = readDenial(v) }},
 		field{name: "timeouts", read: func(v value) { f.Timeouts.read(v) }},
 		field{name: "limits", read: func(v value) { limits = &v }},
 		field{name: "routes", read: func(v value) { routes = &v }},
@@ -180,15 +190,7 @@ func readPrefixes(v *value) (all []netip.Prefix) {
 		return nil
 	}
 	for _, item := range v.items() {
-		s := item.text()
-		p, err := netip.ParsePrefix(s)
-		if addr, errAddr := netip.ParseAddr(s); errAddr == nil {
-			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-		}
-		if s != "" && err != nil {
-			item.fail("is %q, want an address or a prefix such as 10.0.0.0/8", s)
-		}
-		if err == nil {
+		if p, ok := readPrefix(item); ok {
 			all = append(all, p)
 		}
 	}
@@ -196,6 +198,19 @@ func readPrefixes(v *value) (all []netip.Prefix) {
 		v.fail("%v", err)
 	}
 	return all
+}
+
+// readPrefix reads an address or a prefix.
+func readPrefix(v value) (p netip.Prefix, ok bool) {
+	s := v.text()
+	p, err := netip.ParsePrefix(s)
+	if addr, errAddr := netip.ParseAddr(s); errAddr == nil {
+		p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	if s != "" && err != nil {
+		v.fail("is %q, want an address or a prefix such as 10.0.0.0/8", s)
+	}
+	return p, err == nil
 }
 
 func (o *Overload) read(v value) {

@@ -14,6 +14,7 @@ func (f *File) Restart(was *File) error {
 		{"show_keys", f.ShowKeys == was.ShowKeys},
 		{"store", f.Store.Kind == was.Store.Kind},
 		{"redis", f.Store.Same(was.Store)},
+		{"access_log", f.AccessLog == was.AccessLog},
 		{"timeouts", f.Timeouts == was.Timeouts},
 	} {
 		if !fixed.same {

@@ -24,6 +24,10 @@ type Route struct {
 	Headers string
 	// RefundOn are the statuses for which a request is not charged.
 	RefundOn []int
+	// InFlight is how many requests may be with the upstream at once; 0: no bound.
+	InFlight int
+	Access   Access
+	Denial   *Denial // nil: the standard answer
 	// PreserveHost sends the client's Host to the upstream.
 	PreserveHost bool
 }
@@ -43,7 +47,7 @@ func (b *book) readRoutes(v *value) (all []*Route) {
 }
 
 func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
-	r := &Route{MissingKey: "shared", Headers: "ietf", RefundOn: []int{http.StatusBadGateway, http.StatusServiceUnavailable}}
+	r := &Route{Access: b.file.Access, Denial: b.file.Denial, MissingKey: "shared", Headers: "ietf", RefundOn: []int{http.StatusBadGateway, http.StatusServiceUnavailable}}
 	v.fields(
 		field{name: "pattern", required: true, read: func(v value) { r.Pattern = readPattern(v, mux) }},
 		field{name: "upstream", required: true, read: func(v value) { r.Upstream = readURL(v) }},
@@ -51,6 +55,9 @@ func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
 		field{name: "missing_key", read: func(v value) { r.MissingKey = v.oneOf("shared", "deny", "skip") }},
 		field{name: "headers", read: func(v value) { r.Headers = v.oneOf("ietf", "legacy", "none") }},
 		field{name: "refund_on", read: func(v value) { r.RefundOn = readStatuses(v) }},
+		field{name: "in_flight", read: func(v value) { r.InFlight = int(v.whole(1, 1<<30)) }},
+		field{name: "access", read: func(v value) { r.Access = Access{}; r.Access.read(v) }},
+		field{name: "denial", read: func(v value) { r.Denial = readDenial(v) }},
 		field{name: "preserve_host", read: func(v value) { r.PreserveHost = v.boolean() }},
 	)
 	r.checkPathKeys(v)

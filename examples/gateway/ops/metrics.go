@@ -3,6 +3,8 @@ package ops
 import (
 	"errors"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -21,7 +23,25 @@ type Metrics struct {
 	*otelmetrics.Metrics
 	http.Handler
 	registry *prometheus.Registry
+	served   *prometheus.HistogramVec
+	upstream *prometheus.HistogramVec
 }
+
+// Request counts an answered request, and the wait for its upstream if it was asked.
+func (m *Metrics) Request(route, method string, status int, took, upstream time.Duration) {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	default:
+		method = "_OTHER" // clients may invent methods
+	}
+	m.served.WithLabelValues(route, method, strconv.Itoa(status)).Observe(took.Seconds())
+	if upstream > 0 {
+		m.upstream.WithLabelValues(route).Observe(upstream.Seconds())
+	}
+}
+
+// buckets are those of the OpenTelemetry conventions for HTTP.
+var buckets = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
 
 // mostPolicies are told apart in metrics; those beyond are counted together.
 const mostPolicies = 1000
@@ -38,7 +58,14 @@ func NewMetrics(overload func() *adaptive.Limiter) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Metrics{m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry}, errors.Join(
+	served := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "http_server_request_duration_seconds", Help: "Time from the head of a request to the end of its answer.", Buckets: buckets,
+	}, []string{"http_route", "http_request_method", "http_response_status_code"})
+	upstream := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "http_client_request_duration_seconds", Help: "Time until the head of the upstream's answer.", Buckets: buckets,
+	}, []string{"http_route"})
+	return &Metrics{m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry, served, upstream}, errors.Join(
+		registry.Register(served), registry.Register(upstream),
 		registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 		m.InFlight("overload", inFlight(overload)))

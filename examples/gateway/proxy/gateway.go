@@ -40,6 +40,7 @@ type Gateway struct {
 	mu       sync.Mutex // one change at a time
 	file     *config.File
 	overload *guard
+	inFlight inFlightLimits
 }
 
 // New makes a gateway and puts f in force.
@@ -96,10 +97,15 @@ func (g *Gateway) Apply(f *config.File) error {
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	handler, err := g.assemble(f, limiters, guard, callers)
+	inFlight, err := g.limitsInFlight(f)
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
+	handler, err := g.assemble(f, limiters, guard, callers, inFlight)
+	if err != nil {
+		return f.Errorf("", "%v", err)
+	}
+	g.inFlight = inFlight
 	g.install(f, handler, guard)
 	g.tell(limiters, callers)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),

@@ -13,7 +13,7 @@ import (
 )
 
 // assemble makes the handler of a whole configuration.
-func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, overload *guard, callers config.Callers) (http.Handler, error) {
+func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, overload *guard, callers config.Callers, inFlight inFlightLimits) (http.Handler, error) {
 	mux := newRouter()
 	for _, r := range f.Routes {
 		policies := make([]httpmw.Policy, 0, len(r.Limits))
@@ -24,14 +24,15 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 			}
 			policies = append(policies, p)
 		}
-		h := limitBody(f.Timeouts.Body, g.upstream(r, f.Trusted))
+		h := inFlight.protect(g, r, limitBody(f.Timeouts.Body, g.upstream(r, f.Trusted)))
 		if len(policies) > 0 {
-			h = httpmw.Limits(policies, g.routeOptions(r)...)(h)
+			limited := httpmw.Limits(policies, g.routeOptions(r)...)(h)
 			if r.MissingKey == "deny" {
-				h = g.requireKeys(r, policies, h)
+				limited = g.requireKeys(r, policies, limited)
 			}
+			h = allowed(r.Access.Allow, callers.Trusted, h, limited)
 		}
-		mux.Handle(r.Pattern, h)
+		mux.Handle(r.Pattern, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
 	}
 	return g.protect(overload, mux), nil
 }
@@ -57,6 +58,9 @@ func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 	}
 	if len(r.RefundOn) > 0 {
 		opts = append(opts, httpmw.WithRefundIf(func(status int) bool { return slices.Contains(r.RefundOn, status) }))
+	}
+	if r.Denial != nil {
+		opts = append(opts, httpmw.WithDenied(denialOf(r.Denial)))
 	}
 	return opts
 }

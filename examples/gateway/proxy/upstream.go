@@ -40,6 +40,9 @@ func newTransports(patience time.Duration) *transports {
 
 // RoundTrip sends a request to its upstream.
 func (t *transports) RoundTrip(r *http.Request) (*http.Response, error) {
+	if is := requestOf(r); is != nil {
+		defer func(begun time.Time) { is.Upstream = time.Since(begun) }(time.Now())
+	}
 	if r.URL.Scheme != "h2c" {
 		return t.usual.RoundTrip(r)
 	}
