@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload modules structure
+.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload modules structure
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -93,6 +93,10 @@ sim:
 # its file do to requests and debt. Needs wrk.
 gateway-load:
 	cd examples/gateway && $(GO) run ./load
+
+# Records the public API, which the tests compare.
+api:
+	$(GO) test . -run TestPublicAPI -update
 
 # The structure of the library and its English as a table of numbers. TREE is
 # another version to measure.

@@ -29,7 +29,10 @@ import (
 // within moments around an edge, and all callers may do so at the same edge.
 // A [TokenBucket] spreads them, a [SlidingWindow] with [Cells] or [Strict]
 // holds the quota in any window.
-type FixedWindow struct{ rated[int64, struct{}] }
+type FixedWindow struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewFixedWindow makes a fixed window of r.Count units in each r.Period, with
 // the options [Offset], [AlignedTo], [Spread], [MaxKeys] and [OnFull]. The
@@ -45,7 +48,7 @@ func newFixedWindow(s Spec) (*FixedWindow, error) {
 	build := func(s Spec, _ Rate, old decider[int64], _ int64) (limit[int64], error) {
 		return fixedWindowLimit(s, store.Clock.Start.Add(1), old)
 	}
-	if err := w.init(&fixedWindow, s, store, build); err != nil {
+	if err := w.init(&w.keyed, &fixedWindow, s, store, build); err != nil {
 		return nil, err
 	}
 	return w, nil

@@ -18,7 +18,10 @@ package algo
 //
 // Do not use it to smooth a flow: a full burst passes in no time. And not
 // where "at most N in any window" is the contract.
-type LeakyBucket struct{ rated[int64, struct{}] }
+type LeakyBucket struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewLeakyBucket makes a leaky bucket with the options [Burst] (the capacity
 // in units, 1 or more; default: the rate's count), [MaxKeys] and [OnFull]. The
@@ -31,7 +34,7 @@ var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKey
 
 func newLeakyBucket(s Spec) (*LeakyBucket, error) {
 	l := new(LeakyBucket)
-	if err := initBucket(&l.rated, &leakyBucket, s, tokens); err != nil {
+	if err := initBucket(&l.keyed, &l.rated, &leakyBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return l, nil

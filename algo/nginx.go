@@ -34,7 +34,10 @@ import (
 //
 // Do not use it for new limits that need not behave as an nginx in front of
 // them does: a [TokenBucket] with MaxWait says the same in plainer terms.
-type Nginx struct{ rated[int64, struct{}] }
+type Nginx struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewNginx makes a limiter with the options [Burst] (the units in excess of
 // the rate, 0 or more; the default is 0 here, as in nginx), [DelayAfter] or
@@ -48,7 +51,7 @@ var nginx = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "M
 
 func newNginx(s Spec) (*Nginx, error) {
 	l := new(Nginx)
-	if err := initBucket(&l.rated, &nginx, s, limitReq); err != nil {
+	if err := initBucket(&l.keyed, &l.rated, &nginx, s, limitReq); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -29,7 +29,10 @@ import "github.com/sluice-go/sluice/internal/decide"
 // Do not use it where a delayed request holds something scarce (a connection,
 // a lock) while it waits, or where bursts are harmless: every one of them is
 // slowed down. Use the TokenBucket there.
-type Pacer struct{ rated[int64, struct{}] }
+type Pacer struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewPacer makes a pacer with the options [Slack] (default 0), [MaxWait],
 // [MaxQueue], [MaxKeys] and [OnFull]. Without MaxWait and MaxQueue the line
@@ -44,7 +47,7 @@ var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "Max
 
 func newPacer(s Spec) (*Pacer, error) {
 	l := new(Pacer)
-	if err := initBucket(&l.rated, &pacer, s, paced); err != nil {
+	if err := initBucket(&l.keyed, &l.rated, &pacer, s, paced); err != nil {
 		return nil, err
 	}
 	return l, nil

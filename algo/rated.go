@@ -8,9 +8,11 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// rated is a keyed limiter whose limit changes in use.
+// rated changes the limit of a keyed limiter in use. (It stands beside it and not
+// around it, because the documentation shows methods of embedded types only if
+// they are embedded once.)
 type rated[S comparable, V any] struct {
-	keyed[S, V]
+	keyed    *keyed[S, V]
 	kind     *kind
 	build    builder[S]
 	changing sync.Mutex // serializes changes of the limit
@@ -22,32 +24,32 @@ type rated[S comparable, V any] struct {
 // burstAt is the rate at which the burst was set.
 type builder[S any] func(s Spec, burstAt Rate, old decider[S], now int64) (limit[S], error)
 
-// init makes k ready. It is not a constructor because k must not move.
-func (k *rated[S, V]) init(kind *kind, s Spec, store *keystore.Store[S, V], build builder[S]) error {
+// init makes k and r ready. It is not a constructor because k must not move.
+func (r *rated[S, V]) init(k *keyed[S, V], kind *kind, s Spec, store *keystore.Store[S, V], build builder[S]) error {
 	k.use(store, s.OnFull)
-	k.kind, k.build = kind, build
-	return k.change(func(Spec, Rate) (Spec, Rate, error) { return s, s.Rate, nil })
+	r.keyed, r.kind, r.build = k, kind, build
+	return r.change(func(Spec, Rate) (Spec, Rate, error) { return s, s.Rate, nil })
 }
 
 // change replaces the limit. It takes the same time for one key and for
 // millions, because no state is touched.
-func (k *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) error {
-	k.changing.Lock()
-	defer k.changing.Unlock()
-	s, burstAt, err := to(k.spec, k.burstAt)
+func (r *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	s, burstAt, err := to(r.spec, r.burstAt)
 	if err != nil {
 		return err
 	}
 	var old decider[S]
-	if l := k.limit.Load(); l != nil {
+	if l := r.keyed.limit.Load(); l != nil {
 		old = l.decider
 	}
-	l, err := k.build(s, burstAt, old, k.store.Clock.Now())
+	l, err := r.build(s, burstAt, old, r.keyed.store.Clock.Now())
 	if err != nil {
-		return fmt.Errorf("algo: %s: %w", k.kind.title, err)
+		return fmt.Errorf("algo: %s: %w", r.kind.title, err)
 	}
-	k.spec, k.burstAt = s, burstAt
-	k.limit.Store(&l)
+	r.spec, r.burstAt = s, burstAt
+	r.keyed.limit.Store(&l)
 	return nil
 }
 
@@ -55,27 +57,24 @@ func (k *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) 
 // spent. After the rate is raised no key waits longer than one that has just
 // spent the whole burst; [SmoothBursty] and [SmoothWarmingUp] keep debt, as
 // Guava does. A burst that was not set follows the count of the rate.
-func (k *rated[S, V]) SetRate(r Rate) error {
-	return k.change(func(s Spec, burstAt Rate) (Spec, Rate, error) {
-		s.Rate = r
+func (r *rated[S, V]) SetRate(to Rate) error {
+	return r.change(func(s Spec, burstAt Rate) (Spec, Rate, error) {
+		s.Rate = to
 		return s, burstAt, nil
 	})
 }
 
 // SetSpec changes the whole limit while the limiter runs; see [Spec.Apply].
-func (k *rated[S, V]) SetSpec(s Spec) error {
-	return k.change(func(was Spec, _ Rate) (Spec, Rate, error) {
-		next, err := was.replace(k.kind, s)
+func (r *rated[S, V]) SetSpec(s Spec) error {
+	return r.change(func(was Spec, _ Rate) (Spec, Rate, error) {
+		next, err := was.replace(r.kind, s)
 		return next, s.Rate, err
 	})
 }
 
-// bucket is a limiter over one word that [decide.GCRA] decides on.
-type bucket = rated[int64, struct{}]
-
 // initBucket makes b ready for the GCRA that params makes of its Spec.
-func initBucket(b *bucket, k *kind, s Spec, params func(s Spec, burstAt Rate) (*decide.GCRA, error)) error {
-	return b.init(k, s, newWords(s), func(s Spec, burstAt Rate, old decider[int64], now int64) (l limit[int64], err error) {
+func initBucket(b *keyed[int64, struct{}], r *rated[int64, struct{}], k *kind, s Spec, params func(s Spec, burstAt Rate) (*decide.GCRA, error)) error {
+	return r.init(b, k, s, newWords(s), func(s Spec, burstAt Rate, old decider[int64], now int64) (l limit[int64], err error) {
 		g, err := params(s, burstAt)
 		if err != nil {
 			return l, err
@@ -88,8 +87,8 @@ func initBucket(b *bucket, k *kind, s Spec, params func(s Spec, burstAt Rate) (*
 }
 
 // setBurst changes the burst while the limiter runs.
-func (k *rated[S, V]) setBurst(n int64) error {
-	return k.change(func(s Spec, _ Rate) (Spec, Rate, error) {
+func (r *rated[S, V]) setBurst(n int64) error {
+	return r.change(func(s Spec, _ Rate) (Spec, Rate, error) {
 		s.write(Burst(n))
 		return s, s.Rate, nil
 	})

@@ -24,6 +24,7 @@ import "github.com/sluice-go/sluice/internal/decide"
 // the same bound in little memory. A limit for protection alone is better a
 // [TokenBucket].
 type SlidingLog struct {
+	keyed[*decide.Timestamps, decide.Timestamps]
 	rated[*decide.Timestamps, decide.Timestamps]
 }
 
@@ -39,7 +40,7 @@ var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "OnFull"
 func newSlidingLog(s Spec) (*SlidingLog, error) {
 	l := new(SlidingLog)
 	store := newValues(s, (*decide.Timestamps).Inherit)
-	if err := l.init(&slidingLog, s, store, slidingLogLimit); err != nil {
+	if err := l.init(&l.keyed, &slidingLog, s, store, slidingLogLimit); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -34,6 +34,7 @@ import (
 // Do not use it where steady traffic at the rate itself must pass: rounding up
 // denies one unit of it now and then. A [TokenBucket] never does, in one word.
 type SlidingWindow struct {
+	keyed[*decide.Counters, decide.Counters]
 	rated[*decide.Counters, decide.Counters]
 }
 
@@ -49,7 +50,7 @@ var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "
 func newSlidingWindow(s Spec) (*SlidingWindow, error) {
 	w := new(SlidingWindow)
 	store := newValues(s, (*decide.Counters).Inherit)
-	if err := w.init(&slidingWindow, s, store, slidingWindowLimit); err != nil {
+	if err := w.init(&w.keyed, &slidingWindow, s, store, slidingWindowLimit); err != nil {
 		return nil, err
 	}
 	return w, nil

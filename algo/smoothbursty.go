@@ -40,7 +40,10 @@ import (
 // Do not use it where callers choose the cost: one who asks for a million
 // permits starts at once, and everyone else pays. Bound n where it comes from,
 // or use the [TokenBucket], where each pays for himself.
-type SmoothBursty struct{ rated[int64, struct{}] }
+type SmoothBursty struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewSmoothBursty makes a limiter with the options [Burst] (the permits that
 // may be saved at the rate of the moment, 0 or more; default: what any rate
@@ -55,7 +58,7 @@ var smoothBursty = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "Max
 
 func newSmoothBursty(s Spec) (*SmoothBursty, error) {
 	l := new(SmoothBursty)
-	if err := initBucket(&l.rated, &smoothBursty, s, payForward); err != nil {
+	if err := initBucket(&l.keyed, &l.rated, &smoothBursty, s, payForward); err != nil {
 		return nil, err
 	}
 	// Nothing is saved at the first reading of the clock.

@@ -21,7 +21,10 @@ import "github.com/sluice-go/sluice/internal/decide"
 // Do not use it where callers expect the whole quota both at once and in the
 // long run: no limit with so little state has both. [SlidingLog] has, and
 // [SlidingWindow] with [Cells] nearly.
-type Strict struct{ rated[int64, struct{}] }
+type Strict struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewStrict makes a strict limit of r.Count units in any r.Period, with the
 // options [Burst] (1 to r.Count, default half of it, rounded up), [MaxKeys] and
@@ -34,7 +37,7 @@ var strict = kind{"strict", "strict", []string{"Burst", "MaxKeys", "OnFull"}}
 
 func newStrict(s Spec) (*Strict, error) {
 	l := new(Strict)
-	if err := initBucket(&l.rated, &strict, s, strictTokens); err != nil {
+	if err := initBucket(&l.keyed, &l.rated, &strict, s, strictTokens); err != nil {
 		return nil, err
 	}
 	return l, nil

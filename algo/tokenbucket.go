@@ -22,7 +22,10 @@ import "github.com/sluice-go/sluice/internal/decide"
 //
 // Do not use it where "at most N in any window" is the contract: in a window
 // it may admit Burst more than the rate; see the strict windows for that.
-type TokenBucket struct{ rated[int64, struct{}] }
+type TokenBucket struct {
+	keyed[int64, struct{}]
+	rated[int64, struct{}]
+}
 
 // NewTokenBucket makes a token bucket with the options [Burst] (default: the
 // rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
@@ -35,7 +38,7 @@ var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWai
 
 func newTokenBucket(s Spec) (*TokenBucket, error) {
 	l := new(TokenBucket)
-	if err := initBucket(&l.rated, &tokenBucket, s, tokens); err != nil {
+	if err := initBucket(&l.keyed, &l.rated, &tokenBucket, s, tokens); err != nil {
 		return nil, err
 	}
 	return l, nil

@@ -35,6 +35,7 @@ import (
 // Do not use it where arrivals at the rate must never be denied: while it is
 // cold they are. See also SmoothBursty about callers who choose the cost.
 type SmoothWarmingUp struct {
+	keyed[*decide.WarmupState, decide.WarmupState]
 	rated[*decide.WarmupState, decide.WarmupState]
 }
 
@@ -51,7 +52,7 @@ var smoothWarmingUp = kind{"smooth-warming-up", "smooth warming up", []string{"W
 
 func newSmoothWarmingUp(s Spec) (*SmoothWarmingUp, error) {
 	l := new(SmoothWarmingUp)
-	if err := l.init(&smoothWarmingUp, s, newValues(s, (*decide.WarmupState).Inherit), warmupLimit); err != nil {
+	if err := l.init(&l.keyed, &smoothWarmingUp, s, newValues(s, (*decide.WarmupState).Inherit), warmupLimit); err != nil {
 		return nil, err
 	}
 	return l, nil
