@@ -103,6 +103,10 @@ func (a *accessList) Acquire(ctx context.Context, key string, n int64) (Lease, e
 	return a.limiterFor(key).Acquire(ctx, key, n)
 }
 
+// DenyAll denies every request, at any cost and for a peek too, with Reason Never
+// and a Limit of 0: a plan that allows nothing, or a method that is closed.
+func DenyAll() Limiter { return denyAll{} }
+
 // denyAll denies every request forever.
 type denyAll struct{}
 

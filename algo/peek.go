@@ -32,9 +32,10 @@ func peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err 
 			return l.peekThrough(ctx, key, n)
 		}
 	}
-	if b, ok := l.(Batcher); ok {
+	req := Request{l, key, n}
+	if b, ok := l.(Batcher); ok && b.Batches(req, req) {
 		answer := make([]Lease, 1)
-		err = peekBatch(ctx, []Request{{b, key, n}}, answer)
+		err = peekBatch(ctx, []Request{req}, answer)
 		return answer[0].Decision, err
 	}
 	return peekForeign(ctx, l, key, n)

@@ -155,3 +155,19 @@ func TestLevelsWithoutRedis(t *testing.T) {
 	}
 	require.Equal(t, int64(8), acquire(t, a, "k", 0).Remaining, "denials charge no level")
 }
+
+// A window on Redis behind a denial is peeked, although no batch decides it.
+func TestWindowBehindADenial(t *testing.T) {
+	store, _ := onRedis(t)
+	denies := algo.DenyAll()
+	for name, make := range makers(store) {
+		l := must[*distributed.Limiter](t)(make("behind "+name, algo.PerDay(3)))
+		remote(t, l, "k", 2)
+		lease, err := algo.AcquireAll(t.Context(), algo.Request{Limiter: denies, Key: "k", N: 1},
+			algo.Request{Limiter: l, Key: "k", N: 1}, algo.Request{Limiter: algo.Shadow(l), Key: "k", N: 2})
+		require.NoError(t, err)
+		require.False(t, lease.Allowed)
+		require.True(t, lease.Parts()[1].Allowed, name)
+		require.Equal(t, int64(1), remote(t, l, "k", 0).Remaining, name)
+	}
+}

@@ -159,3 +159,28 @@ func TestPartsOnRedis(t *testing.T) {
 	require.Equal(t, int64(1000), remote(t, tokens, "u", 0).Remaining)
 	require.Equal(t, int64(5), remote(t, slots, "u", 0).Remaining)
 }
+
+// A limit on failures only, on Redis.
+func TestFailuresOnly(t *testing.T) {
+	store, _ := onRedis(t)
+	for name, make := range makers(store) {
+		t.Run(name, func(t *testing.T) {
+			l := must[*distributed.Limiter](t)(make("failures "+name, algo.PerDay(3)))
+			failures := algo.FailuresOnly(l)
+			try := func(o algo.Outcome) bool {
+				lease, err := failures.Acquire(t.Context(), "alice", 1)
+				require.NoError(t, err)
+				lease.Release(o)
+				return lease.Allowed
+			}
+			for range 10 {
+				require.True(t, try(algo.Succeeded))
+			}
+			for range 3 {
+				require.True(t, try(algo.Failed))
+			}
+			require.False(t, try(algo.Failed))
+			require.Zero(t, remote(t, l, "alice", 0).Remaining)
+		})
+	}
+}

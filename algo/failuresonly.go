@@ -1,0 +1,95 @@
+package algo
+
+import "context"
+
+// FailuresOnly charges l for work that fails, and for no other: against guessed
+// passwords and scans. It looks before the work, and charges after it.
+//
+//	perAddress := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
+//	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
+//
+// A request is admitted if its cost fits l at that moment. Its cost is charged,
+// even if it does not fit any more, when the lease is released with [Failed] or
+// [Ignored]; with [Succeeded] and [Canceled] nothing is charged. The adapters
+// report responses below 400 and the code OK as Succeeded, and other answers,
+// panics, hang-ups and streams as Failed or Ignored; their option WithRefundIf
+// names the answers that are no failure:
+//
+//	httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized })
+//
+// So any number of successes may be in flight at once, which they may not under a
+// limit that charges first and refunds.
+//
+// Bound: over a token bucket, at most Burst + rate*w - n + c failures in any window
+// of length w, where n is the cost of a request and c the most units of a key in
+// flight at once, at most Burst: the failures that are in flight when the last
+// request is admitted. Without such a limit the requests that an attacker sends at
+// once are all admitted, and cost at most another Burst of waiting: put a limit on
+// requests in flight per key before it, in one decision:
+//
+//	httpmw.Limits([]httpmw.Policy{{Limiter: inFlight, ...}, {Limiter: perAddress, ...}})
+//
+// l has to state what remains, and to charge what a lease of cost 0 is settled to,
+// as the limits over time of this package and of package distributed do; a limiter
+// that states no Limit is never asked to deny. [NewBan] around FailuresOnly bans
+// keys that go on when they are denied, and not keys that succeed. It panics if l
+// is nil.
+func FailuresOnly(l Limiter) Limiter {
+	mustLimiter(l, "FailuresOnly")
+	return &failuresOnly{wrapping{l}}
+}
+
+type failuresOnly struct{ wrapping }
+
+// OccupiesSlot reports true: how the work ends has to be known.
+func (*failuresOnly) OccupiesSlot() bool { return true }
+
+// Acquire looks whether n units fit.
+func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+	if n < 0 {
+		return Lease{}, costError(n)
+	}
+	charge := new(failureCharge)
+	var err error
+	charge.lease, err = f.limiter.Acquire(ctx, key, 0)
+	if err != nil {
+		return Lease{}, err
+	}
+	d := charge.lease.Decision
+	if f.full(&d, n) {
+		d, err = peek(ctx, f.limiter, key, n)
+	}
+	if err != nil || !d.Allowed || n == 0 {
+		charge.lease.Release(Canceled)
+		return Lease{Decision: d}, err
+	}
+	return NewLease(d, charge, Handle{Key: key, N: n}), nil
+}
+
+// peekThrough answers as Acquire does.
+func (f *failuresOnly) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
+	d, err := peek(ctx, f.limiter, key, 0)
+	if err == nil && f.full(&d, n) {
+		d, err = peek(ctx, f.limiter, key, n)
+	}
+	return d, err
+}
+
+// full reports whether n units do not fit, by the peek d.
+func (*failuresOnly) full(d *Decision, n int64) bool {
+	return d.Allowed && d.limits() && d.Remaining < n
+}
+
+// failureCharge charges a failure, to the lease of cost 0 that the look has left.
+type failureCharge struct{ lease Lease }
+
+// Release charges the cost if the work has failed.
+func (c *failureCharge) Release(h Handle, o Outcome) {
+	if o == Failed || o == Ignored {
+		c.lease.Settle(h.N)
+	}
+	c.lease.Release(o)
+}
+
+// Settle does nothing: the lease remembers the cost.
+func (*failureCharge) Settle(Handle, int64) {}

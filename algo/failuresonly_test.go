@@ -1,0 +1,181 @@
+package algo_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Ten correct logins at once are ten logins; five wrong ones are the last.
+func TestFailuresOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := bucket(algo.PerMinute(5))
+		l := algo.FailuresOnly(inner)
+		var leases [10]algo.Lease
+		for i := range leases {
+			leases[i] = must(t, l, "alice", 1)
+			require.True(t, leases[i].Allowed)
+			require.Equal(t, int64(5), leases[i].Remaining)
+		}
+		for i := range leases {
+			leases[i].Release(algo.Succeeded)
+		}
+		outcomes := []algo.Outcome{algo.Failed, algo.Canceled, algo.Ignored, algo.Succeeded, algo.Failed, algo.Failed, algo.Failed}
+		for _, o := range outcomes {
+			lease := must(t, l, "alice", 1)
+			require.True(t, lease.Allowed, o)
+			lease.Release(o)
+			lease.Release(algo.Failed)
+		}
+		denied := must(t, l, "alice", 1)
+		require.False(t, denied.Allowed)
+		require.Equal(t, algo.Quota, denied.Reason)
+		require.Equal(t, peek(t, inner, "alice").NextAfter, denied.RetryAfter)
+		require.True(t, must(t, l, "bob", 1).Allowed)
+		time.Sleep(denied.RetryAfter - 1)
+		require.False(t, must(t, l, "alice", 1).Allowed)
+		time.Sleep(1)
+		require.True(t, must(t, l, "alice", 1).Allowed)
+		require.Equal(t, algo.Never, must(t, l, "alice", 6).Reason)
+		require.True(t, must(t, l, "alice", 0).Allowed)
+		_, err := l.Acquire(bg, "alice", -1)
+		require.ErrorIs(t, err, algo.ErrCost)
+	})
+}
+
+// The bound, with c requests in flight at once and whatever they answer.
+func TestW2_FailuresOnly(t *testing.T) {
+	const burst, inFlight, cost = 5, 4, 1
+	for seed := range uint64(200) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 1))
+			l := algo.FailuresOnly(bucket(algo.Rate{Count: burst, Period: time.Minute}))
+			var failures []time.Time
+			var open []algo.Lease
+			for range 200 {
+				if rnd.IntN(3) == 0 {
+					time.Sleep(time.Duration(rnd.Int64N(int64(20 * time.Second))))
+				}
+				if len(open) < inFlight && rnd.IntN(2) == 0 {
+					if lease := must(t, l, "k", cost); lease.Allowed {
+						open = append(open, lease)
+					}
+				} else if len(open) > 0 {
+					if rnd.IntN(4) > 0 {
+						failures = append(failures, time.Now())
+						open[0].Release(algo.Failed)
+					} else {
+						open[0].Release(algo.Succeeded)
+					}
+					open = open[1:]
+				}
+			}
+			require.NotEmpty(t, failures)
+			for i, from := range failures {
+				for j := i; j < len(failures); j++ {
+					w := failures[j].Sub(from)
+					most := burst*int64(time.Minute) + burst*int64(w) + (inFlight-cost)*int64(time.Minute)
+					require.LessOrEqual(t, int64(j-i+1)*int64(time.Minute), most, "%d failures in %v", j-i+1, w)
+				}
+			}
+		})
+	}
+}
+
+// Over compositions, bans and shadows, and beside another limit that denies.
+func TestFailuresOnlyComposes(t *testing.T) {
+	minute, day := bucket(algo.PerMinute(3)), bucket(algo.PerDay(5))
+	l := algo.FailuresOnly(algo.All(minute, day))
+	lease := must(t, l, "k", 2)
+	lease.Release(algo.Failed)
+	require.Equal(t, int64(1), peek(t, minute, "k").Remaining)
+	require.Equal(t, int64(3), peek(t, day, "k").Remaining)
+	require.False(t, must(t, l, "k", 2).Allowed)
+
+	both := acquireAll(t, algo.Request{Limiter: l, Key: "k", N: 1},
+		algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota, RetryAfter: time.Second}), Key: "k", N: 1})
+	require.False(t, both.Allowed)
+	require.True(t, both.Parts()[0].Allowed)
+	both.Release(algo.Failed)
+	require.Equal(t, int64(1), peek(t, minute, "k").Remaining)
+	behind := acquireAll(t, algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota, RetryAfter: time.Second}), Key: "k", N: 1},
+		algo.Request{Limiter: l, Key: "k", N: 2})
+	require.False(t, behind.Parts()[1].Allowed, "peeked")
+
+	banning := algo.Must(algo.NewBan(algo.FailuresOnly(bucket(algo.PerMinute(1))), algo.PerMinute(2), time.Hour, time.Hour))
+	for range 50 {
+		lease := must(t, banning, "alice", 1)
+		require.True(t, lease.Allowed)
+		lease.Release(algo.Succeeded)
+	}
+	lease = must(t, banning, "eve", 1)
+	lease.Release(algo.Failed)
+	for range 2 {
+		require.False(t, must(t, banning, "eve", 1).Allowed)
+	}
+	require.Greater(t, banning.Banned("eve"), time.Duration(0))
+	require.Zero(t, banning.Banned("alice"))
+
+	about, ok := algo.Describe(algo.FailuresOnly(minute))
+	require.True(t, ok)
+	require.Equal(t, int64(3), about.Quota)
+	require.NoError(t, algo.Spec{Rate: algo.PerMinute(9)}.Apply(algo.FailuresOnly(minute)))
+	require.True(t, algo.OccupiesSlot(l))
+	require.PanicsWithValue(t, "algo: FailuresOnly: the limiter is nil", func() { algo.FailuresOnly(nil) })
+}
+
+// Five wrong passwords a minute for each user, and four tries at once.
+func ExampleFailuresOnly() {
+	wrong := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
+	tries := algo.Must(adaptive.PerKey(4))
+	login := func(user, password string) string {
+		lease, err := algo.AcquireAll(context.Background(),
+			algo.Request{Limiter: tries, Key: user, N: 1}, algo.Request{Limiter: wrong, Key: user, N: 1})
+		if err != nil || !lease.Allowed {
+			return "try later"
+		}
+		if password != "secret" {
+			lease.Release(algo.Failed)
+			return "wrong"
+		}
+		lease.Release(algo.Succeeded)
+		return "welcome"
+	}
+	for range 20 {
+		login("alice", "secret")
+	}
+	for range 6 {
+		fmt.Println(login("alice", "guess"))
+	}
+	// Output:
+	// wrong
+	// wrong
+	// wrong
+	// wrong
+	// wrong
+	// try later
+}
+
+// A method is closed for one tenant, and open for all others.
+func ExampleDenyAll() {
+	standard := algo.Must(algo.NewTokenBucket(algo.PerMinute(100)))
+	choice := algo.Must(algo.NewOverrides(algo.Choices{
+		Exact: map[string]algo.Limiter{"suspended": algo.DenyAll()}, Default: standard,
+	}))
+	limiter := algo.ByKey(choice.Choose)
+	for _, tenant := range []string{"acme", "suspended"} {
+		lease := algo.Must(limiter.Acquire(context.Background(), tenant, 1))
+		fmt.Println(tenant, lease.Allowed, lease.Reason)
+	}
+	// Output:
+	// acme true admitted
+	// suspended false never
+}

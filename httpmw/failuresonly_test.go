@@ -1,0 +1,71 @@
+package httpmw_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Ten correct logins at once, over real connections, are all admitted, and nobody
+// is banned; then five wrong ones are.
+func TestLoginFailuresOnly(t *testing.T) {
+	var together sync.WaitGroup
+	together.Add(10)
+	login := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Query().Get("password") {
+		case "wrong":
+			w.WriteHeader(http.StatusUnauthorized)
+		case "together":
+			together.Done()
+			together.Wait() // all are in flight
+		}
+	})
+	bucket := bucket(t, algo.PerHour(5))
+	ban := algo.Must(algo.NewBan(algo.FailuresOnly(bucket), algo.PerMinute(2), time.Hour, time.Hour))
+	server := httptest.NewServer(httpmw.Limit(ban, keyfunc.ClientIP())(login))
+	defer server.Close()
+	status := func(password string) int {
+		resp, err := http.Get(server.URL + "/?password=" + password)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode
+	}
+	codes := make(chan int, 10)
+	for range 10 {
+		go func() { codes <- status("together") }()
+	}
+	for range 10 {
+		require.Equal(t, 200, <-codes)
+	}
+	for range 5 {
+		require.Equal(t, 401, status("wrong"))
+	}
+	require.Equal(t, 429, status("right"))
+	require.Zero(t, ban.Banned("127.0.0.1"))
+	require.Equal(t, 429, status("right"))
+	require.NotZero(t, ban.Banned("127.0.0.1"), "two denials")
+}
+
+// WithRefundIf names what is no failure.
+func TestFailuresOnlyOfSomeStatus(t *testing.T) {
+	limited := bucket(t, algo.PerHour(2))
+	answer := 404
+	h := httpmw.Limit(algo.FailuresOnly(limited), key("k"),
+		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
+	for range 5 {
+		require.Equal(t, 404, serve(h, get()).Code)
+	}
+	answer = 401
+	for _, want := range []int{401, 401, 429} {
+		require.Equal(t, want, serve(h, get()).Code)
+	}
+}
