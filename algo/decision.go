@@ -79,11 +79,14 @@ const (
 	SourceOff
 	// SourceShadowed: a shadow limit would have denied or delayed the request.
 	SourceShadowed
+	// SourceBan: the key is banned (see [Ban]) or listed (see [DenyList]); the
+	// limit itself was not asked.
+	SourceBan
 )
 
 // String returns the source in lower case, for logs.
 func (s Source) String() string {
-	return nameOf(int(s), "local", "remote", "deny-cache", "block", "fallback", "off", "shadowed")
+	return nameOf(int(s), "local", "remote", "deny-cache", "block", "fallback", "off", "shadowed", "ban")
 }
 
 func nameOf(i int, names ...string) string {

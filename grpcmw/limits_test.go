@@ -333,3 +333,18 @@ func TestDenyWith(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "grpcmw: DenyWith: the code is OK", func() { grpcmw.DenyWith(codes.OK) })
 }
+
+// A ban is told apart from a quota.
+func TestBansAreNoQuotas(t *testing.T) {
+	ban := algo.Must(algo.NewBan(perHour(1), algo.PerMinute(2), time.Hour, time.Hour))
+	c := client(t, &service{}, grpcmw.ServerOptions(ban, rpckey.PeerIP())...)
+	for range 3 {
+		_, _ = unaryCall(c)
+	}
+	_, err := unaryCall(c)
+	require.Equal(t, codes.ResourceExhausted, status.Code(err))
+	require.Equal(t, "the caller is banned", status.Convert(err).Message())
+	d := detailsOf(t, err)
+	require.Equal(t, "BANNED", d.info.Reason)
+	require.Greater(t, d.retry.RetryDelay.AsDuration(), 59*time.Minute)
+}

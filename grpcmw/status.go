@@ -48,6 +48,7 @@ const (
 	textNever    = "the call costs more than its rate limit can ever admit"
 	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
 	textKeyless  = "the call lacks the identity that its rate limit counts by"
+	textBanned   = "the caller is banned"
 	textOverload = "the server cannot take the call at the moment"
 )
 
@@ -93,6 +94,8 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 		return codes.Unavailable, textOverload, ""
 	case a.Cause == admission.ByMissingKey:
 		return codes.Code(i.MissingStatus(int(codes.Unauthenticated))), textKeyless, classMissing
+	case d.Source == algo.SourceBan:
+		text = textBanned
 	case a.Cause == admission.ByDeadline:
 		text = textTooLate
 	case i.LacksCapacity(d, a.Key):
@@ -111,7 +114,7 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 type answers struct {
 	prefix          string // of all texts
 	quota, overload *anypb.Any
-	keyless         *anypb.Any
+	keyless, banned *anypb.Any
 	violations      map[string]*anypb.Any // by class of key
 }
 
@@ -125,6 +128,7 @@ func newAnswers(policy, domain string, client bool) *answers {
 		quota:      info("RATE_LIMIT_EXCEEDED"),
 		overload:   info("SERVER_OVERLOADED"),
 		keyless:    info("KEY_MISSING"),
+		banned:     info("BANNED"),
 		violations: make(map[string]*anypb.Any),
 	}
 	if client {
@@ -153,6 +157,8 @@ func (a *answers) status(code codes.Code, text, class string, retry time.Duratio
 		s.Details = append(s.Details, a.keyless)
 	case code == codes.Unavailable:
 		s.Details = append(s.Details, a.overload)
+	case text == textBanned:
+		s.Details = append(s.Details, a.banned, a.violations[class])
 	default:
 		s.Details = append(s.Details, a.quota, a.violations[class])
 	}

@@ -69,3 +69,30 @@ func TestFailuresOnlyOfSomeStatus(t *testing.T) {
 		require.Equal(t, want, serve(h, get()).Code)
 	}
 }
+
+// A ban is told apart from a quota, to the client and in the event.
+func TestBansAreNoQuotas(t *testing.T) {
+	keys, err := algo.NewKeySet([]string{"k"}, nil)
+	require.NoError(t, err)
+	ban := algo.Must(algo.NewBan(bucket(t, algo.PerHour(1)), algo.PerMinute(2), time.Hour, time.Hour))
+	for name, row := range map[string]struct {
+		l     algo.Limiter
+		retry bool
+	}{"ban": {ban, true}, "deny list": {algo.DenyList(admitting(), keys), false}} {
+		var seen events
+		h := httpmw.Limit(row.l, key("k"), httpmw.WithName("p"), seen.observe())(ok)
+		serve(h, get())
+		serve(h, get())
+		for _, w := range []*httptest.ResponseRecorder{
+			serve(h, get()), serve(httpmw.Limits([]httpmw.Policy{{Name: "p", Limiter: row.l, Key: key("k")}, {Name: "q", Limiter: admitting(), Key: key("k")}})(ok), get()),
+		} {
+			require.Equal(t, 429, w.Code, name)
+			require.Equal(t, "The caller is banned", problemOf(t, w).Title, name)
+			require.Equal(t, row.retry, w.Header().Get("Retry-After") != "", name)
+		}
+		require.Equal(t, algo.SourceBan, seen[2].Decision.Source, name)
+		r := get()
+		r.Header.Set("Content-Type", "application/grpc")
+		require.Equal(t, "The caller is banned", serve(h, r).Header().Get("Grpc-Message"))
+	}
+}

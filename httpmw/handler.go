@@ -106,6 +106,9 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		if !p.LacksCapacity(d, a.Key) {
 			f.status, f.body = http.StatusTooManyRequests, p.quotaBody
 		}
+		if d.Source == algo.SourceBan {
+			f.ban(p.Name)
+		}
 		sent = m.advertise(w.Header(), p.Policy, d)
 		t = p.PolicyItem(d.Limit).Until(d)
 	}

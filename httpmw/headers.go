@@ -47,8 +47,10 @@ func (m *middleware) advertise(h http.Header, p *admission.Policy[*http.Request]
 	if m.headers == None || !p.InForce(d) {
 		return sent
 	}
+	if m.legacy != IETF {
+		advertiseLegacy(h, d, m.legacy)
+	}
 	if m.headers != IETF {
-		advertiseLegacy(h, d, m.headers)
 		if m.Observe != nil {
 			sent = m.lastFields(h)
 		}

@@ -250,3 +250,28 @@ func TestFieldsOnTheWire(t *testing.T) {
 		}
 	}
 }
+
+// Both styles at once, for clients that know one of them.
+func TestBothHeaderStyles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		both := httpmw.WithHeaders(httpmw.IETF, httpmw.Legacy)
+		limits := []httpmw.Policy{
+			{Name: "burst", Limiter: bucket(t, algo.PerMinute(9)), Key: key("k")},
+			{Name: "daily", Limiter: bucket(t, algo.PerDay(5)), Key: key("k")},
+		}
+		for name, h := range map[string]http.Handler{
+			"one":     httpmw.Limit(bucket(t, algo.PerDay(5)), key("k"), httpmw.WithName("daily"), both)(ok),
+			"several": httpmw.Limits(limits, both)(ok),
+		} {
+			got := serve(h, get()).Result().Header
+			require.Contains(t, got.Get(policyField), `"daily";q=5;w=86400`, name)
+			require.Contains(t, got.Get(limitField), `"daily";r=4;t=17280`, name)
+			require.Equal(t, "5 4 17280", got.Get("X-RateLimit-Limit")+" "+got.Get("X-RateLimit-Remaining")+" "+got.Get("X-RateLimit-Reset"), name)
+		}
+	})
+	for _, modes := range [][]httpmw.HeadersMode{
+		{}, {httpmw.IETF, httpmw.IETF}, {httpmw.IETF, httpmw.None}, {httpmw.None, httpmw.Legacy}, {httpmw.Legacy, httpmw.LegacyEpoch}, {9},
+	} {
+		require.Panics(t, func() { httpmw.Limit(admitting(), key("k"), httpmw.WithHeaders(modes...)) }, "%v", modes)
+	}
+}

@@ -114,6 +114,9 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 	}
 	f.retry = retrySeconds(all[0].RetryAfter(Denied, d), t)
 	f.body = problemBody(f.status, violated...)
+	if d.Source == algo.SourceBan {
+		f.ban(violated...)
+	}
 	if len(violated) > 0 {
 		f.policy = violated[0]
 	}
@@ -153,10 +156,14 @@ func (m *middleware) reportAll(h http.Header, all []candidate, parts []algo.Deci
 
 // advertiseAll sets the fields with an item for each policy.
 func (m *middleware) advertiseAll(h http.Header, all []candidate, parts []algo.Decision) {
-	if m.headers != IETF {
+	if m.legacy != IETF {
 		for i := range all {
-			m.advertise(h, all[i].Policy, &parts[i])
+			if all[i].InForce(&parts[i]) {
+				advertiseLegacy(h, &parts[i], m.legacy)
+			}
 		}
+	}
+	if m.headers != IETF {
 		return
 	}
 	var buf [512]byte

@@ -1,8 +1,10 @@
 package httpmw
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -17,7 +19,8 @@ type Option = admission.Option[*http.Request, ownOptions]
 // ownOptions are the settings that only this package has.
 type ownOptions struct {
 	skip       func(*http.Request) bool
-	headers    HeadersMode
+	headers    HeadersMode // IETF where several are sent
+	legacy     HeadersMode // Legacy or LegacyEpoch; IETF: neither
 	denied     http.Handler
 	refundIf   func(status int) bool
 	longPoll   func(*http.Request) bool
@@ -79,11 +82,26 @@ func WithSkip(skip func(*http.Request) bool) Option {
 // ([algo.Shadow]) that would have denied the request. As long as such a limit
 // has room, its fields look like any other's: use None if clients must not act
 // on them.
-func WithHeaders(mode HeadersMode) Option {
+//
+// [IETF] can be given together with [Legacy] or [LegacyEpoch]: then both are sent.
+func WithHeaders(modes ...HeadersMode) Option {
 	return newOption("WithHeaders", func(s *settings) error {
-		s.Own.headers = mode
-		if mode > LegacyEpoch {
-			return fmt.Errorf("is %d, want IETF, Legacy, LegacyEpoch or None", mode)
+		if len(modes) == 0 {
+			return errors.New("no mode is given")
+		}
+		s.Own.headers = slices.Min(modes)
+		for i, mode := range modes {
+			switch {
+			case mode > LegacyEpoch:
+				return fmt.Errorf("is %d, want IETF, Legacy, LegacyEpoch or None", mode)
+			case slices.Contains(modes[:i], mode), len(modes) > 1 && mode == None:
+				return errors.New("the modes exclude one another")
+			case mode == Legacy, mode == LegacyEpoch:
+				if s.Own.legacy != IETF {
+					return errors.New("the modes exclude one another")
+				}
+				s.Own.legacy = mode
+			}
 		}
 		return nil
 	})

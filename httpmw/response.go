@@ -42,6 +42,7 @@ type refusal struct {
 	policy   string // the name of the first limit that it violates
 	retry    int64  // seconds of Retry-After; 0: never
 	body     string // problem details
+	banned   bool
 	protocol protocol
 	pushback int32 // of gRPC
 }
@@ -84,7 +85,7 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refu
 	}
 	body := f.body
 	if prefersText(r) {
-		values[2], body = plainType, titleOf(f.status)+".\n"
+		values[2], body = plainType, f.title()+".\n"
 	}
 	h["Content-Type"] = values[2:3:3]
 	w.WriteHeader(f.status)
@@ -124,9 +125,11 @@ const (
 	capacityType  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 	capacityTitle = "Request cannot be satisfied due to temporary server capacity constraints"
 
-	// A request without a key has a status of its own; see DenyWith.
-	missingType  = "about:blank"
+	// Nothing is registered for these: a request without a key has a status of its
+	// own (see DenyWith), a ban the status of a quota.
+	noType       = "about:blank"
 	missingTitle = "The request lacks the identity that its limit counts by"
+	bannedTitle  = "The caller is banned"
 
 	problemType = "application/problem+json"
 	plainType   = "text/plain; charset=utf-8"
@@ -142,17 +145,34 @@ func titleOf(status int) string {
 	return missingTitle
 }
 
+// title is the short text of the refusal.
+func (f *refusal) title() string {
+	if f.banned {
+		return bannedTitle
+	}
+	return titleOf(f.status)
+}
+
 // problemBody renders problem details (RFC 9457). The names of policies need no
 // escaping; nothing of the request is in it.
 func problemBody(status int, violated ...string) string {
-	kind := missingType
+	kind := noType
 	switch status {
 	case http.StatusTooManyRequests:
 		kind = quotaType
 	case http.StatusServiceUnavailable:
 		kind = capacityType
 	}
-	b := []byte(`{"type":"` + kind + `","title":"` + titleOf(status) + `","status":`)
+	return renderProblem(kind, titleOf(status), status, violated)
+}
+
+// ban makes f the answer to a banned caller.
+func (f *refusal) ban(violated ...string) {
+	f.banned, f.body = true, renderProblem(noType, bannedTitle, f.status, violated)
+}
+
+func renderProblem(kind, title string, status int, violated []string) string {
+	b := []byte(`{"type":"` + kind + `","title":"` + title + `","status":`)
 	b = strconv.AppendInt(b, int64(status), 10)
 	if len(violated) > 0 {
 		b = append(b, `,"violated-policies":["`+strings.Join(violated, `","`)+`"]`...)

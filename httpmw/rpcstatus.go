@@ -110,12 +110,12 @@ func (f *refusal) refuseRPC(w http.ResponseWriter, r *http.Request) {
 		// retrying.
 		code, _ := codeOf(f.status)
 		h.Set("Grpc-Status", code)
-		h.Set("Grpc-Message", titleOf(f.status))
+		h.Set("Grpc-Message", f.title())
 		h.Set("Grpc-Retry-Pushback-Ms", strconv.FormatInt(int64(f.pushback), 10))
 	case connectUnary:
-		status, body = f.status, connectError(f.status)
+		status, body = f.status, f.connectError()
 	case connectStream:
-		body = endOfStream(`{"error":` + connectError(f.status) + `}`)
+		body = endOfStream(`{"error":` + f.connectError() + `}`)
 	}
 	w.WriteHeader(status)
 	if body != "" && r.Method != http.MethodHead {
@@ -139,9 +139,9 @@ func codeOf(status int) (number, text string) {
 }
 
 // connectError is a Connect error in JSON.
-func connectError(status int) string {
-	_, code := codeOf(status)
-	return `{"code":"` + code + `","message":"` + titleOf(status) + `"}`
+func (f *refusal) connectError() string {
+	_, code := codeOf(f.status)
+	return `{"code":"` + code + `","message":"` + f.title() + `"}`
 }
 
 // endOfStream wraps the last message of a Connect stream: flags, length,
