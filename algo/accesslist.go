@@ -70,7 +70,7 @@ func AllowList(l Limiter, allowed *KeySet) Limiter {
 }
 
 // DenyList denies the keys in denied, at any cost and for a peek too, with
-// Reason Never, [SourceBan] and a Limit of 0, and lets l decide about all other keys. It
+// Reason Never, Banned and a Limit of 0, and lets l decide about all other keys. It
 // panics if l or denied is nil.
 func DenyList(l Limiter, denied *KeySet) Limiter {
 	return newAccessList("DenyList", l, denied, denyAll{})
@@ -104,7 +104,7 @@ func (a *accessList) Acquire(ctx context.Context, key string, n int64) (Lease, e
 }
 
 // DenyAll denies every request, at any cost and for a peek too, with Reason Never,
-// [SourceBan] and a Limit of 0: a plan that allows nothing, or a method that is closed.
+// Banned and a Limit of 0: a plan that allows nothing, or a method that is closed.
 func DenyAll() Limiter { return denyAll{} }
 
 // denyAll denies every request forever.
@@ -120,7 +120,7 @@ func (d denyAll) Acquire(_ context.Context, key string, n int64) (lease Lease, e
 }
 
 func (denyAll) peek(string, int64) Decision {
-	return Decision{Reason: Never, Source: SourceBan, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
+	return Decision{Reason: Never, Banned: true, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
 }
 
 // OccupiesSlot reports false.

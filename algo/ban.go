@@ -15,8 +15,8 @@ import (
 //
 // A key is banned after a given number of quota denials within one period,
 // counted from the first of them. While a key is banned, every request is
-// denied, at any cost and for a peek too, with [SourceBan], Reason Quota and the rest
-// of the ban as RetryAfter, and the limiter is not called. These denials do not count,
+// denied, at any cost and for a peek too, with Reason Quota, Banned and the rest of the
+// ban as RetryAfter, and the limiter is not called. These denials do not count,
 // so a ban ends however often the caller retries. Denials for overload, or for
 // a cost that never fits, do not count either. The empty key is shared by all
 // callers and is never banned.
@@ -91,7 +91,7 @@ func (b *Ban) peekThrough(ctx context.Context, key string, n int64) (Decision, e
 // denial is the decision on a key whose ban lasts for left.
 func (b *Ban) denial(left time.Duration) Decision {
 	about, _ := Describe(b.limiter)
-	return Decision{Reason: Quota, Source: SourceBan, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
+	return Decision{Reason: Quota, Banned: true, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 }
 
 // count counts a denial. The one that completes the number is answered as a

@@ -83,7 +83,7 @@ func TestBanDecisions(t *testing.T) {
 
 		time.Sleep(10 * time.Minute)
 		left := 50 * time.Minute
-		want := algo.Decision{Reason: algo.Quota, Source: algo.SourceBan, Limit: 2, RetryAfter: left, NextAfter: left, ResetAfter: left}
+		want := algo.Decision{Reason: algo.Quota, Banned: true, Limit: 2, RetryAfter: left, NextAfter: left, ResetAfter: left}
 		for n := range int64(3) {
 			require.Equal(t, want, must(t, e, "k", n).Decision, "n = %d", n)
 		}

@@ -35,6 +35,7 @@ func combine(d *Decision, leases []Lease) {
 			d.NextAfter = max(d.NextAfter, p.NextAfter)
 		}
 		shadowed = shadowed || p.Source == SourceShadowed
+		d.Banned = d.Banned || p.Banned
 		d.Reason, d.Delay, d.RetryAfter = max(d.Reason, p.Reason), max(d.Delay, p.Delay), max(d.RetryAfter, p.RetryAfter)
 	}
 	if shadowed {

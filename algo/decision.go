@@ -20,6 +20,9 @@ type Decision struct {
 	Reason Reason
 	// Source says where the decision was made.
 	Source Source
+	// Banned reports whether the request was denied because its key is banned (see
+	// [Ban]) or listed (see [DenyList], [DenyAll]), and not for a quota.
+	Banned bool
 	// Delay is the time after which an admitted request may start. Limiters
 	// never sleep; the adapters, Wait and Sleep do.
 	Delay time.Duration
@@ -79,14 +82,11 @@ const (
 	SourceOff
 	// SourceShadowed: a shadow limit would have denied or delayed the request.
 	SourceShadowed
-	// SourceBan: the key is banned (see [Ban]) or listed (see [DenyList]); the
-	// limit itself was not asked.
-	SourceBan
 )
 
 // String returns the source in lower case, for logs.
 func (s Source) String() string {
-	return nameOf(int(s), "local", "remote", "deny-cache", "block", "fallback", "off", "shadowed", "ban")
+	return nameOf(int(s), "local", "remote", "deny-cache", "block", "fallback", "off", "shadowed")
 }
 
 func nameOf(i int, names ...string) string {

@@ -3,49 +3,128 @@ package algo
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/line"
 )
 
 // Wait acquires n units of l under key and sleeps until the work may start: for
 // the Delay of an admission, and for the RetryAfter of a quota denial, after
 // which it tries again.
 //
+// Callers that wait for the same limiter and key in this process are served in the
+// order of their arrival: a caller of Wait joins the line behind them, and a large
+// request is not overtaken by small ones. Callers of Acquire do not wait in line. A
+// limiter whose type cannot be compared has no line; its callers compete when they
+// wake.
+//
 // The error is nil exactly when the units are charged and the work may start.
 // Otherwise nothing stays charged, and the error is:
 //
 //   - [ErrWait], without a sleep, when the context's deadline comes before
-//     admission would, when l denies for overload, whose end is unknown, or
-//     when l denies without a RetryAfter;
+//     admission could, those ahead in line included, when l denies for overload,
+//     whose end is unknown, or when l denies without a RetryAfter;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
-//
-// After a denial, waiting callers compete again when they wake. A limiter with
-// [MaxWait] serves them in the order of arrival.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
-	for {
-		if err := ctx.Err(); err != nil {
-			return Lease{}, err
-		}
-		lease, err := l.Acquire(ctx, key, n)
-		if err != nil {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	chosen, err := resolve(ctx, l, key) // a line is for the limiter that decides
+	if err != nil {
+		return Lease{}, err
+	}
+	var wait time.Duration
+	if !line.Waits(chosen, key) {
+		var lease Lease
+		if lease, wait, err = attempt(ctx, l, key, n); err != nil {
 			return Lease{}, err
 		}
 		if lease.Allowed {
 			return start(ctx, lease)
 		}
-		switch lease.Reason {
-		case Never:
-			return Lease{}, fmt.Errorf("%w: n is %d, more than the limit of %d", ErrCost, n, lease.Limit)
-		case Overload:
-			return Lease{}, fmt.Errorf("%w: denied for overload", ErrWait)
-		}
-		if lease.RetryAfter <= 0 {
-			return Lease{}, fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
-		}
-		if err := Sleep(ctx, lease.RetryAfter); err != nil {
+		if err := inTime(ctx, wait); err != nil {
 			return Lease{}, err
 		}
 	}
+	lease, err := waitInLine(ctx, chosen, l, key, n, wait)
+	if err != nil {
+		return Lease{}, err
+	}
+	return start(ctx, lease)
+}
+
+// waitInLine waits for the turn of the caller and then until n units fit: at least
+// for wait, if nobody is ahead.
+func waitInLine(ctx context.Context, chosen, l Limiter, key string, n int64, wait time.Duration) (lease Lease, err error) {
+	place := line.Join(chosen, key, n)
+	defer place.Leave()
+	if ahead := place.Ahead(); ahead > 0 {
+		wait = 0
+		if err := inTime(ctx, soonest(ctx, chosen, key, addSaturated(ahead, n))); err != nil {
+			return Lease{}, err
+		}
+	}
+	if !place.Wait(ctx, Forever) {
+		return Lease{}, ctx.Err()
+	}
+	for {
+		if err := Sleep(ctx, wait); err != nil {
+			return Lease{}, err
+		}
+		if lease, wait, err = attempt(ctx, l, key, n); err != nil || lease.Allowed {
+			return lease, err
+		}
+	}
+}
+
+// attempt acquires once. A denial comes with the wait for the next attempt, or
+// with an error if waiting does not help.
+func attempt(ctx context.Context, l Limiter, key string, n int64) (Lease, time.Duration, error) {
+	lease, err := l.Acquire(ctx, key, n)
+	switch {
+	case err != nil:
+		return Lease{}, 0, err
+	case lease.Allowed:
+		return lease, 0, nil
+	case lease.Reason == Never:
+		return Lease{}, 0, fmt.Errorf("%w: n is %d, more than the limit of %d", ErrCost, n, lease.Limit)
+	case lease.Reason == Overload:
+		return Lease{}, 0, fmt.Errorf("%w: denied for overload", ErrWait)
+	case lease.RetryAfter <= 0:
+		return Lease{}, 0, fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
+	}
+	return lease, lease.RetryAfter, nil
+}
+
+// soonest is the least time until n units have been admitted; 0 if that is not
+// known. Beyond the quota it takes at least the time in which the rest comes back.
+func soonest(ctx context.Context, l Limiter, key string, n int64) time.Duration {
+	if _, limited := ctx.Deadline(); !limited {
+		return 0
+	}
+	about, known := Describe(l)
+	var rest time.Duration
+	if known && about.Quota > 0 && n > about.Quota {
+		rest = time.Duration(min(float64(n-about.Quota)/float64(about.Quota)*float64(about.Window), math.MaxInt64/4))
+		n = about.Quota
+	}
+	d, err := peek(ctx, l, key, n)
+	if err != nil || d.RetryAfter == Forever {
+		return 0
+	}
+	return d.RetryAfter + rest
+}
+
+// inTime returns ErrWait if the context's deadline comes before d has passed.
+func inTime(ctx context.Context, d time.Duration) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		if left := time.Until(deadline); left < d {
+			return fmt.Errorf("%w: the context ends in %v, admission comes in %v", ErrWait, left, d)
+		}
+	}
+	return nil
 }
 
 // start sleeps for the Delay of an admission, and gives the admission back if
@@ -65,10 +144,8 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
-	if deadline, ok := ctx.Deadline(); ok {
-		if left := time.Until(deadline); left < d {
-			return fmt.Errorf("%w: the context ends in %v, admission comes in %v", ErrWait, left, d)
-		}
+	if err := inTime(ctx, d); err != nil {
+		return err
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

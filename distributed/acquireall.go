@@ -114,7 +114,7 @@ func (g *group) answer(r *request, leases []algo.Lease) bool {
 			p.limiter.reportMixed()
 		}
 		d := &decisions[i]
-		setSource(d, algo.SourceRemote)
+		d.Source = algo.SourceRemote
 		p.limiter.fallback.follow(p.Key, d)
 		switch {
 		case !all || g.op != opAcquireAll:
@@ -144,7 +144,7 @@ func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.H
 	for i := 0; i < len(g.parts) && !all; i++ {
 		was, d := decisions[i], &decisions[i]
 		*d, _ = g.parts[i].bucket.explain(r.answer(i), 0)
-		d.Allowed, d.Reason, d.Source, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Source, was.Delay, was.RetryAfter
+		d.Allowed, d.Reason, d.Banned, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Banned, was.Delay, was.RetryAfter
 	}
 	return decisions, handles, all
 }

@@ -165,16 +165,9 @@ func whileBanned(l limit, n, left int64) algo.Decision {
 	case n == 0:
 		d.Allowed = true
 	default:
-		d.Reason, d.Source, d.RetryAfter = algo.Quota, algo.SourceBan, micros(left)
+		d.Reason, d.Banned, d.RetryAfter = algo.Quota, true, micros(left)
 	}
 	return d
-}
-
-// setSource sets where d was decided, unless a ban decided it.
-func setSource(d *algo.Decision, s algo.Source) {
-	if d.Source != algo.SourceBan {
-		d.Source = s
-	}
 }
 
 // handle keeps a charge, and the mark that the key's account had then.

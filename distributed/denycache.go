@@ -82,7 +82,7 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	default:
 		return false
 	}
-	setSource(d, algo.SourceDenyCache)
+	d.Source = algo.SourceDenyCache
 	return true
 }
 

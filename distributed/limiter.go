@@ -133,7 +133,7 @@ func (l *Limiter) ask(c call, extra int64) *request {
 // all units that were charged.
 func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 	d, h := r.limit.explain(r.answer(0), r.n)
-	setSource(&d, algo.SourceRemote)
+	d.Source = algo.SourceRemote
 	l.fallback.follow(c.key, &d)
 	if !d.Allowed || r.n == 0 {
 		l.store.denied.note(r, &d)

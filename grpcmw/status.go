@@ -94,7 +94,7 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 		return codes.Unavailable, textOverload, ""
 	case a.Cause == admission.ByMissingKey:
 		return codes.Code(i.MissingStatus(int(codes.Unauthenticated))), textKeyless, classMissing
-	case d.Source == algo.SourceBan:
+	case d.Banned:
 		text = textBanned
 	case a.Cause == admission.ByDeadline:
 		text = textTooLate

@@ -90,7 +90,7 @@ func TestBansAreNoQuotas(t *testing.T) {
 			require.Equal(t, "The caller is banned", problemOf(t, w).Title, name)
 			require.Equal(t, row.retry, w.Header().Get("Retry-After") != "", name)
 		}
-		require.Equal(t, algo.SourceBan, seen[2].Decision.Source, name)
+		require.True(t, seen[2].Decision.Banned, name)
 		r := get()
 		r.Header.Set("Content-Type", "application/grpc")
 		require.Equal(t, "The caller is banned", serve(h, r).Header().Get("Grpc-Message"))

@@ -106,7 +106,7 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		if !p.LacksCapacity(d, a.Key) {
 			f.status, f.body = http.StatusTooManyRequests, p.quotaBody
 		}
-		if d.Source == algo.SourceBan {
+		if d.Banned {
 			f.ban(p.Name)
 		}
 		sent = m.advertise(w.Header(), p.Policy, d)

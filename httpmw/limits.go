@@ -114,7 +114,7 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 	}
 	f.retry = retrySeconds(all[0].RetryAfter(Denied, d), t)
 	f.body = problemBody(f.status, violated...)
-	if d.Source == algo.SourceBan {
+	if d.Banned {
 		f.ban(violated...)
 	}
 	if len(violated) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/line"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -98,17 +99,18 @@ func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) 
 		a.begin()
 	}
 	var err error
-	*lease, err = p.Limiter.Acquire(ctx, a.Key, a.Cost)
+	if a.MaxWait > 0 {
+		err = waitForQuota(ctx, lease, a, p.Limiter, func(ctx context.Context) (algo.Lease, error) {
+			return p.Limiter.Acquire(ctx, a.Key, a.Cost)
+		})
+	} else {
+		*lease, err = p.Limiter.Acquire(ctx, a.Key, a.Cost)
+	}
 	if err == nil && lease.Allowed && lease.Delay <= 0 && a.Reserve <= 0 {
 		if p.Observe != nil {
 			a.end()
 		}
 		return Allowed
-	}
-	if err == nil && a.MaxWait > 0 {
-		err = waitForQuota(ctx, lease, a, func(ctx context.Context) (algo.Lease, error) {
-			return p.Limiter.Acquire(ctx, a.Key, a.Cost)
-		})
 	}
 	r := p.conclude(ctx, lease, a, err)
 	if p.Observe != nil {
@@ -117,21 +119,52 @@ func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) 
 	return r
 }
 
-// waitForQuota repeats a denied call, up to MaxWait.
-func waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt, acquire func(context.Context) (algo.Lease, error)) (err error) {
-	for err == nil && !lease.Allowed && lease.Reason == algo.Quota {
-		wait := waitFor(&lease.Decision)
-		if wait > a.MaxWait || wait == algo.Forever {
+// waitForQuota acquires, and repeats that while the quota denies, up to MaxWait.
+// Calls that wait for the same limiter and key are served in the order of their
+// arrival.
+func waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt, l algo.Limiter, acquire func(context.Context) (algo.Lease, error)) (err error) {
+	var wait time.Duration
+	if !line.Waits(l, a.Key) {
+		if *lease, err = acquire(ctx); err != nil || !a.mayWait(ctx, lease, &wait) {
+			return err
+		}
+	}
+	place := line.Join(l, a.Key, a.Cost)
+	defer place.Leave()
+	if place.Ahead() > 0 {
+		joined := time.Now()
+		if !place.Wait(ctx, a.MaxWait) && ctx.Err() != nil {
+			a.Cause, lease.Decision = ByDeadline, algo.Decision{Reason: algo.Quota, RetryAfter: defaultWait}
 			return nil
 		}
+		a.MaxWait, wait = a.MaxWait-time.Since(joined), 0 // at the end of its patience it asks once
+	}
+	for {
 		if algo.Sleep(ctx, wait) != nil {
 			a.Cause = ByDeadline
 			return nil
 		}
 		a.MaxWait -= wait
-		*lease, err = acquire(ctx)
+		if *lease, err = acquire(ctx); err != nil || !a.mayWait(ctx, lease, &wait) {
+			return err
+		}
 	}
-	return err
+}
+
+// mayWait reports whether waiting cures the answer, and there is time for it.
+func (a *Attempt) mayWait(ctx context.Context, lease *algo.Lease, wait *time.Duration) bool {
+	if lease.Allowed || lease.Reason != algo.Quota {
+		return false
+	}
+	*wait = waitFor(&lease.Decision)
+	if *wait > a.MaxWait || *wait == algo.Forever {
+		return false
+	}
+	if TimeLeft(ctx) < *wait {
+		a.Cause = ByDeadline
+		return false
+	}
+	return true
 }
 
 // conclude classifies every answer of the limiter but a plain admission.

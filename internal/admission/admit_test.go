@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,4 +72,40 @@ func TestReserve(t *testing.T) {
 			require.Equal(t, before, l.charged)
 		}
 	}
+}
+
+// Calls that wait for quota are served in the order of their arrival, the large
+// ones too; one that gives up makes room.
+func TestWaitInTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := policyOf(algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(5))))
+		start := time.Now()
+		var mu sync.Mutex
+		served := map[int]time.Duration{}
+		var all sync.WaitGroup
+		call := func(i int, cost int64, patience time.Duration, want admission.Result, cause admission.Cause) {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				var lease algo.Lease
+				a := admission.Attempt{Key: "k", Cost: cost, MaxWait: algo.Forever}
+				if got := p.Acquire(ctx, &lease, &a); got != want || a.Cause != cause {
+					t.Error(i, got, a.Cause)
+				} else if got == admission.Allowed {
+					mu.Lock()
+					served[i] = time.Since(start)
+					mu.Unlock()
+				}
+			})
+			synctest.Wait()
+		}
+		call(0, 5, time.Hour, admission.Allowed, admission.ByLimiter)
+		call(1, 1, time.Hour, admission.Allowed, admission.ByLimiter)
+		call(2, 5, time.Hour, admission.Allowed, admission.ByLimiter)
+		call(3, 1, 300*time.Millisecond, admission.Denied, admission.ByDeadline)
+		call(4, 1, time.Hour, admission.Allowed, admission.ByLimiter)
+		all.Wait()
+		ms := time.Millisecond
+		require.Equal(t, map[int]time.Duration{0: 0, 1: 100 * ms, 2: 600 * ms, 4: 700 * ms}, served)
+	})
 }

@@ -24,8 +24,10 @@ func AcquireAll[C any](ctx context.Context, lease *algo.Lease, all []Candidate[C
 	}
 	var err error
 	acquire := func(ctx context.Context) (algo.Lease, error) { return algo.AcquireAll(ctx, reqs...) }
-	if *lease, err = acquire(ctx); err == nil && first.MaxWait > 0 {
-		err = waitForQuota(ctx, lease, &first.Attempt, acquire)
+	if first.MaxWait > 0 {
+		err = waitForQuota(ctx, lease, &first.Attempt, first.Limiter, acquire)
+	} else {
+		*lease, err = acquire(ctx)
 	}
 	delay := lease.Delay
 	if err == nil {
