@@ -17,6 +17,7 @@ const (
 	byRunQueue
 	byFullQueue
 	byLongWait
+	byDeadline
 	never
 	causes
 )
@@ -66,6 +67,7 @@ type Denials struct {
 	QueueFull uint64 // no free slot, and no room in the queue
 	Wait      uint64 // no slot within the longest wait of the queue
 	RunQueue  uint64 // too many goroutines waited for the processor
+	Deadline  uint64 // the time left to the request was shorter than it would have taken
 	Never     uint64 // cost above the largest possible limit
 }
 
@@ -77,7 +79,7 @@ func (l *Limiter) Explain() Explanation {
 		Denied: Denials{
 			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(), Priority: l.denials[byPriority].Load(),
 			QueueFull: l.denials[byFullQueue].Load(), Wait: l.denials[byLongWait].Load(),
-			Never: l.denials[never].Load(),
+			Deadline: l.denials[byDeadline].Load(), Never: l.denials[never].Load(),
 		},
 	}
 	for _, s := range leaves(l.strategy) {

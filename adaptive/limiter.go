@@ -56,11 +56,16 @@ type Limiter struct {
 	inFlight   atomic.Int64
 	atClient   atomic.Int64  // units of inFlight that wait for their client
 	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
+	fastest    atomic.Int64  // a recent short RTT, nanoseconds
 	admissions atomic.Uint32 // counted only if sampled
 	closed     atomic.Bool
-	_          [32]byte
+	_          [24]byte
 	denials    denialCounts
 }
+
+// fastestMemory is the number of slower successes after which a fast one is mostly
+// forgotten.
+const fastestMemory = 1024
 
 // maxWeight is the largest weight of a request; it keeps sums far from overflow.
 const maxWeight = 1 << 40
@@ -101,11 +106,22 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 
 // Acquire admits n units of work if they fit. With a queue it waits for its turn,
 // at most the time that the queue allows and until ctx ends; it then returns the
-// error of ctx. Without a queue it returns at once. n = 0 is a peek. A negative n is
+// error of ctx. Without a queue it returns at once.
+//
+// Work that is sure to end too late is not begun: a request whose ctx has less time
+// left than a fast one takes, and waits in a queue, is denied with the RetryAfter
+// algo.Forever. If ctx is canceled the error is that of ctx. n = 0 is a peek. A negative n is
 // [algo.ErrCost]. After Close the error is [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 1 || n > l.max || l.closed.Load() {
 		return l.exceptional(n)
+	}
+	if late, err := l.late(ctx, n); late || err != nil {
+		if late {
+			l.deny(&lease.Decision, n, byDeadline)
+			lease.RetryAfter = algo.Forever
+		}
+		return lease, err
 	}
 	if l.shedder != nil && l.shedder.sheds(ctx, key) {
 		l.deny(&lease.Decision, n, byPriority)
@@ -142,6 +158,33 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	h := algo.FillLease(&lease, l)
 	h.N, h.At, h.State = n, at, [3]int64{inFlight, n}
 	return lease, nil
+}
+
+// late reports whether a request will not be done before the deadline of ctx.
+func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return false, ctx.Err()
+	}
+	if left := time.Until(deadline); left <= 0 || left < l.expected(n) {
+		return true, nil
+	}
+	return false, ctx.Err()
+}
+
+// expected is the least time that n units are likely to take: that of recent fast
+// ones, after the wait in the queue if there is one.
+func (l *Limiter) expected(n int64) time.Duration {
+	fastest := time.Duration(l.fastest.Load())
+	if l.queue == nil {
+		return fastest
+	}
+	inFlight, mean := l.working(l.inFlight.Load()), l.mean.Load()
+	lacking := inFlight + n + l.queue.length.Load() - l.limit()
+	if lacking <= 0 || mean == 0 {
+		return fastest
+	}
+	return fastest + retryEstimate(mean, inFlight, lacking)
 }
 
 // start is the instant of an admission, or 0 for an admission without a sample: a
@@ -265,6 +308,13 @@ func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 // tolerates.
 func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
 	mean := l.mean.Load()
+	if o == algo.Succeeded {
+		fastest := l.fastest.Load()
+		if fastest == 0 {
+			fastest = rtt
+		}
+		l.fastest.Store(min(rtt, fastest+(rtt-fastest)/fastestMemory))
+	}
 	switch {
 	case o > algo.Failed:
 		return false

@@ -73,7 +73,7 @@ func (q *waitQueue) wait(ctx context.Context, n int64) (inFlight, limit int64, c
 	if err := ctx.Err(); err != nil {
 		return 0, 0, none, err
 	}
-	w, longest, err := q.enter(n)
+	w, longest, err := q.enter(ctx, n)
 	if err != nil || w == nil {
 		return 0, 0, byFullQueue, err
 	}
@@ -90,7 +90,7 @@ func (q *waitQueue) wait(ctx context.Context, n int64) (inFlight, limit int64, c
 
 // enter puts a request into the queue and serves the first in turn. The waiter is
 // nil if the queue is full.
-func (q *waitQueue) enter(n int64) (*waiter, time.Duration, error) {
+func (q *waitQueue) enter(ctx context.Context, n int64) (*waiter, time.Duration, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -111,6 +111,9 @@ func (q *waitQueue) enter(n int64) (*waiter, time.Duration, error) {
 			return nil, 0, nil
 		}
 		q.dismiss(q.oldest, evicted)
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = min(longest, max(time.Until(deadline), 0)) // a ctx need not have a timer
 	}
 	w := &waiter{n: n, deadline: at + int64(longest), ready: make(chan struct{})}
 	q.push(w)

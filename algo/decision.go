@@ -33,7 +33,8 @@ type Decision struct {
 	// after this decision.
 	Remaining int64
 	// RetryAfter is the time after which the same request fits: 0 if it is
-	// allowed, Forever if Reason is Never.
+	// allowed, Forever if Reason is Never, or if Reason is Overload and the time
+	// left to the request is shorter than it would take.
 	RetryAfter time.Duration
 	// NextAfter is the time until one unit more than Remaining is available;
 	// 0 when nothing is spent.

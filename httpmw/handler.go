@@ -69,8 +69,8 @@ func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.Respon
 		return names, pass
 	}
 	p := m.policies[0]
-	var a admission.Attempt
-	result := p.Admit(ctx, r, lease, &a)
+	a := admission.Attempt{Reserve: m.reserveOf(r)}
+	result := p.Admit(m.withPatience(ctx, r.Header), r, lease, &a)
 	if result != Allowed {
 		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
 	}

@@ -78,7 +78,7 @@ func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) 
 // the policy that denies most often first, and one that may wait last.
 //
 // Limits panics as Limit does, if ps is empty, and if two policies have the
-// same name. It takes the options of Limit except WithName.
+// same name. It takes the options of Limit except WithName and WithRetryReserve.
 func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 	m, err := makeMiddleware(configure(adapter, "Limits", forLimits, opts), "", ps)
 	if err != nil {

@@ -24,6 +24,8 @@ type ownOptions struct {
 	denied     http.Handler
 	refundIf   func(status int) bool
 	longPoll   func(*http.Request) bool
+	timeout    string // canonical name of a field with the client's patience
+	reserve    float64
 	maxServers int
 }
 
@@ -41,8 +43,8 @@ var (
 // The options that each constructor takes.
 var (
 	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
-		"WithLongPoll", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
-	forLimit     = append([]string{"WithName"}, forLimits...)
+		"WithLongPoll", "WithTimeoutHeader", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
+	forLimit     = append([]string{"WithName", "WithRetryReserve"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
 		"WithMissingKey", "WithObserver", "WithMaxServers"}
 )
@@ -148,6 +150,38 @@ func WithLongPoll(is func(*http.Request) bool) Option {
 	return newOption("WithLongPoll", func(s *settings) error {
 		s.Own.longPoll = is
 		return notNil(is != nil)
+	})
+}
+
+// WithTimeoutHeader names a request header field with the time after which the
+// client gives up, in whole milliseconds, such as X-Envoy-Expected-Rq-Timeout-Ms.
+// An adaptive limit denies a request that would take longer; see
+// [adaptive.Limiter.Acquire]. Without this option, or the field, the fields
+// Grpc-Timeout and Connect-Timeout-Ms and the deadline of the request's context
+// count. A value that is no number is ignored. The handler's context is unchanged.
+func WithTimeoutHeader(name string) Option {
+	return newOption("WithTimeoutHeader", func(s *settings) error {
+		s.Own.timeout = http.CanonicalHeaderKey(name)
+		if name == "" {
+			return errors.New("is empty")
+		}
+		return nil
+	})
+}
+
+// WithRetryReserve keeps a share of the limit, above 0 and below 1, for first
+// attempts: a retry that would leave less is denied without Retry-After. Under
+// overload retries would otherwise take the capacity that first attempts need. A
+// request is a retry if X-Envoy-Attempt-Count is above 1 or
+// Grpc-Previous-Rpc-Attempts above 0. It has no effect on a limit without a number,
+// such as adaptive.Default while nothing is overloaded. The default is no reserve.
+func WithRetryReserve(share float64) Option {
+	return newOption("WithRetryReserve", func(s *settings) error {
+		s.Own.reserve = share
+		if !(share > 0 && share < 1) {
+			return fmt.Errorf("is %v, want above 0 and below 1", share)
+		}
+		return nil
 	})
 }
 

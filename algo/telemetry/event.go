@@ -48,7 +48,8 @@ type Event struct {
 	// Sent is the information about this limit in the response.
 	Sent Sent
 	// Err is the reason why no decision was possible or the request was
-	// abandoned; keyfunc.ErrNoKey if it was denied for a missing key. It may contain input of the client; do not send it back.
+	// abandoned; keyfunc.ErrNoKey if it was denied for a missing key, and
+	// context.DeadlineExceeded if it could not have ended in time. It may contain input of the client; do not send it back.
 	Err error
 }
 

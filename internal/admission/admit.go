@@ -174,6 +174,9 @@ func (p *Policy[C]) conclude(ctx context.Context, lease *algo.Lease, a *Attempt,
 	case err != nil:
 		return p.Undecided(ctx, a, err)
 	case !d.Allowed:
+		if d.Reason == algo.Overload && d.RetryAfter == algo.Forever {
+			a.Err = context.DeadlineExceeded // only a request without a deadline could fit
+		}
 		return a.denied(ctx)
 	case p.Reserved(d, a.Reserve):
 		lease.Release(algo.Canceled)

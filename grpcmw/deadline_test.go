@@ -1,0 +1,42 @@
+package grpcmw_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
+)
+
+// A call whose deadline comes before it could end is not begun, and observers see
+// why.
+func TestDeadlineAtTheDoor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var event grpcmw.Event
+		i := grpcmw.UnaryServerInterceptor(algo.Must(adaptive.New(adaptive.Default())), rpckey.Global(),
+			grpcmw.WithObserver(func(e grpcmw.Event) { event = e }))
+		call := func(patience time.Duration) error {
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			_, err := i(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a/b"}, func(context.Context, any) (any, error) {
+				time.Sleep(100 * time.Millisecond)
+				return nil, nil
+			})
+			return err
+		}
+		require.NoError(t, call(time.Second))
+		require.Equal(t, codes.Unavailable, status.Code(call(50*time.Millisecond)))
+		require.Equal(t, grpcmw.Denied, event.Result)
+		require.ErrorIs(t, event.Err, context.DeadlineExceeded)
+		require.NoError(t, call(time.Second))
+	})
+}

@@ -1,0 +1,56 @@
+package httpmw
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// patient is a context with the deadline of a client. It needs no timer: a limiter
+// only compares the deadline with what it expects.
+type patient struct {
+	context.Context
+	deadline time.Time
+}
+
+func (p patient) Deadline() (time.Time, bool) {
+	if own, ok := p.Context.Deadline(); ok && own.Before(p.deadline) {
+		return own, true
+	}
+	return p.deadline, true
+}
+
+// withPatience is ctx for the limiter: if the client has said how long it waits,
+// with that deadline.
+func (m *middleware) withPatience(ctx context.Context, h http.Header) context.Context {
+	if !m.watches {
+		return ctx // a limit over time expects nothing
+	}
+	if left, ok := m.patience(h); ok {
+		return patient{ctx, time.Now().Add(left)}
+	}
+	return ctx
+}
+
+func (m *middleware) patience(h http.Header) (time.Duration, bool) {
+	if m.timeout != "" {
+		if lines := h[m.timeout]; len(lines) > 0 {
+			if ms, err := strconv.ParseUint(lines[0], 10, 32); err == nil {
+				return time.Duration(ms) * time.Millisecond, true
+			}
+		}
+	}
+	return chosenTimeout(h)
+}
+
+// reserveOf is the share of the limit that r must leave to others.
+func (m *middleware) reserveOf(r *http.Request) float64 {
+	if m.reserve > 0 && (attempts(r.Header["Grpc-Previous-Rpc-Attempts"], "0") || attempts(r.Header["X-Envoy-Attempt-Count"], "1")) {
+		return m.reserve
+	}
+	return 0
+}
+
+// attempts reports whether a count is there and not that of a first attempt.
+func attempts(lines []string, first string) bool { return len(lines) > 0 && lines[0] != first }

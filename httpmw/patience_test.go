@@ -1,0 +1,97 @@
+package httpmw_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+)
+
+const envoyTimeout = "X-Envoy-Expected-Rq-Timeout-Ms"
+
+// TestPatience: a request whose client gives up before the handler could end is
+// denied, and observers see why.
+func TestPatience(t *testing.T) {
+	for name, row := range map[string]struct {
+		header []string
+		ctx    time.Duration // deadline of the context; 0: none
+		status int
+	}{
+		"none":                  {nil, 0, 200},
+		"enough":                {[]string{envoyTimeout, "200"}, 0, 200},
+		"too short":             {[]string{envoyTimeout, "50"}, 0, 503},
+		"zero":                  {[]string{envoyTimeout, "0"}, 0, 503},
+		"no number":             {[]string{envoyTimeout, "-1"}, 0, 200},
+		"huge":                  {[]string{envoyTimeout, "99999999999999999999"}, 0, 200},
+		"gRPC":                  {[]string{"Grpc-Timeout", "50m"}, 0, 503},
+		"Connect":               {[]string{"Connect-Timeout-Ms", "50"}, 0, 503},
+		"the context's":         {nil, 50 * time.Millisecond, 503},
+		"the shorter of two":    {[]string{envoyTimeout, "1000"}, 50 * time.Millisecond, 503},
+		"the field, if shorter": {[]string{envoyTimeout, "50"}, time.Second, 503},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var events []httpmw.Event
+				h := httpmw.Limit(algo.Must(adaptive.New(adaptive.Default())), key(""),
+					httpmw.WithTimeoutHeader(envoyTimeout), httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }),
+				)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }))
+				require.Equal(t, 200, serve(h, get()).Code)
+				r := get(row.header...)
+				if row.ctx > 0 {
+					ctx, cancel := context.WithTimeout(t.Context(), row.ctx)
+					defer cancel()
+					r = r.WithContext(ctx)
+				}
+				w := serve(h, r)
+				require.Equal(t, row.status, w.Code)
+				last := events[len(events)-1]
+				if row.status == 200 {
+					require.Equal(t, httpmw.Allowed, last.Result)
+					return
+				}
+				require.Equal(t, httpmw.Denied, last.Result)
+				require.ErrorIs(t, last.Err, context.DeadlineExceeded)
+				require.Equal(t, algo.Overload, last.Why())
+				require.Empty(t, w.Header().Get("Retry-After"))
+			})
+		})
+	}
+}
+
+// TestRetryReserve: retries are denied first, and do not come back.
+func TestRetryReserve(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		header []string
+		left   int64 // of 10, before the request
+		status int
+	}{
+		{"first attempt, little left", nil, 1, 200},
+		{"says that it is the first", []string{"X-Envoy-Attempt-Count", "1"}, 1, 200},
+		{"retry, much left", []string{"X-Envoy-Attempt-Count", "2"}, 6, 200},
+		{"retry, little left", []string{"X-Envoy-Attempt-Count", "2"}, 5, 503},
+		{"retry of gRPC", []string{"Grpc-Previous-Rpc-Attempts", "1"}, 5, 503},
+		{"first attempt of gRPC", []string{"Grpc-Previous-Rpc-Attempts", "0"}, 1, 200},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			l := admitting()
+			l.decision.Remaining = row.left - 1
+			var event httpmw.Event
+			h := httpmw.Limit(l, key("k"), httpmw.WithRetryReserve(.5), httpmw.WithObserver(func(e httpmw.Event) { event = e }))(ok)
+			w := serve(h, get(row.header...))
+			require.Equal(t, row.status, w.Code)
+			if row.status == 503 {
+				require.Empty(t, w.Header().Get("Retry-After"))
+				require.Equal(t, []algo.Outcome{algo.Canceled}, l.outcomes)
+				require.Equal(t, algo.Overload, event.Why())
+			}
+		})
+	}
+}
