@@ -82,7 +82,7 @@ func TestDeadlinesInAQueue(t *testing.T) {
 		require.False(t, lease.Allowed)
 		require.Zero(t, time.Since(start))
 		lease, err = l.Acquire(noTimer{t.Context(), start.Add(time.Second)}, "", 1)
-		require.NoError(t, err)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.False(t, lease.Allowed)
 		require.Equal(t, time.Second, time.Since(start), "it waits until its deadline")
 	})

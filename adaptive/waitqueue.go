@@ -125,7 +125,7 @@ func (q *waitQueue) enter(ctx context.Context, n int64) (*waiter, time.Duration,
 func (q *waitQueue) leave(ctx context.Context, w *waiter) (cause, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	canceled := ctx.Err()
+	canceled := ended(ctx)
 	switch {
 	case w.result == closed:
 		return none, ErrClosed
@@ -146,6 +146,15 @@ func (q *waitQueue) leave(ctx context.Context, w *waiter) (cause, error) {
 		return byFullQueue, nil
 	}
 	return byLongWait, nil
+}
+
+// ended is the error of ctx, or the one that it has from its deadline on: its own
+// timer may be late, or it may have none.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= 0 {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // admit serves the queue after a release. It costs one load if the queue is empty.

@@ -21,6 +21,13 @@ func (p patient) Deadline() (time.Time, bool) {
 	return p.deadline, true
 }
 
+func (p patient) Err() error {
+	if err := p.Context.Err(); err != nil || time.Until(p.deadline) > 0 {
+		return err
+	}
+	return context.DeadlineExceeded
+}
+
 // withPatience is ctx for the limiter: if the client has said how long it waits,
 // with that deadline.
 func (m *middleware) withPatience(ctx context.Context, h http.Header) context.Context {
