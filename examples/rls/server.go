@@ -11,8 +11,10 @@ import (
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
 
 	"github.com/sluice-go/sluice/adaptive"
@@ -83,14 +85,25 @@ func (s *server) assemble(store *distributed.Store) error {
 		return err
 	}
 	s.watcher = live.NewWatcher(s.file, s.log, limits.Apply)
-	s.serveBoth(limits, observe, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel})
+	if err := s.serveBoth(limits, observe, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}); err != nil {
+		return err
+	}
 	return metrics.Watch(s.watcher)
 }
 
 // serveBoth puts the service, health checks and reflection on one gRPC server,
 // and the operators' endpoints on the other.
-func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) {
-	var opts []grpc.ServerOption
+func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) error {
+	opts := []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{
+		MaxConnectionAge: s.file.GRPC.MaxAge, MaxConnectionAgeGrace: s.file.GRPC.Grace,
+	})}
+	secure, err := s.file.TLS.Config()
+	if err != nil {
+		return s.file.Errorf("tls", "%v", err)
+	}
+	if secure != nil {
+		opts = append(opts, grpc.Creds(credentials.NewTLS(secure)))
+	}
 	if s.overload != nil {
 		opts = append(opts, grpc.UnaryInterceptor(overLimit(s.overload, observe)))
 	}
@@ -98,11 +111,14 @@ func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, 
 	rls.RegisterRateLimitServiceServer(s.front, limits)
 	grpc_health_v1.RegisterHealthServer(s.front, s.health)
 	reflection.Register(s.front)
+	mux := ops.Mux(operators)
+	mux.HandleFunc("POST /json", limits.ServeJSON)
 	s.back = &http.Server{
-		Handler:           ops.Mux(operators),
+		Handler:           mux,
 		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,
 		IdleTimeout:       s.file.Timeouts.Idle,
 	}
+	return nil
 }
 
 func (s *server) listen() (err error) {

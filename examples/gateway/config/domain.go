@@ -29,6 +29,14 @@ type Descriptor struct {
 	Unlimited bool
 	Spec      algo.Spec
 	Shadow    bool
+	// Banned says that the limit admits nothing; Spec is of no use then.
+	Banned bool
+	// Detailed adds the values of the entries to the name in metrics.
+	Detailed bool
+	// Label is the name that the Replaces of other descriptors refer to: a request
+	// that meets both has the limit of the latter only.
+	Label    string
+	Replaces []string
 	// Name is the name of the limit, and ID what makes it the same limit after
 	// the file has changed: the way that leads here.
 	Name, ID string

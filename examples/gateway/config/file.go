@@ -1,8 +1,6 @@
 package config
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -51,6 +49,11 @@ type File struct {
 	Routes []*Route
 	// Domains are what the rate limit service answers for.
 	Domains []*Domain
+	// EnvoyFiles are patterns of files of envoyproxy/ratelimit, whose domains are
+	// among Domains.
+	EnvoyFiles []string
+	// GRPC are the settings of the rate limit service's connections.
+	GRPC GRPC
 
 	at map[string]*yaml.Node
 }
@@ -107,23 +110,20 @@ func Load(path string) (*File, error) {
 func Parse(path string, data []byte) (*File, error) {
 	r := &reader{file: path, at: map[string]*yaml.Node{}}
 	f := defaults()
-	f.Path, f.Hash, f.at = path, Hash(data), r.at
+	f.Path, f.at = path, r.at
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
 		return nil, Errors{broken(path, err)}
 	}
 	f.read(value{r, doc.Content[0], ""})
+	r.errs.sort()
+	f.readEnvoyFiles(r)
 	if len(r.errs) > 0 {
-		r.errs.sort()
 		return nil, r.errs
 	}
-	return f, nil
-}
-
-// Hash tells contents apart in a few characters.
-func Hash(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:6])
+	var err error
+	f.Hash, err = Fingerprint(data, f.EnvoyFiles)
+	return f, err
 }
 
 // broken is the error of a file that is not YAML.
@@ -160,6 +160,8 @@ func (f *File) read(v value) {
 		field{name: "limits", read: func(v value) { limits = &v }},
 		field{name: "routes", read: func(v value) { routes = &v }},
 		field{name: "domains", read: func(v value) { domains = &v }},
+		field{name: "envoy_files", read: func(v value) { f.readPatterns(v) }},
+		field{name: "grpc", read: func(v value) { f.GRPC.read(v) }},
 	)
 	if !v.isMapping() {
 		return
@@ -172,7 +174,7 @@ func (f *File) read(v value) {
 	f.Limits = b.readShared(limits)
 	f.Routes = b.readRoutes(routes)
 	f.Domains = b.readDomains(domains)
-	if routes == nil && domains == nil {
+	if routes == nil && domains == nil && len(f.EnvoyFiles) == 0 {
 		v.fail("has neither routes nor domains")
 	}
 }
@@ -219,6 +221,20 @@ func (o *Overload) read(v value) {
 		return
 	}
 	v.fields(field{name: "max_in_flight", read: func(v value) { o.MaxInFlight = int(v.whole(1, 1<<30)) }})
+}
+
+// GRPC are settings of connections.
+type GRPC struct {
+	// MaxAge ends a connection after about so long, so that clients spread over new
+	// instances; its calls have Grace to end. 0: never.
+	MaxAge, Grace time.Duration
+}
+
+func (g *GRPC) read(v value) {
+	v.fields(
+		field{name: "max_connection_age", read: func(v value) { g.MaxAge = v.duration(time.Millisecond, 365*24*time.Hour) }},
+		field{name: "max_connection_age_grace", read: func(v value) { g.Grace = v.duration(time.Millisecond, time.Hour) }},
+	)
 }
 
 func (t *Timeouts) read(v value) {

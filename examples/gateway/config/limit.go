@@ -128,13 +128,29 @@ func (b *book) readSpec(v value) algo.Spec {
 		return algo.Spec{}
 	}
 	spec, err := algo.Parse(s)
-	if err == nil && b.file.Store.Kind == Redis {
-		err = distributed.Validate(spec)
+	if err == nil {
+		err = b.keepable(spec)
 	}
 	if err != nil {
 		v.fail("is %q: %v", s, err)
 	}
 	return spec
+}
+
+// keepable reports whether the store can keep a limit.
+func (b *book) keepable(spec algo.Spec) error {
+	if b.file.Store.Kind == Redis {
+		return distributed.Validate(spec)
+	}
+	_, err := spec.New()
+	return err
+}
+
+// try notes an error of a limit that is not written as a text.
+func (b *book) try(v value, spec algo.Spec) {
+	if err := b.keepable(spec); err != nil {
+		v.fail("makes the limit %q: %v", spec, err)
+	}
 }
 
 func (c *Cost) read(v value) {

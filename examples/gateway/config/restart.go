@@ -15,6 +15,7 @@ func (f *File) Restart(was *File) error {
 		{"store", f.Store.Kind == was.Store.Kind},
 		{"redis", f.Store.Same(was.Store)},
 		{"access_log", f.AccessLog == was.AccessLog},
+		{"grpc", f.GRPC == was.GRPC},
 		{"timeouts", f.Timeouts == was.Timeouts},
 	} {
 		if !fixed.same {

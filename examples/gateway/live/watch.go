@@ -32,13 +32,14 @@ type Watcher struct {
 
 	mu     sync.Mutex
 	status Status
-	seen   string // hash of the contents that were tried last
+	seen   string   // fingerprint of the contents that were tried last
+	others []string // patterns of the files that the file in force names
 }
 
 // NewWatcher watches the file that f was read from, which is in force.
 func NewWatcher(f *config.File, log *slog.Logger, apply func(*config.File) error) *Watcher {
 	return &Watcher{
-		path: f.Path, apply: apply, log: log, seen: f.Hash,
+		path: f.Path, apply: apply, log: log, seen: f.Hash, others: f.EnvoyFiles,
 		status: Status{File: f.Path, Hash: f.Hash, LoadedAt: time.Now()},
 	}
 }
@@ -67,7 +68,10 @@ func (w *Watcher) Look(force bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	data, err := os.ReadFile(w.path)
-	hash := config.Hash(data)
+	var hash string
+	if err == nil {
+		hash, err = config.Fingerprint(data, w.others)
+	}
 	if err != nil {
 		hash = "unreadable: " + err.Error()
 	}
@@ -83,7 +87,7 @@ func (w *Watcher) Look(force bool) {
 		w.log.Error("configuration not loaded, the old one stays in force", "file", w.path, "error", err)
 		return
 	}
-	w.status.Hash, w.status.LoadedAt = hash, time.Now()
+	w.status.Hash, w.status.LoadedAt = w.seen, time.Now()
 	w.status.Failed, w.status.FailedAt = "", time.Time{}
 	w.status.Reloads++
 }
@@ -93,7 +97,11 @@ func (w *Watcher) load(data []byte) error {
 	if err != nil {
 		return err
 	}
-	return w.apply(f)
+	if err := w.apply(f); err != nil {
+		return err
+	}
+	w.others, w.seen = f.EnvoyFiles, f.Hash
+	return nil
 }
 
 // Status says what is in force, and what is wrong with the file if it is not.

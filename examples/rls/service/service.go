@@ -101,6 +101,7 @@ type asked struct {
 	node  *node // nil: the file does not know it
 	limit *limit
 	key   string
+	name  string // in metrics; empty: that of the limit
 	hits  int64
 }
 
@@ -122,7 +123,10 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 			return nil, status.Errorf(codes.InvalidArgument, "descriptors[%d]: %v", i, err)
 		}
 		all[i] = a
-		if a.limit != nil {
+	}
+	replace(all)
+	for i := range all {
+		if a := &all[i]; a.limit != nil {
 			reqs = append(reqs, algo.Request{Limiter: a.limit.limiter, Key: a.key, N: a.hits})
 		}
 	}
@@ -151,6 +155,9 @@ func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.
 	if a.node != nil {
 		a.limit = a.node.limit
 		a.key = keyOf(descriptor)
+		if a.limit != nil && a.node.detailed {
+			a.name = detailed(a.limit, descriptor)
+		}
 	}
 	if descriptor.GetLimit() != nil {
 		// The same descriptor in two domains is two keys here, as the limiter

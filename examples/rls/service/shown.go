@@ -13,7 +13,7 @@ func shown(f *config.File, limiters map[string]algo.Limiter) map[string]ops.Limi
 	down = func(path, level []*config.Descriptor) {
 		for _, d := range level {
 			here := append(path[:len(path):len(path)], d)
-			if d.Limited {
+			if d.Limited && !d.Banned {
 				named[d.Name] = ops.Limit{Limiter: limiters[d.ID], Text: d.Spec.String(), Identity: identity(here)}
 			}
 			down(here, d.Next)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"time"
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
@@ -33,7 +34,7 @@ func (s *Service) tell(all []asked, decisions []algo.Decision, waited time.Durat
 		}
 		e := telemetry.Event{
 			Transport: telemetry.GRPC, Method: rls.RateLimitService_ShouldRateLimit_FullMethodName,
-			Policy: a.limit.name, Decision: d, Waited: waited, Cost: a.hits, KeyHash: keyfunc.Hash(a.key),
+			Policy: cmp.Or(a.name, a.limit.name), Decision: d, Waited: waited, Cost: a.hits, KeyHash: keyfunc.Hash(a.key),
 		}
 		if denied {
 			e.Result, e.Status = telemetry.Denied, int(codes.ResourceExhausted)

@@ -35,6 +35,9 @@ type node struct {
 	key, prefix string
 	limit       *limit // nil: none ends here
 	unlimited   bool
+	label       string   // that others replace
+	replaces    []string // labels
+	detailed    bool
 	next        level
 }
 
@@ -48,6 +51,9 @@ type limit struct {
 // wanted is every limit of the file.
 func wanted(f *config.File) (all []live.Wanted) {
 	each(f, func(d *config.Descriptor) {
+		if d.Banned {
+			return
+		}
 		all = append(all, live.Wanted{ID: d.ID, Spec: d.Spec})
 	})
 	return all
@@ -81,13 +87,20 @@ func newTree(f *config.File, limiters map[string]algo.Limiter) tree {
 func newLevel(ds []*config.Descriptor, limiters map[string]algo.Limiter) level {
 	l := level{exact: map[entry]*node{}, any: map[string]*node{}}
 	for _, d := range ds {
-		n := &node{key: d.Key, unlimited: d.Unlimited, next: newLevel(d.Next, limiters)}
+		n := &node{key: d.Key, unlimited: d.Unlimited, label: d.Label, replaces: d.Replaces, detailed: d.Detailed, next: newLevel(d.Next, limiters)}
 		if d.Limited {
 			limiter := limiters[d.ID]
+			if d.Banned {
+				limiter = banned{}
+			}
 			if d.Shadow {
 				limiter = algo.Shadow(limiter)
 			}
-			n.limit = &limit{d.Name, limiter, d.Spec.Rate}
+			rate := d.Spec.Rate
+			if d.Banned {
+				rate.Count = 0
+			}
+			n.limit = &limit{d.Name, limiter, rate}
 		}
 		if prefix, ok := d.Prefix(); ok {
 			n.prefix = prefix
