@@ -43,9 +43,10 @@ import (
 // of the target.
 //
 // It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit
-// for requests that wait for another service. A cost above 1 counts as 1. Where the
-// number of runnable goroutines is unknown it admits everything, and
-// [Limiter.Explain] shows that. Where the processor time of the process is unknown
+// for requests that wait for another service. A cost above 1 counts as 1. Where
+// runtime/metrics does not know the number of runnable goroutines, or its number is
+// implausible or does not change, which the first reading finds out and logs once,
+// the number of goroutines above the fewest of the last minute takes its place. Where the processor time of the process is unknown
 // (neither Unix nor Windows) only the admitted share closes the limit.
 //
 // A request reads the number of goroutines, about 2 ns. Only when that is large it

@@ -3,8 +3,6 @@ package machine
 import (
 	"math/rand/v2"
 	"runtime"
-	"runtime/metrics"
-	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/cgroup"
@@ -34,26 +32,6 @@ func (Real) Quota() (float64, bool) {
 
 // Rand implements [Machine].
 func (Real) Rand() uint64 { return rand.Uint64() }
-
-const runnableMetric = "/sched/goroutines/runnable:goroutines"
-
-// samples are reused: a reading allocates nothing and takes no lock of this
-// package.
-var samples = sync.Pool{New: func() any {
-	return &[]metrics.Sample{{Name: runnableMetric}}
-}}
-
-// Runnable comes from runtime/metrics, over all processors.
-func (Real) Runnable() (n int, ok bool) {
-	s := samples.Get().(*[]metrics.Sample)
-	metrics.Read(*s)
-	v := (*s)[0].Value
-	samples.Put(s)
-	if v.Kind() != metrics.KindUint64 {
-		return 0, false
-	}
-	return int(v.Uint64()), true
-}
 
 // Goroutines comes from the runtime.
 func (Real) Goroutines() (int, bool) { return runtime.NumGoroutine(), true }
