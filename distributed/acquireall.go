@@ -12,7 +12,7 @@ import (
 // implements [algo.Batcher], for [algo.AcquireAll].
 func (l *Limiter) Batches(a, b algo.Request) bool {
 	other, ok := b.Limiter.(*Limiter)
-	if !ok || other.store != l.store {
+	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
 		return false
 	}
 	_, first := l.load().(*bucket)

@@ -105,12 +105,12 @@ func (b *blocks) fillable(c call) *block {
 	return k
 }
 
-// size is the number of units that a block may have now; 0 while the instances
-// have not been counted.
+// size is the number of units that a block may have now; 0 while an instance that
+// may have blocks is missing in the count.
 func (b *blocks) size() int64 {
 	in := b.limiter.store.registry.counted.Load()
 	switch {
-	case in == nil:
+	case in == nil || !b.limiter.store.registry.exact():
 		return 0
 	case b.limiter.store.instances > 0:
 		return b.limiter.store.blocks / int64(in.count)
@@ -227,7 +227,7 @@ func (b *blocks) refund(key string, h algo.Handle, n int64) {
 // sweep gives back the blocks that were not spent in time, and removes idle
 // keys.
 func (b *blocks) sweep() {
-	for b.limiter.store.sleep(blockLifetime / 4) {
+	for !b.limiter.closed.Load() && b.limiter.store.sleep(blockLifetime/4) {
 		b.collect(time.Now())
 	}
 }

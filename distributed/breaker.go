@@ -62,7 +62,9 @@ func (b *breaker) succeeded() {
 
 // failed counts a failed batch; key is one of its keys.
 func (b *breaker) failed(key string, f failure, err error) {
-	b.store.logFailure(f, err)
+	if !b.queue.reportDistance() {
+		b.store.logFailure(f, err)
+	}
 	if b.recordFailure(key) {
 		b.store.router.reload(key)
 		b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateOpen, Err: err})
@@ -99,6 +101,7 @@ func (b *breaker) recover() {
 		if b.queue.isClosed() || b.probe() && b.rampUp() {
 			return
 		}
+		b.queue.reportDistance()
 		b.store.router.reload(b.failedKey())
 	}
 }
@@ -163,18 +166,51 @@ func (b *breaker) probe() bool {
 	}
 }
 
-// writeProbe charges a bucket that is full again after a millisecond. It is one
-// call: only a script that the server has lost is sent again.
+// writeProbe charges a bucket that is full again after a millisecond. While the
+// breaker is open the heartbeat of this instance goes out with it: a node that is far
+// away still counts the instances.
 func (b *breaker) writeProbe(key string) error {
 	const millisecond = 1000
-	r := newRequest(bucketScript, key, args{opAcquire, millisecond, 0, millisecond})
-	defer r.free()
-	ctx := deadline{b.store.ctx, time.Now().Add(b.store.replyTimeout())}
-	cmds := newCommands(ctx, []*request{r}, false)
-	process(ctx, b.store.client, cmds)
-	if classify(cmds[0].Err()) == noScript {
-		cmds[0] = newCommand(ctx, r.script, cmds[0].requests, true)
-		process(ctx, b.store.client, cmds)
+	requests := []*request{newRequest(bucketScript, key, args{opAcquire, millisecond, 0, millisecond})}
+	if reg := &b.store.registry; reg.started.Load() && b.level.Load() == 0 {
+		if beat := reg.newRequest(opAcquire); b.store.router.queue(beat.keys[0]) == b.queue {
+			requests = append(requests, beat)
+		}
 	}
-	return cmds[0].Err()
+	began := time.Now()
+	err := b.store.execute(requests)
+	if err == nil {
+		b.queue.trips.note(time.Since(began))
+		if len(requests) > 1 && requests[1].err == nil {
+			beat := requests[1].reply
+			b.store.registry.note(int(beat[0]), int(beat[1]), int(beat[2]))
+		}
+	}
+	for _, r := range requests {
+		r.free()
+	}
+	return err
+}
+
+// execute sends requests past the queue and the breaker, as one call, and waits
+// for the replies as long as for late ones. Only scripts that the server has lost
+// are sent again. The error is that of the first.
+func (s *Store) execute(requests []*request) error {
+	ctx := deadline{s.ctx, time.Now().Add(s.replyTimeout())}
+	cmds := newCommands(ctx, requests, false)
+	process(ctx, s.client, cmds)
+	var lost []*command
+	for i, c := range cmds {
+		if classify(c.Err()) == noScript {
+			cmds[i] = newCommand(ctx, c.script, c.requests, true)
+			lost = append(lost, cmds[i])
+		}
+	}
+	if len(lost) > 0 {
+		process(ctx, s.client, lost)
+	}
+	for _, c := range cmds {
+		c.deliver()
+	}
+	return requests[0].err
 }

@@ -53,6 +53,7 @@ func TestF2_ProbesAreFew(t *testing.T) {
 	server.Do("CONFIG", "SET", "maxmemory-policy", "noeviction")
 	require.Eventually(t, func() bool { acquire(t, l, "alice", 1); return len(e.states()) > 0 },
 		10*time.Second, time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // requests that were queued before have left
 	server.Do("CONFIG", "RESETSTAT")
 	began := time.Now()
 	var group sync.WaitGroup

@@ -33,8 +33,18 @@ func (c *command) wanted() bool {
 	return slices.ContainsFunc(c.requests, func(r *request) bool { return r.oneWay || r.state.Load() == pending })
 }
 
-// complete gives every request its part of the reply.
+// complete gives every request its part of the reply, and returns it to its
+// caller.
 func (c *command) complete(sent time.Time) {
+	c.deliver()
+	for _, r := range c.requests {
+		r.sent = sent
+		r.complete()
+	}
+}
+
+// deliver gives every request its part of the reply.
+func (c *command) deliver() {
 	reply, err := c.Result()
 	want := 1
 	for _, r := range c.requests {
@@ -46,10 +56,9 @@ func (c *command) complete(sent time.Time) {
 	at := 1
 	for _, r := range c.requests {
 		if r.err = err; err == nil {
-			r.now, r.sent = reply[0], sent
+			r.now = reply[0]
 			at += copy(r.reply, reply[at:])
 		}
-		r.complete()
 	}
 }
 

@@ -38,7 +38,8 @@
 //
 // A decision waits at most for [WithTimeout], or until its context ends; several
 // limits that are not decided in one step wait that long each. After three
-// consecutive failures, or 16 of 32, a breaker opens. Until a probe finds Redis
+// consecutive failures, or 16 of 32, the breaker of that node opens. Replies that
+// are late because this process lacks CPU are no failures of Redis. Until a probe finds Redis
 // healthy again, decisions are made in the process at once, by the policy of
 // [WithFallback]: the limit divided by the number of instances, everything, or
 // nothing. Such decisions have the Source algo.SourceFallback. No failure of
@@ -51,8 +52,9 @@
 //
 //   - with Redis: B + R*w, for all instances together;
 //   - without Redis, from beginning to end: B + R*w again, because the shares of
-//     the instances add up to the limit, provided that each has reached Redis
-//     once, or WithInstances states their number;
+//     the instances add up to the limit, provided that they have been counted, or
+//     that at most [WithAssumedInstances] have not, or that [WithInstances] states
+//     their number;
 //   - over windows with both, for any number and timing of outages: twice that,
 //     2*(B + R*w). Units that were spent locally are not charged to Redis
 //     afterwards;
@@ -60,8 +62,9 @@
 //     without persistence, an eviction, a failover that loses the last writes
 //     (then at most their charges).
 //
-// An instance counts a new one within about two seconds, so the shares of an
-// outage that begins in between add up to more.
+// An instance counts a new one within about two seconds (beyond 1000 instances
+// proportionally later), so the shares of an outage that begins in between add up
+// to more.
 //
 //   - while instances use one name with different parameters, as in a rolling
 //     deployment: the largest burst, the largest rate, and if the rates differ

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrClosed reports that the store has been closed.
-var ErrClosed = errors.New("distributed: the store is closed")
+// ErrClosed reports that the store or the limit has been closed.
+var ErrClosed = errors.New("distributed: the store or the limit is closed")
 
 // failure is the meaning of an error from Redis for the command that met it.
 type failure uint8
@@ -36,15 +36,18 @@ const (
 	keyFault
 	// noScript: the server has lost its scripts.
 	noScript
-	// mixedParameters is no error: instances use one name for different limits.
+	// The others are no errors of a command: instances use one name for different
+	// limits, this process is late itself, replies take longer than the timeout.
 	mixedParameters
+	processLate
+	farAway
 
 	failures // the number of kinds
 )
 
 // String names the failure for logs.
 func (f failure) String() string {
-	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters"}[f]
+	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters", "process late", "far away"}[f]
 }
 
 // prefixes of the server's error replies. A script that meets an error in one

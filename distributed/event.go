@@ -1,12 +1,16 @@
 package distributed
 
+import "time"
+
 // Event is a change that a store reports to its hook.
 type Event struct {
 	Kind    Kind
 	Limiter string // the name of the limit; empty if all limits are concerned
 	State   State  // of BreakerChanged
-	Node    string // of BreakerChanged: its address, in a cluster or a Ring
+	Node    string // of BreakerChanged, FarAway: its address, in a cluster or a Ring
 	Err     error  // the cause; may be nil
+	// RoundTrip is the median of the last round trips; of FarAway.
+	RoundTrip time.Duration
 }
 
 // Kind is the kind of an [Event].
@@ -24,14 +28,22 @@ const (
 	Misconfigured
 	// InstancesChanged: the number of instances that share the limits changed.
 	InstancesChanged
-	// MixedParameters: another instance uses the limit's name with another rate,
-	// burst or period, as in a rolling deployment. Keys keep the larger bound.
+	// MixedParameters: a key was last charged under another rate, burst or period:
+	// another instance uses the limit's name with other parameters, as in a rolling
+	// deployment, or the limit has just been changed. Keys keep the larger bound.
 	MixedParameters
+	// ProcessLate: this process has too little CPU, or was paused, so it saw replies
+	// of Redis too late. Those decisions were local; no breaker opens. At most
+	// once in ten seconds.
+	ProcessLate
+	// FarAway: replies take longer than the timeout, so decisions are local; see
+	// RoundTrip. Repeated every ten seconds while that lasts.
+	FarAway
 )
 
 // String returns the kind's name, for logs.
 func (k Kind) String() string {
-	return nameOf(int(k), "breaker", "key fault", "misconfigured", "instances", "mixed parameters")
+	return nameOf(int(k), "breaker", "key fault", "misconfigured", "instances", "mixed parameters", "process late", "far away")
 }
 
 // State is the state of a breaker.

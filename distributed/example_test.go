@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -193,4 +194,34 @@ func ExampleStore_Limiter() {
 	// true admitted 1
 	// true admitted 2
 	// false
+}
+
+// Ping at start opens the connections and reports a Redis that is away, or too far
+// away for the timeout.
+func ExampleStore_Ping() {
+	store, stop := exampleStore()
+	defer stop()
+	fmt.Println(store.Ping(context.Background()))
+
+	offline, stopOffline := away()
+	defer stopOffline()
+	fmt.Println(errors.Is(offline.Ping(context.Background()), distributed.ErrUnavailable))
+	// Output:
+	// <nil>
+	// true
+}
+
+// A limit for each tenant, made and closed at run time.
+func ExampleLimiter_Close() {
+	store, stop := exampleStore()
+	defer stop()
+	tenant := limiter(store.TokenBucket("tenant-7", algo.PerHour(4)))
+	show(tenant, "alice", 1)
+	fmt.Println(tenant.Close())
+	_, err := tenant.Acquire(context.Background(), "alice", 1)
+	fmt.Println(err)
+	// Output:
+	// true admitted 3
+	// <nil>
+	// distributed: the store or the limit is closed
 }

@@ -22,3 +22,14 @@ func BlockKeys(l *Limiter) int { return l.blocks.len() }
 
 // RedisKey is the key in Redis of a limit's key.
 func RedisKey(prefix, limit, key string) string { return redisKey(prefix, escape(limit), key) }
+
+// CountInstances is an option that undoes WithInstances.
+func CountInstances(s *settings) error { s.instances = 0; return nil }
+
+// Beat sends a heartbeat.
+func Beat(s *Store) bool { return s.registry.beat() }
+
+// Live is the number of instances in the registry.
+func Live(s *Store) int {
+	return int(s.client.ZCard(s.ctx, registryKey(s.prefix, s.service)).Val())
+}

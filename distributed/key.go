@@ -110,5 +110,10 @@ func probeKey(redisKey string) string {
 	return head + "}::probe"
 }
 
-// registryKey is the registry of the instances of a prefix.
-func registryKey(prefix string) string { return prefix + ":{::instances}" }
+// registryKey is the registry of the instances of a prefix, or of a service.
+func registryKey(prefix, service string) string {
+	if service != "" {
+		service = ":" + service
+	}
+	return prefix + ":{::instances" + service + "}"
+}

@@ -27,7 +27,7 @@ func TestS1_KeysAreInjective(t *testing.T) {
 			}
 		}
 	}
-	require.NotContains(t, seen, registryKey("p"))
+	require.NotContains(t, seen, registryKey("p", ""))
 	require.NotContains(t, seen, probeKey(RedisKey("p", "a", "b")))
 }
 

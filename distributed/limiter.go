@@ -28,6 +28,8 @@ type Limiter struct {
 	spec    algo.Spec
 	limit   atomic.Pointer[limit]
 
+	closed atomic.Bool
+
 	fallback fallback
 	slots    *slots  // of an in-flight limit, otherwise nil
 	blocks   *blocks // nil: every decision is exact
@@ -69,7 +71,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if n < 0 {
 		return lease, l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	if l.store.closed.Load() {
+	if l.isClosed() {
 		return lease, ErrClosed
 	}
 	l.store.registry.start()
@@ -85,6 +87,20 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	return lease, nil
 }
+
+// Close returns unspent blocks and frees the memory and the name of the limit in this
+// process; its keys expire in Redis on their own. Acquire returns [ErrClosed]
+// afterwards; leases may still be settled and released. A limit that lives as long
+// as its store needs no Close.
+func (l *Limiter) Close() error {
+	if l.closed.CompareAndSwap(false, true) {
+		l.store.unregister(l)
+		l.blocks.close()
+	}
+	return nil
+}
+
+func (l *Limiter) isClosed() bool { return l.closed.Load() || l.store.closed.Load() }
 
 // call is one Acquire on its way to Redis.
 type call struct {
@@ -164,7 +180,7 @@ func (l *Limiter) reportKeyFault(r *request) {
 // reportMixed reports that an instance uses other parameters for the limit.
 func (l *Limiter) reportMixed() {
 	if l.store.mayLog(mixedParameters) {
-		l.store.logger.Warn("distributed: instances use different parameters for one limit; keys keep the larger bound", "limit", l.name)
+		l.store.logger.Warn("distributed: instances use different parameters for one limit, or it has just been changed; keys keep the larger bound", "limit", l.name)
 	}
 	l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
 }
@@ -191,7 +207,7 @@ func (l *Limiter) Ban(ctx context.Context, key string, d time.Duration) error {
 
 // execute sends a command that Redis must execute.
 func (l *Limiter) execute(ctx context.Context, key string, a args) error {
-	if l.store.closed.Load() {
+	if l.isClosed() {
 		return ErrClosed
 	}
 	redisKey := l.redisKey(key)

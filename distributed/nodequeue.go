@@ -1,6 +1,8 @@
 package distributed
 
 import (
+	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ type nodeQueue struct {
 	store   *Store
 	addr    string // of the node; empty if there is only one, or none is known
 	breaker breaker
+	trips   roundTrips
 	// singleSlot is set where the node, or a proxy in front of it, rejects
 	// scripts with keys of several slots.
 	singleSlot atomic.Bool
@@ -42,7 +45,6 @@ type batch struct {
 }
 
 const (
-	maxOnWire   = 1       // more would change the order of requests
 	maxWorkers  = 32      // batches on the wire, late ones included
 	maxBatch    = 128     // requests in a batch: about 0.3 ms of the server's time
 	maxQueueLen = 1 << 14 // queued requests; beyond, callers decide without Redis
@@ -63,7 +65,7 @@ func (q *nodeQueue) submit(r *request) bool {
 		return false
 	}
 	q.queue = append(q.queue, r)
-	if len(q.onWire) < maxOnWire {
+	if len(q.onWire) < q.trips.width() {
 		q.wakeWorker()
 	}
 	return true
@@ -87,7 +89,7 @@ func (q *nodeQueue) run() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		for len(q.queue) == 0 || len(q.onWire) >= maxOnWire {
+		for len(q.queue) == 0 || len(q.onWire) >= q.trips.width() {
 			if q.closed {
 				q.workers--
 				return
@@ -130,6 +132,9 @@ func (q *nodeQueue) roundTrip(b *batch) {
 	cmds := newCommands(ctx, b.requests, !q.singleSlot.Load())
 	send(ctx, q.store.client, cmds)
 	cmds = q.resendBySlot(ctx, cmds)
+	if cmds[0].Err() == nil {
+		q.trips.note(time.Since(b.sent))
+	}
 	q.report(cmds, q.end(b))
 	for _, c := range cmds {
 		c.complete(b.sent)
@@ -198,16 +203,20 @@ func (q *nodeQueue) arm(d time.Duration) {
 // expire marks late batches, so that the next ones can leave. It runs at most
 // once in each timeout, and not while the queue is idle.
 func (q *nodeQueue) expire() {
+	now := time.Now()
+	var lag time.Duration // how late this process itself is
+	var keys []string
 	q.mu.Lock()
 	q.armed = false
-	var keys []string
 	for _, b := range append([]*batch(nil), q.onWire...) {
-		if left := q.store.timeout - time.Since(b.sent); left > 0 {
+		over := now.Sub(b.sent) - q.store.timeout
+		if over < 0 {
 			if !q.armed {
-				q.arm(left)
+				q.arm(-over)
 			}
 			continue
 		}
+		lag = max(lag, over)
 		b.late = true
 		keys = append(keys, b.key)
 		q.remove(b)
@@ -216,9 +225,57 @@ func (q *nodeQueue) expire() {
 		q.wakeWorker()
 	}
 	q.mu.Unlock()
+	if len(keys) == 0 || q.processLate(max(lag, yieldTime())) {
+		return
+	}
 	for _, key := range keys {
 		q.breaker.failed(key, unknownOutcome, errLate)
 	}
+}
+
+// yieldTime is how long a goroutine of this process waits for a processor.
+func yieldTime() time.Duration {
+	began := time.Now()
+	runtime.Gosched()
+	return time.Since(began)
+}
+
+// processLate reports whether this process, and not the node, is the likely reason
+// for a late reply: it was late itself, and the node has replied lately.
+func (q *nodeQueue) processLate(lag time.Duration) bool {
+	if lag < q.store.timeout/2 || !q.trips.answeredWithin(max(5*q.store.timeout, 4*lag)) {
+		return false
+	}
+	if q.store.mayLog(processLate) {
+		q.store.logger.Warn("distributed: this process is late: it has too little CPU, or was paused; decisions are local meanwhile",
+			"late", lag, "timeout", q.store.timeout)
+		q.store.emit(Event{Kind: ProcessLate})
+	}
+	return true
+}
+
+// warm opens as many connections as the distance of the node needs: opening one
+// takes several round trips.
+func (q *nodeQueue) warm(key string) {
+	var probes sync.WaitGroup
+	for range q.trips.width() {
+		probes.Go(func() { _ = q.breaker.writeProbe(key) })
+	}
+	probes.Wait()
+}
+
+// reportDistance reports a node whose replies come, but after the timeout.
+func (q *nodeQueue) reportDistance() bool {
+	median, p99 := q.trips.quantiles()
+	if median < q.store.timeout || !q.trips.answeredWithin(q.store.replyTimeout()+2*q.store.probeInterval) {
+		return false
+	}
+	if q.store.mayLog(farAway) {
+		q.store.logger.Warn(fmt.Sprintf("distributed: answers take %v, the timeout is %v: limits are local; see WithTimeout",
+			median.Round(time.Millisecond/10), q.store.timeout), "p99", p99, "node", q.addr)
+		q.store.emit(Event{Kind: FarAway, Node: q.addr, RoundTrip: median})
+	}
+	return true
 }
 
 // start runs f on a goroutine that close waits for. It reports false if the

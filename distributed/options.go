@@ -15,6 +15,8 @@ type settings struct {
 	fallback      Fallback
 	recovery      Recovery
 	instances     int // 0: counted in Redis
+	assumed       int // instances, until they have been counted
+	service       string
 	denyCache     int
 	blocks        int64 // largest excess that blocks may cause; 0: no blocks
 	probeInterval time.Duration
@@ -26,6 +28,7 @@ func configure(opts []Option) (settings, error) {
 	s := settings{
 		timeout:       20 * time.Millisecond,
 		prefix:        "sluice",
+		assumed:       assumedOnes,
 		denyCache:     10_000,
 		probeInterval: time.Second,
 		logger:        slog.Default(),
@@ -90,9 +93,9 @@ func WithRecovery(r Recovery) Option {
 
 // WithInstances fixes the number of instances among which [FallbackLocal] divides
 // the limits, 1 or more. By default they are counted in Redis, and the last count
-// holds while Redis is away; an instance that has never reached Redis takes the
-// whole limit. If some instances are cut off and others are not, the others take
-// larger shares after about 20 s: cut off one after another, N instances admit
+// holds while Redis is away; see [WithAssumedInstances] for an instance that has
+// not been counted yet. If some instances are cut off and others are not, the others
+// take larger shares after about 20 s: cut off one after another, N instances admit
 // together 1 + 1/2 + ... + 1/N times the limit.
 func WithInstances(n int) Option {
 	return func(s *settings) error {
@@ -100,6 +103,35 @@ func WithInstances(n int) Option {
 			return fmt.Errorf("instances is %d, want 1 or more", n)
 		}
 		s.instances = n
+		return nil
+	}
+}
+
+// WithAssumedInstances sets the number of instances that an instance assumes until
+// it has been counted, 1 or more; the default is 16. Until then, about four seconds
+// after its first decision, its share while Redis is away is this part of each limit,
+// and at least one unit; or the part of the last number of instances, if Redis still
+// knows that. An instance that cannot reach Redis at all keeps this share.
+func WithAssumedInstances(n int) Option {
+	return func(s *settings) error {
+		if n < 1 {
+			return fmt.Errorf("assumed instances is %d, want 1 or more", n)
+		}
+		s.assumed = n
+		return nil
+	}
+}
+
+// WithService names the service that this instance belongs to, up to 200 bytes.
+// The instances of a service count each other. By default all instances with the
+// same prefix do: right if they share their limits, and too many if several
+// services with limits of their own use one Redis.
+func WithService(name string) Option {
+	return func(s *settings) error {
+		if len(name) > maxTag {
+			return fmt.Errorf("service name has %d bytes, want at most %d", len(name), maxTag)
+		}
+		s.service = escape(name)
 		return nil
 	}
 }

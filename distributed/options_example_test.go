@@ -70,12 +70,28 @@ func ExampleWithLogger() {
 			return slog.Attr{}
 		},
 	}))
-	store, stop := away(distributed.WithLogger(log))
+	store, stop := away(distributed.WithLogger(log), distributed.WithInstances(1))
 	defer stop()
 	show(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
 	// Output:
 	// level=WARN msg="distributed: a Redis command failed; its limits are decided locally"
 	// true admitted 3
+}
+
+// Eight instances that start while Redis is away share the limit too.
+func ExampleWithAssumedInstances() {
+	store, stop := away(distributed.WithAssumedInstances(8))
+	defer stop()
+	show(limiter(store.TokenBucket("per-user", algo.PerHour(32))), "alice", 1)
+	// Output: true admitted 3
+}
+
+// Instances of other services are not counted.
+func ExampleWithService() {
+	store, stop := exampleStore(distributed.WithService("checkout"))
+	defer stop()
+	show(limiter(store.TokenBucket("per-user", algo.PerHour(4))), "alice", 1)
+	// Output: true admitted 3
 }
 
 // Two services on one Redis that do not share their limits.

@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"context"
 	_ "embed"
 	"math/rand/v2"
 	"sync"
@@ -12,38 +11,50 @@ import (
 //go:embed heartbeat.lua
 var heartbeatSource string
 
-var heartbeatScript = newScript("heartbeat", heartbeatSource, 3, 2)
-
-const (
-	heartbeat = 2 * time.Second  // the longest pause between heartbeats; the shortest is half
-	lifetime  = 10 * time.Second // of an instance without heartbeats
-)
+var heartbeatScript = newScript("heartbeat", heartbeatSource, 4, 3)
 
 // registry counts the instances that share the limits, by heartbeats in Redis.
 // It starts with the first decision. The last count holds while Redis is away.
-// A lower count applies only after it has been lower for a lifetime: after an
-// outage the instances return one by one.
+//
+// An instance has settled when all others have had the time to count it. Until
+// then it assumes that all of the last known number have started again, or a
+// number that the user states if none is known, and takes no blocks. A lower
+// count applies only after it has been lower for a lifetime: after an outage the
+// instances return one by one.
 type registry struct {
-	store      *Store
-	id         int64
-	once       sync.Once
-	counted    atomic.Pointer[instances]
+	store   *Store
+	id      int64
+	once    sync.Once
+	started atomic.Bool
+	counted atomic.Pointer[instances]
+
+	mu         sync.Mutex
+	joined     time.Time // when the heartbeats without a long pause began
+	latest     time.Time // of the heartbeats
 	lowerSince time.Time // zero: the count is not lower than the one in force
 }
+
+const (
+	heartbeat   = 2 * time.Second // the longest pause between heartbeats; the shortest is half
+	fewEnough   = 1000            // instances; more of them send fewer heartbeats
+	lifetimes   = 5               // heartbeats until an instance is taken for gone
+	assumedOnes = 16              // instances, until they have been counted
+)
 
 func (r *registry) init(s *Store) {
 	r.store = s
 	r.id = rand.Int64N(1<<62) + 1<<62 // all ids have the same length, so that they sort as numbers
 	if s.instances > 0 {
-		r.counted.Store(&instances{s.instances, -1})
+		r.counted.Store(&instances{count: s.instances, rank: -1})
 	}
 }
 
+// known returns the number of instances in force.
 func (r *registry) known() instances {
 	if in := r.counted.Load(); in != nil {
 		return *in
 	}
-	return instances{1, 0}
+	return instances{count: r.store.assumed, rank: -1, assumed: true}
 }
 
 // needed reports whether any feature uses the count.
@@ -54,13 +65,13 @@ func (r *registry) needed() bool {
 // start begins the heartbeats, once.
 func (r *registry) start() {
 	if r.needed() {
-		r.once.Do(func() { r.store.background(r.run) })
+		r.once.Do(func() { r.started.Store(true); r.store.background(r.run) })
 	}
 }
 
 func (r *registry) run() {
 	for {
-		pause := heartbeat/2 + rand.N(heartbeat/2)
+		pause := r.interval()/2 + rand.N(r.interval()/2)
 		if !r.beat() {
 			pause = r.store.probeInterval
 		}
@@ -70,39 +81,83 @@ func (r *registry) run() {
 	}
 }
 
-// beat sends a heartbeat and notes the number of live instances.
+// interval is the longest pause between heartbeats.
+func (r *registry) interval() time.Duration {
+	return heartbeat * time.Duration(1+r.known().count/fewEnough)
+}
+
+// lifetime is how long an instance without heartbeats is counted.
+func (r *registry) lifetime() time.Duration { return lifetimes * r.interval() }
+
+// settled reports whether all others have had the time to count this instance, and
+// their blocks from before have ended. The caller holds r.mu.
+func (r *registry) settled() bool {
+	return !r.joined.IsZero() && time.Since(r.joined) > r.interval()+2*blockLifetime
+}
+
+// exact reports whether the count is as good as it can be: no instance that has
+// settled is missing.
+func (r *registry) exact() bool {
+	if r.store.instances > 0 {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.settled() && time.Since(r.latest) < 2*r.interval()
+}
+
+// beat sends a heartbeat. It has more patience than a decision: a node that is far
+// away still counts. While the breaker is open heartbeats go out with its probes.
 func (r *registry) beat() bool {
 	req := r.newRequest(opAcquire)
-	if !r.store.do(context.Background(), req) {
-		return false
-	}
 	defer req.free()
-	if req.err != nil {
+	if r.store.router.queue(req.keys[0]).breaker.level.Load() == 0 || r.store.execute([]*request{req}) != nil {
 		return false
 	}
-	r.note(instances{int(req.reply[0]), int(req.reply[1])})
+	r.note(int(req.reply[0]), int(req.reply[1]), int(req.reply[2]))
 	return true
 }
 
-func (r *registry) note(now instances) {
-	was := r.counted.Load()
+// note notes the reply to a heartbeat: the number of instances, the rank of this
+// one, and the largest number that was known lately.
+func (r *registry) note(count, rank, last int) {
+	if r.update(count, rank, last) {
+		for _, l := range r.store.allLimiters() {
+			l.fallback.resize()
+		}
+		r.store.emit(Event{Kind: InstancesChanged})
+	}
+}
+
+// update reports whether the number in force has changed.
+func (r *registry) update(count, rank, last int) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, was := instances{count: count, rank: rank}, r.counted.Load()
+	if time.Since(r.latest) > r.lifetime() {
+		r.joined = time.Now()
+	}
+	r.latest = time.Now()
+	if !r.settled() {
+		if last == 0 {
+			last = r.store.assumed
+		}
+		now = instances{count: max(count, last), rank: rank, assumed: true}
+	}
 	switch {
-	case was == nil || now.count >= was.count:
+	case was == nil || was.assumed || now.count >= was.count:
 		r.lowerSince = time.Time{}
 	case r.lowerSince.IsZero():
 		r.lowerSince = time.Now()
 		now.count = was.count
-	case time.Since(r.lowerSince) < lifetime:
+	case time.Since(r.lowerSince) < r.lifetime():
 		now.count = was.count
 	}
 	if was != nil && *was == now {
-		return
+		return false
 	}
 	r.counted.Store(&now)
-	for _, l := range r.store.allLimiters() {
-		l.fallback.resize()
-	}
-	r.store.emit(Event{Kind: InstancesChanged})
+	return true
 }
 
 // leave passes this instance's share to the others at once.
@@ -113,5 +168,14 @@ func (r *registry) leave() {
 }
 
 func (r *registry) newRequest(op int64) *request {
-	return newRequest(heartbeatScript, registryKey(r.store.prefix), args{op, r.id, lifetime.Milliseconds()})
+	r.mu.Lock()
+	settled := int64(0)
+	if r.settled() {
+		settled = 1
+	}
+	r.mu.Unlock()
+	key := registryKey(r.store.prefix, r.store.service)
+	req := newRequest(heartbeatScript, key, args{op, r.id, r.lifetime().Milliseconds(), settled})
+	req.keys = []string{key, key + ":names", key + ":largest"}
+	return req
 }

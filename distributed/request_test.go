@@ -29,7 +29,7 @@ func TestF1_DecisionsKeepTheDeadline(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			proxy := redistest.StartProxy(t, redistest.Start(t))
 			proxy.Set(tc.fault)
-			store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(timeout))
+			store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(timeout), distributed.WithInstances(1))
 			l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(100)))
 			var worst time.Duration
 			for range 50 {

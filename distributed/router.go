@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,6 +106,19 @@ func (r *router) queues() (all []*nodeQueue) {
 		all = append(all, r.whole)
 	}
 	return all
+}
+
+// sampleKeys returns a key of each node.
+func (r *router) sampleKeys() map[string]*nodeQueue {
+	const tries = 1000 // nodes with fewer slots than a thousandth may be missed
+	keys, seen := map[string]*nodeQueue{}, map[*nodeQueue]bool{}
+	for i := range tries {
+		key := r.store.prefix + ":{::" + strconv.Itoa(i) + "}::probe"
+		if q := r.queue(key); !seen[q] {
+			seen[q], keys[key] = true, q
+		}
+	}
+	return keys
 }
 
 // close closes all queues.

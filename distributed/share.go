@@ -8,16 +8,24 @@ import (
 )
 
 // instances is the number of instances that share the limits, and the rank of
-// this one, from 0; rank is -1 if it is unknown.
-type instances struct{ count, rank int }
+// this one, from 0; rank is -1 if it is unknown. assumed is set until the instance
+// has been counted by the others.
+type instances struct {
+	count, rank int
+	assumed     bool
+}
 
 // part is this instance's part of total. The parts of all instances add up to
-// at most total, and exactly to it if the ranks are known.
+// at most total, and exactly to it if the ranks are known. An instance that has not
+// been counted has a part of at least one unit.
 func (in instances) part(total int64) int64 {
 	n := int64(in.count)
 	part := total / n
 	if in.rank >= 0 && int64(in.rank) < total%n {
 		part++
+	}
+	if in.assumed && total > 0 {
+		part = max(part, 1)
 	}
 	return part
 }

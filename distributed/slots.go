@@ -69,6 +69,9 @@ func (s *slots) renew() {
 			held = append(held, h)
 		}
 		s.mu.Unlock()
+		if len(held) == 0 && s.limiter.closed.Load() {
+			return
+		}
 		for _, h := range held {
 			lim := s.limiter.load().(*inFlight)
 			a := args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()}

@@ -1,5 +1,7 @@
 package distributed
 
+import "time"
+
 // Stats is a snapshot of a store, for dashboards. It does not count decisions
 // by origin: the Source of every [algo.Decision] is its origin.
 type Stats struct {
@@ -13,9 +15,13 @@ type Stats struct {
 	// Nodes is the number of nodes, and Away the number of those whose breaker is
 	// not closed.
 	Nodes, Away int
-	// Instances is the number of instances that share the limits, as known now,
-	// at least 1; each has an equal share of every limit while Redis is away.
-	// Counted is false until they have been counted, or set by WithInstances.
+	// RoundTrip and RoundTripP99 are the median and the 99th percentile of the last
+	// 128 round trips to the slowest node, late replies included; 0 before the
+	// first. A decision is local if its round trip takes longer than the timeout.
+	RoundTrip, RoundTripP99 time.Duration
+	// Instances is the number of instances that share the limits, as known now, or
+	// assumed; each has an equal share of every limit while Redis is away. Counted
+	// is false until a heartbeat has reached Redis, or WithInstances sets it.
 	Instances int
 	Counted   bool
 	// Fallback is the policy for decisions while Redis is away.
@@ -39,6 +45,8 @@ func (s *Store) Stats() Stats {
 	}
 	for _, q := range s.router.queues() {
 		st.add(&q.breaker)
+		median, p99 := q.trips.quantiles()
+		st.RoundTrip, st.RoundTripP99 = max(st.RoundTrip, median), max(st.RoundTripP99, p99)
 	}
 	for i := range s.denied.shards {
 		st.Denied += s.denied.shards[i].len()

@@ -3,7 +3,10 @@ package distributed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,8 +34,8 @@ type Store struct {
 	denied     *denyCache
 
 	mu       sync.Mutex
-	limiters []*Limiter
-	kinds    map[string]string // name of a limit to its kind
+	limiters map[*Limiter]bool
+	names    map[string]nameUse
 	logged   [failures]time.Time
 }
 
@@ -51,7 +54,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, settings: cfg, kinds: map[string]string{}}
+	s := &Store{client: client, settings: cfg, limiters: map[*Limiter]bool{}, names: map[string]nameUse{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.running, s.stop = context.WithCancel(s.ctx)
 	s.router = newRouter(s, client)
@@ -61,10 +64,13 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 }
 
 // Close returns unspent blocks, leaves the registry of instances and waits
-// until nothing is on the wire, which takes as long as the client's read
-// timeout if Redis does not reply. Acquire returns [ErrClosed] afterwards.
+// until nothing is on the wire. After ten timeouts, at least a second, it gives up
+// dialing and repeating, and only waits for connections that are being read: all
+// together at most that and the read timeout of the client, 3 s by default in
+// go-redis. Acquire returns [ErrClosed] afterwards.
 func (s *Store) Close() error {
 	s.once.Do(func() {
+		defer time.AfterFunc(s.replyTimeout(), s.cancel).Stop()
 		s.mu.Lock() // no background work begins after this
 		s.closed.Store(true)
 		s.mu.Unlock()
@@ -77,6 +83,44 @@ func (s *Store) Close() error {
 		s.router.close()
 		s.cancel()
 	})
+	return nil
+}
+
+// Ping reaches every node and counts this instance, as the first decisions would.
+// Call it at start: it opens connections, loads the scripts, and reports why
+// decisions would be local. The error is [ErrUnavailable], with the error of a
+// node, with the time that replies take if that is longer than the timeout, or with
+// the error of ctx.
+func (s *Store) Ping(ctx context.Context) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	result := make(chan error, 1)
+	s.background(func() { result <- s.ping() })
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ErrUnavailable, ctx.Err())
+	}
+}
+
+func (s *Store) ping() error {
+	if s.router.cluster.Load() {
+		s.router.load("")
+	}
+	for key, q := range s.router.sampleKeys() {
+		if err := q.breaker.writeProbe(key); err != nil {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		}
+		q.warm(key)
+		if d := q.trips.distance(); d > s.timeout {
+			return fmt.Errorf("%w: answers take %v, the timeout is %v: limits would be local", ErrUnavailable, d, s.timeout)
+		}
+	}
+	if s.registry.needed() && !s.registry.beat() {
+		return fmt.Errorf("%w: this instance was not counted", ErrUnavailable)
+	}
 	return nil
 }
 
@@ -164,6 +208,25 @@ func (s *Store) mayLog(f failure) bool {
 	return true
 }
 
+// nameUse is the use of a name.
+type nameUse struct {
+	kind     string
+	limiters int
+}
+
+// unregister removes a limiter that is closed.
+func (s *Store) unregister(l *Limiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.limiters, l)
+	use := s.names[l.name]
+	if use.limiters--; use.limiters > 0 {
+		s.names[l.name] = use
+	} else {
+		delete(s.names, l.name)
+	}
+}
+
 // register adds a new limiter. All limits of one name have the same kind,
 // because the values that two kinds keep under a key differ.
 func (s *Store) register(l *Limiter) (*Limiter, error) {
@@ -172,11 +235,12 @@ func (s *Store) register(l *Limiter) (*Limiter, error) {
 	if s.closed.Load() {
 		return nil, ErrClosed
 	}
-	if kind, ok := s.kinds[l.name]; ok && kind != l.kind {
-		return nil, l.errorf("the name belongs to a %s; choose another name", kind)
+	use := s.names[l.name]
+	if use.limiters > 0 && use.kind != l.kind {
+		return nil, l.errorf("the name belongs to a %s; choose another name", use.kind)
 	}
-	s.kinds[l.name] = l.kind
-	s.limiters = append(s.limiters, l)
+	s.names[l.name] = nameUse{l.kind, use.limiters + 1}
+	s.limiters[l] = true
 	l.fallback.resize() // the instances may have been counted meanwhile
 	return l, nil
 }
@@ -184,7 +248,7 @@ func (s *Store) register(l *Limiter) (*Limiter, error) {
 func (s *Store) allLimiters() []*Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*Limiter(nil), s.limiters...)
+	return slices.Collect(maps.Keys(s.limiters))
 }
 
 // recovered is called when a node's breaker has closed.

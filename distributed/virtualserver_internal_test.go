@@ -24,6 +24,7 @@ type virtualServer struct {
 	mu      sync.Mutex
 	buckets map[string]*bucketOracle
 	alive   map[int64]int64 // instance to the instant at which it expires
+	largest int64           // number of instances that was known
 	back    int64           // how far the clock has been set back
 	weather map[int]trouble // by instance
 	gcra    *decide.GCRA    // of all limits
@@ -72,7 +73,13 @@ func (v *virtualServer) over(instance int) trouble {
 }
 
 // lose forgets all keys.
-func (v *virtualServer) lose() { v.mu.Lock(); defer v.mu.Unlock(); clear(v.buckets); clear(v.alive) }
+func (v *virtualServer) lose() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.buckets)
+	clear(v.alive)
+	v.largest = 0
+}
 
 // setBack moves the clock of the server back.
 func (v *virtualServer) setBack(d time.Duration) {
@@ -132,6 +139,9 @@ func (v *virtualServer) execute(c *command) {
 	reply := []int64{now}
 	for i, key := range keys {
 		var a args
+		if c.script == heartbeatScript && i > 0 {
+			break // they are one registry
+		}
 		for k := range c.script.args {
 			a[k] = *rest[i*c.script.args+k].(*int64)
 		}
@@ -140,7 +150,10 @@ func (v *virtualServer) execute(c *command) {
 			reply = append(reply, v.bucket(key.(string), now, a)...)
 		case heartbeatScript:
 			count, rank := v.beat(now, a)
-			reply = append(reply, count, rank)
+			reply = append(reply, count, rank, v.largest)
+			if a[3] == 1 {
+				v.largest = max(v.largest, count)
+			}
 		default:
 			panic(fmt.Sprintf("the virtual server does not know the script %s", c.script.name))
 		}

@@ -1,0 +1,222 @@
+package distributed_test
+
+import (
+	"fmt"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// spendAll acquires from all limiters at once until d has passed, and returns what
+// they admitted.
+func spendAll(limiters []*distributed.Limiter, key string, d time.Duration) int64 {
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for _, l := range limiters {
+		group.Go(func() {
+			for began := time.Now(); time.Since(began) < d; {
+				if lease, err := l.Acquire(ctx, key, 1); err == nil && lease.Allowed {
+					admitted.Add(1)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
+	group.Wait()
+	return admitted.Load()
+}
+
+// TestW3_ColdStarts: instances that have not been counted share the limit too,
+// whether Redis goes away just after their start or was never there.
+func TestW3_ColdStarts(t *testing.T) {
+	t.Parallel()
+	const burst, instances = 400, 8
+	t.Run("during an outage", func(t *testing.T) {
+		t.Parallel()
+		f := startFleet(t, instances, "127.0.0.1:1", algo.PerHour(burst))
+		admitted := spendAll(f.limiters, "k", time.Second)
+		t.Logf("W3: %d of %d admitted", admitted, burst)
+		require.LessOrEqual(t, admitted, int64(burst))
+		require.GreaterOrEqual(t, admitted, int64(burst/4))
+	})
+	t.Run("just before an outage", func(t *testing.T) {
+		t.Parallel()
+		proxy := redistest.StartProxy(t, redistest.Start(t))
+		f := startFleet(t, instances, proxy.Addr(), algo.PerHour(burst))
+		for _, l := range f.limiters {
+			require.NoError(t, distributed.StoreOf(l).Ping(ctx))
+		}
+		proxy.Set(redistest.Fault{Refuse: true})
+		admitted := spendAll(f.limiters, "k", time.Second)
+		t.Logf("W3: %d of %d admitted", admitted, burst)
+		require.LessOrEqual(t, admitted, int64(burst))
+		require.GreaterOrEqual(t, admitted, int64(burst/4))
+	})
+	t.Run("small limits", func(t *testing.T) {
+		t.Parallel()
+		f := startFleet(t, instances, "127.0.0.1:1", algo.PerHour(instances))
+		require.Equal(t, int64(instances), spendAll(f.limiters, "k", time.Second), "each has a unit")
+	})
+}
+
+// TestW3_FirstShareIsOfTheLastKnownNumber: instances that replace others assume as
+// many.
+func TestW3_FirstShareIsOfTheLastKnownNumber(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	f := startFleet(t, 3, server.Addr(), algo.PerHour(300))
+	f.settled(t)
+	time.Sleep(2500 * time.Millisecond) // a heartbeat that tells Redis
+	for _, l := range f.limiters {
+		require.NoError(t, distributed.StoreOf(l).Close())
+	}
+	next := startFleet(t, 1, server.Addr(), algo.PerHour(300))
+	require.NoError(t, distributed.StoreOf(next.limiters[0]).Ping(ctx))
+	require.Equal(t, 3, distributed.StoreOf(next.limiters[0]).Stats().Instances)
+}
+
+// TestW3_BlocksWhileInstancesStart: no instance takes a block before the others have
+// counted it, so blocks keep their bound from the first decision on.
+func TestW3_BlocksWhileInstancesStart(t *testing.T) {
+	t.Parallel()
+	const burst, excess, instances = 4000, 4000, 8
+	server := redistest.Start(t)
+	f := startFleet(t, instances, server.Addr(), algo.PerHour(burst), distributed.WithBlocks(excess), distributed.WithTimeout(patient))
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for i, l := range f.limiters {
+		group.Go(func() {
+			time.Sleep(time.Duration(i) * 300 * time.Millisecond)
+			for began := time.Now(); time.Since(began) < 4*time.Second; {
+				lease, err := l.Acquire(ctx, "k", 1)
+				if err == nil && lease.Allowed {
+					admitted.Add(1)
+				}
+				if lease.Source == algo.SourceBlock && time.Since(began) < 2*time.Second {
+					t.Errorf("instance %d took a block %v after its start", i, time.Since(began))
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.LessOrEqual(t, admitted.Load(), int64(burst+excess))
+}
+
+// TestServicesDoNotCountEachOther: services with limits of their own, on one Redis.
+func TestServicesDoNotCountEachOther(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for i, service := range []string{"a", "b", "b", "b:c"} {
+		store := newStore(t, server.Client(), distributed.WithService(service))
+		require.NoError(t, store.Ping(ctx))
+		for key, n := range map[string]int64{"a": 1, "b": min(int64(i), 2), "b%3Ac": int64(i / 3)} {
+			require.Equal(t, n, server.Do("ZCARD", "sluice:{::instances:"+key+"}"), "%s, step %d", key, i)
+		}
+	}
+	requireTTL(t, server)
+	_, err := distributed.New(server.Client(), distributed.WithService(strings.Repeat("x", 201)))
+	require.ErrorContains(t, err, "service name has 201 bytes")
+	_, err = distributed.New(server.Client(), distributed.WithAssumedInstances(0))
+	require.ErrorContains(t, err, "assumed instances is 0, want 1 or more")
+}
+
+// TestHeartbeatsAreCheap: the time that Redis spends on a heartbeat grows with the
+// logarithm of the number of instances. It compares the server's own measurements.
+func TestHeartbeatsAreCheap(t *testing.T) {
+	t.Parallel()
+	cost := func(instances int) float64 {
+		server := redistest.Start(t)
+		store := newStore(t, server.Client())
+		server.Do("EVAL", `for i = 1, ARGV[1] do
+			local id = '5' .. string.format('%018d', i)
+			redis.call('ZADD', KEYS[1], ARGV[2], id)
+			redis.call('ZADD', KEYS[2], 0, id)
+		end
+		return 1`, 2, "sluice:{::instances}", "sluice:{::instances}:names", instances, time.Now().Add(time.Hour).UnixMilli())
+		server.Do("CONFIG", "RESETSTAT")
+		const beats = 200
+		for range beats {
+			require.True(t, distributed.Beat(store))
+		}
+		require.Equal(t, instances+1, distributed.Live(store))
+		for _, line := range strings.Split(fmt.Sprint(server.Do("INFO", "commandstats")), "\n") {
+			if _, rest, ok := strings.Cut(line, "cmdstat_evalsha:"); ok {
+				_, each, _ := strings.Cut(rest, "usec_per_call=")
+				each, _, _ = strings.Cut(each, ",")
+				return must[float64](t)(strconv.ParseFloat(each, 64))
+			}
+		}
+		t.Fatal("no heartbeat was counted")
+		return 0
+	}
+	few, many := cost(10), cost(20_000)
+	t.Logf("a heartbeat takes %.1f us among 10 instances, %.1f us among 20000", few, many)
+	require.Less(t, many, 10*few, "in proportion to the number it would be 2000 times")
+}
+
+// TestLimiterClose: a limit that is closed is forgotten, and its name is free.
+func TestLimiterClose(t *testing.T) {
+	t.Parallel()
+	store, server := onRedis(t, distributed.WithInstances(1), distributed.WithBlocks(100))
+	a := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+	for range 3 {
+		acquire(t, a, "k", 1)
+	}
+	lease := acquire(t, a, "k", 7)
+	require.NoError(t, a.Close())
+	require.NoError(t, a.Close())
+	_, err := a.Acquire(ctx, "k", 1)
+	require.ErrorIs(t, err, distributed.ErrClosed)
+	require.ErrorIs(t, a.Reset(ctx, "k"), distributed.ErrClosed)
+	lease.Release(algo.Canceled)
+	b := must[*distributed.Limiter](t)(store.FixedWindow("a", algo.PerHour(1000)))
+	remote(t, b, "other", 1)
+	_, err = store.TokenBucket("a", algo.PerHour(1000))
+	require.ErrorContains(t, err, "belongs to a fixed window")
+	require.NotEmpty(t, server.Do("KEYS", "*"))
+
+	busy := must[*distributed.Limiter](t)(store.InFlight("busy", 3))
+	held := remote(t, busy, "k", 1)
+	require.NoError(t, busy.Close())
+	held.Release(algo.Succeeded)
+
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range 20_000 {
+		require.NoError(t, must[*distributed.Limiter](t)(store.TokenBucket(strconv.Itoa(i), algo.PerHour(10))).Close())
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Less(t, int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(20_000*200), "a limit that is closed leaves nothing")
+}
+
+// TestG1_CloseIsBounded: Close ends although nothing answers.
+func TestG1_CloseIsBounded(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	store := newStore(t, server.Client(), distributed.WithTimeout(20*time.Millisecond), distributed.WithHook(func(distributed.Event) {}))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+	acquire(t, l, "k", 1)
+	server.Pause()
+	defer server.Resume()
+	for range 100 {
+		acquire(t, l, "k", 1)
+	}
+	began := time.Now()
+	require.NoError(t, store.Close())
+	took := time.Since(began)
+	t.Logf("G1: closed after %v", took)
+	require.Less(t, took, 15*time.Second, "1 s, the read timeout of 3 s, and a busy machine")
+}
