@@ -58,10 +58,10 @@
 //	W2  Every other algorithm keeps the bound that its type documents.
 //	W3  On Redis with the local fallback, N instances with a fixed share each
 //	    together admit at most 2*(B + R*w) whatever the number and timing of
-//	    outages, and B more for each key and loss of Redis' data. If instances
-//	    count each other, and some are cut off for longer than the others
-//	    remember them, they admit at most 1 + (1 + 1/2 + ... + 1/N) times
-//	    B + R*w.
+//	    outages, and B more for each key and loss of Redis' data or step back of
+//	    its clock. If instances count each other, and some are cut off for longer
+//	    than the others remember them, they admit at most
+//	    1 + (1 + 1/2 + ... + 1/N) times B + R*w.
 //	W4  Several limits in one decision: all are charged or none, and RetryAfter
 //	    suffices for all of them.
 //	U1  Arrivals that conform to the rate are never denied, as long as the clock
