@@ -93,7 +93,7 @@ func BenchmarkAcquire(b *testing.B) {
 
 // A denial reads one key and writes nothing.
 func TestDenialWritesNothing(t *testing.T) {
-	store, server := onRedis(t)
+	store, server := onRedis(t, distributed.WithInstances(1)) // no heartbeats
 	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(2)))
 	require.True(t, remote(t, l, "alice", 2).Allowed)
 	server.Do("CONFIG", "RESETSTAT")

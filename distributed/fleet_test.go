@@ -167,7 +167,6 @@ func TestHeartbeatsAreCheap(t *testing.T) {
 
 // TestLimiterClose: a limit that is closed is forgotten, and its name is free.
 func TestLimiterClose(t *testing.T) {
-	t.Parallel()
 	store, server := onRedis(t, distributed.WithInstances(1), distributed.WithBlocks(100))
 	a := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
 	for range 3 {

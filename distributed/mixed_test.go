@@ -155,6 +155,12 @@ func TestF4_AnotherAlgorithmOnTheName(t *testing.T) {
 			require.NotContains(t, fmt.Sprint(e.states()), "open")
 		}
 	}
+	server.Flush()
+	var e events
+	log := sideBySide(t, server, new(textLog), &e, "sliding-log 100/h")
+	require.True(t, remote(t, log[0], "k", 60).Allowed)
+	busy := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("shared", 100))
+	require.Equal(t, algo.SourceFallback, acquire(t, busy, "k", 1).Source)
 	for _, later := range []string{"1999999999999999999", "g1:2:3:4", "", "nan", "{}"} {
 		server.Do("SET", key, later, "EX", 60)
 		for _, spec := range specs {
