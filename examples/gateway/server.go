@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/command"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
@@ -56,6 +57,9 @@ func newServer(f *config.File, log *slog.Logger, out io.Writer) (*server, error)
 func (s *server) assemble(store *distributed.Store) error {
 	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.gateway.Overload() })
 	if err != nil {
+		return err
+	}
+	if err := metrics.About(command.Version(), store); err != nil {
 		return err
 	}
 	panel, err := ops.NewPanel(s.file, "gateway", store, s.log)

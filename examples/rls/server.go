@@ -20,6 +20,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/command"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
@@ -67,6 +68,9 @@ func (s *server) assemble(store *distributed.Store) error {
 	}
 	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.overload })
 	if err != nil {
+		return err
+	}
+	if err := metrics.About(command.Version(), store); err != nil {
 		return err
 	}
 	panel, err := ops.NewPanel(s.file, "rls", store, s.log)

@@ -3,6 +3,7 @@ package otelmetrics
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -24,6 +25,9 @@ type gauges struct {
 	limiters []gauge
 }
 
+// noLimit is the limit of an adaptive limiter that sees no reason for one.
+const noLimit = math.MaxInt32
+
 type gauge struct {
 	name    string
 	limiter InFlighter
@@ -38,7 +42,7 @@ func (g *gauges) register(meter metric.Meter) (err error) {
 		return err
 	}
 	g.limit, err = meter.Int64ObservableGauge("ratelimit.active_requests.limit", unit,
-		metric.WithDescription("Slots of an in-flight limit."))
+		metric.WithDescription("Slots of an in-flight limit; absent while there is no limit."))
 	if err != nil {
 		return err
 	}
@@ -51,7 +55,9 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 	defer g.mu.Unlock()
 	for _, l := range g.limiters {
 		o.ObserveInt64(g.active, int64(l.limiter.InFlight()), l.set)
-		o.ObserveInt64(g.limit, int64(l.limiter.Limit()), l.set)
+		if limit := l.limiter.Limit(); limit > 0 && limit < noLimit {
+			o.ObserveInt64(g.limit, int64(limit), l.set)
+		}
 	}
 	return nil
 }

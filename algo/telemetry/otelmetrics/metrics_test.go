@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -184,12 +185,14 @@ func TestGauges(t *testing.T) {
 	p, m := newMetrics(t)
 	require.NoError(t, m.InFlight("a", inFlight{3, 64}))
 	require.NoError(t, m.InFlight("b", inFlight{0, 8}))
+	require.NoError(t, m.InFlight("no limit", inFlight{1, math.MaxInt32}))
 	require.EqualError(t, m.InFlight("a", inFlight{}), `otelmetrics: InFlight: the policy "a" has a limiter already`)
 	require.EqualError(t, m.InFlight("c", nil), `otelmetrics: InFlight: the limiter of policy "c" is nil`)
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Equal(t, map[string]float64{
 		"active_requests policy=a": 3, "active_requests.limit policy=a": 64,
 		"active_requests policy=b": 0, "active_requests.limit policy=b": 8,
+		"active_requests policy=no limit": 1,
 	}, p.sums)
 	require.NoError(t, m.Close())
 	require.Equal(t, 1, p.closed)

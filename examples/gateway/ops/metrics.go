@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
@@ -86,6 +87,24 @@ func (f inFlight) Limit() int {
 		return l.Limit()
 	}
 	return 0
+}
+
+// About adds the version of the program, and the state of the store if there is one.
+func (m *Metrics) About(version string, store *distributed.Store) error {
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "build_info", Help: "1, with the version of the program.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	if store == nil {
+		return m.registry.Register(build)
+	}
+	gauge := func(name, help string, read func(distributed.Stats) int) error {
+		return m.registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read(store.Stats())) }))
+	}
+	return errors.Join(m.registry.Register(build),
+		gauge("ratelimit_redis_nodes_away", "Queues to nodes of Redis whose breaker is not closed; 0 while Redis is well.", func(s distributed.Stats) int { return s.Away }),
+		gauge("ratelimit_redis_instances", "Instances that share the limits, as this one knows.", func(s distributed.Stats) int { return s.Instances }),
+		gauge("ratelimit_redis_denied_keys", "Keys in the deny cache.", func(s distributed.Stats) int { return s.Denied }))
 }
 
 // Watch adds what became of the file.

@@ -1,0 +1,179 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// served is the metrics of a gateway that has admitted, denied, lost Redis and
+// asked an upstream.
+func served(t *testing.T) string {
+	t.Helper()
+	server := redistest.Start(t)
+	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
+	p := start(t, "store: redis\nredis: {addresses: ['"+server.Addr()+"']}\ntimeouts: {unready: 0s}\noverload: {max_in_flight: 100}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: ip, limit: 2/h}]}]\n")
+	for range 4 {
+		p.ask("/")
+	}
+	server.Kill()
+	require.Eventually(t, func() bool { p.ask("/"); return strings.Contains(p.log.String(), "state=open") }, 20*time.Second, 5*time.Millisecond)
+	p.ask("/")
+	_, text := p.get(p.admin + "/metrics")
+	return text
+}
+
+// queries are the PromQL expressions of the dashboard and of the alerts.
+func queries(t *testing.T) (all []string) {
+	t.Helper()
+	var find func(v any)
+	find = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, inner := range v {
+				if text, ok := inner.(string); ok && k == "expr" {
+					all = append(all, text)
+				}
+				find(inner)
+			}
+		case []any:
+			for _, inner := range v {
+				find(inner)
+			}
+		}
+	}
+	var dashboard, alerts any
+	text, err := os.ReadFile("kit/grafana.json")
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	find(dashboard)
+	text, err = os.ReadFile("kit/alerts.yaml")
+	require.NoError(t, err)
+	require.NoError(t, yaml.Load(text, &alerts))
+	find(alerts)
+	return all
+}
+
+var (
+	matchers  = regexp.MustCompile(`\{[^}]*\}|by \([^)]*\)|\[[^\]]*\]`)
+	words     = regexp.MustCompile(`[a-z_]{3,}`)
+	functions = regexp.MustCompile(`^(sum|rate|max|min|time|changes|histogram_quantile)$`)
+	labels    = regexp.MustCompile(`([a-z_]+)(=~?)"([^"$]*)"`)
+	grouped   = regexp.MustCompile(`by \(([^)]*)\)`)
+)
+
+// The dashboard and the alerts ask for metrics, labels and results that are there.
+func TestKitKnowsTheMetrics(t *testing.T) {
+	metrics := served(t)
+	all := queries(t)
+	require.Greater(t, len(all), 15)
+	results := regexp.MustCompile(`result="([^"]*)"`).FindAllStringSubmatch(metrics+`result="failed-open"`, -1)
+	for _, q := range all {
+		for _, word := range words.FindAllString(matchers.ReplaceAllString(q, ""), -1) {
+			if !functions.MatchString(word) {
+				require.Regexp(t, `(?m)^`+word+`[{ ]`, metrics, q)
+			}
+		}
+		for _, m := range labels.FindAllStringSubmatch(q, -1) {
+			if m[1] == "result" {
+				pattern, found := regexp.MustCompile("^("+m[3]+")$"), false
+				for _, is := range results {
+					found = found || pattern.MatchString(is[1])
+				}
+				require.True(t, found, q)
+			} else if m[1] != "instance" { // which Prometheus adds
+				require.Contains(t, metrics, m[1]+`="`, q)
+			}
+		}
+		for _, m := range grouped.FindAllStringSubmatch(q, -1) {
+			for _, label := range strings.Split(m[1], ", ") {
+				if label != "instance" {
+					require.Contains(t, metrics, label+`="`, q)
+				}
+			}
+		}
+	}
+}
+
+// Each code that a line of the log can have, and each alert, has its entry in
+// the runbook.
+func TestRunbook(t *testing.T) {
+	text, err := os.ReadFile("kit/RUNBOOK.md")
+	require.NoError(t, err)
+	codes := regexp.MustCompile(`"(?:telemetry|httpmw|grpcmw|keyfunc|algo)\.[a-z][a-z_-]+"`)
+	found := 0
+	root := filepath.Join("..", "..")
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		for _, code := range codes.FindAllString(string(source), -1) {
+			found++
+			require.Contains(t, string(text), "| `"+strings.Trim(code, `"`)+"` |", path)
+		}
+		return err
+	}))
+	require.Greater(t, found, 10)
+	alerts, err := os.ReadFile("kit/alerts.yaml")
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`RUNBOOK.md#(\S+)`).FindAllStringSubmatch(string(alerts), -1) {
+		require.Contains(t, strings.ToLower(string(text)), "### "+strings.ReplaceAll(m[1], "-", " ")+"\n")
+	}
+}
+
+// The files of the gateway in the kit are right, and what they mount is there.
+func TestKitConfigurations(t *testing.T) {
+	compose, err := config.Load("kit/compose/gateway.yaml")
+	require.NoError(t, err)
+	require.Equal(t, []string{"redis:6379"}, compose.Store.Addresses)
+	text, err := os.ReadFile("kit/compose.yaml")
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`\./(\S+?):/`).FindAllStringSubmatch(string(text), -1) {
+		_, err := os.Stat(filepath.Join("kit", m[1]))
+		require.NoError(t, err)
+	}
+
+	text, err = os.ReadFile("kit/kubernetes.yaml")
+	require.NoError(t, err)
+	kinds := map[string]bool{}
+	for _, doc := range strings.Split(string(text), "\n---\n") {
+		var object struct {
+			Kind string
+			Data map[string]string
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Grace int `yaml:"terminationGracePeriodSeconds"`
+					}
+				}
+			}
+		}
+		require.NoError(t, yaml.Load([]byte(doc), &object))
+		kinds[object.Kind] = true
+		if file := object.Data["gateway.yaml"]; file != "" {
+			f, err := config.Parse("gateway.yaml", []byte(file))
+			require.NoError(t, err)
+			require.Equal(t, 45*time.Second, f.Timeouts.Unready+f.Timeouts.Drain+5*time.Second)
+		}
+		if object.Kind == "Deployment" {
+			require.Equal(t, 45, object.Spec.Template.Spec.Grace)
+		}
+	}
+	require.Equal(t, map[string]bool{"ConfigMap": true, "Deployment": true, "Service": true, "PodDisruptionBudget": true}, kinds)
+}
