@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -31,6 +32,11 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 // begins with "client side:", when its deadline or [WithMaxWait] is sooner, and
 // with UNAVAILABLE when l denies for overload, which waiting does not cure.
 //
+// It obeys the server: after RESOURCE_EXHAUSTED or UNAVAILABLE with RetryInfo or
+// grpc-retry-pushback-ms, the next calls of the same key to the same target wait
+// that long, at most an hour. A call whose deadline or WithMaxWait is sooner fails
+// at once, with RESOURCE_EXHAUSTED. No call is sent twice.
+//
 // It works on calls, not on attempts: those that a retry policy adds are not
 // paced. Use key functions that work on a client: rpckey.FullMethod,
 // rpckey.Service, rpckey.Context, rpckey.Global. Key functions for the
@@ -52,12 +58,15 @@ func (i *interceptor) callUnary(ctx context.Context, method string, req, reply a
 	var lease admission.Lease
 	outcome := algo.Failed // unless the call returns
 	defer func() { lease.Release(outcome) }()
-	if err := i.decide(ctx, &lease, method, req); err != nil {
+	key, err := i.decideCall(ctx, cc, &lease, method, req)
+	if err != nil {
 		outcome = algo.Canceled
 		return err
 	}
-	err := invoke(ctx, method, req, reply, cc, opts...)
+	var trailer metadata.MD
+	err = invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
 	outcome = answered(ctx, err)
+	i.obey(hostOf(cc), key, err, trailer)
 	return err
 }
 
@@ -79,6 +88,7 @@ func (i *interceptor) callStream(ctx context.Context, desc *grpc.StreamDesc, cc 
 		return streamer(ctx, desc, cc, method, opts...)
 	}
 	s := newClientStream(ctx, i, method)
+	s.host = hostOf(cc)
 	opened := false
 	defer func() {
 		if !opened {
@@ -92,6 +102,7 @@ func (i *interceptor) callStream(ctx context.Context, desc *grpc.StreamDesc, cc 
 	s.ClientStream, err = streamer(s.ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.done))...)
 	opened = err == nil
 	if err != nil {
+		i.obey(s.host, s.key, err, nil)
 		return nil, err
 	}
 	return s, nil
@@ -129,6 +140,7 @@ func (s *clientStream) RecvMsg(m any) error {
 	if refused := s.endReason(); refused != nil {
 		return refused // the reset that it has led to says less
 	}
+	s.interceptor.obey(s.host, s.key, err, s.Trailer())
 	return err
 }
 

@@ -40,9 +40,10 @@ type interceptor struct {
 	interceptorOptions
 	exempt  exempt
 	answers *answers
-	names   []string       // of the policies
-	all     []*interceptor // one for each of several policies; nil: one
-	tapping bool           // it cannot send a trailer
+	names   []string               // of the policies
+	all     []*interceptor         // one for each of several policies; nil: one
+	tapping bool                   // it cannot send a trailer
+	waits   *admission.ServerWaits // what servers asked a client for; nil on a server
 }
 
 // newInterceptor panics on every mistake that can be seen without a call.
@@ -64,10 +65,14 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 }
 
 func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
-	return &interceptor{
+	i := &interceptor{
 		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []string{p.Name},
 		answers: newAnswers(p.Name, s.Own.domain, p.Client),
 	}
+	if p.Client {
+		i.waits = admission.NewServerWaits(admission.DefaultServers)
+	}
+	return i
 }
 
 // maxWait is the default of WithMaxWait: a client waits rather than deny.

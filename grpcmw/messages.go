@@ -68,6 +68,7 @@ type messages struct {
 	ctx         context.Context
 	interceptor *interceptor
 	method      string
+	host        string // that a client calls
 	key         string
 	keyed       []candidate // of several policies
 	reserve     float64
@@ -91,16 +92,17 @@ func (p *messages) open(lease *admission.Lease) error {
 	p.reserve = i.reserve(p.ctx)
 	a := admission.Attempt{MaxWait: i.maxWait, Reserve: p.reserve}
 	c := call{ctx: p.ctx, method: p.method}
-	r := i.FindKey(p.ctx, c, &lease.Lease, &a)
+	r := i.awaitServer(p.ctx, p.host, &lease.Lease, &a, i.FindKey(p.ctx, c, &lease.Lease, &a))
+	p.key = a.Key
 	if r == Allowed {
-		p.limited, p.key = true, a.Key
+		p.limited = true
 		if !i.mode.has(OnOpen) {
 			return nil
 		}
 		r = i.FindCost(p.ctx, c, &a)
 	}
 	if r == Allowed {
-		r = i.Acquire(p.ctx, &lease.Lease, &a)
+		r = i.awaitServer(p.ctx, p.host, &lease.Lease, &a, i.Acquire(p.ctx, &lease.Lease, &a))
 	}
 	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, true)
 }

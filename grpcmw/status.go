@@ -20,6 +20,9 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
+// clientPrefix begins the texts of a client's own limits.
+const clientPrefix = "client side: "
+
 // statusError is the error of a refused call on the server. gRPC and other
 // interceptors see the status; limiters further out recognize the type.
 type statusError struct {
@@ -49,6 +52,7 @@ const (
 	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
 	textKeyless  = "the call lacks the identity that its rate limit counts by"
 	textBanned   = "the caller is banned"
+	textServer   = "the server asked to wait for longer than the call can"
 	textOverload = "the server cannot take the call at the moment"
 )
 
@@ -98,6 +102,8 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 		text = textBanned
 	case a.Cause == admission.ByDeadline:
 		text = textTooLate
+	case a.Cause == admission.ByServer:
+		text = textServer
 	case i.LacksCapacity(d, a.Key):
 		return codes.Unavailable, textOverload, ""
 	case d.Reason == algo.Overload:
@@ -132,7 +138,7 @@ func newAnswers(policy, domain string, client bool) *answers {
 		violations: make(map[string]*anypb.Any),
 	}
 	if client {
-		a.prefix = "client side: "
+		a.prefix = clientPrefix
 	}
 	for _, class := range classes {
 		a.violations[class] = encode(&errdetails.QuotaFailure{

@@ -1,23 +1,19 @@
 package httpmw
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dunglas/httpsfv"
 
-	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
 )
 
 const (
-	defaultMaxServers = 1024
-	// maxServerWait is the longest wait that a server can ask for.
-	maxServerWait = time.Hour
+	defaultMaxServers = admission.DefaultServers
+	maxServerWait     = admission.MaxServerWait
 )
 
 // WithMaxServers sets for how many pairs of host and key a transport remembers
@@ -31,93 +27,6 @@ func WithMaxServers(n int) Option {
 		}
 		return nil
 	})
-}
-
-// server is the host of a request and the key that it is limited by.
-type server struct{ host, key string }
-
-// serverBackoff remembers until when servers asked for no further request.
-type serverBackoff struct {
-	most  int
-	count atomic.Int64 // len(until), to be read without the lock
-	mu    sync.Mutex
-	until map[server]time.Time
-}
-
-func newServerBackoff(most int) *serverBackoff {
-	return &serverBackoff{most: most, until: map[server]time.Time{}}
-}
-
-// wait returns when s accepts requests again, or at once with an error if ctx
-// ends sooner.
-func (p *serverBackoff) wait(ctx context.Context, s server) error {
-	for {
-		d := p.left(s)
-		if d <= 0 {
-			return nil
-		}
-		if err := algo.Sleep(ctx, d); err != nil {
-			return fmt.Errorf("the server asked to wait: %w", err)
-		}
-	}
-}
-
-func (p *serverBackoff) left(s server) time.Duration {
-	if p.count.Load() == 0 {
-		return 0
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	until, ok := p.until[s]
-	if !ok {
-		return 0
-	}
-	d := time.Until(until)
-	if d <= 0 {
-		delete(p.until, s)
-		p.count.Store(int64(len(p.until)))
-	}
-	return d
-}
-
-// update remembers the wait that resp asks for. A wait is never shortened:
-// answers arrive in any order.
-func (p *serverBackoff) update(s server, resp *http.Response) {
-	d := min(waitIn(resp, time.Now()), maxServerWait)
-	if d <= 0 {
-		return
-	}
-	until := time.Now().Add(d)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before, known := p.until[s]
-	if known && !before.Before(until) {
-		return
-	}
-	if !known && len(p.until) >= p.most {
-		p.forget()
-	}
-	p.until[s] = until
-	p.count.Store(int64(len(p.until)))
-}
-
-// forget drops the waits that are over, and the one that ends first if there
-// are none.
-func (p *serverBackoff) forget() {
-	var first server
-	var end time.Time
-	now, dropped := time.Now(), false
-	for s, until := range p.until {
-		if !until.After(now) {
-			delete(p.until, s)
-			dropped = true
-		} else if end.IsZero() || until.Before(end) {
-			first, end = s, until
-		}
-	}
-	if !dropped {
-		delete(p.until, first)
-	}
 }
 
 // waitIn is the wait that an answer asks for: the longer one of Retry-After on

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
@@ -52,7 +53,7 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 		base = http.DefaultTransport
 	}
 	return &transport{
-		Policy: p, ownOptions: s.Own, base: base, backoff: newServerBackoff(s.Own.maxServers), occupiesSlot: algo.OccupiesSlot(l),
+		Policy: p, ownOptions: s.Own, base: base, backoff: admission.NewServerWaits(s.Own.maxServers), occupiesSlot: algo.OccupiesSlot(l),
 	}
 }
 
@@ -60,7 +61,7 @@ type transport struct {
 	*admission.Policy[*http.Request]
 	ownOptions
 	base         http.RoundTripper
-	backoff      *serverBackoff
+	backoff      *admission.ServerWaits
 	occupiesSlot bool // the lease must end with the body
 }
 
@@ -105,18 +106,18 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // admit waits until the request may be sent, and reports everything but an
 // admission. A request that passes unlimited waits for the server too, and its
 // lease stays zero.
-func (t *transport) admit(lease *algo.Lease, a *admission.Attempt, r *http.Request) (place server, err error) {
+func (t *transport) admit(lease *algo.Lease, a *admission.Attempt, r *http.Request) (place admission.Server, err error) {
 	ctx := r.Context()
 	result := t.KeyAndCost(ctx, r, lease, a)
-	place = server{host(r), a.Key}
+	place = admission.Server{Host: host(r), Key: a.Key}
 	if passes(result) {
 		if err = ctx.Err(); err == nil {
-			err = t.backoff.wait(ctx, place)
+			err = t.backoff.Wait(ctx, place, algo.Forever)
 		}
 		if err == nil && result == Allowed {
 			if result = t.Acquire(ctx, lease, a); passes(result) {
 				// Meanwhile another request may have been asked to wait.
-				err = t.backoff.wait(ctx, place)
+				err = t.backoff.Wait(ctx, place, algo.Forever)
 			}
 		}
 	}
@@ -159,11 +160,11 @@ func denialError(a *admission.Attempt, d *algo.Decision) error {
 
 // handleResponse remembers the wait that the server asked for and ends the lease, or
 // makes it end with the body.
-func (t *transport) handleResponse(res *reservation, s server, resp *http.Response, err error) {
+func (t *transport) handleResponse(res *reservation, s admission.Server, resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		return
 	}
-	t.backoff.update(s, resp)
+	t.backoff.Update(s, waitIn(resp, time.Now()))
 	status := resp.StatusCode
 	res.outcome = algo.Succeeded
 	switch {

@@ -1,0 +1,157 @@
+package grpcmw_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/keyfunc/rpckey"
+)
+
+const asked = 300 * time.Millisecond
+
+// withRetryInfo is a status that asks to wait.
+func withRetryInfo(c codes.Code, d time.Duration) error {
+	st, err := status.New(c, "later").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(d)})
+	if err != nil {
+		panic(err)
+	}
+	return st.Err()
+}
+
+// onceDenied is a server whose first call asks the client to wait, and the times
+// at which calls reach it.
+func onceDenied(t *testing.T, answer func(ctx context.Context) error) (addr string, arrivals func() []time.Time) {
+	t.Helper()
+	var mu sync.Mutex
+	var times []time.Time
+	next := func(ctx context.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if times = append(times, time.Now()); len(times) == 1 {
+			return answer(ctx)
+		}
+		return nil
+	}
+	svc := &service{
+		unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+			return &testpb.SimpleResponse{}, next(ctx)
+		},
+		duplex: func(ss testpb.TestService_FullDuplexCallServer) error { return next(ss.Context()) },
+	}
+	return serve(t, svc), func() []time.Time {
+		mu.Lock()
+		defer mu.Unlock()
+		return append([]time.Time(nil), times...)
+	}
+}
+
+// A client sends nothing before the time that the server has asked for, and a call
+// that cannot wait that long fails at once.
+func TestClientObeysTheServer(t *testing.T) {
+	unary := func(ctx context.Context, c testpb.TestServiceClient) error {
+		_, err := c.UnaryCall(ctx, &testpb.SimpleRequest{})
+		return err
+	}
+	stream := func(ctx context.Context, c testpb.TestServiceClient) error {
+		s, err := c.FullDuplexCall(ctx)
+		if err != nil {
+			return err
+		}
+		if _, err = s.Recv(); err != nil && status.Code(err) != codes.Unknown {
+			return err
+		}
+		return nil
+	}
+	for name, row := range map[string]struct {
+		answer func(context.Context) error
+		call   func(context.Context, testpb.TestServiceClient) error
+		waits  bool
+	}{
+		"RetryInfo":   {func(context.Context) error { return withRetryInfo(codes.ResourceExhausted, asked) }, unary, true},
+		"unavailable": {func(context.Context) error { return withRetryInfo(codes.Unavailable, asked) }, unary, true},
+		"stream":      {func(context.Context) error { return withRetryInfo(codes.ResourceExhausted, asked) }, stream, true},
+		"pushback": {func(ctx context.Context) error {
+			_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "300"))
+			return status.Error(codes.ResourceExhausted, "")
+		}, unary, true},
+		"no retry": {func(ctx context.Context) error {
+			_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "-1"))
+			return status.Error(codes.ResourceExhausted, "")
+		}, unary, false},
+		"other code":    {func(context.Context) error { return withRetryInfo(codes.Aborted, asked) }, unary, false},
+		"its own limit": {func(context.Context) error { return status.Error(codes.ResourceExhausted, "client side: x") }, unary, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var events []grpcmw.Event
+			addr, arrivals := onceDenied(t, row.answer)
+			c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithObserver(func(e grpcmw.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				events = append(events, e)
+			}))...))
+			require.Error(t, row.call(t.Context(), c))
+			denied := time.Now()
+			if !row.waits {
+				require.NoError(t, row.call(t.Context(), c))
+				return
+			}
+			short, cancel := context.WithTimeout(t.Context(), asked/10)
+			defer cancel()
+			err := row.call(short, c)
+			require.Equal(t, codes.ResourceExhausted, status.Code(err))
+			require.Contains(t, status.Convert(err).Message(), "client side: the server asked to wait")
+			require.Positive(t, detailsOf(t, err).retry.RetryDelay.AsDuration())
+			require.NoError(t, short.Err(), "at once")
+			require.Len(t, arrivals(), 1, "it was not sent")
+
+			require.NoError(t, row.call(t.Context(), c))
+			require.Len(t, arrivals(), 2)
+			require.GreaterOrEqual(t, arrivals()[1].Sub(arrivals()[0]), asked)
+			require.Greater(t, time.Since(denied), asked/2)
+			mu.Lock()
+			defer mu.Unlock()
+			require.Len(t, events, 3)
+			require.Equal(t, grpcmw.Denied, events[1].Result)
+			require.ErrorIs(t, events[1].Err, algo.ErrWait)
+		})
+	}
+}
+
+// Only the key that was asked waits; a limit on the client's patience holds for the
+// server too; a canceled call is canceled.
+func TestClientObeysByKey(t *testing.T) {
+	addr, arrivals := onceDenied(t, func(context.Context) error { return withRetryInfo(codes.ResourceExhausted, time.Hour) })
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(l, rpckey.FullMethod(), grpcmw.WithMaxWait(time.Minute))...))
+	_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+	require.Error(t, err)
+	_, err = c.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+	require.Contains(t, status.Convert(err).Message(), "the server asked to wait")
+	require.Equal(t, int64(9), left(t, l, testpb.TestService_UnaryCall_FullMethodName), "not charged")
+	_, err = c.FullDuplexCall(t.Context())
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(arrivals()) == 2 }, 5*time.Second, time.Millisecond)
+
+	patient := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(always(algo.Decision{Allowed: true}), rpckey.Global())...))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = patient.UnaryCall(ctx, &testpb.SimpleRequest{})
+	require.Equal(t, codes.Canceled, status.Code(err))
+	require.False(t, errors.Is(err, algo.ErrWait))
+}
