@@ -3,11 +3,15 @@
 package main
 
 import (
+	"crypto/tls"
 	"flag"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+
+	"github.com/sluice-go/sluice/httpmw"
 )
 
 func main() {
@@ -16,18 +20,20 @@ func main() {
 	perMS := flag.Int("spin", 0, "steps of work a millisecond, 0: measure")
 	rpc := flag.Bool("grpc", false, "gRPC instead of HTTP")
 	tap := flag.Bool("tap", false, "with a tap handle")
+	encrypted := flag.Bool("tls", false, "TLS, with HTTP/2 for clients that can")
+	early := flag.Bool("listener", false, "with a listener that denies before the parse")
 	flag.Parse()
 	if *perMS == 0 {
 		fmt.Println(calibrate())
 		return
 	}
-	if err := serve(*limiter, *task, *perMS, *rpc, *tap); err != nil {
+	if err := serve(*limiter, *task, *perMS, *rpc, *tap, *encrypted, *early); err != nil {
 		fmt.Fprintln(os.Stderr, "server:", err)
 		os.Exit(1)
 	}
 }
 
-func serve(limiter, task string, perMS int, rpc, tap bool) error {
+func serve(limiter, task string, perMS int, rpc, tap, encrypted, early bool) error {
 	w, err := workOf(task, perMS)
 	if err != nil {
 		return err
@@ -40,13 +46,38 @@ func serve(limiter, task string, perMS int, rpc, tap bool) error {
 	if rpc {
 		return serveRPC(ln, limiter, w, tap)
 	}
-	mw, _, err := middleware(limiter)
+	mw, l, err := middleware(limiter)
 	if err != nil {
 		return err
 	}
-	http.Handle("/", mw(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	srv := &http.Server{Handler: mw(handler(w))}
+	switch {
+	case encrypted:
+		cert, err := certificate()
+		if err != nil {
+			return err
+		}
+		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
+		return srv.ServeTLS(ln, "", "")
+	case early && l != nil:
+		return srv.Serve(httpmw.NewListener(srv, ln, l))
+	}
+	return srv.Serve(ln)
+}
+
+// handler reads the body, works and answers; or streams events.
+func handler(w work) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events" {
+			rw.Header().Set("Content-Type", "text/event-stream")
+			_ = http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+			return
+		}
+		if r.ContentLength != 0 {
+			_, _ = io.Copy(io.Discard, r.Body)
+		}
 		w.do()
 		_, _ = fmt.Fprintln(rw, "done")
-	})))
-	return http.Serve(ln, nil)
+	})
 }

@@ -1,0 +1,76 @@
+// Cells measures a real server process where real traffic is not a Poisson process
+// on one core: bursts, closed loops, slow bodies, event streams, and several
+// processors over HTTP/1.1, HTTP/2 and TLS. It prints a page of tables.
+//
+//	go run ./overload/cells -server PROGRAM [-kinds burst,closed,...] [-procs 2,4,8,16] [-seconds 3]
+//
+// The load comes from the same machine, by net/http's client, and takes processor
+// time that the server then lacks: a capacity is that of both together.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var (
+	bin     = flag.String("server", "", "the server's program")
+	kinds   = flag.String("kinds", "burst,closed,slowbody,events,listener,cores", "tables to measure")
+	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
+	names   = flag.String("limiter", "none,default", "limiters to compare")
+	seconds = flag.Float64("seconds", 3, "length of each measurement")
+)
+
+func main() {
+	flag.Parse()
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "cells:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	spin, err := output(*bin)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("# Bursts, closed loops, slow clients, several processors\n\nMade by bench/overload/cells: %d processors, %s, %s/%s. "+
+		"The load comes from the same machine and by net/http's client, so a capacity is that of the server and its clients together.\n",
+		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	tables := map[string]func(rig) error{
+		"burst": bursts, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener, "cores": cores,
+	}
+	for _, kind := range strings.Split(*kinds, ",") {
+		table, ok := tables[kind]
+		if !ok {
+			return fmt.Errorf("there is no table %q", kind)
+		}
+		if err := table(rig{spin: spin, procs: min(2, runtime.NumCPU())}); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func length() time.Duration { return time.Duration(*seconds * 1e9) }
+
+func limiters() []string { return strings.Split(*names, ",") }
+
+// processors are those of -procs that this machine has.
+func processors() (all []int, err error) {
+	for _, s := range strings.Split(*procs, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return nil, fmt.Errorf("-procs has %q, want numbers above 0", s)
+		}
+		if n <= runtime.NumCPU() {
+			all = append(all, n)
+		}
+	}
+	return all, nil
+}
