@@ -83,12 +83,11 @@ func (q *runQueue) relax(pause float64) {
 
 // allowed is the limit of runnable goroutines.
 func (q *runQueue) allowed() float64 {
-	further := max(q.procs-1, 0)
-	wide := maxWide + moreMax*further
+	wide := float64(maxWide)
 	if q.cost > 0 {
-		wide = min(wide, max(waitShare*q.target*q.procs/q.cost, minWide+moreMin*further))
+		wide = min(wide, max(waitShare*q.target*q.procs/q.cost, minWide))
 	}
-	closed := min(q.closed+moreClosed*further, wide)
+	closed := min(q.closed, wide)
 	return closed + (wide-closed)*q.openness()
 }
 

@@ -27,12 +27,10 @@ import (
 //
 // The limit has two ends:
 //   - It is wide while the load fits, so that bursts pass: as many goroutines as
-//     take seven tenths of the target ([WithTarget]), 20 to 96 on one processor and
-//     4 to 16 more for each further one.
-//   - It closes to 6, and 1 more for each further processor, as the demand grows
-//     from 100 % to 115 % of the processor time, or as the share of admitted
-//     requests falls from 0.8 to 0.6. The latter matters on processors that other
-//     processes use too.
+//     take seven tenths of the target ([WithTarget]), 20 to 96.
+//   - It closes to 6 as the demand grows from 100 % to 115 % of the processor time,
+//     or as the share of admitted requests falls from 0.8 to 0.6. The latter matters
+//     on processors that other processes use too.
 //
 // Demand and share are exponential means over the time of 100 requests, 0.1 to 4 s,
 // so a single burst moves them little. The demand is the rate of arrivals times the
@@ -46,12 +44,13 @@ import (
 // for requests that wait for another service. A cost above 1 counts as 1. Where
 // runtime/metrics does not know the number of runnable goroutines, or its number is
 // implausible or does not change, which the first reading finds out and logs once,
-// the number of goroutines above the fewest of the last minute takes its place. Where the processor time of the process is unknown
-// (neither Unix nor Windows) only the admitted share closes the limit.
+// the number of goroutines above the fewest of the last minute takes its place. Where
+// the processor time of the process is unknown (neither Unix nor Windows) only the
+// admitted share closes the limit.
 //
 // A request reads the number of goroutines, about 2 ns. Only when that is large it
 // reads the number of runnable ones, which takes about 60 ns and a lock of the Go
-// runtime.
+// runtime; while one request reads, the others take the last reading.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -76,25 +75,24 @@ const (
 	// denied. Go's poller hands out 128 connections at a time, and only when
 	// nothing is runnable; under overload the limit must be well below the admitted
 	// share of those, or requests grow old in the kernel. Several processors need
-	// hardly more than one.
-	minWide, maxWide, minClosed  = 20, 96, 6
-	moreMin, moreMax, moreClosed = 4, 16, 1  // for each further processor
-	waitShare, idleShare         = 0.7, 0.25 // of the target, to spend in the queue
-	denialCost                   = 15e-6     // processor time of a denial, s
-	queueUpdateEvery             = int64(10 * time.Millisecond)
-	queueUpdateLatest            = int64(time.Second) // with any number of arrivals
-	minArrivals                  = 10
-	costMemory                   = 10.0       // of the cost of a request, s
-	peakMemory                   = 2.0        // of the peak of the queue, s
-	idleBelow, fullAbove         = 0.96, 0.98 // use of the processors at which the closed limit rises and falls
-	closedTime                   = 0.5        // in which it moves by a factor of e, s
-	demandOpen, demandClosed     = 1.0, 1.15  // where the limit begins to close, and is closed
-	shareOpen, shareClosed       = 0.8, 0.6
-	maxDemand, minShare          = 1.5, 0.55 // the most that one update counts, so that recovery from 10x is as fast as from 2x
-	minMemory, maxMemory         = 0.1, 4.0  // of demand and share, s
-	memoryRequests               = 100
-	quietRate                    = 100.0  // completions a second and processor below which a request costs no more than it takes
-	outsideHandler               = 100e-6 // processor time of a request outside its handler, s
+	// no more than one.
+	minWide, maxWide, minClosed = 20, 96, 6
+	waitShare, idleShare        = 0.7, 0.25 // of the target, to spend in the queue
+	denialCost                  = 15e-6     // processor time of a denial, s
+	queueUpdateEvery            = int64(10 * time.Millisecond)
+	queueUpdateLatest           = int64(time.Second) // with any number of arrivals
+	minArrivals                 = 10
+	costMemory                  = 10.0       // of the cost of a request, s
+	peakMemory                  = 2.0        // of the peak of the queue, s
+	idleBelow, fullAbove        = 0.96, 0.98 // use of the processors at which the closed limit rises and falls
+	closedTime                  = 0.5        // in which it moves by a factor of e, s
+	demandOpen, demandClosed    = 1.0, 1.15  // where the limit begins to close, and is closed
+	shareOpen, shareClosed      = 0.8, 0.6
+	maxDemand, minShare         = 1.5, 0.55 // the most that one update counts, so that recovery from 10x is as fast as from 2x
+	minMemory, maxMemory        = 0.1, 4.0  // of demand and share, s
+	memoryRequests              = 100
+	quietRate                   = 100.0  // completions a second and processor below which a request costs no more than it takes
+	outsideHandler              = 100e-6 // processor time of a request outside its handler, s
 )
 
 type runQueue struct {
@@ -110,7 +108,9 @@ type runQueue struct {
 	arrived, passed, completed atomic.Uint64
 	elsewhere                  atomic.Uint64 // passed here and denied by another strategy
 	rtt                        atomic.Int64  // mean of successes, ns; 0: unknown
-	_                          [24]byte
+	lastRead                   atomic.Int64  // runnable goroutines
+	reading                    atomic.Bool
+	_                          [12]byte
 
 	mu       sync.Mutex // guards what follows
 	procs    float64    // processors, within the quota
@@ -175,8 +175,22 @@ func (q *runQueue) exceeded() bool {
 	if q.drains() {
 		return false
 	}
+	return q.runnable() > q.limit.Load()
+}
+
+// runnable is the number of runnable goroutines, 0 if it is unknown. Requests never
+// wait for one another's readings.
+func (q *runQueue) runnable() int64 {
+	if !q.reading.CompareAndSwap(false, true) {
+		return q.lastRead.Load()
+	}
+	defer q.reading.Store(false)
 	n, ok := q.machine.Runnable()
-	return ok && int64(n) > q.limit.Load()
+	if !ok {
+		n = 0
+	}
+	q.lastRead.Store(int64(n))
+	return int64(n)
 }
 
 // drains reports whether all goroutines of the process together would be done
@@ -202,8 +216,7 @@ func (q *runQueue) busy() bool {
 	if q.drains() {
 		return false
 	}
-	n, ok := q.machine.Runnable()
-	return ok && int64(n)*2 > q.limit.Load()
+	return q.runnable()*2 > q.limit.Load()
 }
 
 func (q *runQueue) admitted(_, _, _ int64) {}

@@ -3,6 +3,9 @@ package adaptive_test
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -191,6 +194,40 @@ func TestRunQueuesTogether(t *testing.T) {
 	m.runnable = 30 // the first admits 96, the second .35 s of work
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	require.Zero(t, acquire(t, l, "", 0).Remaining)
+}
+
+// crowded is a machine with a long queue, which notices simultaneous readings.
+type crowded struct {
+	*model
+	readers, most atomic.Int64
+}
+
+func (c *crowded) Runnable() (int, bool) {
+	c.most.Store(max(c.most.Load(), c.readers.Add(1)))
+	runtime.Gosched()
+	c.readers.Add(-1)
+	return 1000, true
+}
+
+// TestRunQueueReadsAlone: sixteen goroutines never wait for one another's reading of
+// the run queue, which is behind a lock of the runtime.
+func TestRunQueueReadsAlone(t *testing.T) {
+	m := &crowded{model: newModel()}
+	l := newLimiter(t, adaptive.RunQueue(adaptive.WithMachine(m)), adaptive.WithMachine(m))
+	var all sync.WaitGroup
+	for range 16 {
+		all.Go(func() {
+			for range 200 {
+				lease, err := l.Acquire(background, "", 1)
+				if err == nil && lease.Allowed { // before the first reading is known
+					lease.Release(algo.Succeeded)
+				}
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, m.most.Load())
+	require.Greater(t, l.Explain().Denied.RunQueue, uint64(1000))
 }
 
 // TestRunQueueAdmitsWhatDrains: while all goroutines together drain within seven
