@@ -313,7 +313,9 @@ func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
 		if fastest == 0 {
 			fastest = rtt
 		}
-		l.fastest.Store(min(rtt, fastest+(rtt-fastest)/fastestMemory))
+		if next := min(rtt, fastest+(rtt-fastest)/fastestMemory); next != l.fastest.Load() {
+			l.fastest.Store(next)
+		}
 	}
 	switch {
 	case o > algo.Failed:

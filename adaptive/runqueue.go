@@ -152,8 +152,8 @@ func (q *runQueue) Limit() int { return noLimit }
 func (q *runQueue) Observe(s Sample) {
 	if mean := q.rtt.Load(); mean == 0 {
 		q.rtt.Store(int64(s.RTT))
-	} else {
-		q.rtt.Store(max(mean+(int64(s.RTT)-mean)/memoryRequests, 1))
+	} else if change := (int64(s.RTT) - mean) / memoryRequests; change != 0 {
+		q.rtt.Store(max(mean+change, 1))
 	}
 }
 

@@ -78,11 +78,11 @@ func (c *earlyConn) deny(head bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	_ = c.Conn.SetWriteDeadline(now.Add(c.listener.timeout)) // the server sets its own before it writes
-	if _, err := c.Conn.Write(answer); err != nil {
+	_ = c.SetWriteDeadline(now.Add(c.listener.timeout)) // the server sets its own before it writes
+	if _, err := c.Write(answer); err != nil {
 		return err
 	}
-	_ = c.Conn.SetWriteDeadline(time.Time{})
+	_ = c.SetWriteDeadline(time.Time{})
 	if c.patience > 0 {
 		return c.Conn.SetReadDeadline(now.Add(c.patience))
 	}
