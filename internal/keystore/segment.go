@@ -67,14 +67,7 @@ func (g *segment[V]) candidates(id uint64) (a, b uint64) {
 
 // find returns the slot of id, or &noSlot.
 func (g *segment[V]) find(id uint64) *slot {
-	a, b := g.candidates(id)
-	if s := &g.slots[a|id%groupSize]; s.holds(id) {
-		return s // most keys
-	}
-	if i := g.findIn(a, id); i >= 0 {
-		return &g.slots[i]
-	}
-	if i := g.findIn(b, id); i >= 0 {
+	if i := g.index(id); i >= 0 {
 		return &g.slots[i]
 	}
 	return &noSlot
@@ -83,38 +76,47 @@ func (g *segment[V]) find(id uint64) *slot {
 // index returns the index of the slot of id, or -1.
 func (g *segment[V]) index(id uint64) int {
 	a, b := g.candidates(id)
-	if i := g.findIn(a, id); i >= 0 {
+	if i := match(&g.slots, a, id); i >= 0 {
 		return i
 	}
-	return g.findIn(b, id)
+	return match(&g.slots, b, id)
 }
 
-func (g *segment[V]) findIn(first, id uint64) int {
-	for i := range g.slots[first:][:groupSize] {
-		if g.slots[first:][:groupSize][i].holds(id) {
-			return int(first) + i
-		}
+// match looks at all slots of a group without a branch: to stop at the first that
+// matches takes longer, because no processor can predict which one that is.
+func match(slots *[mostGroups * groupSize]slot, first, id uint64) int {
+	group := (*[groupSize]slot)(slots[first:])
+	found := same(group[0].id.Load(), id) | same(group[1].id.Load(), id)<<1 |
+		same(group[2].id.Load(), id)<<2 | same(group[3].id.Load(), id)<<3 |
+		same(group[4].id.Load(), id)<<4 | same(group[5].id.Load(), id)<<5 |
+		same(group[6].id.Load(), id)<<6 | same(group[7].id.Load(), id)<<7
+	if found == 0 {
+		return -1
 	}
-	return -1
+	at := bits.TrailingZeros8(found)
+	if group[at%groupSize].word.Load() == tombstone {
+		return -1
+	}
+	return int(first) + at
 }
 
-func (s *slot) holds(id uint64) bool { return s.id.Load() == id && s.word.Load() != tombstone }
+func same(a, b uint64) (bit uint8) {
+	if a == b {
+		bit = 1
+	}
+	return bit
+}
 
 // take leaves the tombstone in a free or expired slot for id and returns its
 // index, or -1. The caller holds the mutex, and stores id and word.
 //
 // A key goes to its first group, where it is found with one cache line less,
 // until that is nearly full; then to the one with more room. So both are full
-// only when hardly any slot is left anywhere. In its group it takes the slot that
-// its last bits pick, if it can.
+// only when hardly any slot is left anywhere.
 func (g *segment[V]) take(id uint64, expiredBefore int64) int {
 	a, b := g.candidates(id)
 	if free := g.free(a, expiredBefore); free < 3 && free < g.free(b, expiredBefore) {
 		a, b = b, a
-	}
-	own := int(a | id%groupSize)
-	if w := g.slots[own].word.Load(); w < expiredBefore && g.slots[own].word.CompareAndSwap(w, tombstone) {
-		return own
 	}
 	if i := g.takeFrom(a, expiredBefore); i >= 0 {
 		return i
