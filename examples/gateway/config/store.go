@@ -20,7 +20,8 @@ const (
 // Store says where limits keep what is owed.
 type Store struct {
 	Kind      string
-	Addresses []string // of Redis; several mean a cluster
+	Addresses []string // of Redis; several mean a cluster, or with Sentinel those of the sentinels
+	Sentinel  string   // the name of the primary that sentinels watch; empty: no sentinels
 	Username  string
 	Password  Secret // where the password lies
 	TLS       bool
@@ -38,6 +39,7 @@ func (s *Store) read(v value) {
 				s.Addresses = append(s.Addresses, item.address())
 			}
 		}},
+		field{name: "sentinel", read: func(v value) { s.Sentinel = v.text() }},
 		field{name: "username", read: func(v value) { s.Username = v.text() }},
 		field{name: "password", read: func(v value) { s.Password.read(v) }},
 		field{name: "tls", read: func(v value) { s.TLS = v.boolean() }},

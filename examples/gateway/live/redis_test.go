@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -56,4 +57,20 @@ func TestRedis(t *testing.T) {
 	counted, changes := apply(t, one, map[string]string{"a": "fixed-window 5/h"})
 	require.Equal(t, []string{"a"}, changes.Replaced)
 	require.True(t, spend(t, counted["a"], 1).Allowed, "another algorithm begins anew")
+}
+
+// Behind sentinels the limits follow the primary.
+func TestSentinel(t *testing.T) {
+	s := redistest.StartSentinels(t)
+	store, closeStore, err := live.OpenStore(config.Store{
+		Kind: config.Redis, Addresses: s.Addrs, Sentinel: s.Name, Prefix: "p", Timeout: 5 * time.Second, Fallback: "deny",
+	}, slog.New(slog.DiscardHandler), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, closeStore()) })
+	now, _ := apply(t, live.NewLimiters(store, nil), map[string]string{"a": "10/h"})
+	d := spend(t, now["a"], 4)
+	require.True(t, d.Allowed)
+	require.Equal(t, algo.SourceRemote, d.Source)
+	s.Master.Kill()
+	require.Eventually(t, func() bool { return spend(t, now["a"], 0).Source == algo.SourceRemote }, time.Minute, 50*time.Millisecond)
 }

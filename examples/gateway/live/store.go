@@ -22,7 +22,7 @@ func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (
 	if err != nil {
 		return nil, nil, err
 	}
-	o := &redis.UniversalOptions{Addrs: s.Addresses, Username: s.Username, Password: string(password)}
+	o := &redis.UniversalOptions{Addrs: s.Addresses, MasterName: s.Sentinel, Username: s.Username, Password: string(password)}
 	if s.TLS {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}

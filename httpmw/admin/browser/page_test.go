@@ -57,6 +57,7 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#top .mono").textContent.length >= 16`)
 	b.until(`document.querySelector("#panels").textContent.includes("Adaptive limit: checkout")`)
 	b.until(`document.querySelector("#panels").textContent.includes("healthy")`)
+	b.until(`document.querySelector("#panels").textContent.includes("own share")`)
 	b.until(`document.querySelector("#last").textContent.includes('RateLimit-Policy: "per-client";q=12;w=3')`)
 
 	// One policy alone.

@@ -108,7 +108,7 @@ class Redis extends Panel {
 		this.set("Deny cache hits", number(sum(counts["deny-cache"])), s.denied_most ? `${number(s.denied)} of ${number(s.denied_most)} keys` : "off");
 		this.set("Block hits", number(sum(counts.block)), `${number(s.blocks)} keys`);
 		this.set("Fallback", number(sum(counts.fallback)));
-		this.set("Without Redis", { Local: "own share", AllowAll: "allow all", DenyAll: "deny all" }[s.fallback] || s.fallback);
+		this.set("Without Redis", { FallbackLocal: "own share", FallbackAllow: "allow all", FallbackDeny: "deny all" }[s.fallback] || s.fallback);
 		this.drawing.show(counts);
 		say(this.about, "Hits and decisions of the last five minutes" + (s.policies.length ? ": " + s.policies.map(policyName).join(", ") : ", all policies") + ".");
 	}
