@@ -10,14 +10,15 @@ func allAllowed(leases []Lease) bool {
 }
 
 // combine merges the decisions of several limits into d, which is zero. A
-// denial is described by the limits that denied.
+// denial is described by the limits that denied. Limits on trial that admit leave
+// the description to the others.
 func combine(d *Decision, leases []Lease) {
 	if len(leases) == 1 {
 		*d = leases[0].Decision
 		return
 	}
 	d.Allowed, d.Source = allAllowed(leases), SourceOff
-	shadowed, found := false, false
+	shadowed, trial, found := false, false, false
 	for i := range leases {
 		p := &leases[i].Decision
 		if p.limits() {
@@ -34,11 +35,14 @@ func combine(d *Decision, leases []Lease) {
 		case p.Remaining == d.Remaining: // one unit more needs both
 			d.NextAfter = max(d.NextAfter, p.NextAfter)
 		}
-		shadowed = shadowed || p.Source == SourceShadowed
+		if p.Source == SourceShadowed {
+			trial = true
+			shadowed = shadowed || p.Reason != Admitted || p.RetryAfter > 0 || p.Limit == 0
+		}
 		d.Banned = d.Banned || p.Banned
 		d.Reason, d.Delay, d.RetryAfter = max(d.Reason, p.Reason), max(d.Delay, p.Delay), max(d.RetryAfter, p.RetryAfter)
 	}
-	if shadowed {
+	if shadowed || trial && !found {
 		d.Source = SourceShadowed
 	}
 }

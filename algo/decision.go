@@ -81,7 +81,7 @@ const (
 	SourceFallback
 	// SourceOff: the limit is switched off.
 	SourceOff
-	// SourceShadowed: a shadow limit would have denied or delayed the request.
+	// SourceShadowed: a shadow limit, which admits everything; see [Shadow].
 	SourceShadowed
 )
 

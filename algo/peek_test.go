@@ -201,7 +201,7 @@ func TestPeekThroughWrappers(t *testing.T) {
 	barred := algo.All(local, algo.DenyList(local, listed))
 	require.Equal(t, algo.Never, ask(barred).Reason)
 	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(barred)).Source)
-	require.Equal(t, algo.SourceLocal, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
+	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
 	require.Equal(t, algo.Decision{}, ask(algo.All(local, broken)), "unknown")
 	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(algo.All(local, broken))).Source)
 	require.Equal(t, int64(9), peek(t, local, "k").Remaining)

@@ -8,11 +8,10 @@ import (
 // Shadow evaluates and charges l, but admits every request at once. It tries a
 // new limit on live traffic.
 //
-// Where l would have denied or delayed the request, Source is
-// [SourceShadowed], Reason is the reason of the denial and RetryAfter is how
-// long l would have put the request off. Allowed is true and Delay 0. Where l
-// admits at once, its decision is returned unchanged. A peek, n = 0, always has
-// SourceShadowed, because nothing may act on it.
+// Source is [SourceShadowed], so that nothing acts on the decision: adapters say
+// nothing of the limit to clients. Where l would have denied or delayed the request,
+// Reason is the reason of the denial and RetryAfter is how long l would have put the
+// request off. Allowed is true and Delay 0. A peek, n = 0, looks the same.
 //
 // If l fails, because its backend is unavailable, the request is admitted with
 // SourceShadowed and no limit: a shadowed limit never fails a request. Only a
@@ -51,10 +50,9 @@ func (d *Decision) shadow(n int64, err error) error {
 		return err
 	case err != nil:
 		*d = Decision{Allowed: true, Source: SourceShadowed}
-	case !d.Allowed || n == 0:
-		d.Allowed, d.Source = true, SourceShadowed
 	case d.Delay > 0:
-		d.Source, d.RetryAfter, d.Delay = SourceShadowed, d.Delay, 0
+		d.RetryAfter, d.Delay = d.Delay, 0
 	}
+	d.Allowed, d.Source = true, SourceShadowed
 	return nil
 }

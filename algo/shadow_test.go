@@ -17,7 +17,8 @@ func TestShadowDecisions(t *testing.T) {
 		inner := bucket(algo.PerMinute(1), algo.MaxWait(30*time.Second))
 		l := algo.Shadow(inner)
 		first := must(t, l, "k", 1)
-		require.Equal(t, algo.SourceLocal, first.Source, "an admission stands as it is")
+		require.Equal(t, algo.SourceShadowed, first.Source, "nothing may act on it")
+		require.Equal(t, algo.Admitted, first.Reason)
 		require.Zero(t, first.RetryAfter)
 
 		denied := must(t, l, "k", 1)
@@ -38,6 +39,20 @@ func TestShadowDecisions(t *testing.T) {
 	})
 }
 
+// A limit on trial leaves the description of a composition to the others.
+func TestShadowInAComposition(t *testing.T) {
+	trial, real := algo.Shadow(bucket(algo.PerHour(1))), bucket(algo.PerHour(5))
+	both := func() algo.Decision {
+		return acquireAll(t, algo.Request{Limiter: trial, Key: "k", N: 1}, algo.Request{Limiter: real, Key: "k", N: 1}).Decision
+	}
+	d := both()
+	require.Equal(t, algo.SourceLocal, d.Source)
+	require.Equal(t, int64(4), d.Remaining)
+	require.Equal(t, algo.SourceShadowed, both().Source, "it would have been denied")
+	lease := acquireAll(t, algo.Request{Limiter: trial, Key: "a", N: 1}, algo.Request{Limiter: trial, Key: "b", N: 1})
+	require.Equal(t, algo.SourceShadowed, lease.Source)
+}
+
 func TestShadowOfABrokenLimiter(t *testing.T) {
 	lease := must(t, algo.Shadow(broken), "k", 1)
 	require.Equal(t, algo.Decision{Allowed: true, Source: algo.SourceShadowed}, lease.Decision)
@@ -55,6 +70,6 @@ func ExampleShadow() {
 		lease.Release(algo.Succeeded)
 	}
 	// Output:
-	// true local admitted 0s
+	// true shadowed admitted 0s
 	// true shadowed quota 1h0m0s
 }

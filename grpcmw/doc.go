@@ -26,7 +26,8 @@
 //
 // A denial carries exactly one trailer grpc-retry-pushback-ms (gRFC A6), which
 // clients with a retry policy obey. It is never earlier than the limiter's wait,
-// and up to 20 %, at most 5 s, later, so that clients do not all retry at once.
+// and up to 20 %, at most 5 s, later, or up to the time at which the whole quota is
+// back, at most 1 s, so that clients do not all retry at once.
 // It is -1 (do not retry) when the cost can never fit or the wait would take the
 // rest of the caller's deadline. The default for limiters without a wait is one
 // second.

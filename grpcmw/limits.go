@@ -188,7 +188,7 @@ func nameAll(refused error, all []candidate, violated []int) {
 	}
 	failure := new(errdetails.QuotaFailure)
 	for _, k := range violated {
-		failure.Violations = append(failure.Violations, violation(classOf(all[k].Attempt.Key), all[k].Name))
+		failure.Violations = append(failure.Violations, violation(admission.ClassOf(all[k].Attempt.Key), all[k].Name))
 	}
 	p := denial.status.Proto()
 	p.Details[quotaDetail] = encode(failure)

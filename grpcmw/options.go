@@ -223,10 +223,9 @@ func WithMaxWait(most time.Duration) Option {
 // to be denied when capacity runs out, and do not keep an overloaded server
 // overloaded. The default is to treat all attempts alike.
 //
-// It is meant for limits of the server's capacity, not for a limit on trial
-// (algo.Shadow), whose admissions look like any other, so that retries would be
-// refused. The client counts its attempts; one that hides them is treated like
-// a first attempt, no better.
+// It is meant for limits of the server's capacity; a limit on trial (algo.Shadow)
+// reserves nothing. The client counts its attempts; one that hides them is treated
+// like a first attempt, no better.
 func WithRetryReserve(share float64) Option {
 	return newOption("WithRetryReserve", func(s *settings) error {
 		s.Own.retryReserve = share

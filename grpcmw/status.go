@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -62,13 +61,13 @@ const (
 func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result, decision *algo.Decision) (sent telemetry.Sent, code codes.Code, refused error) {
 	random := rand.Float64()
 	wait := a.RetryAfter(r, decision)
-	retry := admission.Jitter(wait, algo.Forever, random)
+	retry := admission.Jitter(wait, decision.ResetAfter, algo.Forever, random)
 	code, text, class := i.explain(a, r, decision)
 	st := i.answers.status(code, text, class, retry)
 	if i.Client {
 		return sent, code, st.Err()
 	}
-	d := &statusError{status: st, pushback: admission.Pushback(wait, admission.TimeLeft(ctx), random)}
+	d := &statusError{status: st, pushback: admission.Pushback(wait, decision.ResetAfter, admission.TimeLeft(ctx), random)}
 	if retry != algo.Forever {
 		sent.RetryAfter = retry
 	}
@@ -97,7 +96,7 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 	case r == FailedClosed, a.Cause == admission.ByReserve:
 		return codes.Unavailable, textOverload, ""
 	case a.Cause == admission.ByMissingKey:
-		return codes.Code(i.MissingStatus(int(codes.Unauthenticated))), textKeyless, classMissing
+		return codes.Code(i.MissingStatus(int(codes.Unauthenticated))), textKeyless, admission.ClassMissing
 	case d.Banned:
 		text = textBanned
 	case a.Cause == admission.ByDeadline:
@@ -113,7 +112,7 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 	default:
 		text = textQuota
 	}
-	return codes.ResourceExhausted, text, classOf(a.Key)
+	return codes.ResourceExhausted, text, admission.ClassOf(a.Key)
 }
 
 // answers are the details of refusals that stay the same, encoded once.
@@ -140,7 +139,7 @@ func newAnswers(policy, domain string, client bool) *answers {
 	if client {
 		a.prefix = clientPrefix
 	}
-	for _, class := range classes {
+	for _, class := range admission.Classes {
 		a.violations[class] = encode(&errdetails.QuotaFailure{
 			Violations: []*errdetails.QuotaFailure_Violation{violation(class, policy)},
 		})
@@ -159,7 +158,7 @@ const quotaDetail = 1
 func (a *answers) status(code codes.Code, text, class string, retry time.Duration) *status.Status {
 	s := &spb.Status{Code: int32(code), Message: a.prefix + text}
 	switch {
-	case class == classMissing && text == textKeyless:
+	case class == admission.ClassMissing && text == textKeyless:
 		s.Details = append(s.Details, a.keyless)
 	case code == codes.Unavailable:
 		s.Details = append(s.Details, a.overload)
@@ -181,66 +180,4 @@ func encode(m proto.Message) *anypb.Any {
 		panic("grpcmw: " + err.Error())
 	}
 	return a
-}
-
-// The classes of keys, which a denial names instead of the key.
-const (
-	classGlobal      = "global"
-	classAddress     = "address"
-	classMethod      = "method"
-	classCertificate = "certificate"
-	classSecret      = "secret"
-	classCombined    = "combined"
-	classMissing     = "unidentified"
-	classCaller      = "caller"
-)
-
-var classes = []string{
-	classGlobal, classAddress, classMethod, classCertificate,
-	classSecret, classCombined, classMissing, classCaller,
-}
-
-// classOf reads the class off the form that package keyfunc gives its keys.
-// Any other key is a caller.
-func classOf(key string) string {
-	switch {
-	case key == "" || key == "~global":
-		return classGlobal
-	case key == admission.MissingName:
-		return classMissing
-	case key[0] == '~':
-		return classOfTag(key[1:])
-	case key[0] == '/':
-		return classMethod
-	case addressLike(key):
-		return classAddress
-	}
-	return classCaller
-}
-
-func classOfTag(key string) string {
-	if key == "unix" {
-		return classAddress
-	}
-	end := strings.IndexAny(key, ":#/")
-	if end < 0 {
-		return classCaller
-	}
-	switch key[:end] {
-	case "hop":
-		return classAddress
-	case "uri", "dns", "email", "ip":
-		return classCertificate
-	case "secret":
-		return classSecret
-	case "join":
-		return classCombined
-	}
-	return classCaller
-}
-
-// addressLike reports whether key is an address or a prefix: hexadecimal
-// digits and at least one separator.
-func addressLike(key string) bool {
-	return strings.Trim(key, "0123456789abcdef.:/") == "" && strings.ContainsAny(key, ".:")
 }

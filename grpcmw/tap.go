@@ -43,8 +43,7 @@ import (
 // server's own answer. Without it, the key function also sees methods that
 // clients make up; no limiter stores anything for a key that is only peeked at.
 //
-// A limit on trial (algo.Shadow) denies nothing, and neither does a composition
-// with one in it, whose other limits are left to the interceptors.
+// A limit on trial (algo.Shadow) denies nothing.
 //
 // Do not use it with a limiter that admits with a Delay or has a queue: a call
 // that it denies might have been admitted later.

@@ -110,8 +110,7 @@ func TestTapVerdicts(t *testing.T) {
 	}
 }
 
-// A limit on trial denies no call, whatever remains of it; what holds beside it
-// is left to the interceptors.
+// A limit on trial denies no call, whatever remains of it; the limit beside it does.
 func TestTapAndShadow(t *testing.T) {
 	spent := func() algo.Limiter {
 		l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
@@ -126,7 +125,7 @@ func TestTapAndShadow(t *testing.T) {
 		"on trial":             {algo.Shadow(spent()), codes.OK},
 		"on trial, switched":   {algo.NewSwitch(algo.Shadow(spent())), codes.OK},
 		"on trial beside room": {algo.All(algo.Shadow(spent()), plenty()), codes.OK},
-		"on trial beside none": {algo.All(algo.Shadow(plenty()), spent()), codes.OK},
+		"on trial beside none": {algo.All(algo.Shadow(plenty()), spent()), codes.ResourceExhausted},
 		"on trial and failing": {algo.Shadow(failing(errors.New("down"))), codes.OK},
 	} {
 		t.Run(name, func(t *testing.T) {

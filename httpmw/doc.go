@@ -22,10 +22,20 @@
 // share, the empty key or keyfunc.Global, are capacity. So a server-wide
 // in-flight limit needs keyfunc.Global.
 //
-// Denials carry Retry-After in whole seconds, rounded up and spread by up to
-// 20 %, at most 5 s. A request after that time succeeds unless others spend the
-// quota in between. Retry-After is omitted when the cost can never fit. The body
-// is problem details (RFC 9457), or a short text for clients that prefer it;
+// Denials carry Retry-After in whole seconds, rounded up and from 5 s on spread by
+// up to 20 %, at most 5 s, and Retry-After-Ms: the exact wait in milliseconds,
+// spread in addition until the whole quota is back, at most 1 s. A request after
+// either time succeeds unless others spend the quota in between. Both are omitted
+// when the cost can never fit.
+//
+// Many clients that were denied at the same instant come back spread out if they
+// read Retry-After-Ms, as [Transport] and the clients of some large services do, or
+// speak gRPC. Those that wait whole seconds come back together, and find the burst
+// of the limit each time: if they should get more, use a burst of a second of the
+// rate, or algo.MaxWait(time.Second), with which the limit lets them wait their
+// turn.
+//
+// The body is problem details (RFC 9457), or a short text for clients that prefer it;
 // gRPC, gRPC-Web and Connect requests are answered in their own protocol.
 //
 // No input from a request is ever sent back, nor is the text of an error. A

@@ -121,9 +121,8 @@ func ExampleWithCost() {
 func ExampleLimit_shadow() {
 	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(2))))
 	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
-		httpmw.WithHeaders(httpmw.None),
 		httpmw.WithObserver(func(e httpmw.Event) {
-			if e.Decision.Source == algo.SourceShadowed {
+			if e.Shadowed() {
 				fmt.Println("would have been denied:", e.Decision.Reason)
 			}
 		}))(http.NotFoundHandler())

@@ -112,8 +112,10 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		sent = m.advertise(w.Header(), p.Policy, d)
 		t = p.PolicyItem(d.Limit).Until(d)
 	}
-	f.retry = retrySeconds(a.RetryAfter(result, d), t)
-	m.prepare(&f, r)
+	f.setWait(a.RetryAfter(result, d), d.ResetAfter, t)
+	if m.prepare(&f, r); f.protocol.kind == grpc {
+		f.violates(p.Name, a.Key)
+	}
 	p.Report(a, result, d, "", f.status, f.in(sent))
 	m.writeRefusal(w, r, f, d)
 	return false

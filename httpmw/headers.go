@@ -36,6 +36,10 @@ const (
 	limitField      = "Ratelimit"
 	retryAfterField = "Retry-After"
 
+	// retryAfterMsField is Retry-After in milliseconds, without a standard; clients
+	// of Azure and OpenAI read it.
+	retryAfterMsField = "Retry-After-Ms"
+
 	// The fields without a standard, which have room for one limit only.
 	legacyLimit     = "X-Ratelimit-Limit"
 	legacyRemaining = "X-Ratelimit-Remaining"
@@ -115,7 +119,7 @@ func advertiseLegacy(h http.Header, d *algo.Decision, mode HeadersMode) {
 	var buf [3 * 20]byte
 	b := admission.AppendNumber(buf[:0], d.Limit)
 	i := len(b)
-	b = admission.AppendNumber(b, d.Remaining)
+	b = admission.AppendNumber(b, min(d.Remaining, d.Limit))
 	j := len(b)
 	b = admission.AppendNumber(b, resetValue(d.ResetAfter, mode))
 	text := string(b)

@@ -275,3 +275,13 @@ func TestBothHeaderStyles(t *testing.T) {
 		require.Panics(t, func() { httpmw.Limit(admitting(), key("k"), httpmw.WithHeaders(modes...)) }, "%v", modes)
 	}
 }
+
+// A key with a larger limit than the described one does not have more left than the
+// quota.
+func TestRemainingIsAtMostTheQuota(t *testing.T) {
+	l := admitting()
+	l.decision.Limit, l.decision.Remaining = 1000, 900
+	require.Equal(t, `"p";r=10`, ask(l, httpmw.WithName("p")).Result().Header.Get(limitField))
+	l.decision.Limit, l.decision.Remaining = 5, 9
+	require.Equal(t, "5", ask(l, httpmw.WithHeaders(httpmw.Legacy)).Result().Header.Get("X-RateLimit-Remaining"))
+}

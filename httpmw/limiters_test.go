@@ -138,9 +138,13 @@ func TestShadow(t *testing.T) {
 	var last httpmw.Event
 	h := httpmw.Limit(algo.Shadow(bucket(t, algo.PerHour(1))), key("k"),
 		httpmw.WithObserver(func(e httpmw.Event) { last = e }))(ok)
-	require.Equal(t, 200, serve(h, get()).Code)
-	require.Equal(t, algo.SourceLocal, last.Decision.Source)
 	w := serve(h, get())
+	require.Equal(t, 200, w.Code)
+	require.Empty(t, w.Result().Header.Values(limitField), "nothing to act on, also while there is room")
+	require.Empty(t, w.Result().Header.Values(policyField))
+	require.Equal(t, algo.SourceShadowed, last.Decision.Source)
+	require.Equal(t, algo.Admitted, last.Decision.Reason)
+	w = serve(h, get())
 	require.Equal(t, 200, w.Code)
 	require.Empty(t, w.Result().Header.Values(limitField))
 	require.Empty(t, w.Result().Header.Values("Retry-After"))

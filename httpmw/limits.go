@@ -3,6 +3,7 @@ package httpmw
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/sluice-go/sluice/algo"
@@ -57,7 +58,8 @@ func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.Re
 		return nil, false
 	}
 	// Canceled, or a limiter failed: which one is not known.
-	f := refusal{status: http.StatusServiceUnavailable, retry: retrySeconds(all[0].RetryAfter(result, &lease.Decision), 0), body: failedBody}
+	f := refusal{status: http.StatusServiceUnavailable, body: failedBody}
+	f.setWait(all[0].RetryAfter(result, &lease.Decision), 0, 0)
 	m.prepare(&f, r)
 	for i := range all {
 		c, part, status, sent := &all[i], &algo.Decision{}, 0, telemetry.Sent{}
@@ -112,7 +114,7 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 			f.status = http.StatusServiceUnavailable
 		}
 	}
-	f.retry = retrySeconds(all[0].RetryAfter(Denied, d), t)
+	f.setWait(all[0].RetryAfter(Denied, d), d.ResetAfter, t)
 	f.body = problemBody(f.status, violated...)
 	if d.Banned {
 		f.ban(violated...)
@@ -121,6 +123,11 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 		f.policy = violated[0]
 	}
 	m.prepare(&f, r)
+	for i := range all {
+		if f.protocol.kind == grpc && slices.Contains(violated, all[i].Name) {
+			f.violates(all[i].Name, all[i].Attempt.Key)
+		}
+	}
 	m.reportAll(w.Header(), all, parts, &f)
 	m.writeRefusal(w, r, f, d)
 }

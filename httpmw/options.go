@@ -80,10 +80,7 @@ func WithSkip(skip func(*http.Request) bool) Option {
 }
 
 // WithHeaders sets which fields advertise the limit to clients; the default is
-// IETF. A limit that is switched off is not advertised, nor is a limit on trial
-// ([algo.Shadow]) that would have denied the request. As long as such a limit
-// has room, its fields look like any other's: use None if clients must not act
-// on them.
+// IETF. A limit that is switched off or on trial ([algo.Shadow]) is not advertised.
 //
 // [IETF] can be given together with [Legacy] or [LegacyEpoch]: then both are sent.
 func WithHeaders(modes ...HeadersMode) Option {
@@ -110,8 +107,8 @@ func WithHeaders(modes ...HeadersMode) Option {
 }
 
 // WithDenied replaces the answer to denied requests, also to requests that are
-// refused after an error. When h is called, the RateLimit fields, Retry-After
-// and Cache-Control are set already; [DenialFrom] returns the status that
+// refused after an error. When h is called, the RateLimit fields, Retry-After,
+// Retry-After-Ms and Cache-Control are set already; [DenialFrom] returns the status that
 // would have been sent and the decision. h has to write the status itself.
 // It also answers gRPC and Connect requests.
 func WithDenied(h http.Handler) Option {

@@ -3,6 +3,7 @@ package httpmw
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -39,13 +40,18 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 // refusal is an answer to a request that must not go on.
 type refusal struct {
 	status   int
-	policy   string // the name of the first limit that it violates
-	retry    int64  // seconds of Retry-After; 0: never
-	body     string // problem details
+	policy   string        // the name of the first limit that it violates
+	retry    int64         // seconds of Retry-After; 0: never
+	wait     time.Duration // the same, exactly
+	body     string        // problem details
 	banned   bool
 	protocol protocol
-	pushback int32 // of gRPC
+	pushback int32            // of gRPC
+	quota    []quotaViolation // of gRPC
 }
+
+// quotaViolation is a limit that had no room, and the class of the key.
+type quotaViolation struct{ policy, class string }
 
 // prepare finds out which protocol the answer speaks.
 func (m *middleware) prepare(f *refusal, r *http.Request) {
@@ -54,7 +60,7 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 		return // plain HTTP
 	}
 	if f.protocol = protocolOf(r); f.protocol.kind == grpc {
-		f.pushback = pushback(r, f.retry)
+		f.pushback = f.pushbackFor(r)
 	}
 }
 
@@ -67,12 +73,19 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refu
 	if r.ProtoMajor == 1 && r.ContentLength != 0 {
 		answerAtOnce(w, r)
 	}
-	values := &[4]string{"no-store", "nosniff", problemType, ""}
+	values := &[5]string{"no-store", "nosniff", problemType, "", ""}
 	h["Cache-Control"] = values[0:1:1]
 	h["X-Content-Type-Options"] = values[1:2:2]
 	if f.retry > 0 {
-		values[3] = strconv.FormatInt(f.retry, 10)
+		var buf [2 * 20]byte
+		b := strconv.AppendInt(buf[:0], f.retry, 10)
+		split := len(b)
+		text := string(strconv.AppendInt(b, admission.Milliseconds(f.wait), 10))
+		values[3], values[4] = text[:split], text[split:]
 		h[retryAfterField] = values[3:4:4]
+		if m.headers != None {
+			h[retryAfterMsField] = values[4:5:5]
+		}
 	}
 	if m.denied != nil {
 		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
@@ -108,14 +121,14 @@ func answerAtOnce(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// retrySeconds is Retry-After: at least 1, never below t, which RateLimit
-// advertises, and from 5 s on spread, so that clients do not come back all at once.
-// It is 0 if waiting does not help.
-func retrySeconds(wait time.Duration, t int64) int64 {
-	if wait == algo.Forever {
-		return 0
+// setWait sets Retry-After, at least 1 and never below t, which RateLimit
+// advertises, and the exact wait. Both are spread, so that clients do not come
+// back all at once. Nothing is set if waiting does not help.
+func (f *refusal) setWait(wait, reset time.Duration, t int64) {
+	if wait != algo.Forever {
+		f.retry = admission.JitterSeconds(max(admission.Seconds(wait), t, 1))
+		f.wait = admission.Jitter(wait, reset, algo.Forever, rand.Float64())
 	}
-	return admission.JitterSeconds(max(admission.Seconds(wait), t, 1))
 }
 
 // The types and titles are those of draft-ietf-httpapi-ratelimit-headers.

@@ -111,6 +111,7 @@ func (f *refusal) refuseRPC(w http.ResponseWriter, r *http.Request) {
 		code, _ := codeOf(f.status)
 		h.Set("Grpc-Status", code)
 		h.Set("Grpc-Message", f.title())
+		h.Set("Grpc-Status-Details-Bin", f.statusDetails(code))
 		h.Set("Grpc-Retry-Pushback-Ms", strconv.FormatInt(int64(f.pushback), 10))
 	case connectUnary:
 		status, body = f.status, f.connectError()
@@ -152,18 +153,16 @@ func endOfStream(message string) string {
 	return string(append(b, message...))
 }
 
-// pushback is the value of grpc-retry-pushback-ms for Retry-After, which has its
-// jitter already.
-func pushback(r *http.Request, retry int64) int32 {
-	if retry <= 0 {
+// pushbackFor is the value of grpc-retry-pushback-ms.
+func (f *refusal) pushbackFor(r *http.Request) int32 {
+	if f.retry == 0 {
 		return admission.DoNotRetry
 	}
 	left := admission.TimeLeft(r.Context())
 	if timeout, ok := grpcTimeout(r.Header.Get("Grpc-Timeout")); ok {
 		left = min(left, timeout)
 	}
-	retry = min(retry, math.MaxInt32/1000) // the field is an int32
-	return admission.Pushback(time.Duration(retry)*time.Second, left, 0)
+	return admission.Pushback(f.wait, 0, left, 0)
 }
 
 // grpcTimeout parses the field: at most eight digits and a unit.

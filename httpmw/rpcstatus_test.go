@@ -2,18 +2,23 @@ package httpmw_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -21,6 +26,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 func denied(l algo.Limiter, contentType string, headers ...string) *httptest.ResponseRecorder {
@@ -36,18 +42,18 @@ func TestGRPCAnswers(t *testing.T) {
 		timeout            string
 		code, pushback     string
 	}{
-		{"quota", "application/grpc", "application/grpc", denying(algo.Quota, 1), "", "8", "1000"},
+		{"quota", "application/grpc", "application/grpc", denying(algo.Quota, 1), "", "8", "1"},
 		{"overload", "application/grpc+proto", "application/grpc+proto", denying(algo.Overload, 2*time.Second), "", "14", "2000"},
 		{"never", "application/grpc+json", "application/grpc+json", denying(algo.Never, algo.Forever), "", "8", "-1"},
-		{"unknown codec", "application/grpc+evil", "application/grpc", denying(algo.Quota, 1), "", "8", "1000"},
-		{"web", "application/grpc-web+proto", "application/grpc-web+proto", denying(algo.Quota, 1), "", "8", "1000"},
-		{"web, unknown codec", "application/grpc-web+evil", "application/grpc-web", denying(algo.Quota, 1), "", "8", "1000"},
-		{"web text", "application/grpc-web-text; charset=x", "application/grpc-web-text", denying(algo.Quota, 1), "", "8", "1000"},
+		{"unknown codec", "application/grpc+evil", "application/grpc", denying(algo.Quota, 1), "", "8", "1"},
+		{"web", "application/grpc-web+proto", "application/grpc-web+proto", denying(algo.Quota, 1), "", "8", "1"},
+		{"web, unknown codec", "application/grpc-web+evil", "application/grpc-web", denying(algo.Quota, 1), "", "8", "1"},
+		{"web text", "application/grpc-web-text; charset=x", "application/grpc-web-text", denying(algo.Quota, 1), "", "8", "1"},
 		{"deadline comes first", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "2999m", "8", "-1"},
 		{"deadline comes later", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "4S", "8", "3000"},
 		{"absurd deadline", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "99999999H", "8", "3000"},
 		{"broken deadline", "application/grpc", "application/grpc", denying(algo.Quota, 3*time.Second), "x1S", "8", "3000"},
-		{"clamped to int32", "application/grpc", "application/grpc", denying(algo.Quota, algo.Forever/2), "", "8", "2147483000"},
+		{"clamped to int32", "application/grpc", "application/grpc", denying(algo.Quota, algo.Forever/2), "", "8", "2147483647"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := denied(row.l, row.sent, "Grpc-Timeout", row.timeout)
@@ -56,10 +62,21 @@ func TestGRPCAnswers(t *testing.T) {
 			h := w.Result().Header
 			require.Equal(t, []string{row.answer}, h.Values("Content-Type"))
 			require.Equal(t, []string{row.code}, h.Values("Grpc-Status"))
-			require.Equal(t, []string{row.pushback}, h.Values("Grpc-Retry-Pushback-Ms"))
+			requireJitter(t, row.pushback, h.Values("Grpc-Retry-Pushback-Ms"))
 			require.NotEmpty(t, h.Get("Grpc-Message"))
 		})
 	}
+}
+
+// requireJitter requires one value, want or up to a fifth more.
+func requireJitter(t *testing.T, want string, got []string) {
+	require.Len(t, got, 1)
+	least, err := strconv.Atoi(want)
+	require.NoError(t, err)
+	ms, err := strconv.Atoi(got[0])
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, ms, least)
+	require.LessOrEqual(t, ms, max(least+least/5, least))
 }
 
 func TestConnectAnswers(t *testing.T) {
@@ -101,6 +118,43 @@ func TestConnectAnswers(t *testing.T) {
 	}
 }
 
+// The details of a denial are those that package grpcmw sends.
+func TestGRPCDetails(t *testing.T) {
+	const method = "/grpc.health.v1.Health/Watch"
+	for name, decision := range map[string]algo.Decision{
+		"quota":    {Reason: algo.Quota, Limit: 10, RetryAfter: 1500 * time.Millisecond},
+		"overload": {Reason: algo.Overload, Limit: 10, RetryAfter: 20 * time.Second},
+		"banned":   {Reason: algo.Quota, Limit: 10, RetryAfter: time.Hour, Banned: true},
+		"never":    {Reason: algo.Never, Limit: 10, RetryAfter: algo.Forever},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := admitting()
+			l.decision = decision
+			r := get("Content-Type", "application/grpc")
+			w := serve(httpmw.Limit(l, key("alice"), httpmw.WithName("p"))(ok), r)
+			raw, err := base64.RawStdEncoding.DecodeString(w.Result().Header.Get("Grpc-Status-Details-Bin"))
+			require.NoError(t, err)
+			got := new(spb.Status)
+			require.NoError(t, proto.Unmarshal(raw, got))
+			require.Equal(t, strconv.Itoa(int(got.GetCode())), w.Result().Header.Get("Grpc-Status"))
+			require.Equal(t, w.Result().Header.Get("Grpc-Message"), got.GetMessage())
+
+			i := grpcmw.UnaryServerInterceptor(l, func(context.Context, string) (string, error) { return "alice", nil }, grpcmw.WithName("p"))
+			_, err = i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, nil)
+			want := status.Convert(err).Details()
+			require.Len(t, got.GetDetails(), len(want))
+			for i, d := range status.FromProto(got).Details() {
+				if wait, ok := d.(*errdetails.RetryInfo); ok {
+					require.GreaterOrEqual(t, wait.GetRetryDelay().AsDuration(), decision.RetryAfter)
+					require.LessOrEqual(t, wait.GetRetryDelay().AsDuration(), decision.RetryAfter+min(decision.RetryAfter/5, 5*time.Second))
+					continue
+				}
+				require.True(t, proto.Equal(want[i].(proto.Message), d.(proto.Message)), "%v, not %v", d, want[i])
+			}
+		})
+	}
+}
+
 // A gRPC client of google.golang.org/grpc, calling a gRPC server that is an
 // http.Handler, gets its status, and the pushback as a trailer.
 func TestGRPCOverHTTP(t *testing.T) {
@@ -123,4 +177,11 @@ func TestGRPCOverHTTP(t *testing.T) {
 	_, err = client.Check(ctx, new(grpc_health_v1.HealthCheckRequest), grpc.Header(&header), grpc.Trailer(&trailer))
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
 	require.Equal(t, []string{"-1"}, trailer.Get("grpc-retry-pushback-ms"), "an hour is beyond the deadline")
+	var wait time.Duration
+	for _, d := range status.Convert(err).Details() {
+		if retry, ok := d.(*errdetails.RetryInfo); ok {
+			wait = retry.GetRetryDelay().AsDuration()
+		}
+	}
+	require.Greater(t, wait, 50*time.Minute)
 }

@@ -29,10 +29,14 @@ func WithMaxServers(n int) Option {
 	})
 }
 
-// waitIn is the wait that an answer asks for: the longer one of Retry-After on
-// 429 and 503, and of RateLimit where nothing remains.
+// waitIn is the wait that an answer asks for: on 429 and 503, Retry-After-Ms if it
+// is there; else the longer one of Retry-After on 429 and 503, and of RateLimit
+// where nothing remains.
 func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
+		if ms, err := strconv.ParseUint(resp.Header.Get(retryAfterMsField), 10, 63); err == nil {
+			return time.Duration(min(ms, uint64(maxServerWait/time.Millisecond))) * time.Millisecond
+		}
 		d = retryAfter(resp.Header, now)
 	}
 	return max(d, waitUntilMore(resp.Header[limitField]))

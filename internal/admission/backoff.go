@@ -16,6 +16,8 @@ const (
 	defaultWait = time.Second
 	// maxJitter bounds what is added to a wait, next to a fifth of it.
 	maxJitter = 5 * time.Second
+	// maxRefill bounds what is added to a wait until the quota is back.
+	maxRefill = time.Second
 	// DoNotRetry is the pushback for no further attempt.
 	DoNotRetry = -1
 )
@@ -52,15 +54,17 @@ func TimeLeft(ctx context.Context) time.Duration {
 	return algo.Forever
 }
 
-// Jitter spreads waits by up to 20 %, at most 5 s, but not beyond left. Only
-// upward: a client that came back earlier would be denied again. random is in
-// [0, 1).
-func Jitter(wait, left time.Duration, random float64) time.Duration {
-	spread := min(wait/5, maxJitter, left-wait)
-	return wait + time.Duration(random*float64(spread))
+// Jitter spreads waits, so that a herd of clients with the same wait dissolves: by
+// up to 20 %, at most 5 s, or up to the reset at which the whole quota is back, at
+// most 1 s, whichever is more. Until then nothing of the quota is lost. It never
+// goes beyond left, and only upward: a client that came back earlier would be
+// denied again. random is in [0, 1).
+func Jitter(wait, reset, left time.Duration, random float64) time.Duration {
+	spread := max(min(wait/5, maxJitter), min(reset-wait, maxRefill))
+	return wait + time.Duration(random*float64(min(spread, left-wait)))
 }
 
-// JitterSeconds is Jitter in whole seconds, for Retry-After.
+// JitterSeconds spreads whole seconds by up to 20 %, at most 5 s, for Retry-After.
 func JitterSeconds(s int64) int64 {
 	return s + rand.Int64N(min(s/5, int64(maxJitter/time.Second))+1)
 }
@@ -68,19 +72,19 @@ func JitterSeconds(s int64) int64 {
 // Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a wait and the
 // time that the caller has left: milliseconds, or -1 if the caller's deadline
 // comes first.
-func Pushback(wait, left time.Duration, random float64) int32 {
+func Pushback(wait, reset, left time.Duration, random float64) int32 {
 	if wait >= left {
 		return DoNotRetry
 	}
-	ms := milliseconds(Jitter(wait, left, random))
+	ms := Milliseconds(Jitter(wait, reset, left, random))
 	if ms >= int64(left/time.Millisecond) {
 		return DoNotRetry
 	}
 	return int32(min(ms, math.MaxInt32))
 }
 
-// milliseconds rounds up.
-func milliseconds(d time.Duration) int64 {
+// Milliseconds rounds up.
+func Milliseconds(d time.Duration) int64 {
 	ms := int64(d / time.Millisecond)
 	if d%time.Millisecond > 0 {
 		ms++

@@ -12,14 +12,18 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// No jitter is early, or later than a fifth of the wait and 5 s.
+// No jitter is early, or later than a fifth of the wait and 5 s, and the second
+// in which the quota comes back.
 func TestJitter(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wait := time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "wait"))
 		random := rapid.Float64Range(0, 0.999999).Draw(t, "random")
-		got := admission.Jitter(wait, algo.Forever, random)
+		reset := time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "reset"))
+		got := admission.Jitter(wait, reset, algo.Forever, random)
 		require.GreaterOrEqual(t, got, wait)
-		require.LessOrEqual(t, got-wait, min(wait/5, 5*time.Second))
+		require.LessOrEqual(t, got-wait, max(min(wait/5, 5*time.Second), min(reset-wait, time.Second)))
+		left := time.Duration(rapid.Int64Range(int64(wait), math.MaxInt64).Draw(t, "left"))
+		require.LessOrEqual(t, admission.Jitter(wait, reset, left, random), left)
 		s := rapid.Int64Range(0, math.MaxInt32).Draw(t, "seconds")
 		spread := admission.JitterSeconds(s) - s
 		require.True(t, 0 <= spread && spread <= min(s/5, 5))
@@ -39,6 +43,6 @@ func TestPushback(t *testing.T) {
 		{algo.Forever / 2, algo.Forever, math.MaxInt32},
 		{time.Second, -time.Second, -1},
 	} {
-		require.Equal(t, row.want, admission.Pushback(row.wait, row.left, 0), "%v of %v", row.wait, row.left)
+		require.Equal(t, row.want, admission.Pushback(row.wait, row.wait, row.left, 0), "%v of %v", row.wait, row.left)
 	}
 }

@@ -56,11 +56,11 @@ func (f *Fields) renderPolicy(d algo.Description) string {
 	return string(b)
 }
 
-// AppendLimit appends the item of RateLimit: r is the remaining units, t the seconds
-// until more is available, rounded up. t is omitted when nothing is spent, for
+// AppendLimit appends the item of RateLimit: r is the remaining units, never more
+// than the q of the policy (one key may have a larger limit), t the seconds until more is available, rounded up. t is omitted when nothing is spent, for
 // limits in flight, and when the limiter does not know.
 func (f *Fields) AppendLimit(b []byte, d *algo.Decision, p *PolicyItem) []byte {
-	b = AppendNumber(append(b, f.prefix...), d.Remaining)
+	b = AppendNumber(append(b, f.prefix...), min(d.Remaining, p.description.Quota))
 	if t := p.Until(d); t > 0 {
 		b = AppendNumber(append(b, ";t="...), t)
 	}

@@ -1,0 +1,104 @@
+package httpmw_test
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+)
+
+// The herd: clients that all begin at once, and each of which waits as long as it
+// is told after a denial and goes on at once after an admission.
+const (
+	herdRate  = 100 // a second
+	herdBurst = 10
+	herdTime  = 6 * time.Second
+)
+
+// herd returns how many requests of n clients were served. ask sends one, and
+// returns the wait of a denial.
+func herd(n int, ask func() (wait time.Duration, served bool)) (total int64) {
+	var served atomic.Int64
+	var clients sync.WaitGroup
+	start := time.Now()
+	for range n {
+		clients.Go(func() {
+			for time.Since(start) < herdTime {
+				wait, ok := ask()
+				if ok {
+					served.Add(1)
+				}
+				time.Sleep(wait)
+			}
+		})
+	}
+	clients.Wait()
+	return served.Load()
+}
+
+// Clients that read the exact wait take what the bucket has to give: a herd of them
+// dissolves, and one alone loses nothing.
+func TestHerd(t *testing.T) {
+	const had = herdBurst + herdRate*int64(herdTime/time.Second)
+	for _, n := range []int{1, 20, 400} {
+		synctest.Test(t, func(t *testing.T) {
+			h := httpmw.Limit(bucket(t, algo.PerSecond(herdRate), algo.Burst(herdBurst)), key("k"))(ok)
+			served := herd(n, func() (wait time.Duration, ok bool) {
+				w := serve(h, get())
+				ms, _ := strconv.Atoi(w.Result().Header.Get("Retry-After-Ms"))
+				return time.Duration(ms) * time.Millisecond, w.Code == http.StatusOK
+			})
+			t.Logf("%d clients: %d of %d served", n, served, had)
+			require.GreaterOrEqual(t, float64(served), .9*float64(had))
+		})
+	}
+}
+
+// Clients that wait whole seconds find no more than the burst each second. A
+// limiter that lets them wait for a second gives them the rest.
+func TestHerdOfWholeSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(t, algo.PerSecond(herdRate), algo.Burst(herdBurst), algo.MaxWait(time.Second))
+		h := httpmw.Limit(l, key("k"))(ok)
+		served := herd(400, func() (wait time.Duration, ok bool) {
+			w := serve(h, get())
+			s, _ := strconv.Atoi(w.Result().Header.Get("Retry-After"))
+			return time.Duration(s) * time.Second, w.Code == http.StatusOK
+		})
+		const had = herdBurst + herdRate*int64(herdTime/time.Second)
+		require.GreaterOrEqual(t, float64(served), .9*float64(had))
+	})
+}
+
+// The exact wait suffices, whatever it is.
+func TestU2_RetryAfterMsSuffices(t *testing.T) {
+	for _, every := range []time.Duration{time.Millisecond, 333 * time.Microsecond, 700 * time.Millisecond, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			h := httpmw.Limit(bucket(t, algo.Every(every), algo.Burst(3)), key("k"))(ok)
+			for range 100 {
+				w := serve(h, get())
+				for ; w.Code == http.StatusOK; w = serve(h, get()) {
+				}
+				ms, err := strconv.Atoi(w.Result().Header.Get("Retry-After-Ms"))
+				require.NoError(t, err)
+				time.Sleep(time.Duration(ms) * time.Millisecond)
+				require.Equal(t, http.StatusOK, serve(h, get()).Code)
+			}
+		})
+	}
+}
+
+// Where the state of the limit must not show, neither does the exact wait.
+func TestNoRetryAfterMs(t *testing.T) {
+	h := ask(denying(algo.Quota, time.Second), httpmw.WithHeaders(httpmw.None)).Result().Header
+	require.NotEmpty(t, h.Get("Retry-After"))
+	require.Empty(t, h.Get("Retry-After-Ms"))
+}
