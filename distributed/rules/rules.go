@@ -49,6 +49,7 @@ type Rules struct {
 	follower sync.WaitGroup
 	loading  sync.Mutex
 	texts    map[string]string               // as last loaded, by name
+	invalid  map[string]string               // as last logged, by name
 	limiters map[string]*distributed.Limiter // made so far, by name and overridden key
 	current  atomic.Pointer[map[string]*activeRule]
 }
@@ -122,7 +123,7 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 		store: store, client: store.Client(), settings: settings{poll: 10 * time.Second, logger: slog.Default()},
 		key:    store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",
 		prefix: "rule:" + name + ":",
-		texts:  map[string]string{}, limiters: map[string]*distributed.Limiter{},
+		texts:  map[string]string{}, invalid: map[string]string{}, limiters: map[string]*distributed.Limiter{},
 	}
 	r.channel = r.key + ":changed"
 	r.current.Store(&map[string]*activeRule{})
@@ -240,10 +241,14 @@ func (r *Rules) reload() {
 			continue
 		}
 		if err := r.apply(next, name, text); err != nil {
-			r.logger.Error("rules: a rule is invalid; its last valid version stays in force", "key", r.key, "rule", name, "err", err)
+			if r.invalid[name] != text { // once, not at each poll
+				r.invalid[name] = text
+				r.logger.Error("rules: a rule is invalid; its last valid version stays in force until it is put again", "key", r.key, "rule", name, "err", err)
+			}
 			continue
 		}
 		r.texts[name] = text
+		delete(r.invalid, name)
 	}
 	r.current.Store(&next)
 }

@@ -1,8 +1,10 @@
 package rules_test
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,6 +176,24 @@ func TestRulesThatCannotBeReadChangeNothing(t *testing.T) {
 		require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")}))
 		require.Equal(t, int64(3), remote(t, set.Limiter("r"), "k", 0).Limit, "%q", text)
 	}
+}
+
+// A rule that cannot be read is logged once, however often it is read.
+func TestInvalidRulesAreLoggedOnce(t *testing.T) {
+	store, server := onRedis(t)
+	var out bytes.Buffer // written under a lock of the rules, read after Close
+	set := must[*rules.Rules](t)(rules.New(ctx, store, "limits", rules.WithPollInterval(10*time.Millisecond),
+		rules.WithLogger(slog.New(slog.NewTextHandler(&out, nil)))))
+	for _, text := range []string{"garbage", "other garbage"} {
+		server.Do("HSET", "sluice:{::rules:limits}", "r", text)
+		for range 3 {
+			require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")})) // loads again
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	require.NoError(t, set.Put(ctx, "another", rules.Rule{Limit: spec(t, "5/h")}))
+	require.NoError(t, set.Close())
+	require.Equal(t, 2, strings.Count(out.String(), "a rule is invalid"), out.String())
 }
 
 func TestUnknownRulesCanDeny(t *testing.T) {
