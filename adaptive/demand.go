@@ -42,7 +42,6 @@ func (q *runQueue) learn(at int64) {
 	q.demand += a * (min(arrived*q.cost/dt/q.procs, maxDemand) - q.demand)
 	n, _ := q.machine.Runnable()
 	q.queue += a * (float64(n)/q.procs - q.queue)
-	q.peak = max(q.queue, q.peak*math.Exp(-dt/peakMemory))
 	q.moveClosed(dt, used/dt/q.procs, passed < arrived)
 	q.before, q.updated = is, at
 }

@@ -83,7 +83,6 @@ const (
 	queueUpdateLatest           = int64(time.Second) // with any number of arrivals
 	minArrivals                 = 10
 	costMemory                  = 10.0       // of the cost of a request, s
-	peakMemory                  = 2.0        // of the peak of the queue, s
 	idleBelow, fullAbove        = 0.96, 0.98 // use of the processors at which the closed limit rises and falls
 	closedTime                  = 0.5        // in which it moves by a factor of e, s
 	demandOpen, demandClosed    = 1.0, 1.15  // where the limit begins to close, and is closed
@@ -123,7 +122,6 @@ type runQueue struct {
 	share    float64 // of the arrivals that passed
 	demand   float64 // processor time of all arrivals, as a share of procs
 	queue    float64 // mean runnable goroutines per processor
-	peak     float64 // decaying maximum of queue
 	usage    float64 // mean use of the processors
 	closed   float64 // closed limit, on one processor
 }
@@ -235,7 +233,7 @@ func (q *runQueue) denied(by cause, _ int64) {
 func (q *runQueue) queued() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.peak > .5
+	return q.queue > .5
 }
 
 // update learns from the time since the last update and sets the limit. A request
