@@ -134,7 +134,7 @@ func ExamplePerKey() {
 // The semaphores of Hystrix: at most ten calls per dependency, and four to the slow
 // one, so that a hanging dependency does not block all goroutines.
 func ExampleWithLimitOf() {
-	calls := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(dependency string) int {
+	calls := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(_ context.Context, dependency string) int {
 		if dependency == "reports" {
 			return 4
 		}

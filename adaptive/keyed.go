@@ -28,7 +28,7 @@ import (
 // heavy as one above it. Put a [Limiter] behind it.
 type KeyedLimiter struct {
 	limit   int64
-	limitOf func(key string) int // nil: limit for all
+	limitOf func(ctx context.Context, key string) int // nil: limit for all
 	maxKeys int64
 	seed    maphash.Seed
 	keys    atomic.Int64
@@ -56,9 +56,10 @@ func WithMaxKeys(n int) Option {
 	return Option{"WithMaxKeys", func(s *settings) { s.maxKeys = n }}
 }
 
-// WithLimitOf gives keys limits of their own. f is called once per request and must
+// WithLimitOf gives keys limits of their own, by the key or by what the context of the
+// request says about its user. f is called once per request and must
 // be fast. A result of 0 or less means the common limit. A nil f panics.
-func WithLimitOf(f func(key string) int) Option {
+func WithLimitOf(f func(ctx context.Context, key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")
 	}
@@ -89,11 +90,11 @@ func PerKey(n int, opts ...Option) (*KeyedLimiter, error) {
 
 // Acquire admits n units of work under key if they fit, and returns at once. n = 0
 // is a peek; a negative n is [algo.ErrCost].
-func (k *KeyedLimiter) Acquire(_ context.Context, key string, n int64) (lease algo.Lease, err error) {
+func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	limit := k.limitFor(key)
+	limit := k.limitFor(ctx, key)
 	inFlight, timed, fits, room := k.enter(key, n, limit)
 	lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
 	switch {
@@ -117,9 +118,9 @@ func (k *KeyedLimiter) Acquire(_ context.Context, key string, n int64) (lease al
 	return lease, nil
 }
 
-func (k *KeyedLimiter) limitFor(key string) int64 {
+func (k *KeyedLimiter) limitFor(ctx context.Context, key string) int64 {
 	if k.limitOf != nil {
-		if n := k.limitOf(key); n > 0 {
+		if n := k.limitOf(ctx, key); n > 0 {
 			return int64(min(n, noLimit))
 		}
 	}

@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"context"
 	"math"
 	"runtime"
 	"strconv"
@@ -93,7 +94,7 @@ func TestM1_PerKeyIsBounded(t *testing.T) {
 }
 
 func TestPerKeyLimitOf(t *testing.T) {
-	k := perKey(t, 2, adaptive.WithLimitOf(func(key string) int {
+	k := perKey(t, 2, adaptive.WithLimitOf(func(_ context.Context, key string) int {
 		return map[string]int{"gold": 5, "odd": -1}[key]
 	}))
 	for key, want := range map[string]int{"gold": 5, "odd": 2, "other": 2} {
@@ -233,4 +234,23 @@ func TestM1_PerKeyForgets(t *testing.T) {
 		lease.Release(algo.Outcome(i % 4))
 	}
 	require.Zero(t, adaptive.Remembered(k))
+}
+
+type planKey struct{}
+
+// The limit of a user can come from the context of the request.
+func TestLimitOfContext(t *testing.T) {
+	k := perKey(t, 1, adaptive.WithLimitOf(func(ctx context.Context, _ string) int {
+		slots, _ := ctx.Value(planKey{}).(int)
+		return slots
+	}))
+	pro := context.WithValue(t.Context(), planKey{}, 3)
+	for _, want := range []bool{true, true, true, false} {
+		lease, err := k.Acquire(pro, "alice", 1)
+		require.NoError(t, err)
+		require.Equal(t, want, lease.Allowed)
+	}
+	lease, err := k.Acquire(t.Context(), "bob", 2)
+	require.NoError(t, err)
+	require.False(t, lease.Allowed)
 }

@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,7 +28,7 @@ type settings struct {
 	queue      Queue // the zero Queue: no waiting
 	priorities bool
 	maxKeys    int
-	limitOf    func(key string) int
+	limitOf    func(ctx context.Context, key string) int
 	k          float64
 	span       time.Duration
 	buckets    int

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -78,8 +79,8 @@ func (k *keyed[S, V]) use(store *keystore.Store[S, V], p FullPolicy) {
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
 // because it never waits. A negative n is [ErrCost].
 func (k *keyed[S, V]) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
-	if n < 0 {
-		return lease, costError(n)
+	if n < 0 || k.store == nil {
+		return lease, k.misuse(n)
 	}
 	k.acquireAt(&lease, k.store.Clock.Now(), key, n)
 	return lease, nil
@@ -89,8 +90,22 @@ func (k *keyed[S, V]) Acquire(_ context.Context, key string, n int64) (lease Lea
 // does not admit with a Delay: units that do not fit now are denied. A negative
 // n is denied.
 func (k *keyed[S, V]) Allow(key string, n int64) bool {
+	if k.store == nil {
+		panic(errLiteral)
+	}
 	return n >= 0 && k.allowAt(k.store.Clock.Now(), key, n)
 }
+
+// misuse is the error of a negative cost, or of a literal.
+func (k *keyed[S, V]) misuse(n int64) error {
+	if k.store == nil {
+		return errLiteral
+	}
+	return costError(n)
+}
+
+// errLiteral explains TokenBucket{}.
+var errLiteral = errors.New("algo: the limiter is a literal without a limit: make it with its constructor, such as NewTokenBucket")
 
 // acquireAt writes to lease in place: it is large, and copying it would cost
 // more than deciding.
@@ -284,7 +299,7 @@ func (k *keyed[S, V]) Overflowed() uint64 { return k.store.Overflowed() }
 // come back.
 func (k *keyed[S, V]) Describe() (Description, bool) {
 	l := k.limit.Load()
-	if l.window == 0 {
+	if l == nil || l.window == 0 {
 		return Description{}, false
 	}
 	return Description{Quota: l.Limit(), Window: l.window}, true

@@ -34,6 +34,9 @@ func (r *rated[S, V]) init(k *keyed[S, V], kind *kind, s Spec, store *keystore.S
 // change replaces the limit. It takes the same time for one key and for
 // millions, because no state is touched.
 func (r *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) error {
+	if r.keyed == nil {
+		return errLiteral
+	}
 	r.changing.Lock()
 	defer r.changing.Unlock()
 	s, burstAt, err := to(r.spec, r.burstAt)

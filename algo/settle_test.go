@@ -168,3 +168,19 @@ func ExampleLease_Part() {
 	fmt.Println(after.Remaining, "tokens left")
 	// Output: 8500 tokens left
 }
+
+// A literal explains itself.
+func TestLiteral(t *testing.T) {
+	l := new(algo.TokenBucket)
+	const says = "algo: the limiter is a literal without a limit: make it with its constructor, such as NewTokenBucket"
+	_, err := l.Acquire(context.Background(), "k", 1)
+	require.EqualError(t, err, says)
+	require.PanicsWithError(t, says, func() { l.Allow("k", 1) })
+	require.EqualError(t, l.SetRate(algo.PerSecond(1)), says)
+	require.EqualError(t, l.SetBurst(1), says)
+	require.EqualError(t, algo.Spec{Rate: algo.PerSecond(1)}.Apply(l), says)
+	_, ok := algo.Describe(new(algo.FixedWindow))
+	require.False(t, ok)
+	_, err = new(algo.SlidingLog).Acquire(context.Background(), "k", 1)
+	require.EqualError(t, err, says)
+}

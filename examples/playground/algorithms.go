@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 
@@ -67,7 +68,7 @@ var algorithms = []algorithm{
 		return as(algo.NewSmoothWarmingUp(c.rate(), warmUp, algo.MaxWait(maxWait), algo.MaxKeys(maxKeys)))
 	}},
 	{"in-flight", "In flight", "burst = how many at once", true, func(c *chosen) (algo.Limiter, error) {
-		return as(adaptive.PerKey(1, adaptive.WithLimitOf(func(string) int { return int(c.burst.Load()) })))
+		return as(adaptive.PerKey(1, adaptive.WithLimitOf(func(context.Context, string) int { return int(c.burst.Load()) })))
 	}},
 }
 
