@@ -77,6 +77,9 @@ func Pushback(wait, reset, left time.Duration, random float64) int32 {
 		return DoNotRetry
 	}
 	ms := Milliseconds(Jitter(wait, reset, left, random))
+	if ms >= int64(left/time.Millisecond) { // without jitter it may fit
+		ms = Milliseconds(wait)
+	}
 	if ms >= int64(left/time.Millisecond) {
 		return DoNotRetry
 	}
