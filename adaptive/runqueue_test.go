@@ -227,7 +227,7 @@ func TestRunQueueReadsAlone(t *testing.T) {
 	}
 	all.Wait()
 	require.EqualValues(t, 1, m.most.Load())
-	require.Greater(t, l.Explain().Denied.RunQueue, uint64(1000))
+	require.Positive(t, l.Explain().Denied.RunQueue)
 }
 
 // TestRunQueueAdmitsWhatDrains: while all goroutines together drain within seven

@@ -33,18 +33,18 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	if err != nil {
 		lease = Lease{}
 	}
-	err = lease.shadow(n, err)
+	err = lease.shadow(err)
 	return lease, err
 }
 
 func (s *shadow) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
 	d, err := peek(ctx, s.limiter, key, n)
-	err = d.shadow(n, err)
+	err = d.shadow(err)
 	return d, err
 }
 
 // shadow turns a decision or its error into an admission.
-func (d *Decision) shadow(n int64, err error) error {
+func (d *Decision) shadow(err error) error {
 	switch {
 	case errors.Is(err, ErrCost):
 		return err

@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -102,7 +103,7 @@ func TestWaitInLine(t *testing.T) {
 		for i := range 5 {
 			all.Go(func() {
 				if i == 2 {
-					if err := wait(canceled, "k", 1); err != context.Canceled {
+					if err := wait(canceled, "k", 1); !errors.Is(err, context.Canceled) {
 						t.Error(err)
 					}
 				} else if err := wait(context.Background(), "k", 1); err != nil {

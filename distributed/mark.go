@@ -13,12 +13,6 @@ func markOf(span, step int64) int64 {
 	return 5*(quarters(span-1)+1) + (quarters(step)+1)%5
 }
 
-// spanOf is the longest span of the limits with a mark.
-func spanOf(mark int64) int64 {
-	s := mark / 5
-	return (4 + s%4) << (s / 4)
-}
-
 // quarters numbers the values (4+j)*2^k, j from 0 to 3: it is the number of the
 // largest one that is at most x, and -1 below 4.
 func quarters(x int64) int64 {

@@ -152,7 +152,7 @@ func TestF4_AnotherAlgorithmOnTheName(t *testing.T) {
 			require.Equal(t, 1, e.count(distributed.KeyFault))
 			require.Contains(t, log.String(), "another algorithm")
 			require.Contains(t, log.String(), "shared")
-			require.NotContains(t, fmt.Sprint(e.states()), "open")
+			require.NotContains(t, fmt.Sprintf("%v", e.states()), "open")
 		}
 	}
 	server.Flush()

@@ -175,3 +175,9 @@ func (o *bucketOracle) keep(now, longest int64) {
 		*o = bucketOracle{diedAt: now}
 	}
 }
+
+// spanOf is the longest span of the limits with a mark.
+func spanOf(mark int64) int64 {
+	s := mark / 5
+	return (4 + s%4) << (s / 4)
+}

@@ -149,7 +149,6 @@ func TestC1_BuffersKeepTheSlot(t *testing.T) {
 				require.EqualValues(t, 1, l.inFlight())
 			}
 			runtime.KeepAlive(buffer)
-			buffer = nil
 			require.Eventually(t, func() bool {
 				runtime.GC()
 				return l.inFlight() == 0

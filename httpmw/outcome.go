@@ -23,7 +23,7 @@ func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, ret
 	switch {
 	case lease.hijacked.Load():
 		return algo.Ignored
-	case h.refundIf != nil && !(gone && failed) && h.refundIf(status):
+	case h.refundIf != nil && (!gone || !failed) && h.refundIf(status):
 		return algo.Canceled
 	case gone, w != nil && w.expired(r):
 		return algo.Ignored

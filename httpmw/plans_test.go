@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -152,7 +153,7 @@ func TestPlansFailures(t *testing.T) {
 		"skipped": {[]httpmw.Option{httpmw.WithSkip(func(*http.Request) bool { return true })}, 200, 0, 0},
 	} {
 		var events []httpmw.Event
-		opts := append(row.opts, httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }))
+		opts := append(slices.Clone(row.opts), httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }))
 		require.Equal(t, row.want, serve(httpmw.NewPlans(down, limits, opts...).Limit(ok), get()).Code, name)
 		require.Len(t, events, row.events, name)
 		if row.events > 0 {

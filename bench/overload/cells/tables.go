@@ -116,7 +116,7 @@ func slowly(addr, head string, stop chan struct{}) {
 				if err != nil {
 					return
 				}
-				defer c.Close()
+				defer func() { _ = c.Close() }()
 				_, _ = io.WriteString(c, head)
 				select {
 				case <-stop:
