@@ -49,7 +49,7 @@ func TestQuotaWithoutRedis(t *testing.T) {
 	told := make(chan distributed.Event, 100)
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 	defer client.Close()
-	store, err := distributed.New(client, distributed.WithHook(func(e distributed.Event) { told <- e }))
+	store, err := distributed.New(client, distributed.WithAssumedInstances(1), distributed.WithHook(func(e distributed.Event) { told <- e }))
 	require.NoError(t, err)
 	defer store.Close()
 	h, err := api(store)
