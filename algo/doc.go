@@ -15,7 +15,7 @@
 // # Keys
 //
 // The key is a parameter, so one limiter serves all users. A limiter stores
-// only keys with debt, at most [MaxKeys] of them, in flat memory that needs no
+// only keys with debt, about [MaxKeys] of them, in flat memory that needs no
 // clean-up: a key without debt is the same as a new one. When more keys have
 // debt at the same time, a new one takes the place of the one of 16 that owes
 // least ([OnFull]).

@@ -74,9 +74,41 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 		require.Greater(t, served, honest*95/100)
 		require.Zero(t, abused)
 		require.Positive(t, l.Overflowed())
-		require.Regexp(t, `^algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys: code=algo.full policy=Evict keys=\d+ overflowed=1\n`, lines.String())
+		require.Regexp(t, `^algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys: code=algo.full policy=Evict overflowed=1\n`, lines.String())
 		require.Less(t, strings.Count(lines.String(), "\n"), 3+6*room/20_000/60, "a line a minute")
 	})
+}
+
+// TestFailuresOnlyInAFullTable: who could not be charged later is not admitted.
+func TestFailuresOnlyInAFullTable(t *testing.T) {
+	for _, p := range []algo.FullPolicy{algo.Evict, algo.DenyNew} {
+		inner := bucket(algo.PerHour(5), algo.MaxKeys(8), algo.OnFull(p))
+		l, admitted := algo.FailuresOnly(inner), 0
+		for i := range 500 {
+			inner.Allow(fmt.Sprint("fill", i), 2)
+		}
+		for range 1000 {
+			if lease := must(t, l, "new", 1); lease.Allowed {
+				admitted++
+				lease.Release(algo.Failed)
+			}
+		}
+		require.LessOrEqual(t, admitted, 5, p)
+	}
+}
+
+// TestLargeFirstChargeLeavesNoLargeRings: the ring of a key that spends much at once
+// is not the ring of those that come after it.
+func TestLargeFirstChargeLeavesNoLargeRings(t *testing.T) {
+	l := algo.Must(algo.NewSlidingLog(algo.PerMinute(10_000)))
+	l.Allow("large", 10_000)
+	before := heap()
+	for i := range 400 {
+		l.Allow(fmt.Sprint("small", i), 1)
+	}
+	grown := int64(heap()) - int64(before)
+	require.Less(t, grown, int64(1<<20))
+	require.False(t, l.Allow("large", 1))
 }
 
 // logged is what package log writes during the test.

@@ -132,6 +132,9 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) {
 	if r >= keystore.Evicted {
 		k.warnFull()
 	}
+	if n == 0 && k.onFull == DenyNew && !k.store.HasRoom(key, now) {
+		r = keystore.Full // what the lease is settled to could not be charged
+	}
 	switch {
 	case r == keystore.Full:
 		lease.Decision = k.noRoom(key, now)
@@ -170,7 +173,7 @@ func (k *keyed[S, V]) allowAt(at int64, key string, n int64) (allowed bool) {
 // warnFull tells the operator that a new key found the table full.
 func (k *keyed[S, V]) warnFull() {
 	k.full.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys", func() string {
-		return fmt.Sprintf("policy=%v keys=%d overflowed=%d", k.onFull, k.Len(), k.Overflowed())
+		return fmt.Sprintf("policy=%v overflowed=%d", k.onFull, k.Overflowed())
 	})
 }
 

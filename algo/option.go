@@ -104,7 +104,7 @@ func ColdFactor(f float64) Option {
 }
 
 // MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1;
-// up to twice as many may find it. The default is 1048576. A key takes a place
+// up to 2.7 times as many may find it. The default is 1048576. A key takes a place
 // while it has debt: not longer than its bucket takes to fill after its last
 // request. See [OnFull] for what happens when more keys have debt.
 //
@@ -127,10 +127,12 @@ type FullPolicy uint8
 const (
 	// Evict gives a new key the place of another one: of the 16 keys that its
 	// hash leads to, the one that owes least, or of equal ones the one that would
-	// be free of debt first. That key starts afresh when it comes again. So new
-	// keys are served during a flood of keys, and no key is let off while it owes
-	// more than 15 others: a flood of keys that ask once each lets nobody off who
-	// has spent more than one unit.
+	// be free of debt first. That key starts afresh when it comes again, and a few
+	// other keys get no more refunds for requests in progress. So new keys are
+	// served during a flood of keys, and no key is let off while it owes more than
+	// 15 others: keys that ask once each let no key off that has spent more than
+	// one unit. (In sliding windows and logs, units that have passed count until
+	// the key asks again; with [Spread] the key goes whose window ends first.)
 	Evict FullPolicy = iota
 	// DenyNew denies new keys. A client that can invent keys can lock others
 	// out.

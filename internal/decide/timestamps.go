@@ -17,11 +17,17 @@ type Timestamps struct {
 const fewTimestamps = 8
 
 // Inherit makes s say what from says and keeps the ring of s where it is large
-// enough.
+// enough; a new one is no larger than from needs.
 func (s *Timestamps) Inherit(from *Timestamps) {
-	ring := s.ring
-	if len(ring) < len(from.ring) {
-		ring = make([]uint32, len(from.ring))
+	ring, need := s.ring, len(from.ring)
+	for room := from.capacity(); room > fewTimestamps && room/2 >= from.size; room /= 2 {
+		need = (need + 1) / 2
+	}
+	if from.wide {
+		need += need % 2
+	}
+	if len(ring) < need {
+		ring = make([]uint32, need)
 	}
 	*s = Timestamps{newest: from.newest, ring: ring, wide: from.wide}
 	for i := range from.size {

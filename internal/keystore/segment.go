@@ -168,10 +168,14 @@ func (g *segment[V]) evict(id uint64) int {
 			at, least, first = i, spent, word
 		}
 	}
-	if at >= 0 && g.slots[at].word.CompareAndSwap(first, tombstone) {
-		return at
+	if at < 0 || !g.slots[at].word.CompareAndSwap(first, tombstone) {
+		return -1
 	}
-	return -1
+	if v, ok := any(&g.values[at]).(spender); ok && v.Spent() != least {
+		g.slots[at].word.Store(first) // it was charged in between
+		return -1
+	}
+	return at
 }
 
 // spent is what the value of a slot has spent, 0 if it does not know, and its

@@ -35,7 +35,7 @@ type Store[S, V any] struct {
 // Config bounds a Store.
 type Config struct {
 	MaxKeys int  // live keys that have room
-	Evict   bool // without room, a new key takes the place of one that would expire soon
+	Evict   bool // without room, a new key takes the place of one of 16 that owes least
 }
 
 // unkeyed is the state of the empty key. It keeps two cache lines to itself, so
