@@ -210,7 +210,7 @@ func TestAdmin(t *testing.T) {
 	require.Contains(t, body, `"bbr"`)
 
 	response, body = ask(t, http.MethodPost, url+"/admin/api/block",
-		`{"policy":"token-bucket","key":"user-0","seconds":60}`, "X-Sluice-Admin", "1")
+		`{"policy":"token-bucket","key":"user-0","seconds":60,"unseen":true}`, "X-Sluice-Admin", "1")
 	require.Equal(t, http.StatusOK, response.StatusCode, body)
 	lease, err := p.race.lanes[0].asked.Acquire(context.Background(), "user-0", 1)
 	require.NoError(t, err)
