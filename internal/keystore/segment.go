@@ -56,18 +56,28 @@ func newSegment[V any](groups uint64, depth uint8) *segment[V] {
 
 // candidates are the first slots of the two groups that may hold id. (The leading
 // bits have already chosen the segment.)
-func (g *segment[V]) candidates(id uint64) (a, b uint64) {
-	a, _ = bits.Mul64(bits.RotateLeft64(id, 32), g.groups)
-	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), g.groups-1)
+func (g *segment[V]) candidates(id uint64) (a, b uint64) { return candidates(id, g.groups) }
+
+func candidates(id, groups uint64) (a, b uint64) {
+	a, _ = bits.Mul64(bits.RotateLeft64(id, 32), groups)
+	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), groups-1)
 	if b >= a {
 		b++
 	}
 	return a * groupSize, b * groupSize
 }
 
-// find returns the slot of id, or &noSlot.
-func (g *segment[V]) find(id uint64) *slot {
-	if i := g.index(id); i >= 0 {
+// find returns the slot of id, or &noSlot. (The caller knows the number of groups:
+// to read it here would be a second cache line.)
+func (g *segment[V]) find(id, groups uint64) *slot {
+	a, b := candidates(id, groups)
+	if s := &g.slots[a|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
+		return s // in most cases, and with one cache line
+	}
+	if i := match(&g.slots, a, id); i >= 0 {
+		return &g.slots[i]
+	}
+	if i := match(&g.slots, b, id); i >= 0 {
 		return &g.slots[i]
 	}
 	return &noSlot
@@ -112,11 +122,16 @@ func same(a, b uint64) (bit uint8) {
 //
 // A key goes to its first group, where it is found with one cache line less,
 // until that is nearly full; then to the one with more room. So both are full
-// only when hardly any slot is left anywhere.
+// only when hardly any slot is left anywhere. In its group it takes the slot that
+// its last bits pick, if it can.
 func (g *segment[V]) take(id uint64, expiredBefore int64) int {
 	a, b := g.candidates(id)
 	if free := g.free(a, expiredBefore); free < 3 && free < g.free(b, expiredBefore) {
 		a, b = b, a
+	}
+	own := &g.slots[a|id%groupSize]
+	if w := own.word.Load(); w < expiredBefore && own.word.CompareAndSwap(w, tombstone) {
+		return int(a | id%groupSize)
 	}
 	if i := g.takeFrom(a, expiredBefore); i >= 0 {
 		return i

@@ -114,7 +114,7 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	if key != "" {
 		t = s.table()
 		id = t.hash(key)
-		w, a = t.segment(id).find(id), t.account(id)
+		w, a = t.segment(id).find(id, t.groups), t.account(id)
 	}
 	now = at
 	for {

@@ -23,6 +23,7 @@ import (
 // keeps its debt.
 type table[V any] struct {
 	seed     maphash.Seed
+	groups   uint64 // of each segment
 	config   Config
 	depth    uint8 // most leading bits that pick a segment
 	full     atomic.Uint64
@@ -44,12 +45,12 @@ func newTable[V any](c Config) *table[V] {
 	for slots>>t.depth > mostGroups*groupSize {
 		t.depth++
 	}
-	groups := uint64(mostGroups)
+	t.groups = mostGroups
 	if t.depth == 0 {
-		groups = max((slots+groupSize-1)/groupSize, 2)
+		t.groups = max((slots+groupSize-1)/groupSize, 2)
 	}
 	d := &directory[V]{63, make([]atomic.Pointer[segment[V]], 2)}
-	first := newSegment[V](groups, 0)
+	first := newSegment[V](t.groups, 0)
 	d.entries[0].Store(first)
 	d.entries[1].Store(first)
 	t.segments.Store(d)

@@ -12,7 +12,7 @@ func (t *table[V]) look(id uint64) (*slot, int64, gap[V]) {
 	for {
 		g := t.segment(id)
 		inserts := g.inserts.Load()
-		switch s := g.find(id); {
+		switch s := g.find(id, t.groups); {
 		case s != &noSlot:
 			if w := s.word.Load(); w != tombstone && s.id.Load() == id {
 				return s, w, gap[V]{}

@@ -57,7 +57,7 @@ func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 	now := s.Clock.Now()
 	word, _ := charge(s, "old", now, 1<<40)
 	old := s.table().hash("old")
-	taken := s.table().segment(old).find(old)
+	taken := s.table().segment(old).find(old, s.table().groups)
 	tries := 0
 	_, r := s.Update("old", now, func(st State[int64], _ int64) (int64, int64, bool) {
 		if tries++; tries == 1 {
