@@ -103,7 +103,8 @@ func ColdFactor(f float64) Option {
 	return Option{"ColdFactor", func(s *Spec) { s.ColdFactor = f }}
 }
 
-// MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1;
+// MaxKeys sets the number of keys that have room at the same time, but for about
+// one in a million that the hash is against, 1 to 2^31-1;
 // up to 2.7 times as many may find it. The default is 1048576. A key takes a place
 // while it has debt: not longer than its bucket takes to fill after its last
 // request. See [OnFull] for what happens when more keys have debt.
