@@ -103,11 +103,11 @@ func ColdFactor(f float64) Option {
 	return Option{"ColdFactor", func(s *Spec) { s.ColdFactor = f }}
 }
 
-// MaxKeys sets the number of keys that have room at the same time, but for about
-// one in a million that the hash is against, 1 to 2^31-1;
-// up to 2.7 times as many may find it. The default is 1048576. A key takes a place
-// while it has debt: not longer than its bucket takes to fill after its last
-// request. See [OnFull] for what happens when more keys have debt.
+// MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1. The
+// default is 1048576. Up to 2.7 times as many may find room; of fewer, about one in
+// a million may find none. A key takes a place while it has debt: not longer than
+// its bucket takes to fill after its last request. See [OnFull] for what happens
+// when more keys have debt.
 //
 // The table grows with the keys, by about 9 kB at a time, and does not shrink. It
 // takes 19 to 38 bytes a key, so 37 MiB at most with the default; the sliding
@@ -130,10 +130,11 @@ const (
 	// hash leads to, the one that owes least, or of equal ones the one that would
 	// be free of debt first. That key starts afresh when it comes again, and a few
 	// other keys get no more refunds for requests in progress. So new keys are
-	// served during a flood of keys, and no key is let off while it owes more than
-	// 15 others: keys that ask once each let no key off that has spent more than
-	// one unit. (In sliding windows and logs, units that have passed count until
-	// the key asks again; with [Spread] the key goes whose window ends first.)
+	// served during a flood of keys, and the debt of a key is forgotten only while
+	// 15 others owe as much: a flood of keys that spend one unit each does not
+	// forget a debt of two. (In sliding windows and logs, units that have passed
+	// count until the key asks again; with [Spread] the key goes whose window ends
+	// first.)
 	Evict FullPolicy = iota
 	// DenyNew denies new keys. A client that can invent keys can lock others
 	// out.

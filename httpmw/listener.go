@@ -15,7 +15,7 @@ import (
 
 // Listener denies requests at the socket, before net/http has parsed them and
 // called a handler. It is for services whose handlers need hardly more processor
-// time than a denial: the answer costs about half of one by [Limit].
+// time than a denial by [Limit]. Measure whether it gains something there.
 type Listener struct {
 	net.Listener
 	limiter algo.Limiter

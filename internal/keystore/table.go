@@ -41,7 +41,7 @@ type directory[V any] struct {
 
 func newTable[V any](c Config) *table[V] {
 	t := &table[V]{seed: maphash.MakeSeed(), config: c}
-	slots := (4*uint64(c.MaxKeys) + 2) / 3 // three quarters full leave hardly any key without room
+	slots := (4*uint64(c.MaxKeys) + 2) / 3 // at three quarters full, both groups of a key are hardly ever full
 	for slots>>t.depth > mostGroups*groupSize {
 		t.depth++
 	}
@@ -112,8 +112,8 @@ func (t *table[V]) room(g *segment[V], id uint64, now int64) (at int, r Result) 
 // the hash set, unless the table may not grow. The caller holds the mutex of g,
 // and id belongs there.
 //
-// A key that moves is first in neither segment, then in the new one only. Who
-// misses it meanwhile waits for the mutex; see moved.
+// A key that moves is first in neither segment, then in the new one only. A reader
+// that does not find it meanwhile waits for the mutex; see moved.
 func (t *table[V]) split(g *segment[V], id uint64) bool {
 	if g.depth == t.depth {
 		return false
