@@ -46,6 +46,6 @@ func ExampleTokenBucket_SetRate() {
 	}
 	fmt.Println(l.SetRate(algo.PerHour(20)), l.Allow("alice", 1))
 	// Output:
-	// algo: token bucket: rate: count is 0, want 1 or more
+	// algo: token bucket: rate: count is 0, want 1 or more (algo.DenyAll denies everything)
 	// <nil> false
 }

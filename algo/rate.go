@@ -14,8 +14,9 @@ import (
 //
 // Limits accept rates from 1 per year to 1e9 per second. The time of one unit
 // is rounded up to 1/64 ns, so that a limit is never faster than specified: at
-// most 1.6 % slower at 1e9/s, 0.02 % at 1e7/s, and 1e-6 below 1e5/s. A rate of 0 is
-// an error, because it is often a mistake of configuration: use [DenyAll].
+// most 1.6 % slower at 1e9/s, 0.02 % at 1e7/s, and 1e-6 below 1e5/s. A rate of 0 is an
+// error everywhere, in constructors, changes and text, because it is often a mistake of
+// configuration: use [DenyAll].
 type Rate struct {
 	Count  int64
 	Period time.Duration

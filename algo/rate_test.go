@@ -2,6 +2,7 @@ package algo_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,4 +61,36 @@ func TestRateString(t *testing.T) {
 	} {
 		require.Equal(t, want, r.String())
 	}
+}
+
+// TestRateOfZero: a rate of 0 is one and the same error wherever a limit is made or
+// changed, never a limit that denies or admits everything, and a limit in use keeps
+// its rate. The error says how to deny everything.
+func TestRateOfZero(t *testing.T) {
+	const want = "rate: count is 0, want 1 or more (algo.DenyAll denies everything)"
+	for _, algorithm := range []string{
+		"token-bucket", "leaky-bucket", "pacer", "nginx", "smooth-bursty", "smooth-warming-up warmup 1s",
+		"fixed-window", "sliding-window", "sliding-log", "strict",
+	} {
+		name, options, _ := strings.Cut(algorithm, " ")
+		_, err := algo.Parse(name + " 0/s " + options)
+		require.ErrorContains(t, err, want, name)
+		var s algo.Spec
+		require.ErrorContains(t, s.UnmarshalJSON([]byte(`{"algorithm":"`+name+`","rate":"0/s"}`)), want)
+
+		spec, err := algo.Parse(name + " 5/h " + options)
+		require.NoError(t, err)
+		l, err := spec.New()
+		require.NoError(t, err)
+		spec.Rate = algo.PerHour(0)
+		require.ErrorContains(t, spec.Apply(l), want)
+		_, err = spec.New()
+		require.ErrorContains(t, err, want)
+		_, err = spec.MarshalText()
+		require.ErrorContains(t, err, want)
+		require.ErrorContains(t, l.(interface{ SetRate(algo.Rate) error }).SetRate(spec.Rate), want)
+		require.True(t, must(t, l, "k", 1).Allowed, name)
+	}
+	_, err := algo.NewSRTCM(algo.PerSecond(0), 1, 1)
+	require.ErrorContains(t, err, want)
 }

@@ -97,7 +97,7 @@ func ExampleFixedWindow_SetRate() {
 	left, _ := l.Acquire(context.Background(), "ann", 0)
 	fmt.Println(left.Remaining)
 	// Output:
-	// algo: fixed window: rate: count is 0, want 1 or more
+	// algo: fixed window: rate: count is 0, want 1 or more (algo.DenyAll denies everything)
 	// <nil>
 	// 15
 }

@@ -82,3 +82,20 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 	_, err = store.TokenBucket("w", algo.PerSecond(1))
 	require.ErrorContains(t, err, `"w": the name belongs to a fixed window`)
 }
+
+// TestRateOfZero: no limit on Redis has a rate of 0, and a limit in use keeps its own.
+func TestRateOfZero(t *testing.T) {
+	const want = "count is 0, want 1 or more (algo.DenyAll denies everything)"
+	store := newStore(t, nowhere(t))
+	for name, make := range makers(store) {
+		_, err := make(name, algo.PerMinute(0))
+		require.ErrorContains(t, err, want)
+		l, err := make(name, algo.PerMinute(5))
+		require.NoError(t, err)
+		require.ErrorContains(t, l.SetRate(algo.Rate{}), want)
+		d, ok := algo.Describe(l)
+		require.True(t, ok)
+		require.EqualValues(t, 5, d.Quota)
+	}
+	require.ErrorContains(t, distributed.Validate(algo.Spec{}), want)
+}

@@ -206,7 +206,7 @@ func TestShapeErrors(t *testing.T) {
 		"burst is 2: at 1/8760h0m0s it takes longer than 8760h0m0s to fill":        errOf(NewGCRA(slow, 2, 0)),
 		"burst is 1: at 1/8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewNginx(slow, 1, 0)),
 		"slack is 1: at 1/8760h0m0s it leaves no room for a unit within 8760h0m0s": errOf(NewPacer(slow, 1, 0, 0)),
-		"rate: count is 0, want 1 or more":                                         errOf(NewSmoothBursty(r, 1, per(0, 1), 0)),
+		"rate: count is 0, want 1 or more (algo.DenyAll denies everything)":        errOf(NewSmoothBursty(r, 1, per(0, 1), 0)),
 	} {
 		require.EqualError(t, err, want)
 	}

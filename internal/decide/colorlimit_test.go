@@ -159,13 +159,13 @@ func TestColorSettleBeyondWhatABucketOwes(t *testing.T) {
 func TestColorErrors(t *testing.T) {
 	r, slow := per(10, time.Second), per(1, MaxSpan)
 	for want, err := range map[string]error{
-		"cbs and ebs are both 0, want one of them larger":                 errOf(NewSRTCM(r, 0, 0)),
-		"cir: rate: count is 0, want 1 or more":                           errOf(NewSRTCM(per(0, 1), 1, 1)),
-		"ebs is -1, want 0 or more":                                       errOf(NewRFC4115(r, 1, r, -1)),
-		"cbs is 0, want 1 or more":                                        errOf(NewTRTCM(r, 0, r, 1)),
-		"pbs is 0, want 1 or more":                                        errOf(NewTRTCM(r, 1, r, 0)),
-		"pir is 1/8760h0m0s, slower than cir, which is 10/s":              errOf(NewTRTCM(r, 1, slow, 1)),
-		"cbs is 2: at 1/8760h0m0s it takes longer than 8760h0m0s to fill": errOf(NewSRTCM(slow, 2, 0)),
+		"cbs and ebs are both 0, want one of them larger":                        errOf(NewSRTCM(r, 0, 0)),
+		"cir: rate: count is 0, want 1 or more (algo.DenyAll denies everything)": errOf(NewSRTCM(per(0, 1), 1, 1)),
+		"ebs is -1, want 0 or more":                                              errOf(NewRFC4115(r, 1, r, -1)),
+		"cbs is 0, want 1 or more":                                               errOf(NewTRTCM(r, 0, r, 1)),
+		"pbs is 0, want 1 or more":                                               errOf(NewTRTCM(r, 1, r, 0)),
+		"pir is 1/8760h0m0s, slower than cir, which is 10/s":                     errOf(NewTRTCM(r, 1, slow, 1)),
+		"cbs is 2: at 1/8760h0m0s it takes longer than 8760h0m0s to fill":        errOf(NewSRTCM(slow, 2, 0)),
 	} {
 		require.EqualError(t, err, want)
 	}

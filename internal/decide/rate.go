@@ -58,7 +58,9 @@ type Rate struct {
 // The error names field and value.
 func (r Rate) Validate() error {
 	switch {
-	case r.Count <= 0:
+	case r.Count == 0:
+		return fmt.Errorf("rate: count is 0, want 1 or more (algo.DenyAll denies everything)")
+	case r.Count < 0:
 		return fmt.Errorf("rate: count is %d, want 1 or more", r.Count)
 	case r.Period <= 0:
 		return fmt.Errorf("rate: period is %v, want more than 0", r.Period)

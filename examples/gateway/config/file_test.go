@@ -82,6 +82,7 @@ func TestMistakes(t *testing.T) {
 		{"pattern", "routes:\n  - pattern: GET\n    upstream: http://a\n", `f:2:14: routes[0].pattern: is "GET": parsing "GET"`},
 		{"patterns in conflict", head + "  - pattern: /\n    upstream: http://b\n", `f:4:14: routes[1].pattern: is "/": pattern "/" conflicts with pattern "/"`},
 		{"rate", limit("limit: 5/fortnight"), `f:5:35: routes[0].limits[0].limit: is "5/fortnight": `},
+		{"rate of 0", limit("limit: 0/s"), `f:5:35: routes[0].limits[0].limit: is "0/s": algo: rate: count is 0, want 1 or more`},
 		{"option of another algorithm", limit("limit: 5/s cells 3"), "f:5:35: routes[0].limits[0].limit: "},
 		{"key", head + "    limits:\n      - {name: a, key: cookie, limit: 1/s}\n", `f:5:24: routes[0].limits[0].key: is "cookie", want ip,`},
 		{"key without a name", head + "    limits:\n      - {name: a, key: 'cookie:', limit: 1/s}\n", `f:5:24: routes[0].limits[0].key: is "cookie:", which has no name`},
