@@ -1,5 +1,7 @@
 package distributed
 
+import "slices"
+
 // Instances is the number of instances that the limiter counts.
 func Instances(l *Limiter) int { return l.store.registry.known().count }
 
@@ -24,7 +26,17 @@ func BlockKeys(l *Limiter) int { return l.blocks.len() }
 func RedisKey(prefix, limit, key string) string { return redisKey(prefix, escape(limit), key) }
 
 // CountInstances is an option that undoes WithInstances.
-func CountInstances(s *settings) error { s.instances = 0; return nil }
+var CountInstances = Option{"WithInstances", func(s *settings) error { s.instances = 0; return nil }}
+
+// Last returns the last option of each name.
+func Last(opts []Option) (last []Option) {
+	for i, o := range opts {
+		if !slices.ContainsFunc(opts[i+1:], func(later Option) bool { return later.name == o.name }) {
+			last = append(last, o)
+		}
+	}
+	return last
+}
 
 // Beat sends a heartbeat.
 func Beat(s *Store) bool { return s.registry.beat() }

@@ -113,14 +113,15 @@ var ctx = context.Background()
 // be busy.
 const patient = 5 * time.Second
 
-// newStore makes a store that is closed when the test ends.
+// newStore makes a store that is closed when the test ends. Of options of one name
+// the last is used, so that a test changes what its helpers have chosen.
 func newStore(t testing.TB, c redis.UniversalClient, opts ...distributed.Option) *distributed.Store {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	all := append([]distributed.Option{
 		distributed.WithLogger(quiet), distributed.WithTimeout(patient), distributed.WithDenyCache(0),
 	}, opts...)
-	s, err := distributed.New(c, all...)
+	s, err := distributed.New(c, distributed.Last(all)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s

@@ -28,13 +28,8 @@ func (s *Store) InFlight(name string, n int, opts ...InFlightOption) (*Limiter, 
 		return nil, err
 	}
 	f := inFlight{limit: int64(n), expiry: 30 * time.Second}
-	for i, o := range opts {
-		if o == nil {
-			return nil, l.errorf("option %d is nil", i)
-		}
-		if err := o(&f); err != nil {
-			return nil, l.errorf("%w", err)
-		}
+	if err := apply(&f, opts); err != nil {
+		return nil, l.errorf("%w", err)
 	}
 	if n < 1 || n > maxUnits {
 		return nil, l.errorf("n is %d, want 1 to %d", n, maxUnits)
@@ -46,15 +41,18 @@ func (s *Store) InFlight(name string, n int, opts ...InFlightOption) (*Limiter, 
 }
 
 // InFlightOption configures an in-flight limit.
-type InFlightOption func(*inFlight) error
+type InFlightOption struct {
+	name  string
+	apply func(*inFlight) error
+}
 
 // Expiry sets how long the units of an instance that is gone are held, 1 s to
 // 1 h; the default is 30 s. Leases are renewed three times as often.
 func Expiry(d time.Duration) InFlightOption {
-	return func(f *inFlight) error {
+	return InFlightOption{"Expiry", func(f *inFlight) error {
 		f.expiry = d
 		return within("expiry", d, time.Second, time.Hour)
-	}
+	}}
 }
 
 // inFlight is a limit on units in flight, which unitset.lua decides.

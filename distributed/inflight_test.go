@@ -130,7 +130,7 @@ func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {
 		{0, distributed.Expiry(time.Minute), "n is 0"},
 		{10_001, distributed.Expiry(time.Minute), "n is 10001"},
 		{1, distributed.Expiry(time.Millisecond), "expiry is 1ms"},
-		{1, nil, "option 0 is nil"},
+		{1, distributed.InFlightOption{}, "the zero Option is not an option"},
 	} {
 		_, err := store.InFlight("work", tc.n, tc.opt)
 		require.ErrorContains(t, err, tc.says)

@@ -1,13 +1,17 @@
 package distributed
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 )
 
-// Option configures a store.
-type Option func(*settings) error
+// Option configures a store. An option that is given twice is an error.
+type Option struct {
+	name  string
+	apply func(*settings) error
+}
 
 type settings struct {
 	timeout       time.Duration
@@ -33,15 +37,35 @@ func configure(opts []Option) (settings, error) {
 		probeInterval: time.Second,
 		logger:        slog.Default(),
 	}
-	for i, o := range opts {
-		if o == nil {
-			return s, fmt.Errorf("distributed: option %d is nil", i)
-		}
-		if err := o(&s); err != nil {
-			return s, fmt.Errorf("distributed: %w", err)
-		}
+	if err := apply(&s, opts); err != nil {
+		return s, fmt.Errorf("distributed: %w", err)
 	}
 	return s, nil
+}
+
+// apply applies the options of one type, each at most once.
+func apply[T any, O ~struct {
+	name  string
+	apply func(*T) error
+}](to *T, opts []O) error {
+	given := make(map[string]bool, len(opts))
+	for _, o := range opts {
+		option := struct {
+			name  string
+			apply func(*T) error
+		}(o)
+		switch {
+		case option.apply == nil:
+			return errors.New("the zero Option is not an option")
+		case given[option.name]:
+			return fmt.Errorf("duplicate option %s", option.name)
+		}
+		given[option.name] = true
+		if err := option.apply(to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
@@ -49,46 +73,46 @@ func configure(opts []Option) (settings, error) {
 // decides. The client's own timeouts may be longer: they bound how long a
 // connection waits for a reply after its caller has gone on.
 func WithTimeout(d time.Duration) Option {
-	return func(s *settings) error {
+	return Option{"WithTimeout", func(s *settings) error {
 		s.timeout = d
 		return within("timeout", d, time.Millisecond, time.Minute)
-	}
+	}}
 }
 
 // WithPrefix sets the beginning of all keys in Redis, "sluice" by default. It
 // must not be empty. Instances with the same prefix share their limits.
 func WithPrefix(prefix string) Option {
-	return func(s *settings) error {
+	return Option{"WithPrefix", func(s *settings) error {
 		if prefix == "" {
 			return fmt.Errorf("prefix is empty")
 		}
 		s.prefix = escape(prefix)
 		return nil
-	}
+	}}
 }
 
 // WithFallback sets how limits decide while Redis is away; the default is
 // [FallbackLocal].
 func WithFallback(f Fallback) Option {
-	return func(s *settings) error {
+	return Option{"WithFallback", func(s *settings) error {
 		if f > FallbackDeny {
 			return fmt.Errorf("fallback is %d, want FallbackLocal, FallbackAllow or FallbackDeny", f)
 		}
 		s.fallback = f
 		return nil
-	}
+	}}
 }
 
 // WithRecovery sets whether units that [FallbackLocal] admitted are charged to
 // Redis when it is back; the default is [RecoveryForget].
 func WithRecovery(r Recovery) Option {
-	return func(s *settings) error {
+	return Option{"WithRecovery", func(s *settings) error {
 		if r > RecoveryCharge {
 			return fmt.Errorf("recovery is %d, want RecoveryForget or RecoveryCharge", r)
 		}
 		s.recovery = r
 		return nil
-	}
+	}}
 }
 
 // WithInstances fixes the number of instances among which [FallbackLocal] divides
@@ -98,13 +122,13 @@ func WithRecovery(r Recovery) Option {
 // take larger shares after about 20 s: cut off one after another, N instances admit
 // together 1 + 1/2 + ... + 1/N times the limit.
 func WithInstances(n int) Option {
-	return func(s *settings) error {
+	return Option{"WithInstances", func(s *settings) error {
 		if n < 1 {
 			return fmt.Errorf("instances is %d, want 1 or more", n)
 		}
 		s.instances = n
 		return nil
-	}
+	}}
 }
 
 // WithAssumedInstances sets the number of instances that an instance assumes until
@@ -113,13 +137,13 @@ func WithInstances(n int) Option {
 // and at least one unit; or the part of the last number of instances, if Redis still
 // knows that. An instance that cannot reach Redis at all keeps this share.
 func WithAssumedInstances(n int) Option {
-	return func(s *settings) error {
+	return Option{"WithAssumedInstances", func(s *settings) error {
 		if n < 1 {
 			return fmt.Errorf("assumed instances is %d, want 1 or more", n)
 		}
 		s.assumed = n
 		return nil
-	}
+	}}
 }
 
 // WithService names the service that this instance belongs to, up to 200 bytes.
@@ -127,13 +151,13 @@ func WithAssumedInstances(n int) Option {
 // same prefix do: right if they share their limits, and too many if several
 // services with limits of their own use one Redis.
 func WithService(name string) Option {
-	return func(s *settings) error {
+	return Option{"WithService", func(s *settings) error {
 		if len(name) > maxTag {
 			return fmt.Errorf("service name has %d bytes, want at most %d", len(name), maxTag)
 		}
 		s.service = escape(name)
 		return nil
-	}
+	}}
 }
 
 // WithBlocks lets this process spend busy keys of token and leaky buckets from
@@ -150,13 +174,13 @@ func WithService(name string) Option {
 // of other instances up to the last second. Limits with a MaxWait are always
 // exact.
 func WithBlocks(maxExcess int64) Option {
-	return func(s *settings) error {
+	return Option{"WithBlocks", func(s *settings) error {
 		if maxExcess < 1 {
 			return fmt.Errorf("blocks: max excess is %d, want 1 or more", maxExcess)
 		}
 		s.blocks = maxExcess
 		return nil
-	}
+	}}
 }
 
 // WithDenyCache sets about how many denied keys of buckets are remembered, 0 to
@@ -165,50 +189,50 @@ func WithBlocks(maxExcess int64) Option {
 // second. The answers are exact, except that units which other instances give
 // back, reset or raise meanwhile are not seen.
 func WithDenyCache(n int) Option {
-	return func(s *settings) error {
+	return Option{"WithDenyCache", func(s *settings) error {
 		const largest = 10_000_000
 		if n < 0 || n > largest {
 			return fmt.Errorf("deny cache is %d, want 0 to %d", n, largest)
 		}
 		s.denyCache = n
 		return nil
-	}
+	}}
 }
 
 // WithProbeInterval sets the least time between two probes that check whether
 // Redis is back, 10 ms to 1 h; the default is 1 s. Redis decides again within two
 // intervals of its return.
 func WithProbeInterval(d time.Duration) Option {
-	return func(s *settings) error {
+	return Option{"WithProbeInterval", func(s *settings) error {
 		s.probeInterval = d
 		return within("probe interval", d, 10*time.Millisecond, time.Hour)
-	}
+	}}
 }
 
 // WithLogger sets where failures are logged, each kind at most every ten
 // seconds. The default is slog.Default. Keys are not logged, unless a message of
 // the server quotes them.
 func WithLogger(l *slog.Logger) Option {
-	return func(s *settings) error {
+	return Option{"WithLogger", func(s *settings) error {
 		if l == nil {
 			return fmt.Errorf("logger is nil")
 		}
 		s.logger = l
 		return nil
-	}
+	}}
 }
 
 // WithHook sets a function that receives changes, for metrics. It is called on
 // the goroutine that meets the change, so it must be quick, safe for concurrent
 // use, and must not close the store.
 func WithHook(hook func(Event)) Option {
-	return func(s *settings) error {
+	return Option{"WithHook", func(s *settings) error {
 		if hook == nil {
 			return fmt.Errorf("hook is nil")
 		}
 		s.hook = hook
 		return nil
-	}
+	}}
 }
 
 func within(field string, d, from, to time.Duration) error {

@@ -3,7 +3,6 @@ package distributed_test
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -17,8 +16,7 @@ import (
 // away is a store whose Redis is not there.
 func away(opts ...distributed.Option) (store *distributed.Store, stop func()) {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", DialerRetries: 1})
-	quiet := distributed.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	store, err := distributed.New(client, append([]distributed.Option{quiet}, opts...)...)
+	store, err := distributed.New(client, opts...)
 	if err != nil {
 		panic(err)
 	}

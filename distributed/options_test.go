@@ -26,7 +26,7 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.WithBlocks(0), "max excess is 0"},
 		{distributed.WithLogger(nil), "logger is nil"},
 		{distributed.WithHook(nil), "hook is nil"},
-		{nil, "option 0 is nil"},
+		{distributed.Option{}, "the zero Option is not an option"},
 	} {
 		_, err := distributed.New(nowhere(t), tc.option)
 		require.ErrorContains(t, err, tc.says)
@@ -35,4 +35,24 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 	require.ErrorContains(t, err, "client is nil")
 	_, err = distributed.New(nowhere(t), distributed.WithLogger(slog.Default()))
 	require.NoError(t, err)
+}
+
+// TestOptionsTwice: no option silently replaces another.
+func TestOptionsTwice(t *testing.T) {
+	for name, o := range map[string]distributed.Option{
+		"WithTimeout": distributed.WithTimeout(time.Second), "WithPrefix": distributed.WithPrefix("p"),
+		"WithFallback": distributed.WithFallback(0), "WithRecovery": distributed.WithRecovery(0),
+		"WithInstances": distributed.WithInstances(1), "WithAssumedInstances": distributed.WithAssumedInstances(1),
+		"WithService": distributed.WithService("s"), "WithBlocks": distributed.WithBlocks(1),
+		"WithDenyCache": distributed.WithDenyCache(0), "WithProbeInterval": distributed.WithProbeInterval(time.Second),
+		"WithLogger": distributed.WithLogger(slog.Default()), "WithHook": distributed.WithHook(func(distributed.Event) {}),
+	} {
+		_, err := distributed.New(nowhere(t), o, distributed.WithTimeout(time.Minute), o)
+		if name == "WithTimeout" {
+			_, err = distributed.New(nowhere(t), o, o)
+		}
+		require.EqualError(t, err, "distributed: duplicate option "+name)
+	}
+	_, err := newStore(t, nowhere(t)).InFlight("jobs", 5, distributed.Expiry(time.Minute), distributed.Expiry(time.Hour))
+	require.EqualError(t, err, `distributed: in-flight limit "jobs": duplicate option Expiry`)
 }

@@ -67,8 +67,11 @@ type activeRule struct {
 	overrides map[string]algo.Limiter
 }
 
-// Option configures a set of rules.
-type Option func(*settings) error
+// Option configures a set of rules. An option that is given twice is an error.
+type Option struct {
+	name  string
+	apply func(*settings) error
+}
 
 type settings struct {
 	app         string
@@ -79,36 +82,60 @@ type settings struct {
 
 // WithApp names the application of this instance, for the Apps of a rule.
 func WithApp(name string) Option {
-	return func(s *settings) error { s.app = name; return nil }
+	return Option{"WithApp", func(s *settings) error {
+		s.app = name
+		return nil
+	}}
 }
 
 // WithPollInterval sets how often the rules are read without a notification,
 // 10 ms to 1 h; the default is 10 s. Each pause is up to a half shorter, so that
 // the instances spread.
 func WithPollInterval(d time.Duration) Option {
-	return func(s *settings) error {
+	return Option{"WithPollInterval", func(s *settings) error {
 		if s.poll = d; d < 10*time.Millisecond || d > time.Hour {
 			return fmt.Errorf("poll interval is %v, want 10ms to 1h", d)
 		}
 		return nil
-	}
+	}}
 }
 
 // WithUnknownDenied makes the limiters of rules that do not exist deny
 // everything, with the Reason [algo.Overload]. By default they admit
 // everything, with the Source [algo.SourceOff].
 func WithUnknownDenied() Option {
-	return func(s *settings) error { s.denyUnknown = true; return nil }
+	return Option{"WithUnknownDenied", func(s *settings) error {
+		s.denyUnknown = true
+		return nil
+	}}
 }
 
 // WithLogger sets where failures are logged. The default is slog.Default.
 func WithLogger(l *slog.Logger) Option {
-	return func(s *settings) error {
+	return Option{"WithLogger", func(s *settings) error {
 		if s.logger = l; l == nil {
 			return errors.New("logger is nil")
 		}
 		return nil
+	}}
+}
+
+// configure applies opts, each at most once.
+func (s *settings) configure(opts []Option) error {
+	given := make(map[string]bool, len(opts))
+	for _, o := range opts {
+		switch {
+		case o.apply == nil:
+			return errors.New("the zero Option is not an option")
+		case given[o.name]:
+			return fmt.Errorf("duplicate option %s", o.name)
+		}
+		given[o.name] = true
+		if err := o.apply(s); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // New returns the rules that are kept under name, 1 to 90 bytes, and follows
@@ -127,13 +154,8 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	}
 	r.channel = r.key + ":changed"
 	r.current.Store(&map[string]*activeRule{})
-	for i, o := range opts {
-		if o == nil {
-			return nil, fmt.Errorf("rules: %q: option %d is nil", name, i)
-		}
-		if err := o(&r.settings); err != nil {
-			return nil, fmt.Errorf("rules: %q: %w", name, err)
-		}
+	if err := r.configure(opts); err != nil {
+		return nil, fmt.Errorf("rules: %q: %w", name, err)
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.reload()

@@ -27,23 +27,20 @@ func nowhere(t testing.TB) *redis.Client {
 	return c
 }
 
-// newStore makes a store that is closed when the test ends. Its timeout is long:
-// the machine may be busy.
+// newStore makes a store that is closed when the test ends.
 func newStore(t testing.TB, c redis.UniversalClient, opts ...distributed.Option) *distributed.Store {
 	t.Helper()
-	all := append([]distributed.Option{
-		distributed.WithLogger(slog.New(slog.DiscardHandler)), distributed.WithTimeout(5 * time.Second), distributed.WithDenyCache(0),
-	}, opts...)
-	s := must[*distributed.Store](t)(distributed.New(c, all...))
+	s := must[*distributed.Store](t)(distributed.New(c, append(opts, distributed.WithLogger(slog.New(slog.DiscardHandler)), distributed.WithDenyCache(0))...))
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
-// onRedis makes a store on a server of its own.
+// onRedis makes a store on a server of its own. Its timeout is long: the machine may
+// be busy.
 func onRedis(t testing.TB) (*distributed.Store, *redistest.Server) {
 	t.Helper()
 	server := redistest.Start(t)
-	return newStore(t, server.Client()), server
+	return newStore(t, server.Client(), distributed.WithTimeout(5*time.Second)), server
 }
 
 func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
@@ -72,9 +69,12 @@ func spec(t testing.TB, text string) algo.Spec {
 	return must[algo.Spec](t)(algo.Parse(text))
 }
 
-func newRules(t testing.TB, s *distributed.Store, opts ...rules.Option) *rules.Rules {
+// never is a poll interval for tests that count on notifications.
+const never = time.Hour
+
+func newRules(t testing.TB, s *distributed.Store, poll time.Duration, opts ...rules.Option) *rules.Rules {
 	t.Helper()
-	opts = append([]rules.Option{rules.WithPollInterval(time.Hour), rules.WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+	opts = append([]rules.Option{rules.WithPollInterval(poll), rules.WithLogger(slog.New(slog.DiscardHandler))}, opts...)
 	set := must[*rules.Rules](t)(rules.New(t.Context(), s, "limits", opts...))
 	t.Cleanup(func() { require.NoError(t, set.Close()) })
 	return set
@@ -82,8 +82,8 @@ func newRules(t testing.TB, s *distributed.Store, opts ...rules.Option) *rules.R
 
 func TestRulesAreFollowedEverywhere(t *testing.T) {
 	server := redistest.Start(t)
-	here := newRules(t, newStore(t, server.Client()))
-	there := newRules(t, newStore(t, server.Client()))
+	here := newRules(t, newStore(t, server.Client(), distributed.WithTimeout(5*time.Second)), never)
+	there := newRules(t, newStore(t, server.Client(), distributed.WithTimeout(5*time.Second)), never)
 	l := there.Limiter("search")
 	unknown := acquire(t, l, "k", 5)
 	require.True(t, unknown.Allowed)
@@ -113,7 +113,7 @@ func TestRulesAreFollowedEverywhere(t *testing.T) {
 // Other implementations refill the bucket whenever a limit is installed.
 func TestPuttingTheSameRuleChangesNothing(t *testing.T) {
 	store, _ := onRedis(t)
-	set := newRules(t, store)
+	set := newRules(t, store, never)
 	rule := rules.Rule{Limit: spec(t, "10/h wait 5s"), Apps: []string{"a", "b"}, Mode: rules.ModeShadow}
 	require.NoError(t, set.Put(ctx, "r", rule))
 	first := must[rules.Rule](t)(set.Get(ctx, "r"))
@@ -129,7 +129,7 @@ func TestPuttingTheSameRuleChangesNothing(t *testing.T) {
 
 func TestModesOfRules(t *testing.T) {
 	store, _ := onRedis(t)
-	set := newRules(t, store, rules.WithApp("shop"))
+	set := newRules(t, store, never, rules.WithApp("shop"))
 	l := set.Limiter("r")
 	put := func(r rules.Rule) { require.NoError(t, set.Put(ctx, "r", r)) }
 	limit := spec(t, "1/h")
@@ -159,7 +159,7 @@ func TestModesOfRules(t *testing.T) {
 // A rule that Redis has lost stays in force; only a tombstone removes it.
 func TestRulesSurviveAnEmptyRedis(t *testing.T) {
 	store, server := onRedis(t)
-	set := newRules(t, store, rules.WithPollInterval(20*time.Millisecond))
+	set := newRules(t, store, 20*time.Millisecond)
 	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "3/h")}))
 	server.Flush()
 	require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")})) // loads again
@@ -169,7 +169,7 @@ func TestRulesSurviveAnEmptyRedis(t *testing.T) {
 
 func TestRulesThatCannotBeReadChangeNothing(t *testing.T) {
 	store, server := onRedis(t)
-	set := newRules(t, store)
+	set := newRules(t, store, never)
 	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "3/h")}))
 	for _, text := range []string{"", "garbage", "7 {", "x {}", "7 {}", `7 {"limit":"0/h"}`, `7 {"limit":"3/h","mode":"maybe"}`} {
 		server.Do("HSET", "sluice:{::rules:limits}", "r", text)
@@ -198,7 +198,7 @@ func TestInvalidRulesAreLoggedOnce(t *testing.T) {
 
 func TestUnknownRulesCanDeny(t *testing.T) {
 	store, _ := onRedis(t)
-	l := newRules(t, store, rules.WithUnknownDenied()).Limiter("unknown")
+	l := newRules(t, store, never, rules.WithUnknownDenied()).Limiter("unknown")
 	d := acquire(t, l, "k", 1)
 	require.False(t, d.Allowed)
 	require.Equal(t, algo.Overload, d.Reason)
@@ -210,7 +210,7 @@ func TestUnknownRulesCanDeny(t *testing.T) {
 
 func TestRulesNameTheFieldAndTheValue(t *testing.T) {
 	store, _ := onRedis(t)
-	set := newRules(t, store)
+	set := newRules(t, store, never)
 	for _, tc := range []struct {
 		rule rules.Rule
 		says string
@@ -224,9 +224,16 @@ func TestRulesNameTheFieldAndTheValue(t *testing.T) {
 		require.ErrorContains(t, set.Put(ctx, "r", tc.rule), tc.says)
 	}
 	require.ErrorContains(t, set.Put(ctx, "", rules.Rule{}), "name")
-	for _, bad := range []rules.Option{nil, rules.WithPollInterval(1)} {
-		_, err := rules.New(ctx, store, "limits", bad)
+	for _, bad := range [][]rules.Option{{{}}, {rules.WithPollInterval(1)}} {
+		_, err := rules.New(ctx, store, "limits", bad...)
 		require.Error(t, err)
+	}
+	for name, o := range map[string]rules.Option{
+		"WithApp": rules.WithApp("a"), "WithUnknownDenied": rules.WithUnknownDenied(),
+		"WithPollInterval": rules.WithPollInterval(time.Second), "WithLogger": rules.WithLogger(slog.Default()),
+	} {
+		_, err := rules.New(ctx, store, "limits", o, o)
+		require.EqualError(t, err, `rules: "limits": duplicate option `+name)
 	}
 	_, err := rules.New(ctx, store, "")
 	require.ErrorContains(t, err, "name")

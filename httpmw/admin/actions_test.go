@@ -152,7 +152,8 @@ func (failing) Acquire(context.Context, string, int64) (algo.Lease, error) {
 func TestActionsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	limiter := admin.Control(bucket(t, algo.PerHour(1)))
-	a := newAdmin(t, admin.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), admin.WithPolicy("p", limiter), admin.WithAuthorize(anybody))
+	a, err := admin.New(admin.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), admin.WithPolicy("p", limiter), admin.WithAuthorize(anybody))
+	require.NoError(t, err)
 	ask(t, a, "block", `{"policy":"p","key":"ada@example.com","unseen":true,"seconds":60,"note":"ticket 7"}`)
 	require.Regexp(t, `action=api/block policy=p key=[0-9a-f]{16} by=127\.0\.0\.1 peer=127\.0\.0\.1:4711 note="ticket 7" seconds=60`, log.String())
 	require.NotContains(t, log.String(), "ada")

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -98,11 +99,14 @@ func (a *Admin) Update(opts ...Option) error {
 
 func (a *Admin) apply(c config, opts []Option) error {
 	for i, o := range opts {
-		if o == nil {
-			return fmt.Errorf("admin: option %d is nil", i)
+		if o.apply == nil {
+			return errors.New("admin: the zero Option is not an option")
 		}
-		if err := o(&c); err != nil {
+		if err := o.apply(&c); err != nil {
 			return fmt.Errorf("admin: %w", err)
+		}
+		if slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }) {
+			return fmt.Errorf("admin: duplicate option %s", o.name)
 		}
 	}
 	if was := a.config.Load(); was != nil {

@@ -155,7 +155,9 @@ func TestUpdate(t *testing.T) {
 func TestOptionsThatAreWrong(t *testing.T) {
 	l := bucket(t, algo.PerSecond(1))
 	for want, opts := range map[string][]admin.Option{
-		`option 0 is nil`:                  {nil},
+		`the zero Option is not an option`: {{}},
+		`duplicate option WithTitle`:       {admin.WithTitle("a"), admin.WithTitle("b")},
+		`duplicate option WithText p`:      {admin.WithPolicy("p", l), admin.WithText("p", "1/s"), admin.WithText("p", "2/s")},
 		`policy "p": the limiter is nil`:   {admin.WithPolicy("p", nil)},
 		`policy "p": the name is taken`:    {admin.WithPolicy("p", l), admin.WithPolicy("p", l)},
 		`policy: the name is ""`:           {admin.WithPolicy("", l)},

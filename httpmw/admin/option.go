@@ -12,8 +12,12 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// Option adjusts an [Admin].
-type Option func(*config) error
+// Option adjusts an [Admin]. An option that is given twice is an error, unless it names
+// something else.
+type Option struct {
+	name  string // with what it names
+	apply func(*config) error
+}
 
 const (
 	longestName = 128 // bytes
@@ -27,7 +31,7 @@ const (
 // and IsOn. [Control] adds those that a limiter lacks, and lets operators act on
 // a key by the hash that the page shows.
 func WithPolicy(name string, l algo.Limiter) Option {
-	return func(c *config) error {
+	return Option{"WithPolicy " + name, func(c *config) error {
 		switch {
 		case l == nil:
 			return fmt.Errorf("policy %q: the limiter is nil", name)
@@ -42,21 +46,21 @@ func WithPolicy(name string, l algo.Limiter) Option {
 		}
 		c.policies = append(c.policies, p)
 		return validName("policy", name)
-	}
+	}}
 }
 
 // WithText shows the limit of a policy, which WithPolicy must have registered
 // before, as the configuration writes it: "100/min burst 20". By default the page
 // describes it.
 func WithText(policy, text string) Option {
-	return func(c *config) error {
+	return Option{"WithText " + policy, func(c *config) error {
 		p := c.policy(policy)
 		if p == nil {
 			return fmt.Errorf("text of policy %q: there is no such policy", policy)
 		}
 		p.text = text
 		return validName("text of a policy", text)
-	}
+	}}
 }
 
 // identity translates what operators call a caller into a key of the limiter.
@@ -73,7 +77,7 @@ type identity struct {
 // The text of its error is shown to the operator. Without it operators have to
 // type the key itself.
 func WithIdentity(policy string, parts []string, key func(parts []string) (string, error)) Option {
-	return func(c *config) error {
+	return Option{"WithIdentity " + policy, func(c *config) error {
 		p := c.policy(policy)
 		switch {
 		case p == nil:
@@ -83,34 +87,34 @@ func WithIdentity(policy string, parts []string, key func(parts []string) (strin
 		}
 		p.identity = identity{append([]string{}, parts...), key}
 		return nil
-	}
+	}}
 }
 
 // WithClearKeys shows the keys beside their hashes, where the page knows them:
 // those that were limited and came again, and the blocked ones. Keys may be
 // addresses and names of users; by default only their hashes are shown.
 func WithClearKeys() Option {
-	return func(c *config) error {
+	return Option{"WithClearKeys", func(c *config) error {
 		c.clear = true
 		return nil
-	}
+	}}
 }
 
 // WithActor names whoever sent an action, for the log and the list of blocks. The
 // default is the address of the peer.
 func WithActor(name func(*http.Request) string) Option {
-	return func(c *config) error {
+	return Option{"WithActor", func(c *config) error {
 		if name == nil {
 			return errors.New("actor: the function is nil")
 		}
 		c.actor = name
 		return nil
-	}
+	}}
 }
 
 // WithAdaptive shows the state of an adaptive limiter; at most 16 of them.
 func WithAdaptive(name string, l *adaptive.Limiter) Option {
-	return func(c *config) error {
+	return Option{"WithAdaptive " + name, func(c *config) error {
 		switch {
 		case l == nil:
 			return fmt.Errorf("adaptive %q: the limiter is nil", name)
@@ -124,14 +128,14 @@ func WithAdaptive(name string, l *adaptive.Limiter) Option {
 		}
 		c.adaptive = append(c.adaptive, adaptiveLimiter{name, l, new(gauge)})
 		return validName("adaptive", name)
-	}
+	}}
 }
 
 // WithStore shows the state of a store on Redis, and who decided: Redis, the
 // deny cache, prepaid blocks or the fallback; at most 16 of them. The decisions
 // are those of the named policies, of all if none is named.
 func WithStore(name string, s *distributed.Store, policies ...string) Option {
-	return func(c *config) error {
+	return Option{"WithStore " + name, func(c *config) error {
 		switch {
 		case s == nil:
 			return fmt.Errorf("store %q: the store is nil", name)
@@ -145,7 +149,7 @@ func WithStore(name string, s *distributed.Store, policies ...string) Option {
 		}
 		c.stores = append(c.stores, store{name, s, append([]string{}, policies...), new(gauge), new(outage)})
 		return validName("store", name)
-	}
+	}}
 }
 
 // WithAuthorize says who may act: nil from allow lets a request through. By
@@ -153,10 +157,10 @@ func WithStore(name string, s *distributed.Store, policies ...string) Option {
 // action and before anything else of the request is read; it must not read the
 // body. [Bearer] is one that asks for a token.
 func WithAuthorize(allow func(*http.Request) error) Option {
-	return func(c *config) error {
+	return Option{"WithAuthorize", func(c *config) error {
 		c.act = allow
 		return notNil("authorize", allow)
-	}
+	}}
 }
 
 // WithAuthorizeRead says who may see what the page shows; the files of the page
@@ -166,31 +170,31 @@ func WithAuthorize(allow func(*http.Request) error) Option {
 // request carries no trace of a proxy. Where a proxy on this machine
 // stands in front and leaves no trace, say who may.
 func WithAuthorizeRead(allow func(*http.Request) error) Option {
-	return func(c *config) error {
+	return Option{"WithAuthorizeRead", func(c *config) error {
 		c.read = allow
 		return notNil("authorize read", allow)
-	}
+	}}
 }
 
 // WithTitle sets the heading of the page, up to 128 bytes, to tell services and
 // instances apart. The default is "sluice".
 func WithTitle(title string) Option {
-	return func(c *config) error {
+	return Option{"WithTitle", func(c *config) error {
 		c.title = title
 		return validName("title", title)
-	}
+	}}
 }
 
 // WithLogger sets where actions are logged, with the hash of the key. The
 // default is slog.Default.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config) error {
+	return Option{"WithLogger", func(c *config) error {
 		c.logger = l
 		if l == nil {
 			return errors.New("logger is nil")
 		}
 		return nil
-	}
+	}}
 }
 
 func notNil(what string, f func(*http.Request) error) error {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -64,9 +65,12 @@ func New(l *slog.Logger, opts ...Option) (*Log, error) {
 		return nil, errors.New("eventlog: New: the logger is nil")
 	}
 	c := defaults()
-	for _, o := range opts {
-		if o.apply == nil {
+	for i, o := range opts {
+		switch {
+		case o.apply == nil:
 			return nil, errors.New("eventlog: New: the zero Option is not an option")
+		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
+			return nil, errors.New("eventlog: New: duplicate option " + o.name)
 		}
 		if err := o.apply(&c); err != nil {
 			return nil, fmt.Errorf("eventlog: New: %s: %w", o.name, err)

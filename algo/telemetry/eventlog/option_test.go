@@ -29,6 +29,12 @@ func TestLogOptions(t *testing.T) {
 		_, err := eventlog.New(row.logger, row.opt)
 		require.EqualError(t, err, message)
 	}
+	for name, o := range map[string]eventlog.Option{
+		"Interval": eventlog.Interval(1), "Keys": eventlog.Keys(1), "AtLevels": eventlog.AtLevels(eventlog.Levels{}),
+	} {
+		_, err := eventlog.New(logger, o, o)
+		require.EqualError(t, err, "eventlog: New: duplicate option "+name)
+	}
 }
 
 func TestLogLevels(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -57,9 +58,12 @@ func New(provider metric.MeterProvider, opts ...Option) (*Metrics, error) {
 	m := &Metrics{most: 64, others: new(policy)}
 	m.others.name = "other"
 	m.byName.Store(&map[string]*policy{})
-	for _, o := range opts {
-		if o.apply == nil {
+	for i, o := range opts {
+		switch {
+		case o.apply == nil:
 			return nil, errors.New("otelmetrics: New: the zero Option is not an option")
+		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
+			return nil, errors.New("otelmetrics: New: duplicate option " + o.name)
 		}
 		if err := o.apply(m); err != nil {
 			return nil, fmt.Errorf("otelmetrics: New: %s: %w", o.name, err)

@@ -254,6 +254,8 @@ func TestNewErrors(t *testing.T) {
 		_, err := otelmetrics.New(newProvider(), o)
 		require.EqualError(t, err, message)
 	}
+	_, err = otelmetrics.New(newProvider(), otelmetrics.MaxPolicies(1), otelmetrics.MaxPolicies(2))
+	require.EqualError(t, err, "otelmetrics: New: duplicate option MaxPolicies")
 	for _, name := range []string{"requests", "fallback", "queue.duration", "active_requests", "active_requests.limit"} {
 		p := newProvider()
 		p.fail = "ratelimit." + name
