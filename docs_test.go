@@ -11,19 +11,18 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// sources returns the text of all files below the root that match keep.
-func sources(t *testing.T, keep func(path string) bool) string {
+// files calls visit with every file below dir that a commit may contain.
+func files(t *testing.T, dir string, visit func(path string)) {
 	t.Helper()
-	var all strings.Builder
-	require.NoError(t, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !keep(path) {
-			return err
+	require.NoError(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if d != nil && d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata") {
+			return fs.SkipDir
 		}
-		text, err := os.ReadFile(path)
-		all.Write(text)
+		if err == nil && !d.IsDir() {
+			visit(path)
+		}
 		return err
 	}))
-	return all.String()
 }
 
 func read(t *testing.T, path string) string {
@@ -33,19 +32,188 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestReadmeIsCompiled: every line of Go in the README is in an example.
-func TestReadmeIsCompiled(t *testing.T) {
-	examples := sources(t, func(path string) bool {
-		return strings.HasPrefix(path, "examples") && strings.HasSuffix(path, ".go") ||
-			strings.HasSuffix(path, "example_test.go")
-	})
-	blocks := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(read(t, "README.md"), -1)
-	require.NotEmpty(t, blocks)
-	for _, block := range blocks {
-		for line := range strings.Lines(block[1]) {
-			require.True(t, strings.Contains(examples, strings.TrimSpace(line)), "%s", line)
+// compiled are the Go files that pages quote, without indentation.
+func compiled(t *testing.T, dirs ...string) (sources []string) {
+	for _, dir := range dirs {
+		files(t, dir, func(path string) {
+			if strings.HasSuffix(path, ".go") && (strings.HasPrefix(path, "examples") || strings.HasSuffix(path, "_test.go")) {
+				sources = append(sources, flat(read(t, path)))
+			}
+		})
+	}
+	return sources
+}
+
+// flat drops the space around each line.
+func flat(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimSpace(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+// TestPagesAreCompiled: every paragraph of Go in the README and in the guides
+// stands, as it is, in a file that is compiled.
+func TestPagesAreCompiled(t *testing.T) {
+	sources := compiled(t, "examples", "docs", "httpmw/admin")
+	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
+	pages, err := filepath.Glob("docs/*/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, "README.md") {
+		for _, block := range blocks.FindAllStringSubmatch(read(t, page), -1) {
+			for paragraph := range strings.SplitSeq(flat(block[1]), "\n\n") {
+				found++
+				require.True(t, quoted(sources, strings.TrimSpace(paragraph)), "%s: no compiled file has\n%s", page, paragraph)
+			}
 		}
 	}
+	require.Greater(t, found, 60)
+}
+
+// quoted reports whether the lines of paragraph follow one another in a source.
+func quoted(sources []string, paragraph string) bool {
+	for _, s := range sources {
+		if strings.Contains("\n"+s+"\n", "\n"+paragraph+"\n") {
+			return true
+		}
+	}
+	return false
+}
+
+// packages are where the names in prose come from.
+var packages = map[string]string{
+	"algo": "algo", "keyfunc": "keyfunc", "rpckey": "keyfunc/rpckey", "httpmw": "httpmw", "grpcmw": "grpcmw",
+	"distributed": "distributed", "rules": "distributed/rules", "adaptive": "adaptive", "admin": "httpmw/admin",
+	"telemetry": "algo/telemetry", "eventlog": "algo/telemetry/eventlog", "otelmetrics": "algo/telemetry/otelmetrics",
+	"algotest": "algo/algotest",
+}
+
+// TestPagesNameWhatExists: `package.Name` in a guide is declared in the package.
+func TestPagesNameWhatExists(t *testing.T) {
+	name := regexp.MustCompile("`[^`\n]*?\\b([a-z]+)\\.([A-Z]\\w*)")
+	declared := map[string]string{}
+	for pkg, dir := range packages {
+		sources, err := filepath.Glob(dir + "/*.go")
+		require.NoError(t, err)
+		for _, s := range sources {
+			if !strings.HasSuffix(s, "_test.go") {
+				declared[pkg] += read(t, s)
+			}
+		}
+	}
+	pages, err := filepath.Glob("docs/*/*.md")
+	require.NoError(t, err)
+	found := 0
+	for _, page := range append(pages, "README.md", "docs/guarantees.md", "docs/comparison.md") {
+		for _, m := range name.FindAllStringSubmatch(read(t, page), -1) {
+			source, ours := declared[m[1]]
+			if !ours {
+				continue
+			}
+			found++
+			decl := `(?m)^(func|type|var|const|\t)(| |\t| \([^)]*\) )` + m[2] + `\b`
+			require.Regexp(t, decl, source, "%s: %s.%s", page, m[1], m[2])
+		}
+	}
+	require.Greater(t, found, 50)
+}
+
+// TestLogCodesAreExplained: the page of symptoms has every code of a log line, and
+// no other.
+func TestLogCodesAreExplained(t *testing.T) {
+	code := regexp.MustCompile(`"((?:algo|httpmw|grpcmw|keyfunc|adaptive|telemetry)\.[a-z_-]+)"`)
+	inCode := map[string]bool{"httpmw.undecided": true, "grpcmw.undecided": true} // made of the package's name
+	for _, dir := range []string{"algo", "httpmw", "grpcmw", "keyfunc", "adaptive", "internal"} {
+		files(t, dir, func(path string) {
+			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				for _, m := range code.FindAllStringSubmatch(read(t, path), -1) {
+					inCode[m[1]] = true
+				}
+			}
+		})
+	}
+	page := map[string]bool{}
+	_, table, _ := strings.Cut(read(t, "docs/guides/troubleshooting.md"), "## By log code")
+	for _, m := range regexp.MustCompile("`([a-z]+\\.[a-z_-]+)`").FindAllStringSubmatch(table, -1) {
+		page[m[1]] = true
+	}
+	require.Equal(t, inCode, page)
+}
+
+// TestGuidesAreShort: two screens at most.
+func TestGuidesAreShort(t *testing.T) {
+	pages, err := filepath.Glob("docs/guides/*.md")
+	require.NoError(t, err)
+	for _, page := range pages {
+		require.LessOrEqual(t, strings.Count(read(t, page), "\n"), 120, page)
+		require.Contains(t, read(t, "README.md"), "("+page+")", "the README lists every guide")
+	}
+}
+
+// TestLinks: what a page links to exists, headings included.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"`)
+	found := 0
+	files(t, ".", func(page string) {
+		if !strings.HasSuffix(page, ".md") {
+			return
+		}
+		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(read(t, page), "")
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			target, anchor, _ := strings.Cut(m[1]+m[2], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			found++
+			path := page
+			if target != "" {
+				path = filepath.Join(filepath.Dir(page), target)
+			}
+			_, err := os.Stat(path)
+			require.NoError(t, err, "%s links to %s", page, m[0])
+			if anchor != "" {
+				require.Contains(t, anchors(read(t, path)), anchor, "%s links to %s", page, m[0])
+			}
+		}
+	})
+	require.Greater(t, found, 100)
+}
+
+// anchors are those that the hosting service gives the headings of a page.
+func anchors(page string) (names []string) {
+	drop := regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		names = append(names, strings.ReplaceAll(drop.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
+	}
+	for _, m := range regexp.MustCompile(`<a (?:id|name)="([^"]+)"`).FindAllStringSubmatch(page, -1) {
+		names = append(names, m[1])
+	}
+	return names
+}
+
+// TestGuaranteesAgree: the package comment and the page have the same promises.
+func TestGuaranteesAgree(t *testing.T) {
+	promise := regexp.MustCompile(`(?ms)^//\t([A-Z]\d)  (.*?)\n//(?:\t[A-Z]\d  |\n)`)
+	row := regexp.MustCompile(`(?m)^\| ([A-Z]\d) \| (.*) \|$`)
+	page := map[string]string{}
+	for _, m := range row.FindAllStringSubmatch(read(t, "docs/guarantees.md"), -1) {
+		page[m[1]] = strings.ReplaceAll(m[2], "·", "*")
+	}
+	require.Greater(t, len(page), 20)
+	text := read(t, "doc.go")
+	for len(text) > 0 {
+		m := promise.FindStringSubmatchIndex(text)
+		if m == nil {
+			break
+		}
+		id, says := text[m[2]:m[3]], text[m[4]:m[5]]
+		require.Equal(t, page[id], strings.Join(strings.Fields(strings.ReplaceAll(says, "//", " ")), " "), id)
+		delete(page, id)
+		text = text[m[5]:]
+	}
+	require.Empty(t, page, "not in doc.go")
 }
 
 // TestReadmeHasTheTwoCommands: the commands at the top exist.

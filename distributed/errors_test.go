@@ -86,7 +86,7 @@ func TestFailuresAreClassified(t *testing.T) {
 
 // TestLeastRights: these rights suffice for every limit, and are documented.
 func TestLeastRights(t *testing.T) {
-	page, err := os.ReadFile("../docs/redis.md")
+	page, err := os.ReadFile("../docs/guides/redis.md")
 	require.NoError(t, err)
 	rule := regexp.MustCompile("(?m)^ACL SETUSER limits .*$").FindString(string(page))
 	require.NotEmpty(t, rule)

@@ -1,0 +1,58 @@
+package sluice_test
+
+import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// links are the modules that each package may link, with those that these need.
+var links = map[string][]string{
+	"./algo":                    {},
+	"./keyfunc":                 {},
+	"./algo/telemetry":          {},
+	"./algo/telemetry/eventlog": {},
+	"./httpmw":                  {"github.com/dunglas/httpsfv"},
+	"./adaptive": {"github.com/shirou/gopsutil/v3", "github.com/tklauser/go-sysconf",
+		"github.com/tklauser/numcpus", "golang.org/x/sys"},
+	"./keyfunc/rpckey": {"golang.org/x/sys", "google.golang.org/grpc", "google.golang.org/protobuf"},
+	"./grpcmw": {"golang.org/x/net", "golang.org/x/sys", "golang.org/x/text",
+		"google.golang.org/genproto/googleapis/rpc", "google.golang.org/grpc", "google.golang.org/protobuf"},
+	"./distributed/rules": {"github.com/cespare/xxhash/v2", "github.com/redis/go-redis/v9", "go.uber.org/atomic", "golang.org/x/sys"},
+}
+
+// TestPackagesLinkLittle: no package links more than its modules, on any system.
+func TestPackagesLinkLittle(t *testing.T) {
+	for dir, allowed := range links {
+		for _, system := range []string{"linux", "darwin", "windows"} {
+			cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", dir)
+			cmd.Env = append(cmd.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+			out, err := cmd.Output()
+			require.NoError(t, err)
+			for module := range strings.FieldsSeq(string(out)) {
+				if strings.HasPrefix(module, "github.com/sluice-go/") || system != "linux" && ofSystem[module] && dir == "./adaptive" {
+					continue
+				}
+				require.True(t, slices.Contains(allowed, module), "%s links %s on %s", dir, module, system)
+			}
+		}
+	}
+}
+
+// ofSystem are what gopsutil needs on systems other than Linux.
+var ofSystem = map[string]bool{"github.com/yusufpapurcu/wmi": true, "github.com/go-ole/go-ole": true, "github.com/shoenig/go-m1cpu": true}
+
+// TestRequirementsAreExplained: the page names what go.mod requires.
+func TestRequirementsAreExplained(t *testing.T) {
+	direct, _, _ := strings.Cut(read(t, "go.mod"), ")")
+	page := read(t, "COMPATIBILITY.md")
+	modules := regexp.MustCompile(`(?m)^\t(\S+) v`).FindAllStringSubmatch(direct, -1)
+	require.NotEmpty(t, modules)
+	for _, m := range modules {
+		require.Contains(t, page, "`"+m[1]+"`")
+	}
+}

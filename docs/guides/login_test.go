@@ -1,0 +1,55 @@
+package guides_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// checkPassword is the login.
+func checkPassword(w http.ResponseWriter, r *http.Request) {
+	if _, password, _ := r.BasicAuth(); password != "secret" {
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+func Example_login() {
+	// Five wrong passwords an hour for each account, 50 for each address. An address
+	// that goes on when it is denied is banned, for 10 minutes at first.
+	perAccount := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(5))))
+	perAddress := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(50))))
+	banned := algo.Must(algo.NewBan(perAddress, algo.PerMinute(20), 10*time.Minute, 24*time.Hour))
+	atOnce := algo.Must(adaptive.PerKey(3))
+
+	limit := httpmw.Limits([]httpmw.Policy{
+		{Name: "at-once", Limiter: atOnce, Key: keyfunc.BasicUser()},
+		{Name: "account", Limiter: perAccount, Key: keyfunc.BasicUser()},
+		{Name: "address", Limiter: banned, Key: keyfunc.ClientIP()},
+	},
+		httpmw.WithHeaders(httpmw.None),
+		httpmw.WithMissingKey(httpmw.DenyWith(http.StatusBadRequest)),
+		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))
+	login := limit(http.HandlerFunc(checkPassword))
+
+	try := func(account, password string) int {
+		r := httptest.NewRequest("POST", "/login", nil)
+		r.SetBasicAuth(account, password)
+		w := httptest.NewRecorder()
+		login.ServeHTTP(w, r)
+		return w.Code
+	}
+	for range 100 {
+		try("alice", "secret")
+	}
+	for range 7 {
+		fmt.Print(try("alice", "guess"), " ")
+	}
+	fmt.Println(try("alice", "secret"), try("bob", "secret"))
+	// Output: 401 401 401 401 401 429 429 429 200
+}

@@ -1,0 +1,105 @@
+package guides_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// A limit that finds the capacity, inside the limit per user.
+func Example_overload() {
+	mux := http.NewServeMux()
+	mux.Handle("GET /orders", ok)
+	perClient := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20))), keyfunc.ClientIP())
+
+	capacity, err := adaptive.New(adaptive.Default(), adaptive.WithPriorities())
+	if err != nil {
+		log.Fatal(err)
+	}
+	protect := httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"))
+	handler := perClient(classify(protect(mux)))
+
+	fmt.Println(get(handler, "/orders", "").Code, capacity.Explain().Denied)
+	// Output: 200 {0 0 0 0 0 0 0}
+}
+
+// classify says what matters. The server decides, not the client.
+func classify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		class := adaptive.Normal
+		switch r.URL.Path {
+		case "/checkout":
+			class = adaptive.Critical
+		case "/report":
+			class = adaptive.Sheddable
+		}
+		next.ServeHTTP(w, r.WithContext(adaptive.WithClass(r.Context(), class)))
+	})
+}
+
+// The capacity is known: 50 connections of a pool, and a short queue.
+func Example_overloadFixed() {
+	database, err := adaptive.New(adaptive.Fixed(50), adaptive.WithQueue(adaptive.CoDel(100, 0, 0)))
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	query := func(ctx context.Context) error {
+		lease, err := database.Acquire(ctx, "", 1)
+		if err != nil {
+			return err
+		}
+		if !lease.Allowed {
+			return errBusy
+		}
+		outcome := algo.Failed
+		defer func() { lease.Release(outcome) }()
+		// ... the query
+		outcome = algo.Succeeded
+		return nil
+	}
+
+	fmt.Println(query(context.Background()), database.InFlight())
+	// Output: <nil> 0
+}
+
+var errBusy = fmt.Errorf("the database is busy")
+
+// A client spares a backend that rejects its calls.
+func Example_throttle() {
+	backend := algo.Must(adaptive.NewThrottle())
+	call := func() error {
+		lease, err := backend.Acquire(context.Background(), "", 1)
+		if err != nil || !lease.Allowed {
+			return errBusy
+		}
+		err = send()
+		if err != nil {
+			lease.Release(algo.Failed)
+			return err
+		}
+		lease.Release(algo.Succeeded)
+		return nil
+	}
+
+	fmt.Println(call())
+	// Output: <nil>
+}
+
+func send() error { return nil }
+
+// earlyDenials denies at the socket, for handlers of some 0.1 ms.
+func earlyDenials(ln net.Listener, capacity algo.Limiter, handler http.Handler) error {
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	return srv.Serve(httpmw.NewListener(srv, ln, capacity, "/healthz"))
+}
+
+var _ = earlyDenials

@@ -1,0 +1,70 @@
+package guides_test
+
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// A short and a long limit for each plan, and one by address for strangers.
+func Example_plans() {
+	plan := func(perSecond, perDay int64) []httpmw.Policy {
+		return []httpmw.Policy{
+			{Name: "second", Limiter: algo.Must(algo.NewTokenBucket(algo.PerSecond(perSecond))), Key: keyfunc.Context(userOf)},
+			{Name: "day", Limiter: algo.Must(algo.NewFixedWindow(algo.PerDay(perDay))), Key: keyfunc.Context(userOf)},
+		}
+	}
+	anonymous := algo.Must(algo.NewTokenBucket(algo.PerMinute(2)))
+	limits := map[string][]httpmw.Policy{
+		"free": plan(2, 1000),
+		"pro":  plan(50, 100_000),
+		"":     {{Name: "anonymous", Limiter: anonymous, Key: keyfunc.ClientIP()}},
+	}
+	plans := httpmw.NewPlans(keyfunc.Context(planOf), limits)
+	handler := authenticate(plans.Limit(ok))
+
+	for _, key := range []string{"key-a", "key-b", ""} {
+		for range 3 {
+			fmt.Print(get(handler, "/", key).Code, " ")
+		}
+		fmt.Println(get(handler, "/", key).Header().Get("RateLimit-Policy"))
+	}
+
+	limits["free"] = plan(10, 1000)
+	err := plans.Set(limits)
+
+	fmt.Println(err, get(handler, "/", "key-b").Code)
+	// Output:
+	// 200 200 200 "second";q=50;w=1, "day";q=100000;w=86400
+	// 200 200 429 "second";q=2;w=1, "day";q=1000;w=86400
+	// 200 200 429 "anonymous";q=2;w=60
+	// <nil> 200
+}
+
+// One customer has a limit of his own, another is suspended.
+func Example_overrides() {
+	standard := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
+	large := algo.Must(algo.NewTokenBucket(algo.PerMinute(1000)))
+
+	choice := algo.Must(algo.NewOverrides(algo.Choices{
+		Exact: map[string]algo.Limiter{
+			keyfunc.Identity("alice"): large,
+			keyfunc.Identity("bob"):   algo.DenyAll(),
+		},
+		Default: standard,
+	}))
+	perUser := algo.ByKey(choice.Choose)
+
+	handler := authenticate(httpmw.Limit(perUser, keyfunc.Context(userOf), httpmw.WithName("user"))(ok))
+	for _, key := range []string{"key-a", "key-a", "key-b", "key-c", "key-c"} {
+		fmt.Println(key, get(handler, "/", key).Code)
+	}
+	// Output:
+	// key-a 200
+	// key-a 200
+	// key-b 429
+	// key-c 200
+	// key-c 429
+}

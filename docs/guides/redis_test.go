@@ -1,0 +1,79 @@
+package guides_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"log/slog"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/distributed/rules"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// patient is for tests on busy machines.
+var patient = distributed.WithTimeout(10 * time.Second)
+
+func Example_redis() {
+	client, stop := redisClient()
+	defer stop()
+
+	store, err := distributed.New(client, patient)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+
+	users, err := store.TokenBucket("per-user", algo.PerSecond(10), algo.Burst(20))
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler := authenticate(httpmw.Limit(users, keyfunc.Context(userOf))(ok))
+
+	fmt.Println(get(handler, "/", "key-a").Header().Get("RateLimit"))
+	// Output: "20-per-2s";r=19;t=1
+}
+
+// start is what a service does once.
+func start(ctx context.Context, address string) (*distributed.Store, error) {
+	client := redis.NewClient(&redis.Options{Addr: address, MinIdleConns: 4})
+	store, err := distributed.New(client,
+		distributed.WithService("shop"),
+		distributed.WithHook(func(e distributed.Event) { slog.Warn("limits", "event", e.Kind, "err", e.Err) }))
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Ping(ctx); err != nil {
+		slog.Warn("limits are local until Redis answers", "err", err)
+	}
+	return store, nil
+}
+
+var _ = start
+
+// A limit that is kept in Redis, to be changed for all instances.
+func Example_rules() {
+	client, stop := redisClient()
+	defer stop()
+	ctx := context.Background()
+	store := algo.Must(distributed.New(client, patient))
+	defer store.Close()
+
+	set, err := rules.New(ctx, store, "production")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer set.Close()
+	limit := httpmw.Limit(set.Limiter("search"), keyfunc.ClientIP(), httpmw.WithName("search"))
+
+	spec := algo.Must(algo.Parse("2/min"))
+	err = set.Put(ctx, "search", rules.Rule{Limit: spec, Mode: rules.ModeShadow}) // from any instance
+
+	fmt.Println(err, limit != nil)
+	// Output: <nil> true
+}

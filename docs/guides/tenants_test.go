@@ -1,0 +1,50 @@
+package guides_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// A limit for the tenant, a smaller one for each of its users, and one for the
+// work of a tenant in flight, in one decision.
+func Example_tenants() {
+	perTenant := algo.Must(algo.NewTokenBucket(algo.PerMinute(3)))
+	perUser := algo.Must(algo.NewTokenBucket(algo.PerMinute(2)))
+	tenantInFlight := algo.Must(adaptive.PerKey(100))
+
+	limit := httpmw.Limits([]httpmw.Policy{
+		{Name: "user", Limiter: perUser, Key: keyfunc.Context(userOf)},
+		{Name: "tenant", Limiter: perTenant, Key: keyfunc.Context(tenantOf)},
+		{Name: "tenant-in-flight", Limiter: tenantInFlight, Key: keyfunc.Context(tenantOf)},
+	}, httpmw.WithMissingKey(httpmw.Deny))
+
+	handler := authenticate(limit(ok))
+	for _, key := range []string{"key-a", "key-a", "key-a", "key-b", "key-b", "key-c"} {
+		fmt.Println(key, get(handler, "/", key).Code)
+	}
+	// Output:
+	// key-a 200
+	// key-a 200
+	// key-a 429
+	// key-b 200
+	// key-b 429
+	// key-c 200
+}
+
+// Slots by what the tenant has bought.
+func Example_tenantSlots() {
+	inFlight := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(ctx context.Context, _ string) int {
+		if plan, _ := planOf(ctx); plan == "pro" {
+			return 50
+		}
+		return 0 // the common limit
+	})))
+
+	fmt.Println(inFlight.Len())
+	// Output: 0
+}
