@@ -74,8 +74,10 @@ func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.Respon
 	if result != Allowed {
 		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
 	}
-	sent := m.advertise(w.Header(), p.Policy, &lease.Decision)
-	p.Report(&a, Allowed, &lease.Decision, "", 0, sent)
+	advertised := m.advertise(w.Header(), p.Policy, &lease.Decision)
+	if m.Observe != nil {
+		p.Report(&a, Allowed, &lease.Decision, "", 0, m.sentFields(w.Header(), advertised))
+	}
 	return m.names, true
 }
 
@@ -93,8 +95,7 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		abandon(w)
 		return false
 	}
-	var sent telemetry.Sent
-	f := refusal{status: http.StatusServiceUnavailable, body: failedBody}
+	f, advertised := refusal{status: http.StatusServiceUnavailable, body: failedBody}, false
 	t := int64(0)
 	switch {
 	case result != Denied:
@@ -109,15 +110,17 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		if d.Banned {
 			f.ban(p.Name)
 		}
-		sent = m.advertise(w.Header(), p.Policy, d)
+		advertised = m.advertise(w.Header(), p.Policy, d)
 		t = p.PolicyItem(d.Limit).Until(d)
 	}
 	f.setWait(a.RetryAfter(result, d), d.ResetAfter, t)
 	if m.prepare(&f, r); f.protocol.kind == grpc {
 		f.violates(p.Name, a.Key)
 	}
-	p.Report(a, result, d, "", f.status, f.in(sent))
-	m.writeRefusal(w, r, f, d)
+	if m.Observe != nil {
+		p.Report(a, result, d, "", f.status, f.in(m.sentFields(w.Header(), advertised)))
+	}
+	m.writeRefusal(w, r, &f, d)
 	return false
 }
 

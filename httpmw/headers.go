@@ -46,25 +46,27 @@ const (
 	legacyReset     = "X-Ratelimit-Reset"
 )
 
-// advertise sets the fields of one decision, and returns them for observers.
-func (m *middleware) advertise(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision) (sent telemetry.Sent) {
+// advertise sets the fields of one decision, and reports whether there are any.
+func (m *middleware) advertise(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision) bool {
 	if m.headers == None || !p.InForce(d) {
-		return sent
+		return false
 	}
 	if m.legacy != IETF {
 		advertiseLegacy(h, d, m.legacy)
 	}
-	if m.headers != IETF {
-		if m.Observe != nil {
-			sent = m.lastFields(h)
-		}
-		return sent
+	if m.headers == IETF {
+		item := p.PolicyItem(d.Limit)
+		var buf [128]byte // a name of 64 and two numbers of 15 fit
+		setFields(h, &[2]string{item.Text, string(p.AppendLimit(buf[:0], d, item))})
 	}
-	item := p.PolicyItem(d.Limit)
-	var buf [128]byte // a name of 64 and two numbers of 15 fit
-	values := &[2]string{item.Text, string(p.AppendLimit(buf[:0], d, item))}
-	setFields(h, values)
-	sent.Policy, sent.Limit = values[0], values[1]
+	return true
+}
+
+// sentFields returns, for an observer, the fields that advertise has set.
+func (m *middleware) sentFields(h http.Header, advertised bool) (sent telemetry.Sent) {
+	if advertised {
+		sent = m.lastFields(h)
+	}
 	return sent
 }
 

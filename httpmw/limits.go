@@ -77,7 +77,7 @@ func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.Re
 	case Canceled:
 		abandon(w)
 	default:
-		m.writeRefusal(w, r, f, &algo.Decision{})
+		m.writeRefusal(w, r, &f, &algo.Decision{})
 	}
 	return nil, false
 }
@@ -129,7 +129,7 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 		}
 	}
 	m.reportAll(w.Header(), all, parts, &f)
-	m.writeRefusal(w, r, f, d)
+	m.writeRefusal(w, r, &f, d)
 }
 
 // reportAll reports an admission, or the policies that had no room.

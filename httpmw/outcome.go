@@ -29,12 +29,32 @@ func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, ret
 		return algo.Ignored
 	case failed:
 		return algo.Failed
-	case status >= http.StatusBadRequest, r.Method == http.MethodConnect, w != nil && w.isStream():
+	case status >= http.StatusBadRequest, r.Method == http.MethodConnect:
 		return algo.Ignored
 	case w != nil:
+		return w.outcome()
+	}
+	return algo.Succeeded
+}
+
+// outcome is the outcome of a response that its status says nothing about.
+func (w *writer) outcome() algo.Outcome {
+	switch kind := contentType(w.Header()); {
+	case streamType(kind) || w.paced():
+		return algo.Ignored // it lasts as long as the client or its data lasts
+	case strings.HasPrefix(kind, "application/grpc"):
 		return grpcOutcome(w.Header())
 	}
 	return algo.Succeeded
+}
+
+// contentType is the content type of a response, "" if it has none yet. The key
+// is in canonical form, which saves http.Header.Get making it.
+func contentType(h http.Header) string {
+	if lines := h["Content-Type"]; len(lines) > 0 {
+		return lines[0]
+	}
+	return ""
 }
 
 // statusOf is the status that the client sees, or would have seen: 500 if the
@@ -143,14 +163,11 @@ func chosenTimeout(h http.Header) (time.Duration, bool) {
 	return 0, false
 }
 
-// isStream reports whether the response lasts as long as the client or its data
-// lasts.
-func (w *writer) isStream() bool {
-	return streamType(w.Header().Get("Content-Type")) || w.paced()
-}
-
 // streamType reports whether responses of a content type are streams.
 func streamType(contentType string) bool {
+	if contentType == "" {
+		return false
+	}
 	kind, _, _ := strings.Cut(contentType, ";")
 	kind = strings.ToLower(strings.TrimSpace(kind))
 	switch kind {
@@ -163,12 +180,9 @@ func streamType(contentType string) bool {
 		strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/")
 }
 
-// grpcOutcome is the outcome of a response with the status 200. gRPC over
-// net/http (grpc-go's ServeHTTP, a proxy) has its status in a trailer.
+// grpcOutcome is the outcome of a response of gRPC with the status 200. Over
+// net/http (grpc-go's ServeHTTP, a proxy) gRPC has its status in a trailer.
 func grpcOutcome(h http.Header) algo.Outcome {
-	if !strings.HasPrefix(h.Get("Content-Type"), "application/grpc") {
-		return algo.Succeeded
-	}
 	code := h.Get("Grpc-Status")
 	if lines := h[http.TrailerPrefix+"Grpc-Status"]; code == "" && len(lines) > 0 {
 		code = lines[0]

@@ -67,25 +67,17 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 // writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
 // the request and no error's text is in it. (The decision is a parameter of its
 // own because it would escape within the struct, and the lease with it.)
-func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refusal, decision *algo.Decision) {
+func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
 	h := w.Header()
 	delete(h, "Content-Length")
 	if r.ProtoMajor == 1 && r.ContentLength != 0 {
 		answerAtOnce(w, r)
 	}
-	values := &[5]string{"no-store", "nosniff", problemType, "", ""}
+	values := &[5]string{"no-store", "nosniff", problemType}
 	h["Cache-Control"] = values[0:1:1]
 	h["X-Content-Type-Options"] = values[1:2:2]
 	if f.retry > 0 {
-		var buf [2 * 20]byte
-		b := strconv.AppendInt(buf[:0], f.retry, 10)
-		split := len(b)
-		text := string(strconv.AppendInt(b, admission.Milliseconds(f.wait), 10))
-		values[3], values[4] = text[:split], text[split:]
-		h[retryAfterField] = values[3:4:4]
-		if m.headers != None {
-			h[retryAfterMsField] = values[4:5:5]
-		}
+		m.setRetryFields(h, (*[2]string)(values[3:]), f)
 	}
 	if m.denied != nil {
 		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
@@ -107,6 +99,21 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f refu
 	}
 }
 
+// setRetryFields sets Retry-After, and in milliseconds unless only that is wanted.
+func (m *middleware) setRetryFields(h http.Header, values *[2]string, f *refusal) {
+	h[retryAfterField] = values[0:1:1]
+	if m.headers == None {
+		values[0] = strconv.FormatInt(f.retry, 10)
+		return
+	}
+	var buf [2 * 20]byte
+	b := strconv.AppendInt(buf[:0], f.retry, 10)
+	split := len(b)
+	text := string(strconv.AppendInt(b, admission.Milliseconds(f.wait), 10))
+	values[0], values[1] = text[:split], text[split:]
+	h[retryAfterMsField] = values[1:2:2]
+}
+
 // maxRest is how much of a body net/http reads after a response, to keep the
 // connection.
 const maxRest = 256 << 10
@@ -126,8 +133,9 @@ func answerAtOnce(w http.ResponseWriter, r *http.Request) {
 // back all at once. Nothing is set if waiting does not help.
 func (f *refusal) setWait(wait, reset time.Duration, t int64) {
 	if wait != algo.Forever {
-		f.retry = admission.JitterSeconds(max(admission.Seconds(wait), t, 1))
-		f.wait = admission.Jitter(wait, reset, algo.Forever, rand.Float64())
+		random := rand.Float64()
+		f.retry = admission.JitterSeconds(max(admission.Seconds(wait), t, 1), random)
+		f.wait = admission.Jitter(wait, reset, algo.Forever, random)
 	}
 }
 

@@ -93,7 +93,7 @@ type (
 func (w *writer) commit(status int) {
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
-		if streamType(w.Header().Get("Content-Type")) {
+		if streamType(contentType(w.Header())) {
 			w.lease.streams()
 		}
 	}

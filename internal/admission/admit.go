@@ -62,6 +62,11 @@ func (p *Policy[C]) FindKey(ctx context.Context, call C, lease *algo.Lease, a *A
 	if a.Key, err = p.Key(call); err == nil {
 		return Allowed
 	}
+	return p.withoutKey(ctx, call, lease, a, err)
+}
+
+// withoutKey classifies a call whose key could not be found.
+func (p *Policy[C]) withoutKey(ctx context.Context, call C, lease *algo.Lease, a *Attempt, err error) Result {
 	if !isNoKey(err) {
 		a.Key = ""
 		return p.Undecided(ctx, a, err)

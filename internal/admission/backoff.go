@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -65,8 +64,9 @@ func Jitter(wait, reset, left time.Duration, random float64) time.Duration {
 }
 
 // JitterSeconds spreads whole seconds by up to 20 %, at most 5 s, for Retry-After.
-func JitterSeconds(s int64) int64 {
-	return s + rand.Int64N(min(s/5, int64(maxJitter/time.Second))+1)
+// random is in [0, 1).
+func JitterSeconds(s int64, random float64) int64 {
+	return s + int64(random*float64(min(s/5, int64(maxJitter/time.Second))+1))
 }
 
 // Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a wait and the

@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ func TestJitter(t *testing.T) {
 		left := time.Duration(rapid.Int64Range(int64(wait), math.MaxInt64).Draw(t, "left"))
 		require.LessOrEqual(t, admission.Jitter(wait, reset, left, random), left)
 		s := rapid.Int64Range(0, math.MaxInt32).Draw(t, "seconds")
-		spread := admission.JitterSeconds(s) - s
+		spread := admission.JitterSeconds(s, rand.Float64()) - s
 		require.True(t, 0 <= spread && spread <= min(s/5, 5))
 	})
 }
