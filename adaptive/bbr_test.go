@@ -3,6 +3,7 @@ package adaptive_test
 import (
 	"math"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -309,18 +310,23 @@ func TestC2_BBRKeepsItsLimits(t *testing.T) {
 
 func TestBBRErrors(t *testing.T) {
 	for want, o := range map[string]adaptive.Option{
-		"buckets is 1":               adaptive.WithWindow(time.Second, 1),
-		"bucket width is 0s":         adaptive.WithWindow(time.Nanosecond, 10),
-		"signal is nil":              adaptive.WithSignal(nil),
-		"signal function is nil":     adaptive.WithSignal(adaptive.SignalFunc(nil)),
-		"threshold of the cpu":       adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(0))),
-		"threshold of the load1":     adaptive.WithSignal(adaptive.MaxOf(adaptive.Load1(adaptive.Threshold(math.NaN())))),
-		"unknown option":             adaptive.WithPriorities(),
-		"lower limit is -1":          adaptive.WithLimits(-1, 5),
-		"upper limit is 99999999999": adaptive.WithLimits(1, min(99999999999, math.MaxInt)),
+		"buckets is 1":           adaptive.WithWindow(time.Second, 1),
+		"bucket width is 0s":     adaptive.WithWindow(time.Nanosecond, 10),
+		"signal is nil":          adaptive.WithSignal(nil),
+		"signal function is nil": adaptive.WithSignal(adaptive.SignalFunc(nil)),
+		"threshold of the cpu":   adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(0))),
+		"threshold of the load1": adaptive.WithSignal(adaptive.MaxOf(adaptive.Load1(adaptive.Threshold(math.NaN())))),
+		"unknown option":         adaptive.WithPriorities(),
+		"lower limit is -1":      adaptive.WithLimits(-1, 5),
+		"upper limit is 4":       adaptive.WithLimits(5, 4),
 	} {
 		_, err := adaptive.New(adaptive.BBR(o))
 		require.ErrorContains(t, err, want)
+	}
+	if strconv.IntSize == 64 {
+		large := int64(1) << 31
+		_, err := adaptive.New(adaptive.BBR(adaptive.WithLimits(1, int(large))))
+		require.ErrorContains(t, err, "upper limit is 2147483648")
 	}
 }
 

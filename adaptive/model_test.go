@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -184,7 +185,7 @@ func (r *remote) takes() time.Duration {
 // its own instant.
 func (r *remote) finish(m *model) {
 	is := m.at
-	slices.SortFunc(r.flying, func(a, b call) int { return int(a.end - b.end) })
+	slices.SortFunc(r.flying, func(a, b call) int { return cmp.Compare(a.end, b.end) })
 	for len(r.flying) > 0 && r.flying[0].end <= is {
 		m.at = r.flying[0].end
 		r.flying[0].lease.Release(r.outcome)

@@ -41,7 +41,7 @@ func (h *checked) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, err := io.ReadAll(r.Body)
-	sum := strconv.Itoa(int(crc32.ChecksumIEEE(body)))
+	sum := strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
 	if err == nil && r.Header.Get("X-Sum") != r.URL.Path+" "+sum {
 		h.broken.Add(1)
 	}
