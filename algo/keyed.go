@@ -262,9 +262,12 @@ func (d *Decision) setQuota(q decide.Quota) {
 	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)
 }
 
-// Reset gives key a fresh limit. Earlier admissions cannot be refunded any
-// more; neither can those of a few other keys.
+// Reset gives key a fresh limit. Its earlier admissions cannot be refunded any more.
+// It changes nothing for a key that owes nothing.
 func (k *keyed[S, V]) Reset(key string) {
+	if !k.store.Has(key) {
+		return
+	}
 	var was keystore.State[S]
 	_, result := k.store.Update(key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()

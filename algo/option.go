@@ -128,8 +128,9 @@ type FullPolicy uint8
 const (
 	// Evict gives a new key the place of another one: of the 16 keys that its
 	// hash leads to, the one that owes least, or of equal ones the one that would
-	// be free of debt first. That key starts afresh when it comes again, and a few
-	// other keys get no more refunds for requests in progress. So new keys are
+	// be free of debt first. That key starts afresh when it comes again. Requests that
+	// were admitted more than about 4000 such evictions ago get no refunds any more, under
+	// whatever key. So new keys are
 	// served during a flood of keys, and the debt of a key is forgotten only while
 	// 15 others owe as much: a flood of keys that spend one unit each does not
 	// forget a debt of two. (In sliding windows and logs, units that have passed

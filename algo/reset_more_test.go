@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -74,4 +75,28 @@ func TestSettlingBackAndForthMintsNothing(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestResetOfAnUnseenKey: a key that owes nothing needs no reset, takes no place in the
+// table and evicts no key.
+func TestResetOfAnUnseenKey(t *testing.T) {
+	for name, make := range windows {
+		l, err := make(algo.PerHour(5), algo.MaxKeys(8))
+		require.NoError(t, err)
+		for i := range 100 {
+			l.Allow(fmt.Sprint(i), 2)
+		}
+		keys, evicted := l.Len(), l.Overflowed()
+		for i := range 100 {
+			l.Reset(fmt.Sprint("unseen", i))
+		}
+		require.Equal(t, keys, l.Len(), name)
+		require.Equal(t, evicted, l.Overflowed(), name)
+	}
+	b := bucket(algo.PerHour(5), algo.MaxKeys(8), algo.OnFull(algo.DenyNew))
+	for i := range 100 {
+		b.Reset(fmt.Sprint(i))
+	}
+	require.Zero(t, b.Overflowed())
+	require.True(t, b.Allow("new", 1), "there is room")
 }

@@ -184,3 +184,34 @@ func TestLiteral(t *testing.T) {
 	_, err = new(algo.SlidingLog).Acquire(context.Background(), "k", 1)
 	require.EqualError(t, err, says)
 }
+
+// TestOthersSettleKeepsRefunds: a Settle far above the limit, a Reset and a change of
+// the limit end the refunds of their own key only.
+func TestOthersSettleKeepsRefunds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, make := range map[string]func() algo.Limiter{
+			"words":  func() algo.Limiter { return bucket(algo.PerHour(10)) },
+			"values": func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(algo.PerHour(10))) },
+		} {
+			l := make()
+			const others = 1000
+			var leases []algo.Lease
+			for i := range others {
+				leases = append(leases, must(t, l, fmt.Sprint("honest", i), 5))
+			}
+			abuser := must(t, l, "abuser", 1)
+			abuser.Settle(1 << 40)
+			for range 100 {
+				l.(interface{ Reset(key string) }).Reset("abuser")
+				lease := must(t, l, "abuser", 1)
+				lease.Settle(1 << 40)
+			}
+			for i := range leases {
+				leases[i].Release(algo.Canceled)
+				require.EqualValues(t, 10, must(t, l, fmt.Sprint("honest", i), 0).Remaining, "%s: key %d", name, i)
+			}
+			abuser.Release(algo.Canceled)
+			require.Zero(t, must(t, l, "abuser", 0).Remaining, "%s: nothing of its own", name)
+		}
+	})
+}

@@ -1,6 +1,9 @@
 package keystore
 
-import "sync/atomic"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // account counts the ticks refunded to one word, or to the words of one
 // stripe. It bounds how far a charge may have moved towards the present since
@@ -11,28 +14,72 @@ import "sync/atomic"
 // the processors ran. It also covers the refunds of other keys in the stripe,
 // which errs on the safe side.
 //
-// A charge is identified by its mark: the value of done before the charge.
-// Charges with a mark below invalid can no longer be refunded. invalid is the
-// value of done at the last invalidation, or maxRefunded behind done. It also
-// invalidates charges of other keys in the stripe, which errs on the safe side.
+// A charge is identified by its mark: the value of done before the charge. After an
+// invalidation of its key, charges with an earlier mark can no longer be refunded.
+// recent has the keys of a stripe that were invalidated last; the oldest of many goes
+// over to invalid, which concerns all keys of the stripe: charges with a mark below it
+// can no longer be refunded either. The empty key has an account of its own, and no
+// recent ones.
 type account struct {
 	begun   atomic.Int64
 	done    atomic.Int64
 	invalid atomic.Int64
+	recent  atomic.Pointer[recent]
 }
+
+// recent is made at the first invalidation.
+type recent struct {
+	mu   sync.Mutex
+	next int
+	keys [recentKeys]struct {
+		id   atomic.Uint64
+		mark atomic.Int64 // invalid are charges with a mark below
+	}
+}
+
+// recentKeys of 256 stripes: an invalidation concerns other keys only when about 4000
+// keys have been invalidated after it, as during a flood of keys into a full table.
+const recentKeys = 16
 
 // maxRefunded is how many ticks of refunds a charge outlives. The counts wrap
 // around; those in use must lie within half of the range of an int64, or their
 // order would be lost.
 const maxRefunded = 1 << 61
 
-// invalidate ends the refunds of earlier charges.
-func (a *account) invalidate() {
+// invalidate ends the refunds of earlier charges to the key id.
+func (a *account) invalidate(id uint64) {
+	if id == 0 {
+		a.begun.Add(1)
+		a.invalidateBefore(a.done.Add(1))
+		return
+	}
+	if a.recent.Load() == nil {
+		a.recent.CompareAndSwap(nil, new(recent))
+	}
+	r := a.recent.Load()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	a.begun.Add(1)
-	a.invalidateBefore(a.done.Add(1))
+	mark := a.done.Add(1)
+	i := r.next
+	for j := range r.keys {
+		if r.keys[j].id.Load() == id {
+			i = j
+		}
+	}
+	key := &r.keys[i]
+	if i == r.next {
+		r.next = (i + 1) % recentKeys
+		if key.id.Load() != 0 {
+			a.invalidateBefore(key.mark.Load()) // first: readers look there last
+		}
+	}
+	key.mark.Store(mark)
+	key.id.Store(id)
 }
 
-// invalidateBefore ends the refunds of the charges made before done was mark.
+// invalidateBefore ends the refunds of the charges made before done was mark, of all
+// keys of the stripe.
 func (a *account) invalidateBefore(mark int64) {
 	for {
 		if was := a.invalid.Load(); was-mark >= 0 || a.invalid.CompareAndSwap(was, mark) {
@@ -41,8 +88,18 @@ func (a *account) invalidateBefore(mark int64) {
 	}
 }
 
-// valid reports whether the charge with this mark can still be refunded.
-func (a *account) valid(mark int64) bool { return mark-a.invalid.Load() >= 0 }
+// valid reports whether the charge to the key id with this mark can still be
+// refunded.
+func (a *account) valid(id uint64, mark int64) bool {
+	if r := a.recent.Load(); r != nil {
+		for i := range r.keys {
+			if key := &r.keys[i]; key.id.Load() == id && mark-key.mark.Load() < 0 {
+				return false
+			}
+		}
+	}
+	return mark-a.invalid.Load() >= 0
+}
 
 // begin reserves most ticks for a refund.
 func (a *account) begin(most int64) { a.begun.Add(most) }
@@ -53,6 +110,22 @@ func (a *account) shift(mark, own int64) int64 { return a.begun.Load() - own - m
 
 // end replaces a reservation by the ticks that were refunded.
 func (a *account) end(most, refunded int64) {
-	a.invalidateBefore(a.done.Add(refunded) - maxRefunded)
+	done := a.done.Add(refunded)
+	a.invalidateBefore(done - maxRefunded)
 	a.begun.Add(refunded - most)
+	if r := a.recent.Load(); r != nil && (done-refunded)/maxRefunded != done/maxRefunded {
+		r.forget(a)
+	}
+}
+
+// forget hands all marks over to the stripe, before their order is lost.
+func (r *recent) forget(a *account) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.keys {
+		if key := &r.keys[i]; key.id.Load() != 0 {
+			a.invalidateBefore(key.mark.Load())
+			key.id.Store(0)
+		}
+	}
 }

@@ -74,13 +74,14 @@ type State[S any] struct {
 	account *account
 }
 
-// Invalidate ends the refunds of all charges that the state holds, and of
-// earlier charges to a few other keys. An update that forgives something calls
-// it before it returns, and one that forgives everything once more after Update.
-func (s State[S]) Invalidate() { s.account.invalidate() }
+// Invalidate ends the refunds of all charges that the state holds; and of the oldest
+// charges to some other keys, where many keys are invalidated. An update that forgives
+// something calls it before it returns, and one that forgives everything once more
+// after Update.
+func (s State[S]) Invalidate() { s.account.invalidate(s.ID) }
 
 // Valid reports whether the charge with this mark can still be refunded.
-func (s State[S]) Valid(mark int64) bool { return s.account.valid(mark) }
+func (s State[S]) Valid(mark int64) bool { return s.account.valid(s.ID, mark) }
 
 // Fresh makes Update read the clock after the state.
 const Fresh = math.MinInt64
@@ -136,8 +137,10 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 		interleave.Point()
 		if w == &noSlot {
 			r = t.insert(gap, id, any(next).(int64), now)
+		} else if next := any(next).(int64); next < word && id != 0 {
+			r = t.lower(w, id, word, next)
 		} else {
-			r = w.swap(id, word, any(next).(int64))
+			r = w.swap(id, word, next)
 		}
 		if r != lost {
 			return now, r
@@ -156,7 +159,7 @@ func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], no
 	a.begin(most)
 	var refunded int64
 	_, r := s.Update(key, Fresh, func(c State[S], now int64) (next S, expiry int64, ok bool) {
-		if !a.valid(mark) {
+		if !c.Valid(mark) {
 			return next, 0, false
 		}
 		next, expiry, refunded, ok = f(c, now, a.shift(mark, most))
@@ -192,6 +195,19 @@ func (s *Store[S, V]) makeTable() *table[V] {
 		s.keys.Store(t)
 	}
 	return t
+}
+
+// Has reports whether key has a state of its own, which may have expired.
+func (s *Store[S, V]) Has(key string) bool {
+	if key == "" {
+		return true
+	}
+	t := s.keys.Load()
+	if t == nil {
+		return false
+	}
+	w, _, _ := t.look(t.hash(key))
+	return w != &noSlot
 }
 
 // Empty reports whether no key has arrived yet, beside the empty one.

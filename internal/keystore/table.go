@@ -101,7 +101,8 @@ func (t *table[V]) room(g *segment[V], id uint64, now int64) (at int, r Result) 
 			return at, lost
 		}
 		t.full.Add(1)
-		t.account(g.slots[at].id.Load()).invalidate()
+		evicted := g.slots[at].id.Load()
+		t.account(evicted).invalidate(evicted)
 		r = Evicted
 	}
 	g.slots[at].id.Store(id)

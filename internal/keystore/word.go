@@ -1,5 +1,7 @@
 package keystore
 
+import "github.com/sluice-go/sluice/internal/interleave"
+
 // gap is where an absent key was missed.
 type gap[V any] struct {
 	segment *segment[V]
@@ -50,11 +52,25 @@ func (s *slot) swap(id uint64, word, next int64) Result {
 	case s.id.Load() == id:
 		return Updated
 	}
+	interleave.Point()
 	// The slot expired, was taken over, and the word of the new key happened to
 	// equal ours. Restore it; if it has changed meanwhile, the charge stays with
 	// that key, which errs on the safe side.
 	s.word.CompareAndSwap(next, word)
 	return lost
+}
+
+// lower is swap to a smaller word, such as that of a refund. It holds the mutex,
+// under which alone a slot changes hands: a key that took over the slot could spend
+// what was refunded to another one, however briefly its word was too small.
+func (t *table[V]) lower(s *slot, id uint64, word, next int64) Result {
+	g := t.segment(id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if t.segment(id) != g || s.id.Load() != id {
+		return lost
+	}
+	return s.swap(id, word, next)
 }
 
 func (t *table[V]) hasRoom(key string, now int64) bool {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 type words = Store[int64, struct{}]
@@ -260,4 +263,58 @@ func TestRefundAccount(t *testing.T) {
 			s.Update(key, Fresh, func(_ State[int64], now int64) (int64, int64, bool) { return now + 1<<50, 0, true })
 		}
 	}
+}
+
+// TestRefundBesideAnEviction: a refund to a key that is evicted at the same moment
+// never lowers the word of the key that has its slot, even where the words are equal.
+func TestRefundBesideAnEviction(t *testing.T) {
+	s := newWords(4, true)
+	now := s.Clock.Now()
+	word, _ := charge(s, "old", now, 1<<40)
+	taken := s.table().segment(0).find(s.table().hash("old"), s.table().groups)
+	var lowest atomic.Int64
+	lowest.Store(word)
+	points := 0
+	interleave.Hook = func() {
+		if points++; points == 1 { // evicted between the reading and the swap
+			taken.id.Store(s.table().hash("new"))
+		}
+		lowest.Store(min(lowest.Load(), taken.word.Load()))
+	}
+	t.Cleanup(func() { interleave.Hook = nil })
+	s.Refund("old", 0, 1<<39, func(st State[int64], _, _ int64) (int64, int64, int64, bool) {
+		if st.State != word {
+			return 0, 0, 0, false
+		}
+		return word - 1<<39, 0, 1 << 39, true
+	})
+	interleave.Hook = nil
+	require.Positive(t, points)
+	require.Equal(t, word, lowest.Load(), "the new key could have spent what was refunded to the old one")
+	require.Equal(t, word, load(s, "new"))
+}
+
+// TestInvalidateConcernsOneKey: the refunds of other keys stay valid, as long as no
+// more than some keys of the stripe are invalidated.
+func TestInvalidateConcernsOneKey(t *testing.T) {
+	var a account
+	before := a.done.Load()
+	for range 100 {
+		a.invalidate(7)
+	}
+	require.False(t, a.valid(7, before))
+	require.True(t, a.valid(8, before))
+	require.True(t, a.valid(7, a.done.Load()))
+	for id := range uint64(recentKeys) {
+		a.invalidate(id + 100)
+	}
+	require.False(t, a.valid(7, before), "the oldest of many concerns all keys")
+	require.False(t, a.valid(8, before))
+	require.True(t, a.valid(8, a.done.Load()))
+	require.False(t, a.valid(100, before))
+
+	var own account // of the empty key, which has no others
+	own.invalidate(0)
+	require.False(t, own.valid(0, 0))
+	require.True(t, own.valid(0, own.done.Load()))
 }
