@@ -82,6 +82,34 @@ func quoted(sources []string, paragraph string) bool {
 	return false
 }
 
+// TestTablesOfMigrationAreCompiled: the code in the first two columns of each page,
+// but for what is not Go, is compiled.
+func TestTablesOfMigrationAreCompiled(t *testing.T) {
+	notGo := map[string]bool{"docs/migrate/guava.md": true, "docs/migrate/nginx.md": true, "docs/migrate/sentinel-golang.md": true}
+	sources := strings.Join(compiled(t, "examples/migrate"), "\n")
+	pages, err := filepath.Glob("docs/migrate/*.md")
+	require.NoError(t, err)
+	code := regexp.MustCompile("`([^`]+)`")
+	word := regexp.MustCompile(`^\.?[\w/.+ -]+$`) // a name of its own is checked elsewhere
+	found := 0
+	for _, page := range pages {
+		for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*) \|$`).FindAllStringSubmatch(read(t, page), -1) {
+			for i, cell := range row[1:] {
+				if i == 0 && notGo[page] {
+					continue
+				}
+				for _, m := range code.FindAllStringSubmatch(cell, -1) {
+					if !word.MatchString(m[1]) {
+						found++
+						require.Contains(t, sources, m[1], "%s: not compiled", page)
+					}
+				}
+			}
+		}
+	}
+	require.Greater(t, found, 100)
+}
+
 // packages are where the names in prose come from.
 var packages = map[string]string{
 	"algo": "algo", "keyfunc": "keyfunc", "rpckey": "keyfunc/rpckey", "httpmw": "httpmw", "grpcmw": "grpcmw",
@@ -160,7 +188,7 @@ func TestLinks(t *testing.T) {
 		if !strings.HasSuffix(page, ".md") {
 			return
 		}
-		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(read(t, page), "")
+		text := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`").ReplaceAllString(read(t, page), "")
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(m[1]+m[2], "#")
 			if strings.Contains(target, "://") {

@@ -1,0 +1,74 @@
+package migrate_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// The delays are those that Guava's acquire returns for these calls.
+func TestGuava(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limiter := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5), algo.MaxWait(algo.Forever)))
+		first := algo.Must(limiter.Acquire(ctx, "", 10))
+		require.Zero(t, first.Delay)
+		second := algo.Must(limiter.Acquire(ctx, "", 1))
+		require.Equal(t, 2*time.Second, second.Delay)
+
+		now := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5)))
+		timeout := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5), algo.MaxWait(500*time.Millisecond)))
+		warming := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(5), 3*time.Second, algo.MaxWait(algo.Forever)))
+		require.True(t, now.Allow("", 1))
+		require.NotNil(t, timeout)
+		require.NotNil(t, warming)
+		require.NoError(t, limiter.SetRate(algo.PerSecond(10)))
+		_, err := algo.Wait(ctx, limiter, "", 1)
+		require.NoError(t, err)
+	})
+}
+
+// Seven requests at one instant, as the documentation of limit_req has them.
+func TestNginx(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		perAddress := algo.Must(algo.NewNginx(algo.PerSecond(2), algo.Burst(5)))
+		var delays []time.Duration
+		for range 6 {
+			lease := algo.Must(perAddress.Acquire(ctx, "203.0.113.7", 1))
+			require.True(t, lease.Allowed)
+			delays = append(delays, lease.Delay)
+		}
+		require.Equal(t, []time.Duration{0, 5e8, 1e9, 15e8, 2e9, 25e8}, delays)
+		require.False(t, algo.Must(perAddress.Acquire(ctx, "203.0.113.7", 1)).Allowed)
+	})
+	_ = algo.Must(algo.NewNginx(algo.PerSecond(2), algo.Burst(5), algo.NoDelay()))
+	_ = algo.Must(algo.NewNginx(algo.PerMinute(30), algo.Burst(12), algo.DelayAfter(8)))
+	perAddress := algo.Must(algo.NewNginx(algo.PerSecond(2)))
+	_ = httpmw.Limit(perAddress, keyfunc.ClientIP())
+	_ = httpmw.Limit(algo.Shadow(perAddress), keyfunc.ClientIP())
+	connections := algo.Must(adaptive.PerKey(10))
+	_ = httpmw.Limit(connections, keyfunc.ClientIP())
+	_ = httpmw.Limit(connections, keyfunc.Host("example.com"))
+}
+
+// The rules of sentinel-golang as limiters of this library.
+func TestSentinel(t *testing.T) {
+	reject := algo.Must(algo.NewSlidingWindow(algo.PerSecond(100), algo.Cells(2)))
+	queueing := algo.Must(algo.NewPacer(algo.PerSecond(10), algo.MaxWait(500*time.Millisecond)))
+	warm := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(100), 10*time.Second))
+	isolated := algo.Must(adaptive.New(adaptive.Fixed(12)))
+	perParam := algo.Must(adaptive.PerKey(12))
+	system := algo.Must(adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.Load1()))))
+	for _, l := range []algo.Limiter{reject, queueing, warm, isolated, perParam, system} {
+		lease, err := l.Acquire(ctx, "resource", 1)
+		require.NoError(t, err)
+		require.True(t, lease.Allowed)
+		lease.Release(algo.Succeeded)
+	}
+}
