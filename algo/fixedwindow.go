@@ -10,14 +10,14 @@ import (
 
 // FixedWindow admits a quota in each window of time, and refills all of it at
 // the window's end. It is the limit to take where people count in calendar
-// units: so many calls a day, so many messages a month of 30 days.
+// units: so many calls a day, so many messages a month.
 //
 // The rate's period is the length of the windows. They follow one another from
 // the instant at which the limiter was made; see [Offset], [AlignedTo] and
-// [Spread].
+// [Spread]. With [Zone] they are days, weeks, months or quarters of the calendar.
 //
-// Bound: at most the quota in each of these windows, and so less than twice
-// the quota in any window of the same length that lies across an edge,
+// Bound: at most the quota in each of these windows, and so at most twice the
+// quota in any time that is no longer than a window and lies across an edge,
 // whatever the clock readings and however many goroutines. A denial does not
 // count. What is given back while the window lasts can be spent again in it;
 // later it cannot.
@@ -35,13 +35,13 @@ type FixedWindow struct {
 }
 
 // NewFixedWindow makes a fixed window of r.Count units in each r.Period, with
-// the options [Offset], [AlignedTo], [Spread], [MaxKeys] and [OnFull]. The
-// error names the field and the value that no limit can keep.
+// the options [Zone] and [StartDay], or [Offset], [AlignedTo] and [Spread], and
+// [MaxKeys] and [OnFull]. The error names the field and the value that no limit can keep.
 func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
 	return construct(&fixedWindow, Spec{Rate: r}, opts, newFixedWindow)
 }
 
-var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Spread", "MaxKeys", "OnFull"}}
+var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "OnFull"}}
 
 func newFixedWindow(s Spec) (*FixedWindow, error) {
 	w, store := new(FixedWindow), newWords(s)
@@ -57,11 +57,7 @@ func newFixedWindow(s Spec) (*FixedWindow, error) {
 // fixedWindowLimit makes the limit of a FixedWindow that was made at made, the
 // first nanosecond of its clock.
 func fixedWindowLimit(s Spec, made time.Time, old decider[int64]) (l limit[int64], err error) {
-	edge, err := windowEdge(s, made)
-	if err != nil {
-		return l, err
-	}
-	f, err := decide.NewFixedWindow(s.Rate.local(), keystore.ToTicks(edge+1), s.Spread)
+	f, err := newWindows(s, made)
 	if err != nil {
 		return l, err
 	}
@@ -75,12 +71,47 @@ func fixedWindowLimit(s Spec, made time.Time, old decider[int64]) (l limit[int64
 	return l, nil
 }
 
+// newWindows makes windows of the calendar, or of one length.
+func newWindows(s Spec, made time.Time) (*decide.FixedWindow, error) {
+	if err := s.Rate.validate(); err != nil {
+		return nil, err
+	}
+	c, err := s.calendar()
+	if err != nil {
+		return nil, err
+	}
+	if c != nil {
+		return decide.NewCalendarWindow(s.Rate.local(), c, made.Add(-1))
+	}
+	edge, err := windowEdge(s, made)
+	if err != nil {
+		return nil, err
+	}
+	return decide.NewFixedWindow(s.Rate.local(), keystore.ToTicks(edge+1), s.Spread)
+}
+
+// calendar returns the calendar of the windows, or nil if they have one length.
+func (s *Spec) calendar() (*decide.Calendar, error) {
+	zone := s.Given("zone")
+	for _, other := range []string{"offset", "aligned", "spread"} {
+		if zone && s.Given(other) {
+			return nil, fmt.Errorf("zone is %q: it cannot be combined with %s", s.Zone, other)
+		}
+	}
+	switch {
+	case zone:
+		return decide.NewCalendar(s.Rate.Period, s.Zone, s.StartDay)
+	case s.Given("start"):
+		return nil, fmt.Errorf("start is %d: it needs a zone, such as UTC", s.StartDay)
+	case s.Rate.Period == Month || s.Rate.Period == Quarter:
+		return nil, fmt.Errorf("rate: %v needs a zone, such as UTC: months differ in length", s.Rate)
+	}
+	return nil, nil
+}
+
 // windowEdge is where, after made, an edge of the windows lies within the
 // period.
 func windowEdge(s Spec, made time.Time) (time.Duration, error) {
-	if err := s.Rate.validate(); err != nil {
-		return 0, err
-	}
 	switch edge := s.Offset % s.Rate.Period; {
 	case s.Offset < 0:
 		return 0, fmt.Errorf("offset is %v, want 0 or more", s.Offset)

@@ -63,7 +63,7 @@ func TestSpecTags(t *testing.T) {
 	for _, text := range []string{
 		"pacer 5/s wait 1s queue 3 slack 1 keys 3 full deny-new", "nginx 5/s burst 3 delay 1", "nginx 5/s nodelay",
 		"smooth-warming-up 5/s warmup 1s cold 2", "sliding-window 5/s cells 2", "fixed-window 5/s offset 1s spread",
-		"fixed-window 5/s aligned 2026-01-31T00:00:00Z",
+		"fixed-window 5/s aligned 2026-01-31T00:00:00Z", "fixed-window 5/month zone UTC start 3",
 	} {
 		s, err := algo.Parse(text)
 		require.NoError(t, err)

@@ -71,12 +71,38 @@ func Offset(d time.Duration) Option {
 // a period of 24 hours the windows are that location's days. t must be within
 // 291 years.
 //
-// Windows are lengths of time, not dates. When daylight saving begins or ends
-// the location's midnight moves by an hour and the windows do not; neither do
-// they follow when the system's clock is set. Where that matters make a new
-// limiter at the change.
+// Windows are lengths of time, not dates: when daylight saving begins or ends
+// the location's midnight moves by an hour and the windows do not. [Zone] follows
+// the dates. Neither follows when the system's clock is set.
 func AlignedTo(t time.Time) Option {
 	return Option{"AlignedTo", func(s *Spec) { s.AlignedTo = t.Round(0).UTC() }}
+}
+
+// Zone makes the windows of a [FixedWindow] periods of the calendar in a time
+// zone of the tz database, such as Europe/Berlin or UTC. The period of the rate
+// must be 24 hours, [Week], [Month] or [Quarter]: then a window is a day, which
+// has 23 or 25 hours when daylight saving begins or ends, a week from Monday, a
+// month, or three months from January. [StartDay] sets another first day. A window
+// begins at midnight, or where the clocks skip midnight at the first instant after
+// it; where they show it twice, at the first. Dates that a zone skipped have no
+// window. At most half as many units as the period has nanoseconds fit.
+//
+// The zone must be known where the limiter is made: install the database or import
+// time/tzdata. Local is not accepted, because instances may differ. Zone cannot be
+// combined with [Offset], [AlignedTo] and [Spread].
+//
+// The dates are those of the system's clock when the limiter was made, and of the
+// monotonic clock since: windows do not follow when the system's clock is set.
+func Zone(name string) Option {
+	return Option{"Zone", func(s *Spec) { s.Zone = name }}
+}
+
+// StartDay sets the first day of the windows that [Zone] makes: of a week, 1 for
+// Monday to 7 for Sunday; of a month or quarter, 1 to 31, or the last day of a
+// shorter month. So 31 is the last day of each month, and a subscription since
+// January 30 renews on February 28 or 29 and on March 30. The default is 1.
+func StartDay(n int) Option {
+	return Option{"StartDay", func(s *Spec) { s.StartDay = int64(n) }}
 }
 
 // Spread gives each key of a [FixedWindow] edges of its own, at one of 1024

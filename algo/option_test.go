@@ -50,7 +50,7 @@ func TestOptionBelongs(t *testing.T) {
 		"nginx":         {"Burst", "DelayAfter", "NoDelay", "MaxKeys", "OnFull"},
 		"smooth bursty": {"Burst", "MaxWait", "MaxKeys", "OnFull"}, "strict": {"Burst", "MaxKeys", "OnFull"},
 		"smooth warming up": {"ColdFactor", "MaxWait", "MaxKeys", "OnFull"},
-		"fixed window":      {"Offset", "AlignedTo", "Spread", "MaxKeys", "OnFull"},
+		"fixed window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "OnFull"},
 		"sliding window":    {"Cells", "MaxKeys", "OnFull"}, "sliding log": {"MaxKeys", "OnFull"},
 		"srTCM": {"MaxKeys", "OnFull"}, "trTCM": {"MaxKeys", "OnFull"}, "RFC 4115": {"MaxKeys", "OnFull"},
 		"ban": {"MaxKeys"},

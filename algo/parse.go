@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Parse reads a Spec from its text form: the algorithm, which may be omitted
@@ -15,12 +16,13 @@ import (
 //	100/s
 //	100/min burst 20 wait 500ms
 //	sliding-window 5/15m cells 10
+//	fixed-window 1000/month zone Europe/Berlin start 31
 //	nginx 10/s burst 20 nodelay
 //	pacer 50/s slack 5 wait 2s keys 100000 full deny-new
 //
 // [Spec] lists the algorithms and the options of each. N is a whole number, F a
 // number, D a duration such as 500ms or the word forever, T a time such as
-// 2026-01-31T00:00:00Z; keys is [MaxKeys], full is [OnFull] with one of
+// 2026-01-31T00:00:00Z, NAME a time zone such as Europe/Berlin; keys is [MaxKeys], full is [OnFull] with one of
 // evict, deny-new and allow-new, and the others are named as their Options.
 //
 // The error names the field and its value. A Spec that Parse returns makes a
@@ -180,6 +182,7 @@ var (
 	floats    = codec[float64]{parseFloat, func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }}
 	flags     = codec[bool]{parseFlag, strconv.FormatBool}
 	durations = codec[time.Duration]{parseDuration, formatDuration}
+	names     = codec[string]{parseName, func(s string) string { return s }}
 	times     = codec[time.Time]{parseTime, func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }}
 	policies  = codec[FullPolicy]{parsePolicy, FullPolicy.text}
 )
@@ -205,6 +208,13 @@ func parseTime(v string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("want a time such as 2026-01-31T00:00:00Z")
 	}
 	return t.UTC(), nil
+}
+
+func parseName(v string) (string, error) {
+	if v == "" || strings.ContainsFunc(v, unicode.IsSpace) {
+		return "", fmt.Errorf("want a name without spaces")
+	}
+	return v, nil
 }
 
 func parsePolicy(v string) (FullPolicy, error) {

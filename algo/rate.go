@@ -34,6 +34,15 @@ func PerHour(n int64) Rate { return Rate{n, time.Hour} }
 // PerDay returns n units per 24 hours.
 func PerDay(n int64) Rate { return Rate{n, 24 * time.Hour} }
 
+// Week, Month and Quarter are periods of a [Rate]. In a [FixedWindow] with the
+// option [Zone] they are those of the calendar. Elsewhere a month is its longest,
+// 31 days, and a quarter 92 days.
+const (
+	Week    = decide.Week
+	Month   = decide.Month
+	Quarter = decide.Quarter
+)
+
 // Per returns n units in each period.
 func Per(n int64, period time.Duration) Rate { return Rate{n, period} }
 
@@ -45,8 +54,8 @@ func (r Rate) String() string { return r.local().String() }
 
 // ParseRate reads a rate in the form of [Rate.String]: a count, a slash and a
 // period, such as "100/s" or "5/15m". The period is one of s, sec, second, m,
-// min, minute, h, hour, d and day, or a duration in the form of
-// [time.ParseDuration]. The error names the field and its value.
+// min, minute, h, hour, d, day, week, [Month] and [Quarter] in lower case, or a
+// duration in the form of [time.ParseDuration]. The error names the field and its value.
 func ParseRate(s string) (Rate, error) {
 	count, period, ok := strings.Cut(s, "/")
 	if !ok {
@@ -94,7 +103,13 @@ func parsePeriod(s string) (time.Duration, error) {
 	case "h", "hour":
 		return time.Hour, nil
 	case "d", "day":
-		return 24 * time.Hour, nil
+		return decide.Day, nil
+	case "week":
+		return Week, nil
+	case "month":
+		return Month, nil
+	case "quarter":
+		return Quarter, nil
 	}
 	d, err := parseDuration(s)
 	if err != nil {

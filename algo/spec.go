@@ -20,7 +20,7 @@ import (
 //	nginx              burst N, delay N, nodelay
 //	smooth-bursty      burst N, wait D
 //	smooth-warming-up  warmup D, cold F, wait D
-//	fixed-window       offset D, aligned T, spread
+//	fixed-window       zone NAME, start N; or offset D, aligned T, spread
 //	sliding-window     cells N
 //	sliding-log
 //	strict             burst N
@@ -44,6 +44,8 @@ type Spec struct {
 	Cells      int64         `json:"cells,omitzero"`   // see [Cells]
 	Offset     time.Duration `json:"offset,omitzero"`  // see [Offset]
 	AlignedTo  time.Time     `json:"aligned,omitzero"` // see [AlignedTo]
+	Zone       string        `json:"zone,omitzero"`    // see [Zone]
+	StartDay   int64         `json:"start,omitzero"`   // see [StartDay]
 	Spread     bool          `json:"spread,omitzero"`  // see [Spread]
 	MaxKeys    int64         `json:"keys,omitzero"`    // see [MaxKeys]
 	OnFull     FullPolicy    `json:"full,omitzero"`    // see [OnFull]
@@ -64,6 +66,8 @@ var fields = []field{
 	fieldOf("cells", "Cells", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.Cells }),
 	fieldOf("offset", "Offset", permanent, durations, func(s *Spec) *time.Duration { return &s.Offset }),
 	fieldOf("aligned", "AlignedTo", permanent, times, func(s *Spec) *time.Time { return &s.AlignedTo }),
+	fieldOf("zone", "Zone", zeroCounts|permanent, names, func(s *Spec) *string { return &s.Zone }),
+	fieldOf("start", "StartDay", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.StartDay }),
 	fieldOf("spread", "Spread", permanent|noValue, flags, func(s *Spec) *bool { return &s.Spread }),
 	fieldOf("keys", "MaxKeys", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.MaxKeys }),
 	fieldOf("full", "OnFull", permanent, policies, func(s *Spec) *FullPolicy { return &s.OnFull }),
@@ -196,8 +200,8 @@ func (s Spec) Options() (opts []Option) {
 // Apply changes the limit of l, which is in use, to s, as a whole: after an
 // error l keeps its limit. Keys keep what they have spent, as with SetRate.
 //
-// The algorithm and the options warmup, cold, cells, offset, aligned, spread,
-// keys and full cannot be changed in use; the error names the first that
+// The algorithm and the options warmup, cold, cells, offset, aligned, zone,
+// start, spread, keys and full cannot be changed in use; the error names the first that
 // differs. All others take the value or the default of s, and a burst that s
 // does not give follows the rate again.
 //

@@ -87,6 +87,9 @@ type fixedWindow struct {
 }
 
 func newFixedWindow(s algo.Spec) (limit, error) {
+	if s.Given("zone") {
+		return nil, fmt.Errorf("does not take the option Zone: its windows have one length")
+	}
 	if !s.Given("aligned") && !s.Spread {
 		s.AlignedTo = time.Unix(0, 0)
 	}

@@ -68,3 +68,12 @@ func Example_overrides() {
 	// key-c 200
 	// key-c 429
 }
+
+// A subscription that renews on the last day of each month.
+func Example_months() {
+	monthly := algo.Must(algo.NewFixedWindow(algo.Per(1000, algo.Month),
+		algo.Zone("Europe/Berlin"), algo.StartDay(31)))
+
+	fmt.Println(monthly.Allow("alice", 600), monthly.Allow("alice", 600))
+	// Output: true false
+}

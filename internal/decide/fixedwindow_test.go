@@ -147,7 +147,7 @@ func TestFixedWindowDebt(t *testing.T) {
 
 	word, cut = f.ForceCharge(word, c, now, 1000)
 	require.True(t, cut)
-	require.EqualValues(t, f.end(now)+f.maxDebt, word)
+	require.EqualValues(t, f.end(now)+f.window.by+f.depth, word)
 }
 
 // TestW2_FixedWindowRefundKeepsTheTime: after all units of a window were given

@@ -81,8 +81,14 @@ func (r Rate) String() string {
 		return fmt.Sprintf("%d/min", r.Count)
 	case time.Hour:
 		return fmt.Sprintf("%d/h", r.Count)
-	case 24 * time.Hour:
+	case Day:
 		return fmt.Sprintf("%d/day", r.Count)
+	case Week:
+		return fmt.Sprintf("%d/week", r.Count)
+	case Month:
+		return fmt.Sprintf("%d/month", r.Count)
+	case Quarter:
+		return fmt.Sprintf("%d/quarter", r.Count)
 	}
 	return fmt.Sprintf("%d/%s", r.Count, r.Period)
 }

@@ -93,6 +93,14 @@ var windowKinds = []struct {
 	{"fixed", func(rnd *rand.Rand, r Rate) window {
 		return onWord(must(NewFixedWindow(r, rnd.Int64N(1<<50), false)), 0, 0)
 	}, func(q int64) int64 { return 2 * q }},
+	{"calendar", func(rnd *rand.Rand, r Rate) window {
+		r.Resolution = Nanoseconds
+		r.Period = []time.Duration{Day, Week}[rnd.IntN(2)]
+		zone := []string{"Europe/Berlin", "America/Sao_Paulo", "Pacific/Apia"}[rnd.IntN(3)]
+		w := onWord(must(NewCalendarWindow(r, calendar(r.Period, zone, rnd.Int64N(2)), time.Unix(1.3e9+rnd.Int64N(1e8), 0))), 0, 0)
+		w.period = ticks(r.Period) / 2 // no window is shorter
+		return w
+	}, func(q int64) int64 { return 2 * q }},
 	{"two counters", func(_ *rand.Rand, r Rate) window {
 		return onCounters(must(NewSlidingCounters(r, r.stepTicks())), r.stepTicks())
 	}, func(q int64) int64 { return 2*q - 1 }},
