@@ -46,6 +46,16 @@
 //   - NAT64 (64:ff9b::/96, RFC 6052) becomes the IPv4 address inside, any
 //     other IPv6 address its /64.
 //
+// One subscriber may have a /56 or a /48 of IPv6, 256 or 65 536 keys, and a provider a
+// /32. Limits on these prefixes too, in one decision and the widest first, bound what
+// the holder of one may spend, and how many places it takes in a table of keys, by the
+// limit of that prefix; for other clients nothing changes:
+//
+//	httpmw.Limits([]httpmw.Policy{
+//		{Name: "site", Limiter: perSite, Key: algo.Must(keyfunc.IPConfig{IPv6Bits: 48}.HTTP())},
+//		{Name: "address", Limiter: perAddress, Key: keyfunc.ClientIP()},
+//	})
+//
 // Trust the addresses of your own proxies, not the network they are in if
 // clients are in it too. A content delivery network whose published addresses
 // you trust vouches for all its customers: have it send a secret as well, or

@@ -32,8 +32,9 @@ type IPConfig struct {
 
 	// IPv6Bits is the length of the prefix that distinguishes IPv6 clients,
 	// 32 to 128. The default, 0, is 64: one subscriber has at least a /64
-	// and can use a new address in it for each request. IPv4 addresses are
-	// never masked.
+	// and can use a new address in it for each request. Who holds a wider
+	// prefix has many keys: see the package comment for limits on these. IPv4
+	// addresses are never masked.
 	IPv6Bits int
 
 	// TrustUnix reads the header on connections through a Unix socket. By
