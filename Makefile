@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload overload-cores modules structure
+.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -101,6 +101,19 @@ sim:
 # its file do to requests and debt. Needs wrk.
 gateway-load:
 	cd examples/gateway && $(GO) run ./load
+
+# Known vulnerabilities in the code that this module calls. Needs vuln.go.dev.
+vulnerabilities:
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+
+# The pages as a web site in site/dist, with a search, and a check of all its links.
+# Needs Node 20.
+site:
+	cd site && npm ci --no-audit --no-fund && npm run build
+
+# The workflows of the hosting service, which call .ci/run and targets of this file.
+workflows:
+	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # Records the public API, which the tests compare.
 api:

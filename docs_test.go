@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,6 +243,26 @@ func TestGuaranteesAgree(t *testing.T) {
 		text = text[m[5]:]
 	}
 	require.Empty(t, page, "not in doc.go")
+}
+
+// TestWorkflowsCallWhatExists: the hosting service runs the commands that everybody
+// runs.
+func TestWorkflowsCallWhatExists(t *testing.T) {
+	targets := regexp.MustCompile(`(?m)^([a-z-]+):`).FindAllStringSubmatch(read(t, "Makefile"), -1)
+	workflows, err := filepath.Glob(".github/workflows/*.yml")
+	require.NoError(t, err)
+	commands := 0
+	for _, w := range workflows {
+		for _, m := range regexp.MustCompile(`(?m)run: (.*)$`).FindAllStringSubmatch(read(t, w), -1) {
+			commands++
+			if m[1] == ".ci/run" {
+				continue
+			}
+			target := strings.TrimPrefix(m[1], "make ")
+			require.True(t, slices.ContainsFunc(targets, func(t []string) bool { return t[1] == target }), "%s: %s", w, m[1])
+		}
+	}
+	require.Greater(t, commands, 3)
 }
 
 // TestReadmeHasTheTwoCommands: the commands at the top exist.
