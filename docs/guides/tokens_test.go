@@ -29,6 +29,29 @@ func Example_settle() {
 	// Output: 8500
 }
 
+// A stream is charged in blocks while it runs.
+func Example_meter() {
+	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	ctx := context.Background()
+	stream := []int64{30, 30, 30, 30} // tokens in each chunk
+
+	m, err := algo.StartMeter(ctx, tokens, "alice", 40, 25) // an estimate, and a block
+	if err != nil || !m.Allowed {
+		return
+	}
+	defer m.Close()
+	for _, chunk := range stream {
+		d, err := m.Reserve(ctx, chunk)
+		if err != nil || !d.Allowed {
+			break
+		}
+		m.Use(chunk)
+	}
+
+	fmt.Println(m.Used())
+	// Output: 90
+}
+
 // Requests, tokens and streams in flight, all or none, over HTTP.
 func Example_tokensHTTP() {
 	requests := algo.Must(algo.NewTokenBucket(algo.PerMinute(60)))

@@ -1,0 +1,181 @@
+package algo
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/sluice-go/sluice/internal/warning"
+)
+
+// Meter charges work whose cost is known only while it runs, such as a stream of
+// tokens, to a limit over time: reserve, use, settle.
+//
+//	m, err := algo.StartMeter(ctx, tokens, user, 200, 100)
+//	if err != nil || !m.Allowed { ... }
+//	defer m.Close()
+//	for chunk := range stream {
+//		d, err := m.Reserve(ctx, size(chunk))
+//		m.Use(size(chunk))
+//		if err != nil || !d.Allowed {
+//			break // or go on: the rest is owed
+//		}
+//		...
+//	}
+//
+// Units are reserved in blocks, so one chunk in several asks the limiter, and on
+// Redis one block takes one round trip. At the end the unused rest of the latest
+// block comes back, as far as it still weighs.
+//
+// Bound: what is reserved keeps the bound of the limiter, B + R*w for a
+// [TokenBucket], in the instants of the reservations. A caller that reserves the
+// most that a chunk can cost before the chunk is produced, and stops or waits when
+// that is denied, uses nothing else. A caller that learns the cost from the chunk
+// itself exceeds the bound by at most that chunk in each stream if it stops at the
+// denial, and by the rest of the stream if it goes on; later admissions wait until
+// that is paid off.
+//
+// The limiter must be a limit over time, or several that count the same units
+// ([All]): a limit of requests in flight would give each block a slot. A Meter
+// allocates nothing while it runs. It is not safe for concurrent use.
+type Meter struct {
+	Decision // of the latest reservation
+
+	limiter    Limiter // nil: denied at the start, or settled
+	key        string
+	block      int64
+	used       int64
+	charged    int64 // at least used; the difference is held by prev and last
+	prev, last hold
+}
+
+// hold is a lease and its cost.
+type hold struct {
+	lease Lease
+	n     int64
+}
+
+// StartMeter charges n units, an estimate of the whole cost, to key. Whatever is
+// used beyond them is charged in blocks of at least block units. A stream that
+// lasts for a few blocks asks rarely and holds little that it does not use.
+//
+// If the limiter denies, Allowed is false and every method does nothing. The error
+// is [ErrCost] for a negative n or block, or that of the limiter; with an error the
+// Meter is nil.
+func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Meter, error) {
+	if n < 0 || block < 0 {
+		return nil, fmt.Errorf("%w: n is %d, block is %d, want 0 or more", ErrCost, n, block)
+	}
+	lease, err := l.Acquire(ctx, key, n)
+	if err != nil {
+		return nil, err
+	}
+	m := &Meter{Decision: lease.Decision, key: key, block: block}
+	if m.Allowed {
+		m.limiter, m.charged, m.last = l, n, hold{lease, n}
+	}
+	return m, nil
+}
+
+// Reserve makes sure that n units more than those used are charged. Of several
+// calls the largest n counts: Use consumes what was reserved.
+//
+// A denial charges nothing, and the Decision says when the units fit: the caller
+// waits and asks again, stops, or goes on in debt. With a Delay the units may be
+// used only then. The error is [ErrCost] for a negative n, or that of the limiter.
+func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
+	short := n - (m.charged - m.used)
+	switch {
+	case n < 0:
+		return Decision{}, fmt.Errorf("%w: n is %d, want 0 or more", ErrCost, n)
+	case m.limiter == nil:
+		return Decision{Reason: m.Reason, RetryAfter: m.RetryAfter}, nil
+	case short <= 0:
+		return m.Decision, nil
+	}
+	if rest := m.charged - m.used - m.last.n; rest > 0 { // of prev, which makes room for last
+		m.charged += m.prev.settle(-rest)
+		short += rest
+	}
+	units := max(short, m.block)
+	lease, err := m.limiter.Acquire(ctx, m.key, units)
+	if err == nil && !lease.Allowed && units > short {
+		units = short // the block does not fit, but perhaps this
+		lease, err = m.limiter.Acquire(ctx, m.key, units)
+	}
+	if err != nil || !lease.Allowed {
+		return lease.Decision, err
+	}
+	m.hold(lease, units)
+	return m.Decision, nil
+}
+
+// hold adds a lease. All units of prev are used, so it needs no correction.
+func (m *Meter) hold(lease Lease, n int64) {
+	m.prev.lease.Release(Succeeded)
+	m.Decision, m.prev, m.last = lease.Decision, m.last, hold{lease, n}
+	m.charged += n
+}
+
+// Use counts n units as used. What was not reserved is charged at once, even if
+// it does not fit: then it is owed, as [Lease.Settle] describes. A negative n
+// changes nothing, and is logged once with the code algo.meter_negative.
+func (m *Meter) Use(n int64) {
+	switch {
+	case n < 0:
+		warnNegative.Log("")
+		return
+	case m.limiter == nil:
+		return
+	}
+	m.used += min(n, math.MaxInt64-m.used)
+	if over := m.used - m.charged; over > 0 {
+		m.charged += m.last.settle(over)
+	}
+}
+
+var warnNegative = &warning.Once{
+	Code:    "algo.meter_negative",
+	Message: "algo: a Meter ignores a negative number of used units: find out why the usage is negative",
+}
+
+// settle corrects the cost by n units, not below 0, and returns the difference.
+func (h *hold) settle(n int64) int64 {
+	was := h.n
+	h.n = max(was+min(n, math.MaxInt64-was), 0)
+	h.lease.Settle(h.n)
+	return h.n - was
+}
+
+// Used returns the units used so far, or after Settle what it was called with.
+func (m *Meter) Used() int64 { return m.used }
+
+// Settle ends the Meter with the true cost: what an upstream reports at the end, or
+// [Meter.Used]. More than what was charged is charged, as by Use. What is less comes
+// back from the two latest charges, as far as each still weighs; earlier blocks stay
+// charged. A second call changes nothing, so
+// a report that comes twice counts once. A negative total is ignored and logged, as
+// in Use, and the Meter goes on.
+func (m *Meter) Settle(total int64) {
+	switch {
+	case total < 0:
+		warnNegative.Log("")
+		return
+	case m.limiter == nil:
+		return
+	}
+	if total > m.used {
+		m.Use(total - m.used)
+	}
+	if less := m.charged - total; less > 0 {
+		less += m.last.settle(-less)
+		m.prev.settle(-less)
+	}
+	m.used, m.limiter = total, nil
+	m.last.lease.Release(Succeeded)
+	m.prev.lease.Release(Succeeded)
+}
+
+// Close settles what was used, unless Settle was called. Defer it, so that the
+// reservation of a stream that panics or is cut off comes back.
+func (m *Meter) Close() { m.Settle(m.used) }
