@@ -3,6 +3,7 @@ package guides_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -22,6 +23,36 @@ func Example_algorithms() {
 	// true <nil> <nil> <nil>
 	// 1000-per-86400s true
 	// algo: token bucket: does not take the option Slack, only Burst, MaxWait, MaxKeys, OnFull
+}
+
+// Four workers share a limit, and wait their turn.
+func Example_workers() {
+	outbound := algo.Must(algo.NewPacer(algo.PerSecond(1000), algo.MaxWait(time.Second)))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	jobs := make(chan func(), 8)
+	for range cap(jobs) {
+		jobs <- func() { fmt.Print("done ") }
+	}
+	close(jobs)
+
+	worker := func() {
+		for job := range jobs {
+			lease, err := algo.Wait(ctx, outbound, "", 1)
+			if err != nil {
+				return // algo.ErrWait: the deadline comes before the turn
+			}
+			job()
+			lease.Release(algo.Succeeded)
+		}
+	}
+
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(worker)
+	}
+	group.Wait()
+	// Output: done done done done done done done done
 }
 
 // A queue of one second in front of a service that suffers from bursts.

@@ -20,15 +20,31 @@ func Example_overload() {
 	mux.Handle("GET /orders", ok)
 	perClient := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20))), keyfunc.ClientIP())
 
-	capacity, err := adaptive.New(adaptive.Default(), adaptive.WithPriorities())
+	capacity, err := adaptive.New(adaptive.Default())
 	if err != nil {
 		log.Fatal(err)
 	}
 	protect := httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"))
-	handler := perClient(classify(protect(mux)))
+	handler := perClient(protect(mux))
 
 	fmt.Println(get(handler, "/orders", "").Code, capacity.Explain().Denied)
 	// Output: 200 {0 0 0 0 0 0 0}
+}
+
+// Less important requests are denied first.
+func Example_priorities() {
+	mux := http.NewServeMux()
+	mux.Handle("GET /orders", ok)
+
+	capacity, err := adaptive.New(adaptive.Default(), adaptive.WithPriorities())
+	if err != nil {
+		log.Fatal(err)
+	}
+	everybody := func(*http.Request) (string, error) { return "", nil }
+	handler := classify(httpmw.Limit(capacity, everybody, httpmw.WithName("capacity"))(mux))
+
+	fmt.Println(get(handler, "/orders", "").Code)
+	// Output: 200
 }
 
 // classify says what matters. The server decides, not the client.
