@@ -38,6 +38,20 @@ func BenchmarkLimiter(b *testing.B) {
 	b.Run("gradient2/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Gradient2() }))
 	b.Run("kratos/acquire+release", cycle(func() adaptive.Strategy { return kratosOn(new(dial)) }))
 	b.Run("default/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Default() }))
+	for _, strained := range []bool{false, true} {
+		name := map[bool]string{true: "shares/overload/acquire+release", false: "shares/acquire+release"}[strained]
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithFairShares(nil), adaptive.WithPriorities()))
+			if strained {
+				adaptive.Strain(l)
+			}
+			for b.Loop() {
+				lease, _ := l.Acquire(ctx, "tenant-1", 1)
+				lease.Release(algo.Succeeded)
+			}
+		})
+	}
 	b.Run("default/parallel", func(b *testing.B) {
 		b.ReportAllocs()
 		l := algo.Must(adaptive.New(adaptive.Default()))

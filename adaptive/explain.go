@@ -13,7 +13,10 @@ type cause uint8
 const (
 	none cause = iota
 	byLimit
-	byPriority
+	byPriority // by the gate, for a higher class
+	byShare    // by the gate, for a tenant within its share
+	keptForClass
+	keptForShare
 	byRunQueue
 	byFullQueue
 	byLongWait
@@ -24,7 +27,13 @@ const (
 
 // wantsSlot reports whether a denied request passed all other checks and found no
 // slot.
-func (c cause) wantsSlot() bool { return c == byLimit || c == byFullQueue || c == byLongWait }
+func (c cause) wantsSlot() bool {
+	switch c {
+	case byLimit, byFullQueue, byLongWait, keptForClass, keptForShare:
+		return true
+	}
+	return false
+}
 
 // denialCounts counts denials by cause.
 type denialCounts [causes]atomic.Uint64
@@ -63,7 +72,8 @@ type State struct {
 // Denials counts the denials of a limiter since its construction.
 type Denials struct {
 	Limit     uint64 // no free slot
-	Priority  uint64 // denied to keep slots for requests of a higher class
+	Priority  uint64 // denied so that requests of a higher class are admitted
+	Share     uint64 // beyond the fair share of its tenant, so that others are admitted
 	QueueFull uint64 // no free slot, and no room in the queue
 	Wait      uint64 // no slot within the longest wait of the queue
 	RunQueue  uint64 // too many goroutines waited for the processor
@@ -77,7 +87,9 @@ func (l *Limiter) Explain() Explanation {
 	e := Explanation{
 		Limit: l.Limit(), InFlight: l.InFlight(), AtClient: int(l.atClient.Load()), RTT: time.Duration(l.mean.Load()),
 		Denied: Denials{
-			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(), Priority: l.denials[byPriority].Load(),
+			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(),
+			Priority:  l.denials[byPriority].Load() + l.denials[keptForClass].Load(),
+			Share:     l.denials[byShare].Load() + l.denials[keptForShare].Load(),
 			QueueFull: l.denials[byFullQueue].Load(), Wait: l.denials[byLongWait].Load(),
 			Deadline: l.denials[byDeadline].Load(), Never: l.denials[never].Load(),
 		},

@@ -1,10 +1,9 @@
 package adaptive
 
+import "math"
+
 // WithMachine runs a limiter or a strategy on a machine of the test.
 var WithMachine = withMachine
-
-// NextShare is the share of the arrivals that may try.
-var NextShare = nextShare
 
 // Remembered is the number of keys in memory.
 func Remembered(k *KeyedLimiter) (n int) {
@@ -18,3 +17,39 @@ func Remembered(k *KeyedLimiter) (n int) {
 
 // Check is the error of a strategy that New would report.
 func Check(s Strategy) error { return check(s) }
+
+// Strain begins an overload of l that does not end.
+func Strain(l *Limiter) { l.order.until.Store(math.MaxInt64) }
+
+// UsableWeight is the weight of a tenant.
+var UsableWeight = usableWeight
+
+// FairRates is the fair rate after each turn of 100 ms, of tenants with the demands of
+// one weight, where as much is served as capacity.
+func FairRates(first, capacity float64, demands []float64, turns int) (rates []float64) {
+	c := &fairClock{base: 1, rate: first}
+	for range turns {
+		var bound, light, spare, lacked float64
+		for _, d := range demands {
+			if d > c.rate {
+				bound += c.rate
+			} else {
+				light += d
+			}
+		}
+		if more := bound + light - capacity; more > 0 {
+			lacked = more
+		} else {
+			spare = -more
+		}
+		turn := float64(fairTurn)
+		c = c.next(c.at+fairTurn, bound*turn, spare*turn, lacked*turn)
+		rates = append(rates, c.rate)
+	}
+	return rates
+}
+
+// Used is the number of tenants whose use is kept.
+func Used(l *Limiter) (tenants int) {
+	return l.order.shares.used.Len(func(uint64) int64 { return 0 })
+}

@@ -44,14 +44,14 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 type Limiter struct {
 	machine  machine.Machine
 	strategy Strategy
-	follower follower         // nil: the strategy needs samples only
-	gate     gate             // nil: only the limit decides
-	sampled  bool             // only RetryAfter depends on the duration of work
-	constant bool             // a limit that work occupies while it waits for its client too
-	min, max int64            // bounds of the strategy's limit
-	queue    *waitQueue       // nil: no waiting
-	shedder  *priorityShedder // nil: no priorities
-	_        [64]byte         // every request writes what follows
+	follower follower   // nil: the strategy needs samples only
+	gate     gate       // nil: only the limit decides
+	sampled  bool       // only RetryAfter depends on the duration of work
+	constant bool       // a limit that work occupies while it waits for its client too
+	min, max int64      // bounds of the strategy's limit
+	queue    *waitQueue // nil: no waiting
+	order    *order     // nil: all requests are alike
+	_        [64]byte   // every request writes what follows
 
 	inFlight   atomic.Int64
 	atClient   atomic.Int64  // units of inFlight that wait for their client
@@ -80,7 +80,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 		panic("adaptive: New needs a strategy")
 	}
 	var set settings
-	if err := configure("New", &set, opts, "WithLimits", "WithQueue", "WithPriorities"); err != nil {
+	if err := configure("New", &set, opts, "WithLimits", "WithQueue", "WithPriorities", "WithFairShares"); err != nil {
 		return nil, fmt.Errorf("adaptive: %w", err)
 	}
 	if err := errors.Join(check(s), set.queue.check()); err != nil {
@@ -93,13 +93,11 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l.max = max(int64(min(set.max, maxLimit(s))), l.min)
 	l.follower, _ = s.(follower)
 	_, isFixed := s.(*fixed)
-	l.sampled = isFixed && !set.priorities
+	l.order = newOrder(&set)
+	l.sampled = isFixed && l.order == nil
 	l.constant = slices.ContainsFunc(leaves(s), func(one Strategy) bool { _, ok := one.(*fixed); return ok })
 	if set.queue.kind != unqueued {
 		l.queue = newWaitQueue(l, set.queue)
-	}
-	if set.priorities {
-		l.shedder = newPriorityShedder(l)
 	}
 	return l, nil
 }
@@ -123,25 +121,18 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		}
 		return lease, err
 	}
-	if l.shedder != nil && l.shedder.sheds(ctx, key) {
-		l.deny(&lease.Decision, n, byPriority)
-		return lease, nil
-	}
-	at := int64(0)
-	if l.gate != nil {
-		if at = l.machine.Now(); !l.gate.admits(at) {
-			l.deny(&lease.Decision, n, byRunQueue)
-			return lease, nil
-		}
-	}
+	at, who, c := l.arrive(ctx, key, n)
 	var inFlight, limit int64
-	var c cause
-	if l.queue == nil {
-		inFlight, limit, c = l.enter(n)
-	} else if inFlight, limit, c, err = l.queue.acquire(ctx, n); err != nil {
+	if c == none {
+		inFlight, limit, c, err = l.take(ctx, n, &who)
+	}
+	if err != nil {
 		return lease, err
 	}
 	if c != none {
+		if l.order != nil {
+			l.order.denied(&who, at, c, l.limit())
+		}
 		l.deny(&lease.Decision, n, c)
 		return lease, nil
 	}
@@ -151,13 +142,56 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if l.follower != nil {
 		l.follower.admitted(at, n, inFlight)
 	}
-	if l.shedder != nil {
-		l.shedder.admitted(at)
-	}
 	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
 	h := algo.FillLease(&lease, l)
 	h.N, h.At, h.State = n, at, [3]int64{inFlight, n}
+	if who.known {
+		l.order.found(&who)
+		h.Key, h.State[2] = key, who.charge.pack()|math.MinInt64 // never 0
+	}
 	return lease, nil
+}
+
+// arrive asks the gate, and finds out what the request may expect if there is
+// overload.
+func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c cause) {
+	if l.gate == nil && l.order == nil {
+		return 0, who, none
+	}
+	at = l.machine.Now()
+	admits := l.gate == nil || l.gate.admits(at)
+	if l.order == nil || admits && !l.order.strained(at) {
+		if !admits {
+			c = byRunQueue
+		}
+		return at, who, c
+	}
+	if !admits {
+		l.order.strain(at)
+	}
+	who = l.order.claim(ctx, key, n, at, l)
+	if l.gate != nil {
+		idle := l.gate.empty() && l.working(l.inFlight.Load()) < int64(l.machine.Procs())
+		c = l.order.pass(&who, admits, idle, l.order.credit(l.gate, l.mean.Load()))
+	}
+	return at, who, c
+}
+
+// take takes n slots, after a wait in the queue if there is one.
+func (l *Limiter) take(ctx context.Context, n int64, who *claim) (inFlight, limit int64, c cause, err error) {
+	if who.known {
+		if kept, higher := l.order.keeps(who); kept > 0 {
+			limit, inFlight = l.limit(), l.working(l.inFlight.Load())
+			if n > limit-kept-inFlight && n <= limit-inFlight {
+				return inFlight, limit, keptFor(who.rank, higher), nil
+			}
+		}
+	}
+	if l.queue != nil {
+		return l.queue.acquire(ctx, n)
+	}
+	inFlight, limit, c = l.enter(n)
+	return inFlight, limit, c, nil
 }
 
 // late reports whether a request will not be done before the deadline of ctx.
@@ -232,11 +266,6 @@ func (l *Limiter) working(all int64) int64 {
 	return max(all-l.atClient.Load(), 0)
 }
 
-// busy reports whether more than three quarters of the limit are taken.
-func (l *Limiter) busy() bool {
-	return l.working(l.inFlight.Load())*busyParts > l.limit()*(busyParts-1) || l.gate != nil && l.gate.busy()
-}
-
 // exceptional answers a peek, an invalid or impossible cost, and a closed limiter.
 func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	limit := l.limit()
@@ -249,7 +278,8 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	case n == 0:
 		lease.Allowed = true
 		lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
-		if l.gate != nil && l.gate.full() {
+		// What a gate says concerns a request of some class and tenant.
+		if l.gate != nil && l.order == nil && l.gate.full() {
 			lease.Remaining = 0
 		}
 		lease = algo.NewLease(lease.Decision, l, algo.Handle{}) // Settle may take slots
@@ -295,6 +325,9 @@ func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 		l.follower.finished(at, left)
 	}
 	rtt := max(at-h.At, 1)
+	if h.State[2] != 0 && l.order.shares != nil {
+		l.order.shares.finished(h.Key, h.State[1], at, rtt, o, unpack(h.State[2]))
+	}
 	if !l.isSample(rtt, o) {
 		return
 	}

@@ -139,4 +139,16 @@ func (all gates) admits(at int64) bool {
 }
 
 func (all gates) full() bool { return slices.ContainsFunc(all, gate.full) }
-func (all gates) busy() bool { return slices.ContainsFunc(all, gate.busy) }
+
+func (all gates) slack() (requests, service int64) {
+	requests, service = all[0].slack()
+	for _, g := range all[1:] {
+		r, s := g.slack()
+		requests, service = min(requests, r), min(service, s)
+	}
+	return requests, service
+}
+
+func (all gates) empty() bool {
+	return !slices.ContainsFunc(all, func(g gate) bool { return !g.empty() })
+}

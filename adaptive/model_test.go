@@ -25,6 +25,8 @@ type model struct {
 	share      float64 // of the processor for the model
 	quota      float64 // of a control group, which serve ignores; 0: none
 	chance     *rand.PCG
+	class      func(i int) adaptive.Class
+	key        func(i int) string
 }
 
 func (m *model) Now() int64            { return int64(m.at) + 1 }
@@ -43,7 +45,13 @@ func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
 func (m *model) Goroutines() (int, bool) { return m.goroutines, m.goroutines > 0 }
 func (m *model) Rand() uint64            { return m.chance.Uint64() }
 
-func newModel() *model { return &model{share: 1, chance: rand.NewPCG(1, 2)} }
+func newModel() *model {
+	return &model{
+		share: 1, chance: rand.NewPCG(1, 2),
+		class: func(i int) adaptive.Class { return adaptive.Class(i%2) * adaptive.Sheddable },
+		key:   func(int) string { return "" },
+	}
+}
 
 // option runs a limiter or a strategy on the model.
 func (m *model) option() adaptive.Option { return adaptive.WithMachine(m) }
@@ -72,8 +80,8 @@ const rejecting = 15 * time.Microsecond
 
 // serve has evenly spaced arrivals, at load times the capacity, for a time. Each
 // request waits in the run queue until the earlier ones are done; then its goroutine
-// runs for the first time and acquires. Every other one is Sheddable, the others are
-// Critical.
+// runs for the first time and acquires. The model's class and key are those of the
+// i-th; by default every other one is Sheddable, the others are Critical.
 func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load float64, d time.Duration) []arrival {
 	t.Helper()
 	every := time.Duration(float64(work) / load / m.share)
@@ -81,10 +89,7 @@ func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load flo
 	start := m.at
 	for i := range all {
 		all[i].due = start + time.Duration(i)*every
-		all[i].class = adaptive.Critical
-		if i%2 == 1 {
-			all[i].class = adaptive.Sheddable
-		}
+		all[i].class = m.class(i)
 	}
 	arrived := 0
 	for i := range all {
@@ -94,7 +99,7 @@ func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load flo
 			arrived++
 		}
 		m.runnable = arrived - i - 1
-		lease, err := l.Acquire(adaptive.WithClass(background, v.class), "", 1)
+		lease, err := l.Acquire(adaptive.WithClass(background, v.class), m.key(i), 1)
 		require.NoError(t, err)
 		if v.allowed = lease.Allowed; v.allowed {
 			m.burn(work)

@@ -27,6 +27,8 @@ type settings struct {
 	signal     Signal
 	queue      Queue // the zero Queue: no waiting
 	priorities bool
+	shared     bool // between tenants, by weight
+	weight     func(tenant string) float64
 	maxKeys    int
 	limitOf    func(ctx context.Context, key string) int
 	k          float64

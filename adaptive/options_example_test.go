@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -125,4 +126,23 @@ func ExampleDefault() {
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	fmt.Println(w.Code, l.InFlight())
 	// Output: 404 0
+}
+
+// Premium tenants get four times the share of the others while there is overload; the
+// tenant is the key of the request.
+func ExampleWithFairShares() {
+	premium := map[string]bool{"acme": true}
+	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithFairShares(func(tenant string) float64 {
+		if premium[tenant] {
+			return 4
+		}
+		return 1
+	})))
+	lease, err := l.Acquire(context.Background(), "acme", 1)
+	if err != nil {
+		return
+	}
+	defer lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed)
+	// Output: true
 }

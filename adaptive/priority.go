@@ -2,146 +2,209 @@ package adaptive
 
 import (
 	"context"
-	"hash/maphash"
-	"math/bits"
-	"sync"
 	"sync/atomic"
 	"time"
 )
 
 // WithPriorities makes the limiter deny requests of a lower [Class] before requests
-// of a higher one, and within a class some keys before others.
+// of a higher one, for any keys and with every strategy. It changes which requests
+// are denied under overload and not how many:
 //
-// Each class has 100 cohorts. A keyed hash puts every key into a cohort, a different
-// one every hour, so that overload does not always hit the same users, and all
-// requests of one user are treated alike. Requests with the empty key are spread at
-// random. From the classes and cohorts of the recent arrivals the limiter derives
-// the lowest priority that it can admit, and denies requests below it while more
-// than three quarters of the limit are taken. Without denials that priority falls
-// by 2 % of the arrivals every 100 ms.
+//   - In front of the processor ([RunQueue], [Default]) a request that the queue
+//     denies passes on credit, and the next one of a lower class that the queue admits
+//     is denied for it. As many pass as without priorities, beside the credit: at most
+//     a third of the target ([WithTarget]) of work. So a class loses nothing while it
+//     and the classes above it ask for less than the capacity.
+//   - Slots in flight cannot be lent. While a class lacks slots, some are kept free
+//     of the classes below it: as many as leave about 1 in 250 of its requests
+//     without one, at most a quarter of the limit (at most five where that is more).
+//     A small limit that is all used by the higher classes has denials in all
+//     of them; give it a queue.
 //
-// The method is DAGOR (Zhou et al., Overload Control for Scaling WeChat
-// Microservices, SoCC 2018), with this limiter's own measure of capacity.
+// Without overload, which ends a second after the last denial, no request is denied.
+// Within a class it does not matter which user a request is of: see [WithFairShares].
 func WithPriorities() Option {
 	return Option{"WithPriorities", func(s *settings) { s.priorities = true }}
 }
 
 const (
-	cohorts        = 100
-	lowestPriority = int64(classes)*cohorts - 1
-
-	shedEvery       = int64(100 * time.Millisecond)
-	shedMinArrivals = 20         // arrivals that show the distribution
-	shedPatience    = int64(1e9) // after which fewer must do
-	cohortLifetime  = int64(3600e9)
-	shedRelax       = 0.02 // of the arrivals, per turn without a denial
-	shedMemory      = 0.7  // weight of the past distribution per turn
-	busyParts       = 4    // shed above 3 of these parts of the limit
+	strainMemory = int64(time.Second) // from the last denial to the end of the overload
+	keepScale    = 256                // a slot more to keep for each denial, one less for 256 admissions
+	keepFew      = 5                  // slots that may be kept of a small limit
 )
 
-// priorityShedder denies by priority: 0 is the first cohort of Critical, 499 the
-// last of Sheddable.
-type priorityShedder struct {
-	limiter   *Limiter
-	seed      maphash.Seed
-	threshold atomic.Int64 // last priority that is not shed
-	epoch     atomic.Uint64
-	next      atomic.Int64 // instant of the next turn
-	passed    atomic.Uint64
-	arrived   [lowestPriority + 1]atomic.Uint32
+// rank orders requests: by class, and within a class by what their tenants use of
+// their shares: part of it, all of it, more.
+type rank int
 
-	turning sync.Mutex // guards what follows
-	turned  int64
-	before  shedCounts
-	share   float64 // of the arrivals that may try for a slot
-	recent  [lowestPriority + 1]float64
+const (
+	standings = 3
+	ranks     = standings * rank(classes)
+)
+
+// order decides which requests are denied. How many is for the strategy to decide.
+type order struct {
+	priorities bool
+	shares     *shares // nil: tenants do not matter
+
+	until atomic.Int64        // end of the overload, unless there are more denials
+	lent  [ranks]atomic.Int64 // price of requests that passed and that lower ranks have not paid for yet
+	kept  [ranks]atomic.Int64 // slots to keep free of lower ranks, in 1/keepScale
+
+	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
 }
 
-// shedCounts are totals since the start.
-type shedCounts struct{ passed, shed, denied uint64 }
-
-func newPriorityShedder(l *Limiter) *priorityShedder {
-	p := &priorityShedder{limiter: l, seed: maphash.MakeSeed(), share: 1, turned: l.machine.Now()}
-	p.threshold.Store(lowestPriority)
-	return p
-}
-
-// sheds reports whether a request is denied to keep slots for others.
-func (p *priorityShedder) sheds(ctx context.Context, key string) bool {
-	priority := p.priority(ctx, key)
-	p.arrived[priority].Add(1)
-	return priority > p.threshold.Load() && p.limiter.busy()
-}
-
-// priority orders requests by class and cohort.
-func (p *priorityShedder) priority(ctx context.Context, key string) int64 {
-	var h uint64
-	if key == "" {
-		h = p.limiter.machine.Rand()
-	} else {
-		h = maphash.String(p.seed, key) ^ p.epoch.Load()
-		h *= 0x9e3779b97f4a7c15
-		h ^= h >> 32
-		h *= 0x9e3779b97f4a7c15
+func newOrder(s *settings) *order {
+	if !s.priorities && !s.shared {
+		return nil
 	}
-	cohort, _ := bits.Mul64(h, cohorts)
-	return int64(ClassFrom(ctx))*cohorts + int64(cohort)
+	o := &order{priorities: s.priorities}
+	if s.shared {
+		o.shares = newShares(s.weight)
+	}
+	return o
 }
 
-// admitted counts an admission and, when it is time, moves the threshold. Denials
-// do not move it, because they do not read the clock: while nothing is admitted
-// there is nothing to choose.
-func (p *priorityShedder) admitted(at int64) {
-	p.passed.Add(1)
-	if at < p.next.Load() || !p.turning.TryLock() {
-		return
-	}
-	defer p.turning.Unlock()
-	p.turn(at)
+// claim is what a request may expect.
+type claim struct {
+	charge charge
+	rank   rank
+	price  int64 // what others have to give up for it: service, or a request if no tenants are told apart
+	known  bool  // there was overload when it arrived
 }
 
-// turn takes in the time since the last turn and moves the threshold.
-func (p *priorityShedder) turn(at int64) {
-	p.next.Store(at + shedEvery)
-	denials := &p.limiter.denials
-	is := shedCounts{p.passed.Load(), denials[byPriority].Load(),
-		denials[byLimit].Load() + denials[byRunQueue].Load() + denials[byFullQueue].Load() + denials[byLongWait].Load()}
-	passed, denied := float64(is.passed-p.before.passed), float64(is.denied-p.before.denied)
-	all := passed + denied + float64(is.shed-p.before.shed)
-	if all < shedMinArrivals && at-p.turned < shedPatience {
-		return
-	}
-	p.before, p.turned = is, at
-	p.epoch.Store(uint64(at / cohortLifetime))
-	p.share = nextShare(p.share, passed, denied, all)
-	p.threshold.Store(p.quantile(p.share))
-}
+// strained reports whether there is overload.
+func (o *order) strained(at int64) bool { return at < o.until.Load() }
 
-// nextShare is the share of the arrivals that may try for a slot. After denials it
-// moves half way towards the share that got one.
-func nextShare(share, passed, denied, all float64) float64 {
-	if denied > 0 && all > 0 {
-		return min(share, (share+passed/all)/2)
-	}
-	return min(share+shedRelax, 1)
-}
-
-// quantile takes in the latest arrivals and returns the priority above which share
-// of the recent ones lie.
-func (p *priorityShedder) quantile(share float64) int64 {
-	total := 0.0
-	for i := range p.arrived {
-		p.recent[i] = shedMemory*p.recent[i] + float64(p.arrived[i].Swap(0))
-		total += p.recent[i]
-	}
-	if share >= 1 {
-		return lowestPriority
-	}
-	sum := 0.0
-	for i, n := range p.recent {
-		if sum += n; sum >= share*total {
-			return int64(i)
+// strain notes a denial.
+func (o *order) strain(at int64) {
+	until := o.until.Load()
+	if at >= until {
+		for r := range ranks {
+			o.lent[r].Store(0)
+			o.kept[r].Store(0)
 		}
 	}
-	return lowestPriority
+	if at+strainMemory-until > strainMemory/16 {
+		o.until.Store(at + strainMemory)
+	}
+}
+
+// claim is that of n units, which usually take mean.
+func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) claim {
+	c := claim{known: true, rank: standings * rank(Normal), price: 1}
+	if o.priorities {
+		c.rank = standings * rank(ClassFrom(ctx))
+	}
+	if o.shares != nil {
+		c.charge = o.shares.charge(key, n, at, l.working(l.inFlight.Load()), l.mean.Load())
+		c.rank += c.charge.standing()
+		c.price = max(c.charge.expected(), 1)
+	}
+	return c
+}
+
+// pass decides on a request that a gate admits, or not. none: it passes. While a
+// processor has nothing to do every other one passes: to deny all would waste it, to
+// deny none would leave the credit unpaid.
+func (o *order) pass(c *claim, admits, idle bool, most int64) (by cause) {
+	by = byRunQueue
+	if admits && idle && o.atRest.Add(1)%2 == 0 {
+		return none
+	}
+	if admits {
+		creditor := o.pay(c)
+		if creditor < 0 {
+			return none
+		}
+		by = byRank(c.rank, creditor)
+	}
+	if o.lend(c, most) {
+		return none
+	}
+	return by
+}
+
+// credit is the price of the requests that may pass beyond those that a gate admits.
+func (o *order) credit(g gate, mean int64) int64 {
+	requests, service := g.slack()
+	if o.shares == nil {
+		return requests
+	}
+	return max(requests*mean, service)
+}
+
+// pay denies a request for one of a higher rank that passed on credit, and returns that
+// rank; -1 without one. What the denial is worth beyond the credit is left for the next.
+func (o *order) pay(c *claim) (creditor rank) {
+	for creditor = c.rank - 1; creditor >= 0; creditor-- {
+		lent := &o.lent[creditor]
+		for owed := lent.Load(); owed > 0; owed = lent.Load() {
+			if lent.CompareAndSwap(owed, owed-c.price) {
+				return creditor
+			}
+		}
+	}
+	return -1
+}
+
+// lend lets a request pass that lower ranks are to pay for.
+func (o *order) lend(c *claim, most int64) bool {
+	var lent int64
+	for r := range c.rank + 1 {
+		lent += o.lent[r].Load()
+	}
+	if c.rank == ranks-1 || lent >= most {
+		return false
+	}
+	o.lent[c.rank].Add(c.price)
+	return true
+}
+
+// keeps is the number of slots that a request must leave free, and for which rank.
+func (o *order) keeps(c *claim) (slots int64, higher rank) {
+	if !c.known {
+		return 0, 0
+	}
+	for r := range c.rank {
+		if kept := o.kept[r].Load() / keepScale; kept > slots {
+			slots, higher = kept, r
+		}
+	}
+	return slots, higher
+}
+
+// denied notes a denial of a request.
+func (o *order) denied(c *claim, at int64, by cause, limit int64) {
+	o.strain(at)
+	if c.known && by.wantsSlot() {
+		most := max(limit/4, min(limit-1, keepFew))
+		o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale, most*keepScale))
+	}
+	if c.charge.within() {
+		o.shares.since.lacked.Add(c.charge.expected())
+	}
+}
+
+// found notes that a request found its slots.
+func (o *order) found(c *claim) {
+	if c.known && o.kept[c.rank].Load() > 0 {
+		o.kept[c.rank].Add(-1)
+	}
+}
+
+// byRank is the cause of a denial of a request to the benefit of a higher rank.
+func byRank(r, higher rank) cause {
+	if r/standings == higher/standings {
+		return byShare
+	}
+	return byPriority
+}
+
+// keptFor is the cause of a denial of slots that are kept for a higher rank.
+func keptFor(r, higher rank) cause {
+	if r/standings == higher/standings {
+		return keptForShare
+	}
+	return keptForClass
 }

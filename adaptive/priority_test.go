@@ -1,7 +1,7 @@
 package adaptive_test
 
 import (
-	"context"
+	"fmt"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -13,17 +13,24 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// crowd sends requests of all five classes in turn, from different users, to a limiter
-// of 20 slots, for 100 ms each, and returns the admitted share of each class in the
-// second half.
-func crowd(t *testing.T, l *adaptive.Limiter, rate int, d time.Duration) (share [5]float64) {
+// keysOf are the wirings of a limiter: one key for everybody, no key, and a key for each
+// user.
+var keysOf = map[string]func(i int) string{
+	"global": func(int) string { return "global" },
+	"empty":  func(int) string { return "" },
+	"user":   func(i int) string { return "user-" + strconv.Itoa(i%997) },
+}
+
+// crowd sends requests of all five classes in turn to a limiter of 20 slots, for
+// 100 ms each, and returns the admitted share of each class in the second half.
+func crowd(t *testing.T, l *adaptive.Limiter, key func(int) string, rate int, d time.Duration) (share [5]float64) {
 	var asked, admitted [5]float64
 	n := int(d.Seconds() * float64(rate))
 	for i := range n {
 		time.Sleep(time.Second / time.Duration(rate))
 		class := i % 5
 		ctx := adaptive.WithClass(background, adaptive.Class(class))
-		lease, err := l.Acquire(ctx, "user-"+strconv.Itoa(i%997), 1)
+		lease, err := l.Acquire(ctx, key(i), 1)
 		require.NoError(t, err)
 		if i > n/2 {
 			asked[class]++
@@ -46,47 +53,50 @@ func crowd(t *testing.T, l *adaptive.Limiter, rate int, d time.Duration) (share 
 }
 
 // TestPriorities: at 2.5 times the capacity, two classes pass in full and the last
-// two not at all.
+// two not at all, whatever the keys are.
 func TestPriorities(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
-		share := crowd(t, l, 500, 20*time.Second)
-		require.Greater(t, share[adaptive.Critical], .9, "%v", share)
-		require.Greater(t, share[adaptive.High], .8, "%v", share)
-		require.Less(t, share[adaptive.Low], .1, "%v", share)
-		require.Less(t, share[adaptive.Sheddable], .1, "%v", share)
-		require.Positive(t, l.Explain().Denied.Priority)
-		require.Zero(t, l.InFlight())
+	for name, key := range keysOf {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
+				share := crowd(t, l, key, 500, 20*time.Second)
+				require.Greater(t, share[adaptive.Critical], .95, "%v", share)
+				require.Greater(t, share[adaptive.High], .8, "%v", share)
+				require.Less(t, share[adaptive.Low], .1, "%v", share)
+				require.Less(t, share[adaptive.Sheddable], .1, "%v", share)
+				require.Positive(t, l.Explain().Denied.Priority)
+				require.Zero(t, l.InFlight())
 
-		plain := crowd(t, newLimiter(t, adaptive.Fixed(20)), 500, 20*time.Second)
-		require.Less(t, plain[adaptive.Critical], .6, "without priorities all classes are equal")
-	})
+				plain := crowd(t, newLimiter(t, adaptive.Fixed(20)), key, 500, 20*time.Second)
+				require.Less(t, plain[adaptive.Critical], .6, "without priorities all classes are equal")
+			})
+		})
+	}
 }
 
-// TestPrioritiesWithRoom: nothing is shed while all requests fit, before and after
+// TestPrioritiesWithRoom: nothing is denied while all requests fit, before and after
 // overload.
 func TestPrioritiesWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
 		for range 2 {
-			for class, share := range crowd(t, l, 100, 20*time.Second) {
+			for class, share := range crowd(t, l, keysOf["user"], 100, 20*time.Second) {
 				require.Equal(t, 1.0, share, "%v", adaptive.Class(class))
 			}
-			crowd(t, l, 1000, 5*time.Second)
+			crowd(t, l, keysOf["user"], 1000, 5*time.Second)
 		}
 	})
 }
 
-// TestPrioritiesWithoutKeys: requests without a key are spread over the
-// cohorts, so a class is shed in part.
-func TestPrioritiesWithoutKeys(t *testing.T) {
+// TestPrioritiesOfOneClass: a limiter with priorities keeps its limit in use when all
+// requests have the same class.
+func TestPrioritiesOfOneClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
 		passed := 0
 		for i := range 20_000 {
 			time.Sleep(time.Second / 400)
-			lease, err := l.Acquire(context.Background(), "", 1)
-			require.NoError(t, err)
+			lease := acquire(t, l, "", 1)
 			if lease.Allowed {
 				if i >= 10_000 {
 					passed++
@@ -97,15 +107,47 @@ func TestPrioritiesWithoutKeys(t *testing.T) {
 				}()
 			}
 		}
-		require.InDelta(t, .5, float64(passed)/10_000, .07, "half of the requests fit")
 		time.Sleep(time.Second)
+		require.InDelta(t, .5, float64(passed)/10_000, .02, "half of the requests fit")
 	})
 }
 
-func TestNextShare(t *testing.T) {
-	require.Equal(t, .75, adaptive.NextShare(1, 50, 50, 100), "half way to the admitted share")
-	require.Equal(t, .3, adaptive.NextShare(.3, 40, 1, 100), "never up after a denial")
-	require.InDelta(t, .52, adaptive.NextShare(.5, 50, 0, 100), 1e-9)
-	require.Equal(t, 1.0, adaptive.NextShare(.99, 50, 0, 100))
-	require.Equal(t, 1.0, adaptive.NextShare(1, 0, 0, 0))
+// TestPrioritiesOfAQueue: in front of the processor too, requests of the lower class
+// are denied first, whatever the keys are, and as much is served as without
+// priorities.
+func TestPrioritiesOfAQueue(t *testing.T) {
+	for name, key := range keysOf {
+		for _, work := range []time.Duration{500 * time.Microsecond, 5 * time.Millisecond} {
+			t.Run(fmt.Sprint(name, " ", work), func(t *testing.T) {
+				serve := func(opts ...adaptive.Option) (critical, all float64) {
+					m := newModel()
+					m.key = key
+					m.class = func(i int) adaptive.Class {
+						if i%10 == 0 {
+							return adaptive.Critical
+						}
+						return adaptive.Sheddable
+					}
+					l := m.limiter(t, adaptive.RunQueue(m.option()), opts...)
+					arrivals := m.serve(t, l, work, 5, 10*time.Second)
+					return 1 - denied(of(arrivals, adaptive.Critical), m.at-8*time.Second), 1 - denied(arrivals, m.at-8*time.Second)
+				}
+				critical, all := serve(adaptive.WithPriorities())
+				plain, most := serve()
+				require.GreaterOrEqual(t, critical, .99)
+				require.Less(t, plain, .5)
+				require.InEpsilon(t, most, all, .02)
+			})
+		}
+	}
+}
+
+// of is the arrivals of a class.
+func of(all []arrival, c adaptive.Class) (some []arrival) {
+	for _, v := range all {
+		if v.class == c {
+			some = append(some, v)
+		}
+	}
+	return some
 }

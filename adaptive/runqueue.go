@@ -79,6 +79,7 @@ const (
 	minWide, maxWide, minClosed = 20, 96, 6
 	waitShare, idleShare        = 0.7, 0.25 // of the target, to spend in the queue
 	denialCost                  = 15e-6     // processor time of a denial, s
+	minSlack                    = 2         // requests
 	queueUpdateEvery            = int64(10 * time.Millisecond)
 	queueUpdateLatest           = int64(time.Second) // with any number of arrivals
 	minArrivals                 = 10
@@ -210,12 +211,14 @@ func (q *runQueue) full() bool {
 	return full
 }
 
-func (q *runQueue) busy() bool {
-	if q.drains() {
-		return false
-	}
-	return q.runnable()*2 > q.limit.Load()
+// slack is half of what is done within the share of the target that may be spent in the
+// queue.
+func (q *runQueue) slack() (requests, service int64) {
+	service = int64(waitShare * q.target * float64(q.machine.Procs()) * 1e9 / 2)
+	return max(q.harmless.Load()/2, minSlack), service
 }
+
+func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 func (q *runQueue) admitted(_, _, _ int64) {}
 func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }

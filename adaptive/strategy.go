@@ -84,8 +84,11 @@ type gate interface {
 	// full reports whether a request would be denied. A denial counts as an
 	// arrival, because the caller then denies the request.
 	full() bool
-	// busy reports whether little room is left.
-	busy() bool
+	// slack is what may pass beyond the requests that it admits, if others are denied
+	// for it soon: a number of usual requests, and service in nanoseconds.
+	slack() (requests, service int64)
+	// empty reports whether nothing waited at the last reading.
+	empty() bool
 }
 
 // bounded is a strategy that knows the largest value that Limit ever has.

@@ -112,7 +112,7 @@ func (b *burnt) strategy() Strategy {
 	return Strategy{Name: "open", gate: func(w *world) (Gate, error) { b.w = w; return b, nil }}
 }
 
-// prioritized is a scenario in which cohorts are drawn.
+// prioritized is a scenario with classes.
 func prioritized() Scenario {
 	s := Classic()[0]
 	s.Priorities = true

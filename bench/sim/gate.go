@@ -47,7 +47,7 @@ func newLimited(w *world, s adaptive.Strategy, opts ...adaptive.Option) (*limite
 
 func (g *limited) enter(r *request) bool {
 	// Acquire fails for misuse only, which this is not.
-	lease, _ := g.limiter.Acquire(g.classes[r.class], "", 1)
+	lease, _ := g.limiter.Acquire(g.classes[r.class], r.name, 1)
 	if !lease.Allowed {
 		return false
 	}
@@ -71,7 +71,9 @@ func (g *limited) leave(r *request, late bool) {
 	g.spare = append(g.spare, r.held)
 }
 
-func (g *limited) limit() int { return g.limiter.Limit() }
+func (g *limited) limit() int {
+	return g.limiter.Limit()
+}
 
 // queued rejects while more than a fixed number of goroutines per processor are
 // runnable: the simplest gate that sees the queue of a Go server.

@@ -19,7 +19,8 @@ type Result struct {
 	// the arrivals were answered within the SLO; each for 2 s, or Unreached.
 	Converged, Recovered time.Duration
 	Classes              [len(classShares)]float64 // share of each answered within the SLO
-	Trace                *Trace                    // only on request
+	Tenants              []Share
+	Trace                *Trace // only on request
 }
 
 // Unreached is the time of an event that did not happen.
@@ -67,6 +68,7 @@ func (w *world) result() Result {
 	for i := range r.Classes {
 		r.Classes[i] = share(s.served[i], s.asked[i])
 	}
+	r.Tenants = w.shares()
 	if s.seconds != nil {
 		r.Trace = w.trace()
 	}

@@ -33,7 +33,13 @@ type Scenario struct {
 	Patience   time.Duration
 	Retries    int  // retries of a client after a rejection or after giving up
 	Priorities bool // requests have classes, and limiters use them
-	Target     Target
+	// Tenants share the load; nil: one. Fair makes limiters divide the capacity between
+	// them.
+	Tenants []Tenant
+	Fair    bool
+	// FloodFrom is when the first tenant begins to send.
+	FloodFrom time.Duration
+	Target    Target
 }
 
 // Target is the goal for a limiter. Zero means the general goal: a goodput of 0.93 of

@@ -24,6 +24,7 @@ type stats struct {
 	work    int64       // processor time that requests have asked for
 	asked   [len(classShares)]int
 	served  [len(classShares)]int
+	tenants []use // of the processor, in the window
 }
 
 // tally is what happened in a bin of time.
@@ -49,6 +50,7 @@ func (s *stats) arrive(w *world, r *request) {
 	s.at(r.born).arrived++
 	if w.inside(r.born) {
 		s.asked[r.class]++
+		s.ask(r)
 	}
 }
 
@@ -59,6 +61,7 @@ func (s *stats) complete(w *world, r *request, took int64, late bool) {
 	if took <= int64(w.SLO) && !late {
 		s.at(w.now).good++
 		s.at(r.born).pleased++
+		s.serve(w, r)
 		if w.inside(r.born) {
 			s.served[r.class]++
 		}

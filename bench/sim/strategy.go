@@ -48,6 +48,9 @@ func adapted(name string, meter bool, make func(w *world, on adaptive.Option) ad
 		if w.Priorities {
 			opts = append(opts, adaptive.WithPriorities())
 		}
+		if w.Fair {
+			opts = append(opts, adaptive.WithFairShares(w.weightOf))
+		}
 		return newLimited(w, make(w, w.option()), opts...)
 	}}
 }

@@ -26,10 +26,14 @@ type request struct {
 	due   float64
 	class int
 	tries int
-	core  int
-	fate  fate
-	held  *algo.Lease
-	next  *request // in the free list
+
+	tenant int
+	name   string  // of the tenant
+	work   float64 // processor time that its tenant asked for
+	core   int
+	fate   fate
+	held   *algo.Lease
+	next   *request // in the free list
 }
 
 // fate is the state of a request.
@@ -74,6 +78,7 @@ type world struct {
 	free   *request
 	cost   costs
 	procs  int
+	drawn  []float64 // sums of the shares of the tenants in the arrivals
 
 	outstanding int // requests that have been sent and have not ended
 	connections int // open connections: idle ones are used again and kept open
@@ -207,6 +212,7 @@ func (w *world) classOf() int {
 func (w *world) send(r *request, at int64) {
 	r.born = at
 	r.left, r.io = w.Service.draw(w.rng)
+	w.ofTenant(r, at)
 	w.stats.arrive(w, r)
 	w.outstanding++
 	w.connections = max(w.connections, w.outstanding)

@@ -4,8 +4,7 @@
 //	go run ./sim/cmd/sim [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //
 // With -out it writes the tables and the pictures there. The same seeds give the
-// same output, but for what package adaptive itself leaves to chance (Vegas and
-// priorities).
+// same output, but for what package adaptive itself leaves to chance (Vegas).
 package main
 
 import (

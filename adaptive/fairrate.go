@@ -1,0 +1,87 @@
+package adaptive
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	fairTurn    = int64(100 * time.Millisecond) // between changes of the fair rate
+	fairStep    = 1.4                           // by which it changes at most in a turn
+	fairLeast   = 1e-9
+	fairMemory  = float64(time.Second) / 2 // of what it is learnt from, ns
+	fairMost    = 1e6
+	fairLongest = int64(1) << 61 // virtual time, far from overflow
+)
+
+// fairClock is virtual time: it has been base at the instant at, and passes at rate,
+// the service per time that each tenant may use for the weight 1.
+type fairClock struct {
+	at, base int64
+	rate     float64
+
+	// Decaying sums: time, the integral of the rate, and fairCounts.
+	time, area           float64
+	bound, spare, lacked float64
+}
+
+// mean is the mean rate of the last second.
+func (c *fairClock) mean() float64 {
+	if c.time == 0 {
+		return c.rate
+	}
+	return c.area / c.time
+}
+
+func (c *fairClock) now(at int64) int64 {
+	return min(c.base+int64(min(float64(max(at-c.at, 0))*c.rate, float64(fairLongest))), fairLongest)
+}
+
+// fairCounts is service since the last turn.
+type fairCounts struct {
+	bound  atomic.Int64 // within the shares of tenants that use all of theirs
+	spare  atomic.Int64 // beyond the share of a tenant, and admitted
+	lacked atomic.Int64 // within the share of a tenant, and denied
+}
+
+func (f *fairCounts) add(c charge, service int64) {
+	switch {
+	case !c.within():
+		f.spare.Add(service)
+	case c.bound():
+		f.bound.Add(service)
+	}
+}
+
+func (f *fairCounts) take() (bound, spare, lacked float64) {
+	return float64(f.bound.Swap(0)), float64(f.spare.Swap(0)), float64(f.lacked.Swap(0))
+}
+
+// next is the clock from at on.
+//
+// Were the rate r, the tenants would have a right to F(r) = the sum of min(demand,
+// r*weight), which should be the capacity. It is lacked - spare more. Where F rises, it
+// rises with the use of the tenants that are bound by r, so Newton's step is
+// r * (1 - (lacked-spare)/bound). All are means of the last second: a tenant uses its
+// share in bursts.
+func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
+	dt := float64(at - c.at)
+	keep := math.Exp(-dt / fairMemory)
+	n := &fairClock{
+		at: at, base: c.now(at),
+		time: keep*c.time + dt, area: keep*c.area + c.rate*dt,
+		bound: keep*c.bound + bound, spare: keep*c.spare + spare, lacked: keep*c.lacked + lacked,
+	}
+	rate := c.rate
+	switch {
+	case n.bound > 0:
+		rate = n.mean() * max(1-(n.lacked-n.spare)/n.bound, 0)
+	case n.lacked > n.spare:
+		rate = 0
+	case n.spare > n.lacked:
+		rate = fairMost
+	}
+	n.rate = min(max(rate, c.rate/fairStep, fairLeast), c.rate*fairStep, fairMost)
+	return n
+}

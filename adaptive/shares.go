@@ -1,0 +1,201 @@
+package adaptive
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/keystore"
+)
+
+// WithFairShares divides the capacity between tenants while there is overload, so
+// that the flood of one takes nothing from the others. The tenant of a request is its
+// key; requests without a key are one tenant. weight gives a tenant its share in
+// proportion to the others, .001 to 1000; what is no number above 0 counts as 1. nil
+// gives all tenants the same. weight must be fast and must not block. If it panics,
+// Acquire does, before it has taken anything.
+//
+// Each tenant may use the lesser of what it asks for and its weighted max-min share of
+// what the service carries. Use is counted in service: the time from admission to
+// release times the units, so one report that takes as long as 100 reads counts as
+// much. Requests beyond the share of their tenant are denied only for others within
+// theirs; as much is served as without shares. A tenant that was idle, or is new, may
+// first send 20 requests beyond its share.
+//
+// Precision: shares are means over about a second. A tenant that asks for exactly its
+// share sends at random, and is above it half of the time, so some of its requests are
+// denied. The use of 400 000 tenants is kept, in at most 10 MiB; with more, one that owes
+// the least of 16 is forgotten and starts anew. Hashes of 64 bits tell tenants apart.
+//
+// A caller that can choose its name has as many shares as names. Let the key be an
+// identity that the service has verified, or the owner of several: with 10 000 names
+// an attacker gets nearly everything. Instances do not coordinate, which overload does
+// not need: each one divides what it carries.
+//
+// [WithPriorities] goes before shares: a lower class is denied first, whosever it is.
+func WithFairShares(weight func(tenant string) float64) Option {
+	return Option{"WithFairShares", func(s *settings) { s.shared, s.weight = true, weight }}
+}
+
+const (
+	shareTenants = 400_000 // whose use is kept, in 10 MiB
+	shareMeans   = 1 << 14 // of what requests take
+	shareMemory  = 8       // requests, of such a mean
+	shareBurst   = 20      // requests beyond the fair rate, from idle
+	serviceUnit  = 64      // ns
+)
+
+// shares divides the capacity between tenants: core-stateless fair queueing (Stoica,
+// Shenker, Zhang, SIGCOMM 1998) with a virtual clock for each tenant in place of an
+// estimate of its rate.
+//
+// Use is counted in service, the nanoseconds from admission to release, times the units.
+// Virtual time passes at the fair rate, in service per time for the weight 1. The
+// state of a tenant is the virtual time at which its use is paid.
+type shares struct {
+	weight func(tenant string) float64 // nil: 1
+	used   keystore.Store[int64, struct{}]
+	usual  [shareMeans]atomic.Uint32 // service of a unit, smoothed, in serviceUnit, by the hash of the tenant
+	clock  atomic.Pointer[fairClock] // nil before the first overload
+	since  fairCounts                // the last turn
+	ending sync.Mutex
+}
+
+func newShares(weight func(string) float64) *shares {
+	s := &shares{weight: weight}
+	s.used.Init(keystore.Config{MaxKeys: shareTenants, Evict: true}, nil)
+	// The words are not on the store's clock, so let it never pass them: a tenant is
+	// forgotten only when a new one needs its place, and owed the least of 16.
+	s.used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
+	return s
+}
+
+// charge is what a request has been charged. It fits into a word.
+type charge struct {
+	weight  float32 // of the tenant; 0: not charged, because its share is used
+	service uint32  // expected, in serviceUnit; odd if the tenant uses all of its share
+}
+
+func (c charge) within() bool { return c.weight > 0 }
+
+func (c charge) bound() bool { return c.service&1 == 1 }
+
+// standing is the place among requests of a class.
+func (c charge) standing() rank {
+	switch {
+	case !c.within():
+		return 2
+	case c.bound():
+		return 1
+	}
+	return 0
+}
+
+// expected is the service for which the tenant is charged.
+func (c charge) expected() int64 { return int64(c.service) * serviceUnit }
+
+func (c charge) pack() int64 { return int64(math.Float32bits(c.weight))<<32 | int64(c.service) }
+
+func unpack(word int64) charge {
+	return charge{math.Float32frombits(uint32(word>>32) &^ (1 << 31)), uint32(word)}
+}
+
+// charge charges the tenant for n units if that is within its share. Without an
+// estimate a unit takes mean.
+func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
+	clock := s.turn(at, inFlight)
+	now, weight := clock.now(at), s.weightOf(tenant)
+	s.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
+		unit := int64(s.usual[state.ID%shareMeans].Load()) * serviceUnit
+		if unit == 0 {
+			unit = max(mean, serviceUnit)
+		}
+		c.weight, c.service = 0, uint32(min(unit/serviceUnit*n, math.MaxUint32))&^1
+		burst := shareBurst * float64(unit) / weight
+		owes := float64(max(state.State-now, 0))
+		if owes > burst {
+			return 0, 0, false
+		}
+		c.weight = float32(weight)
+		if owes > burst/2 {
+			c.service |= 1
+		}
+		next := max(state.State, now) + int64(float64(c.expected())/weight)
+		return next, next, true
+	})
+	return c
+}
+
+func (s *shares) weightOf(tenant string) float64 {
+	if s.weight == nil {
+		return 1
+	}
+	return usableWeight(s.weight(tenant))
+}
+
+// usableWeight is w, or 1 where that is no weight.
+func usableWeight(w float64) float64 {
+	if w > 0 && !math.IsInf(w, 1) {
+		return min(max(w, minWeight), maxWeightOfTenant)
+	}
+	return 1
+}
+
+const minWeight, maxWeightOfTenant = 1e-3, 1e3
+
+// finished charges the service that n units have taken in place of the expected.
+func (s *shares) finished(tenant string, n, at, rtt int64, o algo.Outcome, c charge) {
+	service := rtt * n
+	if o == algo.Ignored {
+		service = c.expected()
+	}
+	by := 0.0
+	if c.within() {
+		by = float64(service-c.expected()) / float64(c.weight)
+	}
+	s.since.add(c, service)
+	id := s.correct(tenant, at, by)
+	if o == algo.Ignored {
+		return
+	}
+	usual := &s.usual[id%shareMeans]
+	is, was := min(rtt/serviceUnit, math.MaxUint32), int64(usual.Load())
+	if was == 0 {
+		was = is
+	}
+	usual.Store(uint32(was + (is-was)/shareMemory))
+}
+
+// correct changes the use of a tenant, and returns the tenant's hash.
+func (s *shares) correct(tenant string, at int64, by float64) (id uint64) {
+	now := s.clock.Load().now(at)
+	s.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
+		id = state.ID
+		next := max(state.State, now) + int64(by)
+		return next, next, by != 0 && next > 0
+	})
+	return id
+}
+
+// turn adjusts the fair rate, when it is time, and returns the virtual clock.
+func (s *shares) turn(at, inFlight int64) *fairClock {
+	clock := s.clock.Load()
+	if clock != nil && at-clock.at < fairTurn || !s.ending.TryLock() {
+		if clock == nil {
+			return &fairClock{rate: float64(inFlight)}
+		}
+		return clock
+	}
+	defer s.ending.Unlock()
+	if clock == nil {
+		// By Little's law what is in flight is the service per time.
+		clock = &fairClock{at: at, base: 1, rate: float64(max(inFlight, 1))}
+	} else {
+		bound, spare, lacked := s.since.take()
+		clock = clock.next(at, bound, spare, lacked)
+	}
+	s.clock.Store(clock)
+	return clock
+}
