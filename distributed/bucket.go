@@ -115,13 +115,6 @@ func (b *bucket) acquire(_ string, n int64) args {
 // mark marks the parameters; see [markOf].
 func (b *bucket) mark() int64 { return markOf(2*b.Depth+b.MaxWait, b.Emission) }
 
-// decide is [decide.GCRA.Decide], without the largest debt: other parameters on
-// the key may allow more.
-func (b *bucket) decide(tat, now, n int64) (int64, decide.Verdict) {
-	next, a, q := b.gcra.Answer(tat, now, n)
-	return next, decide.Verdict{Answer: a, Quota: q}
-}
-
 // possible makes a peek of a cost that can never fit: it must not be charged, and
 // it could exceed the largest integer of a script.
 func possible(n, maxCost int64) int64 {
@@ -136,21 +129,23 @@ func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	if a.flag() == flagBanned {
 		return whileBanned(b, n, tat-a.now), algo.Handle{}
 	}
-	next, v := b.decide(tat, a.now, n)
-	return decision(v), handle(b.gcra.Charge(next, a.now, n, v.Delay), account)
+	// Whether tat is plausible here does not matter: other parameters on the key
+	// may allow more debt.
+	next, answer, quota := b.gcra.Answer(tat, a.now, n)
+	return decision(answer, quota), handle(b.gcra.Charge(next, a.now, n, answer.Delay), account)
 }
 
-// decision converts a verdict in microseconds.
-func decision(v decide.Verdict) algo.Decision {
+// decision converts an answer in microseconds.
+func decision(a decide.Answer, q decide.Quota) algo.Decision {
 	d := algo.Decision{
-		Allowed: v.Allowed, Limit: v.Limit, Remaining: v.Remaining,
-		Delay: micros(v.Delay), NextAfter: micros(v.NextAfter), ResetAfter: micros(v.ResetAfter),
+		Allowed: a.Allowed, Limit: q.Limit, Remaining: q.Remaining,
+		Delay: micros(a.Delay), NextAfter: micros(q.NextAfter), ResetAfter: micros(q.ResetAfter),
 	}
 	switch {
-	case v.Never:
+	case a.Never:
 		d.Reason, d.RetryAfter = algo.Never, algo.Forever
-	case !v.Allowed:
-		d.Reason, d.RetryAfter = algo.Quota, micros(v.RetryAfter)
+	case !a.Allowed:
+		d.Reason, d.RetryAfter = algo.Quota, micros(a.RetryAfter)
 	}
 	return d
 }

@@ -72,11 +72,11 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	// it suffices.
 	switch {
 	case !p.banned:
-		if _, v := b.decide(p.tat, latest, n); v.Allowed {
+		if _, answer, _ := b.gcra.Answer(p.tat, latest, n); answer.Allowed {
 			return false
 		}
-		_, v := b.decide(p.tat, earliest, n)
-		*d = decision(v)
+		_, answer, quota := b.gcra.Answer(p.tat, earliest, n)
+		*d = decision(answer, quota)
 	case p.tat > latest:
 		*d = whileBanned(b, n, p.tat-earliest)
 	default:

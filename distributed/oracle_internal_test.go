@@ -94,7 +94,7 @@ func (o *bucketOracle) acquire(s bucketStep, now int64) (tat, account, flag int6
 	b := bucketOf(s.gcra)
 	clamped, longest, mark, flag := o.load(s, now)
 	tat, account = o.tat, o.account
-	next, v := b.decide(tat, now, s.n)
+	next, v, _ := b.gcra.Answer(tat, now, s.n)
 	if v.Allowed {
 		flag += flagAdmitted
 	}

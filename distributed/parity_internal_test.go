@@ -109,7 +109,7 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 	require.Equal(t, []int64{max(tat, now), account, flag}, []int64{max(got[0], now), got[1], got[2]},
 		"%+v of %+v on %+v at %d", s, s.gcra.Params(), was, now)
 	if s.op == opAcquire && flag&^flagMixed == flagAdmitted && s.n > 0 {
-		next, v := bucketOf(s.gcra).decide(tat, now, s.n)
+		next, v, _ := s.gcra.Answer(tat, now, s.n)
 		c := markedCharge{s.gcra.Charge(next, now, s.n, v.Delay), account}
 		m.charges[key] = append(m.charges[key], c)
 		if len(m.charges[key]) > 6 {
@@ -202,7 +202,7 @@ func TestL2_GroupsAndDecide(t *testing.T) {
 				tats[p.key] = o.tat
 			}
 			before := tats[p.key]
-			next, v := p.bucket.gcra.Decide(before, now, p.N)
+			next, v, _ := p.bucket.gcra.Answer(before, now, p.N)
 			if !v.Allowed {
 				next = max(tats[p.key], now) + p.N*p.bucket.Emission
 			}

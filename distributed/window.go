@@ -128,9 +128,9 @@ func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	}
 	phase := a.args[4] - f.phase // of the key
 	now := a.now + phase
-	next, v := f.decide.Decide(word+phase, now, n)
+	next, answer, quota := f.decide.Answer(word+phase, now, n)
 	c := f.decide.Charge(next, now, n, 0)
-	return decision(v), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
+	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
 }
 
 // refund gives back n units while their window lasts.
@@ -180,10 +180,10 @@ func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) 
 		return whileBanned(w, n, index-a.now), algo.Handle{}
 	}
 	state := w.decide.State(index, a.reply[1], a.reply[2])
-	_, v := w.decide.Decide(&state, a.now, n)
+	_, answer, quota := w.decide.Answer(&state, a.now, n)
 	c := w.decide.Charge(&state, a.now, n, 0)
 	c.B = w.period
-	return decision(v), handle(c, voided)
+	return decision(answer, quota), handle(c, voided)
 }
 
 // refund gives back n units of their period, as far as it still holds them.

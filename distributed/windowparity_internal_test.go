@@ -109,7 +109,7 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 	m.word = before
 	switch s.op {
 	case opAcquire:
-		next, v := m.l.decide.Decide(before, now, s.n)
+		next, v, _ := m.l.decide.Answer(before, now, s.n)
 		if v.Allowed {
 			reply[2] = flagAdmitted
 		}
@@ -190,16 +190,16 @@ func (m *slidingModel) run(t *testing.T, now int64, s windowStep, got []int64) [
 // reset keeps the key until the charges before would have left the window.
 func (m *slidingModel) reset(now, index int64) {
 	s := m.state
-	_, v := m.l.decide.Decide(&s, now, 0)
+	_, _, left := m.l.decide.Answer(&s, now, 0)
 	ends := (index + 1) * m.l.period
 	switch {
 	case m.until > now:
 		m.dies = min(m.until, now+2*m.l.period)
-	case now+v.ResetAfter > ends:
+	case now+left.ResetAfter > ends:
 		m.dies = ends + m.l.period
 	case m.voided > 0:
 		m.dies = max(m.dies, ends)
-	case v.ResetAfter > 0:
+	case left.ResetAfter > 0:
 		m.dies = ends
 	default:
 		return
@@ -213,13 +213,14 @@ func (m *slidingModel) acquire(t *testing.T, now, n int64, got []int64) []int64 
 	server := m.l.decide.State(got[0], got[1], got[2])
 	for k := range m.l.maxCost() + 2 {
 		mine, theirs := m.state, server
-		_, v := m.l.decide.Decide(&mine, now, k)
-		_, w := m.l.decide.Decide(&theirs, now, k)
-		require.Equal(t, v, w, "%d units at %d", k, now)
+		_, a, q := m.l.decide.Answer(&mine, now, k)
+		_, b, r := m.l.decide.Answer(&theirs, now, k)
+		require.Equal(t, a, b, "%d units at %d", k, now)
+		require.Equal(t, q, r, "%d units at %d", k, now)
 	}
 	m.settle(now, m.dies, got[3])
 	reply := []int64{got[0], got[1], got[2], m.voided, flagDenied}
-	if _, v := m.l.decide.Decide(&m.state, now, n); v.Allowed {
+	if _, v, _ := m.l.decide.Answer(&m.state, now, n); v.Allowed {
 		reply[4] = flagAdmitted
 		if n > 0 {
 			m.dies = (now/m.l.period + 2) * m.l.period

@@ -7,13 +7,7 @@ type ColorLimit struct {
 	Pass Color
 }
 
-// Decide charges n units to the buckets of their color if it passes.
-func (c *ColorLimit) Decide(s *ColorState, now, n int64) (*ColorState, Verdict) {
-	_, a, q := c.Answer(s, now, n)
-	return s, Verdict{a, q}
-}
-
-// Answer is Decide.
+// Answer charges n units to the buckets of their color if it passes.
 func (c *ColorLimit) Answer(s *ColorState, now, n int64) (*ColorState, Answer, Quota) {
 	at := now >> c.shift
 	next, out := c.mark(*s, at, n, Green)
@@ -29,7 +23,7 @@ func (c *ColorLimit) Answer(s *ColorState, now, n int64) (*ColorState, Answer, Q
 	return s, c.answer(&next, n, allowed, at), c.quota(&next, at)
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (c *ColorLimit) Peek(s *ColorState, now, n int64) (Answer, Quota) {
 	at := now >> c.shift
 	_, out := c.mark(*s, at, n, Green)

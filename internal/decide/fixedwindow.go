@@ -94,13 +94,7 @@ func (f *FixedWindow) word(end, spent int64) int64 {
 	return addSaturated(end, spent)&^(f.unit-1) | f.generation
 }
 
-// Decide charges n units if they fit into the current window.
-func (f *FixedWindow) Decide(word, now, n int64) (int64, Verdict) {
-	next, a, q := f.Answer(word, now, n)
-	return next, Verdict{a, q}
-}
-
-// Answer is Decide.
+// Answer charges n units if they fit into the current window.
 func (f *FixedWindow) Answer(word, now, n int64) (int64, Answer, Quota) {
 	end, by := f.ends(now)
 	spent := f.spent(word, now, end, by)
@@ -112,7 +106,7 @@ func (f *FixedWindow) Answer(word, now, n int64) (int64, Answer, Quota) {
 	return next, a, f.quotaOf(now, end, by, spent)
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (f *FixedWindow) Peek(word, now, n int64) (Answer, Quota) {
 	end, by := f.ends(now)
 	spent := f.spent(word, now, end, by)

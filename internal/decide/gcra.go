@@ -110,16 +110,7 @@ func (g *GCRA) FillTime() time.Duration { return g.fill }
 // Empty is the TAT at now of a bucket that holds no units and owes none.
 func (g *GCRA) Empty(now int64) int64 { return now + g.depth }
 
-// Decide charges n units, at most with a delay.
-func (g *GCRA) Decide(tat, now, n int64) (int64, Verdict) {
-	next, a, q := g.Answer(min(tat, addSaturated(now, g.maxDebt)), now, n)
-	if !a.Allowed || n == 0 {
-		next = tat
-	}
-	return next, Verdict{a, q}
-}
-
-// Answer is Decide of a plausible TAT.
+// Answer charges n units, at most with a delay. tat must be plausible.
 func (g *GCRA) Answer(tat, now, n int64) (next int64, a Answer, q Quota) {
 	next, over := g.charge(tat, now, n)
 	debt := debt(next, now)

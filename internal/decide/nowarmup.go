@@ -12,20 +12,14 @@ func NewNoWarmup(g *GCRA, begin int64) *NoWarmup { return &NoWarmup{g, g.Empty(b
 
 func (p *NoWarmup) tat(s *WarmupState) int64 { return max(s.free, p.first) }
 
-// Decide charges n permits, at most with a delay.
-func (p *NoWarmup) Decide(s *WarmupState, now, n int64) (*WarmupState, Verdict) {
-	_, a, q := p.Answer(s, now, n)
-	return s, Verdict{a, q}
-}
-
-// Answer is Decide.
+// Answer charges n permits, at most with a delay.
 func (p *NoWarmup) Answer(s *WarmupState, now, n int64) (*WarmupState, Answer, Quota) {
 	next, a, q := p.GCRA.Answer(p.tat(s), now, n)
 	s.free = next
 	return s, a, q
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (p *NoWarmup) Peek(s *WarmupState, now, n int64) (Answer, Quota) {
 	return p.GCRA.Peek(p.tat(s), now, n)
 }

@@ -49,12 +49,6 @@ func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer,
 	return a, q
 }
 
-// decideSliding is Decide of every sliding window.
-func decideSliding[S any](p slidingWindow[S], s *S, now, n int64) Verdict {
-	a, q := answerSliding(p, s, now, n)
-	return Verdict{a, q}
-}
-
 // peekSliding is Peek of every sliding window.
 func peekSliding[S any](p slidingWindow[S], s *S, now, n int64) (Answer, Quota) {
 	p.adopt(s, now)

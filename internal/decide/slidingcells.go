@@ -40,18 +40,13 @@ func (p *SlidingCells) Succeed(old *SlidingCells) *SlidingCells {
 // Limit is the quota.
 func (p *SlidingCells) Limit() int64 { return p.quota }
 
-// Decide charges n units if they fit.
-func (p *SlidingCells) Decide(s *Counters, now, n int64) (*Counters, Verdict) {
-	return s, decideSliding(p, s, now, n)
-}
-
-// Answer is Decide.
+// Answer charges n units if they fit.
 func (p *SlidingCells) Answer(s *Counters, now, n int64) (*Counters, Answer, Quota) {
 	a, q := answerSliding(p, s, now, n)
 	return s, a, q
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (p *SlidingCells) Peek(s *Counters, now, n int64) (Answer, Quota) {
 	return peekSliding(p, s, now, n)
 }

@@ -30,18 +30,13 @@ func NewSlidingLog(r Rate) (*SlidingLog, error) {
 // Limit is the quota.
 func (p *SlidingLog) Limit() int64 { return p.quota }
 
-// Decide charges n units if they fit.
-func (p *SlidingLog) Decide(s *Timestamps, now, n int64) (*Timestamps, Verdict) {
-	return s, decideSliding(p, s, now, n)
-}
-
-// Answer is Decide.
+// Answer charges n units if they fit.
 func (p *SlidingLog) Answer(s *Timestamps, now, n int64) (*Timestamps, Answer, Quota) {
 	a, q := answerSliding(p, s, now, n)
 	return s, a, q
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (p *SlidingLog) Peek(s *Timestamps, now, n int64) (Answer, Quota) {
 	return peekSliding(p, s, now, n)
 }

@@ -102,19 +102,13 @@ func (p *Warmup) Limit() int64 { return 1 }
 // Emission is how many ticks a permit costs when warm.
 func (p *Warmup) Emission() int64 { return int64(p.stable) }
 
-// Decide charges n permits if what is owed already can be waited for.
-func (p *Warmup) Decide(s *WarmupState, now, n int64) (*WarmupState, Verdict) {
-	_, a, q := p.Answer(s, now, n)
-	return s, Verdict{a, q}
-}
-
-// Answer is Decide.
+// Answer charges n permits if what is owed already can be waited for.
 func (p *Warmup) Answer(s *WarmupState, now, n int64) (*WarmupState, Answer, Quota) {
 	over := p.charge(s, now, n, p.maxWait)
 	return s, p.answer(n, over), p.quota(s, now)
 }
 
-// Peek is Decide without the charge.
+// Peek is Answer without the charge.
 func (p *Warmup) Peek(s *WarmupState, now, n int64) (Answer, Quota) {
 	next := *s
 	over := p.charge(&next, now, n, p.maxWait)

@@ -40,8 +40,8 @@ func onWord(f *FixedWindow, word, latest int64) window {
 func onState[S any](p slidingWindow[S], s *S, inherit func(heir, from *S), period, step int64, cell func(int64) int64) window {
 	return window{
 		decide: func(now, n int64) (Verdict, int64) {
-			v := decideSliding(p, s, now, n)
-			return v, max(now, p.latest(s))
+			a, q := answerSliding(p, s, now, n)
+			return Verdict{a, q}, max(now, p.latest(s))
 		},
 		clone: func() window {
 			heir := new(S)

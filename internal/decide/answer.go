@@ -8,7 +8,6 @@
 // otherwise; the zero state is a key that was never seen. Instants and spans
 // are int64 in ticks of a [Resolution]. Every algorithm has
 //
-//	Decide(s S, now, n int64) (S, Verdict)
 //	Answer(s S, now, n int64) (S, Answer, Quota)
 //	Admit(s S, now, n int64) (S, bool)
 //	Peek(s S, now, n int64) (Answer, Quota)
@@ -21,12 +20,11 @@
 //	Clamp(s S, now int64) (S, bool)
 //	Expiry(s S, now int64) int64
 //
-// Decide charges n >= 0 units if they fit and explains. A denial, and a peek
-// with n = 0, return s unchanged. Answer is Decide of a plausible state, in
-// registers. Admit is Answer without the explanation; what fits only after a
+// Answer charges n >= 0 units if they fit and explains; s must be plausible. A
+// denial, and a peek with n = 0, return s unchanged. Admit is Answer without the explanation; what fits only after a
 // delay it denies. Peek is Answer without the charge: it explains s as it is.
 //
-// Charge describes what Decide has just charged at now, with that delay; s is the
+// Charge describes what Answer has just charged at now, with that delay; s is the
 // state afterwards. Refund gives n of the c.N units back, as far as the charge
 // still weighs, and returns how many ticks or units that were. ForceCharge adds n
 // units to the charge, whether they fit or not, and reports whether a part was
@@ -51,14 +49,9 @@
 // From its Expiry on a state means the same as none. A word is its own expiry.
 package decide
 
-// Verdict explains a decision. Spans are ticks and count from the instant of
-// the decision; callers convert them with [Resolution.Duration].
-type Verdict struct {
-	Answer
-	Quota
-}
-
-// Answer says whether units were charged, and when they fit.
+// Answer says whether units were charged, and when they fit. Spans are ticks and
+// count from the instant of the decision; callers convert them with
+// [Resolution.Duration].
 type Answer struct {
 	// Allowed reports whether the units were charged.
 	Allowed bool
@@ -71,8 +64,9 @@ type Answer struct {
 	RetryAfter int64
 }
 
-// Quota describes what is left after a decision. (An Answer and a Quota travel in
-// registers, which a Verdict does not: BenchmarkGCRA.)
+// Quota describes what is left after a decision. (Answer and Quota
+// are two types because they travel in registers, which one of both does not:
+// BenchmarkGCRA.)
 type Quota struct {
 	// Limit is the largest cost that fits at once.
 	Limit int64
