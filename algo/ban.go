@@ -17,8 +17,8 @@ import (
 // counted from the first of them. While a key is banned, every request is
 // denied, at any cost and for a peek too, with Reason Quota, Banned and the rest of the
 // ban as RetryAfter, and the limiter is not called. These denials do not count,
-// so a ban ends however often the caller retries. Denials for overload, or for
-// a cost that never fits, do not count either. The empty key is shared by all
+// so a ban ends however often the caller retries. Bans of the limiter itself, denials
+// for overload, or for a cost that never fits, do not count either. The empty key is shared by all
 // callers and is never banned.
 //
 // A ban is twice as long as the last one if it starts before as much time has
@@ -97,7 +97,7 @@ func (b *Ban) denial(left time.Duration) Decision {
 // count counts a denial. The one that completes the number is answered as a
 // ban.
 func (b *Ban) count(d *Decision, key string) {
-	if d.Allowed || d.Reason != Quota || key == "" || !b.completes(key) {
+	if d.Allowed || d.Reason != Quota || d.Banned || key == "" || !b.completes(key) {
 		return
 	}
 	if left := b.ban(key); left > d.RetryAfter {

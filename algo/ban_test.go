@@ -247,3 +247,14 @@ func ExampleBan() {
 	// false 10m0s
 	// 0s
 }
+
+// TestBanCountsNoBans: denials of a ban that another part of the program has set, such
+// as that of a limit on Redis, cause no further one: when it is lifted the key is free.
+func TestBanCountsNoBans(t *testing.T) {
+	banned := saying(algo.Decision{Reason: algo.Quota, Banned: true, RetryAfter: time.Hour})
+	b := algo.Must(algo.NewBan(banned, algo.PerMinute(3), time.Minute, time.Hour))
+	for range 10 {
+		require.True(t, must(t, b, "k", 1).Banned)
+	}
+	require.Zero(t, b.Banned("k"))
+}

@@ -1,7 +1,9 @@
 package distributed_test
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -78,4 +80,43 @@ func TestU2_RetryAfterAndRemaining(t *testing.T) {
 			require.Zero(t, fresh.ResetAfter)
 		})
 	}
+}
+
+// TestManyLimits: limits for each tenant, by the hundred thousand, take 2 kB each, and
+// nothing that grows when they are closed and made again.
+func TestManyLimits(t *testing.T) {
+	store := newStore(t, nowhere(t))
+	const n = 20_000
+	all := make([]*distributed.Limiter, n)
+	make := func() {
+		for i := range all {
+			all[i] = must[*distributed.Limiter](t)(store.TokenBucket(fmt.Sprint("tenant", i), algo.PerMinute(60)))
+		}
+	}
+	closeAll := func() {
+		for i := range all {
+			all[i].Close()
+			all[i] = nil
+		}
+	}
+	before := heapInUse()
+	make()
+	open := (heapInUse() - before) / n
+	closeAll()
+	closed := heapInUse()
+	for range 3 {
+		make()
+		closeAll()
+	}
+	t.Logf("%d limits: %d B each", n, open)
+	require.Less(t, open, int64(2000))
+	require.Less(t, heapInUse()-closed, int64(n*8), "after all have been made and closed again")
+}
+
+func heapInUse() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -15,14 +15,16 @@ import (
 
 // Rule is a limit that is kept in Redis, for all instances.
 type Rule struct {
-	// Limit is a token bucket: rate, burst and wait. Required.
+	// Limit is any limit that distributed.Store.Limiter takes, without the options
+	// keys and full. Required. If its algorithm is changed, keys begin afresh.
 	Limit algo.Spec `json:"limit"`
 	// Mode says whether the rule is enforced; ModeEnforce by default.
 	Mode Mode `json:"mode,omitempty"`
 	// Apps lists the applications that the rule applies to; all if it is empty.
 	// For others the rule does not exist. See [WithApp].
 	Apps []string `json:"apps,omitempty"`
-	// Overrides are other limits for single keys.
+	// Overrides are other limits for single keys. One with the algorithm of Limit goes
+	// on with what the key has spent.
 	Overrides map[string]algo.Spec `json:"overrides,omitempty"`
 	// Version counts the changes; Put sets it.
 	Version int64 `json:"-"`
@@ -58,17 +60,29 @@ func (r *Rule) validate() error {
 	return nil
 }
 
-// validate accepts a token bucket that Redis can keep.
+// validate accepts a limit that Redis can keep. (keys and full cannot be changed in use.)
 func validate(s algo.Spec) error {
-	if s.Algorithm != "" && s.Algorithm != "token-bucket" {
-		return fmt.Errorf("algorithm is %q, want token-bucket", s.Algorithm)
-	}
-	for _, o := range s.Options() {
-		if o := o.String(); o != "Burst" && o != "MaxWait" {
-			return fmt.Errorf("a rule does not take the option %s, only Burst, MaxWait", o)
+	for _, option := range []string{"keys", "full"} {
+		if s.Given(option) {
+			return fmt.Errorf("a rule does not take the option %s", option)
 		}
 	}
 	return distributed.Validate(s)
+}
+
+// namesOf begin the names of the limits of each algorithm: limits of one name have one
+// algorithm.
+var namesOf = map[string]string{
+	"token-bucket": "rule:", "leaky-bucket": "rule-lb:", "pacer": "rule-p:",
+	"fixed-window": "rule-fw:", "sliding-window": "rule-sw:", "sliding-log": "rule-sl:",
+}
+
+// algorithmOf is the algorithm of s, also if it is not written.
+func algorithmOf(s algo.Spec) string {
+	if s.Algorithm == "" {
+		return "token-bucket"
+	}
+	return s.Algorithm
 }
 
 // document is a rule as Redis keeps it. A deleted rule stays as a tombstone: a

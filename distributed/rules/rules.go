@@ -41,7 +41,7 @@ type Rules struct {
 	client  redis.UniversalClient
 	key     string
 	channel string
-	prefix  string // of the limits' names
+	name    string
 	settings
 
 	ctx      context.Context
@@ -50,7 +50,7 @@ type Rules struct {
 	loading  sync.Mutex
 	texts    map[string]string               // as last loaded, by name
 	invalid  map[string]string               // as last logged, by name
-	limiters map[string]*distributed.Limiter // made so far, by name and overridden key
+	limiters map[string]*distributed.Limiter // made so far, by name, overridden key and algorithm
 	current  atomic.Pointer[map[string]*activeRule]
 }
 
@@ -148,9 +148,9 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	}
 	r := &Rules{
 		store: store, client: store.Client(), settings: settings{poll: 10 * time.Second, logger: slog.Default()},
-		key:    store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",
-		prefix: "rule:" + name + ":",
-		texts:  map[string]string{}, invalid: map[string]string{}, limiters: map[string]*distributed.Limiter{},
+		key:   store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",
+		name:  name,
+		texts: map[string]string{}, invalid: map[string]string{}, limiters: map[string]*distributed.Limiter{},
 	}
 	r.channel = r.key + ":changed"
 	r.current.Store(&map[string]*activeRule{})
@@ -302,11 +302,12 @@ func (r *Rules) apply(next map[string]*activeRule, name, text string) error {
 // limiter returns the limiter of a rule, or of one key that it overrides. An
 // existing limiter is changed in use.
 func (r *Rules) limiter(name, key string, rule Rule, spec algo.Spec) (_ algo.Limiter, err error) {
-	id := name + "\x00" + key
+	algorithm := algorithmOf(spec)
+	id := name + "\x00" + key + "\x00" + algorithm
 	l := r.limiters[id]
 	if l != nil {
 		err = spec.Apply(l)
-	} else if l, err = r.store.Limiter(r.prefix+name, spec); err == nil {
+	} else if l, err = r.store.Limiter(namesOf[algorithm]+r.name+":"+name, spec); err == nil {
 		r.limiters[id] = l
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package rules_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -156,6 +157,34 @@ func TestModesOfRules(t *testing.T) {
 	require.False(t, acquire(t, l, "k", 1).Allowed)
 }
 
+// Every algorithm of Redis can be a rule, and an override may have another one. A rule
+// that changes its algorithm begins afresh, and finds its keys again when it changes
+// back.
+func TestRulesOfEveryAlgorithm(t *testing.T) {
+	store, _ := onRedis(t)
+	here := newRules(t, store, never)
+	there := newRules(t, store, never)
+	l := there.Limiter("r")
+	for i, text := range []string{
+		"5/h", "leaky-bucket 5/h", "pacer 5/h wait 2h slack 4", "fixed-window 5/h offset 1m", "fixed-window 5/h spread", "sliding-window 5/h", "sliding-log 5/h", "5/h",
+	} {
+		rule := rules.Rule{Limit: spec(t, text), Overrides: map[string]algo.Spec{"vip": spec(t, "sliding-log 50/h")}}
+		require.NoError(t, here.Put(ctx, "r", rule), text)
+		require.Equal(t, spec(t, text), must[rules.Rule](t)(there.Get(ctx, "r")).Limit)
+		require.Eventually(t, func() bool { // there has read it too
+			_, ok := algo.Describe(l)
+			return ok && rules.VersionOf(there, "r") == int64(i+1)
+		}, 10*time.Second, time.Millisecond, text)
+		key := fmt.Sprint("k", i%7) // the last one is the first one's
+		for n := range 6 {
+			lease := remote(t, l, key, 1)
+			require.Equal(t, i < 7 && n < 5, lease.Allowed && lease.Delay == 0, "%s: unit %d", text, n)
+		}
+		require.True(t, remote(t, l, "vip", 5).Allowed, text)
+	}
+	require.Equal(t, int64(10), remote(t, l, "vip", 0).Remaining, "eight times 5 of 50")
+}
+
 // A rule that Redis has lost stays in force; only a tombstone removes it.
 func TestRulesSurviveAnEmptyRedis(t *testing.T) {
 	store, server := onRedis(t)
@@ -217,8 +246,9 @@ func TestRulesNameTheFieldAndTheValue(t *testing.T) {
 	}{
 		{rules.Rule{}, "count is 0"},
 		{rules.Rule{Limit: spec(t, "1/s"), Mode: "maybe"}, `mode is "maybe"`},
-		{rules.Rule{Limit: spec(t, "fixed-window 1/s")}, `algorithm is "fixed-window"`},
-		{rules.Rule{Limit: spec(t, "1/s keys 7")}, "option MaxKeys"},
+		{rules.Rule{Limit: spec(t, "strict 1/s")}, `algorithm is "strict", want token-bucket, leaky-bucket, pacer,`},
+		{rules.Rule{Limit: spec(t, "sliding-window 1/s cells 10")}, "Cells"},
+		{rules.Rule{Limit: spec(t, "1/s keys 7")}, "does not take the option keys"},
 		{rules.Rule{Limit: spec(t, "1/s"), Overrides: map[string]algo.Spec{"k": {}}}, `override "k"`},
 	} {
 		require.ErrorContains(t, set.Put(ctx, "r", tc.rule), tc.says)

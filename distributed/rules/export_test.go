@@ -1,0 +1,9 @@
+package rules
+
+// VersionOf is the version of a rule that is in force here.
+func VersionOf(r *Rules, rule string) int64 {
+	if a := (*r.current.Load())[rule]; a != nil {
+		return a.rule.Version
+	}
+	return 0
+}
