@@ -113,7 +113,7 @@ vulnerabilities:
 # The pages as a web site in site/dist, with a search, and a check of all its links.
 # Needs Node 20.
 site:
-	cd site && npm ci --no-audit --no-fund && npm run build
+	cd site && npm install --no-save --no-audit --no-fund && npm run build
 
 # The workflows of the hosting service, which call .ci/run and targets of this file.
 workflows:
