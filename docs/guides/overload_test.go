@@ -27,8 +27,8 @@ func Example_overload() {
 	protect := httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"))
 	handler := perClient(protect(mux))
 
-	fmt.Println(get(handler, "/orders", "").Code, capacity.Explain().Denied)
-	// Output: 200 {0 0 0 0 0 0 0}
+	fmt.Println(get(handler, "/orders", "").Code, capacity.Explain().Denied.RunQueue)
+	// Output: 200 0
 }
 
 // Less important requests are denied first.
@@ -40,8 +40,7 @@ func Example_priorities() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	everybody := func(*http.Request) (string, error) { return "", nil }
-	handler := classify(httpmw.Limit(capacity, everybody, httpmw.WithName("capacity"))(mux))
+	handler := classify(httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"))(mux))
 
 	fmt.Println(get(handler, "/orders", "").Code)
 	// Output: 200

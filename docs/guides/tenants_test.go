@@ -36,6 +36,20 @@ func Example_tenants() {
 	// key-c 200
 }
 
+// Under overload, each tenant gets the lesser of its demand and its share.
+func Example_fairShares() {
+	capacity := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithFairShares(func(tenant string) float64 {
+		if tenant == "acme" {
+			return 4
+		}
+		return 1
+	})))
+	handler := authenticate(httpmw.Limit(capacity, keyfunc.Context(tenantOf), httpmw.WithName("capacity"))(ok))
+
+	fmt.Println(get(handler, "/", "key-a").Code, capacity.Explain().Denied.Share)
+	// Output: 200 0
+}
+
 // Slots by what the tenant has bought.
 func Example_tenantSlots() {
 	inFlight := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(ctx context.Context, _ string) int {
