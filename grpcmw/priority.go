@@ -1,0 +1,78 @@
+package grpcmw
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/sluice-go/sluice/internal/class"
+)
+
+// priorityKey is the Priority field of RFC 9218, which calls have as metadata.
+const priorityKey = "priority"
+
+// PriorityOptions makes a server read the class of a call from its metadata "priority",
+// in the form of RFC 9218 ("u=0" to "u=7"; see httpmw.Priority), if trusted says that
+// the caller may state it. Give them to grpc.NewServer before [ServerOptions] of an
+// adaptive limiter that has priorities:
+//
+//	options := append(grpcmw.PriorityOptions(fromMesh), grpcmw.ServerOptions(l, rpckey.Global())...)
+//
+// The handler sees the class in its context (adaptive.ClassFrom), and
+// [PriorityDialOptions] carry it on. trusted is called for calls with the metadata
+// only. PriorityOptions panics if trusted is nil. Taps run before, and see no class.
+func PriorityOptions(trusted func(ctx context.Context) bool) []grpc.ServerOption {
+	adapter.Require(trusted != nil, "PriorityOptions", "the function is nil")
+	classified := func(ctx context.Context) context.Context {
+		if lines := metadata.ValueFromIncomingContext(ctx, priorityKey); len(lines) > 0 && trusted(ctx) {
+			if c, ok := class.ParseField(lines); ok {
+				return class.With(ctx, c)
+			}
+		}
+		return ctx
+	}
+	return []grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+			return handler(classified(ctx), req)
+		}),
+		grpc.ChainStreamInterceptor(func(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+			if ctx := classified(ss.Context()); ctx != ss.Context() {
+				ss = &classifiedStream{ss, ctx}
+			}
+			return handler(srv, ss)
+		}),
+	}
+}
+
+type classifiedStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s *classifiedStream) Context() context.Context { return s.ctx }
+
+// PriorityDialOptions make a client send the class of a call's context
+// (adaptive.WithClass, or that of the call that is being served) in the metadata
+// "priority". Calls that have it already, or no class, are sent as they are.
+func PriorityDialOptions() []grpc.DialOption {
+	return []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+			return invoker(withPriority(ctx), method, req, reply, cc, opts...)
+		}),
+		grpc.WithChainStreamInterceptor(func(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+			return streamer(withPriority(ctx), desc, cc, method, opts...)
+		}),
+	}
+}
+
+func withPriority(ctx context.Context) context.Context {
+	c, ok := class.Lookup(ctx)
+	if !ok {
+		return ctx
+	}
+	if md, _ := metadata.FromOutgoingContext(ctx); len(md.Get(priorityKey)) > 0 {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, priorityKey, c.Field())
+}

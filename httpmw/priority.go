@@ -1,0 +1,73 @@
+package httpmw
+
+import (
+	"net/http"
+
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/class"
+)
+
+const priorityField = "Priority"
+
+// Priority makes a middleware that reads the class of a request from its Priority field
+// (RFC 9218), if trusted says that the caller may state it. Mount it around [Limit]
+// with an adaptive limiter that has priorities:
+//
+//	handler = httpmw.Priority(fromGateway)(httpmw.Limit(l, keyfunc.Global())(handler))
+//
+// The urgency 0 is adaptive.Critical, 1 and 2 are High, 3 is Normal, 4 and 5 are Low, 6
+// and 7 are Sheddable. A request without a valid urgency, or from another caller, keeps
+// the class that its context has. The handler sees the class in its context
+// (adaptive.ClassFrom), and [PriorityTransport] carries it on.
+//
+// trusted is called for requests with the field only. Do not trust clients: all of
+// them would state 0. Priority panics if trusted is nil.
+func Priority(trusted func(*http.Request) bool) func(http.Handler) http.Handler {
+	adapter.Require(trusted != nil, "Priority", "the function is nil")
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if lines := r.Header[priorityField]; len(lines) > 0 && trusted(r) {
+				if c, ok := class.ParseField(lines); ok {
+					r = r.WithContext(class.With(r.Context(), c))
+				}
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// PriorityTransport sends the class of a request's context (adaptive.WithClass, or that
+// of the request that is being served) to the server, in the Priority field. Requests
+// that have the field already, or no class, are sent as they are. base nil means
+// http.DefaultTransport.
+func PriorityTransport(base http.RoundTripper) http.RoundTripper {
+	if admission.IsNil(base) {
+		base = http.DefaultTransport
+	}
+	return &priorityTransport{base}
+}
+
+type priorityTransport struct{ base http.RoundTripper }
+
+// CloseIdleConnections forwards http.Client.CloseIdleConnections.
+func (t *priorityTransport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper. It does not change r.
+func (t *priorityTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	c, ok := class.Lookup(r.Context())
+	if _, stated := r.Header[priorityField]; !ok || stated {
+		return t.base.RoundTrip(r)
+	}
+	sent := new(http.Request)
+	*sent = *r
+	sent.Header = r.Header.Clone()
+	if sent.Header == nil {
+		sent.Header = make(http.Header)
+	}
+	sent.Header[priorityField] = []string{c.Field()}
+	return t.base.RoundTrip(sent)
+}
