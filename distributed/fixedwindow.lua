@@ -9,12 +9,14 @@
 -- While limits of several periods use a key, its window is the longest of theirs.
 --
 -- KEYS[i]  a window; it may occur more than once, entries run in order
--- ARGV     six integers for each key: op, a, b, c, d, e
+-- ARGV     seven integers for each key: op, a, b, c, d, e, f
 --            a = period  b = quota  c = units
 --            d = how much earlier than the period's multiples windows begin
---            0 acquire, 2 force, 3 reset
---            1 refund  d = end of the window that was charged
---                      e = voided at the charge
+--            0 acquire, 2 force, 3 reset: of a calendar (f > 0) the windows differ, and
+--              d = begin of the window, of length a, that holds the client's time
+--              e = length of the one before, f = length of the one after
+--            1 refund  d = end of the window that was charged, a its length
+--                      e = voided at the charge, f = length of the one after, or 0
 --            4 ban     a = how long
 -- reply    now, then three integers for each key: end of the window and the units
 --          spent before, added up (or the end of the ban), voided, flag
@@ -24,6 +26,24 @@
 -- if that is in debt.
 
 local wrote = 0 -- the quota of the limit that wrote the key
+local after = 0 -- the length of the next window of a calendar, or 0
+
+-- window returns the beginning and the length of the window that holds now. Of a
+-- client whose clock is more than a window wrong all are as long as its own.
+local function window(a, d, e, f)
+  if f == 0 then
+    return now - (now + d) % a, a
+  end
+  after = f
+  if now >= d - e and now < d then
+    after = a
+    return d - e, e
+  elseif now >= d + a and now < d + a + f then
+    after = f + f / 8 -- not known: at least as long, and a key in debt lives longer
+    return d + a, f
+  end
+  return now - (now - d) % a, a
+end
 
 local function parse(key)
   local v = get(key)
@@ -57,8 +77,8 @@ local function read(key, begin, period, quota)
       return math.min(units, quota), voided, DENIED, mixed, e - p, p
     end
     return math.min(units, quota), voided, DENIED, mixed, begin, period, back
-  elseif e == begin and p == period and units > period then
-    return units - period, 0, DENIED, 0, begin, period
+  elseif e == begin and (p == period or after > 0) and units > p then
+    return units - p, 0, DENIED, 0, begin, period
   end
   return 0, 0, DENIED, 0, begin, period
 end
@@ -75,7 +95,7 @@ local function write(key, begin, period, spent, voided, quota)
     text = text .. ':' .. int(voided)
   end
   if spent > period then
-    ttl = ttl + period
+    ttl = ttl + (after > 0 and after or period)
   end
   put(key, text, ttl)
 end
@@ -95,15 +115,16 @@ local function ban(key, long)
 end
 
 for i = 1, #KEYS do
-  local key, at = KEYS[i], (i - 1) * 6
+  local key, at = KEYS[i], (i - 1) * 7
   local op = tonumber(ARGV[at + 1])
   local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local d, e = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-  local begin = 0
+  local f, begin = tonumber(ARGV[at + 7]), 0
+  after = 0
   if op == 1 then
-    begin = d - a
+    begin, after = d - a, f
   elseif op ~= 4 then
-    begin = now - (now + d) % a
+    begin, a = window(a, d, e, f)
   end
   local own, spent, voided, flag, mixed, back = begin + a, 0, 0, 0, 0, false
   if op == 4 then

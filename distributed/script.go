@@ -41,7 +41,7 @@ var unitSetSource string
 
 var (
 	bucketScript        = newScript("bucket", prelude+bucketSource, 6, 3)
-	fixedWindowScript   = newScript("fixed window", prelude+fixedWindowSource, 6, 3)
+	fixedWindowScript   = newScript("fixed window", prelude+fixedWindowSource, 7, 3)
 	slidingWindowScript = newScript("sliding window", prelude+slidingWindowSource, 6, 5)
 	logScript           = newScript("sliding log", prelude+"local KIND = 'l'\n"+unitSetSource, 7, 5)
 	inFlightScript      = newScript("in-flight limit", prelude+"local KIND = 'u'\n"+unitSetSource, 7, 5)

@@ -71,8 +71,10 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 		_, err := make(name, algo.PerSecond(1), algo.MaxKeys(100), algo.OnFull(algo.DenyNew))
 		require.NoError(t, err)
 	}
-	_, err := store.FixedWindow("day", algo.PerDay(5), algo.Zone("UTC"))
-	require.ErrorContains(t, err, `fixed window "day": does not take the option Zone`)
+	_, err := store.FixedWindow("day", algo.PerDay(5), algo.Zone("Berlin"))
+	require.ErrorContains(t, err, `fixed window "day": `)
+	require.ErrorContains(t, err, `zone is "Berlin", want a name of the tz database`)
+	must[*distributed.Limiter](t)(store.FixedWindow("budget", algo.PerDay(50_000_000)))
 	_, err = store.SlidingWindow("big", algo.PerDay(1_000_000))
 	require.ErrorContains(t, err, "count is 1000000, want at most 104249")
 	for _, n := range []int64{10_001, 1_000_000} { // the latter is more than algo.SlidingLog takes

@@ -11,11 +11,14 @@ import (
 
 // FixedWindow makes a limit of r.Count units in each r.Period. The windows
 // follow one another from the Unix epoch, by the server's clock; see
-// [algo.Offset], [algo.AlignedTo] and [algo.Spread] for others. The options
+// [algo.Offset], [algo.AlignedTo] and [algo.Spread] for others. With [algo.Zone]
+// they are days, weeks, months or quarters of the calendar. All instances need the
+// same version of the tz database, and a clock that is at most one window wrong: a
+// client whose clock is further away counts in windows of its own. The options
 // [algo.MaxKeys] and [algo.OnFull] concern the decisions without Redis.
 //
-// Bound: at most Count units in each of these windows, and less than 2*Count in
-// any window of that length that lies across an edge. A denial does not count.
+// Bound: at most Count units in each of these windows, and at most 2*Count in
+// any time that is no longer than a window and lies across an edge. A denial does not count.
 // Units that are given back while the window lasts can be spent again in it;
 // units settled above the quota are owed in the next window. RetryAfter is
 // exact, in microseconds. A changed quota applies at once; with a changed period
@@ -55,14 +58,9 @@ type window struct {
 	period int64
 }
 
-// newWindow validates. The product of quota and period must be exact in a
-// script's numbers.
+// newWindow validates.
 func newWindow(s algo.Spec) (window, error) {
-	r, us := s.Rate, s.Rate.Period.Microseconds()
-	if us > 0 && r.Count > maxExact/us {
-		return window{}, fmt.Errorf("rate: count is %d, want at most %d in %v", r.Count, maxExact/us, r.Period)
-	}
-	return window{s, r.Count, us}, microseconds(r).Validate()
+	return window{s, s.Rate.Count, s.Rate.Period.Microseconds()}, microseconds(s.Rate).Validate()
 }
 
 func (w *window) maxCost() int64 { return w.quota }
@@ -88,7 +86,7 @@ type fixedWindow struct {
 
 func newFixedWindow(s algo.Spec) (limit, error) {
 	if s.Given("zone") {
-		return nil, fmt.Errorf("does not take the option Zone: its windows have one length")
+		return newCalendarWindow(s)
 	}
 	if !s.Given("aligned") && !s.Spread {
 		s.AlignedTo = time.Unix(0, 0)
@@ -163,6 +161,9 @@ func newSlidingWindow(s algo.Spec) (limit, error) {
 	w, err := newWindow(s)
 	if err != nil {
 		return nil, err
+	}
+	if most := maxExact / w.period; w.quota > most { // the product must be exact in a script's numbers
+		return nil, fmt.Errorf("rate: count is %d, want at most %d in %v", w.quota, most, s.Rate.Period)
 	}
 	d, err := decide.NewSlidingCounters(microseconds(s.Rate), 0)
 	return &slidingWindow{w, d}, err

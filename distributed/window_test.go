@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,6 +10,55 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 )
+
+// TestW2_CalendarWindowsOfInstances: two instances and a local limiter have the
+// same windows and count the same units; what is settled comes back in its window.
+func TestW2_CalendarWindowsOfInstances(t *testing.T) {
+	store, server := onRedis(t)
+	other := newStore(t, server.Client())
+	spec := must[algo.Spec](t)(algo.Parse("fixed-window 50000000/month zone Europe/Berlin start 31"))
+	a, b := must[*distributed.Limiter](t)(store.Limiter("w", spec)), must[*distributed.Limiter](t)(other.Limiter("w", spec))
+	local := must[algo.Limiter](t)(spec.New())
+	first := remote(t, a, "k", 30_000_000)
+	require.False(t, remote(t, b, "k", 30_000_000).Allowed)
+	require.InDelta(t, acquire(t, local, "k", 1).ResetAfter, first.ResetAfter, float64(5*time.Second))
+	first.Settle(10_000_000)
+	require.Eventually(t, func() bool { return remote(t, b, "k", 0).Remaining == 40_000_000 }, 10*time.Second, time.Millisecond)
+	over := remote(t, b, "k", 40_000_000)
+	over.Settle(60_000_000) // 20 million are owed in the next window
+	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 0 }, 10*time.Second, time.Millisecond)
+	lease := remote(t, a, "k", 30_000_001)
+	require.Greater(t, lease.RetryAfter, first.ResetAfter+27*24*time.Hour)
+	require.NoError(t, a.Reset(ctx, "k"))
+	require.EqualValues(t, 50_000_000, remote(t, b, "k", 0).Remaining)
+}
+
+// A stream that is metered on Redis takes a round trip for each block.
+func TestMeterOnRedis(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("tokens", algo.PerDay(10_000)))
+	trips := 0
+	counted := algo.Limiter(limiterFunc(func(c context.Context, key string, n int64) (algo.Lease, error) {
+		trips++
+		return l.Acquire(c, key, n)
+	}))
+	m := must[*algo.Meter](t)(algo.StartMeter(ctx, counted, "k", 100, 100))
+	for range 50 {
+		d, err := m.Reserve(ctx, 11)
+		require.NoError(t, err)
+		require.True(t, d.Allowed)
+		m.Use(11)
+	}
+	require.Equal(t, 6, trips)
+	m.Close()
+	require.Eventually(t, func() bool { return remote(t, l, "k", 0).Remaining == 10_000-550 }, 10*time.Second, time.Millisecond)
+}
+
+type limiterFunc func(ctx context.Context, key string, n int64) (algo.Lease, error)
+
+func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	return f(ctx, key, n)
+}
 
 // A raised quota applies at once, in units; a changed period keeps the units of
 // a window that has not ended.
