@@ -396,7 +396,7 @@ func (l *Limiter) InFlight() int { return int(min(l.inFlight.Load(), math.MaxInt
 
 // Describe returns the limit in force, in concurrent requests.
 func (l *Limiter) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: l.limit(), Unit: algo.ConcurrentRequests}, true
+	return algo.Description{Quota: l.limit(), Unit: algo.ConcurrentRequests, Shared: true}, true
 }
 
 // Close shuts the limiter down; queued and later calls of Acquire return

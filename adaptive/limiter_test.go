@@ -92,7 +92,7 @@ func TestDescribesItself(t *testing.T) {
 	l := newLimiter(t, adaptive.Fixed(7))
 	d, ok := algo.Describe(l)
 	require.True(t, ok)
-	require.Equal(t, algo.Description{Quota: 7, Unit: algo.ConcurrentRequests}, d)
+	require.Equal(t, algo.Description{Quota: 7, Unit: algo.ConcurrentRequests, Shared: true}, d)
 }
 
 func TestReleaseTwice(t *testing.T) {

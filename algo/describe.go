@@ -26,6 +26,9 @@ type Description struct {
 	Quota  int64
 	Window time.Duration // 0 for limits on requests in flight
 	Unit   Unit
+	// Shared: all keys have one limit in common, so that a denial says nothing about
+	// the key.
+	Shared bool
 }
 
 // String returns the limit as a word of letters, digits and hyphens, with the

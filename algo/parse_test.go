@@ -37,12 +37,12 @@ func TestParse(t *testing.T) {
 		"fixed-window 5/week zone America/Argentina/Ushuaia":     {Algorithm: "fixed-window", Rate: algo.Per(5, algo.Week), Zone: "America/Argentina/Ushuaia"},
 		"fixed-window 5/month start 31 zone Europe/Berlin":       {Algorithm: "fixed-window", Rate: algo.Per(5, algo.Month), Zone: "Europe/Berlin", StartDay: 31},
 		"fixed-window 5/quarter zone Etc/GMT+12 keys 9":          {Algorithm: "fixed-window", Rate: algo.Per(5, algo.Quarter), Zone: "Etc/GMT+12", MaxKeys: 9},
-		"5/quarter":                                              {Rate: algo.Per(5, algo.Quarter)},
-		"sliding-window 5/15m cells 10":                          {Algorithm: "sliding-window", Rate: algo.Per(5, 15*time.Minute), Cells: 10},
-		"sliding-log 5/s keys 3":                                 {Algorithm: "sliding-log", Rate: algo.PerSecond(5), MaxKeys: 3},
-		"strict 5/s burst 3":                                     {Algorithm: "strict", Rate: algo.PerSecond(5), Burst: 3},
-		"1000000000/s burst 9007199254740992":                    {Rate: algo.PerSecond(1e9), Burst: 1 << 53},
-		"3/1h30m0.000000001s wait 1.000000007s":                  {Rate: algo.Per(3, 90*time.Minute+1), MaxWait: time.Second + 7},
+		"5/quarter":                             {Rate: algo.Per(5, algo.Quarter)},
+		"sliding-window 5/15m cells 10":         {Algorithm: "sliding-window", Rate: algo.Per(5, 15*time.Minute), Cells: 10},
+		"sliding-log 5/s keys 3":                {Algorithm: "sliding-log", Rate: algo.PerSecond(5), MaxKeys: 3},
+		"strict 5/s burst 3":                    {Algorithm: "strict", Rate: algo.PerSecond(5), Burst: 3},
+		"1000000000/s burst 9007199254740992":   {Rate: algo.PerSecond(1e9), Burst: 1 << 53},
+		"3/1h30m0.000000001s wait 1.000000007s": {Rate: algo.Per(3, 90*time.Minute+1), MaxWait: time.Second + 7},
 	} {
 		if want.Algorithm == "" {
 			want.Algorithm = "token-bucket"

@@ -42,6 +42,8 @@ func problemOf(t *testing.T, w *httptest.ResponseRecorder) (p problem) {
 func TestDenials(t *testing.T) {
 	inFlight := denying(algo.Overload, 0)
 	inFlight.description = algo.Description{Quota: 10, Unit: algo.ConcurrentRequests}
+	shared := denying(algo.Overload, 0)
+	shared.description = algo.Description{Quota: 10, Unit: algo.ConcurrentRequests, Shared: true}
 	for _, row := range []struct {
 		name   string
 		l      algo.Limiter
@@ -53,6 +55,7 @@ func TestDenials(t *testing.T) {
 		{"never", denying(algo.Never, algo.Forever), key("k"), 429, quotaProblem},
 		{"overload", denying(algo.Overload, 0), key("k"), 503, capacityProblem},
 		{"in flight, per key", inFlight, key("k"), 429, quotaProblem},
+		{"in flight, all keys together", shared, key("k"), 503, capacityProblem},
 		{"in flight, empty key", inFlight, key(""), 503, capacityProblem},
 		{"in flight, global", inFlight, keyfunc.Global(), 503, capacityProblem},
 	} {

@@ -242,7 +242,7 @@ func (p *Policy[C]) Report(a *Attempt, r Result, d *algo.Decision, method string
 // LacksCapacity reports whether the denial d of key is for lack of the server's
 // capacity (503, UNAVAILABLE). Otherwise the client has used up its quota (429,
 // RESOURCE_EXHAUSTED): calls in flight under the key of one client are a quota
-// of that client, calls in flight under a key that all clients share are not.
+// of that client, unless all keys share the limit, or all clients the key.
 func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
 	if d.Reason != algo.Overload {
 		return false
@@ -251,7 +251,7 @@ func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
 		return true
 	}
 	desc, ok := algo.Describe(p.Limiter)
-	return !ok || desc.Unit != algo.ConcurrentRequests
+	return !ok || desc.Shared || desc.Unit != algo.ConcurrentRequests
 }
 
 // globalKey is the key that keyfunc.Global gives every request.
