@@ -85,8 +85,8 @@ type cause struct {
 
 func causes(d adaptive.Denials) []cause {
 	return []cause{
-		{"no place free", d.Limit}, {"lower class", d.Priority}, {"queue full", d.QueueFull}, {"waited in vain", d.Wait},
-		{"run queue", d.RunQueue}, {"past the deadline", d.Deadline}, {"never fits", d.Never},
+		{"no place free", d.Limit}, {"lower class", d.Priority}, {"beyond its share", d.Share},
+		{"queue full", d.QueueFull}, {"waited in vain", d.Wait}, {"run queue", d.RunQueue}, {"past the deadline", d.Deadline}, {"never fits", d.Never},
 	}
 }
 
