@@ -175,7 +175,7 @@ func TestS3_MeterMisuse(t *testing.T) {
 		require.EqualValues(t, 90, peek(t, l, "k").Remaining)
 		m.Use(math.MaxInt64)
 		m.Use(math.MaxInt64)
-		require.EqualValues(t, math.MaxInt64, m.Used())
+		require.EqualValues(t, int64(math.MaxInt64), m.Used())
 		require.False(t, reserve(t, m, math.MaxInt64).Allowed)
 		m.Settle(math.MaxInt64)
 		m.Settle(0)
