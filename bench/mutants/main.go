@@ -137,10 +137,19 @@ func try(tree string, f fault, check bool, baseline func() string) string {
 		return "applies"
 	}
 	failed := test(tree, f.command)
-	if failed == "" || test(tree, f.command) == "" { // a busy machine makes a test late once
+	if failed == "" || test(tree, again(f.command, failed)) == "" { // a busy machine makes a test late once
 		return "SURVIVED"
 	}
 	return "killed by " + failed
+}
+
+// again is a command that runs only the tests that failed, or all of it after a
+// crash.
+func again(command, failed string) string {
+	if !strings.HasPrefix(failed, "Test") {
+		return command
+	}
+	return "go test -run ^(" + strings.ReplaceAll(failed, ", ", "|") + ")$ " + strings.Join(packages(command), " ")
 }
 
 // packages are the packages of a command.
@@ -156,7 +165,7 @@ func packages(command string) (dirs []string) {
 // test runs a command with few cases, one package at a time, and returns the
 // names of the failed tests.
 func test(tree, command string) string {
-	flags := []string{"test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout=120s"}
+	flags := []string{"test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout=300s"}
 	for _, arg := range strings.Fields(command)[2:] {
 		if !strings.HasPrefix(arg, "./") {
 			flags = append(flags, arg)
