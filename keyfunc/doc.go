@@ -56,6 +56,9 @@
 //		{Name: "address", Limiter: perAddress, Key: keyfunc.ClientIP()},
 //	})
 //
+// Prefixes do not widen by themselves under a flood: the neighbours of an attacker
+// would then share one key with it, and what each has used would be forgotten.
+//
 // Trust the addresses of your own proxies, not the network they are in if
 // clients are in it too. A content delivery network whose published addresses
 // you trust vouches for all its customers: have it send a secret as well, or
