@@ -122,7 +122,16 @@ func newMacs(pepper []byte) *macs {
 	}}}
 }
 
-func (m *macs) key(v string) string {
+// key is the key of a credential.
+func (m *macs) key(credential string) string {
+	sum := m.sum(credential)
+	var text [len("~secret:") + 32]byte
+	copy(text[:], "~secret:")
+	hex.Encode(text[len("~secret:"):], sum[:16])
+	return string(text[:])
+}
+
+func (m *macs) sum(v string) (sum [sha256.Size]byte) {
 	h := m.pool.Get().(*mac)
 	defer m.pool.Put(h)
 	h.hash.Reset()
@@ -130,8 +139,6 @@ func (m *macs) key(v string) string {
 	h.hash.Write(h.buf)
 	clear(h.buf) // keep no credential in the pool
 	h.buf = h.hash.Sum(h.buf[:0])
-	var text [len("~secret:") + 32]byte
-	copy(text[:], "~secret:")
-	hex.Encode(text[len("~secret:"):], h.buf[:16])
-	return string(text[:])
+	copy(sum[:], h.buf)
+	return sum
 }

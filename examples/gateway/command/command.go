@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Service is what a command serves until ctx ends. It looks at the file every
@@ -125,9 +126,27 @@ func (c Command) load(path string) (f *config.File, about string, err error) {
 	return f, about, err
 }
 
+// hashUnder gives keys the same hashes on the page, in the log and in metrics of all
+// processes with this pepper. Another pepper takes a restart, so that a hash that
+// was read stays good.
+func hashUnder(f *config.File) error {
+	pepper, err := f.Pepper.Read()
+	if err != nil {
+		return f.Errorf("pepper", "%v", err)
+	}
+	if pepper != nil {
+		keyfunc.SetHashPepper(pepper)
+	}
+	return nil
+}
+
 func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stdout, stderr io.Writer, hup <-chan os.Signal) int {
 	log := slog.New(slog.NewTextHandler(stderr, nil))
 	redis.SetLogger(clientLog{log})
+	if err := hashUnder(f); err != nil {
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
 	s, err := c.New(f, log, stdout)
 	if err != nil {
 		fmt.Fprintln(stderr, err)

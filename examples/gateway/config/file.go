@@ -27,7 +27,7 @@ type File struct {
 	ShowKeys bool
 	// Trusted are the proxies whose X-Forwarded-For is believed.
 	Trusted []netip.Prefix
-	// Pepper is where the key lies under which secrets are hashed.
+	// Pepper is where the key lies under which secrets and callers are hashed.
 	Pepper Secret
 	// JWT is how bearer tokens are verified.
 	JWT JWT

@@ -1,0 +1,4 @@
+package keyfunc
+
+// ForgetHashPepper ends what SetHashPepper began.
+func ForgetHashPepper() { hashPepper.Store(nil) }
