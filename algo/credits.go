@@ -1,0 +1,163 @@
+package algo
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// Credits is a prepaid balance for each key. It is topped up, charges only lower it,
+// and time does not bring it back. It is a [Limiter] by itself, and what [First]
+// spends when a plan is used up.
+//
+// Bound: the units of a key that are admitted, less those given back, are at most the
+// units that it was topped up with. A lease that is settled to more than its charge may
+// leave the balance below 0: then nothing is admitted until a top-up covers that.
+//
+// A denial has the Reason [Never], because no time suffices. A cancellation or a lower
+// settlement gives back everything, however late: credits do not drain.
+//
+// State is a map, in this process: balances are lost with it. Unlike the other limiters
+// it never forgets a key with a balance, so a top-up fails when [MaxKeys] are in use.
+// A request alone takes no memory. A decision takes a lock for a few nanoseconds and
+// allocates nothing.
+//
+// Do not use it as a ledger: record what was bought and billed where you record
+// invoices.
+type Credits struct {
+	seed    maphash.Seed
+	maxKeys int64
+	keys    atomic.Int64
+	stripes [64]creditStripe
+}
+
+// creditStripe is the balances of some keys. A balance of 0 is not kept.
+type creditStripe struct {
+	mu       sync.Mutex
+	balances map[string]int64
+	_        [48]byte // neighbors do not share a cache line
+}
+
+// NewCredits makes balances of 0, with the option [MaxKeys].
+func NewCredits(opts ...Option) (*Credits, error) {
+	k := kind{title: "credits", takes: []string{"MaxKeys"}}
+	s, err := k.configure(Spec{}, opts)
+	if err != nil {
+		return nil, err
+	}
+	c := &Credits{seed: maphash.MakeSeed(), maxKeys: int64(s.maxKeys())}
+	for i := range c.stripes {
+		c.stripes[i].balances = map[string]int64{}
+	}
+	return c, nil
+}
+
+// TopUp adds n units to the balance of key. The error is [ErrCost] for a negative n, or
+// one that lifts the balance above 2^53 - 1; or it says that MaxKeys keys have a
+// balance. Nothing is added then.
+func (c *Credits) TopUp(key string, n int64) error {
+	if n < 0 {
+		return costError(n)
+	}
+	s := c.lock(key)
+	defer s.mu.Unlock()
+	was, known := s.balances[key]
+	switch {
+	case n > decide.MaxBalance-max(was, 0):
+		return fmt.Errorf("%w: credits: a top-up of %d to a balance of %d exceeds %d", ErrCost, n, was, int64(decide.MaxBalance))
+	case !known && n > 0 && c.keys.Load() >= c.maxKeys:
+		return fmt.Errorf("algo: credits: %d keys have a balance and there is no room for another: raise MaxKeys", c.maxKeys)
+	}
+	c.add(s, key, n)
+	return nil
+}
+
+// Balance returns the units of key; below 0 it has debt.
+func (c *Credits) Balance(key string) int64 {
+	s := c.lock(key)
+	defer s.mu.Unlock()
+	return s.balances[key]
+}
+
+// Acquire charges n units to the balance of key if it has them; see [Limiter]. It
+// ignores ctx, because it never waits. A negative n is [ErrCost].
+func (c *Credits) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+	if n < 0 {
+		return lease, costError(n)
+	}
+	s := c.lock(key)
+	defer s.mu.Unlock()
+	if lease.Decision = creditDecision(s.balances[key], n); lease.Allowed {
+		lease.Remaining -= n
+		lease.releaser, lease.handle = (*creditReleaser)(c), Handle{Key: key, N: n}
+		c.add(s, key, -n)
+	}
+	return lease, nil
+}
+
+// Allow is the short form of Acquire for callers that need only Allowed. A negative n
+// is denied.
+func (c *Credits) Allow(key string, n int64) bool {
+	lease, err := c.Acquire(context.Background(), key, n)
+	return err == nil && lease.Allowed
+}
+
+// OccupiesSlot reports false.
+func (c *Credits) OccupiesSlot() bool { return false }
+
+func (c *Credits) peek(key string, n int64) Decision { return creditDecision(c.Balance(key), n) }
+
+// creditDecision decides about n units, and states the balance before the charge.
+func creditDecision(balance, n int64) Decision {
+	balance = max(balance, 0)
+	d := Decision{Allowed: n <= balance, Limit: balance, Remaining: balance}
+	if !d.Allowed {
+		d.Reason, d.RetryAfter = Never, Forever
+	}
+	return d
+}
+
+// lock locks the stripe of key.
+func (c *Credits) lock(key string) *creditStripe {
+	s := &c.stripes[maphash.String(c.seed, key)%uint64(len(c.stripes))]
+	s.mu.Lock()
+	return s
+}
+
+// add changes the balance of key by n. The caller holds the lock of s.
+func (c *Credits) add(s *creditStripe, key string, n int64) {
+	was, known := s.balances[key]
+	is := min(max(was+max(n, -decide.MaxBalance), -decide.MaxBalance), decide.MaxBalance)
+	switch {
+	case is == 0 && known:
+		delete(s.balances, key)
+		c.keys.Add(-1)
+	case is != 0:
+		s.balances[key] = is
+		if !known {
+			c.keys.Add(1)
+		}
+	}
+}
+
+// creditReleaser is the side of Credits of its leases.
+type creditReleaser Credits
+
+// Release gives back a canceled charge.
+func (r *creditReleaser) Release(h Handle, o Outcome) {
+	if o == Canceled {
+		r.Settle(h, 0)
+	}
+}
+
+// Settle corrects the charge.
+func (r *creditReleaser) Settle(h Handle, actual int64) {
+	c := (*Credits)(r)
+	s := c.lock(h.Key)
+	defer s.mu.Unlock()
+	c.add(s, h.Key, h.N-actual)
+}

@@ -1,0 +1,72 @@
+package algo_test
+
+import (
+	"math"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+func TestCredits(t *testing.T) {
+	c := algo.Must(algo.NewCredits())
+	require.False(t, c.Allow("a", 1))
+	require.True(t, c.Allow("a", 0))
+	require.NoError(t, c.TopUp("a", 10))
+	lease := acquire(t, c, "a", 4)
+	require.Equal(t, algo.Decision{Allowed: true, Limit: 10, Remaining: 6}, lease.Decision)
+	d := acquire(t, c, "a", 7).Decision
+	require.Equal(t, algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever, Limit: 6, Remaining: 6}, d)
+	require.Zero(t, c.Balance("b"), "keys are apart")
+	lease.Settle(1)
+	require.Equal(t, int64(9), c.Balance("a"))
+	lease.Settle(12)
+	require.Equal(t, int64(-2), c.Balance("a"), "owed")
+	require.False(t, c.Allow("a", 1))
+	require.NoError(t, c.TopUp("a", 3))
+	require.True(t, c.Allow("a", 1))
+	lease.Release(algo.Canceled)
+	require.Equal(t, int64(12), c.Balance("a"))
+	require.False(t, algo.OccupiesSlot(c))
+	require.Equal(t, []bool{true, false}, []bool{c.Allow("a", 12), c.Allow("a", -1)})
+}
+
+func TestCreditsTopUpErrors(t *testing.T) {
+	c := algo.Must(algo.NewCredits(algo.MaxKeys(2)))
+	require.ErrorIs(t, c.TopUp("a", -1), algo.ErrCost)
+	require.ErrorIs(t, c.TopUp("a", math.MaxInt64), algo.ErrCost)
+	require.NoError(t, c.TopUp("a", 1<<53-1))
+	require.ErrorIs(t, c.TopUp("a", 1), algo.ErrCost)
+	require.NoError(t, c.TopUp("b", 1))
+	require.ErrorContains(t, c.TopUp("c", 1), "raise MaxKeys")
+	require.True(t, c.Allow("b", 1))
+	require.NoError(t, c.TopUp("c", 1), "a key without a balance takes no room")
+	_, err := algo.NewCredits(algo.Burst(1))
+	require.ErrorContains(t, err, "Burst")
+}
+
+// However many goroutines, no unit is spent twice and none is lost.
+func TestW2_CreditsAreSpentOnce(t *testing.T) {
+	c := algo.Must(algo.NewCredits())
+	require.NoError(t, c.TopUp("a", 5000))
+	var group sync.WaitGroup
+	spent := make([]int64, 16)
+	for i := range spent {
+		group.Go(func() {
+			for c.Allow("a", 1) {
+				spent[i]++
+				lease := acquire(t, c, "a", 1)
+				lease.Release(algo.Canceled)
+			}
+		})
+	}
+	group.Wait()
+	var sum int64
+	for _, n := range spent {
+		sum += n
+	}
+	require.Equal(t, int64(5000), sum+c.Balance("a"))
+	require.LessOrEqual(t, c.Balance("a"), int64(15))
+}

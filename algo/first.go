@@ -1,0 +1,164 @@
+package algo
+
+import (
+	"context"
+	"sync"
+
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// Prepaid spends from a plan, and what does not fit there from prepaid credits; see
+// [First].
+type Prepaid struct {
+	wrapping
+	credits *Credits
+}
+
+// First spends from plan, a limit over time, and what does not fit there from credits,
+// under the same key:
+//
+//	plan := algo.Must(algo.NewFixedWindow(algo.Per(1_000_000, algo.Month), algo.Zone("UTC")))
+//	credits := algo.Must(algo.NewCredits())
+//	limit := algo.First(plan, credits)
+//
+// A request may be split: the plan pays what it has left, credits the rest. If both
+// together do not have it, nothing is charged. Units that are given back go where they
+// came from, those of credits first; what a settlement charges beyond the request is
+// owed to the plan.
+//
+// Bound: in any window at most the bound of the plan, and the units that the key was
+// topped up with.
+//
+// Remaining is what both have. RetryAfter is that of the plan for what credits lack, and
+// exact if the plan's is; the Reason is [Never] if only a top-up helps. A key that is
+// banned by the plan spends no credits. [Describe], [Spec.Apply] and [OccupiesSlot] go to
+// the plan. A decision allocates nothing in the long run.
+//
+// A decision is one step for all that reaches plan through the same Prepaid, whatever is
+// topped up meanwhile. A lock of the key is held while plan decides: plan must not wait, and
+// must not spend the same credits. For a plan on Redis use the First of package distributed.
+// It panics if plan or credits is nil.
+func First(plan Limiter, credits *Credits) *Prepaid {
+	mustLimiter(plan, "First")
+	if credits == nil {
+		panic("algo: First: the credits are nil")
+	}
+	return &Prepaid{wrapping{plan}, credits}
+}
+
+// Acquire charges n units to the plan, and to credits what does not fit there; see
+// [Limiter]. A negative n is [ErrCost]; other errors are those of the plan.
+func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
+	if n < 0 {
+		return lease, costError(n)
+	}
+	s := p.credits.lock(key)
+	defer s.mu.Unlock()
+	balance := max(s.balances[key], 0)
+	if lease, err = p.limiter.Acquire(ctx, key, n); err != nil {
+		return Lease{}, err
+	}
+	var paid int64
+	if wantsCredits(&lease.Decision, balance) {
+		if paid = decide.FromCredits(n, lease.Remaining, balance); paid > 0 {
+			lease, err = p.limiter.Acquire(ctx, key, n-paid)
+		}
+		if err != nil {
+			return Lease{}, err
+		}
+	}
+	lease.addCredits(balance)
+	if lease.Allowed && paid > 0 {
+		lease.Remaining -= paid
+		p.credits.add(s, key, -paid)
+		lease = p.leaseOf(lease, key, n-paid, paid)
+	}
+	return lease, nil
+}
+
+// wantsCredits reports whether credits may pay for what the plan has denied.
+func wantsCredits(d *Decision, balance int64) bool {
+	return !d.Allowed && !d.Banned && balance > 0
+}
+
+// addCredits adds a balance to the decision of a plan. An admission with a Limit of 0
+// does not state what remains.
+func (d *Decision) addCredits(balance int64) {
+	if d.limits() {
+		d.Limit = addSaturated(d.Limit, balance)
+		d.Remaining = addSaturated(d.Remaining, balance)
+	}
+}
+
+// Allow is the short form of Acquire for callers that need only Allowed. It does not
+// admit with a Delay. A negative n is denied.
+func (p *Prepaid) Allow(key string, n int64) bool {
+	lease, err := p.Acquire(context.Background(), key, n)
+	if lease.Delay > 0 {
+		lease.Release(Canceled)
+		return false
+	}
+	return err == nil && lease.Allowed
+}
+
+func (p *Prepaid) peekThrough(ctx context.Context, key string, n int64) (d Decision, err error) {
+	s := p.credits.lock(key)
+	defer s.mu.Unlock()
+	balance := max(s.balances[key], 0)
+	if d, err = peek(ctx, p.limiter, key, n); err == nil && wantsCredits(&d, balance) {
+		d, err = peek(ctx, p.limiter, key, n-decide.FromCredits(n, d.Remaining, balance))
+	}
+	if err == nil {
+		d.addCredits(balance)
+	}
+	return d, err
+}
+
+// prepaidLease is the side of a Prepaid of a lease for which credits paid. It is used
+// again after the lease is released; the generation in the handle keeps copies of the
+// released lease from its next use.
+type prepaidLease struct {
+	generation    int64
+	credits       *Credits
+	plan          Lease
+	planned, paid int64 // at the admission
+	key           string
+}
+
+var prepaidLeases = sync.Pool{New: func() any { return new(prepaidLease) }}
+
+// leaseOf returns a lease of planned units that plan is charged with, and of paid units of
+// credits.
+func (p *Prepaid) leaseOf(plan Lease, key string, planned, paid int64) Lease {
+	l := prepaidLeases.Get().(*prepaidLease)
+	l.credits, l.plan, l.planned, l.paid, l.key = p.credits, plan, planned, paid, key
+	return NewLease(plan.Decision, l, Handle{Key: key, N: planned + paid, At: l.generation})
+}
+
+// Release ends both charges, and gives both back if the work was canceled.
+func (l *prepaidLease) Release(h Handle, o Outcome) {
+	if h.At != l.generation {
+		return
+	}
+	s := l.credits.lock(l.key)
+	defer s.mu.Unlock()
+	if o == Canceled {
+		l.credits.add(s, l.key, decide.SettledCredits(l.planned, l.paid, h.N))
+	}
+	l.plan.Release(o)
+	l.generation++
+	l.plan, l.key = Lease{}, ""
+	prepaidLeases.Put(l)
+}
+
+// Settle corrects both charges in one step.
+func (l *prepaidLease) Settle(h Handle, actual int64) {
+	if h.At != l.generation {
+		return
+	}
+	s := l.credits.lock(l.key)
+	defer s.mu.Unlock()
+	paid := decide.SettledCredits(l.planned, l.paid, actual)
+	l.credits.add(s, l.key, decide.SettledCredits(l.planned, l.paid, h.N)-paid)
+	l.plan.Settle(actual - paid)
+}

@@ -1,0 +1,288 @@
+package algo_test
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/algotest"
+	"github.com/sluice-go/sluice/internal/cases"
+)
+
+// Without credits a Prepaid is its plan.
+func TestFirstConformance(t *testing.T) {
+	algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
+		plan, err := algo.NewTokenBucket(r, opts...)
+		if err != nil {
+			return nil, err
+		}
+		return algo.First(plan, algo.Must(algo.NewCredits())), nil
+	}, algotest.Bound{Units: algotest.BurstPlusRate})
+}
+
+func TestFirstSplitsAndGivesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
+		l := algo.First(plan, credits)
+		require.NoError(t, credits.TopUp("a", 20))
+		require.Equal(t, int64(30), peek(t, l, "a").Remaining)
+
+		lease := acquire(t, l, "a", 25)
+		require.True(t, lease.Allowed)
+		require.Equal(t, int64(5), lease.Remaining)
+		require.Zero(t, peek(t, plan, "a").Remaining, "the plan first")
+		require.Equal(t, int64(5), credits.Balance("a"))
+
+		lease.Settle(12)
+		require.Equal(t, int64(18), credits.Balance("a"), "credits come back first")
+		require.Zero(t, peek(t, plan, "a").Remaining)
+		lease.Settle(4)
+		require.Equal(t, int64(20), credits.Balance("a"))
+		require.Equal(t, int64(6), peek(t, plan, "a").Remaining)
+		lease.Settle(30)
+		require.Equal(t, int64(5), credits.Balance("a"), "what is beyond the charge is owed to the plan")
+		require.Equal(t, 5*time.Second, peek(t, plan, "a").ResetAfter-10*time.Second)
+		lease.Release(algo.Canceled)
+		require.Equal(t, int64(20), credits.Balance("a"))
+		require.Equal(t, int64(10), peek(t, plan, "a").Remaining)
+		lease.Release(algo.Canceled)
+		lease.Settle(1)
+		require.Equal(t, int64(20), credits.Balance("a"), "once")
+	})
+}
+
+// An hour later the plan has refilled: its part weighs nothing, credits do not drain.
+func TestFirstGivesCreditsBackHoweverLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
+		require.NoError(t, credits.TopUp("", 5))
+		l := algo.First(plan, credits)
+		lease := acquire(t, l, "", 15)
+		time.Sleep(time.Hour)
+		lease.Release(algo.Canceled)
+		require.Equal(t, int64(15), peek(t, l, "").Remaining)
+	})
+}
+
+func TestFirstDenials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		credits := algo.Must(algo.NewCredits())
+		l := algo.First(bucket(algo.PerSecond(1), algo.Burst(10)), credits)
+		d := acquire(t, l, "k", 11).Decision
+		require.Equal(t, algo.Never, d.Reason)
+		require.NoError(t, credits.TopUp("k", 4))
+		d = acquire(t, l, "k", 15).Decision
+		require.Equal(t, algo.Never, d.Reason, "the plan can never pay the other 11")
+		require.True(t, l.Allow("k", 8))
+		d = acquire(t, l, "k", 12).Decision
+		require.Equal(t, algo.Quota, d.Reason)
+		require.Equal(t, 6*time.Second, d.RetryAfter, "8 of the plan, 4 of credits")
+		require.Equal(t, int64(14), d.Limit)
+		require.Equal(t, int64(6), d.Remaining)
+		require.Equal(t, int64(4), credits.Balance("k"), "nothing is charged")
+		_, err := l.Acquire(t.Context(), "k", -1)
+		require.ErrorIs(t, err, algo.ErrCost)
+		require.Panics(t, func() { algo.First(nil, credits) })
+		require.Panics(t, func() { algo.First(bucket(algo.PerSecond(1)), nil) })
+	})
+}
+
+// A key that is banned spends no credits.
+func TestFirstBanned(t *testing.T) {
+	credits := algo.Must(algo.NewCredits())
+	require.NoError(t, credits.TopUp("k", 4))
+	plan := algo.DenyList(bucket(algo.PerSecond(1)), algo.Must(algo.NewKeySet([]string{"k"}, nil)))
+	require.False(t, algo.First(plan, credits).Allow("k", 1))
+	require.Equal(t, int64(4), credits.Balance("k"))
+}
+
+// A plan that delays pays with a Delay what credits lack.
+func TestFirstDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		credits := algo.Must(algo.NewCredits())
+		l := algo.First(bucket(algo.PerSecond(1), algo.Burst(2), algo.MaxWait(3*time.Second)), credits)
+		require.NoError(t, credits.TopUp("", 1))
+		lease := acquire(t, l, "", 6)
+		require.True(t, lease.Allowed)
+		require.Equal(t, 3*time.Second, lease.Delay)
+		require.Zero(t, credits.Balance(""))
+		require.False(t, l.Allow("", 1))
+	})
+}
+
+// The first reservation is of the plan, later ones of credits; the rest comes back to
+// credits.
+func TestFirstUnderAMeter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
+		require.NoError(t, credits.TopUp("a", 100))
+		m, err := algo.StartMeter(t.Context(), algo.First(plan, credits), "a", 5, 20)
+		require.NoError(t, err)
+		for range 9 {
+			d, err := m.Reserve(t.Context(), 3)
+			require.NoError(t, err)
+			require.True(t, d.Allowed)
+			m.Use(3)
+		}
+		m.Close()
+		require.Equal(t, int64(100-17), credits.Balance("a"), "27 less the 10 of the plan")
+		require.Zero(t, peek(t, plan, "a").Remaining)
+	})
+}
+
+// prepaidModel is a plan and a balance, decided one after another.
+type prepaidModel struct {
+	plan    algo.Limiter
+	balance int64
+}
+
+// acquire spends unit by unit what the plan has, then credits.
+func (m *prepaidModel) acquire(t require.TestingT, n int64) (lease algo.Lease, paid int64, ok bool) {
+	if left := peek(t, m.plan, "").Remaining; n > left {
+		paid = n - left
+	}
+	if paid > m.balance {
+		return lease, 0, false
+	}
+	m.balance -= paid
+	return must(t, m.plan, "", n-paid), paid, true
+}
+
+// TestW2_FirstAndAModel: over random charges, top-ups, settlements and cancellations a
+// Prepaid has what its plan and its credits have when they are spent in order, RetryAfter
+// is exact, and all that is admitted keeps the sum of the bounds.
+func TestW2_FirstAndAModel(t *testing.T) {
+	checks(t, "W2: %d sequences of First")
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
+			rate, burst := algo.PerSecond(rapid.Int64Range(1, 9).Draw(t, "rate")), rapid.Int64Range(1, 9).Draw(t, "burst")
+			credits := algo.Must(algo.NewCredits())
+			l := algo.First(bucket(rate, algo.Burst(burst)), credits)
+			m := prepaidModel{plan: bucket(rate, algo.Burst(burst))}
+			start, admitted, bought := time.Now(), int64(0), int64(0)
+			for range rapid.IntRange(1, 30).Draw(t, "steps") {
+				time.Sleep(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "pause")))
+				n := rapid.Int64Range(0, 12).Draw(t, "n")
+				if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
+					require.NoError(t, credits.TopUp("", n))
+					m.balance, bought = m.balance+n, bought+n
+					continue
+				}
+				admitted += stepOfFirst(t, l, &m, n)
+				require.LessOrEqual(t, admitted, algotest.BurstPlusRate(rate, time.Since(start))+burst-rate.Count+bought)
+				require.Equal(t, m.balance, credits.Balance(""))
+				require.Equal(t, peek(t, m.plan, "").Remaining+max(m.balance, 0), peek(t, l, "").Remaining)
+			}
+		})
+	})
+}
+
+// stepOfFirst charges n units, perhaps gives some back, and returns how many stay.
+func stepOfFirst(t *rapid.T, l *algo.Prepaid, m *prepaidModel, n int64) int64 {
+	lease := must(t, l, "", n)
+	want, paid, ok := m.acquire(t, n)
+	require.Equal(t, ok, lease.Allowed)
+	if !ok {
+		if lease.Reason == algo.Never {
+			return 0
+		}
+		time.Sleep(lease.RetryAfter - 1)
+		early := must(t, l, "", n)
+		require.False(t, early.Allowed, "a nanosecond early")
+		time.Sleep(1)
+		return stepOfFirst(t, l, m, n)
+	}
+	less := rapid.Int64Range(0, n).Draw(t, "less")
+	back := min(less, paid)
+	m.balance += back
+	before := peek(t, m.plan, "").Remaining
+	want.Settle(n - paid - (less - back))
+	lease.Settle(n - less)
+	return n - back - (peek(t, m.plan, "").Remaining - before)
+}
+
+// prepaidCall is one call in a history.
+type prepaidCall struct {
+	n    int64
+	back bool // a refund or a top-up
+}
+
+// TestL1_First: whatever the order of four goroutines that charge, cancel and top up, a
+// Prepaid under a frozen clock answers as one counter of units.
+func TestL1_First(t *testing.T) {
+	algotest.Interleave(t)
+	model := porcupine.Model{
+		Init: func() any { return int64(7) },
+		Step: func(state, input, output any) (bool, any) {
+			left, in, out := state.(int64), input.(prepaidCall), output.(algo.Decision)
+			switch {
+			case in.back:
+				return true, left + in.n
+			case in.n <= left:
+				return out.Allowed && out.Remaining == left-in.n, left - in.n
+			}
+			return !out.Allowed && out.Remaining == left, left
+		},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for seed := range uint64(cases.Count(300, 5000)) {
+			credits := algo.Must(algo.NewCredits())
+			require.NoError(t, credits.TopUp("k", 4))
+			history := prepaidHistory(t, algo.First(bucket(algo.PerSecond(3)), credits), credits, seed)
+			require.True(t, porcupine.CheckOperations(model, history), "seed %d", seed)
+		}
+	})
+}
+
+func prepaidHistory(t *testing.T, l algo.Limiter, credits *algo.Credits, seed uint64) (all []porcupine.Operation) {
+	var clock atomic.Int64
+	var histories [4][]porcupine.Operation
+	var group sync.WaitGroup
+	for c := range histories {
+		group.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(c)))
+			call := func(in prepaidCall, f func() algo.Decision) {
+				o := porcupine.Operation{ClientId: c, Input: in, Call: clock.Add(1)}
+				o.Output = f()
+				o.Return = clock.Add(1)
+				histories[c] = append(histories[c], o)
+			}
+			for range 8 {
+				n := 1 + rnd.Int64N(3)
+				if rnd.IntN(5) == 0 {
+					call(prepaidCall{1, true}, func() algo.Decision { require.NoError(t, credits.TopUp("k", 1)); return algo.Decision{} })
+					continue
+				}
+				var lease algo.Lease
+				call(prepaidCall{n, false}, func() algo.Decision { lease, _ = l.Acquire(t.Context(), "k", n); return lease.Decision })
+				if lease.Allowed && rnd.IntN(3) == 0 {
+					call(prepaidCall{n, true}, func() algo.Decision { lease.Release(algo.Canceled); return algo.Decision{} })
+				}
+			}
+		})
+	}
+	group.Wait()
+	for _, h := range histories {
+		all = append(all, h...)
+	}
+	return all
+}
+
+func TestFirstAllocatesNothing(t *testing.T) {
+	credits := algo.Must(algo.NewCredits())
+	require.NoError(t, credits.TopUp("k", 1<<40))
+	l := algo.First(bucket(algo.PerSecond(1)), credits)
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		lease := acquire(t, l, "k", 2)
+		lease.Settle(1)
+		lease.Release(algo.Succeeded)
+	}))
+}

@@ -1,0 +1,29 @@
+package guides_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// A plan of a month, and credits for what it lacks.
+func Example_first() {
+	plan := algo.Must(algo.NewFixedWindow(algo.Per(1000, algo.Month), algo.Zone("UTC")))
+	credits := algo.Must(algo.NewCredits())
+	limit := algo.First(plan, credits)
+
+	if err := credits.TopUp("alice", 500); err != nil {
+		return // the key has no room, or the balance would be too large
+	}
+
+	lease, err := limit.Acquire(context.Background(), "alice", 1200) // 1000 of the plan
+	if err != nil || !lease.Allowed {
+		return
+	}
+	defer lease.Release(algo.Succeeded)
+	lease.Settle(1100)
+
+	fmt.Println(credits.Balance("alice"))
+	// Output: 400
+}
