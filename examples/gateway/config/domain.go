@@ -10,8 +10,8 @@ import (
 // Domain is the limits of one domain of the rate limit service.
 type Domain struct {
 	Name string
-	// Headers is what is added to responses: ietf or none.
-	Headers     string
+	// Headers is what is added to responses.
+	Headers     Headers
 	Descriptors []*Descriptor
 }
 
@@ -57,7 +57,7 @@ func (b *book) readDomains(v *value) (all []*Domain) {
 	}
 	lines := map[string]int{}
 	for _, item := range v.items() {
-		d := &Domain{Headers: "ietf"}
+		d := &Domain{Headers: b.file.DomainHeaders}
 		var descriptors *value
 		item.fields(
 			field{name: "name", required: true, read: func(v value) {
@@ -67,7 +67,7 @@ func (b *book) readDomains(v *value) (all []*Domain) {
 				}
 				lines[d.Name] = v.node.Line
 			}},
-			field{name: "headers", read: func(v value) { d.Headers = v.oneOf("ietf", "none") }},
+			field{name: "headers", read: func(v value) { d.Headers = readHeaders(v) }},
 			field{name: "descriptors", required: true, read: func(v value) { descriptors = &v }},
 		)
 		if descriptors != nil {

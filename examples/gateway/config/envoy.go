@@ -84,7 +84,7 @@ func (f *File) readEnvoyFiles(into *reader) {
 }
 
 func (b *book) readEnvoyDomain(v value) *Domain {
-	d := &Domain{Headers: "ietf"}
+	d := &Domain{Headers: b.file.DomainHeaders}
 	var descriptors *value
 	v.fields(
 		field{name: "domain", required: true, read: func(v value) { d.Name = v.text() }},

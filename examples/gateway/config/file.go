@@ -49,6 +49,8 @@ type File struct {
 	Routes []*Route
 	// Domains are what the rate limit service answers for.
 	Domains []*Domain
+	// DomainHeaders is what domains without their own add to responses.
+	DomainHeaders Headers
 	// EnvoyFiles are patterns of files of envoyproxy/ratelimit, whose domains are
 	// among Domains.
 	EnvoyFiles []string
@@ -86,10 +88,11 @@ type Timeouts struct {
 
 func defaults() *File {
 	return &File{
-		Listen:    "127.0.0.1:8080",
-		Admin:     "127.0.0.1:8081",
-		AccessLog: "off",
-		Store:     Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
+		DomainHeaders: Headers{IETF: true},
+		Listen:        "127.0.0.1:8080",
+		Admin:         "127.0.0.1:8081",
+		AccessLog:     "off",
+		Store:         Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
 			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,
@@ -160,6 +163,7 @@ func (f *File) read(v value) {
 		field{name: "limits", read: func(v value) { limits = &v }},
 		field{name: "routes", read: func(v value) { routes = &v }},
 		field{name: "domains", read: func(v value) { domains = &v }},
+		field{name: "domain_headers", read: func(v value) { f.DomainHeaders = readHeaders(v) }},
 		field{name: "envoy_files", read: func(v value) { f.readPatterns(v) }},
 		field{name: "grpc", read: func(v value) { f.GRPC.read(v) }},
 	)

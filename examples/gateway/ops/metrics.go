@@ -13,6 +13,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -26,6 +27,13 @@ type Metrics struct {
 	registry *prometheus.Registry
 	served   *prometheus.HistogramVec
 	upstream *prometheus.HistogramVec
+	near     *nearLimit
+}
+
+// Observe is a telemetry.Observer.
+func (m *Metrics) Observe(e telemetry.Event) {
+	m.Metrics.Observe(e)
+	m.near.Observe(e)
 }
 
 // Request counts an answered request, and the wait for its upstream if it was asked.
@@ -65,8 +73,9 @@ func NewMetrics(overload func() *adaptive.Limiter) (*Metrics, error) {
 	upstream := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "http_client_request_duration_seconds", Help: "Time until the head of the upstream's answer.", Buckets: buckets,
 	}, []string{"http_route"})
-	return &Metrics{m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry, served, upstream}, errors.Join(
-		registry.Register(served), registry.Register(upstream),
+	near := newNearLimit()
+	return &Metrics{m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry, served, upstream, near}, errors.Join(
+		registry.Register(served), registry.Register(upstream), registry.Register(near.total),
 		registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 		m.InFlight("overload", inFlight(overload)))

@@ -1,8 +1,10 @@
 package service
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,11 +13,12 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
 // answer is the response: decisions has one for each descriptor with a limit,
 // in order.
-func answer(all []asked, decisions []algo.Decision, headers bool) *rls.RateLimitResponse {
+func answer(all []asked, decisions []algo.Decision, headers config.Headers) *rls.RateLimitResponse {
 	r := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK}
 	var told fields
 	for i := range all {
@@ -37,9 +40,7 @@ func answer(all []asked, decisions []algo.Decision, headers bool) *rls.RateLimit
 		r.Statuses = append(r.Statuses, s)
 		told.add(a.limit, d)
 	}
-	if headers {
-		r.ResponseHeadersToAdd = told.headers()
-	}
+	r.ResponseHeadersToAdd = told.headers(headers)
 	return r
 }
 
@@ -110,12 +111,26 @@ func (f *fields) add(l *limit, d *algo.Decision) {
 	f.items = append(f.items, item{l, d})
 }
 
-func (f *fields) headers() (all []*core.HeaderValue) {
-	add := func(key, value string) {
-		if value != "" {
-			all = append(all, &core.HeaderValue{Key: key, Value: value})
-		}
+// headers are the fields that a domain wants.
+func (f *fields) headers(want config.Headers) headerList {
+	var all headerList
+	if want.IETF {
+		f.ietf(&all)
+	} else {
+		f.tightest(&all, want)
 	}
+	return all
+}
+
+type headerList []*core.HeaderValue
+
+func (l *headerList) add(key, value string) {
+	if key != "" && value != "" {
+		*l = append(*l, &core.HeaderValue{Key: key, Value: value})
+	}
+}
+
+func (f *fields) ietf(all *headerList) {
 	var policies, limits []string
 	for _, it := range f.items {
 		promise, ok := algo.Describe(it.limit.limiter)
@@ -129,12 +144,23 @@ func (f *fields) headers() (all []*core.HeaderValue) {
 		}
 		limits = append(limits, state)
 	}
-	add("ratelimit-policy", strings.Join(policies, ", "))
-	add("ratelimit", strings.Join(limits, ", "))
+	all.add("ratelimit-policy", strings.Join(policies, ", "))
+	all.add("ratelimit", strings.Join(limits, ", "))
 	if f.retry > 0 && !f.never {
-		add("retry-after", fmt.Sprint(max(1, seconds(f.retry))))
+		all.add("retry-after", fmt.Sprint(max(1, seconds(f.retry))))
 	}
-	return all
+}
+
+// tightest tells the limit with the least remaining, by the names that the domain
+// has for it.
+func (f *fields) tightest(all *headerList, names config.Headers) {
+	if len(f.items) == 0 {
+		return
+	}
+	least := slices.MinFunc(f.items, func(a, b item) int { return cmp.Compare(a.d.Remaining, b.d.Remaining) })
+	all.add(names.Limit, fmt.Sprint(least.d.Limit))
+	all.add(names.Remaining, fmt.Sprint(least.d.Remaining))
+	all.add(names.Reset, fmt.Sprint(seconds(least.d.ResetAfter)))
 }
 
 // seconds rounds up to whole seconds.

@@ -137,7 +137,11 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 		return nil, status.Error(codes.Unavailable, "the limits cannot be decided")
 	}
 	s.tell(all, decisions, time.Since(began))
-	return answer(all, decisions, d == nil || d.headers), nil
+	headers := config.Headers{IETF: true}
+	if d != nil {
+		headers = d.headers
+	}
+	return answer(all, decisions, headers), nil
 }
 
 // ask finds out which limit a descriptor has, if any. The limit in a request

@@ -117,6 +117,28 @@ func TestHits(t *testing.T) {
 	require.Equal(t, over, resp.OverallCode, "the same descriptor four times adds up")
 }
 
+// The names of the fields, for all domains and for one.
+func TestHeaderNames(t *testing.T) {
+	r := newRig(t, `
+domain_headers: {limit: ratelimit-limit, remaining: ratelimit-remaining, reset: ratelimit-reset}
+domains:
+  - name: d
+    descriptors:
+      - {key: a, limit: fixed-window 100/day}
+      - {key: b, limit: 5/s}
+  - name: own
+    headers: {remaining: x-left}
+    descriptors: [{key: a, limit: fixed-window 100/day}]
+`, nil)
+	require.Equal(t, map[string]string{"ratelimit-limit": "5", "ratelimit-remaining": "1", "ratelimit-reset": "1"},
+		headers(r.ask(4, descriptor("a=1"), descriptor("b=1"))))
+	require.Equal(t, map[string]string{"ratelimit-limit": "5", "ratelimit-remaining": "1", "ratelimit-reset": "1"},
+		headers(r.ask(2, descriptor("a=1"), descriptor("b=1"))), "denied")
+	require.Empty(t, headers(r.ask(1, descriptor("unknown=1"))))
+	own := &rls.RateLimitRequest{Domain: "own", HitsAddend: 3, Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("a=1")}}
+	require.Equal(t, map[string]string{"x-left": "97"}, headers(r.send(own)))
+}
+
 // The content of a status and of the headers.
 func TestTells(t *testing.T) {
 	r := newRig(t, `

@@ -17,7 +17,7 @@ import (
 type tree map[string]*domain
 
 type domain struct {
-	headers bool
+	headers config.Headers
 	top     level
 }
 
@@ -79,7 +79,7 @@ func each(f *config.File, visit func(*config.Descriptor)) {
 func newTree(f *config.File, limiters map[string]algo.Limiter) tree {
 	t := tree{}
 	for _, d := range f.Domains {
-		t[d.Name] = &domain{headers: d.Headers == "ietf", top: newLevel(d.Descriptors, limiters)}
+		t[d.Name] = &domain{headers: d.Headers, top: newLevel(d.Descriptors, limiters)}
 	}
 	return t
 }
