@@ -18,7 +18,7 @@ import (
 var needNoExample = map[string]string{
 	"String": "called by fmt", "Error": "called by fmt", "Unwrap": "called by errors", "Is": "called by errors",
 	"MarshalText": "called by encoding/json", "MarshalJSON": "called by encoding/json", "UnmarshalJSON": "called by encoding/json",
-	"Describe": "called by algo.Describe", "Accept": "called by net/http", "Read": "called by strategies", "Observe": "called by limiters",
+	"Describe": "called by algo.Describe", "FlushError": "called by http.ResponseController", "Accept": "called by net/http", "Read": "called by strategies", "Observe": "called by limiters",
 	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
 	"ChooseLimiter": "called by AcquireAll",
 	"Len":           "a getter", "Overflowed": "a getter", "IsOn": "a getter", "Client": "a getter", "Prefix": "a getter", "Limit": "a getter", "InFlight": "a getter",

@@ -1,4 +1,7 @@
 package algo
 
 // ResetWarnings makes the next problem of a kind be logged again.
-func ResetWarnings() { warnMixed.Reset() }
+func ResetWarnings() {
+	warnMixed.Reset()
+	warnNegative.Reset()
+}

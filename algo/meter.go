@@ -51,9 +51,20 @@ type Meter struct {
 
 // hold is a lease and its cost.
 type hold struct {
-	lease Lease
-	n     int64
+	own      Lease
+	borrowed *Lease // instead of own, if another part of the program releases it
+	n        int64
 }
+
+func (h *hold) lease() *Lease {
+	if h.borrowed != nil {
+		return h.borrowed
+	}
+	return &h.own
+}
+
+// end releases the lease, unless it is borrowed.
+func (h *hold) end() { h.own.Release(Succeeded) }
 
 // StartMeter charges n units, an estimate of the whole cost, to key. Whatever is
 // used beyond them is charged in blocks of at least block units. A stream that
@@ -72,7 +83,7 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 	}
 	m := &Meter{Decision: lease.Decision, key: key, block: block}
 	if m.Allowed {
-		m.limiter, m.charged, m.last = l, n, hold{lease, n}
+		m.limiter, m.charged, m.last = l, n, hold{own: lease, n: n}
 	}
 	return m, nil
 }
@@ -91,7 +102,9 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 	case m.limiter == nil:
 		return Decision{Reason: m.Reason, RetryAfter: m.RetryAfter}, nil
 	case short <= 0:
-		return m.Decision, nil
+		d := m.Decision
+		d.Delay = 0 // slept out when these units were reserved
+		return d, nil
 	}
 	if rest := m.charged - m.used - m.last.n; rest > 0 { // of prev, which makes room for last
 		m.charged += m.prev.settle(-rest)
@@ -112,8 +125,8 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 
 // hold adds a lease. All units of prev are used, so it needs no correction.
 func (m *Meter) hold(lease Lease, n int64) {
-	m.prev.lease.Release(Succeeded)
-	m.Decision, m.prev, m.last = lease.Decision, m.last, hold{lease, n}
+	m.prev.end()
+	m.Decision, m.prev, m.last = lease.Decision, m.last, hold{own: lease, n: n}
 	m.charged += n
 }
 
@@ -143,7 +156,7 @@ var warnNegative = &warning.Once{
 func (h *hold) settle(n int64) int64 {
 	was := h.n
 	h.n = max(was+min(n, math.MaxInt64-was), 0)
-	h.lease.Settle(h.n)
+	h.lease().Settle(h.n)
 	return h.n - was
 }
 
@@ -172,8 +185,8 @@ func (m *Meter) Settle(total int64) {
 		m.prev.settle(-less)
 	}
 	m.used, m.limiter = total, nil
-	m.last.lease.Release(Succeeded)
-	m.prev.lease.Release(Succeeded)
+	m.last.end()
+	m.prev.end()
 }
 
 // Close settles what was used, unless Settle was called. Defer it, so that the

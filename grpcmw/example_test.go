@@ -201,6 +201,29 @@ func ExampleLeaseFrom() {
 	// Output: 60
 }
 
+// A stream is charged by what its messages really take, and ends where the limit is
+// spent.
+func ExampleMeterFrom() {
+	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	intercept := grpcmw.UnaryServerInterceptor(tokens, rpckey.Global(), grpcmw.WithName("tokens"), grpcmw.WithLeaseInContext(),
+		grpcmw.WithCost(func(context.Context, string, any) int64 { return 30 })) // the estimate
+	handler := func(ctx context.Context, _ any) (any, error) {
+		meter := grpcmw.MeterFrom(ctx, "tokens", 25)
+		defer meter.Close()
+		for _, used := range []int64{20, 20, 20, 20, 20, 20} {
+			if d, err := meter.Reserve(ctx, used); err != nil || !d.Allowed {
+				return nil, status.Error(codes.ResourceExhausted, "out of tokens")
+			}
+			meter.Use(used)
+		}
+		return nil, nil
+	}
+	_, err := intercept(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, handler)
+	lease, _ := tokens.Acquire(context.Background(), "~global", 0)
+	fmt.Println(status.Code(err), lease.Remaining)
+	// Output: ResourceExhausted 0
+}
+
 // Callers without an identity are limited as one, or by another key, or not let
 // in; never unlimited by accident.
 func ExampleWithMissingKey() {

@@ -40,7 +40,7 @@ type interceptor struct {
 	interceptorOptions
 	exempt  exempt
 	answers *answers
-	names   []string               // of the policies
+	names   []admission.Named      // of the policies
 	all     []*interceptor         // one for each of several policies; nil: one
 	tapping bool                   // it cannot send a trailer
 	waits   *admission.ServerWaits // what servers asked a client for; nil on a server
@@ -66,7 +66,7 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 
 func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 	i := &interceptor{
-		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []string{p.Name},
+		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []admission.Named{{Name: p.Name, Limiter: p.Limiter}},
 		answers: newAnswers(p.Name, s.Own.domain, p.Client),
 	}
 	if p.Client {

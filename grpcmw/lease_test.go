@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
@@ -44,4 +45,32 @@ func TestLeaseFromOnStreams(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.True(t, got.Allowed)
+}
+
+// Several limits: the meter is of the policy that is named, and nothing else is
+// charged.
+func TestMeterFrom(t *testing.T) {
+	requests, tokens := perHour(10), perHour(3000)
+	svc := &service{unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+		m := grpcmw.MeterFrom(ctx, "tokens", 100)
+		for range 20 {
+			d, err := m.Reserve(ctx, 60)
+			require.NoError(t, err)
+			require.True(t, d.Allowed)
+			m.Use(60)
+		}
+		m.Close()
+		none := grpcmw.MeterFrom(ctx, "unknown", 100)
+		none.Use(500)
+		none.Close()
+		return &testpb.SimpleResponse{}, nil
+	}}
+	c := client(t, svc, grpcmw.Limits([]grpcmw.Policy{
+		{Name: "requests", Limiter: requests, Key: rpckey.Global()},
+		{Name: "tokens", Limiter: tokens, Key: rpckey.Global(), Cost: func(context.Context, string, any) int64 { return 500 }},
+	}, grpcmw.WithLeaseInContext())...)
+	_, err := unaryCall(c)
+	require.NoError(t, err)
+	require.Equal(t, int64(9), left(t, requests, "~global"))
+	require.Equal(t, int64(1800), left(t, tokens, "~global"))
 }

@@ -29,8 +29,8 @@ func (i *interceptor) setRateTrailer(ctx context.Context, lease *admission.Lease
 }
 
 func (i *interceptor) rateTrailer(lease *admission.Lease) (md metadata.MD) {
-	for k, name := range lease.Policies {
-		one := i.named(name)
+	for k, p := range lease.Policies {
+		one := i.named(p.Name)
 		policy, limit := one.rateItems(&lease.Of(k).Decision)
 		if limit == "" {
 			continue

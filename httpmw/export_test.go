@@ -12,6 +12,7 @@ func ResetWarnings() {
 	warnTwice.Reset()
 	warnRebuilt.Reset()
 	warnTimeout.Reset()
+	warnAboveMost.Reset()
 	built.first.Store(0)
 	built.second.Store(0)
 	admission.ResetFailures()

@@ -63,7 +63,7 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 // admit decides on r, and returns the names of the policies that the lease is of.
 // ctx is the context in which r waits. If it returns false, the request has been
 // answered. If it returns true and the lease is zero, the request passes unlimited.
-func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
+func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
 	if m.all != nil {
 		*lease, names, pass = m.all(m, ctx, w, r)
 		return names, pass

@@ -127,11 +127,11 @@ type middleware struct {
 	admission.Settings[*http.Request]
 	ownOptions
 	policies []*policy
-	names    []string // of the policies
+	names    []admission.Named // of the policies
 	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
 	// does not link it.
 	// (The lease is a result: as an argument of a function value it would escape.)
-	all func(m *middleware, ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool)
+	all func(m *middleware, ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
 	// watches: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	watches bool
@@ -152,7 +152,7 @@ func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
 		m.policies = append(m.policies, &policy{
 			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
 		})
-		m.names = append(m.names, p.Name)
+		m.names = append(m.names, admission.Named{Name: p.Name, Limiter: p.Limiter})
 		m.watches = m.watches || algo.OccupiesSlot(p.Limiter)
 	}
 }

@@ -17,7 +17,7 @@ const fewPolicies = 4
 type candidate = admission.Candidate[*http.Request]
 
 // admitAll is admit for several policies.
-func (m *middleware) admitAll(ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []string, pass bool) {
+func (m *middleware) admitAll(ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool) {
 	returned := false
 	defer func() {
 		if !returned { // an observer panics
@@ -29,7 +29,7 @@ func (m *middleware) admitAll(ctx context.Context, w http.ResponseWriter, r *htt
 	return lease, names, pass
 }
 
-func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []string, pass bool) {
+func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
 	var roomForAll [fewPolicies]candidate
 	var roomForReqs [fewPolicies]algo.Request
 	all, reqs := roomForAll[:0], roomForReqs[:0]
@@ -83,13 +83,13 @@ func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.Re
 }
 
 // namesOf returns the names of the policies that were not left out.
-func (m *middleware) namesOf(all []candidate) []string {
+func (m *middleware) namesOf(all []candidate) []admission.Named {
 	if len(all) == len(m.names) || !m.LeaseInContext {
 		return m.names
 	}
-	names := make([]string, len(all))
+	names := make([]admission.Named, len(all))
 	for i := range all {
-		names[i] = all[i].Name
+		names[i] = admission.Named{Name: all[i].Name, Limiter: all[i].Limiter}
 	}
 	return names
 }

@@ -168,16 +168,34 @@ func streamType(contentType string) bool {
 	if contentType == "" {
 		return false
 	}
-	kind, _, _ := strings.Cut(contentType, ";")
-	kind = strings.ToLower(strings.TrimSpace(kind))
+	kind := mediaType(contentType)
 	switch kind {
-	case "text/event-stream", "multipart/x-mixed-replace", "application/vnd.amazon.eventstream",
-		"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
-		"application/stream+json", "application/x-json-stream", "application/json-seq":
+	case eventStream, "multipart/x-mixed-replace", "application/vnd.amazon.eventstream", "application/json-seq":
+		return true
+	}
+	if jsonLines(kind) {
 		return true
 	}
 	return strings.HasSuffix(kind, "+json-seq") || strings.HasPrefix(kind, "application/connect+") ||
 		strings.HasPrefix(kind, "audio/") || strings.HasPrefix(kind, "video/")
+}
+
+const eventStream = "text/event-stream"
+
+// mediaType is a content type without its parameters, in lower case.
+func mediaType(contentType string) string {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// jsonLines reports whether a media type is of JSON values in lines.
+func jsonLines(kind string) bool {
+	switch kind {
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+		"application/stream+json", "application/x-json-stream":
+		return true
+	}
+	return false
 }
 
 // grpcOutcome is the outcome of a response of gRPC with the status 200. Over

@@ -7,12 +7,18 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Lease is the lease of a call, and the names of the policies that it is of, in
-// the order of its parts.
+// Lease is the lease of a call, and the policies that it is of, in the order of its
+// parts.
 type Lease struct {
 	algo.Lease
-	Policies []string
+	Policies []Named
 	outer    *Lease // of a middleware further out
+}
+
+// Named is the limiter of a policy.
+type Named struct {
+	Name    string
+	Limiter algo.Limiter
 }
 
 type leaseKey struct{}
@@ -26,16 +32,31 @@ func WithLease(ctx context.Context, lease *Lease) context.Context {
 // LeaseFrom returns the innermost lease in ctx, or the lease of the policy with
 // that name; a zero Lease if there is none.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
-	lease, _ := ctx.Value(leaseKey{}).(*Lease)
-	for ; lease != nil; lease = lease.outer {
-		if len(policy) == 0 {
-			return &lease.Lease
-		}
-		if i := slices.Index(lease.Policies, policy[0]); i >= 0 {
-			return lease.Of(i)
-		}
+	if len(policy) > 0 {
+		lease, _ := find(ctx, policy[0])
+		return lease
+	}
+	if lease, _ := ctx.Value(leaseKey{}).(*Lease); lease != nil {
+		return &lease.Lease
 	}
 	return new(algo.Lease)
+}
+
+// find returns the lease of a policy, and its limiter.
+func find(ctx context.Context, policy string) (*algo.Lease, algo.Limiter) {
+	lease, _ := ctx.Value(leaseKey{}).(*Lease)
+	for ; lease != nil; lease = lease.outer {
+		if i := slices.IndexFunc(lease.Policies, func(n Named) bool { return n.Name == policy }); i >= 0 {
+			return lease.Of(i), lease.Policies[i].Limiter
+		}
+	}
+	return new(algo.Lease), algo.Unlimited()
+}
+
+// MeterFrom goes on with the charge of a policy.
+func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
+	lease, limiter := find(ctx, policy)
+	return algo.MeterLease(limiter, lease, block)
 }
 
 // Of returns the lease of a policy. A single one may have parts of its own.

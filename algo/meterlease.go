@@ -1,0 +1,39 @@
+package algo
+
+// MeterLease goes on with the charge of lease as a [Meter], which charges what the
+// work uses beyond it to l, in blocks of at least block units, 0 or more. l is the
+// limiter that has granted the lease; the key is that of the lease. Another part of
+// the program, such as a middleware, releases the lease, and not before the Meter is
+// closed. Release with [Canceled] gives back the first charge alone, not the blocks
+// after it.
+//
+// For a lease that charges nothing, because the request passed unlimited, the Meter
+// admits everything and charges nothing. A denied lease makes a denied Meter.
+func MeterLease(l Limiter, lease *Lease, block int64) *Meter {
+	m := &Meter{Decision: lease.Decision, block: max(block, 0)}
+	m.Delay = 0 // slept out by the one who has acquired the lease
+	switch key, n, ok := lease.charge(); {
+	case ok:
+		m.limiter, m.key, m.charged, m.last = l, key, n, hold{borrowed: lease, n: n}
+	case lease.Allowed || lease.Reason == Admitted:
+		m.limiter, m.Allowed = unlimited{}, true
+	}
+	return m
+}
+
+// charge returns the key and the units that are charged, of one of several limits
+// in the same unit; false if there is nothing to settle.
+func (l *Lease) charge() (key string, n int64, ok bool) {
+	c, several := l.releaser.(*compositeLease)
+	switch {
+	case l.releaser == nil || several && c.generation != l.handle.At:
+		return "", 0, false
+	case !several:
+		return l.handle.Key, l.handle.N, true
+	}
+	from := 0
+	if i := int(l.handle.State[0]); i > 0 {
+		from, _ = c.part(i - 1)
+	}
+	return c.leases[from].charge()
+}
