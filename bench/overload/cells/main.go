@@ -20,7 +20,7 @@ import (
 
 var (
 	bin     = flag.String("server", "", "the server's program")
-	kinds   = flag.String("kinds", "burst,closed,slowbody,events,listener,cores", "tables to measure")
+	kinds   = flag.String("kinds", "burst,closed,slowbody,events,listener,tenants,classes,cores", "tables to measure")
 	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	names   = flag.String("limiter", "none,default", "limiters to compare")
 	seconds = flag.Float64("seconds", 3, "length of each measurement")
@@ -43,7 +43,8 @@ func run() error {
 		"The load comes from the same machine and by net/http's client, so a capacity is that of the server and its clients together.\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	tables := map[string]func(rig) error{
-		"burst": bursts, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener, "cores": cores,
+		"burst": bursts, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
+		"tenants": tenants, "classes": priorities, "cores": cores,
 	}
 	for _, kind := range strings.Split(*kinds, ",") {
 		table, ok := tables[kind]

@@ -12,17 +12,21 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc"
 )
 
 // rig is a server process and a client for it.
 type rig struct {
 	spin, work, limiter string
-	protocol            string // "HTTP/1.1", "TLS" or "HTTP/2"; empty: HTTP/1.1
+	protocol            string // "HTTP/1.1", "TLS", "HTTP/2" or "gRPC"; empty: HTTP/1.1
 	procs               int
 	listener            bool
+	args                []string // further ones of the server
 
 	addr   string
 	client *http.Client
+	rpc    *grpc.ClientConn // over gRPC
 }
 
 // output is the first line that the server prints without arguments.
@@ -33,7 +37,7 @@ func output(bin string) (string, error) {
 
 // with runs the server while do measures it.
 func (r rig) with(do func(rig) error) error {
-	args := []string{"-spin", r.spin, "-work", r.work, "-limiter", r.limiter}
+	args := append([]string{"-spin", r.spin, "-work", r.work, "-limiter", r.limiter}, r.args...)
 	transport := &http.Transport{MaxIdleConns: 20000, MaxIdleConnsPerHost: 20000, DisableCompression: true}
 	scheme := "http"
 	if r.protocol == "TLS" || r.protocol == "HTTP/2" {
@@ -43,6 +47,9 @@ func (r rig) with(do func(rig) error) error {
 	}
 	if r.listener {
 		args = append(args, "-listener")
+	}
+	if r.protocol == "gRPC" {
+		args = append(args, "-grpc")
 	}
 	cmd := exec.Command(*bin, args...)
 	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", r.procs))
@@ -63,6 +70,12 @@ func (r rig) with(do func(rig) error) error {
 		return err
 	}
 	r.addr = strings.TrimSpace(line)
+	if r.protocol == "gRPC" {
+		if r.rpc, err = dialRPC(r.addr); err != nil {
+			return err
+		}
+		defer func() { _ = r.rpc.Close() }()
+	}
 	r.client = &http.Client{Transport: transport, Timeout: 2 * time.Second}
 	defer transport.CloseIdleConnections()
 	target := scheme + "://" + r.addr + "/"
@@ -104,6 +117,17 @@ func (c *counts) good(slo time.Duration) (n int) {
 // ask sends one request.
 func (r rig) ask(c *counts) {
 	start := time.Now()
+	if r.rpc != nil {
+		ok := r.call("", "", 0)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if ok {
+			c.took = append(c.took, time.Since(start))
+		} else {
+			c.denied++
+		}
+		return
+	}
 	resp, err := r.client.Get(r.addr)
 	status := 0
 	if err == nil {
@@ -156,7 +180,7 @@ func (r rig) closed(n int, d time.Duration) *counts {
 
 // capacity is the rate of a closed loop without a limiter.
 func (r rig) capacity() (rate float64, err error) {
-	r.limiter, r.listener = "none", false
+	r.limiter, r.listener, r.args = "none", false, nil
 	err = r.with(func(r rig) error {
 		r.closed(16*r.procs, time.Second/2)
 		rate = float64(len(r.closed(16*r.procs, length()).took)) / length().Seconds()

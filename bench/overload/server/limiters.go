@@ -11,7 +11,6 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/zeromicro/go-zero/core/load"
 )
 
@@ -38,7 +37,7 @@ func ours(name string) (algo.Limiter, error) {
 	default:
 		return nil, fmt.Errorf("the limiter is %q, want none, default, runqueue, bbr, gradient2, vegas, aimd, aegis, failsafe or gozero", name)
 	}
-	return adaptive.New(s)
+	return adaptive.New(s, options()...)
 }
 
 // middleware limits a handler by the limiter of that name.
@@ -58,7 +57,12 @@ func middleware(name string) (func(http.Handler) http.Handler, algo.Limiter, err
 	if err != nil {
 		return nil, nil, err
 	}
-	return httpmw.Limit(l, keyfunc.Global()), l, nil
+	limit := httpmw.Limit(l, httpTenant)
+	if classes {
+		trusted := httpmw.Priority(func(*http.Request) bool { return true })
+		return func(h http.Handler) http.Handler { return trusted(limit(h)) }, l, nil
+	}
+	return limit, l, nil
 }
 
 func refuse(w http.ResponseWriter) { http.Error(w, "overloaded", http.StatusServiceUnavailable) }

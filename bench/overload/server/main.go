@@ -22,6 +22,8 @@ func main() {
 	tap := flag.Bool("tap", false, "with a tap handle")
 	encrypted := flag.Bool("tls", false, "TLS, with HTTP/2 for clients that can")
 	early := flag.Bool("listener", false, "with a listener that denies before the parse")
+	flag.BoolVar(&shares, "shares", false, "with fair shares of the tenants (x-tenant; \"name:4\" has weight 4)")
+	flag.BoolVar(&classes, "classes", false, "with priorities (priority)")
 	flag.Parse()
 	if *perMS == 0 {
 		fmt.Println(calibrate())
@@ -77,7 +79,9 @@ func handler(w work) http.Handler {
 		if r.ContentLength != 0 {
 			_, _ = io.Copy(io.Discard, r.Body)
 		}
-		w.do()
+		for range costOf(r.Header.Get("X-Cost")) {
+			w.do()
+		}
 		_, _ = fmt.Fprintln(rw, "done")
 	})
 }

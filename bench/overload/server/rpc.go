@@ -50,7 +50,10 @@ func serveRPC(ln net.Listener, limiter string, w work, tap bool) error {
 		if err != nil {
 			return fmt.Errorf("over gRPC: %w", err)
 		}
-		opts = grpcmw.ServerOptions(l, rpckey.Global())
+		if classes {
+			opts = grpcmw.PriorityOptions(func(context.Context) bool { return true })
+		}
+		opts = append(opts, grpcmw.ServerOptions(l, rpcTenant)...)
 		if tap {
 			opts = append(opts, grpc.InTapHandle(grpcmw.TapHandle(l, rpckey.Global())))
 		}
