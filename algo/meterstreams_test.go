@@ -111,6 +111,41 @@ func reserving(m *algo.Meter) func(n int64) bool {
 	}
 }
 
+// estimated reserves what the streams before have cost, and charges what is above.
+func estimated(quantile float64) strategy {
+	e := algo.Must(algo.NewEstimator(quantile, 100, 2))
+	return func(s *streams, cost int64) bool {
+		n := e.Estimate("", "", streamMost, streamMost)
+		whole := s.chunks(s.start(n, 0), cost, fits, fits)
+		e.Learn("", "", streamMost, cost)
+		return whole
+	}
+}
+
+// meteredEstimate reserves each chunk that is above the estimate, or waits.
+func meteredEstimate(quantile float64) strategy {
+	e := algo.Must(algo.NewEstimator(quantile, 100, 2))
+	return func(s *streams, cost int64) bool {
+		m := s.start(e.Estimate("", "", streamMost, streamMost), block)
+		whole := s.chunks(m, cost, holding(m), fits)
+		e.Learn("", "", streamMost, cost)
+		return whole
+	}
+}
+
+// holding waits until n units fit into m.
+func holding(m *algo.Meter) func(n int64) bool {
+	return func(n int64) bool {
+		for {
+			d, err := m.Reserve(bg, n)
+			if err != nil || d.Allowed {
+				return err == nil
+			}
+			time.Sleep(d.RetryAfter)
+		}
+	}
+}
+
 const block = 100
 
 var strategies = []struct {
@@ -122,6 +157,9 @@ var strategies = []struct {
 	{"reserve the maximum", func(s *streams, cost int64) bool {
 		return s.chunks(s.start(streamMost, 0), cost, fits, fits)
 	}, 0, 0},
+	{"reserve the 0.9 quantile", estimated(.9), streamCount * streamMost, .42},
+	{"reserve the median", estimated(.5), streamCount * streamMost, .8},
+	{"the median, then each chunk", meteredEstimate(.5), 0, .8},
 	{"check first, book afterwards", func(s *streams, cost int64) bool {
 		for peek := s.start(0, 0); peek.Remaining == 0; peek = s.start(0, 0) {
 			time.Sleep(peek.NextAfter)
@@ -138,15 +176,7 @@ var strategies = []struct {
 	}, math.MaxInt64, 0},
 	{"before each chunk, or wait", func(s *streams, cost int64) bool {
 		m := s.start(block, block)
-		return s.chunks(m, cost, func(n int64) bool {
-			for {
-				d, err := m.Reserve(bg, n)
-				if err != nil || d.Allowed {
-					return err == nil
-				}
-				time.Sleep(d.RetryAfter)
-			}
-		}, fits)
+		return s.chunks(m, cost, holding(m), fits)
 	}, 0, .95},
 	{"before each chunk, or stop", func(s *streams, cost int64) bool {
 		m := s.start(block, block)

@@ -29,27 +29,30 @@ func Example_settle() {
 	// Output: 8500
 }
 
-// A stream is charged in blocks while it runs.
-func Example_meter() {
-	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
-	ctx := context.Background()
-	stream := []int64{30, 30, 30, 30} // tokens in each chunk
+// What was learned is reserved.
+func Example_estimates() {
+	tokens := algo.Must(algo.NewTokenBucket(algo.PerMinute(100_000)))
+	estimator := algo.Must(algo.NewEstimator(0.9, 100, 10_000))
+	ctx, size, most := context.Background(), int64(200), int64(4000)
+	complete := func() int64 { return 800 }
 
-	m, err := algo.StartMeter(ctx, tokens, "alice", 40, 25) // an estimate, and a block
-	if err != nil || !m.Allowed {
-		return
-	}
-	defer m.Close()
-	for _, chunk := range stream {
-		d, err := m.Reserve(ctx, chunk)
-		if err != nil || !d.Allowed {
-			break
+	call := func() {
+		n := estimator.Estimate("large-model", "alice", size, most)
+		lease, err := tokens.Acquire(ctx, "alice", n)
+		if err != nil || !lease.Allowed {
+			return
 		}
-		m.Use(chunk)
+		defer lease.Release(algo.Succeeded)
+		used := complete()
+		lease.Settle(used)
+		estimator.Learn("large-model", "alice", size, used)
+	}
+	for range 10 {
+		call()
 	}
 
-	fmt.Println(m.Used())
-	// Output: 90
+	fmt.Println(estimator.Estimate("large-model", "alice", 100, most))
+	// Output: 400
 }
 
 // Requests, tokens and streams in flight, all or none, over HTTP.

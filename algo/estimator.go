@@ -1,0 +1,187 @@
+package algo
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"sync"
+)
+
+// Estimator learns what work costs in proportion to what is known before it runs,
+// such as the size of its input or the most that it may cost, and proposes how many
+// units to reserve:
+//
+//	n := estimator.Estimate("large-model", user, inputBytes, maxTokens)
+//	m, err := algo.StartMeter(ctx, tokens, user, n, 100)
+//	...
+//	m.Settle(used)
+//	estimator.Learn("large-model", user, inputBytes, used)
+//
+// The estimate is a quantile of settled/known over the latest observations of a key in
+// a class of work. An observation weighs 1-1/window times as much as the one after it.
+// Of a key with few observations, the class decides, and of a new class, the most.
+//
+// Error: the estimate is at least that quantile of the weighted observations, and less
+// than 1.19 times it (2^(1/4)), for ratios from 2^-16 to 2^24. Whether the future
+// resembles the past is not known, so an estimate bounds nothing: that is the part of
+// the limit and the [Meter]. A client can raise and lower the estimates of its own key,
+// and with many requests those of its class, of which the new keys have their
+// estimates.
+//
+// Memory: 700 bytes for each key and class, at most maxKeys of each; beyond that, those
+// that are not used longest are forgotten. It is safe for concurrent use.
+type Estimator struct {
+	quantile, keep float64
+
+	mu            sync.Mutex
+	seed          maphash.Seed
+	classes, keys histories
+}
+
+// NewEstimator makes an Estimator of a quantile above 0 and below 1, over a window of
+// 1 or more observations, for at most maxKeys keys, 2 or more.
+//
+// A high quantile reserves more in vain, and what work that lasts long has not used
+// weighs nothing any more when it ends; a low one lets work begin that does not fit.
+// 0.5 used more of a limit than 0.9 (TestW1_StreamsStayWithinTheLimit). A stream that a
+// [Meter] charges while it runs needs no estimate but a block.
+func NewEstimator(quantile float64, window, maxKeys int) (*Estimator, error) {
+	switch {
+	case !(quantile > 0 && quantile < 1):
+		return nil, fmt.Errorf("algo: estimator: the quantile is %v, want above 0 and below 1", quantile)
+	case window < 1:
+		return nil, fmt.Errorf("algo: estimator: the window is %d, want 1 or more", window)
+	case maxKeys < 2:
+		return nil, fmt.Errorf("algo: estimator: maxKeys is %d, want 2 or more", maxKeys)
+	}
+	return &Estimator{
+		quantile: quantile, keep: 1 - 1/float64(window), seed: maphash.MakeSeed(),
+		classes: histories{most: maxKeys}, keys: histories{most: maxKeys},
+	}, nil
+}
+
+// Estimate proposes a reservation of 1 to most units for work of a class, under key.
+// known is what settled costs are in proportion to; below 1 it counts as 1. most 0 or
+// less: not known. Without any observation it is most, or else known.
+func (e *Estimator) Estimate(class, key string, known, most int64) int64 {
+	known = max(known, 1)
+	if most <= 0 {
+		most = math.MaxInt64
+	}
+	e.mu.Lock()
+	ratio, ok := e.ratio(class, key)
+	e.mu.Unlock()
+	n := ratio * float64(known)
+	switch {
+	case !ok && most == math.MaxInt64:
+		return known
+	case !ok || n >= float64(most):
+		return most
+	}
+	return max(int64(math.Ceil(n)), 1)
+}
+
+// ratio is the quantile of the key, or of its class; false if neither has enough
+// observations.
+func (e *Estimator) ratio(class, key string) (float64, bool) {
+	enough := min(1/(1-e.quantile), 1/(1-e.keep)) / 2
+	for _, h := range []*history{e.keys.find(e.hash(class, key)), e.classes.find(e.hash(class, ""))} {
+		if h != nil && h.total() >= enough {
+			return h.quantile(e.quantile), true
+		}
+	}
+	return 0, false
+}
+
+// Learn notes that work of a class, under key, of which known was known, has cost
+// settled units. A negative cost is ignored.
+func (e *Estimator) Learn(class, key string, known, settled int64) {
+	if settled < 0 {
+		return
+	}
+	bucket := bucketOf(float64(settled) / float64(max(known, 1)))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.keys.open(e.hash(class, key)).learn(bucket, e.keep)
+	e.classes.open(e.hash(class, "")).learn(bucket, e.keep)
+}
+
+func (e *Estimator) hash(class, key string) uint64 {
+	return maphash.Comparable(e.seed, [2]string{class, key})
+}
+
+const (
+	perOctave  = 4
+	leastRatio = -16 * perOctave // of the first bucket, as a logarithm
+	ratios     = 40 * perOctave
+)
+
+// bucketOf is the bucket of a ratio: bucket i has those up to 2^((leastRatio+i)/4).
+func bucketOf(ratio float64) int {
+	if ratio <= 0 {
+		return 0
+	}
+	return min(max(int(math.Ceil(math.Log2(ratio)*perOctave))-leastRatio, 0), ratios-1)
+}
+
+// history is the weights of past ratios.
+type history struct{ weights [ratios]float32 }
+
+func (h *history) learn(bucket int, keep float64) {
+	for i := range h.weights {
+		h.weights[i] *= float32(keep)
+	}
+	h.weights[bucket]++
+}
+
+func (h *history) total() (sum float64) {
+	for _, w := range h.weights {
+		sum += float64(w)
+	}
+	return sum
+}
+
+// quantile is the upper edge of the bucket that has it.
+func (h *history) quantile(q float64) float64 {
+	left := q * h.total()
+	for i, w := range h.weights {
+		if left -= float64(w); left <= 0 {
+			return math.Exp2(float64(leastRatio+i) / perOctave)
+		}
+	}
+	return math.Exp2(float64(leastRatio+ratios-1) / perOctave)
+}
+
+// histories are those of at most that many keys. A key that is used moves to the young
+// half; when that is full, the old half is forgotten.
+type histories struct {
+	most       int
+	young, old map[uint64]*history
+}
+
+// find returns nil for a key without a history.
+func (t *histories) find(id uint64) *history {
+	h := t.young[id]
+	if h == nil {
+		if h = t.old[id]; h != nil {
+			t.add(id, h)
+		}
+	}
+	return h
+}
+
+func (t *histories) open(id uint64) *history {
+	h := t.find(id)
+	if h == nil {
+		h = new(history)
+		t.add(id, h)
+	}
+	return h
+}
+
+func (t *histories) add(id uint64, h *history) {
+	if t.young == nil || len(t.young) >= t.most/2 {
+		t.young, t.old = map[uint64]*history{}, t.young
+	}
+	t.young[id] = h
+}
