@@ -30,24 +30,31 @@ type attacked struct {
 // markdown is the page. Every figure in it was measured in this run.
 func (r report) markdown() string {
 	var b strings.Builder
-	r.head(&b)
-	r.targets(&b)
+	r.title(&b)
+	r.answer(&b)
 	r.losses(&b)
+	r.head(&b)
 	r.measurements(&b)
 	r.memory(&b)
 	r.remoteMemory(&b)
 	r.matrices(&b)
 	r.details(&b)
+	r.targets(&b)
 	return b.String()
 }
 
-func (r report) head(b *strings.Builder) {
+func (r report) title(b *strings.Builder) {
 	b.WriteString("# sluice beside its peers\n\n<!-- Written by the program in bench/. Do not edit. -->\n\n")
 	fmt.Fprintf(b, "Measured on %s in %v by `make bench`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
 	if r.quick {
 		b.WriteString(" with `-quick`: **short samples, for a first look; do not compare them**")
 	}
-	b.WriteString(".\n\n| | |\n|---|---|\n")
+	b.WriteString(".\n\n")
+}
+
+// head says how it was measured.
+func (r report) head(b *strings.Builder) {
+	b.WriteString("## How\n\n| | |\n|---|---|\n")
 	m := r.machine
 	kind := "no sign of a hypervisor"
 	if m.virtual {
@@ -106,7 +113,7 @@ func (r report) losses(b *strings.Builder) {
 	}
 	b.WriteString("## Where sluice loses\n\n")
 	if len(lost) == 0 {
-		b.WriteString("To no peer in these measurements. See the targets above for what it set out to do and does not.\n\n")
+		b.WriteString("To no peer in these measurements. See the targets below for what it set out to do and does not.\n\n")
 		return
 	}
 	for _, l := range lost {

@@ -40,12 +40,23 @@ func TestReportSaysWhereWeLose(t *testing.T) {
 	page := sample().markdown()
 	_, losses, ok := strings.Cut(page, "## Where sluice loses")
 	require.True(t, ok)
-	losses, _, _ = strings.Cut(losses, "## Measurements")
+	losses, _, _ = strings.Cut(losses, "## How")
 	require.Contains(t, losses, "swift takes 0.92 x the time of sluice Allow")
 	require.Contains(t, losses, "thrifty keeps 16 bytes a key, sluice 32")
 	require.Contains(t, losses, "swift takes 0.55 x the time of sluice Acquire and Release")
 	require.NotContains(t, losses, "slow")
 	require.NotContains(t, losses, "lavish")
+}
+
+// The page begins with what a reader came for.
+func TestReportAnswersFirst(t *testing.T) {
+	page := sample().markdown()
+	require.Contains(t, page, "## Is it fast enough?")
+	require.Contains(t, page, "| one bucket for all | 20ns | 0.02 % | 0 |")
+	first, last := strings.Index(page, "\n## "), strings.LastIndex(page, "\n## ")
+	require.True(t, strings.HasPrefix(page[first+1:], "## Is it fast enough?"))
+	require.True(t, strings.HasPrefix(page[last+1:], "## Targets"))
+	require.NotContains(t, report{}.markdown(), "fast enough", "nothing was measured")
 }
 
 func TestReportJudgesTargets(t *testing.T) {
