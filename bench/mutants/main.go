@@ -28,12 +28,16 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 )
 
-var failedTest = regexp.MustCompile(`(?m)^--- FAIL: \w+`)
+var (
+	failedTest = regexp.MustCompile(`(?m)^--- FAIL: \w+`)
+	passedTest = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([0-9.]+)s\)`)
+)
 
 const wanted = 95 // percent
 
@@ -89,7 +93,7 @@ func read(root string, only *regexp.Regexp) (faults []fault) {
 func tryAll(root string, faults []fault, check bool) (killed, broken int) {
 	var workers sync.WaitGroup
 	var mu sync.Mutex  // guards the output and the counts
-	var clean sync.Map // command -> func() string, its failures without a fault
+	var clean sync.Map // command -> func() baseline
 	next := make(chan fault)
 	for range runtime.NumCPU() {
 		workers.Go(func() {
@@ -99,8 +103,8 @@ func tryAll(root string, faults []fault, check bool) (killed, broken int) {
 			_, err = run(root, "sh", "-c", `git ls-files -co --exclude-standard | tar cf - -T - | tar xf - -C "$0"`, tree)
 			must(err)
 			for f := range next {
-				baseline, _ := clean.LoadOrStore(f.command, sync.OnceValue(func() string { return test(tree, f.command) }))
-				line := try(tree, f, check, baseline.(func() string))
+				before, _ := clean.LoadOrStore(f.command, sync.OnceValue(func() baseline { return measure(tree, f.command) }))
+				line := try(tree, f, check, before.(func() baseline))
 				mu.Lock()
 				fmt.Printf("%-72s %s\n", f.title, line)
 				killed, broken = killed+strings.Count(line, "killed by"), broken+strings.Count(line, "BROKEN")
@@ -116,11 +120,30 @@ func tryAll(root string, faults []fault, check bool) (killed, broken int) {
 	return killed, broken
 }
 
-// try plants a fault in a tree, compiles and runs its tests, and removes it.
-func try(tree string, f fault, check bool, baseline func() string) string {
+// baseline is a command without a fault: the tests that fail, and those that take
+// seconds, as a pattern.
+type baseline struct{ failed, slow string }
+
+func measure(tree, command string) baseline {
+	failed, out := test(tree, command+" -v")
+	var slow []string
+	for _, m := range passedTest.FindAllStringSubmatch(out, -1) {
+		if seconds, err := strconv.ParseFloat(m[2], 64); err == nil && seconds >= 2 {
+			slow = append(slow, m[1])
+		}
+	}
+	return baseline{failed, pattern(slow)}
+}
+
+func pattern(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
+
+// try plants a fault in a tree, compiles and runs its tests, the slow ones last, and
+// removes it.
+func try(tree string, f fault, check bool, before func() baseline) string {
+	var without baseline
 	if !check {
-		if failed := baseline(); failed != "" {
-			return "BROKEN: without the fault: " + failed
+		if without = before(); without.failed != "" {
+			return "BROKEN: without the fault: " + without.failed
 		}
 	}
 	if out, err := run(tree, "git", "apply", f.patch); err != nil {
@@ -136,8 +159,14 @@ func try(tree string, f fault, check bool, baseline func() string) string {
 	if check {
 		return "applies"
 	}
-	failed := test(tree, f.command)
-	if failed == "" || test(tree, again(f.command, failed)) == "" { // a busy machine makes a test late once
+	failed, _ := test(tree, f.command+" -skip "+without.slow)
+	if failed == "" || failed == noTest {
+		failed, _ = test(tree, f.command)
+	}
+	if failed == "" {
+		return "SURVIVED"
+	}
+	if still, _ := test(tree, again(f.command, failed)); still == "" { // a busy machine makes a test late once
 		return "SURVIVED"
 	}
 	return "killed by " + failed
@@ -146,10 +175,10 @@ func try(tree string, f fault, check bool, baseline func() string) string {
 // again is a command that runs only the tests that failed, or all of it after a
 // crash.
 func again(command, failed string) string {
-	if !strings.HasPrefix(failed, "Test") {
+	if strings.Contains(failed, " in ") { // a crash
 		return command
 	}
-	return "go test -run ^(" + strings.ReplaceAll(failed, ", ", "|") + ")$ " + strings.Join(packages(command), " ")
+	return "go test -run " + pattern(strings.Split(failed, ", ")) + " " + strings.Join(packages(command), " ")
 }
 
 // packages are the packages of a command.
@@ -162,9 +191,12 @@ func packages(command string) (dirs []string) {
 	return dirs
 }
 
+// noTest is the failure of a command that runs no test.
+const noTest = "no test ran"
+
 // test runs a command with few cases, one package at a time, and returns the
-// names of the failed tests.
-func test(tree, command string) string {
+// names of the failed tests, and what the tests wrote.
+func test(tree, command string) (failed, out string) {
 	flags := []string{"test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout=300s"}
 	for _, arg := range strings.Fields(command)[2:] {
 		if !strings.HasPrefix(arg, "./") {
@@ -177,19 +209,20 @@ func test(tree, command string) string {
 		if _, err := run(tree, "grep", "-q", "--include=*_test.go", "-r", `"pgregory.net/rapid"`, pkg); err == nil {
 			args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 		}
-		out, err := run(tree, "go", args...)
+		text, err := run(tree, "go", args...)
+		out += text + "\n"
 		if err != nil {
-			if names := failedTest.FindAllString(out, -1); len(names) > 0 {
-				return strings.ReplaceAll(strings.Join(names, ", "), "--- FAIL: ", "")
+			if names := failedTest.FindAllString(text, -1); len(names) > 0 {
+				return strings.ReplaceAll(strings.Join(names, ", "), "--- FAIL: ", ""), out
 			}
-			return "a crash in " + pkg
+			return "a crash in " + pkg, out
 		}
-		ran = ran || !strings.Contains(out, "[no tests to run]")
+		ran = ran || !strings.Contains(text, "[no tests to run]")
 	}
 	if !ran {
-		return "no test ran"
+		return noTest, out
 	}
-	return ""
+	return "", out
 }
 
 // run runs a command in a process group of its own, which it ends: a test
