@@ -26,9 +26,11 @@
 --            6 acquire all a, b, c as acquire  d = number of entries, from this
 --                          one on, that are charged together or not at all
 --            7 peek all    as 6, but charges nothing
+--            8 first       a, b as acquire  c = units  d = T; what does not fit is charged to
+--                          the credits that are the next key, whose own entry is ignored
 -- reply    now, then three integers for each key: TAT before (or the end of the
 --          ban), account, flag; entries that are charged together follow one
---          another
+--          another; for credits: balance before, units that they pay, flag
 --
 -- A denial writes nothing, except that a TAT that neither these parameters nor
 -- those that wrote it can have written under this clock is clamped, because the
@@ -205,6 +207,26 @@ local function acquire(key, depth, wait, cost, mine)
   answer(tat, account, flag + mixed)
 end
 
+-- first charges n units to a bucket, and to credits what does not fit there.
+local function first(key, credits, depth, wait, n, unit, mine)
+  local has, paid, admitted = balance(credits), 0, WRONG_TYPE
+  local tat, _, _, flag = load(key, depth, wait, mine)
+  local _, fits = charge(tat, depth, wait, n * unit)
+  if flag == DENIED and has and not fits then
+    paid = from_credits(n, math.floor((depth - math.max(tat - now, 0)) / unit), has)
+  end
+  if has then
+    acquire(key, depth, wait, (n - paid) * unit, mine)
+    admitted = reply[#reply] % MIXED
+  else
+    answer(tat, 0, WRONG_TYPE)
+  end
+  if admitted == ADMITTED and paid > 0 then
+    add(credits, has, -paid)
+  end
+  answer(has or 0, paid, admitted)
+end
+
 local i = 1
 while i <= #KEYS do
   local key, at = KEYS[i], (i - 1) * 6
@@ -222,6 +244,9 @@ while i <= #KEYS do
     answer(reset(key, a, b))
   elseif op == 4 then
     answer(ban(key, a))
+  elseif op == 8 then
+    first(key, KEYS[i + 1], a, b, c, d, mine)
+    i = i + 1
   else
     together(op, i, i + d - 1)
     i = i + d - 1

@@ -17,7 +17,7 @@ func Proofs(s *Store) (n int) {
 }
 
 // BucketSource is the script that decides about buckets.
-var BucketSource = prelude + bucketSource
+var BucketSource = bucketScript.source
 
 // BlockKeys is the number of keys with a block.
 func BlockKeys(l *Limiter) int { return l.blocks.len() }

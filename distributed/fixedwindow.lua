@@ -18,8 +18,11 @@
 --            1 refund  d = end of the window that was charged, a its length
 --                      e = voided at the charge, f = length of the one after, or 0
 --            4 ban     a = how long
+--            8 first   as acquire; what does not fit is charged to the credits that are the
+--              next key, whose own entry is 9
 -- reply    now, then three integers for each key: end of the window and the units
---          spent before, added up (or the end of the ban), voided, flag
+--          spent before, added up (or the end of the ban), voided, flag; for credits:
+--          balance before, units that they pay, flag
 --
 -- A denial writes nothing, except that units of a later window, from a clock that
 -- stepped back, move to the current one. The key expires with its window, or with the next one
@@ -114,13 +117,27 @@ local function ban(key, long)
   return ends, voided, BANNED
 end
 
-for i = 1, #KEYS do
+local function answer(spent, voided, flag)
+  reply[#reply + 1] = spent
+  reply[#reply + 1] = voided
+  reply[#reply + 1] = flag
+end
+
+local has, paid, admitted -- of the credits that are the next key
+
+local function entry(i)
   local key, at = KEYS[i], (i - 1) * 7
   local op = tonumber(ARGV[at + 1])
   local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
   local d, e = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
   local f, begin = tonumber(ARGV[at + 7]), 0
-  after = 0
+  if op == 9 then
+    return answer(has or 0, paid, admitted)
+  end
+  after, paid, has = 0, 0, 0
+  if op == 8 then
+    has = balance(KEYS[i + 1])
+  end
   if op == 1 then
     begin, after = d - a, f
   elseif op ~= 4 then
@@ -135,7 +152,13 @@ for i = 1, #KEYS do
   local before = spent
   if flag == DENIED then
     before = own + spent
-    if op == 0 then
+    if op == 8 and not has then
+      flag = WRONG_TYPE
+    elseif op == 0 or op == 8 then
+      if op == 8 then
+        paid = from_credits(c, b - spent, has)
+        c = c - paid
+      end
       if spent + c <= b or c == 0 then
         flag = ADMITTED
       end
@@ -165,8 +188,14 @@ for i = 1, #KEYS do
   if op == 3 and flag ~= WRONG_TYPE and (spent > 0 or voided > 0) then
     write(key, begin, a, 0, voided + 1)
   end
-  reply[#reply + 1] = before
-  reply[#reply + 1] = voided
-  reply[#reply + 1] = flag + mixed
+  admitted = flag
+  if flag == ADMITTED and paid > 0 then
+    add(KEYS[i + 1], has, -paid)
+  end
+  answer(before, voided, flag + mixed)
+end
+
+for i = 1, #KEYS do
+  entry(i)
 end
 return reply

@@ -36,13 +36,20 @@ var fixedWindowSource string
 //go:embed slidingwindow.lua
 var slidingWindowSource string
 
+//go:embed credits.lua
+var creditsSource string
+
+//go:embed creditsops.lua
+var creditsOpsSource string
+
 //go:embed unitset.lua
 var unitSetSource string
 
 var (
-	bucketScript        = newScript("bucket", prelude+bucketSource, 6, 3)
-	fixedWindowScript   = newScript("fixed window", prelude+fixedWindowSource, 7, 3)
+	bucketScript        = newScript("bucket", prelude+creditsSource+bucketSource, 6, 3)
+	fixedWindowScript   = newScript("fixed window", prelude+creditsSource+fixedWindowSource, 7, 3)
 	slidingWindowScript = newScript("sliding window", prelude+slidingWindowSource, 6, 5)
+	creditsScript       = newScript("credits", prelude+creditsSource+creditsOpsSource, 3, 2)
 	logScript           = newScript("sliding log", prelude+"local KIND = 'l'\n"+unitSetSource, 7, 5)
 	inFlightScript      = newScript("in-flight limit", prelude+"local KIND = 'u'\n"+unitSetSource, 7, 5)
 )
@@ -57,6 +64,8 @@ const (
 	opRenew             // keep units in flight from expiring
 	opAcquireAll        // decide about several keys and charge all of them or none
 	opPeekAll           // the same without a charge
+	opFirst             // decide about a plan and the credits that follow it
+	opCredits           // the credits that follow a plan
 
 	opReplace = opAcquireAll // opForce for a sliding log
 )

@@ -1,0 +1,107 @@
+package distributed
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// Credits is a prepaid balance for each key, in Redis, which [Store.First] spends when a
+// plan is used up; see [algo.Credits].
+//
+// Bound: the units that a key is charged, less those given back, are at most the units that
+// it was topped up with, as long as Redis keeps its data: a balance that Redis loses is 0,
+// and a charge that it loses can be spent again. Without Redis nothing is spent.
+//
+// A balance does not expire, and takes a key of Redis until it is 0. Redis must not evict
+// it: use a policy that evicts only keys that expire. Do not use it as a ledger.
+type Credits struct {
+	store   *Store
+	name    string
+	escaped string
+}
+
+// Credits makes balances of the given name, 1 to 200 bytes, which no limit of the store
+// may have. Instances that use the same name share them.
+func (s *Store) Credits(name string) (*Credits, error) {
+	if name == "" || len(name) > maxTag {
+		return nil, fmt.Errorf("distributed: credits: name %q has %d bytes, want 1 to %d", name, len(name), maxTag)
+	}
+	return &Credits{s, name, escape(name)}, nil
+}
+
+// receiptLife is how long a top-up is known by its id.
+const receiptLife = 30 * 24 * time.Hour
+
+// TopUp adds n units to the balance of key, once for each id of 1 byte or more: a top-up that
+// is repeated within 30 days, because its reply was lost, changes nothing. The error is
+// [ErrUnavailable], in which case it may have been made: repeat it with the same id; or
+// [algo.ErrCost] for a negative n or a balance above 2^53 - 1; or the error of Redis.
+func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
+	switch {
+	case n < 0 || n > decide.MaxBalance:
+		return c.errorf("%w: top-up is %d, want 0 to %d", algo.ErrCost, n, int64(decide.MaxBalance))
+	case id == "":
+		return c.errorf("the id of a top-up is empty: without one a repetition would count twice")
+	}
+	a, err := c.execute(ctx, key, c.redisKey(key)+":"+escape(id), args{opTopUp, n, receiptLife.Microseconds()})
+	if err == nil && a.flag == flagDenied {
+		return c.errorf("%w: a top-up of %d to a balance of %d exceeds %d", algo.ErrCost, n, a.balance, int64(decide.MaxBalance))
+	}
+	return err
+}
+
+// Balance returns the units of key; below 0 they are owed. The error is [ErrUnavailable],
+// or the error of Redis.
+func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
+	a, err := c.execute(ctx, key, "", args{})
+	return a.balance, err
+}
+
+// The operations of creditsops.lua.
+const (
+	opAdd   = 1
+	opTopUp = 2
+)
+
+type creditAnswer struct{ balance, flag int64 }
+
+// execute runs an operation, which has a receipt unless that is empty.
+func (c *Credits) execute(ctx context.Context, key, receipt string, a args) (got creditAnswer, err error) {
+	if c.store.closed.Load() {
+		return got, ErrClosed
+	}
+	r := newRequest(creditsScript, c.redisKey(key), a)
+	if receipt != "" {
+		r.keys = []string{c.redisKey(key), receipt}
+		r.args = append(r.args, 0, 0, 0)
+		r.reply = r.replies[:2*creditsScript.replies]
+	}
+	if !c.store.do(ctx, r) {
+		return got, fmt.Errorf("%w: credits %q: no reply", ErrUnavailable, c.name)
+	}
+	defer r.free()
+	switch {
+	case r.err != nil:
+		return got, fmt.Errorf("%w: credits %q: %w", ErrUnavailable, c.name, r.err)
+	case r.answer(0).flag() == flagWrongType:
+		return got, c.errorf("%w", errWrongType)
+	}
+	return creditAnswer{r.reply[0], r.answer(0).flag()}, nil
+}
+
+// add changes the balance of key by n units, and does not wait.
+func (c *Credits) add(key string, n int64) {
+	if n != 0 {
+		c.store.send(newRequest(creditsScript, c.redisKey(key), args{opAdd, n}))
+	}
+}
+
+func (c *Credits) redisKey(key string) string { return redisKey(c.store.prefix, c.escaped, key) }
+
+func (c *Credits) errorf(format string, args ...any) error {
+	return fmt.Errorf("distributed: credits %q: "+format, append([]any{c.name}, args...)...)
+}

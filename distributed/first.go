@@ -1,0 +1,173 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// Prepaid spends from a plan in Redis, and what does not fit there from prepaid credits;
+// see [First].
+type Prepaid struct {
+	plan    *Limiter
+	credits *Credits
+}
+
+// First spends from plan, a bucket or a fixed window, and what does not fit there from
+// credits of the same store, in one step and one round trip; see [algo.First] for the split,
+// refunds and RetryAfter.
+//
+// Bound: that of the plan, and the units that the key was topped up with. While Redis is
+// away the fallback of the plan decides, and no credits are spent. Credits that a settlement
+// gives back while Redis is away are lost, as are all corrections of leases.
+//
+// Decisions are exact also with [WithBlocks]. In a cluster the empty key is not supported,
+// because the keys of plan and credits then lie in two slots. The error says that the plan
+// has another algorithm, or that the stores differ.
+func First(plan *Limiter, credits *Credits) (*Prepaid, error) {
+	switch {
+	case plan == nil || credits == nil:
+		return nil, errors.New("distributed: First: the plan or the credits are nil")
+	case plan.store != credits.store:
+		return nil, plan.errorf("First: the credits %q are of another store", credits.name)
+	}
+	switch plan.load().(type) {
+	case *bucket, *fixedWindow, *calendarWindow:
+		return &Prepaid{plan, credits}, nil
+	}
+	return nil, plan.errorf("First: want a bucket or a fixed window as the plan")
+}
+
+// Describe returns the description of the plan.
+func (p *Prepaid) Describe() (algo.Description, bool) { return p.plan.Describe() }
+
+// OccupiesSlot reports false.
+func (p *Prepaid) OccupiesSlot() bool { return false }
+
+// Acquire charges n units to the plan, and to credits what does not fit there; see
+// [algo.Limiter] and [Limiter.Acquire].
+func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
+	l := p.plan
+	if n < 0 {
+		return lease, l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+	}
+	if l.isClosed() {
+		return lease, ErrClosed
+	}
+	l.store.registry.start()
+	c := prepaidCall{p, key, n, l.load()}
+	r := c.request()
+	if l.store.do(ctx, r) {
+		defer r.free()
+		if r.err == nil && r.answer(0).flag() != flagWrongType && r.answer(1).flag() != flagWrongType {
+			c.answer(r, &lease)
+			return lease, nil
+		}
+		l.reportKeyFault(r)
+	}
+	l.fallback.acquire(ctx, &lease, key, n)
+	return lease, nil
+}
+
+// prepaidCall is one Acquire on its way to Redis.
+type prepaidCall struct {
+	of    *Prepaid
+	key   string
+	n     int64
+	limit limit
+}
+
+// request asks about the plan and the credits together.
+func (c prepaidCall) request() *request {
+	plan := c.limit.acquire(c.key, 0)
+	plan[0], plan[3] = opFirst, possible(c.n, decide.MaxBalance)
+	if b, ok := c.limit.(*bucket); ok {
+		plan[4] = b.Emission
+	}
+	s := c.limit.script()
+	r := newRequest(s, "", args{})
+	r.keys = []string{c.of.plan.redisKey(c.key), c.of.credits.redisKey(c.key)}
+	r.args = append(append([]int64(nil), plan[:s.args]...), make([]int64, s.args)...)
+	r.args[s.args] = opCredits
+	r.reply = make([]int64, 2*s.replies)
+	if c.n > 0 {
+		r.late = c
+	}
+	return r
+}
+
+// explain returns the decision of the plan on the units that credits do not pay, and how
+// many credits would pay, of which balance.
+func (c prepaidCall) explain(r *request) (d algo.Decision, h algo.Handle, balance, paid int64) {
+	balance, paid = max(r.answer(1).reply[0], 0), r.answer(1).reply[1]
+	d, h = c.limit.explain(r.answer(0), c.n-paid)
+	return d, h, balance, paid
+}
+
+func (c prepaidCall) answer(r *request, lease *algo.Lease) {
+	d, h, balance, paid := c.explain(r)
+	l := c.of.plan
+	if r.answer(0).mixed() {
+		l.reportMixed()
+	}
+	d.Source = algo.SourceRemote
+	l.fallback.follow(c.key, &d)
+	d.Limit, d.Remaining = d.Limit+balance, d.Remaining+balance
+	h.Key = c.key
+	switch {
+	case !d.Allowed:
+		*lease = algo.NewLease(d, nil, algo.Handle{})
+	case paid > 0:
+		d.Remaining -= paid
+		*lease = algo.NewLease(d, &prepaidLease{c.of, h, c.n - paid, paid}, algo.Handle{Key: c.key, N: c.n})
+	case c.n == 0:
+		*lease = algo.NewLease(d, l.lateReleaser(true), algo.Handle{Key: c.key, State: h.State})
+	default:
+		*lease = algo.NewLease(d, (*releaser)(l), h)
+	}
+}
+
+// refundLate undoes a charge whose caller has stopped waiting.
+func (c prepaidCall) refundLate(r *request) {
+	if r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+		return
+	}
+	d, h, _, paid := c.explain(r)
+	if !d.Allowed {
+		return
+	}
+	c.of.credits.add(c.key, paid)
+	if n := c.n - paid; n > 0 {
+		c.of.plan.correct(r.keys[0], r.script, c.limit.refund(h, n))
+	}
+}
+
+// prepaidLease is the side of a Prepaid of a lease for which credits paid.
+type prepaidLease struct {
+	of            *Prepaid
+	charge        algo.Handle // of the plan
+	planned, paid int64       // at the admission
+}
+
+// Release gives back a canceled charge.
+func (p *prepaidLease) Release(h algo.Handle, o algo.Outcome) {
+	if o == algo.Canceled {
+		p.Settle(h, 0)
+	}
+}
+
+// Settle corrects the charges of the plan and of the credits.
+func (p *prepaidLease) Settle(h algo.Handle, actual int64) {
+	was, is := decide.SettledCredits(p.planned, p.paid, h.N), decide.SettledCredits(p.planned, p.paid, actual)
+	p.of.credits.add(h.Key, was-is)
+	p.charge.Key, p.charge.N = h.Key, h.N-was
+	switch planned := actual - is; {
+	case planned == p.charge.N:
+	case p.planned > 0:
+		(*releaser)(p.of.plan).Settle(p.charge, planned)
+	default: // the plan has charged nothing: it owes what is more, and gives nothing back
+		(*lateCharge)(p.of.plan).Settle(p.charge, planned)
+	}
+}

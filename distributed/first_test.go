@@ -1,0 +1,201 @@
+package distributed_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// plans are the plans that First takes, of 10 units at once that hardly come back.
+func plans(t *testing.T, s *distributed.Store) map[string]*distributed.Limiter {
+	return map[string]*distributed.Limiter{
+		"bucket":   must[*distributed.Limiter](t)(s.TokenBucket("b", algo.Per(10, 24*time.Hour))),
+		"window":   must[*distributed.Limiter](t)(s.FixedWindow("w", algo.Per(10, 100*24*time.Hour))),
+		"calendar": must[*distributed.Limiter](t)(s.FixedWindow("c", algo.Per(10, algo.Quarter), algo.Zone("UTC"))),
+	}
+}
+
+func TestFirstSplitsAndGivesBack(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStore(t, server.Client())
+	for name, plan := range plans(t, s) {
+		t.Run(name, func(t *testing.T) {
+			credits := must[*distributed.Credits](t)(s.Credits("credits of " + name))
+			l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+			balance := func() int64 { return must[int64](t)(credits.Balance(ctx, "a")) }
+			left := func() int64 { return remote(t, plan, "a", 0).Remaining }
+			require.False(t, remote(t, l, "a", 11).Allowed)
+			require.Equal(t, algo.Never, remote(t, l, "a", 11).Reason)
+			require.NoError(t, credits.TopUp(ctx, "a", "1", 20))
+			require.Equal(t, int64(30), remote(t, l, "a", 0).Remaining)
+
+			calls := evalCalls(server)
+			lease := remote(t, l, "a", 25)
+			require.Equal(t, calls+1, evalCalls(server), "one round trip")
+			require.True(t, lease.Allowed)
+			require.Equal(t, int64(5), lease.Remaining)
+			require.Zero(t, left(), "the plan first")
+			require.Equal(t, int64(5), balance())
+
+			lease.Settle(12)
+			require.Eventually(t, func() bool { return balance() == 18 }, patient, time.Millisecond)
+			require.Zero(t, left())
+			lease.Settle(4)
+			require.Eventually(t, func() bool { return balance() == 20 && left() == 6 }, patient, time.Millisecond)
+			denied := remote(t, l, "a", 27)
+			require.False(t, denied.Allowed)
+			require.Equal(t, int64(26), denied.Remaining)
+			require.Equal(t, algo.Quota, denied.Reason)
+			require.Positive(t, denied.RetryAfter)
+			require.Equal(t, int64(20), balance(), "nothing is charged")
+			lease.Release(algo.Canceled)
+			lease.Release(algo.Canceled)
+			require.Eventually(t, func() bool { return balance() == 20 && left() == 10 }, patient, time.Millisecond)
+
+			require.True(t, remote(t, l, "a", 10).Allowed)
+			only := remote(t, l, "a", 5) // of credits
+			only.Settle(9)
+			require.Eventually(t, func() bool { return remote(t, plan, "a", 0).ResetAfter > denied.ResetAfter }, patient, time.Millisecond, "the plan owes 4")
+			require.Equal(t, int64(15), balance())
+			about, ok := algo.Describe(l)
+			require.True(t, ok)
+			require.Equal(t, int64(10), about.Quota)
+		})
+	}
+}
+
+func TestCreditsTopUp(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStore(t, server.Client())
+	c := must[*distributed.Credits](t)(s.Credits("credits"))
+	for range 3 {
+		require.NoError(t, c.TopUp(ctx, "a", "invoice 1", 5), "repeated with one id it counts once")
+	}
+	require.NoError(t, c.TopUp(ctx, "a", "invoice 2", 5))
+	require.NoError(t, c.TopUp(ctx, "b", "invoice 1", 1), "ids are of a key")
+	require.Equal(t, int64(10), must[int64](t)(c.Balance(ctx, "a")))
+	require.ErrorIs(t, c.TopUp(ctx, "a", "3", -1), algo.ErrCost)
+	require.ErrorIs(t, c.TopUp(ctx, "a", "3", 1<<53-1), algo.ErrCost)
+	require.NoError(t, c.TopUp(ctx, "a", "3", 1<<53-11), "what was refused has no receipt")
+	require.Equal(t, int64(1<<53-1), must[int64](t)(c.Balance(ctx, "a")))
+	require.ErrorContains(t, c.TopUp(ctx, "a", "", 1), "id")
+	_, err := s.Credits("")
+	require.ErrorContains(t, err, "want 1 to")
+	server.Do("SET", distributed.RedisKey("sluice", "credits", "c"), "1000")
+	_, err = c.Balance(ctx, "c")
+	require.ErrorContains(t, err, "another algorithm")
+	require.Error(t, c.TopUp(ctx, "c", "1", 1))
+	require.NoError(t, s.Close())
+	require.ErrorIs(t, c.TopUp(ctx, "a", "4", 1), distributed.ErrClosed)
+}
+
+func TestFirstErrors(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStore(t, server.Client())
+	credits := must[*distributed.Credits](t)(s.Credits("credits"))
+	log := must[*distributed.Limiter](t)(s.SlidingLog("log", algo.PerSecond(1)))
+	_, err := distributed.First(log, credits)
+	require.ErrorContains(t, err, "want a bucket or a fixed window")
+	_, err = distributed.First(nil, credits)
+	require.ErrorContains(t, err, "nil")
+	other := must[*distributed.Credits](t)(newStore(t, server.Client()).Credits("credits"))
+	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.PerHour(2)))
+	_, err = distributed.First(plan, other)
+	require.ErrorContains(t, err, "another store")
+
+	l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+	_, err = l.Acquire(ctx, "a", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+	require.NoError(t, credits.TopUp(ctx, "a", "1", 3))
+	require.NoError(t, plan.Ban(ctx, "a", time.Hour))
+	require.True(t, remote(t, l, "a", 1).Banned)
+	require.Equal(t, int64(3), must[int64](t)(credits.Balance(ctx, "a")), "a banned key spends no credits")
+	server.Do("SET", distributed.RedisKey("sluice", "credits", "b"), "1000")
+	require.Equal(t, algo.SourceFallback, acquire(t, l, "b", 1).Source)
+}
+
+// TestW2_FirstOnRedis: instances that race for a plan and its credits spend exactly what
+// both have.
+func TestW2_FirstOnRedis(t *testing.T) {
+	server := redistest.Start(t)
+	var admitted atomic.Int64
+	var group sync.WaitGroup
+	for i := range 4 {
+		s := newStore(t, server.Client())
+		plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(100, 1000*time.Hour)))
+		credits := must[*distributed.Credits](t)(s.Credits("credits"))
+		l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+		if i == 0 {
+			require.NoError(t, credits.TopUp(ctx, "a", "1", 150))
+		}
+		for range 4 {
+			group.Go(func() {
+				for i, n := 0, int64(3); n > 0; i++ {
+					lease := remote(t, l, "a", n)
+					switch {
+					case !lease.Allowed:
+						n--
+					case i%4 == 0:
+						lease.Release(algo.Canceled)
+					default:
+						admitted.Add(n)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	require.LessOrEqual(t, admitted.Load(), int64(250))
+	require.GreaterOrEqual(t, admitted.Load(), int64(200))
+}
+
+// TestW3_FirstWithoutRedis: during an outage the plan's share decides, and no credits are
+// spent.
+func TestW3_FirstWithoutRedis(t *testing.T) {
+	server, e := redistest.Start(t), new(events)
+	s := newStore(t, server.Client(), quick(e)...)
+	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(10, 1000*time.Hour)))
+	credits := must[*distributed.Credits](t)(s.Credits("credits"))
+	l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+	require.NoError(t, credits.TopUp(ctx, "a", "1", 20))
+	require.True(t, remote(t, l, "a", 4).Allowed)
+	server.Kill()
+	admitted := 0
+	for range 30 {
+		lease := acquire(t, l, "a", 1)
+		require.Equal(t, algo.SourceFallback, lease.Source)
+		if lease.Allowed {
+			admitted++
+		}
+	}
+	require.Equal(t, 6, admitted, "what the plan had left")
+	require.ErrorIs(t, credits.TopUp(ctx, "a", "2", 1), distributed.ErrUnavailable)
+}
+
+// A reply that comes after its caller has gone on is undone in both.
+func TestFirstUndoesLateReplies(t *testing.T) {
+	server := redistest.Start(t)
+	s := newStore(t, server.Client(), distributed.WithTimeout(time.Second))
+	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(10, 1000*time.Hour)))
+	credits := must[*distributed.Credits](t)(s.Credits("credits"))
+	l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+	require.NoError(t, credits.TopUp(ctx, "a", "1", 20))
+	require.Equal(t, int64(30), remote(t, l, "a", 0).Remaining)
+	server.Pause()
+	hurried, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	_, err := l.Acquire(hurried, "a", 15)
+	require.NoError(t, err)
+	server.Resume()
+	require.Eventually(t, func() bool {
+		return must[int64](t)(credits.Balance(ctx, "a")) == 20 && remote(t, plan, "a", 0).Remaining == 10
+	}, patient, 10*time.Millisecond)
+}
