@@ -63,10 +63,14 @@ func (i *interceptor) callUnary(ctx context.Context, method string, req, reply a
 		outcome = algo.Canceled
 		return err
 	}
-	var trailer metadata.MD
-	err = invoke(ctx, method, req, reply, cc, append(slices.Clip(opts), grpc.Trailer(&trailer))...)
+	var header, trailer metadata.MD
+	opts = append(slices.Clip(opts), grpc.Trailer(&trailer))
+	if i.serverWait != nil {
+		opts = append(opts, grpc.Header(&header))
+	}
+	err = invoke(ctx, method, req, reply, cc, opts...)
 	outcome = answered(ctx, err)
-	i.obey(hostOf(cc), key, err, trailer)
+	i.obey(hostOf(cc), key, err, header, trailer)
 	return err
 }
 
@@ -102,7 +106,7 @@ func (i *interceptor) callStream(ctx context.Context, desc *grpc.StreamDesc, cc 
 	s.ClientStream, err = streamer(s.ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.done))...)
 	opened = err == nil
 	if err != nil {
-		i.obey(s.host, s.key, err, nil)
+		i.obey(s.host, s.key, err, nil, nil)
 		return nil, err
 	}
 	return s, nil
@@ -140,7 +144,11 @@ func (s *clientStream) RecvMsg(m any) error {
 	if refused := s.endReason(); refused != nil {
 		return refused // the reset that it has led to says less
 	}
-	s.interceptor.obey(s.host, s.key, err, s.Trailer())
+	var header metadata.MD
+	if s.interceptor.serverWait != nil {
+		header, _ = s.Header() // which is known at the end of a stream
+	}
+	s.interceptor.obey(s.host, s.key, err, header, s.Trailer())
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
@@ -32,6 +33,7 @@ type interceptorOptions struct {
 	retryReserve float64
 	rateTrailers bool
 	registered   func() map[string]struct{}
+	serverWait   func(header, trailer metadata.MD) time.Duration
 }
 
 type settings = admission.Config[call, interceptorOptions]
@@ -49,7 +51,7 @@ var (
 	onServer         = append(slices.Clone(charging), "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
 	forStreams       = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
 	forSeveral       = forStreams[1:] // without WithName
-	onClient         = append(slices.Clone(charging), "WithMaxWait")
+	onClient         = append(slices.Clone(charging), "WithMaxWait", "WithServerWait")
 	forClientStreams = append(slices.Clone(onClient), "WithStreamMode")
 	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithDenied", "WithRetryReserve", "WithRegistered")
 )

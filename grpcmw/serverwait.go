@@ -64,15 +64,43 @@ func (i *interceptor) awaitServer(ctx context.Context, host string, lease *algo.
 }
 
 // obey remembers the wait that the answer of a server asks for.
-func (i *interceptor) obey(host, key string, err error, trailer metadata.MD) {
-	if err == nil || i.waits == nil {
+func (i *interceptor) obey(host, key string, err error, header, trailer metadata.MD) {
+	if i.waits == nil {
 		return
 	}
+	wait := askedBy(err, trailer)
+	if i.serverWait != nil {
+		wait = max(wait, i.serverWait(header, trailer))
+	}
+	i.waits.Update(admission.Server{Host: host, Key: key}, wait)
+}
+
+// askedBy is the wait that a denial of the server asks for.
+func askedBy(err error, trailer metadata.MD) time.Duration {
 	st, ok := status.FromError(err)
 	if !ok || st.Code() != codes.ResourceExhausted && st.Code() != codes.Unavailable || strings.HasPrefix(st.Message(), clientPrefix) {
-		return
+		return 0
 	}
-	i.waits.Update(admission.Server{Host: host, Key: key}, max(retryDelay(st), pushbackIn(trailer)))
+	return max(retryDelay(st), pushbackIn(trailer))
+}
+
+// WithServerWait sets a function that reads from the metadata of an answer how long the
+// server wants to be left alone; 0: it does not. The longer one of this and of what a
+// client reads by itself counts, and of both at most an hour. The default is none;
+// [QuotaWait] reads the fields of many services.
+func WithServerWait(wait func(header, trailer metadata.MD) time.Duration) Option {
+	return newOption("WithServerWait", func(s *settings) error {
+		s.Own.serverWait = wait
+		return notNil(wait != nil)
+	})
+}
+
+// QuotaWait reads the metadata in which many services say when a quota is back, for
+// [WithServerWait]: x-ratelimit-remaining and x-ratelimit-reset and their like, as
+// httpmw.QuotaWait describes them, and retry-after-ms, in headers and trailers.
+func QuotaWait(header, trailer metadata.MD) time.Duration {
+	now := time.Now()
+	return max(admission.QuotaWait(header, true, now), admission.QuotaWait(trailer, true, now))
 }
 
 // retryDelay is the delay of the status's RetryInfo, 0 without one.

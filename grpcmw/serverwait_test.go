@@ -92,6 +92,18 @@ func TestClientObeysTheServer(t *testing.T) {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "-1"))
 			return status.Error(codes.ResourceExhausted, "")
 		}, unary, false},
+		"a quota's header": {func(ctx context.Context) error {
+			_ = grpc.SetHeader(ctx, metadata.Pairs("x-ratelimit-remaining", "0", "x-ratelimit-reset", "300ms"))
+			return status.Error(codes.Internal, "")
+		}, unary, true},
+		"a quota's trailer on a stream": {func(ctx context.Context) error {
+			_ = grpc.SetTrailer(ctx, metadata.Pairs("retry-after-ms", "300"))
+			return status.Error(codes.Internal, "")
+		}, stream, true},
+		"a quota's header on a stream": {func(ctx context.Context) error {
+			_ = grpc.SetHeader(ctx, metadata.Pairs("x-ratelimit-remaining", "0", "x-ratelimit-reset", "300ms"))
+			return status.Error(codes.Internal, "")
+		}, stream, true},
 		"other code":    {func(context.Context) error { return withRetryInfo(codes.Aborted, asked) }, unary, false},
 		"its own limit": {func(context.Context) error { return status.Error(codes.ResourceExhausted, "client side: x") }, unary, false},
 	} {
@@ -100,7 +112,7 @@ func TestClientObeysTheServer(t *testing.T) {
 			var mu sync.Mutex
 			var events []grpcmw.Event
 			addr, arrivals := onceDenied(t, row.answer)
-			c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithObserver(func(e grpcmw.Event) {
+			c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithServerWait(grpcmw.QuotaWait), grpcmw.WithObserver(func(e grpcmw.Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				events = append(events, e)

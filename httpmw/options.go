@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -27,6 +28,7 @@ type ownOptions struct {
 	timeout    string // canonical name of a field with the client's patience
 	reserve    float64
 	maxServers int
+	serverWait func(*http.Response) time.Duration
 }
 
 type settings = admission.Config[*http.Request, ownOptions]
@@ -46,7 +48,7 @@ var (
 		"WithLongPoll", "WithTimeoutHeader", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit     = append([]string{"WithName", "WithRetryReserve"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
-		"WithMissingKey", "WithObserver", "WithMaxServers"}
+		"WithMissingKey", "WithObserver", "WithMaxServers", "WithServerWait"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {

@@ -150,3 +150,31 @@ func ExampleDenyWith() {
 	fmt.Print(w.Code, " ", w.Body)
 	// Output: 400 {"type":"about:blank","title":"The request lacks the identity that its limit counts by","status":400}
 }
+
+// A client of a service that says in fields of its own when a quota of tokens is back.
+func ExampleWithServerWait() {
+	served := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		served++
+		w.Header().Set("X-Ratelimit-Remaining-Tokens", "0")
+		w.Header().Set("X-Ratelimit-Reset-Tokens", "6m0s")
+	}))
+	defer server.Close()
+	client := &http.Client{
+		Timeout:   time.Minute,
+		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithServerWait(httpmw.QuotaWait)),
+	}
+
+	for range 2 {
+		res, err := client.Get(server.URL)
+		if err != nil {
+			fmt.Println(errors.Is(err, algo.ErrWait))
+			continue
+		}
+		res.Body.Close()
+	}
+	fmt.Println(served)
+	// Output:
+	// true
+	// 1
+}

@@ -29,6 +29,41 @@ func WithMaxServers(n int) Option {
 	})
 }
 
+// WithServerWait sets a function that reads from an answer how long the server wants to
+// be left alone; 0: it does not. The longer one of this and of the fields that a
+// [Transport] reads by itself counts, and of both at most an hour. wait must not read
+// the body. The default is none; [QuotaWait] reads the fields of many services.
+func WithServerWait(wait func(*http.Response) time.Duration) Option {
+	return newOption("WithServerWait", func(s *settings) error {
+		s.Own.serverWait = wait
+		return notNil(wait != nil)
+	})
+}
+
+// QuotaWait reads the fields without a standard in which many services say when a quota
+// is back, for [WithServerWait]:
+//
+//   - if nothing remains (x-ratelimit-remaining, x-ratelimit-remaining-tokens,
+//     NAME-ratelimit-requests-remaining), the time until the reset, in the field with
+//     "reset" in place of "remaining": seconds, a duration ("6m0s"), seconds or
+//     milliseconds since 1970, or RFC 3339; the longest of several;
+//   - on 4xx and 5xx, retry-after-ms, or else x-ms-retry-after-ms and Retry-After.
+//
+// Instants are compared with the Date of the answer if it has one. What is not
+// well-formed is ignored.
+func QuotaWait(resp *http.Response) time.Duration {
+	now := time.Now()
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		now = date
+	}
+	failed := resp.StatusCode >= http.StatusBadRequest
+	d := admission.QuotaWait(resp.Header, failed, now)
+	if failed && len(resp.Header[retryAfterMsField]) == 0 {
+		d = max(d, retryAfter(resp.Header, now))
+	}
+	return d
+}
+
 // waitIn is the wait that an answer asks for: on 429 and 503, Retry-After-Ms if it
 // is there; else the longer one of Retry-After on 429 and 503, and of RateLimit
 // where nothing remains.

@@ -129,6 +129,45 @@ func TestTransportHeedsTheServer(t *testing.T) {
 	}
 }
 
+// The hook reads what the server says in its own words, beside the standard fields.
+func TestTransportServerWait(t *testing.T) {
+	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)
+	for _, row := range []struct {
+		name   string
+		server roundTrip
+		want   time.Duration
+	}{
+		{"a quota of tokens", reply(200, "x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "6.5s"), 6500 * time.Millisecond},
+		{"tokens remain", reply(200, "x-ratelimit-remaining-tokens", "9", "x-ratelimit-reset-tokens", "6.5s"), 0},
+		{"by the server's clock", reply(200, "Date", date, "example-ratelimit-requests-remaining", "0", "example-ratelimit-requests-reset", "2000-01-01T00:00:03Z"), 3 * time.Second},
+		{"another status", reply(529, "Retry-After", "5"), 5 * time.Second},
+		{"another status, exact", reply(529, "Retry-After", "5", "Retry-After-Ms", "4100"), 4100 * time.Millisecond},
+		{"not a failure", reply(200, "Retry-After", "5"), 0},
+		{"the longer one", reply(429, "Retry-After-Ms", "2000", "x-ratelimit-remaining", "0", "x-ratelimit-reset", "9"), 9 * time.Second},
+		{"an hour at most", reply(200, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "86400"), time.Hour},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				for _, hook := range []bool{true, false} {
+					opts := []httpmw.Option{httpmw.WithServerWait(httpmw.QuotaWait)}
+					tr := httpmw.Transport(row.server, unlimited(t), keyfunc.Global(), opts[:map[bool]int{true: 1}[hook]]...)
+					start := time.Now()
+					for range 2 {
+						_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+						require.NoError(t, err)
+					}
+					if hook {
+						require.Equal(t, row.want, time.Since(start))
+					} else if row.name != "the longer one" {
+						require.Zero(t, time.Since(start), "without the hook")
+					}
+				}
+			})
+		})
+	}
+	require.Panics(t, func() { httpmw.Transport(nil, unlimited(t), keyfunc.Global(), httpmw.WithServerWait(nil)) })
+}
+
 func TestTransportCannotWaitForTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(t, algo.PerHour(2))

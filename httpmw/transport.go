@@ -41,8 +41,8 @@ import (
 // base nil means http.DefaultTransport. Transport takes the options WithName,
 // WithCost, WithSkip, WithRefundIf, WithOnError (an undecided request is sent,
 // or fails with the error), WithMissingKey (a request that is refused fails
-// with an error that wraps [keyfunc.ErrNoKey]), WithObserver and
-// [WithMaxServers]. It panics if l or key is nil. It is safe for concurrent
+// with an error that wraps [keyfunc.ErrNoKey]), WithObserver, [WithMaxServers] and
+// [WithServerWait]. It panics if l or key is nil. It is safe for concurrent
 // use if base is.
 //
 // Do not use it to retry: that takes a policy on which requests may be repeated.
@@ -164,7 +164,11 @@ func (t *transport) handleResponse(res *reservation, s admission.Server, resp *h
 	if err != nil || resp == nil {
 		return
 	}
-	t.backoff.Update(s, waitIn(resp, time.Now()))
+	wait := waitIn(resp, time.Now())
+	if t.serverWait != nil {
+		wait = max(wait, t.serverWait(resp))
+	}
+	t.backoff.Update(s, wait)
 	status := resp.StatusCode
 	res.outcome = algo.Succeeded
 	switch {

@@ -150,7 +150,7 @@ func TestTransportWiring(t *testing.T) {
 		"httpmw: Transport: the limiter is nil":                   func() { httpmw.Transport(nil, nil, k) },
 		"httpmw: Transport: the key function is nil":              func() { httpmw.Transport(nil, admitting(), nil) },
 		"httpmw: Transport: WithMaxServers: is 0, want 1 or more": func() { httpmw.Transport(nil, admitting(), k, httpmw.WithMaxServers(0)) },
-		"httpmw: Transport: does not take the option WithHeaders, only WithName, WithCost, WithSkip, WithRefundIf, WithOnError, WithMissingKey, WithObserver, WithMaxServers": func() {
+		"httpmw: Transport: does not take the option WithHeaders, only WithName, WithCost, WithSkip, WithRefundIf, WithOnError, WithMissingKey, WithObserver, WithMaxServers, WithServerWait": func() {
 			httpmw.Transport(nil, admitting(), k, httpmw.WithHeaders(httpmw.None))
 		},
 	} {

@@ -1,8 +1,11 @@
 package guides_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
@@ -26,4 +29,30 @@ func Example_denied() {
 	// Output:
 	// 429 limit trial: quota
 	//  true
+}
+
+// A client that reads the fields of a service.
+func Example_quotaWait() {
+	perModel := algo.Must(algo.NewTokenBucket(algo.PerMinute(60)))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Ratelimit-Remaining-Tokens", "0")
+		w.Header().Set("X-Ratelimit-Reset-Tokens", "6m0s")
+	}))
+	defer server.Close()
+
+	client := &http.Client{
+		Timeout:   time.Minute,
+		Transport: httpmw.Transport(nil, perModel, keyfunc.Global(), httpmw.WithServerWait(httpmw.QuotaWait)),
+	}
+
+	for range 2 {
+		res, err := client.Get(server.URL)
+		fmt.Println(errors.Is(err, algo.ErrWait))
+		if err == nil {
+			res.Body.Close()
+		}
+	}
+	// Output:
+	// false
+	// true
 }

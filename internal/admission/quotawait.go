@@ -1,0 +1,92 @@
+package admission
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// QuotaWait is the wait that fields of a server without a standard ask for: until the
+// last reset of the quotas of which nothing remains, and if the call failed, the time
+// in milliseconds of retry-after-ms. A quota has a field with "remaining" in its name,
+// and one with "reset" in its place. now is the server's clock.
+func QuotaWait(fields map[string][]string, failed bool, now time.Time) (d time.Duration) {
+	for name, lines := range fields {
+		if len(lines) == 0 {
+			continue
+		}
+		switch {
+		case strings.Contains(name, "emaining"):
+			reset := strings.Replace(name, "emaining", "eset", 1)
+			if isQuota(name) && spent(lines[0]) && len(fields[reset]) > 0 {
+				d = max(d, untilReset(fields[reset][0], now))
+			}
+		case failed && len(name) >= len(retryAfterMs) && strings.EqualFold(name[len(name)-len(retryAfterMs):], retryAfterMs):
+			d = max(d, number(lines[0], time.Millisecond))
+		}
+	}
+	return d
+}
+
+// retryAfterMs is how the fields end that give a wait in milliseconds:
+// retry-after-ms, x-ms-retry-after-ms.
+const retryAfterMs = "retry-after-ms"
+
+// isQuota reports whether a field is about a rate limit: x-ratelimit-remaining,
+// x-rate-limit-remaining, x-ratelimit-remaining-tokens, NAME-ratelimit-tokens-remaining.
+func isQuota(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "ratelimit") || strings.Contains(name, "rate-limit")
+}
+
+func spent(remaining string) bool {
+	n, err := strconv.ParseFloat(remaining, 64)
+	return err == nil && n <= 0
+}
+
+// leastEpoch is the least number that is an instant, in seconds since 1970, and not a
+// number of seconds (32 years), leastEpochMs that in milliseconds.
+const leastEpoch, leastEpochMs = 1e9, 1e11
+
+// untilReset is the time until a reset, which is given as a duration (6m0s, 1.5s), as
+// seconds, as an instant in seconds or milliseconds since 1970, or by RFC 3339.
+func untilReset(reset string, now time.Time) time.Duration {
+	if n, err := strconv.ParseFloat(reset, 64); err == nil {
+		switch {
+		case n >= leastEpochMs:
+			return until(now, n, time.Millisecond)
+		case n >= leastEpoch:
+			return until(now, n, time.Second)
+		}
+		return number(reset, time.Second)
+	}
+	if d, err := time.ParseDuration(reset); err == nil {
+		return clampWait(float64(d))
+	}
+	if at, err := time.Parse(time.RFC3339, reset); err == nil {
+		return clampWait(float64(at.Sub(now)))
+	}
+	return 0
+}
+
+// until is the time until n units after 1970.
+func until(now time.Time, n float64, unit time.Duration) time.Duration {
+	return clampWait(n*float64(unit) - float64(now.UnixNano()))
+}
+
+// number is text in units; 0 if it is no number.
+func number(text string, unit time.Duration) time.Duration {
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0
+	}
+	return clampWait(n * float64(unit))
+}
+
+func clampWait(ns float64) time.Duration {
+	if !(ns > 0) { // not a number, too
+		return 0
+	}
+	return time.Duration(math.Ceil(min(ns, float64(MaxServerWait))))
+}
