@@ -28,7 +28,8 @@ var ErrRequest = errors.New("algo: invalid request")
 // suffices for all of them. No lock is held across limits: two calls that name
 // the same limits in opposite orders cannot block each other. A call may be
 // denied because of a charge that is about to be given back, but none is
-// admitted beyond a limit.
+// admitted beyond a limit. Limits of this package that follow each other are
+// decided at one reading of the clock.
 //
 // In the answer Delay, RetryAfter and ResetAfter are the longest of all
 // limits, and Reason is the gravest (Never, Overload, Quota). Limit, Remaining
@@ -52,38 +53,42 @@ var ErrRequest = errors.New("algo: invalid request")
 // of its request, after the earlier charges are given back. Up to four limits
 // take at most one allocation.
 func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
-	direct, err := check(reqs)
+	direct, mixed, err := check(reqs)
 	switch {
 	case err != nil:
 	case len(reqs) == 1:
 		return reqs[0].Limiter.Acquire(ctx, reqs[0].Key, reqs[0].N)
 	case direct:
-		err = acquireParts(ctx, &lease, reqs, reqs, nil)
+		err = newCompositeLease(len(reqs), mixed).acquire(ctx, &lease, reqs, reqs)
 	default:
-		err = acquireFlattened(ctx, &lease, reqs)
+		err = newCompositeLease(len(reqs), mixed).acquireFlattened(ctx, &lease, reqs)
 	}
 	return lease, err
 }
 
 // check finds invalid requests before anything is charged, and reports whether
-// each limiter decides for itself.
-func check(reqs []Request) (direct bool, err error) {
+// each limiter decides for itself, and whether the costs differ.
+func check(reqs []Request) (direct, mixed bool, err error) {
 	if len(reqs) == 0 {
-		return false, fmt.Errorf("%w: no requests", ErrRequest)
+		return false, false, fmt.Errorf("%w: no requests", ErrRequest)
 	}
 	direct = true
 	for i := range reqs {
-		switch reqs[i].Limiter.(type) {
-		case nil:
-			return false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
-		case *all, *Switch, *accessList, byKey, Chooser:
-			direct = false
+		r := &reqs[i]
+		if !hasEngine(r.Limiter) {
+			switch r.Limiter.(type) {
+			case nil:
+				return false, false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
+			case *all, *Switch, *accessList, byKey, Chooser:
+				direct = false
+			}
 		}
-		if reqs[i].N < 0 {
-			return false, fmt.Errorf("request %d of %d: %w", i+1, len(reqs), costError(reqs[i].N))
+		if r.N < 0 {
+			return false, false, fmt.Errorf("request %d of %d: %w", i+1, len(reqs), costError(r.N))
 		}
+		mixed = mixed || r.N != reqs[0].N
 	}
-	return direct, nil
+	return direct, mixed, nil
 }
 
 // requestError names the request that failed. It does not quote the key, which
@@ -161,21 +166,20 @@ func (a *all) OccupiesSlot() bool { return slices.ContainsFunc(a.limiters, Occup
 // inlineParts is the number of limits that need no slices of their own.
 const inlineParts = 4
 
-// acquireFlattened is AcquireAll for requests that reach their limits through
+// acquireFlattened is acquire for requests that reach their limits through
 // choices and other compositions.
-func acquireFlattened(ctx context.Context, lease *Lease, reqs []Request) (err error) {
-	var partRoom [inlineParts]Request
-	var ownerRoom [inlineParts]int
-	parts, owners := partRoom[:0], ownerRoom[:0]
+func (c *compositeLease) acquireFlattened(ctx context.Context, lease *Lease, reqs []Request) (err error) {
+	var room [inlineParts]Request
+	parts := room[:0]
 	for i := range reqs {
 		if parts, err = flatten(ctx, parts, reqs[i]); err != nil {
 			return requestError(reqs, i, err)
 		}
-		for len(owners) < len(parts) {
-			owners = append(owners, i)
+		for len(c.owners) < len(parts) {
+			c.owners = append(c.owners, i)
 		}
 	}
-	return acquireParts(ctx, lease, reqs, parts, owners)
+	return c.acquire(ctx, lease, reqs, parts)
 }
 
 // flatten appends the limits that decide about req.

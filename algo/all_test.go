@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 	"math"
-
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -231,6 +231,34 @@ func TestAcquireAllAllocations(t *testing.T) {
 			lease.Release(algo.Succeeded)
 		}), name)
 	}
+}
+
+// TestW4_OneReading: limiters that were made at different times decide together
+// as each does by itself, also after one that waits.
+func TestW4_OneReading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ours, alone [3]*algo.TokenBucket
+		for i := range ours {
+			ours[i], alone[i] = bucket(algo.PerSecond(1), algo.Burst(9)), bucket(algo.PerSecond(1), algo.Burst(9))
+			time.Sleep(time.Hour)
+		}
+		waits := limiterFunc(func(context.Context, string, int64) (algo.Lease, error) {
+			time.Sleep(time.Second)
+			return algo.NewLease(algo.Decision{Allowed: true}, nil, algo.Handle{}), nil
+		})
+		for range 3 {
+			time.Sleep(300 * time.Millisecond)
+			first, last := must(t, alone[0], "", 1), must(t, alone[2], "", 1)
+			lease := acquireAll(t, algo.Request{Limiter: ours[0], N: 1}, algo.Request{Limiter: ours[2], N: 1},
+				algo.Request{Limiter: waits, N: 1}, algo.Request{Limiter: ours[1], N: 1})
+			middle := must(t, alone[1], "", 1)
+			parts := lease.Parts()
+			require.Equal(t, []algo.Decision{first.Decision, last.Decision, middle.Decision}, []algo.Decision{parts[0], parts[1], parts[3]})
+			for i := range ours {
+				require.Equal(t, peek(t, alone[i], ""), peek(t, ours[i], ""))
+			}
+		}
+	})
 }
 
 func BenchmarkAcquireAll(b *testing.B) {

@@ -21,14 +21,15 @@ func combine(d *Decision, leases []Lease) {
 	shadowed, trial, found := false, false, false
 	for i := range leases {
 		p := &leases[i].Decision
-		if p.limits() {
+		limits := p.limits()
+		if limits {
 			d.ResetAfter = max(d.ResetAfter, p.ResetAfter)
 		}
 		if p.Allowed && !d.Allowed {
 			continue
 		}
 		switch {
-		case !p.limits() || (!d.Allowed && p.Reason < d.Reason):
+		case !limits || (!d.Allowed && p.Reason < d.Reason):
 		case !found || p.Remaining < d.Remaining || (!d.Allowed && p.Reason > d.Reason):
 			d.Limit, d.Remaining, d.NextAfter, d.Source = p.Limit, p.Remaining, p.NextAfter, p.Source
 			found = true

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sluice-go/sluice/internal/keystore"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
@@ -18,6 +19,7 @@ type compositeLease struct {
 	leases     []Lease // one for each part, in order
 	owners     []int   // the request of each part; empty: each part is a request
 	mixed      bool    // the requests have different costs
+	now        keystore.Reading
 	inline     [inlineParts]Lease
 }
 
@@ -36,31 +38,25 @@ var warnMixed = &warning.Once{
 	Message: "algo: Settle changed nothing: the lease is of limits in different units; settle each by itself with Lease.Part",
 }
 
-// acquireParts charges the parts of reqs and returns the answer. Unless all are
-// admitted, nothing stays charged.
-func acquireParts(ctx context.Context, lease *Lease, reqs, parts []Request, owners []int) error {
+func newCompositeLease(requests int, mixed bool) *compositeLease {
 	c := compositeLeases.Get().(*compositeLease)
-	c.requests, c.owners = len(reqs), append(c.owners[:0], owners...)
+	c.requests, c.mixed, c.owners, c.now = requests, mixed, c.owners[:0], keystore.Reading{}
+	return c
+}
+
+// acquire charges the parts of reqs and writes the answer to lease. Unless all
+// are admitted, nothing stays charged.
+func (c *compositeLease) acquire(ctx context.Context, lease *Lease, reqs, parts []Request) error {
 	c.leases = slices.Grow(c.leases[:0], len(parts))[:len(parts)]
 	if failed, err := c.charge(ctx, parts); err != nil {
-		if len(owners) > 0 {
-			failed = owners[failed]
+		if len(c.owners) > 0 {
+			failed = c.owners[failed]
 		}
 		return requestError(reqs, failed, err)
 	}
-	c.mixed = !sameCost(reqs)
 	combine(&lease.Decision, c.leases)
 	lease.releaser, lease.handle.N, lease.handle.At = c, mixedCost, c.generation
 	return nil
-}
-
-func sameCost(reqs []Request) bool {
-	for i := range reqs {
-		if reqs[i].N != reqs[0].N {
-			return false
-		}
-	}
-	return true
 }
 
 // charge acquires parts in order. If one denies, all charges are given back and
@@ -69,23 +65,33 @@ func sameCost(reqs []Request) bool {
 func (c *compositeLease) charge(ctx context.Context, parts []Request) (from int, err error) {
 	defer c.giveBack()
 	for end := 0; from < len(parts); from = end {
-		if end = runEnd(parts, from); end == from+1 {
-			c.leases[from], err = parts[from].Limiter.Acquire(ctx, parts[from].Key, parts[from].N)
-		} else {
-			err = acquireBatch(ctx, parts[from:end], c.leases[from:end])
-		}
-		if err != nil {
+		if end, err = c.acquireRun(ctx, parts, from); err != nil {
 			return from, err
 		}
 		c.held = end
 		if !allAllowed(c.leases[from:end]) {
 			c.giveBack()
 			c.peekOthers(ctx, parts, from, end)
-			return 0, nil
+			break
 		}
 	}
 	c.held = 0
 	return 0, nil
+}
+
+// acquireRun acquires the parts from from to end that are decided in one step.
+func (c *compositeLease) acquireRun(ctx context.Context, parts []Request, from int) (end int, err error) {
+	p, lease := &parts[from], &c.leases[from]
+	if hasEngine(p.Limiter) {
+		*lease = Lease{}
+		return from + 1, p.Limiter.(engine).acquireWith(&c.now, lease, p.Key, p.N)
+	}
+	c.now = keystore.Reading{} // this limiter may wait
+	if end = runEnd(parts, from); end > from+1 {
+		return end, acquireBatch(ctx, parts[from:end], c.leases[from:end])
+	}
+	*lease, err = p.Limiter.Acquire(ctx, p.Key, p.N)
+	return end, err
 }
 
 // giveBack cancels the charges that are held.

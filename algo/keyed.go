@@ -79,21 +79,40 @@ func (k *keyed[S, V]) use(store *keystore.Store[S, V], p FullPolicy) {
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
 // because it never waits. A negative n is [ErrCost].
 func (k *keyed[S, V]) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
-	if n < 0 || k.store == nil {
-		return lease, k.misuse(n)
-	}
-	k.acquireAt(&lease, k.store.Clock.Now(), key, n)
-	return lease, nil
+	err = k.acquireAt(&lease, keystore.Now, key, n)
+	return lease, err
 }
 
 // Allow is the short form of Acquire for callers that need only Allowed. It
 // does not admit with a Delay: units that do not fit now are denied. A negative
 // n is denied.
-func (k *keyed[S, V]) Allow(key string, n int64) bool {
+func (k *keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 	if k.store == nil {
 		panic(errLiteral)
 	}
-	return n >= 0 && k.allowAt(k.store.Clock.Now(), key, n)
+	if n < 0 {
+		return false
+	}
+	_, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
+		l, state, changed := k.limit.Load(), s.State, false
+		if !l.plain {
+			state, now, changed = k.plausible(l, s, now)
+		}
+		next, ok := l.Admit(state, now, n)
+		if (!ok || n == 0) && !l.Plausible(state, now) {
+			state, now, changed = k.clamp(l, s)
+			next, ok = l.Admit(state, now, n)
+		}
+		allowed, changed = ok, changed || ok && n > 0
+		return next, l.expiry(next, now, changed), changed
+	})
+	if r >= keystore.Evicted {
+		k.warnFull()
+	}
+	if r == keystore.Full {
+		return k.onFull == AllowNew
+	}
+	return allowed
 }
 
 // misuse is the error of a negative cost, or of a literal.
@@ -109,7 +128,10 @@ var errLiteral = errors.New("algo: the limiter is a literal without a limit: mak
 
 // acquireAt writes to lease in place: it is large, and copying it would cost
 // more than deciding.
-func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) {
+func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) error {
+	if n < 0 || k.store == nil {
+		return k.misuse(n)
+	}
 	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l, state, changed := k.limit.Load(), s.State, false
 		if !l.plain {
@@ -145,29 +167,15 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) {
 		lease.handle.Key = key
 		lease.releaser = (*lateCharge)(&k.corrections)
 	}
+	return nil
 }
 
-func (k *keyed[S, V]) allowAt(at int64, key string, n int64) (allowed bool) {
-	_, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
-		l, state, changed := k.limit.Load(), s.State, false
-		if !l.plain {
-			state, now, changed = k.plausible(l, s, now)
-		}
-		next, ok := l.Admit(state, now, n)
-		if (!ok || n == 0) && !l.Plausible(state, now) {
-			state, now, changed = k.clamp(l, s)
-			next, ok = l.Admit(state, now, n)
-		}
-		allowed, changed = ok, changed || ok && n > 0
-		return next, l.expiry(next, now, changed), changed
-	})
-	if r >= keystore.Evicted {
-		k.warnFull()
+// acquireWith implements engine.
+func (k *keyed[S, V]) acquireWith(now *keystore.Reading, lease *Lease, key string, n int64) error {
+	if k.store == nil {
+		return errLiteral
 	}
-	if r == keystore.Full {
-		return k.onFull == AllowNew
-	}
-	return allowed
+	return k.acquireAt(lease, now.Of(&k.store.Clock), key, n)
 }
 
 // warnFull tells the operator that a new key found the table full.
@@ -179,7 +187,7 @@ func (k *keyed[S, V]) warnFull() {
 
 // peek returns what Acquire would answer for n >= 0, and charges nothing.
 func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
-	now, r := k.store.Update(key, k.store.Clock.Now(), func(s keystore.State[S], now int64) (S, int64, bool) {
+	now, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
 		state, now, changed := k.plausible(l, s, now)
 		a, q := l.Peek(state, now, n)

@@ -131,12 +131,11 @@ type twoColors struct {
 	yellow *MarkerLimiter
 }
 
-func (l twoColors) acquireAt(lease *Lease, at int64, key string, n int64) {
+func (l twoColors) acquireAt(lease *Lease, at int64, key string, n int64) error {
 	if at/64%2 == 0 {
-		l.yellow.acquireAt(lease, at, key, n)
-		return
+		return l.yellow.acquireAt(lease, at, key, n)
 	}
-	l.MarkerLimiter.acquireAt(lease, at, key, n)
+	return l.MarkerLimiter.acquireAt(lease, at, key, n)
 }
 
 // bound is burst and what comes in over time.

@@ -59,7 +59,7 @@ func wait(l atReading, depth int64, forward bool, rnd *rand.Rand) (queue []waite
 		pause(rnd, time.Second)
 		late := rnd.Int64N(3) / 2 * ticks(time.Duration(rnd.Int64N(int64(2*time.Second))))
 		w := waiter{cost: 1 + rnd.Int64N(3)}
-		if l.acquireAt(&w.lease, l.clock().Now()-late, "", w.cost); w.lease.Allowed {
+		if w.lease = at(l, l.clock().Now()-late, "", w.cost); w.lease.Allowed {
 			w.start, w.kept = w.lease.handle.At, w.cost
 			if w.lease.Delay > 0 && !forward {
 				w.start = w.lease.handle.State[0] - depth

@@ -26,6 +26,21 @@ func StartClock() Clock { return Clock{time.Now().Add(-time.Nanosecond)} }
 // decision takes one.
 func (c Clock) Now() int64 { return ToTicks(time.Since(c.Start)) }
 
+// Reading is one reading for several clocks. The zero Reading is still to be taken.
+type Reading struct {
+	clock *Clock
+	ticks int64
+}
+
+// Of returns what c showed at the reading, and takes it first if need be.
+func (r *Reading) Of(c *Clock) int64 {
+	if r.clock == nil {
+		r.clock, r.ticks = c, c.Now()
+		return r.ticks
+	}
+	return r.ticks + ToTicks(r.clock.Start.Sub(c.Start))
+}
+
 // ToTicks converts d, and saturates at the largest duration that ticks hold.
 func ToTicks(d time.Duration) int64 {
 	const most = 1<<(63-tickShift) - 1

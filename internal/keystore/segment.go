@@ -59,21 +59,27 @@ func newSegment[V any](groups uint64, depth uint8) *segment[V] {
 func (g *segment[V]) candidates(id uint64) (a, b uint64) { return candidates(id, g.groups) }
 
 func candidates(id, groups uint64) (a, b uint64) {
-	a, _ = bits.Mul64(bits.RotateLeft64(id, 32), groups)
+	a = candidate(id, groups)
 	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), groups-1)
-	if b >= a {
-		b++
+	if b *= groupSize; b >= a {
+		b += groupSize
 	}
-	return a * groupSize, b * groupSize
+	return a, b
+}
+
+// candidate is the first of both.
+func candidate(id, groups uint64) uint64 {
+	group, _ := bits.Mul64(bits.RotateLeft64(id, 32), groups)
+	return group * groupSize
 }
 
 // find returns the slot of id, or &noSlot. (The caller knows the number of groups:
 // to read it here would be a second cache line.)
 func (g *segment[V]) find(id, groups uint64) *slot {
-	a, b := candidates(id, groups)
-	if s := &g.slots[a|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
+	if s := &g.slots[candidate(id, groups)|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
 		return s // in most cases, and with one cache line
 	}
+	a, b := candidates(id, groups)
 	if i := match(&g.slots, a, id); i >= 0 {
 		return &g.slots[i]
 	}

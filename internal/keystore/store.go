@@ -83,8 +83,12 @@ func (s State[S]) Invalidate() { s.account.invalidate(s.ID) }
 // Valid reports whether the charge with this mark can still be refunded.
 func (s State[S]) Valid(mark int64) bool { return s.account.valid(s.ID, mark) }
 
-// Fresh makes Update read the clock after the state.
-const Fresh = math.MinInt64
+const (
+	// Fresh makes Update read the clock after the state.
+	Fresh = math.MinInt64
+	// Now makes it read the clock before.
+	Now = Fresh + 1
+)
 
 // Result is the outcome of an Update.
 type Result uint8
@@ -102,11 +106,14 @@ const (
 // the decision. f returns the next state and its expiry, or false if nothing
 // has changed. A word is its own expiry; a value is changed in place.
 //
-// The instant is at, the caller's reading of the clock; a new one for an absent
-// key, which may have had a word that expired since that reading; and with Fresh
-// one that was taken after the state was read. f may run several times. A value
+// The instant is at, the caller's reading of the clock, or [Now]; a new one for an
+// absent key, which may have had a word that expired since that reading; and with
+// [Fresh] one that was taken after the state was read. f may run several times. A value
 // is locked while f runs, so f must not block, call out or panic.
 func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
+	if at == Now {
+		at = s.Clock.Now()
+	}
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
 	}
@@ -121,11 +128,15 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	for {
 		// The mark before the word, the word before the id: a slot that changed
 		// hands in between shows the new id.
-		mark, word, gap := a.done.Load(), w.word.Load(), gap[V]{}
+		mark, word := a.done.Load(), w.word.Load()
 		if word == tombstone || w.id.Load() != id {
-			if w, word, gap = t.look(id); w == &noSlot {
-				word, now = s.initial, s.Clock.Now()
+			var g gap[V]
+			if w, _, g = t.look(id); w == &noSlot {
+				if now, r = s.insert(t, g, State[S]{any(s.initial).(S), id, mark, a}, f); r != lost {
+					return now, r
+				}
 			}
+			continue
 		}
 		if at == Fresh {
 			now = s.Clock.Now()
@@ -135,9 +146,7 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, Unchanged
 		}
 		interleave.Point()
-		if w == &noSlot {
-			r = t.insert(gap, id, any(next).(int64), now)
-		} else if next := any(next).(int64); next < word && id != 0 {
+		if next := any(next).(int64); next < word && id != 0 {
 			r = t.lower(w, id, word, next)
 		} else {
 			r = w.swap(id, word, next)
@@ -146,6 +155,18 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, r
 		}
 	}
+}
+
+// insert applies f to a key that has no slot, and gives it one if that has
+// changed. The clock is read after the key was found to be absent.
+func (s *Store[S, V]) insert(t *table[V], g gap[V], absent State[S], f func(State[S], int64) (S, int64, bool)) (now int64, r Result) {
+	now = s.Clock.Now()
+	next, _, ok := f(absent, now)
+	if !ok {
+		return now, Unchanged
+	}
+	interleave.Point()
+	return now, t.insert(g, absent.ID, any(next).(int64), now)
 }
 
 // Refund takes back at most most ticks of the charge with this mark. f refunds
