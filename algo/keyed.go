@@ -98,13 +98,17 @@ func (k *keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 		if !l.plain {
 			state, now, changed = k.plausible(l, s, now)
 		}
-		next, ok := l.Admit(state, now, n)
-		if (!ok || n == 0) && !l.Plausible(state, now) {
+		for again := false; ; again = true {
+			next, ok := l.Admit(state, now, n)
+			allowed = ok
+			switch {
+			case ok && n > 0:
+				return next, l.expiry(next, now, true), true
+			case again || l.Plausible(state, now):
+				return next, l.expiry(next, now, changed), changed
+			}
 			state, now, changed = k.clamp(l, s)
-			next, ok = l.Admit(state, now, n)
 		}
-		allowed, changed = ok, changed || ok && n > 0
-		return next, l.expiry(next, now, changed), changed
 	})
 	if r >= keystore.Evicted {
 		k.warnFull()
@@ -137,19 +141,20 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) err
 		if !l.plain {
 			state, now, changed = k.plausible(l, s, now)
 		}
-		next, a, q := l.Answer(state, now, n)
-		if (!a.Allowed || n == 0) && !l.Plausible(state, now) {
+		for again := false; ; again = true {
+			next, a, q := l.Answer(state, now, n)
+			lease.setAnswer(a)
+			lease.setQuota(q)
+			switch {
+			case a.Allowed && n > 0:
+				c, h := l.Charge(next, now, n, a.Delay), &lease.handle
+				h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, s.Mark
+				return next, l.expiry(next, now, true), true
+			case again || l.Plausible(state, now):
+				return next, l.expiry(next, now, changed), changed
+			}
 			state, now, changed = k.clamp(l, s)
-			next, a, q = l.Answer(state, now, n)
 		}
-		lease.setAnswer(a)
-		lease.setQuota(q)
-		if a.Allowed && n > 0 {
-			c, h := l.Charge(next, now, n, a.Delay), &lease.handle
-			h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, s.Mark
-			changed = true
-		}
-		return next, l.expiry(next, now, changed), changed
 	})
 	if r >= keystore.Evicted {
 		k.warnFull()

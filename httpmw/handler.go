@@ -49,7 +49,10 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	defer func() { lease.Release(outcome) }()
 	ahead := newReadAhead(r)
 	_, pass := h.admit(ahead.contextOf(r), &lease, w, r)
-	inner := ahead.end(w, r)
+	inner := r
+	if ahead != nil {
+		inner = ahead.end(w, r)
+	}
 	if !pass {
 		return
 	}
@@ -70,11 +73,14 @@ func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.Respon
 	}
 	p := m.policies[0]
 	a := admission.Attempt{Reserve: m.reserveOf(r)}
-	result := p.Admit(m.withPatience(ctx, r.Header), r, lease, &a)
+	if m.watches {
+		ctx = m.withPatience(ctx, r.Header)
+	}
+	result := p.Admit(ctx, r, lease, &a)
 	if result != Allowed {
 		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
 	}
-	advertised := m.advertise(w.Header(), p.Policy, &lease.Decision)
+	advertised := m.advertise(w, p.Policy, &lease.Decision)
 	if m.Observe != nil {
 		p.Report(&a, Allowed, &lease.Decision, "", 0, m.sentFields(w.Header(), advertised))
 	}
@@ -110,7 +116,7 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		if d.Banned {
 			f.ban(p.Name)
 		}
-		advertised = m.advertise(w.Header(), p.Policy, d)
+		advertised = m.advertise(w, p.Policy, d)
 		t = p.PolicyItem(d.Limit).Until(d)
 	}
 	f.setWait(a.RetryAfter(result, d), d.ResetAfter, t)

@@ -47,10 +47,11 @@ const (
 )
 
 // advertise sets the fields of one decision, and reports whether there are any.
-func (m *middleware) advertise(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision) bool {
+func (m *middleware) advertise(w http.ResponseWriter, p *admission.Policy[*http.Request], d *algo.Decision) bool {
 	if m.headers == None || !p.InForce(d) {
 		return false
 	}
+	h := w.Header()
 	if m.legacy != IETF {
 		advertiseLegacy(h, d, m.legacy)
 	}

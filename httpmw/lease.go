@@ -36,7 +36,10 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	var pass bool
 	ahead := newReadAhead(r)
 	lease.Policies, pass = h.admit(ahead.contextOf(r), &lease.Lease.Lease, w, r)
-	inner := ahead.end(w, r)
+	inner := r
+	if ahead != nil {
+		inner = ahead.end(w, r)
+	}
 	if !pass {
 		return
 	}

@@ -46,7 +46,10 @@ func (m *middleware) decideAll(ctx context.Context, lease *algo.Lease, w http.Re
 	if len(all) == 0 {
 		return nil, true
 	}
-	parts, result := admission.AcquireAll(m.withPatience(ctx, r.Header), lease, all, reqs)
+	if m.watches {
+		ctx = m.withPatience(ctx, r.Header)
+	}
+	parts, result := admission.AcquireAll(ctx, lease, all, reqs)
 	switch result {
 	case Allowed:
 		m.advertiseAll(w.Header(), all, parts)

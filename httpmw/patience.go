@@ -28,12 +28,9 @@ func (p patient) Err() error {
 	return context.DeadlineExceeded
 }
 
-// withPatience is ctx for the limiter: if the client has said how long it waits,
-// with that deadline.
+// withPatience is ctx for a limiter that watches: if the client has said how long
+// it waits, with that deadline. (A limit over time expects nothing.)
 func (m *middleware) withPatience(ctx context.Context, h http.Header) context.Context {
-	if !m.watches {
-		return ctx // a limit over time expects nothing
-	}
 	if left, ok := m.patience(h); ok {
 		return patient{ctx, time.Now().Add(left)}
 	}

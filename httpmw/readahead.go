@@ -82,9 +82,6 @@ func (b *readAhead) run() {
 
 // end ends the wait. It returns r, with the rest of a body that was read ahead.
 func (b *readAhead) end(w http.ResponseWriter, r *http.Request) *http.Request {
-	if b == nil {
-		return r
-	}
 	b.once.Do(func() {})
 	b.over.Store(true)
 	b.mu.Lock()

@@ -50,8 +50,15 @@ func (p *Policy[C]) Admit(ctx context.Context, call C, lease *algo.Lease, a *Att
 
 // KeyAndCost finds the key and the cost of a call. Allowed: Acquire decides.
 func (p *Policy[C]) KeyAndCost(ctx context.Context, call C, lease *algo.Lease, a *Attempt) Result {
-	if r := p.FindKey(ctx, call, lease, a); r != Allowed {
-		return r
+	var err error
+	if a.Key, err = p.Key(call); err != nil {
+		if r := p.withoutKey(ctx, call, lease, a, err); r != Allowed {
+			return r
+		}
+	}
+	if p.Cost == nil {
+		a.Cost = 1
+		return Allowed
 	}
 	return p.FindCost(ctx, call, a)
 }

@@ -38,16 +38,16 @@ func IsUnix(addr net.Addr) bool {
 // FromNet is the address of the other end of a connection. It reports false
 // for a connection without an address.
 func FromNet(addr net.Addr) (Address, bool) {
-	if addr == nil {
-		return Address{}, false
-	}
-	if IsUnix(addr) {
-		return Unix, true
-	}
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp != nil {
 		parsed, ok := netip.AddrFromSlice(tcp.IP)
 		a := Address{ip: ipOf(parsed)}
 		return a, ok && !a.unspecified()
+	}
+	switch {
+	case addr == nil:
+		return Address{}, false
+	case IsUnix(addr):
+		return Unix, true
 	}
 	return ParseEndpoint(addr.String())
 }
@@ -82,20 +82,16 @@ func parseAddress(s string) (Address, bool) {
 func parseDotted(s string) (Address, bool) {
 	var v, field uint32
 	dots, digits := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; {
-		case '0' <= c && c <= '9':
-			if digits > 0 && field == 0 {
-				return Address{}, false
+	for i := range len(s) {
+		if digit := uint32(s[i]) - '0'; digit <= 9 {
+			if field = field*10 + digit; field > 255 || field < 10 && digits > 0 {
+				return Address{}, false // too large, or with a leading zero
 			}
-			field = field*10 + uint32(c-'0')
-			if digits++; field > 255 {
-				return Address{}, false
-			}
-		case c == '.' && digits > 0 && dots < 3:
+			digits++
+		} else if s[i] == '.' && digits > 0 && dots < 3 {
 			v = v<<8 | field
 			dots, digits, field = dots+1, 0, 0
-		default:
+		} else {
 			return Address{}, false
 		}
 	}
@@ -111,8 +107,8 @@ func ParseEndpoint(s string) (Address, bool) {
 	if strings.HasPrefix(s, "[") {
 		return parseBracketed(s, IsPort)
 	}
-	if host, port, found := strings.Cut(s, ":"); found && IsPort(port) {
-		return parseAddress(host)
+	if i := strings.IndexByte(s, ':'); i >= 0 && IsPort(s[i+1:]) {
+		return parseAddress(s[:i])
 	}
 	return parseAddress(s)
 }
@@ -135,11 +131,12 @@ func IsPort(s string) bool {
 		return false
 	}
 	n := 0
-	for i := 0; i < len(s); i++ {
-		if s[i] < '0' || s[i] > '9' {
+	for i := range len(s) {
+		digit := s[i] - '0'
+		if digit > 9 {
 			return false
 		}
-		n = n*10 + int(s[i]-'0')
+		n = n*10 + int(digit)
 	}
 	return n <= 65535
 }

@@ -201,10 +201,11 @@ func (s *Store[S, V]) account(key string) *account {
 }
 
 func (s *Store[S, V]) table() *table[V] {
-	if t := s.keys.Load(); t != nil {
-		return t
+	t := s.keys.Load()
+	if t == nil {
+		t = s.makeTable()
 	}
-	return s.makeTable()
+	return t
 }
 
 func (s *Store[S, V]) makeTable() *table[V] {
