@@ -4,14 +4,6 @@ package adaptive
 // [RunQueue], for the processor, with a limit on requests in flight for everything
 // else that work can wait for: a database, another service, a pool, a lock.
 //
-// A burst that drains within the target passes; a standing overload closes the gate:
-//
-//	            burst               overload
-//	arrivals    _█___________________▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅_______
-//	queue       _█▇▅▃▁_______________▂▅███▃▂▂▂▂▂▂▂▂▂▂▂_______
-//	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
-//	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
-//
 // The in-flight limit starts
 //   - when at least 20 requests are in flight, successes take four times their
 //     baseline, and no queue in front of the processor explains it;

@@ -110,6 +110,24 @@ func stateOf(s Strategy) State {
 	return State{Name: fmt.Sprintf("%T", s), Limit: s.Limit()}
 }
 
+func (q *runQueue) state() State {
+	n, ok := q.machine.Runnable()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	limit := q.limit.Load()
+	s := State{
+		Name: "runqueue", Limit: int(limit), Overloaded: q.openness() < 1,
+		Signal: "runnable", Level: float64(n) / float64(limit), Known: ok,
+	}
+	if s.Overloaded {
+		s.Cause = fmt.Sprintf("%.0f %% of the processor time requested", 100*q.demand)
+		if q.demand >= demandClosed {
+			s.Cause = "at least " + s.Cause
+		}
+	}
+	return s
+}
+
 // String is one line for a log: the limit, the units in flight, and the state of
 // each strategy.
 func (e Explanation) String() string {

@@ -24,6 +24,7 @@ type model struct {
 	blind      bool    // the number of runnable goroutines is unknown
 	share      float64 // of the processor for the model
 	quota      float64 // of a control group, which serve ignores; 0: none
+	batch      int     // requests that arrive at once in serve; 0: 1
 	chance     *rand.PCG
 	class      func(i int) adaptive.Class
 	key        func(i int) string
@@ -88,7 +89,7 @@ func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load flo
 	all := make([]arrival, d/every)
 	start := m.at
 	for i := range all {
-		all[i].due = start + time.Duration(i)*every
+		all[i].due = start + time.Duration(i-i%max(m.batch, 1))*every
 		all[i].class = m.class(i)
 	}
 	arrived := 0

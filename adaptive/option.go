@@ -48,6 +48,14 @@ func WithInitial(n int) Option {
 	return Option{"WithInitial", func(s *settings) { s.initial = &n }}
 }
 
+// WithTarget sets the response time beyond which an answer is useless, 1 ms to 1 h.
+// The default is 500 ms.
+func WithTarget(d time.Duration) Option {
+	return Option{"WithTarget", func(s *settings) { s.target = d }}
+}
+
+const defaultTarget = 500 * time.Millisecond
+
 const machineOption = "machine"
 
 // withMachine runs a limiter or a strategy on m. Every constructor takes it.

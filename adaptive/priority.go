@@ -31,6 +31,7 @@ const (
 	strainMemory = int64(time.Second) // from the last denial to the end of the overload
 	keepScale    = 256                // a slot more to keep for each denial, one less for 256 admissions
 	keepFew      = 5                  // slots that may be kept of a small limit
+	minSlack     = 2                  // requests
 )
 
 // rank orders requests: by class, and within a class by what their tenants use of
@@ -133,6 +134,15 @@ func (o *order) credit(g gate, mean int64) int64 {
 	}
 	return max(requests*mean, service)
 }
+
+// slack is half of what is done within the share of the target that may be spent in the
+// queue.
+func (q *runQueue) slack() (requests, service int64) {
+	service = int64(waitShare * q.target * float64(q.machine.Procs()) * 1e9 / 2)
+	return max(q.harmless.Load()/2, minSlack), service
+}
+
+func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 // pay denies a request for one of a higher rank that passed on credit, and returns that
 // rank; -1 without one. What the denial is worth beyond the credit is left for the next.

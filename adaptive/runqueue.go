@@ -14,43 +14,43 @@ import (
 // a request if, at the moment its goroutine first runs, more goroutines are ready
 // to run than a limit allows.
 //
-// A limit on requests in flight does not protect such a service in Go. A handler
+// A limit on requests in flight does not protect such a service in Go: a handler
 // that uses less than the scheduler's time slice of 10 ms runs to its end once it
-// has begun, so about one request per processor is in flight whatever the load. The
-// others wait as runnable goroutines in front of the handler, where no such limit
-// sees them, until their callers have given up.
+// has begun, and the others wait as runnable goroutines in front of their handlers,
+// where no such limit sees them, until their callers have given up.
 //
 // Nothing is denied while all goroutines of the process together, each taken for
 // a request, would be done within seven tenths of the target: a burst or a closed
-// loop of clients that drains in time is no overload. Idle keep-alive connections
-// are goroutines too; with very many of them only the limit decides.
+// loop of clients that drains in time is no overload. Idle connections are goroutines
+// too; with very many of them only the limit decides.
 //
-// The limit has two ends:
-//   - It is wide while the load fits, so that bursts pass: as many goroutines as
-//     take seven tenths of the target ([WithTarget]), 20 to 96.
-//   - It closes to 6 as the demand grows from 100 % to 115 % of the processor time,
-//     or as the share of admitted requests falls from 0.8 to 0.6. The latter matters
-//     on processors that other processes use too.
+// The limit has two ends. It is wide while the load fits, so that bursts pass: as
+// many goroutines as take seven tenths of the target ([WithTarget]), 20 to 96. It
+// closes to 6 as the demand grows from 100 % to 115 % of the processor time that the
+// process gets, an exponential mean over the time of 100 requests, 0.1 to 2 s.
+// While it denies requests and leaves the processors idle it closes less far.
 //
-// Demand and share are exponential means over the time of 100 requests, 0.1 to 4 s,
-// so a single burst moves them little. The demand is the rate of arrivals times the
-// processor time per completion, as a share of GOMAXPROCS or, where that is less,
-// of the quota of the control group, read every 10 s: a container with a limit of
-// 500m has half a processor, though Go runs on two. While the strategy denies
-// requests and leaves the processors idle it closes less far, at most to a quarter
-// of the target.
+// The demand is the rate of arrivals times the processor time per completion. The
+// process gets GOMAXPROCS processors or, where that is less, the quota of its control
+// group, read every 10 s: a container with a limit of 500m has half a processor,
+// though Go runs on two. Where other processes take some of it, the process gets
+// what it used while its queue never emptied.
+//
+// A burst that drains within the target passes; a standing overload closes the gate:
+//
+//	            burst               overload
+//	arrivals    _█___________________▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅_______
+//	queue       _█▇▅▃▁_______________▂▅███▃▂▂▂▂▂▂▂▂▂▂▂_______
+//	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
+//	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
 // It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit
 // for requests that wait for another service. A cost above 1 counts as 1. Where
-// runtime/metrics does not know the number of runnable goroutines, or its number is
-// implausible or does not change, which the first reading finds out and logs once,
-// the number of goroutines above the fewest of the last minute takes its place. Where
-// the processor time of the process is unknown (neither Unix nor Windows) only the
-// admitted share closes the limit.
-//
-// A request reads the number of goroutines, about 2 ns. Only when that is large it
-// reads the number of runnable ones, which takes about 60 ns and a lock of the Go
-// runtime; while one request reads, the others take the last reading.
+// runtime/metrics does not know the number of runnable goroutines (missing,
+// implausible or constant; the first reading finds out and logs it once) the number
+// of goroutines above the fewest of the last minute takes its place. Where the
+// processor time of the process is unknown (neither Unix nor Windows), all of it
+// counts as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -61,38 +61,25 @@ func RunQueue(opts ...Option) Strategy {
 	return q
 }
 
-// WithTarget sets the response time beyond which an answer is useless, 1 ms to 1 h.
-// The default is 500 ms.
-func WithTarget(d time.Duration) Option {
-	return Option{"WithTarget", func(s *settings) { s.target = d }}
-}
-
 const (
-	defaultTarget = 500 * time.Millisecond
-
-	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more
-	// than 20 of them in 1 of 30 moments (processor sharing), so that .5 % are
-	// denied. Go's poller hands out 128 connections at a time, and only when
-	// nothing is runnable; under overload the limit must be well below the admitted
-	// share of those, or requests grow old in the kernel. Several processors need
-	// no more than one.
+	waitShare = 0.7 // of the target, to spend in the queue
+	// Runnable goroutines, on any number of processors. Independent arrivals at .85 of
+	// the capacity leave more than 20 in 1 of 30 moments. Go's poller hands out 128
+	// connections at a time, when nothing is runnable; under overload the limit must be
+	// well below the admitted share of those, or requests grow old in the kernel.
 	minWide, maxWide, minClosed = 20, 96, 6
-	waitShare, idleShare        = 0.7, 0.25 // of the target, to spend in the queue
-	denialCost                  = 15e-6     // processor time of a denial, s
-	minSlack                    = 2         // requests
-	queueUpdateEvery            = int64(10 * time.Millisecond)
-	queueUpdateLatest           = int64(time.Second) // with any number of arrivals
-	minArrivals                 = 10
-	costMemory                  = 10.0       // of the cost of a request, s
-	idleBelow, fullAbove        = 0.96, 0.98 // use of the processors at which the closed limit rises and falls
-	closedTime                  = 0.5        // in which it moves by a factor of e, s
-	demandOpen, demandClosed    = 1.0, 1.15  // where the limit begins to close, and is closed
-	shareOpen, shareClosed      = 0.8, 0.6
-	maxDemand, minShare         = 1.5, 0.55 // the most that one update counts, so that recovery from 10x is as fast as from 2x
-	minMemory, maxMemory        = 0.1, 4.0  // of demand and share, s
-	memoryRequests              = 100
-	quietRate                   = 100.0  // completions a second and processor below which a request costs no more than it takes
-	outsideHandler              = 100e-6 // processor time of a request outside its handler, s
+	demandOpen, demandClosed    = 1.0, 1.15 // where the limit begins to close, and is closed
+	idleBelow                   = 0.97      // use of the processors below which the closed limit rises
+	usageMemory, closedTime     = 0.2, 0.5  // of that use, and in which the limit changes by a factor of e, s
+
+	queueUpdateEvery     = int64(10 * time.Millisecond)
+	queueUpdateLatest    = int64(time.Second) // with any number of arrivals
+	minArrivals          = 10
+	costMemory           = 10.0     // of the processor time of a request, s
+	memoryRequests       = 100      // of the demand, and
+	minMemory, maxMemory = 0.1, 2.0 // its bounds, s
+	quietRate            = 100.0    // completions a second and processor below which a request costs no more than it takes
+	outsideHandler       = 100e-6   // processor time of a request outside its handler, s
 )
 
 type runQueue struct {
@@ -105,26 +92,26 @@ type runQueue struct {
 	next     atomic.Int64 // instant of the next update
 	_        [40]byte     // every request writes what follows
 
-	arrived, passed, completed atomic.Uint64
-	elsewhere                  atomic.Uint64 // passed here and denied by another strategy
-	rtt                        atomic.Int64  // mean of successes, ns; 0: unknown
-	lastRead                   atomic.Int64  // runnable goroutines
+	arrived, turned, completed atomic.Int64 // since the last update
+	least                      atomic.Int64 // runnable goroutines since then
+	lastRead                   atomic.Int64 // runnable goroutines
+	rtt                        atomic.Int64 // mean of successes, ns; 0: unknown
 	reading                    atomic.Bool
 	_                          [12]byte
 
 	mu       sync.Mutex // guards what follows
 	procs    float64    // processors, within the quota
+	gets     float64    // of those, for this process
 	measured int64      // instant of the measurement of procs
 	updated  int64
-	before   queueCounts
-	used     float64 // decaying sum of processor time, s
-	done     float64 // decaying sum of completions
-	cost     float64 // processor time per completion, s; 0: unknown
-	share    float64 // of the arrivals that passed
-	demand   float64 // processor time of all arrivals, as a share of procs
-	queue    float64 // mean runnable goroutines per processor
-	usage    float64 // mean use of the processors
-	closed   float64 // closed limit, on one processor
+	cpu      time.Duration // used until then
+	used     float64       // decaying sum of processor time, s
+	done     float64       // decaying sum of completions
+	cost     float64       // processor time per completion, s; 0: unknown
+	demand   float64       // processor time of all arrivals, as a share of gets
+	usage    float64       // of gets
+	queue    float64       // mean runnable goroutines per processor
+	closed   float64       // closed limit
 }
 
 func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
@@ -135,26 +122,15 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	if s.target < time.Millisecond || s.target > time.Hour {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
 	}
-	q := &runQueue{
-		machine: s.machine, target: s.target.Seconds(), share: 1, closed: minClosed, updated: s.machine.Now(),
-	}
-	q.before.cpu, _ = q.machine.CPU()
-	q.measure(q.updated)
-	q.limit.Store(int64(q.allowed()))
-	q.harmless.Store(q.drainable())
+	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: s.machine.Now()}
+	q.procs, q.measured = machine.Capacity(q.machine), q.updated
+	q.gets = q.procs
+	q.cpu, _ = q.machine.CPU()
+	q.set()
 	return q, nil
 }
 
 func (q *runQueue) Limit() int { return noLimit }
-
-// Observe keeps the mean response time. Concurrent samples may lose one another.
-func (q *runQueue) Observe(s Sample) {
-	if mean := q.rtt.Load(); mean == 0 {
-		q.rtt.Store(int64(s.RTT))
-	} else if change := (int64(s.RTT) - mean) / memoryRequests; change != 0 {
-		q.rtt.Store(max(mean+change, 1))
-	}
-}
 
 func (q *runQueue) admits(at int64) bool {
 	q.arrived.Add(1)
@@ -162,19 +138,24 @@ func (q *runQueue) admits(at int64) bool {
 		q.update(at)
 	}
 	if q.exceeded() {
+		q.turned.Add(1)
 		return false
 	}
-	q.passed.Add(1)
 	return true
 }
 
-// exceeded reports whether a request is denied. The number of runnable goroutines
-// is behind a lock of the runtime, so it is read only while the queue may be long.
+// exceeded reports whether a request is denied: never while all goroutines of the
+// process would be done within the target, if each were a request. The number of
+// runnable ones is behind a lock of the runtime, so it is read only beyond that.
 func (q *runQueue) exceeded() bool {
-	if q.drains() {
-		return false
+	runnable := int64(0)
+	if all, ok := q.machine.Goroutines(); !ok || int64(all) > q.harmless.Load() {
+		runnable = q.runnable()
 	}
-	return q.runnable() > q.limit.Load()
+	if runnable < q.least.Load() {
+		q.least.Store(runnable)
+	}
+	return runnable > q.limit.Load()
 }
 
 // runnable is the number of runnable goroutines, 0 if it is unknown. Requests never
@@ -192,43 +173,122 @@ func (q *runQueue) runnable() int64 {
 	return int64(n)
 }
 
-// drains reports whether all goroutines of the process together would be done
-// within the target, if each were a request. Then no request can wait for longer.
-func (q *runQueue) drains() bool {
-	n, ok := q.machine.Goroutines()
-	return ok && int64(n) <= q.harmless.Load()
-}
-
 func (q *runQueue) full() bool {
-	full := q.exceeded()
-	if full {
-		q.arrived.Add(1)
-		// If every request is denied here, nothing else updates the limit.
-		if at := q.machine.Now(); at >= q.next.Load() {
-			q.update(at)
-		}
+	if !q.exceeded() {
+		return false
 	}
-	return full
+	q.arrived.Add(1)
+	q.turned.Add(1)
+	if at := q.machine.Now(); at >= q.next.Load() {
+		q.update(at) // if every request is denied here, nothing else does it
+	}
+	return true
 }
-
-// slack is half of what is done within the share of the target that may be spent in the
-// queue.
-func (q *runQueue) slack() (requests, service int64) {
-	service = int64(waitShare * q.target * float64(q.machine.Procs()) * 1e9 / 2)
-	return max(q.harmless.Load()/2, minSlack), service
-}
-
-func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 func (q *runQueue) admitted(_, _, _ int64) {}
 func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
 
-// denied counts requests that passed here and found no slot: they will not use the
-// processor.
+// denied takes back the arrival of a request that passed here and found no slot: it
+// will not use the processor.
 func (q *runQueue) denied(by cause, _ int64) {
 	if by.wantsSlot() {
-		q.elsewhere.Add(1)
+		q.arrived.Add(-1)
+		q.turned.Add(1)
 	}
+}
+
+// Observe keeps the mean response time. Concurrent samples may lose one another.
+func (q *runQueue) Observe(s Sample) {
+	if mean := q.rtt.Load(); mean == 0 {
+		q.rtt.Store(int64(s.RTT))
+	} else if change := (int64(s.RTT) - mean) / memoryRequests; change != 0 {
+		q.rtt.Store(max(mean+change, 1))
+	}
+}
+
+// update learns and sets the limit when it is time. Requests do it: a goroutine for
+// this purpose would wait in the queue itself.
+func (q *runQueue) update(at int64) {
+	if !q.mu.TryLock() {
+		return
+	}
+	defer q.mu.Unlock()
+	pause := at - q.next.Swap(at+queueUpdateEvery) // without an arrival
+	if q.arrived.Load() < minArrivals && at-q.updated < queueUpdateLatest {
+		return
+	}
+	if at-q.measured >= int64(quotaEvery) {
+		q.procs, q.measured = machine.Capacity(q.machine), at
+	}
+	q.learn(at)
+	if pause > queueUpdateLatest { // the few requests around it would represent it otherwise
+		q.demand *= math.Exp(-float64(pause) / 1e9 / q.memory())
+	}
+	q.set()
+}
+
+// learn takes in the time since the last update.
+func (q *runQueue) learn(at int64) {
+	dt := float64(max(at-q.updated, 1)) / 1e9
+	used := dt * q.procs
+	if cpu, ok := q.machine.CPU(); ok {
+		used, q.cpu = (cpu - q.cpu).Seconds(), cpu
+	}
+	arrived := float64(max(q.arrived.Swap(0), 1))
+	denies, stood := q.turned.Swap(0) > 0, q.least.Swap(noLimit) > 0
+
+	keep := math.Exp(-dt / costMemory)
+	q.used = keep * (q.used + used)
+	q.done = keep * (q.done + float64(q.completed.Swap(0)))
+	if q.done > 0 {
+		q.cost = q.costOfRequest()
+	}
+	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
+	if gets := used / dt; gets > q.gets || stood && arrived >= minArrivals {
+		q.gets += a * (gets - q.gets)
+	}
+	q.gets = min(max(q.gets, q.procs/100), q.procs)
+	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.gets - q.usage)
+	q.demand = min(q.demand+a*(arrived*q.cost/dt/q.gets-q.demand), demandClosed)
+	runnable, _ := q.machine.Runnable()
+	q.queue += a * (float64(runnable)/q.procs - q.queue)
+	if denies && q.usage < idleBelow {
+		q.closed *= math.Exp(dt / closedTime)
+	} else {
+		q.closed *= math.Exp(-dt / closedTime)
+	}
+	q.updated = at
+}
+
+// costOfRequest is the processor time per completion. Where few requests complete,
+// most of it may be that of other work; but no request uses more than all processors
+// for as long as it takes.
+func (q *runQueue) costOfRequest() float64 {
+	cost := q.used / q.done
+	if rtt := float64(q.rtt.Load()) / 1e9; rtt > 0 && q.done < quietRate*costMemory*q.procs {
+		cost = min(cost, q.procs*(rtt+outsideHandler))
+	}
+	return cost
+}
+
+// memory of the demand, s: the time of 100 requests, within bounds.
+func (q *runQueue) memory() float64 { return min(max(memoryRequests*q.cost, minMemory), maxMemory) }
+
+// set sets the limits of runnable goroutines and of goroutines.
+func (q *runQueue) set() {
+	drain := float64(noLimit) // requests that are done in time
+	if q.cost > 0 {
+		drain = min(waitShare*q.target*q.gets/q.cost, noLimit)
+	}
+	wide := min(max(drain, minWide), maxWide)
+	q.closed = min(max(q.closed, minClosed), wide)
+	q.limit.Store(int64(q.closed + (wide-q.closed)*q.openness()))
+	q.harmless.Store(int64(drain))
+}
+
+// openness is 1 while the load fits and 0 under overload.
+func (q *runQueue) openness() float64 {
+	return min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
 }
 
 // queued reports whether work waited recently for the processor, which explains
@@ -237,55 +297,4 @@ func (q *runQueue) queued() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.queue > .5
-}
-
-// update learns from the time since the last update and sets the limit. A request
-// does it when it is time: a goroutine for this purpose would wait in the queue
-// itself.
-func (q *runQueue) update(at int64) {
-	if !q.mu.TryLock() {
-		return
-	}
-	defer q.mu.Unlock()
-	pause := at - q.next.Swap(at+queueUpdateEvery) // without an arrival
-	if q.arrived.Load()-q.before.arrived < minArrivals && at-q.updated < queueUpdateLatest {
-		return
-	}
-	if at-q.measured >= int64(quotaEvery) {
-		q.measure(at)
-	}
-	q.learn(at)
-	if pause > queueUpdateLatest {
-		q.relax(float64(pause) / 1e9)
-	}
-	q.limit.Store(int64(q.allowed()))
-	q.harmless.Store(q.drainable())
-}
-
-func (q *runQueue) state() State {
-	n, ok := q.machine.Runnable()
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	limit := q.limit.Load()
-	s := State{
-		Name: "runqueue", Limit: int(limit), Overloaded: q.openness() < 1,
-		Signal: "runnable", Level: float64(n) / float64(limit), Known: ok,
-	}
-	if s.Overloaded {
-		s.Cause = q.cause()
-	}
-	return s
-}
-
-// cause states both means, which end at the bounds of one update.
-func (q *runQueue) cause() string {
-	demand, share := math.Round(100*q.demand), math.Round(100*q.share)
-	var least, most string
-	if demand >= 100*maxDemand {
-		least = "at least "
-	}
-	if share <= math.Round(100*minShare) {
-		most = "at most "
-	}
-	return fmt.Sprintf("%s%.0f %% of the processor time requested, %s%.0f %% admitted", least, demand, most, share)
 }

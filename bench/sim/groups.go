@@ -20,6 +20,7 @@ func Groups() []Group {
 		{ID: "process", Title: "A Go server on one core", Scenarios: Processes()},
 	}
 	all = append(all, Group{ID: "harmless", Title: "Bursts and closed loops that drain within the SLO", Scenarios: Harmless()})
+	all = append(all, Group{ID: "uneven", Title: "A Go server with batches of requests, or a neighbour", Scenarios: Uneven()})
 	var many []Scenario
 	for _, cores := range []int{2, 8, 64} {
 		for h, handler := range Handlers {

@@ -33,6 +33,10 @@ func TestStrategies(t *testing.T) {
 		{"remote", "Default", .93, 1.02, .15}, // its in-flight limit takes the queue of a busy pool for overload
 		{"go-5ms-5x", "RunQueue", .97, 1.02, .01},
 		{"go-5ms-5x", "Default", .97, 1.02, .01},
+		{"batch-go-5ms-2x", "Default", .94, 1.02, .01},
+		{"batch-go-.5ms-2x", "Default", .94, 1.02, .01},
+		{"neighbour-go-5ms-1.3x", "Default", .95, 1.02, .01},
+		{"neighbour-go-30ms-1.3x", "Default", .6, 1.02, .08},
 		{"A2x", "BBR", .98, 1.02, .02},
 		{"A2x", "Vegas", .96, 1.02, .08},
 		{"A5x", "BBR", .98, 1.02, .02},

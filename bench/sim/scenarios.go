@@ -124,6 +124,21 @@ func Processes() []Scenario {
 	return all
 }
 
+// Uneven are Go servers whose requests come in batches, as from the connections of an
+// HTTP/2 or gRPC proxy, and servers with a neighbour that takes .35 of the processor.
+func Uneven() (all []Scenario) {
+	for i, batch := range []int{20, 20, 5} {
+		h := i + 1
+		for _, x := range []float64{.85, 1.3, 2, 5} {
+			b, n := Process(h, x), Process(h, x)
+			b.ID, b.About, b.Burst = "batch-"+b.ID, fmt.Sprintf("%s, batches of %d", b.About, batch), batch
+			n.ID, n.About, n.Neighbour = "neighbour-"+n.ID, n.About+", a neighbour takes .35", .35
+			all = append(all, b, n)
+		}
+	}
+	return all
+}
+
 // Bursts that drain within the SLO, and closed loops: nothing of them is overload.
 // Two processors, as in the measurements of real processes.
 func bursty(work Service, n int, x float64) Scenario {
