@@ -1,0 +1,80 @@
+package algo_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+func TestAtMost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limits := map[string]algo.Limiter{
+			"bucket":         algo.Must(algo.NewTokenBucket(algo.PerHour(10))),
+			"fixed window":   algo.Must(algo.NewFixedWindow(algo.PerHour(10))),
+			"sliding window": algo.Must(algo.NewSlidingWindow(algo.PerHour(10))),
+			"sliding log":    algo.Must(algo.NewSlidingLog(algo.PerHour(10))),
+			"in flight":      algo.Must(adaptive.New(adaptive.Fixed(10))),
+			"all": algo.All(algo.Must(algo.NewTokenBucket(algo.PerHour(10))),
+				algo.Must(algo.NewTokenBucket(algo.PerHour(100)))),
+		}
+		for name, l := range limits {
+			for _, step := range []struct{ asked, want int64 }{{4, 4}, {1000, 6}, {1, 0}, {5, 0}} {
+				lease, units, err := algo.AtMost(ctx, l, "k", step.asked)
+				require.NoError(t, err, name)
+				require.Equal(t, step.want, units, "%s: %d", name, step.asked)
+				require.Equal(t, step.want > 0, lease.Allowed, name)
+			}
+			_, _, err := algo.AtMost(ctx, l, "k", 0)
+			require.ErrorIs(t, err, algo.ErrCost, name)
+		}
+		lease, units, err := algo.AtMost(ctx, algo.DenyAll(), "k", 5)
+		require.NoError(t, err)
+		require.Zero(t, units)
+		require.False(t, lease.Allowed)
+	})
+}
+
+// Units that several take at the same time add up to the burst, no more, and no less.
+func TestW1_AtMostSharesTheBurst(t *testing.T) {
+	for range 200 {
+		const burst = 1000
+		l := algo.Must(algo.NewTokenBucket(algo.PerHour(burst)))
+		var sum atomic.Int64
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for {
+					lease, units, err := algo.AtMost(ctx, l, "k", int64(70+i*13))
+					if err != nil || !lease.Allowed {
+						return
+					}
+					sum.Add(units)
+				}
+			})
+		}
+		all.Wait()
+		require.InDelta(t, burst, sum.Load(), 1, "an hour's rate gives a unit back in 3.6 s")
+		require.LessOrEqual(t, sum.Load(), int64(burst+1))
+	}
+}
+
+// A worker takes from a queue what its share of the minute has room for.
+func ExampleAtMost() {
+	l := algo.Must(algo.NewTokenBucket(algo.PerMinute(100)))
+	for _, batch := range []int64{60, 60, 60} {
+		_, units, err := algo.AtMost(context.Background(), l, "mails", batch)
+		fmt.Println(units, err)
+	}
+	// Output:
+	// 60 <nil>
+	// 40 <nil>
+	// 0 <nil>
+}
