@@ -62,7 +62,11 @@ func newRequest(s *script, key string, a args) *request {
 	r.keys = r.oneKey[:]
 	r.oneArgs = a
 	r.args = r.oneArgs[:s.args]
-	r.reply = r.replies[:s.replies]
+	if s.replies <= maxReplies {
+		r.reply = r.replies[:s.replies]
+	} else {
+		r.reply = make([]int64, s.replies)
+	}
 	r.err, r.oneWay, r.n = nil, false, 0
 	r.state.Store(pending)
 	return r

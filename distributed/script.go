@@ -82,7 +82,7 @@ const (
 
 const (
 	maxArgs    = 7 // of any script
-	maxReplies = 5
+	maxReplies = 5 // of most; shares have more
 )
 
 // args are the arguments of a script for one key; each script uses the first

@@ -160,6 +160,9 @@ func (l *Limiter) change(f func(*algo.Spec) error) error {
 	if l.slots != nil {
 		return l.errorf("has neither rate nor burst; make a new limiter")
 	}
+	if _, ok := l.load().(*share); ok {
+		return l.errorf("cannot be changed in use; make a new limiter")
+	}
 	next := l.spec
 	if err := f(&next); err != nil {
 		return l.errorf("%w", err)

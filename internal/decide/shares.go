@@ -76,6 +76,25 @@ func NewShares(r Rate, burst int64, floors []int64) (*Shares, error) {
 	return p, p.divide(r)
 }
 
+// SharesParams are the numbers that a script decides with, in parts; see [Shares].
+type SharesParams struct {
+	Period, Rest, Common int64
+	Floors, Depths       []int64
+}
+
+// Params returns the numbers of p.
+func (p *Shares) Params() SharesParams {
+	return SharesParams{p.period, p.rest, p.common, p.floors, p.depths}
+}
+
+// State is the state in which the buckets lack common and own parts at now.
+func (p *Shares) State(now, common int64, own []int64) *SharesState {
+	return &SharesState{last: now >> p.shift, common: common, own: slices.Clone(own)}
+}
+
+// Lacks returns what the buckets lack, in parts.
+func (s *SharesState) Lacks() (common int64, own []int64) { return s.common, s.own }
+
 // reduce divides the parts by what period and rates have in common.
 func (p *Shares) reduce() {
 	d := gcd(p.period, p.rest)

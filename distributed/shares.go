@@ -1,0 +1,187 @@
+package distributed
+
+import (
+	_ "embed"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+// Shares divides one token bucket for each key between children with floors, in Redis; see
+// [algo.Shares], whose bounds hold for all instances together.
+type Shares struct {
+	children map[string]*Limiter
+	other    *Limiter
+}
+
+// Shares divides r between children by name, 63 at most. floors are units in a period of r,
+// together at most the count of r; the options are [algo.Burst] (default: the count of r),
+// and, for the decisions without Redis, [algo.MaxKeys] and [algo.OnFull].
+//
+// A decision is one step and one round trip. Time is counted in microseconds, and nothing
+// is rounded. While Redis is away each instance divides its part of rate and burst
+// in the same way. Instances with other floors or another rate on the same name decide
+// locally until the key has expired; the event is [KeyFault]. The limit cannot be changed
+// in use.
+func (s *Store) Shares(name string, r algo.Rate, floors map[string]int64, opts ...algo.Option) (*Shares, error) {
+	spec, err := algo.Spec{Rate: r}.With(opts...)
+	if err == nil && spec.Given("wait") {
+		err = fmt.Errorf("does not take the option MaxWait, only Burst, MaxKeys, OnFull")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("distributed: shares %q: %w", name, err)
+	}
+	names := slices.Sorted(maps.Keys(floors))
+	units := make([]int64, 0, len(names)+1)
+	for _, child := range names {
+		units = append(units, floors[child])
+	}
+	burst := spec.Burst
+	if !spec.Given("burst") {
+		burst = r.Count
+	}
+	d, err := decide.NewShares(microseconds(r), burst, append(units, 0))
+	if err != nil {
+		return nil, fmt.Errorf("distributed: shares %q: %w", name, err)
+	}
+	common := &sharesLimit{decide: d, spec: spec, burst: burst, floors: floors, compiled: sharesScript(d)}
+	all := &Shares{children: make(map[string]*Limiter, len(names))}
+	for i, child := range append(names, "") {
+		l, err := s.shareOf(name, &share{common, &decide.Share{Shares: d, Child: i}, child})
+		if err != nil {
+			return nil, err
+		}
+		if i == len(names) {
+			all.other = l
+		} else {
+			all.children[child] = l
+		}
+	}
+	return all, nil
+}
+
+// shareOf makes the limiter of a child. All children have one name, and so one key.
+func (s *Store) shareOf(name string, c *share) (*Limiter, error) {
+	l, err := s.prepare("shares", name)
+	if err != nil {
+		return nil, err
+	}
+	if s.recovery == RecoveryCharge {
+		l.fallback.debts = newDebts()
+	}
+	l.replace(c)
+	return s.register(l)
+}
+
+// Child returns the limiter of a child. A name without a floor has a floor of 0: it gets
+// what is lent. [Limiter.Reset] and [Limiter.Ban] concern all children of a key.
+func (s *Shares) Child(name string) *Limiter {
+	if c, ok := s.children[name]; ok {
+		return c
+	}
+	return s.other
+}
+
+// sharesLimit is what the children have in common.
+type sharesLimit struct {
+	decide   *decide.Shares
+	spec     algo.Spec
+	burst    int64
+	floors   map[string]int64
+	compiled *script
+
+	mu     sync.Mutex
+	of     instances // for which parts was made
+	parts  *algo.Shares
+	failed bool
+}
+
+// share is one child, which shares.lua decides.
+type share struct {
+	*sharesLimit
+	child *decide.Share
+	name  string // empty: the child without a floor
+}
+
+//go:embed shares.lua
+var sharesSource string
+
+// sharesScript is the script with the parameters as constants.
+func sharesScript(d *decide.Shares) *script {
+	p := d.Params()
+	var b strings.Builder
+	fmt.Fprintf(&b, "local PERIOD, REST, COMMON = %d, %d, %d\nlocal FLOORS, DEPTHS = {%s}, {%s}\n",
+		p.Period, p.Rest, p.Common, list(p.Floors), list(p.Depths))
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(b.String()))
+	fmt.Fprintf(&b, "local HASH = '%08x'\n", h.Sum32())
+	return newScript("shares", prelude+b.String()+sharesSource, 7, len(p.Floors)+3)
+}
+
+func list(numbers []int64) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.FormatInt(n, 10)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func (c *share) script() *script { return c.compiled }
+
+func (c *share) maxCost() int64 { return c.child.Limit() }
+
+// index is the child's number in the script.
+func (c *share) index() int64 { return int64(c.child.Child) + 1 }
+
+func (c *share) acquire(_ string, n int64) args {
+	return args{opAcquire, c.index(), possible(n, c.maxCost())}
+}
+
+func (c *share) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	voided, lacks := a.reply[0], a.reply[1:len(a.reply)-1]
+	if a.flag() == flagBanned {
+		return whileBanned(c, n, voided-a.now), algo.Handle{}
+	}
+	s := c.decide.State(a.now, lacks[0], lacks[1:])
+	_, answer, quota := c.child.Answer(s, a.now, n)
+	return decision(answer, quota), handle(c.child.Charge(s, a.now, n, 0), voided)
+}
+
+func (c *share) refund(h algo.Handle, n int64) args {
+	first := h.State[1] // units beyond the first cost are not given back
+	return args{opRefund, c.index(), h.At, h.State[2], h.State[0], min(h.N, first), min(h.N-n, first)}
+}
+
+func (c *share) force(_ string, _ algo.Handle, n int64) args {
+	return args{opForce, c.index(), min(n, 3*c.burst)}
+}
+
+func (c *share) reset(string) args { return args{opReset, c.index()} }
+
+func (c *share) describe() algo.Description {
+	return algo.Description{Quota: c.child.Limit(), Window: c.child.FillTime(microseconds(c.spec.Rate))}
+}
+
+// local divides rate and burst by the instances, and then between the children.
+func (c *share) local(of instances, _ algo.Limiter) algo.Limiter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.parts == nil && !c.failed || c.of != of {
+		opts := slices.DeleteFunc(c.spec.Options(), func(o algo.Option) bool { return o.String() == "Burst" })
+		opts = append(opts, algo.Burst(of.part(c.burst)))
+		var err error
+		c.parts, err = algo.NewShares(slower(c.spec.Rate, of.count), c.floors, opts...)
+		c.of, c.failed = of, err != nil
+	}
+	if c.failed {
+		return nil // the part of the burst is less than a unit for each floor
+	}
+	return c.parts.Child(c.name)
+}

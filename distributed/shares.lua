@@ -1,0 +1,165 @@
+-- Shares: children of one token bucket, with floors. See decide.Shares.
+--
+-- The constants before this are the parameters of the limit: HASH names them, a unit has
+-- PERIOD parts, REST is what comes in for no child in a microsecond, COMMON the depth of
+-- the common bucket, and FLOORS and DEPTHS are the rates and depths of the children.
+--
+-- The value is 's' and HASH:last:voided:common:own...: what the buckets lack in parts at
+-- the instant last. Charges with a lower voided cannot be refunded. With a negative last it
+-- is the end of a ban. No key means full. The value of other parameters is left alone.
+--
+-- KEYS[i]  the buckets; a key may occur more than once, entries run in order
+-- ARGV     seven integers for each key: op, child, a, b, c, d, e
+--            0 acquire  a = units (0 peeks)
+--            1 refund   a = when they were charged  b = voided at the charge  c = parts that
+--                       the child's own bucket paid  d = units charged  e = units to keep
+--            2 force    a = units; charges up to the largest debt
+--            3 reset
+--            4 ban      child = how long
+-- reply    now, then for each key: voided (or the end of the ban), what the common bucket
+--          and those of the children lack before, flag
+--
+-- A denial writes nothing. A key lives until its buckets are full.
+
+local total = REST
+for i = 1, #FLOORS do
+  total = total + FLOORS[i]
+end
+
+-- inflow is what comes into the common bucket in dt.
+local function inflow(own, dt)
+  local sum = REST * dt
+  for i = 1, #FLOORS do
+    sum = sum + math.max(FLOORS[i] * dt - own[i], 0)
+  end
+  return sum
+end
+
+-- read returns the buckets now, voided and the flag.
+local function read(key)
+  local s = {common = 0}
+  for i = 1, #FLOORS do
+    s[i] = 0
+  end
+  local v = get(key)
+  if not v then
+    return s, 0, DENIED
+  end
+  local hash, last, voided, rest = string.match(v, '^s(%x+):(%-?%d+):(%d+)([:%d]*)$')
+  last, voided = tonumber(last), tonumber(voided)
+  if hash ~= HASH then
+    return s, 0, WRONG_TYPE
+  elseif banned(last) then
+    return s, -last, BANNED
+  end
+  local i = 0
+  for lack in string.gmatch(rest, '%d+') do
+    s[i] = tonumber(lack)
+    i = i + 1
+  end
+  local dt = math.max(now - last, 0)
+  s.common = math.max((s[0] or 0) - inflow(s, dt), 0)
+  for k = 1, #FLOORS do
+    s[k] = math.max(s[k] - FLOORS[k] * dt, 0)
+  end
+  return s, voided, DENIED
+end
+
+local function write(key, s, voided, long)
+  local text, dt = 's' .. HASH .. ':' .. int(now) .. ':' .. int(voided) .. ':' .. int(s.common), 0
+  for i = 1, #FLOORS do
+    text = text .. ':' .. int(s[i])
+    if s[i] > 0 then
+      dt = math.max(dt, math.ceil(s[i] / FLOORS[i]))
+    end
+  end
+  dt = math.max(dt + math.ceil(math.max(s.common - inflow(s, dt), 0) / total), long)
+  if dt > 0 then
+    put(key, text, dt)
+  else
+    redis.call('DEL', key)
+  end
+end
+
+-- longest is how long the buckets take to fill at most.
+local function longest()
+  local dt = 0
+  for i = 1, #FLOORS do
+    if FLOORS[i] > 0 then
+      dt = math.max(dt, math.ceil(DEPTHS[i] / FLOORS[i]))
+    end
+  end
+  return dt + math.ceil(2 * COMMON / total)
+end
+
+-- take charges parts to the child's own bucket and, what that lacks, to the common one.
+local function take(s, child, parts)
+  local own = math.min(parts, DEPTHS[child] - s[child])
+  s[child] = s[child] + own
+  s.common = s.common + parts - own
+end
+
+-- paid is what the own bucket and the common one have paid for units.
+local function paid(units, first)
+  local parts = units * PERIOD
+  return math.min(parts, first), math.max(parts - first, 0)
+end
+
+local function refund(s, child, at, first, units, keep)
+  local elapsed = math.max(now - at, 0)
+  local own, common = paid(units, first)
+  local keep_own, keep_common = paid(keep, first)
+  local to_own = math.min(own - keep_own, math.max(own - FLOORS[child] * elapsed, 0), s[child])
+  local to_common = math.min(common - keep_common, math.max(common - total * elapsed, 0), s.common)
+  s[child], s.common = s[child] - to_own, s.common - to_common
+  return to_own + to_common > 0
+end
+
+for i = 1, #KEYS do
+  local key, at = KEYS[i], (i - 1) * 7
+  local op, child, a = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local s, voided, flag = read(key)
+  local first = #reply + 1
+  reply[first], reply[first + 1] = voided, s.common
+  for k = 1, #FLOORS do
+    reply[first + 1 + k] = s[k]
+  end
+  local has = (DEPTHS[child] or 0) - (s[child] or 0)
+  if flag ~= WRONG_TYPE and op == 4 then
+    local ends = math.max(now + child, flag == BANNED and voided or 0)
+    put(key, 's' .. HASH .. ':-' .. int(ends) .. ':0', ends - now)
+    reply[first], flag = ends, BANNED
+  elseif flag ~= WRONG_TYPE and op == 3 then
+    if get(key) then
+      for k = 1, #FLOORS do
+        s[k] = 0
+      end
+      s.common = 0
+      write(key, s, flag == BANNED and 1 or voided + 1, longest())
+    end
+  elseif flag ~= DENIED then
+    has = 0
+  elseif op == 0 then
+    if a * PERIOD <= has + math.max(COMMON - s.common, 0) or a == 0 then
+      flag = ADMITTED
+      if a > 0 then
+        take(s, child, a * PERIOD)
+        write(key, s, voided, 0)
+      end
+    end
+  elseif op == 1 then
+    if tonumber(ARGV[at + 4]) == voided and
+      refund(s, child, a, tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])) then
+      write(key, s, voided, redis.call('PTTL', key) * 1000)
+    end
+  elseif op == 2 then
+    local most = has + math.max(2 * COMMON - s.common, 0)
+    take(s, child, math.min(a * PERIOD, most))
+    if a > math.floor(most / PERIOD) then
+      voided = voided + 1
+    end
+    write(key, s, voided, 0)
+  end
+  reply[#reply + 1] = flag
+end
+return reply
