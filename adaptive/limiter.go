@@ -7,10 +7,8 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/interleave"
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
@@ -62,13 +60,6 @@ type Limiter struct {
 	_          [24]byte
 	denials    denialCounts
 }
-
-// fastestMemory is the number of slower successes after which a fast one is mostly
-// forgotten.
-const fastestMemory = 1024
-
-// maxWeight is the largest weight of a request; it keeps sums far from overflow.
-const maxWeight = 1 << 40
 
 // New makes a limiter. It takes the options [WithLimits] (default: the limits of
 // the strategy, at least 1), [WithQueue] (default: no waiting) and
@@ -194,76 +185,9 @@ func (l *Limiter) take(ctx context.Context, n int64, who *claim) (inFlight, limi
 	return inFlight, limit, c, nil
 }
 
-// late reports whether a request will not be done before the deadline of ctx.
-func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return false, ctx.Err()
-	}
-	if left := time.Until(deadline); left <= 0 || left < l.expected(n) {
-		return true, nil
-	}
-	return false, ctx.Err()
-}
-
-// expected is the least time that n units are likely to take: that of recent fast
-// ones, after the wait in the queue if there is one.
-func (l *Limiter) expected(n int64) time.Duration {
-	fastest := time.Duration(l.fastest.Load())
-	if l.queue == nil {
-		return fastest
-	}
-	inFlight, mean := l.working(l.inFlight.Load()), l.mean.Load()
-	lacking := inFlight + n + l.queue.length.Load() - l.limit()
-	if lacking <= 0 || mean == 0 {
-		return fastest
-	}
-	return fastest + retryEstimate(mean, inFlight, lacking)
-}
-
-// start is the instant of an admission, or 0 for an admission without a sample: a
-// fixed limit learns nothing from the clock, which is most of the cost.
-func (l *Limiter) start() int64 {
-	if l.sampled && l.admissions.Add(1)%sampleOneIn != 1 {
-		return 0
-	}
-	return l.machine.Now()
-}
-
 // limit is the limit of the strategy, within the bounds.
 func (l *Limiter) limit() int64 {
 	return min(max(int64(l.strategy.Limit()), l.min), l.max)
-}
-
-// enter takes n slots if they are free, and returns the units then in flight. The
-// cause is none if it got them.
-//
-// The check and the increment are one swap. Adding first and undoing an excess
-// would keep the bound, but would show more in flight than the limit for a moment,
-// could deny a small request because of a concurrent large one, and would make a
-// denial write to the word that every admission needs.
-func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
-	for {
-		limit = l.limit()
-		all := l.inFlight.Load()
-		if inFlight = l.working(all); n > limit-inFlight {
-			return inFlight, limit, byLimit
-		}
-		interleave.Point()
-		if l.inFlight.CompareAndSwap(all, all+n) {
-			return inFlight + n, limit, none
-		}
-	}
-}
-
-// working is the part of the units in flight, of which there are all, that counts:
-// not what waits for its client. It is at least 0, although a settlement can make
-// work lighter while it waits.
-func (l *Limiter) working(all int64) int64 {
-	if l.constant {
-		return all
-	}
-	return max(all-l.atClient.Load(), 0)
 }
 
 // exceptional answers a peek, an invalid or impossible cost, and a closed limiter.
@@ -309,90 +233,8 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
 	d.NextAfter, d.ResetAfter = d.RetryAfter, max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }
 
-// Release frees the slots of an admission and passes a sample to the strategy. It
-// implements [algo.Releaser]; callers use the lease's Release.
-func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
-	// The slot is free before a strategy can panic.
-	left := l.working(l.inFlight.Add(-weight(h.N)))
-	if l.queue != nil {
-		defer l.queue.admit()
-	}
-	if h.At == 0 {
-		return
-	}
-	at := l.machine.Now()
-	if l.follower != nil {
-		l.follower.finished(at, left)
-	}
-	rtt := max(at-h.At, 1)
-	if h.State[2] != 0 && l.order.shares != nil {
-		l.order.shares.finished(h.Key, h.State[1], at, rtt, o, unpack(h.State[2]))
-	}
-	if !l.isSample(rtt, o) {
-		return
-	}
-	l.strategy.Observe(Sample{
-		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o,
-	})
-}
-
-// isSample reports whether the strategy learns from work that took rtt, and updates
-// the smoothed RTT. Concurrent updates may lose one another, which the mean
-// tolerates.
-func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
-	mean := l.mean.Load()
-	if o == algo.Succeeded {
-		fastest := l.fastest.Load()
-		if fastest == 0 {
-			fastest = rtt
-		}
-		if next := min(rtt, fastest+(rtt-fastest)/fastestMemory); next != l.fastest.Load() {
-			l.fastest.Store(next)
-		}
-	}
-	switch {
-	case o > algo.Failed:
-		return false
-	case o == algo.Failed:
-		return mean > 0 && rtt >= mean
-	case mean == 0:
-		l.mean.Store(rtt)
-	default:
-		l.mean.Store(max(mean+(rtt-mean)/16, 1))
-	}
-	return true
-}
-
-// AwaitClient follows work that waits for its client. It implements
-// [algo.ClientWaiter]; callers use the lease's AwaitClient.
-func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
-	n := weight(h.State[1])
-	if !waits {
-		n = -n
-	}
-	l.atClient.Add(n)
-	if waits && l.queue != nil {
-		l.queue.admit()
-	}
-}
-
-// Settle corrects the weight of an admission, upwards even above the limit. It
-// implements [algo.Releaser]; callers use the lease's Settle.
-func (l *Limiter) Settle(h algo.Handle, actual int64) {
-	l.inFlight.Add(weight(actual) - weight(h.N))
-	if l.queue != nil {
-		l.queue.admit()
-	}
-}
-
-// weight is the number of slots that n units take.
-func weight(n int64) int64 { return min(n, maxWeight) }
-
 // Limit is the current limit of units in flight.
 func (l *Limiter) Limit() int { return int(l.limit()) }
-
-// InFlight is the current number of units in flight.
-func (l *Limiter) InFlight() int { return int(min(l.inFlight.Load(), math.MaxInt)) }
 
 // Describe returns the limit in force, in concurrent requests.
 func (l *Limiter) Describe() (algo.Description, bool) {

@@ -1,0 +1,33 @@
+package adaptive
+
+import (
+	"context"
+	"time"
+)
+
+// late reports whether a request will not be done before the deadline of ctx.
+func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return false, ctx.Err()
+	}
+	if left := time.Until(deadline); left <= 0 || left < l.expected(n) {
+		return true, nil
+	}
+	return false, ctx.Err()
+}
+
+// expected is the least time that n units are likely to take: that of recent fast
+// ones, after the wait in the queue if there is one.
+func (l *Limiter) expected(n int64) time.Duration {
+	fastest := time.Duration(l.fastest.Load())
+	if l.queue == nil {
+		return fastest
+	}
+	inFlight, mean := l.working(l.inFlight.Load()), l.mean.Load()
+	lacking := inFlight + n + l.queue.length.Load() - l.limit()
+	if lacking <= 0 || mean == 0 {
+		return fastest
+	}
+	return fastest + retryEstimate(mean, inFlight, lacking)
+}

@@ -1,0 +1,70 @@
+package adaptive
+
+import (
+	"math"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/interleave"
+)
+
+// maxWeight is the largest weight of a request; it keeps sums far from overflow.
+const maxWeight = 1 << 40
+
+// enter takes n slots if they are free, and returns the units then in flight. The
+// cause is none if it got them.
+//
+// The check and the increment are one swap. Adding first and undoing an excess
+// would keep the bound, but would show more in flight than the limit for a moment,
+// could deny a small request because of a concurrent large one, and would make a
+// denial write to the word that every admission needs.
+func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
+	for {
+		limit = l.limit()
+		all := l.inFlight.Load()
+		if inFlight = l.working(all); n > limit-inFlight {
+			return inFlight, limit, byLimit
+		}
+		interleave.Point()
+		if l.inFlight.CompareAndSwap(all, all+n) {
+			return inFlight + n, limit, none
+		}
+	}
+}
+
+// working is the part of the units in flight, of which there are all, that counts:
+// not what waits for its client. It is at least 0, although a settlement can make
+// work lighter while it waits.
+func (l *Limiter) working(all int64) int64 {
+	if l.constant {
+		return all
+	}
+	return max(all-l.atClient.Load(), 0)
+}
+
+// AwaitClient follows work that waits for its client. It implements
+// [algo.ClientWaiter]; callers use the lease's AwaitClient.
+func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
+	n := weight(h.State[1])
+	if !waits {
+		n = -n
+	}
+	l.atClient.Add(n)
+	if waits && l.queue != nil {
+		l.queue.admit()
+	}
+}
+
+// Settle corrects the weight of an admission, upwards even above the limit. It
+// implements [algo.Releaser]; callers use the lease's Settle.
+func (l *Limiter) Settle(h algo.Handle, actual int64) {
+	l.inFlight.Add(weight(actual) - weight(h.N))
+	if l.queue != nil {
+		l.queue.admit()
+	}
+}
+
+// weight is the number of slots that n units take.
+func weight(n int64) int64 { return min(n, maxWeight) }
+
+// InFlight is the current number of units in flight.
+func (l *Limiter) InFlight() int { return int(min(l.inFlight.Load(), math.MaxInt)) }

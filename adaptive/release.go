@@ -1,0 +1,74 @@
+package adaptive
+
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// fastestMemory is the number of slower successes after which a fast one is mostly
+// forgotten.
+const fastestMemory = 1024
+
+// start is the instant of an admission, or 0 for an admission without a sample: a
+// fixed limit learns nothing from the clock, which is most of the cost.
+func (l *Limiter) start() int64 {
+	if l.sampled && l.admissions.Add(1)%sampleOneIn != 1 {
+		return 0
+	}
+	return l.machine.Now()
+}
+
+// Release frees the slots of an admission and passes a sample to the strategy. It
+// implements [algo.Releaser]; callers use the lease's Release.
+func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
+	// The slot is free before a strategy can panic.
+	left := l.working(l.inFlight.Add(-weight(h.N)))
+	if l.queue != nil {
+		defer l.queue.admit()
+	}
+	if h.At == 0 {
+		return
+	}
+	at := l.machine.Now()
+	if l.follower != nil {
+		l.follower.finished(at, left)
+	}
+	rtt := max(at-h.At, 1)
+	if h.State[2] != 0 && l.order.shares != nil {
+		l.order.shares.finished(h.Key, h.State[1], at, rtt, o, unpack(h.State[2]))
+	}
+	if !l.isSample(rtt, o) {
+		return
+	}
+	l.strategy.Observe(Sample{
+		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o,
+	})
+}
+
+// isSample reports whether the strategy learns from work that took rtt, and updates
+// the smoothed RTT. Concurrent updates may lose one another, which the mean
+// tolerates.
+func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
+	mean := l.mean.Load()
+	if o == algo.Succeeded {
+		fastest := l.fastest.Load()
+		if fastest == 0 {
+			fastest = rtt
+		}
+		if next := min(rtt, fastest+(rtt-fastest)/fastestMemory); next != l.fastest.Load() {
+			l.fastest.Store(next)
+		}
+	}
+	switch {
+	case o > algo.Failed:
+		return false
+	case o == algo.Failed:
+		return mean > 0 && rtt >= mean
+	case mean == 0:
+		l.mean.Store(rtt)
+	default:
+		l.mean.Store(max(mean+(rtt-mean)/16, 1))
+	}
+	return true
+}
