@@ -28,9 +28,14 @@
 --            7 peek all    as 6, but charges nothing
 --            8 first       a, b as acquire  c = units  d = T; what does not fit is charged to
 --                          the credits that are the next key, whose own entry is ignored
+--           10 reserve     as acquire, d = T; the next key is the record of the charge, its
+--                          entry has b = units  c = life
+--           11 settle      a, b as acquire  c = units  d = T; the next key is the record
 -- reply    now, then three integers for each key: TAT before (or the end of the
 --          ban), account, flag; entries that are charged together follow one
---          another; for credits: balance before, units that they pay, flag
+--          another; for credits: balance before, units that they pay, flag; for the
+--          record of a reservation: 0 if there is none, 1 if it is open, 2 if it is
+--          settled, and its units, flag
 --
 -- A denial writes nothing, except that a TAT that neither these parameters nor
 -- those that wrote it can have written under this clock is clamped, because the
@@ -227,6 +232,57 @@ local function first(key, credits, depth, wait, n, unit, mine)
   answer(has or 0, paid, admitted)
 end
 
+-- record returns the state of a reservation, its units, and what a refund needs. The value
+-- is 'r' with the units, T, when the charge has drained, the TAT after it and its mark; or
+-- 'R' with the units that it was settled to.
+local function record(key)
+  local v = get(key)
+  if not v then
+    return 0, 0
+  end
+  local settled = string.match(v, '^R(%d+)$')
+  if settled then
+    return 2, tonumber(settled)
+  end
+  local units, unit, drained, after, marked = string.match(v, '^r(%d+):(%d+):(%d+):(%d+):(%d+)$')
+  return units and 1, tonumber(units), tonumber(unit), tonumber(drained), tonumber(after), tonumber(marked)
+end
+
+local function reserve(key, kept, depth, wait, cost, unit, mine, units, life)
+  local state, was = record(kept)
+  if state ~= 0 then
+    local tat, account, _, flag = read(key)
+    answer(tat, account, flag)
+    answer(state or 0, was or 0, state and ADMITTED or WRONG_TYPE)
+    return
+  end
+  acquire(key, depth, wait, cost, mine)
+  if reply[#reply] % MIXED == ADMITTED then
+    local after, account = math.max(reply[#reply - 2], now) + cost, reply[#reply - 1]
+    local start = math.min(now + math.max(after - now - depth, 0), after - cost)
+    put(kept, 'r' .. int(units) .. ':' .. int(unit) .. ':' .. int(start + cost) .. ':' .. int(after) .. ':' .. int(account), life)
+  end
+  answer(0, 0, ADMITTED)
+end
+
+local function settle(key, kept, depth, wait, actual, unit, mine)
+  local state, units, paid, drained, after, marked = record(kept)
+  if state ~= 1 then
+    answer(0, 0, DENIED)
+    answer(state or 0, units or 0, state and ADMITTED or WRONG_TYPE)
+    return
+  end
+  if actual < units then
+    answer(refund(key, (units - actual) * paid, drained, after, marked))
+  elseif actual > units then
+    answer(force(key, depth, wait, (actual - units) * unit, unit < paid and 1 or 0, mine))
+  else
+    answer(0, 0, DENIED)
+  end
+  put(kept, 'R' .. int(actual), redis.call('PTTL', kept) * 1000)
+  answer(state, units, ADMITTED)
+end
+
 local i = 1
 while i <= #KEYS do
   local key, at = KEYS[i], (i - 1) * 6
@@ -246,6 +302,12 @@ while i <= #KEYS do
     answer(ban(key, a))
   elseif op == 8 then
     first(key, KEYS[i + 1], a, b, c, d, mine)
+    i = i + 1
+  elseif op == 10 then
+    reserve(key, KEYS[i + 1], a, b, c, d, mine, tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9]))
+    i = i + 1
+  elseif op == 11 then
+    settle(key, KEYS[i + 1], a, b, c, d, mine)
     i = i + 1
   else
     together(op, i, i + d - 1)

@@ -37,8 +37,9 @@ const (
 	// noScript: the server has lost its scripts.
 	noScript
 	// The others are no errors of a command: instances use one name for different
-	// limits, this process is late itself, replies take longer than the timeout.
+	// limits, a settlement changes nothing, this process is late itself, replies take longer than the timeout.
 	mixedParameters
+	wrongSettlement
 	processLate
 	farAway
 
@@ -47,7 +48,7 @@ const (
 
 // String names the failure for logs.
 func (f failure) String() string {
-	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters", "process late", "far away"}[f]
+	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters", "wrong settlement", "process late", "far away"}[f]
 }
 
 // prefixes of the server's error replies. A script that meets an error in one

@@ -66,6 +66,8 @@ const (
 	opPeekAll           // the same without a charge
 	opFirst             // decide about a plan and the credits that follow it
 	opCredits           // the credits that follow a plan
+	opReserve           // decide, charge and keep a record
+	opSettle            // correct a charge by its record
 
 	opReplace = opAcquireAll // opForce for a sliding log
 )

@@ -1,0 +1,156 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// The outcomes of a settlement that changes nothing.
+var (
+	// ErrSettled reports that a reservation was settled before, to another amount, which
+	// stands.
+	ErrSettled = errors.New("distributed: the reservation is settled")
+	// ErrNoReservation reports that there is no reservation of that id under the key: it has
+	// expired, and its charge stands, or was never made.
+	ErrNoReservation = errors.New("distributed: there is no such reservation")
+)
+
+// maxReservation is the longest life of a reservation.
+const maxReservation = 7 * 24 * time.Hour
+
+// Reserve charges n units to key if they fit, as Acquire does, and keeps the charge in Redis
+// under id for life, 1 s to 7 days, so that any process can settle it with
+// [Limiter.SettleReserved]: another one, or the next after a crash. The key and the id are
+// all that has to be remembered. Only buckets have reservations.
+//
+// The same id reserves once: if it is repeated, because the reply was lost or the process
+// was killed, the answer is an admission and nothing more is charged. When the life ends
+// unsettled, the charge stands.
+//
+// There is no decision without Redis, because no other process could settle it. The error is
+// [ErrUnavailable], after which the charge may have been made: repeat it with the same id;
+// [ErrSettled] if the id was used for another amount or is settled; [algo.ErrCost] for a negative n;
+// or the error of Redis.
+func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life time.Duration) (algo.Decision, error) {
+	b, err := l.reservable(id, n)
+	if err == nil {
+		err = within("life", life, time.Second, maxReservation)
+	}
+	if err != nil {
+		return algo.Decision{}, l.errorf("%w", err)
+	}
+	if n > b.MaxCost {
+		return algo.Decision{Reason: algo.Never, Limit: b.gcra.Limit(), RetryAfter: algo.Forever}, nil
+	}
+	a := b.acquire("", n)
+	a[0], a[4] = opReserve, b.Emission
+	r, err := l.reservation(ctx, key, id, a, args{0, n, life.Microseconds()})
+	if err != nil {
+		return algo.Decision{}, err
+	}
+	defer r.free()
+	state, reserved := r.answer(1).reply[0], r.answer(1).reply[1]
+	if state == reservationSettled || state == reservationOpen && reserved != n {
+		return algo.Decision{}, l.errorf("%w: id for %d units", ErrSettled, reserved)
+	}
+	if state == reservationOpen {
+		n = 0 // charged before
+	}
+	d, _ := b.explain(r.answer(0), n)
+	d.Source = algo.SourceRemote
+	l.fallback.follow(key, &d)
+	return d, nil
+}
+
+// SettleReserved corrects the cost of a reservation to actual units, once: less comes back
+// as far as it still weighs, and more is charged even if it does not fit, as
+// [algo.Lease.Settle] does. Repeated with the same amount it changes nothing and returns
+// nil, so a settlement whose reply was lost is repeated.
+//
+// The error is [ErrSettled] or [ErrNoReservation], which are logged at most every ten
+// seconds and change nothing; [algo.ErrCost] for a negative amount; [ErrUnavailable], after
+// which the settlement may have been made: repeat it; or the error of Redis.
+func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int64) error {
+	b, err := l.reservable(id, actual)
+	if err != nil {
+		return l.errorf("%w", err)
+	}
+	actual = min(actual, b.MaxCost+b.MaxDebt/b.Emission+1)
+	a := args{opSettle, b.Depth, b.MaxWait, actual, b.Emission, b.mark()}
+	r, err := l.reservation(ctx, key, id, a, args{})
+	if err != nil {
+		return err
+	}
+	defer r.free()
+	defer l.store.denied.drop(l.redisKey(key))
+	switch state, was := r.answer(1).reply[0], r.answer(1).reply[1]; {
+	case state == reservationNone:
+		return l.misused(ErrNoReservation)
+	case state == reservationSettled && was != actual:
+		return l.misused(fmt.Errorf("%w: to %d units, not %d", ErrSettled, was, actual))
+	}
+	return nil
+}
+
+// reservable checks what both operations need.
+func (l *Limiter) reservable(id string, n int64) (*bucket, error) {
+	b, ok := l.load().(*bucket)
+	switch {
+	case !ok:
+		return nil, errors.New("only buckets have reservations")
+	case n < 0:
+		return nil, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+	case id == "":
+		return nil, errors.New("the id of a reservation is empty")
+	case l.isClosed():
+		return nil, ErrClosed
+	}
+	return b, nil
+}
+
+// The states of a reservation before an operation.
+const (
+	reservationNone    = 0
+	reservationOpen    = 1
+	reservationSettled = 2
+)
+
+// reservation runs an operation on a bucket and the record of a reservation.
+func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, record args) (*request, error) {
+	l.store.registry.start()
+	redisKey := l.redisKey(key)
+	r := newRequest(bucketScript, redisKey, bucket)
+	r.keys = []string{redisKey, redisKey + ":" + escape(id)}
+	r.args = append(append(make([]int64, 0, 2*r.script.args), bucket[:r.script.args]...), record[:r.script.args]...)
+	r.reply = make([]int64, 2*r.script.replies)
+	if !l.store.do(ctx, r) {
+		return nil, fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, l.kind, l.name)
+	}
+	var err error
+	switch {
+	case r.err != nil:
+		err = fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.err)
+	case r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType:
+		err = l.errorf("%w", errWrongType)
+	}
+	if err != nil {
+		r.free()
+		return nil, err
+	}
+	if r.answer(0).mixed() {
+		l.reportMixed()
+	}
+	return r, nil
+}
+
+// misused logs a settlement that changes nothing.
+func (l *Limiter) misused(err error) error {
+	if l.store.mayLog(wrongSettlement) {
+		l.store.logger.Warn("distributed: a settlement changed nothing: find out why it came twice, too late, or for an unknown reservation", "limit", l.name, "err", err)
+	}
+	return l.errorf("%w", err)
+}
