@@ -84,7 +84,7 @@ func (c *compositeLease) acquireRun(ctx context.Context, parts []Request, from i
 	p, lease := &parts[from], &c.leases[from]
 	if hasEngine(p.Limiter) {
 		*lease = Lease{}
-		return from + 1, p.Limiter.(engine).acquireWith(&c.now, lease, p.Key, p.N)
+		return from + 1, p.Limiter.(engine).acquireAt(lease, &c.now, p.Key, p.N)
 	}
 	c.now = keystore.Reading{} // this limiter may wait
 	if end = runEnd(parts, from); end > from+1 {

@@ -4,9 +4,9 @@ import "github.com/sluice-go/sluice/internal/keystore"
 
 // engine is the part of a limiter of this package that decides; see [keyed].
 type engine interface {
-	// acquireWith is Acquire in place, at a reading of the clock that several
+	// acquireAt is Acquire in place, at a reading of the clock that several
 	// limiters share.
-	acquireWith(now *keystore.Reading, lease *Lease, key string, n int64) error
+	acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error
 }
 
 // hasEngine reports whether l is an engine and decides as that: a type of another

@@ -20,7 +20,7 @@ var background = context.Background()
 // atReading is a limiter whose caller brings its own reading of the clock.
 type atReading interface {
 	Limiter
-	acquireAt(lease *Lease, at int64, key string, n int64) error
+	acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error
 	Allow(key string, n int64) bool
 	Reset(key string)
 	Len() int
@@ -75,7 +75,7 @@ func aged[L atReading](l L, d time.Duration) L {
 
 // at is a call whose caller read the clock at now.
 func at(l atReading, now int64, key string, n int64) (lease Lease) {
-	_ = l.acquireAt(&lease, now, key, n) // n is not negative
+	_ = l.acquireAt(&lease, &keystore.Reading{Clock: l.clock(), Ticks: now}, key, n) // n is not negative
 	return lease
 }
 

@@ -79,7 +79,7 @@ func (k *keyed[S, V]) use(store *keystore.Store[S, V], p FullPolicy) {
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
 // because it never waits. A negative n is [ErrCost].
 func (k *keyed[S, V]) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
-	err = k.acquireAt(&lease, keystore.Now, key, n)
+	err = k.acquireAt(&lease, nil, key, n)
 	return lease, err
 }
 
@@ -130,11 +130,15 @@ func (k *keyed[S, V]) misuse(n int64) error {
 // errLiteral explains TokenBucket{}.
 var errLiteral = errors.New("algo: the limiter is a literal without a limit: make it with its constructor, such as NewTokenBucket")
 
-// acquireAt writes to lease in place: it is large, and copying it would cost
-// more than deciding.
-func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) error {
+// acquireAt is Acquire at a reading of the clock; nil: at a new one. It writes to
+// lease in place: it is large, and copying it would cost more than deciding.
+func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error {
 	if n < 0 || k.store == nil {
 		return k.misuse(n)
+	}
+	at := int64(keystore.Now)
+	if reading != nil {
+		at = reading.Of(&k.store.Clock)
 	}
 	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l, state, changed := k.limit.Load(), s.State, false
@@ -173,14 +177,6 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, at int64, key string, n int64) err
 		lease.releaser = (*lateCharge)(&k.corrections)
 	}
 	return nil
-}
-
-// acquireWith implements engine.
-func (k *keyed[S, V]) acquireWith(now *keystore.Reading, lease *Lease, key string, n int64) error {
-	if k.store == nil {
-		return errLiteral
-	}
-	return k.acquireAt(lease, now.Of(&k.store.Clock), key, n)
 }
 
 // warnFull tells the operator that a new key found the table full.

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 // This file tests refunds, of all limiters in the same way: nothing that is given
@@ -131,11 +132,11 @@ type twoColors struct {
 	yellow *MarkerLimiter
 }
 
-func (l twoColors) acquireAt(lease *Lease, at int64, key string, n int64) error {
-	if at/64%2 == 0 {
-		return l.yellow.acquireAt(lease, at, key, n)
+func (l twoColors) acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error {
+	if reading.Ticks/64%2 == 0 {
+		return l.yellow.acquireAt(lease, reading, key, n)
 	}
-	return l.MarkerLimiter.acquireAt(lease, at, key, n)
+	return l.MarkerLimiter.acquireAt(lease, reading, key, n)
 }
 
 // bound is burst and what comes in over time.

@@ -62,10 +62,10 @@ func deniedFurtherIn(err error) bool {
 	return d != nil && !d.begun
 }
 
-// refunded is o, or Canceled if the answer of a handler gives the charge back. No
-// client can avoid the charge by hanging up in time.
+// refunded is o, or Canceled if refundIf gives the charge back for the answer of a
+// handler. No client can avoid the charge by hanging up in time.
 func (i *interceptor) refunded(ctx context.Context, err error, o algo.Outcome) algo.Outcome {
-	if i.refundIf == nil || ctx.Err() != nil || expired(ctx) {
+	if ctx.Err() != nil || expired(ctx) {
 		return o
 	}
 	st, ok := status.FromError(err)

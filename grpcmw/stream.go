@@ -90,7 +90,9 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	if deniedFurtherIn(err) {
 		outcome = algo.Canceled
 	}
-	outcome = s.interceptor.refunded(s.ctx, err, outcome)
+	if s.interceptor.refundIf != nil {
+		outcome = s.interceptor.refunded(s.ctx, err, outcome)
+	}
 	return err
 }
 

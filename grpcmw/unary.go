@@ -72,6 +72,8 @@ func (i *interceptor) serve(ctx context.Context, lease *admission.Lease, req any
 		i.setRateTrailer(ctx, lease)
 	}
 	resp, err := handler(ctx, req)
-	outcome = i.refunded(ctx, err, handled(ctx, err))
+	if outcome = handled(ctx, err); i.refundIf != nil {
+		outcome = i.refunded(ctx, err, outcome)
+	}
 	return resp, err
 }

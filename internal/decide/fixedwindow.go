@@ -76,7 +76,7 @@ func (f *FixedWindow) ends(now int64) (end, by int64) {
 		w := f.calendar.frame(now)
 		return w.end, w.by
 	}
-	return f.floor(now) + f.window.by, f.window.by
+	return f.regular(now) + f.window.by, f.window.by
 }
 
 // floor is the last instant up to now at which a window begins.
@@ -84,6 +84,11 @@ func (f *FixedWindow) floor(now int64) int64 {
 	if f.calendar != nil {
 		return f.calendar.frame(now).begin
 	}
+	return f.regular(now)
+}
+
+// regular is floor where all windows have one length.
+func (f *FixedWindow) regular(now int64) int64 {
 	x := now + f.phase
 	return now - (x - f.window.quo(x)*f.window.by)
 }

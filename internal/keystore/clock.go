@@ -28,17 +28,17 @@ func (c Clock) Now() int64 { return ToTicks(time.Since(c.Start)) }
 
 // Reading is one reading for several clocks. The zero Reading is still to be taken.
 type Reading struct {
-	clock *Clock
-	ticks int64
+	Clock *Clock // nil: not taken
+	Ticks int64
 }
 
 // Of returns what c showed at the reading, and takes it first if need be.
 func (r *Reading) Of(c *Clock) int64 {
-	if r.clock == nil {
-		r.clock, r.ticks = c, c.Now()
-		return r.ticks
+	if r.Clock == nil {
+		r.Clock, r.Ticks = c, c.Now()
+		return r.Ticks
 	}
-	return r.ticks + ToTicks(r.clock.Start.Sub(c.Start))
+	return r.Ticks + ToTicks(r.Clock.Start.Sub(c.Start))
 }
 
 // ToTicks converts d, and saturates at the largest duration that ticks hold.

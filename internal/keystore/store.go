@@ -176,28 +176,26 @@ func (s *Store[S, V]) insert(t *table[V], g gap[V], absent State[S], f func(Stat
 // The clock is read after the state: a refund that was computed at an older
 // reading would give back what has drained meanwhile.
 func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) {
-	a := s.account(key)
-	a.begin(most)
+	var a *account
 	var refunded int64
 	_, r := s.Update(key, Fresh, func(c State[S], now int64) (next S, expiry int64, ok bool) {
 		if !c.Valid(mark) {
 			return next, 0, false
 		}
+		if a == nil { // not in another attempt
+			a = c.account
+			a.begin(most)
+		}
 		next, expiry, refunded, ok = f(c, now, a.shift(mark, most))
 		return next, expiry, ok
 	})
+	if a == nil {
+		return
+	}
 	if r == Unchanged || r == Full {
 		refunded = 0
 	}
 	a.end(most, min(refunded, most))
-}
-
-func (s *Store[S, V]) account(key string) *account {
-	if key == "" {
-		return &s.unkeyed.account
-	}
-	t := s.table()
-	return t.account(t.hash(key))
 }
 
 func (s *Store[S, V]) table() *table[V] {
