@@ -14,10 +14,15 @@ const (
 	Requests Unit = iota
 	// ConcurrentRequests counts requests in flight; it has no window.
 	ConcurrentRequests
+	// ContentBytes counts bytes of content over time. Limiters describe them as
+	// Requests; the policy of an adapter says that its costs are bytes.
+	ContentBytes
 )
 
 // String returns the token that the RateLimit-Policy field uses.
-func (u Unit) String() string { return nameOf(int(u), "requests", "concurrent-requests") }
+func (u Unit) String() string {
+	return nameOf(int(u), "requests", "concurrent-requests", "content-bytes")
+}
 
 // Description is a limit in the terms of the RateLimit-Policy header field:
 // Quota units in each Window. The quota of a token bucket is its burst, its

@@ -25,6 +25,9 @@ type Policy struct {
 	// Cost is the cost of a call, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost Cost
+	// Unit is what costs count, as for [WithUnit]; the default is that of WithUnit, else
+	// requests.
+	Unit algo.Unit
 }
 
 // Limits is [ServerOptions] for several policies in one decision: a call is
@@ -51,7 +54,7 @@ func Limits(ps []Policy, opts ...Option) []grpc.ServerOption {
 func makeSeveral(s *settings, standard string, ps []Policy) (*interceptor, error) {
 	limits := make([]admission.Limit[call], len(ps))
 	for i, p := range ps {
-		limits[i] = admission.Limit[call]{Name: p.Name, Limiter: p.Limiter, Key: ofCall(p.Key), Cost: p.Cost.ofCall()}
+		limits[i] = admission.Limit[call]{Name: p.Name, Limiter: p.Limiter, Key: ofCall(p.Key), Cost: p.Cost.ofCall(), Unit: p.Unit}
 	}
 	policies, err := admission.MakePolicies(adapter, &s.Settings, limits, standard)
 	if err != nil {

@@ -48,7 +48,7 @@ var (
 var (
 	anywhere         = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithSkip", "WithMissingKey", "WithObserver"}
 	charging         = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
-	onServer         = append(slices.Clone(charging), "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
+	onServer         = append(slices.Clone(charging), "WithUnit", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
 	forStreams       = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
 	forSeveral       = forStreams[1:] // without WithName
 	onClient         = append(slices.Clone(charging), "WithMaxWait", "WithServerWait")
@@ -77,6 +77,11 @@ func (f Cost) ofCall() func(call) int64 {
 	}
 	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
 }
+
+// WithUnit sets what the costs of a limit over time count, for the trailers of [WithRateTrailers]:
+// [algo.Requests], the default, or [algo.ContentBytes]. draft-ietf-httpapi-ratelimit-headers
+// has no other units, so limits of tokens or money are sent without one.
+func WithUnit(u algo.Unit) Option { return shared.Unit(u) }
 
 // WithSkip lets calls for which skip is true pass unlimited, without an event. The
 // default is none; see also [WithExempt].

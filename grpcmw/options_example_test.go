@@ -13,6 +13,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
@@ -147,4 +148,17 @@ func ExampleWithServerWait() {
 	// Output:
 	// OK 1
 	// ResourceExhausted 1
+}
+
+// A limit of the bytes of requests, with its unit in the trailers.
+func ExampleWithUnit() {
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))
+	size := func(_ context.Context, _ string, msg any) int64 { return int64(proto.Size(msg.(proto.Message))) }
+	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, rpckey.Global(), grpcmw.WithName("bytes"),
+		grpcmw.WithCost(size), grpcmw.WithUnit(algo.ContentBytes), grpcmw.WithRateTrailers())...))
+	defer stop()
+	var trailer metadata.MD
+	testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
+	fmt.Println(trailer["ratelimit-policy"])
+	// Output: ["bytes";q=1000000;qu="content-bytes";w=60]
 }

@@ -145,6 +145,6 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 	}
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
 		"WithName, WithExempt, WithoutDefaultExempt, WithSkip, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
-		"WithRefundIf, WithDenied, WithLeaseInContext, WithRetryReserve, WithRateTrailers",
+		"WithUnit, WithRefundIf, WithDenied, WithLeaseInContext, WithRetryReserve, WithRateTrailers",
 		func() { grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global(), mode) })
 }

@@ -92,7 +92,7 @@ func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 func makeMiddleware(s *settings, standard string, ps []Policy) (*middleware, error) {
 	limits := make([]admission.Limit[*http.Request], len(ps))
 	for i, p := range ps {
-		limits[i] = admission.Limit[*http.Request]{Name: p.Name, Limiter: p.Limiter, Key: p.Key, Cost: p.Cost}
+		limits[i] = admission.Limit[*http.Request]{Name: p.Name, Limiter: p.Limiter, Key: p.Key, Cost: p.Cost, Unit: p.Unit}
 	}
 	policies, err := admission.MakePolicies(adapter, &s.Settings, limits, standard)
 	if err != nil {
@@ -119,6 +119,9 @@ type Policy struct {
 	// Cost is the cost of a request, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost func(*http.Request) int64
+	// Unit is what costs count, as for [WithUnit]; the default is that of WithUnit, else
+	// requests.
+	Unit algo.Unit
 }
 
 // middleware is shared by all handlers of one middleware. It does not change

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -44,7 +45,7 @@ var (
 
 // The options that each constructor takes.
 var (
-	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
+	forLimits = []string{"WithCost", "WithUnit", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
 		"WithLongPoll", "WithTimeoutHeader", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit     = append([]string{"WithName", "WithRetryReserve"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
@@ -71,6 +72,11 @@ func WithName(name string) Option { return shared.Name(name) }
 // charged, and the event has the error algo.ErrCost. In Limits it is the cost
 // of policies without a Cost of their own. It must not read the body.
 func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
+
+// WithUnit sets what the costs of a limit over time count, for the RateLimit-Policy field:
+// [algo.Requests], the default, or [algo.ContentBytes]. draft-ietf-httpapi-ratelimit-headers
+// has no other units, so limits of tokens or money are sent without one.
+func WithUnit(u algo.Unit) Option { return shared.Unit(u) }
 
 // WithSkip lets requests for which skip is true pass unlimited, without
 // fields and without an event. The default is none.

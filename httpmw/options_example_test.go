@@ -178,3 +178,22 @@ func ExampleWithServerWait() {
 	// true
 	// 1
 }
+
+// A limit of the bytes that are sent, with its unit on the wire.
+func ExampleWithUnit() {
+	bytes := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))
+	limit := httpmw.Limit(bytes, keyfunc.ClientIP(), httpmw.WithName("bytes"), httpmw.WithUnit(algo.ContentBytes), httpmw.WithLeaseInContext())
+	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out := httpmw.MeterWriter(r.Context(), w, httpmw.Metering{
+			Meter: httpmw.MeterFrom(r.Context(), "bytes", 4096),
+			Units: func(chunk []byte) int64 { return int64(len(chunk)) },
+		})
+		defer out.Close()
+		fmt.Fprint(out, "a page")
+	}))
+
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Println(w.Header().Get("RateLimit-Policy"))
+	// Output: "bytes";q=1000000;qu="content-bytes";w=60
+}

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 // Settings are the settings that both adapters have.
 type Settings[C any] struct {
 	Name           string // "": see defaultName
 	Cost           func(C) int64
+	Unit           algo.Unit // of costs over time: Requests or ContentBytes
 	OnError        FailPolicy
 	Missing        MissingKey[C]
 	Observe        func(Event)
@@ -82,6 +85,23 @@ func (Options[C, Own]) Cost(cost func(C) int64) Option[C, Own] {
 		c.Cost = cost
 		return NotNil(cost != nil)
 	})
+}
+
+// Unit sets the unit of costs.
+func (Options[C, Own]) Unit(u algo.Unit) Option[C, Own] {
+	return NewOption("WithUnit", func(c *Config[C, Own]) error {
+		c.Unit = u
+		return CheckUnit(u)
+	})
+}
+
+// CheckUnit accepts the units of costs over time. A limiter of requests in flight
+// describes itself.
+func CheckUnit(u algo.Unit) error {
+	if u != algo.Requests && u != algo.ContentBytes {
+		return fmt.Errorf("is %v, want requests or content-bytes", u)
+	}
+	return nil
 }
 
 // OnError sets the treatment of undecided calls.

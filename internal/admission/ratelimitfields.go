@@ -11,13 +11,14 @@ import (
 // (draft-ietf-httpapi-ratelimit-headers-10, RFC 9651) for one limiter.
 type Fields struct {
 	Limiter algo.Limiter
+	unit    algo.Unit // of costs over time
 	name    string
 	prefix  string // of the RateLimit item: `"name";r=`
 	item    atomic.Pointer[PolicyItem]
 }
 
-func newFields(name string, l algo.Limiter) Fields {
-	return Fields{Limiter: l, name: name, prefix: `"` + name + `";r=`}
+func newFields(name string, l algo.Limiter, unit algo.Unit) Fields {
+	return Fields{Limiter: l, unit: unit, name: name, prefix: `"` + name + `";r=`}
 }
 
 // PolicyItem is the rendered item of RateLimit-Policy for one limit in force.
@@ -47,10 +48,13 @@ func (f *Fields) PolicyItem(limit int64) *PolicyItem {
 func (f *Fields) renderPolicy(d algo.Description) string {
 	b := append([]byte{'"'}, f.name...)
 	b = AppendNumber(append(b, `";q=`...), d.Quota)
-	if d.Unit == algo.ConcurrentRequests {
-		return string(append(b, `;qu="concurrent-requests"`...))
+	if d.Unit == algo.Requests {
+		d.Unit = f.unit
 	}
-	if d.Window > 0 {
+	if d.Unit != algo.Requests {
+		b = append(append(append(b, `;qu="`...), d.Unit.String()...), '"')
+	}
+	if d.Window > 0 && d.Unit != algo.ConcurrentRequests {
 		b = AppendNumber(append(b, ";w="...), Seconds(d.Window))
 	}
 	return string(b)
