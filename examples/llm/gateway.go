@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -71,7 +72,8 @@ func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 	} else if whole, readErr := io.ReadAll(io.LimitReader(answer.Body, mostAnswer)); readErr == nil {
 		_, err = out.Write(whole)
 	}
-	if _, u.cut = err.(*httpmw.StreamDenied); u.cut && q.stream {
+	var denied *httpmw.StreamDenied
+	if u.cut = errors.As(err, &denied); u.cut && q.stream {
 		io.WriteString(w, "data: {\"error\":{\"type\":\"tokens\",\"message\":\"the tokens of your plan are spent\"}}\n\ndata: [DONE]\n\n")
 	}
 	g.settle(ctx, q, meter, &u)
