@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site
+.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -96,6 +96,10 @@ shapes:
 # pictures, in docs/sim. Takes some minutes of one processor.
 sim:
 	cd bench && $(GO) run ./sim/cmd/sim -out ../docs/sim
+
+# What becomes of the simulator's scenarios if a constant of RunQueue changes, in docs/sim.
+constants:
+	cd bench && $(GO) run ./sim/cmd/constants -out ../docs/sim
 
 # Fair shares between tenants in the simulator: a table and a picture, in docs/sim.
 fairness:

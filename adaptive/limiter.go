@@ -112,8 +112,12 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		}
 		return lease, err
 	}
-	at, who, c := l.arrive(ctx, key, n)
-	var inFlight, limit int64
+	var at, inFlight, limit int64
+	var who claim
+	var c cause
+	if l.gate != nil || l.order != nil {
+		at, who, c = l.arrive(ctx, key, n)
+	}
 	if c == none {
 		inFlight, limit, c, err = l.take(ctx, n, &who)
 	}
@@ -146,9 +150,6 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 // arrive asks the gate, and finds out what the request may expect if there is
 // overload.
 func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c cause) {
-	if l.gate == nil && l.order == nil {
-		return 0, who, none
-	}
 	at = l.machine.Now()
 	admits := l.gate == nil || l.gate.admits(at)
 	if l.order == nil || admits && !l.order.strained(at) {

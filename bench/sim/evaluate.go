@@ -141,3 +141,33 @@ func (s *Summary) Misses() (all []Miss) {
 	atMost("seconds to recover", s.Recovered.Median, wantWithin)
 	return all
 }
+
+// mostInCells is about how many requests a cell has.
+const mostInCells = 60000
+
+// Cells are all scenarios, shortened, with Default.
+func Cells() (all []Summary, err error) {
+	seen := map[string]bool{}
+	for _, g := range Groups() {
+		for _, s := range g.Scenarios {
+			if seen[s.ID] {
+				continue
+			}
+			seen[s.ID] = true
+			sum, err := Evaluate(s.shorten(mostInCells), Strategies()[0], 1)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, sum)
+		}
+	}
+	return all, nil
+}
+
+// Share is the worst goodput, over the possible one; 1 where hardly anything is possible.
+func (s *Summary) Share() float64 {
+	if s.Possible < pointless {
+		return 1
+	}
+	return s.Goodput.Worst / s.Possible
+}

@@ -1,0 +1,201 @@
+// Constants shows what the constants of adaptive.RunQueue are for: it builds itself with
+// each of them changed, plays the scenarios of the simulator with Default, and prints a
+// table of what becomes of them. With -out DIR it writes the table there.
+//
+//	go run ./sim/cmd/constants [-out DIR]
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/sluice-go/sluice/bench/sim"
+)
+
+// changes are the constants, and the values that replace theirs.
+var changes = []struct{ name, is, low, high string }{
+	{"waitShare", "0.7", "0.5", "0.9"},
+	{"minWide", "20", "10", "40"},
+	{"maxWide", "96", "48", "1000"},
+	{"minClosed", "6", "3", "12"},
+	{"demandOpen", "1.0", "0.9", "1.1"},
+	{"demandClosed", "1.15", "1.05", "1.3"},
+	{"idleBelow", "0.97", "0.0", "1.0"},
+	{"usageMemory", "0.2", "0.05", "0.8"},
+	{"closedTime", "0.5", "0.125", "2.0"},
+	{"queueUpdateEvery", "int64(10 * time.Millisecond)", "int64(2 * time.Millisecond)", "int64(50 * time.Millisecond)"},
+	{"queueUpdateLatest", "int64(time.Second)", "int64(250 * time.Millisecond)", "int64(4 * time.Second)"},
+	{"minArrivals", "10", "2", "40"},
+	{"costMemory", "10.0", "2.5", "40.0"},
+	{"memoryRequests", "100", "25", "400"},
+	{"minMemory", "0.1", "0.025", "0.4"},
+	{"maxMemory", "2.0", "0.5", "8.0"},
+	{"quietRate", "100.0", "0.0", "1e9"},
+	{"outsideHandler", "100e-6", "0.0", "1e-3"},
+}
+
+const intro = `# The constants of RunQueue
+
+Made by "make constants": Default in %d scenarios of the simulator, one seed each, as it
+is and with one constant changed at a time. A scenario is met if it misses none of its
+targets; **worst** is the lowest goodput, over the possible one. Scenarios that are met
+only with, or only without, the change are listed, up to four of each.
+
+quietRate and outsideHandler are for a process with other work beside few requests, which
+the simulator does not have (TestRunQueueBesideOtherWork), and queueUpdateLatest for
+services with fewer than ten requests a second.
+
+| constant | is | changed to | met | worst | lost | won |
+|---|--:|--:|--:|--:|---|---|
+`
+
+const file = "../adaptive/runqueue.go"
+
+func main() {
+	out := flag.String("out", "", "directory for constants.md; empty: only print")
+	play := flag.Bool("play", false, "play the scenarios and print the results as JSON")
+	flag.Parse()
+	run := func() error { return compare(*out) }
+	if *play {
+		run = played
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// cell is a scenario with what came of it.
+type cell struct {
+	ID      string
+	Met     bool
+	Goodput float64 // over the possible one
+}
+
+// played plays the scenarios with this build.
+func played() error {
+	all, err := sim.Cells()
+	if err != nil {
+		return err
+	}
+	cells := make([]cell, len(all))
+	for i, s := range all {
+		cells[i] = cell{s.Scenario.ID, len(s.Misses()) == 0, s.Share()}
+	}
+	return json.NewEncoder(os.Stdout).Encode(cells)
+}
+
+// compare makes the page.
+func compare(out string) error {
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, err := changed(string(source))
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, intro, len(before))
+	fmt.Fprintf(&b, "| as it is | | | %s | | |\n", count(before))
+	for _, c := range changes {
+		for _, value := range []string{c.low, c.high} {
+			text, err := replace(string(source), c.name, c.is, value)
+			if err != nil {
+				return err
+			}
+			after, err := changed(text)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.name, short(c.is), short(value), count(after),
+				moved(before, after), moved(after, before))
+			fmt.Fprintln(os.Stderr, c.name, value)
+		}
+	}
+	fmt.Print(b.String())
+	if out == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(out, "constants.md"), []byte(b.String()), 0o644)
+}
+
+// replace gives a constant of a Go source another value, by its place in its line.
+func replace(source, name, is, value string) (string, error) {
+	line := regexp.MustCompile(`(?m)^\s[\w, ]*\b` + name + `\b[\w, ]*=.*$`).FindString(source)
+	names, values, _ := strings.Cut(strings.SplitN(line, "//", 2)[0], "=")
+	all := strings.Split(strings.TrimSpace(values), ", ")
+	for i, n := range strings.Split(names, ",") {
+		if strings.TrimSpace(n) == name && all[i] == is {
+			all[i] = value
+			return strings.Replace(source, line, names+"= "+strings.Join(all, ", "), 1), nil
+		}
+	}
+	return "", fmt.Errorf("%s: no constant %s = %s", file, name, is)
+}
+
+// changed builds this program with another source of RunQueue and runs it.
+func changed(source string) (cells []cell, err error) {
+	dir, err := os.MkdirTemp("", "constants")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	target, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	text, overlay, program := filepath.Join(dir, "runqueue.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "play")
+	files, err := json.Marshal(map[string]map[string]string{"Replace": {target: text}})
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.WriteFile(text, []byte(source), 0o600), os.WriteFile(overlay, files, 0o600)); err != nil {
+		return nil, err
+	}
+	if log, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "./sim/cmd/constants").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, log)
+	}
+	result, err := exec.Command(program, "-play").Output()
+	if err != nil {
+		return nil, err
+	}
+	return cells, json.Unmarshal(result, &cells)
+}
+
+// short is a value without its conversion.
+func short(value string) string {
+	return strings.NewReplacer("int64(", "", ")", "", "time.", "", " * ", " ").Replace(value)
+}
+
+func count(cells []cell) string {
+	met, worst := 0, 1.0
+	for _, c := range cells {
+		if c.Met {
+			met++
+		}
+		worst = min(worst, c.Goodput)
+	}
+	return fmt.Sprintf("%d | %.2f", met, worst)
+}
+
+// moved are scenarios that are met in one run and missed in another.
+func moved(met, missed []cell) string {
+	var ids []string
+	for i, c := range met {
+		if c.Met && !missed[i].Met {
+			ids = append(ids, c.ID)
+		}
+	}
+	if n := len(ids); n > 4 {
+		ids = append(ids[:4], fmt.Sprintf("and %d more", n-4))
+	}
+	return strings.Join(ids, ", ")
+}
