@@ -26,7 +26,7 @@ import (
 //
 // The limit has two ends. It is wide while the load fits, so that bursts pass: as
 // many goroutines as take seven tenths of the target ([WithTarget]), 20 to 96. It
-// closes to 6 as the demand grows from 100 % to 115 % of the processor time that the
+// closes to 6, or to fewer where 6 take longer, as the demand grows from 100 % to 115 % of the processor time that the
 // process gets, an exponential mean over the time of 100 requests, 0.1 to 2 s.
 // While it denies requests and leaves the processors idle it closes less far.
 //
@@ -89,8 +89,9 @@ type runQueue struct {
 
 	limit    atomic.Int64 // of runnable goroutines
 	harmless atomic.Int64 // goroutines that would be done within the target as requests
+	patience atomic.Int64 // processor time within the target, ns
 	next     atomic.Int64 // instant of the next update
-	_        [40]byte     // every request writes what follows
+	_        [32]byte     // every request writes what follows
 
 	arrived, turned, completed atomic.Int64 // since the last update
 	least                      atomic.Int64 // runnable goroutines since then
@@ -146,16 +147,19 @@ func (q *runQueue) admits(at int64) bool {
 
 // exceeded reports whether a request is denied: never while all goroutines of the
 // process would be done within the target, if each were a request. The number of
-// runnable ones is behind a lock of the runtime, so it is read only beyond that.
+// runnable ones is behind a lock of the runtime, so it is not read where there are few
+// goroutines. It is read earlier than it can deny: a queue that never empties shows
+// what the process gets, and with it how many goroutines are harmless.
 func (q *runQueue) exceeded() bool {
-	runnable := int64(0)
-	if all, ok := q.machine.Goroutines(); !ok || int64(all) > q.harmless.Load() {
+	runnable, harmless := int64(0), q.harmless.Load()
+	all, ok := q.machine.Goroutines()
+	if !ok || int64(all) > harmless/4 {
 		runnable = q.runnable()
 	}
 	if runnable < q.least.Load() {
 		q.least.Store(runnable)
 	}
-	return runnable > q.limit.Load()
+	return runnable > q.limit.Load() && (!ok || int64(all) > harmless)
 }
 
 // runnable is the number of runnable goroutines, 0 if it is unknown. Requests never
@@ -276,14 +280,16 @@ func (q *runQueue) memory() float64 { return min(max(memoryRequests*q.cost, minM
 
 // set sets the limits of runnable goroutines and of goroutines.
 func (q *runQueue) set() {
+	patience := waitShare * q.target * q.gets
 	drain := float64(noLimit) // requests that are done in time
 	if q.cost > 0 {
-		drain = min(waitShare*q.target*q.gets/q.cost, noLimit)
+		drain = min(patience/q.cost, noLimit)
 	}
 	wide := min(max(drain, minWide), maxWide)
-	q.closed = min(max(q.closed, minClosed), wide)
+	q.closed = min(max(q.closed, min(max(drain, 1), minClosed)), wide)
 	q.limit.Store(int64(q.closed + (wide-q.closed)*q.openness()))
 	q.harmless.Store(int64(drain))
+	q.patience.Store(int64(patience * 1e9))
 }
 
 // openness is 1 while the load fits and 0 under overload.

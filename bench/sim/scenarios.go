@@ -125,7 +125,7 @@ func Processes() []Scenario {
 }
 
 // Uneven are Go servers whose requests come in batches, as from the connections of an
-// HTTP/2 or gRPC proxy, and servers with a neighbour that takes .35 of the processor.
+// HTTP/2 or gRPC proxy, and servers with neighbours that take .35 or .75 of the processor.
 func Uneven() (all []Scenario) {
 	for i, batch := range []int{20, 20, 5} {
 		h := i + 1
@@ -133,7 +133,9 @@ func Uneven() (all []Scenario) {
 			b, n := Process(h, x), Process(h, x)
 			b.ID, b.About, b.Burst = "batch-"+b.ID, fmt.Sprintf("%s, batches of %d", b.About, batch), batch
 			n.ID, n.About, n.Neighbour = "neighbour-"+n.ID, n.About+", a neighbour takes .35", .35
-			all = append(all, b, n)
+			c := n
+			c.ID, c.About, c.Neighbour = "crowded-"+Process(h, x).ID, Process(h, x).About+", neighbours take .75", .75
+			all = append(all, b, n, c)
 		}
 	}
 	return all
