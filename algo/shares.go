@@ -51,7 +51,7 @@ type Shares struct {
 }
 
 // Share is the limiter of one child of [Shares]. The key selects the limit that the
-// children share.
+// children share; Reset, Len and Overflowed concern all of them.
 type Share struct {
 	keyed[*decide.SharesState, decide.SharesState]
 }
