@@ -1,0 +1,57 @@
+package distributed_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+func ExampleFirst() {
+	store, stop := exampleStore()
+	defer stop()
+	ctx := context.Background()
+	plan := limiter(store.TokenBucket("plan", algo.PerHour(10)))
+	credits := algo.Must(store.Credits("credits"))
+	limit := algo.Must(distributed.First(plan, credits))
+	if err := credits.TopUp(ctx, "alice", "payment 17", 20); err != nil {
+		panic(err) // repeat it with the same id
+	}
+	show(limit, "alice", 15)
+	show(limit, "alice", 16)
+	fmt.Println(credits.Balance(ctx, "alice"))
+	// Output:
+	// true admitted 15
+	// false quota 15
+	// 15 <nil>
+}
+
+func ExampleStore_Shares() {
+	store, stop := exampleStore()
+	defer stop()
+	floors := map[string]int64{"search": 500, "batch": 200}
+	shares := algo.Must(store.Shares("tenants", algo.PerHour(1000), floors, algo.Burst(100)))
+	show(shares.Child("batch"), "tenant", 60)
+	show(shares.Child("search"), "tenant", 20) // of its floor
+	// Output:
+	// true admitted 39
+	// true admitted 20
+}
+
+func ExampleLimiter_Reserve() {
+	store, stop := exampleStore()
+	defer stop()
+	ctx := context.Background()
+	tokens := limiter(store.TokenBucket("tokens", algo.PerHour(1000)))
+	d, err := tokens.Reserve(ctx, "alice", "job 17", 400, time.Hour)
+	fmt.Println(d.Allowed, err)
+	// Another process, which knows the key and the id:
+	fmt.Println(tokens.SettleReserved(ctx, "alice", "job 17", 150))
+	show(tokens, "alice", 0)
+	// Output:
+	// true <nil>
+	// <nil>
+	// true admitted 850
+}
