@@ -190,3 +190,13 @@ func ExampleJoinKeys() {
 	// Output:
 	// ~join/5:alice/15:GET /items/{id}
 }
+
+// All instances of a service log a caller by one hash, which nobody can find out
+// without the pepper.
+func ExampleSetHashPepper() {
+	keyfunc.SetHashPepper([]byte("16 random bytes or more")) // from the environment or a file
+	defer keyfunc.ForgetHashPepper()                         // in tests only
+
+	fmt.Printf("%016x\n", keyfunc.Hash("alice"))
+	// Output: ae265f22be9261c5
+}
