@@ -14,15 +14,13 @@ import (
 // a request if, at the moment its goroutine first runs, more goroutines are ready
 // to run than a limit allows.
 //
-// A limit on requests in flight does not protect such a service in Go: a handler
-// that uses less than the scheduler's time slice of 10 ms runs to its end once it
-// has begun, and the others wait as runnable goroutines in front of their handlers,
-// where no such limit sees them, until their callers have given up.
+// A limit on requests in flight does not protect such a service in Go: a handler that
+// uses less than the scheduler's time slice of 10 ms runs to its end, and the others wait
+// as runnable goroutines in front of their handlers, where no such limit sees them.
 //
-// Nothing is denied while all goroutines of the process together, each taken for
-// a request, would be done within seven tenths of the target: a burst or a closed
-// loop of clients that drains in time is no overload. Idle connections are goroutines
-// too; with very many of them only the limit decides.
+// Nothing is denied while all goroutines of the process, each taken for a request, would
+// be done within seven tenths of the target: a burst or a closed loop that drains in time
+// is no overload. With very many idle connections, goroutines too, only the limit decides.
 //
 // The limit has two ends. It is wide while the load fits, so that bursts pass: as
 // many goroutines as take seven tenths of the target ([WithTarget]), 20 to 96. It
@@ -48,9 +46,8 @@ import (
 // for requests that wait for another service. A cost above 1 counts as 1. Where
 // runtime/metrics does not know the number of runnable goroutines (missing,
 // implausible or constant; the first reading finds out and logs it once) the number
-// of goroutines above the fewest of the last minute takes its place. Where the
-// processor time of the process is unknown (neither Unix nor Windows), all of it
-// counts as used.
+// of goroutines above the fewest of the last minute takes its place. Where the processor
+// time of the process is unknown (neither Unix nor Windows), all of it counts as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -123,9 +120,8 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	if s.target < time.Millisecond || s.target > time.Hour {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
 	}
-	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: s.machine.Now()}
-	q.procs, q.measured = machine.Capacity(q.machine), q.updated
-	q.gets = q.procs
+	now, procs := s.machine.Now(), machine.Capacity(s.machine)
+	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, gets: procs}
 	q.cpu, _ = q.machine.CPU()
 	q.set()
 	return q, nil
@@ -146,10 +142,8 @@ func (q *runQueue) admits(at int64) bool {
 }
 
 // exceeded reports whether a request is denied: never while all goroutines of the
-// process would be done within the target, if each were a request. The number of
-// runnable ones is behind a lock of the runtime, so it is not read where there are few
-// goroutines. It is read earlier than it can deny: a queue that never empties shows
-// what the process gets, and with it how many goroutines are harmless.
+// process, each a request, would be done within the target. The runnable ones, behind a
+// lock of the runtime, are read from a quarter of that on: does the queue ever empty?
 func (q *runQueue) exceeded() bool {
 	runnable, harmless := int64(0), q.harmless.Load()
 	all, ok := q.machine.Goroutines()
