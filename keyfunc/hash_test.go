@@ -29,7 +29,6 @@ func TestSetHashPepper(t *testing.T) {
 	alice := keyfunc.Hash("alice")
 	require.NotEqual(t, own, alice)
 	require.NotEqual(t, alice, keyfunc.Hash("bob"))
-	require.Zero(t, testing.AllocsPerRun(100, func() { keyfunc.Hash("alice") }))
 
 	// By the definition, computed apart.
 	derive := hmac.New(sha256.New, []byte("a secret of the service"))
