@@ -197,7 +197,7 @@ func stepOfFirst(t *rapid.T, l *algo.Prepaid, m *prepaidModel, n int64) int64 {
 		time.Sleep(lease.RetryAfter - 1)
 		early := must(t, l, "", n)
 		require.False(t, early.Allowed, "a nanosecond early")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		return stepOfFirst(t, l, m, n)
 	}
 	less := rapid.Int64Range(0, n).Draw(t, "less")

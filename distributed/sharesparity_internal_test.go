@@ -46,7 +46,8 @@ type sharesModel struct {
 
 // step runs one operation on both, and reports 1 for a refund that gave back.
 func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*request) []int64) int {
-	n, a := rnd.Int64N(7), args{}
+	n := rnd.Int64N(7)
+	var a args
 	op := rnd.IntN(10)
 	switch {
 	case op == 0:

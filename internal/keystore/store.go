@@ -146,15 +146,18 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, Unchanged
 		}
 		interleave.Point()
-		if next := any(next).(int64); next < word && id != 0 {
-			r = t.lower(w, id, word, next)
-		} else {
-			r = w.swap(id, word, next)
-		}
-		if r != lost {
+		if r = t.replace(w, id, word, any(next).(int64)); r != lost {
 			return now, r
 		}
 	}
+}
+
+// replace writes the next word of a key, or of the state without a key (id 0, t nil).
+func (t *table[V]) replace(w *slot, id uint64, word, next int64) Result {
+	if next < word && id != 0 {
+		return t.lower(w, id, word, next)
+	}
+	return w.swap(id, word, next)
 }
 
 // insert applies f to a key that has no slot, and gives it one if that has
