@@ -20,7 +20,6 @@ type model struct {
 	used       time.Duration
 	runnable   int
 	goroutines int
-	counted    bool    // goroutines are those of requests, and ten
 	timeless   bool    // the use of the processor is unknown
 	blind      bool    // the number of runnable goroutines is unknown
 	share      float64 // of the processor for the model
@@ -43,14 +42,9 @@ func (m *model) CPU() (time.Duration, bool) {
 func (m *model) Procs() int             { return 1 }
 func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
 
-// Goroutines is unknown where it is 0 and they are not counted.
-func (m *model) Goroutines() (int, bool) {
-	if m.counted {
-		return m.runnable + 10, true
-	}
-	return m.goroutines, m.goroutines > 0
-}
-func (m *model) Rand() uint64 { return m.chance.Uint64() }
+// Goroutines is unknown where it is 0.
+func (m *model) Goroutines() (int, bool) { return m.goroutines, m.goroutines > 0 }
+func (m *model) Rand() uint64            { return m.chance.Uint64() }
 
 func newModel() *model {
 	return &model{

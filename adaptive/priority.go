@@ -138,7 +138,8 @@ func (o *order) credit(g gate, mean int64) int64 {
 // slack is half of what is done within the share of the target that may be spent in the
 // queue.
 func (q *runQueue) slack() (requests, service int64) {
-	return max(q.harmless.Load()/2, minSlack), q.patience.Load() / 2
+	service = int64(waitShare * q.target * float64(q.machine.Procs()) * 1e9 / 2)
+	return max(q.harmless.Load()/2, minSlack), service
 }
 
 func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }

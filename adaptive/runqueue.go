@@ -14,17 +14,19 @@ import (
 // a request if, at the moment its goroutine first runs, more goroutines are ready
 // to run than a limit allows.
 //
-// A limit on requests in flight does not protect such a service in Go: a handler that
-// uses less than the scheduler's time slice of 10 ms runs to its end, and the others wait
-// as runnable goroutines in front of their handlers, where no such limit sees them.
+// A limit on requests in flight does not protect such a service in Go: a handler
+// that uses less than the scheduler's time slice of 10 ms runs to its end once it
+// has begun, and the others wait as runnable goroutines in front of their handlers,
+// where no such limit sees them, until their callers have given up.
 //
-// Nothing is denied while all goroutines of the process, each taken for a request, would
-// be done within seven tenths of the target: a burst or a closed loop that drains in time
-// is no overload. With very many idle connections, goroutines too, only the limit decides.
+// Nothing is denied while all goroutines of the process together, each taken for
+// a request, would be done within seven tenths of the target: a burst or a closed
+// loop of clients that drains in time is no overload. Idle connections are goroutines
+// too; with very many of them only the limit decides.
 //
 // The limit has two ends. It is wide while the load fits, so that bursts pass: as
 // many goroutines as take seven tenths of the target ([WithTarget]), 20 to 96. It
-// closes to 6, or to fewer where 6 take longer, as the demand grows from 100 % to 115 % of the processor time that the
+// closes to 6 as the demand grows from 100 % to 115 % of the processor time that the
 // process gets, an exponential mean over the time of 100 requests, 0.1 to 2 s.
 // While it denies requests and leaves the processors idle it closes less far.
 //
@@ -46,8 +48,9 @@ import (
 // for requests that wait for another service. A cost above 1 counts as 1. Where
 // runtime/metrics does not know the number of runnable goroutines (missing,
 // implausible or constant; the first reading finds out and logs it once) the number
-// of goroutines above the fewest of the last minute takes its place. Where the processor
-// time of the process is unknown (neither Unix nor Windows), all of it counts as used.
+// of goroutines above the fewest of the last minute takes its place. Where the
+// processor time of the process is unknown (neither Unix nor Windows), all of it
+// counts as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -86,9 +89,8 @@ type runQueue struct {
 
 	limit    atomic.Int64 // of runnable goroutines
 	harmless atomic.Int64 // goroutines that would be done within the target as requests
-	patience atomic.Int64 // processor time within the target, ns
 	next     atomic.Int64 // instant of the next update
-	_        [32]byte     // every request writes what follows
+	_        [40]byte     // every request writes what follows
 
 	arrived, turned, completed atomic.Int64 // since the last update
 	least                      atomic.Int64 // runnable goroutines since then
@@ -120,8 +122,9 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	if s.target < time.Millisecond || s.target > time.Hour {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
 	}
-	now, procs := s.machine.Now(), machine.Capacity(s.machine)
-	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, gets: procs}
+	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: s.machine.Now()}
+	q.procs, q.measured = machine.Capacity(q.machine), q.updated
+	q.gets = q.procs
 	q.cpu, _ = q.machine.CPU()
 	q.set()
 	return q, nil
@@ -142,18 +145,17 @@ func (q *runQueue) admits(at int64) bool {
 }
 
 // exceeded reports whether a request is denied: never while all goroutines of the
-// process, each a request, would be done within the target. The runnable ones, behind a
-// lock of the runtime, are read from a quarter of that on: does the queue ever empty?
+// process would be done within the target, if each were a request. The number of
+// runnable ones is behind a lock of the runtime, so it is read only beyond that.
 func (q *runQueue) exceeded() bool {
-	runnable, harmless := int64(0), q.harmless.Load()
-	all, ok := q.machine.Goroutines()
-	if !ok || int64(all) > harmless/4 {
+	runnable := int64(0)
+	if all, ok := q.machine.Goroutines(); !ok || int64(all) > q.harmless.Load() {
 		runnable = q.runnable()
 	}
 	if runnable < q.least.Load() {
 		q.least.Store(runnable)
 	}
-	return runnable > q.limit.Load() && (!ok || int64(all) > harmless)
+	return runnable > q.limit.Load()
 }
 
 // runnable is the number of runnable goroutines, 0 if it is unknown. Requests never
@@ -274,16 +276,14 @@ func (q *runQueue) memory() float64 { return min(max(memoryRequests*q.cost, minM
 
 // set sets the limits of runnable goroutines and of goroutines.
 func (q *runQueue) set() {
-	patience := waitShare * q.target * q.gets
 	drain := float64(noLimit) // requests that are done in time
 	if q.cost > 0 {
-		drain = min(patience/q.cost, noLimit)
+		drain = min(waitShare*q.target*q.gets/q.cost, noLimit)
 	}
 	wide := min(max(drain, minWide), maxWide)
-	q.closed = min(max(q.closed, min(max(drain, 1), minClosed)), wide)
+	q.closed = min(max(q.closed, minClosed), wide)
 	q.limit.Store(int64(q.closed + (wide-q.closed)*q.openness()))
 	q.harmless.Store(int64(drain))
-	q.patience.Store(int64(patience * 1e9))
 }
 
 // openness is 1 while the load fits and 0 under overload.

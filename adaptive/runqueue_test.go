@@ -98,20 +98,6 @@ func TestRunQueueOnASharedProcessorSlowly(t *testing.T) {
 	require.Less(t, longest(all, start+15*time.Second), 500*time.Millisecond)
 }
 
-// TestRunQueueOnACrowdedProcessor: with a quarter of the processor far fewer goroutines
-// are harmless than with all of it, which is learned from fewer than these.
-func TestRunQueueOnACrowdedProcessor(t *testing.T) {
-	m := newModel()
-	m.share, m.counted = .25, true
-	l := m.limiter(t, adaptive.RunQueue(m.option()))
-	const work = 5 * time.Millisecond
-	m.serve(t, l, work, .5, 10*time.Second)
-	start := m.at
-	all := m.serve(t, l, work, 1.2, 20*time.Second)
-	require.Greater(t, (1-denied(all, start+5*time.Second))*1.2, .97)
-	require.Less(t, longest(all, start+5*time.Second), 500*time.Millisecond)
-}
-
 // TestRunQueueAdmitsBatches: requests that arrive 20 at a time leave the processor idle
 // if six of each 20 are admitted, and the limit does not stay closed for that.
 func TestRunQueueAdmitsBatches(t *testing.T) {
