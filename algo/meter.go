@@ -94,6 +94,10 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 // A denial charges nothing, and the Decision says when the units fit: the caller
 // waits and asks again, stops, or goes on in debt. With a Delay the units may be
 // used only then. The error is [ErrCost] for a negative n, or that of the limiter.
+//
+// When ctx ends, a limit on Redis gives the charge up and decides locally. So with the
+// context of a request, the block in which a client hangs up is not charged on Redis:
+// pass context.WithoutCancel(ctx), as httpmw.MeterWriter does.
 func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 	short := n - (m.charged - m.used)
 	switch {

@@ -76,7 +76,8 @@ func (e *StreamDenied) Unwrap() error { return e.Err }
 //
 // Parts of a chunk are sent as they come, so HoldStream holds back the last part only.
 // With Most, HoldStream may also wait after the last chunk. An error of the limiter
-// counts as a denial for ever. ctx bounds the waiting.
+// counts as a denial for ever. ctx bounds the waiting, but a reservation goes on when it
+// ends, so a client that hangs up is charged for what it was sent.
 //
 // MeterWriter panics if Meter or Units is nil, Most is negative, or OnDenied unknown.
 // The writer has Flush, and Unwrap for http.ResponseController. It is not safe for
@@ -88,7 +89,7 @@ func MeterWriter(ctx context.Context, w http.ResponseWriter, m Metering) *Metere
 	adapter.Require(m.Units != nil, self, "the function Units is nil")
 	adapter.Require(m.Most >= 0, self, fmt.Sprintf("Most is %d, want 0 or more", m.Most))
 	adapter.Require(m.OnDenied <= FinishStream, self, fmt.Sprintf("OnDenied is %d, want StopStream, HoldStream or FinishStream", m.OnDenied))
-	return &MeteredWriter{ResponseWriter: w, metering: m, ctx: ctx}
+	return &MeteredWriter{ResponseWriter: w, metering: m, ctx: ctx, charging: context.WithoutCancel(ctx)}
 }
 
 // MeteredWriter charges what is written to it; see [MeterWriter].
@@ -96,6 +97,7 @@ type MeteredWriter struct {
 	http.ResponseWriter
 	metering Metering
 	ctx      context.Context
+	charging context.Context // without the end of ctx: a client that hangs up has still used what is charged
 	chunks   chunks
 	begun    bool
 	denied   StreamDenied // the latest answer of the limit
@@ -167,7 +169,7 @@ func (w *MeteredWriter) fits(n int64) bool {
 	if n == 0 {
 		return true
 	}
-	w.denied.Decision, w.denied.Err = w.metering.Meter.Reserve(w.ctx, n)
+	w.denied.Decision, w.denied.Err = w.metering.Meter.Reserve(w.charging, n)
 	if w.metering.OnDenied == FinishStream {
 		return true
 	}

@@ -211,6 +211,30 @@ func TestMeterWriterWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// whileThere is a limiter that gives up a charge when the context ends.
+type whileThere struct{ algo.Limiter }
+
+func (l whileThere) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return algo.Lease{}, err
+	}
+	return l.Limiter.Acquire(ctx, key, n)
+}
+
+// A client that hangs up is charged for what it was sent.
+func TestMeterWriterChargesAClientThatHangsUp(t *testing.T) {
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	ctx, hangUp := context.WithCancel(context.Background())
+	m, err := algo.StartMeter(ctx, whileThere{l}, "k", 2, 20)
+	require.NoError(t, err)
+	w := httpmw.MeterWriter(ctx, eventRecorder(), httpmw.Metering{Meter: m, Units: letters})
+	hangUp()
+	_, err = io.WriteString(w, "data: xxxxx\n\n")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.EqualValues(t, 95, remaining(t, l, "k"))
+}
+
 // The handler's meter goes on with the charge of the middleware: by plain middleware,
 // of several policies, and not at all where the request passes unlimited.
 func TestMeterFrom(t *testing.T) {

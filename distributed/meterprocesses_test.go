@@ -1,0 +1,302 @@
+package distributed_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// 64 streams at a time on one key, 16 in each of four processes, whose costs are lognormal,
+// a fifth of the most on average. A stream produces 20 units each 400 ms, which together is
+// twice the limit. A short run has everything at a multiple of that speed.
+const (
+	processCount  = 4
+	processRate   = 100_000 // a minute
+	processBurst  = 20_000
+	processMost   = 4000 // of a stream
+	processChunk  = 20
+	processBlock  = 100
+	processStream = 16 // of a process
+	chunkTime     = 400 * time.Millisecond
+)
+
+// processStrategy is how the streams of a limit spend it.
+type processStrategy struct {
+	name          string
+	start, block  int64 // units
+	before, after bool  // each chunk is reserved before it is produced, or after
+	waits         bool  // for a chunk that is denied; otherwise the stream stops
+	excess        int64 // that is allowed
+	used          float64
+}
+
+var processStrategies = []processStrategy{
+	{"reserve the maximum", processMost, 0, false, false, false, 0, 0},
+	{"before each chunk, or wait", processBlock, processBlock, true, false, true, 0, .95},
+	{"before each chunk, or stop", processBlock, processBlock, true, false, false, 0, .95},
+	{"after each chunk, or stop", processBlock, processBlock, false, true, false, processCount * processStream * processChunk, .95},
+}
+
+// TestW1_StreamsOverProcesses: the streams of four processes on one Redis use at most
+// B + R*w, and a chunk each more where a chunk is known only afterwards; and nearly all of
+// the limit.
+func TestW1_StreamsOverProcesses(t *testing.T) {
+	if task := os.Getenv("SLUICE_TEST_STREAMS"); task != "" {
+		streamsOfAProcess(t, task)
+		return
+	}
+	speed, long := int64(10), 4*time.Second
+	if cases.Long() {
+		speed, long = 1, 10*time.Minute
+	}
+	server := redistest.Start(t)
+	var processes []*streamProcess
+	for i := range processCount {
+		processes = append(processes, startStreams(t, fmt.Sprintf("%s %d %d %d", server.Addr(), i, speed, long)))
+	}
+	start := time.Now()
+	for _, p := range processes {
+		fmt.Fprintln(p.stdin, start.UnixNano())
+	}
+	spent := make([]spending, len(processStrategies))
+	for _, p := range processes {
+		p.collect(t, spent)
+	}
+	var table strings.Builder
+	for i, s := range processStrategies {
+		sofar, window := spent[i].excess(start, speed)
+		used := float64(spent[i].sum()) / (processBurst + processRate*float64(speed)*long.Minutes())
+		fmt.Fprintf(&table, "%-28s %10.3f %8d %8d %8d\n", s.name, used, max(sofar, window, 0), spent[i].whole, spent[i].cut)
+		require.LessOrEqual(t, sofar, s.excess, s.name)
+		require.Positive(t, spent[i].denied, s.name)
+		if cases.Long() {
+			require.LessOrEqual(t, window, s.excess, s.name)
+			require.GreaterOrEqual(t, used, s.used, s.name)
+		} else { // a stall of a second refills the bucket while streams hold their blocks
+			require.LessOrEqual(t, window, s.excess+processCount*processStream*max(s.start, s.block), s.name)
+			require.GreaterOrEqual(t, used, min(s.used, .6), s.name)
+		}
+	}
+	t.Logf("W1: %v of %d streams in %d processes on one Redis, at %d times the speed\n%-28s %10s %8s %8s %8s\n%s",
+		long, processCount*processStream, processCount, speed, "", "limit used", "excess", "served", "cut off", table.String())
+}
+
+// spending is what the streams of one limit have used.
+type spending struct {
+	uses               []use
+	whole, cut, denied int64
+}
+
+// use is units that were used at an instant, in ns since 1970.
+type use struct{ at, units int64 }
+
+func (s *spending) sum() (n int64) {
+	for _, u := range s.uses {
+		n += u.units
+	}
+	return n
+}
+
+// excess is the most units beyond B + R*w in any window that begins at the start, and in any
+// window at all.
+func (s *spending) excess(start time.Time, speed int64) (sofar, window int64) {
+	slices.SortFunc(s.uses, func(a, b use) int { return int(a.at - b.at) })
+	const none = math.MinInt64
+	sofar, window = none, none
+	level, at, total := 0.0, start.UnixNano(), int64(0)
+	in := func(ns int64) float64 { return float64(ns) * float64(processRate*speed) / float64(time.Minute) }
+	for _, u := range s.uses {
+		level = max(level-in(u.at-at), 0) + float64(u.units)
+		total, at = total+u.units, u.at
+		window = max(window, int64(math.Ceil(level))-processBurst)
+		sofar = max(sofar, total-processBurst-int64(in(at-start.UnixNano())))
+	}
+	return sofar, window
+}
+
+// streamProcess is another process that runs this test.
+type streamProcess struct {
+	cmd   *exec.Cmd
+	stdin io.WriteCloser
+	lines *bufio.Scanner
+}
+
+// startStreams starts a process and waits until it is ready.
+func startStreams(t *testing.T, task string) *streamProcess {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestW1_StreamsOverProcesses$", "-test.timeout=20m")
+	cmd.Env = append(os.Environ(), "SLUICE_TEST_STREAMS="+task)
+	stdin := must[io.WriteCloser](t)(cmd.StdinPipe())
+	stdout := must[io.ReadCloser](t)(cmd.StdoutPipe())
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	p := &streamProcess{cmd, stdin, bufio.NewScanner(stdout)}
+	for p.lines.Scan() && p.lines.Text() != "ready" {
+		t.Log(p.lines.Text())
+	}
+	return p
+}
+
+// collect adds what the process has used, once it has ended.
+func (p *streamProcess) collect(t *testing.T, all []spending) {
+	var says strings.Builder
+	for p.lines.Scan() {
+		var i int
+		var s spending
+		var u use
+		if n, _ := fmt.Sscanf(p.lines.Text(), "use %d %d %d", &i, &u.at, &u.units); n == 3 {
+			all[i].uses = append(all[i].uses, u)
+		} else if n, _ := fmt.Sscanf(p.lines.Text(), "end %d %d %d %d", &i, &s.whole, &s.cut, &s.denied); n == 4 {
+			all[i].whole, all[i].cut, all[i].denied = all[i].whole+s.whole, all[i].cut+s.cut, all[i].denied+s.denied
+		} else {
+			says.WriteString(p.lines.Text() + "\n")
+		}
+	}
+	require.NoError(t, p.cmd.Wait(), says.String())
+}
+
+// streamTask is the part of a process in one limit.
+type streamTask struct {
+	processStrategy
+	limiter *distributed.Limiter
+	speed   time.Duration
+	ends    time.Time
+
+	mu sync.Mutex
+	spending
+}
+
+// streamsOfAProcess is the other process.
+func streamsOfAProcess(t *testing.T, task string) {
+	var addr string
+	var index, speed int64
+	var long time.Duration
+	must[int](t)(fmt.Sscan(task, &addr, &index, &speed, &long))
+	c := redis.NewClient(&redis.Options{Addr: addr})
+	defer func() { _ = c.Close() }()
+	store := newStore(t, c)
+	tasks := make([]*streamTask, len(processStrategies))
+	for i, s := range processStrategies {
+		l := must[*distributed.Limiter](t)(store.TokenBucket(s.name, algo.PerMinute(processRate*speed), algo.Burst(processBurst)))
+		remote(t, l, "warm up", 0)
+		tasks[i] = &streamTask{processStrategy: s, limiter: l, speed: time.Duration(speed)}
+	}
+	fmt.Println("ready")
+	var start int64
+	must[int](t)(fmt.Scan(&start))
+	var group sync.WaitGroup
+	for _, s := range tasks {
+		s.ends = time.Unix(0, start).Add(long)
+		for i := range processStream {
+			group.Go(func() { s.serve(t, rand.New(rand.NewPCG(uint64(index), uint64(i)))) })
+		}
+	}
+	group.Wait()
+	out := bufio.NewWriter(os.Stdout)
+	for i, s := range tasks {
+		for _, u := range s.uses {
+			fmt.Fprintln(out, "use", i, u.at, u.units)
+		}
+		fmt.Fprintln(out, "end", i, s.whole, s.cut, s.denied)
+	}
+	require.NoError(t, out.Flush())
+}
+
+// serve runs one stream after the other.
+func (s *streamTask) serve(t *testing.T, rnd *rand.Rand) {
+	for time.Now().Before(s.ends) {
+		const mean, sigma = processMost / 5, 1
+		cost := min(1+int64(math.Exp(math.Log(mean)-sigma*sigma/2.+sigma*rnd.NormFloat64())), processMost)
+		m := s.begin(t, rnd)
+		if m == nil {
+			return
+		}
+		whole := s.produce(t, m, cost, rnd)
+		m.Close()
+		s.mu.Lock()
+		if whole {
+			s.whole++
+		} else {
+			s.cut++
+		}
+		s.mu.Unlock()
+	}
+}
+
+// begin starts a stream as soon as it fits; nil if it never does.
+func (s *streamTask) begin(t *testing.T, rnd *rand.Rand) *algo.Meter {
+	for time.Now().Before(s.ends) {
+		m := must[*algo.Meter](t)(algo.StartMeter(ctx, s.limiter, "k", s.start, s.block))
+		require.Equal(t, algo.SourceRemote, m.Source)
+		if m.Allowed {
+			return m
+		}
+		s.count(false)
+		s.wait(m.RetryAfter, rnd)
+	}
+	return nil
+}
+
+// wait is after a denial. Those that wait for one bucket do not come back together.
+func (s *streamTask) wait(after time.Duration, rnd *rand.Rand) {
+	time.Sleep(min(after+time.Duration(rnd.Int64N(int64(chunkTime/s.speed))), time.Until(s.ends)))
+}
+
+// produce reports whether the stream was not stopped by its limit.
+func (s *streamTask) produce(t *testing.T, m *algo.Meter, cost int64, rnd *rand.Rand) bool {
+	for cost > 0 && time.Now().Before(s.ends) {
+		n := min(cost, processChunk)
+		if s.before && !s.reserve(t, m, n, rnd) {
+			return false
+		}
+		time.Sleep(chunkTime / s.speed)
+		s.mu.Lock()
+		s.uses = append(s.uses, use{time.Now().UnixNano(), n})
+		s.mu.Unlock()
+		fits := !s.after || s.reserve(t, m, n, rnd)
+		m.Use(n)
+		if cost -= n; !fits && cost > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// reserve reports whether n units fit, now or after a wait.
+func (s *streamTask) reserve(t *testing.T, m *algo.Meter, n int64, rnd *rand.Rand) bool {
+	for time.Now().Before(s.ends) {
+		d := must[algo.Decision](t)(m.Reserve(ctx, n))
+		require.Equal(t, algo.SourceRemote, d.Source)
+		s.count(d.Allowed)
+		if d.Allowed || !s.waits {
+			return d.Allowed
+		}
+		s.wait(d.RetryAfter, rnd)
+	}
+	return false
+}
+
+// count counts denials.
+func (s *streamTask) count(allowed bool) {
+	if !allowed {
+		s.mu.Lock()
+		s.denied++
+		s.mu.Unlock()
+	}
+}
