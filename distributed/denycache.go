@@ -98,6 +98,34 @@ func (c *denyCache) find(key string) (proof, bool) {
 	return p, ok
 }
 
+// banned returns how long the key of a record is banned, as far as it is known, and
+// whether that is fresh: a ban is kept until it ends, for the decisions without Redis.
+func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
+	if c.capacity == 0 {
+		return 0, false
+	}
+	s := c.shard(record)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.proofs[record]
+	if !ok {
+		return 0, false
+	}
+	latest, earliest := p.serverTime(time.Now())
+	if p.tat <= latest {
+		delete(s.proofs, record)
+		return 0, false
+	}
+	return micros(p.tat - earliest), time.Since(p.received) < proofLifetime
+}
+
+// noteBan keeps a ban, under the key of its record.
+func (c *denyCache) noteBan(record string, r *request) {
+	if c.capacity > 0 {
+		c.put(record, proof{tat: r.answer(1).reply[0], now: r.now, banned: true, sent: r.sent, received: time.Now()})
+	}
+}
+
 // serverTime bounds the server's time at now. The two clocks may drift apart by
 // one part in a thousand.
 func (p *proof) serverTime(now time.Time) (latest, earliest int64) {
@@ -110,7 +138,10 @@ func (c *denyCache) note(r *request, d *algo.Decision) {
 	if _, isBucket := r.limit.(*bucket); !isBucket || c.capacity == 0 || d.Reason != algo.Quota {
 		return
 	}
-	key := r.keys[0]
+	c.put(r.keys[0], proof{r.limit, r.now, r.reply[0], r.answer(0).flag() == flagBanned, r.sent, time.Now()})
+}
+
+func (c *denyCache) put(key string, p proof) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +151,7 @@ func (c *denyCache) note(r *request, d *algo.Decision) {
 			break
 		}
 	}
-	s.proofs[key] = proof{r.limit, r.now, r.reply[0], r.answer(0).flag() == flagBanned, r.sent, time.Now()}
+	s.proofs[key] = p
 }
 
 // drop removes the proof about key.

@@ -28,6 +28,28 @@ func ExampleFirst() {
 	// 15 <nil>
 }
 
+func ExampleNewBan() {
+	store, stop := exampleStore()
+	defer stop()
+	ctx := context.Background()
+	logins := limiter(store.TokenBucket("logins", algo.PerMinute(1)))
+	guarded := algo.Must(distributed.NewBan(logins, algo.PerMinute(3), 10*time.Minute, 24*time.Hour))
+	for range 4 {
+		lease, err := guarded.Acquire(ctx, "mallory", 1)
+		fmt.Println(lease.Allowed, lease.Banned, err)
+	}
+	left, err := guarded.Banned(ctx, "mallory")
+	fmt.Println(left.Round(time.Minute), err)
+	fmt.Println(guarded.Reset(ctx, "mallory"))
+	// Output:
+	// true false <nil>
+	// false false <nil>
+	// false false <nil>
+	// false true <nil>
+	// 10m0s <nil>
+	// <nil>
+}
+
 func ExampleStore_Shares() {
 	store, stop := exampleStore()
 	defer stop()

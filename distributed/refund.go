@@ -13,7 +13,7 @@ func (l *Limiter) refundLate(r *request) {
 		return
 	}
 	if d, h := r.limit.explain(a, r.n); d.Allowed && r.n > 0 {
-		l.correct(r.keys[0], r.script, r.limit.refund(h, h.N))
+		l.correct(r.keys[0], r.limit.script(), r.limit.refund(h, h.N))
 	}
 }
 

@@ -1,0 +1,202 @@
+package distributed
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Ban bans keys that keep exceeding their limit, in all instances; see [NewBan].
+type Ban struct {
+	limiter *Limiter
+	args    args // of the record of a key
+}
+
+//go:embed ban.lua
+var banSource string
+
+// banScripts are the scripts that ask for a ban first, by the script of the limit.
+var banScripts sync.Map
+
+// banScript is s with bans. The source of s becomes a function of the keys and the
+// arguments.
+func banScript(s *script) *script {
+	if known, ok := banScripts.Load(s); ok {
+		return known.(*script)
+	}
+	body := strings.TrimPrefix(s.source, prelude)
+	source := fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude, body, s.args, s.replies, banSource)
+	made, _ := banScripts.LoadOrStore(s, newScript(s.name+" with bans", source, s.args, s.replies))
+	return made.(*script)
+}
+
+// NewBan bans keys of l that keep exceeding it, in all instances that wrap the limit of that
+// name. It has the rules and the arguments of [algo.NewBan]: denials of the quota are counted
+// over all instances; a ban doubles and is forgotten in the same way; and the answers are
+// the same. Each algorithm can be wrapped, except limits on units in flight, whose denials are
+// no denials of a quota.
+//
+// The record of a key is asked for and written in the script of the decision, so a ban
+// costs no round trip. It is kept in a key of its own, of at most 80 bytes, that expires
+// when the ban is forgotten. An instance answers for a key whose ban it knows without Redis,
+// asking again every second, as far as [WithDenyCache] has room; otherwise each decision
+// asks Redis: neither earlier denials nor blocks answer for it.
+//
+// While Redis is away, the fallback of l decides: denials are not counted, and the bans that
+// this instance knows last until they end. If the server's clock steps back, bans last as
+// much longer. With instances that state different arguments, each counts by its own.
+//
+// The error names the argument, or the kind of l.
+func NewBan(l *Limiter, denials algo.Rate, first, longest time.Duration) (*Ban, error) {
+	if l == nil {
+		return nil, fmt.Errorf("distributed: ban: the limiter is nil")
+	}
+	if l.slots != nil {
+		return nil, l.errorf("ban: units in flight have no quota: want another limit")
+	}
+	if _, err := algo.NewBan(l, denials, first, longest); err != nil { // which checks the arguments
+		return nil, l.errorf("%w", err)
+	}
+	microsecond := func(d time.Duration) int64 { return max(d.Microseconds(), 1) }
+	return &Ban{l, args{opAcquire, denials.Count, microsecond(denials.Period), microsecond(first), microsecond(longest)}}, nil
+}
+
+// Describe returns the description of the limit.
+func (b *Ban) Describe() (algo.Description, bool) { return b.limiter.Describe() }
+
+// OccupiesSlot reports false.
+func (b *Ban) OccupiesSlot() bool { return false }
+
+// Acquire denies a banned key. For other keys the limit decides, and its denials are
+// counted; see [algo.Limiter] and [Limiter.Acquire].
+func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
+	l := b.limiter
+	if n < 0 || key == "" || l.isClosed() { // the empty key is shared by all callers
+		return l.Acquire(ctx, key, n)
+	}
+	l.store.registry.start()
+	record := b.record(key)
+	known, fresh := l.store.denied.banned(record)
+	if fresh {
+		lease.Decision = b.denial(known, algo.SourceDenyCache)
+		return lease, nil
+	}
+	switch c := (call{ctx, key, l.redisKey(key), n, l.load()}); {
+	case b.remote(c, record, &lease):
+		if known > 0 && !lease.Banned { // lifted
+			l.store.denied.drop(record)
+		}
+	case known > 0:
+		lease.Decision = b.denial(known, algo.SourceFallback)
+	default:
+		l.fallback.acquire(ctx, &lease, key, n)
+	}
+	return lease, nil
+}
+
+// remote lets Redis decide. It reports false if there is no answer.
+func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
+	l := b.limiter
+	r := b.request(c.limit, c.redisKey, record, c.limit.acquire(c.key, c.n), b.args)
+	r.limiter, r.limit, r.n, r.late = l, c.limit, c.n, b
+	if !l.store.do(c.ctx, r) {
+		return false
+	}
+	defer r.free()
+	if r.err != nil || r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+		l.reportKeyFault(r)
+		return false
+	}
+	if r.answer(0).mixed() {
+		l.reportMixed()
+	}
+	asked, left := banOf(r)
+	if asked {
+		l.answer(lease, r, c)
+	}
+	if left > 0 {
+		l.store.denied.noteBan(record, r)
+	}
+	if left > lease.RetryAfter {
+		lease.Decision = b.denial(left, algo.SourceRemote)
+	}
+	return true
+}
+
+// request asks about a key and its record in one step.
+func (b *Ban) request(lim limit, redisKey, record string, a, ban args) *request {
+	s := banScript(lim.script())
+	r := newRequest(s, redisKey, a)
+	r.keys = []string{redisKey, record}
+	r.args = append(append(make([]int64, 0, 2*s.args), a[:s.args]...), ban[:s.args]...)
+	r.reply = make([]int64, 2*s.replies)
+	return r
+}
+
+// banOf reads the reply about a record: whether the limit was asked, and how long the key
+// is banned.
+func banOf(r *request) (asked bool, left time.Duration) {
+	a := r.answer(1)
+	return a.reply[1] == 1, micros(a.reply[0] - a.now)
+}
+
+// refundLate undoes a charge whose caller has stopped waiting.
+func (b *Ban) refundLate(r *request) {
+	if asked, _ := banOf(r); asked {
+		b.limiter.refundLate(r)
+	}
+}
+
+// record is the Redis key of a key's record. No name ends in this.
+func (b *Ban) record(key string) string { return b.limiter.redisKey(key) + "::ban" }
+
+// denial is the decision on a key whose ban lasts for left.
+func (b *Ban) denial(left time.Duration, from algo.Source) algo.Decision {
+	return algo.Decision{
+		Reason: algo.Quota, Banned: true, Limit: b.limiter.load().describe().Quota,
+		RetryAfter: left, NextAfter: left, ResetAfter: left, Source: from,
+	}
+}
+
+// Banned returns how much longer key is banned; 0 if it is not. The error is
+// [ErrUnavailable], or the error of Redis.
+func (b *Ban) Banned(ctx context.Context, key string) (left time.Duration, err error) {
+	lim := b.limiter.load()
+	return left, b.execute(ctx, key, lim.acquire(key, 0), b.args, func(r *request) { _, left = banOf(r) })
+}
+
+// Reset lifts the ban of key and forgets its denials and earlier bans, in all instances:
+// within a second in those that have answered for the ban. The key's debt stays; see
+// [Limiter.Reset]. The error is [ErrUnavailable], or the error of Redis.
+func (b *Ban) Reset(ctx context.Context, key string) error {
+	return b.execute(ctx, key, args{}, args{opReset}, func(*request) { b.limiter.store.denied.drop(b.record(key)) })
+}
+
+// execute runs what Redis must execute, and hands the reply to done.
+func (b *Ban) execute(ctx context.Context, key string, a, ban args, done func(*request)) error {
+	l := b.limiter
+	switch {
+	case l.isClosed():
+		return ErrClosed
+	case key == "":
+		return nil // never banned
+	}
+	r := b.request(l.load(), l.redisKey(key), b.record(key), a, ban)
+	if !l.store.do(ctx, r) {
+		return fmt.Errorf("%w: ban of %s %q: no reply", ErrUnavailable, l.kind, l.name)
+	}
+	defer r.free()
+	if r.err != nil {
+		return fmt.Errorf("%w: ban of %s %q: %w", ErrUnavailable, l.kind, l.name, r.err)
+	}
+	if r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+		return l.errorf("ban: %w", errWrongType)
+	}
+	done(r)
+	return nil
+}

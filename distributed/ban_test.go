@@ -1,0 +1,181 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+func newBan(t *testing.T, store *distributed.Store, r algo.Rate, first time.Duration) *distributed.Ban {
+	l := must[*distributed.Limiter](t)(store.TokenBucket("login", r))
+	return must[*distributed.Ban](t)(distributed.NewBan(l, algo.PerMinute(3), first, 4*first))
+}
+
+// Denials count over all instances, and all of them deny a banned key, each decision
+// in one run of a script.
+func TestBansHoldInAllInstances(t *testing.T) {
+	server := redistest.Start(t)
+	a, b := newBan(t, newStore(t, server.Client(), distributed.WithInstances(1)), algo.PerHour(1), 2*time.Hour),
+		newBan(t, newStore(t, server.Client(), distributed.WithInstances(1)), algo.PerHour(1), 2*time.Hour)
+	server.Do("CONFIG", "RESETSTAT")
+	require.True(t, remote(t, a, "eve", 1).Allowed)
+	for _, l := range []*distributed.Ban{a, b} {
+		d := remote(t, l, "eve", 1).Decision
+		require.Equal(t, algo.Quota, d.Reason)
+		require.False(t, d.Banned)
+	}
+	third := remote(t, b, "eve", 1).Decision
+	for _, d := range []algo.Decision{third, remote(t, a, "eve", 0).Decision, remote(t, b, "eve", 99).Decision} {
+		require.True(t, d.Banned, "%+v", d)
+		require.Equal(t, algo.Quota, d.Reason)
+		require.InDelta(t, 2*time.Hour, d.RetryAfter, float64(time.Minute))
+	}
+	require.Equal(t, 6, evalCalls(server), "one for each decision")
+	require.True(t, remote(t, a, "bob", 1).Allowed)
+	require.InDelta(t, 2*time.Hour, must[time.Duration](t)(b.Banned(ctx, "eve")), float64(time.Minute))
+	require.Zero(t, must[time.Duration](t)(b.Banned(ctx, "bob")))
+	for range 9 {
+		require.False(t, acquire(t, a, "", 2).Banned, "all callers share the empty key")
+	}
+	requireTTL(t, server)
+
+	require.NoError(t, a.Reset(ctx, "eve"))
+	require.Zero(t, must[time.Duration](t)(b.Banned(ctx, "eve")))
+	d := remote(t, b, "eve", 1).Decision
+	require.False(t, d.Allowed, "the debt stays")
+	require.False(t, d.Banned)
+}
+
+// A ban forgives nothing: after it the key owes what it owed, and the next ban is twice
+// as long.
+func TestBansForgiveNothing(t *testing.T) {
+	t.Parallel()
+	store, _ := onRedis(t)
+	l := newBan(t, store, algo.PerDay(1), 200*time.Millisecond)
+	require.True(t, remote(t, l, "k", 1).Allowed)
+	for range 2 {
+		require.Eventually(t, func() bool {
+			d := remote(t, l, "k", 1).Decision
+			require.False(t, d.Allowed)
+			return d.RetryAfter > 12*time.Hour && d.Reason == algo.Quota && !d.Banned
+		}, 20*time.Second, time.Millisecond)
+	}
+	require.Eventually(t, func() bool {
+		left, err := l.Banned(ctx, "k")
+		require.NoError(t, err)
+		acquire(t, l, "k", 1)
+		return left > 200*time.Millisecond
+	}, 20*time.Second, time.Millisecond)
+}
+
+// A known ban is answered without Redis, and lasts while Redis is away. Other keys are
+// the fallback's.
+func TestBansWithoutRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	var e events
+	store := newStore(t, viaProxy(t, proxy), append(quick(&e), distributed.WithTimeout(patient), distributed.WithDenyCache(100))...)
+	l := newBan(t, store, algo.PerDay(2), time.Hour)
+	for range 5 {
+		remote(t, l, "eve", 1)
+	}
+	calls := evalCalls(server)
+	d := acquire(t, l, "eve", 1).Decision
+	require.True(t, d.Banned)
+	require.Equal(t, algo.SourceDenyCache, d.Source)
+	require.Equal(t, calls, evalCalls(server))
+
+	proxy.Set(redistest.Fault{Refuse: true})
+	require.Eventually(t, func() bool {
+		d := acquire(t, l, "eve", 1).Decision
+		require.True(t, d.Banned)
+		return d.Source == algo.SourceFallback
+	}, 10*time.Second, 10*time.Millisecond)
+	bob := acquire(t, l, "bob", 1).Decision
+	require.True(t, bob.Allowed)
+	require.Equal(t, algo.SourceFallback, bob.Source)
+	require.ErrorIs(t, l.Reset(ctx, "eve"), distributed.ErrUnavailable)
+	_, err := l.Banned(ctx, "eve")
+	require.ErrorIs(t, err, distributed.ErrUnavailable)
+
+	proxy.Set(redistest.Fault{})
+	other := newBan(t, newStore(t, server.Client()), algo.PerDay(2), time.Hour)
+	require.NoError(t, other.Reset(ctx, "eve"))
+	require.Eventually(t, func() bool {
+		d := acquire(t, l, "eve", 1).Decision
+		return d.Source == algo.SourceRemote && !d.Banned
+	}, 10*time.Second, 10*time.Millisecond, "within a second of the ban's last answer")
+}
+
+// The charge of a caller that has gone on comes back.
+func TestBansRefundLateReplies(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	l := newBan(t, newStore(t, viaProxy(t, proxy), distributed.WithTimeout(50*time.Millisecond), distributed.WithInstances(1)), algo.PerHour(10), time.Hour)
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceRemote }, 5*time.Second, time.Millisecond)
+	proxy.Set(redistest.Fault{Delay: 200 * time.Millisecond})
+	require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 5).Source)
+	proxy.Set(redistest.Fault{})
+	direct := newBan(t, newStore(t, server.Client()), algo.PerHour(10), time.Hour)
+	require.Equal(t, int64(5), remote(t, direct, "k", 0).Remaining)
+	require.Eventually(t, func() bool { return remote(t, direct, "k", 0).Remaining == 10 }, 5*time.Second, 10*time.Millisecond)
+}
+
+// The children of shares have one key, and so one ban.
+func TestBansOfShares(t *testing.T) {
+	store, _ := onRedis(t)
+	shares := must[*distributed.Shares](t)(store.Shares("a", algo.PerHour(10), map[string]int64{"x": 4, "y": 2}))
+	x := must[*distributed.Ban](t)(distributed.NewBan(shares.Child("x"), algo.PerMinute(2), time.Hour, time.Hour))
+	y := must[*distributed.Ban](t)(distributed.NewBan(shares.Child("y"), algo.PerMinute(2), time.Hour, time.Hour))
+	for remote(t, x, "k", 1).Allowed {
+	}
+	require.Positive(t, remote(t, y, "k", 0).Remaining, "its floor")
+	require.False(t, remote(t, x, "k", 1).Allowed)
+	require.True(t, remote(t, y, "k", 1).Banned)
+	require.NoError(t, y.Reset(ctx, "k"))
+	require.True(t, remote(t, y, "k", 1).Allowed)
+}
+
+func TestBanErrors(t *testing.T) {
+	store, server := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1)))
+	slots := must[*distributed.Limiter](t)(store.InFlight("b", 1))
+	for want, err := range map[string]error{
+		"denials: count is 0":     second(distributed.NewBan(l, algo.PerHour(0), time.Second, time.Minute)),
+		"first ban is 0":          second(distributed.NewBan(l, algo.PerHour(1), 0, time.Minute)),
+		"longest ban is 1s":       second(distributed.NewBan(l, algo.PerHour(1), time.Minute, time.Second)),
+		"units in flight":         second(distributed.NewBan(slots, algo.PerHour(1), time.Second, time.Minute)),
+		"ban: the limiter is nil": second(distributed.NewBan(nil, algo.PerHour(1), time.Second, time.Minute)),
+		"want 0 or more":          second(newBan(t, store, algo.PerHour(1), time.Second).Acquire(ctx, "k", -1)),
+	} {
+		require.ErrorContains(t, err, want)
+	}
+	b := newBan(t, store, algo.PerHour(1), time.Second)
+	d, ok := b.Describe()
+	require.True(t, ok)
+	require.Equal(t, int64(1), d.Quota)
+	require.False(t, b.OccupiesSlot())
+
+	remote(t, b, "k", 2) // never
+	require.Empty(t, server.Do("KEYS", "*{k}*"))
+	remote(t, b, "k", 1)
+	remote(t, b, "k", 1)
+	for _, key := range server.Do("KEYS", "*ban").([]any) {
+		server.Do("SET", key, "other", "EX", "60")
+	}
+	require.Equal(t, algo.SourceFallback, acquire(t, b, "k", 1).Source, "the value of another program")
+	require.ErrorContains(t, b.Reset(ctx, "k"), "another algorithm")
+	require.NoError(t, store.Close())
+	require.ErrorIs(t, b.Reset(ctx, "k"), distributed.ErrClosed)
+	_, err := b.Acquire(ctx, "k", 1)
+	require.ErrorIs(t, err, distributed.ErrClosed)
+}
+
+func second[T any](_ T, err error) error { return err }

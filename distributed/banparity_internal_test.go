@@ -1,0 +1,112 @@
+package distributed
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// banStep is a request after a pause, or a reset, and the answer of algo.Ban.
+type banStep struct {
+	pause time.Duration
+	key   string
+	n     int64
+	reset bool
+	want  algo.Decision
+}
+
+// All times are minutes, which pass in the scripts at once: no key expires in real time
+// while the test runs.
+var (
+	banDenials       = algo.Per(3, 10*time.Minute)
+	firstBan, maxBan = 5 * time.Minute, 40 * time.Minute
+)
+
+// localBans runs random steps on algo.Ban in virtual time.
+func localBans(t *testing.T, spec algo.Spec, rnd *rand.Rand, n int) (steps []banStep) {
+	synctest.Test(t, func(t *testing.T) {
+		l, err := spec.New()
+		require.NoError(t, err)
+		b := algo.Must(algo.NewBan(l, banDenials, firstBan, maxBan))
+		for range n {
+			s := banStep{key: []string{"a", "b"}[rnd.IntN(2)], n: rnd.Int64N(3), reset: rnd.IntN(40) == 0}
+			if rnd.IntN(4) == 0 {
+				s.pause = time.Duration(rnd.IntN(1<<rnd.IntN(8))) * time.Minute
+			}
+			if rnd.IntN(20) == 0 {
+				s.n = 99 // never
+			}
+			time.Sleep(s.pause)
+			if s.reset {
+				b.Reset(s.key)
+			}
+			lease, err := b.Acquire(t.Context(), s.key, s.n)
+			require.NoError(t, err)
+			s.want = lease.Decision
+			steps = append(steps, s)
+		}
+	})
+	return steps
+}
+
+// TestL2_BansOnRedis: bans on Redis give the answers of algo.Ban, for every algorithm.
+func TestL2_BansOnRedis(t *testing.T) {
+	for name := range kinds {
+		t.Run(name, func(t *testing.T) {
+			spec := algo.Must(algo.Spec{Algorithm: name, Rate: algo.PerHour(2)}.With())
+			bans, admitted := 0, 0
+			for seed := range cases.Count(3, 60) {
+				got := remoteBans(t, spec, localBans(t, spec, rand.New(rand.NewPCG(uint64(seed), 7)), 400))
+				for _, d := range got {
+					if d.Banned {
+						bans++
+					} else if d.Allowed {
+						admitted++
+					}
+				}
+			}
+			t.Logf("%d banned, %d admitted, all as by algo.Ban", bans, admitted)
+			require.Greater(t, bans, 20)
+			require.Greater(t, admitted, 20)
+		})
+	}
+}
+
+// remoteBans repeats the steps on Redis and compares the answers.
+func remoteBans(t *testing.T, spec algo.Spec, steps []banStep) (all []algo.Decision) {
+	client := redistest.Start(t).Client()
+	store, err := New(client, WithDenyCache(0), WithInstances(1), WithTimeout(time.Minute))
+	require.NoError(t, err)
+	defer store.Close()
+	l := algo.Must(store.Limiter("a", spec))
+	b := algo.Must(NewBan(l, banDenials, firstBan, maxBan))
+	plain := banScript(l.load().script())
+	ticking := strings.Replace(plain.source, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	require.False(t, ticking == plain.source)
+	banScripts.Store(l.load().script(), newScript(plain.name, ticking, plain.args, plain.replies))
+	defer banScripts.Store(l.load().script(), plain)
+
+	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, s := range steps {
+		now = now.Add(s.pause)
+		require.NoError(t, client.MSet(t.Context(), "sec", now.Unix(), "usec", 0).Err())
+		if s.reset {
+			require.NoError(t, b.Reset(t.Context(), s.key))
+		}
+		lease, err := b.Acquire(t.Context(), s.key, s.n)
+		require.NoError(t, err)
+		require.Equal(t, algo.SourceRemote, lease.Source)
+		lease.Source = s.want.Source
+		require.Equal(t, s.want, lease.Decision, "step %d: %+v", i, s)
+		all = append(all, lease.Decision)
+	}
+	return all
+}
