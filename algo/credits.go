@@ -29,11 +29,14 @@ import (
 // Do not use it as a ledger: record what was bought and billed where you record
 // invoices.
 type Credits struct {
+	made    int64 // 1 for the first of the process; [First] locks the latest first
 	seed    maphash.Seed
 	maxKeys int64
 	keys    atomic.Int64
 	stripes [64]creditStripe
 }
+
+var creditsMade atomic.Int64
 
 // creditStripe is the balances of some keys. A balance of 0 is not kept.
 type creditStripe struct {
@@ -49,7 +52,7 @@ func NewCredits(opts ...Option) (*Credits, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Credits{seed: maphash.MakeSeed(), maxKeys: int64(s.maxKeys())}
+	c := &Credits{made: creditsMade.Add(1), seed: maphash.MakeSeed(), maxKeys: int64(s.maxKeys())}
 	for i := range c.stripes {
 		c.stripes[i].balances = map[string]int64{}
 	}

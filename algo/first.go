@@ -35,15 +35,39 @@ type Prepaid struct {
 // the plan. A decision allocates nothing in the long run.
 //
 // A decision is one step for all that reaches plan through the same Prepaid, whatever is
-// topped up meanwhile. A lock of the key is held while plan decides: plan must not wait, and
-// must not spend the same credits. For a plan on Redis use the First of package distributed.
-// It panics if plan or credits is nil.
+// topped up meanwhile. A lock of the key is held while plan decides, so plan must not wait.
+// For a plan on Redis use the First of package distributed.
+//
+// plan may spend other credits first, made before these. It panics if plan or credits is
+// nil, and if plan spends the same or later credits: two such limits could wait for each
+// other's locks for ever. It does not see credits behind [ByKey] and limiters of other
+// packages: the same holds for them.
 func First(plan Limiter, credits *Credits) *Prepaid {
 	mustLimiter(plan, "First")
 	if credits == nil {
 		panic("algo: First: the credits are nil")
 	}
+	if latestCredits(plan) >= credits.made {
+		panic("algo: First: the plan spends the same credits, or some that were made later: make credits in the order in which they are spent")
+	}
 	return &Prepaid{wrapping{plan}, credits}
+}
+
+// latestCredits returns which credits l spends, the latest of several; 0 for none.
+func latestCredits(l Limiter) (made int64) {
+	switch l := l.(type) {
+	case *Credits:
+		return l.made
+	case *Prepaid:
+		return l.credits.made // those of its plan are earlier
+	case *all:
+		for _, one := range l.limiters {
+			made = max(made, latestCredits(one))
+		}
+	case interface{ wrapped() Limiter }:
+		return latestCredits(l.wrapped())
+	}
+	return made
 }
 
 // Acquire charges n units to the plan, and to credits what does not fit there; see

@@ -276,6 +276,57 @@ func prepaidHistory(t *testing.T, l algo.Limiter, credits *algo.Credits, seed ui
 	return all
 }
 
+// TestFirstOverFirst: limits over each other's plans cannot be made to wait for each other.
+func TestFirstOverFirst(t *testing.T) {
+	a, b := algo.Must(algo.NewCredits()), algo.Must(algo.NewCredits())
+	plan := func() algo.Limiter { return bucket(algo.PerHour(1000)) }
+	for _, c := range []*algo.Credits{a, b} {
+		require.NoError(t, c.TopUp("k", 1000))
+	}
+	refused := 0
+	var limits []algo.Limiter
+	for _, nest := range []func() algo.Limiter{
+		func() algo.Limiter { return algo.First(algo.First(plan(), a), b) },
+		func() algo.Limiter { return algo.First(algo.First(plan(), b), a) },
+		func() algo.Limiter { return algo.First(algo.First(plan(), a), a) },
+		func() algo.Limiter { return algo.First(a, a) },
+		func() algo.Limiter { return algo.First(algo.All(plan(), algo.NewSwitch(algo.Shadow(b))), a) },
+		func() algo.Limiter { return algo.First(algo.All(plan(), a), b) },
+	} {
+		func() {
+			defer func() {
+				if p := recover(); p != nil {
+					require.Contains(t, p, "make credits in the order")
+					refused++
+				}
+			}()
+			limits = append(limits, nest())
+		}()
+	}
+	var group sync.WaitGroup
+	for _, l := range limits {
+		for range 2 {
+			group.Go(func() {
+				for range 1000 {
+					lease := acquire(t, l, "k", 2)
+					lease.Release(algo.Canceled)
+				}
+			})
+		}
+	}
+	done := make(chan struct{})
+	go func() { group.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("limits wait for each other")
+	}
+	require.Equal(t, 4, refused)
+	for _, c := range []*algo.Credits{a, b} {
+		require.EqualValues(t, 1000, c.Balance("k"))
+	}
+}
+
 func TestFirstAllocatesNothing(t *testing.T) {
 	credits := algo.Must(algo.NewCredits())
 	require.NoError(t, credits.TopUp("k", 1<<40))

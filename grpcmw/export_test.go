@@ -3,4 +3,7 @@ package grpcmw
 import "github.com/sluice-go/sluice/internal/admission"
 
 // ResetWarnings makes the next failure be logged.
-func ResetWarnings() { admission.ResetFailures() }
+func ResetWarnings() {
+	admission.ResetFailures()
+	warnUnmetered.Reset()
+}

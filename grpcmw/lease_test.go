@@ -1,7 +1,10 @@
 package grpcmw_test
 
 import (
+	"bytes"
 	"context"
+	"log"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,6 +48,26 @@ func TestLeaseFromOnStreams(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.True(t, got.Allowed)
+}
+
+// A call that is not charged by mistake is logged once.
+func TestMeterFromWithoutALease(t *testing.T) {
+	var out bytes.Buffer
+	defer log.SetOutput(log.Writer())
+	log.SetOutput(&out)
+	for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithLeaseInContext()}} {
+		grpcmw.ResetWarnings()
+		out.Reset()
+		i := grpcmw.UnaryServerInterceptor(perHour(10), rpckey.Global(), opts...)
+		for range 3 {
+			_, err := i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/s/m"}, func(ctx context.Context, _ any) (any, error) {
+				grpcmw.MeterFrom(ctx, "tokens", 1).Close()
+				return nil, nil
+			})
+			require.NoError(t, err)
+		}
+		require.Equal(t, 1-len(opts), strings.Count(out.String(), "code=grpcmw.meter_without_lease"), out.String())
+	}
 }
 
 // Several limits: the meter is of the policy that is named, and nothing else is

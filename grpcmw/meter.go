@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // MeterFrom returns a Meter that goes on with the charge of the call to the policy of
@@ -21,9 +22,15 @@ import (
 //	}
 //
 // It finds the lease as [LeaseFrom] does, so the interceptor needs
-// [WithLeaseInContext]. Elsewhere, and for calls that pass unlimited, the Meter
-// admits everything and charges nothing. Close it before the handler returns; see
-// [algo.MeterLease].
+// [WithLeaseInContext]. Calls that pass unlimited are not charged: the Meter admits
+// everything. Nor are those without a lease in their context, exempt ones too, which is
+// logged once with the code grpcmw.meter_without_lease. Close it before the handler
+// returns; see [algo.MeterLease].
 func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
-	return admission.MeterFrom(ctx, policy, block)
+	return admission.MeterFrom(ctx, policy, block, warnUnmetered)
+}
+
+var warnUnmetered = &warning.Once{
+	Code:    "grpcmw.meter_without_lease",
+	Message: "grpcmw: MeterFrom found no lease in the context, so the call is not charged: give the interceptor WithLeaseInContext, and MeterFrom the context of the call",
 }

@@ -13,6 +13,7 @@ func ResetWarnings() {
 	warnRebuilt.Reset()
 	warnTimeout.Reset()
 	warnAboveMost.Reset()
+	warnUnmetered.Reset()
 	built.first.Store(0)
 	built.second.Store(0)
 	admission.ResetFailures()

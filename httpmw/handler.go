@@ -24,7 +24,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.countServed()
 	}
 	if h.skip != nil && h.skip(r) {
-		h.next.ServeHTTP(w, r)
+		passUnlimited(h.LeaseInContext, h.next, w, r)
 		return
 	}
 	h.limit(w, r)

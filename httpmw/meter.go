@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // MeterFrom returns a Meter that goes on with the charge of the request to the policy
@@ -15,9 +16,15 @@ import (
 //	defer meter.Close()
 //
 // It finds the lease as [LeaseFrom] does, so the middleware needs
-// [WithLeaseInContext]. Elsewhere, and for requests that pass unlimited, the Meter
-// admits everything and charges nothing. Close it before the handler returns; see
+// [WithLeaseInContext]. Requests that pass unlimited are not charged: the Meter admits
+// everything. Nor are those without a lease in their context, which is logged once with
+// the code httpmw.meter_without_lease. Close it before the handler returns; see
 // [algo.MeterLease] and, for responses, [MeterWriter].
 func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
-	return admission.MeterFrom(ctx, policy, block)
+	return admission.MeterFrom(ctx, policy, block, warnUnmetered)
+}
+
+var warnUnmetered = &warning.Once{
+	Code:    "httpmw.meter_without_lease",
+	Message: "httpmw: MeterFrom found no lease in the context, so the response is not charged: give the middleware WithLeaseInContext, and MeterFrom the context of the request",
 }

@@ -280,6 +280,54 @@ func TestMeterFrom(t *testing.T) {
 	require.Len(t, serve(func(h http.Handler) http.Handler { return h }), 60)
 }
 
+// A response that is not charged by mistake is logged once; one that passes unlimited is not
+// logged.
+func TestMeterFromWithoutALease(t *testing.T) {
+	failing := func(*http.Request) (string, error) { return "", errors.New("away") }
+	plans := func(opts ...httpmw.Option) *httpmw.Plans {
+		return httpmw.NewPlans(failing, map[string][]httpmw.Policy{"p": {{Limiter: bucket(t, algo.PerHour(5)), Key: key("k")}}}, opts...)
+	}
+	skip := httpmw.WithSkip(func(*http.Request) bool { return true })
+	kept := httpmw.WithLeaseInContext()
+	for name, row := range map[string]struct {
+		wrap func(http.Handler) http.Handler
+		logs int
+	}{
+		"no middleware":       {func(h http.Handler) http.Handler { return h }, 1},
+		"without the option":  {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k")), 1},
+		"with the option":     {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), kept), 0},
+		"skipped":             {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), kept, skip), 0},
+		"skipped, no option":  {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), skip), 1},
+		"no key":              {httpmw.Limit(bucket(t, algo.PerHour(5)), failing, kept), 0},
+		"plans, skipped":      {plans(kept, skip).Limit, 0},
+		"plans, without plan": {plans(kept).Limit, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := row.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				m := httpmw.MeterFrom(r.Context(), "tokens", 1)
+				m.Use(1)
+				m.Close()
+			}))
+			says := logged(t, func() {
+				for range 3 {
+					h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+				}
+			})
+			require.Equal(t, row.logs, strings.Count(says, "code=httpmw.meter_without_lease"), says)
+		})
+	}
+}
+
+// The lease of a middleware further out is found behind one that skips the request.
+func TestLeaseBehindASkip(t *testing.T) {
+	outer := httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), httpmw.WithName("tokens"), httpmw.WithLeaseInContext())
+	inner := httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), httpmw.WithLeaseInContext(), httpmw.WithSkip(func(*http.Request) bool { return true }))
+	outer(inner(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		require.True(t, httpmw.LeaseFrom(r.Context()).Allowed)
+		require.True(t, httpmw.LeaseFrom(r.Context(), "tokens").Allowed)
+	}))).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+}
+
 // A refund of the middleware gives back what the meter has left of the first charge,
 // and nothing twice.
 func TestMeterFromAndRefund(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Lease is the lease of a call, and the policies that it is of, in the order of its
@@ -53,8 +54,20 @@ func find(ctx context.Context, policy string) (*algo.Lease, algo.Limiter) {
 	return new(algo.Lease), algo.Unlimited()
 }
 
-// MeterFrom goes on with the charge of a policy.
-func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
+// Unlimited returns the context of a call that is meant to pass without a lease.
+func Unlimited(ctx context.Context) context.Context {
+	if ctx.Value(leaseKey{}) != nil {
+		return ctx
+	}
+	return WithLease(ctx, new(Lease))
+}
+
+// MeterFrom goes on with the charge of a policy. It logs unmetered if ctx has no lease at
+// all: then the call was not meant to be unlimited.
+func MeterFrom(ctx context.Context, policy string, block int64, unmetered *warning.Once) *algo.Meter {
+	if ctx.Value(leaseKey{}) == nil {
+		unmetered.Log("")
+	}
 	lease, limiter := find(ctx, policy)
 	return algo.MeterLease(limiter, lease, block)
 }
