@@ -4,4 +4,5 @@ package algo
 func ResetWarnings() {
 	warnMixed.Reset()
 	warnNegative.Reset()
+	warnSettledTwice.Reset()
 }

@@ -88,8 +88,9 @@ func (l *Lease) Release(o Outcome) {
 // Settle corrects the cost to actual units when the true cost is known:
 // reserve an estimate, run, settle. A lower cost refunds the difference as far
 // as it still weighs. A higher cost is charged even if it does not fit, so that
-// the key pays it off before its next admission. Settle does nothing after
-// Release, on a denied lease, or with a negative amount.
+// the key pays it off before its next admission. Of several calls the last counts.
+// Settle does nothing after Release and on a denied lease; nor with a negative amount,
+// which is logged once with the code algo.negative_usage.
 //
 // A lease of cost 0 can be settled upwards too. A limit over time does not give
 // these units back.
@@ -100,7 +101,11 @@ func (l *Lease) Release(o Outcome) {
 // algo.settle_mixed: settle each limit with [Lease.Part]. Two limits in different
 // units that are asked for the same cost look alike: use Part there too.
 func (l *Lease) Settle(actual int64) {
-	if l.releaser == nil || actual < 0 || actual == l.handle.N {
+	switch {
+	case l.releaser == nil || actual == l.handle.N:
+		return
+	case actual < 0:
+		warnNegative.Log("")
 		return
 	}
 	l.releaser.Settle(l.handle, actual)

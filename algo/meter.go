@@ -136,7 +136,7 @@ func (m *Meter) hold(lease Lease, n int64) {
 
 // Use counts n units as used. What was not reserved is charged at once, even if
 // it does not fit: then it is owed, as [Lease.Settle] describes. A negative n
-// changes nothing, and is logged once with the code algo.meter_negative.
+// changes nothing, and is logged once with the code algo.negative_usage.
 func (m *Meter) Use(n int64) {
 	switch {
 	case n < 0:
@@ -152,8 +152,13 @@ func (m *Meter) Use(n int64) {
 }
 
 var warnNegative = &warning.Once{
-	Code:    "algo.meter_negative",
-	Message: "algo: a Meter ignores a negative number of used units: find out why the usage is negative",
+	Code:    "algo.negative_usage",
+	Message: "algo: a negative number of used units is ignored: find out why the usage is negative",
+}
+
+var warnSettledTwice = &warning.Once{
+	Code:    "algo.settled_twice",
+	Message: "algo: a Meter is settled already, with another total: the first counts, so find out why the usage is reported twice",
 }
 
 // settle corrects the cost by n units, not below 0, and returns the difference.
@@ -171,7 +176,8 @@ func (m *Meter) Used() int64 { return m.used }
 // [Meter.Used]. More than what was charged is charged, as by Use. What is less comes
 // back from the two latest charges, as far as each still weighs; earlier blocks stay
 // charged. A second call changes nothing, so
-// a report that comes twice counts once. A negative total is ignored and logged, as
+// a report that comes twice counts once; another total is logged once with the code
+// algo.settled_twice. A negative total is ignored and logged, as
 // in Use, and the Meter goes on.
 func (m *Meter) Settle(total int64) {
 	switch {
@@ -179,6 +185,9 @@ func (m *Meter) Settle(total int64) {
 		warnNegative.Log("")
 		return
 	case m.limiter == nil:
+		if m.Allowed && total != m.used {
+			warnSettledTwice.Log("")
+		}
 		return
 	}
 	if total > m.used {

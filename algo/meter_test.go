@@ -171,7 +171,7 @@ func TestS3_MeterMisuse(t *testing.T) {
 			m.Use(math.MinInt64)
 			m.Settle(-1)
 		})
-		require.Equal(t, 1, strings.Count(says, "algo.meter_negative"))
+		require.Equal(t, 1, strings.Count(says, "algo.negative_usage"))
 		require.EqualValues(t, 90, peek(t, l, "k").Remaining)
 		m.Use(math.MaxInt64)
 		m.Use(math.MaxInt64)

@@ -16,7 +16,7 @@ type Metering struct {
 	Meter *algo.Meter
 	// Units returns what a chunk costs, 0 or more. Required. It must not keep the
 	// chunk. A negative result counts as 0 and is logged once, with the code
-	// algo.meter_negative.
+	// algo.negative_usage.
 	Units func(chunk []byte) int64
 	// Most is the most that a chunk costs, if that is known; the default 0: it is not.
 	// After each chunk so much is reserved for the next one, so nothing exceeds the

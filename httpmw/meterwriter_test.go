@@ -174,7 +174,7 @@ func TestS3_MeterWriterMisuse(t *testing.T) {
 	})
 	require.EqualValues(t, 100, m.Used(), "the chunks above the maximum count in full")
 	require.LessOrEqual(t, remaining(t, l, "k"), int64(0))
-	require.LessOrEqual(t, strings.Count(says, "algo.meter_negative"), 1)
+	require.LessOrEqual(t, strings.Count(says, "algo.negative_usage"), 1)
 	require.Equal(t, 1, strings.Count(says, "httpmw.meter_above_most"))
 	m.Settle(90) // reported, then again, and then other usage
 	m.Settle(10)

@@ -1,0 +1,110 @@
+package algo_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// TestS3_UsageReports: a usage that is negative, above the maximum, never reported, reported
+// again, or after the end is defined for every limit over time, is logged once if it is a
+// mistake, and mints nothing.
+func TestS3_UsageReports(t *testing.T) {
+	rate := algo.PerHour(100)
+	for name, l := range map[string]algo.Limiter{
+		"token bucket":   bucket(rate),
+		"fixed window":   algo.Must(algo.NewFixedWindow(rate)),
+		"sliding window": algo.Must(algo.NewSlidingWindow(rate)),
+		"sliding log":    algo.Must(algo.NewSlidingLog(rate)),
+		"shares":         algo.Must(algo.NewShares(rate, map[string]int64{"a": 50})).Child("b"),
+		"plan, credits":  algo.First(bucket(rate), algo.Must(algo.NewCredits())),
+		"all":            algo.All(bucket(rate), bucket(algo.PerDay(1000))),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				algo.ResetWarnings()
+				left := func() int64 { return peek(t, l, "k").Remaining }
+				all := left()
+				must(t, l, "k", 30)
+				lease := must(t, l, "k", 10)
+				says := captureLog(t, func() {
+					lease.Settle(-5)
+					lease.Settle(math.MinInt64)
+				})
+				require.Equal(t, 1, strings.Count(says, "code=algo.negative_usage"), says)
+				require.Equal(t, all-40, left(), "negative")
+				for _, n := range []int64{4, 4, 7} {
+					lease.Settle(n)
+					require.Equal(t, all-30-n, left(), "the last report counts")
+				}
+				lease.Release(algo.Succeeded)
+				lease.Settle(0)
+				lease.Release(algo.Canceled)
+				require.Equal(t, all-37, left(), "after the end")
+				must(t, l, "k", 3)
+				require.Equal(t, all-40, left(), "never reported: charged as reserved")
+				denied := must(t, l, "k", 101)
+				denied.Settle(0)
+				denied.Settle(50)
+				denied.Release(algo.Canceled)
+				require.Equal(t, all-40, left(), "of a lease that was denied")
+
+				above := must(t, l, "k", 8)
+				above.Settle(math.MaxInt64)
+				require.Zero(t, left(), "above the maximum")
+				require.False(t, must(t, l, "k", 1).Allowed)
+				above.Settle(0)
+				above.Release(algo.Canceled)
+				require.LessOrEqual(t, left(), all-40)
+			})
+		})
+	}
+}
+
+// The first total counts. Another one is logged once; the same one, and a total of a stream
+// that was denied, are not.
+func TestMeterSettledTwice(t *testing.T) {
+	l := bucket(algo.PerHour(100))
+	algo.ResetWarnings()
+	same := captureLog(t, func() {
+		m := meter(t, l, 10, 10)
+		m.Settle(7)
+		m.Settle(7)
+		m.Close()
+		denied := meter(t, l, 200, 10)
+		denied.Settle(7)
+	})
+	require.Empty(t, same)
+	other := captureLog(t, func() {
+		for range 3 {
+			m := meter(t, l, 10, 10)
+			m.Use(4)
+			m.Close()
+			m.Settle(9)
+			m.Settle(0)
+		}
+	})
+	require.Equal(t, 1, strings.Count(other, "code=algo.settled_twice"), other)
+	require.EqualValues(t, 100-7-3*4, peek(t, l, "k").Remaining)
+}
+
+// A stream that never ends keeps what it has reserved until that has drained, and no longer.
+func TestMeterThatNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(algo.PerHour(100))
+		m := meter(t, l, 20, 50)
+		m.Use(20)
+		require.True(t, reserve(t, m, 1).Allowed)
+		require.EqualValues(t, 30, peek(t, l, "k").Remaining)
+		time.Sleep(42 * time.Minute)
+		require.EqualValues(t, 100, peek(t, l, "k").Remaining)
+		m.Close()
+		require.EqualValues(t, 100, peek(t, l, "k").Remaining, "nothing is minted")
+	})
+}
