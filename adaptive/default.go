@@ -34,3 +34,11 @@ func Default(opts ...Option) Strategy {
 	}
 	return Min(q, newLatency(q.machine, q.queued))
 }
+
+// queued reports whether work waited recently for the processor, which explains
+// long response times.
+func (q *runQueue) queued() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.queue > .5
+}

@@ -116,7 +116,7 @@ func (q *runQueue) state() State {
 	defer q.mu.Unlock()
 	limit := q.limit.Load()
 	s := State{
-		Name: "runqueue", Limit: int(limit), Overloaded: q.openness() < 1,
+		Name: "runqueue", Limit: int(limit), Overloaded: q.demand > demandOpen,
 		Signal: "runnable", Level: float64(n) / float64(limit), Known: ok,
 	}
 	if s.Overloaded {

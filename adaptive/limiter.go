@@ -164,7 +164,11 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, wh
 	who = l.order.claim(ctx, key, n, at, l)
 	if l.gate != nil {
 		idle := l.gate.empty() && l.working(l.inFlight.Load()) < int64(l.machine.Procs())
-		c = l.order.pass(&who, admits, idle, l.order.credit(l.gate, l.mean.Load()))
+		mean := l.mean.Load()
+		c = l.order.pass(&who, admits, idle, l.order.credit(l.gate, mean))
+		if c != none && l.order.shares != nil {
+			l.gate.weigh(who.price / max(mean, 1))
+		}
 	}
 	return at, who, c
 }

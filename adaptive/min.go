@@ -140,6 +140,12 @@ func (all gates) admits(at int64) bool {
 
 func (all gates) full() bool { return slices.ContainsFunc(all, gate.full) }
 
+func (all gates) weigh(usual int64) {
+	for _, g := range all {
+		g.weigh(usual)
+	}
+}
+
 func (all gates) slack() (requests, service int64) {
 	requests, service = all[0].slack()
 	for _, g := range all[1:] {

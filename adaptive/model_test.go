@@ -23,6 +23,7 @@ type model struct {
 	timeless   bool    // the use of the processor is unknown
 	blind      bool    // the number of runnable goroutines is unknown
 	share      float64 // of the processor for the model
+	counted    bool    // goroutines are those of requests, and ten
 	quota      float64 // of a control group, which serve ignores; 0: none
 	batch      int     // requests that arrive at once in serve; 0: 1
 	chance     *rand.PCG
@@ -42,9 +43,14 @@ func (m *model) CPU() (time.Duration, bool) {
 func (m *model) Procs() int             { return 1 }
 func (m *model) Quota() (float64, bool) { return m.quota, m.quota > 0 }
 
-// Goroutines is unknown where it is 0.
-func (m *model) Goroutines() (int, bool) { return m.goroutines, m.goroutines > 0 }
-func (m *model) Rand() uint64            { return m.chance.Uint64() }
+// Goroutines is unknown where it is 0 and they are not counted.
+func (m *model) Goroutines() (int, bool) {
+	if m.counted {
+		return m.runnable + 10, true
+	}
+	return m.goroutines, m.goroutines > 0
+}
+func (m *model) Rand() uint64 { return m.chance.Uint64() }
 
 func newModel() *model {
 	return &model{

@@ -138,9 +138,12 @@ func (o *order) credit(g gate, mean int64) int64 {
 // slack is half of what is done within the share of the target that may be spent in the
 // queue.
 func (q *runQueue) slack() (requests, service int64) {
-	service = int64(waitShare * q.target * float64(q.machine.Procs()) * 1e9 / 2)
-	return max(q.harmless.Load()/2, minSlack), service
+	return max(q.drain.Load()/2, minSlack), q.patience.Load() / 2
 }
+
+// weigh counts the arrival of a denied request as so many usual ones. What is denied for
+// its rank may take longer than all that completes.
+func (q *runQueue) weigh(usual int64) { q.arrived.Add(max(usual-1, 0)) }
 
 func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 

@@ -14,23 +14,24 @@ import (
 // a request if, at the moment its goroutine first runs, more goroutines are ready
 // to run than a limit allows.
 //
-// A limit on requests in flight does not protect such a service in Go: a handler
-// that uses less than the scheduler's time slice of 10 ms runs to its end once it
-// has begun, and the others wait as runnable goroutines in front of their handlers,
-// where no such limit sees them, until their callers have given up.
+// A limit on requests in flight does not protect such a service in Go: a handler that
+// uses less than the scheduler's time slice of 10 ms runs to its end, and the others wait
+// as runnable goroutines in front of their handlers, where no such limit sees them.
 //
-// Nothing is denied while all goroutines of the process together, each taken for
-// a request, would be done within seven tenths of the target: a burst or a closed
-// loop of clients that drains in time is no overload. Idle connections are goroutines
-// too; with very many of them only the limit decides.
+// Nothing is denied while all goroutines of the process, each taken for a request, would
+// be done within seven tenths of the target ([WithTarget]): a burst or a closed loop of
+// clients that drains in time is no overload. Idle connections are goroutines too; with
+// very many of them only the limit decides. Where other processes take processors away,
+// so that the runnable goroutines alone need longer, the limit decides as well.
 //
 // The limit has two ends. It is wide while the load fits, so that bursts pass: as
-// many goroutines as take seven tenths of the target ([WithTarget]), 20 to 96. It
-// closes to 6 as the demand grows from 100 % to 115 % of the processor time that the
-// process gets, an exponential mean over the time of 100 requests, 0.1 to 2 s.
-// While it denies requests and leaves the processors idle it closes less far.
+// many goroutines as take seven tenths of the target, 20 to 96. It closes to 6, or to
+// fewer where 6 take longer, as the demand grows from 100 % to 115 % of the processor
+// time that the process gets. While it denies requests and leaves the processors idle
+// it closes less far.
 //
-// The demand is the rate of arrivals times the processor time per completion. The
+// The demand is the rate of arrivals times the processor time per completion, an
+// exponential mean over the time of 100 requests, of more if they differ, 0.1 to 2 s. The
 // process gets GOMAXPROCS processors or, where that is less, the quota of its control
 // group, read every 10 s: a container with a limit of 500m has half a processor,
 // though Go runs on two. Where other processes take some of it, the process gets
@@ -48,9 +49,8 @@ import (
 // for requests that wait for another service. A cost above 1 counts as 1. Where
 // runtime/metrics does not know the number of runnable goroutines (missing,
 // implausible or constant; the first reading finds out and logs it once) the number
-// of goroutines above the fewest of the last minute takes its place. Where the
-// processor time of the process is unknown (neither Unix nor Windows), all of it
-// counts as used.
+// of goroutines above the fewest of the last minute takes its place. Where the processor
+// time of the process is unknown (neither Unix nor Windows), all of it counts as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -63,10 +63,9 @@ func RunQueue(opts ...Option) Strategy {
 
 const (
 	waitShare = 0.7 // of the target, to spend in the queue
-	// Runnable goroutines, on any number of processors. Independent arrivals at .85 of
-	// the capacity leave more than 20 in 1 of 30 moments. Go's poller hands out 128
-	// connections at a time, when nothing is runnable; under overload the limit must be
-	// well below the admitted share of those, or requests grow old in the kernel.
+	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20
+	// in 1 of 30 moments. Go's poller hands out 128 connections at a time: under overload
+	// the limit must be well below the admitted share, or requests grow old in the kernel.
 	minWide, maxWide, minClosed = 20, 96, 6
 	demandOpen, demandClosed    = 1.0, 1.15 // where the limit begins to close, and is closed
 	idleBelow                   = 0.97      // use of the processors below which the closed limit rises
@@ -88,16 +87,18 @@ type runQueue struct {
 	target  float64 // s
 
 	limit    atomic.Int64 // of runnable goroutines
-	harmless atomic.Int64 // goroutines that would be done within the target as requests
+	drain    atomic.Int64 // requests that are done within the target
+	harmless atomic.Int64 // the same if the process got all processors
+	patience atomic.Int64 // processor time within the target, ns
 	next     atomic.Int64 // instant of the next update
-	_        [40]byte     // every request writes what follows
+	_        [24]byte     // every request writes what follows
 
 	arrived, turned, completed atomic.Int64 // since the last update
 	least                      atomic.Int64 // runnable goroutines since then
 	lastRead                   atomic.Int64 // runnable goroutines
-	rtt                        atomic.Int64 // mean of successes, ns; 0: unknown
+	rtt, square                atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
 	reading                    atomic.Bool
-	_                          [12]byte
+	_                          [4]byte
 
 	mu       sync.Mutex // guards what follows
 	procs    float64    // processors, within the quota
@@ -122,9 +123,8 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	if s.target < time.Millisecond || s.target > time.Hour {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
 	}
-	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: s.machine.Now()}
-	q.procs, q.measured = machine.Capacity(q.machine), q.updated
-	q.gets = q.procs
+	now, procs := s.machine.Now(), machine.Capacity(s.machine)
+	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, gets: procs}
 	q.cpu, _ = q.machine.CPU()
 	q.set()
 	return q, nil
@@ -145,17 +145,19 @@ func (q *runQueue) admits(at int64) bool {
 }
 
 // exceeded reports whether a request is denied: never while all goroutines of the
-// process would be done within the target, if each were a request. The number of
-// runnable ones is behind a lock of the runtime, so it is read only beyond that.
+// process would be done within the target if it had all processors, and the runnable
+// ones with what it gets. These are behind a lock of the runtime, so they are read only
+// from a quarter of that on.
 func (q *runQueue) exceeded() bool {
-	runnable := int64(0)
-	if all, ok := q.machine.Goroutines(); !ok || int64(all) > q.harmless.Load() {
+	runnable, drain := int64(0), q.drain.Load()
+	all, ok := q.machine.Goroutines()
+	if !ok || int64(all) > drain/4 {
 		runnable = q.runnable()
 	}
 	if runnable < q.least.Load() {
 		q.least.Store(runnable)
 	}
-	return runnable > q.limit.Load()
+	return runnable > q.limit.Load() && (runnable > drain || !ok || int64(all) > q.harmless.Load())
 }
 
 // runnable is the number of runnable goroutines, 0 if it is unknown. Requests never
@@ -197,17 +199,15 @@ func (q *runQueue) denied(by cause, _ int64) {
 	}
 }
 
-// Observe keeps the mean response time. Concurrent samples may lose one another.
+// Observe keeps the mean response time.
 func (q *runQueue) Observe(s Sample) {
-	if mean := q.rtt.Load(); mean == 0 {
-		q.rtt.Store(int64(s.RTT))
-	} else if change := (int64(s.RTT) - mean) / memoryRequests; change != 0 {
-		q.rtt.Store(max(mean+change, 1))
-	}
+	us := s.RTT.Microseconds()
+	average(&q.rtt, int64(s.RTT))
+	average(&q.square, us*us)
 }
 
-// update learns and sets the limit when it is time. Requests do it: a goroutine for
-// this purpose would wait in the queue itself.
+// update learns and sets the limit when it is time. Requests do it: a goroutine would
+// wait in the queue itself.
 func (q *runQueue) update(at int64) {
 	if !q.mu.TryLock() {
 		return
@@ -271,30 +271,26 @@ func (q *runQueue) costOfRequest() float64 {
 	return cost
 }
 
-// memory of the demand, s: the time of 100 requests, within bounds.
-func (q *runQueue) memory() float64 { return min(max(memoryRequests*q.cost, minMemory), maxMemory) }
+// memory of the demand, s. A sum of n requests of unequal size is as certain as one of
+// n * mean^2 / (mean of squares) equal ones.
+func (q *runQueue) memory() float64 {
+	mean := float64(q.rtt.Load()) / 1e3
+	unequal := max(float64(q.square.Load())/max(mean*mean, 1), 1)
+	return min(max(memoryRequests*unequal*q.cost, minMemory), maxMemory)
+}
 
 // set sets the limits of runnable goroutines and of goroutines.
 func (q *runQueue) set() {
+	patience := waitShare * q.target * q.gets
 	drain := float64(noLimit) // requests that are done in time
 	if q.cost > 0 {
-		drain = min(waitShare*q.target*q.gets/q.cost, noLimit)
+		drain = min(patience/q.cost, noLimit)
 	}
 	wide := min(max(drain, minWide), maxWide)
-	q.closed = min(max(q.closed, minClosed), wide)
-	q.limit.Store(int64(q.closed + (wide-q.closed)*q.openness()))
-	q.harmless.Store(int64(drain))
-}
-
-// openness is 1 while the load fits and 0 under overload.
-func (q *runQueue) openness() float64 {
-	return min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
-}
-
-// queued reports whether work waited recently for the processor, which explains
-// long response times.
-func (q *runQueue) queued() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.queue > .5
+	q.closed = min(max(q.closed, min(max(drain, 1), minClosed)), wide)
+	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
+	q.limit.Store(int64(q.closed + (wide-q.closed)*open))
+	q.drain.Store(int64(drain))
+	q.harmless.Store(int64(min(drain*q.procs/q.gets, noLimit)))
+	q.patience.Store(int64(patience * 1e9))
 }

@@ -279,3 +279,17 @@ func TestRunQueueAdmitsWhatDrains(t *testing.T) {
 		require.Equal(t, want, acquire(t, l, "", 0).Remaining > 0)
 	}
 }
+
+// TestRunQueueOnACrowdedProcessor: with a quarter of the processor the queue is bounded by
+// what the process gets, which is learned from few goroutines.
+func TestRunQueueOnACrowdedProcessor(t *testing.T) {
+	m := newModel()
+	m.share, m.counted = .25, true
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
+	const work = 5 * time.Millisecond
+	m.serve(t, l, work, .5, 10*time.Second)
+	start := m.at
+	all := m.serve(t, l, work, 1.2, 20*time.Second)
+	require.Greater(t, (1-denied(all, start+5*time.Second))*1.2, .97)
+	require.Less(t, longest(all, start+5*time.Second), 500*time.Millisecond)
+}

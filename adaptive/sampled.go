@@ -86,3 +86,12 @@ func (s *smooth) add(at int64, x float64) {
 }
 
 func (s *smooth) reset() { s.known = false }
+
+// average keeps an exponential mean. Concurrent samples may lose one another.
+func average(mean *atomic.Int64, x int64) {
+	if was := mean.Load(); was == 0 {
+		mean.Store(x)
+	} else if change := (x - was) / memoryRequests; change != 0 {
+		mean.Store(max(was+change, 1))
+	}
+}

@@ -84,6 +84,8 @@ type gate interface {
 	// full reports whether a request would be denied. A denial counts as an
 	// arrival, because the caller then denies the request.
 	full() bool
+	// weigh counts the arrival of a denied request as so many usual ones.
+	weigh(usual int64)
 	// slack is what may pass beyond the requests that it admits, if others are denied
 	// for it soon: a number of usual requests, and service in nanoseconds.
 	slack() (requests, service int64)

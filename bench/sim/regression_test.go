@@ -37,6 +37,9 @@ func TestStrategies(t *testing.T) {
 		{"batch-go-.5ms-2x", "Default", .94, 1.02, .01},
 		{"neighbour-go-5ms-1.3x", "Default", .95, 1.02, .01},
 		{"neighbour-go-30ms-1.3x", "Default", .6, 1.02, .08},
+		{"crowded-go-.5ms-1.3x", "Default", .98, 1.02, .01},
+		{"crowded-go-5ms-2x", "Default", .93, 1.02, .01},
+		{"crowded-go-30ms-5x", "Default", .3, 1.02, .03}, // of 30 ms a quarter of a processor makes 120
 		{"A2x", "BBR", .98, 1.02, .02},
 		{"A2x", "Vegas", .96, 1.02, .08},
 		{"A5x", "BBR", .98, 1.02, .02},

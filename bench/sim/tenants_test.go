@@ -18,7 +18,7 @@ func TestFairShares(t *testing.T) {
 		{"flood.5", "Default", 0.93, 0.98, 0.95},
 		{"flood1", "Default", 0.75, 0.98, 0.95},
 		{"weights", "Default", 0.9, 0.98, 0.95},
-		{"costs", "Default", 0.75, 0.98, 0.5},
+		{"costs", "Default", 0.75, 0.98, 0.8},
 		{"blink", "Default", 0.9, 0.98, 0.95},
 		{"flood.5", "RunQueue", .93, .98, .95},
 	} {
