@@ -26,7 +26,7 @@ type gateway struct {
 const block = 100
 
 func newGateway(c *config, upstream string, limits map[string]limits, observe func(httpmw.Event)) (http.Handler, error) {
-	estimator, err := algo.NewEstimator(0.5, 200, 100_000)
+	estimator, err := algo.NewEstimator(0.3, 200, 100_000)
 	if err != nil {
 		return nil, err
 	}
