@@ -244,33 +244,6 @@ func (l *limit[S]) at(hash uint64, now int64) int64 {
 	return now + l.phase(hash)
 }
 
-// noRoom answers a new key that found the table full and must not share.
-func (k *keyed[S, V]) noRoom(key string, now int64) Decision {
-	limit := k.limit.Load().Limit()
-	if k.onFull == AllowNew {
-		return Decision{Allowed: true, Source: SourceOff, Limit: limit, Remaining: limit}
-	}
-	after := keystore.ToDuration(k.store.RoomAfter(key, now))
-	return Decision{Reason: Quota, Limit: limit, RetryAfter: after, NextAfter: after, ResetAfter: after}
-}
-
-// setAnswer converts whether units were charged, and when they fit.
-func (d *Decision) setAnswer(a decide.Answer) {
-	d.Allowed, d.Reason = a.Allowed, Admitted
-	d.Delay, d.RetryAfter = keystore.ToDuration(a.Delay), keystore.ToDuration(a.RetryAfter)
-	if a.Never {
-		d.Reason, d.RetryAfter = Never, Forever
-	} else if !a.Allowed {
-		d.Reason = Quota
-	}
-}
-
-// setQuota converts what is left.
-func (d *Decision) setQuota(q decide.Quota) {
-	d.Limit, d.Remaining = q.Limit, q.Remaining
-	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)
-}
-
 // Reset gives key a fresh limit. Its earlier admissions cannot be refunded any more.
 // It changes nothing for a key that owes nothing.
 func (k *keyed[S, V]) Reset(key string) {
@@ -318,72 +291,4 @@ func (k *keyed[S, V]) Describe() (Description, bool) {
 		return Description{}, false
 	}
 	return Description{Quota: l.Limit(), Window: l.window}, true
-}
-
-// corrections is the Releaser of a keyed: its methods are not those of every
-// limiter, and the usual Release returns at once.
-type corrections struct {
-	settle func(h Handle, actual int64)
-}
-
-// Release refunds a canceled admission as far as it still weighs. With any
-// other outcome the charge stays.
-func (c *corrections) Release(h Handle, o Outcome) {
-	if o == Canceled {
-		c.settle(h, 0)
-	}
-}
-
-// Settle corrects the cost of an admission.
-func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
-
-// lateCharge is the Releaser of a lease of cost 0. It charges what the work turns
-// out to cost, and gives nothing back.
-type lateCharge corrections
-
-// Release does nothing.
-func (*lateCharge) Release(Handle, Outcome) {}
-
-// Settle charges what is more than before.
-func (c *lateCharge) Settle(h Handle, actual int64) {
-	if actual > h.N {
-		c.settle(h, actual)
-	}
-}
-
-// settle corrects the cost of an admission to actual units.
-func (k *keyed[S, V]) settle(h Handle, actual int64) {
-	if actual <= h.N {
-		k.refund(h, h.N-actual)
-		return
-	}
-	k.store.Update(h.Key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
-		l := k.limit.Load()
-		state, now, _ := k.plausible(l, s, now)
-		state, cut := l.ForceCharge(state, h.charge(), now, actual-h.N)
-		if cut {
-			s.Invalidate()
-		}
-		return state, l.Expiry(state, now), true
-	})
-}
-
-// refund gives n units of an admission back, at most what it still weighs.
-func (k *keyed[S, V]) refund(h Handle, n int64) {
-	c, mark := h.charge(), h.State[2]
-	most := k.limit.Load().MaxRefund(c, n)
-	k.store.Refund(h.Key, mark, most, func(s keystore.State[S], now, shift int64) (S, int64, int64, bool) {
-		l := k.limit.Load()
-		state, now, changed := k.plausible(l, s, now)
-		if changed && !s.Valid(mark) {
-			return state, l.Expiry(state, now), 0, true
-		}
-		state, given := l.Refund(state, c, now, n, shift)
-		return state, l.Expiry(state, now), given, given > 0 || changed
-	})
-}
-
-// charge is what decide knows of an admission.
-func (h *Handle) charge() decide.Charge {
-	return decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
 }
