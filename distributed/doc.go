@@ -27,6 +27,9 @@
 // lost reply costs one charge, not four. A reply that comes after its caller has
 // gone on is still read, and its charge is refunded.
 //
+// [Store.Region] makes one limit of several regions, which decide nearby and lease units
+// of a limit far away.
+//
 // A refund gives back the units that the charge still weighs, as a local limiter
 // does: the key keeps the account of its refunds.
 //

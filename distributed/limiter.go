@@ -151,6 +151,9 @@ func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 	d, h := r.limit.explain(r.answer(0), r.n)
 	d.Source = algo.SourceRemote
 	l.fallback.follow(c.key, &d)
+	if g, ok := r.limit.(*region); ok {
+		g.leaseIfAsked(l, r, c.key)
+	}
 	if !d.Allowed || r.n == 0 {
 		l.store.denied.note(r, &d)
 		*lease = algo.NewLease(d, l.lateReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})

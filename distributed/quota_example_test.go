@@ -50,6 +50,27 @@ func ExampleNewBan() {
 	// <nil>
 }
 
+func ExampleStore_Region() {
+	shared, stopShared := exampleStore()
+	defer stopShared()
+	near, stop := exampleStore()
+	defer stop()
+	global := limiter(shared.TokenBucket("per-user", algo.PerHour(1000)))
+	users := limiter(near.Region(global, 10, 200))
+	show(users, "alice", 4) // in advance; it is leased now
+	for {
+		lease, _ := global.Acquire(context.Background(), "alice", 0)
+		if lease.Remaining < 1000 {
+			fmt.Println(lease.Remaining, "left for all regions")
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	// Output:
+	// true admitted 6
+	// 996 left for all regions
+}
+
 func ExampleStore_Shares() {
 	store, stop := exampleStore()
 	defer stop()

@@ -68,6 +68,7 @@ const (
 	opCredits           // the credits that follow a plan
 	opReserve           // decide, charge and keep a record
 	opSettle            // correct a charge by its record
+	opLease             // add units that were leased
 
 	opReplace = opAcquireAll // opForce for a sliding log
 )

@@ -160,7 +160,8 @@ func (l *Limiter) change(f func(*algo.Spec) error) error {
 	if l.slots != nil {
 		return l.errorf("has neither rate nor burst; make a new limiter")
 	}
-	if _, ok := l.load().(*share); ok {
+	switch l.load().(type) {
+	case *share, *region:
 		return l.errorf("cannot be changed in use; make a new limiter")
 	}
 	next := l.spec

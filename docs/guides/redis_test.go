@@ -56,6 +56,31 @@ func start(ctx context.Context, address string) (*distributed.Store, error) {
 
 var _ = start
 
+// One limit of three regions.
+func Example_regions() {
+	far, stopFar := redisClient()
+	defer stopFar()
+	client, stop := redisClient()
+	defer stop()
+	shared := algo.Must(distributed.New(far, distributed.WithTimeout(10*time.Second)))
+	defer shared.Close()
+	near := algo.Must(distributed.New(client, patient))
+	defer near.Close()
+
+	global, err := shared.TokenBucket("per-user", algo.PerSecond(100), algo.Burst(300))
+	if err != nil {
+		log.Fatal(err)
+	}
+	users, err := near.Region(global, 3, 150) // regions, excess
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	lease, err := users.Acquire(context.Background(), "alice", 20)
+	fmt.Println(lease.Allowed, lease.Remaining, err)
+	// Output: true 5 <nil>
+}
+
 // A limit that is kept in Redis, to be changed for all instances.
 func Example_rules() {
 	client, stop := redisClient()

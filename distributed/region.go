@@ -1,0 +1,195 @@
+package distributed
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
+)
+
+//go:embed region.lua
+var regionSource string
+
+var regionScript = newScript("region", prelude+regionSource, 7, 5)
+
+// Region makes the limit of global for one of several regions. s is a store on the Redis of
+// the region, global a token or leaky bucket without a MaxWait on the Redis that all regions
+// share. Decisions take the distance to the Redis of the region: global is asked in the
+// background. Make it once in each instance, with the same arguments in all regions; the
+// limit has the name of global.
+//
+// A region spends units that it has leased, for which global was charged at once: what is
+// asked for during three leases, as it was observed in the last two seconds. One instance of
+// the region leases for all. Where nothing is held, the region admits in advance, and the next
+// lease pays for that. Each region may hold, and be in debt, half of maxExcess/regions units.
+//
+// Bound: in any window of length w all regions together admit of each key at most
+//
+//	Burst + rate*w + maxExcess
+//
+// and Burst + rate*w in the long run, whatever becomes of instances and leases; maxExcess is
+// at least regions and at most Burst. A region that cannot reach global spends what it holds,
+// and then its floor: maxExcess/(2*regions) units in each time in which the bucket fills
+// (Burst/rate, at least 10 s); so much more is admitted for each region that is cut off. After
+// that time a debt is forgotten which global had no unit to pay for while the key was idle,
+// and units that are held are void. Without the Redis of the region its instances divide its
+// floor; see [WithFallback]. A loss of its data forgets a debt.
+//
+// The largest cost is maxExcess/regions. To use the whole rate a region must be able to hold
+// what it spends during three leases: a maxExcess of 6*regions*rate times the distance.
+// The store of global needs a [WithTimeout] above the distance. Limit and Remaining of a
+// decision are the region's; its RetryAfter is the time of the next lease and not exact. Reset
+// and Ban concern the region alone, and the limit cannot be changed in use.
+//
+// Do not use it where a key is spent in one region only: a limit there is exact. The error
+// names the argument.
+func (s *Store) Region(global *Limiter, regions int, maxExcess int64) (*Limiter, error) {
+	if global == nil {
+		return nil, errors.New("distributed: region: the limit of all regions is nil")
+	}
+	b, ok := global.load().(*bucket)
+	switch {
+	case !ok || b.MaxWait > 0:
+		return nil, global.errorf("region: want a token or leaky bucket without MaxWait")
+	case global.store == s:
+		return nil, global.errorf("region: want the store of another Redis, of the region")
+	case regions < 1 || maxExcess < int64(regions) || maxExcess > b.gcra.Limit():
+		return nil, global.errorf("region: %d regions and an excess of %d, want 1 or more, and an excess of %d (regions) to %d (burst)", regions, maxExcess, regions, b.gcra.Limit())
+	}
+	l, err := s.prepare("region", global.name)
+	if err != nil {
+		return nil, err
+	}
+	l.escaped += "::region" // the Redis of all regions may be that of one
+	if s.recovery == RecoveryCharge {
+		l.fallback.debts = newDebts()
+	}
+	l.replace(newRegion(global, b, regions, maxExcess))
+	return s.register(l)
+}
+
+// region is a limit that region.lua decides, with [decide.Escrow].
+type region struct {
+	decide.Escrow
+	global *Limiter
+	spec   algo.Spec // of the floor
+	window time.Duration
+}
+
+func newRegion(global *Limiter, b *bucket, regions int, maxExcess int64) *region {
+	part := maxExcess / int64(regions)
+	const least = 10 * time.Second
+	r := &region{global: global, window: micros(part * b.Emission)}
+	r.Hold = part / 2
+	r.Advance = part - r.Hold
+	memory := max(micros(b.Depth), least)
+	r.Memory = memory.Microseconds()
+	r.Patience = (2*global.store.timeout + time.Second).Microseconds()
+	r.spec = algo.Spec{Rate: algo.Rate{Count: r.Advance, Period: memory}, Burst: r.Advance}
+	return r
+}
+
+func (g *region) script() *script { return regionScript }
+
+func (g *region) maxCost() int64 { return g.Advance + g.Hold }
+
+func (g *region) words(op, n int64) args {
+	return args{op, n, g.Advance, g.Hold, g.Memory, g.Patience}
+}
+
+func (g *region) acquire(_ string, n int64) args {
+	return g.words(opAcquire, possible(n, g.maxCost()))
+}
+
+func (g *region) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+	left := a.reply[0] + g.Advance
+	switch {
+	case a.flag() == flagBanned:
+		return whileBanned(g, n, a.reply[0]-a.now), algo.Handle{}
+	case n > g.maxCost():
+		return algo.Decision{Reason: algo.Never, Limit: g.maxCost(), Remaining: max(left, 0), RetryAfter: algo.Forever}, algo.Handle{}
+	}
+	next := micros(a.reply[3])
+	d := algo.Decision{Allowed: n == 0 || n <= left, Limit: g.maxCost(), Remaining: max(left, 0), NextAfter: next, ResetAfter: next}
+	if !d.Allowed {
+		d.Reason, d.RetryAfter = algo.Quota, next
+	} else {
+		d.Remaining = max(left-n, 0)
+	}
+	return d, algo.Handle{N: n}
+}
+
+func (g *region) refund(_ algo.Handle, n int64) args { return g.words(opRefund, n) }
+
+func (g *region) force(_ string, _ algo.Handle, n int64) args {
+	return g.words(opForce, min(n, g.global.load().maxCost()))
+}
+
+func (g *region) reset(string) args { return args{opReset} }
+
+func (g *region) describe() algo.Description {
+	return algo.Description{Quota: g.maxCost(), Window: g.window}
+}
+
+// local divides the floor.
+func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
+	s := g.spec
+	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)
+	return localOf(s, s.Burst, was)
+}
+
+// leaseIfAsked leases, in the background, what the reply to r asks for.
+func (g *region) leaseIfAsked(home *Limiter, r *request, key string) {
+	want, name := r.answer(0).reply[1], r.answer(0).reply[2]
+	if want == 0 || r.answer(0).flag() == flagBanned {
+		return
+	}
+	home.store.background(func() {
+		began := time.Now()
+		units, wait, reached := g.lease(home.store.running, key, want)
+		trip := int64(-1)
+		if reached {
+			trip = time.Since(began).Microseconds()
+		}
+		a := args{opLease, units, trip, g.Hold, g.Memory, name, wait.Microseconds()}
+		home.store.send(newRequest(regionScript, home.redisKey(key), a))
+	})
+}
+
+// lease charges as many of want units as fit to the limit of all regions. It returns them,
+// how long the next lease has to wait, and whether that limit answered.
+func (g *region) lease(ctx context.Context, key string, want int64) (units int64, wait time.Duration, reached bool) {
+	lim := g.global.load()
+	want = min(want, lim.maxCost())
+	d, reached := g.charge(ctx, lim, key, want)
+	if !reached {
+		return 0, g.global.store.probeInterval, false
+	}
+	if d.Allowed {
+		return want, 0, true
+	}
+	wait = d.RetryAfter
+	if rest := d.Remaining; rest > 0 {
+		if d, ok := g.charge(ctx, lim, key, rest); ok && d.Allowed {
+			return rest, wait, true
+		}
+	}
+	return 0, wait, true
+}
+
+func (g *region) charge(ctx context.Context, lim limit, key string, n int64) (d algo.Decision, reached bool) {
+	l := g.global
+	if l.isClosed() {
+		return d, false
+	}
+	r := l.ask(call{ctx, key, l.redisKey(key), n, lim}, 0)
+	if r == nil {
+		return d, false
+	}
+	defer r.free()
+	d, _ = lim.explain(r.answer(0), n)
+	return d, true
+}

@@ -1,0 +1,166 @@
+package decide
+
+// Escrow is a limit that several regions share. A region spends units that it has leased
+// of the shared limit, where they are charged at once, and, as long as it holds none, units
+// in advance, which the next lease pays for. Its decisions never wait for the shared limit.
+//
+// Units move and are not copied: of the units that a region admits all but Advance are
+// charged before, and of those that are charged at most Hold are left to be spent. So n
+// regions together admit in any window at most n * (Advance + Hold) units more than the
+// shared limit. After O'Neil, The escrow transactional method, ACM TODS 11(4), 1986.
+type Escrow struct {
+	Advance int64 // units that a region may be in debt
+	Hold    int64 // units that a region may hold
+	// Memory is how long units are held, and how long a debt is remembered that the shared
+	// limit does not take: a region that is cut off goes on with Advance units in each.
+	Memory int64
+	// Patience is how long the region waits for the result of a lease.
+	Patience int64
+}
+
+const (
+	escrowSlot    = 1_000_000 // demand is counted in slots of a second
+	escrowTrip    = 100_000   // until it is known
+	escrowMaxWait = 10_000_000
+)
+
+// EscrowState is a key in a region, in microseconds of the region's clock. The zero state is
+// a key that was never seen.
+type EscrowState struct {
+	Balance int64 // units held, or below 0 in debt
+	Ends    int64 // when the balance is void
+	Since   int64 // begin of the slot
+	Asked   int64 // units asked for in the slot, except by those that change nothing
+	Demand  int64 // and in the slot before
+	Trip    int64 // how long a lease takes
+	Leased  int64 // a lease is under way until then, which is its name
+	Coming  int64 // of so many units
+	Next    int64 // none begins before
+}
+
+// Aged forgets what has no effect any more, and what a clock that stepped back cannot have
+// written.
+func (e *Escrow) Aged(s EscrowState, now int64) EscrowState {
+	if s.Ends <= now {
+		s.Balance, s.Ends = 0, 0
+	}
+	s.Ends = min(s.Ends, now+e.Memory)
+	if s.Leased <= now {
+		s.Leased, s.Coming = 0, 0
+	}
+	if s.Next > now+escrowMaxWait {
+		s.Next = 0
+	}
+	if s.Trip == 0 {
+		s.Trip = escrowTrip
+	}
+	return s
+}
+
+// count begins a new slot if it is time.
+func (s *EscrowState) count(now int64) {
+	age := now - s.Since
+	if age >= 0 && age < escrowSlot {
+		return
+	}
+	s.Demand = 0
+	if age >= 0 && age < 2*escrowSlot {
+		s.Demand = s.Asked
+	}
+	s.Since, s.Asked = now, 0
+}
+
+// Acquire decides about n units. want is how many units the caller has to lease, in the
+// background, and report to [Escrow.Lease] under the name next.Leased; 0 for all but one
+// caller. A denial changes only the state of the lease.
+func (e *Escrow) Acquire(s EscrowState, now, n int64) (next EscrowState, admitted bool, want int64) {
+	s = e.Aged(s, now)
+	if n == 0 {
+		return s, true, 0
+	}
+	s.count(now)
+	s.Asked += n
+	if admitted = s.Balance+e.Advance >= n; admitted {
+		s.Balance -= n
+		if s.Balance < 0 {
+			s.Ends = now + e.Memory
+		}
+	}
+	if s.Leased > now+e.Patience { // the clock stepped back
+		s.Leased, s.Coming = 0, 0
+	}
+	if s.Leased == 0 && s.Next <= now {
+		if want = e.target(s, n, admitted) - s.Balance; want > 0 {
+			s.Leased, s.Coming = now+e.Patience, want
+		}
+	}
+	return s, admitted, max(want, 0)
+}
+
+// target is the balance that a lease should lead to: what is asked for during three leases,
+// once it has fallen to half of that, and at least what was denied. Without a need it is
+// not above the balance.
+func (e *Escrow) target(s EscrowState, n int64, admitted bool) int64 {
+	low := max(s.Demand, s.Asked) * s.Trip / escrowSlot * 3 / 2
+	switch {
+	case !admitted:
+		return min(max(2*low, n), e.Hold)
+	case s.Balance < min(low, e.Hold):
+		return min(2*low, e.Hold)
+	}
+	return 0
+}
+
+// Lease adds the units that the lease of that name brought, after trip. The next one begins
+// after wait. reached is whether the shared limit answered. A lease that comes too late
+// changes nothing: its units are lost.
+func (e *Escrow) Lease(s EscrowState, now, name, units, trip, wait int64, reached bool) EscrowState {
+	s = e.Aged(s, now)
+	if s.Leased != name || name == 0 {
+		return s
+	}
+	s.Leased, s.Coming, s.Next = 0, 0, now+min(wait, escrowMaxWait)
+	if reached {
+		s.Trip = max(trip, s.Trip-s.Trip/8)
+	}
+	s.Balance = min(s.Balance+units, e.Hold)
+	if s.Balance > 0 && units > 0 || s.Balance < 0 && reached {
+		s.Ends = now + e.Memory
+	}
+	return s
+}
+
+// Return gives back n units, or charges n more below 0. What is held and what is under way
+// are at most Hold together.
+func (e *Escrow) Return(s EscrowState, now, n int64) EscrowState {
+	s = e.Aged(s, now)
+	was := s.Balance
+	s.Balance = max(s.Balance+n, -maxEscrowDebt)
+	if n > 0 {
+		s.Balance = max(was, min(s.Balance, e.Hold-s.Coming))
+	}
+	if s.Balance < 0 && n < 0 || s.Balance > 0 && was <= 0 {
+		s.Ends = now + e.Memory
+	}
+	return s
+}
+
+const maxEscrowDebt = 1 << 40
+
+// RetryAfter is when a denied caller should ask again: after the lease that is under way, or
+// the next one. s is what Acquire returned.
+func (e *Escrow) RetryAfter(s EscrowState, now int64) int64 {
+	if s.Leased > 0 {
+		return s.Trip
+	}
+	return max(s.Next-now, 0) + s.Trip
+}
+
+// Expiry is when the state has no effect any more.
+func (s *EscrowState) Expiry() int64 {
+	end := max(s.Since+2*escrowSlot, s.Leased, s.Next)
+	if s.Balance != 0 {
+		end = max(end, s.Ends)
+	}
+	return end
+}
