@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -93,6 +94,15 @@ func TestW2_RegionsKeepTheirBound(t *testing.T) {
 	for _, home := range w.homes {
 		requireTTL(t, home)
 	}
+
+	var first []time.Duration // of new keys, where each decision leases
+	for i := range 20 {
+		asked := time.Now()
+		require.True(t, remote(t, w.limits[1][0], fmt.Sprint("user", i), 1).Allowed)
+		first = append(first, time.Since(asked))
+	}
+	slices.Sort(first)
+	require.Less(t, first[len(first)/2], distance/2)
 
 	w.proxies[2].Set(redistest.Fault{Refuse: true})
 	began = time.Now()

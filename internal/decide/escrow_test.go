@@ -54,6 +54,7 @@ type regionKey struct {
 	water, peak                          float64 // units beyond the rate
 	admitted, forgotten, leases, crashes int64
 	lastForgotten                        [regions]int64
+	open                                 [regions][]int64 // admissions that may be canceled
 }
 
 func (k *regionKey) after(at, us int64, do func(at int64)) {
@@ -79,9 +80,7 @@ func (k *regionKey) request(t *testing.T) func(int64) {
 		k.states[g] = next
 		if ok {
 			k.admit(at, n)
-			if k.rnd.IntN(10) == 0 && !k.healthy { // what a region may not hold is lost
-				k.after(at, k.exp(3*regionTrip), k.refund(g, n))
-			}
+			k.open[g] = append(k.open[g], n)
 		}
 		if want > 0 {
 			k.lease(g, at, next.Leased, want)
@@ -110,12 +109,14 @@ func (k *regionKey) admit(at, n int64) {
 	k.admitted += n
 }
 
-func (k *regionKey) refund(g int, n int64) func(int64) {
-	return func(at int64) {
+// refund cancels the last admissions of a region. What it may not hold then is lost.
+func (k *regionKey) refund(g int, at int64) {
+	for _, n := range k.open[g][len(k.open[g])/2:] {
 		k.states[g] = k.escrow.Return(k.states[g], at, n)
 		k.water = max(k.water, 0) - float64(n)
 		k.admitted -= n
 	}
+	k.open[g] = nil
 }
 
 func (k *regionKey) lease(g int, at, name, want int64) {
@@ -158,6 +159,7 @@ func (k *regionKey) weather(at int64) {
 	k.after(at, k.exp(mean), k.weather)
 	if g := k.rnd.IntN(regions); !k.perfect {
 		k.cut[g] = !k.cut[g] && k.rnd.IntN(2) == 0
+		k.refund(g, at)
 	}
 	sum := 0.
 	for g := range k.share {

@@ -33,7 +33,7 @@ func TestEscrow(t *testing.T) {
 	require.False(t, ok, "3 are owed, and at most 5 may be")
 	require.Equal(t, int64(3+2*(10/2*3/2)), want, "the debt, and what is asked for in three leases of half a second")
 	s = e.Lease(s, now, s.Leased, want, second/2, 0, true)
-	require.Equal(t, int64(11), s.Balance)
+	require.Equal(t, int64(14), s.Balance)
 	s = e.Return(s, now, 100)
 	require.Equal(t, int64(20), s.Balance, "at most Hold")
 	s, ok, _ = e.Acquire(s, now, 25)
