@@ -83,19 +83,20 @@ func TestW1_StreamsOverProcesses(t *testing.T) {
 	for i, s := range processStrategies {
 		sofar, window := spent[i].excess(start, speed)
 		used := float64(spent[i].sum()) / (processBurst + processRate*float64(speed)*long.Minutes())
-		fmt.Fprintf(&table, "%-28s %10.3f %8d %8d %8d\n", s.name, used, max(sofar, window, 0), spent[i].whole, spent[i].cut)
+		fmt.Fprintf(&table, "%-28s %10.3f %8d %12d %8d %8d\n", s.name, used, max(sofar, 0), max(window, 0), spent[i].whole, spent[i].cut)
 		require.LessOrEqual(t, sofar, s.excess, s.name)
+		// A unit may be used later than it was reserved.
+		held := processCount * processStream * max(s.start, s.block)
+		require.LessOrEqual(t, window, s.excess+held, s.name)
 		require.Positive(t, spent[i].denied, s.name)
-		if cases.Long() {
-			require.LessOrEqual(t, window, s.excess, s.name)
-			require.GreaterOrEqual(t, used, s.used, s.name)
-		} else { // a stall of a second refills the bucket while streams hold their blocks
-			require.LessOrEqual(t, window, s.excess+processCount*processStream*max(s.start, s.block), s.name)
-			require.GreaterOrEqual(t, used, min(s.used, .6), s.name)
+		least := s.used
+		if !cases.Long() { // a busy machine has less demand at a higher speed
+			least = min(least, .6)
 		}
+		require.GreaterOrEqual(t, used, least, s.name)
 	}
-	t.Logf("W1: %v of %d streams in %d processes on one Redis, at %d times the speed\n%-28s %10s %8s %8s %8s\n%s",
-		long, processCount*processStream, processCount, speed, "", "limit used", "excess", "served", "cut off", table.String())
+	t.Logf("W1: %v of %d streams in %d processes on one Redis, at %d times the speed\n%-28s %10s %8s %12s %8s %8s\n%s",
+		long, processCount*processStream, processCount, speed, "", "limit used", "excess", "any window", "served", "cut off", table.String())
 }
 
 // spending is what the streams of one limit have used.
@@ -114,8 +115,8 @@ func (s *spending) sum() (n int64) {
 	return n
 }
 
-// excess is the most units beyond B + R*w in any window that begins at the start, and in any
-// window at all.
+// excess is the most units beyond B + R*w since the start at any instant, which no load of the
+// machine changes, and in any window.
 func (s *spending) excess(start time.Time, speed int64) (sofar, window int64) {
 	slices.SortFunc(s.uses, func(a, b use) int { return int(a.at - b.at) })
 	const none = math.MinInt64
@@ -229,6 +230,9 @@ func (s *streamTask) serve(t *testing.T, rnd *rand.Rand) {
 		}
 		whole := s.produce(t, m, cost, rnd)
 		m.Close()
+		if !time.Now().Before(s.ends) {
+			return
+		}
 		s.mu.Lock()
 		if whole {
 			s.whole++
