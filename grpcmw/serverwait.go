@@ -32,9 +32,15 @@ func (i *interceptor) decideCall(ctx context.Context, cc *grpc.ClientConn, lease
 	lease.Policies = i.names
 	a := admission.Attempt{MaxWait: i.maxWait}
 	r := i.awaitServer(ctx, host, &lease.Lease, &a, i.KeyAndCost(ctx, c, &lease.Lease, &a))
-	if r == Allowed {
-		// While it waited for the limiter another call may have been asked to wait.
-		r = i.awaitServer(ctx, host, &lease.Lease, &a, i.Acquire(ctx, &lease.Lease, &a))
+	for r == Allowed {
+		r = i.Acquire(ctx, &lease.Lease, &a)
+		if i.waits == nil || i.waits.Left(admission.Server{Host: host, Key: a.Key}) <= 0 {
+			break
+		}
+		// The server asks to wait meanwhile. Calls that kept their admission would start
+		// together afterwards.
+		lease.Release(algo.Canceled)
+		r = i.awaitServer(ctx, host, &lease.Lease, &a, r)
 	}
 	if r == Allowed && i.Observe == nil {
 		return a.Key, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -166,4 +167,35 @@ func TestClientObeysByKey(t *testing.T) {
 	_, err = patient.UnaryCall(ctx, &testpb.SimpleRequest{})
 	require.Equal(t, codes.Canceled, status.Code(err))
 	require.False(t, errors.Is(err, algo.ErrWait))
+}
+
+// Calls that wait for the limiter when the server asks to wait do not start
+// together afterwards: they keep the limit.
+func TestClientKeepsTheLimitAfterAServerWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var starts []time.Time
+		invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if starts = append(starts, time.Now()); len(starts) == 1 {
+				time.Sleep(50 * time.Millisecond) // the others are in line meanwhile
+				return withRetryInfo(codes.ResourceExhausted, time.Second)
+			}
+			return nil
+		}
+		limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
+		client := grpcmw.UnaryClientInterceptor(limiter, rpckey.Global())
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() { _ = client(t.Context(), "/s/m", nil, nil, nil, invoke) })
+		}
+		wg.Wait()
+		require.Len(t, starts, 20)
+		require.GreaterOrEqual(t, starts[1].Sub(starts[0]), time.Second)
+		for i := 2; i < len(starts); i++ {
+			require.GreaterOrEqual(t, starts[i].Sub(starts[i-1]), 100*time.Millisecond, "start %d", i)
+		}
+		require.LessOrEqual(t, starts[19].Sub(starts[0]), 3*time.Second, "the wait took nothing from the limit")
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,6 +167,39 @@ func TestTransportServerWait(t *testing.T) {
 		})
 	}
 	require.Panics(t, func() { httpmw.Transport(nil, unlimited(t), keyfunc.Global(), httpmw.WithServerWait(nil)) })
+}
+
+// Requests that wait for the limiter when the server asks to wait do not start
+// together afterwards: they keep the limit.
+func TestTransportKeepsTheLimitAfterAServerWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var starts []time.Time
+		server := roundTrip(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if starts = append(starts, time.Now()); len(starts) == 1 {
+				time.Sleep(50 * time.Millisecond) // the others are in line meanwhile
+				return reply(429, "Retry-After", "1")(r)
+			}
+			return reply(200)(r)
+		})
+		tr := httpmw.Transport(server, bucket(t, algo.PerSecond(10), algo.Burst(1)), keyfunc.Global())
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+				require.NoError(t, err)
+			})
+		}
+		wg.Wait()
+		require.Len(t, starts, 20)
+		require.GreaterOrEqual(t, starts[1].Sub(starts[0]), time.Second)
+		for i := 2; i < len(starts); i++ {
+			require.GreaterOrEqual(t, starts[i].Sub(starts[i-1]), 100*time.Millisecond, "start %d", i)
+		}
+		require.LessOrEqual(t, starts[19].Sub(starts[0]), 3*time.Second, "the wait took nothing from the limit")
+	})
 }
 
 func TestTransportCannotWaitForTheServer(t *testing.T) {

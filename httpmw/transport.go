@@ -20,8 +20,18 @@ import (
 // A request waits until l admits it, and until the server accepts it: after a
 // 429 or 503 with Retry-After, or an answer whose RateLimit field says that
 // nothing remains, the next requests of the same key to the same host wait that
-// long, at most an hour. Answers go to the caller unchanged; no request is sent
-// twice.
+// long, at most an hour, and after it the limit holds again. Requests of the same
+// key wait for l in the order of their arrival. Answers go to the caller unchanged;
+// no request is sent twice.
+//
+// A Transport around another one keeps two limits, such as one for each host and one
+// in total:
+//
+//	total := httpmw.Transport(nil, perSecond, keyfunc.Global())
+//	client := &http.Client{Transport: httpmw.Transport(total, perHost, toHost)}
+//
+// where toHost returns r.URL.Host. A request that waits for the inner limit is charged
+// to the outer one already, so it may start later than the outer limit admitted it.
 //
 // RoundTrip fails at once with an error that wraps
 //
@@ -112,13 +122,7 @@ func (t *transport) admit(lease *algo.Lease, a *admission.Attempt, r *http.Reque
 	place = admission.Server{Host: host(r), Key: a.Key}
 	if passes(result) {
 		if err = ctx.Err(); err == nil {
-			err = t.backoff.Wait(ctx, place, algo.Forever)
-		}
-		if err == nil && result == Allowed {
-			if result = t.Acquire(ctx, lease, a); passes(result) {
-				// Meanwhile another request may have been asked to wait.
-				err = t.backoff.Wait(ctx, place, algo.Forever)
-			}
+			result, err = t.waitForBoth(ctx, place, lease, a, result)
 		}
 	}
 	switch {
@@ -138,6 +142,22 @@ func (t *transport) admit(lease *algo.Lease, a *admission.Attempt, r *http.Reque
 		return place, nil
 	}
 	return place, a.Err
+}
+
+// waitForBoth waits until the server accepts the request and the limiter admits it. A
+// server that asks to wait meanwhile makes the admission void: requests that kept theirs
+// would start together.
+func (t *transport) waitForBoth(ctx context.Context, place admission.Server, lease *algo.Lease, a *admission.Attempt, result Result) (Result, error) {
+	for {
+		if err := t.backoff.Wait(ctx, place, algo.Forever); err != nil || result != Allowed {
+			return result, err
+		}
+		result = t.Acquire(ctx, lease, a)
+		if !passes(result) || t.backoff.Left(place) <= 0 {
+			return result, nil
+		}
+		lease.Release(algo.Canceled)
+	}
 }
 
 // passes reports whether a request with this result is sent.
