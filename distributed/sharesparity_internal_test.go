@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,6 +30,9 @@ func TestL2_SharesAndDecide(t *testing.T) {
 		children := []*share{shares.Child("a").load().(*share), shares.Child("b").load().(*share), shares.Child("c").load().(*share)}
 		m := sharesModel{d: children[0].decide, state: new(decide.SharesState)}
 		for range cases.Count(1000, 50_000) {
+			if rnd.IntN(100) == 0 {
+				time.Sleep(20 * time.Millisecond) // the key may expire
+			}
 			refunded += m.step(t, rnd, children[rnd.IntN(3)], func(r *request) []int64 { return runScript(t, client, r) })
 		}
 	}
@@ -66,6 +70,11 @@ func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*req
 	_, _, _ = c.child.Answer(before, now, 0) // refills
 	common, own := before.Lacks()
 	require.Equal(t, append([]int64{common}, own...), reply[2:len(reply)-1], "%+v", a)
+	if reply[1] != m.voided {
+		require.Zero(t, reply[1])
+		require.Zero(t, common+slices.Max(own), "a key expires when its buckets are full")
+		m.voided = 0
+	}
 	switch {
 	case op == 0:
 		if _, cut := c.child.ForceCharge(m.state, decide.Charge{}, now, min(n, 3*c.burst)); cut {
