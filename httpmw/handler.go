@@ -61,6 +61,7 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	}
 	h.next.ServeHTTP(w, inner)
 	outcome = algo.Succeeded
+	ahead.finish(w, r)
 }
 
 // admit decides on r, and returns the names of the policies that the lease is of.

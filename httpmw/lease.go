@@ -56,6 +56,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	}
 	h.next.ServeHTTP(w, inner)
 	returned = true
+	ahead.finish(w, r)
 }
 
 // passUnlimited serves a request without a lease. With WithLeaseInContext the context says

@@ -33,6 +33,7 @@ type readAhead struct {
 	started bool
 	reading bool
 	closed  bool
+	atOnce  bool   // the rest of the body is to be read after the response
 	buf     []byte // what was read and not yet delivered
 	err     error  // after buf
 }
@@ -94,12 +95,19 @@ func (b *readAhead) end(w http.ResponseWriter, r *http.Request) *http.Request {
 	}
 	if b.reading {
 		// The response must not wait for the read, which may wait for the client.
-		_ = http.NewResponseController(w).EnableFullDuplex()
+		b.atOnce = answerAtOnce(w, r)
 	}
 	copied := new(http.Request)
 	*copied = *r
 	copied.Body = aheadBody{b}
 	return copied
+}
+
+// finish is called when the handler has returned.
+func (b *readAhead) finish(w http.ResponseWriter, r *http.Request) {
+	if b != nil && b.atOnce {
+		readRest(w, r)
+	}
 }
 
 // aheadBody is the body for the handler.

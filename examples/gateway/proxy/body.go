@@ -41,6 +41,7 @@ type timedBody struct {
 	conn    *http.ResponseController
 	timeout time.Duration
 	expired atomic.Bool
+	ended   bool
 }
 
 // bodyExpired reports whether the body of r stopped coming. The server then
@@ -50,7 +51,12 @@ func bodyExpired(r *http.Request) bool {
 	return ok && b.expired.Load()
 }
 
+// The client of the upstream reads once more at the end, and by then the server may have
+// closed the body, because the response has begun: an error there would cut that off.
 func (b *timedBody) Read(p []byte) (int, error) {
+	if b.ended {
+		return 0, io.EOF
+	}
 	if err := b.conn.SetReadDeadline(time.Now().Add(b.timeout)); err != nil {
 		return b.ReadCloser.Read(p)
 	}
@@ -58,6 +64,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		b.expired.Store(true)
 		return n, errBodyTimeout
+	}
+	if b.ended = err == io.EOF; b.ended {
+		return n, err // the server has lifted the deadline, and may have set its own
 	}
 	// The server goes on reading, to notice that the client is gone.
 	_ = b.conn.SetReadDeadline(time.Time{})
