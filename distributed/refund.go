@@ -12,6 +12,9 @@ func (l *Limiter) refundLate(r *request) {
 	if a.flag() == flagWrongType {
 		return
 	}
+	if g, ok := r.limit.(*region); ok {
+		g.dropLease(r)
+	}
 	if d, h := r.limit.explain(a, r.n); d.Allowed && r.n > 0 {
 		l.correct(r.keys[0], r.limit.script(), r.limit.refund(h, h.N))
 	}

@@ -38,7 +38,8 @@ var regionScript = newScript("region", prelude+regionSource, 7, 5)
 // and units that are held are void. Without the Redis of the region its instances divide its
 // floor; see [WithFallback]. A loss of its data forgets a debt.
 //
-// The largest cost is maxExcess/regions. To use the whole rate a region must be able to hold
+// The largest cost is maxExcess/regions; one of more than half of that is denied at first,
+// until its units are leased. To use the whole rate a region must be able to hold
 // what it spends during three leases: a maxExcess of 6*regions*rate times the distance.
 // The store of global needs a [WithTimeout] above the distance. Limit and Remaining of a
 // decision are the region's; its RetryAfter is the time of the next lease and not exact. Reset
@@ -157,6 +158,13 @@ func (g *region) leaseIfAsked(home *Limiter, r *request, key string) {
 		a := args{opLease, units, trip, g.Hold, g.Memory, name, wait.Microseconds()}
 		home.store.send(newRequest(regionScript, home.redisKey(key), a))
 	})
+}
+
+// dropLease lets another caller lease what the late reply to r asks for.
+func (g *region) dropLease(r *request) {
+	if want, name := r.answer(0).reply[1], r.answer(0).reply[2]; want > 0 {
+		r.limiter.store.send(newRequest(regionScript, r.keys[0], args{opLease, 0, -1, g.Hold, g.Memory, name, 0}))
+	}
 }
 
 // lease charges as many of want units as fit to the limit of all regions. It returns them,

@@ -157,6 +157,24 @@ func TestRegionLeases(t *testing.T) {
 	require.Equal(t, int64(200), remote(t, w.global, "third", 0).Remaining, "peeks lease nothing")
 }
 
+// A caller that is gone when it should lease does not keep the others from it.
+func TestRegionLateReplies(t *testing.T) {
+	t.Parallel()
+	shared, home := redistest.Start(t), redistest.Start(t)
+	proxy := redistest.StartProxy(t, home)
+	global := must[*distributed.Limiter](t)(newStore(t, shared.Client()).TokenBucket("a", algo.PerDay(100)))
+	slow := must[*distributed.Limiter](t)(newStore(t, viaProxy(t, proxy), distributed.WithTimeout(50*time.Millisecond), distributed.WithInstances(1)).Region(global, 1, 20))
+	require.Eventually(t, func() bool { return acquire(t, slow, "k", 0).Source == algo.SourceRemote }, 5*time.Second, time.Millisecond)
+	proxy.Set(redistest.Fault{Delay: 200 * time.Millisecond})
+	require.Equal(t, algo.SourceFallback, acquire(t, slow, "k", 5).Source)
+	quick := must[*distributed.Limiter](t)(newStore(t, home.Client()).Region(global, 1, 20))
+	require.Eventually(t, func() bool { return remote(t, quick, "k", 0).Remaining == 10 }, 5*time.Second, time.Millisecond, "refunded")
+	began := time.Now()
+	require.True(t, remote(t, quick, "k", 3).Allowed)
+	require.Eventually(t, func() bool { return remote(t, global, "k", 0).Remaining <= 97 }, 5*time.Second, time.Millisecond)
+	require.Less(t, time.Since(began), 5*time.Second, "less than the patience of a lease, eleven seconds")
+}
+
 // Without its own Redis the instances of a region divide its floor.
 func TestRegionWithoutItsRedis(t *testing.T) {
 	t.Parallel()

@@ -14,9 +14,8 @@ import (
 
 // escrowEvent is a request, a lease at the shared limit, or its result in a region.
 type escrowEvent struct {
-	at     int64
-	region int
-	do     func(at int64)
+	at int64
+	do func(at int64)
 }
 
 type escrowEvents []escrowEvent
