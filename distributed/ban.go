@@ -42,7 +42,7 @@ func banScript(s *script) *script {
 // no denials of a quota.
 //
 // The record of a key is asked for and written in the script of the decision, so a ban
-// costs no round trip. It is kept in a key of its own, of at most 80 bytes, that expires
+// costs no round trip. It is kept in a key of its own, of about 100 bytes, that expires
 // when the ban is forgotten. An instance answers for a key whose ban it knows without Redis,
 // asking again every second, as far as [WithDenyCache] has room; otherwise each decision
 // asks Redis: neither earlier denials nor blocks answer for it.

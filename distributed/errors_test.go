@@ -50,7 +50,7 @@ func TestFailuresAreClassified(t *testing.T) {
 			s := redistest.Start(t)
 			s.Do("ACL", "SETUSER", "default", "-get")
 			return s.Client()
-		}, distributed.Misconfigured, "can't run this command"},
+		}, distributed.Misconfigured, "can't run this command|no permissions to run"},
 		{"no right to the keys", func(t *testing.T) *redis.Client {
 			s := redistest.Start(t)
 			s.Do("ACL", "SETUSER", "default", "resetkeys", "~other:*")
@@ -79,7 +79,7 @@ func TestFailuresAreClassified(t *testing.T) {
 				}
 			}
 			require.NotEmpty(t, said)
-			require.Contains(t, said[0], tc.says)
+			require.Regexp(t, tc.says, said[0])
 		})
 	}
 }

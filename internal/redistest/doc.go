@@ -6,5 +6,8 @@
 // A machine without redis-server fails the test: a test that is skipped proves
 // nothing.
 //
+// SLUICE_REDIS_SERVER names another server than the redis-server of the PATH, such as
+// valkey-server.
+//
 // It is for the tests of this module only.
 package redistest

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Sees to it that there is a redis-server for the tests: installs it with the
 # system's package manager where it is missing and that is possible, else says
-# in one line what to do, and fails.
-command -v redis-server >/dev/null 2>&1 && exit 0
+# in one line what to do, and fails. SLUICE_REDIS_SERVER names another one.
+command -v "${SLUICE_REDIS_SERVER:-redis-server}" >/dev/null 2>&1 && exit 0
 
 as_root=
 if [ "$(id -u)" != 0 ]; then

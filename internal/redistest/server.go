@@ -3,9 +3,11 @@
 package redistest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"sync"
@@ -27,7 +29,7 @@ type Server struct {
 	gone chan struct{}
 }
 
-// Start runs a redis-server on a free port until the test ends. The args are
+// Start runs a server on a free port until the test ends. The args are
 // added to its command line: "--maxmemory", "2mb".
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
@@ -142,7 +144,7 @@ func (s *Server) signal(sig syscall.Signal) {
 // before that.
 func (s *Server) launch() bool {
 	s.t.Helper()
-	path, err := exec.LookPath("redis-server")
+	path, err := exec.LookPath(cmp.Or(os.Getenv("SLUICE_REDIS_SERVER"), "redis-server"))
 	if err != nil {
 		s.t.Fatal("redistest: redis-server is not installed: apt-get install redis-server, or brew install redis")
 	}
