@@ -29,8 +29,8 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // [Min] with it: slow clients are not the service's limit. When such work goes on it
 // may bring the units in flight above the limit.
 //
-// All keys share the limit; see [PerKey] for a limit per key. A key places a
-// request within its class ([WithPriorities]) and has no other effect.
+// All keys share the limit; see [PerKey] for a limit per key. A key is
+// the tenant of [WithFairShares] and has no other effect.
 //
 // A denial has the reason Overload. RetryAfter is an estimate: the time in which as
 // many units are expected to end as the request lacks. [Limiter.Explain] shows

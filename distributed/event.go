@@ -26,7 +26,8 @@ const (
 	KeyFault
 	// Misconfigured: credentials, rights, or a server that cannot run scripts.
 	Misconfigured
-	// InstancesChanged: the number of instances that share the limits changed.
+	// InstancesChanged: the number of instances that share the limits changed;
+	// [Stats] has it.
 	InstancesChanged
 	// MixedParameters: a key was last charged under another rate, burst or period:
 	// another instance uses the limit's name with other parameters, as in a rolling

@@ -18,7 +18,8 @@ import (
 //
 //	grpcmw.LeaseFrom(ctx, "tokens").Settle(used)
 //
-// Elsewhere, and for calls that pass unlimited, it is a zero Lease, never nil;
+// Elsewhere, for calls that pass unlimited, and under a name that no policy of the
+// call has, it is a zero Lease, never nil;
 // settling it does nothing. Use it until the handler returns, and from one
 // goroutine at a time. On a stream it is the lease of the opening.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {

@@ -22,7 +22,7 @@ import (
 //	}
 //
 // It finds the lease as [LeaseFrom] does, so the interceptor needs
-// [WithLeaseInContext]. Calls that pass unlimited are not charged: the Meter admits
+// [WithLeaseInContext]. Calls that pass unlimited, or have no policy of that name, are not charged: the Meter admits
 // everything. Nor are those without a lease in their context, exempt ones too, which is
 // logged once with the code grpcmw.meter_without_lease. Close it before the handler
 // returns; see [algo.MeterLease].

@@ -19,7 +19,8 @@ import (
 //
 //	httpmw.LeaseFrom(r.Context(), "tokens").Settle(used)
 //
-// Elsewhere, and for requests that pass unlimited, it is a zero Lease, never nil;
+// Elsewhere, for requests that pass unlimited, and under a name that no policy of the
+// request has, it is a zero Lease, never nil;
 // settling it does nothing. Use it until the handler returns, and from one
 // goroutine at a time.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {

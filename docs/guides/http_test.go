@@ -3,6 +3,7 @@ package guides_test
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
@@ -77,6 +78,13 @@ func Example_httpClient() {
 		Transport: httpmw.Transport(nil, outbound, keyfunc.Global()),
 	}
 
-	_ = client
+	perSecond := algo.Must(algo.NewTokenBucket(algo.PerSecond(50), algo.Burst(5)))
+	perHost := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
+
+	toHost := func(r *http.Request) (string, error) { return r.URL.Host, nil }
+	total := httpmw.Transport(nil, perSecond, keyfunc.Global())
+	both := &http.Client{Transport: httpmw.Transport(total, perHost, toHost), Timeout: time.Minute}
+
+	_, _ = client, both
 	// Output:
 }

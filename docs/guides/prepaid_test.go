@@ -17,12 +17,12 @@ func Example_first() {
 		return // the key has no room, or the balance would be too large
 	}
 
-	lease, err := limit.Acquire(context.Background(), "alice", 1200) // 1000 of the plan
+	lease, err := limit.Acquire(context.Background(), "alice", 1200) // 1000 of the plan, 200 of credits
 	if err != nil || !lease.Allowed {
 		return
 	}
 	defer lease.Release(algo.Succeeded)
-	lease.Settle(1100)
+	lease.Settle(1100) // 100 of credits come back
 
 	fmt.Println(credits.Balance("alice"))
 	// Output: 400

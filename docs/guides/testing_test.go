@@ -59,3 +59,25 @@ var overloaded = fake(func(string, int64) (algo.Decision, error) {
 var broken = fake(func(string, int64) (algo.Decision, error) {
 	return algo.Decision{}, context.DeadlineExceeded
 })
+
+// record admits everything and keeps what is settled and how leases end.
+type record struct {
+	settled []int64
+	ended   []algo.Outcome
+}
+
+func (r *record) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	return algo.NewLease(algo.Decision{Allowed: true}, r, algo.Handle{}), nil
+}
+func (r *record) Settle(_ algo.Handle, actual int64)    { r.settled = append(r.settled, actual) }
+func (r *record) Release(_ algo.Handle, o algo.Outcome) { r.ended = append(r.ended, o) }
+
+// The code under test settles once and releases once.
+func TestWhatIsSettled(t *testing.T) {
+	leases := &record{}
+	limit := httpmw.Limit(leases, keyfunc.Global(), httpmw.WithLeaseInContext())
+	work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { httpmw.LeaseFrom(r.Context()).Settle(7) })
+	get(limit(work), "/", "key-a")
+	require.Equal(t, []int64{7}, leases.settled)
+	require.Equal(t, []algo.Outcome{algo.Succeeded}, leases.ended)
+}

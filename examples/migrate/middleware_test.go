@@ -28,6 +28,7 @@ func TestHttprate(t *testing.T) {
 	_ = httprate.LimitAll(100, time.Minute)
 	_ = httpmw.Limit(window, keyfunc.Global())
 	_ = httprate.LimitBy(100, time.Minute, httprate.JoinKeys(httprate.KeyByIP, httprate.KeyByEndpoint))
+	_ = httprate.Limit(100, time.Minute, httprate.WithKeyFuncs(httprate.KeyByIP, httprate.KeyByEndpoint))
 	_ = httpmw.Limit(window, keyfunc.Join(keyfunc.ClientIP(), keyfunc.Route()))
 
 	answer := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
