@@ -6,7 +6,8 @@
 --
 -- The value is 's' and HASH:last:voided:common:own...: what the buckets lack in parts at
 -- the instant last. Charges with a lower voided cannot be refunded. With a negative last it
--- is the end of a ban. No key means full. The value of other parameters is left alone.
+-- is the end of a ban, which has no buckets. No key means full. The value of other parameters
+-- is left alone.
 --
 -- KEYS[i]  the buckets; a key may occur more than once, entries run in order
 -- ARGV     seven integers for each key: op, child, a, b, c, d, e
@@ -19,7 +20,8 @@
 -- reply    now, then for each key: voided (or the end of the ban), what the common bucket
 --          and those of the children lack before, flag
 --
--- A denial writes nothing. A key lives until its buckets are full.
+-- A denial writes nothing. A key lives until its buckets are full, and with a voided, until
+-- the charges from before that have drained. So does a ban, because it forgets the debt.
 
 local total = REST
 for i = 1, #FLOORS do
@@ -35,7 +37,7 @@ local function inflow(own, dt)
   return sum
 end
 
--- read returns the buckets now, voided and the flag.
+-- read returns the buckets now, voided, the flag and the end of a ban.
 local function read(key)
   local s = {common = 0}
   for i = 1, #FLOORS do
@@ -43,14 +45,14 @@ local function read(key)
   end
   local v = get(key)
   if not v then
-    return s, 0, DENIED
+    return s, 0, DENIED, 0
   end
   local hash, last, voided, rest = string.match(v, '^s(%x+):(%-?%d+):(%d+)([:%d]*)$')
   last, voided = tonumber(last), tonumber(voided)
   if hash ~= HASH then
-    return s, 0, WRONG_TYPE
+    return s, 0, WRONG_TYPE, 0
   elseif banned(last) then
-    return s, -last, BANNED
+    return s, voided, BANNED, -last
   end
   local i = 0
   for lack in string.gmatch(rest, '%d+') do
@@ -62,23 +64,18 @@ local function read(key)
   for k = 1, #FLOORS do
     s[k] = math.max(s[k] - FLOORS[k] * dt, 0)
   end
-  return s, voided, DENIED
+  return s, voided, DENIED, 0
 end
 
-local function write(key, s, voided, long)
-  local text, dt = 's' .. HASH .. ':' .. int(now) .. ':' .. int(voided) .. ':' .. int(s.common), 0
+-- until_full is how long it takes until all buckets are full.
+local function until_full(s)
+  local dt = 0
   for i = 1, #FLOORS do
-    text = text .. ':' .. int(s[i])
     if s[i] > 0 then
       dt = math.max(dt, math.ceil(s[i] / FLOORS[i]))
     end
   end
-  dt = math.max(dt + math.ceil(math.max(s.common - inflow(s, dt), 0) / total), long)
-  if dt > 0 then
-    put(key, text, dt)
-  else
-    redis.call('DEL', key)
-  end
+  return dt + math.ceil(math.max(s.common - inflow(s, dt), 0) / total)
 end
 
 -- longest is how long the buckets take to fill at most.
@@ -90,6 +87,28 @@ local function longest()
     end
   end
   return dt + math.ceil(2 * COMMON / total)
+end
+
+-- kept is how much longer a key must live for its voided.
+local function kept(key, voided)
+  return voided > 0 and math.min(redis.call('PTTL', key) * 1000, longest()) or 0
+end
+
+local function write(key, s, voided, long)
+  local text = 's' .. HASH .. ':' .. int(now) .. ':' .. int(voided) .. ':' .. int(s.common)
+  for i = 1, #FLOORS do
+    text = text .. ':' .. int(s[i])
+  end
+  local dt = math.max(until_full(s), kept(key, voided), long)
+  if dt > 0 then
+    put(key, text, dt)
+  else
+    redis.call('DEL', key)
+  end
+end
+
+local function ban(key, voided, ends)
+  put(key, 's' .. HASH .. ':-' .. int(ends) .. ':' .. int(voided), math.max(ends - now, kept(key, voided)))
 end
 
 -- take charges parts to the child's own bucket and, what that lacks, to the common one.
@@ -118,16 +137,16 @@ end
 for i = 1, #KEYS do
   local key, at = KEYS[i], (i - 1) * 7
   local op, child, a = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local s, voided, flag = read(key)
+  local s, voided, flag, ends = read(key)
   local first = #reply + 1
-  reply[first], reply[first + 1] = voided, s.common
+  reply[first], reply[first + 1] = flag == BANNED and ends or voided, s.common
   for k = 1, #FLOORS do
     reply[first + 1 + k] = s[k]
   end
   local has = (DEPTHS[child] or 0) - (s[child] or 0)
   if flag ~= WRONG_TYPE and op == 4 then
-    local ends = math.max(now + child, flag == BANNED and voided or 0)
-    put(key, 's' .. HASH .. ':-' .. int(ends) .. ':0', ends - now)
+    ends = math.max(now + math.max(child, until_full(s)), ends)
+    ban(key, voided, ends)
     reply[first], flag = ends, BANNED
   elseif flag ~= WRONG_TYPE and op == 3 then
     if get(key) then
@@ -135,7 +154,7 @@ for i = 1, #KEYS do
         s[k] = 0
       end
       s.common = 0
-      write(key, s, flag == BANNED and 1 or voided + 1, longest())
+      write(key, s, voided + 1, longest())
     end
   elseif flag ~= DENIED then
     has = 0
