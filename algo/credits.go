@@ -16,7 +16,8 @@ import (
 //
 // Bound: the units of a key that are admitted, less those given back, are at most the
 // units that it was topped up with. A lease that is settled to more than its charge may
-// leave the balance below 0: then nothing is admitted until a top-up covers that.
+// leave the balance below 0: then nothing is admitted until a top-up covers that. A
+// settlement charges 2^53 - 1 units at most.
 //
 // A denial has the Reason [Never], because no time suffices. A cancellation or a lower
 // settlement gives back everything, however late: credits do not drain.
@@ -131,10 +132,15 @@ func (c *Credits) lock(key string) *creditStripe {
 	return s
 }
 
-// add changes the balance of key by n. The caller holds the lock of s.
+// leastBalance has room for 500 settlements of MaxBalance: debt that is cut could be given
+// back in full.
+const leastBalance = -1 << 62
+
+// add changes the balance of key by n, at most MaxBalance up or down. The caller holds the
+// lock of s.
 func (c *Credits) add(s *creditStripe, key string, n int64) {
 	was, known := s.balances[key]
-	is := min(max(was+max(n, -decide.MaxBalance), -decide.MaxBalance), decide.MaxBalance)
+	is := min(max(was+n, leastBalance), decide.MaxBalance)
 	switch {
 	case is == 0 && known:
 		delete(s.balances, key)
@@ -162,5 +168,5 @@ func (r *creditReleaser) Settle(h Handle, actual int64) {
 	c := (*Credits)(r)
 	s := c.lock(h.Key)
 	defer s.mu.Unlock()
-	c.add(s, h.Key, h.N-actual)
+	c.add(s, h.Key, min(h.N, decide.MaxBalance)-min(actual, decide.MaxBalance))
 }

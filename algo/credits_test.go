@@ -70,3 +70,18 @@ func TestW2_CreditsAreSpentOnce(t *testing.T) {
 	require.Equal(t, int64(5000), sum+c.Balance("a"))
 	require.LessOrEqual(t, c.Balance("a"), int64(15))
 }
+
+// A settlement beyond all sense, and its correction, leave the balance as it was.
+func TestW2_CreditsSettledToTooMuch(t *testing.T) {
+	for _, n := range []int64{1<<53 - 1, 1 << 53, 1 << 60, math.MaxInt64} {
+		c := algo.Must(algo.NewCredits())
+		require.NoError(t, c.TopUp("a", 10))
+		first, second := acquire(t, c, "a", 3), acquire(t, c, "a", 4)
+		first.Settle(n)
+		second.Settle(n)
+		require.False(t, c.Allow("a", 1))
+		second.Settle(4)
+		first.Release(algo.Canceled)
+		require.Equal(t, int64(6), c.Balance("a"))
+	}
+}

@@ -116,8 +116,8 @@ func (e *Estimator) hash(class, key string) uint64 {
 
 const (
 	perOctave  = 4
-	leastRatio = -16 * perOctave // of the first bucket, as a logarithm
-	ratios     = 40 * perOctave
+	leastRatio = -16 * perOctave  // of the first bucket, as a logarithm
+	ratios     = 40*perOctave + 1 // the last one ends at 2^24
 )
 
 // bucketOf is the bucket of a ratio: bucket i has those up to 2^((leastRatio+i)/4).

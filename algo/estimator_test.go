@@ -175,3 +175,12 @@ func ExampleEstimator() {
 	// 4000
 	// 1200
 }
+
+// The bound of the error holds up to the largest ratio.
+func TestEstimatorLargestRatio(t *testing.T) {
+	e := algo.Must(algo.NewEstimator(.9, 10, 10))
+	for range 10 {
+		e.Learn("class", "key", 1, 1<<24)
+	}
+	require.Equal(t, int64(1<<24), e.Estimate("class", "key", 1, 0))
+}

@@ -31,8 +31,9 @@ type Prepaid struct {
 //
 // Remaining is what both have. RetryAfter is that of the plan for what credits lack, and
 // exact if the plan's is; the Reason is [Never] if only a top-up helps. A key that is
-// banned by the plan spends no credits. [Describe], [Spec.Apply] and [OccupiesSlot] go to
-// the plan. A decision allocates nothing in the long run.
+// banned by the plan spends no credits; what credits pay does not count towards a [Ban].
+// [Describe], [Spec.Apply] and [OccupiesSlot] go to the plan. A decision allocates nothing
+// in the long run.
 //
 // A decision is one step for all that reaches plan through the same Prepaid, whatever is
 // topped up meanwhile. A lock of the key is held while plan decides, so plan must not wait.
@@ -79,17 +80,12 @@ func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease Lease
 	s := p.credits.lock(key)
 	defer s.mu.Unlock()
 	balance := max(s.balances[key], 0)
-	if lease, err = p.limiter.Acquire(ctx, key, n); err != nil {
-		return Lease{}, err
+	paid, err := p.fromCredits(ctx, key, n, balance)
+	if err != nil {
+		return lease, err
 	}
-	var paid int64
-	if wantsCredits(&lease.Decision, balance) {
-		if paid = decide.FromCredits(n, lease.Remaining, balance); paid > 0 {
-			lease, err = p.limiter.Acquire(ctx, key, n-paid)
-		}
-		if err != nil {
-			return Lease{}, err
-		}
+	if lease, err = p.limiter.Acquire(ctx, key, n-paid); err != nil {
+		return Lease{}, err
 	}
 	lease.addCredits(balance)
 	if lease.Allowed && paid > 0 {
@@ -100,9 +96,17 @@ func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease Lease
 	return lease, nil
 }
 
-// wantsCredits reports whether credits may pay for what the plan has denied.
-func wantsCredits(d *Decision, balance int64) bool {
-	return !d.Allowed && !d.Banned && balance > 0
+// fromCredits is how many of n units credits pay. It peeks at the plan, because a plan may
+// count its denials; see [Ban].
+func (p *Prepaid) fromCredits(ctx context.Context, key string, n, balance int64) (int64, error) {
+	if balance == 0 {
+		return 0, nil
+	}
+	d, err := peek(ctx, p.limiter, key, n)
+	if err != nil || d.Allowed || d.Banned {
+		return 0, err
+	}
+	return decide.FromCredits(n, d.Remaining, balance), nil
 }
 
 // addCredits adds a balance to the decision of a plan. An admission with a Limit of 0
@@ -129,8 +133,9 @@ func (p *Prepaid) peekThrough(ctx context.Context, key string, n int64) (d Decis
 	s := p.credits.lock(key)
 	defer s.mu.Unlock()
 	balance := max(s.balances[key], 0)
-	if d, err = peek(ctx, p.limiter, key, n); err == nil && wantsCredits(&d, balance) {
-		d, err = peek(ctx, p.limiter, key, n-decide.FromCredits(n, d.Remaining, balance))
+	paid, err := p.fromCredits(ctx, key, n, balance)
+	if err == nil {
+		d, err = peek(ctx, p.limiter, key, n-paid)
 	}
 	if err == nil {
 		d.addCredits(balance)

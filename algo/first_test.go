@@ -337,3 +337,20 @@ func TestFirstAllocatesNothing(t *testing.T) {
 		lease.Release(algo.Succeeded)
 	}))
 }
+
+// What credits pay is no denial for a ban around the plan; what they lack is one.
+func TestFirstOverABan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ban := algo.Must(algo.NewBan(bucket(algo.PerHour(1), algo.Burst(2)), algo.PerMinute(2), 24*time.Hour, 48*time.Hour))
+		credits := algo.Must(algo.NewCredits())
+		l := algo.First(ban, credits)
+		require.NoError(t, credits.TopUp("a", 19))
+		for range 10 {
+			require.True(t, l.Allow("a", 2))
+		}
+		require.Equal(t, int64(1), credits.Balance("a"))
+		require.False(t, acquire(t, l, "a", 2).Banned)
+		require.True(t, acquire(t, l, "a", 2).Banned)
+		require.False(t, l.Allow("a", 1), "a banned key spends no credits")
+	})
+}

@@ -217,10 +217,10 @@ func (w *MeteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // what is reserved and not used comes back. A usage that the upstream has reported is
 // settled before, with [algo.Meter.Settle]; then Close changes nothing.
 func (w *MeteredWriter) Close() error {
+	defer w.metering.Meter.Close() // Units may panic
 	if rest := w.chunks.partial; len(rest) > 0 && w.stopped == nil {
 		w.metering.Meter.Use(w.units(rest))
 	}
 	w.chunks.partial = nil
-	w.metering.Meter.Close()
 	return nil
 }

@@ -197,6 +197,16 @@ func TestS3_MeterWriterMisuse(t *testing.T) {
 	}
 }
 
+// A panic of Units in an unfinished chunk leaves no reservation.
+func TestMeterWriterClosesAfterAPanic(t *testing.T) {
+	m, l := meterOf(t, 10, 8, 0)
+	w := httpmw.MeterWriter(context.Background(), eventRecorder(), httpmw.Metering{Meter: m, Units: func([]byte) int64 { panic("units") }})
+	_, err := io.WriteString(w, "data: a part")
+	require.NoError(t, err)
+	require.Panics(t, func() { _ = w.Close() })
+	require.Equal(t, int64(10), remaining(t, l, "k"), "what was reserved comes back")
+}
+
 // An error of the limiter stops the stream, or does not.
 func TestMeterWriterWithoutAnAnswer(t *testing.T) {
 	away := errors.New("away")
