@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -34,6 +35,7 @@ type running struct {
 	folder      string
 	front, back string
 	log         *logged
+	end         func() // ends it and waits for that; may be called again
 }
 
 func (r *running) write(name, text string) {
@@ -55,7 +57,8 @@ func run(t *testing.T, files map[string]string) *running {
 	go func() {
 		exit <- rateLimits.Run(ctx, []string{"-config", filepath.Join(r.folder, "rls.yaml"), "-poll", "10ms"}, io.Discard, r.log, nil)
 	}()
-	t.Cleanup(func() { stop(); <-exit; http.DefaultClient.CloseIdleConnections() })
+	r.end = sync.OnceFunc(func() { stop(); <-exit })
+	t.Cleanup(func() { r.end(); http.DefaultClient.CloseIdleConnections() })
 	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
 	require.Eventually(t, func() bool { return serving.MatchString(r.log.String()) }, 10*time.Second, time.Millisecond, r.log)
 	at := serving.FindStringSubmatch(r.log.String())
