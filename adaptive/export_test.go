@@ -51,5 +51,12 @@ func FairRates(first, capacity float64, demands []float64, turns int) (rates []f
 
 // Used is the number of tenants whose use is kept.
 func Used(l *Limiter) (tenants int) {
-	return l.order.shares.used.Len(func(uint64) int64 { return 0 })
+	return l.order.shares.clock.Load().used.Len(func(uint64) int64 { return 0 })
+}
+
+// AgeShares moves the virtual clock of l to its end, as long overloads do.
+func AgeShares(l *Limiter) {
+	c := *l.order.shares.clock.Load()
+	c.base = fairLongest
+	l.order.shares.clock.Store(&c)
 }

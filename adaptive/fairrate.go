@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 const (
@@ -17,7 +19,11 @@ const (
 
 // fairClock is virtual time: it has been base at the instant at, and passes at rate,
 // the service per time that each tenant may use for the weight 1.
+//
+// Long before it ends it begins again, and nobody owes anything: with many requests in
+// flight and small weights that takes days.
 type fairClock struct {
+	used     *keystore.Store[int64, struct{}] // of this clock
 	at, base int64
 	rate     float64
 
@@ -69,9 +75,12 @@ func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
 	dt := float64(at - c.at)
 	keep := math.Exp(-dt / fairMemory)
 	n := &fairClock{
-		at: at, base: c.now(at),
+		used: c.used, at: at, base: c.now(at),
 		time: keep*c.time + dt, area: keep*c.area + c.rate*dt,
 		bound: keep*c.bound + bound, spare: keep*c.spare + spare, lacked: keep*c.lacked + lacked,
+	}
+	if n.base > fairLongest/2 {
+		n.used, n.base = newUsed(), 1
 	}
 	rate := c.rate
 	switch {

@@ -56,20 +56,26 @@ const (
 // state of a tenant is the virtual time at which its use is paid.
 type shares struct {
 	weight func(tenant string) float64 // nil: 1
-	used   keystore.Store[int64, struct{}]
-	usual  [shareMeans]atomic.Uint32 // service of a unit, smoothed, in serviceUnit, by the hash of the tenant
-	clock  atomic.Pointer[fairClock] // nil before the first overload
-	since  fairCounts                // the last turn
+	usual  [shareMeans]atomic.Uint32   // service of a unit, smoothed, in serviceUnit, by the hash of the tenant
+	clock  atomic.Pointer[fairClock]   // rate 0 before the first overload
+	since  fairCounts                  // the last turn
 	ending sync.Mutex
 }
 
 func newShares(weight func(string) float64) *shares {
 	s := &shares{weight: weight}
-	s.used.Init(keystore.Config{MaxKeys: shareTenants, Evict: true}, nil)
+	s.clock.Store(&fairClock{used: newUsed()})
+	return s
+}
+
+// newUsed is the use of all tenants, the virtual time at which it is paid.
+func newUsed() *keystore.Store[int64, struct{}] {
+	used := new(keystore.Store[int64, struct{}])
+	used.Init(keystore.Config{MaxKeys: shareTenants, Evict: true}, nil)
 	// The words are not on the store's clock, so let it never pass them: a tenant is
 	// forgotten only when a new one needs its place, and owed the least of 16.
-	s.used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
-	return s
+	used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
+	return used
 }
 
 // charge is what a request has been charged. It fits into a word.
@@ -107,7 +113,7 @@ func unpack(word int64) charge {
 func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
 	clock := s.turn(at, inFlight)
 	now, weight := clock.now(at), s.weightOf(tenant)
-	s.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
+	clock.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
 		unit := int64(s.usual[state.ID%shareMeans].Load()) * serviceUnit
 		if unit == 0 {
 			unit = max(mean, serviceUnit)
@@ -170,8 +176,9 @@ func (s *shares) finished(tenant string, n, at, rtt int64, o algo.Outcome, c cha
 
 // correct changes the use of a tenant, and returns the tenant's hash.
 func (s *shares) correct(tenant string, at int64, by float64) (id uint64) {
-	now := s.clock.Load().now(at)
-	s.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
+	clock := s.clock.Load()
+	now := clock.now(at)
+	clock.used.Update(tenant, now, func(state keystore.State[int64], _ int64) (int64, int64, bool) {
 		id = state.ID
 		next := max(state.State, now) + int64(by)
 		return next, next, by != 0 && next > 0
@@ -182,17 +189,18 @@ func (s *shares) correct(tenant string, at int64, by float64) (id uint64) {
 // turn adjusts the fair rate, when it is time, and returns the virtual clock.
 func (s *shares) turn(at, inFlight int64) *fairClock {
 	clock := s.clock.Load()
-	if clock != nil && at-clock.at < fairTurn || !s.ending.TryLock() {
-		if clock == nil {
-			return &fairClock{rate: float64(inFlight)}
-		}
+	begun := clock.rate > 0
+	if begun && at-clock.at < fairTurn {
+		return clock
+	}
+	if !begun { // by Little's law what is in flight is the service per time
+		clock = &fairClock{used: clock.used, at: at, base: 1, rate: float64(max(inFlight, 1))}
+	}
+	if !s.ending.TryLock() {
 		return clock
 	}
 	defer s.ending.Unlock()
-	if clock == nil {
-		// By Little's law what is in flight is the service per time.
-		clock = &fairClock{at: at, base: 1, rate: float64(max(inFlight, 1))}
-	} else {
+	if begun {
 		bound, spare, lacked := s.since.take()
 		clock = clock.next(at, bound, spare, lacked)
 	}

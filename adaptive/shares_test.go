@@ -37,6 +37,11 @@ func tenants(loads ...float64) (key func(int) string, total float64) {
 // divided is what tenants with these loads get of the capacity of a processor, from
 // the third second on, and how much is served in all.
 func divided(t *testing.T, work time.Duration, loads []float64, opts ...adaptive.Option) (got []float64, all float64) {
+	return dividedLater(t, work, loads, func(*adaptive.Limiter) {}, opts...)
+}
+
+// dividedLater is divided after a second of overload and what later does.
+func dividedLater(t *testing.T, work time.Duration, loads []float64, later func(*adaptive.Limiter), opts ...adaptive.Option) (got []float64, all float64) {
 	m := newModel()
 	key, total := tenants(loads...)
 	var keys []string
@@ -49,8 +54,11 @@ func divided(t *testing.T, work time.Duration, loads []float64, opts ...adaptive
 	l := m.limiter(t, adaptive.Default(m.option()), opts...)
 	got = make([]float64, len(loads))
 	const length, settle = 13 * time.Second, 3 * time.Second
+	m.serve(t, l, work, total, time.Second)
+	later(l)
+	start := m.at
 	for i, v := range m.serve(t, l, work, total, length) {
-		if v.allowed && v.due >= settle && v.took < 500*time.Millisecond {
+		if v.allowed && v.due >= start+settle && v.took < 500*time.Millisecond {
 			tenant, err := strconv.Atoi(keys[i][len("tenant-"):])
 			require.NoError(t, err)
 			got[tenant] += work.Seconds() / (length - settle).Seconds()
@@ -77,6 +85,18 @@ func TestSharesOfAFlood(t *testing.T) {
 			require.Greater(t, all, .97*most)
 		})
 	}
+}
+
+// TestSharesAfterTheClock: the virtual clock begins again at its end, which small weights
+// and many requests in flight reach in days.
+func TestSharesAfterTheClock(t *testing.T) {
+	loads := []float64{4.5, .05, .05, .05, .05, .05, .05, .05, .05, .05}
+	got, _ := dividedLater(t, 5*time.Millisecond, loads, adaptive.AgeShares, adaptive.WithFairShares(nil))
+	light := 0.0
+	for i := range 9 {
+		light += got[i+1] / .45
+	}
+	require.Greater(t, light, .93)
 }
 
 // TestSharesByWeight: tenants that all ask for more than they get are served in
