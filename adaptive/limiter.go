@@ -119,7 +119,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		at, who, c = l.arrive(ctx, key, n)
 	}
 	if c == none {
-		inFlight, limit, c, err = l.take(ctx, n, &who)
+		inFlight, limit, c, err = l.take(ctx, n, at, &who)
 	}
 	if err != nil {
 		return lease, err
@@ -141,7 +141,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	h := algo.FillLease(&lease, l)
 	h.N, h.At, h.State = n, at, [3]int64{inFlight, n}
 	if who.known {
-		l.order.found(&who)
+		l.order.found(&who, at)
 		h.Key, h.State[2] = key, who.charge.pack()|math.MinInt64 // never 0
 	}
 	return lease, nil
@@ -174,9 +174,9 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, wh
 }
 
 // take takes n slots, after a wait in the queue if there is one.
-func (l *Limiter) take(ctx context.Context, n int64, who *claim) (inFlight, limit int64, c cause, err error) {
+func (l *Limiter) take(ctx context.Context, n, at int64, who *claim) (inFlight, limit int64, c cause, err error) {
 	if who.known {
-		if kept, higher := l.order.keeps(who); kept > 0 {
+		if kept, higher := l.order.keeps(who, at); kept > 0 {
 			limit, inFlight = l.limit(), l.working(l.inFlight.Load())
 			if n > limit-kept-inFlight && n <= limit-inFlight {
 				return inFlight, limit, keptFor(who.rank, higher), nil

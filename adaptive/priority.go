@@ -48,9 +48,10 @@ type order struct {
 	priorities bool
 	shares     *shares // nil: tenants do not matter
 
-	until atomic.Int64        // end of the overload, unless there are more denials
-	lent  [ranks]atomic.Int64 // price of requests that passed and that lower ranks have not paid for yet
-	kept  [ranks]atomic.Int64 // slots to keep free of lower ranks, in 1/keepScale
+	until atomic.Int64          // end of the overload, unless there are more denials
+	lent  [ranks]atomic.Int64   // price of requests that passed and that lower ranks have not paid for yet
+	kept  [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
+	last  [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
 	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
 }
@@ -174,17 +175,32 @@ func (o *order) lend(c *claim, most int64) bool {
 	return true
 }
 
-// keeps is the number of slots that a request must leave free, and for which rank.
-func (o *order) keeps(c *claim) (slots int64, higher rank) {
+// keeps is the number of slots that a request must leave free, and for which rank: those
+// for higher classes, and, while no lower class finds any, for better standings of its own.
+func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 	if !c.known {
 		return 0, 0
 	}
-	for r := range c.rank {
+	above := c.rank
+	if o.lowerFound(c.rank/standings, at) {
+		above -= c.rank % standings
+	}
+	for r := range above {
 		if kept := o.kept[r].Load() / keepScale; kept > slots {
 			slots, higher = kept, r
 		}
 	}
 	return slots, higher
+}
+
+// lowerFound reports whether a request of a lower class lately found its slots.
+func (o *order) lowerFound(class rank, at int64) bool {
+	for lower := class + 1; lower < rank(classes); lower++ {
+		if last := o.last[lower].Load(); last > 0 && at-last < strainMemory {
+			return true
+		}
+	}
+	return false
 }
 
 // denied notes a denial of a request.
@@ -200,9 +216,15 @@ func (o *order) denied(c *claim, at int64, by cause, limit int64) {
 }
 
 // found notes that a request found its slots.
-func (o *order) found(c *claim) {
-	if c.known && o.kept[c.rank].Load() > 0 {
+func (o *order) found(c *claim, at int64) {
+	if !c.known {
+		return
+	}
+	if o.kept[c.rank].Load() > 0 {
 		o.kept[c.rank].Add(-1)
+	}
+	if class := c.rank / standings; at-o.last[class].Load() > strainMemory/16 {
+		o.last[class].Store(at)
 	}
 }
 
