@@ -45,12 +45,11 @@ import (
 //	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
 //	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
-// It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit
-// for requests that wait for another service. A cost above 1 counts as 1. Where
-// runtime/metrics does not know the number of runnable goroutines (missing,
-// implausible or constant; the first reading finds out and logs it once) the number
-// of goroutines above the fewest of the last minute takes its place. Where the processor
-// time of the process is unknown (neither Unix nor Windows), all of it counts as used.
+// It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit for
+// requests that wait for another service. A cost above 1 counts as 1. Where runtime/metrics
+// does not know the number of runnable goroutines (the first reading finds out and logs
+// it once) that of goroutines above the fewest of the last minute takes its place. Where the
+// processor time of the process is unknown (neither Unix nor Windows), all counts as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -106,6 +105,8 @@ type runQueue struct {
 	measured int64      // instant of the measurement of procs
 	updated  int64
 	cpu      time.Duration // used until then
+	busy     int64         // instant since which, or since the last update, the queue may have stood
+	busyCPU  time.Duration // used until then
 	used     float64       // decaying sum of processor time, s
 	done     float64       // decaying sum of completions
 	cost     float64       // processor time per completion, s; 0: unknown
@@ -144,10 +145,9 @@ func (q *runQueue) admits(at int64) bool {
 	return true
 }
 
-// exceeded reports whether a request is denied: never while all goroutines of the
-// process would be done within the target if it had all processors, and the runnable
-// ones with what it gets. These are behind a lock of the runtime, so they are read only
-// from a quarter of that on.
+// exceeded reports whether a request is denied: never while all goroutines of the process
+// would be done within the target if it had all processors, and the runnable ones, read
+// from a quarter of that on (behind a lock of the runtime), with what it gets.
 func (q *runQueue) exceeded() bool {
 	runnable, drain := int64(0), q.drain.Load()
 	all, ok := q.machine.Goroutines()
@@ -160,8 +160,7 @@ func (q *runQueue) exceeded() bool {
 	return runnable > q.limit.Load() && (runnable > drain || !ok || int64(all) > q.harmless.Load())
 }
 
-// runnable is the number of runnable goroutines, 0 if it is unknown. Requests never
-// wait for one another's readings.
+// runnable is that number, 0 if it is unknown. Requests never wait for others' readings.
 func (q *runQueue) runnable() int64 {
 	if !q.reading.CompareAndSwap(false, true) {
 		return q.lastRead.Load()
@@ -190,8 +189,7 @@ func (q *runQueue) full() bool {
 func (q *runQueue) admitted(_, _, _ int64) {}
 func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
 
-// denied takes back the arrival of a request that passed here and found no slot: it
-// will not use the processor.
+// denied takes back the arrival of a request that found no slot: it uses no processor.
 func (q *runQueue) denied(by cause, _ int64) {
 	if by.wantsSlot() {
 		q.arrived.Add(-1)
@@ -206,14 +204,17 @@ func (q *runQueue) Observe(s Sample) {
 	average(&q.square, us*us)
 }
 
-// update learns and sets the limit when it is time. Requests do it: a goroutine would
-// wait in the queue itself.
+// update learns and sets the limit, by requests: a goroutine would wait in the queue itself.
 func (q *runQueue) update(at int64) {
 	if !q.mu.TryLock() {
 		return
 	}
 	defer q.mu.Unlock()
-	pause := at - q.next.Swap(at+queueUpdateEvery) // without an arrival
+	pause := at - q.next.Swap(at+queueUpdateEvery)                       // without an arrival
+	if float64(pause)/1e9 > float64(q.lastRead.Load()+1)*q.cost/q.gets { // the queue has emptied
+		q.busy = at
+		q.busyCPU, _ = q.machine.CPU()
+	}
 	if q.arrived.Load() < minArrivals && at-q.updated < queueUpdateLatest {
 		return
 	}
@@ -231,7 +232,8 @@ func (q *runQueue) update(at int64) {
 func (q *runQueue) learn(at int64) {
 	dt := float64(max(at-q.updated, 1)) / 1e9
 	used := dt * q.procs
-	if cpu, ok := q.machine.CPU(); ok {
+	cpu, known := q.machine.CPU()
+	if known {
 		used, q.cpu = (cpu - q.cpu).Seconds(), cpu
 	}
 	arrived := float64(max(q.arrived.Swap(0), 1))
@@ -244,10 +246,13 @@ func (q *runQueue) learn(at int64) {
 		q.cost = q.costOfRequest()
 	}
 	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
-	if gets := used / dt; gets > q.gets || stood && arrived >= minArrivals {
+	if gets := used / dt; gets > q.gets {
 		q.gets += a * (gets - q.gets)
+	} else if busy := float64(at-q.busy) / 1e9; known && stood && busy > 0 && arrived >= minArrivals {
+		q.gets += (1 - math.Exp(-busy/q.memory())) * ((q.cpu-q.busyCPU).Seconds()/busy - q.gets)
 	}
 	q.gets = min(max(q.gets, q.procs/100), q.procs)
+	q.busy, q.busyCPU = at, q.cpu
 	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.gets - q.usage)
 	q.demand = min(q.demand+a*(arrived*q.cost/dt/q.gets-q.demand), demandClosed)
 	runnable, _ := q.machine.Runnable()
@@ -260,9 +265,8 @@ func (q *runQueue) learn(at int64) {
 	q.updated = at
 }
 
-// costOfRequest is the processor time per completion. Where few requests complete,
-// most of it may be that of other work; but no request uses more than all processors
-// for as long as it takes.
+// costOfRequest is the processor time per completion. Of few requests most may be that of
+// other work; but none uses more than all processors for as long as it takes.
 func (q *runQueue) costOfRequest() float64 {
 	cost := q.used / q.done
 	if rtt := float64(q.rtt.Load()) / 1e9; rtt > 0 && q.done < quietRate*costMemory*q.procs {
@@ -271,7 +275,7 @@ func (q *runQueue) costOfRequest() float64 {
 	return cost
 }
 
-// memory of the demand, s. A sum of n requests of unequal size is as certain as one of
+// memory of the demand, s. A sum of n unequal requests is as certain as one of
 // n * mean^2 / (mean of squares) equal ones.
 func (q *runQueue) memory() float64 {
 	mean := float64(q.rtt.Load()) / 1e3
