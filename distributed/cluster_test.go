@@ -130,6 +130,8 @@ func TestF4_SlotThatIsMoved(t *testing.T) {
 	}
 	require.Empty(t, e.states())
 	require.Equal(t, 30, e.count(distributed.KeyFault))
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	require.ErrorContains(t, e.all[len(e.all)-1].Err, "TRYAGAIN")
 }
 
