@@ -74,7 +74,7 @@ func (s *tokenStream) left(t *testing.T, want int64) {
 // TestW2_StreamsOverHTTP: over HTTP/1.1 and HTTP/2, with the limit on Redis, a stream is
 // settled at its end, when its client hangs up, and when it is denied in the middle.
 func TestW2_StreamsOverHTTP(t *testing.T) {
-	store, redis := onRedis(t)
+	store, redis := onRedis(t, distributed.WithInstances(1)) // no heartbeats
 	for proto := 1; proto <= 2; proto++ {
 		stream := func(name string, s tokenStream) (*tokenStream, *http.Response) {
 			l, err := store.TokenBucket(fmt.Sprint(name, proto), slow, algo.Burst(200))

@@ -42,7 +42,10 @@ func TestW2_ResetsAndBansVoidCharges(t *testing.T) {
 				time.Sleep(450 * time.Millisecond) // brings in more than that
 				remote(t, l, key, remote(t, l, key, 0).Remaining)
 				old.Release(algo.Canceled)
-				require.Never(t, func() bool { return remote(t, l, key, 0).Remaining > 9 }, 100*time.Millisecond, 20*time.Millisecond)
+				for range 5 {
+					require.LessOrEqual(t, remote(t, l, key, 0).Remaining, int64(9))
+					time.Sleep(20 * time.Millisecond)
+				}
 			})
 		}
 	}
