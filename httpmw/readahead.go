@@ -33,7 +33,7 @@ type readAhead struct {
 	started bool
 	reading bool
 	closed  bool
-	atOnce  bool   // the rest of the body is to be read after the response
+	atOnce  bool   // the response does not wait for the rest of the body
 	buf     []byte // what was read and not yet delivered
 	err     error  // after buf
 }
@@ -95,7 +95,7 @@ func (b *readAhead) end(w http.ResponseWriter, r *http.Request) *http.Request {
 	}
 	if b.reading {
 		// The response must not wait for the read, which may wait for the client.
-		b.atOnce = answerAtOnce(w, r)
+		b.atOnce = answerAtOnce(w)
 	}
 	copied := new(http.Request)
 	*copied = *r
@@ -106,7 +106,7 @@ func (b *readAhead) end(w http.ResponseWriter, r *http.Request) *http.Request {
 // finish is called when the handler has returned.
 func (b *readAhead) finish(w http.ResponseWriter, r *http.Request) {
 	if b != nil && b.atOnce {
-		readRest(w, r)
+		endResponse(w, r)
 	}
 }
 

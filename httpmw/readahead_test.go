@@ -160,15 +160,22 @@ func TestAnswerWithinTheBody(t *testing.T) {
 
 // answerTo sends text and returns the answer, while the connection stays open.
 func answerTo(t *testing.T, base, text string) *http.Response {
+	resp, _ := answerAndRest(t, base, text)
+	return resp
+}
+
+// answerAndRest sends text and returns the answer and what comes after it.
+func answerAndRest(t *testing.T, base, text string) (*http.Response, *bufio.Reader) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
-	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	after := bufio.NewReader(conn)
+	resp, err := http.ReadResponse(after, nil)
 	require.NoError(t, err)
-	return resp
+	return resp, after
 }
 
 // A denial does not wait for the body of its request.
@@ -177,10 +184,18 @@ func TestDenialWithinTheBody(t *testing.T) {
 	for _, size := range []int{1000, 1_000_000} {
 		got := answerTo(t, base, fmt.Sprintf("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\nbegin", size))
 		require.Equal(t, http.StatusTooManyRequests, got.StatusCode)
-		require.Equal(t, size > 256<<10, got.Close)
+		require.True(t, got.Close, "the client does not use the connection again")
 	}
 	got := answerTo(t, base, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nbegin\r\n")
 	require.Equal(t, http.StatusTooManyRequests, got.StatusCode)
+	require.True(t, got.Close)
+	got = answerTo(t, base, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+	require.Equal(t, http.StatusTooManyRequests, got.StatusCode, "the client is not asked for the body")
+	for _, whole := range []string{"Content-Length: 5\r\n\r\nbegin", "Transfer-Encoding: chunked\r\n\r\n5\r\nbegin\r\n0\r\n\r\n"} {
+		got = answerTo(t, base, "POST / HTTP/1.1\r\nHost: a\r\n"+whole)
+		require.Equal(t, http.StatusTooManyRequests, got.StatusCode)
+		require.False(t, got.Close)
+	}
 	for _, size := range []int{10, 100_000, 4 << 20} {
 		var resp *http.Response
 		require.Eventually(t, func() (ok bool) {

@@ -70,9 +70,6 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
 	h := w.Header()
 	delete(h, "Content-Length")
-	if r.ProtoMajor == 1 && r.ContentLength != 0 && answerAtOnce(w, r) {
-		defer readRest(w, r)
-	}
 	values := &[5]string{"no-store", "nosniff", problemType}
 	h["Cache-Control"] = values[0:1:1]
 	h["X-Content-Type-Options"] = values[1:2:2]
@@ -80,10 +77,14 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 		m.setRetryFields(h, (*[2]string)(values[3:]), f)
 	}
 	if m.denied != nil {
+		if r.ProtoMajor == 1 && r.ContentLength != 0 && answerAtOnce(w) {
+			defer endResponse(w, r) // the handler may want the body
+		}
 		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
 		m.denied.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), denialKey{}, d)))
 		return
 	}
+	endBody(w, r)
 	if f.protocol.kind != plainHTTP {
 		f.refuseRPC(w, r)
 		return
@@ -93,9 +94,6 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 		values[2], body = plainType, f.title()+".\n"
 	}
 	h["Content-Type"] = values[2:3:3]
-	if r.ContentLength != 0 {
-		h.Set("Content-Length", strconv.Itoa(len(body))) // which net/http does not know yet in readRest
-	}
 	w.WriteHeader(f.status)
 	if r.Method != http.MethodHead {
 		_, _ = io.WriteString(w, body) // best effort: the client may be gone
@@ -115,33 +113,6 @@ func (m *middleware) setRetryFields(h http.Header, values *[2]string, f *refusal
 	text := string(strconv.AppendInt(b, admission.Milliseconds(f.wait), 10))
 	values[0], values[1] = text[:split], text[split:]
 	h[retryAfterMsField] = values[1:2:2]
-}
-
-// maxRest is how much of a body net/http reads after a response, to keep the
-// connection.
-const maxRest = 256 << 10
-
-// answerAtOnce keeps net/http from reading the rest of the body before it sends
-// the response, for as long as the client takes to send it. The rest is for readRest.
-// The connection is closed if that may be long.
-func answerAtOnce(w http.ResponseWriter, r *http.Request) bool {
-	if http.NewResponseController(w).EnableFullDuplex() != nil {
-		return false
-	}
-	if r.ContentLength < 0 || r.ContentLength > maxRest {
-		w.Header().Set("Connection", "close")
-	}
-	return true
-}
-
-// readRest sends the response and reads the rest of the body. In full duplex net/http
-// does so after the handler, and at the end of the body begins to watch the connection:
-// beside the next request on it, which it then breaks off.
-func readRest(w http.ResponseWriter, r *http.Request) {
-	if 0 < r.ContentLength && r.ContentLength <= maxRest {
-		_ = http.NewResponseController(w).Flush() // best effort: the client may be gone
-		_, _ = io.Copy(io.Discard, r.Body)
-	}
 }
 
 // setWait sets Retry-After, at least 1 and never below t, which RateLimit
