@@ -93,17 +93,17 @@ shapes:
 	cd examples/shapes && $(GO) run . -out ../../docs/shapes
 
 # Package adaptive under simulated overload: all scenarios, as tables and
-# pictures, in docs/sim. Takes some minutes of one processor.
+# pictures, in bench/sim/results. Takes some minutes of one processor.
 sim:
-	cd bench && $(GO) run ./sim/cmd/sim -out ../docs/sim
+	cd bench && $(GO) run ./sim/cmd/sim -out sim/results
 
-# What becomes of the simulator's scenarios if a constant of RunQueue changes, in docs/sim.
+# What becomes of the simulator's scenarios if a constant of RunQueue changes, in bench/sim/results.
 constants:
-	cd bench && $(GO) run ./sim/cmd/constants -out ../docs/sim
+	cd bench && $(GO) run ./sim/cmd/constants -out sim/results
 
-# Fair shares between tenants in the simulator: a table and a picture, in docs/sim.
+# Fair shares between tenants in the simulator: a table and a picture, in bench/sim/results.
 fairness:
-	cd bench && $(GO) run ./sim/cmd/fairness -out ../docs/sim
+	cd bench && $(GO) run ./sim/cmd/fairness -out sim/results
 
 # The gateway under wrk: what it costs, whether limits hold, and what changes of
 # its file do to requests and debt. Needs wrk.
