@@ -11,6 +11,19 @@ type Event struct {
 	Err     error  // the cause; may be nil
 	// RoundTrip is the median of the last round trips; of FarAway.
 	RoundTrip time.Duration
+	// Instances is the number of instances that share the limits now; of InstancesChanged.
+	Instances int
+}
+
+// logged are the node and the cause as attributes of a log line, where the event has them.
+func (e Event) logged() (attrs []any) {
+	if e.Node != "" {
+		attrs = append(attrs, "node", e.Node)
+	}
+	if e.Err != nil {
+		attrs = append(attrs, "err", e.Err)
+	}
+	return attrs
 }
 
 // Kind is the kind of an [Event].
@@ -26,8 +39,8 @@ const (
 	KeyFault
 	// Misconfigured: credentials, rights, or a server that cannot run scripts.
 	Misconfigured
-	// InstancesChanged: the number of instances that share the limits changed;
-	// [Stats] has it.
+	// InstancesChanged: the number of instances that share the limits changed; see
+	// Instances.
 	InstancesChanged
 	// MixedParameters: a key was last charged under another rate, burst or period:
 	// another instance uses the limit's name with other parameters, as in a rolling

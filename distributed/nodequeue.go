@@ -271,9 +271,10 @@ func (q *nodeQueue) reportDistance() bool {
 		return false
 	}
 	if q.store.mayLog(farAway) {
+		e := Event{Kind: FarAway, Node: q.addr, RoundTrip: median}
 		q.store.logger.Warn(fmt.Sprintf("distributed: answers take %v, the timeout is %v: limits are local; see WithTimeout",
-			median.Round(time.Millisecond/10), q.store.timeout), "p99", p99, "node", q.addr)
-		q.store.emit(Event{Kind: FarAway, Node: q.addr, RoundTrip: median})
+			median.Round(time.Millisecond/10), q.store.timeout), append([]any{"p99", p99}, e.logged()...)...)
+		q.store.emit(e)
 	}
 	return true
 }

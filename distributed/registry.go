@@ -125,7 +125,7 @@ func (r *registry) note(count, rank, last int) {
 		for _, l := range r.store.allLimiters() {
 			l.fallback.resize()
 		}
-		r.store.emit(Event{Kind: InstancesChanged})
+		r.store.emit(Event{Kind: InstancesChanged, Instances: r.known().count})
 	}
 }
 

@@ -163,10 +163,9 @@ func (s *Store) emit(e Event) {
 		if e.State == StateOpen {
 			level = slog.LevelWarn
 		}
-		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], "state", e.State.String(), "node", e.Node, "err", e.Err)
+		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], append([]any{"state", e.State.String()}, e.logged()...)...)
 	case InstancesChanged:
-		n := s.registry.known()
-		s.logger.Debug("distributed: the number of instances changed", "count", n.count, "rank", n.rank)
+		s.logger.Debug("distributed: the number of instances changed", "instances", e.Instances)
 	}
 	if s.hook != nil {
 		s.hook(e)
