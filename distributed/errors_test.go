@@ -1,9 +1,6 @@
 package distributed_test
 
 import (
-	"os"
-	"regexp"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -86,16 +83,8 @@ func TestFailuresAreClassified(t *testing.T) {
 
 // TestLeastRights: these rights suffice for every limit, and are documented.
 func TestLeastRights(t *testing.T) {
-	page, err := os.ReadFile("../docs/guides/redis.md")
-	require.NoError(t, err)
-	rule := regexp.MustCompile("(?m)^ACL SETUSER limits .*$").FindString(string(page))
-	require.NotEmpty(t, rule)
 	server := redistest.Start(t)
-	var words []any
-	for _, w := range strings.Fields(rule) {
-		words = append(words, w)
-	}
-	server.Do(words...)
+	server.Do(leastRights(t)...)
 	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "limits", Password: "secret"})
 	t.Cleanup(func() { _ = c.Close() })
 	store := newStore(t, c)
