@@ -72,3 +72,8 @@ func (k *keyed[S, V]) refund(h Handle, n int64) {
 func (h *Handle) charge() decide.Charge {
 	return decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
 }
+
+// setCharge writes what charge reads, and the mark of the charge.
+func (h *Handle) setCharge(c decide.Charge, mark int64) {
+	h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, mark
+}

@@ -32,7 +32,7 @@ type decider[S any] interface {
 // limit is a decider in use.
 type limit[S any] struct {
 	decider[S]
-	plain  bool                    // S is int64 and phase nil: only a denial needs to ask whether a state is plausible
+	plain  bool                    // S is int64 and phase nil: what is admitted was plausible, and a state is its own expiry
 	window time.Duration           // in which Limit units are promised; 0: nothing is
 	live   func(now int64) int64   // the lowest expiry of a key that has spent something; nil: now + 1
 	phase  func(hash uint64) int64 // added to every instant of a key, or nil
@@ -94,21 +94,18 @@ func (k *keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 		return false
 	}
 	_, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
-		l, state, changed := k.limit.Load(), s.State, false
-		if !l.plain {
-			state, now, changed = k.plausible(l, s, now)
-		}
-		for again := false; ; again = true {
-			next, ok := l.Admit(state, now, n)
-			allowed = ok
-			switch {
-			case ok && n > 0:
-				return next, l.expiry(next, now, true), true
-			case again || l.Plausible(state, now):
-				return next, l.expiry(next, now, changed), changed
+		l := k.limit.Load()
+		if l.plain {
+			next, ok := l.Admit(s.State, now, n)
+			if ok || l.Plausible(s.State, now) {
+				allowed = ok
+				return next, 0, ok && n > 0
 			}
-			state, now, changed = k.clamp(l, s)
 		}
+		state, now, changed := k.plausible(l, s, now)
+		next, ok := l.Admit(state, now, n)
+		allowed = ok
+		return l.written(next, now, changed || ok && n > 0)
 	})
 	if r >= keystore.Evicted {
 		k.warnFull()
@@ -141,24 +138,27 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 		at = reading.Of(&k.store.Clock)
 	}
 	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
-		l, state, changed := k.limit.Load(), s.State, false
-		if !l.plain {
-			state, now, changed = k.plausible(l, s, now)
-		}
-		for again := false; ; again = true {
-			next, a, q := l.Answer(state, now, n)
-			lease.setAnswer(a)
-			lease.setQuota(q)
-			switch {
-			case a.Allowed && n > 0:
-				c, h := l.Charge(next, now, n, a.Delay), &lease.handle
-				h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, s.Mark
-				return next, l.expiry(next, now, true), true
-			case again || l.Plausible(state, now):
-				return next, l.expiry(next, now, changed), changed
+		l := k.limit.Load()
+		if l.plain {
+			next, a, q := l.Answer(s.State, now, n)
+			if charged := a.Allowed && n > 0; charged || l.Plausible(s.State, now) {
+				lease.setAnswer(a)
+				lease.setQuota(q)
+				if charged {
+					lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
+				}
+				return next, 0, charged
 			}
-			state, now, changed = k.clamp(l, s)
 		}
+		state, now, changed := k.plausible(l, s, now)
+		next, a, q := l.Answer(state, now, n)
+		lease.setAnswer(a)
+		lease.setQuota(q)
+		if a.Allowed && n > 0 {
+			lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
+			changed = true
+		}
+		return l.written(next, now, changed)
 	})
 	if r >= keystore.Evicted {
 		k.warnFull()
@@ -228,12 +228,12 @@ func (k *keyed[S, V]) clamp(l *limit[S], s keystore.State[S]) (_ S, at int64, ch
 	return state, at, cut || !k.words || state != s.State
 }
 
-// expiry is that of a changed state. A plain word is its own.
-func (l *limit[S]) expiry(state S, now int64, changed bool) int64 {
-	if l.plain || !changed {
-		return 0
+// written is what an update returns that leads to state.
+func (l *limit[S]) written(state S, now int64, changed bool) (S, int64, bool) {
+	if !changed {
+		return state, 0, false
 	}
-	return l.Expiry(state, now)
+	return state, l.Expiry(state, now), true
 }
 
 // at is now for the key with that hash.

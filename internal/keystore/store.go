@@ -146,18 +146,18 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 			return now, Unchanged
 		}
 		interleave.Point()
-		if r = t.replace(w, id, word, any(next).(int64)); r != lost {
-			return now, r
+		switch to := any(next).(int64); {
+		case to < word && id != 0:
+			if t.lower(w, id, word, to) {
+				return now, Updated
+			}
+		case !w.word.CompareAndSwap(word, to):
+		case w.id.Load() == id:
+			return now, Updated
+		default:
+			w.restore(word, to)
 		}
 	}
-}
-
-// replace writes the next word of a key, or of the state without a key (id 0, t nil).
-func (t *table[V]) replace(w *slot, id uint64, word, next int64) Result {
-	if next < word && id != 0 {
-		return t.lower(w, id, word, next)
-	}
-	return w.swap(id, word, next)
 }
 
 // insert applies f to a key that has no slot, and gives it one if that has

@@ -44,33 +44,23 @@ func (t *table[V]) insert(gap gap[V], id uint64, next, now int64) Result {
 	return r
 }
 
-// swap replaces the word of the key id.
-func (s *slot) swap(id uint64, word, next int64) Result {
-	switch {
-	case !s.word.CompareAndSwap(word, next):
-		return lost
-	case s.id.Load() == id:
-		return Updated
-	}
+// restore undoes a swap from word to next. The slot expired, was taken over, and the
+// word of the new key happened to equal ours. If it has changed meanwhile, the charge
+// stays with that key, which errs on the safe side.
+func (s *slot) restore(word, next int64) {
 	interleave.Point()
-	// The slot expired, was taken over, and the word of the new key happened to
-	// equal ours. Restore it; if it has changed meanwhile, the charge stays with
-	// that key, which errs on the safe side.
 	s.word.CompareAndSwap(next, word)
-	return lost
 }
 
-// lower is swap to a smaller word, such as that of a refund. It holds the mutex,
-// under which alone a slot changes hands: a key that took over the slot could spend
-// what was refunded to another one, however briefly its word was too small.
-func (t *table[V]) lower(s *slot, id uint64, word, next int64) Result {
+// lower swaps the word of the key id for a smaller one, such as that of a refund, and
+// reports whether it has. It holds the mutex, under which alone a slot changes hands: a
+// key that took over the slot could spend what was refunded to another one, however
+// briefly its word was too small.
+func (t *table[V]) lower(s *slot, id uint64, word, next int64) bool {
 	g := t.segment(id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if t.segment(id) != g || s.id.Load() != id {
-		return lost
-	}
-	return s.swap(id, word, next)
+	return t.segment(id) == g && s.id.Load() == id && s.word.CompareAndSwap(word, next)
 }
 
 func (t *table[V]) hasRoom(key string, now int64) bool {
