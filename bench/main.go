@@ -58,7 +58,7 @@ func (r *report) collect(chosen *regexp.Regexp) error {
 		}
 		defer stop()
 		all = append(all, redisWorks(addr)...)
-		r.remote = remoteFootprints(addr)
+		r.remote = remoteCosts(addr)
 	}
 	for _, w := range all {
 		if !chosen.MatchString(w.id) {

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -10,6 +13,10 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/throttled/throttled/v2"
+	goredisstore "github.com/throttled/throttled/v2/store/goredisstore.v9"
+	"github.com/ulule/limiter/v3"
+	ululestore "github.com/ulule/limiter/v3/drivers/store/redis"
 )
 
 const (
@@ -48,20 +55,22 @@ func redisWorks(addr string) []work {
 			end: func() { bed.close() }}
 	}
 	exact := func(b *redisBed) []contender {
-		return []contender{b.script("one"), b.ours(redisExact, ample), b.peer(ample)}
+		return []contender{b.script("one"), b.ours(redisExact, ample), b.peer(ample), b.throttled(ample), b.ulule(ample)}
 	}
 	lone := on("redis-lone", "one caller, one key", 1, 1, exact)
 	lone.cores = 1
 	hot := on("redis-hot", "256 callers, one hot key", 256, 1, func(b *redisBed) []contender {
-		return append(exact(b), b.ours(redisBlocks, ample, distributed.WithBlocks(redisExcess)))
+		return append(exact(b)[:3], b.ours(redisBlocks, ample, distributed.WithBlocks(redisExcess)))
 	})
 	hot.us = redisBlocks
 	denied := on("redis-denied", "256 callers, one denied key", 256, 1, func(b *redisBed) []contender {
 		return []contender{b.script("none"), b.ours(redisCache, spent), b.peer(spent)}
 	})
 	denied.us, denied.denied = redisCache, true
-	return []work{lone, on("redis-64", "64 callers, 10 000 keys", 64, redisKeys, exact),
-		on("redis", "256 callers, 10 000 keys", 256, redisKeys, exact), hot, denied}
+	return []work{lone, on("redis-16", "16 callers, 10 000 keys", 16, redisKeys, exact),
+		on("redis-64", "64 callers, 10 000 keys", 64, redisKeys, exact),
+		on("redis", "256 callers, 10 000 keys", 256, redisKeys, exact),
+		on("redis-2000", "2000 callers, 10 000 keys", 2000, redisKeys, exact), hot, denied}
 }
 
 // redisBed is a client with the keys that are asked for.
@@ -143,22 +152,89 @@ func (b *redisBed) peer(q quota) contender {
 	})}
 }
 
-// remoteFootprints are the bytes that a key takes on the server.
-func remoteFootprints(addr string) (all []footprint) {
+// throttled repeats a decision whose key another caller has changed meanwhile.
+func (b *redisBed) throttled(q quota) contender {
+	const attempts = 1000
+	store := must(goredisstore.NewCtx(b.client, "throttled:"))
+	l := must(throttled.NewGCRARateLimiterCtx(store, throttled.RateQuota{
+		MaxRate: throttled.PerDuration(q.units, q.period), MaxBurst: q.burst() - 1,
+	}))
+	l.SetMaxCASAttemptsLimit(attempts)
 	ctx := context.Background()
-	for _, library := range []string{sluice, redisRate} {
+	return contender{"throttled", peer, b.each(q, func(k string) bool {
+		limited, _, err := l.RateLimitCtx(ctx, k, 1)
+		return err == nil && !limited
+	})}
+}
+
+// ulule counts in fixed windows, so its limit is the burst.
+func (b *redisBed) ulule(q quota) contender {
+	l := limiter.New(must(ululestore.NewStore(b.client)), limiter.Rate{Limit: int64(q.burst()), Period: q.period})
+	ctx := context.Background()
+	return contender{"ulule", peer, b.each(q, func(k string) bool {
+		res, err := l.Get(ctx, k)
+		return err == nil && !res.Reached
+	})}
+}
+
+// remoteCost is what a decision takes on the server and on the way to it.
+type remoteCost struct {
+	library  string
+	key      float64 // bytes of a key, its name included
+	cpu      float64 // microseconds of the server, user and system
+	sent     float64 // bytes to the server
+	received float64 // bytes from it
+}
+
+// remoteCosts lets 256 callers make decisions on 10 000 keys.
+func remoteCosts(addr string) (all []remoteCost) {
+	const callers, decisions = 256, 100_000
+	for _, make := range []func(*redisBed, quota) contender{
+		func(b *redisBed, q quota) contender { return b.ours(sluice, q) },
+		(*redisBed).peer, (*redisBed).throttled, (*redisBed).ulule,
+	} {
 		b := newRedisBed(addr, 1)
-		if library == sluice {
-			b.ours(redisExact, spent).run(1)
-		} else {
-			b.peer(spent).run(1)
+		make(b, spent).run(1)
+		key := b.keyBytes()
+		b.close()
+		b = newRedisBed(addr, redisKeys)
+		c := make(b, ample)
+		c.run(redisKeys) // makes the keys, and connections
+		before := b.info()
+		var group sync.WaitGroup
+		for range callers {
+			group.Go(func() { c.run(decisions / callers) })
 		}
-		sum := int64(0)
-		for _, k := range must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {
-			sum += must(b.client.MemoryUsage(ctx, k).Result())
-		}
-		all = append(all, footprint{library, float64(sum)})
+		group.Wait()
+		after := b.info()
+		each := func(field string) float64 { return (after[field] - before[field]) / decisions }
+		all = append(all, remoteCost{
+			library: c.name, key: key,
+			cpu:  1e6 * (each("used_cpu_user") + each("used_cpu_sys")),
+			sent: each("total_net_input_bytes"), received: each("total_net_output_bytes"),
+		})
 		b.close()
 	}
 	return all
+}
+
+// info has the numbers of INFO.
+func (b *redisBed) info() map[string]float64 {
+	numbers := map[string]float64{}
+	for _, line := range strings.Split(must(b.client.Info(context.Background(), "cpu", "stats").Result()), "\r\n") {
+		field, value, _ := strings.Cut(line, ":")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			numbers[field] = n
+		}
+	}
+	return numbers
+}
+
+// keyBytes is what MEMORY USAGE says of all that the server keeps for the only key.
+func (b *redisBed) keyBytes() (sum float64) {
+	ctx := context.Background()
+	for _, k := range must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {
+		sum += float64(must(b.client.MemoryUsage(ctx, k).Result()))
+	}
+	return sum
 }
