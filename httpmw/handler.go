@@ -1,7 +1,6 @@
 package httpmw
 
 import (
-	"context"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -48,30 +47,28 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
 	ahead := newReadAhead(r)
-	_, pass := h.admit(ahead.contextOf(r), &lease, w, r)
-	inner := r
-	if ahead != nil {
-		inner = ahead.end(w, r)
-	}
+	defer ahead.finish(w, r)
+	_, pass := h.admit(ahead, &lease, w, r)
 	if !pass {
 		return
 	}
+	w, inner := ahead.end(w, r)
 	if inner != r {
 		defer giveBack(r, inner)
 	}
 	h.next.ServeHTTP(w, inner)
 	outcome = algo.Succeeded
-	ahead.finish(w, r)
 }
 
 // admit decides on r, and returns the names of the policies that the lease is of.
-// ctx is the context in which r waits. If it returns false, the request has been
+// r waits in the context of ahead. If it returns false, the request has been
 // answered. If it returns true and the lease is zero, the request passes unlimited.
-func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
+func (m *middleware) admit(ahead *readAhead, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
 	if m.all != nil {
-		*lease, names, pass = m.all(m, ctx, w, r)
+		*lease, names, pass = m.all(m, ahead, w, r)
 		return names, pass
 	}
+	ctx := ahead.contextOf(r)
 	p := m.policies[0]
 	a := admission.Attempt{Reserve: m.reserveOf(r)}
 	if m.watches {
@@ -79,7 +76,7 @@ func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.Respon
 	}
 	result := p.Admit(ctx, r, lease, &a)
 	if result != Allowed {
-		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
+		return nil, m.respond(ahead, w, r, p, &a, result, &lease.Decision)
 	}
 	advertised := m.advertise(w, p.Policy, &lease.Decision)
 	if m.Observe != nil {
@@ -90,7 +87,7 @@ func (m *middleware) admit(ctx context.Context, lease *algo.Lease, w http.Respon
 
 // respond reports every decision but an admission, and answers the request
 // unless it passes.
-func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
+func (m *middleware) respond(ahead *readAhead, w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
 	switch result {
 	case admission.Skipped:
 		return true
@@ -127,7 +124,7 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 	if m.Observe != nil {
 		p.Report(a, result, d, "", f.status, f.in(m.sentFields(w.Header(), advertised)))
 	}
-	m.writeRefusal(w, r, &f, d)
+	m.writeRefusal(ahead, w, r, &f, d)
 	return false
 }
 

@@ -36,14 +36,12 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.endTracked(lease, watched, r, returned) }()
 	var pass bool
 	ahead := newReadAhead(r)
-	lease.Policies, pass = h.admit(ahead.contextOf(r), &lease.Lease.Lease, w, r)
-	inner := r
-	if ahead != nil {
-		inner = ahead.end(w, r)
-	}
+	defer ahead.finish(w, r)
+	lease.Policies, pass = h.admit(ahead, &lease.Lease.Lease, w, r)
 	if !pass {
 		return
 	}
+	w, inner := ahead.end(w, r)
 	if h.LeaseInContext {
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
@@ -57,7 +55,6 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	}
 	h.next.ServeHTTP(w, inner)
 	returned = true
-	ahead.finish(w, r)
 }
 
 // passUnlimited serves a request without a lease. With WithLeaseInContext the context says

@@ -1,7 +1,6 @@
 package httpmw
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/sluice-go/sluice/algo"
@@ -134,7 +133,7 @@ type middleware struct {
 	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
 	// does not link it.
 	// (The lease is a result: as an argument of a function value it would escape.)
-	all func(m *middleware, ctx context.Context, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
+	all func(m *middleware, ahead *readAhead, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
 	// watches: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	watches bool

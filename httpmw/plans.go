@@ -90,5 +90,7 @@ func (h *plansHandler) undecided(w http.ResponseWriter, r *http.Request, err err
 	var a admission.Attempt
 	unknown := h.table.Unknown
 	result := unknown.Undecided(r.Context(), &a, err)
-	return newMiddleware(h.settings).respond(w, r, &policy{Policy: unknown}, &a, result, &algo.Decision{})
+	ahead := newReadAhead(r)
+	defer ahead.finish(w, r)
+	return newMiddleware(h.settings).respond(ahead, w, r, &policy{Policy: unknown}, &a, result, &algo.Decision{})
 }

@@ -24,18 +24,19 @@ const (
 // behind its rest.
 type readAhead struct {
 	context.Context
-	body    io.ReadCloser
-	once    sync.Once
-	timer   *time.Timer
-	over    atomic.Bool // the wait is over, or another goroutine reads
-	mu      sync.Mutex  // guards what follows
-	more    sync.Cond   // of mu
-	started bool
-	reading bool
-	closed  bool
-	atOnce  bool   // the response does not wait for the rest of the body
-	buf     []byte // what was read and not yet delivered
-	err     error  // after buf
+	body     io.ReadCloser
+	once     sync.Once
+	timer    *time.Timer
+	over     atomic.Bool // the wait is over, or another goroutine reads
+	mu       sync.Mutex  // guards what follows
+	more     sync.Cond   // of mu
+	started  bool
+	reading  bool
+	closed   bool
+	taken    int64         // bytes that were read
+	buf      []byte        // what was read and not yet delivered
+	detached *trackedLease // if the response does not wait for the rest of the body
+	err      error         // after buf
 }
 
 // newReadAhead is nil for a request whose context ends with its client anyway.
@@ -43,7 +44,9 @@ func newReadAhead(r *http.Request) *readAhead {
 	if r.ProtoMajor != 1 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	return &readAhead{Context: r.Context(), body: r.Body}
+	b := &readAhead{Context: r.Context(), body: r.Body}
+	b.more.L = &b.mu
+	return b
 }
 
 // contextOf is the context in which r waits for its turn.
@@ -65,16 +68,16 @@ func (b *readAhead) Done() <-chan struct{} {
 func (b *readAhead) run() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over.Load() {
+	if b.over.Load() || b.started {
 		return
 	}
-	b.more.L, b.started, b.reading = &b.mu, true, true
+	b.started, b.reading = true, true
 	chunk := make([]byte, 4<<10)
 	for b.err == nil && len(b.buf) < maxAhead && !b.over.Load() {
 		b.mu.Unlock()
 		n, err := b.body.Read(chunk)
 		b.mu.Lock()
-		b.buf, b.err = append(b.buf, chunk[:n]...), err
+		b.buf, b.err, b.taken = append(b.buf, chunk[:n]...), err, b.taken+int64(n)
 		b.more.Broadcast()
 	}
 	b.reading = false
@@ -82,31 +85,32 @@ func (b *readAhead) run() {
 }
 
 // end ends the wait. It returns r, with the rest of a body that was read ahead.
-func (b *readAhead) end(w http.ResponseWriter, r *http.Request) *http.Request {
-	b.once.Do(func() {})
-	b.over.Store(true)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.timer != nil {
-		b.timer.Stop()
+func (b *readAhead) end(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
+	if b == nil {
+		return w, r
 	}
+	b.stop()
+	defer b.mu.Unlock()
 	if !b.started {
-		return r
+		return w, r
 	}
 	if b.reading {
 		// The response must not wait for the read, which may wait for the client.
-		b.atOnce = answerAtOnce(w)
+		w = b.detach(w)
 	}
 	copied := new(http.Request)
 	*copied = *r
 	copied.Body = aheadBody{b}
-	return copied
+	return w, copied
 }
 
-// finish is called when the handler has returned.
-func (b *readAhead) finish(w http.ResponseWriter, r *http.Request) {
-	if b != nil && b.atOnce {
-		endResponse(w, r)
+// stop lets no further read begin. b.mu is locked afterwards.
+func (b *readAhead) stop() {
+	b.once.Do(func() {})
+	b.over.Store(true)
+	b.mu.Lock()
+	if b.timer != nil {
+		b.timer.Stop()
 	}
 }
 
@@ -132,7 +136,11 @@ func (b aheadBody) Read(p []byte) (int, error) {
 		return 0, b.err
 	}
 	b.mu.Unlock()
-	return b.body.Read(p)
+	n, err := b.body.Read(p)
+	b.mu.Lock()
+	b.taken += int64(n)
+	b.mu.Unlock()
+	return n, err
 }
 
 // Close leaves a body that is being read to the server, which closes it too.

@@ -67,7 +67,7 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 // writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
 // the request and no error's text is in it. (The decision is a parameter of its
 // own because it would escape within the struct, and the lease with it.)
-func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
+func (m *middleware) writeRefusal(ahead *readAhead, w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
 	h := w.Header()
 	delete(h, "Content-Length")
 	values := &[5]string{"no-store", "nosniff", problemType}
@@ -77,10 +77,8 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 		m.setRetryFields(h, (*[2]string)(values[3:]), f)
 	}
 	if m.denied != nil {
-		if r.ProtoMajor == 1 && r.ContentLength != 0 && answerAtOnce(w) {
-			defer endResponse(w, r) // the handler may want the body
-		}
 		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
+		w, r = ahead.deny(w, r)
 		m.denied.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), denialKey{}, d)))
 		return
 	}

@@ -28,33 +28,91 @@ func endBody(w http.ResponseWriter, r *http.Request) {
 		return // nobody sends a body
 	}
 	if !readRest(w, r) && answerAtOnce(w) {
-		w.Header().Set("Connection", "close")
-	}
-}
-
-// endResponse ends a response after [answerAtOnce], which may be sent already. In full
-// duplex net/http reads the rest of the body after the handler, and at its end begins to
-// watch the connection: beside the next request on it, which it then breaks off. So the
-// rest is read here, and if it does not come the connection serves no other request.
-func endResponse(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).Flush() // best effort: the client may be gone
-	if !readRest(w, r) {
 		closeAfterwards(w)
 	}
 }
 
 // readRest reads the rest of the body, and reports whether all of it was there.
 func readRest(w http.ResponseWriter, r *http.Request) bool {
-	c := http.NewResponseController(w)
-	if r.ContentLength > maxRest || c.SetReadDeadline(time.Now().Add(restTime)) != nil {
+	c, until := http.NewResponseController(w), time.Now().Add(restTime)
+	if r.ContentLength > maxRest || c.SetReadDeadline(until) != nil {
 		return false
 	}
 	_, err := io.CopyN(io.Discard, r.Body, maxRest+1)
-	return err == io.EOF && c.SetReadDeadline(time.Time{}) == nil
+	// Once the body is read net/http watches the connection, for which the time must not end.
+	return err == io.EOF && c.SetReadDeadline(time.Time{}) == nil && time.Now().Before(until)
 }
 
-// closeAfterwards makes net/http close the connection after the handler, when the header
-// is sent already. That is what http.MaxBytesReader is documented to do beyond its limit.
+// deny readies a request for a handler that answers its denial. The response does not wait
+// for the client, although the handler gets the body: what is there is read ahead.
+func (b *readAhead) deny(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
+	if b == nil || r.Header.Get("Expect") != "" {
+		return b.end(w, r)
+	}
+	b.await()
+	w, r = b.end(w, r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err == nil {
+		w = b.detach(w)
+	}
+	return w, r
+}
+
+// await reads ahead as long as the rest of a body is waited for.
+func (b *readAhead) await() {
+	b.once.Do(func() {})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		b.run()
+	}()
+	select {
+	case <-done:
+	case <-time.After(restTime):
+	}
+}
+
+// detach makes the response independent of the rest of the body. The writer that it returns
+// notices that the connection is hijacked. b.mu is locked.
+func (b *readAhead) detach(w http.ResponseWriter) http.ResponseWriter {
+	if b.detached != nil || !answerAtOnce(w) {
+		return w
+	}
+	b.detached = &trackedLease{ahead: b} // of nothing
+	b.detached.users.Store(1)
+	w, _ = watch(w, b.detached)
+	return w
+}
+
+// finish is called when the handler has returned or panics. In full duplex net/http reads
+// the rest of the body after the handler, and at its end begins to watch the connection:
+// beside the next request on it, which it then breaks off. So a connection serves the next
+// request only if the body is known to be read, and is closed at once otherwise.
+func (b *readAhead) finish(w http.ResponseWriter, r *http.Request) {
+	if b == nil {
+		return
+	}
+	b.stop()
+	defer b.mu.Unlock()
+	if b.detached == nil || b.detached.hijacked.Load() || b.taken == r.ContentLength {
+		return
+	}
+	closeAfterwards(w)
+	if http.NewResponseController(w).SetReadDeadline(time.Now()) == nil {
+		b.wait()
+	}
+}
+
+// wait waits for a read that has been interrupted. b.mu is locked.
+func (b *readAhead) wait() {
+	for b.reading {
+		b.more.Wait()
+	}
+}
+
+// closeAfterwards makes net/http close the connection after the handler, and say so unless the
+// header is sent already. That is what http.MaxBytesReader is documented to do beyond its limit.
 func closeAfterwards(w http.ResponseWriter) {
 	for {
 		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })

@@ -23,6 +23,7 @@ type trackedLease struct {
 	admission.Lease
 	users    atomic.Int32 // the handler, and the connection if it is hijacked
 	hijacked atomic.Bool
+	ahead    *readAhead // reads the connection until it is hijacked, or nil
 
 	mu       sync.Mutex // guards what follows, and the end of the lease
 	waits    int        // operations that may wait for the client
