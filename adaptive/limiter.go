@@ -118,11 +118,17 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if l.gate != nil || l.order != nil {
 		at, who, c = l.arrive(ctx, key, n)
 	}
-	if c == none {
-		inFlight, limit, c, err = l.take(ctx, n, at, &who)
+	if who.known && c == none {
+		inFlight, limit, c = l.keep(&who, n, at)
 	}
-	if err != nil {
-		return lease, err
+	switch {
+	case c != none:
+	case l.queue == nil:
+		inFlight, limit, c = l.enter(n)
+	default:
+		if inFlight, limit, c, err = l.queue.acquire(ctx, n); err != nil {
+			return lease, err
+		}
 	}
 	if c != none {
 		if l.order != nil {
@@ -139,7 +145,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
 	h := algo.FillLease(&lease, l)
-	h.N, h.At, h.State = n, at, [3]int64{inFlight, n}
+	h.N, h.At, h.State[0], h.State[1] = n, at, inFlight, n
 	if who.known {
 		l.order.found(&who, at)
 		h.Key, h.State[2] = key, who.charge.pack()|math.MinInt64 // never 0
@@ -173,21 +179,15 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, wh
 	return at, who, c
 }
 
-// take takes n slots, after a wait in the queue if there is one.
-func (l *Limiter) take(ctx context.Context, n, at int64, who *claim) (inFlight, limit int64, c cause, err error) {
-	if who.known {
-		if kept, higher := l.order.keeps(who, at); kept > 0 {
-			limit, inFlight = l.limit(), l.working(l.inFlight.Load())
-			if n > limit-kept-inFlight && n <= limit-inFlight {
-				return inFlight, limit, keptFor(who.rank, higher), nil
-			}
+// keep denies n slots that are free but kept for others.
+func (l *Limiter) keep(who *claim, n, at int64) (inFlight, limit int64, c cause) {
+	if kept, higher := l.order.keeps(who, at); kept > 0 {
+		limit, inFlight = l.limit(), l.working(l.inFlight.Load())
+		if n > limit-kept-inFlight && n <= limit-inFlight {
+			return inFlight, limit, keptFor(who.rank, higher)
 		}
 	}
-	if l.queue != nil {
-		return l.queue.acquire(ctx, n)
-	}
-	inFlight, limit, c = l.enter(n)
-	return inFlight, limit, c, nil
+	return 0, 0, none
 }
 
 // limit is the limit of the strategy, within the bounds.

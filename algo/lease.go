@@ -72,7 +72,8 @@ func NewLease(d Decision, r Releaser, h Handle) Lease {
 // in. The Decision does not change. It is [NewLease] without copying the 128
 // bytes of a Lease, for limiters that decide in some 50 ns (BenchmarkTokenBucket).
 func FillLease(l *Lease, r Releaser) *Handle {
-	l.releaser, l.handle = r, Handle{}
+	l.releaser = r
+	l.handle = Handle{}
 	return &l.handle
 }
 
