@@ -5,5 +5,6 @@ import "github.com/sluice-go/sluice/internal/admission"
 // ResetWarnings makes the next failure be logged.
 func ResetWarnings() {
 	admission.ResetFailures()
-	warnUnmetered.Reset()
+	warnUnknown.Lease.Reset()
+	warnUnknown.Policy.Reset()
 }

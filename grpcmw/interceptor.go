@@ -66,7 +66,7 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 
 func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 	i := &interceptor{
-		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []admission.Named{{Name: p.Name, Limiter: p.Limiter}},
+		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []admission.Named{p.Named()},
 		answers: newAnswers(p.Name, s.Own.domain, p.Client),
 	}
 	if p.Client {

@@ -3,7 +3,9 @@ package grpcmw_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"log"
+	"os"
 	"strings"
 	"testing"
 
@@ -67,6 +69,64 @@ func TestMeterFromWithoutALease(t *testing.T) {
 			require.NoError(t, err)
 		}
 		require.Equal(t, 1-len(opts), strings.Count(out.String(), "code=grpcmw.meter_without_lease"), out.String())
+	}
+}
+
+// A name that no policy around a call has is logged once; a call that lacks a policy on
+// purpose is not logged.
+func TestUnknownPolicy(t *testing.T) {
+	kept := grpcmw.WithLeaseInContext()
+	skip := grpcmw.WithSkip(func(context.Context, string) bool { return true })
+	one := func(name string, opts ...grpcmw.Option) *grpcmw.Plans {
+		return grpcmw.NewPlans(rpckey.Metadata("plan"), map[string][]grpcmw.Policy{
+			"":    {{Name: "requests", Limiter: perHour(100), Key: rpckey.Global()}},
+			"pro": {{Name: name, Limiter: perHour(100), Key: rpckey.Global()}},
+		}, opts...)
+	}
+	for name, row := range map[string]struct {
+		plans []*grpcmw.Plans
+		logs  int
+	}{
+		"a typo":                 {[]*grpcmw.Plans{one("token", kept)}, 1},
+		"of two interceptors":    {[]*grpcmw.Plans{one("a", kept), one("b", kept)}, 1},
+		"of another plan":        {[]*grpcmw.Plans{one("tokens", kept)}, 0},
+		"skipped":                {[]*grpcmw.Plans{one("tokens", kept, skip)}, 0},
+		"skipped within another": {[]*grpcmw.Plans{one("a", kept), one("tokens", kept, skip)}, 0},
+		"nothing is known":       {nil, 0},
+	} {
+		for _, stream := range []bool{false, true} {
+			t.Run(name+map[bool]string{true: ", stream"}[stream], func(t *testing.T) {
+				var out bytes.Buffer
+				log.SetOutput(&out)
+				defer log.SetOutput(os.Stderr)
+				grpcmw.ResetWarnings()
+				svc := &service{unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+					grpcmw.LeaseFrom(ctx, "tokens").Settle(3)
+					return new(testpb.SimpleResponse), nil
+				}, duplex: func(s testpb.TestService_FullDuplexCallServer) error {
+					grpcmw.LeaseFrom(s.Context(), "tokens").Settle(3)
+					return nil
+				}}
+				var opts []grpc.ServerOption
+				for _, p := range row.plans {
+					opts = append(opts, p.ServerOptions()...)
+				}
+				client := client(t, svc, opts...)
+				for range 2 {
+					if stream {
+						s, err := client.FullDuplexCall(t.Context())
+						require.NoError(t, err)
+						_, err = s.Recv()
+						require.ErrorIs(t, err, io.EOF)
+						continue
+					}
+					_, err := client.UnaryCall(t.Context(), new(testpb.SimpleRequest))
+					require.NoError(t, err)
+				}
+				log.SetOutput(os.Stderr) // after this nothing writes to out
+				require.Equal(t, row.logs, strings.Count(out.String(), `code=grpcmw.unknown_policy policy="tokens"`), out.String())
+			})
+		}
 	}
 }
 

@@ -67,7 +67,7 @@ func makeSeveral(s *settings, standard string, ps []Policy) (*interceptor, error
 	several := *first
 	several.names = nil
 	for _, p := range policies {
-		several.names = append(several.names, admission.Named{Name: p.Name, Limiter: p.Limiter})
+		several.names = append(several.names, p.Named())
 		several.all = append(several.all, makeInterceptor(s, p))
 	}
 	return &several, nil
@@ -124,7 +124,7 @@ func (i *interceptor) acquireAll(c call, lease *admission.Lease, all []candidate
 			return i.named(one.Name).answer(c.ctx, &one.Attempt, r, &lease.Decision, c.method, opening)
 		}
 		reqs[k] = algo.Request{Limiter: one.Limiter, Key: one.Attempt.Key, N: one.Attempt.Cost}
-		lease.Policies = append(lease.Policies, admission.Named{Name: one.Name, Limiter: one.Limiter})
+		lease.Policies = append(lease.Policies, one.Named())
 	}
 	all[0].MaxWait = wait
 	parts, r := admission.AcquireAll(c.ctx, &lease.Lease, all, reqs)

@@ -22,15 +22,21 @@ import (
 //	}
 //
 // It finds the lease as [LeaseFrom] does, so the interceptor needs
-// [WithLeaseInContext]. Calls that pass unlimited, or have no policy of that name, are not charged: the Meter admits
-// everything. Nor are those without a lease in their context, exempt ones too, which is
-// logged once with the code grpcmw.meter_without_lease. Close it before the handler
-// returns; see [algo.MeterLease].
+// [WithLeaseInContext], and a name that no policy has is logged. Calls that pass unlimited,
+// or have no policy of that name, are not charged: the Meter admits everything. Nor are
+// those without a lease in their context, which is logged once with the code
+// grpcmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease].
 func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
-	return admission.MeterFrom(ctx, policy, block, warnUnmetered)
+	return admission.MeterFrom(ctx, policy, block, &warnUnknown)
 }
 
-var warnUnmetered = &warning.Once{
-	Code:    "grpcmw.meter_without_lease",
-	Message: "grpcmw: MeterFrom found no lease in the context, so the call is not charged: give the interceptor WithLeaseInContext, and MeterFrom the context of the call",
+var warnUnknown = admission.Unknown{
+	Lease: &warning.Once{
+		Code:    "grpcmw.meter_without_lease",
+		Message: "grpcmw: MeterFrom found no lease in the context, so the call is not charged: give the interceptor WithLeaseInContext, and MeterFrom the context of the call",
+	},
+	Policy: &warning.Once{
+		Code:    "grpcmw.unknown_policy",
+		Message: "grpcmw: LeaseFrom or MeterFrom asked for a policy that no interceptor around the call has, so nothing is settled or charged: correct the name, and give its interceptor WithLeaseInContext",
+	},
 }

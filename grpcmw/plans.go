@@ -68,7 +68,7 @@ func (p *Plans) ServerOptions() []grpc.ServerOption {
 
 func (p *Plans) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if p.base.exempt.unary(info.FullMethod) {
-		return handler(ctx, req)
+		return handler(p.base.Unlimited(ctx), req)
 	}
 	i, err := p.choose(call{ctx, info.FullMethod, req})
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Plans) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 		return nil, err
 	}
 	if i == nil {
-		return handler(ctx, req)
+		return handler(p.base.Unlimited(ctx), req)
 	}
 	return i.unary(ctx, req, info, handler)
 }
@@ -91,7 +91,7 @@ func (p *Plans) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 		return err
 	}
 	if i == nil {
-		return handler(srv, ss)
+		return handler(srv, p.base.unlimitedStream(ss))
 	}
 	return i.stream(srv, ss, info, handler)
 }

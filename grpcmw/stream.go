@@ -26,7 +26,7 @@ func StreamServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) gr
 
 func (i *interceptor) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	if i.passes(ss.Context(), info.FullMethod) {
-		return handler(srv, ss)
+		return handler(srv, i.unlimitedStream(ss))
 	}
 	s := newServerStream(i, ss, info.FullMethod)
 	err := s.run(srv, handler)
@@ -95,6 +95,22 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	}
 	return err
 }
+
+// unlimitedStream is a stream that passes this limit.
+func (i *interceptor) unlimitedStream(ss grpc.ServerStream) grpc.ServerStream {
+	if !i.LeaseInContext {
+		return ss
+	}
+	return &passingStream{ss, i.Unlimited(ss.Context())}
+}
+
+type passingStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context has the lease of limits further out, and says that this one is passed.
+func (s *passingStream) Context() context.Context { return s.ctx }
 
 // messageRefused marks a denial in the middle of the stream: the charges of
 // limiters further out are not given back.

@@ -50,7 +50,7 @@ func UnaryServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grp
 
 func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if i.passesUnary(ctx, info.FullMethod) {
-		return handler(ctx, req)
+		return handler(i.Unlimited(ctx), req)
 	}
 	if i.LeaseInContext {
 		ctx, lease := withLease(ctx)

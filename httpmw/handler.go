@@ -23,7 +23,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.countServed()
 	}
 	if h.skip != nil && h.skip(r) {
-		passUnlimited(h.LeaseInContext, h.next, w, r)
+		passUnlimited(&h.Settings, h.next, w, r)
 		return
 	}
 	h.limit(w, r)

@@ -20,11 +20,12 @@ import (
 //	httpmw.LeaseFrom(r.Context(), "tokens").Settle(used)
 //
 // Elsewhere, for requests that pass unlimited, and under a name that no policy of the
-// request has, it is a zero Lease, never nil;
-// settling it does nothing. Use it until the handler returns, and from one
+// request has, it is a zero Lease, never nil; settling it does nothing. A name that no
+// policy of the middlewares around the request has, of other plans neither, is logged once
+// with the code httpmw.unknown_policy. Use the lease until the handler returns, and from one
 // goroutine at a time.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
-	return admission.LeaseFrom(ctx, policy...)
+	return admission.LeaseFrom(ctx, &warnUnknown, policy...)
 }
 
 // serveTracked serves under a lease on the heap.
@@ -58,10 +59,10 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 }
 
 // passUnlimited serves a request without a lease. With WithLeaseInContext the context says
-// so, so that MeterFrom does not warn.
-func passUnlimited(leaseInContext bool, next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if leaseInContext {
-		inner := r.WithContext(admission.Unlimited(r.Context()))
+// so, so that MeterFrom and LeaseFrom do not warn.
+func passUnlimited(s *admission.Settings[*http.Request], next http.Handler, w http.ResponseWriter, r *http.Request) {
+	if s.LeaseInContext {
+		inner := r.WithContext(s.Unlimited(r.Context()))
 		defer giveBack(r, inner)
 		r = inner
 	}

@@ -154,7 +154,7 @@ func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
 		m.policies = append(m.policies, &policy{
 			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
 		})
-		m.names = append(m.names, admission.Named{Name: p.Name, Limiter: p.Limiter})
+		m.names = append(m.names, p.Named())
 		m.watches = m.watches || algo.OccupiesSlot(p.Limiter)
 	}
 }

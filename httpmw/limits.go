@@ -92,7 +92,7 @@ func (m *middleware) namesOf(all []candidate) []admission.Named {
 	}
 	names := make([]admission.Named, len(all))
 	for i := range all {
-		names[i] = admission.Named{Name: all[i].Name, Limiter: all[i].Limiter}
+		names[i] = all[i].Named()
 	}
 	return names
 }

@@ -16,15 +16,21 @@ import (
 //	defer meter.Close()
 //
 // It finds the lease as [LeaseFrom] does, so the middleware needs
-// [WithLeaseInContext]. Requests that pass unlimited, or have no policy of that name, are
-// not charged: the Meter admits everything. Nor are those without a lease in their context,
-// which is logged once with the code httpmw.meter_without_lease. Close it before the
-// handler returns; see [algo.MeterLease] and, for responses, [MeterWriter].
+// [WithLeaseInContext], and a name that no policy has is logged. Requests that pass
+// unlimited, or have no policy of that name, are not charged: the Meter admits everything.
+// Nor are those without a lease in their context, which is logged once with the code
+// httpmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease] and, for responses, [MeterWriter].
 func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
-	return admission.MeterFrom(ctx, policy, block, warnUnmetered)
+	return admission.MeterFrom(ctx, policy, block, &warnUnknown)
 }
 
-var warnUnmetered = &warning.Once{
-	Code:    "httpmw.meter_without_lease",
-	Message: "httpmw: MeterFrom found no lease in the context, so the response is not charged: give the middleware WithLeaseInContext, and MeterFrom the context of the request",
+var warnUnknown = admission.Unknown{
+	Lease: &warning.Once{
+		Code:    "httpmw.meter_without_lease",
+		Message: "httpmw: MeterFrom found no lease in the context, so the response is not charged: give the middleware WithLeaseInContext, and MeterFrom the context of the request",
+	},
+	Policy: &warning.Once{
+		Code:    "httpmw.unknown_policy",
+		Message: "httpmw: LeaseFrom or MeterFrom asked for a policy that no middleware around the request has, so nothing is settled or charged: correct the name, and give its middleware WithLeaseInContext",
+	},
 }

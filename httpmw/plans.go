@@ -71,7 +71,7 @@ type plansHandler struct {
 
 func (h *plansHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if skip := h.settings.Own.skip; skip != nil && skip(r) {
-		passUnlimited(h.settings.LeaseInContext, h.next, w, r)
+		passUnlimited(&h.settings.Settings, h.next, w, r)
 		return
 	}
 	m, err := h.table.Choose(r)
@@ -80,7 +80,7 @@ func (h *plansHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		chosen := handler{middleware: m, next: h.next}
 		chosen.limit(w, r)
 	case h.undecided(w, r, err):
-		passUnlimited(h.settings.LeaseInContext, h.next, w, r)
+		passUnlimited(&h.settings.Settings, h.next, w, r)
 	}
 }
 

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"slices"
+	"strconv"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/warning"
@@ -16,13 +17,17 @@ type Lease struct {
 	outer    *Lease // of a middleware further out
 }
 
-// Named is the limiter of a policy.
-type Named struct {
-	Name    string
-	Limiter algo.Limiter
-}
+type (
+	leaseKey struct{}
+	// passedKey marks the context of a call that passes some limit by intention.
+	passedKey struct{}
+)
 
-type leaseKey struct{}
+// Unknown is what an adapter logs about names that have no lease.
+type Unknown struct {
+	Lease  *warning.Once // a context has no lease at all
+	Policy *warning.Once // no policy around the call has the name
+}
 
 // WithLease puts a lease into a context. The lease may be acquired later.
 func WithLease(ctx context.Context, lease *Lease) context.Context {
@@ -32,9 +37,9 @@ func WithLease(ctx context.Context, lease *Lease) context.Context {
 
 // LeaseFrom returns the innermost lease in ctx, or the lease of the policy with
 // that name; a zero Lease if there is none.
-func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
+func LeaseFrom(ctx context.Context, unknown *Unknown, policy ...string) *algo.Lease {
 	if len(policy) > 0 {
-		lease, _ := find(ctx, policy[0])
+		lease, _ := find(ctx, unknown, policy[0])
 		return lease
 	}
 	if lease, _ := ctx.Value(leaseKey{}).(*Lease); lease != nil {
@@ -43,32 +48,53 @@ func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
 	return new(algo.Lease)
 }
 
-// find returns the lease of a policy, and its limiter.
-func find(ctx context.Context, policy string) (*algo.Lease, algo.Limiter) {
-	lease, _ := ctx.Value(leaseKey{}).(*Lease)
-	for ; lease != nil; lease = lease.outer {
+// find returns the lease of a policy, and its limiter. It logs unknown.Policy if the name
+// must be a mistake.
+func find(ctx context.Context, unknown *Unknown, policy string) (*algo.Lease, algo.Limiter) {
+	innermost, _ := ctx.Value(leaseKey{}).(*Lease)
+	for lease := innermost; lease != nil; lease = lease.outer {
 		if i := slices.IndexFunc(lease.Policies, func(n Named) bool { return n.Name == policy }); i >= 0 {
 			return lease.Of(i), lease.Policies[i].Limiter
 		}
 	}
+	if innermost != nil && unknown.Policy.Pending() && !lacksOnPurpose(ctx, innermost, policy) {
+		unknown.Policy.Log("policy=" + strconv.Quote(policy))
+	}
 	return new(algo.Lease), algo.Unlimited()
 }
 
-// Unlimited returns the context of a call that is meant to pass without a lease.
-func Unlimited(ctx context.Context) context.Context {
-	if ctx.Value(leaseKey{}) != nil {
+// lacksOnPurpose reports whether a call may lack a policy by intention: it passes a limit
+// whose names are not known, or another plan has the policy, or a key is missing.
+func lacksOnPurpose(ctx context.Context, lease *Lease, policy string) bool {
+	if ctx.Value(passedKey{}) != nil {
+		return true
+	}
+	for ; lease != nil; lease = lease.outer {
+		if len(lease.Policies) == 0 || lease.Policies[0].names.has(policy) {
+			return true
+		}
+	}
+	return false
+}
+
+// Unlimited returns the context of a call that is meant to pass this limit.
+func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
+	switch {
+	case !s.LeaseInContext:
 		return ctx
+	case ctx.Value(leaseKey{}) != nil:
+		return context.WithValue(ctx, passedKey{}, true)
 	}
 	return WithLease(ctx, new(Lease))
 }
 
-// MeterFrom goes on with the charge of a policy. It logs unmetered if ctx has no lease at
-// all: then the call was not meant to be unlimited.
-func MeterFrom(ctx context.Context, policy string, block int64, unmetered *warning.Once) *algo.Meter {
+// MeterFrom goes on with the charge of a policy. It logs unknown.Lease if ctx has no lease
+// at all: then the call was not meant to be unlimited.
+func MeterFrom(ctx context.Context, policy string, block int64, unknown *Unknown) *algo.Meter {
 	if ctx.Value(leaseKey{}) == nil {
-		unmetered.Log("")
+		unknown.Lease.Log("")
 	}
-	lease, limiter := find(ctx, policy)
+	lease, limiter := find(ctx, unknown, policy)
 	return algo.MeterLease(limiter, lease, block)
 }
 

@@ -18,6 +18,7 @@ type Settings[C any] struct {
 	Missing        MissingKey[C]
 	Observe        func(Event)
 	LeaseInContext bool
+	names          *names // of the policies that are made with these settings
 }
 
 // Config is Settings and the settings of one adapter.
@@ -41,7 +42,7 @@ func NewOption[C, Own any](name string, apply func(*Config[C, Own]) error) Optio
 // Configure applies opts to the defaults in own. It panics on an option that
 // the constructor does not take or gets twice, and on a value out of range.
 func Configure[C, Own any](a Adapter, constructor string, takes []string, own Own, opts []Option[C, Own]) *Config[C, Own] {
-	c := &Config[C, Own]{Settings: Settings[C]{OnError: FailClosed, Missing: MissingMode[C](Shared)}, Own: own}
+	c := &Config[C, Own]{Settings: Settings[C]{OnError: FailClosed, Missing: MissingMode[C](Shared), names: new(names)}, Own: own}
 	for i, o := range opts {
 		a.Require(o.apply != nil, constructor, "the zero Option is not an option")
 		if slices.ContainsFunc(opts[:i], func(p Option[C, Own]) bool { return p.name == o.name }) {
