@@ -59,7 +59,8 @@
 // # When not to use it
 //
 //   - Limits that depend on the outcome of a call or on fields that only the
-//     handler understands: acquire from the limiter in the handler.
+//     handler understands: acquire from the limiter in the handler, and return
+//     [DenialError].
 //   - Services behind a proxy with limits: limit only the keys that the proxy
 //     cannot see.
 //   - Limits of bytes: that is the job of flow control.

@@ -144,6 +144,25 @@ func ExampleWithDenied() {
 	// rpc error: code = ResourceExhausted desc = 1 calls an hour are free
 }
 
+// What a call costs is known when its message is read.
+func ExampleDenialError() {
+	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
+	export := func(ctx context.Context, user string, n int64) error {
+		lease, err := rows.Acquire(ctx, user, n)
+		if err != nil || !lease.Allowed {
+			return grpcmw.DenialError(ctx, rows, user, lease.Decision, grpcmw.WithName("rows"))
+		}
+		defer lease.Release(algo.Succeeded)
+		return nil
+	}
+
+	fmt.Println(export(context.Background(), "alice", 800))
+	fmt.Println(export(context.Background(), "alice", 800))
+	// Output:
+	// <nil>
+	// rpc error: code = ResourceExhausted desc = rate limit exceeded
+}
+
 // A call without the tenant that it is for is invalid.
 func ExampleDenyWith() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))

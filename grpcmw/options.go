@@ -53,6 +53,7 @@ var (
 	forSeveral       = forStreams[1:] // without WithName
 	onClient         = append(slices.Clone(charging), "WithMaxWait", "WithServerWait")
 	forClientStreams = append(slices.Clone(onClient), "WithStreamMode")
+	forDenial        = []string{"WithName", "WithDomain"}
 	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithDenied", "WithRetryReserve", "WithRegistered")
 )
 

@@ -59,7 +59,8 @@
 // # When not to use it
 //
 //   - Limits on the work of one request, such as messages of a stream or rows
-//     of a batch: acquire from the limiter in the handler.
+//     of a batch: acquire from the limiter in the handler, and answer with
+//     [WriteDenial].
 //   - gRPC servers of google.golang.org/grpc: package grpcmw knows methods and
 //     streams.
 //   - Floods that exhaust connections or bandwidth: limit in front of the

@@ -50,6 +50,7 @@ var (
 	forLimit     = append([]string{"WithName", "WithRetryReserve"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
 		"WithMissingKey", "WithObserver", "WithMaxServers", "WithServerWait"}
+	forDenial = []string{"WithName", "WithUnit", "WithHeaders"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {

@@ -34,6 +34,29 @@ func ExampleWithSkip() {
 	// /healthz 404
 }
 
+// What a request costs is known when its body is read.
+func ExampleWriteDenial() {
+	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
+	export := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, n := "alice", int64(800) // read from the request
+		lease, err := rows.Acquire(r.Context(), user, n)
+		if err != nil || !lease.Allowed {
+			httpmw.WriteDenial(w, r, rows, user, lease.Decision, httpmw.WithName("rows"))
+			return
+		}
+		defer lease.Release(algo.Succeeded)
+	})
+
+	for range 2 {
+		w := httptest.NewRecorder()
+		export.ServeHTTP(w, httptest.NewRequest("POST", "/export", nil))
+		fmt.Println(w.Code, w.Header().Get("RateLimit-Policy"))
+	}
+	// Output:
+	// 200
+	// 429 "rows";q=1000;w=3600
+}
+
 // broken is a limiter whose backend fails.
 type broken struct{}
 

@@ -31,6 +31,25 @@ func Example_denied() {
 	//  true
 }
 
+// A limit that the handler asks itself.
+func Example_writeDenial() {
+	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
+	export := func(w http.ResponseWriter, r *http.Request) {
+		user, n := "alice", int64(800)
+
+		lease, err := rows.Acquire(r.Context(), user, n)
+		if err != nil || !lease.Allowed {
+			httpmw.WriteDenial(w, r, rows, user, lease.Decision, httpmw.WithName("rows"))
+			return
+		}
+		defer lease.Release(algo.Succeeded)
+
+		fmt.Fprint(w, "rows")
+	}
+	fmt.Println(get(http.HandlerFunc(export), "/", "").Code, get(http.HandlerFunc(export), "/", "").Code)
+	// Output: 200 429
+}
+
 // A client that reads the fields of a service.
 func Example_quotaWait() {
 	perModel := algo.Must(algo.NewTokenBucket(algo.PerMinute(60)))

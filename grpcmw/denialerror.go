@@ -1,0 +1,42 @@
+package grpcmw
+
+import (
+	"context"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// DenialError is the error of a handler for a call that l denied in it: the status, details
+// and pushback with which [ServerOptions] answers a call that is denied before it.
+//
+//	lease, err := exports.Acquire(ctx, user, rows)
+//	if err != nil || !lease.Allowed {
+//		return nil, grpcmw.DenialError(ctx, exports, user, lease.Decision)
+//	}
+//	defer lease.Release(algo.Succeeded)
+//
+// key and d are those of the call to Acquire, ctx is the context of the call. A decision that
+// is no denial, such as the zero Decision beside an error, becomes the status of one that
+// could not be made: UNAVAILABLE. Return the error as it is, before the work begins: the
+// charges of interceptors around the handler are given back.
+//
+// It takes [WithName] and [WithDomain], and panics as ServerOptions does. It costs some
+// microseconds more than a denial of an interceptor: against floods, limit before the
+// handler too.
+func DenialError(ctx context.Context, l algo.Limiter, key string, d algo.Decision, opts ...Option) error {
+	s := configure(adapter, "DenialError", forDenial, opts)
+	known := func(call) (string, error) { return key, nil }
+	i := makeInterceptor(s, admission.NewPolicy(adapter, &s.Settings, l, known, "DenialError"))
+	result := Denied
+	if d.Reason == algo.Admitted {
+		result, d = FailedClosed, algo.Decision{}
+	}
+	_, _, err := i.refuse(ctx, &admission.Attempt{Key: key}, result, &d)
+	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok { // the outermost limit of a stream writes them
+		p.add(err)
+	} else {
+		setPushback(ctx, err)
+	}
+	return err
+}

@@ -1,0 +1,92 @@
+package httpmw_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// A denial that a handler writes is that of the middleware: status, fields and body, in the
+// protocol of the client.
+func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // a limit must not refill meanwhile
+		inFlight := func(reason algo.Reason) *scripted {
+			s := denying(reason, time.Second)
+			s.description = algo.Description{Quota: 10, Unit: algo.ConcurrentRequests}
+			return s
+		}
+		banned := denying(algo.Quota, time.Second)
+		banned.decision.Banned = true
+		failing := &scripted{err: errors.New("away")}
+		limits := map[string]algo.Limiter{
+			"quota": denying(algo.Quota, time.Second), "overload": denying(algo.Overload, time.Second), "never": denying(algo.Never, algo.Forever),
+			"in flight": inFlight(algo.Overload), "banned": banned, "failing": failing, "real": bucket(t, algo.PerSecond(1), algo.Burst(1)),
+		}
+		requests := map[string][]string{
+			"plain": nil, "browser": {"Accept", "text/html"}, "grpc": {"Content-Type", "application/grpc"},
+			"web": {"Content-Type", "application/grpc-web+proto"}, "connect": {"Content-Type", "application/proto", "Connect-Protocol-Version", "1"},
+		}
+		options := map[string][]httpmw.Option{
+			"": nil, "legacy": {httpmw.WithHeaders(httpmw.Legacy)}, "none": {httpmw.WithHeaders(httpmw.None)},
+			"bytes": {httpmw.WithUnit(algo.ContentBytes), httpmw.WithName("upload")},
+		}
+		global, _ := keyfunc.Global()(nil)
+		statuses := map[int]bool{}
+		for what, l := range limits {
+			for protocol, headers := range requests {
+				for set, opts := range options {
+					for _, k := range []string{"k", global} {
+						name := strings.Join([]string{what, protocol, set, k}, "/")
+						want := serve(httpmw.Limit(l, key(k), opts...)(ok), get(headers...))
+						if what == "real" { // the first request was admitted
+							want = serve(httpmw.Limit(l, key(k), opts...)(ok), get(headers...))
+						}
+						got := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+							lease, err := l.Acquire(r.Context(), k, 1)
+							require.Equal(t, what == "failing", err != nil)
+							httpmw.WriteDenial(w, r, l, k, lease.Decision, opts...)
+						}), get(headers...))
+						require.Equal(t, want.Code, got.Code, name)
+						for _, spread := range []string{"Retry-After-Ms", "Grpc-Retry-Pushback-Ms", "Grpc-Status-Details-Bin"} {
+							require.Equal(t, want.Header().Get(spread) == "", got.Header().Get(spread) == "", name)
+							want.Header().Del(spread)
+							got.Header().Del(spread)
+						}
+						require.Equal(t, want.Header(), got.Header(), name)
+						if protocol == "plain" || protocol == "browser" {
+							require.Equal(t, want.Body.String(), got.Body.String(), name)
+						}
+						statuses[got.Code] = true
+					}
+				}
+			}
+		}
+		require.Equal(t, map[int]bool{200: true, 429: true, 503: true}, statuses) // 200 is that of gRPC
+	})
+}
+
+// What is no denial is answered as a decision that could not be made.
+func TestWriteDenialOfAnAdmission(t *testing.T) {
+	w := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l := bucket(t, algo.PerHour(5))
+		lease, err := l.Acquire(r.Context(), "k", 1)
+		require.NoError(t, err)
+		httpmw.WriteDenial(w, r, l, "k", lease.Decision)
+	}), get())
+	require.Equal(t, http.StatusServiceUnavailable, w.Code)
+	require.Empty(t, w.Header().Values(limitField))
+	require.Panics(t, func() {
+		serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			httpmw.WriteDenial(w, r, nil, "k", algo.Decision{})
+		}), get())
+	})
+}
