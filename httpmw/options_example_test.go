@@ -50,11 +50,11 @@ func ExampleWriteDenial() {
 	for range 2 {
 		w := httptest.NewRecorder()
 		export.ServeHTTP(w, httptest.NewRequest("POST", "/export", nil))
-		fmt.Println(w.Code, w.Header().Get("RateLimit-Policy"))
+		fmt.Println(w.Code, w.Header()["Ratelimit-Policy"])
 	}
 	// Output:
-	// 200
-	// 429 "rows";q=1000;w=3600
+	// 200 []
+	// 429 ["rows";q=1000;w=3600]
 }
 
 // broken is a limiter whose backend fails.
