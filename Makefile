@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site
+.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site release-test
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -110,9 +110,16 @@ fairness:
 gateway-load:
 	cd examples/gateway && $(GO) run ./load
 
+# The tools of internal/release/go.mod, which pins them.
+TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
+
 # Known vulnerabilities in the code that this module calls. Needs vuln.go.dev.
 vulnerabilities:
-	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...
+	$(call TOOL,govulncheck) ./...
+
+# A release of a copy of the repository: notes, source, SBOM, checksums, tag.
+release-test:
+	cd internal/release && $(GO) vet . && $(GO) test -count 1 -timeout 9m -v .
 
 # The pages as a web site in site/dist, with a search, and a check of all its links.
 # Needs Node 20.
@@ -121,7 +128,7 @@ site:
 
 # The workflows of the hosting service, which call .ci/run and targets of this file.
 workflows:
-	$(GO) run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+	$(call TOOL,actionlint)
 
 # Records the public API, which the tests compare.
 api:

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tags a version and writes dist: notes, source, modules and checksums. Pushes
-# nothing. RELEASING.md has the steps around it.
+# Tags a version and writes dist: notes, source, a list of what is linked (SBOM) and
+# checksums. Pushes nothing. RELEASING.md has the steps around it.
 set -eu
 version=${1:?usage: release.sh v1.2.3}
 cd "$(git rev-parse --show-toplevel)"
@@ -11,16 +11,18 @@ echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$' || fail 
 git rev-parse -q --verify "refs/tags/$version" >/dev/null && fail "the tag $version exists"
 notes=$(awk -v v="$version" '$1 == "##" {on = $2 == v; next} on' CHANGELOG.md)
 [ -n "$notes" ] || fail "CHANGELOG.md has no section \"## $version\""
+sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 
 rm -rf dist
 mkdir dist
 printf '%s\n' "$notes" >dist/notes.md
 git archive --format=tar.gz --prefix="sluice-$version/" -o "dist/sluice-$version.tar.gz" HEAD
-# Each module that a package of this one links, with its version and hash.
-go list -deps -f '{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}{{end}}{{end}}' \
-  ./algo/... ./adaptive ./distributed/... ./grpcmw ./httpmw ./keyfunc/... | sort -u |
-  while read -r path v; do echo "$path $v $(awk -v p="$path" -v v="$v" '$1 == p && $2 == v {print $3}' go.sum)"; done >dist/modules.txt
-(cd dist && sha256sum ./* >SHA256SUMS)
 git tag -a "$version" -m "sluice $version"
+trap 'git tag -d "$version" >/dev/null; fail "the tag is taken back"' EXIT
+# CycloneDX: each module that a package of this one links, with its version and hash. The
+# version of this one is the tag.
+"$sbom" mod -json -type library -output "dist/sluice-$version.cdx.json" .
+(cd dist && sha256sum ./* >SHA256SUMS)
+trap - EXIT
 echo "tagged $version; dist has:"
 ls -l dist

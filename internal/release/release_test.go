@@ -1,0 +1,123 @@
+package release
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// clone is a copy of the repository with a section of a version that does not exist.
+func clone(t *testing.T) string {
+	t.Helper()
+	root, dir := strings.TrimSpace(run(t, ".", "git", "rev-parse", "--show-toplevel")), t.TempDir()
+	run(t, dir, "git", "clone", "-q", root, "copy")
+	dir = filepath.Join(dir, "copy")
+	run(t, dir, "git", "config", "user.email", "release@example.org")
+	run(t, dir, "git", "config", "user.name", "release")
+	run(t, dir, "git", "config", "tag.gpgSign", "false")
+	// The script as it is here, committed or not.
+	for _, name := range []string{"release.sh", "go.mod", "go.sum"} {
+		text, err := os.ReadFile(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "internal/release", name), text, 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := filepath.Join(dir, "CHANGELOG.md")
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released := strings.Replace(string(text), "## Unreleased", "## Unreleased\n\n## v0.987.0 - 2030-01-02\n\n- A new thing.\n\n## v0.986.0", 1)
+	if err := os.WriteFile(page, []byte(released), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "git", "add", "-A")
+	run(t, dir, "git", "commit", "-qm", "A version")
+	return dir
+}
+
+// run returns the output of a command that must succeed.
+func run(t *testing.T, dir, name string, args ...string) string {
+	t.Helper()
+	text, err := try(dir, name, args...)
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, text)
+	}
+	return text
+}
+
+func try(dir, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// TestRelease makes a release of a copy: the files, the tag, and what it refuses.
+func TestRelease(t *testing.T) {
+	dir := clone(t)
+	refused := func(version, because string) {
+		t.Helper()
+		if out, err := try(dir, "sh", "internal/release/release.sh", version); err == nil || !strings.Contains(out, because) {
+			t.Fatalf("%s: %v, want %q:\n%s", version, err, because, out)
+		}
+	}
+	refused("1.2", "not a version")
+	refused("v0.1.99", "no section")
+	if err := os.WriteFile(filepath.Join(dir, "new.txt"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	refused("v0.987.0", "not clean")
+	if err := os.Remove(filepath.Join(dir, "new.txt")); err != nil {
+		t.Fatal(err)
+	}
+
+	t.Log(run(t, dir, "sh", "internal/release/release.sh", "v0.987.0"))
+	refused("v0.987.0", "exists")
+	run(t, filepath.Join(dir, "dist"), "sha256sum", "--check", "--strict", "SHA256SUMS")
+	if notes := run(t, dir, "cat", "dist/notes.md"); strings.TrimSpace(notes) != "- A new thing." {
+		t.Fatalf("notes: %q", notes)
+	}
+	if list := run(t, dir, "tar", "-tzf", "dist/sluice-v0.987.0.tar.gz"); !strings.Contains(list, "sluice-v0.987.0/algo/limiter.go\n") {
+		t.Fatal("the archive lacks files")
+	}
+	checkSBOM(t, dir)
+}
+
+// checkSBOM: the list has the version, and exactly what the packages link.
+func checkSBOM(t *testing.T, dir string) {
+	t.Helper()
+	var sbom struct {
+		Metadata   struct{ Component struct{ Version string } }
+		Components []struct {
+			Name, Version string
+			Hashes        []struct{ Content string }
+		}
+	}
+	if err := json.Unmarshal([]byte(run(t, dir, "cat", "dist/sluice-v0.987.0.cdx.json")), &sbom); err != nil {
+		t.Fatal(err)
+	}
+	if sbom.Metadata.Component.Version != "v0.987.0" {
+		t.Fatalf("version: %q", sbom.Metadata.Component.Version)
+	}
+	listed := map[string]bool{}
+	for _, c := range sbom.Components {
+		if len(c.Hashes) == 0 {
+			t.Errorf("%s has no hash", c.Name)
+		}
+		listed[c.Name+" "+c.Version] = true
+	}
+	linked := run(t, dir, "go", "list", "-deps", "-f", "{{with .Module}}{{if .Version}}{{.Path}} {{.Version}}{{end}}{{end}}",
+		"./algo/...", "./adaptive", "./distributed/...", "./grpcmw", "./httpmw", "./keyfunc/...")
+	for _, m := range strings.Fields(strings.ReplaceAll(linked, " ", "@")) {
+		if !listed[strings.ReplaceAll(m, "@", " ")] {
+			t.Errorf("the list lacks %s", m)
+		}
+	}
+}
