@@ -122,9 +122,9 @@ release-test:
 	cd internal/release && $(GO) vet . && $(GO) test -count 1 -timeout 9m -v .
 
 # The pages as a web site in site/dist, with a search, and a check of all its links.
-# Needs Node 20.
+# Needs Node 20. The lock pins every package; rollup is one of which all platforms are on record.
 site:
-	cd site && npm install --no-save --no-audit --no-fund && npm run build
+	cd site && npm ci --no-audit --no-fund && npm run build
 
 # The workflows of the hosting service, which call .ci/run and targets of this file.
 workflows:
