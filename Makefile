@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site release-test
+.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site site-test release-test
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -122,9 +122,15 @@ release-test:
 	cd internal/release && $(GO) vet . && $(GO) test -count 1 -timeout 9m -v .
 
 # The pages as a web site in site/dist, with a search, and a check of all its links.
-# Needs Node 20. The lock pins every package; rollup is one of which all platforms are on record.
+# Needs Node 20. With the playground as WASM. The lock pins every package; rollup is one of which all platforms are on record.
 site:
 	cd site && npm ci --no-audit --no-fund && npm run build
+
+# A headless Chromium clicks through the built site and its playground, at 1280 and 390
+# pixels, light and dark. PICTURES=/tmp keeps pictures.
+site-test: site
+	@sh httpmw/admin/browser/install.sh
+	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=$(abspath $(PICTURES))) $(GO) test -tags site -count 1 -run TestSite -timeout 9m -v .
 
 # The workflows of the hosting service, which call .ci/run and targets of this file.
 workflows:

@@ -71,6 +71,7 @@ export default defineConfig({
     socialLinks: [{ icon: 'github', link: repository }],
     nav: [
       { text: 'Guides', link: '/docs/guides/http' },
+      { text: 'Playground', link: '/playground/', target: '_self' },
       { text: 'Migration', link: '/docs/migrate/' },
       { text: 'Packages', link: 'https://pkg.go.dev/github.com/sluice-go/sluice' },
     ],
