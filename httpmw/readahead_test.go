@@ -164,18 +164,17 @@ func answerTo(t *testing.T, base, text string) *http.Response {
 	return resp
 }
 
-// answerAndRest sends text and returns the answer and what comes after it.
-func answerAndRest(t *testing.T, base, text string) (*http.Response, *bufio.Reader) {
+// answerAndRest sends text and returns the answer and the connection.
+func answerAndRest(t *testing.T, base, text string) (*http.Response, net.Conn) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { conn.Close() })
 	_, err = io.WriteString(conn, text)
 	require.NoError(t, err)
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
-	after := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(after, nil)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(t, err)
-	return resp, after
+	return resp, conn
 }
 
 // A denial does not wait for the body of its request.

@@ -13,6 +13,9 @@ const (
 	// restTime is how long the rest of a body is waited for: limits further out hold a
 	// slot meanwhile.
 	restTime = 10 * time.Millisecond
+	// lingerTime is how long net/http reads the rest after the handler, so that the client
+	// finds the response before its connection is closed (RFC 9112, section 9.6).
+	lingerTime = 5 * time.Second
 )
 
 // answerAtOnce keeps net/http from reading the rest of the body before it sends the
@@ -32,15 +35,19 @@ func endBody(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// readRest reads the rest of the body, and reports whether all of it was there.
+// readRest reads the rest of the body, and reports whether all of it was there. If not, the
+// rest is for net/http, which reads it after the handler.
 func readRest(w http.ResponseWriter, r *http.Request) bool {
 	c, until := http.NewResponseController(w), time.Now().Add(restTime)
 	if r.ContentLength > maxRest || c.SetReadDeadline(until) != nil {
 		return false
 	}
-	_, err := io.CopyN(io.Discard, r.Body, maxRest+1)
+	if _, err := io.CopyN(io.Discard, r.Body, maxRest+1); err != io.EOF {
+		_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // it worked a moment ago
+		return false
+	}
 	// Once the body is read net/http watches the connection, for which the time must not end.
-	return err == io.EOF && c.SetReadDeadline(time.Time{}) == nil && time.Now().Before(until)
+	return c.SetReadDeadline(time.Time{}) == nil && time.Now().Before(until)
 }
 
 // deny readies a request for a handler that answers its denial. The response does not wait

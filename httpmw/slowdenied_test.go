@@ -3,6 +3,7 @@ package httpmw_test
 import (
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -36,8 +37,12 @@ func TestSlowDeniedBodiesHoldNoSlot(t *testing.T) {
 			quota := httpmw.Limit(denying(algo.Quota, time.Second), key("k"), opts...)
 			ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 			base, client := start(t, "HTTP/1.1", httpmw.Limit(slots, key("k"))(quota(ok)))
-			for range 5 {
-				got, after := answerAndRest(t, base, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbegin")
+			for i := range 6 {
+				begin, rest := "Content-Length: 1000\r\n\r\nbegin", strings.Repeat("x", 995)
+				if i%2 == 0 {
+					begin, rest = "Transfer-Encoding: chunked\r\n\r\n5\r\nbegin\r\n", "5\r\nagain\r\n0\r\n\r\n"
+				}
+				got, conn := answerAndRest(t, base, "POST / HTTP/1.1\r\nHost: a\r\n"+begin)
 				require.Equal(t, http.StatusTooManyRequests, got.StatusCode)
 				require.Eventually(t, func() bool {
 					resp, err := client.Get(base)
@@ -47,7 +52,12 @@ func TestSlowDeniedBodiesHoldNoSlot(t *testing.T) {
 				}, 10*time.Second, time.Millisecond)
 				_, err = io.Copy(io.Discard, got.Body)
 				require.NoError(t, err)
-				_, err = after.ReadByte()
+				for _, part := range []string{rest[:3], rest[3:]} {
+					time.Sleep(10 * time.Millisecond)
+					_, err = io.WriteString(conn, part)
+					require.NoError(t, err, "the connection ends after the response has arrived")
+				}
+				_, err = conn.Read(make([]byte, 1))
 				require.Equal(t, io.EOF, err, "the connection serves no other request")
 			}
 		})
