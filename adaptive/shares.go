@@ -45,6 +45,7 @@ const (
 	shareMemory  = 8       // requests, of such a mean
 	shareBurst   = 20      // requests beyond the fair rate, from idle
 	serviceUnit  = 64      // ns
+	mostService  = 1 << 52 // ns, 52 days of one request: sums stay far from overflow
 )
 
 // shares divides the capacity between tenants: core-stateless fair queueing (Stoica,
@@ -108,6 +109,11 @@ func unpack(word int64) charge {
 	return charge{math.Float32frombits(uint32(word>>32) &^ (1 << 31)), uint32(word)}
 }
 
+// serviceOf is the service of n units that take as long as unit each.
+func serviceOf(unit, n int64) int64 {
+	return int64(min(float64(unit)*float64(n), mostService))
+}
+
 // charge charges the tenant for n units if that is within its share. Without an
 // estimate a unit takes mean.
 func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
@@ -118,7 +124,7 @@ func (s *shares) charge(tenant string, n, at, inFlight, mean int64) (c charge) {
 		if unit == 0 {
 			unit = max(mean, serviceUnit)
 		}
-		c.weight, c.service = 0, uint32(min(unit/serviceUnit*n, math.MaxUint32))&^1
+		c.weight, c.service = 0, uint32(min(serviceOf(unit, n)/serviceUnit, math.MaxUint32))&^1
 		burst := shareBurst * float64(unit) / weight
 		owes := float64(max(state.State-now, 0))
 		if owes > burst {
@@ -153,7 +159,7 @@ const minWeight, maxWeightOfTenant = 1e-3, 1e3
 
 // finished charges the service that n units have taken in place of the expected.
 func (s *shares) finished(tenant string, n, at, rtt int64, o algo.Outcome, c charge) {
-	service := rtt * n
+	service := serviceOf(rtt, n)
 	if o == algo.Ignored {
 		service = c.expected()
 	}

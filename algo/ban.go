@@ -81,6 +81,16 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, er
 	return lease, err
 }
 
+// denialCounts reports whether l denies n units and counts that towards a ban, and the denial
+// that it would give: less may fit, and to ask for that first is no offence.
+func denialCounts(ctx context.Context, l Limiter, key string, n int64) (d Decision, denies bool) {
+	if _, counts := l.(*Ban); !counts {
+		return d, false
+	}
+	d, err := peek(ctx, l, key, n)
+	return d, err == nil && !d.Allowed
+}
+
 func (b *Ban) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
 	if left := b.Banned(key); left > 0 {
 		return b.denial(left), nil

@@ -258,3 +258,32 @@ func TestBanCountsNoBans(t *testing.T) {
 	}
 	require.Zero(t, b.Banned("k"))
 }
+
+// TestBanOfDividedRequests: a caller that takes what fits is not banned for asking for more.
+func TestBanOfDividedRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ban := algo.Must(algo.NewBan(bucket(algo.PerSecond(4), algo.Burst(10)), algo.PerMinute(3), time.Hour, time.Hour))
+		for range 20 {
+			_, units, err := algo.AtMost(t.Context(), ban, "a", 10)
+			require.NoError(t, err)
+			require.GreaterOrEqual(t, units, int64(4))
+			time.Sleep(time.Second)
+		}
+		require.True(t, acquire(t, ban, "b", 6).Allowed)
+		for range 20 {
+			m, err := algo.StartMeter(t.Context(), ban, "b", 0, 10)
+			require.NoError(t, err)
+			d, err := m.Reserve(t.Context(), 4)
+			require.NoError(t, err)
+			require.True(t, d.Allowed)
+			m.Use(4)
+			m.Close()
+			time.Sleep(time.Second)
+		}
+		require.True(t, acquire(t, ban, "a", 10).Allowed)
+		for range 2 {
+			require.False(t, acquire(t, ban, "a", 10).Banned)
+		}
+		require.True(t, acquire(t, ban, "a", 10).Banned, "a denied request counts")
+	})
+}

@@ -115,6 +115,11 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 		short += rest
 	}
 	units := max(short, m.block)
+	if units > short {
+		if _, denies := denialCounts(ctx, m.limiter, m.key, units); denies {
+			units = short
+		}
+	}
 	lease, err := m.limiter.Acquire(ctx, m.key, units)
 	if err == nil && !lease.Allowed && units > short {
 		units = short // the block does not fit, but perhaps this
