@@ -141,13 +141,16 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 		l := k.limit.Load()
 		if l.plain {
 			next, a, q := l.Answer(s.State, now, n)
-			if charged := a.Allowed && n > 0; charged || l.Plausible(s.State, now) {
+			if a.Allowed && n > 0 {
 				lease.setAnswer(a)
 				lease.setQuota(q)
-				if charged {
-					lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
-				}
-				return next, 0, charged
+				lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
+				return next, 0, true
+			}
+			if l.Plausible(s.State, now) {
+				lease.setAnswer(a)
+				lease.setQuota(q)
+				return next, 0, false
 			}
 		}
 		state, now, changed := k.plausible(l, s, now)

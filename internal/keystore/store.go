@@ -130,11 +130,8 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 		// hands in between shows the new id.
 		mark, word := a.done.Load(), w.word.Load()
 		if word == tombstone || w.id.Load() != id {
-			var g gap[V]
-			if w, _, g = t.look(id); w == &noSlot {
-				if now, r = s.insert(t, g, State[S]{any(s.initial).(S), id, mark, a}, f); r != lost {
-					return now, r
-				}
+			if w, now, r = s.insert(t, State[S]{any(s.initial).(S), id, mark, a}, now, f); r != lost {
+				return now, r
 			}
 			continue
 		}
@@ -160,16 +157,20 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	}
 }
 
-// insert applies f to a key that has no slot, and gives it one if that has
-// changed. The clock is read after the key was found to be absent.
-func (s *Store[S, V]) insert(t *table[V], g gap[V], absent State[S], f func(State[S], int64) (S, int64, bool)) (now int64, r Result) {
+// insert looks for the slot of a key again, and applies f if it has none; if that has
+// changed the state, it gets one. The clock is read after the key was found to be absent.
+func (s *Store[S, V]) insert(t *table[V], absent State[S], at int64, f func(State[S], int64) (S, int64, bool)) (w *slot, now int64, r Result) {
+	w, _, g := t.look(absent.ID)
+	if w != &noSlot {
+		return w, at, lost
+	}
 	now = s.Clock.Now()
 	next, _, ok := f(absent, now)
 	if !ok {
-		return now, Unchanged
+		return w, now, Unchanged
 	}
 	interleave.Point()
-	return now, t.insert(g, absent.ID, any(next).(int64), now)
+	return w, now, t.insert(g, absent.ID, any(next).(int64), now)
 }
 
 // Refund takes back at most most ticks of the charge with this mark. f refunds
