@@ -79,8 +79,8 @@ export default defineConfig({
       { text: 'Start', items: [{ text: 'README', link: '/' }, guide('algorithms', 'Choose an algorithm'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
       {
         text: 'Tasks',
-        items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), guide('tenants', 'Tenants'),
-          guide('tokens', 'Tokens and money'), guide('redis', 'On Redis'), guide('clusters', 'Clusters and regions'), guide('testing', 'Testing')],
+        items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), { text: 'Fairness', link: '/docs/fairness' }, guide('tenants', 'Tenants'),
+          guide('tokens', 'Tokens and money'), guide('prepaid', 'Plans and credits'), guide('streams', 'Streams of tokens'), guide('redis', 'On Redis'), guide('clusters', 'Clusters and regions'), guide('testing', 'Testing')],
       },
       {
         text: 'Operation',
