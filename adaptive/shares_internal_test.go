@@ -16,7 +16,7 @@ func TestSharesOfHugeRequests(t *testing.T) {
 		s := newShares(nil)
 		c := s.charge("a", n, second, 1, second)
 		require.True(t, c.within())
-		require.EqualValues(t, math.MaxUint32&^1, c.service, n)
+		require.Equal(t, uint64(math.MaxUint32&^1), uint64(c.service), n)
 		s.finished("a", n, 101*second, 100*second, algo.Succeeded, c)
 		require.False(t, s.charge("a", 1, 102*second, 1, second).within(), "%d: it owes", n)
 		c = s.charge("b", n, 102*second, 1, second)
