@@ -1,6 +1,7 @@
 package httpmw
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -42,7 +43,7 @@ func readRest(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength > maxRest || c.SetReadDeadline(until) != nil {
 		return false
 	}
-	if _, err := io.CopyN(io.Discard, r.Body, maxRest+1); err != io.EOF {
+	if _, err := io.CopyN(io.Discard, r.Body, maxRest+1); !errors.Is(err, io.EOF) {
 		_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // it worked a moment ago
 		return false
 	}
