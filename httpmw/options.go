@@ -120,6 +120,9 @@ func WithHeaders(modes ...HeadersMode) Option {
 // Retry-After-Ms and Cache-Control are set already; [DenialFrom] returns the status that
 // would have been sent and the decision. h has to write the status itself.
 // It also answers gRPC and Connect requests.
+//
+// Over HTTP/1 the answer does not wait for the rest of the body: if that is not there within
+// 10 ms, or h leaves more than 64 KiB of it unread, the connection is closed afterwards.
 func WithDenied(h http.Handler) Option {
 	return newOption("WithDenied", func(s *settings) error {
 		s.Own.denied = h
