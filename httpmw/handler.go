@@ -47,12 +47,17 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
 	ahead := newReadAhead(r)
-	defer ahead.finish(w, r)
+	if ahead != nil {
+		defer ahead.finish(w, r)
+	}
 	_, pass := h.admit(ahead, &lease, w, r)
 	if !pass {
 		return
 	}
-	w, inner := ahead.end(w, r)
+	inner := r
+	if ahead != nil {
+		w, inner = ahead.end(w, r)
+	}
 	if inner != r {
 		defer giveBack(r, inner)
 	}

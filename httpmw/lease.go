@@ -37,12 +37,17 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	defer func() { h.endTracked(lease, watched, r, returned) }()
 	var pass bool
 	ahead := newReadAhead(r)
-	defer ahead.finish(w, r)
+	if ahead != nil {
+		defer ahead.finish(w, r)
+	}
 	lease.Policies, pass = h.admit(ahead, &lease.Lease.Lease, w, r)
 	if !pass {
 		return
 	}
-	w, inner := ahead.end(w, r)
+	inner := r
+	if ahead != nil {
+		w, inner = ahead.end(w, r)
+	}
 	if h.LeaseInContext {
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
