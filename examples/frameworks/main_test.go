@@ -106,7 +106,8 @@ func hijack(w http.ResponseWriter, _ *http.Request) {
 	}
 	go func() {
 		defer conn.Close()
-		rw.WriteString("HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		// Without Upgrade the client closes the connection at once.
+		rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n")
 		rw.Flush()
 		rw.ReadByte() // until the client goes
 	}()
