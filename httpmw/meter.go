@@ -19,7 +19,8 @@ import (
 // [WithLeaseInContext], and a name that no policy has is logged. Requests that pass
 // unlimited, or have no policy of that name, are not charged: the Meter admits everything.
 // Nor are those without a lease in their context, which is logged once with the code
-// httpmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease] and, for responses, [MeterWriter].
+// httpmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease]
+// and, for responses, [MeterWriter].
 func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
 	return admission.MeterFrom(ctx, policy, block, &warnUnknown)
 }

@@ -44,7 +44,7 @@ func readRest(w http.ResponseWriter, r *http.Request) bool {
 		return false
 	}
 	if _, err := io.CopyN(io.Discard, r.Body, maxRest+1); !errors.Is(err, io.EOF) {
-		_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // it worked a moment ago
+		_ = c.SetReadDeadline(time.Now().Add(lingerTime)) // a moment ago it was no error
 		return false
 	}
 	// Once the body is read net/http watches the connection, for which the time must not end.
@@ -119,8 +119,8 @@ func (b *readAhead) wait() {
 	}
 }
 
-// closeAfterwards makes net/http close the connection after the handler, and say so unless the
-// header is sent already. That is what http.MaxBytesReader is documented to do beyond its limit.
+// closeAfterwards makes net/http close the connection half a second after the response, and
+// say so unless the header is sent already, as http.MaxBytesReader does beyond its limit.
 func closeAfterwards(w http.ResponseWriter) {
 	for {
 		inner, ok := w.(interface{ Unwrap() http.ResponseWriter })
