@@ -16,7 +16,8 @@ import (
 //	}
 //	defer lease.Release(algo.Succeeded)
 //
-// key and d are those of the call to Acquire, ctx is the context of the call. A decision that
+// key and d are those of the call to Acquire, ctx is the context of the call. Of several limits
+// in one decision, pass one that denied and its part of algo.Lease.Parts. A decision that
 // is no denial, such as the zero Decision beside an error, becomes the status of one that
 // could not be made: UNAVAILABLE. Return the error as it is, before the work begins: the
 // charges of interceptors around the handler are given back.

@@ -17,7 +17,8 @@ import (
 //	}
 //	defer lease.Release(algo.Succeeded)
 //
-// key and d are those of the call to Acquire. A decision that is no denial, such as the zero
+// key and d are those of the call to Acquire. Of several limits in one decision, pass one that
+// denied and its part of algo.Lease.Parts. A decision that is no denial, such as the zero
 // Decision beside an error, is answered as one that could not be made: 503, without the
 // RateLimit fields. Call it before anything has been written. What middlewares around the
 // handler have charged stays charged.

@@ -83,6 +83,30 @@ func Example_grpc() {
 	// key-b OK
 }
 
+// Two quotas in one decision.
+func Example_grpcLimits() {
+	perSecond := algo.Must(algo.NewTokenBucket(algo.PerSecond(50)))
+	perDay := algo.Must(algo.NewFixedWindow(algo.PerDay(2)))
+	server := grpc.NewServer(append(
+		[]grpc.ServerOption{grpc.ChainUnaryInterceptor(authInterceptor)},
+		grpcmw.Limits([]grpcmw.Policy{
+			{Name: "second", Limiter: perSecond, Key: rpckey.Context(userOf)},
+			{Name: "day", Limiter: perDay, Key: rpckey.Context(userOf)},
+		})...)...)
+
+	client, stop := serve(server)
+	defer stop()
+	ctx := metadata.AppendToOutgoingContext(context.Background(), "api-key", "key-a")
+	for range 3 {
+		_, err := client.EmptyCall(ctx, &testpb.Empty{})
+		fmt.Println(status.Code(err))
+	}
+	// Output:
+	// OK
+	// OK
+	// ResourceExhausted
+}
+
 // A retry policy of gRPC waits as long as the server asks for.
 func Example_grpcRetry() {
 	server := grpc.NewServer(grpcmw.ServerOptions(algo.Must(algo.NewTokenBucket(algo.PerSecond(20), algo.Burst(1))), rpckey.Global())...)

@@ -1,9 +1,11 @@
 package guides_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
@@ -17,6 +19,50 @@ func checkPassword(w http.ResponseWriter, r *http.Request) {
 	if _, password, _ := r.BasicAuth(); password != "secret" {
 		w.WriteHeader(http.StatusUnauthorized)
 	}
+}
+
+type accountKey struct{}
+
+// withAccount puts the account of a form into the context.
+func withAccount(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, 4096)
+		account := strings.ToLower(r.PostFormValue("account"))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, account)))
+	})
+}
+
+func accountOf(ctx context.Context) (string, bool) {
+	account, _ := ctx.Value(accountKey{}).(string)
+	return account, account != "" // without an account: 400, by WithMissingKey
+}
+
+// checkForm is the login.
+func checkForm(w http.ResponseWriter, r *http.Request) {
+	if r.PostFormValue("password") != "secret" {
+		w.WriteHeader(http.StatusUnauthorized)
+	}
+}
+
+// A form has the account in its body.
+func Example_loginForm() {
+	perAccount := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(2))))
+	limit := httpmw.Limit(perAccount, keyfunc.Context(accountOf),
+		httpmw.WithMissingKey(httpmw.DenyWith(http.StatusBadRequest)),
+		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))
+	login := withAccount(limit(http.HandlerFunc(checkForm)))
+
+	for _, form := range []string{
+		"account=alice&password=secret", "account=Alice&password=a", "account=alice&password=b",
+		"account=alice&password=c", "account=bob&password=secret", "password=secret",
+	} {
+		r := httptest.NewRequest("POST", "/login", strings.NewReader(form))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		w := httptest.NewRecorder()
+		login.ServeHTTP(w, r)
+		fmt.Print(w.Code, " ")
+	}
+	// Output: 200 401 401 429 200 400
 }
 
 func Example_login() {

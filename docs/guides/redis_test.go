@@ -39,6 +39,18 @@ func Example_redis() {
 	// Output: "20-per-2s";r=19;t=1
 }
 
+// connect makes limits on Redis.
+func connect(address string) {
+	client := redis.NewClient(&redis.Options{Addr: address, MinIdleConns: 4})
+	store, err := distributed.New(client)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+}
+
+var _ = connect
+
 // start is what a service does once.
 func start(ctx context.Context, address string) (*distributed.Store, error) {
 	client := redis.NewClient(&redis.Options{Addr: address, MinIdleConns: 4})

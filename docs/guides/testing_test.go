@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -71,6 +72,15 @@ func (r *record) Acquire(context.Context, string, int64) (algo.Lease, error) {
 }
 func (r *record) Settle(_ algo.Handle, actual int64)    { r.settled = append(r.settled, actual) }
 func (r *record) Release(_ algo.Handle, o algo.Outcome) { r.ended = append(r.ended, o) }
+
+// A limiter of one's own against the conformance kit.
+func TestOwnLimiter(t *testing.T) {
+	algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
+		return algo.NewTokenBucket(r, opts...) // yours
+	}, algotest.Bound{Units: func(r algo.Rate, w time.Duration) int64 {
+		return r.Count + 1 + int64(w.Seconds()/r.Period.Seconds()*float64(r.Count))
+	}})
+}
 
 // The code under test settles once and releases once.
 func TestWhatIsSettled(t *testing.T) {
