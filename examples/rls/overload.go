@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/examples/rls/service"
 )
 
 // overLimit puts the overload protection around the service. What it denies is
@@ -37,7 +38,7 @@ func overLimit(l *adaptive.Limiter, observe telemetry.Observer) grpc.UnaryServer
 		if !lease.Allowed {
 			e.Result, e.Status = telemetry.Denied, int(codes.ResourceExhausted)
 			observe(e)
-			return denyAll(r), nil
+			return service.DenyAll(r), nil
 		}
 		observe(e)
 		outcome := algo.Failed // unless the handler returns
@@ -48,13 +49,4 @@ func overLimit(l *adaptive.Limiter, observe telemetry.Observer) grpc.UnaryServer
 		}
 		return resp, err
 	}
-}
-
-// denyAll is OVER_LIMIT for each descriptor of a request.
-func denyAll(r *rls.RateLimitRequest) *rls.RateLimitResponse {
-	resp := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OVER_LIMIT}
-	for range r.GetDescriptors() {
-		resp.Statuses = append(resp.Statuses, &rls.RateLimitResponse_DescriptorStatus{Code: rls.RateLimitResponse_OVER_LIMIT})
-	}
-	return resp
 }

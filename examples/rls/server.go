@@ -11,11 +11,13 @@ import (
 
 	rls "github.com/envoyproxy/go-control-plane/envoy/service/ratelimit/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo/telemetry"
@@ -36,6 +38,7 @@ type server struct {
 	ready      ops.Readiness
 	health     *health.Server
 	overload   *adaptive.Limiter // nil: off
+	stopping   chan struct{}     // closed when streams shall end
 	front      *grpc.Server
 	back       *http.Server // for operators
 	frontLn    net.Listener
@@ -45,7 +48,7 @@ type server struct {
 
 // newServer listens on both addresses and is ready to serve.
 func newServer(f *config.File, log *slog.Logger) (*server, error) {
-	s := &server{file: f, log: log, health: health.NewServer()}
+	s := &server{file: f, log: log, health: health.NewServer(), stopping: make(chan struct{})}
 	store, closeStore, err := live.OpenStore(f.Store, log, nil)
 	if err != nil {
 		return nil, f.Errorf("redis", "%v", err)
@@ -100,7 +103,11 @@ func (s *server) assemble(store *distributed.Store) error {
 func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) error {
 	opts := []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{
 		MaxConnectionAge: s.file.GRPC.MaxAge, MaxConnectionAgeGrace: s.file.GRPC.Grace,
-	})}
+	}),
+		// A connection on which nothing comes is waited for at the end, too.
+		grpc.ConnectionTimeout(min(s.file.Timeouts.ReadHeader, s.file.Timeouts.Drain)),
+		grpc.StreamInterceptor(s.untilStop),
+	}
 	secure, err := s.file.TLS.Config()
 	if err != nil {
 		return s.file.Errorf("tls", "%v", err)
@@ -183,11 +190,27 @@ func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Si
 	return errors.Join(err, s.stop())
 }
 
+// untilStop ends streams when the service stops. Those of health checks and of
+// reflection would last as long as their clients.
+func (s *server) untilStop(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ended := make(chan error, 1)
+	go func() { ended <- handler(srv, stream) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-s.stopping:
+		return status.Error(codes.Unavailable, "the service stops")
+	}
+}
+
 // stop waits for calls that run, as long as the file allows.
 func (s *server) stop() error {
-	timer := time.AfterFunc(s.file.Timeouts.Drain, s.front.Stop)
+	timer := time.AfterFunc(s.file.Timeouts.Drain, func() {
+		s.log.Warn("drain timed out, open calls were cut off", "drain", s.file.Timeouts.Drain)
+		s.front.Stop()
+	})
 	defer timer.Stop()
-	s.health.Shutdown() // ends the watchers, which would run for ever
+	close(s.stopping)
 	s.front.GracefulStop()
 	s.denials.Flush()
 	if s.overload != nil {

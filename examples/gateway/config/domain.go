@@ -104,7 +104,7 @@ func (b *book) readDescriptor(v value, name, id string, depth int) *Descriptor {
 		field{name: "key", required: true, read: func(v value) { d.Key = v.text() }},
 		field{name: "value", read: func(v value) { d.Value, d.HasValue = v.text(), true }},
 		field{name: "name", read: func(v value) { named = &v }},
-		field{name: "limit", read: func(v value) { d.Spec, d.Limited = b.readSpec(v), true }},
+		field{name: "limit", read: func(v value) { d.Limited = true; d.Spec, d.Banned = b.readSpecOrBan(v) }},
 		field{name: "unlimited", read: func(v value) { d.Unlimited = v.boolean() }},
 		field{name: "shadow", read: func(v value) { d.Shadow = v.boolean() }},
 		field{name: "descriptors", read: func(v value) { next = &v }},

@@ -3,9 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"os"
+	"strconv"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -82,6 +84,7 @@ type Timeouts struct {
 	Body       time.Duration // for the next bytes of a request's body
 	Idle       time.Duration // for the next request on a connection
 	Upstream   time.Duration // for the head of the upstream's answer
+	Send       time.Duration // for the client to take the next bytes of its answer
 	Unready    time.Duration // from turning unready to the end of accepting
 	Drain      time.Duration // for requests that run at the end
 }
@@ -94,7 +97,7 @@ func defaults() *File {
 		AccessLog:     "off",
 		Store:         Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
-			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second,
+			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second, Send: time.Minute,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,
 		},
 	}
@@ -173,6 +176,9 @@ func (f *File) read(v value) {
 	if f.Store.Kind == Redis && len(f.Store.Addresses) == 0 {
 		value{v.r, v.node, "redis.addresses"}.fail("is missing, with store: redis")
 	}
+	if _, port, _ := net.SplitHostPort(f.Listen); f.Listen == f.Admin && f.Listen != "" && port != "0" {
+		v.fail("has one address for listen and admin, %s: clients must not reach admin", f.Listen)
+	}
 	f.Trusted = readPrefixes(trusted)
 	b := newBook(f)
 	f.Limits = b.readShared(limits)
@@ -185,10 +191,16 @@ func (f *File) read(v value) {
 
 func (v value) address() string {
 	s := v.expanded()
-	if _, _, err := net.SplitHostPort(s); err != nil && s != "" {
+	if _, port, err := net.SplitHostPort(s); (err != nil || !validPort(port)) && s != "" {
 		v.fail("is %q, want host:port", s)
 	}
 	return s
+}
+
+// validPort accepts numbers up to 65535, and names, which the system resolves.
+func validPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 64)
+	return errors.Is(err, strconv.ErrSyntax) && port != "" || err == nil && n <= math.MaxUint16
 }
 
 func readPrefixes(v *value) (all []netip.Prefix) {
@@ -250,6 +262,7 @@ func (t *Timeouts) read(v value) {
 		field{name: "body", read: some(&t.Body)},
 		field{name: "idle", read: some(&t.Idle)},
 		field{name: "upstream", read: some(&t.Upstream)},
+		field{name: "send", read: some(&t.Send)},
 		field{name: "unready", read: func(v value) { t.Unready = v.duration(0, time.Hour) }},
 		field{name: "drain", read: some(&t.Drain)},
 	)

@@ -49,7 +49,7 @@ func TestSampleComments(t *testing.T) {
 			break
 		}
 	}
-	require.Len(t, lines, 7)
+	require.Len(t, lines, 8)
 	f, err := config.Parse("timeouts", []byte(strings.Join(lines, "")+"routes: [{pattern: /, upstream: 'http://a'}]"))
 	require.NoError(t, err)
 	require.Equal(t, plain.Timeouts, f.Timeouts)
@@ -78,6 +78,11 @@ func TestMistakes(t *testing.T) {
 		{"missing", "routes:\n  - pattern: /\n", "f:2:5: routes[0].upstream: is missing"},
 		{"wrong kind", head + "timeouts: 3s\n", `f:4:11: timeouts: is "3s", want a mapping of read_header`},
 		{"address", head + "listen: 80\n", `f:4:9: listen: is "80", want host:port`},
+		{"no such port", head + "listen: h:99999\n", `f:4:9: listen: is "h:99999", want host:port`},
+		{"one address", head + "listen: h:1\nadmin: h:1\n", "f:1:1: has one address for listen and admin, h:1"},
+		{"no such port of the upstream", "routes:\n  - pattern: /\n    upstream: http://a:99999\n", "f:3:15: routes[0].upstream: is \"http://a:99999\", want a URL"},
+		{"ban with a burst", "domains: [{name: d, descriptors: [{key: k, limit: 0/s burst 5}]}]\n", `f:1:51: domains[0].descriptors[0].limit: is "0/s burst 5", want a rate of 0 and nothing else`},
+		{"ban without a period", "domains: [{name: d, descriptors: [{key: k, limit: 0/x}]}]\n", `limit: is "0/x", want a rate of 0`},
 		{"upstream", "routes:\n  - pattern: /\n    upstream: a:80\n", "f:3:15: routes[0].upstream: is \"a:80\", want a URL"},
 		{"pattern", "routes:\n  - pattern: GET\n    upstream: http://a\n", `f:2:14: routes[0].pattern: is "GET": parsing "GET"`},
 		{"patterns in conflict", head + "  - pattern: /\n    upstream: http://b\n", `f:4:14: routes[1].pattern: is "/": pattern "/" conflicts with pattern "/"`},

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
@@ -80,15 +79,22 @@ func (t *Tokens) claim(r *http.Request, name string) string {
 		return ""
 	}
 	var registered jwt.Claims
-	var all map[string]any
+	var all map[string]json.RawMessage
 	if token.Claims(&t.keys, &registered, &all) != nil || registered.Validate(t.expected) != nil {
 		return ""
 	}
-	switch v := all[name].(type) {
-	case string:
-		return v
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64)
+	return scalar(all[name])
+}
+
+// scalar is a text, or a number as it is written, so that it keeps its precision.
+func scalar(text json.RawMessage) string {
+	var value string
+	var number json.Number
+	if json.Unmarshal(text, &value) == nil {
+		return value
+	}
+	if json.Unmarshal(text, &number) == nil {
+		return number.String()
 	}
 	return ""
 }

@@ -75,8 +75,8 @@ func (k Key) check(v value) {
 	}
 }
 
-// hasKind reports whether one of the keys is of a kind.
-func hasKind(keys []Key, kind string) bool {
+// HasKind reports whether one of the keys is of a kind.
+func HasKind(keys []Key, kind string) bool {
 	return slices.ContainsFunc(keys, func(k Key) bool { return k.Kind == kind })
 }
 
@@ -144,9 +144,18 @@ func identity(get func(*http.Request) string) keyfunc.HTTP {
 }
 
 // onlyCookie is the value of a cookie that is there once: of two, this server and the
-// upstream may read different ones.
+// upstream may read different ones. Those that net/http skips as malformed count, and a
+// comma separates cookies too, as it does for some servers.
 func onlyCookie(r *http.Request, name string) string {
-	if all := r.CookiesNamed(name); len(all) == 1 {
+	found := 0
+	for _, line := range r.Header["Cookie"] {
+		for _, one := range strings.FieldsFunc(line, func(c rune) bool { return c == ';' || c == ',' }) {
+			if its, _, _ := strings.Cut(one, "="); strings.TrimSpace(its) == name {
+				found++
+			}
+		}
+	}
+	if all := r.CookiesNamed(name); found == 1 && len(all) == 1 {
 		return all[0].Value
 	}
 	return ""

@@ -82,10 +82,10 @@ func (b *book) readLimit(v value) *Limit {
 		field{name: "name", required: true, read: func(v value) { l.Name = b.readName(v) }},
 		field{name: "key", required: true, read: func(v value) {
 			l.Keys = readKeys(v)
-			if b.file.Store.Kind == Redis && b.file.Pepper.IsZero() && hasKind(l.Keys, "secret") {
+			if b.file.Store.Kind == Redis && b.file.Pepper.IsZero() && HasKind(l.Keys, "secret") {
 				v.fail("has a secret, so with store: redis there must be a pepper that all instances share")
 			}
-			if b.file.JWT.Keys.IsZero() && hasKind(l.Keys, "jwt") {
+			if b.file.JWT.Keys.IsZero() && HasKind(l.Keys, "jwt") {
 				v.fail("has a claim of a token, so there must be jwt.keys to verify it")
 			}
 		}},
@@ -135,6 +135,19 @@ func (b *book) readSpec(v value) algo.Spec {
 		v.fail("is %q: %v", s, err)
 	}
 	return spec
+}
+
+// readSpecOrBan reads a limit, or a rate of 0, which admits nothing.
+func (b *book) readSpecOrBan(v value) (spec algo.Spec, banned bool) {
+	period, banned := strings.CutPrefix(v.real().Value, "0/")
+	if !banned {
+		return b.readSpec(v), false
+	}
+	spec, err := algo.Parse("1/" + period)
+	if err != nil || strings.Contains(period, " ") {
+		v.fail("is %q, want a rate of 0 and nothing else, such as 0/s", v.real().Value)
+	}
+	return spec, true
 }
 
 // keepable reports whether the store can keep a limit.

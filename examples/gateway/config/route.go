@@ -106,7 +106,7 @@ func readPattern(v value, mux *http.ServeMux) string {
 func readURL(v value) *url.URL {
 	s := v.expanded()
 	u, err := url.Parse(s)
-	if s != "" && (err != nil || !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
+	if s != "" && (err != nil || u.Port() != "" && !validPort(u.Port()) || !slices.Contains([]string{"http", "https", "h2c"}, u.Scheme) || u.Host == "" || u.RawQuery != "" || u.Fragment != "") {
 		v.fail("is %q, want a URL such as http://127.0.0.1:9000, https:// or h2c://", s)
 	}
 	return u

@@ -65,31 +65,37 @@ type plan struct {
 	kept  bool      // the limiter is one that is in force
 }
 
-// Apply makes the limits that are wanted those in force, and returns their
-// limiters by ID. A limit that stays is the same limiter with another rate and
-// burst. Those that are not wanted any more can still be asked by who holds
-// them. An error changes nothing.
-func (l *Limiters) Apply(wanted []Wanted) (map[string]algo.Limiter, Changes, error) {
+// Apply makes the limits that are wanted those in force. Before anything changes it gives
+// use their limiters by ID; an error of use, and of Apply, changes nothing. A limit that
+// stays is the same limiter with another rate and burst. Limiters that are not wanted any
+// more still decide for their holders.
+func (l *Limiters) Apply(wanted []Wanted, use func(map[string]algo.Limiter) error) (Changes, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var done Changes
 	plans := make([]plan, 0, len(wanted))
+	limiters := make(map[string]algo.Limiter, len(wanted))
 	for _, w := range wanted {
 		p, err := l.plan(w, &done)
 		if err != nil {
-			return nil, Changes{}, fmt.Errorf("limit %q: %w", w.ID, err)
+			return Changes{}, fmt.Errorf("limit %q: %w", w.ID, err)
 		}
 		plans = append(plans, p)
+		limiters[p.id] = p.entry.shown
+	}
+	if err := use(limiters); err != nil {
+		return Changes{}, err
 	}
 	for i, p := range plans {
 		if err := p.carryOut(); err != nil {
 			for _, back := range plans[:i+1] {
 				back.undo()
 			}
-			return nil, Changes{}, fmt.Errorf("limit %q: %w", p.id, err)
+			return Changes{}, fmt.Errorf("limit %q: %w", p.id, err)
 		}
 	}
-	return l.install(plans, &done), done, nil
+	l.install(plans, &done)
+	return done, nil
 }
 
 // plan decides between the limiter that is there and a new one.
@@ -159,11 +165,10 @@ func (p *plan) undo() {
 	}
 }
 
-func (l *Limiters) install(plans []plan, done *Changes) map[string]algo.Limiter {
-	limiters := make(map[string]algo.Limiter, len(plans))
+func (l *Limiters) install(plans []plan, done *Changes) {
 	next := make(map[string]*entry, len(plans))
 	for _, p := range plans {
-		limiters[p.id], next[p.id] = p.entry.shown, p.entry
+		next[p.id] = p.entry
 		delete(l.idle, idleKey(p.id, p.spec))
 	}
 	for id, e := range l.now {
@@ -175,7 +180,6 @@ func (l *Limiters) install(plans []plan, done *Changes) map[string]algo.Limiter 
 		}
 	}
 	l.now = next
-	return limiters
 }
 
 // idleKey is what a limiter on Redis must have in common with a limit to be

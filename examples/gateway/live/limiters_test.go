@@ -25,7 +25,8 @@ func apply(t *testing.T, l *live.Limiters, limits map[string]string) (map[string
 	for id, s := range limits {
 		wanted = append(wanted, live.Wanted{ID: id, Spec: spec(t, s)})
 	}
-	limiters, changes, err := l.Apply(wanted)
+	var limiters map[string]algo.Limiter
+	changes, err := l.Apply(wanted, func(all map[string]algo.Limiter) error { limiters = all; return nil })
 	require.NoError(t, err)
 	return limiters, changes
 }
@@ -134,10 +135,10 @@ func TestRemoved(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	limiters := live.NewLimiters(nil, nil)
 	now, _ := apply(t, limiters, map[string]string{"a": "5/s"})
-	_, _, err := limiters.Apply([]live.Wanted{
+	_, err := limiters.Apply([]live.Wanted{
 		{ID: "a", Spec: spec(t, "7/s")},
 		{ID: "b", Spec: algo.Spec{Algorithm: "none", Rate: algo.PerSecond(1)}},
-	})
+	}, func(map[string]algo.Limiter) error { return nil })
 	require.ErrorContains(t, err, `limit "b"`)
 	d, _ := algo.Describe(now["a"])
 	require.Equal(t, int64(5), d.Quota)

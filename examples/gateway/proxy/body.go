@@ -40,15 +40,16 @@ type timedBody struct {
 	io.ReadCloser
 	conn    *http.ResponseController
 	timeout time.Duration
-	expired atomic.Bool
+	expired atomic.Bool // it stopped coming
+	broken  atomic.Bool // it is malformed, or ends too early
 	ended   bool
 }
 
-// bodyExpired reports whether the body of r stopped coming. The server then
-// cancels the context of r, as it does when the client is gone.
-func bodyExpired(r *http.Request) bool {
-	b, ok := r.Context().Value(bodyKey{}).(*timedBody)
-	return ok && b.expired.Load()
+// bodyOf is the body of r, nil if it has none that is limited. When it expires or breaks the
+// server cancels the context of r, as it does when the client is gone.
+func bodyOf(r *http.Request) *timedBody {
+	b, _ := r.Context().Value(bodyKey{}).(*timedBody)
+	return b
 }
 
 // The client of the upstream reads once more at the end, and by then the server may have
@@ -64,6 +65,9 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		b.expired.Store(true)
 		return n, errBodyTimeout
+	}
+	if err != nil && err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) {
+		b.broken.Store(true)
 	}
 	if b.ended = err == io.EOF; b.ended {
 		return n, err // the server has lifted the deadline, and may have set its own

@@ -16,7 +16,9 @@ import (
 // proxy sent it.
 func TestSpoofedClientAddress(t *testing.T) {
 	const routes = "routes: [{pattern: /, upstream: UPSTREAM}]\n"
-	names := []string{"X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "Cf-Connecting-Ip", "X-Cluster-Client-Ip", "Fastly-Client-Ip", "Forwarded"}
+	names := []string{"X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "Cf-Connecting-Ip", "X-Cluster-Client-Ip", "Fastly-Client-Ip", "Forwarded",
+		"X-Forwarded-Port", "X-Forwarded-User", "X-Original-Forwarded-For", "X-Envoy-External-Address", "X-Original-Url", "X-Rewrite-Url",
+		"X_real_ip", "X_forwarded_for"} // servers of CGI and its heirs read _ as -
 	var got http.Header
 	echo := func(_ http.ResponseWriter, r *http.Request) { got = r.Header }
 	var sent []string
@@ -41,6 +43,9 @@ routes:
   - pattern: /api/
     upstream: UPSTREAM/base
     limits: [{name: api, key: global, limit: 2/h}]
+  - pattern: /users/{user}/
+    upstream: UPSTREAM
+    limits: [{name: user, key: "path:user", limit: 1/h}]
 `, func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI })
 	front := r.front.Listener.Addr().String()
 	status := func(target string) int {
@@ -62,6 +67,7 @@ routes:
 		"/a/%2e%2e/b":    "/a/%2e%2e/b",
 		"/a%2Fb//c":      "/a%2Fb//c",
 		"/plain/":        "/plain/",
+		"/a?b;c=1&d=%zz": "/a?b;c=1&d=%zz",
 	} {
 		require.Equal(t, http.StatusOK, status(target), target)
 		require.Equal(t, want, got, target)
@@ -70,6 +76,14 @@ routes:
 	require.Equal(t, "/base/api//x", got)
 	require.Equal(t, http.StatusOK, status("/x/../api/y"))
 	require.Equal(t, http.StatusTooManyRequests, status("//api/z"), "every spelling meets the limit of its route")
+
+	require.Equal(t, http.StatusOK, status("//users/a%2Fb/"))
+	require.Equal(t, "//users/a%2Fb/", got)
+	require.Equal(t, http.StatusTooManyRequests, status("/users/a%2fb/"), "one user in two spellings")
+	require.Equal(t, http.StatusOK, status("/users/a/"))
+	for _, target := range []string{"/api%2Fz", "/x/..%2fapi/z", "/%5Capi/z", `/\api/z`, "/x%2F%2e%2e/api%2fz"} {
+		require.Equal(t, http.StatusBadRequest, status(target), "%s is below /api/ for an upstream that decodes it first", target)
+	}
 }
 
 // What the client could not be served is not charged to it.
@@ -144,4 +158,89 @@ func TestBodyTimeout(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusRequestTimeout, status)
 	require.Error(t, <-read, "the upstream is not kept waiting either")
+}
+
+// exchange sends raw bytes, and their end if half, and returns the response.
+func (r *rig) exchange(raw string, half bool) *http.Response {
+	r.t.Helper()
+	conn, err := net.Dial("tcp", r.front.Listener.Addr().String())
+	require.NoError(r.t, err)
+	r.t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, raw)
+	require.NoError(r.t, err)
+	if half {
+		require.NoError(r.t, conn.(*net.TCPConn).CloseWrite())
+	}
+	require.NoError(r.t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(r.t, err)
+	require.NoError(r.t, resp.Body.Close())
+	return resp
+}
+
+// A body that is broken is the fault of the client: it is charged, and no failure of the
+// upstream, of which it would get its charge back.
+func TestBrokenBodyIsCharged(t *testing.T) {
+	for name, body := range map[string]string{
+		"chunk": "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"short": "Content-Length: 10\r\n\r\nabc",
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, "routes: [{pattern: /, upstream: UPSTREAM, limits: [{name: a, key: ip, limit: 2/h}]}]\n",
+				func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+			for _, want := range []int{http.StatusBadRequest, http.StatusBadRequest, http.StatusTooManyRequests} {
+				require.Equal(t, want, r.exchange("POST / HTTP/1.1\r\nHost: h\r\n"+body, true).StatusCode)
+			}
+		})
+	}
+}
+
+// A client that closes its half of the connection is taken for one that is gone, and
+// gets no answer that looks like one of the upstream.
+func TestHalfClosedClient(t *testing.T) {
+	r := newRig(t, "routes: [{pattern: /, upstream: UPSTREAM}]\n", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	require.Equal(t, 499, r.exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n", true).StatusCode)
+}
+
+// A client that does not read its answer is cut off, and gives its place with the upstream
+// back; one that reads slowly but steadily is not.
+func TestSendTimeout(t *testing.T) {
+	const size = 64 << 20
+	r := newRig(t, "timeouts: {send: 300ms}\nroutes: [{pattern: /big, upstream: UPSTREAM, in_flight: 1}, {pattern: /slow, upstream: UPSTREAM}]\n",
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/slow" {
+				for range 3 {
+					_, _ = io.WriteString(w, "part")
+					_ = http.NewResponseController(w).Flush()
+					time.Sleep(500 * time.Millisecond)
+				}
+				return
+			}
+			for range size >> 20 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		})
+	conn, err := net.Dial("tcp", r.front.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	require.NoError(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	_, err = io.WriteString(conn, "GET /big HTTP/1.1\r\nHost: h\r\n\r\n")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		resp, err := r.front.Client().Get(r.front.URL + "/big")
+		require.NoError(t, err)
+		n, _ := io.Copy(io.Discard, resp.Body)
+		require.NoError(t, resp.Body.Close())
+		return resp.StatusCode == http.StatusOK && n == size
+	}, 20*time.Second, 100*time.Millisecond, "the place of a client that reads nothing")
+
+	resp, err := http.Get(r.front.URL + "/slow")
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err, "pauses of the upstream are no fault of the client")
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, "partpartpart", string(body))
+	http.DefaultClient.CloseIdleConnections()
 }

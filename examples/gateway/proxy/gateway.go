@@ -93,15 +93,17 @@ func (g *Gateway) Apply(f *config.File) error {
 	if err != nil {
 		return f.Errorf("overload", "%v", err)
 	}
-	limiters, changes, err := g.limiters.Apply(wanted(f))
-	if err != nil {
-		return f.Errorf("", "%v", err)
-	}
 	inFlight, err := g.limitsInFlight(f)
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	handler, err := g.assemble(f, limiters, guard, callers, inFlight)
+	var limiters map[string]algo.Limiter
+	var handler http.Handler
+	changes, err := g.limiters.Apply(wanted(f), func(all map[string]algo.Limiter) (err error) {
+		limiters = all
+		handler, err = g.assemble(f, all, guard, callers, inFlight)
+		return err
+	})
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}

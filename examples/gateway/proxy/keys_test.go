@@ -44,6 +44,9 @@ routes:
 		require.Equal(t, 401, r.status(path), path)
 	}
 	require.Equal(t, 401, r.status("/cookie", "Cookie", "session=c; session=d"))
+	for _, other := range []string{`session=c; session="\141"`, `session=c, session=a`, `x="; session=c; session=a"`} {
+		require.Equal(t, 401, r.status("/cookie", "Cookie", other), "an upstream may read another one than %s", other)
+	}
 	require.Equal(t, 200, r.status("/method"))
 	require.Equal(t, 429, r.status("/method"))
 	resp, err := http.Post(r.front.URL+"/method", "", nil)
@@ -100,6 +103,9 @@ routes:
 	require.Equal(t, 200, r.status("/", "Authorization", own.token(claims(map[string]any{"sub": "bob"}))))
 	require.Equal(t, 200, r.status("/plan", "Authorization", alice))
 	require.Equal(t, 429, r.status("/plan", "Authorization", alice))
+	for _, plan := range []int64{9007199254740992, 9007199254740993} {
+		require.Equal(t, 200, r.status("/plan", "Authorization", own.token(claims(map[string]any{"plan": plan}))), "numbers beyond the precision of a float64 are two users")
+	}
 	for name, token := range map[string]string{
 		"none":           "",
 		"no token":       "Bearer x.y.z",

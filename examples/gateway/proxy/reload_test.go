@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -108,4 +109,18 @@ func TestRefused(t *testing.T) {
 	}
 	err := r.gateway.Apply(r.parse("domains: [{name: d, descriptors: []}]"))
 	require.ErrorContains(t, err, "routes: is missing")
+}
+
+// A file whose routes cannot be assembled leaves the limits as they are, too.
+func TestFailedAssemblyChangesNothing(t *testing.T) {
+	file := func(burst int) string {
+		return fmt.Sprintf("routes: [{pattern: /, upstream: UPSTREAM, limits: [{name: a, key: ip, limit: 1/h burst %d}]}]\n", burst)
+	}
+	r := newRig(t, file(2), ok)
+	wrong := r.parse(file(9))
+	wrong.Trusted = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")} // no key function trusts all
+	require.ErrorContains(t, r.gateway.Apply(wrong), `limit "a"`)
+	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
+		require.Equal(t, want, r.status("/"))
+	}
 }

@@ -34,7 +34,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 		}
 		mux.Handle(r.Pattern, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
 	}
-	return g.protect(overload, mux), nil
+	return limitSend(f.Timeouts.Send, g.protect(overload, mux)), nil
 }
 
 func policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {

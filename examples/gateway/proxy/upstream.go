@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,12 +60,16 @@ func (t *transports) CloseIdleConnections() {
 
 // upstream is the bare proxy of a route.
 func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.ReverseProxy {
+	byQuery := slices.ContainsFunc(r.Limits, func(l *config.Limit) bool { return config.HasKind(l.Keys, "query") })
 	return &httputil.ReverseProxy{
 		Transport:    g.transport,
 		BufferPool:   buffers{},
 		ErrorHandler: g.failed,
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			restorePath(pr)
+			if !byQuery { // else without what this server cannot read, as the upstream might
+				pr.Out.URL.RawQuery = pr.In.URL.RawQuery
+			}
 			pr.SetURL(r.Upstream)
 			if r.PreserveHost {
 				pr.Out.Host = pr.In.Host
@@ -73,18 +79,29 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 	}
 }
 
-// addressHeaders name a client in the manner of one proxy or another.
-// ReverseProxy drops Forwarded and X-Forwarded-* by itself.
-var addressHeaders = []string{
-	"X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip",
+// proxyHeaders are what one proxy or another says of the client and of what it asked
+// for, beside X-Forwarded-*. ReverseProxy drops Forwarded by itself.
+var proxyHeaders = map[string]bool{
+	"x-real-ip": true, "x-client-ip": true, "x-cluster-client-ip": true, "true-client-ip": true, "cf-connecting-ip": true,
+	"fastly-client-ip": true, "x-envoy-external-address": true, "x-original-forwarded-for": true,
+	"x-original-url": true, "x-rewrite-url": true,
+}
+
+// isProxyHeader knows names with an underscore too, which servers of CGI and its heirs
+// cannot tell from a hyphen.
+func isProxyHeader(name string) bool {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	return proxyHeaders[name] || strings.HasPrefix(name, "x-forwarded-")
 }
 
 // forward names the client for the upstream. The headers of a trusted proxy
 // are kept, and its address is appended; those of other clients are dropped.
 func forward(pr *httputil.ProxyRequest, trusted []netip.Prefix) {
 	if !isTrusted(pr.In.RemoteAddr, trusted) {
-		for _, name := range addressHeaders {
-			pr.Out.Header.Del(name)
+		for name := range pr.Out.Header {
+			if isProxyHeader(name) {
+				delete(pr.Out.Header, name)
+			}
 		}
 		pr.SetXForwarded()
 		return
@@ -115,16 +132,32 @@ func isTrusted(remote string, trusted []netip.Prefix) bool {
 	return false
 }
 
+// statusClientGone is for the access log: the client takes no answer any more. nginx has
+// the same number.
+const statusClientGone = 499
+
+// faultOfClient is the status of a request that the client did not bring to its end,
+// 0 if it did. It is none for which the charge is given back by default.
+func faultOfClient(r *http.Request) int {
+	body := bodyOf(r)
+	switch {
+	case body != nil && body.expired.Load():
+		return http.StatusRequestTimeout
+	case body != nil && body.broken.Load():
+		return http.StatusBadRequest
+	case r.Context().Err() != nil:
+		return statusClientGone
+	}
+	return 0
+}
+
 // failed answers for an upstream that does not. The reason goes to the log, a
 // few in a second at most, and not to the client.
 func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
-	switch {
-	case bodyExpired(r):
+	if status := faultOfClient(r); status != 0 {
 		w.Header().Set("Connection", "close")
-		http.Error(w, http.StatusText(http.StatusRequestTimeout), http.StatusRequestTimeout)
+		http.Error(w, http.StatusText(status), status)
 		return
-	case r.Context().Err() != nil:
-		return // the client is gone
 	}
 	status := http.StatusBadGateway
 	var timeout net.Error

@@ -145,3 +145,25 @@ func noValueIsAnError(t *testing.T, r *rig) {
 	}
 	require.Equal(t, over, r.ask(0, many...).OverallCode)
 }
+
+// A request of more descriptors than anyone means would occupy Redis for seconds: it is
+// over the limit, and charges nothing.
+func TestTooManyDescriptors(t *testing.T) {
+	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 5000/h}]}]", nil)
+	ds := make([]*ratelimit.RateLimitDescriptor, 1025)
+	for i := range ds {
+		ds[i] = descriptor("a=1")
+	}
+	resp := r.ask(1, ds...)
+	require.Equal(t, over, resp.OverallCode)
+	require.Len(t, resp.Statuses, len(ds))
+	require.Equal(t, uint32(4999), r.ask(0, descriptor("a=1")).Statuses[0].LimitRemaining)
+	require.Equal(t, under, r.ask(1, ds[1:]...).OverallCode)
+}
+
+// A rate of 0 is a ban.
+func TestBan(t *testing.T) {
+	r := newRig(t, "domains: [{name: d, descriptors: [{key: user, value: eve, limit: 0/s}, {key: user, limit: 5/s}]}]", nil)
+	require.Equal(t, over, r.ask(1, descriptor("user=eve")).OverallCode)
+	require.Equal(t, under, r.ask(1, descriptor("user=ann")).OverallCode)
+}

@@ -72,11 +72,15 @@ func (s *Service) Apply(f *config.File) error {
 			return f.Errorf("overload", "has changed, which takes a restart")
 		}
 	}
-	limiters, changes, err := s.limiters.Apply(wanted(f))
+	var limiters map[string]algo.Limiter
+	var t tree
+	changes, err := s.limiters.Apply(wanted(f), func(all map[string]algo.Limiter) error {
+		limiters, t = all, newTree(f, all)
+		return nil
+	})
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	t := newTree(f, limiters)
 	s.current.Store(&t)
 	s.file = f
 	s.told(limiters)
@@ -105,6 +109,20 @@ type asked struct {
 	hits  int64
 }
 
+// mostDescriptors bounds the work for one request, which occupies Redis for all others:
+// 1024 descriptors take it some milliseconds. More are over the limit, and no error, because
+// Envoy lets a request pass when its call fails.
+const mostDescriptors = 1024
+
+// DenyAll is OVER_LIMIT for each descriptor of a request.
+func DenyAll(r *rls.RateLimitRequest) *rls.RateLimitResponse {
+	resp := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OVER_LIMIT}
+	for range r.GetDescriptors() {
+		resp.Statuses = append(resp.Statuses, &rls.RateLimitResponse_DescriptorStatus{Code: rls.RateLimitResponse_OVER_LIMIT})
+	}
+	return resp
+}
+
 // ShouldRateLimit decides. A request without a domain or descriptors, and one
 // that asks for what the service cannot do, is InvalidArgument.
 func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) (*rls.RateLimitResponse, error) {
@@ -113,6 +131,9 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 	}
 	if len(r.GetDescriptors()) == 0 {
 		return nil, status.Error(codes.InvalidArgument, "descriptors is empty")
+	}
+	if len(r.GetDescriptors()) > mostDescriptors {
+		return DenyAll(r), nil
 	}
 	d := (*s.current.Load())[r.GetDomain()]
 	all := make([]asked, len(r.GetDescriptors()))
