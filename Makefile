@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site site-test release-test
+.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site site-test release-test
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -22,6 +22,12 @@ test: redis
 # A redis-server for the tests of package distributed.
 redis:
 	@sh internal/redistest/install.sh
+
+# The tests that need a Redis, on Valkey.
+valkey: export SLUICE_REDIS_SERVER := valkey-server
+valkey: redis
+	$(GO) test -count 1 -timeout 20m ./distributed/... ./internal/redistest
+	cd distributed/rueidisstore && $(GO) test -count 1 ./...
 
 # What happens to package distributed under each fault of Redis, as a table.
 faults: redis
@@ -40,7 +46,7 @@ mutants: redis
 
 # The tests of the nested modules. That of the admin page's browser needs a
 # Chromium: see admin-test.
-MODULES := algo/telemetry/otelmetrics httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
+MODULES := algo/telemetry/otelmetrics distributed/rueidisstore httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 modules: redis
 	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) test -timeout 9m ./...) || exit 1; done
 

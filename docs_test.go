@@ -114,7 +114,7 @@ func TestTablesOfMigrationAreCompiled(t *testing.T) {
 // packages are where the names in prose come from.
 var packages = map[string]string{
 	"algo": "algo", "keyfunc": "keyfunc", "rpckey": "keyfunc/rpckey", "httpmw": "httpmw", "grpcmw": "grpcmw",
-	"distributed": "distributed", "rules": "distributed/rules", "adaptive": "adaptive", "admin": "httpmw/admin",
+	"distributed": "distributed", "rules": "distributed/rules", "rueidisstore": "distributed/rueidisstore", "adaptive": "adaptive", "admin": "httpmw/admin",
 	"telemetry": "algo/telemetry", "eventlog": "algo/telemetry/eventlog", "otelmetrics": "algo/telemetry/otelmetrics",
 	"algotest": "algo/algotest",
 }

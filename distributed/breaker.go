@@ -197,17 +197,17 @@ func (b *breaker) writeProbe(key string) error {
 // are sent again. The error is that of the first.
 func (s *Store) execute(requests []*request) error {
 	ctx := deadline{s.ctx, time.Now().Add(s.replyTimeout())}
-	cmds := newCommands(ctx, requests, false)
-	process(ctx, s.client, cmds)
-	var lost []*command
+	cmds := newCommands(requests, false)
+	s.transport.Do(ctx, cmds)
+	var lost []*Command
 	for i, c := range cmds {
-		if classify(c.Err()) == noScript {
-			cmds[i] = newCommand(ctx, c.script, c.requests, true)
+		if classify(c.err) == noScript {
+			cmds[i] = &Command{script: c.script, requests: c.requests, withSource: true}
 			lost = append(lost, cmds[i])
 		}
 	}
 	if len(lost) > 0 {
-		process(ctx, s.client, lost)
+		s.transport.Do(ctx, lost)
 	}
 	for _, c := range cmds {
 		c.deliver()

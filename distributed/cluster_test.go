@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/storetest"
 )
 
 // clusterClient is a client with go-redis' defaults.
@@ -45,23 +46,7 @@ func known(t testing.TB, store *distributed.Store, l algo.Limiter) {
 // repeat.
 func TestF3_ClusterFailover(t *testing.T) {
 	t.Parallel()
-	cluster := redistest.StartCluster(t)
-	cluster.AddReplicas()
-	c := clusterClient(t, cluster)
-	const interval = 500 * time.Millisecond
-	store := newStore(t, c, distributed.WithTimeout(200*time.Millisecond), distributed.WithProbeInterval(interval),
-		distributed.WithInstances(1))
-	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
-	known(t, store, l)
-	key := keysOf(t, c, cluster.Nodes[0], "a", 1)[0]
-	remote(t, l, key, 1)
-	cluster.Nodes[0].Kill()
-	require.Eventually(t, func() bool { acquire(t, l, key, 0); return cluster.Promoted(0) }, 20*time.Second, time.Millisecond)
-	promoted := time.Now()
-	require.Eventually(t, func() bool { return acquire(t, l, key, 0).Source == algo.SourceRemote }, 20*time.Second, time.Millisecond)
-	took := time.Since(promoted)
-	t.Logf("F3: Redis decides again %v after the promotion", took.Round(time.Millisecond))
-	require.Less(t, took, 2*interval+4*time.Second)
+	storetest.ClusterFailover(t, open)
 }
 
 // TestF3_DeadNodeLeavesTheOthers: a node that is down, or hangs, makes the

@@ -3,39 +3,78 @@ package distributed
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
-// command is one run of a script. It must never be sent twice: the first run
-// may have charged although its reply was lost. go-redis repeats failed
-// commands three times by default, unless the command forbids it.
-type command struct {
-	*redis.IntSliceCmd
-	script   *script
-	requests []*request
+// Command is one run of a script, which a [Transport] sends to Redis. It must never be
+// sent twice: the first run may have charged although its reply was lost.
+type Command struct {
+	script     *script
+	withSource bool // EVAL with the script's source, for a server that has lost it
+	requests   []*request
+
+	reply []int64
+	err   error
 }
 
-// NoRetry forbids go-redis to repeat the command. It still follows a cluster's
-// redirections, which come instead of an execution.
-func (*command) NoRetry() bool { return true }
+// Words returns the command as it is sent: EVALSHA or EVAL, the script, the number of
+// keys, the keys and integers. All keys are in words[3 : 3+keys]; they decide which node
+// of a cluster it is for.
+func (c *Command) Words() (words []string, keys int) {
+	for _, w := range c.words() {
+		switch w := w.(type) {
+		case string:
+			words = append(words, w)
+		case int:
+			keys = w
+			words = append(words, strconv.Itoa(w))
+		case *int64:
+			words = append(words, strconv.FormatInt(*w, 10))
+		}
+	}
+	return words, keys
+}
 
-// Clone keeps NoRetry.
-func (c *command) Clone() redis.Cmder {
-	clone := *c
-	clone.IntSliceCmd = c.IntSliceCmd.Clone().(*redis.IntSliceCmd)
-	return &clone
+// Done gives the command its reply, an array of integers, or its error: a [ReplyError],
+// one that wraps [ErrNotSent], or any other, after which nobody knows whether the command
+// was executed. A transport calls it once for each command.
+func (c *Command) Done(reply []int64, err error) { c.reply, c.err = reply, err }
+
+// words are the command as go-redis takes it.
+func (c *Command) words() []any {
+	n, keys := 3, 0
+	for _, r := range c.requests {
+		n += len(r.keys) + len(r.args)
+		keys += len(r.keys)
+	}
+	words := make([]any, 0, n)
+	if c.withSource {
+		words = append(words, "eval", c.script.source, keys)
+	} else {
+		words = append(words, "evalsha", c.script.sha, keys)
+	}
+	for _, r := range c.requests {
+		for _, k := range r.keys {
+			words = append(words, k)
+		}
+	}
+	for _, r := range c.requests {
+		for i := range r.args {
+			words = append(words, &r.args[i]) // a pointer needs no allocation
+		}
+	}
+	return words
 }
 
 // wanted reports whether any request still needs the reply.
-func (c *command) wanted() bool {
+func (c *Command) wanted() bool {
 	return slices.ContainsFunc(c.requests, func(r *request) bool { return r.oneWay || r.state.Load() == pending })
 }
 
 // complete gives every request its part of the reply, and returns it to its
 // caller.
-func (c *command) complete(sent time.Time) {
+func (c *Command) complete(sent time.Time) {
 	c.deliver()
 	for _, r := range c.requests {
 		r.sent = sent
@@ -44,8 +83,8 @@ func (c *command) complete(sent time.Time) {
 }
 
 // deliver gives every request its part of the reply.
-func (c *command) deliver() {
-	reply, err := c.Result()
+func (c *Command) deliver() {
+	reply, err := c.reply, c.err
 	want := 1
 	for _, r := range c.requests {
 		want += len(r.reply)
@@ -62,46 +101,16 @@ func (c *command) deliver() {
 	}
 }
 
-// newCommand packs requests of one script into EVALSHA, or into EVAL with the
-// script's source for a server that has lost it.
-func newCommand(ctx context.Context, s *script, requests []*request, withSource bool) *command {
-	words := 3
-	keys := 0
-	for _, r := range requests {
-		words += len(r.keys) + len(r.args)
-		keys += len(r.keys)
-	}
-	args := make([]any, 0, words)
-	if withSource {
-		args = append(args, "eval", s.source, keys)
-	} else {
-		args = append(args, "evalsha", s.sha, keys)
-	}
-	for _, r := range requests {
-		for _, k := range r.keys {
-			args = append(args, k)
-		}
-	}
-	for _, r := range requests {
-		for i := range r.args {
-			args = append(args, &r.args[i]) // a pointer needs no allocation
-		}
-	}
-	cmd := redis.NewIntSliceCmd(ctx, args...)
-	cmd.SetFirstKeyPos(3)
-	return &command{cmd, s, requests}
-}
-
 // newCommands makes as few commands as keep the order of the requests of each
 // script: one for each script where the node accepts keys of several slots,
 // else one for each request.
-func newCommands(ctx context.Context, requests []*request, manySlots bool) (cmds []*command) {
+func newCommands(requests []*request, manySlots bool) (cmds []*Command) {
 	for len(requests) > 0 {
 		n := 1
 		if manySlots {
 			n = gather(requests, requests[0].script)
 		}
-		cmds = append(cmds, newCommand(ctx, requests[0].script, requests[:n], false))
+		cmds = append(cmds, &Command{script: requests[0].script, requests: requests[:n]})
 		requests = requests[n:]
 	}
 	return cmds
@@ -126,46 +135,34 @@ func gather(requests []*request, s *script) (n int) {
 // send runs the commands and leaves each result in its command. A command that
 // was certainly not executed is sent once more if its reply is still wanted;
 // no other command is.
-func send(ctx context.Context, client redis.UniversalClient, cmds []*command) {
-	process(ctx, client, cmds)
-	var again []*command
+func send(ctx context.Context, t Transport, cmds []*Command) {
+	t.Do(ctx, cmds)
+	var again []*Command
 	for i, c := range cmds {
 		if !c.wanted() {
 			continue
 		}
-		if f := classify(c.Err()); f == noScript || f == notExecuted || passing(c.Err()) {
-			cmds[i] = newCommand(ctx, c.script, c.requests, f == noScript)
+		if f := classify(c.err); f == noScript || f == notExecuted || passing(c.err) {
+			cmds[i] = &Command{script: c.script, requests: c.requests, withSource: f == noScript}
 			again = append(again, cmds[i])
 		}
 	}
 	if len(again) > 0 && ctx.Err() == nil {
-		process(ctx, client, again)
+		t.Do(ctx, again)
 	}
-}
-
-func process(ctx context.Context, client redis.UniversalClient, cmds []*command) {
-	if len(cmds) == 1 {
-		_ = client.Process(ctx, cmds[0])
-		return
-	}
-	pipe := client.Pipeline()
-	for _, c := range cmds {
-		_ = pipe.Process(ctx, c)
-	}
-	_, _ = pipe.Exec(ctx)
 }
 
 // resendBySlot sends request by request the commands that a node rejects
 // because their keys are in several slots, and remembers that it does. A
 // rejected command has not been executed.
-func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*command) []*command {
-	var done, again []*command
+func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
+	var done, again []*Command
 	for _, c := range cmds {
-		if severalSlots(c.Err()) {
+		if severalSlots(c.err) {
 			q.store.router.noteCluster()
 		}
-		if len(c.requests) > 1 && classify(c.Err()) == keyFault {
-			again = append(again, newCommands(ctx, c.requests, false)...)
+		if len(c.requests) > 1 && classify(c.err) == keyFault {
+			again = append(again, newCommands(c.requests, false)...)
 		} else {
 			done = append(done, c)
 		}
@@ -174,7 +171,7 @@ func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*command) []*comman
 		return cmds
 	}
 	q.singleSlot.Store(true)
-	send(ctx, q.store.client, again)
+	send(ctx, q.store.transport, again)
 	return append(done, again...)
 }
 

@@ -13,68 +13,20 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/storetest"
 )
 
-// go-redis/redis_rate consumes four times when replies are lost: the client
-// repeats the script by itself.
-func TestLostReplyConsumesOnce(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name  string
-		fault redistest.Fault
-	}{
-		{"cut", redistest.Fault{Command: "evalsha", Kth: 1, Cut: true}},
-		{"half-close", redistest.Fault{Command: "evalsha", Kth: 1, HalfClose: true}},
-		{"lose", redistest.Fault{Command: "evalsha", Kth: 1, Lose: true}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			server := redistest.Start(t)
-			proxy := redistest.StartProxy(t, server)
-			store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(500*time.Millisecond), distributed.WithInstances(1))
-			l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
-			require.Equal(t, int64(9), remote(t, l, "alice", 1).Remaining, "the script is loaded")
+// TestLostReplyConsumesOnce: a command is never sent twice.
+func TestLostReplyConsumesOnce(t *testing.T) { storetest.LostReplies(t, open) }
 
-			proxy.Set(tc.fault)
-			lost := acquire(t, l, "alice", 1)
-			require.Equal(t, algo.SourceFallback, lost.Source)
-			require.Equal(t, 1, proxy.Hits())
-			proxy.Set(redistest.Fault{})
-			require.Equal(t, int64(8), remote(t, l, "alice", 0).Remaining, "executed once")
-		})
-	}
-}
+// TestLateReplies: what a late reply has charged is given back.
+func TestLateReplies(t *testing.T) { storetest.LateReplies(t, open) }
 
-// A server that loses its scripts causes no error and no local decision.
-func TestScriptFlushUnderLoad(t *testing.T) {
-	store, server := onRedis(t)
-	l := must[*distributed.Limiter](t)(store.TokenBucket("fast", algo.PerSecond(100_000)))
-	stop := make(chan struct{})
-	var decisions, fallbacks atomic.Int64
-	var group sync.WaitGroup
-	for i := range 16 {
-		group.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				lease, err := l.Acquire(ctx, fmt.Sprint("user", i%4), 1)
-				if err != nil || lease.Source != algo.SourceRemote {
-					fallbacks.Add(1)
-				}
-				decisions.Add(1)
-			}
-		})
-	}
-	for range 50 {
-		server.Do("SCRIPT", "FLUSH")
-	}
-	close(stop)
-	group.Wait()
-	require.Positive(t, decisions.Load())
-	require.Zero(t, fallbacks.Load(), "of %d decisions", decisions.Load())
-}
+// TestErrorReplies: rights and memory are told apart.
+func TestErrorReplies(t *testing.T) { storetest.ErrorReplies(t, open) }
+
+// TestScriptFlushUnderLoad: scripts that are lost are sent again.
+func TestScriptFlushUnderLoad(t *testing.T) { storetest.LostScripts(t, open) }
 
 // A server that refuses scripts with keys of several slots gets them one by
 // one.

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/storetest"
 )
 
 // The kit passes on miniredis too, which users may have in their own tests. Its
@@ -35,20 +36,15 @@ func TestConformanceOnMiniredis(t *testing.T) {
 }
 
 // maker is a constructor of a store.
-type maker = func(name string, r algo.Rate, opts ...algo.Option) (*distributed.Limiter, error)
+type maker = storetest.Maker
 
-func makers(s *distributed.Store) map[string]maker {
-	return map[string]maker{
-		"token bucket": s.TokenBucket, "leaky bucket": s.LeakyBucket, "fixed window": s.FixedWindow,
-		"sliding window": s.SlidingWindow, "sliding log": s.SlidingLog,
-	}
-}
+func makers(s *distributed.Store) map[string]maker { return storetest.Makers(s) }
 
 // Every kind passes the kit that the local limiters pass, on one server, behind
 // sentinels and in a cluster.
 func TestConformance(t *testing.T) {
 	store, server := onRedis(t)
-	conform(t, store)
+	storetest.Conform(t, store)
 	requireTTL(t, server)
 }
 
@@ -56,7 +52,7 @@ func TestConformanceBehindSentinels(t *testing.T) {
 	s := redistest.StartSentinels(t)
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs})
 	t.Cleanup(func() { _ = c.Close() })
-	conform(t, newStore(t, c, distributed.WithTimeout(time.Second)))
+	storetest.Conform(t, newStore(t, c, distributed.WithTimeout(time.Second)))
 	requireTTL(t, s.Master)
 }
 
@@ -64,19 +60,5 @@ func TestConformanceInACluster(t *testing.T) {
 	cluster := redistest.StartCluster(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = c.Close() })
-	conform(t, newStore(t, c, distributed.WithTimeout(time.Second)))
-}
-
-func conform(t *testing.T, store *distributed.Store) {
-	made := 0
-	for name, make := range makers(store) {
-		t.Run(name, func(t *testing.T) {
-			algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
-				made++
-				return make(fmt.Sprint(name, made), r, opts...)
-			}, algotest.Bound{RealTime: true, Units: func(r algo.Rate, w time.Duration) int64 {
-				return 2*r.Count + algotest.BurstPlusRate(r, w)
-			}})
-		})
-	}
+	storetest.Conform(t, newStore(t, c, distributed.WithTimeout(time.Second)))
 }

@@ -11,7 +11,7 @@
 // There are token and leaky buckets, pacers, fixed and sliding windows, sliding
 // logs, and limits on units in flight; [Store.Limiter] makes all but the last
 // from an algo.Spec. algo.AcquireAll decides several buckets of one store in one
-// step. [NewBan] bans keys that keep exceeding a limit. Package rules keeps limits in
+// step. [NewWithTransport] makes a store on another client of Redis. [NewBan] bans keys that keep exceeding a limit. Package rules keeps limits in
 // Redis, to be changed while the service runs.
 //
 // # Decisions

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // ErrClosed reports that the store or the limit has been closed.
@@ -80,16 +78,16 @@ var prefixes = []struct {
 }
 
 func classify(err error) failure {
-	var reply redis.Error
+	var reply ReplyError
 	var dial *net.OpError
 	switch {
 	case err == nil:
 		return noFailure
 	case errors.As(err, &reply):
-		return classifyReply(reply.Error())
-	case errors.Is(err, redis.ErrClosed), errors.Is(err, errReply):
+		return classifyReply(string(reply))
+	case errors.Is(err, errClientClosed), errors.Is(err, errReply):
 		return misconfigured
-	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+	case errors.Is(err, ErrNotSent):
 		return notExecuted
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return notExecuted

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -47,6 +48,34 @@ func show(l algo.Limiter, key string, n int64) {
 		panic(err)
 	}
 	fmt.Println(lease.Allowed, lease.Reason, lease.Remaining)
+}
+
+// deadEnd is a way to a Redis that nobody answers on.
+type deadEnd struct{}
+
+func (deadEnd) Do(_ context.Context, cmds []*distributed.Command) {
+	for _, c := range cmds {
+		words, keys := c.Words()
+		c.Done(nil, fmt.Errorf("%w: %s for %q", distributed.ErrNotSent, words[0], words[3:3+keys]))
+	}
+}
+
+func (deadEnd) Cluster() bool { return false }
+
+func (deadEnd) Slots(context.Context, string) ([]distributed.SlotRange, error) { return nil, nil }
+
+// A transport carries commands by any client of Redis; this one carries none.
+func ExampleNewWithTransport() {
+	store, err := distributed.NewWithTransport(deadEnd{}, distributed.WithInstances(1), distributed.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	show(limiter(store.TokenBucket("per-user", algo.PerMinute(2))), "alice", 1)
+	fmt.Println(store.Ping(context.Background()))
+	// Output:
+	// true admitted 1
+	// distributed: Redis is unavailable: distributed: the command was not sent: evalsha for ["sluice:{::0}::probe"]
 }
 
 func ExampleNew() {

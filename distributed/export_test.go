@@ -43,5 +43,5 @@ func Beat(s *Store) bool { return s.registry.beat() }
 
 // Live is the number of instances in the registry.
 func Live(s *Store) int {
-	return int(s.client.ZCard(s.ctx, registryKey(s.prefix, s.service)).Val())
+	return int(s.Client().ZCard(s.ctx, registryKey(s.prefix, s.service)).Val())
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -97,6 +99,7 @@ var faultRows = []faultRow{
 	byProxy("black-holed", breaks, redistest.Fault{BlackHole: true}),
 	byProxy("200 ms", breaks, redistest.Fault{Delay: 200 * time.Millisecond}),
 	byProxy("jitter 10-70 ms", either, redistest.Fault{Delay: 10 * time.Millisecond, Jitter: 60 * time.Millisecond}),
+	byProxy("25 ms away", either, redistest.Fault{Delay: 25 * time.Millisecond}),
 	byProxy("sliced", answered, redistest.Fault{Slice: true}),
 	byProxy("half-closed", breaks, redistest.Fault{Command: "evalsha", HalfClose: true}),
 	byServer("paused (SIGSTOP)", breaks, (*redistest.Server).Pause, (*redistest.Server).Resume),
@@ -117,6 +120,20 @@ var faultRows = []faultRow{
 			r.server.Do("RENAME", "other", redisKeyOf(faultKeys[0]))
 		},
 		over: func(_ *testing.T, r *rig) { r.server.Do("DEL", redisKeyOf(faultKeys[0])) },
+	},
+	{
+		// Another service, or the last version of this one, with a smaller limit of the name.
+		name: "mixed parameters", effect: answered,
+		begin: func(t *testing.T, r *rig) {
+			store := newStore(t, r.server.Client(), distributed.WithInstances(faultInstances))
+			l := must[*distributed.Limiter](t)(store.TokenBucket("fault", algo.PerSecond(faultRate/5), algo.Burst(faultBurst/2)))
+			for range 20 {
+				for _, key := range faultKeys {
+					acquire(t, l, key, 1)
+				}
+			}
+		},
+		over: func(*testing.T, *rig) {},
 	},
 	byClock("clock +1 h (by keys)", time.Hour, 0, 1, 1),
 	byClock("clock -1 h (by keys)", -time.Hour, 1, 1, 1),

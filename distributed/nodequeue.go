@@ -127,10 +127,10 @@ func (q *nodeQueue) nextBatch() *batch {
 // requests.
 func (q *nodeQueue) roundTrip(b *batch) {
 	ctx := deadline{q.store.ctx, b.sent.Add(q.store.replyTimeout())}
-	cmds := newCommands(ctx, b.requests, !q.singleSlot.Load())
-	send(ctx, q.store.client, cmds)
+	cmds := newCommands(b.requests, !q.singleSlot.Load())
+	send(ctx, q.store.transport, cmds)
 	cmds = q.resendBySlot(ctx, cmds)
-	if cmds[0].Err() == nil {
+	if cmds[0].err == nil {
 		q.trips.note(time.Since(b.sent))
 	}
 	q.report(cmds, q.end(b))
@@ -142,9 +142,9 @@ func (q *nodeQueue) roundTrip(b *batch) {
 // report counts the result of a batch in the breaker. A late batch was counted when it
 // became late: its final result is neither a success nor a second failure,
 // which would open a breaker that is ramping up again.
-func (q *nodeQueue) report(cmds []*command, late bool) {
+func (q *nodeQueue) report(cmds []*Command, late bool) {
 	for _, c := range cmds {
-		err := c.Err()
+		err := c.err
 		f := classify(err)
 		switch {
 		case f == noFailure || f == keyFault:

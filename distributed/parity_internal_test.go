@@ -120,12 +120,11 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 
 func runScript(t *testing.T, c *redis.Client, reqs ...*request) []int64 {
 	t.Helper()
-	cmds := newCommands(t.Context(), reqs, true)
+	cmds := newCommands(reqs, true)
 	require.Len(t, cmds, 1)
-	send(t.Context(), c, cmds)
-	reply, err := cmds[0].Result()
-	require.NoError(t, err)
-	return reply
+	send(t.Context(), goRedis{c}, cmds)
+	require.NoError(t, cmds[0].err)
+	return cmds[0].reply
 }
 
 // TestL2_BucketScriptAndDecide: the script and decide agree to the bit on every

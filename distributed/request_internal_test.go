@@ -18,7 +18,7 @@ func TestF1_ContextEndsTheWait(t *testing.T) {
 	freshRequests(t)
 	synctest.Test(t, func(t *testing.T) {
 		server := newVirtualServer(perMicros(virtualRate, time.Minute), virtualBurst)
-		store, err := New(&virtualClient{server: server, sent: func() {}}, WithTimeout(time.Minute), WithInstances(1),
+		store, err := NewWithTransport(&virtualTransport{server: server, sent: func() {}}, WithTimeout(time.Minute), WithInstances(1),
 			WithLogger(slog.New(slog.DiscardHandler)))
 		require.NoError(t, err)
 		l, err := store.TokenBucket("a", algo.PerMinute(virtualRate))

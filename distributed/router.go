@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // router finds the queue to the node of a key: each node of a cluster and each
@@ -15,11 +13,10 @@ import (
 //
 // The client knows which node serves a slot and follows redirections. The
 // router's own map only decides which queue a request waits in, so an old map
-// costs a redirection. Both are loaded again when a node fails: go-redis does not
-// do that for commands which it must not repeat.
+// costs a redirection. Both are loaded again when a node fails.
 type router struct {
 	store   *Store
-	ring    *redis.Ring               // nil: no Ring
+	ring    func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
 	cluster atomic.Bool               // keys of several slots are not decided in one step
 	slots   atomic.Pointer[slotNodes] // nil: not known yet
 	whole   *nodeQueue                // of a single server; of a cluster, for slots without a known node
@@ -33,17 +30,18 @@ type router struct {
 // slotNodes is the queue of each slot's node; nil for a slot without one.
 type slotNodes [clusterSlots]*nodeQueue
 
-func newRouter(s *Store, client redis.UniversalClient) *router {
+func newRouter(s *Store) *router {
 	r := &router{store: s, nodes: map[string]*nodeQueue{}, stale: make(chan string, 1)}
 	r.whole = newNodeQueue(s, "")
-	switch c := client.(type) {
-	case *redis.Client:
-		r.once.Do(func() {}) // it has no map of slots
-	case *redis.Ring:
-		r.ring = c
-	case *redis.ClusterClient:
+	g, isGoRedis := s.transport.(goRedis)
+	switch {
+	case s.transport.Cluster():
 		r.cluster.Store(true)
 		r.whole.singleSlot.Store(true)
+	case !isGoRedis || g.single():
+		r.once.Do(func() {}) // there is no map of slots
+	default:
+		r.ring = g.ring()
 	}
 	return r
 }
@@ -64,10 +62,7 @@ func (r *router) queue(key string) *nodeQueue {
 
 // shard returns the queue to a key's shard of a Ring.
 func (r *router) shard(key string) *nodeQueue {
-	addr := "" // no shard is up: the queue's breaker will open
-	if c, err := r.ring.GetShardClientForKey(key); err == nil {
-		addr = c.Options().Addr
-	}
+	addr := r.ring(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.node(addr)
@@ -167,72 +162,41 @@ func (r *router) follow() {
 	}
 }
 
-// load reads the map of slots, from the client's own source if it has one. It
-// reports false if there is none.
-func (r *router) load(key string) bool {
+// load reads the map of slots; the node of the key failed has failed, unless it is
+// empty. It reports false if there is no map.
+func (r *router) load(failed string) bool {
 	ctx, cancel := context.WithTimeout(r.store.running, r.store.replyTimeout())
 	defer cancel()
-	if c, ok := r.store.client.(interface{ ReloadState(context.Context) }); ok && key != "" {
-		c.ReloadState(ctx)
-	}
-	slots, err := r.clusterSlots(ctx)
+	slots, err := r.store.transport.Slots(ctx, failed)
 	if err != nil || len(slots) == 0 {
 		return false
-	}
-	if key != "" {
-		r.await(ctx, key, slots)
 	}
 	r.replace(slots)
 	return true
 }
 
-func (r *router) clusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
-	if c, ok := r.store.client.(*redis.ClusterClient); ok && c.Options().ClusterSlots != nil {
-		return c.Options().ClusterSlots(ctx)
-	}
-	return r.store.client.ClusterSlots(ctx).Result()
-}
-
-// await waits until the client, which reloads its map on its own, sends the key to
-// the same node.
-func (r *router) await(ctx context.Context, key string, slots []redis.ClusterSlot) {
-	const pause, tries = 10 * time.Millisecond, 50
-	c, ok := r.store.client.(interface {
-		MasterForKey(context.Context, string) (*redis.Client, error)
-	})
-	for range tries {
-		if !ok || ctx.Err() != nil {
-			return
-		}
-		if node, err := c.MasterForKey(ctx, key); err == nil && node.Options().Addr == masterOf(slots, slot(key)) {
-			return
-		}
-		r.store.sleep(pause)
-	}
-}
-
 // masterOf returns the address of a slot's master, empty if it has none.
-func masterOf(slots []redis.ClusterSlot, n int) string {
+func masterOf(slots []SlotRange, n int) string {
 	for _, s := range slots {
-		if s.Start <= n && n <= s.End && len(s.Nodes) > 0 {
-			return s.Nodes[0].Addr
+		if s.First <= n && n <= s.Last {
+			return s.Addr
 		}
 	}
 	return ""
 }
 
 // replace puts a new map in use, and closes the queues to nodes that have gone.
-func (r *router) replace(slots []redis.ClusterSlot) {
+func (r *router) replace(slots []SlotRange) {
 	next, live := new(slotNodes), map[*nodeQueue]bool{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range slots {
-		if len(s.Nodes) == 0 {
+		if s.Addr == "" {
 			continue
 		}
-		q := r.node(s.Nodes[0].Addr)
+		q := r.node(s.Addr)
 		live[q] = true
-		for i := max(s.Start, 0); i <= min(s.End, clusterSlots-1); i++ {
+		for i := max(s.First, 0); i <= min(s.Last, clusterSlots-1); i++ {
 			next[i] = q
 		}
 	}

@@ -19,7 +19,7 @@ import (
 //
 // One store for each client is enough; the names of limits keep them apart.
 type Store struct {
-	client redis.UniversalClient
+	transport Transport
 	settings
 	router *router
 	ctx    context.Context // of the commands; ends with the store
@@ -50,14 +50,27 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("distributed: the client is nil")
 	}
+	return newStore(goRedis{client}, opts)
+}
+
+// NewWithTransport makes a store on another client of Redis: see [Transport]. The caller
+// closes the client, after the store. The error concerns the options only.
+func NewWithTransport(t Transport, opts ...Option) (*Store, error) {
+	if t == nil {
+		return nil, errors.New("distributed: the transport is nil")
+	}
+	return newStore(timed{t}, opts)
+}
+
+func newStore(t Transport, opts []Option) (*Store, error) {
 	cfg, err := configure(opts)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{client: client, settings: cfg, limiters: map[*Limiter]bool{}, names: map[string]nameUse{}}
+	s := &Store{transport: t, settings: cfg, limiters: map[*Limiter]bool{}, names: map[string]nameUse{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.running, s.stop = context.WithCancel(s.ctx)
-	s.router = newRouter(s, client)
+	s.router = newRouter(s)
 	s.denied = newDenyCache(cfg.denyCache)
 	s.registry.init(s)
 	return s, nil
@@ -124,8 +137,11 @@ func (s *Store) ping() error {
 	return nil
 }
 
-// Client returns the client of the store.
-func (s *Store) Client() redis.UniversalClient { return s.client }
+// Client returns the client that New has got; nil after [NewWithTransport].
+func (s *Store) Client() redis.UniversalClient {
+	g, _ := s.transport.(goRedis)
+	return g.client
+}
 
 // Prefix returns the beginning of all keys of the store, escaped as it is in
 // Redis.

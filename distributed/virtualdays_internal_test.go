@@ -170,7 +170,7 @@ func newVirtualDay(seed uint64, counted bool) *virtualDay {
 		if !d.counted {
 			opts = append(opts, WithInstances(virtualInstances))
 		}
-		store, err := New(&virtualClient{server: d.server, instance: i, sent: b.sent}, opts...)
+		store, err := NewWithTransport(&virtualTransport{server: d.server, instance: i, sent: b.sent}, opts...)
 		if err != nil {
 			panic(err)
 		}

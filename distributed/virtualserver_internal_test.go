@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -88,20 +87,15 @@ func (v *virtualServer) setBack(d time.Duration) {
 	v.back += d.Microseconds()
 }
 
-// errReadOnly is an error reply of the server.
-type errReadOnly struct{}
-
-func (errReadOnly) Error() string { return "READONLY You can't write against a read only replica." }
-func (errReadOnly) RedisError()   {}
-
 // carry takes commands to the server and their answers back.
-func (v *virtualServer) carry(ctx context.Context, instance int, cmds []redis.Cmder) (err error) {
+func (v *virtualServer) carry(ctx context.Context, instance int, cmds []*Command) {
 	met := v.over(instance)
+	var err error
 	switch met {
 	case down:
 		err = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 	case readOnly:
-		err = errReadOnly{}
+		err = ReplyError("READONLY You can't write against a read only replica.")
 	case silent:
 		end, _ := ctx.Deadline()
 		select {
@@ -115,7 +109,7 @@ func (v *virtualServer) carry(ctx context.Context, instance int, cmds []redis.Cm
 			time.Sleep(150 * time.Millisecond)
 		}
 		for _, c := range cmds {
-			v.execute(c.(*command))
+			v.execute(c)
 		}
 		if met == lossy {
 			err = io.EOF
@@ -123,17 +117,16 @@ func (v *virtualServer) carry(ctx context.Context, instance int, cmds []redis.Cm
 	}
 	if err != nil {
 		for _, c := range cmds {
-			c.SetErr(err)
+			c.Done(nil, err)
 		}
 	}
-	return err
 }
 
 // execute runs one EVALSHA.
-func (v *virtualServer) execute(c *command) {
+func (v *virtualServer) execute(c *Command) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	words := c.Args()
+	words := c.words()
 	keys, rest := words[3:3+words[2].(int)], words[3+words[2].(int):]
 	now := time.Now().UnixMicro() - v.back
 	reply := []int64{now}
@@ -158,7 +151,7 @@ func (v *virtualServer) execute(c *command) {
 			panic(fmt.Sprintf("the virtual server does not know the script %s", c.script.name))
 		}
 	}
-	c.SetVal(reply)
+	c.Done(reply, nil)
 }
 
 // bucket does what bucket.lua does. The arguments of a bucket determine its
@@ -199,43 +192,21 @@ func (v *virtualServer) beat(now int64, a args) (count, rank int64) {
 	return int64(len(v.alive)), rank
 }
 
-// virtualClient is one instance's client of a virtual server, with the methods
-// that the store uses.
-type virtualClient struct {
-	redis.UniversalClient
+// virtualTransport is one instance's way to a virtual server.
+type virtualTransport struct {
 	server   *virtualServer
 	instance int
-	sent     func() // called for every command that leaves
+	sent     func() // called for every batch that leaves
 }
 
-func (c *virtualClient) Process(ctx context.Context, cmd redis.Cmder) error {
-	c.sent()
-	return c.server.carry(ctx, c.instance, []redis.Cmder{cmd})
+func (t *virtualTransport) Do(ctx context.Context, cmds []*Command) {
+	t.sent()
+	t.server.carry(ctx, t.instance, cmds)
 }
 
-func (c *virtualClient) ClusterSlots(ctx context.Context) *redis.ClusterSlotsCmd {
-	cmd := redis.NewClusterSlotsCmd(ctx)
-	cmd.SetErr(errReadOnly{})
-	return cmd
-}
+func (t *virtualTransport) Cluster() bool { return false }
 
-func (c *virtualClient) Pipeline() redis.Pipeliner { return &virtualPipe{client: c} }
-
-type virtualPipe struct {
-	redis.Pipeliner
-	client *virtualClient
-	cmds   []redis.Cmder
-}
-
-func (p *virtualPipe) Process(_ context.Context, cmd redis.Cmder) error {
-	p.cmds = append(p.cmds, cmd)
-	return nil
-}
-
-func (p *virtualPipe) Exec(ctx context.Context) ([]redis.Cmder, error) {
-	p.client.sent()
-	return p.cmds, p.client.server.carry(ctx, p.client.instance, p.cmds)
-}
+func (t *virtualTransport) Slots(context.Context, string) ([]SlotRange, error) { return nil, nil }
 
 // freshRequests keeps the timers and channels of a bubble out of the pool of
 // the other tests, and theirs out of the bubble's.
@@ -248,8 +219,8 @@ func freshRequests(t *testing.T) {
 // virtualLimiter is the limiter of an instance of its own: one unit an hour.
 func virtualLimiter(t *testing.T, server *virtualServer, instance int, opts ...Option) *Limiter {
 	t.Helper()
-	client := &virtualClient{server: server, instance: instance, sent: func() {}}
-	store, err := New(client, append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
+	transport := &virtualTransport{server: server, instance: instance, sent: func() {}}
+	store, err := NewWithTransport(transport, append([]Option{WithLogger(slog.New(slog.DiscardHandler))}, opts...)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	l, err := store.TokenBucket("a", algo.PerHour(1))

@@ -75,6 +75,9 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("rules: name %q has %d bytes, want 1 to %d", name, len(name), maxName)
 	}
+	if store.Client() == nil {
+		return nil, errors.New("rules: the store is not on a client of go-redis, which rules need")
+	}
 	r := &Rules{
 		store: store, client: store.Client(), settings: settings{poll: 10 * time.Second, logger: slog.Default()},
 		key:   store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",

@@ -81,6 +81,19 @@ func newRules(t testing.TB, s *distributed.Store, poll time.Duration, opts ...ru
 	return set
 }
 
+// TestRulesNeedGoRedis: a store on another client is refused.
+func TestRulesNeedGoRedis(t *testing.T) {
+	store, err := distributed.NewWithTransport(nobody{})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	_, err = rules.New(t.Context(), store, "limits")
+	require.ErrorContains(t, err, "go-redis")
+}
+
+type nobody struct{ distributed.Transport }
+
+func (nobody) Cluster() bool { return false }
+
 func TestRulesAreFollowedEverywhere(t *testing.T) {
 	server := redistest.Start(t)
 	here := newRules(t, newStore(t, server.Client(), distributed.WithTimeout(5*time.Second)), never)

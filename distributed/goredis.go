@@ -1,0 +1,141 @@
+package distributed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// goRedis is the transport on a client of go-redis.
+type goRedis struct{ client redis.UniversalClient }
+
+// Cluster is false for a client that another type wraps: the first reply that
+// rejects keys of several slots, or the map of slots, will tell.
+func (g goRedis) Cluster() bool {
+	_, is := g.client.(*redis.ClusterClient)
+	return is
+}
+
+// single reports whether there is one server at a time, so never a map of slots.
+func (g goRedis) single() bool {
+	_, is := g.client.(*redis.Client)
+	return is
+}
+
+// ring returns what finds the address of a key's shard of a Ring; nil for other clients.
+func (g goRedis) ring() func(key string) string {
+	r, is := g.client.(*redis.Ring)
+	if !is {
+		return nil
+	}
+	return func(key string) string {
+		if c, err := r.GetShardClientForKey(key); err == nil {
+			return c.Options().Addr
+		}
+		return "" // no shard is up: the breaker of its queue will open
+	}
+}
+
+func (g goRedis) Do(ctx context.Context, cmds []*Command) {
+	if len(cmds) == 1 {
+		c := once{redis.NewIntSliceCmd(ctx, cmds[0].words()...)}
+		c.SetFirstKeyPos(3)
+		_ = g.client.Process(ctx, c)
+		cmds[0].Done(c.outcome())
+		return
+	}
+	sent := make([]once, len(cmds))
+	pipe := g.client.Pipeline()
+	for i, c := range cmds {
+		sent[i] = once{redis.NewIntSliceCmd(ctx, c.words()...)}
+		sent[i].SetFirstKeyPos(3)
+		_ = pipe.Process(ctx, sent[i])
+	}
+	_, _ = pipe.Exec(ctx)
+	for i, c := range cmds {
+		c.Done(sent[i].outcome())
+	}
+}
+
+// once is a command that go-redis sends once: it repeats failed commands three times
+// by default, unless the command forbids it. It still follows a cluster's
+// redirections, which come instead of an execution.
+type once struct{ *redis.IntSliceCmd }
+
+// NoRetry forbids go-redis to repeat the command.
+func (once) NoRetry() bool { return true }
+
+// Clone keeps NoRetry.
+func (c once) Clone() redis.Cmder { return once{c.IntSliceCmd.Clone().(*redis.IntSliceCmd)} }
+
+// outcome is the reply, with go-redis' own errors in the words of this package.
+func (c once) outcome() ([]int64, error) {
+	reply, err := c.Result()
+	var said redis.Error
+	switch {
+	case err == nil:
+		return reply, nil
+	case errors.As(err, &said):
+		return nil, ReplyError(said.Error())
+	case errors.Is(err, redis.ErrClosed):
+		err = fmt.Errorf("%w: %w", errClientClosed, err)
+	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
+		err = fmt.Errorf("%w: %w", ErrNotSent, err)
+	}
+	return nil, err
+}
+
+// Slots reads the map of slots, from the client's own source if it has one. The
+// client follows redirections, but does not load its map again for commands that it must
+// not repeat.
+func (g goRedis) Slots(ctx context.Context, failed string) ([]SlotRange, error) {
+	if c, ok := g.client.(interface{ ReloadState(context.Context) }); ok && failed != "" {
+		c.ReloadState(ctx)
+	}
+	slots, err := g.clusterSlots(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ranges := make([]SlotRange, len(slots))
+	for i, s := range slots {
+		ranges[i] = SlotRange{First: s.Start, Last: s.End}
+		if len(s.Nodes) > 0 {
+			ranges[i].Addr = s.Nodes[0].Addr
+		}
+	}
+	if failed != "" {
+		g.await(ctx, failed, masterOf(ranges, slot(failed)))
+	}
+	return ranges, nil
+}
+
+func (g goRedis) clusterSlots(ctx context.Context) ([]redis.ClusterSlot, error) {
+	if c, ok := g.client.(*redis.ClusterClient); ok && c.Options().ClusterSlots != nil {
+		return c.Options().ClusterSlots(ctx)
+	}
+	return g.client.ClusterSlots(ctx).Result()
+}
+
+// await waits until the client, which reloads its map on its own, sends the key to
+// the node at addr.
+func (g goRedis) await(ctx context.Context, key, addr string) {
+	const pause, tries = 10 * time.Millisecond, 50
+	c, ok := g.client.(interface {
+		MasterForKey(context.Context, string) (*redis.Client, error)
+	})
+	for range tries {
+		if !ok || ctx.Err() != nil {
+			return
+		}
+		if node, err := c.MasterForKey(ctx, key); err == nil && node.Options().Addr == addr {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}
