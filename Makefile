@@ -96,7 +96,7 @@ overload-cores:
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
-	cd examples/shapes && $(GO) run . -out ../../docs/shapes
+	cd bench && $(GO) run ./shapes -out ../docs/shapes
 
 # Package adaptive under simulated overload: all scenarios, as tables and
 # pictures, in bench/sim/results. Takes some minutes of one processor.

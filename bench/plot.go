@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"image/color"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/sluice-go/sluice/bench/figure"
 )
 
 // colors of the kinds: ours blue, peers grey, the floor dark.
 var colors = map[kind]color.Color{
-	ours:  color.RGBA{0x1f, 0x5f, 0xb4, 0xff},
-	peer:  color.RGBA{0xb4, 0xba, 0xc4, 0xff},
-	floor: color.RGBA{0x4a, 0x4f, 0x57, 0xff},
+	ours:  figure.Blue,
+	peer:  figure.Grey,
+	floor: figure.Slate,
 }
 
 // bar is one value with its name.
@@ -103,92 +103,70 @@ func (r result) panel() panel {
 
 // write draws the panels one below the other.
 func write(path string, ps []panel) error {
-	const width, line, frame = 17 * vg.Centimeter, 0.62 * vg.Centimeter, 2.1 * vg.Centimeter
+	const line, frame = 0.95 * vg.Centimeter, 1.7 * vg.Centimeter
 	var height vg.Length
 	for _, p := range ps {
 		height += vg.Length(len(p.bars))*line + frame
 	}
-	canvas := vgsvg.New(width, height)
+	canvas := vgsvg.New(figure.Width, height)
 	whole := draw.New(canvas)
+	whole.SetColor(figure.White)
+	whole.Fill(whole.Path())
 	top := height
 	for _, p := range ps {
 		drawn, err := p.plot()
 		if err != nil {
 			return err
 		}
-		tall := vg.Length(len(p.bars))*line + frame
-		drawn.Draw(draw.Crop(whole, 2*vg.Millimeter, -4*vg.Millimeter, top-tall+2*vg.Millimeter, top-height-2*vg.Millimeter))
-		top -= tall
+		bottom := top - vg.Length(len(p.bars))*line - frame
+		drawn.Draw(draw.Crop(whole, 2*vg.Millimeter, -2*vg.Millimeter, bottom+2*vg.Millimeter, top-height-2*vg.Millimeter))
+		top = bottom
 	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := canvas.WriteTo(file); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return file.Close()
+	return figure.Write(path, canvas)
 }
 
-// plot draws the bars from top to bottom, each with its value.
+// plot draws the bars from top to bottom, each with its name above it and its value.
 func (p panel) plot() (*plot.Plot, error) {
 	bars := slices.Clone(p.bars)
 	slices.Reverse(bars) // the axis counts from below
-	drawn := plot.New()
-	drawn.BackgroundColor = color.White
-	drawn.Title.Text, drawn.X.Label.Text = p.title, p.axis
-	drawn.Title.TextStyle.Font.Size = font.Points(10)
-	drawn.X.Label.TextStyle.Font.Size = font.Points(8)
-	names := make([]string, len(bars))
-	labels := plotter.XYLabels{}
+	drawn := figure.New(p.title+"\n"+p.axis, "", "")
+	drawn.HideAxes()
 	most := 0.0
+	var names, values plotter.XYLabels
 	for i, b := range bars {
-		names[i] = b.name
 		most = max(most, b.value)
-		labels.XYs = append(labels.XYs, plotter.XY{X: b.value, Y: float64(i)})
-		labels.Labels = append(labels.Labels, " "+shown(b.value))
+		names.XYs = append(names.XYs, plotter.XY{X: 0, Y: float64(i) + .45})
+		names.Labels = append(names.Labels, b.name)
+		values.XYs = append(values.XYs, plotter.XY{X: b.value, Y: float64(i)})
+		values.Labels = append(values.Labels, " "+shown(b.value))
 	}
 	for k, fill := range colors {
-		values := make(plotter.Values, len(bars))
+		lengths := make(plotter.Values, len(bars))
 		for i, b := range bars {
 			if b.kind == k {
-				values[i] = b.value
+				lengths[i] = b.value
 			}
 		}
-		chart, err := plotter.NewBarChart(values, vg.Points(10))
+		chart, err := plotter.NewBarChart(lengths, vg.Points(9))
 		if err != nil {
 			return nil, err
 		}
 		chart.Horizontal, chart.Color, chart.LineStyle.Width = true, fill, 0
 		drawn.Add(chart)
 	}
-	text, err := plotter.NewLabels(labels)
-	if err != nil {
-		return nil, err
-	}
-	for i := range text.TextStyle {
-		text.TextStyle[i].Font.Size = font.Points(8)
-		text.TextStyle[i].YAlign = draw.YCenter
-	}
-	drawn.Add(text)
-	drawn.NominalY(names...)
-	drawn.Y.Tick.Label.Font.Size, drawn.X.Tick.Label.Font.Size = font.Points(8), font.Points(8)
-	drawn.X.Tick.Marker = plot.TickerFunc(wholeTicks)
-	drawn.Y.Padding = vg.Points(24) // viewers without the font draw wider names
-	drawn.X.Min, drawn.X.Max = 0, 1.12*most
-	drawn.Y.Min, drawn.Y.Max = -0.6, float64(len(bars))-0.4
-	return drawn, nil
-}
-
-// wholeTicks are the default ticks without decimals.
-func wholeTicks(low, high float64) []plot.Tick {
-	ticks := plot.DefaultTicks{}.Ticks(low, high)
-	for i := range ticks {
-		if ticks[i].Label != "" {
-			ticks[i].Label = fmt.Sprintf("%g", ticks[i].Value)
+	for _, labels := range []plotter.XYLabels{names, values} {
+		text, err := plotter.NewLabels(labels)
+		if err != nil {
+			return nil, err
 		}
+		for i := range text.TextStyle {
+			text.TextStyle[i] = figure.Text(figure.Small)
+		}
+		drawn.Add(text)
 	}
-	return ticks
+	drawn.X.Min, drawn.X.Max = 0, 1.15*most
+	drawn.Y.Min, drawn.Y.Max = -.4, float64(len(bars))-.25
+	return drawn, nil
 }
 
 // shown writes a value as precisely as its size deserves.

@@ -160,9 +160,10 @@ func (p remoteCost) losses(us remoteCost) (lost []string) {
 func (r report) measurements(b *strings.Builder) {
 	b.WriteString("## Measurements\n\n")
 	panels := r.panels()
+	b.WriteString("Blue is sluice, grey a peer, dark the floor that all of them have.\n\n")
 	for _, p := range pictured {
 		if len(panels[p.name]) > 0 {
-			fmt.Fprintf(b, "![%s](bench-%s.svg)\n\n", p.name, p.name)
+			fmt.Fprintf(b, "![time of a decision: %s](bench-%s.svg)\n\n", p.name, p.name)
 		}
 	}
 	for _, res := range r.results {

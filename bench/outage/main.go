@@ -1,7 +1,7 @@
 // Outage draws the series that TestW3_EightInstancesThroughOutages writes:
 //
-//	SLUICE_LONG=1 SLUICE_DRAW=series.csv go test -count 1 -run EightInstances ./distributed
-//	cd bench && go run ./outage -in series.csv -out ../docs/outage.svg
+//	SLUICE_LONG=1 SLUICE_DRAW=$PWD/bench/outage/series.csv go test -count 1 -run EightInstances ./distributed
+//	cd bench && go run ./outage
 package main
 
 import (
@@ -13,11 +13,10 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/sluice-go/sluice/bench/figure"
 )
 
 // point is one row: what eight instances admitted together, per second.
@@ -27,8 +26,8 @@ type point struct {
 }
 
 func main() {
-	in := flag.String("in", "", "the series, as CSV")
-	out := flag.String("out", "", "the picture, as SVG")
+	in := flag.String("in", "outage/series.csv", "the series, as CSV")
+	out := flag.String("out", "../docs/outage.svg", "the picture, as SVG")
 	flag.Parse()
 	if err := run(*in, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "outage:", err)
@@ -41,20 +40,11 @@ func run(in, out string) error {
 	if err != nil {
 		return err
 	}
-	p, err := picture(points)
+	rates, sums, err := picture(points)
 	if err != nil {
 		return err
 	}
-	canvas := vgsvg.New(20*vg.Centimeter, 8*vg.Centimeter)
-	p.Draw(draw.New(canvas))
-	file, err := os.Create(out)
-	if err != nil {
-		return err
-	}
-	if _, err := canvas.WriteTo(file); err != nil {
-		return err
-	}
-	return file.Close()
+	return figure.Stack(out, 5.5*vg.Centimeter, rates, sums)
 }
 
 func read(path string) ([]point, error) {
@@ -80,49 +70,68 @@ func read(path string) ([]point, error) {
 	return points, nil
 }
 
-// picture draws the admitted rate, the limit, and grey where Redis was away.
-func picture(points []point) (*plot.Plot, error) {
-	p := plot.New()
-	p.BackgroundColor = color.White
-	p.Title.Text = "Eight instances share a limit on Redis, which goes away and comes back"
-	p.Title.TextStyle.Font.Size = font.Points(10)
-	p.X.Label.Text, p.Y.Label.Text = "seconds", "admitted a second"
-	p.X.Label.TextStyle.Font.Size, p.Y.Label.TextStyle.Font.Size = font.Points(8), font.Points(8)
-	p.Legend.TextStyle.Font.Size, p.Legend.Padding = font.Points(8), vg.Points(3)
-	var admitted, limit, away plotter.XYs
+// Burst of the limit in that test.
+const burst = 80
+
+// picture draws the admitted rate, and below it their number beside the limit and the bound;
+// grey where Redis was away.
+func picture(points []point) (rates, sums *plot.Plot, err error) {
+	rates = figure.New("Admitted a second, of 400", "", "")
+	sums = figure.New("Admitted since the start", "seconds", "")
+	end := points[len(points)-1]
+	var rate, sum, away, limit, bound plotter.XYs
+	admitted, before, lost := 0.0, 0.0, 0.0
 	for _, q := range points {
-		admitted = append(admitted, plotter.XY{X: q.seconds, Y: q.admitted})
-		limit = append(limit, plotter.XY{X: q.seconds, Y: q.limit})
+		admitted += q.admitted * (q.seconds - before)
+		before = q.seconds
 		y := 0.0
 		if q.phase == "going" || q.phase == "outage" {
-			y = 3.5 * q.limit
+			y, lost = 1, burst // the server comes back without its data
 		}
+		line := burst + q.limit*q.seconds
+		rate, sum = append(rate, plotter.XY{X: q.seconds, Y: q.admitted}), append(sum, plotter.XY{X: q.seconds, Y: admitted})
+		limit, bound = append(limit, plotter.XY{X: q.seconds, Y: line}), append(bound, plotter.XY{X: q.seconds, Y: 2*line + lost})
 		away = append(away, plotter.XY{X: q.seconds, Y: y})
 	}
-	for _, series := range []struct {
-		name   string
-		points plotter.XYs
-		color  color.RGBA
-		width  vg.Length
-		fill   bool
-	}{
-		{"Redis away   ", away, color.RGBA{0xe4, 0xe6, 0xea, 0xff}, 0, true},
-		{"admitted   ", admitted, color.RGBA{0x1f, 0x5f, 0xb4, 0xff}, vg.Points(1.6), false},
-		{"the limit   ", limit, color.RGBA{0xc0, 0x39, 0x2b, 0xff}, vg.Points(0.8), false},
-	} {
-		line, err := plotter.NewLine(series.points)
+	rates.Y.Min, rates.Y.Max = 0, 5*end.limit // room for the legend
+	sums.Y.Min, sums.Y.Max = 0, 1.1*bound[len(bound)-1].Y
+	ceiling := plotter.XYs{{X: 0, Y: end.limit}, {X: end.seconds, Y: end.limit}}
+	if err := add(rates, away, rates.Y.Max, []series{{"the limit", ceiling, figure.Red, 1}, {"admitted", rate, figure.Blue, 1.6}}); err != nil {
+		return nil, nil, err
+	}
+	err = add(sums, away, sums.Y.Max, []series{
+		{"bound: 2(B + R\u00b7t) + B", bound, figure.Orange, 1}, {"limit: B + R\u00b7t", limit, figure.Red, 1}, {"admitted", sum, figure.Blue, 1.6},
+	})
+	return rates, sums, err
+}
+
+// series is a line of the picture.
+type series struct {
+	name   string
+	points plotter.XYs
+	color  color.RGBA
+	width  vg.Length
+}
+
+// add draws the time without Redis, and the lines on top of it.
+func add(p *plot.Plot, away plotter.XYs, height float64, lines []series) error {
+	shade := make(plotter.XYs, len(away))
+	for i, a := range away {
+		shade[i] = plotter.XY{X: a.X, Y: height * a.Y}
+	}
+	for i, s := range append([]series{{"Redis away", shade, figure.Pale, 0}}, lines...) {
+		line, err := plotter.NewLine(s.points)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		line.Color, line.Width, line.StepStyle = series.color, series.width, plotter.PostStep
-		if series.fill {
-			line.FillColor = series.color
+		line.Color, line.Width, line.StepStyle = s.color, s.width, plotter.PreStep
+		if i == 0 {
+			line.FillColor = s.color
 		}
 		p.Add(line)
-		p.Legend.Add(series.name, line)
+		p.Legend.Add(s.name+"  ", line)
 	}
-	p.Legend.Top = true
-	p.Y.Min = 0
-	p.Y.Max = 3.5 * points[0].limit
-	return p, nil
+	p.Legend.Top, p.Legend.Left = true, height > 3000
+	p.X.Min = 0
+	return nil
 }

@@ -1,21 +1,20 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"image/color"
 	"maps"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/sluice-go/sluice/bench/figure"
 )
 
 // picture is a file that was drawn.
@@ -31,14 +30,12 @@ type pen struct {
 
 // pens, in the order in which they are drawn: ours last, on top.
 var pens = []pen{
-	{"none", color.RGBA{0x4a, 0x4f, 0x57, 0xff}, vg.Points(1), draw.CrossGlyph{}},
-	{"aegis", color.RGBA{0xc9, 0x7b, 0x2d, 0xff}, vg.Points(1), draw.TriangleGlyph{}},
-	{"failsafe", color.RGBA{0x4f, 0x9a, 0x5b, 0xff}, vg.Points(1), draw.SquareGlyph{}},
-	{"gozero", color.RGBA{0xa0, 0x5a, 0xa8, 0xff}, vg.Points(1), draw.RingGlyph{}},
-	{"default", color.RGBA{0x1f, 0x5f, 0xb4, 0xff}, vg.Points(2), draw.CircleGlyph{}},
+	{"none", figure.Slate, vg.Points(1), draw.CrossGlyph{}},
+	{"aegis", figure.Orange, vg.Points(1), draw.TriangleGlyph{}},
+	{"failsafe", figure.Green, vg.Points(1), draw.SquareGlyph{}},
+	{"gozero", figure.Violet, vg.Points(1), draw.RingGlyph{}},
+	{"default", figure.Blue, vg.Points(2), draw.CircleGlyph{}},
 }
-
-var pale = color.RGBA{0xe4, 0xe6, 0xea, 0xff}
 
 // pictures draws what there are figures for.
 func (r results) pictures(dir string) (drawn []picture, err error) {
@@ -56,15 +53,7 @@ func (r results) pictures(dir string) (drawn []picture, err error) {
 
 // frame is an empty plot of goodput.
 func frame(title, axis string) *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = color.White
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, axis, "goodput / capacity"
-	p.Title.TextStyle.Font.Size = font.Points(9)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.Label.TextStyle.Font.Size, a.Tick.Label.Font.Size = font.Points(8), font.Points(8)
-	}
-	p.Legend.TextStyle.Font.Size, p.Legend.Padding = font.Points(8), vg.Points(3)
-	p.Legend.ThumbnailWidth = vg.Points(22)
+	p := figure.New(title, axis, "goodput / capacity")
 	p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: .25}, {Value: .5, Label: ".5"}, {Value: .75}, {Value: 1, Label: "1"}}
 	return p
 }
@@ -73,8 +62,8 @@ func frame(title, axis string) *plot.Plot {
 func (r results) grid(dir string) (picture, error) {
 	var panels []*plot.Plot
 	legend := plot.NewLegend()
-	legend.TextStyle.Font.Size, legend.Padding, legend.Top, legend.Left = font.Points(8), vg.Points(4), true, true
-	legend.ThumbnailWidth = vg.Points(22)
+	legend.TextStyle.Font, legend.Top, legend.Left = figure.Text(figure.Small).Font, true, true
+	legend.ThumbnailWidth, legend.Padding = vg.Points(22), vg.Points(3)
 	named := map[string]bool{}
 	for _, s := range r.sections() {
 		if s.transport != "http" {
@@ -100,32 +89,26 @@ func (r results) grid(dir string) (picture, error) {
 	}, tile(filepath.Join(dir, "overload.svg"), panels, legend)
 }
 
-// tile draws the panels in three columns, and the legend after the last.
+// tile draws the panels in two columns, and the legend after the last.
 func tile(path string, panels []*plot.Plot, legend plot.Legend) error {
-	const wide, tall, gap, columns = 7.2 * vg.Centimeter, 5.2 * vg.Centimeter, 2 * vg.Millimeter, 3
+	const wide, tall, gap, columns = figure.Width / 2, 4.6 * vg.Centimeter, vg.Millimeter, 2
 	rows := vg.Length(len(panels)/columns + 1)
 	canvas := vgsvg.New(columns*wide, rows*tall)
 	whole := draw.New(canvas)
-	whole.SetColor(color.White)
+	whole.SetColor(figure.White)
 	whole.Fill(whole.Path())
 	cell := func(i int) draw.Canvas {
 		x, y := vg.Length(i%columns)*wide, (rows-1-vg.Length(i/columns))*tall
 		return draw.Crop(whole, x+gap, x+wide-gap-columns*wide, y+gap, y+tall-gap-rows*tall)
 	}
 	for i, p := range panels {
+		if i%columns > 0 {
+			p.Y.Label.Text = ""
+		}
 		p.Draw(cell(i))
 	}
 	legend.Draw(draw.Crop(cell(len(panels)), vg.Centimeter, 0, 0, -vg.Centimeter/2))
-	return save(path, canvas)
-}
-
-func save(path string, canvas *vgsvg.Canvas) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = canvas.WriteTo(file)
-	return errors.Join(err, file.Close())
+	return figure.Write(path, canvas)
 }
 
 // along is the position of a load on its axis.
@@ -183,7 +166,7 @@ func area(p *plot.Plot, points plotter.XYs, title string, name func(string, ...p
 	if err != nil {
 		return err
 	}
-	line.FillColor, line.Color = pale, pale
+	line.FillColor, line.Color = figure.Pale, figure.Pale
 	p.Add(line)
 	name(title, line)
 	return nil

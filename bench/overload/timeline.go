@@ -6,8 +6,8 @@ import (
 
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+
+	"github.com/sluice-go/sluice/bench/figure"
 )
 
 // The run that is shown over time.
@@ -23,10 +23,10 @@ func (r results) timeline(dir string) (picture, error) {
 	if !ok || len(us.Series) == 0 {
 		return picture{}, nil
 	}
-	title := fmt.Sprintf("%s of processor time, %gx to %dx to %gx of the capacity", timelineWork, steady, timelineTimes, steady)
+	title := fmt.Sprintf("%s of processor time, load %gx, %dx, %gx", timelineWork, steady, timelineTimes, steady)
 	p := frame(title, "seconds")
-	p.Y.Label.Text = "answers within the SLO / capacity"
-	err := area(p, plotter.XYs{{X: us.Begins.Seconds(), Y: 1.5}, {X: us.Ends.Seconds(), Y: 1.5}}, "overload  ", p.Legend.Add)
+	p.Y.Label.Text = "in time / capacity"
+	err := area(p, plotter.XYs{{X: us.Begins.Seconds(), Y: 1.9}, {X: us.Ends.Seconds(), Y: 1.9}}, "overload  ", p.Legend.Add)
 	if err != nil {
 		return picture{}, err
 	}
@@ -45,14 +45,12 @@ func (r results) timeline(dir string) (picture, error) {
 		p.Legend.Add(n.limiter+"  ", line)
 	}
 	p.Legend.Top = true
-	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.5
-	canvas := vgsvg.New(20*vg.Centimeter, 7*vg.Centimeter)
-	p.Draw(draw.Crop(draw.New(canvas), vg.Millimeter, -4*vg.Millimeter, vg.Millimeter, -vg.Millimeter))
+	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.9 // room for the legend
 	caption := fmt.Sprintf("Goodput in slices of %v, by when the answers came.", slice)
 	if peer != "" {
 		caption += fmt.Sprintf(" %s is the peer that keeps the most of this overload.", peer)
 	}
-	return picture{"overload-time.svg", "goodput over time", caption}, save(filepath.Join(dir, "overload-time.svg"), canvas)
+	return picture{"overload-time.svg", "goodput over time", caption}, figure.Stack(filepath.Join(dir, "overload-time.svg"), 6*vg.Centimeter, p)
 }
 
 // bestPeer is the peer with the highest goodput in the run that is shown.

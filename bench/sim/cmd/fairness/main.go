@@ -8,6 +8,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 
+	"github.com/sluice-go/sluice/bench/figure"
 	"github.com/sluice-go/sluice/bench/sim"
 )
 
@@ -135,25 +137,30 @@ func picture(by sim.Strategy, path string) error {
 	for _, fair := range []bool{false, true} {
 		s := sim.Beginning()
 		s.Fair = fair
+		demand := 0.0
+		for _, t := range s.Tenants[1:] {
+			demand += t.Load
+		}
 		r, err := sim.Run(s, by, 1, false)
 		if err != nil {
 			return err
 		}
-		p := plot.New()
-		p.Title.Text = map[bool]string{false: "without shares", true: "with fair shares"}[fair]
-		p.X.Label.Text, p.Y.Label.Text = "s", "served, of the capacity"
-		p.Y.Min, p.Y.Max = 0, 1
-		if err := add(p, r.Tenants); err != nil {
+		p := figure.New(map[bool]string{false: "Without shares", true: "With fair shares"}[fair], "seconds", "served / capacity")
+		p.Y.Min, p.Y.Max = 0, 1.8 // room for the legend
+		p.Y.Tick.Marker = plot.ConstantTicks{{Value: 0, Label: "0"}, {Value: .5, Label: ".5"}, {Value: 1, Label: "1"}}
+		if err := add(p, r.Tenants, demand); err != nil {
 			return err
 		}
 		panels = append(panels, p)
 	}
-	return save(panels, path)
+	return figure.Stack(path, 5.5*vg.Centimeter, panels...)
 }
 
-func add(p *plot.Plot, tenants []sim.Share) error {
+// add draws what the tenants got; the first floods, demand is what the others ask for together.
+func add(p *plot.Plot, tenants []sim.Share, demand float64) error {
 	others := make(plotter.XYs, len(tenants[0].Seconds)-1)
 	first := make(plotter.XYs, len(others))
+	asked := plotter.XYs{{X: 0, Y: demand}, {X: float64(len(others) - 1), Y: demand}}
 	for i := range others {
 		others[i].X, first[i].X = float64(i), float64(i)
 		first[i].Y = tenants[0].Seconds[i]
@@ -162,15 +169,15 @@ func add(p *plot.Plot, tenants []sim.Share) error {
 		}
 	}
 	for _, l := range []struct {
-		name string
-		xys  plotter.XYs
-		at   int
-	}{{"the one that floods", first, 0}, {"the nine others", others, 1}} {
+		name  string
+		xys   plotter.XYs
+		color color.Color
+	}{{"the one that floods", first, figure.Red}, {"the nine others together", others, figure.Blue}, {"what the nine ask for", asked, figure.Orange}} {
 		drawn, err := plotter.NewLine(l.xys)
 		if err != nil {
 			return err
 		}
-		drawn.Color, drawn.Width = colours[l.at], vg.Points(2)
+		drawn.Color, drawn.Width = l.color, vg.Points(2)
 		p.Add(drawn)
 		p.Legend.Add(l.name, drawn)
 	}

@@ -3,32 +3,29 @@ package main
 import (
 	"fmt"
 	"image/color"
-	"os"
 	"path/filepath"
 	"regexp"
 	"time"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
-	vgdraw "gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/sluice-go/sluice/bench/figure"
 	"github.com/sluice-go/sluice/bench/sim"
 )
 
 // colours of the strategies, in the order in which they are drawn.
 var colours = map[string]color.RGBA{
-	"none":         {0xb0, 0xb4, 0xba, 0xff},
-	"trial":        {0x7f, 0x7f, 0x7f, 0xff},
-	"BBR":          {0x1f, 0x5f, 0xb4, 0xff},
-	"CompatKratos": {0x8a, 0x5a, 0x2b, 0xff},
-	"Gradient2":    {0xd9, 0x8b, 0x0b, 0xff},
-	"Vegas":        {0x2e, 0x8b, 0x57, 0xff},
-	"AIMD":         {0x8e, 0x44, 0xad, 0xff},
-	"RunQueue":     {0x00, 0x9e, 0xb3, 0xff},
-	"Default":      {0xc0, 0x39, 0x2b, 0xff},
+	"none":         figure.Grey,
+	"trial":        figure.Slate,
+	"BBR":          figure.Blue,
+	"CompatKratos": figure.Brown,
+	"Gradient2":    figure.Orange,
+	"Vegas":        figure.Green,
+	"AIMD":         figure.Violet,
+	"RunQueue":     figure.Cyan,
+	"Default":      figure.Red,
 }
 
 // draw writes a picture for each scenario on the usual number of cores, of the
@@ -86,7 +83,7 @@ func drawScenario(dir string, s sim.Scenario) error {
 	if err != nil {
 		return err
 	}
-	return stack(filepath.Join(dir, s.ID+".svg"), goodput, p99, limit)
+	return figure.Stack(filepath.Join(dir, s.ID+".svg"), 5.5*vg.Centimeter, goodput, p99, limit)
 }
 
 // seconds is one of ten: the limit at each full second. No limit is 0.
@@ -126,17 +123,11 @@ func points[T comparable](values []T, y func(T) float64) plotter.XYs {
 
 // panel is one of the three plots.
 func panel(title string, lines []line, logarithmic bool, of func(*sim.Trace) plotter.XYs) (*plot.Plot, error) {
-	p := plot.New()
-	p.BackgroundColor = color.White
-	p.Title.Text = title
-	p.Title.TextStyle.Font.Size = font.Points(9)
-	for _, a := range []*plot.Axis{&p.X, &p.Y} {
-		a.Tick.Label.Font.Size = font.Points(7)
-	}
+	p := figure.New(title, "", "")
+	p.Title.TextStyle.Font.Size = figure.Small
 	if logarithmic {
 		p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	}
-	p.Legend.TextStyle.Font.Size = font.Points(7)
 	p.Legend.Top, p.Legend.Left, p.Legend.ThumbnailWidth = true, true, vg.Points(12)
 	drawn := 0
 	for _, l := range lines {
@@ -162,26 +153,4 @@ func panel(title string, lines []line, logarithmic bool, of func(*sim.Trace) plo
 		p.X.Min, p.X.Max = 0, float64(len(lines[0].trace.Goodput))
 	}
 	return p, nil
-}
-
-// stack writes plots one above the other.
-func stack(path string, plots ...*plot.Plot) error {
-	canvas := vgsvg.New(18*vg.Centimeter, vg.Length(len(plots))*5.5*vg.Centimeter)
-	grid := make([][]*plot.Plot, len(plots))
-	for i, p := range plots {
-		grid[i] = []*plot.Plot{p}
-	}
-	tiles := vgdraw.Tiles{Rows: len(plots), Cols: 1, PadY: 3 * vg.Millimeter,
-		PadTop: 3 * vg.Millimeter, PadBottom: 3 * vg.Millimeter, PadLeft: 3 * vg.Millimeter, PadRight: 3 * vg.Millimeter}
-	for i, row := range plot.Align(grid, tiles, vgdraw.New(canvas)) {
-		plots[i].Draw(row[0])
-	}
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := canvas.WriteTo(file); err != nil {
-		return err
-	}
-	return file.Close()
 }

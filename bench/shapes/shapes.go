@@ -16,6 +16,7 @@ type shape struct {
 	name  string // of the file
 	title string
 	about string
+	bound int // of the starts in any 200 ms, as the documentation has it
 	make  func() (algo.Limiter, error)
 }
 
@@ -23,40 +24,40 @@ type shape struct {
 func as[L algo.Limiter](l L, err error) (algo.Limiter, error) { return l, err }
 
 var shapes = []shape{
-	{"fixed-window", "Fixed window", "twice the limit around a window's edge", func() (algo.Limiter, error) {
+	{"fixed-window", "Fixed window", "twice the limit around a window's edge", 100, func() (algo.Limiter, error) {
 		return as(algo.NewFixedWindow(rate))
 	}},
-	{"sliding-window", "Sliding window, two counters", "the edge is smoothed, not exact", func() (algo.Limiter, error) {
+	{"sliding-window", "Sliding window, two counters", "the edge is smoothed, not exact", 100, func() (algo.Limiter, error) {
 		return as(algo.NewSlidingWindow(rate))
 	}},
-	{"sliding-window-cells", "Sliding window of 10 cells", "never more than the limit in a window", func() (algo.Limiter, error) {
+	{"sliding-window-cells", "Sliding window of 10 cells", "never more than the limit in a window", 50, func() (algo.Limiter, error) {
 		return as(algo.NewSlidingWindow(rate, algo.Cells(10)))
 	}},
-	{"sliding-log", "Sliding log", "exact, one time stamp a unit", func() (algo.Limiter, error) {
+	{"sliding-log", "Sliding log", "exact, one time stamp a unit", 50, func() (algo.Limiter, error) {
 		return as(algo.NewSlidingLog(rate))
 	}},
-	{"strict", "Strict", "never more than the limit, in one word", func() (algo.Limiter, error) {
+	{"strict", "Strict", "never more than the limit, in one word", 50, func() (algo.Limiter, error) {
 		return as(algo.NewStrict(rate))
 	}},
-	{"token-bucket", "Token bucket, burst 50", "a burst, then the rate", func() (algo.Limiter, error) {
+	{"token-bucket", "Token bucket, burst 50", "a burst, then the rate", 60, func() (algo.Limiter, error) {
 		return as(algo.NewTokenBucket(rate))
 	}},
-	{"leaky-bucket", "Leaky bucket (meter), 20 deep", "the same with a smaller burst", func() (algo.Limiter, error) {
+	{"leaky-bucket", "Leaky bucket (meter), 20 deep", "the same with a smaller burst", 30, func() (algo.Limiter, error) {
 		return as(algo.NewLeakyBucket(rate, algo.Burst(20)))
 	}},
-	{"pacer", "Pacer (leaky bucket as a queue)", "one every 20 ms, waiting up to 1 s", func() (algo.Limiter, error) {
+	{"pacer", "Pacer (leaky bucket as a queue)", "one every 20 ms, waiting up to 1 s", 11, func() (algo.Limiter, error) {
 		return as(algo.NewPacer(rate, algo.MaxWait(time.Second)))
 	}},
-	{"nginx", "nginx limit_req burst=80 delay=30", "30 at once, the next paced, the rest denied", func() (algo.Limiter, error) {
+	{"nginx", "nginx limit_req burst=80 delay=30", "30 at once, the next paced, the rest denied", 91, func() (algo.Limiter, error) {
 		return as(algo.NewNginx(rate, algo.Burst(80), algo.DelayAfter(30)))
 	}},
-	{"smooth-bursty", "Guava SmoothBursty", "stored permits, then the rate, waiting up to 1 s", func() (algo.Limiter, error) {
+	{"smooth-bursty", "Guava SmoothBursty", "stored permits, then the rate, waiting up to 1 s", 61, func() (algo.Limiter, error) {
 		return as(algo.NewSmoothBursty(rate, algo.MaxWait(time.Second)))
 	}},
-	{"smooth-warming-up", "Guava SmoothWarmingUp, 3 s", "slow from cold, then the rate, waiting up to 1 s", func() (algo.Limiter, error) {
+	{"smooth-warming-up", "Guava SmoothWarmingUp, 3 s", "slow from cold, then the rate, waiting up to 1 s", 11, func() (algo.Limiter, error) {
 		return as(algo.NewSmoothWarmingUp(rate, 3*time.Second, algo.MaxWait(time.Second)))
 	}},
-	{"srtcm", "RFC 2697 marker, green and yellow", "committed burst 20, excess burst 60", func() (algo.Limiter, error) {
+	{"srtcm", "RFC 2697 marker, green and yellow", "committed burst 20, excess burst 60", 90, func() (algo.Limiter, error) {
 		m, err := algo.NewSRTCM(rate, 20, 60)
 		if err != nil {
 			return nil, err

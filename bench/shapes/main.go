@@ -1,7 +1,7 @@
 // Shapes drives the same recorded arrivals through every algorithm and draws
-// what each admits, one SVG each and one of them all.
+// what each admits, and its bound.
 //
-//	go run . [-out DIR] [-trace FILE]
+//	cd bench && go run ./shapes [-out DIR] [-trace FILE]
 //
 // A dozen seconds of arrivals take no time: the clock of testing/synctest stops
 // until every goroutine waits for it.
@@ -14,8 +14,8 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "../../docs/shapes", "directory to write to")
-	trace := flag.String("trace", "trace.txt", "arrivals: seconds from the start, one a line")
+	out := flag.String("out", "../docs/shapes", "directory to write to")
+	trace := flag.String("trace", "shapes/trace.txt", "arrivals: seconds from the start, one a line")
 	flag.Parse()
 	inVirtualTime(func(bubble func(func())) error { return run(*out, *trace, bubble) })
 }
@@ -34,6 +34,9 @@ func run(out, trace string, bubble func(func())) error {
 		bubble(func() { starts, err = s.admits(arrivals) })
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
+		}
+		if most := densest(starts, bin); most > s.bound {
+			return fmt.Errorf("%s: %d in 200 ms, the bound is %d", s.name, most, s.bound)
 		}
 		drawn[i] = drawing{s, arrivals, starts}
 		fmt.Printf("%-22s admitted %3d of %d, at most %2d in 100 ms, %2d in 1 s\n",
