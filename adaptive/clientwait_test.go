@@ -1,6 +1,8 @@
 package adaptive_test
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // TestWorkAtItsClient is not in flight for a strategy that tunes itself, while it
@@ -44,8 +47,77 @@ func TestWorkAtItsClient(t *testing.T) {
 			require.Empty(t, fill(t, l, 10))
 			held[1].Settle(0) // lighter while it waits: the others do not become lighter too
 			releaseAll(more[1:], algo.Succeeded)
-			require.LessOrEqual(t, len(fill(t, l, 10)), 2)
+			require.LessOrEqual(t, len(fill(t, l, 10)), 1)
 		})
+	}
+}
+
+// constant is a strategy of no package, whose limit is that number.
+type constant int
+
+func (c constant) Limit() int              { return int(c) }
+func (c constant) Observe(adaptive.Sample) {}
+
+// TestC1_SettlesAtTheClient: no admission brings the work that does not wait for its client
+// above the limit, whatever is settled while it waits.
+func TestC1_SettlesAtTheClient(t *testing.T) {
+	const limit = 10
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range cases.Count(200, 5000) {
+		l := newLimiter(t, constant(limit))
+		type work struct {
+			lease algo.Lease
+			units int64
+			waits bool
+		}
+		var all []*work
+		for range 100 {
+			var w *work
+			i := rnd.IntN(len(all) + 1)
+			if i < len(all) {
+				w = all[i]
+			}
+			switch op := rnd.IntN(4); {
+			case w == nil:
+				n := rnd.Int64N(limit + 1)
+				w = &work{lease: acquire(t, l, "", n), units: n}
+				if !w.lease.Allowed {
+					continue
+				}
+				all = append(all, w)
+				works := int64(0)
+				for _, w := range all {
+					if !w.waits {
+						works += w.units
+					}
+				}
+				if n > 0 {
+					require.LessOrEqual(t, works, int64(limit))
+				}
+			case op == 0:
+				w.waits = !w.waits
+				w.lease.AwaitClient(w.waits)
+			case op == 1:
+				w.units = rnd.Int64N(limit + 3)
+				w.lease.Settle(w.units)
+			case op == 2:
+				if w.waits {
+					w.lease.AwaitClient(false)
+				}
+				w.lease.Release(algo.Succeeded)
+				all = slices.Delete(all, i, i+1)
+			}
+		}
+		for _, w := range all {
+			if w.waits {
+				w.lease.AwaitClient(false)
+			}
+			w.lease.Release(algo.Succeeded)
+		}
+		require.Zero(t, l.InFlight())
+		lease := acquire(t, l, "", 1)
+		lease.AwaitClient(true)
+		require.EqualValues(t, limit, acquire(t, l, "", 0).Remaining, "nothing is left of what was settled")
 	}
 }
 

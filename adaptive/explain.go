@@ -85,7 +85,7 @@ type Denials struct {
 // read one after another, so they may differ by a moment.
 func (l *Limiter) Explain() Explanation {
 	e := Explanation{
-		Limit: l.Limit(), InFlight: l.InFlight(), AtClient: int(l.atClient.Load()), RTT: time.Duration(l.mean.Load()),
+		Limit: l.Limit(), InFlight: l.InFlight(), AtClient: int(l.waitsForClient(l.inFlight.Load())), RTT: time.Duration(l.mean.Load()),
 		Denied: Denials{
 			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(),
 			Priority:  l.denials[byPriority].Load() + l.denials[keptForClass].Load(),

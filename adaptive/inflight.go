@@ -32,13 +32,23 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
 }
 
 // working is the part of the units in flight, of which there are all, that counts:
-// not what waits for its client. It is at least 0, although a settlement can make
-// work lighter while it waits.
+// not what waits for its client. Which of the work that was settled to less waits is
+// not known, so none of it is taken off: then too much counts, never too little. all
+// must have been read before.
 func (l *Limiter) working(all int64) int64 {
 	if l.constant {
 		return all
 	}
-	return max(all-l.atClient.Load(), 0)
+	return all - l.waitsForClient(all)
+}
+
+// waitsForClient is at most the part of all that waits for its client.
+func (l *Limiter) waitsForClient(all int64) int64 {
+	n := l.atClient.Load()
+	if n > 0 {
+		n = min(max(n-l.lighter.Load(), 0), all)
+	}
+	return n
 }
 
 // AwaitClient follows work that waits for its client. It implements
@@ -54,14 +64,26 @@ func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
 	}
 }
 
-// Settle corrects the weight of an admission, upwards even above the limit. It
+// Settle corrects the weight of an admission, upwards even above the limit. While it is
+// lower than at the admission, so much less of the work that waits for its client is left
+// out of what is in flight: it is not known which work waits. It
 // implements [algo.Releaser]; callers use the lease's Settle.
 func (l *Limiter) Settle(h algo.Handle, actual int64) {
+	less := lighterBy(&h, actual) - lighterBy(&h, h.N)
+	if less > 0 { // before the slots are free, or others could be admitted twice
+		l.lighter.Add(less)
+	}
 	l.inFlight.Add(weight(actual) - weight(h.N))
+	if less < 0 {
+		l.lighter.Add(less)
+	}
 	if l.queue != nil {
 		l.queue.admit()
 	}
 }
+
+// lighterBy is by how much work that was settled to n weighs less than at its admission.
+func lighterBy(h *algo.Handle, n int64) int64 { return max(h.State[1]-n, 0) }
 
 // weight is the number of slots that n units take.
 func weight(n int64) int64 { return min(n, maxWeight) }

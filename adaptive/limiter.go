@@ -52,12 +52,13 @@ type Limiter struct {
 	_        [64]byte   // every request writes what follows
 
 	inFlight   atomic.Int64
-	atClient   atomic.Int64  // units of inFlight that wait for their client
+	atClient   atomic.Int64  // units that wait for their client, as admitted
+	lighter    atomic.Int64  // units by which work in flight has been settled below its admission
 	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
 	fastest    atomic.Int64  // a recent short RTT, nanoseconds
 	admissions atomic.Uint32 // counted only if sampled
 	closed     atomic.Bool
-	_          [24]byte
+	_          [16]byte
 	denials    denialCounts
 }
 

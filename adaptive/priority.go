@@ -115,7 +115,7 @@ func (o *order) pass(c *claim, admits, idle bool, most int64) (by cause) {
 		return none
 	}
 	if admits {
-		creditor := o.pay(c)
+		creditor := o.pay(c, most)
 		if creditor < 0 {
 			return none
 		}
@@ -149,12 +149,13 @@ func (q *runQueue) weigh(usual int64) { q.arrived.Add(max(usual-1, 0)) }
 func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 // pay denies a request for one of a higher rank that passed on credit, and returns that
-// rank; -1 without one. What the denial is worth beyond the credit is left for the next.
-func (o *order) pay(c *claim) (creditor rank) {
+// rank; -1 without one. What the denial is worth beyond what is owed is left for the next, up
+// to the credit: one request may be worth minutes, in which nothing would be denied.
+func (o *order) pay(c *claim, most int64) (creditor rank) {
 	for creditor = c.rank - 1; creditor >= 0; creditor-- {
 		lent := &o.lent[creditor]
 		for owed := lent.Load(); owed > 0; owed = lent.Load() {
-			if lent.CompareAndSwap(owed, owed-c.price) {
+			if lent.CompareAndSwap(owed, max(owed-c.price, -most)) {
 				return creditor
 			}
 		}
@@ -162,7 +163,7 @@ func (o *order) pay(c *claim) (creditor rank) {
 	return -1
 }
 
-// lend lets a request pass that lower ranks are to pay for.
+// lend lets a request pass that lower ranks are to pay for, with at most the credit.
 func (o *order) lend(c *claim, most int64) bool {
 	var lent int64
 	for r := range c.rank + 1 {
@@ -171,7 +172,7 @@ func (o *order) lend(c *claim, most int64) bool {
 	if c.rank == ranks-1 || lent >= most {
 		return false
 	}
-	o.lent[c.rank].Add(c.price)
+	o.lent[c.rank].Add(min(c.price, most))
 	return true
 }
 

@@ -24,6 +24,9 @@ func (l *Limiter) start() int64 {
 func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 	// The slot is free before a strategy can panic.
 	left := l.working(l.inFlight.Add(-weight(h.N)))
+	if less := lighterBy(&h, h.N); less > 0 {
+		l.lighter.Add(-less)
+	}
 	if l.queue != nil {
 		defer l.queue.admit()
 	}

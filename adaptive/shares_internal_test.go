@@ -25,3 +25,30 @@ func TestSharesOfHugeRequests(t *testing.T) {
 		require.GreaterOrEqual(t, min(b, sp, l), 0.0)
 	}
 }
+
+// TestCreditOfAGiant: a request that is worth minutes moves no more than one credit: neither
+// passes more of what the gate denies, nor does a lower class lose more for it.
+func TestCreditOfAGiant(t *testing.T) {
+	const millisecond = 1_000_000
+	const most = 100 * millisecond
+	const normal, low = standings * rank(Normal), standings * rank(Low)
+	asks := func(o *order, r rank, n int, admits bool) (passed int) {
+		for range n {
+			usual := claim{rank: r, price: 5 * millisecond}
+			if o.pass(&usual, admits, false, most) == none {
+				passed++
+			}
+		}
+		return passed
+	}
+	o := newOrder(&settings{priorities: true, shared: true})
+	require.Equal(t, 20, asks(o, normal, 1000, false))
+	giant := claim{rank: normal + 2, price: 275_000 * millisecond}
+	o.pass(&giant, true, false, most) // pays
+	require.Equal(t, 40, asks(o, normal, 100_000, false))
+
+	o = newOrder(&settings{priorities: true, shared: true})
+	giant.rank = normal
+	require.Equal(t, none, o.pass(&giant, false, false, most), "on credit")
+	require.GreaterOrEqual(t, asks(o, low, 1000, true), 950)
+}

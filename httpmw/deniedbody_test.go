@@ -171,3 +171,16 @@ func TestDeadlineOfTheRestOfABody(t *testing.T) {
 	require.NotContains(t, got, "canceled")
 	require.Contains(t, got, "Connection: close")
 }
+
+// TestDenialWithoutABody: a handler around the middleware has taken the body away.
+func TestDenialWithoutABody(t *testing.T) {
+	limited := httpmw.Limit(denying(algo.Quota, time.Second), key("k"))(unreachable(t))
+	base, client := start(t, "HTTP/1.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = nil
+		limited.ServeHTTP(w, r)
+	}))
+	resp, err := client.Post(base, "text/plain", strings.NewReader("body"))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusTooManyRequests, resp.StatusCode)
+}

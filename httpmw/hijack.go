@@ -24,7 +24,7 @@ func (s *slot) free() {
 }
 
 // follow makes the lease end with conn. The connection keeps its methods if its
-// type is one of net/http's. A connection that is dropped without Close frees
+// type is one of net/http's, and CloseWrite in any case. A connection that is dropped without Close frees
 // its slot when it, and the buffers that came with it, are collected as garbage:
 // a handler may use the buffers alone.
 func (l *trackedLease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
@@ -51,8 +51,14 @@ func (l *trackedLease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	case *tls.Conn:
 		return collected(&tlsConn{c, s}, s)
 	}
+	if half, ok := conn.(halfCloser); ok {
+		return collected(&halfConn{anyConn{conn, s}, half}, s)
+	}
 	return collected(&anyConn{conn, s}, s)
 }
+
+// halfCloser is a connection that is closed in one direction, as proxies do.
+type halfCloser interface{ CloseWrite() error }
 
 // lose ends one reference to the connection.
 func (s *slot) lose() {
@@ -104,4 +110,9 @@ type anyConn struct {
 func (c *anyConn) Close() error {
 	defer c.slot.free()
 	return c.Conn.Close()
+}
+
+type halfConn struct {
+	anyConn
+	halfCloser
 }

@@ -94,6 +94,68 @@ func (u unwrapper) Write(b []byte) (int, error) { return u.beneath.Write(b) }
 func (u unwrapper) WriteHeader(status int)      { u.beneath.WriteHeader(status) }
 func (u unwrapper) Unwrap() http.ResponseWriter { return u.beneath }
 
+// TestHijackedConnectionClosesHalf: a connection keeps CloseWrite, with which a reverse proxy
+// passes the end of one direction on, behind any listener, and gets none that it has not.
+func TestHijackedConnectionClosesHalf(t *testing.T) {
+	for name, hides := range map[string]bool{"has it": false, "has it not": true} {
+		t.Run(name, func(t *testing.T) {
+			srv := &http.Server{ErrorLog: quietLog}
+			srv.Handler = httpmw.Limit(newSlots(1), key("k"))(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				conn, rw, err := http.NewResponseController(w).Hijack()
+				if !assertNoError(t, err) {
+					return
+				}
+				defer conn.Close()
+				half, ok := conn.(interface{ CloseWrite() error })
+				if ok == hides {
+					t.Errorf("CloseWrite: %v", ok)
+				}
+				if !ok {
+					return
+				}
+				_, err = io.WriteString(conn, "bye")
+				assertNoError(t, err)
+				assertNoError(t, half.CloseWrite())
+				line, err := rw.ReadString('\n')
+				assertNoError(t, err)
+				if line != "still here\n" {
+					t.Errorf("read %q", line)
+				}
+			}))
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			var outer net.Listener = httpmw.NewListener(srv, ln, new(gauge))
+			if hides {
+				outer = plainConns{ln}
+			}
+			served := make(chan error)
+			go func() { served <- srv.Serve(outer) }()
+			conn, err := net.Dial("tcp", ln.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+			require.NoError(t, err)
+			got, err := io.ReadAll(conn)
+			require.NoError(t, err)
+			if !hides {
+				require.Equal(t, "bye", string(got))
+				_, err = io.WriteString(conn, "still here\n")
+				require.NoError(t, err)
+			}
+			require.NoError(t, srv.Close())
+			require.ErrorIs(t, <-served, http.ErrServerClosed)
+		})
+	}
+}
+
+// plainConns is a listener whose connections have the methods of net.Conn alone.
+type plainConns struct{ net.Listener }
+
+func (l plainConns) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	return struct{ net.Conn }{conn}, err
+}
+
 // A writer that can be hijacked nowhere cannot be hijacked wrapped either.
 func TestHijackNotSupported(t *testing.T) {
 	w := httpmw.Watch(unwrapper{httptest.NewRecorder()})

@@ -28,8 +28,8 @@ func answerAtOnce(w http.ResponseWriter) bool {
 // endBody readies a request for a response that does not wait for its client: the body is
 // read if it is there, as it mostly is. If it is not, the response closes the connection.
 func endBody(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor != 1 || r.ContentLength == 0 || r.Header.Get("Expect") != "" {
-		return // nobody sends a body
+	if r.ProtoMajor != 1 || r.ContentLength == 0 || r.Body == nil || r.Header.Get("Expect") != "" {
+		return // nobody sends a body, or a handler around this one has taken it
 	}
 	if !readRest(w, r) && answerAtOnce(w) {
 		closeAfterwards(w)

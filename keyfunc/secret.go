@@ -30,7 +30,7 @@ import (
 //     spaces and tabs after it do not matter (RFC 9110 section 11.4);
 //   - of Basic credentials, the decoded user and password count; what is not
 //     base64 is ErrNoKey;
-//   - of a Bearer token that is a JWT, the decoded parts count: the last character
+//   - of a token that is a JWT, the decoded parts count: the last character
 //     of a part may have 16 spellings that decode alike.
 //
 // Where the check of the credential is more lenient than that, use [Context]
@@ -50,8 +50,12 @@ func Secret(header string, pepper []byte) HTTP {
 		credential := ""
 		for _, v := range r.Header[header] {
 			ok := v != "" && len(v) <= keytext.MaxValue
-			if ok && schemed {
+			switch {
+			case !ok:
+			case schemed:
 				v, ok = canonical(v)
+			default:
+				v = canonicalJWT(v)
 			}
 			if !ok || credential != "" && v != credential {
 				return "", err
@@ -66,35 +70,31 @@ func Secret(header string, pepper []byte) HTTP {
 }
 
 // canonical is the one spelling of credentials: the scheme in lower case, a
-// space, and what is decoded of Basic credentials and of a JWT. A credential
-// without a scheme stays as it is.
+// space, and what is decoded of Basic credentials and of a JWT.
 func canonical(credentials string) (string, bool) {
 	i := strings.IndexAny(credentials, " \t")
 	if i < 0 {
-		return credentials, true
+		return canonicalJWT(credentials), true
 	}
 	scheme, rest := strings.ToLower(credentials[:i]), strings.Trim(credentials[i:], " \t")
-	switch scheme {
-	case "basic":
+	if scheme == "basic" {
 		user, ok := decode(base64.RawStdEncoding, strings.TrimRight(rest, "="))
 		return scheme + " " + user, ok
-	case "bearer":
-		rest = canonicalJWT(rest)
 	}
-	return scheme + " " + rest, true
+	return scheme + " " + canonicalJWT(rest), true
 }
 
 // canonicalJWT is a JWT (RFC 7519, compact serialization) with each part encoded
 // again, so that the unused bits of its last character are 0. Any other token
 // stays as it is: two tokens that differ in these bits may be two tokens.
 func canonicalJWT(token string) string {
-	parts := strings.Split(strings.TrimRight(token, "="), ".")
-	if len(parts) != 3 && len(parts) != 5 || !strings.HasPrefix(parts[0], "eyJ") { // {"
+	if dots := strings.Count(token, "."); dots != 2 && dots != 4 {
 		return token
 	}
+	parts := strings.Split(token, ".")
 	for i, part := range parts {
 		decoded, ok := decode(base64.RawURLEncoding, strings.TrimRight(part, "="))
-		if !ok {
+		if !ok || i == 0 && !strings.HasPrefix(strings.TrimLeft(decoded, " \t\r\n"), "{") { // no JSON object
 			return token
 		}
 		parts[i] = base64.RawURLEncoding.EncodeToString([]byte(decoded))

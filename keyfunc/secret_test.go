@@ -1,6 +1,7 @@
 package keyfunc_test
 
 import (
+	"encoding/base64"
 	"net/http"
 	"strings"
 	"testing"
@@ -36,6 +37,30 @@ func TestSecretIsHMAC(t *testing.T) {
 	key := keyfunc.Secret("X-API-Key", []byte("Jefe"))
 	require.Equal(t, "~secret:5bdcc146bf60754e6a042426089575c7",
 		keyOf(t, key, request("192.0.2.1:1", "X-Api-Key", "what do ya want for nothing?")))
+}
+
+// TestSecretSpellingsOfAJWT: with a space or a new line in its header, without Bearer, and in
+// any field.
+func TestSecretSpellingsOfAJWT(t *testing.T) {
+	for _, header := range []string{`{"alg":"none"}`, `{ "alg": "none" }`, "{\n \"alg\": \"none\"}", "\n{}"} {
+		jwt := base64.RawURLEncoding.EncodeToString([]byte(header)) + ".e30."
+		for _, scheme := range []string{"Bearer ", "DPoP ", "JWT ", ""} {
+			for _, field := range []string{"Authorization", "X-Access-Token"} {
+				key := keyfunc.Secret(field, []byte("pepper"))
+				of := func(signature string) string {
+					return keyOf(t, key, request("192.0.2.1:1", field, scheme+jwt+signature))
+				}
+				if scheme != "" && field != "Authorization" {
+					require.NotEqual(t, of("QQ"), of("QR"), "no field with a scheme")
+					continue
+				}
+				require.NotEqual(t, of("QQ"), of("Qg"))
+				for _, same := range []string{"QR", "Qf", "QQ=="} {
+					require.Equal(t, of("QQ"), of(same), "%s: %s%s%s", field, scheme, header, same)
+				}
+			}
+		}
+	}
 }
 
 // A credential has one key, however it is written.
