@@ -10,6 +10,9 @@ import (
 )
 
 func main() {
+	if printFirst() {
+		return
+	}
 	quick := flag.Bool("quick", false, "short samples: half a minute, for a first look")
 	out := flag.String("out", "", "the folder for benchmarks.md and its pictures (default ../docs; with -quick or -only the page goes to standard output)")
 	only := flag.String("only", "", "run only the works and attacks whose id matches this expression")
@@ -74,7 +77,7 @@ func (r *report) collect(chosen *regexp.Regexp) error {
 	}
 	if chosen.MatchString("memory") {
 		done := announce("Memory")
-		r.prints = footprints(r.keys)
+		r.prints, r.first = footprints(r.keys), firstDecisions(r.keys)
 		done()
 	}
 	for _, a := range attacks() {

@@ -17,6 +17,7 @@ type report struct {
 	results []result
 	keys    int // of the footprints
 	prints  []footprint
+	first   []newKeys
 	remote  []remoteCost // of a decision on Redis
 	attacks []attacked
 }
@@ -36,6 +37,7 @@ func (r report) markdown() string {
 	r.head(&b)
 	r.measurements(&b)
 	r.memory(&b)
+	r.newKeys(&b)
 	r.remoteCosts(&b)
 	r.matrices(&b)
 	r.details(&b)

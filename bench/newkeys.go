@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// newKeys is what a library does with keys that it has not seen, and what the
+// collector does with them afterwards.
+type newKeys struct {
+	library   string
+	took      []time.Duration // of each key's first decision, sorted
+	collector time.Duration   // of a forced cycle, the median
+	started   time.Duration   // of the first decision of a process, the median; 0: not measured
+}
+
+// tooLong is the longest time that a first decision should take.
+const tooLong = 20 * time.Microsecond
+
+// firstDecisions asks about n keys once each. The first row asks nothing: it shows what the
+// machine itself does to a measurement.
+func firstDecisions(n int) []newKeys {
+	libs := append([]keyedLibrary{{"nothing", func(quota, int) func(string) bool {
+		return func(string) bool { return true }
+	}}}, keyedLibraries()...)
+	ks := keys(n)
+	var all []newKeys
+	for _, lib := range libs {
+		ask := lib.make(quota{100, time.Hour}, n)
+		took := make([]time.Duration, n)
+		runtime.GC()
+		for i, k := range ks {
+			began := time.Now()
+			ask(k)
+			took[i] = time.Since(began)
+		}
+		slices.Sort(took)
+		all = append(all, newKeys{library: lib.library, took: took, collector: cycle(), started: startOf(lib.library)})
+		runtime.KeepAlive(ask)
+	}
+	runtime.KeepAlive(ks)
+	return all
+}
+
+// cycle is the median time of a forced cycle of the collector.
+func cycle() time.Duration {
+	var took []time.Duration
+	for range 7 {
+		began := time.Now()
+		runtime.GC()
+		took = append(took, time.Since(began))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+const firstOfProcess = "SLUICE_BENCH_FIRST" // the library whose first decision a process prints, in ns
+
+// printFirst makes a limiter and times its first decision, if the environment asks for it.
+func printFirst() bool {
+	name := os.Getenv(firstOfProcess)
+	for _, lib := range keyedLibraries() {
+		if lib.library == name {
+			ask := lib.make(quota{100, time.Hour}, 1_000_000)
+			began := time.Now()
+			ask("user")
+			fmt.Println(time.Since(began).Nanoseconds())
+		}
+	}
+	return name != ""
+}
+
+// startOf starts processes that print their first decision. The median; 0 without one.
+func startOf(library string) time.Duration {
+	self, err := os.Executable()
+	if err != nil {
+		return 0
+	}
+	var took []time.Duration
+	for range 21 {
+		child := exec.Command(self)
+		child.Env = append(os.Environ(), firstOfProcess+"="+library)
+		out, err := child.Output()
+		ns, bad := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+		if err != nil || bad != nil {
+			return 0
+		}
+		took = append(took, time.Duration(ns))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// quantile is of the sorted times.
+func (k newKeys) quantile(share float64) time.Duration {
+	return k.took[min(int(share*float64(len(k.took))), len(k.took)-1)]
+}
+
+func (k newKeys) tooSlow() int {
+	at, _ := slices.BinarySearch(k.took, tooLong+1)
+	return len(k.took) - at
+}
+
+func (r report) newKeys(b *strings.Builder) {
+	if len(r.first) == 0 {
+		return
+	}
+	fmt.Fprintf(b, "### First decisions\n\nThe first decision of each of %d keys, one after the other, with two readings of the clock; then seven forced cycles "+
+		"of the collector with all keys live, of which the median is shown. \"nothing\" is no limiter: what is longer there is the machine's. "+
+		"The first decision of a process is the median of 21 processes, after the limiter is made.\n\n"+
+		"| | median | 99.9 %% | 99.99 %% | longest | above %v | first of a process | a cycle of the collector |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", r.keys, tooLong)
+	for _, k := range r.first {
+		started := ""
+		if k.started > 0 {
+			started = k.started.Round(100 * time.Nanosecond).String()
+		}
+		fmt.Fprintf(b, "| %s | %v | %v | %v | %v | %d | %s | %v |\n", k.library, k.quantile(.5), k.quantile(.999), k.quantile(.9999),
+			k.quantile(1), k.tooSlow(), started, k.collector.Round(10*time.Microsecond))
+	}
+	b.WriteString("\nThe table of sluice has a pointer for each 584 slots, and the collector looks at nothing else of it. It grows by a segment at a time: " +
+		"a new key that finds its segment full moves half of its keys, never more.\n\n")
+}
