@@ -21,7 +21,7 @@ var needNoExample = map[string]string{
 	"Describe": "called by algo.Describe", "FlushError": "called by http.ResponseController", "Accept": "called by net/http", "Read": "called by strategies", "Observe": "called by limiters",
 	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
 	"ChooseLimiter": "called by AcquireAll", "OccupiesSlot": "called by algo.OccupiesSlot",
-	"Len": "a getter", "Overflowed": "a getter", "IsOn": "a getter", "Client": "a getter", "Prefix": "a getter", "Limit": "a getter", "InFlight": "a getter",
+	"Len": "a getter", "Overflowed": "a getter", "Cap": "a getter", "IsOn": "a getter", "Client": "a getter", "Prefix": "a getter", "Limit": "a getter", "InFlight": "a getter",
 	"Probability": "a getter", "MaxPass": "a getter", "MaxRate": "a getter", "MinRT": "a getter",
 }
 

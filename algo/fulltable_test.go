@@ -55,6 +55,7 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 		for l.Allow("abuser", 1) {
 		}
 		lines := logged(t)
+		require.Equal(t, room, l.Cap())
 		honest, served, abused := 0, 0, 0
 		for i := range 6 * room {
 			l.Allow(fmt.Sprint("flood-", i), 1)

@@ -286,6 +286,9 @@ func (k *keyed[S, V]) Len() int {
 // invents keys; a log line with the code algo.full says so once a minute.
 func (k *keyed[S, V]) Overflowed() uint64 { return k.store.Overflowed() }
 
+// Cap is the most keys with debt that the limiter holds, see [MaxKeys].
+func (k *keyed[S, V]) Cap() int { return k.store.Cap() }
+
 // Describe returns the most units that fit at once, and the time in which they
 // come back.
 func (k *keyed[S, V]) Describe() (Description, bool) {

@@ -148,6 +148,9 @@ func (m *ThreeColorMarker) Reset(key string) { m.limiter(Green).Reset(key) }
 // Len counts the keys whose buckets are not full. It walks the table.
 func (m *ThreeColorMarker) Len() int { return m.limiter(Green).Len() }
 
+// Cap is the most keys with debt that the marker holds, see [MaxKeys].
+func (m *ThreeColorMarker) Cap() int { return m.store.Cap() }
+
 // Overflowed counts the decisions on new keys that found the table full. If it
 // grows, MaxKeys is too small or a client invents keys.
 func (m *ThreeColorMarker) Overflowed() uint64 { return m.store.Overflowed() }

@@ -231,8 +231,9 @@ func TestObserver(t *testing.T) {
 	ask(denying(algo.Overload, 1), observe, httpmw.WithName("b"))
 	require.Len(t, events, 2)
 	require.Positive(t, events[0].Waited)
+	require.NotNil(t, events[0].Context)
 	require.Equal(t, httpmw.Event{
-		At: events[0].At, Policy: "a", Result: httpmw.Allowed, Decision: admitting().decision, Waited: events[0].Waited,
+		Context: events[0].Context, At: events[0].At, Policy: "a", Result: httpmw.Allowed, Decision: admitting().decision, Waited: events[0].Waited,
 		Cost: 1, KeyHash: events[1].KeyHash, Sent: events[0].Sent,
 	}, events[0])
 	require.Equal(t, httpmw.Denied, events[1].Result)

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -15,6 +16,9 @@ type Observer func(Event)
 
 // Event describes one decision.
 type Event struct {
+	// Context is that of the request, for the span in it. It is nil in events that a
+	// program has made itself.
+	Context context.Context
 	// At is the time of the decision. Observers need not read the clock.
 	At time.Time
 	// Transport is the protocol of the request.

@@ -22,8 +22,9 @@ type Attempt struct {
 	Cause Cause // of a denial
 	Err   error // of Canceled, FailedOpen and FailedClosed; ErrNoKey of ByMissingKey
 
-	Start time.Time // when the wait began; only with an observer
-	at    time.Time // when the answer was known
+	Start   time.Time       // when the wait began; only with an observer
+	at      time.Time       // when the answer was known
+	Context context.Context // of the call
 }
 
 // Cause is why a call was denied.
@@ -51,6 +52,7 @@ func (p *Policy[C]) Admit(ctx context.Context, call C, lease *algo.Lease, a *Att
 // KeyAndCost finds the key and the cost of a call. Allowed: Acquire decides.
 func (p *Policy[C]) KeyAndCost(ctx context.Context, call C, lease *algo.Lease, a *Attempt) Result {
 	var err error
+	a.Context = ctx
 	if a.Key, err = p.Key(call); err != nil {
 		if r := p.withoutKey(ctx, call, lease, a, err); r != Allowed {
 			return r
@@ -66,6 +68,7 @@ func (p *Policy[C]) KeyAndCost(ctx context.Context, call C, lease *algo.Lease, a
 // FindKey finds the key of a call.
 func (p *Policy[C]) FindKey(ctx context.Context, call C, lease *algo.Lease, a *Attempt) Result {
 	var err error
+	a.Context = ctx
 	if a.Key, err = p.Key(call); err == nil {
 		return Allowed
 	}
@@ -110,6 +113,7 @@ func (p *Policy[C]) FindCost(ctx context.Context, call C, a *Attempt) Result {
 func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) Result {
 	if p.Observe != nil {
 		a.begin()
+		a.Context = ctx
 	}
 	var err error
 	if a.MaxWait > 0 {

@@ -56,6 +56,9 @@ type answer struct {
 	served  bool          // the handler ran
 }
 
+// ofRequest is the context key of a value that only the request's context has.
+type ofRequest struct{}
+
 type ending uint8
 
 const (
@@ -248,6 +251,8 @@ func compare(t *testing.T, via string, row sent, got seen) {
 		return
 	}
 	require.Equal(t, 1, got.events, via)
+	require.NotNil(t, got.event.Context, via)
+	require.Equal(t, "request", got.event.Context.Value(ofRequest{}), via)
 	e := got.event
 	require.Equal(t, want.result.String(), e.Result.String(), via)
 	require.Equal(t, want.why, e.Why(), "%s: why", via)
@@ -306,7 +311,7 @@ func overHTTP(t *testing.T, row sent) (got seen) {
 	done := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
-		ctx, cancel := row.ctx.of(r.Context())
+		ctx, cancel := row.ctx.of(context.WithValue(r.Context(), ofRequest{}, "request"))
 		defer cancel()
 		h.ServeHTTP(w, r.WithContext(ctx))
 	}))
@@ -370,7 +375,7 @@ func overGRPC(t *testing.T, row sent) (got seen) {
 	}
 	answered := make(chan error, 1)
 	around := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
-		ctx, cancel := row.ctx.of(ctx)
+		ctx, cancel := row.ctx.of(context.WithValue(ctx, ofRequest{}, "request"))
 		defer cancel()
 		resp, err := h(ctx, req)
 		answered <- err

@@ -251,6 +251,9 @@ func (s *Store[S, V]) Len(now func(id uint64) int64) (n int) {
 	return n
 }
 
+// Cap is the number of live keys that have room.
+func (s *Store[S, V]) Cap() int { return s.config.MaxKeys }
+
 // Overflowed counts the updates of absent keys that found no room. Each that was
 // not turned away has evicted a key.
 func (s *Store[S, V]) Overflowed() uint64 {
