@@ -123,7 +123,7 @@ TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
 # copy of the database. 3 means that there are some.
 VULNDB ?= https://vuln.go.dev
 vulnerabilities:
-	@tool=$(call TOOL,govulncheck); for m in . httpmw/admin algo/telemetry/otelmetrics; do \
+	@tool=$(call TOOL,govulncheck); for m in . httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore; do \
 	  "$$tool" -C $$m -db $(VULNDB) ./... || { status=$$?; \
 	    [ $$status = 3 ] || echo "nothing was checked: make vulnerabilities needs $(VULNDB); VULNDB=file:///... names a copy" >&2; \
 	    exit $$status; }; done

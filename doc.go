@@ -78,8 +78,9 @@
 //	M1  A flood of keys takes no memory beyond the table.
 //	M2  The state of a key is forgotten when it has no effect any more. In a
 //	    full table (1 Mi keys with debt, or MaxKeys), with Evict, the default,
-//	    a new key takes the place of the one that owes least of 16: a key is let
-//	    off only while 15 others owe as much. With DenyNew none is let off.
+//	    a new key replaces the one of 16 with the least debt: a debt is
+//	    forgotten only while 15 other keys have as much. With DenyNew no debt
+//	    is forgotten.
 //	M3  A key on Redis expires within a second of the instant from which it has
 //	    no effect; after a refund or a reset when the charges before have
 //	    drained.
