@@ -66,19 +66,7 @@ func TestW1_StreamsOverProcesses(t *testing.T) {
 	if cases.Long() {
 		speed, long = 1, 10*time.Minute
 	}
-	server := redistest.Start(t)
-	var processes []*streamProcess
-	for i := range processCount {
-		processes = append(processes, startStreams(t, fmt.Sprintf("%s %d %d %d", server.Addr(), i, speed, long)))
-	}
-	start := time.Now()
-	for _, p := range processes {
-		fmt.Fprintln(p.stdin, start.UnixNano())
-	}
-	spent := make([]spending, len(processStrategies))
-	for _, p := range processes {
-		p.collect(t, spent)
-	}
+	start, spent := streamsOverProcesses(t, redistest.Start(t).Addr(), speed, long, patient, func() {})
 	var table strings.Builder
 	for i, s := range processStrategies {
 		sofar, window := spent[i].excess(start, speed)
@@ -89,6 +77,7 @@ func TestW1_StreamsOverProcesses(t *testing.T) {
 		held := processCount * processStream * max(s.start, s.block)
 		require.LessOrEqual(t, window, s.excess+held, s.name)
 		require.Positive(t, spent[i].denied, s.name)
+		require.Zero(t, spent[i].local, s.name)
 		least := s.used
 		if !cases.Long() { // a busy machine has less demand at a higher speed
 			least = min(least, .6)
@@ -99,10 +88,59 @@ func TestW1_StreamsOverProcesses(t *testing.T) {
 		long, processCount*processStream, processCount, speed, "", "limit used", "excess", "any window", "served", "cut off", table.String())
 }
 
+// TestW3_StreamsOverProcessesThroughAnOutage: while Redis is away for a quarter of the time,
+// four processes together use at most what fits into the limit once more.
+func TestW3_StreamsOverProcessesThroughAnOutage(t *testing.T) {
+	speed, long := int64(10), 4*time.Second
+	if cases.Long() {
+		long = time.Minute
+	}
+	away := long / 4
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	start, spent := streamsOverProcesses(t, proxy.Addr(), speed, long, 100*time.Millisecond, func() {
+		time.Sleep(long / 2)
+		proxy.Set(redistest.Fault{Refuse: true})
+		time.Sleep(away)
+		proxy.Set(redistest.Fault{})
+	})
+	for i, s := range processStrategies {
+		sofar, _ := spent[i].excess(start, speed)
+		local := processBurst + int64(processRate*float64(speed)*away.Minutes())
+		t.Logf("W3: %-28s %d units beyond B + R*w, of %d that an outage of %v allows; %d of %d decisions were local",
+			s.name, max(sofar, 0), local, away, spent[i].local, spent[i].all)
+		require.LessOrEqual(t, sofar, s.excess+local, s.name)
+		if s.block > 0 { // the others ask less than once in the outage
+			require.Positive(t, spent[i].local, s.name)
+		}
+	}
+}
+
+// streamsOverProcesses runs all strategies in each process, and meanwhile.
+func streamsOverProcesses(t *testing.T, addr string, speed int64, long, timeout time.Duration, meanwhile func()) (time.Time, []spending) {
+	var processes []*streamProcess
+	for i := range processCount {
+		processes = append(processes, startStreams(t, fmt.Sprintf("%s %d %d %d %d", addr, i, speed, long, timeout)))
+	}
+	for _, p := range processes {
+		p.ready(t)
+	}
+	start := time.Now()
+	for _, p := range processes {
+		fmt.Fprintln(p.stdin, start.UnixNano())
+	}
+	meanwhile()
+	spent := make([]spending, len(processStrategies))
+	for _, p := range processes {
+		p.collect(t, spent)
+	}
+	return start, spent
+}
+
 // spending is what the streams of one limit have used.
 type spending struct {
 	uses               []use
 	whole, cut, denied int64
+	local, all         int64 // decisions
 }
 
 // use is units that were used at an instant, in ns since 1970.
@@ -139,7 +177,7 @@ type streamProcess struct {
 	lines *bufio.Scanner
 }
 
-// startStreams starts a process and waits until it is ready.
+// startStreams starts a process.
 func startStreams(t *testing.T, task string) *streamProcess {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestW1_StreamsOverProcesses$", "-test.timeout=20m")
 	cmd.Env = append(os.Environ(), "SLUICE_TEST_STREAMS="+task)
@@ -147,11 +185,14 @@ func startStreams(t *testing.T, task string) *streamProcess {
 	stdout := must[io.ReadCloser](t)(cmd.StdoutPipe())
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	p := &streamProcess{cmd, stdin, bufio.NewScanner(stdout)}
+	return &streamProcess{cmd, stdin, bufio.NewScanner(stdout)}
+}
+
+// ready waits until the process knows all others.
+func (p *streamProcess) ready(t *testing.T) {
 	for p.lines.Scan() && p.lines.Text() != "ready" {
 		t.Log(p.lines.Text())
 	}
-	return p
 }
 
 // collect adds what the process has used, once it has ended.
@@ -163,8 +204,9 @@ func (p *streamProcess) collect(t *testing.T, all []spending) {
 		var u use
 		if n, _ := fmt.Sscanf(p.lines.Text(), "use %d %d %d", &i, &u.at, &u.units); n == 3 {
 			all[i].uses = append(all[i].uses, u)
-		} else if n, _ := fmt.Sscanf(p.lines.Text(), "end %d %d %d %d", &i, &s.whole, &s.cut, &s.denied); n == 4 {
+		} else if n, _ := fmt.Sscanf(p.lines.Text(), "end %d %d %d %d %d %d", &i, &s.whole, &s.cut, &s.denied, &s.local, &s.all); n == 6 {
 			all[i].whole, all[i].cut, all[i].denied = all[i].whole+s.whole, all[i].cut+s.cut, all[i].denied+s.denied
+			all[i].local, all[i].all = all[i].local+s.local, all[i].all+s.all
 		} else {
 			says.WriteString(p.lines.Text() + "\n")
 		}
@@ -187,15 +229,15 @@ type streamTask struct {
 func streamsOfAProcess(t *testing.T, task string) {
 	var addr string
 	var index, speed int64
-	var long time.Duration
-	must[int](t)(fmt.Sscan(task, &addr, &index, &speed, &long))
-	c := redis.NewClient(&redis.Options{Addr: addr})
+	var long, timeout time.Duration
+	must[int](t)(fmt.Sscan(task, &addr, &index, &speed, &long, &timeout))
+	c := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
-	store := newStore(t, c)
+	store := newStore(t, c, distributed.WithTimeout(timeout), distributed.WithProbeInterval(100*time.Millisecond))
 	tasks := make([]*streamTask, len(processStrategies))
 	for i, s := range processStrategies {
 		l := must[*distributed.Limiter](t)(store.TokenBucket(s.name, algo.PerMinute(processRate*speed), algo.Burst(processBurst)))
-		remote(t, l, "warm up", 0)
+		require.Eventually(t, func() bool { acquire(t, l, "warm up", 0); return distributed.Instances(l) == processCount }, 20*time.Second, 10*time.Millisecond)
 		tasks[i] = &streamTask{processStrategy: s, limiter: l, speed: time.Duration(speed)}
 	}
 	fmt.Println("ready")
@@ -214,7 +256,7 @@ func streamsOfAProcess(t *testing.T, task string) {
 		for _, u := range s.uses {
 			fmt.Fprintln(out, "use", i, u.at, u.units)
 		}
-		fmt.Fprintln(out, "end", i, s.whole, s.cut, s.denied)
+		fmt.Fprintln(out, "end", i, s.whole, s.cut, s.denied, s.local, s.all)
 	}
 	require.NoError(t, out.Flush())
 }
@@ -247,11 +289,10 @@ func (s *streamTask) serve(t *testing.T, rnd *rand.Rand) {
 func (s *streamTask) begin(t *testing.T, rnd *rand.Rand) *algo.Meter {
 	for time.Now().Before(s.ends) {
 		m := must[*algo.Meter](t)(algo.StartMeter(ctx, s.limiter, "k", s.start, s.block))
-		require.Equal(t, algo.SourceRemote, m.Source)
+		s.count(m.Decision)
 		if m.Allowed {
 			return m
 		}
-		s.count(false)
 		s.wait(m.RetryAfter, rnd)
 	}
 	return nil
@@ -286,8 +327,7 @@ func (s *streamTask) produce(t *testing.T, m *algo.Meter, cost int64, rnd *rand.
 func (s *streamTask) reserve(t *testing.T, m *algo.Meter, n int64, rnd *rand.Rand) bool {
 	for time.Now().Before(s.ends) {
 		d := must[algo.Decision](t)(m.Reserve(ctx, n))
-		require.Equal(t, algo.SourceRemote, d.Source)
-		s.count(d.Allowed)
+		s.count(d)
 		if d.Allowed || !s.waits {
 			return d.Allowed
 		}
@@ -296,11 +336,15 @@ func (s *streamTask) reserve(t *testing.T, m *algo.Meter, n int64, rnd *rand.Ran
 	return false
 }
 
-// count counts denials.
-func (s *streamTask) count(allowed bool) {
-	if !allowed {
-		s.mu.Lock()
+// count counts decisions.
+func (s *streamTask) count(d algo.Decision) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all++
+	if !d.Allowed {
 		s.denied++
-		s.mu.Unlock()
+	}
+	if d.Source != algo.SourceRemote {
+		s.local++
 	}
 }
