@@ -71,10 +71,12 @@ bench: redis
 bench-own:
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./adaptive ./httpmw ./grpcmw ./keyfunc
 
-# The admin page in a headless Chromium. With PICTURES=1 it also takes the
+# The admin page in a headless Chromium, and the rules of axe-core on it and on the
+# playground (needs Node 20). With PICTURES=1 it also takes the
 # pictures in docs/admin, over five minutes of load.
 admin-test: redis
 	@sh httpmw/admin/browser/install.sh
+	npm ci --no-audit --no-fund --prefix httpmw/admin/browser/axe
 	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=../../../docs/admin) $(GO) test $(if $(PICTURES),-tags pictures) -count 1 -timeout 20m -v .
 
 # What limiters keep of a real server under overload: one core for the server,
@@ -141,6 +143,7 @@ site:
 # pixels, light and dark. PICTURES=/tmp keeps pictures.
 site-test: site
 	@sh httpmw/admin/browser/install.sh
+	npm ci --no-audit --no-fund --prefix httpmw/admin/browser/axe
 	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=$(abspath $(PICTURES))) $(GO) test -tags site -count 1 -run TestSite -timeout 9m -v .
 
 # The workflows of the hosting service, which call .ci/run and targets of this file.

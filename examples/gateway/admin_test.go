@@ -105,3 +105,25 @@ func TestOperatorsBlockCallers(t *testing.T) {
 	require.NotRegexp(t, `msg="requests denied" code=telemetry.denied policy=per-key`, p.log.String())
 	require.NotContains(t, p.log.String(), "first key")
 }
+
+// A request meets the overload protection, two limits and the bound of its route, and is one
+// request on the page.
+func TestPageCountsRequestsOnce(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_TOKEN", adminToken)
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	p := start(t, "timeouts: {unready: 0s}\nadmin_token: {env: GATEWAY_TEST_TOKEN}\nroutes: [{pattern: /, upstream: '"+u+"', in_flight: 9, limits: [{name: a, key: ip, limit: 5/h}, {name: b, key: ip, limit: 2/h}]}]\n")
+	for range 6 {
+		p.ask("/")
+	}
+	sum := func(counts any) (n float64) {
+		all, _ := counts.([]any)
+		for _, one := range all {
+			n += one.(float64)
+		}
+		return n
+	}
+	require.Eventually(t, func() bool {
+		requests, _ := p.state()["requests"].(map[string]any)
+		return sum(requests["admitted"]) == 2 && sum(requests["denied"]) == 4
+	}, 20*time.Second, 100*time.Millisecond)
+}

@@ -82,7 +82,7 @@ func TestKitKnowsTheMetrics(t *testing.T) {
 	metrics := served(t)
 	all := queries(t)
 	require.Greater(t, len(all), 15)
-	results := regexp.MustCompile(`result="([^"]*)"`).FindAllStringSubmatch(metrics+`result="failed-open"`, -1)
+	outcomes := regexp.MustCompile(`ratelimit_outcome="([^"]*)"`).FindAllStringSubmatch(metrics+`ratelimit_outcome="failed_open"`, -1)
 	for _, q := range all {
 		for _, word := range words.FindAllString(matchers.ReplaceAllString(q, ""), -1) {
 			if !functions.MatchString(word) {
@@ -90,9 +90,9 @@ func TestKitKnowsTheMetrics(t *testing.T) {
 			}
 		}
 		for _, m := range labels.FindAllStringSubmatch(q, -1) {
-			if m[1] == "result" {
+			if m[1] == "ratelimit_outcome" {
 				pattern, found := regexp.MustCompile("^("+m[3]+")$"), false
-				for _, is := range results {
+				for _, is := range outcomes {
 					found = found || pattern.MatchString(is[1])
 				}
 				require.True(t, found, q)

@@ -70,14 +70,18 @@ func (s *server) assemble(store *distributed.Store) error {
 		return err
 	}
 	s.gateway, err = proxy.New(s.file, proxy.Options{
-		Store: store, Log: s.log, Wrap: panel.Wrap, Changed: panel.Show,
+		Store: store, Log: s.log, Wrap: panel.Wrap,
+		Changed: func(limits map[string]ops.Limit, overload *adaptive.Limiter) error {
+			metrics.Show(limits)
+			return panel.Show(limits, overload)
+		},
 		Observe: telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe),
 	})
 	if err != nil {
 		return err
 	}
 	s.watcher = live.NewWatcher(s.file, s.log, s.gateway.Apply)
-	s.front = s.newHTTP(proxy.Served(s.gateway, s.served(metrics)))
+	s.front = s.newHTTP(proxy.Served(s.gateway, s.served(metrics, panel)))
 	s.front.Protocols = frontProtocols()
 	if s.front.TLSConfig, err = s.file.TLS.Config(); err != nil {
 		return s.file.Errorf("tls", "%v", err)
@@ -86,8 +90,8 @@ func (s *server) assemble(store *distributed.Store) error {
 	return metrics.Watch(s.watcher)
 }
 
-// served counts answered requests and writes the access log.
-func (s *server) served(metrics *ops.Metrics) func(*http.Request, proxy.Request) {
+// served counts answered requests, each once, and writes the access log.
+func (s *server) served(metrics *ops.Metrics, panel *ops.Panel) func(*http.Request, proxy.Request) {
 	log := func(*http.Request, proxy.Request) {}
 	switch s.file.AccessLog {
 	case "text":
@@ -97,6 +101,7 @@ func (s *server) served(metrics *ops.Metrics) func(*http.Request, proxy.Request)
 	}
 	return func(r *http.Request, is proxy.Request) {
 		metrics.Request(is.Route, r.Method, is.Status, is.Duration, is.Upstream)
+		panel.CountRequest(!is.Denied)
 		log(r, is)
 	}
 }

@@ -82,21 +82,22 @@ func TestScrape(t *testing.T) {
 	}
 
 	requests := scrape(t, s, "ratelimit_requests_total")
-	series := func(policy, result, transport string) float64 {
-		return requests[`policy="`+policy+`",result="`+result+`",transport="`+transport+`"`]
+	series := func(policy, outcome, transport string) float64 {
+		reason := map[string]string{"denied": `ratelimit_reason="quota",`}[outcome]
+		return requests[`ratelimit_outcome="`+outcome+`",ratelimit_policy="`+policy+`",`+reason+`ratelimit_transport="`+transport+`"`]
 	}
 	require.Equal(t, web[200], series("users", "allowed", "http"))
-	require.Equal(t, web[429], series("users", "denied-quota", "http"))
+	require.Equal(t, web[429], series("users", "denied", "http"))
 	require.Equal(t, web[200], series("capacity", "allowed", "http"))
 	require.Equal(t, rpc[codes.OK], series("users", "allowed", "grpc"))
-	require.Equal(t, rpc[codes.ResourceExhausted], series("users", "denied-quota", "grpc"))
+	require.Equal(t, rpc[codes.ResourceExhausted], series("users", "denied", "grpc"))
 
-	require.Equal(t, map[string]float64{`policy="capacity"`: 0}, scrape(t, s, "ratelimit_active_requests"))
+	require.Equal(t, map[string]float64{`ratelimit_policy="capacity"`: 0}, scrape(t, s, "ratelimit_active_requests"))
 	for _, limit := range scrape(t, s, "ratelimit_active_requests_limit") {
 		require.Positive(t, limit)
 	}
 	waits := scrape(t, s, "ratelimit_queue_duration_seconds_count")
-	require.Equal(t, web[200]+web[429], waits[`policy="users",transport="http"`])
+	require.Equal(t, web[200]+web[429], waits[`ratelimit_policy="users",ratelimit_transport="http"`])
 }
 
 // The metrics are not where the clients are.

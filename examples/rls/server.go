@@ -86,13 +86,16 @@ func (s *server) assemble(store *distributed.Store) error {
 	observe := telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe)
 	limits, err := service.New(s.file, service.Options{
 		Store: store, Log: s.log, Wrap: panel.Wrap, Observe: observe,
-		Changed: func(limits map[string]ops.Limit) error { return panel.Show(limits, s.overload) },
+		Changed: func(limits map[string]ops.Limit) error {
+			metrics.Show(limits)
+			return panel.Show(limits, s.overload)
+		},
 	})
 	if err != nil {
 		return err
 	}
 	s.watcher = live.NewWatcher(s.file, s.log, limits.Apply)
-	if err := s.serveBoth(limits, observe, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}); err != nil {
+	if err := s.serveBoth(limits, observe, panel, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}); err != nil {
 		return err
 	}
 	return metrics.Watch(s.watcher)
@@ -100,7 +103,7 @@ func (s *server) assemble(store *distributed.Store) error {
 
 // serveBoth puts the service, health checks and reflection on one gRPC server,
 // and the operators' endpoints on the other.
-func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, operators ops.Handlers) error {
+func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, panel *ops.Panel, operators ops.Handlers) error {
 	opts := []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{
 		MaxConnectionAge: s.file.GRPC.MaxAge, MaxConnectionAgeGrace: s.file.GRPC.Grace,
 	}),
@@ -115,9 +118,11 @@ func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, 
 	if secure != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(secure)))
 	}
+	around := []grpc.UnaryServerInterceptor{countRequests(panel)}
 	if s.overload != nil {
-		opts = append(opts, grpc.UnaryInterceptor(overLimit(s.overload, observe)))
+		around = append(around, overLimit(s.overload, observe))
 	}
+	opts = append(opts, grpc.ChainUnaryInterceptor(around...))
 	s.front = grpc.NewServer(opts...)
 	rls.RegisterRateLimitServiceServer(s.front, limits)
 	grpc_health_v1.RegisterHealthServer(s.front, s.health)
@@ -152,6 +157,17 @@ func (s *server) status() any {
 		status.Overload = s.overload.Explain().String()
 	}
 	return status
+}
+
+// countRequests counts calls for the page, each once, however many limits it met.
+func countRequests(panel *ops.Panel) grpc.UnaryServerInterceptor {
+	return func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		resp, err := handler(ctx, req)
+		if answer, ok := resp.(*rls.RateLimitResponse); ok {
+			panel.CountRequest(err == nil && answer.GetOverallCode() == rls.RateLimitResponse_OK)
+		}
+		return resp, err
+	}
 }
 
 // setServing says to health checks of both kinds whether calls are welcome.

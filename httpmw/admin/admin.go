@@ -23,11 +23,12 @@ type Admin struct {
 	setting sync.Mutex // serialises Update
 	config  atomic.Pointer[config]
 
-	book   book   // counts of each policy
-	top    top    // keys that are limited most
-	recent recent // last decisions
-	marks  marks  // what operators did
-	gauged atomic.Uint32
+	book     book   // counts of each policy
+	requests series // counts of requests, if the service counts them
+	top      top    // keys that are limited most
+	recent   recent // last decisions
+	marks    marks  // what operators did
+	gauged   atomic.Uint32
 }
 
 // config is what the options say. It is immutable once it is in force.

@@ -50,6 +50,7 @@ func TestTableOfKeys(t *testing.T) {
 	}
 	table := at(t, state(t, a), "policies", 0, "table")
 	require.Positive(t, at(t, table, "keys"))
+	require.Positive(t, at(t, table, "capacity"))
 	require.Greater(t, at(t, table, "overflowed"), 500.0)
 	require.Nil(t, at(t, state(t, a), "policies", 1, "table"))
 }

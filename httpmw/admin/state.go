@@ -18,16 +18,19 @@ type state struct {
 	Time    int64  `json:"time"` // Unix time in ms
 	Actions bool   `json:"actions"`
 	// The columns hold the seconds from From until before To.
-	From      uint32         `json:"from"`
-	To        uint32         `json:"to"`
-	Policies  []policyState  `json:"policies"`
-	Top       []topState     `json:"top"`
-	Adaptive  []adaptState   `json:"adaptive"`
-	Process   *processState  `json:"process"`
-	Stores    []storeState   `json:"stores"`
-	Blocks    []blockState   `json:"blocks"`
-	Marks     []markState    `json:"marks"`
-	Decisions []decisionText `json:"decisions"`
+	From     uint32        `json:"from"`
+	To       uint32        `json:"to"`
+	Policies []policyState `json:"policies"`
+	// Requests are admitted and denied requests, each counted once; null if the service
+	// does not count them.
+	Requests  map[string][]uint32 `json:"requests"`
+	Top       []topState          `json:"top"`
+	Adaptive  []adaptState        `json:"adaptive"`
+	Process   *processState       `json:"process"`
+	Stores    []storeState        `json:"stores"`
+	Blocks    []blockState        `json:"blocks"`
+	Marks     []markState         `json:"marks"`
+	Decisions []decisionText      `json:"decisions"`
 }
 
 type policyState struct {
@@ -86,6 +89,7 @@ func (a *Admin) state(c *config, since uint32, at time.Time) *state {
 		Decisions: []decisionText{}, Blocks: []blockState{}, Marks: []markState{},
 	}
 	s.addPolicies(a, c)
+	s.Requests = a.requestColumns(s)
 	for _, t := range a.top.most(topShown, now) {
 		s.Top = append(s.Top, topState{t.policy.name, hashText(t.hash), c.keyText(t.policy.name, t.hash), t.n, t.n - t.over})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -223,3 +224,24 @@ func TestAdaptivePanelWithoutLimit(t *testing.T) {
 type idle struct{}
 
 func (idle) Read() (float64, bool) { return 0, true }
+
+// A request that meets three limits is three decisions and one request.
+func TestRequestsAreCountedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAdmin(t)
+		require.Nil(t, at(t, state(t, a), "requests"), "the service does not count them")
+		policy := func(name string, burst int64) httpmw.Policy {
+			return httpmw.Policy{Name: name, Limiter: algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.Burst(burst))), Key: keyfunc.Global()}
+		}
+		outer := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(100))), keyfunc.Global(), httpmw.WithName("outer"), httpmw.WithObserver(a.Observe))
+		inner := httpmw.Limits([]httpmw.Policy{policy("a", 5), policy("b", 2)}, httpmw.WithObserver(a.Observe))
+		h := outer(inner(http.NotFoundHandler()))
+		for range 3 {
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+			a.CountRequest(w.Code != http.StatusTooManyRequests)
+		}
+		time.Sleep(time.Second)
+		require.Equal(t, map[string]any{"admitted": []any{2.0}, "denied": []any{1.0}}, at(t, state(t, a), "requests"))
+	})
+}

@@ -5,30 +5,42 @@
 //	handler = httpmw.Limit(users, keyfunc.ClientIP(), httpmw.WithObserver(metrics.Observe))(handler)
 //	server := grpc.NewServer(grpcmw.ServerOptions(users, rpckey.PeerIP(), grpcmw.WithObserver(metrics.Observe))...)
 //
-// The instruments:
+// The instruments, with their attributes after "ratelimit.":
 //
-//	ratelimit.requests               counter, {request}    policy, transport, result
-//	ratelimit.queue.duration         histogram, s          policy, transport
-//	ratelimit.fallback               counter, {request}    policy, transport
-//	ratelimit.active_requests        gauge, {request}      policy
-//	ratelimit.active_requests.limit  gauge, {request}      policy
+//	ratelimit.requests                     counter, {request}  policy, transport, outcome, reason
+//	ratelimit.queue.duration               histogram, s        policy, transport
+//	ratelimit.fallback                     counter, {request}  policy, transport
+//	ratelimit.active_requests              gauge, {request}    policy
+//	ratelimit.active_requests.limit        gauge, {request}    policy
+//	ratelimit.active_requests.utilization  gauge, 1            policy
+//	ratelimit.limit                        gauge, {unit}       policy
+//	ratelimit.limit.window                 gauge, s            policy
+//	ratelimit.keys                         gauge, {key}        policy
+//	ratelimit.keys.limit                   gauge, {key}        policy
+//	ratelimit.keys.overflowed              gauge, {charge}     policy
 //
-// The attribute result is one of
+// The attribute ratelimit.outcome is one of
 //
-//   - allowed, canceled, failed-open, failed-closed;
-//   - denied-quota, denied-overload, denied-never;
-//   - shadowed-quota, shadowed-overload, shadowed-never: admitted by a shadow
-//     limit (algo.Shadow) that would have denied it;
+//   - allowed, canceled, failed_open, failed_closed;
+//   - denied;
+//   - shadowed: admitted by a shadow limit (algo.Shadow) that would have denied it;
 //   - unknown, for an event with an unknown result.
 //
-// The attribute transport is http or grpc for limits on incoming requests,
+// ratelimit.reason says why a request was denied or shadowed: quota, overload or never. Other
+// outcomes are without it.
+//
+// The attribute ratelimit.transport is http or grpc for limits on incoming requests,
 // http-client or grpc-client for outgoing ones.
+//
+// A span of the request that is recorded gets the attributes outcome, reason, limit and
+// remaining under "ratelimit.policy.NAME.", for each policy.
 //
 // ratelimit.queue.duration is the duration of decisions: in the queue of an
 // in-flight limit, on the way to Redis, sleeping out a Delay.
 // ratelimit.fallback counts local decisions because the shared store was
-// unavailable. The gauges show the limiters given to [Metrics.InFlight]; a limit
-// of 2147483647 means no limit.
+// unavailable. The gauges of active requests show the limiters given to
+// [Metrics.InFlight], the others those given to [Metrics.Limits]. What has no limit, and
+// what keeps no keys in this process, has no such gauge.
 //
 // Neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // counted separately, with at most 44 series of ratelimit.requests each, and

@@ -1,13 +1,18 @@
 package otelmetrics
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 // InFlighter is a limiter of requests in flight, such as an adaptive.Limiter.
@@ -18,11 +23,15 @@ type InFlighter interface {
 
 // gauges are read at each collection.
 type gauges struct {
-	active, limit metric.Int64ObservableGauge
-	registration  metric.Registration
+	active, limit   metric.Int64ObservableGauge
+	quota           metric.Int64ObservableGauge
+	keys, room, out metric.Int64ObservableGauge
+	used, window    metric.Float64ObservableGauge
+	registration    metric.Registration
 
 	mu       sync.Mutex
 	limiters []gauge
+	limits   []iter.Seq2[string, algo.Limiter]
 }
 
 // noLimit is the limit of an adaptive limiter that sees no reason for one.
@@ -34,19 +43,31 @@ type gauge struct {
 	set     metric.ObserveOption
 }
 
-func (g *gauges) register(meter metric.Meter) (err error) {
-	unit := metric.WithUnit("{request}")
-	g.active, err = meter.Int64ObservableGauge("ratelimit.active_requests", unit,
-		metric.WithDescription("Requests that hold a slot of an in-flight limit."))
-	if err != nil {
-		return err
+func (g *gauges) register(meter metric.Meter) error {
+	var failed error
+	whole := func(name, unit, about string) metric.Int64ObservableGauge {
+		made, err := meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(about))
+		failed = cmp.Or(failed, err)
+		return made
 	}
-	g.limit, err = meter.Int64ObservableGauge("ratelimit.active_requests.limit", unit,
-		metric.WithDescription("Slots of an in-flight limit; absent while there is no limit."))
-	if err != nil {
-		return err
+	g.active = whole("ratelimit.active_requests", "{request}", "Requests that hold a slot of an in-flight limit.")
+	g.limit = whole("ratelimit.active_requests.limit", "{request}", "Slots of an in-flight limit; absent while there is no limit.")
+	g.quota = whole("ratelimit.limit", "{unit}", "Units that a limit admits at once, as configured.")
+	g.keys = whole("ratelimit.keys", "{key}", "Keys with debt in the table of a limit in this process.")
+	g.room = whole("ratelimit.keys.limit", "{key}", "Keys for which the table has room.")
+	g.out = whole("ratelimit.keys.overflowed", "{charge}", "Charges to new keys that found the table full, since the limiter was made.")
+	float := func(name, unit, about string) metric.Float64ObservableGauge {
+		made, err := meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(about))
+		failed = cmp.Or(failed, err)
+		return made
 	}
-	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit)
+	g.used = float("ratelimit.active_requests.utilization", "1", "Share of the slots of an in-flight limit that are held; absent while there is no limit.")
+	g.window = float("ratelimit.limit.window", "s", "Time in which the units of a limit come back.")
+	if failed != nil {
+		return failed
+	}
+	var err error
+	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.window, g.keys, g.room, g.out)
 	return err
 }
 
@@ -54,11 +75,51 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range g.limiters {
-		o.ObserveInt64(g.active, int64(l.limiter.InFlight()), l.set)
-		if limit := l.limiter.Limit(); limit > 0 && limit < noLimit {
+		active, limit := l.limiter.InFlight(), l.limiter.Limit()
+		o.ObserveInt64(g.active, int64(active), l.set)
+		if limit > 0 && limit < noLimit {
 			o.ObserveInt64(g.limit, int64(limit), l.set)
+			o.ObserveFloat64(g.used, float64(active)/float64(limit), l.set)
 		}
 	}
+	for _, all := range g.limits {
+		for name, l := range all {
+			g.describe(o, l, metric.WithAttributeSet(attribute.NewSet(policyKey.String(harmless(name)))))
+		}
+	}
+	return nil
+}
+
+// keyTable is a limiter that keeps its keys in this process.
+type keyTable interface {
+	Len() int
+	Cap() int
+	Overflowed() uint64
+}
+
+// describe observes the configuration of one limiter and its table of keys.
+func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
+	if d, ok := algo.Describe(l); ok && d.Window > 0 {
+		o.ObserveInt64(g.quota, d.Quota, set)
+		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
+	}
+	if t, ok := l.(keyTable); ok && t.Cap() > 0 {
+		o.ObserveInt64(g.keys, int64(t.Len()), set)
+		o.ObserveInt64(g.room, int64(t.Cap()), set)
+		o.ObserveInt64(g.out, int64(min(t.Overflowed(), math.MaxInt64)), set)
+	}
+}
+
+// Limits adds the configured limits and the tables of keys of limiters, by the names of
+// their policies, to the gauges. all is read at each collection, so limiters may come and
+// go. At most one in use may have a name.
+func (m *Metrics) Limits(all iter.Seq2[string, algo.Limiter]) error {
+	if all == nil {
+		return errors.New("otelmetrics: Limits: the sequence is nil")
+	}
+	m.gauges.mu.Lock()
+	defer m.gauges.mu.Unlock()
+	m.gauges.limits = append(m.gauges.limits, all)
 	return nil
 }
 
@@ -76,7 +137,7 @@ func (m *Metrics) InFlight(name string, l InFlighter) error {
 			return fmt.Errorf("otelmetrics: InFlight: the policy %q has a limiter already", name)
 		}
 	}
-	set := metric.WithAttributeSet(attribute.NewSet(attribute.String("policy", harmless(name))))
+	set := metric.WithAttributeSet(attribute.NewSet(policyKey.String(harmless(name))))
 	g.limiters = append(g.limiters, gauge{name, l, set})
 	return nil
 }

@@ -100,11 +100,17 @@ func (m *Metrics) instruments(meter metric.Meter) (err error) {
 	return m.gauges.register(meter)
 }
 
-// Observe counts an event. It allocates nothing once the policy has been seen.
+// Observe counts an event, and describes it in the request's span. Without a recorded span
+// it allocates nothing once the policy has been seen.
 func (m *Metrics) Observe(e telemetry.Event) {
-	ctx := context.Background()
+	ctx := e.Context // its span is that of exemplars
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	result := resultOf(&e)
+	describe(&e, result)
 	s := m.policy(e.Policy).series(&e)
-	m.requests.Add(ctx, 1, s.results[resultOf(&e)]...)
+	m.requests.Add(ctx, 1, s.results[result]...)
 	if e.Waited > 0 {
 		m.duration.Record(ctx, e.Waited.Seconds(), s.record...)
 	}

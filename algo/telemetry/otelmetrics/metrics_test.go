@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
@@ -64,6 +66,10 @@ func (m meter) Int64ObservableGauge(name string, _ ...metric.Int64ObservableGaug
 	return gauge{name: name}, m.p.failure(name)
 }
 
+func (m meter) Float64ObservableGauge(name string, _ ...metric.Float64ObservableGaugeOption) (metric.Float64ObservableGauge, error) {
+	return share{name: name}, m.p.failure(name)
+}
+
 func (m meter) RegisterCallback(f metric.Callback, _ ...metric.Observable) (metric.Registration, error) {
 	m.p.callback = f
 	return registration{p: m.p}, nil
@@ -112,6 +118,11 @@ type gauge struct {
 	name string
 }
 
+type share struct {
+	noop.Float64ObservableGauge
+	name string
+}
+
 type registration struct {
 	noop.Registration
 	p *provider
@@ -129,6 +140,10 @@ func (r reading) ObserveInt64(o metric.Int64Observable, v int64, opts ...metric.
 	r.p.add(o.(gauge).name, metric.NewObserveConfig(opts).Attributes(), float64(v))
 }
 
+func (r reading) ObserveFloat64(o metric.Float64Observable, v float64, opts ...metric.ObserveOption) {
+	r.p.add(o.(share).name, metric.NewObserveConfig(opts).Attributes(), v)
+}
+
 func TestMetrics(t *testing.T) {
 	denied := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
 	trial := func(r algo.Reason) algo.Decision {
@@ -138,18 +153,18 @@ func TestMetrics(t *testing.T) {
 		e    telemetry.Event
 		want string
 	}{
-		{telemetry.Event{Decision: algo.Decision{Allowed: true}}, "requests policy=p,result=allowed,transport=http"},
-		{telemetry.Event{Result: telemetry.Canceled, Client: true}, "requests policy=p,result=canceled,transport=http-client"},
-		{telemetry.Event{Result: telemetry.FailedOpen, Transport: telemetry.GRPC}, "requests policy=p,result=failed-open,transport=grpc"},
-		{telemetry.Event{Result: telemetry.FailedClosed, Transport: telemetry.GRPC, Client: true}, "requests policy=p,result=failed-closed,transport=grpc-client"},
-		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Quota)}, "requests policy=p,result=denied-quota,transport=http"},
-		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Overload)}, "requests policy=p,result=denied-overload,transport=http"},
-		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Never)}, "requests policy=p,result=denied-never,transport=http"},
-		{telemetry.Event{Decision: trial(algo.Quota)}, "requests policy=p,result=shadowed-quota,transport=http"},
-		{telemetry.Event{Decision: trial(algo.Overload)}, "requests policy=p,result=shadowed-overload,transport=http"},
-		{telemetry.Event{Decision: trial(algo.Never)}, "requests policy=p,result=shadowed-never,transport=http"},
-		{telemetry.Event{Result: 99}, "requests policy=p,result=unknown,transport=http"},
-		{telemetry.Event{Policy: "\xff" + strings.Repeat("x", 100)}, "requests policy=?" + strings.Repeat("x", 63) + ",result=allowed,transport=http"},
+		{telemetry.Event{Decision: algo.Decision{Allowed: true}}, "requests ratelimit.outcome=allowed,ratelimit.policy=p,ratelimit.transport=http"},
+		{telemetry.Event{Result: telemetry.Canceled, Client: true}, "requests ratelimit.outcome=canceled,ratelimit.policy=p,ratelimit.transport=http-client"},
+		{telemetry.Event{Result: telemetry.FailedOpen, Transport: telemetry.GRPC}, "requests ratelimit.outcome=failed_open,ratelimit.policy=p,ratelimit.transport=grpc"},
+		{telemetry.Event{Result: telemetry.FailedClosed, Transport: telemetry.GRPC, Client: true}, "requests ratelimit.outcome=failed_closed,ratelimit.policy=p,ratelimit.transport=grpc-client"},
+		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Quota)}, "requests ratelimit.outcome=denied,ratelimit.policy=p,ratelimit.reason=quota,ratelimit.transport=http"},
+		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Overload)}, "requests ratelimit.outcome=denied,ratelimit.policy=p,ratelimit.reason=overload,ratelimit.transport=http"},
+		{telemetry.Event{Result: telemetry.Denied, Decision: denied(algo.Never)}, "requests ratelimit.outcome=denied,ratelimit.policy=p,ratelimit.reason=never,ratelimit.transport=http"},
+		{telemetry.Event{Decision: trial(algo.Quota)}, "requests ratelimit.outcome=shadowed,ratelimit.policy=p,ratelimit.reason=quota,ratelimit.transport=http"},
+		{telemetry.Event{Decision: trial(algo.Overload)}, "requests ratelimit.outcome=shadowed,ratelimit.policy=p,ratelimit.reason=overload,ratelimit.transport=http"},
+		{telemetry.Event{Decision: trial(algo.Never)}, "requests ratelimit.outcome=shadowed,ratelimit.policy=p,ratelimit.reason=never,ratelimit.transport=http"},
+		{telemetry.Event{Result: 99}, "requests ratelimit.outcome=unknown,ratelimit.policy=p,ratelimit.transport=http"},
+		{telemetry.Event{Policy: "\xff" + strings.Repeat("x", 100)}, "requests ratelimit.outcome=allowed,ratelimit.policy=?" + strings.Repeat("x", 63) + ",ratelimit.transport=http"},
 	} {
 		p, m := newMetrics(t)
 		if row.e.Policy == "" {
@@ -167,12 +182,12 @@ func TestDurationAndFallback(t *testing.T) {
 	m.Observe(telemetry.Event{Policy: "p", Waited: time.Second, Result: telemetry.Denied, Transport: telemetry.GRPC, Decision: algo.Decision{Source: algo.SourceFallback}})
 	m.Observe(telemetry.Event{Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceRemote}})
 	require.Equal(t, map[string]float64{
-		"requests policy=p,result=allowed,transport=http":      2,
-		"requests policy=p,result=denied-quota,transport=grpc": 1,
-		"queue.duration policy=p,transport=http":               1.5,
-		"queue.duration policy=p,transport=grpc":               1,
-		"fallback policy=p,transport=http":                     1,
-		"fallback policy=p,transport=grpc":                     1,
+		"requests ratelimit.outcome=allowed,ratelimit.policy=p,ratelimit.transport=http":                       2,
+		"requests ratelimit.outcome=denied,ratelimit.policy=p,ratelimit.reason=quota,ratelimit.transport=grpc": 1,
+		"queue.duration ratelimit.policy=p,ratelimit.transport=http":                                           1.5,
+		"queue.duration ratelimit.policy=p,ratelimit.transport=grpc":                                           1,
+		"fallback ratelimit.policy=p,ratelimit.transport=http":                                                 1,
+		"fallback ratelimit.policy=p,ratelimit.transport=grpc":                                                 1,
 	}, p.sums)
 }
 
@@ -183,19 +198,70 @@ func (f inFlight) Limit() int    { return f.limit }
 
 func TestGauges(t *testing.T) {
 	p, m := newMetrics(t)
-	require.NoError(t, m.InFlight("a", inFlight{3, 64}))
+	require.NoError(t, m.InFlight("a", inFlight{32, 64}))
 	require.NoError(t, m.InFlight("b", inFlight{0, 8}))
 	require.NoError(t, m.InFlight("no limit", inFlight{1, math.MaxInt32}))
 	require.EqualError(t, m.InFlight("a", inFlight{}), `otelmetrics: InFlight: the policy "a" has a limiter already`)
 	require.EqualError(t, m.InFlight("c", nil), `otelmetrics: InFlight: the limiter of policy "c" is nil`)
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Equal(t, map[string]float64{
-		"active_requests policy=a": 3, "active_requests.limit policy=a": 64,
-		"active_requests policy=b": 0, "active_requests.limit policy=b": 8,
-		"active_requests policy=no limit": 1,
+		"active_requests ratelimit.policy=a": 32, "active_requests.limit ratelimit.policy=a": 64, "active_requests.utilization ratelimit.policy=a": .5,
+		"active_requests ratelimit.policy=b": 0, "active_requests.limit ratelimit.policy=b": 8, "active_requests.utilization ratelimit.policy=b": 0,
+		"active_requests ratelimit.policy=no limit": 1,
 	}, p.sums)
 	require.NoError(t, m.Close())
 	require.Equal(t, 1, p.closed)
+}
+
+// The limits as configured and the tables of keys, of limiters that come and go.
+func TestLimits(t *testing.T) {
+	p, m := newMetrics(t)
+	require.EqualError(t, m.Limits(nil), "otelmetrics: Limits: the sequence is nil")
+	bucket := algo.Must(algo.NewTokenBucket(algo.PerMinute(60), algo.Burst(10), algo.MaxKeys(64)))
+	require.True(t, bucket.Allow("ann", 1))
+	limits := map[string]algo.Limiter{"users": bucket, "none": algo.Unlimited()}
+	require.NoError(t, m.Limits(maps.All(limits)))
+	require.NoError(t, p.callback(t.Context(), reading{p: p}))
+	require.Equal(t, map[string]float64{
+		"limit ratelimit.policy=users": 10, "limit.window ratelimit.policy=users": 10,
+		"keys ratelimit.policy=users": 1, "keys.limit ratelimit.policy=users": 64, "keys.overflowed ratelimit.policy=users": 0,
+	}, p.sums)
+	delete(limits, "users")
+	clear(p.sums)
+	require.NoError(t, p.callback(t.Context(), reading{p: p}))
+	require.Empty(t, p.sums)
+}
+
+// span records its attributes.
+type span struct {
+	trace.Span
+	recording bool
+	got       map[string]string
+}
+
+func (s *span) IsRecording() bool { return s.recording }
+
+func (s *span) SetAttributes(all ...attribute.KeyValue) {
+	for _, kv := range all {
+		s.got[string(kv.Key)] = kv.Value.Emit()
+	}
+}
+
+// The span of the request says what its limits decided.
+func TestSpan(t *testing.T) {
+	_, m := newMetrics(t)
+	s := &span{Span: trace.SpanFromContext(t.Context()), recording: true, got: map[string]string{}}
+	ctx := trace.ContextWithSpan(t.Context(), s)
+	m.Observe(telemetry.Event{Context: ctx, Policy: "a", Decision: algo.Decision{Allowed: true, Limit: 10, Remaining: 9}})
+	m.Observe(telemetry.Event{Context: ctx, Policy: "b", Result: telemetry.Denied, Decision: algo.Decision{Reason: algo.Overload}})
+	require.Equal(t, map[string]string{
+		"ratelimit.policy.a.outcome": "allowed", "ratelimit.policy.a.limit": "10", "ratelimit.policy.a.remaining": "9",
+		"ratelimit.policy.b.outcome": "denied", "ratelimit.policy.b.reason": "overload",
+	}, s.got)
+	clear(s.got)
+	s.recording = false
+	m.Observe(telemetry.Event{Context: ctx, Policy: "a"})
+	require.Empty(t, s.got)
 }
 
 // A million keys with a method each, under ten thousand policies, from several
@@ -230,7 +296,7 @@ func TestCardinalityIsFixed(t *testing.T) {
 		}
 	}
 	require.EqualValues(t, keys, total)
-	require.Greater(t, p.sums["requests policy=other,result=allowed,transport=http"], 0.9*keys/2)
+	require.Greater(t, p.sums["requests ratelimit.outcome=allowed,ratelimit.policy=other,ratelimit.transport=http"], 0.9*keys/2)
 }
 
 func TestObserveAllocatesNothing(t *testing.T) {
@@ -256,7 +322,7 @@ func TestNewErrors(t *testing.T) {
 	}
 	_, err = otelmetrics.New(newProvider(), otelmetrics.MaxPolicies(1), otelmetrics.MaxPolicies(2))
 	require.EqualError(t, err, "otelmetrics: New: duplicate option MaxPolicies")
-	for _, name := range []string{"requests", "fallback", "queue.duration", "active_requests", "active_requests.limit"} {
+	for _, name := range []string{"requests", "fallback", "queue.duration", "active_requests", "active_requests.limit", "active_requests.utilization", "limit", "keys"} {
 		p := newProvider()
 		p.fail = "ratelimit." + name
 		_, err := otelmetrics.New(p)

@@ -11,12 +11,12 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
-// results has the values of the attribute result.
-var results = [...]string{
-	"allowed", "canceled", "failed-open", "failed-closed",
-	"denied-quota", "denied-overload", "denied-never",
-	"shadowed-quota", "shadowed-overload", "shadowed-never",
-	"unknown",
+// results has the values of the attributes ratelimit.outcome and ratelimit.reason.
+var results = [...]struct{ outcome, reason string }{
+	{"allowed", ""}, {"canceled", ""}, {"failed_open", ""}, {"failed_closed", ""},
+	{"denied", "quota"}, {"denied", "overload"}, {"denied", "never"},
+	{"shadowed", "quota"}, {"shadowed", "overload"}, {"shadowed", "never"},
+	{"unknown", ""},
 }
 
 // resultOf returns an index into results.
@@ -49,7 +49,7 @@ func reasonOf(e *telemetry.Event) int {
 	return 0
 }
 
-// transports has the values of the attribute transport, at twice the transport,
+// transports has the values of the attribute ratelimit.transport, at twice the transport,
 // and one more for outgoing requests.
 var transports = [4]string{"http", "http-client", "grpc", "grpc-client"}
 
@@ -63,6 +63,9 @@ func transportOf(e *telemetry.Event) int {
 	}
 	return i
 }
+
+// policyKey is the attribute with the name of a limit.
+const policyKey = attribute.Key("ratelimit.policy")
 
 // policy has the attributes of one policy, made on first use.
 type policy struct {
@@ -90,12 +93,15 @@ func (p *policy) series(e *telemetry.Event) *series {
 
 func newSeries(name, transport string) *series {
 	s := new(series)
-	pair := []attribute.KeyValue{attribute.String("policy", name), attribute.String("transport", transport)}
+	pair := []attribute.KeyValue{policyKey.String(name), attribute.String("ratelimit.transport", transport)}
 	set := metric.WithAttributeSet(attribute.NewSet(pair...))
 	s.add, s.record = []metric.AddOption{set}, []metric.RecordOption{set}
 	for i, result := range results {
-		set := attribute.NewSet(pair[0], pair[1], attribute.String("result", result))
-		s.results[i] = []metric.AddOption{metric.WithAttributeSet(set)}
+		all := append(pair[:2:2], attribute.String("ratelimit.outcome", result.outcome))
+		if result.reason != "" {
+			all = append(all, attribute.String("ratelimit.reason", result.reason))
+		}
+		s.results[i] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(all...))}
 	}
 	return s
 }

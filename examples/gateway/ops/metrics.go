@@ -2,8 +2,11 @@ package ops
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,6 +16,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/distributed"
@@ -28,6 +32,23 @@ type Metrics struct {
 	served   *prometheus.HistogramVec
 	upstream *prometheus.HistogramVec
 	near     *nearLimit
+	limits   atomic.Pointer[map[string]Limit]
+}
+
+// Show makes limits those whose configuration and tables of keys are shown.
+func (m *Metrics) Show(limits map[string]Limit) { m.limits.Store(&limits) }
+
+// shown yields the limits in force, up to the most that metrics tell apart.
+func (m *Metrics) shown(yield func(string, algo.Limiter) bool) {
+	all := m.limits.Load()
+	if all == nil {
+		return
+	}
+	for i, name := range slices.Sorted(maps.Keys(*all)) {
+		if i == mostPolicies || !yield(name, (*all)[name].Limiter) {
+			return
+		}
+	}
 }
 
 // Observe is a telemetry.Observer.
@@ -74,7 +95,8 @@ func NewMetrics(overload func() *adaptive.Limiter) (*Metrics, error) {
 		Name: "http_client_request_duration_seconds", Help: "Time until the head of the upstream's answer.", Buckets: buckets,
 	}, []string{"http_route"})
 	near := newNearLimit()
-	return &Metrics{m, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry, served, upstream, near}, errors.Join(
+	all := &Metrics{Metrics: m, Handler: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), registry: registry, served: served, upstream: upstream, near: near}
+	return all, errors.Join(m.Limits(all.shown),
 		registry.Register(served), registry.Register(upstream), registry.Register(near.total),
 		registry.Register(collectors.NewGoCollector()),
 		registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
@@ -107,13 +129,15 @@ func (m *Metrics) About(version string, store *distributed.Store) error {
 	if store == nil {
 		return m.registry.Register(build)
 	}
-	gauge := func(name, help string, read func(distributed.Stats) int) error {
-		return m.registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return float64(read(store.Stats())) }))
+	gauge := func(name, help string, read func(distributed.Stats) float64) error {
+		return m.registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return read(store.Stats()) }))
 	}
 	return errors.Join(m.registry.Register(build),
-		gauge("ratelimit_redis_nodes_away", "Queues to nodes of Redis whose breaker is not closed; 0 while Redis is well.", func(s distributed.Stats) int { return s.Away }),
-		gauge("ratelimit_redis_instances", "Instances that share the limits, as this one knows.", func(s distributed.Stats) int { return s.Instances }),
-		gauge("ratelimit_redis_denied_keys", "Keys in the deny cache.", func(s distributed.Stats) int { return s.Denied }))
+		gauge("ratelimit_redis_nodes_away", "Queues to nodes of Redis whose breaker is not closed; 0 while Redis is well.", func(s distributed.Stats) float64 { return float64(s.Away) }),
+		gauge("ratelimit_redis_instances", "Instances that share the limits, as this one knows.", func(s distributed.Stats) float64 { return float64(s.Instances) }),
+		gauge("ratelimit_redis_denied_keys", "Keys in the deny cache.", func(s distributed.Stats) float64 { return float64(s.Denied) }),
+		gauge("ratelimit_redis_round_trip_median_seconds", "Median of the last 128 round trips to the slowest node; 0 before the first.", func(s distributed.Stats) float64 { return s.RoundTrip.Seconds() }),
+		gauge("ratelimit_redis_round_trip_p99_seconds", "99th percentile of the last 128 round trips to the slowest node; 0 before the first.", func(s distributed.Stats) float64 { return s.RoundTripP99.Seconds() }))
 }
 
 // Watch adds what became of the file.

@@ -22,7 +22,7 @@ func newNearLimit() *nearLimit {
 	return &nearLimit{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "ratelimit_near_limit_total", Help: "Requests admitted with less than a fifth of the limit remaining.",
-		}, []string{"policy"}),
+		}, []string{"ratelimit_policy"}),
 		policies: map[string]prometheus.Counter{},
 	}
 }

@@ -14,6 +14,7 @@ type Request struct {
 	Route    string        // the pattern, empty if none matched
 	Upstream time.Duration // until the head of its answer; 0: it was not asked
 	Status   int
+	Denied   bool // by a limit, or for lack of a decision
 	Bytes    int64
 	Duration time.Duration
 }
@@ -32,8 +33,10 @@ func Served(next http.Handler, done func(*http.Request, Request)) http.Handler {
 }
 
 // requestOf is what is known of a request, nil outside Served.
-func requestOf(r *http.Request) *Request {
-	is, _ := r.Context().Value(requestKey{}).(*Request)
+func requestOf(r *http.Request) *Request { return requestIn(r.Context()) }
+
+func requestIn(ctx context.Context) *Request {
+	is, _ := ctx.Value(requestKey{}).(*Request)
 	return is
 }
 

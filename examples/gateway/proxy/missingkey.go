@@ -24,7 +24,7 @@ func (g *Gateway) requireKeys(r *config.Route, policies []httpmw.Policy, next ht
 				continue
 			}
 			observe(telemetry.Event{
-				At: time.Now(), Result: telemetry.Denied, Policy: policies[i].Name, Status: http.StatusUnauthorized,
+				Context: req.Context(), At: time.Now(), Result: telemetry.Denied, Policy: policies[i].Name, Status: http.StatusUnauthorized,
 				Decision: algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever},
 			})
 			w.Header().Set("WWW-Authenticate", challenge)

@@ -65,12 +65,18 @@ func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 	return opts
 }
 
-// observer is never nil, as the option asks.
+// observer notes denials for Served, and calls that of the options.
 func (g *Gateway) observer() telemetry.Observer {
-	if g.opts.Observe == nil {
-		return func(telemetry.Event) {}
+	return func(e telemetry.Event) {
+		if e.Result == telemetry.Denied || e.Result == telemetry.FailedClosed {
+			if is := requestIn(e.Context); is != nil {
+				is.Denied = true
+			}
+		}
+		if g.opts.Observe != nil {
+			g.opts.Observe(e)
+		}
 	}
-	return g.opts.Observe
 }
 
 // costOf is the cost function of a limit; nil where every request costs one. A

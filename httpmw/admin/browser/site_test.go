@@ -90,6 +90,7 @@ func TestSitePlayground(t *testing.T) {
 	b.until(`document.querySelectorAll("article").length === 11`)
 	require.Equal(t, after, js[string](b, figures), "the address keeps the settings")
 	b.looks(t, "playground")
+	b.accessible(t, "the site's playground")
 	b.quiet(t, url)
 }
 

@@ -9,6 +9,7 @@ import * as key from "./key.js";
 const names = ["admitted", "queued", "shadowed", "denied", "blocked", "failed", "remote", "deny-cache", "block", "fallback", "remote-us"];
 const columns = new Map(); // of each policy, by column: 300 numbers, the last second last
 const history = new Map(); // of each adaptive limiter
+let requests = null; // admitted and denied ones, each counted once, if the service counts them
 let next = 0, boot = 0, failures = 0, timer = 0, state = null;
 
 const traffic = new Chart($("traffic"), $("traffic-legend"), { label: "Decisions per second",
@@ -23,7 +24,7 @@ function push(array, values, n, fill) {
 
 function take(s) {
 	const other = boot && s.boot !== boot; // another process: from its beginning, next time
-	if (other || s.from !== next) { columns.clear(); history.clear(); }
+	if (other || s.from !== next) { columns.clear(); history.clear(); requests = null; }
 	boot = s.boot;
 	if (other) { next = 0; return; }
 	const n = s.to - s.from;
@@ -35,6 +36,10 @@ function take(s) {
 		const p = s.policies.find((q) => q.name === name);
 		if (!p) { columns.delete(name); continue; }
 		for (const k of names) push(arrays[k], p.columns[k], n, 0);
+	}
+	if (s.requests) {
+		requests ??= { admitted: new Array(span).fill(0), denied: new Array(span).fill(0) };
+		for (const k in requests) push(requests[k], s.requests[k], n, 0);
 	}
 	for (const a of s.adaptive) {
 		const k = "a" + a.name;
@@ -76,9 +81,12 @@ function draw() {
 		total[k] = new Array(span).fill(0);
 		for (const arrays of shown) arrays[k].forEach((n, i) => { total[k][i] += n; });
 	}
+	const once = which === "*" && requests;
+	if (once) for (const k in total) total[k] = requests[k] || new Array(span).fill(0);
 	traffic.mark(state.marks.map((m) => ({ at: span - (state.to - m.second), text: m.text })));
 	traffic.show(total);
-	say($("h-traffic"), which === "*" ? "Decisions per second" : `Decisions per second: ${policyName(which.slice(1))}`);
+	say($("h-traffic"), once ? "Requests per second" : which === "*" ? "Decisions per second" : `Decisions per second: ${policyName(which.slice(1))}`);
+	say($("traffic-note"), which !== "*" ? "" : once ? "each counted once" : "a request is one in each limit that it meets");
 }
 
 // live tells on the page whether it is up to date.

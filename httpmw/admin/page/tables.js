@@ -38,10 +38,9 @@ class Row {
 
 	update(p, counts, actions) {
 		this.on = p.on;
-		say(this.kind, p.registered ? p.kind + (p.table ? `, ${number(p.table.keys)} keys` : "") + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
+		say(this.kind, p.registered ? p.kind + (p.table ? `, ${number(p.table.keys)} of ${number(p.table.capacity)} keys` : "") + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
 		this.full.hidden = !p.table || !p.table.overflowed;
 		if (p.table) {
-			this.kind.title = `${number(p.table.keys)} keys`;
 			say(this.full, `table of keys full: ${number(p.table.overflowed)} charges without a place`);
 		}
 		say(this.cells.limit, p.text || limit(p.limit));
