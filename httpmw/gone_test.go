@@ -415,6 +415,18 @@ func TestC2_ChosenDeadlinesTeachNothing(t *testing.T) {
 // The files of a form are removed, and the pattern is logged, although the
 // handler gets a copy of the request.
 func TestFormFilesAreRemoved(t *testing.T) {
+	for name, around := range map[string]func(http.Handler) http.Handler{
+		"lease in context": httpmw.Limit(newSlots(1), key("k"), httpmw.WithLeaseInContext()),
+		"priority":         httpmw.Priority(func(*http.Request) bool { return true }),
+		"denied": func(h http.Handler) http.Handler {
+			return httpmw.Limit(denying(algo.Quota, time.Second), key("k"), httpmw.WithDenied(h))(unreachable(t))
+		},
+	} {
+		t.Run(name, func(t *testing.T) { formFilesAreRemoved(t, around) })
+	}
+}
+
+func formFilesAreRemoved(t *testing.T, around func(http.Handler) http.Handler) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	mux := http.NewServeMux()
@@ -426,7 +438,7 @@ func TestFormFilesAreRemoved(t *testing.T) {
 		}
 	})
 	pattern := make(chan string, 1)
-	h := httpmw.Limit(newSlots(1), key("k"), httpmw.WithLeaseInContext())(mux)
+	h := around(mux)
 	base, client := start(t, "HTTP/1.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		pattern <- r.Pattern
@@ -438,7 +450,11 @@ func TestFormFilesAreRemoved(t *testing.T) {
 	_, err = part.Write(make([]byte, 11<<20))
 	require.NoError(t, err)
 	require.NoError(t, form.Close())
-	resp, err := client.Post(base+"/upload", form.FormDataContentType(), strings.NewReader(body.String()))
+	req, err := http.NewRequest(http.MethodPost, base+"/upload", strings.NewReader(body.String()))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	req.Header.Set("Priority", "u=0")
+	resp, err := client.Do(req)
 	require.NoError(t, err)
 	resp.Body.Close()
 	require.Equal(t, "POST /upload", <-pattern)

@@ -78,8 +78,10 @@ func (m *middleware) writeRefusal(ahead *readAhead, w http.ResponseWriter, r *ht
 	}
 	if m.denied != nil {
 		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
-		w, r = ahead.deny(w, r)
-		m.denied.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), denialKey{}, d)))
+		w, inner := ahead.deny(w, r)
+		inner = inner.WithContext(context.WithValue(r.Context(), denialKey{}, d))
+		defer giveBack(r, inner)
+		m.denied.ServeHTTP(w, inner)
 		return
 	}
 	endBody(w, r)
