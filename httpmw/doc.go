@@ -14,7 +14,8 @@
 //	RateLimit: "20-per-2s";r=17;t=1
 //
 // Responses have no fields while an adaptive limiter sees no reason for a
-// limit.
+// limit. An httputil.ReverseProxy removes all fields that were set before it from
+// a response that its upstream precedes with an informational one (103 Early Hints).
 //
 // A client that has used up its quota gets 429 Too Many Requests; 503 Service
 // Unavailable means that the server lacks capacity. Requests in flight under the
