@@ -27,6 +27,9 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.limit(w, r)
+	if r.Method == http2Preface {
+		warnIfH2C(w, h.policies[0].Name)
+	}
 }
 
 // limit serves a request that is not skipped.

@@ -22,7 +22,9 @@ import (
 // The lease is released when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is
 // closed. http.TimeoutHandler returns while its handler continues: put a limit of
-// concurrent requests inside it, not around it. The outcome that the limiter gets is
+// concurrent requests inside it, not around it. h2c.NewHandler of golang.org/x/net takes
+// over a connection with its first request: put every limit inside it, or the others pass
+// unlimited (code httpmw.h2c_inside). The outcome that the limiter gets is
 //
 //   - Ignored for requests whose client has gone (a canceled context, a body
 //     that ends early, a response that cannot be written) or whose own time limit

@@ -1,6 +1,7 @@
 package httpmw
 
 import (
+	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -17,6 +18,10 @@ var (
 	warnTimeout = &warning.Once{
 		Code:    "httpmw.timeout_inside",
 		Message: "httpmw: http.TimeoutHandler inside a concurrency limit answers while its handler continues without a slot: put the limit inside the TimeoutHandler",
+	}
+	warnH2C = &warning.Once{
+		Code:    "httpmw.h2c_inside",
+		Message: "httpmw: a handler inside a limit took over a connection for HTTP/2 without TLS, and its requests pass unlimited: put the limit inside h2c.NewHandler, or let http.Server.Protocols serve it",
 	}
 	warnRebuilt = &warning.Once{
 		Code:    "httpmw.built_per_request",
@@ -38,6 +43,16 @@ var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
 func (m *middleware) warnIfTimeout(next http.Handler) {
 	if m.watches && reflect.TypeOf(next) == timeoutHandler {
 		warnTimeout.Log("policy=" + m.policies[0].Name)
+	}
+}
+
+// http2Preface is the method of the request that the preface of HTTP/2 looks like.
+const http2Preface = "PRI"
+
+// warnIfH2C finds a handler that answered the preface by taking over the connection.
+func warnIfH2C(w http.ResponseWriter, policy string) {
+	if _, err := w.Write(nil); errors.Is(err, http.ErrHijacked) {
+		warnH2C.Log("policy=" + policy)
 	}
 }
 
