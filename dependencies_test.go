@@ -16,7 +16,7 @@ var links = map[string][]string{
 	"./keyfunc":                 {},
 	"./algo/telemetry":          {},
 	"./algo/telemetry/eventlog": {},
-	"./httpmw":                  {"github.com/dunglas/httpsfv"},
+	"./httpmw":                  {},
 	"./adaptive": {"github.com/shirou/gopsutil/v3", "github.com/tklauser/go-sysconf",
 		"github.com/tklauser/numcpus", "golang.org/x/sys"},
 	"./keyfunc/rpckey": {"golang.org/x/sys", "google.golang.org/grpc", "google.golang.org/protobuf"},

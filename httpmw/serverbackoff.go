@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
-
-	"github.com/dunglas/httpsfv"
 
 	"github.com/sluice-go/sluice/internal/admission"
 )
@@ -89,22 +88,13 @@ func waitUntilMore(lines []string) (d time.Duration) {
 			return 0
 		}
 	}
-	list, err := httpsfv.UnmarshalList(lines)
-	if err != nil {
+	well := structured(strings.Join(lines, ",")).strings(func(p parameters) {
+		if left, ok := p["r"]; ok && left <= 0 {
+			d = max(d, wholeSeconds(p["t"]))
+		}
+	})
+	if !well {
 		return 0
-	}
-	for _, member := range list {
-		item, isItem := member.(httpsfv.Item)
-		if _, isString := item.Value.(string); !isItem || !isString {
-			return 0
-		}
-		r, hasR := item.Params.Get("r")
-		t, _ := item.Params.Get("t")
-		left, isNumber := r.(int64)
-		after, _ := t.(int64)
-		if hasR && isNumber && left <= 0 {
-			d = max(d, wholeSeconds(after))
-		}
 	}
 	return d
 }

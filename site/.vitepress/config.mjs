@@ -43,6 +43,7 @@ export default defineConfig({
   outDir: 'dist',
   cacheDir: 'node_modules/.cache',
   cleanUrls: true,
+  head: [['style', {}, '.vp-doc p > img { display: inline-block }']], // pictures flow as on the hosting service
   rewrites,
   // The pages are outside of this directory, and so cannot find its packages.
   vite: {
@@ -84,7 +85,7 @@ export default defineConfig({
       },
       {
         text: 'Operation',
-        items: [guide('clients', 'What clients see'), guide('proxies', 'Behind proxies'), guide('observability', 'Observability'),
+        items: [guide('clients', 'What clients see'), guide('proxies', 'Behind proxies'), guide('observability', 'Observability'), { text: 'Admin page', link: '/docs/admin/' },
           guide('production', 'Production checklist'), guide('troubleshooting', 'Troubleshooting'), guide('security', 'Security notes')],
       },
       {

@@ -1,0 +1,145 @@
+package httpmw
+
+import "strings"
+
+// structured reads a structured field (RFC 9651) from the front of its text. It does not know
+// display strings, which the RateLimit fields do not use.
+type structured string
+
+// parameters are the integers of a member's parameters; those of another type are left out.
+type parameters map[string]int64
+
+// strings reads a list of strings with their parameters, and calls each for every member. It is
+// false if the list is not well-formed, or has a member of another type.
+func (s structured) strings(each func(parameters)) bool {
+	s.skip(" ")
+	for s != "" {
+		if !s.text() {
+			return false
+		}
+		params, ok := s.parameters()
+		if !ok {
+			return false
+		}
+		each(params)
+		if s.skip(" \t"); s == "" {
+			return true
+		}
+		if !s.take(',') {
+			return false
+		}
+		if s.skip(" \t"); s == "" {
+			return false // a comma at the end
+		}
+	}
+	return true
+}
+
+// parameters reads ;key=value and ;key, as often as they come.
+func (s *structured) parameters() (params parameters, ok bool) {
+	params = parameters{}
+	for s.take(';') {
+		s.skip(" ")
+		key := s.run(lower + digits + "_-.*")
+		if key == "" || !strings.Contains(lower+"*", key[:1]) {
+			return nil, false
+		}
+		delete(params, key) // the last one counts
+		if !s.take('=') {
+			continue
+		}
+		n, integer, ok := s.value()
+		if !ok {
+			return nil, false
+		}
+		if integer {
+			params[key] = n
+		}
+	}
+	return params, true
+}
+
+const (
+	lower  = "abcdefghijklmnopqrstuvwxyz"
+	upper  = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	digits = "0123456789"
+)
+
+// value reads a bare item.
+func (s *structured) value() (n int64, integer, ok bool) {
+	switch {
+	case *s == "":
+		return 0, false, false
+	case (*s)[0] == '"':
+		return 0, false, s.text()
+	case s.take('?'):
+		return 0, false, s.take('0') || s.take('1')
+	case s.take(':'):
+		s.run(lower + upper + digits + "+/=")
+		return 0, false, s.take(':')
+	case s.take('@'):
+		_, date, ok := s.number()
+		return 0, false, date && ok
+	case strings.Contains(lower+upper+"*", string((*s)[:1])):
+		s.run(lower + upper + digits + "!#$%&'*+-.^_`|~:/")
+		return 0, false, true
+	}
+	return s.number()
+}
+
+// number reads an integer of at most 15 digits, or a decimal of at most 12 and 3.
+func (s *structured) number() (n int64, integer, ok bool) {
+	negative := s.take('-')
+	whole := s.run(digits)
+	if s.take('.') {
+		part := s.run(digits)
+		return 0, false, whole != "" && len(whole) <= 12 && part != "" && len(part) <= 3
+	}
+	for _, digit := range []byte(whole[:min(len(whole), 15)]) {
+		n = 10*n + int64(digit-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return n, true, whole != "" && len(whole) <= 15
+}
+
+// text reads a string in quotes.
+func (s *structured) text() bool {
+	if !s.take('"') {
+		return false
+	}
+	for *s != "" {
+		c := (*s)[0]
+		*s = (*s)[1:]
+		switch {
+		case c == '"':
+			return true
+		case c == '\\':
+			if !s.take('"') && !s.take('\\') {
+				return false
+			}
+		case c < ' ' || c > '~':
+			return false
+		}
+	}
+	return false
+}
+
+func (s *structured) take(c byte) bool {
+	if *s == "" || (*s)[0] != c {
+		return false
+	}
+	*s = (*s)[1:]
+	return true
+}
+
+func (s *structured) skip(chars string) { s.run(chars) }
+
+// run takes the characters at the front that are any of those.
+func (s *structured) run(chars string) string {
+	rest := strings.TrimLeft(string(*s), chars)
+	taken := string(*s)[:len(*s)-len(rest)]
+	*s = structured(rest)
+	return taken
+}
