@@ -41,7 +41,7 @@ func (s *structured) parameters() (params parameters, ok bool) {
 	for s.take(';') {
 		s.skip(" ")
 		key := s.run(lower + digits + "_-.*")
-		if key == "" || !strings.Contains(lower+"*", key[:1]) {
+		if key == "" || !strings.ContainsRune(lower+"*", rune(key[0])) {
 			return nil, false
 		}
 		delete(params, key) // the last one counts
@@ -80,7 +80,7 @@ func (s *structured) value() (n int64, integer, ok bool) {
 	case s.take('@'):
 		_, date, ok := s.number()
 		return 0, false, date && ok
-	case strings.Contains(lower+upper+"*", string((*s)[:1])):
+	case strings.ContainsRune(lower+upper+"*", rune((*s)[0])):
 		s.run(lower + upper + digits + "!#$%&'*+-.^_`|~:/")
 		return 0, false, true
 	}
