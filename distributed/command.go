@@ -52,7 +52,7 @@ func (c *Command) words() []any {
 	if c.withSource {
 		words = append(words, "eval", c.script.source, keys)
 	} else {
-		words = append(words, "evalsha", c.script.sha, keys)
+		words = append(words, "evalsha", c.script.word, keys)
 	}
 	for _, r := range c.requests {
 		for _, k := range r.keys {
@@ -156,6 +156,9 @@ func send(ctx context.Context, t Transport, cmds []*Command) {
 // because their keys are in several slots, and remembers that it does. A
 // rejected command has not been executed.
 func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
+	if !slices.ContainsFunc(cmds, func(c *Command) bool { return c.err != nil }) {
+		return cmds
+	}
 	var done, again []*Command
 	for _, c := range cmds {
 		if severalSlots(c.err) {

@@ -78,11 +78,16 @@ var prefixes = []struct {
 }
 
 func classify(err error) failure {
+	if err == nil {
+		return noFailure
+	}
+	return classifyError(err)
+}
+
+func classifyError(err error) failure {
 	var reply ReplyError
 	var dial *net.OpError
 	switch {
-	case err == nil:
-		return noFailure
 	case errors.As(err, &reply):
 		return classifyReply(string(reply))
 	case errors.Is(err, errClientClosed), errors.Is(err, errReply):

@@ -71,21 +71,27 @@ func (once) NoRetry() bool { return true }
 // Clone keeps NoRetry.
 func (c once) Clone() redis.Cmder { return once{c.IntSliceCmd.Clone().(*redis.IntSliceCmd)} }
 
-// outcome is the reply, with go-redis' own errors in the words of this package.
+// outcome is the reply.
 func (c once) outcome() ([]int64, error) {
 	reply, err := c.Result()
+	if err == nil {
+		return reply, nil
+	}
+	return nil, inOurWords(err)
+}
+
+// inOurWords makes the errors of go-redis those of this package.
+func inOurWords(err error) error {
 	var said redis.Error
 	switch {
-	case err == nil:
-		return reply, nil
 	case errors.As(err, &said):
-		return nil, ReplyError(said.Error())
+		return ReplyError(said.Error())
 	case errors.Is(err, redis.ErrClosed):
-		err = fmt.Errorf("%w: %w", errClientClosed, err)
+		return fmt.Errorf("%w: %w", errClientClosed, err)
 	case errors.Is(err, redis.ErrPoolTimeout), errors.Is(err, redis.ErrPoolExhausted):
-		err = fmt.Errorf("%w: %w", ErrNotSent, err)
+		return fmt.Errorf("%w: %w", ErrNotSent, err)
 	}
-	return nil, err
+	return err
 }
 
 // Slots reads the map of slots, from the client's own source if it has one. The

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,7 +127,7 @@ func (q *nodeQueue) nextBatch() *batch {
 // roundTrip sends a batch, reports its result to the breaker and completes its
 // requests.
 func (q *nodeQueue) roundTrip(b *batch) {
-	ctx := deadline{q.store.ctx, b.sent.Add(q.store.replyTimeout())}
+	var ctx context.Context = deadline{q.store.ctx, b.sent.Add(q.store.replyTimeout())}
 	cmds := newCommands(b.requests, !q.singleSlot.Load())
 	send(ctx, q.store.transport, cmds)
 	cmds = q.resendBySlot(ctx, cmds)

@@ -15,7 +15,7 @@ import (
 type script struct {
 	name          string
 	source        string
-	sha           string
+	word          any // its SHA-1 in hexadecimal, as EVALSHA takes it
 	args, replies int
 }
 

@@ -62,7 +62,7 @@ func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*req
 	default:
 		op, a = 9, c.acquire("k", n)
 	}
-	r := newRequest(c.compiled, c.compiled.sha, a)
+	r := newRequest(c.compiled, c.compiled.word.(string), a)
 	reply := run(r)
 	now := reply[0]
 	before := m.d.State(0, 0, nil)
