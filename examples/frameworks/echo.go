@@ -47,6 +47,7 @@ func echoLimit(limit func(http.Handler) http.Handler) echo.MiddlewareFunc {
 		return func(c *echo.Context) error {
 			p := &passage{Context: c}
 			r := c.Request()
+			defer func() { r.MultipartForm = c.Request().MultipartForm }() // net/http removes its files
 			limited.ServeHTTP(c.Response(), r.WithContext(context.WithValue(r.Context(), passageKey{}, p)))
 			return p.err
 		}

@@ -48,9 +48,10 @@ func ginLimit(limit func(http.Handler) http.Handler) gin.HandlerFunc {
 		p.Next()
 	}))
 	return func(c *gin.Context) {
-		p := &passage{Context: c}
-		r := c.Request.WithContext(context.WithValue(c.Request.Context(), passageKey{}, p))
+		p, outer := &passage{Context: c}, c.Request
+		r := outer.WithContext(context.WithValue(outer.Context(), passageKey{}, p))
 		r.Pattern = c.FullPath() // what keyfunc.Route reads
+		defer func() { outer.MultipartForm = c.Request.MultipartForm }() // net/http removes its files
 		limited.ServeHTTP(c.Writer, r)
 		if !p.passed {
 			c.Abort()

@@ -2,12 +2,15 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"log"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -65,6 +68,7 @@ var frameworks = map[string]func(users, slots algo.Limiter, t *routes) http.Hand
 		r.Get("/fail", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 		r.Get("/hijack", hijack)
 		r.Get("/flush", flush)
+		r.Post("/upload", upload)
 		return r
 	},
 	"gin": func(users, slots algo.Limiter, t *routes) http.Handler {
@@ -78,6 +82,7 @@ var frameworks = map[string]func(users, slots algo.Limiter, t *routes) http.Hand
 		})
 		r.GET("/hijack", func(c *gin.Context) { hijack(c.Writer, c.Request) })
 		r.GET("/flush", func(c *gin.Context) { flush(c.Writer, c.Request) })
+		r.POST("/upload", func(c *gin.Context) { upload(c.Writer, c.Request) })
 		return r
 	},
 	"echo": func(users, slots algo.Limiter, t *routes) http.Handler {
@@ -90,6 +95,7 @@ var frameworks = map[string]func(users, slots algo.Limiter, t *routes) http.Hand
 		e.GET("/fail", func(*echo.Context) error { return echo.NewHTTPError(http.StatusBadGateway, "failed").Wrap(errTest) })
 		e.GET("/hijack", func(c *echo.Context) error { hijack(c.Response(), c.Request()); return nil })
 		e.GET("/flush", func(c *echo.Context) error { flush(c.Response(), c.Request()); return nil })
+		e.POST("/upload", func(c *echo.Context) error { upload(c.Response(), c.Request()); return nil })
 		return e
 	},
 }
@@ -118,6 +124,45 @@ func flush(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "data: first\n\n")
 	w.(http.Flusher).Flush()
 	<-r.Context().Done()
+}
+
+// upload keeps the files of a form on the disk.
+func upload(w http.ResponseWriter, r *http.Request) {
+	if err := r.ParseMultipartForm(1); err != nil {
+		panic(err)
+	}
+	files, err := os.ReadDir(os.TempDir())
+	if err != nil || len(files) != 1 {
+		panic("the form has no file")
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// TestUploadedFilesAreRemoved: net/http removes the files of the request that it made, not
+// those of a copy. (chi itself hands on a copy, with a limit or without.)
+func TestUploadedFilesAreRemoved(t *testing.T) {
+	each(t, func(t *testing.T, url string, _ *gate, _ *routes) {
+		if strings.HasSuffix(t.Name(), "/chi") {
+			return
+		}
+		dir := t.TempDir()
+		t.Setenv("TMPDIR", dir)
+		var body bytes.Buffer
+		form := multipart.NewWriter(&body)
+		part, err := form.CreateFormFile("file", "name")
+		require.NoError(t, err)
+		_, err = part.Write(make([]byte, 11<<20))
+		require.NoError(t, err)
+		require.NoError(t, form.Close())
+		response, err := http.Post(url+"/upload", form.FormDataContentType(), &body)
+		require.NoError(t, err)
+		response.Body.Close()
+		require.Equal(t, http.StatusNoContent, response.StatusCode)
+		require.Eventually(t, func() bool {
+			files, err := os.ReadDir(dir)
+			return err == nil && len(files) == 0
+		}, 10*time.Second, 10*time.Millisecond)
+	})
 }
 
 // each runs test with every framework behind a real server.
