@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load overload overload-cores modules structure vulnerabilities workflows site site-test release-test
+.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure vulnerabilities workflows site site-test release-test
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -120,6 +120,17 @@ gateway-load:
 
 # The tools of internal/release/go.mod, which pins them.
 TOOL     = "$$($(GO) -C internal/release tool -n $(1))"
+
+# The gateway, nginx and Caddy before one upstream under wrk, in turns, as tables; three
+# minutes. Needs wrk, nginx and caddy. LENGTH=2s ROUNDS=1 is a first look.
+gateway-compare:
+	@LENGTH="$(or $(LENGTH),10s)" ROUNDS="$(or $(ROUNDS),3)" sh examples/gateway/bench/compare.sh
+
+# The rate limit service beside envoyproxy/ratelimit's design (INCRBY and EXPIRE for each
+# descriptor) on one redis-server, in turns, as a table; three minutes. RLS_BENCH='-turn 500ms -turns 1'
+# is a first look.
+rls-bench: redis
+	cd examples/rls && $(GO) run ./bench $(RLS_BENCH)
 
 # Known vulnerabilities in the code that the released modules call. VULNDB=file:///... is a
 # copy of the database. 3 means that there are some.

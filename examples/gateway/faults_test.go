@@ -21,8 +21,11 @@ import (
 
 // TestNoBrokenAnswers: while the file changes, Redis is killed and comes back, and
 // instances are replaced by new ones, every request is either answered by the upstream,
-// whole, or denied with 429 and Retry-After. Seconds in an everyday run, ten minutes in a
-// long one.
+// whole, or denied with 429 and Retry-After. The faults are counted by what they did: reloads
+// that the instances report, decisions that were made without Redis, instances that ended
+// in order. Seconds in an everyday run, ten minutes in a long one.
+//
+//	SLUICE_LONG=1 go test -count 1 -timeout 20m -v -run TestNoBrokenAnswers .
 func TestNoBrokenAnswers(t *testing.T) {
 	last := 6 * time.Second
 	if cases.Long() {
@@ -37,13 +40,25 @@ func TestNoBrokenAnswers(t *testing.T) {
 		_, _ = w.Write(body)
 	})
 	file := func(burst int) string {
-		return fmt.Sprintf("store: redis\nredis: {addresses: ['%s']}\ntimeouts: {unready: 100ms}\nroutes: [{pattern: /, upstream: '%s', limits: [{name: a, key: ip, limit: 200/s burst %d}]}]\n", redis.Addr(), u, burst)
+		return fmt.Sprintf("store: redis\nredis: {addresses: ['%s']}\ntimeouts: {unready: 500ms}\nroutes: [{pattern: /, upstream: '%s', limits: [{name: a, key: ip, limit: 200/s burst %d}]}]\n", redis.Addr(), u, burst)
 	}
 	end := time.Now().Add(last)
 	var serving atomic.Pointer[process] // the instance that a load balancer would pick
 	serving.Store(start(t, file(50)))
 
 	var faults sync.WaitGroup
+	var reloads, kills, outages, drains atomic.Int64
+	retire := func(p *process) {
+		reloads.Add(int64(p.config().Reloads))
+		p.stop()
+		<-p.ended
+		if said := p.log.String(); p.exit == 0 && !strings.Contains(said, "drain timed out") {
+			drains.Add(1)
+			outages.Add(int64(strings.Count(said, "code=telemetry.fallback")))
+		} else {
+			t.Errorf("an instance did not end in order: status %d\n%s", p.exit, said)
+		}
+	}
 	every := func(d time.Duration, f func(n int)) {
 		faults.Go(func() {
 			for n := 1; time.Until(end) > d; n++ {
@@ -62,13 +77,13 @@ func TestNoBrokenAnswers(t *testing.T) {
 		redis.Kill()
 		time.Sleep(400 * time.Millisecond)
 		redis.Restart()
+		kills.Add(1)
 	})
 	every(1700*time.Millisecond, func(int) {
 		replacing.Lock()
 		old := serving.Swap(start(t, file(50)))
 		replacing.Unlock()
-		old.stop()
-		<-old.ended
+		retire(old)
 	})
 
 	var passed, denied, broken atomic.Int64
@@ -99,7 +114,13 @@ func TestNoBrokenAnswers(t *testing.T) {
 	}
 	clients.Wait()
 	faults.Wait()
-	t.Logf("%v: %d passed, %d denied, %d broken", last, passed.Load(), denied.Load(), broken.Load())
+	retire(serving.Load())
+	t.Logf("%v: %d passed, %d denied, %d broken; %d reloads, Redis killed %d times (%d lines of decisions without it), %d drains",
+		last, passed.Load(), denied.Load(), broken.Load(), reloads.Load(), kills.Load(), outages.Load(), drains.Load())
+	for name, n := range map[string]*atomic.Int64{"reloads": &reloads, "kills": &kills, "decisions without Redis": &outages} {
+		require.Positive(t, n.Load(), name)
+	}
+	require.GreaterOrEqual(t, drains.Load(), int64(2), "the last instance is one")
 	require.Positive(t, passed.Load())
 	require.Positive(t, denied.Load())
 	require.Zero(t, broken.Load())

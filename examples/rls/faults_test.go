@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -27,8 +28,11 @@ type replica struct {
 }
 
 // TestNoBrokenAnswers: while the file changes, Redis is killed and comes back, and
-// instances are replaced by new ones, every call is answered OK or OVER_LIMIT. Seconds in an
-// everyday run, ten minutes in a long one.
+// instances are replaced by new ones, every call is answered OK or OVER_LIMIT. The faults are
+// counted by what they did, see the gateway's test. Seconds in an everyday run, ten minutes in
+// a long one.
+//
+//	SLUICE_LONG=1 go test -count 1 -timeout 20m -v -run TestNoBrokenAnswers .
 func TestNoBrokenAnswers(t *testing.T) {
 	last := 6 * time.Second
 	if cases.Long() {
@@ -36,7 +40,7 @@ func TestNoBrokenAnswers(t *testing.T) {
 	}
 	redis := redistest.Start(t)
 	file := func(burst int) string {
-		return fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ntimeouts: {unready: 100ms}\nstore: redis\nredis: {addresses: ['%s']}\ndomains:\n  - name: d\n    descriptors: [{key: a, limit: 200/s burst %d}]\n", redis.Addr(), burst)
+		return fmt.Sprintf("listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\ntimeouts: {unready: 500ms}\nstore: redis\nredis: {addresses: ['%s']}\ndomains:\n  - name: d\n    descriptors: [{key: a, limit: 200/s burst %d}]\n", redis.Addr(), burst)
 	}
 	begin := func() *replica {
 		r := run(t, map[string]string{"rls.yaml": file(50)})
@@ -49,6 +53,18 @@ func TestNoBrokenAnswers(t *testing.T) {
 	var serving atomic.Pointer[replica]
 	serving.Store(begin())
 	var faults sync.WaitGroup
+	var reloads, kills, outages, drains atomic.Int64
+	retire := func(r *replica) {
+		r.end()
+		said := r.log.String()
+		reloads.Add(int64(strings.Count(said, "configuration loaded") - 1)) // the first is the start
+		outages.Add(int64(strings.Count(said, "code=telemetry.fallback")))
+		if strings.Contains(said, "drain timed out") || strings.Contains(said, "level=ERROR") {
+			t.Errorf("an instance did not end in order:\n%s", said)
+		}
+		_ = r.conn.Close()
+		drains.Add(1)
+	}
 	every := func(d time.Duration, f func(n int)) {
 		faults.Go(func() {
 			for n := 1; time.Until(end) > d; n++ {
@@ -67,12 +83,13 @@ func TestNoBrokenAnswers(t *testing.T) {
 		redis.Kill()
 		time.Sleep(400 * time.Millisecond)
 		redis.Restart()
+		kills.Add(1)
 	})
 	every(1700*time.Millisecond, func(int) {
 		replacing.Lock()
 		old := serving.Swap(begin())
 		replacing.Unlock()
-		old.end()
+		retire(old)
 	})
 
 	var passed, denied, broken atomic.Int64
@@ -101,7 +118,13 @@ func TestNoBrokenAnswers(t *testing.T) {
 	}
 	clients.Wait()
 	faults.Wait()
-	t.Logf("%v: %d passed, %d denied, %d broken", last, passed.Load(), denied.Load(), broken.Load())
+	retire(serving.Load())
+	t.Logf("%v: %d passed, %d denied, %d broken; %d reloads, Redis killed %d times (%d lines of decisions without it), %d drains",
+		last, passed.Load(), denied.Load(), broken.Load(), reloads.Load(), kills.Load(), outages.Load(), drains.Load())
+	for name, n := range map[string]*atomic.Int64{"reloads": &reloads, "kills": &kills, "decisions without Redis": &outages} {
+		require.Positive(t, n.Load(), name)
+	}
+	require.GreaterOrEqual(t, drains.Load(), int64(2), "the last instance is one")
 	require.Positive(t, passed.Load())
 	require.Positive(t, denied.Load())
 	require.Zero(t, broken.Load())

@@ -29,6 +29,7 @@ type Store struct {
 	Timeout   time.Duration
 	Fallback  string // local, allow or deny
 	Instances int    // 0: counted in Redis
+	Blocks    int64  // units that all instances together may admit above a limit, for speed; 0: none
 }
 
 func (s *Store) read(v value) {
@@ -46,6 +47,7 @@ func (s *Store) read(v value) {
 		field{name: "prefix", read: func(v value) { s.Prefix = v.text() }},
 		field{name: "timeout", read: func(v value) { s.Timeout = v.duration(time.Millisecond, time.Minute) }},
 		field{name: "fallback", read: func(v value) { s.Fallback = v.oneOf("local", "allow", "deny") }},
+		field{name: "blocks", read: func(v value) { s.Blocks = v.whole(1, 1<<31) }},
 		field{name: "instances", read: func(v value) { s.Instances = int(v.whole(1, 1<<20)) }},
 	)
 }

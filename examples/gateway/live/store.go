@@ -38,6 +38,9 @@ func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (
 	if s.Instances > 0 {
 		opts = append(opts, distributed.WithInstances(s.Instances))
 	}
+	if s.Blocks > 0 {
+		opts = append(opts, distributed.WithBlocks(s.Blocks))
+	}
 	if hook != nil {
 		opts = append(opts, distributed.WithHook(hook))
 	}
