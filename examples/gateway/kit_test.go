@@ -21,8 +21,8 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// served is the metrics of a gateway that has admitted, denied, lost Redis and
-// asked an upstream.
+// served is the metrics of a gateway that has admitted, denied, lost Redis and asked an
+// upstream, and of one that keeps its limits itself.
 func served(t *testing.T) string {
 	t.Helper()
 	server := redistest.Start(t)
@@ -35,7 +35,11 @@ func served(t *testing.T) string {
 	require.Eventually(t, func() bool { p.ask("/"); return strings.Contains(p.log.String(), "state=open") }, 20*time.Second, 5*time.Millisecond)
 	p.ask("/")
 	_, text := p.get(p.admin + "/metrics")
-	return text
+
+	p = start(t, "timeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: ip, limit: 2/h}]}]\n")
+	p.ask("/")
+	_, local := p.get(p.admin + "/metrics")
+	return text + local
 }
 
 // queries are the PromQL expressions of the dashboard and of the alerts.
@@ -71,7 +75,7 @@ func queries(t *testing.T) (all []string) {
 
 var (
 	matchers  = regexp.MustCompile(`\{[^}]*\}|by \([^)]*\)|\[[^\]]*\]`)
-	words     = regexp.MustCompile(`[a-z_]{3,}`)
+	words     = regexp.MustCompile(`[a-z_][a-z_0-9]{2,}`)
 	functions = regexp.MustCompile(`^(sum|rate|max|min|time|changes|histogram_quantile)$`)
 	labels    = regexp.MustCompile(`([a-z_]+)(=~?)"([^"$]*)"`)
 	grouped   = regexp.MustCompile(`by \(([^)]*)\)`)
@@ -176,4 +180,51 @@ func TestKitConfigurations(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]bool{"ConfigMap": true, "Deployment": true, "Service": true, "PodDisruptionBudget": true}, kinds)
+}
+
+// The questions of 3 a.m. are ten, and what answers them is there under its name: on the page,
+// on the dashboard, in the log.
+func TestQuestions(t *testing.T) {
+	text, err := os.ReadFile("kit/RUNBOOK.md")
+	require.NoError(t, err)
+	var page, dashboard, source string
+	read := func(to *string, pattern string) {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files, pattern)
+		for _, f := range files {
+			data, err := os.ReadFile(f)
+			require.NoError(t, err)
+			*to += string(data)
+		}
+	}
+	read(&page, "../../httpmw/admin/page/*")
+	read(&page, "../../httpmw/admin/*.go") // marks
+	read(&dashboard, "kit/grafana.json")
+	for _, folder := range []string{"*", "*/*", "../../httpmw/admin/*", "../../distributed/*", "../../algo/telemetry/eventlog/*"} {
+		read(&source, folder+".go")
+	}
+	source += "code=telemetry.denied blocked=true key policy"
+	questions := regexp.MustCompile(`(?m)^\| ([A-Z][^|]*\?) \| (.*) \|$`).FindAllStringSubmatch(string(text), -1)
+	require.Len(t, questions, 10)
+	named, code := regexp.MustCompile(`"([^"]+)"`), regexp.MustCompile("`([^`]+)`")
+	for _, q := range questions {
+		for _, answer := range strings.Split(q[2], "; ") {
+			for _, name := range named.FindAllStringSubmatch(answer, -1) {
+				switch {
+				case strings.Contains(answer, "Grafana"):
+					require.Contains(t, dashboard, `"title": "`+name[1]+`"`, q[1])
+				case name[1] == "since":
+					require.Contains(t, page, "` since ${", q[1])
+				default:
+					require.Contains(t, page, name[1], q[1])
+				}
+			}
+			if strings.Contains(answer, "log: ") {
+				for _, name := range code.FindAllStringSubmatch(answer, -1) {
+					require.Contains(t, source, name[1], q[1])
+				}
+			}
+		}
+	}
 }

@@ -165,6 +165,8 @@ func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Si
 	watch, stopWatching := context.WithCancel(ctx)
 	watched := make(chan struct{})
 	go func() { defer close(watched); s.watcher.Run(watch, poll, hup) }()
+	saved := make(chan struct{})
+	go func() { defer close(saved); s.saveUntil(watch) }()
 	s.ready.Set(true)
 	s.log.Info("serving", "listen", s.frontLn.Addr().String(), "admin", s.backLn.Addr().String())
 
@@ -178,7 +180,24 @@ func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Si
 	}
 	stopWatching()
 	<-watched
+	<-saved
 	return errors.Join(err, s.stop())
+}
+
+// saveUntil writes the snapshots that the file asks for, until ctx ends.
+func (s *server) saveUntil(ctx context.Context) {
+	if s.file.Snapshot.File == "" {
+		return
+	}
+	for tick := time.NewTicker(s.file.Snapshot.Every); ; {
+		select {
+		case <-ctx.Done():
+			tick.Stop()
+			return
+		case <-tick.C:
+			s.gateway.Save()
+		}
+	}
 }
 
 // stop waits for requests that run, as long as the file allows, and ends
@@ -191,6 +210,7 @@ func (s *server) stop() error {
 		s.log.Warn("drain timed out, open requests were cut off", "drain", s.file.Timeouts.Drain, "requests", s.gateway.Running())
 		err = s.front.Close()
 	}
+	s.gateway.Save()
 	s.gateway.Close()
 	s.denials.Flush()
 	return errors.Join(err, s.back.Close(), s.closeStore())

@@ -35,6 +35,8 @@ type File struct {
 	JWT JWT
 	// Store is where the limits keep what is owed.
 	Store Store
+	// Snapshot is where limits of the local store keep what is owed over a restart.
+	Snapshot Snapshot
 	// Overload protects the process as a whole.
 	Overload Overload
 	// AccessLog is the format of the access log: text, json, or off.
@@ -158,6 +160,7 @@ func (f *File) read(v value) {
 		field{name: "jwt", read: func(v value) { f.JWT.read(v) }},
 		field{name: "store", read: func(v value) { f.Store.Kind = v.oneOf(Local, Redis) }},
 		field{name: "redis", read: func(v value) { f.Store.read(v) }},
+		field{name: "snapshot", read: func(v value) { f.Snapshot.read(v) }},
 		field{name: "overload", read: func(v value) { f.Overload.read(v) }},
 		field{name: "access_log", read: func(v value) { f.AccessLog = v.oneOf("text", "json", "off") }},
 		field{name: "access", read: func(v value) { f.Access.read(v) }},
@@ -175,6 +178,9 @@ func (f *File) read(v value) {
 	}
 	if f.Store.Kind == Redis && len(f.Store.Addresses) == 0 {
 		value{v.r, v.node, "redis.addresses"}.fail("is missing, with store: redis")
+	}
+	if f.Store.Kind == Redis && f.Snapshot.File != "" {
+		value{v.r, v.r.at["snapshot"], "snapshot"}.fail("is for store: local; Redis keeps what is owed by itself")
 	}
 	if _, port, _ := net.SplitHostPort(f.Listen); f.Listen == f.Admin && f.Listen != "" && port != "0" {
 		v.fail("has one address for listen and admin, %s: clients must not reach admin", f.Listen)

@@ -109,6 +109,8 @@ func TestMistakes(t *testing.T) {
 		{"not known to Redis", limit("limit: strict 5/s") + "store: redis\nredis: {addresses: ['a:1']}\n", "f:5:35: routes[0].limits[0].limit: is \"strict 5/s\": distributed: algorithm is \"strict\", want token-bucket"},
 		{"too much for Redis", limit("limit: sliding-log 20000/s") + "store: redis\nredis: {addresses: ['a:1']}\n", "f:5:35: routes[0].limits[0].limit: is \"sliding-log 20000/s\": distributed:"},
 		{"secret on Redis", head + "    limits: [{name: a, key: 'secret:X', limit: 1/s}]\nstore: redis\nredis: {addresses: ['a:1']}\n", "f:4:29: routes[0].limits[0].key: has a secret"},
+		{"snapshot of Redis", head + "snapshot: {file: s}\nstore: redis\nredis: {addresses: ['a:1']}\n", "f:4:1: snapshot: is for store: local"},
+		{"secret in a snapshot", head + "    limits: [{name: a, key: 'secret:X', limit: 1/s}]\nsnapshot: {file: s}\n", "f:4:29: routes[0].limits[0].key: has a secret, so with a snapshot"},
 		{"descriptor", "domains:\n  - name: d\n    descriptors:\n      - {key: k, rate: 1/s}\n", "f:4:18: domains[0].descriptors[0].rate: unknown field"},
 		{"descriptor in descriptor", "domains:\n  - name: d\n    descriptors:\n      - key: k\n        descriptors: [{key: l, limit: x}]\n", `f:5:39: domains[0].descriptors[0].descriptors[0].limit: is "x"`},
 		{"descriptor twice", "domains:\n  - name: d\n    descriptors: [{key: k, value: v}, {key: k}, {key: k, value: v}]\n", "f:3:49: domains[0].descriptors[2]: is the same as that in line 3"},

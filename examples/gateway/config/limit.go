@@ -85,6 +85,9 @@ func (b *book) readLimit(v value) *Limit {
 			if b.file.Store.Kind == Redis && b.file.Pepper.IsZero() && HasKind(l.Keys, "secret") {
 				v.fail("has a secret, so with store: redis there must be a pepper that all instances share")
 			}
+			if b.file.Snapshot.File != "" && b.file.Pepper.IsZero() && HasKind(l.Keys, "secret") {
+				v.fail("has a secret, so with a snapshot there must be a pepper that outlasts a restart")
+			}
 			if b.file.JWT.Keys.IsZero() && HasKind(l.Keys, "jwt") {
 				v.fail("has a claim of a token, so there must be jwt.keys to verify it")
 			}

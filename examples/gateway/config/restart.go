@@ -14,6 +14,7 @@ func (f *File) Restart(was *File) error {
 		{"show_keys", f.ShowKeys == was.ShowKeys},
 		{"store", f.Store.Kind == was.Store.Kind},
 		{"redis", f.Store.Same(was.Store)},
+		{"snapshot", f.Snapshot == was.Snapshot},
 		{"access_log", f.AccessLog == was.AccessLog},
 		{"grpc", f.GRPC == was.GRPC},
 		{"timeouts", f.Timeouts == was.Timeouts},

@@ -52,6 +52,21 @@ func (s *Store) read(v value) {
 	)
 }
 
+// Snapshot is a file with what the keys of local limits owe, read at the start and written
+// every so often and at the end.
+type Snapshot struct {
+	File  string // empty: none
+	Every time.Duration
+}
+
+func (s *Snapshot) read(v value) {
+	s.Every = time.Minute
+	v.fields(
+		field{name: "file", required: true, read: func(v value) { s.File = v.text() }},
+		field{name: "every", read: func(v value) { s.Every = v.duration(time.Second, 24*time.Hour) }},
+	)
+}
+
 // Same reports whether two stores are one. (A slice keeps them from ==.)
 func (s Store) Same(t Store) bool { return fmt.Sprint(s) == fmt.Sprint(t) }
 

@@ -33,7 +33,8 @@ type Gateway struct {
 	opts      Options
 	limiters  *live.Limiters
 	transport *transports
-	random    []byte // pepper where the file names none
+	journal   *live.Journal // nil: no snapshots
+	random    []byte        // pepper where the file names none
 	failures  *algo.TokenBucket
 	current   atomic.Pointer[generation]
 
@@ -52,10 +53,38 @@ func New(f *config.File, opts Options) (*Gateway, error) {
 		random:    config.RandomPepper(),
 		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
 	}
+	if f.Snapshot.File != "" {
+		g.journal = live.NewJournal(f.Snapshot.File)
+	}
 	if err := g.Apply(f); err != nil {
 		return nil, err
 	}
+	g.restore(f)
 	return g, nil
+}
+
+// restore charges what was owed before a restart. Without it the limits begin anew, which
+// is better than no gateway.
+func (g *Gateway) restore(f *config.File) {
+	if g.journal == nil {
+		return
+	}
+	keys, err := g.journal.Restore(g.limiters)
+	if err != nil {
+		g.opts.Log.Warn("snapshot not read, some limits begin anew", "file", f.Snapshot.File, "keys", keys, "error", err)
+		return
+	}
+	g.opts.Log.Info("snapshot read", "file", f.Snapshot.File, "keys", keys)
+}
+
+// Save writes the snapshot of what is owed, if the file names one.
+func (g *Gateway) Save() {
+	if g.journal == nil {
+		return
+	}
+	if err := g.journal.Save(g.limiters); err != nil {
+		g.opts.Log.Error("snapshot not written, a restart forgets what is owed since the last one", "error", err)
+	}
 }
 
 // ServeHTTP serves a request under the configuration in force when it came,

@@ -18,7 +18,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 	for _, r := range f.Routes {
 		policies := make([]httpmw.Policy, 0, len(r.Limits))
 		for _, l := range r.Limits {
-			p, err := policyOf(l, limiters[l.Name], callers)
+			p, err := g.policyOf(l, limiters[l.Name], callers)
 			if err != nil {
 				return nil, fmt.Errorf("limit %q: %w", l.Name, err)
 			}
@@ -37,10 +37,19 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 	return limitSend(f.Timeouts.Send, g.protect(overload, mux)), nil
 }
 
-func policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {
+func (g *Gateway) policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {
 	key, err := callers.KeyFunc(l.Keys)
 	if err != nil {
 		return httpmw.Policy{}, err
+	}
+	if find := key; g.journal != nil {
+		key = func(r *http.Request) (string, error) {
+			key, err := find(r)
+			if err == nil {
+				g.journal.Note(l.Name, key)
+			}
+			return key, err
+		}
 	}
 	if l.Shadow {
 		limiter = algo.Shadow(limiter)

@@ -110,7 +110,7 @@ function caller(k, pick, ...more) {
 	if (!k.hash || k.hash === "everybody") return el("td", { class: "mono" }, k.hash || "none", ...more);
 	const button = el("button", { class: "link mono", type: "button", title: "Look at this key" }, k.hash);
 	button.addEventListener("click", () => pick(k));
-	return el("td", { class: "mono" }, button, k.key ? el("small", {}, k.key) : null, ...more);
+	return el("td", { class: "mono" }, button, ...(k.key ? [" ", el("small", {}, k.key)] : []), ...more);
 }
 
 let listed = "";

@@ -1,0 +1,181 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+)
+
+// mostNoted is how many keys a journal remembers for each limit. Further ones begin anew
+// after a restart.
+const mostNoted = 1 << 20
+
+// Journal lets the debts of limits in this process outlast a restart: it remembers which
+// keys have come by, and writes what they owe to a file. A debt that comes back is never
+// smaller than it would have been, and in a window it may last longer, by up to one window.
+// A journal is safe for concurrent use.
+type Journal struct {
+	path  string
+	notes sync.Map // of *notes by the ID of the limit
+}
+
+type notes struct {
+	keys sync.Map
+	n    atomic.Int64
+}
+
+// NewJournal makes a journal that is kept at path.
+func NewJournal(path string) *Journal { return &Journal{path: path} }
+
+// Note remembers a key of a limit.
+func (j *Journal) Note(id, key string) {
+	of, known := j.notes.Load(id)
+	if !known {
+		of, _ = j.notes.LoadOrStore(id, new(notes))
+	}
+	n := of.(*notes)
+	if _, known := n.keys.Load(key); known || n.n.Load() >= mostNoted {
+		return
+	}
+	if _, known := n.keys.LoadOrStore(key, nil); !known {
+		n.n.Add(1)
+	}
+}
+
+// debt is a line of the file.
+type debt struct {
+	Limit     string    `json:"limit"`
+	Algorithm string    `json:"algorithm"`
+	Key       string    `json:"key"`
+	Used      int64     `json:"used"`
+	Until     time.Time `json:"until"` // nothing is owed any more
+	At        time.Time `json:"at"`
+}
+
+// outlast are the algorithms whose debts are worth keeping, and whether they decay evenly.
+var outlast = map[string]bool{
+	"token-bucket": true, "leaky-bucket": true, "strict": true,
+	"fixed-window": false, "sliding-window": false, "sliding-log": false,
+}
+
+// Save replaces the file by what the keys owe to limiters now, and forgets keys that owe
+// nothing.
+func (j *Journal) Save(limiters *Limiters) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(j.path), "snapshot-*") // which only its owner can read
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	out := bufio.NewWriter(file)
+	err = errors.Join(j.write(json.NewEncoder(out), limiters), out.Flush(), file.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), j.path)
+}
+
+func (j *Journal) write(out *json.Encoder, limiters *Limiters) (err error) {
+	for id, e := range limiters.local() {
+		of, known := j.notes.Load(id)
+		algorithm := config.AlgorithmOf(e.spec)
+		if _, lasting := outlast[algorithm]; !known || !lasting {
+			continue
+		}
+		n, now := of.(*notes), time.Now()
+		n.keys.Range(func(key, _ any) bool {
+			d := look(e.limiter, key.(string))
+			used := d.Limit - d.Remaining
+			if used <= 0 || d.ResetAfter <= 0 {
+				n.keys.Delete(key)
+				n.n.Add(-1)
+				return true
+			}
+			err = out.Encode(debt{id, algorithm, key.(string), used, now.Add(d.ResetAfter), now})
+			return err == nil
+		})
+	}
+	return err
+}
+
+// Restore charges limiters with what the file says, less what has drained since. It
+// returns how many keys owe something. A file that is not there is empty.
+func (j *Journal) Restore(limiters *Limiters) (keys int, err error) {
+	file, err := os.Open(j.path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return 0, err
+	}
+	defer file.Close()
+	known := limiters.local()
+	for lines := json.NewDecoder(bufio.NewReader(file)); lines.More(); {
+		var d debt
+		if err := lines.Decode(&d); err != nil {
+			return keys, err
+		}
+		e := known[d.Limit]
+		if e == nil || config.AlgorithmOf(e.spec) != d.Algorithm {
+			continue
+		}
+		if owed := min(d.owed(time.Now()), look(e.limiter, d.Key).Remaining); owed > 0 {
+			lease, err := e.limiter.Acquire(context.Background(), d.Key, owed)
+			if err != nil {
+				return keys, err
+			}
+			lease.Release(algo.Succeeded)
+			j.Note(d.Limit, d.Key)
+			keys++
+		}
+	}
+	return keys, nil
+}
+
+// owed is what is left of a debt.
+func (d *debt) owed(now time.Time) int64 {
+	left, all := d.Until.Sub(now), d.Until.Sub(d.At)
+	if left <= 0 || all <= 0 || d.Used <= 0 {
+		return 0
+	}
+	if !outlast[d.Algorithm] || left > all { // a clock that was set back owes no more
+		return d.Used
+	}
+	return int64(math.Ceil(float64(d.Used) * float64(left) / float64(all)))
+}
+
+// look is the state of a key.
+func look(l algo.Limiter, key string) algo.Decision {
+	lease, err := l.Acquire(context.Background(), key, 0)
+	if err == nil {
+		lease.Release(algo.Canceled)
+	}
+	return lease.Decision
+}
+
+// local is the limiters in force in this process.
+func (l *Limiters) local() map[string]*entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := map[string]*entry{}
+	if l.store == nil {
+		for id, e := range l.now {
+			all[id] = &entry{spec: e.spec, limiter: e.limiter}
+		}
+	}
+	return all
+}
