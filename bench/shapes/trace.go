@@ -13,7 +13,7 @@ func readTrace(path string) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var arrivals []float64
 	lines := bufio.NewScanner(file)
 	for n := 1; lines.Scan(); n++ {

@@ -94,6 +94,35 @@ func TestSitePlayground(t *testing.T) {
 	b.quiet(t, url)
 }
 
+// TestSiteOverload: the simulator runs in the page, a limit keeps what none loses, and the
+// settings stand in the address.
+func TestSiteOverload(t *testing.T) {
+	url := serveSite(t)
+	b := open(t)
+	b.size(1280, 900, "light")
+	b.do(chromedp.Navigate(url + "/playground/"))
+	js[bool](b, `document.querySelector('a[href="/playground/overload"]').click() || true`)
+	b.until(`location.pathname === "/playground/overload" && document.querySelectorAll("article").length === 6`)
+	kept := func(name string) float64 {
+		return js[float64](b, `parseFloat(document.querySelector("#`+name+` .figures").textContent)`)
+	}
+	require.Less(t, kept("none"), 20.0)
+	require.Greater(t, kept("RunQueue"), 85.0)
+	for _, handler := range []string{"30ms", "100ms", "io", "mix"} {
+		js[bool](b, `document.querySelector('[value="`+handler+`"]').click() || true`)
+		b.until(`location.hash.includes("handler=` + handler + `")`)
+		require.Greater(t, kept("RunQueue"), 85.0, handler)
+	}
+	js[bool](b, `(load.value = 8, load.dispatchEvent(new Event("input", {bubbles: true})))`)
+	b.until(`location.hash.includes("load=8")`)
+	figures := js[string](b, `document.querySelector("#Vegas .figures").textContent`)
+	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"/playground/overload#handler=mix&load=8&fixed=20"))
+	b.until(`document.querySelectorAll("article").length === 6`)
+	require.Equal(t, figures, js[string](b, `document.querySelector("#Vegas .figures").textContent`))
+	b.looks(t, "overload")
+	b.quiet(t, url)
+}
+
 // looks checks that a page fits, and takes its pictures.
 func (b *tab) looks(t *testing.T, name string) {
 	t.Helper()

@@ -1,0 +1,32 @@
+//go:build js && wasm
+
+// Wasm is the overload of the web site's playground: the strategies of package adaptive on a
+// simulated server, in a browser. The page calls sluiceOverload with settings as JSON and
+// draws what it returns.
+//
+//	GOOS=js GOARCH=wasm go build -o overload.wasm ./sim/wasm
+package main
+
+import (
+	"encoding/json"
+	"syscall/js"
+)
+
+func main() {
+	js.Global().Set("sluiceOverload", js.FuncOf(func(_ js.Value, args []js.Value) any {
+		var s settings
+		err := json.Unmarshal([]byte(args[0].String()), &s)
+		var p page
+		if err == nil {
+			p, err = play(s)
+		}
+		if err != nil {
+			data, _ := json.Marshal(map[string]string{"error": err.Error()})
+			return string(data)
+		}
+		data, _ := json.Marshal(p) // numbers and texts
+		return string(data)
+	}))
+	js.Global().Call("sluiceReady")
+	select {}
+}
