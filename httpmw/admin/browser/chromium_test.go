@@ -115,10 +115,15 @@ func js[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to be true.
+// until waits for an expression to be true. While one page follows another it has no value.
 func (b *tab) until(expression string) {
 	b.t.Helper()
-	require.Eventually(b.t, func() bool { return js[bool](b, expression) }, time.Minute, 100*time.Millisecond, expression)
+	require.Eventually(b.t, func() bool {
+		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		defer cancel()
+		v, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression))
+		return err == nil && v
+	}, time.Minute, 100*time.Millisecond, expression)
 }
 
 // size sets the window, as a phone has it if it is narrow, and the colours.
