@@ -4,12 +4,14 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,9 +155,25 @@ func TestKitConfigurations(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	text, err = os.ReadFile("kit/kubernetes.yaml")
+	for file, want := range map[string][]string{
+		"kubernetes.yaml":         {"ConfigMap", "Deployment", "PodDisruptionBudget", "Service"},
+		"kubernetes-sidecar.yaml": {"ConfigMap", "Deployment", "Service"},
+	} {
+		require.Equal(t, want, kindsIn(t, "kit/"+file), file)
+	}
+}
+
+// kindsIn checks the file of the gateway in manifests, the time that its pod has to end and
+// the memory that it may use, and returns what the manifests describe.
+func kindsIn(t *testing.T, path string) (kinds []string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
-	kinds := map[string]bool{}
+	type container struct {
+		Name      string
+		Env       []struct{ Name, Value string }
+		Resources struct{ Limits struct{ Memory string } }
+	}
 	for _, doc := range strings.Split(string(text), "\n---\n") {
 		var object struct {
 			Kind string
@@ -163,23 +181,38 @@ func TestKitConfigurations(t *testing.T) {
 			Spec struct {
 				Template struct {
 					Spec struct {
-						Grace int `yaml:"terminationGracePeriodSeconds"`
+						Grace      int         `yaml:"terminationGracePeriodSeconds"`
+						Init       []container `yaml:"initContainers"`
+						Containers []container
 					}
 				}
 			}
 		}
 		require.NoError(t, yaml.Load([]byte(doc), &object))
-		kinds[object.Kind] = true
+		kinds = append(kinds, object.Kind)
 		if file := object.Data["gateway.yaml"]; file != "" {
 			f, err := config.Parse("gateway.yaml", []byte(file))
 			require.NoError(t, err)
 			require.Equal(t, 45*time.Second, f.Timeouts.Unready+f.Timeouts.Drain+5*time.Second)
 		}
-		if object.Kind == "Deployment" {
-			require.Equal(t, 45, object.Spec.Template.Spec.Grace)
+		if object.Kind != "Deployment" {
+			continue
+		}
+		pod := object.Spec.Template.Spec
+		require.Equal(t, 45, pod.Grace)
+		for _, c := range append(pod.Init, pod.Containers...) {
+			if c.Name == "gateway" {
+				var soft, hard int
+				_, err := fmt.Sscanf(c.Env[0].Value, "%dMiB", &soft)
+				require.NoError(t, err, "GOMEMLIMIT")
+				_, err = fmt.Sscanf(c.Resources.Limits.Memory, "%dMi", &hard)
+				require.NoError(t, err)
+				require.InDelta(t, 0.8, float64(soft)/float64(hard), .02)
+			}
 		}
 	}
-	require.Equal(t, map[string]bool{"ConfigMap": true, "Deployment": true, "Service": true, "PodDisruptionBudget": true}, kinds)
+	slices.Sort(kinds)
+	return kinds
 }
 
 // The questions of 3 a.m. are ten, and what answers them is there under its name: on the page,

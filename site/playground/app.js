@@ -46,8 +46,14 @@ function element(tag, text, attributes = {}) {
 function article(lane, i) {
   const box = element("article", "", { id: lane.name });
   box.append(element("h3", lane.title), element("p", lane.about), element("canvas", "", { role: "img" }), element("p", "", { class: "figures" }),
-    copier("Copy as Go", () => shown.lanes[i].go), copier("Copy as YAML", () => shown.lanes[i].yaml));
+    copier("Copy as Go", () => shown.lanes[i].go), copier("Copy as YAML", () => shown.lanes[i].yaml), documentation(lane));
   return box;
+}
+
+// documentation links to the algorithm's page: its bound, source and options.
+function documentation(lane) {
+  const [, name] = lane.go.match(/algo\.(New\w+)/);
+  return element("a", name, { href: "https://pkg.go.dev/github.com/sluice-go/sluice/algo#" + name });
 }
 
 function copier(label, text) {

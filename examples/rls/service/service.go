@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"sync"
@@ -193,16 +192,15 @@ func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.
 	return a, err
 }
 
-// hits is the cost of a descriptor: its own number, else the request's, else 1.
+// hits is the cost of a descriptor: its own number, else the request's, else 1. A number
+// that is too large counts as the largest, because Envoy lets a request pass when its call
+// fails, and the number may come from the client.
 func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) (int64, error) {
 	if d.GetIsNegativeHits() {
 		return 0, errors.New("is_negative_hits is not supported")
 	}
 	if own := d.GetHitsAddend(); own != nil {
-		if own.GetValue() > math.MaxInt32 {
-			return 0, fmt.Errorf("hits_addend is %d, want %d at most", own.GetValue(), math.MaxInt32)
-		}
-		return int64(own.GetValue()), nil
+		return int64(min(own.GetValue(), math.MaxUint32)), nil
 	}
 	return max(1, int64(r.GetHitsAddend())), nil
 }

@@ -85,6 +85,8 @@ func TestSitePlayground(t *testing.T) {
 		require.Equal(t, want, js[string](b, `window.copied`))
 		js[bool](b, `delete window.copied`)
 	}
+	require.Equal(t, "https://pkg.go.dev/github.com/sluice-go/sluice/algo#NewTokenBucket", js[string](b, `document.querySelector("#token-bucket a").href`))
+	require.Equal(t, 11, js[int](b, `document.querySelectorAll("article a").length`))
 	after := js[string](b, figures)
 	b.do(chromedp.Navigate("about:blank"), chromedp.Navigate(url+"/playground/#load=burst&rate=30&limit=7&burst=12"))
 	b.until(`document.querySelectorAll("article").length === 11`)
