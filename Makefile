@@ -48,7 +48,7 @@ mutants: redis
 # Chromium: see admin-test.
 MODULES := algo/telemetry/otelmetrics distributed/rueidisstore httpmw/admin bench $(patsubst %/go.mod,%,$(wildcard examples/*/go.mod))
 modules: redis
-	@for m in $(MODULES); do (cd $$m && $(GO) vet ./... && $(GO) test -timeout 9m ./...) || exit 1; done
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) test -timeout 9m ./...) || exit 1; done
 
 # Lint, and vet for 32 bits too. Code that only tests use is unused.
 lint:
@@ -57,7 +57,7 @@ lint:
 	GOARCH=386 $(GO) vet ./...
 	$(LINT) run ./...
 	$(LINT) run --tests=false --enable-only unused ./...
-	cd bench && $(GO) mod tidy -diff && "$$(cd .. && $(GO) tool -n -modfile=tools.mod golangci-lint)" run ./...
+	cd bench && "$$(cd .. && $(GO) tool -n -modfile=tools.mod golangci-lint)" run ./...
 
 # The library beside its peers, and the attacks on all of them: one program, some
 # four minutes on a quiet machine, which writes docs/benchmarks.md and its
@@ -181,4 +181,5 @@ fuzz:
 
 tidy:
 	$(GO) mod tidy
+	@for m in $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done
 	$(GO) mod tidy -modfile=tools.mod

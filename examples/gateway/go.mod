@@ -17,10 +17,7 @@ require (
 	google.golang.org/grpc v1.85.0
 )
 
-require (
-	github.com/dunglas/httpsfv v1.1.2 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
-)
+require google.golang.org/genproto/googleapis/rpc v0.0.0-20261019180522-ce908d29299b // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -10,10 +10,7 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require (
-	github.com/dunglas/httpsfv v1.1.2 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-)
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

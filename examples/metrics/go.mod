@@ -14,8 +14,6 @@ require (
 	google.golang.org/grpc v1.85.0
 )
 
-require github.com/dunglas/httpsfv v1.1.2 // indirect
-
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -10,8 +10,6 @@ require (
 	go.uber.org/goleak v1.3.0
 )
 
-require github.com/dunglas/httpsfv v1.1.2 // indirect
-
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-ole/go-ole v1.2.6 // indirect
