@@ -34,7 +34,7 @@ func draw(dir string, drawings []drawing) error {
 		if err != nil {
 			return err
 		}
-		canvas := vgsvg.New(8.6*vg.Centimeter, 5*vg.Centimeter)
+		canvas := vgsvg.New(8.1*vg.Centimeter, 4.8*vg.Centimeter)
 		p.Draw(vgdraw.Crop(vgdraw.New(canvas), 0, -3*vg.Millimeter, 0, 0))
 		if err := figure.Write(filepath.Join(dir, d.name+".svg"), canvas); err != nil {
 			return err
