@@ -61,7 +61,8 @@ func TestDockerfiles(t *testing.T) {
 					copied[words[len(words)-1]] = true
 				case step == "HEALTHCHECK", step == "ENTRYPOINT":
 					var command []string
-					require.NoError(t, json.Unmarshal([]byte(rest[strings.Index(rest, "["):]), &command))
+					_, list, _ := strings.Cut(rest, "[")
+					require.NoError(t, json.Unmarshal([]byte("["+list), &command))
 					require.Equal(t, "/"+name, command[0])
 					require.True(t, copied[command[0]], "%s is in the image", command[0])
 				}

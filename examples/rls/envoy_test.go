@@ -204,6 +204,13 @@ func TestJSON(t *testing.T) {
 	status, body = post(request)
 	require.Equal(t, 429, status)
 	require.Regexp(t, `"overallCode": ?"OVER_LIMIT"`, body)
+	req, err := http.NewRequest(http.MethodPost, "http://"+r.back+"/json", strings.NewReader(request))
+	require.NoError(t, err)
+	req.Header.Set("Origin", "http://evil.example")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, 403, resp.StatusCode, "a page of another origin")
 	for _, body := range []string{"", "[]", `{"domain":""}`, `{"domain":"d","color":1}`} {
 		status, _ = post(body)
 		require.Equal(t, 400, status, body)

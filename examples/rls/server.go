@@ -128,7 +128,8 @@ func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, 
 	grpc_health_v1.RegisterHealthServer(s.front, s.health)
 	reflection.Register(s.front)
 	mux := ops.Mux(operators)
-	mux.HandleFunc("POST /json", limits.ServeJSON)
+	// No page of a web site may spend limits through the browser of an operator.
+	mux.Handle("POST /json", http.NewCrossOriginProtection().Handler(http.HandlerFunc(limits.ServeJSON)))
 	s.back = &http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,

@@ -243,7 +243,7 @@ func (s *span) IsRecording() bool { return s.recording }
 
 func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	for _, kv := range all {
-		s.got[string(kv.Key)] = kv.Value.Emit()
+		s.got[string(kv.Key)] = kv.Value.String()
 	}
 }
 

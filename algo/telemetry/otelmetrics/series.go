@@ -97,7 +97,7 @@ func newSeries(name, transport string) *series {
 	set := metric.WithAttributeSet(attribute.NewSet(pair...))
 	s.add, s.record = []metric.AddOption{set}, []metric.RecordOption{set}
 	for i, result := range results {
-		all := append(pair[:2:2], attribute.String("ratelimit.outcome", result.outcome))
+		all := []attribute.KeyValue{pair[0], pair[1], attribute.String("ratelimit.outcome", result.outcome)}
 		if result.reason != "" {
 			all = append(all, attribute.String("ratelimit.reason", result.reason))
 		}

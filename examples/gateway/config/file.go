@@ -125,12 +125,13 @@ func Parse(path string, data []byte) (*File, error) {
 	}
 	f.read(value{r, doc.Content[0], ""})
 	r.errs.sort()
+	// First the fingerprint, then the files: one that changes in between is read again.
+	var err error
+	f.Hash, err = Fingerprint(data, f.EnvoyFiles)
 	f.readEnvoyFiles(r)
 	if len(r.errs) > 0 {
 		return nil, r.errs
 	}
-	var err error
-	f.Hash, err = Fingerprint(data, f.EnvoyFiles)
 	return f, err
 }
 

@@ -126,10 +126,10 @@ routes:
 // does not, and neither does a slow answer.
 func TestBodyTimeout(t *testing.T) {
 	read := make(chan error, 1)
-	r := newRig(t, "timeouts: {body: 300ms}\nroutes: [{pattern: /, upstream: UPSTREAM}]\n",
+	r := newRig(t, "timeouts: {body: 1s}\nroutes: [{pattern: /, upstream: UPSTREAM}]\n",
 		func(_ http.ResponseWriter, r *http.Request) {
 			_, err := io.Copy(io.Discard, r.Body)
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(1500 * time.Millisecond)
 			read <- err
 		})
 	send := func(parts int) (int, error) {
