@@ -42,8 +42,9 @@ var workloads = []workload{
 	{"3 descriptors, 100 000 callers under the limit", 100_000, three, "fixed-window 1000000/min", 1_000_000, 0},
 	{"1 descriptor, 100 busy callers under the limit, blocks", 100, one, "60000000/min", 60_000_000, 1000},
 	{"3 descriptors, 100 busy callers under the limit, blocks", 100, three, "60000000/min", 60_000_000, 1000},
-	{"1 descriptor, 100 callers over the limit", 100, one, "fixed-window 20/min", 20, 0},
-	{"3 descriptors, 100 callers over the limit", 100, three, "fixed-window 20/min", 20, 0},
+	{"1 descriptor, 100 callers over the limit, a bucket", 100, one, "20/min", 20, 0},
+	{"1 descriptor, 100 callers over the limit, a window", 100, one, "fixed-window 20/min", 20, 0},
+	{"3 descriptors, 100 callers over the limit, a window", 100, three, "fixed-window 20/min", 20, 0},
 }
 
 // file is the configuration of a workload.
@@ -82,7 +83,7 @@ func newOwn(address string, w workload) (contender, error) {
 		return nil, err
 	}
 	o := &own{workload: w, client: redis.NewClient(&redis.Options{Addr: address})}
-	opts := []distributed.Option{distributed.WithPrefix(fmt.Sprintf("own-%d-%d", len(w.descriptors), w.perMinute))}
+	opts := []distributed.Option{distributed.WithPrefix("own-"+strings.ReplaceAll(w.name, " ", "-"))}
 	if w.blocks > 0 {
 		opts = append(opts, distributed.WithBlocks(w.blocks))
 	}
