@@ -83,7 +83,7 @@ func newOwn(address string, w workload) (contender, error) {
 		return nil, err
 	}
 	o := &own{workload: w, client: redis.NewClient(&redis.Options{Addr: address})}
-	opts := []distributed.Option{distributed.WithPrefix("own-"+strings.ReplaceAll(w.name, " ", "-"))}
+	opts := []distributed.Option{distributed.WithPrefix("own-" + strings.ReplaceAll(w.name, " ", "-"))}
 	if w.blocks > 0 {
 		opts = append(opts, distributed.WithBlocks(w.blocks))
 	}
