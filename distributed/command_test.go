@@ -17,7 +17,7 @@ import (
 )
 
 // TestLostReplyConsumesOnce: a command is never sent twice.
-func TestLostReplyConsumesOnce(t *testing.T) { storetest.LostReplies(t, open) }
+func TestLostReplyConsumesOnce(t *testing.T) { storetest.LostReplies(t, open, true) }
 
 // TestLateReplies: what a late reply has charged is given back.
 func TestLateReplies(t *testing.T) { storetest.LateReplies(t, open) }

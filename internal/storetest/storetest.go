@@ -59,7 +59,7 @@ func Run(t *testing.T, open Open, leastRights []any) {
 		Conform(t, open(t, Server{Addrs: c.Addrs(), Cluster: true}, Quiet(distributed.WithTimeout(patient))...))
 	})
 	t.Run("Connections", func(t *testing.T) { Connections(t, open, leastRights) })
-	t.Run("LostReplies", func(t *testing.T) { LostReplies(t, open) })
+	t.Run("LostReplies", func(t *testing.T) { LostReplies(t, open, false) })
 	t.Run("LateReplies", func(t *testing.T) { LateReplies(t, open) })
 	t.Run("LostScripts", func(t *testing.T) { LostScripts(t, open) })
 	t.Run("Outage", func(t *testing.T) { Outage(t, open) })
