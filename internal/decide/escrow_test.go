@@ -195,7 +195,7 @@ func (k *regionKey) run(t *testing.T, units float64) int64 {
 // the budget is used.
 func TestW2_Regions(t *testing.T) {
 	var admitted, forgotten, leases, crashes, days int64
-	used, worst, least := 0., 0., 2.
+	used, budget, worst, least, leastOfAll, enough := 0., 0., 0., 2., 2., 0
 	keys := cases.Count(200, 24_000)
 	for i := range keys {
 		rnd := rand.New(rand.NewPCG(uint64(i), 33))
@@ -219,14 +219,22 @@ func TestW2_Regions(t *testing.T) {
 		admitted, leases, crashes, days = admitted+k.admitted, leases+k.leases, crashes+k.crashes, days+took
 		forgotten += k.forgotten
 		if k.healthy {
-			used = float64(k.admitted) / (float64(burst) + k.rate*float64(took))
-			least = min(least, used)
+			of := float64(burst) + k.rate*float64(took)
+			used, budget = used+float64(k.admitted), budget+of
+			leastOfAll = min(leastOfAll, float64(k.admitted)/of)
+			if float64(excess) >= 6*regions*k.rate*regionTrip { // as Store.Region says
+				least, enough = min(least, float64(k.admitted)/of), enough+1
+			}
 		}
 	}
 	t.Logf("W2: %d keys in %d regions, %.0f days: %d units admitted, %d leases, %d lost; %.3f of the bound; %d units of debts forgotten by regions that were cut off",
 		keys, regions, float64(days)/86_400e6, admitted, leases, crashes, worst, forgotten)
-	t.Logf("at least %.3f of the budget used where demand is", least)
+	t.Logf("W2: %.3f of the budget used where demand is; at least %.3f of that of each of %d keys whose excess is enough for the whole rate, %.3f of others",
+		used/budget, least, enough, leastOfAll)
+	require.Greater(t, used/budget, .95)
 	require.Greater(t, least, .95)
+	require.Greater(t, leastOfAll, .85)
+	require.Positive(t, enough)
 	require.Positive(t, forgotten)
 	require.Positive(t, crashes)
 }
