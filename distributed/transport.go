@@ -7,7 +7,7 @@ import (
 
 // Transport carries the commands of a store to Redis. [New] has one for the clients of
 // go-redis; a module of its own has one for rueidis: see
-// github.com/sluice-go/sluice/distributed/rueidis. It is safe for concurrent use.
+// github.com/sluice-go/sluice/distributed/rueidisstore. It is safe for concurrent use.
 type Transport interface {
 	// Do sends the commands, in one round trip if it can, and returns when each is
 	// [Command.Done]. It never repeats a command on its own, except after a

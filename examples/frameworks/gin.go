@@ -51,7 +51,8 @@ func ginLimit(limit func(http.Handler) http.Handler) gin.HandlerFunc {
 		p, outer := &passage{Context: c}, c.Request
 		r := outer.WithContext(context.WithValue(outer.Context(), passageKey{}, p))
 		r.Pattern = c.FullPath() // what keyfunc.Route reads
-		defer func() { outer.MultipartForm = c.Request.MultipartForm }() // net/http removes its files
+		// net/http removes the files of the form of the request that it made.
+		defer func() { outer.MultipartForm = c.Request.MultipartForm }()
 		limited.ServeHTTP(c.Writer, r)
 		if !p.passed {
 			c.Abort()

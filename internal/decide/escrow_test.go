@@ -233,7 +233,11 @@ func TestW2_Regions(t *testing.T) {
 		used/budget, least, enough, leastOfAll)
 	require.Greater(t, used/budget, .95)
 	require.Greater(t, least, .95)
-	require.Greater(t, leastOfAll, .85)
+	if cases.Long() {
+		require.Greater(t, leastOfAll, .9)
+	} else {
+		require.Greater(t, leastOfAll, .95)
+	}
 	require.Positive(t, enough)
 	require.Positive(t, forgotten)
 	require.Positive(t, crashes)
