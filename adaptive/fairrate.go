@@ -20,7 +20,7 @@ const (
 // fairClock is virtual time: it has been base at the instant at, and passes at rate,
 // the service per time that each tenant may use for the weight 1.
 //
-// Long before it ends it begins again, and nobody owes anything: with many requests in
+// Long before it overflows it starts again from zero, without any debts: with many requests in
 // flight and small weights that takes days.
 type fairClock struct {
 	used     *keystore.Store[int64, struct{}] // of this clock

@@ -66,7 +66,7 @@ func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
 
 // Settle corrects the weight of an admission, upwards even above the limit. While it is
 // lower than at the admission, so much less of the work that waits for its client is left
-// out of what is in flight: it is not known which work waits. It
+// out of the work in flight: it is not known which work waits. It
 // implements [algo.Releaser]; callers use the lease's Settle.
 func (l *Limiter) Settle(h algo.Handle, actual int64) {
 	less := lighterBy(&h, actual) - lighterBy(&h, h.N)

@@ -208,7 +208,7 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	case n == 0:
 		lease.Allowed = true
 		lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
-		// What a gate says concerns a request of some class and tenant.
+		// The answer of a gate concerns a request of some class and tenant.
 		if l.gate != nil && l.order == nil && l.gate.full() {
 			lease.Remaining = 0
 		}

@@ -67,7 +67,7 @@ func newOrder(s *settings) *order {
 	return o
 }
 
-// claim is what a request may expect.
+// claim is the part of the capacity that a request is entitled to.
 type claim struct {
 	charge charge
 	rank   rank
@@ -136,20 +136,20 @@ func (o *order) credit(g gate, mean int64) int64 {
 	return max(requests*mean, service)
 }
 
-// slack is half of what is done within the share of the target that may be spent in the
+// slack is half of the work that is done within the share of the target that may be spent in the
 // queue.
 func (q *runQueue) slack() (requests, service int64) {
 	return max(q.drain.Load()/2, minSlack), q.patience.Load() / 2
 }
 
-// weigh counts the arrival of a denied request as so many usual ones. What is denied for
+// weigh counts the arrival of a denied request as so many usual ones. A request denied for
 // its rank may take longer than all that completes.
 func (q *runQueue) weigh(usual int64) { q.arrived.Add(max(usual-1, 0)) }
 
 func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 // pay denies a request for one of a higher rank that passed on credit, and returns that
-// rank; -1 without one. What the denial is worth beyond what is owed is left for the next, up
+// rank; -1 without one. The worth of the denial beyond the debt is left for the next, up
 // to the credit: one request may be worth minutes, in which nothing would be denied.
 func (o *order) pay(c *claim, most int64) (creditor rank) {
 	for creditor = c.rank - 1; creditor >= 0; creditor-- {

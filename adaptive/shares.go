@@ -13,7 +13,7 @@ import (
 // WithFairShares divides the capacity between tenants while there is overload, so
 // that the flood of one takes nothing from the others. The tenant of a request is its
 // key; requests without a key are one tenant. weight gives a tenant its share in
-// proportion to the others, .001 to 1000; what is no number above 0 counts as 1. nil
+// proportion to the others, .001 to 1000; a value that is not a number above 0 counts as 1. nil
 // gives all tenants the same. weight must be fast and must not block. If it panics,
 // Acquire does, before it has taken anything.
 //
@@ -79,7 +79,7 @@ func newUsed() *keystore.Store[int64, struct{}] {
 	return used
 }
 
-// charge is what a request has been charged. It fits into a word.
+// charge is the service charged for a request. It fits into a word.
 type charge struct {
 	weight  float32 // of the tenant; 0: not charged, because its share is used
 	service uint32  // expected, in serviceUnit; odd if the tenant uses all of its share
@@ -199,7 +199,7 @@ func (s *shares) turn(at, inFlight int64) *fairClock {
 	if begun && at-clock.at < fairTurn {
 		return clock
 	}
-	if !begun { // by Little's law what is in flight is the service per time
+	if !begun { // by Little's law the service in flight is the service per time
 		clock = &fairClock{used: clock.used, at: at, base: 1, rate: float64(max(inFlight, 1))}
 	}
 	if !s.ending.TryLock() {

@@ -26,7 +26,7 @@ func (d *Decision) setAnswer(a decide.Answer) {
 	}
 }
 
-// setQuota converts what is left.
+// setQuota converts the remaining units and the times of their return.
 func (d *Decision) setQuota(q decide.Quota) {
 	d.Limit, d.Remaining = q.Limit, q.Remaining
 	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)

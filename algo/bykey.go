@@ -11,7 +11,7 @@ import (
 // If choose returns nil, the request fails with [ErrRequest]. To leave a key
 // unlimited, return [Unlimited]. choose runs on every request and must be safe
 // for concurrent use. It should return existing limiters: a new limiter has no
-// record of what was spent.
+// record of earlier requests.
 //
 // [Describe] reports false, because the answer depends on the key. ByKey
 // panics if choose is nil.

@@ -1,6 +1,6 @@
 package algo
 
-// ClientWaiter is a [Releaser] of a limiter that tells work from waiting for the
+// ClientWaiter is a [Releaser] of a limiter that distinguishes work from waiting for the
 // client: while a body arrives, a response is read or a stream is open, the
 // service does nothing for the request, however long that takes.
 type ClientWaiter interface {

@@ -29,7 +29,7 @@ type lateCharge corrections
 // Release does nothing.
 func (*lateCharge) Release(Handle, Outcome) {}
 
-// Settle charges what is more than before.
+// Settle charges the difference if actual is more than before.
 func (c *lateCharge) Settle(h Handle, actual int64) {
 	if actual > h.N {
 		c.settle(h, actual)

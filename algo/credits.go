@@ -27,7 +27,7 @@ import (
 // A request alone takes no memory. A decision takes a lock for a few nanoseconds and
 // allocates nothing.
 //
-// Do not use it as a ledger: record what was bought and billed where you record
+// Do not use it as a ledger: record purchases and bills where you record
 // invoices.
 type Credits struct {
 	made    int64 // 1 for the first of the process; [First] locks the latest first

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Estimator learns what work costs in proportion to what is known before it runs,
+// Estimator learns the cost of work in proportion to a quantity known before it runs,
 // such as the size of its input or the most that it may cost, and proposes how many
 // units to reserve:
 //

@@ -29,7 +29,7 @@ import "context"
 //
 //	httpmw.Limits([]httpmw.Policy{{Limiter: inFlight, ...}, {Limiter: perAddress, ...}})
 //
-// l has to state what remains, and to charge what a lease of cost 0 is settled to,
+// l has to state the remaining units, and to charge a lease of cost 0 when it is settled,
 // as the limits over time of this package and of package distributed do; a limiter
 // that states no Limit is never asked to deny. [NewBan] around FailuresOnly bans
 // keys that go on when they are denied, and not keys that succeed. It panics if l

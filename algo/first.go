@@ -23,7 +23,7 @@ type Prepaid struct {
 //
 // A request may be split: the plan pays what it has left, credits the rest. If both
 // together do not have it, nothing is charged. Units that are given back go where they
-// came from, those of credits first; what a settlement charges beyond the request is
+// came from, those of credits first; a settlement above the request is
 // owed to the plan.
 //
 // Bound: in any window at most the bound of the plan, and the units that the key was

@@ -19,7 +19,7 @@ import (
 // Bound: at most the quota in each of these windows, and so at most twice the
 // quota in any time that is no longer than a window and lies across an edge,
 // whatever the clock readings and however many goroutines. A denial does not
-// count. What is given back while the window lasts can be spent again in it;
+// count. Units given back while the window lasts can be spent again in it;
 // later it cannot.
 //
 // State is one word a key, swapped without a lock. A decision allocates

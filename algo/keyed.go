@@ -182,7 +182,7 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	return nil
 }
 
-// warnFull tells the operator that a new key found the table full.
+// warnFull logs that a new key found the table full.
 func (k *keyed[S, V]) warnFull() {
 	k.full.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys", func() string {
 		return fmt.Sprintf("policy=%v overflowed=%d", k.onFull, k.Overflowed())
@@ -231,7 +231,7 @@ func (k *keyed[S, V]) clamp(l *limit[S], s keystore.State[S]) (_ S, at int64, ch
 	return state, at, cut || !k.words || state != s.State
 }
 
-// written is what an update returns that leads to state.
+// written is the result of an update that leads to state.
 func (l *limit[S]) written(state S, now int64, changed bool) (S, int64, bool) {
 	if !changed {
 		return state, 0, false

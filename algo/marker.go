@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// Color is what a [Marker] makes of a request. The order is that of the
+// Color is the answer of a [Marker] to a request. The order is that of the
 // traffic light: greater is redder.
 type Color uint8
 
@@ -34,8 +34,8 @@ func (c Color) String() string { return nameOf(int(c), "green", "yellow", "red")
 // counts as Red.
 //
 // n is the cost in units (the RFCs count bytes); n = 0 changes nothing and
-// tells the color of an empty request. A negative n is [ErrCost] and Red. What
-// is marked Red is charged to nobody.
+// returns the color of an empty request. A negative n is [ErrCost] and Red. A
+// Red request is not charged.
 //
 // The markers of this package have the methods Len() int and Reset(key string)
 // beside Mark. Their buckets start full and are counted exactly, fractions of
@@ -83,7 +83,7 @@ func NewTRTCM(cir Rate, cbs int64, pir Rate, pbs int64, opts ...Option) (*ThreeC
 // options [MaxKeys] and [OnFull].
 //
 // Its buckets are independent: cir fills cbs units for Green, eir fills ebs
-// units for Yellow. Unlike with [NewTRTCM], what is Green takes nothing from the
+// units for Yellow. Unlike with [NewTRTCM], a Green request takes nothing from the
 // second bucket, so eir may be slower than cir.
 //
 // Bound: in any window of length w at most cbs + cir*w units are Green, and

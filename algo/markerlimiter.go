@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// FromMarker makes a limiter that admits what m marks pass or greener, and
-// denies what is redder. All requests come in as Green. With Red it admits
+// FromMarker makes a limiter that admits requests that m marks pass or greener, and
+// denies redder ones. All requests come in as Green. With Red it admits
 // everything.
 //
 // With the markers of this package a denial charges nothing, not even the

@@ -27,7 +27,7 @@ import (
 // Redis one block takes one round trip. At the end the unused rest of the latest
 // block comes back, as far as it still weighs.
 //
-// Bound: what is reserved keeps the bound of the limiter, B + R*w for a
+// Bound: the reserved units keep the bound of the limiter, B + R*w for a
 // [TokenBucket], in the instants of the reservations. A caller that reserves the
 // most that a chunk can cost before the chunk is produced, and stops or waits when
 // that is denied, uses nothing else. A caller that learns the cost from the chunk
@@ -89,7 +89,7 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 }
 
 // Reserve makes sure that n units more than those used are charged. Of several
-// calls the largest n counts: Use consumes what was reserved.
+// calls the largest n counts: Use consumes the reserved units.
 //
 // A denial charges nothing, and the Decision says when the units fit: the caller
 // waits and asks again, stops, or goes on in debt. With a Delay the units may be
@@ -139,8 +139,8 @@ func (m *Meter) hold(lease Lease, n int64) {
 	m.charged += n
 }
 
-// Use counts n units as used. What was not reserved is charged at once, even if
-// it does not fit: then it is owed, as [Lease.Settle] describes. A negative n
+// Use counts n units as used. Units that were not reserved are charged at once, even if
+// they do not fit: then they are owed, as [Lease.Settle] describes. A negative n
 // changes nothing, and is logged once with the code algo.negative_usage.
 func (m *Meter) Use(n int64) {
 	switch {
@@ -177,8 +177,8 @@ func (h *hold) settle(n int64) int64 {
 // Used returns the units used so far, or after Settle what it was called with.
 func (m *Meter) Used() int64 { return m.used }
 
-// Settle ends the Meter with the true cost: what an upstream reports at the end, or
-// [Meter.Used]. More than what was charged is charged, as by Use. What is less comes
+// Settle ends the Meter with the true cost: the usage that an upstream reports at the end, or
+// [Meter.Used]. A total above the charges is charged, as by Use. The rest of a lower one comes
 // back from the two latest charges, as far as each still weighs; earlier blocks stay
 // charged. A second call changes nothing, so
 // a report that comes twice counts once; another total is logged once with the code
@@ -207,6 +207,6 @@ func (m *Meter) Settle(total int64) {
 	m.prev.end()
 }
 
-// Close settles what was used, unless Settle was called. Defer it, so that the
+// Close settles the used units, unless Settle was called. Defer it, so that the
 // reservation of a stream that panics or is cut off comes back.
 func (m *Meter) Close() { m.Settle(m.used) }

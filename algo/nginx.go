@@ -10,10 +10,10 @@ import (
 //
 //	limit_req zone=... rate=2r/s burst=5 [delay=n | nodelay];
 //
-// The rate is what is admitted without an excess; Burst units may come in
+// Requests at the rate are admitted without an excess; Burst units may come in
 // excess of it. Up to [DelayAfter] of them start at once, the others are
 // admitted with a Delay that puts them back into the rate, and what exceeds
-// Burst is denied. Only what is admitted is charged. As in nginx the first
+// Burst is denied. Only admissions are charged. As in nginx the first
 // request of an idle key is no excess yet, so Burst + 1 fit at once: at 2 a
 // second with burst 5, seven requests at one instant get delays of 0, 0.5, 1,
 // 1.5, 2 and 2.5 s and one denial.

@@ -52,8 +52,8 @@ func DelayAfter(n int64) Option {
 	return Option{"DelayAfter", func(s *Spec) { s.DelayAfter = n }}
 }
 
-// NoDelay is the nodelay parameter of limit_req: what is in excess of the rate
-// starts at once, up to Burst.
+// NoDelay is the nodelay parameter of limit_req: units in excess of the rate
+// start at once, up to Burst.
 func NoDelay() Option {
 	return Option{"NoDelay", func(s *Spec) { s.NoDelay = true }}
 }

@@ -9,14 +9,14 @@ import "github.com/sluice-go/sluice/internal/decide"
 // A request of n units takes n places in the line and waits for all of them.
 // [Slack] lets a caller who was late catch up by so many units. [MaxWait]
 // bounds the longest Delay, and [MaxQueue] the number of units that wait;
-// whoever would come beyond is denied, with the exact RetryAfter.
+// a request beyond it is denied, with the exact RetryAfter.
 //
 // Bound: without slack a request of n units starts n*T after the one before it
 // at the earliest; with Slack(k) at most k + 1 + rate*w units start in any
 // window of length w, or n + rate*w if the largest cost n is more than k + 1.
 // Both hold for any clock readings and any number of goroutines, as long as no
 // admission is canceled, or settled to less, while later ones wait. A canceled
-// one gives all of its time back, so that a hundred canceled waits block nobody;
+// one gives all of its time back, so that a hundred canceled waits block no other caller;
 // but the later ones keep the instants that they were told, so its gap in the
 // line stays empty, and the next caller starts with the last of them instead of
 // T later.

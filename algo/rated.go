@@ -8,7 +8,7 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// rated changes the limit of a keyed limiter in use. (It stands beside it and not
+// rated changes the limit of a keyed limiter in use. (It is beside it and not
 // around it, because the documentation shows methods of embedded types only if
 // they are embedded once.)
 type rated[S comparable, V any] struct {

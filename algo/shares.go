@@ -10,7 +10,7 @@ import (
 
 // Shares divides one token bucket for each key between children, such as the limit of an
 // organization between its teams: a child with a floor always has that part of the rate,
-// and what the children leave idle is lent to whoever asks.
+// and the rate that children leave idle is lent to the others.
 //
 //	shares, err := algo.NewShares(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
 //	lease, err := shares.Child("search").Acquire(ctx, organization, 1200)
@@ -93,7 +93,7 @@ func NewShares(r Rate, floors map[string]int64, opts ...Option) (*Shares, error)
 }
 
 // Child returns the limiter of a child. A name without a floor has a floor of 0: it gets
-// what is lent.
+// only loans.
 func (s *Shares) Child(name string) *Share {
 	if c, ok := s.children[name]; ok {
 		return c

@@ -8,7 +8,7 @@ import "github.com/sluice-go/sluice/internal/decide"
 //
 // Bound: at most the quota in any window of length period, whatever the clock
 // readings and however many goroutines, and nothing is denied that would keep
-// it. A denial does not count; what is given back can be spent again.
+// it. A denial does not count; units given back can be spent again.
 //
 // State is a ring of instants a key, as many as the key has units in its
 // window, 65536 at most: the largest quota. Each takes 4 bytes where the

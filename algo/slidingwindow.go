@@ -23,8 +23,8 @@ import (
 // the period late. The cells are the period / c long, rounded up to 1/64 ns; c
 // need not divide it.
 //
-// Either way a denial does not count, and what is given back can be spent again
-// as far as it still weighs.
+// Either way a denial does not count, and units given back can be spent again
+// as far as they still weigh.
 //
 // State is 64 bytes a slot beside the table's 16, with up to 2.7 slots for each
 // of [MaxKeys] (the default takes 187 MiB at most), and with more than one cell

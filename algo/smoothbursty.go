@@ -30,7 +30,7 @@ import (
 // while later ones wait. RetryAfter is exact. Costs above a year's worth are
 // denied with reason Never.
 //
-// The savings are kept as time, so SetRate leaves what is owed as it is and
+// The savings are kept as time, so SetRate leaves debts as they are and
 // scales the saved permits, and the most that may be saved, with the rate.
 // Remaining counts the single permits that would start at once, one more than
 // are saved when nothing is owed; Limit is the most that this can be.

@@ -14,7 +14,7 @@ import "github.com/sluice-go/sluice/internal/decide"
 // however many goroutines. With MaxWait the bound Burst + rate*w holds for the
 // starts. With MaxWait both hold as long as no admission is canceled, or settled
 // to less, while later ones wait: its place goes to the next caller, who joins at
-// the end, and the others keep the start that they were told. Arrivals that
+// the end, and the others keep the start that they were given. Arrivals that
 // conform are never denied.
 //
 // State is one word a key, swapped without a lock (the generic cell rate

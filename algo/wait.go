@@ -56,7 +56,7 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 }
 
 // waitInLine waits for the turn of the caller and then until n units fit: at least
-// for wait, if nobody is ahead.
+// for wait, if no other caller is ahead.
 func waitInLine(ctx context.Context, chosen, l Limiter, key string, n int64, wait time.Duration) (lease Lease, err error) {
 	place := line.Join(chosen, key, n)
 	defer place.Leave()

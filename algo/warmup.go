@@ -24,10 +24,10 @@ import (
 // is exact. Costs above 2^31 - 1, or above what the rate yields in half a year,
 // are denied with reason Never.
 //
-// SetRate scales what is stored with the most that can be, so a limiter that
-// was half warm stays half warm, and leaves what is owed as it is.
+// SetRate scales the stored permits with the most that can be stored, so a limiter that
+// was half warm stays half warm, and leaves debts as they are.
 //
-// Limit is 1: Remaining tells whether anything is owed.
+// Limit is 1: Remaining is 0 while anything is owed.
 //
 // Source: Guava's SmoothRateLimiter, com.google.common.util.concurrent, with
 // time in 1/64 ns (microseconds run 4 % fast at 80 000 a second).
@@ -42,7 +42,7 @@ type SmoothWarmingUp struct {
 // NewSmoothWarmingUp makes a limiter with the options [ColdFactor] (default
 // 3), [MaxWait], [MaxKeys] and [OnFull]. A warm-up of 0 makes it a
 // [SmoothBursty] that saves one second's worth; the longest is half a year, and
-// so is what MaxWait(Forever) stands for here. The error names the field and
+// so is MaxWait(Forever) here. The error names the field and
 // the value that no limit can keep.
 func NewSmoothWarmingUp(r Rate, warmup time.Duration, opts ...Option) (*SmoothWarmingUp, error) {
 	return construct(&smoothWarmingUp, Spec{Rate: r, Warmup: warmup}, opts, newSmoothWarmingUp)

@@ -37,7 +37,7 @@ func (c *Command) Words() (words []string, keys int) {
 }
 
 // Done gives the command its reply, an array of integers, or its error: a [ReplyError],
-// one that wraps [ErrNotSent], or any other, after which nobody knows whether the command
+// one that wraps [ErrNotSent], or any other, after which it is unknown whether the command
 // was executed. A transport calls it once for each command.
 func (c *Command) Done(reply []int64, err error) { c.reply, c.err = reply, err }
 

@@ -167,7 +167,7 @@ func (p *prepaidLease) Settle(h algo.Handle, actual int64) {
 	case planned == p.charge.N:
 	case p.planned > 0:
 		(*releaser)(p.of.plan).Settle(p.charge, planned)
-	default: // the plan has charged nothing: it owes what is more, and gives nothing back
+	default: // the plan has charged nothing: it owes the difference, and gives nothing back
 		(*lateCharge)(p.of.plan).Settle(p.charge, planned)
 	}
 }

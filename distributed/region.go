@@ -21,8 +21,8 @@ var regionScript = newScript("region", prelude+regionSource, 7, 5)
 // background. Make it once in each instance, with the same arguments in all regions; the
 // limit has the name of global.
 //
-// A region spends units that it has leased, for which global was charged at once: what is
-// asked for during three leases, as it was observed in the last two seconds. One instance of
+// A region spends units that it has leased, for which global was charged at once: the units
+// asked for during three leases, as observed in the last two seconds. One instance of
 // the region leases for all. Where nothing is held, the region admits in advance, and the next
 // lease pays for that. Each region may hold, and be in debt, half of maxExcess/regions units.
 //

@@ -11,11 +11,11 @@ import (
 
 // The outcomes of a settlement that changes nothing.
 var (
-	// ErrSettled reports that a reservation was settled before, to another amount, which
-	// stands.
+	// ErrSettled reports that a reservation was settled before, to another amount, and
+	// stays so.
 	ErrSettled = errors.New("distributed: the reservation is settled")
 	// ErrNoReservation reports that there is no reservation of that id under the key: it has
-	// expired, and its charge stands, or was never made.
+	// expired, and its charge stays, or was never made.
 	ErrNoReservation = errors.New("distributed: there is no such reservation")
 )
 
@@ -29,7 +29,7 @@ const maxReservation = 7 * 24 * time.Hour
 //
 // The same id reserves once: if it is repeated, because the reply was lost or the process
 // was killed, the answer is an admission and nothing more is charged. When the life ends
-// unsettled, the charge stands.
+// unsettled, the charge stays.
 //
 // There is no decision without Redis, because no other process could settle it. The error is
 // [ErrUnavailable], after which the charge may have been made: repeat it with the same id;

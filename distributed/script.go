@@ -57,7 +57,7 @@ var (
 // The operations that the first argument of every script names.
 const (
 	opAcquire    = iota // decide and charge; a cost of 0 is a peek
-	opRefund            // give back what a charge still weighs
+	opRefund            // give back the part of a charge that still counts
 	opForce             // charge whether it fits or not
 	opReset             // forget the key's debt
 	opBan               // deny everything for a time

@@ -81,7 +81,7 @@ func (s *Store) shareOf(name string, c *share) (*Limiter, error) {
 }
 
 // Child returns the limiter of a child. A name without a floor has a floor of 0: it gets
-// what is lent. [Limiter.Reset] and [Limiter.Ban] concern all children of a key.
+// only loans. [Limiter.Reset] and [Limiter.Ban] concern all children of a key.
 func (s *Shares) Child(name string) *Limiter {
 	if c, ok := s.children[name]; ok {
 		return c

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// StreamMode is what is charged on a stream. Modes can be combined with |.
+// StreamMode is the set of events on a stream that are charged. Modes can be combined with |.
 type StreamMode uint8
 
 const (
@@ -30,7 +30,7 @@ const everyMode = OnOpen | PerRecv | PerSend
 
 func (m StreamMode) has(part StreamMode) bool { return m&part != 0 }
 
-// WithStreamMode sets what is charged on a stream; the default is OnOpen.
+// WithStreamMode sets the events on a stream that are charged; the default is OnOpen.
 // A stream that is charged by message only is itself free to open: combine
 // PerRecv with OnOpen, or limit both with two interceptors.
 func WithStreamMode(m StreamMode) Option {

@@ -35,7 +35,7 @@ type Listener struct {
 // request without a body is answered with 503 and Retry-After. Everything else goes
 // on to srv unchanged: requests with a body, an upgrade or an expectation, pipelined
 // ones, those that arrive in parts, exempt paths, paths with escapes or dots, and
-// what is not plain HTTP/1.1 (TLS, HTTP/2). A request that srv has begun to read is
+// connections that are not plain HTTP/1.1 (TLS, HTTP/2). A request that srv has begun to read is
 // never touched. l decides about them in the middleware as ever; that must be
 // mounted too.
 //

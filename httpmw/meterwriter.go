@@ -14,7 +14,7 @@ import (
 type Metering struct {
 	// Meter is charged, such as that of [MeterFrom]. Required.
 	Meter *algo.Meter
-	// Units returns what a chunk costs, 0 or more. Required. It must not keep the
+	// Units returns the cost of a chunk, 0 or more. Required. It must not keep the
 	// chunk. A negative result counts as 0 and is logged once, with the code
 	// algo.negative_usage.
 	Units func(chunk []byte) int64
@@ -59,7 +59,7 @@ func (e *StreamDenied) Error() string {
 // Unwrap returns Err.
 func (e *StreamDenied) Unwrap() error { return e.Err }
 
-// MeterWriter returns a writer that charges what is written to w, chunk by chunk. A
+// MeterWriter returns a writer that charges the bytes written to w, chunk by chunk. A
 // chunk is an event of a response with the Content-Type text/event-stream, a line of
 // JSON lines (application/x-ndjson and its like), and else, or with a
 // Content-Encoding, each Write. Events and lines that are written in parts are put
@@ -70,7 +70,7 @@ func (e *StreamDenied) Unwrap() error { return e.Err }
 //	defer out.Close()
 //	_, err := io.Copy(out, upstream.Body)
 //
-// Bound: that of the limiter for what is reserved. A stream exceeds it by at most one
+// Bound: the limiter's for the reserved units. A stream exceeds it by at most one
 // chunk with StopStream, by nothing with HoldStream or if Most holds, and by its rest
 // with FinishStream.
 //
@@ -92,12 +92,12 @@ func MeterWriter(ctx context.Context, w http.ResponseWriter, m Metering) *Metere
 	return &MeteredWriter{ResponseWriter: w, metering: m, ctx: ctx, charging: context.WithoutCancel(ctx)}
 }
 
-// MeteredWriter charges what is written to it; see [MeterWriter].
+// MeteredWriter charges the chunks written to it; see [MeterWriter].
 type MeteredWriter struct {
 	http.ResponseWriter
 	metering Metering
 	ctx      context.Context
-	charging context.Context // without the end of ctx: a client that hangs up has still used what is charged
+	charging context.Context // without the end of ctx: a client that hangs up has still used the charged units
 	chunks   chunks
 	begun    bool
 	denied   StreamDenied // the latest answer of the limit
@@ -183,7 +183,7 @@ func (w *MeteredWriter) fits(n int64) bool {
 // and returns false.
 func (w *MeteredWriter) await(n int64) bool {
 	if w.metering.OnDenied == HoldStream {
-		w.Flush() // what has been sent shall not wait
+		w.Flush() // data that was sent shall not wait
 	}
 	for ok := false; !ok; ok = w.fits(n) {
 		after := w.denied.Decision.RetryAfter
@@ -210,11 +210,11 @@ func (w *MeteredWriter) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Unwrap returns the writer beneath. What is written to it is not charged.
+// Unwrap returns the writer beneath. Writes to it are not charged.
 func (w *MeteredWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Close charges an unfinished chunk at the end of the response, and closes the Meter:
-// what is reserved and not used comes back. A usage that the upstream has reported is
+// unused reservations come back. A usage that the upstream has reported is
 // settled before, with [algo.Meter.Settle]; then Close changes nothing.
 func (w *MeteredWriter) Close() error {
 	defer w.metering.Meter.Close() // Units may panic

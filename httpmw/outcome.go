@@ -87,7 +87,7 @@ func now() time.Duration { return time.Since(epoch) }
 func (p *pace) clientGone() bool { return p.lost.Load() || p.body.failed.Load() }
 
 // longPace is the time from which a stream, or waiting for the client, can be
-// what a request took most of its time for. Shorter ones say little, but tell
+// the main cause of a request's time. Shorter ones say little, but show
 // the limiter that the limit is in use.
 const longPace = time.Second
 

@@ -34,7 +34,7 @@ type readAhead struct {
 	reading  bool
 	closed   bool
 	taken    int64         // bytes that were read
-	buf      []byte        // what was read and not yet delivered
+	buf      []byte        // bytes read and not yet delivered
 	detached *trackedLease // if the response does not wait for the rest of the body
 	err      error         // after buf
 }
@@ -64,7 +64,7 @@ func (b *readAhead) Done() <-chan struct{} {
 	return b.Context.Done()
 }
 
-// run reads until the end of the body, or until it is told to stop.
+// run reads until the end of the body, or until it is stopped.
 func (b *readAhead) run() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

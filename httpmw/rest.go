@@ -29,7 +29,7 @@ func answerAtOnce(w http.ResponseWriter) bool {
 // read if it is there, as it mostly is. If it is not, the response closes the connection.
 func endBody(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor != 1 || r.ContentLength == 0 || r.Body == nil || r.Header.Get("Expect") != "" {
-		return // nobody sends a body, or a handler around this one has taken it
+		return // there is no body, or a handler around this one has taken it
 	}
 	if !readRest(w, r) && answerAtOnce(w) {
 		closeAfterwards(w)

@@ -61,7 +61,7 @@ var broken = fake(func(string, int64) (algo.Decision, error) {
 	return algo.Decision{}, context.DeadlineExceeded
 })
 
-// record admits everything and keeps what is settled and how leases end.
+// record admits everything and records settlements and releases.
 type record struct {
 	settled []int64
 	ended   []algo.Outcome

@@ -3,7 +3,7 @@
 // changes, or on SIGHUP, without forgetting what anybody owes.
 //
 //	gateway -config gateway.yaml          serve
-//	gateway -config gateway.yaml -check   say what is wrong with the file
+//	gateway -config gateway.yaml -check   print the mistakes of the file
 //	gateway -config gateway.yaml -health  ask the running gateway whether it is ready
 //	gateway -demo                         try it, with an upstream of its own
 //	gateway -version

@@ -24,7 +24,7 @@ type config struct {
 	} `json:"prices"`
 }
 
-// plan is what a user of it may take.
+// plan is the limits of one of its users.
 type plan struct {
 	Requests  algo.Spec `json:"requests"`
 	Tokens    algo.Spec `json:"tokens"`

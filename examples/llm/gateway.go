@@ -79,7 +79,7 @@ func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 	g.settle(ctx, q, meter, &u)
 }
 
-// settle charges what the upstream has reported, or else what was counted.
+// settle charges the usage that the upstream has reported, or else the count.
 func (g *gateway) settle(ctx context.Context, q *request, meter *algo.Meter, u *usage) {
 	prompt, completion := q.prompt, max(meter.Used()-q.prompt, 0)
 	if u.valid() {

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// usage is what an answer has used, as its events say.
+// usage is the tokens used by an answer, from its events.
 type usage struct {
 	reported, cut      bool // cut: by a limit, before the report
 	prompt, completion int64
@@ -68,8 +68,8 @@ func (u *usage) read(data []byte) (tokens int64) {
 
 var warnUsage sync.Once
 
-// valid reports whether the upstream has said what was used. If not, the count of the
-// gateway stands.
+// valid reports whether the upstream has reported the usage. If not, the count of the
+// gateway is charged.
 func (u *usage) valid() bool {
 	if u.reported && u.prompt >= 0 && u.completion >= 0 {
 		return true

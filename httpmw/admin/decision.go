@@ -43,7 +43,7 @@ func textOf(t *told) decisionText {
 	}
 }
 
-// sentLines writes what an answer said of the limit as the fields or trailers
+// sentLines writes the limit in an answer as the fields or trailers
 // that it was said in. RetryInfo is a detail of a gRPC status.
 func sentLines(e *telemetry.Event) []string {
 	s := &e.Sent

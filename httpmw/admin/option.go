@@ -100,7 +100,7 @@ func WithClearKeys() Option {
 	}}
 }
 
-// WithActor names whoever sent an action, for the log and the list of blocks. The
+// WithActor names the sender of an action, for the log and the list of blocks. The
 // default is the address of the peer.
 func WithActor(name func(*http.Request) string) Option {
 	return Option{"WithActor", func(c *config) error {

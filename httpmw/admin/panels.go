@@ -68,8 +68,8 @@ func (s *state) addAdaptive(c *config) {
 // noLimit is the limit of a limiter that sees no reason for one.
 const noLimit = math.MaxInt32
 
-// hideNoLimit makes -1 of limits beyond what a gauge can tell: drawn, they would
-// flatten what is in flight.
+// hideNoLimit makes -1 of limits that mean none: drawn, they would
+// flatten the curve of requests in flight.
 func hideNoLimit(limits []int) {
 	for i, n := range limits {
 		if n == mostGauged {

@@ -42,7 +42,7 @@ type policyState struct {
 	On         *bool               `json:"on"` // nil: it has no switch
 	Table      *tableState         `json:"table"`
 	Can        []string            `json:"can"`
-	Identity   []string            `json:"identity"` // what a caller is called by; none: by its key
+	Identity   []string            `json:"identity"` // names of a caller; none: its key
 	Scope      string              `json:"scope"`    // of a block
 	Blocked    int                 `json:"blocked"`  // by this page
 	Columns    map[string][]uint32 `json:"columns"`  // without those that are 0 throughout

@@ -13,9 +13,9 @@ const (
 	// defaultWait is the wait asked for where a limiter denies without one, and
 	// after a failure.
 	defaultWait = time.Second
-	// maxJitter bounds what is added to a wait, next to a fifth of it.
+	// maxJitter bounds the time added to a wait, next to a fifth of it.
 	maxJitter = 5 * time.Second
-	// maxRefill bounds what is added to a wait until the quota is back.
+	// maxRefill bounds the time added to a wait until the quota is back.
 	maxRefill = time.Second
 	// DoNotRetry is the pushback for no further attempt.
 	DoNotRetry = -1

@@ -23,7 +23,7 @@ type (
 	passedKey struct{}
 )
 
-// Unknown is what an adapter logs about names that have no lease.
+// Unknown is the log line of an adapter about names that have no lease.
 type Unknown struct {
 	Lease  *warning.Once // a context has no lease at all
 	Policy *warning.Once // no policy around the call has the name

@@ -64,7 +64,7 @@ type Answer struct {
 	RetryAfter int64
 }
 
-// Quota describes what is left after a decision. (Answer and Quota
+// Quota describes the remaining units after a decision. (Answer and Quota
 // are two types because they travel in registers, which one of both does not:
 // BenchmarkGCRA.)
 type Quota struct {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Unbounded stands for no bound of a wait or of a queue.
+// Unbounded means no bound of a wait or of a queue.
 const Unbounded = math.MaxInt64
 
 // NewPacer makes a bucket of slack + 1 units with a queue of at most queue

@@ -53,7 +53,7 @@ func (c *ColorLimit) answer(s *ColorState, n int64, allowed bool, now int64) Ans
 	return Answer{RetryAfter: c.ticks(after + s.last - now)}
 }
 
-// quota describes what is left.
+// quota describes the remaining units.
 func (c *ColorLimit) quota(s *ColorState, now int64) Quota {
 	q := Quota{Limit: c.Limit(), Remaining: c.remaining(*s)}
 	if c.Pass == Red {

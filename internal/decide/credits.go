@@ -12,7 +12,7 @@ func FromCredits(n, remaining, balance int64) int64 {
 
 // SettledCredits is how many of actual units credits pay at the end, of a charge for
 // which a plan paid planned units and credits paid paid: credits come back first, and
-// what is more than the charge is the plan's.
+// the part beyond the charge is the plan's.
 func SettledCredits(planned, paid, actual int64) int64 {
 	return min(max(actual-planned, 0), paid)
 }

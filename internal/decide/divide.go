@@ -6,7 +6,7 @@ import (
 )
 
 // divisor divides by a number that is constant but known only at run time. It
-// multiplies by the inverse: BenchmarkGCRA shows what a division would add.
+// multiplies by the inverse: BenchmarkGCRA shows the price of a division.
 type divisor struct {
 	by      int64
 	inverse uint64 // 2^64 / by

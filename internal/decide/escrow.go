@@ -38,7 +38,7 @@ type EscrowState struct {
 	Next    int64 // none begins before
 }
 
-// Aged forgets what has no effect any more, and what a clock that stepped back cannot have
+// Aged forgets entries that have no effect any more, and those that a clock that stepped back cannot have
 // written.
 func (e *Escrow) Aged(s EscrowState, now int64) EscrowState {
 	if s.Ends <= now {
@@ -97,8 +97,8 @@ func (e *Escrow) Acquire(s EscrowState, now, n int64) (next EscrowState, admitte
 	return s, admitted, max(want, 0)
 }
 
-// target is the balance that a lease should lead to: what is asked for during three leases,
-// once it has fallen to half of that, and at least what was denied. Without a need it is
+// target is the balance that a lease should lead to: the units asked for during three leases,
+// once it has fallen to half of that, and at least the units that were denied. Without a need it is
 // not above the balance.
 func (e *Escrow) target(s EscrowState, n int64, admitted bool) int64 {
 	low := max(s.Demand, s.Asked) * s.Trip / escrowSlot * 3 / 2
@@ -130,7 +130,7 @@ func (e *Escrow) Lease(s EscrowState, now, name, units, trip, wait int64, reache
 	return s
 }
 
-// Return gives back n units, or charges n more below 0. What is held and what is under way
+// Return gives back n units, or charges n more below 0. Units held and under way
 // are at most Hold together.
 func (e *Escrow) Return(s EscrowState, now, n int64) EscrowState {
 	s = e.Aged(s, now)

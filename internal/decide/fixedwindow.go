@@ -119,7 +119,7 @@ func (f *FixedWindow) Peek(word, now, n int64) (Answer, Quota) {
 	return f.answer(now, end, by, spent, n, over), f.quotaOf(now, end, by, spent)
 }
 
-// answer turns the overshoot of a charge into an Answer. spent is what was spent
+// answer turns the overshoot of a charge into an Answer. spent is the units spent
 // before.
 func (f *FixedWindow) answer(now, end, by, spent, n, over int64) Answer {
 	switch {
@@ -131,7 +131,7 @@ func (f *FixedWindow) answer(now, end, by, spent, n, over int64) Answer {
 	return Answer{RetryAfter: f.until(end, by, spent, n) - now}
 }
 
-// quotaOf describes what is left at now of a window of which spent is spent.
+// quotaOf describes the rest at now of a window of which spent is spent.
 func (f *FixedWindow) quotaOf(now, end, by, spent int64) Quota {
 	left := f.units(max(f.depth-spent, 0))
 	q := Quota{Limit: f.quota, Remaining: left}
@@ -241,7 +241,7 @@ func (f *FixedWindow) Plausible(word, now int64) bool {
 	return word-f.generation-end < by
 }
 
-// Clamp rewrites a word of an earlier period as one of this, and cuts what is
+// Clamp rewrites a word of an earlier period as one of this, and cuts the part
 // more than a quota beyond the current window.
 func (f *FixedWindow) Clamp(word, now int64) (int64, bool) {
 	end, by := f.ends(now)

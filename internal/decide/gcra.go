@@ -191,7 +191,7 @@ func (g *GCRA) MaxRefund(c Charge, n int64) int64 {
 // Refund gives n units of c back, at most what c still weighs. shift is how
 // many ticks were given back to this TAT since c was charged, or more. The
 // second result is how many ticks it gives back. The reading now must be taken
-// after tat was read: an older one would give back what has drained since.
+// after tat was read: an older one would give back units that have drained since.
 func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 	given := min(g.MaxRefund(c, n), weight(c, g.MaxRefund(c, c.N), shift, now), tat-now)
 	if given <= 0 {

@@ -16,7 +16,7 @@ type meter struct {
 	parts  int64 // size * period
 }
 
-// maxParts leaves room for what is owed on top of a bucket.
+// maxParts leaves room for debts on top of a bucket.
 const maxParts = math.MaxInt64 / 8
 
 // newMeter validates; the error calls rate and burst by their names.
@@ -55,7 +55,7 @@ func (m *meter) slowerThan(other *meter) bool {
 	return ah < bh || ah == bh && al < bl
 }
 
-// drain returns what a bucket lacks dt steps later, and the parts that it could
+// drain returns the lack of a bucket dt steps later, and the parts that it could
 // not take.
 func (m *meter) drain(lack, dt int64) (left, spilled int64) {
 	hi, gain := bits.Mul64(uint64(dt), uint64(m.count))
@@ -92,7 +92,7 @@ func (m *meter) after(parts int64) int64 {
 	return steps
 }
 
-// forceCharge is what a bucket lacks when tokens are taken whether they are
+// forceCharge returns the lack of a bucket when tokens are taken whether they are
 // there or not: extra ones until it lacks twice its size, and those that are
 // charged again after they were given back until it lacks four times its size.
 func (m *meter) forceCharge(lack, again, extra int64) int64 {

@@ -55,7 +55,7 @@ func (c *Share) answer(s *SharesState, now, n int64) Answer {
 	return Answer{RetryAfter: c.span(s, now, c.until(s, c.Child, n*c.period))}
 }
 
-// quota describes what is left.
+// quota describes the remaining units.
 func (c *Share) quota(s *SharesState, now int64) Quota {
 	has := c.available(s, c.Child)
 	q := Quota{Limit: c.Limit(), Remaining: has / c.period}

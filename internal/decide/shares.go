@@ -11,7 +11,7 @@ import (
 // Shares divides a token bucket between children. Each child with a floor has a bucket
 // of its own that the floor fills; what that spills when it is full, and the rest of
 // the rate, fill the common bucket, from which all children may take what their own
-// lacks. So what is idle is lent, a floor is never, and all together keep the bound of
+// lacks. So idle units are lent, a floor is never, and all together keep the bound of
 // the one bucket: the depths add up to its burst, the rates to its rate. (Token sharing
 // in an envelope with the coupling of MEF 10.3, section 12.)
 //
@@ -161,7 +161,7 @@ func (p *Shares) inflow(own []int64, dt int64) int64 {
 	return sum
 }
 
-// fill returns what is lacking dt steps later, and the parts that are spilled.
+// fill returns the lack dt steps later, and the parts that are spilled.
 func fill(lack, rate, dt int64) (left, spilled int64) {
 	hi, gain := bits.Mul64(uint64(dt), uint64(rate))
 	if hi > 0 || gain > math.MaxInt64 {

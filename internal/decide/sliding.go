@@ -72,8 +72,8 @@ func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 	return true
 }
 
-// refundSliding is Refund of every sliding window. first is what was charged at
-// the instant of c. What was added since is given back only in the same cell.
+// refundSliding is Refund of every sliding window. first is the charge at
+// the instant of c. Later charges are given back only in the same cell.
 // Taking units from anywhere else, or after they have passed, would give back
 // what others spent.
 func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int64 {

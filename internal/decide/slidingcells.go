@@ -28,8 +28,8 @@ func NewSlidingCells(r Rate, cells int, origin int64) (*SlidingCells, error) {
 	return &SlidingCells{r.Count, c, g}, nil
 }
 
-// Succeed returns p as the limit that replaces old, with as many cells: what a
-// key has spent stays spent. When the period changes, what still weighs weighs
+// Succeed returns p as the limit that replaces old, with as many cells: the units that a
+// key has spent stay spent. When the period changes, what still weighs weighs
 // as if it had been spent when the key is next used.
 func (p *SlidingCells) Succeed(old *SlidingCells) *SlidingCells {
 	next := *p

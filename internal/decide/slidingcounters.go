@@ -27,9 +27,9 @@ func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
 	return &SlidingCounters{quota: r.Count, grid: g}, nil
 }
 
-// Succeed returns p as the limit that replaces old at now: what a key has spent
-// stays spent. When the period changes, what still weighs weighs as if it had
-// been spent when the key is next used. When the quota grows, what a key owes
+// Succeed returns p as the limit that replaces old at now: the units that a key has spent
+// stay spent. When the period changes, what still weighs weighs as if it had
+// been spent when the key is next used. When the quota grows, the debt of a key
 // beyond it is cut.
 func (p *SlidingCounters) Succeed(old *SlidingCounters, now int64) *SlidingCounters {
 	next := *p

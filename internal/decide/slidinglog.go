@@ -72,7 +72,7 @@ func (p *SlidingLog) ForceCharge(s *Timestamps, _ Charge, now, n int64) (*Timest
 	return s, cut
 }
 
-// Plausible is true: what a log says holds under every rate.
+// Plausible is true: the entries of a log hold under every rate.
 func (p *SlidingLog) Plausible(*Timestamps, int64) bool { return true }
 
 // Clamp changes nothing.

@@ -21,7 +21,7 @@ import (
 //	               threshold   most
 //
 // Taking permits moves from right to left and costs the area that is passed.
-// What is not stored costs s. An idle limiter moves to the right by most in one
+// Permits that are not stored cost s. An idle limiter moves to the right by most in one
 // warm-up.
 type Warmup struct {
 	warmupCurve
@@ -102,7 +102,7 @@ func (p *Warmup) Limit() int64 { return 1 }
 // Emission is how many ticks a permit costs when warm.
 func (p *Warmup) Emission() int64 { return int64(p.stable) }
 
-// Answer charges n permits if what is owed already can be waited for.
+// Answer charges n permits if the earlier debt can be waited for.
 func (p *Warmup) Answer(s *WarmupState, now, n int64) (*WarmupState, Answer, Quota) {
 	over := p.charge(s, now, n, p.maxWait)
 	return s, p.answer(n, over), p.quota(s, now)
@@ -120,7 +120,7 @@ func (p *Warmup) Admit(s *WarmupState, now, n int64) (*WarmupState, bool) {
 	return s, p.charge(s, now, n, 0) <= 0 || n == 0
 }
 
-// charge charges n permits unless the wait for what is owed already, which it
+// charge charges n permits unless the wait for the earlier debt, which it
 // returns, is longer than wait.
 func (p *Warmup) charge(s *WarmupState, now, n, wait int64) (over int64) {
 	over = max(s.free-now, 0)
@@ -175,7 +175,7 @@ func (p *Warmup) answer(n, over int64) Answer {
 	return Answer{Allowed: true, Delay: over}
 }
 
-// quota describes what is left. One permit starts at once when nothing is owed,
+// quota describes the remaining permits. One permit starts at once when nothing is owed,
 // and its price is owed then.
 func (p *Warmup) quota(s *WarmupState, now int64) Quota {
 	debt := max(s.free-now, 0)
@@ -238,7 +238,7 @@ func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupSta
 	return s, false
 }
 
-// Plausible is true: as in Guava, what is owed stays owed under every rate.
+// Plausible is true: as in Guava, debts stay under every rate.
 func (p *Warmup) Plausible(*WarmupState, int64) bool { return true }
 
 // Clamp changes nothing.

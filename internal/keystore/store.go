@@ -178,7 +178,7 @@ func (s *Store[S, V]) insert(t *table[V], absent State[S], at int64, f func(Stat
 // were refunded since. f does not run if the charge was invalidated.
 //
 // The clock is read after the state: a refund that was computed at an older
-// reading would give back what has drained meanwhile.
+// reading would give back units that have drained meanwhile.
 func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) {
 	var a *account
 	var refunded int64

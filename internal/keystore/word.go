@@ -54,7 +54,7 @@ func (s *slot) restore(word, next int64) {
 
 // lower swaps the word of the key id for a smaller one, such as that of a refund, and
 // reports whether it has. It holds the mutex, under which alone a slot changes hands: a
-// key that took over the slot could spend what was refunded to another one, however
+// key that took over the slot could spend the refund of another one, however
 // briefly its word was too small.
 func (t *table[V]) lower(s *slot, id uint64, word, next int64) bool {
 	g := t.segment(id)

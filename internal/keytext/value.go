@@ -34,7 +34,7 @@ const (
 //     values with the same beginning the same key.
 //   - control characters, invalid UTF-8, other unprintable runes: hashed, so
 //     that keys are safe to show.
-//   - what is the key of something else: tagged. Otherwise a client could choose
+//   - the key of something else: tagged. Otherwise a client could choose
 //     the name "203.0.113.7" and spend the limit of that address.
 func Value(v string) (string, bool) {
 	switch {

@@ -151,7 +151,7 @@ func Outage(t *testing.T, open Open) {
 	}
 }
 
-// ErrorReplies requires: what a server says is understood: whose fault it is and whether the
+// ErrorReplies requires that replies with errors are understood: whose fault it is and whether the
 // breaker opens.
 func ErrorReplies(t *testing.T, open Open) {
 	server := redistest.Start(t)

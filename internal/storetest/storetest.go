@@ -24,7 +24,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// Server is what a client connects to.
+// Server is the server that a client connects to.
 type Server struct {
 	Addrs          []string // of the server, of nodes of a cluster, or of the sentinels
 	Cluster        bool

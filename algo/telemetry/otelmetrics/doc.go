@@ -39,7 +39,7 @@
 // in-flight limit, on the way to Redis, sleeping out a Delay.
 // ratelimit.fallback counts local decisions because the shared store was
 // unavailable. The gauges of active requests show the limiters given to
-// [Metrics.InFlight], the others those given to [Metrics.Limits]. What has no limit, and
+// [Metrics.InFlight], the others those given to [Metrics.Limits]. A limiter without a limit, and
 // what keeps no keys in this process, has no such gauge.
 //
 // Neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are

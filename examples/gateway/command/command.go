@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Service is what a command serves until ctx ends. It looks at the file every
+// Service is the service that a command runs until ctx ends. It looks at the file every
 // poll, and whenever something comes from hup.
 type Service interface {
 	Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error

@@ -20,7 +20,7 @@ func (a *Access) read(v value) {
 	)
 }
 
-// readAddresses reads addresses and prefixes. Clients of IPv6 are told apart by
+// readAddresses reads addresses and prefixes. Clients of IPv6 are distinguished by
 // their /64, so a longer prefix would match none of them.
 func readAddresses(v value) (all []netip.Prefix) {
 	for _, item := range v.items() {

@@ -10,12 +10,12 @@ import (
 // Domain is the limits of one domain of the rate limit service.
 type Domain struct {
 	Name string
-	// Headers is what is added to responses.
+	// Headers are the fields added to responses.
 	Headers     Headers
 	Descriptors []*Descriptor
 }
 
-// Descriptor is a level of a domain: what is done with descriptors that have
+// Descriptor is a level of a domain: the rule for descriptors that have
 // this entry here.
 type Descriptor struct {
 	Key string

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Fingerprint tells the contents of a file and of those that match the patterns
-// apart, in a few characters.
+// Fingerprint identifies the contents of a file and of those that match the patterns
+// in a few characters.
 func Fingerprint(data []byte, patterns []string) (string, error) {
 	sum := sha256.New()
 	sum.Write(data)
@@ -55,7 +55,7 @@ func (f *File) readPatterns(v value) {
 }
 
 // readEnvoyFiles reads the files of envoyproxy/ratelimit that f names: one domain
-// each. What is wrong with them is an error of f.
+// each. Mistakes in them are errors of f.
 func (f *File) readEnvoyFiles(into *reader) {
 	lines := map[string]string{}
 	for _, d := range f.Domains {

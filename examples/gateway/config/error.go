@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Error is one thing that is wrong with a file, and where it stands.
+// Error is one mistake in a file, and its place.
 type Error struct {
 	File   string
 	Line   int    // from 1; 0 if it is nowhere in particular

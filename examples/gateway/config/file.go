@@ -15,7 +15,7 @@ import (
 
 // File is a configuration as the file says it, with its defaults.
 type File struct {
-	// Path is where it was read, and Hash tells contents apart.
+	// Path is where it was read, and Hash identifies its contents.
 	Path, Hash string
 	// Listen is the address for clients and Admin the one for operators.
 	Listen, Admin string
@@ -33,9 +33,9 @@ type File struct {
 	Pepper Secret
 	// JWT is how bearer tokens are verified.
 	JWT JWT
-	// Store is where the limits keep what is owed.
+	// Store is where the limits keep debts.
 	Store Store
-	// Snapshot is where limits of the local store keep what is owed over a restart.
+	// Snapshot is where limits of the local store keep debts over a restart.
 	Snapshot Snapshot
 	// Overload protects the process as a whole.
 	Overload Overload
@@ -74,7 +74,7 @@ func (f *File) Errorf(field, format string, args ...any) error {
 	return Errors{e}
 }
 
-// Overload is the adaptive limit on what is in flight.
+// Overload is the adaptive limit on requests in flight.
 type Overload struct {
 	Off         bool
 	MaxInFlight int // 0: no bound but the adaptive one
@@ -105,7 +105,7 @@ func defaults() *File {
 	}
 }
 
-// Load reads the file at path. What is wrong with its contents is [Errors].
+// Load reads the file at path. Mistakes in its contents are [Errors].
 func Load(path string) (*File, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -2,7 +2,7 @@ package config
 
 import "golang.org/x/net/http/httpguts"
 
-// Headers is what a domain of the rate limit service adds to responses.
+// Headers are the fields that a domain of the rate limit service adds to responses.
 type Headers struct {
 	// IETF adds RateLimit, RateLimit-Policy and Retry-After.
 	IETF bool

@@ -59,7 +59,7 @@ func keyOf(f keyfunc.HTTP, r *http.Request) (string, error) {
 	return key, nil
 }
 
-// part is what a key is asked for by, empty if there is nothing to ask for.
+// part is the name that a key is read by, empty if there is none.
 func (k Key) part() string {
 	switch k.Kind {
 	case "global":

@@ -57,7 +57,7 @@ func (j JWT) Open() (*Tokens, error) {
 	return t, nil
 }
 
-// longestToken bounds what is parsed.
+// longestToken bounds the input of the parser.
 const longestToken = 16 << 10
 
 // claim is a claim of the bearer token of a request, empty if there is no token

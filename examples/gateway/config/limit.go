@@ -20,13 +20,13 @@ type Limit struct {
 	Cost   Cost
 }
 
-// Cost is what a request is charged.
+// Cost is the number of units that a request is charged.
 type Cost struct {
-	Units  int64  // 0 stands for 1
+	Units  int64  // 0 means 1
 	Header string // if not empty, this header of the request says it
 }
 
-// book is what has been read of the limits so far: names are used once, and
+// book is the limits read so far: names are used once, and
 // routes refer to those that were read before.
 type book struct {
 	file   *File

@@ -20,7 +20,7 @@ type Route struct {
 	// MissingKey is what becomes of requests without a key: shared, deny or
 	// skip.
 	MissingKey string
-	// Headers is what clients are told: ietf, legacy or none.
+	// Headers is the form of the fields for clients: ietf, legacy or none.
 	Headers string
 	// RefundOn are the statuses for which a request is not charged.
 	RefundOn []int

@@ -17,7 +17,7 @@ const (
 	Redis = "redis"
 )
 
-// Store says where limits keep what is owed.
+// Store says where limits keep debts.
 type Store struct {
 	Kind      string
 	Addresses []string // of Redis; several mean a cluster, or with Sentinel those of the sentinels

@@ -9,11 +9,11 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// reader collects what is wrong with one file.
+// reader collects the mistakes of one file.
 type reader struct {
 	file string
 	errs Errors
-	at   map[string]*yaml.Node // where each field stands
+	at   map[string]*yaml.Node // the place of each field
 }
 
 // value is a node of the file with the name of the field that holds it. Reading

@@ -146,7 +146,7 @@ func (j *Journal) Restore(limiters *Limiters) (keys int, err error) {
 	return keys, nil
 }
 
-// owed is what is left of a debt.
+// owed is the rest of a debt.
 func (d *debt) owed(now time.Time) int64 {
 	left, all := d.Until.Sub(now), d.Until.Sub(d.At)
 	if left <= 0 || all <= 0 || d.Used <= 0 {

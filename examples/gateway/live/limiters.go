@@ -37,12 +37,12 @@ type Wanted struct {
 	Spec algo.Spec
 }
 
-// Changes says what a change of configuration did to the limits.
+// Changes lists the limits that a change of configuration affected.
 type Changes struct {
 	Kept, Adjusted, Added, Removed int
 	// Replaced are those that could not be adjusted and begin anew: another
 	// algorithm, or an option other than rate and burst. On Redis only another
-	// algorithm forgets what is owed.
+	// algorithm forgets debts.
 	Replaced []string
 }
 
@@ -182,6 +182,6 @@ func (l *Limiters) install(plans []plan, done *Changes) {
 	l.now = next
 }
 
-// idleKey is what a limiter on Redis must have in common with a limit to be
+// idleKey is the part that a limiter on Redis must have in common with a limit to be
 // adjusted to it.
 func idleKey(id string, spec algo.Spec) string { return id + "\x00" + rest(spec) }

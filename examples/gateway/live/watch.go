@@ -104,7 +104,7 @@ func (w *Watcher) load(data []byte) error {
 	return nil
 }
 
-// Status says what is in force, and what is wrong with the file if it is not.
+// Status is the configuration in force, and the mistakes of the file if it is not in force.
 func (w *Watcher) Status() Status {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // body is what the upstream answers, about as much as a small JSON object.
 var body = []byte(`{"id":"5f1c","name":"example","tags":["a","b","c"],"score":17,"note":"about a hundred bytes of JSON here"}` + "\n")
 
-// serveUpstream answers at once, and counts; /count tells.
+// serveUpstream answers at once, and counts; /count returns the number.
 func serveUpstream() error {
 	var served atomic.Int64
 	return serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

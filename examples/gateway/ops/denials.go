@@ -31,7 +31,7 @@ func (d *Denials) Observe(e telemetry.Event) {
 	d.limits.Observe(e)
 }
 
-// Flush writes what was counted and not yet written.
+// Flush writes the counts that are not yet written.
 func (d *Denials) Flush() {
 	d.limits.Flush()
 	d.blocked.Flush()

@@ -10,7 +10,7 @@ import (
 
 // nearLimit counts requests that were admitted while more than four fifths of a limit
 // were used, as envoyproxy/ratelimit's near_limit does: who comes near a limit is
-// known before somebody is denied.
+// known before the first denial.
 type nearLimit struct {
 	total *prometheus.CounterVec
 

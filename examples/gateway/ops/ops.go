@@ -24,7 +24,7 @@ type Handlers struct {
 //
 //	/healthz  the process is alive: always 200
 //	/readyz   new requests are welcome: 200, or 503 while it starts and stops
-//	/status   the configuration in force, and what is wrong with the file
+//	/status   the configuration in force, and the mistakes of the file
 //	/metrics  for Prometheus
 //	/         the admin page
 func Mux(h Handlers) *http.ServeMux {

@@ -21,7 +21,7 @@ type Panel struct {
 	Wrap func(algo.Limiter) algo.Limiter
 }
 
-// NewPanel makes the page. With a token, whoever has it may look and act;
+// NewPanel makes the page. With a token, everyone who has it may look and act;
 // without, clients on this machine may look.
 func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.Logger) (*Panel, error) {
 	token, err := f.AdminToken.Read()

@@ -19,7 +19,7 @@ func denied(list, trusted []netip.Prefix, next http.Handler) http.Handler {
 }
 
 // allowed sends clients of a list to one handler and all others to another. A
-// client is what a limit by address takes it for.
+// client is the address that a limit by address counts.
 func allowed(list, trusted []netip.Prefix, listed, others http.Handler) http.Handler {
 	if len(list) == 0 {
 		return others

@@ -32,7 +32,7 @@ func Served(next http.Handler, done func(*http.Request, Request)) http.Handler {
 	})
 }
 
-// requestOf is what is known of a request, nil outside Served.
+// requestOf returns the record of a request, nil outside Served.
 func requestOf(r *http.Request) *Request { return requestIn(r.Context()) }
 
 func requestIn(ctx context.Context) *Request {

@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 )
 
-// Options is what a gateway needs beside its file.
+// Options are the parts of a gateway that do not come from its file.
 type Options struct {
 	Store   *distributed.Store // nil: limits are kept in this process
 	Observe telemetry.Observer // may be nil
@@ -63,7 +63,7 @@ func New(f *config.File, opts Options) (*Gateway, error) {
 	return g, nil
 }
 
-// restore charges what was owed before a restart. Without it the limits begin anew, which
+// restore charges the debts from before a restart. Without it the limits begin anew, which
 // is better than no gateway.
 func (g *Gateway) restore(f *config.File) {
 	if g.journal == nil {
@@ -77,7 +77,7 @@ func (g *Gateway) restore(f *config.File) {
 	g.opts.Log.Info("snapshot read", "file", f.Snapshot.File, "keys", keys)
 }
 
-// Save writes the snapshot of what is owed, if the file names one.
+// Save writes the snapshot of the debts, if the file names one.
 func (g *Gateway) Save() {
 	if g.journal == nil {
 		return
@@ -106,7 +106,7 @@ func (g *Gateway) enter() *generation {
 }
 
 // Apply puts f in force. Requests that run end under what they began with; no
-// request waits, and limits that stay keep what is owed. An error changes
+// request waits, and limits that stay keep their debts. An error changes
 // nothing.
 func (g *Gateway) Apply(f *config.File) error {
 	g.mu.Lock()

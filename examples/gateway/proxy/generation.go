@@ -7,7 +7,7 @@ import (
 
 // generation is one configuration in force and the count of requests that run
 // under it. The configuration itself is one of the count until it is retired,
-// so the count reaches zero once, and after that nobody can join.
+// so the count reaches zero once, and after that no request can join.
 type generation struct {
 	handler http.Handler
 	running atomic.Int64

@@ -9,7 +9,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// inFlightLimits are the bounds on what is with the upstreams at once, by pattern and
+// inFlightLimits are the bounds on requests in flight to the upstreams, by pattern and
 // number. One that stays is the same limiter, so that a reload does not double it.
 type inFlightLimits map[inFlightLimit]*adaptive.Limiter
 
@@ -38,7 +38,7 @@ func (g *Gateway) limitsInFlight(f *config.File) (inFlightLimits, error) {
 	return all, nil
 }
 
-// protect answers with 503 what is more than the upstream of a route may have at once.
+// protect answers with 503 the requests beyond the bound of the upstream of a route.
 func (all inFlightLimits) protect(g *Gateway, r *config.Route, next http.Handler) http.Handler {
 	if r.InFlight == 0 {
 		return next

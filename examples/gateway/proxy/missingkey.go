@@ -36,7 +36,7 @@ func (g *Gateway) requireKeys(r *config.Route, policies []httpmw.Policy, next ht
 	})
 }
 
-// challengeFor is what a 401 of the route asks for (RFC 9110 section 11.6.1).
+// challengeFor is the challenge of a 401 of the route (RFC 9110 section 11.6.1).
 func challengeFor(r *config.Route) string {
 	for _, l := range r.Limits {
 		for _, k := range l.Keys {

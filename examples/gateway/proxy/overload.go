@@ -40,6 +40,6 @@ func (g *Gateway) protect(overload *guard, next http.Handler) http.Handler {
 	}
 	return httpmw.Limit(overload.limiter, keyfunc.Global(),
 		httpmw.WithName(OverloadName),
-		httpmw.WithHeaders(httpmw.None), // what the server can carry is nobody's quota
+		httpmw.WithHeaders(httpmw.None), // the capacity of the server is no client's quota
 		httpmw.WithObserver(g.observer()))(next)
 }

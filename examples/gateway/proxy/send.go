@@ -20,7 +20,7 @@ func limitSend(timeout time.Duration, next http.Handler) http.Handler {
 			send()
 			_ = conn.SetWriteDeadline(time.Time{}) // a pause of the upstream is no fault of the client
 		}
-		// What is left in buffers is sent after the handler.
+		// The rest of the buffers is sent after the handler.
 		defer func() { _ = conn.SetWriteDeadline(time.Now().Add(timeout)) }()
 		next.ServeHTTP(httpsnoop.Wrap(w, httpsnoop.Hooks{
 			Write: func(write httpsnoop.WriteFunc) httpsnoop.WriteFunc {

@@ -26,7 +26,7 @@ var algorithms = []algorithm{
 	{"warming-up", "Guava SmoothWarmingUp", "slow from cold, waits up to 1 s", "smooth-warming-up {limit}/s warmup 3s wait 1s", "algo.NewSmoothWarmingUp(algo.PerSecond({limit}), 3*time.Second, algo.MaxWait(time.Second))"},
 }
 
-// settings are what the page asks for. What is out of range is brought into it.
+// settings are the parameters of the page. Values out of range are brought into it.
 type settings struct {
 	Load  string `json:"load"`
 	Rate  int    `json:"rate"`  // requests a second
@@ -77,7 +77,7 @@ func arrivals(s settings) (times []time.Duration) {
 	return times
 }
 
-// lane is what an algorithm made of the arrivals: counts of each column, and in total.
+// lane is the answers of an algorithm to the arrivals: counts of each column, and in total.
 type lane struct {
 	Name    string `json:"name"`
 	Title   string `json:"title"`

@@ -151,7 +151,7 @@ func (f *fields) ietf(all *headerList) {
 	}
 }
 
-// tightest tells the limit with the least remaining, by the names that the domain
+// tightest returns the limit with the least remaining, by the names that the domain
 // has for it.
 func (f *fields) tightest(all *headerList, names config.Headers) {
 	if len(f.items) == 0 {
