@@ -98,7 +98,7 @@ func (b *blocks) fillable(c call) *block {
 	defer s.mu.Unlock()
 	k := s.keys[c.key]
 	if k == nil && len(s.keys) < maxBlocks {
-		k = &block{of: b, key: c.key, answered: time.Now()}
+		k = &block{of: b, key: c.key, answered: time.Now(), removed: b.limiter.isClosed()}
 		s.keys[c.key] = k
 		b.once.Do(func() { b.limiter.store.background(b.sweep) })
 	}
@@ -145,6 +145,9 @@ func (k *block) spend(lease *algo.Lease, n int64) bool {
 func (k *block) acquire(c call, lease *algo.Lease) bool {
 	l := k.of.limiter
 	extra := k.want(c.limit.(*bucket), c.n)
+	if extra > 0 {
+		defer l.store.fetches.Done()
+	}
 	r := l.ask(c, extra)
 	if r == nil {
 		k.failed(extra)
@@ -174,10 +177,11 @@ func (k *block) want(g *bucket, n int64) int64 {
 	defer k.mu.Unlock()
 	extra := size - k.left
 	room := k.last.Remaining - n - size*int64(k.of.limiter.store.registry.known().count)
-	if k.fetching || extra <= 0 || room < 0 || n+extra > g.MaxCost || time.Since(k.answered) >= blockLifetime {
+	if k.fetching || k.removed || extra <= 0 || room < 0 || n+extra > g.MaxCost || time.Since(k.answered) >= blockLifetime {
 		return 0
 	}
 	k.fetching = true
+	k.of.limiter.store.fetches.Add(1)
 	return extra
 }
 
@@ -251,10 +255,22 @@ func (b *blocks) collect(now time.Time) {
 	}
 }
 
-// close gives everything back.
+// close gives everything back. A block that is being fetched goes back when it comes.
 func (b *blocks) close() {
-	if b != nil {
-		b.collect(time.Now().Add(time.Hour))
+	if b == nil {
+		return
+	}
+	for i := range b.shards {
+		s := &b.shards[i]
+		s.mu.Lock()
+		for _, k := range s.keys {
+			k.mu.Lock()
+			k.returnRest()
+			k.removed = true
+			k.mu.Unlock()
+		}
+		clear(s.keys)
+		s.mu.Unlock()
 	}
 }
 

@@ -94,8 +94,8 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 // as its store needs no Close.
 func (l *Limiter) Close() error {
 	if l.closed.CompareAndSwap(false, true) {
-		l.store.unregister(l)
 		l.blocks.close()
+		l.store.unregister(l)
 	}
 	return nil
 }

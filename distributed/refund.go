@@ -104,7 +104,7 @@ func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	more := actual - h.N
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	current := k.charge.At == h.At && k.charge.State == h.State && time.Now().Before(k.ends)
+	current := !k.removed && k.charge.At == h.At && k.charge.State == h.State && time.Now().Before(k.ends)
 	switch {
 	case current && more < 0 && k.left-more <= k.charge.N:
 		k.left -= more

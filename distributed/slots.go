@@ -14,12 +14,12 @@ import (
 type slots struct {
 	limiter *Limiter
 	expiry  time.Duration
-	once    sync.Once
 
-	mu     sync.Mutex
-	share  int64                 // of this instance, while Redis is away
-	counts map[string]int64      // units in flight, by key
-	remote map[int64]algo.Handle // admissions of Redis, by id
+	mu       sync.Mutex
+	share    int64                 // of this instance, while Redis is away
+	counts   map[string]int64      // units in flight, by key
+	remote   map[int64]algo.Handle // admissions of Redis, by id
+	renewing bool
 }
 
 func newSlots(expiry time.Duration) *slots {
@@ -27,12 +27,19 @@ func newSlots(expiry time.Duration) *slots {
 }
 
 // add notes an admission of Redis, and begins to renew it.
-func (s *slots) add(h algo.Handle) {
+func (s *slots) add(h algo.Handle) { s.keep(h, h.N) }
+
+// keep renews an admission of Redis that has n units more than before.
+func (s *slots) keep(h algo.Handle, n int64) {
 	s.mu.Lock()
 	s.remote[h.State[0]] = h
-	s.count(h.Key, h.N)
+	s.count(h.Key, n)
+	begins := !s.renewing
+	s.renewing = true
 	s.mu.Unlock()
-	s.once.Do(func() { s.limiter.store.background(s.renew) })
+	if begins {
+		s.limiter.store.background(s.renew)
+	}
 }
 
 func (s *slots) remove(h algo.Handle) {
@@ -43,12 +50,9 @@ func (s *slots) remove(h algo.Handle) {
 }
 
 func (s *slots) settle(h algo.Handle, actual int64) {
-	s.mu.Lock()
-	s.count(h.Key, actual-h.N)
+	more := actual - h.N
 	h.N = actual
-	s.remote[h.State[0]] = h
-	s.mu.Unlock()
-	s.once.Do(func() { s.limiter.store.background(s.renew) })
+	s.keep(h, more)
 }
 
 // count adds n units to the units of a key in flight. The caller holds s.mu.
@@ -68,8 +72,10 @@ func (s *slots) renew() {
 		for _, h := range s.remote {
 			held = append(held, h)
 		}
+		s.renewing = len(held) > 0 || !s.limiter.closed.Load()
+		ends := !s.renewing
 		s.mu.Unlock()
-		if len(held) == 0 && s.limiter.closed.Load() {
+		if ends {
 			return
 		}
 		for _, h := range held {

@@ -30,6 +30,7 @@ type Store struct {
 	closed     atomic.Bool
 	once       sync.Once
 	goroutines sync.WaitGroup
+	fetches    sync.WaitGroup // of blocks; none begins after their limiter's blocks are closed
 	registry   registry
 	denied     *denyCache
 
@@ -77,7 +78,8 @@ func newStore(t Transport, opts []Option) (*Store, error) {
 }
 
 // Close returns unspent blocks, leaves the registry of instances and waits
-// until nothing is on the wire. After ten timeouts, at least a second, it gives up
+// until nothing is on the wire. Call it when the work is done: leases that end later
+// give nothing back, so units in flight are held until their [Expiry]. After ten timeouts, at least a second, it gives up
 // dialing and repeating, and only waits for connections that are being read: all
 // together at most that and the read timeout of the client, 3 s by default in
 // go-redis. Acquire returns [ErrClosed] afterwards.
@@ -92,6 +94,7 @@ func (s *Store) Close() error {
 		for _, l := range s.allLimiters() {
 			l.blocks.close()
 		}
+		s.fetches.Wait()
 		s.registry.leave()
 		s.router.close()
 		s.cancel()
@@ -105,11 +108,10 @@ func (s *Store) Close() error {
 // node, with the time that replies take if that is longer than the timeout, or with
 // the error of ctx.
 func (s *Store) Ping(ctx context.Context) error {
-	if s.closed.Load() {
+	result := make(chan error, 1)
+	if !s.background(func() { result <- s.ping() }) {
 		return ErrClosed
 	}
-	result := make(chan error, 1)
-	s.background(func() { result <- s.ping() })
 	select {
 	case err := <-result:
 		return err
@@ -163,13 +165,15 @@ func (s *Store) sleep(d time.Duration) bool {
 	}
 }
 
-// background runs f on a goroutine until Close.
-func (s *Store) background(f func()) {
+// background runs f on a goroutine that Close waits for. It reports false after Close.
+func (s *Store) background(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.closed.Load() {
-		s.goroutines.Go(f)
+	if s.closed.Load() {
+		return false
 	}
+	s.goroutines.Go(f)
+	return true
 }
 
 func (s *Store) emit(e Event) {
