@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -70,6 +72,31 @@ func TestM1_TableGrowsToItsBound(t *testing.T) {
 	require.Less(t, full, int64(maxKeys*43))
 	require.Equal(t, int64(1)<<60, load(s, "first")>>60<<60, "who owes much keeps its slot")
 	t.Logf("M1: %d keys: %d B each, %d at most", maxKeys, grown/maxKeys, full/maxKeys)
+}
+
+// TestExpiredKeyKeepsItsSlotForASecond: a key that comes back is not inserted again.
+// Then another key takes the slot, and the table does not grow.
+func TestExpiredKeyKeepsItsSlotForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, full := newWords(1<<20, true), newWords(16, false)
+		round := func(name string) {
+			for i := range 1000 {
+				key := name + strconv.Itoa(i)
+				charge(s, key, s.Clock.Now(), TicksPerNano)
+				charge(full, key, full.Clock.Now(), TicksPerNano)
+				time.Sleep(500 * time.Microsecond)
+			}
+			for i := range 1000 {
+				require.True(t, s.Has(name+strconv.Itoa(i)))
+			}
+		}
+		for i := range 10 {
+			round(strconv.Itoa(i) + "/")
+			time.Sleep(time.Second)
+		}
+		require.Less(t, s.table().segment(1).depth, uint8(4), "8 segments of 584 slots are plenty for 1000 keys")
+		require.Zero(t, full.Overflowed(), "a table that cannot grow takes the slots at once")
+	})
 }
 
 // TestL1_KeyThatMovesIsFound: who looks for a key while it moves to another

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/internal/interleave"
 )
@@ -16,6 +17,9 @@ import (
 // pick an entry of the directory, and that its segment. When a new key finds no
 // room in its segment, half of the segment's keys move to a new one, in some
 // microseconds; all other keys go on meanwhile.
+//
+// A key keeps its slot for a second after it has expired, as long as the table may
+// grow: to find a slot takes less than half as long as to insert a key.
 //
 // At the bound a new key takes the place of one of the 16 in its two groups, the
 // one that owes least, or it is turned away: see [Config]. So a flood of new keys
@@ -31,6 +35,9 @@ type table[V any] struct {
 	segments atomic.Pointer[directory[V]]
 	accounts [256]account
 }
+
+// lingering is for how long an expired key keeps its slot.
+const lingering = int64(time.Second) * TicksPerNano
 
 // directory points to the segments by the leading bits of a hash. A segment
 // that needs fewer bits has several entries side by side.
@@ -89,10 +96,13 @@ func (t *table[V]) moved(g *segment[V], id uint64) bool {
 // again.
 func (t *table[V]) room(g *segment[V], id uint64, now int64) (at int, r Result) {
 	r = Updated
-	if at = g.take(id, now); at < 0 {
+	if at = g.take(id, max(now-lingering, 1)); at < 0 {
 		if t.split(g, id) {
 			return at, lost
 		}
+		at = g.take(id, now)
+	}
+	if at < 0 {
 		if !t.config.Evict {
 			t.full.Add(1)
 			return at, Full
