@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure vulnerabilities workflows site site-test release-test
+.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -95,6 +95,13 @@ overload:
 overload-cores:
 	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
 	  OUT="$(abspath $(or $(OUT),docs/overload-cores.md))" sh bench/overload/cores.sh
+
+# Two versions of the module side by side on one Redis: this tree and OLD, a commit or the
+# last tag, whose functions it needs.
+OLD ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
+versions: redis
+	@test -n "$(OLD)" || { echo "no version is tagged: make versions OLD=commit" >&2; exit 2; }
+	cd bench && $(GO) test -count 1 -v ./versions -old $(OLD)
 
 # The pictures of what each algorithm admits, in docs/shapes.
 shapes:
