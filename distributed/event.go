@@ -42,7 +42,7 @@ const (
 	// InstancesChanged: the number of instances that share the limits changed; see
 	// Instances.
 	InstancesChanged
-	// MixedParameters: a key was last charged under another rate, burst or period:
+	// MixedParameters: a key was last charged under another rate, burst, period or zone:
 	// another instance uses the limit's name with other parameters, as in a rolling
 	// deployment, or the limit has just been changed. Keys keep the larger bound.
 	MixedParameters

@@ -60,7 +60,8 @@ local function parse(key)
 end
 
 -- read returns the units that the window has spent, voided, the flag, MIXED or 0,
--- begin and period of the window, and whether the clock has stepped back.
+-- begin and period of the window, and whether the clock has stepped back. The quota is 0
+-- for a refund, which only its window concerns.
 local function read(key, begin, period, quota)
   local e, units, p, voided, ok = parse(key)
   if not ok then
@@ -69,13 +70,16 @@ local function read(key, begin, period, quota)
     return -e, voided, BANNED, 0, begin, period
   end
   local mixed = 0
-  if e > now and (p ~= period or (wrote > 0 and wrote ~= quota)) then
+  if e > now and (p ~= period or (quota > 0 and wrote > 0 and wrote ~= quota)) then
     mixed = MIXED
   end
   if e == begin + period and p == period then
     return math.min(units, period + math.max(quota, wrote)), voided, DENIED, mixed, begin, period
   elseif e > now then
     local back = e > now + p
+    if p == period and not back and now < begin + period then
+      mixed = MIXED -- a window of the same length and other edges
+    end
     if p > period and not back then
       return math.min(units, quota), voided, DENIED, mixed, e - p, p
     end
@@ -147,7 +151,7 @@ local function entry(i)
   if op == 4 then
     spent, voided, flag = ban(key, a)
   else
-    spent, voided, flag, mixed, begin, a, back = read(key, begin, a, b)
+    spent, voided, flag, mixed, begin, a, back = read(key, begin, a, op == 1 and 0 or b)
   end
   local before = spent
   if flag == DENIED then
@@ -170,7 +174,7 @@ local function entry(i)
     elseif op == 1 then
       local left = spent - c
       if spent >= a and c >= spent - a then -- the debt first
-        left = b - (c - (spent - a))
+        left = math.max(b, wrote) - (c - (spent - a))
       end
       if mixed == 0 and not back and now < begin + a and e == voided and left < spent then
         write(key, begin, a, math.max(left, 0), voided)

@@ -80,10 +80,10 @@ func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 			d.RetryAfter = min(d.RetryAfter, time.Second)
 		}
 	}
-	return d, algo.Handle{N: n, State: [3]int64{a.args[4]}}
+	return d, unitsOf(a, n)
 }
 
-func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n, f.mark()) }
+func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
 
 func (f *inFlight) mark() int64 { return markOf(f.expiry.Microseconds(), f.limit) }
 

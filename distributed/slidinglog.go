@@ -38,7 +38,7 @@ func (u *slidingLog) acquire(_ string, n int64) args {
 }
 
 func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	return explainUnits(u, a, u.period, n), algo.Handle{N: n, State: [3]int64{a.args[4]}}
+	return explainUnits(u, a, u.period, n), unitsOf(a, n)
 }
 
 // explainUnits reads the reply of unitset.lua about units that live for long.
@@ -68,12 +68,17 @@ func explainUnits(l limit, a answer, long, n int64) algo.Decision {
 
 func (u *slidingLog) mark() int64 { return markOf(u.period, u.quota) }
 
-func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n, u.mark()) }
+func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
 
-// removeUnits removes the last n units of a charge. The set knows each unit, so
-// units that a settlement has added at a later instant go too.
-func removeUnits(h algo.Handle, n, mark int64) args {
-	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, mark}
+// unitsOf is the handle of n units: their names have the id and the mark of the request.
+func unitsOf(a answer, n int64) algo.Handle {
+	return algo.Handle{N: n, State: [3]int64{a.args[4], a.args[6]}}
+}
+
+// removeUnits removes the last n units of a charge, whatever the limit is by now. The set
+// knows each unit, so units that a settlement has added at a later instant go too.
+func removeUnits(h algo.Handle, n int64) args {
+	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, h.State[1]}
 }
 
 // force adds units, at most as many as the log holds; see [decide.SlidingLog].

@@ -14,8 +14,9 @@ import (
 // [algo.Offset], [algo.AlignedTo] and [algo.Spread] for others. With [algo.Zone]
 // they are days, weeks, months or quarters of the calendar. All instances need the
 // same version of the tz database, and a clock that is at most one window wrong: a
-// client whose clock is further away counts in windows of its own. The options
-// [algo.MaxKeys] and [algo.OnFull] concern the decisions without Redis.
+// client whose clock is further away counts in windows of its own. Instances whose windows
+// differ are reported as [MixedParameters]; the last one to charge a key decides when its window
+// ends. The options [algo.MaxKeys] and [algo.OnFull] concern the decisions without Redis.
 //
 // Bound: at most Count units in each of these windows, and at most 2*Count in
 // any time that is no longer than a window and lies across an edge. A denial does not count.

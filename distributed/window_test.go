@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
 )
 
 // TestW2_CalendarWindowsOfInstances: two instances and a local limiter have the
@@ -76,4 +78,55 @@ func TestFixedWindowChangesInUse(t *testing.T) {
 	require.NoError(t, algo.Spec{Algorithm: "fixed-window", Rate: algo.PerDay(9)}.Apply(l))
 	require.Equal(t, int64(6), remote(t, l, "k", 0).Remaining)
 	require.ErrorContains(t, algo.Spec{Rate: algo.PerDay(9)}.Apply(l), "cannot be changed in use")
+}
+
+// TestWindowsOfOtherEdges: instances whose windows have one name, length and quota, and other
+// edges, are reported; those that agree are not.
+func TestWindowsOfOtherEdges(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		specs [2]string
+		mixed bool
+	}{
+		{[2]string{"fixed-window 1000/day zone UTC", "fixed-window 1000/day zone Asia/Tokyo"}, true},
+		{[2]string{"fixed-window 1000/week zone UTC", "fixed-window 1000/week start 3 zone UTC"}, true},
+		{[2]string{"fixed-window 1000/h", "fixed-window 1000/h offset 20m"}, true},
+		{[2]string{"fixed-window 1000/day zone UTC", "fixed-window 1000/day zone UTC"}, false},
+		{[2]string{"fixed-window 1000/day zone UTC", "fixed-window 1000/day zone Africa/Abidjan"}, false},
+		{[2]string{"fixed-window 1000/s spread", "fixed-window 1000/s spread"}, false},
+	} {
+		t.Run(tc.specs[1], func(t *testing.T) {
+			t.Parallel()
+			var e events
+			limits := sideBySide(t, redistest.Start(t), new(textLog), &e, tc.specs[:]...)
+			for range 50 {
+				for _, l := range limits {
+					lease := remote(t, l, "k", 2)
+					lease.Settle(1)
+				}
+			}
+			require.Equal(t, tc.mixed, e.count(distributed.MixedParameters) > 0)
+		})
+	}
+}
+
+// TestRefundsAfterAChangedQuota: units that are given back after the quota has changed can be
+// spent again, and no more than the quota.
+func TestRefundsAfterAChangedQuota(t *testing.T) {
+	t.Parallel()
+	store, _ := onRedis(t)
+	for _, algorithm := range []string{"token-bucket", "leaky-bucket", "fixed-window", "sliding-window", "sliding-log"} {
+		for _, next := range []int64{10, 40} {
+			l := must[*distributed.Limiter](t)(store.Limiter(algorithm, algo.Spec{Algorithm: algorithm, Rate: algo.PerDay(20)}))
+			key := fmt.Sprint(algorithm, next)
+			lease := remote(t, l, key, 15)
+			other := remote(t, l, key, 2)
+			require.True(t, lease.Allowed && other.Allowed)
+			require.NoError(t, l.SetRate(algo.PerDay(next)))
+			lease.Release(algo.Canceled)
+			require.Eventually(t, func() bool { return remote(t, l, key, 0).Remaining >= next-4 }, time.Second, 10*time.Millisecond,
+				"%s %d: %d", algorithm, next, remote(t, l, key, 0).Remaining)
+			require.NoError(t, l.Close())
+		}
+	}
 }
