@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -133,6 +134,14 @@ func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	// may allow more debt.
 	next, answer, quota := b.gcra.Answer(tat, a.now, n)
 	return decision(answer, quota), handle(b.gcra.Charge(next, a.now, n, answer.Delay), account)
+}
+
+// provenUntil has no end: a TAT falls by nothing that is not done to it.
+func (b *bucket) provenUntil(a answer) int64 {
+	if a.flag() == flagBanned {
+		return a.reply[0]
+	}
+	return math.MaxInt64
 }
 
 // decision converts an answer in microseconds.

@@ -72,6 +72,12 @@ func (w *calendarWindow) explain(a answer, n int64) (algo.Decision, algo.Handle)
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{begin + long, voided, long}}
 }
 
+// provenUntil is the end of the window.
+func (w *calendarWindow) provenUntil(a answer) int64 {
+	begin, long := windowOf(a.args, a.now)
+	return untilEdge(a, begin+long)
+}
+
 // refund gives back n units while their window lasts.
 func (w *calendarWindow) refund(h algo.Handle, n int64) args {
 	end, long := h.State[0], h.State[2]

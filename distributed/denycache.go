@@ -8,14 +8,15 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// denyCache answers for buckets that Redis has just denied. It is exact: a TAT
-// falls only by a refund, a reset or a raised limit, so a denial proves every
-// later denial until the TAT is near enough, for any cost. The server's time is
-// bounded from above by the time at which the request was sent, so an answer can
-// be too late but never too early.
+// denyCache answers for keys of buckets and windows that Redis has just denied. It is
+// exact: what a key has spent falls only by a refund, a reset, a raised limit or the passing
+// of time, so a denial proves every later denial until enough has drained, for any cost. The
+// server's time is bounded from above by the time at which the request was sent, so an
+// answer can be too late but never too early.
 //
 // A refund, reset or change in this process drops the proof. One in another
-// process takes effect when the proof expires, after a second.
+// process, and a step of the server's clock, take effect when the proof expires, after a
+// second.
 type denyCache struct {
 	seed     maphash.Seed
 	shards   [16]denyShard
@@ -27,14 +28,29 @@ type denyShard struct {
 	proofs map[string]proof // by Redis key
 }
 
+// prover is a limit whose denials prove later ones: explain repeats the decision of Redis
+// from an old reply at a later time, if nothing has happened to the key.
+type prover interface {
+	limit
+	// provenUntil is until when, by the server's clock, that holds for a; 0 if it does not.
+	provenUntil(a answer) int64
+}
+
 // proof is the content of a denial.
 type proof struct {
-	limit    limit // the parameters in force
-	now      int64 // the server's time
-	tat      int64 // or the end of the ban
-	banned   bool
+	limit    prover // the parameters in force
+	now      int64  // the server's time
+	until    int64  // provenUntil, or the end of the ban
+	args     args
+	reply    [maxReplies]int64
 	sent     time.Time
 	received time.Time
+}
+
+// answer is the reply as it would be at now.
+func (p *proof) answer(now int64) answer {
+	s := p.limit.script()
+	return answer{now, p.args[:s.args], p.reply[:s.replies]}
 }
 
 const proofLifetime = time.Second
@@ -63,25 +79,19 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 		return false
 	}
 	p, ok := c.find(key)
-	b, isBucket := lim.(*bucket)
-	if !ok || !isBucket || p.limit != lim || n > b.MaxCost {
+	if !ok || p.limit != lim || n > lim.maxCost() {
 		return false
 	}
 	latest, earliest := p.serverTime(time.Now())
-	// RetryAfter counts from the earliest time that the server can have, so that
-	// it suffices.
-	switch {
-	case !p.banned:
-		if _, answer, _ := b.gcra.Answer(p.tat, latest, n); answer.Allowed {
-			return false
-		}
-		_, answer, quota := b.gcra.Answer(p.tat, earliest, n)
-		*d = decision(answer, quota)
-	case p.tat > latest:
-		*d = whileBanned(b, n, p.tat-earliest)
-	default:
+	if latest >= p.until {
 		return false
 	}
+	if at, _ := p.limit.explain(p.answer(latest), n); at.Allowed {
+		return false
+	}
+	// RetryAfter counts from the earliest time that the server can have, so that
+	// it suffices.
+	*d, _ = p.limit.explain(p.answer(earliest), n)
 	d.Source = algo.SourceDenyCache
 	return true
 }
@@ -112,17 +122,17 @@ func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 		return 0, false
 	}
 	latest, earliest := p.serverTime(time.Now())
-	if p.tat <= latest {
+	if p.until <= latest {
 		delete(s.proofs, record)
 		return 0, false
 	}
-	return micros(p.tat - earliest), time.Since(p.received) < proofLifetime
+	return micros(p.until - earliest), time.Since(p.received) < proofLifetime
 }
 
 // noteBan keeps a ban, under the key of its record.
 func (c *denyCache) noteBan(record string, r *request) {
 	if c.capacity > 0 {
-		c.put(record, proof{tat: r.answer(1).reply[0], now: r.now, banned: true, sent: r.sent, received: time.Now()})
+		c.put(record, proof{until: r.answer(1).reply[0], now: r.now, sent: r.sent, received: time.Now()})
 	}
 }
 
@@ -130,15 +140,22 @@ func (c *denyCache) noteBan(record string, r *request) {
 // one part in a thousand.
 func (p *proof) serverTime(now time.Time) (latest, earliest int64) {
 	longest, shortest := now.Sub(p.sent).Microseconds(), now.Sub(p.received).Microseconds()
-	return p.now + longest + longest/1000 + 1, p.now + shortest - shortest/1000 - 1
+	return p.now + longest + longest/1000 + 1, p.now + max(shortest-shortest/1000-1, 0)
 }
 
-// note keeps the proof of a denial. A full shard evicts any one of its proofs.
-func (c *denyCache) note(r *request, d *algo.Decision) {
-	if _, isBucket := r.limit.(*bucket); !isBucket || c.capacity == 0 || d.Reason != algo.Quota {
+// note keeps the proof of a denial by the reply a to a request that left at sent. A full
+// shard evicts any one of its proofs.
+func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *algo.Decision) {
+	l, ok := lim.(prover)
+	if !ok || c.capacity == 0 || d.Reason != algo.Quota {
 		return
 	}
-	c.put(r.keys[0], proof{r.limit, r.now, r.reply[0], r.answer(0).flag() == flagBanned, r.sent, time.Now()})
+	p := proof{limit: l, now: a.now, until: l.provenUntil(a), sent: sent, received: time.Now()}
+	if p.until > p.now {
+		copy(p.args[:], a.args)
+		copy(p.reply[:], a.reply)
+		c.put(key, p)
+	}
 }
 
 func (c *denyCache) put(key string, p proof) {

@@ -155,7 +155,7 @@ func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 		g.leaseIfAsked(l, r, c.key)
 	}
 	if !d.Allowed || r.n == 0 {
-		l.store.denied.note(r, &d)
+		l.store.denied.note(r.keys[0], r.limit, r.answer(0), r.sent, &d)
 		*lease = algo.NewLease(d, l.lateReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})
 		return h
 	}

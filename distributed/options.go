@@ -183,11 +183,11 @@ func WithBlocks(maxExcess int64) Option {
 	}}
 }
 
-// WithDenyCache sets about how many denied keys of buckets are remembered, 0 to
-// 1e7; the default is 10000, 0 turns it off. A denial that an earlier one proves
-// is answered without Redis, with the Source [algo.SourceDenyCache], for at most a
-// second. The answers are exact, except that units which other instances give
-// back, reset or raise meanwhile are not seen.
+// WithDenyCache sets about how many denied keys of buckets, fixed windows and sliding
+// windows are remembered, 0 to 1e7; the default is 10000, 0 turns it off. A denial that an
+// earlier one proves is answered without Redis, with the Source [algo.SourceDenyCache], for
+// at most a second. The answers are exact, except that units which other instances give
+// back, reset or raise meanwhile are not seen, nor a step of the server's clock.
 func WithDenyCache(n int) Option {
 	return Option{"WithDenyCache", func(s *settings) error {
 		const largest = 10_000_000

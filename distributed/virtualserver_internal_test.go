@@ -26,7 +26,9 @@ type virtualServer struct {
 	largest int64           // number of instances that was known
 	back    int64           // how far the clock has been set back
 	weather map[int]trouble // by instance
-	gcra    *decide.GCRA    // of all limits
+	gcra    *decide.GCRA    // of all buckets
+
+	windows func(now int64, a args) []int64 // decides about the only key of a window
 }
 
 // trouble is the fault between an instance and Redis.
@@ -147,6 +149,8 @@ func (v *virtualServer) execute(c *Command) {
 			if a[3] == 1 {
 				v.largest = max(v.largest, count)
 			}
+		case fixedWindowScript, slidingWindowScript:
+			reply = append(reply, v.windows(now, a)...)
 		default:
 			panic(fmt.Sprintf("the virtual server does not know the script %s", c.script.name))
 		}

@@ -3,6 +3,7 @@ package distributed
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -132,6 +133,23 @@ func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
 }
 
+// provenUntil is the end of the window. Where other parameters are in use, the units may be
+// of a window that ends earlier.
+func (f *fixedWindow) provenUntil(a answer) int64 {
+	return untilEdge(a, a.now-(a.now+a.args[4])%f.period+f.period)
+}
+
+// untilEdge is provenUntil for a window that ends at edge.
+func untilEdge(a answer, edge int64) int64 {
+	switch {
+	case a.flag() == flagBanned:
+		return a.reply[0]
+	case a.mixed():
+		return 0
+	}
+	return edge
+}
+
 // refund gives back n units while their window lasts.
 func (f *fixedWindow) refund(h algo.Handle, n int64) args {
 	if h.State[2] != f.period {
@@ -187,6 +205,9 @@ func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) 
 	c.B = w.period
 	return decision(answer, quota), handle(c, voided)
 }
+
+// provenUntil has no end, as what a count weighs falls steadily, over an edge too.
+func (w *slidingWindow) provenUntil(a answer) int64 { return untilEdge(a, math.MaxInt64) }
 
 // refund gives back n units of their period, as far as it still holds them.
 // Units that were added to the charge in another period stay.
