@@ -6,8 +6,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Batches reports that two buckets of one store can be decided in one step. In
-// a cluster their keys must share a slot, which they do when the callers' keys
+// Batches reports that two buckets, or two fixed windows, of one store can be decided in one
+// step. In a cluster their keys must share a slot, which they do when the callers' keys
 // are the same: for example a limit per user and one per user and day. It
 // implements [algo.Batcher], for [algo.AcquireAll].
 func (l *Limiter) Batches(a, b algo.Request) bool {
@@ -15,10 +15,12 @@ func (l *Limiter) Batches(a, b algo.Request) bool {
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
 		return false
 	}
-	_, first := l.load().(*bucket)
-	_, second := other.load().(*bucket)
-	return first && second && l.store.router.sameStep(l.redisKey(a.Key), other.redisKey(b.Key))
+	s := l.load().script()
+	return s.batches() && s == other.load().script() && l.store.router.sameStep(l.redisKey(a.Key), other.redisKey(b.Key))
 }
+
+// batches reports whether s has opAcquireAll.
+func (s *script) batches() bool { return s == bucketScript || s == fixedWindowScript }
 
 // AcquireBatch charges all of reqs or none, in one step. It implements
 // [algo.Batcher]; callers use [algo.AcquireAll].
@@ -37,44 +39,46 @@ func (l *Limiter) acquireAll(ctx context.Context, reqs []algo.Request, leases []
 		return ErrClosed
 	}
 	l.store.registry.start()
-	g := newGroup(reqs, op)
-	r := g.request()
-	if l.store.do(ctx, r) {
-		defer r.free()
-		if r.err == nil && g.answer(r, leases) {
-			return nil
-		}
-		l.reportKeyFault(r)
+	g := newGroup(l.store, reqs, op)
+	if !g.here(leases) && !g.remote(ctx, leases) {
+		fallbackAll(ctx, reqs, leases, op)
 	}
-	fallbackAll(ctx, reqs, leases, op)
 	return nil
 }
 
-// group is several requests to buckets of one store.
+// group is several requests to limits of one store and one script.
 type group struct {
+	store *Store
 	parts []groupPart
 	op    int64
+	twice bool // a key occurs more than once
 }
 
 type groupPart struct {
 	algo.Request
 	limiter *Limiter
-	bucket  *bucket
+	limit   limit
 	key     string // in Redis
 	never   bool   // N and the earlier costs for the same key can never fit
+	block   *block // of the key, nil if it stays exact
+	extra   int64  // units that are charged for the block
 }
+
+// units is how many are charged.
+func (p *groupPart) units() int64 { return p.N + p.extra }
 
 // newGroup copies the parts of reqs that it needs, because the answer may come
 // after the caller has gone on. A cost that can never fit makes it a peek.
-func newGroup(reqs []algo.Request, op int64) *group {
-	g := &group{make([]groupPart, len(reqs)), op}
+func newGroup(s *Store, reqs []algo.Request, op int64) *group {
+	g := &group{store: s, parts: make([]groupPart, len(reqs)), op: op}
 	for i, r := range reqs {
 		l := r.Limiter.(*Limiter)
-		p := groupPart{Request: r, limiter: l, bucket: l.load().(*bucket), key: l.redisKey(r.Key)}
-		room := p.bucket.MaxCost
+		p := groupPart{Request: r, limiter: l, limit: l.load(), key: l.redisKey(r.Key)}
+		room := p.limit.maxCost()
 		for _, before := range g.parts[:i] {
 			if before.key == p.key {
 				room -= min(before.N, room)
+				g.twice = true
 			}
 		}
 		if p.never = p.N > room; p.never {
@@ -85,13 +89,99 @@ func newGroup(reqs []algo.Request, op int64) *group {
 	return g
 }
 
+// here decides in this process, if each part can be spent from its block or its denial is
+// known.
+func (g *group) here(leases []algo.Lease) bool {
+	if g.twice {
+		return false
+	}
+	all := g.op == opAcquireAll
+	for i := range g.parts {
+		p := &g.parts[i]
+		if p.limiter.blocks.spend(&leases[i], p.Key, p.N) {
+			continue
+		}
+		if !g.store.denied.denies(&leases[i].Decision, p.limit, p.key, p.N) {
+			g.giveBack(leases[:i])
+			return false
+		}
+		all = false
+	}
+	if !all {
+		g.giveBack(leases)
+	}
+	return true
+}
+
+// giveBack returns what was spent from blocks. The decisions stay, as those of peeks.
+func (g *group) giveBack(leases []algo.Lease) {
+	for i := range leases {
+		if d := leases[i].Decision; d.Allowed {
+			leases[i].Release(algo.Canceled)
+			d.Remaining = min(d.Remaining+g.parts[i].N, d.Limit)
+			leases[i] = algo.Lease{Decision: d}
+		}
+	}
+}
+
+// remote lets Redis decide, and perhaps charge blocks too. It reports false if there is no
+// answer.
+func (g *group) remote(ctx context.Context, leases []algo.Lease) bool {
+	filling := g.want()
+	all, answered := g.ask(ctx, leases)
+	if !filling || all || !answered {
+		return answered
+	}
+	for i := range g.parts { // the blocks did not fit; the costs alone may
+		g.parts[i].extra = 0
+	}
+	_, answered = g.ask(ctx, leases)
+	return answered
+}
+
+// want finds the blocks of the parts, and reports whether any is to be filled. The caller
+// must call ask.
+func (g *group) want() (filling bool) {
+	for i := range g.parts {
+		if g.twice || g.op != opAcquireAll {
+			return false
+		}
+		p := &g.parts[i]
+		if p.block = p.limiter.blocks.fillable(call{key: p.Key, n: p.N, limit: p.limit}); p.block != nil {
+			p.extra = p.block.want(p.limit.(*bucket), p.N)
+			filling = filling || p.extra > 0
+		}
+	}
+	return filling
+}
+
+// ask asks Redis once. The first result is whether all parts are charged.
+func (g *group) ask(ctx context.Context, leases []algo.Lease) (all, answered bool) {
+	r := g.request()
+	if g.store.do(ctx, r) {
+		defer r.free()
+		if r.err == nil {
+			all, answered = g.answer(r, leases)
+		}
+		if answered {
+			return all, true
+		}
+		g.parts[0].limiter.reportKeyFault(r)
+	}
+	for i := range g.parts {
+		g.parts[i].block.failed(g.parts[i].extra)
+	}
+	return false, false
+}
+
 func (g *group) request() *request {
-	r := newRequest(bucketScript, "", args{})
+	r := newRequest(g.parts[0].limit.script(), "", args{})
 	n := len(g.parts)
 	r.keys, r.args, r.reply = make([]string, n), make([]int64, 0, n*r.script.args), make([]int64, n*r.script.replies)
-	for i, p := range g.parts {
-		a := p.bucket.acquire("", p.N)
-		a[0], a[4] = g.op, int64(n-i)
+	for i := range g.parts {
+		p := &g.parts[i]
+		a := p.limit.acquire(p.Key, p.units())
+		a[0] = g.op + 16*int64(n-i)
 		r.keys[i] = p.key
 		r.args = append(r.args, a[:r.script.args]...)
 	}
@@ -101,40 +191,59 @@ func (g *group) request() *request {
 	return r
 }
 
-// answer writes the answer to leases. It reports false if a key holds another
-// type.
-func (g *group) answer(r *request, leases []algo.Lease) bool {
+// answer writes the answer to leases, and fills blocks. It reports whether all parts are
+// charged, and false if a key holds another type.
+func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 	decisions, handles, all := g.explain(r)
 	for i := range g.parts {
-		p := &g.parts[i]
 		if r.answer(i).flag() == flagWrongType {
-			return false
+			return false, false
 		}
+	}
+	for i := range g.parts {
+		p, d := &g.parts[i], &decisions[i]
 		if r.answer(i).mixed() {
 			p.limiter.reportMixed()
 		}
-		d := &decisions[i]
 		d.Source = algo.SourceRemote
 		p.limiter.fallback.follow(p.Key, d)
+		p.fill(r, handles[i], d, all)
 		switch {
 		case !all || g.op != opAcquireAll:
+			if !g.twice { // then a reply has the costs of earlier parts
+				g.store.denied.note(p.key, p.limit, r.answer(i), r.sent, d)
+			}
 			leases[i] = algo.NewLease(*d, nil, algo.Handle{})
 		case p.N == 0:
 			leases[i] = algo.NewLease(*d, p.limiter.lateReleaser(true), algo.Handle{Key: p.Key})
 		default:
+			handles[i].N = p.N
 			leases[i] = algo.NewLease(*d, (*releaser)(p.limiter), handles[i])
 		}
 	}
-	return true
+	return all, true
+}
+
+// fill notes the answer d in the block of the part, and the units that were charged for it.
+func (p *groupPart) fill(r *request, charge algo.Handle, d *algo.Decision, charged bool) {
+	switch {
+	case p.block == nil:
+	case charged:
+		p.block.fill(r, charge, d, p.extra)
+		d.Remaining = min(d.Remaining+p.extra, d.Limit)
+	default:
+		p.block.failed(p.extra)
+		p.block.fill(r, charge, d, 0)
+	}
 }
 
 // explain explains the parts in order, each after the charges of those before.
-// If they are not charged, the decisions describe the buckets without a charge.
+// If they are not charged, the decisions describe the limits without a charge.
 func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.Handle, all bool) {
 	decisions, handles, all = make([]algo.Decision, len(g.parts)), make([]algo.Handle, len(g.parts)), true
 	for i := range g.parts {
 		p, d := &g.parts[i], &decisions[i]
-		*d, handles[i] = p.bucket.explain(r.answer(i), p.N)
+		*d, handles[i] = p.limit.explain(r.answer(i), p.units())
 		handles[i].Key = p.Key
 		if p.never {
 			d.Allowed, d.Reason, d.RetryAfter = false, algo.Never, algo.Forever
@@ -143,7 +252,7 @@ func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.H
 	}
 	for i := 0; i < len(g.parts) && !all; i++ {
 		was, d := decisions[i], &decisions[i]
-		*d, _ = g.parts[i].bucket.explain(r.answer(i), 0)
+		*d, _ = g.parts[i].limit.explain(r.answer(i), 0)
 		d.Allowed, d.Reason, d.Banned, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Banned, was.Delay, was.RetryAfter
 	}
 	return decisions, handles, all
@@ -156,8 +265,8 @@ func (g *group) refundLate(r *request) {
 		return
 	}
 	for i := range g.parts {
-		if p := &g.parts[i]; p.N > 0 {
-			p.limiter.correct(p.key, bucketScript, p.bucket.refund(handles[i], p.N))
+		if p := &g.parts[i]; p.units() > 0 {
+			p.limiter.correct(p.key, p.limit.script(), p.limit.refund(handles[i], p.units()))
 		}
 	}
 }

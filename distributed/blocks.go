@@ -206,7 +206,7 @@ func (k *block) fill(r *request, charge algo.Handle, d *algo.Decision, extra int
 	}
 }
 
-// failed ends a want without an answer.
+// failed ends a want without an answer. A nil pointer wants nothing.
 func (k *block) failed(extra int64) {
 	if extra > 0 {
 		k.mu.Lock()

@@ -23,8 +23,8 @@
 --                          d = 1 if earlier charges cannot be refunded then
 --            3 reset       a, b as acquire
 --            4 ban         a = how long
---            6 acquire all a, b, c as acquire  d = number of entries, from this
---                          one on, that are charged together or not at all
+--            6 acquire all a, b, c as acquire; op has 16 times the number of entries, from
+--                          this one on, that are charged together or not at all
 --            7 peek all    as 6, but charges nothing
 --            8 first       a, b as acquire  c = units  d = T; what does not fit is charged to
 --                          the credits that are the next key, whose own entry is ignored
@@ -310,8 +310,9 @@ while i <= #KEYS do
     settle(key, KEYS[i + 1], a, b, c, d, mine)
     i = i + 1
   else
-    together(op, i, i + d - 1)
-    i = i + d - 1
+    local last = i + math.floor(op / 16) - 1
+    together(op % 16, i, last)
+    i = last
   end
   i = i + 1
 end

@@ -160,7 +160,7 @@ func TestL2_DenyCacheOfWindows(t *testing.T) {
 							w.leases = nil
 						}
 					default:
-						w.acquire(1+rnd.Int64N(3))
+						w.acquire(1 + rnd.Int64N(3))
 					}
 					time.Sleep(time.Duration(rnd.Int64N(int64(period / 20))))
 				}

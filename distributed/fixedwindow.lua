@@ -18,6 +18,9 @@
 --            1 refund  d = end of the window that was charged, a its length
 --                      e = voided at the charge, f = length of the one after, or 0
 --            4 ban     a = how long
+--            6 acquire all  as acquire; op has 16 times the number of entries, from this one
+--                           on, that are charged together or not at all
+--            7 peek all     as 6, but charges nothing
 --            8 first   as acquire; what does not fit is charged to the credits that are the
 --              next key, whose own entry is 9
 -- reply    now, then three integers for each key: end of the window and the units
@@ -199,7 +202,57 @@ local function entry(i)
   answer(before, voided, flag + mixed)
 end
 
-for i = 1, #KEYS do
-  entry(i)
+-- look is what the window of an entry holds.
+local function look(key, at)
+  local a, d = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 5])
+  after = 0
+  local begin, period = window(a, d, tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]))
+  local s = {own = begin + period, quota = tonumber(ARGV[at + 3])}
+  s.spent, s.voided, s.flag, s.mixed, s.begin, s.period, s.back = read(key, begin, period, s.quota)
+  s.first, s.wrote, s.after = s.spent, wrote, after
+  return s
+end
+
+-- together charges the entries first to last, or none of them.
+local function together(op, first, last)
+  local windows, all = {}, true
+  for i = first, last do
+    local key, at = KEYS[i], (i - 1) * 7
+    local quota, cost = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local s = windows[key] or look(key, at)
+    windows[key] = s
+    local flag, before = s.flag, s.spent
+    if flag == DENIED then
+      before = s.own + s.spent
+      if s.spent + cost <= quota or cost == 0 then
+        flag = ADMITTED
+      end
+      -- more than the quota would read as debt
+      s.spent = s.spent < s.period and math.min(s.spent + cost, math.max(s.spent, quota)) or s.spent + cost
+    end
+    all = all and (flag == ADMITTED or (cost == 0 and flag ~= WRONG_TYPE))
+    answer(before, s.voided, flag + s.mixed)
+  end
+  for key, s in pairs(windows) do
+    after, wrote = s.after, s.wrote
+    if all and op == 6 and s.spent > s.first then
+      write(key, s.begin, s.period, s.spent, s.voided, s.quota)
+    elseif s.back then
+      write(key, s.begin, s.period, s.first, s.voided)
+    end
+  end
+end
+
+local i = 1
+while i <= #KEYS do
+  local op = tonumber(ARGV[(i - 1) * 7 + 1])
+  if op < 16 then
+    entry(i)
+    i = i + 1
+  else
+    local last = i + math.floor(op / 16) - 1
+    together(op % 16, i, last)
+    i = last + 1
+  end
 end
 return reply

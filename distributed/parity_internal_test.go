@@ -188,22 +188,22 @@ func TestL2_GroupsAndDecide(t *testing.T) {
 		}
 		for range 1 + rnd.IntN(4) {
 			p := groupPart{key: names[rnd.IntN(len(names))]}
-			p.bucket = bucketOf(m.of[p.key])
-			p.N = rnd.Int64N(min(4, p.bucket.MaxCost+1))
+			p.limit = bucketOf(m.of[p.key])
+			p.N = rnd.Int64N(min(4, p.limit.maxCost()+1))
 			g.parts = append(g.parts, p)
 		}
 		reply := runScript(t, client, g.request())
 		now, all := reply[0], true
 		tats := map[string]int64{}
 		for i, p := range g.parts {
-			o := m.keys[p.key]
+			o, b := m.keys[p.key], p.limit.(*bucket)
 			if _, known := tats[p.key]; !known {
 				tats[p.key] = o.tat
 			}
 			before := tats[p.key]
-			next, v, _ := p.bucket.gcra.Answer(before, now, p.N)
+			next, v, _ := b.gcra.Answer(before, now, p.N)
 			if !v.Allowed {
-				next = max(tats[p.key], now) + p.N*p.bucket.Emission
+				next = max(tats[p.key], now) + p.N*b.Emission
 			}
 			tats[p.key] = next
 			all = all && v.Allowed
