@@ -15,8 +15,11 @@ func (l *Limiter) Batches(a, b algo.Request) bool {
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
 		return false
 	}
-	s := l.load().script()
-	return s.batches() && s == other.load().script() && l.store.router.sameStep(l.redisKey(a.Key), other.redisKey(b.Key))
+	s, router := l.load().script(), l.store.router
+	if !s.batches() || s != other.load().script() {
+		return false
+	}
+	return !router.divided() || router.sameStep(l.redisKey(a.Key), other.redisKey(b.Key))
 }
 
 // batches reports whether s has opAcquireAll.

@@ -156,7 +156,7 @@ func TestLevelsWithoutRedis(t *testing.T) {
 	require.Equal(t, int64(8), acquire(t, a, "k", 0).Remaining, "denials charge no level")
 }
 
-// A window on Redis behind a denial is peeked, although no batch decides it.
+// A window on Redis behind a denial is peeked, whether a batch decides its kind or not.
 func TestWindowBehindADenial(t *testing.T) {
 	store, _ := onRedis(t)
 	denies := algo.DenyAll()

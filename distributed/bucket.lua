@@ -170,9 +170,10 @@ local function together(op, first, last)
     local depth, wait, cost = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
     local s = buckets[key]
     if not s then
-      s = {mine = tonumber(ARGV[at + 6])}
-      s.tat, s.account, s.voided, s.flag, s.mark, s.mixed, s.longest, s.clamped = load(key, depth, wait, s.mine)
-      s.first = s.tat
+      local mine = tonumber(ARGV[at + 6])
+      local tat, account, voided, flag, mark, mixed, longest, clamped = load(key, depth, wait, mine)
+      s = {mine = mine, first = tat, tat = tat, account = account, voided = voided, flag = flag, mark = mark,
+        mixed = mixed, longest = longest, clamped = clamped}
       buckets[key] = s
     end
     local flag, fits, before = s.flag, cost == 0, s.tat

@@ -25,7 +25,7 @@ type denyCache struct {
 
 type denyShard struct {
 	mu     sync.Mutex
-	proofs map[string]proof // by Redis key
+	proofs map[string]*proof // by Redis key
 }
 
 // prover is a limit whose denials prove later ones: explain repeats the decision of Redis
@@ -36,7 +36,7 @@ type prover interface {
 	provenUntil(a answer) int64
 }
 
-// proof is the content of a denial.
+// proof is the content of a denial. It does not change.
 type proof struct {
 	limit    prover // the parameters in force
 	now      int64  // the server's time
@@ -58,7 +58,7 @@ const proofLifetime = time.Second
 func newDenyCache(n int) *denyCache {
 	c := &denyCache{seed: maphash.MakeSeed(), capacity: (n + 15) / 16}
 	for i := range c.shards {
-		c.shards[i].proofs = map[string]proof{}
+		c.shards[i].proofs = map[string]*proof{}
 	}
 	return c
 }
@@ -78,8 +78,8 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	if c.capacity == 0 || n == 0 {
 		return false
 	}
-	p, ok := c.find(key)
-	if !ok || p.limit != lim || n > lim.maxCost() {
+	p := c.find(key)
+	if p == nil || p.limit != lim || n > lim.maxCost() {
 		return false
 	}
 	latest, earliest := p.serverTime(time.Now())
@@ -96,16 +96,17 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 	return true
 }
 
-func (c *denyCache) find(key string) (proof, bool) {
+// find returns the proof about key, or nil.
+func (c *denyCache) find(key string) *proof {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, ok := s.proofs[key]
-	if ok && time.Since(p.received) >= proofLifetime {
+	p := s.proofs[key]
+	if p != nil && time.Since(p.received) >= proofLifetime {
 		delete(s.proofs, key)
-		return proof{}, false
+		return nil
 	}
-	return p, ok
+	return p
 }
 
 // banned returns how long the key of a record is banned, as far as it is known, and
@@ -132,7 +133,7 @@ func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 // noteBan keeps a ban, under the key of its record.
 func (c *denyCache) noteBan(record string, r *request) {
 	if c.capacity > 0 {
-		c.put(record, proof{until: r.answer(1).reply[0], now: r.now, sent: r.sent, received: time.Now()})
+		c.put(record, &proof{until: r.answer(1).reply[0], now: r.now, sent: r.sent, received: time.Now()})
 	}
 }
 
@@ -150,7 +151,7 @@ func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *alg
 	if !ok || c.capacity == 0 || d.Reason != algo.Quota {
 		return
 	}
-	p := proof{limit: l, now: a.now, until: l.provenUntil(a), sent: sent, received: time.Now()}
+	p := &proof{limit: l, now: a.now, until: l.provenUntil(a), sent: sent, received: time.Now()}
 	if p.until > p.now {
 		copy(p.args[:], a.args)
 		copy(p.reply[:], a.reply)
@@ -158,7 +159,7 @@ func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *alg
 	}
 }
 
-func (c *denyCache) put(key string, p proof) {
+func (c *denyCache) put(key string, p *proof) {
 	s := c.shard(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()

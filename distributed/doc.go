@@ -10,8 +10,8 @@
 //
 // There are token and leaky buckets, pacers, fixed and sliding windows, sliding
 // logs, and limits on units in flight; [Store.Limiter] makes all but the last
-// from an algo.Spec. algo.AcquireAll decides several buckets of one store in one
-// step. [NewWithTransport] makes a store on another client of Redis. [NewBan] bans keys that keep exceeding a limit. Package rules keeps limits in
+// from an algo.Spec. algo.AcquireAll decides several buckets, or several fixed windows,
+// of one store in one step. [NewWithTransport] makes a store on another client of Redis. [NewBan] bans keys that keep exceeding a limit. Package rules keeps limits in
 // Redis, to be changed while the service runs.
 //
 // # Decisions
@@ -35,7 +35,8 @@
 //
 // A denial that an earlier one proves does not reach Redis: see [WithDenyCache].
 // With [WithBlocks], which is off by default, busy keys are spent from blocks
-// that were charged in advance, for an excess that the user states.
+// that were charged in advance, for an excess that the user states. Several limits in
+// one decision do not reach Redis if each of them is answered in one of these ways.
 //
 // # Without Redis
 //

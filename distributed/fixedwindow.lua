@@ -207,10 +207,11 @@ local function look(key, at)
   local a, d = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 5])
   after = 0
   local begin, period = window(a, d, tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]))
-  local s = {own = begin + period, quota = tonumber(ARGV[at + 3])}
-  s.spent, s.voided, s.flag, s.mixed, s.begin, s.period, s.back = read(key, begin, period, s.quota)
-  s.first, s.wrote, s.after = s.spent, wrote, after
-  return s
+  local own, quota = begin + period, tonumber(ARGV[at + 3])
+  local spent, voided, flag, mixed, back
+  spent, voided, flag, mixed, begin, period, back = read(key, begin, period, quota)
+  return {own = own, quota = quota, first = spent, spent = spent, voided = voided, flag = flag, mixed = mixed,
+    begin = begin, period = period, back = back, wrote = wrote, after = after}
 end
 
 -- together charges the entries first to last, or none of them.

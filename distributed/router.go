@@ -79,6 +79,9 @@ func (r *router) node(addr string) *nodeQueue {
 	return q
 }
 
+// divided reports whether keys lie on several nodes.
+func (r *router) divided() bool { return r.ring != nil || r.cluster.Load() }
+
 // sameStep reports whether two keys can be decided in one step.
 func (r *router) sameStep(a, b string) bool {
 	switch {
