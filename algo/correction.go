@@ -26,6 +26,9 @@ func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
 // out to cost, and gives nothing back.
 type lateCharge corrections
 
+// KeepsLargest makes smaller amounts change nothing; see [Releaser].
+func (*lateCharge) KeepsLargest() {}
+
 // Release does nothing.
 func (*lateCharge) Release(Handle, Outcome) {}
 

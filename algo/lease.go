@@ -49,7 +49,8 @@ type Releaser interface {
 	Release(h Handle, o Outcome)
 	// Settle corrects the cost of an admission from h.N to actual units. It
 	// may be called several times before Release; h.N is the amount of the
-	// latest call.
+	// latest call. If the Releaser has the method KeepsLargest(), Settle is called with
+	// larger amounts only: such a lease gives nothing back.
 	Settle(h Handle, actual int64)
 }
 
@@ -108,6 +109,11 @@ func (l *Lease) Settle(actual int64) {
 	case actual < 0:
 		warnNegative.Log("")
 		return
+	}
+	if actual < l.handle.N {
+		if _, keeps := l.releaser.(interface{ KeepsLargest() }); keeps {
+			return // nothing comes back, so it counts for what is settled later
+		}
 	}
 	l.releaser.Settle(l.handle, actual)
 	l.handle.N = actual

@@ -123,6 +123,9 @@ func TestSettleOfNoCost(t *testing.T) {
 				require.Greater(t, peek(t, l, key).ResetAfter, time.Duration(0), spec)
 				after := peek(t, l, key)
 				lease.Settle(2)
+				lease.Settle(3)
+				require.Equal(t, after, peek(t, l, key), "%s: not charged twice", spec)
+				lease.Settle(1)
 				lease.Release(algo.Canceled)
 				require.Equal(t, after, peek(t, l, key), "%s: not given back", spec)
 			}

@@ -121,7 +121,7 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 		*lease = algo.NewLease(d, nil, algo.Handle{})
 	case paid > 0:
 		d.Remaining -= paid
-		*lease = algo.NewLease(d, &prepaidLease{c.of, h, c.n - paid, paid}, algo.Handle{Key: c.key, N: c.n})
+		*lease = algo.NewLease(d, &prepaidLease{of: c.of, charge: h, planned: c.n - paid, paid: paid}, algo.Handle{Key: c.key, N: c.n})
 	case c.n == 0:
 		*lease = algo.NewLease(d, l.lateReleaser(true), algo.Handle{Key: c.key, State: h.State})
 	default:
@@ -149,6 +149,7 @@ type prepaidLease struct {
 	of            *Prepaid
 	charge        algo.Handle // of the plan
 	planned, paid int64       // at the admission
+	owed          int64       // to a plan that has charged nothing
 }
 
 // Release gives back a canceled charge.
@@ -164,10 +165,10 @@ func (p *prepaidLease) Settle(h algo.Handle, actual int64) {
 	p.of.credits.add(h.Key, was-is)
 	p.charge.Key, p.charge.N = h.Key, h.N-was
 	switch planned := actual - is; {
-	case planned == p.charge.N:
-	case p.planned > 0:
+	case p.planned > 0 && planned != p.charge.N:
 		(*releaser)(p.of.plan).Settle(p.charge, planned)
-	default: // the plan has charged nothing: it owes the difference, and gives nothing back
-		(*lateCharge)(p.of.plan).Settle(p.charge, planned)
+	case p.planned == 0 && planned > p.owed: // the plan has charged nothing, and gives nothing back
+		p.charge.N, p.owed = p.owed, planned
+		(*releaser)(p.of.plan).Settle(p.charge, planned)
 	}
 }

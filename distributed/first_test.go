@@ -63,6 +63,11 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 			only := remote(t, l, "a", 5) // of credits
 			only.Settle(9)
 			require.Eventually(t, func() bool { return remote(t, plan, "a", 0).ResetAfter > denied.ResetAfter }, patient, time.Millisecond, "the plan owes 4")
+			owes := func() time.Duration { return remote(t, plan, "a", 0).ResetAfter.Round(time.Minute) }
+			owed := owes()
+			only.Settle(6)
+			only.Settle(9)
+			require.Equal(t, owed, owes(), "once")
 			require.Equal(t, int64(15), balance())
 			about, ok := algo.Describe(l)
 			require.True(t, ok)

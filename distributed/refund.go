@@ -79,6 +79,9 @@ func (l *Limiter) lateReleaser(allowed bool) algo.Releaser {
 // lateCharge charges what the work turns out to cost, and gives nothing back.
 type lateCharge Limiter
 
+// KeepsLargest makes smaller amounts change nothing; see [algo.Releaser].
+func (*lateCharge) KeepsLargest() {}
+
 func (*lateCharge) Release(algo.Handle, algo.Outcome) {}
 
 func (c *lateCharge) Settle(h algo.Handle, actual int64) {

@@ -126,8 +126,9 @@ func TestSettleOfNoCost(t *testing.T) {
 			unused := remote(t, l, "alice", 0)
 			unused.Release(algo.Canceled)
 			lease := remote(t, l, "alice", 0)
-			lease.Settle(2)
-			lease.Settle(1)
+			for _, n := range []int64{2, 1, 2, 1} { // up, down and up
+				lease.Settle(n)
+			}
 			lease.Release(algo.Canceled)
 			left := remote(t, l, "alice", 0)
 			require.Equal(t, left.Limit-2, left.Remaining)
