@@ -104,6 +104,16 @@ func (b *readAhead) end(w http.ResponseWriter, r *http.Request) (http.ResponseWr
 	return w, copied
 }
 
+// ended reports whether the body was read ahead to its end.
+func (b *readAhead) ended() bool {
+	if b == nil {
+		return false
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.err != nil
+}
+
 // stop lets no further read begin. b.mu is locked afterwards.
 func (b *readAhead) stop() {
 	b.once.Do(func() {})

@@ -84,7 +84,7 @@ func (m *middleware) writeRefusal(ahead *readAhead, w http.ResponseWriter, r *ht
 		m.denied.ServeHTTP(w, inner)
 		return
 	}
-	endBody(w, r)
+	endBody(ahead, w, r)
 	if f.protocol.kind != plainHTTP {
 		f.refuseRPC(w, r)
 		return

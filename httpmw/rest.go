@@ -27,9 +27,16 @@ func answerAtOnce(w http.ResponseWriter) bool {
 
 // endBody readies a request for a response that does not wait for its client: the body is
 // read if it is there, as it mostly is. If it is not, the response closes the connection.
-func endBody(w http.ResponseWriter, r *http.Request) {
-	if r.ProtoMajor != 1 || r.ContentLength == 0 || r.Body == nil || r.Header.Get("Expect") != "" {
+func endBody(ahead *readAhead, w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.ProtoMajor != 1, r.ContentLength == 0, r.Body == nil:
 		return // there is no body, or a handler around this one has taken it
+	case r.ProtoMinor > 0 && r.Header.Get("Expect") != "":
+		// net/http waits for the body after the response, and closes the connection.
+		if !ahead.ended() {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(lingerTime))
+		}
+		return
 	}
 	if !readRest(w, r) && answerAtOnce(w) {
 		closeAfterwards(w)

@@ -64,3 +64,26 @@ func TestSlowDeniedBodiesHoldNoSlot(t *testing.T) {
 	}
 	require.Equal(t, "begin", string(begun), "the handler of denials gets the body")
 }
+
+// TestDeniedExpectations: a client that waits for 100 Continue, is denied, and then neither
+// sends its body nor hangs up, keeps its connection for a few seconds. HTTP/1.0 knows no
+// expectations: a denial does not wait for the body.
+func TestDeniedExpectations(t *testing.T) {
+	t.Parallel()
+	base, _ := start(t, "HTTP/1.1", httpmw.Limit(denying(algo.Quota, time.Second), key("k"))(unreachable(t)))
+	for name, request := range map[string]string{
+		"length":  "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n",
+		"chunked": "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n",
+		"old":     "POST / HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\nbegin",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, conn := answerAndRest(t, base, request)
+			require.Equal(t, http.StatusTooManyRequests, got.StatusCode)
+			_, err := io.Copy(io.Discard, got.Body)
+			require.NoError(t, err)
+			_, err = io.Copy(io.Discard, conn)
+			require.NoError(t, err, "the server closes the connection")
+		})
+	}
+}
