@@ -56,5 +56,5 @@ func (i *interceptor) rateItems(d *algo.Decision) (policy, limit string) {
 	if p.Described {
 		policy = p.Text
 	}
-	return policy, string(i.AppendLimit(nil, d, p))
+	return policy, i.LimitItem(d, p)
 }

@@ -57,8 +57,7 @@ func (m *middleware) advertise(w http.ResponseWriter, p *admission.Policy[*http.
 	}
 	if m.headers == IETF {
 		item := p.PolicyItem(d.Limit)
-		var buf [128]byte // a name of 64 and two numbers of 15 fit
-		setFields(h, &[2]string{item.Text, string(p.AppendLimit(buf[:0], d, item))})
+		setFields(h, &[2]string{item.Text, p.LimitItem(d, item)})
 	}
 	return true
 }

@@ -3,6 +3,7 @@ package admission
 import (
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -26,6 +27,11 @@ type PolicyItem struct {
 	Text        string
 	Described   bool // by the limiter; otherwise the quota is the Limit of a decision
 	description algo.Description
+
+	// The RateLimit item of a key that has spent one unit of a full bucket, and its t: most
+	// clients are seen like that.
+	first string
+	until int64
 }
 
 // PolicyItem returns the item for a decision with the given limit. It is
@@ -38,7 +44,9 @@ func (f *Fields) PolicyItem(limit int64) *PolicyItem {
 	if p := f.item.Load(); p != nil && p.description == d && p.Described == ok {
 		return p
 	}
-	p := &PolicyItem{f.renderPolicy(d), ok, d}
+	p := &PolicyItem{Text: f.renderPolicy(d), Described: ok, description: d}
+	p.until = Seconds(d.Window / time.Duration(max(d.Quota, 1)))
+	p.first = string(f.appendItem(nil, d.Quota-1, p.until))
 	f.item.Store(p)
 	return p
 }
@@ -64,11 +72,25 @@ func (f *Fields) renderPolicy(d algo.Description) string {
 // than the q of the policy (one key may have a larger limit), t the seconds until more is available, rounded up. t is omitted when nothing is spent, for
 // limits in flight, and when the limiter does not know.
 func (f *Fields) AppendLimit(b []byte, d *algo.Decision, p *PolicyItem) []byte {
-	b = AppendNumber(append(b, f.prefix...), min(d.Remaining, p.description.Quota))
-	if t := p.Until(d); t > 0 {
+	return f.appendItem(b, min(d.Remaining, p.description.Quota), p.Until(d))
+}
+
+func (f *Fields) appendItem(b []byte, remaining, t int64) []byte {
+	b = AppendNumber(append(b, f.prefix...), remaining)
+	if t > 0 {
 		b = AppendNumber(append(b, ";t="...), t)
 	}
 	return b
+}
+
+// LimitItem returns what AppendLimit appends.
+func (f *Fields) LimitItem(d *algo.Decision, p *PolicyItem) string {
+	t := p.Until(d)
+	if d.Remaining == p.description.Quota-1 && t == p.until {
+		return p.first
+	}
+	var buf [128]byte // a name of 64 and two numbers of 15 fit
+	return string(f.appendItem(buf[:0], min(d.Remaining, p.description.Quota), t))
 }
 
 // Until is the t of a RateLimit item, 0 if it has none. A limiter that delays
