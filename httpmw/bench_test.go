@@ -83,6 +83,7 @@ func TestAllocations(t *testing.T) {
 	}{
 		{"headers", httpmw.Limit(roomy(t), ip)(bare), 1},
 		{"headers of a key that has spent more", httpmw.Limit(bucket(t, algo.PerHour(1e9)), ip)(bare), 2},
+		{"legacy", httpmw.Limit(roomy(t), ip, httpmw.WithHeaders(httpmw.Legacy))(bare), 1},
 		{"none", httpmw.Limit(roomy(t), ip, none)(bare), 0},
 		{"wrapped", httpmw.Limit(newSlots(1), ip, none)(bare), 3},
 		{"denied", httpmw.Limit(spent(t), ip)(bare), 4},

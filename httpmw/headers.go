@@ -53,7 +53,7 @@ func (m *middleware) advertise(w http.ResponseWriter, p *admission.Policy[*http.
 	}
 	h := w.Header()
 	if m.legacy != IETF {
-		advertiseLegacy(h, d, m.legacy)
+		advertiseLegacy(h, p, d, m.legacy)
 	}
 	if m.headers == IETF {
 		item := p.PolicyItem(d.Limit)
@@ -111,21 +111,15 @@ func addField(h http.Header, name string, line []string) {
 }
 
 // advertiseLegacy sets the fields, unless a tighter limit has set them before.
-func advertiseLegacy(h http.Header, d *algo.Decision, mode HeadersMode) {
+func advertiseLegacy(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision, mode HeadersMode) {
 	if before := h[legacyRemaining]; len(before) > 0 {
 		left, err := strconv.ParseInt(before[0], 10, 64)
 		if err == nil && left <= d.Remaining {
 			return
 		}
 	}
-	var buf [3 * 20]byte
-	b := admission.AppendNumber(buf[:0], d.Limit)
-	i := len(b)
-	b = admission.AppendNumber(b, min(d.Remaining, d.Limit))
-	j := len(b)
-	b = admission.AppendNumber(b, resetValue(d.ResetAfter, mode))
-	text := string(b)
-	values := &[3]string{text[:i], text[i:j], text[j:]}
+	items := p.LegacyItems(d, resetValue(d.ResetAfter, mode))
+	values := &items
 	h[legacyLimit] = values[0:1:1]
 	h[legacyRemaining] = values[1:2:2]
 	h[legacyReset] = values[2:3:3]

@@ -169,7 +169,7 @@ func (m *middleware) advertiseAll(h http.Header, all []candidate, parts []algo.D
 	if m.legacy != IETF {
 		for i := range all {
 			if all[i].InForce(&parts[i]) {
-				advertiseLegacy(h, &parts[i], m.legacy)
+				advertiseLegacy(h, all[i].Policy, &parts[i], m.legacy)
 			}
 		}
 	}

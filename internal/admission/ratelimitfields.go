@@ -28,10 +28,11 @@ type PolicyItem struct {
 	Described   bool // by the limiter; otherwise the quota is the Limit of a decision
 	description algo.Description
 
-	// The RateLimit item of a key that has spent one unit of a full bucket, and its t: most
-	// clients are seen like that.
-	first string
-	until int64
+	// The RateLimit item of a key that has spent one unit of a full bucket, its t, and the
+	// fields without a standard: most clients are seen like that.
+	first  string
+	until  int64
+	legacy [3]string
 }
 
 // PolicyItem returns the item for a decision with the given limit. It is
@@ -47,6 +48,7 @@ func (f *Fields) PolicyItem(limit int64) *PolicyItem {
 	p := &PolicyItem{Text: f.renderPolicy(d), Described: ok, description: d}
 	p.until = Seconds(d.Window / time.Duration(max(d.Quota, 1)))
 	p.first = string(f.appendItem(nil, d.Quota-1, p.until))
+	p.legacy = renderLegacy(d.Quota, d.Quota-1, p.until)
 	f.item.Store(p)
 	return p
 }
@@ -91,6 +93,25 @@ func (f *Fields) LimitItem(d *algo.Decision, p *PolicyItem) string {
 	}
 	var buf [128]byte // a name of 64 and two numbers of 15 fit
 	return string(f.appendItem(buf[:0], min(d.Remaining, p.description.Quota), t))
+}
+
+// LegacyItems returns the texts of the fields without a standard: limit, remaining and reset.
+func (f *Fields) LegacyItems(d *algo.Decision, reset int64) [3]string {
+	p := f.PolicyItem(d.Limit)
+	if d.Limit == p.description.Quota && d.Remaining == d.Limit-1 && reset == p.until {
+		return p.legacy
+	}
+	return renderLegacy(d.Limit, min(d.Remaining, d.Limit), reset)
+}
+
+func renderLegacy(limit, remaining, reset int64) [3]string {
+	var buf [3 * 20]byte
+	b := AppendNumber(buf[:0], limit)
+	i := len(b)
+	b = AppendNumber(b, remaining)
+	j := len(b)
+	text := string(AppendNumber(b, reset))
+	return [3]string{text[:i], text[i:j], text[j:]}
 }
 
 // Until is the t of a RateLimit item, 0 if it has none. A limiter that delays

@@ -10,6 +10,8 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
+func number(n int64) string { return string(admission.AppendNumber(nil, n)) }
+
 // TestLimitItemIsWhatAppendLimitAppends: the item that is rendered beforehand is sent
 // only where it says what is so.
 func TestLimitItemIsWhatAppendLimitAppends(t *testing.T) {
@@ -21,6 +23,10 @@ func TestLimitItemIsWhatAppendLimitAppends(t *testing.T) {
 					d := algo.Decision{Allowed: retry == 0, Limit: rate.Count, Remaining: max(remaining, 0), NextAfter: after, RetryAfter: retry}
 					p := f.PolicyItem(d.Limit)
 					require.Equal(t, string(f.AppendLimit(nil, &d, p)), f.LimitItem(&d, p), "%v %+v", rate, d)
+					for _, reset := range []int64{0, admission.Seconds(after), 60} {
+						want := [3]string{number(d.Limit), number(min(d.Remaining, d.Limit)), number(reset)}
+						require.Equal(t, want, f.LegacyItems(&d, reset), "%v %+v", rate, d)
+					}
 				}
 			}
 		}
