@@ -84,11 +84,44 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, er
 // denialCounts reports whether l denies n units and counts that towards a ban, and the denial
 // that it would give: less may fit, and to ask for that first is no offence.
 func denialCounts(ctx context.Context, l Limiter, key string, n int64) (d Decision, denies bool) {
-	if _, counts := l.(*Ban); !counts {
+	switch counts, foreign := countsDenials(ctx, l, key); {
+	case !counts:
 		return d, false
+	case foreign: // which would count a peek for n units
+		lease, err := l.Acquire(ctx, key, 0)
+		lease.Release(Canceled)
+		d = lease.Decision
+		return d, err == nil && (!d.Allowed || d.Limit > 0 && d.Remaining < n)
 	}
 	d, err := peek(ctx, l, key, n)
 	return d, err == nil && !d.Allowed
+}
+
+// countsDenials reports whether a ban counts the denials of l, and whether that is a ban of
+// package distributed. A limiter on trial denies nothing.
+func countsDenials(ctx context.Context, l Limiter, key string) (counts, foreign bool) {
+	l, err := resolve(ctx, l, key)
+	if err != nil {
+		return false, false
+	}
+	switch l := l.(type) {
+	case *shadow:
+	case *Ban:
+		_, foreign = countsDenials(ctx, l.limiter, key)
+		return true, foreign
+	case interface {
+		Banned(context.Context, string) (time.Duration, error)
+	}:
+		return true, true
+	case *all:
+		for _, one := range l.limiters {
+			c, f := countsDenials(ctx, one, key)
+			counts, foreign = counts || c, foreign || f
+		}
+	case interface{ wrapped() Limiter }:
+		return countsDenials(ctx, l.wrapped(), key)
+	}
+	return counts, foreign
 }
 
 func (b *Ban) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {

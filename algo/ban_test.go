@@ -261,8 +261,21 @@ func TestBanCountsNoBans(t *testing.T) {
 
 // TestBanOfDividedRequests: a caller that takes what fits is not banned for asking for more.
 func TestBanOfDividedRequests(t *testing.T) {
+	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
+		"alone":  func(l algo.Limiter) algo.Limiter { return l },
+		"switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"all":    func(l algo.Limiter) algo.Limiter { return algo.All(bucket(algo.PerSecond(100)), l) },
+		"by key": func(l algo.Limiter) algo.Limiter {
+			return algo.ByKey(func(context.Context, string) algo.Limiter { return algo.All(l) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) { testDividedRequests(t, wrap) })
+	}
+}
+
+func testDividedRequests(t *testing.T, wrap func(algo.Limiter) algo.Limiter) {
 	synctest.Test(t, func(t *testing.T) {
-		ban := algo.Must(algo.NewBan(bucket(algo.PerSecond(4), algo.Burst(10)), algo.PerMinute(3), time.Hour, time.Hour))
+		ban := wrap(algo.Must(algo.NewBan(bucket(algo.PerSecond(4), algo.Burst(10)), algo.PerMinute(3), time.Hour, time.Hour)))
 		for range 20 {
 			_, units, err := algo.AtMost(t.Context(), ban, "a", 10)
 			require.NoError(t, err)

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/sluice-go/sluice/internal/decide"
@@ -12,6 +13,7 @@ import (
 type Prepaid struct {
 	wrapping
 	credits *Credits
+	chooses bool // plan depends on the key
 }
 
 // First spends from plan, a limit over time, and what does not fit there from credits,
@@ -41,34 +43,60 @@ type Prepaid struct {
 //
 // plan may spend other credits first, made before these. It panics if plan or credits is
 // nil, and if plan spends the same or later credits: two such limits could wait for each
-// other's locks for ever. It does not see credits behind [ByKey] and limiters of other
-// packages: the same holds for them.
+// other's locks for ever. Where [ByKey] or a [Chooser] chooses such a plan for a key, Acquire
+// returns [ErrRequest]. First does not see credits behind limiters of other packages: the same
+// holds for them.
 func First(plan Limiter, credits *Credits) *Prepaid {
 	mustLimiter(plan, "First")
 	if credits == nil {
 		panic("algo: First: the credits are nil")
 	}
-	if latestCredits(plan) >= credits.made {
-		panic("algo: First: the plan spends the same credits, or some that were made later: make credits in the order in which they are spent")
+	made, chooses := latestCredits(plan, nil)
+	if made >= credits.made {
+		panic("algo: First: " + errCreditsOrder)
 	}
-	return &Prepaid{wrapping{plan}, credits}
+	return &Prepaid{wrapping{plan}, credits, chooses}
 }
 
-// latestCredits returns which credits l spends, the latest of several; 0 for none.
-func latestCredits(l Limiter) (made int64) {
+const errCreditsOrder = "the plan spends the same credits, or some that were made later: make credits in the order in which they are spent"
+
+// latestCredits returns which credits l spends, the latest of several, 0 for none; and whether
+// a limiter is chosen by key: then chosen returns it, unless it is nil.
+func latestCredits(l Limiter, chosen func(Limiter) Limiter) (made int64, chooses bool) {
 	switch l := l.(type) {
 	case *Credits:
-		return l.made
+		return l.made, false
 	case *Prepaid:
-		return l.credits.made // those of its plan are earlier
+		return l.credits.made, false // those of its plan are earlier
 	case *all:
 		for _, one := range l.limiters {
-			made = max(made, latestCredits(one))
+			m, c := latestCredits(one, chosen)
+			made, chooses = max(made, m), chooses || c
 		}
+	case byKey, Chooser:
+		if chosen != nil {
+			made, _ = latestCredits(chosen(l), chosen)
+		}
+		return made, true
 	case interface{ wrapped() Limiter }:
-		return latestCredits(l.wrapped())
+		return latestCredits(l.wrapped(), chosen)
 	}
-	return made
+	return made, chooses
+}
+
+// checkOrder reports whether the plan of a key would wait for the lock of the credits.
+func (p *Prepaid) checkOrder(ctx context.Context, key string) error {
+	if !p.chooses {
+		return nil
+	}
+	chosen := func(l Limiter) Limiter {
+		l, _ = resolve(ctx, l, key) // nil with an error, which Acquire returns
+		return l
+	}
+	if made, _ := latestCredits(p.limiter, chosen); made >= p.credits.made {
+		return fmt.Errorf("%w: First: %s", ErrRequest, errCreditsOrder)
+	}
+	return nil
 }
 
 // Acquire charges n units to the plan, and to credits what does not fit there; see
@@ -76,6 +104,9 @@ func latestCredits(l Limiter) (made int64) {
 func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
+	}
+	if err = p.checkOrder(ctx, key); err != nil {
+		return lease, err
 	}
 	s := p.credits.lock(key)
 	defer s.mu.Unlock()
@@ -130,6 +161,9 @@ func (p *Prepaid) Allow(key string, n int64) bool {
 }
 
 func (p *Prepaid) peekThrough(ctx context.Context, key string, n int64) (d Decision, err error) {
+	if err = p.checkOrder(ctx, key); err != nil {
+		return d, err
+	}
 	s := p.credits.lock(key)
 	defer s.mu.Unlock()
 	balance := max(s.balances[key], 0)

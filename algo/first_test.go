@@ -1,6 +1,7 @@
 package algo_test
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -324,6 +325,45 @@ func TestFirstOverFirst(t *testing.T) {
 	require.Equal(t, 4, refused)
 	for _, c := range []*algo.Credits{a, b} {
 		require.EqualValues(t, 1000, c.Balance("k"))
+	}
+}
+
+// TestFirstBehindByKey: a plan that is chosen by key and spends the same credits is an error,
+// and not a request that waits for itself.
+func TestFirstBehindByKey(t *testing.T) {
+	early, credits := algo.Must(algo.NewCredits()), algo.Must(algo.NewCredits())
+	require.NoError(t, early.TopUp("other", 5))
+	require.NoError(t, credits.TopUp("k", 5))
+	plan := bucket(algo.PerHour(10))
+	chosen := algo.ByKey(func(_ context.Context, key string) algo.Limiter {
+		switch key {
+		case "k":
+			return algo.Shadow(algo.First(plan, credits))
+		case "other":
+			return algo.First(plan, early)
+		}
+		return nil
+	})
+	for _, l := range []algo.Limiter{algo.First(chosen, credits), algo.First(algo.All(algo.NewSwitch(chosen)), credits)} {
+		done := make(chan error, 2)
+		go func() {
+			_, err := l.Acquire(t.Context(), "k", 1)
+			done <- err
+			_, err = algo.All(plan, l).Acquire(t.Context(), "k", 1)
+			done <- err
+		}()
+		for range 2 {
+			select {
+			case err := <-done:
+				require.ErrorIs(t, err, algo.ErrRequest)
+				require.ErrorContains(t, err, "make credits in the order")
+			case <-time.After(20 * time.Second):
+				t.Fatal("the plan waits for itself")
+			}
+		}
+		require.True(t, acquire(t, l, "other", 2).Allowed)
+		_, err := l.Acquire(t.Context(), "none", 1)
+		require.ErrorContains(t, err, "returned no limiter")
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 //	}
 //
 // Units are reserved in blocks, so one chunk in several asks the limiter, and on
-// Redis one block takes one round trip. At the end the unused rest of the latest
+// Redis one block takes one round trip, under a ban two. At the end the unused rest of the latest
 // block comes back, as far as it still weighs.
 //
 // Bound: the reserved units keep the bound of the limiter, B + R*w for a

@@ -143,6 +143,34 @@ func TestBansOfShares(t *testing.T) {
 	require.True(t, remote(t, y, "k", 1).Allowed)
 }
 
+// A caller that takes what fits is not banned for asking for more.
+func TestBansOfDividedRequests(t *testing.T) {
+	store, _ := onRedis(t)
+	ban := newBan(t, store, algo.PerDay(10), 4*time.Hour)
+	for name, l := range map[string]algo.Limiter{"alone": ban, "switch": algo.NewSwitch(ban), "all": algo.All(ban)} {
+		require.True(t, remote(t, ban, name, 6).Allowed)
+		left := func() int64 { return remote(t, ban, name, 0).Remaining }
+		for range 5 {
+			lease, units, err := algo.AtMost(ctx, l, name, 8)
+			require.NoError(t, err)
+			require.False(t, lease.Banned, name)
+			require.Equal(t, int64(4), units, name)
+			lease.Release(algo.Canceled)
+			require.Eventually(t, func() bool { return left() == 4 }, patient, time.Millisecond)
+			m := must[*algo.Meter](t)(algo.StartMeter(ctx, l, name, 0, 8))
+			d, err := m.Reserve(ctx, 3)
+			require.NoError(t, err)
+			require.True(t, d.Allowed, name)
+			m.Close()
+			require.Eventually(t, func() bool { return left() == 4 }, patient, time.Millisecond)
+		}
+		for range 2 {
+			require.False(t, remote(t, ban, name, 5).Banned)
+		}
+		require.True(t, remote(t, ban, name, 5).Banned, "a denied request counts")
+	}
+}
+
 func TestBanErrors(t *testing.T) {
 	store, server := onRedis(t)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1)))
