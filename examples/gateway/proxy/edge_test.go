@@ -68,6 +68,7 @@ routes:
 		"/a%2Fb//c":      "/a%2Fb//c",
 		"/plain/":        "/plain/",
 		"/a?b;c=1&d=%zz": "/a?b;c=1&d=%zz",
+		"http://h?q":     "/?q",
 	} {
 		require.Equal(t, http.StatusOK, status(target), target)
 		require.Equal(t, want, got, target)

@@ -24,7 +24,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 			}
 			policies = append(policies, p)
 		}
-		h := inFlight.protect(g, r, limitBody(f.Timeouts.Body, g.upstream(r, f.Trusted)))
+		h := inFlight.protect(g, r, limitBody(f.Timeouts.Body, keepHeader(g.upstream(r, f.Trusted))))
 		if len(policies) > 0 {
 			limited := httpmw.Limits(policies, g.routeOptions(r)...)(h)
 			if r.MissingKey == "deny" {

@@ -26,6 +26,9 @@ type sentURL struct{}
 func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	escaped := r.URL.EscapedPath()
 	clean := cleanPath(escaped)
+	if clean == "" && r.Method != http.MethodConnect { // of http://host (RFC 9110 section 4.2.3)
+		clean = "/"
+	}
 	if rt.hides(r, clean) {
 		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
 		return

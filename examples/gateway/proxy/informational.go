@@ -1,0 +1,35 @@
+package proxy
+
+import (
+	"maps"
+	"net/http"
+
+	"github.com/felixge/httpsnoop"
+)
+
+// keepHeader keeps what is in the header before next, such as the RateLimit fields, over
+// informational responses of the upstream: ReverseProxy clears the header after each. A
+// client of HTTP/1.0 gets no such response (RFC 9110 section 15.2).
+func keepHeader(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		before := maps.Clone(w.Header())
+		final := func(write httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
+			return func(status int) {
+				if status < http.StatusOK && status != http.StatusSwitchingProtocols {
+					if r.ProtoAtLeast(1, 1) {
+						write(status)
+					}
+					return
+				}
+				h := w.Header()
+				for name, lines := range before {
+					if _, kept := h[name]; !kept {
+						h[name] = lines
+					}
+				}
+				write(status)
+			}
+		}
+		next.ServeHTTP(httpsnoop.Wrap(w, httpsnoop.Hooks{WriteHeader: final}), r)
+	})
+}
