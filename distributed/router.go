@@ -21,10 +21,11 @@ type router struct {
 	slots   atomic.Pointer[slotNodes] // nil: not known yet
 	whole   *nodeQueue                // of a single server; of a cluster, for slots without a known node
 
-	mu    sync.Mutex
-	nodes map[string]*nodeQueue // by address
-	once  sync.Once
-	stale chan string // a key whose node has failed
+	mu     sync.Mutex
+	nodes  map[string]*nodeQueue // by address
+	closed bool                  // no further queue is opened
+	once   sync.Once
+	stale  chan string // a key whose node has failed
 }
 
 // slotNodes is the queue of each slot's node; nil for a slot without one.
@@ -74,6 +75,7 @@ func (r *router) node(addr string) *nodeQueue {
 	if q == nil {
 		q = newNodeQueue(r.store, addr)
 		q.singleSlot.Store(true)
+		q.closed = r.closed
 		r.nodes[addr] = q
 	}
 	return q
@@ -121,6 +123,9 @@ func (r *router) sampleKeys() map[string]*nodeQueue {
 
 // close closes all queues.
 func (r *router) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
 	var group sync.WaitGroup
 	group.Go(r.whole.close)
 	for _, q := range r.queues() {

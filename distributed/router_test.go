@@ -5,9 +5,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
@@ -50,4 +52,27 @@ func TestRing(t *testing.T) {
 	require.Equal(t, 200, admitted)
 	require.Positive(t, a.Do("DBSIZE"))
 	require.Positive(t, b.Do("DBSIZE"))
+}
+
+// G1: a lease that ends after Close starts nothing, also if the ring has moved its key to a
+// shard that the store has not used.
+func TestG1_RingAfterClose(t *testing.T) {
+	shards := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
+	ring := redis.NewRing(&redis.RingOptions{
+		Addrs: map[string]string{"a": shards[0].Addr(), "b": shards[1].Addr()}, HeartbeatFrequency: 10 * time.Millisecond,
+	})
+	t.Cleanup(func() { _ = ring.Close() })
+	store := newStore(t, ring, distributed.WithInstances(1))
+	lease := remote(t, must[*distributed.Limiter](t)(store.InFlight("work", 5)), "k", 1)
+	require.NoError(t, store.Close())
+	for _, s := range shards {
+		if s.Do("DBSIZE") != int64(0) {
+			s.Kill()
+		}
+	}
+	require.Eventually(t, func() bool { return ring.Len() == 1 }, 20*time.Second, time.Millisecond)
+	before := goleak.IgnoreCurrent()
+	lease.Release(algo.Succeeded)
+	goleak.VerifyNone(t, before, // the ring goes on asking the dead shard
+		goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).dialConn"))
 }
