@@ -90,6 +90,14 @@ func keys(n int) []string {
 
 func BenchmarkKeyed(b *testing.B) {
 	ctx := context.Background()
+	b.Run("allow/expired", func(b *testing.B) {
+		l, ks := fastBucket(b), keys(1<<10) // a unit is back in 1 ns
+		i := 0
+		for b.Loop() {
+			l.Allow(ks[i%len(ks)], 1)
+			i++
+		}
+	})
 	for _, n := range []int{1 << 10, 1 << 17} {
 		ks := keys(n)
 		b.Run("allow/"+strconv.Itoa(n), func(b *testing.B) {
