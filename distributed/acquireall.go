@@ -132,6 +132,11 @@ func (g *group) giveBack(leases []algo.Lease) {
 func (g *group) remote(ctx context.Context, leases []algo.Lease) bool {
 	filling := g.want()
 	all, answered := g.ask(ctx, leases)
+	for i := range g.parts {
+		if g.parts[i].extra > 0 {
+			g.store.fetches.Done()
+		}
+	}
 	if !filling || all || !answered {
 		return answered
 	}

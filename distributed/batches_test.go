@@ -1,6 +1,8 @@
 package distributed_test
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,29 +112,49 @@ func TestBatchesUseTheDenyCache(t *testing.T) {
 func TestNoProofsOfRepeatedKeys(t *testing.T) {
 	store, _ := onRedis(t, distributed.WithDenyCache(100))
 	for _, algorithm := range batched {
-		l := newLevels(t, store, algo.PerDay(3), algorithm).of(0)
-		two := algo.Request{Limiter: l, Key: "k", N: 2}
-		require.False(t, acquireAll(t, two, algo.Request{Limiter: l, Key: "k", N: 1}, algo.Request{Limiter: l, Key: "k", N: 1}).Allowed)
-		require.True(t, acquire(t, l, "k", 3).Allowed, algorithm)
+		l := newLevels(t, store, algo.PerDay(4), algorithm).of(0)
+		remote(t, l, "k", 2)
+		one := algo.Request{Limiter: l, Key: "k", N: 1}
+		denied := acquireAll(t, one, one, one)
+		require.Equal(t, algo.Quota, denied.Reason, algorithm)
+		require.True(t, denied.Parts()[1].Allowed)
+		require.True(t, acquire(t, l, "k", 2).Allowed, algorithm)
 	}
 }
 
-// Busy keys are spent in the process, by several limits at once too.
+// Busy keys are spent in the process, by several limits at once too. Whatever becomes of the
+// decisions, all limits are charged alike.
 func TestBatchesSpendBlocks(t *testing.T) {
 	store, server := onRedis(t, distributed.WithBlocks(1000), distributed.WithInstances(1))
 	three := newLevels(t, store, algo.PerDay(100_000), "token-bucket")
 	server.Do("CONFIG", "RESETSTAT")
-	sources := map[algo.Source]int{}
-	for range 20_000 {
-		lease := acquireAll(t, three...)
-		require.True(t, lease.Allowed)
-		sources[lease.Parts()[2].Source]++
-		lease.Release(algo.Succeeded)
+	var fromBlocks atomic.Int64
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			for i := range 2500 {
+				lease, err := algo.AcquireAll(ctx, three...)
+				if err != nil || !lease.Allowed {
+					t.Error(lease.Decision, err)
+					return
+				}
+				if lease.Parts()[2].Source == algo.SourceBlock {
+					fromBlocks.Add(1)
+				}
+				if i%10 == 0 {
+					lease.Release(algo.Canceled)
+				}
+			}
+		})
 	}
-	require.Greater(t, sources[algo.SourceBlock], 18_000)
-	require.Less(t, evalCalls(server), 500)
-	for i := range three {
-		require.InDelta(t, 80_000, acquire(t, three.of(i), "k", 1).Remaining, 50, "all are charged alike")
+	callers.Wait()
+	require.Greater(t, fromBlocks.Load(), int64(15_000))
+	require.Less(t, evalCalls(server), 4000)
+	require.NoError(t, store.Close())
+	exact := newStore(t, server.Client())
+	for _, name := range []string{"user", "path", "tenant"} {
+		l := must[*distributed.Limiter](t)(exact.TokenBucket("token-bucket"+name, algo.PerDay(100_000)))
+		require.InDelta(t, 82_000, remote(t, l, "k", 0).Remaining, 50, name)
 	}
 }
 

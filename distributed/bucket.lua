@@ -167,10 +167,10 @@ local function together(op, first, last)
   local buckets, all = {}, true
   for i = first, last do
     local at, key = (i - 1) * 6, KEYS[i]
-    local depth, wait, cost = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local depth, wait, cost = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
     local s = buckets[key]
     if not s then
-      local mine = tonumber(ARGV[at + 6])
+      local mine = number(ARGV[at + 6])
       local tat, account, voided, flag, mark, mixed, longest, clamped = load(key, depth, wait, mine)
       s = {mine = mine, first = tat, tat = tat, account = account, voided = voided, flag = flag, mark = mark,
         mixed = mixed, longest = longest, clamped = clamped}
@@ -287,10 +287,10 @@ end
 local i = 1
 while i <= #KEYS do
   local key, at = KEYS[i], (i - 1) * 6
-  local op = tonumber(ARGV[at + 1])
-  local a, b = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local c, d = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
-  local mine = tonumber(ARGV[at + 6])
+  local op = number(ARGV[at + 1])
+  local a, b = number(ARGV[at + 2]), number(ARGV[at + 3])
+  local c, d = number(ARGV[at + 4]), number(ARGV[at + 5])
+  local mine = number(ARGV[at + 6])
   if op == 0 then
     acquire(key, a, b, c, mine)
   elseif op == 1 then
@@ -305,7 +305,7 @@ while i <= #KEYS do
     first(key, KEYS[i + 1], a, b, c, d, mine)
     i = i + 1
   elseif op == 10 then
-    reserve(key, KEYS[i + 1], a, b, c, d, mine, tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9]))
+    reserve(key, KEYS[i + 1], a, b, c, d, mine, number(ARGV[at + 8]), number(ARGV[at + 9]))
     i = i + 1
   elseif op == 11 then
     settle(key, KEYS[i + 1], a, b, c, d, mine)

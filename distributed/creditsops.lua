@@ -13,7 +13,7 @@
 local i = 1
 while i <= #KEYS do
   local key, at = KEYS[i], (i - 1) * 3
-  local op, n, ttl = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local op, n, ttl = number(ARGV[at + 1]), number(ARGV[at + 2]), number(ARGV[at + 3])
   local has, flag = balance(key), ADMITTED
   if not has then
     has, flag = 0, WRONG_TYPE

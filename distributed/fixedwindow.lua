@@ -134,10 +134,10 @@ local has, paid, admitted -- of the credits that are the next key
 
 local function entry(i)
   local key, at = KEYS[i], (i - 1) * 7
-  local op = tonumber(ARGV[at + 1])
-  local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local d, e = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-  local f, begin = tonumber(ARGV[at + 7]), 0
+  local op = number(ARGV[at + 1])
+  local a, b, c = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
+  local d, e = number(ARGV[at + 5]), number(ARGV[at + 6])
+  local f, begin = number(ARGV[at + 7]), 0
   if op == 9 then
     return answer(has or 0, paid, admitted)
   end
@@ -204,10 +204,10 @@ end
 
 -- look is what the window of an entry holds.
 local function look(key, at)
-  local a, d = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 5])
+  local a, d = number(ARGV[at + 2]), number(ARGV[at + 5])
   after = 0
-  local begin, period = window(a, d, tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7]))
-  local own, quota = begin + period, tonumber(ARGV[at + 3])
+  local begin, period = window(a, d, number(ARGV[at + 6]), number(ARGV[at + 7]))
+  local own, quota = begin + period, number(ARGV[at + 3])
   local spent, voided, flag, mixed, back
   spent, voided, flag, mixed, begin, period, back = read(key, begin, period, quota)
   return {own = own, quota = quota, first = spent, spent = spent, voided = voided, flag = flag, mixed = mixed,
@@ -219,7 +219,7 @@ local function together(op, first, last)
   local windows, all = {}, true
   for i = first, last do
     local key, at = KEYS[i], (i - 1) * 7
-    local quota, cost = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
+    local quota, cost = number(ARGV[at + 3]), number(ARGV[at + 4])
     local s = windows[key] or look(key, at)
     windows[key] = s
     local flag, before = s.flag, s.spent
@@ -246,7 +246,7 @@ end
 
 local i = 1
 while i <= #KEYS do
-  local op = tonumber(ARGV[(i - 1) * 7 + 1])
+  local op = number(ARGV[(i - 1) * 7 + 1])
   if op < 16 then
     entry(i)
     i = i + 1

@@ -10,8 +10,25 @@ local reply = {now}
 -- left alone.
 local DENIED, ADMITTED, BANNED, WRONG_TYPE, MIXED = 0, 1, 2, 3, 4
 
+local texts = {} -- most numbers of a batch are alike
 local function int(x)
-  return string.format('%.0f', x)
+  local text = texts[x]
+  if not text then
+    text = string.format('%.0f', x)
+    texts[x] = text
+  end
+  return text
+end
+
+-- number is tonumber for an argument.
+local numbers = {}
+local function number(text)
+  local x = numbers[text]
+  if not x then
+    x = tonumber(text)
+    numbers[text] = x
+  end
+  return x
 end
 
 -- put keeps text under key for us microseconds, rounded up to milliseconds.

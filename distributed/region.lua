@@ -148,7 +148,7 @@ end
 for i = 1, #KEYS do
   local key, at, words = KEYS[i], (i - 1) * 7, {}
   for j = 1, 7 do
-    words[j] = tonumber(ARGV[at + j])
+    words[j] = number(ARGV[at + j])
   end
   local op, a, b, hold, memory, patience, wait = unpack(words)
   local s, flag = read(key, memory)

@@ -136,7 +136,7 @@ end
 
 for i = 1, #KEYS do
   local key, at = KEYS[i], (i - 1) * 7
-  local op, child, a = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local op, child, a = number(ARGV[at + 1]), number(ARGV[at + 2]), number(ARGV[at + 3])
   local s, voided, flag, ends = read(key)
   local first = #reply + 1
   reply[first], reply[first + 1] = flag == BANNED and ends or voided, s.common
@@ -167,8 +167,8 @@ for i = 1, #KEYS do
       end
     end
   elseif op == 1 then
-    if tonumber(ARGV[at + 4]) == voided and
-      refund(s, child, a, tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6]), tonumber(ARGV[at + 7])) then
+    if number(ARGV[at + 4]) == voided and
+      refund(s, child, a, number(ARGV[at + 5]), number(ARGV[at + 6]), number(ARGV[at + 7])) then
       write(key, s, voided, redis.call('PTTL', key) * 1000)
     end
   elseif op == 2 then

@@ -126,9 +126,9 @@ end
 
 for i = 1, #KEYS do
   local key, at = KEYS[i], (i - 1) * 6
-  local op = tonumber(ARGV[at + 1])
-  local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local d, e = tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
+  local op = number(ARGV[at + 1])
+  local a, b, c = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
+  local d, e = number(ARGV[at + 5]), number(ARGV[at + 6])
   local own, quota = a, 0
   if op == 0 or op == 2 then
     quota = b

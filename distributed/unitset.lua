@@ -134,10 +134,10 @@ end
 
 for i = 1, #KEYS do
   local key, at = KEYS[i], (i - 1) * 7
-  local op = tonumber(ARGV[at + 1])
-  local a, b, c = tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-  local id, d = ARGV[at + 5], tonumber(ARGV[at + 6])
-  local mark = tonumber(ARGV[at + 7])
+  local op = number(ARGV[at + 1])
+  local a, b, c = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
+  local id, d = ARGV[at + 5], number(ARGV[at + 6])
+  local mark = number(ARGV[at + 7])
   local last, flag, mixed = read(key, a, mark)
   local count, next, enough = 0, 0, 0
   if flag == DENIED then

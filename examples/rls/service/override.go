@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"time"
@@ -15,10 +16,12 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
-// mostOverrides is how many different limits requests may bring along. When
-// there are more, the one that was made first goes. On Redis none goes and the
-// next is refused, because a store keeps all the limiters that it has made.
+// mostOverrides is how many different limits that requests bring along are kept. When
+// there are more, the one that was made first goes. On Redis what it has counted stays.
 const mostOverrides = 1024
+
+// afterUse is when a limit that goes has no decision under way any more.
+const afterUse = 10 * time.Second
 
 // overrides are the limits that requests bring along themselves, one limiter
 // for each rate.
@@ -57,20 +60,25 @@ func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (
 	if l := o.made[rate]; l != nil {
 		return l, nil
 	}
-	if o.store != nil && len(o.order) >= mostOverrides {
-		return nil, fmt.Errorf("limit: requests have brought %d different limits already", mostOverrides)
-	}
 	l := &limit{rate: rate, name: fmt.Sprintf("override-%d-per-%s", rate.Count, strings.ToLower(want.GetUnit().String()))}
 	var err error
 	if l.limiter, err = o.make(l.name, rate); err != nil {
 		return nil, fmt.Errorf("limit: %w", err)
 	}
 	if len(o.order) == mostOverrides {
-		delete(o.made, o.order[0])
+		o.forget(o.order[0])
 		o.order = o.order[1:]
 	}
 	o.made[rate], o.order = l, append(o.order, rate)
 	return l, nil
+}
+
+// forget lets a limit go.
+func (o *overrides) forget(rate algo.Rate) {
+	if c, ok := o.made[rate].limiter.(io.Closer); ok { // of a store, which keeps it until then
+		time.AfterFunc(afterUse, func() { _ = c.Close() }) // never fails
+	}
+	delete(o.made, rate)
 }
 
 func (o *overrides) make(name string, rate algo.Rate) (algo.Limiter, error) {
