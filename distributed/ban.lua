@@ -55,8 +55,8 @@ local function strike(key, denials, period, first, longest)
     count, till = 0, now + period
   end
   count = count + 1
-  level = remembered(level, ends, first, longest)
   if count >= denials then
+    level = remembered(level, ends, first, longest)
     if length(level, first, longest) < longest then
       level = level + 1
     end

@@ -30,31 +30,51 @@ var (
 	firstBan, maxBan = 5 * time.Minute, 40 * time.Minute
 )
 
-// localBans runs random steps on algo.Ban in virtual time.
-func localBans(t *testing.T, spec algo.Spec, rnd *rand.Rand, n int) (steps []banStep) {
+// randomBans is n steps.
+func randomBans(rnd *rand.Rand, n int) (steps []banStep) {
+	for range n {
+		s := banStep{key: []string{"a", "b"}[rnd.IntN(2)], n: rnd.Int64N(3), reset: rnd.IntN(40) == 0}
+		if rnd.IntN(4) == 0 {
+			s.pause = time.Duration(rnd.IntN(1<<rnd.IntN(8))) * time.Minute
+		}
+		if rnd.IntN(20) == 0 {
+			s.n = 99 // never
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+// localBans runs the steps on algo.Ban in virtual time.
+func localBans(t *testing.T, spec algo.Spec, steps []banStep) []banStep {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := spec.New()
 		require.NoError(t, err)
 		b := algo.Must(algo.NewBan(l, banDenials, firstBan, maxBan))
-		for range n {
-			s := banStep{key: []string{"a", "b"}[rnd.IntN(2)], n: rnd.Int64N(3), reset: rnd.IntN(40) == 0}
-			if rnd.IntN(4) == 0 {
-				s.pause = time.Duration(rnd.IntN(1<<rnd.IntN(8))) * time.Minute
-			}
-			if rnd.IntN(20) == 0 {
-				s.n = 99 // never
-			}
+		for i, s := range steps {
 			time.Sleep(s.pause)
 			if s.reset {
 				b.Reset(s.key)
 			}
 			lease, err := b.Acquire(t.Context(), s.key, s.n)
 			require.NoError(t, err)
-			s.want = lease.Decision
-			steps = append(steps, s)
+			steps[i].want = lease.Decision
 		}
 	})
 	return steps
+}
+
+// TestL2_BanIsForgottenOnce: a denial while a level is remembered makes it no lower.
+func TestL2_BanIsForgottenOnce(t *testing.T) {
+	spec := algo.Must(algo.Spec{Algorithm: "sliding-log", Rate: algo.PerHour(1)}.With())
+	deny := banStep{key: "a", n: 1}
+	after := func(d time.Duration) banStep { return banStep{key: "a", n: 1, pause: d} }
+	steps := []banStep{deny, // admitted
+		deny, deny, deny, after(firstBan), deny, deny, // twice banned, for 5 and 10 minutes
+		after(2 * firstBan), // remembered for 15 more
+		after(11 * time.Minute), after(time.Minute), after(time.Minute), deny}
+	got := remoteBans(t, spec, localBans(t, spec, steps))
+	require.Equal(t, 2*firstBan, got[len(got)-1].RetryAfter)
 }
 
 // TestL2_BansOnRedis: bans on Redis give the answers of algo.Ban, for every algorithm.
@@ -64,7 +84,7 @@ func TestL2_BansOnRedis(t *testing.T) {
 			spec := algo.Must(algo.Spec{Algorithm: name, Rate: algo.PerHour(2)}.With())
 			bans, admitted := 0, 0
 			for seed := range cases.Count(3, 60) {
-				got := remoteBans(t, spec, localBans(t, spec, rand.New(rand.NewPCG(uint64(seed), 7)), 400))
+				got := remoteBans(t, spec, localBans(t, spec, randomBans(rand.New(rand.NewPCG(uint64(seed), 7)), 400)))
 				for _, d := range got {
 					if d.Banned {
 						bans++
