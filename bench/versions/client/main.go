@@ -34,7 +34,7 @@ func main() {
 		fmt.Println("error", err)
 		os.Exit(1)
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	c.store = store
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
