@@ -12,10 +12,10 @@ local DENIED, ADMITTED, BANNED, WRONG_TYPE, MIXED = 0, 1, 2, 3, 4
 
 local texts = {} -- most numbers of a batch are alike
 local function int(x)
-  local text = texts[x]
+  local text = texts[-x] -- a positive key would be an array of that length for gopher-lua
   if not text then
     text = string.format('%.0f', x)
-    texts[x] = text
+    texts[-x] = text
   end
   return text
 end
