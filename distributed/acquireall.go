@@ -130,14 +130,10 @@ func (g *group) giveBack(leases []algo.Lease) {
 // remote lets Redis decide, and perhaps charge blocks too. It reports false if there is no
 // answer.
 func (g *group) remote(ctx context.Context, leases []algo.Lease) bool {
-	filling := g.want()
+	blocks := g.want()
+	defer g.store.fetches.Add(-blocks)
 	all, answered := g.ask(ctx, leases)
-	for i := range g.parts {
-		if g.parts[i].extra > 0 {
-			g.store.fetches.Done()
-		}
-	}
-	if !filling || all || !answered {
+	if blocks == 0 || all || !answered {
 		return answered
 	}
 	for i := range g.parts { // the blocks did not fit; the costs alone may
@@ -147,17 +143,18 @@ func (g *group) remote(ctx context.Context, leases []algo.Lease) bool {
 	return answered
 }
 
-// want finds the blocks of the parts, and reports whether any is to be filled. The caller
+// want finds the blocks of the parts, and returns how many are to be filled. The caller
 // must call ask.
-func (g *group) want() (filling bool) {
+func (g *group) want() (filling int) {
 	for i := range g.parts {
 		if g.twice || g.op != opAcquireAll {
-			return false
+			return 0
 		}
 		p := &g.parts[i]
 		if p.block = p.limiter.blocks.fillable(call{key: p.Key, n: p.N, limit: p.limit}); p.block != nil {
-			p.extra = p.block.want(p.limit.(*bucket), p.N)
-			filling = filling || p.extra > 0
+			if p.extra = p.block.want(p.limit.(*bucket), p.N); p.extra > 0 {
+				filling++
+			}
 		}
 	}
 	return filling
