@@ -10,12 +10,16 @@ local reply = {now}
 -- left alone.
 local DENIED, ADMITTED, BANNED, WRONG_TYPE, MIXED = 0, 1, 2, 3, 4
 
-local texts = {} -- most numbers of a batch are alike
+-- Most numbers of a batch are alike. They are kept under their negatives: for a positive index
+-- miniredis makes an array of that length.
+local texts = {}
 local function int(x)
-  local text = texts[-x] -- a positive key would be an array of that length for gopher-lua
+  local text = texts[-x]
   if not text then
     text = string.format('%.0f', x)
-    texts[-x] = text
+    if x > 0 then
+      texts[-x] = text
+    end
   end
   return text
 end
