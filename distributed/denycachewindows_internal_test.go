@@ -3,6 +3,7 @@ package distributed
 import (
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -83,6 +84,7 @@ func (o *slidingOracle) fits(_ *testing.T, now, n int64) bool {
 type windowRig struct {
 	t       *testing.T
 	server  *virtualServer
+	mu      sync.Mutex // guards the oracle
 	oracle  windowOracle
 	limiter *Limiter
 	denials int
@@ -92,7 +94,11 @@ type windowRig struct {
 
 func newWindowRig(t *testing.T, text string) *windowRig {
 	w := &windowRig{t: t, server: newVirtualServer(perMicros(1, time.Second), 1)}
-	w.server.windows = func(now int64, a args) []int64 { return w.oracle.run(t, now, a) }
+	w.server.windows = func(now int64, a args) []int64 {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.oracle.run(t, now, a)
+	}
 	w.server.setBack(123_457 * time.Microsecond) // the clocks differ
 	store, err := NewWithTransport(&virtualTransport{server: w.server, sent: func() {}},
 		WithLogger(slog.New(slog.DiscardHandler)), WithInstances(1), WithFallback(FallbackAllow))
@@ -111,12 +117,19 @@ func newWindowRig(t *testing.T, text string) *windowRig {
 	return w
 }
 
+// fits asks the oracle after a time.
+func (w *windowRig) fits(after time.Duration, n int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.oracle.fits(w.t, w.now()+after.Microseconds(), n)
+}
+
 // now is the server's time.
 func (w *windowRig) now() int64 { return time.Now().UnixMicro() - w.server.back }
 
 // acquire asks for n units: what the cache denies, Redis would deny at that very instant.
 func (w *windowRig) acquire(n int64) {
-	fits := w.oracle.fits(w.t, w.now(), n)
+	fits := w.fits(0, n)
 	lease, err := w.limiter.Acquire(w.t.Context(), "k", n)
 	require.NoError(w.t, err)
 	if lease.Allowed {
@@ -131,7 +144,7 @@ func (w *windowRig) acquire(n int64) {
 	require.False(w.t, lease.Allowed)
 	require.False(w.t, fits, "%d units: %+v", n, lease.Decision)
 	if !w.charged {
-		require.True(w.t, w.oracle.fits(w.t, w.now()+lease.RetryAfter.Microseconds(), n), "after RetryAfter: %+v", lease.Decision)
+		require.True(w.t, w.fits(lease.RetryAfter, n), "after RetryAfter: %+v", lease.Decision)
 	}
 }
 
