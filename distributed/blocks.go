@@ -190,11 +190,8 @@ func (k *block) fill(r *request, charge algo.Handle, d *algo.Decision, extra int
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last, k.answered = *d, time.Now()
-	if extra == 0 {
-		return
-	}
-	k.fetching = false
-	if !d.Allowed {
+	k.fetching = k.fetching && extra == 0
+	if extra == 0 || !d.Allowed {
 		return
 	}
 	k.left += extra
