@@ -14,50 +14,15 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-func TestDenyCacheSparesRedis(t *testing.T) {
-	store, server := onRedis(t, distributed.WithDenyCache(100), distributed.WithInstances(1))
-	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(4)))
-	remote(t, l, "k", 3)
-	first := remote(t, l, "k", 2)
-	require.False(t, first.Allowed)
-	server.Do("CONFIG", "RESETSTAT")
-	for range 100 {
-		again := acquire(t, l, "k", 2)
-		require.False(t, again.Allowed)
-		require.Equal(t, algo.SourceDenyCache, again.Source)
-		require.Equal(t, algo.Quota, again.Reason)
-		require.Equal(t, first.Limit, again.Limit)
-		require.Equal(t, first.Remaining, again.Remaining)
-		require.InDelta(t, first.RetryAfter, again.RetryAfter, float64(time.Second))
-		require.Equal(t, algo.SourceDenyCache, acquire(t, l, "k", 3).Source, "a larger cost is denied the more")
-	}
-	require.Zero(t, evalCalls(server))
-	require.True(t, remote(t, l, "k", 1).Allowed, "a smaller cost is not")
-	require.Equal(t, algo.Never, acquire(t, l, "k", 5).Reason)
-}
-
-// Whatever is done to the key in this process is seen at once.
-func TestDenyCacheForgets(t *testing.T) {
+// A larger burst is seen at once.
+func TestDenyCacheForgetsAtSetBurst(t *testing.T) {
 	store, _ := onRedis(t, distributed.WithDenyCache(100))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(4)))
-	for name, undo := range map[string]func(lease *algo.Lease){
-		"release":  func(lease *algo.Lease) { lease.Release(algo.Canceled) },
-		"settle":   func(lease *algo.Lease) { lease.Settle(0) },
-		"reset":    func(*algo.Lease) { require.NoError(t, l.Reset(ctx, "k")) },
-		"SetRate":  func(*algo.Lease) { require.NoError(t, l.SetRate(algo.PerHour(40))) },
-		"SetBurst": func(*algo.Lease) { require.NoError(t, l.SetBurst(80)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			require.NoError(t, l.SetRate(algo.PerHour(4)))
-			require.NoError(t, l.SetBurst(4))
-			require.NoError(t, l.Reset(ctx, "k"))
-			lease := remote(t, l, "k", 4)
-			require.False(t, acquire(t, l, "k", 1).Allowed)
-			require.Equal(t, algo.SourceDenyCache, acquire(t, l, "k", 1).Source)
-			undo(&lease)
-			require.Equal(t, algo.SourceRemote, acquire(t, l, "k", 1).Source)
-		})
-	}
+	remote(t, l, "k", 4)
+	require.False(t, acquire(t, l, "k", 1).Allowed)
+	require.Equal(t, algo.SourceDenyCache, acquire(t, l, "k", 1).Source)
+	require.NoError(t, l.SetBurst(80))
+	require.Equal(t, algo.SourceRemote, acquire(t, l, "k", 1).Source)
 }
 
 // A proof is exact: the server would deny the same request, to the microsecond

@@ -10,10 +10,10 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// ofWindows makes each kind of window, of 4 units a day.
-func ofWindows(s *distributed.Store) map[string]*distributed.Limiter {
+// provers makes each kind of limit whose denials prove later ones, of 4 units a day.
+func provers(s *distributed.Store) map[string]*distributed.Limiter {
 	all := map[string]*distributed.Limiter{}
-	for _, text := range []string{"fixed-window 4/d", "fixed-window 4/d spread", "fixed-window 4/d zone Europe/Berlin", "sliding-window 4/d"} {
+	for _, text := range []string{"token-bucket 4/d burst 4", "fixed-window 4/d", "fixed-window 4/d spread", "fixed-window 4/d zone Europe/Berlin", "sliding-window 4/d"} {
 		spec, err := algo.Parse(text)
 		if err != nil {
 			panic(err)
@@ -25,9 +25,9 @@ func ofWindows(s *distributed.Store) map[string]*distributed.Limiter {
 	return all
 }
 
-func TestDenyCacheOfWindowsSparesRedis(t *testing.T) {
+func TestDenyCacheSparesRedis(t *testing.T) {
 	store, server := onRedis(t, distributed.WithDenyCache(100), distributed.WithInstances(1))
-	for name, l := range ofWindows(store) {
+	for name, l := range provers(store) {
 		t.Run(name, func(t *testing.T) {
 			remote(t, l, "k", 3)
 			first := remote(t, l, "k", 2)
@@ -51,9 +51,9 @@ func TestDenyCacheOfWindowsSparesRedis(t *testing.T) {
 }
 
 // Whatever is done to the key in this process is seen at once.
-func TestDenyCacheOfWindowsForgets(t *testing.T) {
+func TestDenyCacheForgets(t *testing.T) {
 	store, _ := onRedis(t, distributed.WithDenyCache(100))
-	for name, l := range ofWindows(store) {
+	for name, l := range provers(store) {
 		for how, undo := range map[string]func(lease *algo.Lease){
 			"release": func(lease *algo.Lease) { lease.Release(algo.Canceled) },
 			"settle":  func(lease *algo.Lease) { lease.Settle(0) },
