@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test
+.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -167,6 +167,10 @@ site-test: site
 # The workflows of the hosting service, which call .ci/run and targets of this file.
 workflows:
 	$(call TOOL,actionlint)
+
+# The Dockerfiles of the examples; it needs npm.
+dockerfiles:
+	npx --yes dockerfilelint@1.8.0 $(sort $(wildcard examples/*/Dockerfile))
 
 # Records the public API, which the tests compare.
 api:
