@@ -20,7 +20,7 @@ var everyday = []struct{ what, id, name string }{
 	{"on Redis, one of 256 at once", "redis", redisExact},
 }
 
-// answer says first what a reader wants to know: what the library takes of a
+// answer begins the page with the main result: the library's share of a
 // processor at a rate that one process seldom exceeds.
 func (r report) answer(b *strings.Builder) {
 	const rate = 10_000
@@ -45,7 +45,7 @@ func (r report) answer(b *strings.Builder) {
 	if rows.Len() == 0 {
 		return
 	}
-	fmt.Fprintf(b, "## Is it fast enough?\n\nWhat a decision adds to a request, and what %d requests a second take of one processor.\n\n"+
+	fmt.Fprintf(b, "## Is it fast enough?\n\nThe time that a decision adds to a request, and the share of one processor that %d requests a second use.\n\n"+
 		"| a limit | time | of a processor | allocations |\n|---|--:|--:|--:|\n%s\n", rate, rows.String())
 }
 

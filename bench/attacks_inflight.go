@@ -24,7 +24,7 @@ type place func()
 func releasedTwice() attack {
 	return attack{id: "release-twice", inFlight: true, title: "A slot that is released twice admits another request",
 		does: "At most 10 in flight, and 10 are. One of them ends and gives its place back five times; then 10 more ask. " +
-			"(kratos aegis is told that the processor is overloaded, and then admits 2.)",
+			"(kratos aegis gets the signal of an overloaded processor, and then admits 2.)",
 		holds: "1 of them is admitted",
 		tries: []try{
 			{sluice, func() outcome {

@@ -19,7 +19,7 @@ import (
 func panickingHandlers() attack {
 	return attack{id: "panics", inFlight: true, title: "Handlers that panic keep their slot for ever",
 		does: "At most 10 requests in flight. 100 handlers panic, as http.ErrAbortHandler does; then 10 requests are served one after the other. " +
-			"(kratos is told that the processor is overloaded; without a leak it then serves any number one after the other.)",
+			"(kratos gets the signal of an overloaded processor; without a leak it then serves any number one after the other.)",
 		holds: "all 10 are admitted",
 		tries: []try{
 			{sluice, func() outcome {

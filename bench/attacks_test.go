@@ -38,8 +38,8 @@ func TestSluiceHolds(t *testing.T) {
 	}
 }
 
-// TestEveryAttackBites: an attack to which nobody falls proves nothing about
-// those who hold.
+// TestEveryAttackBites: an attack that defeats no limiter proves nothing about
+// the others.
 func TestEveryAttackBites(t *testing.T) {
 	for _, a := range attacks() {
 		t.Run(a.id, func(t *testing.T) {

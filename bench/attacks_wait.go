@@ -25,7 +25,7 @@ func canceledWaits() attack {
 	return attack{id: "canceled-waits", title: "Waits that were given up are still waited for",
 		does: "Limit 1 a second, 1 spent. 100 callers wait and give up, the first one first. How long does the next one wait? " +
 			"(juju's Wait cannot be given up; its callers take their place with Take and leave.)",
-		holds: "2 s at most",
+		holds: "at most 2 s",
 		tries: []try{
 			{sluice, canceledSluice}, {"x/time/rate", canceledXTime},
 			{"failsafe-go smooth rate limiter", canceledFailsafe}, {"juju", canceledJuju},

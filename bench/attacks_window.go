@@ -92,14 +92,14 @@ func obey(wrap func(http.Handler) http.Handler) (said string, denied bool) {
 		}
 		w = serve(nil)
 	}
-	field, until := told(w.Result().Header)
+	field, until := invited(w.Result().Header)
 	time.Sleep(time.Until(until))
 	return field, serve(nil).Code != http.StatusOK
 }
 
-// told is the instant from which a denial invites the client, and the field
-// that says so: seconds, a date, or the second of an epoch.
-func told(h http.Header) (field string, until time.Time) {
+// invited is the instant from which the client may retry, and the field of the
+// denial that has it: seconds, a date, or the second of an epoch.
+func invited(h http.Header) (field string, until time.Time) {
 	for _, name := range []string{"Retry-After", "RateLimit-Reset", "X-RateLimit-Reset"} {
 		v := h.Get(name)
 		if v == "" {
@@ -140,7 +140,7 @@ func windowEdge() attack {
 	}
 	a := attack{id: "window-edge", title: "Twice the limit around the edge of a window",
 		does:  "Limit 100 a second. One request, then 99 after 0.95 s and 100 after 1.05 s.",
-		holds: "those 199 get at most 100 + 100/s * the time they took, and 1",
+		holds: "of these 199, at most 100 + 100/s * their duration, and 1, are admitted",
 		tries: []try{
 			{"sluice FixedWindow, whose documentation says so", func() outcome {
 				l := algo.Must(algo.NewFixedWindow(q.rate()))

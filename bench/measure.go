@@ -19,7 +19,7 @@ type contender struct {
 	run func(n int) (admitted int)
 }
 
-// kind says what a contender is in its group.
+// kind is the role of a contender in its group.
 type kind uint8
 
 const (

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// newKeys is what a library does with keys that it has not seen, and what the
-// collector does with them afterwards.
+// newKeys has the time that a library takes for keys that it has not seen, and
+// the time that the collector takes for them afterwards.
 type newKeys struct {
 	library   string
 	took      []time.Duration // of each key's first decision, sorted
@@ -112,7 +112,7 @@ func (r report) newKeys(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "### First decisions\n\nThe first decision of each of %d keys, one after the other, with two readings of the clock; then seven forced cycles "+
-		"of the collector with all keys live, of which the median is shown. \"nothing\" is no limiter: what is longer there is the machine's. "+
+		"of the collector with all keys live, of which the median is shown. \"nothing\" is no limiter: longer cycles there are the machine's. "+
 		"The first decision of a process is the median of 21 processes, after the limiter is made.\n\n"+
 		"| | median | 99.9 %% | 99.99 %% | longest | above %v | first of a process | a cycle of the collector |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", r.keys, tooLong)
 	for _, k := range r.first {

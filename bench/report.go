@@ -66,11 +66,11 @@ func (r report) head(b *strings.Builder) {
 	fmt.Fprintf(b, "| one reading of the clock | %.1f ns (clock source %s) |\n", m.clock, m.clocksource)
 	fmt.Fprintf(b, "| rounds | %d of %v for each contender, in turns |\n| peers | %s |\n\n",
 		r.plan.rounds, r.plan.sample, strings.Join(m.peers, ", "))
-	b.WriteString("All libraries do the same work in one process. In each round each of them is timed once, " +
-		"and another one begins; the garbage of the one before is collected first. Figures are medians over the rounds. " +
+	b.WriteString("All libraries do the same work in one process. Each round times each of them once " +
+		"and begins with another one; before each sample the garbage is collected. Figures are medians over the rounds. " +
 		"A multiple is the median of the multiples within each round. " +
 		"Each sample is checked: a contender that admits what it should deny, or denies what it should admit, ends the run. " +
-		"With two goroutines, the time is wall time divided by the decisions of both: half of that of one core would be perfect.\n\n")
+		"With two goroutines, the time is wall time divided by the decisions of both: half the time of one core would be perfect.\n\n")
 }
 
 func (r report) targets(b *strings.Builder) {
@@ -125,7 +125,7 @@ func (r report) losses(b *strings.Builder) {
 }
 
 // losses compares each peer with each of ours: a peer that answers more than yes
-// or no does the work of Acquire, not that of Allow.
+// or no is compared with Acquire, not with Allow.
 func (r result) losses() (lost []string) {
 	for _, us := range r.rows {
 		for _, x := range r.rows {
@@ -214,7 +214,7 @@ func (r report) memory(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "### Memory of %d live keys\n\nThe names of the keys are not counted, except where a library copies them. "+
-		"sluice and throttled are told how many keys to expect; the others cannot be.\n\n![memory](bench-memory.svg)\n\n| | bytes a key |\n|---|--:|\n", r.keys)
+		"sluice and throttled take the expected number of keys as a parameter; the others have none.\n\n![memory](bench-memory.svg)\n\n| | bytes a key |\n|---|--:|\n", r.keys)
 	for _, p := range r.prints {
 		fmt.Fprintf(b, "| %s | %.1f |\n", p.library, p.bytes)
 	}
@@ -225,7 +225,7 @@ func (r report) remoteCosts(b *strings.Builder) {
 	if len(r.remote) == 0 {
 		return
 	}
-	b.WriteString("### What a decision takes of Redis\n\n256 callers, 10 000 keys, one sample of 100 000 decisions each. Processor time is the server's own; " +
+	b.WriteString("### The cost of a decision on Redis\n\n256 callers, 10 000 keys, one sample of 100 000 decisions each. Processor time is the server's own; " +
 		"the bytes of a key are what MEMORY USAGE says, its name included.\n\n" +
 		"| | us of the server | bytes sent | bytes received | bytes a key |\n|---|--:|--:|--:|--:|\n")
 	for _, p := range r.remote {

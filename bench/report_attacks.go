@@ -16,8 +16,8 @@ func base(library string) string {
 	return first
 }
 
-// matrices show who holds against what: libraries of rate limits, and of limits
-// on what is in flight, which have little in common.
+// matrices show the result of each attack on each library, in two tables: rate
+// limiters and in-flight limiters have few attacks in common.
 func (r report) matrices(b *strings.Builder) {
 	if len(r.attacks) == 0 {
 		return

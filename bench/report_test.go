@@ -48,7 +48,7 @@ func TestReportSaysWhereWeLose(t *testing.T) {
 	require.NotContains(t, losses, "lavish")
 }
 
-// The page begins with what a reader came for.
+// The page begins with its main result.
 func TestReportAnswersFirst(t *testing.T) {
 	page := sample().markdown()
 	require.Contains(t, page, "## Is it fast enough?")
@@ -75,7 +75,7 @@ func TestTargetBelowTheFloorIsSaidToBe(t *testing.T) {
 }
 
 // TestMatrixShowsOurColumnOnly: a further try of sluice neither hides nor
-// changes its verdict, and stands among the figures.
+// changes its verdict, and is among the figures.
 func TestMatrixShowsOurColumnOnly(t *testing.T) {
 	page := sample().markdown()
 	require.Contains(t, page, "| attack | sluice | peer |")
@@ -145,7 +145,7 @@ func TestToldReadsEveryForm(t *testing.T) {
 		h := http.Header{}
 		h.Set(c.field, c.value)
 		before := time.Now()
-		field, until := told(h)
+		field, until := invited(h)
 		require.Equal(t, c.field+": "+c.value, field)
 		if c.at.IsZero() {
 			require.False(t, until.Before(before.Add(time.Hour)))

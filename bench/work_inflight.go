@@ -126,11 +126,10 @@ func ourGate(s adaptive.Strategy, opts ...adaptive.Option) func(keep bool) bool 
 	}
 }
 
-// adaptiveGates are limits that find themselves. What learns how long work takes
-// has to read the clock twice. The service is calm: those that watch the
-// processor, which this program keeps busy, have thresholds that it does not
-// reach. If there is to be no place, they are told that the processor is always
-// overloaded, or to allow one at most.
+// adaptiveGates are self-tuning limits. A limiter that measures the duration of
+// work has to read the clock twice. The service is calm: limiters with a
+// processor signal have thresholds above the load of this program. Without
+// places, their signal always reports overload, or their limit is at most one.
 func adaptiveGates(places bool) []gate {
 	most, threshold := 1, int64(0) // of 1000 shares of the processor
 	if places {

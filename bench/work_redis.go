@@ -177,7 +177,7 @@ func (b *redisBed) ulule(q quota) contender {
 	})}
 }
 
-// remoteCost is what a decision takes on the server and on the way to it.
+// remoteCost is the cost of a decision on the server and on the way to it.
 type remoteCost struct {
 	library  string
 	key      float64 // bytes of a key, its name included

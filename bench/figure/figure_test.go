@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/bench/figure"
 )
 
-// TestEveryColorHasOneInTheDark: what a picture is drawn with is drawn otherwise where pages are
-// dark, and its text has fonts that readers have.
+// TestEveryColorHasOneInTheDark: every color of a picture has another value on dark pages, and
+// its text uses common fonts.
 func TestEveryColorHasOneInTheDark(t *testing.T) {
 	p := figure.New("Title", "x", "y")
 	line, err := plotter.NewLine(plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}})

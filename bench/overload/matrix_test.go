@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMatrix: every handler is either tuned on or judged on, stands with none
-// and the default at every load, and the whole takes about half an hour.
+// TestMatrix: every handler is used either for tuning or for judging, is
+// measured without a limiter and with the default at every load, and all cells
+// together take about half an hour.
 func TestMatrix(t *testing.T) {
 	covered := map[string]int{}
 	var takes time.Duration

@@ -65,9 +65,9 @@ var method = "## How it was measured\n\n" +
 	"- *Capacity* is what the handler without a limiter answers in a closed loop, measured right before the handler's cells. All loads and all goodput are multiples of it.\n" +
 	fmt.Sprintf("- *The load* is %gx, then the one in the table, then %gx again for %v. The first 2s of each part, or a third of a shorter overload, are not counted in the figures, only in the time to recover. Loads below 1 have no step.\n", steady, steady, aftermath) +
 	"- *Goodput* is the answers with status 200 within the SLO, timed from when the request was due.\n" +
-	"- *Left* is what the goodput could be: rejecting costs processor time too. It is measured, at its cheapest, in a server that rejects everything; c is that cost as a share of a request's, and (1 - load * c) / (1 - c) is left.\n" +
-	"- *p50 and p99* are those of the admitted: everything answered with status 200, in time or not.\n" +
-	"- *Gave up* are clients that had no answer in time, *rejected* those that were told so.\n" +
+	"- *Left* is the possible goodput: rejecting costs processor time too. The lowest cost of a rejection is measured in a server that rejects everything; c is this cost as a share of a request's, and (1 - load * c) / (1 - c) is left.\n" +
+	"- *p50 and p99* are the latencies of all answers with status 200, in time or not.\n" +
+	"- *Gave up* is the share of clients without an answer in time, *rejected* the share with a denial.\n" +
 	"- *Recovery* is the time until the end of the last quarter of a second, after the load has fallen, in which more than a tenth of the requests were not served within the SLO.\n\n" +
 	"`none` is no limiter; `default` is `adaptive.Default()`, `runqueue` and `bbr` the strategies of those names, without options. " +
 	"aegis is go-kratos' BBR, failsafe is failsafe-go's adaptive limiter, gozero is go-zero's adaptive shedder, all with their defaults.\n\n" +
@@ -100,7 +100,7 @@ func (r results) targets(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "## Targets\n\nThey were set before the code was written, for `default`. Each cell is the worst of the loads. %d of %d are met.\n\n", met, known)
-	fmt.Fprintf(b, "| handler | goodput, of what is left: %.2f or more | p99 within the SLO | rejected at %gx: %s or less | recovery: %v or less |\n|---|---|---|---|---|\n%s\n\n",
+	fmt.Fprintf(b, "| handler | goodput / left: at least %.2f | p99 within the SLO | rejected at %gx: at most %s | recovery: at most %v |\n|---|---|---|---|---|\n%s\n\n",
 		leastOfLeft, steady, percent(mostRejected), latestRecovery, strings.Join(rows, "\n"))
 }
 
@@ -146,7 +146,7 @@ func (r results) section(b *strings.Builder, s section) {
 	if at := firstMeasured(cells); at != nil {
 		fmt.Fprintf(b, ", capacity %.0f a second, a rejection costs %.0f us", at.Capacity, at.RejectCost*1e6)
 	}
-	fmt.Fprintf(b, ".\n\n| limiter | load | goodput | left | of what is left | p50 | p99 | rejected | gave up | rejected at %gx before | after | recovery |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", steady)
+	fmt.Fprintf(b, ".\n\n| limiter | load | goodput | left | goodput / left | p50 | p99 | rejected | gave up | rejected at %gx before | after | recovery |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n", steady)
 	for i := range cells {
 		b.WriteString(cells[i].row())
 	}

@@ -36,7 +36,7 @@ func startServer(bin string, args ...string) (*server, error) {
 	in := bufio.NewReader(out)
 	line, err := in.ReadString('\n')
 	go func() {
-		_, _ = io.Copy(io.Discard, in) // whoever logs there must not wait for a reader
+		_, _ = io.Copy(io.Discard, in) // a write to the log must not wait for a reader
 		s.err = cmd.Wait()
 		close(s.exited)
 	}()

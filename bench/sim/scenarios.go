@@ -45,7 +45,7 @@ func Classic() []Scenario {
 	h := g
 	h.ID, h.About, h.Neighbour = "H", "as G, a neighbour takes .35 of the processor", .35
 	h2 := g
-	h2.ID, h2.About, h2.Greedy = "H2", "as A, steady .35x, a neighbour takes what is left over", true
+	h2.ID, h2.About, h2.Greedy = "H2", "as A, steady .35x, a neighbour takes all idle time", true
 	h2.Load = Steady(.35, 60*sec)
 	i := stepped("I", "as A, lognormal, sigma 1, 3x", 3, Sharing{}, Service{CPU: 10 * ms, Sigma: 1}, 250*ms, 50*us)
 	i.Target.Goodput = .97

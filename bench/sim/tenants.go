@@ -13,7 +13,8 @@ type Tenant struct {
 	// Load is the processor time that the tenant asks for during the overload, in
 	// capacities.
 	Load float64
-	// Cost is the processor time of its requests, in that of the service; 0: 1.
+	// Cost is the processor time of its requests, as a multiple of the
+	// service's; 0 means 1.
 	Cost   float64
 	Weight float64 // 0: 1
 	// Names is the number of names under which it sends; 0: 1.
@@ -25,7 +26,7 @@ type Tenant struct {
 func (t *Tenant) cost() float64   { return cmp.Or(t.Cost, 1) }
 func (t *Tenant) weight() float64 { return cmp.Or(t.Weight, 1) }
 
-// use is what a tenant asked for and got.
+// use is the demand of a tenant and its admitted part.
 type use struct {
 	asked, served float64
 	seconds       []float64 // served in each second of the run
@@ -92,11 +93,11 @@ func (w *world) weightOf(name string) float64 {
 	return w.Tenants[i].weight()
 }
 
-// Share is what a tenant got of the capacity.
+// Share is a tenant's part of the capacity.
 type Share struct {
 	Asked, Served float64 // answered within the SLO; in capacities
 	Fair          float64 // the lesser of the demand and the weighted max-min share of all that was served
-	// Seconds is what was served in each second of the run, in capacities.
+	// Seconds is the work served in each second of the run, in capacities.
 	Seconds []float64
 }
 
@@ -215,7 +216,7 @@ func sets() []Scenario {
 		{ID: "flood.5", About: "one floods, nine ask for .5 of a tenth", Tenants: flood(.5)},
 		{ID: "flood1", About: "one floods, nine ask for a tenth", Tenants: flood(1)},
 		{ID: "weights", About: "weights 1, 2, 4, each asks for 2; a small one", Tenants: weighted},
-		{ID: "costs", About: "one floods with requests that cost 100 times those of ten others", Tenants: costly},
+		{ID: "costs", About: "one floods with requests 100 times as costly as ten others'", Tenants: costly},
 		{ID: "zipf", About: "1000 tenants by Zipf, 5x", Tenants: zipf(1000, 5)},
 		{ID: "blink", About: "one floods, ten others appear and vanish every second", Tenants: blinking},
 		{ID: "names", About: "one floods under 10 000 names", Tenants: spread},

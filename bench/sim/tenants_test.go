@@ -12,7 +12,7 @@ func TestFairShares(t *testing.T) {
 	for _, row := range []struct {
 		scenario, strategy string
 		least, jain        float64
-		all                float64 // of what is served without shares
+		all                float64 // relative to the work served without shares
 	}{
 		{"flood.1", "Default", 0.95, 0.98, 0.95},
 		{"flood.5", "Default", 0.93, 0.98, 0.95},

@@ -5,7 +5,7 @@
 //	go run ./overload/cells -server PROGRAM [-kinds burst,closed,...] [-procs 2,4,8,16] [-seconds 3]
 //
 // The load comes from the same machine, by net/http's client, and takes processor
-// time that the server then lacks: a capacity is that of both together.
+// time from the server: a capacity is the joint capacity of both.
 package main
 
 import (
@@ -40,7 +40,7 @@ func run() error {
 		return err
 	}
 	fmt.Printf("# Bursts, closed loops, slow clients, several processors\n\nMade by bench/overload/cells: %d processors, %s, %s/%s. "+
-		"The load comes from the same machine and by net/http's client, so a capacity is that of the server and its clients together.\n",
+		"The load comes from the same machine and by net/http's client, so a capacity is the joint capacity of the server and its clients.\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	tables := map[string]func(rig) error{
 		"burst": bursts, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
@@ -62,7 +62,7 @@ func length() time.Duration { return time.Duration(*seconds * 1e9) }
 
 func limiters() []string { return strings.Split(*names, ",") }
 
-// processors are those of -procs that this machine has.
+// processors returns the counts in -procs that this machine has.
 func processors() (all []int, err error) {
 	for _, s := range strings.Split(*procs, ",") {
 		n, err := strconv.Atoi(s)

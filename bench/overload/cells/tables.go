@@ -23,7 +23,7 @@ func bursts(r rig) error {
 		for _, n := range []int{100, 200, 400, 1000} {
 			for _, part := range []float64{.15, .3, .5} {
 				if err := r.row(fmt.Sprintf("| %s | %d | %.0f %% |", r.work, n, 100*part), func(r rig) string {
-					r.open(part*rate, 1, time.Second) // the limiter learns what a request costs
+					r.open(part*rate, 1, time.Second) // the limiter learns the cost of a request
 					return r.open(part*rate, n, max(length(), time.Duration(3*float64(n)/(part*rate)*1e9))).cell()
 				}); err != nil {
 					return err

@@ -98,7 +98,7 @@ func tenants(r rig) error {
 	return nil
 }
 
-// tenantCell is a row: share is what a sender may have of the capacity.
+// tenantCell is a row: share is a sender's part of the capacity.
 type tenantCell struct {
 	name    string
 	senders func() []*sender

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// certificate is a new one that nobody has signed, for clients that do not check.
+// certificate returns a new self-signed certificate, for clients that do not
+// verify it.
 func certificate() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,14 +13,15 @@ import (
 	"github.com/sluice-go/sluice/bench/sim"
 )
 
-// settings are what the page asks for. What is out of range is brought into it.
+// settings are the inputs of the page. A value out of range is clamped.
 type settings struct {
 	Handler string  `json:"handler"`
 	Load    float64 `json:"load"`  // capacities
 	Fixed   int     `json:"fixed"` // requests in flight
 }
 
-// handlers are those of the simulator that take a browser less than a second.
+// handlers lists the simulated handlers that a browser computes in less than a
+// second.
 var handlers = []string{"5ms", "30ms", "100ms", "io", "mix"}
 
 func (s settings) clamped() settings {
@@ -30,14 +31,14 @@ func (s settings) clamped() settings {
 	return settings{s.Handler, min(max(s.Load, 1), 10), min(max(s.Fixed, 1), 200)}
 }
 
-// lane is what a strategy made of the requests.
+// lane is the result of a strategy.
 type lane struct {
 	Name    string    `json:"name"`
 	Title   string    `json:"title"`
 	About   string    `json:"about"`
 	Goodput []float64 `json:"goodput"` // answers in time in each second, of the capacity
 	Says    string    `json:"says"`
-	Kept    float64   `json:"kept"` // of what is possible under overload
+	Kept    float64   `json:"kept"` // share of the possible goodput under overload
 }
 
 // page is everything that the page draws.
@@ -103,6 +104,6 @@ func says(r sim.Result) string {
 	if r.Recovered != sim.Unreached {
 		recovered = fmt.Sprintf("recovered after %v", r.Recovered.Round(100*time.Millisecond))
 	}
-	return fmt.Sprintf("%.0f %% of what is possible in time, %.0f %% denied, p99 %v, %s",
+	return fmt.Sprintf("%.0f %% of the possible answers in time, %.0f %% denied, p99 %v, %s",
 		100*r.Goodput/r.Possible, 100*r.Rejected, r.P99.Round(time.Millisecond), recovered)
 }
