@@ -248,8 +248,8 @@ func ExampleBan() {
 	// 0s
 }
 
-// TestBanCountsNoBans: denials of a ban that another part of the program has set, such
-// as that of a limit on Redis, cause no further one: when it is lifted the key is free.
+// TestBanCountsNoBans: denials by a ban that another part of the program has set, such
+// as a limit on Redis, cause no further ban: when it is lifted the key is free.
 func TestBanCountsNoBans(t *testing.T) {
 	banned := saying(algo.Decision{Reason: algo.Quota, Banned: true, RetryAfter: time.Hour})
 	b := algo.Must(algo.NewBan(banned, algo.PerMinute(3), time.Minute, time.Hour))

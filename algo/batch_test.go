@@ -38,7 +38,7 @@ func TestBatchThroughChoosers(t *testing.T) {
 	require.True(t, lease.Allowed)
 	require.Equal(t, [][]int64{{1, 1}}, s.batches)
 	require.Equal(t, algo.SourceOff, lease.Parts()[2].Source)
-	require.Equal(t, algo.SourceLocal, lease.Source, "what is switched off says nothing about the rest")
+	require.Equal(t, algo.SourceLocal, lease.Source, "a limit that is switched off does not affect the others")
 	require.Equal(t, int64(4), lease.Remaining)
 }
 
@@ -107,8 +107,8 @@ func TestBatchPeeksALoneRequest(t *testing.T) {
 	}
 }
 
-// What earlier requests want of a limit is added once to those of a step, also
-// when the first of them only asks.
+// The units of earlier requests for a limit are added once to the requests of
+// a step, also when the first of them is a peek.
 func TestBatchCountsRepetitionsOnce(t *testing.T) {
 	s := new(store)
 	user := s.limiter(algo.PerHour(9))

@@ -62,8 +62,8 @@ func TestW2_CalendarWindowsFollowTheDates(t *testing.T) {
 	}
 }
 
-// TestCalendarWindowSettles: units come back in their window and not later, and
-// what is settled above the quota is owed in the next window only.
+// TestCalendarWindowSettles: units are refunded in their own window only, and a
+// settlement above the quota is debt in the next window only.
 func TestCalendarWindowSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it begins on 2000-01-01 UTC
 		l := zoned(t, "fixed-window 10/month zone UTC")
@@ -80,8 +80,8 @@ func TestCalendarWindowSettles(t *testing.T) {
 	})
 }
 
-// TestCalendarWindowChanges: the quota and the period change in use, and what was
-// spent in the window that runs stays spent.
+// TestCalendarWindowChanges: the quota and the period change in use, and the
+// units spent in the current window stay spent.
 func TestCalendarWindowChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := zoned(t, "fixed-window 10/day zone UTC")

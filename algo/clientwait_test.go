@@ -44,7 +44,7 @@ func TestAwaitClient(t *testing.T) {
 	none.AwaitClient(true)
 }
 
-// Every lease can be told; a rate limit ignores it.
+// Every lease has the method; a rate limit ignores the call.
 func ExampleLease_AwaitClient() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
 	lease, _ := l.Acquire(context.Background(), "ann", 1)

@@ -128,7 +128,7 @@ func step(t *rapid.T, limits []algo.Limiter, reqs []algo.Request) {
 	require.True(t, again.Allowed, "RetryAfter %v suffices: %+v", lease.RetryAfter, again.Parts())
 }
 
-// owed is what a peek says of each limit, by key.
+// owed returns the peeked decision of each limit, by key.
 func owed(t require.TestingT, limits []algo.Limiter) (ds []map[string]algo.Decision) {
 	for _, l := range limits {
 		ds = append(ds, map[string]algo.Decision{"": peek(t, l, ""), "a": peek(t, l, "a")})

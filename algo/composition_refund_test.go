@@ -20,9 +20,9 @@ import (
 )
 
 // Four goroutines charge several limits at once, in any order, for keys that
-// compete for slots or for the empty key. What one limit denies is given back
-// to the others, and admissions are settled and canceled. What is kept all the
-// time stays within the bound of each limit.
+// compete for slots or for the empty key. If one limit denies, the others get
+// a refund; admissions are settled and canceled. The units that are never
+// refunded stay within the bound of each limit.
 func TestW4_CompositionRefunds(t *testing.T) {
 	var points atomic.Uint64
 	interleave.Hook = func() {
@@ -47,7 +47,7 @@ func TestW4_CompositionRefunds(t *testing.T) {
 	t.Logf("W4: %d crowds of 4 that charge, settle and cancel", n)
 }
 
-// crowd is three limits, and what was admitted and kept there.
+// crowd is three limits and the admissions that they keep.
 type crowd struct {
 	limits []algo.Limiter
 	rates  map[algo.Limiter]int64 // units a second; the burst is one second's

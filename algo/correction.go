@@ -5,8 +5,8 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// corrections is the Releaser of a keyed: its methods are not those of every
-// limiter, and the usual Release returns at once.
+// corrections is the Releaser of a keyed: not every limiter has its methods,
+// and most calls of Release return at once.
 type corrections struct {
 	settle func(h Handle, actual int64)
 }

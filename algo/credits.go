@@ -11,13 +11,13 @@ import (
 )
 
 // Credits is a prepaid balance for each key. It is topped up, charges only lower it,
-// and time does not bring it back. It is a [Limiter] by itself, and what [First]
-// spends when a plan is used up.
+// and time does not bring it back. It is a [Limiter] by itself, and [First] spends
+// it when a plan is used up.
 //
 // Bound: the units of a key that are admitted, less those given back, are at most the
 // units that it was topped up with. A lease that is settled to more than its charge may
 // leave the balance below 0: then nothing is admitted until a top-up covers that. A
-// settlement charges 2^53 - 1 units at most.
+// settlement charges at most 2^53 - 1 units.
 //
 // A denial has the Reason [Never], because no time suffices. A cancellation or a lower
 // settlement gives back everything, however late: credits do not drain.

@@ -19,17 +19,17 @@ import (
 //
 // The estimate is a quantile of settled/known over the latest observations of a key in
 // a class of work. An observation weighs 1-1/window times as much as the one after it.
-// Of a key with few observations, the class decides, and of a new class, the most.
+// For a key with few observations, the estimate comes from the class; for a new class,
+// it is the given maximum.
 //
 // Error: the estimate is at least that quantile of the weighted observations, and less
-// than 1.19 times it (2^(1/4)), for ratios from 2^-16 to 2^24. Whether the future
-// resembles the past is not known, so an estimate bounds nothing: that is the part of
-// the limit and the [Meter]. A client can raise and lower the estimates of its own key,
-// and with many requests those of its class, of which the new keys have their
-// estimates.
+// than 1.19 times it (2^(1/4)), for ratios from 2^-16 to 2^24. The future may differ
+// from the past, so an estimate bounds nothing: the limit and the [Meter] do. A client
+// can raise and lower the estimates of its own key and, with many requests, of its
+// class, from which new keys have their estimates.
 //
-// Memory: 700 bytes for each key and class, at most maxKeys of each; beyond that, those
-// that are not used longest are forgotten. It is safe for concurrent use.
+// Memory: 700 bytes for each key and class, at most maxKeys of each; beyond this number
+// the least recently used ones are forgotten. It is safe for concurrent use.
 type Estimator struct {
 	quantile, keep float64
 
@@ -156,8 +156,8 @@ func (h *history) quantile(q float64) float64 {
 	return math.Exp2(float64(leastRatio+ratios-1) / perOctave)
 }
 
-// histories are those of at most that many keys. A key that is used moves to the young
-// half; when that is full, the old half is forgotten.
+// histories are of a bounded number of keys. A key that is used moves to the young
+// half; when this half is full, the old half is forgotten.
 type histories struct {
 	most       int
 	young, old map[uint64]*history

@@ -82,7 +82,7 @@ func TestEstimatorWithoutObservations(t *testing.T) {
 	require.EqualValues(t, 25, e.Estimate("large", "bob", 50, 4000))
 }
 
-// What was usual is forgotten.
+// Old observations are forgotten.
 func TestEstimatorAdapts(t *testing.T) {
 	e := estimator(t, .9, 20, 100)
 	for range 1000 {

@@ -61,7 +61,7 @@ func ExampleSmoothBursty() {
 }
 
 // Guava's tryAcquire(n, timeout): callers whose turn comes within the timeout
-// wait side by side, the others are told at once.
+// wait side by side, the others are denied at once.
 func ExampleSmoothBursty_timeout() {
 	limit := algo.Must(algo.NewSmoothBursty(algo.PerHour(1), algo.MaxWait(2*time.Hour)))
 	for range 4 {

@@ -37,7 +37,7 @@ func ExampleTokenBucket_Allow() {
 	// true
 }
 
-// A limit changes while it runs; what was spent stays spent.
+// A limit changes while it runs; spent units stay spent.
 func ExampleTokenBucket_SetRate() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	l.Allow("alice", 10)

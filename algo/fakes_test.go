@@ -56,8 +56,7 @@ var broken = limiterFunc(func(context.Context, string, int64) (algo.Lease, error
 	return algo.Lease{}, errBroken
 })
 
-// foreign hides that a limiter belongs to the package, and records what is
-// asked of it.
+// foreign hides that a limiter belongs to the package, and records its calls.
 type foreign struct {
 	algo.Limiter
 	mu      sync.Mutex
@@ -203,7 +202,7 @@ func in[C any](t *testing.T, cases map[string]C, run func(t *testing.T, c C)) {
 	}
 }
 
-// drain takes what is left, unit by unit.
+// drain takes all remaining units, one by one.
 func drain(t require.TestingT, l algo.Limiter, key string) (n int64) {
 	for ; n < 1000; n++ {
 		lease := must(t, l, key, 1)

@@ -49,7 +49,7 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 		require.Equal(t, int64(20), credits.Balance("a"))
 		require.Equal(t, int64(6), peek(t, plan, "a").Remaining)
 		lease.Settle(30)
-		require.Equal(t, int64(5), credits.Balance("a"), "what is beyond the charge is owed to the plan")
+		require.Equal(t, int64(5), credits.Balance("a"), "the units above the charge are debt of the plan")
 		require.Equal(t, 5*time.Second, peek(t, plan, "a").ResetAfter-10*time.Second)
 		lease.Release(algo.Canceled)
 		require.Equal(t, int64(20), credits.Balance("a"))

@@ -34,9 +34,9 @@ type FixedWindow struct {
 	rated[int64, struct{}]
 }
 
-// NewFixedWindow makes a fixed window of r.Count units in each r.Period, with
-// the options [Zone] and [StartDay], or [Offset], [AlignedTo] and [Spread], and
-// [MaxKeys] and [OnFull]. The error names the field and the value that no limit can keep.
+// NewFixedWindow makes a fixed window of r.Count units in each r.Period, with the options
+// [Zone] and [StartDay], or [Offset], [AlignedTo] and [Spread], and [MaxKeys] and
+// [OnFull]. The error names the field and the invalid value.
 func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
 	return construct(&fixedWindow, Spec{Rate: r}, opts, newFixedWindow)
 }

@@ -32,7 +32,7 @@ type decider[S any] interface {
 // limit is a decider in use.
 type limit[S any] struct {
 	decider[S]
-	plain  bool                    // S is int64 and phase nil: what is admitted was plausible, and a state is its own expiry
+	plain  bool                    // S is int64 and phase nil: every admitted state is plausible, and is its own expiry
 	window time.Duration           // in which Limit units are promised; 0: nothing is
 	live   func(now int64) int64   // the lowest expiry of a key that has spent something; nil: now + 1
 	phase  func(hash uint64) int64 // added to every instant of a key, or nil

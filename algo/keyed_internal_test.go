@@ -121,10 +121,10 @@ func jumpingHistory(l atReading, key string, seed uint64) (all []porcupine.Opera
 	return all
 }
 
-// TestM2_EvictionNeverRaisesABound: keys that fight for far too few slots, from
-// goroutines that sleep between reading the clock and deciding, each get at most
-// what a limiter of their own would give them, as long as only expired states are
-// evicted. What some give back does not count.
+// TestM2_EvictionNeverRaisesABound: keys compete for far too few slots, from
+// goroutines that sleep between reading the clock and deciding. Each key gets at
+// most as much as from a limiter of its own, as long as only expired states are
+// evicted. Refunded units do not count.
 func TestM2_EvictionNeverRaisesABound(t *testing.T) {
 	for _, row := range crowdRows {
 		t.Run(row.name, func(t *testing.T) {

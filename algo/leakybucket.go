@@ -25,7 +25,7 @@ type LeakyBucket struct {
 
 // NewLeakyBucket makes a leaky bucket with the options [Burst] (the capacity
 // in units, 1 or more; default: the rate's count), [MaxKeys] and [OnFull]. The
-// error names the field and the value that no limit can keep.
+// error names the field and the invalid value.
 func NewLeakyBucket(r Rate, opts ...Option) (*LeakyBucket, error) {
 	return construct(&leakyBucket, Spec{Rate: r}, opts, newLeakyBucket)
 }

@@ -112,7 +112,7 @@ func (l *Lease) Settle(actual int64) {
 	}
 	if actual < l.handle.N {
 		if _, keeps := l.releaser.(interface{ KeepsLargest() }); keeps {
-			return // nothing comes back, so it counts for what is settled later
+			return // nothing is refunded, so a later settlement counts from the larger value
 		}
 	}
 	l.releaser.Settle(l.handle, actual)

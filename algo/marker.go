@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// Color is the answer of a [Marker] to a request. The order is that of the
-// traffic light: greater is redder.
+// Color is the answer of a [Marker] to a request. The order follows a traffic
+// light: greater is redder.
 type Color uint8
 
 // The colors. A typical use: serve Green, serve Yellow degraded or with a low
@@ -141,8 +141,8 @@ func (m *ThreeColorMarker) markAt(now int64, key string, n int64, in Color) Colo
 	return Red
 }
 
-// Reset fills the buckets of key. Earlier admissions cannot be refunded any
-// more; neither can those of a few other keys.
+// Reset fills the buckets of key. Earlier admissions of key, and of a few
+// other keys, cannot be refunded any more.
 func (m *ThreeColorMarker) Reset(key string) { m.limiter(Green).Reset(key) }
 
 // Len counts the keys whose buckets are not full. It walks the table.

@@ -64,7 +64,7 @@ func TestMarkerKeys(t *testing.T) {
 	})
 }
 
-// fixed is a marker of somebody else's.
+// fixed is a marker of another package.
 type fixed struct {
 	color algo.Color
 	err   error

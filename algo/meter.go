@@ -66,12 +66,13 @@ func (h *hold) lease() *Lease {
 // end releases the lease, unless it is borrowed.
 func (h *hold) end() { h.own.Release(Succeeded) }
 
-// StartMeter charges n units, an estimate of the whole cost, to key. Whatever is
-// used beyond them is charged in blocks of at least block units. A stream that
-// lasts for a few blocks asks rarely and holds little that it does not use.
+// StartMeter charges n units, an estimate of the whole cost, to key. Units
+// beyond the estimate are charged in blocks of at least block units. A stream
+// that lasts for a few blocks calls the limiter rarely and holds few unused
+// units.
 //
 // If the limiter denies, Allowed is false and every method does nothing. The error
-// is [ErrCost] for a negative n or block, or that of the limiter; with an error the
+// is [ErrCost] for a negative n or block, or the limiter's error; with an error the
 // Meter is nil.
 func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Meter, error) {
 	if n < 0 || block < 0 {
@@ -91,9 +92,10 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 // Reserve makes sure that n units more than those used are charged. Of several
 // calls the largest n counts: Use consumes the reserved units.
 //
-// A denial charges nothing, and the Decision says when the units fit: the caller
-// waits and asks again, stops, or goes on in debt. With a Delay the units may be
-// used only then. The error is [ErrCost] for a negative n, or that of the limiter.
+// A denial charges nothing, and RetryAfter of the Decision is the time until the
+// units fit: the caller waits and asks again, stops, or goes on in debt. With a
+// Delay the units may be used only then. The error is [ErrCost] for a negative n,
+// or the limiter's error.
 //
 // When ctx ends, a limit on Redis gives the charge up and decides locally. So with the
 // context of a request, the block in which a client hangs up is not charged on Redis:

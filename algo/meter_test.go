@@ -62,8 +62,9 @@ func TestMeterReservesInBlocks(t *testing.T) {
 	})
 }
 
-// TestMeterDenials: where a block does not fit, what is needed may. A denial
-// charges nothing, and its RetryAfter suffices. What is used nevertheless is owed.
+// TestMeterDenials: where a block does not fit, the needed units may. A denial
+// charges nothing, and its RetryAfter suffices. Units used after a denial are
+// debt.
 func TestMeterDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerSecond(10), algo.Burst(100))

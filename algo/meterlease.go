@@ -1,11 +1,11 @@
 package algo
 
-// MeterLease goes on with the charge of lease as a [Meter], which charges what the
-// work uses beyond it to l, in blocks of at least block units, 0 or more. l is the
-// limiter that has granted the lease; the key is that of the lease. Another part of
-// the program, such as a middleware, releases the lease, and not before the Meter is
-// closed. Release with [Canceled] gives back the first charge alone, not the blocks
-// after it.
+// MeterLease goes on with the charge of lease as a [Meter], which charges the
+// work's use beyond it to l, in blocks of at least block units, 0 or more. l is
+// the limiter that has granted the lease, and the charges are to the lease's key.
+// Another part of the program, such as a middleware, releases the lease, and not
+// before the Meter is closed. Release with [Canceled] gives back the first charge
+// alone, not the blocks after it.
 //
 // For a lease that charges nothing, because the request passed unlimited, the Meter
 // admits everything and charges nothing. A denied lease makes a denied Meter.

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// TestW1_MetersOnLeases: a meter that goes on with a lease charges what is used, and
-// the owner of the lease may release it in any way: nothing is minted.
+// TestW1_MetersOnLeases: a meter that goes on with a lease charges the used units.
+// However the owner of the lease releases it, no units are created.
 func TestW1_MetersOnLeases(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(96, 97))
 	for range cases.Count(2_000, 100_000) {
@@ -56,7 +56,7 @@ func leaseOf(t *testing.T, rnd *rand.Rand, l, other algo.Limiter, n int64) (leas
 	return &all, all.Part(1)
 }
 
-// What is no charge makes a meter that admits everything, or nothing.
+// A lease without a charge makes a meter that admits everything, or nothing.
 func TestMeterLeaseOfNoCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerHour(10))

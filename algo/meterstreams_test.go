@@ -116,7 +116,8 @@ func reserving(m *algo.Meter) func(n int64) bool {
 	}
 }
 
-// estimated reserves what the streams before have cost, and charges what is above.
+// estimated reserves a quantile of the costs of earlier streams, and charges the
+// units above it.
 func estimated(quantile float64) strategy {
 	e := algo.Must(algo.NewEstimator(quantile, 100, 2))
 	return func(s *streams, cost int64) bool {

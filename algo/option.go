@@ -87,12 +87,13 @@ func AlignedTo(t time.Time) Option {
 // it; where they show it twice, at the first. Dates that a zone skipped have no
 // window. At most half as many units as the period has nanoseconds fit.
 //
-// The zone must be known where the limiter is made: install the database or import
+// The zone must be known to the process: install the database or import
 // time/tzdata. Local is not accepted, because instances may differ. Zone cannot be
 // combined with [Offset], [AlignedTo] and [Spread].
 //
-// The dates are those of the system's clock when the limiter was made, and of the
-// monotonic clock since: windows do not follow when the system's clock is set.
+// Dates are computed from the system clock at the time when the limiter was made
+// and from the monotonic clock since then: a later change of the system clock
+// does not move the windows.
 func Zone(name string) Option {
 	return Option{"Zone", func(s *Spec) { s.Zone = name }}
 }

@@ -32,7 +32,7 @@ func ExampleTokenBucket_SetBurst() {
 	// true algo: token bucket: burst is -1, want 1 or more
 }
 
-// Calls that were not made may be made up for, three at most.
+// At most three missed calls may be made up for.
 func ExampleSlack() {
 	calls := algo.Must(algo.NewPacer(algo.PerHour(1), algo.Slack(3), algo.MaxWait(time.Hour)))
 	for range 5 {

@@ -7,21 +7,21 @@ import "github.com/sluice-go/sluice/internal/decide"
 // a burst into a flow, for a service or a peer that suffers from bursts.
 //
 // A request of n units takes n places in the line and waits for all of them.
-// [Slack] lets a caller who was late catch up by so many units. [MaxWait]
-// bounds the longest Delay, and [MaxQueue] the number of units that wait;
-// a request beyond it is denied, with the exact RetryAfter.
+// [Slack] lets late requests catch up by so many units. [MaxWait] bounds the
+// longest Delay, and [MaxQueue] the number of units that wait; a request
+// beyond it is denied, with the exact RetryAfter.
 //
-// Bound: without slack a request of n units starts n*T after the one before it
-// at the earliest; with Slack(k) at most k + 1 + rate*w units start in any
-// window of length w, or n + rate*w if the largest cost n is more than k + 1.
-// Both hold for any clock readings and any number of goroutines, as long as no
-// admission is canceled, or settled to less, while later ones wait. A canceled
-// one gives all of its time back, so that a hundred canceled waits block no other caller;
-// but the later ones keep the instants that they were told, so its gap in the
-// line stays empty, and the next caller starts with the last of them instead of
-// T later.
+// Bound: without slack a request of n units starts n*T after the one before it at the
+// earliest; with Slack(k) at most k + 1 + rate*w units start in any window of length w,
+// or n + rate*w if the largest cost n is more than k + 1. Both hold for any clock
+// readings and any number of goroutines, as long as no admission is canceled, or settled
+// to less, while later ones wait. A canceled request gives all of its time back, so
+// canceled waits do not delay later requests. Waits that were admitted after it keep
+// their start times, so its gap in the line stays empty, and the next request starts
+// together with the last of them instead of T later.
 //
-// Remaining counts what would start at once, Limit is Slack + 1.
+// Remaining is the number of units that could start at once, Limit is Slack +
+// 1.
 //
 // Source: the leaky bucket as a queue, A. Tanenbaum, "Computer Networks";
 // the pacing of go.uber.org/ratelimit, with the queue bounded.
@@ -38,7 +38,7 @@ type Pacer struct {
 // [MaxQueue], [MaxKeys] and [OnFull]. Without MaxWait and MaxQueue the line
 // holds what the rate lets through in one Period: 1 s at PerSecond(n), n units
 // long. With only one of the two, that one decides; with both, the tighter. The
-// error names the field and the value that no limit can keep.
+// error names the field and the invalid value.
 func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
 	return construct(&pacer, Spec{Rate: r}, opts, newPacer)
 }

@@ -84,8 +84,8 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 }
 
 // peekOthers completes the answers after the run parts[from:end] denied and
-// everything was given back. The denial stands whatever the other limits
-// answer.
+// everything was given back. The answers of the other limits do not change the
+// denial.
 func (c *compositeLease) peekOthers(ctx context.Context, parts []Request, from, end int) {
 	for i, next := 0, 0; i < len(parts); i = next {
 		next = runEnd(parts, i)

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// What a limiter of another package would say is found without charging it,
-// where a peek can tell or a denial does.
+// The answer of a limiter of another package is found without a charge, by a
+// peek or from a denial.
 func TestW4_PeekOfForeignLimiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		empty := bucket(algo.PerMinute(1))
@@ -38,7 +38,7 @@ func TestW4_PeekOfForeignLimiters(t *testing.T) {
 		require.Equal(t, int64(10), peek(t, shaped.Limiter, "").Remaining, "given back")
 
 		lease = acquireAll(t, first, algo.Request{Limiter: broken, N: 1})
-		require.False(t, lease.Allowed, "a denial stands when another limit cannot be asked")
+		require.False(t, lease.Allowed, "a failing limit does not change the denial of another")
 		require.Equal(t, algo.Decision{}, lease.Parts()[1])
 	})
 }
@@ -172,7 +172,7 @@ func TestPeekWhenTheTableIsFull(t *testing.T) {
 	})
 }
 
-// What was charged and given back is asked again only where that is cheap.
+// After a refund a limit is asked again only where this is cheap.
 func TestPeekAfterGivingBack(t *testing.T) {
 	calls := 0
 	counted := limiterFunc(func(_ context.Context, _ string, n int64) (algo.Lease, error) {

@@ -35,8 +35,8 @@ func PerHour(n int64) Rate { return Rate{n, time.Hour} }
 func PerDay(n int64) Rate { return Rate{n, 24 * time.Hour} }
 
 // Week, Month and Quarter are periods of a [Rate]. In a [FixedWindow] with the
-// option [Zone] they are those of the calendar. Elsewhere a month is its longest,
-// 31 days, and a quarter 92 days.
+// option [Zone] they are calendar periods. Elsewhere a month is 31 days, the
+// longest one, and a quarter 92 days.
 const (
 	Week    = decide.Week
 	Month   = decide.Month

@@ -42,9 +42,9 @@ type crowdRow struct {
 	check func(t *testing.T, key string, all []kept)
 }
 
-// ticksRow is a bucket that never delays: what is kept, as time at the rate of
-// its admission, stays within depth and the time that passes. What pays forward
-// may add its own cost.
+// ticksRow is a bucket that never delays: the units that are kept, as time at
+// the rate of their admission, stay within depth and the elapsed time. With
+// forward a request may add its own cost.
 func ticksRow(name string, make func(o ...Option) atReading, depth time.Duration, forward bool, specs ...string) crowdRow {
 	return crowdRow{name, make, specs, []int64{0, 1, 2, 3, 5, 9}, func(t *testing.T, key string, all []kept) {
 		for i, first := range all {
@@ -173,10 +173,10 @@ var crowdRows = []crowdRow{
 	}), bound(3, 7), bound(5, 11)),
 }
 
-// TestW2_RefundsMintNothing: four goroutines charge, settle and cancel keys that
-// fight for slots, or the empty one, and some read the clock long before they
-// decide. (With Evict there is room for all: who is evicted starts afresh.) In some trials the limit changes meanwhile. What is
-// not given back stays within the bound.
+// TestW2_RefundsMintNothing: four goroutines charge, settle and cancel keys that fight for slots,
+// or the empty one, and some read the clock long before they decide. (With Evict there is room for
+// all keys: an evicted one starts afresh.) In some trials the limit changes meanwhile. The units
+// that are not refunded stay within the bound.
 func TestW2_RefundsMintNothing(t *testing.T) {
 	for _, row := range crowdRows {
 		t.Run(row.name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 )
 
 // TestCancelOfMoreThanABurst: a cost beyond the burst begins to drain before
-// its work starts. What has drained by then is not given back at the expense of
-// later charges.
+// its work starts. The part that has drained by then is not refunded at the
+// expense of later charges.
 func TestCancelOfMoreThanABurst(t *testing.T) {
 	for _, started := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -37,8 +37,9 @@ func admitted(t *testing.T, l Limiter, key string, n int64) bool {
 	return lease.Allowed
 }
 
-// TestRefundsNeverRunOut: giving back more than the clock can count in sum
-// changes nothing about what can be given back, and what a reset ended.
+// TestRefundsNeverRunOut: refunds whose sum is more than the clock can count
+// change neither which charges are refundable nor which ones a reset has
+// ended.
 func TestRefundsNeverRunOut(t *testing.T) {
 	for _, key := range []string{"", "k"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -55,8 +56,8 @@ func TestRefundsNeverRunOut(t *testing.T) {
 	}
 }
 
-// TestSetRateThenCancelMintsNothing: once a debt was cut to what a faster limit
-// can hold, what it consisted of cannot be given back any more.
+// TestSetRateThenCancelMintsNothing: after a debt was cut to the capacity of a
+// faster limit, the charges in it are no longer refundable.
 func TestSetRateThenCancelMintsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := Must(NewTokenBucket(Every(100*time.Second), Burst(100)))
@@ -91,8 +92,8 @@ func TestResetOfANewKeyThatFindsNoRoom(t *testing.T) {
 // waitingSpecs are limiters under a lock, 5 units an hour.
 var waitingSpecs = []string{"sliding-window 5/h", "sliding-window 5/h cells 4", "sliding-log 5/h"}
 
-// TestResetWhileWaiting: what was charged while a reset waited for the lock is
-// reset too, and cannot be given back on top of that.
+// TestResetWhileWaiting: a charge made while a reset waits for the lock is
+// reset too, and cannot be refunded in addition.
 func TestResetWhileWaiting(t *testing.T) {
 	for _, spec := range waitingSpecs {
 		synctest.Test(t, func(t *testing.T) {
@@ -109,8 +110,8 @@ func TestResetWhileWaiting(t *testing.T) {
 	}
 }
 
-// TestSettleWhileWaiting: neither can what was charged while a settlement waited
-// that cuts something off.
+// TestSettleWhileWaiting: a charge made while a settlement waits that cuts the
+// debt cannot be refunded either.
 func TestSettleWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := of("sliding-window 5/h")()
@@ -126,8 +127,8 @@ func TestSettleWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestRefundWhileThePeriodChanges: what was charged under the old period is not
-// given back from what is counted under the new one.
+// TestRefundWhileThePeriodChanges: a charge under the old period is not
+// refunded from the count of the new one.
 func TestRefundWhileThePeriodChanges(t *testing.T) {
 	for _, spec := range []string{"fixed-window 5/s", "sliding-window 5/s", "sliding-window 5/s cells 4", "sliding-log 5/s"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -201,7 +202,7 @@ func TestRefundKeepsTheTime(t *testing.T) {
 	}
 }
 
-// TestSettleUnderASmallerQuota: what was spent under a larger quota stays spent
+// TestSettleUnderASmallerQuota: units spent under a larger quota stay spent
 // when more is charged than fits into a smaller one.
 func TestSettleUnderASmallerQuota(t *testing.T) {
 	for _, spec := range []string{"fixed-window 10/min", "sliding-log 10/min"} {
@@ -220,8 +221,8 @@ func TestSettleUnderASmallerQuota(t *testing.T) {
 	}
 }
 
-// TestMarkerSettleBeyondWhatABucketOwes: when more is charged again than a
-// bucket can owe, what was cut off is not given back.
+// TestMarkerSettleBeyondWhatABucketOwes: when a charge again exceeds the
+// largest debt of a bucket, the part that was cut off is not refunded.
 func TestMarkerSettleBeyondWhatABucketOwes(t *testing.T) {
 	for name, c := range map[string]struct {
 		make func() (*ThreeColorMarker, error)

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// A reset forgives what was admitted; canceling it afterwards must not forgive
-// it a second time, at the expense of what has been charged since.
+// A reset forgives earlier admissions; a later cancellation must not forgive
+// them a second time, at the expense of charges made since.
 func TestResetThenCancelMintsNothing(t *testing.T) {
 	type resetter interface {
 		algo.Limiter

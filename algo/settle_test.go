@@ -25,8 +25,8 @@ func captureLog(t *testing.T, fn func()) string {
 	return out.String()
 }
 
-// perUser is what an API of a language model has: requests, tokens, and requests
-// in flight.
+// perUser returns the usual limits of an API of a language model: requests,
+// tokens, and requests in flight.
 func perUser(t *testing.T) (requests, tokens *algo.TokenBucket, inFlight *adaptive.KeyedLimiter) {
 	t.Helper()
 	return bucket(algo.PerMinute(10)), bucket(algo.PerMinute(3000)), algo.Must(adaptive.PerKey(3))

@@ -81,8 +81,8 @@ func TestPacerDepartures(t *testing.T) {
 	})
 }
 
-// tryAcquire(n, timeout): those whose turn comes within the timeout wait and
-// are served in order, the others are told at once.
+// tryAcquire(n, timeout): callers whose turn comes within the timeout wait and
+// are served in order, the others are denied at once.
 func TestSeveralCallersWithinTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewSmoothBursty(algo.PerSecond(4), algo.MaxWait(s)))
@@ -162,7 +162,7 @@ func TestNginxSetBurst(t *testing.T) {
 	})
 }
 
-// Guava's setRate: what is owed stays, what is saved scales.
+// Guava's setRate: debt stays, saved permits scale.
 func TestSmoothBurstySetRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewSmoothBursty(algo.PerSecond(10), algo.MaxWait(algo.Forever)))

@@ -34,11 +34,11 @@ import (
 // the most that a child gets at once: its depth and the common one. RetryAfter is exact if
 // nothing else is charged meanwhile.
 //
-// A request may be split between both buckets. Canceled, or settled to less, it gives back
-// what each paid, the common one first, less all that can have come in since: that never
-// mints, and gives back less than possible when much was owed before. What a settlement
-// charges beyond the request is owed by the common bucket, so that it takes no floor from
-// another child.
+// A request may be split between both buckets. A cancellation, or a settlement to less,
+// refunds both parts, the common one first, minus all that can have refilled since: the
+// refund never creates units, and is smaller than possible if the debt before was large.
+// Units that a settlement charges beyond the request are debt of the common bucket, so
+// they take no floor from another child.
 //
 // State is three words and one for each child, under the lock of the key; a decision takes time in
 // proportion to the children and allocates nothing. The scheme is the token sharing of MEF
@@ -56,10 +56,10 @@ type Share struct {
 	keyed[*decide.SharesState, decide.SharesState]
 }
 
-// NewShares divides r between children by name, 63 at most. floors are units in a period of
+// NewShares divides r between at most 63 children by name. floors are units in a period of
 // r, 0 or more, and together at most the count of r. The options are [Burst] (default: the
-// rate's count), [MaxKeys] and [OnFull]. The error names the field and the value that no
-// limit can keep; the burst must have a unit for each child with a floor, and one more.
+// rate's count), [MaxKeys] and [OnFull]. The error names the field and the invalid value;
+// the burst must have a unit for each child with a floor, and one more.
 func NewShares(r Rate, floors map[string]int64, opts ...Option) (*Shares, error) {
 	k := kind{title: "shares", takes: []string{"Burst", "MaxKeys", "OnFull"}}
 	s, err := k.configure(Spec{Rate: r}, opts)

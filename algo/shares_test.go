@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// A child without a floor has the whole limit while nobody else asks.
+// A child without a floor has the whole limit while the others are idle.
 func TestSharesConformance(t *testing.T) {
 	algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
 		s, err := algo.NewShares(r, nil, opts...)
@@ -93,7 +93,7 @@ func total(units []int64) (n int64) {
 
 // TestW2_SharesLendAndCallBack: of 1000 a second, search has a floor of 600 and batch of
 // 300. While search is idle, a flood of batch gets what it lends. When search wakes, each
-// second from that instant on has its floor, and nobody exceeds the limit.
+// second from that instant on has its floor, and the total stays within the limit.
 func TestW2_SharesLendAndCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := algo.Must(algo.NewShares(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
@@ -117,7 +117,7 @@ func TestW2_SharesLendAndCallBack(t *testing.T) {
 			sum += total(units)
 		}
 		require.LessOrEqual(t, sum, int64(200+1000*long.Seconds()))
-		t.Logf("W2: %.3f of what was idle was lent; then in any second the floor of 600", lent)
+		t.Logf("W2: %.3f of the idle capacity was lent; then in any second the floor of 600", lent)
 	})
 }
 

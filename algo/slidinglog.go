@@ -10,15 +10,14 @@ import "github.com/sluice-go/sluice/internal/decide"
 // readings and however many goroutines, and nothing is denied that would keep
 // it. A denial does not count; units given back can be spent again.
 //
-// State is a ring of instants a key, as many as the key has units in its
-// window, 65536 at most: the largest quota. Each takes 4 bytes where the
-// period is shorter than 2^32 ns, about 4.3 s, and 8 otherwise. A ring begins
-// with room for 8, doubles up to the quota when it is full, and stays with its
-// slot for the next key, so that in the end no decision allocates. There are
-// up to 2.7 slots for each of [MaxKeys], of 64 bytes: so many rings at most. A
-// decision holds the key's own lock: for a few nanoseconds, or, when n units are added
-// or given back, for as long as it takes to write n instants or to move those
-// that are newer.
+// State is a ring of instants for each key, one for each unit in its window: at most
+// 65536, the largest quota. Each takes 4 bytes where the period is shorter than 2^32
+// ns, about 4.3 s, and 8 otherwise. A ring begins with room for 8, doubles up to the
+// quota when it is full, and stays with its slot for the next key, so that in the end
+// no decision allocates. There are up to 2.7 slots for each of [MaxKeys], of 64 bytes:
+// so many rings at most. A decision holds the key's own lock: for a few nanoseconds,
+// or, when n units are added or given back, for as long as it takes to write n
+// instants or to move those that are newer.
 //
 // Do not use it for large quotas: [SlidingWindow] with [Cells] or [Strict] keep
 // the same bound in little memory. A limit for protection alone is better a
@@ -28,9 +27,9 @@ type SlidingLog struct {
 	rated[*decide.Timestamps, decide.Timestamps]
 }
 
-// NewSlidingLog makes a sliding log of r.Count units, 65536 at most, in any
+// NewSlidingLog makes a sliding log of r.Count units, at most 65536, in any
 // r.Period, with the options [MaxKeys] and [OnFull]. The error names the field
-// and the value that no limit can keep.
+// and the invalid value.
 func NewSlidingLog(r Rate, opts ...Option) (*SlidingLog, error) {
 	return construct(&slidingLog, Spec{Rate: r}, opts, newSlidingLog)
 }

@@ -40,7 +40,7 @@ type SlidingWindow struct {
 
 // NewSlidingWindow makes a sliding window of r.Count units in r.Period, with
 // the options [Cells] (default: two weighted counters), [MaxKeys] and
-// [OnFull]. The error names the field and the value that no limit can keep.
+// [OnFull]. The error names the field and the invalid value.
 func NewSlidingWindow(r Rate, opts ...Option) (*SlidingWindow, error) {
 	return construct(&slidingWindow, Spec{Rate: r}, opts, newSlidingWindow)
 }

@@ -29,7 +29,7 @@ type TokenBucket struct {
 
 // NewTokenBucket makes a token bucket with the options [Burst] (default: the
 // rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
-// and the value that no limit can keep.
+// and the invalid value.
 func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
 	return construct(&tokenBucket, Spec{Rate: r}, opts, newTokenBucket)
 }

@@ -153,7 +153,7 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// TestSettleIntoDebtIsBounded: an absurd correction costs two bursts at most.
+// TestSettleIntoDebtIsBounded: an absurd correction costs at most two bursts.
 func TestSettleIntoDebtIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
@@ -181,8 +181,8 @@ func TestRefundOfAFastLimit(t *testing.T) {
 	})
 }
 
-// TestLateRefundMintsNothing: what has drained is not given back. Giving back
-// the whole cost until it expires admitted 19 of 10 in a peer.
+// TestLateRefundMintsNothing: the drained part of a charge is not refunded. A
+// peer that refunded the whole cost until its expiry admitted 19 of 10.
 func TestLateRefundMintsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(10)))

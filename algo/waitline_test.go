@@ -81,8 +81,8 @@ func TestWaitServesLargeRequests(t *testing.T) {
 	})
 }
 
-// In line: whoever cannot be served in time fails at once, whoever gives up makes
-// room, and other keys have lines of their own.
+// In line: a request that cannot be served in time fails at once, a request that
+// gives up makes room, and other keys have lines of their own.
 func TestWaitInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.Rate{Count: 2, Period: 2 * time.Second})

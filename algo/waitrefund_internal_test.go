@@ -35,9 +35,9 @@ type waiter struct {
 	cost, kept int64
 }
 
-// TestW2_WaitRefundsMintNothing: some of what was admitted is settled and canceled
-// once nothing admitted later waits any more, and some decide on late readings
-// of the clock. What is kept starts within the bound.
+// TestW2_WaitRefundsMintNothing: some admissions are settled and canceled after
+// all later ones have started, and some decide on late readings of the clock. The
+// units that are kept start within the bound.
 func TestW2_WaitRefundsMintNothing(t *testing.T) {
 	for _, row := range waitRows {
 		t.Run(row.spec, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestW2_WaitRefundsMintNothing(t *testing.T) {
 	}
 }
 
-// wait returns what was admitted to one queue.
+// wait returns the admissions to one queue.
 func wait(l atReading, depth int64, forward bool, rnd *rand.Rand) (queue []waiter) {
 	for range 40 {
 		pause(rnd, time.Second)

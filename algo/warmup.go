@@ -8,15 +8,15 @@ import (
 )
 
 // SmoothWarmingUp is a limiter that gets faster while it is used and cold
-// again when it is not, for services that need a while to reach their speed
-// (caches to fill, connections to make). It is Guava's
+// again when it is not, for services that need time to reach full speed
+// (caches to fill, connections to open). It is Guava's
 // RateLimiter.create(rate, warmup).
 //
-// Cold, a permit costs [ColdFactor] times what it does at the rate; over the
-// warm-up the cost falls to that of the rate, and it takes an idle limiter one
-// warm-up to be cold again. It starts cold. As with [SmoothBursty] a caller
-// waits for earlier callers' debt only, at most [MaxWait], and leaves his own
-// to the next.
+// Cold, a permit costs [ColdFactor] times its cost at the rate; over the
+// warm-up the cost falls to the cost at the rate, and an idle limiter is cold
+// again after one warm-up. It starts cold. As with [SmoothBursty] a request
+// waits only for the debt of earlier requests, at most [MaxWait], and its own
+// debt delays the next one.
 //
 // Bound: in any window of length w at most rate*w + n permits start, n being
 // the largest cost, for any clock readings and any number of goroutines, as long
@@ -39,11 +39,10 @@ type SmoothWarmingUp struct {
 	rated[*decide.WarmupState, decide.WarmupState]
 }
 
-// NewSmoothWarmingUp makes a limiter with the options [ColdFactor] (default
-// 3), [MaxWait], [MaxKeys] and [OnFull]. A warm-up of 0 makes it a
-// [SmoothBursty] that saves one second's worth; the longest is half a year, and
-// so is MaxWait(Forever) here. The error names the field and
-// the value that no limit can keep.
+// NewSmoothWarmingUp makes a limiter with the options [ColdFactor] (default 3),
+// [MaxWait], [MaxKeys] and [OnFull]. A warm-up of 0 makes it a [SmoothBursty]
+// that saves one second's worth; the longest is half a year, and so is
+// MaxWait(Forever) here. The error names the field and the invalid value.
 func NewSmoothWarmingUp(r Rate, warmup time.Duration, opts ...Option) (*SmoothWarmingUp, error) {
 	return construct(&smoothWarmingUp, Spec{Rate: r, Warmup: warmup}, opts, newSmoothWarmingUp)
 }

@@ -33,7 +33,7 @@ func TestWarmingUpSetRate(t *testing.T) {
 		l := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(2), 4*s, algo.MaxWait(algo.Forever)))
 		require.Zero(t, acquire(t, l, "k", 4).Delay) // from cold to the threshold
 		require.NoError(t, l.SetRate(algo.PerSecond(4)))
-		require.Equal(t, 4*s, acquire(t, l, "k", 1).Delay, "what is owed stays")
+		require.Equal(t, 4*s, acquire(t, l, "k", 1).Delay, "the debt stays")
 		require.Equal(t, 4*s+s/4, acquire(t, l, "k", 1).Delay, "and it is still half warm")
 		require.Error(t, l.SetRate(algo.PerSecond(0)))
 		d, ok := algo.Describe(l)

@@ -121,7 +121,7 @@ func TestSettleBeyondCeilingMintsNothing(t *testing.T) {
 	})
 }
 
-// TestWindowLateRefund: what has passed is not given back.
+// TestWindowLateRefund: units of a past window are not refunded.
 func TestWindowLateRefund(t *testing.T) {
 	eachWindow(t, algo.PerMinute(10), func(t *testing.T, l window) {
 		lease := acquire(t, l, "k", 5)
@@ -134,8 +134,8 @@ func TestWindowLateRefund(t *testing.T) {
 	})
 }
 
-// TestWindowSetRate: what is spent stays spent; a refused change changes
-// nothing; a change of the period locks nobody out.
+// TestWindowSetRate: spent units stay spent; a rejected change has no effect;
+// a change of the period locks no key out.
 func TestWindowSetRate(t *testing.T) {
 	eachWindow(t, algo.PerDay(20), func(t *testing.T, l window) {
 		full := spendAll(l, "k")
@@ -249,8 +249,8 @@ func TestWindowCrowd(t *testing.T) {
 	}
 }
 
-// TestWindowFlood is promise M1: keys that were never seen before take no
-// memory beyond what stands beside the slots, and a known key keeps its own.
+// TestWindowFlood is promise M1: unseen keys take no memory beyond the table,
+// and a known key keeps its state.
 func TestWindowFlood(t *testing.T) {
 	const maxKeys = 1 << 14
 	floods := max(cases.Count(200_000, 10_000_000), 100_000)
@@ -306,9 +306,8 @@ func TestChurnOfKeysAllocatesNothing(t *testing.T) {
 	})
 }
 
-// TestRefundAcrossAChangeOfThePeriod: what a charge weighed under another
-// period is not known any more; giving it back would give back what others
-// spent.
+// TestRefundAcrossAChangeOfThePeriod: the weight of a charge under another
+// period is no longer known; a refund would return the units of other charges.
 func TestRefundAcrossAChangeOfThePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewSlidingWindow(algo.Per(10, time.Second)))

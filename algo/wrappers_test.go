@@ -9,8 +9,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Every wrapper forwards what is decided, given back and described, and works
-// inside a composition as it does alone.
+// Every wrapper forwards decisions, refunds and descriptions, and works inside
+// a composition as it does alone.
 func TestWrappersForward(t *testing.T) {
 	in(t, map[string]func(l algo.Limiter) algo.Limiter{
 		"Shadow":    algo.Shadow,

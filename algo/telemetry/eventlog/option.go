@@ -25,13 +25,13 @@ func defaults() config {
 	}}
 }
 
-// Interval sets the time between two lines of a key, above 0 and at most 24 h.
-// Denials in between are counted. The default is 10 s.
+// Interval sets the time between two lines of a key: more than 0, at most 24
+// h. Denials in between are counted. The default is 10 s.
 func Interval(d time.Duration) Option {
 	return Option{"Interval", func(c *config) error {
 		c.interval = d
 		if d <= 0 || d > 24*time.Hour {
-			return fmt.Errorf("is %v, want above 0 and at most 24h", d)
+			return fmt.Errorf("is %v, want more than 0, at most 24h", d)
 		}
 		return nil
 	}}

@@ -19,12 +19,12 @@ func TestLogOptions(t *testing.T) {
 		logger *slog.Logger
 		opt    eventlog.Option
 	}{
-		"eventlog: New: the logger is nil":                                            {nil, eventlog.Keys(1)},
-		"eventlog: New: the zero Option is not an option":                             {logger, eventlog.Option{}},
-		"eventlog: New: Interval: is 0s, want above 0 and at most 24h":                {logger, eventlog.Interval(0)},
-		"eventlog: New: Interval: is 24h0m0.000000001s, want above 0 and at most 24h": {logger, eventlog.Interval(24*time.Hour + 1)},
-		"eventlog: New: Keys: is 0, want 1 to 1048576":                                {logger, eventlog.Keys(0)},
-		"eventlog: New: Keys: is 1048577, want 1 to 1048576":                          {logger, eventlog.Keys(1<<20 + 1)},
+		"eventlog: New: the logger is nil":                                             {nil, eventlog.Keys(1)},
+		"eventlog: New: the zero Option is not an option":                              {logger, eventlog.Option{}},
+		"eventlog: New: Interval: is 0s, want more than 0, at most 24h":                {logger, eventlog.Interval(0)},
+		"eventlog: New: Interval: is 24h0m0.000000001s, want more than 0, at most 24h": {logger, eventlog.Interval(24*time.Hour + 1)},
+		"eventlog: New: Keys: is 0, want 1 to 1048576":                                 {logger, eventlog.Keys(0)},
+		"eventlog: New: Keys: is 1048577, want 1 to 1048576":                           {logger, eventlog.Keys(1<<20 + 1)},
 	} {
 		_, err := eventlog.New(row.logger, row.opt)
 		require.EqualError(t, err, message)

@@ -103,7 +103,7 @@ func (m *Metrics) instruments(meter metric.Meter) (err error) {
 // Observe counts an event, and describes it in the request's span. Without a recorded span
 // it allocates nothing once the policy has been seen.
 func (m *Metrics) Observe(e telemetry.Event) {
-	ctx := e.Context // its span is that of exemplars
+	ctx := e.Context // exemplars refer to its span
 	if ctx == nil {
 		ctx = context.Background()
 	}
