@@ -65,6 +65,8 @@ type groupPart struct {
 	never   bool   // N and the earlier costs for the same key can never fit
 	block   *block // of the key, nil if it stays exact
 	extra   int64  // units that are charged for the block
+
+	corrections uint64 // of the key, before the request
 }
 
 // units is how many are charged.
@@ -130,6 +132,9 @@ func (g *group) giveBack(leases []algo.Lease) {
 // remote lets Redis decide, and perhaps charge blocks too. It reports false if there is no
 // answer.
 func (g *group) remote(ctx context.Context, leases []algo.Lease) bool {
+	for i := range g.parts {
+		g.parts[i].corrections = g.store.denied.corrections(g.parts[i].key)
+	}
 	blocks := g.want()
 	defer g.store.fetches.Add(-blocks)
 	all, answered := g.ask(ctx, leases)
@@ -216,12 +221,13 @@ func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 		switch {
 		case !all || g.op != opAcquireAll:
 			if !g.twice { // then a reply has the costs of earlier parts
-				g.store.denied.note(p.key, p.limit, r.answer(i), r.sent, d)
+				g.store.denied.note(p.key, p.limit, r.answer(i), r.sent, d, p.corrections)
 			}
 			leases[i] = algo.NewLease(*d, nil, algo.Handle{})
 		case p.N == 0:
 			leases[i] = algo.NewLease(*d, p.limiter.lateReleaser(true), algo.Handle{Key: p.Key})
 		default:
+			g.store.denied.outdate(p.key)
 			handles[i].N = p.N
 			leases[i] = algo.NewLease(*d, (*releaser)(p.limiter), handles[i])
 		}

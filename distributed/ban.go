@@ -86,7 +86,7 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 		lease.Decision = b.denial(known, algo.SourceDenyCache)
 		return lease, nil
 	}
-	switch c := (call{ctx, key, l.redisKey(key), n, l.load()}); {
+	switch c := (call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load()}); {
 	case b.remote(c, record, &lease):
 		if known > 0 && !lease.Banned { // lifted
 			l.store.denied.drop(record)
@@ -102,6 +102,7 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 // remote lets Redis decide. It reports false if there is no answer.
 func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	l := b.limiter
+	c.corrections = l.store.denied.corrections(c.redisKey)
 	r := b.request(c.limit, c.redisKey, record, c.limit.acquire(c.key, c.n), b.args)
 	r.limiter, r.limit, r.n, r.late = l, c.limit, c.n, b
 	if !l.store.do(c.ctx, r) {

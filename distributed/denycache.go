@@ -3,6 +3,7 @@ package distributed
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -14,9 +15,10 @@ import (
 // server's time is bounded from above by the time at which the request was sent, so an
 // answer can be too late but never too early.
 //
-// A refund, reset or change in this process drops the proof. One in another
+// A refund, reset, charge or change in this process drops the proof. One in another
 // process, and a step of the server's clock, take effect when the proof expires, after a
-// second.
+// second: until then units that came back stay denied, and RetryAfter leaves out what has been
+// charged since.
 type denyCache struct {
 	seed     maphash.Seed
 	shards   [16]denyShard
@@ -24,6 +26,8 @@ type denyCache struct {
 }
 
 type denyShard struct {
+	corrected atomic.Uint64 // counts refunds, resets and bans of its keys
+
 	mu     sync.Mutex
 	proofs map[string]*proof // by Redis key
 }
@@ -144,11 +148,20 @@ func (p *proof) serverTime(now time.Time) (latest, earliest int64) {
 	return p.now + longest + longest/1000 + 1, p.now + max(shortest-shortest/1000-1, 0)
 }
 
-// note keeps the proof of a denial by the reply a to a request that left at sent. A full
-// shard evicts any one of its proofs.
-func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *algo.Decision) {
+// corrections counts the corrections of key. A denial proves nothing if one came after its
+// request was made.
+func (c *denyCache) corrections(key string) uint64 {
+	if c.capacity == 0 {
+		return 0
+	}
+	return c.shard(key).corrected.Load()
+}
+
+// note keeps the proof of a denial by the reply a to a request that left at sent, after so many
+// corrections. A full shard evicts any one of its proofs.
+func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	l, ok := lim.(prover)
-	if !ok || c.capacity == 0 || d.Reason != algo.Quota {
+	if !ok || c.capacity == 0 || d.Reason != algo.Quota || c.corrections(key) != corrections {
 		return
 	}
 	p := &proof{limit: l, now: a.now, until: l.provenUntil(a), sent: sent, received: time.Now()}
@@ -172,8 +185,16 @@ func (c *denyCache) put(key string, p *proof) {
 	s.proofs[key] = p
 }
 
-// drop removes the proof about key.
+// drop removes the proof about a key that was corrected, also one whose reply is on its way.
 func (c *denyCache) drop(key string) {
+	if c.capacity > 0 {
+		c.shard(key).corrected.Add(1)
+		c.outdate(key)
+	}
+}
+
+// outdate removes the proof about a key that was charged, whose RetryAfter is now too short.
+func (c *denyCache) outdate(key string) {
 	if c.capacity == 0 {
 		return
 	}

@@ -33,3 +33,26 @@ func TestProofsLastASecond(t *testing.T) {
 		require.True(t, ask(here).Allowed)
 	})
 }
+
+// A denial that Redis decided before a refund proves nothing after it, although its reply comes
+// later.
+func TestDenialOnItsWayDuringARefund(t *testing.T) {
+	freshRequests(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := virtualLimiter(t, newVirtualServer(perMicros(1, time.Hour), 1), 0, WithInstances(1))
+		ask := func() algo.Lease {
+			lease, err := l.Acquire(t.Context(), "k", 1)
+			require.NoError(t, err)
+			return lease
+		}
+		spent := ask()
+		require.True(t, spent.Allowed)
+		denied := make(chan bool)
+		go func() { denied <- !ask().Allowed }()
+		time.Sleep(simulatedTrip / 2)
+		spent.Release(algo.Canceled)
+		require.True(t, <-denied)
+		time.Sleep(2 * simulatedTrip)
+		require.True(t, ask().Allowed)
+	})
+}

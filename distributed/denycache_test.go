@@ -96,3 +96,38 @@ func TestDenyCacheIsBounded(t *testing.T) {
 	require.LessOrEqual(t, distributed.Proofs(store), 32)
 	require.Positive(t, distributed.Proofs(store))
 }
+
+// A charge in this process makes the RetryAfter of a known denial longer, whatever charged.
+func TestU2_DenyCacheForgetsAtACharge(t *testing.T) {
+	store, _ := onRedis(t, distributed.WithDenyCache(100), distributed.WithInstances(1))
+	other := must[*distributed.Limiter](t)(store.TokenBucket("other", algo.PerHour(10)))
+	credits := must[*distributed.Credits](t)(store.Credits("credits"))
+	for name, charge := range map[string]func(l *distributed.Limiter, key string){
+		"Acquire": func(l *distributed.Limiter, key string) { remote(t, l, key, 1) },
+		"AcquireAll": func(l *distributed.Limiter, key string) {
+			acquireAll(t, algo.Request{Limiter: l, Key: key, N: 1}, algo.Request{Limiter: other, Key: key, N: 1})
+		},
+		"First": func(l *distributed.Limiter, key string) {
+			remote(t, must[*distributed.Prepaid](t)(distributed.First(l, credits)), key, 1)
+		},
+		"Ban": func(l *distributed.Limiter, key string) {
+			remote(t, must[*distributed.Ban](t)(distributed.NewBan(l, algo.PerHour(9), time.Minute, time.Hour)), key, 1)
+		},
+		"Reserve": func(l *distributed.Limiter, key string) {
+			require.True(t, must[algo.Decision](t)(l.Reserve(ctx, key, "id", 1, time.Hour)).Allowed)
+		},
+		"Settle": func(l *distributed.Limiter, key string) {
+			lease := remote(t, l, key, 0)
+			lease.Settle(1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := must[*distributed.Limiter](t)(store.TokenBucket(name, algo.PerHour(10)))
+			remote(t, l, "k", 5)
+			require.InDelta(t, 30, remote(t, l, "k", 10).RetryAfter.Minutes(), 0.9)
+			require.Equal(t, algo.SourceDenyCache, acquire(t, l, "k", 10).Source)
+			charge(l, "k")
+			require.InDelta(t, 36, acquire(t, l, "k", 10).RetryAfter.Minutes(), 0.9)
+		})
+	}
+}

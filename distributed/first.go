@@ -116,6 +116,9 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 	l.fallback.follow(c.key, &d)
 	d.Limit, d.Remaining = d.Limit+balance, d.Remaining+balance
 	h.Key = c.key
+	if d.Allowed && c.n > 0 {
+		l.store.denied.outdate(r.keys[0])
+	}
 	switch {
 	case !d.Allowed:
 		*lease = algo.NewLease(d, nil, algo.Handle{})

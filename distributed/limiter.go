@@ -78,7 +78,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if l.blocks.spend(&lease, key, n) {
 		return lease, nil
 	}
-	c := call{ctx, key, l.redisKey(key), n, l.load()}
+	c := call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load()}
 	if l.store.denied.denies(&lease.Decision, c.limit, c.redisKey, n) {
 		return lease, nil
 	}
@@ -109,11 +109,14 @@ type call struct {
 	redisKey string
 	n        int64
 	limit    limit
+
+	corrections uint64 // of the key, before the request
 }
 
 // remote lets Redis decide, and perhaps charge a block. It reports false if
 // there is no answer.
 func (l *Limiter) remote(c call, lease *algo.Lease) bool {
+	c.corrections = l.store.denied.corrections(c.redisKey)
 	if k := l.blocks.fillable(c); k != nil {
 		return k.acquire(c, lease)
 	}
@@ -155,10 +158,11 @@ func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 		g.leaseIfAsked(l, r, c.key)
 	}
 	if !d.Allowed || r.n == 0 {
-		l.store.denied.note(r.keys[0], r.limit, r.answer(0), r.sent, &d)
+		l.store.denied.note(r.keys[0], r.limit, r.answer(0), r.sent, &d, c.corrections)
 		*lease = algo.NewLease(d, l.lateReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})
 		return h
 	}
+	l.store.denied.outdate(c.redisKey)
 	charged := h
 	h.Key, h.N = c.key, c.n
 	if l.slots != nil {

@@ -187,7 +187,8 @@ func WithBlocks(maxExcess int64) Option {
 // windows are remembered, 0 to 1e7; the default is 10000, 0 turns it off. A denial that an
 // earlier one proves is answered without Redis, with the Source [algo.SourceDenyCache], for
 // at most a second. The answers are exact, except that units which other instances give
-// back, reset or raise meanwhile are not seen, nor a step of the server's clock.
+// back, reset or raise meanwhile are not seen, nor a step of the server's clock; and RetryAfter
+// leaves out what other instances charge meanwhile, where a smaller cost still fits.
 func WithDenyCache(n int) Option {
 	return Option{"WithDenyCache", func(s *settings) error {
 		const largest = 10_000_000

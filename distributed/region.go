@@ -193,11 +193,14 @@ func (g *region) charge(ctx context.Context, lim limit, key string, n int64) (d 
 	if l.isClosed() {
 		return d, false
 	}
-	r := l.ask(call{ctx, key, l.redisKey(key), n, lim}, 0)
+	r := l.ask(call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: lim}, 0)
 	if r == nil {
 		return d, false
 	}
 	defer r.free()
 	d, _ = lim.explain(r.answer(0), n)
+	if d.Allowed {
+		l.store.denied.outdate(r.keys[0])
+	}
 	return d, true
 }

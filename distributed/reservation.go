@@ -61,6 +61,7 @@ func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life tim
 		n = 0 // charged before
 	}
 	d, _ := b.explain(r.answer(0), n)
+	l.store.denied.outdate(r.keys[0])
 	d.Source = algo.SourceRemote
 	l.fallback.follow(key, &d)
 	return d, nil
