@@ -16,11 +16,11 @@ import (
 //	}
 //	defer lease.Release(algo.Succeeded)
 //
-// key and d are those of the call to Acquire, ctx is the context of the call. Of several limits
-// in one decision, pass one that denied and its part of algo.Lease.Parts. A decision that
-// is no denial, such as the zero Decision beside an error, becomes the status of one that
-// could not be made: UNAVAILABLE. Return the error as it is, before the work begins: the
-// charges of interceptors around the handler are given back.
+// key is the argument of Acquire, d its decision, and ctx the context of the call. Of several
+// limits in one decision, pass one that denied and its part of algo.Lease.Parts. A decision
+// that is no denial, such as the zero Decision beside an error, gives UNAVAILABLE, the status
+// for a decision that could not be made. Return the error unchanged, before the work begins:
+// the charges of interceptors around the handler are given back.
 //
 // It takes [WithName] and [WithDomain], and panics as ServerOptions does. It costs some
 // microseconds more than a denial of an interceptor: against floods, limit before the

@@ -28,7 +28,7 @@ func callBoth(t *testing.T, c testpb.TestServiceClient) (errs [2]error, trailers
 	return errs, trailers
 }
 
-// A denial that a handler returns is that of the interceptor: code, text, details and one
+// A denial that a handler returns equals the interceptor's: code, text, details and one
 // pushback, also within other limits.
 func TestDenialErrorIsThatOfTheInterceptor(t *testing.T) {
 	banned := quotaFor(time.Second)

@@ -144,7 +144,7 @@ func ExampleWithDenied() {
 	// rpc error: code = ResourceExhausted desc = 1 calls an hour are free
 }
 
-// What a call costs is known when its message is read.
+// The cost of a call is known when its message is read.
 func ExampleDenialError() {
 	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	export := func(ctx context.Context, user string, n int64) error {

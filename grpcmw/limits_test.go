@@ -160,7 +160,8 @@ func planOf(ctx context.Context) (string, bool) {
 	return c.plan, ok
 }
 
-// identify stands for authentication: it knows two callers by their token.
+// identify takes the part of authentication: it knows two callers by their
+// token.
 func identify(ctx context.Context) context.Context {
 	switch md, _ := metadata.FromIncomingContext(ctx); fmt.Sprint(md["token"]) {
 	case "[a]":
@@ -334,7 +335,7 @@ func TestDenyWith(t *testing.T) {
 	require.PanicsWithValue(t, "grpcmw: DenyWith: the code is OK", func() { grpcmw.DenyWith(codes.OK) })
 }
 
-// A ban is told apart from a quota.
+// A ban and a quota have different answers.
 func TestBansAreNoQuotas(t *testing.T) {
 	ban := algo.Must(algo.NewBan(perHour(1), algo.PerMinute(2), time.Hour, time.Hour))
 	c := client(t, &service{}, grpcmw.ServerOptions(ban, rpckey.PeerIP())...)

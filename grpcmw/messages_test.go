@@ -64,8 +64,8 @@ func TestMessageAfterTheEnd(t *testing.T) {
 	require.EqualValues(t, 1, s.acquired.Load())
 }
 
-// A message that is denied in a goroutine of the handler ends the stream the
-// moment the handler can see it: outer limiters and the client are told of it
+// A message that is denied in a goroutine of the handler ends the stream
+// before the handler sees the denial: it reaches outer limiters and the client
 // however soon the handler returns.
 func TestDenialInAGoroutineOfTheHandler(t *testing.T) {
 	for range 100 {

@@ -52,9 +52,9 @@ type classifiedStream struct {
 
 func (s *classifiedStream) Context() context.Context { return s.ctx }
 
-// PriorityDialOptions make a client send the class of a call's context
-// (adaptive.WithClass, or that of the call that is being served) in the metadata
-// "priority". Calls that have it already, or no class, are sent as they are.
+// PriorityDialOptions make a client send the class of a call's context (from
+// adaptive.WithClass, or from the call that is being served) in the metadata
+// "priority". Calls with that metadata, or without a class, are sent unchanged.
 func PriorityDialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {

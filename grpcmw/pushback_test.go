@@ -150,8 +150,8 @@ func twice(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHa
 func TestOnePushback(t *testing.T) {
 	short, long := always(quotaFor(40*time.Millisecond)), always(quotaFor(4*time.Second))
 	global := rpckey.Global()
-	// The outer limit refuses what is received, and the inner one the answer
-	// that the handler sends in spite of it.
+	// The outer limit denies the received message, and the inner one the
+	// answer that the handler sends nevertheless.
 	received, sent := grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithStreamMode(grpcmw.PerSend)
 	swallow := &service{duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
 		ss.Recv()

@@ -47,7 +47,7 @@ func TestRateTrailersSurviveFailure(t *testing.T) {
 	require.Len(t, trailer["ratelimit"], 1)
 }
 
-// Numbers are clamped to what an Integer of RFC 9651 holds, and a limiter that
+// Numbers are clamped to the range of an Integer of RFC 9651. A limiter that
 // has no description, or was not asked, has fewer items.
 func TestRateTrailerValues(t *testing.T) {
 	const most = "999999999999999"

@@ -90,9 +90,9 @@ func askedBy(err error, trailer metadata.MD) time.Duration {
 	return max(retryDelay(st), pushbackIn(trailer))
 }
 
-// WithServerWait sets a function that reads from the metadata of an answer how long the
-// server wants to be left alone; 0: it does not. The longer one of this and of what a
-// client reads by itself counts, and of both at most an hour. The default is none;
+// WithServerWait sets a function that reads the server's requested wait from the
+// metadata of an answer; 0 means none. If the pushback or the details of the answer
+// have a wait too, the longer one counts, at most an hour. The default is none;
 // [QuotaWait] reads the fields of many services.
 func WithServerWait(wait func(header, trailer metadata.MD) time.Duration) Option {
 	return newOption("WithServerWait", func(s *settings) error {

@@ -77,7 +77,7 @@ func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result
 	return sent, code, d
 }
 
-// custom replaces the status of a refusal by that of WithDenied.
+// custom replaces the status of a refusal by the one of WithDenied.
 func (i *interceptor) custom(ctx context.Context, refused error, d *algo.Decision) error {
 	own := denialIn(refused)
 	if i.denied == nil || own == nil {

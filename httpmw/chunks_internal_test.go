@@ -23,7 +23,7 @@ func fields(kind, encoding string) http.Header {
 	return h
 }
 
-// cut divides what is written in parts, as a metered writer does.
+// cut divides the written parts into chunks, as a metered writer does.
 func cut(c *chunks, parts ...string) (found []string) {
 	for _, p := range parts {
 		for from := 0; from < len(p); {

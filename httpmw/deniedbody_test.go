@@ -101,7 +101,7 @@ func TestHijackWithinASlowBody(t *testing.T) {
 	})
 }
 
-// TestDeniedHandlerGetsTheBody: also what was read ahead in a queue.
+// TestDeniedHandlerGetsTheBody: also the part that was read ahead in a queue.
 func TestDeniedHandlerGetsTheBody(t *testing.T) {
 	slots, err := adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, 300*time.Millisecond)))
 	require.NoError(t, err)

@@ -195,8 +195,8 @@ func ExampleLeaseFrom() {
 	// "1000-per-3600s";r=749;t=4
 }
 
-// Only failed attempts to log in are counted, and nobody is told how many are
-// left.
+// Only failed attempts to log in are counted, and no response shows the
+// remaining number.
 func ExampleWithRefundIf() {
 	failures := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))
 	login := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Ten correct logins at once, over real connections, are all admitted, and nobody
-// is banned; then five wrong ones are.
+// Ten correct logins at once, over real connections, are all admitted without a
+// ban; five wrong ones then cause one.
 func TestLoginFailuresOnly(t *testing.T) {
 	var together sync.WaitGroup
 	together.Add(10)
@@ -54,7 +54,7 @@ func TestLoginFailuresOnly(t *testing.T) {
 	require.NotZero(t, ban.Banned("127.0.0.1"), "two denials")
 }
 
-// WithRefundIf names what is no failure.
+// WithRefundIf defines the statuses that are no failures.
 func TestFailuresOnlyOfSomeStatus(t *testing.T) {
 	limited := bucket(t, algo.PerHour(2))
 	answer := 404
@@ -70,7 +70,7 @@ func TestFailuresOnlyOfSomeStatus(t *testing.T) {
 	}
 }
 
-// A ban is told apart from a quota, to the client and in the event.
+// A ban and a quota differ in the answer and in the event.
 func TestBansAreNoQuotas(t *testing.T) {
 	keys, err := algo.NewKeySet([]string{"k"}, nil)
 	require.NoError(t, err)

@@ -287,8 +287,8 @@ func TestC2_FailuresTeach(t *testing.T) {
 	}
 }
 
-// Responses that last as long as their clients like are streams: by their type,
-// and those of other types by how they go on.
+// Responses that last as long as their clients like are streams: some by their
+// type, the others by the way they continue.
 func TestC2_StreamsTeachNothing(t *testing.T) {
 	ticks := func(contentType string, pause time.Duration) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -109,8 +109,8 @@ func TestEventsOfSeveral(t *testing.T) {
 	require.Equal(t, `"tight";q=1;w=60`, seen[1].Sent.Policy)
 }
 
-// A request that is refused for lack of a key has no fields of its own; those
-// of another limit on the request are not taken for them.
+// A request that is denied for lack of a key has no fields of its own; the
+// fields of another limit on the request are not taken for them.
 func TestEventWithoutAKey(t *testing.T) {
 	var seen events
 	inner := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Deny), seen.observe())(ok)

@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-go/sluice/httpmw"
 )
 
-// The herd: clients that all begin at once, and each of which waits as long as it
-// is told after a denial and goes on at once after an admission.
+// The herd: clients that all begin at once. Each waits for Retry-After after a
+// denial and goes on at once after an admission.
 const (
 	herdRate  = 100 // a second
 	herdBurst = 10
@@ -63,9 +63,9 @@ func TestHerd(t *testing.T) {
 }
 
 // Clients that begin together and wait whole seconds come at whole seconds, whatever
-// number of them they are told: they find the burst, never more. A burst of a second of
-// the rate, which is the default for a rate per second, gives them everything, and so
-// does a limiter that lets them wait for a second.
+// Retry-After is: they find the burst, never more. A burst of a second of the rate,
+// which is the default for a rate per second, gives them everything, and so does a
+// limiter that lets them wait for a second.
 func TestHerdOfWholeSeconds(t *testing.T) {
 	const instants = int64(herdTime / time.Second) // at which they come, the first one included
 	for name, row := range map[string]struct {

@@ -53,7 +53,7 @@ var (
 	twice = algo.Per(2, 2*time.Second)
 )
 
-// marked denies what a new marker makes redder than pass.
+// marked denies requests that a new marker makes redder than pass.
 func marked(pass algo.Color) func(algo.Marker, error) algo.Limiter {
 	return func(m algo.Marker, err error) algo.Limiter {
 		if err != nil {
@@ -170,8 +170,8 @@ func TestShadowWithinLimits(t *testing.T) {
 	require.Equal(t, []string{"holds"}, problemOf(t, w).Violated)
 }
 
-// All under one name: the fields are those of the limit with the least left, and
-// a limit that denies charges no other.
+// All under one name: the fields describe the limit with the fewest remaining
+// units, and if one limit denies, no other is charged.
 func TestAll(t *testing.T) {
 	second, hour := bucket(t, algo.PerSecond(1)), bucket(t, algo.PerHour(2))
 	h := httpmw.Limit(algo.All(second, hour), key("k"), httpmw.WithName("all"))(ok)

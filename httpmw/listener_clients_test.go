@@ -151,8 +151,8 @@ func (c *wild) batch(n int) bool {
 	return !c.t.Failed()
 }
 
-// check reads an answer: that of the handler, or a denial of a request that may
-// be denied. Part of a batch may arrive alone.
+// check reads an answer: the handler's, or a denial of a request that may be
+// denied. Part of a batch may arrive alone.
 func (c *wild) check(r *request) bool {
 	resp, err := http.ReadResponse(c.in, nil)
 	if !assert.NoError(c.t, err, "%.100q", r.bytes) {

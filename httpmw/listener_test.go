@@ -73,8 +73,8 @@ func deny(t testing.TB, c net.Conn, in *bufio.Reader) {
 	t.Fatal("no request was denied")
 }
 
-// TestListener: what is answered at the socket while the limiter has no room, and
-// what goes on to the server.
+// TestListener: requests answered at the socket while the limiter has no room,
+// and requests that reach the server.
 func TestListener(t *testing.T) {
 	for request, early := range map[string]bool{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n":                                        true,

@@ -12,7 +12,7 @@ import (
 
 // Metering describes how [MeterWriter] charges a response.
 type Metering struct {
-	// Meter is charged, such as that of [MeterFrom]. Required.
+	// Meter is charged, for example one from [MeterFrom]. Required.
 	Meter *algo.Meter
 	// Units returns the cost of a chunk, 0 or more. Required. It must not keep the
 	// chunk. A negative result counts as 0 and is logged once, with the code

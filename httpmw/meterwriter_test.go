@@ -99,7 +99,8 @@ func owed(t *testing.T, l algo.Limiter) int64 {
 	return int64(max(lease.RetryAfter-time.Second, 0) / time.Second)
 }
 
-// What is written in parts is charged once, at its end, and sent at once.
+// A chunk that is written in parts is charged once, at its end, and sent at
+// once.
 func TestMeterWriterInParts(t *testing.T) {
 	m, _ := meterOf(t, 100, 10, 10)
 	rec := eventRecorder()
@@ -128,8 +129,8 @@ type flushes struct {
 
 func (f *flushes) Flush() { f.sent = append(f.sent, f.Body.String()) }
 
-// HoldStream sends what is admitted before it waits, and gives up where that is in
-// vain.
+// HoldStream sends the admitted chunks before it waits, and gives up if the wait
+// is in vain.
 func TestMeterWriterHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := meterOf(t, 4, 2, 0)
@@ -204,7 +205,7 @@ func TestMeterWriterClosesAfterAPanic(t *testing.T) {
 	_, err := io.WriteString(w, "data: a part")
 	require.NoError(t, err)
 	require.Panics(t, func() { _ = w.Close() })
-	require.Equal(t, int64(10), remaining(t, l, "k"), "what was reserved comes back")
+	require.Equal(t, int64(10), remaining(t, l, "k"), "the reserved units come back")
 }
 
 // An error of the limiter stops the stream, or does not.

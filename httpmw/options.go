@@ -142,7 +142,7 @@ func WithDenied(h http.Handler) Option {
 // statuses that clients can provoke at will at the expense of the server: such
 // requests are then not limited.
 //
-// For a [Transport], the status is that of the server's answer.
+// For a [Transport], the status is the one in the server's answer.
 func WithRefundIf(refund func(status int) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund

@@ -34,7 +34,7 @@ func ExampleWithSkip() {
 	// /healthz 404
 }
 
-// What a request costs is known when its body is read.
+// The cost of a request is known when its body is read.
 func ExampleWriteDenial() {
 	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	export := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

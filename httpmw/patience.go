@@ -56,5 +56,6 @@ func (m *middleware) reserveOf(r *http.Request) float64 {
 	return 0
 }
 
-// attempts reports whether a count is there and not that of a first attempt.
+// attempts reports whether the header has a count other than a first
+// attempt's.
 func attempts(lines []string, first string) bool { return len(lines) > 0 && lines[0] != first }

@@ -73,7 +73,7 @@ func TestPlans(t *testing.T) {
 		"team": {{Name: "burst", Limiter: bucket(t, algo.PerSecond(50)), Key: keyfunc.Context(userOf)},
 			{Name: "daily", Limiter: bucket(t, algo.PerDay(3)), Key: keyfunc.Context(userOf)}},
 	}))
-	require.Equal(t, 0, served("bob", "free", "192.0.2.1"), "the limiter knows what was spent")
+	require.Equal(t, 0, served("bob", "free", "192.0.2.1"), "the limiter keeps the spent units")
 	require.Equal(t, 3, served("dan", "team", "192.0.2.1"))
 	require.Equal(t, []string{"daily"}, problemOf(t, serve(h, from("dan", "team", "192.0.2.1"))).Violated)
 	require.Equal(t, 503, serve(h, from("", "", "192.0.2.77")).Code, `no plan "" any more`)
@@ -117,7 +117,8 @@ func TestPlansByRoute(t *testing.T) {
 	}
 }
 
-// A request without a key is told apart from one over its quota, in each protocol.
+// A request without a key and one over its quota have different answers in each
+// protocol.
 func TestDenyWith(t *testing.T) {
 	for want, deny := range map[int]httpmw.MissingKey{401: httpmw.Deny, 400: httpmw.DenyWith(400), 403: httpmw.DenyWith(403)} {
 		var seen httpmw.Event

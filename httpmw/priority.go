@@ -38,9 +38,9 @@ func Priority(trusted func(*http.Request) bool) func(http.Handler) http.Handler 
 	}
 }
 
-// PriorityTransport sends the class of a request's context (adaptive.WithClass, or that
-// of the request that is being served) to the server, in the Priority field. Requests
-// that have the field already, or no class, are sent as they are. base nil means
+// PriorityTransport sends the class of a request's context (from adaptive.WithClass, or
+// from the request that is being served) to the server, in the Priority field. Requests
+// with that field, or without a class, are sent unchanged. base nil means
 // http.DefaultTransport.
 func PriorityTransport(base http.RoundTripper) http.RoundTripper {
 	if admission.IsNil(base) {

@@ -15,8 +15,8 @@ import (
 
 func trustedGateway(r *http.Request) bool { return r.Header.Get("X-Gateway") == "yes" }
 
-// TestPriority: the class of a trusted caller reaches the handler and the next
-// service, and nobody else's does.
+// TestPriority: the class of a trusted caller, and of no other, reaches the
+// handler and the next service.
 func TestPriority(t *testing.T) {
 	var got adaptive.Class
 	backend := httptest.NewServer(httpmw.Priority(func(*http.Request) bool { return true })(

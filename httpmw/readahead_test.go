@@ -132,8 +132,8 @@ func TestBodyAfterAWait(t *testing.T) {
 	}
 }
 
-// A handler gets what has arrived, although the client sends no more, and one
-// that reads nothing answers at once.
+// A handler gets the arrived part of the body although the client sends no
+// more, and a handler that reads nothing answers at once.
 func TestAnswerWithinTheBody(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"reads": func(w http.ResponseWriter, r *http.Request) {

@@ -126,7 +126,7 @@ func (f *refusal) setWait(wait, reset time.Duration, t int64) {
 	}
 }
 
-// The types and titles are those of draft-ietf-httpapi-ratelimit-headers.
+// The types and titles of draft-ietf-httpapi-ratelimit-headers.
 const (
 	quotaType     = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	quotaTitle    = "Request cannot be satisfied as assigned quota has been exceeded"
@@ -255,8 +255,8 @@ func mediaRange(s string) (kind string, q int) {
 	return kind, 1000
 }
 
-// weight parses a weight, 0 to 1 with at most three decimals (RFC 9110 section
-// 12.4.2). strconv.ParseFloat would be a tenth of this package's code.
+// weight parses a weight from 0 to 1, with at most three decimals (RFC 9110
+// section 12.4.2). strconv.ParseFloat would be a tenth of this package's code.
 func weight(s string) int {
 	whole, decimals, _ := strings.Cut(s, ".")
 	if len(whole) != 1 || len(decimals) > 3 {

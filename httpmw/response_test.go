@@ -83,7 +83,7 @@ func TestRetryAfter(t *testing.T) {
 		{"a second", time.Second, 0, 1, 1},
 		{"more than a second", time.Second + 1, 0, 2, 2},
 		{"spread by 20 %", 10 * time.Second, 0, 10, 12},
-		{"spread by 5 s at most", time.Hour, 0, 3600, 3605},
+		{"spread by at most 5 s", time.Hour, 0, 3600, 3605},
 		{"sooner than anything could start at once", time.Second, 9500 * time.Millisecond, 1, 1},
 		{"half a century", 50 * 365 * 24 * time.Hour, 0, 1576800000, 1576800005},
 	} {

@@ -26,9 +26,9 @@ func watch(w http.ResponseWriter, lease *trackedLease) (http.ResponseWriter, *wr
 }
 
 // withInterfaces returns w with the largest set that the writer beneath has. A
-// type has its methods or has not, so each set needs a type. The sets are those
-// of net/http's writers, and the combinations of Flusher and Hijacker for
-// writers around them: neither is ever lost or made up. Of unusual
+// type has its methods or has not, so each set needs a type. There is a set for
+// each writer of net/http, and for each combination of Flusher and Hijacker in
+// writers around them: neither is ever lost or made up. With unusual
 // combinations, handlers lose ReaderFrom, Pusher or CloseNotifier.
 func (w *writer) withInterfaces() http.ResponseWriter {
 	_, flush := w.ResponseWriter.(http.Flusher)

@@ -59,7 +59,7 @@ func readRest(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // deny readies a request for a handler that answers its denial. The response does not wait
-// for the client, although the handler gets the body: what is there is read ahead.
+// for the client, although the handler gets the body: the available part is read ahead.
 func (b *readAhead) deny(w http.ResponseWriter, r *http.Request) (http.ResponseWriter, *http.Request) {
 	if b == nil || r.Header.Get("Expect") != "" {
 		return b.end(w, r)

@@ -48,8 +48,8 @@ func WithServerWait(wait func(*http.Response) time.Duration) Option {
 //     milliseconds since 1970, or RFC 3339; the longest of several;
 //   - on 4xx and 5xx, retry-after-ms, or else x-ms-retry-after-ms and Retry-After.
 //
-// Instants are compared with the Date of the answer if it has one. What is not
-// well-formed is ignored.
+// Instants are compared with the Date of the answer if it has one. Malformed
+// fields are ignored.
 func QuotaWait(resp *http.Response) time.Duration {
 	now := time.Now()
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {

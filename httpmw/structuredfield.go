@@ -6,7 +6,8 @@ import "strings"
 // display strings, which the RateLimit fields do not use.
 type structured string
 
-// parameters are the integers of a member's parameters; those of another type are left out.
+// parameters are the integer parameters of a member; parameters of other types are left
+// out.
 type parameters map[string]int64
 
 // strings reads a list of strings with their parameters, and calls each for every member. It is

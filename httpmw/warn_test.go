@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// logged collects what is logged during f, with all warnings still to come.
+// logged collects the log lines of f, with all warnings still to come.
 func logged(t *testing.T, f func()) string {
 	var out bytes.Buffer
 	defer log.SetOutput(log.Writer())

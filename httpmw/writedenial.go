@@ -17,11 +17,11 @@ import (
 //	}
 //	defer lease.Release(algo.Succeeded)
 //
-// key and d are those of the call to Acquire. Of several limits in one decision, pass one that
-// denied and its part of algo.Lease.Parts. A decision that is no denial, such as the zero
-// Decision beside an error, is answered as one that could not be made: 503, without the
-// RateLimit fields. Call it before anything has been written. What middlewares around the
-// handler have charged stays charged.
+// key is the argument of Acquire and d its decision. Of several limits in one decision, pass
+// one that denied and its part of algo.Lease.Parts. A decision that is no denial, such as the
+// zero Decision beside an error, is answered as one that could not be made: 503, without the
+// RateLimit fields. Call it before anything has been written. Charges of middlewares around
+// the handler stay.
 //
 // It takes [WithName], [WithUnit] and [WithHeaders], and panics as Limit does. It costs some
 // microseconds more than a denial of Limit: against floods, limit before the handler too.

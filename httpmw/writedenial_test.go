@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// A denial that a handler writes is that of the middleware: status, fields and body, in the
+// A denial that a handler writes equals the middleware's: status, fields and body, in the
 // protocol of the client.
 func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a limit must not refill meanwhile
@@ -70,11 +70,11 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 				}
 			}
 		}
-		require.Equal(t, map[int]bool{200: true, 429: true, 503: true}, statuses) // 200 is that of gRPC
+		require.Equal(t, map[int]bool{200: true, 429: true, 503: true}, statuses) // 200 is gRPC's
 	})
 }
 
-// What is no denial is answered as a decision that could not be made.
+// A decision that is no denial is answered as one that could not be made.
 func TestWriteDenialOfAnAdmission(t *testing.T) {
 	w := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		l := bucket(t, algo.PerHour(5))

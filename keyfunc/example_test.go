@@ -191,7 +191,7 @@ func ExampleJoinKeys() {
 	// ~join/5:alice/15:GET /items/{id}
 }
 
-// All instances of a service log a caller by one hash, which nobody can find out
+// All instances of a service log a caller by one hash, which cannot be computed
 // without the pepper.
 func ExampleSetHashPepper() {
 	keyfunc.SetHashPepper([]byte("16 random bytes or more")) // from the environment or a file

@@ -30,9 +30,9 @@ func Hash(key string) uint64 {
 // SetHashPepper gives [Hash] a secret of the service, so that all its instances give
 // a key the same hash, and do so after a restart: 16 random bytes or more. The hash
 // is then the first 64 bits of HMAC-SHA-256 (RFC 2104) under a key that is derived
-// from the pepper; the pepper may be that of [Secret]. With the pepper, guesses can
-// be tested against hashes in logs. A hash takes some hundred nanoseconds then
-// instead of five.
+// from the pepper; the pepper may be the same as for [Secret]. With the pepper,
+// guesses can be tested against hashes in logs. A hash takes some hundred
+// nanoseconds then instead of five.
 //
 // Call it once, when the program begins: hashes from before are other ones. It panics
 // if the pepper is empty.

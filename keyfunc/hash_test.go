@@ -20,7 +20,7 @@ func TestHash(t *testing.T) {
 }
 
 // All instances of a service that share a pepper give a key the same hash, and
-// nobody without it can tell the key.
+// the key cannot be found without it.
 func TestSetHashPepper(t *testing.T) {
 	defer keyfunc.ForgetHashPepper()
 	own := keyfunc.Hash("alice")

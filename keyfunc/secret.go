@@ -28,13 +28,13 @@ import (
 //     they are [ErrNoKey];
 //   - in Authorization and Proxy-Authorization, the case of the scheme and the
 //     spaces and tabs after it do not matter (RFC 9110 section 11.4);
-//   - of Basic credentials, the decoded user and password count; what is not
-//     base64 is ErrNoKey;
+//   - of Basic credentials, the decoded user and password count; invalid base64
+//     is ErrNoKey;
 //   - of a token that is a JWT, the decoded parts count: the last character
 //     of a part may have 16 spellings that decode alike.
 //
-// Where the check of the credential is more lenient than that, use [Context]
-// behind it, and so where the credentials change with each request (Digest,
+// If the check of the credential is more lenient than this, use [Context]
+// behind it, also if the credentials change with each request (Digest,
 // signatures). A key does not mean that the credential is valid.
 //
 // Absent, empty and over-long headers are [ErrNoKey] as with [Header]. It panics
@@ -70,7 +70,7 @@ func Secret(header string, pepper []byte) HTTP {
 }
 
 // canonical is the one spelling of credentials: the scheme in lower case, a
-// space, and what is decoded of Basic credentials and of a JWT.
+// space, and the decoded form of Basic credentials and of a JWT.
 func canonical(credentials string) (string, bool) {
 	i := strings.IndexAny(credentials, " \t")
 	if i < 0 {

@@ -100,7 +100,7 @@ func TestWhoMayRead(t *testing.T) {
 		"another":                 {"192.0.2.1:1", "localhost:9090", "", 403},
 		"a private network":       {"10.0.0.1:1", "localhost:9090", "", 403},
 		"a name that points here": {"127.0.0.1:1", "evil.example:9090", "", 403},
-		"localhost of somebody":   {"127.0.0.1:1", "localhost.evil.example", "", 403},
+		"a foreign localhost":     {"127.0.0.1:1", "localhost.evil.example", "", 403},
 		"behind a proxy":          {"127.0.0.1:1", "localhost:9090", "X-Forwarded-For", 403},
 		"behind another proxy":    {"127.0.0.1:1", "localhost:9090", "Via", 403},
 		"no address":              {"@", "localhost:9090", "", 403},

@@ -117,7 +117,7 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 		`{"policy":"p"}{}`:           {"peek", 400},
 		`{"policy":"p","key":"` + strings.Repeat("k", 5000) + `"}`:   {"peek", 400},
 		`{"policy":"p","key":"` + strings.Repeat("k", 50_000) + `"}`: {"peek", 400},
-		`{"policy":"nobody"}`:                                      {"peek", 404},
+		`{"policy":"absent"}`:                                      {"peek", 404},
 		`{"policy":"failing"}`:                                     {"peek", 502},
 		`{"policy":"p","seconds":5}`:                               {"block", 409},
 		`{"policy":"c","seconds":0}`:                               {"block", 400},

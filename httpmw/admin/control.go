@@ -71,13 +71,13 @@ func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(
 // SetSpec applies s to the limiter; see [algo.Spec.Apply].
 func (c *Controlled) SetSpec(s algo.Spec) error { return s.Apply(c.limiter) }
 
-// Ban denies every cost of key for d, more than 0 and at most 365 days, whether
-// the switch is on or off. A limiter on Redis bans the key itself, for all
-// instances that are switched on; any other ban holds in this process, for up
-// to 1000 keys at a time. A second Ban replaces the first.
+// Ban denies every cost of key for d, which is more than 0 and not more than
+// 365 days, whether the switch is on or off. A limiter on Redis bans the key
+// itself, for all instances that are switched on; any other ban holds in this
+// process, for up to 1000 keys at a time. A second Ban replaces the first.
 func (c *Controlled) Ban(ctx context.Context, key string, d time.Duration) error {
 	if d <= 0 || d > longestBan {
-		return fmt.Errorf("admin: ban is %v, want more than 0 and at most %v", d, longestBan)
+		return fmt.Errorf("admin: ban is %v, want more than 0, at most %v", d, longestBan)
 	}
 	if c.own == nil {
 		return c.blocked.add(newBlock(key, d, c.limiter))

@@ -32,7 +32,7 @@ type decisionText struct {
 	Err       string   `json:"err"`
 }
 
-func textOf(t *told) decisionText {
+func textOf(t *stored) decisionText {
 	e, d := &t.event, &t.event.Decision
 	return decisionText{
 		Time: e.At.UnixMilli(), Policy: e.Policy, Transport: e.Transport.String(), Client: e.Client, Method: e.Method,

@@ -24,12 +24,12 @@ const (
 	mostPanels  = 16  // adaptive limiters, and stores
 )
 
-// WithPolicy shows a limit under the name that its events have, such as that of
-// httpmw.WithName; at most 60 of them. l is the limiter as the middleware asks
-// it. What can be done to it depends on its methods: Reset(key), or
-// Reset(ctx, key) error; Ban(ctx, key, duration) error, which Reset lifts; On, Off
-// and IsOn. [Control] adds those that a limiter lacks, and lets operators act on
-// a key by the hash that the page shows.
+// WithPolicy shows a limit under the name in its events, such as the one of
+// httpmw.WithName; at most 60 of them. l is the limiter that the middleware calls.
+// The possible actions depend on its methods: Reset(key), or Reset(ctx, key)
+// error; Ban(ctx, key, duration) error, which Reset lifts; On, Off and IsOn.
+// [Control] adds those that a limiter lacks, and lets operators act on a key by
+// the hash that the page shows.
 func WithPolicy(name string, l algo.Limiter) Option {
 	return Option{"WithPolicy " + name, func(c *config) error {
 		switch {
@@ -131,9 +131,9 @@ func WithAdaptive(name string, l *adaptive.Limiter) Option {
 	}}
 }
 
-// WithStore shows the state of a store on Redis, and who decided: Redis, the
-// deny cache, prepaid blocks or the fallback; at most 16 of them. The decisions
-// are those of the named policies, of all if none is named.
+// WithStore shows the state of a store on Redis, and the source of decisions:
+// Redis, the deny cache, prepaid blocks or the fallback; at most 16 of them.
+// The decisions are of the named policies, or of all if none is named.
 func WithStore(name string, s *distributed.Store, policies ...string) Option {
 	return Option{"WithStore " + name, func(c *config) error {
 		switch {
@@ -163,12 +163,12 @@ func WithAuthorize(allow func(*http.Request) error) Option {
 	}}
 }
 
-// WithAuthorizeRead says who may see what the page shows; the files of the page
-// are for everybody, so that it can ask for a token. By default only clients on
-// this machine may: the peer has a loopback address, the Host is one or
-// localhost (so that no web site can point a name of its own here), and the
-// request carries no trace of a proxy. Where a proxy on this machine
-// stands in front and leaves no trace, say who may.
+// WithAuthorizeRead sets the access control of the data on the page; the files
+// of the page itself are public, so that it can ask for a token. By default
+// only clients on this machine have access: the peer has a loopback address,
+// the Host is one or localhost (so that no web site can point a name of its own
+// here), and the request carries no trace of a proxy. If a proxy on this
+// machine leaves no trace, set your own access control.
 func WithAuthorizeRead(allow func(*http.Request) error) Option {
 	return Option{"WithAuthorizeRead", func(c *config) error {
 		c.read = allow

@@ -24,8 +24,8 @@ const (
 )
 
 func (r *recent) init() {
-	r.passed.ring = make([]told, 0, kept)
-	r.refused.ring = make([]told, 0, kept)
+	r.passed.ring = make([]stored, 0, kept)
+	r.refused.ring = make([]stored, 0, kept)
 }
 
 // note keeps a decision that was made at now, since the start of the page, and
@@ -38,16 +38,16 @@ func (r *recent) note(e *telemetry.Event, k kind, now time.Duration) bool {
 }
 
 // all returns the decisions, the latest first.
-func (r *recent) all() []told {
+func (r *recent) all() []stored {
 	all := append(r.passed.all(), r.refused.all()...)
-	slices.SortFunc(all, func(a, b told) int {
+	slices.SortFunc(all, func(a, b stored) int {
 		return cmp.Or(b.event.At.Compare(a.event.At), cmp.Compare(b.number, a.number))
 	})
 	return all
 }
 
-// told is a stored decision.
-type told struct {
+// stored is a decision in the list.
+type stored struct {
 	event  telemetry.Event
 	kind   kind
 	number uint64 // counts up, for each of the two
@@ -58,14 +58,14 @@ type lastOnes struct {
 	gate atomic.Int64 // when the budget is whole again, as GCRA counts it
 	mu   sync.Mutex
 	n    uint64
-	ring []told
+	ring []stored
 }
 
 func (l *lastOnes) note(e *telemetry.Event, k kind, now time.Duration) bool {
 	if !l.open(now) {
 		return false
 	}
-	t := told{event: *e, kind: k}
+	t := stored{event: *e, kind: k}
 	t.event.Method = clip(e.Method)
 	if e.Err != nil {
 		t.err, t.event.Err = clip(e.Err.Error()), nil
@@ -97,7 +97,7 @@ func (l *lastOnes) open(now time.Duration) bool {
 	}
 }
 
-func (l *lastOnes) all() []told {
+func (l *lastOnes) all() []stored {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.ring)

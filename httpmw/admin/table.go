@@ -25,7 +25,7 @@ func table(l algo.Limiter) *tableState {
 	return &tableState{t.Len(), t.Cap(), t.Overflowed()}
 }
 
-// Len is that of the limiter, 0 if it keeps no keys in this process.
+// Len is the limiter's Len, 0 if it keeps no keys in this process.
 func (c *Controlled) Len() int {
 	if t, ok := c.limiter.(keyTable); ok {
 		return t.Len()
@@ -33,7 +33,7 @@ func (c *Controlled) Len() int {
 	return 0
 }
 
-// Cap is that of the limiter, 0 if it keeps no keys in this process.
+// Cap is the limiter's Cap, 0 if it keeps no keys in this process.
 func (c *Controlled) Cap() int {
 	if t, ok := c.limiter.(keyTable); ok {
 		return t.Cap()
@@ -41,7 +41,8 @@ func (c *Controlled) Cap() int {
 	return 0
 }
 
-// Overflowed is that of the limiter, 0 if it keeps no keys in this process.
+// Overflowed is the limiter's Overflowed, 0 if it keeps no keys in this
+// process.
 func (c *Controlled) Overflowed() uint64 {
 	if t, ok := c.limiter.(keyTable); ok {
 		return t.Overflowed()

@@ -201,7 +201,7 @@ func TestManyCallers(t *testing.T) {
 	ask(t, s.page, "block", `{"policy":"p","key":"user-99999","seconds":60}`)
 	missed := 0
 	for i := range 1000 {
-		if ask(t, s.page, "peek", fmt.Sprintf(`{"policy":"p","key":"nobody-%d"}`, i))["seen"] == true {
+		if ask(t, s.page, "peek", fmt.Sprintf(`{"policy":"p","key":"unseen-%d"}`, i))["seen"] == true {
 			missed++
 		}
 	}

@@ -72,8 +72,8 @@ func (p *Plans[C, M]) Init(a Adapter, s *Settings[C], plan func(C) (string, erro
 	p.plan, p.Unknown = plan, &Policy[C]{Adapter: a, Settings: s, Name: "plans"}
 }
 
-// Choose returns the limits of a call: those of its plan, or those of the plan ""
-// for a call without a plan or with one that is not listed.
+// Choose returns the limits of a call's plan. A call without a plan, or with one
+// that is not listed, gets the limits of the plan "".
 func (p *Plans[C, M]) Choose(call C) (m M, err error) {
 	name, err := p.plan(call)
 	limits := *p.limits.Load()

@@ -13,7 +13,7 @@ import (
 func number(n int64) string { return string(admission.AppendNumber(nil, n)) }
 
 // TestLimitItemIsWhatAppendLimitAppends: the item that is rendered beforehand is sent
-// only where it says what is so.
+// only if its values are current.
 func TestLimitItemIsWhatAppendLimitAppends(t *testing.T) {
 	for _, rate := range []algo.Rate{algo.PerSecond(100), algo.PerMinute(7), algo.PerHour(1), algo.PerDay(2)} {
 		f := admission.Fields{Limiter: algo.Must(algo.NewTokenBucket(rate))}

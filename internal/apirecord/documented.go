@@ -12,8 +12,8 @@ import (
 
 // Hidden returns the exported methods that a user may call and that the
 // documentation does not show, as Type.Method, and the exported functions that
-// return a type that users cannot name. The documentation is that of go/doc, as
-// pkg.go.dev has it: it shows methods that are promoted once, from an embedded
+// return a type that users cannot name. The documentation comes from go/doc, as
+// on pkg.go.dev: it shows methods that are promoted once, from an embedded
 // struct that is not exported. Methods of an exported embedded type count as
 // shown.
 func (p *Package) Hidden() ([]string, error) {

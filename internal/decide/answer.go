@@ -20,25 +20,25 @@
 //	Clamp(s S, now int64) (S, bool)
 //	Expiry(s S, now int64) int64
 //
-// Answer charges n >= 0 units if they fit and explains; s must be plausible. A
-// denial, and a peek with n = 0, return s unchanged. Admit is Answer without the explanation; what fits only after a
-// delay it denies. Peek is Answer without the charge: it explains s as it is.
+// Answer charges n >= 0 units if they fit and explains; s must be plausible. A denial, and a peek
+// with n = 0, return s unchanged. Admit is Answer without the explanation; it denies a request that
+// fits only after a delay. Peek is Answer without the charge: it explains s as it is.
 //
 // Charge describes what Answer has just charged at now, with that delay; s is the
 // state afterwards. Refund gives n of the c.N units back, as far as the charge
-// still weighs, and returns how many ticks or units that were. ForceCharge adds n
-// units to the charge, whether they fit or not, and reports whether a part was
-// cut off: then no earlier charge may be refunded, because a refund could exceed
-// what was charged. MaxRefund bounds the ticks by which a refund moves other
+// still weighs, and returns the number of refunded ticks or units. ForceCharge
+// adds n units to the charge, whether they fit or not, and reports whether a part
+// was cut off: then no earlier charge may be refunded, because a refund could
+// exceed its charge. MaxRefund bounds the ticks by which a refund moves other
 // charges towards the present; it is 0 where it moves none. Reset returns the
 // state of a key that has spent nothing.
 //
 // Plausible reports whether s stems from these parameters and a clock that read
 // at most now. When it is false the store reads the clock again, because now may
-// be late. If the parameters are still the current ones it stores what Clamp
-// returns, and decides again, once. Admit never admits on an implausible word,
-// so words are checked after a denial or a peek, and pointers first. A store
-// loads a word before it loads the parameters.
+// be late. If the parameters are still the current ones it stores the result of
+// Clamp, and decides again, once. Admit never admits on an implausible word, so
+// words are checked after a denial or a peek, and pointers first. A store loads
+// a word before it loads the parameters.
 //
 // Clamp reports whether anything was cut off, as ForceCharge does.
 //

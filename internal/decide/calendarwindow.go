@@ -40,8 +40,8 @@ type periods struct {
 // frame is a window, and the length of the one after it.
 type frame struct{ begin, end, by int64 }
 
-// frame returns the window that holds now. It computes only where a window
-// differs from that of the call before.
+// frame returns the window that holds now. It computes a window only if now is
+// outside the window of the previous call.
 func (p *periods) frame(now int64) frame {
 	if l := p.latest.Load(); l != nil && l.begin <= now && now < l.end {
 		return *l

@@ -78,8 +78,8 @@ func requireRemaining(t *testing.T, c *ColorLimit, s ColorState, now int64, v Ve
 }
 
 // TestW2_ColorRefundsMintNothing: charges are settled and canceled by limits of
-// two colors over the same marker. What is kept stays within the bounds of each
-// color.
+// two colors over the same marker. The units that are kept stay within the
+// bounds of each color.
 func TestW2_ColorRefundsMintNothing(t *testing.T) {
 	ten := per(10, time.Second)
 	markers := []*ThreeColor{
@@ -171,8 +171,8 @@ func TestColorErrors(t *testing.T) {
 	}
 }
 
-// TestColorRefundOfWhatASettlementAdded: what is charged beyond the first cost is
-// not given back.
+// TestColorRefundOfWhatASettlementAdded: units charged beyond the first cost are
+// not refunded.
 func TestColorRefundOfWhatASettlementAdded(t *testing.T) {
 	c, now := &ColorLimit{must(NewRFC4115(per(1, time.Second), 5, per(1, time.Second), 0)), Green}, ticks(time.Hour)
 	var s ColorState

@@ -229,7 +229,7 @@ func TestW2_Regions(t *testing.T) {
 	}
 	t.Logf("W2: %d keys in %d regions, %.0f days: %d units admitted, %d leases, %d lost; %.3f of the bound; %d units of debts forgotten by regions that were cut off",
 		keys, regions, float64(days)/86_400e6, admitted, leases, crashes, worst, forgotten)
-	t.Logf("W2: %.3f of the budget used where demand is; at least %.3f of that of each of %d keys whose excess is enough for the whole rate, %.3f of others",
+	t.Logf("W2: %.3f of the budget used where demand is; at least %.3f for each of %d keys whose excess is enough for the whole rate, %.3f for others",
 		used/budget, least, enough, leastOfAll)
 	require.Greater(t, used/budget, .95)
 	require.Greater(t, least, .95)

@@ -15,7 +15,7 @@ func TestEscrow(t *testing.T) {
 	now := int64(1_000 * second)
 	s, ok, want := e.Acquire(decide.EscrowState{}, now, 2)
 	require.True(t, ok, "in advance")
-	require.Equal(t, int64(2), want, "one caller leases what is owed")
+	require.Equal(t, int64(2), want, "one caller leases the debt")
 	name := s.Leased
 	s, ok, want = e.Acquire(s, now, 3)
 	require.True(t, ok)
@@ -31,7 +31,7 @@ func TestEscrow(t *testing.T) {
 	require.Equal(t, int64(-3), s.Balance)
 	s, ok, want = e.Acquire(s, now, 4)
 	require.False(t, ok, "3 are owed, and at most 5 may be")
-	require.Equal(t, int64(3+2*(10/2*3/2)), want, "the debt, and what is asked for in three leases of half a second")
+	require.Equal(t, int64(3+2*(10/2*3/2)), want, "the debt, and the demand of three leases of half a second")
 	s = e.Lease(s, now, s.Leased, want, second/2, 0, true)
 	require.Equal(t, int64(14), s.Balance)
 	s = e.Return(s, now, 100)

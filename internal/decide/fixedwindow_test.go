@@ -27,7 +27,7 @@ func admitted(f *FixedWindow, word *int64, now int64) (n int64) {
 	return n
 }
 
-// touch is what a store does with an implausible word.
+// touch treats an implausible word as a store does.
 func touch(f *FixedWindow, word, now int64) int64 {
 	if !f.Plausible(word, now) {
 		word, _ = f.Clamp(word, now)
@@ -35,8 +35,8 @@ func touch(f *FixedWindow, word, now int64) int64 {
 	return word
 }
 
-// TestW2_RaisedQuotaTakesEffectAtOnce: of a quota that is raised while a window
-// runs, what has been spent stays spent, and the rest is there at once.
+// TestW2_RaisedQuotaTakesEffectAtOnce: if a quota is raised while a window
+// runs, spent units stay spent, and the rest is available at once.
 func TestW2_RaisedQuotaTakesEffectAtOnce(t *testing.T) {
 	now := year + ticks(time.Hour)
 	three := fixed(3, 24*time.Hour)
@@ -112,8 +112,8 @@ func TestChainOfPeriods(t *testing.T) {
 	require.EqualValues(t, 100, admitted(f, &word, now+ticks(31*24*time.Hour)))
 }
 
-// TestFixedWindowDebt: what is charged beyond the quota is owed in the next
-// window, up to a quota, and given back first.
+// TestFixedWindowDebt: units charged beyond the quota are debt in the next
+// window, up to a quota, and are refunded first.
 func TestFixedWindowDebt(t *testing.T) {
 	f, now := fixed(10, time.Hour), year+5
 	word, v := f.Decide(0, now, 8)
@@ -164,8 +164,8 @@ func TestW2_FixedWindowRefundKeepsTheTime(t *testing.T) {
 	require.EqualValues(t, 3, v.Remaining)
 }
 
-// TestFixedWindowRefundOfAnotherPeriod: a charge is not given back from what is
-// counted under another period.
+// TestFixedWindowRefundOfAnotherPeriod: a charge is not refunded from the count
+// of another period.
 func TestFixedWindowRefundOfAnotherPeriod(t *testing.T) {
 	day, now := fixed(5, 24*time.Hour), year+5
 	word, v := day.Decide(0, now, 3)
@@ -179,8 +179,8 @@ func TestFixedWindowRefundOfAnotherPeriod(t *testing.T) {
 }
 
 // TestW2_FixedWindowRefundsMintNothing: charges are settled up and down and
-// canceled, while the quota changes. What is kept stays within the largest
-// quota, in each window.
+// canceled, while the quota changes. The units that are kept stay within the
+// largest quota, in each window.
 func TestW2_FixedWindowRefundsMintNothing(t *testing.T) {
 	n := cases.Count(20_000, 500_000)
 	rnd := rand.New(rand.NewPCG(71, 72))

@@ -75,11 +75,11 @@ func earlierDebt(r Rate, depth, wait int64) *GCRA {
 	return g
 }
 
-// Succeed returns g as the limit that replaces old at now. What keys owe stays
-// owed, as time. But if g is faster or has the larger burst, debt is cut to that
-// of a key that has just spent all of the burst and waits as long as it may: for
-// as long as there may be debt of old. A bucket in which a charge waits for
-// earlier debt keeps all of it.
+// Succeed returns g as the limit that replaces old at now. Keys keep their debt,
+// as time. But if g is faster or has the larger burst, debt is cut to its
+// maximum under g, the debt of a key that has just spent all of the burst and
+// waits as long as it may. The cut applies as long as there may be debt of old.
+// A bucket in which a charge waits for earlier debt keeps all of it.
 func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
 	next := *g
 	switch fits := g.depth + g.maxWait; {

@@ -146,8 +146,9 @@ func TestEndOfTheClock(t *testing.T) {
 	}
 }
 
-// TestImplausibleTATs: what a slower limit left over is denied until it is
-// clamped; after a change, until what may be left over has drained, at less.
+// TestImplausibleTATs: the debt of a slower limit is denied until it is
+// clamped; after a change, until all debt of the old limit has drained, the
+// bound is lower.
 func TestImplausibleTATs(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(15, 16))
 	for range cases.Count(20_000, 500_000) {

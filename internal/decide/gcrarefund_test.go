@@ -52,7 +52,8 @@ func (b *bucketOf) settle(l *lent, now, actual int64) {
 }
 
 // TestW1_RefundsMintNothing: charges are settled up and down and canceled at any
-// time and in any order. What is kept all the time stays within the bound.
+// time and in any order. The units that are never refunded stay within the
+// bound.
 func TestW1_RefundsMintNothing(t *testing.T) {
 	n := cases.Count(20_000, 500_000)
 	rnd := rand.New(rand.NewPCG(61, 62))
@@ -117,7 +118,7 @@ func TestW1_BurstChangesMintNothing(t *testing.T) {
 	t.Logf("W1: %d sequences that charge, settle, cancel and change the burst", n)
 }
 
-// clamp is what a store does with an implausible word.
+// clamp treats an implausible word as a store does.
 func (b *bucketOf) clamp(now int64) {
 	next, cut := b.Clamp(b.tat, now)
 	if b.tat = next; cut {
@@ -131,7 +132,7 @@ func anyRateOf(rnd *rand.Rand) Rate {
 	return per(1+rnd.Int64N(100), time.Duration(1+rnd.Int64N(3600))*time.Second)
 }
 
-// TestW1_LateRefundMintsNothing: what has drained of a charge is not given back,
+// TestW1_LateRefundMintsNothing: the drained part of a charge is not refunded,
 // neither before its delayed work starts nor after.
 func TestW1_LateRefundMintsNothing(t *testing.T) {
 	second := ticks(time.Second)
@@ -175,8 +176,7 @@ func TestW1_ExactRefund(t *testing.T) {
 	}
 }
 
-// TestForceChargeIsBounded: debt stays plausible, and what is cut off is
-// reported.
+// TestForceChargeIsBounded: debt stays plausible, and a cut is reported.
 func TestForceChargeIsBounded(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(65, 66))
 	for range cases.Count(20_000, 500_000) {
@@ -211,9 +211,9 @@ type queued struct {
 	start, cost int64
 }
 
-// TestW2_WaitRefundsMintNothing: some of what was admitted is settled and
-// canceled once nothing admitted later waits any more, and some decisions are at
-// late readings of the clock. What is kept starts within the bound.
+// TestW2_WaitRefundsMintNothing: some admissions are settled and canceled after
+// all later ones have started, and some decisions are at late readings of the
+// clock. The units that are kept start within the bound.
 func TestW2_WaitRefundsMintNothing(t *testing.T) {
 	for name, g := range waiting {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestW2_WaitRefundsMintNothing(t *testing.T) {
 	}
 }
 
-// queue returns what was admitted to one bucket.
+// queue returns the admissions to one bucket.
 func queue(g *GCRA, rnd *rand.Rand) (all []queued) {
 	second := ticks(time.Second)
 	b, now := &bucketOf{GCRA: g}, ticks(time.Hour)

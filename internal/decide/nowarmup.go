@@ -35,13 +35,13 @@ func (p *NoWarmup) Charge(s *WarmupState, now, n, delay int64) Charge {
 	return p.GCRA.Charge(s.free, now, n, delay)
 }
 
-// Refund is that of [GCRA].
+// Refund is [GCRA.Refund].
 func (p *NoWarmup) Refund(s *WarmupState, c Charge, now, n, shift int64) (_ *WarmupState, given int64) {
 	s.free, given = p.GCRA.Refund(p.tat(s), c, now, n, shift)
 	return s, given
 }
 
-// ForceCharge is that of [GCRA].
+// ForceCharge is [GCRA.ForceCharge].
 func (p *NoWarmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (_ *WarmupState, cut bool) {
 	s.free, cut = p.GCRA.ForceCharge(p.tat(s), c, now, n)
 	return s, cut
@@ -53,12 +53,12 @@ func (p *NoWarmup) Reset(s *WarmupState, now int64) *WarmupState {
 	return s
 }
 
-// Plausible is that of [GCRA].
+// Plausible is [GCRA.Plausible].
 func (p *NoWarmup) Plausible(s *WarmupState, now int64) bool {
 	return p.GCRA.Plausible(p.tat(s), now)
 }
 
-// Clamp is that of [GCRA].
+// Clamp is [GCRA.Clamp].
 func (p *NoWarmup) Clamp(s *WarmupState, now int64) (_ *WarmupState, cut bool) {
 	s.free, cut = p.GCRA.Clamp(p.tat(s), now)
 	return s, cut

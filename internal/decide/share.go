@@ -91,10 +91,10 @@ func (c *Share) paidBy(ch Charge, n int64) (own, common int64) {
 // MaxRefund is 0: a refund counts what came in since its own charge only.
 func (c *Share) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n units of ch back, first to the common bucket and then to that of the
-// child, and to each at most what it paid less all that can have come in since. That never
-// mints, in whatever order charges are given back. The second result is in parts. The
-// reading now must be taken under the lock.
+// Refund gives n units of ch back, first to the common bucket and then to the child's.
+// Each gets at most its payment minus all that can have refilled since. No order of
+// refunds creates units. The second result is in parts. The reading now must be taken
+// under the lock.
 func (c *Share) Refund(s *SharesState, ch Charge, now, n, _ int64) (*SharesState, int64) {
 	c.refill(s, now>>c.shift)
 	elapsed := max(s.last-ch.At, 0)

@@ -13,7 +13,7 @@ import (
 // stepwise is Shares as the comment describes them, filled step by step.
 type stepwise struct {
 	*Shares
-	own    []int64 // what is there
+	own    []int64 // the units in each child's bucket
 	common int64
 }
 

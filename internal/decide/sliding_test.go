@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// slider is what a store needs of a sliding window.
+// slider has the methods of a sliding window that a store needs.
 type slider[S any] interface {
 	Limit() int64
 	Decide(s S, now, n int64) (S, Verdict)
@@ -61,8 +61,9 @@ func logKind() sliders[Timestamps] {
 }
 
 // TestW2_SlidingRefundsMintNothing: charges are settled up and down and canceled
-// at any time, while the quota or the period changes, some at late readings. What
-// is kept stays within the bound of the larger quota, in the shorter period.
+// at any time, while the quota or the period changes, some at late readings. The
+// units that are kept stay within the bound of the larger quota, in the shorter
+// period.
 func TestW2_SlidingRefundsMintNothing(t *testing.T) {
 	for name, rates := range map[string][2]Rate{
 		"one rate": {per(3, time.Second), per(3, time.Second)},
@@ -91,7 +92,7 @@ func requireNoMint[S any](t *testing.T, kind sliders[S], rates [2]Rate, rnd *ran
 	for i := range int64(30) {
 		now += rnd.Int64N(3) / 2 * rnd.Int64N(second)
 		reading := now
-		if rates[0].Period == rates[1].Period { // else what was carried counts later than a late reading
+		if rates[0].Period == rates[1].Period { // else carried units count later than a late reading
 			reading -= rnd.Int64N(3) / 2 * rnd.Int64N(3*second)
 		}
 		if !p.Plausible(s, reading) {
@@ -227,8 +228,8 @@ func requireEnd[S any](t *testing.T, kind sliders[S]) {
 	require.LessOrEqual(t, admitted, 10, kind.name)
 }
 
-// TestW2_RefundOfALaterSettlement: what a settlement added in a later cell is not
-// given back from the cell of the charge.
+// TestW2_RefundOfALaterSettlement: units that a settlement added in a later cell
+// are not refunded from the cell of the charge.
 func TestW2_RefundOfALaterSettlement(t *testing.T) {
 	requireLaterSettlement(t, countersKind())
 	requireLaterSettlement(t, cellsKind())

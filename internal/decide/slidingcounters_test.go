@@ -49,8 +49,8 @@ func TestCountersOfAClockThatWasAhead(t *testing.T) {
 	require.False(t, v.Allowed)
 }
 
-// TestW2_RefundAfterThePeriodChanged: what was charged under the old period is
-// not given back from what is counted under the new one.
+// TestW2_RefundAfterThePeriodChanged: a charge under the old period is not
+// refunded from the count of the new one.
 func TestW2_RefundAfterThePeriodChanged(t *testing.T) {
 	for _, kind := range []sliders[Counters]{countersKind(), cellsKind()} {
 		p, s, now := kind.next(per(5, time.Second), 0), new(Counters), ticks(time.Hour+time.Minute)
@@ -68,7 +68,7 @@ func TestW2_RefundAfterThePeriodChanged(t *testing.T) {
 	}
 }
 
-// TestW2_QuotaRaisedAndLowered: what was spent under a raised quota stays spent
+// TestW2_QuotaRaisedAndLowered: units spent under a raised quota stay spent
 // when the quota is lowered and raised again.
 func TestW2_QuotaRaisedAndLowered(t *testing.T) {
 	for _, kind := range []sliders[Counters]{countersKind(), cellsKind()} {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLogSettleUnderASmallerQuota: what was spent under a larger quota stays
-// spent when more is charged than fits into a smaller one.
+// TestLogSettleUnderASmallerQuota: units spent under a larger quota stay spent
+// when more is charged than fits into a smaller one.
 func TestLogSettleUnderASmallerQuota(t *testing.T) {
 	ten, s, now := must(NewSlidingLog(per(10, time.Minute))), new(Timestamps), ticks(time.Hour)
 	_, v := ten.Decide(s, now, 1)

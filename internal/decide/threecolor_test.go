@@ -92,8 +92,8 @@ func (f *fluid) mark(now, n int64, in Color) Color {
 	return Red
 }
 
-// TestW2_ThreeColorAgainstTheRFCs: under any clock the colors are those of the
-// RFCs in exact rational arithmetic, and what is Red changes nothing.
+// TestW2_ThreeColorAgainstTheRFCs: under any clock the colors equal the RFCs'
+// in exact rational arithmetic, and a Red request changes nothing.
 func TestW2_ThreeColorAgainstTheRFCs(t *testing.T) {
 	n := cases.Count(20_000, 1_000_000)
 	rnd := rand.New(rand.NewPCG(41, 42))

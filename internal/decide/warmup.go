@@ -155,7 +155,7 @@ func (p *warmupCurve) price(gap, n int64) (cost, taken int64) {
 	stored := max(p.warmup-float64(gap), 0) / p.cool
 	take := min(stored, float64(n))
 	from := max(stored-p.threshold, 0) // permits on the slope
-	above := min(from, take)           // those of them that are taken
+	above := min(from, take)           // the taken ones among them
 	sloped := above * (2*p.stable + p.slope*(2*from-above)) / 2
 	const noise = 1e-14
 	ticks := sloped + (float64(n)-above)*p.stable
@@ -217,10 +217,10 @@ func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState
 // firstUnits is how many of the units from..to are among the first charged.
 func firstUnits(from, to, first int64) int64 { return min(to, first) - min(from, first) }
 
-// ForceCharge charges n permits more. The price of a permit depends on when it
-// is taken. So what is charged beyond the first cost is not given back later,
-// and what is given back and charged again costs at least what it did at first:
-// nothing can be won by settling up and down.
+// ForceCharge charges n permits more. The price of a permit depends on the time
+// at which it is taken. So permits charged beyond the first cost are not
+// refunded later, and a permit that is refunded and charged again costs at
+// least its first price: settling up and down gains nothing.
 func (p *Warmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (*WarmupState, bool) {
 	if n <= 0 || s.free-now > p.maxDebt {
 		return s, false // deep in debt already: more would only overflow

@@ -155,8 +155,8 @@ func requirePaid(t *testing.T, all []lent) {
 	}
 }
 
-// TestWarmupExactRefund: a charge that is canceled at once leaves what was there
-// before, to within the rounding of the store.
+// TestWarmupExactRefund: a charge that is canceled at once restores the previous
+// state, to within the rounding of the store.
 func TestWarmupExactRefund(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(59, 60))
 	for range cases.Count(20_000, 500_000) {
@@ -224,9 +224,9 @@ func FuzzS3_Warmup(f *testing.F) {
 	})
 }
 
-// TestW2_WarmupSettleBackAndForth: permits that were given back at the price of
-// a cold limiter, and are charged again at that of a warm one, are not given back
-// for more than they were charged.
+// TestW2_WarmupSettleBackAndForth: permits that were refunded at the price of a
+// cold limiter, and charged again at the price of a warm one, are never refunded
+// for more than their charge.
 func TestW2_WarmupSettleBackAndForth(t *testing.T) {
 	p := must(NewWarmup(per(10, time.Second), 4*time.Second, 0, 3))
 	now := ticks(time.Hour)

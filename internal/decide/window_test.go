@@ -50,8 +50,8 @@ func requireWindow(t *testing.T, w window, all []admission, anywhere int64) {
 }
 
 // TestU2_WindowDecisionsAreExact: RetryAfter, NextAfter and ResetAfter are the
-// first step, Remaining is what is admitted, a denial changes nothing, and n at
-// once is n times 1.
+// first step, Remaining is the largest admitted cost, a denial changes nothing,
+// and n at once is n times 1.
 func TestU2_WindowDecisionsAreExact(t *testing.T) {
 	n := cases.Count(20_000, 1_000_000)
 	for _, kind := range windowKinds {
@@ -101,7 +101,7 @@ func requireExact(t *testing.T, w window, now, cost int64) {
 	require.Zero(t, v.RetryAfter)
 }
 
-// requireSum charges what is left at once and one by one.
+// requireSum charges the remaining units at once and one by one.
 func requireSum(t *testing.T, w window, now, left int64) {
 	t.Helper()
 	whole, split := w.clone(), w.clone()

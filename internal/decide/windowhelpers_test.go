@@ -17,7 +17,7 @@ type window struct {
 }
 
 // onWord is a fixed window. A store reads the clock again where a word is
-// implausible at its reading; here the latest reading stands for that.
+// implausible at its reading; here latest is the second reading.
 func onWord(f *FixedWindow, word, latest int64) window {
 	return window{
 		decide: func(now, n int64) (v Verdict, at int64) {

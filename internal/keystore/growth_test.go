@@ -14,8 +14,9 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// TestL1_GrowthLosesNoCharge: while many goroutines charge old keys and bring new
-// ones, the table grows, and each key has exactly what was charged to it.
+// TestL1_GrowthLosesNoCharge: while many goroutines charge old keys and add new
+// ones, the table grows, and the state of each key is exactly the sum of its
+// charges.
 func TestL1_GrowthLosesNoCharge(t *testing.T) {
 	yieldOften(t)
 	const each = 200

@@ -95,7 +95,7 @@ func TestLockedEvictsExpiredValuesOnly(t *testing.T) {
 }
 
 // Without room a new key takes the slot of the one that would expire first, and
-// begins afresh. An update that changes nothing evicts nobody.
+// begins afresh. An update without a change evicts no key.
 func TestLockedEvictsTheNextToExpire(t *testing.T) {
 	s := newPairs(1, true)
 	keys := fill(s, "", 1000, 1000)
@@ -183,7 +183,7 @@ func TestLockedCrowd(t *testing.T) {
 	}
 }
 
-// While all keys are live every key counts exactly what was counted for it.
+// While all keys are live the count of each key is exact.
 func TestLockedCountsExactly(t *testing.T) {
 	yieldOften(t)
 	for range 200 {

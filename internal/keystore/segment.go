@@ -173,10 +173,10 @@ func (g *segment[V]) takeFrom(first uint64, expiredBefore int64) int {
 // spender is a value that knows how many units it holds.
 type spender interface{ Spent() int64 }
 
-// evict is take where no slot has expired. Of the two groups it takes the slot
-// of the key that has spent least, where the values know that; otherwise, and of
-// equal ones, that of the key that would expire first. It returns -1 in the rare
-// case that it cannot have that slot at this moment.
+// evict is take where no slot has expired. In the two groups it takes the slot
+// of the key that has spent least, if the values record the spending; otherwise,
+// and among equal keys, the slot of the key that would expire first. It returns
+// -1 in the rare case that this slot is in use at the moment.
 func (g *segment[V]) evict(id uint64) int {
 	at, least, first := -1, int64(math.MaxInt64), int64(locked)
 	a, b := g.candidates(id)

@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
-// Store keeps a state S for each key and for the empty key. The zero state is
-// that of a key that was never seen. The table is made when the first key
-// arrives, and grows with the keys.
+// Store keeps a state S for each key and for the empty key. A key that was
+// never seen has the zero state. The table is made when the first key arrives,
+// and grows with the keys.
 //
 // There are two implementations. Where S is int64 and V is struct{}, the state
 // is one word, which is swapped without a lock: an instant in ticks, before

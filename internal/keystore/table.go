@@ -143,7 +143,7 @@ func (t *table[V]) split(g *segment[V], id uint64) bool {
 	g.depth++
 	for i := range g.slots {
 		if s := &g.slots[i]; s.id.Load()&bit != 0 {
-			s.id.Store(0) // first: no reader takes the word for that of the key
+			s.id.Store(0) // first: no reader takes the word for the key's
 			s.word.Store(0)
 		}
 	}

@@ -52,10 +52,10 @@ func (s *slot) restore(word, next int64) {
 	s.word.CompareAndSwap(next, word)
 }
 
-// lower swaps the word of the key id for a smaller one, such as that of a refund, and
-// reports whether it has. It holds the mutex, under which alone a slot changes hands: a
-// key that took over the slot could spend the refund of another one, however
-// briefly its word was too small.
+// lower swaps the word of the key id for a smaller one, such as after a refund, and
+// reports whether it did. It holds the mutex, without which no slot changes its key: a
+// new key in the slot could spend the refund of the old one, however briefly its word
+// was too small.
 func (t *table[V]) lower(s *slot, id uint64, word, next int64) bool {
 	g := t.segment(id)
 	g.mu.Lock()

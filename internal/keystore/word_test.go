@@ -216,9 +216,9 @@ func TestAbsentKeyGetsAFreshReading(t *testing.T) {
 	})
 }
 
-// TestRefundAccount: a charge moves towards the present by what was refunded
-// since; an invalidation ends the refunds of earlier charges; and the counts of
-// the account never run out.
+// TestRefundAccount: a charge moves towards the present by the sum of the
+// refunds since; an invalidation ends the refunds of earlier charges; and the
+// counters of the account never overflow.
 func TestRefundAccount(t *testing.T) {
 	for _, key := range []string{"", "k"} {
 		s := newWords(4, true)
@@ -290,7 +290,7 @@ func TestRefundBesideAnEviction(t *testing.T) {
 	})
 	interleave.Hook = nil
 	require.Positive(t, points)
-	require.Equal(t, word, lowest.Load(), "the new key could have spent what was refunded to the old one")
+	require.Equal(t, word, lowest.Load(), "the new key could have spent the refund of the old one")
 	require.Equal(t, word, load(s, "new"))
 }
 

@@ -30,8 +30,8 @@ var (
 	queues  = map[bucket]*queue{}
 )
 
-// Place is the place of one caller. A nil Place is that of a caller that need not
-// wait for others.
+// Place is the place of one caller. A caller that need not wait for others has a
+// nil Place.
 type Place struct {
 	bucket  bucket
 	units   int64

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSelfCheck finds out what is wrong with a signal, and nothing wrong with that
-// of the Go version in use.
+// TestSelfCheck finds the fault of each broken signal, and none in the signal of
+// the Go version in use.
 func TestSelfCheck(t *testing.T) {
 	for reason, read := range map[string]func() (int, bool){
 		"":            readRunnable,
@@ -21,8 +21,8 @@ func TestSelfCheck(t *testing.T) {
 	}
 }
 
-// TestSecondSignal: idle goroutines do not count, and those of an overload do, until
-// it has lasted for more than a minute.
+// TestSecondSignal: idle goroutines do not count; goroutines of an overload do,
+// until it has lasted for more than a minute.
 func TestSecondSignal(t *testing.T) {
 	var m minimum
 	at := int64(time.Hour)

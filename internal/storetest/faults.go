@@ -85,7 +85,8 @@ func LateReplies(t *testing.T, open Open) {
 	proxy.Set(redistest.Fault{})
 	closed(t, l, store)
 	require.Equal(t, int64(9), remote(t, l, "alice", 0).Remaining)
-	// 3 times 2 was decided here, which Redis is told afterwards; not 3 times 4.
+	// 3 times 2 was decided here and is charged on Redis afterwards; not 3 times
+	// 4.
 	require.Eventually(t, func() bool { return remote(t, l, "bob", 0).Remaining >= 4 }, 10*time.Second, 10*time.Millisecond)
 }
 

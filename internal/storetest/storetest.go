@@ -1,8 +1,8 @@
 //go:build unix
 
-// Package storetest is what the store of package distributed must do on every client of
-// Redis: the tests of package distributed run it on go-redis, and those of each other
-// transport on theirs.
+// Package storetest tests the store of package distributed on any client of Redis: the
+// tests of package distributed run it on go-redis, and the tests of every other
+// transport on its own client.
 //
 // It is for the tests of this module only.
 package storetest

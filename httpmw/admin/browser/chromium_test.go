@@ -135,7 +135,7 @@ func (b *tab) size(width, height int64, scheme string) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
-	time.Sleep(1500 * time.Millisecond) // the page draws when it is told, and each second
+	time.Sleep(1500 * time.Millisecond) // the page draws on an event, and each second
 }
 
 // picture saves the page, at most height pixels of it, from its top or from the

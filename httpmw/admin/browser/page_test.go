@@ -33,7 +33,7 @@ const switchOff = `(() => {
 	return asked;
 })()`
 
-// typeKey types a key over what is there.
+// typeKey replaces the key in the input.
 func typeKey(key string) chromedp.Action[chromedp.Void] {
 	return chromedp.Evaluate[chromedp.Void](`(() => {
 	const input = document.querySelector("#key");
@@ -98,7 +98,7 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#blocks").textContent.includes("ticket 7")`)
 	require.Equal(t, 1, s.users.Blocked()+s.partners.Blocked())
 
-	// A typo blocks nobody, unless it is meant.
+	// A mistyped key is banned only after a confirmation.
 	b.do(chromedp.Click("#policies button.link"), chromedp.Click("#policies button.link"), typeKey("usr-0"), chromedp.Click("#block"))
 	b.until(`document.querySelector("#key-says").textContent === "Not done: no request with this key has been seen: check the spelling. Click again to do it nevertheless."`)
 	b.do(chromedp.Click("#reset"))
@@ -114,7 +114,7 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#policies td:last-child .badge").textContent === "on"`)
 	require.True(t, s.users.IsOn())
 
-	// What was done is on the time axis.
+	// The action is on the time axis.
 	b.until(`[...document.querySelectorAll("#traffic .mark title")].some((x) => x.textContent === "switch per-client")`)
 	b.until(`/^[0-9.]+ (ms|µs) mean of 10 s$/.test([...document.querySelectorAll("#panels dt")].find((x) => x.textContent === "Time to Redis").nextSibling.textContent)`)
 
