@@ -117,7 +117,7 @@ func TestC1_SettlesAtTheClient(t *testing.T) {
 		require.Zero(t, l.InFlight())
 		lease := acquire(t, l, "", 1)
 		lease.AwaitClient(true)
-		require.EqualValues(t, limit, acquire(t, l, "", 0).Remaining, "nothing is left of what was settled")
+		require.EqualValues(t, limit, acquire(t, l, "", 0).Remaining, "no slot of the settled cost is left")
 	}
 }
 

@@ -17,8 +17,8 @@ func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
 	return false, ctx.Err()
 }
 
-// expected is the least time that n units are likely to take: that of recent fast
-// ones, after the wait in the queue if there is one.
+// expected is the least time that n units are likely to take: the duration of
+// recent fast ones, after the wait in the queue if there is one.
 func (l *Limiter) expected(n int64) time.Duration {
 	fastest := time.Duration(l.fastest.Load())
 	if l.queue == nil {

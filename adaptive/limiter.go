@@ -98,10 +98,10 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 // at most the time that the queue allows and until ctx ends; it then returns the
 // error of ctx. Without a queue it returns at once.
 //
-// Work that is sure to end too late is not begun: a request whose ctx has less time
-// left than a fast one takes, and waits in a queue, is denied with the RetryAfter
-// algo.Forever. If ctx is canceled the error is that of ctx. n = 0 is a peek. A negative n is
-// [algo.ErrCost]. After Close the error is [ErrClosed].
+// Work that is sure to end too late is not begun: if ctx has less time left than the wait in
+// the queue and a fast request take, the request is denied with the RetryAfter algo.Forever.
+// If ctx is canceled the error is ctx's. n = 0 is a peek. A negative n is [algo.ErrCost].
+// After Close the error is [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 1 || n > l.max || l.closed.Load() {
 		return l.exceptional(n)

@@ -23,7 +23,7 @@ type model struct {
 	timeless   bool    // the use of the processor is unknown
 	blind      bool    // the number of runnable goroutines is unknown
 	share      float64 // of the processor for the model
-	counted    bool    // goroutines are those of requests, and ten
+	counted    bool    // there is a goroutine for each request, and ten more
 	quota      float64 // of a control group, which serve ignores; 0: none
 	batch      int     // requests that arrive at once in serve; 0: 1
 	chance     *rand.PCG
@@ -87,8 +87,9 @@ const rejecting = 15 * time.Microsecond
 
 // serve has evenly spaced arrivals, at load times the capacity, for a time. Each
 // request waits in the run queue until the earlier ones are done; then its goroutine
-// runs for the first time and acquires. The model's class and key are those of the
-// i-th; by default every other one is Sheddable, the others are Critical.
+// runs for the first time and acquires. The model's functions class and key are of
+// the i-th request; by default every other request is Sheddable, the others are
+// Critical.
 func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load float64, d time.Duration) []arrival {
 	t.Helper()
 	every := time.Duration(float64(work) / load / m.share)

@@ -71,7 +71,7 @@ func newOrder(s *settings) *order {
 type claim struct {
 	charge charge
 	rank   rank
-	price  int64 // what others have to give up for it: service, or a request if no tenants are told apart
+	price  int64 // the part that others give up for it: service, or a request without fair shares
 	known  bool  // there was overload when it arrived
 }
 
@@ -92,7 +92,7 @@ func (o *order) strain(at int64) {
 	}
 }
 
-// claim is that of n units, which usually take mean.
+// claim returns the claim of n units.
 func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) claim {
 	c := claim{known: true, rank: standings * rank(Normal), price: 1}
 	if o.priorities {

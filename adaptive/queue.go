@@ -70,7 +70,7 @@ func (q Queue) check() error {
 	case q.wait <= 0:
 		return fmt.Errorf("longest wait in the queue is %v, want more than 0", q.wait)
 	case q.kind == codel && (q.target <= 0 || q.target > q.wait):
-		return fmt.Errorf("target is %v, want more than 0 and at most the interval, %v", q.target, q.wait)
+		return fmt.Errorf("target is %v, want more than 0, at most the interval, %v", q.target, q.wait)
 	}
 	return nil
 }

@@ -46,10 +46,11 @@ import (
 //	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
 // It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit for
-// requests that wait for another service. A cost above 1 counts as 1. Where runtime/metrics
-// does not know the number of runnable goroutines (the first reading finds out and logs
-// it once) that of goroutines above the fewest of the last minute takes its place. Where the
-// processor time of the process is unknown (neither Unix nor Windows), all counts as used.
+// requests that wait for another service. A cost above 1 counts as 1. If runtime/metrics
+// does not have the number of runnable goroutines (the first reading finds out and logs it
+// once), the number of goroutines above the lowest of the last minute takes its place. If
+// the processor time of the process is unknown (neither Unix nor Windows), all time counts
+// as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -265,8 +266,9 @@ func (q *runQueue) learn(at int64) {
 	q.updated = at
 }
 
-// costOfRequest is the processor time per completion. Of few requests most may be that of
-// other work; but none uses more than all processors for as long as it takes.
+// costOfRequest is the processor time per completion. With few requests most of the time
+// may be spent on other work, but no request uses more than all processors during its
+// duration.
 func (q *runQueue) costOfRequest() float64 {
 	cost := q.used / q.done
 	if rtt := float64(q.rtt.Load()) / 1e9; rtt > 0 && q.done < quietRate*costMemory*q.procs {

@@ -9,7 +9,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// TestSharesOfHugeRequests: the service of a huge request is no less than that of a small one.
+// TestSharesOfHugeRequests: the service of a huge request is at least as large as a small
+// one's.
 func TestSharesOfHugeRequests(t *testing.T) {
 	const second = 1_000_000_000
 	for _, n := range []int64{1 << 20, 1 << 31, 1 << 40, math.MaxInt64} {

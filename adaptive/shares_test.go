@@ -149,7 +149,7 @@ func TestSharesUnderClasses(t *testing.T) {
 	require.Positive(t, l.Explain().Denied.Share)
 }
 
-// TestSharesOfSlots: a limit on what is in flight is divided too.
+// TestSharesOfSlots: a limit on requests in flight is divided too.
 func TestSharesOfSlots(t *testing.T) {
 	light := func(t *testing.T, opts ...adaptive.Option) float64 {
 		l := newLimiter(t, adaptive.Fixed(50), opts...)

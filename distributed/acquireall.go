@@ -118,7 +118,8 @@ func (g *group) here(leases []algo.Lease) bool {
 	return true
 }
 
-// giveBack returns what was spent from blocks. The decisions stay, as those of peeks.
+// giveBack refunds the units spent from blocks. The decisions stay, as results of
+// peeks.
 func (g *group) giveBack(leases []algo.Lease) {
 	for i := range leases {
 		if d := leases[i].Decision; d.Allowed {

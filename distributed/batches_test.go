@@ -158,8 +158,8 @@ func TestBatchesSpendBlocks(t *testing.T) {
 	}
 }
 
-// Near the limit of any of them all decisions are exact, and what a denial or a cancellation
-// gives back is whole.
+// Near the limit of any of them all decisions are exact, and a denial or a cancellation
+// refunds the whole charge.
 func TestBatchesWithBlocksAreExactAtTheEnd(t *testing.T) {
 	store, server := onRedis(t, distributed.WithBlocks(50), distributed.WithInstances(1), distributed.WithDenyCache(100))
 	three := newLevels(t, store, algo.PerDay(3000), "token-bucket")

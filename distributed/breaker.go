@@ -194,7 +194,7 @@ func (b *breaker) writeProbe(key string) error {
 
 // execute sends requests past the queue and the breaker, as one call, and waits
 // for the replies as long as for late ones. Only scripts that the server has lost
-// are sent again. The error is that of the first.
+// are sent again. The error is the first request's.
 func (s *Store) execute(requests []*request) error {
 	ctx := deadline{s.ctx, time.Now().Add(s.replyTimeout())}
 	cmds := newCommands(requests, false)

@@ -101,8 +101,8 @@ local function charge(tat, depth, wait, cost)
   return next, cost == 0 or next - now - depth <= wait
 end
 
--- refund gives back what a charge still weighs. A later TAT than the key's is
--- from before Redis lost the key, or before its clock stepped back.
+-- refund gives back the remaining weight of a charge. A later TAT than the
+-- key's is from before Redis lost the key, or before its clock stepped back.
 local function refund(key, most, drained, after, marked)
   local tat, account, voided, flag, mark = read(key)
   after = after - (account - marked)
@@ -233,9 +233,9 @@ local function first(key, credits, depth, wait, n, unit, mine)
   answer(has or 0, paid, admitted)
 end
 
--- record returns the state of a reservation, its units, and what a refund needs. The value
--- is 'r' with the units, T, when the charge has drained, the TAT after it and its mark; or
--- 'R' with the units that it was settled to.
+-- record returns the state of a reservation, its units, and the fields that a refund
+-- needs. The value is 'r' with the units, T, when the charge has drained, the TAT after it
+-- and its mark; or 'R' with its settled units.
 local function record(key)
   local v = get(key)
   if not v then

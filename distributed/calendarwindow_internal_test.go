@@ -46,7 +46,7 @@ func TestL2_W2_CalendarWindowOnRedis(t *testing.T) {
 		for range 40 {
 			now += rnd.Int64N(2) * rnd.Int64N(spec.Rate.Period.Microseconds()/(1+rnd.Int64N(20)))
 			begin, end := w.calendar.Period(time.UnixMicro(now))
-			const minute = 60_000_000 // nearer to the edge the key might expire in real time, while this one stands still
+			const minute = 60_000_000 // nearer to the edge the key might expire in real time, while the virtual time is fixed
 			if rnd.IntN(8) == 0 || end.UnixMicro()-now < minute {
 				now = end.UnixMicro() - minute*rnd.Int64N(2)
 				begin, end = w.calendar.Period(time.UnixMicro(now))

@@ -34,8 +34,8 @@ func TestG1_PingWhileClosing(t *testing.T) {
 	}
 }
 
-// Close returns the blocks that are on their way while it is called, of a limit and of
-// a store: what is charged is what was admitted.
+// Close returns the blocks that are in transit when it is called, of a limit and of a
+// store: the charges equal the admissions.
 func TestBlocksOnTheirWayAtClose(t *testing.T) {
 	for name, end := range map[string]func(*distributed.Store, *distributed.Limiter) error{
 		"limit": func(_ *distributed.Store, l *distributed.Limiter) error { return l.Close() },

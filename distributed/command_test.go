@@ -19,10 +19,10 @@ import (
 // TestLostReplyConsumesOnce: a command is never sent twice.
 func TestLostReplyConsumesOnce(t *testing.T) { storetest.LostReplies(t, open, true) }
 
-// TestLateReplies: what a late reply has charged is given back.
+// TestLateReplies: the charge of a late reply is given back.
 func TestLateReplies(t *testing.T) { storetest.LateReplies(t, open) }
 
-// TestErrorReplies: rights and memory are told apart.
+// TestErrorReplies: missing permission and full memory are different errors.
 func TestErrorReplies(t *testing.T) { storetest.ErrorReplies(t, open) }
 
 // TestScriptFlushUnderLoad: scripts that are lost are sent again.

@@ -9,11 +9,11 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// denyCache answers for keys of buckets and windows that Redis has just denied. It is
-// exact: what a key has spent falls only by a refund, a reset, a raised limit or the passing
-// of time, so a denial proves every later denial until enough has drained, for any cost. The
-// server's time is bounded from above by the time at which the request was sent, so an
-// answer can be too late but never too early.
+// denyCache answers for keys of buckets and windows that Redis has just denied. It is exact:
+// the spent units of a key fall only by a refund, a reset, a raised limit or the passing of
+// time, so a denial proves every later denial until enough has drained, for any cost. The
+// time at which the request was sent is an upper bound of the server's time, so an answer
+// can be too late but never too early.
 //
 // A refund, reset, charge or change in this process drops the proof. One in another
 // process, and a step of the server's clock, take effect when the proof expires, after a

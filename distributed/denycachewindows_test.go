@@ -74,8 +74,8 @@ func TestDenyCacheForgets(t *testing.T) {
 	}
 }
 
-// The windows of another period that use a key may end earlier than those of the limit that
-// was asked: such a denial proves nothing.
+// The windows of another period on the same key may end earlier than the windows of this
+// limit: such a denial proves nothing.
 func TestNoProofsOfMixedWindows(t *testing.T) {
 	store, server := onRedis(t, distributed.WithDenyCache(100))
 	for _, algorithm := range []string{"fixed-window", "sliding-window"} {

@@ -50,7 +50,7 @@ func show(l algo.Limiter, key string, n int64) {
 	fmt.Println(lease.Allowed, lease.Reason, lease.Remaining)
 }
 
-// deadEnd is a way to a Redis that nobody answers on.
+// deadEnd is a Transport to a Redis that never answers.
 type deadEnd struct{}
 
 func (deadEnd) Do(_ context.Context, cmds []*distributed.Command) {

@@ -15,17 +15,17 @@ type Prepaid struct {
 	credits *Credits
 }
 
-// First spends from plan, a bucket or a fixed window, and what does not fit there from
+// First spends from plan, a bucket or a fixed window, and units that do not fit there from
 // credits of the same store, in one step and one round trip; see [algo.First] for the split,
 // refunds and RetryAfter.
 //
-// Bound: that of the plan, and the units that the key was topped up with. While Redis is
-// away the fallback of the plan decides, and no credits are spent. Credits that a settlement
-// gives back while Redis is away are lost, as are all corrections of leases.
+// Bound: the plan's bound plus the units of the key's top-ups. While Redis is away the
+// fallback of the plan decides, and no credits are spent. Credits that a settlement gives
+// back while Redis is away are lost, as are all corrections of leases.
 //
 // Decisions are exact also with [WithBlocks]. In a cluster the empty key is not supported,
-// because the keys of plan and credits then lie in two slots. The error says that the plan
-// has another algorithm, or that the stores differ.
+// because the keys of plan and credits then lie in two slots. The error is for a plan with
+// another algorithm, or for different stores.
 func First(plan *Limiter, credits *Credits) (*Prepaid, error) {
 	switch {
 	case plan == nil || credits == nil:

@@ -88,7 +88,7 @@ func TestCreditsTopUp(t *testing.T) {
 	require.Equal(t, int64(10), must[int64](t)(c.Balance(ctx, "a")))
 	require.ErrorIs(t, c.TopUp(ctx, "a", "3", -1), algo.ErrCost)
 	require.ErrorIs(t, c.TopUp(ctx, "a", "3", 1<<53-1), algo.ErrCost)
-	require.NoError(t, c.TopUp(ctx, "a", "3", 1<<53-11), "what was refused has no receipt")
+	require.NoError(t, c.TopUp(ctx, "a", "3", 1<<53-11), "a rejected top-up has no receipt")
 	require.Equal(t, int64(1<<53-1), must[int64](t)(c.Balance(ctx, "a")))
 	require.ErrorContains(t, c.TopUp(ctx, "a", "", 1), "id")
 	_, err := s.Credits("")

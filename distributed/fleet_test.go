@@ -76,7 +76,7 @@ func TestW3_FirstShareIsOfTheLastKnownNumber(t *testing.T) {
 	server := redistest.Start(t)
 	f := startFleet(t, 3, server.Addr(), algo.PerHour(300))
 	f.settled(t)
-	time.Sleep(2500 * time.Millisecond) // a heartbeat that tells Redis
+	time.Sleep(2500 * time.Millisecond) // a heartbeat that reports it to Redis
 	for _, l := range f.limiters {
 		require.NoError(t, distributed.StoreOf(l).Close())
 	}

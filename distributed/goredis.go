@@ -80,7 +80,7 @@ func (c once) outcome() ([]int64, error) {
 	return nil, inOurWords(err)
 }
 
-// inOurWords makes the errors of go-redis those of this package.
+// inOurWords replaces errors of go-redis by errors of this package.
 func inOurWords(err error) error {
 	var said redis.Error
 	switch {

@@ -201,14 +201,14 @@ func (l *Limiter) Reset(ctx context.Context, key string) error {
 	return l.execute(ctx, key, l.load().reset(key))
 }
 
-// Ban denies every cost of key for d, in all instances; d is more than 0 and at
-// most 365 days. A shorter ban does not shorten an earlier one. Reset lifts it.
-// Debt is forgotten when the ban ends, so a ban lasts at least until that would have
-// drained. Blocks in other instances may still be spent. The error is ErrUnavailable, or
-// the error of Redis.
+// Ban denies every cost of key for d, in all instances; d is more than 0, at most 365
+// days. A shorter ban does not shorten an earlier one. Reset lifts it. Debt is forgotten
+// when the ban ends, so a ban lasts at least until the debt would have drained. Blocks
+// in other instances may still be spent. The error is ErrUnavailable, or the error of
+// Redis.
 func (l *Limiter) Ban(ctx context.Context, key string, d time.Duration) error {
 	if d <= 0 || d > decide.MaxSpan {
-		return l.errorf("ban is %v, want more than 0 and at most %v", d, decide.MaxSpan)
+		return l.errorf("ban is %v, want more than 0, at most %v", d, decide.MaxSpan)
 	}
 	return l.execute(ctx, key, args{opBan, d.Microseconds() + 1})
 }

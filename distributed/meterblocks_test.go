@@ -95,8 +95,8 @@ func (m *meteredStreams) stream(t *testing.T, l *distributed.Limiter, cost int64
 // TestW2_MeteredStreamsFromBlocks: 64 streams over four instances that take blocks in advance
 // use at most B + R*w and the excess that WithBlocks states.
 func TestW2_MeteredStreamsFromBlocks(t *testing.T) {
-	// On a busy machine a reply may take longer than the timeout of the other test; what is
-	// decided locally then has another bound.
+	// On a busy machine a reply may take longer than the timeout of the other test; local
+	// decisions then have another bound.
 	m := startMetered(t, redistest.Start(t), 3*time.Second, distributed.WithTimeout(patient))
 	long := m.run(t)
 	bound := meteredBurst + int64(long.Seconds()*meteredRate)

@@ -15,7 +15,7 @@ import (
 
 // tenMinutes runs a stream of ten minutes that uses 20 units every 400 ms, while others charge
 // as much as the limit allows besides, and reports less at its end than it has used. It
-// returns what is left every second, before the end and after it.
+// returns the remaining units in every second, before the end and after it.
 func tenMinutes(t *testing.T, l algo.Limiter, sleep func(time.Duration)) (left []int64) {
 	look := func() int64 {
 		lease, err := l.Acquire(context.Background(), "k", 0)
@@ -81,11 +81,11 @@ func TestL2_StreamOfTenMinutes(t *testing.T) {
 		local = tenMinutes(t, algo.Must(algo.NewTokenBucket(minute, algo.Burst(20_000))), time.Sleep)
 	})
 	require.Equal(t, local, onRedis)
-	t.Logf("L2: %d readings of what is left agree, the last ones %v", len(local), local[len(local)-2:])
+	t.Logf("L2: %d readings of the remaining units agree, the last ones %v", len(local), local[len(local)-2:])
 
 	for others, want := range map[int64]int64{
 		0:      60_000, // 20 000 of the 25 000 unused come back: 10 000 have drained
-		20_000: 45_000, // all: what has drained was of the others
+		20_000: 45_000, // all: the drained units were the others'
 	} {
 		remote, err := store.TokenBucket("hour", hour)
 		require.NoError(t, err)

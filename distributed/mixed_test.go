@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// textLog keeps what is logged.
+// textLog keeps log lines.
 type textLog struct {
 	mu   sync.Mutex
 	text strings.Builder

@@ -108,8 +108,8 @@ func (o *bucketOracle) acquire(s bucketStep, now int64) (tat, account, flag int6
 	return tat, account, flag
 }
 
-// load clamps a TAT that neither the parameters nor those that wrote it allow. It
-// returns the mark of what is written then.
+// load clamps a TAT that is implausible under the parameters and under the ones
+// that wrote it. It returns the mark of the value that is then written.
 func (o *bucketOracle) load(s bucketStep, now int64) (clamped bool, longest, mark, flag int64) {
 	b := bucketOf(s.gcra)
 	longest, mark = b.MaxDebt, o.mark

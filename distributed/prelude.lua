@@ -59,8 +59,8 @@ local function banned(ends)
 end
 
 -- A mark of parameters is 0 to 919. span returns the longest time that they can
--- look ahead, rounded up by less than a quarter; the rest of the mark tells
--- neighbouring rates apart. A larger mark is of a later format.
+-- look ahead, rounded up by less than a quarter; the rest of the mark
+-- distinguishes neighboring rates. A larger mark is of a later format.
 local LAST_MARK = 919
 local function span(mark)
   local s = math.floor(mark / 5)

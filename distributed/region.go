@@ -64,7 +64,7 @@ func (s *Store) Region(global *Limiter, regions int, maxExcess int64) (*Limiter,
 	if err != nil {
 		return nil, err
 	}
-	l.escaped += "::region" // the Redis of all regions may be that of one
+	l.escaped += "::region" // all regions and one region may share a Redis
 	if s.recovery == RecoveryCharge {
 		l.fallback.debts = newDebts()
 	}

@@ -119,8 +119,8 @@ func TestW2_RegionsKeepTheirBound(t *testing.T) {
 	}, 20*time.Second, time.Millisecond)
 }
 
-// One instance of a region leases for all; a region that nobody else spends in uses the whole
-// burst, and what is canceled comes back.
+// One instance of a region leases for all; while the other regions are idle, a region uses
+// the whole burst, and canceled units come back.
 func TestRegionLeases(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, 1, 3, algo.PerDay(200), 200, 100)

@@ -70,7 +70,7 @@ func TestReservations(t *testing.T) {
 	require.ErrorIs(t, b.SettleReserved(ctx, "k", "6", 0), distributed.ErrNoReservation)
 }
 
-// After its life a reservation stands.
+// After its life a reservation stays charged.
 func TestReservationsExpire(t *testing.T) {
 	s, server := onRedis(t)
 	l := must[*distributed.Limiter](t)(s.TokenBucket("l", slow, algo.Burst(100)))
@@ -113,8 +113,8 @@ func TestReservationErrors(t *testing.T) {
 
 // TestW2_TenThousandCrashes: of 12 000 jobs each may be killed at any point: before its
 // reservation is known to it, between that and its settlement, or before the settlement is
-// known. Most are done again by another process, some never. What stays charged is, to the
-// unit, what was settled, and the reservations of those that nobody settled.
+// known. Most are done again by another process, some never. The remaining charges equal,
+// to the unit, the settled costs and the reservations of jobs that were never settled.
 func TestW2_TenThousandCrashes(t *testing.T) {
 	server := redistest.Start(t)
 	const jobs = 12_000

@@ -21,7 +21,7 @@ type Shares struct {
 	other    *Limiter
 }
 
-// Shares divides r between children by name, 63 at most. floors are units in a period of r,
+// Shares divides r between at most 63 children by name. floors are units in a period of r,
 // together at most the count of r; the options are [algo.Burst] (default: the count of r),
 // and, for the decisions without Redis, [algo.MaxKeys] and [algo.OnFull].
 //

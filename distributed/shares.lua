@@ -18,7 +18,7 @@
 --            3 reset
 --            4 ban      child = how long
 -- reply    now, then for each key: voided (or the end of the ban), what the common bucket
---          and those of the children lack before, flag
+--          and the children's own lack before, flag
 --
 -- A denial writes nothing. A key lives until its buckets are full, and with a voided, until
 -- the charges from before that have drained. So does a ban, because it forgets the debt.

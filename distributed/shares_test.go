@@ -99,8 +99,8 @@ func serverTime(t *testing.T, server *redistest.Server) float64 {
 	return at.Seconds()
 }
 
-// TestW2_SharesLendOnRedis: a child without a floor gets all that comes in while the others are
-// idle, at least .98 and at most all of it by the clock of the server.
+// TestW2_SharesLendOnRedis: a child without a floor gets everything that refills while the
+// others are idle: at least .98 of it, and no more than all by the server's clock.
 func TestW2_SharesLendOnRedis(t *testing.T) {
 	server := redistest.Start(t)
 	var borrowers []*distributed.Limiter

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// TestS3_UsageReportsOnRedis: what a usage report may get wrong is defined as for local
-// limits, and mints nothing.
+// TestS3_UsageReportsOnRedis: wrong usage reports have the same defined results as for
+// local limits, and create no units.
 func TestS3_UsageReportsOnRedis(t *testing.T) {
 	store, _ := onRedis(t)
 	rate := algo.Per(100, 1000*time.Hour)

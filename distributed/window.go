@@ -206,7 +206,8 @@ func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) 
 	return decision(answer, quota), handle(c, voided)
 }
 
-// provenUntil has no end, as what a count weighs falls steadily, over an edge too.
+// provenUntil has no end, because the weight of a count falls steadily, over an
+// edge too.
 func (w *slidingWindow) provenUntil(a answer) int64 { return untilEdge(a, math.MaxInt64) }
 
 // refund gives back n units of their period, as far as it still holds them.

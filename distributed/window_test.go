@@ -14,7 +14,7 @@ import (
 )
 
 // TestW2_CalendarWindowsOfInstances: two instances and a local limiter have the
-// same windows and count the same units; what is settled comes back in its window.
+// same windows and count the same units; a settlement refunds units in its window.
 func TestW2_CalendarWindowsOfInstances(t *testing.T) {
 	store, server := onRedis(t)
 	other := newStore(t, server.Client())
