@@ -2,15 +2,15 @@ package algo
 
 import "context"
 
-// AtMost acquires what fits now, up to n units of l under key, for work that can be
-// divided: a batch, a buffer, pages of a list. It returns how many units the lease has;
-// 0 with the decision that denied the first. It never waits.
+// AtMost acquires as many units of l under key as fit now, up to n, for work that can
+// be divided: a batch, a buffer, pages of a list. It returns the number of units in the
+// lease; 0 with the decision that denied the first unit. It never waits.
 //
-// It asks for n (a ban without being counted: one decision more, and on Redis one round
-// trip), and then for what the denial says remains, so it takes two decisions
+// It asks for n (of a ban without being counted: one decision more, and on Redis one
+// round trip), and then for the Remaining units of the denial. So it takes two decisions
 // where less than n fits, and more only while others spend at the same time. All limits
-// keep their bounds: nothing is charged but the units of the lease. n is 1 or more, else
-// the error is [ErrCost]; other errors are those of l.
+// keep their bounds: only the units of the lease are charged. n is 1 or more, else the
+// error is [ErrCost]; errors of l are returned unchanged.
 func AtMost(ctx context.Context, l Limiter, key string, n int64) (lease Lease, units int64, err error) {
 	if n < 1 {
 		return Lease{}, 0, costError(n)

@@ -16,8 +16,8 @@ type ClientWaiter interface {
 // limits do not count work in flight while it waits for its client; other limits
 // ignore the call, as does a denied lease.
 //
-// Unlike the other methods it may be called from a goroutine other than that of
-// Settle, but not at the same time as Release.
+// Unlike the other methods it may be called concurrently with Settle, from
+// another goroutine, but not at the same time as Release.
 func (l *Lease) AwaitClient(waits bool) {
 	if w, ok := l.releaser.(ClientWaiter); ok {
 		w.AwaitClient(&l.handle, waits)

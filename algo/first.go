@@ -16,26 +16,26 @@ type Prepaid struct {
 	chooses bool // plan depends on the key
 }
 
-// First spends from plan, a limit over time, and what does not fit there from credits,
-// under the same key:
+// First spends from plan, a limit over time, and the units that do not fit there from
+// credits, under the same key:
 //
 //	plan := algo.Must(algo.NewFixedWindow(algo.Per(1_000_000, algo.Month), algo.Zone("UTC")))
 //	credits := algo.Must(algo.NewCredits())
 //	limit := algo.First(plan, credits)
 //
-// A request may be split: the plan pays what it has left, credits the rest. If both
-// together do not have it, nothing is charged. Units that are given back go where they
-// came from, those of credits first; a settlement above the request is
-// owed to the plan.
+// A request may be split: the plan pays with its remaining units, credits pay the
+// rest. If both together do not suffice, nothing is charged. Refunded units return to
+// their source, credits first; a settlement above the request becomes debt of the
+// plan.
 //
 // Bound: in any window at most the bound of the plan, and the units that the key was
 // topped up with.
 //
-// Remaining is what both have. RetryAfter is that of the plan for what credits lack, and
-// exact if the plan's is; the Reason is [Never] if only a top-up helps. A key that is
-// banned by the plan spends no credits; what credits pay does not count towards a [Ban].
-// [Describe], [Spec.Apply] and [OccupiesSlot] go to the plan. A decision allocates nothing
-// in the long run.
+// Remaining is the sum of both. RetryAfter is the plan's, for the units that credits lack,
+// and exact if the plan's is; the Reason is [Never] if only a top-up helps. A key that is
+// banned by the plan spends no credits; units paid by credits do not count towards a
+// [Ban]. [Describe], [Spec.Apply] and [OccupiesSlot] go to the plan. A decision allocates
+// nothing in the long run.
 //
 // A decision is one step for all that reaches plan through the same Prepaid, whatever is
 // topped up meanwhile. A lock of the key is held while plan decides, so plan must not wait.
@@ -67,7 +67,7 @@ func latestCredits(l Limiter, chosen func(Limiter) Limiter) (made int64, chooses
 	case *Credits:
 		return l.made, false
 	case *Prepaid:
-		return l.credits.made, false // those of its plan are earlier
+		return l.credits.made, false // the order numbers of its plan are lower
 	case *all:
 		for _, one := range l.limiters {
 			m, c := latestCredits(one, chosen)
@@ -99,8 +99,9 @@ func (p *Prepaid) checkOrder(ctx context.Context, key string) error {
 	return nil
 }
 
-// Acquire charges n units to the plan, and to credits what does not fit there; see
-// [Limiter]. A negative n is [ErrCost]; other errors are those of the plan.
+// Acquire charges n units to the plan, and the units that do not fit there to
+// credits; see [Limiter]. A negative n is [ErrCost]; errors of the plan are
+// returned unchanged.
 func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)

@@ -16,8 +16,8 @@ type Observer func(Event)
 
 // Event describes one decision.
 type Event struct {
-	// Context is that of the request, for the span in it. It is nil in events that a
-	// program has made itself.
+	// Context is the context of the request, with its span. It is nil in events that
+	// a program has made itself.
 	Context context.Context
 	// At is the time of the decision. Observers need not read the clock.
 	At time.Time

@@ -139,7 +139,7 @@ func upload(w http.ResponseWriter, r *http.Request) {
 }
 
 // TestUploadedFilesAreRemoved: net/http removes the files of the request that it made, not
-// those of a copy. (chi itself hands on a copy, with a limit or without.)
+// a copy's. (chi itself hands on a copy, with a limit or without.)
 func TestUploadedFilesAreRemoved(t *testing.T) {
 	each(t, func(t *testing.T, url string, _ *gate, _ *routes) {
 		if strings.HasSuffix(t.Name(), "/chi") {

@@ -60,7 +60,7 @@ func TestAccessLogAndMetrics(t *testing.T) {
 	}
 }
 
-// What stands around each request passes upgrades, flushes and deadlines.
+// The wrapper of each request passes on upgrades, flushes and deadlines.
 func TestUpgradeThroughTheCommand(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

@@ -126,7 +126,8 @@ func TestNoBrokenAnswers(t *testing.T) {
 	require.Zero(t, broken.Load())
 }
 
-// answer posts a body that the upstream sends back: "", "429", or what is wrong.
+// answer posts a body that the upstream sends back. It returns "", "429", or the
+// fault.
 func answer(client *http.Client, url string, payload []byte) string {
 	resp, err := client.Post(url, "text/plain", bytes.NewReader(payload))
 	if err != nil {

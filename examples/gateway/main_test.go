@@ -195,7 +195,7 @@ func TestShutdown(t *testing.T) {
 		return err != nil
 	}, 10*time.Second, 10*time.Millisecond, "nothing new is accepted")
 	status, _ = p.get(p.admin + "/healthz")
-	require.Equal(t, 200, status, "alive, and somebody is still inside")
+	require.Equal(t, 200, status, "alive, and a request is still running")
 	close(leave)
 	require.Equal(t, 200, <-slow)
 	<-p.ended
@@ -312,7 +312,7 @@ func TestDemo(t *testing.T) {
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, 200, resp.StatusCode)
 
-	// What a container asks.
+	// The health check of a container.
 	require.NoError(t, os.WriteFile(file+".health", []byte("admin: "+at[2]+"\nroutes: [{pattern: /, upstream: 'http://a'}]\n"), 0o600))
 	require.Equal(t, 0, gateway.Run(ctx, []string{"-health", "-config", file + ".health"}, out, log, nil))
 	stop()

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is owed to local limits outlasts a restart. A broken snapshot is reported, and keeps
-// no gateway from starting.
+// The debt of local limits outlasts a restart. A broken snapshot is reported, and does not
+// prevent the start of the gateway.
 func TestSnapshot(t *testing.T) {
 	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
 	owed := filepath.Join(t.TempDir(), "owed")

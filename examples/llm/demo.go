@@ -23,7 +23,7 @@ import (
 const (
 	demoTime   = 3 * time.Second
 	perStream  = 3                      // clients for each stream that the plan allows
-	mostPause  = 100 * time.Millisecond // of a client that is denied; a real one waits as long as it is told
+	mostPause  = 100 * time.Millisecond // of a client that is denied; a real one waits for Retry-After
 	demoPrompt = `{"model":"words","stream":true,"messages":[{"role":"user","content":"Say something of the usual length, please."}]}`
 )
 
@@ -117,7 +117,7 @@ func (t *tally) note(f func()) {
 	f()
 }
 
-// report prints the table. The bound of a bucket is its burst and what has come back
+// report prints the table. The bound of a bucket is its burst, the units refilled
 // since, and a token for each stream that was cut off.
 func report(out io.Writer, c *config, all map[string]limits, tallies []*tally, took time.Duration) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

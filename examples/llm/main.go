@@ -132,7 +132,7 @@ func newPage(all map[string]limits, store *distributed.Store) (*admin.Admin, err
 	return admin.New(opts...)
 }
 
-// servers are those of this process.
+// servers are the servers of this process.
 type servers []*http.Server
 
 func (s *servers) start(address string, h http.Handler) (url string, err error) {

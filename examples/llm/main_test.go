@@ -79,7 +79,8 @@ func spent(t *testing.T, l algo.Limiter) int64 {
 	return lease.Limit - lease.Remaining
 }
 
-// Tokens and money are what the upstream has reported, or else what was counted.
+// Tokens and money are settled to the upstream's report, or else to the counted
+// chunks.
 func TestUsageIsSettled(t *testing.T) {
 	report := func(usage string) string { return "data: {\"choices\":[],\"usage\":" + usage + "}\n\n" }
 	for name, row := range map[string]struct {
@@ -112,7 +113,8 @@ func TestUsageIsSettled(t *testing.T) {
 	}
 }
 
-// A stream that is longer than what is left ends with a whole event and says why.
+// A stream that is longer than the remaining tokens ends with a whole event and
+// gives the reason.
 func TestStreamsEnd(t *testing.T) {
 	front, l := setup(t, "", events(1500, ""))
 	status, body := ask(t, front, "key", true)

@@ -34,8 +34,8 @@ func requestOf(ctx context.Context) *request {
 	return q
 }
 
-// identify finds out who asks for what, before the limits. Strangers and what is no
-// request get an error.
+// identify finds the user and the model of a request, before the limits. Unknown
+// users and invalid requests get an error.
 func (g *gateway) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, ok := g.Users[strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")]

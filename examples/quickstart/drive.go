@@ -40,7 +40,7 @@ type row struct {
 	user, transport   string
 	sent, admitted    int
 	first, last       time.Time // of the calls
-	onAdmit, onDenial string    // what was said the first time
+	onAdmit, onDenial string    // the text of the first one
 }
 
 // drive calls both servers as all users at once and prints what came of it.

@@ -29,11 +29,12 @@ type Service interface {
 // and, where there is a Demo, -demo.
 type Command struct {
 	Name  string                             // the file is Name.yaml by default
-	About func(*config.File) (string, error) // what is in the file, or why it is not enough
-	// New makes the service of a file that is enough. Its log goes to stderr; out is stdout.
+	About func(*config.File) (string, error) // a summary of the file, or why it is insufficient
+	// New makes the service of a sufficient file. Its log goes to stderr; out is stdout.
 	New func(f *config.File, log *slog.Logger, out io.Writer) (Service, error)
 	// Demo prepares everything to try the command in a folder of its own: a file
-	// and, until ctx ends, what that file needs. about says what to try.
+	// and, until ctx ends, the services that the file needs. about suggests
+	// requests to try.
 	Demo func(ctx context.Context, folder string) (path, about string, err error)
 }
 

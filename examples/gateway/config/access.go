@@ -2,7 +2,7 @@ package config
 
 import "net/netip"
 
-// Access is lists of addresses. A route has its own or those of the file.
+// Access is lists of addresses. A route has its own lists or the file's.
 type Access struct {
 	Deny  []netip.Prefix // answered with 403
 	Allow []netip.Prefix // not limited

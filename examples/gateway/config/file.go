@@ -19,7 +19,7 @@ type File struct {
 	Path, Hash string
 	// Listen is the address for clients and Admin the one for operators.
 	Listen, Admin string
-	// TLS is that of the address for clients.
+	// TLS is for the address for clients.
 	TLS TLS
 	// AdminToken is where the token lies that allows operators to act; without
 	// it they can only look, from the same machine.
@@ -45,7 +45,7 @@ type File struct {
 	Access Access
 	// Denial is the answer of routes without their own; nil: the standard one.
 	Denial *Denial
-	// Timeouts are those of the servers.
+	// Timeouts of the servers.
 	Timeouts Timeouts
 	// Limits are those that several routes share, by their names.
 	Limits []*Limit
@@ -181,7 +181,7 @@ func (f *File) read(v value) {
 		value{v.r, v.node, "redis.addresses"}.fail("is missing, with store: redis")
 	}
 	if f.Store.Kind == Redis && f.Snapshot.File != "" {
-		value{v.r, v.r.at["snapshot"], "snapshot"}.fail("is for store: local; Redis keeps what is owed by itself")
+		value{v.r, v.r.at["snapshot"], "snapshot"}.fail("is for store: local; Redis keeps debt by itself")
 	}
 	if _, port, _ := net.SplitHostPort(f.Listen); f.Listen == f.Admin && f.Listen != "" && port != "0" {
 		v.fail("has one address for listen and admin, %s: clients must not reach admin", f.Listen)

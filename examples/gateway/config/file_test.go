@@ -157,7 +157,7 @@ func TestPepper(t *testing.T) {
 	require.Nil(t, b)
 }
 
-// An alias stands for what it names.
+// An alias is replaced by its anchor.
 func TestAlias(t *testing.T) {
 	f, err := config.Parse("f", []byte("routes:\n  - pattern: /a\n    upstream: &u http://a\n  - pattern: /b\n    upstream: *u\n"))
 	require.NoError(t, err)

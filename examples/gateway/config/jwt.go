@@ -31,8 +31,8 @@ type Tokens struct {
 	expected jwt.Expected
 }
 
-// algorithms are the accepted signatures. A key serves those of its own type only, so that
-// a public key is never taken for a shared secret.
+// algorithms are the accepted signatures. A key serves only the algorithms of its own
+// type, so a public key is never taken for a shared secret.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,

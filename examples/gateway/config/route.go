@@ -86,8 +86,8 @@ func readStatuses(v value) (all []int) {
 // use to who wrote the file.
 var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
 
-// readPattern tries a pattern out on a mux, which knows best what is wrong
-// with it and with which other one it conflicts.
+// readPattern registers a pattern on a mux, which reports invalid and
+// conflicting patterns best.
 func readPattern(v value, mux *http.ServeMux) string {
 	s := v.text()
 	if s == "" {

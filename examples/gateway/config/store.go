@@ -20,7 +20,7 @@ const (
 // Store says where limits keep debts.
 type Store struct {
 	Kind      string
-	Addresses []string // of Redis; several mean a cluster, or with Sentinel those of the sentinels
+	Addresses []string // of Redis; several mean a cluster, or with Sentinel the sentinels
 	Sentinel  string   // the name of the primary that sentinels watch; empty: no sentinels
 	Username  string
 	Password  Secret // where the password lies

@@ -112,8 +112,9 @@ func (j *Journal) write(out *json.Encoder, limiters *Limiters) (err error) {
 	return err
 }
 
-// Restore charges limiters with what the file says, less what has drained since. It
-// returns how many keys owe something. A file that is not there is empty.
+// Restore charges limiters with the debts in the file, minus the part that has
+// drained since. It returns the number of keys with debt. A missing file counts as
+// empty.
 func (j *Journal) Restore(limiters *Limiters) (keys int, err error) {
 	file, err := os.Open(j.path)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
-// A restart gives back what has drained meanwhile, and no more.
+// A restart gives back only the part that has drained meanwhile.
 func TestJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "owed")

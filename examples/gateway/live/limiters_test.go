@@ -38,8 +38,8 @@ func spend(t *testing.T, l algo.Limiter, n int64) algo.Decision {
 	return lease.Decision
 }
 
-// A limit that keeps its name and algorithm is the same limiter, whatever
-// becomes of its rate and burst, and promises what a new one would.
+// A limit that keeps its name and algorithm is the same limiter, however its
+// rate and burst change, and has the promises of a new one.
 func TestAdjusted(t *testing.T) {
 	for _, test := range []struct{ from, to string }{
 		{"100/s", "50/s"},
@@ -100,8 +100,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// What is owed stays owed: a spent bucket is spent after the change, also for
-// a burst that is set, dropped, and set again.
+// Debt stays: a spent bucket is spent after the change, also if a burst is
+// set, dropped, and set again.
 func TestDebtOutlastsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limiters := live.NewLimiters(nil, nil)

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// On Redis every change keeps what is owed, but for another algorithm, and two
+// On Redis every change except of the algorithm keeps the debt, and two
 // processes share it.
 func TestRedis(t *testing.T) {
 	server := redistest.Start(t)

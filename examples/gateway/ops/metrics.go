@@ -70,7 +70,7 @@ func (m *Metrics) Request(route, method string, status int, took, upstream time.
 	}
 }
 
-// buckets are those of the OpenTelemetry conventions for HTTP.
+// buckets follow the OpenTelemetry conventions for HTTP.
 var buckets = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10}
 
 // mostPolicies have metrics of their own; the others are counted together.

@@ -9,7 +9,7 @@ import (
 )
 
 // Lists of addresses, with the client behind a trusted proxy; a route's own
-// lists take the place of those of the file.
+// lists replace the file's.
 func TestAccessLists(t *testing.T) {
 	r := newRig(t, `
 trusted_proxies: [127.0.0.1, "::1"]
@@ -54,8 +54,8 @@ routes:
 	}
 }
 
-// No more than the bound is with the upstream at once, across a reload too, and
-// what is turned away is charged to no limit.
+// The number of requests at the upstream never exceeds the bound, across a
+// reload too, and denied requests are charged to no limit.
 func TestInFlightOfARoute(t *testing.T) {
 	inside, leave := make(chan struct{}, 10), make(chan struct{})
 	file := "routes: [{pattern: /slow, upstream: UPSTREAM, in_flight: 2, limits: [{name: a, key: global, limit: 4/h}]}, {pattern: /, upstream: UPSTREAM}]\n"

@@ -83,7 +83,7 @@ func (g *Gateway) Save() {
 		return
 	}
 	if err := g.journal.Save(g.limiters); err != nil {
-		g.opts.Log.Error("snapshot not written, a restart forgets what is owed since the last one", "error", err)
+		g.opts.Log.Error("snapshot not written, a restart forgets debt since the last one", "error", err)
 	}
 }
 

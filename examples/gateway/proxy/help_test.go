@@ -27,7 +27,8 @@ type rig struct {
 	events   chan telemetry.Event
 }
 
-// newRig serves a file in which UPSTREAM stands for the address of the upstream.
+// newRig serves a file in which UPSTREAM is replaced by the address of the
+// upstream.
 func newRig(t *testing.T, file string, upstream http.HandlerFunc) *rig {
 	t.Helper()
 	r := &rig{t: t, upstream: httptest.NewServer(upstream), events: make(chan telemetry.Event, 1000)}
@@ -37,7 +38,7 @@ func newRig(t *testing.T, file string, upstream http.HandlerFunc) *rig {
 		Observe: func(e telemetry.Event) {
 			select {
 			case r.events <- e:
-			default: // what nobody looks at is lost
+			default: // unread events are lost
 			}
 		},
 	})

@@ -18,7 +18,7 @@ type inFlightLimit struct {
 	n       int
 }
 
-// limitsInFlight are those of a file.
+// limitsInFlight returns the in-flight limits of a file.
 func (g *Gateway) limitsInFlight(f *config.File) (inFlightLimits, error) {
 	all := inFlightLimits{}
 	for _, r := range f.Routes {

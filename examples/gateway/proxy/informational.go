@@ -7,9 +7,9 @@ import (
 	"github.com/felixge/httpsnoop"
 )
 
-// keepHeader keeps what is in the header before next, such as the RateLimit fields, over
-// informational responses of the upstream: ReverseProxy clears the header after each. A
-// client of HTTP/1.0 gets no such response (RFC 9110 section 15.2).
+// keepHeader keeps the fields that the header has before next, such as the RateLimit
+// fields, over informational responses of the upstream: ReverseProxy clears the header
+// after each. A client of HTTP/1.0 gets no such response (RFC 9110 section 15.2).
 func keepHeader(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		before := maps.Clone(w.Header())

@@ -18,7 +18,7 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
-// Each kind of key tells callers apart, and requests without one are 401.
+// Each kind of key distinguishes callers, and requests without a key get 401.
 func TestKeyKinds(t *testing.T) {
 	r := newRig(t, `
 routes:

@@ -12,7 +12,7 @@ import (
 )
 
 // Forty changes of the file under load: every request is answered by a limit or
-// by the upstream, and a quota that nobody changes admits exactly its units.
+// by the upstream, and an unchanged quota admits exactly its units.
 func TestReloadUnderLoad(t *testing.T) {
 	const quota = 400
 	file := func(i int) string {

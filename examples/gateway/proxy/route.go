@@ -74,7 +74,7 @@ func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 	return opts
 }
 
-// observer notes denials for Served, and calls that of the options.
+// observer counts denials for Served, and calls the observer of the options.
 func (g *Gateway) observer() telemetry.Observer {
 	return func(e telemetry.Event) {
 		if e.Result == telemetry.Denied || e.Result == telemetry.FailedClosed {
@@ -89,8 +89,8 @@ func (g *Gateway) observer() telemetry.Observer {
 }
 
 // costOf is the cost function of a limit; nil where every request costs one. A
-// header that does not hold a whole number of 1 or more costs one: nobody pays
-// less by writing nonsense.
+// header without a whole number of 1 or more costs one: an invalid value never
+// lowers the cost.
 func costOf(c config.Cost) func(*http.Request) int64 {
 	switch {
 	case c.Header != "":

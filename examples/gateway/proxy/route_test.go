@@ -36,7 +36,7 @@ routes:
 	require.NotEmpty(t, denied.Header.Get("Retry-After"))
 	require.Equal(t, "application/problem+json", denied.Header.Get("Content-Type"))
 	require.Equal(t, http.StatusOK, r.status("/a/1", "X-User", "bob"))
-	require.Equal(t, http.StatusOK, r.status("/b/1"), "what was denied was not charged to the shared limit")
+	require.Equal(t, http.StatusOK, r.status("/b/1"), "denied requests were not charged to the shared limit")
 	require.Equal(t, http.StatusOK, r.status("/b/1"))
 	require.Equal(t, http.StatusTooManyRequests, r.status("/b/1"))
 	require.Equal(t, http.StatusTooManyRequests, r.status("/a/1", "X-User", "cid"))
@@ -100,8 +100,8 @@ routes:
 	require.Equal(t, http.StatusOK, r.status("/legacy"), "without a key it is skipped")
 }
 
-// The upstream hears of the client what is known of it: of a trusted proxy what
-// that one says, of anybody else the address.
+// The upstream gets the known facts about the client: the headers of a trusted
+// proxy, otherwise the address.
 func TestForwarded(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Header.Get("X-Forwarded-For")+" "+r.Header.Get("X-Forwarded-Proto")+" "+r.Host)
@@ -136,8 +136,8 @@ func TestUpstreamGone(t *testing.T) {
 	require.Equal(t, "Bad Gateway\n", string(body))
 }
 
-// The protection is around everything, tells clients nothing, and is the first
-// to be told.
+// The overload protection is around everything, sends no quota fields to
+// clients, and is the first policy.
 func TestOverload(t *testing.T) {
 	inside, leave := make(chan struct{}, 1), make(chan struct{})
 	r := newRig(t, `
@@ -163,7 +163,7 @@ routes:
 	require.Empty(t, shed.Header.Get("RateLimit"))
 	close(leave)
 	require.Equal(t, http.StatusOK, <-done)
-	require.Equal(t, http.StatusOK, r.status("/"), "what was shed was not charged")
+	require.Equal(t, http.StatusOK, r.status("/"), "denied requests were not charged")
 	<-inside
 	require.Equal(t, http.StatusTooManyRequests, r.status("/"))
 	first := <-r.events

@@ -16,7 +16,7 @@ import (
 )
 
 // newTransport is http.DefaultTransport with room for many connections to few
-// hosts, which is what a gateway has.
+// hosts, the usual case of a gateway.
 func newTransport(patience time.Duration) *http.Transport {
 	return &http.Transport{
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -30,7 +30,7 @@ func newTransport(patience time.Duration) *http.Transport {
 	}
 }
 
-// transports are those of HTTP/1.1 and HTTP/2 over TLS, and of HTTP/2 without it.
+// transports are for HTTP/1.1 and HTTP/2 over TLS, and for HTTP/2 without it.
 type transports struct{ usual, h2c *http.Transport }
 
 func newTransports(patience time.Duration) *transports {
@@ -52,7 +52,7 @@ func (t *transports) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.h2c.RoundTrip(r)
 }
 
-// CloseIdleConnections closes those of both.
+// CloseIdleConnections closes the idle connections of both.
 func (t *transports) CloseIdleConnections() {
 	t.usual.CloseIdleConnections()
 	t.h2c.CloseIdleConnections()
@@ -95,7 +95,7 @@ func isProxyHeader(name string) bool {
 }
 
 // forward names the client for the upstream. The headers of a trusted proxy
-// are kept, and its address is appended; those of other clients are dropped.
+// are kept, and its address is appended; other clients' headers are dropped.
 func forward(pr *httputil.ProxyRequest, trusted []netip.Prefix) {
 	if !isTrusted(pr.In.RemoteAddr, trusted) {
 		for name := range pr.Out.Header {

@@ -98,8 +98,8 @@ type page struct {
 	Lanes    []lane   `json:"lanes"`
 }
 
-// play puts the same arrivals to every algorithm. Its time is that of a bubble of
-// testing/synctest, in which sleeping takes no time.
+// play sends the same arrivals to every algorithm. It runs in a bubble of
+// testing/synctest, in whose virtual time sleeping takes no time.
 func play(s settings) (page, error) {
 	s = s.clamped()
 	times := arrivals(s)

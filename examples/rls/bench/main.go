@@ -1,11 +1,11 @@
-// Command bench compares the decisions per second of this rate limit service with those of
+// Command bench compares the decisions per second of this rate limit service and of
 // envoyproxy/ratelimit's published design, one INCRBY and one EXPIRE for each descriptor of a
 // request, on one redis-server that it starts:
 //
 //	go run ./bench                     some two minutes
 //	go run ./bench -turn 300ms -turns 1    a first look
 //
-// The contenders take turns, so that what else the machine does meets all of them. Calls are
+// The contenders take turns, so other work of the machine affects all of them. Calls are
 // made in this process: gRPC would cost all of them the same, and hide the difference. Each
 // has the limits of one file and answers the same RateLimitResponse statuses.
 package main

@@ -35,7 +35,7 @@ var (
 	three = []string{"user", "path", "tenant"}
 )
 
-// A decision on a key that nobody asked for lately takes a call to Redis in all designs. Most
+// A decision on a key that was not used lately takes a call to Redis in all designs. Most
 // traffic is of another kind: busy keys, and callers that are over their limits.
 var workloads = []workload{
 	{"1 descriptor, 100 000 callers under the limit", 100_000, one, "fixed-window 1000000/min", 1_000_000, 0},
@@ -57,7 +57,7 @@ func (w workload) file() string {
 	return b.String()
 }
 
-// request is that of a user.
+// request returns a user's request.
 func (w workload) request(user int) *rls.RateLimitRequest {
 	r := &rls.RateLimitRequest{Domain: "bench"}
 	value := "user-" + strconv.Itoa(user)

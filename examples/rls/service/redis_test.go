@@ -48,9 +48,8 @@ func TestNoValueIsAnErrorOnRedis(t *testing.T) {
 	noValueIsAnError(t, newRig(t, valuesFile, openStore(t, redistest.Start(t))))
 }
 
-// The service keeps 1024 different limits that requests bring along, and refuses none: what a
-// caller has spent of one that was forgotten stays spent, on Redis. An error would let the
-// request pass.
+// The service keeps 1024 different limits from requests, and rejects none: the spent units of
+// a forgotten limit stay spent, on Redis. An error would let the request pass.
 func TestManyOverridesOnRedis(t *testing.T) {
 	r := newRig(t, valuesFile, openStore(t, redistest.Start(t)))
 	with := func(n uint32) *rls.RateLimitRequest {

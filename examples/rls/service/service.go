@@ -82,15 +82,15 @@ func (s *Service) Apply(f *config.File) error {
 	}
 	s.current.Store(&t)
 	s.file = f
-	s.told(limiters)
+	s.announce(limiters)
 	s.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "domains", len(f.Domains),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)
 	return nil
 }
 
-// told calls Changed. Of several limits under one name it shows one.
-func (s *Service) told(limiters map[string]algo.Limiter) {
+// announce calls Changed. Of several limits under one name it shows one.
+func (s *Service) announce(limiters map[string]algo.Limiter) {
 	if s.opts.Changed == nil {
 		return
 	}
@@ -104,7 +104,7 @@ type asked struct {
 	node  *node // nil: the file does not know it
 	limit *limit
 	key   string
-	name  string // in metrics; empty: that of the limit
+	name  string // in metrics; empty: the limit's
 	hits  int64
 }
 
