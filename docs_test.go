@@ -54,8 +54,8 @@ func flat(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestPagesAreCompiled: every paragraph of Go in the README and in the guides
-// stands, as it is, in a file that is compiled.
+// TestPagesAreCompiled: every block of Go code in the README and in the guides
+// is copied unchanged from a compiled file.
 func TestPagesAreCompiled(t *testing.T) {
 	sources := compiled(t, "examples", "docs", "httpmw/admin")
 	blocks := regexp.MustCompile("(?s)```go\n(.*?)```")
@@ -84,7 +84,7 @@ func quoted(sources []string, paragraph string) bool {
 }
 
 // TestTablesOfMigrationAreCompiled: the code in the first two columns of each page,
-// but for what is not Go, is compiled.
+// except other languages, is compiled.
 func TestTablesOfMigrationAreCompiled(t *testing.T) {
 	notGo := map[string]bool{"docs/migrate/guava.md": true, "docs/migrate/nginx.md": true, "docs/migrate/sentinel-golang.md": true}
 	sources := strings.Join(compiled(t, "examples/migrate"), "\n")
@@ -171,7 +171,7 @@ func TestLogCodesAreExplained(t *testing.T) {
 	require.Equal(t, inCode, page)
 }
 
-// TestGuidesAreShort: two screens at most.
+// TestGuidesAreShort: a guide has at most two screens.
 func TestGuidesAreShort(t *testing.T) {
 	pages, err := filepath.Glob("docs/guides/*.md")
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestGuidesAreShort(t *testing.T) {
 	}
 }
 
-// TestLinks: what a page links to exists, headings included.
+// TestLinks: the targets of all links exist, headings included.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"`)
 	found := 0

@@ -6,13 +6,14 @@ import "github.com/sluice-go/sluice/internal/decide"
 // token bucket: one word a key, swapped without a lock.
 //
 // It is a token bucket (the generic cell rate algorithm, ITU-T I.371) whose burst
-// B and refill are chosen so that together they never exceed the quota N: a
-// window of length W admits at most B + floor(W/T) units, so T is the shortest
-// interval for which this bound is N for one period. In the long run N-B+1 units
-// pass in each period. [Burst] chooses B, 1 to N: with N the whole quota may come
-// at once and then one unit a period, with 1 units are spaced evenly and nothing
-// of the rate is lost. The default is half of the quota, rounded up: then half of
-// it may come at once, and half of it plus one unit passes in the long run.
+// B and refill are chosen so that together they never exceed the quota N: any
+// window of length W admits no more than B + floor(W/T) units, so T is the
+// shortest interval for which this bound is N for one period. In the long run
+// N-B+1 units pass in each period. [Burst] chooses B, 1 to N: with N the whole
+// quota may come at once and then one unit a period, with 1 units are spaced
+// evenly and nothing of the rate is lost. The default is half of the quota,
+// rounded up: then half of it may come at once, and half of it plus one unit
+// passes in the long run.
 //
 // Bound: at most the quota in any window of length period, whatever the clock
 // readings and however many goroutines. T is a period and a nanosecond divided

@@ -50,7 +50,7 @@ func serve(srv *grpc.Server, opts ...grpc.DialOption) (client testpb.TestService
 	}
 }
 
-// authInterceptor stands for the service's authentication.
+// authInterceptor takes the place of the service's authentication.
 func authInterceptor(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
 	if md, found := metadata.FromIncomingContext(ctx); found && len(md["api-key"]) == 1 {
 		if u, known := users[md["api-key"][0]]; known {

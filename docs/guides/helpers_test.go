@@ -1,5 +1,5 @@
-// Package guides_test compiles and runs the code of the guides: each paragraph of
-// Go in a page stands, as it is, in a file of this directory.
+// Package guides_test compiles and runs the code of the guides: each block of Go
+// code in a page is copied unchanged from a file of this directory.
 package guides_test
 
 import (

@@ -51,7 +51,7 @@ func connect(address string) {
 
 var _ = connect
 
-// start is what a service does once.
+// start runs once in a service.
 func start(ctx context.Context, address string) (*distributed.Store, error) {
 	client := redis.NewClient(&redis.Options{Addr: address, MinIdleConns: 4})
 	store, err := distributed.New(client,

@@ -29,7 +29,7 @@ func Example_settle() {
 	// Output: 8500
 }
 
-// What was learned is reserved.
+// The learned estimate is reserved.
 func Example_estimates() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerMinute(100_000)))
 	estimator := algo.Must(algo.NewEstimator(0.9, 100, 10_000))
@@ -80,7 +80,7 @@ func Example_tokensHTTP() {
 	// "requests";r=58;t=1, "tokens";r=7300;t=1, "streams";r=4
 }
 
-// estimate is what a request may cost at most.
+// estimate returns the largest cost of a request.
 func estimate(*http.Request) int64 { return 2000 }
 
 // Money in the smallest unit: a budget of a day in thousandths of a cent.
