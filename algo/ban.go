@@ -13,21 +13,20 @@ import (
 // doublings are forgotten as slowly as they came. It is meant for callers that
 // ignore Retry-After, and against guessing attacks.
 //
-// A key is banned after a given number of quota denials within one period,
-// counted from the first of them. While a key is banned, every request is
-// denied, at any cost and for a peek too, with Reason Quota, Banned and the rest of the
-// ban as RetryAfter, and the limiter is not called. These denials do not count,
-// so a ban ends however often the caller retries. Bans of the limiter itself, denials
+// A key is banned after a given number of quota denials within one period, counted from the first
+// of them. While a key is banned, every request of any cost, and every peek, is denied with Reason
+// Quota, Banned and the rest of the ban as RetryAfter; the limiter is not called. These denials do
+// not count, so a ban ends however often the caller retries. Bans of the limiter itself, denials
 // for overload, or for a cost that never fits, do not count either. The empty key is shared by all
 // callers and is never banned.
 //
-// A ban is twice as long as the last one if it starts before as much time has
-// passed since the last ban as that ban lasted. Each further such time undoes
-// one doubling.
+// A ban is twice as long as the last one if the time since the end of the last
+// ban is shorter than that ban was. Each further such time undoes one
+// doubling.
 //
 // Memory is bounded by [MaxKeys], for recently denied keys and for keys with a
-// ban that runs or is remembered each. When there is no room, the count or the
-// ban that would be forgotten first makes way ([Evict]).
+// ban that runs or is remembered each. In a full table the count or the ban
+// that would expire first is evicted ([Evict]).
 //
 // Do not use it over a limit that well-behaved callers often reach, nor where
 // many callers share a key, such as one address.
@@ -41,9 +40,9 @@ type Ban struct {
 
 // NewBan wraps l. The rate denials is the number of denials that causes a ban,
 // and the period they are counted in, for example PerMinute(10): 1 to 1048575
-// in 1 ms to 365 days. The first ban lasts first, later ones
-// longest at most, up to 90 days. The only option is [MaxKeys]. The error names
-// the field and its value. It panics if l is nil.
+// in 1 ms to 365 days. The first ban lasts first, later ones at most longest,
+// up to 90 days. The only option is [MaxKeys]. The error names the field and
+// its value. It panics if l is nil.
 func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Option) (*Ban, error) {
 	const name = "ban"
 	mustLimiter(l, "NewBan")
@@ -201,6 +200,6 @@ func (b *Ban) Len() int {
 	return b.bans.Len(func(uint64) int64 { return now })
 }
 
-// Overflowed counts the counts and bans that had to make way for others because
-// the table was full.
+// Overflowed is the number of counts and bans that were evicted because the
+// table was full.
 func (b *Ban) Overflowed() uint64 { return b.bans.Overflowed() + b.denials.Overflowed() }

@@ -17,8 +17,8 @@ type Batcher interface {
 	// Batches reports whether one AcquireBatch of this limiter can decide both
 	// requests. a.Limiter is the receiver; b.Limiter is any limiter. It is
 	// called for a and each of the requests that follow it, so the result may
-	// depend only on the backend and, where the keys determine what one step
-	// can reach, on the keys.
+	// depend only on the backend and, if the keys determine the reach of one
+	// step, on the keys.
 	Batches(a, b Request) bool
 
 	// AcquireBatch charges all of reqs or none, in one atomic step, and writes
@@ -39,8 +39,8 @@ type Batcher interface {
 	//   - reqs and leases belong to the caller and must not be retained.
 	AcquireBatch(ctx context.Context, reqs []Request, leases []Lease) error
 
-	// PeekBatch answers what AcquireBatch would answer, and charges nothing.
-	// Only the Decision of each lease is read.
+	// PeekBatch writes the answers of AcquireBatch, and charges nothing. Only
+	// the Decision of each lease is read.
 	PeekBatch(ctx context.Context, reqs []Request, leases []Lease) error
 }
 

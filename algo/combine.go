@@ -49,7 +49,7 @@ func combine(d *Decision, leases []Lease) {
 }
 
 // limits reports whether d enforces a limit and states it. An admission with a
-// Limit of 0 does not state what remains.
+// Limit of 0 does not state the remaining units.
 func (d *Decision) limits() bool {
 	return !d.Allowed || (d.Limit > 0 && d.Source != SourceOff && d.Source != SourceShadowed)
 }

@@ -22,8 +22,8 @@ func (c *corrections) Release(h Handle, o Outcome) {
 // Settle corrects the cost of an admission.
 func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
 
-// lateCharge is the Releaser of a lease of cost 0. It charges what the work turns
-// out to cost, and gives nothing back.
+// lateCharge is the Releaser of a lease of cost 0. It charges the final cost of
+// the work, and refunds nothing.
 type lateCharge corrections
 
 // KeepsLargest makes smaller amounts change nothing; see [Releaser].
@@ -56,7 +56,7 @@ func (k *keyed[S, V]) settle(h Handle, actual int64) {
 	})
 }
 
-// refund gives n units of an admission back, at most what it still weighs.
+// refund gives n units of an admission back, at most its remaining weight.
 func (k *keyed[S, V]) refund(h Handle, n int64) {
 	c, mark := h.charge(), h.State[2]
 	most := k.limit.Load().MaxRefund(c, n)
@@ -71,12 +71,12 @@ func (k *keyed[S, V]) refund(h Handle, n int64) {
 	})
 }
 
-// charge is what decide knows of an admission.
+// charge returns an admission in the form that decide uses.
 func (h *Handle) charge() decide.Charge {
 	return decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
 }
 
-// setCharge writes what charge reads, and the mark of the charge.
+// setCharge writes the fields that charge reads, and the mark of the charge.
 func (h *Handle) setCharge(c decide.Charge, mark int64) {
 	h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, mark
 }

@@ -41,11 +41,10 @@ type Estimator struct {
 // NewEstimator makes an Estimator of a quantile above 0 and below 1, over a window of
 // 1 or more observations, for at most maxKeys keys, 2 or more.
 //
-// A high quantile reserves more in vain, and what work that lasts long has not used
-// weighs nothing any more when it ends; with a low one more work costs more than was
-// reserved. Of streams that a [Meter] charges while they run, which need no estimate but a
-// block, 0.3 used 0.98 of the limit, 0.5 0.95 and 0.9 0.47
-// (TestW1_StreamsStayWithinTheLimit).
+// A high quantile wastes more reservations, because the unused part of a long work has
+// drained when the work ends; with a low one more work costs more than its reservation.
+// Streams that a [Meter] charges while they run need no estimate but a block: with them
+// 0.3 used 0.98 of the limit, 0.5 0.95 and 0.9 0.47 (TestW1_StreamsStayWithinTheLimit).
 //
 // Estimate again for each try of work that was denied: the first estimates, from before
 // anything is learned, are the most that the work may cost.
@@ -65,8 +64,9 @@ func NewEstimator(quantile float64, window, maxKeys int) (*Estimator, error) {
 }
 
 // Estimate proposes a reservation of 1 to most units for work of a class, under key.
-// known is what settled costs are in proportion to; below 1 it counts as 1. most 0 or
-// less: not known. Without any observation it is most, or else known.
+// known is the quantity to which settled costs are proportional; below 1 it counts as
+// 1. A most of 0 or less means that the maximum is unknown. Without any observation
+// the estimate is most, or else known.
 func (e *Estimator) Estimate(class, key string, known, most int64) int64 {
 	known = max(known, 1)
 	if most <= 0 {

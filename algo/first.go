@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// Prepaid spends from a plan, and what does not fit there from prepaid credits; see
-// [First].
+// Prepaid spends from a plan, and units that do not fit there from prepaid credits;
+// see [First].
 type Prepaid struct {
 	wrapping
 	credits *Credits
@@ -142,7 +142,7 @@ func (p *Prepaid) fromCredits(ctx context.Context, key string, n, balance int64)
 }
 
 // addCredits adds a balance to the decision of a plan. An admission with a Limit of 0
-// does not state what remains.
+// does not state the remaining units.
 func (d *Decision) addCredits(balance int64) {
 	if d.limits() {
 		d.Limit = addSaturated(d.Limit, balance)

@@ -167,7 +167,7 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 		k.warnFull()
 	}
 	if n == 0 && k.onFull == DenyNew && !k.store.HasRoom(key, now) {
-		r = keystore.Full // what the lease is settled to could not be charged
+		r = keystore.Full // the settled cost could not be charged
 	}
 	switch {
 	case r == keystore.Full:
@@ -189,7 +189,7 @@ func (k *keyed[S, V]) warnFull() {
 	})
 }
 
-// peek returns what Acquire would answer for n >= 0, and charges nothing.
+// peek returns the answer of Acquire for n >= 0, and charges nothing.
 func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
 	now, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
@@ -282,8 +282,8 @@ func (k *keyed[S, V]) Len() int {
 }
 
 // Overflowed counts the charges to new keys that found the table full, and
-// that did what [OnFull] says. If it grows, MaxKeys is too small or a client
-// invents keys; a log line with the code algo.full says so once a minute.
+// followed [OnFull]. If it grows, MaxKeys is too small or a client invents
+// keys; a log line with the code algo.full says so once a minute.
 func (k *keyed[S, V]) Overflowed() uint64 { return k.store.Overflowed() }
 
 // Cap is the most keys with debt that the limiter holds, see [MaxKeys].

@@ -1,7 +1,7 @@
 package algo
 
 // LeakyBucket is the leaky bucket as a meter: requests pour in, the bucket
-// leaks at the rate, and what would overflow is denied.
+// leaks at the rate, and requests that would overflow it are denied.
 //
 // It decides exactly as a [TokenBucket] of the same rate and burst without
 // MaxWait does, seen from the other side: the level of the one is what the
@@ -40,7 +40,7 @@ func newLeakyBucket(s Spec) (*LeakyBucket, error) {
 	return l, nil
 }
 
-// SetBurst changes the burst while the limiter runs. What keys have spent stays
-// spent. After the burst is raised no key waits longer than one that has just
+// SetBurst changes the burst while the limiter runs. Keys keep their spent
+// units. After the burst is raised no key waits longer than one that has just
 // spent all of it.
 func (b *LeakyBucket) SetBurst(n int64) error { return b.setBurst(n) }

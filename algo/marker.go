@@ -26,7 +26,7 @@ const (
 // String returns the color in lower case, for logs.
 func (c Color) String() string { return nameOf(int(c), "green", "yellow", "red") }
 
-// Marker colors requests by what their key has spent, and decides nothing.
+// Marker colors requests by the spending of their key, and decides nothing.
 //
 // in is the color that the request came with, from a marker that it passed
 // before; the result is never greener. Pass Green for requests that come
@@ -48,10 +48,9 @@ type Marker interface {
 // NewSRTCM makes a single rate three color marker, RFC 2697, with the options
 // [MaxKeys] and [OnFull].
 //
-// One rate, cir, fills the committed bucket of cbs units, and what that spills
-// fills the excess bucket of ebs units. Green takes from the first, Yellow from
-// the second. It forgives bursts after idle times, and only their length
-// matters.
+// One rate, cir, fills the committed bucket of cbs units; its overflow fills
+// the excess bucket of ebs units. Green takes from the first, Yellow from the
+// second. It forgives bursts after idle times, and only their length matters.
 //
 // Bound: in any window of length w at most cbs + cir*w units are Green, and
 // cbs + ebs + cir*w not Red.
@@ -65,9 +64,9 @@ func NewSRTCM(cir Rate, cbs, ebs int64, opts ...Option) (*ThreeColorMarker, erro
 // NewTRTCM makes a two rate three color marker, RFC 2698, with the options
 // [MaxKeys] and [OnFull].
 //
-// The peak rate pir fills a bucket of pbs units that everything takes from;
-// what does not fit there is Red. The committed rate cir fills a bucket of cbs
-// units that Green takes from too. It enforces a peak rate.
+// The peak rate pir fills a bucket of pbs units from which every request
+// takes; a request that does not fit is Red. The committed rate cir fills a
+// bucket of cbs units that Green takes from too. It enforces a peak rate.
 //
 // Bound: in any window of length w at most cbs + cir*w units are Green, and
 // pbs + pir*w not Red.
@@ -155,7 +154,7 @@ func (m *ThreeColorMarker) Cap() int { return m.store.Cap() }
 // grows, MaxKeys is too small or a client invents keys.
 func (m *ThreeColorMarker) Overflowed() uint64 { return m.store.Overflowed() }
 
-// limiter returns a limiter that admits what m marks pass or greener.
+// limiter returns a limiter that admits requests that m marks pass or greener.
 func (m *ThreeColorMarker) limiter(pass Color) *MarkerLimiter {
 	l, c := new(MarkerLimiter), &decide.ColorLimit{ThreeColor: m.colors, Pass: decide.Color(pass)}
 	l.use(m.store, m.onFull)

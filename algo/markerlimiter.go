@@ -18,13 +18,13 @@ import (
 // Len() int, Reset(key string) and [Describe] too. Limit and Remaining count
 // single units; a request of n units is never split between two buckets.
 //
-// Canceled gives back to the buckets that were charged what the charge still
-// weighs at least: its cost less what came in since. That never mints, in
-// whatever order leases are released; it gives back less than possible when
-// much was owed before the charge. Settle moves the cost up or down in those
-// same buckets; what it charges beyond the first cost, for which a bucket goes
-// into debt by its size at most, is not given back any more; and nothing is that
-// was charged before a bucket could not owe all that was charged again.
+// Canceled refunds to the charged buckets the least remaining weight of the
+// charge: its cost minus the units refilled since. No order of releases creates
+// units; the refund is smaller than possible if the debt before the charge was
+// large. Settle moves the cost up or down in the same buckets. Units that it
+// charges beyond the first cost, for which a bucket goes into debt by at most
+// its size, are not refunded; neither is any charge from before a settlement
+// that exceeded this debt.
 //
 // With any other marker a denied request counts as that marker counts it,
 // nothing can be given back, Limit and Remaining are unknown (0), and because

@@ -176,7 +176,7 @@ func (h *hold) settle(n int64) int64 {
 	return h.n - was
 }
 
-// Used returns the units used so far, or after Settle what it was called with.
+// Used returns the units used so far, or after Settle its argument.
 func (m *Meter) Used() int64 { return m.used }
 
 // Settle ends the Meter with the true cost: the usage that an upstream reports at the end, or

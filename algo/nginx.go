@@ -12,11 +12,11 @@ import (
 //
 // Requests at the rate are admitted without an excess; Burst units may come in
 // excess of it. Up to [DelayAfter] of them start at once, the others are
-// admitted with a Delay that puts them back into the rate, and what exceeds
-// Burst is denied. Only admissions are charged. As in nginx the first
-// request of an idle key is no excess yet, so Burst + 1 fit at once: at 2 a
-// second with burst 5, seven requests at one instant get delays of 0, 0.5, 1,
-// 1.5, 2 and 2.5 s and one denial.
+// admitted with a Delay that spaces them at the rate, and requests beyond
+// Burst are denied. Only admissions are charged. As in nginx the first request
+// of an idle key is no excess yet, so Burst + 1 fit at once: at 2 a second
+// with burst 5, seven requests at one instant get delays of 0, 0.5, 1, 1.5, 2
+// and 2.5 s and one denial.
 //
 // nginx counts in thousandths of a request and whole milliseconds; this type
 // counts in 1/64 ns, so a Delay may differ by up to 1 ms from nginx's.
@@ -27,8 +27,8 @@ import (
 // goroutines, and both with delays as long as no admission is canceled or
 // settled to less while later ones wait. RetryAfter is exact.
 //
-// Remaining counts what would start at once, Limit is DelayAfter + 1, or
-// Burst + 1 with [NoDelay].
+// Remaining is the number of units that could start at once, Limit is
+// DelayAfter + 1, or Burst + 1 with [NoDelay].
 //
 // Source: the documentation of ngx_http_limit_req_module.
 //
@@ -70,7 +70,7 @@ func limitReq(s Spec, _ Rate) (*decide.GCRA, error) {
 	return decide.NewNginx(s.Rate.local(), s.Burst, after)
 }
 
-// SetBurst changes the burst while the limiter runs. What keys have spent stays
-// spent. After the burst is raised no key waits longer than one that has just
+// SetBurst changes the burst while the limiter runs. Keys keep their spent
+// units. After the burst is raised no key waits longer than one that has just
 // spent all of it.
 func (l *Nginx) SetBurst(n int64) error { return l.setBurst(n) }

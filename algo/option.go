@@ -133,7 +133,7 @@ func ColdFactor(f float64) Option {
 // MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1. The
 // default is 1048576. Up to 2.7 times as many may find room; of fewer, about one in
 // a million may find none. A key takes a place while it has debt: not longer than
-// its bucket takes to fill after its last request. See [OnFull] for what happens
+// its bucket takes to fill after its last request. [OnFull] selects the behavior
 // when more keys have debt.
 //
 // The table grows with the keys, by about 9 kB at a time, and does not shrink. It

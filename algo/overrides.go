@@ -52,7 +52,7 @@ func NewOverrides(c Choices) (*Overrides, error) {
 }
 
 // Set replaces the choice at once, for all later requests, and copies the maps.
-// The limiters hold what keys have spent: pass the same limiters again to keep
+// The limiters hold the spending of keys: pass the same limiters again to keep
 // it. After an error the choice is unchanged.
 func (o *Overrides) Set(c Choices) error {
 	if err := c.check(); err != nil {

@@ -2,9 +2,10 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// Pacer is the leaky bucket as a queue: what comes too early is admitted with
-// a Delay, so that work starts evenly spaced, T = period/count apart. It turns
-// a burst into a flow, for a service or a peer that suffers from bursts.
+// Pacer is the leaky bucket as a queue: requests that come too early are
+// admitted with a Delay, so that work starts evenly spaced, T = period/count
+// apart. It turns a burst into a flow, for a service or a peer that suffers
+// from bursts.
 //
 // A request of n units takes n places in the line and waits for all of them.
 // [Slack] lets late requests catch up by so many units. [MaxWait] bounds the
@@ -36,9 +37,9 @@ type Pacer struct {
 
 // NewPacer makes a pacer with the options [Slack] (default 0), [MaxWait],
 // [MaxQueue], [MaxKeys] and [OnFull]. Without MaxWait and MaxQueue the line
-// holds what the rate lets through in one Period: 1 s at PerSecond(n), n units
-// long. With only one of the two, that one decides; with both, the tighter. The
-// error names the field and the invalid value.
+// holds the units of one Period: 1 s at PerSecond(n), n units long. With only
+// one of the two, that one decides; with both, the tighter one. The error names
+// the field and the invalid value.
 func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
 	return construct(&pacer, Spec{Rate: r}, opts, newPacer)
 }

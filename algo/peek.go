@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// peeker is implemented by the limiters of this package: peek returns what
-// Acquire would answer for n >= 0, and charges nothing.
+// peeker is implemented by the limiters of this package: peek returns the
+// answer of Acquire for n >= 0, and charges nothing.
 type peeker interface {
 	peek(key string, n int64) Decision
 }
@@ -19,7 +19,7 @@ type wrapper interface {
 	peekThrough(ctx context.Context, key string, n int64) (Decision, error)
 }
 
-// peek returns what Acquire would answer, and charges nothing.
+// peek returns the answer of Acquire, and charges nothing.
 func peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err error) {
 	if l, err = resolve(ctx, l, key); err != nil {
 		return d, err
@@ -156,8 +156,8 @@ func (r *Request) sameBucket(o Request) bool {
 	return comparable && r.Limiter == o.Limiter
 }
 
-// peeksLocally reports whether peeking l costs no call of foreign code, so that
-// it is worthwhile to show what remains after a charge was given back.
+// peeksLocally reports whether peeking l costs no call of foreign code, and is
+// therefore worthwhile after a refund, to show the remaining units.
 func peeksLocally(l Limiter) bool {
 	switch w := l.(type) {
 	case *shadow:

@@ -56,8 +56,8 @@ func (r *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) 
 	return nil
 }
 
-// SetRate changes the rate while the limiter runs. What keys have spent stays
-// spent. After the rate is raised no key waits longer than one that has just
+// SetRate changes the rate while the limiter runs. Keys keep their spent
+// units. After the rate is raised no key waits longer than one that has just
 // spent the whole burst; [SmoothBursty] and [SmoothWarmingUp] keep debt, as
 // Guava does. A burst that was not set follows the count of the rate.
 func (r *rated[S, V]) SetRate(to Rate) error {

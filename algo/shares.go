@@ -15,9 +15,10 @@ import (
 //	shares, err := algo.NewShares(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
 //	lease, err := shares.Child("search").Acquire(ctx, organization, 1200)
 //
-// Each floor fills a bucket of its child. What that spills when it is full, and the rest of
-// the rate, fill a common bucket, from which any child may take what its own lacks. A loan is
-// never called back, because a floor is never lent, only what it spills.
+// Each floor fills a bucket of its child. The overflow of a full bucket, and the rest of the
+// rate, fill a common bucket, from which any child may take the units that its own bucket
+// lacks. A loan is never called back, because only the overflow of a floor is lent, never the
+// floor itself.
 //
 // Bounds, for each key:
 //

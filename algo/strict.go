@@ -54,7 +54,7 @@ func strictTokens(s Spec, _ Rate) (*decide.GCRA, error) {
 	return decide.NewStrict(s.Rate.local(), burst)
 }
 
-// SetBurst changes the burst while the limiter runs. What keys have spent stays
-// spent. After the burst is raised no key waits longer than one that has just
+// SetBurst changes the burst while the limiter runs. Keys keep their spent
+// units. After the burst is raised no key waits longer than one that has just
 // spent all of it.
 func (l *Strict) SetBurst(n int64) error { return l.setBurst(n) }

@@ -2,20 +2,20 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// TokenBucket admits bursts and holds the rate over time. It is the limit to
-// take when nothing speaks for another.
+// TokenBucket admits bursts and holds the rate over time. It is the default
+// choice.
 //
 // The bucket holds Burst tokens and starts full; a unit of cost takes one, and
 // the rate puts them back one by one. With [MaxWait] a request that comes too
 // early is admitted with a Delay instead of denied: shaping.
 //
 // Bound: in any window of length w at most Burst + rate*w units are admitted,
-// plus rate*MaxWait, in exact integers, whatever the clock readings and
-// however many goroutines. With MaxWait the bound Burst + rate*w holds for the
-// starts. With MaxWait both hold as long as no admission is canceled, or settled
-// to less, while later ones wait: its place goes to the next caller, who joins at
-// the end, and the others keep the start that they were given. Arrivals that
-// conform are never denied.
+// plus rate*MaxWait, in exact integers, whatever the clock readings and however
+// many goroutines. With MaxWait the bound Burst + rate*w holds for the starts.
+// With MaxWait both hold as long as no admission is canceled, or settled to less,
+// while later ones wait: its place goes to the next caller, at the end of the
+// line, and the others keep their start times. Arrivals that conform are never
+// denied.
 //
 // State is one word a key, swapped without a lock (the generic cell rate
 // algorithm, ITU-T I.371). A decision allocates nothing.
@@ -44,7 +44,7 @@ func newTokenBucket(s Spec) (*TokenBucket, error) {
 	return l, nil
 }
 
-// tokens makes a bucket that denies or delays what does not fit.
+// tokens makes a bucket that denies or delays requests that do not fit.
 func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
 	burst := s.Burst
 	if !s.Given("burst") {
@@ -53,7 +53,7 @@ func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
 	return decide.NewGCRA(s.Rate.local(), burst, s.MaxWait)
 }
 
-// SetBurst changes the burst while the limiter runs. What keys have spent stays
-// spent. After the burst is raised no key waits longer than one that has just
+// SetBurst changes the burst while the limiter runs. Keys keep their spent
+// units. After the burst is raised no key waits longer than one that has just
 // spent all of it.
 func (b *TokenBucket) SetBurst(n int64) error { return b.setBurst(n) }

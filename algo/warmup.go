@@ -18,22 +18,22 @@ import (
 // waits only for the debt of earlier requests, at most [MaxWait], and its own
 // debt delays the next one.
 //
-// Bound: in any window of length w at most rate*w + n permits start, n being
-// the largest cost, for any clock readings and any number of goroutines, as long
-// as no admission is canceled or settled to less while later ones wait. RetryAfter
-// is exact. Costs above 2^31 - 1, or above what the rate yields in half a year,
-// are denied with reason Never.
+// Bound: in any window of length w at most rate*w + n permits start, n being the
+// largest cost, for any clock readings and any number of goroutines, as long as no
+// admission is canceled or settled to less while later ones wait. RetryAfter is
+// exact. Costs above 2^31 - 1, or above half a year of the rate, are denied with
+// reason Never.
 //
-// SetRate scales the stored permits with the most that can be stored, so a limiter that
-// was half warm stays half warm, and leaves debts as they are.
+// SetRate scales the stored permits with their maximum, so a limiter that was half warm
+// stays half warm, and leaves debts unchanged.
 //
-// Limit is 1: Remaining is 0 while anything is owed.
+// Limit is 1: Remaining is 0 while there is debt.
 //
 // Source: Guava's SmoothRateLimiter, com.google.common.util.concurrent, with
 // time in 1/64 ns (microseconds run 4 % fast at 80 000 a second).
 //
 // Do not use it where arrivals at the rate must never be denied: while it is
-// cold they are. See also SmoothBursty about callers who choose the cost.
+// cold they are. See also SmoothBursty about costs that callers choose.
 type SmoothWarmingUp struct {
 	keyed[*decide.WarmupState, decide.WarmupState]
 	rated[*decide.WarmupState, decide.WarmupState]

@@ -43,7 +43,7 @@ type interceptor struct {
 	names   []admission.Named      // of the policies
 	all     []*interceptor         // one for each of several policies; nil: one
 	tapping bool                   // it cannot send a trailer
-	waits   *admission.ServerWaits // what servers asked a client for; nil on a server
+	waits   *admission.ServerWaits // the waits that servers requested; nil on a server
 }
 
 // newInterceptor panics on every mistake that can be seen without a call.

@@ -7,8 +7,8 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// LeaseFrom returns the lease of the call, so that the handler can see what
-// remains and correct the cost once that is known:
+// LeaseFrom returns the lease of the call, so that the handler can see the
+// remaining units and correct the cost once it is known:
 //
 //	grpcmw.LeaseFrom(ctx).Settle(rows)
 //

@@ -25,8 +25,8 @@ type Policy struct {
 	// Cost is the cost of a call, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost Cost
-	// Unit is what costs count, as for [WithUnit]; the default is the one of WithUnit,
-	// else requests.
+	// Unit is the unit of costs, as for [WithUnit]; the default is the one of
+	// WithUnit, else requests.
 	Unit algo.Unit
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // MeterFrom returns a Meter that goes on with the charge of the call to the policy of
-// that name: the interceptor has reserved an estimate, the handler charges what its
-// messages really take, in blocks of at least block units:
+// that name: the interceptor has reserved an estimate, the handler charges the actual
+// cost of its messages, in blocks of at least block units:
 //
 //	meter := grpcmw.MeterFrom(stream.Context(), "tokens", 100)
 //	defer meter.Close()

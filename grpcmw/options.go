@@ -79,9 +79,10 @@ func (f Cost) ofCall() func(call) int64 {
 	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
 }
 
-// WithUnit sets what the costs of a limit over time count, for the trailers of [WithRateTrailers]:
-// [algo.Requests], the default, or [algo.ContentBytes]. draft-ietf-httpapi-ratelimit-headers
-// has no other units, so limits of tokens or money are sent without one.
+// WithUnit sets the unit of the costs of a limit over time, for the trailers of
+// [WithRateTrailers]: [algo.Requests], the default, or [algo.ContentBytes].
+// draft-ietf-httpapi-ratelimit-headers has no other units, so limits of tokens or money are sent
+// without one.
 func WithUnit(u algo.Unit) Option { return shared.Unit(u) }
 
 // WithSkip lets calls for which skip is true pass unlimited, without an event. The

@@ -27,7 +27,7 @@ type earlyConn struct {
 	patience time.Duration // from the last SetReadDeadline to its deadline; 0: none
 }
 
-// phase is what the server does with a connection.
+// phase is the state of a connection at the server.
 type phase uint8
 
 const (

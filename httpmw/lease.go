@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// LeaseFrom returns the lease of the request, so that the handler can see what
-// remains and correct the cost once that is known:
+// LeaseFrom returns the lease of the request, so that the handler can see the
+// remaining units and correct the cost once it is known:
 //
 //	httpmw.LeaseFrom(r.Context()).Settle(rows)
 //
@@ -74,9 +74,9 @@ func passUnlimited(s *admission.Settings[*http.Request], next http.Handler, w ht
 	next.ServeHTTP(w, r)
 }
 
-// giveBack shows the owner of r what the handler found out about its copy: the
-// server removes the files of the form, and middlewares around this one log the
-// pattern.
+// giveBack copies the results of the handler from its copy of the request to r:
+// the server removes the files of the form, and middlewares around this one log
+// the pattern.
 func giveBack(r, copied *http.Request) {
 	r.MultipartForm, r.Pattern = copied.MultipartForm, copied.Pattern
 }

@@ -120,8 +120,8 @@ type Policy struct {
 	// Cost is the cost of a request, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost func(*http.Request) int64
-	// Unit is what costs count, as for [WithUnit]; the default is the one of WithUnit,
-	// else requests.
+	// Unit is the unit of costs, as for [WithUnit]; the default is the one of
+	// WithUnit, else requests.
 	Unit algo.Unit
 }
 

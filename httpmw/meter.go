@@ -9,8 +9,8 @@ import (
 )
 
 // MeterFrom returns a Meter that goes on with the charge of the request to the policy
-// of that name: the middleware has reserved an estimate, the handler charges what
-// the response really takes, in blocks of at least block units:
+// of that name: the middleware has reserved an estimate, the handler charges the
+// actual cost of the response, in blocks of at least block units:
 //
 //	meter := httpmw.MeterFrom(r.Context(), "tokens", 100)
 //	defer meter.Close()

@@ -23,11 +23,12 @@ type Metering struct {
 	// limit if the first reservation covers the first chunk. A chunk that costs more is
 	// charged in full and logged once, with the code httpmw.meter_above_most.
 	Most int64
-	// OnDenied is what happens when the limit has no room.
+	// OnDenied selects the behavior when the limit has no room.
 	OnDenied OnDenied
 }
 
-// OnDenied is what happens to a response that its limit denies in the middle.
+// OnDenied selects the behavior for a response that its limit denies in the
+// middle.
 type OnDenied uint8
 
 const (
@@ -38,8 +39,8 @@ const (
 	// later than the context ends, the chunk is not charged, and this and every later
 	// Write fail with a [StreamDenied].
 	HoldStream
-	// FinishStream sends the rest. What does not fit is owed: later admissions of the
-	// key wait until it is paid off.
+	// FinishStream sends the rest. Units that do not fit become debt: later
+	// admissions of the key wait until it has drained.
 	FinishStream
 )
 
@@ -77,7 +78,7 @@ func (e *StreamDenied) Unwrap() error { return e.Err }
 // Parts of a chunk are sent as they come, so HoldStream holds back the last part only.
 // With Most, HoldStream may also wait after the last chunk. An error of the limiter
 // counts as a denial for ever. ctx bounds the waiting, but a reservation goes on when it
-// ends, so a client that hangs up is charged for what it was sent.
+// ends, so a client that hangs up is charged for the part that was sent.
 //
 // MeterWriter panics if Meter or Units is nil, Most is negative, or OnDenied unknown.
 // The writer has Flush, and Unwrap for http.ResponseController. It is not safe for

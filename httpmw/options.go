@@ -74,7 +74,7 @@ func WithName(name string) Option { return shared.Name(name) }
 // of policies without a Cost of their own. It must not read the body.
 func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
 
-// WithUnit sets what the costs of a limit over time count, for the RateLimit-Policy field:
+// WithUnit sets the unit of the costs of a limit over time, for the RateLimit-Policy field:
 // [algo.Requests], the default, or [algo.ContentBytes]. draft-ietf-httpapi-ratelimit-headers
 // has no other units, so limits of tokens or money are sent without one.
 func WithUnit(u algo.Unit) Option { return shared.Unit(u) }

@@ -14,8 +14,8 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// outcomeOf is what the limiter gets: how long the request took says something
-// about the server only if neither the client nor a stream has decided it.
+// outcomeOf returns the outcome for the limiter: the duration of a request
+// measures the server only if neither the client nor a stream determined it.
 func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, returned bool) algo.Outcome {
 	status := statusOf(w, returned)
 	failed := !returned || status >= http.StatusInternalServerError

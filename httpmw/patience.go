@@ -8,7 +8,7 @@ import (
 )
 
 // patient is a context with the deadline of a client. It needs no timer: a limiter
-// only compares the deadline with what it expects.
+// only compares the deadline with its expected wait.
 type patient struct {
 	context.Context
 	deadline time.Time

@@ -27,13 +27,13 @@ type Plans struct {
 //	})
 //	handler = plans.Limit(handler)
 //
-// Let plan say who the request is from, such as an identity in the context, and
-// not what the client asks for. Any key function is a plan: [keyfunc.Route] gives
-// each route its limits.
+// plan should return the origin of the request, such as an identity in the
+// context, and not a choice of the client. Any key function is a plan:
+// [keyfunc.Route] gives each route its limits.
 //
 // A single policy of a plan is named after the plan, unless it has a Name. A limit
 // is changed by its own limiter (SetRate, algo.Spec.Apply), the table by
-// [Plans.Set], and the plan of a user by what plan returns.
+// [Plans.Set], and the plan of a user by the result of plan.
 //
 // A request for which plan fails, or that has no plan while the plan "" is not
 // listed, could not be decided; see [WithOnError]. NewPlans takes the options of
@@ -48,7 +48,7 @@ func NewPlans(plan keyfunc.HTTP, limits map[string][]Policy, opts ...Option) *Pl
 }
 
 // Set replaces the limits of all plans, for all later requests. The limiters hold
-// what keys have spent: pass the same limiters again to keep it. After an error,
+// the spending of keys: pass the same limiters again to keep it. After an error,
 // which names the plan, nothing has changed.
 func (p *Plans) Set(limits map[string][]Policy) error { return adapter.Error("Plans", p.set(limits)) }
 

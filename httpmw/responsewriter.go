@@ -142,8 +142,8 @@ func (w *writer) check(err error) {
 	w.lost.Store(true)
 }
 
-// WriteString exists whether the writer beneath has it or not: it does what
-// Write does.
+// WriteString exists whether the writer beneath has it or not: it does the
+// same as Write.
 func (w *writer) WriteString(s string) (int, error) {
 	w.commit(http.StatusOK)
 	if w.blocks(len(s)) {

@@ -47,17 +47,17 @@
 //     other IPv6 address its /64.
 //
 // One subscriber may have a /56 or a /48 of IPv6, 256 or 65 536 keys, and a provider a
-// /32. Limits on these prefixes too, in one decision and the widest first, bound what
-// the holder of one may spend, and how many places it takes in a table of keys, by the
-// limit of that prefix; for other clients nothing changes:
+// /32. Additional limits on these prefixes, in one decision and the widest first,
+// bound the spending of the holder of a prefix, and its number of places in a table of
+// keys, by the limit of that prefix; for other clients nothing changes:
 //
 //	httpmw.Limits([]httpmw.Policy{
 //		{Name: "site", Limiter: perSite, Key: algo.Must(keyfunc.IPConfig{IPv6Bits: 48}.HTTP())},
 //		{Name: "address", Limiter: perAddress, Key: keyfunc.ClientIP()},
 //	})
 //
-// Prefixes do not widen by themselves under a flood: the neighbours of an attacker
-// would then share one key with it, and what each has used would be forgotten.
+// Prefixes do not widen by themselves under a flood: the neighbors of an attacker
+// would then share one key with it, and their own counts would be lost.
 //
 // Trust the addresses of your own proxies, not the network they are in if
 // clients are in it too. A content delivery network whose published addresses

@@ -35,12 +35,11 @@
 // A span of the request that is recorded gets the attributes outcome, reason, limit and
 // remaining under "ratelimit.policy.NAME.", for each policy.
 //
-// ratelimit.queue.duration is the duration of decisions: in the queue of an
-// in-flight limit, on the way to Redis, sleeping out a Delay.
-// ratelimit.fallback counts local decisions because the shared store was
-// unavailable. The gauges of active requests show the limiters given to
-// [Metrics.InFlight], the others those given to [Metrics.Limits]. A limiter without a limit, and
-// what keeps no keys in this process, has no such gauge.
+// ratelimit.queue.duration is the duration of decisions: in the queue of an in-flight limit, on
+// the way to Redis, sleeping out a Delay. ratelimit.fallback counts local decisions because the
+// shared store was unavailable. The gauges of active requests show the limiters given to
+// [Metrics.InFlight], the others those given to [Metrics.Limits]. A limiter without a limit, or
+// without keys in this process, has no such gauge.
 //
 // Neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // counted separately, with at most 44 series of ratelimit.requests each, and
