@@ -29,7 +29,7 @@ type baseline struct {
 	took  durations    // since the last update
 	fresh durations
 
-	// The caller of update guards what follows.
+	// The caller of update guards the fields below.
 	recent float64 // ns
 	normal float64 // ns, 0: unknown
 	mean   float64 // of the uncut times, ns

@@ -104,7 +104,7 @@ type bbr struct {
 	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
 	lost      atomic.Int64 // duration of all overload
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	updated int64
 	level   smooth
 	hot     bool
@@ -140,7 +140,7 @@ func (b *bbr) Observe(s Sample) {
 	b.update(at, int64(s.InFlight))
 }
 
-// update finds out whether the service is overloaded, when it is time.
+// update checks for overload of the service, when it is time.
 func (b *bbr) update(at, inFlight int64) {
 	if at < b.next.Load() || !b.mu.TryLock() {
 		return

@@ -16,7 +16,7 @@ type estimate struct {
 	machine  machine.Machine
 	name     string
 	min, max float64
-	limit    atomic.Int64 // what Limit returns
+	limit    atomic.Int64 // the result of Limit
 
 	mu    sync.Mutex
 	value float64

@@ -12,7 +12,7 @@ const (
 	fairTurn    = int64(100 * time.Millisecond) // between changes of the fair rate
 	fairStep    = 1.4                           // by which it changes at most in a turn
 	fairLeast   = 1e-9
-	fairMemory  = float64(time.Second) / 2 // of what it is learnt from, ns
+	fairMemory  = float64(time.Second) / 2 // ns; the memory of its measurements
 	fairMost    = 1e6
 	fairLongest = int64(1) << 61 // virtual time, far from overflow
 )

@@ -31,10 +31,10 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
 	}
 }
 
-// working is the part of the units in flight, of which there are all, that counts:
-// not what waits for its client. Which of the work that was settled to less waits is
-// not known, so none of it is taken off: then too much counts, never too little. all
-// must have been read before.
+// working returns the number of units in flight that count: all, minus the units
+// that wait for their client. If work was settled to less, its waiting part is
+// unknown, so none of it is subtracted: the result may be too large, never too
+// small. all must have been read before.
 func (l *Limiter) working(all int64) int64 {
 	if l.constant {
 		return all

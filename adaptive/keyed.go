@@ -56,9 +56,9 @@ func WithMaxKeys(n int) Option {
 	return Option{"WithMaxKeys", func(s *settings) { s.maxKeys = n }}
 }
 
-// WithLimitOf gives keys limits of their own, by the key or by what the context of the
-// request says about its user. f is called once per request and must
-// be fast. A result of 0 or less means the common limit. A nil f panics.
+// WithLimitOf gives keys limits of their own, by the key or by the user in the context
+// of the request. f is called once per request and must be fast. A result of 0 or less
+// means the common limit. A nil f panics.
 func WithLimitOf(f func(ctx context.Context, key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")

@@ -39,7 +39,7 @@ type latency struct {
 	stall  stall
 	turned atomic.Int64 // denials for want of a slot
 
-	mu       sync.Mutex // guards what follows, and updates of times
+	mu       sync.Mutex // guards the fields below, and updates of times
 	updated  int64
 	before   [2]int64   // admissions and denials at the last update
 	fits     float64    // smoothed share of the arrivals with a slot
@@ -91,7 +91,7 @@ func (l *latency) Observe(s Sample) {
 	}
 }
 
-// update finds out whether work waits for something, when it is time.
+// update checks whether work has to wait, when it is time.
 func (l *latency) update(at, inFlight int64) {
 	if at < l.next.Load() || !l.mu.TryLock() {
 		return

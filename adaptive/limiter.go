@@ -49,7 +49,7 @@ type Limiter struct {
 	min, max int64      // bounds of the strategy's limit
 	queue    *waitQueue // nil: no waiting
 	order    *order     // nil: all requests are alike
-	_        [64]byte   // every request writes what follows
+	_        [64]byte   // every request writes the fields below
 
 	inFlight   atomic.Int64
 	atClient   atomic.Int64  // units that wait for their client, as admitted
@@ -154,7 +154,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return lease, nil
 }
 
-// arrive asks the gate, and finds out what the request may expect if there is
+// arrive asks the gate, and computes the claim of the request if there is
 // overload.
 func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c cause) {
 	at = l.machine.Now()

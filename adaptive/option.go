@@ -17,7 +17,7 @@ type Option struct {
 	apply func(*settings)
 }
 
-// settings is what options write to.
+// settings is the target of options.
 type settings struct {
 	machine    machine.Machine
 	min, max   int

@@ -34,8 +34,8 @@ const (
 	minSlack     = 2                  // requests
 )
 
-// rank orders requests: by class, and within a class by what their tenants use of
-// their shares: part of it, all of it, more.
+// rank orders requests: by class, and within a class by their tenants' use of
+// their shares: a part of it, all of it, or more.
 type rank int
 
 const (

@@ -33,9 +33,9 @@ import (
 // The demand is the rate of arrivals times the processor time per completion, an
 // exponential mean over the time of 100 requests, of more if they differ, 0.1 to 2 s. The
 // process gets GOMAXPROCS processors or, where that is less, the quota of its control
-// group, read every 10 s: a container with a limit of 500m has half a processor,
-// though Go runs on two. Where other processes take some of it, the process gets
-// what it used while its queue never emptied.
+// group, read every 10 s: a container with a limit of 500m has half a processor, though
+// Go runs on two. If other processes take a part of it, the capacity is the processor
+// time that the process used while its queue never emptied.
 //
 // A burst that drains within the target passes; a standing overload closes the gate:
 //
@@ -91,7 +91,7 @@ type runQueue struct {
 	harmless atomic.Int64 // the same if the process got all processors
 	patience atomic.Int64 // processor time within the target, ns
 	next     atomic.Int64 // instant of the next update
-	_        [24]byte     // every request writes what follows
+	_        [24]byte     // every request writes the fields below
 
 	arrived, turned, completed atomic.Int64 // since the last update
 	least                      atomic.Int64 // runnable goroutines since then
@@ -100,7 +100,7 @@ type runQueue struct {
 	reading                    atomic.Bool
 	_                          [4]byte
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	procs    float64    // processors, within the quota
 	gets     float64    // of those, for this process
 	measured int64      // instant of the measurement of procs
@@ -146,9 +146,10 @@ func (q *runQueue) admits(at int64) bool {
 	return true
 }
 
-// exceeded reports whether a request is denied: never while all goroutines of the process
-// would be done within the target if it had all processors, and the runnable ones, read
-// from a quarter of that on (behind a lock of the runtime), with what it gets.
+// exceeded reports whether a request is denied. It is false while all goroutines of
+// the process would be done within the target on all processors, and the runnable ones
+// on the process's part of them. The number of runnable ones is read, behind a lock of
+// the runtime, only if a quarter of the latter bound is exceeded.
 func (q *runQueue) exceeded() bool {
 	runnable, drain := int64(0), q.drain.Load()
 	all, ok := q.machine.Goroutines()

@@ -17,12 +17,12 @@ import (
 // gives all tenants the same. weight must be fast and must not block. If it panics,
 // Acquire does, before it has taken anything.
 //
-// Each tenant may use the lesser of what it asks for and its weighted max-min share of
-// what the service carries. Use is counted in service: the time from admission to
-// release times the units, so one report that takes as long as 100 reads counts as
-// much. Requests beyond the share of their tenant are denied only for others within
-// theirs; as much is served as without shares. A tenant that was idle, or is new, may
-// first send 20 requests beyond its share.
+// Each tenant may use the lesser of its demand and its weighted max-min share of the
+// service's capacity. Use is counted in service: the time from admission to release
+// times the units, so one report that takes as long as 100 reads counts as 100 reads.
+// Requests beyond the share of their tenant are denied only in favor of tenants
+// within their shares; the total served is the same as without shares. A tenant that
+// was idle, or is new, may first send 20 requests beyond its share.
 //
 // Precision: shares are means over about a second. A tenant that asks for exactly its
 // share sends at random, and is above it half of the time, so some of its requests are
@@ -31,8 +31,8 @@ import (
 //
 // A caller that can choose its name has as many shares as names. Let the key be an
 // identity that the service has verified, or the owner of several: with 10 000 names
-// an attacker gets nearly everything. Instances do not coordinate, which overload does
-// not need: each one divides what it carries.
+// an attacker gets nearly everything. Instances do not coordinate, because overload
+// does not need it: each one divides its own capacity.
 //
 // [WithPriorities] goes before shares: a lower class is denied first, whosever it is.
 func WithFairShares(weight func(tenant string) float64) Option {
@@ -41,7 +41,7 @@ func WithFairShares(weight func(tenant string) float64) Option {
 
 const (
 	shareTenants = 400_000 // whose use is kept, in 10 MiB
-	shareMeans   = 1 << 14 // of what requests take
+	shareMeans   = 1 << 14 // mean durations of requests
 	shareMemory  = 8       // requests, of such a mean
 	shareBurst   = 20      // requests beyond the fair rate, from idle
 	serviceUnit  = 64      // ns

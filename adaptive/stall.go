@@ -11,12 +11,12 @@ const (
 	causeHang      = "nothing completes"
 )
 
-// stall finds out that nothing completes although work keeps beginning, as when a
+// stall detects that no work completes although new work begins, as when a
 // dependency hangs. Fewer than learningFloor pieces of work show nothing.
 type stall struct {
 	began, ended atomic.Int64 // pieces of work
 
-	// The caller of lasts guards what follows.
+	// The caller of lasts guards the fields below.
 	lastBegan, lastEnded int64 // as of the last completion
 	since                int64 // the first begin since then, 0: none
 }

@@ -63,7 +63,8 @@ const noLimit = math.MaxInt32
 
 // follower is a strategy that follows all work, with or without a sample.
 //
-// inFlight is what counts as in flight: without work that waits for its client.
+// inFlight is the number of units in flight, without work that waits for its
+// client.
 type follower interface {
 	// admitted follows the admission of n units; inFlight includes them.
 	admitted(at, n, inFlight int64)
@@ -86,8 +87,9 @@ type gate interface {
 	full() bool
 	// weigh counts the arrival of a denied request as so many usual ones.
 	weigh(usual int64)
-	// slack is what may pass beyond the requests that it admits, if others are denied
-	// for it soon: a number of usual requests, and service in nanoseconds.
+	// slack is the amount that may pass in addition to the requests that it admits,
+	// if others are denied for it soon: a number of usual requests, and service in
+	// nanoseconds.
 	slack() (requests, service int64)
 	// empty reports whether nothing waited at the last reading.
 	empty() bool

@@ -123,7 +123,7 @@ func (t *Throttle) count(requests, accepts int64) {
 	t.accepts.Add(accepts)
 }
 
-// turn clears the buckets that are too old. Each subtracts exactly what it holds,
+// turn clears the buckets that are too old. Each subtracts exactly its content,
 // so the sums always match the buckets.
 func (t *Throttle) turn(at int64) {
 	first, last, won := t.begin(at)

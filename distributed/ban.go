@@ -178,7 +178,8 @@ func (b *Ban) Reset(ctx context.Context, key string) error {
 	return b.execute(ctx, key, args{}, args{opReset}, func(*request) { b.limiter.store.denied.drop(b.record(key)) })
 }
 
-// execute runs what Redis must execute, and hands the reply to done.
+// execute runs a command that Redis must execute, and passes the reply to
+// done.
 func (b *Ban) execute(ctx context.Context, key string, a, ban args, done func(*request)) error {
 	l := b.limiter
 	switch {

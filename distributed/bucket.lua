@@ -26,7 +26,7 @@
 --            6 acquire all a, b, c as acquire; op has 16 times the number of entries, from
 --                          this one on, that are charged together or not at all
 --            7 peek all    as 6, but charges nothing
---            8 first       a, b as acquire  c = units  d = T; what does not fit is charged to
+--            8 first       a, b as acquire  c = units  d = T; units that do not fit are charged to
 --                          the credits that are the next key, whose own entry is ignored
 --           10 reserve     as acquire, d = T; the next key is the record of the charge, its
 --                          entry has b = units  c = life
@@ -213,7 +213,8 @@ local function acquire(key, depth, wait, cost, mine)
   answer(tat, account, flag + mixed)
 end
 
--- first charges n units to a bucket, and to credits what does not fit there.
+-- first charges n units to a bucket, and the units that do not fit there to
+-- credits.
 local function first(key, credits, depth, wait, n, unit, mine)
   local has, paid, admitted = balance(credits), 0, WRONG_TYPE
   local tat, _, _, flag = load(key, depth, wait, mine)

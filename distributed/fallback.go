@@ -33,8 +33,8 @@ func (f Fallback) String() string {
 	return nameOf(int(f), "FallbackLocal", "FallbackAllow", "FallbackDeny")
 }
 
-// Recovery is what happens, when Redis is back, to units that were admitted
-// without it.
+// Recovery selects the treatment, when Redis is back, of units that were
+// admitted without it.
 type Recovery uint8
 
 const (

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
-// Prepaid spends from a plan in Redis, and what does not fit there from prepaid credits;
-// see [First].
+// Prepaid spends from a plan in Redis, and units that do not fit there from prepaid
+// credits; see [First].
 type Prepaid struct {
 	plan    *Limiter
 	credits *Credits
@@ -46,8 +46,8 @@ func (p *Prepaid) Describe() (algo.Description, bool) { return p.plan.Describe()
 // OccupiesSlot reports false.
 func (p *Prepaid) OccupiesSlot() bool { return false }
 
-// Acquire charges n units to the plan, and to credits what does not fit there; see
-// [algo.Limiter] and [Limiter.Acquire].
+// Acquire charges n units to the plan, and the units that do not fit there to
+// credits; see [algo.Limiter] and [Limiter.Acquire].
 func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	l := p.plan
 	if n < 0 {

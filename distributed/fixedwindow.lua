@@ -21,7 +21,7 @@
 --            6 acquire all  as acquire; op has 16 times the number of entries, from this one
 --                           on, that are charged together or not at all
 --            7 peek all     as 6, but charges nothing
---            8 first   as acquire; what does not fit is charged to the credits that are the
+--            8 first   as acquire; units that do not fit are charged to the credits that are the
 --              next key, whose own entry is 9
 -- reply    now, then three integers for each key: end of the window and the units
 --          spent before, added up (or the end of the ban), voided, flag; for credits:
@@ -202,7 +202,7 @@ local function entry(i)
   answer(before, voided, flag + mixed)
 end
 
--- look is what the window of an entry holds.
+-- look returns the content of an entry's window.
 local function look(key, at)
   local a, d = number(ARGV[at + 2]), number(ARGV[at + 5])
   after = 0

@@ -25,7 +25,8 @@ func (g goRedis) single() bool {
 	return is
 }
 
-// ring returns what finds the address of a key's shard of a Ring; nil for other clients.
+// ring returns a function from a key to the address of its shard in a Ring; nil for
+// other clients.
 func (g goRedis) ring() func(key string) string {
 	r, is := g.client.(*redis.Ring)
 	if !is {

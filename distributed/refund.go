@@ -76,7 +76,7 @@ func (l *Limiter) lateReleaser(allowed bool) algo.Releaser {
 	return (*lateCharge)(l)
 }
 
-// lateCharge charges what the work turns out to cost, and gives nothing back.
+// lateCharge charges the final cost of the work, and refunds nothing.
 type lateCharge Limiter
 
 // KeepsLargest makes smaller amounts change nothing; see [algo.Releaser].

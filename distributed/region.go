@@ -31,19 +31,19 @@ var regionScript = newScript("region", prelude+regionSource, 7, 5)
 //	Burst + rate*w + maxExcess
 //
 // and Burst + rate*w in the long run, whatever becomes of instances and leases; maxExcess is
-// at least regions and at most Burst. A region that cannot reach global spends what it holds,
-// and then its floor: maxExcess/(2*regions) units in each time in which the bucket fills
-// (Burst/rate, at least 10 s); so much more is admitted for each region that is cut off. After
-// that time a debt is forgotten which global had no unit to pay for while the key was idle,
-// and units that are held are void. Without the Redis of the region its instances divide its
-// floor; see [WithFallback]. A loss of its data forgets a debt.
+// at least regions and at most Burst. A region that cannot reach global spends its leased
+// units, and then its floor: maxExcess/(2*regions) units in each time in which the bucket
+// fills (Burst/rate, at least 10 s); so much more is admitted for each region that is cut off.
+// After that time a debt is forgotten which global had no unit to pay for while the key was
+// idle, and units that are held are void. Without the Redis of the region its instances divide
+// its floor; see [WithFallback]. A loss of its data forgets a debt.
 //
 // The largest cost is maxExcess/regions; one of more than half of that is denied at first,
-// until its units are leased. To use the whole rate a region must be able to hold
-// what it spends during three leases: a maxExcess of 6*regions*rate times the distance.
-// The store of global needs a [WithTimeout] above the distance. Limit and Remaining of a
-// decision are the region's; its RetryAfter is the time of the next lease and not exact. Reset
-// and Ban concern the region alone, and the limit cannot be changed in use.
+// until its units are leased. To use the whole rate a region must be able to hold the units
+// that it spends during three leases: a maxExcess of 6*regions*rate times the distance. The
+// store of global needs a [WithTimeout] above the distance. Limit and Remaining of a decision
+// are the region's; its RetryAfter is the time of the next lease and not exact. Reset and Ban
+// concern the region alone, and the limit cannot be changed in use.
 //
 // Do not use it where a key is spent in one region only: a limit there is exact. The error
 // names the argument.
@@ -142,7 +142,8 @@ func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
 	return localOf(s, s.Burst, was)
 }
 
-// leaseIfAsked leases, in the background, what the reply to r asks for.
+// leaseIfAsked leases, in the background, the units that the reply to r asks
+// for.
 func (g *region) leaseIfAsked(home *Limiter, r *request, key string) {
 	want, name := r.answer(0).reply[1], r.answer(0).reply[2]
 	if want == 0 || r.answer(0).flag() == flagBanned {
@@ -160,7 +161,8 @@ func (g *region) leaseIfAsked(home *Limiter, r *request, key string) {
 	})
 }
 
-// dropLease lets another caller lease what the late reply to r asks for.
+// dropLease lets another caller lease the units that the late reply to r asks
+// for.
 func (g *region) dropLease(r *request) {
 	if want, name := r.answer(0).reply[1], r.answer(0).reply[2]; want > 0 {
 		r.limiter.store.send(newRequest(regionScript, r.keys[0], args{opLease, 0, -1, g.Hold, g.Memory, name, 0}))

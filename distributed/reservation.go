@@ -97,7 +97,7 @@ func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int
 	return nil
 }
 
-// reservable checks what both operations need.
+// reservable checks the arguments of both operations.
 func (l *Limiter) reservable(id string, n int64) (*bucket, error) {
 	b, ok := l.load().(*bucket)
 	switch {

@@ -16,7 +16,7 @@ type roundTrips struct {
 }
 
 // pace is the time between two batches on a long way: nearer nodes have one batch
-// on the wire, which collects what arrives meanwhile.
+// on the wire, and requests that arrive meanwhile form the next one.
 const (
 	pace      = 2 * time.Millisecond
 	maxOnWire = 16

@@ -89,7 +89,7 @@ func (s *Shares) Child(name string) *Limiter {
 	return s.other
 }
 
-// sharesLimit is what the children have in common.
+// sharesLimit has the common parameters of the children.
 type sharesLimit struct {
 	decide   *decide.Shares
 	spec     algo.Spec

@@ -1,13 +1,14 @@
 -- Shares: children of one token bucket, with floors. See decide.Shares.
 --
 -- The constants before this are the parameters of the limit: HASH names them, a unit has
--- PERIOD parts, REST is what comes in for no child in a microsecond, COMMON the depth of
--- the common bucket, and FLOORS and DEPTHS are the rates and depths of the children.
+-- PERIOD parts, REST is the refill of the common bucket in a microsecond, COMMON the
+-- depth of the common bucket, and FLOORS and DEPTHS are the rates and depths of the
+-- children.
 --
--- The value is 's' and HASH:last:voided:common:own...: what the buckets lack in parts at
--- the instant last. Charges with a lower voided cannot be refunded. With a negative last it
--- is the end of a ban, which has no buckets. No key means full. The value of other parameters
--- is left alone.
+-- The value is 's' and HASH:last:voided:common:own...: the parts that the buckets lack at the
+-- instant last. Charges with a lower voided cannot be refunded. With a negative last it is
+-- the end of a ban, which has no buckets. No key means full. The value of other parameters is
+-- left alone.
 --
 -- KEYS[i]  the buckets; a key may occur more than once, entries run in order
 -- ARGV     seven integers for each key: op, child, a, b, c, d, e
@@ -17,8 +18,8 @@
 --            2 force    a = units; charges up to the largest debt
 --            3 reset
 --            4 ban      child = how long
--- reply    now, then for each key: voided (or the end of the ban), what the common bucket
---          and the children's own lack before, flag
+-- reply    now, then for each key: voided (or the end of the ban), the parts that the common
+--          bucket and the children's own lacked before, flag
 --
 -- A denial writes nothing. A key lives until its buckets are full, and with a voided, until
 -- the charges from before that have drained. So does a ban, because it forgets the debt.
@@ -28,7 +29,7 @@ for i = 1, #FLOORS do
   total = total + FLOORS[i]
 end
 
--- inflow is what comes into the common bucket in dt.
+-- inflow is the refill of the common bucket in dt.
 local function inflow(own, dt)
   local sum = REST * dt
   for i = 1, #FLOORS do
@@ -111,14 +112,15 @@ local function ban(key, voided, ends)
   put(key, 's' .. HASH .. ':-' .. int(ends) .. ':' .. int(voided), math.max(ends - now, kept(key, voided)))
 end
 
--- take charges parts to the child's own bucket and, what that lacks, to the common one.
+-- take charges parts to the child's own bucket and the rest to the common one.
 local function take(s, child, parts)
   local own = math.min(parts, DEPTHS[child] - s[child])
   s[child] = s[child] + own
   s.common = s.common + parts - own
 end
 
--- paid is what the own bucket and the common one have paid for units.
+-- paid returns the parts that the own bucket and the common one have paid for
+-- units.
 local function paid(units, first)
   local parts = units * PERIOD
   return math.min(parts, first), math.max(parts - first, 0)

@@ -22,7 +22,7 @@ type earlyConn struct {
 	listener *Listener
 	buffer   int // size of the server's buffer; 0: nothing was read yet
 
-	mu       sync.Mutex // guards what follows; held while a denial is written, which Close waits for
+	mu       sync.Mutex // guards the fields below; held while a denial is written, which Close waits for
 	phase    phase
 	patience time.Duration // from the last SetReadDeadline to its deadline; 0: none
 }

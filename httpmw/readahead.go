@@ -28,7 +28,7 @@ type readAhead struct {
 	once     sync.Once
 	timer    *time.Timer
 	over     atomic.Bool // the wait is over, or another goroutine reads
-	mu       sync.Mutex  // guards what follows
+	mu       sync.Mutex  // guards the fields below
 	more     sync.Cond   // of mu
 	started  bool
 	reading  bool

@@ -25,7 +25,7 @@ type trackedLease struct {
 	hijacked atomic.Bool
 	ahead    *readAhead // reads the connection until it is hijacked, or nil
 
-	mu       sync.Mutex // guards what follows, and the end of the lease
+	mu       sync.Mutex // guards the fields below, and the end of the lease
 	waits    int        // operations that may wait for the client
 	streamed bool       // one of them is the rest of the request
 	ended    bool

@@ -23,8 +23,8 @@ type Rule struct {
 	// Apps lists the applications that the rule applies to; all if it is empty.
 	// For others the rule does not exist. See [WithApp].
 	Apps []string `json:"apps,omitempty"`
-	// Overrides are other limits for single keys. One with the algorithm of Limit goes
-	// on with what the key has spent.
+	// Overrides are other limits for single keys. An override with the algorithm of
+	// Limit keeps the key's spent units.
 	Overrides map[string]algo.Spec `json:"overrides,omitempty"`
 	// Version counts the changes; Put sets it.
 	Version int64 `json:"-"`

@@ -84,7 +84,7 @@ type overload struct {
 	url      string
 	server   *http.Server
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	order order
 	stop  func() // and wait; nil: not running
 	runs  int    // started so far

@@ -31,7 +31,7 @@ type race struct {
 	lanes  []*lane
 	users  []user
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	settings settings
 	traffic  *traffic
 	began    time.Duration // when the traffic did

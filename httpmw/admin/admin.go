@@ -15,8 +15,8 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// Admin is the handler of the page, and the observer of what it shows. It is
-// safe for concurrent use and has nothing to close.
+// Admin is the handler of the page, and the observer of the events that it
+// shows. It is safe for concurrent use and needs no Close.
 type Admin struct {
 	start   time.Time // seconds are counted from here
 	cross   *http.CrossOriginProtection
@@ -27,11 +27,11 @@ type Admin struct {
 	requests series // counts of requests, if the service counts them
 	top      top    // keys that are limited most
 	recent   recent // last decisions
-	marks    marks  // what operators did
+	marks    marks  // the operators' actions
 	gauged   atomic.Uint32
 }
 
-// config is what the options say. It is immutable once it is in force.
+// config is the result of the options. It is immutable once it is in force.
 type config struct {
 	title     string
 	logger    *slog.Logger
@@ -43,7 +43,7 @@ type config struct {
 	stores    []store
 }
 
-// policy is a limit that is shown, and what can be done to it.
+// policy is a limit that is shown, and the possible actions on it.
 type policy struct {
 	name     string
 	limiter  algo.Limiter
@@ -68,9 +68,9 @@ type store struct {
 	outage   *outage
 }
 
-// New makes the page of a service. Without an option it shows whatever
-// [Admin.Observe] hears of, to clients on this machine. The error names the
-// option and the value that is wrong.
+// New makes the page of a service. Without an option it shows all events that
+// [Admin.Observe] gets, to clients on this machine. The error names the option
+// and the invalid value.
 func New(opts ...Option) (*Admin, error) {
 	a := &Admin{start: time.Now(), cross: http.NewCrossOriginProtection()}
 	a.book.init()
@@ -118,8 +118,8 @@ func (a *Admin) apply(c config, opts []Option) error {
 	return nil
 }
 
-// connect lets the events of each registered policy find what the page knows of
-// its keys.
+// connect connects the events of each registered policy to the page's records
+// of its keys.
 func (a *Admin) connect(c *config) {
 	now := a.second(time.Now())
 	for i := range c.policies {
@@ -130,7 +130,7 @@ func (a *Admin) connect(c *config) {
 	}
 }
 
-// keepGauges lets what stays registered keep its history.
+// keepGauges keeps the history of limits that stay registered.
 func (c *config) keepGauges(was *config) {
 	for i := range c.policies {
 		now := &c.policies[i]

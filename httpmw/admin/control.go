@@ -62,7 +62,8 @@ func (c *Controlled) Acquire(ctx context.Context, key string, n int64) (algo.Lea
 	return c.ChooseLimiter(ctx, key).Acquire(ctx, key, n)
 }
 
-// OccupiesSlot answers for the limiter: what denies a blocked key holds nothing.
+// OccupiesSlot answers for the limiter: the denial of a blocked key holds no
+// slot.
 func (c *Controlled) OccupiesSlot() bool { return algo.OccupiesSlot(c.limiter) }
 
 // Describe forwards to the limiter.
@@ -128,7 +129,7 @@ type (
 	}
 )
 
-// abilities is what can be done to a limiter. A nil one cannot be done.
+// abilities are the possible actions on a limiter. A nil one is impossible.
 type abilities struct {
 	reset   func(ctx context.Context, key string) error
 	block   blocker
@@ -154,7 +155,7 @@ func abilitiesOf(l algo.Limiter) (a abilities) {
 	return a
 }
 
-// reset forgives key what it owes to l.
+// reset forgives the debt of key in l.
 func reset(ctx context.Context, l algo.Limiter, key string) error {
 	switch l := l.(type) {
 	case resetter:

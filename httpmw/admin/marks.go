@@ -8,7 +8,8 @@ import (
 // mostMarks bounds the marks on the time axis. The oldest gives way.
 const mostMarks = 32
 
-// marks are what operators did and when, for the time axis of the page.
+// marks are the operators' actions and their times, for the time axis of the
+// page.
 type marks struct {
 	mu  sync.Mutex
 	all []mark

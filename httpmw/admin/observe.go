@@ -40,7 +40,7 @@ func (a *Admin) Observe(e telemetry.Event) {
 	}
 }
 
-// kind is what the page counts a decision as.
+// kind is the category in which the page counts a decision.
 type kind uint8
 
 const (

@@ -15,7 +15,7 @@ import (
 // Option adjusts an [Admin]. An option that is given twice is an error, unless it names
 // something else.
 type Option struct {
-	name  string // with what it names
+	name  string // with its argument
 	apply func(*config) error
 }
 
@@ -63,19 +63,19 @@ func WithText(policy, text string) Option {
 	}}
 }
 
-// identity translates what operators call a caller into a key of the limiter.
+// identity translates the operators' name for a caller into a key of the
+// limiter.
 type identity struct {
 	parts []string
 	key   func(parts []string) (string, error)
 }
 
-// WithIdentity lets operators name the callers of a policy, which WithPolicy
-// must have registered before, as their system does: by an address, a user name, or an
-// API key. parts says what the names are, in order: "ip", "header X-User". key
-// translates as many values into the key that the limiter gets; calling the key
-// function of the policy with a request that has these values is the surest way.
-// The text of its error is shown to the operator. Without it operators have to
-// type the key itself.
+// WithIdentity lets operators name the callers of a policy, which WithPolicy must have
+// registered before, as their system does: by an address, a user name, or an API key.
+// parts are the labels of the names, in order: "ip", "header X-User". key translates
+// as many values into the key that the limiter gets; calling the key function of the
+// policy with a request that has these values is the surest way. The text of its error
+// is shown to the operator. Without it operators have to type the key itself.
 func WithIdentity(policy string, parts []string, key func(parts []string) (string, error)) Option {
 	return Option{"WithIdentity " + policy, func(c *config) error {
 		p := c.policy(policy)

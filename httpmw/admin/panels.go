@@ -36,7 +36,7 @@ type strategyState struct {
 	Known      bool    `json:"known"`
 }
 
-// processState is what the scheduler of this process says.
+// processState is the state of the scheduler of this process.
 type processState struct {
 	Runnable   int `json:"runnable"` // goroutines that are ready and do not run
 	Goroutines int `json:"goroutines"`

@@ -82,7 +82,7 @@ func refuse(w http.ResponseWriter, status int, why string) {
 	answer(w, status, map[string]string{"error": why})
 }
 
-// answer sends v as JSON. The encoder escapes what could be markup.
+// answer sends v as JSON. The encoder escapes markup.
 func answer(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil { // only a bug can bring it here

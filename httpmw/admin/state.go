@@ -11,7 +11,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// state is what the page asks for every second.
+// state is the data that the page requests every second.
 type state struct {
 	Title   string `json:"title"`
 	Boot    int64  `json:"boot"` // changes when the process does

@@ -10,7 +10,7 @@ import (
 )
 
 // find is the key that an action is about: by the hash that the page shows, by
-// what the operators call the caller, or as the limiter gets it.
+// the operators' name for the caller, or in the form that the limiter gets.
 func (p *policy) find(o *order) (string, error) {
 	switch {
 	case o.Hash != "":

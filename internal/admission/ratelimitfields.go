@@ -85,7 +85,7 @@ func (f *Fields) appendItem(b []byte, remaining, t int64) []byte {
 	return b
 }
 
-// LimitItem returns what AppendLimit appends.
+// LimitItem returns the item that AppendLimit appends.
 func (f *Fields) LimitItem(d *algo.Decision, p *PolicyItem) string {
 	t := p.Until(d)
 	if d.Remaining == p.description.Quota-1 && t == p.until {

@@ -176,7 +176,7 @@ func (g Group) Memory() (used, most float64, ok bool) {
 	}
 	most, limited := g.Number(names[0])
 	used, known := g.Number(names[1])
-	const none = 1 << 60 // what version 1 calls no limit is just below 2^63
+	const none = 1 << 60 // "no limit" in version 1 is just below 2^63
 	if !limited || !known || most <= 0 || most >= none {
 		return 0, 0, false
 	}

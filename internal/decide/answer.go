@@ -24,14 +24,14 @@
 // with n = 0, return s unchanged. Admit is Answer without the explanation; it denies a request that
 // fits only after a delay. Peek is Answer without the charge: it explains s as it is.
 //
-// Charge describes what Answer has just charged at now, with that delay; s is the
-// state afterwards. Refund gives n of the c.N units back, as far as the charge
-// still weighs, and returns the number of refunded ticks or units. ForceCharge
-// adds n units to the charge, whether they fit or not, and reports whether a part
-// was cut off: then no earlier charge may be refunded, because a refund could
-// exceed its charge. MaxRefund bounds the ticks by which a refund moves other
-// charges towards the present; it is 0 where it moves none. Reset returns the
-// state of a key that has spent nothing.
+// Charge describes the charge that Answer has just made at now, with that delay;
+// s is the state afterwards. Refund gives n of the c.N units back, as far as the
+// charge still weighs, and returns the number of refunded ticks or units.
+// ForceCharge adds n units to the charge, whether they fit or not, and reports
+// whether a part was cut off: then no earlier charge may be refunded, because a
+// refund could exceed its charge. MaxRefund bounds the ticks by which a refund
+// moves other charges towards the present; it is 0 where it moves none. Reset
+// returns the state of a key that has spent nothing.
 //
 // Plausible reports whether s stems from these parameters and a clock that read
 // at most now. When it is false the store reads the clock again, because now may

@@ -131,14 +131,14 @@ func (c *ColorLimit) Charge(s *ColorState, _, n, _ int64) Charge {
 	return Charge{N: n, At: s.last, A: int64(s.color), B: n}
 }
 
-// MaxRefund is 0: a refund counts what came in since its own charge only.
+// MaxRefund is 0: a refund depends only on the refill since its own charge.
 func (c *ColorLimit) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n units of ch back to the buckets that were charged, at most what
-// the charge still weighs: its cost less what came in since. That never mints,
-// in whatever order charges are given back; it gives back less than possible
-// when much was owed before the charge. The second result is in parts. The
-// reading now must be taken under the lock.
+// Refund gives n units of ch back to the charged buckets, at most the charge's
+// remaining weight: its cost minus the refill since. No order of refunds creates
+// units; the refund is smaller than possible if the debt before the charge was
+// large. The second result is in parts. The reading now must be taken under the
+// lock.
 func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorState, int64) {
 	*s = c.refill(*s, now>>c.shift)
 	out, first, elapsed := Color(ch.A), ch.B, max(s.last-ch.At, 0)
@@ -158,8 +158,8 @@ func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorSt
 }
 
 // ForceCharge charges n units more to the buckets that ch took from, for which a
-// bucket goes into debt by at most its size. What it charges beyond the first
-// cost is not given back any more.
+// bucket goes into debt by at most its size. Units beyond the first cost are not
+// refunded.
 func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*ColorState, bool) {
 	*s = c.refill(*s, now>>c.shift)
 	was := *s

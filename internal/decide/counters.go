@@ -11,7 +11,7 @@ type Counters struct {
 	more       []int64  // the counts of more than two, cell i at i%len
 }
 
-// Inherit makes s say what from says and keeps the memory of s.
+// Inherit copies the content of from to s and keeps the memory of s.
 func (s *Counters) Inherit(from *Counters) {
 	more := s.more
 	*s = *from

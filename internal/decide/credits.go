@@ -5,7 +5,8 @@ package decide
 const MaxBalance = 1<<53 - 1
 
 // FromCredits is how many of n units prepaid credits pay where a plan has remaining
-// units left: what the plan lacks, at most the balance. The plan must admit the rest.
+// units left: the units that the plan lacks, at most the balance. The plan must admit
+// the rest.
 func FromCredits(n, remaining, balance int64) int64 {
 	return min(max(n-max(remaining, 0), 0), max(balance, 0))
 }

@@ -147,8 +147,8 @@ func (e *Escrow) Return(s EscrowState, now, n int64) EscrowState {
 
 const maxEscrowDebt = 1 << 40
 
-// RetryAfter is when a denied caller should ask again: after the lease that is under way, or
-// the next one. s is what Acquire returned.
+// RetryAfter is the time until a denied caller should ask again: after the lease that is
+// under way, or the next one. s is the result of Acquire.
 func (e *Escrow) RetryAfter(s EscrowState, now int64) int64 {
 	if s.Leased > 0 {
 		return s.Trip

@@ -216,7 +216,7 @@ func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int6
 	return f.word(end, left), given
 }
 
-// ForceCharge charges n units more. What does not fit is owed in the next
+// ForceCharge charges n units more. Units that do not fit are debt in the next
 // window, up to one quota.
 func (f *FixedWindow) ForceCharge(word int64, _ Charge, now, n int64) (int64, bool) {
 	end, by := f.ends(now)

@@ -86,7 +86,7 @@ func (g *GCRA) Succeed(old *GCRA, now int64) *GCRA {
 	case g.forward:
 	case g.emission < old.emission || g.burst > old.burst:
 		next.settling, next.settled = max(old.settling, addSaturated(now, old.maxDebt)), fits
-	case now < old.settling: // what fit since it was raised stays owed
+	case now < old.settling: // debt that fit since the limit was raised stays
 		next.settling, next.settled = old.settling, min(max(fits, old.settled), g.maxDebt)
 	}
 	return &next
@@ -188,10 +188,11 @@ func (g *GCRA) MaxRefund(c Charge, n int64) int64 {
 	return min(n, g.maxDebt/emission) * emission
 }
 
-// Refund gives n units of c back, at most what c still weighs. shift is how
-// many ticks were given back to this TAT since c was charged, or more. The
-// second result is how many ticks it gives back. The reading now must be taken
-// after tat was read: an older one would give back units that have drained since.
+// Refund gives n units of c back, at most c's remaining weight. shift is at least
+// the number of ticks that were given back to this TAT since c was charged. The
+// second result is the number of ticks that it gives back. The reading now must
+// be taken after tat was read: an older one would give back units that have
+// drained since.
 func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 	given := min(g.MaxRefund(c, n), weight(c, g.MaxRefund(c, c.N), shift, now), tat-now)
 	if given <= 0 {
@@ -200,10 +201,10 @@ func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 	return tat - given, given
 }
 
-// weight returns the ticks at now that are left of c, which cost that many. c
-// drains last of all that was charged up to its TAT, less what others were
-// given back. And it counts as whole until its own start. The larger of the two
-// makes the order in which delays are canceled not matter.
+// weight returns the remaining ticks of c at now; cost is its original number.
+// c drains after all earlier charges up to its TAT, minus their refunds. And it
+// counts as whole until its own start. With the larger of the two, the order of
+// cancellations of delays does not matter.
 //
 // Giving back the whole cost instead, however late, mints: the bucket has
 // refilled meanwhile and the units would be spent twice.

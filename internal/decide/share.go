@@ -17,8 +17,8 @@ func (c *Share) Limit() int64 { return c.most(c.Child) / c.period }
 // FillTime is the time in which the whole rate brings Limit units.
 func (c *Share) FillTime(r Rate) time.Duration { return r.fillTime(c.Limit()) }
 
-// Answer charges n units to the bucket of the child, and to the common one what that
-// lacks, if they fit.
+// Answer charges n units to the bucket of the child, and the rest to the common one,
+// if they fit.
 func (c *Share) Answer(s *SharesState, now, n int64) (*SharesState, Answer, Quota) {
 	a := c.answer(s, now, n)
 	if a.Allowed && n > 0 {
@@ -75,20 +75,20 @@ func (c *Share) span(s *SharesState, now, dt int64) int64 {
 
 func (c *Share) ticks(steps int64) int64 { return min(steps, math.MaxInt64>>c.shift) << c.shift }
 
-// Charge describes a charge of n units that has just been made: A is what the bucket of
-// the child paid, in parts, B is n.
+// Charge describes a charge of n units that has just been made: A is the payment of the
+// child's bucket, in parts, B is n.
 func (c *Share) Charge(s *SharesState, _, n, _ int64) Charge {
 	return Charge{N: n, At: s.last, A: s.paid, B: n}
 }
 
-// paidBy returns what the bucket of the child and the common one have paid for n units of
-// ch, in parts. Units beyond the first cost do not count: they are not given back.
+// paidBy returns the payments of the child's bucket and of the common one for n units of
+// ch, in parts. Units beyond the first cost do not count: they are not refunded.
 func (c *Share) paidBy(ch Charge, n int64) (own, common int64) {
 	parts := min(n, ch.B) * c.period
 	return min(parts, ch.A), max(parts-ch.A, 0)
 }
 
-// MaxRefund is 0: a refund counts what came in since its own charge only.
+// MaxRefund is 0: a refund depends only on the refill since its own charge.
 func (c *Share) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of ch back, first to the common bucket and then to the child's.
@@ -109,9 +109,9 @@ func (c *Share) Refund(s *SharesState, ch Charge, now, n, _ int64) (*SharesState
 	return s, toOwn + toCommon
 }
 
-// ForceCharge charges n units more, whether they fit or not: what the bucket of the child
-// lacks is owed by the common one, up to its depth. So one child's debt takes no floor from
-// another. The result reports a cut.
+// ForceCharge charges n units more, whether they fit or not: units that the child's bucket
+// lacks become debt of the common one, up to its depth. So one child's debt takes no floor
+// from another. The result reports a cut.
 func (c *Share) ForceCharge(s *SharesState, _ Charge, now, n int64) (*SharesState, bool) {
 	c.refill(s, now>>c.shift)
 	most := c.depths[c.Child] - s.own[c.Child] + max(2*c.common-s.common, 0)

@@ -9,11 +9,11 @@ import (
 )
 
 // Shares divides a token bucket between children. Each child with a floor has a bucket
-// of its own that the floor fills; what that spills when it is full, and the rest of
-// the rate, fill the common bucket, from which all children may take what their own
-// lacks. So idle units are lent, a floor is never, and all together keep the bound of
-// the one bucket: the depths add up to its burst, the rates to its rate. (Token sharing
-// in an envelope with the coupling of MEF 10.3, section 12.)
+// of its own that the floor fills; the overflow of a full bucket, and the rest of the
+// rate, fill the common bucket, from which all children may take the units that their
+// own lacks. So idle units are lent, but a floor never is, and all children together
+// keep the bound of the one bucket: the depths add up to its burst, the rates to its
+// rate. (Token sharing in an envelope with the coupling of MEF 10.3, section 12.)
 //
 // Time is counted in steps, and units in parts: a unit has period parts, and the rate of
 // n units a period brings n parts a step. So no fraction is lost.
@@ -27,8 +27,8 @@ type Shares struct {
 	shift  uint8   // 2^shift ticks are a step
 }
 
-// SharesState is what the buckets lack, in parts, at the instant last. The zero state is
-// full buckets.
+// SharesState has the parts that the buckets lack at the instant last. The zero state
+// has full buckets.
 type SharesState struct {
 	last   int64 // in steps
 	common int64
@@ -92,10 +92,10 @@ func (p *Shares) State(now, common int64, own []int64) *SharesState {
 	return &SharesState{last: now >> p.shift, common: common, own: slices.Clone(own)}
 }
 
-// Lacks returns what the buckets lack, in parts.
+// Lacks returns the parts that the buckets lack.
 func (s *SharesState) Lacks() (common int64, own []int64) { return s.common, s.own }
 
-// reduce divides the parts by what period and rates have in common.
+// reduce divides the parts by the common divisor of period and rates.
 func (p *Shares) reduce() {
 	d := gcd(p.period, p.rest)
 	for _, f := range p.floors {
@@ -151,7 +151,7 @@ func (p *Shares) refill(s *SharesState, now int64) {
 	s.last = now
 }
 
-// inflow is what comes into the common bucket in dt steps.
+// inflow is the refill of the common bucket in dt steps.
 func (p *Shares) inflow(own []int64, dt int64) int64 {
 	_, sum := fill(0, p.rest, dt)
 	for i, f := range p.floors {
@@ -170,7 +170,7 @@ func fill(lack, rate, dt int64) (left, spilled int64) {
 	return max(lack-int64(gain), 0), max(int64(gain)-lack, 0)
 }
 
-// available is what child has, in parts.
+// available returns the parts that child has.
 func (p *Shares) available(s *SharesState, child int) int64 {
 	return p.depths[child] - s.own[child] + max(p.common-s.common, 0)
 }
@@ -178,8 +178,8 @@ func (p *Shares) available(s *SharesState, child int) int64 {
 // most is the most that child can have, in parts.
 func (p *Shares) most(child int) int64 { return p.depths[child] + p.common }
 
-// take charges parts to the bucket of child and, what it lacks, to the common one. It
-// returns how many the first pays.
+// take charges parts to the bucket of child and the rest to the common one. It
+// returns the payment of the first.
 func (p *Shares) take(s *SharesState, child int, parts int64) (own int64) {
 	own = min(parts, p.depths[child]-s.own[child])
 	s.own[child] += own
@@ -204,8 +204,8 @@ func (p *Shares) until(s *SharesState, child int, parts int64) int64 {
 	}
 }
 
-// outlook returns what child has dt steps after s.last, how much it gains in each step
-// from there on, and the step at which that changes.
+// outlook returns the parts that child has dt steps after s.last, its gain in each
+// step from there on, and the step at which the gain changes.
 func (p *Shares) outlook(s *SharesState, child int, dt int64) (have, gain, next int64) {
 	inflow, next := p.rest, int64(never)
 	for i, f := range p.floors {

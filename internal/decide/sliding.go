@@ -5,8 +5,8 @@ package decide
 type slidingWindow[S any] interface {
 	// adopt makes s a state under these parameters, if it is not.
 	adopt(s *S, now int64)
-	// latest is the newest instant in s. Deciding at an earlier one would give
-	// back what that instant proves not to have passed.
+	// latest is the newest instant in s. A decision at an earlier one would
+	// give back units whose window has not passed at that instant.
 	latest(s *S) int64
 	// used is how many units weigh at now.
 	used(s *S, now int64) int64
@@ -53,7 +53,7 @@ func answerSliding[S any](p slidingWindow[S], s *S, reading, n int64) (a Answer,
 func peekSliding[S any](p slidingWindow[S], s *S, now, n int64) (Answer, Quota) {
 	p.adopt(s, now)
 	if n <= p.Limit()-p.used(s, max(now, p.latest(s))) {
-		n = 0 // it fits: what remains is the same
+		n = 0 // it fits: the remaining units are the same
 	}
 	return answerSliding(p, s, now, n)
 }
@@ -72,10 +72,10 @@ func admitSliding[S any](p slidingWindow[S], s *S, now, n int64) bool {
 	return true
 }
 
-// refundSliding is Refund of every sliding window. first is the charge at
-// the instant of c. Later charges are given back only in the same cell.
-// Taking units from anywhere else, or after they have passed, would give back
-// what others spent.
+// refundSliding is Refund of every sliding window. first is the charge at the
+// instant of c. Later charges are given back only in the same cell. Taking
+// units from anywhere else, or after they have passed, would refund the units
+// of other charges.
 func refundSliding[S any](p slidingWindow[S], s *S, c Charge, now, n int64) int64 {
 	now = max(now, p.latest(s))
 	total, keep, first := c.N, c.N-n, c.A

@@ -29,8 +29,8 @@ func NewSlidingCells(r Rate, cells int, origin int64) (*SlidingCells, error) {
 }
 
 // Succeed returns p as the limit that replaces old, with as many cells: the units that a
-// key has spent stay spent. When the period changes, what still weighs weighs
-// as if it had been spent when the key is next used.
+// key has spent stay spent. When the period changes, the remaining weight counts as if
+// it had been spent when the key is next used.
 func (p *SlidingCells) Succeed(old *SlidingCells) *SlidingCells {
 	next := *p
 	next.succeed(&old.grid)
@@ -87,7 +87,7 @@ func (p *SlidingCells) ForceCharge(s *Counters, _ Charge, now, n int64) (*Counte
 // Plausible reports whether s was counted in cells of this width.
 func (p *SlidingCells) Plausible(s *Counters, _ int64) bool { return p.current(s) }
 
-// Clamp carries what still weighs of other cells into the current one.
+// Clamp carries the remaining weight of other cells into the current one.
 func (p *SlidingCells) Clamp(s *Counters, now int64) (*Counters, bool) {
 	p.adopt(s, now)
 	return s, false

@@ -28,15 +28,15 @@ func NewSlidingCounters(r Rate, origin int64) (*SlidingCounters, error) {
 }
 
 // Succeed returns p as the limit that replaces old at now: the units that a key has spent
-// stay spent. When the period changes, what still weighs weighs as if it had
-// been spent when the key is next used. When the quota grows, the debt of a key
-// beyond it is cut.
+// stay spent. When the period changes, the remaining weight counts as if it had been
+// spent when the key is next used. When the quota grows, the debt of a key beyond it is
+// cut.
 func (p *SlidingCounters) Succeed(old *SlidingCounters, now int64) *SlidingCounters {
 	next := *p
 	next.succeed(&old.grid)
 	if p.quota > old.quota {
 		next.settling, next.settled = addSaturated(now, 2*old.cell.by), p.quota
-	} else if now < old.settling { // what fit since the quota grew stays spent
+	} else if now < old.settling { // units that fit since the quota grew stay spent
 		next.settling, next.settled = old.settling, min(max(p.quota, old.settled), 2*p.quota)
 	}
 	return &next
@@ -108,8 +108,8 @@ func (p *SlidingCounters) owes(s *Counters, now int64) bool {
 	return now < p.settling && p.used(s, max(now, p.latest(s))) > p.settled
 }
 
-// Clamp carries what still weighs of another period into the current one, and
-// counts of later ones back to it.
+// Clamp carries the remaining weight of another period into the current one,
+// and counts of later ones back to it.
 func (p *SlidingCounters) Clamp(s *Counters, now int64) (*Counters, bool) {
 	p.adopt(s, now)
 	if i := p.number(now); s.newest > i+1 {
@@ -157,7 +157,7 @@ func (p *SlidingCounters) used(s *Counters, now int64) int64 {
 	return p.weigh(older, i, now) + newer
 }
 
-// weigh is what n units of cell i-1 weigh at now, which is in cell i.
+// weigh returns the weight of n units of cell i-1 at now, which is in cell i.
 func (p *SlidingCounters) weigh(n, i, now int64) int64 {
 	left := min(p.begin(i+1)-now, p.cell.by)
 	if n == 0 || left == p.cell.by {

@@ -60,8 +60,8 @@ func (p *SlidingLog) Refund(s *Timestamps, c Charge, now, n, _ int64) (*Timestam
 	return s, refundSliding(p, s, c, now, n)
 }
 
-// ForceCharge charges n units more, at most a quota. What does not fit takes the
-// place of older units, which can then not be given back.
+// ForceCharge charges n units more, at most a quota. Units that do not fit
+// replace older units, which can then not be refunded.
 func (p *SlidingLog) ForceCharge(s *Timestamps, _ Charge, now, n int64) (*Timestamps, bool) {
 	p.adopt(s, now)
 	now = max(now, p.latest(s))

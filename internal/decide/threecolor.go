@@ -23,8 +23,8 @@ type ThreeColor struct {
 	shift             uint8 // 2^shift ticks are a step
 }
 
-// ColorState is the state of one key: what the buckets lack, in parts, at the
-// instant last. The zero state is full buckets.
+// ColorState is the state of one key: the parts that the buckets lack at the
+// instant last. The zero state has full buckets.
 type ColorState struct {
 	last              int64 // in steps
 	committed, excess int64
@@ -38,7 +38,7 @@ func (s *ColorState) Inherit(from *ColorState) { *s = *from }
 type plan uint8
 
 const (
-	spilling    plan = iota // RFC 2697: the second gets what the first spills
+	spilling    plan = iota // RFC 2697: the second gets the overflow of the first
 	peaking                 // RFC 2698: green takes from both
 	independent             // RFC 4115
 )

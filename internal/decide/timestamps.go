@@ -16,8 +16,8 @@ type Timestamps struct {
 // fewTimestamps is the first capacity of a ring.
 const fewTimestamps = 8
 
-// Inherit makes s say what from says and keeps the ring of s where it is large
-// enough; a new one is no larger than from needs.
+// Inherit copies the content of from to s and keeps the ring of s where it is
+// large enough; a new one is no larger than from needs.
 func (s *Timestamps) Inherit(from *Timestamps) {
 	ring, need := s.ring, len(from.ring)
 	for room := from.capacity(); room > fewTimestamps && room/2 >= from.size; room /= 2 {

@@ -30,7 +30,7 @@ type Warmup struct {
 	maxDebt int64 // debt to which nothing is added
 }
 
-// warmupCurve is what permits cost.
+// warmupCurve is the cost of permits.
 type warmupCurve struct {
 	stable    float64 // s: ticks a permit costs when warm
 	warmup    float64 // ticks
@@ -186,8 +186,8 @@ func (p *Warmup) quota(s *WarmupState, now int64) Quota {
 	return q
 }
 
-// Charge describes the last charge, of n permits: its cost, what part of that it
-// took from the store (less than 2, in units of 2^-31, rounded up), and n.
+// Charge describes the last charge, of n permits: its cost, the part of it taken
+// from the store (less than 2, in units of 2^-31, rounded up), and n.
 func (p *Warmup) Charge(s *WarmupState, now, n, delay int64) Charge {
 	start := now + delay
 	cost := s.free - start
@@ -197,8 +197,8 @@ func (p *Warmup) Charge(s *WarmupState, now, n, delay int64) Charge {
 // MaxRefund is 0: a refund counts from the start of its own charge only.
 func (p *Warmup) MaxRefund(Charge, int64) int64 { return 0 }
 
-// Refund gives n permits of c back, at most what they still weigh: a charge
-// begins to be paid off when its work starts. The second result is in ticks. The
+// Refund gives n permits of c back, at most their remaining weight: a charge
+// begins to drain when its work starts. The second result is in ticks. The
 // reading now must be taken under the lock.
 func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
 	cost, first, taken := c.A, c.B>>32, c.B&math.MaxUint32

@@ -32,7 +32,8 @@ type Reading struct {
 	Ticks int64
 }
 
-// Of returns what c showed at the reading, and takes it first if need be.
+// Of returns the value of c at the reading, and takes the reading first if
+// need be.
 func (r *Reading) Of(c *Clock) int64 {
 	if r.Clock == nil {
 		r.Clock, r.Ticks = c, c.Now()

@@ -199,7 +199,7 @@ func (g *segment[V]) evict(id uint64) int {
 	return at
 }
 
-// spent is what the value of a slot has spent, 0 if it does not know, and its
+// spent returns the spending in the value of a slot, 0 if unknown, and its
 // word.
 func (g *segment[V]) spent(i int) (spent, word int64) {
 	s := &g.slots[i]

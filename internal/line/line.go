@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// bucket is what callers wait for.
+// bucket identifies the line of callers of one limiter and key.
 type bucket struct {
 	limiter any
 	key     string

@@ -5,8 +5,8 @@ package machine
 
 import "time"
 
-// Machine answers what limiters and strategies ask. All methods may be called by
-// many goroutines at once.
+// Machine has the measurements that limiters and strategies need. All methods
+// may be called by many goroutines at once.
 type Machine interface {
 	// Now is monotonic time in nanoseconds, above 0.
 	Now() int64

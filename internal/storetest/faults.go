@@ -74,7 +74,7 @@ func closed(t testing.TB, l *distributed.Limiter, store *distributed.Store) {
 }
 
 // LateReplies requires: the caller decides without a reply that comes after the timeout, and
-// what it has charged is given back.
+// the late charge is given back.
 func LateReplies(t *testing.T, open Open) {
 	l, store, proxy := onProxy(t, open, distributed.WithTimeout(200*time.Millisecond))
 	require.Equal(t, int64(9), remote(t, l, "alice", 1).Remaining)
