@@ -47,10 +47,9 @@ import (
 //
 // It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit for
 // requests that wait for another service. A cost above 1 counts as 1. If runtime/metrics
-// does not have the number of runnable goroutines (the first reading finds out and logs it
-// once), the number of goroutines above the lowest of the last minute takes its place. If
-// the processor time of the process is unknown (neither Unix nor Windows), all time counts
-// as used.
+// lacks the number of runnable goroutines (logged once), the number of goroutines above
+// the lowest of the last minute is used. If the processor time of the process is unknown
+// (neither Unix nor Windows), all time counts as used.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -146,10 +145,9 @@ func (q *runQueue) admits(at int64) bool {
 	return true
 }
 
-// exceeded reports whether a request is denied. It is false while all goroutines of
-// the process would be done within the target on all processors, and the runnable ones
-// on the process's part of them. The number of runnable ones is read, behind a lock of
-// the runtime, only if a quarter of the latter bound is exceeded.
+// exceeded reports whether a request is denied: not while all goroutines would be done
+// within the target on all processors, and the runnable ones on the process's part. They
+// are read, behind a lock of the runtime, only above a quarter of the latter bound.
 func (q *runQueue) exceeded() bool {
 	runnable, drain := int64(0), q.drain.Load()
 	all, ok := q.machine.Goroutines()
@@ -268,8 +266,7 @@ func (q *runQueue) learn(at int64) {
 }
 
 // costOfRequest is the processor time per completion. With few requests most of the time
-// may be spent on other work, but no request uses more than all processors during its
-// duration.
+// may be other work's, but none uses more than all processors for its duration.
 func (q *runQueue) costOfRequest() float64 {
 	cost := q.used / q.done
 	if rtt := float64(q.rtt.Load()) / 1e9; rtt > 0 && q.done < quietRate*costMemory*q.procs {

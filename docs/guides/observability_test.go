@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// withoutTime drops what differs from run to run.
+// withoutTime drops the attributes that differ from run to run.
 func withoutTime(_ []string, a slog.Attr) slog.Attr {
 	if a.Key == "time" || a.Key == "key" || a.Key == "retry_after" {
 		return slog.Attr{}

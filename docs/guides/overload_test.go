@@ -46,7 +46,8 @@ func Example_priorities() {
 	// Output: 200
 }
 
-// classify says what matters. The server decides, not the client.
+// classify sets the importance of a request. The server decides, not the
+// client.
 func classify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		class := adaptive.Normal

@@ -7,7 +7,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// A plan of a month, and credits for what it lacks.
+// A plan of a month, and credits for the units beyond it.
 func Example_first() {
 	plan := algo.Must(algo.NewFixedWindow(algo.Per(1000, algo.Month), algo.Zone("UTC")))
 	credits := algo.Must(algo.NewCredits())

@@ -50,7 +50,7 @@ func Example_fairShares() {
 	// Output: 200 0
 }
 
-// Slots by what the tenant has bought.
+// Slots by the tenant's plan.
 func Example_tenantSlots() {
 	inFlight := algo.Must(adaptive.PerKey(10, adaptive.WithLimitOf(func(ctx context.Context, _ string) int {
 		if plan, _ := planOf(ctx); plan == "pro" {

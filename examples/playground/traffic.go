@@ -78,7 +78,7 @@ var loads = []load{
 		preset: settings{Rate: 40, Users: 1, Limit: 50, Burst: 20},
 	},
 	{
-		Name: "retry", Title: "Retry storm", About: "every 8 s, one second at four times the rate; who is denied tries again every 200 ms, five times",
+		Name: "retry", Title: "Retry storm", About: "every 8 s, one second at four times the rate; denied clients try again every 200 ms, five times",
 		period: 8 * time.Second, times: within(time.Second, 2*time.Second, 4, 0.6), retries: 5,
 		preset: settings{Rate: 30, Users: 1, Limit: 20, Burst: 10},
 	},

@@ -85,7 +85,7 @@ export default defineConfig({
       },
       {
         text: 'Operation',
-        items: [guide('clients', 'What clients see'), guide('proxies', 'Behind proxies'), guide('observability', 'Observability'), { text: 'Admin page', link: '/docs/admin/' },
+        items: [guide('clients', 'Responses and clients'), guide('proxies', 'Behind proxies'), guide('observability', 'Observability'), { text: 'Admin page', link: '/docs/admin/' },
           guide('production', 'Production checklist'), guide('troubleshooting', 'Troubleshooting'), guide('security', 'Security notes')],
       },
       {
