@@ -16,24 +16,29 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
-// mostOverrides is how many different limits that requests bring along are kept. When
-// there are more, the one that was made first goes. On Redis what it has counted stays.
+// mostOverrides is how many different limits that requests bring along are kept, beside those
+// of requests under way. When there are more, the one that was made first goes. On Redis what
+// it has counted stays.
 const mostOverrides = 1024
-
-// afterUse is when a limit that goes has no decision under way any more.
-const afterUse = 10 * time.Second
 
 // overrides are the limits that requests bring along themselves, one limiter
 // for each rate.
 type overrides struct {
 	store *distributed.Store
 	mu    sync.Mutex
-	made  map[algo.Rate]*limit
+	made  map[algo.Rate]*override
 	order []algo.Rate
 }
 
+// override is a limit that requests have brought along.
+type override struct {
+	limit
+	users int  // descriptors of requests under way
+	gone  bool // no further request gets it
+}
+
 func newOverrides(store *distributed.Store) *overrides {
-	return &overrides{store: store, made: map[algo.Rate]*limit{}}
+	return &overrides{store: store, made: map[algo.Rate]*override{}}
 }
 
 const day = 24 * time.Hour
@@ -48,8 +53,8 @@ var periods = map[envoytype.RateLimitUnit]time.Duration{
 	envoytype.RateLimitUnit_YEAR:   365 * day,
 }
 
-// get returns the limit that a request brings along.
-func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (*limit, error) {
+// get returns the limit that a request brings along, until done.
+func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (*override, error) {
 	period, ok := periods[want.GetUnit()]
 	if !ok {
 		return nil, fmt.Errorf("limit: unit is %s, want one from SECOND to YEAR", want.GetUnit())
@@ -58,9 +63,11 @@ func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if l := o.made[rate]; l != nil {
+		l.users++
 		return l, nil
 	}
-	l := &limit{rate: rate, name: fmt.Sprintf("override-%d-per-%s", rate.Count, strings.ToLower(want.GetUnit().String()))}
+	l := &override{users: 1}
+	l.limit = limit{rate: rate, name: fmt.Sprintf("override-%d-per-%s", rate.Count, strings.ToLower(want.GetUnit().String()))}
 	var err error
 	if l.limiter, err = o.make(l.name, rate); err != nil {
 		return nil, fmt.Errorf("limit: %w", err)
@@ -73,12 +80,31 @@ func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (
 	return l, nil
 }
 
-// forget lets a limit go.
+// forget lets a limit go. The caller holds o.mu.
 func (o *overrides) forget(rate algo.Rate) {
-	if c, ok := o.made[rate].limiter.(io.Closer); ok { // of a store, which keeps it until then
-		time.AfterFunc(afterUse, func() { _ = c.Close() }) // never fails
-	}
+	l := o.made[rate]
+	l.gone = true
+	l.close()
 	delete(o.made, rate)
+}
+
+// done ends the use of the limits that a request has brought along.
+func (o *overrides) done(all []asked) {
+	for i := range all {
+		if l := all[i].brought; l != nil {
+			o.mu.Lock()
+			l.users--
+			l.close()
+			o.mu.Unlock()
+		}
+	}
+}
+
+// close frees a limit that is gone and not in use. The store keeps it until then.
+func (l *override) close() {
+	if c, ok := l.limiter.(io.Closer); ok && l.gone && l.users == 0 {
+		_ = c.Close() // never fails
+	}
 }
 
 func (o *overrides) make(name string, rate algo.Rate) (algo.Limiter, error) {

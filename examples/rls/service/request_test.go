@@ -44,6 +44,12 @@ func TestOverride(t *testing.T) {
 	require.Equal(t, over, r.ask(0, with("a=2", 0, envoytype.RateLimitUnit_DAY)).OverallCode)
 	elsewhere := r.send(&rls.RateLimitRequest{Domain: "e", Descriptors: []*ratelimit.RateLimitDescriptor{with("a=1", 3, envoytype.RateLimitUnit_HOUR)}})
 	require.Equal(t, under, elsewhere.OverallCode, "another domain is another bucket")
+	// A value and a domain that look like the ends of each other's keys.
+	for _, q := range []struct{ domain, entry string }{{"e", "a=foo\x001:z/1:y"}, {"e\x001:a/11:foo", "z=y"}} {
+		d := with(q.entry, 1, envoytype.RateLimitUnit_HOUR)
+		resp := r.send(&rls.RateLimitRequest{Domain: q.domain, Descriptors: []*ratelimit.RateLimitDescriptor{d}})
+		require.Equal(t, under, resp.OverallCode, "%q", q)
+	}
 	for n := range uint32(mostOverrides + 100) {
 		require.Equal(t, n, r.ask(0, with("a=3", n+1, envoytype.RateLimitUnit_YEAR)).Statuses[0].LimitRemaining)
 	}

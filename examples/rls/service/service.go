@@ -101,11 +101,12 @@ func (s *Service) announce(limiters map[string]algo.Limiter) {
 
 // asked is what one descriptor asks for.
 type asked struct {
-	node  *node // nil: the file does not know it
-	limit *limit
-	key   string
-	name  string // in metrics; empty: the limit's
-	hits  int64
+	node    *node // nil: the file does not know it
+	limit   *limit
+	brought *override // the limit of the request itself, or nil
+	key     string
+	name    string // in metrics; empty: the limit's
+	hits    int64
 }
 
 // mostDescriptors bounds the work for one request, which occupies Redis for all others:
@@ -136,6 +137,7 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 	}
 	d := (*s.current.Load())[r.GetDomain()]
 	all := make([]asked, len(r.GetDescriptors()))
+	defer s.overrides.done(all)
 	var reqs []algo.Request
 	for i, descriptor := range r.GetDescriptors() {
 		a, err := s.ask(d, r, descriptor)
@@ -186,8 +188,10 @@ func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.
 	if descriptor.GetLimit() != nil {
 		// The same descriptor in two domains is two keys here, as the limiter
 		// knows no domain.
-		a.key = r.GetDomain() + "\x00" + keyOf(descriptor)
-		a.limit, err = s.overrides.get(descriptor.GetLimit())
+		a.key = keyOfEntries([]entry{{key: r.GetDomain()}}) + keyOf(descriptor)
+		if a.brought, err = s.overrides.get(descriptor.GetLimit()); err == nil {
+			a.limit = &a.brought.limit
+		}
 	}
 	return a, err
 }
