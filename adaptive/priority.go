@@ -49,7 +49,7 @@ type order struct {
 	shares     *shares // nil: tenants do not matter
 
 	until atomic.Int64          // end of the overload, unless there are more denials
-	lent  [ranks]atomic.Int64   // price of requests that passed and that lower ranks have not paid for yet
+	lent  [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
 	kept  [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
 	last  [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
@@ -163,7 +163,8 @@ func (o *order) pay(c *claim, most int64) (creditor rank) {
 	return -1
 }
 
-// lend lets a request pass that lower ranks are to pay for, with at most the credit.
+// lend lets a request pass in whose place lower ranks are denied later, with at most
+// the credit.
 func (o *order) lend(c *claim, most int64) bool {
 	var lent int64
 	for r := range c.rank + 1 {

@@ -26,13 +26,14 @@ import (
 //
 // Precision: shares are means over about a second. A tenant that asks for exactly its
 // share sends at random, and is above it half of the time, so some of its requests are
-// denied. The use of 400 000 tenants is kept, in at most 10 MiB; with more, one that owes
-// the least of 16 is forgotten and starts anew. Hashes of 64 bits tell tenants apart.
+// denied. The use of 400 000 tenants is kept, in at most 10 MiB; with more, the one of 16
+// with the least use is forgotten and starts anew. Tenants are distinguished by hashes of
+// 64 bits.
 //
-// A caller that can choose its name has as many shares as names. Let the key be an
-// identity that the service has verified, or the owner of several: with 10 000 names
-// an attacker gets nearly everything. Instances do not coordinate, because overload
-// does not need it: each one divides its own capacity.
+// A caller that can choose its name has as many shares as names. The key must be an
+// identity that the service has verified, or the owner of several identities: with
+// 10 000 names an attacker gets nearly everything. Instances do not coordinate,
+// because overload does not need it: each one divides its own capacity.
 //
 // [WithPriorities] goes before shares: a lower class is denied first, whosever it is.
 func WithFairShares(weight func(tenant string) float64) Option {
@@ -53,8 +54,8 @@ const (
 // estimate of its rate.
 //
 // Use is counted in service, the nanoseconds from admission to release, times the units.
-// Virtual time passes at the fair rate, in service per time for the weight 1. The
-// state of a tenant is the virtual time at which its use is paid.
+// Virtual time passes at the fair rate, in service per time for the weight 1. The state
+// of a tenant is the virtual time at which its use has drained.
 type shares struct {
 	weight func(tenant string) float64 // nil: 1
 	usual  [shareMeans]atomic.Uint32   // service of a unit, smoothed, in serviceUnit, by the hash of the tenant
@@ -69,12 +70,13 @@ func newShares(weight func(string) float64) *shares {
 	return s
 }
 
-// newUsed is the use of all tenants, the virtual time at which it is paid.
+// newUsed returns the use of all tenants, as the virtual time at which it has
+// drained.
 func newUsed() *keystore.Store[int64, struct{}] {
 	used := new(keystore.Store[int64, struct{}])
 	used.Init(keystore.Config{MaxKeys: shareTenants, Evict: true}, nil)
 	// The words are not on the store's clock, so let it never pass them: a tenant is
-	// forgotten only when a new one needs its place, and owed the least of 16.
+	// forgotten only when a new one needs its place, and it has the least use of 16.
 	used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
 	return used
 }

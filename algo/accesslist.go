@@ -62,9 +62,9 @@ func setOf(kind string, entries []string) (map[string]struct{}, error) {
 }
 
 // AllowList admits the keys in allowed without limit, with [SourceOff], and
-// lets l decide about all other keys. Check who chooses the keys: if users do,
-// anyone can take a key with an allowed prefix. It panics if l or allowed is
-// nil.
+// lets l decide about all other keys. Check the origin of the keys: if users
+// choose them, any user can take a key with an allowed prefix. It panics if l
+// or allowed is nil.
 func AllowList(l Limiter, allowed *KeySet) Limiter {
 	return newAccessList("AllowList", l, allowed, unlimited{})
 }

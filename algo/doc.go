@@ -17,8 +17,8 @@
 // The key is a parameter, so one limiter serves all users. A limiter stores
 // only keys with debt, about [MaxKeys] of them, in flat memory that needs no
 // clean-up: a key without debt is the same as a new one. When more keys have
-// debt at the same time, a new one takes the place of the one of 16 that owes
-// least ([OnFull]).
+// debt at the same time, a new one replaces the one of 16 with the least debt
+// ([OnFull]).
 //
 // # Several limits
 //

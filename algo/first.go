@@ -178,9 +178,9 @@ func (p *Prepaid) peekThrough(ctx context.Context, key string, n int64) (d Decis
 	return d, err
 }
 
-// prepaidLease is the side of a Prepaid of a lease for which credits paid. It is used
-// again after the lease is released; the generation in the handle keeps copies of the
-// released lease from its next use.
+// prepaidLease is the side of a Prepaid of a lease for which credits paid. It is
+// reused after the lease is released; the generation in the handle keeps copies of
+// the released lease from its next use.
 type prepaidLease struct {
 	generation    int64
 	credits       *Credits

@@ -184,7 +184,7 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 
 // warnFull logs that a new key found the table full.
 func (k *keyed[S, V]) warnFull() {
-	k.full.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find out who invents keys", func() string {
+	k.full.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys", func() string {
 		return fmt.Sprintf("policy=%v overflowed=%d", k.onFull, k.Overflowed())
 	})
 }
@@ -248,7 +248,7 @@ func (l *limit[S]) at(hash uint64, now int64) int64 {
 }
 
 // Reset gives key a fresh limit. Its earlier admissions cannot be refunded any more.
-// It changes nothing for a key that owes nothing.
+// It has no effect on a key without debt.
 func (k *keyed[S, V]) Reset(key string) {
 	if !k.store.Has(key) {
 		return

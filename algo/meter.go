@@ -18,7 +18,7 @@ import (
 //		d, err := m.Reserve(ctx, size(chunk))
 //		m.Use(size(chunk))
 //		if err != nil || !d.Allowed {
-//			break // or go on: the rest is owed
+//			break // or go on: the rest is debt
 //		}
 //		...
 //	}
@@ -33,7 +33,7 @@ import (
 // that is denied, uses nothing else. A caller that learns the cost from the chunk
 // itself exceeds the bound by at most that chunk in each stream if it stops at the
 // denial, and by the rest of the stream if it goes on; later admissions wait until
-// that is paid off.
+// this debt has drained.
 //
 // The limiter must be a limit over time, or several that count the same units
 // ([All]): a limit of requests in flight would give each block a slot. A Meter
@@ -141,9 +141,9 @@ func (m *Meter) hold(lease Lease, n int64) {
 	m.charged += n
 }
 
-// Use counts n units as used. Units that were not reserved are charged at once, even if
-// they do not fit: then they are owed, as [Lease.Settle] describes. A negative n
-// changes nothing, and is logged once with the code algo.negative_usage.
+// Use counts n units as used. Units that were not reserved are charged at once. If they
+// do not fit they become debt, as [Lease.Settle] describes. A negative n changes
+// nothing, and is logged once with the code algo.negative_usage.
 func (m *Meter) Use(n int64) {
 	switch {
 	case n < 0:

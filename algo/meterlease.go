@@ -11,7 +11,7 @@ package algo
 // admits everything and charges nothing. A denied lease makes a denied Meter.
 func MeterLease(l Limiter, lease *Lease, block int64) *Meter {
 	m := &Meter{Decision: lease.Decision, block: max(block, 0)}
-	m.Delay = 0 // slept out by the one who has acquired the lease
+	m.Delay = 0 // the acquirer of the lease has slept for it
 	switch key, n, ok := lease.charge(); {
 	case ok:
 		m.limiter, m.key, m.charged, m.last = l, key, n, hold{borrowed: lease, n: n}

@@ -153,16 +153,14 @@ func OnFull(p FullPolicy) Option {
 type FullPolicy uint8
 
 const (
-	// Evict gives a new key the place of another one: of the 16 keys that its
-	// hash leads to, the one that owes least, or of equal ones the one that would
-	// be free of debt first. That key starts afresh when it comes again. Requests that
-	// were admitted more than about 4000 such evictions ago get no refunds any more, under
-	// whatever key. So new keys are
-	// served during a flood of keys, and the debt of a key is forgotten only while
-	// 15 others owe as much: a flood of keys that spend one unit each does not
-	// forget a debt of two. (In sliding windows and logs, units that have passed
-	// count until the key asks again; with [Spread] the key goes whose window ends
-	// first.)
+	// Evict gives a new key the place of another one: of the 16 keys in its slots, the one
+	// with the least debt, or of equal ones the one whose debt would drain first. An
+	// evicted key starts afresh. Requests that were admitted more than about 4000
+	// evictions ago get no refunds any more, under whatever key. So new keys are served
+	// during a flood of keys, and the debt of a key is forgotten only while 15 others have
+	// as much: a flood of keys that spend one unit each does not erase a debt of two. (In
+	// sliding windows and logs, units that have passed count until the next request of the
+	// key; with [Spread] the key whose window ends first is evicted.)
 	Evict FullPolicy = iota
 	// DenyNew denies new keys. A client that can invent keys can lock others
 	// out.

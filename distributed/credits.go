@@ -54,8 +54,8 @@ func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
 	return err
 }
 
-// Balance returns the units of key; below 0 they are owed. The error is [ErrUnavailable],
-// or the error of Redis.
+// Balance returns the units of key; a negative balance is debt. The error is
+// [ErrUnavailable], or the error of Redis.
 func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
 	a, err := c.execute(ctx, key, "", args{})
 	return a.balance, err

@@ -22,9 +22,10 @@ var regionScript = newScript("region", prelude+regionSource, 7, 5)
 // limit has the name of global.
 //
 // A region spends units that it has leased, for which global was charged at once: the units
-// asked for during three leases, as observed in the last two seconds. One instance of
-// the region leases for all. Where nothing is held, the region admits in advance, and the next
-// lease pays for that. Each region may hold, and be in debt, half of maxExcess/regions units.
+// asked for during three leases, as observed in the last two seconds. One instance of the
+// region leases for all. Without leased units the region admits in advance, and the next lease
+// covers that debt. Each region may hold half of maxExcess/regions units, and have as much
+// debt.
 //
 // Bound: in any window of length w all regions together admit of each key at most
 //
@@ -33,10 +34,10 @@ var regionScript = newScript("region", prelude+regionSource, 7, 5)
 // and Burst + rate*w in the long run, whatever becomes of instances and leases; maxExcess is
 // at least regions and at most Burst. A region that cannot reach global spends its leased
 // units, and then its floor: maxExcess/(2*regions) units in each time in which the bucket
-// fills (Burst/rate, at least 10 s); so much more is admitted for each region that is cut off.
-// After that time a debt is forgotten which global had no unit to pay for while the key was
-// idle, and units that are held are void. Without the Redis of the region its instances divide
-// its floor; see [WithFallback]. A loss of its data forgets a debt.
+// fills (Burst/rate, at least 10 s); each region that is cut off adds this amount to the
+// bound. After that time leased units are void, and a debt is forgotten that global could not
+// cover while the key was idle. Without the Redis of the region its instances divide its
+// floor; see [WithFallback]. A loss of its data forgets a debt.
 //
 // The largest cost is maxExcess/regions; one of more than half of that is denied at first,
 // until its units are leased. To use the whole rate a region must be able to hold the units

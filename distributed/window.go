@@ -19,13 +19,12 @@ import (
 // differ are reported as [MixedParameters]; the last one to charge a key decides when its window
 // ends. The options [algo.MaxKeys] and [algo.OnFull] concern the decisions without Redis.
 //
-// Bound: at most Count units in each of these windows, and at most 2*Count in
-// any time that is no longer than a window and lies across an edge. A denial does not count.
-// Units that are given back while the window lasts can be spent again in it;
-// units settled above the quota are owed in the next window. RetryAfter is
-// exact, in microseconds. A changed quota applies at once; with a changed period
-// the units of a window that has not ended stay spent, and the longer of the two
-// windows counts.
+// Bound: at most Count units in each of these windows, and at most 2*Count in any time that
+// is no longer than a window and lies across an edge. A denial does not count. Units that
+// are given back while the window lasts can be spent again in it; units settled above the
+// quota are debt in the next window. RetryAfter is exact, in microseconds. A changed quota
+// applies at once; with a changed period the units of a window that has not ended stay
+// spent, and the longer of the two windows counts.
 //
 // Do not use it where the burst at an edge hurts; see SlidingWindow.
 func (s *Store) FixedWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {

@@ -64,7 +64,7 @@ var (
 func WithName(name string) Option { return shared.Name(name) }
 
 // Cost is the number of units that a call costs. 0 charges nothing and is
-// always admitted; a negative cost is refused with UNAVAILABLE. msg is the
+// always admitted; a negative cost is rejected with UNAVAILABLE. msg is the
 // request of a unary call, the message of a stream that is charged by message,
 // and nil when a stream is opened. Cost must not keep or change it.
 type Cost func(ctx context.Context, fullMethod string, msg any) int64
@@ -113,8 +113,8 @@ func WithRefundIf(refund func(codes.Code) bool) Option {
 // nil, or with the code OK, keeps st.
 type Answer func(ctx context.Context, st *status.Status, d algo.Decision) *status.Status
 
-// WithDenied replaces the status of refused calls, also of those that are refused
-// after an error. The pushback trailer and the event stay.
+// WithDenied replaces the status of denied calls, also after an error. The
+// pushback trailer and the event stay.
 func WithDenied(answer Answer) Option {
 	return newOption("WithDenied", func(s *settings) error {
 		s.Own.denied = answer

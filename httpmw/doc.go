@@ -40,9 +40,9 @@
 // gRPC, gRPC-Web and Connect requests are answered in their own protocol.
 //
 // No input from a request is ever sent back, nor is the text of an error. A
-// request that cannot be decided is refused with 503 unless WithOnError says
-// otherwise, never with 500. A request whose context ended before the decision
-// gets 503 without a body, since its client is gone.
+// request that cannot be decided gets 503 unless WithOnError admits it, never
+// 500. A request whose context ended before the decision gets 503 without a
+// body, since its client is gone.
 //
 // # Several limits, costs and clients
 //

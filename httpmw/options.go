@@ -69,7 +69,7 @@ func WithName(name string) Option { return shared.Name(name) }
 //
 // A negative cost is a mistake that a client may be able to provoke (the
 // ContentLength of a body of unknown length is -1), so it must not be free:
-// the request is refused with 503 whatever WithOnError says, nothing is
+// the request is rejected with 503, whatever WithOnError is set to, nothing is
 // charged, and the event has the error algo.ErrCost. In Limits it is the cost
 // of policies without a Cost of their own. It must not read the body.
 func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
@@ -208,9 +208,9 @@ const (
 
 // WithOnError sets the treatment of requests that could not be decided,
 // because the limiter or the key function failed. The default is FailClosed.
-// A cost out of range, an error that wraps algo.ErrWait, and a request whose
-// context has ended are refused in any case. Failures are logged with package
-// log, at most once in 10 s, with the code httpmw.undecided.
+// Requests with a cost out of range, with an error that wraps algo.ErrWait, or
+// with an ended context are rejected in any case. Failures are logged with
+// package log, at most once in 10 s, with the code httpmw.undecided.
 func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
 
 // MissingKey selects the treatment of requests without a key: [Shared], [Deny],

@@ -30,10 +30,10 @@ type IPConfig struct {
 	// finds the client by Trusted.
 	Hops int
 
-	// IPv6Bits is the length of the prefix that distinguishes IPv6 clients,
-	// 32 to 128. The default, 0, is 64: one subscriber has at least a /64
-	// and can use a new address in it for each request. Who holds a wider
-	// prefix has many keys: see the package comment for limits on these. IPv4
+	// IPv6Bits is the length of the prefix that distinguishes IPv6 clients, 32
+	// to 128. The default, 0, is 64: one subscriber has at least a /64 and can
+	// use a new address in it for each request. The holder of a wider prefix
+	// has many keys: see the package comment for limits on these. IPv4
 	// addresses are never masked.
 	IPv6Bits int
 

@@ -32,7 +32,7 @@ func Bearer(token string) func(*http.Request) error {
 // traces are the fields with which a proxy names its client.
 var traces = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"}
 
-// fromThisMachine is who may read by default.
+// fromThisMachine is the default check for reading.
 func fromThisMachine(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
@@ -69,7 +69,7 @@ func loopbackHost(host string) bool {
 }
 
 // ownHeader must be on every action: a form cannot set it, and a script of
-// another origin only after asking, which is refused.
+// another origin only after a preflight request, which is denied.
 const ownHeader = "X-Sluice-Admin"
 
 // mayAct refuses requests that are not from this page, or not authorised.
@@ -81,7 +81,7 @@ func (a *Admin) mayAct(w http.ResponseWriter, r *http.Request, c *config) bool {
 	case !strings.EqualFold(strings.TrimSpace(mediaType), "application/json"):
 		refuse(w, http.StatusUnsupportedMediaType, "the body must be application/json")
 	case c.act == nil:
-		refuse(w, http.StatusForbidden, "actions are off: this service has not said who may act")
+		refuse(w, http.StatusForbidden, "actions are off: this service has no authorization for them (WithAuthorize)")
 	default:
 		err := c.act(r)
 		if err == nil {

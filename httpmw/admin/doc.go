@@ -19,7 +19,7 @@
 // It shows only this process. A service of several instances has as many
 // pages; metrics add up, pages do not.
 //
-// # Who may
+// # Access control
 //
 // The files of the page are public to all clients that reach the handler. The
 // data is not: by default it is served only to clients on this machine, see

@@ -152,10 +152,10 @@ func WithStore(name string, s *distributed.Store, policies ...string) Option {
 	}}
 }
 
-// WithAuthorize says who may act: nil from allow lets a request through. By
-// default no request may. The error is logged, not sent. allow runs on each
-// action and before anything else of the request is read; it must not read the
-// body. [Bearer] is one that asks for a token.
+// WithAuthorize sets the access control of actions: nil from allow permits the
+// request. By default all actions are denied. The error is logged, not sent.
+// allow runs on each action and before anything else of the request is read;
+// it must not read the body. [Bearer] returns one that requires a token.
 func WithAuthorize(allow func(*http.Request) error) Option {
 	return Option{"WithAuthorize", func(c *config) error {
 		c.act = allow

@@ -1,8 +1,8 @@
 package decide
 
-// Escrow is a limit that several regions share. A region spends units that it has leased
-// of the shared limit, where they are charged at once, and, as long as it holds none, units
-// in advance, which the next lease pays for. Its decisions never wait for the shared limit.
+// Escrow is a limit that several regions share. A region spends units that it has leased of
+// the shared limit, where they are charged at once, and, as long as it holds none, units in
+// advance, which the next lease covers. Its decisions never wait for the shared limit.
 //
 // Units move and are not copied: of the units that a region admits all but Advance are
 // charged before, and of those that are charged at most Hold are left to be spent. So n

@@ -8,8 +8,9 @@ import "math/bits"
 // before the end of the current window means the same as none, and one in the
 // past can be evicted.
 //
-// A full window that owes more is the end of the next one plus the rest. So debt
-// carries over by itself, and a late reading of the clock can only under-admit.
+// A full window with more debt is the end of the next window plus the rest. So
+// debt carries over by itself, and a late reading of the clock can only
+// under-admit.
 //
 // The bits of a word below a step number the period that it was counted under.
 // So words may be of several periods, and [FixedWindow.Succeed] touches none of

@@ -13,7 +13,8 @@ import (
 //
 // A late reading of the clock can only under-admit: the TAT holds the latest
 // instant that was charged, so going back in time makes the debt look larger.
-// Keeping (tokens, last update) instead mints tokens when the clock goes back.
+// With (tokens, last update) as the state, tokens would be created when the
+// clock goes back.
 type GCRA struct {
 	emission int64   // T: ticks that one unit costs
 	burst    int64   // B: most units at once
@@ -107,7 +108,7 @@ func (g *GCRA) Limit() int64 { return g.burst }
 // asked for.
 func (g *GCRA) FillTime() time.Duration { return g.fill }
 
-// Empty is the TAT at now of a bucket that holds no units and owes none.
+// Empty is the TAT at now of a bucket without units and without debt.
 func (g *GCRA) Empty(now int64) int64 { return now + g.depth }
 
 // Answer charges n units, at most with a delay. tat must be plausible.
@@ -206,7 +207,7 @@ func (g *GCRA) Refund(tat int64, c Charge, now, n, shift int64) (int64, int64) {
 // counts as whole until its own start. With the larger of the two, the order of
 // cancellations of delays does not matter.
 //
-// Giving back the whole cost instead, however late, mints: the bucket has
+// A refund of the whole cost, however late, would create units: the bucket has
 // refilled meanwhile and the units would be spent twice.
 func weight(c Charge, cost, shift, now int64) int64 {
 	left := max(c.A-shift-now, cost-max(now-c.At, 0))

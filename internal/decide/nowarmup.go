@@ -47,7 +47,7 @@ func (p *NoWarmup) ForceCharge(s *WarmupState, c Charge, now, n int64) (_ *Warmu
 	return s, cut
 }
 
-// Reset returns the state of a key that owes nothing.
+// Reset returns the state of a key without debt.
 func (p *NoWarmup) Reset(s *WarmupState, now int64) *WarmupState {
 	s.free = p.GCRA.Reset(p.tat(s), now)
 	return s

@@ -103,7 +103,8 @@ func (p *SlidingCounters) Plausible(s *Counters, now int64) bool {
 	return p.current(s) && s.newest <= p.number(now)+1 && !p.owes(s, now)
 }
 
-// owes reports whether more weighs than may while keys settle.
+// owes reports whether the weight exceeds the bound that holds while keys
+// settle.
 func (p *SlidingCounters) owes(s *Counters, now int64) bool {
 	return now < p.settling && p.used(s, max(now, p.latest(s))) > p.settled
 }

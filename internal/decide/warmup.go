@@ -39,11 +39,11 @@ type warmupCurve struct {
 	cool      float64 // ticks in which an idle limiter stores one permit
 }
 
-// WarmupState is the state of one key: free is the instant at which everything
-// that was admitted is paid for, cold the one at which the limiter will be cold
-// if nothing comes. So the permits not stored are worth cold - free, which a
-// change of the rate leaves as it is: stored permits scale with their most. The
-// zero state is cold.
+// WarmupState is the state of one key: free is the instant at which the cost of
+// all admissions has drained, cold the instant at which the limiter will be
+// cold without further requests. So the permits not stored are worth cold -
+// free, which does not change with the rate: stored permits scale with their
+// maximum. The zero state is cold.
 type WarmupState struct {
 	cold, free int64
 	taken      int64 // worth of the stored permits that the last charge took
@@ -96,7 +96,7 @@ func NewWarmup(r Rate, warmup, wait time.Duration, coldFactor float64) (*Warmup,
 	return p, nil
 }
 
-// Limit is 1: a permit starts at once when nothing is owed.
+// Limit is 1: a permit starts at once when there is no debt.
 func (p *Warmup) Limit() int64 { return 1 }
 
 // Emission is how many ticks a permit costs when warm.
@@ -115,7 +115,7 @@ func (p *Warmup) Peek(s *WarmupState, now, n int64) (Answer, Quota) {
 	return p.answer(n, over), p.quota(s, now)
 }
 
-// Admit charges n permits if nothing is owed.
+// Admit charges n permits if there is no debt.
 func (p *Warmup) Admit(s *WarmupState, now, n int64) (*WarmupState, bool) {
 	return s, p.charge(s, now, n, 0) <= 0 || n == 0
 }
@@ -138,7 +138,7 @@ func (p *Warmup) charge(s *WarmupState, now, n, wait int64) (over int64) {
 	return over
 }
 
-// take charges n permits, at most maxCost, whatever is owed.
+// take charges n permits, at most maxCost, whatever the debt is.
 func (p *Warmup) take(s *WarmupState, now, n int64) {
 	free := max(s.free, now)
 	gap := max(s.cold-free, 0)
@@ -175,8 +175,8 @@ func (p *Warmup) answer(n, over int64) Answer {
 	return Answer{Allowed: true, Delay: over}
 }
 
-// quota describes the remaining permits. One permit starts at once when nothing is owed,
-// and its price is owed then.
+// quota describes the remaining permits. One permit starts at once when there is no
+// debt, and its price becomes debt.
 func (p *Warmup) quota(s *WarmupState, now int64) Quota {
 	debt := max(s.free-now, 0)
 	q := Quota{Limit: 1, NextAfter: debt, ResetAfter: debt}
@@ -244,7 +244,7 @@ func (p *Warmup) Plausible(*WarmupState, int64) bool { return true }
 // Clamp changes nothing.
 func (p *Warmup) Clamp(s *WarmupState, _ int64) (*WarmupState, bool) { return s, false }
 
-// Reset returns the state of a key that is cold and owes nothing.
+// Reset returns the state of a cold key without debt.
 func (p *Warmup) Reset(s *WarmupState, _ int64) *WarmupState {
 	*s = WarmupState{}
 	return s

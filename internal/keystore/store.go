@@ -35,7 +35,7 @@ type Store[S, V any] struct {
 // Config bounds a Store.
 type Config struct {
 	MaxKeys int  // live keys that have room
-	Evict   bool // without room, a new key takes the place of one of 16 that owes least
+	Evict   bool // without room, a new key replaces the one of 16 with the least debt
 }
 
 // unkeyed is the state of the empty key. It keeps two cache lines to itself, so

@@ -22,10 +22,9 @@ import (
 // grow: a decision that inserts its key takes twice the instructions of one that finds
 // it (BenchmarkKeyed/allow/expired).
 //
-// At the bound a new key takes the place of one of the 16 in its two groups, the
-// one that owes least, or it is turned away: see [Config]. So a flood of new keys
-// pushes out those that have just come, and a key that owes more than 15 others
-// keeps its debt.
+// At the bound a new key replaces the one of the 16 in its two groups with the
+// least debt, or it is denied: see [Config]. So a flood of new keys evicts the
+// newest ones, and a key with more debt than 15 others keeps its state.
 type table[V any] struct {
 	seed     maphash.Seed
 	groups   uint64 // of each segment

@@ -77,7 +77,7 @@ func canCompare(limiter any) bool {
 	return v.Kind() == reflect.Pointer || v.Comparable()
 }
 
-// Ahead is the units of those who were in the line at Join.
+// Ahead returns the units of the callers that were in the line at Join.
 func (p *Place) Ahead() int64 {
 	if p == nil {
 		return 0
