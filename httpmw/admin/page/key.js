@@ -79,7 +79,7 @@ function able() {
 
 // tick is called with every state.
 export function tick(state) {
-	if (!state.actions) say($("key-says"), "Off: the service has not said who may.");
+	if (!state.actions) say($("key-says"), "Actions are off: the service has no authorization for them.");
 	policies = state.policies.filter((p) => p.registered);
 	actions = state.actions;
 	able();
