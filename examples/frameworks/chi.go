@@ -12,8 +12,8 @@ import (
 )
 
 // chiAPI needs no adapter: chi's middleware is net/http middleware. A quota by
-// route goes into With or into a Group, which run once the route is known; what
-// Use adds to the router runs before, when keyfunc.Route has no pattern yet.
+// route goes into With or into a Group, which run once the route is known;
+// middleware added with Use runs before, when keyfunc.Route has no pattern yet.
 func chiAPI(users, slots algo.Limiter) *chi.Mux {
 	r := chi.NewRouter()
 	r.Use(httpmw.Limit(slots, keyfunc.Global()))

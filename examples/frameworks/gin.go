@@ -27,8 +27,8 @@ func ginAPI(users, slots algo.Limiter) *gin.Engine {
 }
 
 // ginLimit runs the rest of gin's chain within a middleware of net/http, which
-// is made once and not for each request. What the middleware answers itself
-// aborts the chain: gin would otherwise call the next handler all the same.
+// is made once and not for each request. An answer by the middleware itself
+// aborts the chain: gin would otherwise call the next handler nevertheless.
 func ginLimit(limit func(http.Handler) http.Handler) gin.HandlerFunc {
 	type passage struct {
 		*gin.Context
@@ -50,7 +50,7 @@ func ginLimit(limit func(http.Handler) http.Handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		p, outer := &passage{Context: c}, c.Request
 		r := outer.WithContext(context.WithValue(outer.Context(), passageKey{}, p))
-		r.Pattern = c.FullPath() // what keyfunc.Route reads
+		r.Pattern = c.FullPath() // for keyfunc.Route
 		// net/http removes the files of the form of the request that it made.
 		defer func() { outer.MultipartForm = c.Request.MultipartForm }()
 		limited.ServeHTTP(c.Writer, r)

@@ -65,7 +65,7 @@ func demo(ctx context.Context, folder string) (path, about string, err error) {
 	return path, fmt.Sprintf(demoAbout, path, token), nil
 }
 
-// echo answers with what reached the upstream.
+// echo answers with the request that reached the upstream.
 func echo(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{"method": r.Method, "path": r.URL.Path, "headers": r.Header})

@@ -1,6 +1,6 @@
 // Command gateway is a reverse proxy that keeps clients to limits. Its routes,
 // keys and limits come from one YAML file, which it reads again when it
-// changes, or on SIGHUP, without forgetting what anybody owes.
+// changes, or on SIGHUP, without forgetting any debt.
 //
 //	gateway -config gateway.yaml          serve
 //	gateway -config gateway.yaml -check   print the mistakes of the file

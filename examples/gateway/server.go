@@ -143,7 +143,7 @@ func (s *server) listen() (err error) {
 	return nil
 }
 
-// status is what operators see at /status.
+// status is the content of /status, for operators.
 func (s *server) status() any {
 	status := struct {
 		Config   live.Status `json:"config"`
@@ -155,9 +155,10 @@ func (s *server) status() any {
 	return status
 }
 
-// Serve serves until ctx ends, and then stops in order: first it says that it
-// is not ready, so that balancers look elsewhere, then it accepts nothing new,
-// then it waits for what runs, and the second address goes last.
+// Serve serves until ctx ends, and then stops in order: first it reports that
+// it is not ready, so that balancers choose other instances, then it accepts
+// no new connections, then it waits for running requests, and the second
+// address closes last.
 func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
 	failed := make(chan error, 2)
 	go func() { failed <- s.serveFront() }()

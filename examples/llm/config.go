@@ -73,7 +73,7 @@ func loadFile(name string) (*config, error) {
 	return load(data)
 }
 
-// price is what tokens cost.
+// price returns the price of tokens.
 func (c *config) price(prompt, completion int64) int64 {
 	return prompt*c.Prices.Input + completion*c.Prices.Output
 }

@@ -27,7 +27,7 @@ const (
 	demoPrompt = `{"model":"words","stream":true,"messages":[{"role":"user","content":"Say something of the usual length, please."}]}`
 )
 
-// tally is what the clients of a user have seen.
+// tally counts the results of a user's clients.
 type tally struct {
 	user
 	mu                        sync.Mutex

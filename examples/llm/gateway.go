@@ -13,8 +13,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// gateway limits what users take from a language model: requests, tokens, money and
-// streams in flight, in one decision, by the plan of the user.
+// gateway limits the use of a language model: requests, tokens, money and streams
+// in flight, in one decision, by the plan of the user.
 type gateway struct {
 	*config
 	upstream  string

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// request is a chat completion, and who asks for it.
+// request is a chat completion and its user.
 type request struct {
 	user
 	model    string

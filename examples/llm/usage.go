@@ -13,8 +13,8 @@ type usage struct {
 	prompt, completion int64
 }
 
-// part is what the gateway reads of an event or of a whole answer, in the words of
-// chat completions and of messages.
+// part has the fields that the gateway reads from an event or from a whole answer,
+// in the formats of chat completions and of messages.
 type part struct {
 	Usage *struct {
 		Prompt     int64 `json:"prompt_tokens"`

@@ -22,8 +22,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
-// limits are the same for both transports: what each client may ask for, and
-// what the service can carry.
+// limits are the same for both transports: the rate of each client, and the
+// capacity of the service.
 type limits struct {
 	users    *algo.TokenBucket
 	capacity *adaptive.Limiter

@@ -72,7 +72,7 @@ var algorithms = []algorithm{
 	}},
 }
 
-// adjust changes the limit of l while it runs: what users owe stays owed.
+// adjust changes the limit of l while it runs; users keep their debt.
 func (a algorithm) adjust(l algo.Limiter, c *chosen) error {
 	if s, ok := l.(interface{ SetRate(algo.Rate) error }); ok {
 		if err := s.SetRate(c.rate()); err != nil {

@@ -24,7 +24,7 @@ type audience struct {
 }
 
 // enter counts a watcher in, until leave is called. The last one to leave waits
-// for the end of what runs.
+// for the end of the running work.
 func (a *audience) enter() (leave func(), err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

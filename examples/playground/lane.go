@@ -13,7 +13,7 @@ import (
 type lane struct {
 	algorithm
 	limiter  algo.Limiter
-	asked    algo.Limiter // limiter, behind what the admin page can do
+	asked    algo.Limiter // limiter, behind the actions of the admin page
 	observe  telemetry.Observer
 	strip    strip
 	totals   totals
@@ -30,7 +30,7 @@ type totals struct {
 	Denied   int `json:"denied"`
 	Failed   int `json:"failed"` // the limiter returned an error
 	Retries  int `json:"retries"`
-	InFlight int `json:"inFlight"` // the most at once, those who wait included
+	InFlight int `json:"inFlight"` // the maximum, including requests that wait
 	Users    int `json:"users"`    // that were denied something
 	Tenth    int `json:"tenth"`    // most starts in 100 ms
 	Second   int `json:"second"`   // most starts in 1 s
@@ -96,8 +96,8 @@ func (l *lane) report(d *algo.Decision, key user, err error) {
 	l.observe(e)
 }
 
-// denied comes back as often as its load says, whatever Retry-After says: that
-// is what makes a storm.
+// denied retries as often as its load prescribes and ignores Retry-After: this
+// makes a storm.
 func (a *attempt) denied(now time.Duration, q *queue) {
 	l := a.lane
 	l.totals.Denied++

@@ -1,6 +1,6 @@
-// Playground shows the algorithms side by side: a page with a generator of
-// traffic, what each algorithm makes of the same requests, and a server that is
-// kept within its capacity by a strategy that finds its limit.
+// Playground shows the algorithms side by side: a page with a traffic
+// generator, the decisions of each algorithm about the same requests, and a
+// server that a self-tuning limit keeps within its capacity.
 //
 //	go run -C examples/playground .
 //

@@ -32,8 +32,8 @@ func (p *peak) add(n int64) {
 
 func (p *peak) take() int64 { return max(p.most.Swap(p.now.Load()), p.now.Load()) }
 
-// moment is a column of the overload's charts: what the clients report, and what
-// the server knows when it reads that.
+// moment is a column of the overload's charts: the report of the clients, and
+// the state of the server when it reads the report.
 type moment struct {
 	Strategy string       `json:"strategy"`
 	InFlight int64        `json:"inFlight"` // most in the handler

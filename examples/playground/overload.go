@@ -71,8 +71,8 @@ func strategyNamed(name string) (strategy, bool) {
 
 // overload is a server that burns processor time behind a limit in flight, and
 // the clients that ask too much of it. They are a process of their own: within
-// this one they would stand in the same queue for the processors as what they
-// ask for, and send less the more there is to do.
+// this one they would wait in the same queue for the processors as their own
+// requests, and send less under more load.
 type overload struct {
 	Work     time.Duration // processor time of a request
 	Capacity int           // requests a second that the processors could do

@@ -17,7 +17,7 @@ const (
 	longestNap  = 20 * time.Millisecond
 )
 
-// user is who sends requests, and the key that they are limited by.
+// user sends requests, and is the key of their limit.
 type user struct {
 	name string
 	hash uint64
@@ -60,8 +60,8 @@ func newRace(observe telemetry.Observer) (*race, error) {
 	return r, nil
 }
 
-// restart lets the traffic and the counts begin anew. What the limiters know
-// stays.
+// restart starts the traffic and the counts anew. The limiters keep their
+// state.
 func (r *race) restart() {
 	l, _ := loadNamed(r.settings.Load)
 	r.traffic = newTraffic(l, r.settings.Rate, r.settings.Users)

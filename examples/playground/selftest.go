@@ -101,7 +101,7 @@ func frames(from io.Reader, see func(frame) bool) error {
 	return errors.Join(lines.Err(), errors.New("the events ended"))
 }
 
-// judge prints what each algorithm made of the burst and checks it.
+// judge prints the result of each algorithm on the burst and checks it.
 func judge(out io.Writer, f frame, took time.Duration) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ALGORITHM\tASKED\tAT ONCE\tDELAYED\tDENIED\tMOST IN 100 MS\tMOST IN 1 S")
@@ -123,8 +123,8 @@ func judge(out io.Writer, f frame, took time.Duration) error {
 }
 
 // sane checks the totals of a burst of twice the rate: some requests were admitted and
-// some denied, and no more than the loosest of the bounds, two quotas, lets
-// through, with what delays reserve of the next second.
+// some denied, and no more than the loosest of the bounds, two quotas, permits, plus
+// the part of the next second that delays reserve.
 func (t totals) sane(name string, s settings, took time.Duration) error {
 	most := 2*max(s.Limit, s.Burst) + int((took+maxWait).Seconds()*float64(s.Limit)) + 2
 	passed := t.AtOnce + t.Delayed

@@ -41,7 +41,7 @@ type Command struct {
 // Main runs the command and ends the process. Interrupted or terminated, the
 // service stops in order; a second signal ends the process at once.
 func (c Command) Main() {
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // for what the library warns of
+	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // for the warnings of the library
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
@@ -51,7 +51,7 @@ func (c Command) Main() {
 }
 
 // clientLog gives the lines of the Redis client the format of the log. They
-// repeat what the store reports in its own words, so they are for debugging.
+// repeat the store's own reports, so they are for debugging.
 type clientLog struct{ log *slog.Logger }
 
 func (l clientLog) Printf(ctx context.Context, format string, args ...any) {

@@ -19,8 +19,9 @@ type Domain struct {
 // this entry here.
 type Descriptor struct {
 	Key string
-	// Value is what the entry must have; one that ends in an asterisk is a
-	// prefix, and without one any value matches, each with a limit of its own.
+	// Value is the required value of the entry; a Value that ends in an
+	// asterisk is a prefix, and without a Value any value matches, each with a
+	// limit of its own.
 	Value    string
 	HasValue bool
 	// Limited says that the descriptors that end here have a limit, Spec;
@@ -37,8 +38,8 @@ type Descriptor struct {
 	// that meets both has the limit of the latter only.
 	Label    string
 	Replaces []string
-	// Name is the name of the limit, and ID what makes it the same limit after
-	// the file has changed: the way that leads here.
+	// Name is the name of the limit, and ID identifies it after a change of
+	// the file: the path to this limit.
 	Name, ID string
 	Next     []*Descriptor
 }
@@ -134,7 +135,7 @@ func (b *book) readDescriptor(v value, name, id string, depth int) *Descriptor {
 // part writes s with its length before it, so that no two ways have one ID.
 func part(s string) string { return strconv.Itoa(len(s)) + ":" + s }
 
-// safeName makes a name for the wire out of what the file says.
+// safeName makes a name for the wire from a name in the file.
 func safeName(s string) string {
 	out := strings.Map(func(r rune) rune {
 		if ValidName(string(r)) {

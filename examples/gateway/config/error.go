@@ -16,7 +16,7 @@ type Error struct {
 	Reason string
 }
 
-// Error says where and what, in the form that editors jump to.
+// Error returns the place and the fault, in the form that editors jump to.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.File)

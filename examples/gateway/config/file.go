@@ -49,11 +49,12 @@ type File struct {
 	Timeouts Timeouts
 	// Limits are those that several routes share, by their names.
 	Limits []*Limit
-	// Routes are what the gateway serves.
+	// Routes of the gateway.
 	Routes []*Route
-	// Domains are what the rate limit service answers for.
+	// Domains of the rate limit service.
 	Domains []*Domain
-	// DomainHeaders is what domains without their own add to responses.
+	// DomainHeaders are added to responses of domains without headers of their
+	// own.
 	DomainHeaders Headers
 	// EnvoyFiles are patterns of files of envoyproxy/ratelimit, whose domains are
 	// among Domains.

@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Identity translates what operators call a caller into the key that its
-// requests have: Parts says what the caller is called by, and Key takes as many
-// values.
+// Identity translates the operators' name for a caller into the key of its
+// requests: Parts are the labels of the values that make the name, and Key
+// takes as many values.
 type Identity struct {
 	Parts []string
 	Key   func(values []string) (string, error)

@@ -86,7 +86,7 @@ func checkTrust(trusted []netip.Prefix) error {
 	return err
 }
 
-// Callers is what it takes to find the key of a request.
+// Callers has the settings that are needed to find the key of a request.
 type Callers struct {
 	Trusted []netip.Prefix
 	Pepper  []byte
@@ -133,7 +133,7 @@ func (c Callers) part(k Key) (keyfunc.HTTP, error) {
 	return identity(func(r *http.Request) string { return c.Tokens.claim(r, k.Name) }), nil
 }
 
-// identity makes a key of what get finds in a request.
+// identity makes a key from the result of get on a request.
 func identity(get func(*http.Request) string) keyfunc.HTTP {
 	return func(r *http.Request) (string, error) {
 		if key := keyfunc.Identity(get(r)); key != "" {

@@ -11,8 +11,8 @@ import (
 
 // Limit is a named limit of the gateway.
 type Limit struct {
-	// Name is the name on the wire and in metrics, and what makes it the same
-	// limit after the file has changed.
+	// Name is the name on the wire and in metrics, and identifies the limit
+	// after a change of the file.
 	Name   string
 	Keys   []Key
 	Spec   algo.Spec

@@ -17,7 +17,7 @@ type Route struct {
 	Upstream *url.URL
 	// Limits all have room for a request, or none is charged.
 	Limits []*Limit
-	// MissingKey is what becomes of requests without a key: shared, deny or
+	// MissingKey is the treatment of requests without a key: shared, deny or
 	// skip.
 	MissingKey string
 	// Headers is the form of the fields for clients: ietf, legacy or none.
@@ -82,8 +82,8 @@ func readStatuses(v value) (all []int) {
 	return all
 }
 
-// registered is where in the program a pattern was registered, which is of no
-// use to who wrote the file.
+// registered is where in the program a pattern was registered, which does not
+// help the author of the file.
 var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
 
 // readPattern registers a pattern on a mux, which reports invalid and

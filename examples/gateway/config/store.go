@@ -52,8 +52,8 @@ func (s *Store) read(v value) {
 	)
 }
 
-// Snapshot is a file with what the keys of local limits owe, read at the start and written
-// every so often and at the end.
+// Snapshot is a file with the debts of the keys of local limits, read at the start and
+// written periodically and at the end.
 type Snapshot struct {
 	File  string // empty: none
 	Every time.Duration

@@ -25,8 +25,8 @@ func adjustable(e *entry, spec algo.Spec) bool {
 	return rest(e.spec) == rest(spec)
 }
 
-// rest is a spec without what can be changed. As text, because a spec also
-// remembers which options were given as zero.
+// rest is a spec without the fields that can be changed. It is text, because a
+// spec also remembers which options were given as zero.
 func rest(s algo.Spec) string {
 	s.Algorithm = config.AlgorithmOf(s)
 	s.Rate, s.Burst = algo.PerSecond(1), 1
@@ -50,8 +50,8 @@ func burstOf(s algo.Spec) (int64, bool) {
 	return 0, false
 }
 
-// adjust changes rate and burst. Where one is refused because of the other as
-// it still is, the other goes first.
+// adjust changes rate and burst. If one is rejected because of the old value
+// of the other, the other changes first.
 func (e *entry) adjust(spec algo.Spec) error {
 	l, ok := e.limiter.(rated)
 	if !ok {

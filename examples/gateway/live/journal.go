@@ -21,10 +21,10 @@ import (
 // after a restart.
 const mostNoted = 1 << 20
 
-// Journal lets the debts of limits in this process outlast a restart: it remembers which
-// keys have come by, and writes what they owe to a file. A debt that comes back is never
-// smaller than it would have been, and in a window it may last longer, by up to one window.
-// A journal is safe for concurrent use.
+// Journal lets the debts of limits in this process outlast a restart: it remembers the keys
+// of requests, and writes their debts to a file. A restored debt is never smaller than it
+// would have been, and in a window it may last longer, by up to one window. A journal is
+// safe for concurrent use.
 type Journal struct {
 	path  string
 	notes sync.Map // of *notes by the ID of the limit
@@ -59,7 +59,7 @@ type debt struct {
 	Algorithm string    `json:"algorithm"`
 	Key       string    `json:"key"`
 	Used      int64     `json:"used"`
-	Until     time.Time `json:"until"` // nothing is owed any more
+	Until     time.Time `json:"until"` // the debt has drained
 	At        time.Time `json:"at"`
 }
 
@@ -69,8 +69,8 @@ var outlast = map[string]bool{
 	"fixed-window": false, "sliding-window": false, "sliding-log": false,
 }
 
-// Save replaces the file by what the keys owe to limiters now, and forgets keys that owe
-// nothing.
+// Save replaces the file by the current debts of the keys in limiters, and forgets keys
+// without debt.
 func (j *Journal) Save(limiters *Limiters) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(j.path), "snapshot-*") // which only its owner can read
 	if err != nil {
@@ -153,7 +153,7 @@ func (d *debt) owed(now time.Time) int64 {
 	if left <= 0 || all <= 0 || d.Used <= 0 {
 		return 0
 	}
-	if !outlast[d.Algorithm] || left > all { // a clock that was set back owes no more
+	if !outlast[d.Algorithm] || left > all { // no more debt after the clock was set back
 		return d.Used
 	}
 	return int64(math.Ceil(float64(d.Used) * float64(left) / float64(all)))

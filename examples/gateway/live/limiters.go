@@ -56,7 +56,7 @@ func NewLimiters(store *distributed.Store, wrap func(algo.Limiter) algo.Limiter)
 	return &Limiters{store: store, wrap: wrap, now: map[string]*entry{}, idle: map[string]*entry{}}
 }
 
-// plan is what Apply will do with one limit.
+// plan is the change that Apply makes to one limit.
 type plan struct {
 	id    string
 	spec  algo.Spec

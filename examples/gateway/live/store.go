@@ -12,8 +12,8 @@ import (
 )
 
 // OpenStore opens the store that a file names: nil for the local one. It does
-// not dial. What happens to Redis goes to log; hook may be nil. The second
-// result closes it.
+// not dial. Events of Redis go to log; hook may be nil. The second result
+// closes it.
 func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (*distributed.Store, func() error, error) {
 	if s.Kind != config.Redis {
 		return nil, func() error { return nil }, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
-// Status is what became of the file, for operators.
+// Status is the state of the file, for operators.
 type Status struct {
 	File     string    `json:"file"`
 	Hash     string    `json:"hash"` // of the contents in force

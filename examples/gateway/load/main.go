@@ -1,7 +1,7 @@
-// Command load puts wrk in front of the gateway: what the gateway costs beside
-// a bare reverse proxy and beside none, whether limits hold, and whether a
-// changed file drops requests or forgets debt. Everything runs in processes of
-// its own on free ports of 127.0.0.1.
+// Command load puts wrk in front of the gateway: it measures the cost of the
+// gateway beside a bare reverse proxy and beside none, whether limits hold,
+// and whether a changed file drops requests or forgets debt. Everything runs
+// in processes of its own on free ports of 127.0.0.1.
 //
 //	go run ./load [-seconds 5] [-rounds 3]
 //

@@ -127,8 +127,8 @@ func (r *rig) served() (int64, error) {
 	return strconv.ParseInt(string(b), 10, 64)
 }
 
-// processorTime is what the process behind a URL has used so far, user and
-// system; 0 where there is no /proc.
+// processorTime is the processor time that the process behind a URL has used,
+// user and system; 0 where there is no /proc.
 func (r *rig) processorTime(url string) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.byURL[url]))
 	if err != nil {
@@ -159,7 +159,7 @@ done = function(summary, latency, requests)
 end
 `
 
-// result is what wrk saw.
+// result has the measurements of wrk.
 type result struct {
 	took     time.Duration
 	requests int64

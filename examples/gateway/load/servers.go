@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 )
 
-// body is what the upstream answers, about as much as a small JSON object.
+// body is the answer of the upstream, of the size of a small JSON object.
 var body = []byte(`{"id":"5f1c","name":"example","tags":["a","b","c"],"score":17,"note":"about a hundred bytes of JSON here"}` + "\n")
 
 // serveUpstream answers at once, and counts; /count returns the number.

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// overhead prints what each way to the upstream costs. The rounds go over all
-// rows in turn, so that what else the machine does hits all of them.
+// overhead prints the cost of each way to the upstream. The rounds go over all
+// rows in turn, so other work of the machine affects all of them.
 func (r *rig) overhead(seconds, rounds int) error {
 	route := "routes:\n  - pattern: /\n    upstream: " + r.upstream + "\n"
 	const one, three = "    limits: [{name: a, key: ip, limit: 1000000/s}]\n", "    limits: [{name: a, key: ip, limit: 1000000/s}, {name: b, key: global, limit: 1000000/s}, {name: c, key: [ip, route], limit: fixed-window 100000000/day}]\n"
@@ -68,7 +68,7 @@ func cpu(r result) float64 {
 	return float64(r.processor.Microseconds()) / float64(max(r.requests, 1))
 }
 
-// shed is the percentage of requests that were refused.
+// shed is the percentage of denied requests.
 func shed(r result) float64 { return 100 * float64(r.denied) / float64(max(r.requests, 1)) }
 
 func (r *row) median(of func(result) float64) float64 {
@@ -77,7 +77,7 @@ func (r *row) median(of func(result) float64) float64 {
 	return of(all[len(all)/2])
 }
 
-// limitsHold floods a limit, and counts at the upstream what it let through.
+// limitsHold floods a limit, and counts its admissions at the upstream.
 func (r *rig) limitsHold(seconds int) error {
 	const rate, burst = 200, 1000
 	url, _, err := r.serveFile("hold", fmt.Sprintf("overload: off\nroutes:\n  - pattern: /\n    upstream: %s\n    limits: [{name: all, key: global, limit: %d/s burst %d}]\n", r.upstream, rate, burst))
@@ -111,7 +111,7 @@ func (r *rig) limitsHold(seconds int) error {
 }
 
 // reloads changes the file all the time under load. A quota that hardly refills
-// must let through what it holds, once.
+// must admit its units exactly once.
 func (r *rig) reloads(seconds int) error {
 	const quota = 1000
 	file := func(i int) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 )
 
-// Denials logs what the limits deny, a few lines for each key. Those of a key that
-// an operator has blocked have the attribute blocked.
+// Denials logs denials of the limits, a few lines for each key. Lines about a key
+// that an operator has blocked have the attribute blocked.
 type Denials struct {
 	panel           *Panel
 	limits, blocked *eventlog.Log

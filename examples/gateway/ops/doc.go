@@ -1,4 +1,3 @@
-// Package ops is the second address: what operators and their machines ask of
-// a process that answers clients on the first one. It must not be reachable by
-// clients.
+// Package ops is the second address, for operators and their machines; clients
+// use the first one. It must not be reachable by clients.
 package ops

@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
-// Metrics is what the limits decide, what the process consumes, and whether the
-// file is in force, for Prometheus.
+// Metrics has the decisions of the limits, the resources that the process uses,
+// and whether the file is in force, for Prometheus.
 type Metrics struct {
 	*otelmetrics.Metrics
 	http.Handler
@@ -140,7 +140,7 @@ func (m *Metrics) About(version string, store *distributed.Store) error {
 		gauge("ratelimit_redis_round_trip_p99_seconds", "99th percentile of the last 128 round trips to the slowest node; 0 before the first.", func(s distributed.Stats) float64 { return s.RoundTripP99.Seconds() }))
 }
 
-// Watch adds what became of the file.
+// Watch adds the state of the file.
 func (m *Metrics) Watch(w *live.Watcher) error {
 	gauge := func(name, help string, read func(live.Status) float64) error {
 		return m.registry.Register(prometheus.NewGaugeFunc(

@@ -9,8 +9,8 @@ import (
 )
 
 // nearLimit counts requests that were admitted while more than four fifths of a limit
-// were used, as envoyproxy/ratelimit's near_limit does: who comes near a limit is
-// known before the first denial.
+// were used, as envoyproxy/ratelimit's near_limit does: keys near a limit are visible
+// before the first denial.
 type nearLimit struct {
 	total *prometheus.CounterVec
 

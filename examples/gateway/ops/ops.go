@@ -12,10 +12,10 @@ type Readiness struct{ ready atomic.Bool }
 // Set changes it.
 func (r *Readiness) Set(ready bool) { r.ready.Store(ready) }
 
-// Handlers is what the second address serves. Those that are nil it does not.
+// Handlers are served at the second address, except nil ones.
 type Handlers struct {
 	Ready   *Readiness
-	Status  func() any   // what /status shows, as JSON
+	Status  func() any   // the content of /status, as JSON
 	Metrics http.Handler // at /metrics
 	Page    http.Handler // at /, for the admin page
 }

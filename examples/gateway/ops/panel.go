@@ -21,8 +21,8 @@ type Panel struct {
 	Wrap func(algo.Limiter) algo.Limiter
 }
 
-// NewPanel makes the page. With a token, everyone who has it may look and act;
-// without, clients on this machine may look.
+// NewPanel makes the page. With a token, its holders may look and act; without
+// one, clients on this machine may look.
 func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.Logger) (*Panel, error) {
 	token, err := f.AdminToken.Read()
 	if err != nil {

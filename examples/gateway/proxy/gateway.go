@@ -105,9 +105,9 @@ func (g *Gateway) enter() *generation {
 	}
 }
 
-// Apply puts f in force. Requests that run end under what they began with; no
-// request waits, and limits that stay keep their debts. An error changes
-// nothing.
+// Apply puts f in force. Running requests end under the configuration with
+// which they began; no request waits, and limits that stay keep their debts.
+// After an error nothing has changed.
 func (g *Gateway) Apply(f *config.File) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -145,7 +145,7 @@ func (g *Gateway) Apply(f *config.File) error {
 	return nil
 }
 
-// callers reads what it takes to find the keys of requests.
+// callers reads the settings that are needed to find the keys of requests.
 func (g *Gateway) callers(f *config.File) (c config.Callers, err error) {
 	c.Trusted = f.Trusted
 	if c.Pepper, err = f.Pepper.Read(); err != nil {
@@ -180,7 +180,7 @@ func (g *Gateway) tell(limiters map[string]algo.Limiter, callers config.Callers)
 	}
 }
 
-// refuse names what cannot change while the gateway runs.
+// refuse names changes that are impossible while the gateway runs.
 func (g *Gateway) refuse(f *config.File) error {
 	if len(f.Routes) == 0 {
 		return f.Errorf("routes", "is missing, and a gateway without routes serves nothing")
@@ -245,7 +245,8 @@ func (g *Gateway) Overload() *adaptive.Limiter {
 // Running counts the requests that run under the configuration in force.
 func (g *Gateway) Running() int64 { return g.current.Load().running.Load() - 1 }
 
-// Close ends what the gateway holds. Call it when no request runs any more.
+// Close releases the resources of the gateway. Call it when no request is
+// running.
 func (g *Gateway) Close() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,14 +13,14 @@ import (
 // OverloadName is the name of the overload protection in metrics.
 const OverloadName = "overload"
 
-// guard is the overload protection and what the file said of it.
+// guard is the overload protection and its entry in the file.
 type guard struct {
 	from    config.Overload
 	limiter *adaptive.Limiter
 }
 
 // guardFor returns the protection in force if f does not change it, so that it
-// keeps what it has learnt.
+// keeps its measurements.
 func (g *Gateway) guardFor(f *config.File) (*guard, error) {
 	if g.overload != nil && g.overload.from == f.Overload {
 		return g.overload, nil
@@ -32,8 +32,8 @@ func (g *Gateway) guardFor(f *config.File) (*guard, error) {
 	return &guard{f.Overload, l}, nil
 }
 
-// protect puts the protection around everything else: what it sheds has not
-// been charged to any limit.
+// protect puts the protection around everything else: requests that it denies
+// are charged to no limit.
 func (g *Gateway) protect(overload *guard, next http.Handler) http.Handler {
 	if overload == nil {
 		return next

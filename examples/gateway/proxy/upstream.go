@@ -26,7 +26,7 @@ func newTransport(patience time.Duration) *http.Transport {
 		TLSHandshakeTimeout:   5 * time.Second,
 		ExpectContinueTimeout: time.Second,
 		ResponseHeaderTimeout: patience,
-		DisableCompression:    true, // what the client did not ask for is not undone either
+		DisableCompression:    true, // without the client's request there is no compression to undo
 	}
 }
 
@@ -67,7 +67,7 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 		ErrorHandler: g.failed,
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			restorePath(pr)
-			if !byQuery { // else without what this server cannot read, as the upstream might
+			if !byQuery { // else without parameters that this server cannot parse but the upstream might
 				pr.Out.URL.RawQuery = pr.In.URL.RawQuery
 			}
 			pr.SetURL(r.Upstream)
@@ -79,8 +79,8 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 	}
 }
 
-// proxyHeaders are what one proxy or another says of the client and of what it asked
-// for, beside X-Forwarded-*. ReverseProxy drops Forwarded by itself.
+// proxyHeaders are headers in which proxies describe the client and its request,
+// besides X-Forwarded-*. ReverseProxy drops Forwarded by itself.
 var proxyHeaders = map[string]bool{
 	"x-real-ip": true, "x-client-ip": true, "x-cluster-client-ip": true, "true-client-ip": true, "cf-connecting-ip": true,
 	"fastly-client-ip": true, "x-envoy-external-address": true, "x-original-forwarded-for": true,
@@ -170,7 +170,7 @@ func (g *Gateway) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, http.StatusText(status), status)
 }
 
-// buffers lends what bodies are copied with.
+// buffers lends the buffers for copies of bodies.
 type buffers struct{}
 
 var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
