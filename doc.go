@@ -70,8 +70,8 @@
 //	    it is denied.
 //	L1  Lock-free limiters are linearizable to the pure decision.
 //	L2  The pure decisions and the scripts on Redis agree to the bit.
-//	C1  Never more in flight than the limit, and however work ends, by panic,
-//	    exit, cancellation, reset or hijack, its slot is freed.
+//	C1  Work in flight never exceeds the limit, and its slot is freed however it
+//	    ends: by panic, exit, cancellation, reset or hijack.
 //	C2  An adaptive limit stays within its bounds; streams, cancellations and
 //	    fast failures never change it; a failed signal is no overload, and
 //	    leaves the decision to the other strategies.
