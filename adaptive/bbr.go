@@ -30,9 +30,9 @@ import (
 // The baseline response time is the mean of work that began and ended outside
 // overload, and its 60 s do not advance during overload, so that a long overload
 // does not become the normal state. Failures count neither as completions nor as
-// response times. While more is in flight than the limit the limit is not lowered
-// further. Without an estimate it is 20, or 4 per processor if that is more. An
-// unknown signal is no overload; [Limiter.Explain] shows it.
+// response times. While the work in flight exceeds the limit, the limit is not
+// lowered further. Without an estimate it is 20, or 4 per processor if that is
+// more. An unknown signal is no overload; [Limiter.Explain] shows it.
 //
 // Options: [WithSignal] (default: [CPU]), [WithLimits] (default: from 20, or
 // GOMAXPROCS if that is more, since fewer in flight show no overload, to 2147483647,

@@ -22,9 +22,9 @@ const (
 )
 
 // WithClass returns a context with the class of a request, which a limiter with
-// [WithPriorities] reads. Let the server decide the class: clients that may state
-// their own will all state Critical. httpmw.Priority and grpcmw.PriorityOptions read
-// the class that a trusted caller states.
+// [WithPriorities] reads. The server should choose the class, because clients would
+// all choose Critical. httpmw.Priority and grpcmw.PriorityOptions read the class
+// that a trusted caller states.
 func WithClass(ctx context.Context, c Class) context.Context { return class.With(ctx, c) }
 
 // ClassFrom returns the class of a request, Normal by default.

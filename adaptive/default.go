@@ -10,21 +10,21 @@ package adaptive
 //   - when at least 20 requests have begun and are in flight, and nothing completes
 //     for 1 s, or five baselines if that is more.
 //
-// It then allows twice the work that completes in one baseline (Little's law),
-// beside the work that stays in flight for long. It allows more
-// while successes take less than two baselines and requests are denied. It ends 1 s
-// after the last sign of a queue, and when at least 85 % of the arrivals find a
-// slot. While nothing completes it admits one request per second as a probe. If
-// work still takes more than three baselines although no more is in flight, no
-// queue makes it slow, and the new time becomes the baseline.
+// It then allows twice the work that completes in one baseline (Little's law), in
+// addition to work that stays in flight for long. It allows more while successes
+// take less than two baselines and requests are denied. It ends 1 s after the last
+// sign of a queue, and when at least 85 % of the arrivals find a slot. While
+// nothing completes it admits one request per second as a probe. If work still
+// takes more than three baselines although no more is in flight, no queue makes it
+// slow, and the new time becomes the baseline.
 //
-// The baseline is the mean time of successes, known after 100 of them. Where times
-// are compared, a baseline below 10 ms counts as 10 ms: the limit starts 30 ms above
-// the baseline, or at four baselines if that is more. One response counts as at
-// most ten baselines, so a slowdown is sure to be noticed only if it affects more
-// than a third of the requests. Limit a queue that only few requests meet, such as
-// those that miss a cache, where they meet it. Work that waits for its client, such as
-// a stream, is no evidence and not counted; see [algo.Lease.AwaitClient].
+// The baseline is the mean time of successes, known after 100 of them. Where times are
+// compared, a baseline below 10 ms counts as 10 ms: the limit starts 30 ms above the
+// baseline, or at four baselines if that is more. One response counts as at most ten
+// baselines, so a slowdown is certain to be noticed only if it affects more than a
+// third of the requests. Put a separate limit in front of a queue that only few
+// requests meet, such as cache misses. Work that waits for its client, such as a
+// stream, is not counted; see [algo.Lease.AwaitClient].
 //
 // Option: [WithTarget]. For other combinations use [Min].
 func Default(opts ...Option) Strategy {

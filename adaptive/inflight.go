@@ -65,8 +65,8 @@ func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
 }
 
 // Settle corrects the weight of an admission, upwards even above the limit. While it is
-// lower than at the admission, so much less of the work that waits for its client is left
-// out of the work in flight: it is not known which work waits. It
+// lower than at the admission, the difference is not subtracted from the work in flight
+// as work that waits for its client, because it is unknown which work waits. It
 // implements [algo.Releaser]; callers use the lease's Settle.
 func (l *Limiter) Settle(h algo.Handle, actual int64) {
 	less := lighterBy(&h, actual) - lighterBy(&h, h.N)

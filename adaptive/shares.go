@@ -35,7 +35,8 @@ import (
 // 10 000 names an attacker gets nearly everything. Instances do not coordinate,
 // because overload does not need it: each one divides its own capacity.
 //
-// [WithPriorities] goes before shares: a lower class is denied first, whosever it is.
+// [WithPriorities] goes before shares: a lower class is denied first, for every
+// tenant.
 func WithFairShares(weight func(tenant string) float64) Option {
 	return Option{"WithFairShares", func(s *settings) { s.shared, s.weight = true, weight }}
 }

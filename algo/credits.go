@@ -14,10 +14,10 @@ import (
 // and time does not bring it back. It is a [Limiter] by itself, and [First] spends
 // it when a plan is used up.
 //
-// Bound: the units of a key that are admitted, less those given back, are at most the
-// units that it was topped up with. A lease that is settled to more than its charge may
-// leave the balance below 0: then nothing is admitted until a top-up covers that. A
-// settlement charges at most 2^53 - 1 units.
+// Bound: the admitted units of a key, minus its refunds, are at most the sum of its
+// top-ups. A lease that is settled to more than its charge may leave a negative
+// balance: then nothing is admitted until a top-up covers it. A settlement charges at
+// most 2^53 - 1 units.
 //
 // A denial has the Reason [Never], because no time suffices. A cancellation or a lower
 // settlement gives back everything, however late: credits do not drain.

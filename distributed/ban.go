@@ -37,19 +37,19 @@ func banScript(s *script) *script {
 
 // NewBan bans keys of l that keep exceeding it, in all instances that wrap the limit of that
 // name. It has the rules and the arguments of [algo.NewBan]: denials of the quota are counted
-// over all instances; a ban doubles and is forgotten in the same way; and the answers are
-// the same. Each algorithm can be wrapped, except limits on units in flight, whose denials are
-// no denials of a quota.
+// over all instances; a ban doubles and is forgotten in the same way; and the answers are the
+// same. Each algorithm can be wrapped, except limits on units in flight, because these deny
+// for lack of capacity and not of quota.
 //
-// The record of a key is asked for and written in the script of the decision, so a ban
-// costs no round trip. It is kept in a key of its own, of about 100 bytes, that expires
-// when the ban is forgotten. An instance answers for a key whose ban it knows without Redis,
-// asking again every second, as far as [WithDenyCache] has room; otherwise each decision
-// asks Redis: neither earlier denials nor blocks answer for it.
+// The script of the decision reads and writes the record of a key, so a ban costs no round
+// trip. The record has a key of its own, of about 100 bytes, that expires when the ban is
+// forgotten. An instance answers for a known ban without Redis, and asks again every second,
+// as far as [WithDenyCache] has room; all other decisions go to Redis: neither earlier
+// denials nor blocks answer them.
 //
-// While Redis is away, the fallback of l decides: denials are not counted, and the bans that
-// this instance knows last until they end. If the server's clock steps back, bans last as
-// much longer. With instances that state different arguments, each counts by its own.
+// While Redis is away, the fallback of l decides: denials are not counted, and bans that are
+// known to this instance last until they end. If the server's clock steps back, bans last
+// longer by that time. Instances with different arguments count by their own.
 //
 // The error names the argument, or the kind of l.
 func NewBan(l *Limiter, denials algo.Rate, first, longest time.Duration) (*Ban, error) {

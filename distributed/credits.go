@@ -12,9 +12,9 @@ import (
 // Credits is a prepaid balance for each key, in Redis, which [Store.First] spends when a
 // plan is used up; see [algo.Credits].
 //
-// Bound: the units that a key is charged, less those given back, are at most the units that
-// it was topped up with, as long as Redis keeps its data: a balance that Redis loses is 0,
-// and a charge that it loses can be spent again. Without Redis nothing is spent.
+// Bound: the charges of a key, minus its refunds, are at most the sum of its top-ups, as
+// long as Redis keeps its data: a lost balance is 0, and a lost charge can be spent again.
+// Without Redis nothing is spent.
 //
 // A balance does not expire, and takes a key of Redis until it is 0. Redis must not evict
 // it: use a policy that evicts only keys that expire. Do not use it as a ledger.

@@ -1,5 +1,5 @@
 // Package distributed keeps limits on Redis, shared by all instances of a
-// service, and goes on limiting while Redis is away.
+// service, and continues to limit while Redis is away.
 //
 // One [Store] for each client of go-redis (single server, Sentinel, Cluster or
 // Ring) makes limiters that satisfy algo.Limiter:
@@ -17,20 +17,20 @@
 // # Decisions
 //
 // A decision is one run of a Lua script, in one step and by the server's clock;
-// the clocks of the instances do not matter. A denial writes nothing,
-// except where the server's clock stepped back. Every key
-// expires when it means nothing any more. Requests that arrive while others are
-// on the wire leave together, as one script over many keys, so the load on Redis
-// grows more slowly than the load on the service.
+// the clocks of the instances do not matter. A denial writes nothing, except
+// where the server's clock stepped back. Every key expires when it has no effect
+// any more. Requests that arrive while others are on the wire are sent together,
+// as one script over many keys, so the load on Redis grows more slowly than the
+// load on the service.
 //
 // A script is sent again only if the server has certainly not executed it: a
-// lost reply costs one charge, not four. A reply that comes after its caller has
-// gone on is still read, and its charge is refunded.
+// lost reply costs one charge, not four. A reply that comes too late for its
+// caller is still read, and its charge is refunded.
 //
 // [Store.Region] makes one limit of several regions, which decide nearby and lease units
 // of a limit far away.
 //
-// A refund gives back the units that the charge still weighs, as a local limiter
+// A refund gives back the remaining weight of the charge, as a local limiter
 // does: the key keeps the account of its refunds.
 //
 // A denial that an earlier one proves does not reach Redis: see [WithDenyCache].
@@ -90,6 +90,6 @@
 //
 // It needs Redis 5 or later, or a compatible server that runs Lua scripts, with
 // memory enough for all live keys: an evicted key is a full bucket. If it must
-// evict, volatile-ttl takes the keys that would expire soonest. Keys are named
+// evict, volatile-ttl evicts the keys that would expire soonest. Keys are named
 // prefix:{key}:limit; see [WithPrefix].
 package distributed

@@ -115,7 +115,8 @@ type localSlot slots
 
 func (l *localSlot) Release(h algo.Handle, _ algo.Outcome) { l.Settle(h, 0) }
 
-// Describe says in which unit a composition of limits may settle the lease.
+// Describe returns the unit in which a composition of limits may settle the
+// lease.
 func (l *localSlot) Describe() (algo.Description, bool) { return l.limiter.Describe() }
 
 func (l *localSlot) Settle(h algo.Handle, actual int64) {

@@ -77,12 +77,11 @@ func newStore(t Transport, opts []Option) (*Store, error) {
 	return s, nil
 }
 
-// Close returns unspent blocks, leaves the registry of instances and waits
-// until nothing is on the wire. Call it when the work is done: leases that end later
-// give nothing back, so units in flight are held until their [Expiry]. After ten timeouts, at least a second, it gives up
-// dialing and repeating, and only waits for connections that are being read: all
-// together at most that and the read timeout of the client, 3 s by default in
-// go-redis. Acquire returns [ErrClosed] afterwards.
+// Close returns unspent blocks, leaves the registry of instances and waits until nothing is on the
+// wire. Call it when the work is done: leases that end later refund nothing, so units in flight are
+// held until their [Expiry]. After ten timeouts, at least a second, it stops dialing and repeating,
+// and only waits for connections that are being read: in total at most this time plus the read
+// timeout of the client, 3 s by default in go-redis. Acquire returns [ErrClosed] afterwards.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		defer time.AfterFunc(s.replyTimeout(), s.cancel).Stop()
@@ -139,7 +138,8 @@ func (s *Store) ping() error {
 	return nil
 }
 
-// Client returns the client that New has got; nil after [NewWithTransport].
+// Client returns the client that was passed to New; nil after
+// [NewWithTransport].
 func (s *Store) Client() redis.UniversalClient {
 	g, _ := s.transport.(goRedis)
 	return g.client

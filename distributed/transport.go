@@ -13,9 +13,9 @@ type Transport interface {
 	// [Command.Done]. It never repeats a command on its own, except after a
 	// redirection of a cluster or another reply that says that it was not executed.
 	//
-	// It waits for a reply until ctx ends, and not less: charges whose replies come too
-	// late for their callers are given back. ctx ends after ten times the store's
-	// timeout, at least a second.
+	// It waits for a reply until ctx ends, and never shorter: charges whose replies
+	// come too late for their callers are given back. ctx ends after ten times the
+	// store's timeout, at least a second.
 	Do(ctx context.Context, cmds []*Command)
 
 	// Cluster reports whether the keys of a command must be in one slot of a cluster.
