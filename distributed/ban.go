@@ -38,8 +38,8 @@ func banScript(s *script) *script {
 // NewBan bans keys of l that keep exceeding it, in all instances that wrap the limit of that
 // name. It has the rules and the arguments of [algo.NewBan]: denials of the quota are counted
 // over all instances; a ban doubles and is forgotten in the same way; and the answers are the
-// same. Each algorithm can be wrapped, except limits on units in flight, because these deny
-// for lack of capacity and not of quota.
+// same. Each algorithm can be wrapped, except limits on units in flight, because their
+// denials are not about a quota.
 //
 // The script of the decision reads and writes the record of a key, so a ban costs no round
 // trip. The record has a key of its own, of about 100 bytes, that expires when the ban is

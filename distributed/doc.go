@@ -8,11 +8,11 @@
 //	users, err := store.TokenBucket("per-user", algo.PerSecond(400), algo.Burst(500))
 //	lease, err := users.Acquire(ctx, user, 1)
 //
-// There are token and leaky buckets, pacers, fixed and sliding windows, sliding
-// logs, and limits on units in flight; [Store.Limiter] makes all but the last
-// from an algo.Spec. algo.AcquireAll decides several buckets, or several fixed windows,
-// of one store in one step. [NewWithTransport] makes a store on another client of Redis. [NewBan] bans keys that keep exceeding a limit. Package rules keeps limits in
-// Redis, to be changed while the service runs.
+// There are token and leaky buckets, pacers, fixed and sliding windows, sliding logs, and limits on
+// units in flight; [Store.Limiter] makes all but the last from an algo.Spec. algo.AcquireAll
+// decides several buckets, or several fixed windows, of one store in one step. [NewWithTransport]
+// makes a store on any other client of Redis. [NewBan] bans keys that keep exceeding a limit.
+// Package rules keeps limits in Redis, to be changed while the service runs.
 //
 // # Decisions
 //
