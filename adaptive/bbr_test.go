@@ -90,7 +90,7 @@ func TestBBRLongEpisode(t *testing.T) {
 		observe(s, every, 5*time.Second, 300*time.Millisecond)
 		require.Equal(t, unlimited, s.Limit())
 
-		// What began in the episode ends after it, and does not teach.
+		// Work that began in the episode ends after it, and is no sample.
 		observe(s, every, 4*time.Second, 2*time.Second)
 		cpu.set(9)
 		observe(s, every, 50*time.Millisecond, time.Second)

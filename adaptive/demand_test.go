@@ -83,8 +83,8 @@ func TestRunQueueAfterAnIdleHour(t *testing.T) {
 	}
 }
 
-// TestRunQueueBesideOtherWork: of a few requests, none is denied because of what
-// the rest of the process does, although it uses half of the processor.
+// TestRunQueueBesideOtherWork: of a few requests, none is denied because of
+// other work in the process, although this uses half of the processor.
 func TestRunQueueBesideOtherWork(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.RunQueue(m.option()))

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// keysOf are the wirings of a limiter: one key for everybody, no key, and a key for each
+// keysOf are the wirings of a limiter: one key for all users, no key, and a key for each
 // user.
 var keysOf = map[string]func(i int) string{
 	"global": func(int) string { return "global" },

@@ -84,8 +84,9 @@ func TestRunQueueOnASharedProcessor(t *testing.T) {
 	require.Less(t, longest(all, start+2*time.Second), 500*time.Millisecond)
 }
 
-// TestRunQueueOnASharedProcessorSlowly: a load of 1.3 times what the neighbours leave is
-// .85 of the processor; long requests are answered within the target all the same.
+// TestRunQueueOnASharedProcessorSlowly: a load of 1.3 times the capacity beside the
+// neighbors is .85 of the processor; long requests are answered within the target
+// nevertheless.
 func TestRunQueueOnASharedProcessorSlowly(t *testing.T) {
 	m := newModel()
 	m.share = .65
@@ -281,7 +282,7 @@ func TestRunQueueAdmitsWhatDrains(t *testing.T) {
 }
 
 // TestRunQueueOnACrowdedProcessor: with a quarter of the processor the queue is bounded by
-// what the process gets, which is learned from few goroutines.
+// the process's part, which is learned from few goroutines.
 func TestRunQueueOnACrowdedProcessor(t *testing.T) {
 	m := newModel()
 	m.share, m.counted = .25, true

@@ -19,7 +19,7 @@ func TestSharesOfHugeRequests(t *testing.T) {
 		require.True(t, c.within())
 		require.Equal(t, uint64(math.MaxUint32&^1), uint64(c.service), n)
 		s.finished("a", n, 101*second, 100*second, algo.Succeeded, c)
-		require.False(t, s.charge("a", 1, 102*second, 1, second).within(), "%d: it owes", n)
+		require.False(t, s.charge("a", 1, 102*second, 1, second).within(), "%d: it is beyond its share", n)
 		c = s.charge("b", n, 102*second, 1, second)
 		s.finished("b", n, 202*second, 100*second, algo.Ignored, c)
 		b, sp, l := s.since.take()
@@ -27,8 +27,8 @@ func TestSharesOfHugeRequests(t *testing.T) {
 	}
 }
 
-// TestCreditOfAGiant: a request that is worth minutes moves no more than one credit: neither
-// passes more of what the gate denies, nor does a lower class lose more for it.
+// TestCreditOfAGiant: a request that is worth minutes moves no more than one credit: it
+// neither passes more requests that the gate denies, nor costs a lower class more.
 func TestCreditOfAGiant(t *testing.T) {
 	const millisecond = 1_000_000
 	const most = 100 * millisecond

@@ -36,13 +36,13 @@ func tenants(loads ...float64) (key func(int) string, total float64) {
 	}, total
 }
 
-// divided is what tenants with these loads get of the capacity of a processor, from
-// the third second on, and how much is served in all.
+// divided returns the parts of a processor's capacity that tenants with these loads
+// get, from the third second on, and the total served.
 func divided(t *testing.T, work time.Duration, loads []float64, opts ...adaptive.Option) (got []float64, all float64) {
 	return dividedLater(t, work, loads, func(*adaptive.Limiter) {}, opts...)
 }
 
-// dividedLater is divided after a second of overload and what later does.
+// dividedLater is divided after a second of overload and a call of later.
 func dividedLater(t *testing.T, work time.Duration, loads []float64, later func(*adaptive.Limiter), opts ...adaptive.Option) (got []float64, all float64) {
 	m := newModel()
 	key, total := tenants(loads...)

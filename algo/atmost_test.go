@@ -66,7 +66,8 @@ func TestW1_AtMostSharesTheBurst(t *testing.T) {
 	}
 }
 
-// A worker takes from a queue what its share of the minute has room for.
+// A worker takes as many items from a queue as its share of the minute
+// permits.
 func ExampleAtMost() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerMinute(100)))
 	for _, batch := range []int64{60, 60, 60} {

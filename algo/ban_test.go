@@ -259,7 +259,8 @@ func TestBanCountsNoBans(t *testing.T) {
 	require.Zero(t, b.Banned("k"))
 }
 
-// TestBanOfDividedRequests: a caller that takes what fits is not banned for asking for more.
+// TestBanOfDividedRequests: a caller that takes only fitting units is not banned for asking
+// for more.
 func TestBanOfDividedRequests(t *testing.T) {
 	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
 		"alone":  func(l algo.Limiter) algo.Limiter { return l },

@@ -11,8 +11,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// BenchmarkFloor is what no limiter can be faster than: one reading of the
-// clock, one load and one compare-and-swap.
+// BenchmarkFloor is the least time of any limiter: one reading of the clock,
+// one load and one compare-and-swap.
 func BenchmarkFloor(b *testing.B) {
 	start := time.Now()
 	var word atomic.Int64

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// The numbers that everybody who knows these algorithms knows by heart, as one
-// table each: run with -v to read them.
+// The well-known numbers of these algorithms, one table for each: run with -v
+// to read them.
 
 const s = time.Second
 
@@ -59,7 +59,7 @@ type packet struct {
 	n    int64
 	in   algo.Color
 	want algo.Color
-	left string // what the RFC's counters are afterwards
+	left string // the RFC's counters afterwards
 }
 
 const g, y, r = algo.Green, algo.Yellow, algo.Red

@@ -23,7 +23,7 @@ func TestCredits(t *testing.T) {
 	lease.Settle(1)
 	require.Equal(t, int64(9), c.Balance("a"))
 	lease.Settle(12)
-	require.Equal(t, int64(-2), c.Balance("a"), "owed")
+	require.Equal(t, int64(-2), c.Balance("a"), "debt")
 	require.False(t, c.Allow("a", 1))
 	require.NoError(t, c.TopUp("a", 3))
 	require.True(t, c.Allow("a", 1))

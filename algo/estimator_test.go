@@ -162,7 +162,7 @@ func TestEstimatorAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// What the first requests have cost says what to reserve for the next one.
+// The costs of the first requests give the reservation for the next one.
 func ExampleEstimator() {
 	estimator := algo.Must(algo.NewEstimator(0.9, 100, 10_000))
 	fmt.Println(estimator.Estimate("large", "ann", 200, 4000)) // nothing is known: the most

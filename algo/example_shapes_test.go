@@ -8,14 +8,14 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// A leaky bucket as a meter: what would overflow is denied.
+// A leaky bucket as a meter: units that would overflow it are denied.
 func ExampleLeakyBucket() {
 	bucket := algo.Must(algo.NewLeakyBucket(algo.PerMinute(1), algo.Burst(2)))
 	fmt.Println(bucket.Allow("user", 1), bucket.Allow("user", 1), bucket.Allow("user", 1))
 	// Output: true true false
 }
 
-// A leaky bucket as a queue: what comes too early starts later.
+// A leaky bucket as a queue: requests that come too early start later.
 func ExamplePacer() {
 	line := algo.Must(algo.NewPacer(algo.Every(time.Hour), algo.MaxQueue(2)))
 	for range 4 {
@@ -76,7 +76,7 @@ func ExampleSmoothBursty_timeout() {
 }
 
 // A cache ratio lets callers draw on permits that are not there yet: a ratio
-// of 3 is a MaxWait of three seconds. Two seconds' worth are owed here.
+// of 3 is a MaxWait of three seconds. The debt here is two seconds' worth.
 func ExampleSmoothBursty_cacheRatio() {
 	for _, ratio := range []float64{0.5, 3} {
 		wait := time.Duration(ratio * float64(time.Second))

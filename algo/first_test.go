@@ -105,7 +105,7 @@ func TestFirstBanned(t *testing.T) {
 	require.Equal(t, int64(4), credits.Balance("k"))
 }
 
-// A plan that delays pays with a Delay what credits lack.
+// A plan that delays pays the units that credits lack, with a Delay.
 func TestFirstDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credits := algo.Must(algo.NewCredits())
@@ -145,7 +145,7 @@ type prepaidModel struct {
 	balance int64
 }
 
-// acquire spends unit by unit what the plan has, then credits.
+// acquire spends the units of the plan one by one, then credits.
 func (m *prepaidModel) acquire(t require.TestingT, n int64) (lease algo.Lease, paid int64, ok bool) {
 	if left := peek(t, m.plan, "").Remaining; n > left {
 		paid = n - left
@@ -158,8 +158,8 @@ func (m *prepaidModel) acquire(t require.TestingT, n int64) (lease algo.Lease, p
 }
 
 // TestW2_FirstAndAModel: over random charges, top-ups, settlements and cancellations a
-// Prepaid has what its plan and its credits have when they are spent in order, RetryAfter
-// is exact, and all that is admitted keeps the sum of the bounds.
+// Prepaid has the same units as its plan and its credits spent in order, RetryAfter is
+// exact, and the admissions stay within the sum of the bounds.
 func TestW2_FirstAndAModel(t *testing.T) {
 	checks(t, "W2: %d sequences of First")
 	synctest.Test(t, func(t *testing.T) {
@@ -378,7 +378,8 @@ func TestFirstAllocatesNothing(t *testing.T) {
 	}))
 }
 
-// What credits pay is no denial for a ban around the plan; what they lack is one.
+// Units that credits pay are no denial for a ban around the plan; units that they
+// lack are one.
 func TestFirstOverABan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ban := algo.Must(algo.NewBan(bucket(algo.PerHour(1), algo.Burst(2)), algo.PerMinute(2), 24*time.Hour, 48*time.Hour))

@@ -47,7 +47,7 @@ func TestM1_ManyUsersAreServed(t *testing.T) {
 }
 
 // TestM2_NewcomersDuringAFlood: while 20 000 new keys a second arrive, honest new
-// users are served, and who has spent the quota stays denied.
+// users are served, and users with a spent quota stay denied.
 func TestM2_NewcomersDuringAFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		room := cases.Count(1<<15, 1<<20)
@@ -115,7 +115,8 @@ func TestRefundsDuringAFlood(t *testing.T) {
 	require.Greater(t, refunded, honest*95/100)
 }
 
-// TestFailuresOnlyInAFullTable: who could not be charged later is not admitted.
+// TestFailuresOnlyInAFullTable: a key that could not be charged later is not
+// admitted.
 func TestFailuresOnlyInAFullTable(t *testing.T) {
 	for _, p := range []algo.FullPolicy{algo.Evict, algo.DenyNew} {
 		inner := bucket(algo.PerHour(5), algo.MaxKeys(8), algo.OnFull(p))
@@ -147,7 +148,7 @@ func TestLargeFirstChargeLeavesNoLargeRings(t *testing.T) {
 	require.False(t, l.Allow("large", 1))
 }
 
-// logged is what package log writes during the test.
+// logged returns the output of package log during the test.
 func logged(t *testing.T) *bytes.Buffer {
 	out, flags, before := new(bytes.Buffer), log.Flags(), log.Writer()
 	t.Cleanup(func() {

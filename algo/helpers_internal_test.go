@@ -57,7 +57,7 @@ func (k *keyed[S, V]) model() model {
 	}
 }
 
-// copied is a new value that says what state says.
+// copied returns a copy of state.
 func copied[S, V any](state any) S {
 	heir := new(V)
 	if from, ok := state.(*V); ok {

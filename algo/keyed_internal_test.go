@@ -40,8 +40,9 @@ type (
 	}
 )
 
-// TestL1_Linearizable: what four goroutines see in ten calls each, with clock
-// readings that jump, is what the pure algorithm answers in some order.
+// TestL1_Linearizable: the answers to four goroutines in ten calls each, with
+// clock readings that jump, equal the answers of the pure algorithm in some
+// order.
 func TestL1_Linearizable(t *testing.T) {
 	for _, spec := range append(linearSpecs, "marker") {
 		t.Run(spec, func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestM2_EvictionNeverRaisesABound(t *testing.T) {
 	}
 }
 
-// fight returns what each key was admitted and did not give back.
+// fight returns the admissions of each key that were not refunded.
 func fight(l atReading, seed uint64) map[string][]kept {
 	scale := time.Duration(1+4*(seed%2)) * time.Millisecond
 	var mu sync.Mutex
@@ -242,7 +243,7 @@ func TestM1_FloodOfKeys(t *testing.T) {
 		floods, maxKeys, grown, l.Len(), l.Overflowed(), each)
 }
 
-// TestFullPolicies: what becomes of new keys when no slot is free.
+// TestFullPolicies: the treatment of new keys when no slot is free.
 func TestFullPolicies(t *testing.T) {
 	for _, c := range []struct {
 		policy  FullPolicy
@@ -259,7 +260,7 @@ func TestFullPolicies(t *testing.T) {
 				peek := l.peek(key, 1)
 				lease, err := l.Acquire(background, key, 1)
 				require.NoError(t, err)
-				require.Equal(t, lease.Allowed, peek.Allowed, "a peek says what Acquire will")
+				require.Equal(t, lease.Allowed, peek.Allowed, "a peek predicts Acquire")
 				require.Equal(t, lease.RetryAfter, peek.RetryAfter)
 				if lease.Allowed {
 					allowed++
@@ -311,7 +312,8 @@ func TestLateReadingCutsNothing(t *testing.T) {
 }
 
 // TestEndOfTheClock: a limiter that is older than its clock can count, 4.5
-// years, denies what it cannot charge, and its keys are not taken for expired.
+// years, denies requests that it cannot charge, and does not take its keys for
+// expired.
 func TestEndOfTheClock(t *testing.T) {
 	end := ticks(math.MaxInt64)
 	for _, spec := range linearSpecs {

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// A late cancel gives back what still weighs, and settling up and down moves
-// the bucket that was charged.
+// A late cancel refunds the remaining weight, and settling up and down moves
+// the charged bucket.
 func TestMarkerLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := algo.NewSRTCM(algo.PerSecond(1), 10, 5)
@@ -29,7 +29,7 @@ func TestMarkerLeases(t *testing.T) {
 		green.Release(algo.Canceled)
 		require.EqualValues(t, 10, left(), "six were left of ten")
 		yellow.Settle(7)
-		require.EqualValues(t, 10, left(), "two more are owed to the excess bucket")
+		require.EqualValues(t, 10, left(), "two more are debt of the excess bucket")
 		time.Sleep(6 * s)
 		require.EqualValues(t, 14, left(), "6 of the 7 spilled in, 2 of them paid the debt")
 		yellow.Release(algo.Canceled)

@@ -29,7 +29,7 @@ func reserve(t require.TestingT, m *algo.Meter, n int64) algo.Decision {
 	return d
 }
 
-// counting counts what reaches a limiter.
+// counting counts the calls that reach a limiter.
 func counting(l algo.Limiter, calls *int) algo.Limiter {
 	return limiterFunc(func(ctx context.Context, key string, n int64) (algo.Lease, error) {
 		*calls++
@@ -79,7 +79,7 @@ func TestMeterDenials(t *testing.T) {
 		require.EqualValues(t, 10, peek(t, l, "k").Remaining)
 		time.Sleep(d.RetryAfter)
 		require.True(t, reserve(t, m, 20).Allowed)
-		m.Use(20 + 15) // 15 are owed
+		m.Use(20 + 15) // 15 become debt
 		m.Close()
 		lease := must(t, l, "k", 1)
 		require.False(t, lease.Allowed)
@@ -128,8 +128,8 @@ func TestMeterGivesBackWhatStillWeighs(t *testing.T) {
 	})
 }
 
-// TestW1_MetersSettleExactly: whatever meters do at one instant, what stays charged
-// is what they used, and with reservations before each use that never exceeds the
+// TestW1_MetersSettleExactly: whatever meters do at one instant, the remaining
+// charge equals their use; with reservations before each use it never exceeds the
 // burst.
 func TestW1_MetersSettleExactly(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(91, 92))
@@ -180,7 +180,7 @@ func TestS3_MeterMisuse(t *testing.T) {
 		require.False(t, reserve(t, m, math.MaxInt64).Allowed)
 		m.Settle(math.MaxInt64)
 		m.Settle(0)
-		require.Zero(t, peek(t, l, "k").Remaining, "as much as a key can owe")
+		require.Zero(t, peek(t, l, "k").Remaining, "the largest debt of a key")
 
 		failing := errors.New("away")
 		_, err = algo.StartMeter(bg, limiterFunc(func(context.Context, string, int64) (algo.Lease, error) { return algo.Lease{}, failing }), "k", 1, 1)

@@ -70,8 +70,8 @@ func TestOptionBelongs(t *testing.T) {
 	}
 }
 
-// With MaxWait a limiter shapes: it admits what comes too early, and says when
-// to start.
+// With MaxWait a limiter shapes: it admits requests that come too early, with
+// a Delay.
 func ExampleMaxWait() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1), algo.MaxWait(150*time.Millisecond)))
 	for range 3 {

@@ -130,8 +130,7 @@ func (f *inFlight) Describe() (algo.Description, bool) {
 	return algo.Description{Quota: 10, Unit: algo.ConcurrentRequests}, true
 }
 
-// Asked about a new key when the table is full, every limiter says what its
-// Acquire says.
+// For a new key in a full table, the peek of every limiter equals its Acquire.
 func TestPeekWhenTheTableIsFull(t *testing.T) {
 	marker := func(o algo.Option) (algo.Limiter, error) {
 		m, err := algo.NewTRTCM(algo.PerHour(5), 5, algo.PerHour(9), 9, algo.MaxKeys(1), o)

@@ -17,12 +17,12 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// This file tests refunds, of all limiters in the same way: nothing that is given
-// back lets more pass than the bound. The rows say how each limiter is made and
-// what its bound is; the crowd is what they all go through.
+// This file tests refunds, of all limiters in the same way: no refund lets more
+// pass than the bound. The rows have the constructor and the bound of each
+// limiter; the crowd is the common test.
 
-// kept is what one admission keeps: units, from an instant on. state is what its
-// lease remembers.
+// kept are the units that one admission keeps, from an instant on. state is the
+// state in its lease.
 type kept struct {
 	at, n, charged int64
 	state          [3]int64
@@ -34,11 +34,11 @@ type crowdRow struct {
 	// make makes the limiter, with little room, at the first of specs.
 	make func(o ...Option) atReading
 	// specs are limits that replace one another in use; none, or two of which
-	// neither is raised above what the other may owe.
+	// neither is raised above the largest debt of the other.
 	specs []string
-	// costs are what requests turn out to cost.
+	// costs are the final costs of requests.
 	costs []int64
-	// check fails the test if what one key kept exceeds the bound.
+	// check fails the test if the units kept by one key exceed the bound.
 	check func(t *testing.T, key string, all []kept)
 }
 
@@ -83,7 +83,7 @@ func windowRow(name string, make func(o ...Option) atReading, anywhere, each int
 	}}
 }
 
-// paidRow: nothing starts before what started earlier is paid for.
+// paidRow: no request starts before the cost of earlier ones has drained.
 func paidRow(name string, make func(o ...Option) atReading, specs ...string) crowdRow {
 	return crowdRow{name, make, specs, []int64{0, 1, 2, 3, 4}, func(t *testing.T, key string, all []kept) {
 		all = slices.DeleteFunc(all, func(k kept) bool { return k.n == 0 })
@@ -139,7 +139,7 @@ func (l twoColors) acquireAt(lease *Lease, reading *keystore.Reading, key string
 	return l.MarkerLimiter.acquireAt(lease, reading, key, n)
 }
 
-// bound is burst and what comes in over time.
+// bound is burst plus the refill over time.
 func bound(burst, perSecond float64) func(time.Duration) float64 {
 	return func(d time.Duration) float64 { return burst + perSecond*d.Seconds() + 1e-6 }
 }
@@ -230,7 +230,7 @@ func (c *crowd) run(seed uint64) {
 	group.Wait()
 }
 
-// charge is what one of the crowd does.
+// charge is the work of one goroutine of the crowd.
 func (c *crowd) charge(rnd *rand.Rand) {
 	for range 40 {
 		key := ""

@@ -147,8 +147,8 @@ func TestRefundWhileThePeriodChanges(t *testing.T) {
 }
 
 // TestStateOfAnotherPeriodAtALateReading: a caller that meets a state of another
-// period may have read the clock before what weighs there was charged. It does
-// not pass any sooner for that.
+// period may have read the clock before the charges in it. It does not pass any
+// sooner for that.
 func TestStateOfAnotherPeriodAtALateReading(t *testing.T) {
 	for _, spec := range []string{"fixed-window 3/4s", "sliding-window 3/4s", "sliding-window 3/4s cells 4", "sliding-log 3/4s"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -165,9 +165,9 @@ func TestStateOfAnotherPeriodAtALateReading(t *testing.T) {
 	}
 }
 
-// TestRefundKeepsTheTime: what had passed at a charge is forgotten, also if the
-// charge is given back. A caller that has read the clock before, and decides
-// after, does not find an empty window.
+// TestRefundKeepsTheTime: units that had passed at a charge are forgotten, also
+// if the charge is refunded. A caller that has read the clock before, and
+// decides after, does not find an empty window.
 func TestRefundKeepsTheTime(t *testing.T) {
 	for _, row := range crowdRows {
 		if row.name == "warming up" { // it admits one at a time

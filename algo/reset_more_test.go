@@ -48,7 +48,7 @@ func TestResetOutlivesTheKey(t *testing.T) {
 	}
 }
 
-// Settling up and down wins nothing from what others have spent.
+// Settling up and down gains nothing from the charges of others.
 func TestSettlingBackAndForthMintsNothing(t *testing.T) {
 	marker, err := algo.NewTRTCM(algo.PerHour(1), 10, algo.PerHour(2), 10)
 	require.NoError(t, err)
@@ -77,7 +77,7 @@ func TestSettlingBackAndForthMintsNothing(t *testing.T) {
 	}
 }
 
-// TestResetOfAnUnseenKey: a key that owes nothing needs no reset, takes no place in the
+// TestResetOfAnUnseenKey: a key without debt needs no reset, takes no place in the
 // table and evicts no key.
 func TestResetOfAnUnseenKey(t *testing.T) {
 	for name, make := range windows {

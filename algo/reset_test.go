@@ -46,7 +46,7 @@ func TestResetThenCancelMintsNothing(t *testing.T) {
 					require.Equal(t, spent.Decision, again.Decision)
 					after.Release(algo.Canceled)
 					last, _ := l.Acquire(context.Background(), key, 5)
-					require.True(t, last.Allowed, "what came after the reset can be given back")
+					require.True(t, last.Allowed, "a charge after the reset can be refunded")
 				})
 			})
 		}

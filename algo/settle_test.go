@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// captureLog returns what fn logs.
+// captureLog returns the log lines of fn.
 func captureLog(t *testing.T, fn func()) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -164,7 +164,7 @@ func ExampleLease_Part() {
 	if err != nil || !lease.Allowed {
 		return
 	}
-	lease.Part(1).Settle(1500) // what the answer took
+	lease.Part(1).Settle(1500) // the cost of the answer
 	lease.Release(algo.Succeeded)
 
 	after := algo.Must(tokens.Acquire(context.Background(), "alice", 0))

@@ -192,7 +192,7 @@ func TestSmoothBurstySaves(t *testing.T) {
 		for _, key := range []string{"", "k", "new"} {
 			require.Equal(t, int64(7), acquire(t, l, key, 0).Remaining)
 			require.True(t, l.Allow(key, 6))
-			require.True(t, l.Allow(key, 1), "nothing is owed yet")
+			require.True(t, l.Allow(key, 1), "no debt yet")
 			require.False(t, l.Allow(key, 1))
 			require.Equal(t, s/2, acquire(t, l, key, 100).RetryAfter)
 		}

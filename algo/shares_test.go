@@ -92,7 +92,7 @@ func total(units []int64) (n int64) {
 }
 
 // TestW2_SharesLendAndCallBack: of 1000 a second, search has a floor of 600 and batch of
-// 300. While search is idle, a flood of batch gets what it lends. When search wakes, each
+// 300. While search is idle, a flood of batch gets its loan. When search wakes, each
 // second from that instant on has its floor, and the total stays within the limit.
 func TestW2_SharesLendAndCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestW2_SharesLendAndCallBack(t *testing.T) {
 }
 
 // TestU1_FloorsAreNeverDenied: a child that asks for exactly its floor is never denied,
-// whatever floods the others send, and what it leaves idle is lent.
+// whatever floods the others send, and its idle units are lent.
 func TestU1_FloorsAreNeverDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, used := range []int64{10, 100, 300, 600} {

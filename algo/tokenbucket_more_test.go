@@ -75,7 +75,7 @@ func TestDefaultBurstOfAnyRate(t *testing.T) {
 		require.True(t, must(t, b, "k", n).Allowed, n)
 		require.Equal(t, algo.Never, must(t, b, "k", n+1).Reason, n)
 		lease := must(t, b, "j", n)
-		lease.Settle(2 * n) // as much again is owed
+		lease.Settle(2 * n) // as much again is debt
 		require.False(t, b.Allow("j", 1))
 		lease.Release(algo.Canceled)
 		_, err := algo.NewTokenBucket(algo.Per(n, year), algo.Burst(n+1))
@@ -83,8 +83,8 @@ func TestDefaultBurstOfAnyRate(t *testing.T) {
 	}
 }
 
-// TestSetRateKeepsDebtAsTime: a changed limit refills nothing, and cuts what
-// the new limit could not have charged.
+// TestSetRateKeepsDebtAsTime: a changed limit refills nothing, and cuts debt
+// that the new limit could not have charged.
 func TestSetRateKeepsDebtAsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
@@ -103,8 +103,8 @@ func TestSetRateKeepsDebtAsTime(t *testing.T) {
 	})
 }
 
-// TestSetRateHealsOldDebt: a key that owes a day under the old limit owes at
-// most two bursts under the new one, and is not locked out.
+// TestSetRateHealsOldDebt: a key with a debt of a day under the old limit has
+// a debt of at most two bursts under the new one, and is not locked out.
 func TestSetRateHealsOldDebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerDay(24), algo.Burst(24)))
@@ -167,8 +167,8 @@ func TestSettleIntoDebtIsBounded(t *testing.T) {
 	})
 }
 
-// TestRefundOfAFastLimit: a request that fails after a fifth of a second is
-// given back what it still weighs, although one unit takes only 10 ms.
+// TestRefundOfAFastLimit: a request that fails after a fifth of a second gets
+// its remaining weight back, although one unit takes only 10 ms.
 func TestRefundOfAFastLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(100)))
@@ -267,8 +267,8 @@ func remaining(t *testing.T, l algo.Limiter) int64 {
 	return acquire(t, l, "k", 0).Remaining
 }
 
-// TestRefundsCountOneAnother: a charge weighs less once one that was made
-// before it has been given back: what drains in between is not minted.
+// TestRefundsCountOneAnother: a charge weighs less after the refund of an
+// earlier one: units that drain in between are not refunded twice.
 func TestRefundsCountOneAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(10)))
@@ -282,8 +282,8 @@ func TestRefundsCountOneAnother(t *testing.T) {
 	})
 }
 
-// TestAllowChargesNothingItDenies: what would be delayed is denied, and the
-// next unit is there no later for it.
+// TestAllowChargesNothingItDenies: requests that would be delayed are denied,
+// and the next unit is available no later for it.
 func TestAllowChargesNothingItDenies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(1), algo.MaxWait(time.Minute)))

@@ -94,7 +94,7 @@ func TestMeterSettledTwice(t *testing.T) {
 	require.EqualValues(t, 100-7-3*4, peek(t, l, "k").Remaining)
 }
 
-// A stream that never ends keeps what it has reserved until that has drained, and no longer.
+// A stream that never ends keeps its reservation until it has drained, and no longer.
 func TestMeterThatNeverEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerHour(100))

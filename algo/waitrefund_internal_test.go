@@ -13,8 +13,9 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// waitRows are the limiters that delay, at 10 units a second, with what may start
-// at once: beside one request where a charge pays forward, or instead of it.
+// waitRows are the limiters that delay, at 10 units a second, with the units that
+// may start at once: beside one request where its cost delays only later ones, or
+// instead of it.
 var waitRows = []struct {
 	spec    string
 	depth   time.Duration

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// window is what all windows have.
+// window has the methods of all windows.
 type window interface {
 	algo.Limiter
 	algo.Describer

@@ -108,8 +108,8 @@ func TestWindowSettle(t *testing.T) {
 	})
 }
 
-// The same failure in a token bucket: the cancellation of what the ceiling cut
-// off gave back what others had spent.
+// The same failure in a token bucket: the cancellation of a charge that the
+// ceiling cut off refunded the units of others.
 func TestSettleBeyondCeilingMintsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerMinute(10)))

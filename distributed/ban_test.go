@@ -51,7 +51,7 @@ func TestBansHoldInAllInstances(t *testing.T) {
 	require.False(t, d.Banned)
 }
 
-// A ban forgives nothing: after it the key owes what it owed, and the next ban is twice
+// A ban forgives nothing: after it the key has the same debt, and the next ban is twice
 // as long.
 func TestBansForgiveNothing(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestBansOfShares(t *testing.T) {
 	require.True(t, remote(t, y, "k", 1).Allowed)
 }
 
-// A caller that takes what fits is not banned for asking for more.
+// A caller that takes only fitting units is not banned for asking for more.
 func TestBansOfDividedRequests(t *testing.T) {
 	store, _ := onRedis(t)
 	ban := newBan(t, store, algo.PerDay(10), 4*time.Hour)

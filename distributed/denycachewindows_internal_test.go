@@ -126,7 +126,8 @@ func (w *windowRig) fits(after time.Duration, n int64) bool {
 // now is the server's time.
 func (w *windowRig) now() int64 { return time.Now().UnixMicro() - w.server.back }
 
-// acquire asks for n units: what the cache denies, Redis would deny at that very instant.
+// acquire asks for n units: Redis would deny each denial of the cache at the same
+// instant.
 func (w *windowRig) acquire(n int64) {
 	fits := w.fits(0, n)
 	lease, err := w.limiter.Acquire(w.t.Context(), "k", n)

@@ -66,7 +66,7 @@ func (r *rig) shift(d time.Duration) {
 	}
 }
 
-// outcome is what callers and meters saw.
+// outcome has the results of callers and meters.
 type outcome struct {
 	decisions, fallbacks, failed int
 	late                         int // decisions that took 5 ms more than the deadline

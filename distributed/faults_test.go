@@ -15,7 +15,7 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// faultRow is one fault: how Redis is broken and mended.
+// faultRow is one fault: how Redis is broken and repaired.
 type faultRow struct {
 	name        string
 	effect      effect

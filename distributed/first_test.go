@@ -126,8 +126,8 @@ func TestFirstErrors(t *testing.T) {
 	require.Equal(t, algo.SourceFallback, acquire(t, l, "b", 1).Source)
 }
 
-// TestW2_FirstOnRedis: instances that race for a plan and its credits spend exactly what
-// both have.
+// TestW2_FirstOnRedis: instances that race for a plan and its credits spend exactly the
+// units of both.
 func TestW2_FirstOnRedis(t *testing.T) {
 	server := redistest.Start(t)
 	var admitted atomic.Int64
@@ -180,7 +180,7 @@ func TestW3_FirstWithoutRedis(t *testing.T) {
 			admitted++
 		}
 	}
-	require.Equal(t, 6, admitted, "what the plan had left")
+	require.Equal(t, 6, admitted, "the remaining units of the plan")
 	require.ErrorIs(t, credits.TopUp(ctx, "a", "2", 1), distributed.ErrUnavailable)
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// spendAll acquires from all limiters at once until d has passed, and returns what
-// they admitted.
+// spendAll acquires from all limiters at once until d has passed, and returns the
+// number of admitted units.
 func spendAll(limiters []*distributed.Limiter, key string, d time.Duration) int64 {
 	var admitted atomic.Int64
 	var group sync.WaitGroup

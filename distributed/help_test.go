@@ -114,7 +114,7 @@ var ctx = context.Background()
 const patient = 5 * time.Second
 
 // newStore makes a store that is closed when the test ends. Of options of one name
-// the last is used, so that a test changes what its helpers have chosen.
+// the last is used, so a test can override its helpers.
 func newStore(t testing.TB, c redis.UniversalClient, opts ...distributed.Option) *distributed.Store {
 	t.Helper()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -157,7 +157,8 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// viaProxy makes a client with go-redis' defaults, which repeat what fails.
+// viaProxy makes a client with go-redis' defaults, which repeat failed
+// commands.
 func viaProxy(t testing.TB, p *redistest.Proxy) *redis.Client {
 	c := redis.NewClient(&redis.Options{Addr: p.Addr(), ReadTimeout: time.Second})
 	t.Cleanup(func() { _ = c.Close() })

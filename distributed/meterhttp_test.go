@@ -64,7 +64,8 @@ func (s *tokenStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// left is what the key has once the charges on their way have arrived.
+// left is the number of units of the key after the charges in transit have
+// arrived.
 func (s *tokenStream) left(t *testing.T, want int64) {
 	t.Helper()
 	left := func() int64 { return remote(t, s.limiter, "k", 0).Remaining }

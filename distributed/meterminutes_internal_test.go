@@ -48,7 +48,7 @@ func tenMinutes(t *testing.T, l algo.Limiter, sleep func(time.Duration)) (left [
 }
 
 // longReservation reserves 30 000 units of 60 000 an hour for a stream of ten minutes, in which
-// 10 000 come in, and uses 5000. Others owe some before it.
+// 10 000 refill, and uses 5000. Others have debt before it.
 func longReservation(t *testing.T, l algo.Limiter, sleep func(time.Duration), others, want int64) {
 	_, err := l.Acquire(context.Background(), "long", others)
 	require.NoError(t, err)
@@ -62,8 +62,8 @@ func longReservation(t *testing.T, l algo.Limiter, sleep func(time.Duration), ot
 	require.Equal(t, want, lease.Remaining)
 }
 
-// TestL2_StreamOfTenMinutes: at its end a stream gives back what its charges still weigh, to
-// the unit, the same locally and on a real server.
+// TestL2_StreamOfTenMinutes: at its end a stream gives back the remaining weight of its
+// charges, to the unit, the same locally and on a real server.
 func TestL2_StreamOfTenMinutes(t *testing.T) {
 	client := redistest.Start(t).Client()
 	clock := useVirtualClock(t, client)

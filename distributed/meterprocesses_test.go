@@ -89,7 +89,7 @@ func TestW1_StreamsOverProcesses(t *testing.T) {
 }
 
 // TestW3_StreamsOverProcessesThroughAnOutage: while Redis is away for a quarter of the time,
-// four processes together use at most what fits into the limit once more.
+// four processes together exceed the limit by at most its units over the outage, B + R*away.
 func TestW3_StreamsOverProcessesThroughAnOutage(t *testing.T) {
 	speed, long := int64(10), 4*time.Second
 	if cases.Long() {
@@ -136,7 +136,7 @@ func streamsOverProcesses(t *testing.T, addr string, speed int64, long, timeout 
 	return start, spent
 }
 
-// spending is what the streams of one limit have used.
+// spending is the use of the streams of one limit.
 type spending struct {
 	uses               []use
 	whole, cut, denied int64
@@ -195,7 +195,7 @@ func (p *streamProcess) ready(t *testing.T) {
 	}
 }
 
-// collect adds what the process has used, once it has ended.
+// collect adds the use of the process, after it has ended.
 func (p *streamProcess) collect(t *testing.T, all []spending) {
 	var says strings.Builder
 	for p.lines.Scan() {

@@ -57,11 +57,10 @@ func (e *events) count(k distributed.Kind) (n int) {
 	return n
 }
 
-// TestW3_MixedParameters: while instances use one name with different parameters,
-// as in a rolling deployment, none forgives what the others have charged. All
-// together admit at most the largest burst and the largest rate, plus, if the rates differ, the
-// burst of the slower one; windows, the largest quota in the longest period. And
-// the difference is reported.
+// TestW3_MixedParameters: while instances use one name with different parameters, as in a
+// rolling deployment, none forgives the charges of the others. All together admit at most the
+// largest burst and the largest rate, plus, if the rates differ, the burst of the slower one;
+// windows, the largest quota in the longest period. And the difference is reported.
 func TestW3_MixedParameters(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

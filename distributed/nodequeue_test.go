@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// 512 callers in one process get what one would, batched or not.
+// 512 callers in one process get as much as one would, batched or not.
 func TestBatchesDecideAsSingleScripts(t *testing.T) {
 	store, _ := onRedis(t)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(100)))

@@ -44,7 +44,7 @@ func (s bucketStep) args() args {
 
 func bucketOf(g *decide.GCRA) *bucket { return &bucket{gcra: g, Params: g.Params()} }
 
-// run does what bucket.lua does and returns its reply.
+// run does the same as bucket.lua and returns its reply.
 func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 	o.expire(now)
 	if o.bannedUntil > 0 {

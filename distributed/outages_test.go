@@ -108,7 +108,7 @@ func outagesOf(server *redistest.Server, proxy *redistest.Proxy) outages {
 		700 * time.Millisecond, 500 * time.Millisecond, 0}
 }
 
-// rates is a series of what all instances together have admitted.
+// rates is a series of the admissions of all instances together.
 type rates struct{ points []ratePoint }
 
 type ratePoint struct {

@@ -129,7 +129,7 @@ func runScript(t *testing.T, c *redis.Client, reqs ...*request) []int64 {
 
 // TestL2_BucketScriptAndDecide: the script and decide agree to the bit on every
 // operation, whatever the limits, the order and the age of the keys. A refund
-// gives back what decide gives back, by the account that the key keeps.
+// gives back the same units as decide, by the account that the key keeps.
 func TestL2_BucketScriptAndDecide(t *testing.T) {
 	client := redistest.Start(t).Client()
 	rnd := rand.New(rand.NewPCG(1, 2))

@@ -104,7 +104,7 @@ func TestMaxWaitDelaysAndIsGivenBack(t *testing.T) {
 
 // A stream that lasts longer than its own cost takes to drain, behind other
 // debt, and settles below its estimate: the difference comes back as far as the
-// bucket still owes it.
+// bucket still has debt for it.
 func TestRefundOfALongStream(t *testing.T) {
 	store, _ := onRedis(t)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("tokens", algo.PerMinute(600), algo.Burst(600)))
@@ -114,7 +114,7 @@ func TestRefundOfALongStream(t *testing.T) {
 	stream.Settle(2)
 	require.GreaterOrEqual(t, remote(t, l, "k", 0).Remaining, before+8)
 	first.Release(algo.Canceled)
-	require.GreaterOrEqual(t, remote(t, l, "k", 0).Remaining, int64(598), "all but what the stream kept")
+	require.GreaterOrEqual(t, remote(t, l, "k", 0).Remaining, int64(598), "all but the units that the stream kept")
 }
 
 // A cost that is not known before the work is charged after it.

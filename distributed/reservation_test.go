@@ -65,7 +65,7 @@ func TestReservations(t *testing.T) {
 	require.Equal(t, int64(60), left())
 	reserve(t, a, "k", "5", 10)
 	require.NoError(t, b.SettleReserved(ctx, "k", "5", 1<<62))
-	require.Zero(t, left(), "owed")
+	require.Zero(t, left(), "debt")
 	require.Equal(t, algo.Never, reserve(t, a, "k", "6", 101).Reason)
 	require.ErrorIs(t, b.SettleReserved(ctx, "k", "6", 0), distributed.ErrNoReservation)
 }

@@ -108,7 +108,7 @@ func TestW2_SharesLendOnRedis(t *testing.T) {
 		borrowers = append(borrowers, shares.Child("other"))
 	}
 	var lent int64
-	var first, last [2]float64 // before and after the first and the last look at what there is
+	var first, last [2]float64 // before and after the first and the last look at the units
 	for n := 0; n < 20 || last[0] < first[1]+1; n++ {
 		l, before := borrowers[n%len(borrowers)], serverTime(t, server)
 		left := remote(t, l, "k", 0).Remaining

@@ -158,7 +158,7 @@ func (v *virtualServer) execute(c *Command) {
 	c.Done(reply, nil)
 }
 
-// bucket does what bucket.lua does. The arguments of a bucket determine its
+// bucket does the same as bucket.lua. The arguments of a bucket determine its
 // parameters.
 func (v *virtualServer) bucket(key string, now int64, a args) []int64 {
 	o := v.buckets[key]
@@ -177,7 +177,7 @@ func (v *virtualServer) bucket(key string, now int64, a args) []int64 {
 	return []int64{tat, account, flag}
 }
 
-// beat does what heartbeat.lua does.
+// beat does the same as heartbeat.lua.
 func (v *virtualServer) beat(now int64, a args) (count, rank int64) {
 	for id, until := range v.alive {
 		if until <= now {

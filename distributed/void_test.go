@@ -11,7 +11,7 @@ import (
 )
 
 // TestW2_ResetsAndBansVoidCharges: a charge from before a reset or a ban is not given back
-// to charges after it, however soon the key owes nothing in between.
+// to charges after it, however soon the key is without debt in between.
 func TestW2_ResetsAndBansVoidCharges(t *testing.T) {
 	s, _ := onRedis(t)
 	rate := algo.PerHour(9_000) // whose windows hardly end within the test

@@ -27,7 +27,7 @@ func TestW2_CalendarWindowsOfInstances(t *testing.T) {
 	first.Settle(10_000_000)
 	require.Eventually(t, func() bool { return remote(t, b, "k", 0).Remaining == 40_000_000 }, 10*time.Second, time.Millisecond)
 	over := remote(t, b, "k", 40_000_000)
-	over.Settle(60_000_000)             // 20 million are owed in the next window
+	over.Settle(60_000_000)             // 20 million are debt in the next window
 	require.Eventually(t, func() bool { // the settlement arrives by itself
 		return remote(t, a, "k", 30_000_001).RetryAfter > first.ResetAfter+27*24*time.Hour
 	}, 10*time.Second, time.Millisecond)

@@ -27,7 +27,7 @@ func invoke(ctx context.Context, i grpc.UnaryClientInterceptor, err error) error
 	})
 }
 
-// A client is paced, in exact time, and fails at once where waiting is in vain.
+// A client is paced, in exact time, and fails at once if a wait is useless.
 func TestClientPacing(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -122,7 +122,7 @@ func TestC2_ClientOutcomes(t *testing.T) {
 }
 
 // DialOptions on a real connection, unary and streams; the server sees only
-// what passes.
+// the admitted calls.
 func TestDialOptions(t *testing.T) {
 	svc := &service{duplex: echo}
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(2)))

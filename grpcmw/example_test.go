@@ -201,7 +201,7 @@ func ExampleLeaseFrom() {
 	// Output: 60
 }
 
-// A stream is charged by what its messages really take, and ends where the limit is
+// A stream is charged the actual cost of its messages, and ends when the limit is
 // spent.
 func ExampleMeterFrom() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))

@@ -27,7 +27,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
-// The event contains what the client of a real server receives.
+// The event contains the answer that the client of a real server receives.
 func TestEventTellsWhatIsSent(t *testing.T) {
 	quota := algo.Decision{Reason: algo.Quota, Limit: 1, RetryAfter: 10 * time.Second}
 	for _, row := range []struct {

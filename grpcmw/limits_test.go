@@ -251,7 +251,7 @@ func TestPlansByMethod(t *testing.T) {
 	require.Equal(t, "rest", detailsOf(t, err).info.Metadata["policy"])
 }
 
-// Only failures are counted: what the handler answers with decides.
+// Only failures are counted: the answer of the handler decides.
 func TestRefundIf(t *testing.T) {
 	answer := codes.OK
 	svc := &service{

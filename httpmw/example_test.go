@@ -117,7 +117,7 @@ func ExampleWithCost() {
 }
 
 // A new limit is tried on live traffic: it denies no request, and the observer
-// counts whom it would have denied.
+// counts the requests that it would have denied.
 func ExampleLimit_shadow() {
 	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(2))))
 	handler := httpmw.Limit(trial, keyfunc.ClientIP(),

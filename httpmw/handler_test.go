@@ -24,7 +24,7 @@ func (e *events) observe() httpmw.Option {
 	return httpmw.WithObserver(func(ev httpmw.Event) { *e = append(*e, ev) })
 }
 
-// The event contains what the client received.
+// The event contains the answer that the client received.
 func TestEventTellsWhatIsSent(t *testing.T) {
 	for _, row := range []struct {
 		name string

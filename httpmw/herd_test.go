@@ -44,8 +44,8 @@ func herd(n int, ask func() (wait time.Duration, served bool)) (total int64) {
 	return served.Load()
 }
 
-// Clients that read the exact wait take what the bucket has to give: a herd of them
-// dissolves, and one alone loses nothing.
+// Clients that read the exact wait use all units of the bucket: a herd of them
+// dissolves, and a single client loses nothing.
 func TestHerd(t *testing.T) {
 	const had = herdBurst + herdRate*int64(herdTime/time.Second)
 	for _, n := range []int{1, 20, 400} {
@@ -70,7 +70,7 @@ func TestHerdOfWholeSeconds(t *testing.T) {
 	const instants = int64(herdTime / time.Second) // at which they come, the first one included
 	for name, row := range map[string]struct {
 		opts []algo.Option
-		had  int64 // what the bucket has to give at these instants
+		had  int64 // the units of the bucket at these instants
 		part float64
 	}{
 		"default burst": {nil, herdRate * instants, 1},

@@ -16,10 +16,9 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// TestM2_IPv6Prefixes: limits on wider prefixes bound what the holder of a /48 or a /32
-// may spend, and how many places in the table of addresses it takes, while everybody
-// else is served. The widest limit is asked first, so that what it denies takes no place
-// behind it.
+// TestM2_IPv6Prefixes: limits on wider prefixes bound the spending of the holder of a
+// /48 or a /32, and its number of places in the table of addresses, while all others are
+// served. The widest limit is asked first, so its denials take no place behind it.
 func TestM2_IPv6Prefixes(t *testing.T) {
 	for name, attacker := range map[string]func(i int) string{
 		"of a /48": func(i int) string { return fmt.Sprintf("[2001:db8:1:%x::1]:1", i%(1<<16)) },

@@ -91,7 +91,7 @@ func TestMeterWriterEnds(t *testing.T) {
 	}
 }
 
-// owed is what the key of a bucket of a unit a second has to pay off.
+// owed returns the debt of the key in a bucket of a unit a second.
 func owed(t *testing.T, l algo.Limiter) int64 {
 	lease, err := l.Acquire(context.Background(), "k", 1)
 	require.NoError(t, err)
@@ -121,7 +121,7 @@ func TestMeterWriterInParts(t *testing.T) {
 	require.Equal(t, []string{"data: xx\n\n", "data: x\n\n", "data: xxx"}, seen)
 }
 
-// flushes notes what had been sent at each Flush.
+// flushes records the sent part at each Flush.
 type flushes struct {
 	*httptest.ResponseRecorder
 	sent []string
@@ -232,7 +232,7 @@ func (l whileThere) Acquire(ctx context.Context, key string, n int64) (algo.Leas
 	return l.Limiter.Acquire(ctx, key, n)
 }
 
-// A client that hangs up is charged for what it was sent.
+// A client that hangs up is charged for the part that was sent.
 func TestMeterWriterChargesAClientThatHangsUp(t *testing.T) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	ctx, hangUp := context.WithCancel(context.Background())
@@ -281,7 +281,7 @@ func TestMeterFrom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := algo.Must(algo.NewTokenBucket(algo.PerHour(18)))
-			require.Equal(t, strings.Repeat("xxxxx\n", 4), serve(limit(l)), "15 units fit, and one chunk is owed")
+			require.Equal(t, strings.Repeat("xxxxx\n", 4), serve(limit(l)), "15 units fit, and one chunk is debt")
 			lease, err := l.Acquire(context.Background(), "k", 1)
 			require.NoError(t, err)
 			require.InDelta(t, float64(3*time.Hour/18), float64(lease.RetryAfter), float64(time.Minute))
@@ -339,8 +339,8 @@ func TestLeaseBehindASkip(t *testing.T) {
 	}))).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 }
 
-// A refund of the middleware gives back what the meter has left of the first charge,
-// and nothing twice.
+// A refund of the middleware gives back the meter's rest of the first charge, and
+// nothing twice.
 func TestMeterFromAndRefund(t *testing.T) {
 	for _, used := range []int64{1, 4, 9} {
 		l := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
@@ -434,7 +434,8 @@ func BenchmarkMeterWriter(b *testing.B) {
 	}
 }
 
-// BenchmarkMeterWriterFloor is what the meter and the writer beneath take.
+// BenchmarkMeterWriterFloor is the time of the meter and of the writer
+// beneath.
 func BenchmarkMeterWriterFloor(b *testing.B) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9)))
 	m := algo.Must(algo.StartMeter(context.Background(), l, "k", 0, 100))

@@ -16,7 +16,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// user is who a request is from, as authentication found it.
+// user is the authenticated user of a request.
 type user struct{ name, plan string }
 
 type userKey struct{}
@@ -83,8 +83,8 @@ func TestPlans(t *testing.T) {
 	require.Equal(t, 503, serve(h, from("", "", "192.0.2.77")).Code, "unchanged")
 }
 
-// A header that is sent twice, or that names a plan, changes nothing: the plan is
-// who the request is from.
+// A header that is sent twice, or that names a plan, changes nothing: the
+// authenticated user has the plan.
 func TestPlansAreNotChosenByTheClient(t *testing.T) {
 	h := httpmw.NewPlans(keyfunc.Context(planOf), map[string][]httpmw.Policy{
 		"pro": {{Limiter: bucket(t, algo.PerHour(100)), Key: keyfunc.Context(userOf)}},

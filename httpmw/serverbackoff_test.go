@@ -130,7 +130,7 @@ func TestTransportHeedsTheServer(t *testing.T) {
 	}
 }
 
-// The hook reads what the server says in its own words, beside the standard fields.
+// The hook reads the server's own fields, in addition to the standard ones.
 func TestTransportServerWait(t *testing.T) {
 	date := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat)
 	for _, row := range []struct {

@@ -98,7 +98,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// h2cHandler does with the preface of HTTP/2 what h2c.NewHandler does.
+// h2cHandler treats the preface of HTTP/2 as h2c.NewHandler does.
 var h2cHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	if r.Method == "PRI" {
 		conn, _, err := http.NewResponseController(w).Hijack()

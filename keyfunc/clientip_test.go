@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// TestClientIPTrust is the trust table: who is the client, for a peer and the
-// lines of X-Forwarded-For.
+// TestClientIPTrust is the trust table: the client for a peer and the lines of
+// X-Forwarded-For.
 func TestClientIPTrust(t *testing.T) {
 	for _, row := range []struct {
 		name  string

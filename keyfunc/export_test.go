@@ -1,4 +1,4 @@
 package keyfunc
 
-// ForgetHashPepper ends what SetHashPepper began.
+// ForgetHashPepper undoes SetHashPepper.
 func ForgetHashPepper() { hashPepper.Store(nil) }

@@ -47,7 +47,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// What users call themselves stays as it is, unless it is a key of another kind.
+// The names of users stay unchanged, unless they look like a key of another
+// kind.
 func TestIdentitiesStayThemselves(t *testing.T) {
 	for _, id := range []string{
 		"acme/alice", "a.b.c", "3.14", "abc:80", "local", "10.0.0.0.1", "dead:beef", "1.2.3", "1:2", "a/b", "John Smith/Sales",

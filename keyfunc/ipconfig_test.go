@@ -63,7 +63,8 @@ func TestWidePrefixes(t *testing.T) {
 	require.Equal(t, "224.0.0.1", keyOf(t, key, request("192.0.2.1:1", xff, "9.9.9.9, 224.0.0.1, 127.0.0.1")))
 }
 
-// Merged prefixes trust what the single ones do, up to both ends.
+// Merged prefixes trust the same addresses as the single ones, up to both
+// ends.
 func TestPrefixEdges(t *testing.T) {
 	key := keyfunc.ClientIP(prefixes("10.0.1.0/24", "10.0.0.5/24", "10.0.0.128/25", "192.0.2.1/32", "::ffff:198.51.100.0/120", "2001:db8:5::/64", "2001:db8:5:1::/64", "255.255.255.255/32")...)
 	for peer, trusted := range map[string]bool{
@@ -133,7 +134,7 @@ func TestUnixSockets(t *testing.T) {
 	}
 }
 
-// What net/http and the kernel really say about a connection.
+// The actual addresses of a connection from net/http and the kernel.
 func TestRealConnections(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s")
 	for _, row := range []struct{ network, address, want string }{

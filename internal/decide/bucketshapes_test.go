@@ -51,10 +51,10 @@ func anyShape(rnd *rand.Rand, make func(p shapeParameters) (*GCRA, error)) *GCRA
 }
 
 // TestW2_StartsUnderJumpingClocks: for any sequence of clock readings the starts
-// of a run hold at most what fits at once, or one cost that is more, and what the
-// rate lets through from the first to the last. A pacer without slack starts n
-// units n*T after the start before. A request that pays forward adds its own
-// cost.
+// of a run have at most the units that fit at once, or one larger cost, plus the
+// units of the rate from the first to the last. A pacer without slack starts n
+// units n*T after the start before. A request whose cost delays only later ones
+// adds its own cost.
 func TestW2_StartsUnderJumpingClocks(t *testing.T) {
 	n := cases.Count(50_000, 1_000_000)
 	for name, make := range shapes {

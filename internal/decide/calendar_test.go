@@ -175,7 +175,7 @@ func TestCalendarPeriods(t *testing.T) {
 	}
 }
 
-// TestW2_CalendarWindowDebt: debt of a period is owed in the next one, of another
+// TestW2_CalendarWindowDebt: debt of a period counts in the next one, of another
 // length, and in no later one.
 func TestW2_CalendarWindowDebt(t *testing.T) {
 	zero := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -10,8 +10,8 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// TestU2_ColorLimitIsExact: a limit by color admits what its marker marks so,
-// charges nothing otherwise, and its spans are exact.
+// TestU2_ColorLimitIsExact: a limit by color admits requests that its marker
+// gives this color, charges nothing otherwise, and its spans are exact.
 func TestU2_ColorLimitIsExact(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(47, 48))
 	for range cases.Count(5_000, 500_000) {
@@ -125,8 +125,8 @@ func TestW2_ColorRefundsMintNothing(t *testing.T) {
 	t.Logf("W2: %d sequences that charge, settle and cancel", n)
 }
 
-// TestColorSettleBeyondWhatABucketOwes: when more is charged again than a bucket
-// can owe, the cut is reported.
+// TestColorSettleBeyondWhatABucketOwes: when a charge exceeds the largest debt
+// of a bucket, the cut is reported.
 func TestColorSettleBeyondWhatABucketOwes(t *testing.T) {
 	one := per(1, time.Second)
 	for name, c := range map[string]*ColorLimit{
@@ -151,7 +151,7 @@ func TestColorSettleBeyondWhatABucketOwes(t *testing.T) {
 				cuts++
 			}
 		}
-		require.Equal(t, 16, cuts, "%s: a bucket owes four times its size", name)
+		require.Equal(t, 16, cuts, "%s: a bucket has a debt of four times its size", name)
 	}
 }
 

@@ -108,7 +108,8 @@ func (k *regionKey) admit(at, n int64) {
 	k.admitted += n
 }
 
-// refund cancels the last admissions of a region. What it may not hold then is lost.
+// refund cancels the last admissions of a region. Units that it may not hold then
+// are lost.
 func (k *regionKey) refund(g int, at int64) {
 	for _, n := range k.open[g][len(k.open[g])/2:] {
 		k.states[g] = k.escrow.Return(k.states[g], at, n)
@@ -206,7 +207,7 @@ func TestW2_Regions(t *testing.T) {
 		g, err := decide.NewGCRA(rate, burst, 0)
 		require.NoError(t, err)
 		excess := regions + rnd.Int64N(burst-regions+1)
-		if period == time.Second { // what the whole rate needs in one region
+		if period == time.Second { // for the whole rate in one region
 			excess = burst
 		}
 		part := excess / regions

@@ -30,7 +30,7 @@ func TestEscrow(t *testing.T) {
 	s = e.Lease(s, now, name, 2, second/2, 0, true)
 	require.Equal(t, int64(-3), s.Balance)
 	s, ok, want = e.Acquire(s, now, 4)
-	require.False(t, ok, "3 are owed, and at most 5 may be")
+	require.False(t, ok, "the debt is 3, and at most 5")
 	require.Equal(t, int64(3+2*(10/2*3/2)), want, "the debt, and the demand of three leases of half a second")
 	s = e.Lease(s, now, s.Leased, want, second/2, 0, true)
 	require.Equal(t, int64(14), s.Balance)

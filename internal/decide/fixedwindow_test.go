@@ -267,7 +267,8 @@ func TestSpreadPeriodChange(t *testing.T) {
 	}
 }
 
-// TestEndOfTheClockOfFixedWindows: what cannot be charged any more is denied.
+// TestEndOfTheClockOfFixedWindows: requests that cannot be charged any more
+// are denied.
 func TestEndOfTheClockOfFixedWindows(t *testing.T) {
 	f := fixed(10, time.Second)
 	for _, now := range []int64{1<<63 - 64, 1<<63 - 1 - f.window.by, 1<<63 - 1 - 2*f.window.by} {

@@ -125,7 +125,7 @@ func TestU2_DecideAgainstArithmetic(t *testing.T) {
 }
 
 // TestEndOfTheClock: a limiter that is older than its clock can count, 4.5
-// years, denies what it cannot charge.
+// years, denies requests that it cannot charge.
 func TestEndOfTheClock(t *testing.T) {
 	end := ticks(math.MaxInt64)
 	const burst = 10
@@ -182,7 +182,7 @@ func TestImplausibleTATs(t *testing.T) {
 			require.LessOrEqual(t, fits.RetryAfter, g.emission, "no longer than after spending the burst")
 		}
 		require.True(t, next.Plausible(now+g.depth+g.maxWait, now))
-		require.True(t, next.Plausible(now+old.maxDebt+g.maxDebt, now+old.maxDebt), "what old left over has drained")
+		require.True(t, next.Plausible(now+old.maxDebt+g.maxDebt, now+old.maxDebt), "the debt of old has drained")
 	}
 }
 

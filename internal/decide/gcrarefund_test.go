@@ -82,8 +82,8 @@ func TestW1_RefundsMintNothing(t *testing.T) {
 }
 
 // TestW1_BurstChangesMintNothing: the same while the burst is raised and lowered
-// again, by so little that the smaller bucket may owe as much. What fit under the
-// larger burst stays owed.
+// again, by so little that the smaller bucket may have the same debt. Debt that
+// fit under the larger burst stays.
 func TestW1_BurstChangesMintNothing(t *testing.T) {
 	n := cases.Count(20_000, 500_000)
 	rnd := rand.New(rand.NewPCG(67, 68))
@@ -196,7 +196,7 @@ func TestForceChargeIsBounded(t *testing.T) {
 	}
 }
 
-// waiting are the buckets that delay, and what may start at once.
+// waiting are the buckets that delay, by their units that may start at once.
 var waiting = map[string]*GCRA{
 	"token bucket":     must(NewGCRA(per(10, time.Second), 3, time.Second)),
 	"pacer":            must(NewPacer(per(10, time.Second), 0, Unbounded, time.Second)),

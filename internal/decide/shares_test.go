@@ -64,8 +64,8 @@ func perMicro(count int64, period time.Duration) Rate {
 	return Rate{Count: count, Period: period, Resolution: Microseconds}
 }
 
-// TestW2_SharesAndSteps: over random charges and debts, Shares has to the part what
-// buckets have that are filled step by step, and its spans are exact.
+// TestW2_SharesAndSteps: over random charges and debts, Shares equals, to the part,
+// buckets that are filled step by step, and its spans are exact.
 func TestW2_SharesAndSteps(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for range cases.Count(200, 20_000) {
@@ -122,8 +122,8 @@ func (m *stepwise) full() bool {
 }
 
 // TestW2_SharesBound: whatever children charge and cancel, and however late the readings of
-// the clock, what stays charged in any window is at most the burst and what the whole rate
-// brings.
+// the clock, the remaining charges in any window are at most the burst plus the units of
+// the whole rate.
 func TestW2_SharesBound(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(5, 6))
 	refunded := 0

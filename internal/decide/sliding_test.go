@@ -163,8 +163,8 @@ func requireExpiry[S any](t *testing.T, kind sliders[S], rnd *rand.Rand) {
 	require.Zero(t, v.ResetAfter)
 }
 
-// TestW2_WindowRefundKeepsTheTime: what had passed when a unit was charged stays
-// forgotten when that is given back. A late reading does not find an empty
+// TestW2_WindowRefundKeepsTheTime: units that had passed at a charge stay
+// forgotten when the charge is refunded. A late reading does not find an empty
 // window.
 func TestW2_WindowRefundKeepsTheTime(t *testing.T) {
 	requireTime(t, countersKind())
@@ -208,8 +208,8 @@ func requireTime[S any](t *testing.T, kind sliders[S]) {
 	}
 }
 
-// TestEndOfTheClockOfWindows: what cannot be charged any more is denied, or
-// nothing is forgotten.
+// TestEndOfTheClockOfWindows: requests that cannot be charged any more are
+// denied, or nothing is forgotten.
 func TestEndOfTheClockOfWindows(t *testing.T) {
 	requireEnd(t, countersKind())
 	requireEnd(t, cellsKind())

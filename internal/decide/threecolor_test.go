@@ -109,7 +109,7 @@ func TestW2_ThreeColorAgainstTheRFCs(t *testing.T) {
 			out := m.Mark(&s, now<<m.shift, cost, in)
 			before := *f
 			want := f.mark(now, cost, in)
-			if want == Red || cost == 0 { // what changes nothing fills nothing either
+			if want == Red || cost == 0 { // no change, so no refill either
 				*f = before
 			}
 			if out != want {

@@ -71,7 +71,7 @@ func requireWarmupDenial(t *testing.T, p *Warmup, was, s WarmupState, now, n int
 		t.Fatalf("%+v: admitted a tick before %v", *p, v.RetryAfter)
 	}
 	if _, ok := p.Admit(&at, now, n); ok {
-		t.Fatal("Admit admits what Decide denies")
+		t.Fatal("Admit admits a request that Decide denies")
 	}
 }
 
@@ -105,8 +105,8 @@ func TestWarmupArea(t *testing.T) {
 }
 
 // TestW2_WarmupRefundsMintNothing: charges are settled and canceled while the
-// rate changes. Nothing starts before what started earlier is paid for, as far as
-// it was kept.
+// rate changes. No request starts before the kept cost of earlier ones has
+// drained.
 func TestW2_WarmupRefundsMintNothing(t *testing.T) {
 	n := cases.Count(20_000, 500_000)
 	rnd := rand.New(rand.NewPCG(57, 58))
@@ -178,7 +178,8 @@ func TestWarmupExactRefund(t *testing.T) {
 	}
 }
 
-// TestEndOfTheClockOfAWarmup: what cannot be charged any more is denied.
+// TestEndOfTheClockOfAWarmup: requests that cannot be charged any more are
+// denied.
 func TestEndOfTheClockOfAWarmup(t *testing.T) {
 	p := must(NewWarmup(per(10, time.Second), time.Second, 0, 3))
 	var s WarmupState

@@ -116,8 +116,8 @@ func requireSum(t *testing.T, w window, now, left int64) {
 	require.Zero(t, a.Remaining)
 }
 
-// TestW2_WindowsAgainstDefinitions compares what weighs with the definition,
-// counted over everything that was ever admitted.
+// TestW2_WindowsAgainstDefinitions compares the weight with the definition,
+// counted over all admissions.
 func TestW2_WindowsAgainstDefinitions(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(35, 36))
 	for range cases.Count(20_000, 500_000) {

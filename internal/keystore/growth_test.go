@@ -71,7 +71,7 @@ func TestM1_TableGrowsToItsBound(t *testing.T) {
 	}
 	full := heapInUse() - before
 	require.Less(t, full, int64(maxKeys*43))
-	require.Equal(t, int64(1)<<60, load(s, "first")>>60<<60, "who owes much keeps its slot")
+	require.Equal(t, int64(1)<<60, load(s, "first")>>60<<60, "a key with much debt keeps its slot")
 	t.Logf("M1: %d keys: %d B each, %d at most", maxKeys, grown/maxKeys, full/maxKeys)
 }
 
@@ -100,8 +100,8 @@ func TestExpiredKeyKeepsItsSlotForASecond(t *testing.T) {
 	})
 }
 
-// TestL1_KeyThatMovesIsFound: who looks for a key while it moves to another
-// segment waits for it.
+// TestL1_KeyThatMovesIsFound: a lookup of a key that moves to another segment
+// waits for it.
 func TestL1_KeyThatMovesIsFound(t *testing.T) {
 	s := newWords(1<<20, true)
 	now := s.Clock.Now()

@@ -118,7 +118,7 @@ func TestWordsFull(t *testing.T) {
 
 // TestM2_EvictsTheNextToExpire: without room a new key takes the slot of the one
 // that would expire first in its two groups, whose charges cannot be refunded any
-// more. So a key is never evicted while it owes more than 15 others.
+// more. So a key is never evicted while it has more debt than 15 others.
 func TestM2_EvictsTheNextToExpire(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newWords(rapid.SampledFrom([]int{1, 20, 500}).Draw(t, "keys"), true)

@@ -59,7 +59,8 @@ func try(dir, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// TestRelease makes a release of a copy: the files, the tag, and what it refuses.
+// TestRelease makes a release of a copy: the files, the tag, and the rejected
+// cases.
 func TestRelease(t *testing.T) {
 	dir := clone(t)
 	refused := func(version, because string) {
@@ -90,7 +91,8 @@ func TestRelease(t *testing.T) {
 	checkSBOM(t, dir)
 }
 
-// checkSBOM: the list has the version, and exactly what the packages link.
+// checkSBOM: the list has the version, and exactly the modules that the
+// packages link.
 func checkSBOM(t *testing.T, dir string) {
 	t.Helper()
 	var sbom struct {

@@ -38,7 +38,7 @@ func TestMinutely(t *testing.T) {
 	})
 }
 
-// logged is what package log writes during the test.
+// logged returns the output of package log during the test.
 func logged(t *testing.T) *bytes.Buffer {
 	out, flags, before := new(bytes.Buffer), log.Flags(), log.Writer()
 	t.Cleanup(func() {

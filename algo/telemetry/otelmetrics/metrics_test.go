@@ -247,7 +247,7 @@ func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	}
 }
 
-// The span of the request says what its limits decided.
+// The span of the request has the decisions of its limits.
 func TestSpan(t *testing.T) {
 	_, m := newMetrics(t)
 	s := &span{Span: trace.SpanFromContext(t.Context()), recording: true, got: map[string]string{}}
