@@ -79,7 +79,7 @@ admin-test: redis
 	npm ci --no-audit --no-fund --prefix httpmw/admin/browser/axe
 	cd httpmw/admin/browser && $(if $(PICTURES),PICTURES=../../../docs/admin) $(GO) test $(if $(PICTURES),-tags pictures) -count 1 -timeout 20m -v .
 
-# What limiters keep of a real server under overload: one core for the server,
+# The capacity of a real server that limiters keep under overload: one core for the server,
 # one for the load, nothing else on the machine, near 40 minutes. A part of it:
 #   make overload WORK=5ms,30ms LIMITERS=none,default LOADS=0.85,5 OUT=/tmp
 # OUT is where the page goes, RECORDS a file that keeps the figures of several

@@ -25,7 +25,7 @@ type try struct {
 	run     func() outcome
 }
 
-// outcome is what came of it. The figure is counted in the run.
+// outcome is the result of a try. The figure is counted in the run.
 type outcome struct {
 	figure string
 	holds  bool

@@ -15,9 +15,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// staleReadings gives limiters readings of the clock that go back. That is what
-// happens when a goroutine reads the clock and is then put to sleep, while
-// others decide.
+// staleReadings gives limiters readings of the clock that go back. This happens
+// when a goroutine reads the clock and is then preempted, while others decide.
 func staleReadings() attack {
 	return attack{id: "stale-clock", title: "The clock goes back",
 		does: "Limit 1000 a second, burst 10. 500 callers read the clock and are held up for 50 ms; then they decide in turn with 500 that have just read it. " +

@@ -102,8 +102,8 @@ func negativeCost() attack {
 	return a
 }
 
-// hugeCost asks for what overflows when multiplied with the price of a unit, or
-// added to the spent units.
+// hugeCost asks for costs that overflow when multiplied by the price of a unit,
+// or added to the spent units.
 func hugeCost() attack {
 	var costs []int
 	for shift := 31; shift < 63; shift++ {

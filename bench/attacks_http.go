@@ -27,7 +27,7 @@ func handled(wrap func(http.Handler) http.Handler) func(change func(*http.Reques
 	return func(change func(*http.Request) *http.Request) int { return h(change).Code }
 }
 
-// responses is handled for those who want to read the fields too.
+// responses is like handled, for tries that also read the fields.
 func responses(wrap func(http.Handler) http.Handler) func(change func(*http.Request) *http.Request) *httptest.ResponseRecorder {
 	h := wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	return func(change func(*http.Request) *http.Request) *httptest.ResponseRecorder {
@@ -79,7 +79,8 @@ func golimiterBy(key httplimit.KeyFunc) func(http.Handler) http.Handler {
 		&memorystore.Config{Tokens: 10, Interval: time.Hour})), key)).Handle
 }
 
-// disguised counts what one client gets that looks different each time.
+// disguised counts the admissions of one client that looks different each
+// time.
 func disguised(ms []middleware, change func(r *http.Request, i int)) (ts []try) {
 	const n = 1000
 	for _, m := range ms {
@@ -107,7 +108,7 @@ func forgedHeader() attack {
 
 func forgedBehindProxy() attack {
 	return attack{id: "left-most", title: "The left-most X-Forwarded-For is believed",
-		does:  "The same behind one proxy, which appends the address of the client to what the client sent. Each library in the mode that it offers for that (throttled has none).",
+		does:  "The same behind one proxy, which appends the address of the client to the client's header. Each library in the mode that it offers for that (throttled has none).",
 		holds: "at most 10 are admitted",
 		tries: disguised(byForwarded(), func(r *http.Request, i int) {
 			r.RemoteAddr = "10.0.0.1:443"
@@ -116,7 +117,7 @@ func forgedBehindProxy() attack {
 }
 
 func rotatedIPv6() attack {
-	return attack{id: "ipv6", title: "One IPv6 subscriber uses many of his addresses",
+	return attack{id: "ipv6", title: "One IPv6 subscriber uses many addresses",
 		does:  "Limit 10 an hour and client address. 1000 requests from different addresses of one /64.",
 		holds: "at most 10 are admitted",
 		tries: disguised(byAddress(), func(r *http.Request, i int) {

@@ -80,7 +80,7 @@ func ourPlaces(of func(*algo.Lease) place) func() place {
 	}
 }
 
-// givenBack counts who gets in after one place was given back five times.
+// givenBack counts the admissions after one place was given back five times.
 func givenBack(enter func() place) outcome {
 	first := enter()
 	for enter() != nil {

@@ -115,7 +115,7 @@ func heap() int64 {
 
 // rotatedKeys tries to push a key that has spent its limit out of the table.
 func rotatedKeys() attack {
-	a := attack{id: "rotated-keys", title: "Rotating more keys than there is room for resets everybody",
+	a := attack{id: "rotated-keys", title: "Rotating more keys than there is room for resets all limits",
 		does:  "Limit 10 an hour each, room for 1000 keys where that can be said. Ten times: a client asks 10 times, then 2000 keys never seen before ask once each.",
 		holds: "the client is admitted at most 10 times of 100"}
 	for _, lib := range keyedLibraries() {

@@ -53,7 +53,7 @@ func behindKratos(h http.Handler) http.Handler {
 	})
 }
 
-// afterPanics counts who is still served.
+// afterPanics counts the requests that are still served.
 func afterPanics(wrap func(http.Handler) http.Handler) outcome {
 	serve := handled(func(http.Handler) http.Handler {
 		return wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -89,7 +89,8 @@ func canceledXTime() outcome {
 	return nextWaits(l.Reserve().Delay())
 }
 
-// watched is a context that counts who has begun to wait for its end.
+// watched is a context that counts the callers that have begun to wait for its
+// end.
 type watched struct {
 	context.Context
 	begun func()
@@ -185,7 +186,7 @@ func refundLate() attack {
 	}
 	return attack{id: "refund-late", title: "A refund that comes too late mints",
 		does:  "Limit 10 a second. 10 are spent; when they have been refilled, 10 more; then the first 10 are given back, and 10 more are asked for. (throttled and ulule give back by a negative cost.)",
-		holds: "at most what the rate refilled meanwhile, and 1",
+		holds: "at most the units refilled meanwhile, and 1",
 		tries: []try{
 			{sluice, func() outcome {
 				l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))

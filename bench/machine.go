@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// machine is what the figures depend on.
+// machine has the facts on which the figures depend.
 type machine struct {
 	cpu, system, clocksource string
 	cores                    int

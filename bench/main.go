@@ -51,7 +51,7 @@ func run(quick bool, only, out string) error {
 	return os.WriteFile(filepath.Join(out, "benchmarks.md"), []byte(r.markdown()), 0o644)
 }
 
-// collect runs everything that is chosen and says what it is at.
+// collect runs everything that is chosen and prints its progress.
 func (r *report) collect(chosen *regexp.Regexp) error {
 	all := works()
 	if chosen.MatchString("redis") {

@@ -37,9 +37,9 @@ type work struct {
 	us        string // which of ours the peers are compared with
 	warm      int    // decisions before each sample, to fill the caches
 	slow      bool   // fewer and longer samples: a decision takes microseconds
-	over      bool   // what counts is the time over the floor, not its multiple
+	over      bool   // the time over the floor counts, not its multiple
 	make      func() []contender
-	end       func() // stops what the contenders have started; may be nil
+	end       func() // stops the goroutines and servers of the contenders; may be nil
 }
 
 // plan is how much to measure.
@@ -148,9 +148,9 @@ func (w work) calibrate(c contender, sample time.Duration) int {
 	}
 }
 
-// sample times n decisions in all, and returns the wall time of one. What others
-// left behind is collected first, and the caches are warmed again, so that each
-// pays for its own garbage.
+// sample times n decisions in all, and returns the wall time of one. The garbage
+// of others is collected first, and the caches are warmed again, so each
+// contender's time includes its own garbage.
 func (w work) sample(c contender, n int) (ns float64, err error) {
 	sweep()
 	c.run(max(n/16, w.warm))
@@ -183,7 +183,7 @@ func (w work) drive(c contender, n int) (admitted []int, took time.Duration) {
 // each is how many of n decisions one caller makes.
 func (w work) each(n int) int { return max(n/max(w.callers, w.cores), 1) }
 
-// alive is what the last sweep left.
+// alive is the live memory after the last sweep.
 var alive uint64
 
 // sweep collects garbage if there is much: collecting a large heap of others

@@ -35,8 +35,8 @@ func TestPairedIgnoresSlowRounds(t *testing.T) {
 	require.Equal(t, 10.0, paired(xs, ys, difference))
 }
 
-// TestContendersDoTheirWork runs every group for moments. measure fails when a
-// contender admits what it should deny, or the other way round.
+// TestContendersDoTheirWork runs every group for moments. measure fails after
+// a wrong admission or denial by a contender.
 func TestContendersDoTheirWork(t *testing.T) {
 	all := append(works(), redisWorks(redistest.Start(t).Addr())...)
 	for _, w := range all {

@@ -23,8 +23,8 @@ type newKeys struct {
 // tooLong is the longest time that a first decision should take.
 const tooLong = 20 * time.Microsecond
 
-// firstDecisions asks about n keys once each. The first row asks nothing: it shows what the
-// machine itself does to a measurement.
+// firstDecisions asks about n keys once each. The first row asks nothing: it shows the
+// effect of the machine itself on a measurement.
 func firstDecisions(n int) []newKeys {
 	libs := append([]keyedLibrary{{"nothing", func(quota, int) func(string) bool {
 		return func(string) bool { return true }

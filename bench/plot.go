@@ -83,8 +83,8 @@ func (r report) pictures(dir string) error {
 	return nil
 }
 
-// panel shows the rows of r: the time of a decision, or what the middleware
-// adds to the handler.
+// panel shows the rows of r: the time of a decision, or the time that the
+// middleware adds to the handler.
 func (r result) panel() panel {
 	p := panel{title: r.title, axis: "ns a decision"}
 	if r.over {

@@ -9,7 +9,7 @@ import (
 	"github.com/zeromicro/go-zero/core/stat"
 )
 
-// quiet keeps libraries from logging: the attacks do what they warn about, and
+// quiet keeps libraries from logging: the attacks cause their warnings, and
 // go-zero reports on itself every minute.
 func quiet() {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))

@@ -22,7 +22,7 @@ type report struct {
 	attacks []attacked
 }
 
-// attacked is an attack with what came of it.
+// attacked is an attack with its result.
 type attacked struct {
 	attack
 	verdicts []verdict
@@ -69,7 +69,7 @@ func (r report) head(b *strings.Builder) {
 	b.WriteString("All libraries do the same work in one process. Each round times each of them once " +
 		"and begins with another one; before each sample the garbage is collected. Figures are medians over the rounds. " +
 		"A multiple is the median of the multiples within each round. " +
-		"Each sample is checked: a contender that admits what it should deny, or denies what it should admit, ends the run. " +
+		"Each sample is checked: a wrong admission or denial by a contender ends the run. " +
 		"With two goroutines, the time is wall time divided by the decisions of both: half the time of one core would be perfect.\n\n")
 }
 
@@ -115,7 +115,7 @@ func (r report) losses(b *strings.Builder) {
 	}
 	b.WriteString("## Where sluice loses\n\n")
 	if len(lost) == 0 {
-		b.WriteString("To no peer in these measurements. See the targets below for what it set out to do and does not.\n\n")
+		b.WriteString("To no peer in these measurements. See the targets below for the ones that it misses.\n\n")
 		return
 	}
 	for _, l := range lost {
@@ -143,7 +143,7 @@ func (r result) losses() (lost []string) {
 	return lost
 }
 
-// losses lists what p takes less of than us.
+// losses lists the resources of which p takes less than us.
 func (p remoteCost) losses(us remoteCost) (lost []string) {
 	for _, x := range []struct {
 		what     string
@@ -226,7 +226,7 @@ func (r report) remoteCosts(b *strings.Builder) {
 		return
 	}
 	b.WriteString("### The cost of a decision on Redis\n\n256 callers, 10 000 keys, one sample of 100 000 decisions each. Processor time is the server's own; " +
-		"the bytes of a key are what MEMORY USAGE says, its name included.\n\n" +
+		"the bytes of a key are the result of MEMORY USAGE, its name included.\n\n" +
 		"| | us of the server | bytes sent | bytes received | bytes a key |\n|---|--:|--:|--:|--:|\n")
 	for _, p := range r.remote {
 		fmt.Fprintf(b, "| %s | %.2f | %.0f | %.0f | %.0f |\n", p.library, p.cpu, p.sent, p.received, p.key)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// target is what sluice set out to reach, and what it reached here.
+// target is a goal of sluice, and the result of this run.
 type target struct {
 	what  string
 	unit  string

@@ -18,7 +18,7 @@ import (
 )
 
 // keyed is one limiter for all of ks, each of which has been charged before and
-// owes something for longer than the run takes. Everything is admitted.
+// has debt for longer than the run takes. Everything is admitted.
 func keyed(ks []string, stores stores) []contender {
 	table := warm(ks)
 	ctx := context.Background()
@@ -57,7 +57,7 @@ func seen(ks []string, cs []contender) []contender {
 	return cs
 }
 
-// warm is a table in which every key owes over an hour.
+// warm is a table in which every key has a debt of over an hour.
 func warm(ks []string) *algo.TokenBucket {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(fast), algo.Burst(1<<53), algo.MaxKeys(len(ks))))
 	for _, k := range ks {

@@ -230,7 +230,8 @@ func (b *redisBed) info() map[string]float64 {
 	return numbers
 }
 
-// keyBytes is what MEMORY USAGE says of all that the server keeps for the only key.
+// keyBytes is the MEMORY USAGE of everything that the server keeps for the only
+// key.
 func (b *redisBed) keyBytes() (sum float64) {
 	ctx := context.Background()
 	for _, k := range must(b.client.Keys(ctx, "*"+b.keys[0]+"*").Result()) {

@@ -18,7 +18,7 @@ type conn struct {
 // take puts a request on an idle connection, unless that has ended.
 func (c *conn) take(a *Answer) bool {
 	c.answer.Store(a)
-	// Who ends the connection says so before it looks for a request.
+	// The goroutine that ends the connection marks it dead before it looks for a request.
 	return !c.dead.Load() || !c.answer.CompareAndSwap(a, nil)
 }
 

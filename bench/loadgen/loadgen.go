@@ -26,7 +26,7 @@ type Phase struct {
 	Duration time.Duration
 }
 
-// Config says what to send.
+// Config describes the load.
 type Config struct {
 	URL     string
 	Phases  []Phase
@@ -38,14 +38,14 @@ type Config struct {
 	Decided func(Answer)
 }
 
-// Answer is what became of one request.
+// Answer is the result of one request.
 type Answer struct {
 	At     time.Duration // when it was due, since the start
 	Took   time.Duration // from when it was due
 	Status int16         // the HTTP status, or one of the following
 }
 
-// What there is instead of a status.
+// The results without a status.
 const (
 	TimedOut int16 = -1
 	NoConn   int16 = -2 // no connection could be opened
@@ -215,7 +215,7 @@ func (g *generator) askAnew(a *Answer) *conn {
 	return c
 }
 
-// settle writes down what became of the request on c, once. It reports whether
+// settle records the result of the request on c, once. It reports whether
 // there was one.
 func (g *generator) settle(c *conn, status int16) bool {
 	a := c.answer.Swap(nil)

@@ -195,7 +195,7 @@ func packages(command string) (dirs []string) {
 const noTest = "no test ran"
 
 // test runs a command with few cases, one package at a time, and returns the
-// names of the failed tests, and what the tests wrote.
+// names of the failed tests, and the output of the tests.
 func test(tree, command string) (failed, out string) {
 	flags := []string{"test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout=300s"}
 	for _, arg := range strings.Fields(command)[2:] {

@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/bench/figure"
 )
 
-// point is one row: what eight instances admitted together, per second.
+// point is one row: the admissions of eight instances together, per second.
 type point struct {
 	seconds, admitted, limit float64
 	phase                    string

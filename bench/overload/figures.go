@@ -12,7 +12,7 @@ import (
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
-// figures is what one cell of the table says.
+// figures are the contents of one cell of the table.
 type figures struct {
 	Work, Limiter string
 	Transport     string
@@ -118,7 +118,8 @@ func (f *figures) String() string {
 		short(f.P50), short(f.P99), f.Rejected, f.GaveUp, f.Before, f.After, f.Lost, f.Recovery, f.Used)
 }
 
-// ofLeft is the goodput, of what the cost of rejecting leaves.
+// ofLeft is the goodput as a share of the capacity that the cost of rejections
+// leaves.
 func (f *figures) ofLeft() float64 {
 	if f.Left == 0 {
 		return 0

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// machine is what the figures depend on, on a line of its own in the records.
+// machine has the facts on which the figures depend, on a line of its own in
+// the records.
 type machine struct {
 	CPU, System string
 	Cores       int

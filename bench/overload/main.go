@@ -1,5 +1,5 @@
-// Command overload measures what limiters keep of a real server's capacity when
-// far more is asked of it: a server process on one core, an open-loop load
+// Command overload measures the part of a real server's capacity that limiters
+// keep under far higher demand: a server process on one core, an open-loop load
 // generator on another, clients that give up. It prints a line for each cell
 // and writes them to a file, from which -report makes the page.
 package main
@@ -42,7 +42,8 @@ func main() {
 // capacities are measured once for each handler and transport.
 var capacities = map[string]figures{}
 
-// capacity is what the handler does without a limiter, asked in a closed loop.
+// capacity is the throughput of the handler without a limiter, in a closed
+// loop.
 func (r rig) capacity() (figures, error) {
 	key := r.work + r.transport()
 	if f, known := capacities[key]; known {

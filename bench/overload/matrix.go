@@ -96,7 +96,7 @@ func chosen() ([]group, error) {
 	return all, nil
 }
 
-// keep is what both lists have.
+// keep returns the common elements of both lists.
 func keep[T comparable](all, wanted []T) (kept []T) {
 	for _, x := range all {
 		if slices.Contains(wanted, x) {

@@ -37,7 +37,7 @@ var pens = []pen{
 	{"default", figure.Blue, vg.Points(2), draw.CircleGlyph{}},
 }
 
-// pictures draws what there are figures for.
+// pictures draws the pictures for which there are figures.
 func (r results) pictures(dir string) (drawn []picture, err error) {
 	for _, draw := range []func(string) (picture, error){r.grid, r.timeline} {
 		p, err := draw(dir)
@@ -85,7 +85,7 @@ func (r results) grid(dir string) (picture, error) {
 	}
 	return picture{
 		"overload.svg", "goodput over load",
-		"Grey: what the measured cost of rejecting leaves of the capacity. A limiter that was measured at one load only is a point.",
+		"Gray: the part of the capacity that the measured cost of rejecting leaves. A limiter that was measured at one load only is a point.",
 	}, tile(filepath.Join(dir, "overload.svg"), panels, legend)
 }
 

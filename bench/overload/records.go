@@ -75,8 +75,8 @@ func (s section) title() string {
 	return described(s.work)
 }
 
-// sections are what there are cells of: HTTP first, the handlers in the order of
-// the matrix, others as they come.
+// sections are the sections that have cells: HTTP first, the handlers in the
+// order of the matrix, others in the order of their records.
 func (r results) sections() (all []section) {
 	for _, f := range r.cells {
 		if s := (section{f.Work, f.Transport}); !slices.Contains(all, s) {

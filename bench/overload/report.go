@@ -41,7 +41,7 @@ func (r results) markdown(drawn []picture) string {
 }
 
 func (r results) head(b *strings.Builder) {
-	b.WriteString("# What limiters keep of an overloaded server\n\n<!-- Written by the program in bench/overload. Do not edit. -->\n\n")
+	b.WriteString("# The capacity that limiters keep under overload\n\n<!-- Written by the program in bench/overload. Do not edit. -->\n\n")
 	fmt.Fprintf(b, "Measured on %s by `make overload`: real processes, real sockets, far more requests than the server can answer.\n\n| | |\n|---|---|\n", r.dates())
 	m := r.machine
 	if m.CPU != "" {
@@ -62,7 +62,7 @@ var method = "## How it was measured\n\n" +
 	"The server is a process of its own on one core, with `GOMAXPROCS=1`; the load generator is another on another core. " +
 	"The generator is an open loop: requests come at random instants (Poisson), whether or not earlier ones were answered. " +
 	"A client gives up and hangs up after 2s, or twice the SLO where that is longer. Every cell starts a new server.\n\n" +
-	"- *Capacity* is what the handler without a limiter answers in a closed loop, measured right before the handler's cells. All loads and all goodput are multiples of it.\n" +
+	"- *Capacity* is the throughput of the handler without a limiter in a closed loop, measured right before the handler's cells. All loads and all goodput are multiples of it.\n" +
 	fmt.Sprintf("- *The load* is %gx, then the one in the table, then %gx again for %v. The first 2s of each part, or a third of a shorter overload, are not counted in the figures, only in the time to recover. Loads below 1 have no step.\n", steady, steady, aftermath) +
 	"- *Goodput* is the answers with status 200 within the SLO, timed from when the request was due.\n" +
 	"- *Left* is the possible goodput: rejecting costs processor time too. The lowest cost of a rejection is measured in a server that rejects everything; c is this cost as a share of a request's, and (1 - load * c) / (1 - c) is left.\n" +
@@ -74,7 +74,7 @@ var method = "## How it was measured\n\n" +
 	fmt.Sprintf("The constants of RunQueue were tuned on the handlers %s. They are judged on %s and on gRPC, which the tuning never used.\n\n",
 		strings.Join(tuned, ", "), strings.Join(judged, ", "))
 
-// targets shows what the default came to, handler by handler.
+// targets shows the results of the default, handler by handler.
 func (r results) targets(b *strings.Builder) {
 	var rows []string
 	met, known := 0, 0
@@ -115,7 +115,7 @@ func of(limiter string) string {
 	return ""
 }
 
-// origin marks what the constants were tuned on.
+// origin marks the handlers on which the constants were tuned.
 func origin(s section) string {
 	if s.transport == "http" && contains(tuned, s.work) {
 		return " (tuned)"

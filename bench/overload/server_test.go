@@ -18,8 +18,8 @@ func program(t *testing.T, script string) string {
 	return path
 }
 
-// TestServerEnds: a server that ends by itself is an error that says what it
-// said last; one that is stopped is none.
+// TestServerEnds: a server that ends by itself is an error with its last
+// output; a server that is stopped is none.
 func TestServerEnds(t *testing.T) {
 	_, err := startServer(program(t, "echo chatter >&2; echo 'panic: no' >&2; echo goroutine 1 >&2; exit 3"), "-work", "5ms")
 	require.ErrorContains(t, err, "-work 5ms ended: exit status 3; it said: panic: no")

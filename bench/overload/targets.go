@@ -12,8 +12,8 @@ const (
 	latestRecovery = 2 * time.Second
 )
 
-// promise is what one target came to for one limiter and handler, in the worst
-// of the cells.
+// promise is the result of one target for one limiter and handler, in the
+// worst of the cells.
 type promise struct {
 	is    float64
 	limit float64

@@ -18,10 +18,10 @@ const (
 	bin     = 0.2 // seconds
 	bins    = int(seconds / bin)
 	ceiling = 110      // of the axis, in units a bin
-	perBin  = 50 * bin // what the rate grants
+	perBin  = 50 * bin // the units of the rate
 )
 
-// drawing is what one shape made of the arrivals.
+// drawing is the result of one shape on the arrivals.
 type drawing struct {
 	shape
 	arrivals, starts []float64

@@ -1,5 +1,5 @@
 // Shapes drives the same recorded arrivals through every algorithm and draws
-// what each admits, and its bound.
+// the admissions of each, and its bound.
 //
 //	cd bench && go run ./shapes [-out DIR] [-trace FILE]
 //

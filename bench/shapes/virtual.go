@@ -5,9 +5,9 @@ import (
 	"testing/synctest"
 )
 
-// inVirtualTime runs f, and ends the program. What f hands to bubble runs where
-// sleeping takes no time. testing/synctest wants a test, so f runs as the only
-// one.
+// inVirtualTime runs f, and ends the program. Functions that f passes to bubble
+// run in virtual time, where sleeping takes no time. testing/synctest needs a
+// test, so f runs as the only one.
 func inVirtualTime(f func(bubble func(func())) error) {
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{

@@ -6,7 +6,7 @@ type event struct {
 	seq uint64 // events of one instant happen in the order of their making
 	do  action
 	arg *request
-	tag uint64 // what arg.tag was; another one means that the request is over
+	tag uint64 // the old arg.tag; another one means that the request is over
 }
 
 // action is the effect of an event.

@@ -6,7 +6,7 @@ import "time"
 // n runs at the speed min(1, cores/n). The gate is asked on arrival, a rejection
 // takes its processor time like everything else.
 //
-// Runnable is what exceeds the cores.
+// Runnable is the number beyond the cores.
 type Sharing struct {
 	// Collapse is the slowdown of all requests per request beyond the cores: at
 	// 0.01, 100 of them double all times. It models caches, locks and page faults.

@@ -15,7 +15,7 @@ const (
 // Sheddable.
 var classShares = [...]float64{.1, .2, .4, .2, .1}
 
-// stats counts what happens.
+// stats counts events.
 type stats struct {
 	bins    []tally
 	limits  []int // one for each bin
@@ -27,7 +27,7 @@ type stats struct {
 	tenants []use // of the processor, in the window
 }
 
-// tally is what happened in a bin of time.
+// tally has the counts of a bin of time.
 type tally struct {
 	arrived  int // first tries and others
 	rejected int // of these

@@ -58,9 +58,9 @@ func adapted(name string, meter bool, make func(w *world, on adaptive.Option) ad
 // option runs a limiter or a strategy on the simulated machine.
 func (w *world) option() adaptive.Option { return machine.Option(w).(adaptive.Option) }
 
-// Strategies are all that package adaptive has, each with its defaults, but for
-// what its documentation asks the user to set: a timeout or target is the SLO,
-// and the upper limit grows with the cores beyond 4.
+// Strategies are all strategies of package adaptive, each with its defaults,
+// except the settings that its documentation asks the user to choose: a timeout
+// or target is the SLO, and the upper limit grows with the cores beyond 4.
 func Strategies() []Strategy {
 	return []Strategy{
 		adapted("Default", true, func(w *world, on adaptive.Option) adaptive.Strategy {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFairShares: what tenants get of a server under overload, and that as much is
-// served in all.
+// TestFairShares: the parts that tenants get of a server under overload, and that
+// the total served stays the same.
 func TestFairShares(t *testing.T) {
 	for _, row := range []struct {
 		scenario, strategy string

@@ -46,7 +46,7 @@ const (
 	answered             // it has waited for its IO and has only the answer to write
 )
 
-// server is a model of what serves the requests.
+// server is a model of a server.
 type server interface {
 	// arrive brings a request to the server's door.
 	arrive(r *request)

@@ -191,7 +191,7 @@ func inFlight(t *testing.T, one, other *process) {
 	one.do("reset slots key")
 }
 
-// reservations: what one has reserved, the other settles.
+// reservations: one settles the reservations of the other.
 func reservations(t *testing.T, id string, one, other *process) {
 	one.do("reset limit0 key")
 	require.Equal(t, "true", one.do("reserve limit0 key %s 5", id))
@@ -232,7 +232,8 @@ func prepaid(t *testing.T, a, b *process) {
 	require.Empty(t, b.acquire("paid", 1))
 }
 
-// floods: both at once, as fast as they can, get what the limit has, and know each other.
+// floods: both at once, as fast as they can, get exactly the units of the limit, and
+// count each other.
 func floods(t *testing.T, a, b *process) {
 	const rate, burst, length = 500, 50, 2000
 	for _, p := range []*process{a, b} {

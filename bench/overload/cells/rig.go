@@ -83,7 +83,7 @@ func (r rig) with(do func(rig) error) error {
 	return do(r)
 }
 
-// counts are what became of requests.
+// counts are the results of requests.
 type counts struct {
 	mu     sync.Mutex
 	took   []time.Duration // of the answers with status 200

@@ -146,8 +146,8 @@ func tenantCells(protocol string) (cells []tenantCell) {
 		}, tenth})
 }
 
-// fairness of the senders beside the first one, which floods. A sender of whom
-// fewer than 20 requests came is counted with the others of that kind.
+// fairness returns the fairness among the senders except the first one, which
+// floods. Senders with fewer than 20 requests are counted together.
 func fairness(all []*sender, share func(*sender) float64, capacity float64) string {
 	least, sum, squares, n, total := 1.0, 0.0, 0.0, 0.0, 0.0
 	rest := &sender{}

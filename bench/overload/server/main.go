@@ -1,4 +1,4 @@
-// Command server is what the overload measurement overloads: one handler of a
+// Command server is the server of the overload measurement: one handler of a
 // given cost behind one limiter, over HTTP or gRPC.
 package main
 

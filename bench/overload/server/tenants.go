@@ -10,7 +10,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// shares and classes say what the limiters of this library tell apart.
+// shares and classes select the distinctions that the limiters of this library
+// make.
 var shares, classes bool
 
 func options() (all []adaptive.Option) {

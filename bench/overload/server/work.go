@@ -33,8 +33,8 @@ var sink atomic.Uint64
 // measurement of the capacity has its share of them.
 var turn atomic.Uint64
 
-// spin is a fixed amount of work, not of time: what another process takes away
-// is not counted as done.
+// spin is a fixed amount of work, not of time: time that another process takes
+// is not counted as work.
 func spin(steps int) {
 	x := uint64(88172645463325252)
 	for range steps {

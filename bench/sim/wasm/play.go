@@ -1,6 +1,6 @@
 // Wasm is the overload of the web site's playground: the strategies of package adaptive on a
 // simulated server, in a browser. The page calls sluiceOverload with settings as JSON and
-// draws what it returns.
+// draws the result.
 //
 //	GOOS=js GOARCH=wasm go build -o overload.wasm ./sim/wasm
 package main

@@ -1,6 +1,6 @@
-// Constants shows what the constants of adaptive.RunQueue are for: it builds itself with
-// each of them changed, plays the scenarios of the simulator with Default, and prints a
-// table of what becomes of them. With -out DIR it writes the table there.
+// Constants shows the purpose of the constants of adaptive.RunQueue: it builds itself
+// with each of them changed, plays the scenarios of the simulator with Default, and
+// prints a table of the results. With -out DIR it writes the table there.
 //
 //	go run ./sim/cmd/constants [-out DIR]
 package main
@@ -72,7 +72,7 @@ func main() {
 	}
 }
 
-// cell is a scenario with what came of it.
+// cell is a scenario with its result.
 type cell struct {
 	ID      string
 	Met     bool

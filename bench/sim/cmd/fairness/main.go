@@ -156,7 +156,8 @@ func picture(by sim.Strategy, path string) error {
 	return figure.Stack(path, 5.5*vg.Centimeter, panels...)
 }
 
-// add draws what the tenants got; the first floods, demand is what the others ask for together.
+// add draws the parts that the tenants got; the first floods, demand is the demand of the
+// others together.
 func add(p *plot.Plot, tenants []sim.Share, demand float64) error {
 	others := make(plotter.XYs, len(tenants[0].Seconds)-1)
 	first := make(plotter.XYs, len(others))

@@ -4,7 +4,7 @@
 //	go run ./sim/cmd/sim [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //
 // With -out it writes the tables and the pictures there. The same seeds give the
-// same output, but for what package adaptive itself leaves to chance (Vegas).
+// same output, except where package adaptive itself is random (Vegas).
 package main
 
 import (
@@ -71,7 +71,7 @@ func run(out string, seeds int, only, names string) error {
 	return draw(out, scenarios)
 }
 
-// table is a group with what came of it.
+// table is a group with its results.
 type table struct {
 	sim.Group
 	names []string // of the strategies
@@ -110,8 +110,9 @@ func play(g sim.Group, seeds int, scenarios, strategies *regexp.Regexp) (table, 
 	return t, nil
 }
 
-// field is who takes part in a scenario: beside the strategies, no limiter; for
-// a Go server the gates of the measurements; else the best fixed limit.
+// field returns the participants of a scenario: the strategies and no limiter;
+// for a Go server also the gates of the measurements, else the best fixed
+// limit.
 func field(r *row, strategies *regexp.Regexp) (field []sim.Strategy, err error) {
 	all := []sim.Strategy{sim.None()}
 	if _, process := r.scenario.Model.(sim.GoScheduler); process {
