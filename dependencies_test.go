@@ -1,7 +1,9 @@
 package sluice_test
 
 import (
+	"maps"
 	"os/exec"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,20 +29,35 @@ var links = map[string][]string{
 
 // TestPackagesLinkLittle: no package links more than its modules, on any system.
 func TestPackagesLinkLittle(t *testing.T) {
-	for dir, allowed := range links {
-		for _, system := range []string{"linux", "darwin", "windows"} {
-			cmd := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}{{end}}", dir)
-			cmd.Env = append(cmd.Environ(), "GOOS="+system, "CGO_ENABLED=0")
-			out, err := cmd.Output()
-			require.NoError(t, err)
-			for module := range strings.FieldsSeq(string(out)) {
-				if strings.HasPrefix(module, "github.com/sluice-go/") || system != "linux" && ofSystem[module] && dir == "./adaptive" {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		needs, modules := linked(t, system)
+		for dir, allowed := range links {
+			deps := needs[path.Join("github.com/sluice-go/sluice", dir)]
+			require.NotEmpty(t, deps, dir)
+			for _, dep := range deps {
+				module := modules[dep]
+				if module == "" || strings.HasPrefix(module, "github.com/sluice-go/") || system != "linux" && ofSystem[module] && dir == "./adaptive" {
 					continue
 				}
 				require.True(t, slices.Contains(allowed, module), "%s links %s on %s", dir, module, system)
 			}
 		}
 	}
+}
+
+// linked returns what each package needs on a system, and the module of each.
+func linked(t *testing.T, system string) (needs map[string][]string, modules map[string]string) {
+	const format = `{{.ImportPath}};{{with .Module}}{{.Path}}{{end}};{{join .Deps " "}}`
+	cmd := exec.Command("go", append([]string{"list", "-deps", "-f", format}, slices.Collect(maps.Keys(links))...)...)
+	cmd.Env = append(cmd.Environ(), "GOOS="+system, "CGO_ENABLED=0")
+	out, err := cmd.Output()
+	require.NoError(t, err)
+	needs, modules = map[string][]string{}, map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.SplitN(line, ";", 3)
+		modules[words[0]], needs[words[0]] = words[1], strings.Fields(words[2])
+	}
+	return needs, modules
 }
 
 // ofSystem are what gopsutil needs on systems other than Linux.

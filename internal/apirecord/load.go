@@ -14,7 +14,10 @@ import (
 	"os"
 	"os/exec"
 	"path"
+	"strconv"
 	"strings"
+
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // Package is a public package of a module.
@@ -70,9 +73,11 @@ func load(public func(importPath string) bool) ([]*Package, error) {
 	return packages, nil
 }
 
-// list runs go list. The export data comes from the build cache.
+// list runs go list. The export data comes from the build cache, where that of "go test -race"
+// is another.
 func list() (all []listed, err error) {
-	cmd := exec.Command("go", "list", "-export", "-deps", "-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly", "./...")
+	cmd := exec.Command("go", "list", "-race="+strconv.FormatBool(cases.Race), "-export", "-deps",
+		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly", "./...")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

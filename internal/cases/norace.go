@@ -2,4 +2,7 @@
 
 package cases
 
+// Race reports whether this is a build for the race detector.
+const Race = false
+
 const slowdown = 1
