@@ -10,13 +10,14 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
 // G1: a Ping without a deadline that meets Close returns.
 func TestG1_PingWhileClosing(t *testing.T) {
 	client := nowhere(t)
-	for range 2000 {
+	for range max(cases.Count(2000, 20_000), 200) {
 		store, err := distributed.New(client, distributed.WithInstances(1))
 		require.NoError(t, err)
 		var group sync.WaitGroup

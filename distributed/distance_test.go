@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -32,7 +33,7 @@ func TestDistance(t *testing.T) {
 	var local, total atomic.Int64
 	for range 8 {
 		group.Go(func() {
-			for range 20 {
+			for range max(cases.Count(20, 200), 10) {
 				lease, _ := l.Acquire(ctx, "k", 1)
 				total.Add(1)
 				if lease.Source != algo.SourceRemote {
@@ -120,7 +121,8 @@ func TestProcessLate(t *testing.T) {
 		})
 	}
 	local := 0
-	for began := time.Now(); time.Since(began) < 4*time.Second; {
+	long := time.Duration(max(cases.Count(4, 4), 2)) * time.Second
+	for began := time.Now(); time.Since(began) < long || e.count(distributed.ProcessLate) == 0 && time.Since(began) < 5*long; {
 		var callers sync.WaitGroup
 		var locals atomic.Int64
 		for range 10 {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 func TestNegativeCostIsAnError(t *testing.T) {
@@ -90,7 +91,10 @@ func TestManyLimits(t *testing.T) {
 	all := make([]*distributed.Limiter, n)
 	make := func() {
 		for i := range all {
-			all[i] = must[*distributed.Limiter](t)(store.TokenBucket(fmt.Sprint("tenant", i), algo.PerMinute(60)))
+			var err error
+			if all[i], err = store.TokenBucket(fmt.Sprint("tenant", i), algo.PerMinute(60)); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	closeAll := func() {
@@ -104,7 +108,7 @@ func TestManyLimits(t *testing.T) {
 	open := (heapInUse() - before) / n
 	closeAll()
 	closed := heapInUse()
-	for range 3 {
+	for range cases.Count(3, 3) {
 		make()
 		closeAll()
 	}

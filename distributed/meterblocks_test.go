@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -33,6 +34,11 @@ const (
 	meteredMost   = 400 // of a stream
 	meteredChunk  = 20
 )
+
+// meteredTime is so many milliseconds, or 0.6 of them under the race detector.
+func meteredTime(ms int) time.Duration {
+	return time.Duration(max(cases.Count(ms, ms), ms*3/5)) * time.Millisecond
+}
 
 func startMetered(t *testing.T, server *redistest.Server, long time.Duration, opts ...distributed.Option) *meteredStreams {
 	m := new(meteredStreams)
@@ -97,7 +103,7 @@ func (m *meteredStreams) stream(t *testing.T, l *distributed.Limiter, cost int64
 func TestW2_MeteredStreamsFromBlocks(t *testing.T) {
 	// On a busy machine a reply may take longer than the timeout of the other test; local
 	// decisions then have another bound.
-	m := startMetered(t, redistest.Start(t), 3*time.Second, distributed.WithTimeout(patient))
+	m := startMetered(t, redistest.Start(t), meteredTime(3000), distributed.WithTimeout(patient))
 	long := m.run(t)
 	bound := meteredBurst + int64(long.Seconds()*meteredRate)
 	t.Logf("W2: %d units in %v, %.3f of B + R*w; %d streams served, %d cut off", m.used.Load(), long, float64(m.used.Load())/float64(bound), m.served.Load(), m.cut.Load())
@@ -108,12 +114,12 @@ func TestW2_MeteredStreamsFromBlocks(t *testing.T) {
 // TestW3_MeteredStreamsThroughAnOutage: the same while Redis does not answer for a second.
 func TestW3_MeteredStreamsThroughAnOutage(t *testing.T) {
 	server := redistest.Start(t)
-	m := startMetered(t, server, 4*time.Second)
+	m := startMetered(t, server, meteredTime(4000))
 	var group sync.WaitGroup
 	group.Go(func() {
-		time.Sleep(1500 * time.Millisecond)
+		time.Sleep(meteredTime(1500))
 		server.Pause()
-		time.Sleep(time.Second)
+		time.Sleep(meteredTime(1000))
 		server.Resume()
 	})
 	long := m.run(t)

@@ -106,6 +106,7 @@ func TestMaxWaitDelaysAndIsGivenBack(t *testing.T) {
 // debt, and settles below its estimate: the difference comes back as far as the
 // bucket still has debt for it.
 func TestRefundOfALongStream(t *testing.T) {
+	t.Parallel()
 	store, _ := onRedis(t)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("tokens", algo.PerMinute(600), algo.Burst(600)))
 	first, stream := remote(t, l, "k", 590), remote(t, l, "k", 10)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -72,6 +73,7 @@ func TestReservations(t *testing.T) {
 
 // After its life a reservation stays charged.
 func TestReservationsExpire(t *testing.T) {
+	t.Parallel()
 	s, server := onRedis(t)
 	l := must[*distributed.Limiter](t)(s.TokenBucket("l", slow, algo.Burst(100)))
 	d := must[algo.Decision](t)(l.Reserve(ctx, "k", "1", 60, time.Second))
@@ -117,7 +119,7 @@ func TestReservationErrors(t *testing.T) {
 // to the unit, the settled costs and the reservations of jobs that were never settled.
 func TestW2_TenThousandCrashes(t *testing.T) {
 	server := redistest.Start(t)
-	const jobs = 12_000
+	jobs := int64(max(cases.Count(12_000, 12_000), 6000))
 	var processes []*distributed.Limiter
 	for range 4 {
 		s := newStore(t, server.Client())
@@ -162,7 +164,7 @@ func TestW2_TenThousandCrashes(t *testing.T) {
 	group.Wait()
 	charged := 50_000 - remote(t, processes[0], "k", 0).Remaining
 	require.Equal(t, want.Load(), charged)
-	require.Greater(t, repeated.Load(), int64(10_000))
+	require.Greater(t, repeated.Load(), jobs*5/6)
 	t.Logf("W2: %d jobs, %d killed between reserve and settle, %d never settled: %d units charged, %d expected",
 		jobs, repeated.Load(), abandoned.Load(), charged, want.Load())
 }

@@ -17,6 +17,7 @@ func TestW3_SharesOfTheFleetAddUpToTheLimit(t *testing.T) {
 	t.Parallel()
 	for _, burst := range []int64{100, 7, 3} {
 		t.Run(fmt.Sprint(burst), func(t *testing.T) {
+			t.Parallel()
 			server := redistest.Start(t)
 			f := startFleet(t, 8, server.Addr(), algo.Per(burst, 24*time.Hour))
 			f.settled(t)

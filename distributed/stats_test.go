@@ -63,6 +63,7 @@ func TestStatsInAnOutage(t *testing.T) {
 
 // A cluster has a queue for each node, a ring for each shard that was asked.
 func TestStatsCountNodes(t *testing.T) {
+	t.Parallel()
 	inCluster := newStore(t, clusterClient(t, redistest.StartCluster(t)))
 	require.Equal(t, 1, inCluster.Stats().Nodes, "none is known yet")
 	known(t, inCluster, must[*distributed.Limiter](t)(inCluster.TokenBucket("a", algo.PerSecond(1000))))

@@ -35,13 +35,13 @@ var virtualKeys = [...]string{"a", "b", "c"}
 // while a breaker is open a probe interval has one call; two intervals after
 // the end of a fault all breakers are closed.
 func TestW3_F1_F2_F3_VirtualDays(t *testing.T) {
-	days := cases.Count(4, 120) // quarters of a day
+	hours := max(cases.Count(24, 720), 2)
 	var all virtualTally
-	for seed := range days {
+	for seed, left := 0, hours; left > 0; seed, left = seed+1, left-6 {
 		freshRequests(t)
 		synctest.Test(t, func(t *testing.T) {
 			d := newVirtualDay(uint64(seed), seed%4 == 3)
-			d.run(t, 6*time.Hour)
+			d.run(t, time.Duration(min(left, 6))*time.Hour)
 			d.check(t)
 			all.add(&d.virtualTally)
 		})
@@ -49,7 +49,7 @@ func TestW3_F1_F2_F3_VirtualDays(t *testing.T) {
 	require.Positive(t, all.outages)
 	require.Positive(t, all.locally)
 	t.Logf("W3: %.1f virtual days of %d instances, %d outages, %d losses of data: %d decisions, %d without Redis; "+
-		"at most %.1f of %d units beyond the rates", float64(days)/4, virtualInstances, all.outages, all.losses,
+		"at most %.1f of %d units beyond the rates", float64(hours)/24, virtualInstances, all.outages, all.losses,
 		all.decisions, all.locally, all.peak, 2*virtualBurst)
 	t.Logf("F1: %d decisions, the latest after %v of %v", all.decisions, all.latest, virtualTimeout)
 	t.Logf("F2: %d calls while a breaker was open, the nearest two %v apart, interval %v", all.probes, all.nearest, virtualProbe)
@@ -61,21 +61,21 @@ func TestW3_F1_F2_F3_VirtualDays(t *testing.T) {
 // longer counted. Those that are left then take larger parts, of 1/4, 1/3, 1/2
 // and all, while each that was cut off keeps the part that it had.
 func TestW3_VirtualDaysOfCountedInstances(t *testing.T) {
-	days := cases.Count(2, 40) // quarters of a day
+	hours := max(cases.Count(12, 240), 2)
 	var all virtualTally
-	for seed := range days {
+	for seed, left := 0, hours; left > 0; seed, left = seed+1, left-6 {
 		freshRequests(t)
 		synctest.Test(t, func(t *testing.T) {
 			d := newVirtualDay(uint64(seed), true)
 			d.apart = true
-			d.run(t, 6*time.Hour)
+			d.run(t, time.Duration(min(left, 6))*time.Hour)
 			d.check(t)
 			all.add(&d.virtualTally)
 		})
 	}
 	require.Positive(t, all.locally)
 	t.Logf("W3: %.1f virtual days of %d instances that count each other, %d outages of some or all: at most %.1f of %.1f units beyond the rates",
-		float64(days)/4, virtualInstances, all.outages, all.peak, apartBound*virtualBurst)
+		float64(hours)/24, virtualInstances, all.outages, all.peak, apartBound*virtualBurst)
 }
 
 // apartBound is the share that Redis admits and 1/5 + 1/4 + 1/3 + 1/2 + 1 locally.
