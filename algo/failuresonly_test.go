@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // Ten correct logins at once are ten logins; five wrong ones are the last.
@@ -54,7 +55,7 @@ func TestFailuresOnly(t *testing.T) {
 // The bound, with c requests in flight at once and whatever they answer.
 func TestW2_FailuresOnly(t *testing.T) {
 	const burst, inFlight, cost = 5, 4, 1
-	for seed := range uint64(200) {
+	for seed := range uint64(cases.Count(200, 5000)) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			l := algo.FailuresOnly(bucket(algo.Rate{Count: burst, Period: time.Minute}))

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // streams is a simulation: 64 streams at a time on one key, whose costs are
@@ -203,11 +204,11 @@ var strategies = []struct {
 	}, streamCount * streamMost, .95},
 }
 
-// run simulates ten minutes.
-func (s *streams) run(strategy strategy) {
+// run simulates that long.
+func (s *streams) run(strategy strategy, long time.Duration) {
 	s.limit = bucket(algo.PerMinute(100_000), algo.Burst(tokenBurst))
 	s.at = time.Now()
-	s.ends = s.at.Add(10 * time.Minute)
+	s.ends = s.at.Add(long)
 	var all sync.WaitGroup
 	for i := range uint64(streamCount) {
 		all.Go(func() {
@@ -226,18 +227,19 @@ func (s *streams) run(strategy strategy) {
 // most a chunk a stream if their number is known only afterwards; and nearly all of
 // the limit is used.
 func TestW1_StreamsStayWithinTheLimit(t *testing.T) {
+	long := time.Duration(max(cases.Count(10, 10), 5)) * time.Minute // estimates learn in the first
 	var table strings.Builder
 	fmt.Fprintf(&table, "%-34s %12s %8s %8s %8s\n", "", "limit used", "excess", "served", "cut off")
 	for _, c := range strategies {
 		synctest.Test(t, func(t *testing.T) {
 			var s streams
-			s.run(c.run)
-			used := float64(s.used) / (tokenBurst + float64(10*time.Minute/perToken))
+			s.run(c.run, long)
+			used := float64(s.used) / (tokenBurst + float64(long/perToken))
 			excess := max(int64((s.most-tokenBurst*perToken+perToken-1)/perToken), 0)
 			fmt.Fprintf(&table, "%-34s %12.3f %8d %8d %8d\n", c.name, used, excess, s.whole, s.cut)
 			require.LessOrEqual(t, excess, c.excess, c.name)
 			require.GreaterOrEqual(t, used, c.used, c.name)
 		})
 	}
-	t.Logf("W1: ten minutes of %d streams\n%s", streamCount, table.String())
+	t.Logf("W1: %v of %d streams\n%s", long, streamCount, table.String())
 }

@@ -97,7 +97,8 @@ func total(units []int64) (n int64) {
 func TestW2_SharesLendAndCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := algo.Must(algo.NewShares(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
-		const long, wakes = 60 * time.Second, 30 * time.Second
+		wakes := time.Duration(max(cases.Count(30, 30), 10)) * time.Second
+		long := 2 * wakes
 		search := func(at time.Duration) time.Duration {
 			if at < wakes {
 				return 0
@@ -127,9 +128,10 @@ func TestU1_FloorsAreNeverDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, used := range []int64{10, 100, 300, 600} {
 			s := algo.Must(algo.NewShares(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
-			served, denied := serve(t, s, 20*time.Second, demand{"search", steady(used)}, demand{"batch", steady(2000)}, demand{"other", steady(2000)})
+			long := int64(max(cases.Count(20, 20), 5))
+			served, denied := serve(t, s, time.Duration(long)*time.Second, demand{"search", steady(used)}, demand{"batch", steady(2000)}, demand{"other", steady(2000)})
 			require.Zero(t, total(denied["search"]))
-			lent := float64(total(served["batch"])+total(served["other"])) / float64(20*(1000-used))
+			lent := float64(total(served["batch"])+total(served["other"])) / float64(long*(1000-used))
 			require.GreaterOrEqual(t, lent, .98)
 			t.Logf("search uses %d of its 600: %.3f of the rest is lent", used, lent)
 		}

@@ -252,8 +252,8 @@ func TestWindowCrowd(t *testing.T) {
 // TestWindowFlood is promise M1: unseen keys take no memory beyond the table,
 // and a known key keeps its state.
 func TestWindowFlood(t *testing.T) {
-	const maxKeys = 1 << 14
-	floods := max(cases.Count(200_000, 10_000_000), 100_000)
+	maxKeys := max(cases.Count(1<<14, 1<<14), 1<<12)
+	floods := max(cases.Count(200_000, 10_000_000), 4*maxKeys)
 	for name, make := range windows {
 		l, err := make(algo.PerDay(30), algo.MaxKeys(maxKeys))
 		require.NoError(t, err)
@@ -274,7 +274,7 @@ func TestWindowFlood(t *testing.T) {
 		case "sliding log":
 			perSlot += 8 * 8
 		}
-		slots := int64(2*4*maxKeys)/3 + 584
+		slots := 2*4*int64(maxKeys)/3 + 584
 		require.LessOrEqual(t, grown, slots*perSlot*21/20, name)
 		require.Equal(t, left, spendAll(l, "known"), name)
 		require.Positive(t, l.Overflowed())

@@ -16,11 +16,12 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // storms is how many calls go wrong in each of these tests.
-const storms = 10_000
+func storms() int { return max(cases.Count(10_000, 100_000), 1000) }
 
 // recovering are the interceptors around limiters in a real server.
 func recovering() []grpc.ServerOption {
@@ -64,15 +65,15 @@ func TestC1_PanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	c := client(t, &service{unary: func(context.Context, *testpb.SimpleRequest) (*testpb.SimpleResponse, error) { panic("unary") }},
 		append(recovering(), grpcmw.ServerOptions(s, rpckey.PeerIP(), everyStreamMode)...)...)
-	storm(storms, func() {
+	storm(storms(), func() {
 		if _, _, err := call(t.Context(), c); status.Code(err) != codes.Internal {
 			t.Error(err)
 		}
 	})
 	s.requireIdle(t)
 	require.Equal(t, s.acquired.Load(), s.outcomes[algo.Failed].Load())
-	require.GreaterOrEqual(t, s.acquired.Load(), int64(storms-32))
-	t.Logf("C1: grpc: %d calls that panic", storms)
+	require.GreaterOrEqual(t, s.acquired.Load(), int64(storms()-32))
+	t.Logf("C1: grpc: %d calls that panic", storms())
 }
 
 func TestC1_PanicsFreeTheSlotsOfStreams(t *testing.T) {
@@ -81,7 +82,7 @@ func TestC1_PanicsFreeTheSlotsOfStreams(t *testing.T) {
 		ss.Recv()
 		panic("stream")
 	}}, append(recovering(), grpcmw.ServerOptions(s, rpckey.PeerIP(), everyStreamMode)...)...)
-	storm(storms/4, func() {
+	storm(storms()/4, func() {
 		if _, _, err := exchange(t.Context(), c); status.Code(err) != codes.Internal {
 			t.Error(err)
 		}
@@ -94,7 +95,7 @@ func TestC1_GoexitFreesTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
 	unary := grpcmw.UnaryServerInterceptor(s, rpckey.Global())
 	stream := grpcmw.StreamServerInterceptor(s, rpckey.Global(), everyStreamMode)
-	storm(storms, func() {
+	storm(storms(), func() {
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			unary(t.Context(), nil, callInfo, func(context.Context, any) (any, error) { runtime.Goexit(); return nil, nil })
@@ -109,7 +110,7 @@ func TestC1_GoexitFreesTheSlot(t *testing.T) {
 		wg.Wait()
 	})
 	s.requireIdle(t)
-	t.Logf("C1: grpc: %d calls that exit", storms)
+	t.Logf("C1: grpc: %d calls that exit", storms())
 }
 
 // Panics around the handler free the slot too.
@@ -149,7 +150,7 @@ func TestC1_CancellationsFreeTheSlot(t *testing.T) {
 		runtime.Gosched()
 		return nil, ctx.Err()
 	}}, grpcmw.ServerOptions(s, rpckey.PeerIP())...)
-	storm(storms, func() {
+	storm(storms(), func() {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(1000))*time.Microsecond)
 		defer cancel()
 		call(ctx, c)
@@ -164,14 +165,14 @@ func TestC1_CancellationsFreeTheSlot(t *testing.T) {
 	defer mu.Unlock()
 	require.LessOrEqual(t, most, s.limit)
 	require.Zero(t, s.outcomes[algo.Succeeded].Load())
-	t.Logf("C1: grpc: %d calls that are canceled", storms)
+	t.Logf("C1: grpc: %d calls that are canceled", storms())
 }
 
 func TestC1_ResetsFreeTheSlots(t *testing.T) {
 	server, dialed := &slots{limit: 128}, &slots{limit: 1 << 20}
 	addr := serve(t, &service{duplex: echo}, grpcmw.ServerOptions(server, rpckey.PeerIP(), everyStreamMode)...)
 	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(dialed, rpckey.Global(), everyStreamMode)...))
-	storm(storms, func() {
+	storm(storms(), func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		s, err := c.FullDuplexCall(ctx)
@@ -187,7 +188,7 @@ func TestC1_ResetsFreeTheSlots(t *testing.T) {
 	server.requireIdle(t)
 	dialed.requireIdle(t)
 	require.Zero(t, server.outcomes[algo.Succeeded].Load()+server.outcomes[algo.Failed].Load())
-	t.Logf("C1: grpc: %d streams that are reset", storms)
+	t.Logf("C1: grpc: %d streams that are reset", storms())
 }
 
 // Stopping the server under load frees everything as well.

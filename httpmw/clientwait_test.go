@@ -90,6 +90,7 @@ const (
 // them begun in each second and each on its way for two; for events; for a
 // response to be read; in a long poll.
 func TestClientsThatMakeTheServerWait(t *testing.T) {
+	t.Parallel()
 	var all sync.WaitGroup
 	for name, strategy := range tuned {
 		for kind, head := range map[string]string{"slow bodies": slowBody, "events": sse, "unread responses": large, "long polls": poll} {

@@ -14,14 +14,14 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	manyEnds = 10_000 // within the process
-	someEnds = 1_008  // over sockets
-	parallel = 16
-)
+const parallel = 16
+
+func manyEnds() int { return parallel * cases.Count(625, 6250) } // within the process
+func someEnds() int { return parallel * cases.Count(63, 630) }   // over sockets
 
 // repeat runs f n times, by several goroutines.
 func repeat(n int, f func()) {
@@ -57,7 +57,7 @@ func TestC1_NoEndLeaks(t *testing.T) {
 				defer handlers.Done()
 				limited.ServeHTTP(w, r)
 			}))
-			repeat(someEnds, func() {
+			repeat(someEnds(), func() {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				r, _ := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -71,8 +71,8 @@ func TestC1_NoEndLeaks(t *testing.T) {
 			require.Zero(t, l.inFlight())
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			require.Equal(t, someEnds, l.sum[algo.Failed]+l.sum[algo.Ignored])
-			t.Logf("C1: http: %d requests that end so: %s", someEnds, name)
+			require.Equal(t, someEnds(), l.sum[algo.Failed]+l.sum[algo.Ignored])
+			t.Logf("C1: http: %d requests that end so: %s", someEnds(), name)
 		})
 	}
 }
@@ -98,7 +98,7 @@ func TestC1_NoHijackLeaks(t *testing.T) {
 		limited.ServeHTTP(w, r)
 	}))
 	addr := strings.TrimPrefix(url, "http://")
-	repeat(someEnds, func() {
+	repeat(someEnds(), func() {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
 			t.Error(err)
@@ -111,7 +111,7 @@ func TestC1_NoHijackLeaks(t *testing.T) {
 	handlers.Wait()
 	conns.Wait()
 	require.Zero(t, l.inFlight())
-	require.Equal(t, someEnds, l.released(algo.Ignored))
+	require.Equal(t, someEnds(), l.released(algo.Ignored))
 }
 
 // The same many times more, without the network.
@@ -140,7 +140,7 @@ func TestC1_NoEndLeaksInProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newSlots(parallel)
 			free := make(chan struct{}, parallel)
-			repeat(manyEnds, func() {
+			repeat(manyEnds(), func() {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				h := httpmw.Limit(notifying{l, free}, key("k"))(http.HandlerFunc(
@@ -149,8 +149,8 @@ func TestC1_NoEndLeaksInProcess(t *testing.T) {
 				<-free // the slot, not the goroutine that frees it
 			})
 			require.Zero(t, l.inFlight())
-			require.Equal(t, manyEnds, l.released(row.want))
-			t.Logf("C1: http: %d requests in process that end so: %s", manyEnds, name)
+			require.Equal(t, manyEnds(), l.released(row.want))
+			t.Logf("C1: http: %d requests in process that end so: %s", manyEnds(), name)
 		})
 	}
 }

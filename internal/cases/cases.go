@@ -11,8 +11,8 @@ import (
 func Long() bool { return os.Getenv("SLUICE_LONG") != "" }
 
 // Count returns how many cases a property is tried on: normal in an everyday
-// run, a tenth of that under the race detector and with -short, full in a long
-// run.
+// run, a tenth of that with -short, a twentieth under the race detector, full in
+// a long run. A test that needs more of them to decide uses the larger of both.
 func Count(normal, full int) int {
 	if Long() {
 		return full

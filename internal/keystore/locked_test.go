@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
@@ -162,7 +163,7 @@ func TestLockedLateReading(t *testing.T) {
 // counts further than it was counted.
 func TestLockedCrowd(t *testing.T) {
 	yieldOften(t)
-	for range 200 {
+	for range max(cases.Count(200, 5000), 40) {
 		s := newPairs(1, true)
 		var now, unkeyed atomic.Int64
 		now.Store(1000)
@@ -186,7 +187,7 @@ func TestLockedCrowd(t *testing.T) {
 // While all keys are live the count of each key is exact.
 func TestLockedCountsExactly(t *testing.T) {
 	yieldOften(t)
-	for range 200 {
+	for range max(cases.Count(200, 5000), 40) {
 		s := newPairs(64, true)
 		var group sync.WaitGroup
 		for range 8 {

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
@@ -78,7 +79,7 @@ func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 // other keys come and go.
 func TestWordsCountExactly(t *testing.T) {
 	yieldOften(t)
-	for range 100 {
+	for range max(cases.Count(100, 5000), 20) {
 		s := newWords(64, true)
 		now := s.Clock.Now()
 		var group sync.WaitGroup
