@@ -148,7 +148,7 @@ func (q *nodeQueue) report(cmds []*Command, late bool) {
 		err := c.err
 		f := classify(err)
 		switch {
-		case f == noFailure || f == keyFault:
+		case f == noFailure || f == keyFault || f == noScript: // no caller was left to send the script for
 			continue
 		case late:
 			q.store.logFailure(f, err)
