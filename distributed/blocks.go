@@ -203,7 +203,7 @@ func (k *block) fill(r *request, charge algo.Handle, d *algo.Decision, extra int
 	}
 }
 
-// failed ends a want without an answer. A nil pointer wants nothing.
+// failed ends a want without an answer. It does nothing on a nil pointer.
 func (k *block) failed(extra int64) {
 	if extra > 0 {
 		k.mu.Lock()

@@ -20,8 +20,8 @@ func (l *Limiter) refundLate(r *request) {
 	}
 }
 
-// correct sends a correction to Redis and drops the proof of a denial, which it
-// may have made wrong.
+// correct sends a correction to Redis and drops the proof of a denial, which
+// the correction may invalidate.
 func (l *Limiter) correct(redisKey string, s *script, a args) {
 	l.store.send(newRequest(s, redisKey, a))
 	l.store.denied.drop(redisKey)
@@ -55,7 +55,8 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	l.correct(l.redisKey(h.Key), lim.script(), lim.force(h.Key, h, actual-h.N))
 }
 
-// Describe says in which unit a composition of limits may settle the lease.
+// Describe returns the unit in which a composition of limits may settle the
+// lease.
 func (r *releaser) Describe() (algo.Description, bool) { return (*Limiter)(r).Describe() }
 
 func (r *releaser) refund(h algo.Handle, n int64) {

@@ -43,7 +43,7 @@ const (
 
 func (r *registry) init(s *Store) {
 	r.store = s
-	r.id = rand.Int64N(1<<62) + 1<<62 // all ids have the same length, so that they sort as numbers
+	r.id = rand.Int64N(1<<62) + 1<<62 // all ids have the same length, so they sort as numbers
 	if s.instances > 0 {
 		r.counted.Store(&instances{count: s.instances, rank: -1})
 	}

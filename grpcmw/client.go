@@ -18,7 +18,8 @@ import (
 //
 //	conn, err := grpc.NewClient(addr, grpcmw.DialOptions(limiter, rpckey.FullMethod())...)
 //
-// It takes the options of [StreamClientInterceptor] and panics like that.
+// It takes the options of [StreamClientInterceptor] and panics in the same
+// cases.
 func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOption {
 	i := newInterceptor(clientAdapter, "DialOptions", forClientStreams, l, key, opts)
 	return []grpc.DialOption{
@@ -30,7 +31,8 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 // UnaryClientInterceptor paces unary calls: a call that does not fit yet waits
 // until it does. It fails at once, with RESOURCE_EXHAUSTED and a text that
 // begins with "client side:", when its deadline or [WithMaxWait] is sooner, and
-// with UNAVAILABLE when l denies for overload, which waiting does not cure.
+// with UNAVAILABLE when l denies for overload, because waiting does not help
+// then.
 //
 // It obeys the server: after RESOURCE_EXHAUSTED or UNAVAILABLE with RetryInfo or
 // grpc-retry-pushback-ms, the next calls of the same key to the same target wait
@@ -82,7 +84,7 @@ func (i *interceptor) callUnary(ctx context.Context, method string, req, reply a
 // requires anyway.
 //
 // It takes WithStreamMode and the options of UnaryClientInterceptor, and panics
-// like that.
+// in the same cases.
 func StreamClientInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.StreamClientInterceptor {
 	return newInterceptor(clientAdapter, "StreamClientInterceptor", forClientStreams, l, key, opts).callStream
 }

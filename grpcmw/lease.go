@@ -18,11 +18,11 @@ import (
 //
 //	grpcmw.LeaseFrom(ctx, "tokens").Settle(used)
 //
-// Elsewhere, for calls that pass unlimited, and under a name that no policy of the
-// call has, it is a zero Lease, never nil; settling it does nothing. A name that no policy
-// of the interceptors around the call has, of other plans neither, is logged once with the
-// code grpcmw.unknown_policy. Use the lease until the handler returns, and from one
-// goroutine at a time. On a stream it is the lease of the opening.
+// Elsewhere, for calls that pass unlimited, and under a name that no policy of the call
+// has, it is a zero Lease, never nil; settling it does nothing. A name that no policy of
+// the interceptors around the call has, in any plan, is logged once with the code
+// grpcmw.unknown_policy. Use the lease until the handler returns, and from one goroutine
+// at a time. On a stream it is the lease of the opening.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
 	return admission.LeaseFrom(ctx, &warnUnknown, policy...)
 }

@@ -16,8 +16,8 @@ import (
 //
 // A call that the client gave up, or whose deadline has passed, stays charged:
 // the work was begun, and otherwise a client could avoid the charge by hanging up
-// in time. It teaches nothing, because the client chose the moment. A call that
-// an inner limiter denied is given back: nothing was begun.
+// in time. It is no sample, because the client chose the time. A call that an
+// inner limiter denied is refunded: no work was begun.
 func handled(ctx context.Context, err error) algo.Outcome {
 	switch {
 	case err != nil && deniedFurtherIn(err):

@@ -10,9 +10,9 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// StreamServerInterceptor limits streams, by default when they are opened:
-// see [WithStreamMode] and [WithBackPressure]. UnaryServerInterceptor describes
-// the rest. Leases end with algo.Ignored: how long a stream lives says nothing
+// StreamServerInterceptor limits streams, by default when they are opened: see
+// [WithStreamMode] and [WithBackPressure]. UnaryServerInterceptor describes the
+// rest. Leases end with algo.Ignored: the duration of a stream says nothing
 // about the server.
 //
 // A denied message ends the stream: the handler gets the denial from RecvMsg

@@ -13,7 +13,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// TapHandle denies calls that their limit has no room for before their message
+// TapHandle denies calls for which the limit has no room before their message
 // is read and a goroutine is started for them:
 //
 //	grpc.NewServer(append(
@@ -50,8 +50,7 @@ import (
 //
 // It takes WithName, WithDomain, WithExempt, WithoutDefaultExempt,
 // WithMissingKey, WithObserver, WithSkip, WithDenied, WithRetryReserve and
-// WithRegistered. It panics
-// if l or key is nil, and if an option does not fit.
+// WithRegistered. It panics if l or key is nil, or if an option does not fit.
 func TapHandle(l algo.Limiter, key keyfunc.RPC, opts ...Option) tap.ServerInHandle {
 	i := newInterceptor(adapter, "TapHandle", onTap, l, key, opts)
 	i.tapping = true

@@ -15,11 +15,10 @@ import (
 //
 //	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
 //
-// The interceptors run after those that were given to grpc.NewServer earlier,
-// and before later ones. Recovery from panics, authentication that the key
-// depends on, and logging belong before them. Several limits are written one
-// after the other, and a call that an inner one denies is given back to the outer
-// ones.
+// The interceptors run after those that were given to grpc.NewServer earlier, and
+// before later ones. Recovery from panics, authentication that the key depends
+// on, and logging belong before them. Several limits are listed one after the
+// other; the outer ones refund a call that an inner one denies.
 //
 // ServerOptions takes every option for servers. It panics if l or key is nil,
 // and if an option does not fit.
@@ -33,14 +32,15 @@ func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.Serve
 
 // UnaryServerInterceptor limits unary calls: it acquires from l, under the key
 // that key gives the call, before the handler runs. [ServerOptions] installs it
-// together with its twin for streams, so that neither is forgotten.
+// together with the interceptor for streams, so neither is forgotten.
 //
 // A denied call is answered with a status and exactly one trailer; see the
-// package comment. An admission with a Delay is slept out first; one that would
-// outlast the call's deadline is a denial, and given back. The lease is
-// released when the handler returns, panics or exits. A call that its client has
-// canceled, or whose deadline has passed, ends with algo.Ignored, whatever the
-// handler made of it: a client must not be able to lower an adaptive limit.
+// package comment. After an admission with a Delay the interceptor sleeps first;
+// an admission whose Delay would outlast the call's deadline becomes a denial
+// and is refunded. The lease is released when the handler returns, panics or
+// exits. A call that its client has canceled, or whose deadline has passed, ends
+// with algo.Ignored, whatever the handler made of it: a client must not be able
+// to lower an adaptive limit.
 //
 // It takes every option for servers except those about streams. It panics if l
 // or key is nil, and if an option does not fit.

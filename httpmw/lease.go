@@ -21,8 +21,8 @@ import (
 //
 // Elsewhere, for requests that pass unlimited, and under a name that no policy of the
 // request has, it is a zero Lease, never nil; settling it does nothing. A name that no
-// policy of the middlewares around the request has, of other plans neither, is logged once
-// with the code httpmw.unknown_policy. Use the lease until the handler returns, and from one
+// policy of the middlewares around the request has, in any plan, is logged once with the
+// code httpmw.unknown_policy. Use the lease until the handler returns, and from one
 // goroutine at a time.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
 	return admission.LeaseFrom(ctx, &warnUnknown, policy...)

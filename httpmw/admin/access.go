@@ -23,7 +23,7 @@ func Bearer(token string) func(*http.Request) error {
 		scheme, sent, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		got := sha256.Sum256([]byte(sent))
 		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
-			return errors.New("no token, or another one")
+			return errors.New("no token, or a wrong one")
 		}
 		return nil
 	}

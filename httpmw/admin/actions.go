@@ -109,7 +109,7 @@ func readOrder(w http.ResponseWriter, r *http.Request) (*order, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the order")
+		return nil, errors.New("the body continues after the order")
 	}
 	if len(o.Key) > longestKey {
 		return nil, errors.New("the key is too long")
