@@ -12,17 +12,17 @@ import (
 //
 //   - In front of the processor ([RunQueue], [Default]) a request that the queue
 //     denies passes on credit, and the next one of a lower class that the queue admits
-//     is denied for it. As many pass as without priorities, beside the credit: at most
-//     a third of the target ([WithTarget]) of work. So a class loses nothing while it
-//     and the classes above it ask for less than the capacity.
-//   - Slots in flight cannot be lent. While a class lacks slots, some are kept free
-//     of the classes below it: as many as leave about 1 in 250 of its requests
-//     without one, at most a quarter of the limit (at most five where that is more).
-//     A small limit that is all used by the higher classes has denials in all
-//     of them; give it a queue.
+//     is denied for it. The number of passing requests is the same as without
+//     priorities, apart from the credit: at most a third of the target ([WithTarget])
+//     of work. So a class loses nothing while the demand of it and the classes above
+//     is below the capacity.
+//   - Slots in flight cannot be lent. While a class lacks slots, some are kept free of
+//     the classes below it: so many that about 1 in 250 of its requests finds none, at
+//     most a quarter of the limit (or five if that is more). A small limit that the
+//     higher classes use up has denials in all of them; give it a queue.
 //
 // Without overload, which ends a second after the last denial, no request is denied.
-// Within a class it does not matter which user a request is of: see [WithFairShares].
+// Within a class users are not distinguished: see [WithFairShares].
 func WithPriorities() Option {
 	return Option{"WithPriorities", func(s *settings) { s.priorities = true }}
 }
@@ -142,15 +142,15 @@ func (q *runQueue) slack() (requests, service int64) {
 	return max(q.drain.Load()/2, minSlack), q.patience.Load() / 2
 }
 
-// weigh counts the arrival of a denied request as so many usual ones. A request denied for
-// its rank may take longer than all that completes.
+// weigh counts the arrival of a denied request as an equivalent number of usual ones. A
+// request denied for its rank may take longer than all completed ones.
 func (q *runQueue) weigh(usual int64) { q.arrived.Add(max(usual-1, 0)) }
 
 func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 // pay denies a request for one of a higher rank that passed on credit, and returns that
-// rank; -1 without one. The worth of the denial beyond the debt is left for the next, up
-// to the credit: one request may be worth minutes, in which nothing would be denied.
+// rank; -1 without one. The worth of the denial beyond the debt is kept for the next, up
+// to the credit: one request may be worth minutes, in which no request would be denied.
 func (o *order) pay(c *claim, most int64) (creditor rank) {
 	for creditor = c.rank - 1; creditor >= 0; creditor-- {
 		lent := &o.lent[creditor]
