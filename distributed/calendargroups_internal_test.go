@@ -32,7 +32,7 @@ type civilCount struct {
 	denied *civilDenial
 }
 
-// civilDenial is what a deny cache would keep.
+// civilDenial is the entry that a deny cache would keep.
 type civilDenial struct{ answer answer }
 
 // number of the period of the date that the clocks show.
@@ -161,7 +161,7 @@ type civilRig struct {
 func TestW2_CalendarGroupsAgainstDates(t *testing.T) {
 	script := atInstant(t)
 	const life = "math.max(math.ceil(us / 1000), 1)"
-	source := strings.Replace(script.source, life, life+" + 3600000", 1) // the clock of the test stands still
+	source := strings.Replace(script.source, life, life+" + 3600000", 1) // the clock of the test does not advance
 	require.NotEqual(t, script.source, source)
 	r := &civilRig{t: t, rnd: rand.New(rand.NewPCG(31, 32)), client: redistest.Start(t).Client(),
 		script: newScript(script.name, source, script.args, script.replies)}

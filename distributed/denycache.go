@@ -15,10 +15,9 @@ import (
 // time at which the request was sent is an upper bound of the server's time, so an answer
 // can be too late but never too early.
 //
-// A refund, reset, charge or change in this process drops the proof. One in another
-// process, and a step of the server's clock, take effect when the proof expires, after a
-// second: until then units that came back stay denied, and RetryAfter leaves out what has been
-// charged since.
+// A refund, reset, charge or change in this process drops the proof. One in another process,
+// and a step of the server's clock, take effect when the proof expires, after a second: until
+// then refunded units stay denied, and RetryAfter does not include later charges.
 type denyCache struct {
 	seed     maphash.Seed
 	shards   [16]denyShard

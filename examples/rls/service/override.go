@@ -16,13 +16,13 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
-// mostOverrides is how many different limits that requests bring along are kept, beside those
-// of requests under way. When there are more, the one that was made first goes. On Redis what
-// it has counted stays.
+// mostOverrides is the number of different limits from requests that are kept, in addition to
+// the limits of running requests. When there are more, the oldest one is dropped. Its counts
+// on Redis stay.
 const mostOverrides = 1024
 
-// overrides are the limits that requests bring along themselves, one limiter
-// for each rate.
+// overrides are the limits that requests state themselves, one limiter for
+// each rate.
 type overrides struct {
 	store *distributed.Store
 	mu    sync.Mutex
