@@ -13,7 +13,6 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
-	"github.com/sluice-go/sluice/internal/storetest"
 )
 
 // clusterClient is a client with go-redis' defaults.
@@ -39,14 +38,6 @@ func keysOf(t testing.TB, c *redis.ClusterClient, node *redistest.Server, limit 
 func known(t testing.TB, store *distributed.Store, l algo.Limiter) {
 	require.Eventually(t, func() bool { acquire(t, l, "warm up", 0); return store.Stats().Nodes == 3 },
 		10*time.Second, time.Millisecond)
-}
-
-// TestF3_ClusterFailover: soon after a replica has taken over, Redis decides
-// again, although go-redis does not reload its map for commands that it must not
-// repeat.
-func TestF3_ClusterFailover(t *testing.T) {
-	t.Parallel()
-	storetest.ClusterFailover(t, open)
 }
 
 // TestF3_DeadNodeLeavesTheOthers: a node that is down, or hangs, makes the

@@ -18,14 +18,15 @@ import (
 // that were queued before the breaker opened, whose callers go on within the
 // settling time.
 type meter struct {
-	settle            time.Duration
-	mu                sync.Mutex
-	state             distributed.State
-	since             time.Time
-	open              time.Duration
-	frozen            bool
-	calls             int
-	opened, keyFaults int // since mark
+	settle time.Duration
+	mu     sync.Mutex
+	state  distributed.State
+	since  time.Time
+	open   time.Duration
+	frozen bool
+	calls  int
+
+	opened, keyFaults, mixed int // since mark
 }
 
 func (m *meter) event(e distributed.Event) {
@@ -34,6 +35,8 @@ func (m *meter) event(e distributed.Event) {
 	switch e.Kind {
 	case distributed.KeyFault:
 		m.keyFaults++
+	case distributed.MixedParameters:
+		m.mixed++
 	case distributed.BreakerChanged:
 		m.account()
 		if m.state = e.State; e.State == distributed.StateOpen {
@@ -51,14 +54,14 @@ func (m *meter) account() {
 	m.since = now
 }
 
-func (m *meter) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults = 0, 0 }
+func (m *meter) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults, m.mixed = 0, 0, 0 }
 
-// counts returns how often the breaker has opened, and keys were at fault, since
-// mark.
-func (m *meter) counts() (opened, keyFaults int) {
+// counts returns how often the breaker has opened, keys were at fault, and parameters
+// differed, since mark.
+func (m *meter) counts() (opened, keyFaults, mixed int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.opened, m.keyFaults
+	return m.opened, m.keyFaults, m.mixed
 }
 
 // freeze ends the counting of calls.

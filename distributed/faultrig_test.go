@@ -1,12 +1,14 @@
 package distributed_test
 
 import (
-	"math"
+	"math/rand/v2"
+	"net"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -14,108 +16,164 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
-// The limit, the instances that share it, and their timing.
+// The instances that share a limit, and their timing.
 const (
-	faultBurst, faultRate = 20, 50
-	faultInstances        = 2
-	probeEvery            = 100 * time.Millisecond
+	faultInstances = 2
+	probeEvery     = 100 * time.Millisecond
+	faultLasts     = 350 * time.Millisecond
 )
 
-var faultKeys = [...]string{"a", "b"}
+func redisKeyOf(key string) string { return distributed.RedisKey("sluice", "fault", key) }
 
-func redisKeyOf(key string) string { return "sluice:{" + key + "}:fault" }
-
-// rig is a server behind a proxy, and the instances that use it.
+// rig is a server behind a proxy, or a cluster, and the instances that use it.
 type rig struct {
+	cell
 	server   *redistest.Server
 	proxy    *redistest.Proxy
-	timeout  time.Duration
-	limiters []*distributed.Limiter
-	meters   []*meter
+	cluster  *redistest.Cluster
+	keys     []string
+	limiters []*distributed.Limiter // of this version of the limit
+	meters   []*meter               // of all versions
+	group    sync.WaitGroup         // of the callers
+	left     chan struct{}          // closed when the other version leaves
+	mu       sync.Mutex
+	log      []sample
 }
 
-func newRig(t *testing.T, timeout time.Duration) *rig {
-	r := &rig{server: redistest.Start(t), timeout: timeout}
-	r.proxy = redistest.StartProxy(t, r.server)
-	for range faultInstances {
-		m := &meter{settle: timeout}
-		c := viaProxy(t, r.proxy)
-		c.AddHook(m)
-		store := newStore(t, c, distributed.WithTimeout(timeout), distributed.WithProbeInterval(probeEvery),
-			distributed.WithInstances(faultInstances), distributed.WithHook(m.event))
-		l := must[*distributed.Limiter](t)(store.TokenBucket("fault", algo.PerSecond(faultRate), algo.Burst(faultBurst)))
-		r.limiters, r.meters = append(r.limiters, l), append(r.meters, m)
+func newRig(t *testing.T, c cell) *rig {
+	r := &rig{cell: c, keys: []string{"a", "b"}}
+	if c.row.cluster {
+		r.cluster = redistest.StartCluster(t)
+		r.cluster.AddReplicas()
+		client := clusterClient(t, r.cluster)
+		for i := range r.keys {
+			r.keys[i] = keysOf(t, client, r.cluster.Nodes[i], "fault", 1)[0]
+		}
+	} else {
+		r.server = redistest.Start(t)
+		r.proxy = redistest.StartProxy(t, r.server)
+	}
+	for range max(c.row.instances, faultInstances) {
+		r.limiters = append(r.limiters, r.join(t, c.algorithm, c.row.limit))
 	}
 	return r
 }
 
-// shift moves the instants in all keys, which may not exist yet, by d, and
-// with them when they expire.
+// join starts an instance.
+func (r *rig) join(t *testing.T, algorithm string, q quota) *distributed.Limiter {
+	timeout := r.row.timeout()
+	m := &meter{settle: timeout, frozen: r.row.cluster || r.row.instances > 0} // nodes and heartbeats have calls of their own
+	var c redis.UniversalClient
+	if r.cluster != nil {
+		c = clusterClient(t, r.cluster)
+	} else {
+		c = viaProxy(t, r.proxy)
+	}
+	c.AddHook(m)
+	opts := []distributed.Option{distributed.WithTimeout(timeout), distributed.WithProbeInterval(probeEvery), distributed.WithHook(m.event)}
+	if r.row.instances == 0 {
+		opts = append(opts, distributed.WithInstances(faultInstances))
+	}
+	if r.row.blocks > 0 {
+		opts = append(opts, distributed.WithBlocks(r.row.blocks))
+	}
+	r.meters = append(r.meters, m)
+	return must[*distributed.Limiter](t)(makers(newStore(t, c, opts...))[algorithm]("fault", algo.Per(q.units, q.period)))
+}
+
+// intrude starts an instance with the other version of the limit, and its callers.
+func (r *rig) intrude(t *testing.T) {
+	algorithm := r.algorithm
+	if r.row.alien {
+		algorithm = faultAlgorithms[(slices.Index(faultAlgorithms, algorithm)+1)%len(faultAlgorithms)]
+	}
+	r.left = make(chan struct{})
+	r.call(r.join(t, algorithm, r.row.other), r.left)
+}
+
+func (r *rig) dismiss(*testing.T) { close(r.left) }
+
+func (r *rig) killMaster(*testing.T) { r.cluster.Nodes[0].Kill() }
+
+func (r *rig) awaitReplica(t *testing.T) {
+	require.Eventually(t, func() bool { return r.cluster.Promoted(0) }, 20*time.Second, 10*time.Millisecond)
+}
+
+// openSlot begins to move the slot of the first key from the first node to the second.
+func (r *rig) openSlot(*testing.T) {
+	from, to := r.cluster.Nodes[0], r.cluster.Nodes[1]
+	slot := from.Do("CLUSTER", "KEYSLOT", redisKeyOf(r.keys[0]))
+	to.Do("CLUSTER", "SETSLOT", slot, "IMPORTING", from.Do("CLUSTER", "MYID"))
+	from.Do("CLUSTER", "SETSLOT", slot, "MIGRATING", to.Do("CLUSTER", "MYID"))
+}
+
+// moveSlot moves the key, if it is still there, and then the slot.
+func (r *rig) moveSlot(t *testing.T) {
+	from, to := r.cluster.Nodes[0], r.cluster.Nodes[1]
+	host, port, err := net.SplitHostPort(to.Addr())
+	require.NoError(t, err)
+	from.Do("MIGRATE", host, port, redisKeyOf(r.keys[0]), 0, 5000)
+	for _, node := range []*redistest.Server{to, from} {
+		node.Do("CLUSTER", "SETSLOT", from.Do("CLUSTER", "KEYSLOT", redisKeyOf(r.keys[0])), "NODE", to.Do("CLUSTER", "MYID"))
+	}
+}
+
+// shift moves the instants in all keys by d, and with them when they expire. Periods divide d.
 func (r *rig) shift(d time.Duration) {
-	const script = `local clock = redis.call('TIME')
-		local now = clock[1] * 1000000 + clock[2]
-		local tat, mark = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+)(%d%d%d)')
-		tat = (tonumber(tat) or now) + ARGV[1]
-		if tat <= now then
+	const script = `local v = redis.call('GET', KEYS[1])
+		local ttl, by = redis.call('PTTL', KEYS[1]) + ARGV[1] / 1000, tonumber(ARGV[1])
+		if not v or ttl <= 0 then
 			return redis.call('DEL', KEYS[1])
 		end
-		local ms = string.format('%.0f', math.ceil((tat - now) / 1000))
-		return redis.call('SET', KEYS[1], string.format('%.0f', tat) .. (mark or '000'), 'PX', ms)`
-	for _, key := range faultKeys {
+		local kind, at, rest = string.match(v, '^([fs])(%d+)(:.*)$')
+		if not kind then
+			kind, at, rest = '', string.match(v, '^(%d+)(%d%d%d.*)$')
+		elseif kind == 's' then
+			by = by / string.match(rest, '^:%d+:%d+:(%d+)')
+		end
+		return redis.call('SET', KEYS[1], kind .. string.format('%.0f', at + by) .. rest, 'PX', string.format('%.0f', ttl))`
+	for _, key := range r.keys {
 		r.server.Do("EVAL", script, 1, redisKeyOf(key), d.Microseconds())
 	}
 }
 
-// outcome has the results of callers and meters.
-type outcome struct {
-	decisions, fallbacks, failed int
-	late                         int // decisions that took 5 ms more than the deadline
-	opened, keyFaults            int // since the fault began
-	calls                        int // that left the clients while the breaker was open
-	intervals                    float64
-	p95, worst                   time.Duration
-	back                         time.Duration // from the end of the fault until Redis decides for all
-	peak, bound                  float64       // of a key: see overshoot
-	meters                       []*meter
-}
-
-const faultLasts = 350 * time.Millisecond
-
 // run takes a caller for each instance and key through the fault.
-func (r *rig) run(t *testing.T, row faultRow, at position) *outcome {
-	if at == atStart {
-		row.begin(t, r)
+func (r *rig) run(t *testing.T) *outcome {
+	rnd := rand.New(rand.NewPCG(r.seed, uint64(r.at)))
+	if r.at == atStart {
+		r.row.begin(r, t)
 	} else {
 		r.whole(t)
 	}
 	stop := make(chan struct{})
-	var group sync.WaitGroup
-	logs := make([][]sample, faultInstances*len(faultKeys))
-	for i := range logs {
-		group.Go(func() { logs[i] = keepAsking(r.limiters[i%faultInstances], faultKeys[i/faultInstances], stop) })
+	for _, l := range r.limiters {
+		r.call(l, stop)
 	}
-	if at == inRecovery {
+	if r.at == inRecovery {
 		r.proxy.Set(redistest.Fault{Refuse: true})
 		r.until(t, distributed.StateOpen)
 		time.Sleep(2 * probeEvery)
 		r.proxy.Set(redistest.Fault{})
 		r.until(t, distributed.StateRamping, distributed.StateClosed)
 	}
-	if at != atStart {
+	if r.at != atStart {
+		if r.at == inMiddle {
+			time.Sleep(time.Duration(rnd.Int64N(int64(faultLimit.period))))
+		}
 		r.each((*meter).mark)
-		row.begin(t, r)
+		r.row.begin(r, t)
 	}
-	time.Sleep(faultLasts)
+	time.Sleep(max(r.row.lasts, faultLasts) + time.Duration(rnd.Int64N(int64(faultLimit.period))))
 	r.each((*meter).freeze)
-	row.over(t, r)
+	r.row.over(r, t)
 	mended := time.Now()
 	r.whole(t)
-	out := &outcome{back: time.Since(mended), meters: r.meters}
+	back := time.Since(mended)
+	time.Sleep(faultLimit.period) // what Redis admits once more
 	close(stop)
-	group.Wait()
-	out.sum(logs, r, row.losses[at])
+	r.group.Wait()
 	r.requireTTL(t)
-	return out
+	return r.outcome(back)
 }
 
 func (r *rig) each(f func(*meter)) {
@@ -129,9 +187,9 @@ func (r *rig) each(f func(*meter)) {
 func (r *rig) whole(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for i, l := range r.limiters {
-			for _, key := range faultKeys {
-				if acquire(t, l, key, 0).Source != algo.SourceRemote || r.meters[i].now() != distributed.StateClosed {
+		for _, l := range r.limiters {
+			for _, key := range r.keys {
+				if acquire(t, l, key, 0).Source != algo.SourceRemote || distributed.StoreOf(l).Stats().State != distributed.StateClosed {
 					return false
 				}
 			}
@@ -148,93 +206,44 @@ func (r *rig) until(t *testing.T, states ...distributed.State) {
 	}
 }
 
-// requireTTL is M3: no key outlives the time in which its bucket fills by more
-// than a second.
+// requireTTL is M3: no key outlives its effect, at most two periods, by more than a second.
 func (r *rig) requireTTL(t *testing.T) {
 	t.Helper()
-	const most = 1000*faultBurst/faultRate + 1000
-	for _, key := range r.server.Do("KEYS", "*").([]any) {
-		ttl := r.server.Do("PTTL", key).(int64)
-		require.NotEqual(t, int64(-1), ttl, "key %q has no TTL", key)
-		require.LessOrEqual(t, ttl, int64(most), "key %q", key)
+	if r.server == nil {
+		return
+	}
+	requireTTL(t, r.server)
+	for _, key := range r.keys {
+		ttl := r.server.Do("PTTL", redisKeyOf(key)).(int64)
+		require.LessOrEqual(t, ttl, (2*r.longest() + time.Second).Milliseconds(), "key %q", key)
 	}
 }
 
-// sample is one decision.
-type sample struct {
-	key             string
-	asked, answered time.Time
-	allowed         bool
-	fallback        bool
-	failed          bool
-}
-
-func keepAsking(l *distributed.Limiter, key string, stop <-chan struct{}) (log []sample) {
-	tick := time.NewTicker(3 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return log
-		case <-tick.C:
-		}
-		asked := time.Now()
-		lease, err := l.Acquire(ctx, key, 1)
-		log = append(log, sample{key, asked, time.Now(), lease.Allowed, lease.Source == algo.SourceFallback, err != nil})
-	}
-}
-
-func (o *outcome) sum(logs [][]sample, r *rig, losses int) {
-	var took []time.Duration
-	admitted := map[string][]sample{}
-	for _, s := range slices.Concat(logs...) {
-		o.decisions++
-		d := s.answered.Sub(s.asked)
-		took = append(took, d)
-		if d > r.timeout+5*time.Millisecond {
-			o.late++
-		}
-		if s.fallback {
-			o.fallbacks++
-		}
-		if s.failed {
-			o.failed++
-		}
-		if s.allowed {
-			admitted[s.key] = append(admitted[s.key], s)
-		}
-	}
-	slices.Sort(took)
-	if n := len(took); n > 0 {
-		o.p95, o.worst = took[n*95/100], took[n-1]
-	}
-	const part = faultBurst / faultInstances // of each instance, while Redis is away
-	o.bound = faultBurst*float64(1+losses) + faultInstances*part
-	for _, s := range admitted {
-		o.peak = max(o.peak, overshoot(s, 2*faultRate))
-	}
-	for _, m := range r.meters {
-		opened, keyFaults := m.counts()
-		o.opened += opened
-		o.keyFaults += keyFaults
-		o.calls += m.calls
-		o.intervals += m.intervals()
-	}
-}
-
-// overshoot is the most that was admitted in any window beyond rate times its
-// length: at most the sum of the bursts. A window lasts from
-// the first question in it to the last answer.
-func overshoot(s []sample, rate float64) (peak float64) {
-	slices.SortFunc(s, func(a, b sample) int { return a.asked.Compare(b.asked) })
-	for i := range s {
-		last := s[i].answered
-		for j := i; j < len(s); j++ {
-			if s[j].answered.After(last) {
-				last = s[j].answered
+// call starts a caller for each key. Where there are blocks, all callers pause every
+// other 400 ms: near the limit no blocks are taken.
+func (r *rig) call(l *distributed.Limiter, stop <-chan struct{}) {
+	pace := 3 * time.Millisecond * time.Duration(len(r.limiters)) / faultInstances
+	for _, key := range r.keys {
+		r.group.Go(func() {
+			var log []sample
+			tick := time.NewTicker(pace)
+			defer tick.Stop()
+			for {
+				select {
+				case <-stop:
+					r.mu.Lock()
+					defer r.mu.Unlock()
+					r.log = append(r.log, log...)
+					return
+				case <-tick.C:
+				}
+				if r.row.blocks > 0 && time.Now().UnixMilli()/400%2 == 1 {
+					continue
+				}
+				asked := time.Now()
+				lease, err := l.Acquire(ctx, key, 1)
+				log = append(log, sample{key, asked, time.Now(), lease.Allowed, lease.Source, err != nil})
 			}
-			peak = max(peak, float64(j-i+1)-rate*last.Sub(s[i].asked).Seconds())
-		}
+		})
 	}
-	return math.Ceil(peak)
 }

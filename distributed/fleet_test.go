@@ -37,37 +37,12 @@ func spendAll(limiters []*distributed.Limiter, key string, d time.Duration) int6
 	return admitted.Load()
 }
 
-// TestW3_ColdStarts: instances that have not been counted share the limit too,
-// whether Redis goes away just after their start or was never there.
-func TestW3_ColdStarts(t *testing.T) {
+// TestW3_ColdStartsOfSmallLimits: an instance that has not been counted has at least a unit.
+func TestW3_ColdStartsOfSmallLimits(t *testing.T) {
 	t.Parallel()
-	const burst, instances = 400, 8
-	t.Run("during an outage", func(t *testing.T) {
-		t.Parallel()
-		f := startFleet(t, instances, "127.0.0.1:1", algo.PerHour(burst))
-		admitted := spendAll(f.limiters, "k", time.Second)
-		t.Logf("W3: %d of %d admitted", admitted, burst)
-		require.LessOrEqual(t, admitted, int64(burst))
-		require.GreaterOrEqual(t, admitted, int64(burst/4))
-	})
-	t.Run("just before an outage", func(t *testing.T) {
-		t.Parallel()
-		proxy := redistest.StartProxy(t, redistest.Start(t))
-		f := startFleet(t, instances, proxy.Addr(), algo.PerHour(burst))
-		for _, l := range f.limiters {
-			require.NoError(t, distributed.StoreOf(l).Ping(ctx))
-		}
-		proxy.Set(redistest.Fault{Refuse: true})
-		admitted := spendAll(f.limiters, "k", time.Second)
-		t.Logf("W3: %d of %d admitted", admitted, burst)
-		require.LessOrEqual(t, admitted, int64(burst))
-		require.GreaterOrEqual(t, admitted, int64(burst/4))
-	})
-	t.Run("small limits", func(t *testing.T) {
-		t.Parallel()
-		f := startFleet(t, instances, "127.0.0.1:1", algo.PerHour(instances))
-		require.Equal(t, int64(instances), spendAll(f.limiters, "k", time.Second), "each has a unit")
-	})
+	const instances = 8
+	f := startFleet(t, instances, "127.0.0.1:1", algo.PerHour(instances))
+	require.Equal(t, int64(instances), spendAll(f.limiters, "k", time.Second))
 }
 
 // TestW3_FirstShareIsOfTheLastKnownNumber: instances that replace others assume as
@@ -84,34 +59,6 @@ func TestW3_FirstShareIsOfTheLastKnownNumber(t *testing.T) {
 	next := startFleet(t, 1, server.Addr(), algo.PerHour(300))
 	require.NoError(t, distributed.StoreOf(next.limiters[0]).Ping(ctx))
 	require.Equal(t, 3, distributed.StoreOf(next.limiters[0]).Stats().Instances)
-}
-
-// TestW3_BlocksWhileInstancesStart: no instance takes a block before the others have
-// counted it, so blocks keep their bound from the first decision on.
-func TestW3_BlocksWhileInstancesStart(t *testing.T) {
-	t.Parallel()
-	const burst, excess, instances = 4000, 4000, 8
-	server := redistest.Start(t)
-	f := startFleet(t, instances, server.Addr(), algo.PerHour(burst), distributed.WithBlocks(excess), distributed.WithTimeout(patient))
-	var admitted atomic.Int64
-	var group sync.WaitGroup
-	for i, l := range f.limiters {
-		group.Go(func() {
-			time.Sleep(time.Duration(i) * 300 * time.Millisecond)
-			for began := time.Now(); time.Since(began) < 4*time.Second; {
-				lease, err := l.Acquire(ctx, "k", 1)
-				if err == nil && lease.Allowed {
-					admitted.Add(1)
-				}
-				if lease.Source == algo.SourceBlock && time.Since(began) < 2*time.Second {
-					t.Errorf("instance %d took a block %v after its start", i, time.Since(began))
-					return
-				}
-			}
-		})
-	}
-	group.Wait()
-	require.LessOrEqual(t, admitted.Load(), int64(burst+excess))
 }
 
 // TestServicesDoNotCountEachOther: services with limits of their own, on one Redis.
