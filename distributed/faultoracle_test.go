@@ -30,13 +30,20 @@ func (q quota) rate() float64 {
 func (c cell) longest() time.Duration { return max(c.row.limit.period, c.row.other.period) }
 
 // most is the bound of one way to decide, through Redis or locally, over a window of length
-// w: of a bucket B + R*w, of windows the quota in each that w may touch. Of two versions of a
-// limit the larger quota counts, in the longer period; of two buckets the larger burst and
-// rate, and the burst of the slower one.
+// w. Two algorithms on a name have one each.
 func (c cell) most(w time.Duration) float64 {
-	a, b := c.row.limit, c.row.other
-	if c.algorithm != "token bucket" || c.row.alien {
-		return float64(max(a.units, b.units)) * (math.Ceil(float64(w)/float64(c.longest())) + 1)
+	if c.row.alien {
+		return most(c.algorithm, c.row.limit, quota{}, w) + most(c.others(), c.row.other, quota{}, w)
+	}
+	return most(c.algorithm, c.row.limit, c.row.other, w)
+}
+
+// most is B + R*w of a bucket, and of windows the quota in each that w may touch. Of two
+// versions of a limit the larger quota counts, in the longer period; of two buckets the larger
+// burst and rate, and the burst of the slower one.
+func most(algorithm string, a, b quota, w time.Duration) float64 {
+	if algorithm != "token bucket" {
+		return float64(max(a.units, b.units)) * (math.Ceil(float64(w)/float64(max(a.period, b.period))) + 1)
 	}
 	burst := max(a.units, b.units)
 	switch {
@@ -47,6 +54,14 @@ func (c cell) most(w time.Duration) float64 {
 		burst += b.units
 	}
 	return float64(burst) + max(a.rate(), b.rate())*w.Seconds()
+}
+
+// others is the algorithm of the other instance.
+func (c cell) others() string {
+	if !c.row.alien {
+		return c.algorithm
+	}
+	return faultAlgorithms[(slices.Index(faultAlgorithms, c.algorithm)+1)%len(faultAlgorithms)]
 }
 
 // extra is what losses of data, steps of the clock and blocks add to the bound.

@@ -83,12 +83,8 @@ func (r *rig) join(t *testing.T, algorithm string, q quota) *distributed.Limiter
 
 // intrude starts an instance with the other version of the limit, and its callers.
 func (r *rig) intrude(t *testing.T) {
-	algorithm := r.algorithm
-	if r.row.alien {
-		algorithm = faultAlgorithms[(slices.Index(faultAlgorithms, algorithm)+1)%len(faultAlgorithms)]
-	}
 	r.left = make(chan struct{})
-	r.call(r.join(t, algorithm, r.row.other), r.left)
+	r.call(r.join(t, r.others(), r.row.other), r.left)
 }
 
 func (r *rig) dismiss(*testing.T) { close(r.left) }

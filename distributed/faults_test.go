@@ -108,7 +108,7 @@ func byClock(name string, step time.Duration, losses ...int) faultRow {
 func byVersion(name string, e effect, limit, other quota) faultRow {
 	return faultRow{
 		name: name, effect: e, limit: limit, other: other, alien: e == oneKey, begin: (*rig).intrude, over: (*rig).dismiss,
-		lasts: time.Duration(limit.units) * 3 * time.Millisecond, // until the burst is spent
+		lasts: time.Duration(limit.units) * 5 * time.Millisecond, // until the burst is spent
 	}
 }
 
@@ -116,9 +116,9 @@ func byVersion(name string, e effect, limit, other quota) faultRow {
 func byStart(name string, e effect, begin func(*rig, *testing.T)) []faultRow {
 	row := faultRow{name: name, effect: e, at: []position{atStart}, instances: 8, lasts: time.Second, begin: begin, over: sets(redistest.Fault{})}
 	blocks := row
-	blocks.name, blocks.blocks, blocks.limit = name+", blocks", 160, quota{400, time.Second}
-	if e == answered {
-		blocks.lasts = 6 * time.Second // they have been counted after four
+	blocks.name, blocks.blocks = name+", blocks", 16
+	if e == answered { // they have been counted after four seconds, and there is room for blocks
+		blocks.blocks, blocks.limit, blocks.lasts = 160, quota{400, time.Second}, 6*time.Second
 	}
 	return []faultRow{row, blocks}
 }
