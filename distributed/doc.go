@@ -73,8 +73,10 @@
 //   - while instances use one name with different parameters, as in a rolling
 //     deployment: the largest burst, the largest rate, and if the rates differ
 //     the bursts of the slower ones; for windows the largest quota in the longest
-//     period, for logs the sum. The event is [MixedParameters]. Instances whose
-//     limit has another algorithm decide locally; the event is [KeyFault];
+//     period, for logs the sum. The event is [MixedParameters];
+//   - while instances use one name with different algorithms: the sum of the bounds
+//     of both limits. Until the charges on a key have expired, instances with
+//     another algorithm decide about it locally. The event is [KeyFault];
 //   - after the server's clock stepped back by any time: a key is denied for at
 //     most one burst, or period, longer than a key that has just spent everything,
 //     and at most that is spent twice.
