@@ -37,7 +37,7 @@ type effect uint8
 
 const (
 	breaks   effect = iota // it opens
-	either                 // some calls fail, perhaps enough of them
+	either                 // some calls fail, perhaps enough of them, or replies come too late
 	oneKey                 // one key's decisions are local, and it stays closed
 	answered               // Redis goes on deciding, and it stays closed
 )
@@ -137,7 +137,7 @@ var faultRows = slices.Concat([]faultRow{
 	byProxy("jitter 10-70 ms", either, redistest.Fault{Delay: 10 * time.Millisecond, Jitter: 60 * time.Millisecond}),
 	byProxy("12 ms away", either, redistest.Fault{Delay: 12 * time.Millisecond}),
 	byProxy("25 ms away", either, redistest.Fault{Delay: 25 * time.Millisecond}),
-	byProxy("60 ms away, beyond the timeout", breaks, redistest.Fault{Delay: 60 * time.Millisecond}),
+	byProxy("60 ms away, beyond the timeout", either, redistest.Fault{Delay: 60 * time.Millisecond}),
 	byProxy("sliced", answered, redistest.Fault{Slice: true}),
 	byProxy("half-closed", breaks, redistest.Fault{Command: "evalsha", HalfClose: true}),
 	byServer("paused (SIGSTOP)", breaks, (*redistest.Server).Pause, (*redistest.Server).Resume),
