@@ -64,7 +64,7 @@ func (c cell) others() string {
 	return faultAlgorithms[(slices.Index(faultAlgorithms, c.algorithm)+1)%len(faultAlgorithms)]
 }
 
-// extra is what losses of data, steps of the clock and blocks add to the bound.
+// extra is the addition of lost data, steps of the clock and blocks to the bound.
 func (c cell) extra() float64 {
 	return float64(int64(c.row.losses[c.at])*max(c.row.limit.units, c.row.other.units) + c.row.blocks)
 }
@@ -83,7 +83,7 @@ type sample struct {
 	failed          bool
 }
 
-// outcome is what callers and meters saw.
+// outcome has the results of callers and meters.
 type outcome struct {
 	decisions, fallbacks, failed int
 	blocks, early                int           // units of blocks, and those of the first two seconds
@@ -130,9 +130,10 @@ func one(is bool) int {
 	return 0
 }
 
-// share is the most that all instances together admitted of a key in any window, as a share of
-// the bound; s is in the order of the questions. A window lasts from the first question in it to the last answer. Where both Redis
-// and instances have admitted, each has a bound of its own.
+// share is the largest number of units that all instances together admitted in a window, as a
+// share of the bound; s is of one key, in the order of the questions. A window lasts from the
+// first question in it to the last answer. Where both Redis and instances have admitted, each
+// has a bound of its own.
 func (c cell) share(s []sample) (share float64) {
 	s = slices.DeleteFunc(slices.Clone(s), func(s sample) bool { return !s.allowed })
 	local := one(slices.ContainsFunc(s, func(s sample) bool { return s.source == algo.SourceFallback }))

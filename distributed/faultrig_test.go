@@ -165,7 +165,7 @@ func (r *rig) run(t *testing.T) *outcome {
 	mended := time.Now()
 	r.whole(t)
 	back := time.Since(mended)
-	time.Sleep(faultLimit.period) // what Redis admits once more
+	time.Sleep(faultLimit.period) // for a second burst, if Redis admits one
 	close(stop)
 	r.group.Wait()
 	r.requireTTL(t)
