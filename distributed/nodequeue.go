@@ -56,11 +56,12 @@ func newNodeQueue(s *Store, addr string) *nodeQueue {
 	return q
 }
 
-// submit queues r. It reports false when the queue is closed or full.
+// submit queues r. It reports false when the queue is full, or closed: then it takes only what a
+// worker that is still there will send, such as the refund of a late reply.
 func (q *nodeQueue) submit(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.queue) >= maxQueueLen {
+	if q.closed && !(r.oneWay && q.workers > 0) || len(q.queue) >= maxQueueLen {
 		return false
 	}
 	q.queue = append(q.queue, r)
