@@ -73,8 +73,8 @@ func load(public func(importPath string) bool) ([]*Package, error) {
 	return packages, nil
 }
 
-// list runs go list. The export data comes from the build cache, where that of "go test -race"
-// is another.
+// list runs go list. The export data comes from the build cache, which has separate entries
+// for "go test -race".
 func list() (all []listed, err error) {
 	cmd := exec.Command("go", "list", "-race="+strconv.FormatBool(cases.Race), "-export", "-deps",
 		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly", "./...")
