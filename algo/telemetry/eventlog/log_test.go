@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 var quota = algo.Decision{Reason: algo.Quota, Limit: 1, RetryAfter: time.Second}
@@ -132,7 +133,8 @@ func TestLogTopics(t *testing.T) {
 
 // A million keys need no more slots and lines than there are.
 func TestLogIsBounded(t *testing.T) {
-	const slots, keys = 16, 1_000_000
+	const slots = 16
+	keys := cases.Count(1_000_000, 1_000_000)
 	j := newJournal(t, eventlog.Keys(slots))
 	at := time.Now()
 	e := denial(0)
