@@ -23,8 +23,8 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 var quota = algo.Decision{Reason: algo.Quota, Limit: 1, RetryAfter: time.Second}
