@@ -61,7 +61,7 @@ func newNodeQueue(s *Store, addr string) *nodeQueue {
 func (q *nodeQueue) submit(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed && !(r.oneWay && q.workers > 0) || len(q.queue) >= maxQueueLen {
+	if q.closed && (!r.oneWay || q.workers == 0) || len(q.queue) >= maxQueueLen {
 		return false
 	}
 	q.queue = append(q.queue, r)
