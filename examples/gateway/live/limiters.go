@@ -18,8 +18,9 @@ type Limiters struct {
 	wrap  func(algo.Limiter) algo.Limiter
 	mu    sync.Mutex
 	now   map[string]*entry
-	// idle are limiters on Redis that no configuration names any more. A store
-	// has no way to forget a limiter, so they wait here to be named again.
+	// idle are limiters on Redis that no configuration names any more. Requests in
+	// progress may still use them, so they are not closed, and are taken again when
+	// a configuration names them again.
 	idle map[string]*entry
 }
 
