@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles
+.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -139,6 +139,10 @@ gateway-compare:
 # is a first look.
 rls-bench: redis
 	cd examples/rls && $(GO) run ./bench $(RLS_BENCH)
+
+# Decisions on one Redis by eight processes at once, beside redis_rate.
+fleet: redis
+	cd bench && $(GO) run ./fleet
 
 # Known vulnerabilities in the code that the released modules call. VULNDB=file:///... is a
 # copy of the database. 3 means that there are some.
