@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -47,6 +48,11 @@ func main() {
 		fmt.Println(work())
 		return
 	}
+	check(compare())
+}
+
+// compare starts a server, runs both libraries in turns and prints the medians.
+func compare() error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
 	at := l.Addr().String()
@@ -58,25 +64,38 @@ func main() {
 	time.Sleep(warm)
 	var ours, peers, ratios []float64
 	for range *rounds {
-		a, b := turn("sluice", at), turn("redis_rate", at)
+		a, err := turn("sluice", at)
+		if err != nil {
+			return err
+		}
+		b, err := turn("redis_rate", at)
+		if err != nil {
+			return err
+		}
 		ours, peers, ratios = append(ours, a), append(peers, b), append(ratios, b/a)
 	}
 	fmt.Printf("%d processes of %d callers: sluice %.0f, redis_rate %.0f decisions a second; sluice takes %.2f x its time (%.2f - %.2f)\n",
 		*processes, *callers, median(ours), median(peers), median(ratios), slices.Min(ratios), slices.Max(ratios))
+	return nil
 }
 
 // turn runs the processes of one library, and returns their decisions a second.
-func turn(library, at string) float64 {
+func turn(library, at string) (float64, error) {
 	self, err := os.Executable()
-	check(err)
-	counts := make([]float64, *processes)
+	if err != nil {
+		return 0, err
+	}
+	counts, errs := make([]float64, *processes), make([]error, *processes)
 	var group sync.WaitGroup
 	for i := range counts {
 		group.Go(func() {
-			out, err := exec.Command(self, "-worker", library, "-addr", at, "-callers", strconv.Itoa(*callers), "-seconds", fmt.Sprint(*seconds)).Output()
-			check(err)
-			counts[i], err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-			check(err)
+			process := exec.Command(self, "-worker", library, "-addr", at, "-callers", strconv.Itoa(*callers), "-seconds", fmt.Sprint(*seconds))
+			process.Stderr = os.Stderr
+			out, err := process.Output()
+			if err == nil {
+				counts[i], err = strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+			}
+			errs[i] = err
 		})
 	}
 	group.Wait()
@@ -84,7 +103,7 @@ func turn(library, at string) float64 {
 	for _, n := range counts {
 		all += n
 	}
-	return all / *seconds
+	return all / *seconds, errors.Join(errs...)
 }
 
 // work decides in one process, and returns the decisions that counted.

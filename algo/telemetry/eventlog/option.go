@@ -25,8 +25,8 @@ func defaults() config {
 	}}
 }
 
-// Interval sets the time between two lines of a key: more than 0, at most 24
-// h. Denials in between are counted. The default is 10 s.
+// Interval sets the time between two lines of a key: more than 0, at most 24 h.
+// Denials in between are counted. The default is 10 s.
 func Interval(d time.Duration) Option {
 	return Option{"Interval", func(c *config) error {
 		c.interval = d
