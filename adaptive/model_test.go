@@ -18,12 +18,13 @@ type model struct {
 	used       time.Duration
 	runnable   int
 	goroutines int
-	timeless   bool    // the use of the processor is unknown
-	blind      bool    // the number of runnable goroutines is unknown
-	share      float64 // of the processor for the model
-	counted    bool    // there is a goroutine for each request, and ten more
-	quota      float64 // of a control group, which serve ignores; 0: none
-	batch      int     // requests that arrive at once in serve; 0: 1
+	timeless   bool          // the use of the processor is unknown
+	blind      bool          // the number of runnable goroutines is unknown
+	share      float64       // of the processor for the model
+	counted    bool          // there is a goroutine for each request, and ten more
+	quota      float64       // of a control group, which serve ignores; 0: none
+	batch      int           // requests that arrive at once in serve; 0: 1
+	denial     time.Duration // processor time of a denial; 0: rejecting
 	chance     *rand.PCG
 	class      func(i int) adaptive.Class
 	key        func(i int) string
@@ -113,7 +114,7 @@ func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load flo
 			m.burn(work)
 			lease.Release(algo.Succeeded)
 		} else {
-			m.burn(rejecting)
+			m.burn(cmp.Or(m.denial, rejecting))
 		}
 		v.took = m.at - v.due
 	}

@@ -14,28 +14,26 @@ import (
 // a request if, at the moment its goroutine first runs, more goroutines are ready
 // to run than a limit allows.
 //
-// A limit on requests in flight does not protect such a service in Go: a handler that
-// uses less than the scheduler's time slice of 10 ms runs to its end, and the others wait
+// A limit on requests in flight does not protect such a service: in Go the requests wait
 // as runnable goroutines in front of their handlers, where no such limit sees them.
 //
 // Nothing is denied while all goroutines of the process, each taken for a request, would
 // be done within seven tenths of the target ([WithTarget]): a burst or a closed loop of
-// clients that drains in time is no overload. Idle connections are goroutines too; with
-// very many of them only the limit decides. Where other processes take processors away,
-// so that the runnable goroutines alone need longer, the limit decides as well.
+// clients that drains in time is no overload. Otherwise the limit decides, until the demand
+// has fitted for a second: over HTTP/2 a few goroutines read requests without bound. So it
+// does with very many idle connections, and where other processes leave too little time.
 //
-// The limit has two ends. It is wide while the load fits, so that bursts pass: as
-// many goroutines as take seven tenths of the target, 20 to 96. It closes to 6, or to
-// fewer where 6 take longer, as the demand grows from 100 % to 115 % of the processor
-// time that the process gets. While it denies requests and leaves the processors idle
-// it closes less far.
+// The limit is wide while the load fits, so that bursts pass: as many goroutines as take
+// seven tenths of the target, 20 to 96. It closes to 6, or to fewer where 6 take longer,
+// as the demand grows from 100 % to 115 % of the processor time that the process gets.
+// While it denies requests and leaves the processors idle it closes less far.
 //
 // The demand is the rate of arrivals times the processor time per completion, an
-// exponential mean over the time of 100 requests, of more if they differ, 0.1 to 2 s. The
-// process gets GOMAXPROCS processors or, where that is less, the quota of its control
-// group, read every 10 s: a container with a limit of 500m has half a processor, though
-// Go runs on two. If other processes take a part of it, the capacity is the processor
-// time that the process used while its queue never emptied.
+// exponential mean over the time of 100 requests, of more if they differ, 0.1 to 2 s. While
+// the limit decides that time is the earlier one: denials take time too. The process gets
+// GOMAXPROCS processors or, where that is less, the quota of its control group, read every
+// 10 s. If other processes take a part of it, the capacity is the processor time that the
+// process used while its queue never emptied.
 //
 // A burst that drains within the target passes; a standing overload closes the gate:
 //
@@ -45,11 +43,10 @@ import (
 //	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
 //	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
-// It does not limit requests in flight: Limit is 2147483647. [Default] adds a limit for
-// requests that wait for another service. A cost above 1 counts as 1. If runtime/metrics
-// lacks the number of runnable goroutines (logged once), the number of goroutines above
-// the lowest of the last minute is used. If the processor time of the process is unknown
-// (neither Unix nor Windows), all time counts as used.
+// It does not limit requests in flight ([Default] does, those that wait for another service).
+// A cost above 1 counts as 1. If runtime/metrics lacks the number of runnable goroutines
+// (logged once), that of goroutines above the lowest of the last minute is used. If the
+// processor time of the process is unknown (neither Unix nor Windows), all time counts.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -96,8 +93,7 @@ type runQueue struct {
 	least                      atomic.Int64 // runnable goroutines since then
 	lastRead                   atomic.Int64 // runnable goroutines
 	rtt, square                atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
-	reading                    atomic.Bool
-	_                          [4]byte
+	reading, standing          atomic.Bool  // standing: what stood did not drain within the target
 
 	mu       sync.Mutex // guards the fields below
 	procs    float64    // processors, within the quota
@@ -110,7 +106,9 @@ type runQueue struct {
 	used     float64       // decaying sum of processor time, s
 	done     float64       // decaying sum of completions
 	cost     float64       // processor time per completion, s; 0: unknown
+	before   float64       // the same, at most what it was when the queue began to stand
 	demand   float64       // processor time of all arrivals, as a share of gets
+	fits     int64         // instant since which it is at most 1
 	usage    float64       // of gets
 	queue    float64       // mean runnable goroutines per processor
 	closed   float64       // closed limit
@@ -157,21 +155,25 @@ func (q *runQueue) exceeded() bool {
 	if runnable < q.least.Load() {
 		q.least.Store(runnable)
 	}
-	return runnable > q.limit.Load() && (runnable > drain || !ok || int64(all) > q.harmless.Load())
+	drains := ok && runnable <= drain && int64(all) <= q.harmless.Load() && !q.standing.Load()
+	if runnable <= q.limit.Load() || drains {
+		return false
+	}
+	q.standing.Store(true)
+	return true
 }
 
 // runnable is that number, 0 if it is unknown. Requests never wait for others' readings.
 func (q *runQueue) runnable() int64 {
-	if !q.reading.CompareAndSwap(false, true) {
-		return q.lastRead.Load()
+	if q.reading.CompareAndSwap(false, true) {
+		n, ok := q.machine.Runnable()
+		if !ok {
+			n = 0
+		}
+		q.lastRead.Store(int64(n))
+		q.reading.Store(false)
 	}
-	defer q.reading.Store(false)
-	n, ok := q.machine.Runnable()
-	if !ok {
-		n = 0
-	}
-	q.lastRead.Store(int64(n))
-	return int64(n)
+	return q.lastRead.Load()
 }
 
 func (q *runQueue) full() bool {
@@ -254,42 +256,35 @@ func (q *runQueue) learn(at int64) {
 	q.gets = min(max(q.gets, q.procs/100), q.procs)
 	q.busy, q.busyCPU = at, q.cpu
 	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.gets - q.usage)
-	q.demand = min(q.demand+a*(arrived*q.cost/dt/q.gets-q.demand), demandClosed)
+	q.learnDemand(at, a, arrived/dt)
 	runnable, _ := q.machine.Runnable()
 	q.queue += a * (float64(runnable)/q.procs - q.queue)
-	if denies && q.usage < idleBelow {
-		q.closed *= math.Exp(dt / closedTime)
-	} else {
+	if q.usage >= idleBelow {
 		q.closed *= math.Exp(-dt / closedTime)
+	} else if denies {
+		q.closed *= math.Exp(dt / closedTime)
 	}
 	q.updated = at
 }
 
-// costOfRequest is the processor time per completion. With few requests most of the time
-// may be other work's, but none uses more than all processors for its duration.
-func (q *runQueue) costOfRequest() float64 {
-	cost := q.used / q.done
-	if rtt := float64(q.rtt.Load()) / 1e9; rtt > 0 && q.done < quietRate*costMemory*q.procs {
-		cost = min(cost, q.procs*(rtt+outsideHandler))
+// learnDemand takes in a rate of arrivals, with weight a. As long as the limit decides, a
+// request costs no more than before: denials take processor time too.
+func (q *runQueue) learnDemand(at int64, a, rate float64) {
+	if q.before = min(q.before, q.cost); q.before == 0 || !q.standing.Load() {
+		q.before = q.cost
 	}
-	return cost
-}
-
-// memory of the demand, s. A sum of n unequal requests is as certain as one of
-// n * mean^2 / (mean of squares) equal ones.
-func (q *runQueue) memory() float64 {
-	mean := float64(q.rtt.Load()) / 1e3
-	unequal := max(float64(q.square.Load())/max(mean*mean, 1), 1)
-	return min(max(memoryRequests*unequal*q.cost, minMemory), maxMemory)
+	q.demand = min(q.demand+a*(rate*q.before/q.gets-q.demand), demandClosed)
+	if q.demand > demandOpen {
+		q.fits = at
+	} else if at-q.fits >= coolDown {
+		q.standing.Store(false)
+	}
 }
 
 // set sets the limits of runnable goroutines and of goroutines.
 func (q *runQueue) set() {
 	patience := waitShare * q.target * q.gets
-	drain := float64(noLimit) // requests that are done in time
-	if q.cost > 0 {
-		drain = min(patience/q.cost, noLimit)
-	}
+	drain := min(patience/q.cost, noLimit) // requests that are done in time
 	wide := min(max(drain, minWide), maxWide)
 	q.closed = min(max(q.closed, min(max(drain, 1), minClosed)), wide)
 	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)

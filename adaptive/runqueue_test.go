@@ -261,26 +261,6 @@ func TestRunQueueReadsAlone(t *testing.T) {
 	require.Positive(t, l.Explain().Denied.RunQueue)
 }
 
-// TestRunQueueAdmitsWhatDrains: while all goroutines together drain within seven
-// tenths of the target, no request can wait longer, and none is denied.
-func TestRunQueueAdmitsWhatDrains(t *testing.T) {
-	m := newModel()
-	l := m.limiter(t, adaptive.RunQueue(m.option()))
-	m.runnable, m.goroutines = 1000, 1000
-	first := acquire(t, l, "", 1)
-	require.True(t, first.Allowed, "the cost of a request is unknown")
-	first.Release(algo.Succeeded)
-	m.runnable, m.goroutines = 0, 0
-	m.serve(t, l, time.Millisecond, .85, 10*time.Second)
-	for goroutines, want := range map[int]bool{300: true, 340: true, 360: false, 5000: false} {
-		m.runnable, m.goroutines = 290, goroutines
-		lease := acquire(t, l, "", 1)
-		require.Equal(t, want, lease.Allowed, "%d goroutines of 1 ms", goroutines)
-		lease.Release(algo.Ignored)
-		require.Equal(t, want, acquire(t, l, "", 0).Remaining > 0)
-	}
-}
-
 // TestRunQueueOnACrowdedProcessor: with a quarter of the processor the queue is bounded by
 // the process's part, which is learned from few goroutines.
 func TestRunQueueOnACrowdedProcessor(t *testing.T) {

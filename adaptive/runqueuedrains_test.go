@@ -1,0 +1,55 @@
+package adaptive_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo"
+)
+
+// TestRunQueueAdmitsWhatDrains: while all goroutines together drain within seven
+// tenths of the target, no request can wait longer, and none is denied.
+func TestRunQueueAdmitsWhatDrains(t *testing.T) {
+	m := newModel()
+	l := m.limiter(t, adaptive.RunQueue(m.option()))
+	m.runnable, m.goroutines = 1000, 1000
+	first := acquire(t, l, "", 1)
+	require.True(t, first.Allowed, "the cost of a request is unknown")
+	first.Release(algo.Succeeded)
+	drains := func(goroutines int) bool {
+		m.runnable, m.goroutines = 290, goroutines
+		lease := acquire(t, l, "", 1)
+		lease.Release(algo.Ignored)
+		require.Equal(t, lease.Allowed, acquire(t, l, "", 0).Remaining > 0)
+		return lease.Allowed
+	}
+	for _, more := range []int{360, 5000} {
+		m.runnable, m.goroutines = 0, 0
+		m.serve(t, l, time.Millisecond, .85, 10*time.Second)
+		require.True(t, drains(300), "goroutines of 1 ms")
+		require.True(t, drains(340))
+		require.False(t, drains(more))
+		require.False(t, drains(300), "a queue that stands is no burst")
+	}
+}
+
+// TestRunQueueBehindFewGoroutines: over HTTP/2 a few goroutines read requests without bound, so
+// that a standing queue can hide behind what would drain in time; it closes the limit all the
+// same. When the load fits again nothing is denied, although denials have taken time.
+func TestRunQueueBehindFewGoroutines(t *testing.T) {
+	for _, load := range []float64{1.3, 2, 5} {
+		m := newModel()
+		m.counted, m.batch, m.denial = true, 20, 50*time.Microsecond
+		l := m.limiter(t, adaptive.RunQueue(m.option()))
+		const work = 500 * time.Microsecond
+		require.Zero(t, denied(m.serve(t, l, work, .85, 5*time.Second), 0))
+		start := m.at
+		all := m.serve(t, l, work, load, 10*time.Second)
+		require.Less(t, longest(all, start+2*time.Second), 100*time.Millisecond, "at a load of %v", load)
+		start = m.at
+		require.Zero(t, denied(m.serve(t, l, work, .85, 5*time.Second), start+time.Second), "after %v", load)
+	}
+}
