@@ -49,3 +49,15 @@ func ExampleTokenBucket_SetRate() {
 	// algo: token bucket: rate: count is 0, want 1 or more (algo.DenyAll denies everything)
 	// <nil> false
 }
+
+// Units are given back to a key whose lease is gone.
+func ExampleTokenBucket_Refund() {
+	exports := algo.Must(algo.NewTokenBucket(algo.PerDay(3)))
+	fmt.Println(exports.Allow("alice", 3), exports.Allow("alice", 1))
+	fmt.Println(exports.Refund("alice", 2)) // two of them failed in the night
+	fmt.Println(exports.Allow("alice", 2), exports.Allow("alice", 1))
+	// Output:
+	// true false
+	// <nil>
+	// true false
+}

@@ -183,6 +183,20 @@ func ExampleLimiter_Ban() {
 	// true admitted 3
 }
 
+func ExampleLimiter_Refund() {
+	store, stop := exampleStore()
+	defer stop()
+	users := limiter(store.TokenBucket("exports", algo.PerDay(3)))
+	show(users, "alice", 3)
+	if err := users.Refund(context.Background(), "alice", 2); err != nil {
+		panic(err)
+	}
+	show(users, "alice", 1)
+	// Output:
+	// true admitted 0
+	// true admitted 1
+}
+
 // The shortest use. It needs no Redis to start, and goes on without one.
 func Example() {
 	client := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379"})

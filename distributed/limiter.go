@@ -198,7 +198,7 @@ var errWrongType = errors.New("distributed: a key holds the value of another alg
 // admissions cannot be refunded afterwards. The error is ErrUnavailable, or the
 // error of Redis.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	return l.execute(ctx, key, l.load().reset(key))
+	return l.overrule(ctx, key, l.load().reset(key))
 }
 
 // Ban denies every cost of key for d, in all instances; d is more than 0, at most 365
@@ -210,17 +210,24 @@ func (l *Limiter) Ban(ctx context.Context, key string, d time.Duration) error {
 	if d <= 0 || d > decide.MaxSpan {
 		return l.errorf("ban is %v, want more than 0, at most %v", d, decide.MaxSpan)
 	}
-	return l.execute(ctx, key, args{opBan, d.Microseconds() + 1})
+	return l.overrule(ctx, key, args{opBan, d.Microseconds() + 1})
 }
 
-// execute sends a command that Redis must execute.
-func (l *Limiter) execute(ctx context.Context, key string, a args) error {
+// overrule executes a command after which the block of key is void.
+func (l *Limiter) overrule(ctx context.Context, key string, a args) error {
+	if !l.isClosed() {
+		defer l.blocks.drop(key)
+	}
+	return l.execute(ctx, key, a, func(answer) {})
+}
+
+// execute sends a command that Redis must execute, and hands its answer to use.
+func (l *Limiter) execute(ctx context.Context, key string, a args, use func(answer)) error {
 	if l.isClosed() {
 		return ErrClosed
 	}
 	redisKey := l.redisKey(key)
 	defer l.store.denied.drop(redisKey)
-	defer l.blocks.drop(key)
 	r := newRequest(l.load().script(), redisKey, a)
 	if !l.store.do(ctx, r) {
 		return fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, l.kind, l.name)
@@ -232,5 +239,6 @@ func (l *Limiter) execute(ctx context.Context, key string, a args) error {
 	case r.answer(0).flag() == flagWrongType:
 		return fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
 	}
+	use(r.answer(0))
 	return nil
 }

@@ -1,10 +1,44 @@
 package distributed
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
+
+// Refund gives back to key up to n units that it has spent and that still weigh, in all
+// instances: of a bucket or a fixed window, calendars included. Others give back the units of
+// their leases only; the error is [errors.ErrUnsupported] then. Units that have come back by
+// themselves are not given a second time. Up to n units more than the bound are admitted
+// then. It takes two calls to Redis; with a lease use its Release or Settle, which take none.
+// A refund that was sent twice is given twice: [Limiter.SettleReserved] gives back once.
+//
+// Other errors are [algo.ErrCost] for a negative n, [ErrClosed], and [ErrUnavailable]: then
+// the units may have been given back.
+func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
+	lim := l.load()
+	switch lim.(type) {
+	case *bucket, *fixedWindow, *calendarWindow:
+	default:
+		return l.errorf("only buckets and fixed windows give back units without a lease: %w", errors.ErrUnsupported)
+	}
+	if n < 0 {
+		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+	}
+	var spent algo.Handle // as if all that weighs now were one charge
+	banned := false
+	err := l.execute(ctx, key, lim.acquire(key, 0), func(a answer) {
+		_, spent = lim.explain(a, 0)
+		banned = a.flag() == flagBanned
+	})
+	if err != nil || banned { // the debt of a ban is forgotten when it ends
+		return err
+	}
+	spent.Key, spent.N = key, n
+	return l.execute(ctx, key, lim.refund(spent, n), func(answer) {})
+}
 
 // refundLate undoes a charge whose caller has stopped waiting.
 func (l *Limiter) refundLate(r *request) {

@@ -101,6 +101,22 @@ func (c *Controlled) Reset(ctx context.Context, key string) error {
 	return err
 }
 
+// Refund gives back to key up to n units that it has spent; see [algo.TokenBucket.Refund].
+// The error is [errors.ErrUnsupported] if the limiter has no such method.
+func (c *Controlled) Refund(ctx context.Context, key string, n int64) error {
+	switch l := c.limiter.(type) {
+	case interface {
+		Refund(key string, n int64) error
+	}:
+		return l.Refund(key, n)
+	case interface {
+		Refund(ctx context.Context, key string, n int64) error
+	}:
+		return l.Refund(ctx, key, n)
+	}
+	return fmt.Errorf("admin: %T gives back the units of leases only: %w", c.limiter, errors.ErrUnsupported)
+}
+
 // Unban lifts a Ban. The debt of key stays, except on Redis, where a ban takes its
 // place.
 func (c *Controlled) Unban(ctx context.Context, key string) error {

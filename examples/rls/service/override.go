@@ -53,13 +53,19 @@ var periods = map[envoytype.RateLimitUnit]time.Duration{
 	envoytype.RateLimitUnit_YEAR:   365 * day,
 }
 
-// get returns the limit that a request brings along, until done.
+// get returns the limit that a request brings along, until done. A limit that is faster than
+// the clock has steps counts as the fastest, because Envoy lets a request pass when its call
+// fails.
 func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (*override, error) {
 	period, ok := periods[want.GetUnit()]
 	if !ok {
 		return nil, fmt.Errorf("limit: unit is %s, want one from SECOND to YEAR", want.GetUnit())
 	}
-	rate := algo.Per(int64(want.GetRequestsPerUnit()), period)
+	step := time.Nanosecond
+	if o.store != nil {
+		step = time.Microsecond
+	}
+	rate := algo.Per(min(int64(want.GetRequestsPerUnit()), int64(period/step)), period)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if l := o.made[rate]; l != nil {
@@ -72,6 +78,7 @@ func (o *overrides) get(want *ratelimit.RateLimitDescriptor_RateLimitOverride) (
 	if l.limiter, err = o.make(l.name, rate); err != nil {
 		return nil, fmt.Errorf("limit: %w", err)
 	}
+	l.counts = l.limiter
 	if len(o.order) == mostOverrides {
 		o.forget(o.order[0])
 		o.order = o.order[1:]

@@ -88,8 +88,7 @@ domains:
 
 func TestRefused(t *testing.T) {
 	r := newRig(t, "domains: [{name: d, descriptors: [{key: a, limit: 5/h}]}]", nil)
-	negative, huge, bare := descriptor("a=1"), descriptor("a=1"), descriptor("a=1")
-	negative.HitsAddend, negative.IsNegativeHits = wrapperspb.UInt64(1), true
+	huge, bare := descriptor("a=1"), descriptor("a=1")
 	huge.HitsAddend = wrapperspb.UInt64(math.MaxUint64)
 	bare.Limit = &ratelimit.RateLimitDescriptor_RateLimitOverride{RequestsPerUnit: 1}
 	for _, test := range []struct {
@@ -99,7 +98,6 @@ func TestRefused(t *testing.T) {
 		{"domain is empty", &rls.RateLimitRequest{Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("a=1")}}},
 		{"descriptors is empty", &rls.RateLimitRequest{Domain: "d"}},
 		{"descriptors[1]: entries is empty", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("a=1"), {}}}},
-		{"descriptors[0]: is_negative_hits is not supported", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{negative}}},
 		{"descriptors[0]: limit: unit is UNKNOWN", &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{bare}}},
 	} {
 		_, err := r.client.ShouldRateLimit(t.Context(), test.request)

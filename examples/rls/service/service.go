@@ -106,7 +106,8 @@ type asked struct {
 	brought *override // the limit of the request itself, or nil
 	key     string
 	name    string // in metrics; empty: the limit's
-	hits    int64
+	hits    int64  // units to be charged
+	back    int64  // or to be given back
 }
 
 // mostDescriptors bounds the work for one request, which occupies Redis for all others:
@@ -152,11 +153,13 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 			reqs = append(reqs, algo.Request{Limiter: a.limit.limiter, Key: a.key, N: a.hits})
 		}
 	}
+	if err := refund(ctx, all); err != nil {
+		return nil, s.failed(r, err)
+	}
 	began := time.Now()
 	decisions, err := decide(ctx, reqs)
 	if err != nil {
-		s.opts.Log.Error("not decided", "domain", r.GetDomain(), "error", err)
-		return nil, status.Error(codes.Unavailable, "the limits cannot be decided")
+		return nil, s.failed(r, err)
 	}
 	s.tell(all, decisions, time.Since(began))
 	headers := config.Headers{IETF: true}
@@ -169,8 +172,10 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 // ask finds out which limit a descriptor has, if any. The limit in a request
 // overrides the file, also in domains that the file does not know.
 func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.RateLimitDescriptor) (a asked, err error) {
-	if a.hits, err = hits(r, descriptor); err != nil {
-		return a, err
+	if descriptor.GetIsNegativeHits() {
+		a.back = hits(r, descriptor)
+	} else {
+		a.hits = hits(r, descriptor)
 	}
 	if len(descriptor.GetEntries()) == 0 {
 		return a, errors.New("entries is empty")
@@ -199,14 +204,20 @@ func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.
 // hits is the cost of a descriptor: its own number, else the request's, else 1. A number
 // that is too large counts as the largest, because Envoy lets a request pass when its call
 // fails, and the number may come from the client.
-func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) (int64, error) {
-	if d.GetIsNegativeHits() {
-		return 0, errors.New("is_negative_hits is not supported")
-	}
+func hits(r *rls.RateLimitRequest, d *ratelimit.RateLimitDescriptor) int64 {
 	if own := d.GetHitsAddend(); own != nil {
-		return int64(min(own.GetValue(), math.MaxUint32)), nil
+		return int64(min(own.GetValue(), math.MaxUint32))
 	}
-	return max(1, int64(r.GetHitsAddend())), nil
+	return max(1, int64(r.GetHitsAddend()))
+}
+
+// failed is the status of a request that cannot be decided.
+func (s *Service) failed(r *rls.RateLimitRequest, err error) error {
+	if errors.Is(err, errors.ErrUnsupported) {
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	s.opts.Log.Error("not decided", "domain", r.GetDomain(), "error", err)
+	return status.Error(codes.Unavailable, "the limits cannot be decided")
 }
 
 // decide charges all or none and returns each limit's own decision. A limit

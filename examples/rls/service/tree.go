@@ -45,6 +45,7 @@ type node struct {
 type limit struct {
 	name    string
 	limiter algo.Limiter
+	counts  algo.Limiter // the same, without Shadow
 	rate    algo.Rate
 }
 
@@ -93,6 +94,7 @@ func newLevel(ds []*config.Descriptor, limiters map[string]algo.Limiter) level {
 			if d.Banned {
 				limiter = banned{}
 			}
+			counts := limiter
 			if d.Shadow {
 				limiter = algo.Shadow(limiter)
 			}
@@ -100,7 +102,7 @@ func newLevel(ds []*config.Descriptor, limiters map[string]algo.Limiter) level {
 			if d.Banned {
 				rate.Count = 0
 			}
-			n.limit = &limit{d.Name, limiter, rate}
+			n.limit = &limit{d.Name, limiter, counts, rate}
 		}
 		if prefix, ok := d.Prefix(); ok {
 			n.prefix = prefix

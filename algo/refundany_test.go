@@ -1,0 +1,199 @@
+package algo_test
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+type refunder interface {
+	algo.Limiter
+	Refund(key string, n int64) error
+}
+
+// refunders are limits of 5 units an hour.
+func refunders() map[string]refunder {
+	r := algo.PerHour(5)
+	return map[string]refunder{
+		"token bucket":    algo.Must(algo.NewTokenBucket(r)),
+		"shaping":         algo.Must(algo.NewTokenBucket(r, algo.MaxWait(time.Hour))),
+		"leaky bucket":    algo.Must(algo.NewLeakyBucket(r)),
+		"fixed window":    algo.Must(algo.NewFixedWindow(r)),
+		"spread windows":  algo.Must(algo.NewFixedWindow(r, algo.Spread())),
+		"calendar window": algo.Must(algo.NewFixedWindow(algo.PerDay(5), algo.Zone("UTC"))),
+	}
+}
+
+func eachRefunder(t *testing.T, test func(t *testing.T, key string, l refunder)) {
+	for name := range refunders() {
+		for _, key := range []string{"", "k"} {
+			t.Run(name+"/"+key, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { test(t, key, refunders()[name]) })
+			})
+		}
+	}
+}
+
+// spendable counts the units that key may spend without a delay, and spends them.
+func spendable(t require.TestingT, l algo.Limiter, key string) (n int64) {
+	for {
+		lease, err := l.Acquire(context.Background(), key, 1)
+		require.NoError(t, err)
+		if !lease.Allowed || lease.Delay > 0 {
+			lease.Release(algo.Canceled)
+			return n
+		}
+		n++
+	}
+}
+
+// Units are given back without their lease, as far as they were spent, and once.
+func TestRefundWithoutALease(t *testing.T) {
+	eachRefunder(t, func(t *testing.T, key string, l refunder) {
+		require.NoError(t, l.Refund(key, 3), "nothing was spent")
+		require.EqualValues(t, 5, spendable(t, l, key))
+		require.NoError(t, l.Refund(key, 0))
+		require.EqualValues(t, 0, spendable(t, l, key))
+		require.NoError(t, l.Refund(key, 2))
+		require.EqualValues(t, 2, spendable(t, l, key))
+		require.NoError(t, l.Refund(key, math.MaxInt64))
+		require.EqualValues(t, 5, spendable(t, l, key))
+		require.ErrorIs(t, l.Refund(key, -1), algo.ErrCost)
+		require.EqualValues(t, 0, spendable(t, l, key))
+	})
+}
+
+// Units that came back by themselves are not given a second time.
+func TestRefundOfUnitsThatCameBack(t *testing.T) {
+	eachRefunder(t, func(t *testing.T, key string, l refunder) {
+		require.EqualValues(t, 5, spendable(t, l, key))
+		time.Sleep(25 * time.Hour)
+		lease, err := l.Acquire(context.Background(), key, 2)
+		require.NoError(t, err)
+		require.True(t, lease.Allowed)
+		require.NoError(t, l.Refund(key, 5))
+		require.EqualValues(t, 5, spendable(t, l, key))
+	})
+}
+
+// Debt of a window's successor is given back too, and first.
+func TestRefundOfDebt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := algo.Must(algo.NewFixedWindow(algo.PerHour(5)))
+		lease, err := w.Acquire(t.Context(), "k", 1)
+		require.NoError(t, err)
+		lease.Settle(8)
+		require.NoError(t, w.Refund("k", 3))
+		require.EqualValues(t, 0, spendable(t, w, "k"))
+		require.NoError(t, w.Refund("k", 1))
+		require.EqualValues(t, 1, spendable(t, w, "k"))
+		time.Sleep(time.Hour)
+		require.EqualValues(t, 5, spendable(t, w, "k"))
+	})
+}
+
+// unitsAt is units that were admitted and kept, or given back without a lease.
+type unitsAt struct {
+	at         time.Duration
+	kept, back int64
+}
+
+// W1: whatever is admitted, canceled and given back: the units that are kept exceed the bound
+// by no more than was given back meanwhile.
+func TestW1_RefundsWithoutALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) { // a bubble has no deadline
+			limit := rapid.Int64Range(1, 9).Draw(t, "limit")
+			var l refunder = algo.Must(algo.NewFixedWindow(algo.PerHour(limit)))
+			bucket := rapid.Bool().Draw(t, "bucket")
+			if bucket {
+				l = algo.Must(algo.NewTokenBucket(algo.PerHour(limit)))
+			}
+			all := draw(t, l)
+			for i := range all {
+				var kept, back int64
+				for _, e := range all[i:] {
+					if !bucket && e.at/time.Hour != all[i].at/time.Hour {
+						break
+					}
+					kept, back = kept+e.kept, back+e.back
+					room := limit * int64(time.Hour)
+					if bucket {
+						room += limit * int64(e.at-all[i].at)
+					}
+					require.LessOrEqual(t, (kept-back)*int64(time.Hour), room)
+				}
+			}
+		})
+	})
+}
+
+// draw spends, cancels and gives back, on a limiter that was made just now.
+func draw(t *rapid.T, l refunder) (all []unitsAt) {
+	began := time.Now()
+	leases := map[int]algo.Lease{} // by their places in all
+	for range rapid.IntRange(1, 40).Draw(t, "steps") {
+		n := rapid.Int64Range(0, 5).Draw(t, "n")
+		e := unitsAt{at: time.Since(began)}
+		switch rapid.SampledFrom([]string{"acquire", "acquire", "cancel", "refund", "sleep"}).Draw(t, "do") {
+		case "acquire":
+			lease, err := l.Acquire(context.Background(), "k", n)
+			require.NoError(t, err)
+			if lease.Allowed {
+				e.kept = n
+				leases[len(all)] = lease
+			}
+		case "cancel":
+			place := rapid.IntRange(0, len(all)).Draw(t, "place")
+			if lease, ok := leases[place]; ok {
+				lease.Release(algo.Canceled)
+				all[place].kept = 0
+				delete(leases, place)
+			}
+		case "refund":
+			require.NoError(t, l.Refund("k", n))
+			e.back = n
+		case "sleep":
+			time.Sleep(time.Duration(n) * 7 * time.Minute)
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+// Refunds beside charges: no more is admitted than the limit and what was given back.
+func TestW1_RefundsWithoutALeaseBesideCharges(t *testing.T) {
+	for name, l := range refunders() {
+		if name == "shaping" {
+			continue
+		}
+		var admitted atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for range 300 {
+					if lease, err := l.Acquire(context.Background(), "k", 1); err == nil && lease.Allowed {
+						admitted.Add(1)
+					}
+				}
+			})
+			all.Go(func() {
+				for range 100 {
+					_ = l.Refund("k", 1)
+				}
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, admitted.Load(), int64(5+400), name)
+		require.GreaterOrEqual(t, admitted.Load(), int64(5), name)
+	}
+}

@@ -1,0 +1,118 @@
+package distributed_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// spendable spends the units of key that fit, and counts them.
+func spendable(t *testing.T, l algo.Limiter, key string) (n int64) {
+	for acquire(t, l, key, 1).Allowed {
+		n++
+	}
+	return n
+}
+
+// Units are given back without their lease, in all instances: as far as they were spent, and
+// once.
+func TestRefundWithoutALease(t *testing.T) {
+	store, server := onRedis(t, distributed.WithDenyCache(1000))
+	other := newStore(t, server.Client())
+	for name, spec := range map[string]string{
+		"token":    "5/d",
+		"shaping":  "5/d wait 1h",
+		"leaky":    "leaky-bucket 5/d",
+		"fixed":    "fixed-window 5/d",
+		"spread":   "fixed-window 5/d spread",
+		"calendar": "fixed-window 5/d zone UTC",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := algo.Must(algo.Parse(spec))
+			a, b := must[*distributed.Limiter](t)(store.Limiter(name, s)), must[*distributed.Limiter](t)(other.Limiter(name, s))
+			for _, key := range []string{"", "k"} {
+				require.NoError(t, a.Refund(ctx, key, 3), "nothing was spent")
+				full := spendable(t, a, key)
+				require.Positive(t, full)
+				require.NoError(t, a.Refund(ctx, key, 0))
+				require.Zero(t, spendable(t, a, key))
+				require.NoError(t, b.Refund(ctx, key, 2))
+				require.EqualValues(t, 2, spendable(t, b, key))
+				require.NoError(t, a.Refund(ctx, key, 1))
+				require.True(t, remote(t, a, key, 1).Allowed, "the proof of the denial is dropped")
+				require.NoError(t, a.Refund(ctx, key, math.MaxInt64))
+				require.Equal(t, full, spendable(t, a, key))
+				require.ErrorIs(t, a.Refund(ctx, key, -1), algo.ErrCost)
+				require.Zero(t, spendable(t, a, key))
+			}
+			requireTTL(t, server)
+		})
+	}
+}
+
+// A lease that is canceled after its units were given back does not take those of others.
+func TestCancelAfterRefund(t *testing.T) {
+	store, _ := onRedis(t)
+	for name, spec := range map[string]string{"token": "5/d", "fixed": "fixed-window 5/d"} {
+		l := must[*distributed.Limiter](t)(store.Limiter(name, algo.Must(algo.Parse(spec))))
+		lease := remote(t, l, "k", 5)
+		require.NoError(t, l.Refund(ctx, "k", 5))
+		kept := spendable(t, l, "k")
+		lease.Release(algo.Canceled)
+		kept += spendable(t, l, "k")
+		require.LessOrEqual(t, kept, int64(10), "5 were canceled, 5 given back")
+	}
+}
+
+// Units of a block that were not spent yet stay with their process.
+func TestRefundBesideBlocks(t *testing.T) {
+	store, _ := onRedis(t, distributed.WithBlocks(10))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(100)))
+	var n int64
+	for acquire(t, l, "k", 1).Allowed {
+		n++
+	}
+	require.EqualValues(t, 100, n)
+	require.NoError(t, l.Refund(ctx, "k", 30))
+	for acquire(t, l, "k", 1).Allowed {
+		n++
+	}
+	require.EqualValues(t, 130, n)
+}
+
+func TestRefundThatIsNotPossible(t *testing.T) {
+	store, server := onRedis(t, distributed.WithTimeout(time.Second))
+	for _, spec := range []string{"sliding-window 5/d", "sliding-log 5/d"} {
+		l := must[*distributed.Limiter](t)(store.Limiter(spec, algo.Must(algo.Parse(spec))))
+		require.ErrorIs(t, l.Refund(ctx, "k", 1), errors.ErrUnsupported)
+	}
+	inFlight := must[*distributed.Limiter](t)(store.InFlight("in-flight", 5))
+	require.ErrorIs(t, inFlight.Refund(ctx, "k", 1), errors.ErrUnsupported)
+
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(5)))
+	require.NoError(t, l.Ban(ctx, "k", time.Hour))
+	require.NoError(t, l.Refund(ctx, "k", 5), "a banned key has no debt")
+	require.False(t, remote(t, l, "k", 1).Allowed)
+	require.NoError(t, server.Client().Set(ctx, onlyKeyOf(t, server.Client(), "a"), "junk", 0).Err())
+	require.ErrorContains(t, l.Refund(ctx, "k", 1), "value of another algorithm")
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, l.Refund(ctx, "k", 1), distributed.ErrClosed)
+	server.Kill()
+	away := must[*distributed.Limiter](t)(store.TokenBucket("b", algo.PerDay(5)))
+	require.ErrorIs(t, away.Refund(ctx, "k", 1), distributed.ErrUnavailable)
+}
+
+// onlyKeyOf is the only key of a limit.
+func onlyKeyOf(t *testing.T, c *redis.Client, name string) string {
+	keys, err := c.Keys(ctx, "*}:"+name).Result()
+	require.NoError(t, err)
+	require.Len(t, keys, 1)
+	return keys[0]
+}
