@@ -89,9 +89,9 @@ overload:
 	@GO="$(GO)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LOADS="$(LOADS)" LENGTH="$(LENGTH)" \
 	  OUT="$(abspath $(or $(OUT),docs))" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
 
-# A real server under traffic that is not a Poisson process, and on 2 to 16
-# processors over HTTP/1.1, HTTP/2 and TLS: less than 40 minutes on 16 processors; those that
-# the machine lacks are left out. A part of it:
+# A real server under traffic that is not a Poisson process, with clients that retry, within a
+# container's quota (as root), and on 2 to 16 processors over HTTP/1.1, HTTP/2 and TLS: less
+# than 40 minutes on 16 processors; those that the machine lacks are left out. A part of it:
 #   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2 OUT=/tmp/page.md
 overload-cores:
 	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \

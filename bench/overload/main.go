@@ -54,7 +54,7 @@ func (r rig) capacity() (figures, error) {
 	bare.limiter = "none" + strings.TrimPrefix(r.limiter, r.name())
 	err := bare.with(func(t target) (err error) {
 		n := 8
-		if strings.Contains(r.work, "+") {
+		if strings.Contains(r.work, "+") || r.work == "proxy" {
 			n = 100
 		}
 		if _, _, err = t.closed(n, 500*time.Millisecond); err != nil {

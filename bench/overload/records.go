@@ -154,6 +154,9 @@ func (r results) overloads() string {
 
 // described describes a handler.
 func described(work string) string {
+	if s := shapeTitles[work]; s != "" {
+		return s
+	}
 	cpu, io, waits := strings.Cut(work, "+")
 	switch {
 	case work == "mix":
@@ -162,4 +165,12 @@ func described(work string) string {
 		return cpu + " of processor time and " + io + " of waiting"
 	}
 	return cpu + " of processor time"
+}
+
+var shapeTitles = map[string]string{
+	"json":    "JSON: a document of 5 kB is decoded and encoded again",
+	"fanout":  "Four goroutines of 1ms of processor time each",
+	"bimodal": "200us of processor time, of one in ten 20ms",
+	"mutex":   "1ms of processor time, half of it under one mutex",
+	"proxy":   "A reverse proxy before a backend that answers after 5ms",
 }

@@ -54,7 +54,7 @@ func TestReport(t *testing.T) {
 		"| 5ms (tuned) | **0.82 at 10x, missed by 0.11** | **300ms at 10x, missed by 50ms** | **2.0 % before 10x, missed by 1.0 %** | **5s after 10x, missed by 3s** |",
 		"| 500us over gRPC, with the tap | 0.96 at 5x | 80ms at 5x |", "4 of 8 are met",
 		"- 5ms at 5x: gozero keeps 0.990 of the capacity, default 0.980",
-		"judged on 100us, 100ms, 2ms+50ms and on gRPC",
+		"judged on 100us, 100ms, 2ms+50ms, json, fanout, bimodal, mutex, proxy and on gRPC",
 		// The tables: the last measurement of each cell, in the order of the matrix.
 		"| none | 5x | 0.020 |", "| **default** | 5x | 0.980 | 0.988 | 0.99 | 20ms | 123ms | 0.0 % | 0.0 % | 0.0 % | 0.0 % | 1s |",
 		"| **default** | 0.85x | 0.850 | | | 20ms | 123ms | 0.1 % |", "| not in 5s |", "| **default, tap** | 5x |",

@@ -20,7 +20,8 @@ import (
 type rig struct {
 	spin, work, limiter string
 	protocol            string // "HTTP/1.1", "TLS", "HTTP/2" or "gRPC"; empty: HTTP/1.1
-	procs               int
+	procs               int    // 0: as many as Go finds
+	group               string // the control group of the server, or empty
 	listener            bool
 	args                []string // further ones of the server
 
@@ -52,7 +53,12 @@ func (r rig) with(do func(rig) error) error {
 		args = append(args, "-grpc")
 	}
 	cmd := exec.Command(*bin, args...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", r.procs))
+	if r.group != "" {
+		cmd = exec.Command("sh", append([]string{"-c", `echo $$ > "$0/cgroup.procs" && exec "$@"`, r.group, *bin}, args...)...)
+	}
+	if r.procs > 0 {
+		cmd.Env = append(os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", r.procs))
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -182,8 +188,9 @@ func (r rig) closed(n int, d time.Duration) *counts {
 func (r rig) capacity() (rate float64, err error) {
 	r.limiter, r.listener, r.args = "none", false, nil
 	err = r.with(func(r rig) error {
-		r.closed(16*r.procs, time.Second/2)
-		rate = float64(len(r.closed(16*r.procs, length()).took)) / length().Seconds()
+		n := 16 * max(r.procs, 1)
+		r.closed(n, time.Second/2)
+		rate = float64(len(r.closed(n, length()).took)) / length().Seconds()
 		return nil
 	})
 	if err == nil && rate == 0 {

@@ -171,13 +171,7 @@ func cores(r rig) error {
 				}
 				for _, times := range []float64{.85, 2, 5} {
 					if err := r.row(fmt.Sprintf("| %d | %s | %s | %gx | %.0f |", r.procs, r.protocol, r.work, times, rate), func(r rig) string {
-						r.open(min(times, .85)*rate, 1, time.Second)
-						c := r.open(times*rate, 1, length())
-						s := fmt.Sprintf("%.2f, %v", float64(c.good(slo))/length().Seconds()/rate, c.p99().Round(time.Millisecond))
-						if times < 1 {
-							s += fmt.Sprintf(", %.1f %%", 100*c.share(c.denied))
-						}
-						return s
+						return r.overloaded(times, rate)
 					}); err != nil {
 						return err
 					}
@@ -186,4 +180,15 @@ func cores(r rig) error {
 		}
 	}
 	return nil
+}
+
+// overloaded is the cell of a load: goodput, p99, and the rejections where there is room.
+func (r rig) overloaded(times, rate float64) string {
+	r.open(min(times, .85)*rate, 1, time.Second)
+	c := r.open(times*rate, 1, length())
+	s := fmt.Sprintf("%.2f, %v", float64(c.good(slo))/length().Seconds()/rate, c.p99().Round(time.Millisecond))
+	if times < 1 {
+		s += fmt.Sprintf(", %.1f %%", 100*c.share(c.denied))
+	}
+	return s
 }

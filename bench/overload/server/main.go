@@ -16,7 +16,7 @@ import (
 
 func main() {
 	limiter := flag.String("limiter", "none", "the limiter in front of the handler")
-	task := flag.String("work", "5ms", "processor time, +waiting; or mix")
+	task := flag.String("work", "5ms", "processor time, +waiting; or mix, json, fanout, bimodal, mutex, proxy")
 	perMS := flag.Int("spin", 0, "steps of work a millisecond, 0: measure")
 	rpc := flag.Bool("grpc", false, "gRPC instead of HTTP")
 	tap := flag.Bool("tap", false, "with a tap handle")
@@ -36,7 +36,7 @@ func main() {
 }
 
 func serve(limiter, task string, perMS int, rpc, tap, encrypted, early bool) error {
-	w, err := workOf(task, perMS)
+	h, w, err := handlerOf(task, perMS)
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func serve(limiter, task string, perMS int, rpc, tap, encrypted, early bool) err
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: mw(handler(w))}
+	srv := &http.Server{Handler: servedHandler(mw(count(h)))}
 	switch {
 	case encrypted:
 		cert, err := certificate()
@@ -65,6 +65,16 @@ func serve(limiter, task string, perMS int, rpc, tap, encrypted, early bool) err
 		return srv.Serve(httpmw.NewListener(srv, ln, l))
 	}
 	return srv.Serve(ln)
+}
+
+// handlerOf is the handler that does a task, and its work.
+func handlerOf(task string, perMS int) (http.Handler, work, error) {
+	if task == "proxy" {
+		addr, err := startBackend(perMS)
+		return proxyTo(addr), work{}, err
+	}
+	w, err := workOf(task, perMS)
+	return handler(w), w, err
 }
 
 // handler reads the body, works and answers; or streams events.

@@ -13,9 +13,14 @@ type work struct {
 	cpu   time.Duration // processor time
 	io    time.Duration // waiting
 	rare  time.Duration // processor time of one in twenty
+	shape func()        // instead of all that, or nil
 }
 
 func (w work) do() {
+	if w.shape != nil {
+		w.shape()
+		return
+	}
 	cpu := w.cpu
 	if w.rare > 0 && turn.Add(1)%20 == 0 {
 		cpu = w.rare
@@ -61,18 +66,21 @@ func calibrate() int {
 	return int(steps * float64(time.Millisecond) / float64(best))
 }
 
-// workOf reads "5ms", "2ms+50ms" (waiting) or "mix".
+// workOf reads "5ms", "2ms+50ms" (waiting), "mix", or the name of a shape.
 func workOf(s string, perMS int) (work, error) {
 	w := work{perMS: perMS}
 	if s == "mix" {
 		w.cpu, w.rare = time.Millisecond, 50*time.Millisecond
 		return w, nil
 	}
+	if w.shape = shaped(s, perMS); w.shape != nil {
+		return w, nil
+	}
 	var err error
 	for i, part := range split(s) {
 		d, e := time.ParseDuration(part)
 		if e != nil || i > 1 {
-			return w, fmt.Errorf("the work is %q, want a time, two with a plus, or mix", s)
+			return w, fmt.Errorf("the work is %q, want a time, two with a plus, mix, json, fanout, bimodal, mutex or proxy", s)
 		}
 		if i == 0 {
 			w.cpu = d
