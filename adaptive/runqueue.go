@@ -273,7 +273,8 @@ func (q *runQueue) learnDemand(at int64, a, rate float64) {
 	if q.before = min(q.before, q.cost); q.before == 0 || !q.standing.Load() {
 		q.before = q.cost
 	}
-	q.demand = min(q.demand+a*(rate*q.before/q.gets-q.demand), demandClosed)
+	cost := max(q.before, q.cost/2) // more than twice as much is dearer work
+	q.demand = min(q.demand+a*(rate*cost/q.gets-q.demand), demandClosed)
 	if q.demand > demandOpen {
 		q.fits = at
 	} else if at-q.fits >= coolDown {
