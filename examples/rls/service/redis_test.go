@@ -63,3 +63,13 @@ func TestManyOverridesOnRedis(t *testing.T) {
 	require.Equal(t, over, r.send(with(1)).OverallCode, "it was forgotten here, and not on Redis")
 	require.Equal(t, uint32(5), r.send(with(7)).Statuses[0].LimitRemaining)
 }
+
+// While Redis is away nothing is given back, and the other descriptors are decided: an error
+// would let the request pass.
+func TestNegativeHitsWithoutRedis(t *testing.T) {
+	server := redistest.Start(t)
+	r := newRig(t, valuesFile, openStore(t, server)) // whose fallback denies
+	require.Equal(t, under, r.ask(1, descriptor("a=1")).OverallCode)
+	server.Kill()
+	require.Equal(t, over, r.ask(1, descriptor("a=1"), back(1, "b=1")).OverallCode)
+}

@@ -153,8 +153,10 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 			reqs = append(reqs, algo.Request{Limiter: a.limit.limiter, Key: a.key, N: a.hits})
 		}
 	}
-	if err := refund(ctx, all); err != nil {
+	if err := refund(ctx, all); errors.Is(err, errors.ErrUnsupported) {
 		return nil, s.failed(r, err)
+	} else if err != nil { // the others are decided all the same: Envoy lets a failed call pass
+		s.opts.Log.Error("not given back", "domain", r.GetDomain(), "error", err)
 	}
 	began := time.Now()
 	decisions, err := decide(ctx, reqs)
