@@ -20,8 +20,9 @@ import (
 // Nothing is denied while all goroutines of the process, each taken for a request, would
 // be done within seven tenths of the target ([WithTarget]): a burst or a closed loop of
 // clients that drains in time is no overload. Otherwise the limit decides, until the demand
-// has fitted for a second: over HTTP/2 a few goroutines read requests without bound. So it
-// does with very many idle connections, and where other processes leave too little time.
+// has been at most 100 % for a second: over HTTP/2 few goroutines read requests without
+// bound. So it does with very many idle connections, and where other processes leave too
+// little time.
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take
 // seven tenths of the target, 20 to 96. It closes to 6, or to fewer where 6 take longer,

@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -51,5 +52,21 @@ func TestRunQueueBehindFewGoroutines(t *testing.T) {
 		require.Less(t, longest(all, start+2*time.Second), 100*time.Millisecond, "at a load of %v", load)
 		start = m.at
 		require.Zero(t, denied(m.serve(t, l, work, .85, 5*time.Second), start+time.Second), "after %v", load)
+	}
+}
+
+// TestRunQueueWhileWorkGetsDearer: requests that take ten times as long from one moment on, at
+// fewer of them, stay an overload while the limit decides, and close it as such.
+func TestRunQueueWhileWorkGetsDearer(t *testing.T) {
+	for _, rate := range []float64{1.01, 1.02, 1.05} { // times the capacity before
+		m := newModel()
+		m.counted, m.batch, m.denial = true, 20, 50*time.Microsecond
+		l := m.limiter(t, adaptive.RunQueue(m.option()))
+		const work = 500 * time.Microsecond
+		m.serve(t, l, work, 1.3, 10*time.Second)
+		start := m.at
+		all := m.serve(t, l, 10*work, 10*rate, 30*time.Second)
+		all = slices.DeleteFunc(all, func(v arrival) bool { return v.due > start+25*time.Second })
+		require.Less(t, longest(all, start+15*time.Second), 40*time.Millisecond, "at a rate of %v", rate)
 	}
 }
