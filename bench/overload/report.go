@@ -100,7 +100,7 @@ func (r results) targets(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "## Targets\n\nThey were set before the code was written, for `default`. Each cell is the worst of the loads. %d of %d are met.\n\n", met, known)
-	fmt.Fprintf(b, "| handler | goodput / left: at least %.2f | p99 within the SLO | rejected at %gx: at most %s | recovery: at most %v |\n|---|---|---|---|---|\n%s\n\n",
+	fmt.Fprintf(b, "| handler | goodput / left: at least %.2f | p99 within the SLO | rejected at %gx: at most %s, and what misses the SLO without a limiter | recovery: at most %v |\n|---|---|---|---|---|\n%s\n\n",
 		leastOfLeft, steady, percent(mostRejected), latestRecovery, strings.Join(rows, "\n"))
 }
 

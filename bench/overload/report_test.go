@@ -73,6 +73,16 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// TestNeedlessRejections: what misses the SLO without a limiter may be rejected.
+func TestNeedlessRejections(t *testing.T) {
+	calm := cellOf("30ms", "default", .85, .8)
+	calm.Before = .025
+	page, _ := written(t, cellOf("30ms", "none", .85, .85*.98), calm)
+	require.Contains(t, page, "| 2.5 % at 0.85x |")
+	page, _ = written(t, cellOf("30ms", "none", .85, .85*.99), calm)
+	require.Contains(t, page, "| **2.5 % at 0.85x, missed by 0.5 %** |")
+}
+
 // TestReportInventsNothing: one cell makes a page with one row, without targets,
 // and without the picture that needs another.
 func TestReportInventsNothing(t *testing.T) {

@@ -65,7 +65,7 @@ func (r results) targetsOf(s section, limiter string) (all [4]promise) {
 	all = [4]promise{
 		{limit: leastOfLeft, least: true, show: ratio},
 		{limit: slo.Seconds(), show: inSeconds},
-		{limit: mostRejected, show: percent},
+		{limit: mostRejected + r.missed(s), show: percent},
 		{limit: latestRecovery.Seconds(), show: inSeconds},
 	}
 	for _, f := range r.of(s) {
@@ -89,4 +89,14 @@ func (r results) targetsOf(s section, limiter string) (all [4]promise) {
 		}
 	}
 	return all
+}
+
+// missed is the share of the requests that miss the SLO at a load below 1 without a limiter.
+func (r results) missed(s section) float64 {
+	for _, f := range r.of(s) {
+		if f.Limiter == "none" && f.Failed == "" && f.Times < 1 {
+			return 1 - f.Goodput/f.Times
+		}
+	}
+	return 0
 }
