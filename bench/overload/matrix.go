@@ -58,7 +58,7 @@ func matrix() (all []group) {
 		}
 	}
 	for _, work := range shapes {
-		all = append(all, group{work, ourLimiters, []float64{.85, 2, 5}, 6})
+		all = append(all, group{work, []string{"none"}, []float64{.85, 2}, 6}, group{work, []string{"default"}, []float64{2, 5}, 6})
 	}
 	return all
 }

@@ -28,7 +28,7 @@ func TestMatrix(t *testing.T) {
 	for _, work := range slices.Concat(tuned, judged) {
 		loads := 4
 		if contains(shapes, work) {
-			loads = 3
+			loads = 2
 		}
 		for _, l := range ourLimiters {
 			require.Equal(t, loads, covered[work+" "+l], work)
