@@ -16,7 +16,8 @@ import (
 // A refund that was sent twice is given twice: [Limiter.SettleReserved] gives back once.
 //
 // Other errors are [algo.ErrCost] for a negative n, [ErrClosed], and [ErrUnavailable]: then
-// the units may have been given back.
+// the units may have been given back. A negative n takes no call, and is
+// [errors.ErrUnsupported] too where any other n is.
 func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 	lim := l.load()
 	switch lim.(type) {

@@ -92,6 +92,7 @@ func TestRefundThatIsNotPossible(t *testing.T) {
 	for _, spec := range []string{"sliding-window 5/d", "sliding-log 5/d"} {
 		l := must[*distributed.Limiter](t)(store.Limiter(spec, algo.Must(algo.Parse(spec))))
 		require.ErrorIs(t, l.Refund(ctx, "k", 1), errors.ErrUnsupported)
+		require.ErrorIs(t, l.Refund(ctx, "k", -1), errors.ErrUnsupported)
 	}
 	inFlight := must[*distributed.Limiter](t)(store.InFlight("in-flight", 5))
 	require.ErrorIs(t, inFlight.Refund(ctx, "k", 1), errors.ErrUnsupported)
@@ -107,6 +108,7 @@ func TestRefundThatIsNotPossible(t *testing.T) {
 	server.Kill()
 	away := must[*distributed.Limiter](t)(store.TokenBucket("b", algo.PerDay(5)))
 	require.ErrorIs(t, away.Refund(ctx, "k", 1), distributed.ErrUnavailable)
+	require.ErrorIs(t, away.Refund(ctx, "k", -1), algo.ErrCost, "without a call")
 }
 
 // onlyKeyOf is the only key of a limit.

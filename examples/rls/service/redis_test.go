@@ -3,6 +3,9 @@
 package service_test
 
 import (
+	"bytes"
+	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,7 +14,10 @@ import (
 	envoytype "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/rls/service"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -72,4 +78,37 @@ func TestNegativeHitsWithoutRedis(t *testing.T) {
 	require.Equal(t, under, r.ask(1, descriptor("a=1")).OverallCode)
 	server.Kill()
 	require.Equal(t, over, r.ask(1, descriptor("a=1"), back(1, "b=1")).OverallCode)
+}
+
+// Limits in the process give back what they can while Redis is away.
+func TestNegativeHitsOfBothKindsOfLimits(t *testing.T) {
+	server := redistest.Start(t)
+	f, err := config.Parse("f", []byte("domains: [{name: d, descriptors: [{key: here, limit: 7/d}, {key: redis, limit: 8/d}, {key: none, limit: 0/d}]}]"))
+	require.NoError(t, err)
+	var log bytes.Buffer
+	s, err := service.New(f, service.Options{
+		Store: openStore(t, server), Log: slog.New(slog.NewTextHandler(&log, nil)),
+		Wrap: func(l algo.Limiter) algo.Limiter {
+			if d, _ := algo.Describe(l); d.Quota == 7 {
+				return algo.Must(algo.NewTokenBucket(algo.PerDay(7)))
+			}
+			return l
+		},
+	})
+	require.NoError(t, err)
+	left := func(ds ...*ratelimit.RateLimitDescriptor) (all []uint32) {
+		resp, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "d", HitsAddend: 5, Descriptors: ds})
+		require.NoError(t, err)
+		for _, st := range resp.Statuses {
+			all = append(all, st.LimitRemaining)
+		}
+		return all
+	}
+	require.Equal(t, []uint32{3, 2}, left(descriptor("redis=1"), descriptor("here=1")))
+	require.Equal(t, []uint32{4, 0, 3}, left(back(1, "redis=1"), back(1, "none=1"), back(1, "here=1")))
+	require.Empty(t, log.String()[strings.Index(log.String(), "\n")+1:], "one line, about the configuration")
+	server.Kill()
+	require.Equal(t, uint32(5), left(back(1, "redis=1"), back(1, "none=1"), back(2, "here=1"))[2])
+	require.Contains(t, log.String(), "descriptors[0]: is_negative_hits")
+	require.NotContains(t, log.String(), "descriptors[2]")
 }
