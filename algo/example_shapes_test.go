@@ -29,6 +29,23 @@ func ExamplePacer() {
 	// false 0s
 }
 
+// A job whose lease is gone leaves the line.
+func ExamplePacer_Refund() {
+	line := algo.Must(algo.NewPacer(algo.Every(time.Hour), algo.MaxQueue(2)))
+	for i := range 3 {
+		lease, _ := line.Acquire(context.Background(), "printer", 1)
+		fmt.Println(lease.Delay.Round(time.Minute))
+		if i == 1 {
+			fmt.Println(line.Refund("printer", 1))
+		}
+	}
+	// Output:
+	// 0s
+	// 1h0m0s
+	// <nil>
+	// 1h0m0s
+}
+
 // A token bucket that takes several tokens at a time: all of them or none.
 func ExampleTokenBucket_takingN() {
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))

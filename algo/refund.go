@@ -15,8 +15,13 @@ func (b *TokenBucket) Refund(key string, n int64) error { return b.refundAny(key
 // [TokenBucket.Refund].
 func (b *LeakyBucket) Refund(key string, n int64) error { return b.refundAny(key, n) }
 
+// Refund gives back to key up to n units that it has spent and that still weigh, so that the
+// next requests start sooner; those that wait keep their start times. See
+// [TokenBucket.Refund].
+func (p *Pacer) Refund(key string, n int64) error { return p.refundAny(key, n) }
+
 // Refund gives back to key up to n units that it has spent in the current window, of its
-// debt first; see [TokenBucket.Refund].
+// debt first; after a change of the period too. See [TokenBucket.Refund].
 func (w *FixedWindow) Refund(key string, n int64) error { return w.refundAny(key, n) }
 
 // refundAny gives back up to n units of key, of whatever charge.
@@ -25,12 +30,15 @@ func (k *keyed[S, V]) refundAny(key string, n int64) error {
 		return k.misuse(n)
 	}
 	h := Handle{Key: key}
-	k.store.Update(key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
+	read := func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
 		state, now, changed := k.plausible(l, s, now)
 		h.setCharge(l.Charge(state, now, 0, 0), s.Mark)
 		return state, l.Expiry(state, now), changed
-	})
+	}
+	if _, r := k.store.Update(key, keystore.Fresh, read); r == keystore.Updated {
+		k.store.Update(key, keystore.Fresh, read) // again: where debt was cut, the mark is of before
+	}
 	h.N = n // as if all that weighs now were one charge of n units
 	k.refund(h, n)
 	return nil

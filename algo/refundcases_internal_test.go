@@ -253,3 +253,15 @@ func TestMarkerSettleBeyondWhatABucketOwes(t *testing.T) {
 		})
 	}
 }
+
+// A refund makes no place in the table for a key that has spent nothing, after a change too.
+func TestRefundOfAnUnseenKey(t *testing.T) {
+	b := Must(NewTokenBucket(PerHour(10), Burst(100)))
+	w := Must(NewFixedWindow(PerHour(10)))
+	require.NoError(t, b.SetBurst(1))
+	require.NoError(t, w.SetRate(PerDay(1)))
+	require.NoError(t, b.Refund("k", 1))
+	require.NoError(t, w.Refund("k", 1))
+	require.False(t, b.store.Has("k"))
+	require.False(t, w.store.Has("k"))
+}

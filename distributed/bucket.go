@@ -190,6 +190,11 @@ func (b *bucket) refund(h algo.Handle, n int64) args {
 	return args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.A, h.State[2]}
 }
 
+// giveBack gives back n units as far as they weigh, at most all debt.
+func (b *bucket) giveBack(_ string, n int64) args {
+	return args{opGiveBack, b.Depth, b.MaxWait, min(n, maxExact/b.Emission) * b.Emission, 0, b.mark()}
+}
+
 // force charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the
 // largest debt is charged as one tick more than that.
 func (b *bucket) force(_ string, h algo.Handle, n int64) args {

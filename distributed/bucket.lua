@@ -31,6 +31,7 @@
 --           10 reserve     as acquire, d = T; the next key is the record of the charge, its
 --                          entry has b = units  c = life
 --           11 settle      a, b as acquire  c = units  d = T; the next key is the record
+--           13 give back   a, b as acquire  c = most to give back, of whatever charge
 -- reply    now, then three integers for each key: TAT before (or the end of the
 --          ban), account, flag; entries that are charged together follow one
 --          another; for credits: balance before, units that they pay, flag; for the
@@ -109,6 +110,16 @@ local function refund(key, most, drained, after, marked)
   local given = math.min(most, math.max(after, drained) - now, tat - now)
   if flag == DENIED and given > 0 and marked >= voided and marked <= account and after <= tat then
     write(key, tat - given, account + given, voided, math.huge, mark)
+  end
+  return tat, account, flag
+end
+
+-- give_back gives back cost ticks as far as any charge still weighs.
+local function give_back(key, depth, wait, cost, mine)
+  local tat, account, voided, flag, mark, _, longest = load(key, depth, wait, mine)
+  local given = math.min(cost, tat - now)
+  if flag == DENIED and given > 0 then
+    write(key, tat - given, account + given, voided, longest, mark)
   end
   return tat, account, flag
 end
@@ -302,6 +313,8 @@ while i <= #KEYS do
     answer(reset(key, a, b))
   elseif op == 4 then
     answer(ban(key, a))
+  elseif op == 13 then
+    answer(give_back(key, a, b, c, mine))
   elseif op == 8 then
     first(key, KEYS[i + 1], a, b, c, d, mine)
     i = i + 1

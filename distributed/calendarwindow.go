@@ -88,6 +88,10 @@ func (w *calendarWindow) refund(h algo.Handle, n int64) args {
 	return args{opRefund, max(long, 1), w.quota, min(n, h.N, 2*w.period), end, h.State[1], after}
 }
 
+func (w *calendarWindow) giveBack(_ string, n int64) args {
+	return w.command(opGiveBack, min(n, maxExact))
+}
+
 func (w *calendarWindow) force(_ string, _ algo.Handle, n int64) args {
 	return w.command(opForce, min(n, 2*w.quota+1))
 }

@@ -23,6 +23,7 @@
 --            7 peek all     as 6, but charges nothing
 --            8 first   as acquire; units that do not fit are charged to the credits that are the
 --              next key, whose own entry is 9
+--           13 give back  as acquire: of whatever charge, after a changed period too
 -- reply    now, then three integers for each key: end of the window and the units
 --          spent before, added up (or the end of the ban), voided, flag; for credits:
 --          balance before, units that they pay, flag
@@ -174,12 +175,13 @@ local function entry(i)
       elseif back then
         write(key, begin, a, spent, voided)
       end
-    elseif op == 1 then
+    elseif op == 1 or op == 13 then
       local left = spent - c
       if spent >= a and c >= spent - a then -- the debt first
         left = math.max(b, wrote) - (c - (spent - a))
       end
-      if mixed == 0 and not back and now < begin + a and e == voided and left < spent then
+      local counts = op == 13 or (mixed == 0 and not back and now < begin + a and e == voided)
+      if counts and left < spent then
         write(key, begin, a, math.max(left, 0), voided)
       end
     elseif op == 2 then

@@ -32,6 +32,8 @@ func (s bucketStep) args() args {
 	switch s.op {
 	case opRefund:
 		return b.refund(handle(s.charge, s.mark), s.n)
+	case opGiveBack:
+		return b.giveBack("", s.n)
 	case opForce:
 		return b.force("", handle(s.charge, s.mark), s.n)
 	case opReset:
@@ -61,6 +63,14 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 				o.tat, o.account = next, o.account+given
 				o.keep(now, math.MaxInt64-now)
 			}
+		}
+		return tat, account, flagDenied
+	case opGiveBack:
+		_, longest, mark, _ := o.load(s, now)
+		tat, account = o.tat, o.account
+		if given := min(s.n*s.gcra.Params().Emission, tat-now); given > 0 {
+			o.tat, o.account, o.mark = tat-given, account+given, mark
+			o.keep(now, longest)
 		}
 		return tat, account, flagDenied
 	case opForce:

@@ -73,6 +73,8 @@ func (m *bucketModel) step(rnd *rand.Rand, key string) bucketStep {
 		s.op = opReset
 	case 2:
 		s.op, s.long = opBan, 1+rnd.Int64N(5000)
+	case 9:
+		s.op, s.n = opGiveBack, s.n+1
 	case 3, 4, 5, 6, 7, 8:
 		if s.op = opRefund; s.charge.N == 0 {
 			s.op = opReset
@@ -151,7 +153,7 @@ func TestL2_BucketScriptAndDecide(t *testing.T) {
 		for i, s := range steps {
 			before := m.keys[keys[i]].account
 			m.expect(t, s, keys[i], reply[0], reply[1+3*i:][:3])
-			if s.op == opRefund && m.keys[keys[i]].account > before {
+			if (s.op == opRefund || s.op == opGiveBack) && m.keys[keys[i]].account > before {
 				refunded++
 			}
 		}

@@ -9,36 +9,33 @@ import (
 )
 
 // Refund gives back to key up to n units that it has spent and that still weigh, in all
-// instances: of a bucket or a fixed window, calendars included. Others give back the units of
-// their leases only; the error is [errors.ErrUnsupported] then. Units that have come back by
-// themselves are not given a second time. Up to n units more than the bound are admitted
-// then. It takes two calls to Redis; with a lease use its Release or Settle, which take none.
+// instances: of a bucket, a pacer or a fixed window, calendars included. Others give back the
+// units of their leases only; the error is [errors.ErrUnsupported] then. Units that weigh still
+// after a change of the limit are given back too; units that have come back by themselves are
+// not given a second time. Up to n units more than the bound are admitted then. Units of a block
+// that an instance holds count as spent, and that instance may spend them nevertheless; see
+// [WithBlocks].
+//
+// It takes a call to Redis; with a lease use its Release or Settle, which do not wait for it.
 // A refund that was sent twice is given twice: [Limiter.SettleReserved] gives back once.
 //
 // Other errors are [algo.ErrCost] for a negative n, [ErrClosed], and [ErrUnavailable]: then
 // the units may have been given back. A negative n takes no call, and is
 // [errors.ErrUnsupported] too where any other n is.
 func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
-	lim := l.load()
-	switch lim.(type) {
-	case *bucket, *fixedWindow, *calendarWindow:
-	default:
-		return l.errorf("only buckets and fixed windows give back units without a lease: %w", errors.ErrUnsupported)
+	lim, ok := l.load().(giver)
+	if !ok {
+		return l.errorf("only buckets, pacers and fixed windows give back units without a lease: %w", errors.ErrUnsupported)
 	}
 	if n < 0 {
 		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	var spent algo.Handle // as if all that weighs now were one charge
-	banned := false
-	err := l.execute(ctx, key, lim.acquire(key, 0), func(a answer) {
-		_, spent = lim.explain(a, 0)
-		banned = a.flag() == flagBanned
-	})
-	if err != nil || banned { // the debt of a ban is forgotten when it ends
-		return err
-	}
-	spent.Key, spent.N = key, n
-	return l.execute(ctx, key, lim.refund(spent, n), func(answer) {})
+	return l.execute(ctx, key, lim.giveBack(key, n), func(answer) {})
+}
+
+// giver is a limit that gives back units of whatever charge.
+type giver interface {
+	giveBack(key string, n int64) args
 }
 
 // refundLate undoes a charge whose caller has stopped waiting.

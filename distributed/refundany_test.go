@@ -29,6 +29,7 @@ func TestRefundWithoutALease(t *testing.T) {
 	for name, spec := range map[string]string{
 		"token":    "5/d",
 		"shaping":  "5/d wait 1h",
+		"pacer":    "pacer 5/d slack 4",
 		"leaky":    "leaky-bucket 5/d",
 		"fixed":    "fixed-window 5/d",
 		"spread":   "fixed-window 5/d spread",
@@ -71,7 +72,21 @@ func TestCancelAfterRefund(t *testing.T) {
 	}
 }
 
-// Units of a block that were not spent yet stay with their process.
+// All debt is given back where the burst was lowered since, and more than two bursts weigh.
+func TestRefundOfMoreThanTwoBursts(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(5), algo.Burst(100)))
+	require.EqualValues(t, 100, spendable(t, l, "k"))
+	require.NoError(t, l.SetBurst(5))
+	require.NoError(t, l.Refund(ctx, "k", 93))
+	require.Zero(t, spendable(t, l, "k"), "7 are left")
+	require.NoError(t, l.Refund(ctx, "k", 3))
+	require.EqualValues(t, 1, spendable(t, l, "k"))
+	require.NoError(t, l.Refund(ctx, "k", math.MaxInt64))
+	require.EqualValues(t, 5, spendable(t, l, "k"))
+}
+
+// Units of a block count as spent: those that were not spent yet stay with their process.
 func TestRefundBesideBlocks(t *testing.T) {
 	store, _ := onRedis(t, distributed.WithBlocks(10))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(100)))

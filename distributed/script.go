@@ -69,6 +69,7 @@ const (
 	opReserve           // decide, charge and keep a record
 	opSettle            // correct a charge by its record
 	opLease             // add units that were leased
+	opGiveBack          // give back units that still count, of whatever charge
 
 	opReplace = opAcquireAll // opForce for a sliding log
 )

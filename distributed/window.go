@@ -157,6 +157,11 @@ func (f *fixedWindow) refund(h algo.Handle, n int64) args {
 	return args{opRefund, f.period, f.quota, min(n, h.N, 2*f.period), h.State[0], h.State[1]}
 }
 
+// giveBack gives back n units of the window, at most all of them and the debt.
+func (f *fixedWindow) giveBack(key string, n int64) args {
+	return args{opGiveBack, f.period, f.quota, min(n, maxExact), f.shift(key)}
+}
+
 func (f *fixedWindow) force(key string, _ algo.Handle, n int64) args {
 	return args{opForce, f.period, f.quota, min(n, 2*f.quota+1), f.shift(key)}
 }

@@ -34,6 +34,8 @@ func (s windowStep) args(l limit) args {
 	switch s.op {
 	case opRefund:
 		return l.refund(s.charge, s.n)
+	case opGiveBack:
+		return l.(giver).giveBack("k", s.n)
 	case opForce:
 		return l.force("k", s.charge, s.n)
 	case opReset:
@@ -120,6 +122,8 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 		if s.charge.State[1] == m.voided {
 			m.word, _ = m.l.decide.Refund(before, c, now, s.n, 0)
 		}
+	case opGiveBack:
+		m.word, _ = m.l.decide.Refund(before, m.l.decide.Charge(0, now, s.n, 0), now, s.n, 0)
 	case opForce:
 		next, cut := m.l.decide.ForceCharge(before, decide.Charge{}, now, s.n)
 		if m.word = next; cut {
@@ -398,6 +402,10 @@ func (w *windowParity) batch(n int) (reqs []*request) {
 			if s.charge.N > 0 {
 				s.op, s.n = opRefund, min(s.n, s.charge.N)
 				w.refunds++
+			}
+		case 10, 11:
+			if _, ok := w.keys[k].limit().(giver); ok {
+				s.op, s.n = opGiveBack, 1+w.rnd.Int64N(12)
 			}
 		}
 		l := w.keys[k].limit()
