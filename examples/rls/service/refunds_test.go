@@ -132,7 +132,7 @@ func TestNegativeHitsUnsupported(t *testing.T) {
 	require.NoError(t, err)
 	for text, s := range map[string]*service.Service{
 		"the limit is neither a bucket nor a fixed window: unsupported operation":                                                                  here.service,
-		"distributed: sliding log \"1:d3:log.sliding-log\": only buckets and fixed windows give back units without a lease: unsupported operation": onRedis.service,
+		"distributed: sliding log \"1:d3:log.sliding-log\": only buckets, pacers and fixed windows give back units without a lease: unsupported operation": onRedis.service,
 		"admin: *algo.SlidingLog gives back the units of leases only: unsupported operation":                                                       switched,
 	} {
 		ask := func(ds ...*ratelimit.RateLimitDescriptor) (*rls.RateLimitResponse, error) {
