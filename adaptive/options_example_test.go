@@ -146,3 +146,17 @@ func ExampleWithFairShares() {
 	fmt.Println(lease.Allowed)
 	// Output: true
 }
+
+// A limiter that grpcmw gets in a wrapper, here on trial, is told that requests share
+// connections.
+func ExampleLimiter_Multiplexed() {
+	l, err := adaptive.New(adaptive.Default())
+	if err != nil {
+		panic(err)
+	}
+	l.Multiplexed()
+	lease, err := algo.Shadow(l).Acquire(context.Background(), "", 1)
+	lease.Release(algo.Succeeded)
+	fmt.Println(lease.Allowed, err)
+	// Output: true <nil>
+}

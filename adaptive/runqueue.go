@@ -18,11 +18,11 @@ import (
 // as runnable goroutines in front of their handlers, where no such limit sees them.
 //
 // Nothing is denied while all goroutines of the process, each taken for a request, would
-// be done within seven tenths of the target ([WithTarget]): a burst or a closed loop of
-// clients that drains in time is no overload. Otherwise the limit decides, until the demand
-// has been at most 100 % for a second: over HTTP/2 few goroutines read requests without
-// bound. So it does with very many idle connections, and where other processes leave too
-// little time.
+// be done within .85 of the target ([WithTarget]), or a third of that where requests share
+// connections ([Limiter.Multiplexed]): a burst or a closed loop of clients that drains in time
+// is no overload. Otherwise the limit decides, until the demand has been at most 100 % for a
+// second: over HTTP/2 few goroutines read requests without bound. So it does with very many
+// idle connections, and where other processes leave too little time.
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take
 // seven tenths of the target, 20 to 96. It closes to 6, or to fewer where 6 take longer,
@@ -59,7 +59,8 @@ func RunQueue(opts ...Option) Strategy {
 }
 
 const (
-	waitShare = 0.7 // of the target, to spend in the queue
+	waitShare  = 0.7  // of the target, to spend in the queue
+	drainShare = 0.85 // of the target, in which a burst drains; it includes the handler
 	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20
 	// in 1 of 30 moments. Go's poller hands out 128 connections at a time: under overload
 	// the limit must be well below the admitted share, or requests grow old in the kernel.
@@ -88,7 +89,8 @@ type runQueue struct {
 	harmless atomic.Int64 // the same if the process got all processors
 	patience atomic.Int64 // processor time within the target, ns
 	next     atomic.Int64 // instant of the next update
-	_        [24]byte     // every request writes the fields below
+	turns    atomic.Int64 // in the run queue, of each request
+	_        [16]byte     // every request writes the fields below
 
 	arrived, turned, completed atomic.Int64 // since the last update
 	least                      atomic.Int64 // runnable goroutines since then
@@ -126,6 +128,7 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	now, procs := s.machine.Now(), machine.Capacity(s.machine)
 	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, gets: procs}
 	q.cpu, _ = q.machine.CPU()
+	q.turns.Store(1)
 	q.set()
 	return q, nil
 }
@@ -291,7 +294,8 @@ func (q *runQueue) set() {
 	q.closed = min(max(q.closed, min(max(drain, 1), minClosed)), wide)
 	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
 	q.limit.Store(int64(q.closed + (wide-q.closed)*open))
-	q.drain.Store(int64(drain))
-	q.harmless.Store(int64(min(drain*q.procs/q.gets, noLimit)))
+	burst := drainShare * q.target / q.cost / float64(q.turns.Load())
+	q.drain.Store(int64(min(burst*q.gets, noLimit)))
+	q.harmless.Store(int64(min(burst*q.procs, noLimit)))
 	q.patience.Store(int64(patience * 1e9))
 }

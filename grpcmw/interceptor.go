@@ -71,6 +71,8 @@ func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 	}
 	if p.Client {
 		i.waits = admission.NewServerWaits(admission.DefaultServers)
+	} else if l, ok := p.Limiter.(interface{ Multiplexed() }); ok {
+		l.Multiplexed()
 	}
 	return i
 }

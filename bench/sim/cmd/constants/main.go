@@ -22,6 +22,7 @@ import (
 // changes are the constants, and the values that replace theirs.
 var changes = []struct{ name, is, low, high string }{
 	{"waitShare", "0.7", "0.5", "0.9"},
+	{"drainShare", "0.85", "0.7", "1.0"},
 	{"minWide", "20", "10", "40"},
 	{"maxWide", "96", "48", "1000"},
 	{"minClosed", "6", "3", "12"},
