@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -81,6 +82,9 @@ func metastable(r rig) error {
 // storm sends the load, and the trigger in its midst.
 func (r rig) storm(rate float64) *tally {
 	r.client.Timeout = patience
+	// A connection that is there after its client has given up is closed, or they would use up
+	// the process's files.
+	r.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 256
 	t := &tally{began: time.Now()}
 	var all sync.WaitGroup
 	for due := time.Duration(0); due < beforeIt+triggered+afterIt; {
