@@ -59,8 +59,7 @@ func RunQueue(opts ...Option) Strategy {
 }
 
 const (
-	waitShare  = 0.7  // of the target, to spend in the queue
-	drainShare = 0.85 // of the target, in which a burst drains; it includes the handler
+	waitShare, drainShare = 0.7, 0.85 // of the target: to spend in the queue, and in which a burst drains
 	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20
 	// in 1 of 30 moments. Go's poller hands out 128 connections at a time: under overload
 	// the limit must be well below the admitted share, or requests grow old in the kernel.

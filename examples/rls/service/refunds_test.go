@@ -131,9 +131,9 @@ func TestNegativeHitsUnsupported(t *testing.T) {
 	switched, err := service.New(f, service.Options{Log: slog.New(slog.DiscardHandler), Wrap: func(l algo.Limiter) algo.Limiter { return admin.Control(l) }})
 	require.NoError(t, err)
 	for text, s := range map[string]*service.Service{
-		"the limit is neither a bucket nor a fixed window: unsupported operation":                                                                  here.service,
+		"the limit is neither a bucket nor a fixed window: unsupported operation":                                                                          here.service,
 		"distributed: sliding log \"1:d3:log.sliding-log\": only buckets, pacers and fixed windows give back units without a lease: unsupported operation": onRedis.service,
-		"admin: *algo.SlidingLog gives back the units of leases only: unsupported operation":                                                       switched,
+		"admin: *algo.SlidingLog gives back the units of leases only: unsupported operation":                                                               switched,
 	} {
 		ask := func(ds ...*ratelimit.RateLimitDescriptor) (*rls.RateLimitResponse, error) {
 			return s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "d", Descriptors: ds})
