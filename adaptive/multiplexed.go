@@ -4,9 +4,13 @@ package adaptive
 // goroutine that reads the connection, the one of its handler, and the one that writes.
 const turns = 3
 
+// multiplexedClosed is minClosed for these: with 6 goroutines that do a third of the work each
+// processors fall idle between two readings of a connection, with 18 the queue grows too long.
+const multiplexedClosed = 12.0
+
 // Multiplexed tells l that many requests share a connection, as over gRPC: each of them waits
 // three times for the processor, so [RunQueue] and [Default] take a third of the goroutines for
-// a burst that drains in time. The server interceptors and the tap handle of grpcmw call it for
+// a burst that drains in time, and close less far. The server interceptors and the tap handle of grpcmw call it for
 // the limiters that they get. Call it before the first request for one that they get in a
 // wrapper, such as an algo.Shadow, and for other protocols of this kind. It cannot be undone.
 func (l *Limiter) Multiplexed() {
@@ -15,4 +19,12 @@ func (l *Limiter) Multiplexed() {
 			q.turns.Store(turns)
 		}
 	}
+}
+
+// leastClosed is the closed limit of a queue that leaves no processor idle.
+func (q *runQueue) leastClosed() float64 {
+	if q.turns.Load() > 1 {
+		return multiplexedClosed
+	}
+	return minClosed
 }

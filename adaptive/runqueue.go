@@ -25,9 +25,9 @@ import (
 // idle connections, and where other processes leave too little time.
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take
-// seven tenths of the target, 20 to 96. It closes to 6, or to fewer where 6 take longer,
-// as the demand grows from 100 % to 115 % of the processor time that the process gets.
-// While it denies requests and leaves the processors idle it closes less far.
+// seven tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections,
+// or to fewer where these take longer, as the demand grows from 100 % to 115 % of what the
+// process gets. While it denies requests and leaves the processors idle it closes less far.
 //
 // The demand is the rate of arrivals times the processor time per completion, an
 // exponential mean over the time of 100 requests, of more if they differ, 0.1 to 2 s. While
@@ -290,7 +290,7 @@ func (q *runQueue) set() {
 	patience := waitShare * q.target * q.gets
 	drain := min(patience/q.cost, noLimit) // requests that are done in time
 	wide := min(max(drain, minWide), maxWide)
-	q.closed = min(max(q.closed, min(max(drain, 1), minClosed)), wide)
+	q.closed = min(max(q.closed, min(max(drain, 1), q.leastClosed())), wide)
 	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
 	q.limit.Store(int64(q.closed + (wide-q.closed)*open))
 	burst := drainShare * q.target / q.cost / float64(q.turns.Load())
