@@ -10,9 +10,10 @@ const multiplexedClosed = 12.0
 
 // Multiplexed tells l that many requests share a connection, as over gRPC: each of them waits
 // three times for the processor, so [RunQueue] and [Default] take a third of the goroutines for
-// a burst that drains in time, and close less far. The server interceptors and the tap handle of grpcmw call it for
-// the limiters that they get. Call it before the first request for one that they get in a
-// wrapper, such as an algo.Shadow, and for other protocols of this kind. It cannot be undone.
+// a burst that drains in time, and close less far. The server interceptors and the tap handle
+// of grpcmw call it for the limiters that they get. Call it before the first request for one
+// that they get in a wrapper, such as an algo.Shadow, and for other protocols of this kind. It
+// cannot be undone.
 func (l *Limiter) Multiplexed() {
 	for _, s := range leaves(l.strategy) {
 		if q, ok := s.(*runQueue); ok {
