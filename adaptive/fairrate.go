@@ -70,7 +70,8 @@ func (f *fairCounts) take() (bound, spare, lacked float64) {
 // r*weight), which should be the capacity. It is lacked - spare more. Where F rises, it
 // rises with the use of the tenants that are bound by r, so Newton's step is
 // r * (1 - (lacked-spare)/bound). All are means of the last second: a tenant uses its
-// share in bursts.
+// share in bursts. Where no tenant is bound, one could use all that is spare: with more the
+// next to come would take the others' share, until the rate has fallen again.
 func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
 	dt := float64(at - c.at)
 	keep := math.Exp(-dt / fairMemory)
@@ -89,7 +90,7 @@ func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
 	case n.lacked > n.spare:
 		rate = 0
 	case n.spare > n.lacked:
-		rate = fairMost
+		rate = max(rate, (n.spare-n.lacked)/n.time)
 	}
 	n.rate = min(max(rate, c.rate/fairStep, fairLeast), c.rate*fairStep, fairMost)
 	return n

@@ -149,18 +149,21 @@ func (q *runQueue) weigh(usual int64) { q.arrived.Add(max(usual-1, 0)) }
 func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 // pay denies a request for one of a higher rank that passed on credit, and returns that
-// rank; -1 without one. The worth of the denial beyond the debt is kept for the next, up
-// to the credit: one request may be worth minutes, in which no request would be denied.
+// rank, the one with the largest debt; -1 without one. The worth of the denial beyond the debt
+// is kept for the next, up to the credit: one request may be worth minutes, in which no
+// request would be denied.
 func (o *order) pay(c *claim, most int64) (creditor rank) {
-	for creditor = c.rank - 1; creditor >= 0; creditor-- {
-		lent := &o.lent[creditor]
-		for owed := lent.Load(); owed > 0; owed = lent.Load() {
-			if lent.CompareAndSwap(owed, max(owed-c.price, -most)) {
-				return creditor
+	for {
+		creditor, owed := rank(-1), int64(0)
+		for r := range c.rank {
+			if lent := o.lent[r].Load(); lent > owed {
+				creditor, owed = r, lent
 			}
 		}
+		if creditor < 0 || o.lent[creditor].CompareAndSwap(owed, max(owed-c.price, -most)) {
+			return creditor
+		}
 	}
-	return -1
 }
 
 // lend lets a request pass in whose place lower ranks are denied later, with at most

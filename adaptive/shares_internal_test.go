@@ -33,15 +33,7 @@ func TestCreditOfAGiant(t *testing.T) {
 	const millisecond = 1_000_000
 	const most = 100 * millisecond
 	const normal, low = standings * rank(Normal), standings * rank(Low)
-	asks := func(o *order, r rank, n int, admits bool) (passed int) {
-		for range n {
-			usual := claim{rank: r, price: 5 * millisecond}
-			if o.pass(&usual, admits, false, most) == none {
-				passed++
-			}
-		}
-		return passed
-	}
+	asks := func(o *order, r rank, n int, admits bool) int { return asksFor(o, r, n, admits, most) }
 	o := newOrder(&settings{priorities: true, shared: true})
 	require.Equal(t, 20, asks(o, normal, 1000, false))
 	giant := claim{rank: normal + 2, price: 275_000 * millisecond}
@@ -52,4 +44,37 @@ func TestCreditOfAGiant(t *testing.T) {
 	giant.rank = normal
 	require.Equal(t, none, o.pass(&giant, false, false, most), "on credit")
 	require.GreaterOrEqual(t, asks(o, low, 1000, true), 950)
+}
+
+// asksFor lets n requests of 5 ms ask, and returns how many pass.
+func asksFor(o *order, r rank, n int, admits bool, most int64) (passed int) {
+	for range n {
+		c := claim{rank: r, price: 5_000_000}
+		if o.pass(&c, admits, false, most) == none {
+			passed++
+		}
+	}
+	return passed
+}
+
+// TestLargestDebtIsPaidFirst: a denial of the lowest rank restores the credit of the rank that
+// has used most of it.
+func TestLargestDebtIsPaidFirst(t *testing.T) {
+	const most = 100_000_000
+	critical, normal := standings*rank(Critical), standings*rank(Normal)
+	o := newOrder(&settings{priorities: true})
+	require.Equal(t, 5, asksFor(o, normal, 5, false, most))
+	require.Equal(t, 20, asksFor(o, critical, 1000, false, most))
+	require.Zero(t, asksFor(o, ranks-1, 10, true, most))
+	require.Equal(t, 10, asksFor(o, critical, 1000, false, most))
+}
+
+// TestFairRateWhileNoneIsBound: the rate rises to the use of all that is spare, and not beyond:
+// a tenant that comes back from its debt would take the others' share.
+func TestFairRateWhileNoneIsBound(t *testing.T) {
+	c := &fairClock{used: newUsed(), at: 1, base: 1, rate: .05}
+	for range 50 { // of 100 ms, with 40 ms of service beyond the shares
+		c = c.next(c.at+fairTurn, 0, 40e6, 0)
+	}
+	require.InDelta(t, .4, c.rate, .01)
 }
