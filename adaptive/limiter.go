@@ -134,6 +134,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if c != none {
 		if l.order != nil {
 			l.order.denied(&who, at, c, l.limit())
+			l.order.decided(&who, key, at, false)
 		}
 		l.deny(&lease.Decision, n, c)
 		return lease, nil
@@ -149,6 +150,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	h.N, h.At, h.State[0], h.State[1] = n, at, inFlight, n
 	if who.known {
 		l.order.found(&who, at)
+		l.order.decided(&who, key, at, true)
 		h.Key, h.State[2] = key, who.charge.pack()|math.MinInt64 // never 0
 	}
 	return lease, nil

@@ -160,3 +160,13 @@ func ExampleLimiter_Multiplexed() {
 	fmt.Println(lease.Allowed, err)
 	// Output: true <nil>
 }
+
+// The tenants that caused an overload, for a log or a dashboard.
+func ExampleLimiter_Tenants() {
+	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithFairShares(nil)))
+	for _, t := range l.Tenants(10) {
+		fmt.Printf("%s asked for %.0f %%, %.0f %% of that admitted\n", t.Tenant, 100*t.Asked, 100*t.Admitted)
+	}
+	fmt.Println(len(l.Tenants(10)), "tenants, as there was no overload")
+	// Output: 0 tenants, as there was no overload
+}

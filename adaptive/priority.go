@@ -233,6 +233,13 @@ func (o *order) found(c *claim, at int64) {
 	}
 }
 
+// decided counts a decision for the list of the heaviest tenants.
+func (o *order) decided(c *claim, tenant string, at int64, admitted bool) {
+	if c.known && o.shares != nil {
+		o.shares.heaviest.note(tenant, c.price, at, admitted)
+	}
+}
+
 // byRank is the cause of a denial of a request to the benefit of a higher rank.
 func byRank(r, higher rank) cause {
 	if r/standings == higher/standings {

@@ -1,6 +1,7 @@
 package adaptive
 
 import (
+	"hash/maphash"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -63,10 +64,12 @@ type shares struct {
 	clock  atomic.Pointer[fairClock]   // rate 0 before the first overload
 	since  fairCounts                  // the last turn
 	ending sync.Mutex
+
+	heaviest heaviest
 }
 
 func newShares(weight func(string) float64) *shares {
-	s := &shares{weight: weight}
+	s := &shares{weight: weight, heaviest: heaviest{seed: maphash.MakeSeed()}}
 	s.clock.Store(&fairClock{used: newUsed()})
 	return s
 }

@@ -89,6 +89,29 @@ func TestSharesOfAFlood(t *testing.T) {
 	}
 }
 
+// TestTenants: the list names the flood, how much it asks for, and that the others are
+// admitted.
+func TestTenants(t *testing.T) {
+	loads := []float64{4.5, .05, .05, .05, .05, .05, .05, .05, .05, .05}
+	m := newModel()
+	key, total := tenants(loads...)
+	m.key = key
+	l := m.limiter(t, adaptive.Default(m.option()), adaptive.WithFairShares(nil))
+	require.Empty(t, l.Tenants(10))
+	m.serve(t, l, 5*time.Millisecond, total, 10*time.Second)
+	got := l.Tenants(100)
+	require.Len(t, got, 10)
+	require.Equal(t, "tenant-0", got[0].Tenant)
+	require.InDelta(t, 4.5/total, got[0].Asked, .05)
+	require.InDelta(t, .5/4.5, got[0].Admitted, .05)
+	for _, one := range got[1:] {
+		require.Greater(t, one.Admitted, .85, "%v", got)
+	}
+	require.Equal(t, got[:3], l.Tenants(3))
+	require.Empty(t, l.Tenants(-1))
+	require.Empty(t, algo.Must(adaptive.New(adaptive.Default())).Tenants(10), "without shares")
+}
+
 // TestSharesAfterTheClock: the virtual clock begins again at its end, which small weights
 // and many requests in flight reach in days.
 func TestSharesAfterTheClock(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // adaptState is the panel of an adaptive limiter.
@@ -24,6 +25,16 @@ type adaptState struct {
 	// of the limits, where there is none.
 	InFlights []int `json:"in_flights"`
 	Limits    []int `json:"limits"`
+	// The tenants that asked for the most in the last ten seconds of overload.
+	Tenants []tenantState `json:"tenants"`
+}
+
+type tenantState struct {
+	Hash     string  `json:"hash"`
+	Key      string  `json:"key"`
+	Asked    float64 `json:"asked"`    // its part of all that was asked for
+	Admitted float64 `json:"admitted"` // the part of that which was admitted
+	Served   float64 `json:"served"`   // its part of all that was admitted, to the listed ones
 }
 
 type strategyState struct {
@@ -58,11 +69,35 @@ func (s *state) addAdaptive(c *config) {
 		}
 		st.InFlights, st.Limits = l.gauge.read(s.From, s.To)
 		hideNoLimit(st.Limits)
+		st.Tenants = c.tenants(l.limiter)
 		s.Adaptive = append(s.Adaptive, st)
 	}
 	if len(c.adaptive) > 0 {
 		s.Process = process()
 	}
+}
+
+// tenantsShown is the number of tenants in a panel.
+const tenantsShown = 10
+
+// tenants are the heaviest tenants of a limiter with fair shares.
+func (c *config) tenants(l *adaptive.Limiter) []tenantState {
+	all, served := []tenantState{}, 0.0
+	for i, t := range l.Tenants(math.MaxInt) {
+		served += t.Asked * t.Admitted
+		if i >= tenantsShown {
+			continue
+		}
+		st := tenantState{Hash: hashText(keyfunc.Hash(t.Tenant)), Asked: t.Asked, Admitted: t.Admitted, Served: t.Asked * t.Admitted}
+		if c.clear {
+			st.Key = clip(t.Tenant)
+		}
+		all = append(all, st)
+	}
+	for i := range all {
+		all[i].Served /= max(served, math.SmallestNonzeroFloat64)
+	}
+	return all
 }
 
 // noLimit is the limit of a limiter that sees no reason for one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -187,6 +188,37 @@ func TestAdaptivePanel(t *testing.T) {
 		require.Equal(t, []any{2.0, -1.0}, at(t, panel, "limits"))
 		require.Positive(t, at(t, s, "process", "goroutines"))
 		require.Equal(t, map[string]any{"quota": 2.0, "window": 0.0, "unit": "concurrent-requests"}, at(t, s, "policies", 0, "limit"))
+	})
+}
+
+// The tenants of an overload are shown: what they asked for and got; their names only if keys are.
+func TestTenantsOfAnOverload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithFairShares(nil)))
+		opts := []admin.Option{admin.WithAdaptive("api", l)}
+		require.Equal(t, []any{}, at(t, state(t, newAdmin(t, opts...)), "adaptive", 0, "tenants"))
+		time.Sleep(time.Second)
+		held, err := l.Acquire(t.Context(), "calm", 1)
+		require.NoError(t, err)
+		for range 4 { // the first one begins the overload
+			l.Acquire(t.Context(), "flood", 1)
+		}
+		held.Release(algo.Succeeded)
+		l.Acquire(t.Context(), "calm", 1)
+		tenants := at(t, state(t, newAdmin(t, opts...)), "adaptive", 0, "tenants").([]any)
+		require.Len(t, tenants, 2)
+		for i, want := range []struct {
+			tenant        string
+			asked, gotten float64
+		}{{"flood", .75, 0}, {"calm", .25, 1}} {
+			require.Equal(t, fmt.Sprintf("%016x", keyfunc.Hash(want.tenant)), at(t, tenants, i, "hash"))
+			require.Equal(t, "", at(t, tenants, i, "key"))
+			require.Equal(t, want.asked, at(t, tenants, i, "asked"))
+			require.Equal(t, want.gotten, at(t, tenants, i, "admitted"))
+			require.Equal(t, want.gotten, at(t, tenants, i, "served"))
+		}
+		clear := newAdmin(t, append(opts, admin.WithClearKeys())...)
+		require.Equal(t, "flood", at(t, state(t, clear), "adaptive", 0, "tenants", 0, "key"))
 	})
 }
 

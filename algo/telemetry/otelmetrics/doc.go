@@ -18,6 +18,8 @@
 //	ratelimit.keys                         gauge, {key}        policy
 //	ratelimit.keys.limit                   gauge, {key}        policy
 //	ratelimit.keys.overflowed              gauge, {charge}     policy
+//	ratelimit.tenant.asked                 gauge, 1            policy, tenant
+//	ratelimit.tenant.admitted              gauge, 1            policy, tenant
 //
 // The attribute ratelimit.outcome is one of
 //
@@ -38,12 +40,13 @@
 // ratelimit.queue.duration is the duration of decisions: in the queue of an in-flight limit, on
 // the way to Redis, sleeping out a Delay. ratelimit.fallback counts local decisions because the
 // shared store was unavailable. The gauges of active requests show the limiters given to
-// [Metrics.InFlight], the others those given to [Metrics.Limits]. A limiter without a limit, or
-// without keys in this process, has no such gauge.
+// [Metrics.InFlight], those of tenants the ones given to [Metrics.Tenants], the others those
+// given to [Metrics.Limits]. A limiter without a limit, or without keys in this process, has no
+// such gauge.
 //
-// Neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
+// Except for [Metrics.Tenants], neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // counted separately, with at most 44 series of ratelimit.requests each, and
-// further ones together as "other". Clients cannot increase the number of series.
+// further ones together as "other". Clients cannot increase the number of these series.
 //
 // Do not use it for the consumption of single users, which needs a label of
 // unbounded cardinality; use a log or a database.

@@ -48,3 +48,16 @@ func ExampleMetrics_InFlight() {
 	_ = handler
 	// Output: <nil>
 }
+
+// The ten tenants that ask for the most, while there is overload. Their keys become labels.
+func ExampleMetrics_Tenants() {
+	metrics, err := otelmetrics.New(noop.NewMeterProvider())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer metrics.Close()
+	capacity := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithFairShares(nil)))
+	defer capacity.Close()
+	fmt.Println(metrics.Tenants("capacity", 10, capacity))
+	// Output: <nil>
+}

@@ -27,11 +27,13 @@ type gauges struct {
 	quota           metric.Int64ObservableGauge
 	keys, room, out metric.Int64ObservableGauge
 	used, window    metric.Float64ObservableGauge
+	asked, got      metric.Float64ObservableGauge
 	registration    metric.Registration
 
 	mu       sync.Mutex
 	limiters []gauge
 	limits   []iter.Seq2[string, algo.Limiter]
+	shared   []shared
 }
 
 // noLimit is the limit of an adaptive limiter that sees no reason for one.
@@ -63,11 +65,13 @@ func (g *gauges) register(meter metric.Meter) error {
 	}
 	g.used = float("ratelimit.active_requests.utilization", "1", "Share of the slots of an in-flight limit that are held; absent while there is no limit.")
 	g.window = float("ratelimit.limit.window", "s", "Time in which the units of a limit come back.")
+	g.asked = float("ratelimit.tenant.asked", "1", "Part of one of the heaviest tenants in the demand of the last seconds of overload.")
+	g.got = float("ratelimit.tenant.admitted", "1", "Part of this that was admitted.")
 	if failed != nil {
 		return failed
 	}
 	var err error
-	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.window, g.keys, g.room, g.out)
+	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.window, g.keys, g.room, g.out, g.asked, g.got)
 	return err
 }
 
@@ -81,6 +85,9 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 			o.ObserveInt64(g.limit, int64(limit), l.set)
 			o.ObserveFloat64(g.used, float64(active)/float64(limit), l.set)
 		}
+	}
+	for i := range g.shared {
+		g.shared[i].observe(o, g)
 	}
 	for _, all := range g.limits {
 		for name, l := range all {

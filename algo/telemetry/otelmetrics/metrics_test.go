@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
@@ -211,6 +212,27 @@ func TestGauges(t *testing.T) {
 	}, p.sums)
 	require.NoError(t, m.Close())
 	require.Equal(t, 1, p.closed)
+}
+
+type tenants []adaptive.TenantUse
+
+func (l tenants) Tenants(n int) []adaptive.TenantUse { return l[:min(n, len(l))] }
+
+// The heaviest tenants, and no more of them than asked for.
+func TestTenants(t *testing.T) {
+	p, m := newMetrics(t)
+	all := tenants{{Tenant: "flood", Asked: .8, Admitted: .25}, {Tenant: "\xff", Asked: .125, Admitted: 1}, {Tenant: "c"}}
+	require.NoError(t, m.Tenants("api", 2, all))
+	require.EqualError(t, m.Tenants("api", 2, all), `otelmetrics: Tenants: the policy "api" has a limiter already`)
+	require.EqualError(t, m.Tenants("b", 2, nil), `otelmetrics: Tenants: the limiter of policy "b" is nil`)
+	for _, n := range []int{-1, 0, 33} {
+		require.EqualError(t, m.Tenants("b", n, all), fmt.Sprintf("otelmetrics: Tenants: the number of tenants is %d, want 1 to 32", n))
+	}
+	require.NoError(t, p.callback(t.Context(), reading{p: p}))
+	require.Equal(t, map[string]float64{
+		"tenant.asked ratelimit.policy=api,ratelimit.tenant=flood": .8, "tenant.admitted ratelimit.policy=api,ratelimit.tenant=flood": .25,
+		"tenant.asked ratelimit.policy=api,ratelimit.tenant=?": .125, "tenant.admitted ratelimit.policy=api,ratelimit.tenant=?": 1,
+	}, p.sums)
 }
 
 // The limits as configured and the tables of keys, of limiters that come and go.

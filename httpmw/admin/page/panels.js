@@ -55,7 +55,10 @@ class Adaptive extends Panel {
 			{ label: "In flight and limit", layers: { "in-flight": "In flight" }, lines: { limit: "Limit" } });
 		this.parts = el("tbody");
 		this.causes = el("p", { class: "note" });
-		this.node.append(this.causes, el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "Strategy"), el("th", {}, "Allows"), el("th", {}, "Signal"))), this.parts));
+		this.tenants = el("tbody");
+		this.shares = el("table", { hidden: true }, el("caption", {}, "Tenants that asked for the most, last 10 s of overload"), el("thead", {}, el("tr", {},
+			...["Tenant", "Asked for", "Of that admitted", "Takes"].map((n) => el("th", {}, n)))), this.tenants);
+		this.node.append(this.causes, this.shares, el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "Strategy"), el("th", {}, "Allows"), el("th", {}, "Signal"))), this.parts));
 	}
 
 	update(a, process, history) {
@@ -72,9 +75,16 @@ class Adaptive extends Panel {
 		this.drawing.show({ "in-flight": history.a, limit: history.b });
 		this.parts.replaceChildren(...a.strategies.map((s) => el("tr", {}, el("td", {}, s.name), el("td", {}, number(s.limit)),
 			el("td", {}, ...signal(s)))));
+		this.shares.hidden = !a.tenants.length;
+		this.tenants.replaceChildren(...a.tenants.map((t) => el("tr", {}, el("td", { class: "mono" }, t.hash || "no key", t.key ? el("small", {}, " " + t.key) : null),
+			...[t.asked, t.admitted, t.served].map((v) => el("td", {}, percent(v))))));
 		const drops = a.denied.filter((d) => d.n).map((d) => `${d.name} ${number(d.n)}`);
 		say(this.causes, `Dropped since the start: ${drops.join(", ") || "nothing"}.`);
 	}
+}
+
+function percent(v) {
+	return `${(100 * v).toFixed(v < 0.1 ? 1 : 0)} %`;
 }
 
 function signal(s) {

@@ -1,0 +1,120 @@
+package adaptive
+
+import (
+	"cmp"
+	"hash/maphash"
+	"math"
+	"slices"
+	"sync"
+	"time"
+)
+
+// TenantUse is the part of one tenant in the demand of the last seconds of overload.
+type TenantUse struct {
+	Tenant   string  // its key
+	Asked    float64 // its part of the service that all tenants asked for, 0 to 1
+	Admitted float64 // the part of what it asked for that was admitted, 0 to 1
+}
+
+// Tenants returns the n tenants that asked for the most service in the last ten seconds of
+// overload, largest first, at most 32. It returns none without [WithFairShares], and none
+// if there was no overload. It allocates.
+//
+// The figures are estimates. A tenant that asks for more than a 32nd of everything is
+// always listed. Asked is too small by at most a 32nd (Space-Saving: Metwally, Agrawal, El
+// Abbadi, ICDT 2005).
+func (l *Limiter) Tenants(n int) []TenantUse {
+	if l.order == nil || l.order.shares == nil {
+		return nil
+	}
+	all := l.order.shares.heaviest.list(l.machine.Now())
+	return all[:min(max(n, 0), len(all))]
+}
+
+const (
+	heaviestTenants = 32
+	heaviestMemory  = int64(10 * time.Second)
+	heaviestStep    = int64(time.Second) // between two times that the figures decay
+)
+
+// heaviest finds the tenants that ask for the most service. A new tenant takes the place
+// of the one with the least, and its count: then a count may be too large by over, and
+// no heavy tenant is missed.
+type heaviest struct {
+	seed  maphash.Seed
+	mu    sync.Mutex // requests do not wait for it: those that find it locked are not counted
+	at    int64      // of the last decay; 0: never
+	asked float64    // by all
+	ids   [heaviestTenants]uint64
+	found [heaviestTenants]heavyTenant
+}
+
+type heavyTenant struct {
+	name                  string
+	count, over, admitted float64 // service
+}
+
+// asked is what the tenant surely asked for.
+func (t *heavyTenant) asked() float64 { return t.count - t.over }
+
+// note counts a decision about service for a tenant.
+func (h *heaviest) note(tenant string, service, at int64, admitted bool) {
+	if !h.mu.TryLock() {
+		return
+	}
+	defer h.mu.Unlock()
+	h.decay(at)
+	t := h.place(tenant)
+	t.count += float64(service)
+	h.asked += float64(service)
+	if admitted {
+		t.admitted += float64(service)
+	}
+}
+
+func (h *heaviest) decay(at int64) {
+	past := at - h.at
+	if past < heaviestStep {
+		return
+	}
+	h.at = at
+	keep := math.Exp(-float64(past) / float64(heaviestMemory))
+	h.asked *= keep
+	for i := range h.found {
+		t := &h.found[i]
+		t.count, t.over, t.admitted = keep*t.count, keep*t.over, keep*t.admitted
+	}
+}
+
+// place returns the entry of a tenant.
+func (h *heaviest) place(tenant string) *heavyTenant {
+	id := maphash.String(h.seed, tenant)
+	least := 0
+	for i, other := range &h.ids {
+		if other == id {
+			return &h.found[i]
+		}
+		if h.found[i].count < h.found[least].count {
+			least = i
+		}
+	}
+	count := h.found[least].count
+	h.ids[least], h.found[least] = id, heavyTenant{name: tenant, count: count, over: count}
+	return &h.found[least]
+}
+
+// list returns the tenants that have asked for something lately, largest first.
+func (h *heaviest) list(at int64) (all []TenantUse) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if at-h.at > heaviestMemory {
+		return nil
+	}
+	for i := range h.found {
+		if t := &h.found[i]; t.asked() > 0 {
+			all = append(all, TenantUse{t.name, t.asked() / h.asked, t.admitted / t.asked()})
+		}
+	}
+	slices.SortFunc(all, func(a, b TenantUse) int { return cmp.Compare(b.Asked, a.Asked) })
+	return all
+}
