@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test valkey long mutants lint bench bench-own faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
+.PHONY: api test valkey long mutants lint bench bench-own bench-scaling faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
 
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
@@ -66,6 +66,11 @@ lint:
 BENCH   ?= -out ../docs
 bench: redis
 	cd bench && $(GO) run . $(BENCH)
+
+# The same decisions on 1, 2, 4, 8 and 16 processors, as far as the machine has them: five
+# minutes on 16. PROCS is another list.
+bench-scaling:
+	cd bench && $(GO) run . -scaling '$(or $(PROCS),1,2,4,8,16)'
 
 # The benchmarks of the packages alone, with the floor (one reading of the clock
 # and one swap) in the same run. Compare ratios, not nanoseconds.
