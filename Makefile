@@ -67,7 +67,7 @@ BENCH   ?= -out ../docs
 bench: redis
 	cd bench && $(GO) run . $(BENCH)
 
-# The same decisions on 1, 2, 4, 8 and 16 processors, as far as the machine has them: five
+# The same decisions on 1, 2, 4, 8 and 16 processors, as far as the machine has them: three
 # minutes on 16. PROCS is another list.
 bench-scaling:
 	cd bench && $(GO) run . -scaling '$(or $(PROCS),1,2,4,8,16)'

@@ -16,7 +16,6 @@ func scaled(cores int) []work {
 		keyedWork(1<<10, cores), keyedWork(1<<17, cores),
 		{title: "Fixed in-flight limit", us: fixedLimit, make: func() []contender { return asked(fixedGates(1000)) }},
 		{title: "Adaptive in-flight limit", us: bbrLimit, make: func() []contender { return asked(adaptiveGates(true)) }},
-		{title: "HTTP middleware by client address", us: httpHeaders, over: true, make: func() []contender { return overHTTP(plenty) }},
 	}
 	all[1].title, all[2].title = "1024 keys", "131 072 keys"
 	for i := range all {
@@ -73,8 +72,7 @@ func scalingTables(procs []int, byProcs [][]result) string {
 	m := thisMachine()
 	fmt.Fprintf(&b, "# Decisions on several processors\n\nWritten by `make bench-scaling` on %s, %d processors (%s).\n\n", m.cpu, m.cores, m.system)
 	b.WriteString("A goroutine on each processor, all on the same limiter. Wall time for one decision of all\n" +
-		"together, in nanoseconds (median). In parentheses the multiple of the floor; of HTTP, of what\n" +
-		"sluice adds to the bare handler.\n")
+		"together, in nanoseconds (median), and in parentheses the multiple of the floor.\n")
 	for i, first := range byProcs[0] {
 		fmt.Fprintf(&b, "\n## %s\n\n| on processors: |", first.title)
 		for _, n := range procs {
@@ -85,22 +83,10 @@ func scalingTables(procs []int, byProcs [][]result) string {
 			fmt.Fprintf(&b, "| %s |", row.name)
 			for j := range procs {
 				res := byProcs[j][i]
-				fmt.Fprintf(&b, " %.1f (%.2f) |", res.rows[k].median(), res.relative(res.rows[k]))
+				fmt.Fprintf(&b, " %.1f (%.2f) |", res.rows[k].median(), res.overFloor(res.rows[k]))
 			}
 			b.WriteString("\n")
 		}
 	}
 	return b.String()
-}
-
-// relative is the multiple of the floor, or of ours where the floor is a handler that
-// does nothing.
-func (r result) relative(x row) float64 {
-	if !r.over {
-		return r.overFloor(x)
-	}
-	if x.kind == floor {
-		return 0
-	}
-	return r.overUs(x)
 }
