@@ -56,13 +56,20 @@ func (g *generator) read(c *conn) {
 	if !c.opened(nc) {
 		return
 	}
+	if _, err := c.Write(g.request); err != nil {
+		c.hangUp()
+		g.settle(c, Broken)
+		return
+	}
+	g.readAnswers(c)
+}
+
+// readAnswers takes the answers off a connection until it ends.
+func (g *generator) readAnswers(c *conn) {
 	defer func() {
 		c.hangUp()
 		g.settle(c, Broken)
 	}()
-	if _, err := c.Write(g.request); err != nil {
-		return
-	}
 	r := reader{conn: c.Conn}
 	for {
 		status, last, err := r.answer()
@@ -71,7 +78,7 @@ func (g *generator) read(c *conn) {
 		if err != nil || !g.settle(c, int16(status)) || last {
 			return
 		}
-		g.idle <- c // there is a place for each connection
+		g.idle.push(c)
 	}
 }
 

@@ -32,6 +32,7 @@ type Config struct {
 	Phases  []Phase
 	Timeout time.Duration // after which a client gives up and hangs up
 	MaxOpen int           // most connections; arrivals beyond fail at once
+	Open    int           // connections that are open when the load begins, as those of a pool are
 	Seed    uint64
 	// Decided, if set, is called with each answer as soon as it is known, out of
 	// order and from many goroutines.
@@ -69,6 +70,9 @@ func Run(c Config) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := g.openIdle(c.Open); err != nil {
+		return nil, err
+	}
 	g.start = time.Now()
 	for _, p := range c.Phases {
 		if err = g.send(p); err != nil {
@@ -91,6 +95,9 @@ func newGenerator(c Config) (*generator, error) {
 	if c.MaxOpen < 1 {
 		return nil, fmt.Errorf("loadgen: MaxOpen is %d, want 1 or more", c.MaxOpen)
 	}
+	if c.Open < 0 || c.Open > c.MaxOpen {
+		return nil, fmt.Errorf("loadgen: Open is %d, want 0 to MaxOpen, %d", c.Open, c.MaxOpen)
+	}
 	total := 0.0
 	for _, p := range c.Phases {
 		if !(p.Rate >= 0) || math.IsInf(p.Rate, 0) || p.Duration < 0 {
@@ -104,7 +111,6 @@ func newGenerator(c Config) (*generator, error) {
 		maxOpen: int64(c.MaxOpen), timeout: c.Timeout, decided: c.Decided,
 		rng:     rand.New(rand.NewPCG(c.Seed, 1)),
 		answers: make([]Answer, 0, int(total*1.1)+1000),
-		idle:    make(chan *conn, c.MaxOpen),
 	}, nil
 }
 
@@ -127,7 +133,7 @@ type generator struct {
 	conns   []*conn
 
 	open, undecided atomic.Int64
-	idle            chan *conn
+	idle            idleConns
 	readers         sync.WaitGroup
 }
 
@@ -180,20 +186,17 @@ func (g *generator) ask(due time.Duration) {
 	g.answers = append(g.answers, Answer{At: due})
 	a := &g.answers[len(g.answers)-1]
 	g.undecided.Add(1)
-	for {
-		select {
-		case c := <-g.idle:
-			if !c.take(a) {
-				continue
-			}
-			g.flying = append(g.flying, c)
-			if _, err := c.Write(g.request); err != nil {
-				g.settle(c, Broken)
-			}
-		default:
-			g.flying = append(g.flying, g.askAnew(a))
-		}
+	c := g.idle.pop()
+	for c != nil && !c.take(a) {
+		c = g.idle.pop()
+	}
+	if c == nil {
+		g.flying = append(g.flying, g.askAnew(a))
 		return
+	}
+	g.flying = append(g.flying, c)
+	if _, err := c.Write(g.request); err != nil {
+		g.settle(c, Broken)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -209,4 +210,30 @@ func TestConfig(t *testing.T) {
 	require.ErrorContains(t, err, `the URL is "nowhere"`)
 	_, _, err = Closed(good.URL, 0, time.Second)
 	require.ErrorContains(t, err, "MaxOpen is 0")
+}
+
+// TestOpenBefore: the connections are there when the load begins, and serve all of it.
+func TestOpenBefore(t *testing.T) {
+	var opened atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(done))
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	c := shortly(s.URL+"/", 100)
+	c.Open = 100
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.Equal(t, map[int16]int{200: len(answers)}, statuses(answers))
+	require.Equal(t, int64(100), opened.Load())
+	c.Open = c.MaxOpen + 1
+	_, err = Run(c)
+	require.EqualError(t, err, "loadgen: Open is 1001, want 0 to MaxOpen, 1000")
+	s.Close()
+	c.Open = 1
+	_, err = Run(c)
+	require.ErrorContains(t, err, "before the load")
 }

@@ -16,7 +16,7 @@ var (
 	bin      = flag.String("server", "", "the server's program")
 	works    = flag.String("work", "500us,5ms,30ms", "handlers: processor time, +waiting; or mix")
 	loads    = flag.String("loads", "0.85,2,5,10", "of the capacity; below 1: without a step")
-	limiters = flag.String("limiter", "none,default", "limiters, with /grpc or /tap over gRPC")
+	limiters = flag.String("limiter", "none,default", "limiters, with /listener at the socket, with /grpc or /tap over gRPC")
 	seconds  = flag.Float64("seconds", 6, "length of the overload")
 	records  = flag.String("json", "", "append the figures to this file")
 	whole    = flag.Bool("matrix", false, "all that the page shows; -work, -limiter, -loads restrict it")

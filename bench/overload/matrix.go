@@ -23,6 +23,9 @@ var (
 	ownParts     = []string{"runqueue", "bbr"}
 	peerLimiters = []string{"aegis", "failsafe", "gozero"}
 	rpcLimiters  = []string{"none/grpc", "default/grpc", "default/tap"}
+	// rejects denies every request. Where even its clients get no answer in time, the
+	// generator is the limit.
+	rejects = []string{"rejects"}
 )
 
 // tuned are the handlers that the constants of the strategies were tuned on;
@@ -51,8 +54,10 @@ func matrix() (all []group) {
 			peerLoads = []float64{2, 5}
 		}
 		all = append(all,
-			group{work, ourLimiters, loads, 6}, group{work, ownParts, []float64{5}, 6},
-			group{work, peerLimiters, peerLoads, 6})
+			group{work, ourLimiters, loads, 6}, group{work, peerLimiters, peerLoads, 6})
+		if strings.HasSuffix(work, "us") || work == "5ms" {
+			all = append(all, group{work, ownParts, []float64{5}, 6})
+		}
 		if work == "500us" || work == "5ms" {
 			all = append(all, group{work, rpcLimiters, []float64{2, 5}, 6})
 		}
@@ -60,7 +65,11 @@ func matrix() (all []group) {
 	for _, work := range shapes {
 		all = append(all, group{work, []string{"none"}, []float64{.85, 2}, 6}, group{work, []string{"default"}, []float64{2, 5}, 6})
 	}
-	return all
+	// The shortest handler, where the price of a rejection decides, and the two at which
+	// the generator has the most to do.
+	return append(all,
+		group{"100us", []string{"default/listener"}, []float64{2, 5}, 6},
+		group{"100us", rejects, []float64{5, 10}, 3}, group{"proxy", rejects, []float64{5}, 3})
 }
 
 // chosen is the matrix, restricted to the flags that were given, or else all

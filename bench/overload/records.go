@@ -103,7 +103,7 @@ func (r results) sections() (all []section) {
 
 // of are the cells of a section, by limiter and load.
 func (r results) of(s section) (cells []figures) {
-	order := slices.Concat(ourLimiters, ownParts, peerLimiters, rpcLimiters)
+	order := slices.Concat(rejects, ourLimiters, []string{"default/listener"}, ownParts, peerLimiters, rpcLimiters)
 	place := func(f figures) int {
 		if at := slices.Index(order, f.Limiter); at >= 0 {
 			return at

@@ -32,6 +32,7 @@ func (r results) markdown(drawn []picture) string {
 		fmt.Fprintf(&b, "![%s](%s)\n\n%s\n\n", p.alt, p.file, p.caption)
 	}
 	r.targets(&b)
+	r.unmeasured(&b)
 	r.lost(&b)
 	b.WriteString(method)
 	for _, s := range r.sections() {
@@ -61,7 +62,8 @@ func (r results) head(b *strings.Builder) {
 var method = "## How it was measured\n\n" +
 	"The server is a process of its own on one core, with `GOMAXPROCS=1`; the load generator is another on another core. " +
 	"The generator is an open loop: requests come at random instants (Poisson), whether or not earlier ones were answered. " +
-	"A client gives up and hangs up after 2s, or twice the SLO where that is longer. Every cell starts a new server.\n\n" +
+	"A client gives up and hangs up after 2s, or twice the SLO where that is longer. Every cell starts a new server. " +
+	fmt.Sprintf("Over HTTP the clients have %d connections open before the load begins, as pools have, and open more when all are in use.\n\n", openBefore) +
 	"- *Capacity* is the throughput of the handler without a limiter in a closed loop, measured right before the handler's cells. All loads and all goodput are multiples of it.\n" +
 	fmt.Sprintf("- *The load* is %gx, then the one in the table, then %gx again for %v. The first 2s of each part, or a third of a shorter overload, are not counted in the figures, only in the time to recover. Loads below 1 have no step.\n", steady, steady, aftermath) +
 	"- *Goodput* is the answers with status 200 within the SLO, timed from when the request was due.\n" +
@@ -69,7 +71,7 @@ var method = "## How it was measured\n\n" +
 	"- *p50 and p99* are the latencies of all answers with status 200, in time or not.\n" +
 	"- *Gave up* is the share of clients without an answer in time, *rejected* the share with a denial.\n" +
 	"- *Recovery* is the time until the end of the last quarter of a second, after the load has fallen, in which more than a tenth of the requests were not served within the SLO.\n\n" +
-	"`none` is no limiter; `default` is `adaptive.Default()`, `runqueue` and `bbr` the strategies of those names, without options. " +
+	"`none` is no limiter; `rejects` denies everything; `default` is `adaptive.Default()`, `default, listener` the same with `httpmw.NewListener`, `runqueue` and `bbr` the strategies of those names, without options. " +
 	"aegis is go-kratos' BBR, failsafe is failsafe-go's adaptive limiter, gozero is go-zero's adaptive shedder, all with their defaults.\n\n" +
 	fmt.Sprintf("The constants of RunQueue were tuned on the handlers %s. They are judged on %s and on gRPC, which the tuning never used.\n\n",
 		strings.Join(tuned, ", "), strings.Join(judged, ", "))
@@ -79,7 +81,7 @@ func (r results) targets(b *strings.Builder) {
 	var rows []string
 	met, known := 0, 0
 	for _, s := range r.sections() {
-		for _, limiter := range []string{"default", "default/grpc", "default/tap"} {
+		for _, limiter := range []string{"default", "default/listener", "default/grpc", "default/tap"} {
 			all := r.targetsOf(s, limiter)
 			row, any := "| "+s.work+of(limiter)+origin(s)+" |", false
 			for _, t := range all {
@@ -107,6 +109,8 @@ func (r results) targets(b *strings.Builder) {
 // of names the transport of a limiter.
 func of(limiter string) string {
 	switch _, kind, _ := strings.Cut(limiter, "/"); kind {
+	case "listener":
+		return ", denied at the socket"
 	case "grpc":
 		return " over gRPC"
 	case "tap":
@@ -124,6 +128,22 @@ func origin(s section) string {
 }
 
 func contains(all []string, s string) bool { return len(keep(all, []string{s})) > 0 }
+
+// unmeasured lists the cells that say something about the generator, not about a limiter.
+func (r results) unmeasured(b *strings.Builder) {
+	var cells []string
+	for _, s := range r.sections() {
+		for _, f := range r.of(s) {
+			if f.Failed == "" && r.beyond(f) {
+				cells = append(cells, fmt.Sprintf("- %s at %gx: %s", s.title(), f.Times, f.Limiter))
+			}
+		}
+	}
+	if len(cells) > 0 {
+		fmt.Fprintf(b, "## Not measurable on this machine\n\nAt these loads more than %s of the clients of a server that only rejects have no answer in time: the generator is the limit, and new connections cost it the most. "+
+			"The cells in which clients gave up are in the tables below, but they are neither met nor missed.\n\n%s\n\n", percent(mostLost), strings.Join(cells, "\n"))
+	}
+}
 
 // lost lists the cells in which a peer keeps more than the default.
 func (r results) lost(b *strings.Builder) {
@@ -176,6 +196,9 @@ func (f *figures) row() string {
 	p50, p99 := rounded(f.P50), rounded(f.P99)
 	if f.Times < 1 {
 		return s + fmt.Sprintf(" %.3f | | | %s | %s | %s | %s | | | |\n", f.Goodput, p50, p99, percent(f.Before), percent(f.GaveUp))
+	}
+	if f.Limiter == "rejects" {
+		return s + fmt.Sprintf(" | | | | | %s | %s | | | |\n", percent(f.Rejected), percent(f.GaveUp))
 	}
 	left := "nothing"
 	if f.Left > 0 {

@@ -83,6 +83,26 @@ func TestNeedlessRejections(t *testing.T) {
 	require.Contains(t, page, "| **2.5 % at 0.85x, missed by 0.5 %** |")
 }
 
+// TestBeyondTheGenerator: where clients of a server that only rejects give up, a cell in
+// which they give up says nothing about its limiter; one in which they do not is judged.
+func TestBeyondTheGenerator(t *testing.T) {
+	rejects, storm, spared := cellOf("100us", "rejects", 5, 0), cellOf("100us", "default", 5, 0), cellOf("100us", "default/listener", 5, .98)
+	rejects.Rejected, rejects.GaveUp, storm.GaveUp = .6, .4, .9
+	judged := cellOf("100us", "default", 2, .98)
+	spared.P99, judged.P99 = 20*time.Millisecond, 20*time.Millisecond
+	page, _ := written(t, rejects, storm, spared, judged)
+	for _, want := range []string{
+		"## Not measurable on this machine", "- 100us of processor time at 5x: default\n\n", "| rejects | 5x | | | | | | 60.0 % | 40.0 % | | | |",
+		"| 100us | 0.98 at 2x |", "| 100us, denied at the socket | 0.99 at 5x |", "8 of 8 are met",
+	} {
+		require.Contains(t, page, want)
+	}
+	rejects.GaveUp = .01
+	page, _ = written(t, rejects, storm)
+	require.NotContains(t, page, "Not measurable")
+	require.Contains(t, page, "| 100us | **0.00 at 5x, missed by 0.93** |")
+}
+
 // TestReportInventsNothing: one cell makes a page with one row, without targets,
 // and without the picture that needs another.
 func TestReportInventsNothing(t *testing.T) {

@@ -8,17 +8,21 @@ import (
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
-// rig is one server under test: "default" is HTTP, "default/grpc" gRPC and
-// "default/tap" gRPC with a tap handle.
+// openBefore is the number of connections that the clients have open before the overload.
+const openBefore = 4000
+
+// rig is one server under test: "default" is HTTP, "default/listener" HTTP with denials at
+// the socket, "default/grpc" gRPC and "default/tap" gRPC with a tap handle.
 type rig struct{ work, limiter, spin string }
 
 func (r rig) name() string { name, _, _ := strings.Cut(r.limiter, "/"); return name }
 
 func (r rig) transport() string {
-	if strings.Contains(r.limiter, "/") {
-		return "grpc"
+	switch _, over, _ := strings.Cut(r.limiter, "/"); over {
+	case "", "listener":
+		return "http"
 	}
-	return "http"
+	return "grpc"
 }
 
 // with starts the server, hands it to do, and stops it.
@@ -26,6 +30,9 @@ func (r rig) with(do func(target) error) error {
 	args := []string{"-work", r.work, "-limiter", r.name(), "-spin", r.spin}
 	if r.transport() == "grpc" {
 		args = append(args, "-grpc")
+	}
+	if strings.HasSuffix(r.limiter, "/listener") {
+		args = append(args, "-listener")
 	}
 	if strings.HasSuffix(r.limiter, "/tap") {
 		args = append(args, "-tap")
@@ -65,7 +72,7 @@ func (t httpTarget) closed(n int, d time.Duration) (ok, other int64, err error) 
 }
 
 func (t httpTarget) run(patience time.Duration, phases []loadgen.Phase) ([]loadgen.Answer, error) {
-	return loadgen.Run(loadgen.Config{URL: t.url(), Timeout: patience, MaxOpen: 16000, Seed: *seed, Phases: phases})
+	return loadgen.Run(loadgen.Config{URL: t.url(), Timeout: patience, MaxOpen: 16000, Open: openBefore, Seed: *seed, Phases: phases})
 }
 
 type rpcTarget struct {

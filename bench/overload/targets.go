@@ -10,6 +10,9 @@ const (
 	leastOfLeft    = .93
 	mostRejected   = .01
 	latestRecovery = 2 * time.Second
+	// mostLost of the clients may give up at a server that rejects everything, else the
+	// generator is the limit.
+	mostLost = .01
 )
 
 // promise is the result of one target for one limiter and handler, in the
@@ -69,7 +72,7 @@ func (r results) targetsOf(s section, limiter string) (all [4]promise) {
 		{limit: latestRecovery.Seconds(), show: inSeconds},
 	}
 	for _, f := range r.of(s) {
-		if f.Limiter != limiter || f.Failed != "" {
+		if f.Limiter != limiter || f.Failed != "" || r.beyond(f) {
 			continue
 		}
 		load := fmt.Sprintf("%gx", f.Times)
@@ -89,6 +92,20 @@ func (r results) targetsOf(s section, limiter string) (all [4]promise) {
 		}
 	}
 	return all
+}
+
+// beyond reports a cell that the generator could not measure: it could not carry the load
+// even to a server that rejects everything, and the limiter did not relieve it either.
+func (r results) beyond(f figures) bool {
+	if f.Limiter == "rejects" || f.Limiter == "none" || f.GaveUp <= mostLost {
+		return false
+	}
+	for _, all := range r.of(section{f.Work, f.Transport}) {
+		if all.Limiter == "rejects" && all.Failed == "" && all.Times == f.Times {
+			return all.GaveUp > mostLost
+		}
+	}
+	return false
 }
 
 // missed is the share of the requests that miss the SLO at a load below 1 without a limiter.
