@@ -10,31 +10,29 @@ import (
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
-// RunQueue is a strategy for services whose bottleneck is the processor. It denies
-// a request if, at the moment its goroutine first runs, more goroutines are ready
-// to run than a limit allows.
+// RunQueue is a strategy for services whose bottleneck is the processor. It denies a request if,
+// at the moment its goroutine first runs, more goroutines are ready to run than a limit allows.
 //
-// A limit on requests in flight does not protect such a service: in Go the requests wait
-// as runnable goroutines in front of their handlers, where no such limit sees them.
+// A limit on requests in flight does not protect such a service: in Go the requests wait as
+// runnable goroutines in front of their handlers, where no such limit sees them.
 //
-// Nothing is denied while all goroutines of the process, each taken for a request, would
-// be done within .85 of the target ([WithTarget]), or a third of that where requests share
-// connections ([Limiter.Multiplexed]): a burst or a closed loop of clients that drains in time
-// is no overload. Otherwise the limit decides, until the demand has been at most 100 % for a
-// second: over HTTP/2 few goroutines read requests without bound. So it does with very many
-// idle connections, and where other processes leave too little time.
+// Nothing is denied while all goroutines of the process, each taken for a request, would be done
+// within .85 of the target ([WithTarget]), or a third of that where requests share connections
+// ([Limiter.Multiplexed]), and while the processors had a tenth of the last such time to spare: a
+// burst or a closed loop of clients that drains in time is no overload. Otherwise the limit
+// decides, until the demand has been at most 100 % for a second: over HTTP/2 few goroutines read
+// requests without bound.
 //
-// The limit is wide while the load fits, so that bursts pass: as many goroutines as take
-// seven tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections,
-// or to fewer where these take longer, as the demand grows from 100 % to 115 % of what the
-// process gets. While it denies requests and leaves the processors idle it closes less far.
+// The limit is wide while the load fits, so that bursts pass: as many goroutines as take seven
+// tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections, or to
+// fewer where these take longer, as the demand grows from 100 % to 115 % of what the process gets.
+// While it denies requests and leaves the processors idle it closes less far.
 //
-// The demand is the rate of arrivals times the processor time per completion, an
-// exponential mean over the time of 100 requests, of more if they differ, 0.1 to 2 s. While
-// the limit decides that time is the earlier one: denials take time too. The process gets
-// GOMAXPROCS processors or, where that is less, the quota of its control group, read every
-// 10 s. If other processes take a part of it, the capacity is the processor time that the
-// process used while its queue never emptied.
+// The demand is the rate of arrivals times the processor time per completion, an exponential mean
+// over the time of 100 requests, of more if they differ, 0.1 to 2 s. While the limit decides that
+// time is the earlier one: denials take time too. The process gets GOMAXPROCS processors or, where
+// that is less, the quota of its control group, read every 10 s. If other processes take a part of
+// it, the capacity is the processor time that the process used while its queue never emptied.
 //
 // A burst that drains within the target passes; a standing overload closes the gate:
 //
@@ -44,10 +42,10 @@ import (
 //	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
 //	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
-// It does not limit requests in flight ([Default] does, those that wait for another service).
-// A cost above 1 counts as 1. If runtime/metrics lacks the number of runnable goroutines
-// (logged once), that of goroutines above the lowest of the last minute is used. If the
-// processor time of the process is unknown (neither Unix nor Windows), all time counts.
+// It does not limit requests in flight ([Default] does, those that wait for another service). A
+// cost above 1 counts as 1. If runtime/metrics lacks the number of runnable goroutines (logged
+// once), that of goroutines above the lowest of the last minute is used. If the processor time of
+// the process is unknown (neither Unix nor Windows), all time counts.
 //
 // Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
@@ -65,7 +63,7 @@ const (
 	// the limit must be well below the admitted share, or requests grow old in the kernel.
 	minWide, maxWide, minClosed = 20, 96, 6
 	demandOpen, demandClosed    = 1.0, 1.15 // where the limit begins to close, and is closed
-	idleBelow                   = 0.97      // use of the processors below which the closed limit rises
+	idleBelow, spareBelow       = 0.97, 0.9 // use of the processors: closing less far, and no overload if the queue drains in time
 	usageMemory, closedTime     = 0.2, 0.5  // of that use, and in which the limit changes by a factor of e, s
 
 	queueUpdateEvery     = int64(10 * time.Millisecond)
@@ -95,25 +93,25 @@ type runQueue struct {
 	least                      atomic.Int64 // runnable goroutines since then
 	lastRead                   atomic.Int64 // runnable goroutines
 	rtt, square                atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
-	reading, standing          atomic.Bool  // standing: what stood did not drain within the target
+	reading, standing, spare   atomic.Bool  // standing: what stood did not drain within the target
 
-	mu       sync.Mutex // guards the fields below
-	procs    float64    // processors, within the quota
-	gets     float64    // of those, for this process
-	measured int64      // instant of the measurement of procs
-	updated  int64
-	cpu      time.Duration // used until then
-	busy     int64         // instant since which, or since the last update, the queue may have stood
-	busyCPU  time.Duration // used until then
-	used     float64       // decaying sum of processor time, s
-	done     float64       // decaying sum of completions
-	cost     float64       // processor time per completion, s; 0: unknown
-	before   float64       // the same, at most what it was when the queue began to stand
-	demand   float64       // processor time of all arrivals, as a share of gets
-	fits     int64         // instant since which it is at most 1
-	usage    float64       // of gets
-	queue    float64       // mean runnable goroutines per processor
-	closed   float64       // closed limit
+	mu            sync.Mutex // guards the fields below
+	procs         float64    // processors, within the quota
+	gets          float64    // of those, for this process
+	measured      int64      // instant of the measurement of procs
+	updated       int64
+	cpu           time.Duration // used until then
+	busy          int64         // instant since which, or since the last update, the queue may have stood
+	busyCPU       time.Duration // used until then
+	used          float64       // decaying sum of processor time, s
+	done          float64       // decaying sum of completions
+	cost          float64       // processor time per completion, s; 0: unknown
+	before        float64       // the same, at most what it was when the queue began to stand
+	demand        float64       // processor time of all arrivals, as a share of gets
+	fits          int64         // instant since which it is at most 1
+	usage, recent float64       // of gets; recent: over half of the time in which a burst drains
+	queue         float64       // mean runnable goroutines per processor
+	closed        float64       // closed limit
 }
 
 func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
@@ -146,9 +144,9 @@ func (q *runQueue) admits(at int64) bool {
 	return true
 }
 
-// exceeded reports whether a request is denied: not while all goroutines would be done
-// within the target on all processors, and the runnable ones on the process's part. They
-// are read, behind a lock of the runtime, only above a quarter of the latter bound.
+// exceeded reports whether a request is denied: not while all goroutines would be done within
+// the target on all processors, or these had time to spare, and the runnable ones on the process's
+// part. They are read, behind a lock of the runtime, only above a quarter of the latter bound.
 func (q *runQueue) exceeded() bool {
 	runnable, drain := int64(0), q.drain.Load()
 	all, ok := q.machine.Goroutines()
@@ -158,7 +156,7 @@ func (q *runQueue) exceeded() bool {
 	if runnable < q.least.Load() {
 		q.least.Store(runnable)
 	}
-	drains := ok && runnable <= drain && int64(all) <= q.harmless.Load() && !q.standing.Load()
+	drains := ok && runnable <= drain && !q.standing.Load() && (int64(all) <= q.harmless.Load() || q.spare.Load())
 	if runnable <= q.limit.Load() || drains {
 		return false
 	}
@@ -259,6 +257,8 @@ func (q *runQueue) learn(at int64) {
 	q.gets = min(max(q.gets, q.procs/100), q.procs)
 	q.busy, q.busyCPU = at, q.cpu
 	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.gets - q.usage)
+	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.gets - q.recent)
+	q.spare.Store(known && q.recent < spareBelow)
 	q.learnDemand(at, a, arrived/dt)
 	runnable, _ := q.machine.Runnable()
 	q.queue += a * (float64(runnable)/q.procs - q.queue)

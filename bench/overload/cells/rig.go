@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -197,4 +198,23 @@ func (r rig) capacity() (rate float64, err error) {
 		err = fmt.Errorf("the server without a limiter answered nothing")
 	}
 	return rate, err
+}
+
+// hold opens n connections without a request, until it is told to close them.
+func (r rig) hold(n int) (closeAll func(), err error) {
+	var all []net.Conn
+	closeAll = func() {
+		for _, c := range all {
+			_ = c.Close()
+		}
+	}
+	addr := strings.TrimSuffix(strings.TrimPrefix(r.addr, "http://"), "/")
+	for range n {
+		c, err := net.DialTimeout("tcp", addr, 2*time.Second)
+		if err != nil {
+			return closeAll, err
+		}
+		all = append(all, c)
+	}
+	return closeAll, nil
 }

@@ -34,6 +34,34 @@ func bursts(r rig) error {
 	return nil
 }
 
+// idleConnections wait for their next request while bursts come on others.
+func idleConnections(r rig) error {
+	const idle = 3000
+	fmt.Printf("\n## Bursts beside %d idle connections\n\nRejected, and p99 of the others.\n\n| handler | burst | of the capacity |%s\n|---|---|---|%s\n", idle, header(), strings.Repeat("---|", len(limiters())))
+	for _, r.work = range []string{"50us", "100us"} {
+		rate, err := r.capacity()
+		if err != nil {
+			return err
+		}
+		for _, n := range []int{200, 300} {
+			for _, part := range []float64{.15, .5} {
+				if err := r.row(fmt.Sprintf("| %s | %d | %.0f %% |", r.work, n, 100*part), func(r rig) string {
+					closeAll, err := r.hold(idle)
+					defer closeAll()
+					if err != nil {
+						return err.Error()
+					}
+					r.open(part*rate, 1, time.Second) // the limiter learns the cost of a request
+					return r.open(part*rate, n, max(length(), time.Duration(3*float64(n)/(part*rate)*1e9))).cell()
+				}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func header() (s string) {
 	for _, l := range limiters() {
 		s += " " + l + " |"
