@@ -26,6 +26,7 @@ const (
 type baseline struct {
 	cut   atomic.Int64 // longer times count as this, ns; 0: no cut
 	since atomic.Int64 // fresh has the work that began since; MaxInt64: none
+	_     [64]byte     // every success writes the fields below
 	took  durations    // since the last update
 	fresh durations
 

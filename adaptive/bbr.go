@@ -100,9 +100,11 @@ type bbr struct {
 
 	limit     atomic.Int64
 	next      atomic.Int64 // instant of the next update
-	stall     stall
 	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
 	lost      atomic.Int64 // duration of all overload
+	_         [64]byte     // every request writes the field below
+	stall     stall
+	_         [64]byte
 
 	mu      sync.Mutex // guards the fields below
 	updated int64
@@ -126,7 +128,7 @@ func (b *bbr) finished(at, inFlight int64) {
 	b.update(at, inFlight)
 }
 
-func (b *bbr) denied(cause, int64) {}
+func (b *bbr) denied(cause, int64, int64) {}
 
 // Observe learns from successes. A completion with any outcome reaches finished.
 func (b *bbr) Observe(s Sample) {

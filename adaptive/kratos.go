@@ -112,7 +112,7 @@ func (k *kratos) Observe(s Sample) {
 func (k *kratos) admitted(at, _, _ int64) { k.update(at) }
 func (k *kratos) finished(at, _ int64)    { k.update(at) }
 
-func (k *kratos) denied(cause, int64) {
+func (k *kratos) denied(cause, int64, int64) {
 	if k.hot.Load() && k.dropped.Load() == 0 {
 		k.dropped.CompareAndSwap(0, k.machine.Now())
 	}

@@ -36,8 +36,10 @@ type latency struct {
 
 	limit  atomic.Int64
 	next   atomic.Int64 // instant of the next update
+	_      [64]byte     // every request writes the fields below
 	stall  stall
 	turned atomic.Int64 // denials for want of a slot
+	_      [64]byte
 
 	mu       sync.Mutex // guards the fields below, and updates of times
 	updated  int64
@@ -77,10 +79,13 @@ func (l *latency) finished(at, inFlight int64) {
 
 // denied updates too: while every request is denied nothing else happens that
 // could end the overload.
-func (l *latency) denied(by cause, inFlight int64) {
+func (l *latency) denied(by cause, at, inFlight int64) {
 	if by.wantsSlot() {
 		l.turned.Add(1)
-		l.update(l.machine.Now(), inFlight)
+		if at == 0 {
+			at = l.machine.Now()
+		}
+		l.update(at, inFlight)
 	}
 }
 

@@ -108,7 +108,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	if late, err := l.late(ctx, n); late || err != nil {
 		if late {
-			l.deny(&lease.Decision, n, byDeadline)
+			l.deny(&lease.Decision, n, byDeadline, 0)
 			lease.RetryAfter = algo.Forever
 		}
 		return lease, err
@@ -136,7 +136,10 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 			l.order.denied(&who, at, c, l.limit())
 			l.order.decided(&who, key, at, false)
 		}
-		l.deny(&lease.Decision, n, c)
+		if l.queue != nil {
+			at = 0 // it has waited since
+		}
+		l.deny(&lease.Decision, n, c, at)
 		return lease, nil
 	}
 	if at == 0 || l.queue != nil {
@@ -223,12 +226,12 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	return lease, nil
 }
 
-// deny writes the denial of n units.
-func (l *Limiter) deny(d *algo.Decision, n int64, c cause) {
+// deny writes the denial of n units at an instant, 0 if that is not known.
+func (l *Limiter) deny(d *algo.Decision, n int64, c cause, at int64) {
 	l.denials.add(c)
 	inFlight := l.working(l.inFlight.Load())
 	if l.follower != nil {
-		l.follower.denied(c, inFlight)
+		l.follower.denied(c, at, inFlight)
 	}
 	limit := l.limit()
 	ahead := int64(0)

@@ -71,9 +71,9 @@ func (m *minimum) finished(at, inFlight int64) {
 	}
 }
 
-func (m *minimum) denied(by cause, inFlight int64) {
+func (m *minimum) denied(by cause, at, inFlight int64) {
 	for _, f := range m.following {
-		f.denied(by, inFlight)
+		f.denied(by, at, inFlight)
 	}
 }
 

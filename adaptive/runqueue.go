@@ -193,7 +193,7 @@ func (q *runQueue) admitted(_, _, _ int64) {}
 func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
 
 // denied takes back the arrival of a request that found no slot: it uses no processor.
-func (q *runQueue) denied(by cause, _ int64) {
+func (q *runQueue) denied(by cause, _, _ int64) {
 	if by.wantsSlot() {
 		q.arrived.Add(-1)
 		q.turned.Add(1)

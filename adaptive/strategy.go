@@ -70,9 +70,9 @@ type follower interface {
 	admitted(at, n, inFlight int64)
 	// finished follows the end of work with any outcome; inFlight is the rest.
 	finished(at, inFlight int64)
-	// denied follows a denial. It reads the clock only if it must, because a
-	// denial should cost next to nothing.
-	denied(by cause, inFlight int64)
+	// denied follows a denial. at is 0 if the instant is not known; it then reads the clock
+	// only if it must, because a denial should cost next to nothing.
+	denied(by cause, at, inFlight int64)
 }
 
 var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*latency)(nil)
