@@ -136,9 +136,6 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 			l.order.denied(&who, at, c, l.limit())
 			l.order.decided(&who, key, at, false)
 		}
-		if l.queue != nil {
-			at = 0 // it has waited since
-		}
 		l.deny(&lease.Decision, n, c, at)
 		return lease, nil
 	}
@@ -230,14 +227,14 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 func (l *Limiter) deny(d *algo.Decision, n int64, c cause, at int64) {
 	l.denials.add(c)
 	inFlight := l.working(l.inFlight.Load())
+	ahead := int64(0)
+	if l.queue != nil {
+		ahead, at = l.queue.length.Load(), 0 // the request may have waited since
+	}
 	if l.follower != nil {
 		l.follower.denied(c, at, inFlight)
 	}
 	limit := l.limit()
-	ahead := int64(0)
-	if l.queue != nil {
-		ahead = l.queue.length.Load()
-	}
 	mean := l.mean.Load()
 	d.Reason, d.Limit, d.Remaining = algo.Overload, limit, max(limit-inFlight, 0)
 	d.RetryAfter = retryEstimate(mean, inFlight, inFlight+n+ahead-limit)
