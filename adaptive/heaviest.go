@@ -9,20 +9,26 @@ import (
 	"time"
 )
 
-// TenantUse is the part of one tenant in the demand of the last seconds of overload.
+// TenantUse is the part of one tenant in the demand of an overload.
 type TenantUse struct {
 	Tenant   string  // its key
 	Asked    float64 // its part of the service that all tenants asked for, 0 to 1
 	Admitted float64 // the part of what it asked for that was admitted, 0 to 1
+	Served   float64 // its part of the service that was admitted for all tenants, 0 to 1
 }
 
-// Tenants returns the n tenants that asked for the most service in the last ten seconds of
-// overload, largest first, at most 32. It returns none without [WithFairShares], and none
-// if there was no overload. It allocates.
+// Tenants returns the n tenants that asked for the most service in the present overload, or
+// in one that ended less than a minute ago, largest first. What was asked for counts less
+// with time, half after seven seconds. The list is empty without [WithFairShares] and
+// without overload. It allocates.
 //
-// The figures are estimates. A tenant that asks for more than a 32nd of everything is
-// always listed. Asked is too small by at most a 32nd (Space-Saving: Metwally, Agrawal, El
-// Abbadi, ICDT 2005).
+// The figures are estimates (Space-Saving: Metwally, Agrawal, El Abbadi, ICDT 2005). A
+// tenant that asks for more than a 16th of everything is found, one that asks for less than
+// a 1000th is not. Among more than 32 tenants Asked and Served are too small by at most a
+// 32nd. Two kinds of requests are not counted: those denied because of their deadline, and
+// those decided at the same instant as another one.
+//
+// The keys of up to 32 tenants stay in memory after the overload.
 func (l *Limiter) Tenants(n int) []TenantUse {
 	if l.order == nil || l.order.shares == nil {
 		return nil
@@ -34,19 +40,22 @@ func (l *Limiter) Tenants(n int) []TenantUse {
 const (
 	heaviestTenants = 32
 	heaviestMemory  = int64(10 * time.Second)
+	heaviestShown   = int64(time.Minute) // after the last decision: metrics are often collected once a minute
 	heaviestStep    = int64(time.Second) // between two times that the figures decay
+	leastShown      = .001               // of everything
 )
 
 // heaviest finds the tenants that ask for the most service. A new tenant takes the place
 // of the one with the least, and its count: then a count may be too large by over, and
 // no heavy tenant is missed.
 type heaviest struct {
-	seed  maphash.Seed
-	mu    sync.Mutex // requests do not wait for it: those that find it locked are not counted
-	at    int64      // of the last decay; 0: never
-	asked float64    // by all
-	ids   [heaviestTenants]uint64
-	found [heaviestTenants]heavyTenant
+	seed     maphash.Seed
+	mu       sync.Mutex // requests do not wait for it: those that find it locked are not counted
+	at       int64      // of the last decay; 0: never
+	asked    float64    // by all
+	admitted float64    // for all
+	ids      [heaviestTenants]uint64
+	found    [heaviestTenants]heavyTenant
 }
 
 type heavyTenant struct {
@@ -69,6 +78,7 @@ func (h *heaviest) note(tenant string, service, at int64, admitted bool) {
 	h.asked += float64(service)
 	if admitted {
 		t.admitted += float64(service)
+		h.admitted += float64(service)
 	}
 }
 
@@ -79,7 +89,7 @@ func (h *heaviest) decay(at int64) {
 	}
 	h.at = at
 	keep := math.Exp(-float64(past) / float64(heaviestMemory))
-	h.asked *= keep
+	h.asked, h.admitted = keep*h.asked, keep*h.admitted
 	for i := range h.found {
 		t := &h.found[i]
 		t.count, t.over, t.admitted = keep*t.count, keep*t.over, keep*t.admitted
@@ -103,16 +113,18 @@ func (h *heaviest) place(tenant string) *heavyTenant {
 	return &h.found[least]
 }
 
-// list returns the tenants that have asked for something lately, largest first.
+// list returns the heavy tenants, largest first. One that surely asked for less than its
+// count may be too large is perhaps the latest of many small ones.
 func (h *heaviest) list(at int64) (all []TenantUse) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if at-h.at > heaviestMemory {
+	if at-h.at > heaviestShown {
 		return nil
 	}
 	for i := range h.found {
-		if t := &h.found[i]; t.asked() > 0 {
-			all = append(all, TenantUse{t.name, t.asked() / h.asked, t.admitted / t.asked()})
+		if t := &h.found[i]; t.asked() > max(t.over, leastShown*h.asked) {
+			served := t.admitted / max(h.admitted, 1)
+			all = append(all, TenantUse{t.name, t.asked() / h.asked, t.admitted / t.asked(), served})
 		}
 	}
 	slices.SortFunc(all, func(a, b TenantUse) int { return cmp.Compare(b.Asked, a.Asked) })

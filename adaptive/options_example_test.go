@@ -163,10 +163,18 @@ func ExampleLimiter_Multiplexed() {
 
 // The tenants that caused an overload, for a log or a dashboard.
 func ExampleLimiter_Tenants() {
-	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithFairShares(nil)))
+	l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithFairShares(nil)))
+	ctx := context.Background()
+	lease, _ := l.Acquire(ctx, "acme", 1)
+	defer lease.Release(algo.Succeeded)
+	for range 4 { // the first one begins the overload
+		_, _ = l.Acquire(ctx, "flood", 1)
+	}
+	_, _ = l.Acquire(ctx, "acme", 1)
 	for _, t := range l.Tenants(10) {
 		fmt.Printf("%s asked for %.0f %%, %.0f %% of that admitted\n", t.Tenant, 100*t.Asked, 100*t.Admitted)
 	}
-	fmt.Println(len(l.Tenants(10)), "tenants, as there was no overload")
-	// Output: 0 tenants, as there was no overload
+	// Output:
+	// flood asked for 75 %, 0 % of that admitted
+	// acme asked for 25 %, 0 % of that admitted
 }

@@ -1,6 +1,7 @@
 package adaptive_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -107,9 +108,42 @@ func TestTenants(t *testing.T) {
 	for _, one := range got[1:] {
 		require.Greater(t, one.Admitted, .85, "%v", got)
 	}
+	served := 0.0
+	for _, one := range got {
+		served += one.Served
+	}
+	require.InDelta(t, 1, served, 1e-6, "%v", got)
+	require.InDelta(t, .5/.95, got[0].Served, .05, "%v", got)
 	require.Equal(t, got[:3], l.Tenants(3))
 	require.Empty(t, l.Tenants(-1))
 	require.Empty(t, algo.Must(adaptive.New(adaptive.Default())).Tenants(10), "without shares")
+}
+
+// TestTenantsThatGiveUp: who leaves the queue has asked, and was not admitted.
+func TestTenantsThatGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(1, time.Minute)), adaptive.WithFairShares(nil)))
+		defer l.Close()
+		time.Sleep(time.Second)
+		_, err := l.Acquire(t.Context(), "calm", 1)
+		require.NoError(t, err)
+		waiting, leave := context.WithCancel(t.Context())
+		go l.Acquire(waiting, "flood", 1) // takes the only place to wait
+		synctest.Wait()
+		lease, err := l.Acquire(t.Context(), "flood", 1)
+		require.NoError(t, err)
+		require.False(t, lease.Allowed, "begins the overload")
+		leave()
+		synctest.Wait()
+		waiting, leave = context.WithCancel(t.Context())
+		go l.Acquire(waiting, "flood", 1)
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		got := l.Tenants(10)
+		require.Len(t, got, 1)
+		require.Equal(t, adaptive.TenantUse{Tenant: "flood", Asked: 1}, got[0])
+	})
 }
 
 // TestSharesAfterTheClock: the virtual clock begins again at its end, which small weights

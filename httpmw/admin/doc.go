@@ -12,9 +12,9 @@
 // Each policy with its limit, and its admitted, delayed, shadowed (admitted on
 // trial) and denied requests in each second of the last five minutes; the keys that
 // were limited most, by hash; the remaining quota of one key; the state of adaptive
-// limiters ([WithAdaptive]) and of stores on Redis ([WithStore]); and the last
-// decisions with the fields that were sent. The page needs no network but the way to
-// this handler.
+// limiters ([WithAdaptive]), with the heaviest tenants of an overload if they have fair
+// shares; the state of stores on Redis ([WithStore]); and the last decisions with the
+// fields that were sent. The page needs no network but the way to this handler.
 //
 // It shows only this process. A service of several instances has as many
 // pages; metrics add up, pages do not.

@@ -91,7 +91,8 @@ func WithIdentity(policy string, parts []string, key func(parts []string) (strin
 }
 
 // WithClearKeys shows the keys beside their hashes, where the page knows them:
-// those that were limited and came again, and the blocked ones. Keys may be
+// those that were limited and came again, the blocked ones, and the heaviest tenants of
+// an adaptive limiter with fair shares. Keys may be
 // addresses and names of users; by default only their hashes are shown.
 func WithClearKeys() Option {
 	return Option{"WithClearKeys", func(c *config) error {

@@ -25,7 +25,7 @@ type adaptState struct {
 	// of the limits, where there is none.
 	InFlights []int `json:"in_flights"`
 	Limits    []int `json:"limits"`
-	// The tenants that asked for the most in the last ten seconds of overload.
+	// The tenants that asked for the most in an overload of the last minute.
 	Tenants []tenantState `json:"tenants"`
 }
 
@@ -34,7 +34,7 @@ type tenantState struct {
 	Key      string  `json:"key"`
 	Asked    float64 `json:"asked"`    // its part of all that was asked for
 	Admitted float64 `json:"admitted"` // the part of that which was admitted
-	Served   float64 `json:"served"`   // its part of all that was admitted, to the listed ones
+	Served   float64 `json:"served"`   // its part of all that was admitted
 }
 
 type strategyState struct {
@@ -82,20 +82,13 @@ const tenantsShown = 10
 
 // tenants are the heaviest tenants of a limiter with fair shares.
 func (c *config) tenants(l *adaptive.Limiter) []tenantState {
-	all, served := []tenantState{}, 0.0
-	for i, t := range l.Tenants(math.MaxInt) {
-		served += t.Asked * t.Admitted
-		if i >= tenantsShown {
-			continue
-		}
-		st := tenantState{Hash: hashText(keyfunc.Hash(t.Tenant)), Asked: t.Asked, Admitted: t.Admitted, Served: t.Asked * t.Admitted}
+	all := []tenantState{}
+	for _, t := range l.Tenants(tenantsShown) {
+		st := tenantState{Hash: hashText(keyfunc.Hash(t.Tenant)), Asked: t.Asked, Admitted: t.Admitted, Served: t.Served}
 		if c.clear {
 			st.Key = clip(t.Tenant)
 		}
 		all = append(all, st)
-	}
-	for i := range all {
-		all[i].Served /= max(served, math.SmallestNonzeroFloat64)
 	}
 	return all
 }

@@ -222,6 +222,27 @@ func TestTenantsOfAnOverload(t *testing.T) {
 	})
 }
 
+// Among many tenants the page names the flood alone, and its part of all that was admitted.
+func TestFloodAmongManyTenants(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(adaptive.New(adaptive.Fixed(1000), adaptive.WithFairShares(nil)))
+		time.Sleep(time.Second)
+		for range 1001 { // the last one begins the overload
+			lease, err := l.Acquire(t.Context(), "before", 1)
+			require.NoError(t, err)
+			defer lease.Release(algo.Succeeded)
+		}
+		for i := range 900 {
+			l.Acquire(t.Context(), fmt.Sprint("small ", i), 1)
+			l.Acquire(t.Context(), "flood", 1)
+		}
+		tenants := at(t, state(t, newAdmin(t, admin.WithAdaptive("api", l))), "adaptive", 0, "tenants").([]any)
+		require.Len(t, tenants, 1)
+		require.Equal(t, fmt.Sprintf("%016x", keyfunc.Hash("flood")), at(t, tenants, 0, "hash"))
+		require.InDelta(t, .5, at(t, tenants, 0, "asked"), 1./32)
+	})
+}
+
 // Denials of an adaptive limiter are shown, for every reason.
 func TestEveryCauseIsShown(t *testing.T) {
 	a := newAdmin(t, admin.WithAdaptive("api", algo.Must(adaptive.New(adaptive.Default()))))

@@ -65,7 +65,7 @@ func (g *gauges) register(meter metric.Meter) error {
 	}
 	g.used = float("ratelimit.active_requests.utilization", "1", "Share of the slots of an in-flight limit that are held; absent while there is no limit.")
 	g.window = float("ratelimit.limit.window", "s", "Time in which the units of a limit come back.")
-	g.asked = float("ratelimit.tenant.asked", "1", "Part of one of the heaviest tenants in the demand of the last seconds of overload.")
+	g.asked = float("ratelimit.tenant.asked", "1", "Part of one of the heaviest tenants in the demand of an overload.")
 	g.got = float("ratelimit.tenant.admitted", "1", "Part of this that was admitted.")
 	if failed != nil {
 		return failed

@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // provider records counts by instrument and attributes. It replaces the SDK,
@@ -218,11 +219,16 @@ type tenants []adaptive.TenantUse
 
 func (l tenants) Tenants(n int) []adaptive.TenantUse { return l[:min(n, len(l))] }
 
-// The heaviest tenants, and no more of them than asked for.
+// The heaviest tenants, no more of them than asked for, and each with a label of its own.
 func TestTenants(t *testing.T) {
 	p, m := newMetrics(t)
-	all := tenants{{Tenant: "flood", Asked: .8, Admitted: .25}, {Tenant: "\xff", Asked: .125, Admitted: 1}, {Tenant: "c"}}
-	require.NoError(t, m.Tenants("api", 2, all))
+	long := strings.Repeat("l", 64)
+	all := tenants{{Tenant: "flood", Asked: .8, Admitted: .25}, {Tenant: "\xff", Asked: .125, Admitted: 1},
+		{Tenant: long + "a", Asked: .5}, {Tenant: long + "b", Asked: .25}, {Tenant: "d"}}
+	labelOf := func(start, key string) string {
+		return fmt.Sprintf("ratelimit.tenant=%s~%016x", start, keyfunc.Hash(key))
+	}
+	require.NoError(t, m.Tenants("api", 4, all))
 	require.EqualError(t, m.Tenants("api", 2, all), `otelmetrics: Tenants: the policy "api" has a limiter already`)
 	require.EqualError(t, m.Tenants("b", 2, nil), `otelmetrics: Tenants: the limiter of policy "b" is nil`)
 	for _, n := range []int{-1, 0, 33} {
@@ -231,7 +237,9 @@ func TestTenants(t *testing.T) {
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Equal(t, map[string]float64{
 		"tenant.asked ratelimit.policy=api,ratelimit.tenant=flood": .8, "tenant.admitted ratelimit.policy=api,ratelimit.tenant=flood": .25,
-		"tenant.asked ratelimit.policy=api,ratelimit.tenant=?": .125, "tenant.admitted ratelimit.policy=api,ratelimit.tenant=?": 1,
+		"tenant.asked ratelimit.policy=api," + labelOf("?", "\xff"): .125, "tenant.admitted ratelimit.policy=api," + labelOf("?", "\xff"): 1,
+		"tenant.asked ratelimit.policy=api," + labelOf(long[:47], long+"a"): .5, "tenant.admitted ratelimit.policy=api," + labelOf(long[:47], long+"a"): 0,
+		"tenant.asked ratelimit.policy=api," + labelOf(long[:47], long+"b"): .25, "tenant.admitted ratelimit.policy=api," + labelOf(long[:47], long+"b"): 0,
 	}, p.sums)
 }
 

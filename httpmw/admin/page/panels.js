@@ -56,8 +56,8 @@ class Adaptive extends Panel {
 		this.parts = el("tbody");
 		this.causes = el("p", { class: "note" });
 		this.tenants = el("tbody");
-		this.shares = el("table", { hidden: true }, el("caption", {}, "Tenants that asked for the most, last 10 s of overload"), el("thead", {}, el("tr", {},
-			...["Tenant", "Asked for", "Of that admitted", "Takes"].map((n) => el("th", {}, n)))), this.tenants);
+		this.shares = el("table", { hidden: true }, el("caption", {}, "Tenants that asked for the most under overload"), el("thead", {}, el("tr", {},
+			...["Tenant", "Asked for", "Admitted of that", "Of all admitted"].map((n) => el("th", {}, n)))), this.tenants);
 		this.node.append(this.causes, this.shares, el("table", {}, el("thead", {}, el("tr", {}, el("th", {}, "Strategy"), el("th", {}, "Allows"), el("th", {}, "Signal"))), this.parts));
 	}
 
