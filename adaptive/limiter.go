@@ -128,9 +128,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		inFlight, limit, c = l.enter(n)
 	default:
 		if inFlight, limit, c, err = l.queue.acquire(ctx, n); err != nil {
-			if l.order != nil {
-				l.order.decided(&who, key, at, false)
-			}
+			l.order.decided(&who, key, at, false)
 			return lease, err
 		}
 	}

@@ -233,7 +233,8 @@ func (o *order) found(c *claim, at int64) {
 	}
 }
 
-// decided counts a decision for the list of the heaviest tenants.
+// decided counts a decision for the list of the heaviest tenants. No claim is known without
+// an order.
 func (o *order) decided(c *claim, tenant string, at int64, admitted bool) {
 	if c.known && o.shares != nil {
 		o.shares.heaviest.note(tenant, c.price, at, admitted)
