@@ -222,7 +222,7 @@ func TestTenantsOfAnOverload(t *testing.T) {
 	})
 }
 
-// Among many tenants the page names the flood alone, and its part of all that was admitted.
+// Among many tenants the page names the flood alone.
 func TestFloodAmongManyTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(adaptive.New(adaptive.Fixed(1000), adaptive.WithFairShares(nil)))
