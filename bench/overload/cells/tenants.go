@@ -80,6 +80,13 @@ func tenants(r rig) error {
 			return err
 		}
 		for _, c := range tenantCells(r.protocol) {
+			r, rate := r, rate
+			if c.work != "" {
+				r.work = c.work
+				if rate, err = r.capacity(); err != nil {
+					return err
+				}
+			}
 			fmt.Printf("| %s | %s |", r.protocol, c.name)
 			for _, args := range [][]string{nil, {"-shares"}} {
 				r.limiter, r.args = "default", args
@@ -103,6 +110,7 @@ type tenantCell struct {
 	name    string
 	senders func() []*sender
 	share   func(*sender) float64
+	work    string // of a request; empty: that of all rows
 }
 
 func tenantCells(protocol string) (cells []tenantCell) {
@@ -116,34 +124,42 @@ func tenantCells(protocol string) (cells []tenantCell) {
 			return all
 		}
 	}
+	cell := func(name string, senders func() []*sender, share func(*sender) float64) {
+		cells = append(cells, tenantCell{name: name, senders: senders, share: share})
+	}
 	for _, part := range []float64{.1, .5, 1} {
-		cells = append(cells, tenantCell{fmt.Sprintf("nine, each %.1f of its tenth", part),
-			beside(9, func(i int) *sender { return &sender{tenant: fmt.Sprint("t", i), load: part * .1} }), tenth})
+		cell(fmt.Sprintf("nine, each %.1f of its tenth", part),
+			beside(9, func(i int) *sender { return &sender{tenant: fmt.Sprint("t", i), load: part * .1} }), tenth)
 	}
 	if protocol == "gRPC" {
 		return cells
 	}
 	weights := []float64{1, 2, 4}
-	return append(cells,
-		tenantCell{"nine of weights 1, 2, 4 (the flood 1), each .5 of its share", beside(9, func(i int) *sender {
-			return &sender{tenant: fmt.Sprintf("t%d:%v", i, weights[i%3]), load: .5 * weights[i%3] / 22}
-		}), func(s *sender) float64 { return s.load * 2 }},
-		tenantCell{"nine, each .5 of its tenth, of which three send requests of 20 works", beside(9, func(i int) *sender {
-			return &sender{tenant: fmt.Sprint("t", i), load: .05, cost: []int{1, 1, 20}[i%3]}
-		}), tenth},
-		tenantCell{"1000 by Zipf, .5 of the capacity together", beside(1000, func(i int) *sender {
-			return &sender{tenant: fmt.Sprint("t", i), load: .5 / 7.485 / float64(i+1)}
-		}), func(s *sender) float64 { return s.load }},
-		tenantCell{"eighteen that appear and vanish every second, each .5 of its tenth", beside(18, func(i int) *sender {
-			return &sender{tenant: fmt.Sprint("t", i), load: .05, blinks: 1 + i%2}
-		}), tenth},
-		tenantCell{"nine, each .5 of its tenth; the flood has 10 000 names", func() []*sender {
-			all := []*sender{{tenant: "flood", load: 4.5, names: mostNames}}
-			for i := range 9 {
-				all = append(all, &sender{tenant: fmt.Sprint("t", i), load: .05})
-			}
-			return all
-		}, tenth})
+	cell("nine of weights 1, 2, 4 (the flood 1), each .5 of its share", beside(9, func(i int) *sender {
+		return &sender{tenant: fmt.Sprintf("t%d:%v", i, weights[i%3]), load: .5 * weights[i%3] / 22}
+	}), func(s *sender) float64 { return s.load * 2 })
+	dear := func(cost int) func() []*sender {
+		return beside(9, func(i int) *sender {
+			return &sender{tenant: fmt.Sprint("t", i), load: .05, cost: []int{1, 1, cost}[i%3]}
+		})
+	}
+	cell("nine, each .5 of its tenth, of which three send requests of 20 works", dear(20), tenth)
+	cell("the same with 100 works, each of 500 us", dear(100), tenth)
+	cells[len(cells)-1].work = "500us"
+	cell("1000 by Zipf, .5 of the capacity together", beside(1000, func(i int) *sender {
+		return &sender{tenant: fmt.Sprint("t", i), load: .5 / 7.485 / float64(i+1)}
+	}), func(s *sender) float64 { return s.load })
+	cell("eighteen that appear and vanish every second, each .5 of its tenth", beside(18, func(i int) *sender {
+		return &sender{tenant: fmt.Sprint("t", i), load: .05, blinks: 1 + i%2}
+	}), tenth)
+	cell("nine, each .5 of its tenth; the flood has 10 000 names", func() []*sender {
+		all := []*sender{{tenant: "flood", load: 4.5, names: mostNames}}
+		for i := range 9 {
+			all = append(all, &sender{tenant: fmt.Sprint("t", i), load: .05})
+		}
+		return all
+	}, tenth)
+	return cells
 }
 
 // fairness returns the fairness among the senders except the first one, which
