@@ -15,8 +15,9 @@ RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) en
 # The whole test suite of the library in random order, under the race detector,
 # with everyday counts: under three minutes on two processors. The full counts
 # are those of "make long". Tests that are parallel wait, mostly for a Redis that is away.
+# Package distributed, which waits most, begins first, beside the others.
 test: redis
-	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout 9m ./...
+	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout 9m ./distributed/... ./...
 	$(if $(RACE),,@echo "no C compiler: the tests ran without the race detector")
 
 # A redis-server for the tests of package distributed.

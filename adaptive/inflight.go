@@ -36,7 +36,7 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
 // unknown, so none of it is subtracted: the result may be too large, never too
 // small. all must have been read before.
 func (l *Limiter) working(all int64) int64 {
-	if l.constant {
+	if l.countsWaiting {
 		return all
 	}
 	return all - l.waitsForClient(all)

@@ -40,16 +40,16 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // Acquire and Release allocate nothing, unless the request waits in a queue. The
 // limiter has no goroutine.
 type Limiter struct {
-	machine  machine.Machine
-	strategy Strategy
-	follower follower   // nil: the strategy needs samples only
-	gate     gate       // nil: only the limit decides
-	sampled  bool       // only RetryAfter depends on the duration of work
-	constant bool       // a limit that work occupies while it waits for its client too
-	min, max int64      // bounds of the strategy's limit
-	queue    *waitQueue // nil: no waiting
-	order    *order     // nil: all requests are alike
-	_        [64]byte   // every request writes the fields below
+	machine       machine.Machine
+	strategy      Strategy
+	follower      follower   // nil: the strategy needs samples only
+	gate          gate       // nil: only the limit decides
+	sampled       bool       // only RetryAfter depends on the duration of work
+	countsWaiting bool       // work that waits for its client counts as in flight
+	min, max      int64      // bounds of the strategy's limit
+	queue         *waitQueue // nil: no waiting
+	order         *order     // nil: all requests are alike
+	_             [64]byte   // every request writes the fields below
 
 	inFlight   atomic.Int64
 	atClient   atomic.Int64  // units that wait for their client, as admitted
@@ -63,8 +63,8 @@ type Limiter struct {
 }
 
 // New makes a limiter. It takes the options [WithLimits] (default: the limits of
-// the strategy, at least 1), [WithQueue] (default: no waiting) and
-// [WithPriorities]. The error names the field and the value that is out of range,
+// the strategy, at least 1), [WithQueue] (default: no waiting), [WithPriorities] and
+// [WithFairShares]. The error names the field and the value that is out of range,
 // in the limiter, the queue or the strategy. A strategy that is already in use is an
 // error. A nil strategy panics.
 func New(s Strategy, opts ...Option) (*Limiter, error) {
@@ -87,7 +87,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	_, isFixed := s.(*fixed)
 	l.order = newOrder(&set)
 	l.sampled = isFixed && l.order == nil
-	l.constant = slices.ContainsFunc(leaves(s), func(one Strategy) bool { _, ok := one.(*fixed); return ok })
+	l.countsWaiting = slices.ContainsFunc(leaves(s), func(one Strategy) bool { _, ok := one.(*fixed); return ok })
 	if set.queue.kind != unqueued {
 		l.queue = newWaitQueue(l, set.queue)
 	}

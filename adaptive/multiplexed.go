@@ -1,14 +1,14 @@
 package adaptive
 
-// turns is how often a request waits for the processor on a connection of many requests: the
+// waitsPerRequest is how often a request waits for the processor on a connection of many requests: the
 // goroutine that reads the connection, the one of its handler, and the one that writes.
-const turns = 3
+const waitsPerRequest = 3
 
 // multiplexedClosed is minClosed for these: with 6 goroutines that do a third of the work each
 // processors fall idle between two readings of a connection, with 18 the queue grows too long.
 const multiplexedClosed = 12.0
 
-// Multiplexed tells l that many requests share a connection, as over gRPC: each of them waits
+// Multiplexed declares that many requests share a connection, as over gRPC: each of them waits
 // three times for the processor, so [RunQueue] and [Default] take a third of the goroutines for
 // a burst that drains in time, and close less far. The server interceptors and the tap handle
 // of grpcmw call it for the limiters that they get. Call it before the first request for one
@@ -17,14 +17,14 @@ const multiplexedClosed = 12.0
 func (l *Limiter) Multiplexed() {
 	for _, s := range leaves(l.strategy) {
 		if q, ok := s.(*runQueue); ok {
-			q.turns.Store(turns)
+			q.waits.Store(waitsPerRequest)
 		}
 	}
 }
 
 // leastClosed is the closed limit of a queue that leaves no processor idle.
 func (q *runQueue) leastClosed() float64 {
-	if q.turns.Load() > 1 {
+	if q.waits.Load() > 1 {
 		return multiplexedClosed
 	}
 	return minClosed

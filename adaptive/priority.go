@@ -139,7 +139,7 @@ func (o *order) credit(g gate, mean int64) int64 {
 // slack is half of the work that is done within the share of the target that may be spent in the
 // queue.
 func (q *runQueue) slack() (requests, service int64) {
-	return max(q.drain.Load()/2, minSlack), q.patience.Load() / 2
+	return max(q.drainable.Load()/2, minSlack), q.patience.Load() / 2
 }
 
 // weigh counts the arrival of a denied request as an equivalent number of usual ones. A

@@ -16,12 +16,11 @@ import (
 // A limit on requests in flight does not protect such a service: in Go the requests wait as
 // runnable goroutines in front of their handlers, where no such limit sees them.
 //
-// Nothing is denied while all goroutines of the process, each taken for a request, would be done
-// within .85 of the target ([WithTarget]), or a third of that where requests share connections
-// ([Limiter.Multiplexed]), and while the processors had a tenth of the last such time to spare: a
-// burst or a closed loop of clients that drains in time is no overload. Otherwise the limit
-// decides, until the demand has been at most 100 % for a second: over HTTP/2 few goroutines read
-// requests without bound.
+// Nothing is denied while the runnable goroutines, each taken for a request, would be done within
+// .85 of the target ([WithTarget]) on the process's part of the processors, and either all
+// goroutines would be done in that time on all processors, or a tenth of the processor time was to
+// spare lately. Where requests share connections ([Limiter.Multiplexed]) it is a third of .85.
+// Otherwise the limit decides, until the demand has been at most 100 % for a second.
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take seven
 // tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections, or to
@@ -29,12 +28,13 @@ import (
 // While it denies requests and leaves the processors idle it closes less far.
 //
 // The demand is the rate of arrivals times the processor time per completion, an exponential mean
-// over the time of 100 requests, of more if they differ, 0.1 to 2 s. While the limit decides that
-// time is the earlier one: denials take time too. The process gets GOMAXPROCS processors or, where
-// that is less, the quota of its control group, read every 10 s. If other processes take a part of
-// it, the capacity is the processor time that the process used while its queue never emptied.
+// over the time of 100 requests, of more if they differ, 0.1 to 2 s. While the limit decides, the
+// processor time per completion counts as at most the one before, and at least half of the present
+// one: denials take time too. The process gets GOMAXPROCS processors or, where that is less, the
+// quota of its control group, read every 10 s. If other processes take a part of it, the capacity
+// is the processor time that the process used while its queue never emptied.
 //
-// A burst that drains within the target passes; a standing overload closes the gate:
+// A burst or a closed loop that drains in time passes; a standing overload closes the gate:
 //
 //	            burst               overload
 //	arrivals    _█___________________▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅▅_______
@@ -81,23 +81,23 @@ type runQueue struct {
 	machine machine.Machine
 	target  float64 // s
 
-	limit    atomic.Int64 // of runnable goroutines
-	drain    atomic.Int64 // requests that are done within the target
-	harmless atomic.Int64 // the same if the process got all processors
-	patience atomic.Int64 // processor time within the target, ns
-	next     atomic.Int64 // instant of the next update
-	turns    atomic.Int64 // in the run queue, of each request
-	_        [16]byte     // every request writes the fields below
+	limit     atomic.Int64 // of runnable goroutines
+	drainable atomic.Int64 // requests that are done within drainShare of the target
+	harmless  atomic.Int64 // the same if the process got all processors
+	patience  atomic.Int64 // processor time within waitShare of the target, ns
+	next      atomic.Int64 // instant of the next update
+	waits     atomic.Int64 // in the run queue, of each request
+	_         [16]byte     // every request writes the fields below
 
-	arrived, turned, completed atomic.Int64 // since the last update
-	least                      atomic.Int64 // runnable goroutines since then
-	lastRead                   atomic.Int64 // runnable goroutines
-	rtt, square                atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
-	reading, standing, spare   atomic.Bool  // standing: what stood did not drain within the target
+	arrived, rejected, completed atomic.Int64 // since the last update
+	least                        atomic.Int64 // runnable goroutines since then
+	lastRead                     atomic.Int64 // runnable goroutines
+	rtt, square                  atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
+	reading, decides, spare      atomic.Bool  // decides: the queue did not drain in time, so the limit decides
 
 	mu            sync.Mutex // guards the fields below
 	procs         float64    // processors, within the quota
-	gets          float64    // of those, for this process
+	capacity      float64    // of those, for this process
 	measured      int64      // instant of the measurement of procs
 	updated       int64
 	cpu           time.Duration // used until then
@@ -107,9 +107,9 @@ type runQueue struct {
 	done          float64       // decaying sum of completions
 	cost          float64       // processor time per completion, s; 0: unknown
 	before        float64       // the same, at most what it was when the queue began to stand
-	demand        float64       // processor time of all arrivals, as a share of gets
+	demand        float64       // processor time of all arrivals, as a share of capacity
 	fits          int64         // instant since which it is at most 1
-	usage, recent float64       // of gets; recent: over half of the time in which a burst drains
+	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
 	queue         float64       // mean runnable goroutines per processor
 	closed        float64       // closed limit
 }
@@ -123,9 +123,9 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
 	}
 	now, procs := s.machine.Now(), machine.Capacity(s.machine)
-	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, gets: procs}
+	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, capacity: procs}
 	q.cpu, _ = q.machine.CPU()
-	q.turns.Store(1)
+	q.waits.Store(1)
 	q.set()
 	return q, nil
 }
@@ -138,29 +138,29 @@ func (q *runQueue) admits(at int64) bool {
 		q.update(at)
 	}
 	if q.exceeded() {
-		q.turned.Add(1)
+		q.rejected.Add(1)
 		return false
 	}
 	return true
 }
 
-// exceeded reports whether a request is denied: not while all goroutines would be done within
-// the target on all processors, or these had time to spare, and the runnable ones on the process's
-// part. They are read, behind a lock of the runtime, only above a quarter of the latter bound.
+// exceeded reports whether a request is denied, see [RunQueue]. The runnable goroutines are read,
+// behind a lock of the runtime, only where all are above a quarter of what drains. It notes the
+// lowest reading, and once it denies, the limit decides until learnDemand ends that.
 func (q *runQueue) exceeded() bool {
-	runnable, drain := int64(0), q.drain.Load()
+	runnable, drainable := int64(0), q.drainable.Load()
 	all, ok := q.machine.Goroutines()
-	if !ok || int64(all) > drain/4 {
+	if !ok || int64(all) > drainable/4 {
 		runnable = q.runnable()
 	}
 	if runnable < q.least.Load() {
 		q.least.Store(runnable)
 	}
-	drains := ok && runnable <= drain && !q.standing.Load() && (int64(all) <= q.harmless.Load() || q.spare.Load())
+	drains := ok && runnable <= drainable && !q.decides.Load() && (int64(all) <= q.harmless.Load() || q.spare.Load())
 	if runnable <= q.limit.Load() || drains {
 		return false
 	}
-	q.standing.Store(true)
+	q.decides.Store(true)
 	return true
 }
 
@@ -182,7 +182,7 @@ func (q *runQueue) full() bool {
 		return false
 	}
 	q.arrived.Add(1)
-	q.turned.Add(1)
+	q.rejected.Add(1)
 	if at := q.machine.Now(); at >= q.next.Load() {
 		q.update(at) // if every request is denied here, nothing else does it
 	}
@@ -196,7 +196,7 @@ func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
 func (q *runQueue) denied(by cause, _, _ int64) {
 	if by.wantsSlot() {
 		q.arrived.Add(-1)
-		q.turned.Add(1)
+		q.rejected.Add(1)
 	}
 }
 
@@ -213,8 +213,8 @@ func (q *runQueue) update(at int64) {
 		return
 	}
 	defer q.mu.Unlock()
-	pause := at - q.next.Swap(at+queueUpdateEvery)                       // without an arrival
-	if float64(pause)/1e9 > float64(q.lastRead.Load()+1)*q.cost/q.gets { // the queue has emptied
+	pause := at - q.next.Swap(at+queueUpdateEvery)                           // without an arrival
+	if float64(pause)/1e9 > float64(q.lastRead.Load()+1)*q.cost/q.capacity { // the queue has emptied
 		q.busy = at
 		q.busyCPU, _ = q.machine.CPU()
 	}
@@ -240,7 +240,7 @@ func (q *runQueue) learn(at int64) {
 		used, q.cpu = (cpu - q.cpu).Seconds(), cpu
 	}
 	arrived := float64(max(q.arrived.Swap(0), 1))
-	denies, stood := q.turned.Swap(0) > 0, q.least.Swap(noLimit) > 0
+	denies, stood := q.rejected.Swap(0) > 0, q.least.Swap(noLimit) > 0
 
 	keep := math.Exp(-dt / costMemory)
 	q.used = keep * (q.used + used)
@@ -249,15 +249,15 @@ func (q *runQueue) learn(at int64) {
 		q.cost = q.costOfRequest()
 	}
 	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
-	if gets := used / dt; gets > q.gets {
-		q.gets += a * (gets - q.gets)
+	if got := used / dt; got > q.capacity {
+		q.capacity += a * (got - q.capacity)
 	} else if busy := float64(at-q.busy) / 1e9; known && stood && busy > 0 && arrived >= minArrivals {
-		q.gets += (1 - math.Exp(-busy/q.memory())) * ((q.cpu-q.busyCPU).Seconds()/busy - q.gets)
+		q.capacity += (1 - math.Exp(-busy/q.memory())) * ((q.cpu-q.busyCPU).Seconds()/busy - q.capacity)
 	}
-	q.gets = min(max(q.gets, q.procs/100), q.procs)
+	q.capacity = min(max(q.capacity, q.procs/100), q.procs)
 	q.busy, q.busyCPU = at, q.cpu
-	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.gets - q.usage)
-	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.gets - q.recent)
+	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.capacity - q.usage)
+	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.capacity - q.recent)
 	q.spare.Store(known && q.recent < spareBelow)
 	q.learnDemand(at, a, arrived/dt)
 	runnable, _ := q.machine.Runnable()
@@ -273,28 +273,28 @@ func (q *runQueue) learn(at int64) {
 // learnDemand takes in a rate of arrivals, with weight a. As long as the limit decides, a
 // request costs no more than before: denials take processor time too.
 func (q *runQueue) learnDemand(at int64, a, rate float64) {
-	if q.before = min(q.before, q.cost); q.before == 0 || !q.standing.Load() {
+	if q.before = min(q.before, q.cost); q.before == 0 || !q.decides.Load() {
 		q.before = q.cost
 	}
 	cost := max(q.before, q.cost/2) // more than twice as much is dearer work
-	q.demand = min(q.demand+a*(rate*cost/q.gets-q.demand), demandClosed)
+	q.demand = min(q.demand+a*(rate*cost/q.capacity-q.demand), demandClosed)
 	if q.demand > demandOpen {
 		q.fits = at
 	} else if at-q.fits >= coolDown {
-		q.standing.Store(false)
+		q.decides.Store(false)
 	}
 }
 
 // set sets the limits of runnable goroutines and of goroutines.
 func (q *runQueue) set() {
-	patience := waitShare * q.target * q.gets
-	drain := min(patience/q.cost, noLimit) // requests that are done in time
-	wide := min(max(drain, minWide), maxWide)
-	q.closed = min(max(q.closed, min(max(drain, 1), q.leastClosed())), wide)
+	patience := waitShare * q.target * q.capacity
+	waiting := min(patience/q.cost, noLimit) // requests
+	wide := min(max(waiting, minWide), maxWide)
+	q.closed = min(max(q.closed, min(max(waiting, 1), q.leastClosed())), wide)
 	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
 	q.limit.Store(int64(q.closed + (wide-q.closed)*open))
-	burst := drainShare * q.target / q.cost / float64(q.turns.Load())
-	q.drain.Store(int64(min(burst*q.gets, noLimit)))
+	burst := drainShare * q.target / q.cost / float64(q.waits.Load())
+	q.drainable.Store(int64(min(burst*q.capacity, noLimit)))
 	q.harmless.Store(int64(min(burst*q.procs, noLimit)))
 	q.patience.Store(int64(patience * 1e9))
 }

@@ -22,18 +22,18 @@ func (c *corrections) Release(h Handle, o Outcome) {
 // Settle corrects the cost of an admission.
 func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
 
-// lateCharge is the Releaser of a lease of cost 0. It charges the final cost of
+// upwardOnly is the Releaser of a lease of cost 0. It charges the final cost of
 // the work, and refunds nothing.
-type lateCharge corrections
+type upwardOnly corrections
 
 // KeepsLargest makes smaller amounts change nothing; see [Releaser].
-func (*lateCharge) KeepsLargest() {}
+func (*upwardOnly) KeepsLargest() {}
 
 // Release does nothing.
-func (*lateCharge) Release(Handle, Outcome) {}
+func (*upwardOnly) Release(Handle, Outcome) {}
 
 // Settle charges the difference if actual is more than before.
-func (c *lateCharge) Settle(h Handle, actual int64) {
+func (c *upwardOnly) Settle(h Handle, actual int64) {
 	if actual > h.N {
 		c.settle(h, actual)
 	}
@@ -47,7 +47,7 @@ func (k *keyed[S, V]) settle(h Handle, actual int64) {
 	}
 	k.store.Update(h.Key, keystore.Fresh, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
-		state, now, _ := k.plausible(l, s, now)
+		state, now, _ := k.repaired(l, s, now)
 		state, cut := l.ForceCharge(state, h.charge(), now, actual-h.N)
 		if cut {
 			s.Invalidate()
@@ -62,7 +62,7 @@ func (k *keyed[S, V]) refund(h Handle, n int64) {
 	most := k.limit.Load().MaxRefund(c, n)
 	k.store.Refund(h.Key, mark, most, func(s keystore.State[S], now, shift int64) (S, int64, int64, bool) {
 		l := k.limit.Load()
-		state, now, changed := k.plausible(l, s, now)
+		state, now, changed := k.repaired(l, s, now)
 		if changed && !s.Valid(mark) {
 			return state, l.Expiry(state, now), 0, true
 		}

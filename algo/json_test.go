@@ -79,7 +79,7 @@ func TestSpecTags(t *testing.T) {
 	for i := range typ.NumField() {
 		if f := typ.Field(i); f.IsExported() {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			require.Contains(t, names, name)
+			require.Contains(t, names, name, "add a text with this option to the list above")
 			delete(names, name)
 		}
 	}

@@ -41,11 +41,11 @@ type limit[S any] struct {
 // keyed applies a limit to the states of its keys: an int64 with V struct{}, or
 // a *V. It is everything that the limiters of this package share.
 type keyed[S comparable, V any] struct {
-	store  *keystore.Store[S, V]
-	limit  atomic.Pointer[limit[S]]
-	words  bool // S is int64
-	onFull FullPolicy
-	full   warning.Minutely
+	store       *keystore.Store[S, V]
+	limit       atomic.Pointer[limit[S]]
+	words       bool // S is int64
+	onFull      FullPolicy
+	fullWarning warning.Minutely
 
 	corrections corrections
 }
@@ -102,7 +102,7 @@ func (k *keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 				return next, 0, ok && n > 0
 			}
 		}
-		state, now, changed := k.plausible(l, s, now)
+		state, now, changed := k.repaired(l, s, now)
 		next, ok := l.Admit(state, now, n)
 		allowed = ok
 		return l.written(next, now, changed || ok && n > 0)
@@ -153,7 +153,7 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 				return next, 0, false
 			}
 		}
-		state, now, changed := k.plausible(l, s, now)
+		state, now, changed := k.repaired(l, s, now)
 		next, a, q := l.Answer(state, now, n)
 		lease.setAnswer(a)
 		lease.setQuota(q)
@@ -177,14 +177,14 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 		lease.releaser = &k.corrections
 	case lease.Allowed:
 		lease.handle.Key = key
-		lease.releaser = (*lateCharge)(&k.corrections)
+		lease.releaser = (*upwardOnly)(&k.corrections)
 	}
 	return nil
 }
 
 // warnFull logs that a new key found the table full.
 func (k *keyed[S, V]) warnFull() {
-	k.full.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys", func() string {
+	k.fullWarning.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys", func() string {
 		return fmt.Sprintf("policy=%v overflowed=%d", k.onFull, k.Overflowed())
 	})
 }
@@ -193,7 +193,7 @@ func (k *keyed[S, V]) warnFull() {
 func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
 	now, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
-		state, now, changed := k.plausible(l, s, now)
+		state, now, changed := k.repaired(l, s, now)
 		a, q := l.Peek(state, now, n)
 		d.setAnswer(a)
 		d.setQuota(q)
@@ -205,13 +205,13 @@ func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
 	return d
 }
 
-// plausible returns a state that l can decide on, and the instant to decide at.
+// repaired returns a state that l can decide on, and the instant to decide at.
 //
 // A state that l cannot have written by now is one of two things. Either now was
 // read late: then a new reading replaces it. Or the state is left over from
 // another limit: then it is clamped, and where that cuts something off, earlier
 // charges cannot be refunded any more.
-func (k *keyed[S, V]) plausible(l *limit[S], s keystore.State[S], now int64) (_ S, at int64, changed bool) {
+func (k *keyed[S, V]) repaired(l *limit[S], s keystore.State[S], now int64) (_ S, at int64, changed bool) {
 	at = l.at(s.ID, now)
 	if l.Plausible(s.State, at) {
 		return s.State, at, false
@@ -286,7 +286,8 @@ func (k *keyed[S, V]) Len() int {
 // keys; a log line with the code algo.full says so once a minute.
 func (k *keyed[S, V]) Overflowed() uint64 { return k.store.Overflowed() }
 
-// Cap is the most keys with debt that the limiter holds, see [MaxKeys].
+// Cap is the number of keys with debt that are sure to have room, see [MaxKeys]. More may
+// find room, so Len may be larger.
 func (k *keyed[S, V]) Cap() int { return k.store.Cap() }
 
 // Describe returns the most units that fit at once, and the time in which they

@@ -32,7 +32,7 @@ func (k *keyed[S, V]) refundAny(key string, n int64) error {
 	h := Handle{Key: key}
 	read := func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
-		state, now, changed := k.plausible(l, s, now)
+		state, now, changed := k.repaired(l, s, now)
 		h.setCharge(l.Charge(state, now, 0, 0), s.Mark)
 		return state, l.Expiry(state, now), changed
 	}

@@ -191,13 +191,13 @@ func (g *group) request() *request {
 	r.keys, r.args, r.reply = make([]string, n), make([]int64, 0, n*r.script.args), make([]int64, n*r.script.replies)
 	for i := range g.parts {
 		p := &g.parts[i]
-		a := p.limit.acquire(p.Key, p.units())
+		a := p.limit.acquireArgs(p.Key, p.units())
 		a[0] = g.op + 16*int64(n-i)
 		r.keys[i] = p.key
 		r.args = append(r.args, a[:r.script.args]...)
 	}
 	if g.op == opAcquireAll {
-		r.late = g
+		r.undo = g
 	}
 	return r
 }
@@ -226,7 +226,7 @@ func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 			}
 			leases[i] = algo.NewLease(*d, nil, algo.Handle{})
 		case p.N == 0:
-			leases[i] = algo.NewLease(*d, p.limiter.lateReleaser(true), algo.Handle{Key: p.Key})
+			leases[i] = algo.NewLease(*d, p.limiter.upwardReleaser(true), algo.Handle{Key: p.Key})
 		default:
 			g.store.denied.outdate(p.key)
 			handles[i].N = p.N
@@ -270,15 +270,15 @@ func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.H
 	return decisions, handles, all
 }
 
-// refundLate undoes charges whose caller has stopped waiting.
-func (g *group) refundLate(r *request) {
+// undoCharge undoes charges whose caller has stopped waiting.
+func (g *group) undoCharge(r *request) {
 	_, handles, all := g.explain(r)
 	if !all {
 		return
 	}
 	for i := range g.parts {
 		if p := &g.parts[i]; p.units() > 0 {
-			p.limiter.correct(p.key, p.limit.script(), p.limit.refund(handles[i], p.units()))
+			p.limiter.correct(p.key, p.limit.script(), p.limit.refundArgs(handles[i], p.units()))
 		}
 	}
 }

@@ -103,8 +103,8 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	l := b.limiter
 	c.corrections = l.store.denied.corrections(c.redisKey)
-	r := b.request(c.limit, c.redisKey, record, c.limit.acquire(c.key, c.n), b.args)
-	r.limiter, r.limit, r.n, r.late = l, c.limit, c.n, b
+	r := b.request(c.limit, c.redisKey, record, c.limit.acquireArgs(c.key, c.n), b.args)
+	r.limiter, r.limit, r.n, r.undo = l, c.limit, c.n, b
 	if !l.store.do(c.ctx, r) {
 		return false
 	}
@@ -118,7 +118,7 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	}
 	asked, left := banOf(r)
 	if asked {
-		l.answer(lease, r, c)
+		l.fillLease(lease, r, c)
 	}
 	if left > 0 {
 		l.store.denied.noteBan(record, r)
@@ -146,10 +146,10 @@ func banOf(r *request) (asked bool, left time.Duration) {
 	return a.reply[1] == 1, micros(a.reply[0] - a.now)
 }
 
-// refundLate undoes a charge whose caller has stopped waiting.
-func (b *Ban) refundLate(r *request) {
+// undoCharge undoes a charge whose caller has stopped waiting.
+func (b *Ban) undoCharge(r *request) {
 	if asked, _ := banOf(r); asked {
-		b.limiter.refundLate(r)
+		b.limiter.undoCharge(r)
 	}
 }
 
@@ -168,7 +168,7 @@ func (b *Ban) denial(left time.Duration, from algo.Source) algo.Decision {
 // [ErrUnavailable], or the error of Redis.
 func (b *Ban) Banned(ctx context.Context, key string) (left time.Duration, err error) {
 	lim := b.limiter.load()
-	return left, b.execute(ctx, key, lim.acquire(key, 0), b.args, func(r *request) { _, left = banOf(r) })
+	return left, b.execute(ctx, key, lim.acquireArgs(key, 0), b.args, func(r *request) { _, left = banOf(r) })
 }
 
 // Reset lifts the ban of key and forgets its denials and earlier bans, in all instances:

@@ -154,7 +154,7 @@ func (k *block) acquire(c call, lease *algo.Lease) bool {
 		return false
 	}
 	defer r.free()
-	charge := l.answer(lease, r, c)
+	charge := l.fillLease(lease, r, c)
 	k.fill(r, charge, &lease.Decision, extra)
 	if extra > 0 && !lease.Allowed { // the block did not fit; n alone may
 		exact := l.ask(c, 0)
@@ -162,7 +162,7 @@ func (k *block) acquire(c call, lease *algo.Lease) bool {
 			return false
 		}
 		defer exact.free()
-		l.answer(lease, exact, c)
+		l.fillLease(lease, exact, c)
 		return true
 	}
 	lease.Remaining = min(lease.Remaining+extra, lease.Limit)
@@ -222,7 +222,7 @@ func (k *block) returnRest() {
 
 func (b *blocks) refund(key string, h algo.Handle, n int64) {
 	l := b.limiter
-	l.correct(l.redisKey(key), bucketScript, l.load().refund(h, n))
+	l.correct(l.redisKey(key), bucketScript, l.load().refundArgs(h, n))
 }
 
 // sweep gives back the blocks that were not spent in time, and removes idle

@@ -109,7 +109,7 @@ func (b *bucket) script() *script { return bucketScript }
 
 func (b *bucket) maxCost() int64 { return b.MaxCost }
 
-func (b *bucket) acquire(_ string, n int64) args {
+func (b *bucket) acquireArgs(_ string, n int64) args {
 	return args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission, 0, b.mark()}
 }
 
@@ -183,21 +183,21 @@ func chargeOf(h algo.Handle) decide.Charge {
 	return decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
 }
 
-// refund gives back n units as far as the charge still weighs; see
+// refundArgs gives back n units as far as the charge still weighs; see
 // [decide.GCRA.Refund].
-func (b *bucket) refund(h algo.Handle, n int64) args {
+func (b *bucket) refundArgs(h algo.Handle, n int64) args {
 	c := chargeOf(h)
 	return args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.A, h.State[2]}
 }
 
-// giveBack gives back n units as far as they weigh, at most all debt.
-func (b *bucket) giveBack(_ string, n int64) args {
+// giveBackArgs: give back n units as far as they weigh, at most all debt.
+func (b *bucket) giveBackArgs(_ string, n int64) args {
 	return args{opGiveBack, b.Depth, b.MaxWait, min(n, maxExact/b.Emission) * b.Emission, 0, b.mark()}
 }
 
-// force charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the
+// forceArgs charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the
 // largest debt is charged as one tick more than that.
-func (b *bucket) force(_ string, h algo.Handle, n int64) args {
+func (b *bucket) forceArgs(_ string, h algo.Handle, n int64) args {
 	a := args{opForce, b.Depth, b.MaxWait, min(n, b.MaxDebt/b.Emission+1) * b.Emission, 0, b.mark()}
 	if b.Emission < h.State[1] {
 		a[4] = 1
@@ -205,7 +205,7 @@ func (b *bucket) force(_ string, h algo.Handle, n int64) args {
 	return a
 }
 
-func (b *bucket) reset(string) args { return args{opReset, b.Depth, b.MaxWait} }
+func (b *bucket) resetArgs(string) args { return args{opReset, b.Depth, b.MaxWait} }
 
 func (b *bucket) describe() algo.Description {
 	return algo.Description{Quota: b.gcra.Limit(), Window: micros(b.Depth)}

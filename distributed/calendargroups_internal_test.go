@@ -203,16 +203,16 @@ func (r *civilRig) step() {
 	case op == 0:
 		n := r.rnd.Int64N(2 * c.quota)
 		c.force(n)
-		r.run(c, c.limit.force("k", algo.Handle{}, n))
+		r.run(c, c.limit.forceArgs("k", algo.Handle{}, n))
 	case op == 1 && len(c.leases) > 0:
 		h := &c.leases[r.rnd.IntN(len(c.leases))]
 		n := r.rnd.Int64N(h.N + 1)
-		r.run(c, c.limit.refund(*h, n))
+		r.run(c, c.limit.refundArgs(*h, n))
 		c.refund(n)
 		h.N -= n
 		c.denied = nil
 	case op == 2 && r.rnd.IntN(3) == 0:
-		r.run(c, c.limit.reset("k"))
+		r.run(c, c.limit.resetArgs("k"))
 		if c.spent > 0 || c.voided > 0 {
 			c.voided++
 		}

@@ -52,7 +52,7 @@ func windowOf(a []int64, now int64) (begin, long int64) {
 	return now - ((now-begin)%long+long)%long, long
 }
 
-func (w *calendarWindow) acquire(_ string, n int64) args {
+func (w *calendarWindow) acquireArgs(_ string, n int64) args {
 	return w.command(opAcquire, possible(n, w.quota))
 }
 
@@ -78,8 +78,8 @@ func (w *calendarWindow) provenUntil(a answer) int64 {
 	return untilEdge(a, begin+long)
 }
 
-// refund gives back n units while their window lasts.
-func (w *calendarWindow) refund(h algo.Handle, n int64) args {
+// refundArgs gives back n units while their window lasts.
+func (w *calendarWindow) refundArgs(h algo.Handle, n int64) args {
 	end, long := h.State[0], h.State[2]
 	if w.decide.Reset(0, end-1) != end || w.decide.Reset(0, end-long-1) != end-long {
 		n = 0 // of another calendar
@@ -88,12 +88,12 @@ func (w *calendarWindow) refund(h algo.Handle, n int64) args {
 	return args{opRefund, max(long, 1), w.quota, min(n, h.N, 2*w.period), end, h.State[1], after}
 }
 
-func (w *calendarWindow) giveBack(_ string, n int64) args {
+func (w *calendarWindow) giveBackArgs(_ string, n int64) args {
 	return w.command(opGiveBack, min(n, maxExact))
 }
 
-func (w *calendarWindow) force(_ string, _ algo.Handle, n int64) args {
+func (w *calendarWindow) forceArgs(_ string, _ algo.Handle, n int64) args {
 	return w.command(opForce, min(n, 2*w.quota+1))
 }
 
-func (w *calendarWindow) reset(string) args { return w.command(opReset, 0) }
+func (w *calendarWindow) resetArgs(string) args { return w.command(opReset, 0) }

@@ -64,21 +64,21 @@ func TestL2_W2_CalendarWindowOnRedis(t *testing.T) {
 			switch op := rnd.IntN(6); {
 			case op == 0 && forced < len(charges):
 				h := charges[forced]
-				a = w.refund(h, n)
+				a = w.refundArgs(h, n)
 				if h.State[1] == voided {
 					word, _ = w.decide.Refund(word, decide.Charge{N: h.N, At: h.At, A: h.State[0]}, now, min(n, h.N), 0)
 				}
 				charges[forced].N -= min(n, h.N)
 			case op == 1:
-				a = w.force(key, algo.Handle{}, n)
+				a = w.forceArgs(key, algo.Handle{}, n)
 				var cut bool
 				if word, cut = w.decide.ForceCharge(word, decide.Charge{}, now, n); cut {
 					charges = nil // voided
 				}
 			case op == 2 && rnd.IntN(4) == 0:
-				a, word, charges = w.reset(key), 0, nil
+				a, word, charges = w.resetArgs(key), 0, nil
 			default:
-				a = w.acquire(key, n)
+				a = w.acquireArgs(key, n)
 			}
 			r := newRequest(script, key, a)
 			reply := runScript(t, client, r)
@@ -123,7 +123,7 @@ func TestCalendarWindowOfAWrongClock(t *testing.T) {
 	for _, wrong := range []time.Duration{-1000 * time.Hour, 1000 * time.Hour} {
 		w.clock = func() time.Time { return now.Add(wrong) }
 		for i := range int64(6) {
-			a := w.acquire("k", 1)
+			a := w.acquireArgs("k", 1)
 			r := newRequest(script, fmt.Sprint(wrong), a)
 			reply := runScript(t, client, r)
 			d, _ := w.explain(answer{reply[0], a[:], reply[1:]}, 1)

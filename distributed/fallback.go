@@ -183,6 +183,6 @@ func (d *debts) charge(l *Limiter) {
 		}
 		done++
 		h := algo.Handle{State: [3]int64{newID()}}
-		l.correct(l.redisKey(key), lim.script(), lim.force(key, h, min(n, lim.describe().Quota)))
+		l.correct(l.redisKey(key), lim.script(), lim.forceArgs(key, h, min(n, lim.describe().Quota)))
 	}
 }

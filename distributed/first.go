@@ -81,7 +81,7 @@ type prepaidCall struct {
 
 // request asks about the plan and the credits together.
 func (c prepaidCall) request() *request {
-	plan := c.limit.acquire(c.key, 0)
+	plan := c.limit.acquireArgs(c.key, 0)
 	plan[0], plan[3] = opFirst, possible(c.n, decide.MaxBalance)
 	if b, ok := c.limit.(*bucket); ok {
 		plan[4] = b.Emission
@@ -93,7 +93,7 @@ func (c prepaidCall) request() *request {
 	r.args[s.args] = opCredits
 	r.reply = make([]int64, 2*s.replies)
 	if c.n > 0 {
-		r.late = c
+		r.undo = c
 	}
 	return r
 }
@@ -126,14 +126,14 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 		d.Remaining -= paid
 		*lease = algo.NewLease(d, &prepaidLease{of: c.of, charge: h, planned: c.n - paid, paid: paid}, algo.Handle{Key: c.key, N: c.n})
 	case c.n == 0:
-		*lease = algo.NewLease(d, l.lateReleaser(true), algo.Handle{Key: c.key, State: h.State})
+		*lease = algo.NewLease(d, l.upwardReleaser(true), algo.Handle{Key: c.key, State: h.State})
 	default:
 		*lease = algo.NewLease(d, (*releaser)(l), h)
 	}
 }
 
-// refundLate undoes a charge whose caller has stopped waiting.
-func (c prepaidCall) refundLate(r *request) {
+// undoCharge undoes a charge whose caller has stopped waiting.
+func (c prepaidCall) undoCharge(r *request) {
 	if r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
 		return
 	}
@@ -143,7 +143,7 @@ func (c prepaidCall) refundLate(r *request) {
 	}
 	c.of.credits.add(c.key, paid)
 	if n := c.n - paid; n > 0 {
-		c.of.plan.correct(r.keys[0], r.script, c.limit.refund(h, n))
+		c.of.plan.correct(r.keys[0], r.script, c.limit.refundArgs(h, n))
 	}
 }
 

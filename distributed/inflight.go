@@ -66,7 +66,7 @@ func (f *inFlight) script() *script { return inFlightScript }
 
 func (f *inFlight) maxCost() int64 { return f.limit }
 
-func (f *inFlight) acquire(_ string, n int64) args {
+func (f *inFlight) acquireArgs(_ string, n int64) args {
 	return args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID(), 0, f.mark()}
 }
 
@@ -83,15 +83,15 @@ func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return d, unitsOf(a, n)
 }
 
-func (f *inFlight) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
+func (f *inFlight) refundArgs(h algo.Handle, n int64) args { return removeUnits(h, n) }
 
 func (f *inFlight) mark() int64 { return markOf(f.expiry.Microseconds(), f.limit) }
 
-func (f *inFlight) force(_ string, h algo.Handle, n int64) args {
+func (f *inFlight) forceArgs(_ string, h algo.Handle, n int64) args {
 	return args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N, f.mark()}
 }
 
-func (f *inFlight) reset(string) args { return args{opReset} }
+func (f *inFlight) resetArgs(string) args { return args{opReset} }
 
 func (f *inFlight) describe() algo.Description {
 	return algo.Description{Quota: f.limit, Unit: algo.ConcurrentRequests}

@@ -36,20 +36,21 @@ type Limiter struct {
 }
 
 // limit is an algorithm with its parameters, which never change: SetRate
-// replaces them. It writes the script's arguments and reads its replies.
+// replaces them. It writes the script's arguments and reads its replies. The methods that
+// return arguments send nothing.
 type limit interface {
 	script() *script
-	// acquire asks whether n >= 0 units fit.
-	acquire(key string, n int64) args
+	// acquireArgs: do n >= 0 units fit?
+	acquireArgs(key string, n int64) args
 	// explain turns the answer for n units into a decision, and into the handle
 	// of their charge.
 	explain(a answer, n int64) (algo.Decision, algo.Handle)
-	// refund gives back n of the h.N units that were charged.
-	refund(h algo.Handle, n int64) args
-	// force charges n units more to h, whether they fit or not.
-	force(key string, h algo.Handle, n int64) args
-	// reset forgets a key's debt.
-	reset(key string) args
+	// refundArgs: give back n of the h.N units that were charged.
+	refundArgs(h algo.Handle, n int64) args
+	// forceArgs: charge n units more to h, whether they fit or not.
+	forceArgs(key string, h algo.Handle, n int64) args
+	// resetArgs: forget a key's debt.
+	resetArgs(key string) args
 	// local returns the limiter of this instance's share: was, changed in use, or
 	// a new one; nil if there is no share.
 	local(of instances, was algo.Limiter) algo.Limiter
@@ -125,15 +126,15 @@ func (l *Limiter) remote(c call, lease *algo.Lease) bool {
 		return false
 	}
 	defer r.free()
-	l.answer(lease, r, c)
+	l.fillLease(lease, r, c)
 	return true
 }
 
 // ask asks whether c.n + extra units fit, and returns the answered request, or
 // nil if there is no answer.
 func (l *Limiter) ask(c call, extra int64) *request {
-	r := newRequest(c.limit.script(), c.redisKey, c.limit.acquire(c.key, c.n+extra))
-	r.limiter, r.limit, r.n, r.late = l, c.limit, c.n+extra, l
+	r := newRequest(c.limit.script(), c.redisKey, c.limit.acquireArgs(c.key, c.n+extra))
+	r.limiter, r.limit, r.n, r.undo = l, c.limit, c.n+extra, l
 	if !l.store.do(c.ctx, r) {
 		return nil
 	}
@@ -148,9 +149,9 @@ func (l *Limiter) ask(c call, extra int64) *request {
 	return r
 }
 
-// answer turns the answer into a lease on c.n units, and returns the handle of
+// fillLease turns the fillLease into a lease on c.n units, and returns the handle of
 // all units that were charged.
-func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
+func (l *Limiter) fillLease(lease *algo.Lease, r *request, c call) algo.Handle {
 	d, h := r.limit.explain(r.answer(0), r.n)
 	d.Source = algo.SourceRemote
 	l.fallback.follow(c.key, &d)
@@ -159,7 +160,7 @@ func (l *Limiter) answer(lease *algo.Lease, r *request, c call) algo.Handle {
 	}
 	if !d.Allowed || r.n == 0 {
 		l.store.denied.note(r.keys[0], r.limit, r.answer(0), r.sent, &d, c.corrections)
-		*lease = algo.NewLease(d, l.lateReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})
+		*lease = algo.NewLease(d, l.upwardReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})
 		return h
 	}
 	l.store.denied.outdate(c.redisKey)
@@ -177,7 +178,7 @@ func (l *Limiter) reportKeyFault(r *request) {
 	err := r.err
 	if err == nil {
 		err = errWrongType
-	} else if classify(err) != keyFault || severalSlots(err) { // which the next decision knows
+	} else if classify(err) != keyFault || severalSlots(err) { // later requests go one by one
 		return
 	}
 	l.store.logFailure(keyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))
@@ -198,7 +199,7 @@ var errWrongType = errors.New("distributed: a key holds the value of another alg
 // admissions cannot be refunded afterwards. The error is ErrUnavailable, or the
 // error of Redis.
 func (l *Limiter) Reset(ctx context.Context, key string) error {
-	return l.overrule(ctx, key, l.load().reset(key))
+	return l.overrule(ctx, key, l.load().resetArgs(key))
 }
 
 // Ban denies every cost of key for d, in all instances; d is more than 0, at most 365

@@ -31,17 +31,17 @@ func (s bucketStep) args() args {
 	b := bucketOf(s.gcra)
 	switch s.op {
 	case opRefund:
-		return b.refund(handle(s.charge, s.mark), s.n)
+		return b.refundArgs(handle(s.charge, s.mark), s.n)
 	case opGiveBack:
-		return b.giveBack("", s.n)
+		return b.giveBackArgs("", s.n)
 	case opForce:
-		return b.force("", handle(s.charge, s.mark), s.n)
+		return b.forceArgs("", handle(s.charge, s.mark), s.n)
 	case opReset:
-		return b.reset("")
+		return b.resetArgs("")
 	case opBan:
 		return args{opBan, s.long}
 	}
-	return b.acquire("", s.n)
+	return b.acquireArgs("", s.n)
 }
 
 func bucketOf(g *decide.GCRA) *bucket { return &bucket{gcra: g, Params: g.Params()} }

@@ -246,7 +246,7 @@ func TestClockThatSteppedBackDeniesForAtMostOneBurst(t *testing.T) {
 	b := bucketOf(g)
 	ahead := time.Now().Add(time.Minute).UnixMicro()
 	require.NoError(t, client.Set(t.Context(), "k", fmt.Sprintf("%d%03d", ahead, b.mark()), time.Hour).Err())
-	reply := runScript(t, client, newRequest(bucketScript, "k", b.acquire("", 1)))
+	reply := runScript(t, client, newRequest(bucketScript, "k", b.acquireArgs("", 1)))
 	require.EqualValues(t, flagDenied, reply[3])
 	require.Equal(t, reply[0]+2*b.Depth, reply[1])
 	text, err := client.Get(t.Context(), "k").Result()
@@ -254,7 +254,7 @@ func TestClockThatSteppedBackDeniesForAtMostOneBurst(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%d%03d:1:1", reply[1], b.mark()), text, "the clamped TAT is kept, in plain digits, and earlier charges are void")
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		return runScript(t, client, newRequest(bucketScript, "k", b.acquire("", 1)))[3] == flagAdmitted
+		return runScript(t, client, newRequest(bucketScript, "k", b.acquireArgs("", 1)))[3] == flagAdmitted
 	}, 5*time.Second, time.Millisecond)
 	require.GreaterOrEqual(t, time.Since(began), micros(b.Depth), "not before the burst is paid off")
 }

@@ -30,16 +30,16 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 	if n < 0 {
 		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	return l.execute(ctx, key, lim.giveBack(key, n), func(answer) {})
+	return l.execute(ctx, key, lim.giveBackArgs(key, n), func(answer) {})
 }
 
 // giver is a limit that gives back units of whatever charge.
 type giver interface {
-	giveBack(key string, n int64) args
+	giveBackArgs(key string, n int64) args
 }
 
-// refundLate undoes a charge whose caller has stopped waiting.
-func (l *Limiter) refundLate(r *request) {
+// undoCharge undoes a charge whose caller has stopped waiting.
+func (l *Limiter) undoCharge(r *request) {
 	a := r.answer(0)
 	if a.flag() == flagWrongType {
 		return
@@ -48,7 +48,7 @@ func (l *Limiter) refundLate(r *request) {
 		g.dropLease(r)
 	}
 	if d, h := r.limit.explain(a, r.n); d.Allowed && r.n > 0 {
-		l.correct(r.keys[0], r.limit.script(), r.limit.refund(h, h.N))
+		l.correct(r.keys[0], r.limit.script(), r.limit.refundArgs(h, h.N))
 	}
 }
 
@@ -84,7 +84,7 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	}
 	l := (*Limiter)(r)
 	lim := l.load()
-	l.correct(l.redisKey(h.Key), lim.script(), lim.force(h.Key, h, actual-h.N))
+	l.correct(l.redisKey(h.Key), lim.script(), lim.forceArgs(h.Key, h, actual-h.N))
 }
 
 // Describe returns the unit in which a composition of limits may settle the
@@ -94,30 +94,30 @@ func (r *releaser) Describe() (algo.Description, bool) { return (*Limiter)(r).De
 func (r *releaser) refund(h algo.Handle, n int64) {
 	l := (*Limiter)(r)
 	lim := l.load()
-	l.correct(l.redisKey(h.Key), lim.script(), lim.refund(h, n))
+	l.correct(l.redisKey(h.Key), lim.script(), lim.refundArgs(h, n))
 }
 
-// lateReleaser is the limiter's side of a lease of cost 0, which may be settled
+// upwardReleaser is the limiter's side of a lease of cost 0, which may be settled
 // upwards; nil for a denial.
-func (l *Limiter) lateReleaser(allowed bool) algo.Releaser {
+func (l *Limiter) upwardReleaser(allowed bool) algo.Releaser {
 	switch {
 	case !allowed:
 		return nil
 	case l.slots != nil:
 		return (*releaser)(l)
 	}
-	return (*lateCharge)(l)
+	return (*upwardOnly)(l)
 }
 
-// lateCharge charges the final cost of the work, and refunds nothing.
-type lateCharge Limiter
+// upwardOnly charges the final cost of the work, and refunds nothing.
+type upwardOnly Limiter
 
 // KeepsLargest makes smaller amounts change nothing; see [algo.Releaser].
-func (*lateCharge) KeepsLargest() {}
+func (*upwardOnly) KeepsLargest() {}
 
-func (*lateCharge) Release(algo.Handle, algo.Outcome) {}
+func (*upwardOnly) Release(algo.Handle, algo.Outcome) {}
 
-func (c *lateCharge) Settle(h algo.Handle, actual int64) {
+func (c *upwardOnly) Settle(h algo.Handle, actual int64) {
 	if actual > h.N {
 		(*releaser)(c).Settle(h, actual)
 	}
@@ -149,6 +149,6 @@ func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	case more < 0:
 		k.of.refund(h.Key, h, -more)
 	default:
-		l.correct(l.redisKey(h.Key), bucketScript, l.load().force(h.Key, h, more))
+		l.correct(l.redisKey(h.Key), bucketScript, l.load().forceArgs(h.Key, h, more))
 	}
 }

@@ -102,7 +102,7 @@ func (g *region) words(op, n int64) args {
 	return args{op, n, g.Advance, g.Hold, g.Memory, g.Patience}
 }
 
-func (g *region) acquire(_ string, n int64) args {
+func (g *region) acquireArgs(_ string, n int64) args {
 	return g.words(opAcquire, possible(n, g.maxCost()))
 }
 
@@ -124,13 +124,13 @@ func (g *region) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return d, algo.Handle{N: n}
 }
 
-func (g *region) refund(_ algo.Handle, n int64) args { return g.words(opRefund, n) }
+func (g *region) refundArgs(_ algo.Handle, n int64) args { return g.words(opRefund, n) }
 
-func (g *region) force(_ string, _ algo.Handle, n int64) args {
+func (g *region) forceArgs(_ string, _ algo.Handle, n int64) args {
 	return g.words(opForce, min(n, g.global.load().maxCost()))
 }
 
-func (g *region) reset(string) args { return args{opReset} }
+func (g *region) resetArgs(string) args { return args{opReset} }
 
 func (g *region) describe() algo.Description {
 	return algo.Description{Quota: g.maxCost(), Window: g.window}

@@ -34,7 +34,7 @@ func TestL2_RegionScriptAndDecide(t *testing.T) {
 			}
 			require.NoError(t, client.MSet(t.Context(), "sec", now/1_000_000, "usec", now%1_000_000).Err())
 			n, before := min(rnd.Int64N(1<<rnd.IntN(6)), g.maxCost()), g.Aged(s, now).Balance
-			a, want, flag, wrote := g.acquire("k", n), int64(0), int64(flagDenied), true
+			a, want, flag, wrote := g.acquireArgs("k", n), int64(0), int64(flagDenied), true
 			switch op := rnd.IntN(12); {
 			case op == 0:
 				a, s = g.words(opRefund, n), g.Return(s, now, n)

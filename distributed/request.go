@@ -23,7 +23,7 @@ type request struct {
 	limiter *Limiter
 	limit   limit
 	n       int64
-	late    lateReply // nil: a late reply changes nothing
+	undo    undoer // nil: a late reply changes nothing
 
 	now   int64   // the server's time in microseconds
 	reply []int64 // script.replies integers for each key
@@ -35,8 +35,8 @@ type request struct {
 	replies [maxReplies]int64
 }
 
-// lateReply undoes the charge of a request whose caller has stopped waiting.
-type lateReply interface{ refundLate(*request) }
+// undoer undoes the charge of a request whose caller has stopped waiting.
+type undoer interface{ undoCharge(*request) }
 
 const (
 	pending uint32 = iota
@@ -74,7 +74,7 @@ func newRequest(s *script, key string, a args) *request {
 
 // free returns the request to the pool. Only its owner may call it.
 func (r *request) free() {
-	r.oneKey[0], r.limiter, r.limit, r.late = "", nil, nil, nil
+	r.oneKey[0], r.limiter, r.limit, r.undo = "", nil, nil, nil
 	r.keys, r.args, r.reply = nil, nil, nil
 	requests.Put(r)
 }
@@ -124,8 +124,8 @@ func (r *request) complete() {
 	case r.state.CompareAndSwap(pending, completed):
 		r.done <- struct{}{}
 		return
-	case r.err == nil && r.late != nil:
-		r.late.refundLate(r)
+	case r.err == nil && r.undo != nil:
+		r.undo.undoCharge(r)
 	}
 	r.free()
 }

@@ -46,7 +46,7 @@ func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life tim
 	if n > b.MaxCost {
 		return algo.Decision{Reason: algo.Never, Limit: b.gcra.Limit(), RetryAfter: algo.Forever}, nil
 	}
-	a := b.acquire("", n)
+	a := b.acquireArgs("", n)
 	a[0], a[4] = opReserve, b.Emission
 	r, err := l.reservation(ctx, key, id, a, args{0, n, life.Microseconds()})
 	if err != nil {

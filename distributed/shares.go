@@ -140,7 +140,7 @@ func (c *share) maxCost() int64 { return c.child.Limit() }
 // index is the child's number in the script.
 func (c *share) index() int64 { return int64(c.child.Child) + 1 }
 
-func (c *share) acquire(_ string, n int64) args {
+func (c *share) acquireArgs(_ string, n int64) args {
 	return args{opAcquire, c.index(), possible(n, c.maxCost())}
 }
 
@@ -154,16 +154,16 @@ func (c *share) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return decision(answer, quota), handle(c.child.Charge(s, a.now, n, 0), voided)
 }
 
-func (c *share) refund(h algo.Handle, n int64) args {
+func (c *share) refundArgs(h algo.Handle, n int64) args {
 	first := h.State[1] // units beyond the first cost are not given back
 	return args{opRefund, c.index(), h.At, h.State[2], h.State[0], min(h.N, first), min(h.N-n, first)}
 }
 
-func (c *share) force(_ string, _ algo.Handle, n int64) args {
+func (c *share) forceArgs(_ string, _ algo.Handle, n int64) args {
 	return args{opForce, c.index(), min(n, 3*c.burst)}
 }
 
-func (c *share) reset(string) args { return args{opReset, c.index()} }
+func (c *share) resetArgs(string) args { return args{opReset, c.index()} }
 
 func (c *share) describe() algo.Description {
 	return algo.Description{Quota: c.child.Limit(), Window: c.child.FillTime(microseconds(c.spec.Rate))}

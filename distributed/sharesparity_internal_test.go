@@ -55,12 +55,12 @@ func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*req
 	op := rnd.IntN(10)
 	switch {
 	case op == 0:
-		a = c.force("k", algo.Handle{}, n)
+		a = c.forceArgs("k", algo.Handle{}, n)
 	case op < 4 && m.by != nil:
 		c, n = m.by, min(n, m.last.N)
-		a = c.refund(m.last, n)
+		a = c.refundArgs(m.last, n)
 	default:
-		op, a = 9, c.acquire("k", n)
+		op, a = 9, c.acquireArgs("k", n)
 	}
 	r := newRequest(c.compiled, c.compiled.word.(string), a)
 	reply := run(r)

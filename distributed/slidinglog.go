@@ -33,7 +33,7 @@ func newID() int64 { return rand.Int64() }
 
 func (u *slidingLog) script() *script { return logScript }
 
-func (u *slidingLog) acquire(_ string, n int64) args {
+func (u *slidingLog) acquireArgs(_ string, n int64) args {
 	return args{opAcquire, u.period, u.quota, possible(n, u.quota), newID(), 0, u.mark()}
 }
 
@@ -68,7 +68,7 @@ func explainUnits(l limit, a answer, long, n int64) algo.Decision {
 
 func (u *slidingLog) mark() int64 { return markOf(u.period, u.quota) }
 
-func (u *slidingLog) refund(h algo.Handle, n int64) args { return removeUnits(h, n) }
+func (u *slidingLog) refundArgs(h algo.Handle, n int64) args { return removeUnits(h, n) }
 
 // unitsOf is the handle of n units: their names have the id and the mark of the request.
 func unitsOf(a answer, n int64) algo.Handle {
@@ -81,9 +81,9 @@ func removeUnits(h algo.Handle, n int64) args {
 	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, h.State[1]}
 }
 
-// force adds units, at most as many as the log holds; see [decide.SlidingLog].
-func (u *slidingLog) force(_ string, h algo.Handle, n int64) args {
+// forceArgs adds units, at most as many as the log holds; see [decide.SlidingLog].
+func (u *slidingLog) forceArgs(_ string, h algo.Handle, n int64) args {
 	return args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N, u.mark()}
 }
 
-func (u *slidingLog) reset(string) args { return args{opReset} }
+func (u *slidingLog) resetArgs(string) args { return args{opReset} }

@@ -116,7 +116,7 @@ func (f *fixedWindow) shift(key string) int64 {
 
 func (f *fixedWindow) script() *script { return fixedWindowScript }
 
-func (f *fixedWindow) acquire(key string, n int64) args {
+func (f *fixedWindow) acquireArgs(key string, n int64) args {
 	return args{opAcquire, f.period, f.quota, possible(n, f.quota), f.shift(key)}
 }
 
@@ -149,24 +149,24 @@ func untilEdge(a answer, edge int64) int64 {
 	return edge
 }
 
-// refund gives back n units while their window lasts.
-func (f *fixedWindow) refund(h algo.Handle, n int64) args {
+// refundArgs gives back n units while their window lasts.
+func (f *fixedWindow) refundArgs(h algo.Handle, n int64) args {
 	if h.State[2] != f.period {
 		n = 0
 	}
 	return args{opRefund, f.period, f.quota, min(n, h.N, 2*f.period), h.State[0], h.State[1]}
 }
 
-// giveBack gives back n units of the window, at most all of them and the debt.
-func (f *fixedWindow) giveBack(key string, n int64) args {
+// giveBackArgs: give back n units of the window, at most all of them and the debt.
+func (f *fixedWindow) giveBackArgs(key string, n int64) args {
 	return args{opGiveBack, f.period, f.quota, min(n, maxExact), f.shift(key)}
 }
 
-func (f *fixedWindow) force(key string, _ algo.Handle, n int64) args {
+func (f *fixedWindow) forceArgs(key string, _ algo.Handle, n int64) args {
 	return args{opForce, f.period, f.quota, min(n, 2*f.quota+1), f.shift(key)}
 }
 
-func (f *fixedWindow) reset(key string) args {
+func (f *fixedWindow) resetArgs(key string) args {
 	return args{opReset, f.period, f.quota, 0, f.shift(key)}
 }
 
@@ -194,7 +194,7 @@ func newSlidingWindow(s algo.Spec) (limit, error) {
 
 func (w *slidingWindow) script() *script { return slidingWindowScript }
 
-func (w *slidingWindow) acquire(_ string, n int64) args {
+func (w *slidingWindow) acquireArgs(_ string, n int64) args {
 	return args{opAcquire, w.period, w.quota, possible(n, w.quota)}
 }
 
@@ -214,9 +214,9 @@ func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) 
 // edge too.
 func (w *slidingWindow) provenUntil(a answer) int64 { return untilEdge(a, math.MaxInt64) }
 
-// refund gives back n units of their period, as far as it still holds them.
+// refundArgs gives back n units of their period, as far as it still holds them.
 // Units that were added to the charge in another period stay.
-func (w *slidingWindow) refund(h algo.Handle, n int64) args {
+func (w *slidingWindow) refundArgs(h algo.Handle, n int64) args {
 	keep, first := max(h.N-n, 0), h.State[0]
 	if h.State[1] != w.period {
 		return args{opRefund, w.period, -1}
@@ -224,8 +224,8 @@ func (w *slidingWindow) refund(h algo.Handle, n int64) args {
 	return args{opRefund, w.period, h.At / w.period, h.N - keep, max(min(h.N, first)-keep, 0), h.State[2]}
 }
 
-func (w *slidingWindow) force(_ string, _ algo.Handle, n int64) args {
+func (w *slidingWindow) forceArgs(_ string, _ algo.Handle, n int64) args {
 	return args{opForce, w.period, w.quota, min(n, 2*w.quota+1)}
 }
 
-func (w *slidingWindow) reset(string) args { return args{opReset, w.period} }
+func (w *slidingWindow) resetArgs(string) args { return args{opReset, w.period} }

@@ -57,7 +57,7 @@ type windowGroup struct {
 func (w *windowGroup) force(t *testing.T, client *redis.Client) {
 	k, n := w.rnd.IntN(len(w.models)), 1+w.rnd.Int64N(12)
 	m := w.models[k]
-	reply := runScript(t, client, newRequest(fixedWindowScript, "w"+strconv.Itoa(k), m.l.force("k", algo.Handle{}, n)))
+	reply := runScript(t, client, newRequest(fixedWindowScript, "w"+strconv.Itoa(k), m.l.forceArgs("k", algo.Handle{}, n)))
 	m.run(t, reply[0], windowStep{op: opForce, n: n}, reply[1:])
 }
 

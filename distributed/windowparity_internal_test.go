@@ -33,17 +33,17 @@ type windowStep struct {
 func (s windowStep) args(l limit) args {
 	switch s.op {
 	case opRefund:
-		return l.refund(s.charge, s.n)
+		return l.refundArgs(s.charge, s.n)
 	case opGiveBack:
-		return l.(giver).giveBack("k", s.n)
+		return l.(giver).giveBackArgs("k", s.n)
 	case opForce:
-		return l.force("k", s.charge, s.n)
+		return l.forceArgs("k", s.charge, s.n)
 	case opReset:
-		return l.reset("k")
+		return l.resetArgs("k")
 	case opBan:
 		return args{opBan, s.long}
 	}
-	return l.acquire("k", s.n)
+	return l.acquireArgs("k", s.n)
 }
 
 // modelBan is the ban of a key, whose value voided outlives.

@@ -34,7 +34,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // limit serves a request that is not skipped.
 func (h *handler) limit(w http.ResponseWriter, r *http.Request) {
-	if h.watches || h.LeaseInContext {
+	if h.wrapsWriter || h.LeaseInContext {
 		h.serveTracked(w, r)
 	} else {
 		h.servePlain(w, r)
@@ -68,8 +68,8 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	outcome = algo.Succeeded
 }
 
-// admit decides on r, and returns the names of the policies that the lease is of.
-// r waits in the context of ahead. If it returns false, the request has been
+// admit decides on r, and returns the names of the policies that were charged. A wait
+// for quota ends with the context of ahead, or of r without one. If it returns false, the request has been
 // answered. If it returns true and the lease is zero, the request passes unlimited.
 func (m *middleware) admit(ahead *readAhead, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
 	if m.all != nil {
@@ -79,7 +79,7 @@ func (m *middleware) admit(ahead *readAhead, lease *algo.Lease, w http.ResponseW
 	ctx := ahead.contextOf(r)
 	p := m.policies[0]
 	a := admission.Attempt{Reserve: m.reserveOf(r)}
-	if m.watches {
+	if m.wrapsWriter {
 		ctx = m.withPatience(ctx, r.Header)
 	}
 	result := p.Admit(ctx, r, lease, &a)
@@ -130,14 +130,14 @@ func (m *middleware) respond(ahead *readAhead, w http.ResponseWriter, r *http.Re
 		f.violates(p.Name, a.Key)
 	}
 	if m.Observe != nil {
-		p.Report(a, result, d, "", f.status, f.in(m.sentFields(w.Header(), advertised)))
+		p.Report(a, result, d, "", f.status, f.addWaits(m.sentFields(w.Header(), advertised)))
 	}
 	m.writeRefusal(ahead, w, r, &f, d)
 	return false
 }
 
-// in adds the waits of a refusal to the fields in sent.
-func (f *refusal) in(sent telemetry.Sent) telemetry.Sent {
+// addWaits adds the waits of a refusal to the fields addWaits sent.
+func (f *refusal) addWaits(sent telemetry.Sent) telemetry.Sent {
 	sent.RetryAfter, sent.Pushback = time.Duration(f.retry)*time.Second, f.pushback
 	return sent
 }

@@ -51,7 +51,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	if h.LeaseInContext {
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
-	if h.watches && lease.Allowed {
+	if h.wrapsWriter && lease.Allowed {
 		w, watched = watch(w, lease)
 		lease.watchClient(r, h.longPoll)
 		inner = watched.watchBody(inner)

@@ -136,9 +136,9 @@ type middleware struct {
 	// does not link it.
 	// (The lease is a result: as an argument of a function value it would escape.)
 	all func(m *middleware, ahead *readAhead, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
-	// watches: the response writer must be wrapped, to see the status or to
+	// wrapsWriter: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
-	watches bool
+	wrapsWriter bool
 }
 
 // policy is one limit with the bodies of its denials.
@@ -148,7 +148,7 @@ type policy struct {
 }
 
 func newMiddleware(s *settings) *middleware {
-	return &middleware{Settings: s.Settings, ownOptions: s.Own, watches: s.Own.refundIf != nil}
+	return &middleware{Settings: s.Settings, ownOptions: s.Own, wrapsWriter: s.Own.refundIf != nil}
 }
 
 func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
@@ -157,7 +157,7 @@ func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
 			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
 		})
 		m.names = append(m.names, p.Named())
-		m.watches = m.watches || algo.OccupiesSlot(p.Limiter)
+		m.wrapsWriter = m.wrapsWriter || algo.OccupiesSlot(p.Limiter)
 	}
 }
 

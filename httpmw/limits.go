@@ -46,7 +46,7 @@ func (m *middleware) decideAll(ahead *readAhead, lease *algo.Lease, w http.Respo
 	if len(all) == 0 {
 		return nil, true
 	}
-	if m.watches {
+	if m.wrapsWriter {
 		ctx = m.withPatience(ctx, r.Header)
 	}
 	parts, result := admission.AcquireAll(ctx, lease, all, reqs)
@@ -70,7 +70,7 @@ func (m *middleware) decideAll(ahead *readAhead, lease *algo.Lease, w http.Respo
 			part = &parts[i]
 		}
 		if result == FailedClosed {
-			status, sent = f.status, f.in(sent)
+			status, sent = f.status, f.addWaits(sent)
 		}
 		c.Report(&c.Attempt, result, part, "", status, sent)
 	}
@@ -159,7 +159,7 @@ func (m *middleware) reportAll(h http.Header, all []candidate, parts []algo.Deci
 		case f == nil:
 			c.Report(&c.Attempt, Allowed, part, "", 0, sent)
 		case !part.Allowed && !unknown(part):
-			c.Report(&c.Attempt, Denied, part, "", f.status, f.in(sent))
+			c.Report(&c.Attempt, Denied, part, "", f.status, f.addWaits(sent))
 		}
 	}
 }

@@ -28,7 +28,7 @@ func (p patient) Err() error {
 	return context.DeadlineExceeded
 }
 
-// withPatience is ctx for a limiter that watches: if the client has said how long
+// withPatience is ctx for a middleware that wraps the writer: if the client has said how long
 // it waits, with that deadline. (A limit over time expects nothing.)
 func (m *middleware) withPatience(ctx context.Context, h http.Header) context.Context {
 	if left, ok := m.patience(h); ok {

@@ -100,7 +100,7 @@ func (m *middleware) writeRefusal(ahead *readAhead, w http.ResponseWriter, r *ht
 	}
 }
 
-// setRetryFields sets Retry-After, and in milliseconds unless only that is wanted.
+// setRetryFields sets Retry-After, and Retry-After-Ms unless the mode of the fields is None.
 func (m *middleware) setRetryFields(h http.Header, values *[2]string, f *refusal) {
 	h[retryAfterField] = values[0:1:1]
 	if m.headers == None {

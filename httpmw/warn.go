@@ -41,7 +41,7 @@ var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
 
 // warnIfTimeout finds, at wiring, a handler that returns before its work ends.
 func (m *middleware) warnIfTimeout(next http.Handler) {
-	if m.watches && reflect.TypeOf(next) == timeoutHandler {
+	if m.wrapsWriter && reflect.TypeOf(next) == timeoutHandler {
 		warnTimeout.Log("policy=" + m.policies[0].Name)
 	}
 }

@@ -20,7 +20,7 @@ type Attempt struct {
 	Reserve float64       // share of the limit that the call must leave to others; 0: none
 
 	Cause Cause // of a denial
-	Err   error // of Canceled, FailedOpen and FailedClosed; ErrNoKey of ByMissingKey
+	Err   error // of Canceled, FailedOpen and FailedClosed; ErrNoKey of ByMissingKey; context.DeadlineExceeded of an overload that no deadline allows
 
 	Start   time.Time       // when the wait began; only with an observer
 	at      time.Time       // when the answer was known
@@ -227,7 +227,7 @@ func (a *Attempt) denied(ctx context.Context) Result {
 	return Denied
 }
 
-// elapse is d after its delay has been slept out.
+// elapse subtracts a delay that has been slept from the waits of d.
 func elapse(d *algo.Decision, slept time.Duration) {
 	if slept > 0 {
 		d.NextAfter = max(d.NextAfter-slept, 0)

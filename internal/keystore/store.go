@@ -106,10 +106,15 @@ const (
 // the decision. f returns the next state and its expiry, or false if nothing
 // has changed. A word is its own expiry; a value is changed in place.
 //
-// The instant is at, the caller's reading of the clock, or [Now]; a new one for an
-// absent key, which may have had a word that expired since that reading; and with
-// [Fresh] one that was taken after the state was read. f may run several times. A value
-// is locked while f runs, so f must not block, call out or panic.
+// The instant of the decision:
+//   - at is a reading of the clock: that reading;
+//   - at is [Now]: a reading taken before the state is loaded;
+//   - at is [Fresh]: a reading taken after it;
+//   - the key is absent: always a new reading, because its word may have expired since
+//     the earlier one.
+//
+// f may run several times. A value is locked while f runs, so f must not block, call
+// out or panic.
 func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
 	if at == Now {
 		at = s.Clock.Now()
@@ -173,13 +178,13 @@ func (s *Store[S, V]) insert(t *table[V], absent State[S], at int64, f func(Stat
 	return w, now, t.insert(g, absent.ID, any(next).(int64), now)
 }
 
-// Refund takes back at most most ticks of the charge with this mark. f refunds
+// Refund takes back at most limit ticks of the charge with this mark. f refunds
 // them and returns how many they were; shift is how many ticks of other charges
 // were refunded since. f does not run if the charge was invalidated.
 //
 // The clock is read after the state: a refund that was computed at an older
 // reading would give back units that have drained meanwhile.
-func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) {
+func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) {
 	var a *account
 	var refunded int64
 	_, r := s.Update(key, Fresh, func(c State[S], now int64) (next S, expiry int64, ok bool) {
@@ -188,9 +193,9 @@ func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], no
 		}
 		if a == nil { // not in another attempt
 			a = c.account
-			a.begin(most)
+			a.begin(limit)
 		}
-		next, expiry, refunded, ok = f(c, now, a.shift(mark, most))
+		next, expiry, refunded, ok = f(c, now, a.shift(mark, limit))
 		return next, expiry, ok
 	})
 	if a == nil {
@@ -199,7 +204,7 @@ func (s *Store[S, V]) Refund(key string, mark, most int64, f func(s State[S], no
 	if r == Unchanged || r == Full {
 		refunded = 0
 	}
-	a.end(most, min(refunded, most))
+	a.end(limit, min(refunded, limit))
 }
 
 func (s *Store[S, V]) table() *table[V] {
