@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -17,34 +18,30 @@ type limiter struct {
 	name  string
 }
 
-// find returns the limiter in force for key, nil if there is none.
-func (l *limiter) find(key string) (limiter algo.Limiter, off bool) {
+// ChooseLimiter returns the limiter in force for key; see [algo.Chooser].
+func (l *limiter) ChooseLimiter(_ context.Context, key string) algo.Limiter {
 	a := (*l.rules.current.Load())[l.name]
-	if a == nil || len(a.rule.Apps) > 0 && !slices.Contains(a.rule.Apps, l.rules.app) {
-		return nil, false
-	}
-	if a.rule.Mode == ModeOff {
-		return nil, true
+	switch {
+	case a == nil || len(a.rule.Apps) > 0 && !slices.Contains(a.rule.Apps, l.rules.app):
+		if l.rules.denyUnknown {
+			return denied(l.rules.poll)
+		}
+		return algo.Unlimited()
+	case a.rule.Mode == ModeOff:
+		return algo.Unlimited()
 	}
 	if o := a.overrides[key]; o != nil {
-		return o, false
+		return o
 	}
-	return a.limiter, false
+	return a.limiter
 }
 
 // Acquire decides by the rule in force.
 func (l *limiter) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
-	limiter, off := l.find(key)
-	switch {
-	case limiter != nil:
-		return limiter.Acquire(ctx, key, n)
-	case n < 0:
+	if n < 0 {
 		return algo.Lease{}, fmt.Errorf("rules: rule %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
-	case off || n == 0 || !l.rules.denyUnknown:
-		return algo.NewLease(algo.Decision{Allowed: true, Source: algo.SourceOff}, nil, algo.Handle{}), nil
 	}
-	d := algo.Decision{Reason: algo.Overload, Source: algo.SourceOff, RetryAfter: l.rules.poll}
-	return algo.NewLease(d, nil, algo.Handle{}), nil
+	return l.ChooseLimiter(ctx, key).Acquire(ctx, key, n)
 }
 
 // Describe returns the limit of the rule in force, for keys without an override.
@@ -54,4 +51,18 @@ func (l *limiter) Describe() (algo.Description, bool) {
 		return algo.Description{}, false
 	}
 	return algo.Describe(a.limiter)
+}
+
+// OccupiesSlot reports false: every rule is a limit over time.
+func (l *limiter) OccupiesSlot() bool { return false }
+
+// denied denies in place of a rule that does not exist. Its value is the RetryAfter.
+type denied time.Duration
+
+func (d denied) Acquire(_ context.Context, _ string, n int64) (algo.Lease, error) {
+	answer := algo.Decision{Allowed: true, Source: algo.SourceOff}
+	if n > 0 {
+		answer = algo.Decision{Reason: algo.Overload, Source: algo.SourceOff, RetryAfter: time.Duration(d)}
+	}
+	return algo.NewLease(answer, nil, algo.Handle{}), nil
 }
