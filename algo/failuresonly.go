@@ -8,12 +8,12 @@ import "context"
 //	perAddress := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
 //	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
 //
-// A request is admitted if its cost fits l at that moment. Its cost is charged,
-// even if it does not fit any more, when the lease is released with [Failed] or
-// [Ignored]; with [Succeeded] and [Canceled] nothing is charged. The adapters
-// report responses below 400 and the code OK as Succeeded, and other answers,
-// panics, hang-ups and streams as Failed or Ignored; their option WithRefundIf
-// names the answers that are no failure:
+// A request is admitted if its cost fits l at that moment. Its cost is charged when the
+// lease is released with [Failed] or [Ignored], which on Redis takes another call: as any
+// cost if it fits, and as debt of l if it does not fit any more. With [Succeeded] and
+// [Canceled] nothing is charged. The adapters report responses below 400 and the code OK
+// as Succeeded, and other answers, panics, hang-ups and streams as Failed or Ignored;
+// their option WithRefundIf names the answers that are no failure:
 //
 //	httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized })
 //
@@ -49,7 +49,7 @@ func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (Lease,
 	if n < 0 {
 		return Lease{}, costError(n)
 	}
-	charge := new(failureCharge)
+	charge := &failureCharge{limiter: f.limiter}
 	var err error
 	charge.lease, err = f.limiter.Acquire(ctx, key, 0)
 	if err != nil {
@@ -80,15 +80,37 @@ func (*failuresOnly) full(d *Decision, n int64) bool {
 	return d.Allowed && d.limits() && d.Remaining < n
 }
 
-// failureCharge charges a failure, to the lease of cost 0 that the look has left.
-type failureCharge struct{ lease Lease }
+// failureCharge charges a failure.
+type failureCharge struct {
+	limiter Limiter
+	lease   Lease // of cost 0, which the look has left
+}
 
 // Release charges the cost if the work has failed.
 func (c *failureCharge) Release(h Handle, o Outcome) {
-	if o == Failed || o == Ignored {
+	if (o == Failed || o == Ignored) && !c.acquired(h) {
 		c.lease.Settle(h.N)
 	}
 	c.lease.Release(o)
+}
+
+// acquired charges the cost as any other, where it fits: to credits too, for example. A
+// failure that does not fit is no denial that a ban may count.
+func (c *failureCharge) acquired(h Handle) bool {
+	ctx := context.Background()
+	if _, denies := denialCounts(ctx, c.limiter, h.Key, h.N); denies {
+		return false
+	}
+	lease, err := c.limiter.Acquire(ctx, h.Key, h.N)
+	if err != nil || !lease.Allowed {
+		return false
+	}
+	if lease.Delay > 0 {
+		lease.Release(Canceled)
+		return false
+	}
+	lease.Release(Succeeded)
+	return true
 }
 
 // Settle does nothing: the lease remembers the cost.

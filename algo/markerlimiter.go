@@ -24,7 +24,8 @@ import (
 // large. Settle moves the cost up or down in the same buckets. Units that it
 // charges beyond the first cost, for which a bucket goes into debt by at most
 // its size, are not refunded; neither is any charge from before a settlement
-// that exceeded this debt.
+// that exceeded this debt. Where Yellow passes too, a Green charge empties both
+// buckets before it leaves debt.
 //
 // With any other marker a denied request counts as that marker counts it,
 // nothing can be given back, Limit and Remaining are unknown (0), and because

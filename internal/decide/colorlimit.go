@@ -157,24 +157,43 @@ func (c *ColorLimit) Refund(s *ColorState, ch Charge, now, n, _ int64) (*ColorSt
 	return s, given
 }
 
-// ForceCharge charges n units more to the buckets that ch took from, for which a
-// bucket goes into debt by at most its size. Units beyond the first cost are not
-// refunded.
+// ForceCharge charges n units more, for which a bucket goes into debt by at most its
+// size: units that ch has given back to the buckets that it took from, and units beyond
+// its first cost, which are not refunded, as [ColorLimit.beyond] divides them.
 func (c *ColorLimit) ForceCharge(s *ColorState, ch Charge, now, n int64) (*ColorState, bool) {
 	*s = c.refill(*s, now>>c.shift)
 	was := *s
-	out, first := Color(ch.A), ch.B
-	again := firstUnits(ch.N, ch.N+n, first)
-	cut := false
+	again := firstUnits(ch.N, ch.N+n, ch.B)
+	committed, excess := c.taken(Color(ch.A), again)
+	moreCommitted, moreExcess := c.beyond(was, Color(ch.A), n-again)
+	s.committed = c.committed.forceCharge(s.committed, committed, moreCommitted)
+	s.excess = c.excess.forceCharge(s.excess, excess, moreExcess)
+	return s, c.committed.cut(was.committed, s.committed, committed) || c.excess.cut(was.excess, s.excess, excess)
+}
+
+// taken divides n units of a color between the buckets.
+func (c *ColorLimit) taken(out Color, n int64) (committed, excess int64) {
 	if out == Green {
-		s.committed = c.committed.forceCharge(s.committed, again, n-again)
-		cut = c.committed.cut(was.committed, s.committed, again)
+		committed = n
 	}
 	if c.takesExcess(out) {
-		s.excess = c.excess.forceCharge(s.excess, again, n-again)
-		cut = cut || c.excess.cut(was.excess, s.excess, again)
+		excess = n
 	}
-	return s, cut
+	return committed, excess
+}
+
+// beyond divides n units beyond a first cost that was charged as out. Where either of two
+// buckets admits, green units empty both before the committed one goes into debt: a unit
+// that is left would admit the next request.
+func (c *ColorLimit) beyond(s ColorState, out Color, n int64) (committed, excess int64) {
+	switch {
+	case c.plan == peaking || c.Pass != Yellow || out != Green:
+		return c.taken(out, n)
+	case c.committed.size == 0:
+		return 0, n
+	}
+	excess = min(max(n-c.committed.tokens(s.committed), 0), c.excess.tokens(s.excess))
+	return n - excess, excess
 }
 
 // Reset fills the buckets.

@@ -185,3 +185,29 @@ func TestColorRefundOfWhatASettlementAdded(t *testing.T) {
 	_, given = c.Refund(&s, ch, now, 5, 0)
 	require.Equal(t, 2*c.committed.period, given)
 }
+
+// TestColorForcedUnitsAreSpent: units beyond a green first cost are charged where they would
+// admit, so a limit that admits by either of two buckets has less remaining too.
+func TestColorForcedUnitsAreSpent(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(51, 52))
+	for range cases.Count(5_000, 500_000) {
+		c := &ColorLimit{anyThreeColor(rnd), Color(rnd.IntN(2))}
+		now := ticks(time.Hour)
+		var s ColorState
+		for range 4 {
+			ch := Charge{At: now}
+			if n := rnd.Int64N(4); n > 0 {
+				_, v := c.Decide(&s, now, n)
+				if !v.Allowed {
+					continue
+				}
+				ch = c.Charge(&s, now, n, 0)
+			}
+			left, more := c.remaining(s), rnd.Int64N(6)
+			if c.ForceCharge(&s, ch, now, more); Color(ch.A) != Green {
+				continue
+			}
+			require.Equal(t, max(left-more, 0), c.remaining(s), "%+v: %d more than %d", c, more, ch.N)
+		}
+	}
+}

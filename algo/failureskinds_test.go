@@ -1,0 +1,76 @@
+package algo_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// tenOfEach makes limiters that admit ten units of the key "k" at once.
+func tenOfEach(t testing.TB) map[string]algo.Limiter {
+	five, ten := algo.PerHour(5), algo.PerHour(10)
+	credits := func(n int64) *algo.Credits {
+		c := algo.Must(algo.NewCredits())
+		require.NoError(t, c.TopUp("k", n))
+		return c
+	}
+	ls := map[string]algo.Limiter{
+		"a bucket, then credits":  algo.First(bucket(five), credits(5)),
+		"a window, then credits":  algo.First(algo.Must(algo.NewFixedWindow(five)), credits(5)),
+		"a plan beside a bucket":  algo.All(algo.First(bucket(five), credits(5)), bucket(ten)),
+		"SRTCM":                   algo.FromMarker(algo.Must(algo.NewSRTCM(ten, 5, 5)), algo.Yellow),
+		"SRTCM without committed": algo.FromMarker(algo.Must(algo.NewSRTCM(ten, 0, 10)), algo.Yellow),
+		"TRTCM":                   algo.FromMarker(algo.Must(algo.NewTRTCM(five, 5, ten, 10)), algo.Yellow),
+		"RFC 4115":                algo.FromMarker(algo.Must(algo.NewRFC4115(ten, 5, five, 5)), algo.Yellow),
+		"RFC 4115 without excess": algo.FromMarker(algo.Must(algo.NewRFC4115(ten, 10, five, 0)), algo.Yellow),
+		"a ban":                   algo.Must(algo.NewBan(bucket(ten), algo.PerMinute(1000), time.Second, time.Minute)),
+		"a bucket that may wait":  bucket(ten, algo.MaxWait(time.Minute)),
+		"the child of a limit":    algo.Must(algo.NewShares(ten, map[string]int64{"a": 5})).Child("a"),
+	}
+	for _, text := range []string{
+		"leaky-bucket 10/h", "pacer 10/h slack 9 queue 0", "fixed-window 10/h", "sliding-window 10/h", "sliding-log 10/h",
+	} {
+		ls[text] = algo.Must(algo.Must(algo.Parse(text)).New())
+	}
+	return ls
+}
+
+// Of any limit the next failure after the last that fits is denied.
+func TestW2_FailuresOnlyOverEveryLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, inner := range tenOfEach(t) {
+			l := algo.FailuresOnly(inner)
+			failures := 0
+			for ; failures < 50; failures++ {
+				lease := must(t, l, "k", 1)
+				if !lease.Allowed {
+					break
+				}
+				lease.Release(algo.Failed)
+			}
+			require.InDelta(t, 10, failures, 1, name)
+			require.LessOrEqual(t, peek(t, inner, "k").Remaining, int64(0), name)
+		}
+	})
+}
+
+// Failures that are in flight at once are charged beyond the limit, and are no denials.
+func TestFailuresOnlyOverABanCountsNoFailure(t *testing.T) {
+	ban := algo.Must(algo.NewBan(bucket(algo.PerHour(2)), algo.PerMinute(1), time.Hour, time.Hour))
+	l := algo.FailuresOnly(ban)
+	var leases [5]algo.Lease
+	for i := range leases {
+		leases[i] = must(t, l, "k", 1)
+		require.True(t, leases[i].Allowed)
+	}
+	for i := range leases {
+		leases[i].Release(algo.Failed)
+	}
+	require.Zero(t, ban.Banned("k"))
+	d := must(t, ban, "k", 0).Decision
+	require.Greater(t, d.NextAfter, 89*time.Minute, "three beyond the burst weigh")
+}

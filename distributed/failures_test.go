@@ -1,0 +1,30 @@
+package distributed_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+// Failures are paid by the plan and the credits, and then no more are admitted.
+func TestFailuresOnlyOverFirst(t *testing.T) {
+	s, _ := onRedis(t, distributed.WithInstances(1))
+	for name, plan := range plans(t, s) { // ten units each
+		credits := must[*distributed.Credits](t)(s.Credits("credits of " + name))
+		require.NoError(t, credits.TopUp(ctx, "a", "1", 10))
+		l := algo.FailuresOnly(must[*distributed.Prepaid](t)(distributed.First(plan, credits)))
+		failures := 0
+		for ; failures < 50; failures++ {
+			lease := remote(t, l, "a", 1)
+			if !lease.Allowed {
+				break
+			}
+			lease.Release(algo.Failed)
+		}
+		require.Equal(t, 20, failures, name)
+		require.Zero(t, must[int64](t)(credits.Balance(ctx, "a")), name)
+	}
+}
