@@ -19,7 +19,8 @@ import (
 // balance: then nothing is admitted until a top-up covers it. A settlement charges at
 // most 2^53 - 1 units.
 //
-// A denial has the Reason [Never], because no time suffices. A cancellation or a lower
+// The Limit of a decision is the balance before it, at least 1. A denial has the Reason
+// [Never], because no time suffices. A cancellation or a lower
 // settlement gives back everything, however late: credits do not drain.
 //
 // State is a map, in this process: balances are lost with it. Unlike the other limiters
@@ -115,10 +116,11 @@ func (c *Credits) OccupiesSlot() bool { return false }
 
 func (c *Credits) peek(key string, n int64) Decision { return creditDecision(c.Balance(key), n) }
 
-// creditDecision decides about n units, and states the balance before the charge.
+// creditDecision decides about n units, and states the balance before the charge. The Limit
+// of an empty balance is 1: 0 would state no limit.
 func creditDecision(balance, n int64) Decision {
 	balance = max(balance, 0)
-	d := Decision{Allowed: n <= balance, Limit: balance, Remaining: balance}
+	d := Decision{Allowed: n <= balance, Limit: max(balance, 1), Remaining: balance}
 	if !d.Allowed {
 		d.Reason, d.RetryAfter = Never, Forever
 	}

@@ -33,6 +33,25 @@ func TestCredits(t *testing.T) {
 	require.Equal(t, []bool{true, false}, []bool{c.Allow("a", 12), c.Allow("a", -1)})
 }
 
+// An empty balance is a limit too: it states no remaining units, and that is not the same as
+// to state none.
+func TestCreditsStateAnEmptyBalance(t *testing.T) {
+	c, bucket := algo.Must(algo.NewCredits()), algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+	require.Equal(t, algo.Decision{Allowed: true, Limit: 1}, acquire(t, c, "a", 0).Decision)
+	require.Zero(t, acquire(t, algo.All(c, bucket), "a", 0).Remaining)
+
+	more := algo.Must(algo.NewCredits())
+	require.NoError(t, more.TopUp("a", 5))
+	l := algo.First(c, more)
+	for left := int64(4); left >= 0; left-- {
+		d := acquire(t, l, "a", 1).Decision
+		require.True(t, d.Allowed)
+		require.Equal(t, left, d.Remaining)
+		require.Positive(t, d.Limit)
+	}
+	require.False(t, acquire(t, l, "a", 1).Allowed)
+}
+
 func TestCreditsTopUpErrors(t *testing.T) {
 	c := algo.Must(algo.NewCredits(algo.MaxKeys(2)))
 	require.ErrorIs(t, c.TopUp("a", -1), algo.ErrCost)

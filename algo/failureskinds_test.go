@@ -19,6 +19,8 @@ func tenOfEach(t testing.TB) map[string]algo.Limiter {
 		return c
 	}
 	ls := map[string]algo.Limiter{
+		"credits":                 credits(10),
+		"credits, then credits":   algo.First(credits(5), credits(5)),
 		"a bucket, then credits":  algo.First(bucket(five), credits(5)),
 		"a window, then credits":  algo.First(algo.Must(algo.NewFixedWindow(five)), credits(5)),
 		"a plan beside a bucket":  algo.All(algo.First(bucket(five), credits(5)), bucket(ten)),
