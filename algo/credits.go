@@ -20,8 +20,8 @@ import (
 // most 2^53 - 1 units.
 //
 // The Limit of a decision is the balance before it, at least 1. A denial has the Reason
-// [Never], because no time suffices. A cancellation or a lower
-// settlement gives back everything, however late: credits do not drain.
+// [Never], because no time suffices. A cancellation or a lower settlement gives back
+// everything, however late: credits do not drain.
 //
 // State is a map, in this process: balances are lost with it. Unlike the other limiters
 // it never forgets a key with a balance, so a top-up fails when [MaxKeys] are in use.

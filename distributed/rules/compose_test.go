@@ -3,6 +3,7 @@ package rules_test
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -57,4 +58,22 @@ func TestComposedRulesWithoutALimit(t *testing.T) {
 	require.False(t, lease.Allowed)
 	require.Equal(t, algo.Overload, lease.Reason)
 	require.False(t, algo.OccupiesSlot(set.Limiter("off")))
+}
+
+// Sets whose names and rules read the same when they are joined share nothing.
+func TestSetsOfRulesAreApart(t *testing.T) {
+	store, _ := onRedis(t)
+	joined := map[string]string{"prod": "eu:search", "prod:eu": "search", "prod%3Aeu": "search"}
+	for name, rule := range joined {
+		set := must[*rules.Rules](t)(rules.New(t.Context(), store, name, rules.WithPollInterval(never)))
+		t.Cleanup(func() { require.NoError(t, set.Close()) })
+		require.NoError(t, set.Put(ctx, rule, rules.Rule{Limit: spec(t, "1/h")}))
+		require.True(t, remote(t, set.Limiter(rule), "u", 1).Allowed, name)
+	}
+	long := strings.Repeat(":", 30)
+	set := must[*rules.Rules](t)(rules.New(t.Context(), store, long))
+	t.Cleanup(func() { require.NoError(t, set.Close()) })
+	require.NoError(t, set.Put(ctx, strings.Repeat(":", 90), rules.Rule{Limit: spec(t, "1/h")}))
+	_, err := rules.New(t.Context(), store, long+":")
+	require.ErrorContains(t, err, "has 93 bytes")
 }

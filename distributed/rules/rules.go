@@ -20,6 +20,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,7 +42,7 @@ type Rules struct {
 	client  redis.UniversalClient
 	key     string
 	channel string
-	name    string
+	name    string // escaped
 	settings
 
 	ctx      context.Context
@@ -57,6 +58,9 @@ type Rules struct {
 // maxName bounds the names of rules, and of sets of them.
 const maxName = 90
 
+// escapeName keeps the names of sets and rules apart where they are joined by a colon.
+var escapeName = strings.NewReplacer("%", "%25", ":", "%3A")
+
 // loadTimeout bounds how long the rules are read.
 const loadTimeout = time.Second
 
@@ -67,13 +71,14 @@ type activeRule struct {
 	overrides map[string]algo.Limiter
 }
 
-// New returns the rules that are kept under name, 1 to 90 bytes, and follows
-// their changes until ctx ends or Close. It tries to load them, and does not
+// New returns the rules that are kept under name, 1 to 90 bytes (: and % count as
+// three), and follows their changes until ctx ends or Close. It tries to load them, and does not
 // fail while Redis is away: the error concerns the arguments only. Close the
 // rules before the store.
 func New(ctx context.Context, store *distributed.Store, name string, opts ...Option) (*Rules, error) {
-	if name == "" || len(name) > maxName {
-		return nil, fmt.Errorf("rules: name %q has %d bytes, want 1 to %d", name, len(name), maxName)
+	escaped := escapeName.Replace(name)
+	if name == "" || len(escaped) > maxName {
+		return nil, fmt.Errorf("rules: name %q has %d bytes, where : and %% count as three, want 1 to %d", name, len(escaped), maxName)
 	}
 	if store.Client() == nil {
 		return nil, errors.New("rules: the store is not on a client of go-redis, which rules need")
@@ -81,7 +86,7 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 	r := &Rules{
 		store: store, client: store.Client(), settings: settings{poll: 10 * time.Second, logger: slog.Default()},
 		key:   store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",
-		name:  name,
+		name:  escaped,
 		texts: map[string]string{}, invalid: map[string]string{}, limiters: map[string]*distributed.Limiter{},
 	}
 	r.channel = r.key + ":changed"
