@@ -7,3 +7,10 @@ func VersionOf(r *Rules, rule string) int64 {
 	}
 	return 0
 }
+
+// LimitersOf is how many limiters the rules hold.
+func LimitersOf(r *Rules) int {
+	r.loading.Lock()
+	defer r.loading.Unlock()
+	return len(r.limiters)
+}

@@ -49,9 +49,9 @@ type Rules struct {
 	cancel   context.CancelFunc
 	follower sync.WaitGroup
 	loading  sync.Mutex
-	texts    map[string]string               // as last loaded, by name
-	invalid  map[string]string               // as last logged, by name
-	limiters map[string]*distributed.Limiter // made so far, by name, overridden key and algorithm
+	texts    map[string]string // as last loaded, by name
+	invalid  map[string]string // as last logged, by name
+	limiters map[limiterID]*madeLimiter
 	current  atomic.Pointer[map[string]*activeRule]
 }
 
@@ -87,7 +87,7 @@ func New(ctx context.Context, store *distributed.Store, name string, opts ...Opt
 		store: store, client: store.Client(), settings: settings{poll: 10 * time.Second, logger: slog.Default()},
 		key:   store.Prefix() + ":{::rules:" + url.QueryEscape(name) + "}",
 		name:  escaped,
-		texts: map[string]string{}, invalid: map[string]string{}, limiters: map[string]*distributed.Limiter{},
+		texts: map[string]string{}, invalid: map[string]string{}, limiters: map[limiterID]*madeLimiter{},
 	}
 	r.channel = r.key + ":changed"
 	r.current.Store(&map[string]*activeRule{})
@@ -210,6 +210,7 @@ func (r *Rules) reload() {
 		delete(r.invalid, name)
 	}
 	r.current.Store(&next)
+	r.free(next)
 }
 
 // apply makes a rule's text part of next.
@@ -222,36 +223,16 @@ func (r *Rules) apply(next map[string]*activeRule, name, text string) error {
 		delete(next, name)
 		return nil
 	}
-	limiter, err := r.limiter(name, "", d.Rule, d.Limit)
+	limiter, err := r.limiter(idOf(name, d.Limit), d.Rule, d.Limit)
 	if err != nil {
 		return err
 	}
 	a := &activeRule{d.Rule, limiter, map[string]algo.Limiter{}}
 	for key, spec := range d.Overrides {
-		if a.overrides[key], err = r.limiter(name, key, d.Rule, spec); err != nil {
+		if a.overrides[key], err = r.limiter(overrideID(name, key, spec), d.Rule, spec); err != nil {
 			return err
 		}
 	}
 	next[name] = a
 	return nil
-}
-
-// limiter returns the limiter of a rule, or of one key that it overrides. An
-// existing limiter is changed in use.
-func (r *Rules) limiter(name, key string, rule Rule, spec algo.Spec) (_ algo.Limiter, err error) {
-	algorithm := algorithmOf(spec)
-	id := name + "\x00" + key + "\x00" + algorithm
-	l := r.limiters[id]
-	if l != nil {
-		err = spec.Apply(l)
-	} else if l, err = r.store.Limiter(namesOf[algorithm]+r.name+":"+name, spec); err == nil {
-		r.limiters[id] = l
-	}
-	if err != nil {
-		return nil, err
-	}
-	if rule.Mode == ModeShadow {
-		return algo.Shadow(l), nil
-	}
-	return l, nil
 }

@@ -1,0 +1,66 @@
+package rules_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/distributed/rules"
+)
+
+// Limiters of keys and rules that are gone are closed, a poll interval later. An override
+// that comes again finds what its key has spent.
+func TestRulesFreeWhatTheyDoNotUse(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store, 10*time.Millisecond)
+	l := set.Limiter("r")
+	put := func(first int) {
+		overrides := map[string]algo.Spec{}
+		for i := range 10 {
+			overrides[fmt.Sprint("u", first+i)] = spec(t, "100/h")
+		}
+		require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "5/h"), Overrides: overrides}))
+	}
+	holds := func(n int) {
+		t.Helper()
+		require.Eventually(t, func() bool { return rules.LimitersOf(set) == n }, 10*time.Second, time.Millisecond)
+	}
+	put(0)
+	require.Equal(t, int64(60), remote(t, l, "u0", 40).Remaining)
+	old := l.(algo.Chooser).ChooseLimiter(ctx, "u0")
+	for first := 10; first < 50; first += 10 {
+		put(first)
+		holds(1 + 10)
+	}
+	_, err := old.Acquire(ctx, "u0", 1)
+	require.ErrorIs(t, err, distributed.ErrClosed)
+	put(0)
+	require.Equal(t, int64(59), remote(t, l, "u0", 1).Remaining)
+	require.NoError(t, set.Delete(ctx, "r"))
+	holds(0)
+	require.Equal(t, algo.SourceOff, acquire(t, l, "u0", 1).Source)
+}
+
+// A limiter that was just chosen still decides after its rule is gone.
+func TestRulesFreeNothingAtOnce(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store, never)
+	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "5/h")}))
+	chosen := set.Limiter("r").(algo.Chooser).ChooseLimiter(ctx, "k")
+	require.NoError(t, set.Delete(ctx, "r"))
+	require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")})) // loads again
+	require.True(t, remote(t, chosen, "k", 1).Allowed)
+}
+
+// The empty key can have a limit of its own, as any other.
+func TestOverrideOfTheEmptyKey(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store, never)
+	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "5/h"), Overrides: map[string]algo.Spec{"": spec(t, "9/h")}}))
+	require.Equal(t, int64(9), remote(t, set.Limiter("r"), "", 0).Limit)
+	require.Equal(t, int64(5), remote(t, set.Limiter("r"), "k", 0).Limit)
+}
