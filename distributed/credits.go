@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,10 +37,15 @@ func (s *Store) Credits(name string) (*Credits, error) {
 // receiptLife is how long a top-up is known by its id.
 const receiptLife = 30 * 24 * time.Hour
 
-// TopUp adds n units to the balance of key, once for each id of 1 byte or more: a top-up that
-// is repeated within 30 days, because its reply was lost, changes nothing. The error is
-// [ErrUnavailable], in which case it may have been made: repeat it with the same id; or
-// [algo.ErrCost] for a negative n or a balance above 2^53 - 1; or the error of Redis.
+// ErrTopUpExists reports that a top-up of the same key and id was made before, of another
+// amount, and stays so.
+var ErrTopUpExists = errors.New("distributed: the id has topped up another amount")
+
+// TopUp adds n units to the balance of key, once for each key and id of 1 byte or more: a
+// top-up that is repeated within 30 days, because its reply was lost, changes nothing. The
+// error is [ErrUnavailable], in which case it may have been made: repeat it with the same id;
+// [ErrTopUpExists] if the id was used for another amount; [algo.ErrCost] for a negative n or
+// a balance above 2^53 - 1; or the error of Redis.
 func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
 	switch {
 	case n < 0 || n > decide.MaxBalance:
@@ -48,10 +54,15 @@ func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
 		return c.errorf("the id of a top-up is empty: without one a repetition would count twice")
 	}
 	a, err := c.execute(ctx, key, c.redisKey(key)+":"+escape(id), args{opTopUp, n, receiptLife.Microseconds()})
-	if err == nil && a.flag == flagDenied {
+	switch {
+	case err != nil:
+		return err
+	case a.flag == flagDenied:
 		return c.errorf("%w: a top-up of %d to a balance of %d exceeds %d", algo.ErrCost, n, a.balance, int64(decide.MaxBalance))
+	case a.stated != n:
+		return c.errorf("%w: of %d units, not %d", ErrTopUpExists, a.stated, n)
 	}
-	return err
+	return nil
 }
 
 // Balance returns the units of key; a negative balance is debt. The error is
@@ -67,7 +78,10 @@ const (
 	opTopUp = 2
 )
 
-type creditAnswer struct{ balance, flag int64 }
+type creditAnswer struct {
+	balance, flag int64
+	stated        int64 // by the receipt
+}
 
 // execute runs an operation, which has a receipt unless that is empty.
 func (c *Credits) execute(ctx context.Context, key, receipt string, a args) (got creditAnswer, err error) {
@@ -90,7 +104,11 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a args) (got
 	case r.answer(0).flag() == flagWrongType:
 		return got, c.errorf("%w", errWrongType)
 	}
-	return creditAnswer{r.reply[0], r.answer(0).flag()}, nil
+	got.balance, got.flag = r.reply[0], r.answer(0).flag()
+	if receipt != "" {
+		got.stated = r.answer(1).reply[0]
+	}
+	return got, nil
 }
 
 // add changes the balance of key by n units, and does not wait.

@@ -5,34 +5,50 @@
 --            0 read
 --            1 add      n units, or charge them if n is negative
 --            2 top up   n units, unless there is a receipt, which is kept for ttl
---                       microseconds; its own entry is ignored
+--                       microseconds; its own entry is ignored, and its reply begins
+--                       with the units that it states
 --            3 forget
 -- reply    now, then two integers for each key: balance before, flag; a top-up above the
 --          largest balance is DENIED
+
+-- top_up returns the units that the receipt states, and a flag.
+local function top_up(key, receipt, has, n, ttl)
+  local stated = get(receipt)
+  if stated then
+    stated = tonumber(stated)
+    return stated or 0, stated and ADMITTED or WRONG_TYPE
+  elseif math.max(has, 0) + n > MOST then
+    return n, DENIED
+  end
+  add(key, has, n)
+  put(receipt, int(n), ttl)
+  return n, ADMITTED
+end
+
+local function answer(value, flag)
+  reply[#reply + 1] = value
+  reply[#reply + 1] = flag
+end
 
 local i = 1
 while i <= #KEYS do
   local key, at = KEYS[i], (i - 1) * 3
   local op, n, ttl = number(ARGV[at + 1]), number(ARGV[at + 2]), number(ARGV[at + 3])
-  local has, flag = balance(key), ADMITTED
+  local has, flag, stated = balance(key), ADMITTED, n
   if not has then
     has, flag = 0, WRONG_TYPE
   elseif op == 1 then
     add(key, has, n)
-  elseif op == 2 and not get(KEYS[i + 1]) then
-    if math.max(has, 0) + n > MOST then
-      flag = DENIED
-    else
-      add(key, has, n)
-      put(KEYS[i + 1], int(n), ttl)
-    end
+  elseif op == 2 then
+    stated, flag = top_up(key, KEYS[i + 1], has, n, ttl)
   elseif op == 3 then
     redis.call('DEL', key)
   end
-  for _ = 1, op == 2 and 2 or 1 do
-    reply[#reply + 1] = has
-    reply[#reply + 1] = flag
+  answer(has, flag)
+  if op == 2 then
+    answer(stated, flag)
     i = i + 1
   end
+  i = i + 1
 end
 return reply

@@ -83,6 +83,9 @@ func TestCreditsTopUp(t *testing.T) {
 	for range 3 {
 		require.NoError(t, c.TopUp(ctx, "a", "invoice 1", 5), "repeated with one id it counts once")
 	}
+	err := c.TopUp(ctx, "a", "invoice 1", 500)
+	require.ErrorIs(t, err, distributed.ErrTopUpExists, "another payment with a used id")
+	require.ErrorContains(t, err, "of 5 units, not 500")
 	require.NoError(t, c.TopUp(ctx, "a", "invoice 2", 5))
 	require.NoError(t, c.TopUp(ctx, "b", "invoice 1", 1), "ids are of a key")
 	require.Equal(t, int64(10), must[int64](t)(c.Balance(ctx, "a")))
@@ -91,8 +94,10 @@ func TestCreditsTopUp(t *testing.T) {
 	require.NoError(t, c.TopUp(ctx, "a", "3", 1<<53-11), "a rejected top-up has no receipt")
 	require.Equal(t, int64(1<<53-1), must[int64](t)(c.Balance(ctx, "a")))
 	require.ErrorContains(t, c.TopUp(ctx, "a", "", 1), "id")
-	_, err := s.Credits("")
+	_, err = s.Credits("")
 	require.ErrorContains(t, err, "want 1 to")
+	server.Do("SET", distributed.RedisKey("sluice", "credits", "a")+":5", "text")
+	require.ErrorContains(t, c.TopUp(ctx, "a", "5", 1), "another algorithm")
 	server.Do("SET", distributed.RedisKey("sluice", "credits", "c"), "1000")
 	_, err = c.Balance(ctx, "c")
 	require.ErrorContains(t, err, "another algorithm")
