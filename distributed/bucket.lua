@@ -285,14 +285,16 @@ local function settle(key, kept, depth, wait, actual, unit, mine)
     answer(state or 0, units or 0, state and ADMITTED or WRONG_TYPE)
     return
   end
+  local tat, account, flag = 0, 0, DENIED
   if actual < units then
-    answer(refund(key, (units - actual) * paid, drained, after, marked))
+    tat, account, flag = refund(key, (units - actual) * paid, drained, after, marked)
   elseif actual > units then
-    answer(force(key, depth, wait, (actual - units) * unit, unit < paid and 1 or 0, mine))
-  else
-    answer(0, 0, DENIED)
+    tat, account, flag = force(key, depth, wait, (actual - units) * unit, unit < paid and 1 or 0, mine)
   end
-  put(kept, 'R' .. int(actual), redis.call('PTTL', kept) * 1000)
+  if flag ~= WRONG_TYPE then
+    put(kept, 'R' .. int(actual), redis.call('PTTL', kept) * 1000)
+  end
+  answer(tat, account, flag)
   answer(state, units, ADMITTED)
 end
 

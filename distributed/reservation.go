@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // The outcomes of a settlement that changes nothing.
@@ -43,11 +44,11 @@ func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life tim
 	if err != nil {
 		return algo.Decision{}, l.errorf("%w", err)
 	}
-	if n > b.MaxCost {
-		return algo.Decision{Reason: algo.Never, Limit: b.gcra.Limit(), RetryAfter: algo.Forever}, nil
-	}
 	a := b.acquireArgs("", n)
 	a[0], a[4] = opReserve, b.Emission
+	if n > b.MaxCost {
+		a[3] = b.Depth + b.MaxWait + 1 // denied, unless it was reserved under a larger limit
+	}
 	r, err := l.reservation(ctx, key, id, a, args{0, n, life.Microseconds()})
 	if err != nil {
 		return algo.Decision{}, err
@@ -80,7 +81,7 @@ func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int
 	if err != nil {
 		return l.errorf("%w", err)
 	}
-	actual = min(actual, b.MaxCost+b.MaxDebt/b.Emission+1)
+	actual = min(actual, decide.MaxBalance) // the record and a repetition agree under every rate
 	a := args{opSettle, b.Depth, b.MaxWait, actual, b.Emission, b.mark()}
 	r, err := l.reservation(ctx, key, id, a, args{})
 	if err != nil {
