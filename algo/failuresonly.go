@@ -20,9 +20,9 @@ import "context"
 // So any number of successes may be in flight at once, which they may not under a
 // limit that charges first and refunds.
 //
-// Bound: over a token bucket, at most Burst + rate*w - n + c failures in any window
-// of length w, where n is the cost of a request and c the most units of a key in
-// flight at once, at most Burst: the failures that are in flight when the last
+// Bound: over a token bucket, at most Burst + rate*(w + MaxWait) - n + c failures in any
+// window of length w, where n is the cost of a request and c the most units of a key
+// in flight at once, at most Burst: the failures that are in flight when the last
 // request is admitted. Without such a limit the requests that an attacker sends at
 // once are all admitted, and cost at most another Burst of waiting: put a limit on
 // requests in flight per key before it, in one decision:

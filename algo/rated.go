@@ -56,10 +56,12 @@ func (r *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) 
 	return nil
 }
 
-// SetRate changes the rate while the limiter runs. Keys keep their spent
-// units. After the rate is raised no key waits longer than one that has just
-// spent the whole burst; [SmoothBursty] and [SmoothWarmingUp] keep debt, as
-// Guava does. A burst that was not set follows the count of the rate.
+// SetRate changes the rate while the limiter runs. In windows and logs keys
+// keep their spent units. In buckets they keep the time until they are full, so
+// their spent units grow and shrink with the rate: half of 10 an hour becomes
+// half of 100 an hour. After the rate is raised no key waits longer than one that
+// has just spent the whole burst; [SmoothBursty] and [SmoothWarmingUp] keep debt,
+// as Guava does. A burst that was not set follows the count of the rate.
 func (r *rated[S, V]) SetRate(to Rate) error {
 	return r.change(func(s Spec, burstAt Rate) (Spec, Rate, error) {
 		s.Rate = to

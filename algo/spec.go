@@ -198,7 +198,8 @@ func (s Spec) Options() (opts []Option) {
 }
 
 // Apply changes the limit of l, which is in use, to s, as a whole: after an
-// error l keeps its limit. Keys keep their spent units, as with SetRate.
+// error l keeps its limit. Keys keep what they have spent, as with SetRate: windows
+// and logs in units, buckets as the time until they are full.
 //
 // The algorithm and the options warmup, cold, cells, offset, aligned, zone,
 // start, spread, keys and full cannot be changed in use; the error names the first that

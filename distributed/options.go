@@ -80,7 +80,9 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithPrefix sets the beginning of all keys in Redis, "sluice" by default. It
-// must not be empty. Instances with the same prefix share their limits.
+// must not be empty. Instances with the same prefix share their limits. Special
+// bytes are escaped as in keys: "sluice:eu" makes keys that begin with
+// "sluice%3Aeu:", as the patterns of an ACL must too.
 func WithPrefix(prefix string) Option {
 	return Option{"WithPrefix", func(s *settings) error {
 		if prefix == "" {

@@ -24,7 +24,8 @@ type Rule struct {
 	// For others the rule does not exist. See [WithApp].
 	Apps []string `json:"apps,omitempty"`
 	// Overrides are other limits for single keys. An override with the algorithm of
-	// Limit keeps the key's spent units. Each takes about 2 KB in every instance, and
+	// Limit keeps what the key has spent: of a window or a log the units, of a bucket
+	// the time until it is full. Each takes about 2 KB in every instance, and
 	// 20 KB once its key has been used, until a poll interval after its end: give plans
 	// with many keys a rule each.
 	Overrides map[string]algo.Spec `json:"overrides,omitempty"`

@@ -1,9 +1,12 @@
 package guides_test
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/distributed/rules"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -67,6 +70,25 @@ func Example_overrides() {
 	// key-b 429
 	// key-c 200
 	// key-c 429
+}
+
+// One customer has a limit of his own in all instances.
+func Example_ruleOverrides() {
+	client, stop := redisClient()
+	defer stop()
+	ctx := context.Background()
+	store := algo.Must(distributed.New(client, patient))
+	defer store.Close()
+	set := algo.Must(rules.New(ctx, store, "production"))
+	defer set.Close()
+
+	vip := map[string]algo.Spec{keyfunc.Identity("alice"): algo.Must(algo.Parse("1000/min"))}
+	err := set.Put(ctx, "search", rules.Rule{Limit: algo.Must(algo.Parse("10/min")), Overrides: vip})
+
+	alice := algo.Must(set.Limiter("search").Acquire(ctx, keyfunc.Identity("alice"), 1))
+	bob := algo.Must(set.Limiter("search").Acquire(ctx, keyfunc.Identity("bob"), 1))
+	fmt.Println(alice.Remaining, bob.Remaining, err)
+	// Output: 999 9 <nil>
 }
 
 // A subscription that renews on the last day of each month.
