@@ -6,27 +6,70 @@ package algo
 type ClientWaiter interface {
 	Releaser
 	// AwaitClient follows the begin (waits is true) and the end of a wait. Calls
-	// alternate, before Release, and may coincide with Settle: they must neither
+	// alternate, end before Release, and may coincide with Settle: they must neither
 	// change h nor read h.N.
 	AwaitClient(h *Handle, waits bool)
 }
 
 // AwaitClient reports that the work begins to wait for its client (waits is
-// true), or goes on. Calls alternate; a wait must end before Release. Adaptive
+// true), or goes on. Repeated calls count once, and Release ends a wait. Adaptive
 // limits do not count work in flight while it waits for its client; other limits
 // ignore the call, as does a denied lease.
 //
 // Unlike the other methods it may be called concurrently with Settle, from
-// another goroutine, but not at the same time as Release.
+// another goroutine, but not at the same time as Release. The first call must come
+// before that: AwaitClient(false) does.
 func (l *Lease) AwaitClient(waits bool) {
-	if w, ok := l.releaser.(ClientWaiter); ok {
-		w.AwaitClient(&l.handle, waits)
+	switch r := l.releaser.(type) {
+	case *compositeLease:
+		if r.generation == l.handle.At {
+			for i := range r.leases {
+				r.leases[i].AwaitClient(waits)
+			}
+		}
+	case *clientWait:
+		r.set(&l.handle, waits)
+	case ClientWaiter:
+		w := &clientWait{ClientWaiter: r}
+		l.releaser = w
+		w.set(&l.handle, waits)
 	}
 }
 
-// AwaitClient implements [ClientWaiter].
-func (c *compositeLease) AwaitClient(_ *Handle, waits bool) {
-	for i := range c.leases {
-		c.leases[i].AwaitClient(waits)
+// clientWait is the limiter's side of a lease that may wait for its client. It is apart from
+// the lease, which Settle reads meanwhile and most requests hold without waiting.
+type clientWait struct {
+	ClientWaiter
+	waits bool
+}
+
+func (w *clientWait) set(h *Handle, waits bool) {
+	if w.waits != waits {
+		w.waits = waits
+		w.AwaitClient(h, waits)
 	}
+}
+
+// Release ends a wait too.
+func (w *clientWait) Release(h Handle, o Outcome) {
+	w.set(&h, false)
+	w.ClientWaiter.Release(h, o)
+}
+
+// Describe is about the limit; see occupiesSlot.
+func (w *clientWait) Describe() (d Description, ok bool) {
+	if limit, describes := w.ClientWaiter.(Describer); describes {
+		d, ok = limit.Describe()
+	}
+	return d, ok
+}
+
+// keepsLargest reports whether r gives nothing back, so that a later settlement counts from
+// the larger value.
+func keepsLargest(r Releaser) bool {
+	if w, ok := r.(*clientWait); ok {
+		r = w.ClientWaiter
+	}
+	_, keeps := r.(interface{ KeepsLargest() })
+	return keeps
 }

@@ -44,6 +44,67 @@ func TestAwaitClient(t *testing.T) {
 	none.AwaitClient(true)
 }
 
+// A release ends a wait that has begun, and calls that repeat each other count once.
+func TestReleaseEndsAWait(t *testing.T) {
+	var w waitLog
+	for name, l := range map[string]algo.Limiter{"alone": &w, "all": algo.All(bucket(algo.PerSecond(10)), &w)} {
+		w = waitLog{}
+		lease := must(t, l, "k", 1)
+		lease.AwaitClient(false)
+		lease.AwaitClient(true)
+		lease.AwaitClient(true)
+		lease.Release(algo.Succeeded)
+		lease.AwaitClient(false)
+		require.Equal(t, []bool{true, false}, w.events, name)
+	}
+}
+
+// A part that outlives the lease does not reach the next lease, which uses the same memory.
+func TestAwaitClientOfAReleasedPart(t *testing.T) {
+	var w waitLog
+	both := algo.All(bucket(algo.PerSecond(1000)), &w)
+	for range 100 { // a pool need not return what was put into it
+		old := must(t, both, "k", 1)
+		part := old.Part(1)
+		old.Release(algo.Succeeded)
+		next := must(t, both, "k", 1)
+		part.AwaitClient(true)
+		next.Release(algo.Succeeded)
+	}
+	require.Empty(t, w.events)
+}
+
+// A lease that waits for its client is settled as before.
+func TestSettleWhileTheClientIsAwaited(t *testing.T) {
+	for _, keeps := range []bool{false, true} {
+		var w settledWaits
+		lease := algo.NewLease(algo.Decision{Allowed: true}, algo.Releaser(&w), algo.Handle{N: 5})
+		if keeps {
+			lease = algo.NewLease(algo.Decision{Allowed: true}, keepsLargest{&w}, algo.Handle{N: 5})
+		}
+		lease.AwaitClient(true)
+		lease.Settle(3)
+		lease.Settle(7)
+		want := []int64{3, 7}
+		if keeps {
+			want = []int64{7}
+		}
+		require.Equal(t, want, w.amounts)
+	}
+}
+
+// settledWaits records its settlements.
+type settledWaits struct {
+	waitLog
+	amounts []int64
+}
+
+func (s *settledWaits) Settle(_ algo.Handle, actual int64) { s.amounts = append(s.amounts, actual) }
+
+type keepsLargest struct{ *settledWaits }
+
+func (keepsLargest) KeepsLargest() {}
+
 // Every lease has the method; a rate limit ignores the call.
 func ExampleLease_AwaitClient() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))

@@ -110,10 +110,8 @@ func (l *Lease) Settle(actual int64) {
 		warnNegative.Log("")
 		return
 	}
-	if actual < l.handle.N {
-		if _, keeps := l.releaser.(interface{ KeepsLargest() }); keeps {
-			return // nothing is refunded, so a later settlement counts from the larger value
-		}
+	if actual < l.handle.N && keepsLargest(l.releaser) {
+		return
 	}
 	l.releaser.Settle(l.handle, actual)
 	l.handle.N = actual

@@ -31,3 +31,24 @@ func TestStreamsWaitForTheirClients(t *testing.T) {
 	require.Zero(t, l.Explain().AtClient)
 	require.Zero(t, l.InFlight())
 }
+
+// TestC1_AStreamReleasedByItsHandler: a handler that releases the lease of its stream frees its
+// slot once, and leaves the limit as it was.
+func TestC1_AStreamReleasedByItsHandler(t *testing.T) {
+	l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 2), adaptive.WithInitial(2))))
+	i := grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithLeaseInContext())
+	for range 3 {
+		err := run(t.Context(), i, func(ss grpc.ServerStream) error {
+			require.Equal(t, 1, l.Explain().AtClient)
+			grpcmw.LeaseFrom(ss.Context()).Release(algo.Succeeded)
+			require.Zero(t, l.InFlight())
+			return nil
+		})
+		require.NoError(t, err)
+	}
+	for i := range 3 {
+		lease, err := l.Acquire(t.Context(), "", 1)
+		require.NoError(t, err)
+		require.Equal(t, i < 2, lease.Allowed)
+	}
+}

@@ -81,8 +81,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 		s.SetTrailer(s.interceptor.rateTrailer(lease))
 	}
 	defer s.end()
-	lease.AwaitClient(true) // the client chooses how long the stream lasts
-	defer lease.AwaitClient(false)
+	lease.AwaitClient(true) // until its release: the client chooses how long the stream lasts
 	err := handler(srv, s)
 	if refused := s.endReason(); refused != nil {
 		return refused // whatever the handler made of it

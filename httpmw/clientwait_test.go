@@ -207,6 +207,62 @@ func TestWaitsForTheClient(t *testing.T) {
 	}
 }
 
+// TestC1_AStreamReleasedByItsHandler: a handler that releases the lease of its stream frees the
+// slot once, at once, and leaves the limit as it was.
+func TestC1_AStreamReleasedByItsHandler(t *testing.T) {
+	bucket := bucket(t, algo.PerSecond(1000))
+	for name, wrap := range map[string]func(algo.Limiter) algo.Limiter{
+		"alone": func(l algo.Limiter) algo.Limiter { return l },
+		"all":   func(l algo.Limiter) algo.Limiter { return algo.All(bucket, l) },
+	} {
+		l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 2), adaptive.WithInitial(2))))
+		url, client := start(t, "HTTP/1.1", httpmw.Limit(wrap(l), keyfunc.Global(), httpmw.WithLeaseInContext())(
+			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_ = http.NewResponseController(w).Flush()
+				assert.Equal(t, 1, l.Explain().AtClient)
+				httpmw.LeaseFrom(r.Context()).Release(algo.Succeeded)
+				assert.Zero(t, l.InFlight())
+				assert.Equal(t, 2, room(t, l))
+			})))
+		for range 3 {
+			resp, err := client.Get(url)
+			require.NoError(t, err)
+			_, _ = io.Copy(io.Discard, resp.Body)
+			require.NoError(t, resp.Body.Close())
+		}
+		require.Equal(t, 2, room(t, l), name)
+	}
+}
+
+// room is how many requests l admits at once.
+func room(t *testing.T, l algo.Limiter) (n int) {
+	for ; n < 100; n++ {
+		lease, err := l.Acquire(context.Background(), "", 1)
+		assert.NoError(t, err)
+		if !lease.Allowed {
+			break
+		}
+		defer lease.Release(algo.Ignored)
+	}
+	return n
+}
+
+// TestC1_SettlingWhileABodyIsRead: the handler settles while another goroutine reads the body.
+func TestC1_SettlingWhileABodyIsRead(t *testing.T) {
+	l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 9), adaptive.WithInitial(9))))
+	h := httpmw.Limit(l, keyfunc.Global(), httpmw.WithLeaseInContext())(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			var all sync.WaitGroup
+			all.Go(func() { _, _ = io.Copy(io.Discard, r.Body) })
+			httpmw.LeaseFrom(r.Context()).Settle(3)
+			all.Wait()
+		}))
+	serve(h, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x")))
+	require.Zero(t, l.InFlight())
+	require.Equal(t, 9, room(t, l))
+}
+
 // TestACopyWaitsForTheClientAndItsSource: reading from another service is work.
 func TestACopyWaitsForTheClientAndItsSource(t *testing.T) {
 	var l clientLog

@@ -23,7 +23,8 @@ import (
 // request has, it is a zero Lease, never nil; settling it does nothing. A name that no
 // policy of the middlewares around the request has, in any plan, is logged once with the
 // code httpmw.unknown_policy. Use the lease until the handler returns, and from one
-// goroutine at a time.
+// goroutine at a time. Release it, which is rarely needed, only while no other goroutine reads
+// the body or writes the response.
 func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
 	return admission.LeaseFrom(ctx, &warnUnknown, policy...)
 }
@@ -49,6 +50,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 		w, inner = ahead.end(w, r)
 	}
 	if h.LeaseInContext {
+		lease.AwaitClient(false) // later calls may coincide with those of the handler
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
 	if h.wrapsWriter && lease.Allowed {

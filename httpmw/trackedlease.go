@@ -38,9 +38,7 @@ func (l *trackedLease) drop(o algo.Outcome) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.ended = true; l.waits > 0 {
-		l.AwaitClient(false)
-	}
+	l.ended = true
 	l.Release(o)
 }
 
