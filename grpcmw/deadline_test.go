@@ -40,3 +40,28 @@ func TestDeadlineAtTheDoor(t *testing.T) {
 		require.NoError(t, call(time.Second))
 	})
 }
+
+// lateTimer is a context whose timer has not been served yet, as under load.
+type lateTimer struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateTimer) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// FailOpen is not for calls whose time runs out in a queue, before their timer fires.
+func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
+		hold, err := l.Acquire(t.Context(), "", 1)
+		require.NoError(t, err)
+		defer hold.Release(algo.Ignored)
+		i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithOnError(grpcmw.FailOpen))
+		ctx := lateTimer{t.Context(), time.Now().Add(20 * time.Millisecond)}
+		_, err = i(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a/b"}, func(context.Context, any) (any, error) {
+			t.Error("the handler ran without a slot")
+			return nil, nil
+		})
+		require.Equal(t, codes.DeadlineExceeded, status.Code(err))
+	})
+}

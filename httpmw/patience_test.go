@@ -95,3 +95,41 @@ func TestRetryReserve(t *testing.T) {
 		})
 	}
 }
+
+// lateTimer is a context whose timer has not been served yet, as under load.
+type lateTimer struct {
+	context.Context
+	deadline time.Time
+}
+
+func (c lateTimer) Deadline() (time.Time, bool) { return c.deadline, true }
+
+// FailOpen is not for requests either whose time runs out in a queue, before their timer fires.
+func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
+	roomy := httpmw.Policy{Name: "a", Limiter: bucket(t, algo.PerSecond(1000)), Key: key("k")}
+	for _, field := range []bool{false, true} {
+		for _, several := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
+				hold, err := l.Acquire(t.Context(), "", 1)
+				require.NoError(t, err)
+				var last httpmw.Event
+				opts := []httpmw.Option{httpmw.WithOnError(httpmw.FailOpen), httpmw.WithTimeoutHeader("X-T"),
+					httpmw.WithObserver(func(e httpmw.Event) { last = e })}
+				limit := httpmw.Limit(l, key("k"), opts...)
+				if several {
+					limit = httpmw.Limits([]httpmw.Policy{roomy, {Name: "b", Limiter: l, Key: key("k")}}, opts...)
+				}
+				r := get()
+				r = r.WithContext(lateTimer{r.Context(), time.Now().Add(100 * time.Millisecond)})
+				if field {
+					r = get("X-T", "100")
+				}
+				require.Equal(t, 503, serve(limit(unreachable(t)), r).Code)
+				require.Equal(t, httpmw.Canceled, last.Result)
+				require.Equal(t, context.DeadlineExceeded, last.Err)
+				hold.Release(algo.Ignored)
+			})
+		}
+	}
+}

@@ -42,7 +42,7 @@ var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", a
 //     failure (a cost out of range, a deadline too short for the limiter);
 //   - FailedOpen: otherwise.
 func (p *Policy[C]) Undecided(ctx context.Context, a *Attempt, err error) Result {
-	if a.Err = ctx.Err(); a.Err != nil {
+	if a.Err = ended(ctx); a.Err != nil {
 		return Canceled
 	}
 	a.Err = err
@@ -51,6 +51,15 @@ func (p *Policy[C]) Undecided(ctx context.Context, a *Attempt, err error) Result
 		return FailedClosed
 	}
 	return FailedOpen
+}
+
+// ended is the error of ctx, or the one that it has from its deadline on: a limiter may see
+// that the time is over before the timer of ctx does, or ctx may have none.
+func ended(ctx context.Context) error {
+	if err := ctx.Err(); err != nil || TimeLeft(ctx) > 0 {
+		return err
+	}
+	return context.DeadlineExceeded
 }
 
 // lastFailure is when a failure was logged, by transport.
