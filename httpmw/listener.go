@@ -43,6 +43,8 @@ type Listener struct {
 // only. Name the paths that must be reached under overload: health checks, metrics,
 // administration.
 //
+// A limit on trial ([algo.Shadow]) denies nothing.
+//
 // No event reports these denials, since nothing of the request is known; see
 // [Listener.Denied]. The limiter counts them as arrivals.
 //
@@ -92,11 +94,12 @@ func (l *Listener) Accept() (net.Conn, error) {
 	return &earlyConn{Conn: conn, listener: l, phase: waiting}, nil
 }
 
-// overloaded reports whether a request would be denied.
+// overloaded reports whether a request would be denied: a limit on trial denies none.
 func (l *Listener) overloaded() bool {
 	lease, err := l.limiter.Acquire(noWait, "", 0)
 	lease.Release(algo.Canceled) // does nothing, unless the limiter does not know peeks
-	return err == nil && (!lease.Allowed || lease.Limit > 0 && lease.Remaining < 1)
+	return err == nil && lease.Source != algo.SourceShadowed &&
+		(!lease.Allowed || lease.Limit > 0 && lease.Remaining < 1)
 }
 
 // noWait is a context with which a limiter does not wait.

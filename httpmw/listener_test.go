@@ -219,3 +219,29 @@ func TestListenerWiring(t *testing.T) {
 	srv.ConnState(nil, http.StateIdle)
 	require.Equal(t, []http.ConnState{http.StateIdle}, states)
 }
+
+// TestListenerDeniesNothingForALimitOnTrial, nor for one that is switched off.
+func TestListenerDeniesNothingForALimitOnTrial(t *testing.T) {
+	full := new(gauge)
+	full.full.Store(true)
+	off, free := algo.NewSwitch(full), bucket(t, algo.PerSecond(1000))
+	off.Off()
+	for name, row := range map[string]struct {
+		limit  algo.Limiter
+		status int
+	}{
+		"in force":             {full, 503},
+		"on trial":             {algo.Shadow(full), 200},
+		"switched off":         {off, 200},
+		"all on trial":         {algo.All(algo.Shadow(full), algo.Shadow(full)), 200},
+		"on trial beside room": {algo.All(algo.Shadow(full), free), 200},
+		"on trial beside none": {algo.All(algo.Shadow(full), full), 503},
+	} {
+		early, addr := serveEarly(t, &http.Server{Handler: ok}, row.limit)
+		resp, err := http.Get("http://" + addr)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, row.status, resp.StatusCode, name)
+		require.EqualValues(t, row.status/503, early.Denied(), name)
+	}
+}
