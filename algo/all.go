@@ -104,8 +104,8 @@ func requestError(reqs []Request, failed int, err error) error {
 //
 // [Describe] answers for the limit with the smallest quota, and of two equal
 // quotas for the longer window: a caller may send that much at once without
-// being denied by any of the limits. Callers that show every window describe
-// the limiters one by one.
+// being denied by any of the limits. Shared is true if it is for one of the limits.
+// Callers that show every window describe the limiters one by one.
 func All(limiters ...Limiter) Limiter {
 	if len(limiters) == 0 {
 		panic("algo: All: no limiters")
@@ -149,14 +149,17 @@ func (a *all) peekThrough(ctx context.Context, key string, n int64) (d Decision,
 	return d, nil
 }
 
-// Describe answers for the smallest quota.
+// Describe answers for the smallest quota. Shared is true if it is for one of the limits.
 func (a *all) Describe() (smallest Description, ok bool) {
+	shared := false
 	for _, l := range a.limiters {
 		d, known := Describe(l)
+		shared = shared || d.Shared
 		if known && (!ok || d.Quota < smallest.Quota || (d.Quota == smallest.Quota && d.Window > smallest.Window)) {
 			smallest, ok = d, true
 		}
 	}
+	smallest.Shared = shared
 	return smallest, ok
 }
 

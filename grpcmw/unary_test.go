@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -82,6 +83,21 @@ func TestDenials(t *testing.T) {
 			}
 			require.Zero(t, svc.begun.Load())
 		})
+	}
+}
+
+// TestDenialsForLackOfCapacity: UNAVAILABLE, however the limit is composed and whatever the key.
+func TestDenialsForLackOfCapacity(t *testing.T) {
+	capacity, table := algo.Must(adaptive.New(adaptive.Fixed(10))), algo.Must(adaptive.PerKey(5, adaptive.WithMaxKeys(1)))
+	for _, full := range []algo.Request{{Limiter: capacity, Key: "other", N: 10}, {Limiter: table, Key: "other", N: 1}} {
+		lease, err := algo.AcquireAll(t.Context(), full)
+		require.NoError(t, err)
+		require.True(t, lease.Allowed)
+	}
+	for name, l := range map[string]algo.Limiter{
+		"capacity behind slots per key": algo.All(algo.Must(adaptive.PerKey(5)), capacity), "too many keys": table,
+	} {
+		require.Equal(t, codes.Unavailable, status.Code(intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, named("k")))), name)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -69,6 +70,36 @@ func TestDenials(t *testing.T) {
 			require.Equal(t, row.kind, p.Type)
 			require.Equal(t, []string{"p"}, p.Violated)
 		})
+	}
+}
+
+// TestDenialsForLackOfCapacity: 503, however the limit is composed and whatever the key.
+func TestDenialsForLackOfCapacity(t *testing.T) {
+	capacity, slots := algo.Must(adaptive.New(adaptive.Fixed(10))), algo.Must(adaptive.PerKey(5))
+	table := algo.Must(adaptive.PerKey(5, adaptive.WithMaxKeys(1)))
+	hold := func(l algo.Limiter, key string, n int64) {
+		lease, err := l.Acquire(t.Context(), key, n)
+		require.NoError(t, err)
+		require.True(t, lease.Allowed)
+	}
+	hold(capacity, "other", 10)
+	hold(slots, "busy", 5)
+	hold(table, "other", 1)
+	for name, row := range map[string]struct {
+		l      algo.Limiter
+		key    string
+		status int
+	}{
+		"capacity":                        {capacity, "k", 503},
+		"capacity behind slots per key":   {algo.All(slots, capacity), "k", 503},
+		"the other way round":             {algo.All(capacity, slots), "k", 503},
+		"in a switch":                     {algo.NewSwitch(algo.All(slots, capacity)), "k", 503},
+		"the key's slots alone":           {slots, "busy", 429},
+		"the key's slots before capacity": {algo.All(slots, algo.Must(adaptive.New(adaptive.Fixed(10)))), "busy", 429},
+		"too many keys":                   {table, "k", 503},
+		"too many keys, before room":      {algo.All(table, algo.Must(adaptive.New(adaptive.Fixed(10)))), "k", 503},
+	} {
+		require.Equal(t, row.status, serve(httpmw.Limit(row.l, key(row.key))(unreachable(t)), get()).Code, name)
 	}
 }
 

@@ -253,12 +253,13 @@ func (p *Policy[C]) Report(a *Attempt, r Result, d *algo.Decision, method string
 // LacksCapacity reports whether the denial d of key is for lack of the server's
 // capacity (503, UNAVAILABLE). Otherwise the client has used up its quota (429,
 // RESOURCE_EXHAUSTED): calls in flight under the key of one client are a quota
-// of that client, unless all keys share the limit, or all clients the key.
+// of that client, unless all keys share the limit, or all clients the key, or the key has
+// used nothing: then the limiter has no room for one more key.
 func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
 	if d.Reason != algo.Overload {
 		return false
 	}
-	if key == "" || key == globalKey {
+	if key == "" || key == globalKey || d.Limit > 0 && d.Remaining >= d.Limit {
 		return true
 	}
 	desc, ok := algo.Describe(p.Limiter)
