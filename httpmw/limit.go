@@ -36,8 +36,9 @@ import (
 //     4xx, CONNECT, hijacked connections, and streams. A stream has the content
 //     type of one (server-sent events, JSON lines and sequences, multipart
 //     replacement, Connect, audio, video), or spends most of its time, and a
-//     second at least, after its first Flush or on a request body that its client
-//     sends slowly;
+//     second at least, after its first Flush;
+//   - Ignored for requests that spend most of their time, and 100 ms at least, on a body
+//     that the client sends slowly, or on a response that it reads slowly;
 //   - Succeeded otherwise.
 //
 // The status is seen only where the limiter may hold a slot: that is assumed of

@@ -73,6 +73,7 @@ func statusOf(w *writer, returned bool) int {
 type pace struct {
 	began   time.Duration // when the handler was called
 	flushed atomic.Int64  // when the response was flushed first; 0: never
+	sending atomic.Int64  // how long writing the response took
 	lost    atomic.Bool   // the response could not be written
 	body    pacedBody
 }
@@ -86,21 +87,25 @@ func now() time.Duration { return time.Since(epoch) }
 // is closed, reads and writes may fail shortly before the context ends.
 func (p *pace) clientGone() bool { return p.lost.Load() || p.body.failed.Load() }
 
-// longPace is the time from which a stream, or waiting for the client, can be
-// the main cause of a request's time. Shorter ones say little, but show
-// the limiter that the limit is in use.
-const longPace = time.Second
+// longWait and longPace are the times from which waiting for the client, or a stream, can be
+// the main cause of a request's time. Shorter ones say little, but show the limiter that the
+// limit is in use. An answer that the client takes in for half a second looks like overload.
+const (
+	longWait = 100 * time.Millisecond
+	longPace = time.Second
+)
 
 // paced reports whether most of the time of the request was spent on a body
-// that its client sent slowly, or after its response was flushed first.
+// that its client sent slowly, on a response that it read slowly, or after the response was
+// flushed first.
 func (p *pace) paced() bool {
-	waited, flushed := time.Duration(p.body.waited.Load()), time.Duration(p.flushed.Load())
-	if waited < longPace && flushed == 0 {
+	waited, flushed := time.Duration(p.body.waited.Load()+p.sending.Load()), time.Duration(p.flushed.Load())
+	if waited < longWait && flushed == 0 {
 		return false
 	}
 	end := now()
-	long := func(d time.Duration) bool { return d >= longPace && d > (end-p.began)/2 }
-	return long(waited) || flushed != 0 && long(end-flushed)
+	long := func(d, least time.Duration) bool { return d >= least && d > (end-p.began)/2 }
+	return long(waited, longWait) || flushed != 0 && long(end-flushed, longPace)
 }
 
 // pacedBody is the body of a request: whether it failed, and how long the

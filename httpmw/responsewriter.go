@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 )
 
 // writer wraps the server's response writer when the status matters or a slot is
@@ -15,8 +16,9 @@ type writer struct {
 	http.ResponseWriter
 	pace
 	lease    *trackedLease
-	status   int // 0: not written yet
-	buffered int // bytes that the server may keep in its buffer, at most
+	status   int  // 0: not written yet
+	buffered int  // bytes that the server may keep in its buffer, at most
+	large    bool // the response has exceeded it
 }
 
 // watch wraps w.
@@ -103,13 +105,26 @@ func (w *writer) commit(status int) {
 // within it does not wait for the client.
 const serverBuffer = 2048
 
-// blocks counts n bytes, and reports whether writing them may wait for the client.
-func (w *writer) blocks(n int) bool {
-	if w.buffered += n; w.buffered <= serverBuffer {
-		return false
+// await begins to write n bytes, and goOn ends that. The clock is read only for a write that
+// fills the buffer: others do not wait.
+func (w *writer) await(n int) (from time.Duration) {
+	if w.buffered += n; w.buffered > serverBuffer {
+		w.large, w.buffered = true, (w.buffered-1)%serverBuffer+1
+		from = now()
 	}
-	w.buffered = serverBuffer
-	return true
+	if w.large {
+		w.lease.await()
+	}
+	return from
+}
+
+func (w *writer) goOn(from time.Duration) {
+	if from != 0 {
+		w.sending.Add(int64(now() - from))
+	}
+	if w.large {
+		w.lease.goOn()
+	}
 }
 
 func (w *writer) WriteHeader(status int) {
@@ -119,10 +134,7 @@ func (w *writer) WriteHeader(status int) {
 
 func (w *writer) Write(b []byte) (int, error) {
 	w.commit(http.StatusOK)
-	if w.blocks(len(b)) {
-		w.lease.await()
-		defer w.lease.goOn()
-	}
+	defer w.goOn(w.await(len(b)))
 	n, err := w.ResponseWriter.Write(b)
 	if err != nil {
 		w.check(err)
@@ -146,10 +158,7 @@ func (w *writer) check(err error) {
 // same as Write.
 func (w *writer) WriteString(s string) (int, error) {
 	w.commit(http.StatusOK)
-	if w.blocks(len(s)) {
-		w.lease.await()
-		defer w.lease.goOn()
-	}
+	defer w.goOn(w.await(len(s)))
 	n, err := io.WriteString(w.ResponseWriter, s)
 	if err != nil {
 		w.check(err)
@@ -225,9 +234,8 @@ func (h hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 
 func (f readerFrom) ReadFrom(r io.Reader) (int64, error) {
 	f.w.commit(http.StatusOK)
-	f.w.lease.await()
-	defer f.w.lease.goOn()
-	return f.w.ResponseWriter.(io.ReaderFrom).ReadFrom(f.w.lease.source(r))
+	defer f.w.goOn(f.w.await(serverBuffer + 1))
+	return f.w.ResponseWriter.(io.ReaderFrom).ReadFrom(f.w.source(r))
 }
 
 func (p pusher) Push(target string, opts *http.PushOptions) error {

@@ -79,7 +79,7 @@ func (l *trackedLease) watchClient(r *http.Request, longPoll func(*http.Request)
 
 // source is r for a copy to the client, in which only reading from r is work. A
 // file stays a file, which the system sends by itself.
-func (l *trackedLease) source(r io.Reader) io.Reader {
+func (w *writer) source(r io.Reader) io.Reader {
 	inner := r
 	if limited, ok := r.(*io.LimitedReader); ok {
 		inner = limited.R
@@ -87,17 +87,21 @@ func (l *trackedLease) source(r io.Reader) io.Reader {
 	if _, file := inner.(*os.File); file {
 		return r
 	}
-	return workReader{r, l}
+	return workReader{r, w}
 }
 
 // workReader reads for a copy to the client.
 type workReader struct {
 	io.Reader
-	lease *trackedLease
+	w *writer
 }
 
 func (r workReader) Read(p []byte) (int, error) {
-	r.lease.goOn()
-	defer r.lease.await()
+	from := now()
+	r.w.lease.goOn()
+	defer func() {
+		r.w.lease.await()
+		r.w.sending.Add(int64(from - now())) // not sending meanwhile
+	}()
 	return r.Reader.Read(p)
 }
