@@ -50,12 +50,21 @@ func (m *middleware) patience(h http.Header) (time.Duration, bool) {
 
 // reserveOf is the share of the limit that r must leave to others.
 func (m *middleware) reserveOf(r *http.Request) float64 {
-	if m.reserve > 0 && (attempts(r.Header["Grpc-Previous-Rpc-Attempts"], "0") || attempts(r.Header["X-Envoy-Attempt-Count"], "1")) {
+	if m.reserve > 0 && (grpcRetry(r.Header["Grpc-Previous-Rpc-Attempts"]) || envoyRetry(r.Header["X-Envoy-Attempt-Count"])) {
 		return m.reserve
 	}
 	return 0
 }
 
-// attempts reports whether the header has a count other than a first
-// attempt's.
-func attempts(lines []string, first string) bool { return len(lines) > 0 && lines[0] != first }
+// grpcRetry reports whether a call is a retry: clients add the field to retries only.
+func grpcRetry(lines []string) bool { return len(lines) > 0 && lines[0] != "0" }
+
+// envoyRetry reports whether the count of attempts is above 1. A count that is too large for a
+// number becomes the largest, and what is no number 0.
+func envoyRetry(lines []string) bool {
+	if len(lines) == 0 {
+		return false
+	}
+	n, _ := strconv.ParseUint(lines[0], 10, 64)
+	return n > 1
+}

@@ -75,6 +75,11 @@ func TestRetryReserve(t *testing.T) {
 	}{
 		{"first attempt, little left", nil, 1, 200},
 		{"says that it is the first", []string{"X-Envoy-Attempt-Count", "1"}, 1, 200},
+		{"a count of 0", []string{"X-Envoy-Attempt-Count", "0"}, 1, 200},
+		{"a padded count", []string{"X-Envoy-Attempt-Count", "01"}, 1, 200},
+		{"an empty count", []string{"X-Envoy-Attempt-Count", ""}, 1, 200},
+		{"no count", []string{"X-Envoy-Attempt-Count", "abc"}, 1, 200},
+		{"a huge count", []string{"X-Envoy-Attempt-Count", "99999999999999999999"}, 1, 503},
 		{"retry, much left", []string{"X-Envoy-Attempt-Count", "2"}, 6, 200},
 		{"retry, little left", []string{"X-Envoy-Attempt-Count", "2"}, 5, 503},
 		{"retry of gRPC", []string{"Grpc-Previous-Rpc-Attempts", "1"}, 5, 503},
