@@ -17,7 +17,8 @@ import (
 // An admission that comes with a Delay is slept out before the handler runs.
 // If the request's context ends sooner, the request is denied at once and the
 // charge given back. While an HTTP/1 request waits, up to 64 KiB of its body are
-// read ahead, because net/http notices only so that its client has hung up.
+// read ahead, because net/http notices only so that its client has hung up. If the client
+// expects 100 Continue, which reading sends, that begins after a second.
 //
 // The lease is released when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is

@@ -12,6 +12,9 @@ import (
 const (
 	// aheadAfter is how long a request waits before its body is read ahead.
 	aheadAfter = 10 * time.Millisecond
+	// expectAfter is aheadAfter for a client that waits for 100 Continue, which reading its body
+	// sends. Clients wait for a second (curl, Go), and send the body then.
+	expectAfter = time.Second
 	// maxAhead is how much of a body is read ahead, in bytes.
 	maxAhead = 64 << 10
 )
@@ -25,6 +28,7 @@ const (
 type readAhead struct {
 	context.Context
 	body     io.ReadCloser
+	after    time.Duration
 	once     sync.Once
 	timer    *time.Timer
 	over     atomic.Bool // the wait is over, or another goroutine reads
@@ -44,7 +48,10 @@ func newReadAhead(r *http.Request) *readAhead {
 	if r.ProtoMajor != 1 || r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return nil
 	}
-	b := &readAhead{Context: r.Context(), body: r.Body}
+	b := &readAhead{Context: r.Context(), body: r.Body, after: aheadAfter}
+	if len(r.Header["Expect"]) > 0 {
+		b.after = expectAfter
+	}
 	b.more.L = &b.mu
 	return b
 }
@@ -60,7 +67,7 @@ func (b *readAhead) contextOf(r *http.Request) context.Context {
 // Done is called by a limiter that waits. The timer saves those that wait for
 // a round trip only from reading.
 func (b *readAhead) Done() <-chan struct{} {
-	b.once.Do(func() { b.timer = time.AfterFunc(aheadAfter, b.run) })
+	b.once.Do(func() { b.timer = time.AfterFunc(b.after, b.run) })
 	return b.Context.Done()
 }
 

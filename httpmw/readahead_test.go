@@ -177,6 +177,25 @@ func answerAndRest(t *testing.T, base, text string) (*http.Response, net.Conn) {
 	return resp, conn
 }
 
+// A client that waits for 100 Continue is not asked for its body before the answer is known, or
+// gets tired of waiting.
+func TestExpectationInAQueue(t *testing.T) {
+	for patience, status := range map[time.Duration]int{
+		100 * time.Millisecond: http.StatusServiceUnavailable, 1500 * time.Millisecond: http.StatusContinue,
+	} {
+		t.Run(patience.String(), func(t *testing.T) {
+			t.Parallel()
+			l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, patience))))
+			hold, err := l.Acquire(t.Context(), "", 1)
+			require.NoError(t, err)
+			t.Cleanup(func() { hold.Release(algo.Ignored) }) // after the server has ended
+			base, _ := start(t, "HTTP/1.1", httpmw.Limit(l, key(""))(unreachable(t)))
+			got := answerTo(t, base, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n")
+			require.Equal(t, status, got.StatusCode)
+		})
+	}
+}
+
 // A denial does not wait for the body of its request.
 func TestDenialWithinTheBody(t *testing.T) {
 	base, client := start(t, "HTTP/1.1", httpmw.Limit(denying(algo.Quota, time.Second), key("k"))(unreachable(t)))
