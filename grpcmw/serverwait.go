@@ -3,7 +3,6 @@ package grpcmw
 import (
 	"context"
 	"errors"
-	"strconv"
 	"strings"
 	"time"
 
@@ -127,9 +126,6 @@ func pushbackIn(trailer metadata.MD) time.Duration {
 	if len(values) != 1 {
 		return 0
 	}
-	ms, err := strconv.ParseInt(values[0], 10, 32)
-	if err != nil || ms < 0 {
-		return 0
-	}
-	return time.Duration(ms) * time.Millisecond
+	wait, _ := admission.Whole(values[0], time.Millisecond) // 0 for -1
+	return wait
 }

@@ -146,6 +146,20 @@ func TestClientObeysTheServer(t *testing.T) {
 	}
 }
 
+// A pushback that is too long for a number is the longest wait.
+func TestClientObeysAnEndlessPushback(t *testing.T) {
+	addr, arrivals := onceDenied(t, func(ctx context.Context) error {
+		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "99999999999999999999"))
+		return status.Error(codes.ResourceExhausted, "")
+	})
+	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithMaxWait(time.Minute))...))
+	for range 2 {
+		_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+		require.Error(t, err)
+	}
+	require.Len(t, arrivals(), 1)
+}
+
 // Only the key that was asked waits; a limit on the client's patience holds for the
 // server too; a canceled call is canceled.
 func TestClientObeysByKey(t *testing.T) {

@@ -3,7 +3,6 @@ package httpmw
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -68,8 +67,8 @@ func QuotaWait(resp *http.Response) time.Duration {
 // where nothing remains.
 func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
-		if ms, err := strconv.ParseUint(resp.Header.Get(retryAfterMsField), 10, 63); err == nil {
-			return time.Duration(min(ms, uint64(maxServerWait/time.Millisecond))) * time.Millisecond
+		if wait, ok := admission.Whole(resp.Header.Get(retryAfterMsField), time.Millisecond); ok {
+			return wait
 		}
 		d = retryAfter(resp.Header, now)
 	}
@@ -103,8 +102,8 @@ func waitUntilMore(lines []string) (d time.Duration) {
 // which is compared with the server's own clock if the answer has a Date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get(retryAfterField)
-	if s, err := strconv.ParseUint(value, 10, 63); err == nil {
-		return wholeSeconds(int64(s))
+	if wait, ok := admission.Whole(value, time.Second); ok {
+		return wait
 	}
 	at, err := http.ParseTime(value)
 	if err != nil {

@@ -100,6 +100,8 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
 		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
 		{"an hour at most", reply(429, "Retry-After", "99999999999999999"), time.Hour},
+		{"too long for a number", reply(429, "Retry-After", "99999999999999999999"), time.Hour},
+		{"exact, too long for a number", reply(429, "Retry-After", "7", "Retry-After-Ms", "99999999999999999999"), time.Hour},
 		{"negative", reply(429, "Retry-After", "-7"), 0},
 		{"nonsense", reply(429, "Retry-After", "soon"), 0},
 		{"absent", reply(429), 0},

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -41,8 +42,8 @@ func isQuota(name string) bool {
 }
 
 func spent(remaining string) bool {
-	n, err := strconv.ParseFloat(remaining, 64)
-	return err == nil && n <= 0
+	n, ok := parse(remaining)
+	return ok && n <= 0
 }
 
 // leastEpoch is the least number that is an instant, in seconds since 1970, and not a
@@ -52,7 +53,7 @@ const leastEpoch, leastEpochMs = 1e9, 1e11
 // untilReset is the time until a reset, which is given as a duration (6m0s, 1.5s), as
 // seconds, as an instant in seconds or milliseconds since 1970, or by RFC 3339.
 func untilReset(reset string, now time.Time) time.Duration {
-	if n, err := strconv.ParseFloat(reset, 64); err == nil {
+	if n, ok := parse(reset); ok {
 		switch {
 		case n >= leastEpochMs:
 			return until(now, n, time.Millisecond)
@@ -77,11 +78,14 @@ func until(now time.Time, n float64, unit time.Duration) time.Duration {
 
 // number is text in units; 0 if it is no number.
 func number(text string, unit time.Duration) time.Duration {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return 0
-	}
+	n, _ := parse(text)
 	return clampWait(n * float64(unit))
+}
+
+// parse reads a number, an infinite one for a number that is too large.
+func parse(text string) (n float64, ok bool) {
+	n, err := strconv.ParseFloat(text, 64)
+	return n, err == nil || errors.Is(err, strconv.ErrRange)
 }
 
 func clampWait(ns float64) time.Duration {

@@ -33,6 +33,9 @@ func TestQuotaWait(t *testing.T) {
 		{[]string{"Retry-After-Ms", "120"}, true, 120 * time.Millisecond},
 		{[]string{"x-ms-retry-after-ms", "120"}, true, 120 * time.Millisecond},
 		{[]string{"Retry-After-Ms", "120"}, false, 0},
+		{[]string{"Retry-After-Ms", "1e999"}, true, admission.MaxServerWait},
+		{[]string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "1e999"}, false, admission.MaxServerWait},
+		{[]string{"X-Ratelimit-Remaining", "-1e999", "X-Ratelimit-Reset", "9"}, false, 9 * time.Second},
 	} {
 		fields := map[string][]string{}
 		for i := 0; i < len(row.fields); i += 2 {

@@ -2,7 +2,9 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +18,15 @@ const (
 	// MaxServerWait is the longest wait that a server can ask for.
 	MaxServerWait = time.Hour
 )
+
+// Whole is the whole number of units in a text, at most MaxServerWait; false if it is none.
+func Whole(text string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return time.Duration(min(n, uint64(MaxServerWait/unit))) * unit, true
+}
 
 // Server is the host of a call and the key that the call is limited by.
 type Server struct{ Host, Key string }
