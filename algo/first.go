@@ -142,9 +142,9 @@ func (p *Prepaid) fromCredits(ctx context.Context, key string, n, balance int64)
 }
 
 // addCredits adds a balance to the decision of a plan. An admission with a Limit of 0
-// does not state the remaining units.
+// does not state the remaining units. Credits pay nothing for a banned key.
 func (d *Decision) addCredits(balance int64) {
-	if d.limits() {
+	if d.limits() && !d.Banned {
 		d.Limit = addSaturated(d.Limit, balance)
 		d.Remaining = addSaturated(d.Remaining, balance)
 	}

@@ -395,3 +395,24 @@ func TestFirstOverABan(t *testing.T) {
 		require.False(t, l.Allow("a", 1), "a banned key spends no credits")
 	})
 }
+
+// TestFirstStatesNoCreditsOfABannedKey: credits pay nothing for a key that is banned, or denied
+// altogether, so that they do not remain either. They pay for others as before.
+func TestFirstStatesNoCreditsOfABannedKey(t *testing.T) {
+	ban := algo.Must(algo.NewBan(bucket(algo.PerHour(2)), algo.PerMinute(1), time.Minute, time.Hour))
+	for _, n := range []int64{2, 1} {
+		must(t, ban, "k", n)
+	}
+	for name, plan := range map[string]algo.Limiter{"banned": ban, "denied": algo.DenyAll()} {
+		credits := algo.Must(algo.NewCredits())
+		require.NoError(t, credits.TopUp("k", 5))
+		l := algo.First(plan, credits)
+		d := must(t, l, "k", 1).Decision
+		require.True(t, d.Banned, name)
+		require.Zero(t, d.Remaining, name)
+		require.Equal(t, must(t, plan, "k", 1).Limit, d.Limit, name)
+		require.EqualValues(t, 5, credits.Balance("k"))
+		both := must(t, algo.All(algo.DenyAll(), l), "k", 1)
+		require.Zero(t, both.Parts()[1].Remaining, name)
+	}
+}
