@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -40,6 +41,17 @@ func (c *earlyConn) setPhase(p phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase = p
+}
+
+// follow notes the state that the server says it is in. One that reads TLS does not say so of
+// this connection, on which nothing is answered then.
+func (c *earlyConn) follow(s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		c.setPhase(waiting)
+	case http.StateIdle:
+		c.setPhase(served)
+	}
 }
 
 // waits reports whether bytes into p will be the first of a request.

@@ -69,8 +69,8 @@ func NewListener(srv *http.Server, ln net.Listener, l algo.Limiter, exempt ...st
 	}
 	before := srv.ConnState
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {
-		if c, ok := conn.(*earlyConn); ok && state == http.StateIdle {
-			c.setPhase(served)
+		if c, ok := conn.(*earlyConn); ok { // not so under TLS
+			c.follow(state)
 		}
 		if before != nil {
 			before(conn, state)
@@ -91,7 +91,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if _, encrypted := conn.(*tls.Conn); encrypted {
 		return conn, nil // the server looks at its type
 	}
-	return &earlyConn{Conn: conn, listener: l, phase: waiting}, nil
+	return &earlyConn{Conn: conn, listener: l}, nil
 }
 
 // overloaded reports whether a request would be denied: a limit on trial denies none.

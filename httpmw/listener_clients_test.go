@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -225,4 +228,27 @@ func TestListenerBreaksNothing(t *testing.T) {
 	require.Greater(t, h.served.Load(), most/4)
 	require.Greater(t, int64(ln.Denied()), most/100)
 	t.Logf("%d requests, %d denied at the socket", requests.Load(), ln.Denied())
+}
+
+// TestListenerLeavesTheTLSPortAlone: plain HTTP on the port of a TLS server is rejected as without
+// a Listener, not answered in plain text.
+func TestListenerLeavesTheTLSPortAlone(t *testing.T) {
+	full := new(gauge)
+	full.full.Store(true)
+	srv := httptest.NewUnstartedServer(httpmw.Limit(full, key("k"))(ok))
+	early := httpmw.NewListener(srv.Config, srv.Listener, full)
+	srv.Listener = early
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
+	defer srv.Close()
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	status, body := exchange(t, conn, bufio.NewReader(conn), "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	require.Equal(t, http.StatusBadRequest, status, body)
+	require.Zero(t, early.Denied())
+	resp, err := srv.Client().Get(srv.URL)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode, "the peek alone denies")
 }
