@@ -23,9 +23,11 @@ import (
 //     below nine tenths of it;
 //   - when at least 20 requests have begun and are in flight, and none has completed
 //     for five times the baseline response time and at least 1 s, whatever the
-//     signal: a dependency that hangs uses no processor time.
+//     signal: a dependency that hangs uses no processor time. Canceled work, and failed
+//     or ignored work of at least that time, does not complete.
 //
-// Overload ends 1 s after its last sign.
+// Overload ends 1 s after its last sign. While nothing completes it admits one request
+// per second as a probe, although more may be in flight than allowed.
 //
 // The baseline response time is the mean of work that began and ended outside
 // overload, and its 60 s do not advance during overload, so that a long overload
@@ -87,9 +89,8 @@ const (
 	updateEvery     = int64(50 * time.Millisecond)
 )
 
-// bbr is driven by events: every admission, end and sample passes the time on, and
-// the first one after 50 ms updates the limit. A denial changes nothing that the
-// limit depends on.
+// bbr is driven by events: every admission, end, sample and denial passes the time on,
+// and the first one after 50 ms updates the limit.
 type bbr struct {
 	owned
 	machine  machine.Machine
@@ -123,14 +124,23 @@ func (b *bbr) admitted(at, _, inFlight int64) {
 	b.update(at, inFlight)
 }
 
-func (b *bbr) finished(at, inFlight int64) {
-	b.stall.ended.Add(1)
+func (b *bbr) finished(at, rtt, inFlight int64, o algo.Outcome) {
+	b.stall.finish(rtt, inFlight, o)
 	b.update(at, inFlight)
 }
 
-func (b *bbr) denied(cause, int64, int64) {}
+// denied updates too: while every request is denied nothing else happens that
+// could end the overload.
+func (b *bbr) denied(by cause, at, inFlight int64) {
+	if by.wantsSlot() {
+		if at == 0 {
+			at = b.machine.Now()
+		}
+		b.update(at, inFlight)
+	}
+}
 
-// Observe learns from successes. A completion with any outcome reaches finished.
+// Observe learns from successes.
 func (b *bbr) Observe(s Sample) {
 	at := s.end(b.machine)
 	if s.Outcome == algo.Succeeded {
@@ -179,11 +189,11 @@ func (b *bbr) overload(at, inFlight int64) (cause string) {
 		enter = leaveAt
 	}
 	b.hot = b.level.known && b.level.value >= enter
-	longest := max(hangsBaselines*b.baseline.minRT.Load(), hangsAfter)
+	hangs := b.stall.hangs(at, inFlight, b.baseline.minRT.Load())
 	switch {
 	case b.hot:
 		return signalName(b.signal)
-	case b.stall.lasts(at, inFlight) > longest:
+	case hangs:
 		return causeHang
 	}
 	return ""
@@ -202,7 +212,10 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	}
 	limit = min(max(limit, b.min), b.max)
 	if current := b.limit.Load(); overBefore && inFlight > current {
-		return max(limit, current) // let the excess drain first
+		limit = max(limit, current) // let the excess drain first
+	}
+	if b.cause == causeHang && b.stall.probe(at) {
+		limit = min(max(limit, inFlight+1), b.max)
 	}
 	return limit
 }

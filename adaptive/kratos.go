@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
@@ -109,8 +110,8 @@ func (k *kratos) Observe(s Sample) {
 	k.update(at)
 }
 
-func (k *kratos) admitted(at, _, _ int64) { k.update(at) }
-func (k *kratos) finished(at, _ int64)    { k.update(at) }
+func (k *kratos) admitted(at, _, _ int64)                 { k.update(at) }
+func (k *kratos) finished(at, _, _ int64, _ algo.Outcome) { k.update(at) }
 
 func (k *kratos) denied(cause, int64, int64) {
 	if k.hot.Load() && k.dropped.Load() == 0 {

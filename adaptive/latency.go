@@ -20,7 +20,6 @@ const (
 	latencySmooth   = float64(100e6)                            // memory of that share, ns
 	latencySpan     = time.Second                               // over which rates are measured
 	latencyGrows    = float64(2 * time.Second)                  // in which the headroom grows by a factor of e, ns
-	latencyStanding = int64(10 * time.Second)                   // work in flight for longer counts as long-lived
 	latencyPatience = int64(latencySpan + 100*time.Millisecond) // after which no rate from before is left
 	causeSlow       = "responses take at least four times their baseline"
 )
@@ -43,14 +42,12 @@ type latency struct {
 
 	mu       sync.Mutex // guards the fields below, and updates of times
 	updated  int64
-	before   [2]int64   // admissions and denials at the last update
-	fits     float64    // smoothed share of the arrivals with a slot
-	rate     float64    // last known
-	lowest   [2]float64 // excess in flight, lowest of this span and of the one before
-	span     int64      // begin of this span
+	before   [2]int64 // admissions and denials at the last update
+	fits     float64  // smoothed share of the arrivals with a slot
+	rate     float64  // last known
+	standing lowest   // excess in flight over the amount that completes in one baseline
 	headroom float64
 	until    int64 // end of the overload, without further signs
-	probed   int64 // instant of the last probe
 	over     bool
 	cause    string
 }
@@ -72,8 +69,8 @@ func (l *latency) admitted(at, _, inFlight int64) {
 	l.update(at, inFlight)
 }
 
-func (l *latency) finished(at, inFlight int64) {
-	l.stall.ended.Add(1)
+func (l *latency) finished(at, rtt, inFlight int64, o algo.Outcome) {
+	l.stall.finish(rtt, inFlight, o)
 	l.update(at, inFlight)
 }
 
@@ -115,7 +112,8 @@ func (l *latency) update(at, inFlight int64) {
 	l.over = at < l.until
 	if !l.over {
 		if completions {
-			l.standing(at, float64(inFlight)-l.rate*l.times.mean/1e9)
+			// Its minimum is the long-lived work, because a queue comes and goes.
+			l.standing.add(at, float64(inFlight)-l.rate*l.times.mean/1e9)
 		}
 		l.limit.Store(noLimit)
 		l.headroom = latencyHeadroom
@@ -127,15 +125,6 @@ func (l *latency) update(at, inFlight int64) {
 		l.adjust(dt, denials)
 	}
 	l.limit.Store(l.nextLimit(at, inFlight))
-}
-
-// standing takes in the excess in flight over the amount that completes in one
-// baseline. Its minimum is the long-lived work, because a queue comes and goes.
-func (l *latency) standing(at int64, excess float64) {
-	if at-l.span >= latencyStanding {
-		l.lowest[1], l.lowest[0], l.span = l.lowest[0], excess, at
-	}
-	l.lowest[0] = min(l.lowest[0], excess)
 }
 
 // count smooths the share of the arrivals with a slot, and reports denials since
@@ -152,14 +141,14 @@ func (l *latency) count(dt float64) (denials bool) {
 
 // overload prolongs the overload if there is a sign of it.
 func (l *latency) overload(at, inFlight int64, completions bool) {
-	t, stalled := &l.times, l.stall.lasts(at, inFlight)
-	longest := max(hangsAfter, int64(hangsBaselines*t.normal))
+	t := &l.times
+	hangs := l.stall.hangs(at, inFlight, int64(t.normal))
 	switch {
 	case t.normal == 0:
 		return
-	case stalled > longest:
+	case hangs:
 		l.cause = causeHang
-	case l.over && l.fits < latencyFits && l.cause == causeSlow && int64(t.silent) < longest:
+	case l.over && l.fits < latencyFits && l.cause == causeSlow && int64(t.silent) < l.stall.longest.Load():
 	case completions && inFlight >= learningFloor && t.recent > t.times(latencyEnter) && !l.excused():
 		l.cause = causeSlow
 	default:
@@ -196,14 +185,12 @@ func (l *latency) adopt(at, inFlight int64) {
 
 // nextLimit is the limit from now on.
 func (l *latency) nextLimit(at, inFlight int64) int64 {
-	longLived := max(min(l.lowest[0], l.lowest[1]), 0)
 	little := min(l.rate*l.times.mean/1e9*l.headroom, noLimit)
-	limit := max(int64(math.Ceil(min(little+longLived, noLimit))), latencyMinLimit)
+	limit := max(int64(math.Ceil(min(little+l.standing.value(), noLimit))), latencyMinLimit)
 	if current := l.limit.Load(); current != noLimit && inFlight > current {
 		limit = max(limit, min(current, inFlight)) // let the excess drain first
 	}
-	if l.cause == causeHang && at-l.probed >= coolDown {
-		l.probed = at
+	if l.cause == causeHang && l.stall.probe(at) {
 		return max(limit, inFlight+1)
 	}
 	return limit

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 // Min is the lowest limit of several strategies, which all learn: one for the
@@ -65,9 +67,9 @@ func (m *minimum) admitted(at, n, inFlight int64) {
 	}
 }
 
-func (m *minimum) finished(at, inFlight int64) {
+func (m *minimum) finished(at, rtt, inFlight int64, o algo.Outcome) {
 	for _, f := range m.following {
-		f.finished(at, inFlight)
+		f.finished(at, rtt, inFlight, o)
 	}
 }
 

@@ -34,10 +34,10 @@ func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 		return
 	}
 	at := l.machine.Now()
-	if l.follower != nil {
-		l.follower.finished(at, left)
-	}
 	rtt := max(at-h.At, 1)
+	if l.follower != nil {
+		l.follower.finished(at, rtt, left, o)
+	}
 	if h.State[2] != 0 && l.order.shares != nil {
 		l.order.shares.finished(h.Key, h.State[1], at, rtt, o, unpack(h.State[2]))
 	}

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
@@ -58,9 +59,9 @@ func RunQueue(opts ...Option) Strategy {
 
 const (
 	waitShare, drainShare = 0.7, 0.85 // of the target: to spend in the queue, and in which a burst drains
-	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20
-	// in 1 of 30 moments. Go's poller hands out 128 connections at a time: under overload
-	// the limit must be well below the admitted share, or requests grow old in the kernel.
+	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20 in 1 of 30
+	// moments. Go's poller hands out 128 connections at a time: under overload the limit must be
+	// well below the admitted share, or requests grow old in the kernel.
 	minWide, maxWide, minClosed = 20, 96, 6
 	demandOpen, demandClosed    = 1.0, 1.15 // where the limit begins to close, and is closed
 	idleBelow, spareBelow       = 0.97, 0.9 // use of the processors: closing less far, and no overload if the queue drains in time
@@ -189,8 +190,8 @@ func (q *runQueue) full() bool {
 	return true
 }
 
-func (q *runQueue) admitted(_, _, _ int64) {}
-func (q *runQueue) finished(_, _ int64)    { q.completed.Add(1) }
+func (q *runQueue) admitted(_, _, _ int64)                 {}
+func (q *runQueue) finished(_, _, _ int64, _ algo.Outcome) { q.completed.Add(1) }
 
 // denied takes back the arrival of a request that found no slot: it uses no processor.
 func (q *runQueue) denied(by cause, _, _ int64) {
@@ -202,9 +203,8 @@ func (q *runQueue) denied(by cause, _, _ int64) {
 
 // Observe keeps the mean response time.
 func (q *runQueue) Observe(s Sample) {
-	us := s.RTT.Microseconds()
 	average(&q.rtt, int64(s.RTT))
-	average(&q.square, us*us)
+	average(&q.square, s.RTT.Microseconds()*s.RTT.Microseconds())
 }
 
 // update learns and sets the limit, by requests: a goroutine would wait in the queue itself.

@@ -3,35 +3,92 @@ package adaptive
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/algo"
 )
 
 const (
 	hangsAfter     = int64(time.Second)
 	hangsBaselines = 5
 	causeHang      = "nothing completes"
+	standingSpan   = int64(10 * time.Second)
 )
 
 // stall detects that no work completes although new work begins, as when a
 // dependency hangs. Fewer than learningFloor pieces of work show nothing.
+//
+// Work without a success that took as long as a hang has not completed: its client, or its
+// own timeout, has ended it. Canceled work has not even begun.
 type stall struct {
-	began, ended atomic.Int64 // pieces of work
+	began, ended, canceled atomic.Int64 // pieces of work
+	longest                atomic.Int64 // time from which it hangs, ns
 
-	// The caller of lasts guards the fields below.
-	lastBegan, lastEnded int64 // as of the last completion
-	since                int64 // the first begin since then, 0: none
+	// The caller of hangs and probe guards the fields below.
+	lastBegan, lastEnded int64  // as of the last completion
+	standing             lowest // in flight at completions: streams and the like
+	since                int64  // the first begin since then, 0: none
+	probed, probedBegan  int64  // instant of the last probe, and the work that had begun by then
 }
 
-// lasts is the time for which work has been beginning and nothing has completed.
-func (s *stall) lasts(at, inFlight int64) int64 {
-	began, ended := s.began.Load(), s.ended.Load()
+// finish counts the end of work. While nothing is in flight nothing hangs.
+func (s *stall) finish(rtt, inFlight int64, o algo.Outcome) {
 	switch {
-	case ended != s.lastEnded:
+	case o == algo.Succeeded, inFlight <= 0:
+		s.ended.Add(1)
+	case rtt >= s.longest.Load():
+	case o == algo.Canceled:
+		s.canceled.Add(1)
+	default:
+		s.ended.Add(1)
+	}
+}
+
+// hangs reports whether work has been beginning for five baselines, at least 1 s, and
+// nothing has completed.
+func (s *stall) hangs(at, inFlight, baseline int64) bool {
+	longest := max(hangsAfter, hangsBaselines*baseline)
+	s.longest.Store(longest)
+	began, ended := s.notCanceled(), s.ended.Load()
+	if ended != s.lastEnded {
 		s.lastBegan, s.lastEnded, s.since = began, ended, 0
-	case began > s.lastBegan && s.since == 0:
+		s.standing.add(at, float64(inFlight))
+	}
+	switch {
+	case began <= s.lastBegan:
+		s.since = 0
+	case s.since == 0:
 		s.since = at
 	}
-	if s.since == 0 || min(inFlight, began-s.lastBegan) < learningFloor {
-		return 0
-	}
-	return at - s.since
+	hung := min(inFlight-int64(s.standing.value()), began-s.lastBegan)
+	return hung >= learningFloor && at-s.since > longest
 }
+
+// probe reports whether one more request may be admitted to see whether it completes:
+// one a second, or until one has begun and was not canceled.
+func (s *stall) probe(at int64) bool {
+	began := s.notCanceled()
+	if at-s.probed < coolDown && began > s.probedBegan {
+		return false
+	}
+	s.probed, s.probedBegan = at, began
+	return true
+}
+
+// notCanceled is the work that has begun, without canceled work.
+func (s *stall) notCanceled() int64 { return s.began.Load() - s.canceled.Load() }
+
+// lowest is the lowest value of the last 10 to 20 s.
+type lowest struct {
+	values [2]float64 // of this span, and of the one before
+	since  int64      // begin of this span
+}
+
+func (l *lowest) add(at int64, v float64) {
+	if at-l.since >= standingSpan {
+		l.values[1], l.values[0], l.since = l.values[0], v, at
+	}
+	l.values[0] = min(l.values[0], v)
+}
+
+// value is at least 0.
+func (l *lowest) value() float64 { return max(min(l.values[0], l.values[1]), 0) }

@@ -68,8 +68,8 @@ const noLimit = math.MaxInt32
 type follower interface {
 	// admitted follows the admission of n units; inFlight includes them.
 	admitted(at, n, inFlight int64)
-	// finished follows the end of work with any outcome; inFlight is the rest.
-	finished(at, inFlight int64)
+	// finished follows the end of work after rtt, with any outcome; inFlight is the rest.
+	finished(at, rtt, inFlight int64, o algo.Outcome)
 	// denied follows a denial. at is 0 if the instant is not known; it then reads the clock
 	// only if it must, because a denial should cost next to nothing.
 	denied(by cause, at, inFlight int64)
