@@ -5,16 +5,28 @@ import (
 	"time"
 )
 
-// late reports whether a request will not be done before the deadline of ctx.
+// late reports whether a request is denied because it is expected to end after the deadline
+// of ctx.
 func (l *Limiter) late(ctx context.Context, n int64) (bool, error) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return false, ctx.Err()
 	}
-	if left := time.Until(deadline); left <= 0 || left < l.expected(n) {
+	if left := time.Until(deadline); left <= 0 || left < l.expected(n) && !l.trial() {
 		return true, nil
 	}
 	return false, ctx.Err()
+}
+
+// trial reports whether a late request is begun nevertheless: one, a second after another
+// was denied. The expectation may be too long, and only work that is begun can correct it.
+func (l *Limiter) trial() bool {
+	at, since := l.machine.Now(), l.lateSince.Load()
+	if since == 0 {
+		l.lateSince.CompareAndSwap(0, at)
+		return false
+	}
+	return at-since >= int64(time.Second) && l.lateSince.CompareAndSwap(since, 0)
 }
 
 // expected is the least time that n units are likely to take: the duration of

@@ -62,6 +62,45 @@ func TestDeadlines(t *testing.T) {
 	})
 }
 
+// TestDeadlinesAfterSlowWork: slow work, at the start or by others all the time, denies fast
+// work with a deadline for little more than a second; work that stays slow is begun once a second.
+func TestDeadlinesAfterSlowWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter(t, adaptive.Default())
+		denials := func(n int, every, took time.Duration) (denied int) {
+			for range n {
+				time.Sleep(every)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+				lease, err := l.Acquire(ctx, "", 1)
+				require.NoError(t, err)
+				if !lease.Allowed {
+					denied++
+				} else {
+					time.AfterFunc(took, func() { lease.Release(algo.Succeeded) })
+				}
+				cancel()
+			}
+			return denied
+		}
+		calls(t, l, 1, 3*time.Second, algo.Succeeded)
+		require.GreaterOrEqual(t, denials(5000, time.Millisecond, 3*time.Second), 4990)
+		require.LessOrEqual(t, denials(20, time.Second, time.Millisecond), 2)
+		for range 1000 {
+			batch := acquire(t, l, "", 1)
+			time.AfterFunc(10*time.Second, func() { batch.Release(algo.Succeeded) })
+			time.Sleep(500 * time.Millisecond)
+		}
+		require.Equal(t, 1, denials(1, 0, 0), "the batch is all that has completed lately")
+		for range 20 { // and it goes on
+			batch := acquire(t, l, "", 1)
+			time.AfterFunc(10*time.Second, func() { batch.Release(algo.Succeeded) })
+			require.LessOrEqual(t, denials(1, time.Second, time.Millisecond), 1)
+		}
+		require.Zero(t, denials(100, 10*time.Millisecond, time.Millisecond))
+		time.Sleep(10 * time.Second)
+	})
+}
+
 // TestDeadlinesInAQueue: a request that would wait in the queue beyond its deadline is
 // denied at once.
 func TestDeadlinesInAQueue(t *testing.T) {

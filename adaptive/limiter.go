@@ -56,9 +56,10 @@ type Limiter struct {
 	lighter    atomic.Int64  // units by which work in flight has been settled below its admission
 	mean       atomic.Int64  // smoothed RTT of successes, nanoseconds
 	fastest    atomic.Int64  // a recent short RTT, nanoseconds
+	lateSince  atomic.Int64  // first denial for a deadline since the last trial; 0: none
 	admissions atomic.Uint32 // counted only if sampled
 	closed     atomic.Bool
-	_          [16]byte
+	_          [8]byte
 	denials    denialCounts
 }
 
@@ -98,8 +99,9 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 // at most the time that the queue allows and until ctx ends; it then returns the
 // error of ctx. Without a queue it returns at once.
 //
-// Work that is sure to end too late is not begun: if ctx has less time left than the wait in
-// the queue and a fast request take, the request is denied with the RetryAfter algo.Forever.
+// Work that is expected to end too late is not begun: if ctx has less time left than the wait in
+// the queue and a recent fast request took, the request is denied with the RetryAfter
+// algo.Forever. At most once a second such a request is begun: the others may have been slower.
 // If ctx is canceled the error is ctx's. n = 0 is a peek. A negative n is [algo.ErrCost].
 // After Close the error is [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
