@@ -21,6 +21,7 @@ const (
 	byFullQueue
 	byLongWait
 	byDeadline
+	atPeek // no free slot, as seen by a peek, after which the caller denies a request
 	never
 	causes
 )
@@ -29,7 +30,7 @@ const (
 // slot.
 func (c cause) wantsSlot() bool {
 	switch c {
-	case byLimit, byFullQueue, byLongWait, keptForClass, keptForShare:
+	case byLimit, byFullQueue, byLongWait, keptForClass, keptForShare, atPeek:
 		return true
 	}
 	return false

@@ -216,6 +216,8 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 		// The answer of a gate concerns a request of some class and tenant.
 		if l.gate != nil && l.order == nil && l.gate.full() {
 			lease.Remaining = 0
+		} else if lease.Remaining == 0 && l.follower != nil {
+			l.follower.denied(atPeek, 0, inFlight)
 		}
 		lease = algo.NewLease(lease.Decision, l, algo.Handle{}) // Settle may take slots
 	default:

@@ -1,6 +1,8 @@
 package adaptive_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -152,4 +154,45 @@ func TestSlowFailuresAfterAPause(t *testing.T) {
 			time.Sleep(time.Second)
 		})
 	}
+}
+
+// TestProbeBehindPeeks: where a listener or a tap asks first, and denies, a probe is admitted too.
+// A peek that finds no slot changes nothing else.
+func TestProbeBehindPeeks(t *testing.T) {
+	hanging(t, func(t *testing.T, l *adaptive.Limiter) {
+		arrivals(t, l, 3*time.Second, 0, algo.Ignored)
+		before := l.Explain().Denied
+		denials := 0
+		for range 10_000 {
+			if acquire(t, l, "", 0).Remaining > 0 {
+				denials += calls(t, l, 1, time.Millisecond, algo.Succeeded)
+			} else {
+				denials++
+				time.Sleep(time.Millisecond)
+			}
+		}
+		require.Less(t, denials, 2500, "a second until the probe, and one until the limit ends")
+		require.Equal(t, before, l.Explain().Denied)
+	})
+}
+
+// peeking peeks three times while its only slot is taken.
+type peeking struct{ *adaptive.Limiter }
+
+func (p peeking) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	lease, err := p.Limiter.Acquire(ctx, key, n)
+	for range 3 {
+		if peek, _ := p.Limiter.Acquire(ctx, key, 0); lease.Allowed && peek.Remaining > 0 {
+			return lease, errors.New("a slot is free")
+		}
+	}
+	return lease, err
+}
+
+// TestPeeksAreNoArrivals: the demand for the processor stays as it is.
+func TestPeeksAreNoArrivals(t *testing.T) {
+	m := newModel()
+	l := m.limiter(t, adaptive.Min(adaptive.RunQueue(m.option()), adaptive.Fixed(1)))
+	all := m.serve(t, peeking{l}, time.Millisecond, 1.3, 5*time.Second)
+	require.Less(t, longest(all, time.Second), 30*time.Millisecond)
 }
