@@ -18,8 +18,9 @@ import (
 //     is below the capacity.
 //   - Slots in flight cannot be lent. While a class lacks slots, some are kept free of
 //     the classes below it: so many that about 1 in 250 of its requests finds none, at
-//     most a quarter of the limit (or five if that is more). A small limit that the
-//     higher classes use up has denials in all of them; give it a queue.
+//     most a quarter of the limit (or five if that is more). They stay kept until the class
+//     has sent nothing for 30 seconds. A small limit that the higher classes use up has
+//     denials in all of them; give it a queue.
 //
 // Without overload, which ends a second after the last denial, no request is denied.
 // Within a class users are not distinguished: see [WithFairShares].
@@ -28,10 +29,11 @@ func WithPriorities() Option {
 }
 
 const (
-	strainMemory = int64(time.Second) // from the last denial to the end of the overload
-	keepScale    = 256                // a slot more to keep for each denial, one less for 256 admissions
-	keepFew      = 5                  // slots that may be kept of a small limit
-	minSlack     = 2                  // requests
+	strainMemory = int64(time.Second)      // from the last denial to the end of the overload
+	keepScale    = 256                     // a slot more to keep for each denial, one less for 256 admissions
+	keepFew      = 5                       // slots that may be kept of a small limit
+	keptMemory   = int64(30 * time.Second) // from the last request of a rank until no slots are kept for it
+	minSlack     = 2                       // requests
 )
 
 // rank orders requests: by class, and within a class by their tenants' use of
@@ -51,6 +53,7 @@ type order struct {
 	until atomic.Int64          // end of the overload, unless there are more denials
 	lent  [ranks]atomic.Int64   // price of passed requests for which no lower rank has been denied yet
 	kept  [ranks]atomic.Int64   // slots to keep free of lower ranks, in 1/keepScale
+	asked [ranks]atomic.Int64   // instant of the rank's last request
 	last  [classes]atomic.Int64 // instant at which a request of the class last found its slots
 
 	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
@@ -103,6 +106,7 @@ func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) 
 		c.rank += c.charge.standing()
 		c.price = max(c.charge.expected(), 1)
 	}
+	note(&o.asked[c.rank], at)
 	return c
 }
 
@@ -191,7 +195,7 @@ func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 		above -= c.rank % standings
 	}
 	for r := range above {
-		if kept := o.kept[r].Load() / keepScale; kept > slots {
+		if kept := o.kept[r].Load() / keepScale; kept > slots && at-o.asked[r].Load() < keptMemory {
 			slots, higher = kept, r
 		}
 	}
@@ -228,8 +232,13 @@ func (o *order) found(c *claim, at int64) {
 	if o.kept[c.rank].Load() > 0 {
 		o.kept[c.rank].Add(-1)
 	}
-	if class := c.rank / standings; at-o.last[class].Load() > strainMemory/16 {
-		o.last[class].Store(at)
+	note(&o.last[c.rank/standings], at)
+}
+
+// note sets a word that many requests share to the instant at, if it is far from it.
+func note(word *atomic.Int64, at int64) {
+	if at-word.Load() > strainMemory/16 {
+		word.Store(at)
 	}
 }
 

@@ -2,6 +2,7 @@ package adaptive_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -86,6 +87,31 @@ func TestPrioritiesWithRoom(t *testing.T) {
 			crowd(t, l, keysOf["user"], 1000, 5*time.Second)
 		}
 	})
+}
+
+// TestNothingIsKeptForASilentClass: 30 seconds after its last request, no slots are kept
+// for a class, however many the others lack.
+func TestNothingIsKeptForASilentClass(t *testing.T) {
+	for _, load := range []float64{.4, 1.5} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimiter(t, adaptive.Fixed(8), adaptive.WithPriorities())
+			rng := rand.New(rand.NewPCG(5, 6))
+			send := func(class adaptive.Class, load float64, d time.Duration) uint64 {
+				before := l.Explain().Denied.Priority
+				for start := time.Now(); time.Since(start) < d; {
+					time.Sleep(time.Duration(rng.ExpFloat64() * float64(10*time.Millisecond) / load / 8))
+					lease, err := l.Acquire(adaptive.WithClass(background, class), "", 1)
+					require.NoError(t, err)
+					time.AfterFunc(10*time.Millisecond, func() { lease.Release(algo.Succeeded) })
+				}
+				return l.Explain().Denied.Priority - before
+			}
+			send(adaptive.Critical, 3, 2*time.Second)
+			require.Positive(t, send(adaptive.Sheddable, load, 30*time.Second))
+			require.Zero(t, send(adaptive.Sheddable, load, 30*time.Second))
+			time.Sleep(time.Second)
+		})
+	}
 }
 
 // TestPrioritiesOfOneClass: a limiter with priorities keeps its limit in use when all
