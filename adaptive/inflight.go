@@ -31,6 +31,26 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
 	}
 }
 
+// follow passes an admission on. A signal of the caller may panic there.
+func (l *Limiter) follow(at, n, inFlight int64) {
+	returned := false
+	defer func() {
+		if !returned {
+			l.free(n)
+		}
+	}()
+	l.follower.admitted(at, n, inFlight)
+	returned = true
+}
+
+// free gives back n slots that were not used.
+func (l *Limiter) free(n int64) {
+	l.inFlight.Add(-n)
+	if l.queue != nil {
+		l.queue.admit()
+	}
+}
+
 // working returns the number of units in flight that count: all, minus the units
 // that wait for their client. If work was settled to less, its waiting part is
 // unknown, so none of it is subtracted: the result may be too large, never too

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -139,6 +140,30 @@ func TestC1_PanickingStrategyFreesTheSlot(t *testing.T) {
 	}
 	require.Zero(t, l.InFlight())
 	require.NoError(t, l.Close())
+}
+
+// TestC1_PanickingSignalFreesTheSlot: a strategy reads its signal after an admission too.
+func TestC1_PanickingSignalFreesTheSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		panics := false
+		signal := adaptive.SignalFunc(func() (float64, bool) {
+			if panics {
+				panic("signal")
+			}
+			return 0, true
+		})
+		l := newLimiter(t, adaptive.Min(newBBR(t, adaptive.WithSignal(signal)), adaptive.Fixed(2)), adaptive.WithQueue(adaptive.FIFO(5, time.Second)))
+		held := acquire(t, l, "", 1)
+		panics = true
+		for range 3 {
+			time.Sleep(time.Second)
+			require.Panics(t, func() { acquire(t, l, "", 1) })
+		}
+		require.Equal(t, 1, l.InFlight())
+		panics = false
+		held.Release(algo.Succeeded)
+		require.Len(t, fill(t, l, 2), 2)
+	})
 }
 
 // TestAllocations: admitting, denying and releasing allocate nothing.

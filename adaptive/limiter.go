@@ -35,7 +35,8 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // A denial has the reason Overload. RetryAfter is an estimate: the time in which as
 // many units are expected to end as the request lacks. [Limiter.Explain] shows
 // more. A cost above the largest limit that the strategy ever sets is denied with
-// the reason Never.
+// the reason Never; one between that and the limit in force is denied with Overload, also
+// while nothing is in flight: keep costs at or below the lowest limit ([WithLimits]).
 //
 // Acquire and Release allocate nothing, unless the request waits in a queue. The
 // limiter has no goroutine.
@@ -83,7 +84,10 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 		return nil, fmt.Errorf("adaptive: New: %w", err)
 	}
 	l := &Limiter{machine: set.machine, strategy: s, gate: gateOf(s), min: int64(set.min)}
-	l.max = max(int64(min(set.max, maxLimit(s))), l.min)
+	l.max = int64(min(set.max, maxLimit(s)))
+	if l.min > l.max {
+		return nil, fmt.Errorf("adaptive: New: WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)
+	}
 	l.follower, _ = s.(follower)
 	_, isFixed := s.(*fixed)
 	l.order = newOrder(&set)
@@ -121,7 +125,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	if l.gate != nil || l.order != nil {
 		at, who, c = l.arrive(ctx, key, n)
 	}
-	if who.known && c == none {
+	if who.known && c == none && l.queue == nil {
 		inFlight, limit, c = l.keep(&who, n, at)
 	}
 	switch {
@@ -129,7 +133,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	case l.queue == nil:
 		inFlight, limit, c = l.enter(n)
 	default:
-		if inFlight, limit, c, err = l.queue.acquire(ctx, n); err != nil {
+		if inFlight, limit, c, err = l.queue.acquire(ctx, n, who.rank); err != nil {
 			l.order.decided(&who, key, at, false)
 			return lease, err
 		}
@@ -146,7 +150,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		at = l.start()
 	}
 	if l.follower != nil {
-		l.follower.admitted(at, n, inFlight)
+		l.follow(at, n, inFlight)
 	}
 	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
 	h := algo.FillLease(&lease, l)
@@ -160,11 +164,11 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 }
 
 // arrive asks the gate, and computes the claim of the request if there is
-// overload.
+// overload, or a queue in which it must wait.
 func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c cause) {
 	at = l.machine.Now()
 	admits := l.gate == nil || l.gate.admits(at)
-	if l.order == nil || admits && !l.order.strained(at) {
+	if l.order == nil || admits && !l.order.strained(at) && !l.mustWait(n) {
 		if !admits {
 			c = byRunQueue
 		}
@@ -183,6 +187,11 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, wh
 		}
 	}
 	return at, who, c
+}
+
+// mustWait reports whether n units have to wait in the queue.
+func (l *Limiter) mustWait(n int64) bool {
+	return l.queue != nil && (l.queue.length.Load() > 0 || n > l.limit()-l.working(l.inFlight.Load()))
 }
 
 // keep denies n slots that are free but kept for others.

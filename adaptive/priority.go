@@ -16,8 +16,9 @@ import (
 //     priorities, apart from the credit: at most a third of the target ([WithTarget])
 //     of work. So a class loses nothing while the demand of it and the classes above
 //     is below the capacity.
-//   - Slots in flight cannot be lent. While a class lacks slots, some are kept free of
-//     the classes below it: so many that about 1 in 250 of its requests finds none, at
+//   - Slots in flight cannot be lent. In a queue ([WithQueue]) the highest class is
+//     served first. Without one, while a class lacks slots, some are kept free of the
+//     classes below it: so many that about 1 in 250 of its requests finds none, at
 //     most a quarter of the limit (or five if that is more). They stay kept until the class
 //     has sent nothing for 30 seconds. A small limit that the higher classes use up has
 //     denials in all of them; give it a queue.

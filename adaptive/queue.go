@@ -77,6 +77,10 @@ func (q Queue) check() error {
 
 // WithQueue lets requests that do not fit wait for a slot. Acquire then blocks, at
 // most until its context ends.
+//
+// With [WithPriorities] or [WithFairShares] requests of a higher class, and those within the
+// share of their tenant, are served first, and a full queue denies the lowest of them. No
+// slots are kept free then.
 func WithQueue(q Queue) Option {
 	return Option{"WithQueue", func(s *settings) { s.queue = q }}
 }

@@ -21,7 +21,11 @@ func (l *Limiter) start() int64 {
 
 // Release frees the slots of an admission and passes a sample to the strategy. It
 // implements [algo.Releaser]; callers use the lease's Release.
-func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
+func (l *Limiter) Release(h algo.Handle, o algo.Outcome) { l.ReleaseAfterWait(h, o, 0) }
+
+// ReleaseAfterWait is Release of work that has waited for its client, a time that is not
+// charged to its tenant. It implements [algo.ClientWaiter]; callers use the lease's Release.
+func (l *Limiter) ReleaseAfterWait(h algo.Handle, o algo.Outcome, waited time.Duration) {
 	// The slot is free before a strategy can panic.
 	left := l.working(l.inFlight.Add(-weight(h.N)))
 	if less := lighterBy(&h, h.N); less > 0 {
@@ -39,7 +43,7 @@ func (l *Limiter) Release(h algo.Handle, o algo.Outcome) {
 		l.follower.finished(at, rtt, left, o)
 	}
 	if h.State[2] != 0 && l.order.shares != nil {
-		l.order.shares.finished(h.Key, h.State[1], at, rtt, o, unpack(h.State[2]))
+		l.order.shares.finished(h.Key, h.State[1], at, max(rtt-int64(waited), 1), unpack(h.State[2]))
 	}
 	if !l.isSample(rtt, o) {
 		return

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
@@ -19,8 +18,9 @@ import (
 // Acquire does, before it has taken anything.
 //
 // Each tenant may use the lesser of its demand and its weighted max-min share of the
-// service's capacity. Use is counted in service: the time from admission to release
-// times the units, so one report that takes as long as 100 reads counts as 100 reads.
+// service's capacity. Use is counted in service: the time from admission to release,
+// without waits for the client, times the units, so one report that takes as long as 100
+// reads counts as 100 reads. Work that fails or whose client has gone counts too.
 // Requests beyond the share of their tenant are denied only in favor of tenants
 // within their shares; the total served is nearly the same as without shares (on real
 // servers .94 to 1.0 of it). A tenant that was idle, or is new, may first send 20 requests
@@ -164,23 +164,17 @@ func usableWeight(w float64) float64 {
 
 const minWeight, maxWeightOfTenant = 1e-3, 1e3
 
-// finished charges the service that n units have taken in place of the expected.
-func (s *shares) finished(tenant string, n, at, rtt int64, o algo.Outcome, c charge) {
-	service := serviceOf(rtt, n)
-	if o == algo.Ignored {
-		service = c.expected()
-	}
+// finished charges the service that n units have taken, for took, in place of the expected.
+func (s *shares) finished(tenant string, n, at, took int64, c charge) {
+	service := serviceOf(took, n)
 	by := 0.0
 	if c.within() {
 		by = float64(service-c.expected()) / float64(c.weight)
 	}
 	s.since.add(c, service)
 	id := s.correct(tenant, at, by)
-	if o == algo.Ignored {
-		return
-	}
 	usual := &s.usual[id%shareMeans]
-	is, was := min(rtt/serviceUnit, math.MaxUint32), int64(usual.Load())
+	is, was := min(took/serviceUnit, math.MaxUint32), int64(usual.Load())
 	if was == 0 {
 		was = is
 	}

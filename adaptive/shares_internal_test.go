@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/sluice-go/sluice/algo"
 )
 
 // TestSharesOfHugeRequests: the service of a huge request is at least as large as a small
@@ -18,10 +16,10 @@ func TestSharesOfHugeRequests(t *testing.T) {
 		c := s.charge("a", n, second, 1, second)
 		require.True(t, c.within())
 		require.Equal(t, uint64(math.MaxUint32&^1), uint64(c.service), n)
-		s.finished("a", n, 101*second, 100*second, algo.Succeeded, c)
+		s.finished("a", n, 101*second, 100*second, c)
 		require.False(t, s.charge("a", 1, 102*second, 1, second).within(), "%d: it is beyond its share", n)
 		c = s.charge("b", n, 102*second, 1, second)
-		s.finished("b", n, 202*second, 100*second, algo.Ignored, c)
+		s.finished("b", n, 202*second, 100*second, c)
 		b, sp, l := s.since.take()
 		require.GreaterOrEqual(t, min(b, sp, l), 0.0)
 	}

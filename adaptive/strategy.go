@@ -19,7 +19,9 @@ import (
 // in use.
 //
 // The constructors of this package return a Strategy. [New] reports their invalid
-// options; until then an invalid strategy has the limit 1.
+// options; until then an invalid strategy has the limit 1. Most of them follow admissions,
+// ends and denials too, by unexported methods that a type around them hides: a strategy of
+// your own that embeds [Default] for its log limits nothing. Combine them with [Min].
 type Strategy interface {
 	// Limit is the largest number of units in flight. The limiter reads a value
 	// below 1 as 1, because a limit of 0 would end all learning.

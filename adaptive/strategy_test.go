@@ -93,3 +93,11 @@ func TestStrategyErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 }
+
+// TestLimitsAboveTheStrategy: a lowest limit that the strategy never reaches is an error.
+func TestLimitsAboveTheStrategy(t *testing.T) {
+	_, err := adaptive.New(adaptive.Fixed(2), adaptive.WithLimits(5, 100))
+	require.ErrorContains(t, err, "lowest limit is 5, above the largest of the strategy, 2")
+	l := newLimiter(t, adaptive.Fixed(5), adaptive.WithLimits(5, 100))
+	require.Equal(t, 5, l.Limit())
+}

@@ -19,8 +19,9 @@ import (
 //
 //	p = max(0, (requests - K*accepts) / (requests + 1))
 //
-// over the last two minutes, where requests counts all calls, including those
-// denied here, and accepts the calls that the backend accepted.
+// over the last two minutes, where requests counts the calls that have ended, and those
+// denied here, and accepts the calls that the backend accepted. Calls under way are no
+// evidence: use timeouts, so that calls to a backend that hangs end.
 //
 //   - With K = 2 an overloaded backend receives about twice the calls that it can
 //     accept. A backend that accepts at least half of its calls is never throttled.
@@ -30,8 +31,8 @@ import (
 //
 // Release the lease with algo.Succeeded when the backend accepted the call, even if
 // it answered with a client error, and with algo.Failed when it rejected the call,
-// timed out or was unreachable. Canceled and Ignored calls are not counted. A lease
-// that is never released counts as rejected.
+// timed out or was unreachable. Canceled and Ignored calls are not counted, nor is a lease
+// that is never released.
 //
 // A denial has the reason Overload and a RetryAfter of one second: the probability
 // falls gradually and not at any instant. All keys share the throttle. An admission
@@ -70,8 +71,7 @@ func NewThrottle(opts ...Option) (*Throttle, error) {
 	return &Throttle{k: s.k, bucketRing: newBucketRing(throttleBucket, throttleBuckets, now())}, nil
 }
 
-// Acquire counts a call of weight n, and admits it unless the backend is likely to
-// reject it. n = 0 is a peek; a negative n is [algo.ErrCost].
+// Acquire admits a call of weight n unless the backend is likely to reject it. n = 0 is a peek; a negative n is [algo.ErrCost].
 func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
@@ -82,9 +82,8 @@ func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lea
 		lease.Allowed = true
 		return lease, nil
 	}
-	p := t.probability()
-	t.count(weight(n), 0)
-	if p > 0 && rand.Float64() < p && !t.probe(at) {
+	if p := t.probability(); p > 0 && rand.Float64() < p && !t.probe(at) {
+		t.count(weight(n), 0)
 		lease.Reason, lease.RetryAfter = algo.Overload, throttleRetry
 		lease.NextAfter, lease.ResetAfter = throttleRetry, throttleRetry
 		return lease, nil
@@ -92,7 +91,7 @@ func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lea
 	if at-t.passed.Load() > throttleBucket {
 		t.passed.Store(at) // a resolution of a second is enough
 	}
-	return algo.NewLease(algo.Decision{Allowed: true}, t, algo.Handle{N: n, At: at}), nil
+	return algo.NewLease(algo.Decision{Allowed: true}, t, algo.Handle{N: n}), nil
 }
 
 // probe reports whether it is time to call a backend that is likely to reject, and
@@ -138,30 +137,19 @@ func (t *Throttle) turn(at int64) {
 	t.finish(last)
 }
 
-// Release counts the outcome of a call. It implements [algo.Releaser]; callers use
+// Release counts a call and its outcome. It implements [algo.Releaser]; callers use
 // the lease's Release.
 func (t *Throttle) Release(h algo.Handle, o algo.Outcome) {
-	at := now()
-	t.turn(at)
+	n := weight(h.N)
+	t.turn(now())
 	switch o {
 	case algo.Succeeded:
-		t.count(0, weight(h.N))
-	case algo.Ignored, algo.Canceled:
-		t.uncount(at, h, weight(h.N))
+		t.count(n, n)
+	case algo.Failed:
+		t.count(n, 0)
 	}
 }
 
-// uncount removes n calls that are still in the ring.
-func (t *Throttle) uncount(at int64, h algo.Handle, n int64) {
-	if at-h.At < throttleBucket*(throttleBuckets-1) {
-		t.count(-n, 0)
-	}
-}
-
-// Settle corrects the weight of a call. It implements [algo.Releaser]; callers use
-// the lease's Settle.
-func (t *Throttle) Settle(h algo.Handle, actual int64) {
-	at := now()
-	t.turn(at)
-	t.uncount(at, h, weight(h.N)-weight(actual))
-}
+// Settle corrects the weight of a call, which is counted at its release. It implements
+// [algo.Releaser]; callers use the lease's Settle.
+func (t *Throttle) Settle(algo.Handle, int64) {}

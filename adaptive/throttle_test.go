@@ -117,14 +117,34 @@ func TestThrottleOutcomes(t *testing.T) {
 
 		time.Sleep(time.Hour)
 		lease := acquire(t, th, "", 3)
-		lease.Settle(9)
-		require.Equal(t, .9, th.Probability())
 		lease.Settle(0)
-		require.Zero(t, th.Probability())
-		lease.Settle(4)
-		time.Sleep(time.Hour)
-		lease.Release(algo.Canceled)
-		require.Zero(t, th.Probability(), "a call that no longer counts is not subtracted")
+		lease.Settle(9)
+		require.Zero(t, th.Probability(), "it has not ended")
+		lease.Release(algo.Failed)
+		require.Equal(t, .9, th.Probability())
+	})
+}
+
+// TestThrottleCallsUnderWay are no evidence: neither a burst of calls to a healthy backend
+// from rest, nor streams that end long after they began and do not count.
+func TestThrottleCallsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		th := newThrottle(t)
+		for range 130 {
+			calls := fill(t, th, 50)
+			require.Len(t, calls, 50)
+			time.Sleep(50 * time.Millisecond)
+			releaseAll(calls, algo.Succeeded)
+			time.Sleep(950 * time.Millisecond)
+		}
+		streams := fill(t, th, 100)
+		require.Len(t, streams, 100)
+		time.Sleep(100 * time.Second)
+		releaseAll(streams, algo.Ignored)
+		for range 130 {
+			require.Zero(t, th.Probability())
+			time.Sleep(time.Second)
+		}
 	})
 }
 

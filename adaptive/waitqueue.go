@@ -2,13 +2,14 @@ package adaptive
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// waitQueue is the queue of a running limiter: a doubly linked list under a lock,
-// oldest first.
+// waitQueue is the queue of a running limiter, under a lock. Requests of a higher rank are
+// served first, see order; those of one rank in the order of the queue's kind.
 //
 // No wakeup is lost. A request enters the queue and then looks for a slot; a
 // release frees a slot and then looks at the queue. The later of the two sees the
@@ -19,11 +20,10 @@ type waitQueue struct {
 	queue   Queue
 	length  atomic.Int64 // written under mu
 
-	mu             sync.Mutex
-	oldest, newest *waiter
-	emptyAt        int64 // last instant at which the queue was empty
-	poller         *time.Timer
-	closed         bool
+	mu      sync.Mutex
+	waiters [ranks]waitList // by rank
+	poller  *time.Timer
+	closed  bool
 }
 
 // pollEvery bounds the time in which a limit that rose without a release is
@@ -33,7 +33,8 @@ const pollEvery = 10 * time.Millisecond
 // waiter is one request in the queue. The queue's lock guards its fields until
 // ready is closed.
 type waiter struct {
-	older, newer *waiter
+	older, newer *waiter // of its rank
+	rank         rank
 	n            int64
 	deadline     int64
 	ready        chan struct{}
@@ -53,27 +54,27 @@ const (
 )
 
 func newWaitQueue(l *Limiter, q Queue) *waitQueue {
-	return &waitQueue{limiter: l, queue: q, emptyAt: l.machine.Now()}
+	return &waitQueue{limiter: l, queue: q}
 }
 
 // acquire takes n slots, at once if no request waits and they are free, otherwise in
 // turn. The cause is none if it got them. An error means that the context or the
 // limiter has ended.
-func (q *waitQueue) acquire(ctx context.Context, n int64) (inFlight, limit int64, c cause, err error) {
+func (q *waitQueue) acquire(ctx context.Context, n int64, r rank) (inFlight, limit int64, c cause, err error) {
 	if q.length.Load() == 0 {
 		if inFlight, limit, c = q.limiter.enter(n); c == none {
 			return inFlight, limit, none, nil
 		}
 	}
-	return q.wait(ctx, n)
+	return q.wait(ctx, n, r)
 }
 
 // wait takes n slots in turn.
-func (q *waitQueue) wait(ctx context.Context, n int64) (inFlight, limit int64, c cause, err error) {
+func (q *waitQueue) wait(ctx context.Context, n int64, r rank) (inFlight, limit int64, c cause, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, none, err
 	}
-	w, longest, err := q.enter(ctx, n)
+	w, longest, err := q.enter(ctx, n, r)
 	if err != nil || w == nil {
 		return 0, 0, byFullQueue, err
 	}
@@ -89,33 +90,34 @@ func (q *waitQueue) wait(ctx context.Context, n int64) (inFlight, limit int64, c
 }
 
 // enter puts a request into the queue and serves the first in turn. The waiter is
-// nil if the queue is full.
-func (q *waitQueue) enter(ctx context.Context, n int64) (*waiter, time.Duration, error) {
+// nil if the queue is full of requests that go before it.
+func (q *waitQueue) enter(ctx context.Context, n int64, r rank) (*waiter, time.Duration, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
 		return nil, 0, ErrClosed
 	}
 	at := q.limiter.machine.Now()
-	if q.oldest == nil {
-		q.emptyAt = at
-	}
 	q.serve(at)
+	if q.waiters[r].oldest == nil {
+		q.waiters[r].emptyAt = at
+	}
 	longest := q.queue.wait
-	standing := q.standing(at)
+	standing := q.standing(r, at)
 	if standing {
 		longest = q.queue.target
 	}
 	if q.length.Load() >= int64(q.queue.length) {
-		if !standing {
+		last := q.last()
+		if last.rank < r || last.rank == r && !standing {
 			return nil, 0, nil
 		}
-		q.dismiss(q.oldest, evicted)
+		q.dismiss(last, evicted)
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		longest = min(longest, max(time.Until(deadline), 0)) // a ctx need not have a timer
 	}
-	w := &waiter{n: n, deadline: at + int64(longest), ready: make(chan struct{})}
+	w := &waiter{rank: r, n: n, deadline: at + min(int64(longest), math.MaxInt64-at), ready: make(chan struct{})}
 	q.push(w)
 	q.serve(at)
 	return w, longest, nil
@@ -163,8 +165,8 @@ func (q *waitQueue) admit() {
 		return
 	}
 	q.mu.Lock()
+	defer q.mu.Unlock() // a strategy's Limit may panic
 	q.serve(q.limiter.machine.Now())
-	q.mu.Unlock()
 }
 
 // serve admits requests in turn, as long as the next one fits, and dismisses those
@@ -190,15 +192,32 @@ func (q *waitQueue) serve(at int64) {
 
 // next is the request to serve next, nil if the queue is empty.
 func (q *waitQueue) next(at int64) *waiter {
-	if q.standing(at) {
-		return q.newest
+	for r := range q.waiters {
+		if l := &q.waiters[r]; l.oldest != nil {
+			if q.standing(rank(r), at) {
+				return l.newest
+			}
+			return l.oldest
+		}
 	}
-	return q.oldest
+	return nil
 }
 
-// standing reports whether the queue has not been empty for a whole interval.
-func (q *waitQueue) standing(at int64) bool {
-	return q.queue.kind == codel && q.oldest != nil && at-q.emptyAt > int64(q.queue.wait)
+// last is the oldest request of the lowest rank, nil if the queue is empty.
+func (q *waitQueue) last() *waiter {
+	for r := ranks - 1; r >= 0; r-- {
+		if w := q.waiters[r].oldest; w != nil {
+			return w
+		}
+	}
+	return nil
+}
+
+// standing reports whether requests of a rank have been waiting for a whole interval, without
+// a moment in which none did.
+func (q *waitQueue) standing(r rank, at int64) bool {
+	l := &q.waiters[r]
+	return q.queue.kind == codel && l.oldest != nil && at-l.emptyAt > int64(q.queue.wait)
 }
 
 // poll serves without a request or a release, and again while requests wait.
@@ -206,7 +225,7 @@ func (q *waitQueue) poll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.serve(q.limiter.machine.Now())
-	if q.oldest != nil {
+	if q.length.Load() > 0 {
 		q.poller.Reset(pollEvery)
 	}
 }
@@ -219,13 +238,7 @@ func (q *waitQueue) dismiss(w *waiter, r result) {
 }
 
 func (q *waitQueue) push(w *waiter) {
-	w.older = q.newest
-	if q.newest != nil {
-		q.newest.newer = w
-	} else {
-		q.oldest = w
-	}
-	q.newest = w
+	q.waiters[w.rank].push(w)
 	if q.length.Add(1) > 1 {
 		return
 	}
@@ -237,19 +250,8 @@ func (q *waitQueue) push(w *waiter) {
 }
 
 func (q *waitQueue) remove(w *waiter) {
-	if w.older != nil {
-		w.older.newer = w.newer
-	} else {
-		q.oldest = w.newer
-	}
-	if w.newer != nil {
-		w.newer.older = w.older
-	} else {
-		q.newest = w.older
-	}
-	w.older, w.newer = nil, nil
+	q.waiters[w.rank].remove(w)
 	if q.length.Add(-1) == 0 {
-		q.emptyAt = q.limiter.machine.Now()
 		q.poller.Stop()
 	}
 }
@@ -259,7 +261,37 @@ func (q *waitQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for q.oldest != nil {
-		q.dismiss(q.oldest, closed)
+	for w := q.last(); w != nil; w = q.last() {
+		q.dismiss(w, closed)
 	}
+}
+
+// waitList is a doubly linked list.
+type waitList struct {
+	oldest, newest *waiter
+	emptyAt        int64 // last instant at which a request found it empty
+}
+
+func (l *waitList) push(w *waiter) {
+	w.older = l.newest
+	if l.newest != nil {
+		l.newest.newer = w
+	} else {
+		l.oldest = w
+	}
+	l.newest = w
+}
+
+func (l *waitList) remove(w *waiter) {
+	if w.older != nil {
+		w.older.newer = w.newer
+	} else {
+		l.oldest = w.newer
+	}
+	if w.newer != nil {
+		w.newer.older = w.older
+	} else {
+		l.newest = w.older
+	}
+	w.older, w.newer = nil, nil
 }

@@ -1,5 +1,7 @@
 package algo
 
+import "time"
+
 // ClientWaiter is a [Releaser] of a limiter that distinguishes work from waiting for the
 // client: while a body arrives, a response is read or a stream is open, the
 // service does nothing for the request, however long that takes.
@@ -9,6 +11,9 @@ type ClientWaiter interface {
 	// alternate, end before Release, and may coincide with Settle: they must neither
 	// change h nor read h.N.
 	AwaitClient(h *Handle, waits bool)
+	// ReleaseAfterWait is called in place of Release for work that has waited for its
+	// client, with the time that it waited in all.
+	ReleaseAfterWait(h Handle, o Outcome, waited time.Duration)
 }
 
 // AwaitClient reports that the work begins to wait for its client (waits is
@@ -40,20 +45,27 @@ func (l *Lease) AwaitClient(waits bool) {
 // the lease, which Settle reads meanwhile and most requests hold without waiting.
 type clientWait struct {
 	ClientWaiter
-	waits bool
+	waits  bool
+	since  time.Time     // begin of the wait
+	waited time.Duration // in earlier waits
 }
 
 func (w *clientWait) set(h *Handle, waits bool) {
-	if w.waits != waits {
-		w.waits = waits
-		w.AwaitClient(h, waits)
+	if w.waits == waits {
+		return
 	}
+	if w.waits = waits; waits {
+		w.since = time.Now()
+	} else {
+		w.waited += time.Since(w.since)
+	}
+	w.AwaitClient(h, waits)
 }
 
 // Release ends a wait too.
 func (w *clientWait) Release(h Handle, o Outcome) {
 	w.set(&h, false)
-	w.ClientWaiter.Release(h, o)
+	w.ReleaseAfterWait(h, o, w.waited)
 }
 
 // Describe is about the limit; see occupiesSlot.

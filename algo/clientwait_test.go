@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,12 +13,18 @@ import (
 )
 
 // waitLog is a limiter that follows waits for clients.
-type waitLog struct{ events []bool }
+type waitLog struct {
+	events []bool
+	waited time.Duration
+}
 
 func (w *waitLog) Acquire(_ context.Context, _ string, n int64) (algo.Lease, error) {
 	return algo.NewLease(algo.Decision{Allowed: true}, w, algo.Handle{N: n}), nil
 }
-func (w *waitLog) Release(algo.Handle, algo.Outcome)        {}
+func (w *waitLog) Release(algo.Handle, algo.Outcome) {}
+func (w *waitLog) ReleaseAfterWait(_ algo.Handle, _ algo.Outcome, waited time.Duration) {
+	w.waited = waited
+}
 func (w *waitLog) Settle(algo.Handle, int64)                {}
 func (w *waitLog) AwaitClient(_ *algo.Handle, waiting bool) { w.events = append(w.events, waiting) }
 
@@ -114,4 +122,21 @@ func ExampleLease_AwaitClient() {
 	lease.AwaitClient(false)
 	fmt.Println(lease.Allowed)
 	// Output: true
+}
+
+// TestReleaseAfterWait: a release states the sum of the waits, the last one included.
+func TestReleaseAfterWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := new(waitLog)
+		lease, err := w.Acquire(t.Context(), "", 1)
+		require.NoError(t, err)
+		lease.AwaitClient(true)
+		time.Sleep(3 * time.Second)
+		lease.AwaitClient(false)
+		time.Sleep(time.Minute)
+		lease.AwaitClient(true)
+		time.Sleep(2 * time.Second)
+		lease.Release(algo.Ignored)
+		require.Equal(t, 5*time.Second, w.waited)
+	})
 }

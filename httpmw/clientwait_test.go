@@ -163,6 +163,9 @@ func (l *clientLog) Acquire(_ context.Context, _ string, n int64) (algo.Lease, e
 
 func (l *clientLog) Release(algo.Handle, algo.Outcome) { l.AwaitClient(nil, false) }
 func (l *clientLog) Settle(algo.Handle, int64)         {}
+func (l *clientLog) ReleaseAfterWait(h algo.Handle, o algo.Outcome, _ time.Duration) {
+	l.Release(h, o)
+}
 func (l *clientLog) AwaitClient(_ *algo.Handle, waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
