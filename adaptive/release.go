@@ -21,14 +21,18 @@ func (l *Limiter) start() int64 {
 
 // Release frees the slots of an admission and passes a sample to the strategy. It
 // implements [algo.Releaser]; callers use the lease's Release.
-func (l *Limiter) Release(h algo.Handle, o algo.Outcome) { l.ReleaseAfterWait(h, o, 0) }
+func (l *Limiter) Release(h algo.Handle, o algo.Outcome) { l.release(&h, o, 0) }
 
 // ReleaseAfterWait is Release of work that has waited for its client, a time that is not
 // charged to its tenant. It implements [algo.ClientWaiter]; callers use the lease's Release.
 func (l *Limiter) ReleaseAfterWait(h algo.Handle, o algo.Outcome, waited time.Duration) {
+	l.release(&h, o, waited)
+}
+
+func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) {
 	// The slot is free before a strategy can panic.
 	left := l.working(l.inFlight.Add(-weight(h.N)))
-	if less := lighterBy(&h, h.N); less > 0 {
+	if less := lighterBy(h, h.N); less > 0 {
 		l.lighter.Add(-less)
 	}
 	if l.queue != nil {
