@@ -144,7 +144,7 @@ func adaptiveGates(places bool) []gate {
 		{bbrLimit, ours, ourGate(adaptive.BBR(adaptive.WithSignal(calm())), limits), nil},
 		{defaultLimit, ours, ourGate(adaptive.Default(), limits), nil},
 		{"sluice RunQueue", ours, ourGate(adaptive.RunQueue(), limits), nil},
-		{"sluice Gradient2", ours, ourGate(adaptive.Gradient2(), limits), nil},
+		{"sluice Gradient2", ours, ourGate(adaptive.Gradient2(limits)), nil},
 		{"failsafe-go adaptive limiter", peer, func(keep bool) bool {
 			p, ok := lim.TryAcquirePermit()
 			if ok && !keep {
