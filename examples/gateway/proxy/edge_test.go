@@ -161,17 +161,19 @@ func TestBodyTimeout(t *testing.T) {
 	require.Error(t, <-read, "the upstream is not kept waiting either")
 }
 
-// exchange sends raw bytes, and their end if half, and returns the response.
-func (r *rig) exchange(raw string, half bool) *http.Response {
+// exchange sends raw bytes and, once reached is closed (at once if it is nil), their end;
+// it returns the response.
+func (r *rig) exchange(raw string, reached <-chan struct{}) *http.Response {
 	r.t.Helper()
 	conn, err := net.Dial("tcp", r.front.Listener.Addr().String())
 	require.NoError(r.t, err)
 	r.t.Cleanup(func() { _ = conn.Close() })
 	_, err = io.WriteString(conn, raw)
 	require.NoError(r.t, err)
-	if half {
-		require.NoError(r.t, conn.(*net.TCPConn).CloseWrite())
+	if reached != nil {
+		<-reached
 	}
+	require.NoError(r.t, conn.(*net.TCPConn).CloseWrite())
 	require.NoError(r.t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	require.NoError(r.t, err)
@@ -190,7 +192,7 @@ func TestBrokenBodyIsCharged(t *testing.T) {
 			r := newRig(t, "routes: [{pattern: /, upstream: UPSTREAM, limits: [{name: a, key: ip, limit: 2/h}]}]\n",
 				func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
 			for _, want := range []int{http.StatusBadRequest, http.StatusBadRequest, http.StatusTooManyRequests} {
-				require.Equal(t, want, r.exchange("POST / HTTP/1.1\r\nHost: h\r\n"+body, true).StatusCode)
+				require.Equal(t, want, r.exchange("POST / HTTP/1.1\r\nHost: h\r\n"+body, nil).StatusCode)
 			}
 		})
 	}
@@ -199,8 +201,12 @@ func TestBrokenBodyIsCharged(t *testing.T) {
 // A client that closes its half of the connection is taken for one that is gone, and
 // gets no answer that looks like one of the upstream.
 func TestHalfClosedClient(t *testing.T) {
-	r := newRig(t, "routes: [{pattern: /, upstream: UPSTREAM}]\n", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	require.Equal(t, 499, r.exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n", true).StatusCode)
+	reached := make(chan struct{})
+	r := newRig(t, "routes: [{pattern: /, upstream: UPSTREAM}]\n", func(_ http.ResponseWriter, r *http.Request) {
+		close(reached)
+		<-r.Context().Done()
+	})
+	require.Equal(t, 499, r.exchange("GET / HTTP/1.1\r\nHost: h\r\n\r\n", reached).StatusCode)
 }
 
 // A client that does not read its answer is cut off, and gives its place with the upstream
