@@ -64,7 +64,7 @@ func fixedWindowLimit(s Spec, made time.Time, old decider[int64]) (l limit[int64
 	if old != nil {
 		f = f.Succeed(old.(*decide.FixedWindow))
 	}
-	l = limit[int64]{decider: f, plain: !s.Spread, window: s.Rate.Period, live: f.Unspent}
+	l = limit[int64]{decider: f, window: s.Rate.Period, live: f.Unspent}
 	if s.Spread {
 		l.phase = f.Phase
 	}

@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -32,7 +31,6 @@ type decider[S any] interface {
 // limit is a decider in use.
 type limit[S any] struct {
 	decider[S]
-	plain  bool                    // S is int64 and phase nil: every admitted state is plausible, and is its own expiry
 	window time.Duration           // in which Limit units are promised; 0: nothing is
 	live   func(now int64) int64   // the lowest expiry of a key that has spent something; nil: now + 1
 	phase  func(hash uint64) int64 // added to every instant of a key, or nil
@@ -43,7 +41,7 @@ type limit[S any] struct {
 type keyed[S comparable, V any] struct {
 	store       *keystore.Store[S, V]
 	limit       atomic.Pointer[limit[S]]
-	words       bool // S is int64
+	words       bool // S is int64: every admitted state is plausible, and is its own expiry
 	onFull      FullPolicy
 	fullWarning warning.Minutely
 
@@ -76,13 +74,6 @@ func (k *keyed[S, V]) use(store *keystore.Store[S, V], p FullPolicy) {
 	k.corrections.settle = k.settle
 }
 
-// Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
-// because it never waits. A negative n is [ErrCost].
-func (k *keyed[S, V]) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
-	err = k.acquireAt(&lease, nil, key, n)
-	return lease, err
-}
-
 // Allow is the short form of Acquire for callers that need only Allowed. It
 // does not admit with a Delay: units that do not fit now are denied. A negative
 // n is denied.
@@ -95,9 +86,10 @@ func (k *keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 	}
 	_, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
-		if l.plain {
-			next, ok := l.Admit(s.State, now, n)
-			if ok || l.Plausible(s.State, now) {
+		if k.words {
+			at := l.at(s.ID, now)
+			next, ok := l.Admit(s.State, at, n)
+			if ok || l.Plausible(s.State, at) {
 				allowed = ok
 				return next, 0, ok && n > 0
 			}
@@ -139,15 +131,16 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	}
 	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
-		if l.plain {
-			next, a, q := l.Answer(s.State, now, n)
+		if k.words {
+			at := l.at(s.ID, now)
+			next, a, q := l.Answer(s.State, at, n)
 			if a.Allowed && n > 0 {
 				lease.setAnswer(a)
 				lease.setQuota(q)
-				lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
+				lease.handle.setCharge(l.Charge(next, at, n, a.Delay), s.Mark)
 				return next, 0, true
 			}
-			if l.Plausible(s.State, now) {
+			if l.Plausible(s.State, at) {
 				lease.setAnswer(a)
 				lease.setQuota(q)
 				return next, 0, false

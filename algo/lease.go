@@ -83,6 +83,9 @@ func FillLease(l *Lease, r Releaser) *Handle {
 func (l *Lease) Release(o Outcome) {
 	if r := l.releaser; r != nil {
 		l.releaser = nil
+		if _, ok := r.(*corrections); ok && o != Canceled {
+			return // as its Release does: copying the handle for it takes 6 ns of 55 (BenchmarkTokenBucket)
+		}
 		r.Release(l.handle, o)
 	}
 }

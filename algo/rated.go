@@ -12,7 +12,7 @@ import (
 // around it, because the documentation shows methods of embedded types only if
 // they are embedded once.)
 type rated[S comparable, V any] struct {
-	keyed    *keyed[S, V]
+	limiter  *keyed[S, V]
 	kind     *kind
 	build    builder[S]
 	changing sync.Mutex // serializes changes of the limit
@@ -27,14 +27,14 @@ type builder[S any] func(s Spec, burstAt Rate, old decider[S], now int64) (limit
 // init makes k and r ready. It is not a constructor because k must not move.
 func (r *rated[S, V]) init(k *keyed[S, V], kind *kind, s Spec, store *keystore.Store[S, V], build builder[S]) error {
 	k.use(store, s.OnFull)
-	r.keyed, r.kind, r.build = k, kind, build
+	r.limiter, r.kind, r.build = k, kind, build
 	return r.change(func(Spec, Rate) (Spec, Rate, error) { return s, s.Rate, nil })
 }
 
 // change replaces the limit. It takes the same time for one key and for
 // millions, because no state is touched.
 func (r *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) error {
-	if r.keyed == nil {
+	if r.limiter == nil {
 		return errLiteral
 	}
 	r.changing.Lock()
@@ -44,15 +44,15 @@ func (r *rated[S, V]) change(to func(s Spec, burstAt Rate) (Spec, Rate, error)) 
 		return err
 	}
 	var old decider[S]
-	if l := r.keyed.limit.Load(); l != nil {
+	if l := r.limiter.limit.Load(); l != nil {
 		old = l.decider
 	}
-	l, err := r.build(s, burstAt, old, r.keyed.store.Clock.Now())
+	l, err := r.build(s, burstAt, old, r.limiter.store.Clock.Now())
 	if err != nil {
 		return fmt.Errorf("algo: %s: %w", r.kind.title, err)
 	}
 	r.spec, r.burstAt = s, burstAt
-	r.keyed.limit.Store(&l)
+	r.limiter.limit.Store(&l)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func initBucket(b *keyed[int64, struct{}], r *rated[int64, struct{}], k *kind, s
 		if old != nil {
 			g = g.Succeed(old.(*decide.GCRA), now)
 		}
-		return limit[int64]{decider: g, plain: true, window: g.FillTime()}, nil
+		return limit[int64]{decider: g, window: g.FillTime()}, nil
 	})
 }
 
