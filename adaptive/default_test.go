@@ -21,16 +21,20 @@ func TestDefaultBehindASlowDependency(t *testing.T) {
 		workers int
 		service time.Duration
 		load    float64
+		cost    int64
 	}{
-		{10, 10 * time.Millisecond, 2},
-		{10, 10 * time.Millisecond, 10},
-		{1, time.Millisecond, 5},
-		{100, 50 * time.Millisecond, 3},
-		{4, 200 * time.Millisecond, 3},
+		{10, 10 * time.Millisecond, 2, 1},
+		{10, 10 * time.Millisecond, 10, 1},
+		{1, time.Millisecond, 5, 1},
+		{100, 50 * time.Millisecond, 3, 1},
+		{4, 200 * time.Millisecond, 3, 1},
+		{100, 50 * time.Millisecond, 3, 10},
+		{4, 200 * time.Millisecond, 3, 1000},
 	} {
 		m := newModel()
 		l := m.limiter(t, adaptive.Default(m.option()))
 		r := newRemote(row.workers, row.service)
+		r.cost = row.cost
 		capacity := float64(row.workers) / row.service.Seconds()
 		require.Zero(t, denied(r.play(t, m, l, .85*capacity, 20*time.Second), 0), "%+v", row)
 

@@ -31,6 +31,10 @@
 // algo.Ignored. A failure is a sample only if it took at least as long as a success
 // usually does, because a dependency that rejects within microseconds is not fast.
 //
+// A request of cost n is n units in flight. [Default] and [BBR] estimate a number of
+// requests and allow the units that so many cost on average. The other strategies limit
+// units and learn from their number.
+//
 // # Waiting and shedding
 //
 // Without an option a request that does not fit is denied at once. [WithQueue] lets

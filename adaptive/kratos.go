@@ -26,7 +26,8 @@ import (
 //   - The processor average starts at 0 and takes in 5 % of the present every
 //     500 ms.
 //
-// Unlike the original it does not learn from cancellations and fast failures.
+// Unlike the original it does not learn from cancellations and fast failures. A
+// completion counts as one whatever it cost, as in the original, which has no costs.
 //
 // It takes the option [WithSignal] (default: [CPU]), whose level 1 replaces the
 // 80 %.

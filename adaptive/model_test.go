@@ -151,6 +151,7 @@ type remote struct {
 	draw    func() time.Duration // replaces service
 	gap     func() float64       // between arrivals, of the mean; nil: always 1
 	outcome algo.Outcome
+	cost    int64 // in units; 0: 1
 	flying  []*call // in the order of the ends
 }
 
@@ -167,7 +168,7 @@ func (r *remote) play(t testing.TB, m *model, l algo.Limiter, rate float64, d ti
 	var all []arrival
 	for end := m.at + d; m.at < end; m.at += r.next(every) {
 		r.finish(m)
-		lease, err := l.Acquire(context.Background(), "", 1)
+		lease, err := l.Acquire(context.Background(), "", cmp.Or(r.cost, 1))
 		if err != nil { // require takes longer than the limiter
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 		return
 	}
 	l.strategy.Observe(Sample{
-		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o,
+		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o, Units: int(weight(h.State[1])),
 	})
 }
 

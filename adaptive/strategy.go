@@ -43,6 +43,8 @@ type Sample struct {
 	InFlight int
 	// Outcome is algo.Succeeded or algo.Failed.
 	Outcome algo.Outcome
+	// Units is the cost of the work at its admission; 0 counts as 1.
+	Units int
 }
 
 // end is the instant of the release.

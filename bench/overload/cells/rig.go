@@ -40,7 +40,11 @@ func output(bin string) (string, error) {
 // with runs the server while do measures it.
 func (r rig) with(do func(rig) error) error {
 	args := append([]string{"-spin", r.spin, "-work", r.work, "-limiter", r.limiter}, r.args...)
-	transport := &http.Transport{MaxIdleConns: 20000, MaxIdleConnsPerHost: 20000, DisableCompression: true}
+	transport := &http.Transport{
+		MaxIdleConns: 20000, MaxIdleConnsPerHost: 20000, DisableCompression: true,
+		// A dial outlives a client that gives up, and would hold a file for minutes.
+		DialContext: (&net.Dialer{Timeout: patience}).DialContext,
+	}
 	scheme := "http"
 	if r.protocol == "TLS" || r.protocol == "HTTP/2" {
 		args, scheme = append(args, "-tls"), "https"
