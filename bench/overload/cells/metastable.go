@@ -126,8 +126,9 @@ func (r rig) persist(t *tally) bool {
 
 // served is how many requests the handler has served.
 func (r rig) served() (int, error) {
-	r.client.Timeout = time.Minute
-	resp, err := r.client.Get(r.addr + "served")
+	// The server may still be busy: this client has the patience that the others lack.
+	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Get(r.addr + "served")
 	if err != nil {
 		return 0, err
 	}
