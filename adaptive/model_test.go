@@ -151,7 +151,7 @@ type remote struct {
 	draw    func() time.Duration // replaces service
 	gap     func() float64       // between arrivals, of the mean; nil: always 1
 	outcome algo.Outcome
-	cost    int64 // in units; 0: 1
+	cost    int64   // in units; 0: 1
 	flying  []*call // in the order of the ends
 }
 
