@@ -33,7 +33,8 @@
 //
 // A request of cost n is n units in flight. [Default] and [BBR] estimate a number of
 // requests and allow the units that so many cost on average. The other strategies limit
-// units and learn from their number.
+// units and learn from their number. Bound a cost that clients choose: one large cost
+// raises the mean, and with it these limits, for about 1000 requests.
 //
 // # Waiting and shedding
 //
