@@ -64,30 +64,27 @@ var lineRows = []row{
 		return fmt.Sprintf("%d / %d", len(inGo), len(inLua)), nil
 	}},
 	{"test files that match no source file", "x_test.go, x_internal_test.go, x_fuzz_test.go, x_example_test.go without x.go beside it, of all test files of the main module", func(t *tree) (string, error) {
-		var all int
-		var unmatched []string
-		err := filepath.WalkDir(t.root, func(file string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
-			if d.IsDir() && file != t.root && (d.Name()[0] == '.' || exists(filepath.Join(file, "go.mod"))) {
-				return filepath.SkipDir
-			}
-			stem, ok := strings.CutSuffix(file, "_test.go")
-			if !ok || d.IsDir() {
-				return nil
-			}
-			all++
+		return t.testsWithout("unmatched tests", func(stem string) bool {
 			for _, suffix := range []string{"", "_internal", "_fuzz", "_example"} {
 				if source, ok := strings.CutSuffix(stem, suffix); ok && exists(source+".go") {
-					return nil
+					return true
 				}
 			}
-			unmatched = append(unmatched, t.short(file))
-			return nil
+			return false
 		})
-		t.note("unmatched tests", unmatched)
-		return fmt.Sprintf("%d of %d", len(unmatched), all), err
+	}},
+	{"test files named after no source file", "x_test.go, x_topic_test.go without x.go or x.md beside it, of all test files of the main module", func(t *tree) (string, error) {
+		return t.testsWithout("tests without a subject", func(stem string) bool {
+			dir, name := filepath.Split(stem)
+			words := strings.Split(name, "_")
+			for n := len(words); n > 0; n-- {
+				source := dir + strings.Join(words[:n], "_")
+				if exists(source+".go") || exists(source+".md") {
+					return true
+				}
+			}
+			return false
+		})
 	}},
 }
 
@@ -98,4 +95,28 @@ func exists(file string) bool {
 
 func goOnly(files []string) []string {
 	return slices.DeleteFunc(files, func(f string) bool { return filepath.Ext(f) != ".go" })
+}
+
+// testsWithout counts the test files of the main module without a subject, and notes
+// their names.
+func (t *tree) testsWithout(note string, subject func(stem string) bool) (string, error) {
+	var all int
+	var without []string
+	err := filepath.WalkDir(t.root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && file != t.root && (d.Name()[0] == '.' || exists(filepath.Join(file, "go.mod"))) {
+			return filepath.SkipDir
+		}
+		if stem, ok := strings.CutSuffix(file, "_test.go"); ok && !d.IsDir() {
+			all++
+			if !subject(stem) {
+				without = append(without, t.short(file))
+			}
+		}
+		return nil
+	})
+	t.note(note, without)
+	return fmt.Sprintf("%d of %d", len(without), all), err
 }
