@@ -98,7 +98,6 @@ type bbr struct {
 	signal   Signal
 	rates    *Window
 	baseline *Window // its clock stops during overload
-	cost     meanCost
 
 	limit     atomic.Int64
 	next      atomic.Int64 // instant of the next update
@@ -132,8 +131,9 @@ func (b *bbr) finished(at, rtt, inFlight int64, o algo.Outcome) {
 
 // denied updates too: while every request is denied nothing else happens that
 // could end the overload.
-func (b *bbr) denied(by cause, at, inFlight int64) {
+func (b *bbr) denied(by cause, at, n, inFlight int64) {
 	if by.wantsSlot() {
+		b.stall.wants(n)
 		if at == 0 {
 			at = b.machine.Now()
 		}
@@ -146,7 +146,6 @@ func (b *bbr) Observe(s Sample) {
 	at := s.end(b.machine)
 	if s.Outcome == algo.Succeeded {
 		b.rates.addAt(at, int64(s.RTT))
-		b.cost.observe(int64(s.Units), int64(s.RTT))
 		if at-int64(s.RTT) >= b.calmSince.Load() {
 			b.baseline.addAt(at-b.lost.Load(), int64(s.RTT))
 		}
@@ -191,7 +190,7 @@ func (b *bbr) overload(at, inFlight int64) (cause string) {
 		enter = leaveAt
 	}
 	b.hot = b.level.known && b.level.value >= enter
-	hangs := b.stall.hangs(at, b.cost.requestsOf(inFlight), b.baseline.minRT.Load())
+	hangs := b.stall.hangs(at, inFlight, b.baseline.minRT.Load())
 	switch {
 	case b.hot:
 		return signalName(b.signal)
@@ -208,16 +207,16 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	if !b.over {
 		return b.max
 	}
-	requests := float64(max(learningFloor, 4*b.machine.Procs()))
+	limit := int64(max(learningFloor, 4*b.machine.Procs()))
 	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
-		requests = rate * float64(rt) / 1e9 * headroom
+		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, noLimit)))
 	}
-	limit := min(max(b.cost.unitsOf(requests), b.min), b.max)
+	limit = min(max(limit, b.min), b.max)
 	if current := b.limit.Load(); overBefore && inFlight > current {
 		limit = max(limit, current) // let the excess drain first
 	}
 	if b.cause == causeHang && b.stall.probe(at) {
-		limit = min(max(limit, inFlight+b.cost.unitsOf(1)), b.max)
+		limit = min(max(limit, inFlight+max(b.stall.wanted.Load(), 1)), b.max)
 	}
 	return limit
 }

@@ -31,10 +31,8 @@
 // algo.Ignored. A failure is a sample only if it took at least as long as a success
 // usually does, because a dependency that rejects within microseconds is not fast.
 //
-// A request of cost n is n units in flight. [Default] and [BBR] estimate a number of
-// requests and allow the units that so many cost on average. The other strategies limit
-// units and learn from their number. Bound a cost that clients choose: one large cost
-// raises the mean, and with it these limits, for about 1000 requests.
+// [Default], [RunQueue], [BBR] and [CompatKratos] count requests: a cost above 1 counts as 1. Of the
+// other strategies a request of cost n is n units in flight.
 //
 // # Waiting and shedding
 //

@@ -74,7 +74,7 @@ func (l *Limiter) waitsForClient(all int64) int64 {
 // AwaitClient follows work that waits for its client. It implements
 // [algo.ClientWaiter]; callers use the lease's AwaitClient.
 func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
-	n := weight(h.State[1])
+	n := h.State[1]
 	if !waits {
 		n = -n
 	}
@@ -89,11 +89,11 @@ func (l *Limiter) AwaitClient(h *algo.Handle, waits bool) {
 // as work that waits for its client, because it is unknown which work waits. It
 // implements [algo.Releaser]; callers use the lease's Settle.
 func (l *Limiter) Settle(h algo.Handle, actual int64) {
-	less := lighterBy(&h, actual) - lighterBy(&h, h.N)
+	less := l.lighterBy(&h, actual) - l.lighterBy(&h, h.N)
 	if less > 0 { // before the slots are free, or others could be admitted twice
 		l.lighter.Add(less)
 	}
-	l.inFlight.Add(weight(actual) - weight(h.N))
+	l.inFlight.Add(l.slots(actual) - l.slots(h.N))
 	if less < 0 {
 		l.lighter.Add(less)
 	}
@@ -103,9 +103,17 @@ func (l *Limiter) Settle(h algo.Handle, actual int64) {
 }
 
 // lighterBy is by how much work that was settled to n weighs less than at its admission.
-func lighterBy(h *algo.Handle, n int64) int64 { return max(h.State[1]-n, 0) }
+func (l *Limiter) lighterBy(h *algo.Handle, n int64) int64 { return max(h.State[1]-l.slots(n), 0) }
 
-// weight is the number of slots that n units take.
+// slots is the number of slots that n units take.
+func (l *Limiter) slots(n int64) int64 {
+	if l.perRequest {
+		return min(n, 1)
+	}
+	return weight(n)
+}
+
+// weight is n, bounded.
 func weight(n int64) int64 { return min(n, maxWeight) }
 
 // InFlight is the current number of units in flight.

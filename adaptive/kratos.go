@@ -26,8 +26,7 @@ import (
 //   - The processor average starts at 0 and takes in 5 % of the present every
 //     500 ms.
 //
-// Unlike the original it does not learn from cancellations and fast failures. A
-// completion counts as one whatever it cost, as in the original, which has no costs.
+// Unlike the original it does not learn from cancellations and fast failures.
 //
 // It takes the option [WithSignal] (default: [CPU]), whose level 1 replaces the
 // 80 %.
@@ -114,7 +113,7 @@ func (k *kratos) Observe(s Sample) {
 func (k *kratos) admitted(at, _, _ int64)                 { k.update(at) }
 func (k *kratos) finished(at, _, _ int64, _ algo.Outcome) { k.update(at) }
 
-func (k *kratos) denied(cause, int64, int64) {
+func (k *kratos) denied(cause, int64, int64, int64) {
 	if k.hot.Load() && k.dropped.Load() == 0 {
 		k.dropped.CompareAndSwap(0, k.machine.Now())
 	}

@@ -32,7 +32,6 @@ type latency struct {
 	excused func() bool // the processor explains long response times
 	rates   *Window
 	times   baseline
-	cost    meanCost
 
 	limit  atomic.Int64
 	next   atomic.Int64 // instant of the next update
@@ -77,8 +76,9 @@ func (l *latency) finished(at, rtt, inFlight int64, o algo.Outcome) {
 
 // denied updates too: while every request is denied nothing else happens that
 // could end the overload.
-func (l *latency) denied(by cause, at, inFlight int64) {
+func (l *latency) denied(by cause, at, n, inFlight int64) {
 	if by.wantsSlot() {
+		l.stall.wants(n)
 		l.turned.Add(1)
 		if at == 0 {
 			at = l.machine.Now()
@@ -90,7 +90,6 @@ func (l *latency) denied(by cause, at, inFlight int64) {
 func (l *latency) Observe(s Sample) {
 	if s.Outcome == algo.Succeeded {
 		l.rates.addAt(s.end(l.machine), int64(s.RTT))
-		l.cost.observe(int64(s.Units), int64(s.RTT))
 		l.times.observe(s.end(l.machine), int64(s.RTT))
 	}
 }
@@ -115,7 +114,7 @@ func (l *latency) update(at, inFlight int64) {
 	if !l.over {
 		if completions {
 			// Its minimum is the long-lived work, because a queue comes and goes.
-			l.standing.add(at, float64(inFlight)-l.rate*l.times.mean/1e9*l.cost.mean())
+			l.standing.add(at, float64(inFlight)-l.rate*l.times.mean/1e9)
 		}
 		l.limit.Store(noLimit)
 		l.headroom = latencyHeadroom
@@ -144,15 +143,14 @@ func (l *latency) count(dt float64) (denials bool) {
 // overload prolongs the overload if there is a sign of it.
 func (l *latency) overload(at, inFlight int64, completions bool) {
 	t := &l.times
-	requests := l.cost.requestsOf(inFlight)
-	hangs := l.stall.hangs(at, requests, int64(t.normal))
+	hangs := l.stall.hangs(at, inFlight, int64(t.normal))
 	switch {
 	case t.normal == 0:
 		return
 	case hangs:
 		l.cause = causeHang
 	case l.over && l.fits < latencyFits && l.cause == causeSlow && int64(t.silent) < l.stall.longest.Load():
-	case completions && requests >= learningFloor && t.recent > t.times(latencyEnter) && !l.excused():
+	case completions && inFlight >= learningFloor && t.recent > t.times(latencyEnter) && !l.excused():
 		l.cause = causeSlow
 	default:
 		return
@@ -188,13 +186,13 @@ func (l *latency) adopt(at, inFlight int64) {
 
 // nextLimit is the limit from now on.
 func (l *latency) nextLimit(at, inFlight int64) int64 {
-	little := l.rate * l.times.mean / 1e9 * l.headroom * l.cost.mean()
-	limit := max(int64(math.Ceil(min(little+l.standing.value(), noLimit))), l.cost.unitsOf(latencyMinLimit))
+	little := min(l.rate*l.times.mean/1e9*l.headroom, noLimit)
+	limit := max(int64(math.Ceil(min(little+l.standing.value(), noLimit))), latencyMinLimit)
 	if current := l.limit.Load(); current != noLimit && inFlight > current {
 		limit = max(limit, min(current, inFlight)) // let the excess drain first
 	}
 	if l.cause == causeHang && l.stall.probe(at) {
-		return max(limit, inFlight+l.cost.unitsOf(1))
+		return max(limit, inFlight+max(l.stall.wanted.Load(), 1))
 	}
 	return limit
 }

@@ -17,7 +17,9 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 
 // Limiter keeps the number of units in flight at or below the limit of its
 // [Strategy]. It is an [algo.Limiter]: Acquire takes a slot per unit, Release of
-// the lease frees them, and the strategy learns from the time in between.
+// the lease frees them, and the strategy learns from the time in between. Of the strategies
+// that learn from requests ([Default], [RunQueue], [BBR], [CompatKratos]) a request takes one slot
+// whatever its cost; the units are requests then.
 //
 // Bound: no admission brings the units in flight above the limit in force at that
 // moment, for any number of goroutines. When a strategy lowers the limit, the work
@@ -47,6 +49,7 @@ type Limiter struct {
 	gate          gate       // nil: only the limit decides
 	sampled       bool       // only RetryAfter depends on the duration of work
 	countsWaiting bool       // work that waits for its client counts as in flight
+	perRequest    bool       // a cost above 1 counts as 1
 	min, max      int64      // bounds of the strategy's limit
 	queue         *waitQueue // nil: no waiting
 	order         *order     // nil: all requests are alike
@@ -92,6 +95,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	_, isFixed := s.(*fixed)
 	l.order = newOrder(&set)
 	l.sampled = isFixed && l.order == nil
+	l.perRequest = !slices.ContainsFunc(leaves(s), countsUnits)
 	l.countsWaiting = slices.ContainsFunc(leaves(s), func(one Strategy) bool { _, ok := one.(*fixed); return ok })
 	if set.queue.kind != unqueued {
 		l.queue = newWaitQueue(l, set.queue)
@@ -109,7 +113,8 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 // If ctx is canceled the error is ctx's. n = 0 is a peek. A negative n is [algo.ErrCost].
 // After Close the error is [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
-	if n < 1 || n > l.max || l.closed.Load() {
+	units := n
+	if n = l.slots(n); n < 1 || n > l.max || l.closed.Load() {
 		return l.exceptional(n)
 	}
 	if late, err := l.late(ctx, n); late || err != nil {
@@ -154,7 +159,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	lease.Allowed, lease.Limit, lease.Remaining = true, limit, max(limit-inFlight, 0)
 	h := algo.FillLease(&lease, l)
-	h.N, h.At, h.State[0], h.State[1] = n, at, inFlight, n
+	h.N, h.At, h.State[0], h.State[1] = units, at, inFlight, n
 	if who.known {
 		l.order.found(&who, at)
 		l.order.decided(&who, key, at, true)
@@ -226,7 +231,7 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 		if l.gate != nil && l.order == nil && l.gate.full() {
 			lease.Remaining = 0
 		} else if lease.Remaining == 0 && l.follower != nil {
-			l.follower.denied(atPeek, 0, inFlight)
+			l.follower.denied(atPeek, 0, 1, inFlight)
 		}
 		lease = algo.NewLease(lease.Decision, l, algo.Handle{}) // Settle may take slots
 	default:
@@ -246,7 +251,7 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c cause, at int64) {
 		ahead, at = l.queue.length.Load(), 0 // the request may have waited since
 	}
 	if l.follower != nil {
-		l.follower.denied(c, at, inFlight)
+		l.follower.denied(c, at, n, inFlight)
 	}
 	limit := l.limit()
 	mean := l.mean.Load()

@@ -11,6 +11,11 @@ import (
 // Min is the lowest limit of several strategies, which all learn: one for the
 // processor and one for a dependency, for example. Without a strategy, or with a
 // nil one, it panics.
+//
+// If one of them counts units ([Fixed], [AIMD], [Gradient2], [Vegas], a strategy of your own), a
+// cost above 1 takes as many slots of all: those that count requests ([Default], [RunQueue],
+// [BBR], [CompatKratos]) are too strict then. Where costs differ combine two limiters instead, by
+// algo.All.
 func Min(strategies ...Strategy) Strategy {
 	if len(strategies) == 0 {
 		panic("adaptive: Min needs a strategy")
@@ -73,9 +78,9 @@ func (m *minimum) finished(at, rtt, inFlight int64, o algo.Outcome) {
 	}
 }
 
-func (m *minimum) denied(by cause, at, inFlight int64) {
+func (m *minimum) denied(by cause, at, n, inFlight int64) {
 	for _, f := range m.following {
-		f.denied(by, at, inFlight)
+		f.denied(by, at, n, inFlight)
 	}
 }
 
@@ -90,6 +95,15 @@ func leaves(s Strategy) []Strategy {
 		all = append(all, leaves(one)...)
 	}
 	return all
+}
+
+// countsUnits reports whether s limits units in flight, not requests.
+func countsUnits(s Strategy) bool {
+	switch s.(type) {
+	case *runQueue, *latency, *bbr, *kratos:
+		return false
+	}
+	return true
 }
 
 // take marks the strategies in s as in use, or none of them if one already is.

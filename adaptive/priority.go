@@ -76,6 +76,7 @@ type claim struct {
 	charge charge
 	rank   rank
 	price  int64 // the part that others give up for it: service, or a request without fair shares
+	n      int64 // units
 	known  bool  // there was overload when it arrived
 }
 
@@ -98,7 +99,7 @@ func (o *order) strain(at int64) {
 
 // claim returns the claim of n units.
 func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) claim {
-	c := claim{known: true, rank: standings * rank(Normal), price: 1}
+	c := claim{known: true, n: n, rank: standings * rank(Normal), price: 1}
 	if o.priorities {
 		c.rank = standings * rank(ClassFrom(ctx))
 	}
@@ -218,7 +219,7 @@ func (o *order) denied(c *claim, at int64, by cause, limit int64) {
 	o.strain(at)
 	if c.known && by.wantsSlot() {
 		most := max(limit/4, min(limit-1, keepFew))
-		o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale, most*keepScale))
+		o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale*c.n, most*keepScale))
 	}
 	if c.charge.within() {
 		o.shares.since.lacked.Add(c.charge.expected())
@@ -230,8 +231,8 @@ func (o *order) found(c *claim, at int64) {
 	if !c.known {
 		return
 	}
-	if o.kept[c.rank].Load() > 0 {
-		o.kept[c.rank].Add(-1)
+	if kept := o.kept[c.rank].Load(); kept > 0 {
+		o.kept[c.rank].Add(-min(c.n, kept))
 	}
 	note(&o.last[c.rank/standings], at)
 }

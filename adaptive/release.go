@@ -31,8 +31,8 @@ func (l *Limiter) ReleaseAfterWait(h algo.Handle, o algo.Outcome, waited time.Du
 
 func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) {
 	// The slot is free before a strategy can panic.
-	left := l.working(l.inFlight.Add(-weight(h.N)))
-	if less := lighterBy(h, h.N); less > 0 {
+	left := l.working(l.inFlight.Add(-l.slots(h.N)))
+	if less := l.lighterBy(h, h.N); less > 0 {
 		l.lighter.Add(-less)
 	}
 	if l.queue != nil {
@@ -53,7 +53,7 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 		return
 	}
 	l.strategy.Observe(Sample{
-		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o, Units: int(weight(h.State[1])),
+		RTT: time.Duration(rtt), End: time.Duration(at), InFlight: int(h.State[0]), Outcome: o,
 	})
 }
 

@@ -194,7 +194,7 @@ func (q *runQueue) admitted(_, _, _ int64)                 {}
 func (q *runQueue) finished(_, _, _ int64, _ algo.Outcome) { q.completed.Add(1) }
 
 // denied takes back the arrival of a request that found no slot: it uses no processor.
-func (q *runQueue) denied(by cause, _, _ int64) {
+func (q *runQueue) denied(by cause, _, _, _ int64) {
 	if by.wantsSlot() && by != atPeek {
 		q.arrived.Add(-1)
 		q.rejected.Add(1)

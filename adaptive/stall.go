@@ -22,6 +22,7 @@ const (
 type stall struct {
 	began, ended, canceled atomic.Int64 // pieces of work
 	longest                atomic.Int64 // time from which it hangs, ns
+	wanted                 atomic.Int64 // slots that the last denied work would have taken
 
 	// The caller of hangs and probe guards the fields below.
 	lastBegan, lastEnded int64  // as of the last completion
@@ -40,6 +41,13 @@ func (s *stall) finish(rtt, inFlight int64, o algo.Outcome) {
 		s.canceled.Add(1)
 	default:
 		s.ended.Add(1)
+	}
+}
+
+// wants notes the slots of denied work, for which a probe must have room.
+func (s *stall) wants(n int64) {
+	if s.wanted.Load() != n {
+		s.wanted.Store(n)
 	}
 }
 

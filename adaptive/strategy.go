@@ -43,8 +43,6 @@ type Sample struct {
 	InFlight int
 	// Outcome is algo.Succeeded or algo.Failed.
 	Outcome algo.Outcome
-	// Units is the cost of the work at its admission; 0 counts as 1.
-	Units int
 }
 
 // end is the instant of the release.
@@ -74,9 +72,9 @@ type follower interface {
 	admitted(at, n, inFlight int64)
 	// finished follows the end of work after rtt, with any outcome; inFlight is the rest.
 	finished(at, rtt, inFlight int64, o algo.Outcome)
-	// denied follows a denial. at is 0 if the instant is not known; it then reads the clock
+	// denied follows a denial of n units. at is 0 if the instant is not known; it then reads the clock
 	// only if it must, because a denial should cost next to nothing.
-	denied(by cause, at, inFlight int64)
+	denied(by cause, at, n, inFlight int64)
 }
 
 var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*latency)(nil)

@@ -50,6 +50,7 @@ const (
 	admitted
 	evicted
 	expired
+	overLimit
 	closed
 )
 
@@ -146,6 +147,8 @@ func (q *waitQueue) leave(ctx context.Context, w *waiter) (cause, error) {
 		return none, nil
 	case w.result == evicted:
 		return byFullQueue, nil
+	case w.result == overLimit:
+		return byLimit, nil
 	}
 	return byLongWait, nil
 }
@@ -170,7 +173,7 @@ func (q *waitQueue) admit() {
 }
 
 // serve admits requests in turn, as long as the next one fits, and dismisses those
-// beyond their deadline.
+// beyond their deadline, and those that would not fit alone: the rest would wait in vain.
 func (q *waitQueue) serve(at int64) {
 	for {
 		w := q.next(at)
@@ -182,6 +185,10 @@ func (q *waitQueue) serve(at int64) {
 			continue
 		}
 		inFlight, limit, c := q.limiter.enter(w.n)
+		if c != none && w.n > limit {
+			q.dismiss(w, overLimit)
+			continue
+		}
 		if c != none {
 			return
 		}
