@@ -44,6 +44,7 @@ type Proxy struct {
 	seen   int // replies to fault.Command since Set
 	hits   int
 	listen net.Listener
+	free   func() // gives the port up while nothing listens
 	conns  map[net.Conn]bool
 }
 
@@ -52,7 +53,7 @@ func StartProxy(t testing.TB, target *Server) *Proxy {
 	t.Helper()
 	p := &Proxy{t: t, target: target.Addr(), addr: "127.0.0.1:0", conns: map[net.Conn]bool{}}
 	p.open()
-	t.Cleanup(func() { p.Set(Fault{Refuse: true}) })
+	t.Cleanup(func() { p.Set(Fault{Refuse: true}); p.free() })
 	return p
 }
 
@@ -70,7 +71,7 @@ func (p *Proxy) Set(f Fault) {
 	p.fault, p.seen, p.hits = f, 0, 0
 	if f.Refuse && p.listen != nil {
 		_ = p.listen.Close()
-		p.listen = nil
+		p.listen, p.free = nil, hold(p.addr)
 	}
 	if f.Refuse || f.Reset || was.BlackHole {
 		for c := range p.conns {
@@ -90,6 +91,9 @@ func (p *Proxy) open() {
 		return
 	}
 	l, err := net.Listen("tcp", p.addr)
+	if p.free != nil {
+		p.free()
+	}
 	if err != nil {
 		p.t.Errorf("redistest: proxy: %v", err)
 		return
