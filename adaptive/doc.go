@@ -31,8 +31,8 @@
 // algo.Ignored. A failure is a sample only if it took at least as long as a success
 // usually does, because a dependency that rejects within microseconds is not fast.
 //
-// [Default], [RunQueue], [BBR] and [CompatKratos] count requests: a cost above 1 counts as 1. Of the
-// other strategies a request of cost n is n units in flight.
+// [Default], [RunQueue], [BBR] and [CompatKratos] count requests: a cost above 1 counts as 1.
+// For the other strategies a request of cost n is n units in flight.
 //
 // # Waiting and shedding
 //

@@ -17,9 +17,9 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 
 // Limiter keeps the number of units in flight at or below the limit of its
 // [Strategy]. It is an [algo.Limiter]: Acquire takes a slot per unit, Release of
-// the lease frees them, and the strategy learns from the time in between. Of the strategies
-// that learn from requests ([Default], [RunQueue], [BBR], [CompatKratos]) a request takes one slot
-// whatever its cost; the units are requests then.
+// the lease frees them, and the strategy learns from the time in between. [Default], [RunQueue],
+// [BBR] and [CompatKratos] count requests: there each takes one slot, whatever it costs, and
+// units below are requests.
 //
 // Bound: no admission brings the units in flight above the limit in force at that
 // moment, for any number of goroutines. When a strategy lowers the limit, the work

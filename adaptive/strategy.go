@@ -72,8 +72,8 @@ type follower interface {
 	admitted(at, n, inFlight int64)
 	// finished follows the end of work after rtt, with any outcome; inFlight is the rest.
 	finished(at, rtt, inFlight int64, o algo.Outcome)
-	// denied follows a denial of n units. at is 0 if the instant is not known; it then reads the clock
-	// only if it must, because a denial should cost next to nothing.
+	// denied follows a denial of n units. at is 0 if the instant is not known; it then reads
+	// the clock only if it must, because a denial should cost next to nothing.
 	denied(by cause, at, n, inFlight int64)
 }
 

@@ -51,7 +51,7 @@ type Proxy struct {
 // StartProxy listens on a free port until the test ends.
 func StartProxy(t testing.TB, target *Server) *Proxy {
 	t.Helper()
-	p := &Proxy{t: t, target: target.Addr(), addr: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	p := &Proxy{t: t, target: target.Addr(), addr: "127.0.0.1:0", free: func() {}, conns: map[net.Conn]bool{}}
 	p.open()
 	t.Cleanup(func() { p.Set(Fault{Refuse: true}); p.free() })
 	return p
@@ -91,9 +91,7 @@ func (p *Proxy) open() {
 		return
 	}
 	l, err := net.Listen("tcp", p.addr)
-	if p.free != nil {
-		p.free()
-	}
+	p.free()
 	if err != nil {
 		p.t.Errorf("redistest: proxy: %v", err)
 		return
