@@ -21,7 +21,7 @@ import (
 // .85 of the target ([WithTarget]) on the process's part of the processors, and either all
 // goroutines would be done in that time on all processors, or a tenth of the processor time was to
 // spare lately. Where requests share connections ([Limiter.Multiplexed]) it is a third of .85.
-// Otherwise the limit decides, until the demand has been at most 100 % for a second.
+// Otherwise the limit decides, until the mean demand of the last second or so is at most 100 %.
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take seven
 // tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections, or to
@@ -29,9 +29,9 @@ import (
 // While it denies requests and leaves the processors idle it closes less far.
 //
 // The demand is the rate of arrivals times the processor time per completion, an exponential mean
-// over the time of 100 requests, of more if they differ, 0.1 to 2 s. While the limit decides, the
-// processor time per completion counts as at most the one before, and at least half of the present
-// one: denials take time too. The process gets GOMAXPROCS processors or, where that is less, the
+// over the time of 100 requests, of more if they differ, 0.1 to 2 s. Denials take processor time
+// too, so the time per completion is that of moments without them, but at least half of that of
+// all moments. The process gets GOMAXPROCS processors or, where that is less, the
 // quota of its control group, read every 10 s. If other processes take a part of it, the capacity
 // is the processor time that the process used while its queue never emptied.
 //
@@ -70,7 +70,7 @@ const (
 	queueUpdateEvery     = int64(10 * time.Millisecond)
 	queueUpdateLatest    = int64(time.Second) // with any number of arrivals
 	minArrivals          = 10
-	costMemory           = 10.0     // of the processor time of a request, s
+	costMemory           = 5.0      // of the processor time of a request, s
 	memoryRequests       = 100      // of the demand, and
 	minMemory, maxMemory = 0.1, 2.0 // its bounds, s
 	quietRate            = 100.0    // completions a second and processor below which a request costs no more than it takes
@@ -104,12 +104,10 @@ type runQueue struct {
 	cpu           time.Duration // used until then
 	busy          int64         // instant since which, or since the last update, the queue may have stood
 	busyCPU       time.Duration // used until then
-	used          float64       // decaying sum of processor time, s
-	done          float64       // decaying sum of completions
-	cost          float64       // processor time per completion, s; 0: unknown
-	before        float64       // the same, at most what it was when the queue began to stand
+	all, calm     expense       // calm: of moments without denials
+	cost          float64       // processor time of a request, s; 0: unknown
 	demand        float64       // processor time of all arrivals, as a share of capacity
-	fits          int64         // instant since which it is at most 1
+	lately        float64       // its mean over coolDown, since the limit decides
 	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
 	queue         float64       // mean runnable goroutines per processor
 	closed        float64       // closed limit
@@ -242,12 +240,7 @@ func (q *runQueue) learn(at int64) {
 	arrived := float64(max(q.arrived.Swap(0), 1))
 	denies, stood := q.rejected.Swap(0) > 0, q.least.Swap(noLimit) > 0
 
-	keep := math.Exp(-dt / costMemory)
-	q.used = keep * (q.used + used)
-	q.done = keep * (q.done + float64(q.completed.Swap(0)))
-	if q.done > 0 {
-		q.cost = q.costOfRequest()
-	}
+	q.learnCost(dt, used, denies)
 	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
 	if got := used / dt; got > q.capacity {
 		q.capacity += a * (got - q.capacity)
@@ -259,7 +252,7 @@ func (q *runQueue) learn(at int64) {
 	q.usage += (1 - math.Exp(-dt/usageMemory)) * (used/dt/q.capacity - q.usage)
 	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.capacity - q.recent)
 	q.spare.Store(known && q.recent < spareBelow)
-	q.learnDemand(at, a, arrived/dt)
+	q.learnDemand(dt, a, arrived/dt)
 	runnable, _ := q.machine.Runnable()
 	q.queue += a * (float64(runnable)/q.procs - q.queue)
 	if q.usage >= idleBelow {
@@ -270,17 +263,14 @@ func (q *runQueue) learn(at int64) {
 	q.updated = at
 }
 
-// learnDemand takes in a rate of arrivals, with weight a. As long as the limit decides, a
-// request costs no more than before: denials take processor time too.
-func (q *runQueue) learnDemand(at int64, a, rate float64) {
-	if q.before = min(q.before, q.cost); q.before == 0 || !q.decides.Load() {
-		q.before = q.cost
+// learnDemand takes in a rate of arrivals over dt, with weight a.
+func (q *runQueue) learnDemand(dt, a, rate float64) {
+	if !q.decides.Load() {
+		q.lately = demandClosed
 	}
-	cost := max(q.before, q.cost/2) // more than twice as much is dearer work
-	q.demand = min(q.demand+a*(rate*cost/q.capacity-q.demand), demandClosed)
-	if q.demand > demandOpen {
-		q.fits = at
-	} else if at-q.fits >= coolDown {
+	q.demand = min(q.demand+a*(rate*q.cost/q.capacity-q.demand), demandClosed)
+	q.lately += (1 - math.Exp(-dt*1e9/float64(coolDown))) * (q.demand - q.lately)
+	if q.lately <= demandOpen {
 		q.decides.Store(false)
 	}
 }

@@ -58,7 +58,8 @@ func TestRunQueueBehindFewGoroutines(t *testing.T) {
 		require.Zero(t, denied(m.serve(t, l, work, .85, 5*time.Second), 0))
 		start := m.at
 		all := m.serve(t, l, work, load, 10*time.Second)
-		require.Less(t, longest(all, start+2*time.Second), 100*time.Millisecond, "at a load of %v", load)
+		all = slices.DeleteFunc(all, func(v arrival) bool { return v.due > start+9*time.Second }) // the queue shrinks after the last arrivals
+		require.Less(t, longest(all, start+2*time.Second), 90*time.Millisecond, "at a load of %v", load)
 		start = m.at
 		require.Zero(t, denied(m.serve(t, l, work, .85, 5*time.Second), start+time.Second), "after %v", load)
 	}
@@ -95,6 +96,46 @@ func TestRunQueueBesideIdleConnections(t *testing.T) {
 			all := m.serve(t, l, work, times, 5*time.Second)
 			require.Less(t, longest(all, start+time.Second), 50*time.Millisecond, "at a load of %v", times)
 			m.serve(t, l, work, load, 5*time.Second)
+		}
+	}
+}
+
+// TestRunQueueAfterAStormOfConnections: what new connections have cost is not long taken for the
+// cost of requests, so that bursts pass: 3 s of processor time before the first 500 requests for
+// some seconds, a second of it not at all.
+func TestRunQueueAfterAStormOfConnections(t *testing.T) {
+	const work = 100 * time.Microsecond
+	for storm, spoilt := range map[time.Duration]time.Duration{time.Second: 0, 3 * time.Second: 4 * time.Second} {
+		for _, load := range []float64{.05, .15, .5} {
+			m := newModel()
+			m.goroutines = 3300
+			l := m.limiter(t, adaptive.RunQueue(m.option()))
+			m.burn(storm)
+			m.serve(t, l, work, load, time.Second)
+			m.batch = 300
+			all := m.serve(t, l, work, load, 10*time.Second)
+			require.Zero(t, denied(all, all[0].due+spoilt), "a storm of %v, bursts at %v", storm, load)
+		}
+	}
+}
+
+// TestRunQueueAfterALargeBurst: one burst that does not drain in time does not turn away those
+// after it that do, although denials take time.
+func TestRunQueueAfterALargeBurst(t *testing.T) {
+	for _, work := range []time.Duration{50 * time.Microsecond, 100 * time.Microsecond, 500 * time.Microsecond, 5 * time.Millisecond} {
+		for _, load := range []float64{.15, .5, .7} {
+			for _, drains := range []time.Duration{50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond} {
+				m := newModel()
+				m.goroutines = 5000
+				l := m.limiter(t, adaptive.RunQueue(m.option()))
+				m.batch = int(drains / work)
+				m.serve(t, l, work, load, 10*time.Second)
+				m.batch = int(2 * time.Second / work)
+				require.NotZero(t, denied(m.serve(t, l, work, 1000, 2*time.Second/1000), 0))
+				m.batch = int(drains / work)
+				all := m.serve(t, l, work, load, 10*time.Second)
+				require.Zero(t, denied(all, all[0].due+2*time.Second), "work of %v at %v in bursts of %v", work, load, drains)
+			}
 		}
 	}
 }

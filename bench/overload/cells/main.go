@@ -21,7 +21,7 @@ import (
 
 var (
 	bin     = flag.String("server", "", "the server's program")
-	kinds   = flag.String("kinds", "burst,idle,closed,slowbody,events,listener,metastable,tenants,classes,quota,cores", "tables to measure")
+	kinds   = flag.String("kinds", "burst,large,idle,closed,slowbody,events,listener,metastable,tenants,classes,quota,cores", "tables to measure")
 	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	names   = flag.String("limiter", "none,default", "limiters to compare")
 	seconds = flag.Float64("seconds", 3, "length of each measurement")
@@ -44,7 +44,7 @@ func run() error {
 		"The load comes from the same machine and by net/http's client, so a capacity is the joint capacity of the server and its clients.\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	tables := map[string]func(rig) error{
-		"burst": bursts, "idle": idleConnections, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
+		"burst": bursts, "large": largeBurst, "idle": idleConnections, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
 		"metastable": metastable, "tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores,
 	}
 	for _, kind := range strings.Split(*kinds, ",") {

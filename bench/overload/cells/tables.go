@@ -34,6 +34,28 @@ func bursts(r rig) error {
 	return nil
 }
 
+// largeBurst is followed by others that drain in time, from 1 s after it on.
+func largeBurst(r rig) error {
+	fmt.Print("\n## Bursts after a large one\n\nA burst of the requests of 1 s, and then those of 100 ms. Rejected of the latter, and p99 of the others.\n\n| handler | of the capacity |", header(), "\n|---|---|", strings.Repeat("---|", len(limiters())), "\n")
+	for _, r.work = range []string{"500us", "2ms", "5ms"} {
+		rate, err := r.capacity()
+		if err != nil {
+			return err
+		}
+		for _, part := range []float64{.15, .3, .5} {
+			if err := r.row(fmt.Sprintf("| %s | %.0f %% |", r.work, 100*part), func(r rig) string {
+				r.open(part*rate, 1, time.Second) // the limiter learns the cost of a request
+				r.open(rate, int(rate), 1)
+				r.open(part*rate, int(rate/10), time.Second)
+				return r.open(part*rate, int(rate/10), 3*length()).cell()
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // idleConnections wait for their next request while bursts come on others.
 func idleConnections(r rig) error {
 	const idle = 3000

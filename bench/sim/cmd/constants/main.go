@@ -34,7 +34,7 @@ var changes = []struct{ name, is, low, high string }{
 	{"queueUpdateEvery", "int64(10 * time.Millisecond)", "int64(2 * time.Millisecond)", "int64(50 * time.Millisecond)"},
 	{"queueUpdateLatest", "int64(time.Second)", "int64(250 * time.Millisecond)", "int64(4 * time.Second)"},
 	{"minArrivals", "10", "2", "40"},
-	{"costMemory", "10.0", "2.5", "40.0"},
+	{"costMemory", "5.0", "1.25", "20.0"},
 	{"memoryRequests", "100", "25", "400"},
 	{"minMemory", "0.1", "0.025", "0.4"},
 	{"maxMemory", "2.0", "0.5", "8.0"},
