@@ -25,6 +25,8 @@ type model struct {
 	quota      float64       // of a control group, which serve ignores; 0: none
 	batch      int           // requests that arrive at once in serve; 0: 1
 	denial     time.Duration // processor time of a denial; 0: rejecting
+	polled     int           // requests that the poller hands out at a time, once those before are done; 0: all
+	reads      bool          // each request has started a goroutine that reads on, as net/http's have
 	chance     *rand.PCG
 	class      func(i int) adaptive.Class
 	key        func(i int) string
@@ -98,14 +100,20 @@ func (m *model) serve(t testing.TB, l algo.Limiter, work time.Duration, load flo
 		all[i].due = start + time.Duration(i-i%max(m.batch, 1))*every
 		all[i].class = m.class(i)
 	}
-	arrived := 0
+	arrived, ready := 0, 0
 	for i := range all {
 		v := &all[i]
 		m.at = max(m.at, v.due)
 		for arrived < len(all) && all[arrived].due <= m.at {
 			arrived++
 		}
-		m.runnable = arrived - i - 1
+		if m.polled == 0 || ready == i {
+			ready = min(arrived, i+cmp.Or(m.polled, len(all)))
+		}
+		m.runnable = ready - i - 1
+		if m.reads {
+			m.runnable++
+		}
 		lease, err := l.Acquire(adaptive.WithClass(background, v.class), m.key(i), 1)
 		if err != nil { // require takes longer than the limiter
 			t.Fatal(err)

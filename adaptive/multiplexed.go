@@ -22,10 +22,14 @@ func (l *Limiter) Multiplexed() {
 	}
 }
 
-// leastClosed is the closed limit of a queue that leaves no processor idle.
+// leastClosed is the closed limit of a queue that leaves no processor idle. Go's poller hands out
+// at most 128 connections at a time, and the others wait in the kernel, where they are not counted:
+// the limit admits the share of the requests that can be served from batches of a third of
+// that. If it admitted more the queue in the kernel would never drain where denials take most of
+// the processor.
 func (q *runQueue) leastClosed() float64 {
 	if q.waits.Load() > 1 {
 		return multiplexedClosed
 	}
-	return minClosed
+	return min(max(polled*q.passing, 1), minClosed)
 }

@@ -25,7 +25,8 @@ import (
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take seven
 // tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections, or to
-// fewer where these take longer, as the demand grows from 100 % to 115 % of what the process gets.
+// fewer where these take longer or less than a seventh of the requests can be served, as the
+// demand grows from 100 % to 115 % of what the process gets.
 // While it denies requests and leaves the processors idle it closes less far.
 //
 // The demand is the rate of arrivals times the processor time per completion, an exponential mean
@@ -60,9 +61,9 @@ func RunQueue(opts ...Option) Strategy {
 const (
 	waitShare, drainShare = 0.7, 0.85 // of the target: to spend in the queue, and in which a burst drains
 	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20 in 1 of 30
-	// moments. Go's poller hands out 128 connections at a time: under overload the limit must be
-	// well below the admitted share, or requests grow old in the kernel.
+	// moments.
 	minWide, maxWide, minClosed = 20, 96, 6
+	polled                      = 40.0      // a third of the connections that Go's poller hands out at a time
 	demandOpen, demandClosed    = 1.0, 1.15 // where the limit begins to close, and is closed
 	idleBelow, spareBelow       = 0.97, 0.9 // use of the processors: closing less far, and no overload if the queue drains in time
 	usageMemory, closedTime     = 0.2, 0.5  // of that use, and in which the limit changes by a factor of e, s
@@ -109,6 +110,7 @@ type runQueue struct {
 	demand        float64       // processor time of all arrivals, as a share of capacity
 	lately        float64       // its mean over coolDown, since the limit decides
 	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
+	passing       float64       // share of the arrivals
 	queue         float64       // mean runnable goroutines per processor
 	closed        float64       // closed limit
 }
@@ -122,7 +124,7 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
 	}
 	now, procs := s.machine.Now(), machine.Capacity(s.machine)
-	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, updated: now, measured: now, procs: procs, capacity: procs}
+	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, passing: 1, updated: now, measured: now, procs: procs, capacity: procs}
 	q.cpu, _ = q.machine.CPU()
 	q.waits.Store(1)
 	q.set()
@@ -238,10 +240,12 @@ func (q *runQueue) learn(at int64) {
 		used, q.cpu = (cpu - q.cpu).Seconds(), cpu
 	}
 	arrived := float64(max(q.arrived.Swap(0), 1))
-	denies, stood := q.rejected.Swap(0) > 0, q.least.Swap(noLimit) > 0
+	rejected := float64(q.rejected.Swap(0))
+	denies, stood := rejected > 0, q.least.Swap(noLimit) > 1 // one is what net/http starts for each request, to read on
 
 	q.learnCost(dt, used, denies)
 	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
+	q.passing += a * (max(1-rejected/arrived, 0) - q.passing)
 	if got := used / dt; got > q.capacity {
 		q.capacity += a * (got - q.capacity)
 	} else if busy := float64(at-q.busy) / 1e9; known && stood && busy > 0 && arrived >= minArrivals {

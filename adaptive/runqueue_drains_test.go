@@ -139,3 +139,38 @@ func TestRunQueueAfterALargeBurst(t *testing.T) {
 		}
 	}
 }
+
+// TestRunQueueBesideItsOwnReaders: in net/http each request has started a goroutine that reads on
+// before its handler runs. Were one runnable goroutine a queue that never empties, the use of the
+// processor would be taken for all that the process can get, and bursts be denied beside many
+// idle connections.
+func TestRunQueueBesideItsOwnReaders(t *testing.T) {
+	for _, load := range []float64{.3, .5, .85} {
+		m := newModel()
+		m.goroutines, m.reads = 5000, true
+		l := m.limiter(t, adaptive.RunQueue(m.option()))
+		m.serve(t, l, 100*time.Microsecond, load, 10*time.Second)
+		m.batch = 150
+		require.Zero(t, denied(m.serve(t, l, 100*time.Microsecond, load, 10*time.Second), 0), "bursts at %v", load)
+	}
+}
+
+// TestRunQueueBehindThePoller: Go's poller hands out 128 connections at a time, the others wait
+// where no one counts them. Where denials take most of the processor, few of each 128 may be admitted,
+// or the queue in the kernel grows until every request is too old.
+func TestRunQueueBehindThePoller(t *testing.T) {
+	const work, denial = 100 * time.Microsecond, 17 * time.Microsecond
+	for _, load := range []float64{2, 3, 5} {
+		m := newModel()
+		m.goroutines, m.polled, m.denial, m.reads = 5000, 128, denial, true
+		l := m.limiter(t, adaptive.RunQueue(m.option()))
+		m.serve(t, l, work, .85, 5*time.Second)
+		start := m.at
+		all := m.serve(t, l, work, load, 20*time.Second)
+		all = slices.DeleteFunc(all, func(v arrival) bool { return v.due > start+19*time.Second })
+		require.Less(t, longest(all, start+10*time.Second), 50*time.Millisecond, "at a load of %v", load)
+		price := float64(denial) / float64(work)
+		left := (1 - load*price) / (1 - price)
+		require.Greater(t, (1-denied(all, start+10*time.Second))*load/left, .93, "at a load of %v", load)
+	}
+}

@@ -193,7 +193,7 @@ func TestRunQueuePeek(t *testing.T) {
 			lease = acquire(t, l, "", 1)
 		}
 	}
-	require.Equal(t, 6, l.Explain().Strategies[0].Limit)
+	require.Equal(t, 4, l.Explain().Strategies[0].Limit) // one of ten is served
 }
 
 // TestRunQueueSparesTheImportant: with priorities the denied requests are the
