@@ -47,7 +47,7 @@ func (c *conn) opened(nc net.Conn) bool {
 // read opens a connection, sends the request for which it was made, and takes
 // the answers off it until it ends.
 func (g *generator) read(c *conn) {
-	nc, err := net.DialTimeout("tcp", g.host, g.timeout)
+	nc, err := g.dial()
 	if err != nil {
 		c.hangUp()
 		g.settle(c, notOpened(err))

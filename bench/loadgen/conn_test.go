@@ -3,6 +3,8 @@ package loadgen
 import (
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -166,4 +168,28 @@ func TestClosed(t *testing.T) {
 	require.Equal(t, served.Load()/3, other)
 	require.LessOrEqual(t, most.Load(), int64(4))
 	require.Positive(t, ok)
+}
+
+// TestSources: connections to this machine come from several addresses, or Linux would have
+// ports for half of them only.
+func TestSources(t *testing.T) {
+	var from sync.Map
+	s := httptest.NewUnstartedServer(http.HandlerFunc(done))
+	s.Config.ConnState = func(c net.Conn, _ http.ConnState) {
+		from.Store(c.RemoteAddr().(*net.TCPAddr).IP.String(), true)
+	}
+	s.Start()
+	t.Cleanup(s.Close)
+	c := shortly(s.URL, 50)
+	c.Open = sources
+	answers, err := Run(c)
+	require.NoError(t, err)
+	require.Equal(t, map[int16]int{200: arrivals(c)}, statuses(answers))
+	n := 0
+	from.Range(func(any, any) bool { n++; return true })
+	want := 1
+	if runtime.GOOS == "linux" {
+		want = sources
+	}
+	require.Equal(t, want, n)
 }

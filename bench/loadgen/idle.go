@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"fmt"
-	"net"
 	"sync"
 )
 
@@ -37,7 +36,7 @@ func (i *idleConns) pop() *conn {
 // the request, so it would fall behind and open ever more, and measure itself.
 func (g *generator) openIdle(n int) error {
 	for range n {
-		nc, err := net.DialTimeout("tcp", g.host, g.timeout)
+		nc, err := g.dial()
 		if err != nil {
 			g.close()
 			return fmt.Errorf("loadgen: opening a connection before the load: %w", err)
