@@ -26,6 +26,7 @@ var changes = []struct{ name, is, low, high string }{
 	{"minWide", "20", "10", "40"},
 	{"maxWide", "96", "48", "1000"},
 	{"minClosed", "6", "3", "12"},
+	{"polled", "40.0", "20.0", "80.0"},
 	{"demandOpen", "1.0", "0.9", "1.1"},
 	{"demandClosed", "1.15", "1.05", "1.3"},
 	{"idleBelow", "0.97", "0.0", "1.0"},
@@ -51,7 +52,8 @@ only with, or only without, the change are listed, up to four of each.
 
 quietRate and outsideHandler are for a process with other work beside few requests, which
 the simulator does not have (TestRunQueueBesideOtherWork), and queueUpdateLatest for
-services with fewer than ten requests a second.
+services with fewer than ten requests a second. polled is for a queue in the kernel, which
+the simulator does not have either (TestRunQueueBehindThePoller).
 
 | constant | is | changed to | met | worst | lost | won |
 |---|--:|--:|--:|--:|---|---|
