@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measures bench/overload/cells by itself and writes its page: bursts, closed loops,
-# slow clients, rejections at the socket, retries, tenants and classes, containers with a
+# slow clients, rejections at the socket and their price, retries, tenants and classes, containers with a
 # quota, and 2 to 16 processors over HTTP/1.1, HTTP/2 and TLS. On 16 processors less than 40 minutes; processors that the machine
 # lacks are left out.
 #

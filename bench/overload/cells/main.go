@@ -5,7 +5,7 @@
 //
 //	go run ./overload/cells -server PROGRAM [-kinds burst,closed,...] [-procs 2,4,8,16] [-seconds 3]
 //
-// The load comes from the same machine, by net/http's client, and takes processor
+// The load comes from the same machine, mostly by net/http's client, and takes processor
 // time from the server: a capacity is the joint capacity of both.
 package main
 
@@ -21,7 +21,7 @@ import (
 
 var (
 	bin     = flag.String("server", "", "the server's program")
-	kinds   = flag.String("kinds", "burst,large,idle,closed,slowbody,events,listener,metastable,tenants,classes,quota,cores", "tables to measure")
+	kinds   = flag.String("kinds", "burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores", "tables to measure")
 	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	names   = flag.String("limiter", "none,default", "limiters to compare")
 	seconds = flag.Float64("seconds", 3, "length of each measurement")
@@ -41,11 +41,11 @@ func run() error {
 		return err
 	}
 	fmt.Printf("# Bursts, closed loops, slow clients, several processors\n\nMade by bench/overload/cells: %d processors, %s, %s/%s. "+
-		"The load comes from the same machine and by net/http's client, so a capacity is the joint capacity of the server and its clients.\n",
+		"The load comes from the same machine, mostly by net/http's client, so a capacity is the joint capacity of the server and its clients.\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	tables := map[string]func(rig) error{
 		"burst": bursts, "large": largeBurst, "idle": idleConnections, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
-		"metastable": metastable, "tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores,
+		"metastable": metastable, "tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores, "price": prices,
 	}
 	for _, kind := range strings.Split(*kinds, ",") {
 		table, ok := tables[kind]

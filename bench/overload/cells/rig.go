@@ -27,6 +27,7 @@ type rig struct {
 	args                []string // further ones of the server
 
 	addr   string
+	pid    int
 	client *http.Client
 	rpc    *grpc.ClientConn // over gRPC
 }
@@ -80,7 +81,7 @@ func (r rig) with(do func(rig) error) error {
 	if err != nil {
 		return err
 	}
-	r.addr = strings.TrimSpace(line)
+	r.addr, r.pid = strings.TrimSpace(line), cmd.Process.Pid
 	if r.protocol == "gRPC" {
 		if r.rpc, err = dialRPC(r.addr); err != nil {
 			return err

@@ -24,15 +24,31 @@ func main() {
 	early := flag.Bool("listener", false, "with a listener that denies before the parse")
 	flag.BoolVar(&shares, "shares", false, "with fair shares of the tenants (x-tenant; \"name:4\" has weight 4)")
 	flag.BoolVar(&classes, "classes", false, "with priorities (priority)")
+	price := flag.String("price", "", "deny every request in this way, to measure its cost")
 	flag.Parse()
+	if *price != "" {
+		exit(listen(func(ln net.Listener) error { return servePrice(ln, *price) }))
+	}
 	if *perMS == 0 {
 		fmt.Println(calibrate())
 		return
 	}
-	if err := serve(*limiter, *task, *perMS, *rpc, *tap, *encrypted, *early); err != nil {
-		fmt.Fprintln(os.Stderr, "server:", err)
-		os.Exit(1)
+	exit(serve(*limiter, *task, *perMS, *rpc, *tap, *encrypted, *early))
+}
+
+func exit(err error) {
+	fmt.Fprintln(os.Stderr, "server:", err)
+	os.Exit(1)
+}
+
+// listen says where, and serves.
+func listen(do func(net.Listener) error) error {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
 	}
+	fmt.Println(ln.Addr())
+	return do(ln)
 }
 
 func serve(limiter, task string, perMS int, rpc, tap, encrypted, early bool) error {
@@ -40,14 +56,13 @@ func serve(limiter, task string, perMS int, rpc, tap, encrypted, early bool) err
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return err
-	}
-	fmt.Println(ln.Addr())
 	if rpc {
-		return serveRPC(ln, limiter, w, tap)
+		return listen(func(ln net.Listener) error { return serveRPC(ln, limiter, w, tap) })
 	}
+	return listen(func(ln net.Listener) error { return serveHTTP(ln, limiter, h, encrypted, early) })
+}
+
+func serveHTTP(ln net.Listener, limiter string, h http.Handler, encrypted, early bool) error {
 	mw, l, err := middleware(limiter)
 	if err != nil {
 		return err
