@@ -110,7 +110,7 @@ type runQueue struct {
 	demand        float64       // processor time of all arrivals, as a share of capacity
 	lately        float64       // its mean over coolDown, since the limit decides
 	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
-	passing       float64       // share of the arrivals
+	passing       float64       // admitted share of the arrivals
 	queue         float64       // mean runnable goroutines per processor
 	closed        float64       // closed limit
 }
