@@ -25,7 +25,11 @@ func main() {
 	flag.BoolVar(&shares, "shares", false, "with fair shares of the tenants (x-tenant; \"name:4\" has weight 4)")
 	flag.BoolVar(&classes, "classes", false, "with priorities (priority)")
 	price := flag.String("price", "", "deny every request in this way, to measure its cost")
+	backend := flag.Bool("backend", false, "answer after 5ms, for little processor time: the backend of the proxy")
 	flag.Parse()
+	if *backend {
+		exit(listen(serveBackend))
+	}
 	if *price != "" {
 		exit(listen(func(ln net.Listener) error { return servePrice(ln, *price) }))
 	}
@@ -85,7 +89,7 @@ func serveHTTP(ln net.Listener, limiter string, h http.Handler, encrypted, early
 // handlerOf is the handler that does a task, and its work.
 func handlerOf(task string, perMS int) (http.Handler, work, error) {
 	if task == "proxy" {
-		addr, err := startBackend(perMS)
+		addr, err := startBackend()
 		return proxyTo(addr), work{}, err
 	}
 	w, err := workOf(task, perMS)
