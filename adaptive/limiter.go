@@ -65,6 +65,8 @@ type Limiter struct {
 	closed     atomic.Bool
 	_          [8]byte
 	denials    denialCounts
+
+	connections connections
 }
 
 // New makes a limiter. It takes the options [WithLimits] (default: the limits of
@@ -87,6 +89,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 		return nil, fmt.Errorf("adaptive: New: %w", err)
 	}
 	l := &Limiter{machine: set.machine, strategy: s, gate: gateOf(s), min: int64(set.min)}
+	l.connections.queues = runQueues(s)
 	l.max = int64(min(set.max, maxLimit(s)))
 	if l.min > l.max {
 		return nil, fmt.Errorf("adaptive: New: WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)

@@ -3,6 +3,7 @@ package adaptive_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"time"
@@ -159,6 +160,28 @@ func ExampleLimiter_Multiplexed() {
 	lease.Release(algo.Succeeded)
 	fmt.Println(lease.Allowed, err)
 	// Output: true <nil>
+}
+
+// A handler that acquires by itself tells the limiter what each request came over, as httpmw does.
+func ExampleLimiter_SharesConnection() {
+	l, err := adaptive.New(adaptive.Default())
+	if err != nil {
+		panic(err)
+	}
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		l.SharesConnection(r.ProtoMajor > 1)
+		lease, err := l.Acquire(r.Context(), "", 1)
+		if err != nil || !lease.Allowed {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		defer lease.Release(algo.Succeeded)
+		_, _ = io.WriteString(w, "served")
+	})
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	fmt.Println(w.Body)
+	// Output: served
 }
 
 // The tenants that caused an overload, for a log or a dashboard.

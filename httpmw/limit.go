@@ -147,6 +147,7 @@ type middleware struct {
 type policy struct {
 	*admission.Policy[*http.Request]
 	quotaBody, capacityBody string // of 429 and of 503
+	connections             connections
 }
 
 func newMiddleware(s *settings) *middleware {
@@ -156,7 +157,7 @@ func newMiddleware(s *settings) *middleware {
 func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
 	for _, p := range ps {
 		m.policies = append(m.policies, &policy{
-			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name),
+			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name), connectionsOf(p.Limiter),
 		})
 		m.names = append(m.names, p.Named())
 		m.wrapsWriter = m.wrapsWriter || algo.OccupiesSlot(p.Limiter)

@@ -20,7 +20,7 @@ import (
 // rig is a server process and a client for it.
 type rig struct {
 	spin, work, limiter string
-	protocol            string // "HTTP/1.1", "TLS", "HTTP/2" or "gRPC"; empty: HTTP/1.1
+	protocol            string // "HTTP/1.1", "TLS", "HTTP/2", manyClients or "gRPC"; empty: HTTP/1.1
 	procs               int    // 0: as many as Go finds
 	group               string // the control group of the server, or empty
 	listener            bool
@@ -47,10 +47,10 @@ func (r rig) with(do func(rig) error) error {
 		DialContext: (&net.Dialer{Timeout: patience}).DialContext,
 	}
 	scheme := "http"
-	if r.protocol == "TLS" || r.protocol == "HTTP/2" {
+	if r.protocol == "TLS" || r.http2() {
 		args, scheme = append(args, "-tls"), "https"
 		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
-		transport.ForceAttemptHTTP2 = r.protocol == "HTTP/2"
+		transport.ForceAttemptHTTP2 = r.http2()
 	}
 	if r.listener {
 		args = append(args, "-listener")
@@ -88,8 +88,9 @@ func (r rig) with(do func(rig) error) error {
 		}
 		defer func() { _ = r.rpc.Close() }()
 	}
-	r.client = &http.Client{Transport: transport, Timeout: 2 * time.Second}
-	defer transport.CloseIdleConnections()
+	through := newClients(transport, r.clients())
+	defer through.close()
+	r.client = &http.Client{Transport: through, Timeout: 2 * time.Second}
 	target := scheme + "://" + r.addr + "/"
 	r.addr = target
 	return do(r)
