@@ -18,9 +18,9 @@ import (
 // runnable goroutines in front of their handlers, where no such limit sees them.
 //
 // Nothing is denied while the runnable goroutines, each taken for a request, would be done within
-// .85 of the target ([WithTarget]) on the process's part of the processors, and either all
-// goroutines would be done in that time on all processors, or a tenth of the processor time was to
-// spare lately. Where requests share connections ([Limiter.Multiplexed]) it is a third of .85.
+// .85 of the target ([WithTarget]) on the process's part of the processors, a third of that where
+// requests share connections ([Limiter.Multiplexed]), and either all goroutines would be done within
+// .85 of the target on all processors, or a tenth of the processor time was to spare lately.
 // Otherwise the limit decides, until the mean demand of the last second or so is at most 100 %.
 //
 // The limit is wide while the load fits, so that bursts pass: as many goroutines as take seven
@@ -85,7 +85,7 @@ type runQueue struct {
 
 	limit     atomic.Int64 // of runnable goroutines
 	drainable atomic.Int64 // requests that are done within drainShare of the target
-	harmless  atomic.Int64 // the same if the process got all processors
+	harmless  atomic.Int64 // goroutines that are, if each is a request and the process gets all processors
 	patience  atomic.Int64 // processor time within waitShare of the target, ns
 	next      atomic.Int64 // instant of the next update
 	waits     atomic.Int64 // in the run queue, of each request
@@ -287,8 +287,8 @@ func (q *runQueue) set() {
 	q.closed = min(max(q.closed, min(max(waiting, 1), q.leastClosed())), wide)
 	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
 	q.limit.Store(int64(q.closed + (wide-q.closed)*open))
-	burst := drainShare * q.target / q.cost / float64(q.waits.Load())
-	q.drainable.Store(int64(min(burst*q.capacity, noLimit)))
+	burst := drainShare * q.target / q.cost
+	q.drainable.Store(int64(min(burst*q.capacity/float64(q.waits.Load()), noLimit)))
 	q.harmless.Store(int64(min(burst*q.procs, noLimit)))
 	q.patience.Store(int64(patience * 1e9))
 }
