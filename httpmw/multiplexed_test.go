@@ -3,6 +3,7 @@ package httpmw_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,14 +15,14 @@ import (
 // told keeps what it is told about connections.
 type told struct {
 	algo.Limiter
-	shared, alone int
+	shared, alone atomic.Int64
 }
 
 func (l *told) SharesConnection(yes bool) {
 	if yes {
-		l.shared++
+		l.shared.Add(1)
 	} else {
-		l.alone++
+		l.alone.Add(1)
 	}
 }
 
@@ -45,14 +46,14 @@ func TestTellsThatRequestsShareConnections(t *testing.T) {
 			r.ProtoMajor = major
 			h.ServeHTTP(httptest.NewRecorder(), r)
 		}
-		require.Equal(t, 3, l.shared, name)
-		require.Equal(t, 1, l.alone, name)
+		require.Equal(t, int64(3), l.shared.Load(), name)
+		require.Equal(t, int64(1), l.alone.Load(), name)
 	}
 }
 
 // TestTellsByProtocol: on real servers.
 func TestTellsByProtocol(t *testing.T) {
-	for protocol, shared := range map[string]int{"HTTP/1.1": 0, "HTTP/2": 2, "h2c": 2} {
+	for protocol, shared := range map[string]int64{"HTTP/1.1": 0, "HTTP/2": 2, "h2c": 2} {
 		l := &told{Limiter: algo.Unlimited()}
 		url, client := start(t, protocol, httpmw.Limit(l, key("k"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})))
 		for range 2 {
@@ -60,7 +61,7 @@ func TestTellsByProtocol(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
 		}
-		require.Equal(t, shared, l.shared, protocol)
-		require.Equal(t, 2-shared, l.alone, protocol)
+		require.Equal(t, shared, l.shared.Load(), protocol)
+		require.Equal(t, 2-shared, l.alone.Load(), protocol)
 	}
 }
