@@ -195,9 +195,8 @@ func (r rig) closed(n int, d time.Duration) *counts {
 func (r rig) capacity() (rate float64, err error) {
 	r.limiter, r.listener, r.args = "none", false, nil
 	err = r.with(func(r rig) error {
-		n := 16 * max(r.procs, 1)
-		r.closed(n, time.Second/2)
-		rate = float64(len(r.closed(n, length()).took)) / length().Seconds()
+		r.closed(r.atOnce(), time.Second/2)
+		rate = float64(len(r.closed(r.atOnce(), length()).took)) / length().Seconds()
 		return nil
 	})
 	if err == nil && rate == 0 {
@@ -205,6 +204,9 @@ func (r rig) capacity() (rate float64, err error) {
 	}
 	return rate, err
 }
+
+// atOnce is the number of requests on their way in a closed loop that takes all that the server can do.
+func (r rig) atOnce() int { return 16 * max(r.procs, 1) }
 
 // hold opens n connections without a request, until it is told to close them.
 func (r rig) hold(n int) (closeAll func(), err error) {
