@@ -28,6 +28,7 @@ type figures struct {
 	Lost          float64 // at .85x afterwards: neither answered in time nor rejected
 	Recovery      time.Duration
 	Used          float64 // of the core, under overload
+	Stolen        float64 // of all processors, by the host
 
 	Date   string        // of the measurement
 	Begins time.Duration // the overload; 0: there was none
@@ -102,7 +103,7 @@ func series(all []loadgen.Answer, end, slo time.Duration, capacity float64) []fl
 	return s
 }
 
-const heading = "work       limiter        load   cap/s   left | good /left      p50     p99 reject gaveup | before  after   lost recovery   cpu"
+const heading = "work       limiter        load   cap/s   left | good /left      p50     p99 reject gaveup | before  after   lost recovery   cpu stolen"
 
 // String is a line of the table.
 func (f *figures) String() string {
@@ -114,8 +115,8 @@ func (f *figures) String() string {
 	if f.Times < 1 {
 		return s + fmt.Sprintf("        | %5.3f       %8v %7v               | %6.4f", f.Goodput, short(f.P50), short(f.P99), f.Before)
 	}
-	return s + fmt.Sprintf(" %6.3f | %5.3f %5.3f %8v %7v %6.3f %6.3f | %6.4f %6.4f %6.4f %-8v %.2f", f.Left, f.Goodput, f.ofLeft(),
-		short(f.P50), short(f.P99), f.Rejected, f.GaveUp, f.Before, f.After, f.Lost, f.Recovery, f.Used)
+	return s + fmt.Sprintf(" %6.3f | %5.3f %5.3f %8v %7v %6.3f %6.3f | %6.4f %6.4f %6.4f %-8v %.2f   %.2f", f.Left, f.Goodput, f.ofLeft(),
+		short(f.P50), short(f.P99), f.Rejected, f.GaveUp, f.Before, f.After, f.Lost, f.Recovery, f.Used, f.Stolen)
 }
 
 // ofLeft is the goodput as a share of the capacity that the cost of rejections

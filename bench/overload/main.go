@@ -117,9 +117,10 @@ func (f *figures) cell(r rig, seconds float64) error {
 	err := r.with(func(t target) error {
 		busy := make(chan float64, 1)
 		go func() { busy <- p.watch(t) }()
+		before := ticksNow()
 		all, err := t.run(max(2*time.Second, 2*slo), p.phases(f.Capacity, f.Times))
 		f.take(all, p, slo)
-		f.Used = <-busy
+		f.Used, f.Stolen = <-busy, ticksNow().since(before)
 		return err
 	})
 	debug.FreeOSMemory()

@@ -55,6 +55,7 @@ func (r results) head(b *strings.Builder) {
 	if len(m.Peers) > 0 {
 		fmt.Fprintf(b, "| peers, and gRPC | %s |\n", strings.Join(m.Peers, ", "))
 	}
+	b.WriteString(r.stolen())
 	fmt.Fprintf(b, "| length of the overload | %s |\n\n", r.overloads())
 }
 

@@ -91,7 +91,7 @@ export default defineConfig({
       {
         text: 'Reference',
         items: [{ text: 'Guarantees', link: '/docs/guarantees' }, { text: 'Faults of Redis', link: '/docs/faults' }, { text: 'Comparison', link: '/docs/comparison' }, { text: 'Benchmarks', link: '/docs/benchmarks' },
-          { text: 'Overload measured', link: '/docs/overload' }, { text: 'Migration', link: '/docs/migrate/' }, { text: 'Track record', link: '/docs/track-record' },
+          { text: 'Overload measured', link: '/docs/overload' }, { text: 'Sixteen processors', link: '/docs/processors' }, { text: 'Migration', link: '/docs/migrate/' }, { text: 'Track record', link: '/docs/track-record' },
           { text: 'Compatibility', link: '/COMPATIBILITY' }, { text: 'Architecture', link: '/ARCHITECTURE' }, { text: 'Changelog', link: '/CHANGELOG' }],
       },
     ],

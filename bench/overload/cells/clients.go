@@ -7,7 +7,7 @@ import (
 
 // manyClients is HTTP/2 from 100 clients. One client sends all requests over one connection, and
 // over another where 250 are on their way.
-const manyClients = "HTTP/2, 100 clients"
+const manyClients = "HTTP/2 of 100 clients"
 
 func (r rig) http2() bool { return r.protocol == "HTTP/2" || r.protocol == manyClients }
 

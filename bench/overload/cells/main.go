@@ -24,6 +24,7 @@ var (
 	kinds   = flag.String("kinds", "burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores", "tables to measure")
 	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	names   = flag.String("limiter", "none,default", "limiters to compare")
+	protos  = flag.String("protocols", "HTTP/1.1,HTTP/2,"+manyClients+",TLS", "protocols, for the table of cores")
 	works   = flag.String("work", "500us,5ms", "handlers, for the table of cores")
 	seconds = flag.Float64("seconds", 3, "length of each measurement")
 )

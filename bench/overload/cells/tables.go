@@ -215,7 +215,7 @@ func cores(r rig) error {
 	}
 	fmt.Print("\n## Several processors\n\nAnswers within 500 ms, as a share of the capacity; and p99 of them. At 0.85x also the rejections. Over HTTP/1.1 requests come at random instants from a generator that is cheap; over HTTP/2 and TLS from net/http's client, which takes more of the shared processors than the denials do, at even distances, after a second of a closed loop of 512, which opens the connections.\n\n| processors | protocol | handler | load | capacity, 1/s |", header(), "\n|---|---|---|---|---|", strings.Repeat("---|", len(limiters())), "\n")
 	for _, r.procs = range all {
-		for _, r.protocol = range []string{"HTTP/1.1", "HTTP/2", manyClients, "TLS"} {
+		for _, r.protocol = range strings.Split(*protos, ",") {
 			for _, r.work = range strings.Split(*works, ",") {
 				rate, err := r.capacity()
 				if err != nil {

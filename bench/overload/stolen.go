@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// ticks are times of all processors, in the unit of the kernel. Those that the host of a virtual
+// machine gave to others are stolen: figures of such minutes say more about the host.
+type ticks struct{ all, stolen float64 }
+
+// ticksNow are unknown, 0, where there is no /proc/stat.
+func ticksNow() ticks {
+	stat, _ := os.ReadFile("/proc/stat")
+	return ticksOf(string(stat))
+}
+
+// ticksOf sums the first line of /proc/stat up to the eighth time, the stolen one; those behind it are
+// parts of others.
+func ticksOf(stat string) (t ticks) {
+	first, _, _ := strings.Cut(stat, "\n")
+	const stolen = 8
+	for i, field := range strings.Fields(first) {
+		n, err := strconv.ParseFloat(field, 64)
+		if err != nil || i > stolen {
+			continue
+		}
+		t.all += n
+		if i == stolen {
+			t.stolen = n
+		}
+	}
+	return t
+}
+
+// since is the stolen share of the time after an earlier reading.
+func (t ticks) since(before ticks) float64 {
+	return (t.stolen - before.stolen) / max(t.all-before.all, 1)
+}
+
+// stolen is the row of the page about it, empty where nothing was.
+func (r results) stolen() string {
+	sum, worst := 0.0, 0.0
+	for _, f := range r.cells {
+		sum += f.Stolen
+		worst = max(worst, f.Stolen)
+	}
+	if sum == 0 {
+		return ""
+	}
+	return fmt.Sprintf("| taken by the host | %.1f %% of the processors' time, %.0f %% in the worst cell |\n", 100*sum/float64(len(r.cells)), 100*worst)
+}
