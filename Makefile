@@ -100,7 +100,7 @@ overload:
 # than 40 minutes on 16 processors; those that the machine lacks are left out. A part of it:
 #   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2 OUT=/tmp/page.md
 overload-cores:
-	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
+	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" PROTOCOLS="$(PROTOCOLS)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
 	  OUT="$(abspath $(or $(OUT),docs/overload-cores.md))" sh bench/overload/cores.sh
 
 # Two versions of the module side by side on one Redis: this tree and OLD, a commit or the

@@ -6,6 +6,8 @@
 #
 #   KINDS     tables (comma between); empty: all
 #   PROCS     processors; empty: 2,4,8,16
+#   PROTOCOLS of the table of processors; empty: all
+#   WORK      handlers of that table; empty: 500us,5ms
 #   LIMITERS  limiters; empty: none,default
 #   LENGTH    seconds of each measurement; empty: 3
 #   OUT       the page; empty: docs/overload-cores.md
@@ -20,6 +22,8 @@ $GO build -o "$dir/cells" ./overload/cells || exit 1
 set --
 [ -n "${KINDS:-}" ] && set -- "$@" -kinds "$KINDS"
 [ -n "${PROCS:-}" ] && set -- "$@" -procs "$PROCS"
+[ -n "${PROTOCOLS:-}" ] && set -- "$@" -protocols "$PROTOCOLS"
+[ -n "${WORK:-}" ] && set -- "$@" -work "$WORK"
 [ -n "${LIMITERS:-}" ] && set -- "$@" -limiter "$LIMITERS"
 [ -n "${LENGTH:-}" ] && set -- "$@" -seconds "$LENGTH"
 "$dir/cells" -server "$dir/server" "$@" > "$dir/page.md" || { cat "$dir/page.md"; exit 1; }

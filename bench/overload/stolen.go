@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ticks are times of all processors, in the unit of the kernel. Those that the host of a virtual
-// machine gave to others are stolen: figures of such minutes say more about the host.
+// ticks are times of all processors, in the unit of the kernel. Stolen ones went to other virtual
+// machines of the host: figures with many of them describe the host, not the server.
 type ticks struct{ all, stolen float64 }
 
 // ticksNow are unknown, 0, where there is no /proc/stat.
@@ -37,7 +37,7 @@ func ticksOf(stat string) (t ticks) {
 
 // since is the stolen share of the time after an earlier reading.
 func (t ticks) since(before ticks) float64 {
-	return (t.stolen - before.stolen) / max(t.all-before.all, 1)
+	return max(t.stolen-before.stolen, 0) / max(t.all-before.all, 1)
 }
 
 // stolen is the row of the page about it, empty where nothing was.

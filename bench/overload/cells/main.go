@@ -3,7 +3,7 @@
 // retry, tenants, containers with a quota, and several processors over HTTP/1.1, HTTP/2 and TLS.
 // It prints a page of tables.
 //
-//	go run ./overload/cells -server PROGRAM [-kinds burst,closed,...] [-procs 2,4,8,16] [-seconds 3]
+//	go run ./overload/cells -server PROGRAM [-kinds burst,closed,...] [-procs 2,4,8,16] [-protocols TLS,...] [-work 500us,...] [-seconds 3]
 //
 // The load comes from the same machine, mostly by net/http's client, and takes processor
 // time from the server: a capacity is the joint capacity of both.
@@ -14,17 +14,20 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
+
+const allProtocols = "HTTP/1.1,HTTP/2," + manyClients + ",TLS"
 
 var (
 	bin     = flag.String("server", "", "the server's program")
 	kinds   = flag.String("kinds", "burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores", "tables to measure")
 	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	names   = flag.String("limiter", "none,default", "limiters to compare")
-	protos  = flag.String("protocols", "HTTP/1.1,HTTP/2,"+manyClients+",TLS", "protocols, for the table of cores")
+	protos  = flag.String("protocols", allProtocols, "protocols, for the table of cores")
 	works   = flag.String("work", "500us,5ms", "handlers, for the table of cores")
 	seconds = flag.Float64("seconds", 3, "length of each measurement")
 )
@@ -50,11 +53,20 @@ func run() error {
 		"metastable": metastable, "tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores, "price": prices,
 	}
 	for _, kind := range strings.Split(*kinds, ",") {
-		table, ok := tables[kind]
-		if !ok {
+		if tables[kind] == nil {
 			return fmt.Errorf("there is no table %q", kind)
 		}
-		if err := table(rig{spin: spin, procs: min(2, runtime.NumCPU())}); err != nil {
+	}
+	for _, p := range strings.Split(*protos, ",") {
+		if !slices.Contains(strings.Split(allProtocols, ","), p) {
+			return fmt.Errorf("-protocols has %q, want some of %s", p, allProtocols)
+		}
+	}
+	if *seconds <= 0 {
+		return fmt.Errorf("-seconds is %v, want more than 0", *seconds)
+	}
+	for _, kind := range strings.Split(*kinds, ",") {
+		if err := tables[kind](rig{spin: spin, procs: min(2, runtime.NumCPU())}); err != nil {
 			return fmt.Errorf("%s: %w", kind, err)
 		}
 	}

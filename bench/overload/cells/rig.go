@@ -127,9 +127,8 @@ func (c *counts) good(slo time.Duration) (n int) {
 	return n
 }
 
-// ask sends one request.
-func (r rig) ask(c *counts) {
-	start := time.Now()
+// ask sends one request, which was due at start.
+func (r rig) ask(c *counts, start time.Time) {
 	if r.rpc != nil {
 		ok := r.call("", "", 0)
 		c.mu.Lock()
@@ -169,7 +168,7 @@ func (r rig) open(rate float64, n int, d time.Duration) *counts {
 	for due, end := time.Now(), time.Now().Add(d); due.Before(end); due = due.Add(every) {
 		time.Sleep(time.Until(due))
 		for range n {
-			all.Go(func() { r.ask(c) })
+			all.Go(func() { r.ask(c, due) })
 		}
 	}
 	all.Wait()
@@ -183,7 +182,7 @@ func (r rig) closed(n int, d time.Duration) *counts {
 	for end := time.Now().Add(d); n > 0; n-- {
 		all.Go(func() {
 			for time.Now().Before(end) {
-				r.ask(c)
+				r.ask(c, time.Now())
 			}
 		})
 	}

@@ -11,9 +11,9 @@ const connections = 512
 
 // steady is a second of requests at one rate, and then the length of a measurement at
 // another, of which it returns the results. Over HTTP/1.1 the generator is loadgen, at random
-// instants: net/http's client takes more of the shared processors than the server's denials.
-// Its clients open their connections before, in a closed loop: 2000 TLS handshakes in the first
-// second are an overload of their own, in front of every handler.
+// instants: net/http's client takes more of the shared processors than the server's denials. Over
+// TLS and HTTP/2 it is net/http's client, which first opens its connections in a closed loop:
+// 2000 TLS handshakes in the first second are an overload of their own, in front of every handler.
 func (r rig) steady(before, rate float64) (*counts, error) {
 	if r.protocol != "" && r.protocol != "HTTP/1.1" {
 		r.closed(connections, time.Second)
