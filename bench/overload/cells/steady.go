@@ -7,6 +7,7 @@ import (
 	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
+// connections are opened before the load: more than it has requests at once while they fit.
 const connections = 512
 
 // steady is a second of requests at one rate, and then the length of a measurement at
