@@ -54,34 +54,21 @@ func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
 	var lease algo.Lease
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
-	ahead := newReadAhead(r)
-	if ahead != nil {
-		defer ahead.finish(w, r)
-	}
-	_, pass := h.admit(ahead, &lease, w, r)
-	if !pass {
+	if _, pass := h.admit(&lease, w, r); !pass {
 		return
 	}
-	inner := r
-	if ahead != nil {
-		w, inner = ahead.end(w, r)
-	}
-	if inner != r {
-		defer giveBack(r, inner)
-	}
-	h.next.ServeHTTP(w, inner)
+	h.next.ServeHTTP(w, r)
 	outcome = algo.Succeeded
 }
 
 // admit decides on r, and returns the names of the policies that were charged. A wait
-// for quota ends with the context of ahead, or of r without one. If it returns false, the request has been
-// answered. If it returns true and the lease is zero, the request passes unlimited.
-func (m *middleware) admit(ahead *readAhead, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
+// for quota ends with the context of r. If it returns false, the request has been answered. If it returns true and the lease is zero, the request passes unlimited.
+func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
 	if m.all != nil {
-		*lease, names, pass = m.all(m, ahead, w, r)
+		*lease, names, pass = m.all(m, w, r)
 		return names, pass
 	}
-	ctx := ahead.contextOf(r)
+	ctx := r.Context()
 	p := m.policies[0]
 	a := admission.Attempt{Reserve: m.reserveOf(r)}
 	if m.wrapsWriter {
@@ -89,7 +76,7 @@ func (m *middleware) admit(ahead *readAhead, lease *algo.Lease, w http.ResponseW
 	}
 	result := p.Admit(ctx, r, lease, &a)
 	if result != Allowed {
-		return nil, m.respond(ahead, w, r, p, &a, result, &lease.Decision)
+		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
 	}
 	advertised := m.advertise(w, p.Policy, &lease.Decision)
 	if m.Observe != nil {
@@ -100,7 +87,7 @@ func (m *middleware) admit(ahead *readAhead, lease *algo.Lease, w http.ResponseW
 
 // respond reports every decision but an admission, and answers the request
 // unless it passes.
-func (m *middleware) respond(ahead *readAhead, w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
+func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
 	switch result {
 	case admission.Skipped:
 		return true
@@ -137,7 +124,7 @@ func (m *middleware) respond(ahead *readAhead, w http.ResponseWriter, r *http.Re
 	if m.Observe != nil {
 		p.Report(a, result, d, "", f.status, f.addWaits(m.sentFields(w.Header(), advertised)))
 	}
-	m.writeRefusal(ahead, w, r, &f, d)
+	m.writeRefusal(w, r, &f, d)
 	return false
 }
 

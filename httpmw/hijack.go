@@ -30,11 +30,6 @@ func (s *slot) free() {
 func (l *trackedLease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	l.users.Add(1)
 	l.hijacked.Store(true)
-	if l.ahead != nil {
-		l.ahead.mu.Lock()
-		l.ahead.wait() // net/http has interrupted it
-		l.ahead.mu.Unlock()
-	}
 	l.streams()
 	s := &slot{lease: l}
 	s.refs.Store(1)

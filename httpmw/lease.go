@@ -37,18 +37,11 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	returned := false
 	defer func() { h.endTracked(lease, watched, r, returned) }()
 	var pass bool
-	ahead := newReadAhead(r)
-	if ahead != nil {
-		defer ahead.finish(w, r)
-	}
-	lease.Policies, pass = h.admit(ahead, &lease.Lease.Lease, w, r)
+	lease.Policies, pass = h.admit(&lease.Lease.Lease, w, r)
 	if !pass {
 		return
 	}
 	inner := r
-	if ahead != nil {
-		w, inner = ahead.end(w, r)
-	}
 	if h.LeaseInContext {
 		lease.AwaitClient(false) // later calls may coincide with those of the handler
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))

@@ -16,9 +16,9 @@ import (
 //
 // An admission that comes with a Delay is slept out before the handler runs.
 // If the request's context ends sooner, the request is denied at once and the
-// charge given back. While an HTTP/1 request waits, up to 64 KiB of its body are
-// read ahead, because net/http notices only so that its client has hung up. If the client
-// expects 100 Continue, which reading sends, that begins after a second.
+// charge given back. net/http notices that a client of HTTP/1.1 has hung up only once the
+// body has been read: a request with a body waits its time out, and its handler then reads
+// the end of a body that is cut short.
 //
 // The lease is released when the handler returns, panics or exits its
 // goroutine. A connection that the handler hijacks keeps its slot until it is
@@ -137,7 +137,7 @@ type middleware struct {
 	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
 	// does not link it.
 	// (The lease is a result: as an argument of a function value it would escape.)
-	all func(m *middleware, ahead *readAhead, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
+	all func(m *middleware, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
 	// wrapsWriter: the response writer must be wrapped, to see the status or to
 	// see a connection being hijacked.
 	wrapsWriter bool

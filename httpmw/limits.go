@@ -16,20 +16,20 @@ const fewPolicies = 4
 type candidate = admission.Candidate[*http.Request]
 
 // admitAll is admit for several policies.
-func (m *middleware) admitAll(ahead *readAhead, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool) {
+func (m *middleware) admitAll(w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool) {
 	returned := false
 	defer func() {
 		if !returned { // an observer panics
 			lease.Release(algo.Failed)
 		}
 	}()
-	names, pass = m.decideAll(ahead, &lease, w, r)
+	names, pass = m.decideAll(&lease, w, r)
 	returned = true
 	return lease, names, pass
 }
 
-func (m *middleware) decideAll(ahead *readAhead, lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
-	ctx := ahead.contextOf(r)
+func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
+	ctx := r.Context()
 	var roomForAll [fewPolicies]candidate
 	var roomForReqs [fewPolicies]algo.Request
 	all, reqs := roomForAll[:0], roomForReqs[:0]
@@ -39,7 +39,7 @@ func (m *middleware) decideAll(ahead *readAhead, lease *algo.Lease, w http.Respo
 		if result == Allowed {
 			all = append(all, c)
 			reqs = append(reqs, algo.Request{Limiter: p.Limiter, Key: c.Attempt.Key, N: c.Attempt.Cost})
-		} else if !m.respond(ahead, w, r, p, &c.Attempt, result, &lease.Decision) {
+		} else if !m.respond(w, r, p, &c.Attempt, result, &lease.Decision) {
 			return nil, false
 		}
 	}
@@ -57,7 +57,7 @@ func (m *middleware) decideAll(ahead *readAhead, lease *algo.Lease, w http.Respo
 		return m.namesOf(all), true
 	case Denied:
 		m.advertiseAll(w.Header(), all, parts)
-		m.denyAll(ahead, w, r, all, parts, &lease.Decision)
+		m.denyAll(w, r, all, parts, &lease.Decision)
 		return nil, false
 	}
 	// Canceled, or a limiter failed: which one is not known.
@@ -80,7 +80,7 @@ func (m *middleware) decideAll(ahead *readAhead, lease *algo.Lease, w http.Respo
 	case Canceled:
 		abandon(w)
 	default:
-		m.writeRefusal(ahead, w, r, &f, &algo.Decision{})
+		m.writeRefusal(w, r, &f, &algo.Decision{})
 	}
 	return nil, false
 }
@@ -103,7 +103,7 @@ func unknown(d *algo.Decision) bool { return !d.Allowed && d.Reason == algo.Admi
 
 // denyAll answers the denial d. Observers get the policies that had no room;
 // the others are not charged.
-func (m *middleware) denyAll(ahead *readAhead, w http.ResponseWriter, r *http.Request, all []candidate, parts []algo.Decision, d *algo.Decision) {
+func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candidate, parts []algo.Decision, d *algo.Decision) {
 	f, t := refusal{status: http.StatusTooManyRequests}, int64(0)
 	var violated []string
 	for i := range all {
@@ -132,7 +132,7 @@ func (m *middleware) denyAll(ahead *readAhead, w http.ResponseWriter, r *http.Re
 		}
 	}
 	m.reportAll(w.Header(), all, parts, &f)
-	m.writeRefusal(ahead, w, r, &f, d)
+	m.writeRefusal(w, r, &f, d)
 }
 
 // reportAll reports an admission, or the policies that had no room.

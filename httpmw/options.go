@@ -121,8 +121,8 @@ func WithHeaders(modes ...HeadersMode) Option {
 // would have been sent and the decision. h has to write the status itself.
 // It also answers gRPC and Connect requests.
 //
-// Over HTTP/1 the answer does not wait for the rest of the body: if that is not there within
-// 10 ms, or h leaves more than 64 KiB of it unread, the connection is closed afterwards.
+// Over HTTP/1.1 net/http reads up to 256 KiB of an unread body before it sends the answer, as
+// long as its client takes to send it. An h that sets Connection: close answers at once.
 func WithDenied(h http.Handler) Option {
 	return newOption("WithDenied", func(s *settings) error {
 		s.Own.denied = h

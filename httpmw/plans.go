@@ -90,7 +90,5 @@ func (h *plansHandler) undecided(w http.ResponseWriter, r *http.Request, err err
 	var a admission.Attempt
 	unknown := h.table.Unknown
 	result := unknown.Undecided(r.Context(), &a, err)
-	ahead := newReadAhead(r)
-	defer ahead.finish(w, r)
-	return newMiddleware(h.settings).respond(ahead, w, r, &policy{Policy: unknown}, &a, result, &algo.Decision{})
+	return newMiddleware(h.settings).respond(w, r, &policy{Policy: unknown}, &a, result, &algo.Decision{})
 }

@@ -67,7 +67,7 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 // writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
 // the request and no error's text is in it. (The decision is a parameter of its
 // own because it would escape within the struct, and the lease with it.)
-func (m *middleware) writeRefusal(ahead *readAhead, w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
+func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
 	h := w.Header()
 	delete(h, "Content-Length")
 	values := &[5]string{"no-store", "nosniff", problemType}
@@ -78,13 +78,11 @@ func (m *middleware) writeRefusal(ahead *readAhead, w http.ResponseWriter, r *ht
 	}
 	if m.denied != nil {
 		d := &Denial{Status: f.status, Policy: f.policy, Decision: *decision}
-		w, inner := ahead.deny(w, r)
-		inner = inner.WithContext(context.WithValue(r.Context(), denialKey{}, d))
+		inner := r.WithContext(context.WithValue(r.Context(), denialKey{}, d))
 		defer giveBack(r, inner)
 		m.denied.ServeHTTP(w, inner)
 		return
 	}
-	endBody(ahead, w, r)
 	if f.protocol.kind != plainHTTP {
 		f.refuseRPC(w, r)
 		return

@@ -23,7 +23,6 @@ type trackedLease struct {
 	admission.Lease
 	users    atomic.Int32 // the handler, and the connection if it is hijacked
 	hijacked atomic.Bool
-	ahead    *readAhead // reads the connection until it is hijacked, or nil
 
 	mu       sync.Mutex // guards the fields below, and the end of the lease
 	waits    int        // operations that may wait for the client

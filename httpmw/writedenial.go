@@ -33,5 +33,5 @@ func WriteDenial(w http.ResponseWriter, r *http.Request, l algo.Limiter, key str
 	if d.Reason == algo.Admitted {
 		result, d = FailedClosed, algo.Decision{}
 	}
-	m.respond(nil, w, r, m.policies[0], &admission.Attempt{Key: key, Context: r.Context()}, result, &d)
+	m.respond(w, r, m.policies[0], &admission.Attempt{Key: key, Context: r.Context()}, result, &d)
 }
