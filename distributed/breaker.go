@@ -122,7 +122,6 @@ func (b *breaker) rampUp() bool {
 		}
 	}
 	b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateClosed})
-	b.store.recovered()
 	return true
 }
 

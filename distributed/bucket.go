@@ -215,5 +215,5 @@ func (b *bucket) describe() algo.Description {
 func (b *bucket) local(of instances, was algo.Limiter) algo.Limiter {
 	s := b.spec
 	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)
-	return localOf(s, s.Burst, was)
+	return portionOf(s, b.spec.Rate, of, was)
 }

@@ -55,12 +55,14 @@
 // instances:
 //
 //   - with Redis: B + R*w, for all instances together;
-//   - without Redis, from beginning to end: B + R*w again, because the shares of
-//     the instances add up to the limit, provided that they have been counted, or
-//     that at most [WithAssumedInstances] have not, or that [WithInstances] states
-//     their number;
-//   - over windows with both, for any number and timing of outages: twice that,
-//     2*(B + R*w). Units that were spent locally are not charged to Redis
+//   - without Redis, in a time t from its beginning: max(B, N) + R*t, because the
+//     shares of the instances, at least one unit each, add up to that, provided that
+//     they have been counted, or that at most [WithAssumedInstances] have not, or that
+//     [WithInstances] states their number. A cost c above a share is admitted when R/N has
+//     paid for it; all instances may do so at once, so a window in the middle of an outage
+//     has at most N*c + R*w;
+//   - over windows with both, for any number and timing of outages: the sum,
+//     B + max(B, N) + 2*R*w. Units that were spent locally are not charged to Redis
 //     afterwards;
 //   - in addition B for each key and each time that Redis loses data: a restart
 //     without persistence, an eviction, a failover that loses the last writes

@@ -1,6 +1,9 @@
 package distributed
 
-import "slices"
+import (
+	"slices"
+	"testing"
+)
 
 // Instances is the number of instances that the limiter counts.
 func Instances(l *Limiter) int { return l.store.registry.known().count }
@@ -40,6 +43,9 @@ func Last(opts []Option) (last []Option) {
 
 // Beat sends a heartbeat.
 func Beat(s *Store) bool { return s.registry.beat() }
+
+// FreshRequests keeps the channels of a bubble apart from those of other tests.
+func FreshRequests(t *testing.T) { freshRequests(t) }
 
 // Live is the number of instances in the registry.
 func Live(s *Store) int {

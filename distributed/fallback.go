@@ -2,10 +2,9 @@ package distributed
 
 import (
 	"context"
-	"math/rand/v2"
+	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -16,11 +15,12 @@ import (
 type Fallback uint8
 
 const (
-	// FallbackLocal divides each limit by the number of instances; each instance
-	// keeps its share in the process. All instances together admit at most the
-	// limit. The local limiters are kept as full as the shared ones, so the
-	// change to local decisions grants no fresh burst. If the burst is smaller
-	// than the number of instances, some have no share and deny.
+	// FallbackLocal divides rate R and burst B of each limit by the number N of instances;
+	// each instance keeps its share, at least one unit, in the process. A cost that fits the
+	// limit but not the share is saved for at R/N: its RetryAfter says how long. All
+	// instances together admit at most max(B, N) + R*t in a time t since Redis went away. The
+	// local limiters are kept as full as the shared ones, so the change to local decisions
+	// grants no fresh burst. The log names limits smaller than N, where N exceeds the burst.
 	FallbackLocal Fallback = iota
 	// FallbackAllow admits everything: availability matters more than the limit.
 	FallbackAllow
@@ -33,30 +33,12 @@ func (f Fallback) String() string {
 	return nameOf(int(f), "FallbackLocal", "FallbackAllow", "FallbackDeny")
 }
 
-// Recovery selects the treatment, when Redis is back, of units that were
-// admitted without it.
-type Recovery uint8
-
-const (
-	// RecoveryForget leaves the shared limits as they are: they have refilled
-	// meanwhile, so a key may spend its burst again.
-	RecoveryForget Recovery = iota
-	// RecoveryCharge charges the units to the shared limits, at most a burst for
-	// each instance and key. It keeps up to 10000 keys of each limit; units of
-	// other keys and units in flight are forgotten. Refunds of local admissions
-	// are not deducted.
-	RecoveryCharge
-)
-
-// String returns the recovery's name.
-func (r Recovery) String() string { return nameOf(int(r), "RecoveryForget", "RecoveryCharge") }
-
 // fallback decides for one limiter while Redis is away.
 type fallback struct {
 	limiter *Limiter
-	mu      sync.Mutex                   // serialises resize
-	local   atomic.Pointer[algo.Limiter] // nil: this instance has no share
-	debts   *debts                       // nil: RecoveryForget
+	mu      sync.Mutex // serialises resize
+	local   atomic.Pointer[algo.Limiter]
+	small   bool // the limit has less than a unit for each instance, and the log has said so
 }
 
 // resize adjusts the local limiter to the limit and the number of instances.
@@ -64,15 +46,23 @@ type fallback struct {
 func (f *fallback) resize() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var was algo.Limiter
+	var before algo.Limiter
 	if p := f.local.Load(); p != nil {
-		was = *p
+		before = *p
 	}
-	if next := f.limiter.load().local(f.limiter.store.registry.known(), was); next != nil {
-		f.local.Store(&next)
-	} else {
-		f.local.Store(nil)
+	of := f.limiter.store.registry.known()
+	next := f.limiter.load().local(of, before)
+	f.local.Store(&next)
+	was := f.small
+	if f.small = f.tooSmall(of); f.small && !was {
+		f.limiter.store.logger.Warn("distributed: a limit is smaller than the number of instances: without Redis each admits one unit at a time",
+			"limit", f.limiter.name, "units", f.limiter.load().describe().Quota, "instances", of.count)
 	}
+}
+
+// tooSmall reports whether the limit has less than a unit for each instance.
+func (f *fallback) tooSmall(of instances) bool {
+	return f.limiter.store.fallback == FallbackLocal && !of.assumed && f.limiter.load().describe().Quota < int64(of.count)
 }
 
 // acquire decides without Redis.
@@ -85,7 +75,7 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 	case FallbackDeny:
 		f.deny(lease, quota, n)
 	default:
-		f.spend(ctx, lease, key, n)
+		*lease, _ = (*f.local.Load()).Acquire(ctx, key, n) // the only error is a negative n
 	}
 	if n > lim.maxCost() {
 		*lease = algo.Lease{Decision: algo.Decision{
@@ -93,23 +83,6 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 		}}
 	}
 	lease.Source = algo.SourceFallback
-}
-
-// spend takes n from this instance's share. A cost that fits the limit but not
-// the share is Overload: the caller may send it again.
-func (f *fallback) spend(ctx context.Context, lease *algo.Lease, key string, n int64) {
-	local := f.local.Load()
-	if local == nil {
-		f.deny(lease, 0, n)
-		return
-	}
-	*lease, _ = (*local).Acquire(ctx, key, n) // the only error is a negative n
-	if lease.Allowed {
-		f.debts.add(key, n)
-	}
-	if lease.Reason == algo.Never {
-		lease.Reason, lease.RetryAfter = algo.Overload, f.limiter.store.probeInterval
-	}
 }
 
 // deny denies n units without a limit. A peek is never denied.
@@ -125,64 +98,16 @@ func (f *fallback) deny(lease *algo.Lease, quota, n int64) {
 // just decided d about key: it spends the units that the local limiter has in
 // excess, in proportion. So the change to local decisions grants no unit twice.
 func (f *fallback) follow(key string, d *algo.Decision) {
-	p := f.local.Load()
-	if f.limiter.store.fallback != FallbackLocal || f.limiter.slots != nil || p == nil || d.Limit <= 0 {
+	if f.limiter.store.fallback != FallbackLocal || f.limiter.slots != nil || d.Limit <= 0 {
 		return
 	}
-	ctx, local := context.Background(), *p
+	ctx, local := context.Background(), *f.local.Load()
 	peek, err := local.Acquire(ctx, key, 0)
 	if err != nil {
 		return
 	}
-	want := int64(float64(peek.Limit) * (float64(d.Remaining) / float64(d.Limit)))
+	want := int64(math.Ceil(float64(peek.Limit) * (float64(d.Remaining) / float64(d.Limit))))
 	if surplus := peek.Remaining - want; surplus > 0 {
 		_, _ = local.Acquire(ctx, key, surplus) // a denial means that it is as empty already
-	}
-}
-
-// debts is the units that this instance has admitted without Redis. A nil
-// pointer keeps nothing.
-type debts struct {
-	mu    sync.Mutex
-	spent map[string]int64
-}
-
-const (
-	maxDebts  = 10_000
-	debtBatch = 64 // charges between two pauses, so that instances do not all charge at once
-)
-
-func newDebts() *debts { return &debts{spent: map[string]int64{}} }
-
-func (d *debts) add(key string, n int64) {
-	if d == nil || n == 0 {
-		return
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, known := d.spent[key]; known || len(d.spent) < maxDebts {
-		d.spent[key] += n
-	}
-}
-
-func (d *debts) take() map[string]int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := d.spent
-	d.spent = map[string]int64{}
-	return all
-}
-
-// charge charges all debts to l, in batches with random pauses.
-func (d *debts) charge(l *Limiter) {
-	lim := l.load()
-	done := 0
-	for key, n := range d.take() {
-		if done%debtBatch == 0 && !l.store.sleep(rand.N(20*time.Millisecond)) {
-			return
-		}
-		done++
-		h := algo.Handle{State: [3]int64{newID()}}
-		l.correct(l.redisKey(key), lim.script(), lim.forceArgs(key, h, min(n, lim.describe().Quota)))
 	}
 }

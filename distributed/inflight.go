@@ -17,7 +17,8 @@ import (
 // Bound: at most n units in flight, as long as Redis keeps its data and every
 // instance reaches it once in each expiry. Releases that do not reach Redis free
 // their units at the expiry. While Redis is away each instance admits up to its
-// part of n, less its units in flight.
+// part of n, at least one unit, less its units in flight, and one request alone of whatever
+// cost: N instances together at most max(n, N), or N times the largest cost.
 //
 // Do not use it as a lock: an instance that stalls for longer than the expiry
 // goes on with units that others may hold. Do not use it for the capacity of a
@@ -98,11 +99,7 @@ func (f *inFlight) describe() algo.Description {
 }
 
 func (f *inFlight) local(of instances, _ algo.Limiter) algo.Limiter {
-	part := of.part(f.limit)
-	if part == 0 {
-		return nil
-	}
-	f.slots.resize(part)
+	f.slots.resize(of.part(f.limit))
 	return f.slots
 }
 

@@ -17,7 +17,6 @@ type settings struct {
 	timeout       time.Duration
 	prefix        string
 	fallback      Fallback
-	recovery      Recovery
 	instances     int // 0: counted in Redis
 	assumed       int // instances, until they have been counted
 	service       string
@@ -105,18 +104,6 @@ func WithFallback(f Fallback) Option {
 	}}
 }
 
-// WithRecovery sets whether units that [FallbackLocal] admitted are charged to
-// Redis when it is back; the default is [RecoveryForget].
-func WithRecovery(r Recovery) Option {
-	return Option{"WithRecovery", func(s *settings) error {
-		if r > RecoveryCharge {
-			return fmt.Errorf("recovery is %d, want RecoveryForget or RecoveryCharge", r)
-		}
-		s.recovery = r
-		return nil
-	}}
-}
-
 // WithInstances fixes the number of instances among which [FallbackLocal] divides
 // the limits, 1 or more. By default they are counted in Redis, and the last count
 // holds while Redis is away; see [WithAssumedInstances] for an instance that has
@@ -135,8 +122,7 @@ func WithInstances(n int) Option {
 
 // WithAssumedInstances sets the number of instances that an instance assumes until
 // it has been counted, 1 or more; the default is 16. Until then, about four seconds
-// after its first decision, its share while Redis is away is this part of each limit,
-// and at least one unit; or the part of the last number of instances, if Redis still
+// after its first decision, its share while Redis is away is this part of each limit; or the part of the last number of instances, if Redis still
 // knows that. An instance that cannot reach Redis at all keeps this share.
 func WithAssumedInstances(n int) Option {
 	return Option{"WithAssumedInstances", func(s *settings) error {

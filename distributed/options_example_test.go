@@ -36,13 +36,11 @@ func ExampleWithFallback() {
 	// Output: false overload fallback <nil>
 }
 
-// A metric for local decisions. Redis is probed ten times a second, and units
-// that were admitted without it are charged when it is back.
+// A metric for local decisions. Redis is probed ten times a second.
 func ExampleWithHook() {
 	var local bool
 	store, stop := away(
 		distributed.WithProbeInterval(100*time.Millisecond),
-		distributed.WithRecovery(distributed.RecoveryCharge),
 		distributed.WithHook(func(e distributed.Event) {
 			if e.Kind == distributed.BreakerChanged && e.State == distributed.StateOpen {
 				local = true

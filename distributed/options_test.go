@@ -20,7 +20,6 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.WithPrefix(""), "prefix is empty"},
 		{distributed.WithFallback(9), "fallback is 9"},
 		{distributed.WithInstances(0), "instances is 0"},
-		{distributed.WithRecovery(7), "recovery is 7"},
 		{distributed.WithProbeInterval(1), "probe interval is 1ns"},
 		{distributed.WithDenyCache(-1), "deny cache is -1"},
 		{distributed.WithBlocks(0), "max excess is 0"},
@@ -41,7 +40,6 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 func TestOptionsTwice(t *testing.T) {
 	for name, o := range map[string]distributed.Option{
 		"WithTimeout": distributed.WithTimeout(time.Second), "WithPrefix": distributed.WithPrefix("p"),
-		"WithFallback": distributed.WithFallback(0), "WithRecovery": distributed.WithRecovery(0),
 		"WithInstances": distributed.WithInstances(1), "WithAssumedInstances": distributed.WithAssumedInstances(1),
 		"WithService": distributed.WithService("s"), "WithBlocks": distributed.WithBlocks(1),
 		"WithDenyCache": distributed.WithDenyCache(0), "WithProbeInterval": distributed.WithProbeInterval(time.Second),

@@ -66,9 +66,6 @@ func (s *Store) Region(global *Limiter, regions int, maxExcess int64) (*Limiter,
 		return nil, err
 	}
 	l.escaped += "::region" // all regions and one region may share a Redis
-	if s.recovery == RecoveryCharge {
-		l.fallback.debts = newDebts()
-	}
 	l.replace(newRegion(global, b, regions, maxExcess))
 	return s.register(l)
 }
@@ -140,7 +137,7 @@ func (g *region) describe() algo.Description {
 func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
 	s := g.spec
 	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)
-	return localOf(s, s.Burst, was)
+	return portionOf(s, g.spec.Rate, of, was)
 }
 
 // leaseIfAsked leases, in the background, the units that the reply to r asks

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
@@ -73,9 +74,6 @@ func (s *Store) shareOf(name string, c *share) (*Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.recovery == RecoveryCharge {
-		l.fallback.debts = newDebts()
-	}
 	l.replace(c)
 	return s.register(l)
 }
@@ -97,10 +95,9 @@ type sharesLimit struct {
 	floors   map[string]int64
 	compiled *script
 
-	mu     sync.Mutex
-	of     instances // for which parts was made
-	parts  *algo.Shares
-	failed bool
+	mu    sync.Mutex
+	of    instances // for which parts was made
+	parts *algo.Shares
 }
 
 // share is one child, which shares.lua decides.
@@ -173,15 +170,13 @@ func (c *share) describe() algo.Description {
 func (c *share) local(of instances, _ algo.Limiter) algo.Limiter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.parts == nil && !c.failed || c.of != of {
+	if c.parts == nil || c.of != of {
 		opts := slices.DeleteFunc(c.spec.Options(), func(o algo.Option) bool { return o.String() == "Burst" })
-		opts = append(opts, algo.Burst(of.part(c.burst)))
-		var err error
-		c.parts, err = algo.NewShares(slower(c.spec.Rate, of.count), c.floors, opts...)
-		c.of, c.failed = of, err != nil
+		enough := min(2*int64(len(c.floors)+1), c.burst) // a unit for each child
+		opts = append(opts, algo.Burst(max(of.part(c.burst), enough)))
+		rate := c.spec.Rate
+		rate.Period = min(rate.Period*time.Duration(of.count), decide.MaxSpan)
+		c.parts, c.of = algo.Must(algo.NewShares(rate, c.floors, opts...)), of
 	}
-	if c.failed {
-		return nil // the part of the burst is less than a unit for each floor
-	}
-	return c.parts.Child(c.name)
+	return &portion{Limiter: c.parts.Child(c.name), each: float64(c.spec.Rate.Period) / float64(c.spec.Rate.Count) * float64(of.count), saving: map[string]time.Time{}}
 }

@@ -86,13 +86,14 @@ func (s *slots) renew() {
 	}
 }
 
-// Acquire decides within this instance's share, without Redis.
+// Acquire decides within this instance's share, without Redis. One request alone is always
+// admitted.
 func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	inFlight := s.counts[key]
 	d := algo.Decision{Limit: s.share, Allowed: true}
-	if n > 0 && inFlight+n > s.share {
+	if n > 0 && inFlight > 0 && inFlight+n > s.share {
 		d.Allowed, d.Reason, d.RetryAfter = false, algo.Overload, time.Second
 		n = 0
 	}

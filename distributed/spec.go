@@ -36,9 +36,6 @@ func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
 		return nil, err
 	}
 	l.blocks = newBlocks(l)
-	if s.recovery == RecoveryCharge {
-		l.fallback.debts = newDebts()
-	}
 	if err := l.set(spec); err != nil {
 		return nil, err
 	}

@@ -183,13 +183,28 @@ func (s *Store) emit(e Event) {
 		if e.State == StateOpen {
 			level = slog.LevelWarn
 		}
-		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], append([]any{"state", e.State.String()}, e.logged()...)...)
+		attrs := append([]any{"state", e.State.String()}, e.logged()...)
+		if small := s.smallLimits(); e.State == StateOpen && len(small) > 0 {
+			attrs = append(attrs, "limits_smaller_than_the_fleet", small)
+		}
+		s.logger.Log(s.ctx, level, "distributed: breaker "+breakerText[e.State], attrs...)
 	case InstancesChanged:
 		s.logger.Debug("distributed: the number of instances changed", "instances", e.Instances)
 	}
 	if s.hook != nil {
 		s.hook(e)
 	}
+}
+
+// smallLimits are the limits with less than a unit for each instance, at most ten.
+func (s *Store) smallLimits() (names []string) {
+	for _, l := range s.allLimiters() {
+		if len(names) < 10 && l.fallback.tooSmall(s.registry.known()) {
+			names = append(names, l.name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // breakerText is the consequence of each state of a breaker.
@@ -268,13 +283,4 @@ func (s *Store) allLimiters() []*Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.limiters))
-}
-
-// recovered is called when a node's breaker has closed.
-func (s *Store) recovered() {
-	for _, l := range s.allLimiters() {
-		if d := l.fallback.debts; d != nil {
-			s.background(func() { d.charge(l) })
-		}
-	}
 }

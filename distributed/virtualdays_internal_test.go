@@ -165,7 +165,7 @@ func newVirtualDay(seed uint64, counted bool) *virtualDay {
 		b := &d.breakers[i]
 		opts := []Option{
 			WithTimeout(virtualTimeout), WithProbeInterval(virtualProbe), WithHook(b.event),
-			WithLogger(slog.New(slog.DiscardHandler)), WithRecovery(Recovery(seed % 2)), WithDenyCache(int(seed/2%2) * 100),
+			WithLogger(slog.New(slog.DiscardHandler)), WithDenyCache(int(seed/2%2) * 100),
 		}
 		if !d.counted {
 			opts = append(opts, WithInstances(virtualInstances))

@@ -70,11 +70,14 @@ func (w *window) describe() algo.Description {
 	return algo.Description{Quota: w.quota, Window: w.spec.Rate.Period}
 }
 
-// local divides the quota by the instances.
+// local divides the quota by the instances. A quota below their number is one unit at a time
+// at the same rate.
 func (w *window) local(of instances, was algo.Limiter) algo.Limiter {
 	s := w.spec
-	s.Rate.Count = of.part(w.quota)
-	return localOf(s, s.Rate.Count, was)
+	if s.Rate.Count = of.part(w.quota); w.quota < int64(of.count) {
+		s = algo.Spec{Rate: slower(w.spec.Rate, of.count), Burst: 1, MaxKeys: s.MaxKeys, OnFull: s.OnFull}
+	}
+	return portionOf(s, w.spec.Rate, of, was)
 }
 
 // fixedWindow is [decide.FixedWindow] in microseconds, as fixedwindow.lua runs
