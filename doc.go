@@ -57,8 +57,10 @@
 //	    exact integers, for any sequence of clock readings.
 //	W2  Every other algorithm keeps the bound that its type documents.
 //	W3  On Redis with the local fallback, N instances with a fixed share each
-//	    together admit at most 2*(B + R*w) whatever the number and timing of
-//	    outages, and B more for each key and loss of Redis' data or step back of
+//	    together admit at most B + max(B, N) + 2*R*w whatever the number and timing
+//	    of outages (for costs c above a share B/N: B + N*c + 2*R*w), and none is
+//	    without a share: a fresh key waits at most as long as R/N takes to pay for
+//	    its cost. B more for each key and loss of Redis' data or step back of
 //	    its clock. If instances count each other, and some are cut off for longer
 //	    than the others remember them, they admit at most
 //	    1 + (1 + 1/2 + ... + 1/N) times B + R*w.
