@@ -24,8 +24,8 @@ import (
 // that clients reach directly; behind a proxy all clients would share one key.
 //
 // Keys: an IPv4 address unchanged, "203.0.113.7"; IPv6 by its /64,
-// "2001:db8:1:2::/64"; 64:ff9b::/96 (NAT64, RFC 6052) as the IPv4 address
-// inside; "~unix" for a Unix socket. IPv4-mapped IPv6 is IPv4, zones are
+// "2001:db8:1:2::/64"; IPv4 inside IPv6 (NAT64, SIIT, 6to4, IPv4-mapped; see
+// IPConfig.NAT64) as the IPv4 address; "~unix" for a Unix socket. Zones are
 // dropped. A connection without an address is [ErrNoKey].
 //
 // ClientIP panics if a prefix is invalid, or if the prefixes hold all of IPv4
@@ -35,9 +35,9 @@ func ClientIP(trusted ...netip.Prefix) HTTP {
 }
 
 // ClientIPHeader is [ClientIP] for a proxy that writes another header, such
-// as X-Real-IP or CF-Connecting-IP. The header is read as a list of addresses
-// without ports, from right to left; "Forwarded" is read as by [Forwarded].
-// X-Forwarded-For is ignored.
+// as X-Real-IP, CF-Connecting-IP or CloudFront-Viewer-Address. The header is read
+// as a list of addresses, with or without ports, from right to left; "Forwarded"
+// is read as by [Forwarded]. X-Forwarded-For is ignored.
 //
 // The proxy must set the header on each request. Many proxies forward unknown
 // headers unchanged, and the client then chooses the value.

@@ -43,8 +43,8 @@
 //     0.0.0.0 and :: are unreadable, and so are more than 64 addresses, and
 //     one above 128 bytes.
 //   - IPv4-mapped IPv6 is IPv4, zones are dropped. Trust is checked then.
-//   - NAT64 (64:ff9b::/96, RFC 6052) becomes the IPv4 address inside, any
-//     other IPv6 address its /64.
+//   - IPv4 inside IPv6 (NAT64, SIIT, 6to4; IPConfig.NAT64 adds your own
+//     prefixes) becomes the IPv4 address, any other IPv6 address its /64.
 //
 // One subscriber may have a /56 or a /48 of IPv6, 256 or 65 536 keys, and a provider a
 // /32. Additional limits on these prefixes, in one decision and the widest first,

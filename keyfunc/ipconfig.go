@@ -18,9 +18,10 @@ type IPConfig struct {
 	Trusted []netip.Prefix
 
 	// Header is the only header read, when the peer is trusted. The default
-	// is X-Forwarded-For. "Forwarded" is read by the grammar of RFC 7239.
-	// X-Forwarded-For may have ports; every other header has addresses
-	// only, separated by commas if there are several.
+	// is X-Forwarded-For. "Forwarded" is read by the grammar of RFC 7239;
+	// every other header has addresses, with or without ports, separated by
+	// commas if there are several. In CloudFront-Viewer-Address a port follows
+	// each address, and IPv6 needs no brackets.
 	Header string
 
 	// Hops, if above 0, is the number of proxies between the client and
@@ -36,6 +37,13 @@ type IPConfig struct {
 	// has many keys: see the package comment for limits on these. IPv4
 	// addresses are never masked.
 	IPv6Bits int
+
+	// NAT64 are the prefixes of your own translators between IPv4 and IPv6, of
+	// 32, 40, 48, 56, 64 or 96 bits (RFC 6052). The key of an address in one
+	// of them is the IPv4 address inside. The default, none, has the
+	// well-known prefixes: 64:ff9b::/96, 64:ff9b:1::/96 (RFC 8215),
+	// ::ffff:0:0:0/96 (SIIT, RFC 2765), ::/96 and 2002::/16 (6to4, RFC 3056).
+	NAT64 []netip.Prefix
 
 	// TrustUnix reads the header on connections through a Unix socket. By
 	// default these all have the key "~unix".

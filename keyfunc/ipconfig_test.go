@@ -39,6 +39,9 @@ func TestIPConfigErrors(t *testing.T) {
 		{"bits below", keyfunc.IPConfig{IPv6Bits: 31}, "IPv6Bits"},
 		{"bits above", keyfunc.IPConfig{IPv6Bits: 129}, "IPv6Bits"},
 		{"bits negative", keyfunc.IPConfig{IPv6Bits: -1}, "IPv6Bits"},
+		{"NAT64 of IPv4", keyfunc.IPConfig{NAT64: prefixes("10.0.0.0/8")}, "NAT64"},
+		{"NAT64 of another length", keyfunc.IPConfig{NAT64: prefixes("2001:db8::/44")}, "NAT64"},
+		{"NAT64 of nothing", keyfunc.IPConfig{NAT64: []netip.Prefix{{}}}, "NAT64"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			key, err := row.config.HTTP()
@@ -93,6 +96,23 @@ func TestIPv6Bits(t *testing.T) {
 		require.Equal(t, want, keyOf(t, key, request("[2001:db8:1234:5678:9abc:def0:1234:5679]:1", xff)), bits)
 		require.Equal(t, "203.0.113.7", keyOf(t, key, request("203.0.113.7:1", xff)), bits)
 		require.Equal(t, "203.0.113.7", keyOf(t, key, request("[64:ff9b::203.0.113.7]:1", xff)), bits)
+	}
+}
+
+// The examples of RFC 6052 section 2.4.
+func TestNAT64(t *testing.T) {
+	for prefix, address := range map[string]string{
+		"2001:db8::/32":            "2001:db8:c000:221::",
+		"2001:db8:100::/40":        "2001:db8:1c0:2:21::",
+		"2001:db8:122::/48":        "2001:db8:122:c000:2:2100::",
+		"2001:db8:122:300::/56":    "2001:db8:122:3c0:0:221::",
+		"2001:db8:122:344::/64":    "2001:db8:122:344:c0:2:2100::",
+		"2001:db8:122:344::/96":    "2001:db8:122:344::192.0.2.33",
+		"2001:db8:122:345::7:9/96": "2001:db8:122:345::192.0.2.33", // with host bits
+	} {
+		key := config(t, keyfunc.IPConfig{NAT64: prefixes(prefix)})
+		require.Equal(t, "192.0.2.33", keyOf(t, key, request("["+address+"]:1", xff)), prefix)
+		require.Equal(t, "203.0.113.7", keyOf(t, key, request("[64:ff9b::203.0.113.7]:1", xff)), prefix)
 	}
 }
 

@@ -101,8 +101,8 @@ func parseDotted(s string) (Address, bool) {
 
 // ParseEndpoint reads an address that may have a port: 192.0.2.1,
 // 192.0.2.1:80, 2001:db8::1, [2001:db8::1], [2001:db8::1]:80. The same form
-// serves for http.Request.RemoteAddr and for X-Forwarded-For, which has no
-// standard and to which some load balancers append the port.
+// serves for http.Request.RemoteAddr and for headers without a standard, in which
+// some load balancers append the port.
 func ParseEndpoint(s string) (Address, bool) {
 	if strings.HasPrefix(s, "[") {
 		return parseBracketed(s, IsPort)
@@ -111,6 +111,16 @@ func ParseEndpoint(s string) (Address, bool) {
 		return parseAddress(s[:i])
 	}
 	return parseAddress(s)
+}
+
+// parseViewer reads an address of CloudFront-Viewer-Address: a port always follows, and
+// IPv6 has no brackets, so its last group would be taken for a part of the address.
+func parseViewer(s string) (Address, bool) {
+	i := strings.LastIndexByte(s, ':')
+	if i < 0 || !IsPort(s[i+1:]) || strings.HasPrefix(s, "[") {
+		return ParseEndpoint(s)
+	}
+	return parseAddress(s[:i])
 }
 
 // parseBracketed reads [IPv6] and [IPv6]:port.
@@ -147,12 +157,8 @@ func IsPort(s string) bool {
 // texts.
 type ip struct{ hi, lo uint64 }
 
-const (
-	// mappedPrefix is lo>>32 in ::ffff:0:0/96, where hi is 0.
-	mappedPrefix = 0xffff
-	// nat64Prefix is hi in 64:ff9b::/96 (RFC 6052), where lo>>32 is 0.
-	nat64Prefix = 0x0064_ff9b_0000_0000
-)
+// mappedPrefix is lo>>32 in ::ffff:0:0/96, where hi is 0.
+const mappedPrefix = 0xffff
 
 // ipOf drops the zone.
 func ipOf(a netip.Addr) ip {
@@ -162,25 +168,19 @@ func ipOf(a netip.Addr) ip {
 
 func ip4(v uint32) ip { return ip{0, mappedPrefix<<32 | uint64(v)} }
 
-// addr is the address for net/netip, IPv4 where it is IPv4.
-func (a ip) addr() netip.Addr {
-	var b [16]byte
+func (a ip) bytes() (b [16]byte) {
 	binary.BigEndian.PutUint64(b[:8], a.hi)
 	binary.BigEndian.PutUint64(b[8:], a.lo)
-	return netip.AddrFrom16(b).Unmap()
+	return b
 }
+
+// addr is the address for net/netip, IPv4 where it is IPv4.
+func (a ip) addr() netip.Addr { return netip.AddrFrom16(a.bytes()).Unmap() }
 
 func (a ip) is4() bool { return a.hi == 0 && a.lo>>32 == mappedPrefix }
 
-func (a ip) isNAT64() bool { return a.hi == nat64Prefix && a.lo>>32 == 0 }
-
-// embedded is the IPv4 address in the last four bytes.
-func (a ip) embedded() ip { return ip4(uint32(a.lo)) }
-
-// unspecified reports whether a is 0.0.0.0 or ::, or NAT64 of 0.0.0.0.
-func (a ip) unspecified() bool {
-	return a == ip{} || (uint32(a.lo) == 0 && (a.is4() || a.isNAT64()))
-}
+// unspecified reports whether a is 0.0.0.0 or ::.
+func (a ip) unspecified() bool { return a == ip{} || a == ip4(0) }
 
 // mask keeps the first bits, 0 to 128.
 func (a ip) mask(bits int) ip {

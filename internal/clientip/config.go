@@ -14,6 +14,7 @@ type Config struct {
 	Header    string
 	Hops      int
 	IPv6Bits  int
+	NAT64     []netip.Prefix
 	TrustUnix bool
 	TrustAll  bool
 }
@@ -44,14 +45,19 @@ func New(c Config) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
+	embeddings, err := newEmbeddings(c.NAT64)
+	if err != nil {
+		return nil, err
+	}
 	r := &Rules{
-		Header:    http.CanonicalHeaderKey(header),
-		Metadata:  strings.ToLower(header),
-		trusted:   trusted,
-		trustAll:  c.TrustAll,
-		trustUnix: c.TrustUnix,
-		hops:      c.Hops,
-		bits:      bits,
+		Header:     http.CanonicalHeaderKey(header),
+		Metadata:   strings.ToLower(header),
+		trusted:    trusted,
+		trustAll:   c.TrustAll,
+		trustUnix:  c.TrustUnix,
+		hops:       c.Hops,
+		bits:       bits,
+		embeddings: embeddings,
 	}
 	if r.hops > 0 && r.trustsNothing() {
 		return nil, errors.New("keyfunc: IPConfig.Hops needs Trusted, TrustUnix or TrustAll: the header of an untrusted peer is never read")

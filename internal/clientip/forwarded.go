@@ -7,6 +7,7 @@ import (
 const (
 	headerForwarded     = "Forwarded"
 	headerXForwardedFor = "X-Forwarded-For"
+	headerViewer        = "Cloudfront-Viewer-Address"
 
 	// maxForwarded is the largest total size of Forwarded lines, in bytes.
 	maxForwarded = 8 << 10

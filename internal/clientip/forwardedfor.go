@@ -68,9 +68,9 @@ func (c *chain) line(line string) step {
 // malformed rather than skipped: a proxy that did not know its client may have
 // written it, and everything to its left comes from the client itself.
 func (c *chain) list(line string) step {
-	parse := parseAddress
-	if c.rules.Header == headerXForwardedFor {
-		parse = ParseEndpoint
+	parse := ParseEndpoint
+	if c.rules.Header == headerViewer {
+		parse = parseViewer
 	}
 	for rest, more := line, true; more; {
 		var text string

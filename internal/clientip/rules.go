@@ -19,16 +19,17 @@ type Rules struct {
 	// Metadata is the same name in lower case, for gRPC.
 	Metadata string
 
-	trusted   spans
-	trustAll  bool
-	trustUnix bool
-	hops      int
-	bits      int
-	keys      keyCache
+	trusted    spans
+	trustAll   bool
+	trustUnix  bool
+	hops       int
+	bits       int
+	embeddings []embedding
+	keys       keyCache
 }
 
 // Trusts reports whether a is a proxy, whose claim about the address before it
-// counts. It compares the address as received: before NAT64 is unwrapped and
+// counts. It compares the address as received: before embedded IPv4 is unwrapped and
 // before IPv6 is masked. Otherwise every host in the /64 of a proxy would be
 // a proxy.
 func (r *Rules) Trusts(a Address) bool {
@@ -53,17 +54,14 @@ func (r *Rules) Client(peer Address, lines []string) string {
 	return r.Key(client)
 }
 
-// Key is the text of an address: IPv4 whole, IPv6 as its prefix, NAT64 as the
-// IPv4 address inside.
+// Key is the text of an address: IPv4 whole, also inside IPv6, and other IPv6 as its
+// prefix.
 func (r *Rules) Key(a Address) string {
 	if a.text != "" {
 		return a.text
 	}
-	masked := a.ip
-	switch {
-	case masked.isNAT64():
-		masked = masked.embedded()
-	case !masked.is4():
+	masked := r.embedded(a.ip)
+	if !masked.is4() {
 		masked = masked.mask(r.bits)
 	}
 	key := r.keys.get(masked)
