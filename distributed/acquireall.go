@@ -272,6 +272,9 @@ func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.H
 
 // undoCharge undoes charges whose caller has stopped waiting.
 func (g *group) undoCharge(r *request) {
+	if r.err != nil {
+		return
+	}
 	_, handles, all := g.explain(r)
 	if !all {
 		return

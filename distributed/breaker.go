@@ -112,6 +112,8 @@ func (b *breaker) rampUp() bool {
 	b.history = 0
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
+	b.queue.flush()
+	b.store.renewSlots()
 	b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateRamping})
 	for _, level := range []uint32{ramp[1], ramp[2], fullLevel} {
 		if !b.store.sleep(b.store.probeInterval / 20) {
@@ -158,6 +160,9 @@ func (b *breaker) probe() bool {
 	defer timer.Stop()
 	select {
 	case err := <-result:
+		if classify(err) == rejected { // a server without memory takes releases
+			b.queue.flush()
+		}
 		b.store.logFailure(classify(err), err)
 		return err == nil
 	case <-timer.C:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,14 +13,16 @@ import (
 type Command struct {
 	script     *script
 	withSource bool // EVAL with the script's source, for a server that has lost it
+	again      bool // it was sent before, and not executed
 	requests   []*request
+	deadline   string // by the server's clock, as the script takes it; empty: none
 
 	reply []int64
 	err   error
 }
 
 // Words returns the command as it is sent: EVALSHA or EVAL, the script, the number of
-// keys, the keys and integers. All keys are in words[3 : 3+keys]; they decide which node
+// keys, the keys and the arguments. All keys are in words[3 : 3+keys]; they decide which node
 // of a cluster it is for.
 func (c *Command) Words() (words []string, keys int) {
 	for _, w := range c.words() {
@@ -63,6 +66,9 @@ func (c *Command) words() []any {
 		for i := range r.args {
 			words = append(words, &r.args[i]) // a pointer needs no allocation
 		}
+	}
+	if c.deadline != "" {
+		words = append(words, c.deadline)
 	}
 	return words
 }
@@ -133,23 +139,60 @@ func gather(requests []*request, s *script) (n int) {
 }
 
 // send runs the commands and leaves each result in its command. A command that
-// was certainly not executed is sent once more if its reply is still wanted;
-// no other command is.
-func send(ctx context.Context, t Transport, cmds []*Command) {
-	t.Do(ctx, cmds)
-	var again []*Command
-	for i, c := range cmds {
-		if !c.wanted() {
-			continue
+// was certainly not executed is sent again if its reply is still wanted: once, or twice if the
+// server had lost the script and its clock has stepped. No other command is.
+func (q *nodeQueue) send(ctx context.Context, cmds []*Command) {
+	q.do(ctx, cmds)
+	for range 2 {
+		var again []*Command
+		for i, c := range cmds {
+			f := classify(c.err)
+			if c.wanted() && (f == noScript || c.err == errExpired || !c.again && (f == notExecuted || passing(c.err))) {
+				cmds[i] = &Command{script: c.script, requests: c.requests, withSource: c.withSource || f == noScript, again: true}
+				again = append(again, cmds[i])
+			}
 		}
-		if f := classify(c.err); f == noScript || f == notExecuted || passing(c.err) {
-			cmds[i] = &Command{script: c.script, requests: c.requests, withSource: f == noScript}
-			again = append(again, cmds[i])
+		if len(again) == 0 || ctx.Err() != nil {
+			return
+		}
+		q.do(ctx, again)
+	}
+}
+
+// do sends the commands once, with the deadlines of their callers.
+func (q *nodeQueue) do(ctx context.Context, cmds []*Command) {
+	for _, c := range cmds {
+		c.deadline = q.clock.deadline(c.requests)
+	}
+	sent := time.Now()
+	q.store.transport.Do(ctx, cmds)
+	for _, c := range cmds {
+		if c.err == nil && len(c.reply) > 0 {
+			q.clock.note(sent, c.reply[0])
+			if len(c.reply) == 1 {
+				c.err = errExpired
+			}
 		}
 	}
-	if len(again) > 0 && ctx.Err() == nil {
-		t.Do(ctx, again)
+}
+
+// nodeClock is the server's clock, as the latest reply shows it: never behind it.
+type nodeClock struct{ ahead atomic.Int64 } // of this process's, in microseconds; 0: not known
+
+func (n *nodeClock) note(sent time.Time, now int64) { n.ahead.Store(now - sent.UnixMicro()) }
+
+// deadline is when the last caller of the requests stops waiting. Corrections have none.
+func (n *nodeClock) deadline(requests []*request) string {
+	ahead, last := n.ahead.Load(), requests[0].until
+	if ahead == 0 || requests[0].oneWay {
+		return ""
 	}
+	for _, r := range requests {
+		if r.until.After(last) {
+			last = r.until
+		}
+	}
+	return "d" + strconv.FormatInt(last.UnixMicro()+ahead+1, 10)
 }
 
 // resendBySlot sends request by request the commands that a node rejects
@@ -174,7 +217,7 @@ func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*Command) []*Comman
 		return cmds
 	}
 	q.singleSlot.Store(true)
-	send(ctx, q.store.transport, again)
+	q.send(ctx, again)
 	return append(done, again...)
 }
 

@@ -25,7 +25,15 @@
 //
 // A script is sent again only if the server has certainly not executed it: a
 // lost reply costs one charge, not four. A reply that comes too late for its
-// caller is still read, and its charge is refunded.
+// caller is still read, and its charge is refunded; a command that reaches the server
+// after its callers have gone charges nothing, by the server's clock.
+//
+// Releases, refunds and settlements are sent without waiting. They are never dropped
+// because Redis is away: up to 16384 of each node are kept, and leave before the next
+// decisions, or alone as soon as the node answers. Those beyond, those whose connection
+// breaks before the reply (except releases of units in flight, which are sent again), and
+// those that wait when the store closes are lost: their units stay charged until they drain.
+// [Stats] counts both, and the log names the limit.
 //
 // [Store.Region] makes one limit of several regions, which decide nearby and lease units
 // of a limit far away.

@@ -40,13 +40,14 @@ const (
 	wrongSettlement
 	processLate
 	farAway
+	correctionLost
 
 	failures // the number of kinds
 )
 
 // String names the failure for logs.
 func (f failure) String() string {
-	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters", "wrong settlement", "process late", "far away"}[f]
+	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script", "mixed parameters", "wrong settlement", "process late", "far away", "correction lost"}[f]
 }
 
 // prefixes of the server's error replies. A script that meets an error in one
@@ -92,7 +93,7 @@ func classifyError(err error) failure {
 		return classifyReply(string(reply))
 	case errors.Is(err, errClientClosed), errors.Is(err, errReply):
 		return misconfigured
-	case errors.Is(err, ErrNotSent):
+	case errors.Is(err, ErrNotSent), errors.Is(err, errExpired):
 		return notExecuted
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return notExecuted
@@ -122,6 +123,9 @@ func severalSlots(err error) bool {
 
 // errLate is the failure of a batch whose reply does not come in time.
 var errLate = fmt.Errorf("distributed: no reply within the timeout: %w", context.DeadlineExceeded)
+
+// errExpired is the failure of a command that reached the server after its callers had gone.
+var errExpired = errors.New("distributed: the command came too late and was not executed")
 
 // errReply reports a reply that no script of this package gives: the commands
 // do not reach a Redis server.

@@ -20,8 +20,8 @@ type Prepaid struct {
 // refunds and RetryAfter.
 //
 // Bound: the plan's bound plus the units of the key's top-ups. While Redis is away the
-// fallback of the plan decides, and no credits are spent. Credits that a settlement gives
-// back while Redis is away are lost, as are all corrections of leases.
+// fallback of the plan decides, and no credits are spent. Corrections of leases wait for its
+// return; see [Stats].
 //
 // Decisions are exact also with [WithBlocks]. In a cluster the empty key is not supported,
 // because the keys of plan and credits then lie in two slots. The error is for a plan with
@@ -134,7 +134,7 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 
 // undoCharge undoes a charge whose caller has stopped waiting.
 func (c prepaidCall) undoCharge(r *request) {
-	if r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+	if r.err != nil || r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
 		return
 	}
 	d, h, _, paid := c.explain(r)

@@ -15,8 +15,9 @@ import (
 // lease until its Release, so work may last as long as it likes.
 //
 // Bound: at most n units in flight, as long as Redis keeps its data and every
-// instance reaches it once in each expiry. Releases that do not reach Redis free
-// their units at the expiry. While Redis is away each instance admits up to its
+// instance reaches it once in each expiry. Releases wait for Redis
+// while it is away, so all units are free within two probe intervals of its return; those that
+// are lost (see [Stats]) free their units at the expiry. While Redis is away each instance admits up to its
 // part of n, at least one unit, less its units in flight, and one request alone of whatever
 // cost: N instances together at most max(n, N), or N times the largest cost.
 //

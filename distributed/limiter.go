@@ -140,6 +140,7 @@ func (l *Limiter) ask(c call, extra int64) *request {
 	}
 	if r.err != nil || r.answer(0).flag() == flagWrongType {
 		l.reportKeyFault(r)
+		l.undoUnknown(r)
 		r.free()
 		return nil
 	}

@@ -19,13 +19,15 @@ type nodeQueue struct {
 	addr    string // of the node; empty if there is only one, or none is known
 	breaker breaker
 	trips   roundTrips
+	clock   nodeClock
 	// singleSlot is set where the node, or a proxy in front of it, rejects
 	// scripts with keys of several slots.
 	singleSlot atomic.Bool
 
-	mu      sync.Mutex
-	work    sync.Cond
-	queue   []*request
+	mu    sync.Mutex
+	work  sync.Cond
+	queue []*request
+	corrections
 	idle    int // workers that wait for requests
 	workers int
 	onWire  []*batch    // sent, not answered and not late
@@ -37,10 +39,10 @@ type nodeQueue struct {
 
 // batch is the requests that leave in one round trip.
 type batch struct {
-	requests []*request
-	key      string // one of its keys
-	sent     time.Time
-	late     bool
+	corrections, requests []*request
+	key                   string // one of its keys
+	sent                  time.Time
+	late                  bool
 }
 
 const (
@@ -56,12 +58,11 @@ func newNodeQueue(s *Store, addr string) *nodeQueue {
 	return q
 }
 
-// submit queues r. It reports false when the queue is full, or closed: then it takes only what a
-// worker that is still there will send, such as the refund of a late reply.
+// submit queues r. It reports false when the queue is full or closed.
 func (q *nodeQueue) submit(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed && (!r.oneWay || q.workers == 0) || len(q.queue) >= maxQueueLen {
+	if q.closed || len(q.queue) >= maxQueueLen {
 		return false
 	}
 	q.queue = append(q.queue, r)
@@ -89,7 +90,7 @@ func (q *nodeQueue) run() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
-		for len(q.queue) == 0 || len(q.onWire) >= q.trips.width() {
+		for len(q.queue) == 0 && !q.due() || len(q.onWire) >= q.trips.width() {
 			if q.closed {
 				q.workers--
 				return
@@ -98,7 +99,7 @@ func (q *nodeQueue) run() {
 			q.work.Wait()
 			q.idle--
 		}
-		if b := q.nextBatch(); len(b.requests) > 0 {
+		if b := q.nextBatch(); len(b.requests)+len(b.corrections) > 0 {
 			q.begin(b)
 			q.mu.Unlock()
 			q.roundTrip(b)
@@ -111,7 +112,7 @@ func (q *nodeQueue) run() {
 // callers have stopped waiting. The caller holds q.mu.
 func (q *nodeQueue) nextBatch() *batch {
 	n := min(len(q.queue), maxBatch)
-	b := &batch{requests: make([]*request, 0, n)}
+	b := &batch{corrections: q.takeKept(), requests: make([]*request, 0, n)}
 	for _, r := range q.queue[:n] {
 		if r.state.Load() == pending {
 			b.requests = append(b.requests, r)
@@ -129,13 +130,14 @@ func (q *nodeQueue) nextBatch() *batch {
 // requests.
 func (q *nodeQueue) roundTrip(b *batch) {
 	var ctx context.Context = deadline{q.store.ctx, b.sent.Add(q.store.replyTimeout())}
-	cmds := newCommands(b.requests, !q.singleSlot.Load())
-	send(ctx, q.store.transport, cmds)
+	cmds := append(newCommands(b.corrections, !q.singleSlot.Load()), newCommands(b.requests, !q.singleSlot.Load())...)
+	q.send(ctx, cmds)
 	cmds = q.resendBySlot(ctx, cmds)
 	if cmds[0].err == nil {
 		q.trips.note(time.Since(b.sent))
 	}
 	q.report(cmds, q.end(b))
+	q.settle(cmds)
 	for _, c := range cmds {
 		c.complete(b.sent)
 	}
@@ -149,7 +151,10 @@ func (q *nodeQueue) report(cmds []*Command, late bool) {
 		err := c.err
 		f := classify(err)
 		switch {
-		case f == noFailure || f == keyFault || f == noScript: // no caller was left to send the script for
+		case f == noFailure || f == keyFault || f == noScript || err == errExpired: // no caller was left
+			continue
+		case c.requests[0].oneWay && (f == rejected || f == misconfigured): // the decisions may pass
+			q.store.logFailure(f, err)
 			continue
 		case late:
 			q.store.logFailure(f, err)
@@ -165,7 +170,7 @@ func (q *nodeQueue) report(cmds []*Command, late bool) {
 
 // begin notes that b leaves. The caller holds q.mu.
 func (q *nodeQueue) begin(b *batch) {
-	b.sent, b.key = time.Now(), b.requests[0].keys[0]
+	b.sent, b.key = time.Now(), append(b.corrections[:len(b.corrections):len(b.corrections)], b.requests...)[0].keys[0]
 	q.onWire = append(q.onWire, b)
 	if !q.armed {
 		q.arm(q.store.timeout)
@@ -224,7 +229,7 @@ func (q *nodeQueue) close() {
 	if q.breaker.level.Load() == 0 {
 		dropped, q.queue = q.queue, nil
 	}
-	if len(q.queue) > 0 {
+	if len(q.queue) > 0 || q.due() {
 		q.wakeWorker()
 	}
 	q.work.Broadcast()
@@ -234,6 +239,7 @@ func (q *nodeQueue) close() {
 		r.complete()
 	}
 	q.stopped.Wait()
+	q.passOn()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.overdue != nil {

@@ -41,6 +41,10 @@ type giver interface {
 // undoCharge undoes a charge whose caller has stopped waiting.
 func (l *Limiter) undoCharge(r *request) {
 	a := r.answer(0)
+	if r.err != nil {
+		l.undoUnknown(r)
+		return
+	}
 	if a.flag() == flagWrongType {
 		return
 	}
@@ -52,10 +56,21 @@ func (l *Limiter) undoCharge(r *request) {
 	}
 }
 
+// undoUnknown removes units that may have been charged: a set knows each of its units, so
+// nothing else is given back.
+func (l *Limiter) undoUnknown(r *request) {
+	if s := r.script; (s == inFlightScript || s == logScript) && classify(r.err) == unknownOutcome {
+		l.correct(r.keys[0], s, removeUnits(unitsOf(r.answer(0), r.n), r.n))
+	}
+}
+
 // correct sends a correction to Redis and drops the proof of a denial, which
 // the correction may invalidate.
 func (l *Limiter) correct(redisKey string, s *script, a args) {
-	l.store.send(newRequest(s, redisKey, a))
+	r := newRequest(s, redisKey, a)
+	r.limiter = l
+	r.twice = (s == inFlightScript || s == logScript) && a[0] == opRefund && a[3] == a[5] // all units of a charge
+	l.store.send(r)
 	l.store.denied.drop(redisKey)
 }
 

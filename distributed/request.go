@@ -17,7 +17,9 @@ type request struct {
 	state  atomic.Uint32
 	done   chan struct{} // receives one token with the reply
 	timer  *time.Timer
-	oneWay bool // no caller waits for the reply
+	until  time.Time // when its caller stops waiting
+	oneWay bool      // no caller waits for the reply: a correction
+	twice  bool      // of a correction: it may be executed twice
 
 	// limiter, limit and n describe the charge, if the request makes one.
 	limiter *Limiter
@@ -67,7 +69,7 @@ func newRequest(s *script, key string, a args) *request {
 	} else {
 		r.reply = make([]int64, s.replies)
 	}
-	r.err, r.oneWay, r.n = nil, false, 0
+	r.err, r.oneWay, r.twice, r.n = nil, false, false, 0
 	r.state.Store(pending)
 	return r
 }
@@ -124,7 +126,7 @@ func (r *request) complete() {
 	case r.state.CompareAndSwap(pending, completed):
 		r.done <- struct{}{}
 		return
-	case r.err == nil && r.undo != nil:
+	case r.undo != nil:
 		r.undo.undoCharge(r)
 	}
 	r.free()
@@ -138,14 +140,22 @@ func (r *request) complete() {
 // not be refunded; it dials for longer than the timeout; and it heeds no cancelation while it
 // reads.
 func (s *Store) do(ctx context.Context, r *request) bool {
+	r.until = time.Now().Add(s.timeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(r.until) {
+		r.until = at
+	}
 	return s.submit(r) && r.wait(ctx, s.timeout)
 }
 
-// send sends r and does not wait. While the node is away r is lost: units that
-// it would have given back stay charged, which never exceeds the limit.
+// send sends a correction and does not wait; see [corrections].
 func (s *Store) send(r *request) {
 	r.oneWay = true
-	s.submit(r)
+	for range 2 {
+		if s.router.queue(r.keys[0]).keep(r) {
+			return
+		}
+	}
+	s.lose(r, ErrClosed)
 }
 
 // submit queues r to its node, unless the node is away: then r is gone. The queue

@@ -2,7 +2,9 @@ package distributed
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,21 +70,30 @@ func (s *slots) count(key string, n int64) {
 func (s *slots) renew() {
 	for s.limiter.store.sleep(s.expiry/4 + rand.N(s.expiry/12)) {
 		s.mu.Lock()
-		held := make([]algo.Handle, 0, len(s.remote))
-		for _, h := range s.remote {
-			held = append(held, h)
-		}
-		s.renewing = len(held) > 0 || !s.limiter.closed.Load()
+		s.renewing = len(s.remote) > 0 || !s.limiter.closed.Load()
 		ends := !s.renewing
 		s.mu.Unlock()
 		if ends {
 			return
 		}
-		for _, h := range held {
-			lim := s.limiter.load().(*inFlight)
-			a := args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()}
-			s.limiter.store.send(newRequest(inFlightScript, s.limiter.redisKey(h.Key), a))
+		s.renewAll()
+	}
+}
+
+// renewAll renews every admission now, except of nodes that are away: their return does.
+func (s *slots) renewAll() {
+	s.mu.Lock()
+	held := slices.Collect(maps.Values(s.remote))
+	s.mu.Unlock()
+	lim, store := s.limiter.load().(*inFlight), s.limiter.store
+	for _, h := range held {
+		key := s.limiter.redisKey(h.Key)
+		if store.router.queue(key).breaker.level.Load() == 0 {
+			continue
 		}
+		r := newRequest(inFlightScript, key, args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()})
+		r.twice = true
+		store.send(r)
 	}
 }
 

@@ -30,6 +30,10 @@ type Stats struct {
 	// were not asked for since included. DeniedMax is its approximate capacity,
 	// 0 if it is off.
 	Denied, DeniedMax int
+	// Kept is the number of corrections, such as releases and refunds, that wait for their
+	// node; Lost of those that were given up since the store was made.
+	Kept int
+	Lost int64
 	// Blocks is the number of keys with a prepaid block, or with one lately.
 	Blocks int
 }
@@ -41,10 +45,11 @@ func (s *Store) Stats() Stats {
 	st := Stats{
 		Percent:   fullLevel,
 		Instances: known.count, Counted: s.registry.counted.Load() != nil,
-		Fallback: s.fallback, DeniedMax: s.denyCache,
+		Fallback: s.fallback, DeniedMax: s.denyCache, Lost: s.lost.Load(),
 	}
 	for _, q := range s.router.queues() {
 		st.add(&q.breaker)
+		st.Kept += q.waiting()
 		median, p99 := q.trips.quantiles()
 		st.RoundTrip, st.RoundTripP99 = max(st.RoundTrip, median), max(st.RoundTripP99, p99)
 	}

@@ -33,6 +33,7 @@ type Store struct {
 	fetches    sync.WaitGroup // of blocks; none begins after their limiter's blocks are closed
 	registry   registry
 	denied     *denyCache
+	lost       atomic.Int64 // corrections
 
 	mu       sync.Mutex
 	limiters map[*Limiter]bool
@@ -283,4 +284,13 @@ func (s *Store) allLimiters() []*Limiter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.limiters))
+}
+
+// renewSlots renews the units in flight of all limits.
+func (s *Store) renewSlots() {
+	for _, l := range s.allLimiters() {
+		if l.slots != nil {
+			l.slots.renewAll()
+		}
+	}
 }

@@ -1,0 +1,131 @@
+package distributed
+
+import (
+	"time"
+)
+
+// corrections are the requests whose reply nobody awaits: releases, refunds, settlements,
+// renewals. They are never dropped because the node is away: they leave with the next
+// requests, before them and in commands of their own, or alone as soon as the node answers. What
+// has certainly not been executed, or may be executed twice, is kept again. The units of a
+// correction that is lost stay charged until they drain or expire, which never exceeds the
+// limit.
+type corrections struct {
+	kept     []*request
+	held     bool // the last ones came back: they wait for the next requests, or for flush
+	flushing bool // they leave although the breaker is open
+}
+
+// maxKept bounds the corrections of a node, about 5 MB.
+const maxKept = 1 << 14
+
+// keep keeps r until it can leave. It reports false if the queue is closed and has no worker
+// left.
+func (q *nodeQueue) keep(r *request) bool {
+	q.mu.Lock()
+	full := len(q.kept) >= maxKept
+	switch {
+	case q.closed && q.workers == 0:
+		q.mu.Unlock()
+		return false
+	case !full:
+		q.kept = append(q.kept, r)
+		q.wakeFor()
+	}
+	q.mu.Unlock()
+	if full {
+		q.store.lose(r, nil)
+	}
+	return true
+}
+
+// due reports whether corrections leave alone. The caller holds q.mu.
+func (q *nodeQueue) due() bool {
+	return len(q.kept) > 0 && !q.held && (q.flushing || q.breaker.level.Load() > 0)
+}
+
+// wakeFor finds a worker for corrections that are due. The caller holds q.mu.
+func (q *nodeQueue) wakeFor() {
+	if q.due() && len(q.onWire) < q.trips.width() {
+		q.wakeWorker()
+	}
+}
+
+// flush sends what is kept: the node has answered.
+func (q *nodeQueue) flush() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.held, q.flushing = false, true
+	q.wakeFor()
+}
+
+// takeKept takes the corrections of the next batch. The caller holds q.mu.
+func (q *nodeQueue) takeKept() []*request {
+	n := min(len(q.kept), maxBatch)
+	taken := q.kept[:n:n]
+	if q.kept = q.kept[n:]; len(q.kept) == 0 {
+		q.kept, q.flushing = nil, false
+	}
+	return taken
+}
+
+// settle keeps the corrections among cmds that failed and may be sent again. The others are
+// lost.
+func (q *nodeQueue) settle(cmds []*Command) {
+	var again []*request
+	for _, c := range cmds {
+		if c.err == nil || !c.requests[0].oneWay {
+			continue
+		}
+		f := classify(c.err)
+		unharmed := f == notExecuted || f == rejected || f == noScript || passing(c.err)
+		for _, r := range c.requests {
+			if unharmed || f == unknownOutcome && r.twice {
+				again = append(again, r)
+			} else {
+				q.store.lose(r, c.err)
+			}
+		}
+		c.requests = nil
+	}
+	if len(again) == 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.kept = append(again, q.kept...)
+	q.held, q.flushing = true, false
+	time.AfterFunc(q.store.probeInterval, func() {
+		if q.breaker.level.Load() > 0 { // otherwise the next probe flushes
+			q.flush()
+		}
+	})
+}
+
+// passOn sends what a closed queue has kept to the node that follows it.
+func (q *nodeQueue) passOn() {
+	q.mu.Lock()
+	kept := q.kept
+	q.kept = nil
+	q.mu.Unlock()
+	for _, r := range kept {
+		if q.store.closed.Load() {
+			q.store.lose(r, ErrClosed)
+		} else {
+			q.store.send(r)
+		}
+	}
+}
+
+// waiting is the number of corrections that are kept.
+func (q *nodeQueue) waiting() int { q.mu.Lock(); defer q.mu.Unlock(); return len(q.kept) }
+
+// lose gives a correction up.
+func (s *Store) lose(r *request, err error) {
+	total := s.lost.Add(1)
+	if r.limiter != nil && s.mayLog(correctionLost) {
+		s.logger.Warn("distributed: a release, refund or settlement was lost; its units stay charged until they drain or expire",
+			"limit", r.limiter.name, "lost", total, "err", err)
+	}
+	r.free()
+}
