@@ -10,15 +10,31 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test valkey long mutants lint bench bench-own bench-scaling faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
+.PHONY: api test smoke check race 32bits shapes-unchanged valkey long mutants lint bench bench-own bench-scaling faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
 
-# The whole test suite of the library in random order, under the race detector,
-# with everyday counts: under three minutes on two processors. The full counts
-# are those of "make long". Tests that are parallel wait, mostly for a Redis that is away.
-# Package distributed, which waits most, begins first, beside the others.
+# The tests in random order, with few cases, without those that wait for seconds or for other
+# processes: three minutes on a fresh machine of two processors, 90 s with a warm cache. Package
+# distributed, which waits most, begins first, beside the others.
 test: redis
-	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout 9m ./distributed/... ./...
-	$(if $(RACE),,@echo "no C compiler: the tests ran without the race detector")
+	$(GO) test -vet=off -short -shuffle=on -p 3 -parallel 8 -timeout 9m ./distributed/... ./...
+
+# A first look in 15 s with a warm cache: decisions, limiters, gRPC; no Redis.
+smoke:
+	$(GO) test -vet=off -short ./algo/... ./internal/decide ./internal/admission ./internal/class ./internal/clientip ./keyfunc/... ./grpcmw
+
+# The rest of what every change must pass: all tests under the race detector with everyday
+# counts, nested modules, 32 bits, pictures, lint. 16 minutes on two processors.
+check: race modules 32bits shapes-unchanged lint
+
+race: redis
+	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout 15m ./distributed/... ./...
+	$(if $(RACE),,@echo "WARNING: no C compiler: the tests ran without the race detector")
+
+32bits:
+	@GO="$(GO)" sh internal/cases/32bits.sh
+
+shapes-unchanged: shapes
+	git diff --exit-code --stat docs/shapes
 
 # A redis-server for the tests of package distributed.
 redis:

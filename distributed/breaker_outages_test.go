@@ -19,6 +19,7 @@ import (
 // Eight instances lose Redis and get it back, twice: together they stay within
 // the limit during the outage, and within the published bound over all of it.
 func TestW3_EightInstancesThroughOutages(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	const burst, rate, instances = 80, 400, 8
 	server := redistest.Start(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -109,6 +110,7 @@ func TestRestartsUnderLoadAreNoErrors(t *testing.T) {
 }
 
 func TestSentinelFailover(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	s := redistest.StartSentinels(t)
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs})

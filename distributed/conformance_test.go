@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 	"github.com/sluice-go/sluice/internal/storetest"
 )
@@ -49,6 +50,7 @@ func TestConformance(t *testing.T) {
 }
 
 func TestConformanceBehindSentinels(t *testing.T) {
+	cases.Slow(t)
 	s := redistest.StartSentinels(t)
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs})
 	t.Cleanup(func() { _ = c.Close() })
@@ -57,6 +59,7 @@ func TestConformanceBehindSentinels(t *testing.T) {
 }
 
 func TestConformanceInACluster(t *testing.T) {
+	cases.Slow(t)
 	cluster := redistest.StartCluster(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()})
 	t.Cleanup(func() { _ = c.Close() })

@@ -224,6 +224,7 @@ func cells() (all []cell) {
 // Latencies and the time to recover depend on the machine's load: they are
 // printed, and asserted with a wide margin.
 func TestW3_M3_F1_F2_F3_F4_FaultTable(t *testing.T) {
+	cases.Slow(t)
 	logging.Disable() // go-redis logs every failed dial
 	t.Cleanup(logging.Enable)
 	var table faultTable

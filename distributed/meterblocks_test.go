@@ -101,6 +101,7 @@ func (m *meteredStreams) stream(t *testing.T, l *distributed.Limiter, cost int64
 // TestW2_MeteredStreamsFromBlocks: 64 streams over four instances that take blocks in advance
 // use at most B + R*w and the excess that WithBlocks states.
 func TestW2_MeteredStreamsFromBlocks(t *testing.T) {
+	cases.Slow(t)
 	// On a busy machine a reply may take longer than the timeout of the other test; local
 	// decisions then have another bound.
 	m := startMetered(t, redistest.Start(t), meteredTime(3000), distributed.WithTimeout(patient))
@@ -113,6 +114,7 @@ func TestW2_MeteredStreamsFromBlocks(t *testing.T) {
 
 // TestW3_MeteredStreamsThroughAnOutage: the same while Redis does not answer for a second.
 func TestW3_MeteredStreamsThroughAnOutage(t *testing.T) {
+	cases.Slow(t)
 	server := redistest.Start(t)
 	m := startMetered(t, server, meteredTime(4000))
 	var group sync.WaitGroup

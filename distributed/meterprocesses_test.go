@@ -58,6 +58,7 @@ var processStrategies = []processStrategy{
 // B + R*w, and a chunk each more where a chunk is known only afterwards; and nearly all of
 // the limit.
 func TestW1_StreamsOverProcesses(t *testing.T) {
+	cases.Slow(t)
 	if task := os.Getenv("SLUICE_TEST_STREAMS"); task != "" {
 		streamsOfAProcess(t, task)
 		return
@@ -91,6 +92,7 @@ func TestW1_StreamsOverProcesses(t *testing.T) {
 // TestW3_StreamsOverProcessesThroughAnOutage: while Redis is away for a quarter of the time,
 // four processes together exceed the limit by at most its units over the outage, B + R*away.
 func TestW3_StreamsOverProcessesThroughAnOutage(t *testing.T) {
+	cases.Slow(t)
 	speed, long := int64(10), 4*time.Second
 	if cases.Long() {
 		long = time.Minute

@@ -19,6 +19,7 @@ import (
 // TestDistance: a healthy Redis whose replies take three fifths of the timeout makes nearly
 // all decisions, because no request waits for the round trip of another one.
 func TestDistance(t *testing.T) {
+	cases.Slow(t)
 	const timeout = 200 * time.Millisecond
 	proxy := redistest.StartProxy(t, redistest.Start(t))
 	var e events
@@ -53,6 +54,7 @@ func TestDistance(t *testing.T) {
 // the log says so in plain words and again; the instances go on counting each
 // other, and Ping reports it.
 func TestFarAway(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)
@@ -97,6 +99,7 @@ func TestPing(t *testing.T) {
 // TestProcessLate: a process without enough CPU sees replies too late. It says so, and
 // does not take Redis for away.
 func TestProcessLate(t *testing.T) {
+	cases.Slow(t)
 	server := redistest.Start(t)
 	var e events
 	log := new(textLog)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -80,6 +81,7 @@ func sum(n []int64) (all int64) {
 // TestW2_RegionsKeepTheirBound: three regions with a Redis each, 80 ms from the one that they
 // share. No decision waits for that. A region that is cut off spends its floor, and takes part again afterwards.
 func TestW2_RegionsKeepTheirBound(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	const rate, burst, excess, regions, part = 300, 600, 450, 3, 150
 	w := startWorld(t, regions, 2, algo.PerSecond(rate), burst, excess)

@@ -48,6 +48,7 @@ func TestW3_ColdStartsOfSmallLimits(t *testing.T) {
 // TestW3_FirstShareIsOfTheLastKnownNumber: instances that replace others assume as
 // many.
 func TestW3_FirstShareIsOfTheLastKnownNumber(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	server := redistest.Start(t)
 	f := startFleet(t, 3, server.Addr(), algo.PerHour(300))
@@ -152,6 +153,7 @@ func TestLimiterClose(t *testing.T) {
 
 // TestG1_CloseIsBounded: Close ends although nothing answers.
 func TestG1_CloseIsBounded(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	server := redistest.Start(t)
 	store := newStore(t, server.Client(), distributed.WithTimeout(20*time.Millisecond), distributed.WithHook(func(distributed.Event) {}))

@@ -7,11 +7,13 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
 // The share of an instance that closes goes to the others at once.
 func TestInstancesThatLeaveAreNotCounted(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	server := redistest.Start(t)
 	f := startFleet(t, 3, server.Addr(), algo.PerHour(10))

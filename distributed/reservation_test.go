@@ -172,6 +172,7 @@ func TestW2_TenThousandCrashes(t *testing.T) {
 // TestW2_FiftyKilledProcesses: 50 real processes are killed by SIGKILL somewhere between
 // their start and their settlement; this one does their jobs again.
 func TestW2_FiftyKilledProcesses(t *testing.T) {
+	cases.Slow(t)
 	if addr := os.Getenv("SLUICE_TEST_RESERVE"); addr != "" {
 		reserveAndHang(t, addr, os.Getenv("SLUICE_TEST_ID"))
 		return

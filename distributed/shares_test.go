@@ -102,6 +102,7 @@ func serverTime(t *testing.T, server *redistest.Server) float64 {
 // TestW2_SharesLendOnRedis: a child without a floor gets everything that refills while the
 // others are idle: at least .98 of it, and no more than all by the server's clock.
 func TestW2_SharesLendOnRedis(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	var borrowers []*distributed.Limiter
 	for _, shares := range sharesOnInstances(t, server, 5000) {
@@ -129,6 +130,7 @@ func TestW2_SharesLendOnRedis(t *testing.T) {
 // has its floor at once, and again as soon as that has come in, however busy the machine is;
 // all together keep the bound.
 func TestW2_SharesOnRedis(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	const burst, depth, refill = 100, 20, 100 * time.Millisecond // of search: a fifth of the burst, at 200 a second
 	shares := sharesOnInstances(t, server, burst)
@@ -179,6 +181,7 @@ func TestW2_SharesOnRedis(t *testing.T) {
 
 // TestW3_SharesWithoutRedis: without Redis one instance divides its part in the same way.
 func TestW3_SharesWithoutRedis(t *testing.T) {
+	t.Parallel()
 	server, e := redistest.Start(t), new(events)
 	s := newStore(t, server.Client(), quick(e)...)
 	shares := must[*distributed.Shares](t)(s.Shares("org", algo.Per(1000, 1000*time.Hour), map[string]int64{"a": 500}, algo.Burst(100)))

@@ -20,6 +20,7 @@ import (
 // TestConnectionsOutliveDenials: a connection on which a request with a body was denied, or
 // waited for its turn, serves the next requests, and none is broken.
 func TestConnectionsOutliveDenials(t *testing.T) {
+	t.Parallel()
 	half, err := algo.NewTokenBucket(algo.PerHour(100))
 	require.NoError(t, err)
 	queued, err := adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(100, 10*time.Second)))

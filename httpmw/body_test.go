@@ -153,6 +153,7 @@ func TestHangUpsWhileWaiting(t *testing.T) {
 
 // The body is whole after a wait, however it arrives.
 func TestBodyAfterAWait(t *testing.T) {
+	t.Parallel()
 	for _, size := range []int{1, 5000, 64 << 10, 1 << 20} {
 		for _, slow := range []bool{false, true} {
 			t.Run(fmt.Sprint(size, slow), func(t *testing.T) {
@@ -195,6 +196,7 @@ func TestBodyAfterAWait(t *testing.T) {
 // A handler gets the arrived part of the body although the client sends no
 // more, and a handler that reads nothing answers at once.
 func TestAnswerWithinTheBody(t *testing.T) {
+	t.Parallel()
 	for name, h := range map[string]http.HandlerFunc{
 		"reads": func(w http.ResponseWriter, r *http.Request) {
 			buf := make([]byte, 5)
@@ -261,6 +263,7 @@ func TestDenialWithinTheBody(t *testing.T) {
 // TestOuterHandlerAnswersAfterASlowBody: a handler around the middleware still writes the
 // answer, after one that panics or leaves the answer to it.
 func TestOuterHandlerAnswersAfterASlowBody(t *testing.T) {
+	t.Parallel()
 	for name, h := range map[string]http.HandlerFunc{
 		"panics":  func(http.ResponseWriter, *http.Request) { panic("of the handler") },
 		"returns": func(http.ResponseWriter, *http.Request) {},
@@ -285,6 +288,7 @@ func TestOuterHandlerAnswersAfterASlowBody(t *testing.T) {
 
 // TestHijackWithinASlowBody: the connection is the handler's alone.
 func TestHijackWithinASlowBody(t *testing.T) {
+	t.Parallel()
 	hijacks := func(w http.ResponseWriter, _ *http.Request) {
 		conn, rw, err := http.NewResponseController(w).Hijack()
 		if !assertNoError(t, err) {
@@ -304,6 +308,7 @@ func TestHijackWithinASlowBody(t *testing.T) {
 
 // TestDeniedHandlerGetsTheBody: also after a wait in a queue.
 func TestDeniedHandlerGetsTheBody(t *testing.T) {
+	t.Parallel()
 	slots, err := adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, 300*time.Millisecond)))
 	require.NoError(t, err)
 	lease, err := slots.Acquire(t.Context(), "", 1)
@@ -330,6 +335,7 @@ func TestDeniedHandlerGetsTheBody(t *testing.T) {
 // TestShortenedBody: a handler around the middleware that reads no more than a part of each
 // body breaks no later request.
 func TestShortenedBody(t *testing.T) {
+	t.Parallel()
 	h := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
 	eachWay(t, h, func(t *testing.T, limited http.Handler) {
 		got := answers(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

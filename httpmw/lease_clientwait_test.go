@@ -19,6 +19,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -90,6 +91,7 @@ const (
 // them begun in each second and each on its way for two; for events; for a
 // response to be read; in a long poll.
 func TestClientsThatMakeTheServerWait(t *testing.T) {
+	cases.Slow(t)
 	t.Parallel()
 	var all sync.WaitGroup
 	for name, strategy := range tuned {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/internal/cases"
 )
 
 // gauge is a limiter that has room or not.
@@ -145,6 +146,7 @@ func TestListenerFirstRequest(t *testing.T) {
 // TestListenerWaitsAsTheServerDoes: a denial restarts the idle timeout, and the
 // connection is closed after it.
 func TestListenerWaitsAsTheServerDoes(t *testing.T) {
+	cases.Slow(t)
 	var l gauge
 	_, addr := serveEarly(t, &http.Server{Handler: ok, IdleTimeout: 600 * time.Millisecond}, &l)
 	c, err := net.Dial("tcp", addr)

@@ -54,6 +54,7 @@ var idle = adaptive.SignalFunc(func() (float64, bool) { return 0, true })
 // Clients that hang up, at a proxy whose handlers fail then, lower no adaptive
 // limit, and no honest request is denied.
 func TestC2_HangUpsTeachNothing(t *testing.T) {
+	t.Parallel()
 	upstream := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		if r.URL.Path == "/long" {

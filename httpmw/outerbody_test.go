@@ -20,6 +20,7 @@ import (
 // TestBodiesOfOuterHandlers: no reader of a handler around the middleware runs beside the
 // handler. http.MaxBytesHandler writes the header of the response beyond its limit.
 func TestBodiesOfOuterHandlers(t *testing.T) {
+	t.Parallel()
 	fields := func(w http.ResponseWriter) {
 		for i := range 8 {
 			w.Header().Set(fmt.Sprint("X-Field-", i), "value")

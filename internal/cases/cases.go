@@ -1,4 +1,4 @@
-// Package cases says how many cases a test tries.
+// Package cases says how many cases a test tries, and which tests "make test" leaves out.
 package cases
 
 import (
@@ -21,4 +21,13 @@ func Count(normal, full int) int {
 		normal /= 10
 	}
 	return max(normal/slowdown, 1)
+}
+
+// Slow leaves a test that waits seconds, or for several processes, to "make check": "make test"
+// has -short. SLUICE_SLOW=1 runs it there too, as "make mutants" does.
+func Slow(t testing.TB) {
+	t.Helper()
+	if testing.Short() && os.Getenv("SLUICE_SLOW") == "" {
+		t.Skip("slow: make check runs it")
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -50,6 +51,7 @@ func TestClusterServesEverySlot(t *testing.T) {
 }
 
 func TestSentinelsReplaceADeadMaster(t *testing.T) {
+	cases.Slow(t)
 	s := redistest.StartSentinels(t)
 	c := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: s.Name, SentinelAddrs: s.Addrs})
 	t.Cleanup(func() { _ = c.Close() })
