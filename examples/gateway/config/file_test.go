@@ -92,6 +92,7 @@ func TestMistakes(t *testing.T) {
 		{"key", head + "    limits:\n      - {name: a, key: cookie, limit: 1/s}\n", `f:5:24: routes[0].limits[0].key: is "cookie", want ip,`},
 		{"key without a name", head + "    limits:\n      - {name: a, key: 'cookie:', limit: 1/s}\n", `f:5:24: routes[0].limits[0].key: is "cookie:", which has no name`},
 		{"claim without keys", head + "    limits:\n      - {name: a, key: 'jwt:sub', limit: 1/s}\n", "f:5:24: routes[0].limits[0].key: has a claim of a token, so there must be jwt.keys"},
+		{"spellings in conflict", "routes:\n  - {pattern: /a, upstream: 'http://a', any_spelling: true}\n  - {pattern: /A/, upstream: 'http://a', any_spelling: true}\n  - {pattern: /A, upstream: 'http://a', any_spelling: true}\n", `f:4:5: routes[2]: is "/a/{$}": pattern "/a/{$}" conflicts with pattern "/a/{$}"`},
 		{"part of the path", head + "    limits:\n      - {name: a, key: 'path:id', limit: 1/s}\n", `routes[0]: has the limit "a" by path:id, and the pattern "/" has no {id}`},
 		{"key in list", head + "    limits:\n      - {name: a, key: [ip, 'header:a b'], limit: 1/s}\n", `f:5:29: routes[0].limits[0].key[1]: is "header:a b"`},
 		{"name", head + "    limits:\n      - {name: a b, key: ip, limit: 1/s}\n", `f:5:16: routes[0].limits[0].name: is "a b", want 1 to 64`},

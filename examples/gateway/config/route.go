@@ -13,6 +13,10 @@ import (
 type Route struct {
 	// Pattern is one of http.ServeMux: "GET /items/{id}", "api.example.com/".
 	Pattern string
+	// AnySpelling matches the paths that many frameworks take for those of the pattern:
+	// in another case, with or without a slash at the end, with matrix parameters,
+	// or escaped. Such a path is on this route unless a more specific one matches it.
+	AnySpelling bool
 	// Upstream has the scheme http, https or h2c, which is HTTP/2 without TLS.
 	Upstream *url.URL
 	// Limits all have room for a request, or none is charged.
@@ -36,9 +40,9 @@ func (b *book) readRoutes(v *value) (all []*Route) {
 	if v == nil {
 		return nil
 	}
-	mux := http.NewServeMux()
+	mux, spellings := http.NewServeMux(), http.NewServeMux()
 	for _, item := range v.items() {
-		all = append(all, b.readRoute(item, mux))
+		all = append(all, b.readRoute(item, mux, spellings))
 	}
 	if len(all) == 0 && v.isSequence() {
 		v.fail("is an empty list")
@@ -46,10 +50,11 @@ func (b *book) readRoutes(v *value) (all []*Route) {
 	return all
 }
 
-func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
+func (b *book) readRoute(v value, mux, spellings *http.ServeMux) *Route {
 	r := &Route{Access: b.file.Access, Denial: b.file.Denial, MissingKey: "shared", Headers: "ietf", RefundOn: []int{http.StatusBadGateway, http.StatusServiceUnavailable}}
 	v.fields(
-		field{name: "pattern", required: true, read: func(v value) { r.Pattern = readPattern(v, mux) }},
+		field{name: "pattern", required: true, read: func(v value) { r.Pattern = v.text(); register(v, mux, r.Pattern) }},
+		field{name: "any_spelling", read: func(v value) { r.AnySpelling = v.boolean() }},
 		field{name: "upstream", required: true, read: func(v value) { r.Upstream = readURL(v) }},
 		field{name: "limits", read: func(v value) { r.Limits = b.readLimits(v) }},
 		field{name: "missing_key", read: func(v value) { r.MissingKey = v.oneOf("shared", "deny", "skip") }},
@@ -60,6 +65,9 @@ func (b *book) readRoute(v value, mux *http.ServeMux) *Route {
 		field{name: "denial", read: func(v value) { r.Denial = readDenial(v) }},
 		field{name: "preserve_host", read: func(v value) { r.PreserveHost = v.boolean() }},
 	)
+	if r.AnySpelling {
+		register(v, spellings, SpellingPattern(r.Pattern))
+	}
 	r.checkPathKeys(v)
 	return r
 }
@@ -86,21 +94,17 @@ func readStatuses(v value) (all []int) {
 // help the author of the file.
 var registered = regexp.MustCompile(` \(registered at [^)]*\)`)
 
-// readPattern registers a pattern on a mux, which reports invalid and
-// conflicting patterns best.
-func readPattern(v value, mux *http.ServeMux) string {
-	s := v.text()
-	if s == "" {
-		return ""
-	}
+// register adds a pattern to a mux, which reports invalid and conflicting patterns best.
+func register(v value, mux *http.ServeMux, pattern string) {
 	defer func() {
 		if p := recover(); p != nil {
 			line, _, _ := strings.Cut(fmt.Sprint(p), "\n")
-			v.fail("is %q: %s", s, strings.TrimSuffix(registered.ReplaceAllString(line, ""), ":"))
+			v.fail("is %q: %s", pattern, strings.TrimSuffix(registered.ReplaceAllString(line, ""), ":"))
 		}
 	}()
-	mux.Handle(s, http.NotFoundHandler())
-	return s
+	if pattern != "" {
+		mux.Handle(pattern, http.NotFoundHandler())
+	}
 }
 
 func readURL(v value) *url.URL {

@@ -32,7 +32,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 			}
 			h = allowed(r.Access.Allow, callers.Trusted, h, limited)
 		}
-		mux.Handle(r.Pattern, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
+		mux.handle(r, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
 	}
 	return limitSend(f.Timeouts.Send, g.protect(overload, mux)), nil
 }

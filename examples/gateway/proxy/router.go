@@ -15,7 +15,10 @@ import (
 // An escaped slash belongs to its part of the path, as for http.ServeMux. Where a
 // server that decodes it first would be on a more specific route, the request is
 // answered with 400: it would have passed that route's limits by.
-type router struct{ http.ServeMux }
+type router struct {
+	http.ServeMux
+	spellings http.ServeMux // of routes for any spelling
+}
 
 func newRouter() *router { return new(router) }
 
@@ -28,6 +31,10 @@ func (rt *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	clean := cleanPath(escaped)
 	if clean == "" && r.Method != http.MethodConnect { // of http://host (RFC 9110 section 4.2.3)
 		clean = "/"
+	}
+	if as := rt.respelled(r, clean); as != nil {
+		rt.spellings.ServeHTTP(w, as)
+		return
 	}
 	if rt.hides(r, clean) {
 		http.Error(w, http.StatusText(http.StatusBadRequest), http.StatusBadRequest)
@@ -52,10 +59,7 @@ func (rt *router) hides(r *http.Request, clean string) bool {
 	if !strings.Contains(clean, "%2F") && !strings.Contains(clean, "%2f") && !strings.Contains(clean, "%5C") && !strings.Contains(clean, "%5c") {
 		return false
 	}
-	as := func(u *url.URL) int {
-		_, pattern := rt.Handler(&http.Request{Method: r.Method, Host: r.Host, URL: u})
-		return specificity(pattern)
-	}
+	as := func(u *url.URL) int { return specificity(patternOf(&rt.ServeMux, r, u)) }
 	plain := withPath(r.URL, clean)
 	decoded := &url.URL{Path: cleanPath(strings.ReplaceAll(plain.Path, `\`, "/"))}
 	return as(decoded) > as(plain)

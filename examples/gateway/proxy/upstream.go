@@ -80,11 +80,14 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 }
 
 // proxyHeaders are headers in which proxies describe the client and its request,
-// besides X-Forwarded-*. ReverseProxy drops Forwarded by itself.
+// besides X-Forwarded-*, and in which a client chooses another method. ReverseProxy
+// drops Forwarded by itself.
 var proxyHeaders = map[string]bool{
 	"x-real-ip": true, "x-client-ip": true, "x-cluster-client-ip": true, "true-client-ip": true, "cf-connecting-ip": true,
-	"fastly-client-ip": true, "x-envoy-external-address": true, "x-original-forwarded-for": true,
-	"x-original-url": true, "x-rewrite-url": true,
+	"cf-connecting-ipv6": true, "fastly-client-ip": true, "fly-client-ip": true, "cloudfront-viewer-address": true,
+	"x-azure-clientip": true, "x-azure-socketip": true, "eo-connecting-ip": true, "ali-cdn-real-ip": true,
+	"x-envoy-external-address": true, "x-original-forwarded-for": true, "x-original-url": true, "x-rewrite-url": true,
+	"x-http-method-override": true, "x-http-method": true, "x-method-override": true,
 }
 
 // isProxyHeader knows names with an underscore too, which servers of CGI and its heirs
