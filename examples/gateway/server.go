@@ -80,7 +80,7 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	s.watcher = live.NewWatcher(s.file, s.log, s.gateway.Apply)
+	s.watcher = live.NewWatcher(s.file, s.log, panel.Following(s.gateway.Apply))
 	s.front = s.newHTTP(proxy.Served(s.gateway, s.served(metrics, panel)))
 	s.front.Protocols = frontProtocols()
 	if s.front.TLSConfig, err = s.file.TLS.Config(); err != nil {

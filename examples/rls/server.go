@@ -94,7 +94,7 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
-	s.watcher = live.NewWatcher(s.file, s.log, limits.Apply)
+	s.watcher = live.NewWatcher(s.file, s.log, panel.Following(limits.Apply))
 	if err := s.serveBoth(limits, observe, panel, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}); err != nil {
 		return err
 	}

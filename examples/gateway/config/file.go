@@ -17,6 +17,8 @@ import (
 type File struct {
 	// Path is where it was read, and Hash identifies its contents.
 	Path, Hash string
+	// Secrets is what SecretsNow was when the file was read.
+	Secrets string
 	// Listen is the address for clients and Admin the one for operators.
 	Listen, Admin string
 	// TLS is for the address for clients.
@@ -129,6 +131,7 @@ func Parse(path string, data []byte) (*File, error) {
 	// First the fingerprint, then the files: one that changes in between is read again.
 	var err error
 	f.Hash, err = Fingerprint(data, f.EnvoyFiles)
+	f.Secrets = f.SecretsNow()
 	f.readEnvoyFiles(r)
 	if len(r.errs) > 0 {
 		return nil, r.errs

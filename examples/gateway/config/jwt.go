@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
@@ -27,9 +29,20 @@ func (j *JWT) read(v value) {
 
 // Tokens verifies bearer tokens.
 type Tokens struct {
+	text     string // of the keys
 	keys     jose.JSONWebKeySet
+	retired  []retired
 	expected jwt.Expected
 }
+
+// retired are keys that another set has replaced. Clients may have their tokens for a while.
+type retired struct {
+	keys  jose.JSONWebKeySet
+	until time.Time
+}
+
+// overlap is how long the keys of a file are good after others have replaced them.
+const overlap = 5 * time.Minute
 
 // algorithms are the accepted signatures. A key serves only the algorithms of its own
 // type, so a public key is never taken for a shared secret.
@@ -38,13 +51,14 @@ var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.HS256, jose.HS384, jose.HS512,
 }
 
-// Open reads the keys; nil if the file has no jwt.
-func (j JWT) Open() (*Tokens, error) {
+// Open reads the keys; nil if the file has no jwt. Keys of before, which may be nil, that
+// are replaced stay good for five minutes.
+func (j JWT) Open(before *Tokens) (*Tokens, error) {
 	text, err := j.Keys.Read()
 	if err != nil || text == nil {
 		return nil, err
 	}
-	t := &Tokens{expected: jwt.Expected{Issuer: j.Issuer}}
+	t := &Tokens{text: string(text), expected: jwt.Expected{Issuer: j.Issuer}}
 	if j.Audience != "" {
 		t.expected.AnyAudience = jwt.Audience{j.Audience}
 	}
@@ -53,6 +67,12 @@ func (j JWT) Open() (*Tokens, error) {
 	}
 	if len(t.keys.Keys) == 0 {
 		return nil, fmt.Errorf("the JSON Web Key Set has no keys")
+	}
+	if before != nil {
+		t.retired = slices.DeleteFunc(slices.Clone(before.retired), func(r retired) bool { return time.Now().After(r.until) })
+		if before.text != t.text {
+			t.retired = append(t.retired, retired{before.keys, time.Now().Add(overlap)})
+		}
 	}
 	return t, nil
 }
@@ -78,12 +98,22 @@ func (t *Tokens) claim(r *http.Request, name string) string {
 	if err != nil {
 		return ""
 	}
+	return scalar(t.claims(token)[name])
+}
+
+// claims are the claims of a token that is valid now, nil if it is not.
+func (t *Tokens) claims(token *jwt.JSONWebToken) map[string]json.RawMessage {
 	var registered jwt.Claims
 	var all map[string]json.RawMessage
-	if token.Claims(&t.keys, &registered, &all) != nil || registered.Validate(t.expected) != nil {
-		return ""
+	signed := token.Claims(&t.keys, &registered, &all) == nil
+	for i := 0; i < len(t.retired) && !signed; i++ {
+		old := &t.retired[i]
+		signed = time.Now().Before(old.until) && token.Claims(&old.keys, &registered, &all) == nil
 	}
-	return scalar(all[name])
+	if !signed || registered.Validate(t.expected) != nil {
+		return nil
+	}
+	return all
 }
 
 // scalar is a text, or a number as it is written, so that it keeps its precision.

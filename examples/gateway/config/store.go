@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"crypto/rand"
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"time"
@@ -104,6 +105,20 @@ func (s Secret) Read() ([]byte, error) {
 		return nil, fmt.Errorf("the environment variable %s is not set", s.Env)
 	}
 	return nil, nil
+}
+
+// SecretsNow identifies the contents of the secrets' files. It must not be shown: secrets
+// could be guessed by it. The store and TLS look at their files by themselves.
+func (f *File) SecretsNow() string {
+	sum := sha256.New()
+	for _, path := range []string{f.Pepper.File, f.JWT.Keys.File, f.AdminToken.File} {
+		if path == "" {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		fmt.Fprintf(sum, "%s%v%s", part(path), err, part(string(text)))
+	}
+	return string(sum.Sum(nil))
 }
 
 // RandomPepper is for a process that shares no keys with others.

@@ -26,8 +26,8 @@ func (t *TLS) read(v value) {
 // IsZero reports whether there is no TLS.
 func (t TLS) IsZero() bool { return t == TLS{} }
 
-// Config reads the files; nil if there is no TLS. A renewed certificate is in use at
-// most ten seconds after it was written; one that cannot be read leaves the one before.
+// Config reads the files; nil if there is no TLS. Changed files are in use at most ten
+// seconds later; if one of them cannot be read, those before stay in use.
 func (t TLS) Config() (*tls.Config, error) {
 	if t.IsZero() {
 		return nil, nil
@@ -36,59 +36,65 @@ func (t TLS) Config() (*tls.Config, error) {
 	if err := c.load(); err != nil {
 		return nil, err
 	}
-	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get}
-	if t.ClientCA != "" {
-		authorities, err := os.ReadFile(t.ClientCA)
-		if err != nil {
-			return nil, err
-		}
-		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-		if !config.ClientCAs.AppendCertsFromPEM(authorities) {
-			return nil, fmt.Errorf("%s has no certificate", t.ClientCA)
-		}
-	}
-	return config, nil
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: protocols,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.now(), nil },
+	}, nil
 }
 
-// certificate is a pair of files.
+// protocols are in the configuration for a client too: servers add them to their own only.
+var protocols = []string{"h2", "http/1.1"}
+
+// certificate is the contents of the files.
 type certificate struct {
 	from TLS
 
-	mu      sync.Mutex
-	looked  time.Time
-	written [2]time.Time
-	pair    *tls.Certificate
+	mu     sync.Mutex
+	looked time.Time
+	read   string
+	config *tls.Config
 }
 
 const lookEvery = 10 * time.Second
 
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificate) now() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.looked) > lookEvery {
 		_ = c.load()
 	}
-	return c.pair, nil
+	return c.config
 }
 
-// load reads the files if they were written since.
+// load reads the files, and uses them if they have changed.
 func (c *certificate) load() error {
 	c.looked = time.Now()
-	var written [2]time.Time
-	for i, path := range []string{c.from.Certificate, c.from.Key} {
-		info, err := os.Stat(path)
-		if err != nil {
+	var texts [3][]byte
+	var read string
+	for i, path := range []string{c.from.Certificate, c.from.Key, c.from.ClientCA} {
+		if path == "" {
+			continue
+		}
+		var err error
+		if texts[i], err = os.ReadFile(path); err != nil {
 			return err
 		}
-		written[i] = info.ModTime()
+		read += part(string(texts[i]))
 	}
-	if written == c.written {
+	if read == c.read {
 		return nil
 	}
-	pair, err := tls.LoadX509KeyPair(c.from.Certificate, c.from.Key)
+	pair, err := tls.X509KeyPair(texts[0], texts[1])
 	if err != nil {
 		return err
 	}
-	c.pair, c.written = &pair, written
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols, Certificates: []tls.Certificate{pair}}
+	if c.from.ClientCA != "" {
+		config.ClientCAs, config.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !config.ClientCAs.AppendCertsFromPEM(texts[2]) {
+			return fmt.Errorf("%s has no certificate", c.from.ClientCA)
+		}
+	}
+	c.config, c.read = config, read
 	return nil
 }

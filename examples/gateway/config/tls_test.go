@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
@@ -47,9 +48,9 @@ func TestRenewedCertificate(t *testing.T) {
 		require.NoError(t, err)
 		serves := func(der []byte) {
 			t.Helper()
-			got, err := c.GetCertificate(nil)
+			got, err := c.GetConfigForClient(nil)
 			require.NoError(t, err)
-			require.Equal(t, der, got.Certificate[0])
+			require.Equal(t, der, got.Certificates[0].Certificate[0])
 		}
 		serves(first)
 		write(from.Certificate, "CERTIFICATE", second, time.Unix(2, 0))
@@ -58,6 +59,20 @@ func TestRenewedCertificate(t *testing.T) {
 		write(from.Key, "PRIVATE KEY", secondKey, time.Unix(2, 0))
 		time.Sleep(11 * time.Second)
 		serves(second)
+	})
+	from.ClientCA = filepath.Join(dir, "ca")
+	write(from.ClientCA, "CERTIFICATE", first, time.Unix(1, 0))
+	synctest.Test(t, func(t *testing.T) {
+		c, err := from.Config()
+		require.NoError(t, err)
+		before, err := c.GetConfigForClient(nil)
+		require.NoError(t, err)
+		write(from.ClientCA, "CERTIFICATE", second, time.Unix(2, 0))
+		time.Sleep(11 * time.Second)
+		after, err := c.GetConfigForClient(nil)
+		require.NoError(t, err)
+		require.False(t, before.ClientCAs.Equal(after.ClientCAs), "new authorities of clients")
+		require.Equal(t, tls.RequireAndVerifyClientCert, after.ClientAuth)
 	})
 	none, err := config.TLS{}.Config()
 	require.NoError(t, err)

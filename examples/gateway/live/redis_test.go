@@ -4,9 +4,12 @@ package live_test
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -73,4 +76,31 @@ func TestSentinel(t *testing.T) {
 	require.Equal(t, algo.SourceRemote, d.Source)
 	s.Master.Kill()
 	require.Eventually(t, func() bool { return spend(t, now["a"], 0).Source == algo.SourceRemote }, time.Minute, 50*time.Millisecond)
+}
+
+// A password that is replaced while the process runs is used for new connections.
+func TestRotatedPassword(t *testing.T) {
+	server := redistest.Start(t)
+	ctx := t.Context()
+	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer admin.Close()
+	path := filepath.Join(t.TempDir(), "password")
+	change := func(password string) {
+		require.NoError(t, os.WriteFile(path, []byte(password+"\n"), 0o600))
+		require.NoError(t, admin.ConfigSet(ctx, "requirepass", password).Err())
+	}
+	change("first")
+	store, closeStore, err := live.OpenStore(config.Store{
+		Kind: config.Redis, Addresses: []string{server.Addr()}, Password: config.Secret{File: path}, Prefix: "p", Timeout: time.Second, Fallback: "local",
+	}, slog.New(slog.DiscardHandler), nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, closeStore()) })
+	now, _ := apply(t, live.NewLimiters(store, nil), map[string]string{"a": "1000/h"})
+	remote := func() bool { return spend(t, now["a"], 1).Source == algo.SourceRemote }
+	require.True(t, remote())
+	change("second")
+	require.NoError(t, admin.Do(ctx, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes").Err())
+	require.Eventually(t, func() bool {
+		return remote() && remote()
+	}, 20*time.Second, 50*time.Millisecond, "only with the new password")
 }

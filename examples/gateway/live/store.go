@@ -1,6 +1,7 @@
 package live
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"log/slog"
@@ -18,11 +19,13 @@ func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (
 	if s.Kind != config.Redis {
 		return nil, func() error { return nil }, nil
 	}
-	password, err := s.Password.Read()
-	if err != nil {
+	if _, err := s.Password.Read(); err != nil {
 		return nil, nil, err
 	}
-	o := &redis.UniversalOptions{Addrs: s.Addresses, MasterName: s.Sentinel, Username: s.Username, Password: string(password)}
+	o := &redis.UniversalOptions{Addrs: s.Addresses, MasterName: s.Sentinel, CredentialsProviderContext: func(context.Context) (string, string, error) {
+		password, err := s.Password.Read() // for each connection: it may have changed
+		return s.Username, string(password), err
+	}}
 	if s.TLS {
 		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}

@@ -21,25 +21,26 @@ type Status struct {
 	FailedAt time.Time `json:"failed_at,omitzero"`
 }
 
-// Watcher puts the contents of a file in force, again whenever they change. It
-// reads the whole file each time and compares the contents, because the time
-// of a file says nothing when it is replaced through a symbolic link, as
-// orchestrators do; a file of this kind is read in microseconds.
+// Watcher puts the contents of a file in force, again whenever they, or those of
+// a file that it names, change. It reads the files each time and compares the contents,
+// because the time of a file says nothing when it is replaced through a symbolic link, as
+// orchestrators do; files of this kind are read in microseconds.
 type Watcher struct {
 	path  string
 	apply func(*config.File) error
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	status Status
-	seen   string   // fingerprint of the contents that were tried last
-	others []string // patterns of the files that the file in force names
+	mu      sync.Mutex
+	status  Status
+	seen    string       // fingerprint of the contents that were tried last
+	secrets string       // the same of the secrets
+	file    *config.File // tried last
 }
 
 // NewWatcher watches the file that f was read from, which is in force.
 func NewWatcher(f *config.File, log *slog.Logger, apply func(*config.File) error) *Watcher {
 	return &Watcher{
-		path: f.Path, apply: apply, log: log, seen: f.Hash, others: f.EnvoyFiles,
+		path: f.Path, apply: apply, log: log, seen: f.Hash, secrets: f.Secrets, file: f,
 		status: Status{File: f.Path, Hash: f.Hash, LoadedAt: time.Now()},
 	}
 }
@@ -70,15 +71,16 @@ func (w *Watcher) Look(force bool) {
 	data, err := os.ReadFile(w.path)
 	var hash string
 	if err == nil {
-		hash, err = config.Fingerprint(data, w.others)
+		hash, err = config.Fingerprint(data, w.file.EnvoyFiles)
 	}
 	if err != nil {
 		hash = "unreadable: " + err.Error()
 	}
-	if hash == w.seen && !force {
+	secrets := w.file.SecretsNow()
+	if hash == w.seen && secrets == w.secrets && !force {
 		return
 	}
-	w.seen = hash
+	w.seen, w.secrets = hash, secrets
 	if err == nil {
 		err = w.load(data)
 	}
@@ -97,11 +99,8 @@ func (w *Watcher) load(data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := w.apply(f); err != nil {
-		return err
-	}
-	w.others, w.seen = f.EnvoyFiles, f.Hash
-	return nil
+	w.file, w.seen, w.secrets = f, f.Hash, f.Secrets
+	return w.apply(f)
 }
 
 // Status is the configuration in force, and the mistakes of the file if it is not in force.

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
@@ -18,25 +20,25 @@ type Panel struct {
 	*admin.Admin
 	store *distributed.Store
 	// Wrap makes limits controllable, if anybody may act. It is nil otherwise.
-	Wrap func(algo.Limiter) algo.Limiter
+	Wrap  func(algo.Limiter) algo.Limiter
+	allow atomic.Pointer[authorize] // by the token; nil: there is none
 }
+
+type authorize func(*http.Request) error
 
 // NewPanel makes the page. With a token, its holders may look and act; without
 // one, clients on this machine may look.
 func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.Logger) (*Panel, error) {
-	token, err := f.AdminToken.Read()
+	allow, err := byToken(f)
 	if err != nil {
-		return nil, f.Errorf("admin_token", "%v", err)
+		return nil, err
 	}
 	opts := []admin.Option{admin.WithTitle(title), admin.WithLogger(log)}
 	p := &Panel{store: store}
-	if token != nil {
-		const least = 16 // admin.Bearer panics below
-		if len(token) < least {
-			return nil, f.Errorf("admin_token", "has %d bytes, want %d or more", len(token), least)
-		}
-		allow := admin.Bearer(string(token))
-		opts = append(opts, admin.WithAuthorize(allow), admin.WithAuthorizeRead(allow))
+	if allow != nil {
+		p.allow.Store(&allow)
+		check := func(r *http.Request) error { return (*p.allow.Load())(r) }
+		opts = append(opts, admin.WithAuthorize(check), admin.WithAuthorizeRead(check))
 		p.Wrap = func(l algo.Limiter) algo.Limiter { return admin.Control(l) }
 	}
 	if f.ShowKeys {
@@ -44,6 +46,36 @@ func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.
 	}
 	p.Admin, err = admin.New(opts...)
 	return p, err
+}
+
+// byToken allows the holders of the token of a file; nil if it has none.
+func byToken(f *config.File) (authorize, error) {
+	token, err := f.AdminToken.Read()
+	const least = 16 // admin.Bearer panics below
+	switch {
+	case err != nil:
+		return nil, f.Errorf("admin_token", "%v", err)
+	case token == nil:
+		return nil, nil
+	case len(token) < least:
+		return nil, f.Errorf("admin_token", "has %d bytes, want %d or more", len(token), least)
+	}
+	return admin.Bearer(string(token)), nil
+}
+
+// Following is apply and then, if it succeeds, the token of the new file, from which on
+// the one before is refused.
+func (p *Panel) Following(apply func(*config.File) error) func(*config.File) error {
+	return func(f *config.File) error {
+		allow, err := byToken(f)
+		if err == nil {
+			err = apply(f)
+		}
+		if err == nil && allow != nil {
+			p.allow.Store(&allow)
+		}
+		return err
+	}
 }
 
 // Limit is a limit in force as the page shows it.

@@ -40,6 +40,7 @@ type Gateway struct {
 
 	mu       sync.Mutex // one change at a time
 	file     *config.File
+	tokens   *config.Tokens // nil: the file has no jwt
 	overload *guard
 	inFlight inFlightLimits
 }
@@ -136,7 +137,7 @@ func (g *Gateway) Apply(f *config.File) error {
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	g.inFlight = inFlight
+	g.inFlight, g.tokens = inFlight, callers.Tokens
 	g.install(f, handler, guard)
 	g.tell(limiters, callers)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
@@ -154,7 +155,7 @@ func (g *Gateway) callers(f *config.File) (c config.Callers, err error) {
 	if c.Pepper == nil {
 		c.Pepper = g.random
 	}
-	if c.Tokens, err = f.JWT.Open(); err != nil {
+	if c.Tokens, err = f.JWT.Open(g.tokens); err != nil {
 		return c, f.Errorf("jwt.keys", "%v", err)
 	}
 	return c, nil
