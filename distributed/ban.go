@@ -190,7 +190,7 @@ func (b *Ban) execute(ctx context.Context, key string, a, ban args, done func(*r
 	}
 	r := b.request(l.load(), l.redisKey(key), b.record(key), a, ban)
 	if !l.store.do(ctx, r) {
-		return fmt.Errorf("%w: ban of %s %q: no reply", ErrUnavailable, l.kind, l.name)
+		return noReply(ctx, "ban of "+l.kind, l.name)
 	}
 	defer r.free()
 	if r.err != nil {

@@ -22,6 +22,12 @@ func hasty() []distributed.Option {
 	}
 }
 
+// awake waits until the first decision of Redis: the connections are open.
+func awake(t *testing.T, s *distributed.Store, l *distributed.Limiter) {
+	t.Helper()
+	require.Eventually(t, func() bool { return s.Ping(ctx) == nil && remoteNow(t, l, "awake") >= 0 }, 10*time.Second, time.Millisecond)
+}
+
 // closedAgain waits until Redis makes all decisions.
 func closedAgain(t *testing.T, s *distributed.Store) {
 	t.Helper()
@@ -57,7 +63,7 @@ func TestCorrectionsSurviveStops(t *testing.T) {
 			slots := must[*distributed.Limiter](t)(store.InFlight("slots", 20))
 			year := algo.Per(1_000_000, 300*24*time.Hour)
 			units := must[*distributed.Limiter](t)(store.TokenBucket("units", year))
-			remote(t, slots, "k", 0)
+			awake(t, store, slots)
 			stop := busy(16, func() (spent int64) {
 				lease := acquire(t, slots, "k", 1)
 				unit := acquire(t, units, "k", 1)
@@ -134,6 +140,7 @@ func TestOldCommandsChargeNothing(t *testing.T) {
 	t.Cleanup(func() { _ = client.Close() })
 	store := newStore(t, client, hasty()...)
 	units := must[*distributed.Limiter](t)(store.TokenBucket("units", algo.PerDay(1000)))
+	awake(t, store, units)
 	remote(t, units, "k", 1)
 	server.Pause()
 	for range 3 { // then the breaker is open
@@ -152,7 +159,7 @@ func TestLostRepliesHoldNoSlots(t *testing.T) {
 	proxy := redistest.StartProxy(t, server)
 	store := newStore(t, viaProxy(t, proxy), hasty()...)
 	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5))
-	remote(t, slots, "k", 0)
+	awake(t, store, slots)
 	for i := range 3 {
 		proxy.Set(redistest.Fault{Command: "evalsha", Kth: 1, Cut: true})
 		require.Equal(t, algo.SourceFallback, acquire(t, slots, fmt.Sprint("k", i), 1).Source)

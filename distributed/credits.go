@@ -95,7 +95,7 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a args) (got
 		r.reply = r.replies[:2*creditsScript.replies]
 	}
 	if !c.store.do(ctx, r) {
-		return got, fmt.Errorf("%w: credits %q: no reply", ErrUnavailable, c.name)
+		return got, noReply(ctx, "credits", c.name)
 	}
 	defer r.free()
 	switch {

@@ -48,7 +48,8 @@
 //
 // # Without Redis
 //
-// A decision waits at most for [WithTimeout], or until its context ends; several
+// A decision waits at most for [WithTimeout], or until its context ends: then it is a
+// denial, because a caller that leaves is no outage of Redis. Several
 // limits that are not decided in one step wait that long each. After three
 // consecutive failures, or 16 of 32, the breaker of that node opens. Replies that
 // are late because this process lacks CPU are no failures of Redis. Until a probe finds Redis

@@ -65,15 +65,16 @@ func (f *fallback) tooSmall(of instances) bool {
 	return f.limiter.store.fallback == FallbackLocal && !of.assumed && f.limiter.load().describe().Quota < int64(of.count)
 }
 
-// acquire decides without Redis.
+// acquire decides without Redis. A caller that has left while Redis answers is denied, by
+// every policy: otherwise each client had a second limit, for leaving.
 func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n int64) {
-	lim := f.limiter.load()
+	lim, store := f.limiter.load(), f.limiter.store
 	quota := lim.describe().Quota
-	switch f.limiter.store.fallback {
-	case FallbackAllow:
-		lease.Decision = algo.Decision{Allowed: true, Limit: quota, Remaining: quota}
-	case FallbackDeny:
+	switch left := hasLeft(ctx) && store.router.queue(f.limiter.redisKey(key)).breaker.level.Load() > 0; {
+	case left || store.fallback == FallbackDeny:
 		f.deny(lease, quota, n)
+	case store.fallback == FallbackAllow:
+		lease.Decision = algo.Decision{Allowed: true, Limit: quota, Remaining: quota}
 	default:
 		*lease, _ = (*f.local.Load()).Acquire(ctx, key, n) // the only error is a negative n
 	}

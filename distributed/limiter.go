@@ -65,9 +65,10 @@ func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe
 func (l *Limiter) redisKey(key string) string { return redisKey(l.store.prefix, l.escaped, key) }
 
 // Acquire charges n units to key if they fit; see [algo.Limiter]. It waits for
-// Redis no longer than the store's timeout and ctx allow; then, or while Redis
-// is known to be away, the fallback decides. The error is [algo.ErrCost] for a
-// negative n, or [ErrClosed].
+// Redis no longer than the store's timeout; then, or while Redis is known to be away, the
+// fallback decides. If ctx ends before, and the breaker is not open, the answer is a denial
+// with the Reason Overload: a caller that has left is no outage. The error is [algo.ErrCost]
+// for a negative n, or [ErrClosed].
 func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
@@ -232,7 +233,7 @@ func (l *Limiter) execute(ctx context.Context, key string, a args, use func(answ
 	defer l.store.denied.drop(redisKey)
 	r := newRequest(l.load().script(), redisKey, a)
 	if !l.store.do(ctx, r) {
-		return fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, l.kind, l.name)
+		return noReply(ctx, l.kind, l.name)
 	}
 	defer r.free()
 	switch {

@@ -111,10 +111,9 @@ func (q *nodeQueue) run() {
 // nextBatch takes the next batch off the queue and drops the requests whose
 // callers have stopped waiting. The caller holds q.mu.
 func (q *nodeQueue) nextBatch() *batch {
-	n := min(len(q.queue), maxBatch)
-	b := &batch{corrections: q.takeKept(), requests: make([]*request, 0, n)}
-	for _, r := range q.queue[:n] {
-		if r.state.Load() == pending {
+	b, n := &batch{corrections: q.takeKept(), requests: make([]*request, 0, min(len(q.queue), maxBatch))}, 0
+	for ; n < len(q.queue) && len(b.requests) < maxBatch; n++ {
+		if r := q.queue[n]; r.state.Load() == pending {
 			b.requests = append(b.requests, r)
 		} else {
 			r.free()

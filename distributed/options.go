@@ -68,9 +68,9 @@ func apply[T any, O ~struct {
 }
 
 // WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
-// default is 20 ms. After that, or when the caller's context ends, the fallback
-// decides. The client's own timeouts may be longer: they bound how long a
-// connection waits for a reply after its caller has gone on.
+// default is 20 ms. After that the fallback decides; a caller whose context ends before is
+// denied. The client's own timeouts may be longer: they bound how long a connection waits
+// for a reply after its caller has gone on.
 func WithTimeout(d time.Duration) Option {
 	return Option{"WithTimeout", func(s *settings) error {
 		s.timeout = d

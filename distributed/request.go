@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,11 +141,30 @@ func (r *request) complete() {
 // not be refunded; it dials for longer than the timeout; and it heeds no cancelation while it
 // reads.
 func (s *Store) do(ctx context.Context, r *request) bool {
+	if hasLeft(ctx) {
+		r.free()
+		return false
+	}
 	r.until = time.Now().Add(s.timeout)
 	if at, ok := ctx.Deadline(); ok && at.Before(r.until) {
 		r.until = at
 	}
 	return s.submit(r) && r.wait(ctx, s.timeout)
+}
+
+// hasLeft reports whether a caller has left. The timer of its context may be late.
+func hasLeft(ctx context.Context) bool {
+	at, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(at)
+}
+
+// noReply is the error of a command that Redis must execute, named by what, after do has
+// reported false.
+func noReply(ctx context.Context, what, name string) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, what, name, err)
+	}
+	return fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, what, name)
 }
 
 // send sends a correction and does not wait; see [corrections].

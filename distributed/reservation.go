@@ -130,7 +130,7 @@ func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, recor
 	r.args = append(append(make([]int64, 0, 2*r.script.args), bucket[:r.script.args]...), record[:r.script.args]...)
 	r.reply = make([]int64, 2*r.script.replies)
 	if !l.store.do(ctx, r) {
-		return nil, fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, l.kind, l.name)
+		return nil, noReply(ctx, l.kind, l.name)
 	}
 	var err error
 	switch {

@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"crypto/fips140"
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
@@ -20,7 +21,8 @@ type script struct {
 }
 
 func newScript(name, source string, args, replies int) *script {
-	sum := sha1.Sum([]byte(source))
+	var sum [sha1.Size]byte
+	fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(source)) }) // the name of a script, not a secret
 	return &script{name, source, hex.EncodeToString(sum[:]), args, replies}
 }
 
