@@ -10,7 +10,7 @@ LINT    := $(GO) tool -modfile=tools.mod golangci-lint
 # without it, with all of the cases.
 RACE    := $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && [ "$$($(GO) env CGO_ENABLED)" = 1 ] && echo -race)
 
-.PHONY: api test smoke check race 32bits shapes-unchanged valkey long mutants lint bench bench-own bench-scaling faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
+.PHONY: fips api test smoke check race 32bits shapes-unchanged valkey long mutants lint bench bench-own bench-scaling faults fuzz shapes sim constants fairness tidy redis admin-test gateway-load gateway-compare rls-bench overload overload-cores modules structure versions vulnerabilities workflows site site-test release-test dockerfiles fleet
 
 # The tests in random order, with few cases, without those that wait for seconds or for other
 # processes: three minutes on a fresh machine of two processors, 90 s with a warm cache. Package
@@ -24,7 +24,7 @@ smoke:
 
 # The rest of what every change must pass: all tests under the race detector with everyday
 # counts, nested modules, 32 bits, pictures, lint. 16 minutes on two processors.
-check: race modules 32bits shapes-unchanged lint
+check: race modules 32bits shapes-unchanged lint fips
 
 race: redis
 	$(GO) test $(RACE) -vet=off -shuffle=on -parallel 4 -timeout 15m ./distributed/... ./...
@@ -32,6 +32,10 @@ race: redis
 
 32bits:
 	@GO="$(GO)" sh internal/cases/32bits.sh
+
+# The packages that hash, where only algorithms of FIPS 140-3 may be used.
+fips: redis
+	GODEBUG=fips140=only $(GO) test -short -run 'Key|Secret|Hash|Pepper|TokenBucket|Correction|Parse' ./distributed ./keyfunc ./algo
 
 shapes-unchanged: shapes
 	git diff --exit-code --stat docs/shapes

@@ -115,8 +115,14 @@ type mac struct {
 	buf  []byte
 }
 
+// fipsKey is the least length of a key of HMAC in FIPS 140 mode (SP 800-131A).
+const fipsKey = 14
+
 func newMacs(pepper []byte) *macs {
 	pepper = append([]byte(nil), pepper...) // the caller may wipe its copy
+	for len(pepper) < fipsKey {
+		pepper = append(pepper, 0) // as HMAC does
+	}
 	return &macs{pool: sync.Pool{New: func() any {
 		return &mac{hash: hmac.New(sha256.New, pepper)}
 	}}}
