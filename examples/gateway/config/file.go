@@ -43,6 +43,8 @@ type File struct {
 	Overload Overload
 	// AccessLog is the format of the access log: text, json, or off.
 	AccessLog string
+	// CORS is for pages in browsers.
+	CORS CORS
 	// Access is the lists of routes without their own.
 	Access Access
 	// Denial is the answer of routes without their own; nil: the standard one.
@@ -168,6 +170,7 @@ func (f *File) read(v value) {
 		field{name: "snapshot", read: func(v value) { f.Snapshot.read(v) }},
 		field{name: "overload", read: func(v value) { f.Overload.read(v) }},
 		field{name: "access_log", read: func(v value) { f.AccessLog = v.oneOf("text", "json", "off") }},
+		field{name: "cors", read: func(v value) { f.CORS.read(v) }},
 		field{name: "access", read: func(v value) { f.Access.read(v) }},
 		field{name: "denial", read: func(v value) { f.Denial = readDenial(v) }},
 		field{name: "timeouts", read: func(v value) { f.Timeouts.read(v) }},

@@ -26,6 +26,8 @@ type Route struct {
 	MissingKey string
 	// Headers is the form of the fields for clients: ietf, legacy or none.
 	Headers string
+	// UpstreamFields is what becomes of the upstream's own rate fields: tighter, keep or drop.
+	UpstreamFields string
 	// RefundOn are the statuses for which a request is not charged.
 	RefundOn []int
 	// InFlight is how many requests may be with the upstream at once; 0: no bound.
@@ -51,7 +53,7 @@ func (b *book) readRoutes(v *value) (all []*Route) {
 }
 
 func (b *book) readRoute(v value, mux, spellings *http.ServeMux) *Route {
-	r := &Route{Access: b.file.Access, Denial: b.file.Denial, MissingKey: "shared", Headers: "ietf", RefundOn: []int{http.StatusBadGateway, http.StatusServiceUnavailable}}
+	r := &Route{Access: b.file.Access, Denial: b.file.Denial, MissingKey: "shared", Headers: "ietf", UpstreamFields: "tighter", RefundOn: []int{http.StatusBadGateway, http.StatusServiceUnavailable}}
 	v.fields(
 		field{name: "pattern", required: true, read: func(v value) { r.Pattern = v.text(); register(v, mux, r.Pattern) }},
 		field{name: "any_spelling", read: func(v value) { r.AnySpelling = v.boolean() }},
@@ -59,6 +61,7 @@ func (b *book) readRoute(v value, mux, spellings *http.ServeMux) *Route {
 		field{name: "limits", read: func(v value) { r.Limits = b.readLimits(v) }},
 		field{name: "missing_key", read: func(v value) { r.MissingKey = v.oneOf("shared", "deny", "skip") }},
 		field{name: "headers", read: func(v value) { r.Headers = v.oneOf("ietf", "legacy", "none") }},
+		field{name: "upstream_fields", read: func(v value) { r.UpstreamFields = v.oneOf("tighter", "keep", "drop") }},
 		field{name: "refund_on", read: func(v value) { r.RefundOn = readStatuses(v) }},
 		field{name: "in_flight", read: func(v value) { r.InFlight = int(v.whole(1, 1<<30)) }},
 		field{name: "access", read: func(v value) { r.Access = Access{}; r.Access.read(v) }},

@@ -24,17 +24,17 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 			}
 			policies = append(policies, p)
 		}
-		h := inFlight.protect(g, r, limitBody(f.Timeouts.Body, keepHeader(g.upstream(r, f.Trusted))))
+		h := inFlight.protect(g, r, limitBody(f.Timeouts.Body, keepHeader(r.UpstreamFields, g.upstream(r, f.Trusted))))
 		if len(policies) > 0 {
 			limited := httpmw.Limits(policies, g.routeOptions(r)...)(h)
 			if r.MissingKey == "deny" {
 				limited = g.requireKeys(r, policies, limited)
 			}
-			h = allowed(r.Access.Allow, callers.Trusted, h, limited)
+			h = allowed(r.Access.Allow, callers.Trusted, h, pastPreflights(h, limited))
 		}
 		mux.handle(r, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
 	}
-	return limitSend(f.Timeouts.Send, g.protect(overload, mux)), nil
+	return limitSend(f.Timeouts.Send, forBrowsers(f.CORS, g.protect(overload, mux))), nil
 }
 
 func (g *Gateway) policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {

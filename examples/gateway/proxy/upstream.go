@@ -67,6 +67,7 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 		ErrorHandler: g.failed,
 		Rewrite: func(pr *httputil.ProxyRequest) {
 			restorePath(pr)
+			restoreMethod(pr)
 			if !byQuery { // else without parameters that this server cannot parse but the upstream might
 				pr.Out.URL.RawQuery = pr.In.URL.RawQuery
 			}
