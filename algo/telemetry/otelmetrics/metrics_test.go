@@ -273,7 +273,7 @@ func (s *span) IsRecording() bool { return s.recording }
 
 func (s *span) SetAttributes(all ...attribute.KeyValue) {
 	for _, kv := range all {
-		s.got[string(kv.Key)] = kv.Value.String()
+		s.got[string(kv.Key)] = fmt.Sprint(kv.Value.AsInterface())
 	}
 }
 
