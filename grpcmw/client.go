@@ -36,7 +36,7 @@ func DialOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.DialOpt
 //
 // It obeys the server: after RESOURCE_EXHAUSTED or UNAVAILABLE with RetryInfo or
 // grpc-retry-pushback-ms, the next calls of the same key to the same target wait
-// that long, at most an hour. A call whose deadline or WithMaxWait is sooner fails
+// that long, at most a year. A call whose deadline or WithMaxWait is sooner fails
 // at once, with RESOURCE_EXHAUSTED. No call is sent twice.
 //
 // It works on calls, not on attempts: those that a retry policy adds are not

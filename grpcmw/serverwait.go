@@ -91,7 +91,7 @@ func askedBy(err error, trailer metadata.MD) time.Duration {
 
 // WithServerWait sets a function that reads the server's requested wait from the
 // metadata of an answer; 0 means none. If the pushback or the details of the answer
-// have a wait too, the longer one counts, at most an hour. The default is none;
+// have a wait too, the longer one counts. The default is none;
 // [QuotaWait] reads the fields of many services.
 func WithServerWait(wait func(header, trailer metadata.MD) time.Duration) Option {
 	return newOption("WithServerWait", func(s *settings) error {
@@ -126,6 +126,6 @@ func pushbackIn(trailer metadata.MD) time.Duration {
 	if len(values) != 1 {
 		return 0
 	}
-	wait, _ := admission.Whole(values[0], time.Millisecond) // 0 for -1
+	wait, _ := admission.Number(values[0], "ms") // 0 for -1
 	return wait
 }

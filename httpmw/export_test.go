@@ -31,3 +31,6 @@ const ManyBuilt = manyBuilt
 
 // WaitUntilMore is the wait that a RateLimit field asks for.
 func WaitUntilMore(field string) time.Duration { return waitUntilMore([]string{field}) }
+
+// Longest is the longest wait that a server can ask for.
+const Longest = admission.MaxServerWait

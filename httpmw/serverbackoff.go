@@ -29,8 +29,7 @@ func WithMaxServers(n int) Option {
 
 // WithServerWait sets a function that reads from an answer how long the server wants to
 // be left alone; 0: it does not. The longer one of this and of the fields that a
-// [Transport] reads by itself counts, and of both at most an hour. wait must not read
-// the body. The default is none; [QuotaWait] reads the fields of many services.
+// [Transport] reads by itself counts. wait must not read the body. The default is none; [QuotaWait] reads the fields of many services.
 func WithServerWait(wait func(*http.Response) time.Duration) Option {
 	return newOption("WithServerWait", func(s *settings) error {
 		s.Own.serverWait = wait
@@ -67,7 +66,7 @@ func QuotaWait(resp *http.Response) time.Duration {
 // where nothing remains.
 func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
-		if wait, ok := admission.Whole(resp.Header.Get(retryAfterMsField), time.Millisecond); ok {
+		if wait, ok := admission.Number(resp.Header.Get(retryAfterMsField), "ms"); ok {
 			return wait
 		}
 		d = retryAfter(resp.Header, now)
@@ -79,7 +78,7 @@ func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
 const maxField = 4096
 
 // waitUntilMore is the longest t in the RateLimit fields of the limits of which
-// nothing remains. A field that is not well-formed is ignored as a whole.
+// nothing remains (r), or the longest w where nothing is available (a). A field that is not well-formed is ignored as a whole.
 func waitUntilMore(lines []string) (d time.Duration) {
 	size := 0
 	for _, line := range lines {
@@ -88,8 +87,14 @@ func waitUntilMore(lines []string) (d time.Duration) {
 		}
 	}
 	well := structured(strings.Join(lines, ",")).strings(func(p parameters) {
-		if left, ok := p["r"]; ok && left <= 0 {
-			d = max(d, wholeSeconds(p["t"]))
+		left, ok := p["r"]
+		seconds := p["t"]
+		if !ok { // the draft after it
+			left, ok = p["a"]
+			seconds = p["w"]
+		}
+		if ok && left <= 0 {
+			d = max(d, wholeSeconds(seconds))
 		}
 	})
 	if !well {
@@ -98,11 +103,11 @@ func waitUntilMore(lines []string) (d time.Duration) {
 	return d
 }
 
-// retryAfter parses the field (RFC 9110 section 10.2.3): seconds, or a date,
-// which is compared with the server's own clock if the answer has a Date.
+// retryAfter parses the field (RFC 9110 section 10.2.3): seconds, which some servers send
+// with a fraction, or a date, which is compared with the server's own clock if the answer has a Date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get(retryAfterField)
-	if wait, ok := admission.Whole(value, time.Second); ok {
+	if wait, ok := admission.Number(value, "s"); ok {
 		return wait
 	}
 	at, err := http.ParseTime(value)

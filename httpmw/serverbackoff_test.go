@@ -34,7 +34,7 @@ func TestWaitUntilMore(t *testing.T) {
 		`"a";t=7`:                    0,
 		`"a";r=0.0;t=7`:              0,
 		`"a";r;t=7`:                  0,
-		`"a";r=0;t=999999999999999`:  time.Hour,
+		`"a";r=0;t=999999999999999`:  httpmw.Longest,
 		`"a";r=0;t=9999999999999999`: 0,
 		`a;r=0;t=7`:                  0,
 		`("a");r=0;t=7`:              0,
@@ -54,7 +54,7 @@ func TestS3_WaitUntilMore(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		field := strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 12).Draw(t, "field"), "")
 		d := httpmw.WaitUntilMore(field)
-		require.True(t, 0 <= d && d <= time.Hour)
+		require.True(t, 0 <= d && d <= httpmw.Longest)
 	})
 }
 
@@ -94,18 +94,29 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"503", reply(503, "Retry-After", "7"), 7 * time.Second},
 		{"200", reply(200, "Retry-After", "7"), 0},
 		{"exact", reply(429, "Retry-After", "7", "Retry-After-Ms", "6100", "RateLimit", `"a";r=0;t=7`), 6100 * time.Millisecond},
-		{"exact, an hour at most", reply(429, "Retry-After", "7", "Retry-After-Ms", "99999999999999"), time.Hour},
+		{"exact, long", reply(429, "Retry-After", "7", "Retry-After-Ms", "22708000"), 22708 * time.Second},
+		{"exact, a part of a millisecond", reply(429, "Retry-After-Ms", "500.5"), 500500 * time.Microsecond},
+		{"part of a second", reply(429, "Retry-After", "0.5"), 500 * time.Millisecond},
+		{"seconds and a part", reply(503, "Retry-After", "299.997"), 299997 * time.Millisecond},
+		{"a fraction of zeros", reply(429, "Retry-After", "120.0"), 2 * time.Minute},
+		{"two points", reply(429, "Retry-After", "1.2.3"), 0},
+		{"a point", reply(429, "Retry-After", "."), 0},
+		{"an exponent", reply(429, "Retry-After", "1e3"), 0},
 		{"exact, nonsense", reply(429, "Retry-After", "7", "Retry-After-Ms", "-1"), 7 * time.Second},
 		{"date", reply(429, "Retry-After", later), 7 * time.Second},
 		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
 		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
-		{"an hour at most", reply(429, "Retry-After", "99999999999999999"), time.Hour},
-		{"too long for a number", reply(429, "Retry-After", "99999999999999999999"), time.Hour},
-		{"exact, too long for a number", reply(429, "Retry-After", "7", "Retry-After-Ms", "99999999999999999999"), time.Hour},
+		{"long", reply(429, "Retry-After", "22708"), 22708 * time.Second},
+		{"too long for a number", reply(429, "Retry-After", "99999999999999999999"), httpmw.Longest},
+		{"too long for a time", reply(429, "Retry-After", "9999999999999"), httpmw.Longest},
+		{"exact, too long for a number", reply(429, "Retry-After", "7", "Retry-After-Ms", "99999999999999999999"), httpmw.Longest},
 		{"negative", reply(429, "Retry-After", "-7"), 0},
 		{"nonsense", reply(429, "Retry-After", "soon"), 0},
 		{"absent", reply(429), 0},
 		{"nothing remains", reply(200, "RateLimit", `"a";r=0;t=7`), 7 * time.Second},
+		{"nothing is available, by the next draft", reply(200, "RateLimit", `"a";a=0;w=30`), 30 * time.Second},
+		{"something is available, by the next draft", reply(200, "RateLimit", `"a";a=1;w=30`), 0},
+		{"both drafts", reply(200, "RateLimit", `"a";r=0;t=7;a=0;w=30`), 7 * time.Second},
 		{"something remains", reply(200, "RateLimit", `"a";r=1;t=7`), 0},
 		{"nothing remains of one of two", reply(200, "RateLimit", `"a";r=1;t=70, "b";r=0;t=7`), 7 * time.Second},
 		{"two lines", reply(200, "RateLimit", `"a";r=1;t=70`, "RateLimit", `"b";r=0;t=7`), 7 * time.Second},
@@ -147,7 +158,7 @@ func TestTransportServerWait(t *testing.T) {
 		{"another status, exact", reply(529, "Retry-After", "5", "Retry-After-Ms", "4100"), 4100 * time.Millisecond},
 		{"not a failure", reply(200, "Retry-After", "5"), 0},
 		{"the longer one", reply(429, "Retry-After-Ms", "2000", "x-ratelimit-remaining", "0", "x-ratelimit-reset", "9"), 9 * time.Second},
-		{"an hour at most", reply(200, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "86400"), time.Hour},
+		{"a day", reply(200, "x-ratelimit-remaining", "0", "x-ratelimit-reset", "86400"), 24 * time.Hour},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -215,6 +226,7 @@ func TestTransportCannotWaitForTheServer(t *testing.T) {
 		start := time.Now()
 		_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
 		require.ErrorIs(t, err, algo.ErrWait)
+		require.ErrorContains(t, err, "1m0s")
 		require.Zero(t, time.Since(start))
 		require.True(t, l.Allow("~global", 1), "not charged")
 	})

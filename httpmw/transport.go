@@ -20,7 +20,7 @@ import (
 // A request waits until l admits it, and until the server accepts it: after a
 // 429 or 503 with Retry-After, or an answer whose RateLimit field says that
 // nothing remains, the next requests of the same key to the same host wait that
-// long, at most an hour, and after it the limit holds again. Requests of the same
+// long, at most a year, and after it the limit holds again. Requests of the same
 // key wait for l in the order of their arrival. Answers go to the caller unchanged;
 // no request is sent twice.
 //

@@ -2,9 +2,8 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,17 +14,22 @@ import (
 const (
 	// DefaultServers is for how many servers a client remembers waits.
 	DefaultServers = 1024
-	// MaxServerWait is the longest wait that a server can ask for.
-	MaxServerWait = time.Hour
+	// MaxServerWait is the longest wait that a server can ask for. No process waits longer.
+	MaxServerWait = 365 * 24 * time.Hour
 )
 
-// Whole is the whole number of units in a text, at most MaxServerWait; false if it is none.
-func Whole(text string, unit time.Duration) (time.Duration, bool) {
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
+// Number is the time that a text says in units ("s" or "ms"), whole or with a fraction, at
+// most MaxServerWait; false if it says none.
+func Number(text, unit string) (time.Duration, bool) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	if digits := whole + fraction; digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
 	}
-	return time.Duration(min(n, uint64(MaxServerWait/unit))) * unit, true
+	d, err := time.ParseDuration(text + unit)
+	if err != nil { // too large
+		return MaxServerWait, true
+	}
+	return min(d, MaxServerWait), true
 }
 
 // Server is the host of a call and the key that the call is limited by.
@@ -56,7 +60,7 @@ func (p *ServerWaits) Wait(ctx context.Context, s Server, most time.Duration) er
 			return fmt.Errorf("the server asked to wait: %w: %v is too long", algo.ErrWait, d)
 		}
 		if err := algo.Sleep(ctx, d); err != nil {
-			return fmt.Errorf("the server asked to wait: %w", err)
+			return fmt.Errorf("the server asked to wait %v: %w", d, err)
 		}
 	}
 }
