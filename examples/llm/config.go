@@ -16,8 +16,11 @@ import (
 
 // config is the file.
 type config struct {
-	Plans  map[string]plan `json:"plans"`
-	Users  map[string]user `json:"users"` // by API key
+	Plans map[string]plan `json:"plans"`
+	Users map[string]user `json:"users"` // by API key
+	// Fields are the fields of a request that the upstream gets, besides those that the
+	// gateway reads; without it all.
+	Fields []string `json:"fields"`
 	Prices struct {
 		Input  int64 `json:"input"` // millionths of a dollar for a token
 		Output int64 `json:"output"`
@@ -30,7 +33,7 @@ type plan struct {
 	Tokens    algo.Spec `json:"tokens"`
 	Money     algo.Spec `json:"money"` // millionths of a dollar
 	Streams   int       `json:"streams"`
-	MaxTokens int64     `json:"max_tokens"` // of an answer
+	MaxTokens int64     `json:"max_tokens"` // of all answers to a request
 }
 
 type user struct {

@@ -47,6 +47,10 @@ func setup(t *testing.T, redis string, model http.Handler) (front string, l limi
 	}
 	all, err := c.open(store)
 	require.NoError(t, err)
+	return serveTest(t, c, all, model), all["p"]
+}
+
+func serveTest(t *testing.T, c *config, all map[string]limits, model http.Handler) (front string) {
 	m := httptest.NewServer(model)
 	t.Cleanup(m.Close)
 	g, err := newGateway(c, m.URL, all, func(httpmw.Event) {})
@@ -54,7 +58,7 @@ func setup(t *testing.T, redis string, model http.Handler) (front string, l limi
 	server := httptest.NewServer(g)
 	t.Cleanup(server.Close)
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	return server.URL, all["p"]
+	return server.URL
 }
 
 // ask sends a body of 80 bytes, which is taken for 21 tokens.

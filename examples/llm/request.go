@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -14,7 +14,7 @@ type request struct {
 	model    string
 	stream   bool
 	prompt   int64 // tokens of the input, four bytes each
-	most     int64 // tokens of the answer
+	most     int64 // tokens of all answers
 	estimate int64 // of the answer
 	body     []byte
 }
@@ -50,38 +50,33 @@ func (g *gateway) identify(next http.Handler) http.Handler {
 		}
 		q, err := g.read(who, body)
 		if err != nil {
-			http.Error(w, "the request is not JSON as chat completions have it", http.StatusBadRequest)
+			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, q)))
 	})
 }
 
-// read understands as much of a request as the limits need. The upstream gets the
-// rest as it is, with the most tokens that the plan allows, and is asked for the usage.
+// read understands as much of a request as the limits need. The upstream gets it as it
+// is, with the most tokens that the plan allows, and is asked for the usage.
 func (g *gateway) read(who user, body []byte) (*request, error) {
-	var known struct {
-		Model     string `json:"model"`
-		Stream    bool   `json:"stream"`
-		MaxTokens int64  `json:"max_tokens"`
-	}
-	fields := map[string]any{}
-	if err := json.Unmarshal(body, &known); err != nil {
+	o, err := parseObject(body)
+	if err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(body, &fields); err != nil {
+	q := &request{user: who, prompt: int64(len(body))/4 + 1}
+	if err := errors.Join(g.checkFields(o), o.value("model", &q.model), o.value("stream", &q.stream)); err != nil {
 		return nil, err
 	}
-	q := &request{user: who, model: known.Model, stream: known.Stream, prompt: int64(len(body))/4 + 1, most: g.Plans[who.Plan].MaxTokens}
-	if known.MaxTokens > 0 {
-		q.most = min(q.most, known.MaxTokens)
+	if q.most, err = limitAnswers(o, g.Plans[who.Plan].MaxTokens); err != nil {
+		return nil, err
+	}
+	if q.stream {
+		if err := reportUsage(o); err != nil {
+			return nil, err
+		}
 	}
 	q.estimate = g.estimator.Estimate(q.model, q.Name, q.most, q.most)
-	fields["max_tokens"] = q.most
-	if q.stream {
-		fields["stream_options"] = map[string]bool{"include_usage": true}
-	}
-	var err error
-	q.body, err = json.Marshal(fields)
-	return q, err
+	q.body = o.bytes()
+	return q, nil
 }
