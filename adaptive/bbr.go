@@ -24,7 +24,7 @@ import (
 //   - when at least 20 requests have begun and are in flight, and none has completed
 //     for five times the baseline response time and at least 1 s, whatever the
 //     signal: a dependency that hangs uses no processor time. Canceled work, and failed
-//     or ignored work of at least that time, does not complete.
+//     or untimed work of at least that time, does not complete.
 //
 // Overload ends 1 s after its last sign. While nothing completes it admits one request
 // per second as a probe, although more may be in flight than allowed.

@@ -205,7 +205,7 @@ func pipeline(t *testing.T, l *adaptive.Limiter, n int, d time.Duration) {
 		leases[at].Release(algo.Succeeded)
 		leases[at] = acquire(t, l, "", 1)
 	}
-	releaseAll(leases, algo.Ignored)
+	releaseAll(leases, algo.Succeeded|algo.Untimed)
 }
 
 // TestHungDependency: nothing completes for a second, which is overload although the
@@ -252,7 +252,7 @@ func TestSlowServiceDoesNotHang(t *testing.T) {
 			leases = append(leases, acquire(t, l, "", 1))
 		}
 		require.Equal(t, unlimited, l.Limit())
-		releaseAll(leases, algo.Ignored)
+		releaseAll(leases, algo.Succeeded|algo.Untimed)
 	})
 }
 

@@ -9,7 +9,7 @@ package adaptive
 //     baseline, and no queue in front of the processor explains it;
 //   - when at least 20 requests have begun and are in flight, and nothing completes
 //     for 1 s, or five baselines if that is more. Canceled work has not been done, and
-//     failed or ignored work of at least that time has given up: neither completes.
+//     failed or untimed work of at least that time has given up: neither completes.
 //
 // It then allows twice the work that completes in one baseline (Little's law), in
 // addition to work that stays in flight for long. It allows more while successes

@@ -115,7 +115,7 @@ func TestDefaultWithStreams(t *testing.T) {
 	start = m.at
 	all = r.play(t, m, l, 500, 10*time.Second)
 	require.Zero(t, denied(all, start+3*time.Second), "and after it")
-	releaseAll(streams, algo.Ignored)
+	releaseAll(streams, algo.Succeeded|algo.Untimed)
 }
 
 // TestDefaultWithStreamsOnly: streams alone make no baseline, and so no sign of a

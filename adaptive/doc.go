@@ -26,9 +26,9 @@
 //
 // # Samples
 //
-// The time from admission to release of a success is a sample. Canceled and ignored
+// The time from admission to release of a success is a sample. Canceled and untimed
 // work is not: release streams, hijacked connections and websockets with
-// algo.Ignored. A failure is a sample only if it took at least as long as a success
+// algo.Succeeded | algo.Untimed. A failure is a sample only if it took at least as long as a success
 // usually does, because a dependency that rejects within microseconds is not fast.
 //
 // [Default], [RunQueue], [BBR] and [CompatKratos] count requests: a cost above 1 counts as 1.

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	causes "github.com/sluice-go/sluice/internal/cause"
 )
 
 // cause is the reason of a denial within this package.
@@ -23,7 +26,8 @@ const (
 	byDeadline
 	atPeek // no free slot, as seen by a peek, after which the caller denies a request
 	never
-	causes
+	byKeys // of a limit per key: no room for one more
+	countOfCauses
 )
 
 // wantsSlot reports whether a denied request passed all other checks and found no
@@ -36,8 +40,29 @@ func (c cause) wantsSlot() bool {
 	return false
 }
 
+// public is the cause that decisions state.
+func (c cause) public() algo.Cause {
+	switch c {
+	case byLimit, atPeek:
+		return causes.Limit
+	case byPriority, keptForClass:
+		return causes.Priority
+	case byShare, keptForShare:
+		return causes.Share
+	case byRunQueue:
+		return causes.Processor
+	case byFullQueue, byLongWait:
+		return causes.Queue
+	case byDeadline:
+		return causes.Deadline
+	case byKeys:
+		return causes.Keys
+	}
+	return causes.None
+}
+
 // denialCounts counts denials by cause.
-type denialCounts [causes]atomic.Uint64
+type denialCounts [countOfCauses]atomic.Uint64
 
 func (d *denialCounts) add(c cause) { d[c].Add(1) }
 

@@ -27,7 +27,7 @@ var ends = []end{
 	func(l *algo.Lease) { defer l.Release(algo.Failed); panic("handler") },
 	func(l *algo.Lease) { defer l.Release(algo.Failed); runtime.Goexit() },
 	func(l *algo.Lease) { defer l.Release(algo.Canceled) },
-	func(l *algo.Lease) { defer l.Release(algo.Ignored); l.Settle(2) },
+	func(l *algo.Lease) { defer l.Release(algo.Succeeded | algo.Untimed); l.Settle(2) },
 	func(l *algo.Lease) { defer l.Release(algo.Succeeded); defer l.Release(algo.Failed) },
 }
 

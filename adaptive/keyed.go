@@ -21,7 +21,7 @@ import (
 // with another key is denied with the reason Overload.
 //
 // A key at its limit is denied with the reason Quota, because the caller and not the
-// service is at its limit. RetryAfter is the time in which one of the key's slots is
+// service is at its limit; the empty key, which all callers share, with Overload. RetryAfter is the time in which one of the key's slots is
 // expected to be free, by the smoothed duration of a sample of all requests.
 //
 // Do not use it to protect the service itself: many keys within their limits are as
@@ -101,9 +101,9 @@ func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease 
 	case n > limit:
 		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
 	case !fits:
-		k.deny(&lease.Decision, algo.Quota, inFlight, inFlight+n-limit)
+		k.deny(&lease.Decision, blame(key), byLimit, inFlight, inFlight+n-limit)
 	case !room:
-		k.deny(&lease.Decision, algo.Overload, k.keys.Load(), 1)
+		k.deny(&lease.Decision, algo.Overload, byKeys, k.keys.Load(), 1)
 	case n == 0:
 		lease.Allowed = true
 		lease = algo.NewLease(lease.Decision, k, algo.Handle{Key: key}) // Settle may take slots
@@ -116,6 +116,14 @@ func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease 
 		lease = algo.NewLease(lease.Decision, k, h)
 	}
 	return lease, nil
+}
+
+// blame is the reason of a denial of key: all callers share the empty one.
+func blame(key string) algo.Reason {
+	if key == "" {
+		return algo.Overload
+	}
+	return algo.Quota
 }
 
 func (k *KeyedLimiter) limitFor(ctx context.Context, key string) int64 {
@@ -162,9 +170,9 @@ func (k *KeyedLimiter) reserve() bool {
 	}
 }
 
-func (k *KeyedLimiter) deny(d *algo.Decision, r algo.Reason, inFlight, lacking int64) {
+func (k *KeyedLimiter) deny(d *algo.Decision, r algo.Reason, c cause, inFlight, lacking int64) {
 	mean := k.mean.Load()
-	d.Reason, d.RetryAfter = r, retryEstimate(mean, inFlight, lacking)
+	d.Reason, d.Cause, d.RetryAfter = r, c.public(), retryEstimate(mean, inFlight, lacking)
 	d.NextAfter = retryEstimate(mean, inFlight, 1)
 	d.ResetAfter = max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }

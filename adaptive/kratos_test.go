@@ -52,7 +52,7 @@ func TestKratosWithoutData(t *testing.T) {
 		l, _, _ := hotKratos(t)
 		leases := fill(t, l, 100)
 		require.Len(t, leases, 2)
-		releaseAll(leases, algo.Ignored)
+		releaseAll(leases, algo.Succeeded|algo.Untimed)
 	})
 }
 
@@ -98,7 +98,7 @@ func TestKratosCoolDown(t *testing.T) {
 			require.Equal(t, row.want, s.Limit() < unlimited)
 			time.Sleep(time.Second)
 			require.Equal(t, unlimited, s.Limit())
-			releaseAll(leases, algo.Ignored)
+			releaseAll(leases, algo.Succeeded|algo.Untimed)
 		})
 	}
 }

@@ -258,7 +258,7 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c cause, at int64) {
 	}
 	limit := l.limit()
 	mean := l.mean.Load()
-	d.Reason, d.Limit, d.Remaining = algo.Overload, limit, max(limit-inFlight, 0)
+	d.Reason, d.Cause, d.Limit, d.Remaining = algo.Overload, c.public(), limit, max(limit-inFlight, 0)
 	d.RetryAfter = retryEstimate(mean, inFlight, inFlight+n+ahead-limit)
 	d.NextAfter, d.ResetAfter = d.RetryAfter, max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }

@@ -137,5 +137,5 @@ func TestAWaitForAClientServesTheQueue(t *testing.T) {
 	first.AwaitClient(true)
 	lease := <-admitted
 	require.True(t, lease.Allowed)
-	releaseAll([]algo.Lease{first, lease}, algo.Ignored)
+	releaseAll([]algo.Lease{first, lease}, algo.Succeeded|algo.Untimed)
 }

@@ -98,7 +98,7 @@ func TestDescribesItself(t *testing.T) {
 func TestReleaseTwice(t *testing.T) {
 	l := newLimiter(t, adaptive.Fixed(2))
 	held := acquire(t, l, "", 1)
-	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Ignored, algo.Canceled} {
+	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Succeeded | algo.Untimed, algo.Canceled} {
 		lease := acquire(t, l, "", 1)
 		lease.Release(o)
 		lease.Release(algo.Canceled)
@@ -123,7 +123,7 @@ func TestRetryEstimate(t *testing.T) {
 		leases := fill(t, l, 10)
 		require.InDelta(t, 100*time.Millisecond, acquire(t, l, "", 5).RetryAfter, 1e6)
 		require.InDelta(t, 200*time.Millisecond, acquire(t, l, "", 1).ResetAfter, 1e6)
-		releaseAll(leases, algo.Ignored)
+		releaseAll(leases, algo.Succeeded|algo.Untimed)
 	})
 }
 
@@ -133,7 +133,7 @@ func first(t *testing.T, l *adaptive.Limiter, most int) algo.Decision {
 	leases := fill(t, l, most)
 	denied := acquire(t, l, "", 1)
 	require.False(t, denied.Allowed)
-	releaseAll(leases, algo.Ignored)
+	releaseAll(leases, algo.Succeeded|algo.Untimed)
 	return denied.Decision
 }
 
@@ -169,7 +169,7 @@ func TestC2_Samples(t *testing.T) {
 		require.Len(t, p.samples, 1)
 		require.Equal(t, 100*time.Millisecond, p.samples[0].RTT)
 		require.Equal(t, 2, p.samples[0].InFlight)
-		for _, o := range []algo.Outcome{algo.Canceled, algo.Ignored} {
+		for _, o := range []algo.Outcome{algo.Canceled, algo.Succeeded | algo.Untimed} {
 			work(time.Minute, o)
 			work(time.Nanosecond, o)
 		}

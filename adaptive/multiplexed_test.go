@@ -27,7 +27,7 @@ func TestRunQueueClosedLimit(t *testing.T) {
 		admits := func(runnable int) bool {
 			m.runnable = runnable
 			lease := acquire(t, l, "", 1)
-			lease.Release(algo.Ignored)
+			lease.Release(algo.Succeeded | algo.Untimed)
 			return lease.Allowed
 		}
 		require.True(t, admits(most))

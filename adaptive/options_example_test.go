@@ -92,7 +92,7 @@ func ExampleLimiter_Settle() {
 func ExampleLimiter_AwaitClient() {
 	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1)))
 	download, _ := l.Acquire(ctx, "", 1)
-	defer download.Release(algo.Ignored)
+	defer download.Release(algo.Succeeded | algo.Untimed)
 
 	download.AwaitClient(true)
 	lease, _ := l.Acquire(ctx, "", 1)

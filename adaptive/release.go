@@ -72,7 +72,7 @@ func (l *Limiter) isSample(rtt int64, o algo.Outcome) bool {
 		}
 	}
 	switch {
-	case o > algo.Failed:
+	case !o.Timed():
 		return false
 	case o == algo.Failed:
 		return mean > 0 && rtt >= mean

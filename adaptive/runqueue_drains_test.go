@@ -34,7 +34,7 @@ func testDrains(t *testing.T, ready int, multiplexed bool) {
 	drains := func(goroutines int) bool {
 		m.runnable, m.goroutines = ready*9/10, goroutines
 		lease := acquire(t, l, "", 1)
-		lease.Release(algo.Ignored)
+		lease.Release(algo.Succeeded | algo.Untimed)
 		require.Equal(t, lease.Allowed, acquire(t, l, "", 0).Remaining > 0)
 		return lease.Allowed
 	}

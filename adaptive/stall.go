@@ -37,7 +37,7 @@ func (s *stall) finish(rtt, inFlight int64, o algo.Outcome) {
 	case o == algo.Succeeded, inFlight <= 0:
 		s.ended.Add(1)
 	case rtt >= s.longest.Load():
-	case o == algo.Canceled:
+	case o.Result() == algo.Canceled:
 		s.canceled.Add(1)
 	default:
 		s.ended.Add(1)

@@ -66,7 +66,7 @@ func arrivals(t *testing.T, l *adaptive.Limiter, d, took time.Duration, o algo.O
 // TestC2_HangOfWorkThatGivesUp: hung work that its client or its own timeout ends has not
 // completed, and does not open the limit. The first success does.
 func TestC2_HangOfWorkThatGivesUp(t *testing.T) {
-	for _, o := range []algo.Outcome{algo.Failed, algo.Ignored, algo.Canceled} {
+	for _, o := range []algo.Outcome{algo.Failed, algo.Succeeded | algo.Untimed, algo.Canceled} {
 		t.Run(fmt.Sprint(o), func(t *testing.T) {
 			hanging(t, func(t *testing.T, l *adaptive.Limiter) {
 				_, most := arrivals(t, l, 8*time.Second, 5*time.Second, o)
@@ -86,7 +86,7 @@ func TestC2_HangOfWorkThatGivesUp(t *testing.T) {
 func TestC2_HangBesideCancellations(t *testing.T) {
 	hanging(t, func(t *testing.T, l *adaptive.Limiter) {
 		for range 60 { // 30 s
-			arrivals(t, l, 499*time.Millisecond, 0, algo.Ignored)
+			arrivals(t, l, 499*time.Millisecond, 0, algo.Succeeded|algo.Untimed)
 			calls(t, l, 1, time.Millisecond, algo.Canceled)
 		}
 		require.LessOrEqual(t, l.InFlight(), 1200)
@@ -96,7 +96,7 @@ func TestC2_HangBesideCancellations(t *testing.T) {
 // TestProbeThatIsGivenBack: another request takes its place.
 func TestProbeThatIsGivenBack(t *testing.T) {
 	hanging(t, func(t *testing.T, l *adaptive.Limiter) {
-		arrivals(t, l, 5*time.Second, 0, algo.Ignored)
+		arrivals(t, l, 5*time.Second, 0, algo.Succeeded|algo.Untimed)
 		probe := func(o algo.Outcome) (after time.Duration) {
 			start := time.Now()
 			for calls(t, l, 1, time.Millisecond, o) > 0 && time.Since(start) < time.Minute {
@@ -117,7 +117,7 @@ func TestProbeThatIsGivenBack(t *testing.T) {
 
 // TestAnswersOfAnyKindAreNoHang: work that ends without a success does not hang.
 func TestAnswersOfAnyKindAreNoHang(t *testing.T) {
-	for _, o := range []algo.Outcome{algo.Failed, algo.Ignored} {
+	for _, o := range []algo.Outcome{algo.Failed, algo.Succeeded | algo.Untimed} {
 		hanging(t, func(t *testing.T, l *adaptive.Limiter) {
 			denials, _ := arrivals(t, l, 20*time.Second, 500*time.Millisecond, o)
 			require.Zero(t, denials, "%v", o)
@@ -133,7 +133,7 @@ func TestStreamsAreNoHang(t *testing.T) {
 		for i := range 2000 {
 			lease := acquire(t, l, "", 1)
 			require.True(t, lease.Allowed, "stream %d of %d: %v", i, l.InFlight(), l.Explain())
-			time.AfterFunc(time.Minute, func() { lease.Release(algo.Ignored) })
+			time.AfterFunc(time.Minute, func() { lease.Release(algo.Succeeded | algo.Untimed) })
 			if i%40 == 0 || i < 900 {
 				require.Zero(t, calls(t, l, 1, time.Millisecond, algo.Succeeded))
 			}
@@ -160,7 +160,7 @@ func TestSlowFailuresAfterAPause(t *testing.T) {
 // A peek that finds no slot changes nothing else.
 func TestProbeBehindPeeks(t *testing.T) {
 	hanging(t, func(t *testing.T, l *adaptive.Limiter) {
-		arrivals(t, l, 3*time.Second, 0, algo.Ignored)
+		arrivals(t, l, 3*time.Second, 0, algo.Succeeded|algo.Untimed)
 		before := l.Explain().Denied
 		denials := 0
 		for range 10_000 {

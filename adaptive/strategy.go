@@ -27,7 +27,7 @@ type Strategy interface {
 	// below 1 as 1, because a limit of 0 would end all learning.
 	Limit() int
 	// Observe takes in one sample: a success, or a failure that took at least as
-	// long as a success usually does. Canceled and ignored work and fast failures
+	// long as a success usually does. Canceled and untimed work and fast failures
 	// are not samples.
 	Observe(Sample)
 }

@@ -31,7 +31,7 @@ import (
 //
 // Release the lease with algo.Succeeded when the backend accepted the call, even if
 // it answered with a client error, and with algo.Failed when it rejected the call,
-// timed out or was unreachable. Canceled and Ignored calls are not counted, nor is a lease
+// timed out or was unreachable. Canceled and untimed calls are not counted, nor is a lease
 // that is never released.
 //
 // A denial has the reason Overload and a RetryAfter of one second: the probability

@@ -112,7 +112,7 @@ func TestThrottleOutcomes(t *testing.T) {
 		}
 		require.Equal(t, 0.5, p(algo.Failed))
 		require.Zero(t, p(algo.Succeeded))
-		require.Zero(t, p(algo.Canceled, algo.Ignored))
+		require.Zero(t, p(algo.Canceled, algo.Succeeded|algo.Untimed))
 		require.Zero(t, p(algo.Succeeded, algo.Failed))
 
 		time.Sleep(time.Hour)
@@ -140,7 +140,7 @@ func TestThrottleCallsUnderWay(t *testing.T) {
 		streams := fill(t, th, 100)
 		require.Len(t, streams, 100)
 		time.Sleep(100 * time.Second)
-		releaseAll(streams, algo.Ignored)
+		releaseAll(streams, algo.Succeeded|algo.Untimed)
 		for range 130 {
 			require.Zero(t, th.Probability())
 			time.Sleep(time.Second)

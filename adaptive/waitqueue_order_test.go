@@ -117,7 +117,7 @@ func TestSharesInAQueue(t *testing.T) {
 // TestSharesOfWorkWithoutResult: work that fails, or whose client leaves, has used the service
 // as long as any other.
 func TestSharesOfWorkWithoutResult(t *testing.T) {
-	for _, outcome := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Ignored, algo.Canceled} {
+	for _, outcome := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Succeeded | algo.Untimed, algo.Canceled} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLimiter(t, adaptive.Fixed(200), adaptive.WithFairShares(nil))
 			crews := []*crew{{key: "flood", rate: 1000, takes: time.Second, outcome: outcome}}
@@ -138,7 +138,7 @@ func TestSharesOfStreams(t *testing.T) {
 		l := newLimiter(t, adaptive.Gradient2(), adaptive.WithLimits(40, 40), adaptive.WithFairShares(nil))
 		crews := []*crew{{key: "flood", rate: 20_000, takes: 10 * time.Millisecond}}
 		for _, key := range []string{"a", "b", "c", "d"} {
-			crews = append(crews, &crew{key: key, rate: 400, takes: 10 * time.Millisecond, waits: time.Second, outcome: algo.Ignored})
+			crews = append(crews, &crew{key: key, rate: 400, takes: 10 * time.Millisecond, waits: time.Second, outcome: algo.Succeeded | algo.Untimed})
 		}
 		work(t, l, 20*time.Second, crews...)
 		for _, c := range crews[1:] {

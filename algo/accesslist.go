@@ -70,7 +70,7 @@ func AllowList(l Limiter, allowed *KeySet) Limiter {
 }
 
 // DenyList denies the keys in denied, at any cost and for a peek too, with
-// Reason Never, Banned and a Limit of 0, and lets l decide about all other keys. It
+// the Reason [Banned], for ever, and a Limit of 0, and lets l decide about all other keys. It
 // panics if l or denied is nil.
 func DenyList(l Limiter, denied *KeySet) Limiter {
 	return newAccessList("DenyList", l, denied, denyAll{})
@@ -103,8 +103,8 @@ func (a *accessList) Acquire(ctx context.Context, key string, n int64) (Lease, e
 	return a.limiterFor(key).Acquire(ctx, key, n)
 }
 
-// DenyAll denies every request, at any cost and for a peek too, with Reason Never,
-// Banned and a Limit of 0: a plan that allows nothing, or a method that is closed.
+// DenyAll denies every request, at any cost and for a peek too, with the Reason
+// [Banned], for ever, and a Limit of 0: a plan that allows nothing, or a method that is closed.
 func DenyAll() Limiter { return denyAll{} }
 
 // denyAll denies every request forever.
@@ -120,7 +120,7 @@ func (d denyAll) Acquire(_ context.Context, key string, n int64) (lease Lease, e
 }
 
 func (denyAll) peek(string, int64) Decision {
-	return Decision{Reason: Never, Banned: true, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
+	return Decision{Reason: Banned, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
 }
 
 // OccupiesSlot reports false.

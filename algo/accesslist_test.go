@@ -28,7 +28,7 @@ func TestAccessLists(t *testing.T) {
 		for n := range int64(2) {
 			d := must(t, barred, key, n).Decision
 			require.False(t, d.Allowed, "n = %d", n)
-			require.Equal(t, algo.Never, d.Reason)
+			require.Equal(t, algo.Banned, d.Reason)
 			require.Equal(t, algo.Forever, d.RetryAfter)
 		}
 		_, err := barred.Acquire(bg, key, -1)
@@ -83,7 +83,7 @@ func ExampleDenyList() {
 		lease.Release(algo.Succeeded)
 	}
 	// Output:
-	// mallory false never
+	// mallory false banned
 	// alice true admitted
 }
 

@@ -32,10 +32,11 @@ var ErrRequest = errors.New("algo: invalid request")
 // decided at one reading of the clock.
 //
 // In the answer Delay, RetryAfter and ResetAfter are the longest of all
-// limits, and Reason is the gravest (Never, Overload, Quota). Limit, Remaining
-// and NextAfter come from the limit with the least remaining, among the denying
-// limits if there are any; limits that are switched off or shadowed do not
-// count. [Lease.Parts] returns the decision of each limit. The lease releases
+// limits, and Reason is the gravest (Never, Banned, Overload, Quota). Limit, Remaining,
+// NextAfter, Source and Cause come from one limit: of those with that Reason the one with
+// the least remaining. Limits that are switched off or on trial do not count: of them only
+// Trial is in the answer. So neither their presence nor the order of the limits changes the
+// answer. [Lease.Parts] returns the decision of each limit. The lease releases
 // the limits in reverse order; [Lease.Part] settles one of them by itself.
 //
 // Requests for the same limiter and key add up, and a denial answers them as

@@ -184,8 +184,8 @@ func TestAcquireAllOfAll(t *testing.T) {
 	require.True(t, c.Allow("", 9))
 	lease = acquireAll(t, algo.Request{Limiter: c, N: 1}, algo.Request{Limiter: algo.Shadow(both), N: 4})
 	require.False(t, lease.Allowed)
-	require.Equal(t, algo.SourceShadowed, lease.Parts()[1].Source)
-	require.Equal(t, algo.Never, lease.Parts()[1].Reason)
+	require.Equal(t, algo.SourceTrial, lease.Parts()[1].Source)
+	require.Equal(t, algo.Never, lease.Parts()[1].Trial)
 	require.Equal(t, int64(3), peek(t, b, "").Remaining)
 }
 

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
@@ -12,7 +13,7 @@ func (k *keyed[S, V]) noRoom(key string, now int64) Decision {
 		return Decision{Allowed: true, Source: SourceOff, Limit: limit, Remaining: limit}
 	}
 	after := keystore.ToDuration(k.store.RoomAfter(key, now))
-	return Decision{Reason: Quota, Limit: limit, RetryAfter: after, NextAfter: after, ResetAfter: after}
+	return Decision{Reason: Overload, Cause: cause.Keys, Limit: limit, RetryAfter: after, NextAfter: after, ResetAfter: after}
 }
 
 // setAnswer converts whether units were charged, and when they fit.

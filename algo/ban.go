@@ -14,8 +14,8 @@ import (
 // ignore Retry-After, and against guessing attacks.
 //
 // A key is banned after a given number of quota denials within one period, counted from the first
-// of them. While a key is banned, every request of any cost, and every peek, is denied with Reason
-// Quota, Banned and the rest of the ban as RetryAfter; the limiter is not called. These denials do
+// of them. While a key is banned, every request of any cost, and every peek, is denied with the Reason
+// [Banned] and the rest of the ban as RetryAfter; the limiter is not called. These denials do
 // not count, so a ban ends however often the caller retries. Bans of the limiter itself, denials
 // for overload, or for a cost that never fits, do not count either. The empty key is shared by all
 // callers and is never banned.
@@ -133,13 +133,13 @@ func (b *Ban) peekThrough(ctx context.Context, key string, n int64) (Decision, e
 // denial is the decision on a key whose ban lasts for left.
 func (b *Ban) denial(left time.Duration) Decision {
 	about, _ := Describe(b.limiter)
-	return Decision{Reason: Quota, Banned: true, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
+	return Decision{Reason: Banned, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 }
 
 // count counts a denial. The one that completes the number is answered as a
 // ban.
 func (b *Ban) count(d *Decision, key string) {
-	if d.Allowed || d.Reason != Quota || d.Banned || key == "" || !b.completes(key) {
+	if d.Allowed || d.Reason != Quota || key == "" || !b.completes(key) {
 		return
 	}
 	if left := b.ban(key); left > d.RetryAfter {

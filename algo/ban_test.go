@@ -83,7 +83,7 @@ func TestBanDecisions(t *testing.T) {
 
 		time.Sleep(10 * time.Minute)
 		left := 50 * time.Minute
-		want := algo.Decision{Reason: algo.Quota, Banned: true, Limit: 2, RetryAfter: left, NextAfter: left, ResetAfter: left}
+		want := algo.Decision{Reason: algo.Banned, Limit: 2, RetryAfter: left, NextAfter: left, ResetAfter: left}
 		for n := range int64(3) {
 			require.Equal(t, want, must(t, e, "k", n).Decision, "n = %d", n)
 		}
@@ -251,10 +251,10 @@ func ExampleBan() {
 // TestBanCountsNoBans: denials by a ban that another part of the program has set, such
 // as a limit on Redis, cause no further ban: when it is lifted the key is free.
 func TestBanCountsNoBans(t *testing.T) {
-	banned := saying(algo.Decision{Reason: algo.Quota, Banned: true, RetryAfter: time.Hour})
+	banned := saying(algo.Decision{Reason: algo.Banned, RetryAfter: time.Hour})
 	b := algo.Must(algo.NewBan(banned, algo.PerMinute(3), time.Minute, time.Hour))
 	for range 10 {
-		require.True(t, must(t, b, "k", 1).Banned)
+		require.Equal(t, algo.Banned, must(t, b, "k", 1).Reason)
 	}
 	require.Zero(t, b.Banned("k"))
 }
@@ -296,8 +296,8 @@ func testDividedRequests(t *testing.T, wrap func(algo.Limiter) algo.Limiter) {
 		}
 		require.True(t, acquire(t, ban, "a", 10).Allowed)
 		for range 2 {
-			require.False(t, acquire(t, ban, "a", 10).Banned)
+			require.NotEqual(t, algo.Banned, acquire(t, ban, "a", 10).Reason)
 		}
-		require.True(t, acquire(t, ban, "a", 10).Banned, "a denied request counts")
+		require.Equal(t, algo.Banned, acquire(t, ban, "a", 10).Reason, "a denied request counts")
 	})
 }

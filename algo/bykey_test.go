@@ -25,7 +25,7 @@ func TestByKeyReturningNil(t *testing.T) {
 	for _, l := range []algo.Limiter{l, algo.All(algo.Unlimited(), l), algo.Shadow(algo.Shadow(l))} {
 		lease, err := algo.AcquireAll(bg, algo.Request{Limiter: other, N: 1}, algo.Request{Limiter: l, Key: "unknown", N: 1})
 		if err == nil {
-			require.Equal(t, algo.SourceShadowed, lease.Source)
+			require.Equal(t, algo.SourceTrial, lease.Parts()[1].Source)
 			lease.Release(algo.Canceled)
 			continue
 		}

@@ -136,7 +136,7 @@ func TestReleaseAfterWait(t *testing.T) {
 		time.Sleep(time.Minute)
 		lease.AwaitClient(true)
 		time.Sleep(2 * time.Second)
-		lease.Release(algo.Ignored)
+		lease.Release(algo.Succeeded | algo.Untimed)
 		require.Equal(t, 5*time.Second, w.waited)
 	})
 }

@@ -1,5 +1,7 @@
 package algo
 
+import "cmp"
+
 func allAllowed(leases []Lease) bool {
 	for i := range leases {
 		if !leases[i].Allowed {
@@ -9,47 +11,49 @@ func allAllowed(leases []Lease) bool {
 	return true
 }
 
-// combine merges the decisions of several limits into d, which is zero. A
-// denial is described by the limits that denied. Limits on trial that admit leave
-// the description to the others.
+// combine merges the decisions of several limits into d, which is zero. It is a maximum, so
+// that the order of the limits does not matter. Limits that are not in force count only for
+// Delay and Trial, unless there is no other.
 func combine(d *Decision, leases []Lease) {
 	if len(leases) == 1 {
 		*d = leases[0].Decision
 		return
 	}
-	d.Allowed, d.Source = allAllowed(leases), SourceOff
-	shadowed, trial, found := false, false, false
+	d.Allowed = allAllowed(leases)
+	var shown *Decision
 	for i := range leases {
 		p := &leases[i].Decision
-		limits := p.limits()
-		if limits {
-			d.ResetAfter = max(d.ResetAfter, p.ResetAfter)
+		d.Trial = max(d.Trial, p.Trial)
+		if p.Allowed == d.Allowed {
+			d.Delay = max(d.Delay, p.Delay)
 		}
-		if p.Allowed && !d.Allowed {
+		if !p.InForce() {
 			continue
 		}
-		switch {
-		case !limits || (!d.Allowed && p.Reason < d.Reason):
-		case !found || p.Remaining < d.Remaining || (!d.Allowed && p.Reason > d.Reason):
-			d.Limit, d.Remaining, d.NextAfter, d.Source = p.Limit, p.Remaining, p.NextAfter, p.Source
-			found = true
-		case p.Remaining == d.Remaining: // one unit more needs both
-			d.NextAfter = max(d.NextAfter, p.NextAfter)
+		d.RetryAfter, d.ResetAfter = max(d.RetryAfter, p.RetryAfter), max(d.ResetAfter, p.ResetAfter)
+		if shown == nil || p.before(shown) {
+			shown = p
 		}
-		if p.Source == SourceShadowed {
-			trial = true
-			shadowed = shadowed || p.Reason != Admitted || p.RetryAfter > 0 || p.Limit == 0
+	}
+	if shown == nil {
+		for i := range leases {
+			d.Source = max(d.Source, leases[i].Source)
 		}
-		d.Banned = d.Banned || p.Banned
-		d.Reason, d.Delay, d.RetryAfter = max(d.Reason, p.Reason), max(d.Delay, p.Delay), max(d.RetryAfter, p.RetryAfter)
+		return
 	}
-	if shadowed || trial && !found {
-		d.Source = SourceShadowed
-	}
+	d.Reason, d.Cause, d.Source = shown.Reason, shown.Cause, shown.Source
+	d.Limit, d.Remaining, d.NextAfter = shown.Limit, shown.Remaining, shown.NextAfter
 }
 
-// limits reports whether d enforces a limit and states it. An admission with a
-// Limit of 0 does not state the remaining units.
-func (d *Decision) limits() bool {
-	return !d.Allowed || (d.Limit > 0 && d.Source != SourceOff && d.Source != SourceShadowed)
+// before reports whether p rather than o describes both: the graver denial, then the one
+// with less remaining.
+func (p *Decision) before(o *Decision) bool {
+	return cmp.Or(
+		cmp.Compare(o.Reason, p.Reason),
+		cmp.Compare(p.Remaining, o.Remaining),
+		cmp.Compare(o.NextAfter, p.NextAfter), // one unit more needs both
+		cmp.Compare(p.Limit, o.Limit),
+		cmp.Compare(p.Source, o.Source),
+		cmp.Compare(p.Cause, o.Cause),
+	) < 0
 }

@@ -17,7 +17,7 @@ func TestCombinedDecision(t *testing.T) {
 	overload := algo.Decision{Reason: algo.Overload, Limit: 8, RetryAfter: 30, NextAfter: 30}
 	never := algo.Decision{Reason: algo.Never, Limit: 4, Remaining: 4, RetryAfter: algo.Forever}
 	off := algo.Decision{Allowed: true, Source: algo.SourceOff}
-	shadowed := algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 5, RetryAfter: 70, ResetAfter: 70}
+	shadowed := algo.Decision{Allowed: true, Source: algo.SourceTrial, Trial: algo.Quota, Limit: 5, RetryAfter: 70, ResetAfter: 70}
 
 	in(t, map[string]struct {
 		parts ds
@@ -32,8 +32,8 @@ func TestCombinedDecision(t *testing.T) {
 		"a switched-off limit is absent": {ds{off, tight}, tight},
 		"so is an unknown one":           {ds{{Allowed: true}, tight}, tight},
 		"all off":                        {ds{off, off}, off},
-		"a shadow shows":                 {ds{tight, shadowed}, algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota, Limit: 10, Remaining: 3, RetryAfter: 70, NextAfter: 2, ResetAfter: 5}},
-		"a shadow denies none":           {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
+		"a shadow shows":                 {ds{tight, shadowed}, algo.Decision{Allowed: true, Trial: algo.Quota, Limit: 10, Remaining: 3, NextAfter: 2, ResetAfter: 5}},
+		"a shadow denies none":           {ds{shadowed, quota}, algo.Decision{Reason: algo.Quota, Trial: algo.Quota, Limit: 20, Remaining: 2, RetryAfter: 40, NextAfter: 4, ResetAfter: 60, Source: algo.SourceRemote}},
 	}, func(t *testing.T, c struct {
 		parts ds
 		want  algo.Decision
@@ -46,7 +46,7 @@ func TestCombinedDecision(t *testing.T) {
 		require.Equal(t, c.want, lease.Decision)
 		require.Len(t, lease.Parts(), len(c.parts))
 		for i, p := range lease.Parts() {
-			if c.parts[i].Source != algo.SourceShadowed || lease.Allowed {
+			if c.parts[i].Source != algo.SourceTrial || lease.Allowed {
 				require.Equal(t, c.parts[i].Allowed, p.Allowed)
 			}
 		}

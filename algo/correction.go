@@ -14,7 +14,7 @@ type corrections struct {
 // Release refunds a canceled admission as far as it still weighs. With any
 // other outcome the charge stays.
 func (c *corrections) Release(h Handle, o Outcome) {
-	if o == Canceled {
+	if o.Result() == Canceled {
 		c.settle(h, 0)
 	}
 }

@@ -160,7 +160,7 @@ type creditReleaser Credits
 
 // Release gives back a canceled charge.
 func (r *creditReleaser) Release(h Handle, o Outcome) {
-	if o == Canceled {
+	if o.Result() == Canceled {
 		r.Settle(h, 0)
 	}
 }

@@ -3,6 +3,8 @@ package algo
 import (
 	"math"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // Forever is the RetryAfter of a cost that the limit can never admit.
@@ -16,13 +18,15 @@ const Forever = time.Duration(math.MaxInt64)
 type Decision struct {
 	// Allowed reports whether the units were charged.
 	Allowed bool
-	// Reason says why the request was denied; it is Admitted otherwise.
+	// Reason says why the request was denied, and so who is to blame; it is
+	// Admitted otherwise.
 	Reason Reason
+	// Cause says it more exactly, for logs.
+	Cause Cause
 	// Source says where the decision was made.
 	Source Source
-	// Banned reports whether the request was denied because its key is banned (see
-	// [Ban]) or listed (see [DenyList], [DenyAll]), and not for a quota.
-	Banned bool
+	// Trial is the Reason of a limit on trial that would have denied; see [Shadow].
+	Trial Reason
 	// Delay is the time after which an admitted request may start. Limiters
 	// never sleep; the adapters, Wait and Sleep do.
 	Delay time.Duration
@@ -33,8 +37,10 @@ type Decision struct {
 	// after this decision.
 	Remaining int64
 	// RetryAfter is the time after which the same request fits: 0 if it is
-	// allowed, Forever if Reason is Never, or if Reason is Overload and the time
-	// left to the request is shorter than it would take.
+	// allowed, Forever if Reason is Never or the key is banned for ever, or if
+	// Reason is Overload and the time left to the request is shorter than it would
+	// take. Of a limit on trial it is the time by which the limit would have put the
+	// request off.
 	RetryAfter time.Duration
 	// NextAfter is the time until one unit more than Remaining is available;
 	// 0 when nothing is spent.
@@ -43,26 +49,42 @@ type Decision struct {
 	ResetAfter time.Duration
 }
 
-// Reason says why a request was denied.
+// InForce reports whether d is about a limit that applied to the request: every
+// denial is, and an admission that states a Limit, unless the limit is on trial or
+// off. Only such decisions are shown to clients.
+func (d *Decision) InForce() bool {
+	return !d.Allowed || d.Limit > 0 && d.Source < SourceOff
+}
+
+// Reason says why a request was denied. The reasons are in the order of their gravity:
+// the gravest decides where several limits deny.
 type Reason uint8
 
-// The reasons. An adapter answers Quota with 429 or RESOURCE_EXHAUSTED and
-// Overload with 503 or UNAVAILABLE.
+// The reasons. An adapter answers Overload with 503 or UNAVAILABLE, and the others
+// with 429 or RESOURCE_EXHAUSTED.
 const (
 	// Admitted: not denied.
 	Admitted Reason = iota
-	// Quota: the key has spent its quota; RetryAfter says when it can continue.
+	// Quota: the key has spent its own limit; RetryAfter says when it can continue.
 	Quota
-	// Overload: the service is at capacity, for all keys.
+	// Overload: the service is at capacity for all keys, or has no room for one more
+	// key.
 	Overload
+	// Banned: the key must stop, until RetryAfter or for ever; see [Ban] and [DenyAll].
+	Banned
 	// Never: the cost is larger than the limit can ever admit.
 	Never
 )
 
 // String returns the reason in lower case, for logs.
 func (r Reason) String() string {
-	return nameOf(int(r), "admitted", "quota", "overload", "never")
+	return nameOf(int(r), "admitted", "quota", "overload", "banned", "never")
 }
+
+// Cause is the cause of a denial, for logs and operators: limit, keys, deadline, queue,
+// processor, latency, hang, priority, share or store by its String, "" if the limiter
+// states none.
+type Cause = cause.Cause
 
 // Source says where a decision was made.
 type Source uint8
@@ -81,13 +103,13 @@ const (
 	SourceFallback
 	// SourceOff: the limit is switched off.
 	SourceOff
-	// SourceShadowed: a shadow limit, which admits everything; see [Shadow].
-	SourceShadowed
+	// SourceTrial: a limit on trial, which admits everything; see [Shadow].
+	SourceTrial
 )
 
 // String returns the source in lower case, for logs.
 func (s Source) String() string {
-	return nameOf(int(s), "local", "remote", "deny-cache", "block", "fallback", "off", "shadowed")
+	return nameOf(int(s), "local", "remote", "deny-cache", "block", "fallback", "off", "trial")
 }
 
 func nameOf(i int, names ...string) string {

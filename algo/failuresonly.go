@@ -9,11 +9,12 @@ import "context"
 //	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
 //
 // A request is admitted if its cost fits l at that moment. Its cost is charged when the
-// lease is released with [Failed] or [Ignored], which on Redis takes another call: as any
+// lease is released with the result [Failed], which on Redis takes another call: as any
 // cost if it fits, and as debt of l if it does not fit any more. With [Succeeded] and
-// [Canceled] nothing is charged. The adapters report responses below 400 and the code OK
-// as Succeeded, and other answers, panics, hang-ups and streams as Failed or Ignored;
-// their option WithRefundIf names the answers that are no failure:
+// [Canceled] nothing is charged, however long the work took. The adapters report statuses
+// below 400 and the code OK as Succeeded, and other answers, panics, and clients that have
+// gone before there was a status as Failed; their option WithRefundIf names the answers
+// that are no failure:
 //
 //	httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized })
 //
@@ -77,7 +78,7 @@ func (f *failuresOnly) peekThrough(ctx context.Context, key string, n int64) (De
 
 // full reports whether n units do not fit, by the peek d.
 func (*failuresOnly) full(d *Decision, n int64) bool {
-	return d.Allowed && d.limits() && d.Remaining < n
+	return d.Allowed && d.InForce() && d.Remaining < n
 }
 
 // failureCharge charges a failure.
@@ -88,7 +89,7 @@ type failureCharge struct {
 
 // Release charges the cost if the work has failed.
 func (c *failureCharge) Release(h Handle, o Outcome) {
-	if (o == Failed || o == Ignored) && !c.acquired(h) {
+	if o.Result() == Failed && !c.acquired(h) {
 		c.lease.Settle(h.N)
 	}
 	c.lease.Release(o)

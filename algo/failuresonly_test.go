@@ -29,7 +29,7 @@ func TestFailuresOnly(t *testing.T) {
 		for i := range leases {
 			leases[i].Release(algo.Succeeded)
 		}
-		outcomes := []algo.Outcome{algo.Failed, algo.Canceled, algo.Ignored, algo.Succeeded, algo.Failed, algo.Failed, algo.Failed}
+		outcomes := []algo.Outcome{algo.Failed, algo.Canceled, algo.Failed | algo.Untimed, algo.Succeeded, algo.Failed, algo.Failed, algo.Failed}
 		for _, o := range outcomes {
 			lease := must(t, l, "alice", 1)
 			require.True(t, lease.Allowed, o)
@@ -178,5 +178,5 @@ func ExampleDenyAll() {
 	}
 	// Output:
 	// acme true admitted
-	// suspended false never
+	// suspended false banned
 }

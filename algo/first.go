@@ -135,7 +135,7 @@ func (p *Prepaid) fromCredits(ctx context.Context, key string, n, balance int64)
 		return 0, nil
 	}
 	d, err := peek(ctx, p.limiter, key, n)
-	if err != nil || d.Allowed || d.Banned {
+	if err != nil || d.Allowed || d.Reason == Banned {
 		return 0, err
 	}
 	return decide.FromCredits(n, d.Remaining, balance), nil
@@ -144,7 +144,7 @@ func (p *Prepaid) fromCredits(ctx context.Context, key string, n, balance int64)
 // addCredits adds a balance to the decision of a plan. An admission with a Limit of 0
 // does not state the remaining units. Credits pay nothing for a banned key.
 func (d *Decision) addCredits(balance int64) {
-	if d.limits() && !d.Banned {
+	if d.InForce() && d.Reason != Banned {
 		d.Limit = addSaturated(d.Limit, balance)
 		d.Remaining = addSaturated(d.Remaining, balance)
 	}
@@ -206,7 +206,7 @@ func (l *prepaidLease) Release(h Handle, o Outcome) {
 	}
 	s := l.credits.lock(l.key)
 	defer s.mu.Unlock()
-	if o == Canceled {
+	if o.Result() == Canceled {
 		l.credits.add(s, l.key, decide.SettledCredits(l.planned, l.paid, h.N))
 	}
 	l.plan.Release(o)

@@ -390,8 +390,8 @@ func TestFirstOverABan(t *testing.T) {
 			require.True(t, l.Allow("a", 2))
 		}
 		require.Equal(t, int64(1), credits.Balance("a"))
-		require.False(t, acquire(t, l, "a", 2).Banned)
-		require.True(t, acquire(t, l, "a", 2).Banned)
+		require.NotEqual(t, algo.Banned, acquire(t, l, "a", 2).Reason)
+		require.Equal(t, algo.Banned, acquire(t, l, "a", 2).Reason)
 		require.False(t, l.Allow("a", 1), "a banned key spends no credits")
 	})
 }
@@ -408,7 +408,7 @@ func TestFirstStatesNoCreditsOfABannedKey(t *testing.T) {
 		require.NoError(t, credits.TopUp("k", 5))
 		l := algo.First(plan, credits)
 		d := must(t, l, "k", 1).Decision
-		require.True(t, d.Banned, name)
+		require.Equal(t, algo.Banned, d.Reason, name)
 		require.Zero(t, d.Remaining, name)
 		require.Equal(t, must(t, plan, "k", 1).Limit, d.Limit, name)
 		require.EqualValues(t, 5, credits.Balance("k"))

@@ -267,7 +267,7 @@ func TestFullPolicies(t *testing.T) {
 					allowed++
 					require.Equal(t, c.policy == AllowNew, lease.Source == SourceOff)
 				} else if c.policy == DenyNew {
-					require.Equal(t, Quota, lease.Reason)
+					require.Equal(t, Overload, lease.Reason)
 					require.Positive(t, lease.RetryAfter)
 				}
 				lease.Release(Succeeded)

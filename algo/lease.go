@@ -19,26 +19,39 @@ type Lease struct {
 	handle   Handle
 }
 
-// Outcome is the result of the work that a limiter admitted.
+// Outcome is the result of the work that a limiter admitted: Succeeded, Failed or
+// Canceled, or one of them | Untimed.
 type Outcome uint8
 
 // The outcomes.
 const (
 	// Succeeded: the work succeeded.
 	Succeeded Outcome = iota
-	// Failed: the work failed. It is charged, and its duration counts.
+	// Failed: the work failed. It is charged.
 	Failed
-	// Ignored: the work is charged, but adaptive limits ignore its duration (a
-	// stream, a hijacked connection, a cache hit).
-	Ignored
 	// Canceled: the work was not done. The charge is refunded as far as it still
 	// weighs.
 	Canceled
+	// Untimed is a flag: the duration of the work says nothing about the service (a
+	// stream, a hijacked connection, a cache hit, a client that sends slowly or is
+	// gone). Adaptive limits learn from timed outcomes only.
+	Untimed Outcome = 1 << 2
 )
 
-// String returns the outcome in lower case, for logs.
+// Result is the outcome without the flag.
+func (o Outcome) Result() Outcome { return o &^ Untimed }
+
+// Timed reports whether the duration of the work counts: the flag is not set, and the
+// work was done.
+func (o Outcome) Timed() bool { return o < Canceled }
+
+// String returns the outcome in lower case, for logs: "failed", "failed, untimed".
 func (o Outcome) String() string {
-	return nameOf(int(o), "succeeded", "failed", "ignored", "canceled")
+	name := nameOf(int(o.Result()), "succeeded", "failed", "canceled")
+	if o != o.Result() {
+		name += ", untimed"
+	}
+	return name
 }
 
 // Releaser is the limiter's side of a [Lease], for packages that implement
@@ -83,7 +96,7 @@ func FillLease(l *Lease, r Releaser) *Handle {
 func (l *Lease) Release(o Outcome) {
 	if r := l.releaser; r != nil {
 		l.releaser = nil
-		if _, ok := r.(*corrections); ok && o != Canceled {
+		if _, ok := r.(*corrections); ok && o.Result() != Canceled {
 			return // as its Release does: copying the handle for it takes 6 ns of 55 (BenchmarkTokenBucket)
 		}
 		r.Release(l.handle, o)

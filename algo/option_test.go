@@ -107,7 +107,7 @@ func ExampleOnFull() {
 	}
 	lease, _ := users.Acquire(context.Background(), "bob", 1)
 	fmt.Println(users.Allow("ann", 1), lease.Allowed, lease.Reason)
-	// Output: true false quota
+	// Output: true false overload
 }
 
 func TestFullPolicyNames(t *testing.T) {

@@ -70,7 +70,10 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 		return d, nil // a Limit of 0: it states nothing more, and may be unable to give back
 	}
 	if about, ok := Describe(l); ok && about.Unit == ConcurrentRequests {
-		d.Allowed, d.Reason, d.RetryAfter = false, Overload, d.NextAfter
+		d.Allowed, d.Reason, d.RetryAfter = false, Quota, d.NextAfter
+		if about.Shared || key == "" {
+			d.Reason = Overload
+		}
 		if n > d.Limit {
 			d.Reason, d.RetryAfter = Never, Forever
 		}

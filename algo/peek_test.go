@@ -127,7 +127,7 @@ func (f *inFlight) Acquire(_ context.Context, _ string, n int64) (algo.Lease, er
 }
 
 func (f *inFlight) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: 10, Unit: algo.ConcurrentRequests}, true
+	return algo.Description{Quota: 10, Unit: algo.ConcurrentRequests, Shared: true}, true
 }
 
 // For a new key in a full table, the peek of every limiter equals its Acquire.
@@ -198,11 +198,11 @@ func TestPeekThroughWrappers(t *testing.T) {
 	listed := keySet(t, []string{"k"}, nil)
 	local := bucket(algo.PerHour(9))
 	barred := algo.All(local, algo.DenyList(local, listed))
-	require.Equal(t, algo.Never, ask(barred).Reason)
-	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(barred)).Source)
-	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
+	require.Equal(t, algo.Banned, ask(barred).Reason)
+	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(barred)).Source)
+	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
 	require.Equal(t, algo.Decision{}, ask(algo.All(local, broken)), "unknown")
-	require.Equal(t, algo.SourceShadowed, ask(algo.Shadow(algo.All(local, broken))).Source)
+	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(algo.All(local, broken))).Source)
 	require.Equal(t, int64(9), peek(t, local, "k").Remaining)
 }
 

@@ -34,7 +34,7 @@ func TestWindowFull(t *testing.T) {
 						allowed++
 						require.Equal(t, p == algo.AllowNew, lease.Source == algo.SourceOff)
 					} else {
-						require.Equal(t, algo.Quota, lease.Reason)
+						require.Equal(t, algo.Overload, lease.Reason)
 						require.Positive(t, lease.RetryAfter)
 					}
 					lease.Settle(3)

@@ -8,13 +8,14 @@ import (
 // Shadow evaluates and charges l, but admits every request at once. It tries a
 // new limit on live traffic.
 //
-// Source is [SourceShadowed], so that nothing acts on the decision: adapters say
-// nothing of the limit to clients. Where l would have denied or delayed the request,
-// Reason is the reason of the denial and RetryAfter is how long l would have put the
-// request off. Allowed is true and Delay 0. A peek, n = 0, looks the same.
+// Source is [SourceTrial], so that nothing acts on the decision: adapters do not show
+// the limit to clients, and compositions answer with the limits in force. Where l would
+// have denied the request, Trial is the reason of the denial; where l would have denied
+// or delayed it, RetryAfter is how long l would have put it off. Allowed is true and Delay
+// 0. A peek, n = 0, looks the same.
 //
 // If l fails, because its backend is unavailable, the request is admitted with
-// SourceShadowed and no limit: a shadowed limit never fails a request. Only a
+// SourceTrial and no limit: a shadowed limit never fails a request. Only a
 // negative cost stays an error. The lease is the lease of l; a denied request
 // was not charged and has nothing to release. An in-flight limit with a queue
 // delays requests even when shadowed, while they wait in its queue.
@@ -49,10 +50,11 @@ func (d *Decision) shadow(err error) error {
 	case errors.Is(err, ErrCost):
 		return err
 	case err != nil:
-		*d = Decision{Allowed: true, Source: SourceShadowed}
+		*d = Decision{}
 	case d.Delay > 0:
 		d.RetryAfter, d.Delay = d.Delay, 0
 	}
-	d.Allowed, d.Source = true, SourceShadowed
+	d.Trial = max(d.Trial, d.Reason)
+	d.Allowed, d.Reason, d.Source = true, Admitted, SourceTrial
 	return nil
 }

@@ -217,6 +217,7 @@ func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 			p.limiter.reportMixed()
 		}
 		d.Source = algo.SourceRemote
+		p.limiter.blame(d, p.Key)
 		p.limiter.fallback.follow(p.Key, d)
 		p.fill(r, handles[i], d, all)
 		switch {
@@ -265,7 +266,7 @@ func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.H
 	for i := 0; i < len(g.parts) && !all; i++ {
 		was, d := decisions[i], &decisions[i]
 		*d, _ = g.parts[i].limit.explain(r.answer(i), 0)
-		d.Allowed, d.Reason, d.Banned, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Banned, was.Delay, was.RetryAfter
+		d.Allowed, d.Reason, d.Cause, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Cause, was.Delay, was.RetryAfter
 	}
 	return decisions, handles, all
 }

@@ -88,7 +88,7 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 	}
 	switch c := (call{ctx: ctx, key: key, redisKey: l.redisKey(key), n: n, limit: l.load()}); {
 	case b.remote(c, record, &lease):
-		if known > 0 && !lease.Banned { // lifted
+		if known > 0 && lease.Reason != algo.Banned { // lifted
 			l.store.denied.drop(record)
 		}
 	case known > 0:
@@ -159,7 +159,7 @@ func (b *Ban) record(key string) string { return b.limiter.redisKey(key) + "::ba
 // denial is the decision on a key whose ban lasts for left.
 func (b *Ban) denial(left time.Duration, from algo.Source) algo.Decision {
 	return algo.Decision{
-		Reason: algo.Quota, Banned: true, Limit: b.limiter.load().describe().Quota,
+		Reason: algo.Banned, Limit: b.limiter.load().describe().Quota,
 		RetryAfter: left, NextAfter: left, ResetAfter: left, Source: from,
 	}
 }

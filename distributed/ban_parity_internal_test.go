@@ -86,7 +86,7 @@ func TestL2_BansOnRedis(t *testing.T) {
 			for seed := range cases.Count(3, 60) {
 				got := remoteBans(t, spec, localBans(t, spec, randomBans(rand.New(rand.NewPCG(uint64(seed), 7)), 400)))
 				for _, d := range got {
-					if d.Banned {
+					if d.Reason == algo.Banned {
 						bans++
 					} else if d.Allowed {
 						admitted++

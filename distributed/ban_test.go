@@ -27,12 +27,12 @@ func TestBansHoldInAllInstances(t *testing.T) {
 	for _, l := range []*distributed.Ban{a, b} {
 		d := remote(t, l, "eve", 1).Decision
 		require.Equal(t, algo.Quota, d.Reason)
-		require.False(t, d.Banned)
+		require.NotEqual(t, algo.Banned, d.Reason)
 	}
 	third := remote(t, b, "eve", 1).Decision
 	for _, d := range []algo.Decision{third, remote(t, a, "eve", 0).Decision, remote(t, b, "eve", 99).Decision} {
-		require.True(t, d.Banned, "%+v", d)
-		require.Equal(t, algo.Quota, d.Reason)
+		require.Equal(t, algo.Banned, d.Reason, "%+v", d)
+		require.Equal(t, algo.Banned, d.Reason)
 		require.InDelta(t, 2*time.Hour, d.RetryAfter, float64(time.Minute))
 	}
 	require.Equal(t, 6, evalCalls(server), "one for each decision")
@@ -40,7 +40,7 @@ func TestBansHoldInAllInstances(t *testing.T) {
 	require.InDelta(t, 2*time.Hour, must[time.Duration](t)(b.Banned(ctx, "eve")), float64(time.Minute))
 	require.Zero(t, must[time.Duration](t)(b.Banned(ctx, "bob")))
 	for range 9 {
-		require.False(t, acquire(t, a, "", 2).Banned, "all callers share the empty key")
+		require.NotEqual(t, algo.Banned, acquire(t, a, "", 2).Reason, "all callers share the empty key")
 	}
 	requireTTL(t, server)
 
@@ -48,7 +48,7 @@ func TestBansHoldInAllInstances(t *testing.T) {
 	require.Zero(t, must[time.Duration](t)(b.Banned(ctx, "eve")))
 	d := remote(t, b, "eve", 1).Decision
 	require.False(t, d.Allowed, "the debt stays")
-	require.False(t, d.Banned)
+	require.NotEqual(t, algo.Banned, d.Reason)
 }
 
 // A ban forgives nothing: after it the key has the same debt, and the next ban is twice
@@ -62,7 +62,7 @@ func TestBansForgiveNothing(t *testing.T) {
 		require.Eventually(t, func() bool {
 			d := remote(t, l, "k", 1).Decision
 			require.False(t, d.Allowed)
-			return d.RetryAfter > 12*time.Hour && d.Reason == algo.Quota && !d.Banned
+			return d.RetryAfter > 12*time.Hour && d.Reason == algo.Quota && d.Reason != algo.Banned
 		}, 20*time.Second, time.Millisecond)
 	}
 	require.Eventually(t, func() bool {
@@ -87,14 +87,14 @@ func TestBansWithoutRedis(t *testing.T) {
 	}
 	calls := evalCalls(server)
 	d := acquire(t, l, "eve", 1).Decision
-	require.True(t, d.Banned)
+	require.Equal(t, algo.Banned, d.Reason)
 	require.Equal(t, algo.SourceDenyCache, d.Source)
 	require.Equal(t, calls, evalCalls(server))
 
 	proxy.Set(redistest.Fault{Refuse: true})
 	require.Eventually(t, func() bool {
 		d := acquire(t, l, "eve", 1).Decision
-		require.True(t, d.Banned)
+		require.Equal(t, algo.Banned, d.Reason)
 		return d.Source == algo.SourceFallback
 	}, 10*time.Second, 10*time.Millisecond)
 	bob := acquire(t, l, "bob", 1).Decision
@@ -109,7 +109,7 @@ func TestBansWithoutRedis(t *testing.T) {
 	require.NoError(t, other.Reset(ctx, "eve"))
 	require.Eventually(t, func() bool {
 		d := acquire(t, l, "eve", 1).Decision
-		return d.Source == algo.SourceRemote && !d.Banned
+		return d.Source == algo.SourceRemote && d.Reason != algo.Banned
 	}, 10*time.Second, 10*time.Millisecond, "within a second of the ban's last answer")
 }
 
@@ -138,7 +138,7 @@ func TestBansOfShares(t *testing.T) {
 	}
 	require.Positive(t, remote(t, y, "k", 0).Remaining, "its floor")
 	require.False(t, remote(t, x, "k", 1).Allowed)
-	require.True(t, remote(t, y, "k", 1).Banned)
+	require.Equal(t, algo.Banned, remote(t, y, "k", 1).Reason)
 	require.NoError(t, y.Reset(ctx, "k"))
 	require.True(t, remote(t, y, "k", 1).Allowed)
 }
@@ -153,7 +153,7 @@ func TestBansOfDividedRequests(t *testing.T) {
 		for range 5 {
 			lease, units, err := algo.AtMost(ctx, l, name, 8)
 			require.NoError(t, err)
-			require.False(t, lease.Banned, name)
+			require.NotEqual(t, algo.Banned, lease.Reason, name)
 			require.Equal(t, int64(4), units, name)
 			lease.Release(algo.Canceled)
 			require.Eventually(t, func() bool { return left() == 4 }, patient, time.Millisecond)
@@ -165,9 +165,9 @@ func TestBansOfDividedRequests(t *testing.T) {
 			require.Eventually(t, func() bool { return left() == 4 }, patient, time.Millisecond)
 		}
 		for range 2 {
-			require.False(t, remote(t, ban, name, 5).Banned)
+			require.NotEqual(t, algo.Banned, remote(t, ban, name, 5).Reason)
 		}
-		require.True(t, remote(t, ban, name, 5).Banned, "a denied request counts")
+		require.Equal(t, algo.Banned, remote(t, ban, name, 5).Reason, "a denied request counts")
 	}
 }
 

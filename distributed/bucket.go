@@ -169,7 +169,7 @@ func whileBanned(l limit, n, left int64) algo.Decision {
 	case n == 0:
 		d.Allowed = true
 	default:
-		d.Reason, d.Banned, d.RetryAfter = algo.Quota, true, micros(left)
+		d.Reason, d.RetryAfter = algo.Banned, micros(left)
 	}
 	return d
 }

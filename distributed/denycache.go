@@ -160,7 +160,7 @@ func (c *denyCache) corrections(key string) uint64 {
 // corrections. A full shard evicts any one of its proofs.
 func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	l, ok := lim.(prover)
-	if !ok || c.capacity == 0 || d.Reason != algo.Quota || c.corrections(key) != corrections {
+	if !ok || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned || c.corrections(key) != corrections {
 		return
 	}
 	p := &proof{limit: l, now: a.now, until: l.provenUntil(a), sent: sent, received: time.Now()}

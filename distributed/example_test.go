@@ -163,7 +163,7 @@ func ExampleStore_InFlight() {
 	lease, _ := reports.Acquire(context.Background(), "alice", 1)
 	show(reports, "alice", 1)
 	lease.Release(algo.Succeeded)
-	// Output: false overload 0
+	// Output: false quota 0
 }
 
 func ExampleLimiter_Ban() {
@@ -179,7 +179,7 @@ func ExampleLimiter_Ban() {
 	}
 	show(users, "mallory", 1)
 	// Output:
-	// false quota 0
+	// false banned 0
 	// true admitted 3
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // Fallback is how limits decide while Redis is away. Such decisions have the
@@ -90,7 +91,7 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 func (f *fallback) deny(lease *algo.Lease, quota, n int64) {
 	d := algo.Decision{Limit: quota, Allowed: n == 0}
 	if n > 0 {
-		d.Reason, d.RetryAfter = algo.Overload, f.limiter.store.probeInterval
+		d.Reason, d.Cause, d.RetryAfter = algo.Overload, cause.Store, f.limiter.store.probeInterval
 	}
 	lease.Decision = d
 }

@@ -157,7 +157,7 @@ type prepaidLease struct {
 
 // Release gives back a canceled charge.
 func (p *prepaidLease) Release(h algo.Handle, o algo.Outcome) {
-	if o == algo.Canceled {
+	if o.Result() == algo.Canceled {
 		p.Settle(h, 0)
 	}
 }

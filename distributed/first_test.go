@@ -125,7 +125,7 @@ func TestFirstErrors(t *testing.T) {
 	require.ErrorIs(t, err, algo.ErrCost)
 	require.NoError(t, credits.TopUp(ctx, "a", "1", 3))
 	require.NoError(t, plan.Ban(ctx, "a", time.Hour))
-	require.True(t, remote(t, l, "a", 1).Banned)
+	require.Equal(t, algo.Banned, remote(t, l, "a", 1).Reason)
 	require.Equal(t, int64(3), must[int64](t)(credits.Balance(ctx, "a")), "a banned key spends no credits")
 	server.Do("SET", distributed.RedisKey("sluice", "credits", "b"), "1000")
 	require.Equal(t, algo.SourceFallback, acquire(t, l, "b", 1).Source)

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // InFlight makes a limit of n units in flight at the same time, 1 to 10000,
 // for each key and over all instances. A lease holds its units until Release.
-// Its denials have the Reason [algo.Overload].
+// Its denials have the Reason [algo.Quota], and [algo.Overload] for the empty key, which all
+// callers share.
 //
 // The units of an instance that is gone expire; see [Expiry]. The store renews a
 // lease until its Release, so work may last as long as it likes.
@@ -77,10 +79,7 @@ func (f *inFlight) acquireArgs(_ string, n int64) args {
 func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	d := explainUnits(f, a, f.expiry.Microseconds(), n)
 	if d.Reason == algo.Quota {
-		d.Reason = algo.Overload
-		if a.flag() != flagBanned {
-			d.RetryAfter = min(d.RetryAfter, time.Second)
-		}
+		d.Cause, d.RetryAfter = cause.Limit, min(d.RetryAfter, time.Second)
 	}
 	return d, unitsOf(a, n)
 }

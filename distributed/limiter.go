@@ -156,6 +156,7 @@ func (l *Limiter) ask(c call, extra int64) *request {
 func (l *Limiter) fillLease(lease *algo.Lease, r *request, c call) algo.Handle {
 	d, h := r.limit.explain(r.answer(0), r.n)
 	d.Source = algo.SourceRemote
+	l.blame(&d, c.key)
 	l.fallback.follow(c.key, &d)
 	if g, ok := r.limit.(*region); ok {
 		g.leaseIfAsked(l, r, c.key)
@@ -173,6 +174,14 @@ func (l *Limiter) fillLease(lease *algo.Lease, r *request, c call) algo.Handle {
 	}
 	*lease = algo.NewLease(d, (*releaser)(l), h)
 	return charged
+}
+
+// blame turns a denial of units in flight under the empty key, which all callers share, into
+// a lack of capacity.
+func (l *Limiter) blame(d *algo.Decision, key string) {
+	if key == "" && d.Reason == algo.Quota && l.slots != nil {
+		d.Reason = algo.Overload
+	}
 }
 
 // reportKeyFault reports a fault of a request's keys.

@@ -32,7 +32,7 @@ func TestResetAndBlock(t *testing.T) {
 	require.NoError(t, l.Ban(ctx, "alice", time.Hour))
 	blocked := acquire(t, l, "alice", 1)
 	require.False(t, blocked.Allowed)
-	require.Equal(t, algo.Quota, blocked.Reason)
+	require.Equal(t, algo.Banned, blocked.Reason)
 	require.Greater(t, blocked.RetryAfter, 59*time.Minute)
 	require.LessOrEqual(t, blocked.RetryAfter, time.Hour+time.Millisecond)
 	peek := acquire(t, l, "alice", 0)

@@ -36,16 +36,16 @@ func ExampleNewBan() {
 	guarded := algo.Must(distributed.NewBan(logins, algo.PerMinute(3), 10*time.Minute, 24*time.Hour))
 	for range 4 {
 		lease, err := guarded.Acquire(ctx, "mallory", 1)
-		fmt.Println(lease.Allowed, lease.Banned, err)
+		fmt.Println(lease.Allowed, lease.Reason, err)
 	}
 	left, err := guarded.Banned(ctx, "mallory")
 	fmt.Println(left.Round(time.Minute), err)
 	fmt.Println(guarded.Reset(ctx, "mallory"))
 	// Output:
-	// true false <nil>
-	// false false <nil>
-	// false false <nil>
-	// false true <nil>
+	// true admitted <nil>
+	// false quota <nil>
+	// false quota <nil>
+	// false banned <nil>
 	// 10m0s <nil>
 	// <nil>
 }

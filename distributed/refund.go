@@ -83,7 +83,7 @@ func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
 	if r.slots != nil {
 		r.slots.remove(h)
 	}
-	if (o == algo.Canceled || r.slots != nil) && h.N > 0 {
+	if (o.Result() == algo.Canceled || r.slots != nil) && h.N > 0 {
 		r.refund(h, h.N)
 	}
 }
@@ -142,7 +142,7 @@ func (c *upwardOnly) Settle(h algo.Handle, actual int64) {
 type blockReleaser block
 
 func (r *blockReleaser) Release(h algo.Handle, o algo.Outcome) {
-	if o == algo.Canceled {
+	if o.Result() == algo.Canceled {
 		r.Settle(h, 0)
 	}
 }

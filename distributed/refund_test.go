@@ -73,7 +73,7 @@ func TestWindowsGiveBackAndSettle(t *testing.T) {
 			require.NoError(t, l.Ban(ctx, "k", 48*time.Hour))
 			blocked := remote(t, l, "k", 1)
 			require.False(t, blocked.Allowed)
-			require.True(t, blocked.Banned)
+			require.Equal(t, algo.Banned, blocked.Reason)
 			require.InDelta(t, 48*time.Hour, blocked.RetryAfter, float64(5*time.Second))
 			require.Zero(t, left())
 			require.NoError(t, l.Reset(ctx, "k"))

@@ -153,7 +153,7 @@ func TestRegionLeases(t *testing.T) {
 	require.GreaterOrEqual(t, remote(t, l, "other", 0).Remaining, left-5)
 	require.Equal(t, algo.Never, remote(t, l, "other", 101).Reason)
 	require.NoError(t, l.Ban(ctx, "other", time.Hour))
-	require.True(t, remote(t, w.limits[0][1], "other", 1).Banned)
+	require.Equal(t, algo.Banned, remote(t, w.limits[0][1], "other", 1).Reason)
 	require.NoError(t, l.Reset(ctx, "other"))
 	require.Equal(t, int64(50), remote(t, l, "other", 0).Remaining)
 	require.Equal(t, int64(200), remote(t, w.global, "third", 0).Remaining, "peeks lease nothing")

@@ -48,7 +48,7 @@ func TestSharesOnRedis(t *testing.T) {
 	require.Eventually(t, func() bool { return remote(t, other, "k", 0).Remaining == 0 }, patient, time.Millisecond)
 	require.Positive(t, remote(t, b, "k", 0).Remaining, "debt takes no floor from another child")
 	require.NoError(t, a.Ban(ctx, "k", time.Hour))
-	require.True(t, remote(t, b, "k", 1).Banned)
+	require.Equal(t, algo.Banned, remote(t, b, "k", 1).Reason)
 	require.NoError(t, b.Reset(ctx, "k"))
 	require.Equal(t, lent, remote(t, other, "k", 0).Remaining)
 	require.True(t, remote(t, a, "", 1).Allowed)

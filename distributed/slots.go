@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // slots is the units that this instance has in flight: it renews the admissions
@@ -105,7 +106,8 @@ func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, err
 	inFlight := s.counts[key]
 	d := algo.Decision{Limit: s.share, Allowed: true}
 	if n > 0 && inFlight > 0 && inFlight+n > s.share {
-		d.Allowed, d.Reason, d.RetryAfter = false, algo.Overload, time.Second
+		d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Quota, cause.Limit, time.Second
+		s.limiter.blame(&d, key)
 		n = 0
 	}
 	s.count(key, n)

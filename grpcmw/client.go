@@ -79,7 +79,7 @@ func (i *interceptor) callUnary(ctx context.Context, method string, req, reply a
 // StreamClientInterceptor paces streams, as UnaryClientInterceptor does calls:
 // by default their opening; with [WithStreamMode] their messages too. A message
 // that cannot wait ends the stream, and SendMsg and RecvMsg return its error
-// from then on. Leases end with algo.Ignored, when gRPC is done with the
+// from then on. Leases end untimed, when gRPC is done with the
 // stream: the stream has to be read to its end or its context canceled, as gRPC
 // requires anyway.
 //
@@ -159,7 +159,7 @@ func (s *clientStream) RecvMsg(m any) error {
 func (s *clientStream) done(error) {
 	s.once.Do(func() {
 		s.end()
-		s.lease.Release(algo.Ignored)
+		s.lease.Release(algo.Succeeded | algo.Untimed)
 		s.cancel()
 	})
 }

@@ -82,13 +82,13 @@ func TestClientCanceledWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := delaying()
 		for range 10 {
-			l.Acquire(t.Context(), "~global", 1)
+			l.Acquire(t.Context(), "", 1)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(50*time.Millisecond, cancel)
 		err := invoke(ctx, grpcmw.UnaryClientInterceptor(l, rpckey.Global()), nil)
 		require.Equal(t, codes.Canceled, status.Code(err))
-		lease, _ := l.Acquire(t.Context(), "~global", 1)
+		lease, _ := l.Acquire(t.Context(), "", 1)
 		require.Equal(t, 50*time.Millisecond, lease.Delay, "the canceled call keeps its place")
 	})
 }
@@ -109,8 +109,8 @@ func TestC2_ClientOutcomes(t *testing.T) {
 		{"unavailable", t.Context(), status.Error(codes.Unavailable, ""), algo.Failed},
 		{"resource exhausted", t.Context(), status.Error(codes.ResourceExhausted, ""), algo.Failed},
 		{"deadline", t.Context(), status.Error(codes.DeadlineExceeded, ""), algo.Failed},
-		{"canceled here", canceled, status.Error(codes.Canceled, ""), algo.Ignored},
-		{"canceled there", t.Context(), status.Error(codes.Canceled, ""), algo.Ignored},
+		{"canceled here", canceled, status.Error(codes.Canceled, ""), algo.Failed | algo.Untimed},
+		{"canceled there", t.Context(), status.Error(codes.Canceled, ""), algo.Failed | algo.Untimed},
 		{"not a status", t.Context(), errors.New("x"), algo.Failed},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -32,12 +32,12 @@ func callBoth(t *testing.T, c testpb.TestServiceClient) (errs [2]error, trailers
 // pushback, also within other limits.
 func TestDenialErrorIsThatOfTheInterceptor(t *testing.T) {
 	banned := quotaFor(time.Second)
-	banned.Banned = true
+	banned.Reason = algo.Banned
 	for name, l := range map[string]algo.Limiter{
 		"quota": always(quotaFor(time.Second)), "overload": always(overloadFor(time.Second)), "never": always(never),
 		"banned": always(banned), "failing": failing(errors.New("away")),
 	} {
-		for _, k := range []string{"alice", "~global"} {
+		for _, k := range []string{"alice", ""} {
 			opts := []grpcmw.Option{grpcmw.WithName("exports"), grpcmw.WithDomain("example.org")}
 			key := func(context.Context, string) (string, error) { return k, nil }
 			wantErrs, wantTrailers := callBoth(t, client(t, &service{}, grpcmw.ServerOptions(l, key, opts...)...))
@@ -67,7 +67,7 @@ func TestDenialErrorIsThatOfTheInterceptor(t *testing.T) {
 					require.Len(t, trailers[i][pushback], 1, name)
 				}
 			}
-			require.Equal(t, int64(10), left(t, outer, "~global"), "given back")
+			require.Equal(t, int64(10), left(t, outer, ""), "given back")
 		}
 	}
 }

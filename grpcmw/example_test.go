@@ -196,7 +196,7 @@ func ExampleLeaseFrom() {
 	}
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
 	intercept(context.Background(), nil, info, handler)
-	lease, _ := limiter.Acquire(context.Background(), "~global", 0)
+	lease, _ := limiter.Acquire(context.Background(), "", 0)
 	fmt.Println(lease.Remaining)
 	// Output: 60
 }
@@ -219,7 +219,7 @@ func ExampleMeterFrom() {
 		return nil, nil
 	}
 	_, err := intercept(context.Background(), nil, &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}, handler)
-	lease, _ := tokens.Acquire(context.Background(), "~global", 0)
+	lease, _ := tokens.Acquire(context.Background(), "", 0)
 	fmt.Println(status.Code(err), lease.Remaining)
 	// Output: ResourceExhausted 0
 }

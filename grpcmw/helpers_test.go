@@ -156,7 +156,7 @@ type slots struct {
 	inFlight         atomic.Int64
 	acquired, denied atomic.Int64
 	over             atomic.Bool // was ever above the limit, or below 0
-	outcomes         [4]atomic.Int64
+	outcomes         [algo.Untimed << 1]atomic.Int64
 }
 
 func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, error) {

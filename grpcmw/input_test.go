@@ -95,7 +95,7 @@ func withoutTime(t require.TestingT, err error) string {
 // The class of a key, as QuotaFailure names it.
 func TestClasses(t *testing.T) {
 	for key, class := range map[string]string{
-		"": "global", "~global": "global", "~missing": "unidentified",
+		"": "global", "~missing": "unidentified",
 		"203.0.113.7": "address", "2001:db8::/64": "address", "~unix": "address", "local": "caller", "~hop:10.0.0.1": "address",
 		"/a.B/C":            "method",
 		"~uri:spiffe://x/y": "certificate", "~dns#0123": "certificate", "~email:a": "certificate", "~ip:1.2.3.4": "certificate",

@@ -55,7 +55,7 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 		l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
 		hold, err := l.Acquire(t.Context(), "", 1)
 		require.NoError(t, err)
-		defer hold.Release(algo.Ignored)
+		defer hold.Release(algo.Failed | algo.Untimed)
 		i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithOnError(grpcmw.FailOpen))
 		ctx := lateTimer{t.Context(), time.Now().Add(20 * time.Millisecond)}
 		_, err = i(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a/b"}, func(context.Context, any) (any, error) {

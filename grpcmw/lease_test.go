@@ -31,7 +31,7 @@ func TestLeaseFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, got.Allowed)
 	require.EqualValues(t, 9, got.Remaining)
-	lease, err := bucket.Acquire(t.Context(), "~global", 0)
+	lease, err := bucket.Acquire(t.Context(), "", 0)
 	require.NoError(t, err)
 	require.EqualValues(t, 6, lease.Remaining)
 
@@ -154,6 +154,6 @@ func TestMeterFrom(t *testing.T) {
 	}, grpcmw.WithLeaseInContext())...)
 	_, err := unaryCall(c)
 	require.NoError(t, err)
-	require.Equal(t, int64(9), left(t, requests, "~global"))
-	require.Equal(t, int64(1800), left(t, tokens, "~global"))
+	require.Equal(t, int64(9), left(t, requests, ""))
+	require.Equal(t, int64(1800), left(t, tokens, ""))
 }

@@ -151,18 +151,17 @@ func (i *interceptor) answerAll(c call, all []candidate, parts []algo.Decision, 
 // refuseAll answers the denial d. Observers get the policies that had no room.
 func (i *interceptor) refuseAll(c call, all []candidate, parts []algo.Decision, d *algo.Decision) error {
 	var violated []int
+	first := 0 // of those whose reason is the gravest
 	for k := range parts {
-		if !parts[k].Allowed && parts[k].Reason != algo.Admitted {
-			violated = append(violated, k)
+		if parts[k].Allowed || parts[k].Reason == algo.Admitted {
+			continue
 		}
+		if len(violated) == 0 || parts[k].Reason > parts[first].Reason {
+			first = k
+		}
+		violated = append(violated, k)
 	}
-	first := i.gravest(all, parts, violated, d.Reason)
-	answer := *d
-	if len(violated) > 0 {
-		answer.Reason = parts[first].Reason
-	}
-	one := i.named(all[first].Name)
-	sent, code, refused := one.refuse(c.ctx, &all[first].Attempt, Denied, &answer)
+	sent, code, refused := i.named(all[first].Name).refuse(c.ctx, &all[first].Attempt, Denied, d)
 	if len(violated) > 1 && code == codes.ResourceExhausted {
 		nameAll(refused, all, violated)
 	}
@@ -170,17 +169,6 @@ func (i *interceptor) refuseAll(c call, all []candidate, parts []algo.Decision, 
 		all[k].Report(&all[k].Attempt, Denied, &parts[k], c.method, int(code), sent)
 	}
 	return i.custom(c.ctx, refused, d)
-}
-
-// gravest is the policy whose denial decides on the code: a cost that can never
-// fit, else a lack of capacity, else the first.
-func (i *interceptor) gravest(all []candidate, parts []algo.Decision, violated []int, reason algo.Reason) int {
-	for _, k := range violated {
-		if parts[k].Reason == algo.Never || reason != algo.Never && all[k].LacksCapacity(&parts[k], all[k].Attempt.Key) {
-			return k
-		}
-	}
-	return append(violated, 0)[0]
 }
 
 // nameAll makes a denial for quota name all policies that had no room.

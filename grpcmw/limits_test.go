@@ -50,7 +50,7 @@ func TestLimits(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{`"burst";r=1;t=1800`, `"daily";r=0;t=3600`, `"server";r=90;t=36`}, trailer["ratelimit"])
 	require.Len(t, events, 3)
-	require.Equal(t, int64(90), left(t, server, "~global"))
+	require.Equal(t, int64(90), left(t, server, ""))
 
 	trailer, err = unaryCall(c)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
@@ -60,7 +60,7 @@ func TestLimits(t *testing.T) {
 	require.Greater(t, d.retry.RetryDelay.AsDuration(), 59*time.Minute)
 	require.Len(t, trailer["grpc-retry-pushback-ms"], 1)
 	require.Equal(t, int64(1), left(t, burst, "127.0.0.1"), "given back")
-	require.Equal(t, int64(90), left(t, server, "~global"))
+	require.Equal(t, int64(90), left(t, server, ""))
 	require.Len(t, events, 4)
 	require.Equal(t, "daily", events[3].Policy)
 
@@ -122,8 +122,8 @@ func TestLimitsWithoutAKey(t *testing.T) {
 	}, grpcmw.WithLeaseInContext(), grpcmw.WithMissingKey(grpcmw.Skip))...)
 	_, err := unaryCall(c)
 	require.NoError(t, err)
-	require.Equal(t, int64(9), left(t, requests, "~global"))
-	require.Equal(t, int64(1500), left(t, tokens, "~global"))
+	require.Equal(t, int64(9), left(t, requests, ""))
+	require.Equal(t, int64(1500), left(t, tokens, ""))
 }
 
 // Streams: the opening and each message are charged to all limits.
@@ -143,7 +143,7 @@ func TestLimitsOnStreams(t *testing.T) {
 	}
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.Len(t, stream.Trailer()["grpc-retry-pushback-ms"], 1)
-	require.Equal(t, int64(7), left(t, a, "~global"), "the opening and two messages")
+	require.Equal(t, int64(7), left(t, a, ""), "the opening and two messages")
 }
 
 type caller struct{ name, plan string }
@@ -272,7 +272,7 @@ func TestRefundIf(t *testing.T) {
 			_, _ = stream.Recv()
 		}
 	}
-	require.Eventually(t, func() bool { return left(t, l, "~global") == 2 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return left(t, l, "") == 2 }, 5*time.Second, time.Millisecond)
 	answer = codes.Unauthenticated
 	for _, want := range []codes.Code{answer, answer, codes.ResourceExhausted} {
 		_, err := unaryCall(c)

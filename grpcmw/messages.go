@@ -134,7 +134,7 @@ func (p *messages) receive(m any, next func(any) error) error {
 		return err
 	}
 	var lease algo.Lease
-	defer lease.Release(algo.Ignored) // does nothing once it is handed over
+	defer lease.Release(algo.Succeeded | algo.Untimed) // does nothing once it is handed over
 	if err := p.charge(&lease, m); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (p *messages) send(m any, next func(any) error) error {
 		return next(m)
 	}
 	var lease algo.Lease
-	defer lease.Release(algo.Ignored)
+	defer lease.Release(algo.Succeeded | algo.Untimed)
 	if err := p.charge(&lease, m); err != nil {
 		return err
 	}
@@ -225,7 +225,7 @@ func (p *messages) begin(lease *algo.Lease) {
 func (p *messages) endMessage() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.inWork.Release(algo.Ignored)
+	p.inWork.Release(algo.Succeeded | algo.Untimed)
 }
 
 // end is endMessage for good.
@@ -233,5 +233,5 @@ func (p *messages) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended = true
-	p.inWork.Release(algo.Ignored)
+	p.inWork.Release(algo.Succeeded | algo.Untimed)
 }

@@ -19,17 +19,17 @@ import (
 // in time. It is no sample, because the client chose the time. A call that an
 // inner limiter denied is refunded: no work was begun.
 func handled(ctx context.Context, err error) algo.Outcome {
+	outcome := algo.Succeeded
 	switch {
 	case err != nil && deniedFurtherIn(err):
 		return algo.Canceled
-	case ctx.Err() != nil, err != nil && expired(ctx):
-		return algo.Ignored
-	case err == nil:
-		return algo.Succeeded
-	case serverFault(err):
-		return algo.Failed
+	case err != nil:
+		outcome = algo.Failed
 	}
-	return algo.Ignored // the request was at fault, and answering it is quick
+	if ctx.Err() != nil || err != nil && (expired(ctx) || !serverFault(err)) {
+		return outcome | algo.Untimed // the client chose the time, or the request was at fault, and answering it is quick
+	}
+	return outcome
 }
 
 // expired reports whether the deadline of ctx has passed, also where its timer
@@ -46,7 +46,7 @@ func answered(ctx context.Context, err error) algo.Outcome {
 	case err == nil:
 		return algo.Succeeded
 	case errors.Is(ctx.Err(), context.Canceled) || status.Code(err) == codes.Canceled:
-		return algo.Ignored
+		return algo.Failed | algo.Untimed
 	case serverFault(err):
 		return algo.Failed
 	}

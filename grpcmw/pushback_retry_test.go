@@ -138,7 +138,7 @@ func TestRetryReserve(t *testing.T) {
 		{"retry, little left", []string{"1"}, 5, algo.SourceLocal, codes.Unavailable},
 		{"fourth retry, nothing left", []string{"4"}, 1, algo.SourceLocal, codes.Unavailable},
 		{"nonsense", []string{"x"}, 1, algo.SourceLocal, codes.Unavailable},
-		{"only shown", []string{"1"}, 1, algo.SourceShadowed, codes.OK},
+		{"only shown", []string{"1"}, 1, algo.SourceTrial, codes.OK},
 		{"switched off", []string{"1"}, 1, algo.SourceOff, codes.OK},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestRetryReserveWithRealRetries(t *testing.T) {
 		return nil, status.Error(codes.Unavailable, "")
 	}}
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
-	bucket.Allow("~global", 4)
+	bucket.Allow("", 4)
 	addr := serve(t, failing, append(seen.options(), grpcmw.ServerOptions(bucket, rpckey.Global(), grpcmw.WithRetryReserve(0.5))...)...)
 	c := testpb.NewTestServiceClient(dial(t, addr, grpc.WithDefaultServiceConfig(retrying)))
 	_, _, err := call(t.Context(), c)

@@ -222,7 +222,7 @@ func TestDeniedFurtherInIsGivenBack(t *testing.T) {
 			}
 			inFlight.requireIdle(t)
 			require.EqualValues(t, 7, inFlight.outcomes[algo.Canceled].Load())
-			lease, err := outer.Acquire(t.Context(), "~global", 0)
+			lease, err := outer.Acquire(t.Context(), "", 0)
 			require.NoError(t, err)
 			require.EqualValues(t, 5, lease.Remaining)
 		})

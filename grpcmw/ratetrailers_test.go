@@ -63,7 +63,7 @@ func TestRateTrailerValues(t *testing.T) {
 		{"for ever", always(algo.Decision{Allowed: true, Limit: 5, NextAfter: algo.Forever}), nil, []string{`"default";r=0`}},
 		{"switched off", off(), nil, nil},
 		{"unlimited", algo.Unlimited(), nil, nil},
-		{"on trial", always(algo.Decision{Allowed: true, Limit: 5, Source: algo.SourceShadowed}), nil, nil},
+		{"on trial", always(algo.Decision{Allowed: true, Limit: 5, Source: algo.SourceTrial}), nil, nil},
 		{"unknown", always(algo.Decision{Allowed: true}), nil, nil},
 		{"no limit in flight", &slots{limit: math.MaxInt32}, nil, nil},
 		{"no limit in flight, by a limiter without a description", always(algo.Decision{Allowed: true, Limit: math.MaxInt32, Remaining: 9}), nil, nil},

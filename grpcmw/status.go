@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // clientPrefix begins the texts of a client's own limits.
@@ -97,18 +98,18 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 		return codes.Unavailable, textOverload, ""
 	case a.Cause == admission.ByMissingKey:
 		return codes.Code(i.MissingStatus(int(codes.Unauthenticated))), textKeyless, admission.ClassMissing
-	case d.Banned:
+	case d.Reason == algo.Banned:
 		text = textBanned
 	case a.Cause == admission.ByDeadline:
 		text = textTooLate
 	case a.Cause == admission.ByServer:
 		text = textServer
-	case i.LacksCapacity(d, a.Key):
-		return codes.Unavailable, textOverload, ""
 	case d.Reason == algo.Overload:
-		text = textInFlight
+		return codes.Unavailable, textOverload, ""
 	case d.Reason == algo.Never:
 		text = textNever
+	case d.Cause == cause.Limit:
+		text = textInFlight
 	default:
 		text = textQuota
 	}

@@ -12,7 +12,7 @@ import (
 
 // StreamServerInterceptor limits streams, by default when they are opened: see
 // [WithStreamMode] and [WithBackPressure]. UnaryServerInterceptor describes the
-// rest. Leases end with algo.Ignored: the duration of a stream says nothing
+// rest. Leases end untimed: the duration of a stream says nothing
 // about the server.
 //
 // A denied message ends the stream: the handler gets the denial from RecvMsg
@@ -71,7 +71,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	} else {
 		lease = new(admission.Lease)
 	}
-	outcome := algo.Ignored
+	outcome := algo.Failed | algo.Untimed
 	defer func() { lease.Release(outcome) }()
 	if err := s.open(lease); err != nil {
 		s.pushbacks.add(err)
@@ -86,8 +86,8 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	if refused := s.endReason(); refused != nil {
 		return refused // whatever the handler made of it
 	}
-	if deniedFurtherIn(err) {
-		outcome = algo.Canceled
+	if outcome = handled(s.ctx, err); outcome != algo.Canceled {
+		outcome |= algo.Untimed
 	}
 	if s.interceptor.refundIf != nil {
 		outcome = s.interceptor.refunded(s.ctx, err, outcome)

@@ -91,7 +91,7 @@ func TestTapVerdicts(t *testing.T) {
 	}{
 		{"room", look(algo.Decision{Limit: 5, Remaining: 1}), nil, codes.OK},
 		{"spent", look(algo.Decision{Limit: 5, NextAfter: time.Second}), nil, codes.ResourceExhausted},
-		{"spent, shadowed", look(algo.Decision{Limit: 5, Source: algo.SourceShadowed}), nil, codes.OK},
+		{"spent, shadowed", look(algo.Decision{Limit: 5, Source: algo.SourceTrial}), nil, codes.OK},
 		{"switched off", look(algo.Decision{Limit: 5, Source: algo.SourceOff}), nil, codes.OK},
 		{"says nothing", look(algo.Decision{}), nil, codes.OK},
 		{"in flight, room", &slots{limit: 1}, nil, codes.OK},
@@ -114,7 +114,7 @@ func TestTapVerdicts(t *testing.T) {
 func TestTapAndShadow(t *testing.T) {
 	spent := func() algo.Limiter {
 		l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-		require.True(t, l.Allow("~global", 1))
+		require.True(t, l.Allow("", 1))
 		return l
 	}
 	for name, row := range map[string]struct {
@@ -148,7 +148,7 @@ func TestTapOnlyLooks(t *testing.T) {
 		require.NoError(t, tapped(t.Context(), grpcmw.TapHandle(bucket, rpckey.Global()), "/a.B/C"))
 		require.NoError(t, tapped(t.Context(), grpcmw.TapHandle(s, rpckey.Global()), "/a.B/C"))
 	}
-	lease, _ := bucket.Acquire(t.Context(), "~global", 0)
+	lease, _ := bucket.Acquire(t.Context(), "", 0)
 	require.EqualValues(t, 2, lease.Remaining)
 	require.Zero(t, s.inFlight.Load())
 	require.Zero(t, bucket.Len())

@@ -39,7 +39,7 @@ func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.Serve
 // an admission whose Delay would outlast the call's deadline becomes a denial
 // and is refunded. The lease is released when the handler returns, panics or
 // exits. A call that its client has canceled, or whose deadline has passed, ends
-// with algo.Ignored, whatever the handler made of it: a client must not be able
+// untimed, whatever the handler made of it: a client must not be able
 // to lower an adaptive limit.
 //
 // It takes every option for servers except those about streams. It panics if l

@@ -229,16 +229,16 @@ func TestC2_Outcomes(t *testing.T) {
 		want algo.Outcome
 	}{
 		{"success", t.Context(), nil, algo.Succeeded},
-		{"success for a client that left", canceled, nil, algo.Ignored},
+		{"success for a client that left", canceled, nil, algo.Succeeded | algo.Untimed},
 		{"plain error", t.Context(), errors.New("x"), algo.Failed},
 		{"internal", t.Context(), status.Error(codes.Internal, ""), algo.Failed},
 		{"unavailable", t.Context(), status.Error(codes.Unavailable, ""), algo.Failed},
 		{"deadline", t.Context(), status.Error(codes.DeadlineExceeded, ""), algo.Failed},
 		{"resource exhausted elsewhere", t.Context(), status.Error(codes.ResourceExhausted, ""), algo.Failed},
-		{"not found", t.Context(), status.Error(codes.NotFound, ""), algo.Ignored},
-		{"unauthenticated", t.Context(), status.Error(codes.Unauthenticated, ""), algo.Ignored},
-		{"canceled by the client", canceled, status.Error(codes.Canceled, ""), algo.Ignored},
-		{"failed for a client that left", canceled, status.Error(codes.Internal, ""), algo.Ignored},
+		{"not found", t.Context(), status.Error(codes.NotFound, ""), algo.Failed | algo.Untimed},
+		{"unauthenticated", t.Context(), status.Error(codes.Unauthenticated, ""), algo.Failed | algo.Untimed},
+		{"canceled by the client", canceled, status.Error(codes.Canceled, ""), algo.Failed | algo.Untimed},
+		{"failed for a client that left", canceled, status.Error(codes.Internal, ""), algo.Failed | algo.Untimed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := &script{}

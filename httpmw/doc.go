@@ -23,9 +23,9 @@
 // share, the empty key or keyfunc.Global, are capacity. So a server-wide
 // in-flight limit needs keyfunc.Global.
 //
-// Denials carry Retry-After in whole seconds, rounded up and from 5 s on spread by
-// up to 20 %, at most 5 s, and Retry-After-Ms: the exact wait in milliseconds,
-// spread in addition until the whole quota is back, at most 1 s. A request after
+// Denials carry Retry-After-Ms, the wait in milliseconds, spread by up to 20 %, at
+// most 5 s, or until the whole quota is back, at most 1 s; and Retry-After, the same in
+// whole seconds, rounded up. A request after
 // either time succeeds unless others spend the quota in between. Both are omitted
 // when the cost can never fit.
 //

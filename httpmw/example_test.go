@@ -123,7 +123,7 @@ func ExampleLimit_shadow() {
 	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
 		httpmw.WithObserver(func(e httpmw.Event) {
 			if e.Shadowed() {
-				fmt.Println("would have been denied:", e.Decision.Reason)
+				fmt.Println("would have been denied:", e.Decision.Trial)
 			}
 		}))(http.NotFoundHandler())
 

@@ -100,7 +100,6 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		return false
 	}
 	f, advertised := refusal{status: http.StatusServiceUnavailable, body: failedBody}, false
-	t := int64(0)
 	switch {
 	case result != Denied:
 	case a.Cause == admission.ByMissingKey:
@@ -108,16 +107,15 @@ func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, 
 		f.policy, f.body = p.Name, problemBody(f.status)
 	default:
 		f.policy, f.body = p.Name, p.capacityBody
-		if !p.LacksCapacity(d, a.Key) {
+		if d.Reason != algo.Overload {
 			f.status, f.body = http.StatusTooManyRequests, p.quotaBody
 		}
-		if d.Banned {
+		if d.Reason == algo.Banned {
 			f.ban(p.Name)
 		}
 		advertised = m.advertise(w, p.Policy, d)
-		t = p.PolicyItem(d.Limit).Until(d)
 	}
-	f.setWait(a.RetryAfter(result, d), d.ResetAfter, t)
+	f.setWait(a.RetryAfter(result, d), d.ResetAfter)
 	if m.prepare(&f, r); f.protocol.kind == grpc {
 		f.violates(p.Name, a.Key)
 	}

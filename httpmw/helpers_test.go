@@ -93,7 +93,10 @@ func (s *slots) Acquire(_ context.Context, key string, n int64) (algo.Lease, err
 	defer s.mu.Unlock()
 	d := algo.Decision{Limit: s.most}
 	if s.used[key]+n > s.most {
-		d.Reason, d.Remaining = algo.Overload, s.most-s.used[key]
+		d.Reason, d.Remaining = algo.Quota, s.most-s.used[key]
+		if key == "" {
+			d.Reason = algo.Overload
+		}
 		return algo.NewLease(d, nil, algo.Handle{}), nil
 	}
 	s.used[key] += n

@@ -12,7 +12,7 @@ import (
 )
 
 // slot is the slot of a hijacked connection. How long the connection lives says
-// nothing about how long a request takes, so its outcome is Ignored.
+// nothing about how long a request takes, so its outcome is untimed.
 type slot struct {
 	lease *trackedLease
 	once  sync.Once
@@ -20,7 +20,7 @@ type slot struct {
 }
 
 func (s *slot) free() {
-	s.once.Do(func() { s.lease.drop(algo.Ignored) })
+	s.once.Do(func() { s.lease.drop(algo.Succeeded | algo.Untimed) })
 }
 
 // follow makes the lease end with conn. The connection keeps its methods if its

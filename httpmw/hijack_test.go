@@ -181,7 +181,7 @@ func TestC1_DroppedConnection(t *testing.T) {
 	io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	require.Eventually(t, func() bool {
 		runtime.GC()
-		return l.released(algo.Ignored) == 1 && l.inFlight() == 0
+		return l.released(algo.Succeeded|algo.Untimed) == 1 && l.inFlight() == 0
 	}, 10*time.Second, 5*time.Millisecond)
 }
 

@@ -248,7 +248,7 @@ func room(t *testing.T, l algo.Limiter) (n int) {
 		if !lease.Allowed {
 			break
 		}
-		defer lease.Release(algo.Ignored)
+		defer lease.Release(algo.Failed | algo.Untimed)
 	}
 	return n
 }

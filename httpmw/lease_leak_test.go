@@ -71,7 +71,7 @@ func TestC1_NoEndLeaks(t *testing.T) {
 			require.Zero(t, l.inFlight())
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			require.Equal(t, someEnds(), l.sum[algo.Failed]+l.sum[algo.Ignored])
+			require.Equal(t, someEnds(), l.sum[algo.Failed]+l.sum[algo.Failed|algo.Untimed]+l.sum[algo.Succeeded|algo.Untimed])
 			t.Logf("C1: http: %d requests that end so: %s", someEnds(), name)
 		})
 	}
@@ -111,7 +111,7 @@ func TestC1_NoHijackLeaks(t *testing.T) {
 	handlers.Wait()
 	conns.Wait()
 	require.Zero(t, l.inFlight())
-	require.Equal(t, someEnds(), l.released(algo.Ignored))
+	require.Equal(t, someEnds(), l.released(algo.Succeeded|algo.Untimed))
 }
 
 // The same many times more, without the network.
@@ -124,18 +124,18 @@ func TestC1_NoEndLeaksInProcess(t *testing.T) {
 		"panic":  {func(http.ResponseWriter, *http.Request, context.CancelFunc) { panic("boom") }, algo.Failed},
 		"abort":  {func(http.ResponseWriter, *http.Request, context.CancelFunc) { panic(http.ErrAbortHandler) }, algo.Failed},
 		"exit":   {func(http.ResponseWriter, *http.Request, context.CancelFunc) { runtime.Goexit() }, algo.Failed},
-		"cancel": {func(_ http.ResponseWriter, _ *http.Request, cancel context.CancelFunc) { cancel() }, algo.Ignored},
+		"cancel": {func(_ http.ResponseWriter, _ *http.Request, cancel context.CancelFunc) { cancel() }, algo.Failed | algo.Untimed},
 		"hijack": {func(w http.ResponseWriter, _ *http.Request, _ context.CancelFunc) {
 			conn, _, err := w.(http.Hijacker).Hijack()
 			if err == nil {
 				go conn.Close()
 			}
-		}, algo.Ignored},
+		}, algo.Succeeded | algo.Untimed},
 		"hijack and panic": {func(w http.ResponseWriter, _ *http.Request, _ context.CancelFunc) {
 			conn, _, _ := w.(http.Hijacker).Hijack()
 			defer conn.Close()
 			panic("boom")
-		}, algo.Ignored},
+		}, algo.Succeeded | algo.Untimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newSlots(parallel)

@@ -61,10 +61,10 @@ func TestC2_Outcomes(t *testing.T) {
 		{"nothing written", answer(), nil, algo.Succeeded},
 		{"200", ok, nil, algo.Succeeded},
 		{"302", answer(302), nil, algo.Succeeded},
-		{"404", answer(404), nil, algo.Ignored},
-		{"denied further in", httpmw.Limit(denying(algo.Quota, 1), key("k"))(ok), nil, algo.Ignored},
-		{"event stream", stream("text/event-stream"), nil, algo.Ignored},
-		{"event stream, with parameters", stream("text/event-stream; charset=utf-8"), nil, algo.Ignored},
+		{"404", answer(404), nil, algo.Failed | algo.Untimed},
+		{"denied further in", httpmw.Limit(denying(algo.Quota, 1), key("k"))(ok), nil, algo.Failed | algo.Untimed},
+		{"event stream", stream("text/event-stream"), nil, algo.Succeeded | algo.Untimed},
+		{"event stream, with parameters", stream("text/event-stream; charset=utf-8"), nil, algo.Succeeded | algo.Untimed},
 		{"event stream that fails", stream("text/event-stream", 500), nil, algo.Failed},
 		{"500", answer(500), nil, algo.Failed},
 		{"503 after 103", answer(103, 503), nil, algo.Failed},
@@ -73,7 +73,7 @@ func TestC2_Outcomes(t *testing.T) {
 		{"abort", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), nil, algo.Failed},
 		{"exit", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { runtime.Goexit() }), nil, algo.Failed},
 		{"refunded", answer(404), []httpmw.Option{refund(404)}, algo.Canceled},
-		{"not refunded", answer(404), []httpmw.Option{refund(500)}, algo.Ignored},
+		{"not refunded", answer(404), []httpmw.Option{refund(500)}, algo.Failed | algo.Untimed},
 		{"implicit 200 refunded", answer(), []httpmw.Option{refund(200)}, algo.Canceled},
 		{"written 200 refunded", ok, []httpmw.Option{refund(200)}, algo.Canceled},
 		{"panic refunded", http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("boom") }),
@@ -97,16 +97,16 @@ func TestGoneWhileServed(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := httpmw.Limit(l, key("k"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
 	serve(h, get().WithContext(ctx))
-	require.Equal(t, 1, l.released(algo.Ignored))
+	require.Equal(t, 1, l.released(algo.Failed|algo.Untimed))
 }
 
-// A tunnel lives as long as its client likes, so its outcome is Ignored.
+// A tunnel lives as long as its client likes, so its outcome is untimed.
 func TestTunnel(t *testing.T) {
 	l := newSlots(1)
 	r := get()
 	r.Method = http.MethodConnect
 	serve(httpmw.Limit(l, key("k"))(ok), r)
-	require.Equal(t, 1, l.released(algo.Ignored))
+	require.Equal(t, 1, l.released(algo.Succeeded|algo.Untimed))
 }
 
 // The slot is held as long as the handler works, even if the client is gone.
@@ -165,12 +165,12 @@ func TestReleaseFromTheHandler(t *testing.T) {
 	l := newSlots(1)
 	h := httpmw.Limit(l, key("k"), httpmw.WithLeaseInContext())(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			httpmw.LeaseFrom(r.Context()).Release(algo.Ignored)
+			httpmw.LeaseFrom(r.Context()).Release(algo.Failed | algo.Untimed)
 			require.Zero(t, l.inFlight())
 		}))
 	h.ServeHTTP(httptest.NewRecorder(), get())
 	require.Zero(t, l.inFlight())
-	require.Equal(t, 1, l.released(algo.Ignored))
+	require.Equal(t, 1, l.released(algo.Failed|algo.Untimed))
 }
 
 // The response writer is watched where a place in flight hangs on the end of

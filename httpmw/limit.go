@@ -27,20 +27,18 @@ import (
 // over a connection with its first request: put every limit inside it, or the others pass
 // unlimited (code httpmw.h2c_inside). The outcome that the limiter gets is
 //
-//   - Ignored for requests whose client has gone (a canceled context, a body
-//     that ends early, a response that cannot be written) or whose own time limit
-//     has passed (Grpc-Timeout, Connect-Timeout-Ms), whatever the handler made of
-//     it: a client must not be able to lower the limit;
-//   - Failed for panics, 5xx, and the codes of gRPC that are about the state of
-//     the server;
-//   - Ignored for other responses that say nothing about how long work takes:
-//     4xx, CONNECT, hijacked connections, and streams. A stream has the content
-//     type of one (server-sent events, JSON lines and sequences, multipart
-//     replacement, Connect, audio, video), or spends most of its time, and a
-//     second at least, after its first Flush;
-//   - Ignored for requests that spend most of their time, and 100 ms at least, on a body
-//     that the client sends slowly, or on a response that it reads slowly;
-//   - Succeeded otherwise.
+//   - Failed for panics, the statuses from 400 on, the codes of gRPC but OK, and a
+//     client that has gone before there was a status;
+//   - Succeeded otherwise;
+//   - with the flag Untimed if the duration says nothing about the service: for requests
+//     whose client has gone (a canceled context, a body that ends early, a response that
+//     cannot be written) or whose own time limit has passed (Grpc-Timeout,
+//     Connect-Timeout-Ms), for 4xx and the codes of gRPC that are about the request,
+//     for CONNECT, hijacked connections and streams, and for requests that spend most of
+//     their time, and at least 100 ms, on a body that the client sends slowly, or on a
+//     response that it reads slowly. A stream has the content type of one (server-sent
+//     events, JSON lines and sequences, multipart replacement, Connect, audio, video),
+//     or spends most of its time, and at least a second, after its first Flush.
 //
 // The status is seen only where the limiter may hold a slot: that is assumed of
 // all limiters except those that count over time. The handler then gets a

@@ -64,7 +64,7 @@ func marked(pass algo.Color) func(algo.Marker, error) algo.Limiter {
 }
 
 // A client that waits for Retry-After succeeds, whichever algorithm denied it;
-// one that comes a second earlier is denied again. And every answer on the way
+// one that comes well before is denied again. And every answer on the way
 // has well-formed fields.
 func TestRetryAfterOfEveryAlgorithm(t *testing.T) {
 	for name, limiter := range algorithms {
@@ -75,7 +75,7 @@ func TestRetryAfterOfEveryAlgorithm(t *testing.T) {
 					h := httpmw.Limit(limiter(), key("k"), httpmw.WithName("p"))(ok)
 					after := retryAfter(t, exhaust(t, h))
 					if early {
-						time.Sleep(after - time.Second)
+						time.Sleep(max(min(after*5/6, after-time.Second)-time.Second, 0)) // less than the wait, which was spread
 						require.Equal(t, http.StatusTooManyRequests, serve(h, get()).Code)
 						return
 					}
@@ -142,15 +142,15 @@ func TestShadow(t *testing.T) {
 	require.Equal(t, 200, w.Code)
 	require.Empty(t, w.Result().Header.Values(limitField), "nothing to act on, also while there is room")
 	require.Empty(t, w.Result().Header.Values(policyField))
-	require.Equal(t, algo.SourceShadowed, last.Decision.Source)
+	require.Equal(t, algo.SourceTrial, last.Decision.Source)
 	require.Equal(t, algo.Admitted, last.Decision.Reason)
 	w = serve(h, get())
 	require.Equal(t, 200, w.Code)
 	require.Empty(t, w.Result().Header.Values(limitField))
 	require.Empty(t, w.Result().Header.Values("Retry-After"))
 	require.Equal(t, httpmw.Allowed, last.Result)
-	require.Equal(t, algo.SourceShadowed, last.Decision.Source)
-	require.Equal(t, algo.Quota, last.Decision.Reason, "the reason of the denial that would have been")
+	require.Equal(t, algo.SourceTrial, last.Decision.Source)
+	require.Equal(t, algo.Quota, last.Decision.Trial, "the reason of the denial that would have been")
 	require.Equal(t, time.Hour, last.Decision.RetryAfter.Round(time.Minute))
 }
 
@@ -179,7 +179,7 @@ func TestAll(t *testing.T) {
 	w := serve(h, get())
 	require.Equal(t, 429, w.Code)
 	require.Equal(t, []string{"all"}, problemOf(t, w).Violated)
-	require.Equal(t, "1", w.Result().Header.Get("Retry-After"))
+	require.Contains(t, []string{"1", "2"}, w.Result().Header.Get("Retry-After"))
 	require.Len(t, structured(t, w.Result().Header, limitField), 1)
 	require.True(t, hour.Allow("k", 1), "the denial was not charged")
 	require.False(t, hour.Allow("k", 1))

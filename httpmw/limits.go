@@ -62,7 +62,7 @@ func (m *middleware) decideAll(lease *algo.Lease, w http.ResponseWriter, r *http
 	}
 	// Canceled, or a limiter failed: which one is not known.
 	f := refusal{status: http.StatusServiceUnavailable, body: failedBody}
-	f.setWait(all[0].RetryAfter(result, &lease.Decision), 0, 0)
+	f.setWait(all[0].RetryAfter(result, &lease.Decision), 0)
 	m.prepare(&f, r)
 	for i := range all {
 		c, part, status, sent := &all[i], &algo.Decision{}, 0, telemetry.Sent{}
@@ -104,7 +104,10 @@ func unknown(d *algo.Decision) bool { return !d.Allowed && d.Reason == algo.Admi
 // denyAll answers the denial d. Observers get the policies that had no room;
 // the others are not charged.
 func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candidate, parts []algo.Decision, d *algo.Decision) {
-	f, t := refusal{status: http.StatusTooManyRequests}, int64(0)
+	f := refusal{status: http.StatusTooManyRequests}
+	if d.Reason == algo.Overload {
+		f.status = http.StatusServiceUnavailable
+	}
 	var violated []string
 	for i := range all {
 		c, part := &all[i], &parts[i]
@@ -112,14 +115,10 @@ func (m *middleware) denyAll(w http.ResponseWriter, r *http.Request, all []candi
 			continue
 		}
 		violated = append(violated, c.Name)
-		t = max(t, c.PolicyItem(part.Limit).Until(part))
-		if c.LacksCapacity(part, c.Attempt.Key) && d.Reason != algo.Never {
-			f.status = http.StatusServiceUnavailable
-		}
 	}
-	f.setWait(all[0].RetryAfter(Denied, d), d.ResetAfter, t)
+	f.setWait(all[0].RetryAfter(Denied, d), d.ResetAfter)
 	f.body = problemBody(f.status, violated...)
-	if d.Banned {
+	if d.Reason == algo.Banned {
 		f.ban(violated...)
 	}
 	if len(violated) > 0 {

@@ -36,7 +36,7 @@ func TestW4_Limits(t *testing.T) {
 		require.Equal(t, `"burst";r=0;t=1, "daily";r=1;t=28800`, limit, "the daily quota was not charged")
 		w := serve(h, get())
 		require.Equal(t, []string{"burst"}, problemOf(t, w).Violated)
-		require.Equal(t, "1", w.Result().Header.Get("Retry-After"))
+		require.Contains(t, []string{"1", "2"}, w.Result().Header.Get("Retry-After"))
 		time.Sleep(time.Second)
 		fields(200)
 		w = serve(h, get())
@@ -51,7 +51,7 @@ func TestW4_Limits(t *testing.T) {
 
 func TestLimitsStatus(t *testing.T) {
 	full := newSlots(1)
-	full.Acquire(t.Context(), "~global", 1)
+	full.Acquire(t.Context(), "", 1)
 	global := httpmw.Policy{Name: "server", Limiter: full, Key: keyfunc.Global()}
 	none := httpmw.Policy{Name: "user", Limiter: denying(algo.Quota, time.Second), Key: key("k")}
 	free := httpmw.Policy{Name: "free", Limiter: bucket(t, algo.PerHour(100)), Key: key("k")}

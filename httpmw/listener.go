@@ -98,7 +98,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 func (l *Listener) overloaded() bool {
 	lease, err := l.limiter.Acquire(noWait, "", 0)
 	lease.Release(algo.Canceled) // does nothing, unless the limiter does not know peeks
-	return err == nil && lease.Source != algo.SourceShadowed &&
+	return err == nil && lease.Source != algo.SourceTrial &&
 		(!lease.Allowed || lease.Limit > 0 && lease.Remaining < 1)
 }
 

@@ -14,38 +14,42 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// outcomeOf returns the outcome for the limiter: the duration of a request
-// measures the server only if neither the client nor a stream determined it.
+// outcomeOf returns the outcome for the limiter: the result by the status, and timed only if
+// neither the client nor a stream determined the duration of the request.
 func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, returned bool) algo.Outcome {
 	status := statusOf(w, returned)
-	failed := !returned || status >= http.StatusInternalServerError
 	gone := errors.Is(r.Context().Err(), context.Canceled) || w != nil && w.clientGone()
 	switch {
 	case lease.hijacked.Load():
-		return algo.Ignored
-	case h.refundIf != nil && (!gone || !failed) && h.refundIf(status):
+		return algo.Succeeded | algo.Untimed
+	case h.refundIf != nil && (!gone || returned && status < http.StatusInternalServerError) && h.refundIf(status):
 		return algo.Canceled
-	case gone, w != nil && w.expired(r):
-		return algo.Ignored
-	case failed:
-		return algo.Failed
-	case status >= http.StatusBadRequest, r.Method == http.MethodConnect:
-		return algo.Ignored
-	case w != nil:
-		return w.outcome()
 	}
-	return algo.Succeeded
+	outcome := algo.Succeeded
+	switch {
+	case status >= http.StatusInternalServerError || !returned:
+		outcome = algo.Failed
+	case status >= http.StatusBadRequest, gone && w != nil && w.status == 0:
+		outcome = algo.Failed | algo.Untimed
+	case w != nil:
+		outcome = w.outcome()
+	}
+	if gone || r.Method == http.MethodConnect || w != nil && w.expired(r) {
+		outcome |= algo.Untimed
+	}
+	return outcome
 }
 
-// outcome is the outcome of a response that its status says nothing about.
+// outcome is the outcome of a response with a status below 400.
 func (w *writer) outcome() algo.Outcome {
-	switch kind := contentType(w.Header()); {
-	case streamType(kind) || w.paced():
-		return algo.Ignored // it lasts as long as the client or its data lasts
-	case strings.HasPrefix(kind, "application/grpc"):
-		return grpcOutcome(w.Header())
+	kind, outcome := contentType(w.Header()), algo.Succeeded
+	if strings.HasPrefix(kind, "application/grpc") {
+		outcome = grpcOutcome(w.Header())
 	}
-	return algo.Succeeded
+	if streamType(kind) || w.paced() {
+		outcome |= algo.Untimed // it lasts as long as the client or its data lasts
+	}
+	return outcome
 }
 
 // contentType is the content type of a response, "" if it has none yet. The key
@@ -217,5 +221,5 @@ func grpcOutcome(h http.Header) algo.Outcome {
 	case err == nil && admission.ServerFault(uint32(n)):
 		return algo.Failed
 	}
-	return algo.Ignored
+	return algo.Failed | algo.Untimed
 }

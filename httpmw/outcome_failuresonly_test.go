@@ -1,10 +1,12 @@
 package httpmw_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -90,9 +92,37 @@ func TestBansAreNoQuotas(t *testing.T) {
 			require.Equal(t, "The caller is banned", problemOf(t, w).Title, name)
 			require.Equal(t, row.retry, w.Header().Get("Retry-After") != "", name)
 		}
-		require.True(t, seen[2].Decision.Banned, name)
+		require.Equal(t, algo.Banned, seen[2].Decision.Reason, name)
 		r := get()
 		r.Header.Set("Content-Type", "application/grpc")
 		require.Equal(t, "The caller is banned", serve(h, r).Header().Get("Grpc-Message"))
 	}
 }
+
+// A correct login is no failure, however slowly its body comes or its answer is read, and
+// neither is a stream.
+func TestSlowLoginsAreNoFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failures := bucket(t, algo.PerHour(3))
+		h := httpmw.Limit(algo.FailuresOnly(failures), key("k"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			if r.URL.Path == "/events" {
+				w.Header().Set("Content-Type", "text/event-stream")
+			}
+			_, _ = io.WriteString(w, "welcome")
+		}))
+		for _, path := range []string{"/login", "/events"} {
+			for range 5 {
+				body := slowly(func(p []byte) (int, error) { time.Sleep(time.Second); return 0, io.EOF })
+				require.Equal(t, 200, serve(h, httptest.NewRequest(http.MethodPost, path, body)).Code)
+			}
+			lease, err := failures.Acquire(t.Context(), "k", 0)
+			require.NoError(t, err)
+			require.EqualValues(t, 3, lease.Remaining, path)
+		}
+	})
+}
+
+type slowly func(p []byte) (int, error)
+
+func (s slowly) Read(p []byte) (int, error) { return s(p) }

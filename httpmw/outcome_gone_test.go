@@ -145,7 +145,7 @@ func assertNoError(t *testing.T, err error) bool {
 // recorded counts the outcomes of a limiter's leases.
 type recorded struct {
 	algo.Limiter
-	counts [4]atomic.Int64
+	counts [algo.Untimed << 1]atomic.Int64
 }
 
 func (r *recorded) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
@@ -199,7 +199,7 @@ func TestC2_ResetsTeachNothing(t *testing.T) {
 					_, err := client.Do(r)
 					require.ErrorIs(t, err, context.Canceled)
 				}
-				require.Eventually(t, func() bool { return l.released(algo.Ignored) == calls }, 10*time.Second, time.Millisecond)
+				require.Eventually(t, func() bool { return l.released(algo.Failed|algo.Untimed) == calls }, 10*time.Second, time.Millisecond)
 				require.Zero(t, l.released(algo.Failed))
 			})
 		}
@@ -223,7 +223,7 @@ func TestC2_BrokenConnectionsTeachNothing(t *testing.T) {
 			_, err := r.Body.Read(make([]byte, 1))
 			require.Error(t, err)
 			w.WriteHeader(502)
-		}, httptest.NewRecorder(), algo.Ignored},
+		}, httptest.NewRecorder(), algo.Failed | algo.Untimed},
 		"body, closed by the handler": {func(w http.ResponseWriter, r *http.Request) {
 			r.Body.Close()
 			_, _ = r.Body.Read(make([]byte, 1))
@@ -233,7 +233,7 @@ func TestC2_BrokenConnectionsTeachNothing(t *testing.T) {
 			if _, err := w.Write([]byte("x")); err != nil {
 				panic(http.ErrAbortHandler)
 			}
-		}, brokenWriter{httptest.NewRecorder()}, algo.Ignored},
+		}, brokenWriter{httptest.NewRecorder()}, algo.Failed | algo.Untimed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newSlots(1)
@@ -255,7 +255,7 @@ func TestHangUpIsNotRefunded(t *testing.T) {
 	}))
 	hangUp(t, strings.TrimPrefix(base, "http://"), hangUps["GET"])
 	<-served
-	require.Equal(t, 1, l.released(algo.Ignored))
+	require.Equal(t, 1, l.released(algo.Failed|algo.Untimed))
 }
 
 // A failure of the server stays one, also under a request with a body.
@@ -324,7 +324,7 @@ func TestC2_StreamsTeachNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newSlots(10)
 				serve(httpmw.Limit(l, key("k"))(ticks(contentType, pause)), get())
-				require.Equal(t, 1, l.released(algo.Ignored))
+				require.Equal(t, 1, l.released(algo.Succeeded|algo.Untimed))
 			})
 		})
 	}
@@ -364,7 +364,7 @@ func TestC2_SlowUploadsTeachNothing(t *testing.T) {
 			client.Close()
 		}()
 		serve(h, httptest.NewRequest(http.MethodPost, "/", body))
-		require.Equal(t, 1, l.released(algo.Ignored))
+		require.Equal(t, 1, l.released(algo.Succeeded|algo.Untimed))
 	})
 }
 
@@ -389,13 +389,13 @@ func TestC2_ChosenDeadlinesTeachNothing(t *testing.T) {
 		field [2]string
 		want  algo.Outcome
 	}{
-		{"gRPC, expired", expire(30*time.Millisecond, 200, "4"), [2]string{"Grpc-Timeout", "25m"}, algo.Ignored},
-		{"gRPC gateway, expired", expire(30*time.Millisecond, 504, ""), [2]string{"Grpc-Timeout", "25m"}, algo.Ignored},
-		{"Connect, expired", expire(30*time.Millisecond, 504, ""), [2]string{"Connect-Timeout-Ms", "25"}, algo.Ignored},
-		{"gRPC, canceled", expire(0, 200, "1"), [2]string{"Grpc-Timeout", "25S"}, algo.Ignored},
+		{"gRPC, expired", expire(30*time.Millisecond, 200, "4"), [2]string{"Grpc-Timeout", "25m"}, algo.Failed | algo.Untimed},
+		{"gRPC gateway, expired", expire(30*time.Millisecond, 504, ""), [2]string{"Grpc-Timeout", "25m"}, algo.Failed | algo.Untimed},
+		{"Connect, expired", expire(30*time.Millisecond, 504, ""), [2]string{"Connect-Timeout-Ms", "25"}, algo.Failed | algo.Untimed},
+		{"gRPC, canceled", expire(0, 200, "1"), [2]string{"Grpc-Timeout", "25S"}, algo.Failed | algo.Untimed},
 		{"gRPC, deadline of the server", expire(0, 200, "4"), [2]string{"Grpc-Timeout", "25S"}, algo.Failed},
 		{"gRPC, unavailable", expire(0, 200, "14"), [2]string{}, algo.Failed},
-		{"gRPC, not found", expire(0, 200, "5"), [2]string{}, algo.Ignored},
+		{"gRPC, not found", expire(0, 200, "5"), [2]string{}, algo.Failed | algo.Untimed},
 		{"gRPC, succeeded", expire(0, 200, "0"), [2]string{"Grpc-Timeout", "25S"}, algo.Succeeded},
 		{"Connect, in time", expire(0, 504, ""), [2]string{"Connect-Timeout-Ms", "25000"}, algo.Failed},
 	} {

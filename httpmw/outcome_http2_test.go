@@ -58,7 +58,7 @@ func TestHTTP2HangUpsInTheQueue(t *testing.T) {
 				case <-time.After(10 * time.Second):
 					t.Fatal("the hang-up was not noticed")
 				}
-				hold.Release(algo.Ignored)
+				hold.Release(algo.Failed | algo.Untimed)
 				status, err := visit(client, url)
 				require.NoError(t, err)
 				require.Equal(t, http.StatusOK, status)

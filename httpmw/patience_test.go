@@ -133,7 +133,7 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 				require.Equal(t, 503, serve(limit(unreachable(t)), r).Code)
 				require.Equal(t, httpmw.Canceled, last.Result)
 				require.Equal(t, context.DeadlineExceeded, last.Err)
-				hold.Release(algo.Ignored)
+				hold.Release(algo.Failed | algo.Untimed)
 			})
 		}
 	}

@@ -59,7 +59,7 @@ func TestC2_TransportOutcomes(t *testing.T) {
 		{"error", func(*http.Request) (*http.Response, error) { return nil, io.EOF }, t.Context(), algo.Failed},
 		{"nothing", func(*http.Request) (*http.Response, error) { return nil, nil }, t.Context(), algo.Failed},
 		{"panic", func(*http.Request) (*http.Response, error) { panic("boom") }, t.Context(), algo.Failed},
-		{"canceled", func(*http.Request) (*http.Response, error) { cancel(); return nil, context.Canceled }, gone, algo.Ignored},
+		{"canceled", func(*http.Request) (*http.Response, error) { cancel(); return nil, context.Canceled }, gone, algo.Failed | algo.Untimed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := newSlots(1)

@@ -113,14 +113,13 @@ func (m *middleware) setRetryFields(h http.Header, values *[2]string, f *refusal
 	h[retryAfterMsField] = values[1:2:2]
 }
 
-// setWait sets Retry-After, at least 1 and never below t, which RateLimit
-// advertises, and the exact wait. Both are spread, so that clients do not come
-// back all at once. Nothing is set if waiting does not help.
-func (f *refusal) setWait(wait, reset time.Duration, t int64) {
+// setWait sets the exact wait, spread so that clients do not come back all at once, and
+// Retry-After: the milliseconds of the wait in seconds, rounded up, and never below the t
+// of RateLimit. Nothing is set if waiting does not help.
+func (f *refusal) setWait(wait, reset time.Duration) {
 	if wait != algo.Forever {
-		random := rand.Float64()
-		f.retry = admission.JitterSeconds(max(admission.Seconds(wait), t, 1), random)
-		f.wait = admission.Jitter(wait, reset, algo.Forever, random)
+		f.wait = admission.Jitter(wait, reset, algo.Forever, rand.Float64())
+		f.retry = admission.Seconds(time.Duration(admission.Milliseconds(f.wait)) * time.Millisecond)
 	}
 }
 

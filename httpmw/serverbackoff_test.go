@@ -228,7 +228,7 @@ func TestTransportCannotWaitForTheServer(t *testing.T) {
 		require.ErrorIs(t, err, algo.ErrWait)
 		require.ErrorContains(t, err, "1m0s")
 		require.Zero(t, time.Since(start))
-		require.True(t, l.Allow("~global", 1), "not charged")
+		require.True(t, l.Allow("", 1), "not charged")
 	})
 }
 

@@ -107,7 +107,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	sent = true
 	resp, err := t.base.RoundTrip(r)
 	if err != nil && r.Context().Err() != nil {
-		res.outcome = algo.Ignored
+		res.outcome = algo.Failed | algo.Untimed
 	}
 	t.handleResponse(res, place, resp, err)
 	return resp, err

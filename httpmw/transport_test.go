@@ -94,7 +94,7 @@ func (b *tracked) Close() error             { b.closes.Add(1); return nil }
 func TestTransportFailsAtOnce(t *testing.T) {
 	spent := bucket(t, algo.PerHour(1))
 	spent.Allow("", 1)
-	spent.Allow("~global", 1)
+	spent.Allow("", 1)
 	noSend := roundTrip(func(*http.Request) (*http.Response, error) { t.Error("sent"); return nil, io.EOF })
 	broken := errors.New("broken")
 	for _, row := range []struct {

@@ -25,7 +25,7 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 			return s
 		}
 		banned := denying(algo.Quota, time.Second)
-		banned.decision.Banned = true
+		banned.decision.Reason = algo.Banned
 		failing := &scripted{err: errors.New("away")}
 		limits := map[string]algo.Limiter{
 			"quota": denying(algo.Quota, time.Second), "overload": denying(algo.Overload, time.Second), "never": denying(algo.Never, algo.Forever),

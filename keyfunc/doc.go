@@ -99,7 +99,7 @@
 // that resets, bans or configures one, and [JoinKeys] the key of several; the name of a host or
 // a service looks like any name.
 //
-// Names of this package begin with '~': "~global", "~unmatched", "~unix", "~hop:",
+// Names of this package begin with '~': "~unmatched", "~unix", "~hop:",
 // "~route:", "~value:", "~value#", "~secret:", "~uri:", "~dns:", "~email:", "~ip:",
 // the last four also with '#', and "~join". The adapters add "~missing", for
 // requests without a key. An identity that begins with '~' is tagged too.

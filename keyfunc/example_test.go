@@ -79,8 +79,9 @@ func ExampleHash() {
 }
 
 func ExampleGlobal() {
-	fmt.Println(keyfunc.Global()(get("X-User", "alice")))
-	// Output: ~global <nil>
+	key, err := keyfunc.Global()(get("X-User", "alice"))
+	fmt.Printf("%q %v\n", key, err)
+	// Output: "" <nil>
 }
 
 func ExampleHeader() {

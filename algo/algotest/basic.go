@@ -137,7 +137,7 @@ func releaseTwice(t *testing.T, s subject) {
 			time.Sleep(peek(t, l, "k").ResetAfter)
 		}
 	}
-	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Ignored} {
+	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Succeeded | algo.Untimed} {
 		settle()
 		before := peek(t, l, "k")
 		lease := acquire(t, l, "k", 1)

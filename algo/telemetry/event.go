@@ -57,10 +57,10 @@ type Event struct {
 	Err error
 }
 
-// Shadowed reports whether a shadow limit (algo.Shadow) admitted a request that
-// it would have denied; Decision.Reason says why.
+// Shadowed reports whether a limit on trial (algo.Shadow) would have denied the request
+// that was admitted; Decision.Trial says why.
 func (e *Event) Shadowed() bool {
-	return e.Result == Allowed && e.Decision.Source == algo.SourceShadowed && e.Decision.Reason != algo.Admitted
+	return e.Result == Allowed && e.Decision.Trial != algo.Admitted
 }
 
 // Why returns the reason of a denial, or of the denial that a shadow limit would
@@ -71,7 +71,9 @@ func (e *Event) Shadowed() bool {
 func (e *Event) Why() algo.Reason {
 	const unavailable = 14 // the code of gRPC
 	switch {
-	case e.Result != Denied && !e.Shadowed():
+	case e.Result == Allowed:
+		return e.Decision.Trial
+	case e.Result != Denied:
 		return algo.Admitted
 	case e.Decision.Reason != algo.Admitted:
 		return e.Decision.Reason

@@ -17,7 +17,7 @@ import (
 func TestWhy(t *testing.T) {
 	reasoned := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
 	trial := func(r algo.Reason) algo.Decision {
-		return algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: r}
+		return algo.Decision{Allowed: true, Source: algo.SourceTrial, Trial: r}
 	}
 	for _, row := range []struct {
 		e        telemetry.Event

@@ -65,7 +65,7 @@ func (g *limited) enter(r *request) bool {
 func (g *limited) leave(r *request, late bool) {
 	outcome := algo.Succeeded
 	if late {
-		outcome = algo.Ignored
+		outcome = algo.Succeeded | algo.Untimed
 	}
 	r.held.Release(outcome)
 	g.spare = append(g.spare, r.held)

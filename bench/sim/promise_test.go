@@ -107,7 +107,7 @@ func TestC2_OnlyWorkTeaches(t *testing.T) {
 			}
 			alone := run()
 			require.Greater(t, len(slices.Compact(slices.Clone(alone.Trace.Limits))), 3, "%s learns", l.name)
-			require.Equal(t, alone.Trace.Limits, run(algo.Ignored, algo.Canceled, algo.Failed).Trace.Limits, l.name)
+			require.Equal(t, alone.Trace.Limits, run(algo.Succeeded|algo.Untimed, algo.Canceled, algo.Failed).Trace.Limits, l.name)
 			require.NotEqual(t, alone.Trace.Limits, run(algo.Succeeded).Trace.Limits, "a success teaches")
 		}
 	}
@@ -135,7 +135,7 @@ func TestC2_OnlyWorkIsObserved(t *testing.T) {
 	heard := &counter{}
 	by := Strategy{Name: "counter", gate: func(w *world) (Gate, error) {
 		g, err := newLimited(w, heard)
-		return &accompanied{g, []algo.Outcome{algo.Ignored, algo.Canceled, algo.Failed}}, err
+		return &accompanied{g, []algo.Outcome{algo.Succeeded | algo.Untimed, algo.Canceled, algo.Failed}}, err
 	}}
 	w, err := play(Clients()[2].shorten(30000), by, 1, false)
 	require.NoError(t, err)

@@ -157,7 +157,7 @@ func TestModesOfRules(t *testing.T) {
 	put(rules.Rule{Limit: limit, Mode: rules.ModeShadow})
 	shadowed := acquire(t, l, "k", 1)
 	require.True(t, shadowed.Allowed)
-	require.Equal(t, algo.SourceShadowed, shadowed.Source)
+	require.Equal(t, algo.SourceTrial, shadowed.Source)
 
 	put(rules.Rule{Limit: limit, Mode: rules.ModeOff})
 	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source)

@@ -226,7 +226,7 @@ func TestAdmittedAndDenied(t *testing.T) {
 		for range 5 {
 			outcomes[<-slots.outcomes]++
 		}
-		require.Equal(t, map[algo.Outcome]int{algo.Succeeded: 4, algo.Ignored: 1}, outcomes)
+		require.Equal(t, map[algo.Outcome]int{algo.Succeeded: 4, algo.Failed | algo.Untimed: 1}, outcomes)
 	})
 }
 
@@ -236,7 +236,7 @@ func TestUnmatched(t *testing.T) {
 	each(t, func(t *testing.T, url string, slots *gate, _ *routes) {
 		response, _ := get(t, url+"/nothing", "dave")
 		require.Equal(t, http.StatusNotFound, response.StatusCode)
-		require.Equal(t, algo.Ignored, <-slots.outcomes)
+		require.Equal(t, algo.Failed|algo.Untimed, <-slots.outcomes)
 	})
 }
 
@@ -276,7 +276,7 @@ func TestHijack(t *testing.T) {
 		require.EqualValues(t, 1, slots.inFlight.Load())
 		require.Empty(t, slots.outcomes)
 		require.NoError(t, response.Body.Close())
-		require.Equal(t, algo.Ignored, <-slots.outcomes)
+		require.Equal(t, algo.Succeeded|algo.Untimed, <-slots.outcomes)
 	})
 }
 
@@ -290,7 +290,7 @@ func TestFlush(t *testing.T) {
 		require.Equal(t, "data: first\n", line)
 		require.EqualValues(t, 1, slots.inFlight.Load())
 		require.NoError(t, response.Body.Close())
-		require.Equal(t, algo.Ignored, <-slots.outcomes)
+		require.Equal(t, algo.Succeeded|algo.Untimed, <-slots.outcomes)
 	})
 }
 

@@ -39,7 +39,7 @@ func TestWhatDecisionsCountAs(t *testing.T) {
 		"at once":                 {event(telemetry.Allowed, algo.Decision{}), []string{"admitted"}},
 		"after a delay":           {event(telemetry.Allowed, algo.Decision{Delay: 1}), []string{"queued"}},
 		"switched off":            {event(telemetry.Allowed, algo.Decision{Source: algo.SourceOff}), []string{"admitted"}},
-		"let through on trial":    {event(telemetry.Allowed, algo.Decision{Source: algo.SourceShadowed, Reason: algo.Quota}), []string{"shadowed"}},
+		"let through on trial":    {event(telemetry.Allowed, algo.Decision{Source: algo.SourceTrial, Trial: algo.Quota}), []string{"shadowed"}},
 		"denied":                  {event(telemetry.Denied, algo.Decision{Reason: algo.Quota}), []string{"denied"}},
 		"failed":                  {event(telemetry.FailedOpen, algo.Decision{}), []string{"failed"}},
 		"closed":                  {event(telemetry.FailedClosed, algo.Decision{}), []string{"failed"}},

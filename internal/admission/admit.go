@@ -249,22 +249,3 @@ func (p *Policy[C]) Report(a *Attempt, r Result, d *algo.Decision, method string
 		p.report(a, r, d, method, status, sent)
 	}
 }
-
-// LacksCapacity reports whether the denial d of key is for lack of the server's
-// capacity (503, UNAVAILABLE). Otherwise the client has used up its quota (429,
-// RESOURCE_EXHAUSTED): calls in flight under the key of one client are a quota
-// of that client, unless all keys share the limit, or all clients the key, or the key has
-// used nothing: then the limiter has no room for one more key.
-func (p *Policy[C]) LacksCapacity(d *algo.Decision, key string) bool {
-	if d.Reason != algo.Overload {
-		return false
-	}
-	if key == "" || key == globalKey || d.Limit > 0 && d.Remaining >= d.Limit {
-		return true
-	}
-	desc, ok := algo.Describe(p.Limiter)
-	return !ok || desc.Shared || desc.Unit != algo.ConcurrentRequests
-}
-
-// globalKey is the key that keyfunc.Global gives every request.
-var globalKey, _ = keyfunc.Global()(nil)

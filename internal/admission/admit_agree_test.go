@@ -184,7 +184,7 @@ func keyOf(name string) (string, error) {
 	case "broken":
 		return "", errDown
 	case "global":
-		return "~global", nil
+		return "", nil
 	case "empty":
 		return "", nil
 	case "":
@@ -465,15 +465,15 @@ var table = []sent{
 	{name: "denied, never", l: decides(denies(algo.Never, algo.Forever)),
 		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), why: algo.Never, cost: 1, keyed: true}},
 	{name: "denied, never, global", l: decides(denies(algo.Never, algo.Forever)), key: "global",
-		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), why: algo.Never, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), why: algo.Never, cost: 1}},
 	{name: "denied, overload", l: decides(denies(algo.Overload, 2*time.Second)),
 		want: answer{result: telemetry.Denied, status: "capacity", retry: 2 * time.Second, event: denies(algo.Overload, 2*time.Second), why: algo.Overload, cost: 1, keyed: true}},
 	{name: "denied, overload, no time given", l: silent(denies(algo.Overload, 0)),
 		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1, keyed: true}},
-	{name: "denied, in flight, one client", l: inFlight(denies(algo.Overload, 0)),
-		want: answer{result: telemetry.Denied, status: "quota", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1, keyed: true}},
+	{name: "denied, in flight, one client", l: inFlight(denies(algo.Quota, 0)),
+		want: answer{result: telemetry.Denied, status: "quota", retry: time.Second, event: denies(algo.Quota, 0), why: algo.Quota, cost: 1, keyed: true}},
 	{name: "denied, in flight, the server", l: inFlight(denies(algo.Overload, 0)), key: "global",
-		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1}},
 	{name: "denied, in flight, empty key", l: inFlight(denies(algo.Overload, 0)), key: "empty",
 		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1}},
 	{name: "denied, the deadline before the quota", l: decides(denies(algo.Quota, 3*time.Second)), ctx: expireLater,
@@ -553,7 +553,7 @@ var table = []sent{
 	{name: "on trial, would be denied", l: func() algo.Limiter { return algo.Shadow(decides(denies(algo.Quota, 3*time.Second))()) },
 		want: answer{status: "ok", event: onTrial(denies(algo.Quota, 3*time.Second)), why: algo.Quota, cost: 1, keyed: true, charged: 1, served: true}},
 	{name: "on trial, fails", l: func() algo.Limiter { return algo.Shadow(fails(errDown)()) },
-		want: answer{status: "ok", event: algo.Decision{Allowed: true, Source: algo.SourceShadowed}, cost: 1, keyed: true, charged: 1, served: true}},
+		want: answer{status: "ok", event: algo.Decision{Allowed: true, Source: algo.SourceTrial}, cost: 1, keyed: true, charged: 1, served: true}},
 	{name: "on trial, bad cost", l: func() algo.Limiter { return algo.Shadow(fails(algo.ErrCost)()) }, open: true,
 		want: answer{result: telemetry.FailedClosed, status: "capacity", cost: 1, keyed: true, err: algo.ErrCost}},
 	{name: "switched off", l: func() algo.Limiter { s := algo.NewSwitch(decides(denies(algo.Quota, 1))()); s.Off(); return s },
@@ -568,6 +568,6 @@ func unlimited() algo.Decision {
 }
 
 func onTrial(d algo.Decision) algo.Decision {
-	d.Allowed, d.Source = true, algo.SourceShadowed
+	d.Allowed, d.Reason, d.Trial, d.Source = true, algo.Admitted, d.Reason, algo.SourceTrial
 	return d
 }

@@ -63,12 +63,6 @@ func Jitter(wait, reset, left time.Duration, random float64) time.Duration {
 	return wait + time.Duration(random*float64(min(spread, left-wait)))
 }
 
-// JitterSeconds spreads whole seconds by up to 20 %, at most 5 s, for Retry-After.
-// random is in [0, 1).
-func JitterSeconds(s int64, random float64) int64 {
-	return s + int64(random*float64(min(s/5, int64(maxJitter/time.Second))+1))
-}
-
 // Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a wait and the
 // time that the caller has left: milliseconds, or -1 if the caller's deadline
 // comes first.

@@ -24,7 +24,7 @@ var Classes = []string{
 // Any other key is a caller.
 func ClassOf(key string) string {
 	switch {
-	case key == "" || key == "~global":
+	case key == "":
 		return classGlobal
 	case key == MissingName:
 		return ClassMissing

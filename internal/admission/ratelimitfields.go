@@ -122,8 +122,8 @@ func (p *PolicyItem) Until(d *algo.Decision) int64 {
 		return 0
 	}
 	after := d.NextAfter
-	if !d.Allowed && d.RetryAfter > 0 {
-		after = min(after, d.RetryAfter)
+	if !d.Allowed {
+		after = min(after, waitFor(d))
 	}
 	if after == algo.Forever {
 		return 0
@@ -131,22 +131,10 @@ func (p *PolicyItem) Until(d *algo.Decision) int64 {
 	return max(Seconds(after), 0)
 }
 
-// InForce reports whether d is about a limit that applied to the request. A
-// limit that is switched off, on trial or unknown must not be advertised, or
-// well-behaved clients would back off.
+// InForce reports whether d is about a limit that applied to the request, and that sees a
+// reason for one. Other limits must not be advertised, or well-behaved clients would back off.
 func (f *Fields) InForce(d *algo.Decision) bool {
-	switch {
-	case d.Limit == unbounded && f.countsInFlight():
-		return false
-	case !d.Allowed:
-		return true
-	case d.Source == algo.SourceOff || d.Source == algo.SourceShadowed:
-		return false
-	case d.Limit > 0:
-		return true
-	}
-	_, known := algo.Describe(f.Limiter)
-	return known
+	return d.InForce() && (d.Limit != unbounded || !f.countsInFlight())
 }
 
 // countsInFlight is true as well for a limiter without a description.

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// Global is the one key of a limit that is not split by client.
-	Global = "~global"
 	// Unix is the key of every client on a Unix socket.
 	Unix = "~unix"
 	// maxPlain is the longest value, in bytes, that is a key unchanged.

@@ -23,7 +23,7 @@ func Context(get func(context.Context) (string, bool)) keyfunc.RPC {
 	}
 }
 
-// Global is [keyfunc.Global] for gRPC: the same key for every call.
+// Global is [keyfunc.Global] for gRPC: the empty key for every call.
 func Global() keyfunc.RPC {
-	return func(context.Context, string) (string, error) { return keytext.Global, nil }
+	return func(context.Context, string) (string, error) { return "", nil }
 }

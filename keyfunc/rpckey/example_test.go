@@ -38,8 +38,9 @@ func ExampleFromConfig() {
 }
 
 func ExampleGlobal() {
-	fmt.Println(rpckey.Global()(context.Background(), "/items.Items/Get"))
-	// Output: ~global <nil>
+	key, err := rpckey.Global()(context.Background(), "/items.Items/Get")
+	fmt.Printf("%q %v\n", key, err)
+	// Output: "" <nil>
 }
 
 func ExampleContext() {

@@ -73,8 +73,11 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Eve
 	if e.Sent.RetryAfter > 0 {
 		attrs = append(attrs, slog.Float64("retry_after", e.Sent.RetryAfter.Seconds()))
 	}
+	if e.Decision.Cause != 0 {
+		attrs = append(attrs, slog.String("cause", e.Decision.Cause.String()))
+	}
 	if e.Err != nil {
-		attrs = append(attrs, slog.String("cause", cause(e.Err)))
+		attrs = append(attrs, slog.String("error", kindOf(e.Err)))
 	}
 	l.write(as.topic, attrs)
 }
@@ -124,8 +127,8 @@ func clean(s string) string {
 	return s
 }
 
-// cause returns the type of the innermost error.
-func cause(err error) string {
+// kindOf returns the type of the innermost error.
+func kindOf(err error) string {
 	for {
 		inner := errors.Unwrap(err)
 		if inner == nil {

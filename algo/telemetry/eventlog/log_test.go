@@ -19,6 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
@@ -117,7 +118,7 @@ func TestLogTopics(t *testing.T) {
 	broken := errors.New("key=hunter2")
 	at := time.Now()
 	for range 3 {
-		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: algo.Quota}, KeyHash: 7})
+		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceTrial, Trial: algo.Quota}, KeyHash: 7})
 		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true, Source: algo.SourceFallback}, KeyHash: 7})
 		j.Observe(telemetry.Event{At: at, Policy: "p", Result: telemetry.FailedOpen, Err: fmt.Errorf("wrapped: %w", broken), KeyHash: 7})
 		j.Observe(telemetry.Event{At: at, Policy: "p", Result: telemetry.FailedClosed, Err: broken, KeyHash: 8})
@@ -125,10 +126,24 @@ func TestLogTopics(t *testing.T) {
 		j.Observe(telemetry.Event{At: at, Policy: "p", Decision: algo.Decision{Allowed: true}, KeyHash: 7})
 	}
 	require.NotContains(t, j.text.String(), "hunter2")
-	require.Contains(t, j.text.String(), `"cause":"*errors.errorString"`)
+	require.Contains(t, j.text.String(), `"error":"*errors.errorString"`)
 	require.Equal(t, []string{"shadowed p 7 1", "fallback p  1", "failed-open p  1", "failed-closed p  1"}, j.take(t))
 	j.Flush()
 	require.ElementsMatch(t, []string{"shadowed p 7 2", "fallback p  2", "failed-open p  2", "failed-closed p  2"}, j.take(t))
+}
+
+// A line says for what a limiter denied.
+func TestLogOfACause(t *testing.T) {
+	j := newJournal(t)
+	full := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	for range 2 {
+		lease, err := full.Acquire(t.Context(), "", 1)
+		require.NoError(t, err)
+		if !lease.Allowed {
+			j.Observe(telemetry.Event{At: time.Now(), Policy: "p", Result: telemetry.Denied, Decision: lease.Decision})
+		}
+	}
+	require.Contains(t, j.text.String(), `"cause":"limit"`)
 }
 
 // A million keys need no more slots and lines than there are.

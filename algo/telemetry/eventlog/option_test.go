@@ -46,7 +46,7 @@ func TestLogLevels(t *testing.T) {
 	log.Observe(denial(1))
 	require.Empty(t, text.String())
 	shadow := denial(1)
-	shadow.Result, shadow.Decision.Source = telemetry.Allowed, algo.SourceShadowed
+	shadow.Result, shadow.Decision.Trial = telemetry.Allowed, algo.Quota
 	log.Observe(shadow)
 	require.Contains(t, text.String(), "level=WARN")
 }

@@ -28,7 +28,7 @@
 //   - shadowed: admitted by a shadow limit (algo.Shadow) that would have denied it;
 //   - unknown, for an event with an unknown result.
 //
-// ratelimit.reason says why a request was denied or shadowed: quota, overload or never. Other
+// ratelimit.reason says why a request was denied or shadowed: quota, overload, banned or never. Other
 // outcomes are without it.
 //
 // The attribute ratelimit.transport is http or grpc for limits on incoming requests,

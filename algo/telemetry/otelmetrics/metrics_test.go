@@ -149,7 +149,7 @@ func (r reading) ObserveFloat64(o metric.Float64Observable, v float64, opts ...m
 func TestMetrics(t *testing.T) {
 	denied := func(r algo.Reason) algo.Decision { return algo.Decision{Reason: r} }
 	trial := func(r algo.Reason) algo.Decision {
-		return algo.Decision{Allowed: true, Source: algo.SourceShadowed, Reason: r}
+		return algo.Decision{Allowed: true, Source: algo.SourceTrial, Trial: r}
 	}
 	for _, row := range []struct {
 		e    telemetry.Event

@@ -14,8 +14,8 @@ import (
 // results has the values of the attributes ratelimit.outcome and ratelimit.reason.
 var results = [...]struct{ outcome, reason string }{
 	{"allowed", ""}, {"canceled", ""}, {"failed_open", ""}, {"failed_closed", ""},
-	{"denied", "quota"}, {"denied", "overload"}, {"denied", "never"},
-	{"shadowed", "quota"}, {"shadowed", "overload"}, {"shadowed", "never"},
+	{"denied", "quota"}, {"denied", "overload"}, {"denied", "banned"}, {"denied", "never"},
+	{"shadowed", "quota"}, {"shadowed", "overload"}, {"shadowed", "banned"}, {"shadowed", "never"},
 	{"unknown", ""},
 }
 
@@ -24,7 +24,7 @@ func resultOf(e *telemetry.Event) int {
 	switch e.Result {
 	case telemetry.Allowed:
 		if e.Shadowed() {
-			return 7 + reasonOf(e)
+			return 8 + reasonOf(e)
 		}
 		return 0
 	case telemetry.Canceled:
@@ -40,13 +40,7 @@ func resultOf(e *telemetry.Event) int {
 }
 
 func reasonOf(e *telemetry.Event) int {
-	switch e.Why() {
-	case algo.Overload:
-		return 1
-	case algo.Never:
-		return 2
-	}
-	return 0
+	return int(min(max(e.Why(), algo.Quota), algo.Never) - algo.Quota)
 }
 
 // transports has the values of the attribute ratelimit.transport, at twice the transport,

@@ -97,7 +97,7 @@ func (f *fields) add(l *limit, d *algo.Decision) {
 		f.retry = max(f.retry, d.RetryAfter)
 		f.never = f.never || d.Reason == algo.Never
 	}
-	if d.Source == algo.SourceShadowed || d.Source == algo.SourceOff {
+	if d.Source == algo.SourceTrial || d.Source == algo.SourceOff {
 		return
 	}
 	for i := range f.items {
