@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/decide"
 )
 
@@ -110,7 +111,7 @@ func (p *portion) save(ctx context.Context, key string, n int64) (algo.Lease, er
 	if wait := max(needs-now.Sub(since), held.ResetAfter); wait > 0 {
 		p.note(key, since)
 		d := held.Decision
-		d.Allowed, d.Reason, d.RetryAfter = false, algo.Overload, wait
+		d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Overload, cause.Store, wait
 		return algo.NewLease(d, nil, algo.Handle{}), nil
 	}
 	delete(p.saving, key)
