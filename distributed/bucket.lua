@@ -9,9 +9,14 @@
 --                             mark the charges made from now on; charges with a
 --                             mark below voided cannot be refunded
 --   -endccc[:account:voided]  the end of a ban
+--   ...;TATccc                a later TAT, for all parameters but the ones that wrote the key
 --
 -- ccc is the mark of the parameters that wrote the TAT, and bounds the debt that
 -- they can have written: see span in prelude.lua.
+--
+-- A changed limit: under parameters that meet a key of others, it owes at most what a key
+-- owes that has just spent everything. Others still see the debt that was there: each charge
+-- counts for both.
 --
 -- KEYS[i]  a bucket; it may occur more than once, entries run in order
 -- ARGV     six integers for each key: op, a, b, c, d, mark of the parameters
@@ -43,13 +48,16 @@
 -- clock stepped back. A key lives until its TAT; with an account, until the
 -- charges made before have drained.
 
+local strict, strict_mark = 0, 0 -- the later TAT of the key that was read last; 0: none
+
 -- read returns the mark of a bucket too.
 local function read(key)
   local v = get(key)
+  strict = 0
   if not v then
     return 0, 0, 0, DENIED, 0
   end
-  local tat, mark, account, voided = string.match(v or '', '^(%-?%d+)(%d%d%d):?(%d*):?(%d*)$')
+  local tat, mark, account, voided, later, of = string.match(v or '', '^(%-?%d+)(%d%d%d):?(%d*):?(%d*);?(%d-)(%d?%d?%d?)$')
   tat, mark, account, voided = tonumber(tat), tonumber(mark), tonumber(account) or 0, tonumber(voided) or 0
   if not tat or mark > LAST_MARK then
     return 0, 0, 0, WRONG_TYPE, 0
@@ -58,48 +66,62 @@ local function read(key)
   elseif tat < 0 then
     tat = 0
   end
+  strict, strict_mark = tonumber(later) or 0, tonumber(of) or 0
   return tat, account, voided, DENIED, mark
 end
 
 local function write(key, tat, account, voided, longest, mark)
-  local text = int(tat) .. string.format('%03d', mark)
+  local text, last = int(tat) .. string.format('%03d', mark), tat
   if account > 0 then
     text = text .. ':' .. int(account) .. ':' .. int(voided)
-    local ttl = math.max(tat - now, redis.call('PTTL', key) * 1000)
+  end
+  if strict > math.max(tat, now) then
+    text, last, longest = text .. ';' .. int(strict) .. string.format('%03d', strict_mark), strict, math.huge
+  end
+  if account > 0 then
+    local ttl = math.max(last - now, redis.call('PTTL', key) * 1000)
     put(key, text, math.min(ttl, longest))
-  elseif tat > now then
-    put(key, text, tat - now)
+  elseif last > now then
+    put(key, text, last - now)
   else
     redis.call('DEL', key)
   end
 end
 
 -- load reads a bucket and clamps an implausible TAT, which voids the charges
--- that led to it. Other parameters on the same key make a larger debt plausible,
--- and the debt keeps their mark until it is one of these parameters too.
+-- that led to it. The debt under other parameters is at most that of a key which has just
+-- spent everything.
 local function load(key, depth, wait, mine)
   local tat, account, voided, flag, mark = read(key)
-  local own = 2 * depth + wait
-  local longest, mixed, clamped = own, 0, false
-  if flag == DENIED and tat > now then
-    if mark ~= mine then
-      mixed, longest = MIXED, math.max(own, span(mark))
+  local longest, mixed, clamped = 2 * depth + wait, 0, false
+  local most = now + longest
+  if flag == DENIED and mark ~= mine and math.max(tat, strict) > now then
+    mixed = MIXED
+    if strict <= tat then
+      strict, strict_mark = tat, mark
     end
-    if tat > now + longest then
-      tat, account, clamped = now + longest, account + 1, true
-      voided = account
-    end
+    longest = math.max(longest, span(strict_mark))
+    strict = math.min(strict, now + longest)
+    tat, most = strict, now + depth + wait
   end
-  if tat <= now + own then
-    mark = mine
+  if flag == DENIED and tat > most then
+    tat, account, clamped = most, account + 1, true
+    voided = account
   end
-  return tat, account, voided, flag, mark, mixed, longest, clamped
+  return tat, account, voided, flag, mine, mixed, longest, clamped
 end
 
 -- charge is the algorithm: the TAT after the charge, and whether it fits.
 local function charge(tat, depth, wait, cost)
   local next = math.max(tat, now) + cost
   return next, cost == 0 or next - now - depth <= wait
+end
+
+-- owe adds to the later TAT what moves a TAT.
+local function owe(tat, next)
+  if strict > 0 then
+    strict = math.max(strict, now) + next - math.max(tat, now)
+  end
 end
 
 -- refund gives back the remaining weight of a charge. A later TAT than the
@@ -109,6 +131,7 @@ local function refund(key, most, drained, after, marked)
   after = after - (account - marked)
   local given = math.min(most, math.max(after, drained) - now, tat - now)
   if flag == DENIED and given > 0 and marked >= voided and marked <= account and after <= tat then
+    owe(tat, tat - given)
     write(key, tat - given, account + given, voided, math.huge, mark)
   end
   return tat, account, flag
@@ -119,6 +142,7 @@ local function give_back(key, depth, wait, cost, mine)
   local tat, account, voided, flag, mark, _, longest = load(key, depth, wait, mine)
   local given = math.min(cost, tat - now)
   if flag == DENIED and given > 0 then
+    owe(tat, tat - given)
     write(key, tat - given, account + given, voided, longest, mark)
   end
   return tat, account, flag
@@ -133,6 +157,7 @@ local function force(key, depth, wait, cost, cut, mine)
       after = account + 1
       voided = after
     end
+    owe(tat, math.min(next, largest))
     write(key, math.min(next, largest), after, voided, longest, mark)
   end
   return tat, account, flag
@@ -142,6 +167,7 @@ end
 local function reset(key, depth, wait)
   local tat, account, _, flag, mark = read(key)
   local ttl = math.min(redis.call('PTTL', key) * 1000, math.max(2 * depth + wait, span(mark)))
+  strict = 0
   if flag == WRONG_TYPE then
     return tat, account, flag
   elseif ttl > 0 then
@@ -184,7 +210,7 @@ local function together(op, first, last)
       local mine = number(ARGV[at + 6])
       local tat, account, voided, flag, mark, mixed, longest, clamped = load(key, depth, wait, mine)
       s = {mine = mine, first = tat, tat = tat, account = account, voided = voided, flag = flag, mark = mark,
-        mixed = mixed, longest = longest, clamped = clamped}
+        mixed = mixed, longest = longest, clamped = clamped, strict = strict, strict_mark = strict_mark}
       buckets[key] = s
     end
     local flag, fits, before = s.flag, cost == 0, s.tat
@@ -198,12 +224,14 @@ local function together(op, first, last)
     answer(before, s.account, flag + s.mixed)
   end
   for key, s in pairs(buckets) do
-    local tat, mark = s.first, s.mark
+    local tat = s.first
+    strict, strict_mark = s.strict, s.strict_mark
     if all and op == 6 and s.tat > s.first then
-      tat, mark = s.tat, s.mine
+      tat = s.tat
+      owe(s.first, tat)
     end
     if s.clamped or (tat > s.first and tat > now) then
-      write(key, tat, s.account, s.voided, s.longest, mark)
+      write(key, tat, s.account, s.voided, s.longest, s.mine)
     end
   end
 end
@@ -216,6 +244,7 @@ local function acquire(key, depth, wait, cost, mine)
       flag = ADMITTED
     end
     if fits and cost > 0 then
+      owe(tat, next)
       write(key, next, account, voided, longest, mine)
     elseif clamped then
       write(key, tat, account, voided, longest, mark)

@@ -82,9 +82,11 @@
 // to more.
 //
 //   - while instances use one name with different parameters, as in a rolling
-//     deployment: the largest burst, the largest rate, and if the rates differ
-//     the bursts of the slower ones; for windows the largest quota in the longest
-//     period, for logs the sum. The event is [MixedParameters];
+//     deployment: the sum of the bounds of both limits, because each sees the charges of
+//     the other, and of those at most as many as fill it. The event is [MixedParameters];
+//   - after a change of the limit, in use or by a deployment: no key waits longer than one
+//     that has just spent everything under the new limit, and RetryAfter suffices. A smaller
+//     quota in the same period keeps the units that were spent;
 //   - while instances use one name with different algorithms: the sum of the bounds
 //     of both limits. Until the charges on a key have expired, instances with
 //     another algorithm decide about it locally. The event is [KeyFault];

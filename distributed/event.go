@@ -44,7 +44,8 @@ const (
 	InstancesChanged
 	// MixedParameters: a key was last charged under another rate, burst, period or zone:
 	// another instance uses the limit's name with other parameters, as in a rolling
-	// deployment, or the limit has just been changed. Keys keep the larger bound.
+	// deployment, or the limit has just been changed. Each version sees the charges of others,
+	// at most as many as fill it.
 	MixedParameters
 	// ProcessLate: this process has too little CPU, or was paused, so it saw replies
 	// of Redis too late. Those decisions were local; no breaker opens. At most

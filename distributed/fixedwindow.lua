@@ -4,9 +4,11 @@
 -- of this server's clock, the units spent of it, the limit's period and quota, and how
 -- often earlier charges were voided. A full window in debt has spent its period in
 -- microseconds, which is more than any quota, and its debt of the next window.
--- 'f-end:0:0:0[:voided]' is the end of a ban.
+-- 'f-end:0:0:0[:voided]' is the end of a ban. ';end:units:period' may follow: a longer window
+-- of other parameters.
 --
--- While limits of several periods use a key, its window is the longest of theirs.
+-- A changed limit: a window of a longer period counts as spent in the own one, at most all of
+-- its quota. Limits of the longer period still see theirs: each charge counts in both.
 --
 -- KEYS[i]  a window; it may occur more than once, entries run in order
 -- ARGV     seven integers for each key: op, a, b, c, d, e, f
@@ -52,13 +54,31 @@ local function window(a, d, e, f)
   return now - (now - d) % a, a
 end
 
+local other -- the longer window of other parameters: its end, units and period; or nil
+
+-- also counts n units in the longer window.
+local function also(n)
+  if other and other[2] < other[3] then
+    other[2] = math.max(other[2] + n, 0)
+  end
+end
+
 local function parse(key)
   local v = get(key)
-  wrote = 0
+  wrote, other = 0, nil
   if not v then
     return 0, 0, 0, 0, true
   end
-  local e, units, period, quota, voided = string.match(v, '^f(%-?%d+):(%d+):(%d+):(%d+):?(%d*)$')
+  local e, units, period, quota, voided, rest = string.match(v, '^f(%-?%d+):(%d+):(%d+):(%d+):?(%d*)(;?.*)$')
+  local last, held, long = string.match(rest or '', '^;(%d+):(%d+):(%d+)$')
+  if last then
+    other = {tonumber(last), tonumber(held), tonumber(long)}
+    if other[1] <= now or other[1] > now + other[3] then
+      other = nil
+    end
+  elseif rest ~= '' then
+    e = nil -- of a later format
+  end
   wrote = tonumber(quota) or 0
   return tonumber(e), tonumber(units), tonumber(period), tonumber(voided) or 0, e
 end
@@ -73,6 +93,9 @@ local function read(key, begin, period, quota)
   elseif banned(e) then
     return -e, voided, BANNED, 0, begin, period
   end
+  if other and p ~= period and (e <= now or other[3] == period) then
+    e, units, p, other = other[1], other[2], other[3], nil -- this limit's own, or all that is left
+  end
   local mixed = 0
   if e > now and (p ~= period or (quota > 0 and wrote > 0 and wrote ~= quota)) then
     mixed = MIXED
@@ -84,8 +107,9 @@ local function read(key, begin, period, quota)
     if p == period and not back and now < begin + period then
       mixed = MIXED -- a window of the same length and other edges
     end
-    if p > period and not back then
-      return math.min(units, quota), voided, DENIED, mixed, e - p, p
+    if p > period and not back and quota > 0 then
+      other = other and other[3] > p and other or {e, units, p}
+      back = true -- the own window begins with this decision
     end
     return math.min(units, quota), voided, DENIED, mixed, begin, period, back
   elseif e == begin and (p == period or after > 0) and units > p then
@@ -96,7 +120,7 @@ end
 
 local function write(key, begin, period, spent, voided, quota)
   wrote = quota or wrote
-  if spent == 0 and voided == 0 then
+  if spent == 0 and voided == 0 and not other then
     redis.call('DEL', key)
     return
   end
@@ -107,6 +131,10 @@ local function write(key, begin, period, spent, voided, quota)
   end
   if spent > period then
     ttl = ttl + (after > 0 and after or period)
+  end
+  if other then
+    text = text .. ';' .. int(other[1]) .. ':' .. int(other[2]) .. ':' .. int(other[3])
+    ttl = math.max(ttl, other[1] - now)
   end
   put(key, text, ttl)
 end
@@ -171,9 +199,10 @@ local function entry(i)
         flag = ADMITTED
       end
       if flag == ADMITTED and c > 0 then
+        also(c)
         write(key, begin, a, spent + c, voided, b)
       elseif back then
-        write(key, begin, a, spent, voided)
+        write(key, begin, a, spent, voided, b)
       end
     elseif op == 1 or op == 13 then
       local left = spent - c
@@ -182,9 +211,11 @@ local function entry(i)
       end
       local counts = op == 13 or (mixed == 0 and not back and now < begin + a and e == voided)
       if counts and left < spent then
+        also(-c)
         write(key, begin, a, math.max(left, 0), voided)
       end
     elseif op == 2 then
+      also(c)
       if spent < a and spent + c > b then
         spent, c = a, c - math.max(b - spent, 0)
       end
@@ -194,7 +225,8 @@ local function entry(i)
       write(key, begin, a, math.min(spent + c, a + b), voided, b)
     end
   end
-  if op == 3 and flag ~= WRONG_TYPE and (spent > 0 or voided > 0) then
+  if op == 3 and flag ~= WRONG_TYPE and (spent > 0 or voided > 0 or other) then
+    other = nil
     write(key, begin, a, 0, voided + 1)
   end
   admitted = flag
@@ -213,7 +245,7 @@ local function look(key, at)
   local spent, voided, flag, mixed, back
   spent, voided, flag, mixed, begin, period, back = read(key, begin, period, quota)
   return {own = own, quota = quota, first = spent, spent = spent, voided = voided, flag = flag, mixed = mixed,
-    begin = begin, period = period, back = back, wrote = wrote, after = after}
+    begin = begin, period = period, back = back, wrote = wrote, after = after, other = other}
 end
 
 -- together charges the entries first to last, or none of them.
@@ -237,11 +269,12 @@ local function together(op, first, last)
     answer(before, s.voided, flag + s.mixed)
   end
   for key, s in pairs(windows) do
-    after, wrote = s.after, s.wrote
+    after, wrote, other = s.after, s.wrote, s.other
     if all and op == 6 and s.spent > s.first then
+      also(s.spent - s.first)
       write(key, s.begin, s.period, s.spent, s.voided, s.quota)
     elseif s.back then
-      write(key, s.begin, s.period, s.first, s.voided)
+      write(key, s.begin, s.period, s.first, s.voided, s.quota)
     end
   end
 end

@@ -199,7 +199,7 @@ func (l *Limiter) reportKeyFault(r *request) {
 // reportMixed reports that an instance uses other parameters for the limit.
 func (l *Limiter) reportMixed() {
 	if l.store.mayLog(mixedParameters) {
-		l.store.logger.Warn("distributed: instances use different parameters for one limit, or it has just been changed; keys keep the larger bound", "limit", l.name)
+		l.store.logger.Warn("distributed: instances use different parameters for one limit, or it has just been changed; meanwhile a key has at most the sum of both", "limit", l.name)
 	}
 	l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
 }

@@ -11,6 +11,7 @@ import (
 type bucketOracle struct {
 	tat, account, voided int64
 	mark                 int64 // of the parameters that wrote tat
+	later, laterMark     int64 // for other parameters; 0: tat
 	bannedUntil          int64
 	aliveUntil           int64 // the key's expiry
 	diedAt               int64
@@ -60,15 +61,20 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 		if mark := s.mark; mark >= o.voided && mark <= o.account {
 			next, given := s.gcra.Refund(o.tat, s.charge, now, s.n, o.account-mark)
 			if given > 0 {
+				o.owe(now, next)
 				o.tat, o.account = next, o.account+given
 				o.keep(now, math.MaxInt64-now)
 			}
 		}
 		return tat, account, flagDenied
 	case opGiveBack:
+		was := *o
 		_, longest, mark, _ := o.load(s, now)
 		tat, account = o.tat, o.account
-		if given := min(s.n*s.gcra.Params().Emission, tat-now); given > 0 {
+		if given := min(s.n*s.gcra.Params().Emission, tat-now); given <= 0 {
+			*o = was
+		} else {
+			o.owe(now, tat-given)
 			o.tat, o.account, o.mark = tat-given, account+given, mark
 			o.keep(now, longest)
 		}
@@ -79,6 +85,7 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 		tat, account = o.tat, o.account
 		next, largest := max(tat, now)+min(s.n, b.MaxDebt/b.Emission+1)*b.Emission, max(now+b.MaxDebt, tat)
 		o.void(next > largest || b.Emission < s.charge.B)
+		o.owe(now, min(next, largest))
 		o.tat, o.mark = min(next, largest), mark
 		o.keep(now, longest)
 		return tat, account, flagDenied
@@ -101,39 +108,50 @@ func (o *bucketOracle) expire(now int64) {
 }
 
 func (o *bucketOracle) acquire(s bucketStep, now int64) (tat, account, flag int64) {
-	b := bucketOf(s.gcra)
+	was := *o
 	clamped, longest, mark, flag := o.load(s, now)
 	tat, account = o.tat, o.account
-	next, v, _ := b.gcra.Answer(tat, now, s.n)
+	next, v, _ := s.gcra.Answer(tat, now, s.n)
 	if v.Allowed {
 		flag += flagAdmitted
 	}
-	if next != tat {
-		mark = b.mark()
+	if !clamped && next == tat {
+		*o = was
+		return tat, account, flag
 	}
-	if clamped || next != tat {
-		o.tat, o.mark = next, mark
-		o.keep(now, longest)
-	}
+	o.owe(now, next)
+	o.tat, o.mark = next, mark
+	o.keep(now, longest)
 	return tat, account, flag
 }
 
-// load clamps a TAT that is implausible under the parameters and under the ones
-// that wrote it. It returns the mark of the value that is then written.
+// load clamps a TAT that is implausible. Under other parameters than those that wrote it, the
+// debt is at most that of a key which has just spent everything.
 func (o *bucketOracle) load(s bucketStep, now int64) (clamped bool, longest, mark, flag int64) {
 	b := bucketOf(s.gcra)
-	longest, mark = b.MaxDebt, o.mark
-	if o.tat > now && mark != b.mark() {
-		longest, flag = max(longest, spanOf(mark)), flagMixed
+	longest, mark = b.MaxDebt, b.mark()
+	most := now + longest
+	if debt := max(o.tat, o.later); debt > now && o.mark != mark {
+		flag = flagMixed
+		if o.later <= o.tat {
+			o.later, o.laterMark = o.tat, o.mark
+		}
+		longest = max(longest, spanOf(o.laterMark))
+		o.later = min(o.later, now+longest)
+		o.tat, most = o.later, now+b.Depth+b.MaxWait
 	}
-	if clamped = o.tat > now+longest; clamped {
+	if clamped = o.tat > most; clamped {
 		o.void(true)
-		o.tat = now + longest
-	}
-	if o.tat <= now+b.MaxDebt {
-		mark = b.mark()
+		o.tat = most
 	}
 	return clamped, longest, mark, flag
+}
+
+// owe adds to the later TAT what moves tat to next.
+func (o *bucketOracle) owe(now, next int64) {
+	if o.later > 0 {
+		o.later = max(o.later, now) + next - max(o.tat, now)
+	}
 }
 
 func (o *bucketOracle) whileBanned(s bucketStep, now int64) (ends, account, flag int64) {
@@ -151,6 +169,7 @@ func (o *bucketOracle) whileBanned(s bucketStep, now int64) (ends, account, flag
 func (o *bucketOracle) ban(s bucketStep, now int64) (ends int64) {
 	ends = max(o.tat, now+s.long)
 	o.void(o.account > 0)
+	o.later = 0
 	o.bannedUntil = ends
 	if o.account == 0 {
 		o.aliveUntil = ends
@@ -163,6 +182,7 @@ func (o *bucketOracle) reset(s bucketStep, now int64) {
 	p := s.gcra.Params()
 	if o.aliveUntil > now {
 		o.void(true)
+		o.later = 0
 		o.tat, o.bannedUntil, o.aliveUntil = now, 0, min(o.aliveUntil, now+max(p.MaxDebt, spanOf(o.mark)))
 	}
 }
@@ -176,11 +196,16 @@ func (o *bucketOracle) void(yes bool) {
 
 // keep is the expiry after a write.
 func (o *bucketOracle) keep(now, longest int64) {
-	switch {
+	if o.later <= max(o.tat, now) {
+		o.later = 0
+	} else {
+		longest = math.MaxInt64 - now
+	}
+	switch last := max(o.tat, o.later); {
 	case o.account > 0:
-		o.aliveUntil = min(max(o.aliveUntil, o.tat), now+longest)
-	case o.tat > now:
-		o.aliveUntil = o.tat
+		o.aliveUntil = min(max(o.aliveUntil, last), now+longest)
+	case last > now:
+		o.aliveUntil = last
 	default:
 		*o = bucketOracle{diedAt: now}
 	}

@@ -4,9 +4,11 @@
 -- The value is 'sindex:older:newer:period:quota[:voided]': the number of the newest
 -- period since the epoch of this server's clock, the counts of the period before
 -- and of that one, the limit's period and quota, and how often earlier charges were
--- voided; or 's-end:0:0:0:0[:voided]', the end of a ban.
+-- voided; or 's-end:0:0:0:0[:voided]', the end of a ban. ';index:older:newer:period' may
+-- follow: the counts of other parameters in a longer period.
 --
--- While limits of several periods use a key, it counts in the longest of theirs.
+-- A changed limit: the weight in a longer period counts as spent in the own one, at most all
+-- of its quota. Limits of the longer period still see theirs: each charge counts in both.
 --
 -- KEYS[i]  a window; it may occur more than once, entries run in order
 -- ARGV     six integers for each key: op, a, b, c, d, e
@@ -50,14 +52,29 @@ end
 -- read returns the number of the newest period and the two counts, voided, the
 -- flag, MIXED or 0, the period, and whether the clock has stepped back.
 local wrote = 0 -- the quota of the limit that wrote the key
+local other -- the counts in the longer period of other parameters: index, older, newer, period; or nil
+
+local function also(n)
+  if other then
+    other[3] = math.max(other[3] + n, 0)
+  end
+end
 
 local function read(key, period, quota)
   local index, v = math.floor(now / period), get(key)
-  wrote = 0
+  wrote, other = 0, nil
   if not v then
     return index, 0, 0, 0, DENIED, 0, period, false
   end
-  local i, older, newer, p, q, voided = string.match(v, '^s(%-?%d+):(%d+):(%d+):(%d+):(%d+):?(%d*)$')
+  local i, older, newer, p, q, voided, rest = string.match(v, '^s(%-?%d+):(%d+):(%d+):(%d+):(%d+):?(%d*)(;?.*)$')
+  local i2, older2, newer2, p2 = string.match(rest or '', '^;(%d+):(%d+):(%d+):(%d+)$')
+  if i2 then
+    p2 = tonumber(p2)
+    i2, older2, newer2 = since(math.floor(now / p2), tonumber(i2), tonumber(older2), tonumber(newer2))
+    other = i2 and {i2, older2, newer2, p2}
+  elseif rest ~= '' then
+    i = nil -- of a later format
+  end
   wrote = tonumber(q) or 0
   i, older, newer, p, voided = tonumber(i), tonumber(older), tonumber(newer), tonumber(p), tonumber(voided) or 0
   if not i then
@@ -69,6 +86,9 @@ local function read(key, period, quota)
   if p > 0 then
     found, older, newer, back = since(math.floor(now / p), i, older, newer)
   end
+  if other and p ~= period and (not found or other[4] == period) then
+    found, older, newer, p, other = other[1], other[2], other[3], other[4], nil
+  end
   if not found then
     return index, 0, 0, 0, DENIED, 0, period, false
   elseif p == period then
@@ -77,10 +97,13 @@ local function read(key, period, quota)
       mixed = MIXED
     end
     return found, older, newer, voided, DENIED, mixed, period, back
-  elseif p > period then
-    return found, older, newer, voided, DENIED, MIXED, p, back
   end
-  return index, 0, weigh(older, (found + 1) * p - now, p) + newer, voided, DENIED, MIXED, period, back
+  local weight = weigh(older, (found + 1) * p - now, p) + newer
+  if p > period and quota > 0 and not back then
+    other = other and other[4] > p and other or {found, older, newer, p}
+    weight, back = math.min(weight, quota), true -- the own period begins with this decision
+  end
+  return index, 0, weight, voided, DENIED, MIXED, period, back
 end
 
 -- life is how long a key must live: until its counts have left the window, and
@@ -101,17 +124,22 @@ local function write(key, index, older, newer, voided, period, quota)
     .. ':' .. int(period) .. ':' .. int(wrote)
   if voided > 0 then
     text = text .. ':' .. int(voided)
-  elseif older + newer == 0 then
+  elseif older + newer == 0 and not other then
     redis.call('DEL', key)
     return
   end
-  put(key, text, life(key, index, newer, voided, period))
+  local us = life(key, index, newer, voided, period)
+  if other then
+    text = text .. ';' .. int(other[1]) .. ':' .. int(other[2]) .. ':' .. int(other[3]) .. ':' .. int(other[4])
+    us = math.max(us, (other[1] + 2) * other[4] - now)
+  end
+  put(key, text, us)
 end
 
 -- ban lasts at least as long as the counts.
 local function ban(key, long)
   local v = get(key)
-  local i, voided = string.match(v or 's0:0:0:0:0', '^s(%-?%d+):%d+:%d+:%d+:%d+:?(%d*)$')
+  local i, voided = string.match(v or 's0:0:0:0:0', '^s(%-?%d+):%d+:%d+:%d+:%d+:?(%d*)')
   i, voided = tonumber(i), tonumber(voided) or 0
   if not i then
     return 0, 0, 0, 0, WRONG_TYPE, 0
@@ -129,7 +157,7 @@ for i = 1, #KEYS do
   local op = number(ARGV[at + 1])
   local a, b, c = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
   local d, e = number(ARGV[at + 5]), number(ARGV[at + 6])
-  local own, quota = a, 0
+  local quota = 0
   if op == 0 or op == 2 then
     quota = b
   end
@@ -153,10 +181,8 @@ for i = 1, #KEYS do
       newer, flag = newer + c, ADMITTED
     end
     if newer > before or clamped then
+      also(newer - before)
       write(key, index, older, newer, voided, a, b)
-    end
-    if a > own then -- as counts of the own periods
-      index, older, before = math.floor(now / own), 0, b - math.max(room, 0)
     end
   elseif op == 1 then
     local was = older + newer
@@ -169,9 +195,10 @@ for i = 1, #KEYS do
       older = math.max(older - d, 0)
     end
     if older + newer < was then
+      also(older + newer - was)
       write(key, index, older, newer, voided, a)
     end
-  elseif op == 3 and (older + newer + voided > 0 or flag == BANNED) then
+  elseif op == 3 and (older + newer + voided > 0 or other or flag == BANNED) then
     local current = math.floor(now / a)
     local us = life(key, current, newer, voided, a)
     if flag == BANNED then -- it lasts as long as the counts before it

@@ -2,10 +2,11 @@
 -- the window, and limits on units in flight, where it is held until it is given
 -- back, or until it expires because its instance is gone.
 --
--- The value is a sorted set: unit -> its expiry, in microseconds of this
--- server's clock; or 'K-end', the end of a ban. A unit is Kmmm:id:number: K is the
--- kind of the limit, l for a log and u for units in flight, and mmm the mark of
--- the parameters (see span in prelude.lua).
+-- The value is a sorted set: unit -> its expiry, in a log the instant of its charge, in
+-- microseconds of this server's clock; or 'K-end', the end of a ban. A unit is Kmmm:id:number:
+-- K is the kind of the limit, t for a log and u for units in flight, and mmm the mark of
+-- the parameters (see span in prelude.lua). So each limit on a log counts the units of its own
+-- period, whatever the parameters of others.
 --
 -- KEYS[i]  a set; it may occur more than once, entries run in order
 -- ARGV     seven words for each key: op, a, b, c, id, d, mark of the parameters
@@ -30,11 +31,14 @@
 
 local slack = 500
 
+local life = 0 -- from the score of a unit to its expiry
+
 -- heal ends the units of a later clock as if they were new.
 local function heal(key, long)
-  local late = redis.call('ZRANGEBYSCORE', key, '(' .. int(now + long), '+inf')
+  local latest = now + long - life
+  local late = redis.call('ZRANGEBYSCORE', key, '(' .. int(latest), '+inf')
   for _, name in ipairs(late) do
-    redis.call('ZADD', key, int(now + long), name)
+    redis.call('ZADD', key, int(latest), name)
   end
 end
 
@@ -46,7 +50,7 @@ local function read(key, long, mine)
     return 0, DENIED, 0
   elseif kind == 'zset' then
     local found = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
-    local last, mark = tonumber(found[2]), tonumber(string.match(found[1], '^' .. KIND .. '(%d%d%d):'))
+    local last, mark = tonumber(found[2]) + life, tonumber(string.match(found[1], '^' .. KIND .. '(%d%d%d):'))
     if not mark or mark > LAST_MARK then
       return 0, WRONG_TYPE, 0
     elseif last <= now then
@@ -54,7 +58,7 @@ local function read(key, long, mine)
     elseif mark == mine or long == 0 then
       mark, kind = long, 0
     else
-      mark, kind = math.max(long, span(mark)), MIXED
+      mark, kind = LOG and long or math.max(long, span(mark)), MIXED
     end
     if mark > 0 and last > now + mark then
       heal(key, mark)
@@ -80,9 +84,9 @@ local function nth(key, n)
   if n < 0 then
     found = redis.call('ZRANGE', key, n, n, 'WITHSCORES')
   else
-    found = redis.call('ZRANGEBYSCORE', key, '(' .. int(now), '+inf', 'WITHSCORES', 'LIMIT', int(n), 1)
+    found = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES', 'LIMIT', int(n), 1)
   end
-  return math.floor(tonumber(found[2] or 0))
+  return found[2] and math.floor(tonumber(found[2])) + life or 0
 end
 
 local function name(mark, id, number)
@@ -90,13 +94,24 @@ local function name(mark, id, number)
 end
 
 local function expire(key)
-  redis.call('PEXPIRE', key, int(math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack))
+  local ms = math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack
+  if LOG then -- a longer period of other parameters may still count the units
+    ms = math.max(ms, redis.call('PTTL', key))
+  end
+  redis.call('PEXPIRE', key, int(ms))
+end
+
+-- counted is how long the oldest unit may count.
+local function counted(key, mine)
+  local found = LOG and redis.call('ZRANGE', key, 0, 0)[1]
+  local mark = tonumber(string.match(found or '', '^.(%d%d%d):') or mine)
+  return mark == mine and life or math.max(life, span(mark))
 end
 
 local function add(key, id, from, units, long, mark)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now))
+  redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now - counted(key, mark)))
   for j = from, from + units - 1 do
-    redis.call('ZADD', key, int(now + long), name(mark, id, j))
+    redis.call('ZADD', key, int(now + long - life), name(mark, id, j))
   end
   expire(key)
 end
@@ -125,7 +140,7 @@ end
 
 -- replace removes the oldest units and gives the others new names.
 local function replace(key, id, oldest, mark)
-  local units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now), '+inf', 'WITHSCORES')
+  local units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES')
   redis.call('DEL', key)
   for j = oldest * 2 + 1, #units, 2 do
     redis.call('ZADD', key, units[j + 1], name(mark, id .. ':void', j))
@@ -138,10 +153,13 @@ for i = 1, #KEYS do
   local a, b, c = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
   local id, d = ARGV[at + 5], number(ARGV[at + 6])
   local mark = number(ARGV[at + 7])
+  life = LOG and a or 0
   local last, flag, mixed = read(key, a, mark)
   local count, next, enough = 0, 0, 0
-  if flag == DENIED then
-    count = redis.call('ZCOUNT', key, '(' .. int(now), '+inf')
+  if flag == DENIED and op == 1 then
+    count = redis.call('ZCARD', key)
+  elseif flag == DENIED then
+    count = redis.call('ZCOUNT', key, '(' .. int(now - life), '+inf')
   end
   if flag == WRONG_TYPE or (flag == BANNED and op ~= 3 and op ~= 4) then
     count = 0

@@ -23,8 +23,8 @@ import (
 // is no longer than a window and lies across an edge. A denial does not count. Units that
 // are given back while the window lasts can be spent again in it; units settled above the
 // quota are debt in the next window. RetryAfter is exact, in microseconds. A changed quota
-// applies at once; with a changed period the units of a window that has not ended stay
-// spent, and the longer of the two windows counts.
+// applies at once; with a changed period the units of the window that has not ended count in
+// the new one, at most all of its quota.
 //
 // Do not use it where the burst at an edge hurts; see SlidingWindow.
 func (s *Store) FixedWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
