@@ -259,7 +259,8 @@ func TestWorkflowsCallWhatExists(t *testing.T) {
 	for _, w := range workflows {
 		for _, m := range regexp.MustCompile(`(?m)run: (.*)$`).FindAllStringSubmatch(read(t, w), -1) {
 			commands++
-			if m[1] == ".ci/run" {
+			if strings.HasPrefix(m[1], ".ci/") {
+				require.FileExists(t, m[1], w)
 				continue
 			}
 			target := strings.TrimPrefix(m[1], "make ")

@@ -70,7 +70,7 @@ func processors(list string, most int) (procs []int, err error) {
 func scalingTables(procs []int, byProcs [][]result) string {
 	var b strings.Builder
 	m := thisMachine()
-	fmt.Fprintf(&b, "# Decisions on several processors\n\nWritten by `make bench-scaling` on %s, %d processors (%s).\n\n", m.cpu, m.cores, m.system)
+	fmt.Fprintf(&b, "# Decisions on several processors\n\nWritten by `make bench BENCH='-scaling ...'` on %s, %d processors (%s).\n\n", m.cpu, m.cores, m.system)
 	b.WriteString("A goroutine on each processor, all on the same limiter. Wall time for one decision of all\n" +
 		"together, in nanoseconds (median), and in parentheses the multiple of the floor.\n")
 	for i, first := range byProcs[0] {

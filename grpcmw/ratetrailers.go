@@ -12,7 +12,7 @@ import (
 
 // WithRateTrailers sends the clients of admitted calls how much is left, in the
 // trailers "ratelimit-policy" and "ratelimit", which are written like the HTTP
-// fields of draft-ietf-httpapi-ratelimit-headers-10. Several limits on a call
+// fields of draft-ietf-httpapi-ratelimit-headers-11. Several limits on a call
 // give several values. It is off by default, and never uses headers: they would
 // commit the client to the attempt, and its retry policy would be ignored.
 // Streams that are not charged when they are opened have none.

@@ -8,7 +8,7 @@
 // # Answers
 //
 // Admitted responses carry the fields of
-// draft-ietf-httpapi-ratelimit-headers-10:
+// draft-ietf-httpapi-ratelimit-headers-11:
 //
 //	RateLimit-Policy: "20-per-2s";q=20;w=2
 //	RateLimit: "20-per-2s";r=17;t=1

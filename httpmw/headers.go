@@ -15,7 +15,7 @@ type HeadersMode uint8
 
 const (
 	// IETF sends RateLimit-Policy and RateLimit as structured fields
-	// (draft-ietf-httpapi-ratelimit-headers-10, RFC 9651). Further limits on
+	// (draft-ietf-httpapi-ratelimit-headers-11, RFC 9651). Further limits on
 	// the same request add their own lines.
 	IETF HeadersMode = iota
 	// Legacy sends X-RateLimit-Limit, X-RateLimit-Remaining and

@@ -9,7 +9,7 @@ import (
 )
 
 // Fields renders the items of RateLimit-Policy and RateLimit
-// (draft-ietf-httpapi-ratelimit-headers-10, RFC 9651) for one limiter.
+// (draft-ietf-httpapi-ratelimit-headers-11, RFC 9651) for one limiter.
 type Fields struct {
 	Limiter algo.Limiter
 	unit    algo.Unit // of costs over time

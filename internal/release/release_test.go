@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// clone is a copy of the repository with a section of a version that does not exist.
-func clone(t *testing.T) string {
+// clone is a copy of the repository with unreleased in its CHANGELOG.
+func clone(t *testing.T, unreleased string) string {
 	t.Helper()
 	root, dir := strings.TrimSpace(run(t, ".", "git", "rev-parse", "--show-toplevel")), t.TempDir()
 	run(t, dir, "git", "clone", "-q", root, "copy")
@@ -33,7 +33,7 @@ func clone(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	released := strings.Replace(string(text), "## Unreleased", "## Unreleased\n\n## v0.987.0 - 2030-01-02\n\n- A new thing.\n\n## v0.986.0", 1)
+	released := strings.Replace(string(text), "## Unreleased", "## Unreleased\n"+unreleased+"\n## v0.986.0", 1)
 	if err := os.WriteFile(page, []byte(released), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func try(dir, name string, args ...string) (string, error) {
 // TestRelease makes a release of a copy: the files, the tag, and the rejected
 // cases.
 func TestRelease(t *testing.T) {
-	dir := clone(t)
+	dir := clone(t, "")
 	refused := func(version, because string) {
 		t.Helper()
 		if out, err := try(dir, "sh", "internal/release/release.sh", version); err == nil || !strings.Contains(out, because) {
@@ -70,7 +70,8 @@ func TestRelease(t *testing.T) {
 		}
 	}
 	refused("1.2", "not a version")
-	refused("v0.1.99", "no section")
+	refused("v0.987.0", "nothing under")
+	dir = clone(t, "\n- A new thing.\n")
 	if err := os.WriteFile(filepath.Join(dir, "new.txt"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +82,17 @@ func TestRelease(t *testing.T) {
 
 	t.Log(run(t, dir, "sh", "internal/release/release.sh", "v0.987.0"))
 	refused("v0.987.0", "exists")
+	if at := run(t, dir, "git", "tag", "--points-at", "HEAD"); at != "algo/telemetry/otelmetrics/v0.987.0\ndistributed/rueidisstore/v0.987.0\nhttpmw/admin/v0.987.0\nv0.987.0\n" {
+		t.Fatalf("tags: %q", at)
+	}
+	for _, m := range []string{"httpmw/admin", "algo/telemetry/otelmetrics", "distributed/rueidisstore", "examples/gateway"} {
+		if got := run(t, filepath.Join(dir, m), "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}}", "github.com/sluice-go/sluice"); got != "v0.987.0\n" {
+			t.Errorf("%s requires %q", m, got)
+		}
+	}
+	if page := run(t, dir, "cat", "CHANGELOG.md"); !strings.Contains(page, "## Unreleased\n\n## v0.987.0 - 20") {
+		t.Error("the CHANGELOG has no heading of the version")
+	}
 	run(t, filepath.Join(dir, "dist"), "sha256sum", "--check", "--strict", "SHA256SUMS")
 	if notes := run(t, dir, "cat", "dist/notes.md"); strings.TrimSpace(notes) != "- A new thing." {
 		t.Fatalf("notes: %q", notes)

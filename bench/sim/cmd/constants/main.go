@@ -45,7 +45,7 @@ var changes = []struct{ name, is, low, high string }{
 
 const intro = `# The constants of RunQueue
 
-Made by "make constants": Default in %d scenarios of the simulator, one seed each, as it
+Made by "make sim SIM=constants": Default in %d scenarios of the simulator, one seed each, as it
 is and with one constant changed at a time. A scenario is met if it misses none of its
 targets; **worst** is the lowest goodput, over the possible one. Scenarios that are met
 only with, or only without, the change are listed, up to four of each.

@@ -50,7 +50,7 @@ var servers = []struct {
 
 const intro = `# Fair shares in the simulator
 
-Made by "make fairness". A Go server, 5 s of calm, then overload; measured from 10 s
+Made by "make sim SIM=fairness". A Go server, 5 s of calm, then overload; measured from 10 s
 after it began, for 25 s, one seed. Each pair is without / with fair shares.
 
 * **Least** is the smallest satisfied share of a tenant: what it got within the SLO of
