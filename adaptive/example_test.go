@@ -138,7 +138,7 @@ func ExampleWithLimitOf() {
 		if dependency == "reports" {
 			return 4
 		}
-		return 0 // the common limit
+		return -1 // the common limit; 0 denies the key
 	})))
 	for _, dependency := range []string{"reports", "users"} {
 		lease, _ := calls.Acquire(ctx, dependency, 1)

@@ -57,8 +57,8 @@ func WithMaxKeys(n int) Option {
 }
 
 // WithLimitOf gives keys limits of their own, by the key or by the user in the context
-// of the request. f is called once per request and must be fast. A result of 0 or less
-// means the common limit. A nil f panics.
+// of the request. f is called once per request and must be fast. A result of 0 denies every
+// request of the key, for ever; a negative one means the common limit. A nil f panics.
 func WithLimitOf(f func(ctx context.Context, key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")
@@ -128,7 +128,7 @@ func blame(key string) algo.Reason {
 
 func (k *KeyedLimiter) limitFor(ctx context.Context, key string) int64 {
 	if k.limitOf != nil {
-		if n := k.limitOf(ctx, key); n > 0 {
+		if n := k.limitOf(ctx, key); n >= 0 {
 			return int64(min(n, noLimit))
 		}
 	}

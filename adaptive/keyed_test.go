@@ -95,15 +95,19 @@ func TestM1_PerKeyIsBounded(t *testing.T) {
 
 func TestPerKeyLimitOf(t *testing.T) {
 	k := perKey(t, 2, adaptive.WithLimitOf(func(_ context.Context, key string) int {
-		return map[string]int{"gold": 5, "odd": -1}[key]
+		return map[string]int{"gold": 5, "odd": -1, "common": -1, "none": 0}[key]
 	}))
-	for key, want := range map[string]int{"gold": 5, "odd": 2, "other": 2} {
+	for key, want := range map[string]int{"gold": 5, "odd": 2, "common": 2, "none": 0, "unknown": 0} {
 		n := 0
 		for acquire(t, k, key, 1).Allowed {
 			n++
 		}
 		require.Equal(t, want, n, key)
 	}
+	denied := acquire(t, k, "none", 1)
+	require.Equal(t, algo.Never, denied.Reason)
+	require.Equal(t, algo.Forever, denied.RetryAfter)
+	require.True(t, acquire(t, k, "none", 0).Allowed, "a peek")
 	_, ok := algo.Describe(k)
 	require.False(t, ok, "keys have different limits")
 	d, ok := algo.Describe(perKey(t, 3))

@@ -56,7 +56,7 @@ func Example_tenantSlots() {
 		if plan, _ := planOf(ctx); plan == "pro" {
 			return 50
 		}
-		return 0 // the common limit
+		return -1 // the common limit; 0 denies the key
 	})))
 
 	fmt.Println(inFlight.Len())
