@@ -96,3 +96,14 @@ func sh(t *testing.T, folder, command string) {
 	said, err := c.CombinedOutput()
 	require.NoError(t, err, "%s\n%s", command, said)
 }
+
+// The images have no database of time zones, so the programs bring one.
+func TestTimeZonesAreEmbedded(t *testing.T) {
+	for _, program := range []string{".", "../rls"} {
+		c := exec.Command("go", "list", "-deps", ".")
+		c.Dir = program
+		said, err := c.Output()
+		require.NoError(t, err)
+		require.Contains(t, strings.Fields(string(said)), "time/tzdata", program)
+	}
+}

@@ -23,6 +23,7 @@ import (
 	"os"
 	"os/signal"
 	"time"
+	_ "time/tzdata" // for limits of a calendar where the system has no time zones
 
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/httpmw/admin"

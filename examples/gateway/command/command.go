@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	_ "time/tzdata" // an image from scratch has no time zones
 
 	"github.com/redis/go-redis/v9"
 
