@@ -91,6 +91,7 @@ type Timeouts struct {
 	Body       time.Duration // for the next bytes of a request's body
 	Idle       time.Duration // for the next request on a connection
 	Upstream   time.Duration // for the head of the upstream's answer
+	UpIdle     time.Duration // for the next request on a connection to an upstream
 	Send       time.Duration // for the client to take the next bytes of its answer
 	Unready    time.Duration // from turning unready to the end of accepting
 	Drain      time.Duration // for requests that run at the end
@@ -104,7 +105,7 @@ func defaults() *File {
 		AccessLog:     "off",
 		Store:         Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
-			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second, Send: time.Minute,
+			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second, UpIdle: time.Second, Send: time.Minute,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,
 		},
 	}
@@ -276,6 +277,7 @@ func (t *Timeouts) read(v value) {
 		field{name: "body", read: some(&t.Body)},
 		field{name: "idle", read: some(&t.Idle)},
 		field{name: "upstream", read: some(&t.Upstream)},
+		field{name: "upstream_idle", read: some(&t.UpIdle)},
 		field{name: "send", read: some(&t.Send)},
 		field{name: "unready", read: func(v value) { t.Unready = v.duration(0, time.Hour) }},
 		field{name: "drain", read: some(&t.Drain)},

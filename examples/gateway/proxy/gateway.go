@@ -50,7 +50,7 @@ func New(f *config.File, opts Options) (*Gateway, error) {
 	g := &Gateway{
 		opts:      opts,
 		limiters:  live.NewLimiters(opts.Store, opts.Wrap),
-		transport: newTransports(f.Timeouts.Upstream),
+		transport: newTransports(f.Timeouts),
 		random:    config.RandomPepper(),
 		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
 	}
