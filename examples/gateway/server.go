@@ -207,8 +207,11 @@ func (s *server) stop() error {
 	drain, cancel := context.WithTimeout(context.Background(), s.file.Timeouts.Drain)
 	defer cancel()
 	err := s.front.Shutdown(drain)
-	if errors.Is(err, context.DeadlineExceeded) {
-		s.log.Warn("drain timed out, open requests were cut off", "drain", s.file.Timeouts.Drain, "requests", s.gateway.Running())
+	upgraded := s.gateway.Upgraded.Wait(drain)
+	if errors.Is(err, context.DeadlineExceeded) || upgraded > 0 {
+		s.log.Warn("drain timed out, open requests were cut off", "drain", s.file.Timeouts.Drain,
+			"requests", s.gateway.Running()-int64(upgraded), "upgraded", upgraded)
+		s.gateway.Upgraded.Close()
 		err = s.front.Close()
 	}
 	s.gateway.Save()

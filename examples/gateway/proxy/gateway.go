@@ -37,6 +37,7 @@ type Gateway struct {
 	random    []byte        // pepper where the file names none
 	failures  *algo.TokenBucket
 	current   atomic.Pointer[generation]
+	Upgraded  Upgraded
 
 	mu       sync.Mutex // one change at a time
 	file     *config.File
@@ -93,7 +94,7 @@ func (g *Gateway) Save() {
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	gen := g.enter()
 	defer gen.leave()
-	gen.handler.ServeHTTP(w, r)
+	g.Upgraded.follow(gen.handler).ServeHTTP(w, r)
 }
 
 // enter joins the generation in force. One that retires in between cannot be
