@@ -2,30 +2,32 @@ package adaptive
 
 // Default is the strategy for a server with unknown bottlenecks. It combines
 // [RunQueue], for the processor, with a limit on requests in flight for everything
-// else that work can wait for: a database, another service, a pool, a lock.
+// else that work can wait for: a database, another service, a pool, a lock. A request
+// needs room in both.
 //
-// The in-flight limit starts
-//   - when at least 20 requests are in flight, successes take four times their
-//     baseline, and no queue in front of the processor explains it;
-//   - when at least 20 requests have begun and are in flight, and nothing completes
-//     for 1 s, or five baselines if that is more. Canceled work has not been done, and
-//     failed or untimed work of at least that time has given up: neither completes.
+// By Little's law work that begins now takes n/r: n requests in flight, r ends per second. An end
+// is a success, an answer of another kind, or the end of work whose client has left; failures shorter
+// than a usual success, and work of more than 10 s, do not count. The usual time is the mean of
+// successes while nothing waits.
 //
-// It then allows twice the work that completes in one baseline (Little's law), in
-// addition to work that stays in flight for long. It allows more while successes
-// take less than two baselines and requests are denied. It ends 1 s after the last
-// sign of a queue, and when at least 85 % of the arrivals find a slot. While
-// nothing completes it admits one request per second as a probe. If work still
-// takes more than three baselines although no more is in flight, no queue makes it
-// slow, and the new time becomes the baseline.
+// The limit starts when at least 20 requests are in flight and n/r exceeds half of the
+// target ([WithTarget]) and twice the usual time, for 0.1 s, or for 0.04 s while n grows; or
+// when nothing ends for a target. It does not start while nearly all work that ends succeeds in
+// its usual time: then nothing waits, however much is in flight.
 //
-// The baseline is the mean time of successes, known after 100 of them. Where times are
-// compared, a baseline below 10 ms counts as 10 ms: the limit starts 30 ms above the
-// baseline, or at four baselines if that is more. One response counts as at most ten
-// baselines, so a slowdown is certain to be noticed only if it affects more than a
-// third of the requests. Put a separate limit in front of a queue that only few
-// requests meet, such as cache misses. Work that waits for its client, such as a
-// stream, is not counted; see [algo.Lease.AwaitClient].
+// It then allows r times the goal: four usual times, at most a quarter of the target, at least
+// 1.5 usual times; never fewer than 4, and in addition to work that stays in flight for long. It
+// is set anew after 0.2 s and 20 ends or more, and ends when less than 12 % of the arrivals
+// find no slot. While nothing ends it admits one request per second as a probe.
+//
+// If a lower limit takes the rate of successes along, nothing waited: the work is slow by
+// nature, and its time is the usual one from then on. If it takes all ends along, it did harm: it
+// ends, for 1 s at first, 30 s at most.
+//
+// Default cannot know which requests will wait for a dependency. Put a separate limit in front
+// of one that only some requests need, such as the misses of a cache. Connections that
+// become more than five times as slow under overload keep some 80 % of what they can do. Work
+// that waits for its client, such as a stream, is not counted; see [algo.Lease.AwaitClient].
 //
 // Option: [WithTarget]. For other combinations use [Min].
 func Default(opts ...Option) Strategy {
@@ -33,13 +35,12 @@ func Default(opts ...Option) Strategy {
 	if err != nil {
 		return invalid{err}
 	}
-	return Min(q, newLatency(q.machine, q.queued))
+	return Min(q, newSojourn(q.machine, q.target, q.overloaded))
 }
 
-// queued reports whether work waited recently for the processor, which explains
-// long response times.
-func (q *runQueue) queued() bool {
+// overloaded reports whether more processor time is requested than there is.
+func (q *runQueue) overloaded() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.queue > .5
+	return q.demand > demandOpen
 }

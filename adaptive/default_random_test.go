@@ -42,7 +42,7 @@ func cached(hit, miss, share float64) func(*rand.Rand) float64 {
 
 // TestDefaultBelowCapacity: natural variation is no queue. At .85 of the capacity of
 // the dependency, and without any bottleneck, less than 1 % of the requests are
-// denied; more where long work queues with short work, whose baseline is then a
+// denied; more where long work queues with short work, whose usual time is then a
 // small part of its response time.
 func TestDefaultBelowCapacity(t *testing.T) {
 	const many = 2000 // workers, so that no request waits
@@ -118,7 +118,7 @@ func TestDefaultWithStreams(t *testing.T) {
 	releaseAll(streams, algo.Succeeded|algo.Untimed)
 }
 
-// TestDefaultWithStreamsOnly: streams alone make no baseline, and so no sign of a
+// TestDefaultWithStreamsOnly: streams alone have no usual time, and so no sign of a
 // hang.
 func TestDefaultWithStreamsOnly(t *testing.T) {
 	m := newModel()
@@ -129,7 +129,7 @@ func TestDefaultWithStreamsOnly(t *testing.T) {
 	}
 }
 
-// TestDefaultWhileAllFails: failures do not move the baseline, and have no effect
+// TestDefaultWhileAllFails: failures do not move the usual time, and have no effect
 // after they end.
 func TestDefaultWhileAllFails(t *testing.T) {
 	m := newModel()

@@ -15,7 +15,7 @@ func newRemote(workers int, service time.Duration) *remote {
 
 // TestDefaultBehindASlowDependency: a pool behind the service is the bottleneck and
 // the processor is idle. At .85 of its capacity no request is denied. Above it the
-// pool stays busy, and response times stay within three baselines.
+// pool stays busy, and response times stay within three service times.
 func TestDefaultBehindASlowDependency(t *testing.T) {
 	for _, row := range []struct {
 		workers int
@@ -65,7 +65,7 @@ func TestDefaultBehindADependencyThatSlowsDown(t *testing.T) {
 }
 
 // TestDefaultWhenWorkChanges: requests that are slow by nature are no queue. Some
-// are denied until the new time is the baseline.
+// are denied until the new time is the usual one.
 func TestDefaultWhenWorkChanges(t *testing.T) {
 	m := newModel()
 	l := m.limiter(t, adaptive.Default(m.option()))
@@ -86,7 +86,7 @@ func TestDefaultBehindAHungDependency(t *testing.T) {
 	r.service = time.Hour
 	r.play(t, m, l, 850, 10*time.Second)
 	require.LessOrEqual(t, l.InFlight(), 2*850, "two seconds of arrivals")
-	require.Equal(t, "nothing completes", l.Explain().Strategies[1].Cause)
+	require.Equal(t, "nothing completes, nothing waits for the processor", l.Explain().Strategies[1].Cause)
 	require.False(t, acquire(t, l, "", 1).Allowed)
 	require.NotZero(t, l.Explain().Denied.Limit)
 }

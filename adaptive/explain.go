@@ -84,7 +84,8 @@ type State struct {
 	Name  string // "bbr", "gradient2", ...; the Go type of other implementations
 	Limit int    // current limit; 2147483647: no limit
 	// Overloaded is true while the strategy lowers the limit because of overload,
-	// and Cause names the signal or the symptom.
+	// and Cause names the signal or the symptom. Default also says there that denying
+	// did not help, so that it does not limit for a while.
 	Overloaded bool
 	Cause      string
 	// Signal is the name of the signal that the strategy follows, if any, and
@@ -181,8 +182,11 @@ func (s State) String() string {
 	} else {
 		b.WriteString(s.Name + " none")
 	}
-	if s.Overloaded {
+	switch {
+	case s.Overloaded:
 		fmt.Fprintf(&b, " (overloaded: %s)", s.Cause)
+	case s.Cause != "":
+		fmt.Fprintf(&b, " (%s)", s.Cause)
 	}
 	switch {
 	case s.Signal == "":

@@ -190,12 +190,12 @@ func (k *KeyedLimiter) add(key string, delta int64) {
 	case before > 0:
 		delete(s.counts, key)
 	}
-	if delta := sign(after) - sign(before); delta != 0 {
+	if delta := oneIf(after) - oneIf(before); delta != 0 {
 		k.keys.Add(delta)
 	}
 }
 
-func sign(n int64) int64 { return min(max(n, 0), 1) }
+func oneIf(n int64) int64 { return min(max(n, 0), 1) }
 
 // Release frees the slots of an admission. It implements [algo.Releaser]; callers
 // use the lease's Release.

@@ -100,7 +100,7 @@ func leaves(s Strategy) []Strategy {
 // countsUnits reports whether s limits units in flight, not requests.
 func countsUnits(s Strategy) bool {
 	switch s.(type) {
-	case *runQueue, *latency, *bbr, *kratos:
+	case *runQueue, *sojourn, *bbr, *kratos:
 		return false
 	}
 	return true

@@ -111,7 +111,6 @@ type runQueue struct {
 	lately        float64       // its mean over coolDown, since the limit decides
 	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
 	passing       float64       // admitted share of the arrivals
-	queue         float64       // mean runnable goroutines per processor
 	closed        float64       // closed limit
 }
 
@@ -257,8 +256,6 @@ func (q *runQueue) learn(at int64) {
 	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.capacity - q.recent)
 	q.spare.Store(known && q.recent < spareBelow)
 	q.learnDemand(dt, a, arrived/dt)
-	runnable, _ := q.machine.Runnable()
-	q.queue += a * (float64(runnable)/q.procs - q.queue)
 	if q.usage >= idleBelow {
 		q.closed *= math.Exp(-dt / closedTime)
 	} else if denies {

@@ -100,3 +100,6 @@ func (l *lowest) add(at int64, v float64) {
 
 // value is at least 0.
 func (l *lowest) value() float64 { return max(min(l.values[0], l.values[1]), 0) }
+
+// reset makes v the value.
+func (l *lowest) reset(at int64, v float64) { l.values, l.since = [2]float64{v, v}, at }

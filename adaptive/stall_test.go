@@ -66,7 +66,7 @@ func arrivals(t *testing.T, l *adaptive.Limiter, d, took time.Duration, o algo.O
 // TestC2_HangOfWorkThatGivesUp: hung work that its client or its own timeout ends has not
 // completed, and does not open the limit. The first success does.
 func TestC2_HangOfWorkThatGivesUp(t *testing.T) {
-	for _, o := range []algo.Outcome{algo.Failed, algo.Succeeded | algo.Untimed, algo.Canceled} {
+	for _, o := range []algo.Outcome{algo.Failed, algo.Failed | algo.Untimed, algo.Canceled} {
 		t.Run(fmt.Sprint(o), func(t *testing.T) {
 			hanging(t, func(t *testing.T, l *adaptive.Limiter) {
 				_, most := arrivals(t, l, 8*time.Second, 5*time.Second, o)
@@ -115,12 +115,19 @@ func TestProbeThatIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestAnswersOfAnyKindAreNoHang: work that ends without a success does not hang.
+// TestAnswersOfAnyKindAreNoHang: work that ends without a success does not hang. Default tries
+// ever more seldom whether it waits for something: a limit that takes the ends along does harm.
+// Streams are successes.
 func TestAnswersOfAnyKindAreNoHang(t *testing.T) {
-	for _, o := range []algo.Outcome{algo.Failed, algo.Succeeded | algo.Untimed} {
+	for o, most := range map[algo.Outcome]int{
+		algo.Failed: 4200, algo.Failed | algo.Untimed: 4200, // of 60 000: two tries of 1.6 s
+		algo.Succeeded | algo.Untimed: 0,
+	} {
 		hanging(t, func(t *testing.T, l *adaptive.Limiter) {
-			denials, _ := arrivals(t, l, 20*time.Second, 500*time.Millisecond, o)
-			require.Zero(t, denials, "%v", o)
+			first, _ := arrivals(t, l, 40*time.Second, 500*time.Millisecond, o)
+			denials, _ := arrivals(t, l, 60*time.Second, 500*time.Millisecond, o)
+			require.LessOrEqual(t, denials, most, "%v", o)
+			require.LessOrEqual(t, first, 3*most, "%v", o)
 			time.Sleep(time.Second)
 		})
 	}

@@ -77,7 +77,7 @@ type follower interface {
 	denied(by cause, at, n, inFlight int64)
 }
 
-var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*latency)(nil)
+var _, _, _, _, _ follower = (*bbr)(nil), (*kratos)(nil), (*minimum)(nil), (*runQueue)(nil), (*sojourn)(nil)
 
 // gate is a strategy that decides about each request by the state of the machine,
 // before the limit is looked at.

@@ -41,7 +41,7 @@ func TestServes(t *testing.T) {
 		"none":     `\d+ runnable\n`,
 		"bbr":      `bbr limit none  denied 0 by the run queue, 0 by the limit\n`,
 		"runqueue": `runqueue limit \d+ .*denied 0 by the run queue, 0 by the limit\n`,
-		"default":  `runqueue limit \d+  latency limit none  denied 0 by the run queue, 0 by the limit\n`,
+		"default":  `runqueue limit \d+  sojourn limit none  denied 0 by the run queue, 0 by the limit\n`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,114 @@
+package adaptive
+
+import (
+	"math"
+	"sync/atomic"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// counts is what happened to requests in some time.
+type counts struct {
+	began, turned float64 // arrivals with a slot, and without one
+	ended         float64 // of any kind, but for failures shorter than a usual success
+	good, took    float64 // successes, and the sum of their times, ns
+	fresh, lasted float64 // of those that began within the limit in force
+}
+
+func (c *counts) add(o counts) {
+	c.began, c.turned, c.ended = c.began+o.began, c.turned+o.turned, c.ended+o.ended
+	c.good, c.took, c.fresh, c.lasted = c.good+o.good, c.took+o.took, c.fresh+o.fresh, c.lasted+o.lasted
+}
+
+// counters are counts since they were last taken. Every request writes them.
+type counters struct {
+	began, turned, ended, good, took, fresh, lasted atomic.Int64
+}
+
+func (c *counters) take() counts {
+	f := func(n *atomic.Int64) float64 { return float64(n.Swap(0)) }
+	return counts{f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.took), f(&c.fresh), f(&c.lasted)}
+}
+
+const (
+	rateEnds, rateMemory, slowMemory = 20, 0.1, 1.0        // of the rate of ends: ends and s; of the slow one: s
+	usualFirst, usualUp, usualSpan   = 5, 30.0, int64(1e8) // successes that make it; memory of longer times, s; ns
+	usualMost, lastEnds              = 1.15, 8             // of the usual time, of the last few ends: 4 x 50ms 10x
+)
+
+// pace is how work ends: how fast, and after which time as a rule.
+type pace struct {
+	rate, slow float64 // ends per second, over rateMemory and over slowMemory
+	usual      float64 // mean time of successes without a queue, s; 0: unknown
+	known      float64 // successes so far
+	last       counts  // the last few ends
+	window     counts  // of usual, from an instant:
+	from       int64
+	updated    int64
+
+	quick atomic.Int64 // usual, ns
+	most  atomic.Int64 // longer times count as this, ns
+}
+
+// end takes in the end of work that began at-rtt. Work of standingSpan or more is standing work.
+func (p *pace) end(c *counters, at, rtt, since int64, o algo.Outcome) {
+	if o == algo.Failed && rtt < p.quick.Load() || rtt > standingSpan {
+		return
+	}
+	c.ended.Add(1)
+	usual := p.quick.Load()
+	switch {
+	case o.Result() != algo.Succeeded, !o.Timed() && usual == 0:
+		return
+	case !o.Timed(): // a stream, or a slow client: its time says nothing
+		c.good.Add(1)
+		c.took.Add(usual)
+		return
+	}
+	fresh := at-rtt >= since
+	rtt = min(rtt, p.most.Load())
+	c.good.Add(1)
+	c.took.Add(rtt)
+	if fresh {
+		c.fresh.Add(1)
+		c.lasted.Add(rtt)
+	}
+}
+
+// update takes in the time until at. calm: nothing waits, so longer times are those of the work.
+func (p *pace) update(at int64, c counts, target float64, calm bool) {
+	dt := float64(max(at-p.updated, 1)) / 1e9
+	p.updated = at
+	memory := min(max(rateEnds/max(p.rate, 1e-9), rateMemory), max(3*rateMemory, p.usual))
+	p.rate += (1 - math.Exp(-dt/memory)) * (c.ended/dt - p.rate)
+	p.slow += (1 - math.Exp(-dt/slowMemory)) * (c.ended/dt - p.slow)
+	p.known += c.good
+	keep := math.Exp(-c.ended / lastEnds)
+	p.last = counts{ended: keep*p.last.ended + c.ended, good: keep*p.last.good + c.good, took: keep*p.last.took + c.took}
+	p.window.add(c)
+	w, span := &p.window, at-p.from
+	if span < usualSpan || w.good < usualFirst || w.ended < rateEnds && span < 20*usualSpan {
+		return
+	}
+	mean := w.took / w.good / 1e9
+	switch {
+	case p.usual == 0 || mean < p.usual:
+		p.set(mean)
+	case calm:
+		p.set(p.usual + max(1-math.Exp(-float64(span)/1e9/usualUp), w.good/p.known)*(mean-p.usual))
+	}
+	p.most.Store(int64(max(target, 4*p.usual) * 1e9))
+	*w, p.from = counts{}, at
+}
+
+// set makes a time the usual one.
+func (p *pace) set(usual float64) {
+	p.usual = usual
+	p.quick.Store(int64(usual * 1e9))
+}
+
+// asUsual reports whether nearly all work that ended lately succeeded in its usual time. Then
+// nothing waits, whatever is in flight: long polls, streams, work that hangs beside other work.
+func (p *pace) asUsual() bool {
+	return p.last.good > 0 && p.last.good >= .8*p.last.ended && p.last.took <= usualMost*p.usual*1e9*p.last.good
+}

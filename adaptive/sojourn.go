@@ -1,0 +1,292 @@
+package adaptive
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
+)
+
+// sojourn limits the work in flight while new work would take too long: n/r by Little's law, where n
+// is in flight and r ends per second. That needs no success, no baseline and no patience of clients,
+// and it leads the response times. See [Default].
+type sojourn struct {
+	owned
+	machine machine.Machine
+	target  float64     // s
+	busy    func() bool // work waits for the processor; for the text only
+
+	limit atomic.Int64
+	next  atomic.Int64 // instant of the next update
+	since atomic.Int64 // instant from which the work in flight is within the limit; MaxInt64: it is not
+	_     [64]byte     // every request writes the fields below
+	counters
+	wanted atomic.Int64 // slots of the last denied work
+	probed atomic.Int64 // instant of the last probe
+	_      [64]byte
+
+	mu       sync.Mutex // guards the fields below
+	pace     pace
+	standing lowest // work in flight for long, such as long polls
+	lastEnd  int64  // instant
+	sign     sign
+	hold     hold
+	pause    int64 // after a limit that did harm, ns
+	until    int64 // end of the pause
+}
+
+// Each constant has the cell of bench/sim/pools, or the test, that fails without it.
+const (
+	sojournEvery  = int64(5 * time.Millisecond)
+	sojournFew    = 20         // in flight, too few to judge: TestDefaultBelowCapacity
+	sojournLeast  = 4          // lowest limit
+	signLasts     = 0.1        // s, before a limit: bursts of .2 s
+	signGrows     = 0.04       // s, while more and more is in flight: 60 x 300ms
+	silence       = 0.1        // s without an end, after which the rate is known a little later: slower 20 to 400ms
+	probeEvery    = int64(1e9) // ns, while nothing ends: hang 10s
+	leastPause    = int64(1e9) // ns, after a limit that did harm, and
+	longestPause  = int64(30e9)
+	leavesBelow   = 0.12 // share of denied arrivals at which a limit ends: .85x after an overload
+	holdLasts     = 0.2  // s, at least
+	holdFell      = 0.8  // of the limit before, at which their effects are compared: connections 5 times as slow
+	drainCollapse = 0.2  // of the rate of ends, at which a limit did harm: 100 polls
+)
+
+// sign is the time since which new work would take too long.
+type sign struct {
+	since       int64 // instant; 0: it would not
+	began, most float64
+	ended       bool // some work
+}
+
+// hold is a limit in force.
+type hold struct {
+	cause   string // "": no limit
+	limit   float64
+	at      int64 // instant of the limit; once drained, from which the work in flight is within it
+	drained bool
+	seen    counts  // since at
+	was     float64 // work in flight, or the limit, to compare with:
+	good    float64 // successes per second then
+	rate    float64 // ends per second then
+}
+
+func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
+	s := &sojourn{machine: m, target: target, busy: busy}
+	s.limit.Store(noLimit)
+	s.since.Store(math.MaxInt64)
+	at := m.Now()
+	s.pace.updated, s.pace.from, s.lastEnd = at, at, at
+	s.pace.most.Store(int64(target * 1e9))
+	return s
+}
+
+func (s *sojourn) Limit() int     { return int(s.limit.Load()) }
+func (s *sojourn) Observe(Sample) {}
+
+func (s *sojourn) admitted(at, _, inFlight int64) {
+	s.began.Add(1)
+	s.update(at, inFlight)
+}
+
+func (s *sojourn) finished(at, rtt, inFlight int64, o algo.Outcome) {
+	switch {
+	case o.Result() != algo.Canceled:
+		s.pace.end(&s.counters, at, rtt, s.since.Load(), o)
+	case at-rtt >= s.probed.Load(): // a probe has not begun: another one may
+		s.probed.Store(0)
+		fallthrough
+	default:
+		s.began.Add(-1)
+	}
+	s.update(at, inFlight)
+}
+
+// denied updates too: while every request is denied nothing else does.
+func (s *sojourn) denied(by cause, at, n, inFlight int64) {
+	if !by.wantsSlot() {
+		return
+	}
+	if s.wanted.Load() != n {
+		s.wanted.Store(n)
+	}
+	s.turned.Add(1)
+	if at == 0 {
+		at = s.machine.Now()
+	}
+	s.update(at, inFlight)
+}
+
+func (s *sojourn) update(at, inFlight int64) {
+	if at < s.next.Load() || !s.mu.TryLock() {
+		return
+	}
+	defer s.mu.Unlock()
+	s.next.Store(at + sojournEvery)
+	c := s.counters.take()
+	n := max(float64(inFlight)-s.standing.value(), 0)
+	free := s.hold.cause == ""
+	s.pace.update(at, c, s.target, free && s.takes(n) <= s.target/4)
+	woke := c.ended > 0 && s.silent(at)
+	if c.ended > 0 {
+		s.lastEnd = at
+	}
+	if free {
+		s.watch(at, n, c, woke)
+	} else {
+		s.govern(at, n, c)
+	}
+	s.limit.Store(s.nextLimit(at, inFlight))
+}
+
+// takes is how long new work would take behind n, s.
+func (s *sojourn) takes(n float64) float64 { return n / max(s.pace.rate, 1e-9) }
+
+// silent reports whether nothing has ended for long, measured by the ends of the last second.
+func (s *sojourn) silent(at int64) bool {
+	return float64(at-s.lastEnd)/1e9 > max(silence, 3/max(s.pace.slow, 1e-9))
+}
+
+// watch looks for a sign that new work would take too long.
+func (s *sojourn) watch(at int64, n float64, c counts, woke bool) {
+	p, g := &s.pace, &s.sign
+	usual := p.asUsual() && !s.silent(at)
+	if usual && c.ended > 0 {
+		s.standing.add(at, n+s.standing.value()-p.rate*p.usual)
+	}
+	switch {
+	case at < s.until, n <= sojournFew, p.usual == 0, usual, s.takes(n) <= max(s.target/2, 2*p.usual):
+		*g = sign{}
+		return
+	case g.since == 0:
+		*g = sign{since: at, began: n}
+	}
+	if woke && !g.ended {
+		g.since, g.began = at+int64(2*rateMemory*1e9), n
+	}
+	g.ended, g.most = g.ended || c.ended > 0, max(g.most, n)
+	wait, by := signLasts, causeSlow
+	switch {
+	case !g.ended:
+		wait, by = s.target, causeHang
+	case n >= g.most && n >= 1.2*g.began:
+		wait = signGrows
+	}
+	if float64(at-g.since)/1e9 >= wait {
+		s.hold = hold{cause: by, was: n, rate: p.rate}
+		s.begin(at, p.slow*s.goal())
+	}
+}
+
+// goal is how long work may take under a limit, s.
+func (s *sojourn) goal() float64 { return max(min(4*s.pace.usual, s.target/4), 1.5*s.pace.usual) }
+
+// begin puts a limit in force.
+func (s *sojourn) begin(at int64, limit float64) {
+	h := &s.hold
+	h.limit, h.at, h.drained, h.seen = max(limit, sojournLeast, float64(s.wanted.Load())), at, false, counts{}
+	s.since.Store(math.MaxInt64)
+}
+
+// govern judges the limit in force.
+func (s *sojourn) govern(at int64, n float64, c counts) {
+	h := &s.hold
+	h.seen.add(c)
+	if h.drained {
+		s.judge(at)
+		return
+	}
+	took := float64(at-h.at) / 1e9
+	expected := took * h.rate
+	switch {
+	case h.cause == causeHang && c.good > 0: // what still hangs is lost
+		s.standing.reset(at, n+s.standing.value())
+	case n <= h.limit:
+		if h.good == 0 && h.seen.ended >= rateEnds {
+			h.good = h.seen.good / took
+		}
+		h.drained, h.at, h.seen = true, at, counts{}
+		s.since.Store(at)
+	case h.cause != causeHang && took >= s.target/2 && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
+		s.standing.reset(at, n+s.standing.value()) // the denied work would not have waited for it
+		s.harm(at)
+	case h.seen.ended > 0 && at-h.at > standingSpan:
+		s.standing.reset(at, n+s.standing.value())
+		s.begin(at, h.limit)
+	}
+}
+
+// judge ends the limit, or sets the next one, once enough has ended within it.
+func (s *sojourn) judge(at int64) {
+	h := &s.hold
+	took := float64(at-h.at) / 1e9
+	mean := h.seen.lasted / max(h.seen.fresh, 1) / 1e9
+	enough := h.seen.ended >= rateEnds && h.seen.fresh >= usualFirst
+	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < 2*s.target {
+		return
+	}
+	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
+	switch {
+	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
+		s.free()
+		s.pause = 0
+	case fell && enough && good >= .8*rate && good < (1+h.limit/h.was)/2*h.good:
+		s.pace.set(mean) // the limit took the rate along: nothing waited, work is slow by nature
+		s.begin(at, h.was)
+	case fell && h.cause != causeHang && good <= .4*h.good && rate <= .4*h.rate:
+		s.harm(at)
+	default:
+		if fell || h.limit >= h.was {
+			h.was, h.good, h.rate = h.limit, good, rate
+		}
+		s.begin(at, s.pace.slow*s.goal())
+	}
+}
+
+// harm ends a limit that denied work which would not have waited.
+func (s *sojourn) harm(at int64) {
+	s.pause = min(max(2*s.pause, leastPause), longestPause)
+	s.until = at + s.pause
+	s.free()
+}
+
+func (s *sojourn) free() {
+	s.hold, s.sign = hold{}, sign{}
+	s.since.Store(math.MaxInt64)
+}
+
+// nextLimit is the limit from now on, with room for a probe while nothing ends.
+func (s *sojourn) nextLimit(at, inFlight int64) int64 {
+	if s.hold.cause == "" {
+		return noLimit
+	}
+	limit := int64(min(math.Ceil(s.hold.limit+s.standing.value()), noLimit))
+	if at-s.lastEnd >= probeEvery && at-s.probed.Load() >= probeEvery {
+		s.probed.Store(at)
+		limit = max(limit, inFlight+max(s.wanted.Load(), 1))
+	}
+	return limit
+}
+
+const causeSlow = "new work would take %.1f times as long as usual"
+
+func (s *sojourn) state() State {
+	busy := s.busy()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := State{Name: "sojourn", Limit: s.Limit(), Overloaded: s.hold.cause != "", Cause: s.hold.cause}
+	switch {
+	case !st.Overloaded && s.machine.Now() < s.until:
+		st.Cause = fmt.Sprintf("denying did not help: no limit for %v", time.Duration(s.pause))
+	case st.Cause == causeSlow:
+		st.Cause = fmt.Sprintf(causeSlow, max(s.takes(s.hold.limit)/max(s.pace.usual, 1e-9), 1))
+	}
+	if st.Overloaded && !busy {
+		st.Cause += ", nothing waits for the processor"
+	}
+	return st
+}
