@@ -1,9 +1,18 @@
 package adaptive
 
-import "math"
+import (
+	"math"
+
+	"github.com/sluice-go/sluice/internal/machine"
+)
 
 // WithMachine runs a limiter or a strategy on a machine of the test.
 var WithMachine = withMachine
+
+// Sojourn is the half of Default for dependencies: the other one reads the machine that runs the test.
+func Sojourn() Strategy {
+	return newSojourn(machine.Real{}, defaultTarget.Seconds(), func() bool { return false })
+}
 
 // Remembered is the number of keys in memory.
 func Remembered(k *KeyedLimiter) (n int) {

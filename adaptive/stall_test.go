@@ -18,7 +18,7 @@ import (
 // of 1000 requests a second of 1 ms.
 func hanging(t *testing.T, test func(t *testing.T, l *adaptive.Limiter)) {
 	for name, s := range map[string]func() adaptive.Strategy{
-		"default": func() adaptive.Strategy { return adaptive.Default() },
+		"default": adaptive.Sojourn,
 		"bbr":     func() adaptive.Strategy { return newBBR(t, adaptive.WithSignal(new(dial))) },
 	} {
 		t.Run(name, func(t *testing.T) {
