@@ -6,9 +6,8 @@ package adaptive
 // needs room in both.
 //
 // By Little's law work that begins now takes n/r: n requests in flight, r ends per second. An end
-// is a success, an answer of another kind, or the end of work whose client has left; failures shorter
-// than a usual success, and work of more than 10 s, do not count. The usual time is the mean of
-// successes while nothing waits.
+// is a success, an answer of another kind, or the end of work whose client has left; work of more
+// than 10 s does not count. The usual time is the mean of successes while nothing waits.
 //
 // The limit starts when at least 20 requests are in flight and n/r exceeds half of the
 // target ([WithTarget]) and twice the usual time, for 0.1 s, or for 0.04 s while n grows; or

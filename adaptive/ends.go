@@ -10,7 +10,7 @@ import (
 // counts is what happened to requests in some time.
 type counts struct {
 	began, turned float64 // arrivals with a slot, and without one
-	ended         float64 // of any kind, but for failures shorter than a usual success
+	ended         float64 // of any kind
 	good, took    float64 // successes, and the sum of their times, ns
 	fresh, lasted float64 // of those that began within the limit in force
 }
@@ -46,17 +46,17 @@ type pace struct {
 	from       int64
 	updated    int64
 
-	quick atomic.Int64 // usual, ns
-	most  atomic.Int64 // longer times count as this, ns
+	typical atomic.Int64 // usual, ns
+	most    atomic.Int64 // longer times count as this, ns
 }
 
 // end takes in the end of work that began at-rtt. Work of standingSpan or more is standing work.
 func (p *pace) end(c *counters, at, rtt, since int64, o algo.Outcome) {
-	if o == algo.Failed && rtt < p.quick.Load() || rtt > standingSpan {
+	if rtt > standingSpan {
 		return
 	}
 	c.ended.Add(1)
-	usual := p.quick.Load()
+	usual := p.typical.Load()
 	switch {
 	case o.Result() != algo.Succeeded, !o.Timed() && usual == 0:
 		return
@@ -104,7 +104,7 @@ func (p *pace) update(at int64, c counts, target float64, calm bool) {
 // set makes a time the usual one.
 func (p *pace) set(usual float64) {
 	p.usual = usual
-	p.quick.Store(int64(usual * 1e9))
+	p.typical.Store(int64(usual * 1e9))
 }
 
 // asUsual reports whether nearly all work that ended lately succeeded in its usual time. Then
