@@ -76,7 +76,7 @@ end
 -- entry decides about the limit at i, from 0, unless its key is banned.
 local function entry(i)
   local key, record, at, args = KEYS[i + 1], KEYS[i + 2], i * ARGS, {}
-  local op, denials, period, first, longest = unpack(ARGV, at + ARGS + 1, at + ARGS + 5)
+  local op, denials, period, first, longest = (table.unpack or unpack)(ARGV, at + ARGS + 1, at + ARGS + 5)
   local begin, ends, asked, flag = #reply, 0, 0, ADMITTED
   local count, _, _, banned = read(record)
   if not count then

@@ -103,6 +103,9 @@ func classifyError(err error) failure {
 
 func classifyReply(text string) failure {
 	text = strings.TrimPrefix(text, "ERR ")
+	if strings.Contains(text, "nonexistent global variable") || strings.Contains(text, "attempt to call") {
+		return keyFault // of one script, on a server with another Lua
+	}
 	for _, p := range prefixes {
 		if strings.HasPrefix(text, p.code) || strings.Contains(text, "-"+p.code+" ") {
 			return p.is

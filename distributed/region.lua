@@ -150,7 +150,7 @@ for i = 1, #KEYS do
   for j = 1, 7 do
     words[j] = number(ARGV[at + j])
   end
-  local op, a, b, hold, memory, patience, wait = unpack(words)
+  local op, a, b, hold, memory, patience, wait = (table.unpack or unpack)(words)
   local s, flag = read(key, memory)
   local before, want, admitted = s.balance, 0
   if flag == WRONG_TYPE then

@@ -52,8 +52,8 @@ var (
 	fixedWindowScript   = newScript("fixed window", prelude+creditsSource+fixedWindowSource, 7, 3)
 	slidingWindowScript = newScript("sliding window", prelude+slidingWindowSource, 6, 5)
 	creditsScript       = newScript("credits", prelude+creditsSource+creditsOpsSource, 3, 2)
-	logScript           = newScript("sliding log", prelude+"local KIND, LOG = 't', true\n"+unitSetSource, 7, 5)
-	inFlightScript      = newScript("in-flight limit", prelude+"local KIND, LOG = 'u', false\n"+unitSetSource, 7, 5)
+	logScript           = newScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+unitSetSource, 7, 5)
+	inFlightScript      = newScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+unitSetSource, 7, 5)
 )
 
 // The operations that the first argument of every script names.

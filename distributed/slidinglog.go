@@ -13,8 +13,8 @@ import (
 // Bound: at most Count units in any window of length Period. RetryAfter is
 // exact, in microseconds.
 //
-// Do not use it for large quotas or costs: it takes about 120 bytes of Redis's
-// memory for each unit and time in proportion to the cost. A TokenBucket of
+// Do not use it for large quotas: it takes about 120 bytes of Redis's memory for each
+// admission that counts, whatever its cost. A TokenBucket of
 // half the burst keeps a similar bound in one integer.
 func (s *Store) SlidingLog(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
 	return s.newLimiter("sliding-log", name, r, opts)

@@ -2,23 +2,25 @@
 -- the window, and limits on units in flight, where it is held until it is given
 -- back, or until it expires because its instance is gone.
 --
--- The value is a sorted set: unit -> its expiry, in a log the instant of its charge, in
--- microseconds of this server's clock; or 'K-end', the end of a ban. A unit is Kmmm:id:number:
--- K is the kind of the limit, t for a log and u for units in flight, and mmm the mark of
--- the parameters (see span in prelude.lua). So each limit on a log counts the units of its own
--- period, whatever the parameters of others.
+-- The value is a sorted set: lease -> its expiry, in a log the instant of its charge, in
+-- microseconds of this server's clock; and 'Ksum:units' at 0, the units of all leases, expired ones
+-- included. Or it is 'K-end', the end of a ban. A lease is Kmmm:id:last:units: K is the kind of the
+-- limit, w for a log and v for units in flight, mmm the mark of the parameters (see span in
+-- prelude.lua), and last the number of its last unit. A lease that was settled upwards in a log
+-- has several members. So a decision takes time in proportion to the leases that it adds, removes
+-- or waits for, whatever their units; and each limit on a log counts its own period.
 --
 -- KEYS[i]  a set; it may occur more than once, entries run in order
 -- ARGV     seven words for each key: op, a, b, c, id, d, mark of the parameters
 --            0 acquire  a = time to live  b = limit  c = units  id = of the units
---            1 refund   c = units  id  d = the number above theirs
+--            1 refund   c = units  id  d = all units of the lease
 --            2 force    a = time to live  b = most that are counted  c = units
---                       id  d = the number of the first
+--                       id  d = the units of the lease before
 --            6 replace  the same; units that do not fit replace the oldest, and
 --                       then none of these and of those before can be given back
 --            3 reset
 --            4 ban      a = how long
---            5 renew    a = time to live  id  d = the number above theirs
+--            5 renew    a = time to live  id  d = all units of the lease
 -- reply    now, then five integers for each key: units held before; when one unit
 --          more is free, when enough are for the units asked for and when all
 --          are (or the end of the ban); flag
@@ -31,14 +33,47 @@
 
 local slack = 500
 
-local life = 0 -- from the score of a unit to its expiry
+local life = 0 -- from the score of a lease to its expiry
+
+local function name(mark, id, last, units)
+  return KIND .. string.format('%03d', mark) .. ':' .. id .. ':' .. int(last) .. ':' .. int(units)
+end
+
+-- parts returns the mark, id, last and units of a lease.
+local function parts(lease)
+  local mark, id, last, units = string.match(lease, '^.(%d%d%d):(.*):(%d+):(%d+)$')
+  return tonumber(mark), id, tonumber(last), tonumber(units)
+end
+
+-- sum returns the units of all leases.
+local function sum(key)
+  local found = redis.call('ZRANGE', key, 0, 0)[1]
+  return tonumber(string.match(found or '', '^.sum:(%d+)$') or 0)
+end
+
+local function set_sum(key, was, is)
+  redis.call('ZREM', key, KIND .. 'sum:' .. int(was))
+  if is > 0 then
+    redis.call('ZADD', key, 0, KIND .. 'sum:' .. int(is))
+  end
+end
+
+-- before returns the units of the leases with scores up to most.
+local function before(key, most)
+  local units = 0
+  for _, lease in ipairs(redis.call('ZRANGEBYSCORE', key, '(0', int(most))) do
+    local _, _, _, n = parts(lease)
+    units = units + n
+  end
+  return units
+end
 
 -- heal ends the units of a later clock as if they were new.
 local function heal(key, long)
   local latest = now + long - life
   local late = redis.call('ZRANGEBYSCORE', key, '(' .. int(latest), '+inf')
-  for _, name in ipairs(late) do
-    redis.call('ZADD', key, int(latest), name)
+  for _, lease in ipairs(late) do
+    redis.call('ZADD', key, int(latest), lease)
   end
 end
 
@@ -78,73 +113,109 @@ local function read(key, long, mine)
   return 0, DENIED, 0
 end
 
--- nth is when the nth unit to leave expires, from 0; negative n from the end.
+-- nth is when more than n units have left.
 local function nth(key, n)
-  local found
-  if n < 0 then
-    found = redis.call('ZRANGE', key, n, n, 'WITHSCORES')
-  else
-    found = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES', 'LIMIT', int(n), 1)
+  local from, many = 0, 16
+  while true do
+    local found = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES', 'LIMIT', from, many)
+    for i = 1, #found, 2 do
+      local _, _, _, units = parts(found[i])
+      n = n - units
+      if n < 0 then
+        return math.floor(tonumber(found[i + 1])) + life
+      end
+    end
+    if #found < 2 * many then
+      return 0
+    end
+    from, many = from + many, 2 * many
   end
-  return found[2] and math.floor(tonumber(found[2])) + life or 0
-end
-
-local function name(mark, id, number)
-  return KIND .. string.format('%03d', mark) .. ':' .. id .. ':' .. int(number)
 end
 
 local function expire(key)
-  local ms = math.ceil((math.max(nth(key, -1), now) - now) / 1000) + slack
+  local found = redis.call('ZRANGE', key, -1, -1, 'WITHSCORES')
+  local ms = math.ceil(math.max(math.floor(tonumber(found[2] or 0)) + life - now, 0) / 1000) + slack
   if LOG then -- a longer period of other parameters may still count the units
     ms = math.max(ms, redis.call('PTTL', key))
   end
   redis.call('PEXPIRE', key, int(ms))
 end
 
--- counted is how long the oldest unit may count.
+-- counted is how long the oldest lease may count.
 local function counted(key, mine)
-  local found = LOG and redis.call('ZRANGE', key, 0, 0)[1]
-  local mark = tonumber(string.match(found or '', '^.(%d%d%d):') or mine)
+  local found = LOG and redis.call('ZRANGE', key, 1, 1)[1]
+  local mark = found and parts(found) or mine
   return mark == mine and life or math.max(life, span(mark))
 end
 
-local function add(key, id, from, units, long, mark)
-  redis.call('ZREMRANGEBYSCORE', key, '-inf', int(now - counted(key, mark)))
-  for j = from, from + units - 1 do
-    redis.call('ZADD', key, int(now + long - life), name(mark, id, j))
+local function add(key, id, last, units, long, mark)
+  local most, was = now - counted(key, mark), sum(key)
+  local gone = before(key, most)
+  if gone > 0 then
+    redis.call('ZREMRANGEBYSCORE', key, '(0', int(most))
   end
+  if units > 0 then
+    redis.call('ZADD', key, int(now + long - life), name(mark, id, last, units))
+  end
+  set_sum(key, was, was - gone + units)
   expire(key)
 end
 
--- names returns the names of the units of id with numbers below d, the last one
--- first. Some may not exist any more.
-local function names(key, id, d, held, mark)
-  local found = {}
-  if d <= held then
-    for j = d - 1, 0, -1 do
-      found[#found + 1] = name(mark, id, j)
-    end
-    return found
+-- leases returns the members of a lease of d units, the last one first. Some may not exist
+-- any more.
+local function leases(key, id, d, mark)
+  local one = name(mark, id, d, d)
+  if redis.call('ZSCORE', key, one) then
+    return {one}
   end
-  local numbers = {}
-  for _, unit in ipairs(redis.call('ZRANGE', key, 0, -1)) do -- fewer than d
-    local of, j = string.match(unit, '^.%d%d%d:(.*):(%d+)$')
-    if of == id and tonumber(j) < d then
-      found[#found + 1] = unit
-      numbers[unit] = tonumber(j)
+  local found, last = {}, {}
+  for _, lease in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+    local _, of, number = parts(lease)
+    if of == id and number <= d then
+      found[#found + 1] = lease
+      last[lease] = number
     end
   end
-  table.sort(found, function(x, y) return numbers[x] > numbers[y] end)
+  table.sort(found, function(x, y) return last[x] > last[y] end)
   return found
+end
+
+-- take gives c of the d units of a lease back, the last ones first.
+local function take(key, id, d, c, mark)
+  local was, taken = sum(key), 0
+  for i, lease in ipairs(leases(key, id, d, mark)) do
+    local of, _, last, units = parts(lease)
+    if i == 1 and c < d and last < d then
+      break -- done before
+    end
+    local given, at = math.min(c - taken, units), redis.call('ZSCORE', key, lease)
+    if given > 0 then
+      redis.call('ZREM', key, lease)
+      taken = taken + given
+    end
+    if given > 0 and given < units then
+      redis.call('ZADD', key, at, name(of, id, last - given, units - given))
+    end
+  end
+  if taken > 0 then
+    set_sum(key, was, was - taken)
+  end
 end
 
 -- replace removes the oldest units and gives the others new names.
 local function replace(key, id, oldest, mark)
-  local units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES')
+  local found, units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES'), 0
   redis.call('DEL', key)
-  for j = oldest * 2 + 1, #units, 2 do
-    redis.call('ZADD', key, units[j + 1], name(mark, id .. ':void', j))
+  for j = 1, #found, 2 do
+    local _, _, _, n = parts(found[j])
+    local cut = math.min(oldest, n)
+    oldest = oldest - cut
+    if n > cut then
+      redis.call('ZADD', key, found[j + 1], name(mark, id .. ':void', j, n - cut))
+      units = units + n - cut
+    end
   end
+  set_sum(key, 0, units)
 end
 
 for i = 1, #KEYS do
@@ -156,10 +227,8 @@ for i = 1, #KEYS do
   life = LOG and a or 0
   local last, flag, mixed = read(key, a, mark)
   local count, next, enough = 0, 0, 0
-  if flag == DENIED and op == 1 then
-    count = redis.call('ZCARD', key)
-  elseif flag == DENIED then
-    count = redis.call('ZCOUNT', key, '(' .. int(now - life), '+inf')
+  if flag == DENIED and op ~= 1 then
+    count = sum(key) - before(key, now - life)
   end
   if flag == WRONG_TYPE or (flag == BANNED and op ~= 3 and op ~= 4) then
     count = 0
@@ -168,34 +237,37 @@ for i = 1, #KEYS do
     if count + c <= b then
       flag, after = ADMITTED, count + c
       if c > 0 then
-        add(key, id, 0, c, a, mark)
+        add(key, id, c, c, a, mark)
       end
     else
       enough = nth(key, count + c - b - 1)
     end
     next = nth(key, math.max(after - b, 0))
   elseif op == 1 then
-    for _, unit in ipairs(names(key, id, d, count, mark)) do
-      if c > 0 then
-        c = c - redis.call('ZREM', key, unit)
-      end
-    end
+    take(key, id, d, c, mark)
   elseif op == 2 then
-    add(key, id, d, math.min(c, math.max(b - count, 0)), a, mark)
+    c = math.min(c, math.max(b - count, 0))
+    if redis.call('ZREM', key, name(mark, id, d, d)) == 1 then -- one member for all its units
+      local was = sum(key)
+      set_sum(key, was, was - d)
+      c = c + d
+      d = 0
+    end
+    add(key, id, d + c, c, a, mark)
   elseif op == 6 then
     local units = math.min(c, b)
     if c > b - count then
       replace(key, id, math.min(units, math.max(count + units - b, 0)), mark)
       id = id .. ':new'
     end
-    add(key, id, d, units, a, mark)
+    add(key, id, d + units, units, a, mark)
   elseif op == 3 then
     redis.call('DEL', key)
   elseif op == 4 then
     last = math.max(last, now + a)
     put(key, KIND .. '-' .. int(last), last - now)
   elseif op == 5 then
-    for _, unit in ipairs(names(key, id, d, count, mark)) do
+    for _, unit in ipairs(leases(key, id, d, mark)) do
       local ends = tonumber(redis.call('ZSCORE', key, unit) or 0)
       if ends > now then -- the units of an expired one may be taken again
         redis.call('ZADD', key, int(now + a), unit)
