@@ -1,22 +1,24 @@
 //go:build unix
 
-// Mutants plants known faults in the library, one at a time, and runs the tests
-// that should fail with them: a test that cannot fail proves nothing.
+// Mutants plants known faults in copies of the library, one at a time, and runs the tests that
+// should fail with them: a test that cannot fail proves nothing.
 //
-//	go run ./mutants                    all faults, in copies of the tree
-//	go run ./mutants -only 'W1|redis'   faults whose file or first line matches
+//	go run ./mutants                    all faults
+//	go run ./mutants -only 'W1|redis'   faults whose title or file matches
 //	go run ./mutants -check             only: does each fault apply and compile?
 //
-// A fault is a patch in faults. Its first line is a promise of the root package
-// ("-" for none) and a description, its second line the tests that should fail:
+// A file in faults lists faults: a title with a promise of the root package ("-" for none), the
+// arguments of go test, and the lines to replace in a file, with those around them where the
+// lines alone are not unique.
 //
-//	W1 charge: one unit more than the burst
-//	go test -run W1|U2 ./internal/decide ./algo
-//	--- a/internal/decide/gcra.go
+//	= W1 charge: one unit more than the burst
+//	-run W1|U2 ./internal/decide ./algo
+//	internal/decide/gcra.go
+//	-	room := p.burst
+//	+	room := p.burst + 1
 //
-// Every fault is a plausible mistake; none is generated. The exit status is 1 if
-// fewer than 95 % of the faults are killed, and 2 if a fault is broken: it does
-// not apply or compile any more, or its tests fail without it.
+// Every fault is a plausible mistake; none is generated. The exit status is 1 if fewer than 95 %
+// of the faults are killed; a fault that no longer applies is not.
 package main
 
 import (
@@ -27,87 +29,36 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 )
 
-var (
-	failedTest = regexp.MustCompile(`(?m)^--- FAIL: \w+`)
-	passedTest = regexp.MustCompile(`(?m)^--- PASS: (\w+) \(([0-9.]+)s\)`)
-)
+type fault struct {
+	title, args string
+	edits       []edit
+}
 
-const wanted = 95 // percent
-
-// fault is a patch with its two header lines.
-type fault struct{ patch, title, command string }
+type edit struct{ file, old, new string }
 
 func main() {
-	only := flag.String("only", "", "try the faults whose file or first line matches this pattern")
+	only := flag.String("only", "", "try the faults whose title or file matches this pattern")
 	check := flag.Bool("check", false, "only apply and compile the faults")
 	flag.Parse()
-	root, err := filepath.Abs("..")
-	must(err)
-	faults := read(root, regexp.MustCompile(*only))
-	killed, broken := tryAll(root, faults, *check)
-	if *check {
-		fmt.Printf("%d faults apply, %d broken\n", len(faults)-broken, broken)
-	} else {
-		fmt.Printf("%d faults: %d killed, %d survived, %d broken\n", len(faults), killed, len(faults)-killed-broken, broken)
-	}
-	switch {
-	case broken > 0:
-		os.Exit(2)
-	case !*check && 100*killed < wanted*len(faults):
-		os.Exit(1)
-	}
-}
-
-func must(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(2)
-	}
-}
-
-// read reads the faults whose file or first line matches.
-func read(root string, only *regexp.Regexp) (faults []fault) {
-	files, err := filepath.Glob(filepath.Join(root, "bench/mutants/faults/*.patch"))
-	must(err)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		must(err)
-		title, rest, _ := strings.Cut(string(text), "\n")
-		command, _, _ := strings.Cut(rest, "\n")
-		if only.MatchString(filepath.Base(file) + " " + title) {
-			faults = append(faults, fault{file, title, command})
-		}
-	}
-	return faults
-}
-
-// tryAll tries the faults, each processor in its own copy of the tree, and
-// prints a line for each.
-func tryAll(root string, faults []fault, check bool) (killed, broken int) {
+	faults := read(regexp.MustCompile(*only))
+	next, counts := make(chan fault), map[string]int{}
 	var workers sync.WaitGroup
-	var mu sync.Mutex  // guards the output and the counts
-	var clean sync.Map // command -> func() baseline
-	next := make(chan fault)
+	var mu sync.Mutex // guards the output and the counts
 	for range runtime.NumCPU() {
 		workers.Go(func() {
-			tree, err := os.MkdirTemp("", "mutants")
-			must(err)
-			defer func() { _ = os.RemoveAll(tree) }()
-			_, err = run(root, "sh", "-c", `git ls-files -co --exclude-standard | tar cf - -T - | tar xf - -C "$0"`, tree)
-			must(err)
+			tree := must(os.MkdirTemp("", "mutants"))
+			defer os.RemoveAll(tree)
+			must(run("..", "sh", "-c", `git ls-files -co --exclude-standard | tar cf - -T - | tar xf - -C "$0"`, tree))
 			for f := range next {
-				before, _ := clean.LoadOrStore(f.command, sync.OnceValue(func() baseline { return measure(tree, f.command) }))
-				line := try(tree, f, check, before.(func() baseline))
+				verdict, by := try(tree, f, *check)
 				mu.Lock()
-				fmt.Printf("%-72s %s\n", f.title, line)
-				killed, broken = killed+strings.Count(line, "killed by"), broken+strings.Count(line, "BROKEN")
+				fmt.Printf("%-72s %s %s\n", f.title, verdict, by)
+				counts[verdict]++
 				mu.Unlock()
 			}
 		})
@@ -117,120 +68,133 @@ func tryAll(root string, faults []fault, check bool) (killed, broken int) {
 	}
 	close(next)
 	workers.Wait()
-	return killed, broken
+	fmt.Printf("%d faults: %v\n", len(faults), counts)
+	if 100*(counts["killed"]+counts["applies"]) < 95*len(faults) {
+		os.Exit(1)
+	}
 }
 
-// baseline is a command without a fault: the tests that fail, and those that take
-// seconds, as a pattern.
-type baseline struct{ failed, slow string }
-
-func measure(tree, command string) baseline {
-	failed, out := test(tree, command+" -v")
-	var slow []string
-	for _, m := range passedTest.FindAllStringSubmatch(out, -1) {
-		if seconds, err := strconv.ParseFloat(m[2], 64); err == nil && seconds >= 2 {
-			slow = append(slow, m[1])
-		}
+func must[T any](v T, err error) T {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err, v)
+		os.Exit(2)
 	}
-	return baseline{failed, pattern(slow)}
+	return v
 }
 
-func pattern(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
-
-// try plants a fault in a tree, compiles and runs its tests, the slow ones last, and
-// removes it.
-func try(tree string, f fault, check bool, before func() baseline) string {
-	var without baseline
-	if !check {
-		if without = before(); without.failed != "" {
-			return "BROKEN: without the fault: " + without.failed
+// read reads the faults that match.
+func read(only *regexp.Regexp) (faults []fault) {
+	for _, name := range must(filepath.Glob("mutants/faults/*.txt")) {
+		for text := range strings.SplitSeq("\n"+string(must(os.ReadFile(name))), "\n= ") {
+			var f fault
+			for i, line := range strings.Split(text, "\n") {
+				last := len(f.edits) - 1
+				switch {
+				case i == 0:
+					f.title = line
+				case i == 1:
+					f.args = line
+				case line == "":
+				case line[0] == '-':
+					f.edits[last].old += line[1:] + "\n"
+				case line[0] == '+':
+					f.edits[last].new += line[1:] + "\n"
+				case line[0] == ' ':
+					f.edits[last].old, f.edits[last].new = f.edits[last].old+line[1:]+"\n", f.edits[last].new+line[1:]+"\n"
+				default:
+					f.edits = append(f.edits, edit{file: line})
+				}
+			}
+			if f.edits != nil && only.MatchString(f.edits[0].file+" "+f.title) {
+				faults = append(faults, f)
+			}
 		}
 	}
-	if out, err := run(tree, "git", "apply", f.patch); err != nil {
-		return "BROKEN: " + out
+	return faults
+}
+
+// try plants a fault in a tree and runs its tests. They must fail twice with it, since a busy
+// machine makes a test late once, and pass without it.
+func try(tree string, f fault, check bool) (verdict, by string) {
+	was := map[string]string{}
+	restore := func() {
+		for name, text := range was {
+			must(0, os.WriteFile(name, []byte(text), 0o644))
+		}
 	}
-	defer func() {
-		_, err := run(tree, "git", "apply", "-R", f.patch)
-		must(err)
-	}()
-	if out, err := run(tree, "go", append([]string{"test", "-c", "-o", os.DevNull}, packages(f.command)...)...); err != nil {
-		return "BROKEN: " + out
+	defer restore()
+	for _, e := range f.edits {
+		name := filepath.Join(tree, e.file)
+		text, err := os.ReadFile(name)
+		if err != nil || strings.Count("\n"+string(text), "\n"+e.old) != 1 {
+			return "DOES NOT APPLY", e.file
+		}
+		was[name] = string(text)
+		planted := strings.Replace("\n"+string(text), "\n"+e.old, "\n"+e.new, 1)
+		must(0, os.WriteFile(name, []byte(planted[1:]), 0o644))
+	}
+	if out, err := test(tree, f.args+" -run ^$", false); err != nil {
+		return "DOES NOT COMPILE", out
 	}
 	if check {
-		return "applies"
+		return "applies", ""
 	}
-	failed, _ := test(tree, f.command+" -skip "+without.slow)
-	if failed == "" || failed == noTest {
-		failed, _ = test(tree, f.command)
+	out, err := test(tree, f.args, false)
+	if err == nil {
+		out, err = test(tree, f.args, true)
 	}
-	if failed == "" {
-		return "SURVIVED"
+	if err == nil {
+		return "SURVIVED", ""
 	}
-	if still, _ := test(tree, again(f.command, failed)); still == "" { // a busy machine makes a test late once
-		return "SURVIVED"
-	}
-	return "killed by " + failed
-}
-
-// again is a command that runs only the tests that failed, or all of it after a
-// crash.
-func again(command, failed string) string {
-	if strings.Contains(failed, " in ") { // a crash
-		return command
-	}
-	return "go test -run " + pattern(strings.Split(failed, ", ")) + " " + strings.Join(packages(command), " ")
-}
-
-// packages are the packages of a command.
-func packages(command string) (dirs []string) {
-	for _, arg := range strings.Fields(command) {
-		if strings.HasPrefix(arg, "./") {
-			dirs = append(dirs, arg)
+	args, by := f.args, "a crash"
+	if names := failed.FindAllStringSubmatch(out, -1); names != nil {
+		by = ""
+		for _, n := range names {
+			by += "|" + n[1]
 		}
+		by = by[1:]
+		args += " -run ^(" + by + ")$"
 	}
-	return dirs
+	if _, err := test(tree, args, true); err == nil {
+		return "SURVIVED", "failed once: " + by
+	}
+	restore()
+	if _, err := test(tree, args, true); err != nil {
+		return "FAILS WITHOUT IT", by
+	}
+	return "killed", "by " + by
 }
 
-// noTest is the failure of a command that runs no test.
-const noTest = "no test ran"
+var failed = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 
-// test runs a command with few cases, one package at a time, and returns the
-// names of the failed tests, and the output of the tests.
-func test(tree, command string) (failed, out string) {
+// test runs go test with few cases, one package after another.
+func test(tree, args string, slow bool) (string, error) {
 	flags := []string{"test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout=300s"}
-	for _, arg := range strings.Fields(command)[2:] {
-		if !strings.HasPrefix(arg, "./") {
+	var packages []string
+	for _, arg := range strings.Fields(args) {
+		if strings.HasPrefix(arg, "./") {
+			packages = append(packages, arg)
+		} else {
 			flags = append(flags, arg)
 		}
 	}
-	ran := false
-	for _, pkg := range packages(command) {
-		args := slices.Concat(flags, []string{pkg})
-		if _, err := run(tree, "grep", "-q", "--include=*_test.go", "-r", `"pgregory.net/rapid"`, pkg); err == nil {
-			args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
+	for _, pkg := range packages {
+		of := append(flags[:len(flags):len(flags)], pkg)
+		if _, err := run(tree, "grep", "-qr", "--include=*_test.go", `"pgregory.net/rapid"`, pkg); err == nil {
+			of = append(of, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 		}
-		text, err := run(tree, "go", args...)
-		out += text + "\n"
-		if err != nil {
-			if names := failedTest.FindAllString(text, -1); len(names) > 0 {
-				return strings.ReplaceAll(strings.Join(names, ", "), "--- FAIL: ", ""), out
-			}
-			return "a crash in " + pkg, out
+		if out, err := run(tree, "env", append([]string{"SLUICE_SLOW=" + map[bool]string{true: "1"}[slow], "go"}, of...)...); err != nil {
+			return out, err
 		}
-		ran = ran || !strings.Contains(text, "[no tests to run]")
 	}
-	if !ran {
-		return noTest, out
-	}
-	return "", out
+	return "", nil
 }
 
-// run runs a command in a process group of its own, which it ends: a test
-// binary that crashes leaves its servers behind.
+// run runs a command in a process group of its own, which it ends: a test binary that crashes
+// leaves its servers behind.
 func run(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Setpgid: true}
-	cmd.Env = append(cmd.Environ(), "SLUICE_SLOW=1") // the tests that make test leaves out, too
 	out, err := cmd.CombinedOutput()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
