@@ -24,7 +24,7 @@ const allProtocols = "HTTP/1.1,HTTP/2," + manyClients + ",TLS"
 
 var (
 	bin     = flag.String("server", "", "the server's program")
-	kinds   = flag.String("kinds", "burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores", "tables to measure")
+	kinds   = flag.String("kinds", "pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores", "tables to measure")
 	procs   = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	names   = flag.String("limiter", "none,default", "limiters to compare")
 	protos  = flag.String("protocols", allProtocols, "protocols, for the table of cores")
@@ -49,7 +49,7 @@ func run() error {
 		"The load comes from the same machine, mostly by net/http's client, so a capacity is the joint capacity of the server and its clients.\n",
 		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	tables := map[string]func(rig) error{
-		"burst": bursts, "large": largeBurst, "idle": idleConnections, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
+		"pools": pools, "burst": bursts, "large": largeBurst, "idle": idleConnections, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams, "listener": listener,
 		"metastable": metastable, "tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores, "price": prices,
 	}
 	for _, kind := range strings.Split(*kinds, ",") {

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	limiter := flag.String("limiter", "none", "the limiter in front of the handler")
-	task := flag.String("work", "5ms", "processor time, +waiting; or mix, json, fanout, bimodal, mutex, proxy")
+	task := flag.String("work", "5ms", "processor time, +waiting; or mix, json, fanout, bimodal, mutex, proxy, pool-4-50ms")
 	perMS := flag.Int("spin", 0, "steps of work a millisecond, 0: measure")
 	rpc := flag.Bool("grpc", false, "gRPC instead of HTTP")
 	tap := flag.Bool("tap", false, "with a tap handle")

@@ -43,7 +43,24 @@ func shaped(name string, perMS int) func() {
 			cpu(500 * time.Microsecond)
 		}
 	}
+	var conns int
+	var each string
+	if n, _ := fmt.Sscanf(name, "pool-%d-%s", &conns, &each); n == 2 {
+		if d, err := time.ParseDuration(each); err == nil {
+			return pool(conns, d)
+		}
+	}
 	return nil
+}
+
+// pool waits for one of some connections, and then for it, whether its client is still there or not.
+func pool(conns int, each time.Duration) func() {
+	free := make(chan struct{}, conns)
+	return func() {
+		free <- struct{}{}
+		time.Sleep(each)
+		<-free
+	}
 }
 
 var shared sync.Mutex
