@@ -98,6 +98,9 @@ func (b *breaker) recover() {
 		if !b.store.sleep(interval + rand.N(interval/2+1)) {
 			return
 		}
+		if g, is := b.store.transport.(goRedis); is {
+			g.renew(b.store.running, b.failedKey(), b.store.timeout)
+		}
 		if b.queue.isClosed() || b.probe() && b.rampUp() {
 			return
 		}

@@ -124,7 +124,7 @@ func runScript(t *testing.T, c *redis.Client, reqs ...*request) []int64 {
 	t.Helper()
 	cmds := newCommands(reqs, true)
 	require.Len(t, cmds, 1)
-	q := nodeQueue{store: &Store{transport: goRedis{c}}}
+	q := nodeQueue{store: &Store{transport: goRedis{client: c}}}
 	q.send(t.Context(), cmds)
 	require.NoError(t, cmds[0].err)
 	return cmds[0].reply

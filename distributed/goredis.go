@@ -4,13 +4,60 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // goRedis is the transport on a client of go-redis.
-type goRedis struct{ client redis.UniversalClient }
+type goRedis struct {
+	client  redis.UniversalClient
+	bounded *redis.Client // client with a shorter timeout, on the same connections; nil if it is none of a single server
+}
+
+// within bounds how long a connection without a reply is held.
+func (g goRedis) within(d time.Duration) goRedis {
+	if c, is := g.client.(*redis.Client); is {
+		if own := c.Options().ReadTimeout; own > 0 {
+			d = min(d, own)
+		}
+		g.bounded = c.WithTimeout(d)
+	}
+	return g
+}
+
+// renew takes all idle connections to the node of key at once: those without a reply within d
+// are closed. A balancer that was restarted leaves them silent.
+func (g goRedis) renew(ctx context.Context, key string, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, 2*d)
+	defer cancel()
+	node := g.node(ctx, key)
+	if node == nil {
+		return
+	}
+	quick, idle := node.WithTimeout(d), min(int(node.PoolStats().IdleConns), maxRenewed)
+	var group sync.WaitGroup
+	for range idle {
+		group.Go(func() { _ = quick.Process(ctx, once{redis.NewIntSliceCmd(ctx, "time")}) })
+	}
+	group.Wait()
+}
+
+const maxRenewed = 256
+
+// node is the client of one node, nil if there is none.
+func (g goRedis) node(ctx context.Context, key string) (node *redis.Client) {
+	switch c := g.client.(type) {
+	case *redis.Client:
+		return c
+	case *redis.ClusterClient:
+		node, _ = c.MasterForKey(ctx, key)
+	case *redis.Ring:
+		node, _ = c.GetShardClientForKey(key)
+	}
+	return node
+}
 
 // Cluster is false for a client that another type wraps: the first reply that
 // rejects keys of several slots, or the map of slots, will tell.
@@ -41,15 +88,19 @@ func (g goRedis) ring() func(key string) string {
 }
 
 func (g goRedis) Do(ctx context.Context, cmds []*Command) {
+	client := g.client
+	if g.bounded != nil {
+		client = g.bounded
+	}
 	if len(cmds) == 1 {
 		c := once{redis.NewIntSliceCmd(ctx, cmds[0].words()...)}
 		c.SetFirstKeyPos(3)
-		_ = g.client.Process(ctx, c)
+		_ = client.Process(ctx, c)
 		cmds[0].Done(c.outcome())
 		return
 	}
 	sent := make([]once, len(cmds))
-	pipe := g.client.Pipeline()
+	pipe := client.Pipeline()
 	for i, c := range cmds {
 		sent[i] = once{redis.NewIntSliceCmd(ctx, c.words()...)}
 		sent[i].SetFirstKeyPos(3)

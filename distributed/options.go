@@ -190,7 +190,9 @@ func WithDenyCache(n int) Option {
 
 // WithProbeInterval sets the least time between two probes that check whether
 // Redis is back, 10 ms to 1 h; the default is 1 s. Redis decides again within two
-// intervals of its return.
+// intervals of its return. With a client of go-redis a probe takes all idle connections at once and
+// closes the silent ones; with one of a single server a connection in use waits for a reply for
+// ten timeouts, at least a second, whatever its own timeout.
 func WithProbeInterval(d time.Duration) Option {
 	return Option{"WithProbeInterval", func(s *settings) error {
 		s.probeInterval = d

@@ -52,7 +52,7 @@ func New(client redis.UniversalClient, opts ...Option) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("distributed: the client is nil")
 	}
-	return newStore(goRedis{client}, opts)
+	return newStore(goRedis{client: client}, opts)
 }
 
 // NewWithTransport makes a store on another client of Redis: see [Transport]. The caller
@@ -68,6 +68,9 @@ func newStore(t Transport, opts []Option) (*Store, error) {
 	cfg, err := configure(opts)
 	if err != nil {
 		return nil, err
+	}
+	if g, is := t.(goRedis); is {
+		t = g.within(cfg.replyTimeout())
 	}
 	s := &Store{transport: t, settings: cfg, limiters: map[*Limiter]bool{}, names: map[string]nameUse{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -152,7 +155,7 @@ func (s *Store) Prefix() string { return s.prefix }
 
 // replyTimeout is how long a late reply is awaited, so that its charge can be
 // refunded.
-func (s *Store) replyTimeout() time.Duration { return max(time.Second, 10*s.timeout) }
+func (s *settings) replyTimeout() time.Duration { return max(time.Second, 10*s.timeout) }
 
 // sleep waits. It reports false if the store is closed meanwhile.
 func (s *Store) sleep(d time.Duration) bool {
