@@ -20,7 +20,7 @@ var needNoExample = map[string]string{
 	"MarshalText": "called by encoding/json", "MarshalJSON": "called by encoding/json", "UnmarshalJSON": "called by encoding/json",
 	"Describe": "called by algo.Describe", "FlushError": "called by http.ResponseController", "Accept": "called by net/http", "Read": "called by strategies", "Observe": "called by limiters",
 	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
-	"ChooseLimiter": "called by AcquireAll", "ReleaseAfterWait": "called by leases", "OccupiesSlot": "called by algo.OccupiesSlot",
+	"Choose": "called by AcquireAll", "ReleaseAfterWait": "called by leases", "OccupiesSlot": "called by algo.OccupiesSlot",
 	"Len": "a getter", "Overflowed": "a getter", "Cap": "a getter", "IsOn": "a getter", "Client": "a getter", "Prefix": "a getter", "Limit": "a getter", "InFlight": "a getter",
 	"Probability": "a getter", "MaxPass": "a getter", "MaxRate": "a getter", "MinRT": "a getter",
 }

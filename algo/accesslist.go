@@ -98,6 +98,14 @@ func (a *accessList) limiterFor(key string) Limiter {
 	return a.limiter
 }
 
+// Choose returns the limiter that decides about key.
+func (a *accessList) Choose(_ context.Context, key string) (Limiter, error) {
+	return a.limiterFor(key), nil
+}
+
+// Unwrap returns the limiter of keys that are not listed, and the other.
+func (a *accessList) Unwrap() []Limiter { return []Limiter{a.limiter, a.listed} }
+
 // Acquire forwards to the limiter, unless the key is listed.
 func (a *accessList) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	return a.limiterFor(key).Acquire(ctx, key, n)
@@ -111,16 +119,22 @@ func DenyAll() Limiter { return denyAll{} }
 type denyAll struct{}
 
 // Acquire denies the request.
-func (d denyAll) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+func (denyAll) Acquire(_ context.Context, _ string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
 	}
-	lease.Decision = d.peek(key, n)
+	lease.Decision = deniedForEver
 	return lease, nil
 }
 
-func (denyAll) peek(string, int64) Decision {
-	return Decision{Reason: Banned, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
+var deniedForEver = Decision{Reason: Banned, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
+
+// Peek denies too.
+func (denyAll) Peek(_ context.Context, _ string, n int64) (Decision, error) {
+	if n < 0 {
+		return Decision{}, costError(n)
+	}
+	return deniedForEver, nil
 }
 
 // OccupiesSlot reports false.

@@ -80,7 +80,7 @@ func check(reqs []Request) (direct, mixed bool, err error) {
 			switch r.Limiter.(type) {
 			case nil:
 				return false, false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
-			case *all, *Switch, *accessList, byKey, Chooser:
+			case *all, Chooser:
 				direct = false
 			}
 		}
@@ -105,7 +105,7 @@ func requestError(reqs []Request, failed int, err error) error {
 //
 // [Describe] answers for the limit with the smallest quota, and of two equal
 // quotas for the longer window: a caller may send that much at once without
-// being denied by any of the limits. Shared is true if it is for one of the limits.
+// being denied by any of the limits. Limits that are Off are left out. Shared is true if it is for one of the limits.
 // Callers that show every window describe the limiters one by one.
 func All(limiters ...Limiter) Limiter {
 	if len(limiters) == 0 {
@@ -115,10 +115,12 @@ func All(limiters ...Limiter) Limiter {
 	for _, l := range limiters {
 		mustLimiter(l, "All")
 		if inner, ok := l.(*all); ok {
-			a.limiters = append(a.limiters, inner.limiters...)
+			a.limiters, a.chooses = append(a.limiters, inner.limiters...), a.chooses || inner.chooses
 		} else {
 			a.limiters = append(a.limiters, l)
 		}
+		_, chooses := l.(Chooser)
+		a.chooses = a.chooses || chooses
 	}
 	if len(a.limiters) == 1 {
 		return a.limiters[0]
@@ -126,7 +128,13 @@ func All(limiters ...Limiter) Limiter {
 	return a
 }
 
-type all struct{ limiters []Limiter }
+type all struct {
+	limiters []Limiter
+	chooses  bool // one of them is a Chooser
+}
+
+// Unwrap returns the limits.
+func (a *all) Unwrap() []Limiter { return a.limiters }
 
 // Acquire charges n units of every limit, or none.
 func (a *all) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
@@ -138,11 +146,11 @@ func (a *all) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	return AcquireAll(ctx, reqs...)
 }
 
-// peekThrough combines the answers of the limits.
-func (a *all) peekThrough(ctx context.Context, key string, n int64) (d Decision, err error) {
+// Peek combines the answers of the limits.
+func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err error) {
 	answers := make([]Lease, len(a.limiters))
 	for i, l := range a.limiters {
-		if answers[i].Decision, err = peek(ctx, l, key, n); err != nil {
+		if answers[i].Decision, err = Peek(ctx, l, key, n); err != nil {
 			return d, err
 		}
 	}
@@ -150,17 +158,23 @@ func (a *all) peekThrough(ctx context.Context, key string, n int64) (d Decision,
 	return d, nil
 }
 
-// Describe answers for the smallest quota. Shared is true if it is for one of the limits.
+// Describe answers for the smallest quota of the limits that are not Off, unless all are.
 func (a *all) Describe() (smallest Description, ok bool) {
-	shared := false
+	var shared, remote bool
 	for _, l := range a.limiters {
 		d, known := Describe(l)
-		shared = shared || d.Shared
-		if known && (!ok || d.Quota < smallest.Quota || (d.Quota == smallest.Quota && d.Window > smallest.Window)) {
+		if !known || ok && d.Off && !smallest.Off {
+			continue
+		}
+		if ok && smallest.Off && !d.Off {
+			ok, shared, remote = false, false, false
+		}
+		shared, remote = shared || d.Shared, remote || d.Remote
+		if !ok || d.Quota < smallest.Quota || (d.Quota == smallest.Quota && d.Window > smallest.Window) {
 			smallest, ok = d, true
 		}
 	}
-	smallest.Shared = shared
+	smallest.Shared, smallest.Remote = shared, remote
 	return smallest, ok
 }
 
@@ -188,7 +202,7 @@ func (c *compositeLease) acquireFlattened(ctx context.Context, lease *Lease, req
 
 // flatten appends the limits that decide about req.
 func flatten(ctx context.Context, parts []Request, req Request) (_ []Request, err error) {
-	if req.Limiter, err = resolve(ctx, req.Limiter, req.Key); err != nil {
+	if req.Limiter, err = chosen(ctx, req.Limiter, req.Key); err != nil {
 		return nil, err
 	}
 	several, ok := req.Limiter.(*all)

@@ -6,8 +6,7 @@ import "context"
 // be divided: a batch, a buffer, pages of a list. It returns the number of units in the
 // lease; 0 with the decision that denied the first unit. It never waits.
 //
-// It asks for n (of a ban without being counted: one decision more, and on Redis one
-// round trip), and then for the Remaining units of the denial. So it takes two decisions
+// It asks for n, and then for the Remaining units of the denial. So it takes two decisions
 // where less than n fits, and more only while others spend at the same time. All limits
 // keep their bounds: only the units of the lease are charged. n is 1 or more, else the
 // error is [ErrCost]; errors of l are returned unchanged.
@@ -15,11 +14,7 @@ func AtMost(ctx context.Context, l Limiter, key string, n int64) (lease Lease, u
 	if n < 1 {
 		return Lease{}, 0, costError(n)
 	}
-	if n > 1 {
-		if d, denies := denialCounts(ctx, l, key, n); denies && d.Remaining > 0 {
-			n = min(n, d.Remaining)
-		}
-	}
+	ctx = Tentative(ctx)
 	for units = n; ; units = lease.Remaining {
 		if lease, err = l.Acquire(ctx, key, units); err != nil {
 			return Lease{}, 0, err

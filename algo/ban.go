@@ -17,7 +17,8 @@ import (
 // of them. While a key is banned, every request of any cost, and every peek, is denied with the Reason
 // [Banned] and the rest of the ban as RetryAfter; the limiter is not called. These denials do
 // not count, so a ban ends however often the caller retries. Bans of the limiter itself, denials
-// for overload, or for a cost that never fits, do not count either. The empty key is shared by all
+// for overload, or for a cost that never fits, do not count either, nor do looks and requests that
+// wait as they were told ([Tentative]). The empty key is shared by all
 // callers and is never banned.
 //
 // A ban is twice as long as the last one if the time since the end of the last
@@ -74,60 +75,18 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, er
 		lease.Decision = b.denial(left)
 		return lease, nil
 	}
-	if lease, err = b.limiter.Acquire(ctx, key, n); err == nil {
+	if lease, err = b.limiter.Acquire(ctx, key, n); err == nil && !IsTentative(ctx) {
 		b.count(&lease.Decision, key)
 	}
 	return lease, err
 }
 
-// denialCounts reports whether l denies n units and counts that towards a ban, and the denial
-// that it would give: less may fit, and to ask for that first is no offence.
-func denialCounts(ctx context.Context, l Limiter, key string, n int64) (d Decision, denies bool) {
-	switch counts, foreign := countsDenials(ctx, l, key); {
-	case !counts:
-		return d, false
-	case foreign: // which would count a peek for n units
-		lease, err := l.Acquire(ctx, key, 0)
-		lease.Release(Canceled)
-		d = lease.Decision
-		return d, err == nil && (!d.Allowed || d.Limit > 0 && d.Remaining < n)
-	}
-	d, err := peek(ctx, l, key, n)
-	return d, err == nil && !d.Allowed
-}
-
-// countsDenials reports whether a ban counts the denials of l, and whether that is a ban of
-// package distributed. A limiter on trial denies nothing.
-func countsDenials(ctx context.Context, l Limiter, key string) (counts, foreign bool) {
-	l, err := resolve(ctx, l, key)
-	if err != nil {
-		return false, false
-	}
-	switch l := l.(type) {
-	case *shadow:
-	case *Ban:
-		_, foreign = countsDenials(ctx, l.limiter, key)
-		return true, foreign
-	case interface {
-		Banned(context.Context, string) (time.Duration, error)
-	}:
-		return true, true
-	case *all:
-		for _, one := range l.limiters {
-			c, f := countsDenials(ctx, one, key)
-			counts, foreign = counts || c, foreign || f
-		}
-	case interface{ wrapped() Limiter }:
-		return countsDenials(ctx, l.wrapped(), key)
-	}
-	return counts, foreign
-}
-
-func (b *Ban) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
-	if left := b.Banned(key); left > 0 {
+// Peek answers as Acquire does, and counts nothing.
+func (b *Ban) Peek(ctx context.Context, key string, n int64) (Decision, error) {
+	if left := b.Banned(key); left > 0 && n >= 0 {
 		return b.denial(left), nil
 	}
-	return peek(ctx, b.limiter, key, n)
+	return Peek(ctx, b.limiter, key, n)
 }
 
 // denial is the decision on a key whose ban lasts for left.

@@ -62,7 +62,7 @@ func ExampleByKey() {
 // chooser is a limiter of another package that only chooses.
 type chooser struct{ l algo.Limiter }
 
-func (c chooser) ChooseLimiter(context.Context, string) algo.Limiter { return c.l }
+func (c chooser) Choose(context.Context, string) (algo.Limiter, error) { return c.l, nil }
 
 func (c chooser) Acquire(context.Context, string, int64) (algo.Lease, error) {
 	panic("compositions acquire from the chosen limiter")

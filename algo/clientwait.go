@@ -75,13 +75,3 @@ func (w *clientWait) Describe() (d Description, ok bool) {
 	}
 	return d, ok
 }
-
-// keepsLargest reports whether r gives nothing back, so that a later settlement counts from
-// the larger value.
-func keepsLargest(r Releaser) bool {
-	if w, ok := r.(*clientWait); ok {
-		r = w.ClientWaiter
-	}
-	_, keeps := r.(interface{ KeepsLargest() })
-	return keeps
-}

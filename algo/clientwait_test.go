@@ -84,21 +84,12 @@ func TestAwaitClientOfAReleasedPart(t *testing.T) {
 
 // A lease that waits for its client is settled as before.
 func TestSettleWhileTheClientIsAwaited(t *testing.T) {
-	for _, keeps := range []bool{false, true} {
-		var w settledWaits
-		lease := algo.NewLease(algo.Decision{Allowed: true}, algo.Releaser(&w), algo.Handle{N: 5})
-		if keeps {
-			lease = algo.NewLease(algo.Decision{Allowed: true}, keepsLargest{&w}, algo.Handle{N: 5})
-		}
-		lease.AwaitClient(true)
-		lease.Settle(3)
-		lease.Settle(7)
-		want := []int64{3, 7}
-		if keeps {
-			want = []int64{7}
-		}
-		require.Equal(t, want, w.amounts)
-	}
+	var w settledWaits
+	lease := algo.NewLease(algo.Decision{Allowed: true}, algo.Releaser(&w), algo.Handle{N: 5})
+	lease.AwaitClient(true)
+	lease.Settle(3)
+	lease.Settle(7)
+	require.Equal(t, []int64{3, 7}, w.amounts)
 }
 
 // settledWaits records its settlements.
@@ -108,10 +99,6 @@ type settledWaits struct {
 }
 
 func (s *settledWaits) Settle(_ algo.Handle, actual int64) { s.amounts = append(s.amounts, actual) }
-
-type keepsLargest struct{ *settledWaits }
-
-func (keepsLargest) KeepsLargest() {}
 
 // Every lease has the method; a rate limit ignores the call.
 func ExampleLease_AwaitClient() {

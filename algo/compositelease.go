@@ -121,13 +121,27 @@ func (c *compositeLease) Settle(h Handle, actual int64) {
 		from, end := c.part(i - 1)
 		leases, mixed = leases[from:end], false
 	}
-	if mixed || len(leases) > 1 && slices.ContainsFunc(leases, occupiesSlot) {
+	if mixed || !settles(leases) {
 		warnMixed.Log("")
 		return
 	}
 	for i := range leases {
 		leases[i].Settle(actual)
 	}
+}
+
+// settles reports whether a settlement of all leases means one unit, at any depth.
+func settles(leases []Lease) bool {
+	for i := range leases {
+		l := &leases[i]
+		switch r := l.releaser.(type) {
+		case *compositeLease:
+			if r.generation == l.handle.At && (r.mixed || !settles(r.leases) || len(leases) > 1 && slices.ContainsFunc(r.leases, occupiesSlot)) {
+				return false
+			}
+		}
+	}
+	return len(leases) == 1 || !slices.ContainsFunc(leases, occupiesSlot)
 }
 
 // occupiesSlot reports whether l holds slots.

@@ -14,30 +14,13 @@ type corrections struct {
 // Release refunds a canceled admission as far as it still weighs. With any
 // other outcome the charge stays.
 func (c *corrections) Release(h Handle, o Outcome) {
-	if o.Result() == Canceled {
+	if o.Result() == Canceled && h.N > 0 {
 		c.settle(h, 0)
 	}
 }
 
 // Settle corrects the cost of an admission.
 func (c *corrections) Settle(h Handle, actual int64) { c.settle(h, actual) }
-
-// upwardOnly is the Releaser of a lease of cost 0. It charges the final cost of
-// the work, and refunds nothing.
-type upwardOnly corrections
-
-// KeepsLargest makes smaller amounts change nothing; see [Releaser].
-func (*upwardOnly) KeepsLargest() {}
-
-// Release does nothing.
-func (*upwardOnly) Release(Handle, Outcome) {}
-
-// Settle charges the difference if actual is more than before.
-func (c *upwardOnly) Settle(h Handle, actual int64) {
-	if actual > h.N {
-		c.settle(h, actual)
-	}
-}
 
 // settle corrects the cost of an admission to actual units.
 func (k *keyed[S, V]) settle(h Handle, actual int64) {

@@ -114,7 +114,13 @@ func (c *Credits) Allow(key string, n int64) bool {
 // OccupiesSlot reports false.
 func (c *Credits) OccupiesSlot() bool { return false }
 
-func (c *Credits) peek(key string, n int64) Decision { return creditDecision(c.Balance(key), n) }
+// Peek returns the answer of Acquire, and charges nothing; see [Peeker].
+func (c *Credits) Peek(_ context.Context, key string, n int64) (Decision, error) {
+	if n < 0 {
+		return Decision{}, costError(n)
+	}
+	return creditDecision(c.Balance(key), n), nil
+}
 
 // creditDecision decides about n units, and states the balance before the charge. The Limit
 // of an empty balance is 1: 0 would state no limit.

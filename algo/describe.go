@@ -34,6 +34,10 @@ type Description struct {
 	// Shared: all keys have one limit in common, so that a denial says nothing about
 	// the key.
 	Shared bool
+	// Off: the limit denies nothing now, because it is on trial or switched off.
+	Off bool
+	// Remote: a look costs a round trip.
+	Remote bool
 }
 
 // String returns the limit as a word of letters, digits and hyphens, with the

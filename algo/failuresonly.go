@@ -9,8 +9,8 @@ import "context"
 //	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
 //
 // A request is admitted if its cost fits l at that moment. Its cost is charged when the
-// lease is released with the result [Failed], which on Redis takes another call: as any
-// cost if it fits, and as debt of l if it does not fit any more. With [Succeeded] and
+// lease is released with the result [Failed], to the limit that was looked at and whether it
+// fits by then or not, which on Redis takes another call. With [Succeeded] and
 // [Canceled] nothing is charged, however long the work took. The adapters report statuses
 // below 400 and the code OK as Succeeded, and other answers, panics, and clients that have
 // gone before there was a status as Failed; their option WithRefundIf names the answers
@@ -50,68 +50,46 @@ func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (Lease,
 	if n < 0 {
 		return Lease{}, costError(n)
 	}
-	charge := &failureCharge{limiter: f.limiter}
-	var err error
-	charge.lease, err = f.limiter.Acquire(ctx, key, 0)
+	l, err := Resolve(ctx, f.limiter, key) // the limit of the look is the one charged
 	if err != nil {
 		return Lease{}, err
 	}
-	d := charge.lease.Decision
-	if f.full(&d, n) {
-		d, err = peek(ctx, f.limiter, key, n)
+	look, err := l.Acquire(ctx, key, 0)
+	if err != nil {
+		return Lease{}, err
+	}
+	d := look.Decision
+	if full(&d, n) {
+		d, err = Peek(ctx, l, key, n)
 	}
 	if err != nil || !d.Allowed || n == 0 {
-		charge.lease.Release(Canceled)
+		look.Release(Canceled)
 		return Lease{Decision: d}, err
 	}
-	return NewLease(d, charge, Handle{Key: key, N: n}), nil
+	return NewLease(d, &failureCharge{look}, Handle{Key: key, N: n}), nil
 }
 
-// peekThrough answers as Acquire does.
-func (f *failuresOnly) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
-	d, err := peek(ctx, f.limiter, key, 0)
-	if err == nil && f.full(&d, n) {
-		d, err = peek(ctx, f.limiter, key, n)
+// Peek answers as Acquire does.
+func (f *failuresOnly) Peek(ctx context.Context, key string, n int64) (Decision, error) {
+	d, err := Peek(ctx, f.limiter, key, 0)
+	if err == nil && full(&d, n) {
+		d, err = Peek(ctx, f.limiter, key, n)
 	}
 	return d, err
 }
 
 // full reports whether n units do not fit, by the peek d.
-func (*failuresOnly) full(d *Decision, n int64) bool {
-	return d.Allowed && d.InForce() && d.Remaining < n
-}
+func full(d *Decision, n int64) bool { return d.Allowed && d.InForce() && d.Remaining < n }
 
-// failureCharge charges a failure.
-type failureCharge struct {
-	limiter Limiter
-	lease   Lease // of cost 0, which the look has left
-}
+// failureCharge charges a failure to the lease of cost 0 that the look has left.
+type failureCharge struct{ look Lease }
 
 // Release charges the cost if the work has failed.
 func (c *failureCharge) Release(h Handle, o Outcome) {
-	if o.Result() == Failed && !c.acquired(h) {
-		c.lease.Settle(h.N)
+	if o.Result() == Failed {
+		c.look.Settle(h.N)
 	}
-	c.lease.Release(o)
-}
-
-// acquired charges the cost as any other, where it fits: to credits too, for example. A
-// failure that does not fit is no denial that a ban may count.
-func (c *failureCharge) acquired(h Handle) bool {
-	ctx := context.Background()
-	if _, denies := denialCounts(ctx, c.limiter, h.Key, h.N); denies {
-		return false
-	}
-	lease, err := c.limiter.Acquire(ctx, h.Key, h.N)
-	if err != nil || !lease.Allowed {
-		return false
-	}
-	if lease.Delay > 0 {
-		lease.Release(Canceled)
-		return false
-	}
-	lease.Release(Succeeded)
-	return true
+	c.look.Release(o)
 }
 
 // Settle does nothing: the lease remembers the cost.

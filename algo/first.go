@@ -2,8 +2,6 @@ package algo
 
 import (
 	"context"
-	"fmt"
-	"sync"
 
 	"github.com/sluice-go/sluice/internal/decide"
 )
@@ -13,7 +11,6 @@ import (
 type Prepaid struct {
 	wrapping
 	credits *Credits
-	chooses bool // plan depends on the key
 }
 
 // First spends from plan, a limit over time, and the units that do not fit there from
@@ -33,116 +30,72 @@ type Prepaid struct {
 //
 // Remaining is the sum of both. RetryAfter is the plan's, for the units that credits lack,
 // and exact if the plan's is; the Reason is [Never] if only a top-up helps. A key that is
-// banned by the plan spends no credits; units paid by credits do not count towards a
-// [Ban]. [Describe], [Spec.Apply] and [OccupiesSlot] go to the plan. A decision allocates
-// nothing in the long run.
+// banned by the plan spends no credits. A [Ban] goes around First: inside, it counts no
+// denial. [Describe], [Spec.Apply] and [OccupiesSlot] go to the plan. A decision that credits pay
+// a part of allocates a few times.
 //
-// A decision is one step for all that reaches plan through the same Prepaid, whatever is
-// topped up meanwhile. A lock of the key is held while plan decides, so plan must not wait.
-// For a plan on Redis use the First of package distributed.
-//
-// plan may spend other credits first, made before these. It panics if plan or credits is
-// nil, and if plan spends the same or later credits: two such limits could wait for each
-// other's locks for ever. Where [ByKey] or a [Chooser] chooses such a plan for a key, Acquire
-// returns [ErrRequest]. First does not see credits behind limiters of other packages: the same
-// holds for them.
+// Nothing is locked while plan decides, so plan may read the credits, and spend others first.
+// Both are charged or neither, as in [AcquireAll]: a call may be denied because of a charge
+// that is about to be given back. For a plan on Redis use the First of package distributed.
+// It panics if plan or credits is nil.
 func First(plan Limiter, credits *Credits) *Prepaid {
 	mustLimiter(plan, "First")
 	if credits == nil {
 		panic("algo: First: the credits are nil")
 	}
-	made, chooses := latestCredits(plan, nil)
-	if made >= credits.made {
-		panic("algo: First: " + errCreditsOrder)
-	}
-	return &Prepaid{wrapping{plan}, credits, chooses}
-}
-
-const errCreditsOrder = "the plan spends the same credits, or some that were made later: make credits in the order in which they are spent"
-
-// latestCredits returns which credits l spends, the latest of several, 0 for none; and whether
-// a limiter is chosen by key: then chosen returns it, unless it is nil.
-func latestCredits(l Limiter, chosen func(Limiter) Limiter) (made int64, chooses bool) {
-	switch l := l.(type) {
-	case *Credits:
-		return l.made, false
-	case *Prepaid:
-		return l.credits.made, false // the order numbers of its plan are lower
-	case *all:
-		for _, one := range l.limiters {
-			m, c := latestCredits(one, chosen)
-			made, chooses = max(made, m), chooses || c
-		}
-	case byKey, Chooser:
-		if chosen != nil {
-			made, _ = latestCredits(chosen(l), chosen)
-		}
-		return made, true
-	case interface{ wrapped() Limiter }:
-		return latestCredits(l.wrapped(), chosen)
-	}
-	return made, chooses
-}
-
-// checkOrder reports whether the plan of a key would wait for the lock of the credits.
-func (p *Prepaid) checkOrder(ctx context.Context, key string) error {
-	if !p.chooses {
-		return nil
-	}
-	chosen := func(l Limiter) Limiter {
-		l, _ = resolve(ctx, l, key) // nil with an error, which Acquire returns
-		return l
-	}
-	if made, _ := latestCredits(p.limiter, chosen); made >= p.credits.made {
-		return fmt.Errorf("%w: First: %s", ErrRequest, errCreditsOrder)
-	}
-	return nil
+	return &Prepaid{wrapping{plan}, credits}
 }
 
 // Acquire charges n units to the plan, and the units that do not fit there to
 // credits; see [Limiter]. A negative n is [ErrCost]; errors of the plan are
 // returned unchanged.
-func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
+func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	if n < 0 {
-		return lease, costError(n)
+		return Lease{}, costError(n)
 	}
-	if err = p.checkOrder(ctx, key); err != nil {
-		return lease, err
-	}
-	s := p.credits.lock(key)
-	defer s.mu.Unlock()
-	balance := max(s.balances[key], 0)
-	paid, err := p.fromCredits(ctx, key, n, balance)
+	plan, err := Resolve(ctx, p.limiter, key)
 	if err != nil {
-		return lease, err
-	}
-	if lease, err = p.limiter.Acquire(ctx, key, n-paid); err != nil {
 		return Lease{}, err
 	}
-	lease.addCredits(balance)
-	if lease.Allowed && paid > 0 {
-		lease.Remaining -= paid
-		p.credits.add(s, key, -paid)
-		lease = p.leaseOf(lease, key, n-paid, paid)
+	ctx = Tentative(ctx)
+	for again := attemptsOfFirst; ; again-- {
+		lease, err := plan.Acquire(ctx, key, n)
+		if err != nil {
+			return Lease{}, err
+		}
+		balance := max(p.credits.Balance(key), 0)
+		if lease.Allowed || lease.Reason == Banned || balance == 0 {
+			lease.addCredits(balance)
+			if n == 0 && lease.Allowed {
+				lease = NewLease(lease.Decision, &prepaidLook{p: &Prepaid{wrapping{plan}, p.credits}, plan: lease}, Handle{Key: key})
+			}
+			return lease, nil
+		}
+		paid := decide.FromCredits(n, lease.Remaining, balance)
+		both, err := AcquireAll(ctx, Request{p.credits, key, paid}, Request{plan, key, n - paid})
+		if err != nil {
+			return Lease{}, err
+		}
+		d := both.Part(1).Decision
+		d.addCredits(balance)
+		if both.Allowed {
+			d.Remaining -= paid
+			return NewLease(d, &prepaidLease{both, n - paid, paid}, Handle{Key: key, N: n}), nil
+		}
+		if !d.Allowed && paid == balance || again == 0 { // otherwise others have spent meanwhile
+			if d.Allowed || d.Reason == Admitted {
+				d = lease.Decision
+				d.addCredits(balance)
+			}
+			return Lease{Decision: d}, nil
+		}
 	}
-	return lease, nil
 }
 
-// fromCredits is how many of n units credits pay. It peeks at the plan, because a plan may
-// count its denials; see [Ban].
-func (p *Prepaid) fromCredits(ctx context.Context, key string, n, balance int64) (int64, error) {
-	if balance == 0 {
-		return 0, nil
-	}
-	d, err := peek(ctx, p.limiter, key, n)
-	if err != nil || d.Allowed || d.Reason == Banned {
-		return 0, err
-	}
-	return decide.FromCredits(n, d.Remaining, balance), nil
-}
+// attemptsOfFirst is how often a request is split again because others have spent meanwhile.
+const attemptsOfFirst = 4
 
-// addCredits adds a balance to the decision of a plan. An admission with a Limit of 0
-// does not state the remaining units. Credits pay nothing for a banned key.
+// addCredits adds a balance to the decision of a plan. Credits pay nothing for a banned key.
 func (d *Decision) addCredits(balance int64) {
 	if d.InForce() && d.Reason != Banned {
 		d.Limit = addSaturated(d.Limit, balance)
@@ -161,68 +114,66 @@ func (p *Prepaid) Allow(key string, n int64) bool {
 	return err == nil && lease.Allowed
 }
 
-func (p *Prepaid) peekThrough(ctx context.Context, key string, n int64) (d Decision, err error) {
-	if err = p.checkOrder(ctx, key); err != nil {
-		return d, err
+// Peek answers as Acquire does, and charges nothing.
+func (p *Prepaid) Peek(ctx context.Context, key string, n int64) (Decision, error) {
+	plan, err := Resolve(ctx, p.limiter, key)
+	if err != nil {
+		return Decision{}, err
 	}
-	s := p.credits.lock(key)
-	defer s.mu.Unlock()
-	balance := max(s.balances[key], 0)
-	paid, err := p.fromCredits(ctx, key, n, balance)
-	if err == nil {
-		d, err = peek(ctx, p.limiter, key, n-paid)
+	d, err := Peek(ctx, plan, key, n)
+	balance := max(p.credits.Balance(key), 0)
+	if err == nil && !d.Allowed && d.Reason != Banned {
+		if paid := decide.FromCredits(n, d.Remaining, balance); paid > 0 {
+			d, err = Peek(ctx, plan, key, n-paid)
+		}
 	}
-	if err == nil {
-		d.addCredits(balance)
-	}
+	d.addCredits(balance)
 	return d, err
 }
 
-// prepaidLease is the side of a Prepaid of a lease for which credits paid. It is
-// reused after the lease is released; the generation in the handle keeps copies of
-// the released lease from its next use.
+// prepaidLease is the side of a Prepaid of a lease for which credits paid.
 type prepaidLease struct {
-	generation    int64
-	credits       *Credits
-	plan          Lease
+	both          Lease // of the credits, and of the plan
 	planned, paid int64 // at the admission
-	key           string
-}
-
-var prepaidLeases = sync.Pool{New: func() any { return new(prepaidLease) }}
-
-// leaseOf returns a lease of planned units that plan is charged with, and of paid units of
-// credits.
-func (p *Prepaid) leaseOf(plan Lease, key string, planned, paid int64) Lease {
-	l := prepaidLeases.Get().(*prepaidLease)
-	l.credits, l.plan, l.planned, l.paid, l.key = p.credits, plan, planned, paid, key
-	return NewLease(plan.Decision, l, Handle{Key: key, N: planned + paid, At: l.generation})
 }
 
 // Release ends both charges, and gives both back if the work was canceled.
-func (l *prepaidLease) Release(h Handle, o Outcome) {
-	if h.At != l.generation {
-		return
-	}
-	s := l.credits.lock(l.key)
-	defer s.mu.Unlock()
-	if o.Result() == Canceled {
-		l.credits.add(s, l.key, decide.SettledCredits(l.planned, l.paid, h.N))
-	}
-	l.plan.Release(o)
-	l.generation++
-	l.plan, l.key = Lease{}, ""
-	prepaidLeases.Put(l)
+func (l *prepaidLease) Release(_ Handle, o Outcome) { l.both.Release(o) }
+
+// Settle corrects both charges.
+func (l *prepaidLease) Settle(_ Handle, actual int64) {
+	paid := decide.SettledCredits(l.planned, l.paid, actual)
+	l.both.Part(0).Settle(paid)
+	l.both.Part(1).Settle(actual - paid)
 }
 
-// Settle corrects both charges in one step.
-func (l *prepaidLease) Settle(h Handle, actual int64) {
-	if h.At != l.generation {
-		return
+// prepaidLook is the side of a Prepaid of a lease of cost 0. What it is settled to is charged
+// as a request, and if that does not fit, to the plan.
+type prepaidLook struct {
+	p       *Prepaid // with the plan of the look
+	plan    Lease
+	charged Lease
+}
+
+// Release ends the charges.
+func (l *prepaidLook) Release(_ Handle, o Outcome) {
+	l.charged.Release(o)
+	l.plan.Release(o)
+}
+
+// Settle corrects the charge.
+func (l *prepaidLook) Settle(h Handle, actual int64) {
+	if h.N == 0 && l.charged.releaser == nil {
+		if lease, err := l.p.Acquire(tentative, h.Key, actual); err == nil && lease.Allowed && lease.Delay == 0 {
+			l.charged = lease
+			return
+		} else if err == nil {
+			lease.Release(Canceled)
+		}
 	}
-	s := l.credits.lock(l.key)
-	defer s.mu.Unlock()
-	paid := decide.SettledCredits(l.planned, l.paid, actual)
-	l.credits.add(s, l.key, decide.SettledCredits(l.planned, l.paid, h.N)-paid)
-	l.plan.Settle(actual - paid)
+	if l.charged.releaser != nil {
+		l.charged.Settle(actual)
+	} else {
+		l.plan.Settle(actual)
+	}
 }

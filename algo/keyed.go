@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -143,6 +144,9 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 			if l.Plausible(s.State, at) {
 				lease.setAnswer(a)
 				lease.setQuota(q)
+				if a.Allowed {
+					lease.handle.setCharge(l.Charge(next, at, n, 0), s.Mark)
+				}
 				return next, 0, false
 			}
 		}
@@ -150,9 +154,9 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 		next, a, q := l.Answer(state, now, n)
 		lease.setAnswer(a)
 		lease.setQuota(q)
-		if a.Allowed && n > 0 {
+		if a.Allowed {
 			lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
-			changed = true
+			changed = changed || n > 0
 		}
 		return l.written(next, now, changed)
 	})
@@ -165,12 +169,9 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	switch {
 	case r == keystore.Full:
 		lease.Decision = k.noRoom(key, now)
-	case lease.Allowed && n > 0:
+	case lease.Allowed:
 		lease.handle.Key, lease.handle.N = key, n
 		lease.releaser = &k.corrections
-	case lease.Allowed:
-		lease.handle.Key = key
-		lease.releaser = (*upwardOnly)(&k.corrections)
 	}
 	return nil
 }
@@ -182,8 +183,11 @@ func (k *keyed[S, V]) warnFull() {
 	})
 }
 
-// peek returns the answer of Acquire for n >= 0, and charges nothing.
-func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
+// Peek returns the answer of Acquire, and charges nothing; see [Peeker].
+func (k *keyed[S, V]) Peek(_ context.Context, key string, n int64) (d Decision, err error) {
+	if n < 0 || k.store == nil {
+		return d, k.misuse(n)
+	}
 	now, r := k.store.Update(key, keystore.Now, func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
 		state, now, changed := k.repaired(l, s, now)
@@ -193,9 +197,9 @@ func (k *keyed[S, V]) peek(key string, n int64) (d Decision) {
 		return state, l.Expiry(state, now), changed
 	})
 	if r == keystore.Full || n > 0 && d.Allowed && !k.store.HasRoom(key, now) {
-		return k.noRoom(key, now)
+		return k.noRoom(key, now), nil
 	}
-	return d
+	return d, nil
 }
 
 // repaired returns a state that l can decide on, and the instant to decide at.

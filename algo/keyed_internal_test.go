@@ -258,7 +258,8 @@ func TestFullPolicies(t *testing.T) {
 			allowed := 0
 			for i := range 1000 {
 				key := fmt.Sprint("new", i)
-				peek := l.peek(key, 1)
+				peek, err := l.Peek(background, key, 1)
+				require.NoError(t, err)
 				lease, err := l.Acquire(background, key, 1)
 				require.NoError(t, err)
 				require.Equal(t, lease.Allowed, peek.Allowed, "a peek predicts Acquire")

@@ -62,8 +62,7 @@ type Releaser interface {
 	Release(h Handle, o Outcome)
 	// Settle corrects the cost of an admission from h.N to actual units. It
 	// may be called several times before Release; h.N is the amount of the
-	// latest call. If the Releaser has the method KeepsLargest(), Settle is called with
-	// larger amounts only: such a lease gives nothing back.
+	// latest call.
 	Settle(h Handle, actual int64)
 }
 
@@ -112,12 +111,11 @@ func (l *Lease) Release(o Outcome) {
 // Settle does nothing after Release and on a denied lease; nor with a negative amount,
 // which is logged once with the code algo.negative_usage.
 //
-// A lease of cost 0 can be settled upwards too. A limit over time does not give
-// these units back.
+// A lease of cost 0 can be settled too.
 //
 // On the lease of several limits it corrects all of them, if they count the same
-// units. Where they were asked for different costs, or one of them counts
-// requests in flight, Settle changes nothing and logs that once, with the code
+// units. Where they were asked for different costs, or one of them, at any depth, counts
+// requests in flight, Settle changes nothing anywhere and logs that once, with the code
 // algo.settle_mixed: settle each limit with [Lease.Part]. Two limits in different
 // units that are asked for the same cost look alike: use Part there too.
 func (l *Lease) Settle(actual int64) {
@@ -126,9 +124,6 @@ func (l *Lease) Settle(actual int64) {
 		return
 	case actual < 0:
 		warnNegative.Log("")
-		return
-	}
-	if actual < l.handle.N && keepsLargest(l.releaser) {
 		return
 	}
 	l.releaser.Settle(l.handle, actual)

@@ -24,7 +24,7 @@ import (
 //	}
 //
 // Units are reserved in blocks, so one chunk in several asks the limiter, and on
-// Redis one block takes one round trip, under a ban two. At the end the unused rest of the latest
+// Redis one block takes one round trip. At the end the unused rest of the latest
 // block comes back, as far as it still weighs.
 //
 // Bound: the reserved units keep the bound of the limiter, B + R*w for a
@@ -78,6 +78,10 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 	if n < 0 || block < 0 {
 		return nil, fmt.Errorf("%w: n is %d, block is %d, want 0 or more", ErrCost, n, block)
 	}
+	l, err := Resolve(ctx, l, key)
+	if err != nil {
+		return nil, err
+	}
 	lease, err := l.Acquire(ctx, key, n)
 	if err != nil {
 		return nil, err
@@ -117,11 +121,7 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 		short += rest
 	}
 	units := max(short, m.block)
-	if units > short {
-		if _, denies := denialCounts(ctx, m.limiter, m.key, units); denies {
-			units = short
-		}
-	}
+	ctx = Tentative(ctx)
 	lease, err := m.limiter.Acquire(ctx, m.key, units)
 	if err == nil && !lease.Allowed && units > short {
 		units = short // the block does not fit, but perhaps this

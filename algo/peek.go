@@ -6,59 +6,47 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"time"
 )
 
-// peeker is implemented by the limiters of this package: peek returns the
-// answer of Acquire for n >= 0, and charges nothing.
-type peeker interface {
-	peek(key string, n int64) Decision
+// Peeker is implemented by limiters that answer a look themselves: Peek returns the answer
+// that Acquire would give now, and charges, counts and waits for nothing. A negative n is
+// [ErrCost].
+type Peeker interface {
+	Peek(ctx context.Context, key string, n int64) (Decision, error)
 }
 
-// wrapper is the same for limiters over other limiters.
-type wrapper interface {
-	peekThrough(ctx context.Context, key string, n int64) (Decision, error)
-}
-
-// peek returns the answer of Acquire, and charges nothing.
-func peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err error) {
-	if l, err = resolve(ctx, l, key); err != nil {
+// Peek returns the answer of l.Acquire for n units now, and charges nothing: no unit, no slot
+// and no offence. A [Chooser] and a [Wrapper] of one limiter are looked through.
+//
+// A limiter that is no [Peeker] is asked for 0 units. If it has less than n left, the answer
+// is a denial with its NextAfter, at least 1 s, as RetryAfter: an estimate.
+func Peek(ctx context.Context, l Limiter, key string, n int64) (d Decision, err error) {
+	if n < 0 {
+		return d, costError(n)
+	}
+	if l, err = Resolve(ctx, l, key); err != nil {
 		return d, err
 	}
-	if ownType(l) {
-		switch l := l.(type) {
-		case peeker:
-			return l.peek(key, n), nil
-		case wrapper:
-			return l.peekThrough(ctx, key, n)
+	switch t := l.(type) {
+	case Peeker:
+		return t.Peek(ctx, key, n)
+	case Batcher:
+		req := Request{l, key, n}
+		if t.Batches(req, req) {
+			answer := make([]Lease, 1)
+			err = peekBatch(ctx, []Request{req}, answer)
+			return answer[0].Decision, err
 		}
-	}
-	req := Request{l, key, n}
-	if b, ok := l.(Batcher); ok && b.Batches(req, req) {
-		answer := make([]Lease, 1)
-		err = peekBatch(ctx, []Request{req}, answer)
-		return answer[0].Decision, err
+	case Wrapper:
+		if inner := t.Unwrap(); len(inner) == 1 {
+			return Peek(ctx, inner[0], key, n)
+		}
 	}
 	return peekForeign(ctx, l, key, n)
 }
 
-var ownPackage = reflect.TypeFor[Decision]().PkgPath()
-
-// ownType reports whether the type of l is declared in this package. A type of
-// another package that embeds one of ours has our private methods too, but they
-// do not answer for its own Acquire.
-func ownType(l Limiter) bool {
-	t := reflect.TypeOf(l)
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.PkgPath() == ownPackage
-}
-
-// peekForeign peeks a limiter of which only Acquire is known. With n = 0 it
-// reports whether n units fit. If they do not, acquiring them is denied,
-// charges nothing and yields the RetryAfter; an admission after all, with a
-// Delay or after a refund to the key, is given back. An in-flight limiter is
-// only peeked, because its Acquire may wait.
+// peekForeign peeks a limiter of which only Acquire is known.
 func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision, error) {
 	lease, err := l.Acquire(ctx, key, 0)
 	if err != nil {
@@ -66,24 +54,20 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 	}
 	lease.Release(Canceled)
 	d := lease.Decision
-	if !d.Allowed || d.Remaining >= n || d.Limit == 0 {
-		return d, nil // a Limit of 0: it states nothing more, and may be unable to give back
+	if !d.InForce() || !d.Allowed || d.Remaining >= n {
+		return d, nil
 	}
-	if about, ok := Describe(l); ok && about.Unit == ConcurrentRequests {
-		d.Allowed, d.Reason, d.RetryAfter = false, Quota, d.NextAfter
+	d.Allowed, d.Reason, d.RetryAfter = false, Quota, max(d.NextAfter, time.Second)
+	about, known := Describe(l)
+	if known && about.Unit == ConcurrentRequests {
 		if about.Shared || key == "" {
 			d.Reason = Overload
 		}
 		if n > d.Limit {
 			d.Reason, d.RetryAfter = Never, Forever
 		}
-		return d, nil
 	}
-	if lease, err = l.Acquire(ctx, key, n); err != nil {
-		return Decision{}, err
-	}
-	lease.Release(Canceled)
-	return lease.Decision, nil
+	return d, nil
 }
 
 // peekOthers completes the answers after the run parts[from:end] denied and
@@ -98,6 +82,10 @@ func (c *compositeLease) peekOthers(ctx context.Context, parts []Request, from, 
 			next = end
 		case i > from || peeksLocally(parts[i].Limiter):
 			c.peekRun(ctx, parts, i, next)
+		default:
+			for k := i; k < next; k++ {
+				c.leases[k].Decision.uncharge(parts[k].N)
+			}
 		}
 	}
 }
@@ -111,7 +99,7 @@ func (c *compositeLease) peekSums(ctx context.Context, parts []Request, from, en
 		if c.leases[i].Allowed || p.costWith(parts[:from]) == p.N {
 			continue
 		}
-		d, err := peek(ctx, p.Limiter, p.Key, p.costWith(parts[:i]))
+		d, err := Peek(ctx, p.Limiter, p.Key, p.costWith(parts[:i]))
 		if err == nil && !d.Allowed {
 			c.leases[i].Decision = d
 		}
@@ -124,7 +112,7 @@ func (c *compositeLease) peekSums(ctx context.Context, parts []Request, from, en
 func (c *compositeLease) peekRun(ctx context.Context, parts []Request, i, end int) {
 	if p := &parts[i]; end == i+1 {
 		c.leases[i] = Lease{}
-		c.leases[i].Decision, _ = peek(ctx, p.Limiter, p.Key, p.costWith(parts[:i]))
+		c.leases[i].Decision, _ = Peek(ctx, p.Limiter, p.Key, p.costWith(parts[:i]))
 		return
 	}
 	reqs := slices.Clone(parts[i:end])
@@ -159,17 +147,27 @@ func (r *Request) sameBucket(o Request) bool {
 	return comparable && r.Limiter == o.Limiter
 }
 
-// peeksLocally reports whether peeking l costs no call of foreign code, and is
-// therefore worthwhile after a refund, to show the remaining units.
+// peeksLocally reports whether peeking l costs no round trip and no call of foreign code, and
+// is therefore worthwhile after a refund, to show the remaining units.
 func peeksLocally(l Limiter) bool {
-	switch w := l.(type) {
-	case *shadow:
-		return peeksLocally(w.limiter)
-	case *Ban:
-		return peeksLocally(w.limiter)
+	switch t := l.(type) {
+	case Batcher:
+		return false
+	case Wrapper:
+		inner := t.Unwrap()
+		return len(inner) > 0 && !slices.ContainsFunc(inner, func(one Limiter) bool { return !peeksLocally(one) })
+	case Peeker:
+		about, _ := Describe(l)
+		return !about.Remote
 	}
-	_, ok := l.(peeker)
-	return ok && ownType(l)
+	return false
+}
+
+// uncharge shows an admission as before its charge of n units, which was given back.
+func (d *Decision) uncharge(n int64) {
+	if d.Allowed && d.Limit > 0 {
+		d.Remaining, d.NextAfter, d.ResetAfter, d.Delay = min(addSaturated(max(d.Remaining, 0), n), d.Limit), 0, 0, 0
+	}
 }
 
 // addSaturated adds two non-negative numbers.

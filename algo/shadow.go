@@ -38,8 +38,16 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	return lease, err
 }
 
-func (s *shadow) peekThrough(ctx context.Context, key string, n int64) (Decision, error) {
-	d, err := peek(ctx, s.limiter, key, n)
+// Describe returns the [Description] of the limiter, with Off.
+func (s *shadow) Describe() (Description, bool) {
+	d, ok := s.wrapping.Describe()
+	d.Off = true
+	return d, ok
+}
+
+// Peek looks, and admits.
+func (s *shadow) Peek(ctx context.Context, key string, n int64) (Decision, error) {
+	d, err := Peek(ctx, s.limiter, key, n)
 	err = d.shadow(err)
 	return d, err
 }

@@ -20,7 +20,7 @@ func OccupiesSlot(l Limiter) bool {
 	if s, ok := l.(SlotOccupier); ok {
 		return s.OccupiesSlot()
 	}
-	if _, ok := l.(peeker); ok && ownType(l) {
+	if hasEngine(l) {
 		return false // a limit over time
 	}
 	d, ok := Describe(l)

@@ -206,15 +206,24 @@ func (s Spec) Options() (opts []Option) {
 // differs. All others take the value or the default of s, and a burst that s
 // does not give follows the rate again.
 //
-// l must have the method SetSpec(Spec) error. The algorithms of this package
-// have it, and [Shadow], [Switch], [Ban], [AllowList] and [DenyList] forward to
-// the limiter that they wrap. Compositions and [ByKey] have no single limit:
-// apply a Spec to their limiters instead.
+// l, or one limiter beneath it (see [Walk]), must have the method SetSpec(Spec) error, as
+// the algorithms of this package have. Where several have it, as in a composition of limits
+// over time, apply the Spec to one of them.
 func (s Spec) Apply(l Limiter) error {
-	if l, ok := l.(interface{ SetSpec(Spec) error }); ok {
-		return l.SetSpec(s)
+	type changeable interface{ SetSpec(Spec) error }
+	var only changeable
+	for one := range Walk(l) {
+		if c, ok := one.(changeable); ok {
+			if only != nil {
+				return fmt.Errorf("algo: spec: %T has several limits to change: apply the Spec to one of them", l)
+			}
+			only = c
+		}
 	}
-	return fmt.Errorf("algo: spec: %T has no single limit to change: apply the Spec to the limiters that it consists of, or make a new one", l)
+	if only == nil {
+		return fmt.Errorf("algo: spec: %T has no limit to change: apply the Spec to the limiter that it chooses, or make a new one", l)
+	}
+	return only.SetSpec(s)
 }
 
 // replace returns next, checked as the new Spec of a limiter of kind k that has

@@ -169,10 +169,10 @@ func TestSpecApplyWrapped(t *testing.T) {
 	}
 	s := algo.Spec{Rate: algo.PerHour(1)}
 	for _, w := range []algo.Limiter{
-		algo.All(l, l), algo.NewSwitch(algo.All(l, l)), algo.Unlimited(),
+		algo.All(l, bucket(algo.PerHour(1))), algo.NewSwitch(algo.All(l, bucket(algo.PerHour(1)))), algo.Unlimited(),
 		algo.ByKey(func(context.Context, string) algo.Limiter { return l }),
 	} {
-		require.ErrorContains(t, s.Apply(w), "has no single limit to change")
+		require.ErrorContains(t, s.Apply(w), "apply the Spec to")
 	}
 	require.Equal(t, want, peek(t, l, "").Limit)
 }

@@ -31,12 +31,21 @@ func (s *Switch) Off() { s.off.Store(true) }
 // IsOn reports whether the limiter decides.
 func (s *Switch) IsOn() bool { return !s.off.Load() }
 
-// current returns the limiter that decides now.
+// Choose returns the limiter that decides now.
+func (s *Switch) Choose(context.Context, string) (Limiter, error) { return s.current(), nil }
+
 func (s *Switch) current() Limiter {
 	if s.off.Load() {
 		return unlimited{}
 	}
 	return s.limiter
+}
+
+// Describe returns the [Description] of the limiter, with Off while the switch is off.
+func (s *Switch) Describe() (Description, bool) {
+	d, ok := s.wrapping.Describe()
+	d.Off = d.Off || s.off.Load()
+	return d, ok
 }
 
 // Acquire forwards to the limiter while the switch is on, and admits the
@@ -51,15 +60,23 @@ func Unlimited() Limiter { return unlimited{} }
 type unlimited struct{}
 
 // Acquire admits the request.
-func (u unlimited) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+func (unlimited) Acquire(_ context.Context, _ string, n int64) (lease Lease, err error) {
 	if n < 0 {
 		return lease, costError(n)
 	}
-	lease.Decision = u.peek(key, n)
+	lease.Decision = notLimited
 	return lease, nil
 }
 
-func (unlimited) peek(string, int64) Decision { return Decision{Allowed: true, Source: SourceOff} }
+var notLimited = Decision{Allowed: true, Source: SourceOff}
+
+// Peek admits too.
+func (unlimited) Peek(_ context.Context, _ string, n int64) (Decision, error) {
+	if n < 0 {
+		return Decision{}, costError(n)
+	}
+	return notLimited, nil
+}
 
 // OccupiesSlot reports false.
 func (unlimited) OccupiesSlot() bool { return false }

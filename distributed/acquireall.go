@@ -227,7 +227,8 @@ func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 			}
 			leases[i] = algo.NewLease(*d, nil, algo.Handle{})
 		case p.N == 0:
-			leases[i] = algo.NewLease(*d, p.limiter.upwardReleaser(true), algo.Handle{Key: p.Key})
+			handles[i].N = 0
+			leases[i] = algo.NewLease(*d, (*releaser)(p.limiter), handles[i])
 		default:
 			g.store.denied.outdate(p.key)
 			handles[i].N = p.N

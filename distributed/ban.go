@@ -103,7 +103,11 @@ func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Leas
 func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 	l := b.limiter
 	c.corrections = l.store.denied.corrections(c.redisKey)
-	r := b.request(c.limit, c.redisKey, record, c.limit.acquireArgs(c.key, c.n), b.args)
+	ban := b.args
+	if algo.IsTentative(c.ctx) {
+		ban[1] = 0
+	}
+	r := b.request(c.limit, c.redisKey, record, c.limit.acquireArgs(c.key, c.n), ban)
 	r.limiter, r.limit, r.n, r.undo = l, c.limit, c.n, b
 	if !l.store.do(c.ctx, r) {
 		return false

@@ -7,7 +7,7 @@
 --
 -- KEYS[i]  a key of the limit, and then its record
 -- ARGV     ARGS integers for each: of the limit as its script says, and then
---            0 acquire  denials that cause a ban, their period, first and longest ban
+--            0 acquire  denials that cause a ban, 0 to count none, their period, first and longest ban
 --            3 reset    the entry of the limit is ignored
 -- reply    now, then REPLIES integers for each: of the limit as its script says, 0 if it
 --          was not asked; end of the ban, 1 if the limit was asked, flag last
@@ -92,8 +92,11 @@ local function entry(i)
     decide({key}, args)
     asked = 1
     if reply[#reply] % MIXED == DENIED then
-      ends = strike(record, tonumber(denials), tonumber(period), tonumber(first), tonumber(longest))
-      flag = ends > now and BANNED or DENIED
+      flag = DENIED
+      if tonumber(denials) > 0 then
+        ends = strike(record, tonumber(denials), tonumber(period), tonumber(first), tonumber(longest))
+        flag = ends > now and BANNED or DENIED
+      end
     end
   end
   fill(begin + REPLIES)

@@ -207,3 +207,20 @@ func TestBanErrors(t *testing.T) {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// Who waits as told commits no offence.
+func TestWaitingIsNoOffence(t *testing.T) {
+	store, _ := onRedis(t)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("patient", algo.PerSecond(5), algo.Burst(1)))
+	b := must[*distributed.Ban](t)(distributed.NewBan(l, algo.PerHour(2), time.Hour, time.Hour))
+	for range 6 {
+		lease, err := algo.Wait(t.Context(), b, "alice", 1)
+		require.NoError(t, err)
+		lease.Release(algo.Succeeded)
+	}
+	require.Zero(t, must[time.Duration](t)(b.Banned(t.Context(), "alice")))
+	for range 3 {
+		acquire(t, b, "alice", 1)
+	}
+	require.NotZero(t, must[time.Duration](t)(b.Banned(t.Context(), "alice")))
+}

@@ -126,7 +126,7 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 		d.Remaining -= paid
 		*lease = algo.NewLease(d, &prepaidLease{of: c.of, charge: h, planned: c.n - paid, paid: paid}, algo.Handle{Key: c.key, N: c.n})
 	case c.n == 0:
-		*lease = algo.NewLease(d, l.upwardReleaser(true), algo.Handle{Key: c.key, State: h.State})
+		*lease = algo.NewLease(d, &prepaidLook{of: c.of, plan: algo.NewLease(d, (*releaser)(l), h)}, algo.Handle{Key: c.key})
 	default:
 		*lease = algo.NewLease(d, (*releaser)(l), h)
 	}
@@ -173,5 +173,38 @@ func (p *prepaidLease) Settle(h algo.Handle, actual int64) {
 	case p.planned == 0 && planned > p.owed: // the plan has charged nothing, and gives nothing back
 		p.charge.N, p.owed = p.owed, planned
 		(*releaser)(p.of.plan).Settle(p.charge, planned)
+	}
+}
+
+// prepaidLook is the side of a Prepaid of a lease of cost 0. What it is settled to is charged
+// as a request, and if that does not fit, to the plan.
+type prepaidLook struct {
+	of      *Prepaid
+	plan    algo.Lease
+	charged algo.Lease
+	asked   bool
+}
+
+// Release ends the charges.
+func (p *prepaidLook) Release(_ algo.Handle, o algo.Outcome) {
+	p.charged.Release(o)
+	p.plan.Release(o)
+}
+
+// Settle corrects the charge.
+func (p *prepaidLook) Settle(h algo.Handle, actual int64) {
+	if !p.asked {
+		p.asked = true
+		lease, err := p.of.Acquire(context.Background(), h.Key, actual)
+		if err == nil && lease.Allowed && lease.Delay == 0 {
+			p.charged = lease
+			return
+		}
+		lease.Release(algo.Canceled)
+	}
+	if p.charged.Allowed {
+		p.charged.Settle(actual)
+	} else {
+		p.plan.Settle(actual)
 	}
 }

@@ -163,7 +163,10 @@ func (l *Limiter) fillLease(lease *algo.Lease, r *request, c call) algo.Handle {
 	}
 	if !d.Allowed || r.n == 0 {
 		l.store.denied.note(r.keys[0], r.limit, r.answer(0), r.sent, &d, c.corrections)
-		*lease = algo.NewLease(d, l.upwardReleaser(d.Allowed), algo.Handle{Key: c.key, State: h.State})
+		if *lease = (algo.Lease{Decision: d}); d.Allowed {
+			h.Key, h.N = c.key, 0
+			*lease = algo.NewLease(d, (*releaser)(l), h)
+		}
 		return h
 	}
 	l.store.denied.outdate(c.redisKey)

@@ -112,32 +112,6 @@ func (r *releaser) refund(h algo.Handle, n int64) {
 	l.correct(l.redisKey(h.Key), lim.script(), lim.refundArgs(h, n))
 }
 
-// upwardReleaser is the limiter's side of a lease of cost 0, which may be settled
-// upwards; nil for a denial.
-func (l *Limiter) upwardReleaser(allowed bool) algo.Releaser {
-	switch {
-	case !allowed:
-		return nil
-	case l.slots != nil:
-		return (*releaser)(l)
-	}
-	return (*upwardOnly)(l)
-}
-
-// upwardOnly charges the final cost of the work, and refunds nothing.
-type upwardOnly Limiter
-
-// KeepsLargest makes smaller amounts change nothing; see [algo.Releaser].
-func (*upwardOnly) KeepsLargest() {}
-
-func (*upwardOnly) Release(algo.Handle, algo.Outcome) {}
-
-func (c *upwardOnly) Settle(h algo.Handle, actual int64) {
-	if actual > h.N {
-		(*releaser)(c).Settle(h, actual)
-	}
-}
-
 // blockReleaser is the block's side of the leases that were spent from it.
 type blockReleaser block
 

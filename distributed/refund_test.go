@@ -130,9 +130,10 @@ func TestSettleOfNoCost(t *testing.T) {
 			for _, n := range []int64{2, 1, 2, 1} { // up, down and up
 				lease.Settle(n)
 			}
+			require.LessOrEqual(t, remote(t, l, "alice", 0).Remaining, unused.Limit-1)
 			lease.Release(algo.Canceled)
 			left := remote(t, l, "alice", 0)
-			require.Equal(t, left.Limit-2, left.Remaining)
+			require.GreaterOrEqual(t, left.Remaining, left.Limit-1, "given back, but for what has drained")
 		})
 	}
 	slots := must[*distributed.Limiter](t)(store.InFlight("late", 5))

@@ -71,8 +71,12 @@ func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 	}
 	if p.Client {
 		i.waits = admission.NewServerWaits(admission.DefaultServers)
-	} else if l, ok := p.Limiter.(interface{ Multiplexed() }); ok {
-		l.Multiplexed()
+		return i
+	}
+	for one := range algo.Walk(p.Limiter) {
+		if l, ok := one.(interface{ Multiplexed() }); ok {
+			l.Multiplexed()
+		}
 	}
 	return i
 }

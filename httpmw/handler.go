@@ -35,8 +35,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // limit serves a request that is not skipped.
 func (h *handler) limit(w http.ResponseWriter, r *http.Request) {
 	for _, p := range h.policies {
-		if p.connections != nil {
-			p.connections.SharesConnection(r.ProtoMajor > 1)
+		for _, c := range p.connections {
+			c.SharesConnection(r.ProtoMajor > 1)
 		}
 	}
 	if h.wrapsWriter || h.LeaseInContext {

@@ -145,7 +145,7 @@ type middleware struct {
 type policy struct {
 	*admission.Policy[*http.Request]
 	quotaBody, capacityBody string // of 429 and of 503
-	connections             connections
+	connections             []connections
 }
 
 func newMiddleware(s *settings) *middleware {

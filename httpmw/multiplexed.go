@@ -6,8 +6,12 @@ import "github.com/sluice-go/sluice/algo"
 // for the processor more than once.
 type connections interface{ SharesConnection(yes bool) }
 
-// connectionsOf is nil if l does not ask for it.
-func connectionsOf(l algo.Limiter) connections {
-	c, _ := l.(connections)
-	return c
+// connectionsOf returns those of l and beneath it that ask for it.
+func connectionsOf(l algo.Limiter) (all []connections) {
+	for one := range algo.Walk(l) {
+		if c, ok := one.(connections); ok {
+			all = append(all, c)
+		}
+	}
+	return all
 }

@@ -18,8 +18,12 @@ type limiter struct {
 	name  string
 }
 
-// ChooseLimiter returns the limiter in force for key; see [algo.Chooser].
-func (l *limiter) ChooseLimiter(_ context.Context, key string) algo.Limiter {
+// Choose returns the limiter in force for key; see [algo.Chooser].
+func (l *limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
+	return l.choose(key), nil
+}
+
+func (l *limiter) choose(key string) algo.Limiter {
 	a := (*l.rules.current.Load())[l.name]
 	switch {
 	case a == nil || len(a.rule.Apps) > 0 && !slices.Contains(a.rule.Apps, l.rules.app):
@@ -41,7 +45,7 @@ func (l *limiter) Acquire(ctx context.Context, key string, n int64) (algo.Lease,
 	if n < 0 {
 		return algo.Lease{}, fmt.Errorf("rules: rule %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
 	}
-	return l.ChooseLimiter(ctx, key).Acquire(ctx, key, n)
+	return l.choose(key).Acquire(ctx, key, n)
 }
 
 // Describe returns the limit of the rule in force, for keys without an override.

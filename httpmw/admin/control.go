@@ -36,13 +36,16 @@ func Control(l algo.Limiter) *Controlled {
 	return c
 }
 
-// ChooseLimiter returns the limiter that decides about key now; see [algo.Chooser].
-func (c *Controlled) ChooseLimiter(_ context.Context, key string) algo.Limiter {
+// Choose returns the limiter that decides about key now; see [algo.Chooser].
+func (c *Controlled) Choose(_ context.Context, key string) (algo.Limiter, error) {
 	c.callers.note(key)
-	return c.choose(key)
+	return c.choose(key), nil
 }
 
-// choose is ChooseLimiter for an operator, whose look at a key is not a request
+// Unwrap returns the limiter; see [algo.Wrapper].
+func (c *Controlled) Unwrap() []algo.Limiter { return []algo.Limiter{c.limiter} }
+
+// choose is Choose for an operator, whose look at a key is not a request
 // of it.
 func (c *Controlled) choose(key string) algo.Limiter {
 	on := c.IsOn()
@@ -59,7 +62,8 @@ func (c *Controlled) choose(key string) algo.Limiter {
 
 // Acquire asks the limiter that decides about key now.
 func (c *Controlled) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
-	return c.ChooseLimiter(ctx, key).Acquire(ctx, key, n)
+	c.callers.note(key)
+	return c.choose(key).Acquire(ctx, key, n)
 }
 
 // OccupiesSlot answers for the limiter: the denial of a blocked key holds no
@@ -68,9 +72,6 @@ func (c *Controlled) OccupiesSlot() bool { return algo.OccupiesSlot(c.limiter) }
 
 // Describe forwards to the limiter.
 func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(c.limiter) }
-
-// SetSpec applies s to the limiter; see [algo.Spec.Apply].
-func (c *Controlled) SetSpec(s algo.Spec) error { return s.Apply(c.limiter) }
 
 // Ban denies every cost of key for d, which is more than 0 and not more than
 // 365 days, whether the switch is on or off. A limiter on Redis bans the key
@@ -155,9 +156,12 @@ type abilities struct {
 }
 
 func abilitiesOf(l algo.Limiter) (a abilities) {
-	switch l.(type) {
-	case resetter, remote:
-		a.reset = func(ctx context.Context, key string) error { return reset(ctx, l, key) }
+	for one := range algo.Walk(l) {
+		switch one.(type) {
+		case *Controlled: // it can if a limiter beneath can
+		case resetter, remote:
+			a.reset = func(ctx context.Context, key string) error { return reset(ctx, l, key) }
+		}
 	}
 	a.block, _ = l.(blocker)
 	a.onOff, _ = l.(switcher)
@@ -171,14 +175,24 @@ func abilitiesOf(l algo.Limiter) (a abilities) {
 	return a
 }
 
-// reset forgives the debt of key in l.
+// reset forgives the debt of key in l and the limiters beneath it, and lifts their bans.
 func reset(ctx context.Context, l algo.Limiter, key string) error {
-	switch l := l.(type) {
-	case resetter:
-		l.Reset(key)
-		return nil
-	case remote:
-		return l.Reset(ctx, key)
+	var errs []error
+	found := false
+	for one := range algo.Walk(l) {
+		switch one := one.(type) {
+		case *Controlled:
+			one.blocked.remove(key)
+		case resetter:
+			one.Reset(key)
+			found = true
+		case remote:
+			errs = append(errs, one.Reset(ctx, key))
+			found = true
+		}
 	}
-	return ErrUnsupported
+	if !found {
+		return ErrUnsupported
+	}
+	return errors.Join(errs...)
 }

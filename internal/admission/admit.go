@@ -117,7 +117,7 @@ func (p *Policy[C]) Acquire(ctx context.Context, lease *algo.Lease, a *Attempt) 
 	}
 	var err error
 	if a.MaxWait > 0 {
-		err = waitForQuota(ctx, lease, a, p.Limiter, func(ctx context.Context) (algo.Lease, error) {
+		err = waitForQuota(algo.Tentative(ctx), lease, a, p.Limiter, func(ctx context.Context) (algo.Lease, error) {
 			return p.Limiter.Acquire(ctx, a.Key, a.Cost)
 		})
 	} else {
@@ -157,6 +157,7 @@ func waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt, l algo.Lim
 		a.MaxWait, wait = a.MaxWait-time.Since(joined), 0 // at the end of its patience it asks once
 	}
 	for {
+		wait = min(wait, lookEvery)
 		if algo.Sleep(ctx, wait) != nil {
 			a.Cause = ByDeadline
 			return nil
@@ -168,9 +169,12 @@ func waitForQuota(ctx context.Context, lease *algo.Lease, a *Attempt, l algo.Lim
 	}
 }
 
+// lookEvery is how soon a waiter notices that its limit has changed.
+const lookEvery = time.Second
+
 // mayWait reports whether waiting cures the answer, and there is time for it.
 func (a *Attempt) mayWait(ctx context.Context, lease *algo.Lease, wait *time.Duration) bool {
-	if lease.Allowed || lease.Reason != algo.Quota {
+	if lease.Allowed || lease.Reason != algo.Quota && lease.Reason != algo.Banned {
 		return false
 	}
 	*wait = waitFor(&lease.Decision)

@@ -34,7 +34,7 @@ func TestWaitForQuota(t *testing.T) {
 		"too long":         {denies(algo.Quota, 3*time.Second), 2 * time.Second, time.Hour, 0, admission.ByLimiter},
 		"twice":            {denies(algo.Quota, 3*time.Second), 8 * time.Second, time.Hour, 6 * time.Second, admission.ByLimiter},
 		"no time given":    {denies(algo.Quota, 0), 5 * time.Second, time.Hour, 5 * time.Second, admission.ByLimiter},
-		"until a deadline": {denies(algo.Quota, 3*time.Second), algo.Forever, 10 * time.Second, 9 * time.Second, admission.ByDeadline},
+		"until a deadline": {denies(algo.Quota, 3*time.Second), algo.Forever, 10 * time.Second, 8 * time.Second, admission.ByDeadline},
 		"for ever":         {denies(algo.Quota, algo.Forever), algo.Forever, 0, 0, admission.ByLimiter},
 		"never":            {denies(algo.Never, algo.Forever), algo.Forever, 0, 0, admission.ByLimiter},
 		"overload":         {denies(algo.Overload, time.Second), algo.Forever, 0, 0, admission.ByLimiter},

@@ -25,7 +25,7 @@ func AcquireAll[C any](ctx context.Context, lease *algo.Lease, all []Candidate[C
 	var err error
 	acquire := func(ctx context.Context) (algo.Lease, error) { return algo.AcquireAll(ctx, reqs...) }
 	if first.MaxWait > 0 {
-		err = waitForQuota(ctx, lease, &first.Attempt, first.Limiter, acquire)
+		err = waitForQuota(algo.Tentative(ctx), lease, &first.Attempt, first.Limiter, acquire)
 	} else {
 		*lease, err = acquire(ctx)
 	}

@@ -179,6 +179,9 @@ func debt(tat, now int64) int64 { return max(tat-now, 0) }
 // Charge describes the charge that led to tat. It drains from when the admitted
 // work starts, or, if that comes first, from when its own ticks do.
 func (g *GCRA) Charge(tat, now, n, delay int64) Charge {
+	if n == 0 { // units of a later settlement drain from now on
+		return Charge{At: now, A: max(tat, now), B: g.emission}
+	}
 	start := min(now+delay, tat-n*g.emission)
 	return Charge{N: n, At: start, A: tat, B: g.emission}
 }

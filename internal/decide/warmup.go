@@ -190,6 +190,9 @@ func (p *Warmup) quota(s *WarmupState, now int64) Quota {
 // from the store (less than 2, in units of 2^-31, rounded up), and n.
 func (p *Warmup) Charge(s *WarmupState, now, n, delay int64) Charge {
 	start := now + delay
+	if n == 0 {
+		return Charge{At: start}
+	}
 	cost := s.free - start
 	return Charge{N: n, At: start, A: cost, B: n<<32 | min(ratioUp(1<<31, s.taken, cost), math.MaxUint32)}
 }
@@ -202,6 +205,9 @@ func (p *Warmup) MaxRefund(Charge, int64) int64 { return 0 }
 // reading now must be taken under the lock.
 func (p *Warmup) Refund(s *WarmupState, c Charge, now, n, _ int64) (*WarmupState, int64) {
 	cost, first, taken := c.A, c.B>>32, c.B&math.MaxUint32
+	if first == 0 {
+		return s, 0 // a charge of 0 units: what a permit of a later settlement cost is not known
+	}
 	left := ratio(cost, min(c.N, first), first) - max(now-c.At, 0)
 	if left <= 0 {
 		return s, 0

@@ -1,0 +1,106 @@
+package algo
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"reflect"
+)
+
+// Wrapper is a limiter over others: Unwrap returns all limiters that Acquire may ask, in
+// order, and always the same. [Walk] and [Peek] look through it; a composition calls its
+// Acquire, so that a wrapper that counts keeps counting.
+type Wrapper interface {
+	Limiter
+	Unwrap() []Limiter
+}
+
+// Chooser is a limiter that hands each request to another one, such as an operator's switch
+// or a plan: Acquire only forwards to the result of Choose. Compositions acquire from that
+// directly, so that a [Batcher] behind a choice still decides in one step. Choose returns
+// no nil limiter without an error.
+type Chooser interface {
+	Limiter
+	Choose(ctx context.Context, key string) (Limiter, error)
+}
+
+// Resolve returns l without its choices, for one request: the limiter that a [Chooser]
+// chooses for key, inside [All] too. Its charges, looks and later corrections all go to
+// that limiter. It allocates nothing where nothing is chosen.
+func Resolve(ctx context.Context, l Limiter, key string) (Limiter, error) {
+	l, err := chosen(ctx, l, key)
+	a, several := l.(*all)
+	if err != nil || !several || !a.chooses {
+		return l, err
+	}
+	resolved := &all{limiters: make([]Limiter, len(a.limiters))}
+	for i, one := range a.limiters {
+		if resolved.limiters[i], err = Resolve(ctx, one, key); err != nil {
+			return nil, err
+		}
+	}
+	return resolved, nil
+}
+
+// chosen follows choices, but not inside All.
+func chosen(ctx context.Context, l Limiter, key string) (Limiter, error) {
+	for {
+		c, chooses := l.(Chooser)
+		if !chooses {
+			return l, nil
+		}
+		next, err := c.Choose(ctx, key)
+		switch {
+		case err != nil:
+			return nil, err
+		case next == nil:
+			return nil, fmt.Errorf("%w: %T chose no limiter", ErrRequest, l)
+		}
+		l = next
+	}
+}
+
+// Walk returns l and all limiters beneath it, depth first, each once. It does not call
+// choices: behind a [Chooser] it finds what Unwrap returns.
+func Walk(l Limiter) iter.Seq[Limiter] {
+	return func(yield func(Limiter) bool) { walk(l, map[Limiter]bool{}, yield) }
+}
+
+func walk(l Limiter, seen map[Limiter]bool, yield func(Limiter) bool) bool {
+	if t := reflect.ValueOf(l); t.Kind() == reflect.Pointer || t.Comparable() {
+		if seen[l] {
+			return true
+		}
+		seen[l] = true
+	}
+	if !yield(l) {
+		return false
+	}
+	if w, ok := l.(Wrapper); ok {
+		for _, inner := range w.Unwrap() {
+			if !walk(inner, seen, yield) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+type tentativeKey struct{}
+
+var tentative = context.WithValue(context.Background(), tentativeKey{}, true)
+
+// Tentative is ctx for an Acquire whose denial is no offence: the caller asks for less,
+// elsewhere or later, as it was told. A [Ban] does not count such denials.
+func Tentative(ctx context.Context) context.Context {
+	switch {
+	case ctx == context.Background():
+		return tentative
+	case IsTentative(ctx):
+		return ctx
+	}
+	return context.WithValue(ctx, tentativeKey{}, true)
+}
+
+// IsTentative is for limiters that count denials; see [Tentative].
+func IsTentative(ctx context.Context) bool { return ctx.Value(tentativeKey{}) != nil }
