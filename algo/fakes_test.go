@@ -78,6 +78,11 @@ func (f *foreign) Acquire(ctx context.Context, key string, n int64) (algo.Lease,
 	return lease, err
 }
 
+// Peek looks at the limiter.
+func (f *foreign) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	return algo.Peek(ctx, f.Limiter, key, n)
+}
+
 // recorder admits everything and records how its leases end.
 type recorder struct {
 	name string

@@ -28,12 +28,15 @@ func TestW4_PeekOfForeignLimiters(t *testing.T) {
 		short := &foreign{Limiter: bucket(algo.PerHour(10))}
 		require.True(t, must(t, short.Limiter, "", 3).Allowed)
 		lease = acquireAll(t, first, algo.Request{Limiter: short, N: 10})
-		require.Equal(t, 6*time.Minute, lease.RetryAfter, "an estimate: its next unit")
+		require.Equal(t, 18*time.Minute, lease.RetryAfter, "10 units, not one")
+		lease = acquireAll(t, first, algo.Request{Limiter: limiterFunc(short.Limiter.Acquire), N: 10})
+		require.Equal(t, 6*time.Minute, lease.RetryAfter, "an estimate of one that is no Peeker: its next unit")
 		require.Empty(t, short.charges)
 
 		shaped := &foreign{Limiter: bucket(algo.PerHour(10), algo.MaxWait(time.Hour))}
 		lease = acquireAll(t, first, algo.Request{Limiter: shaped, N: 15})
-		require.False(t, lease.Parts()[1].Allowed, "a look does not wait")
+		require.Equal(t, time.Minute, lease.RetryAfter)
+		require.True(t, lease.Parts()[1].Allowed)
 		require.Equal(t, int64(10), peek(t, shaped.Limiter, "").Remaining, "given back")
 
 		lease = acquireAll(t, first, algo.Request{Limiter: broken, N: 1})
