@@ -73,6 +73,7 @@ type hold struct {
 	was     float64 // work in flight, or the limit, to compare with:
 	good    float64 // successes per second then
 	rate    float64 // ends per second then
+	mean    float64 // time of successes then, s; 0: too few for a comparison
 }
 
 func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
@@ -230,18 +231,22 @@ func (s *sojourn) judge(at int64) {
 		return
 	}
 	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
+	sound, half := enough && good >= .8*rate, (1+h.limit/h.was)/2
 	switch {
 	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
 		s.free()
 		s.pause = 0
-	case fell && enough && good >= .8*rate && good < (1+h.limit/h.was)/2*h.good:
+	case fell && sound && (good < half*h.good || h.mean > 0 && mean > half*h.mean):
 		s.pace.set(mean) // the limit took the rate along: nothing waited, work is slow by nature
 		s.begin(at, h.was)
 	case fell && h.cause != causeHang && good <= .4*h.good && rate <= .4*h.rate:
 		s.harm(at)
 	default:
 		if fell || h.limit >= h.was {
-			h.was, h.good, h.rate = h.limit, good, rate
+			h.was, h.good, h.rate, h.mean = h.limit, good, rate, 0
+			if sound {
+				h.mean = mean
+			}
 		}
 		s.begin(at, s.pace.slow*s.goal())
 	}

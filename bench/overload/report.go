@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,6 +44,7 @@ func (r results) markdown(drawn []picture) string {
 
 func (r results) head(b *strings.Builder) {
 	b.WriteString("# The capacity that limiters keep under overload\n\n<!-- Written by the program in bench/overload. Do not edit. -->\n\n")
+	b.WriteString(r.conclusion())
 	fmt.Fprintf(b, "Measured on %s by `make overload`: real processes, real sockets, far more requests than the server can answer.\n\n| | |\n|---|---|\n", r.dates())
 	m := r.machine
 	if m.CPU != "" {
@@ -57,6 +59,23 @@ func (r results) head(b *strings.Builder) {
 	}
 	b.WriteString(r.stolen())
 	fmt.Fprintf(b, "| length of the overload | %s |\n\n", r.overloads())
+}
+
+// conclusion is what a reader takes away, "" without cells of overload.
+func (r results) conclusion() string {
+	kept := map[string][]float64{}
+	for _, f := range r.cells {
+		if f.Failed == "" && f.Times > 1 && f.Left > 0 && (f.Limiter == "none" || f.Limiter == "default") {
+			kept[f.Limiter] = append(kept[f.Limiter], f.Goodput/f.Left)
+		}
+	}
+	if len(kept["none"]) == 0 || len(kept["default"]) == 0 {
+		return ""
+	}
+	middle := func(xs []float64) float64 { slices.Sort(xs); return xs[len(xs)/2] }
+	return fmt.Sprintf("**A server with `adaptive.Default()` answers %.0f %% of what it can in time, and one without a limiter %.0f %%** (medians of the handlers and loads below, at 2 to 10 times the capacity of the processor). "+
+		"For a pool, a lock or another service behind the server, see [pools](pools.md). The exceptions are under Targets.\n\n",
+		100*middle(kept["default"]), 100*middle(kept["none"]))
 }
 
 // method says how it was measured.

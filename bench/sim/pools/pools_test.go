@@ -61,6 +61,9 @@ func TestCells(t *testing.T) {
 			rows := Run(t, c, ours(), client, 1)
 			a, m, missed := judge(&c, rows)
 			all, met = all+a, met+m
+			if len(missed) > 0 {
+				t.Log(c.ID, client, missed)
+			}
 			if misses[c.ID] == "" {
 				require.Empty(t, missed, "%s, clients %+v", c.ID, client)
 			}
