@@ -3,6 +3,7 @@ package httpmw
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -43,13 +44,16 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	}
 	inner := r
 	if h.LeaseInContext {
+		shareTrailer(r)
 		lease.AwaitClient(false) // later calls may coincide with those of the handler
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
 	if h.wrapsWriter && lease.Allowed {
-		w, watched = watch(w, lease)
 		lease.watchClient(r, h.longPoll)
-		inner = watched.watchBody(inner)
+		if r.Method != http.MethodConnect || r.ProtoMajor < 3 { // else w is upgraded through types of its own package
+			w, watched = watch(w, lease)
+			inner = watched.watchBody(inner)
+		}
 	}
 	if inner != r {
 		defer giveBack(r, inner)
@@ -62,6 +66,7 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 // so, so that MeterFrom and LeaseFrom do not warn.
 func passUnlimited(s *admission.Settings[*http.Request], next http.Handler, w http.ResponseWriter, r *http.Request) {
 	if s.LeaseInContext {
+		shareTrailer(r)
 		inner := r.WithContext(s.Unlimited(r.Context()))
 		defer giveBack(r, inner)
 		r = inner
@@ -71,9 +76,19 @@ func passUnlimited(s *admission.Settings[*http.Request], next http.Handler, w ht
 
 // giveBack copies the results of the handler from its copy of the request to r:
 // the server removes the files of the form, and middlewares around this one log
-// the pattern.
+// the pattern and the parts of the path that it names.
 func giveBack(r, copied *http.Request) {
-	r.MultipartForm, r.Pattern = copied.MultipartForm, copied.Pattern
+	r.MultipartForm = copied.MultipartForm
+	if r.Pattern == copied.Pattern {
+		return
+	}
+	r.Pattern = copied.Pattern
+	for part := range strings.SplitSeq(r.Pattern, "/") {
+		if name, ok := strings.CutPrefix(part, "{"); ok && part != "{$}" {
+			name = strings.TrimSuffix(strings.TrimSuffix(name, "}"), "...")
+			r.SetPathValue(name, copied.PathValue(name))
+		}
+	}
 }
 
 // endTracked ends the handler's use of the lease. The outcome is found under a

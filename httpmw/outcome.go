@@ -120,6 +120,8 @@ type pacedBody struct {
 	waited atomic.Int64
 	closed atomic.Bool
 	failed atomic.Bool
+	ended  atomic.Bool
+	http1  bool
 }
 
 func (b *pacedBody) Read(p []byte) (int, error) {
@@ -128,6 +130,9 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	from := now()
 	n, err := b.ReadCloser.Read(p)
 	b.waited.Add(int64(now() - from))
+	if err == io.EOF {
+		b.ended.Store(true)
+	}
 	if err != nil && !errors.Is(err, io.EOF) && !b.closed.Load() {
 		b.failed.Store(true)
 	}
@@ -145,11 +150,20 @@ func (w *writer) watchBody(r *http.Request) *http.Request {
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return r
 	}
-	w.body.ReadCloser, w.body.lease = r.Body, w.lease
+	w.body.ReadCloser, w.body.lease, w.body.http1 = r.Body, w.lease, r.ProtoMajor == 1
+	shareTrailer(r)
 	watched := new(http.Request)
 	*watched = *r
 	watched.Body = &w.body
 	return watched
+}
+
+// shareTrailer makes the copies of r have the trailers that net/http adds to r, also those
+// that the head of the request does not announce.
+func shareTrailer(r *http.Request) {
+	if r.Trailer == nil && r.ContentLength < 0 {
+		r.Trailer = http.Header{}
+	}
 }
 
 // expired reports whether the time that the client has allowed for the request

@@ -28,6 +28,7 @@ func Priority(trusted func(*http.Request) bool) func(http.Handler) http.Handler 
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if lines := r.Header[priorityField]; len(lines) > 0 && trusted(r) {
 				if c, ok := class.ParseField(lines); ok {
+					shareTrailer(r)
 					inner := r.WithContext(class.With(r.Context(), c))
 					defer giveBack(r, inner)
 					r = inner

@@ -27,74 +27,102 @@ func watch(w http.ResponseWriter, lease *trackedLease) (http.ResponseWriter, *wr
 	return watched.withInterfaces(), watched
 }
 
-// withInterfaces returns w with the largest set that the writer beneath has. A
-// type has its methods or has not, so each set needs a type. There is a set for
-// each writer of net/http, and for each combination of Flusher and Hijacker in
-// writers around them: neither is ever lost or made up. With unusual
-// combinations, handlers lose ReaderFrom, Pusher or CloseNotifier.
+// withInterfaces returns w with the optional interfaces of the writer beneath. A type has
+// its methods or has not, so each set needs a type. There is one for each writer of
+// net/http and of common middlewares around it, and for each combination of Flusher and
+// Hijacker: neither is ever lost or made up. With unusual combinations, handlers lose
+// ReaderFrom, Pusher or CloseNotifier.
 func (w *writer) withInterfaces() http.ResponseWriter {
 	_, flush := w.ResponseWriter.(http.Flusher)
 	_, hijack := w.ResponseWriter.(http.Hijacker)
 	_, readFrom := w.ResponseWriter.(io.ReaderFrom)
 	_, push := w.ResponseWriter.(http.Pusher)
 	_, notify := w.ResponseWriter.(http.CloseNotifier) // handlers still use it
+	f, h, r, p, c := flusher{w}, hijacker{w}, readerFrom{w}, pusher{w}, notifier{w}
 	switch {
-	case flush && hijack && readFrom && notify:
-		return http1Writer{w, flusher{w}, hijacker{w}, readerFrom{w}, notifier{w}}
+	case flush && hijack && readFrom && notify: // HTTP/1.1
+		return struct {
+			*writer
+			flusher
+			hijacker
+			readerFrom
+			notifier
+		}{w, f, h, r, c}
+	case flush && hijack && readFrom: // chi
+		return struct {
+			*writer
+			flusher
+			hijacker
+			readerFrom
+		}{w, f, h, r}
+	case flush && hijack && notify: // gin, negroni
+		return struct {
+			*writer
+			flusher
+			hijacker
+			notifier
+		}{w, f, h, c}
+	case flush && hijack && push: // middlewares that compress
+		return struct {
+			*writer
+			flusher
+			hijacker
+			pusher
+		}{w, f, h, p}
 	case flush && hijack:
-		return hijackFlushWriter{w, flusher{w}, hijacker{w}}
-	case flush && push && notify:
-		return http2Writer{w, flusher{w}, pusher{w}, notifier{w}}
+		return struct {
+			*writer
+			flusher
+			hijacker
+		}{w, f, h}
+	case flush && push && notify: // HTTP/2
+		return struct {
+			*writer
+			flusher
+			pusher
+			notifier
+		}{w, f, p, c}
+	case flush && push: // chi over HTTP/2
+		return struct {
+			*writer
+			flusher
+			pusher
+		}{w, f, p}
 	case flush && readFrom:
-		return readFlushWriter{w, flusher{w}, readerFrom{w}}
+		return struct {
+			*writer
+			flusher
+			readerFrom
+		}{w, f, r}
 	case flush:
-		return flushWriter{w, flusher{w}}
+		return struct {
+			*writer
+			flusher
+		}{w, f}
 	case hijack:
-		return hijackWriter{w, hijacker{w}}
+		return struct {
+			*writer
+			hijacker
+		}{w, h}
+	case push: // http.TimeoutHandler
+		return struct {
+			*writer
+			pusher
+		}{w, p}
 	}
 	return w
 }
-
-// The sets of interfaces.
-type (
-	http1Writer struct {
-		*writer
-		flusher
-		hijacker
-		readerFrom
-		notifier
-	}
-	http2Writer struct {
-		*writer
-		flusher
-		pusher
-		notifier
-	}
-	hijackFlushWriter struct {
-		*writer
-		flusher
-		hijacker
-	}
-	readFlushWriter struct {
-		*writer
-		flusher
-		readerFrom
-	}
-	flushWriter struct {
-		*writer
-		flusher
-	}
-	hijackWriter struct {
-		*writer
-		hijacker
-	}
-)
 
 // commit notes the status of the response: the first one, but not an
 // informational one, which others follow. 101 ends the matter.
 func (w *writer) commit(status int) {
 	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
+		if status == http.StatusRequestEntityTooLarge && w.body.http1 && !w.body.ended.Load() {
+			// As http.MaxBytesReader has it, which looks for a type of net/http behind w:
+			// the answer does not wait for the rest of the body.
+			w.Header()["Connection"] = []string{"close"}
+		}
 		if streamType(contentType(w.Header())) {
 			w.lease.streams()
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -79,6 +80,26 @@ type (
 		http.Pusher
 		http.CloseNotifier
 	}
+	withPush struct { // http.TimeoutHandler
+		plain
+		http.Pusher
+	}
+	likeChi struct { // chi's middleware.Logger over HTTP/1.1
+		withBoth
+		io.ReaderFrom
+	}
+	likeChi2 struct { // and over HTTP/2
+		withFlush
+		http.Pusher
+	}
+	likeCompress struct { // chi's middleware.Compress
+		withBoth
+		http.Pusher
+	}
+	likeGin struct { // gin, negroni
+		withBoth
+		http.CloseNotifier
+	}
 	odd struct {
 		withHijack
 		http.Pusher
@@ -100,6 +121,7 @@ func TestC1_WriterInterfaces(t *testing.T) {
 	http1 := likeHTTP1{withBoth: both}
 	for _, w := range []http.ResponseWriter{
 		base, flush, withHijack{plain: base}, both, withReadFrom{withFlush: flush}, http1, likeHTTP2{withFlush: flush},
+		withPush{plain: base}, likeChi{withBoth: both}, likeChi2{withFlush: flush}, likeCompress{withBoth: both}, likeGin{withBoth: both},
 	} {
 		require.Equal(t, interfaces(w), interfaces(httpmw.Watch(w)), "%T", w)
 	}
@@ -246,4 +268,86 @@ func (o *old) CloseNotify() <-chan bool { return o.notes }
 func (o *old) Push(target string, _ *http.PushOptions) error {
 	o.pushed = target
 	return http.ErrNotSupported
+}
+
+// Over HTTP/1.1 a body above the bound of http.MaxBytesReader is answered at once, and not
+// after the rest of it.
+func TestTooLargeBodiesAreAnsweredAtOnce(t *testing.T) {
+	handlers := map[string]http.Handler{
+		"MaxBytesReader": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 10)); err != nil {
+				http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+			}
+		}),
+		"MaxBytesHandler": http.MaxBytesHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if _, err := io.ReadAll(r.Body); err != nil {
+				http.Error(w, "too large", http.StatusRequestEntityTooLarge)
+			}
+		}), 10),
+	}
+	for name, h := range handlers {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(httpmw.Limit(newSlots(1), key("k"))(h))
+			defer server.Close()
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n"+strings.Repeat("a", 50))
+			require.NoError(t, err)
+			require.NoError(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusRequestEntityTooLarge, resp.StatusCode)
+			require.True(t, resp.Close)
+		})
+	}
+}
+
+// Trailers of a request that its head does not announce, and the path values of a route
+// further in, are the same with and without the middleware.
+func TestCopiesOfRequestsShareTheirState(t *testing.T) {
+	for name, mw := range map[string]func(http.Handler) http.Handler{
+		"none":       func(h http.Handler) http.Handler { return h },
+		"in flight":  httpmw.Limit(newSlots(9), key("k")),
+		"with lease": httpmw.Limit(admitting(), key("k"), httpmw.WithLeaseInContext()),
+		"both":       httpmw.Limit(newSlots(9), key("k"), httpmw.WithLeaseInContext()),
+		"unlimited":  httpmw.Limit(admitting(), key("k"), httpmw.WithLeaseInContext(), httpmw.WithSkip(func(*http.Request) bool { return true })),
+		"priority":   httpmw.Priority(func(*http.Request) bool { return true }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			var trailer, id, rest, pattern string
+			mux := http.NewServeMux()
+			mux.HandleFunc("POST /items/{id}/{rest...}", func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				trailer = r.Trailer.Get("X-Sum")
+			})
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mw(mux).ServeHTTP(w, r)
+				id, rest, pattern = r.PathValue("id"), r.PathValue("rest"), r.Pattern
+			}))
+			defer server.Close()
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = io.WriteString(conn, "POST /items/7/a/b HTTP/1.1\r\nHost: h\r\nPriority: u=1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nX-Sum: 42\r\n\r\n")
+			require.NoError(t, err)
+			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			require.Equal(t, []string{"42", "7", "a/b", "POST /items/{id}/{rest...}"}, []string{trailer, id, rest, pattern})
+		})
+	}
+}
+
+// HTTP/3 upgrades a CONNECT through interfaces of its own packages, which a wrapper cannot
+// have.
+func TestConnectOverHTTP3(t *testing.T) {
+	r := get()
+	r.Method, r.ProtoMajor, r.ProtoMinor = http.MethodConnect, 3, 0
+	w := withFlush{plain: plain{httptest.NewRecorder()}}
+	l := newSlots(1)
+	httpmw.Limit(l, key("k"))(http.HandlerFunc(func(got http.ResponseWriter, _ *http.Request) {
+		require.True(t, got == http.ResponseWriter(w))
+	})).ServeHTTP(w, r)
 }
