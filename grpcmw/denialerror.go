@@ -20,7 +20,8 @@ import (
 // limits in one decision, pass one that denied and its part of algo.Lease.Parts. A decision
 // that is no denial, such as the zero Decision beside an error, gives UNAVAILABLE, the status
 // for a decision that could not be made. Return the error unchanged, before the work begins:
-// the charges of interceptors around the handler are given back.
+// it is then no failure for [algo.FailuresOnly] around the handler. Charges of interceptors
+// around the handler stay.
 //
 // It takes [WithName] and [WithDomain], and panics as ServerOptions does. It costs some
 // microseconds more than a denial of an interceptor: against floods, limit before the

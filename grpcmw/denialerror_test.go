@@ -67,7 +67,7 @@ func TestDenialErrorIsThatOfTheInterceptor(t *testing.T) {
 					require.Len(t, trailers[i][pushback], 1, name)
 				}
 			}
-			require.Equal(t, int64(10), left(t, outer, ""), "given back")
+			require.Equal(t, int64(8), left(t, outer, ""), "they have arrived")
 		}
 	}
 }

@@ -37,8 +37,10 @@
 // interceptor or handler that sends headers before it fails has the same effect,
 // which this package cannot undo.
 //
-// Of several limits on a call, the first to deny answers, and the charges of the
-// limits further out are given back. On a stream that is charged by message
+// Of several limits on a call, the first to deny answers. What the limits further out
+// charged stays charged, since the call has arrived; [Limits] charges all or none. But
+// its work was not done: a slot is freed, FailuresOnly counts no failure, and with
+// [WithRefundIf] the charge is given back. On a stream that is charged by message
 // several can deny; then the outermost sends the longest pushback.
 //
 // A tap handle cannot send a trailer; see [TapHandle].

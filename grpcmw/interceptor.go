@@ -40,10 +40,12 @@ type interceptor struct {
 	interceptorOptions
 	exempt  exempt
 	answers *answers
-	names   []admission.Named      // of the policies
-	all     []*interceptor         // one for each of several policies; nil: one
-	tapping bool                   // it cannot send a trailer
-	waits   *admission.ServerWaits // the waits that servers requested; nil on a server
+	names   []admission.Named // of the policies
+	all     []*interceptor    // one for each of several policies; nil: one
+	tapping bool              // it cannot send a trailer
+	// needsOutcome: the outcome decides on a slot or a charge.
+	needsOutcome bool
+	waits        *admission.ServerWaits // the waits that servers requested; nil on a server
 }
 
 // newInterceptor panics on every mistake that can be seen without a call.
@@ -73,6 +75,7 @@ func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 		i.waits = admission.NewServerWaits(admission.DefaultServers)
 		return i
 	}
+	i.needsOutcome = s.Own.refundIf != nil || p.Limiter != nil && algo.OccupiesSlot(p.Limiter)
 	for one := range algo.Walk(p.Limiter) {
 		if l, ok := one.(interface{ Multiplexed() }); ok {
 			l.Multiplexed()

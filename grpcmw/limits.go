@@ -68,7 +68,9 @@ func makeSeveral(s *settings, standard string, ps []Policy) (*interceptor, error
 	several.names = nil
 	for _, p := range policies {
 		several.names = append(several.names, p.Named())
-		several.all = append(several.all, makeInterceptor(s, p))
+		one := makeInterceptor(s, p)
+		several.needsOutcome = several.needsOutcome || one.needsOutcome
+		several.all = append(several.all, one)
 	}
 	return &several, nil
 }

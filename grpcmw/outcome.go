@@ -16,13 +16,17 @@ import (
 //
 // A call that the client gave up, or whose deadline has passed, stays charged:
 // the work was begun, and otherwise a client could avoid the charge by hanging up
-// in time. It is no sample, because the client chose the time. A call that an
-// inner limiter denied is refunded: no work was begun.
-func handled(ctx context.Context, err error) algo.Outcome {
+// in time. It is no sample, because the client chose the time. A call that an inner
+// limiter denied has arrived, and stays charged too; but its work was not done, so it
+// is canceled where the outcome matters: for a slot, for FailuresOnly and with WithRefundIf.
+func (i *interceptor) handled(ctx context.Context, err error) algo.Outcome {
 	outcome := algo.Succeeded
 	switch {
 	case err != nil && deniedFurtherIn(err):
-		return algo.Canceled
+		if i.needsOutcome {
+			return algo.Canceled
+		}
+		return algo.Failed | algo.Untimed
 	case err != nil:
 		outcome = algo.Failed
 	}

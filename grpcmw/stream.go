@@ -86,7 +86,7 @@ func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
 	if refused := s.endReason(); refused != nil {
 		return refused // whatever the handler made of it
 	}
-	if outcome = handled(s.ctx, err); outcome != algo.Canceled {
+	if outcome = s.interceptor.handled(s.ctx, err); outcome != algo.Canceled {
 		outcome |= algo.Untimed
 	}
 	if s.interceptor.refundIf != nil {
@@ -111,8 +111,8 @@ type passingStream struct {
 // Context has the lease of limits further out, and says that this one is passed.
 func (s *passingStream) Context() context.Context { return s.ctx }
 
-// messageRefused marks a denial in the middle of the stream: the charges of
-// limiters further out are not given back.
+// messageRefused marks a denial in the middle of the stream: its work
+// was begun.
 func (s *serverStream) messageRefused(err error) {
 	if d := denialIn(err); d != nil {
 		d.begun = true

@@ -18,7 +18,8 @@ import (
 // The interceptors run after those that were given to grpc.NewServer earlier, and
 // before later ones. Recovery from panics, authentication that the key depends
 // on, and logging belong before them. Several limits are listed one after the
-// other; the outer ones refund a call that an inner one denies.
+// other; the outer ones keep the charge of a call that an inner one denies. [Limits]
+// charges all or none.
 //
 // ServerOptions takes every option for servers. It panics if l or key is nil,
 // and if an option does not fit.
@@ -72,7 +73,7 @@ func (i *interceptor) serve(ctx context.Context, lease *admission.Lease, req any
 		i.setRateTrailer(ctx, lease)
 	}
 	resp, err := handler(ctx, req)
-	if outcome = handled(ctx, err); i.refundIf != nil {
+	if outcome = i.handled(ctx, err); i.refundIf != nil {
 		outcome = i.refunded(ctx, err, outcome)
 	}
 	return resp, err

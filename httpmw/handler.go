@@ -135,7 +135,25 @@ func (f *refusal) addWaits(sent telemetry.Sent) telemetry.Sent {
 // abandon ends a request whose context has ended, without a body: the client
 // went away, or a handler around this one has answered. Without the status,
 // net/http would send 200 to a client that is still there.
-func abandon(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) }
+func abandon(w http.ResponseWriter) {
+	markRefused(w)
+	w.WriteHeader(http.StatusServiceUnavailable)
+}
+
+// markRefused tells the limits further out that the work was not begun, as far as the writers
+// between them have Unwrap.
+func markRefused(w http.ResponseWriter) {
+	for {
+		if outer, ok := w.(interface{ refused() }); ok {
+			outer.refused()
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = u.Unwrap()
+	}
+}
 
 // built counts the middlewares that have served a request, and those that have
 // served a second one.

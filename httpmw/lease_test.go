@@ -62,7 +62,7 @@ func TestC2_Outcomes(t *testing.T) {
 		{"200", ok, nil, algo.Succeeded},
 		{"302", answer(302), nil, algo.Succeeded},
 		{"404", answer(404), nil, algo.Failed | algo.Untimed},
-		{"denied further in", httpmw.Limit(denying(algo.Quota, 1), key("k"))(ok), nil, algo.Failed | algo.Untimed},
+		{"denied further in", httpmw.Limit(denying(algo.Quota, 1), key("k"))(ok), nil, algo.Canceled},
 		{"event stream", stream("text/event-stream"), nil, algo.Succeeded | algo.Untimed},
 		{"event stream, with parameters", stream("text/event-stream; charset=utf-8"), nil, algo.Succeeded | algo.Untimed},
 		{"event stream that fails", stream("text/event-stream", 500), nil, algo.Failed},

@@ -27,6 +27,9 @@ import (
 // over a connection with its first request: put every limit inside it, or the others pass
 // unlimited (code httpmw.h2c_inside). The outcome that the limiter gets is
 //
+//   - Canceled if a limit further in has refused the request, as far as the writers
+//     between them have Unwrap: the work was not done. (A limit over time without
+//     [WithRefundIf] does not look, and keeps its charge: the request has arrived.);
 //   - Failed for panics, the statuses from 400 on, the codes of gRPC but OK, and a
 //     client that has gone before there was a status;
 //   - Succeeded otherwise;

@@ -22,6 +22,8 @@ func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, ret
 	switch {
 	case lease.hijacked.Load():
 		return algo.Succeeded | algo.Untimed
+	case w != nil && w.notBegun:
+		return algo.Canceled
 	case h.refundIf != nil && (!gone || returned && status < http.StatusInternalServerError) && h.refundIf(status):
 		return algo.Canceled
 	}

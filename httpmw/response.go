@@ -68,6 +68,7 @@ func (m *middleware) prepare(f *refusal, r *http.Request) {
 // the request and no error's text is in it. (The decision is a parameter of its
 // own because it would escape within the struct, and the lease with it.)
 func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, decision *algo.Decision) {
+	markRefused(w)
 	h := w.Header()
 	delete(h, "Content-Length")
 	values := &[5]string{"no-store", "nosniff", problemType}

@@ -19,7 +19,11 @@ type writer struct {
 	status   int  // 0: not written yet
 	buffered int  // bytes that the server may keep in its buffer, at most
 	large    bool // the response has exceeded it
+	notBegun bool // a limit further in has refused the request
 }
+
+// refused is called by a limit further in.
+func (w *writer) refused() { w.notBegun = true }
 
 // watch wraps w.
 func watch(w http.ResponseWriter, lease *trackedLease) (http.ResponseWriter, *writer) {
