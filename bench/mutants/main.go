@@ -29,6 +29,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,7 +53,7 @@ func main() {
 	for range runtime.NumCPU() {
 		workers.Go(func() {
 			tree := must(os.MkdirTemp("", "mutants"))
-			defer os.RemoveAll(tree)
+			defer func() { _ = os.RemoveAll(tree) }()
 			must(run("..", "sh", "-c", `git ls-files -co --exclude-standard | tar cf - -T - | tar xf - -C "$0"`, tree))
 			for f := range next {
 				verdict, by := try(tree, f, *check)
@@ -179,7 +180,7 @@ func test(tree, args string, slow bool) (string, error) {
 		}
 	}
 	for _, pkg := range packages {
-		of := append(flags[:len(flags):len(flags)], pkg)
+		of := slices.Concat(flags, []string{pkg})
 		if _, err := run(tree, "grep", "-qr", "--include=*_test.go", `"pgregory.net/rapid"`, pkg); err == nil {
 			of = append(of, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 		}
