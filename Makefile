@@ -144,6 +144,7 @@ overload-cores: ## the same under bursts, retries, slow clients, quotas, and on 
 	  OUT="$(abspath $(or $(OUT),docs/overload-cores.md))" sh bench/overload/cores.sh
 
 sim: ## simulated overload, in bench/sim/results; SIM=constants: if a constant changes; SIM=fairness: between tenants
+	@mkdir -p bench/sim/results
 	cd bench && $(GO) run ./sim/cmd/$(or $(SIM),sim) -out sim/results
 
 structure: ## the structure of the library and its English as numbers; TREE is another version
