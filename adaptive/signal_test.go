@@ -234,11 +234,13 @@ func TestCPUQuotaIsReadAgain(t *testing.T) {
 }
 
 func TestLoad1(t *testing.T) {
-	m := newHost(t)
-	m.write("proc/loadavg", fmt.Sprintf("%d.00 1.00 1.00 1/100 12345\n", 3*runtime.NumCPU()))
+	m, load := newHost(t), fmt.Sprintf("%d.00 1.00 1.00 1/100 12345\n", 3*runtime.NumCPU())
+	m.write("proc/loadavg", load)
 	got, ok := adaptive.Load1(adaptive.Threshold(2)).Read()
 	require.True(t, ok)
 	require.InDelta(t, 1.5, got, 1e-9)
+	m = newHost(t) // the groups of a process are kept for a while
+	m.write("proc/loadavg", load)
 	m.write("proc/self/cgroup", "0::/\n")
 	m.write("proc/self/mountinfo", v2Mount)
 	m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")
@@ -257,6 +259,7 @@ func TestThrottled(t *testing.T) {
 		_, ok := s.Read()
 		require.False(t, ok, "without a quota")
 	})
+	m = newHost(t)
 	m.write("proc/self/cgroup", "0::/\n")
 	m.write("proc/self/mountinfo", v2Mount)
 	m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Group is one control group as a controller sees it: a directory, and whether
@@ -22,8 +24,47 @@ type Group struct {
 // "cpuacct", "memory"), its own first and then all those around it, in the
 // hierarchies of both versions: where both are mounted, either may hold the
 // controller. HOST_PROC and HOST_ROOT move /proc and / as they do for gopsutil.
-func Of(controller string) (groups []Group) {
-	proc := os.Getenv("HOST_PROC")
+// The list of mounts may have thousands of lines, so the groups are kept, and looked up
+// again every ten seconds, in the background.
+func Of(controller string) []Group {
+	id := place{controller, os.Getenv("HOST_PROC"), os.Getenv("HOST_ROOT")}
+	known.mu.Lock()
+	defer known.mu.Unlock()
+	at := known.all[id]
+	switch {
+	case at == nil:
+		at = &lookup{groups: find(id), at: time.Now()}
+		known.all[id] = at
+	case time.Since(at.at).Abs() >= lookAgain:
+		at.at = time.Now()
+		go func() {
+			groups := find(id)
+			known.mu.Lock()
+			defer known.mu.Unlock()
+			at.groups = groups
+		}()
+	}
+	return at.groups
+}
+
+const lookAgain = 10 * time.Second
+
+// place is what the groups of a lookup depend on.
+type place struct{ controller, proc, root string }
+
+type lookup struct {
+	groups []Group
+	at     time.Time
+}
+
+var known = struct {
+	mu  sync.Mutex
+	all map[place]*lookup
+}{all: map[place]*lookup{}}
+
+// find reads the groups.
+func find(id place) (groups []Group) {
+	controller, proc := id.controller, id.proc
 	if proc == "" {
 		proc = "/proc"
 	}
@@ -38,7 +79,7 @@ func Of(controller string) (groups []Group) {
 		}
 		for line := range strings.Lines(string(mounts)) {
 			if m, ok := parseMount(line); ok && m.holds(v2, controller) {
-				groups = append(groups, m.around(own, v2)...)
+				groups = append(groups, m.around(id.root, own, v2)...)
 				break
 			}
 		}
@@ -68,13 +109,13 @@ func (m mount) holds(v2 bool, controller string) bool {
 // around lists the directories from the group own up to the mount point. In a
 // container the mount may begin at the group itself, or own may lie outside the mount;
 // then the mount point is the only directory.
-func (m mount) around(own string, v2 bool) (groups []Group) {
+func (m mount) around(root, own string, v2 bool) (groups []Group) {
 	relative := "/"
 	if rest, ok := strings.CutPrefix(own, strings.TrimSuffix(m.root, "/")); ok && strings.HasPrefix(rest, "/") {
 		relative = path.Clean(rest)
 	}
 	for {
-		dir := filepath.Join(os.Getenv("HOST_ROOT"), "/", m.point, relative)
+		dir := filepath.Join(root, "/", m.point, relative)
 		groups = append(groups, Group{dir, v2})
 		if relative == "/" {
 			return groups
