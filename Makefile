@@ -29,7 +29,7 @@ smoke: ## a first look in 15 s with a warm cache: decisions, limiters, gRPC; no 
 # Random order, few cases. Package distributed, which waits most, begins first, beside the others.
 test: ## the tests without slow ones, in three minutes on a fresh machine of two processors, 90 s warm
 	$(REDIS)
-	$(GO) test -vet=off -short -shuffle=on -p 3 -parallel 8 -timeout 9m ./distributed/... ./...
+	$(GO) test -vet=off -short -shuffle=on -parallel 4 -timeout 9m ./distributed/... ./...
 
 check: ## the rest: all tests under the race detector, nested modules, 32 bits, FIPS 140-3, pictures, lint; 16 minutes
 	$(REDIS)

@@ -169,7 +169,6 @@ func TestW2_FirstOnRedis(t *testing.T) {
 // TestW3_FirstWithoutRedis: during an outage the plan's share decides, and no credits are
 // spent.
 func TestW3_FirstWithoutRedis(t *testing.T) {
-	t.Parallel()
 	server, e := redistest.Start(t), new(events)
 	s := newStore(t, server.Client(), quick(e)...)
 	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(10, 1000*time.Hour)))

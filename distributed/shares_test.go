@@ -181,7 +181,6 @@ func TestW2_SharesOnRedis(t *testing.T) {
 
 // TestW3_SharesWithoutRedis: without Redis one instance divides its part in the same way.
 func TestW3_SharesWithoutRedis(t *testing.T) {
-	t.Parallel()
 	server, e := redistest.Start(t), new(events)
 	s := newStore(t, server.Client(), quick(e)...)
 	shares := must[*distributed.Shares](t)(s.Shares("org", algo.Per(1000, 1000*time.Hour), map[string]int64{"a": 500}, algo.Burst(100)))
