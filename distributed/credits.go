@@ -17,8 +17,9 @@ import (
 // long as Redis keeps its data: a lost balance is 0, and a lost charge can be spent again.
 // Without Redis nothing is spent.
 //
-// A balance does not expire, and takes a key of Redis until it is 0. Redis must not evict
-// it: use a policy that evicts only keys that expire. Do not use it as a ledger.
+// A balance does not expire. Its key holds the ids of the top-ups of the last 30 days too, about
+// 40 bytes each, and goes with the last of them when the balance is 0. Redis must not evict it: use
+// a policy that evicts only keys that expire. Do not use it as a ledger.
 type Credits struct {
 	store   *Store
 	name    string

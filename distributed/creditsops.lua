@@ -1,6 +1,7 @@
 -- The operations on prepaid credits alone.
 --
--- KEYS[i]  a balance; for a top-up KEYS[i + 1] is its receipt
+-- KEYS[i]  a balance; for a top-up KEYS[i + 1] is the same name, a colon and the id; no such key
+--          is touched, so a receipt is lost only with its balance
 -- ARGV     three integers for each key: op, n, ttl
 --            0 read
 --            1 add      n units, or charge them if n is negative
@@ -12,16 +13,17 @@
 --          largest balance is DENIED
 
 -- top_up returns the units that the receipt states, and a flag.
-local function top_up(key, receipt, has, n, ttl)
-  local stated = get(receipt)
-  if stated then
-    stated = tonumber(stated)
-    return stated or 0, stated and ADMITTED or WRONG_TYPE
-  elseif math.max(has, 0) + n > MOST then
+local function top_up(key, id, has, n, ttl)
+  for of, units, ends in string.gmatch(receipts[key], ' (%S+) (%d+) (%d+)') do
+    if of == id and tonumber(ends) * 1000000 > now then
+      return tonumber(units), ADMITTED
+    end
+  end
+  if math.max(has, 0) + n > MOST then
     return n, DENIED
   end
+  receipts[key] = receipts[key] .. ' ' .. id .. ' ' .. int(n) .. ' ' .. int(math.ceil((now + ttl) / 1000000))
   add(key, has, n)
-  put(receipt, int(n), ttl)
   return n, ADMITTED
 end
 
@@ -40,7 +42,7 @@ while i <= #KEYS do
   elseif op == 1 then
     add(key, has, n)
   elseif op == 2 then
-    stated, flag = top_up(key, KEYS[i + 1], has, n, ttl)
+    stated, flag = top_up(key, string.sub(KEYS[i + 1], #key + 2), has, n, ttl)
   elseif op == 3 then
     redis.call('DEL', key)
   end
