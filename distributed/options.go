@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
@@ -79,15 +80,15 @@ func WithTimeout(d time.Duration) Option {
 }
 
 // WithPrefix sets the beginning of all keys in Redis, "sluice" by default. It
-// must not be empty. Instances with the same prefix share their limits. Special
-// bytes are escaped as in keys: "sluice:eu" makes keys that begin with
-// "sluice%3Aeu:", as the patterns of an ACL must too.
+// must not be empty. Instances with the same prefix share their limits. Colons stay
+// as they are, for the patterns of an ACL: "sluice:eu" makes keys that begin with
+// "sluice:eu:{". Braces, percent signs and control characters are escaped (%7B).
 func WithPrefix(prefix string) Option {
 	return Option{"WithPrefix", func(s *settings) error {
 		if prefix == "" {
 			return fmt.Errorf("prefix is empty")
 		}
-		s.prefix = escape(prefix)
+		s.prefix = strings.ReplaceAll(escape(prefix), "%3A", ":")
 		return nil
 	}}
 }

@@ -109,7 +109,8 @@ func (r *Rules) Close() error {
 
 // Put stores a rule under its name, 1 to 90 bytes, for all instances, which
 // follow when they receive the notification. The error is about a limit that
-// Redis cannot keep, or the error of Redis.
+// Redis cannot keep, or the error of Redis. If it says that the rule is stored, only the
+// notification failed, and other instances follow within the interval of their polls.
 func (r *Rules) Put(ctx context.Context, rule string, doc Rule) error {
 	if rule == "" || len(rule) > maxName {
 		return fmt.Errorf("rules: rule name %q has %d bytes, want 1 to %d", rule, len(rule), maxName)
@@ -135,7 +136,10 @@ func (r *Rules) write(ctx context.Context, rule string, d document) error {
 		return fmt.Errorf("rules: rule %q: %w", rule, err)
 	}
 	r.reload()
-	return r.client.Publish(ctx, r.channel, rule).Err()
+	if err := r.client.Publish(ctx, r.channel, rule).Err(); err != nil {
+		return fmt.Errorf("rules: rule %q is stored, but was not announced (grant &%s): other instances follow within %v: %w", rule, r.channel, r.poll, err)
+	}
+	return nil
 }
 
 // Get reads a rule from Redis. The error is [ErrNoRule], or the error of Redis.

@@ -297,3 +297,21 @@ func TestG1_RulesWithoutRedis(t *testing.T) {
 	goleak.VerifyNone(t, before)
 	require.NoError(t, set.Close())
 }
+
+// A user that may write the keys but not the channel, as Redis 7 has it by default, gets
+// an error that says that the rule is stored.
+func TestRulesWithoutTheRightToTheChannel(t *testing.T) {
+	_, server := onRedis(t)
+	server.Do("ACL", "SETUSER", "limits", "on", ">secret", "~*", "resetchannels", "+@all")
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "limits", Password: "secret"})
+	t.Cleanup(func() { _ = client.Close() })
+	r := newRules(t, newStore(t, client), 50*time.Millisecond)
+	rule := rules.Rule{Limit: spec(t, "5/h")}
+	err := r.Put(ctx, "a", rule)
+	require.ErrorContains(t, err, `rule "a" is stored, but was not announced`)
+	require.ErrorContains(t, err, "within 50ms")
+	require.ErrorContains(t, err, "NOPERM")
+	got, err := r.Get(ctx, "a")
+	require.NoError(t, err)
+	require.Equal(t, rule.Limit, got.Limit)
+}
