@@ -20,12 +20,12 @@ func (c *counts) add(o counts) {
 	c.good, c.took, c.fresh, c.lasted = c.good+o.good, c.took+o.took, c.fresh+o.fresh, c.lasted+o.lasted
 }
 
-// counters are counts since they were last taken. Every request writes them.
+// counters are counts since they were last drained. Every request writes them.
 type counters struct {
 	began, turned, ended, good, took, fresh, lasted atomic.Int64
 }
 
-func (c *counters) take() counts {
+func (c *counters) drain() counts {
 	f := func(n *atomic.Int64) float64 { return float64(n.Swap(0)) }
 	return counts{f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.took), f(&c.fresh), f(&c.lasted)}
 }

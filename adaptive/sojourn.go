@@ -128,7 +128,7 @@ func (s *sojourn) update(at, inFlight int64) {
 	}
 	defer s.mu.Unlock()
 	s.next.Store(at + sojournEvery)
-	c := s.counters.take()
+	c := s.counters.drain()
 	n := max(float64(inFlight)-s.standing.value(), 0)
 	free := s.hold.cause == ""
 	s.pace.update(at, c, s.target, free && s.takes(n) <= s.target/4)

@@ -100,3 +100,11 @@ func TestDefaultLearnsNothingFromAFew(t *testing.T) {
 	work(time.Second, 200)
 	work(5*time.Millisecond, 100)
 }
+
+// TestDependencyHalfBelongsToALimiter: as any strategy.
+func TestDependencyHalfBelongsToALimiter(t *testing.T) {
+	s := adaptive.Sojourn()
+	newLimiter(t, s)
+	_, err := adaptive.New(s)
+	require.ErrorContains(t, err, "already in use")
+}
