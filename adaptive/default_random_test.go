@@ -64,6 +64,8 @@ func TestDefaultBelowCapacity(t *testing.T) {
 		"misses of 20 workers":               {20, .85 * 20000 / 11.5, cached(1.5, 201.5, .05), .2},
 		"lognormal of sigma 2, 200 a second": {many, 200, lognormal(5, 2), 0},
 		"one in 10 s":                        {many, .1, exponential(300), 0},
+		"all take 1 s, 20 a second":          {many, 20, lognormal(1000, 0), 0},
+		"all take 8 s, 6 a second":           {many, 6, lognormal(8000, 0), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel()

@@ -82,7 +82,7 @@ func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
 	s.since.Store(math.MaxInt64)
 	at := m.Now()
 	s.pace.updated, s.pace.from, s.lastEnd = at, at, at
-	s.pace.most.Store(int64(target * 1e9))
+	s.pace.most.Store(standingSpan)
 	return s
 }
 

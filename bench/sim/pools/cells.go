@@ -122,7 +122,7 @@ func Cells() (all []Cell) {
 	}
 	slower("slower 20 to 150ms", 7.5, .05)
 	slower("slower 20 to 400ms", 20, .10)
-	one(Cell{ID: "work of 10s", Conns: 0, Service: 10 * sec, SLO: 20 * sec, Clients: patient(60 * sec), Phases: []Phase{calm(60*sec, 50)}})
+	one(Cell{ID: "work of 9s", Conns: 0, Service: 9 * sec, SLO: 20 * sec, Clients: patient(60 * sec), Phases: []Phase{calm(60*sec, 50)}})
 	one(Cell{ID: "100 polls beside 10 x 20ms 3x", Conns: 10, Service: 20 * ms, Polls: 100, SLO: 500 * ms, Phases: append([]Phase{calm(25*sec, .85)}, overload(3, .01)...)})
 	one(Cell{ID: "cache 90% hits, misses 3x", Conns: 4, Service: 50 * ms, Hits: .9, HitTime: ms, SLO: 500 * ms, Phases: []Phase{
 		calm(5*sec, .85), {For: 8 * sec, Load: 3, Skip: sec, Good: .93, Best: .9 + .1/3, Denied: no},
