@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Request asks one limiter for N units under Key; see [AcquireAll].
@@ -157,29 +156,6 @@ func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err er
 	combine(&d, answers)
 	return d, nil
 }
-
-// Describe answers for the smallest quota of the limits that are not Off, unless all are.
-func (a *all) Describe() (smallest Description, ok bool) {
-	var shared, remote bool
-	for _, l := range a.limiters {
-		d, known := Describe(l)
-		if !known || ok && d.Off && !smallest.Off {
-			continue
-		}
-		if ok && smallest.Off && !d.Off {
-			ok, shared, remote = false, false, false
-		}
-		shared, remote = shared || d.Shared, remote || d.Remote
-		if !ok || d.Quota < smallest.Quota || (d.Quota == smallest.Quota && d.Window > smallest.Window) {
-			smallest, ok = d, true
-		}
-	}
-	smallest.Shared, smallest.Remote = shared, remote
-	return smallest, ok
-}
-
-// OccupiesSlot reports whether one of the limits does.
-func (a *all) OccupiesSlot() bool { return slices.ContainsFunc(a.limiters, OccupiesSlot) }
 
 // inlineParts is the number of limits that need no slices of their own.
 const inlineParts = 4

@@ -132,16 +132,22 @@ func (c *compositeLease) Settle(h Handle, actual int64) {
 
 // settles reports whether a settlement of all leases means one unit, at any depth.
 func settles(leases []Lease) bool {
+	charged, slots := 0, false
 	for i := range leases {
 		l := &leases[i]
-		switch r := l.releaser.(type) {
-		case *compositeLease:
-			if r.generation == l.handle.At && (r.mixed || !settles(r.leases) || len(leases) > 1 && slices.ContainsFunc(r.leases, occupiesSlot)) {
+		if l.releaser == nil {
+			continue
+		}
+		charged++
+		if c, ok := l.releaser.(*compositeLease); ok && c.generation == l.handle.At {
+			if c.mixed || !settles(c.leases) {
 				return false
 			}
+			slots = slots || slices.ContainsFunc(c.leases, occupiesSlot)
 		}
+		slots = slots || occupiesSlot(*l)
 	}
-	return len(leases) == 1 || !slices.ContainsFunc(leases, occupiesSlot)
+	return charged < 2 || !slots
 }
 
 // occupiesSlot reports whether l holds slots.

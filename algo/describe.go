@@ -56,18 +56,42 @@ func (d Description) String() string {
 	return string(append(strconv.AppendInt(append(b, "-per-"...), s, 10), 's'))
 }
 
-// Describer is implemented by limiters that have a [Description]. A wrapper
-// forwards to the limiter it wraps, and returns false if that limiter has none.
+// Describer is implemented by limiters that have a [Description]. A [Wrapper] needs it only
+// if its own differs from the description of the limiters beneath it.
 type Describer interface {
 	Describe() (Description, bool)
 }
 
-// Describe returns the current Description of l. It returns false if l has
-// none, as a limiter has that selects others by key. SetRate, SetBurst and
-// [Spec.Apply] change it.
+// Describe returns the current Description of l. It returns false if l has none. A [Wrapper]
+// that is no [Describer] has the one with the smallest quota of the limiters beneath it, and of
+// two equal quotas the longer window: a caller may send that much at once without being
+// denied by any of them. Limiters that are Off are left out, unless all are. SetRate, SetBurst
+// and [Spec.Apply] change the description.
 func Describe(l Limiter) (Description, bool) {
-	if d, ok := l.(Describer); ok {
-		return d.Describe()
+	switch l := l.(type) {
+	case Describer:
+		return l.Describe()
+	case Wrapper:
+		return smallest(l.Unwrap())
 	}
 	return Description{}, false
+}
+
+func smallest(limiters []Limiter) (least Description, ok bool) {
+	var shared, remote bool
+	for _, l := range limiters {
+		d, known := Describe(l)
+		if !known || ok && d.Off && !least.Off {
+			continue
+		}
+		if ok && least.Off && !d.Off {
+			ok, shared, remote = false, false, false
+		}
+		shared, remote = shared || d.Shared, remote || d.Remote
+		if !ok || d.Quota < least.Quota || d.Quota == least.Quota && d.Window > least.Window {
+			least, ok = d, true
+		}
+	}
+	least.Shared, least.Remote = shared, remote
+	return least, ok
 }

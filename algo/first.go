@@ -148,7 +148,7 @@ func (l *prepaidLease) Settle(_ Handle, actual int64) {
 }
 
 // prepaidLook is the side of a Prepaid of a lease of cost 0. What it is settled to is charged
-// as a request, and if that does not fit, to the plan.
+// as a request if the key has credits, and if that does not fit, to the plan.
 type prepaidLook struct {
 	p       *Prepaid // with the plan of the look
 	plan    Lease
@@ -163,7 +163,7 @@ func (l *prepaidLook) Release(_ Handle, o Outcome) {
 
 // Settle corrects the charge.
 func (l *prepaidLook) Settle(h Handle, actual int64) {
-	if h.N == 0 && l.charged.releaser == nil {
+	if h.N == 0 && l.charged.releaser == nil && l.p.credits.Balance(h.Key) > 0 {
 		if lease, err := l.p.Acquire(tentative, h.Key, actual); err == nil && lease.Allowed && lease.Delay == 0 {
 			l.charged = lease
 			return

@@ -6,8 +6,5 @@ type wrapping struct{ limiter Limiter }
 // Describe returns the [Description] of the wrapped limiter.
 func (w *wrapping) Describe() (Description, bool) { return Describe(w.limiter) }
 
-// OccupiesSlot returns [OccupiesSlot] of the wrapped limiter.
-func (w *wrapping) OccupiesSlot() bool { return OccupiesSlot(w.limiter) }
-
 // Unwrap returns the wrapped limiter.
 func (w *wrapping) Unwrap() []Limiter { return []Limiter{w.limiter} }

@@ -109,3 +109,17 @@ func TestWaitInTurn(t *testing.T) {
 		require.Equal(t, map[int]time.Duration{0: 0, 1: 100 * ms, 2: 600 * ms, 4: 700 * ms}, served)
 	})
 }
+
+// Who waits for quota as told commits no offence: a ban counts none of the looks.
+func TestWaitForQuotaIsNoOffence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ban := algo.Must(algo.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))), algo.PerHour(2), time.Hour, time.Hour))
+		for range 10 {
+			var lease algo.Lease
+			a := admission.Attempt{MaxWait: algo.Forever}
+			require.Equal(t, admission.Allowed, policyOf(ban).Admit(t.Context(), t.Context(), &lease, &a))
+			lease.Release(algo.Succeeded)
+		}
+		require.Zero(t, ban.Banned("k"))
+	})
+}

@@ -1,0 +1,120 @@
+package algotest
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// RunWrapper checks what a limiter over others owes. wrap makes the wrapper with a
+// configuration that changes nothing; over makes limiters, each call a new one in the
+// same state. In virtual time the same calls go to the wrapper and to a twin of the limiter
+// beneath it, steps of them: every Decision, Peek and Description has to be equal, and
+// what is left after each Settle and Release.
+//
+// What a wrapper owes:
+//
+//  1. It has Unwrap, see [algo.Wrapper].
+//  2. Acquire forwards ctx, key and n, or the type has its own Peek and Describe.
+//  3. Peek and n = 0 charge nothing.
+//  4. It returns the inner lease, or one whose Releaser forwards Release, Settle and
+//     AwaitClient.
+//  5. It calls no callback under a lock.
+//  6. It denies with the Reason that says who is to blame.
+//  7. A type that embeds a limiter and has its own Acquire has its own Peek, Describe and
+//     Unwrap.
+//  8. It resolves once for each Acquire ([algo.Resolve]), and keeps the result.
+func RunWrapper(t *testing.T, wrap func(algo.Limiter) algo.Limiter, steps int, over ...func() algo.Limiter) {
+	t.Helper()
+	for i, make := range over {
+		synctest.Test(t, func(t *testing.T) {
+			l, twin := make(), make()
+			w := wrap(l)
+			for one := range algo.Walk(l) {
+				_, several := one.(algo.Wrapper) // All of an All counts its limits one by one
+				require.True(t, several || slices.Contains(slices.Collect(algo.Walk(w)), one), "%d: Walk finds %T beneath %T", i, one, w)
+			}
+			c := twins{t: t, limiters: [2]algo.Limiter{w, twin}, rnd: rand.New(rand.NewPCG(uint64(i), 1))}
+			for range steps {
+				c.step()
+			}
+			c.end()
+		})
+	}
+}
+
+// twins are two limiters that have to answer alike.
+type twins struct {
+	t        *testing.T
+	limiters [2]algo.Limiter
+	rnd      *rand.Rand
+	held     [][2]algo.Lease
+}
+
+// both requires that f has the same result for both.
+func (c *twins) both(f func(i int) (any, error)) {
+	a, err := f(0)
+	b, twinErr := f(1)
+	require.Equal(c.t, twinErr == nil, err == nil, "%T: %v and %v", c.limiters[0], err, twinErr)
+	require.Equal(c.t, b, a, "%T over %T", c.limiters[0], c.limiters[1])
+}
+
+func (c *twins) step() {
+	key, n := []string{"", "a", "b"}[c.rnd.IntN(3)], c.rnd.Int64N(6)
+	switch c.rnd.IntN(6) {
+	case 0:
+		time.Sleep(time.Duration(c.rnd.Int64N(int64(20 * time.Second))))
+	case 1, 2:
+		var leases [2]algo.Lease
+		c.both(func(i int) (_ any, err error) {
+			leases[i], err = c.limiters[i].Acquire(ctx, key, n-1+n/5)
+			return leases[i].Decision, err
+		})
+		c.held = append(c.held, leases)
+	case 3:
+		c.both(func(i int) (any, error) { return algo.Peek(ctx, c.limiters[i], key, 2*n) })
+	case 4:
+		c.settle(n)
+	case 5:
+		c.release()
+	}
+	c.both(func(i int) (any, error) { return algo.Peek(ctx, c.limiters[i], key, 0) })
+	c.both(func(i int) (any, error) { d, _ := algo.Describe(c.limiters[i]); return d, nil })
+}
+
+func (c *twins) settle(n int64) {
+	if len(c.held) > 0 {
+		leases := &c.held[c.rnd.IntN(len(c.held))]
+		for i := range leases {
+			leases[i].Settle(n)
+		}
+	}
+}
+
+// release ends a lease, in any way.
+func (c *twins) release() {
+	if len(c.held) == 0 {
+		return
+	}
+	k := c.rnd.IntN(len(c.held))
+	o := []algo.Outcome{algo.Succeeded, algo.Failed, algo.Canceled, algo.Failed | algo.Untimed}[c.rnd.IntN(4)]
+	for i := range c.held[k] {
+		c.held[k][i].Release(o)
+	}
+	c.held = slices.Delete(c.held, k, k+1)
+}
+
+func (c *twins) end() {
+	for len(c.held) > 0 {
+		c.release()
+	}
+	for _, key := range []string{"", "a", "b"} {
+		c.both(func(i int) (any, error) { return algo.Peek(ctx, c.limiters[i], key, 1) })
+	}
+}
