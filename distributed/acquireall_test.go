@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
@@ -170,4 +171,23 @@ func TestWindowBehindADenial(t *testing.T) {
 		require.True(t, lease.Parts()[1].Allowed, name)
 		require.Equal(t, int64(1), remote(t, l, "k", 0).Remaining, name)
 	}
+}
+
+// After a denial over limits of different kinds, each is shown as before its charge, which was
+// given back.
+func TestDenialsShowNoChargeThatWasGivenBack(t *testing.T) {
+	store, _ := onRedis(t)
+	roomy := must[*distributed.Limiter](t)(store.TokenBucket("roomy", algo.PerDay(1000)))
+	full := must[*distributed.Limiter](t)(store.FixedWindow("full", algo.PerDay(1)))
+	slots := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	remote(t, full, "k", 1)
+	_, err := slots.Acquire(t.Context(), "", 1)
+	require.NoError(t, err)
+	for name, denies := range map[string]algo.Limiter{"in another step": full, "in this process": slots} {
+		lease, err := algo.AcquireAll(t.Context(), algo.Request{Limiter: roomy, Key: "k", N: 50}, algo.Request{Limiter: denies, Key: "k", N: 1})
+		require.NoError(t, err)
+		require.False(t, lease.Allowed, name)
+		require.EqualValues(t, 1000, lease.Parts()[0].Remaining, name)
+	}
+	require.EqualValues(t, 1000, remote(t, roomy, "k", 0).Remaining)
 }
