@@ -35,7 +35,7 @@ const (
 	BreakerChanged Kind = iota
 	// KeyFault: a key holds a value of another algorithm, format or program, or
 	// its slot is being moved. Decisions about it are local; other keys are not
-	// affected.
+	// affected. At most once in ten seconds for each limit.
 	KeyFault
 	// Misconfigured: credentials, rights, or a server that cannot run scripts.
 	Misconfigured
@@ -45,7 +45,7 @@ const (
 	// MixedParameters: a key was last charged under another rate, burst, period or zone:
 	// another instance uses the limit's name with other parameters, as in a rolling
 	// deployment, or the limit has just been changed. Each version sees the charges of others,
-	// at most as many as fill it.
+	// at most as many as fill it. At most once in ten seconds for each limit.
 	MixedParameters
 	// ProcessLate: this process has too little CPU, or was paused, so it saw replies
 	// of Redis too late. Those decisions were local; no breaker opens. At most

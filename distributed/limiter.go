@@ -29,6 +29,8 @@ type Limiter struct {
 	limit   atomic.Pointer[limit]
 
 	closed atomic.Bool
+	faulty atomic.Int64 // when the hook last heard of KeyFault and of MixedParameters, in nanoseconds
+	mixed  atomic.Int64
 
 	fallback fallback
 	slots    *slots  // of an in-flight limit, otherwise nil
@@ -196,7 +198,15 @@ func (l *Limiter) reportKeyFault(r *request) {
 		return
 	}
 	l.store.logFailure(keyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))
-	l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: err})
+	if due(&l.faulty) {
+		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: err})
+	}
+}
+
+// due reports whether ten seconds have passed since it last did.
+func due(last *atomic.Int64) bool {
+	was, now := last.Load(), time.Now().UnixNano()
+	return now-was >= int64(logPause) && last.CompareAndSwap(was, now)
 }
 
 // reportMixed reports that an instance uses other parameters for the limit.
@@ -204,7 +214,9 @@ func (l *Limiter) reportMixed() {
 	if l.store.mayLog(mixedParameters) {
 		l.store.logger.Warn("distributed: instances use different parameters for one limit, or it has just been changed; meanwhile a key has at most the sum of both", "limit", l.name)
 	}
-	l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
+	if due(&l.mixed) {
+		l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
+	}
 }
 
 var errWrongType = errors.New("distributed: a key holds the value of another algorithm, format or program: give each limit its own name, or see WithPrefix")

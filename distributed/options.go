@@ -136,7 +136,8 @@ func WithAssumedInstances(n int) Option {
 }
 
 // WithService names the service that this instance belongs to, up to 200 bytes.
-// The instances of a service count each other. By default all instances with the
+// The instances of a service count each other; limits of one name are shared by all services
+// of the prefix: [WithPrefix] keeps those apart. By default all instances with the
 // same prefix do: right if they share their limits, and too many if several
 // services with limits of their own use one Redis.
 func WithService(name string) Option {

@@ -105,7 +105,7 @@ func TestF4_SlotThatIsMoved(t *testing.T) {
 		}
 	}
 	require.Empty(t, e.states())
-	require.Equal(t, 30, e.count(distributed.KeyFault))
+	require.Equal(t, 1, e.count(distributed.KeyFault), "once in ten seconds")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	require.ErrorContains(t, e.all[len(e.all)-1].Err, "TRYAGAIN")

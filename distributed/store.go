@@ -234,12 +234,14 @@ func (s *Store) logFailure(f failure, err error) {
 	}
 }
 
+// logPause is the least time between two reports of one kind.
+const logPause = 10 * time.Second
+
 func (s *Store) mayLog(f failure) bool {
-	const pause = 10 * time.Second
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if last := s.logged[f]; !last.IsZero() && now.Sub(last) < pause {
+	if last := s.logged[f]; !last.IsZero() && now.Sub(last) < logPause {
 		return false
 	}
 	s.logged[f] = now
