@@ -120,7 +120,7 @@ func TestProbeThatIsGivenBack(t *testing.T) {
 // Streams are successes.
 func TestAnswersOfAnyKindAreNoHang(t *testing.T) {
 	for o, most := range map[algo.Outcome]int{
-		algo.Failed: 4200, algo.Failed | algo.Untimed: 4200, // of 60 000: two tries of 1.6 s
+		algo.Failed: 4800, algo.Failed | algo.Untimed: 4800, // of 60 000: three tries of 1.6 s, as the pause is 30 s
 		algo.Succeeded | algo.Untimed: 0,
 	} {
 		hanging(t, func(t *testing.T, l *adaptive.Limiter) {
