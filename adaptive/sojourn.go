@@ -206,7 +206,7 @@ func (s *sojourn) govern(at int64, n float64, c counts) {
 	switch {
 	case h.cause == causeHang && c.good > 0: // what still hangs is lost
 		s.standing.reset(at, n+s.standing.value())
-	case n <= h.limit:
+	case n < h.limit+1: // the limit in force is rounded up
 		if h.good == 0 && h.seen.ended >= rateEnds {
 			h.good = h.seen.good / took
 		}
