@@ -1,7 +1,5 @@
 package algo
 
-import "cmp"
-
 func allAllowed(leases []Lease) bool {
 	for i := range leases {
 		if !leases[i].Allowed {
@@ -48,12 +46,17 @@ func combine(d *Decision, leases []Lease) {
 // before reports whether p rather than o describes both: the graver denial, then the one
 // with less remaining.
 func (p *Decision) before(o *Decision) bool {
-	return cmp.Or(
-		cmp.Compare(o.Reason, p.Reason),
-		cmp.Compare(p.Remaining, o.Remaining),
-		cmp.Compare(o.NextAfter, p.NextAfter), // one unit more needs both
-		cmp.Compare(p.Limit, o.Limit),
-		cmp.Compare(p.Source, o.Source),
-		cmp.Compare(p.Cause, o.Cause),
-	) < 0
+	switch {
+	case p.Reason != o.Reason:
+		return p.Reason > o.Reason
+	case p.Remaining != o.Remaining:
+		return p.Remaining < o.Remaining
+	case p.NextAfter != o.NextAfter: // one unit more needs both
+		return p.NextAfter > o.NextAfter
+	case p.Limit != o.Limit:
+		return p.Limit < o.Limit
+	case p.Source != o.Source:
+		return p.Source < o.Source
+	}
+	return p.Cause < o.Cause
 }
