@@ -20,8 +20,12 @@ package adaptive
 // find no slot. While nothing ends it admits one request per second as a probe.
 //
 // If a lower limit takes the rate of successes along, nothing waited: the work is slow by
-// nature, and its time is the usual one from then on. If it takes all ends along, it did harm: it
+// nature, and n/r is the usual time from then on. If it takes all ends along, it did harm: it
 // ends, for 1 s at first, 30 s at most.
+//
+// Work that takes longer than the target by nature needs a longer one: until Default has found
+// its time out it may deny a tenth of such requests for some ten seconds, or a quarter where
+// half of them are a thousand times as fast.
 //
 // Default cannot know which requests will wait for a dependency. Put a separate limit in front
 // of one that only some requests need, such as the misses of a cache. Connections that

@@ -146,3 +146,35 @@ func TestDefaultWhileAllFails(t *testing.T) {
 	r.outcome, r.service = algo.Succeeded, 10*time.Millisecond
 	require.Zero(t, denied(r.play(t, m, l, 850, 20*time.Second), 0))
 }
+
+// TestDefaultWithSlowWork: work that takes longer than the target, and varies, waits for nothing.
+// Its ends say so only after it has been in flight for long: Default may be wrong about it at first.
+func TestDefaultWithSlowWork(t *testing.T) {
+	for name, row := range map[string]struct {
+		rate        float64 // a second
+		draw        func(*rand.Rand) float64
+		first, then float64 // most denied in the first minute, and in the next five
+	}{
+		"300 ms, 100 a second":         {100, exponential(300), .03, .01},
+		"1 s, 20 a second":             {20, exponential(1000), .01, .01},
+		"1 s, 100 a second":            {100, exponential(1000), .12, .01},
+		"3 s, 5 a second":              {5, exponential(3000), .01, .08},
+		"3 s, 20 a second":             {20, exponential(3000), .01, .01},
+		"8 s, 20 a second":             {20, exponential(8000), .01, .02},
+		"half of 2 s, 50 a second":     {50, cached(1, 2000, .5), .25, .01},
+		"half of 2 s, 200 a second":    {200, cached(1, 2000, .5), .25, .01},
+		"half of 2 s, 1000 a second":   {1000, cached(1, 2000, .5), .10, .01},
+		"a fifth of 2 s, 200 a second": {200, cached(1, 2000, .2), .10, .05},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel()
+			l := m.limiter(t, adaptive.Default(m.option()))
+			r := newRandomRemote(4000, rand.New(rand.NewPCG(1, 2)), row.draw)
+			first := denied(r.play(t, m, l, row.rate, time.Minute), 0)
+			then := denied(r.play(t, m, l, row.rate, 5*time.Minute), m.at-5*time.Minute)
+			t.Logf("%.3f, %.4f", first, then)
+			require.LessOrEqual(t, first, row.first)
+			require.LessOrEqual(t, then, row.then)
+		})
+	}
+}

@@ -31,14 +31,16 @@ func (c *counters) drain() counts {
 }
 
 const (
-	rateEnds, rateMemory, slowMemory = 20, 0.1, 1.0        // of the rate of ends: ends and s; of the slow one: s
-	usualFirst, usualUp, usualSpan   = 5, 30.0, int64(1e8) // successes that make it; memory of longer times, s; ns
-	usualMost, lastEnds              = 1.15, 8             // of the usual time, of the last few ends: 4 x 50ms 10x
+	rateEnds, rateMemory, slowMemory = 20, 0.1, 1.0  // of the rate of ends: ends and s; of the slow one: s
+	usualFirst, usualSpan            = 5, int64(1e8) // successes that make it; ns
+	usualDown, usualUp, usualKnown   = 2.0, 5.0, 100 // memory of a shorter and of a longer time, s; successes of a plain mean
+	usualMost, lastEnds              = 1.15, 8       // of the usual time, of the last few ends: 4 x 50ms 10x
 )
 
 // pace is how work ends: how fast, and after which time as a rule.
 type pace struct {
 	rate, slow float64 // ends per second, over rateMemory and over slowMemory
+	good       float64 // successes per second, over rateMemory
 	usual      float64 // mean time of successes without a queue, s; 0: unknown
 	known      float64 // successes so far
 	last       counts  // the last few ends
@@ -47,7 +49,6 @@ type pace struct {
 	updated    int64
 
 	typical atomic.Int64 // usual, ns
-	most    atomic.Int64 // longer times count as this, ns
 }
 
 // end takes in the end of work that began at-rtt. Work of standingSpan or more is standing work.
@@ -66,7 +67,6 @@ func (p *pace) end(c *counters, at, rtt, since int64, o algo.Outcome) {
 		return
 	}
 	fresh := at-rtt >= since
-	rtt = min(rtt, p.most.Load())
 	c.good.Add(1)
 	c.took.Add(rtt)
 	if fresh {
@@ -75,12 +75,15 @@ func (p *pace) end(c *counters, at, rtt, since int64, o algo.Outcome) {
 	}
 }
 
-// update takes in the time until at. calm: nothing waits, so longer times are those of the work.
-func (p *pace) update(at int64, c counts, target float64, calm bool) {
+// update takes in the time until at. free: nothing is limited; learns: a limit did harm just now;
+// takes: how long new work would take, s.
+func (p *pace) update(at int64, c counts, target float64, free, learns bool, takes float64) {
+	calm := free && takes <= target/4
 	dt := float64(max(at-p.updated, 1)) / 1e9
 	p.updated = at
 	memory := min(max(rateEnds/max(p.rate, 1e-9), rateMemory), max(3*rateMemory, p.usual))
 	p.rate += (1 - math.Exp(-dt/memory)) * (c.ended/dt - p.rate)
+	p.good += (1 - math.Exp(-dt/memory)) * (c.good/dt - p.good)
 	p.slow += (1 - math.Exp(-dt/slowMemory)) * (c.ended/dt - p.slow)
 	p.known += c.good
 	keep := math.Exp(-c.ended / lastEnds)
@@ -91,13 +94,21 @@ func (p *pace) update(at int64, c counts, target float64, calm bool) {
 		return
 	}
 	mean := w.took / w.good / 1e9
-	switch {
-	case p.usual == 0 || mean < p.usual:
-		p.set(mean)
-	case calm:
-		p.set(p.usual + max(1-math.Exp(-float64(span)/1e9/usualUp), w.good/p.known)*(mean-p.usual))
+	within := func(memory float64) float64 {
+		return min(1-math.Exp(-float64(span)/1e9/memory), w.good/usualKnown)
 	}
-	p.most.Store(int64(max(target, 4*p.usual) * 1e9))
+	switch {
+	case p.usual == 0:
+		p.set(mean)
+	case learns && w.good >= .8*w.ended && mean >= takes/1.3:
+		p.set(max(mean, takes)) // as work takes without a limit, and nothing piles up
+	case free && p.known <= usualKnown:
+		p.set(p.usual + w.good/p.known*(mean-p.usual)) // short work ends first
+	case mean < p.usual:
+		p.set(p.usual + within(usualDown)*(mean-p.usual))
+	case calm || free && mean <= 1.3*p.usual:
+		p.set(p.usual + within(usualUp)*(mean-p.usual))
+	}
 	*w, p.from = counts{}, at
 }
 

@@ -197,3 +197,22 @@ func (s State) String() string {
 	}
 	return b.String()
 }
+
+const causeSlow = "new work would take %.1f times as long as usual"
+
+func (s *sojourn) state() State {
+	busy := s.busy()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := State{Name: "sojourn", Limit: s.Limit(), Overloaded: s.hold.cause != "", Cause: s.hold.cause}
+	switch {
+	case !st.Overloaded && s.machine.Now() < s.until:
+		st.Cause = fmt.Sprintf("denying did not help: no limit for %v", time.Duration(s.pause))
+	case st.Cause == causeSlow:
+		st.Cause = fmt.Sprintf(causeSlow, max(s.takes(s.now)/max(s.pace.usual, 1e-9), 1))
+	}
+	if st.Overloaded && !busy {
+		st.Cause += ", nothing waits for the processor"
+	}
+	return st
+}

@@ -1,7 +1,6 @@
 package adaptive
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -31,8 +30,9 @@ type sojourn struct {
 
 	mu       sync.Mutex // guards the fields below
 	pace     pace
-	standing lowest // work in flight for long, such as long polls
-	lastEnd  int64  // instant
+	standing lowest  // work in flight for long, such as long polls
+	lastEnd  int64   // instant
+	now      float64 // work in flight at the last update, without standing work
 	sign     sign
 	hold     hold
 	pause    int64 // after a limit that did harm, ns
@@ -50,10 +50,11 @@ const (
 	probeEvery    = int64(1e9) // ns, while nothing ends: hang 10s
 	leastPause    = int64(1e9) // ns, after a limit that did harm, and
 	longestPause  = int64(30e9)
-	leavesBelow   = 0.12 // share of denied arrivals at which a limit ends: .85x after an overload
-	holdLasts     = 0.2  // s, at least
-	holdFell      = 0.8  // of the limit before, at which their effects are compared: connections 5 times as slow
-	drainCollapse = 0.2  // of the rate of ends, at which a limit did harm: 100 polls
+	idleEnds      = int64(1e9) // ns without arrivals and ends, which end a limit: TestDefaultAfterAPause
+	leavesBelow   = 0.12       // share of denied arrivals at which a limit ends: .85x after an overload
+	holdLasts     = 0.2        // s, at least
+	holdFell      = 0.8        // of the limit before, at which their effects are compared: connections 5 times as slow
+	drainCollapse = 0.2        // of the rate of ends, at which a limit did harm: 100 polls
 )
 
 // sign is the time since which new work would take too long.
@@ -65,15 +66,17 @@ type sign struct {
 
 // hold is a limit in force.
 type hold struct {
-	cause   string // "": no limit
-	limit   float64
-	at      int64 // instant of the limit; once drained, from which the work in flight is within it
-	drained bool
-	seen    counts  // since at
-	was     float64 // work in flight, or the limit, to compare with:
-	good    float64 // successes per second then
-	rate    float64 // ends per second then
-	mean    float64 // time of successes then, s; 0: too few for a comparison
+	cause    string // "": no limit
+	limit    float64
+	at       int64 // instant of the limit; once drained, from which the work in flight is within it
+	drained  bool
+	seen     counts                       // since at
+	was      float64                      // work in flight, or the limit, to compare with:
+	good     float64                      // successes per second then
+	rate     float64                      // ends per second then
+	mean     float64                      // time of successes then, s; 0: too few for a comparison
+	before   struct{ good, rate float64 } // without the limit
+	needless bool                         // nothing waited at first
 }
 
 func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
@@ -82,7 +85,6 @@ func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
 	s.since.Store(math.MaxInt64)
 	at := m.Now()
 	s.pace.updated, s.pace.from, s.lastEnd = at, at, at
-	s.pace.most.Store(standingSpan)
 	return s
 }
 
@@ -95,14 +97,13 @@ func (s *sojourn) admitted(at, _, inFlight int64) {
 }
 
 func (s *sojourn) finished(at, rtt, inFlight int64, o algo.Outcome) {
-	switch {
-	case o.Result() != algo.Canceled:
-		s.pace.end(&s.counters, at, rtt, s.since.Load(), o)
-	case at-rtt >= s.probed.Load(): // a probe has not begun: another one may
-		s.probed.Store(0)
-		fallthrough
-	default:
+	if o.Result() == algo.Canceled {
 		s.began.Add(-1)
+		if at-rtt >= s.probed.Load() { // a probe has not begun: another one may
+			s.probed.Store(0)
+		}
+	} else {
+		s.pace.end(&s.counters, at, rtt, s.since.Load(), o)
 	}
 	s.update(at, inFlight)
 }
@@ -128,10 +129,14 @@ func (s *sojourn) update(at, inFlight int64) {
 	}
 	defer s.mu.Unlock()
 	s.next.Store(at + sojournEvery)
+	if at-s.pace.updated > idleEnds {
+		s.free()
+	}
 	c := s.counters.drain()
 	n := max(float64(inFlight)-s.standing.value(), 0)
+	s.now = n
 	free := s.hold.cause == ""
-	s.pace.update(at, c, s.target, free && s.takes(n) <= s.target/4)
+	s.pace.update(at, c, s.target, free, at < s.until, s.takes(n))
 	woke := c.ended > 0 && s.silent(at)
 	if c.ended > 0 {
 		s.lastEnd = at
@@ -160,7 +165,7 @@ func (s *sojourn) watch(at int64, n float64, c counts, woke bool) {
 		s.standing.add(at, n+s.standing.value()-p.rate*p.usual)
 	}
 	switch {
-	case at < s.until, n <= sojournFew, p.usual == 0, usual, s.takes(n) <= max(s.target/2, 2*p.usual):
+	case at < s.until, n <= sojournFew, p.usual == 0, usual, p.usual > s.target/2 && p.known < 3*n, s.takes(n) <= s.bearable():
 		*g = sign{}
 		return
 	case g.since == 0:
@@ -178,9 +183,19 @@ func (s *sojourn) watch(at int64, n float64, c counts, woke bool) {
 		wait = signGrows
 	}
 	if float64(at-g.since)/1e9 >= wait {
-		s.hold = hold{cause: by, was: n, rate: p.rate}
+		s.hold = hold{cause: by, was: n, good: p.good, rate: p.rate}
+		s.hold.before.good, s.hold.before.rate = p.good, p.rate
 		s.begin(at, p.slow*s.goal())
 	}
+}
+
+// bearable is how long new work may take without a limit, s. Slow work is seldom, so that n/r is
+// uncertain.
+func (s *sojourn) bearable() float64 {
+	if s.pace.usual > s.target/2 {
+		return 3 * s.pace.usual
+	}
+	return max(s.target/2, 2*s.pace.usual)
 }
 
 // goal is how long work may take under a limit, s.
@@ -207,15 +222,16 @@ func (s *sojourn) govern(at int64, n float64, c counts) {
 	case h.cause == causeHang && c.good > 0: // what still hangs is lost
 		s.standing.reset(at, n+s.standing.value())
 	case n < h.limit+1: // the limit in force is rounded up
-		if h.good == 0 && h.seen.ended >= rateEnds {
-			h.good = h.seen.good / took
+		if h.seen.ended >= rateEnds && h.mean == 0 {
+			h.good, h.rate = h.seen.good/took, h.seen.ended/took
+			h.before.good, h.before.rate = h.good, h.rate
 		}
 		h.drained, h.at, h.seen = true, at, counts{}
 		s.since.Store(at)
 	case h.cause != causeHang && took >= s.target/2 && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
 		s.standing.reset(at, n+s.standing.value()) // the denied work would not have waited for it
 		s.harm(at)
-	case h.seen.ended > 0 && at-h.at > standingSpan:
+	case h.seen.ended > 0 && at-h.at > standingSpan && n > h.was/2: // what drains is a queue
 		s.standing.reset(at, n+s.standing.value())
 		s.begin(at, h.limit)
 	}
@@ -227,19 +243,28 @@ func (s *sojourn) judge(at int64) {
 	took := float64(at-h.at) / 1e9
 	mean := h.seen.lasted / max(h.seen.fresh, 1) / 1e9
 	enough := h.seen.ended >= rateEnds && h.seen.fresh >= usualFirst
-	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < 2*s.target {
+	patience := 2 * s.target
+	if h.cause != causeHang {
+		patience = max(patience, 3*s.takes(h.limit))
+	}
+	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < patience {
 		return
 	}
 	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
 	sound, half := enough && good >= .8*rate, (1+h.limit/h.was)/2
 	switch {
 	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
+		if h.needless {
+			s.harm(at)
+			return
+		}
 		s.free()
 		s.pause = 0
 	case fell && sound && (good < half*h.good || h.mean > 0 && mean > half*h.mean):
-		s.pace.set(mean) // the limit took the rate along: nothing waited, work is slow by nature
+		s.pace.set(max(mean, h.limit/rate)) // the limit took the rate along: nothing waited, work is slow by nature
+		h.needless = true
 		s.begin(at, h.was)
-	case fell && h.cause != causeHang && good <= .4*h.good && rate <= .4*h.rate:
+	case (fell || h.limit <= sojournLeast) && h.cause != causeHang && good <= .4*h.before.good && rate <= .4*h.before.rate:
 		s.harm(at)
 	default:
 		if fell || h.limit >= h.was {
@@ -275,23 +300,4 @@ func (s *sojourn) nextLimit(at, inFlight int64) int64 {
 		limit = max(limit, inFlight+max(s.wanted.Load(), 1))
 	}
 	return limit
-}
-
-const causeSlow = "new work would take %.1f times as long as usual"
-
-func (s *sojourn) state() State {
-	busy := s.busy()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st := State{Name: "sojourn", Limit: s.Limit(), Overloaded: s.hold.cause != "", Cause: s.hold.cause}
-	switch {
-	case !st.Overloaded && s.machine.Now() < s.until:
-		st.Cause = fmt.Sprintf("denying did not help: no limit for %v", time.Duration(s.pause))
-	case st.Cause == causeSlow:
-		st.Cause = fmt.Sprintf(causeSlow, max(s.takes(s.hold.limit)/max(s.pace.usual, 1e-9), 1))
-	}
-	if st.Overloaded && !busy {
-		st.Cause += ", nothing waits for the processor"
-	}
-	return st
 }
