@@ -251,7 +251,7 @@ func TestLoad1(t *testing.T) {
 }
 
 func TestThrottled(t *testing.T) {
-	m := newHost(t)
+	newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		s := adaptive.Throttled()
 		s.Read()
@@ -259,7 +259,7 @@ func TestThrottled(t *testing.T) {
 		_, ok := s.Read()
 		require.False(t, ok, "without a quota")
 	})
-	m = newHost(t)
+	m := newHost(t)
 	m.write("proc/self/cgroup", "0::/\n")
 	m.write("proc/self/mountinfo", v2Mount)
 	m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")

@@ -132,7 +132,7 @@ func (s *sojourn) update(at, inFlight int64) {
 	if at-s.pace.updated > idleEnds {
 		s.free()
 	}
-	c := s.counters.drain()
+	c := s.drain()
 	n := max(float64(inFlight)-s.standing.value(), 0)
 	s.now = n
 	free := s.hold.cause == ""

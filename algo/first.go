@@ -71,25 +71,32 @@ func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (Lease, erro
 			}
 			return lease, nil
 		}
-		paid := decide.FromCredits(n, lease.Remaining, balance)
-		both, err := AcquireAll(ctx, Request{p.credits, key, paid}, Request{plan, key, n - paid})
-		if err != nil {
-			return Lease{}, err
-		}
-		d := both.Part(1).Decision
-		d.addCredits(balance)
-		if both.Allowed {
-			d.Remaining -= paid
-			return NewLease(d, &prepaidLease{both, n - paid, paid}, Handle{Key: key, N: n}), nil
-		}
-		if !d.Allowed && paid == balance || again == 0 { // otherwise others have spent meanwhile
-			if d.Allowed || d.Reason == Admitted {
-				d = lease.Decision
-				d.addCredits(balance)
-			}
-			return Lease{Decision: d}, nil
+		if split, final, err := p.split(ctx, plan, key, n, lease.Decision, balance); err != nil || final || again == 0 {
+			return split, err
 		}
 	}
+}
+
+// split charges n units to the plan, which has denied them, and to a balance. It is final unless
+// others have spent meanwhile.
+func (p *Prepaid) split(ctx context.Context, plan Limiter, key string, n int64, denied Decision, balance int64) (lease Lease, final bool, err error) {
+	paid := decide.FromCredits(n, denied.Remaining, balance)
+	both, err := AcquireAll(ctx, Request{p.credits, key, paid}, Request{plan, key, n - paid})
+	if err != nil {
+		return Lease{}, true, err
+	}
+	d := both.Part(1).Decision
+	d.addCredits(balance)
+	if both.Allowed {
+		d.Remaining -= paid
+		return NewLease(d, &prepaidLease{both, n - paid, paid}, Handle{Key: key, N: n}), true, nil
+	}
+	final = !d.Allowed && paid == balance
+	if d.Allowed || d.Reason == Admitted {
+		d = denied
+		d.addCredits(balance)
+	}
+	return Lease{Decision: d}, final, nil
 }
 
 // attemptsOfFirst is how often a request is split again because others have spent meanwhile.

@@ -126,11 +126,7 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	if n < 0 || k.store == nil {
 		return k.misuse(n)
 	}
-	at := int64(keystore.Now)
-	if reading != nil {
-		at = reading.Of(&k.store.Clock)
-	}
-	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (S, int64, bool) {
+	now, r := k.store.Update(key, reading.OrNow(&k.store.Clock), func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
 		if k.words {
 			at := l.at(s.ID, now)
@@ -163,17 +159,19 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	if r >= keystore.Evicted {
 		k.warnFull()
 	}
-	if n == 0 && k.onFull == DenyNew && !k.store.HasRoom(key, now) {
-		r = keystore.Full // the settled cost could not be charged
-	}
 	switch {
-	case r == keystore.Full:
+	case r == keystore.Full, k.unsettleable(key, n, now):
 		lease.Decision = k.noRoom(key, now)
 	case lease.Allowed:
 		lease.handle.Key, lease.handle.N = key, n
 		lease.releaser = &k.corrections
 	}
 	return nil
+}
+
+// unsettleable reports whether a request costs nothing, and the table has no room for what it is settled to.
+func (k *keyed[S, V]) unsettleable(key string, n, now int64) bool {
+	return n == 0 && k.onFull == DenyNew && !k.store.HasRoom(key, now)
 }
 
 // warnFull logs that a new key found the table full.

@@ -84,7 +84,7 @@ func (c *compositeLease) peekOthers(ctx context.Context, parts []Request, from, 
 			c.peekRun(ctx, parts, i, next)
 		default:
 			for k := i; k < next; k++ {
-				c.leases[k].Decision.uncharge(parts[k].N)
+				c.leases[k].uncharge(parts[k].N)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -147,7 +148,7 @@ func (q *nodeQueue) send(ctx context.Context, cmds []*Command) {
 		var again []*Command
 		for i, c := range cmds {
 			f := classify(c.err)
-			if c.wanted() && (f == noScript || c.err == errExpired || !c.again && (f == notExecuted || passing(c.err))) {
+			if c.wanted() && (f == noScript || errors.Is(c.err, errExpired) || !c.again && (f == notExecuted || passing(c.err))) {
 				cmds[i] = &Command{script: c.script, requests: c.requests, withSource: c.withSource || f == noScript, again: true}
 				again = append(again, cmds[i])
 			}

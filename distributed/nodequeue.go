@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,7 +151,7 @@ func (q *nodeQueue) report(cmds []*Command, late bool) {
 		err := c.err
 		f := classify(err)
 		switch {
-		case f == noFailure || f == keyFault || f == noScript || err == errExpired: // no caller was left
+		case f == noFailure || f == keyFault || f == noScript || errors.Is(err, errExpired): // no caller was left
 			continue
 		case c.requests[0].oneWay && (f == rejected || f == misconfigured): // the decisions may pass
 			q.store.logFailure(f, err)

@@ -43,42 +43,10 @@ func (w *writer) withInterfaces() http.ResponseWriter {
 	_, push := w.ResponseWriter.(http.Pusher)
 	_, notify := w.ResponseWriter.(http.CloseNotifier) // handlers still use it
 	f, h, r, p, c := flusher{w}, hijacker{w}, readerFrom{w}, pusher{w}, notifier{w}
+	if flush && hijack {
+		return w.withFlushAndHijack(f, h)
+	}
 	switch {
-	case flush && hijack && readFrom && notify: // HTTP/1.1
-		return struct {
-			*writer
-			flusher
-			hijacker
-			readerFrom
-			notifier
-		}{w, f, h, r, c}
-	case flush && hijack && readFrom: // chi
-		return struct {
-			*writer
-			flusher
-			hijacker
-			readerFrom
-		}{w, f, h, r}
-	case flush && hijack && notify: // gin, negroni
-		return struct {
-			*writer
-			flusher
-			hijacker
-			notifier
-		}{w, f, h, c}
-	case flush && hijack && push: // middlewares that compress
-		return struct {
-			*writer
-			flusher
-			hijacker
-			pusher
-		}{w, f, h, p}
-	case flush && hijack:
-		return struct {
-			*writer
-			flusher
-			hijacker
-		}{w, f, h}
 	case flush && push && notify: // HTTP/2
 		return struct {
 			*writer
@@ -115,6 +83,49 @@ func (w *writer) withInterfaces() http.ResponseWriter {
 		}{w, p}
 	}
 	return w
+}
+
+func (w *writer) withFlushAndHijack(f flusher, h hijacker) http.ResponseWriter {
+	_, readFrom := w.ResponseWriter.(io.ReaderFrom)
+	_, push := w.ResponseWriter.(http.Pusher)
+	_, notify := w.ResponseWriter.(http.CloseNotifier)
+	r, p, c := readerFrom{w}, pusher{w}, notifier{w}
+	switch {
+	case readFrom && notify: // HTTP/1.1
+		return struct {
+			*writer
+			flusher
+			hijacker
+			readerFrom
+			notifier
+		}{w, f, h, r, c}
+	case readFrom: // chi
+		return struct {
+			*writer
+			flusher
+			hijacker
+			readerFrom
+		}{w, f, h, r}
+	case notify: // gin, negroni
+		return struct {
+			*writer
+			flusher
+			hijacker
+			notifier
+		}{w, f, h, c}
+	case push: // middlewares that compress
+		return struct {
+			*writer
+			flusher
+			hijacker
+			pusher
+		}{w, f, h, p}
+	}
+	return struct {
+		*writer
+		flusher
+		hijacker
+	}{w, f, h}
 }
 
 // commit notes the status of the response: the first one, but not an

@@ -42,6 +42,14 @@ func (r *Reading) Of(c *Clock) int64 {
 	return r.Ticks + ToTicks(r.Clock.Start.Sub(c.Start))
 }
 
+// OrNow is Of, and Now without a reading.
+func (r *Reading) OrNow(c *Clock) int64 {
+	if r == nil {
+		return Now
+	}
+	return r.Of(c)
+}
+
 // ToTicks converts d, and saturates at the largest duration that ticks hold.
 func ToTicks(d time.Duration) int64 {
 	const most = 1<<(63-tickShift) - 1
