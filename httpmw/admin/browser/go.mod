@@ -10,8 +10,6 @@ require (
 	github.com/stretchr/testify v1.12.1
 )
 
-require github.com/dunglas/httpsfv v1.1.2 // indirect
-
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
