@@ -32,6 +32,7 @@ type sojourn struct {
 	pace     pace
 	standing lowest  // work in flight for long, such as long polls
 	lastEnd  int64   // instant
+	woke     int64   // instant of the first end after a silence
 	now      float64 // work in flight at the last update, without standing work
 	sign     sign
 	hold     hold
@@ -47,6 +48,7 @@ const (
 	signLasts     = 0.1        // s, before a limit: bursts of .2 s
 	signGrows     = 0.04       // s, while more and more is in flight: 60 x 300ms
 	silence       = 0.1        // s without an end, after which the rate is known a little later: slower 20 to 400ms
+	knownAfter    = int64(2e8) // ns after a silence, when the rate is known: bursts of .2 s
 	probeEvery    = int64(1e9) // ns, while nothing ends: hang 10s
 	leastPause    = int64(1e9) // ns, after a limit that did harm, and
 	longestPause  = int64(30e9)
@@ -137,12 +139,14 @@ func (s *sojourn) update(at, inFlight int64) {
 	s.now = n
 	free := s.hold.cause == ""
 	s.pace.update(at, c, s.target, free, at < s.until, s.takes(n))
-	woke := c.ended > 0 && s.silent(at)
+	if c.ended > 0 && (s.silent(at) || at-s.lastEnd > idleEnds) {
+		s.woke = at
+	}
 	if c.ended > 0 {
 		s.lastEnd = at
 	}
 	if free {
-		s.watch(at, n, c, woke)
+		s.watch(at, n, c)
 	} else {
 		s.govern(at, n, c)
 	}
@@ -158,7 +162,7 @@ func (s *sojourn) silent(at int64) bool {
 }
 
 // watch looks for a sign that new work would take too long.
-func (s *sojourn) watch(at int64, n float64, c counts, woke bool) {
+func (s *sojourn) watch(at int64, n float64, c counts) {
 	p, g := &s.pace, &s.sign
 	usual := p.asUsual() && !s.silent(at)
 	if usual && c.ended > 0 {
@@ -169,17 +173,17 @@ func (s *sojourn) watch(at int64, n float64, c counts, woke bool) {
 		*g = sign{}
 		return
 	case g.since == 0:
-		*g = sign{since: at, began: n}
+		*g = sign{since: max(at, s.woke+knownAfter), began: n}
 	}
-	if woke && !g.ended {
-		g.since, g.began = at+int64(2*rateMemory*1e9), n
+	if s.woke == at && !g.ended {
+		g.since, g.began = at+knownAfter, n
 	}
 	g.ended, g.most = g.ended || c.ended > 0, max(g.most, n)
 	wait, by := signLasts, causeSlow
 	switch {
 	case !g.ended:
 		wait, by = s.target, causeHang
-	case n >= g.most && n >= 1.2*g.began:
+	case n >= g.most && n >= 1.2*g.began && p.slow >= p.rate/2: // not after a pause
 		wait = signGrows
 	}
 	if float64(at-g.since)/1e9 >= wait {

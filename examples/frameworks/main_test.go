@@ -226,7 +226,7 @@ func TestAdmittedAndDenied(t *testing.T) {
 		for range 5 {
 			outcomes[<-slots.outcomes]++
 		}
-		require.Equal(t, map[algo.Outcome]int{algo.Succeeded: 4, algo.Failed | algo.Untimed: 1}, outcomes)
+		require.Equal(t, map[algo.Outcome]int{algo.Succeeded: 4, algo.Canceled: 1}, outcomes)
 	})
 }
 
