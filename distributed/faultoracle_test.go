@@ -26,6 +26,14 @@ func (q quota) rate() float64 {
 	return float64(q.units) / q.period.Seconds()
 }
 
+// inWindows is the quota of all windows that a span of length w may touch.
+func (q quota) inWindows(w time.Duration) float64 {
+	if q.units == 0 {
+		return 0
+	}
+	return float64(q.units) * (math.Ceil(float64(w)/float64(q.period)) + 1)
+}
+
 // longest is the longest period in use.
 func (c cell) longest() time.Duration { return max(c.row.limit.period, c.row.other.period) }
 
@@ -38,12 +46,12 @@ func (c cell) most(w time.Duration) float64 {
 	return most(c.algorithm, c.row.limit, c.row.other, w)
 }
 
-// most is B + R*w of a bucket, and of windows the quota in each that w may touch. Of two
-// versions of a limit the larger quota counts, in the longer period; of two buckets the larger
-// burst and rate, and the burst of the slower one.
+// most is B + R*w of a bucket, and of windows the quota in each that w may touch. Two versions
+// of a window admit the sum; of two buckets the larger burst and rate count, and the burst of
+// the slower one.
 func most(algorithm string, a, b quota, w time.Duration) float64 {
 	if algorithm != "token bucket" {
-		return float64(max(a.units, b.units)) * (math.Ceil(float64(w)/float64(max(a.period, b.period))) + 1)
+		return a.inWindows(w) + b.inWindows(w)
 	}
 	burst := max(a.units, b.units)
 	switch {
