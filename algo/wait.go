@@ -30,43 +30,53 @@ import (
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
+	return WaitAll(ctx, Request{l, key, n})
+}
+
+// WaitAll is [Wait] for several limits, which are charged all or none as by [AcquireAll].
+// Its callers wait in the line of the first limit and key.
+//
+// With [ErrWait] and [ErrCost] the lease is the denial, with its Decision and Parts; of
+// those that would not have had their turn in time the Decision is an estimate.
+func WaitAll(ctx context.Context, reqs ...Request) (Lease, error) {
 	if err := ctx.Err(); err != nil {
 		return Lease{}, err
 	}
+	if _, _, err := check(reqs); err != nil {
+		return Lease{}, err
+	}
 	ctx = Tentative(ctx)
-	first, err := chosen(ctx, l, key) // a line is for the limiter that decides
+	first := reqs[0]
+	limiter, err := chosen(ctx, first.Limiter, first.Key) // a line is for the limiter that decides
 	if err != nil {
 		return Lease{}, err
 	}
+	first.Limiter = limiter
 	var wait time.Duration
-	if !line.Waits(first, key) {
+	if !line.Waits(first.Limiter, first.Key) {
 		var lease Lease
-		if lease, wait, err = attempt(ctx, l, key, n); err != nil {
-			return Lease{}, err
+		if lease, wait, err = attempt(ctx, reqs); err == nil && !lease.Allowed {
+			err = inTime(ctx, wait)
 		}
-		if lease.Allowed {
-			return start(ctx, lease)
-		}
-		if err := inTime(ctx, wait); err != nil {
-			return Lease{}, err
+		if err != nil || lease.Allowed {
+			return start(ctx, lease, err)
 		}
 	}
-	lease, err := waitInLine(ctx, first, l, key, n, wait)
-	if err != nil {
-		return Lease{}, err
-	}
-	return start(ctx, lease)
+	lease, err := waitInLine(ctx, first, reqs, wait)
+	return start(ctx, lease, err)
 }
 
-// waitInLine waits for the turn of the caller and then until n units fit: at least
+// waitInLine waits for the turn of the caller and then until reqs fit: at least
 // for wait, if no other caller is ahead.
-func waitInLine(ctx context.Context, first, l Limiter, key string, n int64, wait time.Duration) (lease Lease, err error) {
-	place := line.Join(first, key, n)
+func waitInLine(ctx context.Context, first Request, reqs []Request, wait time.Duration) (lease Lease, err error) {
+	place := line.Join(first.Limiter, first.Key, first.N)
 	defer place.Leave()
 	if ahead := place.Ahead(); ahead > 0 {
-		wait = 0
-		if err := inTime(ctx, soonest(ctx, first, key, addSaturated(ahead, n))); err != nil {
-			return Lease{}, err
+		first.N = addSaturated(ahead, first.N)
+		wait, lease.RetryAfter = 0, soonest(ctx, first)
+		if err := inTime(ctx, lease.RetryAfter); err != nil {
+			lease.Reason = Quota
+			return lease, err
 		}
 	}
 	if !place.Wait(ctx, Forever) {
@@ -74,12 +84,12 @@ func waitInLine(ctx context.Context, first, l Limiter, key string, n int64, wait
 	}
 	for {
 		if err := inTime(ctx, wait); err != nil {
-			return Lease{}, err
+			return lease, err
 		}
 		if err := Sleep(ctx, min(wait, lookEvery)); err != nil {
 			return Lease{}, err
 		}
-		if lease, wait, err = attempt(ctx, l, key, n); err != nil || lease.Allowed {
+		if lease, wait, err = attempt(ctx, reqs); err != nil || lease.Allowed {
 			return lease, err
 		}
 	}
@@ -90,38 +100,35 @@ const lookEvery = time.Second
 
 // attempt acquires once. A denial comes with the wait for the next attempt, or
 // with an error if waiting does not help.
-func attempt(ctx context.Context, l Limiter, key string, n int64) (Lease, time.Duration, error) {
-	lease, err := l.Acquire(ctx, key, n)
+func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Duration, err error) {
+	lease, err = AcquireAll(ctx, reqs...)
 	switch {
-	case err != nil:
-		return Lease{}, 0, err
-	case lease.Allowed:
-		return lease, 0, nil
+	case err != nil || lease.Allowed:
 	case lease.Reason == Never:
-		return Lease{}, 0, fmt.Errorf("%w: n is %d, more than the limit of %d", ErrCost, n, lease.Limit)
+		err = fmt.Errorf("%w: the cost is more than the limit of %d can admit", ErrCost, lease.Limit)
 	case lease.Reason == Banned && lease.RetryAfter == Forever:
-		return Lease{}, 0, fmt.Errorf("%w: the key is banned for ever", ErrWait)
+		err = fmt.Errorf("%w: the key is banned for ever", ErrWait)
 	case lease.Reason == Overload:
-		return Lease{}, 0, fmt.Errorf("%w: denied for overload", ErrWait)
+		err = fmt.Errorf("%w: denied for overload", ErrWait)
 	case lease.RetryAfter <= 0:
-		return Lease{}, 0, fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
+		err = fmt.Errorf("%w: denied without a RetryAfter", ErrWait)
 	}
-	return lease, lease.RetryAfter, nil
+	return lease, lease.RetryAfter, err
 }
 
-// soonest is the least time until n units have been admitted; 0 if that is not
+// soonest is the least time until the units of req have been admitted; 0 if that is not
 // known. Beyond the quota it takes at least the time in which the rest comes back.
-func soonest(ctx context.Context, l Limiter, key string, n int64) time.Duration {
+func soonest(ctx context.Context, req Request) time.Duration {
 	if _, limited := ctx.Deadline(); !limited {
 		return 0
 	}
-	about, known := Describe(l)
+	about, known := Describe(req.Limiter)
 	var rest time.Duration
-	if known && about.Quota > 0 && n > about.Quota {
-		rest = time.Duration(min(float64(n-about.Quota)/float64(about.Quota)*float64(about.Window), math.MaxInt64/4))
-		n = about.Quota
+	if known && about.Quota > 0 && req.N > about.Quota {
+		rest = time.Duration(min(float64(req.N-about.Quota)/float64(about.Quota)*float64(about.Window), math.MaxInt64/4))
+		req.N = about.Quota
 	}
-	d, err := Peek(ctx, l, key, n)
+	d, err := Peek(ctx, req.Limiter, req.Key, req.N)
 	if err != nil || d.RetryAfter == Forever {
 		return 0
 	}
@@ -140,12 +147,15 @@ func inTime(ctx context.Context, d time.Duration) error {
 
 // start sleeps for the Delay of an admission, and gives the admission back if
 // the context ends first.
-func start(ctx context.Context, lease Lease) (Lease, error) {
-	if err := Sleep(ctx, lease.Delay); err != nil {
-		lease.Release(Canceled)
-		return Lease{}, err
+func start(ctx context.Context, lease Lease, err error) (Lease, error) {
+	if err != nil {
+		return lease, err
 	}
-	return lease, nil
+	if err = Sleep(ctx, lease.Delay); err != nil {
+		lease.Release(Canceled)
+		lease.Allowed, lease.Reason, lease.RetryAfter = false, Quota, lease.Delay
+	}
+	return lease, err
 }
 
 // Sleep sleeps for d. If the context's deadline comes sooner it returns

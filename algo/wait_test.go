@@ -34,6 +34,51 @@ func TestWaitDoesNotSpin(t *testing.T) {
 	})
 }
 
+// Several limits wait until all fit, in line, and nothing is charged before.
+func TestWaitAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fast, slow := bucket(algo.PerSecond(2)), bucket(algo.PerMinute(60))
+		both := []algo.Request{{Limiter: fast, Key: "k", N: 1}, {Limiter: slow, Key: "k", N: 60}}
+		must(t, slow, "k", 30)
+		asked := time.Now()
+		lease, err := algo.WaitAll(ctx, both...)
+		require.NoError(t, err)
+		require.True(t, lease.Allowed)
+		require.Equal(t, 30*time.Second, time.Since(asked))
+		require.Equal(t, []int64{1, 0}, []int64{lease.Parts()[0].Remaining, lease.Parts()[1].Remaining})
+
+		short, cancel := context.WithTimeout(ctx, 59*time.Second)
+		defer cancel()
+		lease, err = algo.WaitAll(short, both...)
+		require.ErrorIs(t, err, algo.ErrWait)
+		require.Equal(t, time.Minute, lease.RetryAfter, "the denial")
+		require.Equal(t, algo.Quota, lease.Parts()[1].Reason)
+		require.Equal(t, int64(1), peek(t, fast, "k").Remaining, "nothing is charged")
+
+		both[1].N = 61
+		lease, err = algo.WaitAll(ctx, both...)
+		require.ErrorIs(t, err, algo.ErrCost)
+		require.Equal(t, algo.Never, lease.Reason)
+		_, err = algo.WaitAll(ctx)
+		require.ErrorIs(t, err, algo.ErrRequest)
+	})
+}
+
+// The denial of a Delay that the deadline cuts off says how long it was, and is given back.
+func TestWaitAllCutsOffADelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pacer := algo.Must(algo.NewPacer(algo.PerMinute(6), algo.MaxWait(time.Minute)))
+		must(t, pacer, "k", 1)
+		short, cancel := context.WithTimeout(ctx, 9*time.Second)
+		defer cancel()
+		lease, err := algo.WaitAll(short, algo.Request{Limiter: pacer, Key: "k", N: 1})
+		require.ErrorIs(t, err, algo.ErrWait)
+		require.False(t, lease.Allowed)
+		require.Equal(t, 10*time.Second, lease.RetryAfter)
+		require.Equal(t, 10*time.Second, must(t, pacer, "k", 1).Delay)
+	})
+}
+
 // Wait sleeps until there is room, and fails at once where the context could
 // not wait that long.
 func ExampleWait() {
@@ -48,6 +93,19 @@ func ExampleWait() {
 	_, err := algo.Wait(ctx, l, "", 1)
 	fmt.Println(errors.Is(err, algo.ErrWait))
 	// Output: true
+}
+
+// A job waits until it fits the limit of its user and the one of the service.
+func ExampleWaitAll() {
+	user := algo.Must(algo.NewTokenBucket(algo.PerSecond(100), algo.Burst(1)))
+	service := algo.Must(algo.NewTokenBucket(algo.PerSecond(1000)))
+	for range 2 {
+		lease, err := algo.WaitAll(context.Background(), algo.Request{Limiter: user, Key: "alice", N: 1}, algo.Request{Limiter: service, N: 5})
+		fmt.Println(lease.Allowed, err)
+	}
+	// Output:
+	// true <nil>
+	// true <nil>
 }
 
 // An adapter sleeps a Delay out, and does not begin to if the caller will be
