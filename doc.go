@@ -79,10 +79,9 @@
 //	    leaves the decision to the other strategies.
 //	M1  A flood of keys takes no memory beyond the table.
 //	M2  The state of a key is forgotten when it has no effect any more. In a
-//	    full table (1 Mi keys with debt, or MaxKeys), with Evict, the default,
-//	    a new key replaces the one of 16 with the least debt: a debt is
-//	    forgotten only while 15 other keys have as much. With DenyNew no debt
-//	    is forgotten.
+//	    full table (1 Mi keys with debt, or MaxKeys) a new key replaces the one
+//	    of 16 with the least debt: a debt is forgotten only while 15 other keys
+//	    have as much. With DenyNew no debt is forgotten.
 //	M3  A key on Redis expires within a second of the instant from which it has
 //	    no effect; after a refund or a reset when the charges before have
 //	    drained.

@@ -6,12 +6,9 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// noRoom answers a new key that found the table full and must not share.
+// noRoom answers a new key that found the table full.
 func (k *keyed[S, V]) noRoom(key string, now int64) Decision {
 	limit := k.limit.Load().Limit()
-	if k.onFull == AllowNew {
-		return Decision{Allowed: true, Source: SourceOff, Limit: limit, Remaining: limit}
-	}
 	after := keystore.ToDuration(k.store.RoomAfter(key, now))
 	return Decision{Reason: Overload, Cause: cause.Keys, Limit: limit, RetryAfter: after, NextAfter: after, ResetAfter: after}
 }

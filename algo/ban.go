@@ -27,7 +27,7 @@ import (
 //
 // Memory is bounded by [MaxKeys], for recently denied keys and for keys with a
 // ban that runs or is remembered each. In a full table the count or the ban
-// that would expire first is evicted ([Evict]).
+// that would expire first is evicted.
 //
 // Do not use it over a limit that well-behaved callers often reach, nor where
 // many callers share a key, such as one address.

@@ -18,7 +18,7 @@
 // only keys with debt, about [MaxKeys] of them, in flat memory that needs no
 // clean-up: a key without debt is the same as a new one. When more keys have
 // debt at the same time, a new one replaces the one of 16 with the least debt
-// ([OnFull]).
+// ([MaxKeys]).
 //
 // # Several limits
 //

@@ -36,12 +36,12 @@ type FixedWindow struct {
 
 // NewFixedWindow makes a fixed window of r.Count units in each r.Period, with the options
 // [Zone] and [StartDay], or [Offset], [AlignedTo] and [Spread], and [MaxKeys] and
-// [OnFull]. The error names the field and the invalid value.
+// [DenyNew]. The error names the field and the invalid value.
 func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
 	return construct(&fixedWindow, Spec{Rate: r}, opts, newFixedWindow)
 }
 
-var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "OnFull"}}
+var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"}}
 
 func newFixedWindow(s Spec) (*FixedWindow, error) {
 	w, store := new(FixedWindow), newWords(s)

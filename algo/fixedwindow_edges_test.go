@@ -88,7 +88,6 @@ func TestWindowErrors(t *testing.T) {
 			{algo.Per(1, math.MaxInt64), nil, "rate: period is 2562047h47m16.854775807s"},
 			{algo.PerSecond(math.MaxInt64), nil, "faster than 1e9 per second"},
 			{algo.PerSecond(1), []algo.Option{algo.MaxKeys(0)}, "max keys is 0, want 1 to 2147483647"},
-			{algo.PerSecond(1), []algo.Option{algo.OnFull(7)}, "on full is 7"},
 			{algo.PerSecond(1), []algo.Option{algo.MaxWait(time.Second)}, "does not take the option MaxWait"},
 			{algo.PerSecond(1), []algo.Option{{}}, "the zero Option is not an option"},
 		} {

@@ -14,9 +14,9 @@ import (
 
 func TestSpecJSON(t *testing.T) {
 	for text, want := range map[string]string{
-		`"100/min burst 20 wait 500ms"`:                                                     "100/min burst 20 wait 500ms",
-		`{"rate": "100/min", "burst": 20, "wait": "500ms"}`:                                 "100/min burst 20 wait 500ms",
-		` {"algorithm":"token-bucket","rate":"5/s","burst":"7","keys":9,"full":"deny-new"}`: "5/s burst 7 keys 9 full deny-new",
+		`"100/min burst 20 wait 500ms"`:                                                   "100/min burst 20 wait 500ms",
+		`{"rate": "100/min", "burst": 20, "wait": "500ms"}`:                               "100/min burst 20 wait 500ms",
+		` {"algorithm":"token-bucket","rate":"5/s","burst":"7","keys":9,"deny-new":true}`: "5/s burst 7 keys 9 deny-new",
 	} {
 		var s algo.Spec
 		require.NoError(t, s.UnmarshalJSON([]byte(text)), text)
@@ -61,7 +61,7 @@ func TestSpecJSON(t *testing.T) {
 func TestSpecTags(t *testing.T) {
 	names := map[string]bool{"algorithm": true, "rate": true}
 	for _, text := range []string{
-		"pacer 5/s wait 1s queue 3 slack 1 keys 3 full deny-new", "nginx 5/s burst 3 delay 1", "nginx 5/s nodelay",
+		"pacer 5/s wait 1s queue 3 slack 1 keys 3 deny-new", "nginx 5/s burst 3 delay 1", "nginx 5/s nodelay",
 		"smooth-warming-up 5/s warmup 1s cold 2", "sliding-window 5/s cells 2", "fixed-window 5/s offset 1s spread",
 		"fixed-window 5/s aligned 2026-01-31T00:00:00Z", "fixed-window 5/month zone UTC start 3",
 	} {
@@ -90,11 +90,11 @@ func ExampleSpec_UnmarshalJSON() {
 	var limits map[string]algo.Spec
 	err := json.Unmarshal([]byte(`{
 		"api":   "100/s burst 200",
-		"login": {"rate": "5/15m", "keys": 100000, "full": "deny-new"}
+		"login": {"rate": "5/15m", "keys": 100000, "deny-new": true}
 	}`), &limits)
 	fmt.Println(limits["api"], err)
 	fmt.Println(limits["login"], err)
 	// Output:
 	// 100/s burst 200 <nil>
-	// 5/15m0s keys 100000 full deny-new <nil>
+	// 5/15m0s keys 100000 deny-new <nil>
 }

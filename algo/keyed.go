@@ -43,7 +43,7 @@ type keyed[S comparable, V any] struct {
 	store       *keystore.Store[S, V]
 	limit       atomic.Pointer[limit[S]]
 	words       bool // S is int64: every admitted state is plausible, and is its own expiry
-	onFull      FullPolicy
+	denyNew     bool
 	fullWarning warning.Minutely
 
 	corrections corrections
@@ -64,14 +64,14 @@ func newValues[V any](s Spec, inherit func(heir, from *V)) *keystore.Store[*V, V
 }
 
 func (s *Spec) store() keystore.Config {
-	return keystore.Config{MaxKeys: s.maxKeys(), Evict: s.OnFull == Evict}
+	return keystore.Config{MaxKeys: s.maxKeys(), Evict: !s.DenyNew}
 }
 
 // use makes k ready. It is not a constructor because k must not move.
-func (k *keyed[S, V]) use(store *keystore.Store[S, V], p FullPolicy) {
+func (k *keyed[S, V]) use(store *keystore.Store[S, V], denyNew bool) {
 	var state S
 	_, k.words = any(state).(int64)
-	k.store, k.onFull = store, p
+	k.store, k.denyNew = store, denyNew
 	k.corrections.settle = k.settle
 }
 
@@ -103,10 +103,7 @@ func (k *keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 	if r >= keystore.Evicted {
 		k.warnFull()
 	}
-	if r == keystore.Full {
-		return k.onFull == AllowNew
-	}
-	return allowed
+	return allowed && r != keystore.Full
 }
 
 // misuse is the error of a negative cost, or of a literal.
@@ -171,13 +168,13 @@ func (k *keyed[S, V]) acquireAt(lease *Lease, reading *keystore.Reading, key str
 
 // unsettleable reports whether a request costs nothing, and the table has no room for what it is settled to.
 func (k *keyed[S, V]) unsettleable(key string, n, now int64) bool {
-	return n == 0 && k.onFull == DenyNew && !k.store.HasRoom(key, now)
+	return n == 0 && k.denyNew && !k.store.HasRoom(key, now)
 }
 
 // warnFull logs that a new key found the table full.
 func (k *keyed[S, V]) warnFull() {
 	k.fullWarning.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys", func() string {
-		return fmt.Sprintf("policy=%v overflowed=%d", k.onFull, k.Overflowed())
+		return fmt.Sprintf("overflowed=%d", k.Overflowed())
 	})
 }
 
@@ -277,7 +274,7 @@ func (k *keyed[S, V]) Len() int {
 }
 
 // Overflowed counts the charges to new keys that found the table full, and
-// followed [OnFull]. If it grows, MaxKeys is too small or a client invents
+// replaced another one or were denied; see [MaxKeys]. If it grows, MaxKeys is too small or a client invents
 // keys; a log line with the code algo.full says so once a minute.
 func (k *keyed[S, V]) Overflowed() uint64 { return k.store.Overflowed() }
 

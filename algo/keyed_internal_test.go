@@ -133,7 +133,7 @@ func TestM2_EvictionNeverRaisesABound(t *testing.T) {
 			n := cases.Count(40, 3000)
 			for trial := range n {
 				synctest.Test(t, func(t *testing.T) {
-					for key, all := range fight(row.make(MaxKeys(4), OnFull(DenyNew)), uint64(trial)) {
+					for key, all := range fight(row.make(MaxKeys(4), DenyNew()), uint64(trial)) {
 						slices.SortFunc(all, func(a, b kept) int { return cmp.Compare(a.at, b.at) })
 						row.check(t, key, all)
 					}
@@ -247,11 +247,11 @@ func TestM1_FloodOfKeys(t *testing.T) {
 // TestFullPolicies: the treatment of new keys when no slot is free.
 func TestFullPolicies(t *testing.T) {
 	for _, c := range []struct {
-		policy  FullPolicy
+		opts    []Option
 		allowed int // of 1000 requests under new keys
-	}{{Evict, 1000}, {DenyNew, 0}, {AllowNew, 1000}} {
+	}{{nil, 1000}, {[]Option{DenyNew()}, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			l := Must(NewTokenBucket(PerHour(2), MaxKeys(8), OnFull(c.policy)))
+			l := Must(NewTokenBucket(PerHour(2), append(c.opts, MaxKeys(8))...))
 			for i := range 500 {
 				l.Allow(fmt.Sprint("fill", i), 2)
 			}
@@ -266,14 +266,13 @@ func TestFullPolicies(t *testing.T) {
 				require.Equal(t, lease.RetryAfter, peek.RetryAfter)
 				if lease.Allowed {
 					allowed++
-					require.Equal(t, c.policy == AllowNew, lease.Source == SourceOff)
-				} else if c.policy == DenyNew {
+				} else {
 					require.Equal(t, Overload, lease.Reason)
 					require.Positive(t, lease.RetryAfter)
 				}
 				lease.Release(Succeeded)
 			}
-			require.Equal(t, c.allowed, allowed, "%v", c.policy)
+			require.Equal(t, c.allowed, allowed, "%v", c.opts)
 		})
 	}
 }
@@ -282,7 +281,7 @@ func TestFullPolicies(t *testing.T) {
 func TestDenyNewRetryAfter(t *testing.T) {
 	for _, spec := range []string{"1/min", "fixed-window 1/min", "sliding-log 1/min"} {
 		synctest.Test(t, func(t *testing.T) {
-			l := of(spec)(MaxKeys(8), OnFull(DenyNew))
+			l := of(spec)(MaxKeys(8), DenyNew())
 			for i := range 500 {
 				l.Allow(fmt.Sprint("fill", i), 1)
 				time.Sleep(time.Millisecond)
@@ -319,7 +318,7 @@ func TestLateReadingCutsNothing(t *testing.T) {
 func TestEndOfTheClock(t *testing.T) {
 	end := ticks(math.MaxInt64)
 	for _, spec := range linearSpecs {
-		l := of(spec)(MaxKeys(4), OnFull(DenyNew))
+		l := of(spec)(MaxKeys(4), DenyNew())
 		for _, key := range []string{"", "k"} {
 			admitted := 0
 			for i := range 1000 {

@@ -93,7 +93,7 @@ func TestResetOfAnUnseenKey(t *testing.T) {
 		require.Equal(t, keys, l.Len(), name)
 		require.Equal(t, evicted, l.Overflowed(), name)
 	}
-	b := bucket(algo.PerHour(5), algo.MaxKeys(8), algo.OnFull(algo.DenyNew))
+	b := bucket(algo.PerHour(5), algo.MaxKeys(8), algo.DenyNew())
 	for i := range 100 {
 		b.Reset(fmt.Sprint(i))
 	}

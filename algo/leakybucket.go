@@ -24,13 +24,13 @@ type LeakyBucket struct {
 }
 
 // NewLeakyBucket makes a leaky bucket with the options [Burst] (the capacity
-// in units, 1 or more; default: the rate's count), [MaxKeys] and [OnFull]. The
+// in units, 1 or more; default: the rate's count), [MaxKeys] and [DenyNew]. The
 // error names the field and the invalid value.
 func NewLeakyBucket(r Rate, opts ...Option) (*LeakyBucket, error) {
 	return construct(&leakyBucket, Spec{Rate: r}, opts, newLeakyBucket)
 }
 
-var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKeys", "OnFull"}}
+var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKeys", "DenyNew"}}
 
 func newLeakyBucket(s Spec) (*LeakyBucket, error) {
 	l := new(LeakyBucket)

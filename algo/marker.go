@@ -46,7 +46,7 @@ type Marker interface {
 }
 
 // NewSRTCM makes a single rate three color marker, RFC 2697, with the options
-// [MaxKeys] and [OnFull].
+// [MaxKeys] and [DenyNew].
 //
 // One rate, cir, fills the committed bucket of cbs units; its overflow fills
 // the excess bucket of ebs units. Green takes from the first, Yellow from the
@@ -62,7 +62,7 @@ func NewSRTCM(cir Rate, cbs, ebs int64, opts ...Option) (*ThreeColorMarker, erro
 }
 
 // NewTRTCM makes a two rate three color marker, RFC 2698, with the options
-// [MaxKeys] and [OnFull].
+// [MaxKeys] and [DenyNew].
 //
 // The peak rate pir fills a bucket of pbs units from which every request
 // takes; a request that does not fit is Red. The committed rate cir fills a
@@ -79,7 +79,7 @@ func NewTRTCM(cir Rate, cbs int64, pir Rate, pbs int64, opts ...Option) (*ThreeC
 }
 
 // NewRFC4115 makes the two rate three color marker of RFC 4115, with the
-// options [MaxKeys] and [OnFull].
+// options [MaxKeys] and [DenyNew].
 //
 // Its buckets are independent: cir fills cbs units for Green, eir fills ebs
 // units for Yellow. Unlike with [NewTRTCM], a Green request takes nothing from the
@@ -99,13 +99,13 @@ func NewRFC4115(cir Rate, cbs int64, eir Rate, ebs int64, opts ...Option) (*Thre
 // exactly, fractions of a unit included. A clock reading that is not after the
 // last one fills nothing. A call allocates nothing.
 type ThreeColorMarker struct {
-	colors *decide.ThreeColor
-	store  *keystore.Store[*decide.ColorState, decide.ColorState]
-	onFull FullPolicy
+	colors  *decide.ThreeColor
+	store   *keystore.Store[*decide.ColorState, decide.ColorState]
+	denyNew bool
 }
 
 func newMarker(name string, colors *decide.ThreeColor, err error, opts []Option) (*ThreeColorMarker, error) {
-	k := kind{title: name, takes: []string{"MaxKeys", "OnFull"}}
+	k := kind{title: name, takes: []string{"MaxKeys", "DenyNew"}}
 	s, configured := k.configure(Spec{}, opts)
 	switch {
 	case configured != nil:
@@ -113,7 +113,7 @@ func newMarker(name string, colors *decide.ThreeColor, err error, opts []Option)
 	case err != nil:
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
-	return &ThreeColorMarker{colors, newValues(s, (*decide.ColorState).Inherit), s.OnFull}, nil
+	return &ThreeColorMarker{colors, newValues(s, (*decide.ColorState).Inherit), s.DenyNew}, nil
 }
 
 // Mark implements [Marker]. It ignores ctx, because it never waits.
@@ -131,13 +131,10 @@ func (m *ThreeColorMarker) markAt(now int64, key string, n int64, in Color) Colo
 		out = m.colors.Mark(s.State, now, n, decide.Color(in))
 		return s.State, m.colors.Expiry(s.State, now), n > 0 && out != decide.Red
 	})
-	switch {
-	case r != keystore.Full:
-		return Color(out)
-	case m.onFull == AllowNew:
-		return in
+	if r == keystore.Full {
+		return Red
 	}
-	return Red
+	return Color(out)
 }
 
 // Reset fills the buckets of key. Earlier admissions of key, and of a few
@@ -157,7 +154,7 @@ func (m *ThreeColorMarker) Overflowed() uint64 { return m.store.Overflowed() }
 // limiter returns a limiter that admits requests that m marks pass or greener.
 func (m *ThreeColorMarker) limiter(pass Color) *MarkerLimiter {
 	l, c := new(MarkerLimiter), &decide.ColorLimit{ThreeColor: m.colors, Pass: decide.Color(pass)}
-	l.use(m.store, m.onFull)
+	l.use(m.store, m.denyNew)
 	promised := limit[*decide.ColorState]{decider: c}
 	if pass != Red {
 		promised.window = keystore.ToDuration(c.FillTime())

@@ -42,7 +42,7 @@ func TestMarkerLeases(t *testing.T) {
 
 func TestMarkerKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, err := algo.NewTRTCM(algo.PerSecond(1), 1, algo.PerSecond(1), 1, algo.MaxKeys(1), algo.OnFull(algo.DenyNew))
+		m, err := algo.NewTRTCM(algo.PerSecond(1), 1, algo.PerSecond(1), 1, algo.MaxKeys(1), algo.DenyNew())
 		require.NoError(t, err)
 		mark := func(key string, in algo.Color) algo.Color {
 			out, err := m.Mark(ctx, key, 1, in)

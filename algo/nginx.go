@@ -41,13 +41,13 @@ type Nginx struct {
 
 // NewNginx makes a limiter with the options [Burst] (the units in excess of
 // the rate, 0 or more; the default is 0 here, as in nginx), [DelayAfter] or
-// [NoDelay], [MaxKeys] and [OnFull]. The error names the field and the value
+// [NoDelay], [MaxKeys] and [DenyNew]. The error names the field and the value
 // that no limit can keep.
 func NewNginx(r Rate, opts ...Option) (*Nginx, error) {
 	return construct(&nginx, Spec{Rate: r}, opts, newNginx)
 }
 
-var nginx = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "MaxKeys", "OnFull"}}
+var nginx = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "MaxKeys", "DenyNew"}}
 
 func newNginx(s Spec) (*Nginx, error) {
 	l := new(Nginx)

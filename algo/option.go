@@ -133,8 +133,17 @@ func ColdFactor(f float64) Option {
 // MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1. The
 // default is 1048576. Up to 2.7 times as many may find room; of fewer, about one in
 // a million may find none. A key takes a place while it has debt: not longer than
-// its bucket takes to fill after its last request. [OnFull] selects the behavior
-// when more keys have debt.
+// its bucket takes to fill after its last request.
+//
+// In a full table a new key takes the place of another one: of the 16 keys in its slots,
+// the one with the least debt, or of equal ones the one whose debt would drain first. An
+// evicted key starts afresh. Requests that were admitted more than about 4000
+// evictions ago get no refunds any more, under whatever key. So new keys are served
+// during a flood of keys, and the debt of a key is forgotten only while 15 others have
+// as much: a flood of keys that spend one unit each does not erase a debt of two. (In
+// sliding windows and logs, units that have passed count until the next request of the
+// key; with spread the key whose window ends first is evicted.) [DenyNew] denies new keys
+// instead.
 //
 // The table grows with the keys, by about 9 kB at a time, and does not shrink. It
 // takes 19 to 38 bytes a key, so 37 MiB at most with the default; the sliding
@@ -143,49 +152,11 @@ func MaxKeys(n int) Option {
 	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}
 }
 
-// OnFull sets the policy for new keys while the table is full of keys with debt.
-// The default is Evict.
-func OnFull(p FullPolicy) Option {
-	return Option{"OnFull", func(s *Spec) { s.OnFull = p }}
-}
-
-// FullPolicy is the policy for new keys when the table is full.
-type FullPolicy uint8
-
-const (
-	// Evict gives a new key the place of another one: of the 16 keys in its slots, the one
-	// with the least debt, or of equal ones the one whose debt would drain first. An
-	// evicted key starts afresh. Requests that were admitted more than about 4000
-	// evictions ago get no refunds any more, under whatever key. So new keys are served
-	// during a flood of keys, and the debt of a key is forgotten only while 15 others have
-	// as much: a flood of keys that spend one unit each does not erase a debt of two. (In
-	// sliding windows and logs, units that have passed count until the next request of the
-	// key; with [Spread] the key whose window ends first is evicted.)
-	Evict FullPolicy = iota
-	// DenyNew denies new keys. A client that can invent keys can lock others
-	// out.
-	DenyNew
-	// AllowNew admits new keys without limit. A client that can invent keys is
-	// not limited at all.
-	AllowNew
-)
-
-// String returns the policy's name, for messages.
-func (p FullPolicy) String() string { return nameOf(int(p), "Evict", "DenyNew", "AllowNew") }
-
-// text returns the policy's name in a Spec.
-func (p FullPolicy) text() string { return nameOf(int(p), "evict", "deny-new", "allow-new") }
-
-// MarshalText writes evict, deny-new or allow-new.
-func (p FullPolicy) MarshalText() ([]byte, error) { return []byte(p.text()), nil }
-
-// UnmarshalText reads evict, deny-new or allow-new.
-func (p *FullPolicy) UnmarshalText(text []byte) (err error) {
-	known, err := parsePolicy(string(text))
-	if err == nil {
-		*p = known
-	}
-	return err
+// DenyNew denies new keys while the table is full of keys with debt. A client that can
+// invent keys can lock others out. By default a new key takes the place of another one; see
+// [MaxKeys].
+func DenyNew() Option {
+	return Option{"DenyNew", func(s *Spec) { s.DenyNew = true }}
 }
 
 const (
@@ -236,9 +207,6 @@ func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
 	}
 	if s.Given("keys") && (s.MaxKeys < 1 || s.MaxKeys > mostMaxKeys) {
 		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", k.title, s.MaxKeys, mostMaxKeys)
-	}
-	if s.OnFull > AllowNew {
-		return s, fmt.Errorf("algo: %s: on full is %d, want Evict, DenyNew or AllowNew", k.title, s.OnFull)
 	}
 	return s, nil
 }

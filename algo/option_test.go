@@ -42,17 +42,17 @@ func TestOptionBelongs(t *testing.T) {
 	all := []algo.Option{
 		algo.Burst(0), algo.MaxWait(0), algo.MaxQueue(0), algo.Slack(0), algo.DelayAfter(0), algo.NoDelay(),
 		algo.ColdFactor(2), algo.Cells(1), algo.Offset(0), algo.AlignedTo(time.Now()), algo.Spread(), algo.MaxKeys(1),
-		algo.OnFull(algo.Evict),
+		algo.DenyNew(),
 	}
 	takes := map[string][]string{
-		"token bucket": {"Burst", "MaxWait", "MaxKeys", "OnFull"}, "leaky bucket": {"Burst", "MaxKeys", "OnFull"},
-		"pacer":         {"Slack", "MaxWait", "MaxQueue", "MaxKeys", "OnFull"},
-		"nginx":         {"Burst", "DelayAfter", "NoDelay", "MaxKeys", "OnFull"},
-		"smooth bursty": {"Burst", "MaxWait", "MaxKeys", "OnFull"}, "strict": {"Burst", "MaxKeys", "OnFull"},
-		"smooth warming up": {"ColdFactor", "MaxWait", "MaxKeys", "OnFull"},
-		"fixed window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "OnFull"},
-		"sliding window":    {"Cells", "MaxKeys", "OnFull"}, "sliding log": {"MaxKeys", "OnFull"},
-		"srTCM": {"MaxKeys", "OnFull"}, "trTCM": {"MaxKeys", "OnFull"}, "RFC 4115": {"MaxKeys", "OnFull"},
+		"token bucket": {"Burst", "MaxWait", "MaxKeys", "DenyNew"}, "leaky bucket": {"Burst", "MaxKeys", "DenyNew"},
+		"pacer":         {"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"},
+		"nginx":         {"Burst", "DelayAfter", "NoDelay", "MaxKeys", "DenyNew"},
+		"smooth bursty": {"Burst", "MaxWait", "MaxKeys", "DenyNew"}, "strict": {"Burst", "MaxKeys", "DenyNew"},
+		"smooth warming up": {"ColdFactor", "MaxWait", "MaxKeys", "DenyNew"},
+		"fixed window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"},
+		"sliding window":    {"Cells", "MaxKeys", "DenyNew"}, "sliding log": {"MaxKeys", "DenyNew"},
+		"srTCM": {"MaxKeys", "DenyNew"}, "trTCM": {"MaxKeys", "DenyNew"}, "RFC 4115": {"MaxKeys", "DenyNew"},
 		"ban": {"MaxKeys"},
 	}
 	for name, construct := range constructors {
@@ -99,8 +99,8 @@ func ExampleMaxKeys() {
 }
 
 // New users are denied while the table is full.
-func ExampleOnFull() {
-	users := algo.Must(algo.NewTokenBucket(algo.PerHour(2), algo.MaxKeys(100), algo.OnFull(algo.DenyNew)))
+func ExampleDenyNew() {
+	users := algo.Must(algo.NewTokenBucket(algo.PerHour(2), algo.MaxKeys(100), algo.DenyNew()))
 	users.Allow("ann", 1)
 	for user := range 10_000 {
 		users.Allow(fmt.Sprint("made-up-", user), 1)
@@ -108,19 +108,4 @@ func ExampleOnFull() {
 	lease, _ := users.Acquire(context.Background(), "bob", 1)
 	fmt.Println(users.Allow("ann", 1), lease.Allowed, lease.Reason)
 	// Output: true false overload
-}
-
-func TestFullPolicyNames(t *testing.T) {
-	for want, p := range map[string]algo.FullPolicy{"Evict": algo.Evict, "DenyNew": algo.DenyNew, "AllowNew": algo.AllowNew} {
-		require.Equal(t, want, p.String())
-		text, err := p.MarshalText()
-		require.NoError(t, err)
-		var again algo.FullPolicy
-		require.NoError(t, again.UnmarshalText(text))
-		require.Equal(t, p, again)
-	}
-	p := algo.DenyNew
-	require.EqualError(t, p.UnmarshalText([]byte("DenyNew")), "want evict, deny-new or allow-new")
-	require.Equal(t, algo.DenyNew, p)
-	require.Equal(t, "unknown", algo.FullPolicy(3).String())
 }

@@ -36,7 +36,7 @@ type Pacer struct {
 }
 
 // NewPacer makes a pacer with the options [Slack] (default 0), [MaxWait],
-// [MaxQueue], [MaxKeys] and [OnFull]. Without MaxWait and MaxQueue the line
+// [MaxQueue], [MaxKeys] and [DenyNew]. Without MaxWait and MaxQueue the line
 // holds the units of one Period: 1 s at PerSecond(n), n units long. With only
 // one of the two, that one decides; with both, the tighter one. The error names
 // the field and the invalid value.
@@ -44,7 +44,7 @@ func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
 	return construct(&pacer, Spec{Rate: r}, opts, newPacer)
 }
 
-var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "OnFull"}}
+var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"}}
 
 func newPacer(s Spec) (*Pacer, error) {
 	l := new(Pacer)

@@ -18,12 +18,12 @@ import (
 //	sliding-window 5/15m cells 10
 //	fixed-window 1000/month zone Europe/Berlin start 31
 //	nginx 10/s burst 20 nodelay
-//	pacer 50/s slack 5 wait 2s keys 100000 full deny-new
+//	pacer 50/s slack 5 wait 2s keys 100000 deny-new
 //
 // [Spec] lists the algorithms and the options of each. N is a whole number, F a
 // number, D a duration such as 500ms or the word forever, T a time such as
-// 2026-01-31T00:00:00Z, NAME a time zone such as Europe/Berlin; keys is [MaxKeys], full is [OnFull] with one of
-// evict, deny-new and allow-new, and the others are named as their Options.
+// 2026-01-31T00:00:00Z, NAME a time zone such as Europe/Berlin; keys is [MaxKeys], and
+// the others are named as their Options.
 //
 // The error names the field and its value. A Spec that Parse returns makes a
 // limiter, and its String parses to the same Spec.
@@ -184,7 +184,6 @@ var (
 	durations = codec[time.Duration]{parseDuration, formatDuration}
 	names     = codec[string]{parseName, func(s string) string { return s }}
 	times     = codec[time.Time]{parseTime, func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }}
-	policies  = codec[FullPolicy]{parsePolicy, FullPolicy.text}
 )
 
 func parseFloat(v string) (float64, error) {
@@ -215,13 +214,4 @@ func parseName(v string) (string, error) {
 		return "", fmt.Errorf("want a name without spaces")
 	}
 	return v, nil
-}
-
-func parsePolicy(v string) (FullPolicy, error) {
-	for _, known := range []FullPolicy{Evict, DenyNew, AllowNew} {
-		if known.text() == v {
-			return known, nil
-		}
-	}
-	return 0, fmt.Errorf("want evict, deny-new or allow-new")
 }

@@ -21,9 +21,8 @@ func TestParse(t *testing.T) {
 		" 100/min   burst 20\twait 500ms\n":                      {Rate: algo.PerMinute(100), Burst: 20, MaxWait: 500 * time.Millisecond},
 		"token-bucket 5/15m":                                     {Rate: algo.Per(5, 15*time.Minute)},
 		"1/day wait forever burst 1":                             {Rate: algo.PerDay(1), Burst: 1, MaxWait: algo.Forever},
-		"7/h keys 1000 full deny-new":                            {Rate: algo.PerHour(7), MaxKeys: 1000, OnFull: algo.DenyNew},
-		"7/hour full allow-new":                                  {Rate: algo.PerHour(7), OnFull: algo.AllowNew},
-		"007/1h full evict":                                      {Rate: algo.PerHour(7)},
+		"7/h keys 1000 deny-new":                                 {Rate: algo.PerHour(7), MaxKeys: 1000, DenyNew: true},
+		"007/1h":                                                 {Rate: algo.PerHour(7)},
 		"token-bucket 5/s":                                       {Rate: algo.PerSecond(5)},
 		"leaky-bucket 5/s burst 9":                               {Algorithm: "leaky-bucket", Rate: algo.PerSecond(5), Burst: 9},
 		"pacer 5/s slack 2 wait 1s queue 7":                      {Algorithm: "pacer", Rate: algo.PerSecond(5), Slack: 2, MaxWait: time.Second, MaxQueue: 7},
@@ -127,11 +126,11 @@ func TestParseRefuses(t *testing.T) {
 		"5/s wait 3":                    `wait is "3", want a duration`,
 		"5/s wait -3s":                  `wait is "-3s", want a duration`,
 		"5/s keys 4294967296":           "max keys is 4294967296, want 1 to 2147483647",
-		"5/s full Evict":                `full is "Evict", want evict, deny-new or allow-new`,
+		"5/s full evict":                `"full" is not an option`,
 		"5/s keys 0":                    "max keys is 0",
 		"strict 5/s wait 3s":            "strict: does not take the option MaxWait",
 		"5/s cells 3":                   "token bucket: does not take the option Cells",
-		"5/s warmup 3s":                 "token bucket: does not take the option Warmup, only Burst, MaxWait, MaxKeys, OnFull",
+		"5/s warmup 3s":                 "token bucket: does not take the option Warmup, only Burst, MaxWait, MaxKeys, DenyNew",
 		"sliding-window 5/s cells 0":    "cells is 0, want 1 to 1024",
 		"sliding-window 5/s cells 9223372036854775807": "cells is 9223372036854775807, want 1 to 1024",
 		"nginx 5/s nodelay nodelay":                    `duplicate option "nodelay"`,
@@ -176,10 +175,13 @@ func TestSpecProperty(t *testing.T) {
 			Burst:     rapid.Int64Range(0, 100).Draw(t, "burst"),
 			MaxWait:   time.Duration(rapid.Int64Range(0, 1<<62).Draw(t, "wait")),
 			MaxKeys:   rapid.Int64Range(0, 1<<20).Draw(t, "keys"),
-			OnFull:    algo.FullPolicy(rapid.IntRange(0, 2).Draw(t, "full")),
+			DenyNew:   rapid.Bool().Draw(t, "deny-new"),
 		}
 		requireRoundTrips(t, s)
-		opts := []algo.Option{algo.OnFull(s.OnFull)}
+		var opts []algo.Option
+		if s.DenyNew {
+			opts = append(opts, algo.DenyNew())
+		}
 		if s.Burst > 0 {
 			opts = append(opts, algo.Burst(s.Burst))
 		}
@@ -196,7 +198,7 @@ func TestSpecProperty(t *testing.T) {
 }
 
 func FuzzS3_Parse(f *testing.F) {
-	for _, s := range []string{"100/min burst 20 wait 500ms", "token-bucket 5/15m", "1/d wait forever keys 3 full deny-new", `{"rate":"5/s","burst":7}`, `"5/s"`} {
+	for _, s := range []string{"100/min burst 20 wait 500ms", "token-bucket 5/15m", "1/d wait forever keys 3 deny-new", `{"rate":"5/s","burst":7}`, `"5/s"`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

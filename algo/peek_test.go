@@ -145,28 +145,28 @@ func (f *inFlight) Describe() (algo.Description, bool) {
 
 // For a new key in a full table, the peek of every limiter equals its Acquire.
 func TestPeekWhenTheTableIsFull(t *testing.T) {
-	marker := func(o algo.Option) (algo.Limiter, error) {
-		m, err := algo.NewTRTCM(algo.PerHour(5), 5, algo.PerHour(9), 9, algo.MaxKeys(1), o)
+	marker := func(opts ...algo.Option) (algo.Limiter, error) {
+		m, err := algo.NewTRTCM(algo.PerHour(5), 5, algo.PerHour(9), 9, append(opts, algo.MaxKeys(1))...)
 		return algo.FromMarker(m, algo.Green), err
 	}
-	spec := func(text string) func(algo.Option) (algo.Limiter, error) {
-		return func(o algo.Option) (algo.Limiter, error) {
+	spec := func(text string) func(...algo.Option) (algo.Limiter, error) {
+		return func(opts ...algo.Option) (algo.Limiter, error) {
 			s, err := algo.Parse(text + " keys 1")
 			require.NoError(t, err)
-			return s.New(o)
+			return s.New(opts...)
 		}
 	}
-	in(t, map[string]func(algo.Option) (algo.Limiter, error){
+	in(t, map[string]func(...algo.Option) (algo.Limiter, error){
 		"marker":            marker,
 		"token-bucket":      spec("5/h"),
 		"fixed-window":      spec("fixed-window 5/h"),
 		"sliding-window":    spec("sliding-window 5/h"),
 		"sliding-log":       spec("sliding-log 5/h"),
 		"smooth-warming-up": spec("smooth-warming-up 5/h warmup 1h"),
-	}, func(t *testing.T, make func(algo.Option) (algo.Limiter, error)) {
+	}, func(t *testing.T, make func(...algo.Option) (algo.Limiter, error)) {
 		synctest.Test(t, func(t *testing.T) {
-			for _, policy := range []algo.FullPolicy{algo.Evict, algo.DenyNew, algo.AllowNew} {
-				l, err := make(algo.OnFull(policy))
+			for _, opts := range [][]algo.Option{nil, {algo.DenyNew()}} {
+				l, err := make(opts...)
 				require.NoError(t, err)
 				for i := range 500 {
 					must(t, l, fmt.Sprint("flood-", i), 5)
@@ -175,7 +175,7 @@ func TestPeekWhenTheTableIsFull(t *testing.T) {
 				lease := acquireAll(t, deny, algo.Request{Limiter: l, Key: "new", N: 5})
 				asked := lease.Parts()[1]
 				got := must(t, l, "new", 5)
-				require.Equal(t, got.Allowed, asked.Allowed, "%v", policy)
+				require.Equal(t, got.Allowed, asked.Allowed, "%v", opts)
 				require.Equal(t, got.Source, asked.Source)
 				require.Equal(t, got.Reason, asked.Reason)
 				require.Equal(t, got.RetryAfter, asked.RetryAfter)

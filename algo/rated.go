@@ -26,7 +26,7 @@ type builder[S any] func(s Spec, burstAt Rate, old decider[S], now int64) (limit
 
 // init makes k and r ready. It is not a constructor because k must not move.
 func (r *rated[S, V]) init(k *keyed[S, V], kind *kind, s Spec, store *keystore.Store[S, V], build builder[S]) error {
-	k.use(store, s.OnFull)
+	k.use(store, s.DenyNew)
 	r.limiter, r.kind, r.build = k, kind, build
 	return r.change(func(Spec, Rate) (Spec, Rate, error) { return s, s.Rate, nil })
 }

@@ -79,7 +79,7 @@ func TestSetRateThenCancelMintsNothing(t *testing.T) {
 func TestResetOfANewKeyThatFindsNoRoom(t *testing.T) {
 	for _, spec := range []string{"smooth-bursty 1/s burst 1000", "sliding-log 1000/h"} {
 		synctest.Test(t, func(t *testing.T) {
-			l := of(spec)(MaxKeys(1), OnFull(DenyNew))
+			l := of(spec)(MaxKeys(1), DenyNew())
 			for i := range 200 {
 				l.Allow(fmt.Sprint(i), 1000)
 			}

@@ -59,10 +59,10 @@ type Share struct {
 
 // NewShares divides r between at most 63 children by name. floors are units in a period of
 // r, 0 or more, and together at most the count of r. The options are [Burst] (default: the
-// rate's count), [MaxKeys] and [OnFull]. The error names the field and the invalid value;
+// rate's count), [MaxKeys] and [DenyNew]. The error names the field and the invalid value;
 // the burst must have a unit for each child with a floor, and one more.
 func NewShares(r Rate, floors map[string]int64, opts ...Option) (*Shares, error) {
-	k := kind{title: "shares", takes: []string{"Burst", "MaxKeys", "OnFull"}}
+	k := kind{title: "shares", takes: []string{"Burst", "MaxKeys", "DenyNew"}}
 	s, err := k.configure(Spec{Rate: r}, opts)
 	if err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func NewShares(r Rate, floors map[string]int64, opts ...Option) (*Shares, error)
 	store := newValues(s, (*decide.SharesState).Inherit)
 	child := func(i int) *Share {
 		l, d := new(Share), &decide.Share{Shares: p, Child: i}
-		l.use(store, s.OnFull)
+		l.use(store, s.DenyNew)
 		l.limit.Store(&limit[*decide.SharesState]{decider: d, window: d.FillTime(r.local())})
 		return l
 	}

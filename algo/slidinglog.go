@@ -28,13 +28,13 @@ type SlidingLog struct {
 }
 
 // NewSlidingLog makes a sliding log of r.Count units, at most 65536, in any
-// r.Period, with the options [MaxKeys] and [OnFull]. The error names the field
+// r.Period, with the options [MaxKeys] and [DenyNew]. The error names the field
 // and the invalid value.
 func NewSlidingLog(r Rate, opts ...Option) (*SlidingLog, error) {
 	return construct(&slidingLog, Spec{Rate: r}, opts, newSlidingLog)
 }
 
-var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "OnFull"}}
+var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "DenyNew"}}
 
 func newSlidingLog(s Spec) (*SlidingLog, error) {
 	l := new(SlidingLog)

@@ -40,12 +40,12 @@ type SlidingWindow struct {
 
 // NewSlidingWindow makes a sliding window of r.Count units in r.Period, with
 // the options [Cells] (default: two weighted counters), [MaxKeys] and
-// [OnFull]. The error names the field and the invalid value.
+// [DenyNew]. The error names the field and the invalid value.
 func NewSlidingWindow(r Rate, opts ...Option) (*SlidingWindow, error) {
 	return construct(&slidingWindow, Spec{Rate: r}, opts, newSlidingWindow)
 }
 
-var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "OnFull"}}
+var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "DenyNew"}}
 
 func newSlidingWindow(s Spec) (*SlidingWindow, error) {
 	w := new(SlidingWindow)

@@ -47,13 +47,13 @@ type SmoothBursty struct {
 
 // NewSmoothBursty makes a limiter with the options [Burst] (the permits that
 // may be saved at the current rate, 0 or more; default: one second of any
-// rate), [MaxWait], [MaxKeys] and [OnFull]. The error names the field and the
+// rate), [MaxWait], [MaxKeys] and [DenyNew]. The error names the field and the
 // invalid value.
 func NewSmoothBursty(r Rate, opts ...Option) (*SmoothBursty, error) {
 	return construct(&smoothBursty, Spec{Rate: r}, opts, newSmoothBursty)
 }
 
-var smoothBursty = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "MaxWait", "MaxKeys", "OnFull"}}
+var smoothBursty = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}}
 
 func newSmoothBursty(s Spec) (*SmoothBursty, error) {
 	l := new(SmoothBursty)

@@ -11,8 +11,8 @@ import (
 // description; see [Parse] for its text form. The zero value of a field means
 // the default.
 //
-// These are the algorithms and the options of each. All take keys and full as
-// well.
+// These are the algorithms and the options of each. All take keys and deny-new
+// as well.
 //
 //	token-bucket       burst N, wait D
 //	leaky-bucket       burst N
@@ -33,22 +33,22 @@ import (
 type Spec struct {
 	Algorithm  string        `json:"algorithm,omitzero"` // default: token-bucket
 	Rate       Rate          `json:"rate"`
-	Burst      int64         `json:"burst,omitzero"`   // see [Burst]
-	MaxWait    time.Duration `json:"wait,omitzero"`    // see [MaxWait]
-	MaxQueue   int64         `json:"queue,omitzero"`   // see [MaxQueue]
-	Slack      int64         `json:"slack,omitzero"`   // see [Slack]
-	DelayAfter int64         `json:"delay,omitzero"`   // see [DelayAfter]
-	NoDelay    bool          `json:"nodelay,omitzero"` // see [NoDelay]
-	Warmup     time.Duration `json:"warmup,omitzero"`  // see [NewSmoothWarmingUp]
-	ColdFactor float64       `json:"cold,omitzero"`    // see [ColdFactor]
-	Cells      int64         `json:"cells,omitzero"`   // see [Cells]
-	Offset     time.Duration `json:"offset,omitzero"`  // see [Offset]
-	AlignedTo  time.Time     `json:"aligned,omitzero"` // see [AlignedTo]
-	Zone       string        `json:"zone,omitzero"`    // see [Zone]
-	StartDay   int64         `json:"start,omitzero"`   // see [StartDay]
-	Spread     bool          `json:"spread,omitzero"`  // see [Spread]
-	MaxKeys    int64         `json:"keys,omitzero"`    // see [MaxKeys]
-	OnFull     FullPolicy    `json:"full,omitzero"`    // see [OnFull]
+	Burst      int64         `json:"burst,omitzero"`    // see [Burst]
+	MaxWait    time.Duration `json:"wait,omitzero"`     // see [MaxWait]
+	MaxQueue   int64         `json:"queue,omitzero"`    // see [MaxQueue]
+	Slack      int64         `json:"slack,omitzero"`    // see [Slack]
+	DelayAfter int64         `json:"delay,omitzero"`    // see [DelayAfter]
+	NoDelay    bool          `json:"nodelay,omitzero"`  // see [NoDelay]
+	Warmup     time.Duration `json:"warmup,omitzero"`   // see [NewSmoothWarmingUp]
+	ColdFactor float64       `json:"cold,omitzero"`     // see [ColdFactor]
+	Cells      int64         `json:"cells,omitzero"`    // see [Cells]
+	Offset     time.Duration `json:"offset,omitzero"`   // see [Offset]
+	AlignedTo  time.Time     `json:"aligned,omitzero"`  // see [AlignedTo]
+	Zone       string        `json:"zone,omitzero"`     // see [Zone]
+	StartDay   int64         `json:"start,omitzero"`    // see [StartDay]
+	Spread     bool          `json:"spread,omitzero"`   // see [Spread]
+	MaxKeys    int64         `json:"keys,omitzero"`     // see [MaxKeys]
+	DenyNew    bool          `json:"deny-new,omitzero"` // see [DenyNew]
 
 	zeros uint32 // options given as zero: bit i is fields[i]
 }
@@ -70,7 +70,7 @@ var fields = []field{
 	fieldOf("start", "StartDay", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.StartDay }),
 	fieldOf("spread", "Spread", permanent|noValue, flags, func(s *Spec) *bool { return &s.Spread }),
 	fieldOf("keys", "MaxKeys", zeroCounts|permanent, numbers, func(s *Spec) *int64 { return &s.MaxKeys }),
-	fieldOf("full", "OnFull", permanent, policies, func(s *Spec) *FullPolicy { return &s.OnFull }),
+	fieldOf("deny-new", "DenyNew", permanent|noValue, flags, func(s *Spec) *bool { return &s.DenyNew }),
 }
 
 const defaultAlgorithm = "token-bucket"
@@ -202,7 +202,7 @@ func (s Spec) Options() (opts []Option) {
 // and logs in units, buckets as the time until they are full.
 //
 // The algorithm and the options warmup, cold, cells, offset, aligned, zone,
-// start, spread, keys and full cannot be changed in use; the error names the first that
+// start, spread, keys and deny-new cannot be changed in use; the error names the first that
 // differs. All others take the value or the default of s, and a burst that s
 // does not give follows the rate again.
 //

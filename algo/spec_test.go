@@ -29,11 +29,11 @@ func TestSpecWith(t *testing.T) {
 	s, err := algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400)}.With(algo.Burst(500), algo.MaxWait(time.Second))
 	require.NoError(t, err)
 	require.Equal(t, algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400), Burst: 500, MaxWait: time.Second}, s)
-	s, err = algo.Spec{Rate: algo.PerSecond(400)}.With(algo.MaxKeys(7), algo.OnFull(algo.AllowNew))
+	s, err = algo.Spec{Rate: algo.PerSecond(400)}.With(algo.MaxKeys(7), algo.DenyNew())
 	require.NoError(t, err)
-	require.Equal(t, algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400), MaxKeys: 7, OnFull: algo.AllowNew}, s)
+	require.Equal(t, algo.Spec{Algorithm: "token-bucket", Rate: algo.PerSecond(400), MaxKeys: 7, DenyNew: true}, s)
 	require.False(t, s.Given("burst"))
-	require.True(t, s.Given("keys") && s.Given("full"))
+	require.True(t, s.Given("keys") && s.Given("deny-new"))
 
 	at := time.Now().Add(time.Hour)
 	for _, c := range []struct {
@@ -132,7 +132,7 @@ func TestSpecApplyRefuses(t *testing.T) {
 		{"10/s", "strict 10/s", `token bucket: algorithm is "strict" and cannot be changed in use: make a new limiter`},
 		{"pacer 10/s", "10/s", `pacer: algorithm is "token-bucket" and cannot`},
 		{"10/s", "10/s keys 7", "token bucket: keys is 7 and cannot be changed from the default in use"},
-		{"10/s full deny-new", "10/s", "token bucket: full is the default and cannot be changed from deny-new in use"},
+		{"10/s deny-new", "10/s", "token bucket: deny-new is the default and cannot be changed from true in use"},
 		{"smooth-warming-up 10/s warmup 1s", "smooth-warming-up 10/s", "smooth warming up: warmup is the default and cannot be changed from 1s"},
 		{"smooth-warming-up 10/s warmup 1s", "smooth-warming-up 10/s warmup 1s cold 2", "smooth warming up: cold is 2 and cannot be changed from the default"},
 		{"fixed-window 10/s", "fixed-window 10/s spread", "fixed window: spread is true and cannot be changed"},
@@ -194,7 +194,7 @@ func TestSpecApplyAfterSetBurst(t *testing.T) {
 // Options makes the same limit from a Spec for constructors that take options.
 func TestSpecOptions(t *testing.T) {
 	for _, text := range []string{
-		"100/min burst 20 wait 500ms", "pacer 5/s wait 0 queue 0", "nginx 10/s burst 0 delay 0 keys 7 full deny-new",
+		"100/min burst 20 wait 500ms", "pacer 5/s wait 0 queue 0", "nginx 10/s burst 0 delay 0 keys 7 deny-new",
 		"fixed-window 5/day aligned 2026-01-31T00:00:00Z", "smooth-warming-up 5/s warmup 1s cold 2", "sliding-window 5/s cells 3",
 		"nginx 10/s burst 3 nodelay", "fixed-window 5/s offset 1m0s spread", "pacer 3/s slack 2", "5/s",
 	} {

@@ -29,12 +29,12 @@ type Strict struct {
 
 // NewStrict makes a strict limit of r.Count units in any r.Period, with the
 // options [Burst] (1 to r.Count, default half of it, rounded up), [MaxKeys] and
-// [OnFull]. The error names the field and the invalid value.
+// [DenyNew]. The error names the field and the invalid value.
 func NewStrict(r Rate, opts ...Option) (*Strict, error) {
 	return construct(&strict, Spec{Rate: r}, opts, newStrict)
 }
 
-var strict = kind{"strict", "strict", []string{"Burst", "MaxKeys", "OnFull"}}
+var strict = kind{"strict", "strict", []string{"Burst", "MaxKeys", "DenyNew"}}
 
 func newStrict(s Spec) (*Strict, error) {
 	l := new(Strict)

@@ -28,13 +28,13 @@ type TokenBucket struct {
 }
 
 // NewTokenBucket makes a token bucket with the options [Burst] (default: the
-// rate's count), [MaxWait], [MaxKeys] and [OnFull]. The error names the field
+// rate's count), [MaxWait], [MaxKeys] and [DenyNew]. The error names the field
 // and the invalid value.
 func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
 	return construct(&tokenBucket, Spec{Rate: r}, opts, newTokenBucket)
 }
 
-var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "OnFull"}}
+var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}}
 
 func newTokenBucket(s Spec) (*TokenBucket, error) {
 	l := new(TokenBucket)

@@ -37,7 +37,6 @@ func TestNewTokenBucketErrors(t *testing.T) {
 		{algo.PerSecond(1), []algo.Option{algo.Burst(math.MaxInt64)}, "burst is 9223372036854775807"},
 		{algo.PerSecond(1), []algo.Option{algo.MaxWait(-1)}, "max wait is -1ns, want 0 or more"},
 		{algo.PerSecond(1), []algo.Option{algo.MaxKeys(0)}, "max keys is 0, want 1 to 2147483647"},
-		{algo.PerSecond(1), []algo.Option{algo.OnFull(9)}, "on full is 9"},
 		{algo.PerSecond(1), []algo.Option{{}}, "the zero Option is not an option"},
 	} {
 		l, err := algo.NewTokenBucket(c.rate, c.opts...)

@@ -40,14 +40,14 @@ type SmoothWarmingUp struct {
 }
 
 // NewSmoothWarmingUp makes a limiter with the options [ColdFactor] (default 3),
-// [MaxWait], [MaxKeys] and [OnFull]. A warm-up of 0 makes it a [SmoothBursty]
+// [MaxWait], [MaxKeys] and [DenyNew]. A warm-up of 0 makes it a [SmoothBursty]
 // that saves one second's worth; the longest is half a year, and so is
 // MaxWait(Forever) here. The error names the field and the invalid value.
 func NewSmoothWarmingUp(r Rate, warmup time.Duration, opts ...Option) (*SmoothWarmingUp, error) {
 	return construct(&smoothWarmingUp, Spec{Rate: r, Warmup: warmup}, opts, newSmoothWarmingUp)
 }
 
-var smoothWarmingUp = kind{"smooth-warming-up", "smooth warming up", []string{"Warmup", "ColdFactor", "MaxWait", "MaxKeys", "OnFull"}}
+var smoothWarmingUp = kind{"smooth-warming-up", "smooth warming up", []string{"Warmup", "ColdFactor", "MaxWait", "MaxKeys", "DenyNew"}}
 
 func newSmoothWarmingUp(s Spec) (*SmoothWarmingUp, error) {
 	l := new(SmoothWarmingUp)

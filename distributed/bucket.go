@@ -10,7 +10,7 @@ import (
 
 // TokenBucket makes a limit that admits bursts and holds the rate over time,
 // with the options [algo.Burst] (default: the rate's count), [algo.MaxWait],
-// and, for the decisions without Redis, [algo.MaxKeys] and [algo.OnFull]; see
+// and, for the decisions without Redis, [algo.MaxKeys] and [algo.DenyNew]; see
 // [algo.TokenBucket]. The name identifies the limit; instances that use the same
 // name share it.
 //
@@ -94,7 +94,7 @@ func newBucket(s algo.Spec, g *decide.GCRA, err error) (limit, error) {
 	}
 	p := g.Params()
 	return &bucket{g, p, algo.Spec{
-		Rate: s.Rate, Burst: g.Limit(), MaxWait: micros(p.MaxWait), MaxKeys: s.MaxKeys, OnFull: s.OnFull,
+		Rate: s.Rate, Burst: g.Limit(), MaxWait: micros(p.MaxWait), MaxKeys: s.MaxKeys, DenyNew: s.DenyNew,
 	}}, nil
 }
 

@@ -68,7 +68,7 @@ func portionOf(part algo.Spec, r algo.Rate, of instances, was algo.Limiter) algo
 	} else if l, err := part.New(); err == nil {
 		p.Limiter = l
 	} else {
-		part = algo.Spec{Rate: slower(algo.Rate{Count: 1, Period: max(r.Period/time.Duration(r.Count), 1)}, of.count), Burst: 1, MaxKeys: part.MaxKeys, OnFull: part.OnFull}
+		part = algo.Spec{Rate: slower(algo.Rate{Count: 1, Period: max(r.Period/time.Duration(r.Count), 1)}, of.count), Burst: 1, MaxKeys: part.MaxKeys, DenyNew: part.DenyNew}
 		p.Limiter = algo.Must(part.New())
 	}
 	p.each = float64(r.Period) / float64(r.Count) * float64(of.count)

@@ -24,7 +24,7 @@ type Shares struct {
 
 // Shares divides r between at most 63 children by name. floors are units in a period of r,
 // together at most the count of r; the options are [algo.Burst] (default: the count of r),
-// and, for the decisions without Redis, [algo.MaxKeys] and [algo.OnFull].
+// and, for the decisions without Redis, [algo.MaxKeys] and [algo.DenyNew].
 //
 // A decision is one step and one round trip. Time is counted in microseconds, and nothing
 // is rounded. While Redis is away each instance divides its part of rate and burst
@@ -34,7 +34,7 @@ type Shares struct {
 func (s *Store) Shares(name string, r algo.Rate, floors map[string]int64, opts ...algo.Option) (*Shares, error) {
 	spec, err := algo.Spec{Rate: r}.With(opts...)
 	if err == nil && spec.Given("wait") {
-		err = fmt.Errorf("does not take the option MaxWait, only Burst, MaxKeys, OnFull")
+		err = fmt.Errorf("does not take the option MaxWait, only Burst, MaxKeys, DenyNew")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("distributed: shares %q: %w", name, err)

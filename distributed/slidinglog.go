@@ -8,7 +8,7 @@ import (
 
 // SlidingLog makes a limit of r.Count units, at most 10000, in any r.Period,
 // exactly: it keeps the instant of every unit. The options [algo.MaxKeys] and
-// [algo.OnFull] concern the decisions without Redis.
+// [algo.DenyNew] concern the decisions without Redis.
 //
 // Bound: at most Count units in any window of length Period. RetryAfter is
 // exact, in microseconds.

@@ -27,7 +27,7 @@ func TestNoOptionIsIgnored(t *testing.T) {
 			tags = append(tags, name)
 		}
 	}
-	require.ElementsMatch(t, tags, slices.AppendSeq([]string{"algorithm", "rate", "keys", "full"}, maps.Keys(options)),
+	require.ElementsMatch(t, tags, slices.AppendSeq([]string{"algorithm", "rate", "keys", "deny-new"}, maps.Keys(options)),
 		"add a text with the new option to the list above")
 
 	for kind := range kinds {

@@ -59,7 +59,7 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 		{store.TokenBucket, algo.Cells(3), "Cells"},
 		{store.LeakyBucket, algo.MaxWait(1), "MaxWait"},
 		{store.FixedWindow, algo.Cells(3), "does not take the option Cells"},
-		{store.SlidingWindow, algo.Cells(3), "does not take the option Cells, only MaxKeys, OnFull"},
+		{store.SlidingWindow, algo.Cells(3), "does not take the option Cells, only MaxKeys, DenyNew"},
 		{store.SlidingLog, algo.Burst(3), "Burst"},
 		{store.Pacer, algo.Burst(3), "Burst"},
 	} {
@@ -68,7 +68,7 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 		require.ErrorContains(t, err, `"a"`)
 	}
 	for name, make := range makers(store) {
-		_, err := make(name, algo.PerSecond(1), algo.MaxKeys(100), algo.OnFull(algo.DenyNew))
+		_, err := make(name, algo.PerSecond(1), algo.MaxKeys(100), algo.DenyNew())
 		require.NoError(t, err)
 	}
 	_, err := store.FixedWindow("day", algo.PerDay(5), algo.Zone("Berlin"))

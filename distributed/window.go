@@ -17,7 +17,7 @@ import (
 // same version of the tz database, and a clock that is at most one window wrong: a
 // client whose clock is further away counts in windows of its own. Instances whose windows
 // differ are reported as [MixedParameters]; the last one to charge a key decides when its window
-// ends. The options [algo.MaxKeys] and [algo.OnFull] concern the decisions without Redis.
+// ends. The options [algo.MaxKeys] and [algo.DenyNew] concern the decisions without Redis.
 //
 // Bound: at most Count units in each of these windows, and at most 2*Count in any time that
 // is no longer than a window and lies across an edge. A denial does not count. Units that
@@ -33,7 +33,7 @@ func (s *Store) FixedWindow(name string, r algo.Rate, opts ...algo.Option) (*Lim
 
 // SlidingWindow makes a limit of r.Count units in r.Period over two counters:
 // the count of the period before weighs by the share of it that the sliding
-// window still covers, rounded up. The options [algo.MaxKeys] and [algo.OnFull]
+// window still covers, rounded up. The options [algo.MaxKeys] and [algo.DenyNew]
 // concern the decisions without Redis; it does not take [algo.Cells].
 //
 // Bound: fewer than 2*Count units in any window of length Period, as it assumes
@@ -75,7 +75,7 @@ func (w *window) describe() algo.Description {
 func (w *window) local(of instances, was algo.Limiter) algo.Limiter {
 	s := w.spec
 	if s.Rate.Count = of.part(w.quota); w.quota < int64(of.count) {
-		s = algo.Spec{Rate: slower(w.spec.Rate, of.count), Burst: 1, MaxKeys: s.MaxKeys, OnFull: s.OnFull}
+		s = algo.Spec{Rate: slower(w.spec.Rate, of.count), Burst: 1, MaxKeys: s.MaxKeys, DenyNew: s.DenyNew}
 	}
 	return portionOf(s, w.spec.Rate, of, was)
 }
@@ -182,7 +182,7 @@ type slidingWindow struct {
 
 func newSlidingWindow(s algo.Spec) (limit, error) {
 	if s.Given("cells") {
-		return nil, fmt.Errorf("does not take the option Cells, only MaxKeys, OnFull")
+		return nil, fmt.Errorf("does not take the option Cells, only MaxKeys, DenyNew")
 	}
 	w, err := newWindow(s)
 	if err != nil {

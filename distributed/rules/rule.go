@@ -65,7 +65,7 @@ func (r *Rule) validate() error {
 
 // validate accepts a limit that Redis can keep. (keys and full cannot be changed in use.)
 func validate(s algo.Spec) error {
-	for _, option := range []string{"keys", "full"} {
+	for _, option := range []string{"keys", "deny-new"} {
 		if s.Given(option) {
 			return fmt.Errorf("a rule does not take the option %s", option)
 		}

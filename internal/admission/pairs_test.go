@@ -65,7 +65,7 @@ func empty() algo.Limiter { return used(algo.Must(algo.NewTokenBucket(algo.PerHo
 
 // full has no room for the key "k".
 func full(new func(algo.Rate, ...algo.Option) (*algo.FixedWindow, error)) algo.Limiter {
-	l := algo.Must(new(algo.PerMinute(3), algo.MaxKeys(1), algo.OnFull(algo.DenyNew)))
+	l := algo.Must(new(algo.PerMinute(3), algo.MaxKeys(1), algo.DenyNew()))
 	for i := range 1000 {
 		l.Allow(fmt.Sprint("another", i), 3)
 	}
