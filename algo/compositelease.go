@@ -222,16 +222,18 @@ func (l *Lease) Parts() []Decision {
 // The part is released with the lease, and its own Release does nothing. The
 // lease of a single limit is its own part 0. The result is a zero Lease, never
 // nil, for any other index and after Release.
-func (l *Lease) Part(i int) *Lease {
+func (l *Lease) Part(i int) *Lease { return l.part(new(Lease), i) } // in line, so that a caller may keep it on the stack
+
+// part fills in part, or returns l if that is its own part.
+func (l *Lease) part(part *Lease, i int) *Lease {
 	c, ok := l.releaser.(*compositeLease)
 	switch {
 	case !ok && i == 0:
 		return l
-	case !ok || c.generation != l.handle.At || i < 0 || i >= c.requests:
-		return new(Lease)
+	case ok && c.generation == l.handle.At && i >= 0 && i < c.requests:
+		part.releaser, part.handle = c, Handle{N: mixedCost, At: c.generation, State: [3]int64{int64(i) + 1}}
+		from, end := c.part(i)
+		combine(&part.Decision, c.leases[from:end])
 	}
-	part := &Lease{releaser: c, handle: Handle{N: mixedCost, At: c.generation, State: [3]int64{int64(i) + 1}}}
-	from, end := c.part(i)
-	combine(&part.Decision, c.leases[from:end])
 	return part
 }

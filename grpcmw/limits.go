@@ -60,13 +60,13 @@ func makeSeveral(s *settings, standard string, ps []Policy) (*interceptor, error
 	if err != nil {
 		return nil, err
 	}
-	first := makeInterceptor(s, policies[0])
-	if len(policies) == 1 {
+	first := makeInterceptor(s, policies.All[0])
+	if len(policies.All) == 1 {
 		return first, nil
 	}
 	several := *first
 	several.names = nil
-	for _, p := range policies {
+	for _, p := range policies.All {
 		several.names = append(several.names, p.Named())
 		one := makeInterceptor(s, p)
 		several.needsOutcome = several.needsOutcome || one.needsOutcome

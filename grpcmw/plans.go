@@ -44,7 +44,7 @@ type Plans struct {
 func NewPlans(plan keyfunc.RPC, limits map[string][]Policy, opts ...Option) *Plans {
 	p := &Plans{settings: configure(adapter, "NewPlans", forSeveral, opts)}
 	p.table.Init(adapter, &p.settings.Settings, ofCall(plan))
-	p.base = makeInterceptor(p.settings, p.table.Unknown)
+	p.base = makeInterceptor(p.settings, p.table.Unknown.All[0])
 	if err := p.set(limits); err != nil {
 		adapter.Misuse("NewPlans", err.Error())
 	}

@@ -135,7 +135,7 @@ func (c *earlyConn) CloseWrite() error {
 // ReadFrom lets the system send files.
 func (c *earlyConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
-const earlyBody = capacityTitle + ".\n"
+const earlyBody = "Request cannot be satisfied due to temporary server capacity constraints.\n"
 
 var earlyAnswer = []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nCache-Control: no-store\r\n" +
 	"Content-Type: " + plainType + "\r\nContent-Length: " + strconv.Itoa(len(earlyBody)) + "\r\n\r\n" + earlyBody)

@@ -4,12 +4,52 @@ import (
 	"net/http"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
 )
+
+type (
+	verdict = admission.Verdict[*http.Request]
+	part    = admission.Part[*http.Request]
+)
+
+// policies decide on a request.
+type policies struct {
+	*admission.Policies[*http.Request]
+	bodies      [][]string // problem details of refusals, by policy and blame
+	names       []admission.Named
+	connections []connections
+	// watches: the response writer must be wrapped, to see the status or to see a connection
+	// being hijacked.
+	watches bool
+}
+
+func (m *middleware) newPolicies(decide *admission.Policies[*http.Request]) *policies {
+	ps := &policies{Policies: decide, watches: decide.NeedsRelease || m.Own.refundIf != nil}
+	for _, p := range decide.All {
+		ps.bodies = append(ps.bodies, problems(p))
+		ps.names = append(ps.names, p.Named())
+		ps.connections = append(ps.connections, connectionsOf(p.Limiter)...)
+	}
+	return ps
+}
+
+// middleware is shared by all handlers of one middleware. It does not change
+// once it is made.
+type middleware struct {
+	*admission.Config[*http.Request, ownOptions]
+	fixed   *policies // nil: those of the request's plan
+	plans   *admission.Plans[*http.Request, *policies]
+	unknown *policies // of requests whose plan is not known
+}
+
+func (m *middleware) wrap(next http.Handler) http.Handler {
+	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
+	m.warnIfNested(next)
+	m.warnIfTimeout(next)
+	return &handler{middleware: m, next: next}
+}
 
 // handler is a middleware around one handler.
 type handler struct {
@@ -22,137 +62,69 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.served.Load() < 2 {
 		h.countServed()
 	}
-	if h.skip != nil && h.skip(r) {
-		passUnlimited(&h.Settings, h.next, w, r)
+	if h.Own.skip != nil && h.Own.skip(r) {
+		h.unlimited(w, r)
 		return
 	}
-	h.limit(w, r)
-	if r.Method == http2Preface {
-		warnIfH2C(w, h.policies[0].Name)
-	}
-}
-
-// limit serves a request that is not skipped.
-func (h *handler) limit(w http.ResponseWriter, r *http.Request) {
-	for _, p := range h.policies {
-		for _, c := range p.connections {
-			c.SharesConnection(r.ProtoMajor > 1)
+	ps := h.fixed
+	if ps == nil {
+		var err error
+		if ps, err = h.plans.Choose(r); err != nil {
+			h.undecided(w, r, err)
+			return
 		}
 	}
-	if h.wrapsWriter || h.LeaseInContext {
-		h.serveTracked(w, r)
+	for _, c := range ps.connections {
+		c.SharesConnection(r.ProtoMajor > 1)
+	}
+	if ps.watches || h.LeaseInContext {
+		h.follow(w, r, ps)
 	} else {
-		h.servePlain(w, r)
+		h.plain(w, r, ps)
 	}
 }
 
-// servePlain serves under a lease that no other goroutine sees, and that stays
+// plain serves under a lease that no other goroutine sees, and that stays
 // on the stack. The deferred release runs when the handler panics, with
 // http.ErrAbortHandler too, and when it exits its goroutine; it is set before
 // the limiter is called, so that nothing can come between.
-func (h *handler) servePlain(w http.ResponseWriter, r *http.Request) {
+func (h *handler) plain(w http.ResponseWriter, r *http.Request, ps *policies) {
 	var lease algo.Lease
 	outcome := algo.Failed
 	defer func() { lease.Release(outcome) }()
-	if _, pass := h.admit(&lease, w, r); !pass {
+	if !h.admit(w, r, ps, &lease) {
 		return
 	}
 	h.next.ServeHTTP(w, r)
 	outcome = algo.Succeeded
 }
 
-// admit decides on r, and returns the names of the policies that were charged. A wait
-// for quota ends with the context of r. If it returns false, the request has been answered. If it returns true and the lease is zero, the request passes unlimited.
-func (m *middleware) admit(lease *algo.Lease, w http.ResponseWriter, r *http.Request) (names []admission.Named, pass bool) {
-	if m.all != nil {
-		*lease, names, pass = m.all(m, w, r)
-		return names, pass
-	}
-	ctx := r.Context()
-	p := m.policies[0]
-	a := admission.Attempt{Reserve: m.reserveOf(r)}
-	if m.wrapsWriter {
-		ctx = m.withPatience(ctx, r.Header)
-	}
-	result := p.Admit(ctx, r, lease, &a)
-	if result != Allowed {
-		return nil, m.respond(w, r, p, &a, result, &lease.Decision)
-	}
-	advertised := m.advertise(w, p.Policy, &lease.Decision)
-	if m.Observe != nil {
-		p.Report(&a, Allowed, &lease.Decision, "", 0, m.sentFields(w.Header(), advertised))
-	}
-	return m.names, true
+// admit decides on r, and answers it if it does not pass.
+func (h *handler) admit(w http.ResponseWriter, r *http.Request, ps *policies, lease *algo.Lease) bool {
+	var v verdict // not on the stack of the handler, which may be deep
+	ps.Admit(r.Context(), r, lease, &v)
+	return h.answer(w, r, ps, &v)
 }
 
-// respond reports every decision but an admission, and answers the request
-// unless it passes.
-func (m *middleware) respond(w http.ResponseWriter, r *http.Request, p *policy, a *admission.Attempt, result Result, d *algo.Decision) bool {
-	switch result {
-	case admission.Skipped:
-		return true
-	case FailedOpen:
-		p.Report(a, result, d, "", 0, telemetry.Sent{})
-		return true
-	case Canceled:
-		p.Report(a, result, d, "", 0, telemetry.Sent{})
-		abandon(w)
-		return false
+// undecided treats a request whose plan could not be found.
+func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
+	var v verdict
+	h.unknown.Undecided(r.Context(), &v, err)
+	if h.answer(w, r, h.unknown, &v) {
+		h.unlimited(w, r)
 	}
-	f, advertised := refusal{status: http.StatusServiceUnavailable, body: failedBody}, false
-	switch {
-	case result != Denied:
-	case a.Cause == admission.ByMissingKey:
-		f.status = p.MissingStatus(http.StatusUnauthorized)
-		f.policy, f.body = p.Name, problemBody(f.status)
-	default:
-		f.policy, f.body = p.Name, p.capacityBody
-		if d.Reason != algo.Overload {
-			f.status, f.body = http.StatusTooManyRequests, p.quotaBody
-		}
-		if d.Reason == algo.Banned {
-			f.ban(p.Name)
-		}
-		advertised = m.advertise(w, p.Policy, d)
-	}
-	f.setWait(a.RetryAfter(result, d), d.ResetAfter)
-	if m.prepare(&f, r); f.protocol.kind == grpc {
-		f.violates(p.Name, a.Key)
-	}
-	if m.Observe != nil {
-		p.Report(a, result, d, "", f.status, f.addWaits(m.sentFields(w.Header(), advertised)))
-	}
-	m.writeRefusal(w, r, &f, d)
-	return false
 }
 
-// addWaits adds the waits of a refusal to the fields addWaits sent.
-func (f *refusal) addWaits(sent telemetry.Sent) telemetry.Sent {
-	sent.RetryAfter, sent.Pushback = time.Duration(f.retry)*time.Second, f.pushback
-	return sent
-}
-
-// abandon ends a request whose context has ended, without a body: the client
-// went away, or a handler around this one has answered. Without the status,
-// net/http would send 200 to a client that is still there.
-func abandon(w http.ResponseWriter) {
-	markRefused(w)
-	w.WriteHeader(http.StatusServiceUnavailable)
-}
-
-// markRefused tells the limits further out that the work was not begun, as far as the writers
-// between them have Unwrap.
-func markRefused(w http.ResponseWriter) {
-	for {
-		if outer, ok := w.(interface{ refused() }); ok {
-			outer.refused()
-		}
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return
-		}
-		w = u.Unwrap()
+// unlimited serves a request without a lease. With WithLeaseInContext the context says
+// so, so that MeterFrom and LeaseFrom do not warn.
+func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
+	if h.LeaseInContext {
+		shareTrailer(r)
+		inner := r.WithContext(h.Unlimited(r.Context()))
+		defer giveBack(r, inner)
+		r = inner
 	}
+	h.next.ServeHTTP(w, r)
 }
 
 // built counts the middlewares that have served a request, and those that have

@@ -30,16 +30,14 @@ func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
 	return admission.LeaseFrom(ctx, &warnUnknown, policy...)
 }
 
-// serveTracked serves under a lease on the heap.
-func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
+// follow serves under a lease on the heap, and follows the request to its outcome.
+func (h *handler) follow(w http.ResponseWriter, r *http.Request, ps *policies) {
 	lease := new(trackedLease)
 	lease.users.Store(1)
 	var watched *writer
 	returned := false
 	defer func() { h.endTracked(lease, watched, r, returned) }()
-	var pass bool
-	lease.Policies, pass = h.admit(&lease.Lease.Lease, w, r)
-	if !pass {
+	if !h.admitTracked(w, r, ps, lease) {
 		return
 	}
 	inner := r
@@ -48,8 +46,8 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 		lease.AwaitClient(false) // later calls may coincide with those of the handler
 		inner = inner.WithContext(admission.WithLease(r.Context(), &lease.Lease))
 	}
-	if h.wrapsWriter && lease.Allowed {
-		lease.watchClient(r, h.longPoll)
+	if ps.watches && lease.Allowed {
+		lease.watchClient(r)
 		if r.Method != http.MethodConnect || r.ProtoMajor < 3 { // else w is upgraded through types of its own package
 			w, watched = watch(w, lease)
 			inner = watched.watchBody(inner)
@@ -62,16 +60,19 @@ func (h *handler) serveTracked(w http.ResponseWriter, r *http.Request) {
 	returned = true
 }
 
-// passUnlimited serves a request without a lease. With WithLeaseInContext the context says
-// so, so that MeterFrom and LeaseFrom do not warn.
-func passUnlimited(s *admission.Settings[*http.Request], next http.Handler, w http.ResponseWriter, r *http.Request) {
-	if s.LeaseInContext {
-		shareTrailer(r)
-		inner := r.WithContext(s.Unlimited(r.Context()))
-		defer giveBack(r, inner)
-		r = inner
+// admitTracked decides on r, and notes the policies that were charged. A wait ends with the
+// patience of the client.
+func (h *handler) admitTracked(w http.ResponseWriter, r *http.Request, ps *policies, lease *trackedLease) bool {
+	ctx := r.Context()
+	if ps.watches {
+		ctx = h.withPatience(ctx, r.Header)
 	}
-	next.ServeHTTP(w, r)
+	var v verdict
+	ps.Admit(ctx, r, &lease.Lease.Lease, &v)
+	if h.LeaseInContext && lease.Allowed {
+		lease.Policies = v.Named(ps.names)
+	}
+	return h.answer(w, r, ps, &v)
 }
 
 // giveBack copies the results of the handler from its copy of the request to r:

@@ -46,6 +46,7 @@ func site() http.Handler {
 		<-r.Context().Done()
 	})
 	mux.HandleFunc("GET /poll", func(_ http.ResponseWriter, r *http.Request) {
+		httpmw.LeaseFrom(r.Context()).AwaitClient(true)
 		select {
 		case <-r.Context().Done():
 		case <-time.After(2 * time.Second):
@@ -97,8 +98,7 @@ func TestClientsThatMakeTheServerWait(t *testing.T) {
 	for name, strategy := range tuned {
 		for kind, head := range map[string]string{"slow bodies": slowBody, "events": sse, "unread responses": large, "long polls": poll} {
 			l := algo.Must(adaptive.New(strategy()))
-			longPoll := httpmw.WithLongPoll(func(r *http.Request) bool { return r.URL.Path == "/poll" })
-			url, client := start(t, "HTTP/1.1", httpmw.Limit(l, keyfunc.Global(), longPoll)(site()))
+			url, client := start(t, "HTTP/1.1", httpmw.Limit(l, keyfunc.Global(), httpmw.WithLeaseInContext())(site()))
 			for range 120 {
 				_, err := visit(client, url)
 				require.NoError(t, err)

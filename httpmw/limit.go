@@ -25,7 +25,7 @@ import (
 // closed. http.TimeoutHandler returns while its handler continues: put a limit of
 // concurrent requests inside it, not around it. h2c.NewHandler of golang.org/x/net takes
 // over a connection with its first request: put every limit inside it, or the others pass
-// unlimited (code httpmw.h2c_inside). The outcome that the limiter gets is
+// unlimited. The outcome that the limiter gets is
 //
 //   - Canceled if a limit further in has refused the request, as far as the writers
 //     between them have Unwrap: the work was not done. (A limit over time without
@@ -60,8 +60,8 @@ import (
 // Do not use it for a limit that one request charges several times, such as
 // one per message of a stream; acquire from the limiter in the handler instead.
 func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) http.Handler {
-	m := newMiddleware(configure(adapter, "Limit", forLimit, opts))
-	m.addPolicies(admission.NewPolicy(adapter, &m.Settings, l, key, "Limit"))
+	m := &middleware{Config: configure(adapter, "Limit", forLimit, opts)}
+	m.fixed = m.newPolicies(admission.NewPolicies(adapter, &m.Settings, l, key, "Limit"))
 	return m.wrap
 }
 
@@ -82,32 +82,27 @@ func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) 
 // the policy that denies most often first, and one that may wait last.
 //
 // Limits panics as Limit does, if ps is empty, and if two policies have the
-// same name. It takes the options of Limit except WithName and WithRetryReserve.
+// same name. It takes the options of Limit except WithName.
 func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
-	m, err := makeMiddleware(configure(adapter, "Limits", forLimits, opts), "", ps)
-	if err != nil {
+	m := &middleware{Config: configure(adapter, "Limits", forLimits, opts)}
+	var err error
+	if m.fixed, err = m.makePolicies("", ps); err != nil {
 		adapter.Misuse("Limits", err.Error())
 	}
 	return m.wrap
 }
 
-// makeMiddleware makes the middleware of several policies; see
-// admission.MakePolicies.
-func makeMiddleware(s *settings, standard string, ps []Policy) (*middleware, error) {
+// makePolicies makes the policies of one decision; see admission.MakePolicies.
+func (m *middleware) makePolicies(standard string, ps []Policy) (*policies, error) {
 	limits := make([]admission.Limit[*http.Request], len(ps))
 	for i, p := range ps {
 		limits[i] = admission.Limit[*http.Request]{Name: p.Name, Limiter: p.Limiter, Key: p.Key, Cost: p.Cost, Unit: p.Unit}
 	}
-	policies, err := admission.MakePolicies(adapter, &s.Settings, limits, standard)
+	decide, err := admission.MakePolicies(adapter, &m.Settings, limits, standard)
 	if err != nil {
 		return nil, err
 	}
-	m := newMiddleware(s)
-	m.addPolicies(policies...)
-	if len(ps) > 1 {
-		m.all = (*middleware).admitAll
-	}
-	return m, nil
+	return m.newPolicies(decide), nil
 }
 
 // Policy is one of several limits on the same requests; see [Limits] and
@@ -126,48 +121,4 @@ type Policy struct {
 	// Unit is the unit of costs, as for [WithUnit]; the default is the one of
 	// WithUnit, else requests.
 	Unit algo.Unit
-}
-
-// middleware is shared by all handlers of one middleware. It does not change
-// once it is made.
-type middleware struct {
-	admission.Settings[*http.Request]
-	ownOptions
-	policies []*policy
-	names    []admission.Named // of the policies
-	// all is admitAll in a middleware of Limits, nil in one of Limit, which then
-	// does not link it.
-	// (The lease is a result: as an argument of a function value it would escape.)
-	all func(m *middleware, w http.ResponseWriter, r *http.Request) (lease algo.Lease, names []admission.Named, pass bool)
-	// wrapsWriter: the response writer must be wrapped, to see the status or to
-	// see a connection being hijacked.
-	wrapsWriter bool
-}
-
-// policy is one limit with the bodies of its denials.
-type policy struct {
-	*admission.Policy[*http.Request]
-	quotaBody, capacityBody string // of 429 and of 503
-	connections             []connections
-}
-
-func newMiddleware(s *settings) *middleware {
-	return &middleware{Settings: s.Settings, ownOptions: s.Own, wrapsWriter: s.Own.refundIf != nil}
-}
-
-func (m *middleware) addPolicies(ps ...*admission.Policy[*http.Request]) {
-	for _, p := range ps {
-		m.policies = append(m.policies, &policy{
-			p, problemBody(http.StatusTooManyRequests, p.Name), problemBody(http.StatusServiceUnavailable, p.Name), connectionsOf(p.Limiter),
-		})
-		m.names = append(m.names, p.Named())
-		m.wrapsWriter = m.wrapsWriter || algo.OccupiesSlot(p.Limiter)
-	}
-}
-
-func (m *middleware) wrap(next http.Handler) http.Handler {
-	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
-	m.warnIfNested(next)
-	m.warnIfTimeout(next)
-	return &handler{middleware: m, next: next}
 }

@@ -25,9 +25,7 @@ type ownOptions struct {
 	legacy     HeadersMode // Legacy or LegacyEpoch; IETF: neither
 	denied     http.Handler
 	refundIf   func(status int) bool
-	longPoll   func(*http.Request) bool
 	timeout    string // canonical name of a field with the client's patience
-	reserve    float64
 	maxServers int
 	serverWait func(*http.Response) time.Duration
 }
@@ -46,8 +44,8 @@ var (
 // The options that each constructor takes.
 var (
 	forLimits = []string{"WithCost", "WithUnit", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
-		"WithLongPoll", "WithTimeoutHeader", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
-	forLimit     = append([]string{"WithName", "WithRetryReserve"}, forLimits...)
+		"WithTimeoutHeader", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
+	forLimit     = append([]string{"WithName"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
 		"WithMissingKey", "WithObserver", "WithMaxServers", "WithServerWait"}
 	forDenial = []string{"WithName", "WithUnit", "WithHeaders"}
@@ -150,18 +148,6 @@ func WithRefundIf(refund func(status int) bool) Option {
 	})
 }
 
-// WithLongPoll names the requests whose handler waits for something to happen that
-// the client waits for, such as a long poll. Adaptive limits then neither count
-// them as in flight nor learn from them. The default is none. Bodies that arrive
-// slowly, responses that the client reads slowly, responses that the handler
-// flushes in parts, server-sent events and hijacked connections need no option.
-func WithLongPoll(is func(*http.Request) bool) Option {
-	return newOption("WithLongPoll", func(s *settings) error {
-		s.Own.longPoll = is
-		return notNil(is != nil)
-	})
-}
-
 // WithTimeoutHeader names a request header field with the time after which the
 // client gives up, in whole milliseconds, such as X-Envoy-Expected-Rq-Timeout-Ms.
 // An adaptive limit denies a request that would take longer; see
@@ -173,22 +159,6 @@ func WithTimeoutHeader(name string) Option {
 		s.Own.timeout = http.CanonicalHeaderKey(name)
 		if name == "" {
 			return errors.New("is empty")
-		}
-		return nil
-	})
-}
-
-// WithRetryReserve keeps a share of the limit, above 0 and below 1, for first
-// attempts: a retry that would leave less is denied without Retry-After. Under
-// overload retries would otherwise take the capacity that first attempts need. A
-// request is a retry if X-Envoy-Attempt-Count is above 1 or
-// Grpc-Previous-Rpc-Attempts above 0. It has no effect on a limit without a number,
-// such as adaptive.Default while nothing is overloaded. The default is no reserve.
-func WithRetryReserve(share float64) Option {
-	return newOption("WithRetryReserve", func(s *settings) error {
-		s.Own.reserve = share
-		if !(share > 0 && share < 1) {
-			return fmt.Errorf("is %v, want above 0 and below 1", share)
 		}
 		return nil
 	})

@@ -77,22 +77,20 @@ func ExampleWithOnError() {
 	// 404
 }
 
-// Clients that wait for news show nothing about the service.
-func ExampleWithLongPoll() {
+// Clients that wait for news show nothing about the service: the handler of a long poll
+// waits for its client.
+func ExampleWithLeaseInContext_longPoll() {
 	l := algo.Must(adaptive.New(adaptive.Default()))
-	news := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+	news := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		httpmw.LeaseFrom(r.Context()).AwaitClient(true)
 		e := l.Explain()
 		fmt.Println(e.InFlight, e.AtClient)
 	})
-	handler := httpmw.Limit(l, keyfunc.Global(), httpmw.WithLongPoll(func(r *http.Request) bool {
-		return r.URL.Path == "/news"
-	}))(news)
+	handler := httpmw.Limit(l, keyfunc.Global(), httpmw.WithLeaseInContext())(news)
 
 	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/news", nil))
-	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 	// Output:
 	// 1 1
-	// 1 0
 }
 
 // A client that waits for a millisecond only is not kept waiting, nor is the handler
@@ -113,24 +111,6 @@ func ExampleWithTimeoutHeader() {
 	// 200
 	// 503
 	// 1
-}
-
-// Retries get at most half of the limit.
-func ExampleWithRetryReserve() {
-	l := algo.Must(algo.NewTokenBucket(algo.PerHour(4)))
-	handler := httpmw.Limit(l, keyfunc.Global(), httpmw.WithRetryReserve(.5))(http.NotFoundHandler())
-	for _, attempt := range []string{"1", "2", "2", "1"} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header.Set("X-Envoy-Attempt-Count", attempt)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		fmt.Println(attempt, w.Code)
-	}
-	// Output:
-	// 1 404
-	// 2 404
-	// 2 503
-	// 1 404
 }
 
 // A crawler remembers the waits that ten thousand servers asked for.

@@ -24,7 +24,7 @@ func (h *handler) outcomeOf(lease *trackedLease, w *writer, r *http.Request, ret
 		return algo.Succeeded | algo.Untimed
 	case w != nil && w.notBegun:
 		return algo.Canceled
-	case h.refundIf != nil && (!gone || returned && status < http.StatusInternalServerError) && h.refundIf(status):
+	case h.Own.refundIf != nil && (!gone || returned && status < http.StatusInternalServerError) && h.Own.refundIf(status):
 		return algo.Canceled
 	}
 	outcome := algo.Succeeded

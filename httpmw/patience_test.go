@@ -65,42 +65,6 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestRetryReserve: retries are denied first, and do not come back.
-func TestRetryReserve(t *testing.T) {
-	for _, row := range []struct {
-		name   string
-		header []string
-		left   int64 // of 10, before the request
-		status int
-	}{
-		{"first attempt, little left", nil, 1, 200},
-		{"says that it is the first", []string{"X-Envoy-Attempt-Count", "1"}, 1, 200},
-		{"a count of 0", []string{"X-Envoy-Attempt-Count", "0"}, 1, 200},
-		{"a padded count", []string{"X-Envoy-Attempt-Count", "01"}, 1, 200},
-		{"an empty count", []string{"X-Envoy-Attempt-Count", ""}, 1, 200},
-		{"no count", []string{"X-Envoy-Attempt-Count", "abc"}, 1, 200},
-		{"a huge count", []string{"X-Envoy-Attempt-Count", "99999999999999999999"}, 1, 503},
-		{"retry, much left", []string{"X-Envoy-Attempt-Count", "2"}, 6, 200},
-		{"retry, little left", []string{"X-Envoy-Attempt-Count", "2"}, 5, 503},
-		{"retry of gRPC", []string{"Grpc-Previous-Rpc-Attempts", "1"}, 5, 503},
-		{"first attempt of gRPC", []string{"Grpc-Previous-Rpc-Attempts", "0"}, 1, 200},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			l := admitting()
-			l.decision.Remaining = row.left - 1
-			var event httpmw.Event
-			h := httpmw.Limit(l, key("k"), httpmw.WithRetryReserve(.5), httpmw.WithObserver(func(e httpmw.Event) { event = e }))(ok)
-			w := serve(h, get(row.header...))
-			require.Equal(t, row.status, w.Code)
-			if row.status == 503 {
-				require.Empty(t, w.Header().Get("Retry-After"))
-				require.Equal(t, []algo.Outcome{algo.Canceled}, l.outcomes)
-				require.Equal(t, algo.Overload, event.Why())
-			}
-		})
-	}
-}
-
 // lateTimer is a context whose timer has not been served yet, as under load.
 type lateTimer struct {
 	context.Context

@@ -3,17 +3,13 @@ package httpmw
 import (
 	"net/http"
 
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Plans limits each request by its plan, which can be changed in use; see
 // [NewPlans].
-type Plans struct {
-	settings *settings
-	table    admission.Plans[*http.Request, *middleware]
-}
+type Plans struct{ m middleware }
 
 // NewPlans makes limits by plan: plan returns the plan of a request, and limits
 // has the policies of each plan, which are charged together as by [Limits]. The
@@ -39,8 +35,11 @@ type Plans struct {
 // listed, could not be decided; see [WithOnError]. NewPlans takes the options of
 // Limits, and panics as that does.
 func NewPlans(plan keyfunc.HTTP, limits map[string][]Policy, opts ...Option) *Plans {
-	p := &Plans{settings: configure(adapter, "NewPlans", forLimits, opts)}
-	p.table.Init(adapter, &p.settings.Settings, plan)
+	p := new(Plans)
+	m := &p.m
+	m.Config, m.plans = configure(adapter, "NewPlans", forLimits, opts), new(admission.Plans[*http.Request, *policies])
+	m.plans.Init(adapter, &m.Settings, plan)
+	m.unknown = m.newPolicies(m.plans.Unknown)
 	if err := p.set(limits); err != nil {
 		adapter.Misuse("NewPlans", err.Error())
 	}
@@ -53,42 +52,8 @@ func NewPlans(plan keyfunc.HTTP, limits map[string][]Policy, opts ...Option) *Pl
 func (p *Plans) Set(limits map[string][]Policy) error { return adapter.Error("Plans", p.set(limits)) }
 
 func (p *Plans) set(limits map[string][]Policy) error {
-	return admission.SetPlans(&p.table, limits, func(plan string, ps []Policy) (*middleware, error) {
-		return makeMiddleware(p.settings, plan, ps)
-	})
+	return admission.SetPlans(p.m.plans, limits, p.m.makePolicies)
 }
 
 // Limit is the middleware.
-func (p *Plans) Limit(next http.Handler) http.Handler {
-	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
-	return &plansHandler{p, next}
-}
-
-type plansHandler struct {
-	*Plans
-	next http.Handler
-}
-
-func (h *plansHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if skip := h.settings.Own.skip; skip != nil && skip(r) {
-		passUnlimited(&h.settings.Settings, h.next, w, r)
-		return
-	}
-	m, err := h.table.Choose(r)
-	switch {
-	case err == nil:
-		chosen := handler{middleware: m, next: h.next}
-		chosen.limit(w, r)
-	case h.undecided(w, r, err):
-		passUnlimited(&h.settings.Settings, h.next, w, r)
-	}
-}
-
-// undecided treats a request whose plan could not be found, and reports whether
-// it passes.
-func (h *plansHandler) undecided(w http.ResponseWriter, r *http.Request, err error) (pass bool) {
-	var a admission.Attempt
-	unknown := h.table.Unknown
-	result := unknown.Undecided(r.Context(), &a, err)
-	return newMiddleware(h.settings).respond(w, r, &policy{Policy: unknown}, &a, result, &algo.Decision{})
-}
+func (p *Plans) Limit(next http.Handler) http.Handler { return p.m.wrap(next) }

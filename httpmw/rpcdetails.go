@@ -7,16 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/algo"
 )
 
 // detailsDomain is the domain of ErrorInfo that package grpcmw sends by default.
 const detailsDomain = "sluice"
-
-// violates notes a limit that had no room for a request, for the details of gRPC.
-func (f *refusal) violates(policy, key string) {
-	f.quota = append(f.quota, quotaViolation{policy, admission.ClassOf(key)})
-}
 
 // statusDetails is the field grpc-status-details-bin: a google.rpc.Status with the
 // details that package grpcmw sends. It is encoded here because the library of
@@ -24,39 +19,26 @@ func (f *refusal) violates(policy, key string) {
 func (f *refusal) statusDetails(code string) string {
 	n, _ := strconv.ParseUint(code, 10, 32)
 	status := varint(nil, 1, n)
-	status = text(status, 2, f.title())
-	info := text(nil, 1, f.reason())
+	status = text(status, 2, f.Title)
+	info := text(nil, 1, f.Reason)
 	info = text(info, 2, detailsDomain)
 	if f.policy != "" {
 		info = text(info, 3, string(text(text(nil, 1, "policy"), 2, f.policy))) // an entry of a map
 	}
 	status = detail(status, "ErrorInfo", info)
-	if f.status == http.StatusTooManyRequests {
+	if f.Status == http.StatusTooManyRequests {
 		var failure []byte
 		for _, q := range f.quota {
 			failure = text(failure, 1, string(text(text(nil, 1, q.class), 2, "policy "+q.policy)))
 		}
 		status = detail(status, "QuotaFailure", failure)
 	}
-	if f.retry > 0 {
+	if f.wait != algo.Forever {
 		delay := varint(nil, 1, uint64(f.wait/time.Second))
 		delay = varint(delay, 2, uint64(f.wait%time.Second))
 		status = detail(status, "RetryInfo", text(nil, 1, string(delay)))
 	}
 	return base64.RawStdEncoding.EncodeToString(status)
-}
-
-// reason is the reason in ErrorInfo.
-func (f *refusal) reason() string {
-	switch {
-	case f.banned:
-		return "BANNED"
-	case f.status == http.StatusTooManyRequests:
-		return "RATE_LIMIT_EXCEEDED"
-	case f.status == http.StatusServiceUnavailable:
-		return "SERVER_OVERLOADED"
-	}
-	return "KEY_MISSING"
 }
 
 // detail appends a message of google.rpc to a status, as google.protobuf.Any.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
@@ -108,13 +109,13 @@ func (f *refusal) refuseRPC(w http.ResponseWriter, r *http.Request) {
 		// An answer without a body, whose header fields are the trailers too
 		// ("Trailers-Only"): metadata sent before would keep the client from
 		// retrying.
-		code, _ := codeOf(f.status)
+		code, _ := codeOf(f.Status)
 		h.Set("Grpc-Status", code)
-		h.Set("Grpc-Message", f.title())
+		h.Set("Grpc-Message", f.Title)
 		h.Set("Grpc-Status-Details-Bin", f.statusDetails(code))
 		h.Set("Grpc-Retry-Pushback-Ms", strconv.FormatInt(int64(f.pushback), 10))
 	case connectUnary:
-		status, body = f.status, f.connectError()
+		status, body = f.Status, f.connectError()
 	case connectStream:
 		body = endOfStream(`{"error":` + f.connectError() + `}`)
 	}
@@ -141,8 +142,8 @@ func codeOf(status int) (number, text string) {
 
 // connectError is a Connect error in JSON.
 func (f *refusal) connectError() string {
-	_, code := codeOf(f.status)
-	return `{"code":"` + code + `","message":"` + f.title() + `"}`
+	_, code := codeOf(f.Status)
+	return `{"code":"` + code + `","message":"` + f.Title + `"}`
 }
 
 // endOfStream wraps the last message of a Connect stream: flags, length,
@@ -155,7 +156,7 @@ func endOfStream(message string) string {
 
 // pushbackFor is the value of grpc-retry-pushback-ms.
 func (f *refusal) pushbackFor(r *http.Request) int32 {
-	if f.retry == 0 {
+	if f.wait == algo.Forever {
 		return admission.DoNotRetry
 	}
 	left := admission.TimeLeft(r.Context())

@@ -70,8 +70,8 @@ func (l *trackedLease) streams() {
 }
 
 // watchClient notes requests that are streams from the begin on.
-func (l *trackedLease) watchClient(r *http.Request, longPoll func(*http.Request) bool) {
-	if r.Method == http.MethodConnect || longPoll != nil && longPoll(r) {
+func (l *trackedLease) watchClient(r *http.Request) {
+	if r.Method == http.MethodConnect {
 		l.streams()
 	}
 }

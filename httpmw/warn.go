@@ -1,7 +1,6 @@
 package httpmw
 
 import (
-	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -18,10 +17,6 @@ var (
 	warnTimeout = &warning.Once{
 		Code:    "httpmw.timeout_inside",
 		Message: "httpmw: http.TimeoutHandler inside a concurrency limit answers while its handler continues without a slot: put the limit inside the TimeoutHandler",
-	}
-	warnH2C = &warning.Once{
-		Code:    "httpmw.h2c_inside",
-		Message: "httpmw: a handler inside a limit took over a connection for HTTP/2 without TLS, and its requests pass unlimited: put the limit inside h2c.NewHandler, or let http.Server.Protocols serve it",
 	}
 	warnRebuilt = &warning.Once{
 		Code:    "httpmw.built_per_request",
@@ -41,18 +36,8 @@ var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
 
 // warnIfTimeout finds, at wiring, a handler that returns before its work ends.
 func (m *middleware) warnIfTimeout(next http.Handler) {
-	if m.wrapsWriter && reflect.TypeOf(next) == timeoutHandler {
-		warnTimeout.Log("policy=" + m.policies[0].Name)
-	}
-}
-
-// http2Preface is the method of the request that the preface of HTTP/2 looks like.
-const http2Preface = "PRI"
-
-// warnIfH2C finds a handler that answered the preface by taking over the connection.
-func warnIfH2C(w http.ResponseWriter, policy string) {
-	if _, err := w.Write(nil); errors.Is(err, http.ErrHijacked) {
-		warnH2C.Log("policy=" + policy)
+	if m.fixed != nil && m.fixed.watches && reflect.TypeOf(next) == timeoutHandler {
+		warnTimeout.Log("policy=" + m.fixed.All[0].Name)
 	}
 }
 
@@ -60,11 +45,11 @@ func warnIfH2C(w http.ResponseWriter, policy string) {
 // fields are sent.
 func (m *middleware) warnIfNested(next http.Handler) {
 	inner, ok := next.(*handler)
-	if !ok {
+	if !ok || m.fixed == nil || inner.fixed == nil {
 		return
 	}
-	for _, a := range m.policies {
-		for _, b := range inner.policies {
+	for _, a := range m.fixed.All {
+		for _, b := range inner.fixed.All {
 			if sameLimiter(a.Limiter, b.Limiter) {
 				warnTwice.Log("policy=" + a.Name)
 			}

@@ -3,9 +3,7 @@ package httpmw_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"log"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -70,9 +68,6 @@ func TestWarnings(t *testing.T) {
 		{"TimeoutHandler inside a rate limit", func() {
 			httpmw.Limit(l, k)(http.TimeoutHandler(ok, time.Second, ""))
 		}, ""},
-		{"h2c.NewHandler inside", func() { sendPreface(t, httpmw.Limit(bucket(t, algo.PerHour(1)), k)(h2cHandler)) }, "code=httpmw.h2c_inside"},
-		{"h2c.NewHandler inside a limit in flight", func() { sendPreface(t, httpmw.Limit(newSlots(1), k)(h2cHandler)) }, "code=httpmw.h2c_inside"},
-		{"HTTP/2 to a server without it", func() { sendPreface(t, httpmw.Limit(bucket(t, algo.PerHour(1)), k)(ok)) }, ""},
 		{"failures", func() {
 			for range 10 {
 				ask(&scripted{err: errors.New("down")})
@@ -96,29 +91,4 @@ func TestWarnings(t *testing.T) {
 			require.Contains(t, out, row.want)
 		})
 	}
-}
-
-// h2cHandler treats the preface of HTTP/2 as h2c.NewHandler does.
-var h2cHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	if r.Method == "PRI" {
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err == nil {
-			_ = conn.Close()
-		}
-	}
-})
-
-// sendPreface begins HTTP/2 without TLS at a server of h.
-func sendPreface(t *testing.T, h http.Handler) {
-	served := make(chan struct{})
-	base, _ := start(t, "HTTP/1.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer close(served)
-		h.ServeHTTP(w, r)
-	}))
-	conn, err := net.Dial("tcp", strings.TrimPrefix(base, "http://"))
-	require.NoError(t, err)
-	_, err = io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	require.NoError(t, err)
-	<-served
-	require.NoError(t, conn.Close())
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/line"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -242,7 +243,7 @@ func elapse(d *algo.Decision, slept time.Duration) {
 // deny turns an admission with a delay, which has been given back, into a
 // denial.
 func deny(d *algo.Decision, delay time.Duration) {
-	d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, delay
+	d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Quota, cause.Deadline, delay
 	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -420,7 +421,7 @@ var noKey = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
 
 // turned is a decision whose Delay could not be waited for.
 func turned(d time.Duration) algo.Decision {
-	return algo.Decision{Reason: algo.Quota, Limit: 10, Remaining: 4, Delay: d, RetryAfter: d, NextAfter: d, ResetAfter: d}
+	return algo.Decision{Reason: algo.Quota, Cause: cause.Deadline, Limit: 10, Remaining: 4, Delay: d, RetryAfter: d, NextAfter: d, ResetAfter: d}
 }
 
 var table = []sent{

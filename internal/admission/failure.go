@@ -36,21 +36,26 @@ func ServerFault(code uint32) bool {
 // errNegative refuses a negative cost, which would add to the quota.
 var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", algo.ErrCost)
 
-// Undecided classifies a failure of the limiter or of the key function:
+// undecided classifies a failure of the limiter or of the key function:
 //   - Canceled: the call's context has ended, so the failure does not matter;
 //   - FailedClosed: the policy says so, or a client may have provoked the
 //     failure (a cost out of range, a deadline too short for the limiter);
 //   - FailedOpen: otherwise.
-func (p *Policy[C]) Undecided(ctx context.Context, a *Attempt, err error) Result {
-	if a.Err = ended(ctx); a.Err != nil {
-		return Canceled
+func (p *Policy[C]) undecided(ctx context.Context, err error) (Result, error) {
+	if over := ended(ctx); over != nil {
+		return Canceled, over
 	}
-	a.Err = err
 	p.logFailure(err)
 	if p.OnError == FailClosed || errors.Is(err, algo.ErrCost) || errors.Is(err, algo.ErrWait) {
-		return FailedClosed
+		return FailedClosed, err
 	}
-	return FailedOpen
+	return FailedOpen, err
+}
+
+// Undecided is undecided for a.
+func (p *Policy[C]) Undecided(ctx context.Context, a *Attempt, err error) (r Result) {
+	r, a.Err = p.undecided(ctx, err)
+	return r
 }
 
 // ended is the error of ctx, or the one that it has from its deadline on: a limiter may see

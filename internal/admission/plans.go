@@ -21,7 +21,7 @@ type Limit[C any] struct {
 
 // MakePolicies makes the policies of one decision, each with its own name. A
 // single limit without a name is called standard, if that is a valid name.
-func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], standard string) ([]*Policy[C], error) {
+func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], standard string) (*Policies[C], error) {
 	if len(limits) == 0 {
 		return nil, errors.New("there are no policies")
 	}
@@ -53,7 +53,7 @@ func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], stan
 		names[p.Name] = true
 		all = append(all, p)
 	}
-	return all, nil
+	return newPolicies(a, common, all...), nil
 }
 
 // Plans chooses the limits of a call, as an adapter's type M, by the plan of the
@@ -61,15 +61,15 @@ func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], stan
 type Plans[C, M any] struct {
 	plan   func(C) (string, error)
 	limits atomic.Pointer[map[string]M]
-	// Unknown is the policy of calls whose plan could not be found.
-	Unknown *Policy[C]
+	// Unknown is for calls whose plan could not be found.
+	Unknown *Policies[C]
 }
 
 // Init sets the function that finds the plan of a call. It panics if that is
 // nil.
 func (p *Plans[C, M]) Init(a Adapter, s *Settings[C], plan func(C) (string, error)) {
 	a.Require(plan != nil, "NewPlans", "the function of the plan is nil")
-	p.plan, p.Unknown = plan, &Policy[C]{Adapter: a, Settings: s, Name: "plans"}
+	p.plan, p.Unknown = plan, newPolicies(a, s, &Policy[C]{Adapter: a, Settings: s, Name: "plans"})
 }
 
 // Choose returns the limits of a call's plan. A call without a plan, or with one

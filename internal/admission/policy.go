@@ -26,9 +26,10 @@ type Policy[C any] struct {
 	Adapter
 	*Settings[C]
 	Fields
-	Name string
-	Key  func(C) (string, error)
-	Cost func(C) int64 // nil: 1
+	Name  string
+	Key   func(C) (string, error)
+	Cost  func(C) int64 // nil: 1
+	Index int           // among its Policies
 }
 
 // NewPolicy makes a policy with the name in s, or the limit's description if s

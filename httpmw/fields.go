@@ -3,6 +3,7 @@ package httpmw
 import (
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -46,38 +47,74 @@ const (
 	legacyReset     = "X-Ratelimit-Reset"
 )
 
-// advertise sets the fields of one decision, and reports whether there are any.
-func (m *middleware) advertise(w http.ResponseWriter, p *admission.Policy[*http.Request], d *algo.Decision) bool {
-	if m.headers == None || !p.InForce(d) {
-		return false
+// advertise sets the fields of a decision, with an item for each policy in force.
+func (m *middleware) advertise(h http.Header, v *verdict) {
+	parts := v.Parts()
+	if m.Own.legacy != IETF {
+		for i := range parts {
+			if p := &parts[i]; p.InForce(&p.Decision) {
+				advertiseLegacy(h, p, m.Own.legacy)
+			}
+		}
 	}
-	h := w.Header()
-	if m.legacy != IETF {
-		advertiseLegacy(h, p, d, m.legacy)
+	switch {
+	case m.Own.headers != IETF:
+	case len(parts) == 1:
+		if p := &parts[0]; p.InForce(&p.Decision) {
+			item := p.PolicyItem(p.Decision.Limit)
+			setFields(h, &[2]string{item.Text, p.LimitItem(&p.Decision, item)})
+		}
+	default:
+		advertiseAll(h, parts)
 	}
-	if m.headers == IETF {
-		item := p.PolicyItem(d.Limit)
-		setFields(h, &[2]string{item.Text, p.LimitItem(d, item)})
-	}
-	return true
 }
 
-// sentFields returns, for an observer, the fields that advertise has set.
-func (m *middleware) sentFields(h http.Header, advertised bool) (sent telemetry.Sent) {
-	if advertised {
-		sent = m.lastFields(h)
+func advertiseAll(h http.Header, parts []part) {
+	var buf [512]byte
+	b := buf[:0]
+	for i := range parts {
+		if p := &parts[i]; p.InForce(&p.Decision) {
+			b = append(separate(b, 0), p.PolicyItem(p.Decision.Limit).Text...)
+		}
 	}
-	return sent
+	split := len(b)
+	for i := range parts {
+		if p := &parts[i]; p.InForce(&p.Decision) && !p.Unknown() {
+			b = p.AppendLimit(separate(b, split), &p.Decision, p.PolicyItem(p.Decision.Limit))
+		}
+	}
+	if split > 0 {
+		text := string(b)
+		setFields(h, &[2]string{text[:split], text[split:]})
+	}
 }
 
-// lastFields reads back, for an observer, the fields of this middleware.
-func (m *middleware) lastFields(h http.Header) (sent telemetry.Sent) {
-	if m.headers == IETF {
-		sent.Policy, sent.Limit = last(h[policyField]), last(h[limitField])
-	} else if m.headers != None {
-		sent.Policy, sent.Limit, sent.Reset = last(h[legacyLimit]), last(h[legacyRemaining]), last(h[legacyReset])
+// separate appends the separator between two items of the list that begins at
+// from.
+func separate(b []byte, from int) []byte {
+	if len(b) > from {
+		b = append(b, ", "...)
 	}
-	return sent
+	return b
+}
+
+// sentFields returns a function that reads back, for an observer, the fields that advertise
+// has set for each policy in turn.
+func (m *middleware) sentFields(h http.Header) func(part) telemetry.Sent {
+	policies, limits := last(h[policyField]), last(h[limitField])
+	return func(p part) (sent telemetry.Sent) {
+		switch {
+		case m.Own.headers == None || !p.InForce(&p.Decision):
+		case m.Own.headers != IETF:
+			sent.Policy, sent.Limit, sent.Reset = last(h[legacyLimit]), last(h[legacyRemaining]), last(h[legacyReset])
+		default:
+			sent.Policy, policies, _ = strings.Cut(policies, ", ") // no item has a comma within
+			if !p.Unknown() {
+				sent.Limit, limits, _ = strings.Cut(limits, ", ")
+			}
+		}
+		return sent
+	}
 }
 
 func last(lines []string) string {
@@ -111,7 +148,8 @@ func addField(h http.Header, name string, line []string) {
 }
 
 // advertiseLegacy sets the fields, unless a tighter limit has set them before.
-func advertiseLegacy(h http.Header, p *admission.Policy[*http.Request], d *algo.Decision, mode HeadersMode) {
+func advertiseLegacy(h http.Header, p *part, mode HeadersMode) {
+	d := &p.Decision
 	if before := h[legacyRemaining]; len(before) > 0 {
 		left, err := strconv.ParseInt(before[0], 10, 64)
 		if err == nil && left <= d.Remaining {
@@ -136,4 +174,23 @@ func resetValue(after time.Duration, mode HeadersMode) int64 {
 		return at.Unix() + 1
 	}
 	return at.Unix()
+}
+
+// setRetryFields sets Retry-After, and Retry-After-Ms unless the mode of the fields is None:
+// the wait in milliseconds, and these in seconds, rounded up.
+func (m *middleware) setRetryFields(h http.Header, values *[2]string, v *verdict) {
+	if v.Wait == algo.Forever {
+		return
+	}
+	h[retryAfterField] = values[0:1:1]
+	if m.Own.headers == None {
+		values[0] = strconv.FormatInt(v.Seconds(), 10)
+		return
+	}
+	var buf [2 * 20]byte
+	b := strconv.AppendInt(buf[:0], v.Seconds(), 10)
+	split := len(b)
+	text := string(strconv.AppendInt(b, v.Milliseconds(), 10))
+	values[0], values[1] = text[:split], text[split:]
+	h[retryAfterMsField] = values[1:2:2]
 }

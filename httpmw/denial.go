@@ -1,11 +1,37 @@
 package httpmw
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
 )
+
+// Denial describes a refused request to a handler given to [WithDenied].
+type Denial struct {
+	// Status is 429 if the client has used up its quota, 503 if the server
+	// lacks capacity or could not decide, and 401 (see [DenyWith]) if the request
+	// has no key.
+	Status int
+	// Policy is the name of the limit, of several the one that denied for the gravest
+	// reason; "" if the request could not be decided.
+	Policy string
+	// Decision is the limiter's decision; its Cause is for logs.
+	Decision algo.Decision
+}
+
+type denialKey struct{}
+
+// DenialFrom returns the denial that a handler given to [WithDenied] answers,
+// false elsewhere.
+func DenialFrom(ctx context.Context) (Denial, bool) {
+	d, ok := ctx.Value(denialKey{}).(*Denial)
+	if !ok {
+		return Denial{}, false
+	}
+	return *d, true
+}
 
 // WriteDenial answers a request that l denied in the handler, as [Limit] answers one that is
 // denied before it: the same status, fields and body, in the protocol of the client.
@@ -26,12 +52,11 @@ import (
 // It takes [WithName], [WithUnit] and [WithHeaders], and panics as Limit does. It costs some
 // microseconds more than a denial of Limit: against floods, limit before the handler too.
 func WriteDenial(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) {
-	m := newMiddleware(configure(adapter, "WriteDenial", forDenial, opts))
+	s := configure(adapter, "WriteDenial", forDenial, opts)
 	known := func(*http.Request) (string, error) { return key, nil }
-	m.addPolicies(admission.NewPolicy(adapter, &m.Settings, l, known, "WriteDenial"))
-	result := Denied
-	if d.Reason == algo.Admitted {
-		result, d = FailedClosed, algo.Decision{}
-	}
-	m.respond(w, r, m.policies[0], &admission.Attempt{Key: key, Context: r.Context()}, result, &d)
+	m := &middleware{Config: s}
+	ps := m.newPolicies(admission.NewPolicies(adapter, &s.Settings, l, known, "WriteDenial"))
+	var v verdict
+	ps.Denied(&v, key, d)
+	m.answer(w, r, ps, &v)
 }

@@ -1,0 +1,209 @@
+package httpmw
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/admission"
+)
+
+// answer sets the fields of a verdict and reports it. A request that does not pass is
+// answered here.
+func (m *middleware) answer(w http.ResponseWriter, r *http.Request, ps *policies, v *verdict) (pass bool) {
+	decided := v.Result == telemetry.Allowed || v.Result == telemetry.Denied && v.Blame != admission.Keyless
+	if decided && m.Own.headers != None {
+		m.advertise(w.Header(), v)
+	}
+	switch {
+	case v.Pass():
+		if m.Observe != nil {
+			m.report(w, r, ps, v, nil, decided)
+		}
+		return true
+	case v.Blame == admission.Gone:
+		m.report(w, r, ps, v, nil, false)
+		abandon(w)
+	default:
+		f := m.newRefusal(r, ps, v)
+		m.report(w, r, ps, v, &f, decided)
+		m.writeRefusal(w, r, &f, v)
+	}
+	return false
+}
+
+// report reports a verdict, if there is an observer. f is the answer to a refusal, decided
+// says whether there are fields.
+func (m *middleware) report(w http.ResponseWriter, r *http.Request, ps *policies, v *verdict, f *refusal, decided bool) {
+	if m.Observe == nil {
+		return
+	}
+	fields, status, sent := m.sentFields(w.Header()), 0, telemetry.Sent{}
+	if f != nil {
+		status, sent.RetryAfter, sent.Pushback = f.Status, time.Duration(v.Seconds())*time.Second, f.pushback
+	}
+	ps.Report(r.Context(), v, "", status, func(p part) telemetry.Sent {
+		one := sent
+		if decided {
+			items := fields(p)
+			one.Policy, one.Limit, one.Reset = items.Policy, items.Limit, items.Reset
+		}
+		return one
+	})
+}
+
+// refusal is an answer to a request that must not go on.
+type refusal struct {
+	admission.Answer
+	policy   string // the limit that is to blame
+	body     string // problem details
+	protocol protocol
+	pushback int32            // of gRPC
+	quota    []quotaViolation // of gRPC
+	wait     time.Duration
+}
+
+// quotaViolation is a limit that had no room, and the class of the key.
+type quotaViolation struct{ policy, class string }
+
+func (m *middleware) newRefusal(r *http.Request, ps *policies, v *verdict) refusal {
+	p, parts := v.Gravest(), v.Parts()
+	f := refusal{Answer: p.Answer(v.Blame), policy: p.Name, body: ps.bodies[p.Index][v.Blame], wait: v.Wait}
+	if len(parts) > 1 {
+		f.body = problem(f.Answer, violated(parts)...)
+	}
+	if v.Blame == admission.Undecided {
+		f.policy = ""
+	}
+	if m.prepare(&f, r); f.protocol.kind == grpc {
+		for i := range parts {
+			if p := &parts[i]; p.Denied() {
+				f.quota = append(f.quota, quotaViolation{p.Name, p.Class()})
+			}
+		}
+	}
+	return f
+}
+
+// violated are the names of the policies that had no room.
+func violated(parts []part) (names []string) {
+	for i := range parts {
+		if p := &parts[i]; p.Denied() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// prepare finds out which protocol the answer speaks.
+func (m *middleware) prepare(f *refusal, r *http.Request) {
+	h := r.Header
+	if m.Own.denied != nil || len(h["Content-Type"]) == 0 && len(h["Connect-Protocol-Version"]) == 0 && (r.URL == nil || r.URL.RawQuery == "") {
+		return // plain HTTP
+	}
+	if f.protocol = protocolOf(r); f.protocol.kind == grpc {
+		f.pushback = f.pushbackFor(r)
+	}
+}
+
+// writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
+// the request and no error's text is in it.
+func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, v *verdict) {
+	markRefused(w)
+	h := w.Header()
+	delete(h, "Content-Length")
+	values := &[5]string{"no-store", "nosniff", problemType}
+	h["Cache-Control"] = values[0:1:1]
+	h["X-Content-Type-Options"] = values[1:2:2]
+	m.setRetryFields(h, (*[2]string)(values[3:]), v)
+	if m.Own.denied != nil {
+		d := &Denial{Status: f.Status, Policy: f.policy, Decision: v.Decision}
+		inner := r.WithContext(context.WithValue(r.Context(), denialKey{}, d))
+		defer giveBack(r, inner)
+		m.Own.denied.ServeHTTP(w, inner)
+		return
+	}
+	if f.protocol.kind != plainHTTP {
+		f.refuseRPC(w, r)
+		return
+	}
+	body := f.body
+	if prefersText(r) {
+		values[2], body = plainType, f.Title+".\n"
+	}
+	h["Content-Type"] = values[2:3:3]
+	w.WriteHeader(f.Status)
+	if r.Method != http.MethodHead {
+		_, _ = io.WriteString(w, body) // best effort: the client may be gone
+	}
+}
+
+// abandon ends a request whose context has ended, without a body: the client
+// went away, or a handler around this one has answered. Without the status,
+// net/http would send 200 to a client that is still there.
+func abandon(w http.ResponseWriter) {
+	markRefused(w)
+	w.WriteHeader(http.StatusServiceUnavailable)
+}
+
+// markRefused marks the writers of limits further out, as far as the writers between them
+// have Unwrap: the work was not begun.
+func markRefused(w http.ResponseWriter) {
+	for {
+		if outer, ok := w.(interface{ refused() }); ok {
+			outer.refused()
+		}
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return
+		}
+		w = u.Unwrap()
+	}
+}
+
+const (
+	problemType = "application/problem+json"
+	plainType   = "text/plain; charset=utf-8"
+)
+
+// problems renders the problem details of each refusal by a policy.
+func problems(p *admission.Policy[*http.Request]) []string {
+	bodies := make([]string, len(admission.Blames)+1)
+	for _, b := range admission.Blames {
+		if b == admission.Keyless || b == admission.Undecided {
+			bodies[b] = problem(p.Answer(b))
+		} else {
+			bodies[b] = problem(p.Answer(b), p.Name)
+		}
+	}
+	return bodies
+}
+
+// problem renders problem details (RFC 9457). The names of policies need no
+// escaping; nothing of the request is in it.
+func problem(a admission.Answer, violated ...string) string {
+	b := []byte(`{"type":"` + a.Type + `","title":"` + a.Title + `","status":`)
+	b = strconv.AppendInt(b, int64(a.Status), 10)
+	if len(violated) > 0 {
+		b = append(b, `,"violated-policies":["`+strings.Join(violated, `","`)+`"]`...)
+	}
+	return string(append(b, "}\n"...))
+}
+
+// maxAccept is how much of an Accept field is read: a denial must not cost more because the
+// client sends more.
+const maxAccept = 512
+
+// prefersText reports whether the client accepts text but no JSON by name, as browsers do.
+func prefersText(r *http.Request) bool {
+	lines := r.Header["Accept"]
+	if len(lines) == 0 {
+		return false
+	}
+	accept := lines[0][:min(len(lines[0]), maxAccept)]
+	return strings.Contains(accept, "text/") && !strings.Contains(accept, "json")
+}

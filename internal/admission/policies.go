@@ -1,0 +1,282 @@
+package admission
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Policies decide together on calls of type C: one policy, several, or those of a plan.
+// They do not change once they are made.
+type Policies[C any] struct {
+	Adapter
+	*Settings[C]
+	All          []*Policy[C]
+	NeedsRelease bool // a lease may hold a slot, or its outcome decides the charge
+	chooses      bool // the limiter depends on the call
+}
+
+func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[C] {
+	ps := &Policies[C]{Adapter: a, Settings: s, All: all}
+	for i, p := range all {
+		p.Index = i
+		if p.Limiter == nil { // of calls whose plan is not known
+			continue
+		}
+		ps.NeedsRelease = ps.NeedsRelease || algo.OccupiesSlot(p.Limiter)
+		for l := range algo.Walk(p.Limiter) {
+			_, chooser := l.(algo.Chooser)
+			ps.chooses = ps.chooses || chooser
+		}
+	}
+	return ps
+}
+
+// NewPolicies makes a policy with the name in s, or the limit's description if s has none. It
+// panics on mistakes of wiring; constructor is for the message.
+func NewPolicies[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor string) *Policies[C] {
+	return newPolicies(a, s, NewPolicy(a, s, l, key, constructor))
+}
+
+// Admit decides on a call: all policies are charged or none. If v passes, the call may start,
+// and lease is acquired, or zero if nothing limits the call. Otherwise nothing stays charged.
+// A policy without a key under Skip, or that could not find its key under FailOpen, is left
+// out. v is zero.
+func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C]) {
+	if ps.Keys(ctx, call, v) {
+		ps.Charge(ctx, call, lease, v, 0)
+	}
+}
+
+// Keys is the part of Admit that a stream needs once: it finds the key of each policy, and
+// the limiter that is chosen for it. It is false if no limiter has to decide.
+func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
+	for _, p := range ps.All {
+		key, err := p.Key(call)
+		if err != nil {
+			if key, v.Result = ps.keyless(ctx, call, p, v, err); v.Blame != nobody {
+				return false
+			} else if v.Result != Allowed {
+				continue
+			}
+		}
+		l := p.Limiter
+		if ps.chooses {
+			if l, err = algo.Resolve(ctx, l, key); err != nil {
+				v.only(p, key)
+				ps.undecided(ctx, p, v, err)
+				return false
+			}
+		}
+		v.add(p, l, key)
+	}
+	if v.count == 0 {
+		v.Result = Skipped
+		return false
+	}
+	v.Result = Allowed
+	return true
+}
+
+// keyless treats a call whose key could not be found. Allowed: there is another key; unless
+// v has a blame, the policy is left out otherwise.
+func (ps *Policies[C]) keyless(ctx context.Context, call C, p *Policy[C], v *Verdict[C], err error) (string, Result) {
+	key, mode := "", uint8(Shared)
+	if isNoKey(err) {
+		key, mode, err = p.Missing.keyFor(call)
+	}
+	switch {
+	case err != nil:
+		var one Verdict[C]
+		one.only(p, "")
+		if ps.undecided(ctx, p, &one, err); one.Pass() {
+			ps.Report(ctx, &one, "", 0, nil)
+		} else {
+			*v = one
+		}
+		return "", one.Result
+	case mode == Skip:
+		return "", Skipped
+	case mode == Deny:
+		v.only(p, "")
+		v.Err = keyfunc.ErrNoKey
+		v.Decision = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
+		v.room[0].Decision = v.Decision
+		if v.denied(ctx); v.Result == Denied {
+			v.Blame = Keyless
+		}
+		return "", v.Result
+	}
+	return key, Allowed
+}
+
+// Undecided makes v the verdict on a call whose policies could not be found.
+func (ps *Policies[C]) Undecided(ctx context.Context, v *Verdict[C], err error) {
+	v.only(ps.All[0], "")
+	ps.undecided(ctx, ps.All[0], v, err)
+}
+
+// Denied makes v the verdict on a call that a limiter has denied elsewhere, or failed to decide
+// on.
+func (ps *Policies[C]) Denied(v *Verdict[C], key string, d algo.Decision) {
+	v.only(ps.All[0], key)
+	if d.Reason == algo.Admitted {
+		v.Result = FailedClosed
+		v.refuse(Undecided)
+		return
+	}
+	d.Allowed = false
+	v.Result, v.Decision, v.room[0].Decision = Denied, d, d
+	v.refuse(blames[min(d.Reason, algo.Never)])
+}
+
+func (ps *Policies[C]) undecided(ctx context.Context, p *Policy[C], v *Verdict[C], err error) {
+	switch v.Result, v.Err = p.undecided(ctx, err); v.Result {
+	case Canceled:
+		v.refuse(Gone)
+	case FailedClosed:
+		v.refuse(Undecided)
+	}
+}
+
+// Charge is the part of Admit that a stream needs for each message. v has the keys. A call
+// that its quota denies waits up to wait.
+func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C], wait time.Duration) {
+	parts := v.Parts()
+	for i := range parts {
+		p := &parts[i]
+		p.Request.N = 1
+		if p.Cost == nil {
+			continue
+		}
+		if p.Request.N = p.Cost(call); p.Request.N < 0 {
+			one := *p
+			v.only(p.Policy, p.Request.Key)
+			v.room[0] = one
+			ps.undecided(ctx, p.Policy, v, errNegative)
+			return
+		}
+	}
+	var start time.Time
+	if ps.Observe != nil {
+		start = time.Now()
+	}
+	err := v.acquire(ctx, lease, wait)
+	if len(parts) == 1 {
+		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
+			v.Decision = lease.Decision
+		} else {
+			ps.conclude(ctx, lease, v, err)
+		}
+		parts[0].Decision = v.Decision
+	} else {
+		for i := range parts {
+			parts[i].Decision = lease.Part(i).Decision
+		}
+		delay := lease.Delay
+		ps.conclude(ctx, lease, v, err)
+		for i := range parts {
+			parts[i].waited(delay, lease.Allowed)
+		}
+	}
+	if ps.Observe != nil {
+		v.at = time.Now()
+		v.waited = v.at.Sub(start)
+	}
+}
+
+// acquire charges all policies or none.
+func (v *Verdict[C]) acquire(ctx context.Context, lease *algo.Lease, wait time.Duration) (err error) {
+	var room [fewPolicies]algo.Request
+	reqs, parts := room[:0], v.Parts()
+	if len(parts) == 1 && wait <= 0 {
+		r := &parts[0].Request
+		*lease, err = r.Limiter.Acquire(ctx, r.Key, r.N)
+		return err
+	}
+	for i := range parts {
+		reqs = append(reqs, parts[i].Request)
+	}
+	if wait > 0 {
+		a := Attempt{Key: reqs[0].Key, Cost: reqs[0].N, MaxWait: wait}
+		err = waitForQuota(algo.Tentative(ctx), lease, &a, reqs[0].Limiter, func(ctx context.Context) (algo.Lease, error) {
+			return algo.AcquireAll(ctx, reqs...)
+		})
+		if err == nil && !lease.Allowed && a.Cause == ByDeadline {
+			lease.Decision.Cause = cause.Deadline
+		}
+		return err
+	}
+	*lease, err = algo.AcquireAll(ctx, reqs...)
+	return err
+}
+
+// conclude classifies every answer of the limiters.
+func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], err error) {
+	d := &lease.Decision
+	switch {
+	case err != nil:
+		ps.undecided(ctx, v.Parts()[0].Policy, v, err)
+		return
+	case !d.Allowed:
+		if d.Reason == algo.Overload && d.RetryAfter == algo.Forever {
+			v.Err = context.DeadlineExceeded // only a request without a deadline could fit
+		}
+	case algo.Sleep(ctx, d.Delay) == nil:
+		elapse(d, d.Delay)
+		v.Decision = *d
+		return
+	default:
+		lease.Release(algo.Canceled)
+		deny(d, d.Delay)
+	}
+	v.Decision = *d
+	v.denied(ctx)
+}
+
+// waited applies the delay of the whole call to the decision of one policy.
+func (p *Part[C]) waited(delay time.Duration, admitted bool) {
+	d := &p.Decision
+	switch {
+	case delay <= 0:
+	case admitted:
+		elapse(d, delay)
+	case d.Delay == delay:
+		deny(d, delay)
+	case d.Delay == 0: // its charge was given back
+		d.Remaining = min(d.Remaining+p.Request.N, d.Limit)
+	}
+}
+
+// Report calls the observer, if there is one: for each policy of a call that passes or that
+// no limiter decided on, else for each that had no room. method is the full method of a call
+// of gRPC, status the status of the answer, sent returns the fields and waits in it, and is called for each policy in turn.
+func (ps *Policies[C]) Report(ctx context.Context, v *Verdict[C], method string, status int, sent func(Part[C]) telemetry.Sent) {
+	if ps.Observe == nil || v.Result == Skipped {
+		return
+	}
+	e := Event{
+		Context: ctx, At: v.at,
+		Waited: v.waited, Transport: ps.Transport, Client: ps.Client, Result: v.Result, Method: method,
+		Status: status, Err: v.Err,
+	}
+	if v.at.IsZero() { // no limiter was asked
+		e.At = time.Now()
+	}
+	parts := v.Parts()
+	for i := range parts {
+		p := &parts[i]
+		if sent != nil {
+			e.Sent = sent(*p)
+		}
+		if v.Result == Denied && len(parts) > 1 && !p.Denied() {
+			continue
+		}
+		e.Policy, e.Decision, e.Cost, e.KeyHash = p.Name, p.Decision, p.Request.N, keyfunc.Hash(p.Request.Key)
+		ps.Observe(e)
+	}
+}

@@ -1,0 +1,148 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// Verdict is the decision of all policies on a call, or on a message of a stream.
+type Verdict[C any] struct {
+	Result   Result
+	Blame    Blame         // of a refusal
+	Decision algo.Decision // of all policies together; zero if no limiter decided
+	Wait     time.Duration // of a refusal: until the call may be tried again, spread; algo.Forever: it is in vain
+	Err      error         // of Canceled, FailedOpen and FailedClosed; keyfunc.ErrNoKey without a key; context.DeadlineExceeded of an overload that no deadline allows
+
+	exact  time.Duration // Wait, not spread
+	at     time.Time     // when the limiters had decided; only with an observer
+	waited time.Duration // how long that took
+	count  int
+	room   [fewPolicies]Part[C]
+	more   []Part[C] // in place of room, if that is too small
+}
+
+// fewPolicies is how many policies need no allocation.
+const fewPolicies = 4
+
+// Part is one policy's part in a verdict.
+type Part[C any] struct {
+	*Policy[C]
+	Request  algo.Request // its limiter is the one that was chosen for the call
+	Decision algo.Decision
+}
+
+// Denied reports whether the policy had no room. A policy that was not evaluated, after
+// another one had denied, has not.
+func (p *Part[C]) Denied() bool { return !p.Decision.Allowed && !p.Unknown() }
+
+// Unknown reports whether the policy was not evaluated.
+func (p *Part[C]) Unknown() bool { return !p.Decision.Allowed && p.Decision.Reason == algo.Admitted }
+
+// Class is the class of the call's key.
+func (p *Part[C]) Class() string { return ClassOf(p.Request.Key) }
+
+// Parts are the policies that decided, in their order, or the one that could not.
+func (v *Verdict[C]) Parts() []Part[C] {
+	if v.more != nil {
+		return v.more
+	}
+	return v.room[:v.count]
+}
+
+// Named returns all, the limiters of all policies, or of those that were not left out.
+func (v *Verdict[C]) Named(all []Named) []Named {
+	if v.count == len(all) && v.more == nil {
+		return all
+	}
+	named := make([]Named, v.count)
+	for i, p := range v.Parts() {
+		named[i] = p.Named()
+	}
+	return named
+}
+
+// Pass reports whether the call may start.
+func (v *Verdict[C]) Pass() bool { return v.Blame == nobody }
+
+// Gravest is the policy that denied for the gravest reason, the first of several.
+func (v *Verdict[C]) Gravest() *Part[C] {
+	parts := v.Parts()
+	worst := &parts[0]
+	for i := range parts {
+		if p := &parts[i]; p.Denied() && (!worst.Denied() || p.Decision.Reason > worst.Decision.Reason) {
+			worst = p
+		}
+	}
+	return worst
+}
+
+func (v *Verdict[C]) add(p *Policy[C], l algo.Limiter, key string) {
+	if v.count == fewPolicies && v.more == nil {
+		v.more = append(make([]Part[C], 0, 2*fewPolicies), v.room[:]...)
+	}
+	var part *Part[C]
+	if v.more == nil {
+		part = &v.room[v.count]
+	} else {
+		v.more = append(v.more, Part[C]{})
+		part = &v.more[v.count]
+	}
+	part.Policy, part.Request.Limiter, part.Request.Key = p, l, key // one by one: without a bulk write barrier
+	v.count++
+}
+
+// only makes v the verdict of one policy, of which the call needs no other.
+func (v *Verdict[C]) only(p *Policy[C], key string) {
+	v.count, v.more, v.room[0] = 0, nil, Part[C]{}
+	v.add(p, p.Limiter, key)
+}
+
+// refuse completes the verdict on a call that may not start.
+func (v *Verdict[C]) refuse(b Blame) {
+	v.Blame, v.exact = b, waitFor(&v.Decision)
+	if b == Undecided {
+		if v.exact = defaultWait; errors.Is(v.Err, algo.ErrCost) {
+			v.exact = algo.Forever // the same call has the same cost again
+		}
+	}
+	v.Wait = Jitter(v.exact, v.Decision.ResetAfter, algo.Forever, rand.Float64())
+}
+
+// Milliseconds is the wait in milliseconds, 0 if waiting is in vain.
+func (v *Verdict[C]) Milliseconds() int64 {
+	if v.Wait == algo.Forever {
+		return 0
+	}
+	return Milliseconds(v.Wait)
+}
+
+// Seconds are the Milliseconds in seconds, rounded up.
+func (v *Verdict[C]) Seconds() int64 { return (v.Milliseconds() + 999) / 1000 }
+
+// Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a caller that has that time
+// left: the milliseconds, or -1 if its deadline comes first.
+func (v *Verdict[C]) Pushback(left time.Duration) int32 {
+	for _, wait := range [...]time.Duration{v.Wait, v.exact} { // without jitter it may fit
+		if ms := Milliseconds(wait); wait != algo.Forever && ms < int64(left/time.Millisecond) {
+			return int32(min(ms, math.MaxInt32))
+		}
+	}
+	return DoNotRetry
+}
+
+// denied classifies a denial. A client that has left does not see it; a
+// deadline that has passed is no reason to hide it.
+func (v *Verdict[C]) denied(ctx context.Context) {
+	if err := ctx.Err(); err != nil && errors.Is(err, context.Canceled) {
+		v.Result, v.Err = Canceled, err
+		v.refuse(Gone)
+		return
+	}
+	v.Result = Denied
+	v.refuse(blames[min(v.Decision.Reason, algo.Never)])
+}
