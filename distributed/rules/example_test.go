@@ -67,15 +67,13 @@ func ExampleNew() {
 	// true admitted 0
 }
 
-// Rules for one application. A limit without a rule denies, and a change takes
-// effect within a second even if its notification is lost.
+// Rules for one application. A limit without a rule denies.
 func ExampleRules_Get() {
 	store, stop := exampleStore()
 	defer stop()
 	ctx := context.Background()
 	set, err := rules.New(ctx, store, "production",
 		rules.WithApp("web"),
-		rules.WithPollInterval(time.Second),
 		rules.WithUnknownDenied())
 	if err != nil {
 		panic(err)

@@ -1,16 +1,20 @@
 package rules
 
-// VersionOf is the version of a rule that is in force here.
+// VersionOf is the version of a rule that was read last.
 func VersionOf(r *Rules, rule string) int64 {
-	if a := (*r.current.Load())[rule]; a != nil {
-		return a.rule.Version
-	}
-	return 0
+	r.turn <- struct{}{}
+	defer func() { <-r.turn }()
+	return r.entry(rule).version
 }
 
 // LimitersOf is how many limiters the rules hold.
-func LimitersOf(r *Rules) int {
-	r.loading.Lock()
-	defer r.loading.Unlock()
-	return len(r.limiters)
+func LimitersOf(r *Rules) (n int) {
+	r.known.Range(func(_, v any) bool {
+		e := v.(*entry)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		n += len(e.made)
+		return true
+	})
+	return n
 }

@@ -4,65 +4,34 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 )
 
 // Option configures a set of rules. An option that is given twice is an error.
 type Option struct {
 	name  string
-	apply func(*settings) error
-}
-
-type settings struct {
-	app         string
-	poll        time.Duration
-	denyUnknown bool
-	logger      *slog.Logger
+	apply func(*Rules)
 }
 
 // WithApp names the application of this instance, for the Apps of a rule.
 func WithApp(name string) Option {
-	return Option{"WithApp", func(s *settings) error {
-		s.app = name
-		return nil
-	}}
-}
-
-// WithPollInterval sets how often the rules are read without a notification,
-// 10 ms to 1 h; the default is 10 s. Each pause is up to a half shorter, so that
-// the instances spread.
-func WithPollInterval(d time.Duration) Option {
-	return Option{"WithPollInterval", func(s *settings) error {
-		if s.poll = d; d < 10*time.Millisecond || d > time.Hour {
-			return fmt.Errorf("poll interval is %v, want 10ms to 1h", d)
-		}
-		return nil
-	}}
+	return Option{"WithApp", func(r *Rules) { r.app = name }}
 }
 
 // WithUnknownDenied makes the limiters of rules that do not exist deny
 // everything, with the Reason [algo.Overload]. By default they admit
-// everything, with the Source [algo.SourceOff].
+// everything, with the Source [algo.SourceOff]. Both are logged, once.
 func WithUnknownDenied() Option {
-	return Option{"WithUnknownDenied", func(s *settings) error {
-		s.denyUnknown = true
-		return nil
-	}}
+	return Option{"WithUnknownDenied", func(r *Rules) { r.denyUnknown = true }}
 }
 
 // WithLogger sets where failures are logged. The default is slog.Default.
 func WithLogger(l *slog.Logger) Option {
-	return Option{"WithLogger", func(s *settings) error {
-		if s.logger = l; l == nil {
-			return errors.New("logger is nil")
-		}
-		return nil
-	}}
+	return Option{"WithLogger", func(r *Rules) { r.logger = l }}
 }
 
 // configure applies opts, each at most once.
-func (s *settings) configure(opts []Option) error {
-	given := make(map[string]bool, len(opts))
+func (r *Rules) configure(opts []Option) error {
+	given := map[string]bool{}
 	for _, o := range opts {
 		switch {
 		case o.apply == nil:
@@ -71,9 +40,10 @@ func (s *settings) configure(opts []Option) error {
 			return fmt.Errorf("duplicate option %s", o.name)
 		}
 		given[o.name] = true
-		if err := o.apply(s); err != nil {
-			return err
-		}
+		o.apply(r)
+	}
+	if r.logger == nil {
+		return errors.New("logger is nil")
 	}
 	return nil
 }

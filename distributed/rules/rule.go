@@ -1,13 +1,13 @@
 package rules
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
@@ -25,12 +25,21 @@ type Rule struct {
 	Apps []string `json:"apps,omitempty"`
 	// Overrides are other limits for single keys. An override with the algorithm of
 	// Limit keeps what the key has spent: of a window or a log the units, of a bucket
-	// the time until it is full. Each takes about 2 KB in every instance, and
-	// 20 KB once its key has been used, until a poll interval after its end: give plans
-	// with many keys a rule each.
+	// the time until it is full. The rule is sent whole after each change: give plans with
+	// thousands of keys a rule each.
 	Overrides map[string]algo.Spec `json:"overrides,omitempty"`
-	// Version counts the changes; Put sets it.
+	// Temporary are limits for single keys that end by themselves. They go before Overrides.
+	Temporary map[string]Temporary `json:"temporary,omitempty"`
+	// Version identifies a change, later ones by larger numbers: microseconds of Redis' clock.
+	// See [Rules.Put].
 	Version int64 `json:"-"`
+}
+
+// Temporary is a limit that ends by itself.
+type Temporary struct {
+	Limit  algo.Spec `json:"limit"`
+	Until  time.Time `json:"until"` // by the clock of each instance; required
+	Reason string    `json:"reason,omitempty"`
 }
 
 // Mode says whether a rule is enforced.
@@ -45,19 +54,61 @@ const (
 	ModeOff Mode = "off"
 )
 
-// ErrNoRule reports a rule that does not exist, or has been deleted.
-var ErrNoRule = errors.New("rules: no such rule")
+// ErrNoRule reports a rule that does not exist, or has been deleted. ErrRuleChanged reports a
+// Put of a version that is not the one in Redis.
+var (
+	ErrNoRule      = errors.New("no such rule")
+	ErrRuleChanged = errors.New("the rule has been changed: get it again")
+)
+
+// UnmarshalJSON reads a rule and checks it. A field that does not exist is an error that names
+// it.
+func (r *Rule) UnmarshalJSON(data []byte) error {
+	type plain Rule
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode((*plain)(r)); err != nil {
+		return err
+	}
+	return r.validate()
+}
+
+// limits returns all limits, with a text for errors.
+func (r *Rule) limits() map[string]algo.Spec {
+	all := map[string]algo.Spec{"": r.Limit}
+	for key, spec := range r.Overrides {
+		all[fmt.Sprintf("override %q: ", key)] = spec
+	}
+	for key, t := range r.Temporary {
+		all[fmt.Sprintf("temporary limit of %q: ", key)] = t.Limit
+	}
+	return all
+}
+
+// limitOf returns the limit of a key.
+func (r *Rule) limitOf(key string) algo.Spec {
+	if t, ok := r.Temporary[key]; ok && time.Now().Before(t.Until) {
+		return t.Limit
+	}
+	if spec, ok := r.Overrides[key]; ok {
+		return spec
+	}
+	return r.Limit
+}
 
 func (r *Rule) validate() error {
 	if r.Mode != ModeEnforce && r.Mode != ModeShadow && r.Mode != ModeOff {
 		return fmt.Errorf("mode is %q, want %q, %q or nothing", r.Mode, ModeShadow, ModeOff)
 	}
-	if err := validate(r.Limit); err != nil {
-		return err
+	all := r.limits()
+	for _, text := range slices.Sorted(maps.Keys(all)) {
+		if err := validate(all[text]); err != nil {
+			return fmt.Errorf("%s%w", text, err)
+		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(r.Overrides)) {
-		if err := validate(r.Overrides[key]); err != nil {
-			return fmt.Errorf("override %q: %w", key, err)
+	for key, t := range r.Temporary {
+		if t.Until.IsZero() {
+			return fmt.Errorf("temporary limit of %q: until is missing", key)
 		}
 	}
 	return nil
@@ -76,47 +127,6 @@ func validate(s algo.Spec) error {
 // namesOf begin the names of the limits of each algorithm: limits of one name have one
 // algorithm.
 var namesOf = map[string]string{
-	"token-bucket": "rule:", "leaky-bucket": "rule-lb:", "pacer": "rule-p:",
+	"": "rule:", "token-bucket": "rule:", "leaky-bucket": "rule-lb:", "pacer": "rule-p:",
 	"fixed-window": "rule-fw:", "sliding-window": "rule-sw:", "sliding-log": "rule-sl:",
-}
-
-// algorithmOf is the algorithm of s, also if it is not written.
-func algorithmOf(s algo.Spec) string {
-	if s.Algorithm == "" {
-		return "token-bucket"
-	}
-	return s.Algorithm
-}
-
-// document is a rule as Redis keeps it. A deleted rule stays as a tombstone: a
-// rule that is missing because Redis lost it stays in force.
-type document struct {
-	Rule
-	Deleted bool `json:"deleted,omitempty"`
-}
-
-func (d *document) text() (string, error) {
-	if d.Deleted {
-		return `{"deleted":true}`, nil
-	}
-	b, err := json.Marshal(d.Rule)
-	return string(b), err
-}
-
-// parseDocument reads 'version document'.
-func parseDocument(text string) (d document, err error) {
-	version, body, ok := strings.Cut(text, " ")
-	if !ok {
-		return d, fmt.Errorf("document %.40q has no version", text)
-	}
-	if err := json.Unmarshal([]byte(body), &d); err != nil {
-		return d, err
-	}
-	if d.Version, err = strconv.ParseInt(version, 10, 64); err != nil {
-		return d, err
-	}
-	if d.Deleted {
-		return d, nil
-	}
-	return d, d.validate()
 }

@@ -22,7 +22,7 @@ func writes(server *redistest.Server) string {
 // requests would be denied.
 func TestRulesAreDecidedInOneStep(t *testing.T) {
 	store, server := onRedis(t)
-	set := newRules(t, store, never)
+	set := newRules(t, store)
 	require.NoError(t, set.Put(ctx, "tenant", rules.Rule{Limit: spec(t, "10/h")}))
 	require.NoError(t, set.Put(ctx, "user", rules.Rule{Limit: spec(t, "1/h"), Overrides: map[string]algo.Spec{"vip": spec(t, "2/h")}}))
 	ask := func(user string) algo.Lease {
@@ -46,8 +46,8 @@ func TestRulesAreDecidedInOneStep(t *testing.T) {
 // calls do, and rules are limits over time.
 func TestComposedRulesWithoutALimit(t *testing.T) {
 	store, _ := onRedis(t)
-	set := newRules(t, store, never)
-	strict := newRules(t, store, never, rules.WithUnknownDenied())
+	set := newRules(t, store)
+	strict := newRules(t, store, rules.WithUnknownDenied())
 	require.NoError(t, set.Put(ctx, "off", rules.Rule{Limit: spec(t, "1/h"), Mode: rules.ModeOff}))
 	for range 3 {
 		lease := acquire(t, algo.All(set.Limiter("off"), set.Limiter("unknown")), "k", 1)
@@ -65,7 +65,7 @@ func TestSetsOfRulesAreApart(t *testing.T) {
 	store, _ := onRedis(t)
 	joined := map[string]string{"prod": "eu:search", "prod:eu": "search", "prod%3Aeu": "search"}
 	for name, rule := range joined {
-		set := must[*rules.Rules](t)(rules.New(t.Context(), store, name, rules.WithPollInterval(never)))
+		set := must[*rules.Rules](t)(rules.New(t.Context(), store, name))
 		t.Cleanup(func() { require.NoError(t, set.Close()) })
 		require.NoError(t, set.Put(ctx, rule, rules.Rule{Limit: spec(t, "1/h")}))
 		require.True(t, remote(t, set.Limiter(rule), "u", 1).Allowed, name)

@@ -1,0 +1,142 @@
+package rules
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed sync.lua
+var source string
+
+var script = redis.NewScript(source)
+
+// tombstone is the text of a deleted rule. One that is missing has been lost, and stays in force.
+const tombstone = `{"deleted":true}`
+
+// pause is the longest time between two polls; the shortest is a third less. After eight
+// failures it is four times as long.
+const pause = 750 * time.Millisecond
+
+func (r *Rules) follow() {
+	for {
+		select {
+		case <-time.After((pause - rand.N(pause/3)) * time.Duration(1+min(r.failed/8, 1)*3)):
+			r.poll()
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// poll reads what has changed, and logs when that begins to fail. Then each second one is short,
+// because go-redis dials ten times a second while it lasts.
+func (r *Rules) poll() {
+	ctx, cancel := context.WithTimeout(r.ctx, time.Second/time.Duration(1+r.failed%2*3))
+	defer cancel()
+	err := r.sync(ctx, nil)
+	if err == nil {
+		r.failed = 0
+	} else if r.failed++; r.failed == 1 && r.ctx.Err() == nil {
+		r.logger.Warn("rules: cannot read the rules from Redis; the last known ones stay in force", "key", r.keys[0], "err", err)
+	}
+}
+
+// sync writes rules, as sync.lua takes them, reads what has changed and calls then, if any.
+// If versions are missing in Redis, which has lost them, it writes them again.
+func (r *Rules) sync(ctx context.Context, then func() error, writes ...any) error {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	whole, _, err := r.exchange(ctx, r.latest, writes)
+	if err == nil && !whole {
+		err = r.restore(ctx)
+	}
+	if err == nil && then != nil {
+		err = then()
+	}
+	return err
+}
+
+// restore writes the rules of which Redis has only older versions.
+func (r *Rules) restore(ctx context.Context) error {
+	_, found, err := r.exchange(ctx, 0, nil)
+	var lost []any
+	r.known.Range(func(_, v any) bool {
+		if e := v.(*entry); found[e.name] < e.version {
+			lost = append(lost, e.name, -e.version, e.text)
+		}
+		return true
+	})
+	for part := range slices.Chunk(lost, 3*500) {
+		if err == nil {
+			_, _, err = r.exchange(ctx, r.latest, part)
+		}
+	}
+	return err
+}
+
+// exchange writes rules and reads the versions above since. It reports whether Redis has all
+// versions that are known here, and those that it found.
+func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole bool, found map[string]int64, err error) {
+	found = map[string]int64{}
+	for {
+		reply, err := script.Run(ctx, r.store.Client(), r.keys, append([]any{since, r.latest}, writes...)...).Slice()
+		if err != nil {
+			return false, nil, err
+		}
+		for c := range slices.Chunk(reply[3:], 3) {
+			since = c[1].(int64)
+			found[c[0].(string)] = since
+			r.entry(c[0].(string)).note(since, c[2].(string))
+		}
+		if reply[2] == int64(0) {
+			return false, nil, ErrRuleChanged
+		}
+		if since >= reply[0].(int64) || len(reply) == 3 {
+			r.loaded.Store(true)
+			return reply[0] == r.latest && reply[1] == r.sum&(1<<52-1), found, nil
+		}
+		writes = nil
+	}
+}
+
+// note puts a version of the rule in force, unless a later one is. An invalid one is logged: the
+// last valid one stays in force.
+func (e *entry) note(version int64, text string) {
+	r, same := e.rules, e.version > 0 && text == e.text
+	if version <= e.version {
+		return
+	}
+	r.latest = max(r.latest, version)
+	r.sum += version - e.version
+	e.version, e.text = version, text
+	if same {
+		return
+	}
+	rule, err := e.parse()
+	if err != nil && !errors.Is(err, ErrNoRule) {
+		r.logger.Error("rules: a rule is invalid; its last valid version stays in force until it is put again", "key", r.keys[0], "rule", e.name, "err", err)
+		return
+	}
+	e.set(rule)
+}
+
+// parse reads the text. The error is [ErrNoRule] if there is no rule.
+func (e *entry) parse() (rule Rule, err error) {
+	if e.version == 0 || e.text == tombstone {
+		return rule, ErrNoRule
+	}
+	err = json.Unmarshal([]byte(e.text), &rule)
+	rule.Version = e.version
+	return rule, err
+}
