@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Batches reports that two buckets, or two fixed windows, of one store can be decided in one
@@ -15,15 +16,14 @@ func (l *Limiter) Batches(a, b algo.Request) bool {
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
 		return false
 	}
-	s, router := l.load().script(), l.store.router
-	if !s.batches() || s != other.load().script() {
+	if s := l.load().script(); !batches(s) || s != other.load().script() {
 		return false
 	}
-	return !router.divided() || router.sameStep(l.redisKey(a.Key), other.redisKey(b.Key))
+	return l.store.remote.OneNode() || l.store.remote.SameStep(l.redisKey(a.Key), other.redisKey(b.Key))
 }
 
 // batches reports whether s has opAcquireAll.
-func (s *script) batches() bool { return s == bucketScript || s == fixedWindowScript }
+func batches(s *remote.Script) bool { return s == bucketScript || s == fixedWindowScript }
 
 // AcquireBatch charges all of reqs or none, in one step. It implements
 // [algo.Batcher]; callers use [algo.AcquireAll].
@@ -38,7 +38,7 @@ func (l *Limiter) PeekBatch(ctx context.Context, reqs []algo.Request, leases []a
 }
 
 func (l *Limiter) acquireAll(ctx context.Context, reqs []algo.Request, leases []algo.Lease, op int64) error {
-	if l.store.closed.Load() {
+	if l.store.remote.Closed() {
 		return ErrClosed
 	}
 	l.store.registry.start()
@@ -169,9 +169,9 @@ func (g *group) want() (filling int) {
 // ask asks Redis once. The first result is whether all parts are charged.
 func (g *group) ask(ctx context.Context, leases []algo.Lease) (all, answered bool) {
 	r := g.request()
-	if g.store.do(ctx, r) {
-		defer r.free()
-		if r.err == nil {
+	if g.store.remote.Do(ctx, r) {
+		defer r.Free()
+		if r.Err == nil {
 			all, answered = g.answer(r, leases)
 		}
 		if answered {
@@ -185,35 +185,35 @@ func (g *group) ask(ctx context.Context, leases []algo.Lease) (all, answered boo
 	return false, false
 }
 
-func (g *group) request() *request {
-	r := newRequest(g.parts[0].limit.script(), "", args{})
+func (g *group) request() *remote.Request {
+	r := remote.NewRequest(g.parts[0].limit.script(), "", remote.Args{})
 	n := len(g.parts)
-	r.keys, r.args, r.reply = make([]string, n), make([]int64, 0, n*r.script.args), make([]int64, n*r.script.replies)
+	r.Keys, r.Args, r.Reply = make([]string, n), make([]int64, 0, n*r.Script.Args), make([]int64, n*r.Script.Replies)
 	for i := range g.parts {
 		p := &g.parts[i]
 		a := p.limit.acquireArgs(p.Key, p.units())
 		a[0] = g.op + 16*int64(n-i)
-		r.keys[i] = p.key
-		r.args = append(r.args, a[:r.script.args]...)
+		r.Keys[i] = p.key
+		r.Args = append(r.Args, a[:r.Script.Args]...)
 	}
 	if g.op == opAcquireAll {
-		r.undo = g
+		r.Undo = g
 	}
 	return r
 }
 
 // answer writes the answer to leases, and fills blocks. It reports whether all parts are
 // charged, and false if a key holds another type.
-func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
+func (g *group) answer(r *remote.Request, leases []algo.Lease) (all, ok bool) {
 	decisions, handles, all := g.explain(r)
 	for i := range g.parts {
-		if r.answer(i).flag() == flagWrongType {
+		if r.Answer(i).Flag() == flagWrongType {
 			return false, false
 		}
 	}
 	for i := range g.parts {
 		p, d := &g.parts[i], &decisions[i]
-		if r.answer(i).mixed() {
+		if r.Answer(i).Mixed() {
 			p.limiter.reportMixed()
 		}
 		d.Source = algo.SourceRemote
@@ -223,7 +223,7 @@ func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 		switch {
 		case !all || g.op != opAcquireAll:
 			if !g.twice { // then a reply has the costs of earlier parts
-				g.store.denied.note(p.key, p.limit, r.answer(i), r.sent, d, p.corrections)
+				g.store.denied.note(p.key, p.limit, r.Answer(i), r.Sent, d, p.corrections)
 			}
 			leases[i] = algo.NewLease(*d, nil, algo.Handle{})
 		case p.N == 0:
@@ -239,7 +239,7 @@ func (g *group) answer(r *request, leases []algo.Lease) (all, ok bool) {
 }
 
 // fill notes the answer d in the block of the part, and the units that were charged for it.
-func (p *groupPart) fill(r *request, charge algo.Handle, d *algo.Decision, charged bool) {
+func (p *groupPart) fill(r *remote.Request, charge algo.Handle, d *algo.Decision, charged bool) {
 	switch {
 	case p.block == nil:
 	case charged:
@@ -253,28 +253,28 @@ func (p *groupPart) fill(r *request, charge algo.Handle, d *algo.Decision, charg
 
 // explain explains the parts in order, each after the charges of those before.
 // If they are not charged, the decisions describe the limits without a charge.
-func (g *group) explain(r *request) (decisions []algo.Decision, handles []algo.Handle, all bool) {
+func (g *group) explain(r *remote.Request) (decisions []algo.Decision, handles []algo.Handle, all bool) {
 	decisions, handles, all = make([]algo.Decision, len(g.parts)), make([]algo.Handle, len(g.parts)), true
 	for i := range g.parts {
 		p, d := &g.parts[i], &decisions[i]
-		*d, handles[i] = p.limit.explain(r.answer(i), p.units())
+		*d, handles[i] = p.limit.explain(r.Answer(i), p.units())
 		handles[i].Key = p.Key
 		if p.never {
 			d.Allowed, d.Reason, d.RetryAfter = false, algo.Never, algo.Forever
 		}
-		all = all && d.Allowed && r.answer(i).flag() != flagWrongType
+		all = all && d.Allowed && r.Answer(i).Flag() != flagWrongType
 	}
 	for i := 0; i < len(g.parts) && !all; i++ {
 		was, d := decisions[i], &decisions[i]
-		*d, _ = g.parts[i].limit.explain(r.answer(i), 0)
+		*d, _ = g.parts[i].limit.explain(r.Answer(i), 0)
 		d.Allowed, d.Reason, d.Cause, d.Delay, d.RetryAfter = was.Allowed, was.Reason, was.Cause, was.Delay, was.RetryAfter
 	}
 	return decisions, handles, all
 }
 
-// undoCharge undoes charges whose caller has stopped waiting.
-func (g *group) undoCharge(r *request) {
-	if r.err != nil {
+// UndoCharge undoes charges whose caller has stopped waiting.
+func (g *group) UndoCharge(r *remote.Request) {
+	if r.Err != nil {
 		return
 	}
 	_, handles, all := g.explain(r)

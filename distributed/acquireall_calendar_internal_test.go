@@ -15,6 +15,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // civilCount is one key of a calendar window, counted by the dates that the clocks of its zone
@@ -33,7 +34,7 @@ type civilCount struct {
 }
 
 // civilDenial is the entry that a deny cache would keep.
-type civilDenial struct{ answer answer }
+type civilDenial struct{ answer remote.Answer }
 
 // number of the period of the date that the clocks show.
 func (c *civilCount) number(t time.Time) int {
@@ -146,7 +147,7 @@ type civilRig struct {
 	t      *testing.T
 	rnd    *rand.Rand
 	client *redis.Client
-	script *script
+	script *remote.Script
 	id     int
 	counts []*civilCount
 	now    time.Time
@@ -161,10 +162,10 @@ type civilRig struct {
 func TestW2_CalendarGroupsAgainstDates(t *testing.T) {
 	script := atInstant(t)
 	const life = "math.max(math.ceil(us / 1000), 1)"
-	source := strings.Replace(script.source, life, life+" + 3600000", 1) // the clock of the test does not advance
-	require.NotEqual(t, script.source, source)
+	source := strings.Replace(script.Source, life, life+" + 3600000", 1) // the clock of the test does not advance
+	require.NotEqual(t, script.Source, source)
 	r := &civilRig{t: t, rnd: rand.New(rand.NewPCG(31, 32)), client: redistest.Start(t).Client(),
-		script: newScript(script.name, source, script.args, script.replies)}
+		script: remote.NewScript(script.Name, source, script.Args, script.Replies)}
 	for range cases.Count(10, 1500) {
 		r.id++
 		r.counts = nil
@@ -231,8 +232,8 @@ func (r *civilRig) key(c *civilCount) string {
 	return ""
 }
 
-func (r *civilRig) run(c *civilCount, a args) []int64 {
-	return runScript(r.t, r.client, newRequest(r.script, r.key(c), a))
+func (r *civilRig) run(c *civilCount, a remote.Args) []int64 {
+	return runScript(r.t, r.client, remote.NewRequest(r.script, r.key(c), a))
 }
 
 // acquire asks for a group, and compares each part.
@@ -252,19 +253,19 @@ func (r *civilRig) acquire() {
 		all = all && fits[len(fits)-1]
 	}
 	request := g.request()
-	request.script = r.script
+	request.Script = r.script
 	reply := runScript(r.t, r.client, request)
-	request.now = reply[0]
-	copy(request.reply, reply[1:])
+	request.Now = reply[0]
+	copy(request.Reply, reply[1:])
 	decisions, handles, charged := g.explain(request)
 	require.Equal(r.t, all, charged)
 	require.Equal(r.t, r.now.UnixMicro(), reply[0])
 	seen := map[*civilCount]int64{}
 	for i, c := range of {
 		seen[c] += g.parts[i].N
-		r.check(c, request.answer(i), &decisions[i], g.parts[i].N, seen[c], fits[i])
+		r.check(c, request.Answer(i), &decisions[i], g.parts[i].N, seen[c], fits[i])
 		if !fits[i] && !g.twice {
-			c.denied = &civilDenial{answer{reply[0], append([]int64(nil), request.answer(i).args...), append([]int64(nil), request.answer(i).reply...)}}
+			c.denied = &civilDenial{remote.Answer{Now: reply[0], Args: append([]int64(nil), request.Answer(i).Args...), Reply: append([]int64(nil), request.Answer(i).Reply...)}}
 		}
 	}
 	if !all || g.op != opAcquireAll {
@@ -279,9 +280,9 @@ func (r *civilRig) acquire() {
 	}
 }
 
-func (r *civilRig) check(c *civilCount, a answer, d *algo.Decision, n, sum int64, fits bool) {
+func (r *civilRig) check(c *civilCount, a remote.Answer, d *algo.Decision, n, sum int64, fits bool) {
 	where := fmt.Sprintf("%v at %v: %d of %+v", c.spec, r.now.In(c.zone), n, c)
-	require.Zero(r.t, a.reply[2]&flagMixed, where)
+	require.Zero(r.t, a.Reply[2]&remote.FlagMixed, where)
 	require.Equal(r.t, fits, d.Allowed, where)
 	if d.ResetAfter > 0 {
 		require.Equal(r.t, c.retryAfter(r.now, c.quota), d.ResetAfter, where)
@@ -292,7 +293,7 @@ func (r *civilRig) check(c *civilCount, a answer, d *algo.Decision, n, sum int64
 	}
 	if c.denied != nil && n > 0 && sum == n {
 		if now := r.now.UnixMicro(); now < c.limit.provenUntil(c.denied.answer) {
-			c.denied.answer.now = now
+			c.denied.answer.Now = now
 			if known, _ := c.limit.explain(c.denied.answer, n); !known.Allowed {
 				r.proofs++
 				require.False(r.t, d.Allowed, "it was proven: %s", where)

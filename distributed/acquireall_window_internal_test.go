@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // TestL2_WindowGroupsAndDecide: several fixed windows in one step are decided as decide decides
@@ -57,7 +58,7 @@ type windowGroup struct {
 func (w *windowGroup) force(t *testing.T, client *redis.Client) {
 	k, n := w.rnd.IntN(len(w.models)), 1+w.rnd.Int64N(12)
 	m := w.models[k]
-	reply := runScript(t, client, newRequest(fixedWindowScript, "w"+strconv.Itoa(k), m.l.forceArgs("k", algo.Handle{}, n)))
+	reply := runScript(t, client, remote.NewRequest(fixedWindowScript, "w"+strconv.Itoa(k), m.l.forceArgs("k", algo.Handle{}, n)))
 	m.run(t, reply[0], windowStep{op: opForce, n: n}, reply[1:])
 }
 
@@ -76,27 +77,27 @@ func (w *windowGroup) run(t *testing.T, client *redis.Client) (charged bool) {
 	r := w.group.request()
 	reply := runScript(t, client, r)
 	require.Len(t, reply, 1+3*len(w.of))
-	r.now = reply[0]
-	copy(r.reply, reply[1:])
+	r.Now = reply[0]
+	copy(r.Reply, reply[1:])
 	return w.check(t, r)
 }
 
 // check compares a reply with the models, and charges them.
-func (w *windowGroup) check(t *testing.T, r *request) bool {
+func (w *windowGroup) check(t *testing.T, r *remote.Request) bool {
 	all, words, costs := true, map[int]int64{}, map[int]int64{}
 	for i, p := range w.group.parts {
 		m := w.models[w.of[i]]
 		phase := m.l.shift("k") - m.l.phase
 		if _, known := words[w.of[i]]; !known {
-			words[w.of[i]] = m.run(t, r.now, windowStep{op: opAcquire}, nil)[0] + phase
+			words[w.of[i]] = m.run(t, r.Now, windowStep{op: opAcquire}, nil)[0] + phase
 		}
 		costs[w.of[i]] += p.N
-		_, a, _ := m.l.decide.Answer(words[w.of[i]], r.now+phase, costs[w.of[i]])
+		_, a, _ := m.l.decide.Answer(words[w.of[i]], r.Now+phase, costs[w.of[i]])
 		if p.N == 0 {
 			a.Allowed = true
 		}
-		require.Equal(t, a.Allowed, r.answer(i).flag() == flagAdmitted, "entry %d of %+v", i, w.group.parts)
-		if d, _ := m.l.explain(r.answer(i), p.N); !a.Allowed && !a.Never {
+		require.Equal(t, a.Allowed, r.Answer(i).Flag() == flagAdmitted, "entry %d of %+v", i, w.group.parts)
+		if d, _ := m.l.explain(r.Answer(i), p.N); !a.Allowed && !a.Never {
 			require.Equal(t, micros(a.RetryAfter), d.RetryAfter, "entry %d of %+v", i, w.group.parts)
 		}
 		all = all && a.Allowed
@@ -105,7 +106,7 @@ func (w *windowGroup) check(t *testing.T, r *request) bool {
 		return false
 	}
 	for k, n := range costs {
-		require.Equal(t, int64(flagAdmitted), w.models[k].run(t, r.now, windowStep{op: opAcquire, n: n}, nil)[2])
+		require.Equal(t, int64(flagAdmitted), w.models[k].run(t, r.Now, windowStep{op: opAcquire, n: n}, nil)[2])
 	}
 	return true
 }

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Ban bans keys that keep exceeding their limit, in all instances; see [NewBan].
 type Ban struct {
 	limiter *Limiter
-	args    args // of the record of a key
+	args    remote.Args // of the record of a key
 }
 
 //go:embed ban.lua
@@ -25,14 +26,14 @@ var banScripts sync.Map
 
 // banScript is s with bans. The source of s becomes a function of the keys and the
 // arguments.
-func banScript(s *script) *script {
+func banScript(s *remote.Script) *remote.Script {
 	if known, ok := banScripts.Load(s); ok {
-		return known.(*script)
+		return known.(*remote.Script)
 	}
-	body := strings.TrimPrefix(s.source, prelude)
-	source := fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude, body, s.args, s.replies, banSource)
-	made, _ := banScripts.LoadOrStore(s, newScript(s.name+" with bans", source, s.args, s.replies))
-	return made.(*script)
+	body := strings.TrimPrefix(s.Source, prelude)
+	source := fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude, body, s.Args, s.Replies, banSource)
+	made, _ := banScripts.LoadOrStore(s, remote.NewScript(s.Name+" with bans", source, s.Args, s.Replies))
+	return made.(*remote.Script)
 }
 
 // NewBan bans keys of l that keep exceeding it, in all instances that wrap the limit of that
@@ -63,7 +64,7 @@ func NewBan(l *Limiter, denials algo.Rate, first, longest time.Duration) (*Ban, 
 		return nil, l.errorf("%w", err)
 	}
 	microsecond := func(d time.Duration) int64 { return max(d.Microseconds(), 1) }
-	return &Ban{l, args{opAcquire, denials.Count, microsecond(denials.Period), microsecond(first), microsecond(longest)}}, nil
+	return &Ban{l, remote.Args{opAcquire, denials.Count, microsecond(denials.Period), microsecond(first), microsecond(longest)}}, nil
 }
 
 // Describe returns the description of the limit.
@@ -108,16 +109,16 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 		ban[1] = 0
 	}
 	r := b.request(c.limit, c.redisKey, record, c.limit.acquireArgs(c.key, c.n), ban)
-	r.limiter, r.limit, r.n, r.undo = l, c.limit, c.n, b
-	if !l.store.do(c.ctx, r) {
+	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.n, (*banUndo)(b)
+	if !l.store.remote.Do(c.ctx, r) {
 		return false
 	}
-	defer r.free()
-	if r.err != nil || r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+	defer r.Free()
+	if r.Err != nil || r.Answer(0).Flag() == flagWrongType || r.Answer(1).Flag() == flagWrongType {
 		l.reportKeyFault(r)
 		return false
 	}
-	if r.answer(0).mixed() {
+	if r.Answer(0).Mixed() {
 		l.reportMixed()
 	}
 	asked, left := banOf(r)
@@ -134,26 +135,29 @@ func (b *Ban) remote(c call, record string, lease *algo.Lease) bool {
 }
 
 // request asks about a key and its record in one step.
-func (b *Ban) request(lim limit, redisKey, record string, a, ban args) *request {
+func (b *Ban) request(lim limit, redisKey, record string, a, ban remote.Args) *remote.Request {
 	s := banScript(lim.script())
-	r := newRequest(s, redisKey, a)
-	r.keys = []string{redisKey, record}
-	r.args = append(append(make([]int64, 0, 2*s.args), a[:s.args]...), ban[:s.args]...)
-	r.reply = make([]int64, 2*s.replies)
+	r := remote.NewRequest(s, redisKey, a)
+	r.Keys = []string{redisKey, record}
+	r.Args = append(append(make([]int64, 0, 2*s.Args), a[:s.Args]...), ban[:s.Args]...)
+	r.Reply = make([]int64, 2*s.Replies)
 	return r
 }
 
 // banOf reads the reply about a record: whether the limit was asked, and how long the key
 // is banned.
-func banOf(r *request) (asked bool, left time.Duration) {
-	a := r.answer(1)
-	return a.reply[1] == 1, micros(a.reply[0] - a.now)
+func banOf(r *remote.Request) (asked bool, left time.Duration) {
+	a := r.Answer(1)
+	return a.Reply[1] == 1, micros(a.Reply[0] - a.Now)
 }
 
-// undoCharge undoes a charge whose caller has stopped waiting.
-func (b *Ban) undoCharge(r *request) {
+// banUndo is a ban's side of late replies.
+type banUndo Ban
+
+// UndoCharge undoes a charge whose caller has stopped waiting.
+func (b *banUndo) UndoCharge(r *remote.Request) {
 	if asked, _ := banOf(r); asked {
-		b.limiter.undoCharge(r)
+		(*releaser)(b.limiter).UndoCharge(r)
 	}
 }
 
@@ -172,19 +176,19 @@ func (b *Ban) denial(left time.Duration, from algo.Source) algo.Decision {
 // [ErrUnavailable], or the error of Redis.
 func (b *Ban) Banned(ctx context.Context, key string) (left time.Duration, err error) {
 	lim := b.limiter.load()
-	return left, b.execute(ctx, key, lim.acquireArgs(key, 0), b.args, func(r *request) { _, left = banOf(r) })
+	return left, b.execute(ctx, key, lim.acquireArgs(key, 0), b.args, func(r *remote.Request) { _, left = banOf(r) })
 }
 
 // Reset lifts the ban of key and forgets its denials and earlier bans, in all instances:
 // within a second in those that have answered for the ban. The key's debt stays; see
 // [Limiter.Reset]. The error is [ErrUnavailable], or the error of Redis.
 func (b *Ban) Reset(ctx context.Context, key string) error {
-	return b.execute(ctx, key, args{}, args{opReset}, func(*request) { b.limiter.store.denied.drop(b.record(key)) })
+	return b.execute(ctx, key, remote.Args{}, remote.Args{opReset}, func(*remote.Request) { b.limiter.store.denied.drop(b.record(key)) })
 }
 
 // execute runs a command that Redis must execute, and passes the reply to
 // done.
-func (b *Ban) execute(ctx context.Context, key string, a, ban args, done func(*request)) error {
+func (b *Ban) execute(ctx context.Context, key string, a, ban remote.Args, done func(*remote.Request)) error {
 	l := b.limiter
 	switch {
 	case l.isClosed():
@@ -193,14 +197,14 @@ func (b *Ban) execute(ctx context.Context, key string, a, ban args, done func(*r
 		return nil // never banned
 	}
 	r := b.request(l.load(), l.redisKey(key), b.record(key), a, ban)
-	if !l.store.do(ctx, r) {
+	if !l.store.remote.Do(ctx, r) {
 		return noReply(ctx, "ban of "+l.kind, l.name)
 	}
-	defer r.free()
-	if r.err != nil {
-		return fmt.Errorf("%w: ban of %s %q: %w", ErrUnavailable, l.kind, l.name, r.err)
+	defer r.Free()
+	if r.Err != nil {
+		return fmt.Errorf("%w: ban of %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
 	}
-	if r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+	if r.Answer(0).Flag() == flagWrongType || r.Answer(1).Flag() == flagWrongType {
 		return l.errorf("ban: %w", errWrongType)
 	}
 	done(r)

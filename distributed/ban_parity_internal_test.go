@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // banStep is a request after a pause, or a reset, and the answer of algo.Ban.
@@ -109,9 +110,9 @@ func remoteBans(t *testing.T, spec algo.Spec, steps []banStep) (all []algo.Decis
 	l := algo.Must(store.Limiter("a", spec))
 	b := algo.Must(NewBan(l, banDenials, firstBan, maxBan))
 	plain := banScript(l.load().script())
-	ticking := strings.Replace(plain.source, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
-	require.False(t, ticking == plain.source)
-	banScripts.Store(l.load().script(), newScript(plain.name, ticking, plain.args, plain.replies))
+	ticking := strings.Replace(plain.Source, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	require.False(t, ticking == plain.Source)
+	banScripts.Store(l.load().script(), remote.NewScript(plain.Name, ticking, plain.Args, plain.Replies))
 	defer banScripts.Store(l.load().script(), plain)
 
 	now := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

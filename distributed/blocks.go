@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // blocks spares Redis on busy keys: it charges a block of units in advance and
@@ -100,7 +101,7 @@ func (b *blocks) fillable(c call) *block {
 	if k == nil && len(s.keys) < maxBlocks {
 		k = &block{of: b, key: c.key, answered: time.Now(), removed: b.limiter.isClosed()}
 		s.keys[c.key] = k
-		b.once.Do(func() { b.limiter.store.background(b.sweep) })
+		b.once.Do(func() { b.limiter.store.remote.Background(b.sweep) })
 	}
 	return k
 }
@@ -153,7 +154,7 @@ func (k *block) acquire(c call, lease *algo.Lease) bool {
 		k.failed(extra)
 		return false
 	}
-	defer r.free()
+	defer r.Free()
 	charge := l.fillLease(lease, r, c)
 	k.fill(r, charge, &lease.Decision, extra)
 	if extra > 0 && !lease.Allowed { // the block did not fit; n alone may
@@ -161,7 +162,7 @@ func (k *block) acquire(c call, lease *algo.Lease) bool {
 		if exact == nil {
 			return false
 		}
-		defer exact.free()
+		defer exact.Free()
 		l.fillLease(lease, exact, c)
 		return true
 	}
@@ -186,7 +187,7 @@ func (k *block) want(g *bucket, n int64) int64 {
 }
 
 // fill notes an answer, and the extra units that were charged.
-func (k *block) fill(r *request, charge algo.Handle, d *algo.Decision, extra int64) {
+func (k *block) fill(r *remote.Request, charge algo.Handle, d *algo.Decision, extra int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.last, k.answered = *d, time.Now()
@@ -197,7 +198,7 @@ func (k *block) fill(r *request, charge algo.Handle, d *algo.Decision, extra int
 	k.left += extra
 	k.charge = charge
 	k.charge.N = k.left
-	k.ends = r.sent.Add(blockLifetime)
+	k.ends = r.Sent.Add(blockLifetime)
 	if k.removed {
 		k.returnRest()
 	}
@@ -228,7 +229,7 @@ func (b *blocks) refund(key string, h algo.Handle, n int64) {
 // sweep gives back the blocks that were not spent in time, and removes idle
 // keys.
 func (b *blocks) sweep() {
-	for !b.limiter.closed.Load() && b.limiter.store.sleep(blockLifetime/4) {
+	for !b.limiter.closed.Load() && b.limiter.store.remote.Sleep(blockLifetime/4) {
 		b.collect(time.Now())
 	}
 }

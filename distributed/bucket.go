@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // TokenBucket makes a limit that admits bursts and holds the rate over time,
@@ -105,12 +106,12 @@ func microseconds(r algo.Rate) decide.Rate {
 // micros converts a span of the server's clock, 0 for a negative one.
 func micros(us int64) time.Duration { return decide.Microseconds.Duration(max(us, 0)) }
 
-func (b *bucket) script() *script { return bucketScript }
+func (b *bucket) script() *remote.Script { return bucketScript }
 
 func (b *bucket) maxCost() int64 { return b.MaxCost }
 
-func (b *bucket) acquireArgs(_ string, n int64) args {
-	return args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission, 0, b.mark()}
+func (b *bucket) acquireArgs(_ string, n int64) remote.Args {
+	return remote.Args{opAcquire, b.Depth, b.MaxWait, possible(n, b.MaxCost) * b.Emission, 0, b.mark()}
 }
 
 // mark marks the parameters; see [markOf].
@@ -125,21 +126,21 @@ func possible(n, maxCost int64) int64 {
 	return n
 }
 
-func (b *bucket) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	tat, account := a.reply[0], a.reply[1]
-	if a.flag() == flagBanned {
-		return whileBanned(b, n, tat-a.now), algo.Handle{}
+func (b *bucket) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
+	tat, account := a.Reply[0], a.Reply[1]
+	if a.Flag() == flagBanned {
+		return whileBanned(b, n, tat-a.Now), algo.Handle{}
 	}
 	// Whether tat is plausible here does not matter: other parameters on the key
 	// may allow more debt.
-	next, answer, quota := b.gcra.Answer(tat, a.now, n)
-	return decision(answer, quota), handle(b.gcra.Charge(next, a.now, n, answer.Delay), account)
+	next, answer, quota := b.gcra.Answer(tat, a.Now, n)
+	return decision(answer, quota), handle(b.gcra.Charge(next, a.Now, n, answer.Delay), account)
 }
 
 // provenUntil has no end: a TAT falls by nothing that is not done to it.
-func (b *bucket) provenUntil(a answer) int64 {
-	if a.flag() == flagBanned {
-		return a.reply[0]
+func (b *bucket) provenUntil(a remote.Answer) int64 {
+	if a.Flag() == flagBanned {
+		return a.Reply[0]
 	}
 	return math.MaxInt64
 }
@@ -185,27 +186,27 @@ func chargeOf(h algo.Handle) decide.Charge {
 
 // refundArgs gives back n units as far as the charge still weighs; see
 // [decide.GCRA.Refund].
-func (b *bucket) refundArgs(h algo.Handle, n int64) args {
+func (b *bucket) refundArgs(h algo.Handle, n int64) remote.Args {
 	c := chargeOf(h)
-	return args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.A, h.State[2]}
+	return remote.Args{opRefund, b.gcra.MaxRefund(c, n), c.At + b.gcra.MaxRefund(c, c.N), c.A, h.State[2]}
 }
 
 // giveBackArgs: give back n units as far as they weigh, at most all debt.
-func (b *bucket) giveBackArgs(_ string, n int64) args {
-	return args{opGiveBack, b.Depth, b.MaxWait, min(n, maxExact/b.Emission) * b.Emission, 0, b.mark()}
+func (b *bucket) giveBackArgs(_ string, n int64) remote.Args {
+	return remote.Args{opGiveBack, b.Depth, b.MaxWait, min(n, maxExact/b.Emission) * b.Emission, 0, b.mark()}
 }
 
 // forceArgs charges n units to h; see [decide.GCRA.ForceCharge]. A cost above the
 // largest debt is charged as one tick more than that.
-func (b *bucket) forceArgs(_ string, h algo.Handle, n int64) args {
-	a := args{opForce, b.Depth, b.MaxWait, min(n, b.MaxDebt/b.Emission+1) * b.Emission, 0, b.mark()}
+func (b *bucket) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
+	a := remote.Args{opForce, b.Depth, b.MaxWait, min(n, b.MaxDebt/b.Emission+1) * b.Emission, 0, b.mark()}
 	if b.Emission < h.State[1] {
 		a[4] = 1
 	}
 	return a
 }
 
-func (b *bucket) resetArgs(string) args { return args{opReset, b.Depth, b.MaxWait} }
+func (b *bucket) resetArgs(string) remote.Args { return remote.Args{opReset, b.Depth, b.MaxWait} }
 
 func (b *bucket) describe() algo.Description {
 	return algo.Description{Quota: b.gcra.Limit(), Window: micros(b.Depth)}

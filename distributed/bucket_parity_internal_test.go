@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 func perMicros(count int64, period time.Duration) decide.Rate {
@@ -110,7 +111,7 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 	// A TAT in the past means none; the key may have expired.
 	require.Equal(t, []int64{max(tat, now), account, flag}, []int64{max(got[0], now), got[1], got[2]},
 		"%+v of %+v on %+v at %d", s, s.gcra.Params(), was, now)
-	if s.op == opAcquire && flag&^flagMixed == flagAdmitted && s.n > 0 {
+	if s.op == opAcquire && flag&^remote.FlagMixed == flagAdmitted && s.n > 0 {
 		next, v, _ := s.gcra.Answer(tat, now, s.n)
 		c := markedCharge{s.gcra.Charge(next, now, s.n, v.Delay), account}
 		m.charges[key] = append(m.charges[key], c)
@@ -120,14 +121,16 @@ func (m *bucketModel) expect(t *testing.T, s bucketStep, key string, now int64, 
 	}
 }
 
-func runScript(t *testing.T, c *redis.Client, reqs ...*request) []int64 {
+func runScript(t *testing.T, c *redis.Client, reqs ...*remote.Request) []int64 {
 	t.Helper()
-	cmds := newCommands(reqs, true)
-	require.Len(t, cmds, 1)
-	q := nodeQueue{store: &Store{transport: goRedis{client: c}}}
-	q.send(t.Context(), cmds)
-	require.NoError(t, cmds[0].err)
-	return cmds[0].reply
+	all := remote.NewRequest(reqs[0].Script, "", remote.Args{})
+	all.Keys, all.Args, all.Reply = nil, nil, nil
+	for _, r := range reqs {
+		require.Same(t, all.Script, r.Script)
+		all.Keys, all.Args, all.Reply = append(all.Keys, r.Keys...), append(all.Args, r.Args...), append(all.Reply, r.Reply...)
+	}
+	require.NoError(t, remote.New(remote.GoRedis(c), remote.Config{}, nil).Execute([]*remote.Request{all}))
+	return append([]int64{all.Now}, all.Reply...)
 }
 
 // TestL2_BucketScriptAndDecide: the script and decide agree to the bit on every
@@ -143,12 +146,12 @@ func TestL2_BucketScriptAndDecide(t *testing.T) {
 	for done := 0; done < total; done += batch {
 		var steps []bucketStep
 		var keys []string
-		var reqs []*request
+		var reqs []*remote.Request
 		for range batch {
 			key := names[rnd.IntN(len(names))]
 			s := m.step(rnd, key)
 			steps, keys = append(steps, s), append(keys, key)
-			reqs = append(reqs, newRequest(bucketScript, key, s.args()))
+			reqs = append(reqs, remote.NewRequest(bucketScript, key, s.args()))
 		}
 		reply := runScript(t, client, reqs...)
 		for i, s := range steps {
@@ -247,7 +250,7 @@ func TestClockThatSteppedBackDeniesForAtMostOneBurst(t *testing.T) {
 	b := bucketOf(g)
 	ahead := time.Now().Add(time.Minute).UnixMicro()
 	require.NoError(t, client.Set(t.Context(), "k", fmt.Sprintf("%d%03d", ahead, b.mark()), time.Hour).Err())
-	reply := runScript(t, client, newRequest(bucketScript, "k", b.acquireArgs("", 1)))
+	reply := runScript(t, client, remote.NewRequest(bucketScript, "k", b.acquireArgs("", 1)))
 	require.EqualValues(t, flagDenied, reply[3])
 	require.Equal(t, reply[0]+2*b.Depth, reply[1])
 	text, err := client.Get(t.Context(), "k").Result()
@@ -255,7 +258,7 @@ func TestClockThatSteppedBackDeniesForAtMostOneBurst(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("%d%03d:1:1", reply[1], b.mark()), text, "the clamped TAT is kept, in plain digits, and earlier charges are void")
 	began := time.Now()
 	require.Eventually(t, func() bool {
-		return runScript(t, client, newRequest(bucketScript, "k", b.acquireArgs("", 1)))[3] == flagAdmitted
+		return runScript(t, client, remote.NewRequest(bucketScript, "k", b.acquireArgs("", 1)))[3] == flagAdmitted
 	}, 5*time.Second, time.Millisecond)
 	require.GreaterOrEqual(t, time.Since(began), micros(b.Depth), "not before the burst is paid off")
 }
@@ -267,20 +270,20 @@ func TestF4_KeyOfAnotherTypeInABatch(t *testing.T) {
 	require.NoError(t, client.HSet(t.Context(), "bad", "field", "value").Err())
 	second := time.Second.Microseconds()
 	for _, c := range []struct {
-		script *script
-		a      args
+		script *remote.Script
+		a      remote.Args
 	}{
-		{bucketScript, args{opAcquire, second, 0, second}},
-		{fixedWindowScript, args{opAcquire, second, 5, 1}},
-		{slidingWindowScript, args{opAcquire, second, 5, 1}},
-		{logScript, args{opAcquire, second, 5, 1, 7, 0, markOf(second, 5)}},
-		{inFlightScript, args{opAcquire, second, 5, 1, 7, 0, markOf(second, 5)}},
+		{bucketScript, remote.Args{opAcquire, second, 0, second}},
+		{fixedWindowScript, remote.Args{opAcquire, second, 5, 1}},
+		{slidingWindowScript, remote.Args{opAcquire, second, 5, 1}},
+		{logScript, remote.Args{opAcquire, second, 5, 1, 7, 0, markOf(second, 5)}},
+		{inFlightScript, remote.Args{opAcquire, second, 5, 1, 7, 0, markOf(second, 5)}},
 	} {
-		good := c.script.name
-		reply := runScript(t, client, newRequest(c.script, "bad", c.a), newRequest(c.script, good, c.a))
-		n := c.script.replies
-		require.EqualValues(t, flagWrongType, reply[n], c.script.name)
-		require.EqualValues(t, flagAdmitted, reply[2*n], c.script.name)
-		require.EqualValues(t, 1, client.Exists(t.Context(), good).Val(), c.script.name)
+		good := c.script.Name
+		reply := runScript(t, client, remote.NewRequest(c.script, "bad", c.a), remote.NewRequest(c.script, good, c.a))
+		n := c.script.Replies
+		require.EqualValues(t, flagWrongType, reply[n], c.script.Name)
+		require.EqualValues(t, flagAdmitted, reply[2*n], c.script.Name)
+		require.EqualValues(t, 1, client.Exists(t.Context(), good).Val(), c.script.Name)
 	}
 }

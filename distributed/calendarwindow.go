@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // calendarWindow is a fixedWindow whose windows are periods of a calendar. The
@@ -31,11 +32,11 @@ func newCalendarWindow(s algo.Spec) (limit, error) {
 }
 
 // command returns the arguments of an operation on the window of now.
-func (w *calendarWindow) command(op, n int64) args {
+func (w *calendarWindow) command(op, n int64) remote.Args {
 	begin, end := w.calendar.Period(w.clock())
 	before, _ := w.calendar.Period(begin.Add(-1))
 	_, after := w.calendar.Period(end)
-	return args{op, end.Sub(begin).Microseconds(), w.quota, n,
+	return remote.Args{op, end.Sub(begin).Microseconds(), w.quota, n,
 		begin.UnixMicro(), begin.Sub(before).Microseconds(), after.Sub(end).Microseconds()}
 }
 
@@ -52,48 +53,48 @@ func windowOf(a []int64, now int64) (begin, long int64) {
 	return now - ((now-begin)%long+long)%long, long
 }
 
-func (w *calendarWindow) acquireArgs(_ string, n int64) args {
+func (w *calendarWindow) acquireArgs(_ string, n int64) remote.Args {
 	return w.command(opAcquire, possible(n, w.quota))
 }
 
-func (w *calendarWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	word, voided := a.reply[0], a.reply[1]
-	if a.flag() == flagBanned {
-		return whileBanned(w, n, word-a.now), algo.Handle{}
+func (w *calendarWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
+	word, voided := a.Reply[0], a.Reply[1]
+	if a.Flag() == flagBanned {
+		return whileBanned(w, n, word-a.Now), algo.Handle{}
 	}
-	begin, long := windowOf(a.args, a.now)
+	begin, long := windowOf(a.Args, a.Now)
 	spent := max(word-begin-long, 0)
-	end := w.decide.Reset(0, a.now)
+	end := w.decide.Reset(0, a.Now)
 	if debt := spent - long; debt > 0 {
 		spent = w.decide.Reset(0, end) - end + debt
 	}
-	next, answer, quota := w.decide.Answer(end+spent, a.now, n)
-	c := w.decide.Charge(next, a.now, n, 0)
+	next, answer, quota := w.decide.Answer(end+spent, a.Now, n)
+	c := w.decide.Charge(next, a.Now, n, 0)
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{begin + long, voided, long}}
 }
 
 // provenUntil is the end of the window.
-func (w *calendarWindow) provenUntil(a answer) int64 {
-	begin, long := windowOf(a.args, a.now)
+func (w *calendarWindow) provenUntil(a remote.Answer) int64 {
+	begin, long := windowOf(a.Args, a.Now)
 	return untilEdge(a, begin+long)
 }
 
 // refundArgs gives back n units while their window lasts.
-func (w *calendarWindow) refundArgs(h algo.Handle, n int64) args {
+func (w *calendarWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	end, long := h.State[0], h.State[2]
 	if w.decide.Reset(0, end-1) != end || w.decide.Reset(0, end-long-1) != end-long {
 		n = 0 // of another calendar
 	}
 	after := w.decide.Reset(0, end) - end
-	return args{opRefund, max(long, 1), w.quota, min(n, h.N, 2*w.period), end, h.State[1], after}
+	return remote.Args{opRefund, max(long, 1), w.quota, min(n, h.N, 2*w.period), end, h.State[1], after}
 }
 
-func (w *calendarWindow) giveBackArgs(_ string, n int64) args {
+func (w *calendarWindow) giveBackArgs(_ string, n int64) remote.Args {
 	return w.command(opGiveBack, min(n, maxExact))
 }
 
-func (w *calendarWindow) forceArgs(_ string, _ algo.Handle, n int64) args {
+func (w *calendarWindow) forceArgs(_ string, _ algo.Handle, n int64) remote.Args {
 	return w.command(opForce, min(n, 2*w.quota+1))
 }
 
-func (w *calendarWindow) resetArgs(string) args { return w.command(opReset, 0) }
+func (w *calendarWindow) resetArgs(string) remote.Args { return w.command(opReset, 0) }

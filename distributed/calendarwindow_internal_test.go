@@ -14,14 +14,15 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // atInstant is the script of windows at an instant that the test sets, in the keys
 // sec and usec.
-func atInstant(t *testing.T) *script {
+func atInstant(t *testing.T) *remote.Script {
 	source := strings.Replace(prelude, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
 	require.NotEqual(t, prelude, source)
-	return newScript("fixed window", source+fixedWindowSource, fixedWindowScript.args, fixedWindowScript.replies)
+	return remote.NewScript("fixed window", source+fixedWindowSource, fixedWindowScript.Args, fixedWindowScript.Replies)
 }
 
 // TestL2_W2_CalendarWindowOnRedis: script and decide agree on every decision in
@@ -59,7 +60,7 @@ func TestL2_W2_CalendarWindowOnRedis(t *testing.T) {
 				t.Fatal("the windows of the model")
 			}
 			n := rnd.Int64N(spec.Rate.Count + 2)
-			var a args
+			var a remote.Args
 			forced := rnd.IntN(len(charges) + 1)
 			switch op := rnd.IntN(6); {
 			case op == 0 && forced < len(charges):
@@ -80,7 +81,7 @@ func TestL2_W2_CalendarWindowOnRedis(t *testing.T) {
 			default:
 				a = w.acquireArgs(key, n)
 			}
-			r := newRequest(script, key, a)
+			r := remote.NewRequest(script, key, a)
 			reply := runScript(t, client, r)
 			require.Equal(t, now, reply[0])
 			if a[0] == opForce && n > 0 { // which has just been written
@@ -98,11 +99,11 @@ func TestL2_W2_CalendarWindowOnRedis(t *testing.T) {
 			if a[0] != opAcquire {
 				continue
 			}
-			d, h := w.explain(answer{reply[0], a[:], reply[1:]}, n)
+			d, h := w.explain(remote.Answer{Now: reply[0], Args: a[:], Reply: reply[1:]}, n)
 			next, v, quota := w.decide.Answer(word, now, n)
 			want := decision(v, quota)
 			require.Equal(t, want, d, "%v at %v, skew %d, word %d, reply %v", spec, time.UnixMicro(now), skew, word, reply)
-			require.Equal(t, want.Allowed || n > spec.Rate.Count, reply[3]&^flagMixed == flagAdmitted)
+			require.Equal(t, want.Allowed || n > spec.Rate.Count, reply[3]&^remote.FlagMixed == flagAdmitted)
 			word, voided = next, h.State[1]
 			if d.Allowed && n > 0 {
 				charges = append(charges, h)
@@ -124,9 +125,9 @@ func TestCalendarWindowOfAWrongClock(t *testing.T) {
 		w.clock = func() time.Time { return now.Add(wrong) }
 		for i := range int64(6) {
 			a := w.acquireArgs("k", 1)
-			r := newRequest(script, fmt.Sprint(wrong), a)
+			r := remote.NewRequest(script, fmt.Sprint(wrong), a)
 			reply := runScript(t, client, r)
-			d, _ := w.explain(answer{reply[0], a[:], reply[1:]}, 1)
+			d, _ := w.explain(remote.Answer{Now: reply[0], Args: a[:], Reply: reply[1:]}, 1)
 			require.Equal(t, i < 5, d.Allowed)
 			require.Equal(t, max(4-i, 0), d.Remaining)
 			require.Equal(t, 9*time.Hour, d.ResetAfter)

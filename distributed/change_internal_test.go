@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // changedLimits are limits by algorithm, each of which may be changed to each of the others.
@@ -107,7 +108,7 @@ func TestChangedLimitsAsFreshFullKeys(t *testing.T) {
 			require.LessOrEqual(t, modest(t, changed, context, clock.sleep, context), full+time.Millisecond, context)
 			require.NoError(t, l.Close())
 			require.NoError(t, changed.Close())
-			require.NoError(t, client.Del(t.Context(), redisKey("sluice", "limit", "fresh")).Err())
+			require.NoError(t, client.Del(t.Context(), remote.Key("sluice", "limit", "fresh")).Err())
 		}
 	})
 }

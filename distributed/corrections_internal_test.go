@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // unreachable is a transport to nowhere.
@@ -35,13 +36,13 @@ func TestCorrectionsBeyondTheBoundAreCounted(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, StateOpen, store.Stats().State)
-	for range maxKept + beyond {
-		l.correct(l.redisKey("k"), bucketScript, args{opRefund})
+	for range remote.MaxKept + beyond {
+		l.correct(l.redisKey("k"), bucketScript, remote.Args{opRefund})
 	}
-	require.Equal(t, maxKept, store.Stats().Kept)
+	require.Equal(t, remote.MaxKept, store.Stats().Kept)
 	require.Equal(t, int64(beyond), store.Stats().Lost)
 	require.Contains(t, text.String(), "limit=users")
 	require.NoError(t, store.Close())
-	require.Equal(t, int64(maxKept+beyond), store.Stats().Lost)
+	require.Equal(t, int64(remote.MaxKept+beyond), store.Stats().Lost)
 	require.Zero(t, store.Stats().Kept)
 }

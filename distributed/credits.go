@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Credits is a prepaid balance for each key, in Redis, which [Store.First] spends when a
@@ -29,10 +30,10 @@ type Credits struct {
 // Credits makes balances of the given name, 1 to 200 bytes, which no limit of the store
 // may have. Instances that use the same name share them.
 func (s *Store) Credits(name string) (*Credits, error) {
-	if name == "" || len(name) > maxTag {
-		return nil, fmt.Errorf("distributed: credits: name %q has %d bytes, want 1 to %d", name, len(name), maxTag)
+	if name == "" || len(name) > remote.MaxTag {
+		return nil, fmt.Errorf("distributed: credits: name %q has %d bytes, want 1 to %d", name, len(name), remote.MaxTag)
 	}
-	return &Credits{s, name, escape(name)}, nil
+	return &Credits{s, name, remote.Escape(name)}, nil
 }
 
 // receiptLife is how long a top-up is known by its id.
@@ -54,7 +55,7 @@ func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
 	case id == "":
 		return c.errorf("the id of a top-up is empty: without one a repetition would count twice")
 	}
-	a, err := c.execute(ctx, key, c.redisKey(key)+":"+escape(id), args{opTopUp, n, receiptLife.Microseconds()})
+	a, err := c.execute(ctx, key, c.redisKey(key)+":"+remote.Escape(id), remote.Args{opTopUp, n, receiptLife.Microseconds()})
 	switch {
 	case err != nil:
 		return err
@@ -69,7 +70,7 @@ func (c *Credits) TopUp(ctx context.Context, key, id string, n int64) error {
 // Balance returns the units of key; a negative balance is debt. The error is
 // [ErrUnavailable], or the error of Redis.
 func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
-	a, err := c.execute(ctx, key, "", args{})
+	a, err := c.execute(ctx, key, "", remote.Args{})
 	return a.balance, err
 }
 
@@ -85,29 +86,29 @@ type creditAnswer struct {
 }
 
 // execute runs an operation, which has a receipt unless that is empty.
-func (c *Credits) execute(ctx context.Context, key, receipt string, a args) (got creditAnswer, err error) {
-	if c.store.closed.Load() {
+func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Args) (got creditAnswer, err error) {
+	if c.store.remote.Closed() {
 		return got, ErrClosed
 	}
-	r := newRequest(creditsScript, c.redisKey(key), a)
+	r := remote.NewRequest(creditsScript, c.redisKey(key), a)
 	if receipt != "" {
-		r.keys = []string{c.redisKey(key), receipt}
-		r.args = append(r.args, 0, 0, 0)
-		r.reply = r.replies[:2*creditsScript.replies]
+		r.Keys = []string{c.redisKey(key), receipt}
+		r.Args = append(r.Args, 0, 0, 0)
+		r.Reply = make([]int64, 2*creditsScript.Replies)
 	}
-	if !c.store.do(ctx, r) {
+	if !c.store.remote.Do(ctx, r) {
 		return got, noReply(ctx, "credits", c.name)
 	}
-	defer r.free()
+	defer r.Free()
 	switch {
-	case r.err != nil:
-		return got, fmt.Errorf("%w: credits %q: %w", ErrUnavailable, c.name, r.err)
-	case r.answer(0).flag() == flagWrongType:
+	case r.Err != nil:
+		return got, fmt.Errorf("%w: credits %q: %w", ErrUnavailable, c.name, r.Err)
+	case r.Answer(0).Flag() == flagWrongType:
 		return got, c.errorf("%w", errWrongType)
 	}
-	got.balance, got.flag = r.reply[0], r.answer(0).flag()
+	got.balance, got.flag = r.Reply[0], r.Answer(0).Flag()
 	if receipt != "" {
-		got.stated = r.answer(1).reply[0]
+		got.stated = r.Answer(1).Reply[0]
 	}
 	return got, nil
 }
@@ -115,11 +116,11 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a args) (got
 // add changes the balance of key by n units, and does not wait.
 func (c *Credits) add(key string, n int64) {
 	if n != 0 {
-		c.store.send(newRequest(creditsScript, c.redisKey(key), args{opAdd, n}))
+		c.store.remote.Send(remote.NewRequest(creditsScript, c.redisKey(key), remote.Args{opAdd, n}))
 	}
 }
 
-func (c *Credits) redisKey(key string) string { return redisKey(c.store.prefix, c.escaped, key) }
+func (c *Credits) redisKey(key string) string { return remote.Key(c.store.prefix, c.escaped, key) }
 
 func (c *Credits) errorf(format string, args ...any) error {
 	return fmt.Errorf("distributed: credits %q: "+format, append([]any{c.name}, args...)...)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // denyCache answers for keys of buckets and windows that Redis has just denied. It is exact:
@@ -36,7 +37,7 @@ type denyShard struct {
 type prover interface {
 	limit
 	// provenUntil is until when, by the server's clock, that holds for a; 0 if it does not.
-	provenUntil(a answer) int64
+	provenUntil(a remote.Answer) int64
 }
 
 // proof is the content of a denial. It does not change.
@@ -44,16 +45,16 @@ type proof struct {
 	limit    prover // the parameters in force
 	now      int64  // the server's time
 	until    int64  // provenUntil, or the end of the ban
-	args     args
-	reply    [maxReplies]int64
+	args     remote.Args
+	reply    [remote.MaxReplies]int64
 	sent     time.Time
 	received time.Time
 }
 
 // answer is the reply as it would be at now.
-func (p *proof) answer(now int64) answer {
+func (p *proof) answer(now int64) remote.Answer {
 	s := p.limit.script()
-	return answer{now, p.args[:s.args], p.reply[:s.replies]}
+	return remote.Answer{Now: now, Args: p.args[:s.Args], Reply: p.reply[:s.Replies]}
 }
 
 const proofLifetime = time.Second
@@ -134,9 +135,9 @@ func (c *denyCache) banned(record string) (left time.Duration, fresh bool) {
 }
 
 // noteBan keeps a ban, under the key of its record.
-func (c *denyCache) noteBan(record string, r *request) {
+func (c *denyCache) noteBan(record string, r *remote.Request) {
 	if c.capacity > 0 {
-		c.put(record, &proof{until: r.answer(1).reply[0], now: r.now, sent: r.sent, received: time.Now()})
+		c.put(record, &proof{until: r.Answer(1).Reply[0], now: r.Now, sent: r.Sent, received: time.Now()})
 	}
 }
 
@@ -158,15 +159,15 @@ func (c *denyCache) corrections(key string) uint64 {
 
 // note keeps the proof of a denial by the reply a to a request that left at sent, after so many
 // corrections. A full shard evicts any one of its proofs.
-func (c *denyCache) note(key string, lim limit, a answer, sent time.Time, d *algo.Decision, corrections uint64) {
+func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time, d *algo.Decision, corrections uint64) {
 	l, ok := lim.(prover)
 	if !ok || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned || c.corrections(key) != corrections {
 		return
 	}
-	p := &proof{limit: l, now: a.now, until: l.provenUntil(a), sent: sent, received: time.Now()}
+	p := &proof{limit: l, now: a.Now, until: l.provenUntil(a), sent: sent, received: time.Now()}
 	if p.until > p.now {
-		copy(p.args[:], a.args)
-		copy(p.reply[:], a.reply)
+		copy(p.args[:], a.Args)
+		copy(p.reply[:], a.Reply)
 		c.put(key, p)
 	}
 }

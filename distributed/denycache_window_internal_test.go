@@ -12,18 +12,19 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // windowOracle is one key of a window as its script should keep it.
 type windowOracle interface {
-	run(t *testing.T, now int64, a args) (reply []int64)
+	run(t *testing.T, now int64, a remote.Args) (reply []int64)
 	fits(t *testing.T, now, n int64) bool
 }
 
 // fixedOracle is a fixed window.
 type fixedOracle struct{ fixedModel }
 
-func (o *fixedOracle) run(t *testing.T, now int64, a args) []int64 {
+func (o *fixedOracle) run(t *testing.T, now int64, a remote.Args) []int64 {
 	s, got := windowStep{op: a[0], n: a[3], long: a[1]}, []int64{0, 0, 0}
 	switch a[0] {
 	case opRefund:
@@ -48,7 +49,7 @@ type slidingOracle struct {
 	index, older, newer, until int64
 }
 
-func (o *slidingOracle) run(t *testing.T, now int64, a args) []int64 {
+func (o *slidingOracle) run(t *testing.T, now int64, a remote.Args) []int64 {
 	switch i := now / o.l.period; i - o.index {
 	case 0:
 	case 1:
@@ -94,7 +95,7 @@ type windowRig struct {
 
 func newWindowRig(t *testing.T, text string) *windowRig {
 	w := &windowRig{t: t, server: newVirtualServer(perMicros(1, time.Second), 1)}
-	w.server.windows = func(now int64, a args) []int64 {
+	w.server.windows = func(now int64, a remote.Args) []int64 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return w.oracle.run(t, now, a)

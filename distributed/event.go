@@ -1,6 +1,10 @@
 package distributed
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/internal/remote"
+)
 
 // Event is a change that a store reports to its hook.
 type Event struct {
@@ -73,6 +77,17 @@ const (
 	// StateRamping: Redis makes a growing part of the decisions again.
 	StateRamping
 )
+
+// stateOf is the state of a breaker that lets so many percent of the calls pass.
+func stateOf(percent int) State {
+	switch percent {
+	case 0:
+		return StateOpen
+	case remote.FullLevel:
+		return StateClosed
+	}
+	return StateRamping
+}
 
 // String returns the state's name, for logs.
 func (s State) String() string { return nameOf(int(s), "closed", "open", "ramping") }

@@ -1,8 +1,11 @@
 package distributed
 
 import (
+	"context"
 	"slices"
 	"testing"
+
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Instances is the number of instances that the limiter counts.
@@ -20,13 +23,13 @@ func Proofs(s *Store) (n int) {
 }
 
 // BucketSource is the script that decides about buckets.
-var BucketSource = bucketScript.source
+var BucketSource = bucketScript.Source
 
 // BlockKeys is the number of keys with a block.
 func BlockKeys(l *Limiter) int { return l.blocks.len() }
 
 // RedisKey is the key in Redis of a limit's key.
-func RedisKey(prefix, limit, key string) string { return redisKey(prefix, escape(limit), key) }
+func RedisKey(prefix, limit, key string) string { return remote.Key(prefix, remote.Escape(limit), key) }
 
 // CountInstances is an option that undoes WithInstances.
 var CountInstances = Option{"WithInstances", func(s *settings) error { s.instances = 0; return nil }}
@@ -49,5 +52,5 @@ func FreshRequests(t *testing.T) { freshRequests(t) }
 
 // Live is the number of instances in the registry.
 func Live(s *Store) int {
-	return int(s.Client().ZCard(s.ctx, registryKey(s.prefix, s.service)).Val())
+	return int(s.Client().ZCard(context.Background(), registryKey(s.prefix, s.service)).Val())
 }

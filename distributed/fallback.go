@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Fallback is how limits decide while Redis is away. Such decisions have the
@@ -71,7 +72,7 @@ func (f *fallback) tooSmall(of instances) bool {
 func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n int64) {
 	lim, store := f.limiter.load(), f.limiter.store
 	quota := lim.describe().Quota
-	switch left := hasLeft(ctx) && store.router.queue(f.limiter.redisKey(key)).breaker.level.Load() > 0; {
+	switch left := remote.HasLeft(ctx) && !store.remote.Node(f.limiter.redisKey(key)).Away(); {
 	case left || store.fallback == FallbackDeny:
 		f.deny(lease, quota, n)
 	case store.fallback == FallbackAllow:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Prepaid spends from a plan in Redis, and units that do not fit there from prepaid
@@ -59,9 +60,9 @@ func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	l.store.registry.start()
 	c := prepaidCall{p, key, n, l.load()}
 	r := c.request()
-	if l.store.do(ctx, r) {
-		defer r.free()
-		if r.err == nil && r.answer(0).flag() != flagWrongType && r.answer(1).flag() != flagWrongType {
+	if l.store.remote.Do(ctx, r) {
+		defer r.Free()
+		if r.Err == nil && r.Answer(0).Flag() != flagWrongType && r.Answer(1).Flag() != flagWrongType {
 			c.answer(r, &lease)
 			return lease, nil
 		}
@@ -80,36 +81,36 @@ type prepaidCall struct {
 }
 
 // request asks about the plan and the credits together.
-func (c prepaidCall) request() *request {
+func (c prepaidCall) request() *remote.Request {
 	plan := c.limit.acquireArgs(c.key, 0)
 	plan[0], plan[3] = opFirst, possible(c.n, decide.MaxBalance)
 	if b, ok := c.limit.(*bucket); ok {
 		plan[4] = b.Emission
 	}
 	s := c.limit.script()
-	r := newRequest(s, "", args{})
-	r.keys = []string{c.of.plan.redisKey(c.key), c.of.credits.redisKey(c.key)}
-	r.args = append(append([]int64(nil), plan[:s.args]...), make([]int64, s.args)...)
-	r.args[s.args] = opCredits
-	r.reply = make([]int64, 2*s.replies)
+	r := remote.NewRequest(s, "", remote.Args{})
+	r.Keys = []string{c.of.plan.redisKey(c.key), c.of.credits.redisKey(c.key)}
+	r.Args = append(append([]int64(nil), plan[:s.Args]...), make([]int64, s.Args)...)
+	r.Args[s.Args] = opCredits
+	r.Reply = make([]int64, 2*s.Replies)
 	if c.n > 0 {
-		r.undo = c
+		r.Undo = c
 	}
 	return r
 }
 
 // explain returns the decision of the plan on the units that credits do not pay, and how
 // many credits would pay, of which balance.
-func (c prepaidCall) explain(r *request) (d algo.Decision, h algo.Handle, balance, paid int64) {
-	balance, paid = max(r.answer(1).reply[0], 0), r.answer(1).reply[1]
-	d, h = c.limit.explain(r.answer(0), c.n-paid)
+func (c prepaidCall) explain(r *remote.Request) (d algo.Decision, h algo.Handle, balance, paid int64) {
+	balance, paid = max(r.Answer(1).Reply[0], 0), r.Answer(1).Reply[1]
+	d, h = c.limit.explain(r.Answer(0), c.n-paid)
 	return d, h, balance, paid
 }
 
-func (c prepaidCall) answer(r *request, lease *algo.Lease) {
+func (c prepaidCall) answer(r *remote.Request, lease *algo.Lease) {
 	d, h, balance, paid := c.explain(r)
 	l := c.of.plan
-	if r.answer(0).mixed() {
+	if r.Answer(0).Mixed() {
 		l.reportMixed()
 	}
 	d.Source = algo.SourceRemote
@@ -117,7 +118,7 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 	d.Limit, d.Remaining = d.Limit+balance, d.Remaining+balance
 	h.Key = c.key
 	if d.Allowed && c.n > 0 {
-		l.store.denied.outdate(r.keys[0])
+		l.store.denied.outdate(r.Keys[0])
 	}
 	switch {
 	case !d.Allowed:
@@ -132,9 +133,9 @@ func (c prepaidCall) answer(r *request, lease *algo.Lease) {
 	}
 }
 
-// undoCharge undoes a charge whose caller has stopped waiting.
-func (c prepaidCall) undoCharge(r *request) {
-	if r.err != nil || r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType {
+// UndoCharge undoes a charge whose caller has stopped waiting.
+func (c prepaidCall) UndoCharge(r *remote.Request) {
+	if r.Err != nil || r.Answer(0).Flag() == flagWrongType || r.Answer(1).Flag() == flagWrongType {
 		return
 	}
 	d, h, _, paid := c.explain(r)
@@ -143,7 +144,7 @@ func (c prepaidCall) undoCharge(r *request) {
 	}
 	c.of.credits.add(c.key, paid)
 	if n := c.n - paid; n > 0 {
-		c.of.plan.correct(r.keys[0], r.script, c.limit.refundArgs(h, n))
+		c.of.plan.correct(r.Keys[0], r.Script, c.limit.refundArgs(h, n))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // TestL2_FirstAndDecide: the scripts split a charge between a plan and credits as decide
@@ -39,7 +40,7 @@ func TestL2_FirstAndDecide(t *testing.T) {
 		for range total {
 			if rnd.IntN(6) == 0 {
 				n := rnd.Int64N(12) - 2
-				runScript(t, client, newRequest(creditsScript, credits.redisKey(plan.name), args{opAdd, n}))
+				runScript(t, client, remote.NewRequest(creditsScript, credits.redisKey(plan.name), remote.Args{opAdd, n}))
 				balance += n
 			}
 			call := prepaidCall{p, plan.name, rnd.Int64N(16), plan.load()}
@@ -54,18 +55,18 @@ func TestL2_FirstAndDecide(t *testing.T) {
 func requireSplit(t *testing.T, client *redis.Client, call prepaidCall, balance *int64) int {
 	r := call.request()
 	reply := runScript(t, client, r)
-	r.now = reply[0]
-	copy(r.reply, reply[1:])
+	r.Now = reply[0]
+	copy(r.Reply, reply[1:])
 	d, _, has, paid := call.explain(r)
 	require.Equal(t, max(*balance, 0), has)
-	whole, _ := call.limit.explain(r.answer(0), call.n)
+	whole, _ := call.limit.explain(r.Answer(0), call.n)
 	if whole.Allowed {
 		require.Zero(t, paid)
 	} else {
 		require.Equal(t, decide.FromCredits(call.n, whole.Remaining, *balance), paid)
 	}
-	require.Equal(t, d.Allowed, r.answer(0).flag() == flagAdmitted)
-	require.Equal(t, d.Allowed, r.answer(1).flag() == flagAdmitted)
+	require.Equal(t, d.Allowed, r.Answer(0).Flag() == flagAdmitted)
+	require.Equal(t, d.Allowed, r.Answer(1).Flag() == flagAdmitted)
 	if !d.Allowed {
 		return 0
 	}

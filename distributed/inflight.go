@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // InFlight makes a limit of n units in flight at the same time, 1 to 10000,
@@ -66,17 +67,17 @@ type inFlight struct {
 	slots  *slots
 }
 
-func (f *inFlight) script() *script { return inFlightScript }
+func (f *inFlight) script() *remote.Script { return inFlightScript }
 
 func (f *inFlight) maxCost() int64 { return f.limit }
 
-func (f *inFlight) acquireArgs(_ string, n int64) args {
-	return args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID(), 0, f.mark()}
+func (f *inFlight) acquireArgs(_ string, n int64) remote.Args {
+	return remote.Args{opAcquire, f.expiry.Microseconds(), f.limit, possible(n, f.limit), newID(), 0, f.mark()}
 }
 
 // explain cannot know when work ends: RetryAfter is when enough units would
 // expire, at most one second.
-func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+func (f *inFlight) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
 	d := explainUnits(f, a, f.expiry.Microseconds(), n)
 	if d.Reason == algo.Quota {
 		d.Cause, d.RetryAfter = cause.Limit, min(d.RetryAfter, time.Second)
@@ -84,15 +85,15 @@ func (f *inFlight) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return d, unitsOf(a, n)
 }
 
-func (f *inFlight) refundArgs(h algo.Handle, n int64) args { return removeUnits(h, n) }
+func (f *inFlight) refundArgs(h algo.Handle, n int64) remote.Args { return removeUnits(h, n) }
 
 func (f *inFlight) mark() int64 { return markOf(f.expiry.Microseconds(), f.limit) }
 
-func (f *inFlight) forceArgs(_ string, h algo.Handle, n int64) args {
-	return args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N, f.mark()}
+func (f *inFlight) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
+	return remote.Args{opForce, f.expiry.Microseconds(), maxUnits, min(n, maxUnits), h.State[0], h.N, f.mark()}
 }
 
-func (f *inFlight) resetArgs(string) args { return args{opReset} }
+func (f *inFlight) resetArgs(string) remote.Args { return remote.Args{opReset} }
 
 func (f *inFlight) describe() algo.Description {
 	return algo.Description{Quota: f.limit, Unit: algo.ConcurrentRequests}

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -10,12 +9,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
-
-// ErrUnavailable reports that a call that cannot be decided locally, such as
-// Reset or Ban, did not reach Redis, or had no reply in time: Redis may have
-// executed it nevertheless.
-var ErrUnavailable = errors.New("distributed: Redis is unavailable")
 
 // Limiter is a limit whose state is in Redis. It is an [algo.Limiter].
 type Limiter struct {
@@ -41,18 +36,18 @@ type Limiter struct {
 // replaces them. It writes the script's arguments and reads its replies. The methods that
 // return arguments send nothing.
 type limit interface {
-	script() *script
+	script() *remote.Script
 	// acquireArgs: do n >= 0 units fit?
-	acquireArgs(key string, n int64) args
+	acquireArgs(key string, n int64) remote.Args
 	// explain turns the answer for n units into a decision, and into the handle
 	// of their charge.
-	explain(a answer, n int64) (algo.Decision, algo.Handle)
+	explain(a remote.Answer, n int64) (algo.Decision, algo.Handle)
 	// refundArgs: give back n of the h.N units that were charged.
-	refundArgs(h algo.Handle, n int64) args
+	refundArgs(h algo.Handle, n int64) remote.Args
 	// forceArgs: charge n units more to h, whether they fit or not.
-	forceArgs(key string, h algo.Handle, n int64) args
+	forceArgs(key string, h algo.Handle, n int64) remote.Args
 	// resetArgs: forget a key's debt.
-	resetArgs(key string) args
+	resetArgs(key string) remote.Args
 	// local returns the limiter of this instance's share: was, changed in use, or
 	// a new one; nil if there is no share.
 	local(of instances, was algo.Limiter) algo.Limiter
@@ -64,7 +59,7 @@ type limit interface {
 // Describe returns the limit as callers see it.
 func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
 
-func (l *Limiter) redisKey(key string) string { return redisKey(l.store.prefix, l.escaped, key) }
+func (l *Limiter) redisKey(key string) string { return remote.Key(l.store.prefix, l.escaped, key) }
 
 // Acquire charges n units to key if they fit; see [algo.Limiter]. It waits for
 // Redis no longer than the store's timeout; then, or while Redis is known to be away, the
@@ -104,7 +99,7 @@ func (l *Limiter) Close() error {
 	return nil
 }
 
-func (l *Limiter) isClosed() bool { return l.closed.Load() || l.store.closed.Load() }
+func (l *Limiter) isClosed() bool { return l.closed.Load() || l.store.remote.Closed() }
 
 // call is one Acquire on its way to Redis.
 type call struct {
@@ -128,26 +123,26 @@ func (l *Limiter) remote(c call, lease *algo.Lease) bool {
 	if r == nil {
 		return false
 	}
-	defer r.free()
+	defer r.Free()
 	l.fillLease(lease, r, c)
 	return true
 }
 
 // ask asks whether c.n + extra units fit, and returns the answered request, or
 // nil if there is no answer.
-func (l *Limiter) ask(c call, extra int64) *request {
-	r := newRequest(c.limit.script(), c.redisKey, c.limit.acquireArgs(c.key, c.n+extra))
-	r.limiter, r.limit, r.n, r.undo = l, c.limit, c.n+extra, l
-	if !l.store.do(c.ctx, r) {
+func (l *Limiter) ask(c call, extra int64) *remote.Request {
+	r := remote.NewRequest(c.limit.script(), c.redisKey, c.limit.acquireArgs(c.key, c.n+extra))
+	r.Name, r.Limit, r.N, r.Undo = l.name, c.limit, c.n+extra, (*releaser)(l)
+	if !l.store.remote.Do(c.ctx, r) {
 		return nil
 	}
-	if r.err != nil || r.answer(0).flag() == flagWrongType {
+	if r.Err != nil || r.Answer(0).Flag() == flagWrongType {
 		l.reportKeyFault(r)
 		l.undoUnknown(r)
-		r.free()
+		r.Free()
 		return nil
 	}
-	if r.answer(0).mixed() {
+	if r.Answer(0).Mixed() {
 		l.reportMixed()
 	}
 	return r
@@ -155,16 +150,16 @@ func (l *Limiter) ask(c call, extra int64) *request {
 
 // fillLease turns the fillLease into a lease on c.n units, and returns the handle of
 // all units that were charged.
-func (l *Limiter) fillLease(lease *algo.Lease, r *request, c call) algo.Handle {
-	d, h := r.limit.explain(r.answer(0), r.n)
+func (l *Limiter) fillLease(lease *algo.Lease, r *remote.Request, c call) algo.Handle {
+	d, h := c.limit.explain(r.Answer(0), r.N)
 	d.Source = algo.SourceRemote
 	l.blame(&d, c.key)
 	l.fallback.follow(c.key, &d)
-	if g, ok := r.limit.(*region); ok {
+	if g, ok := c.limit.(*region); ok {
 		g.leaseIfAsked(l, r, c.key)
 	}
-	if !d.Allowed || r.n == 0 {
-		l.store.denied.note(r.keys[0], r.limit, r.answer(0), r.sent, &d, c.corrections)
+	if !d.Allowed || r.N == 0 {
+		l.store.denied.note(c.redisKey, c.limit, r.Answer(0), r.Sent, &d, c.corrections)
 		if *lease = (algo.Lease{Decision: d}); d.Allowed {
 			h.Key, h.N = c.key, 0
 			*lease = algo.NewLease(d, (*releaser)(l), h)
@@ -190,14 +185,14 @@ func (l *Limiter) blame(d *algo.Decision, key string) {
 }
 
 // reportKeyFault reports a fault of a request's keys.
-func (l *Limiter) reportKeyFault(r *request) {
-	err := r.err
+func (l *Limiter) reportKeyFault(r *remote.Request) {
+	err := r.Err
 	if err == nil {
 		err = errWrongType
-	} else if classify(err) != keyFault || severalSlots(err) { // later requests go one by one
+	} else if remote.Classify(err) != remote.KeyFault || remote.SeveralSlots(err) { // later requests go one by one
 		return
 	}
-	l.store.logFailure(keyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))
+	l.store.failed(remote.KeyFault, fmt.Errorf("%s %q: %w", l.kind, l.name, err))
 	if due(&l.faulty) {
 		l.store.emit(Event{Kind: KeyFault, Limiter: l.name, Err: err})
 	}
@@ -211,15 +206,13 @@ func due(last *atomic.Int64) bool {
 
 // reportMixed reports that an instance uses other parameters for the limit.
 func (l *Limiter) reportMixed() {
-	if l.store.mayLog(mixedParameters) {
+	if l.store.mayLog("mixed parameters") {
 		l.store.logger.Warn("distributed: instances use different parameters for one limit, or it has just been changed; meanwhile a key has at most the sum of both", "limit", l.name)
 	}
 	if due(&l.mixed) {
 		l.store.emit(Event{Kind: MixedParameters, Limiter: l.name})
 	}
 }
-
-var errWrongType = errors.New("distributed: a key holds the value of another algorithm, format or program: give each limit its own name, or see WithPrefix")
 
 // Reset forgets the debt of key and lifts a ban, in all instances. Earlier
 // admissions cannot be refunded afterwards. The error is ErrUnavailable, or the
@@ -237,35 +230,35 @@ func (l *Limiter) Ban(ctx context.Context, key string, d time.Duration) error {
 	if d <= 0 || d > decide.MaxSpan {
 		return l.errorf("ban is %v, want more than 0, at most %v", d, decide.MaxSpan)
 	}
-	return l.overrule(ctx, key, args{opBan, d.Microseconds() + 1})
+	return l.overrule(ctx, key, remote.Args{opBan, d.Microseconds() + 1})
 }
 
 // overrule executes a command after which the block of key is void.
-func (l *Limiter) overrule(ctx context.Context, key string, a args) error {
+func (l *Limiter) overrule(ctx context.Context, key string, a remote.Args) error {
 	if !l.isClosed() {
 		defer l.blocks.drop(key)
 	}
-	return l.execute(ctx, key, a, func(answer) {})
+	return l.execute(ctx, key, a, func(remote.Answer) {})
 }
 
 // execute sends a command that Redis must execute, and hands its answer to use.
-func (l *Limiter) execute(ctx context.Context, key string, a args, use func(answer)) error {
+func (l *Limiter) execute(ctx context.Context, key string, a remote.Args, use func(remote.Answer)) error {
 	if l.isClosed() {
 		return ErrClosed
 	}
 	redisKey := l.redisKey(key)
 	defer l.store.denied.drop(redisKey)
-	r := newRequest(l.load().script(), redisKey, a)
-	if !l.store.do(ctx, r) {
+	r := remote.NewRequest(l.load().script(), redisKey, a)
+	if !l.store.remote.Do(ctx, r) {
 		return noReply(ctx, l.kind, l.name)
 	}
-	defer r.free()
+	defer r.Free()
 	switch {
-	case r.err != nil:
-		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.err)
-	case r.answer(0).flag() == flagWrongType:
+	case r.Err != nil:
+		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
+	case r.Answer(0).Flag() == flagWrongType:
 		return fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
 	}
-	use(r.answer(0))
+	use(r.Answer(0))
 	return nil
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // allScripts are the sources of all scripts.
 func allScripts() map[string]string {
 	return map[string]string{
-		"bucket": bucketScript.source, "fixed window": fixedWindowScript.source, "sliding window": slidingWindowScript.source,
-		"credits": creditsScript.source, "log": logScript.source, "in flight": inFlightScript.source, "region": regionSource,
+		"bucket": bucketScript.Source, "fixed window": fixedWindowScript.Source, "sliding window": slidingWindowScript.Source,
+		"credits": creditsScript.Source, "log": logScript.Source, "in flight": inFlightScript.Source, "region": regionSource,
 		"ban": banSource, "shares": sharesSource, "heartbeat": heartbeatSource,
 	}
 }
@@ -37,7 +38,7 @@ func TestBansOnLua54(t *testing.T) {
 	was, wasBucket := prelude, *bucketScript
 	t.Cleanup(func() { prelude, *bucketScript = was, wasBucket })
 	prelude = lua54 + prelude
-	*bucketScript = *newScript("bucket", lua54+wasBucket.source, wasBucket.args, wasBucket.replies)
+	*bucketScript = *remote.NewScript("bucket", lua54+wasBucket.Source, wasBucket.Args, wasBucket.Replies)
 	store, err := New(redistest.Start(t).Client(), WithTimeout(5*time.Second), WithInstances(1), WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()
@@ -59,8 +60,8 @@ func TestBansOnLua54(t *testing.T) {
 func TestOneBrokenScriptOpensNoBreaker(t *testing.T) {
 	was := *slidingWindowScript
 	t.Cleanup(func() { *slidingWindowScript = was })
-	source := strings.Replace(was.source, "local reply", "nothing_of_this_name()\nlocal reply", 1)
-	*slidingWindowScript = *newScript("sliding window", source, was.args, was.replies)
+	source := strings.Replace(was.Source, "local reply", "nothing_of_this_name()\nlocal reply", 1)
+	*slidingWindowScript = *remote.NewScript("sliding window", source, was.Args, was.Replies)
 	store, err := New(redistest.Start(t).Client(), WithTimeout(5*time.Second), WithInstances(1), WithLogger(slog.New(slog.DiscardHandler)))
 	require.NoError(t, err)
 	defer func() { require.NoError(t, store.Close()) }()

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Option configures a store. An option that is given twice is an error.
@@ -88,7 +90,7 @@ func WithPrefix(prefix string) Option {
 		if prefix == "" {
 			return fmt.Errorf("prefix is empty")
 		}
-		s.prefix = strings.ReplaceAll(escape(prefix), "%3A", ":")
+		s.prefix = strings.ReplaceAll(remote.Escape(prefix), "%3A", ":")
 		return nil
 	}}
 }
@@ -142,10 +144,10 @@ func WithAssumedInstances(n int) Option {
 // services with limits of their own use one Redis.
 func WithService(name string) Option {
 	return Option{"WithService", func(s *settings) error {
-		if len(name) > maxTag {
-			return fmt.Errorf("service name has %d bytes, want at most %d", len(name), maxTag)
+		if len(name) > remote.MaxTag {
+			return fmt.Errorf("service name has %d bytes, want at most %d", len(name), remote.MaxTag)
 		}
-		s.service = escape(name)
+		s.service = remote.Escape(name)
 		return nil
 	}}
 }

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // bucketOracle is one key as bucket.lua should keep it, decided by
@@ -28,7 +29,7 @@ type bucketStep struct {
 }
 
 // args are the script's arguments for the step.
-func (s bucketStep) args() args {
+func (s bucketStep) args() remote.Args {
 	b := bucketOf(s.gcra)
 	switch s.op {
 	case opRefund:
@@ -40,7 +41,7 @@ func (s bucketStep) args() args {
 	case opReset:
 		return b.resetArgs("")
 	case opBan:
-		return args{opBan, s.long}
+		return remote.Args{opBan, s.long}
 	}
 	return b.acquireArgs("", s.n)
 }
@@ -132,7 +133,7 @@ func (o *bucketOracle) load(s bucketStep, now int64) (clamped bool, longest, mar
 	longest, mark = b.MaxDebt, b.mark()
 	most := now + longest
 	if debt := max(o.tat, o.later); debt > now && o.mark != mark {
-		flag = flagMixed
+		flag = remote.FlagMixed
 		if o.later <= o.tat {
 			o.later, o.laterMark = o.tat, o.mark
 		}

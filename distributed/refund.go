@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Refund gives back to key up to n units that it has spent and that still weigh, in all
@@ -30,47 +31,49 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 	if n < 0 {
 		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	return l.execute(ctx, key, lim.giveBackArgs(key, n), func(answer) {})
+	return l.execute(ctx, key, lim.giveBackArgs(key, n), func(remote.Answer) {})
 }
 
 // giver is a limit that gives back units of whatever charge.
 type giver interface {
-	giveBackArgs(key string, n int64) args
+	giveBackArgs(key string, n int64) remote.Args
 }
 
-// undoCharge undoes a charge whose caller has stopped waiting.
-func (l *Limiter) undoCharge(r *request) {
-	a := r.answer(0)
-	if r.err != nil {
+// UndoCharge undoes a charge whose caller has stopped waiting.
+func (u *releaser) UndoCharge(r *remote.Request) {
+	l := (*Limiter)(u)
+	a := r.Answer(0)
+	if r.Err != nil {
 		l.undoUnknown(r)
 		return
 	}
-	if a.flag() == flagWrongType {
+	if a.Flag() == flagWrongType {
 		return
 	}
-	if g, ok := r.limit.(*region); ok {
-		g.dropLease(r)
+	lim := r.Limit.(limit)
+	if g, ok := lim.(*region); ok {
+		g.dropLease(l, r)
 	}
-	if d, h := r.limit.explain(a, r.n); d.Allowed && r.n > 0 {
-		l.correct(r.keys[0], r.limit.script(), r.limit.refundArgs(h, h.N))
+	if d, h := lim.explain(a, r.N); d.Allowed && r.N > 0 {
+		l.correct(r.Keys[0], lim.script(), lim.refundArgs(h, h.N))
 	}
 }
 
 // undoUnknown removes units that may have been charged: a set knows each of its units, so
 // nothing else is given back.
-func (l *Limiter) undoUnknown(r *request) {
-	if s := r.script; (s == inFlightScript || s == logScript) && classify(r.err) == unknownOutcome {
-		l.correct(r.keys[0], s, removeUnits(unitsOf(r.answer(0), r.n), r.n))
+func (l *Limiter) undoUnknown(r *remote.Request) {
+	if s := r.Script; (s == inFlightScript || s == logScript) && remote.Classify(r.Err) == remote.UnknownOutcome {
+		l.correct(r.Keys[0], s, removeUnits(unitsOf(r.Answer(0), r.N), r.N))
 	}
 }
 
 // correct sends a correction to Redis and drops the proof of a denial, which
 // the correction may invalidate.
-func (l *Limiter) correct(redisKey string, s *script, a args) {
-	r := newRequest(s, redisKey, a)
-	r.limiter = l
-	r.twice = (s == inFlightScript || s == logScript) && a[0] == opRefund && a[3] == a[5] // all units of a charge
-	l.store.send(r)
+func (l *Limiter) correct(redisKey string, s *remote.Script, a remote.Args) {
+	r := remote.NewRequest(s, redisKey, a)
+	r.Name = l.name
+	r.Twice = (s == inFlightScript || s == logScript) && a[0] == opRefund && a[3] == a[5] // all units of a charge
+	l.store.remote.Send(r)
 	l.store.denied.drop(redisKey)
 }
 

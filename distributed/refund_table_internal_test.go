@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // move is one step of a sequence, pause after the one before: lease is the
@@ -156,11 +157,11 @@ const clockKey = "::clock"
 // useVirtualClock replaces the clock of the scripts until the test ends. No other
 // test may run meanwhile.
 func useVirtualClock(t *testing.T, client *redis.Client) *virtualClock {
-	for _, s := range []*script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript} {
+	for _, s := range []*remote.Script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript} {
 		was := *s
-		source := strings.Replace(s.source, "redis.call('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
-		require.NotEqual(t, was.source, source)
-		*s = *newScript(s.name, source, s.args, s.replies)
+		source := strings.Replace(s.Source, "redis.call('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
+		require.NotEqual(t, was.Source, source)
+		*s = *remote.NewScript(s.Name, source, s.Args, s.Replies)
 		t.Cleanup(func() { *s = was })
 	}
 	// Where a bubble of synctest begins.

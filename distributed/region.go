@@ -8,12 +8,13 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 //go:embed region.lua
 var regionSource string
 
-var regionScript = newScript("region", prelude+regionSource, 7, 5)
+var regionScript = remote.NewScript("region", prelude+regionSource, 7, 5)
 
 // Region makes the limit of global for one of several regions. s is a store on the Redis of
 // the region, global a token or leaky bucket without a MaxWait on the Redis that all regions
@@ -91,27 +92,27 @@ func newRegion(global *Limiter, b *bucket, regions int, maxExcess int64) *region
 	return r
 }
 
-func (g *region) script() *script { return regionScript }
+func (g *region) script() *remote.Script { return regionScript }
 
 func (g *region) maxCost() int64 { return g.Advance + g.Hold }
 
-func (g *region) words(op, n int64) args {
-	return args{op, n, g.Advance, g.Hold, g.Memory, g.Patience}
+func (g *region) words(op, n int64) remote.Args {
+	return remote.Args{op, n, g.Advance, g.Hold, g.Memory, g.Patience}
 }
 
-func (g *region) acquireArgs(_ string, n int64) args {
+func (g *region) acquireArgs(_ string, n int64) remote.Args {
 	return g.words(opAcquire, possible(n, g.maxCost()))
 }
 
-func (g *region) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	left := a.reply[0] + g.Advance
+func (g *region) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
+	left := a.Reply[0] + g.Advance
 	switch {
-	case a.flag() == flagBanned:
-		return whileBanned(g, n, a.reply[0]-a.now), algo.Handle{}
+	case a.Flag() == flagBanned:
+		return whileBanned(g, n, a.Reply[0]-a.Now), algo.Handle{}
 	case n > g.maxCost():
 		return algo.Decision{Reason: algo.Never, Limit: g.maxCost(), Remaining: max(left, 0), RetryAfter: algo.Forever}, algo.Handle{}
 	}
-	next := micros(a.reply[3])
+	next := micros(a.Reply[3])
 	d := algo.Decision{Allowed: n == 0 || n <= left, Limit: g.maxCost(), Remaining: max(left, 0), NextAfter: next, ResetAfter: next}
 	if !d.Allowed {
 		d.Reason, d.RetryAfter = algo.Quota, next
@@ -121,13 +122,13 @@ func (g *region) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 	return d, algo.Handle{N: n}
 }
 
-func (g *region) refundArgs(_ algo.Handle, n int64) args { return g.words(opRefund, n) }
+func (g *region) refundArgs(_ algo.Handle, n int64) remote.Args { return g.words(opRefund, n) }
 
-func (g *region) forceArgs(_ string, _ algo.Handle, n int64) args {
+func (g *region) forceArgs(_ string, _ algo.Handle, n int64) remote.Args {
 	return g.words(opForce, min(n, g.global.load().maxCost()))
 }
 
-func (g *region) resetArgs(string) args { return args{opReset} }
+func (g *region) resetArgs(string) remote.Args { return remote.Args{opReset} }
 
 func (g *region) describe() algo.Description {
 	return algo.Description{Quota: g.maxCost(), Window: g.window}
@@ -142,28 +143,28 @@ func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
 
 // leaseIfAsked leases, in the background, the units that the reply to r asks
 // for.
-func (g *region) leaseIfAsked(home *Limiter, r *request, key string) {
-	want, name := r.answer(0).reply[1], r.answer(0).reply[2]
-	if want == 0 || r.answer(0).flag() == flagBanned {
+func (g *region) leaseIfAsked(home *Limiter, r *remote.Request, key string) {
+	want, name := r.Answer(0).Reply[1], r.Answer(0).Reply[2]
+	if want == 0 || r.Answer(0).Flag() == flagBanned {
 		return
 	}
-	home.store.background(func() {
+	home.store.remote.Background(func() {
 		began := time.Now()
-		units, wait, reached := g.lease(home.store.running, key, want)
+		units, wait, reached := g.lease(home.store.remote.Running(), key, want)
 		trip := int64(-1)
 		if reached {
 			trip = time.Since(began).Microseconds()
 		}
-		a := args{opLease, units, trip, g.Hold, g.Memory, name, wait.Microseconds()}
-		home.store.send(newRequest(regionScript, home.redisKey(key), a))
+		a := remote.Args{opLease, units, trip, g.Hold, g.Memory, name, wait.Microseconds()}
+		home.store.remote.Send(remote.NewRequest(regionScript, home.redisKey(key), a))
 	})
 }
 
 // dropLease lets another caller lease the units that the late reply to r asks
 // for.
-func (g *region) dropLease(r *request) {
-	if want, name := r.answer(0).reply[1], r.answer(0).reply[2]; want > 0 {
-		r.limiter.store.send(newRequest(regionScript, r.keys[0], args{opLease, 0, -1, g.Hold, g.Memory, name, 0}))
+func (g *region) dropLease(home *Limiter, r *remote.Request) {
+	if want, name := r.Answer(0).Reply[1], r.Answer(0).Reply[2]; want > 0 {
+		home.store.remote.Send(remote.NewRequest(regionScript, r.Keys[0], remote.Args{opLease, 0, -1, g.Hold, g.Memory, name, 0}))
 	}
 }
 
@@ -197,10 +198,10 @@ func (g *region) charge(ctx context.Context, lim limit, key string, n int64) (d 
 	if r == nil {
 		return d, false
 	}
-	defer r.free()
-	d, _ = lim.explain(r.answer(0), n)
+	defer r.Free()
+	d, _ = lim.explain(r.Answer(0), n)
 	if d.Allowed {
-		l.store.denied.outdate(r.keys[0])
+		l.store.denied.outdate(r.Keys[0])
 	}
 	return d, true
 }

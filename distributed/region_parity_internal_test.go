@@ -10,16 +10,17 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // TestL2_RegionScriptAndDecide: the script and decide agree to the bit on every
 // operation, at instants that the test sets, also when the clock steps back.
 func TestL2_RegionScriptAndDecide(t *testing.T) {
 	client := redistest.Start(t).Client()
-	source := strings.Replace(regionScript.source, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	source := strings.Replace(regionScript.Source, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
 	// Keys must not expire in real time.
 	source = strings.Replace(source, "int(math.max(math.ceil(us / 1000), 1))", "3600000", 1)
-	script := newScript("region", source, regionScript.args, regionScript.replies)
+	script := remote.NewScript("region", source, regionScript.Args, regionScript.Replies)
 	rnd := rand.New(rand.NewPCG(17, 8))
 	admitted, leases := 0, 0
 	for range cases.Count(10, 300) {
@@ -49,7 +50,7 @@ func TestL2_RegionScriptAndDecide(t *testing.T) {
 					trip = -1 // it was not reached
 				}
 				s = g.Lease(s, now, leased, n*4, trip, wait, trip >= 0)
-				a = args{opLease, n * 4, trip, g.Hold, g.Memory, leased, wait}
+				a = remote.Args{opLease, n * 4, trip, g.Hold, g.Memory, leased, wait}
 				leases++
 			default:
 				next, ok, units := g.Acquire(s, now, n)
@@ -66,7 +67,7 @@ func TestL2_RegionScriptAndDecide(t *testing.T) {
 				}
 				s = next
 			}
-			r := newRequest(script, "k", a)
+			r := remote.NewRequest(script, "k", a)
 			reply := runScript(t, client, r)
 			require.Equal(t, []int64{now, before, want, flag}, []int64{reply[0], reply[1], reply[2], reply[5]}, "%v", a)
 			if want > 0 {

@@ -6,12 +6,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 //go:embed heartbeat.lua
 var heartbeatSource string
 
-var heartbeatScript = newScript("heartbeat", heartbeatSource, 4, 3)
+var heartbeatScript = remote.NewScript("heartbeat", heartbeatSource, 4, 3)
 
 // registry counts the instances that share the limits, by heartbeats in Redis.
 // It starts with the first decision. The last count holds while Redis is away.
@@ -65,7 +67,7 @@ func (r *registry) needed() bool {
 // start begins the heartbeats, once.
 func (r *registry) start() {
 	if r.needed() {
-		r.once.Do(func() { r.started.Store(true); r.store.background(r.run) })
+		r.once.Do(func() { r.started.Store(true); r.store.remote.Background(r.run) })
 	}
 }
 
@@ -75,7 +77,7 @@ func (r *registry) run() {
 		if !r.beat() {
 			pause = r.store.probeInterval
 		}
-		if !r.store.sleep(pause) {
+		if !r.store.remote.Sleep(pause) {
 			return
 		}
 	}
@@ -110,12 +112,17 @@ func (r *registry) exact() bool {
 // away still counts. While the breaker is open heartbeats go out with its probes.
 func (r *registry) beat() bool {
 	req := r.newRequest(opAcquire)
-	defer req.free()
-	if r.store.router.queue(req.keys[0]).breaker.level.Load() == 0 || r.store.execute([]*request{req}) != nil {
+	defer req.Free()
+	if r.store.remote.Node(req.Keys[0]).Away() || r.store.remote.Execute([]*remote.Request{req}) != nil {
 		return false
 	}
-	r.note(int(req.reply[0]), int(req.reply[1]), int(req.reply[2]))
+	r.answered(req)
 	return true
+}
+
+// answered notes the reply to a heartbeat.
+func (r *registry) answered(req *remote.Request) {
+	r.note(int(req.Reply[0]), int(req.Reply[1]), int(req.Reply[2]))
 }
 
 // note notes the reply to a heartbeat: the number of instances, the rank of this
@@ -163,11 +170,11 @@ func (r *registry) update(count, rank, last int) bool {
 // leave passes this instance's share to the others at once.
 func (r *registry) leave() {
 	if r.needed() && r.counted.Load() != nil {
-		r.store.send(r.newRequest(opReset))
+		r.store.remote.Send(r.newRequest(opReset))
 	}
 }
 
-func (r *registry) newRequest(op int64) *request {
+func (r *registry) newRequest(op int64) *remote.Request {
 	r.mu.Lock()
 	settled := int64(0)
 	if r.settled() {
@@ -175,7 +182,15 @@ func (r *registry) newRequest(op int64) *request {
 	}
 	r.mu.Unlock()
 	key := registryKey(r.store.prefix, r.store.service)
-	req := newRequest(heartbeatScript, key, args{op, r.id, r.lifetime().Milliseconds(), settled})
-	req.keys = []string{key, key + ":names", key + ":largest"}
+	req := remote.NewRequest(heartbeatScript, key, remote.Args{op, r.id, r.lifetime().Milliseconds(), settled})
+	req.Keys = []string{key, key + ":names", key + ":largest"}
 	return req
+}
+
+// registryKey is the registry of the instances of a prefix, or of a service.
+func registryKey(prefix, service string) string {
+	if service != "" {
+		service = ":" + service
+	}
+	return prefix + ":{::instances" + service + "}"
 }

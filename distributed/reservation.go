@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // The outcomes of a settlement that changes nothing.
@@ -49,20 +50,20 @@ func (l *Limiter) Reserve(ctx context.Context, key, id string, n int64, life tim
 	if n > b.MaxCost {
 		a[3] = b.Depth + b.MaxWait + 1 // denied, unless it was reserved under a larger limit
 	}
-	r, err := l.reservation(ctx, key, id, a, args{0, n, life.Microseconds()})
+	r, err := l.reservation(ctx, key, id, a, remote.Args{0, n, life.Microseconds()})
 	if err != nil {
 		return algo.Decision{}, err
 	}
-	defer r.free()
-	state, reserved := r.answer(1).reply[0], r.answer(1).reply[1]
+	defer r.Free()
+	state, reserved := r.Answer(1).Reply[0], r.Answer(1).Reply[1]
 	if state == reservationSettled || state == reservationOpen && reserved != n {
 		return algo.Decision{}, l.errorf("%w: id for %d units", ErrSettled, reserved)
 	}
 	if state == reservationOpen {
 		n = 0 // charged before
 	}
-	d, _ := b.explain(r.answer(0), n)
-	l.store.denied.outdate(r.keys[0])
+	d, _ := b.explain(r.Answer(0), n)
+	l.store.denied.outdate(r.Keys[0])
 	d.Source = algo.SourceRemote
 	l.fallback.follow(key, &d)
 	return d, nil
@@ -82,14 +83,14 @@ func (l *Limiter) SettleReserved(ctx context.Context, key, id string, actual int
 		return l.errorf("%w", err)
 	}
 	actual = min(actual, decide.MaxBalance) // the record and a repetition agree under every rate
-	a := args{opSettle, b.Depth, b.MaxWait, actual, b.Emission, b.mark()}
-	r, err := l.reservation(ctx, key, id, a, args{})
+	a := remote.Args{opSettle, b.Depth, b.MaxWait, actual, b.Emission, b.mark()}
+	r, err := l.reservation(ctx, key, id, a, remote.Args{})
 	if err != nil {
 		return err
 	}
-	defer r.free()
+	defer r.Free()
 	defer l.store.denied.drop(l.redisKey(key))
-	switch state, was := r.answer(1).reply[0], r.answer(1).reply[1]; {
+	switch state, was := r.Answer(1).Reply[0], r.Answer(1).Reply[1]; {
 	case state == reservationNone:
 		return l.misused(ErrNoReservation)
 	case state == reservationSettled && was != actual:
@@ -122,28 +123,28 @@ const (
 )
 
 // reservation runs an operation on a bucket and the record of a reservation.
-func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, record args) (*request, error) {
+func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, record remote.Args) (*remote.Request, error) {
 	l.store.registry.start()
 	redisKey := l.redisKey(key)
-	r := newRequest(bucketScript, redisKey, bucket)
-	r.keys = []string{redisKey, redisKey + ":" + escape(id)}
-	r.args = append(append(make([]int64, 0, 2*r.script.args), bucket[:r.script.args]...), record[:r.script.args]...)
-	r.reply = make([]int64, 2*r.script.replies)
-	if !l.store.do(ctx, r) {
+	r := remote.NewRequest(bucketScript, redisKey, bucket)
+	r.Keys = []string{redisKey, redisKey + ":" + remote.Escape(id)}
+	r.Args = append(append(make([]int64, 0, 2*r.Script.Args), bucket[:r.Script.Args]...), record[:r.Script.Args]...)
+	r.Reply = make([]int64, 2*r.Script.Replies)
+	if !l.store.remote.Do(ctx, r) {
 		return nil, noReply(ctx, l.kind, l.name)
 	}
 	var err error
 	switch {
-	case r.err != nil:
-		err = fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.err)
-	case r.answer(0).flag() == flagWrongType || r.answer(1).flag() == flagWrongType:
+	case r.Err != nil:
+		err = fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
+	case r.Answer(0).Flag() == flagWrongType || r.Answer(1).Flag() == flagWrongType:
 		err = l.errorf("%w", errWrongType)
 	}
 	if err != nil {
-		r.free()
+		r.Free()
 		return nil, err
 	}
-	if r.answer(0).mixed() {
+	if r.Answer(0).Mixed() {
 		l.reportMixed()
 	}
 	return r, nil
@@ -151,7 +152,7 @@ func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, recor
 
 // misused logs a settlement that changes nothing.
 func (l *Limiter) misused(err error) error {
-	if l.store.mayLog(wrongSettlement) {
+	if l.store.mayLog("wrong settlement") {
 		l.store.logger.Warn("distributed: a settlement changed nothing: find out why it came twice, too late, or for an unknown reservation", "limit", l.name, "err", err)
 	}
 	return l.errorf("%w", err)

@@ -1,30 +1,10 @@
 package distributed
 
 import (
-	"crypto/fips140"
-	"crypto/sha1"
 	_ "embed"
-	"encoding/hex"
+
+	"github.com/sluice-go/sluice/internal/remote"
 )
-
-// script is a Lua script that decides for any number of keys. Arguments and
-// replies are integers: args of them for each key, and a reply that begins with
-// the server's time in microseconds, followed by replies integers for each key.
-//
-// The clock is always the server's, so the clocks of the instances do not
-// matter.
-type script struct {
-	name          string
-	source        string
-	word          any // its SHA-1 in hexadecimal, as EVALSHA takes it
-	args, replies int
-}
-
-func newScript(name, source string, args, replies int) *script {
-	var sum [sha1.Size]byte
-	fips140.WithoutEnforcement(func() { sum = sha1.Sum([]byte(source)) }) // the name of a script, not a secret
-	return &script{name, source, hex.EncodeToString(sum[:]), args, replies}
-}
 
 //go:embed prelude.lua
 var prelude string
@@ -48,12 +28,12 @@ var creditsOpsSource string
 var unitSetSource string
 
 var (
-	bucketScript        = newScript("bucket", prelude+creditsSource+bucketSource, 6, 3)
-	fixedWindowScript   = newScript("fixed window", prelude+creditsSource+fixedWindowSource, 7, 3)
-	slidingWindowScript = newScript("sliding window", prelude+slidingWindowSource, 6, 5)
-	creditsScript       = newScript("credits", prelude+creditsSource+creditsOpsSource, 3, 2)
-	logScript           = newScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+unitSetSource, 7, 5)
-	inFlightScript      = newScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+unitSetSource, 7, 5)
+	bucketScript        = remote.NewScript("bucket", prelude+creditsSource+bucketSource, 6, 3)
+	fixedWindowScript   = remote.NewScript("fixed window", prelude+creditsSource+fixedWindowSource, 7, 3)
+	slidingWindowScript = remote.NewScript("sliding window", prelude+slidingWindowSource, 6, 5)
+	creditsScript       = remote.NewScript("credits", prelude+creditsSource+creditsOpsSource, 3, 2)
+	logScript           = remote.NewScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+unitSetSource, 7, 5)
+	inFlightScript      = remote.NewScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+unitSetSource, 7, 5)
 )
 
 // The operations that the first argument of every script names.
@@ -76,21 +56,10 @@ const (
 	opReplace = opAcquireAll // opForce for a sliding log
 )
 
-// The last reply of a key.
+// The last reply of a key; see [remote.Answer.Flag].
 const (
 	flagDenied = iota
 	flagAdmitted
 	flagBanned    // by opBan
 	flagWrongType // the key holds the value of another algorithm or program, and is left alone
-
-	flagMixed // added to the others: other parameters are in use on the key
 )
-
-const (
-	maxArgs    = 7 // of any script
-	maxReplies = 5 // of most; shares have more
-)
-
-// args are the arguments of a script for one key; each script uses the first
-// script.args of them.
-type args [maxArgs]int64

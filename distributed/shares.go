@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Shares divides one token bucket for each key between children with floors, in Redis; see
@@ -93,7 +94,7 @@ type sharesLimit struct {
 	spec     algo.Spec
 	burst    int64
 	floors   map[string]int64
-	compiled *script
+	compiled *remote.Script
 
 	mu    sync.Mutex
 	of    instances // for which parts was made
@@ -111,7 +112,7 @@ type share struct {
 var sharesSource string
 
 // sharesScript is the script with the parameters as constants.
-func sharesScript(d *decide.Shares) *script {
+func sharesScript(d *decide.Shares) *remote.Script {
 	p := d.Params()
 	var b strings.Builder
 	fmt.Fprintf(&b, "local PERIOD, REST, COMMON = %d, %d, %d\nlocal FLOORS, DEPTHS = {%s}, {%s}\n",
@@ -119,7 +120,7 @@ func sharesScript(d *decide.Shares) *script {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(b.String()))
 	fmt.Fprintf(&b, "local HASH = '%08x'\n", h.Sum32())
-	return newScript("shares", prelude+b.String()+sharesSource, 7, len(p.Floors)+3)
+	return remote.NewScript("shares", prelude+b.String()+sharesSource, 7, len(p.Floors)+3)
 }
 
 func list(numbers []int64) string {
@@ -130,37 +131,37 @@ func list(numbers []int64) string {
 	return strings.Join(texts, ", ")
 }
 
-func (c *share) script() *script { return c.compiled }
+func (c *share) script() *remote.Script { return c.compiled }
 
 func (c *share) maxCost() int64 { return c.child.Limit() }
 
 // index is the child's number in the script.
 func (c *share) index() int64 { return int64(c.child.Child) + 1 }
 
-func (c *share) acquireArgs(_ string, n int64) args {
-	return args{opAcquire, c.index(), possible(n, c.maxCost())}
+func (c *share) acquireArgs(_ string, n int64) remote.Args {
+	return remote.Args{opAcquire, c.index(), possible(n, c.maxCost())}
 }
 
-func (c *share) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	voided, lacks := a.reply[0], a.reply[1:len(a.reply)-1]
-	if a.flag() == flagBanned {
-		return whileBanned(c, n, voided-a.now), algo.Handle{}
+func (c *share) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
+	voided, lacks := a.Reply[0], a.Reply[1:len(a.Reply)-1]
+	if a.Flag() == flagBanned {
+		return whileBanned(c, n, voided-a.Now), algo.Handle{}
 	}
-	s := c.decide.State(a.now, lacks[0], lacks[1:])
-	_, answer, quota := c.child.Answer(s, a.now, n)
-	return decision(answer, quota), handle(c.child.Charge(s, a.now, n, 0), voided)
+	s := c.decide.State(a.Now, lacks[0], lacks[1:])
+	_, answer, quota := c.child.Answer(s, a.Now, n)
+	return decision(answer, quota), handle(c.child.Charge(s, a.Now, n, 0), voided)
 }
 
-func (c *share) refundArgs(h algo.Handle, n int64) args {
+func (c *share) refundArgs(h algo.Handle, n int64) remote.Args {
 	first := h.State[1] // units beyond the first cost are not given back
-	return args{opRefund, c.index(), h.At, h.State[2], h.State[0], min(h.N, first), min(h.N-n, first)}
+	return remote.Args{opRefund, c.index(), h.At, h.State[2], h.State[0], min(h.N, first), min(h.N-n, first)}
 }
 
-func (c *share) forceArgs(_ string, _ algo.Handle, n int64) args {
-	return args{opForce, c.index(), min(n, 3*c.burst)}
+func (c *share) forceArgs(_ string, _ algo.Handle, n int64) remote.Args {
+	return remote.Args{opForce, c.index(), min(n, 3*c.burst)}
 }
 
-func (c *share) resetArgs(string) args { return args{opReset, c.index()} }
+func (c *share) resetArgs(string) remote.Args { return remote.Args{opReset, c.index()} }
 
 func (c *share) describe() algo.Description {
 	return algo.Description{Quota: c.child.Limit(), Window: c.child.FillTime(microseconds(c.spec.Rate))}

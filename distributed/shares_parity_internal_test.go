@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // TestL2_SharesAndDecide: the script and decide agree on every bucket after charges, debts
@@ -33,7 +34,7 @@ func TestL2_SharesAndDecide(t *testing.T) {
 			if rnd.IntN(100) == 0 {
 				time.Sleep(20 * time.Millisecond) // the key may expire
 			}
-			refunded += m.step(t, rnd, children[rnd.IntN(3)], func(r *request) []int64 { return runScript(t, client, r) })
+			refunded += m.step(t, rnd, children[rnd.IntN(3)], func(r *remote.Request) []int64 { return runScript(t, client, r) })
 		}
 	}
 	require.Positive(t, refunded)
@@ -49,9 +50,9 @@ type sharesModel struct {
 }
 
 // step runs one operation on both, and reports 1 for a refund that gave back.
-func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*request) []int64) int {
+func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*remote.Request) []int64) int {
 	n := rnd.Int64N(7)
-	var a args
+	var a remote.Args
 	op := rnd.IntN(10)
 	switch {
 	case op == 0:
@@ -62,7 +63,7 @@ func (m *sharesModel) step(t *testing.T, rnd *rand.Rand, c *share, run func(*req
 	default:
 		op, a = 9, c.acquireArgs("k", n)
 	}
-	r := newRequest(c.compiled, c.compiled.word.(string), a)
+	r := remote.NewRequest(c.compiled, c.compiled.Hash(), a)
 	reply := run(r)
 	now := reply[0]
 	before := m.d.State(0, 0, nil)

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // SlidingLog makes a limit of r.Count units, at most 10000, in any r.Period,
@@ -31,59 +32,59 @@ func newSlidingLog(s algo.Spec) (limit, error) {
 // newID names units. No two instances choose the same id.
 func newID() int64 { return rand.Int64() }
 
-func (u *slidingLog) script() *script { return logScript }
+func (u *slidingLog) script() *remote.Script { return logScript }
 
-func (u *slidingLog) acquireArgs(_ string, n int64) args {
-	return args{opAcquire, u.period, u.quota, possible(n, u.quota), newID(), 0, u.mark()}
+func (u *slidingLog) acquireArgs(_ string, n int64) remote.Args {
+	return remote.Args{opAcquire, u.period, u.quota, possible(n, u.quota), newID(), 0, u.mark()}
 }
 
-func (u *slidingLog) explain(a answer, n int64) (algo.Decision, algo.Handle) {
+func (u *slidingLog) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
 	return explainUnits(u, a, u.period, n), unitsOf(a, n)
 }
 
 // explainUnits reads the reply of unitset.lua about units that live for long.
-func explainUnits(l limit, a answer, long, n int64) algo.Decision {
-	count, next, enough, last := a.reply[0], a.reply[1], a.reply[2], a.reply[3]
-	if a.flag() == flagBanned {
-		return whileBanned(l, n, last-a.now)
+func explainUnits(l limit, a remote.Answer, long, n int64) algo.Decision {
+	count, next, enough, last := a.Reply[0], a.Reply[1], a.Reply[2], a.Reply[3]
+	if a.Flag() == flagBanned {
+		return whileBanned(l, n, last-a.Now)
 	}
 	limit := l.maxCost()
-	if a.flag() == flagAdmitted && n > 0 && n <= limit {
-		count, last = count+n, max(last, a.now+long)
+	if a.Flag() == flagAdmitted && n > 0 && n <= limit {
+		count, last = count+n, max(last, a.Now+long)
 	}
 	d := algo.Decision{Limit: limit, Remaining: max(limit-count, 0)}
 	if count > 0 {
-		d.NextAfter, d.ResetAfter = micros(next-a.now), micros(last-a.now)
+		d.NextAfter, d.ResetAfter = micros(next-a.Now), micros(last-a.Now)
 	}
 	switch {
 	case n > limit:
 		d.Reason, d.RetryAfter = algo.Never, algo.Forever
-	case n == 0 || a.flag() == flagAdmitted:
+	case n == 0 || a.Flag() == flagAdmitted:
 		d.Allowed = true
 	default:
-		d.Reason, d.RetryAfter = algo.Quota, micros(enough-a.now)
+		d.Reason, d.RetryAfter = algo.Quota, micros(enough-a.Now)
 	}
 	return d
 }
 
 func (u *slidingLog) mark() int64 { return markOf(u.period, u.quota) }
 
-func (u *slidingLog) refundArgs(h algo.Handle, n int64) args { return removeUnits(h, n) }
+func (u *slidingLog) refundArgs(h algo.Handle, n int64) remote.Args { return removeUnits(h, n) }
 
 // unitsOf is the handle of n units: their names have the id and the mark of the request.
-func unitsOf(a answer, n int64) algo.Handle {
-	return algo.Handle{N: n, State: [3]int64{a.args[4], a.args[6]}}
+func unitsOf(a remote.Answer, n int64) algo.Handle {
+	return algo.Handle{N: n, State: [3]int64{a.Args[4], a.Args[6]}}
 }
 
 // removeUnits removes the last n units of a charge, whatever the limit is by now. The set
 // knows each unit, so units that a settlement has added at a later instant go too.
-func removeUnits(h algo.Handle, n int64) args {
-	return args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, h.State[1]}
+func removeUnits(h algo.Handle, n int64) remote.Args {
+	return remote.Args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, h.State[1]}
 }
 
 // forceArgs adds units, at most as many as the log holds; see [decide.SlidingLog].
-func (u *slidingLog) forceArgs(_ string, h algo.Handle, n int64) args {
-	return args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N, u.mark()}
+func (u *slidingLog) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
+	return remote.Args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N, u.mark()}
 }
 
-func (u *slidingLog) resetArgs(string) args { return args{opReset} }
+func (u *slidingLog) resetArgs(string) remote.Args { return remote.Args{opReset} }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // slots is the units that this instance has in flight: it renews the admissions
@@ -41,7 +42,7 @@ func (s *slots) keep(h algo.Handle, n int64) {
 	s.renewing = true
 	s.mu.Unlock()
 	if begins {
-		s.limiter.store.background(s.renew)
+		s.limiter.store.remote.Background(s.renew)
 	}
 }
 
@@ -69,7 +70,7 @@ func (s *slots) count(key string, n int64) {
 
 // renew keeps admissions from expiring.
 func (s *slots) renew() {
-	for s.limiter.store.sleep(s.expiry/4 + rand.N(s.expiry/12)) {
+	for s.limiter.store.remote.Sleep(s.expiry/4 + rand.N(s.expiry/12)) {
 		s.mu.Lock()
 		s.renewing = len(s.remote) > 0 || !s.limiter.closed.Load()
 		ends := !s.renewing
@@ -89,12 +90,12 @@ func (s *slots) renewAll() {
 	lim, store := s.limiter.load().(*inFlight), s.limiter.store
 	for _, h := range held {
 		key := s.limiter.redisKey(h.Key)
-		if store.router.queue(key).breaker.level.Load() == 0 {
+		if store.remote.Node(key).Away() {
 			continue
 		}
-		r := newRequest(inFlightScript, key, args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()})
-		r.twice = true
-		store.send(r)
+		r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()})
+		r.Twice = true
+		store.remote.Send(r)
 	}
 }
 

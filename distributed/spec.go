@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // kind is an algorithm on Redis.
@@ -68,10 +69,10 @@ func (s *Store) newLimiter(algorithm, name string, r algo.Rate, opts []algo.Opti
 
 // prepare makes a limiter without a limit.
 func (s *Store) prepare(kind, name string) (*Limiter, error) {
-	if name == "" || len(name) > maxTag {
-		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), maxTag)
+	if name == "" || len(name) > remote.MaxTag {
+		return nil, fmt.Errorf("distributed: %s: name %q has %d bytes, want 1 to %d", kind, name, len(name), remote.MaxTag)
 	}
-	l := &Limiter{store: s, name: name, kind: kind, escaped: escape(name)}
+	l := &Limiter{store: s, name: name, kind: kind, escaped: remote.Escape(name)}
 	l.fallback.limiter = l
 	return l, nil
 }

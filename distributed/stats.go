@@ -1,6 +1,10 @@
 package distributed
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/internal/remote"
+)
 
 // Stats is a snapshot of a store, for dashboards. It does not count decisions
 // by origin: the Source of every [algo.Decision] is its origin.
@@ -43,14 +47,14 @@ type Stats struct {
 func (s *Store) Stats() Stats {
 	known := s.registry.known()
 	st := Stats{
-		Percent:   fullLevel,
+		Percent:   remote.FullLevel,
 		Instances: known.count, Counted: s.registry.counted.Load() != nil,
-		Fallback: s.fallback, DeniedMax: s.denyCache, Lost: s.lost.Load(),
+		Fallback: s.fallback, DeniedMax: s.denyCache, Lost: s.remote.Lost(),
 	}
-	for _, q := range s.router.queues() {
-		st.add(&q.breaker)
-		st.Kept += q.waiting()
-		median, p99 := q.trips.quantiles()
+	for _, q := range s.remote.Nodes() {
+		st.add(q.Level())
+		st.Kept += q.Kept()
+		median, p99 := q.RoundTrips()
 		st.RoundTrip, st.RoundTripP99 = max(st.RoundTrip, median), max(st.RoundTripP99, p99)
 	}
 	for i := range s.denied.shards {
@@ -63,21 +67,15 @@ func (s *Store) Stats() Stats {
 }
 
 // add counts one node.
-func (st *Stats) add(b *breaker) {
-	b.mu.Lock()
-	level, probing := int(b.level.Load()), b.probing
-	b.mu.Unlock()
+func (st *Stats) add(level int, probing bool) {
 	st.Nodes++
-	if level == fullLevel {
+	if level == remote.FullLevel {
 		return
 	}
 	st.Away++
 	st.Percent = min(st.Percent, level)
 	st.Probing = st.Probing || probing
-	switch {
-	case level == 0:
-		st.State = StateOpen
-	case st.State == StateClosed:
-		st.State = StateRamping
+	if is := stateOf(level); st.State == StateClosed || is == StateOpen {
+		st.State = is
 	}
 }

@@ -2,7 +2,8 @@ package distributed
 
 import (
 	"context"
-	"errors"
+
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Transport carries the commands of a store to Redis. [New] has one for the clients of
@@ -27,35 +28,25 @@ type Transport interface {
 	Slots(ctx context.Context, failed string) ([]SlotRange, error)
 }
 
-// SlotRange is slots of a cluster, from First to Last, that one master serves.
-type SlotRange struct {
-	First, Last int    // 0 to 16383
-	Addr        string // of the master; empty if there is none
-}
+// Command is one run of a script, which a [Transport] sends to Redis. It must never be sent
+// twice: the first run may have charged although its reply was lost.
+//
+// Words() ([]string, int) returns the command as it is sent, and the number of its keys, which
+// follow the third word and decide which node of a cluster it is for. Done([]int64, error) gives
+// it its reply, an array of integers, or its error: a [ReplyError], one that wraps [ErrNotSent],
+// or any other, after which it is unknown whether the command was executed. A transport calls
+// Done once for each command.
+type Command = remote.Command
+
+// SlotRange is slots of a cluster, from First to Last (0 to 16383), that one master serves. Its
+// Addr is empty if there is none.
+type SlotRange = remote.SlotRange
 
 // ReplyError is an error reply of the server as it came, such as "OOM command not
 // allowed". A [Transport] gives it to [Command.Done].
-type ReplyError string
-
-func (e ReplyError) Error() string { return string(e) }
+type ReplyError = remote.ReplyError
 
 // ErrNotSent is wrapped by the error that a [Transport] gives to a command that has
 // certainly not been executed, for example because no connection was free. Failures to
 // dial need no wrapping.
-var ErrNotSent = errors.New("distributed: the command was not sent")
-
-// errClientClosed reports that the caller has closed the client before the store.
-var errClientClosed = errors.New("distributed: the client of Redis is closed")
-
-// timed ends the context of each call at its deadline. The store's own has no timer,
-// which go-redis does not need.
-type timed struct{ Transport }
-
-func (t timed) Do(ctx context.Context, cmds []*Command) {
-	if at, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, at)
-		defer cancel()
-	}
-	t.Transport.Do(ctx, cmds)
-}
+var ErrNotSent = remote.ErrNotSent

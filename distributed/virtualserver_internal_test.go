@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // virtualServer replaces Redis where time is virtual and no socket may be open. It decides with the oracle that the parity tests compare with the script
@@ -28,7 +30,7 @@ type virtualServer struct {
 	weather map[int]trouble // by instance
 	gcra    *decide.GCRA    // of all buckets
 
-	windows func(now int64, a args) []int64 // decides about the only key of a window
+	windows func(now int64, a remote.Args) []int64 // decides about the only key of a window
 }
 
 // trouble is the fault between an instance and Redis.
@@ -124,25 +126,42 @@ func (v *virtualServer) carry(ctx context.Context, instance int, cmds []*Command
 	}
 }
 
-// execute runs one EVALSHA.
+// virtualScripts are the scripts that a virtual server knows, by their hashes.
+var virtualScripts = func() map[string]*remote.Script {
+	known := map[string]*remote.Script{}
+	for _, s := range []*remote.Script{bucketScript, heartbeatScript, fixedWindowScript, slidingWindowScript} {
+		known[s.Hash()] = s
+	}
+	return known
+}()
+
+// hashOf is the hash of the script of a command.
+func hashOf(words []string) string {
+	if words[0] == "eval" {
+		return remote.NewScript("", words[1], 0, 0).Hash()
+	}
+	return words[1]
+}
+
+// execute runs one command.
 func (v *virtualServer) execute(c *Command) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	words := c.words()
-	keys, rest := words[3:3+words[2].(int)], words[3+words[2].(int):]
+	words, n := c.Words()
+	keys, rest, script := words[3:3+n], words[3+n:], virtualScripts[hashOf(words)]
 	now := time.Now().UnixMicro() - v.back
 	reply := []int64{now}
 	for i, key := range keys {
-		var a args
-		if c.script == heartbeatScript && i > 0 {
+		var a remote.Args
+		if script == heartbeatScript && i > 0 {
 			break // they are one registry
 		}
-		for k := range c.script.args {
-			a[k] = *rest[i*c.script.args+k].(*int64)
+		for k := range script.Args {
+			a[k], _ = strconv.ParseInt(rest[i*script.Args+k], 10, 64)
 		}
-		switch c.script {
+		switch script {
 		case bucketScript:
-			reply = append(reply, v.bucket(key.(string), now, a)...)
+			reply = append(reply, v.bucket(key, now, a)...)
 		case heartbeatScript:
 			count, rank := v.beat(now, a)
 			reply = append(reply, count, rank, v.largest)
@@ -152,7 +171,7 @@ func (v *virtualServer) execute(c *Command) {
 		case fixedWindowScript, slidingWindowScript:
 			reply = append(reply, v.windows(now, a)...)
 		default:
-			panic(fmt.Sprintf("the virtual server does not know the script %s", c.script.name))
+			panic(fmt.Sprintf("the virtual server does not know the script %s", script.Name))
 		}
 	}
 	c.Done(reply, nil)
@@ -160,7 +179,7 @@ func (v *virtualServer) execute(c *Command) {
 
 // bucket does the same as bucket.lua. The arguments of a bucket determine its
 // parameters.
-func (v *virtualServer) bucket(key string, now int64, a args) []int64 {
+func (v *virtualServer) bucket(key string, now int64, a remote.Args) []int64 {
 	o := v.buckets[key]
 	if o == nil {
 		o = new(bucketOracle)
@@ -178,7 +197,7 @@ func (v *virtualServer) bucket(key string, now int64, a args) []int64 {
 }
 
 // beat does the same as heartbeat.lua.
-func (v *virtualServer) beat(now int64, a args) (count, rank int64) {
+func (v *virtualServer) beat(now int64, a remote.Args) (count, rank int64) {
 	for id, until := range v.alive {
 		if until <= now {
 			delete(v.alive, id)
@@ -215,9 +234,8 @@ func (t *virtualTransport) Slots(context.Context, string) ([]SlotRange, error) {
 // freshRequests keeps the timers and channels of a bubble out of the pool of
 // the other tests, and theirs out of the bubble's.
 func freshRequests(t *testing.T) {
-	renew := func() { requests = sync.Pool{New: requests.New} }
-	renew()
-	t.Cleanup(renew)
+	remote.FreshRequests()
+	t.Cleanup(remote.FreshRequests)
 }
 
 // virtualLimiter is the limiter of an instance of its own: one unit an hour.

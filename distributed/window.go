@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // FixedWindow makes a limit of r.Count units in each r.Period. The windows
@@ -117,19 +118,19 @@ func (f *fixedWindow) shift(key string) int64 {
 	return (f.phase + f.decide.Phase(h.Sum64())) % f.period
 }
 
-func (f *fixedWindow) script() *script { return fixedWindowScript }
+func (f *fixedWindow) script() *remote.Script { return fixedWindowScript }
 
-func (f *fixedWindow) acquireArgs(key string, n int64) args {
-	return args{opAcquire, f.period, f.quota, possible(n, f.quota), f.shift(key)}
+func (f *fixedWindow) acquireArgs(key string, n int64) remote.Args {
+	return remote.Args{opAcquire, f.period, f.quota, possible(n, f.quota), f.shift(key)}
 }
 
-func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	word, voided := a.reply[0], a.reply[1]
-	if a.flag() == flagBanned {
-		return whileBanned(f, n, word-a.now), algo.Handle{}
+func (f *fixedWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
+	word, voided := a.Reply[0], a.Reply[1]
+	if a.Flag() == flagBanned {
+		return whileBanned(f, n, word-a.Now), algo.Handle{}
 	}
-	phase := a.args[4] - f.phase // of the key
-	now := a.now + phase
+	phase := a.Args[4] - f.phase // of the key
+	now := a.Now + phase
 	next, answer, quota := f.decide.Answer(word+phase, now, n)
 	c := f.decide.Charge(next, now, n, 0)
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
@@ -137,40 +138,40 @@ func (f *fixedWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
 
 // provenUntil is the end of the window. Where other parameters are in use, the units may be
 // of a window that ends earlier.
-func (f *fixedWindow) provenUntil(a answer) int64 {
-	return untilEdge(a, a.now-(a.now+a.args[4])%f.period+f.period)
+func (f *fixedWindow) provenUntil(a remote.Answer) int64 {
+	return untilEdge(a, a.Now-(a.Now+a.Args[4])%f.period+f.period)
 }
 
 // untilEdge is provenUntil for a window that ends at edge.
-func untilEdge(a answer, edge int64) int64 {
+func untilEdge(a remote.Answer, edge int64) int64 {
 	switch {
-	case a.flag() == flagBanned:
-		return a.reply[0]
-	case a.mixed():
+	case a.Flag() == flagBanned:
+		return a.Reply[0]
+	case a.Mixed():
 		return 0
 	}
 	return edge
 }
 
 // refundArgs gives back n units while their window lasts.
-func (f *fixedWindow) refundArgs(h algo.Handle, n int64) args {
+func (f *fixedWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	if h.State[2] != f.period {
 		n = 0
 	}
-	return args{opRefund, f.period, f.quota, min(n, h.N, 2*f.period), h.State[0], h.State[1]}
+	return remote.Args{opRefund, f.period, f.quota, min(n, h.N, 2*f.period), h.State[0], h.State[1]}
 }
 
 // giveBackArgs: give back n units of the window, at most all of them and the debt.
-func (f *fixedWindow) giveBackArgs(key string, n int64) args {
-	return args{opGiveBack, f.period, f.quota, min(n, maxExact), f.shift(key)}
+func (f *fixedWindow) giveBackArgs(key string, n int64) remote.Args {
+	return remote.Args{opGiveBack, f.period, f.quota, min(n, maxExact), f.shift(key)}
 }
 
-func (f *fixedWindow) forceArgs(key string, _ algo.Handle, n int64) args {
-	return args{opForce, f.period, f.quota, min(n, 2*f.quota+1), f.shift(key)}
+func (f *fixedWindow) forceArgs(key string, _ algo.Handle, n int64) remote.Args {
+	return remote.Args{opForce, f.period, f.quota, min(n, 2*f.quota+1), f.shift(key)}
 }
 
-func (f *fixedWindow) resetArgs(key string) args {
-	return args{opReset, f.period, f.quota, 0, f.shift(key)}
+func (f *fixedWindow) resetArgs(key string) remote.Args {
+	return remote.Args{opReset, f.period, f.quota, 0, f.shift(key)}
 }
 
 // slidingWindow is [decide.SlidingCounters] in microseconds, as
@@ -195,40 +196,40 @@ func newSlidingWindow(s algo.Spec) (limit, error) {
 	return &slidingWindow{w, d}, err
 }
 
-func (w *slidingWindow) script() *script { return slidingWindowScript }
+func (w *slidingWindow) script() *remote.Script { return slidingWindowScript }
 
-func (w *slidingWindow) acquireArgs(_ string, n int64) args {
-	return args{opAcquire, w.period, w.quota, possible(n, w.quota)}
+func (w *slidingWindow) acquireArgs(_ string, n int64) remote.Args {
+	return remote.Args{opAcquire, w.period, w.quota, possible(n, w.quota)}
 }
 
-func (w *slidingWindow) explain(a answer, n int64) (algo.Decision, algo.Handle) {
-	index, voided := a.reply[0], a.reply[3]
-	if a.flag() == flagBanned {
-		return whileBanned(w, n, index-a.now), algo.Handle{}
+func (w *slidingWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) {
+	index, voided := a.Reply[0], a.Reply[3]
+	if a.Flag() == flagBanned {
+		return whileBanned(w, n, index-a.Now), algo.Handle{}
 	}
-	state := w.decide.State(index, a.reply[1], a.reply[2])
-	_, answer, quota := w.decide.Answer(&state, a.now, n)
-	c := w.decide.Charge(&state, a.now, n, 0)
+	state := w.decide.State(index, a.Reply[1], a.Reply[2])
+	_, answer, quota := w.decide.Answer(&state, a.Now, n)
+	c := w.decide.Charge(&state, a.Now, n, 0)
 	c.B = w.period
 	return decision(answer, quota), handle(c, voided)
 }
 
 // provenUntil has no end, because the weight of a count falls steadily, over an
 // edge too.
-func (w *slidingWindow) provenUntil(a answer) int64 { return untilEdge(a, math.MaxInt64) }
+func (w *slidingWindow) provenUntil(a remote.Answer) int64 { return untilEdge(a, math.MaxInt64) }
 
 // refundArgs gives back n units of their period, as far as it still holds them.
 // Units that were added to the charge in another period stay.
-func (w *slidingWindow) refundArgs(h algo.Handle, n int64) args {
+func (w *slidingWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	keep, first := max(h.N-n, 0), h.State[0]
 	if h.State[1] != w.period {
-		return args{opRefund, w.period, -1}
+		return remote.Args{opRefund, w.period, -1}
 	}
-	return args{opRefund, w.period, h.At / w.period, h.N - keep, max(min(h.N, first)-keep, 0), h.State[2]}
+	return remote.Args{opRefund, w.period, h.At / w.period, h.N - keep, max(min(h.N, first)-keep, 0), h.State[2]}
 }
 
-func (w *slidingWindow) forceArgs(_ string, _ algo.Handle, n int64) args {
-	return args{opForce, w.period, w.quota, min(n, 2*w.quota+1)}
+func (w *slidingWindow) forceArgs(_ string, _ algo.Handle, n int64) remote.Args {
+	return remote.Args{opForce, w.period, w.quota, min(n, 2*w.quota+1)}
 }
 
-func (w *slidingWindow) resetArgs(string) args { return args{opReset, w.period} }
+func (w *slidingWindow) resetArgs(string) remote.Args { return remote.Args{opReset, w.period} }

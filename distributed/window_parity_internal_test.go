@@ -14,6 +14,7 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // windowModel is one key of a window, as its script should keep it.
@@ -30,7 +31,7 @@ type windowStep struct {
 	charge      algo.Handle // of a refund or a forced charge
 }
 
-func (s windowStep) args(l limit) args {
+func (s windowStep) args(l limit) remote.Args {
 	switch s.op {
 	case opRefund:
 		return l.refundArgs(s.charge, s.n)
@@ -41,7 +42,7 @@ func (s windowStep) args(l limit) args {
 	case opReset:
 		return l.resetArgs("k")
 	case opBan:
-		return args{opBan, s.long}
+		return remote.Args{opBan, s.long}
 	}
 	return l.acquireArgs("k", s.n)
 }
@@ -378,11 +379,11 @@ type windowParity struct {
 	rnd     *rand.Rand
 	steps   []windowStep
 	of      []int // the key of each step
-	sent    []args
+	sent    []remote.Args
 	refunds int
 }
 
-func (w *windowParity) batch(n int) (reqs []*request) {
+func (w *windowParity) batch(n int) (reqs []*remote.Request) {
 	w.steps, w.of, w.sent = w.steps[:0], w.of[:0], w.sent[:0]
 	for range n {
 		k := w.rnd.IntN(len(w.keys))
@@ -414,7 +415,7 @@ func (w *windowParity) batch(n int) (reqs []*request) {
 			s.charge = algo.Handle{State: [3]int64{a[4]}} // the id of the units
 		}
 		w.steps, w.of, w.sent = append(w.steps, s), append(w.of, k), append(w.sent, a)
-		reqs = append(reqs, newRequest(l.script(), "k"+strconv.Itoa(k), a))
+		reqs = append(reqs, remote.NewRequest(l.script(), "k"+strconv.Itoa(k), a))
 	}
 	return reqs
 }
@@ -424,13 +425,13 @@ func (w *windowParity) check(t *testing.T, i int, reply []int64) {
 	t.Helper()
 	k, s := w.of[i], w.steps[i]
 	m := w.keys[k]
-	n := m.limit().script().replies
+	n := m.limit().script().Replies
 	got := reply[1+i*n:][:n]
 	if want := m.run(t, reply[0], s, got); want != nil {
 		require.Equal(t, want, got, "%+v on %+v at %d", s, m, reply[0])
 	}
 	if s.op == opAcquire && s.n > 0 && got[n-1] == flagAdmitted {
-		_, h := m.limit().explain(answer{reply[0], w.sent[i][:], got}, s.n)
+		_, h := m.limit().explain(remote.Answer{Now: reply[0], Args: w.sent[i][:], Reply: got}, s.n)
 		w.charges[k] = append(w.charges[k], h)
 		if len(w.charges[k]) > 5 {
 			w.charges[k] = w.charges[k][1:]

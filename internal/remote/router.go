@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"context"
@@ -15,25 +15,25 @@ import (
 // router's own map only decides which queue a request waits in, so an old map
 // costs a redirection. Both are loaded again when a node fails.
 type router struct {
-	store   *Store
+	client  *Client
 	ring    func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
 	cluster atomic.Bool               // keys of several slots are not decided in one step
 	slots   atomic.Pointer[slotNodes] // nil: not known yet
-	whole   *nodeQueue                // of a single server; of a cluster, for slots without a known node
+	whole   *Node                     // of a single server; of a cluster, for slots without a known node
 
 	mu     sync.Mutex
-	nodes  map[string]*nodeQueue // by address
-	closed bool                  // no further queue is opened
+	nodes  map[string]*Node // by address
+	closed bool             // no further queue is opened
 	once   sync.Once
 	stale  chan string // a key whose node has failed
 }
 
 // slotNodes is the queue of each slot's node; nil for a slot without one.
-type slotNodes [clusterSlots]*nodeQueue
+type slotNodes [clusterSlots]*Node
 
-func newRouter(s *Store) *router {
-	r := &router{store: s, nodes: map[string]*nodeQueue{}, stale: make(chan string, 1)}
-	r.whole = newNodeQueue(s, "")
+func newRouter(s *Client) *router {
+	r := &router{client: s, nodes: map[string]*Node{}, stale: make(chan string, 1)}
+	r.whole = newNode(s, "")
 	g, isGoRedis := s.transport.(goRedis)
 	switch {
 	case s.transport.Cluster():
@@ -48,11 +48,11 @@ func newRouter(s *Store) *router {
 }
 
 // queue returns the queue to the node of a key.
-func (r *router) queue(key string) *nodeQueue {
+func (r *router) queue(key string) *Node {
 	if r.ring != nil {
 		return r.shard(key)
 	}
-	r.once.Do(func() { r.store.background(r.follow) })
+	r.once.Do(func() { r.client.Background(r.follow) })
 	if slots := r.slots.Load(); slots != nil {
 		if q := slots[slot(key)]; q != nil {
 			return q
@@ -62,7 +62,7 @@ func (r *router) queue(key string) *nodeQueue {
 }
 
 // shard returns the queue to a key's shard of a Ring.
-func (r *router) shard(key string) *nodeQueue {
+func (r *router) shard(key string) *Node {
 	addr := r.ring(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,10 +70,10 @@ func (r *router) shard(key string) *nodeQueue {
 }
 
 // node returns the queue to an address. The caller holds r.mu.
-func (r *router) node(addr string) *nodeQueue {
+func (r *router) node(addr string) *Node {
 	q := r.nodes[addr]
 	if q == nil {
-		q = newNodeQueue(r.store, addr)
+		q = newNode(r.client, addr)
 		q.singleSlot.Store(true)
 		q.closed = r.closed
 		r.nodes[addr] = q
@@ -96,7 +96,7 @@ func (r *router) sameStep(a, b string) bool {
 }
 
 // queues returns the queues that are in use.
-func (r *router) queues() (all []*nodeQueue) {
+func (r *router) queues() (all []*Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.nodes {
@@ -109,11 +109,11 @@ func (r *router) queues() (all []*nodeQueue) {
 }
 
 // sampleKeys returns a key of each node.
-func (r *router) sampleKeys() map[string]*nodeQueue {
+func (r *router) sampleKeys() map[string]*Node {
 	const tries = 1000 // nodes with fewer slots than a thousandth may be missed
-	keys, seen := map[string]*nodeQueue{}, map[*nodeQueue]bool{}
+	keys, seen := map[string]*Node{}, map[*Node]bool{}
 	for i := range tries {
-		key := r.store.prefix + ":{::" + strconv.Itoa(i) + "}::probe"
+		key := r.client.Prefix + ":{::" + strconv.Itoa(i) + "}::probe"
 		if q := r.queue(key); !seen[q] {
 			seen[q], keys[key] = true, q
 		}
@@ -164,7 +164,7 @@ func (r *router) follow() {
 		case key = <-r.stale:
 		case <-again:
 			key = ""
-		case <-r.store.running.Done():
+		case <-r.client.running.Done():
 			return
 		}
 	}
@@ -173,9 +173,9 @@ func (r *router) follow() {
 // load reads the map of slots; the node of the key failed has failed, unless it is
 // empty. It reports false if there is no map.
 func (r *router) load(failed string) bool {
-	ctx, cancel := context.WithTimeout(r.store.running, r.store.replyTimeout())
+	ctx, cancel := context.WithTimeout(r.client.running, r.client.ReplyTimeout())
 	defer cancel()
-	slots, err := r.store.transport.Slots(ctx, failed)
+	slots, err := r.client.transport.Slots(ctx, failed)
 	if err != nil || len(slots) == 0 {
 		return false
 	}
@@ -195,7 +195,7 @@ func masterOf(slots []SlotRange, n int) string {
 
 // replace puts a new map in use, and closes the queues to nodes that have gone.
 func (r *router) replace(slots []SlotRange) {
-	next, live := new(slotNodes), map[*nodeQueue]bool{}
+	next, live := new(slotNodes), map[*Node]bool{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range slots {
@@ -212,7 +212,7 @@ func (r *router) replace(slots []SlotRange) {
 	for addr, q := range r.nodes {
 		if !live[q] {
 			delete(r.nodes, addr)
-			r.store.background(q.close)
+			r.client.Background(q.close)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"time"
@@ -11,19 +11,19 @@ import (
 // correction that is lost stay charged until they drain or expire, which never exceeds the
 // limit.
 type corrections struct {
-	kept     []*request
+	kept     []*Request
 	held     bool // the last ones came back: they wait for the next requests, or for flush
 	flushing bool // they leave although the breaker is open
 }
 
-// maxKept bounds the corrections of a node, about 5 MB.
-const maxKept = 1 << 14
+// MaxKept bounds the corrections of a node, about 5 MB.
+const MaxKept = 1 << 14
 
 // keep keeps r until it can leave. It reports false if the queue is closed and has no worker
 // left.
-func (q *nodeQueue) keep(r *request) bool {
+func (q *Node) keep(r *Request) bool {
 	q.mu.Lock()
-	full := len(q.kept) >= maxKept
+	full := len(q.kept) >= MaxKept
 	switch {
 	case q.closed && q.workers == 0:
 		q.mu.Unlock()
@@ -34,25 +34,25 @@ func (q *nodeQueue) keep(r *request) bool {
 	}
 	q.mu.Unlock()
 	if full {
-		q.store.lose(r, nil)
+		q.client.lose(r, nil)
 	}
 	return true
 }
 
 // due reports whether corrections leave alone. The caller holds q.mu.
-func (q *nodeQueue) due() bool {
+func (q *Node) due() bool {
 	return len(q.kept) > 0 && !q.held && (q.flushing || q.breaker.level.Load() > 0)
 }
 
 // wakeFor finds a worker for corrections that are due. The caller holds q.mu.
-func (q *nodeQueue) wakeFor() {
+func (q *Node) wakeFor() {
 	if q.due() && len(q.onWire) < q.trips.width() {
 		q.wakeWorker()
 	}
 }
 
 // flush sends what is kept: the node has answered.
-func (q *nodeQueue) flush() {
+func (q *Node) flush() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.held, q.flushing = false, true
@@ -60,7 +60,7 @@ func (q *nodeQueue) flush() {
 }
 
 // takeKept takes the corrections of the next batch. The caller holds q.mu.
-func (q *nodeQueue) takeKept() []*request {
+func (q *Node) takeKept() []*Request {
 	n := min(len(q.kept), maxBatch)
 	taken := q.kept[:n:n]
 	if q.kept = q.kept[n:]; len(q.kept) == 0 {
@@ -71,19 +71,19 @@ func (q *nodeQueue) takeKept() []*request {
 
 // settle keeps the corrections among cmds that failed and may be sent again. The others are
 // lost.
-func (q *nodeQueue) settle(cmds []*Command) {
-	var again []*request
+func (q *Node) settle(cmds []*Command) {
+	var again []*Request
 	for _, c := range cmds {
 		if c.err == nil || !c.requests[0].oneWay {
 			continue
 		}
-		f := classify(c.err)
-		unharmed := f == notExecuted || f == rejected || f == noScript || passing(c.err)
+		f := Classify(c.err)
+		unharmed := f == NotExecuted || f == Rejected || f == NoScript || passing(c.err)
 		for _, r := range c.requests {
-			if unharmed || f == unknownOutcome && r.twice {
+			if unharmed || f == UnknownOutcome && r.Twice {
 				again = append(again, r)
 			} else {
-				q.store.lose(r, c.err)
+				q.client.lose(r, c.err)
 			}
 		}
 		c.requests = nil
@@ -95,7 +95,7 @@ func (q *nodeQueue) settle(cmds []*Command) {
 	defer q.mu.Unlock()
 	q.kept = append(again, q.kept...)
 	q.held, q.flushing = true, false
-	time.AfterFunc(q.store.probeInterval, func() {
+	time.AfterFunc(q.client.ProbeInterval, func() {
 		if q.breaker.level.Load() > 0 { // otherwise the next probe flushes
 			q.flush()
 		}
@@ -103,29 +103,25 @@ func (q *nodeQueue) settle(cmds []*Command) {
 }
 
 // passOn sends what a closed queue has kept to the node that follows it.
-func (q *nodeQueue) passOn() {
+func (q *Node) passOn() {
 	q.mu.Lock()
 	kept := q.kept
 	q.kept = nil
 	q.mu.Unlock()
 	for _, r := range kept {
-		if q.store.closed.Load() {
-			q.store.lose(r, ErrClosed)
+		if q.client.closed.Load() {
+			q.client.lose(r, ErrClosed)
 		} else {
-			q.store.send(r)
+			q.client.Send(r)
 		}
 	}
 }
 
-// waiting is the number of corrections that are kept.
-func (q *nodeQueue) waiting() int { q.mu.Lock(); defer q.mu.Unlock(); return len(q.kept) }
+// Kept is the number of corrections that wait for the node.
+func (q *Node) Kept() int { q.mu.Lock(); defer q.mu.Unlock(); return len(q.kept) }
 
 // lose gives a correction up.
-func (s *Store) lose(r *request, err error) {
-	total := s.lost.Add(1)
-	if r.limiter != nil && s.mayLog(correctionLost) {
-		s.logger.Warn("distributed: a release, refund or settlement was lost; its units stay charged until they drain or expire",
-			"limit", r.limiter.name, "lost", total, "err", err)
-	}
-	r.free()
+func (s *Client) lose(r *Request, err error) {
+	s.host.Lost(r.Name, s.lost.Add(1), err)
+	r.Free()
 }

@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"math/bits"
@@ -21,9 +21,9 @@ import (
 // instance is little, and the node's return must be noticed within two
 // intervals.
 type breaker struct {
-	store *Store
-	queue *nodeQueue
-	level atomic.Uint32 // percentage of the calls that go to Redis
+	client *Client
+	queue  *Node
+	level  atomic.Uint32 // percentage of the calls that go to Redis
 
 	mu      sync.Mutex
 	history uint32 // the last 32 batches, newest in bit 0: 1 for a failure
@@ -33,7 +33,6 @@ type breaker struct {
 }
 
 const (
-	fullLevel    = 100
 	tripStreak   = 0b111 // consecutive failures that open the breaker
 	tripFailures = 16    // failures among the last 32 batches that open it
 	maxProbes    = 4     // unanswered, each on its own connection
@@ -43,15 +42,15 @@ const (
 // each stage for a twentieth of the probe interval.
 var ramp = []uint32{1, 10, 50}
 
-func (b *breaker) init(s *Store, q *nodeQueue) {
-	b.store, b.queue = s, q
-	b.level.Store(fullLevel)
+func (b *breaker) init(s *Client, q *Node) {
+	b.client, b.queue = s, q
+	b.level.Store(FullLevel)
 }
 
 // allow reports whether this call may go to Redis.
 func (b *breaker) allow() bool {
 	level := b.level.Load()
-	return level == fullLevel || (level > 0 && rand.Uint32N(fullLevel) < level)
+	return level == FullLevel || (level > 0 && rand.Uint32N(FullLevel) < level)
 }
 
 func (b *breaker) succeeded() {
@@ -61,13 +60,13 @@ func (b *breaker) succeeded() {
 }
 
 // failed counts a failed batch; key is one of its keys.
-func (b *breaker) failed(key string, f failure, err error) {
+func (b *breaker) failed(key string, f Failure, err error) {
 	if !b.queue.reportDistance() {
-		b.store.logFailure(f, err)
+		b.client.host.Failed(f, err)
 	}
 	if b.recordFailure(key) {
-		b.store.router.reload(key)
-		b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateOpen, Err: err})
+		b.client.router.reload(key)
+		b.client.host.Changed(b.queue.addr, 0, err)
 	}
 }
 
@@ -80,7 +79,7 @@ func (b *breaker) recordFailure(key string) bool {
 		return false
 	}
 	b.history = b.history<<1 | 1
-	if level == fullLevel && b.history&tripStreak != tripStreak && bits.OnesCount32(b.history) < tripFailures {
+	if level == FullLevel && b.history&tripStreak != tripStreak && bits.OnesCount32(b.history) < tripFailures {
 		return false
 	}
 	b.key = key
@@ -94,18 +93,18 @@ func (b *breaker) recordFailure(key string) bool {
 // recover probes until the node is back and the ramp has passed.
 func (b *breaker) recover() {
 	for {
-		interval := b.store.probeInterval
-		if !b.store.sleep(interval + rand.N(interval/2+1)) {
+		interval := b.client.ProbeInterval
+		if !b.client.Sleep(interval + rand.N(interval/2+1)) {
 			return
 		}
-		if g, is := b.store.transport.(goRedis); is {
-			g.renew(b.store.running, b.failedKey(), b.store.timeout)
+		if g, is := b.client.transport.(goRedis); is {
+			g.renew(b.client.running, b.failedKey(), b.client.Timeout)
 		}
 		if b.queue.isClosed() || b.probe() && b.rampUp() {
 			return
 		}
 		b.queue.reportDistance()
-		b.store.router.reload(b.failedKey())
+		b.client.router.reload(b.failedKey())
 	}
 }
 
@@ -116,17 +115,16 @@ func (b *breaker) rampUp() bool {
 	b.level.Store(ramp[0])
 	b.mu.Unlock()
 	b.queue.flush()
-	b.store.renewSlots()
-	b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateRamping})
-	for _, level := range []uint32{ramp[1], ramp[2], fullLevel} {
-		if !b.store.sleep(b.store.probeInterval / 20) {
+	b.client.host.Changed(b.queue.addr, int(ramp[0]), nil)
+	for _, level := range []uint32{ramp[1], ramp[2], FullLevel} {
+		if !b.client.Sleep(b.client.ProbeInterval / 20) {
 			return true // the store is closing
 		}
 		if !b.setLevel(level) {
 			return false
 		}
 	}
-	b.store.emit(Event{Kind: BreakerChanged, Node: b.queue.addr, State: StateClosed})
+	b.client.host.Changed(b.queue.addr, FullLevel, nil)
 	return true
 }
 
@@ -138,7 +136,7 @@ func (b *breaker) setLevel(level uint32) bool {
 		return false
 	}
 	b.level.Store(level)
-	b.probing = level < fullLevel // a later failure starts a new recovery
+	b.probing = level < FullLevel // a later failure starts a new recovery
 	return true
 }
 
@@ -159,65 +157,31 @@ func (b *breaker) probe() bool {
 	}) {
 		return false
 	}
-	timer := time.NewTimer(b.store.timeout)
+	timer := time.NewTimer(b.client.Timeout)
 	defer timer.Stop()
 	select {
 	case err := <-result:
-		if classify(err) == rejected { // a server without memory takes releases
+		if Classify(err) == Rejected { // a server without memory takes releases
 			b.queue.flush()
 		}
-		b.store.logFailure(classify(err), err)
+		b.client.host.Failed(Classify(err), err)
 		return err == nil
 	case <-timer.C:
 		return false
 	}
 }
 
-// writeProbe charges a bucket that is full again after a millisecond. While the
-// breaker is open the heartbeat of this instance goes out with it: a node that is far
-// away still counts the instances.
+// writeProbe sends the probes of the host.
 func (b *breaker) writeProbe(key string) error {
-	const millisecond = 1000
-	requests := []*request{newRequest(bucketScript, key, args{opAcquire, millisecond, 0, millisecond})}
-	if reg := &b.store.registry; reg.started.Load() && b.level.Load() == 0 {
-		if beat := reg.newRequest(opAcquire); b.store.router.queue(beat.keys[0]) == b.queue {
-			requests = append(requests, beat)
-		}
-	}
+	probes := b.client.host.Probe(key, b.queue)
 	began := time.Now()
-	err := b.store.execute(requests)
+	err := b.client.Execute(probes)
 	if err == nil {
 		b.queue.trips.note(time.Since(began))
-		if len(requests) > 1 && requests[1].err == nil {
-			beat := requests[1].reply
-			b.store.registry.note(int(beat[0]), int(beat[1]), int(beat[2]))
-		}
+		b.client.host.Probed(probes)
 	}
-	for _, r := range requests {
-		r.free()
+	for _, r := range probes {
+		r.Free()
 	}
 	return err
-}
-
-// execute sends requests past the queue and the breaker, as one call, and waits
-// for the replies as long as for late ones. Only scripts that the server has lost
-// are sent again. The error is the first request's.
-func (s *Store) execute(requests []*request) error {
-	ctx := deadline{s.ctx, time.Now().Add(s.replyTimeout())}
-	cmds := newCommands(requests, false)
-	s.transport.Do(ctx, cmds)
-	var lost []*Command
-	for i, c := range cmds {
-		if classify(c.err) == noScript {
-			cmds[i] = &Command{script: c.script, requests: c.requests, withSource: true}
-			lost = append(lost, cmds[i])
-		}
-	}
-	if len(lost) > 0 {
-		s.transport.Do(ctx, lost)
-	}
-	for _, c := range cmds {
-		c.deliver()
-	}
-	return requests[0].err
 }

@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"fmt"
@@ -16,19 +16,19 @@ func TestS1_KeysAreInjective(t *testing.T) {
 			"", "a", "b", ":a", "a:", "{a}", "a}", "}a{", "%7B", "{", "%", "~", "\x00", "\n", " ", "é", "\xff",
 			fmt.Sprintf("%300d", 1), fmt.Sprintf("%300d", 2), "x}:a", "}:a",
 		} {
-			k := RedisKey("p", limit, key)
+			k := Key("p", Escape(limit), key)
 			other, dup := seen[k]
 			require.False(t, dup, "%q/%q and %s share %q", limit, key, other, k)
 			seen[k] = fmt.Sprintf("%q/%q", limit, key)
 			require.NotContains(t, tagOf(k), "{")
 			require.Equal(t, slot(k), slot("{"+tagOf(k)+"}"))
 			if key != "" {
-				require.Equal(t, slot(k), slot(RedisKey("p", "other", key)), "limits on one key share a slot")
+				require.Equal(t, slot(k), slot(Key("p", Escape("other"), key)), "limits on one key share a slot")
 			}
 		}
 	}
-	require.NotContains(t, seen, registryKey("p", ""))
-	require.NotContains(t, seen, probeKey(RedisKey("p", "a", "b")))
+	require.NotContains(t, seen, "p:{::instances}")
+	require.NotContains(t, seen, probeKey(Key("p", Escape("a"), "b")))
 }
 
 // FuzzS1_S2_Key: no two pairs of limit and key share a Redis key, and no byte of a
@@ -40,12 +40,12 @@ func FuzzS1_S2_Key(f *testing.F) {
 		if limit1 == "" || limit2 == "" {
 			return
 		}
-		a, b := RedisKey("p", limit1, key1), RedisKey("p", limit2, key2)
+		a, b := Key("p", Escape(limit1), key1), Key("p", Escape(limit2), key2)
 		require.Equal(t, limit1 == limit2 && key1 == key2, a == b, "%q %q", a, b)
 		for _, k := range []string{a, b} {
 			require.Equal(t, 1, countByte(k, '{'))
 			require.Equal(t, 1, countByte(k, '}'))
-			require.LessOrEqual(t, len(k), 2*maxTag+8)
+			require.LessOrEqual(t, len(k), 2*MaxTag+8)
 			for i := range len(k) {
 				require.GreaterOrEqual(t, k[i], byte(0x21))
 			}
@@ -65,7 +65,7 @@ func countByte(s string, c byte) (n int) {
 func TestS2_SlotIsTheServersOwn(t *testing.T) {
 	server := redistest.Start(t, "--cluster-enabled", "yes")
 	for _, k := range []string{"a", "{user1000}.following", "foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}",
-		RedisKey("sluice", "per-user", "alice"), RedisKey("sluice", "total", "")} {
+		Key("sluice", "per-user", "alice"), Key("sluice", "total", "")} {
 		require.Equal(t, server.Do("CLUSTER", "KEYSLOT", k), int64(slot(k)), "%q", k)
 	}
 }

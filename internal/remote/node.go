@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"context"
@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// nodeQueue is the queue to one Redis node. The requests that arrive while a
+// Node is the queue to one Redis node. The requests that arrive while a
 // batch is on the wire leave together as the next batch, so batches grow with
 // the load, no timer is needed and a lone caller pays one round trip.
 //
 // A late batch does not delay the queue: its callers have decided without it
 // by then. Its reply is still read, and the charges of callers that have stopped
 // waiting are refunded.
-type nodeQueue struct {
-	store   *Store
+type Node struct {
+	client  *Client
 	addr    string // of the node; empty if there is only one, or none is known
 	breaker breaker
 	trips   roundTrips
@@ -27,7 +27,7 @@ type nodeQueue struct {
 
 	mu    sync.Mutex
 	work  sync.Cond
-	queue []*request
+	queue []*Request
 	corrections
 	idle    int // workers that wait for requests
 	workers int
@@ -40,7 +40,7 @@ type nodeQueue struct {
 
 // batch is the requests that leave in one round trip.
 type batch struct {
-	corrections, requests []*request
+	corrections, requests []*Request
 	key                   string // one of its keys
 	sent                  time.Time
 	late                  bool
@@ -52,15 +52,15 @@ const (
 	maxQueueLen = 1 << 14 // queued requests; beyond, callers decide without Redis
 )
 
-func newNodeQueue(s *Store, addr string) *nodeQueue {
-	q := &nodeQueue{store: s, addr: addr}
+func newNode(s *Client, addr string) *Node {
+	q := &Node{client: s, addr: addr}
 	q.work.L = &q.mu
 	q.breaker.init(s, q)
 	return q
 }
 
 // submit queues r. It reports false when the queue is full or closed.
-func (q *nodeQueue) submit(r *request) bool {
+func (q *Node) submit(r *Request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed || len(q.queue) >= maxQueueLen {
@@ -74,7 +74,7 @@ func (q *nodeQueue) submit(r *request) bool {
 }
 
 // wakeWorker finds a worker for the queue. The caller holds q.mu.
-func (q *nodeQueue) wakeWorker() {
+func (q *Node) wakeWorker() {
 	switch {
 	case q.idle > 0:
 		q.work.Signal()
@@ -86,7 +86,7 @@ func (q *nodeQueue) wakeWorker() {
 }
 
 // run is a worker: it sends batches until the queue is closed and empty.
-func (q *nodeQueue) run() {
+func (q *Node) run() {
 	defer q.stopped.Done()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -109,15 +109,29 @@ func (q *nodeQueue) run() {
 	}
 }
 
+// Away reports whether the node's breaker is open.
+func (q *Node) Away() bool { return q.breaker.level.Load() == 0 }
+
+// Level returns the percentage of the calls that go to the node, and whether a probe checks
+// whether it is back.
+func (q *Node) Level() (percent int, probing bool) {
+	q.breaker.mu.Lock()
+	defer q.breaker.mu.Unlock()
+	return int(q.breaker.level.Load()), q.breaker.probing
+}
+
+// RoundTrips returns the median and the 99th percentile of the latest ones; 0 without a reply.
+func (q *Node) RoundTrips() (median, p99 time.Duration) { return q.trips.quantiles() }
+
 // nextBatch takes the next batch off the queue and drops the requests whose
 // callers have stopped waiting. The caller holds q.mu.
-func (q *nodeQueue) nextBatch() *batch {
-	b, n := &batch{corrections: q.takeKept(), requests: make([]*request, 0, min(len(q.queue), maxBatch))}, 0
+func (q *Node) nextBatch() *batch {
+	b, n := &batch{corrections: q.takeKept(), requests: make([]*Request, 0, min(len(q.queue), maxBatch))}, 0
 	for ; n < len(q.queue) && len(b.requests) < maxBatch; n++ {
 		if r := q.queue[n]; r.state.Load() == pending {
 			b.requests = append(b.requests, r)
 		} else {
-			r.free()
+			r.Free()
 		}
 	}
 	rest := copy(q.queue, q.queue[n:])
@@ -128,8 +142,8 @@ func (q *nodeQueue) nextBatch() *batch {
 
 // roundTrip sends a batch, reports its result to the breaker and completes its
 // requests.
-func (q *nodeQueue) roundTrip(b *batch) {
-	var ctx context.Context = deadline{q.store.ctx, b.sent.Add(q.store.replyTimeout())}
+func (q *Node) roundTrip(b *batch) {
+	var ctx context.Context = deadline{q.client.ctx, b.sent.Add(q.client.ReplyTimeout())}
 	cmds := append(newCommands(b.corrections, !q.singleSlot.Load()), newCommands(b.requests, !q.singleSlot.Load())...)
 	q.send(ctx, cmds)
 	cmds = q.resendBySlot(ctx, cmds)
@@ -146,20 +160,20 @@ func (q *nodeQueue) roundTrip(b *batch) {
 // report counts the result of a batch in the breaker. A late batch was counted when it
 // became late: its final result is neither a success nor a second failure,
 // which would open a breaker that is ramping up again.
-func (q *nodeQueue) report(cmds []*Command, late bool) {
+func (q *Node) report(cmds []*Command, late bool) {
 	for _, c := range cmds {
 		err := c.err
-		f := classify(err)
+		f := Classify(err)
 		switch {
-		case f == noFailure || f == keyFault || f == noScript || errors.Is(err, errExpired): // no caller was left
+		case f == NoFailure || f == KeyFault || f == NoScript || errors.Is(err, errExpired): // no caller was left
 			continue
-		case c.requests[0].oneWay && (f == rejected || f == misconfigured): // the decisions may pass
-			q.store.logFailure(f, err)
+		case c.requests[0].oneWay && (f == Rejected || f == Misconfigured): // the decisions may pass
+			q.client.host.Failed(f, err)
 			continue
 		case late:
-			q.store.logFailure(f, err)
+			q.client.host.Failed(f, err)
 		default:
-			q.breaker.failed(c.requests[0].keys[0], f, err)
+			q.breaker.failed(c.requests[0].Keys[0], f, err)
 		}
 		return
 	}
@@ -169,16 +183,16 @@ func (q *nodeQueue) report(cmds []*Command, late bool) {
 }
 
 // begin notes that b leaves. The caller holds q.mu.
-func (q *nodeQueue) begin(b *batch) {
-	b.sent, b.key = time.Now(), append(b.corrections[:len(b.corrections):len(b.corrections)], b.requests...)[0].keys[0]
+func (q *Node) begin(b *batch) {
+	b.sent, b.key = time.Now(), append(b.corrections[:len(b.corrections):len(b.corrections)], b.requests...)[0].Keys[0]
 	q.onWire = append(q.onWire, b)
 	if !q.armed {
-		q.arm(q.store.timeout)
+		q.arm(q.client.Timeout)
 	}
 }
 
 // end notes that b is answered and reports whether it was late.
-func (q *nodeQueue) end(b *batch) (late bool) {
+func (q *Node) end(b *batch) (late bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.remove(b)
@@ -186,7 +200,7 @@ func (q *nodeQueue) end(b *batch) (late bool) {
 }
 
 // remove takes b off the wire. The caller holds q.mu.
-func (q *nodeQueue) remove(b *batch) {
+func (q *Node) remove(b *batch) {
 	for i := range q.onWire {
 		if q.onWire[i] == b {
 			q.onWire = append(q.onWire[:i], q.onWire[i+1:]...)
@@ -197,7 +211,7 @@ func (q *nodeQueue) remove(b *batch) {
 
 // warm opens as many connections as the distance of the node needs: opening one
 // takes several round trips.
-func (q *nodeQueue) warm(key string) {
+func (q *Node) warm(key string) {
 	var probes sync.WaitGroup
 	for range q.trips.width() {
 		probes.Go(func() { _ = q.breaker.writeProbe(key) })
@@ -207,7 +221,7 @@ func (q *nodeQueue) warm(key string) {
 
 // start runs f on a goroutine that close waits for. It reports false if the
 // queue is closed.
-func (q *nodeQueue) start(f func()) bool {
+func (q *Node) start(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
@@ -218,14 +232,14 @@ func (q *nodeQueue) start(f func()) bool {
 	return true
 }
 
-func (q *nodeQueue) isClosed() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.closed }
+func (q *Node) isClosed() bool { q.mu.Lock(); defer q.mu.Unlock(); return q.closed }
 
 // close sends the queued requests, unless the breaker is open, and waits until
 // nothing is on the wire.
-func (q *nodeQueue) close() {
+func (q *Node) close() {
 	q.mu.Lock()
 	q.closed = true
-	var dropped []*request
+	var dropped []*Request
 	if q.breaker.level.Load() == 0 {
 		dropped, q.queue = q.queue, nil
 	}
@@ -235,7 +249,7 @@ func (q *nodeQueue) close() {
 	q.work.Broadcast()
 	q.mu.Unlock()
 	for _, r := range dropped {
-		r.err = ErrClosed
+		r.Err = ErrClosed
 		r.complete()
 	}
 	q.stopped.Wait()

@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"crypto/sha256"
@@ -6,38 +6,38 @@ import (
 	"strings"
 )
 
-// redisKey is prefix:{tag}:limit; prefix and limit are escaped. The tag is the
+// Key is prefix:{tag}:limit; prefix and limit are escaped. The tag is the
 // caller's key, so that all limits on one caller share a slot and can be decided
 // in one step. The empty key, the limit's own bucket, has the limit's name as its
 // tag, after a colon, which no escaped key contains.
-func redisKey(prefix, limit, key string) string {
+func Key(prefix, limit, key string) string {
 	if key == "" {
 		return prefix + ":{:" + limit + "}:" + limit
 	}
-	return prefix + ":{" + escape(key) + "}:" + limit
+	return prefix + ":{" + Escape(key) + "}:" + limit
 }
 
-// maxTag bounds the bytes of a caller's key in Redis. A longer key is replaced by
+// MaxTag bounds the bytes of a caller's key in Redis. A longer key is replaced by
 // its SHA-256.
-const maxTag = 200
+const MaxTag = 200
 
-// escape writes the bytes of the layout as %XX: a key can neither choose its slot
+// Escape writes the bytes of the layout as %XX: a key can neither choose its slot
 // nor collide with another key. Control characters are escaped too, for logs and
 // terminals.
-func escape(s string) string {
+func Escape(s string) string {
 	if plain(s) {
 		return s
 	}
 	var b strings.Builder
 	const digits = "0123456789ABCDEF"
-	for i := 0; i < len(s) && b.Len() <= maxTag; i++ {
+	for i := 0; i < len(s) && b.Len() <= MaxTag; i++ {
 		if c := s[i]; special[c] {
 			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
 		} else {
 			b.WriteByte(c)
 		}
 	}
-	if b.Len() <= maxTag {
+	if b.Len() <= MaxTag {
 		return b.String()
 	}
 	sum := sha256.Sum256([]byte(s))
@@ -50,7 +50,7 @@ func plain(s string) bool {
 			return false
 		}
 	}
-	return len(s) <= maxTag
+	return len(s) <= MaxTag
 }
 
 // special holds the bytes of the layout, the escape characters and control
@@ -108,12 +108,4 @@ func tagOf(redisKey string) string {
 func probeKey(redisKey string) string {
 	head, _, _ := strings.Cut(redisKey, "}")
 	return head + "}::probe"
-}
-
-// registryKey is the registry of the instances of a prefix, or of a service.
-func registryKey(prefix, service string) string {
-	if service != "" {
-		service = ":" + service
-	}
-	return prefix + ":{::instances" + service + "}"
 }

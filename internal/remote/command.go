@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 // Command is one run of a script, which a [Transport] sends to Redis. It must never be
 // sent twice: the first run may have charged although its reply was lost.
 type Command struct {
-	script     *script
+	script     *Script
 	withSource bool // EVAL with the script's source, for a server that has lost it
 	again      bool // it was sent before, and not executed
-	requests   []*request
+	requests   []*Request
 	deadline   string // by the server's clock, as the script takes it; empty: none
 
 	reply []int64
@@ -49,23 +49,23 @@ func (c *Command) Done(reply []int64, err error) { c.reply, c.err = reply, err }
 func (c *Command) words() []any {
 	n, keys := 3, 0
 	for _, r := range c.requests {
-		n += len(r.keys) + len(r.args)
-		keys += len(r.keys)
+		n += len(r.Keys) + len(r.Args)
+		keys += len(r.Keys)
 	}
 	words := make([]any, 0, n)
 	if c.withSource {
-		words = append(words, "eval", c.script.source, keys)
+		words = append(words, "eval", c.script.Source, keys)
 	} else {
 		words = append(words, "evalsha", c.script.word, keys)
 	}
 	for _, r := range c.requests {
-		for _, k := range r.keys {
+		for _, k := range r.Keys {
 			words = append(words, k)
 		}
 	}
 	for _, r := range c.requests {
-		for i := range r.args {
-			words = append(words, &r.args[i]) // a pointer needs no allocation
+		for i := range r.Args {
+			words = append(words, &r.Args[i]) // a pointer needs no allocation
 		}
 	}
 	if c.deadline != "" {
@@ -76,7 +76,7 @@ func (c *Command) words() []any {
 
 // wanted reports whether any request still needs the reply.
 func (c *Command) wanted() bool {
-	return slices.ContainsFunc(c.requests, func(r *request) bool { return r.oneWay || r.state.Load() == pending })
+	return slices.ContainsFunc(c.requests, func(r *Request) bool { return r.oneWay || r.state.Load() == pending })
 }
 
 // complete gives every request its part of the reply, and returns it to its
@@ -84,7 +84,7 @@ func (c *Command) wanted() bool {
 func (c *Command) complete(sent time.Time) {
 	c.deliver()
 	for _, r := range c.requests {
-		r.sent = sent
+		r.Sent = sent
 		r.complete()
 	}
 }
@@ -94,16 +94,16 @@ func (c *Command) deliver() {
 	reply, err := c.reply, c.err
 	want := 1
 	for _, r := range c.requests {
-		want += len(r.reply)
+		want += len(r.Reply)
 	}
 	if err == nil && len(reply) != want {
 		err = errReply
 	}
 	at := 1
 	for _, r := range c.requests {
-		if r.err = err; err == nil {
-			r.now = reply[0]
-			at += copy(r.reply, reply[at:])
+		if r.Err = err; err == nil {
+			r.Now = reply[0]
+			at += copy(r.Reply, reply[at:])
 		}
 	}
 }
@@ -111,13 +111,13 @@ func (c *Command) deliver() {
 // newCommands makes as few commands as keep the order of the requests of each
 // script: one for each script where the node accepts keys of several slots,
 // else one for each request.
-func newCommands(requests []*request, manySlots bool) (cmds []*Command) {
+func newCommands(requests []*Request, manySlots bool) (cmds []*Command) {
 	for len(requests) > 0 {
 		n := 1
 		if manySlots {
-			n = gather(requests, requests[0].script)
+			n = gather(requests, requests[0].Script)
 		}
-		cmds = append(cmds, &Command{script: requests[0].script, requests: requests[:n]})
+		cmds = append(cmds, &Command{script: requests[0].Script, requests: requests[:n]})
 		requests = requests[n:]
 	}
 	return cmds
@@ -125,10 +125,10 @@ func newCommands(requests []*request, manySlots bool) (cmds []*Command) {
 
 // gather moves the requests of script s to the front, in order, and returns
 // their number.
-func gather(requests []*request, s *script) (n int) {
-	var others []*request
+func gather(requests []*Request, s *Script) (n int) {
+	var others []*Request
 	for _, r := range requests {
-		if r.script == s {
+		if r.Script == s {
 			requests[n] = r
 			n++
 		} else {
@@ -142,14 +142,14 @@ func gather(requests []*request, s *script) (n int) {
 // send runs the commands and leaves each result in its command. A command that
 // was certainly not executed is sent again if its reply is still wanted: once, or twice if the
 // server had lost the script and its clock has stepped. No other command is.
-func (q *nodeQueue) send(ctx context.Context, cmds []*Command) {
+func (q *Node) send(ctx context.Context, cmds []*Command) {
 	q.do(ctx, cmds)
 	for range 2 {
 		var again []*Command
 		for i, c := range cmds {
-			f := classify(c.err)
-			if c.wanted() && (f == noScript || errors.Is(c.err, errExpired) || !c.again && (f == notExecuted || passing(c.err))) {
-				cmds[i] = &Command{script: c.script, requests: c.requests, withSource: c.withSource || f == noScript, again: true}
+			f := Classify(c.err)
+			if c.wanted() && (f == NoScript || errors.Is(c.err, errExpired) || !c.again && (f == NotExecuted || passing(c.err))) {
+				cmds[i] = &Command{script: c.script, requests: c.requests, withSource: c.withSource || f == NoScript, again: true}
 				again = append(again, cmds[i])
 			}
 		}
@@ -161,12 +161,12 @@ func (q *nodeQueue) send(ctx context.Context, cmds []*Command) {
 }
 
 // do sends the commands once, with the deadlines of their callers.
-func (q *nodeQueue) do(ctx context.Context, cmds []*Command) {
+func (q *Node) do(ctx context.Context, cmds []*Command) {
 	for _, c := range cmds {
 		c.deadline = q.clock.deadline(c.requests)
 	}
 	sent := time.Now()
-	q.store.transport.Do(ctx, cmds)
+	q.client.transport.Do(ctx, cmds)
 	for _, c := range cmds {
 		if c.err == nil && len(c.reply) > 0 {
 			q.clock.note(sent, c.reply[0])
@@ -183,7 +183,7 @@ type nodeClock struct{ ahead atomic.Int64 } // of this process's, in microsecond
 func (n *nodeClock) note(sent time.Time, now int64) { n.ahead.Store(now - sent.UnixMicro()) }
 
 // deadline is when the last caller of the requests stops waiting. Corrections have none.
-func (n *nodeClock) deadline(requests []*request) string {
+func (n *nodeClock) deadline(requests []*Request) string {
 	ahead, last := n.ahead.Load(), requests[0].until
 	if ahead == 0 || requests[0].oneWay {
 		return ""
@@ -199,16 +199,16 @@ func (n *nodeClock) deadline(requests []*request) string {
 // resendBySlot sends request by request the commands that a node rejects
 // because their keys are in several slots, and remembers that it does. A
 // rejected command has not been executed.
-func (q *nodeQueue) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
+func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
 	if !slices.ContainsFunc(cmds, func(c *Command) bool { return c.err != nil }) {
 		return cmds
 	}
 	var done, again []*Command
 	for _, c := range cmds {
-		if severalSlots(c.err) {
-			q.store.router.noteCluster()
+		if SeveralSlots(c.err) {
+			q.client.router.noteCluster()
 		}
-		if len(c.requests) > 1 && classify(c.err) == keyFault {
+		if len(c.requests) > 1 && Classify(c.err) == KeyFault {
 			again = append(again, newCommands(c.requests, false)...)
 		} else {
 			done = append(done, c)

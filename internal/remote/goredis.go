@@ -1,4 +1,4 @@
-package distributed
+package remote
 
 import (
 	"context"
@@ -15,6 +15,9 @@ type goRedis struct {
 	client  redis.UniversalClient
 	bounded *redis.Client // client with a shorter timeout, on the same connections; nil if it is none of a single server
 }
+
+// GoRedis returns the transport on a client of go-redis.
+func GoRedis(client redis.UniversalClient) Transport { return goRedis{client: client} }
 
 // within bounds how long a connection without a reply is held.
 func (g goRedis) within(d time.Duration) goRedis {

@@ -1,0 +1,128 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+)
+
+// ErrClosed reports that the client has been closed.
+var ErrClosed = errors.New("distributed: the store or the limit is closed")
+
+// Failure is the meaning of an error from Redis for the command that met it.
+type Failure uint8
+
+const (
+	// NoFailure: the command succeeded.
+	NoFailure Failure = iota
+	// NotExecuted: the server has certainly not executed the command; another
+	// connection or node may.
+	NotExecuted
+	// Rejected: the server has not executed the command and would reject it
+	// again: it is out of memory, busy with a script, or unable to save.
+	Rejected
+	// UnknownOutcome: the connection broke, or no reply came in time. The
+	// command may have been executed, so sending it again could charge twice.
+	UnknownOutcome
+	// Misconfigured: an operator must act: credentials, rights, or a server
+	// that does not know the command.
+	Misconfigured
+	// KeyFault: the keys of the command are at fault, not Redis: they have
+	// another type, or are in several slots, or in one that is being moved or has
+	// no node.
+	KeyFault
+	// NoScript: the server has lost its scripts.
+	NoScript
+)
+
+// String names the failure for logs.
+func (f Failure) String() string {
+	return [...]string{"none", "not executed", "rejected", "no reply", "misconfigured", "key fault", "no script"}[f]
+}
+
+// prefixes of the server's error replies. A script that meets an error in one
+// of its own commands wraps it; before Redis 7 the code is in the middle,
+// after a dash.
+var prefixes = []struct {
+	code string
+	is   Failure
+}{
+	{"NOSCRIPT", NoScript},
+	{"LOADING", NotExecuted},
+	{"READONLY", NotExecuted},
+	{"CLUSTERDOWN Hash slot not served", KeyFault},
+	{"CLUSTERDOWN", NotExecuted},
+	{"TRYAGAIN", KeyFault},
+	{"MASTERDOWN", NotExecuted},
+	{"MOVED", NotExecuted},
+	{"ASK", NotExecuted},
+	{"max number of clients", NotExecuted},
+	{"OOM", Rejected},
+	{"MISCONF", Rejected},
+	{"BUSY", Rejected},
+	{"NOREPLICAS", Rejected},
+	{"WRONGTYPE", KeyFault},
+	{"CROSSSLOT", KeyFault},
+	{"NOAUTH", Misconfigured},
+	{"WRONGPASS", Misconfigured},
+	{"NOPERM", Misconfigured},
+}
+
+// Classify returns the meaning of an error.
+func Classify(err error) Failure {
+	if err == nil {
+		return NoFailure
+	}
+	return classifyError(err)
+}
+
+func classifyError(err error) Failure {
+	var reply ReplyError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &reply):
+		return classifyReply(string(reply))
+	case errors.Is(err, errClientClosed), errors.Is(err, errReply):
+		return Misconfigured
+	case errors.Is(err, ErrNotSent), errors.Is(err, errExpired):
+		return NotExecuted
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return NotExecuted
+	}
+	return UnknownOutcome
+}
+
+func classifyReply(text string) Failure {
+	text = strings.TrimPrefix(text, "ERR ")
+	if strings.Contains(text, "nonexistent global variable") || strings.Contains(text, "attempt to call") {
+		return KeyFault // of one script, on a server with another Lua
+	}
+	for _, p := range prefixes {
+		if strings.HasPrefix(text, p.code) || strings.Contains(text, "-"+p.code+" ") {
+			return p.is
+		}
+	}
+	return Misconfigured
+}
+
+// passing reports a key fault that is over in a moment: a part of the keys of a
+// slot has been moved.
+func passing(err error) bool {
+	return err != nil && strings.HasPrefix(err.Error(), "TRYAGAIN")
+}
+
+func SeveralSlots(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "CROSSSLOT")
+}
+
+// errLate is the failure of a batch whose reply does not come in time.
+var errLate = fmt.Errorf("distributed: no reply within the timeout: %w", context.DeadlineExceeded)
+
+// errExpired is the failure of a command that reached the server after its callers had gone.
+var errExpired = errors.New("distributed: the command came too late and was not executed")
+
+// errReply reports a reply that no script of this package gives: the commands
+// do not reach a Redis server.
+var errReply = errors.New("distributed: unexpected reply to a script: is the address a Redis server?")
