@@ -174,7 +174,7 @@ func TestBansOfDividedRequests(t *testing.T) {
 func TestBanErrors(t *testing.T) {
 	store, server := onRedis(t)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1)))
-	slots := must[*distributed.Limiter](t)(store.InFlight("b", 1))
+	slots := must[*distributed.Limiter](t)(store.InFlight("b", 1, 30*time.Second))
 	for want, err := range map[string]error{
 		"denials: count is 0":     second(distributed.NewBan(l, algo.PerHour(0), time.Second, time.Minute)),
 		"first ban is 0":          second(distributed.NewBan(l, algo.PerHour(1), 0, time.Minute)),

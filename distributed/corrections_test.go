@@ -18,7 +18,7 @@ import (
 // hasty are options of an instance that notices an outage soon.
 func hasty() []distributed.Option {
 	return []distributed.Option{
-		distributed.WithTimeout(20 * time.Millisecond), distributed.WithProbeInterval(100 * time.Millisecond), distributed.WithInstances(1),
+		distributed.WithTimeout(20 * time.Millisecond), distributed.ProbeEvery(100 * time.Millisecond), distributed.WithInstances(1),
 	}
 }
 
@@ -60,7 +60,7 @@ func TestCorrectionsSurviveStops(t *testing.T) {
 			client := redis.NewClient(&redis.Options{Addr: server.Addr(), ReadTimeout: 500 * time.Millisecond, PoolSize: 40})
 			t.Cleanup(func() { _ = client.Close() })
 			store := newStore(t, client, hasty()...)
-			slots := must[*distributed.Limiter](t)(store.InFlight("slots", 20))
+			slots := must[*distributed.Limiter](t)(store.InFlight("slots", 20, 30*time.Second))
 			year := algo.Per(1_000_000, 300*24*time.Hour)
 			units := must[*distributed.Limiter](t)(store.TokenBucket("units", year))
 			awake(t, store, slots)
@@ -100,7 +100,7 @@ func TestCorrectionsPassOnAFullServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	store := newStore(t, server.Client(), append(hasty(), distributed.WithTimeout(time.Second))...)
-	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 50))
+	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 50, 30*time.Second))
 	units := must[*distributed.Limiter](t)(store.TokenBucket("units", algo.PerDay(100)))
 	var leases []algo.Lease
 	for range 50 {
@@ -158,7 +158,7 @@ func TestLostRepliesHoldNoSlots(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)
 	store := newStore(t, viaProxy(t, proxy), hasty()...)
-	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5))
+	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5, 30*time.Second))
 	awake(t, store, slots)
 	for i := range 3 {
 		proxy.Set(redistest.Fault{Command: "evalsha", Kth: 1, Cut: true})

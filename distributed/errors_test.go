@@ -102,7 +102,7 @@ func TestLeastRights(t *testing.T) {
 			server.Do("SCRIPT", "FLUSH")
 		}
 	}
-	l := must[*distributed.Limiter](t)(store.InFlight("busy", 3))
+	l := must[*distributed.Limiter](t)(store.InFlight("busy", 3, 30*time.Second))
 	lease := remote(t, l, "k", 1)
 	lease.Release(algo.Succeeded)
 	require.Eventually(t, func() bool { return store.Stats().Counted }, 10*time.Second, time.Millisecond)

@@ -159,7 +159,7 @@ func ExampleStore_SlidingLog() {
 func ExampleStore_InFlight() {
 	store, stop := exampleStore()
 	defer stop()
-	reports := limiter(store.InFlight("reports", 1))
+	reports := limiter(store.InFlight("reports", 1, 30*time.Second))
 	lease, _ := reports.Acquire(context.Background(), "alice", 1)
 	show(reports, "alice", 1)
 	lease.Release(algo.Succeeded)

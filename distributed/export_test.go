@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/sluice-go/sluice/internal/remote"
 )
@@ -42,6 +43,11 @@ func Last(opts []Option) (last []Option) {
 		}
 	}
 	return last
+}
+
+// ProbeEvery is an option that sets the least time between two probes.
+func ProbeEvery(d time.Duration) Option {
+	return Option{"ProbeEvery", func(s *settings) error { s.probeInterval = d; return nil }}
 }
 
 // Beat sends a heartbeat.

@@ -70,7 +70,7 @@ func (r *rig) join(t *testing.T, algorithm string, q quota) *distributed.Limiter
 		c = viaProxy(t, r.proxy)
 	}
 	c.AddHook(m)
-	opts := []distributed.Option{distributed.WithTimeout(timeout), distributed.WithProbeInterval(probeEvery), distributed.WithHook(m.event)}
+	opts := []distributed.Option{distributed.WithTimeout(timeout), distributed.ProbeEvery(probeEvery), distributed.WithHook(m.event)}
 	if r.row.instances == 0 {
 		opts = append(opts, distributed.WithInstances(faultInstances))
 	}

@@ -38,7 +38,7 @@ func TestCallersThatHaveLeftAreDenied(t *testing.T) {
 			store, _ := onRedis(t, distributed.WithFallback(policy), distributed.WithInstances(1))
 			bucket := must[*distributed.Limiter](t)(store.TokenBucket("bucket", algo.PerDay(quota)))
 			window := must[*distributed.Limiter](t)(store.FixedWindow("window", algo.PerDay(quota)))
-			slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5))
+			slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5, 30*time.Second))
 			ban := must[*distributed.Ban](t)(distributed.NewBan(bucket, algo.PerHour(1000), time.Second, time.Minute))
 			credits := must[*distributed.Credits](t)(store.Credits("credits"))
 			first := must[*distributed.Prepaid](t)(distributed.First(window, credits))

@@ -46,7 +46,7 @@ func (e *events) states() (out []distributed.State) {
 func quick(e *events) []distributed.Option {
 	return []distributed.Option{
 		distributed.WithTimeout(100 * time.Millisecond),
-		distributed.WithProbeInterval(100 * time.Millisecond),
+		distributed.ProbeEvery(100 * time.Millisecond),
 		distributed.WithInstances(1),
 		distributed.WithHook(e.hook),
 	}
@@ -86,7 +86,7 @@ func startFleet(t *testing.T, n int, addr string, rate algo.Rate, opts ...distri
 		e := new(events)
 		all := append([]distributed.Option{
 			distributed.WithTimeout(100 * time.Millisecond),
-			distributed.WithProbeInterval(100 * time.Millisecond), distributed.WithHook(e.hook),
+			distributed.ProbeEvery(100 * time.Millisecond), distributed.WithHook(e.hook),
 		}, opts...)
 		l := must[*distributed.Limiter](t)(newStore(t, c, all...).TokenBucket("shared", rate))
 		f.limiters, f.events = append(f.limiters, l), append(f.events, e)

@@ -10,12 +10,11 @@ import (
 )
 
 // InFlight makes a limit of n units in flight at the same time, 1 to 10000,
-// for each key and over all instances. A lease holds its units until Release.
+// for each key and over all instances. A lease holds its units until Release, and those of an
+// instance that is gone are held for expiry, 1 s to 1 h. The store renews a lease three times as
+// often, until its Release, so work may last as long as it likes.
 // Its denials have the Reason [algo.Quota], and [algo.Overload] for the empty key, which all
 // callers share.
-//
-// The units of an instance that is gone expire; see [Expiry]. The store renews a
-// lease until its Release, so work may last as long as it likes.
 //
 // Bound: at most n units in flight, as long as Redis keeps its data and every
 // instance reaches it once in each expiry. Releases wait for Redis
@@ -27,37 +26,22 @@ import (
 // Do not use it as a lock: an instance that stalls for longer than the expiry
 // goes on with units that others may hold. Do not use it for the capacity of a
 // single instance; see the package adaptive.
-func (s *Store) InFlight(name string, n int, opts ...InFlightOption) (*Limiter, error) {
+func (s *Store) InFlight(name string, n int, expiry time.Duration) (*Limiter, error) {
 	l, err := s.prepare("in-flight limit", name)
 	if err != nil {
 		return nil, err
 	}
-	f := inFlight{limit: int64(n), expiry: 30 * time.Second}
-	if err := apply(&f, opts); err != nil {
-		return nil, l.errorf("%w", err)
-	}
 	if n < 1 || n > maxUnits {
 		return nil, l.errorf("n is %d, want 1 to %d", n, maxUnits)
 	}
-	l.slots = newSlots(f.expiry)
+	if err := within("expiry", expiry, time.Second, time.Hour); err != nil {
+		return nil, l.errorf("%w", err)
+	}
+	f := inFlight{limit: int64(n), expiry: expiry}
+	l.slots = newSlots(expiry)
 	l.slots.limiter, f.slots = l, l.slots
 	l.replace(&f)
 	return s.register(l)
-}
-
-// InFlightOption configures an in-flight limit.
-type InFlightOption struct {
-	name  string
-	apply func(*inFlight) error
-}
-
-// Expiry sets how long the units of an instance that is gone are held, 1 s to
-// 1 h; the default is 30 s. Leases are renewed three times as often.
-func Expiry(d time.Duration) InFlightOption {
-	return InFlightOption{"Expiry", func(f *inFlight) error {
-		f.expiry = d
-		return within("expiry", d, time.Second, time.Hour)
-	}}
 }
 
 // inFlight is a limit on units in flight, which unitset.lua decides.

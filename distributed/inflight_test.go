@@ -15,8 +15,8 @@ import (
 
 func TestInFlightHoldsUntilRelease(t *testing.T) {
 	server := redistest.Start(t)
-	a := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 3))
-	b := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 3))
+	a := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 3, 30*time.Second))
+	b := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 3, 30*time.Second))
 	first := remote(t, a, "k", 2)
 	second := remote(t, b, "k", 1)
 	require.True(t, first.Allowed && second.Allowed)
@@ -50,8 +50,8 @@ func TestInFlightRenewsAndExpires(t *testing.T) {
 	server := redistest.Start(t)
 	alive := newStore(t, server.Client())
 	dead := newStore(t, server.Client())
-	a := must[*distributed.Limiter](t)(alive.InFlight("work", 2, distributed.Expiry(time.Second)))
-	b := must[*distributed.Limiter](t)(dead.InFlight("work", 2, distributed.Expiry(time.Second)))
+	a := must[*distributed.Limiter](t)(alive.InFlight("work", 2, time.Second))
+	b := must[*distributed.Limiter](t)(dead.InFlight("work", 2, time.Second))
 	held := remote(t, a, "k", 1)
 	require.True(t, remote(t, b, "k", 1).Allowed)
 	require.NoError(t, dead.Close()) // without a release
@@ -72,7 +72,7 @@ func TestC1_InFlightNeverExceedsTheLimit(t *testing.T) {
 	var inFlight, worst, admitted atomic.Int64
 	var group sync.WaitGroup
 	for range 3 {
-		l := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 5))
+		l := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("work", 5, 30*time.Second))
 		for range 16 {
 			group.Go(func() {
 				for range 20 {
@@ -102,7 +102,7 @@ func TestInFlightWithoutRedis(t *testing.T) {
 	server := redistest.Start(t)
 	var e events
 	store := newStore(t, server.Client(), append(quick(&e), distributed.WithInstances(2))...)
-	l := must[*distributed.Limiter](t)(store.InFlight("work", 4))
+	l := must[*distributed.Limiter](t)(store.InFlight("work", 4, 30*time.Second))
 	held := remote(t, l, "k", 1)
 	server.Kill()
 	trip(t, l, &e)
@@ -123,19 +123,19 @@ func TestInFlightWithoutRedis(t *testing.T) {
 func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {
 	store := newStore(t, nowhere(t))
 	for _, tc := range []struct {
-		n    int
-		opt  distributed.InFlightOption
-		says string
+		n      int
+		expiry time.Duration
+		says   string
 	}{
-		{0, distributed.Expiry(time.Minute), "n is 0"},
-		{10_001, distributed.Expiry(time.Minute), "n is 10001"},
-		{1, distributed.Expiry(time.Millisecond), "expiry is 1ms"},
-		{1, distributed.InFlightOption{}, "the zero Option is not an option"},
+		{0, time.Minute, "n is 0"},
+		{10_001, time.Minute, "n is 10001"},
+		{1, time.Millisecond, "expiry is 1ms"},
+		{1, 2 * time.Hour, "expiry is 2h0m0s"},
 	} {
-		_, err := store.InFlight("work", tc.n, tc.opt)
+		_, err := store.InFlight("work", tc.n, tc.expiry)
 		require.ErrorContains(t, err, tc.says)
 	}
-	l := must[*distributed.Limiter](t)(store.InFlight("work", 1))
+	l := must[*distributed.Limiter](t)(store.InFlight("work", 1, 30*time.Second))
 	require.ErrorContains(t, l.SetRate(algo.PerSecond(1)), "has neither rate nor burst")
 	require.ErrorContains(t, l.SetBurst(1), "has neither rate nor burst")
 }

@@ -235,7 +235,7 @@ func streamsOfAProcess(t *testing.T, task string) {
 	must[int](t)(fmt.Sscan(task, &addr, &index, &speed, &long, &timeout))
 	c := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
 	defer func() { _ = c.Close() }()
-	store := newStore(t, c, distributed.WithTimeout(timeout), distributed.WithProbeInterval(100*time.Millisecond),
+	store := newStore(t, c, distributed.WithTimeout(timeout), distributed.ProbeEvery(100*time.Millisecond),
 		distributed.WithAssumedInstances(processCount)) // until they have counted one another
 	tasks := make([]*streamTask, len(processStrategies))
 	for i, s := range processStrategies {

@@ -24,8 +24,8 @@ type settings struct {
 	assumed       int // instances, until they have been counted
 	service       string
 	denyCache     int
-	blocks        int64 // largest excess that blocks may cause; 0: no blocks
-	probeInterval time.Duration
+	blocks        int64         // largest excess that blocks may cause; 0: no blocks
+	probeInterval time.Duration // the least time between two probes of a node that is away
 	logger        *slog.Logger
 	hook          func(Event)
 }
@@ -39,35 +39,20 @@ func configure(opts []Option) (settings, error) {
 		probeInterval: time.Second,
 		logger:        slog.Default(),
 	}
-	if err := apply(&s, opts); err != nil {
-		return s, fmt.Errorf("distributed: %w", err)
-	}
-	return s, nil
-}
-
-// apply applies the options of one type, each at most once.
-func apply[T any, O ~struct {
-	name  string
-	apply func(*T) error
-}](to *T, opts []O) error {
 	given := make(map[string]bool, len(opts))
 	for _, o := range opts {
-		option := struct {
-			name  string
-			apply func(*T) error
-		}(o)
-		switch {
-		case option.apply == nil:
-			return errors.New("the zero Option is not an option")
-		case given[option.name]:
-			return fmt.Errorf("duplicate option %s", option.name)
+		if o.apply == nil {
+			return s, errors.New("distributed: the zero Option is not an option")
 		}
-		given[option.name] = true
-		if err := option.apply(to); err != nil {
-			return err
+		if given[o.name] {
+			return s, fmt.Errorf("distributed: duplicate option %s", o.name)
+		}
+		given[o.name] = true
+		if err := o.apply(&s); err != nil {
+			return s, fmt.Errorf("distributed: %w", err)
 		}
 	}
-	return nil
+	return s, nil
 }
 
 // WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
@@ -189,18 +174,6 @@ func WithDenyCache(n int) Option {
 		}
 		s.denyCache = n
 		return nil
-	}}
-}
-
-// WithProbeInterval sets the least time between two probes that check whether
-// Redis is back, 10 ms to 1 h; the default is 1 s. Redis decides again within two
-// intervals of its return. With a client of go-redis a probe takes all idle connections at once and
-// closes the silent ones; with one of a single server a connection in use waits for a reply for
-// ten timeouts, at least a second, whatever its own timeout.
-func WithProbeInterval(d time.Duration) Option {
-	return Option{"WithProbeInterval", func(s *settings) error {
-		s.probeInterval = d
-		return within("probe interval", d, 10*time.Millisecond, time.Hour)
 	}}
 }
 

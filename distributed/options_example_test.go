@@ -36,11 +36,10 @@ func ExampleWithFallback() {
 	// Output: false overload fallback <nil>
 }
 
-// A metric for local decisions. Redis is probed ten times a second.
+// A metric for local decisions.
 func ExampleWithHook() {
 	var local bool
 	store, stop := away(
-		distributed.WithProbeInterval(100*time.Millisecond),
 		distributed.WithHook(func(e distributed.Event) {
 			if e.Kind == distributed.BreakerChanged && e.State == distributed.StateOpen {
 				local = true
@@ -143,10 +142,10 @@ func ExampleLimiter_SetRate() {
 }
 
 // Units of an instance that has crashed are free again after ten seconds.
-func ExampleExpiry() {
+func ExampleStore_InFlight_expiry() {
 	store, stop := exampleStore()
 	defer stop()
-	show(limiter(store.InFlight("reports", 2, distributed.Expiry(10*time.Second))), "alice", 1)
+	show(limiter(store.InFlight("reports", 2, 10*time.Second)), "alice", 1)
 	// Output: true admitted 1
 }
 

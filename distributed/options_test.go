@@ -20,7 +20,6 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 		{distributed.WithPrefix(""), "prefix is empty"},
 		{distributed.WithFallback(9), "fallback is 9"},
 		{distributed.WithInstances(0), "instances is 0"},
-		{distributed.WithProbeInterval(1), "probe interval is 1ns"},
 		{distributed.WithDenyCache(-1), "deny cache is -1"},
 		{distributed.WithBlocks(0), "max excess is 0"},
 		{distributed.WithLogger(nil), "logger is nil"},
@@ -42,8 +41,8 @@ func TestOptionsTwice(t *testing.T) {
 		"WithTimeout": distributed.WithTimeout(time.Second), "WithPrefix": distributed.WithPrefix("p"),
 		"WithInstances": distributed.WithInstances(1), "WithAssumedInstances": distributed.WithAssumedInstances(1),
 		"WithService": distributed.WithService("s"), "WithBlocks": distributed.WithBlocks(1),
-		"WithDenyCache": distributed.WithDenyCache(0), "WithProbeInterval": distributed.WithProbeInterval(time.Second),
-		"WithLogger": distributed.WithLogger(slog.Default()), "WithHook": distributed.WithHook(func(distributed.Event) {}),
+		"WithDenyCache": distributed.WithDenyCache(0),
+		"WithLogger":    distributed.WithLogger(slog.Default()), "WithHook": distributed.WithHook(func(distributed.Event) {}),
 	} {
 		_, err := distributed.New(nowhere(t), o, distributed.WithTimeout(time.Minute), o)
 		if name == "WithTimeout" {
@@ -51,6 +50,4 @@ func TestOptionsTwice(t *testing.T) {
 		}
 		require.EqualError(t, err, "distributed: duplicate option "+name)
 	}
-	_, err := newStore(t, nowhere(t)).InFlight("jobs", 5, distributed.Expiry(time.Minute), distributed.Expiry(time.Hour))
-	require.EqualError(t, err, `distributed: in-flight limit "jobs": duplicate option Expiry`)
 }

@@ -32,7 +32,7 @@ func (gone) Do(_ context.Context, cmds []*distributed.Command) {
 // oneOf is the store of one of n instances without Redis. All of them decide alike, so the
 // fleet admits n times as much as one.
 func oneOf(t *testing.T, n int, opts ...distributed.Option) *distributed.Store {
-	all := append([]distributed.Option{distributed.WithInstances(n), distributed.WithProbeInterval(time.Hour), distributed.WithLogger(slog.New(slog.DiscardHandler))}, opts...)
+	all := append([]distributed.Option{distributed.WithInstances(n), distributed.ProbeEvery(time.Hour), distributed.WithLogger(slog.New(slog.DiscardHandler))}, opts...)
 	s, err := distributed.NewWithTransport(gone{}, distributed.Last(all)...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -158,13 +158,13 @@ func TestW3_SavedUnitsAreSettled(t *testing.T) {
 // One request in flight is always admitted, whatever its cost.
 func TestW3_OneRequestInFlightIsAdmitted(t *testing.T) {
 	s := oneOf(t, 6)
-	small := must[*distributed.Limiter](t)(s.InFlight("small", 2))
+	small := must[*distributed.Limiter](t)(s.InFlight("small", 2, 30*time.Second))
 	first := acquire(t, small, "k", 1)
 	require.True(t, first.Allowed)
 	require.False(t, acquire(t, small, "k", 1).Allowed)
 	first.Release(algo.Succeeded)
 	require.True(t, acquire(t, small, "k", 1).Allowed)
-	weighed := must[*distributed.Limiter](t)(s.InFlight("weighed", 10_000))
+	weighed := must[*distributed.Limiter](t)(s.InFlight("weighed", 10_000, 30*time.Second))
 	lease := acquire(t, weighed, "k", 4000)
 	require.True(t, lease.Allowed)
 	require.False(t, acquire(t, weighed, "k", 1).Allowed)

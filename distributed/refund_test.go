@@ -136,7 +136,7 @@ func TestSettleOfNoCost(t *testing.T) {
 			require.GreaterOrEqual(t, left.Remaining, left.Limit-1, "given back, but for what has drained")
 		})
 	}
-	slots := must[*distributed.Limiter](t)(store.InFlight("late", 5))
+	slots := must[*distributed.Limiter](t)(store.InFlight("late", 5, 30*time.Second))
 	lease := remote(t, slots, "alice", 0)
 	lease.Settle(3)
 	require.Equal(t, int64(2), remote(t, slots, "alice", 0).Remaining)
@@ -149,7 +149,7 @@ func TestPartsOnRedis(t *testing.T) {
 	store, _ := onRedis(t)
 	requests := must[*distributed.Limiter](t)(store.TokenBucket("requests", algo.PerHour(10)))
 	tokens := must[*distributed.Limiter](t)(store.TokenBucket("tokens", algo.PerHour(3000)))
-	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5))
+	slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5, 30*time.Second))
 	for _, reserve := range []int64{0, 500} {
 		lease, err := algo.AcquireAll(t.Context(), algo.Request{Limiter: requests, Key: "u", N: 1},
 			algo.Request{Limiter: tokens, Key: "u", N: reserve}, algo.Request{Limiter: slots, Key: "u", N: 1})

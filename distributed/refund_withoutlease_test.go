@@ -109,7 +109,7 @@ func TestRefundThatIsNotPossible(t *testing.T) {
 		require.ErrorIs(t, l.Refund(ctx, "k", 1), errors.ErrUnsupported)
 		require.ErrorIs(t, l.Refund(ctx, "k", -1), errors.ErrUnsupported)
 	}
-	inFlight := must[*distributed.Limiter](t)(store.InFlight("in-flight", 5))
+	inFlight := must[*distributed.Limiter](t)(store.InFlight("in-flight", 5, 30*time.Second))
 	require.ErrorIs(t, inFlight.Refund(ctx, "k", 1), errors.ErrUnsupported)
 
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerDay(5)))

@@ -34,7 +34,7 @@ func startWorld(t *testing.T, regions, instances int, r algo.Rate, burst, excess
 		proxy.Set(redistest.Fault{Delay: distance})
 		var limits []*distributed.Limiter
 		for range instances {
-			far := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(time.Second), distributed.WithInstances(1), distributed.WithProbeInterval(100*time.Millisecond))
+			far := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(time.Second), distributed.WithInstances(1), distributed.ProbeEvery(100*time.Millisecond))
 			global := must[*distributed.Limiter](t)(far.TokenBucket("a", r, algo.Burst(burst)))
 			near := newStore(t, home.Client(), distributed.WithInstances(instances))
 			limits = append(limits, must[*distributed.Limiter](t)(near.Region(global, regions, excess)))

@@ -134,7 +134,7 @@ func TestLimiterClose(t *testing.T) {
 	require.ErrorContains(t, err, "belongs to a fixed window")
 	require.NotEmpty(t, server.Do("KEYS", "*"))
 
-	busy := must[*distributed.Limiter](t)(store.InFlight("busy", 3))
+	busy := must[*distributed.Limiter](t)(store.InFlight("busy", 3, 30*time.Second))
 	held := remote(t, busy, "k", 1)
 	require.NoError(t, busy.Close())
 	held.Release(algo.Succeeded)

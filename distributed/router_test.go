@@ -63,7 +63,7 @@ func TestG1_RingAfterClose(t *testing.T) {
 	})
 	t.Cleanup(func() { _ = ring.Close() })
 	store := newStore(t, ring, distributed.WithInstances(1))
-	lease := remote(t, must[*distributed.Limiter](t)(store.InFlight("work", 5)), "k", 1)
+	lease := remote(t, must[*distributed.Limiter](t)(store.InFlight("work", 5, 30*time.Second)), "k", 1)
 	require.NoError(t, store.Close())
 	for _, s := range shards {
 		if s.Do("DBSIZE") != int64(0) {

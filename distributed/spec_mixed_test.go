@@ -152,7 +152,7 @@ func TestF4_AnotherAlgorithmOnTheName(t *testing.T) {
 	var e events
 	log := sideBySide(t, server, new(textLog), &e, "sliding-log 100/h")
 	require.True(t, remote(t, log[0], "k", 60).Allowed)
-	busy := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("shared", 100))
+	busy := must[*distributed.Limiter](t)(newStore(t, server.Client()).InFlight("shared", 100, 30*time.Second))
 	require.Equal(t, algo.SourceFallback, acquire(t, busy, "k", 1).Source)
 	for _, later := range []string{"1999999999999999999", "g1:2:3:4", "", "nan", "{}"} {
 		server.Do("SET", key, later, "EX", 60)

@@ -43,7 +43,7 @@ func TestStatsCountDenialsAndBlocks(t *testing.T) {
 // The worst node's state is reported, from its failure until its recovery.
 func TestStatsInAnOutage(t *testing.T) {
 	server := redistest.Start(t)
-	store := newStore(t, server.Client(), distributed.WithTimeout(20*time.Millisecond), distributed.WithProbeInterval(10*time.Millisecond))
+	store := newStore(t, server.Client(), distributed.WithTimeout(20*time.Millisecond), distributed.ProbeEvery(10*time.Millisecond))
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1000)))
 	acquire(t, l, "k", 1)
 

@@ -57,7 +57,7 @@ func NewWithTransport(t Transport, opts ...Option) (*Store, error) {
 	if t == nil {
 		return nil, errors.New("distributed: the transport is nil")
 	}
-	return newStore(remote.Timed(t), opts)
+	return newStore(carrier{t}, opts)
 }
 
 func newStore(t remote.Transport, opts []Option) (*Store, error) {

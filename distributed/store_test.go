@@ -82,7 +82,7 @@ func TestG1_NothingOutlivesClose(t *testing.T) {
 			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ReadTimeout: 200 * time.Millisecond, DialerRetries: 1})
 			proxy.Set(tc.fault)
 			store, err := distributed.New(client, distributed.WithTimeout(20*time.Millisecond),
-				distributed.WithProbeInterval(30*time.Millisecond), distributed.WithLogger(slog.New(slog.DiscardHandler)))
+				distributed.ProbeEvery(30*time.Millisecond), distributed.WithLogger(slog.New(slog.DiscardHandler)))
 			require.NoError(t, err)
 			l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerSecond(1000)))
 			for range 20 {

@@ -28,15 +28,35 @@ type Transport interface {
 	Slots(ctx context.Context, failed string) ([]SlotRange, error)
 }
 
-// Command is one run of a script, which a [Transport] sends to Redis. It must never be sent
-// twice: the first run may have charged although its reply was lost.
-//
-// Words() ([]string, int) returns the command as it is sent, and the number of its keys, which
-// follow the third word and decide which node of a cluster it is for. Done([]int64, error) gives
-// it its reply, an array of integers, or its error: a [ReplyError], one that wraps [ErrNotSent],
-// or any other, after which it is unknown whether the command was executed. A transport calls
-// Done once for each command.
-type Command = remote.Command
+// Command is one run of a script, which a [Transport] sends to Redis. It must never be
+// sent twice: the first run may have charged although its reply was lost.
+type Command remote.Command
+
+// Words returns the command as it is sent: EVALSHA or EVAL, the script, the number of
+// keys, the keys and the arguments. All keys are in words[3 : 3+keys]; they decide which node
+// of a cluster it is for.
+func (c *Command) Words() (words []string, keys int) { return (*remote.Command)(c).Words() }
+
+// Done gives the command its reply, an array of integers, or its error: a [ReplyError],
+// one that wraps [ErrNotSent], or any other, after which it is unknown whether the command
+// was executed. A transport calls it once for each command.
+func (c *Command) Done(reply []int64, err error) { (*remote.Command)(c).Done(reply, err) }
+
+// carrier is the way of a user's transport: each call's context ends at its deadline.
+type carrier struct{ Transport }
+
+func (c carrier) Do(ctx context.Context, cmds []*remote.Command) {
+	if at, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, at)
+		defer cancel()
+	}
+	public := make([]*Command, len(cmds))
+	for i, cmd := range cmds {
+		public[i] = (*Command)(cmd)
+	}
+	c.Transport.Do(ctx, public)
+}
 
 // SlotRange is slots of a cluster, from First to Last (0 to 16383), that one master serves. Its
 // Addr is empty if there is none.

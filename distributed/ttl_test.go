@@ -24,7 +24,7 @@ func TestM3_NoKeyOutlivesItsMeaning(t *testing.T) {
 	for name, make := range makers(store) {
 		limiters[name] = must[*distributed.Limiter](t)(make(name, algo.Per(10, 20*time.Second)))
 	}
-	limiters["in flight"] = must[*distributed.Limiter](t)(store.InFlight("in flight", 10, distributed.Expiry(expiry)))
+	limiters["in flight"] = must[*distributed.Limiter](t)(store.InFlight("in flight", 10, expiry))
 	for name, l := range limiters {
 		t.Run(name, func(t *testing.T) {
 			k := &ttlKey{server: server, limiter: l, redisKey: distributed.RedisKey("sluice", name, "k"), rnd: rand.New(rand.NewPCG(31, 32))}

@@ -164,7 +164,7 @@ func newVirtualDay(seed uint64, counted bool) *virtualDay {
 	for i := range d.stores {
 		b := &d.breakers[i]
 		opts := []Option{
-			WithTimeout(virtualTimeout), WithProbeInterval(virtualProbe), WithHook(b.event),
+			WithTimeout(virtualTimeout), ProbeEvery(virtualProbe), WithHook(b.event),
 			WithLogger(slog.New(slog.DiscardHandler)), WithDenyCache(int(seed/2%2) * 100),
 		}
 		if !d.counted {

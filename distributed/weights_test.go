@@ -14,7 +14,7 @@ import (
 // what one does, on their way back too.
 func TestWeightsCostNothing(t *testing.T) {
 	store, server := onRedis(t)
-	slots := must[*distributed.Limiter](t)(store.InFlight("weighed", 10_000))
+	slots := must[*distributed.Limiter](t)(store.InFlight("weighed", 10_000, 30*time.Second))
 	log := must[*distributed.Limiter](t)(store.SlidingLog("weighed log", algo.Per(10_000, time.Hour)))
 	for name, l := range map[string]*distributed.Limiter{"weighed": slots, "weighed log": log} {
 		var leases []algo.Lease

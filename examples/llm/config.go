@@ -121,7 +121,7 @@ func inFlight(store *distributed.Store, name string, n int) (algo.Limiter, error
 	if store == nil {
 		return adaptive.PerKey(n)
 	}
-	return store.InFlight(name, n)
+	return store.InFlight(name, n, 30*time.Second)
 }
 
 // connect opens the store of an address, nil for none. A stream lasts for seconds, so a

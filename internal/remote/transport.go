@@ -5,7 +5,8 @@ import (
 	"errors"
 )
 
-// Transport carries commands to Redis; package distributed documents its methods.
+// Transport carries commands to Redis; package distributed documents its methods. The context
+// of Do has a deadline, and ends with the client only.
 type Transport interface {
 	Do(ctx context.Context, cmds []*Command)
 	Cluster() bool
@@ -31,18 +32,3 @@ var ErrNotSent = errors.New("distributed: the command was not sent")
 
 // errClientClosed reports that the caller has closed the client before the store.
 var errClientClosed = errors.New("distributed: the client of Redis is closed")
-
-// Timed ends the context of each call at its deadline. A client's own has no timer, which
-// go-redis does not need.
-func Timed(t Transport) Transport { return timed{t} }
-
-type timed struct{ Transport }
-
-func (t timed) Do(ctx context.Context, cmds []*Command) {
-	if at, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadline(ctx, at)
-		defer cancel()
-	}
-	t.Transport.Do(ctx, cmds)
-}

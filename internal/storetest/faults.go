@@ -131,7 +131,7 @@ func Outage(t *testing.T, open Open) {
 			t.Parallel()
 			server := redistest.Start(t)
 			store := open(t, Server{Addrs: []string{server.Addr()}},
-				Quiet(distributed.WithTimeout(200*time.Millisecond), distributed.WithProbeInterval(100*time.Millisecond))...)
+				Quiet(distributed.WithTimeout(200*time.Millisecond))...)
 			l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(10)))
 			remote(t, l, "alice", 1)
 			fail(server)
@@ -183,9 +183,9 @@ func ErrorReplies(t *testing.T, open Open) {
 func ClusterFailover(t *testing.T, open Open) {
 	cluster := redistest.StartCluster(t)
 	cluster.AddReplicas()
-	const interval = 500 * time.Millisecond
+	const interval = time.Second // between probes
 	store := open(t, Server{Addrs: cluster.Addrs(), Cluster: true},
-		Quiet(distributed.WithTimeout(200*time.Millisecond), distributed.WithProbeInterval(interval))...)
+		Quiet(distributed.WithTimeout(200*time.Millisecond))...)
 	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
 	require.Eventually(t, func() bool {
 		_, err := l.Acquire(ctx, "warm up", 0)

@@ -134,7 +134,7 @@ func Connections(t *testing.T, open Open, leastRights []any) {
 // Everything uses each limit of the store with a key.
 func Everything(t testing.TB, store *distributed.Store, key string) {
 	t.Helper()
-	limits := []*distributed.Limiter{must[*distributed.Limiter](t)(store.InFlight("busy", 300))}
+	limits := []*distributed.Limiter{must[*distributed.Limiter](t)(store.InFlight("busy", 300, 30*time.Second))}
 	for _, text := range []string{"100/h", "fixed-window 100/d", "fixed-window 100/day", "sliding-window 100/h", "sliding-log 100/h"} {
 		limits = append(limits, must[*distributed.Limiter](t)(store.Limiter(text, must[algo.Spec](t)(algo.Parse(text)))))
 	}

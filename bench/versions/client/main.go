@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,9 +70,7 @@ func (c *client) do(words []string) (string, error) {
 	case "limit":
 		return c.limit(name, strings.TrimSpace(strings.Join(words[2:], " ")))
 	case "inflight":
-		l, err := c.store.InFlight(name, int(number(2)))
-		c.limits[name], c.all[name] = l, l
-		return "ok", err
+		return c.inFlight(name, int(number(2)))
 	case "shares":
 		l, err := c.store.Shares(name, algo.PerDay(10), map[string]int64{"a": 4})
 		if err == nil {
@@ -107,6 +106,21 @@ func (c *client) do(words []string) (string, error) {
 		return fmt.Sprint(c.faults.Load()), nil
 	}
 	return "", fmt.Errorf("no command %q", words[0])
+}
+
+// inFlight makes a limit whose units expire after 30 s: a parameter, in older versions the default
+// of an option.
+func (c *client) inFlight(name string, n int) (string, error) {
+	method := reflect.ValueOf(c.store).MethodByName("InFlight")
+	args := []reflect.Value{reflect.ValueOf(name), reflect.ValueOf(n), reflect.ValueOf(30 * time.Second)}
+	if method.Type().IsVariadic() {
+		args = args[:2]
+	}
+	results := method.Call(args)
+	l, _ := results[0].Interface().(*distributed.Limiter)
+	err, _ := results[1].Interface().(error)
+	c.limits[name], c.all[name] = l, l
+	return "ok", err
 }
 
 func (c *client) limit(name, text string) (string, error) {
