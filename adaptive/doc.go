@@ -16,7 +16,7 @@
 //     failures, without a signal. [Min] combines strategies. [CompatKratos] is for
 //     migration from go-kratos.
 //   - [PerKey]: a limit for each client, tenant or dependency.
-//   - [NewThrottle]: a client that spares an overloaded backend.
+//   - Package throttle: a client that spares an overloaded backend.
 //
 // All are [algo.Limiter]s and work with every adapter. The lease must be released;
 // defer the release, and a panicking handler frees its slot too.

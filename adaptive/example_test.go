@@ -184,21 +184,6 @@ func ExampleWithClass() {
 	// Output: critical true
 }
 
-// A backend that rejects most calls receives few of the next ones.
-func ExampleNewThrottle() {
-	backend := algo.Must(adaptive.NewThrottle(adaptive.WithK(2)))
-	call := func() error {
-		lease, err := backend.Acquire(ctx, "", 1)
-		if err != nil || !lease.Allowed {
-			return fmt.Errorf("not called: %v", lease.Reason)
-		}
-		defer lease.Release(algo.Succeeded) // algo.Failed if the backend rejects the call
-		return nil
-	}
-	fmt.Println(call(), backend.Probability())
-	// Output: <nil> 0
-}
-
 func ExampleNewWindow() {
 	w, err := adaptive.NewWindow(10*time.Second, 100)
 	if err != nil {

@@ -31,7 +31,6 @@ type settings struct {
 	weight     func(tenant string) float64
 	maxKeys    int
 	limitOf    func(ctx context.Context, key string) int
-	k          float64
 	span       time.Duration
 	buckets    int
 }

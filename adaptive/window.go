@@ -5,6 +5,8 @@ import (
 	"math"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/window"
 )
 
 // Window measures how much work completed in the last span of time, and how long
@@ -21,7 +23,7 @@ import (
 // and readers load them. Nothing allocates. An addition that coincides with the
 // start of a bucket may count into the previous one.
 type Window struct {
-	*bucketRing
+	*window.Ring
 	minSamples int64 // samples that make an estimate; smaller neighbors are merged
 	maxPass    atomic.Int64
 	maxRate    atomic.Uint64 // a float: units per second
@@ -54,7 +56,7 @@ func checkWindow(span time.Duration, buckets int) error {
 }
 
 func newWindow(span time.Duration, buckets int, minSamples, at int64) *Window {
-	return &Window{bucketRing: newBucketRing(int64(span)/int64(buckets), buckets, at), minSamples: minSamples}
+	return &Window{Ring: window.New(int64(span)/int64(buckets), buckets, at), minSamples: minSamples}
 }
 
 // Add counts one unit of work that has just completed after rtt.
@@ -82,22 +84,22 @@ func (w *Window) rate() float64 { return math.Float64frombits(w.maxRate.Load()) 
 
 func (w *Window) addAt(at, rtt int64) {
 	w.turn(at)
-	w.add(1, rtt)
+	w.Ring.Add(1, rtt)
 }
 
 // turn begins a new bucket if it is time.
 func (w *Window) turn(at int64) {
-	first, last, won := w.begin(at)
+	first, last, won := w.Begin(at)
 	if !won {
 		return
 	}
 	for i := first; i <= last; i++ {
-		b := w.at(i)
-		b.n.Store(0)
-		b.sum.Store(0)
+		b := w.At(i)
+		b.N.Store(0)
+		b.Sum.Store(0)
 	}
 	w.estimate(last)
-	w.finish(last)
+	w.Finish(last)
 }
 
 // estimate goes through the buckets before last, oldest first, merges neighbors
@@ -105,18 +107,18 @@ func (w *Window) turn(at int64) {
 func (w *Window) estimate(last int64) {
 	var pass, n, sum, spans int64
 	rate, minRT := 0.0, int64(math.MaxInt64)
-	for i := last - int64(len(w.buckets)) + 1; i < last; i++ {
-		b := w.at(i)
-		count := b.n.Load()
+	for i := last - int64(w.Len()) + 1; i < last; i++ {
+		b := w.At(i)
+		count := b.N.Load()
 		if n == 0 && count == 0 {
 			continue
 		}
-		n, sum, spans = n+count, sum+b.sum.Load(), spans+1
+		n, sum, spans = n+count, sum+b.Sum.Load(), spans+1
 		if n < w.minSamples {
 			continue
 		}
 		pass = max(pass, n)
-		rate = max(rate, float64(n)*1e9/float64(spans*w.width))
+		rate = max(rate, float64(n)*1e9/float64(spans*w.Width))
 		minRT = min(minRT, (sum+n-1)/n)
 		n, sum, spans = 0, 0, 0
 	}

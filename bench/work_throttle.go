@@ -8,6 +8,7 @@ import (
 	"github.com/failsafe-go/failsafe-go/adaptivethrottler"
 	"github.com/go-kratos/aegis/circuitbreaker/sre"
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/zeromicro/go-zero/core/breaker"
 	"github.com/zeromicro/go-zero/core/collection"
@@ -19,7 +20,7 @@ const throttleOurs = "sluice Throttle"
 // formula of Google's book on reliability, in front of a backend that accepts
 // everything.
 func throttles() []contender {
-	var throttle algo.Limiter = algo.Must(adaptive.NewThrottle())
+	var own algo.Limiter = algo.Must(throttle.New())
 	safe := adaptivethrottler.NewWithDefaults[any]()
 	kratos := sre.NewBreaker()
 	zero := breaker.NewBreaker()
@@ -27,7 +28,7 @@ func throttles() []contender {
 	return []contender{
 		{"floor: clock, two additions", floor, again(addFloor())},
 		{throttleOurs, ours, again(func() bool {
-			lease, err := throttle.Acquire(ctx, "", 1)
+			lease, err := own.Acquire(ctx, "", 1)
 			lease.Release(algo.Succeeded)
 			return err == nil && lease.Allowed
 		})},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -91,7 +92,7 @@ var errBusy = fmt.Errorf("the database is busy")
 
 // A client spares a backend that rejects its calls.
 func Example_throttle() {
-	backend := algo.Must(adaptive.NewThrottle())
+	backend := algo.Must(throttle.New())
 	call := func() error {
 		lease, err := backend.Acquire(context.Background(), "", 1)
 		if err != nil || !lease.Allowed {

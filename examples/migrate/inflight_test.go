@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -67,6 +68,6 @@ func TestFailsafe(t *testing.T) {
 	_ = adaptivelimiter.NewWithDefaults[any]()
 	_ = algo.Must(adaptive.New(adaptive.Gradient2()))
 	_ = adaptivethrottler.NewWithDefaults[any]()
-	_ = algo.Must(adaptive.NewThrottle())
+	_ = algo.Must(throttle.New())
 	_ = failsafe.With(bulkhead.New[any](2))
 }

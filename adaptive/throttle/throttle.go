@@ -1,4 +1,6 @@
-package adaptive
+// Package throttle denies calls in the client that an overloaded backend is likely to
+// reject. A server protects itself with package adaptive.
+package throttle
 
 import (
 	"context"
@@ -8,6 +10,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/window"
 )
 
 // Throttle denies calls in the client that an overloaded backend is likely to
@@ -40,56 +44,65 @@ import (
 //
 // It has no bound. Do not use it in servers, or for a limit that must hold.
 type Throttle struct {
-	k float64
-	*bucketRing
+	k        float64
+	ring     *window.Ring
 	requests atomic.Int64 // sums over the ring
 	accepts  atomic.Int64
-	passed   atomic.Int64 // instant of the last admission
+	passed   atomic.Int64 // instant of the last admission while calls are denied
 }
 
 const (
-	throttleBucket  = int64(time.Second)
-	throttleBuckets = 120
-	throttleRetry   = time.Second
-	throttleProbe   = int64(5 * time.Second)
+	bucketWidth = int64(time.Second)
+	buckets     = 120
+	retryAfter  = time.Second
+	probeEvery  = int64(5 * time.Second)
+	mostUnits   = 1 << 40 // of a call; it keeps sums far from overflow
 )
+
+// Option adjusts a throttle at construction.
+type Option func(*Throttle)
 
 // WithK sets the number of calls per call that the backend accepts: 2 by default,
 // from 1 to 1000. A lower value denies earlier and spares the backend, a higher one
 // notices the recovery of the backend sooner.
-func WithK(k float64) Option { return Option{"WithK", func(s *settings) { s.k = k }} }
+func WithK(k float64) Option { return func(t *Throttle) { t.k = k } }
 
-// NewThrottle makes a throttle. It takes the option [WithK].
-func NewThrottle(opts ...Option) (*Throttle, error) {
-	s := settings{k: 2}
-	if err := configure("NewThrottle", &s, opts, "WithK"); err != nil {
-		return nil, fmt.Errorf("adaptive: %w", err)
+// New makes a throttle. It takes the option [WithK].
+func New(opts ...Option) (*Throttle, error) {
+	t := &Throttle{k: 2, ring: window.New(bucketWidth, buckets, now())}
+	for _, o := range opts {
+		o(t)
 	}
-	if !(s.k >= 1 && s.k <= 1000) {
-		return nil, fmt.Errorf("adaptive: NewThrottle: K is %v, want 1 to 1000", s.k)
+	if !(t.k >= 1 && t.k <= 1000) {
+		return nil, fmt.Errorf("throttle: New: K is %v, want 1 to 1000", t.k)
 	}
-	return &Throttle{k: s.k, bucketRing: newBucketRing(throttleBucket, throttleBuckets, now())}, nil
+	return t, nil
 }
 
-// Acquire admits a call of weight n unless the backend is likely to reject it. n = 0 is a peek; a negative n is [algo.ErrCost].
+func now() int64 { return machine.Real{}.Now() }
+
+// Acquire admits a call of weight n unless the backend is likely to reject it. It reads the
+// clock only then. n = 0 is a peek; a negative n is [algo.ErrCost].
 func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	at := now()
-	t.turn(at)
 	if n == 0 {
 		lease.Allowed = true
 		return lease, nil
 	}
-	if p := t.probability(); p > 0 && rand.Float64() < p && !t.probe(at) {
-		t.count(weight(n), 0)
-		lease.Reason, lease.RetryAfter = algo.Overload, throttleRetry
-		lease.NextAfter, lease.ResetAfter = throttleRetry, throttleRetry
-		return lease, nil
-	}
-	if at-t.passed.Load() > throttleBucket {
-		t.passed.Store(at) // a resolution of a second is enough
+	if t.probability() > 0 {
+		at := now()
+		t.turn(at)
+		if rand.Float64() < t.probability() && !t.probe(at) {
+			t.count(min(n, mostUnits), 0)
+			lease.Reason, lease.RetryAfter = algo.Overload, retryAfter
+			lease.NextAfter, lease.ResetAfter = retryAfter, retryAfter
+			return lease, nil
+		}
+		if at-t.passed.Load() > bucketWidth {
+			t.passed.Store(at) // a resolution of a second is enough
+		}
 	}
 	return algo.NewLease(algo.Decision{Allowed: true}, t, algo.Handle{N: n}), nil
 }
@@ -98,16 +111,13 @@ func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lea
 // the caller is the one to do it.
 func (t *Throttle) probe(at int64) bool {
 	passed := t.passed.Load()
-	return at-passed >= throttleProbe && t.passed.CompareAndSwap(passed, at)
+	return at-passed >= probeEvery && t.passed.CompareAndSwap(passed, at)
 }
 
 // probability is the probability of a denial now.
 func (t *Throttle) probability() float64 {
-	return denialProbability(float64(t.requests.Load()), float64(t.accepts.Load()), t.k)
-}
-
-func denialProbability(requests, accepts, k float64) float64 {
-	return max(0, (requests-k*accepts)/(requests+1))
+	requests, accepts := float64(t.requests.Load()), float64(t.accepts.Load())
+	return max(0, (requests-t.k*accepts)/(requests+1))
 }
 
 // Probability is the current probability of a denial, 0 to 1.
@@ -117,7 +127,7 @@ func (t *Throttle) Probability() float64 {
 }
 
 func (t *Throttle) count(requests, accepts int64) {
-	t.add(requests, accepts)
+	t.ring.Add(requests, accepts)
 	t.requests.Add(requests)
 	t.accepts.Add(accepts)
 }
@@ -125,29 +135,30 @@ func (t *Throttle) count(requests, accepts int64) {
 // turn clears the buckets that are too old. Each subtracts exactly its content,
 // so the sums always match the buckets.
 func (t *Throttle) turn(at int64) {
-	first, last, won := t.begin(at)
+	first, last, won := t.ring.Begin(at)
 	if !won {
 		return
 	}
 	for i := first; i <= last; i++ {
-		b := t.at(i)
-		t.requests.Add(-b.n.Swap(0))
-		t.accepts.Add(-b.sum.Swap(0))
+		b := t.ring.At(i)
+		t.requests.Add(-b.N.Swap(0))
+		t.accepts.Add(-b.Sum.Swap(0))
 	}
-	t.finish(last)
+	t.ring.Finish(last)
 }
 
 // Release counts a call and its outcome. It implements [algo.Releaser]; callers use
 // the lease's Release.
 func (t *Throttle) Release(h algo.Handle, o algo.Outcome) {
-	n := weight(h.N)
-	t.turn(now())
-	switch o {
-	case algo.Succeeded:
-		t.count(n, n)
-	case algo.Failed:
-		t.count(n, 0)
+	if o != algo.Succeeded && o != algo.Failed {
+		return
 	}
+	n, accepted := min(h.N, mostUnits), int64(0)
+	if o == algo.Succeeded {
+		accepted = n
+	}
+	t.turn(now())
+	t.count(n, accepted)
 }
 
 // Settle corrects the weight of a call, which is counted at its release. It implements

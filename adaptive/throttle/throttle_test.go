@@ -1,6 +1,8 @@
-package adaptive_test
+package throttle_test
 
 import (
+	"context"
+	"fmt"
 	"math"
 	"testing"
 	"testing/synctest"
@@ -8,20 +10,32 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 )
 
-func newThrottle(t testing.TB, opts ...adaptive.Option) *adaptive.Throttle {
+var background = context.Background()
+
+// acquire expects a decision, whatever it is.
+func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
+	lease, err := l.Acquire(background, key, n)
+	if err != nil { // require takes longer than the limiter
+		t.Helper()
+		t.Fatal(err)
+	}
+	return lease
+}
+
+func newThrottle(t testing.TB, opts ...throttle.Option) *throttle.Throttle {
 	t.Helper()
-	th, err := adaptive.NewThrottle(opts...)
+	th, err := throttle.New(opts...)
 	require.NoError(t, err)
 	return th
 }
 
 // drive makes rate calls per second for d, to a backend that accepts capacity calls
 // per second, and counts the calls sent and accepted.
-func drive(t *testing.T, th *adaptive.Throttle, rate, capacity int, d time.Duration) (sent, accepted int) {
+func drive(t *testing.T, th *throttle.Throttle, rate, capacity int, d time.Duration) (sent, accepted int) {
 	t.Helper()
 	for range d / time.Second {
 		left := capacity
@@ -125,20 +139,35 @@ func TestThrottleOutcomes(t *testing.T) {
 	})
 }
 
+// admit begins n calls.
+func admit(t testing.TB, l algo.Limiter, n int) (leases []algo.Lease) {
+	t.Helper()
+	for range n {
+		lease := acquire(t, l, "", 1)
+		require.True(t, lease.Allowed)
+		leases = append(leases, lease)
+	}
+	return leases
+}
+
+func releaseAll(leases []algo.Lease, o algo.Outcome) {
+	for i := range leases {
+		leases[i].Release(o)
+	}
+}
+
 // TestThrottleCallsUnderWay are no evidence: neither a burst of calls to a healthy backend
 // from rest, nor streams that end long after they began and do not count.
 func TestThrottleCallsUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		th := newThrottle(t)
 		for range 130 {
-			calls := fill(t, th, 50)
-			require.Len(t, calls, 50)
+			calls := admit(t, th, 50)
 			time.Sleep(50 * time.Millisecond)
 			releaseAll(calls, algo.Succeeded)
 			time.Sleep(950 * time.Millisecond)
 		}
-		streams := fill(t, th, 100)
-		require.Len(t, streams, 100)
+		streams := admit(t, th, 100)
 		time.Sleep(100 * time.Second)
 		releaseAll(streams, algo.Succeeded|algo.Untimed)
 		for range 130 {
@@ -165,11 +194,9 @@ func TestThrottleCosts(t *testing.T) {
 
 func TestThrottleErrors(t *testing.T) {
 	for _, k := range []float64{0, .99, -1, 1001, math.NaN(), math.Inf(1)} {
-		_, err := adaptive.NewThrottle(adaptive.WithK(k))
+		_, err := throttle.New(throttle.WithK(k))
 		require.ErrorContains(t, err, "K is")
 	}
-	_, err := adaptive.NewThrottle(adaptive.WithPriorities())
-	require.ErrorContains(t, err, "NewThrottle: unknown option WithPriorities; it takes WithK")
 }
 
 func TestThrottleAllocations(t *testing.T) {
@@ -187,4 +214,19 @@ func BenchmarkThrottle(b *testing.B) {
 		lease, _ := th.Acquire(background, "", 1)
 		lease.Release(algo.Succeeded)
 	}
+}
+
+// A backend that rejects most calls receives few of the next ones.
+func ExampleNew() {
+	backend := algo.Must(throttle.New(throttle.WithK(2)))
+	call := func() error {
+		lease, err := backend.Acquire(background, "", 1)
+		if err != nil || !lease.Allowed {
+			return fmt.Errorf("not called: %v", lease.Reason)
+		}
+		defer lease.Release(algo.Succeeded) // algo.Failed if the backend rejects the call
+		return nil
+	}
+	fmt.Println(call(), backend.Probability())
+	// Output: <nil> 0
 }
