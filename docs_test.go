@@ -116,7 +116,7 @@ var packages = map[string]string{
 	"algo": "algo", "keyfunc": "keyfunc", "rpckey": "keyfunc/rpckey", "httpmw": "httpmw", "grpcmw": "grpcmw",
 	"distributed": "distributed", "rules": "distributed/rules", "rueidisstore": "distributed/rueidisstore", "adaptive": "adaptive", "admin": "httpmw/admin",
 	"telemetry": "algo/telemetry", "eventlog": "algo/telemetry/eventlog", "otelmetrics": "algo/telemetry/otelmetrics",
-	"algotest": "algo/algotest",
+	"algotest": "algo/algotest", "metered": "httpmw/metered",
 }
 
 // TestPagesNameWhatExists: `package.Name` in a guide is declared in the package.
@@ -156,7 +156,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 // TestLogCodesAreExplained: the page of symptoms has every code of a log line, and
 // no other.
 func TestLogCodesAreExplained(t *testing.T) {
-	code := regexp.MustCompile(`"((?:algo|httpmw|grpcmw|keyfunc|adaptive|telemetry)\.[a-z_-]+)"`)
+	code := regexp.MustCompile(`"((?:algo|httpmw|grpcmw|keyfunc|adaptive|telemetry|metered)\.[a-z_-]+)"`)
 	inCode := map[string]bool{"httpmw.undecided": true, "grpcmw.undecided": true} // made of the package's name
 	for _, dir := range []string{"algo", "httpmw", "grpcmw", "keyfunc", "adaptive", "internal"} {
 		files(t, dir, func(path string) {

@@ -103,7 +103,7 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 //
 // When ctx ends, a limit on Redis gives the charge up and decides locally. So with the
 // context of a request, the block in which a client hangs up is not charged on Redis:
-// pass context.WithoutCancel(ctx), as httpmw.MeterWriter does.
+// pass context.WithoutCancel(ctx), as package httpmw/metered does.
 func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 	short := n - (m.charged - m.used)
 	switch {

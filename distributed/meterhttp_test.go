@@ -17,6 +17,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/metered"
 )
 
 // tokenStream is a response whose events are charged to a limit on Redis: 40 units are
@@ -45,7 +46,7 @@ func (s *tokenStream) serve(t *testing.T) *httptest.Server {
 func (s *tokenStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	meter := httpmw.MeterFrom(r.Context(), "tokens", 50)
-	out := httpmw.MeterWriter(r.Context(), w, httpmw.Metering{Meter: meter, Most: s.most, Units: func([]byte) int64 { return 10 }})
+	out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Most: s.most, Units: func([]byte) int64 { return 10 }})
 	defer func() {
 		_ = out.Close()
 		s.used <- meter.Used()
@@ -122,7 +123,7 @@ func TestW2_StreamsOverHTTP(t *testing.T) {
 		text := body(answer)
 		require.True(t, strings.HasSuffix(text, "data: 20\n\nevent: limit\n\n"), text)
 		require.EqualValues(t, 210, <-s.used, "one chunk more than 200")
-		var denied *httpmw.StreamDenied
+		var denied *metered.Denied
 		require.True(t, errors.As(s.ended, &denied))
 		require.Equal(t, algo.Quota, denied.Decision.Reason)
 		s.left(t, 0)

@@ -12,7 +12,6 @@ func ResetWarnings() {
 	warnTwice.Reset()
 	warnRebuilt.Reset()
 	warnTimeout.Reset()
-	warnAboveMost.Reset()
 	warnUnknown.Lease.Reset()
 	warnUnknown.Policy.Reset()
 	built.first.Store(0)

@@ -20,7 +20,7 @@ import (
 // unlimited, or have no policy of that name, are not charged: the Meter admits everything.
 // Nor are those without a lease in their context, which is logged once with the code
 // httpmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease]
-// and, for responses, [MeterWriter].
+// and, for responses, package metered.
 func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
 	return admission.MeterFrom(ctx, policy, block, &warnUnknown)
 }

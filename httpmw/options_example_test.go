@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -187,7 +188,7 @@ func ExampleWithUnit() {
 	bytes := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))
 	limit := httpmw.Limit(bytes, keyfunc.ClientIP(), httpmw.WithName("bytes"), httpmw.WithUnit(algo.ContentBytes), httpmw.WithLeaseInContext())
 	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out := httpmw.MeterWriter(r.Context(), w, httpmw.Metering{
+		out := metered.New(r.Context(), w, metered.Metering{
 			Meter: httpmw.MeterFrom(r.Context(), "bytes", 4096),
 			Units: func(chunk []byte) int64 { return int64(len(chunk)) },
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -45,7 +46,7 @@ func Example_meteredResponse() {
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		meter := httpmw.MeterFrom(r.Context(), "tokens", 100)
-		out := httpmw.MeterWriter(r.Context(), w, httpmw.Metering{Meter: meter, Units: tokensIn})
+		out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Units: tokensIn})
 		defer out.Close()
 		if _, err := io.Copy(out, upstream); err != nil {
 			fmt.Fprint(w, "event: limit\n\n") // the stream is denied, at the end of an event

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -53,7 +54,7 @@ func newGateway(c *config, upstream string, limits map[string]limits, observe fu
 func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 	ctx, q, u := r.Context(), requestOf(r.Context()), usage{}
 	meter := httpmw.MeterFrom(ctx, q.Plan+"-tokens", block)
-	out := httpmw.MeterWriter(ctx, w, httpmw.Metering{Meter: meter, Units: u.count})
+	out := metered.New(ctx, w, metered.Metering{Meter: meter, Units: u.count})
 	defer out.Close()
 	answer, err := g.ask(ctx, q)
 	if err != nil || answer.StatusCode != http.StatusOK {
@@ -72,7 +73,7 @@ func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 	} else if whole, readErr := io.ReadAll(io.LimitReader(answer.Body, mostAnswer)); readErr == nil {
 		_, err = out.Write(whole)
 	}
-	var denied *httpmw.StreamDenied
+	var denied *metered.Denied
 	if u.cut = errors.As(err, &denied); u.cut && q.stream {
 		io.WriteString(w, "data: {\"error\":{\"type\":\"tokens\",\"message\":\"the tokens of your plan are spent\"}}\n\ndata: [DONE]\n\n")
 	}
@@ -103,10 +104,10 @@ func (g *gateway) ask(ctx context.Context, q *request) (*http.Response, error) {
 }
 
 // flushing sends each event at once.
-type flushing struct{ *httpmw.MeteredWriter }
+type flushing struct{ *metered.Writer }
 
 func (f flushing) Write(p []byte) (int, error) {
-	n, err := f.MeteredWriter.Write(p)
+	n, err := f.Writer.Write(p)
 	f.Flush()
 	return n, err
 }

@@ -1,4 +1,4 @@
-package httpmw
+package metered
 
 import (
 	"bytes"

@@ -1,8 +1,9 @@
-package httpmw
+package metered
 
 import (
 	"bytes"
 	"net/http"
+	"strings"
 )
 
 // maxChunk is how much of an unfinished event or line is kept.
@@ -43,13 +44,15 @@ func (c *chunks) next(p []byte, from int) (chunk []byte, end int) {
 
 // framing returns how a response with these fields is divided.
 func framing(h http.Header) func(b []byte, from int) int {
-	kind := mediaType(contentType(h))
-	switch {
-	case len(h["Content-Encoding"]) > 0:
+	if len(h["Content-Encoding"]) > 0 {
 		return nil
-	case kind == eventStream:
+	}
+	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
+	switch strings.ToLower(strings.TrimSpace(kind)) {
+	case "text/event-stream":
 		return eventEnd
-	case jsonLines(kind):
+	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines",
+		"application/stream+json", "application/x-json-stream":
 		return lineEnd
 	}
 	return nil

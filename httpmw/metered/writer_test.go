@@ -1,14 +1,16 @@
-package httpmw_test
+package metered_test
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -40,6 +43,17 @@ func remaining(t *testing.T, l algo.Limiter, key string) int64 {
 	return lease.Remaining
 }
 
+func key(*http.Request) (string, error) { return "k", nil }
+
+// logged returns the lines that f logs.
+func logged(t *testing.T, f func()) string {
+	var b strings.Builder
+	log.SetOutput(&b)
+	defer log.SetOutput(os.Stderr)
+	f()
+	return b.String()
+}
+
 // eventRecorder returns a recorder of server-sent events.
 func eventRecorder() *httptest.ResponseRecorder {
 	rec := httptest.NewRecorder()
@@ -48,28 +62,28 @@ func eventRecorder() *httptest.ResponseRecorder {
 }
 
 // Each denial of a stream has its defined end.
-func TestMeterWriterEnds(t *testing.T) {
+func TestWriterEnds(t *testing.T) {
 	const stream = "data: xx\n\ndata: xxx\n\ndata: x\n\n"
 	for _, row := range []struct {
 		name     string
-		onDenied httpmw.OnDenied
+		onDenied metered.OnDenied
 		most     int64
 		sent     string
 		took     time.Duration
 		used     int64
 		stops    bool
 	}{
-		{"stop", httpmw.StopStream, 0, "data: xx\n\ndata: xxx\n\n", 0, 5, true},
-		{"stop, the most is known", httpmw.StopStream, 3, "data: xx\n\n", 0, 2, true},
-		{"hold", httpmw.HoldStream, 0, stream, 2 * time.Second, 6, false},
-		{"hold, the most is known", httpmw.HoldStream, 3, stream, 5 * time.Second, 6, false},
-		{"finish", httpmw.FinishStream, 0, stream, 0, 6, false},
+		{"stop", metered.StopStream, 0, "data: xx\n\ndata: xxx\n\n", 0, 5, true},
+		{"stop, the most is known", metered.StopStream, 3, "data: xx\n\n", 0, 2, true},
+		{"hold", metered.HoldStream, 0, stream, 2 * time.Second, 6, false},
+		{"hold, the most is known", metered.HoldStream, 3, stream, 5 * time.Second, 6, false},
+		{"finish", metered.FinishStream, 0, stream, 0, 6, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, l := meterOf(t, 4, 2, 0)
 				rec, begun := eventRecorder(), time.Now()
-				w := httpmw.MeterWriter(context.Background(), rec, httpmw.Metering{Meter: m, Units: letters, Most: row.most, OnDenied: row.onDenied})
+				w := metered.New(context.Background(), rec, metered.Metering{Meter: m, Units: letters, Most: row.most, OnDenied: row.onDenied})
 				n, err := io.WriteString(w, stream)
 				require.NoError(t, w.Close())
 				require.Equal(t, row.sent, rec.Body.String())
@@ -77,7 +91,7 @@ func TestMeterWriterEnds(t *testing.T) {
 				require.Equal(t, row.took, time.Since(begun))
 				require.Equal(t, row.used, m.Used())
 				require.Equal(t, 4-row.used+int64(row.took/time.Second), remaining(t, l, "k")-owed(t, l))
-				var denied *httpmw.StreamDenied
+				var denied *metered.Denied
 				require.Equal(t, row.stops, errors.As(err, &denied))
 				if row.stops {
 					require.Equal(t, algo.Quota, denied.Decision.Reason)
@@ -101,11 +115,11 @@ func owed(t *testing.T, l algo.Limiter) int64 {
 
 // A chunk that is written in parts is charged once, at its end, and sent at
 // once.
-func TestMeterWriterInParts(t *testing.T) {
+func TestWriterInParts(t *testing.T) {
 	m, _ := meterOf(t, 100, 10, 10)
 	rec := eventRecorder()
 	var seen []string
-	w := httpmw.MeterWriter(context.Background(), rec, httpmw.Metering{Meter: m, Units: func(chunk []byte) int64 {
+	w := metered.New(context.Background(), rec, metered.Metering{Meter: m, Units: func(chunk []byte) int64 {
 		seen = append(seen, string(chunk))
 		return letters(chunk)
 	}})
@@ -131,13 +145,13 @@ func (f *flushes) Flush() { f.sent = append(f.sent, f.Body.String()) }
 
 // HoldStream sends the admitted chunks before it waits, and gives up if the wait
 // is in vain.
-func TestMeterWriterHolds(t *testing.T) {
+func TestWriterHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := meterOf(t, 4, 2, 0)
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		rec := &flushes{ResponseRecorder: eventRecorder()}
-		w := httpmw.MeterWriter(ctx, rec, httpmw.Metering{Meter: m, Units: letters, OnDenied: httpmw.HoldStream})
+		w := metered.New(ctx, rec, metered.Metering{Meter: m, Units: letters, OnDenied: metered.HoldStream})
 		_, err := w.Write([]byte("data: xxxx\n\ndata: x\n\n"))
 		require.NoError(t, err)
 		require.Equal(t, []string{"data: xxxx\n\n"}, rec.sent, "before the wait")
@@ -147,27 +161,26 @@ func TestMeterWriterHolds(t *testing.T) {
 		require.EqualValues(t, 5, m.Used())
 
 		m, _ = meterOf(t, 4, 2, 0)
-		w = httpmw.MeterWriter(ctx, eventRecorder(), httpmw.Metering{Meter: m, Units: letters, OnDenied: httpmw.HoldStream})
+		w = metered.New(ctx, eventRecorder(), metered.Metering{Meter: m, Units: letters, OnDenied: metered.HoldStream})
 		_, err = w.Write([]byte("data: xxxxxxx\n\n"))
-		var denied *httpmw.StreamDenied
+		var denied *metered.Denied
 		require.ErrorAs(t, err, &denied)
 		require.Equal(t, algo.Never, denied.Decision.Reason)
 	})
 }
 
-// TestS3_MeterWriterMisuse: negative, absurd and late usage is defined, is logged
+// TestS3_WriterMisuse: negative, absurd and late usage is defined, is logged
 // once, and mints nothing.
-func TestS3_MeterWriterMisuse(t *testing.T) {
+func TestS3_WriterMisuse(t *testing.T) {
 	costs := map[byte]int64{'n': -7, 'm': math.MinInt64, 'a': 50, 'h': math.MaxInt64}
-	metering := func(m *algo.Meter, most int64) httpmw.Metering {
-		return httpmw.Metering{Meter: m, Most: most, OnDenied: httpmw.FinishStream, Units: func(c []byte) int64 { return costs[c[0]] }}
+	metering := func(m *algo.Meter, most int64) metered.Metering {
+		return metered.Metering{Meter: m, Most: most, OnDenied: metered.FinishStream, Units: func(c []byte) int64 { return costs[c[0]] }}
 	}
-	httpmw.ResetWarnings()
 	var m *algo.Meter
 	var l *algo.TokenBucket
 	says := logged(t, func() {
 		m, l = meterOf(t, 100, 10, 0)
-		w := httpmw.MeterWriter(context.Background(), httptest.NewRecorder(), metering(m, 20))
+		w := metered.New(context.Background(), httptest.NewRecorder(), metering(m, 20))
 		for _, c := range "nmnaa" {
 			_, err := w.Write([]byte{byte(c)})
 			require.NoError(t, err)
@@ -176,14 +189,14 @@ func TestS3_MeterWriterMisuse(t *testing.T) {
 	require.EqualValues(t, 100, m.Used(), "the chunks above the maximum count in full")
 	require.LessOrEqual(t, remaining(t, l, "k"), int64(0))
 	require.LessOrEqual(t, strings.Count(says, "algo.negative_usage"), 1)
-	require.Equal(t, 1, strings.Count(says, "httpmw.meter_above_most"))
+	require.Equal(t, 1, strings.Count(says, "metered.above_most"))
 	m.Settle(90) // reported, then again, and then other usage
 	m.Settle(10)
 	m.Use(5)
 	require.EqualValues(t, 10, remaining(t, l, "k"))
 
 	m, l = meterOf(t, 100, 10, 0)
-	w := httpmw.MeterWriter(context.Background(), httptest.NewRecorder(), metering(m, 0))
+	w := metered.New(context.Background(), httptest.NewRecorder(), metering(m, 0))
 	for range 3 {
 		_, err := w.Write([]byte("h"))
 		require.NoError(t, err)
@@ -191,17 +204,17 @@ func TestS3_MeterWriterMisuse(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.Zero(t, remaining(t, l, "k"))
 
-	for _, bad := range []httpmw.Metering{
+	for _, bad := range []metered.Metering{
 		{Units: letters}, {Meter: m}, {Meter: m, Units: letters, Most: -1}, {Meter: m, Units: letters, OnDenied: 3},
 	} {
-		require.Panics(t, func() { httpmw.MeterWriter(context.Background(), httptest.NewRecorder(), bad) })
+		require.Panics(t, func() { metered.New(context.Background(), httptest.NewRecorder(), bad) })
 	}
 }
 
 // A panic of Units in an unfinished chunk leaves no reservation.
-func TestMeterWriterClosesAfterAPanic(t *testing.T) {
+func TestWriterClosesAfterAPanic(t *testing.T) {
 	m, l := meterOf(t, 10, 8, 0)
-	w := httpmw.MeterWriter(context.Background(), eventRecorder(), httpmw.Metering{Meter: m, Units: func([]byte) int64 { panic("units") }})
+	w := metered.New(context.Background(), eventRecorder(), metered.Metering{Meter: m, Units: func([]byte) int64 { panic("units") }})
 	_, err := io.WriteString(w, "data: a part")
 	require.NoError(t, err)
 	require.Panics(t, func() { _ = w.Close() })
@@ -209,17 +222,24 @@ func TestMeterWriterClosesAfterAPanic(t *testing.T) {
 }
 
 // An error of the limiter stops the stream, or does not.
-func TestMeterWriterWithoutAnAnswer(t *testing.T) {
+func TestWriterWithoutAnAnswer(t *testing.T) {
 	away := errors.New("away")
-	for onDenied, stops := range map[httpmw.OnDenied]bool{httpmw.StopStream: true, httpmw.HoldStream: true, httpmw.FinishStream: false} {
-		l := &scripted{decision: algo.Decision{Allowed: true}}
+	for onDenied, stops := range map[metered.OnDenied]bool{metered.StopStream: true, metered.HoldStream: true, metered.FinishStream: false} {
+		l := &failing{}
 		m, err := algo.StartMeter(context.Background(), l, "k", 1, 0)
 		require.NoError(t, err)
 		l.err = away
-		w := httpmw.MeterWriter(context.Background(), eventRecorder(), httpmw.Metering{Meter: m, Units: letters, OnDenied: onDenied})
+		w := metered.New(context.Background(), eventRecorder(), metered.Metering{Meter: m, Units: letters, OnDenied: onDenied})
 		_, err = w.Write([]byte("data: xx\n\n"))
 		require.Equal(t, stops, errors.Is(err, away))
 	}
+}
+
+// failing is a limiter that admits, or fails with err.
+type failing struct{ err error }
+
+func (l *failing) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	return algo.NewLease(algo.Decision{Allowed: true}, nil, algo.Handle{}), l.err
 }
 
 // whileThere is a limiter that gives up a charge when the context ends.
@@ -233,12 +253,12 @@ func (l whileThere) Acquire(ctx context.Context, key string, n int64) (algo.Leas
 }
 
 // A client that hangs up is charged for the part that was sent.
-func TestMeterWriterChargesAClientThatHangsUp(t *testing.T) {
+func TestWriterChargesAClientThatHangsUp(t *testing.T) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	ctx, hangUp := context.WithCancel(context.Background())
 	m, err := algo.StartMeter(ctx, whileThere{l}, "k", 2, 20)
 	require.NoError(t, err)
-	w := httpmw.MeterWriter(ctx, eventRecorder(), httpmw.Metering{Meter: m, Units: letters})
+	w := metered.New(ctx, eventRecorder(), metered.Metering{Meter: m, Units: letters})
 	hangUp()
 	_, err = io.WriteString(w, "data: xxxxx\n\n")
 	require.NoError(t, err)
@@ -254,7 +274,7 @@ func TestMeterFrom(t *testing.T) {
 		mw(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			m := httpmw.MeterFrom(r.Context(), "tokens", -1)
-			out := httpmw.MeterWriter(r.Context(), w, httpmw.Metering{Meter: m, Units: letters})
+			out := metered.New(r.Context(), w, metered.Metering{Meter: m, Units: letters})
 			for range 10 {
 				if _, err := io.WriteString(out, "xxxxx\n"); err != nil {
 					break
@@ -269,14 +289,14 @@ func TestMeterFrom(t *testing.T) {
 	requests := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	for name, limit := range map[string]func(l algo.Limiter) func(http.Handler) http.Handler{
 		"one": func(l algo.Limiter) func(http.Handler) http.Handler {
-			return httpmw.Limit(l, key("k"), append(opts, httpmw.WithName("tokens"), httpmw.WithCost(four(4)))...)
+			return httpmw.Limit(l, key, append(opts, httpmw.WithName("tokens"), httpmw.WithCost(four(4)))...)
 		},
 		"several": func(l algo.Limiter) func(http.Handler) http.Handler {
-			return httpmw.Limits([]httpmw.Policy{{Name: "requests", Limiter: requests, Key: key("k")}, {Name: "tokens", Limiter: l, Key: key("k"), Cost: four(4)}}, opts...)
+			return httpmw.Limits([]httpmw.Policy{{Name: "requests", Limiter: requests, Key: key}, {Name: "tokens", Limiter: l, Key: key, Cost: four(4)}}, opts...)
 		},
 		"all of one unit": func(l algo.Limiter) func(http.Handler) http.Handler {
 			day := algo.Must(algo.NewFixedWindow(algo.PerDay(1000)))
-			return httpmw.Limits([]httpmw.Policy{{Name: "requests", Limiter: requests, Key: key("k")}, {Name: "tokens", Limiter: algo.All(l, day), Key: key("k"), Cost: four(4)}}, opts...)
+			return httpmw.Limits([]httpmw.Policy{{Name: "requests", Limiter: requests, Key: key}, {Name: "tokens", Limiter: algo.All(l, day), Key: key, Cost: four(4)}}, opts...)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -287,76 +307,8 @@ func TestMeterFrom(t *testing.T) {
 			require.InDelta(t, float64(3*time.Hour/18), float64(lease.RetryAfter), float64(time.Minute))
 		})
 	}
-	require.Len(t, serve(httpmw.Limit(algo.Unlimited(), key("k"), append(opts, httpmw.WithName("tokens"))...)), 60)
+	require.Len(t, serve(httpmw.Limit(algo.Unlimited(), key, append(opts, httpmw.WithName("tokens"))...)), 60)
 	require.Len(t, serve(func(h http.Handler) http.Handler { return h }), 60)
-}
-
-// A response that is not charged by mistake is logged once; one that passes unlimited is not
-// logged.
-func TestMeterFromWithoutALease(t *testing.T) {
-	failing := func(*http.Request) (string, error) { return "", errors.New("away") }
-	plans := func(opts ...httpmw.Option) *httpmw.Plans {
-		return httpmw.NewPlans(failing, map[string][]httpmw.Policy{"p": {{Limiter: bucket(t, algo.PerHour(5)), Key: key("k")}}}, opts...)
-	}
-	skip := httpmw.WithSkip(func(*http.Request) bool { return true })
-	kept := httpmw.WithLeaseInContext()
-	for name, row := range map[string]struct {
-		wrap func(http.Handler) http.Handler
-		logs int
-	}{
-		"no middleware":       {func(h http.Handler) http.Handler { return h }, 1},
-		"without the option":  {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k")), 1},
-		"with the option":     {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), kept), 0},
-		"skipped":             {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), kept, skip), 0},
-		"skipped, no option":  {httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), skip), 1},
-		"no key":              {httpmw.Limit(bucket(t, algo.PerHour(5)), failing, kept), 0},
-		"plans, skipped":      {plans(kept, skip).Limit, 0},
-		"plans, without plan": {plans(kept).Limit, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := row.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				m := httpmw.MeterFrom(r.Context(), "tokens", 1)
-				m.Use(1)
-				m.Close()
-			}))
-			says := logged(t, func() {
-				for range 3 {
-					h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-				}
-			})
-			require.Equal(t, row.logs, strings.Count(says, "code=httpmw.meter_without_lease"), says)
-		})
-	}
-}
-
-// The lease of a middleware further out is found behind one that skips the request.
-func TestLeaseBehindASkip(t *testing.T) {
-	outer := httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), httpmw.WithName("tokens"), httpmw.WithLeaseInContext())
-	inner := httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), httpmw.WithLeaseInContext(), httpmw.WithSkip(func(*http.Request) bool { return true }))
-	outer(inner(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		require.True(t, httpmw.LeaseFrom(r.Context()).Allowed)
-		require.True(t, httpmw.LeaseFrom(r.Context(), "tokens").Allowed)
-	}))).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-}
-
-// A refund of the middleware gives back the meter's rest of the first charge, and
-// nothing twice.
-func TestMeterFromAndRefund(t *testing.T) {
-	for _, used := range []int64{1, 4, 9} {
-		l := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
-		h := httpmw.Limit(l, key("k"), httpmw.WithName("tokens"), httpmw.WithLeaseInContext(),
-			httpmw.WithCost(func(*http.Request) int64 { return 4 }), httpmw.WithRefundIf(func(s int) bool { return s == 500 }),
-		)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			m := httpmw.MeterFrom(r.Context(), "tokens", 5)
-			if d, err := m.Reserve(r.Context(), used); err == nil && d.Allowed {
-				m.Use(used)
-			}
-			m.Close()
-			w.WriteHeader(http.StatusInternalServerError)
-		}))
-		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
-		require.Equal(t, 100-max(used-4, 0), remaining(t, l, "k"), "%d are used", used)
-	}
 }
 
 // TestW1_MeteredStreams: streams that share a limit, and are written to in turns,
@@ -374,12 +326,12 @@ func TestW1_MeteredStreams(t *testing.T) {
 			used += n
 			return n
 		}
-		var streams []*httpmw.MeteredWriter
+		var streams []*metered.Writer
 		for range 1 + rnd.IntN(20) {
 			m, err := algo.StartMeter(context.Background(), l, "k", most, rnd.Int64N(30))
 			require.NoError(t, err)
 			if m.Allowed {
-				streams = append(streams, httpmw.MeterWriter(context.Background(), eventRecorder(), httpmw.Metering{Meter: m, Units: units, Most: known}))
+				streams = append(streams, metered.New(context.Background(), eventRecorder(), metered.Metering{Meter: m, Units: units, Most: known}))
 			}
 		}
 		n := int64(len(streams))
@@ -408,16 +360,16 @@ func (discard) WriteHeader(int)             {}
 
 var delta = []byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" word\"}}]}\n\n")
 
-func metered(t testing.TB) *httpmw.MeteredWriter {
+func writing(t testing.TB) *metered.Writer {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9)))
 	m, err := algo.StartMeter(context.Background(), l, "k", 0, 100)
 	require.NoError(t, err)
 	w := discard{http.Header{"Content-Type": {"text/event-stream"}}}
-	return httpmw.MeterWriter(context.Background(), w, httpmw.Metering{Meter: m, Units: func([]byte) int64 { return 1 }})
+	return metered.New(context.Background(), w, metered.Metering{Meter: m, Units: func([]byte) int64 { return 1 }})
 }
 
-func TestMeterWriterAllocatesNothing(t *testing.T) {
-	w := metered(t)
+func TestWriterAllocatesNothing(t *testing.T) {
+	w := writing(t)
 	require.Zero(t, testing.AllocsPerRun(1000, func() { _, _ = w.Write(delta) }), "whole events")
 	half := len(delta) / 2
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
@@ -426,17 +378,17 @@ func TestMeterWriterAllocatesNothing(t *testing.T) {
 	}), "events in parts")
 }
 
-func BenchmarkMeterWriter(b *testing.B) {
-	w := metered(b)
+func BenchmarkWriter(b *testing.B) {
+	w := writing(b)
 	b.ReportAllocs()
 	for b.Loop() {
 		_, _ = w.Write(delta)
 	}
 }
 
-// BenchmarkMeterWriterFloor is the time of the meter and of the writer
+// BenchmarkWriterFloor is the time of the meter and of the writer
 // beneath.
-func BenchmarkMeterWriterFloor(b *testing.B) {
+func BenchmarkWriterFloor(b *testing.B) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9)))
 	m := algo.Must(algo.StartMeter(context.Background(), l, "k", 0, 100))
 	var w io.Writer = discard{}
@@ -450,7 +402,7 @@ func BenchmarkMeterWriterFloor(b *testing.B) {
 }
 
 // A stream of events is charged by its words, and ends where the limit is spent.
-func ExampleMeterWriter() {
+func ExampleNew() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(7)))
 	limit := httpmw.Limit(tokens, keyfunc.ClientIP(), httpmw.WithName("tokens"), httpmw.WithLeaseInContext(),
 		httpmw.WithCost(func(*http.Request) int64 { return 2 })) // the estimate
@@ -458,7 +410,7 @@ func ExampleMeterWriter() {
 	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		meter := httpmw.MeterFrom(r.Context(), "tokens", 2)
-		out := httpmw.MeterWriter(r.Context(), w, httpmw.Metering{Meter: meter, Units: words})
+		out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Units: words})
 		defer func() { _ = out.Close() }()
 		for _, text := range []string{"one two", "three four five", "six", "seven eight", "nine", "ten"} {
 			if _, err := out.Write([]byte("data: " + text + "\n\n")); err != nil {
