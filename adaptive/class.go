@@ -23,7 +23,7 @@ const (
 
 // WithClass returns a context with the class of a request, which a limiter with
 // [WithPriorities] reads. The server should choose the class, because clients would
-// all choose Critical. httpmw.Priority and grpcmw.PriorityOptions read the class
+// all choose Critical. Priority and PriorityOptions of packages hints read the class
 // that a trusted caller states.
 func WithClass(ctx context.Context, c Class) context.Context { return class.With(ctx, c) }
 

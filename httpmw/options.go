@@ -25,7 +25,6 @@ type ownOptions struct {
 	legacy     HeadersMode // Legacy or LegacyEpoch; IETF: neither
 	denied     http.Handler
 	refundIf   func(status int) bool
-	timeout    string // canonical name of a field with the client's patience
 	maxServers int
 	serverWait func(*http.Response) time.Duration
 }
@@ -44,7 +43,7 @@ var (
 // The options that each constructor takes.
 var (
 	forLimits = []string{"WithCost", "WithUnit", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
-		"WithTimeoutHeader", "WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
+		"WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit     = append([]string{"WithName"}, forLimits...)
 	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
 		"WithMissingKey", "WithObserver", "WithMaxServers", "WithServerWait"}
@@ -145,22 +144,6 @@ func WithRefundIf(refund func(status int) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund
 		return notNil(refund != nil)
-	})
-}
-
-// WithTimeoutHeader names a request header field with the time after which the
-// client gives up, in whole milliseconds, such as X-Envoy-Expected-Rq-Timeout-Ms.
-// An adaptive limit denies a request that would take longer; see
-// [adaptive.Limiter.Acquire]. Without this option, or the field, the fields
-// Grpc-Timeout and Connect-Timeout-Ms and the deadline of the request's context
-// count. A value that is no number is ignored. The handler's context is unchanged.
-func WithTimeoutHeader(name string) Option {
-	return newOption("WithTimeoutHeader", func(s *settings) error {
-		s.Own.timeout = http.CanonicalHeaderKey(name)
-		if name == "" {
-			return errors.New("is empty")
-		}
-		return nil
 	})
 }
 

@@ -94,26 +94,6 @@ func ExampleWithLeaseInContext_longPoll() {
 	// 1 1
 }
 
-// A client that waits for a millisecond only is not kept waiting, nor is the handler
-// begun for it.
-func ExampleWithTimeoutHeader() {
-	l := algo.Must(adaptive.New(adaptive.Default()))
-	handler := httpmw.Limit(l, keyfunc.Global(), httpmw.WithTimeoutHeader("X-Timeout-Ms"))(
-		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(20 * time.Millisecond) }))
-	for _, ms := range []string{"1000", "1"} {
-		r := httptest.NewRequest(http.MethodGet, "/", nil)
-		r.Header.Set("X-Timeout-Ms", ms)
-		w := httptest.NewRecorder()
-		handler.ServeHTTP(w, r)
-		fmt.Println(w.Code)
-	}
-	fmt.Println(l.Explain().Denied.Deadline)
-	// Output:
-	// 200
-	// 503
-	// 1
-}
-
 // A crawler remembers the waits that ten thousand servers asked for.
 func ExampleWithMaxServers() {
 	served := 0

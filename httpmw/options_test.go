@@ -33,7 +33,6 @@ func TestWiring(t *testing.T) {
 		{"httpmw: Limit: WithDenied: is nil", limit(httpmw.WithDenied(nil))},
 		{"httpmw: Limit: WithDenied: is nil", limit(httpmw.WithDenied(http.HandlerFunc(nil)))},
 		{"httpmw: Limit: WithRefundIf: is nil", limit(httpmw.WithRefundIf(nil))},
-		{"httpmw: Limit: WithTimeoutHeader: is empty", limit(httpmw.WithTimeoutHeader(""))},
 		{"httpmw: Limit: WithMissingKey: is nil", limit(httpmw.WithMissingKey(nil))},
 		{"httpmw: FallbackTo: the key function is nil", func() { httpmw.FallbackTo(nil) }},
 		{"httpmw: Limit: the zero Option is not an option", limit(httpmw.Option{})},

@@ -24,6 +24,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/hints"
 )
 
 // The ways in which a client leaves. Each opens a connection of its own, sends a
@@ -418,7 +419,7 @@ func TestC2_ChosenDeadlinesTeachNothing(t *testing.T) {
 func TestFormFilesAreRemoved(t *testing.T) {
 	for name, around := range map[string]func(http.Handler) http.Handler{
 		"lease in context": httpmw.Limit(newSlots(1), key("k"), httpmw.WithLeaseInContext()),
-		"priority":         httpmw.Priority(func(*http.Request) bool { return true }),
+		"priority":         hints.Priority(func(*http.Request) bool { return true }),
 		"denied": func(h http.Handler) http.Handler {
 			return httpmw.Limit(denying(algo.Quota, time.Second), key("k"), httpmw.WithDenied(h))(unreachable(t))
 		},

@@ -3,7 +3,6 @@ package httpmw
 import (
 	"context"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -31,19 +30,8 @@ func (p patient) Err() error {
 // withPatience is ctx for a middleware that wraps the writer: if the client has said how long
 // it waits, with that deadline. (A limit over time expects nothing.)
 func (m *middleware) withPatience(ctx context.Context, h http.Header) context.Context {
-	if left, ok := m.patience(h); ok {
+	if left, ok := chosenTimeout(h); ok {
 		return patient{ctx, time.Now().Add(left)}
 	}
 	return ctx
-}
-
-func (m *middleware) patience(h http.Header) (time.Duration, bool) {
-	if m.Own.timeout != "" {
-		if lines := h[m.Own.timeout]; len(lines) > 0 {
-			if ms, err := strconv.ParseUint(lines[0], 10, 32); err == nil {
-				return time.Duration(ms) * time.Millisecond, true
-			}
-		}
-	}
-	return chosenTimeout(h)
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/sluice-go/sluice/httpmw"
 )
 
-const envoyTimeout = "X-Envoy-Expected-Rq-Timeout-Ms"
-
 // TestPatience: a request whose client gives up before the handler could end is
 // denied, and observers see why.
 func TestPatience(t *testing.T) {
@@ -25,22 +23,21 @@ func TestPatience(t *testing.T) {
 		status int
 	}{
 		"none":                  {nil, 0, 200},
-		"enough":                {[]string{envoyTimeout, "200"}, 0, 200},
-		"too short":             {[]string{envoyTimeout, "50"}, 0, 503},
-		"zero":                  {[]string{envoyTimeout, "0"}, 0, 503},
-		"no number":             {[]string{envoyTimeout, "-1"}, 0, 200},
-		"huge":                  {[]string{envoyTimeout, "99999999999999999999"}, 0, 200},
+		"enough":                {[]string{"Connect-Timeout-Ms", "200"}, 0, 200},
+		"zero":                  {[]string{"Connect-Timeout-Ms", "0"}, 0, 503},
+		"no number":             {[]string{"Connect-Timeout-Ms", "-1"}, 0, 200},
+		"huge":                  {[]string{"Connect-Timeout-Ms", "99999999999999999999"}, 0, 200},
 		"gRPC":                  {[]string{"Grpc-Timeout", "50m"}, 0, 503},
 		"Connect":               {[]string{"Connect-Timeout-Ms", "50"}, 0, 503},
 		"the context's":         {nil, 50 * time.Millisecond, 503},
-		"the shorter of two":    {[]string{envoyTimeout, "1000"}, 50 * time.Millisecond, 503},
-		"the field, if shorter": {[]string{envoyTimeout, "50"}, time.Second, 503},
+		"the shorter of two":    {[]string{"Connect-Timeout-Ms", "1000"}, 50 * time.Millisecond, 503},
+		"the field, if shorter": {[]string{"Connect-Timeout-Ms", "50"}, time.Second, 503},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var events []httpmw.Event
 				h := httpmw.Limit(algo.Must(adaptive.New(adaptive.Default())), key(""),
-					httpmw.WithTimeoutHeader(envoyTimeout), httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }),
+					httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }),
 				)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }))
 				require.Equal(t, 200, serve(h, get()).Code)
 				r := get(row.header...)
@@ -83,7 +80,7 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 				hold, err := l.Acquire(t.Context(), "", 1)
 				require.NoError(t, err)
 				var last httpmw.Event
-				opts := []httpmw.Option{httpmw.WithOnError(httpmw.FailOpen), httpmw.WithTimeoutHeader("X-T"),
+				opts := []httpmw.Option{httpmw.WithOnError(httpmw.FailOpen),
 					httpmw.WithObserver(func(e httpmw.Event) { last = e })}
 				limit := httpmw.Limit(l, key("k"), opts...)
 				if several {
@@ -92,7 +89,7 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 				r := get()
 				r = r.WithContext(lateTimer{r.Context(), time.Now().Add(100 * time.Millisecond)})
 				if field {
-					r = get("X-T", "100")
+					r = get("Connect-Timeout-Ms", "100")
 				}
 				require.Equal(t, 503, serve(limit(unreachable(t)), r).Code)
 				require.Equal(t, httpmw.Canceled, last.Result)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/hints"
 )
 
 // abilities are the uses that a handler can make of its response writer.
@@ -313,7 +314,7 @@ func TestCopiesOfRequestsShareTheirState(t *testing.T) {
 		"with lease": httpmw.Limit(admitting(), key("k"), httpmw.WithLeaseInContext()),
 		"both":       httpmw.Limit(newSlots(9), key("k"), httpmw.WithLeaseInContext()),
 		"unlimited":  httpmw.Limit(admitting(), key("k"), httpmw.WithLeaseInContext(), httpmw.WithSkip(func(*http.Request) bool { return true })),
-		"priority":   httpmw.Priority(func(*http.Request) bool { return true }),
+		"priority":   hints.Priority(func(*http.Request) bool { return true }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var trailer, id, rest, pattern string

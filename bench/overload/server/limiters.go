@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/hints"
 	"github.com/zeromicro/go-zero/core/load"
 )
 
@@ -59,7 +60,7 @@ func middleware(name string) (func(http.Handler) http.Handler, algo.Limiter, err
 	}
 	limit := httpmw.Limit(l, httpTenant)
 	if classes {
-		trusted := httpmw.Priority(func(*http.Request) bool { return true })
+		trusted := hints.Priority(func(*http.Request) bool { return true })
 		return func(h http.Handler) http.Handler { return trusted(limit(h)) }, l, nil
 	}
 	return limit, l, nil

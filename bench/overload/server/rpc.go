@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/grpcmw/hints"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -51,7 +52,7 @@ func serveRPC(ln net.Listener, limiter string, w work, tap bool) error {
 			return fmt.Errorf("over gRPC: %w", err)
 		}
 		if classes {
-			opts = grpcmw.PriorityOptions(func(context.Context) bool { return true })
+			opts = hints.PriorityOptions(func(context.Context) bool { return true })
 		}
 		opts = append(opts, grpcmw.ServerOptions(l, rpcTenant)...)
 		if tap {

@@ -1,19 +1,18 @@
-package httpmw
+package hints
 
 import (
 	"net/http"
 
-	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/class"
 )
 
 const priorityField = "Priority"
 
 // Priority makes a middleware that reads the class of a request from its Priority field
-// (RFC 9218), if trusted says that the caller may state it. Mount it around [Limit]
+// (RFC 9218), if trusted says that the caller may state it. Mount it around httpmw.Limit
 // with an adaptive limiter that has priorities:
 //
-//	handler = httpmw.Priority(fromGateway)(httpmw.Limit(l, keyfunc.Global())(handler))
+//	handler = hints.Priority(fromGateway)(httpmw.Limit(l, keyfunc.Global())(handler))
 //
 // The urgency 0 is adaptive.Critical, 1 and 2 are High, 3 is Normal, 4 and 5 are Low, 6
 // and 7 are Sheddable. A request without a valid urgency, or from another caller, keeps
@@ -23,15 +22,15 @@ const priorityField = "Priority"
 // trusted is called for requests with the field only. Do not trust clients: all of
 // them would state 0. Priority panics if trusted is nil.
 func Priority(trusted func(*http.Request) bool) func(http.Handler) http.Handler {
-	adapter.Require(trusted != nil, "Priority", "the function is nil")
+	if trusted == nil {
+		panic("hints: Priority: the function is nil")
+	}
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if lines := r.Header[priorityField]; len(lines) > 0 && trusted(r) {
 				if c, ok := class.ParseField(lines); ok {
-					shareTrailer(r)
-					inner := r.WithContext(class.With(r.Context(), c))
-					defer giveBack(r, inner)
-					r = inner
+					serve(class.With(r.Context(), c), next, w, r)
+					return
 				}
 			}
 			next.ServeHTTP(w, r)
@@ -44,7 +43,7 @@ func Priority(trusted func(*http.Request) bool) func(http.Handler) http.Handler 
 // with that field, or without a class, are sent unchanged. base nil means
 // http.DefaultTransport.
 func PriorityTransport(base http.RoundTripper) http.RoundTripper {
-	if admission.IsNil(base) {
+	if base == nil {
 		base = http.DefaultTransport
 	}
 	return &priorityTransport{base}

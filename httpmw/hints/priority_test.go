@@ -1,4 +1,4 @@
-package httpmw_test
+package hints_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/hints"
 )
 
 func trustedGateway(r *http.Request) bool { return r.Header.Get("X-Gateway") == "yes" }
@@ -19,12 +19,12 @@ func trustedGateway(r *http.Request) bool { return r.Header.Get("X-Gateway") == 
 // handler and the next service.
 func TestPriority(t *testing.T) {
 	var got adaptive.Class
-	backend := httptest.NewServer(httpmw.Priority(func(*http.Request) bool { return true })(
+	backend := httptest.NewServer(hints.Priority(func(*http.Request) bool { return true })(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = adaptive.ClassFrom(r.Context()) })))
 	defer backend.Close()
-	client := &http.Client{Transport: httpmw.PriorityTransport(nil)}
+	client := &http.Client{Transport: hints.PriorityTransport(nil)}
 	defer client.CloseIdleConnections()
-	front := httpmw.Priority(trustedGateway)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	front := hints.Priority(trustedGateway)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		out, err := http.NewRequestWithContext(r.Context(), http.MethodGet, backend.URL, http.NoBody)
 		require.NoError(t, err)
 		resp, err := client.Do(out)
@@ -63,7 +63,7 @@ func TestPriorityStatedByTheCaller(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 	r = r.WithContext(adaptive.WithClass(context.Background(), adaptive.Low))
 	send := func() {
-		resp, err := httpmw.PriorityTransport(base).RoundTrip(r)
+		resp, err := hints.PriorityTransport(base).RoundTrip(r)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 	}
@@ -79,14 +79,14 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func TestPriorityWiring(t *testing.T) {
-	require.PanicsWithValue(t, "httpmw: Priority: the function is nil", func() { httpmw.Priority(nil) })
+	require.PanicsWithValue(t, "hints: Priority: the function is nil", func() { hints.Priority(nil) })
 }
 
 // A gateway states the class of a request. Under overload a limiter with
 // adaptive.WithPriorities denies the less urgent ones first.
 func ExamplePriority() {
 	fromGateway := func(r *http.Request) bool { return r.RemoteAddr == "192.0.2.1:1234" }
-	handler := httpmw.Priority(fromGateway)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	handler := hints.Priority(fromGateway)(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		fmt.Println(adaptive.ClassFrom(r.Context()))
 	}))
 	r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
@@ -101,7 +101,7 @@ func ExamplePriorityTransport() {
 		fmt.Println(r.Header.Get("Priority"))
 	}))
 	defer backend.Close()
-	client := &http.Client{Transport: httpmw.PriorityTransport(nil)}
+	client := &http.Client{Transport: hints.PriorityTransport(nil)}
 	defer client.CloseIdleConnections()
 	ctx := adaptive.WithClass(context.Background(), adaptive.Sheddable)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, backend.URL, http.NoBody)

@@ -1,4 +1,4 @@
-package grpcmw
+package hints
 
 import (
 	"context"
@@ -13,17 +13,19 @@ import (
 const priorityKey = "priority"
 
 // PriorityOptions makes a server read the class of a call from its metadata "priority",
-// in the form of RFC 9218 ("u=0" to "u=7"; see httpmw.Priority), if trusted says that
-// the caller may state it. Give them to grpc.NewServer before [ServerOptions] of an
+// in the form of RFC 9218 ("u=0" to "u=7"; see httpmw/hints.Priority), if trusted says that
+// the caller may state it. Give them to grpc.NewServer before grpcmw.ServerOptions of an
 // adaptive limiter that has priorities:
 //
-//	options := append(grpcmw.PriorityOptions(fromMesh), grpcmw.ServerOptions(l, rpckey.Global())...)
+//	options := append(hints.PriorityOptions(fromMesh), grpcmw.ServerOptions(l, rpckey.Global())...)
 //
 // The handler sees the class in its context (adaptive.ClassFrom), and
 // [PriorityDialOptions] carry it on. trusted is called for calls with the metadata
 // only. PriorityOptions panics if trusted is nil. Taps run before, and see no class.
 func PriorityOptions(trusted func(ctx context.Context) bool) []grpc.ServerOption {
-	adapter.Require(trusted != nil, "PriorityOptions", "the function is nil")
+	if trusted == nil {
+		panic("hints: PriorityOptions: the function is nil")
+	}
 	classified := func(ctx context.Context) context.Context {
 		if lines := metadata.ValueFromIncomingContext(ctx, priorityKey); len(lines) > 0 && trusted(ctx) {
 			if c, ok := class.ParseField(lines); ok {

@@ -1,4 +1,4 @@
-package grpcmw_test
+package hints_test
 
 import (
 	"context"
@@ -15,6 +15,8 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/grpcmw/hints"
+	"github.com/sluice-go/sluice/internal/grpctest"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
@@ -26,17 +28,17 @@ func fromMesh(ctx context.Context) bool {
 // of streams, and no other caller's does.
 func TestPriority(t *testing.T) {
 	var got adaptive.Class
-	svc := &service{
-		unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+	svc := &grpctest.Service{
+		Unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 			got = adaptive.ClassFrom(ctx)
 			return &testpb.SimpleResponse{}, nil
 		},
-		duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
+		Duplex: func(ss testpb.TestService_FullDuplexCallServer) error {
 			got = adaptive.ClassFrom(ss.Context())
 			return nil
 		},
 	}
-	conn := dial(t, serve(t, svc, grpcmw.PriorityOptions(fromMesh)...), grpcmw.PriorityDialOptions()...)
+	conn := grpctest.Dial(t, grpctest.Serve(t, svc, hints.PriorityOptions(fromMesh)...), hints.PriorityDialOptions()...)
 	c := testpb.NewTestServiceClient(conn)
 	trusted := metadata.AppendToOutgoingContext(context.Background(), "mesh", "yes")
 	for _, row := range []struct {
@@ -65,21 +67,21 @@ func TestPriority(t *testing.T) {
 }
 
 func TestPriorityWiring(t *testing.T) {
-	require.PanicsWithValue(t, "grpcmw: PriorityOptions: the function is nil", func() { grpcmw.PriorityOptions(nil) })
+	require.PanicsWithValue(t, "hints: PriorityOptions: the function is nil", func() { hints.PriorityOptions(nil) })
 }
 
 // Callers in the mesh may state the class of a call; under overload the less urgent
 // ones are denied first.
 func ExamplePriorityOptions() {
 	limiter := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithPriorities()))
-	options := append(grpcmw.PriorityOptions(fromMesh), grpcmw.ServerOptions(limiter, rpckey.Global())...)
+	options := append(hints.PriorityOptions(fromMesh), grpcmw.ServerOptions(limiter, rpckey.Global())...)
 	fmt.Println(len(options) > 0 && grpc.NewServer(options...) != nil)
 	// Output: true
 }
 
 // Calls carry the class of their context on to another service.
 func ExamplePriorityDialOptions() {
-	options := append(grpcmw.PriorityDialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	options := append(hints.PriorityDialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	conn, err := grpc.NewClient("dns:///orders.internal:443", options...)
 	fmt.Println(err, conn.Close())
 	// Output: <nil> <nil>
