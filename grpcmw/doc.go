@@ -1,4 +1,4 @@
-// Package grpcmw limits gRPC calls: interceptors for servers and clients
+// Package grpcmw limits gRPC calls: interceptors for servers
 // around any algo.Limiter, and a tap handle that denies calls before they cost
 // anything.
 //
@@ -49,7 +49,7 @@
 //
 // A stream is charged when it is opened, or by message ([WithStreamMode]), and
 // a message that does not fit ends the stream or waits ([WithBackPressure]).
-// Clients are paced rather than denied ([DialOptions]).
+// Clients are paced rather than denied (package grpcmw/client).
 //
 // # Slots
 //

@@ -67,29 +67,6 @@ func ExampleServerOptions() {
 	// OK
 }
 
-// A client that makes at most two calls at once and two more each second
-// waits by itself, and does not start a call that its deadline does not allow.
-func ExampleDialOptions() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(2)))
-	conn, stop := start(grpc.NewServer(), grpcmw.DialOptions(limiter, rpckey.Service())...)
-	defer stop()
-
-	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
-	defer cancel()
-	for range 3 {
-		_, err := testpb.NewTestServiceClient(conn).UnaryCall(ctx, &testpb.SimpleRequest{})
-		fmt.Println(status.Code(err))
-		if err != nil {
-			fmt.Println(status.Convert(err).Message())
-		}
-	}
-	// Output:
-	// OK
-	// OK
-	// ResourceExhausted
-	// client side: rate limit exceeded: the wait would outlast the deadline
-}
-
 // The tap handle goes with the interceptors, with the same limiter and key, and
 // denies earlier the calls that they would deny.
 func ExampleTapHandle() {
@@ -153,36 +130,6 @@ func ExampleUnaryServerInterceptor() {
 	// 0 OK
 	// 7 OK
 	// 3 ResourceExhausted
-}
-
-// A client interceptor on its own, for a connection that has others.
-func ExampleUnaryClientInterceptor() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	conn, stop := start(grpc.NewServer(), grpc.WithChainUnaryInterceptor(
-		grpcmw.UnaryClientInterceptor(limiter, rpckey.Global(), grpcmw.WithMaxWait(0))))
-	defer stop()
-	for range 2 {
-		_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{})
-		fmt.Println(status.Code(err))
-	}
-	// Output:
-	// OK
-	// ResourceExhausted
-}
-
-// The same for streams: here their opening is paced.
-func ExampleStreamClientInterceptor() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	conn, stop := start(grpc.NewServer(), grpc.WithChainStreamInterceptor(
-		grpcmw.StreamClientInterceptor(limiter, rpckey.Global(), grpcmw.WithMaxWait(0))))
-	defer stop()
-	for range 2 {
-		_, err := testpb.NewTestServiceClient(conn).FullDuplexCall(context.Background())
-		fmt.Println(status.Code(err))
-	}
-	// Output:
-	// OK
-	// ResourceExhausted
 }
 
 // A handler that knows the true cost only afterwards corrects it.

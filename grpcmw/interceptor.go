@@ -2,7 +2,6 @@ package grpcmw
 
 import (
 	"context"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -28,10 +27,7 @@ func ofCall(key keyfunc.RPC) func(call) (string, error) {
 	return func(c call) (string, error) { return key(c.ctx, c.method) }
 }
 
-var (
-	adapter       = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC}
-	clientAdapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC, Client: true}
-)
+var adapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC}
 
 // interceptor is one policy with its options. It does not change once it is made,
 // and all interceptors that are made together share it.
@@ -45,7 +41,6 @@ type interceptor struct {
 	tapping bool              // it cannot send a trailer
 	// needsOutcome: the outcome decides on a slot or a charge.
 	needsOutcome bool
-	waits        *admission.ServerWaits // the waits that servers requested; nil on a server
 }
 
 // newInterceptor panics on every mistake that can be seen without a call.
@@ -57,23 +52,16 @@ func newInterceptor(a admission.Adapter, constructor string, takes []string, l a
 }
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
-	s := admission.Configure(a, constructor, takes, interceptorOptions{domain: "sluice", mode: OnOpen, maxWait: maxWait(a)}, opts)
+	s := admission.Configure(a, constructor, takes, interceptorOptions{domain: "sluice", mode: OnOpen}, opts)
 	a.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
 		"WithBackPressure: concerns messages, and WithStreamMode charges none")
-	if a.Client {
-		s.Own.backPressure = s.Own.maxWait
-	}
 	return s
 }
 
 func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 	i := &interceptor{
 		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []admission.Named{p.Named()},
-		answers: newAnswers(p.Name, s.Own.domain, p.Client),
-	}
-	if p.Client {
-		i.waits = admission.NewServerWaits(admission.DefaultServers)
-		return i
+		answers: newAnswers(p.Name, s.Own.domain),
 	}
 	i.needsOutcome = s.Own.refundIf != nil || p.Limiter != nil && algo.OccupiesSlot(p.Limiter)
 	for one := range algo.Walk(p.Limiter) {
@@ -82,14 +70,6 @@ func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
 		}
 	}
 	return i
-}
-
-// maxWait is the default of WithMaxWait: a client waits rather than deny.
-func maxWait(a admission.Adapter) (most time.Duration) {
-	if a.Client {
-		return algo.Forever
-	}
-	return 0
 }
 
 // attemptsKey is the metadata of gRFC A6 that a client adds to every attempt
@@ -123,7 +103,7 @@ func (i *interceptor) decide(ctx context.Context, lease *admission.Lease, method
 		return i.decideAll(call{ctx, method, msg}, lease)
 	}
 	lease.Policies = i.names
-	a := admission.Attempt{MaxWait: i.maxWait, Reserve: i.reserve(ctx)}
+	a := admission.Attempt{Reserve: i.reserve(ctx)}
 	r := i.Admit(ctx, call{ctx, method, msg}, &lease.Lease, &a)
 	if r == Allowed && i.Observe == nil {
 		return nil

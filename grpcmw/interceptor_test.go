@@ -72,7 +72,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// A tap handle has no trailers, a client has no one to answer, and the messages of a
+// A tap handle has no trailers, and the messages of a
 // stream have no trailers of their own.
 func TestEventWhereLessIsSent(t *testing.T) {
 	var e grpcmw.Event
@@ -84,13 +84,6 @@ func TestEventWhereLessIsSent(t *testing.T) {
 	require.GreaterOrEqual(t, e.Sent.RetryAfter, time.Second)
 	require.False(t, e.Client)
 
-	call := grpcmw.UnaryClientInterceptor(denying, rpckey.Global(), observe)
-	err = call(t.Context(), "/a/B", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil })
-	require.Error(t, err)
-	require.Equal(t, telemetry.Sent{}, e.Sent)
-	require.True(t, e.Client)
-	require.Equal(t, int(codes.Unavailable), e.Status)
-
 	stream := grpcmw.StreamServerInterceptor(plenty(), rpckey.Global(), observe,
 		grpcmw.WithStreamMode(grpcmw.PerSend), grpcmw.WithRateTrailers())
 	require.NoError(t, run(t.Context(), stream, func(ss grpc.ServerStream) error { return ss.SendMsg(nil) }))
@@ -98,7 +91,7 @@ func TestEventWhereLessIsSent(t *testing.T) {
 	require.Equal(t, telemetry.Sent{}, e.Sent)
 }
 
-// The wait is the Delay on a server, and the whole wait for quota on a client.
+// The wait is the Delay.
 func TestEventTellsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []grpcmw.Event
@@ -108,17 +101,12 @@ func TestEventTellsTheWait(t *testing.T) {
 		server := grpcmw.UnaryServerInterceptor(pacer, rpckey.Global(), observe)
 		require.NoError(t, intercept(t.Context(), server))
 		require.NoError(t, intercept(t.Context(), server))
-		bucket := algo.Must(algo.NewTokenBucket(algo.Every(7 * time.Second)))
-		paced := grpcmw.UnaryClientInterceptor(bucket, rpckey.Global(), observe)
-		for range 2 {
-			require.NoError(t, paced(t.Context(), "/a/B", nil, nil, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return nil }))
-		}
 		var waits []time.Duration
 		for _, e := range seen {
 			waits = append(waits, e.Waited)
 		}
-		require.Equal(t, []time.Duration{0, 10 * time.Second, 0, 7 * time.Second}, waits)
-		require.Equal(t, start.Add(17*time.Second), seen[3].At)
+		require.Equal(t, []time.Duration{0, 10 * time.Second}, waits)
+		require.Equal(t, start.Add(10*time.Second), seen[1].At)
 	})
 }
 
@@ -144,17 +132,6 @@ func BenchmarkObserver(b *testing.B) {
 			}
 		})
 	}
-}
-
-// An observer that panics leaves no slot of a client behind either.
-func TestC1_PanickingObserverOfAClient(t *testing.T) {
-	s := &slots{limit: 64}
-	boom := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })
-	unary := grpcmw.UnaryClientInterceptor(s, rpckey.Global(), boom)
-	require.PanicsWithValue(t, "observer", func() { unary(t.Context(), "/a/B", nil, nil, nil, nil) })
-	stream := grpcmw.StreamClientInterceptor(s, rpckey.Global(), boom)
-	require.PanicsWithValue(t, "observer", func() { stream(t.Context(), &grpc.StreamDesc{}, nil, "/a/B", nil) })
-	s.requireIdle(t)
 }
 
 func TestMissingKey(t *testing.T) {

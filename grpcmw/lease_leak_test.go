@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
+	pacing "github.com/sluice-go/sluice/grpcmw/client"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -171,7 +172,7 @@ func TestC1_CancellationsFreeTheSlot(t *testing.T) {
 func TestC1_ResetsFreeTheSlots(t *testing.T) {
 	server, dialed := &slots{limit: 128}, &slots{limit: 1 << 20}
 	addr := serve(t, &service{duplex: echo}, grpcmw.ServerOptions(server, rpckey.PeerIP(), everyStreamMode)...)
-	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(dialed, rpckey.Global(), everyStreamMode)...))
+	c := testpb.NewTestServiceClient(dial(t, addr, pacing.DialOptions(dialed, rpckey.Global())...))
 	storm(storms(), func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -93,7 +93,7 @@ func (i *interceptor) decideAll(c call, lease *admission.Lease) error {
 	if err != nil {
 		return err
 	}
-	return i.acquireAll(c, lease, all, i.maxWait, true)
+	return i.acquireAll(c, lease, all, 0, true)
 }
 
 // findAll finds the keys of a call. A policy without one is left out, or the error

@@ -62,13 +62,11 @@ func WithBackPressure(most time.Duration) Option {
 	})
 }
 
-// messages charges one stream, on either side of it: its opening and its
-// messages, as the mode says.
+// messages charges one stream: its opening and its messages, as the mode says.
 type messages struct {
 	ctx         context.Context
 	interceptor *interceptor
 	method      string
-	host        string // that a client calls
 	key         string
 	keyed       []candidate // of several policies
 	reserve     float64
@@ -90,9 +88,9 @@ func (p *messages) open(lease *admission.Lease) error {
 	}
 	lease.Policies = i.names
 	p.reserve = i.reserve(p.ctx)
-	a := admission.Attempt{MaxWait: i.maxWait, Reserve: p.reserve}
+	a := admission.Attempt{Reserve: p.reserve}
 	c := call{ctx: p.ctx, method: p.method}
-	r := i.awaitServer(p.ctx, p.host, &lease.Lease, &a, i.FindKey(p.ctx, c, &lease.Lease, &a))
+	r := i.FindKey(p.ctx, c, &lease.Lease, &a)
 	p.key = a.Key
 	if r == Allowed {
 		p.limited = true
@@ -102,7 +100,7 @@ func (p *messages) open(lease *admission.Lease) error {
 		r = i.FindCost(p.ctx, c, &a)
 	}
 	if r == Allowed {
-		r = i.awaitServer(p.ctx, p.host, &lease.Lease, &a, i.Acquire(p.ctx, &lease.Lease, &a))
+		r = i.Acquire(p.ctx, &lease.Lease, &a)
 	}
 	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, true)
 }
@@ -117,7 +115,7 @@ func (p *messages) openAll(lease *admission.Lease) (err error) {
 	if !i.mode.has(OnOpen) {
 		return nil
 	}
-	return i.acquireAll(c, lease, slices.Clone(p.keyed), i.maxWait, true)
+	return i.acquireAll(c, lease, slices.Clone(p.keyed), 0, true)
 }
 
 // receive charges a message after next has read it. Once a message is refused,

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
@@ -28,12 +27,10 @@ type interceptorOptions struct {
 	exempt       []string
 	noDefaults   bool
 	mode         StreamMode
-	maxWait      time.Duration // of calls and openings of streams
 	backPressure time.Duration // of messages
 	retryReserve float64
 	rateTrailers bool
 	registered   func() map[string]struct{}
-	serverWait   func(header, trailer metadata.MD) time.Duration
 }
 
 type settings = admission.Config[call, interceptorOptions]
@@ -46,15 +43,13 @@ var (
 
 // The options that each kind of interceptor takes.
 var (
-	anywhere         = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithSkip", "WithMissingKey", "WithObserver"}
-	charging         = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
-	onServer         = append(slices.Clone(charging), "WithUnit", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
-	forStreams       = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
-	forSeveral       = forStreams[1:] // without WithName
-	onClient         = append(slices.Clone(charging), "WithMaxWait", "WithServerWait")
-	forClientStreams = append(slices.Clone(onClient), "WithStreamMode")
-	forDenial        = []string{"WithName", "WithDomain"}
-	onTap            = append(slices.Clone(anywhere), "WithDomain", "WithDenied", "WithRetryReserve", "WithRegistered")
+	anywhere   = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithSkip", "WithMissingKey", "WithObserver"}
+	charging   = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
+	onServer   = append(slices.Clone(charging), "WithUnit", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
+	forStreams = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
+	forSeveral = forStreams[1:] // without WithName
+	forDenial  = []string{"WithName", "WithDomain"}
+	onTap      = append(slices.Clone(anywhere), "WithDomain", "WithDenied", "WithRetryReserve", "WithRegistered")
 )
 
 // WithName sets the policy's name, which clients see in the details of a
@@ -209,20 +204,6 @@ func WithDomain(domain string) Option {
 	return newOption("WithDomain", func(s *settings) error {
 		s.Own.domain = domain
 		return admission.CheckName(domain)
-	})
-}
-
-// WithMaxWait bounds how long a client waits for its limiter, 0 or more. With 0
-// it never waits for a call that its quota denies. The default is algo.Forever:
-// as long as the deadline of the call allows. A Delay, with which the limiter
-// itself admits, is not subject to it.
-func WithMaxWait(most time.Duration) Option {
-	return newOption("WithMaxWait", func(s *settings) error {
-		s.Own.maxWait = most
-		if most < 0 {
-			return fmt.Errorf("is %v, want 0 or more", most)
-		}
-		return nil
 	})
 }
 

@@ -127,29 +127,6 @@ func ExampleWithBackPressure() {
 	// true
 }
 
-// A client of a service that says in metadata of its own when a quota is back.
-func ExampleWithServerWait() {
-	intercept := grpcmw.UnaryClientInterceptor(algo.Unlimited(), rpckey.Global(),
-		grpcmw.WithMaxWait(time.Second), grpcmw.WithServerWait(grpcmw.QuotaWait))
-	calls := 0
-	invoke := func(_ context.Context, _ string, _, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
-		calls++
-		for _, o := range opts {
-			if header, ok := o.(grpc.HeaderCallOption); ok {
-				*header.HeaderAddr = metadata.Pairs("x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "6m0s")
-			}
-		}
-		return nil
-	}
-	for range 2 {
-		err := intercept(context.Background(), "/a.B/C", nil, nil, nil, invoke)
-		fmt.Println(status.Code(err), calls)
-	}
-	// Output:
-	// OK 1
-	// ResourceExhausted 1
-}
-
 // A limit of the bytes of requests, with its unit in the trailers.
 func ExampleWithUnit() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))

@@ -24,14 +24,7 @@ var constructors = map[string]func(algo.Limiter, keyfunc.RPC, ...grpcmw.Option){
 		grpcmw.StreamServerInterceptor(l, k, o...)
 	},
 	"ServerOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.ServerOptions(l, k, o...) },
-	"UnaryClientInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
-		grpcmw.UnaryClientInterceptor(l, k, o...)
-	},
-	"StreamClientInterceptor": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) {
-		grpcmw.StreamClientInterceptor(l, k, o...)
-	},
-	"DialOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.DialOptions(l, k, o...) },
-	"TapHandle":   func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.TapHandle(l, k, o...) },
+	"TapHandle":     func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.TapHandle(l, k, o...) },
 }
 
 type limiterFunc func(context.Context, string, int64) (algo.Lease, error)
@@ -93,9 +86,6 @@ func TestOptionValues(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, "grpcmw: ServerOptions: "+want, build(o))
 	}
-	require.PanicsWithValue(t, "grpcmw: DialOptions: WithMaxWait: is -1ns, want 0 or more", func() {
-		grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithMaxWait(-1))
-	})
 	require.PanicsWithValue(t, "grpcmw: TapHandle: WithRegistered: is nil", func() {
 		grpcmw.TapHandle(plenty(), rpckey.Global(), grpcmw.WithRegistered(nil))
 	})
@@ -108,7 +98,7 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 	cost := grpcmw.WithCost(func(context.Context, string, any) int64 { return 1 })
 	mode := grpcmw.WithStreamMode(grpcmw.PerRecv)
 	pressure := grpcmw.WithBackPressure(algo.Forever) // goes with mode
-	wait, lease := grpcmw.WithMaxWait(0), grpcmw.WithLeaseInContext()
+	lease := grpcmw.WithLeaseInContext()
 	reserve, rate := grpcmw.WithRetryReserve(0.5), grpcmw.WithRateTrailers()
 	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return nil })
 	closed := grpcmw.WithOnError(grpcmw.FailClosed)
@@ -116,16 +106,13 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 		grpcmw.WithName("x"), grpcmw.WithDomain("x"), grpcmw.WithExempt("/a.B/C"), grpcmw.WithoutDefaultExempt(),
 		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(grpcmw.Event) {}),
 	}
-	all := []grpcmw.Option{cost, mode, pressure, wait, lease, reserve, rate, registered, closed}
+	all := []grpcmw.Option{cost, mode, pressure, lease, reserve, rate, registered, closed}
 	for constructor, takes := range map[string][]bool{
-		//                         cost  mode   press. wait   lease  res.   rate   reg.   closed
-		"UnaryServerInterceptor":  {true, false, false, false, true, true, true, false, true},
-		"StreamServerInterceptor": {true, true, true, false, true, true, true, false, true},
-		"ServerOptions":           {true, true, true, false, true, true, true, false, true},
-		"UnaryClientInterceptor":  {true, false, false, true, false, false, false, false, true},
-		"StreamClientInterceptor": {true, true, false, true, false, false, false, false, true},
-		"DialOptions":             {true, true, false, true, false, false, false, false, true},
-		"TapHandle":               {false, false, false, false, false, true, false, true, false},
+		//                         cost  mode   press. lease  res.   rate   reg.   closed
+		"UnaryServerInterceptor":  {true, false, false, true, true, true, false, true},
+		"StreamServerInterceptor": {true, true, true, true, true, true, false, true},
+		"ServerOptions":           {true, true, true, true, true, true, false, true},
+		"TapHandle":               {false, false, false, false, true, false, true, false},
 	} {
 		build := func(o grpcmw.Option) func() {
 			return func() { constructors[constructor](plenty(), rpckey.Global(), o) }

@@ -2,10 +2,8 @@ package grpcmw
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
@@ -41,20 +39,6 @@ func (i *interceptor) handled(ctx context.Context, err error) algo.Outcome {
 func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) <= 0
-}
-
-// answered is the outcome of a call on the client. A server that rejects an
-// invalid request has succeeded.
-func answered(ctx context.Context, err error) algo.Outcome {
-	switch {
-	case err == nil:
-		return algo.Succeeded
-	case errors.Is(ctx.Err(), context.Canceled) || status.Code(err) == codes.Canceled:
-		return algo.Failed | algo.Untimed
-	case serverFault(err):
-		return algo.Failed
-	}
-	return algo.Succeeded
 }
 
 func serverFault(err error) bool { return admission.ServerFault(uint32(status.Code(err))) }

@@ -20,9 +20,6 @@ import (
 	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// clientPrefix begins the texts of a client's own limits.
-const clientPrefix = "client side: "
-
 // statusError is the error of a refused call on the server. gRPC and other
 // interceptors see the status; limiters further out recognize the type.
 type statusError struct {
@@ -52,22 +49,16 @@ const (
 	textTooLate  = "rate limit exceeded: the wait would outlast the deadline"
 	textKeyless  = "the call lacks the identity that its rate limit counts by"
 	textBanned   = "the caller is banned"
-	textServer   = "the server asked to wait for longer than the call can"
 	textOverload = "the server cannot take the call at the moment"
 )
 
-// refuse encodes a refusal for the caller of ctx; sent has its waits. On a client
-// it is a plain status: a handler that returns it is not denied by a limiter of
-// its server.
+// refuse encodes a refusal for the caller of ctx; sent has its waits.
 func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result, decision *algo.Decision) (sent telemetry.Sent, code codes.Code, refused error) {
 	random := rand.Float64()
 	wait := a.RetryAfter(r, decision)
 	retry := admission.Jitter(wait, decision.ResetAfter, algo.Forever, random)
 	code, text, class := i.explain(a, r, decision)
 	st := i.answers.status(code, text, class, retry)
-	if i.Client {
-		return sent, code, st.Err()
-	}
 	d := &statusError{status: st, pushback: admission.Pushback(wait, decision.ResetAfter, admission.TimeLeft(ctx), random)}
 	if retry != algo.Forever {
 		sent.RetryAfter = retry
@@ -102,8 +93,6 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 		text = textBanned
 	case a.Cause == admission.ByDeadline:
 		text = textTooLate
-	case a.Cause == admission.ByServer:
-		text = textServer
 	case d.Reason == algo.Overload:
 		return codes.Unavailable, textOverload, ""
 	case d.Reason == algo.Never:
@@ -118,13 +107,12 @@ func (i *interceptor) explain(a *admission.Attempt, r Result, d *algo.Decision) 
 
 // answers are the details of refusals that stay the same, encoded once.
 type answers struct {
-	prefix          string // of all texts
 	quota, overload *anypb.Any
 	keyless, banned *anypb.Any
 	violations      map[string]*anypb.Any // by class of key
 }
 
-func newAnswers(policy, domain string, client bool) *answers {
+func newAnswers(policy, domain string) *answers {
 	info := func(reason string) *anypb.Any {
 		return encode(&errdetails.ErrorInfo{
 			Reason: reason, Domain: domain, Metadata: map[string]string{"policy": policy},
@@ -136,9 +124,6 @@ func newAnswers(policy, domain string, client bool) *answers {
 		keyless:    info("KEY_MISSING"),
 		banned:     info("BANNED"),
 		violations: make(map[string]*anypb.Any),
-	}
-	if client {
-		a.prefix = clientPrefix
 	}
 	for _, class := range admission.Classes {
 		a.violations[class] = encode(&errdetails.QuotaFailure{
@@ -157,7 +142,7 @@ const quotaDetail = 1
 
 // status encodes a refusal. retry is when to try again; algo.Forever: never.
 func (a *answers) status(code codes.Code, text, class string, retry time.Duration) *status.Status {
-	s := &spb.Status{Code: int32(code), Message: a.prefix + text}
+	s := &spb.Status{Code: int32(code), Message: text}
 	switch {
 	case class == admission.ClassMissing && text == textKeyless:
 		s.Details = append(s.Details, a.keyless)

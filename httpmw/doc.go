@@ -30,7 +30,7 @@
 // when the cost can never fit.
 //
 // Many clients that were denied at the same instant come back spread out if they
-// read Retry-After-Ms, as [Transport] and the clients of some large services do, or
+// read Retry-After-Ms, as package httpmw/client and the clients of some large services do, or
 // speak gRPC. Those that wait whole seconds come back together, and find the burst
 // of the limit each time: if they should get more, use a burst of a second of the
 // rate, or algo.MaxWait(time.Second), with which the limit lets them wait their
@@ -47,7 +47,7 @@
 // # Several limits, costs and clients
 //
 // [Limits] takes several named policies in one all-or-nothing decision.
-// [LeaseFrom] lets a handler correct the cost of its request. [Transport] paces
+// [LeaseFrom] lets a handler correct the cost of its request. Package httpmw/client paces
 // clients by a limit and by the waits that servers ask for.
 //
 // # Performance

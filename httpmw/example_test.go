@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
@@ -154,27 +153,6 @@ func ExampleLimit_all() {
 	// Output:
 	// 404 "all";r=0;t=1
 	// 429 "all";r=0;t=1
-}
-
-func ExampleTransport() {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "hello") }))
-	defer server.Close()
-	tenPerSecond := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
-	client := &http.Client{
-		Transport: httpmw.Transport(server.Client().Transport, tenPerSecond, keyfunc.Global()),
-		Timeout:   5 * time.Second, // a request that would have to wait longer fails at once
-	}
-	start := time.Now()
-	for range 3 {
-		resp, err := client.Get(server.URL)
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		resp.Body.Close()
-	}
-	fmt.Println("two waits of 100 ms:", time.Since(start) > 199*time.Millisecond)
-	// Output: two waits of 100 ms: true
 }
 
 // A search costs as many units as it finds rows, which is known afterwards.

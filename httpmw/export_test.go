@@ -2,7 +2,6 @@ package httpmw
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/sluice-go/sluice/internal/admission"
 )
@@ -26,9 +25,3 @@ func Watch(w http.ResponseWriter) http.ResponseWriter {
 }
 
 const ManyBuilt = manyBuilt
-
-// WaitUntilMore is the wait that a RateLimit field asks for.
-func WaitUntilMore(field string) time.Duration { return waitUntilMore([]string{field}) }
-
-// Longest is the longest wait that a server can ask for.
-const Longest = admission.MaxServerWait

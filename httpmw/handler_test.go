@@ -1,7 +1,6 @@
 package httpmw_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -128,7 +127,7 @@ func TestEventTellsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(t, algo.Every(10*time.Second), algo.MaxWait(time.Minute))
 		start := time.Now()
-		var seen, sent events
+		var seen events
 		for _, h := range []http.Handler{
 			httpmw.Limit(l, key("k"), seen.observe())(ok),
 			httpmw.Limits([]httpmw.Policy{
@@ -144,28 +143,6 @@ func TestEventTellsTheWait(t *testing.T) {
 			require.Equal(t, start.Add(10*time.Second), e.At)
 			require.False(t, e.Client)
 		}
-		tr := httpmw.Transport(reply(200), l, key("k"), sent.observe())
-		_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-		require.NoError(t, err)
-		require.Equal(t, 10*time.Second, sent[0].Waited)
-		require.True(t, sent[0].Client)
-		require.Equal(t, telemetry.Sent{}, sent[0].Sent)
-	})
-}
-
-// The event of a client that does not wait has the limiter's last decision.
-func TestEventOfAClientThatGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var seen events
-		l := denying(algo.Quota, time.Minute)
-		tr := httpmw.Transport(reply(200), l, key("k"), seen.observe())
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
-		require.ErrorIs(t, err, algo.ErrWait)
-		require.Equal(t, httpmw.Denied, seen[0].Result)
-		require.Equal(t, l.decision, seen[0].Decision)
-		require.Zero(t, seen[0].Status)
 	})
 }
 
@@ -222,20 +199,17 @@ func BenchmarkObserver(b *testing.B) {
 	}
 }
 
-// An observer that panics leaves no slot behind, of several policies and of a
-// client either.
+// An observer that panics leaves no slot behind, of several policies either.
 func TestC1_PanickingObserver(t *testing.T) {
-	one, two, sent := newSlots(1), newSlots(1), newSlots(1)
+	one, two := newSlots(1), newSlots(1)
 	boom := httpmw.WithObserver(func(httpmw.Event) { panic("observer") })
 	several := httpmw.Limits([]httpmw.Policy{
 		{Name: "one", Limiter: one, Key: key("k")}, {Name: "two", Limiter: two, Key: key("k")},
 	}, boom)(unreachable(t))
-	tr := httpmw.Transport(reply(200), sent, key("k"), boom)
 	for range 3 {
 		require.PanicsWithValue(t, "observer", func() { serve(several, get()) })
-		require.PanicsWithValue(t, "observer", func() { tr.RoundTrip(outgoing(t.Context(), "http://a/")) })
 	}
-	for _, l := range []*slots{one, two, sent} {
+	for _, l := range []*slots{one, two} {
 		require.Zero(t, l.inFlight())
 		require.Equal(t, 3, l.released(algo.Failed), "each was asked and has let go")
 	}

@@ -55,7 +55,7 @@ import (
 //
 // Limit panics if l, key or a function in an option is nil, and if an option
 // does not belong to it: a service that is wired wrongly must not start. It
-// takes all options but WithMaxServers.
+// takes all options.
 //
 // Do not use it for a limit that one request charges several times, such as
 // one per message of a stream; acquire from the limiter in the handler instead.

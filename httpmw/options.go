@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
@@ -13,27 +12,24 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Option adjusts a middleware or a transport. An option that its constructor
+// Option adjusts a middleware. An option that its constructor
 // does not take, and a value out of range, make the constructor panic with a
 // message that names both.
 type Option = admission.Option[*http.Request, ownOptions]
 
 // ownOptions are the settings that only this package has.
 type ownOptions struct {
-	skip       func(*http.Request) bool
-	headers    HeadersMode // IETF where several are sent
-	legacy     HeadersMode // Legacy or LegacyEpoch; IETF: neither
-	denied     http.Handler
-	refundIf   func(status int) bool
-	maxServers int
-	serverWait func(*http.Response) time.Duration
+	skip     func(*http.Request) bool
+	headers  HeadersMode // IETF where several are sent
+	legacy   HeadersMode // Legacy or LegacyEpoch; IETF: neither
+	denied   http.Handler
+	refundIf func(status int) bool
 }
 
 type settings = admission.Config[*http.Request, ownOptions]
 
 var (
-	adapter       = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP}
-	clientAdapter = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP, Client: true}
+	adapter = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP}
 
 	shared    admission.Options[*http.Request, ownOptions]
 	newOption = admission.NewOption[*http.Request, ownOptions]
@@ -44,14 +40,12 @@ var (
 var (
 	forLimits = []string{"WithCost", "WithUnit", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
 		"WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
-	forLimit     = append([]string{"WithName"}, forLimits...)
-	forTransport = []string{"WithName", "WithCost", "WithSkip", "WithRefundIf", "WithOnError",
-		"WithMissingKey", "WithObserver", "WithMaxServers", "WithServerWait"}
+	forLimit  = append([]string{"WithName"}, forLimits...)
 	forDenial = []string{"WithName", "WithUnit", "WithHeaders"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
-	return admission.Configure(a, constructor, takes, ownOptions{maxServers: defaultMaxServers}, opts)
+	return admission.Configure(a, constructor, takes, ownOptions{}, opts)
 }
 
 // WithName sets the name of the policy in the RateLimit fields, in problem
@@ -138,8 +132,6 @@ func WithDenied(h http.Handler) Option {
 // not refund
 // statuses that clients can provoke at will at the expense of the server: such
 // requests are then not limited.
-//
-// For a [Transport], the status is the one in the server's answer.
 func WithRefundIf(refund func(status int) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
@@ -94,36 +93,6 @@ func ExampleWithLeaseInContext_longPoll() {
 	// 1 1
 }
 
-// A crawler remembers the waits that ten thousand servers asked for.
-func ExampleWithMaxServers() {
-	served := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		served++
-		w.Header().Set("Retry-After", "3600")
-		w.WriteHeader(http.StatusTooManyRequests)
-	}))
-	defer server.Close()
-	client := &http.Client{
-		Timeout:   time.Minute, // no caller waits for an hour
-		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithMaxServers(10_000)),
-	}
-
-	for range 2 {
-		res, err := client.Get(server.URL)
-		if err != nil {
-			fmt.Println(errors.Is(err, algo.ErrWait))
-			continue
-		}
-		_ = res.Body.Close()
-		fmt.Println(res.StatusCode)
-	}
-	fmt.Println(served)
-	// Output:
-	// 429
-	// true
-	// 1
-}
-
 // A request without the tenant that it is for is a bad request.
 func ExampleDenyWith() {
 	perTenant := algo.Must(algo.NewTokenBucket(algo.PerMinute(60)))
@@ -133,34 +102,6 @@ func ExampleDenyWith() {
 	handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	fmt.Print(w.Code, " ", w.Body)
 	// Output: 400 {"type":"about:blank","title":"The request lacks the identity that its limit counts by","status":400}
-}
-
-// A client of a service that says in fields of its own when a quota of tokens is back.
-func ExampleWithServerWait() {
-	served := 0
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		served++
-		w.Header().Set("X-Ratelimit-Remaining-Tokens", "0")
-		w.Header().Set("X-Ratelimit-Reset-Tokens", "6m0s")
-	}))
-	defer server.Close()
-	client := &http.Client{
-		Timeout:   time.Minute,
-		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithServerWait(httpmw.QuotaWait)),
-	}
-
-	for range 2 {
-		res, err := client.Get(server.URL)
-		if err != nil {
-			fmt.Println(errors.Is(err, algo.ErrWait))
-			continue
-		}
-		res.Body.Close()
-	}
-	fmt.Println(served)
-	// Output:
-	// true
-	// 1
 }
 
 // A limit of the bytes that are sent, with its unit on the wire.

@@ -73,13 +73,6 @@ func TestWarnings(t *testing.T) {
 				ask(&scripted{err: errors.New("down")})
 			}
 		}, undecided},
-		{"failures of a transport that fails open", func() {
-			tr := httpmw.Transport(reply(200), &scripted{err: errors.New("down")}, k, httpmw.WithOnError(httpmw.FailOpen))
-			for range 10 {
-				_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-				require.NoError(t, err)
-			}
-		}, undecided},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			out := logged(t, row.do)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -59,13 +60,13 @@ func Example_quotaWait() {
 	}))
 	defer server.Close()
 
-	client := &http.Client{
+	c := &http.Client{
 		Timeout:   time.Minute,
-		Transport: httpmw.Transport(nil, perModel, keyfunc.Global(), httpmw.WithServerWait(httpmw.QuotaWait)),
+		Transport: client.Transport(nil, perModel, keyfunc.Global(), client.WithServerWait(client.QuotaWait)),
 	}
 
 	for range 2 {
-		res, err := client.Get(server.URL)
+		res, err := c.Get(server.URL)
 		fmt.Println(errors.Is(err, algo.ErrWait))
 		if err == nil {
 			res.Body.Close()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/grpcmw/client"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
@@ -140,8 +141,8 @@ func Example_grpcStreams() {
 
 // A client that stays within the quota that it was given.
 func Example_grpcClient() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(50)))
-	options := grpcmw.DialOptions(limiter, rpckey.Global())
+	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(45), algo.Burst(1))) // below the server's 50
+	options := client.DialOptions(limiter, rpckey.Global())
 
 	fmt.Println(len(options) > 0)
 	// Output: true

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -71,20 +72,20 @@ func Example_httpCost() {
 	// Output: "100-per-3600s";r=99;t=36
 }
 
-// The client side: at most 10 requests a second, and the waits that the server asks for.
+// The client side: at most 9 requests a second, and the waits that the server asks for.
 func Example_httpClient() {
-	outbound := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
-	client := &http.Client{
-		Transport: httpmw.Transport(nil, outbound, keyfunc.Global()),
+	outbound := algo.Must(algo.NewTokenBucket(algo.PerSecond(9), algo.Burst(1))) // below the partner's 10
+	partner := &http.Client{
+		Transport: client.Transport(nil, outbound, keyfunc.Global()),
 	}
 
 	perSecond := algo.Must(algo.NewTokenBucket(algo.PerSecond(50), algo.Burst(5)))
 	perHost := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
 
 	toHost := func(r *http.Request) (string, error) { return r.URL.Host, nil }
-	total := httpmw.Transport(nil, perSecond, keyfunc.Global())
-	both := &http.Client{Transport: httpmw.Transport(total, perHost, toHost), Timeout: time.Minute}
+	total := client.Transport(nil, perSecond, keyfunc.Global())
+	both := &http.Client{Transport: client.Transport(total, perHost, toHost), Timeout: time.Minute}
 
-	_, _ = client, both
+	_, _ = partner, both
 	// Output:
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -33,7 +34,7 @@ func newGateway(c *config, upstream string, limits map[string]limits, observe fu
 	}
 	g := &gateway{c, upstream, &http.Client{
 		// The upstream may have limits of its own.
-		Transport: httpmw.Transport(nil, algo.Unlimited(), keyfunc.Global(), httpmw.WithServerWait(httpmw.QuotaWait)),
+		Transport: client.Transport(nil, algo.Unlimited(), keyfunc.Global(), client.WithServerWait(client.QuotaWait)),
 	}, estimator}
 	user := keyfunc.Context(func(ctx context.Context) (string, bool) { return requestOf(ctx).Name, true })
 	plans := map[string][]httpmw.Policy{}

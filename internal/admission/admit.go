@@ -37,7 +37,6 @@ const (
 	ByMissingKey              // it has no key
 	ByDeadline                // the wait would outlast its deadline
 	ByReserve                 // the rest of the limit is reserved for others
-	ByServer                  // the server asked to wait for longer
 )
 
 // Admit decides on a call. Allowed, FailedOpen and Skipped: the call may start,

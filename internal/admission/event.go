@@ -38,7 +38,7 @@ func (a *Attempt) end() { a.at = time.Now() }
 // report is Report with an observer.
 func (p *Policy[C]) report(a *Attempt, r Result, d *algo.Decision, method string, status int, sent telemetry.Sent) {
 	e := Event{
-		Context: a.Context, At: a.at, Transport: p.Transport, Client: p.Client, Result: r, Policy: p.Name, Method: method,
+		Context: a.Context, At: a.at, Transport: p.Transport, Result: r, Policy: p.Name, Method: method,
 		Decision: *d, Status: status, Cost: a.Cost, KeyHash: keyfunc.Hash(a.Key), Sent: sent, Err: a.Err,
 	}
 	if e.At.IsZero() { // the limiter was not asked

@@ -261,7 +261,7 @@ func (ps *Policies[C]) Report(ctx context.Context, v *Verdict[C], method string,
 	}
 	e := Event{
 		Context: ctx, At: v.at,
-		Waited: v.waited, Transport: ps.Transport, Client: ps.Client, Result: v.Result, Method: method,
+		Waited: v.waited, Transport: ps.Transport, Result: v.Result, Method: method,
 		Status: status, Err: v.Err,
 	}
 	if v.at.IsZero() { // no limiter was asked

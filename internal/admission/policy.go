@@ -18,7 +18,6 @@ import (
 type Adapter struct {
 	Package   string // prefix of panics and of codes in log lines
 	Transport telemetry.Transport
-	Client    bool // it admits calls that are made, not calls that are served
 }
 
 // Policy is one limit on calls of type C. It does not change once it is made.

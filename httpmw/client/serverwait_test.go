@@ -1,4 +1,4 @@
-package httpmw_test
+package client_test
 
 import (
 	"context"
@@ -15,7 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/client"
+	"github.com/sluice-go/sluice/internal/serverwait"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -34,7 +35,7 @@ func TestWaitUntilMore(t *testing.T) {
 		`"a";t=7`:                    0,
 		`"a";r=0.0;t=7`:              0,
 		`"a";r;t=7`:                  0,
-		`"a";r=0;t=999999999999999`:  httpmw.Longest,
+		`"a";r=0;t=999999999999999`:  serverwait.Longest,
 		`"a";r=0;t=9999999999999999`: 0,
 		`a;r=0;t=7`:                  0,
 		`("a");r=0;t=7`:              0,
@@ -45,7 +46,7 @@ func TestWaitUntilMore(t *testing.T) {
 		"":                           0,
 		strings.Repeat(`"a";r=0;t=7,`, 1000) + `"a"`: 0,
 	} {
-		require.Equal(t, want, httpmw.WaitUntilMore(field), "%.80q", field)
+		require.Equal(t, want, client.WaitUntilMore(field), "%.80q", field)
 	}
 }
 
@@ -53,8 +54,8 @@ func TestS3_WaitUntilMore(t *testing.T) {
 	alphabet := []string{`"a"`, `"`, `\`, ";", "r", "t", "=", "0", "17", "-", ".", ",", " ", "\t", ":", "YQ==", "?1", "x", "*", "é", "\x00", `;r=0`, `;t=5`, `, `, "(", ")", "@", "%"}
 	rapid.Check(t, func(t *rapid.T) {
 		field := strings.Join(rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 12).Draw(t, "field"), "")
-		d := httpmw.WaitUntilMore(field)
-		require.True(t, 0 <= d && d <= httpmw.Longest)
+		d := client.WaitUntilMore(field)
+		require.True(t, 0 <= d && d <= serverwait.Longest)
 	})
 }
 
@@ -66,7 +67,7 @@ func TestTransportForgets(t *testing.T) {
 			wait++
 			return reply(429, "Retry-After", fmt.Sprint(wait))(r)
 		})
-		tr := httpmw.Transport(server, unlimited(t), keyfunc.Global(), httpmw.WithMaxServers(2))
+		tr := client.Transport(server, unlimited(t), keyfunc.Global(), client.WithMaxServers(2))
 		took := func(host string) time.Duration {
 			start := time.Now()
 			_, err := tr.RoundTrip(outgoing(t.Context(), "http://"+host))
@@ -107,9 +108,9 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
 		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
 		{"long", reply(429, "Retry-After", "22708"), 22708 * time.Second},
-		{"too long for a number", reply(429, "Retry-After", "99999999999999999999"), httpmw.Longest},
-		{"too long for a time", reply(429, "Retry-After", "9999999999999"), httpmw.Longest},
-		{"exact, too long for a number", reply(429, "Retry-After", "7", "Retry-After-Ms", "99999999999999999999"), httpmw.Longest},
+		{"too long for a number", reply(429, "Retry-After", "99999999999999999999"), serverwait.Longest},
+		{"too long for a time", reply(429, "Retry-After", "9999999999999"), serverwait.Longest},
+		{"exact, too long for a number", reply(429, "Retry-After", "7", "Retry-After-Ms", "99999999999999999999"), serverwait.Longest},
 		{"negative", reply(429, "Retry-After", "-7"), 0},
 		{"nonsense", reply(429, "Retry-After", "soon"), 0},
 		{"absent", reply(429), 0},
@@ -125,7 +126,7 @@ func TestTransportHeedsTheServer(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := httpmw.Transport(row.server, unlimited(t), keyfunc.Header("X-User"))
+				tr := client.Transport(row.server, unlimited(t), keyfunc.Header("X-User"))
 				took := func(url, user string) time.Duration {
 					start := time.Now()
 					r := outgoing(t.Context(), url)
@@ -163,8 +164,8 @@ func TestTransportServerWait(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				for _, hook := range []bool{true, false} {
-					opts := []httpmw.Option{httpmw.WithServerWait(httpmw.QuotaWait)}
-					tr := httpmw.Transport(row.server, unlimited(t), keyfunc.Global(), opts[:map[bool]int{true: 1}[hook]]...)
+					opts := []client.Option{client.WithServerWait(client.QuotaWait)}
+					tr := client.Transport(row.server, unlimited(t), keyfunc.Global(), opts[:map[bool]int{true: 1}[hook]]...)
 					start := time.Now()
 					for range 2 {
 						_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
@@ -179,7 +180,7 @@ func TestTransportServerWait(t *testing.T) {
 			})
 		})
 	}
-	require.Panics(t, func() { httpmw.Transport(nil, unlimited(t), keyfunc.Global(), httpmw.WithServerWait(nil)) })
+	require.Panics(t, func() { client.Transport(nil, unlimited(t), keyfunc.Global(), client.WithServerWait(nil)) })
 }
 
 // Requests that wait for the limiter when the server asks to wait do not start
@@ -197,7 +198,7 @@ func TestTransportKeepsTheLimitAfterAServerWait(t *testing.T) {
 			}
 			return reply(200)(r)
 		})
-		tr := httpmw.Transport(server, bucket(t, algo.PerSecond(10), algo.Burst(1)), keyfunc.Global())
+		tr := client.Transport(server, bucket(t, algo.PerSecond(10), algo.Burst(1)), keyfunc.Global())
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -218,7 +219,7 @@ func TestTransportKeepsTheLimitAfterAServerWait(t *testing.T) {
 func TestTransportCannotWaitForTheServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(t, algo.PerHour(2))
-		tr := httpmw.Transport(reply(429, "Retry-After", "60"), l, keyfunc.Global())
+		tr := client.Transport(reply(429, "Retry-After", "60"), l, keyfunc.Global())
 		_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 59*time.Second)
@@ -228,33 +229,25 @@ func TestTransportCannotWaitForTheServer(t *testing.T) {
 		require.ErrorIs(t, err, algo.ErrWait)
 		require.ErrorContains(t, err, "1m0s")
 		require.Zero(t, time.Since(start))
-		require.True(t, l.Allow("", 1), "not charged")
+		lease, err := l.Acquire(t.Context(), "", 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, lease.Remaining, "not charged")
 	})
 }
 
 // Requests that are not limited here wait for the server too.
 func TestTransportHeedsTheServerUnlimited(t *testing.T) {
-	for name, row := range map[string]struct {
-		key keyfunc.HTTP
-		opt httpmw.Option
-	}{
-		"no key":     {failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Skip)},
-		"broken key": {failingKey(errors.New("broken")), httpmw.WithOnError(httpmw.FailOpen)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				tr := httpmw.Transport(reply(429, "Retry-After", "7"), admitting(), row.key, row.opt)
-				start := time.Now()
-				for range 2 {
-					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-					require.NoError(t, err)
-				}
-				require.Equal(t, 7*time.Second, time.Since(start))
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
-				require.ErrorIs(t, err, algo.ErrWait)
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		tr := client.Transport(reply(429, "Retry-After", "7"), admitting(), failingKey(errors.New("broken")), client.WithFailOpen())
+		start := time.Now()
+		for range 2 {
+			_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+			require.NoError(t, err)
+		}
+		require.Equal(t, 7*time.Second, time.Since(start))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := tr.RoundTrip(outgoing(ctx, "http://a/"))
+		require.ErrorIs(t, err, algo.ErrWait)
+	})
 }

@@ -1,41 +1,12 @@
-package httpmw
+package client
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/serverwait"
 )
-
-const (
-	defaultMaxServers = admission.DefaultServers
-	maxServerWait     = admission.MaxServerWait
-)
-
-// WithMaxServers sets for how many pairs of host and key a transport remembers
-// that the server asked it to wait, 1 or more; the default is 1024. Beyond that
-// number, the pair whose wait ends first is forgotten.
-func WithMaxServers(n int) Option {
-	return newOption("WithMaxServers", func(s *settings) error {
-		s.Own.maxServers = n
-		if n < 1 {
-			return fmt.Errorf("is %d, want 1 or more", n)
-		}
-		return nil
-	})
-}
-
-// WithServerWait sets a function that reads from an answer how long the server wants to
-// be left alone; 0: it does not. The longer one of this and of the fields that a
-// [Transport] reads by itself counts. wait must not read the body. The default is none; [QuotaWait] reads the fields of many services.
-func WithServerWait(wait func(*http.Response) time.Duration) Option {
-	return newOption("WithServerWait", func(s *settings) error {
-		s.Own.serverWait = wait
-		return notNil(wait != nil)
-	})
-}
 
 // QuotaWait reads the fields without a standard in which many services say when a quota
 // is back, for [WithServerWait]:
@@ -54,8 +25,8 @@ func QuotaWait(resp *http.Response) time.Duration {
 		now = date
 	}
 	failed := resp.StatusCode >= http.StatusBadRequest
-	d := admission.QuotaWait(resp.Header, failed, now)
-	if failed && len(resp.Header[retryAfterMsField]) == 0 {
+	d := serverwait.Quota(resp.Header, failed, now)
+	if failed && len(resp.Header["Retry-After-Ms"]) == 0 {
 		d = max(d, retryAfter(resp.Header, now))
 	}
 	return d
@@ -66,12 +37,12 @@ func QuotaWait(resp *http.Response) time.Duration {
 // where nothing remains.
 func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
-		if wait, ok := admission.Number(resp.Header.Get(retryAfterMsField), "ms"); ok {
+		if wait, ok := serverwait.Parse(resp.Header.Get("Retry-After-Ms"), "ms"); ok {
 			return wait
 		}
 		d = retryAfter(resp.Header, now)
 	}
-	return max(d, waitUntilMore(resp.Header[limitField]))
+	return max(d, waitUntilMore(resp.Header["Ratelimit"]))
 }
 
 // maxField is how much of a field is read.
@@ -106,8 +77,8 @@ func waitUntilMore(lines []string) (d time.Duration) {
 // retryAfter parses the field (RFC 9110 section 10.2.3): seconds, which some servers send
 // with a fraction, or a date, which is compared with the server's own clock if the answer has a Date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := h.Get(retryAfterField)
-	if wait, ok := admission.Number(value, "s"); ok {
+	value := h.Get("Retry-After")
+	if wait, ok := serverwait.Parse(value, "s"); ok {
 		return wait
 	}
 	at, err := http.ParseTime(value)
@@ -121,5 +92,5 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 }
 
 func wholeSeconds(s int64) time.Duration {
-	return time.Duration(min(max(s, 0), int64(maxServerWait/time.Second))) * time.Second
+	return time.Duration(min(max(s, 0), int64(serverwait.Longest/time.Second))) * time.Second
 }

@@ -1,4 +1,4 @@
-package grpcmw_test
+package client_test
 
 import (
 	"context"
@@ -18,7 +18,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/grpcmw/client"
+	"github.com/sluice-go/sluice/internal/grpctest"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
@@ -47,13 +49,13 @@ func onceDenied(t *testing.T, answer func(ctx context.Context) error) (addr stri
 		}
 		return nil
 	}
-	svc := &service{
-		unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+	svc := &grpctest.Service{
+		Unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 			return &testpb.SimpleResponse{}, next(ctx)
 		},
-		duplex: func(ss testpb.TestService_FullDuplexCallServer) error { return next(ss.Context()) },
+		Duplex: func(ss testpb.TestService_FullDuplexCallServer) error { return next(ss.Context()) },
 	}
-	return serve(t, svc), func() []time.Time {
+	return grpctest.Serve(t, svc), func() []time.Time {
 		mu.Lock()
 		defer mu.Unlock()
 		return append([]time.Time(nil), times...)
@@ -111,9 +113,9 @@ func TestClientObeysTheServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
-			var events []grpcmw.Event
+			var events []telemetry.Event
 			addr, arrivals := onceDenied(t, row.answer)
-			c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithServerWait(grpcmw.QuotaWait), grpcmw.WithObserver(func(e grpcmw.Event) {
+			c := testpb.NewTestServiceClient(grpctest.Dial(t, addr, client.DialOptions(admitting(), rpckey.Global(), client.WithServerWait(client.QuotaWait), client.WithObserver(func(e telemetry.Event) {
 				mu.Lock()
 				defer mu.Unlock()
 				events = append(events, e)
@@ -129,7 +131,8 @@ func TestClientObeysTheServer(t *testing.T) {
 			err := row.call(short, c)
 			require.Equal(t, codes.ResourceExhausted, status.Code(err))
 			require.Contains(t, status.Convert(err).Message(), "client side: the server asked to wait")
-			require.Positive(t, detailsOf(t, err).retry.RetryDelay.AsDuration())
+			details := status.Convert(err).Details()
+			require.Positive(t, details[len(details)-1].(*errdetails.RetryInfo).RetryDelay.AsDuration())
 			require.NoError(t, short.Err(), "at once")
 			require.Len(t, arrivals(), 1, "it was not sent")
 
@@ -140,7 +143,7 @@ func TestClientObeysTheServer(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			require.Len(t, events, 3)
-			require.Equal(t, grpcmw.Denied, events[1].Result)
+			require.Equal(t, telemetry.Denied, events[1].Result)
 			require.ErrorIs(t, events[1].Err, algo.ErrWait)
 		})
 	}
@@ -152,30 +155,35 @@ func TestClientObeysAnEndlessPushback(t *testing.T) {
 		_ = grpc.SetTrailer(ctx, metadata.Pairs("grpc-retry-pushback-ms", "99999999999999999999"))
 		return status.Error(codes.ResourceExhausted, "")
 	})
-	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(plenty(), rpckey.Global(), grpcmw.WithMaxWait(time.Minute))...))
+	c := testpb.NewTestServiceClient(grpctest.Dial(t, addr, client.DialOptions(admitting(), rpckey.Global())...))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	for range 2 {
-		_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+		_, err := c.UnaryCall(ctx, &testpb.SimpleRequest{})
 		require.Error(t, err)
 	}
 	require.Len(t, arrivals(), 1)
 }
 
-// Only the key that was asked waits; a limit on the client's patience holds for the
-// server too; a canceled call is canceled.
+// Only the key that was asked waits; a canceled call is canceled.
 func TestClientObeysByKey(t *testing.T) {
 	addr, arrivals := onceDenied(t, func(context.Context) error { return withRetryInfo(codes.ResourceExhausted, time.Hour) })
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
-	c := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(l, rpckey.FullMethod(), grpcmw.WithMaxWait(time.Minute))...))
-	_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+	c := testpb.NewTestServiceClient(grpctest.Dial(t, addr, client.DialOptions(l, rpckey.FullMethod())...))
+	short, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	_, err := c.UnaryCall(short, &testpb.SimpleRequest{})
 	require.Error(t, err)
-	_, err = c.UnaryCall(t.Context(), &testpb.SimpleRequest{})
+	_, err = c.UnaryCall(short, &testpb.SimpleRequest{})
 	require.Contains(t, status.Convert(err).Message(), "the server asked to wait")
-	require.Equal(t, int64(9), left(t, l, testpb.TestService_UnaryCall_FullMethodName), "not charged")
+	lease, err := l.Acquire(t.Context(), testpb.TestService_UnaryCall_FullMethodName, 0)
+	require.NoError(t, err)
+	require.EqualValues(t, 9, lease.Remaining, "not charged")
 	_, err = c.FullDuplexCall(t.Context())
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return len(arrivals()) == 2 }, 5*time.Second, time.Millisecond)
 
-	patient := testpb.NewTestServiceClient(dial(t, addr, grpcmw.DialOptions(always(algo.Decision{Allowed: true}), rpckey.Global())...))
+	patient := testpb.NewTestServiceClient(grpctest.Dial(t, addr, client.DialOptions(admitting(), rpckey.Global())...))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err = patient.UnaryCall(ctx, &testpb.SimpleRequest{})
@@ -199,10 +207,10 @@ func TestClientKeepsTheLimitAfterAServerWait(t *testing.T) {
 			return nil
 		}
 		limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
-		client := grpcmw.UnaryClientInterceptor(limiter, rpckey.Global())
+		paced := client.UnaryClientInterceptor(limiter, rpckey.Global())
 		var wg sync.WaitGroup
 		for range 20 {
-			wg.Go(func() { _ = client(t.Context(), "/s/m", nil, nil, nil, invoke) })
+			wg.Go(func() { _ = paced(t.Context(), "/s/m", nil, nil, nil, invoke) })
 		}
 		wg.Wait()
 		require.Len(t, starts, 20)

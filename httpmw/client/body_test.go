@@ -1,14 +1,15 @@
-package httpmw_test
+package client_test
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
 )
@@ -22,7 +23,7 @@ func TestC1_TransportHoldsUntilTheBodyEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newSlots(1)
-			tr := httpmw.Transport(reply(200), l, keyfunc.Global())
+			tr := client.Transport(reply(200), l, keyfunc.Global())
 			resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
 			require.NoError(t, err)
 			require.EqualValues(t, 1, l.inFlight())
@@ -38,14 +39,14 @@ func TestTransportWithoutBody(t *testing.T) {
 	empty := roundTrip(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
 	})
-	_, err := httpmw.Transport(empty, l, keyfunc.Global()).RoundTrip(outgoing(t.Context(), "http://a/"))
+	_, err := client.Transport(empty, l, keyfunc.Global()).RoundTrip(outgoing(t.Context(), "http://a/"))
 	require.NoError(t, err)
 	require.Zero(t, l.inFlight(), "there is nothing to read or close")
 }
 
 func TestC2_TransportOutcomes(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
-	refund := httpmw.WithRefundIf(func(s int) bool { return s == 304 })
+	refund := client.WithRefundIf(func(s int) bool { return s == 304 })
 	for _, row := range []struct {
 		name   string
 		server roundTrip
@@ -64,7 +65,7 @@ func TestC2_TransportOutcomes(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			l := newSlots(1)
 			quietly(func() {
-				resp, err := httpmw.Transport(row.server, l, keyfunc.Global(), refund).RoundTrip(outgoing(row.ctx, "http://a/"))
+				resp, err := client.Transport(row.server, l, keyfunc.Global(), refund).RoundTrip(outgoing(row.ctx, "http://a/"))
 				if err == nil && resp != nil {
 					resp.Body.Close()
 				}
@@ -75,12 +76,30 @@ func TestC2_TransportOutcomes(t *testing.T) {
 	}
 }
 
+// quietly runs f, which may panic.
+func quietly(f func()) {
+	defer func() { _ = recover() }()
+	f()
+}
+
+// echo upgrades a connection and answers what it reads.
+var echo = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	conn, rw, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	defer conn.Close()
+	io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	io.Copy(conn, rw)
+})
+
 // An upgraded connection can be written to.
 func TestTransportUpgrade(t *testing.T) {
 	l := newSlots(1)
-	url, client := start(t, "HTTP/1.1", echo)
-	tr := httpmw.Transport(client.Transport, l, keyfunc.Global())
-	r := outgoing(t.Context(), url)
+	server := httptest.NewServer(echo)
+	defer server.Close()
+	tr := client.Transport(server.Client().Transport, l, keyfunc.Global())
+	r := outgoing(t.Context(), server.URL)
 	r.Header.Set("Connection", "Upgrade")
 	r.Header.Set("Upgrade", "echo")
 	resp, err := tr.RoundTrip(r)

@@ -1,10 +1,11 @@
-package httpmw_test
+package client_test
 
 import (
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -56,7 +59,7 @@ func TestTransportPaces(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tr := httpmw.Transport(reply(200), l(t), keyfunc.Global())
+				tr := client.Transport(reply(200), l(t), keyfunc.Global())
 				start := time.Now()
 				for range 5 {
 					_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
@@ -71,10 +74,12 @@ func TestTransportPaces(t *testing.T) {
 // Client and server of this package together: the client never sees a 429.
 func TestTransportWithLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := httpmw.Limit(bucket(t, algo.PerMinute(3)), keyfunc.ClientIP())(ok)
-		tr := httpmw.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
+		h := httpmw.Limit(bucket(t, algo.PerMinute(3)), keyfunc.ClientIP())(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		tr := client.Transport(roundTrip(func(r *http.Request) (*http.Response, error) {
 			r.RemoteAddr = "192.0.2.1:1"
-			return serve(h, r).Result(), nil
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			return w.Result(), nil
 		}), unlimited(t), keyfunc.Global())
 		for range 20 {
 			resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
@@ -93,25 +98,25 @@ func (b *tracked) Close() error             { b.closes.Add(1); return nil }
 // A request that is not sent fails at once, is not read, and is closed.
 func TestTransportFailsAtOnce(t *testing.T) {
 	spent := bucket(t, algo.PerHour(1))
-	spent.Allow("", 1)
-	spent.Allow("", 1)
+	_, err := spent.Acquire(t.Context(), "", 1)
+	require.NoError(t, err)
 	noSend := roundTrip(func(*http.Request) (*http.Response, error) { t.Error("sent"); return nil, io.EOF })
 	broken := errors.New("broken")
 	for _, row := range []struct {
 		name string
 		l    algo.Limiter
 		key  keyfunc.HTTP
-		opts []httpmw.Option
+		opts []client.Option
 		want error
 	}{
 		{"no time to wait", spent, keyfunc.Global(), nil, algo.ErrWait},
 		{"overload", denying(algo.Overload, 0), keyfunc.Global(), nil, algo.ErrWait},
 		{"never", denying(algo.Never, algo.Forever), keyfunc.Global(), nil, algo.ErrCost},
-		{"negative cost", admitting(), keyfunc.Global(), []httpmw.Option{httpmw.WithCost(func(*http.Request) int64 { return -1 }),
-			httpmw.WithOnError(httpmw.FailOpen)}, algo.ErrCost},
-		{"limiter fails", &scripted{err: broken}, keyfunc.Global(), nil, broken},
+		{"negative cost", admitting(), keyfunc.Global(), []client.Option{client.WithCost(func(*http.Request) int64 { return -1 }),
+			client.WithFailOpen()}, algo.ErrCost},
+		{"limiter fails", failing(broken), keyfunc.Global(), nil, broken},
 		{"key fails", admitting(), failingKey(broken), nil, broken},
-		{"no key", admitting(), failingKey(keyfunc.ErrNoKey), []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, keyfunc.ErrNoKey},
+		{"no key", admitting(), failingKey(keyfunc.ErrNoKey), nil, keyfunc.ErrNoKey},
 		{"panic", admitting(), func(*http.Request) (string, error) { panic("boom") }, nil, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -121,7 +126,7 @@ func TestTransportFailsAtOnce(t *testing.T) {
 			r := outgoing(ctx, "http://a/")
 			r.Body = body
 			send := func() error {
-				_, err := httpmw.Transport(noSend, row.l, row.key, row.opts...).RoundTrip(r)
+				_, err := client.Transport(noSend, row.l, row.key, row.opts...).RoundTrip(r)
 				return err
 			}
 			if row.want == nil {
@@ -137,7 +142,7 @@ func TestTransportFailsAtOnce(t *testing.T) {
 
 func TestTransportFailOpen(t *testing.T) {
 	for _, key := range []keyfunc.HTTP{keyfunc.Global(), failingKey(io.EOF)} {
-		tr := httpmw.Transport(reply(200), &scripted{err: io.EOF}, key, httpmw.WithOnError(httpmw.FailOpen))
+		tr := client.Transport(reply(200), failing(io.EOF), key, client.WithFailOpen())
 		resp, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
 		require.NoError(t, err)
 		require.Equal(t, 200, resp.StatusCode)
@@ -147,20 +152,18 @@ func TestTransportFailOpen(t *testing.T) {
 func TestTransportWiring(t *testing.T) {
 	k := keyfunc.Global()
 	for message, wire := range map[string]func(){
-		"httpmw: Transport: the limiter is nil":                   func() { httpmw.Transport(nil, nil, k) },
-		"httpmw: Transport: the key function is nil":              func() { httpmw.Transport(nil, admitting(), nil) },
-		"httpmw: Transport: WithMaxServers: is 0, want 1 or more": func() { httpmw.Transport(nil, admitting(), k, httpmw.WithMaxServers(0)) },
-		"httpmw: Transport: does not take the option WithHeaders, only WithName, WithCost, WithSkip, WithRefundIf, WithOnError, WithMissingKey, WithObserver, WithMaxServers, WithServerWait": func() {
-			httpmw.Transport(nil, admitting(), k, httpmw.WithHeaders(httpmw.None))
-		},
+		"client: Transport: the limiter is nil":        func() { client.Transport(nil, nil, k) },
+		"client: Transport: the key function is nil":   func() { client.Transport(nil, admitting(), nil) },
+		"client: WithMaxServers: is 0, want 1 or more": func() { client.WithMaxServers(0) },
+		"client: WithCost: is nil":                     func() { client.WithCost(nil) },
 	} {
 		require.PanicsWithValue(t, message, wire)
 	}
 	closed := false
 	base := closing{reply(200), &closed}
-	(&http.Client{Transport: httpmw.Transport(base, admitting(), k)}).CloseIdleConnections()
+	(&http.Client{Transport: client.Transport(base, admitting(), k)}).CloseIdleConnections()
 	require.True(t, closed)
-	(&http.Client{Transport: httpmw.Transport(reply(200), admitting(), k)}).CloseIdleConnections()
+	(&http.Client{Transport: client.Transport(reply(200), admitting(), k)}).CloseIdleConnections()
 }
 
 type closing struct {
@@ -171,21 +174,57 @@ type closing struct {
 func (c closing) CloseIdleConnections() { *c.closed = true }
 
 func TestTransportSkipAndObserver(t *testing.T) {
-	var results []httpmw.Result
-	l := denying(algo.Overload, 0)
-	skip := httpmw.WithSkip(func(r *http.Request) bool { return r.URL.Path == "/health" })
-	tr := httpmw.Transport(reply(200), l, keyfunc.Global(), skip,
-		httpmw.WithObserver(func(e httpmw.Event) { results = append(results, e.Result) }))
-	_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/health"))
-	require.NoError(t, err)
-	_, err = tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-	require.Error(t, err)
+	var results []telemetry.Result
+	d := algo.Decision{Reason: algo.Overload}
+	l := limiter(func(string, int64) (algo.Decision, error) { return d, nil })
+	tr := client.Transport(reply(200), l, keyfunc.Global(),
+		client.WithSkip(func(r *http.Request) bool { return r.URL.Path == "/health" }),
+		client.WithObserver(func(e telemetry.Event) { results = append(results, e.Result) }))
+	send := func(ctx context.Context, path string) error {
+		_, err := tr.RoundTrip(outgoing(ctx, "http://a"+path))
+		return err
+	}
+	require.NoError(t, send(t.Context(), "/health"))
+	require.Error(t, send(t.Context(), "/"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
-	require.ErrorIs(t, err, context.Canceled)
-	l.decision.Allowed = true
-	_, err = tr.RoundTrip(outgoing(t.Context(), "http://a/"))
-	require.NoError(t, err)
-	require.Equal(t, []httpmw.Result{httpmw.Denied, httpmw.Canceled, httpmw.Allowed}, results)
+	require.ErrorIs(t, send(ctx, "/"), context.Canceled)
+	d.Allowed = true
+	require.NoError(t, send(t.Context(), "/"))
+	require.Equal(t, []telemetry.Result{telemetry.Denied, telemetry.Canceled, telemetry.Allowed}, results)
+}
+
+// The event of a request says how long it waited, and a denial has the limiter's decision.
+func TestTransportEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var e telemetry.Event
+		observe := client.WithObserver(func(got telemetry.Event) { e = got })
+		start, d := time.Now(), algo.Decision{Allowed: true, Delay: 10 * time.Second}
+		l := limiter(func(string, int64) (algo.Decision, error) { return d, nil })
+		tr := client.Transport(reply(200), l, keyfunc.Global(), observe, client.WithName("partner"), client.WithCost(func(*http.Request) int64 { return 3 }))
+		_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+		require.NoError(t, err)
+		require.Equal(t, telemetry.Event{Context: t.Context(), At: start.Add(10 * time.Second), Waited: 10 * time.Second, Client: true,
+			Policy: "partner", Cost: 3, Decision: d}, e)
+
+		d = algo.Decision{Reason: algo.Quota, Limit: 10, RetryAfter: time.Minute}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = tr.RoundTrip(outgoing(ctx, "http://a/"))
+		require.ErrorIs(t, err, algo.ErrWait)
+		require.ErrorContains(t, err, "client: partner: ")
+		require.Equal(t, telemetry.Denied, e.Result)
+		require.Equal(t, d, e.Decision)
+	})
+}
+
+// An observer that panics leaves no slot behind.
+func TestC1_PanickingObserver(t *testing.T) {
+	l := newSlots(1)
+	tr := client.Transport(reply(200), l, keyfunc.Global(), client.WithObserver(func(telemetry.Event) { panic("observer") }))
+	for range 3 {
+		require.PanicsWithValue(t, "observer", func() { tr.RoundTrip(outgoing(t.Context(), "http://a/")) })
+	}
+	require.Zero(t, l.inFlight())
+	require.Equal(t, 3, l.released(algo.Failed))
 }

@@ -1,4 +1,4 @@
-package httpmw
+package client
 
 import (
 	"errors"
@@ -18,27 +18,23 @@ type reservation struct {
 	once    sync.Once
 }
 
-func newReservation(lease algo.Lease) *reservation {
-	return &reservation{lease: lease, outcome: algo.Failed}
-}
-
-func (h *reservation) end() { h.once.Do(func() { h.lease.Release(h.outcome) }) }
+func (r *reservation) end() { r.once.Do(func() { r.lease.Release(r.outcome) }) }
 
 // leave ends it unless the body does.
-func (h *reservation) leave() {
-	if !h.inBody {
-		h.end()
+func (r *reservation) leave() {
+	if !r.inBody {
+		r.end()
 	}
 }
 
 // until returns body, whose end is the end of the reservation. The body of 101
 // Switching Protocols remains an io.Writer.
-func (h *reservation) until(body io.ReadCloser) io.ReadCloser {
+func (r *reservation) until(body io.ReadCloser) io.ReadCloser {
 	if body == nil || body == http.NoBody {
 		return body // nothing to wait for
 	}
-	h.inBody = true
-	b := &endingBody{body, h}
+	r.inBody = true
+	b := &endingBody{body, r}
 	if w, ok := body.(io.Writer); ok {
 		return struct {
 			*endingBody

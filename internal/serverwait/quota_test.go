@@ -1,4 +1,4 @@
-package admission_test
+package serverwait_test
 
 import (
 	"math"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/serverwait"
 )
 
 // The waits of the common shapes of fields.
@@ -33,15 +33,15 @@ func TestQuotaWait(t *testing.T) {
 		{[]string{"Retry-After-Ms", "120"}, true, 120 * time.Millisecond},
 		{[]string{"x-ms-retry-after-ms", "120"}, true, 120 * time.Millisecond},
 		{[]string{"Retry-After-Ms", "120"}, false, 0},
-		{[]string{"Retry-After-Ms", "1e999"}, true, admission.MaxServerWait},
-		{[]string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "1e999"}, false, admission.MaxServerWait},
+		{[]string{"Retry-After-Ms", "1e999"}, true, serverwait.Longest},
+		{[]string{"X-Ratelimit-Remaining", "0", "X-Ratelimit-Reset", "1e999"}, false, serverwait.Longest},
 		{[]string{"X-Ratelimit-Remaining", "-1e999", "X-Ratelimit-Reset", "9"}, false, 9 * time.Second},
 	} {
 		fields := map[string][]string{}
 		for i := 0; i < len(row.fields); i += 2 {
 			fields[row.fields[i]] = []string{row.fields[i+1]}
 		}
-		require.Equal(t, row.want, admission.QuotaWait(fields, row.failed, now), "%v", row.fields)
+		require.Equal(t, row.want, serverwait.Quota(fields, row.failed, now), "%v", row.fields)
 	}
 }
 
@@ -54,8 +54,8 @@ func TestS3_QuotaWait(t *testing.T) {
 			{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {value}},
 		} {
 			for _, now := range []time.Time{{}, time.Unix(1.8e9, 0), time.Unix(0, math.MaxInt64)} {
-				d := admission.QuotaWait(fields, true, now)
-				require.True(t, d >= 0 && d <= admission.MaxServerWait, "%v: %v", fields, d)
+				d := serverwait.Quota(fields, true, now)
+				require.True(t, d >= 0 && d <= serverwait.Longest, "%v: %v", fields, d)
 			}
 		}
 	}

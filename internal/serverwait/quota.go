@@ -1,4 +1,4 @@
-package admission
+package serverwait
 
 import (
 	"errors"
@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// QuotaWait is the wait that fields of a server without a standard ask for: until the
+// Quota is the wait that fields of a server without a standard ask for: until the
 // last reset of the quotas of which nothing remains, and if the call failed, the time
 // in milliseconds of retry-after-ms. A quota has a field with "remaining" in its name,
 // and one with "reset" in its place. now is the server's clock.
-func QuotaWait(fields map[string][]string, failed bool, now time.Time) (d time.Duration) {
+func Quota(fields map[string][]string, failed bool, now time.Time) (d time.Duration) {
 	for name, lines := range fields {
 		if len(lines) == 0 {
 			continue
@@ -92,5 +92,5 @@ func clampWait(ns float64) time.Duration {
 	if !(ns > 0) { // not a number, too
 		return 0
 	}
-	return time.Duration(math.Ceil(min(ns, float64(MaxServerWait))))
+	return time.Duration(math.Ceil(min(ns, float64(Longest))))
 }

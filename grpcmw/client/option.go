@@ -1,0 +1,64 @@
+package client
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/metadata"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/grpcmw"
+)
+
+// Option adjusts an interceptor when it is made. A value out of range is a panic that names the
+// option.
+type Option func(*pacer)
+
+// WithName sets the name of the limit in statuses and events: 1 to 64 letters, digits, dots,
+// underscores and hyphens. The default describes the limit.
+func WithName(name string) Option {
+	_ = denialError(name, "", algo.Decision{}) // panics
+	return func(p *pacer) { p.name = name }
+}
+
+// WithCost sets the cost of a call; the default is 1. It gets nil as the message of a stream. A
+// negative cost is UNAVAILABLE.
+func WithCost(cost grpcmw.Cost) Option {
+	must(cost != nil, "WithCost: is nil")
+	return func(p *pacer) { p.cost = cost }
+}
+
+// WithSkip sends calls for which skip is true at once: unlimited, and whatever the server has
+// asked for. The default is none.
+func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
+	must(skip != nil, "WithSkip: is nil")
+	return func(p *pacer) { p.skip = skip }
+}
+
+// WithFailOpen sends calls whose key or limiter fails, unlimited, instead of failing with
+// UNAVAILABLE. Only events report the failures: see [WithObserver].
+func WithFailOpen() Option { return func(p *pacer) { p.failOpen = true } }
+
+// WithObserver sets a function that gets every decision before the call is sent. It is called
+// on the call's goroutine, from many at once, and should be quick.
+func WithObserver(observe func(telemetry.Event)) Option {
+	must(observe != nil, "WithObserver: is nil")
+	return func(p *pacer) { p.observe = observe }
+}
+
+// WithServerWait sets a function that reads the server's requested wait from the
+// metadata of an answer; 0 means none. If the pushback or the details of the answer
+// have a wait too, the longer one counts. The default is none;
+// [QuotaWait] reads the fields of many services.
+func WithServerWait(wait func(header, trailer metadata.MD) time.Duration) Option {
+	must(wait != nil, "WithServerWait: is nil")
+	return func(p *pacer) { p.serverWait = wait }
+}
+
+// must panics unless ok: a client that is wired wrongly must not start.
+func must(ok bool, what string) {
+	if !ok {
+		panic("client: " + what)
+	}
+}

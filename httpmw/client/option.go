@@ -1,0 +1,71 @@
+package client
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sluice-go/sluice/algo/telemetry"
+)
+
+// Option adjusts a [Transport]. A value out of range is a panic that names the option.
+type Option func(*transport)
+
+// WithName sets the name of the limit in errors and events. The default describes the limit.
+func WithName(name string) Option { return func(t *transport) { t.name = name } }
+
+// WithCost sets the cost of a request in units; the default is 1. A negative cost is an error
+// that wraps [algo.ErrCost]. cost must not read the body.
+func WithCost(cost func(*http.Request) int64) Option {
+	must(cost != nil, "WithCost: is nil")
+	return func(t *transport) { t.cost = cost }
+}
+
+// WithSkip sends requests for which skip is true at once: unlimited, and whatever the server has
+// asked for. The default is none.
+func WithSkip(skip func(*http.Request) bool) Option {
+	must(skip != nil, "WithSkip: is nil")
+	return func(t *transport) { t.skip = skip }
+}
+
+// WithRefundIf gives the charge of a request back if refund is true for the status of its
+// answer. The default is false for every status.
+func WithRefundIf(refund func(status int) bool) Option {
+	must(refund != nil, "WithRefundIf: is nil")
+	return func(t *transport) { t.refundIf = refund }
+}
+
+// WithFailOpen sends requests whose key or limiter fails, unlimited, instead of failing with that
+// error. Only events report the failures: see [WithObserver].
+func WithFailOpen() Option { return func(t *transport) { t.failOpen = true } }
+
+// WithObserver sets a function that gets every decision before the request is sent. It is called
+// on the request's goroutine, from many at once, and should be quick.
+func WithObserver(observe func(telemetry.Event)) Option {
+	must(observe != nil, "WithObserver: is nil")
+	return func(t *transport) { t.observe = observe }
+}
+
+// WithMaxServers sets for how many pairs of host and key a transport remembers
+// that the server asked it to wait, 1 or more; the default is 1024. Beyond that
+// number, the pair whose wait ends first is forgotten.
+func WithMaxServers(n int) Option {
+	must(n > 0, fmt.Sprintf("WithMaxServers: is %d, want 1 or more", n))
+	return func(t *transport) { t.maxServers = n }
+}
+
+// WithServerWait sets a function that reads from an answer how long the server wants to
+// be left alone; 0: it does not. The longer one of this and of the fields that a
+// [Transport] reads by itself counts. wait must not read the body. The default is none;
+// [QuotaWait] reads the fields of many services.
+func WithServerWait(wait func(*http.Response) time.Duration) Option {
+	must(wait != nil, "WithServerWait: is nil")
+	return func(t *transport) { t.serverWait = wait }
+}
+
+// must panics unless ok: a service that is wired wrongly must not start.
+func must(ok bool, what string) {
+	if !ok {
+		panic("client: " + what)
+	}
+}

@@ -1,0 +1,223 @@
+// Package client paces the requests of an HTTP client by a limit, and by the waits that servers
+// ask for:
+//
+//	c := &http.Client{Transport: client.Transport(nil, limiter, keyfunc.Global())}
+//
+// Do not use it to retry: that takes a policy on which requests may be repeated.
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/serverwait"
+	"github.com/sluice-go/sluice/keyfunc"
+)
+
+// Transport makes requests wait until l admits them, and until the server accepts them: after a
+// 429 or 503 with Retry-After, or an answer whose RateLimit field says that
+// nothing remains, the next requests of the same key to the same host wait that
+// long, at most a year, and after it the limit holds again. Requests of the same
+// key wait for l in the order of their arrival. Answers go to the caller unchanged;
+// no request is sent twice.
+//
+// A Transport around another one keeps two limits, such as one for each host and one
+// in total:
+//
+//	total := client.Transport(nil, perSecond, keyfunc.Global())
+//	c := &http.Client{Transport: client.Transport(total, perHost, toHost)}
+//
+// where toHost returns r.URL.Host. A request that waits for the inner limit is charged
+// to the outer one already, so it may start later than the outer limit admitted it.
+//
+// RoundTrip fails at once with an error that wraps
+//
+//   - [algo.ErrWait] if the request's context ends sooner than the wait would,
+//     after a denial for overload, whose end is unknown, and after a denial for
+//     ever;
+//   - [algo.ErrCost] if the cost can never fit;
+//   - the error of key, such as [keyfunc.ErrNoKey], and of l, unless [WithFailOpen].
+//
+// A request that is not sent is not charged, its body is not read, and it is
+// closed. Without a deadline a request waits as long as it takes: set one, or
+// http.Client.Timeout.
+//
+// A lease that may hold a slot is released when the body of the response is
+// read to its end or closed; callers have to close it anyway. The outcome of
+// errors, 429 and 5xx is Failed.
+//
+// base nil means http.DefaultTransport. Transport panics if l or key is nil. It is safe for
+// concurrent use if base is.
+func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ...Option) http.RoundTripper {
+	must(l != nil, "Transport: the limiter is nil")
+	must(key != nil, "Transport: the key function is nil")
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	t := &transport{base: base, limiter: l, key: key, name: nameOf(l), maxServers: serverwait.Places, occupiesSlot: algo.OccupiesSlot(l)}
+	for _, o := range opts {
+		o(t)
+	}
+	t.waits = serverwait.New(t.maxServers)
+	return t
+}
+
+type transport struct {
+	base         http.RoundTripper
+	limiter      algo.Limiter
+	key          keyfunc.HTTP
+	name         string
+	cost         func(*http.Request) int64
+	skip         func(*http.Request) bool
+	refundIf     func(status int) bool
+	failOpen     bool
+	observe      func(telemetry.Event)
+	maxServers   int
+	serverWait   func(*http.Response) time.Duration
+	waits        *serverwait.Waits
+	occupiesSlot bool // the lease must end with the body
+}
+
+func nameOf(l algo.Limiter) string {
+	if d, ok := algo.Describe(l); ok {
+		return d.String()
+	}
+	return "default"
+}
+
+// CloseIdleConnections forwards http.Client.CloseIdleConnections.
+func (t *transport) CloseIdleConnections() {
+	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if t.skip != nil && t.skip(r) {
+		return t.base.RoundTrip(r)
+	}
+	sent := false
+	defer func() {
+		if !sent && r.Body != nil {
+			_ = r.Body.Close()
+		}
+	}()
+	res := &reservation{outcome: algo.Failed}
+	defer res.leave()
+	place, err := t.admit(r, &res.lease)
+	if err != nil {
+		return nil, fmt.Errorf("client: %s: %w", t.name, err)
+	}
+	sent = true
+	resp, err := t.base.RoundTrip(r)
+	if err != nil && r.Context().Err() != nil {
+		res.outcome = algo.Failed | algo.Untimed
+	}
+	t.handleResponse(res, place, resp, err)
+	return resp, err
+}
+
+// admit waits until the request may be sent, and reports the decision. The lease of a request
+// that passes unlimited stays zero.
+func (t *transport) admit(r *http.Request, lease *algo.Lease) (place serverwait.Place, err error) {
+	e := telemetry.Event{Context: r.Context(), Transport: telemetry.HTTP, Client: true, Policy: t.name, Cost: 1}
+	if t.observe != nil {
+		e.At = time.Now()
+	}
+	place, e.Err = t.placeAndCost(r, &e.Cost)
+	if e.Err == nil {
+		e.Err = t.acquire(e.Context, place, e.Cost, lease)
+	}
+	if e.Result = t.classify(e.Context, e.Err); e.Result == telemetry.FailedOpen {
+		if err = t.waits.Await(e.Context, place, algo.Sleep); err != nil {
+			e.Err, e.Result = err, t.classify(e.Context, err)
+		}
+	}
+	if t.observe != nil {
+		start := e.At
+		e.At, e.Decision, e.KeyHash = time.Now(), lease.Decision, keyfunc.Hash(place.Key)
+		e.Waited = e.At.Sub(start)
+		t.observe(e)
+	}
+	if e.Result == telemetry.FailedOpen {
+		return place, nil
+	}
+	return place, e.Err
+}
+
+// placeAndCost finds the place of a request, and its cost unless that is 1.
+func (t *transport) placeAndCost(r *http.Request, cost *int64) (place serverwait.Place, err error) {
+	if r.URL != nil {
+		place.Host = r.URL.Host
+	}
+	if place.Key, err = t.key(r); err != nil {
+		return serverwait.Place{Host: place.Host}, err
+	}
+	if t.cost != nil {
+		if *cost = t.cost(r); *cost < 0 {
+			return place, fmt.Errorf("%w: the cost function returned %d", algo.ErrCost, *cost)
+		}
+	}
+	return place, nil
+}
+
+// acquire waits until the server accepts the request and the limiter admits it. A
+// server that asks to wait meanwhile makes the admission void: requests that kept theirs
+// would start together.
+func (t *transport) acquire(ctx context.Context, place serverwait.Place, n int64, lease *algo.Lease) error {
+	for {
+		err := t.waits.Await(ctx, place, algo.Sleep)
+		if err != nil {
+			return err
+		}
+		if *lease, err = algo.Wait(ctx, t.limiter, place.Key, n); err != nil || t.waits.Left(place) <= 0 {
+			return err
+		}
+		lease.Release(algo.Canceled)
+	}
+}
+
+// classify is the fate of a request with that error.
+func (t *transport) classify(ctx context.Context, err error) telemetry.Result {
+	switch {
+	case err == nil:
+		return telemetry.Allowed
+	case errors.Is(ctx.Err(), context.Canceled):
+		return telemetry.Canceled
+	case ctx.Err() != nil || errors.Is(err, algo.ErrWait) || errors.Is(err, algo.ErrCost):
+		return telemetry.Denied
+	case t.failOpen:
+		return telemetry.FailedOpen
+	}
+	return telemetry.FailedClosed
+}
+
+// handleResponse remembers the wait that the server asked for and ends the lease, or
+// makes it end with the body.
+func (t *transport) handleResponse(res *reservation, p serverwait.Place, resp *http.Response, err error) {
+	if err != nil || resp == nil {
+		return
+	}
+	wait := waitIn(resp, time.Now())
+	if t.serverWait != nil {
+		wait = max(wait, t.serverWait(resp))
+	}
+	t.waits.Update(p, wait)
+	status := resp.StatusCode
+	res.outcome = algo.Succeeded
+	switch {
+	case t.refundIf != nil && t.refundIf(status):
+		res.outcome = algo.Canceled
+	case status == http.StatusTooManyRequests || status >= http.StatusInternalServerError:
+		res.outcome = algo.Failed
+	}
+	if t.occupiesSlot && res.lease.Allowed && res.outcome != algo.Canceled {
+		resp.Body = res.until(resp.Body)
+	}
+}
