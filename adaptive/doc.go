@@ -55,7 +55,7 @@
 //     rate.
 //   - Even those decide after the request has been read. Where a handler takes little
 //     more processor time than reading does, such as 0.1 ms, deny at the socket too
-//     (httpmw.NewListener, grpcmw.TapHandle), or limit the load in front of the
+//     (packages httpmw/early, grpcmw/early), or limit the load in front of the
 //     process.
 //   - A limit in one process does not know other instances.
 //   - A concurrency limit is no quota: a fast caller can send any number of requests.

@@ -1,6 +1,5 @@
-// Package grpcmw limits gRPC calls: interceptors for servers
-// around any algo.Limiter, and a tap handle that denies calls before they cost
-// anything.
+// Package grpcmw limits gRPC calls: interceptors for servers around any
+// algo.Limiter.
 //
 //	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
 //
@@ -42,8 +41,6 @@
 // its work was not done: a slot is freed, FailuresOnly counts no failure, and with
 // [WithRefundIf] the charge is given back. On a stream that is charged by message
 // several can deny; then the outermost sends the longest pushback.
-//
-// A tap handle cannot send a trailer; see [TapHandle].
 //
 // # Streams and clients
 //

@@ -67,27 +67,6 @@ func ExampleServerOptions() {
 	// OK
 }
 
-// The tap handle goes with the interceptors, with the same limiter and key, and
-// denies earlier the calls that they would deny.
-func ExampleTapHandle() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	var srv *grpc.Server
-	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return srv.GetServiceInfo() })
-	srv = grpc.NewServer(append(
-		grpcmw.ServerOptions(limiter, rpckey.FullMethod()),
-		grpc.InTapHandle(grpcmw.TapHandle(limiter, rpckey.FullMethod(), registered)))...)
-	conn, stop := start(srv)
-	defer stop()
-
-	for range 2 {
-		_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{})
-		fmt.Println(status.Code(err))
-	}
-	// Output:
-	// OK
-	// ResourceExhausted
-}
-
 // Messages of streams are charged instead of their opening: here two an hour
 // for each client. With WithBackPressure they would wait.
 func ExampleStreamServerInterceptor() {

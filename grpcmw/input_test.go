@@ -18,6 +18,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
+	"github.com/sluice-go/sluice/grpcmw/early"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -40,7 +41,7 @@ func TestS2_HostileMetadata(t *testing.T) {
 				return strings.Join(metadata.ValueFromIncomingContext(ctx, row.key), ""), nil
 			}
 			for name, key := range map[string]keyfunc.RPC{"keyfunc": rpckey.Metadata(row.key), "raw": raw} {
-				opts := append(grpcmw.ServerOptions(bucket, key), grpc.InTapHandle(grpcmw.TapHandle(always(algo.Decision{Allowed: true, Limit: 1, Remaining: 1}), key)))
+				opts := append(grpcmw.ServerOptions(bucket, key), grpc.InTapHandle(early.TapHandle(always(algo.Decision{Allowed: true, Limit: 1, Remaining: 1}), key)))
 				c := client(t, &service{}, opts...)
 				ctx := metadata.AppendToOutgoingContext(t.Context(), row.key, row.value)
 				call(ctx, c)
@@ -63,7 +64,7 @@ func TestS2_AnswersAreAClosedSet(t *testing.T) {
 		i := grpcmw.UnaryServerInterceptor(always(quotaFor(time.Second)), named(key))
 		_, err := i(bareContext, nil, &grpc.UnaryServerInfo{FullMethod: method}, bareHandler)
 		seen[withoutTime(t, err)] = true
-		_, err = grpcmw.TapHandle(always(quotaFor(time.Second)), named(key))(bareContext, &tap.Info{FullMethodName: method})
+		_, err = early.TapHandle(always(quotaFor(time.Second)), named(key))(bareContext, &tap.Info{FullMethodName: method})
 		seen[withoutTime(t, err)] = true
 	}
 	for _, key := range []string{"", "alice", "203.0.113.7"} {
@@ -125,7 +126,7 @@ func TestS3_HostileLimiter(t *testing.T) {
 		if err := intercept(ctx, i); err != nil {
 			r.pushed(t)
 		}
-		grpcmw.TapHandle(always(d), rpckey.Global())(ctx, &tap.Info{FullMethodName: "/a.B/C"})
+		early.TapHandle(always(d), rpckey.Global())(ctx, &tap.Info{FullMethodName: "/a.B/C"})
 	})
 }
 

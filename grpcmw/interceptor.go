@@ -38,7 +38,6 @@ type interceptor struct {
 	answers *answers
 	names   []admission.Named // of the policies
 	all     []*interceptor    // one for each of several policies; nil: one
-	tapping bool              // it cannot send a trailer
 	// needsOutcome: the outcome decides on a slot or a charge.
 	needsOutcome bool
 }

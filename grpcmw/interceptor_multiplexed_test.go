@@ -25,7 +25,6 @@ func TestServersTellThatRequestsShareConnections(t *testing.T) {
 		func() { grpcmw.ServerOptions(l, rpckey.Global()) },
 		func() { grpcmw.UnaryServerInterceptor(l, rpckey.Global()) },
 		func() { grpcmw.StreamServerInterceptor(l, rpckey.Global()) },
-		func() { grpcmw.TapHandle(l, rpckey.Global()) },
 		func() {
 			grpcmw.Limits([]grpcmw.Policy{{Name: "a", Limiter: other, Key: rpckey.Global()}, {Name: "b", Limiter: l, Key: rpckey.Global()}})
 		},

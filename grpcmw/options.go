@@ -30,7 +30,6 @@ type interceptorOptions struct {
 	backPressure time.Duration // of messages
 	retryReserve float64
 	rateTrailers bool
-	registered   func() map[string]struct{}
 }
 
 type settings = admission.Config[call, interceptorOptions]
@@ -49,7 +48,6 @@ var (
 	forStreams = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
 	forSeveral = forStreams[1:] // without WithName
 	forDenial  = []string{"WithName", "WithDomain"}
-	onTap      = append(slices.Clone(anywhere), "WithDomain", "WithDenied", "WithRetryReserve", "WithRegistered")
 )
 
 // WithName sets the policy's name, which clients see in the details of a

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
@@ -24,7 +23,6 @@ var constructors = map[string]func(algo.Limiter, keyfunc.RPC, ...grpcmw.Option){
 		grpcmw.StreamServerInterceptor(l, k, o...)
 	},
 	"ServerOptions": func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.ServerOptions(l, k, o...) },
-	"TapHandle":     func(l algo.Limiter, k keyfunc.RPC, o ...grpcmw.Option) { grpcmw.TapHandle(l, k, o...) },
 }
 
 type limiterFunc func(context.Context, string, int64) (algo.Lease, error)
@@ -86,9 +84,6 @@ func TestOptionValues(t *testing.T) {
 	} {
 		require.PanicsWithValue(t, "grpcmw: ServerOptions: "+want, build(o))
 	}
-	require.PanicsWithValue(t, "grpcmw: TapHandle: WithRegistered: is nil", func() {
-		grpcmw.TapHandle(plenty(), rpckey.Global(), grpcmw.WithRegistered(nil))
-	})
 	require.NotPanics(t, build(grpcmw.WithName(strings.Repeat("a", 64))))
 	require.Panics(t, build(grpcmw.WithName(strings.Repeat("a", 65))))
 }
@@ -100,19 +95,17 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 	pressure := grpcmw.WithBackPressure(algo.Forever) // goes with mode
 	lease := grpcmw.WithLeaseInContext()
 	reserve, rate := grpcmw.WithRetryReserve(0.5), grpcmw.WithRateTrailers()
-	registered := grpcmw.WithRegistered(func() map[string]grpc.ServiceInfo { return nil })
 	closed := grpcmw.WithOnError(grpcmw.FailClosed)
 	everywhere := []grpcmw.Option{
 		grpcmw.WithName("x"), grpcmw.WithDomain("x"), grpcmw.WithExempt("/a.B/C"), grpcmw.WithoutDefaultExempt(),
 		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(grpcmw.Event) {}),
 	}
-	all := []grpcmw.Option{cost, mode, pressure, lease, reserve, rate, registered, closed}
+	all := []grpcmw.Option{cost, mode, pressure, lease, reserve, rate, closed}
 	for constructor, takes := range map[string][]bool{
-		//                         cost  mode   press. lease  res.   rate   reg.   closed
-		"UnaryServerInterceptor":  {true, false, false, true, true, true, false, true},
-		"StreamServerInterceptor": {true, true, true, true, true, true, false, true},
-		"ServerOptions":           {true, true, true, true, true, true, false, true},
-		"TapHandle":               {false, false, false, false, true, false, true, false},
+		//                         cost  mode   press. lease  res.   rate   closed
+		"UnaryServerInterceptor":  {true, false, false, true, true, true, true},
+		"StreamServerInterceptor": {true, true, true, true, true, true, true},
+		"ServerOptions":           {true, true, true, true, true, true, true},
 	} {
 		build := func(o grpcmw.Option) func() {
 			return func() { constructors[constructor](plenty(), rpckey.Global(), o) }

@@ -63,9 +63,7 @@ func (i *interceptor) refuse(ctx context.Context, a *admission.Attempt, r Result
 	if retry != algo.Forever {
 		sent.RetryAfter = retry
 	}
-	if !i.tapping {
-		sent.Pushback = d.pushback
-	}
+	sent.Pushback = d.pushback
 	return sent, code, d
 }
 

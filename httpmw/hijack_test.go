@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/early"
 )
 
 // echo answers each line on a hijacked connection, like a websocket, and ends
@@ -124,7 +125,7 @@ func TestHijackedConnectionClosesHalf(t *testing.T) {
 			}))
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
 			require.NoError(t, err)
-			var outer net.Listener = httpmw.NewListener(srv, ln, new(gauge))
+			var outer net.Listener = early.NewListener(srv, ln, admitting())
 			if hides {
 				outer = plainConns{ln}
 			}

@@ -91,7 +91,7 @@ var method = "## How it was measured\n\n" +
 	"- *p50 and p99* are the latencies of all answers with status 200, in time or not.\n" +
 	"- *Gave up* is the share of clients without an answer in time, *rejected* the share with a denial.\n" +
 	"- *Recovery* is the time until the end of the last quarter of a second, after the load has fallen, in which more than a tenth of the requests were not served within the SLO.\n\n" +
-	"`none` is no limiter; `rejects` denies everything; `default` is `adaptive.Default()`, `default, listener` the same with `httpmw.NewListener`, `runqueue` and `bbr` the strategies of those names, without options. " +
+	"`none` is no limiter; `rejects` denies everything; `default` is `adaptive.Default()`, `default, listener` the same with `early.NewListener`, `runqueue` and `bbr` the strategies of those names, without options. " +
 	"aegis is go-kratos' BBR, failsafe is failsafe-go's adaptive limiter, gozero is go-zero's adaptive shedder, all with their defaults.\n\n" +
 	fmt.Sprintf("The constants of RunQueue were tuned on the handlers %s. They are judged on %s and on gRPC, which the tuning never used.\n\n",
 		strings.Join(tuned, ", "), strings.Join(judged, ", "))

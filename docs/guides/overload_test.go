@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/early"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -116,7 +117,7 @@ func send() error { return nil }
 // earlyDenials denies at the socket, for handlers of some 0.1 ms.
 func earlyDenials(ln net.Listener, capacity algo.Limiter, handler http.Handler) error {
 	srv := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	return srv.Serve(httpmw.NewListener(srv, ln, capacity, "/healthz"))
+	return srv.Serve(early.NewListener(srv, ln, capacity, "/healthz"))
 }
 
 var _ = earlyDenials

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/sluice-go/sluice/httpmw"
+	denying "github.com/sluice-go/sluice/httpmw/early"
 )
 
 func main() {
@@ -81,7 +81,7 @@ func serveHTTP(ln net.Listener, limiter string, h http.Handler, encrypted, early
 		srv.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
 		return srv.ServeTLS(ln, "", "")
 	case early && l != nil:
-		return srv.Serve(httpmw.NewListener(srv, ln, l))
+		return srv.Serve(denying.NewListener(srv, ln, l))
 	}
 	return srv.Serve(ln)
 }

@@ -11,7 +11,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/grpcmw"
+	tapping "github.com/sluice-go/sluice/grpcmw/early"
 	"github.com/sluice-go/sluice/httpmw"
+	denying "github.com/sluice-go/sluice/httpmw/early"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -29,7 +31,7 @@ func servePrice(ln net.Listener, way string) error {
 	}
 	srv := &http.Server{Handler: h}
 	if way == "listener" {
-		return srv.Serve(httpmw.NewListener(srv, ln, rejects{}))
+		return srv.Serve(denying.NewListener(srv, ln, rejects{}))
 	}
 	return srv.Serve(ln)
 }
@@ -67,6 +69,6 @@ func rpcWays() map[string][]grpc.ServerOption {
 		"status.Error":          {grpc.UnaryInterceptor(bare)},
 		"grpcmw":                limited(),
 		"grpcmw, with an event": limited(grpcmw.WithObserver(func(grpcmw.Event) {})),
-		"tap":                   {grpc.InTapHandle(grpcmw.TapHandle(rejects{}, rpckey.Global()))},
+		"tap":                   {grpc.InTapHandle(tapping.TapHandle(rejects{}, rpckey.Global()))},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 
 	"github.com/sluice-go/sluice/grpcmw"
+	tapping "github.com/sluice-go/sluice/grpcmw/early"
 	"github.com/sluice-go/sluice/grpcmw/hints"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"google.golang.org/grpc"
@@ -56,7 +57,7 @@ func serveRPC(ln net.Listener, limiter string, w work, tap bool) error {
 		}
 		opts = append(opts, grpcmw.ServerOptions(l, rpcTenant)...)
 		if tap {
-			opts = append(opts, grpc.InTapHandle(grpcmw.TapHandle(l, rpckey.Global())))
+			opts = append(opts, grpc.InTapHandle(tapping.TapHandle(l, rpckey.Global())))
 		}
 	}
 	s := grpc.NewServer(opts...)

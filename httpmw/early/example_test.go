@@ -1,4 +1,4 @@
-package httpmw_test
+package early_test
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/early"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -20,8 +21,8 @@ func ExampleNewListener() {
 		fmt.Println(err)
 		return
 	}
-	early := httpmw.NewListener(srv, ln, l, "/healthz")
-	go func() { _ = srv.Serve(early) }()
+	listener := early.NewListener(srv, ln, l, "/healthz")
+	go func() { _ = srv.Serve(listener) }()
 	defer srv.Close()
 
 	transport := new(http.Transport)
@@ -32,6 +33,6 @@ func ExampleNewListener() {
 		return
 	}
 	_ = resp.Body.Close()
-	fmt.Println(resp.StatusCode, early.Denied())
+	fmt.Println(resp.StatusCode, listener.Denied())
 	// Output: 404 0
 }

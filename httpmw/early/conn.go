@@ -1,4 +1,4 @@
-package httpmw
+package early
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// earlyTimeout bounds the time in which a client takes in a denial.
-const earlyTimeout = time.Second
+// denialTimeout bounds the time in which a client takes in a denial.
+const denialTimeout = time.Second
 
-// earlyConn answers requests within Read, where the server waits for the first
+// serverConn answers requests within Read, where the server waits for the first
 // bytes of a request and has no others in its buffer. That is so on the first
 // read; and after a request, when the server says that the connection is idle, sets
 // one read deadline, and offers the whole of its buffer. If it has begun to read a
 // request from its buffer, it has set another deadline before.
-type earlyConn struct {
+type serverConn struct {
 	net.Conn
 	listener *Listener
 	buffer   int // size of the server's buffer; 0: nothing was read yet
@@ -37,7 +37,7 @@ const (
 	waiting              // it waits for the next request, unless its buffer has some of it
 )
 
-func (c *earlyConn) setPhase(p phase) {
+func (c *serverConn) setPhase(p phase) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.phase = p
@@ -45,7 +45,7 @@ func (c *earlyConn) setPhase(p phase) {
 
 // follow notes the state that the server says it is in. One that reads TLS does not say so of
 // this connection, on which nothing is answered then.
-func (c *earlyConn) follow(s http.ConnState) {
+func (c *serverConn) follow(s http.ConnState) {
 	switch s {
 	case http.StateNew:
 		c.setPhase(waiting)
@@ -55,7 +55,7 @@ func (c *earlyConn) follow(s http.ConnState) {
 }
 
 // waits reports whether bytes into p will be the first of a request.
-func (c *earlyConn) waits(p []byte) bool {
+func (c *serverConn) waits(p []byte) bool {
 	if c.buffer == 0 {
 		c.buffer = len(p)
 	}
@@ -64,7 +64,7 @@ func (c *earlyConn) waits(p []byte) bool {
 	return c.phase == waiting && len(p) == c.buffer
 }
 
-func (c *earlyConn) Read(p []byte) (int, error) {
+func (c *serverConn) Read(p []byte) (int, error) {
 	for c.waits(p) {
 		n, err := c.Conn.Read(p)
 		if err != nil || !c.listener.deniable(p[:n]) || !c.listener.overloaded() {
@@ -81,17 +81,17 @@ func (c *earlyConn) Read(p []byte) (int, error) {
 
 // deny writes the answer, without a body to a HEAD request, and waits for the next
 // request as long as the server would.
-func (c *earlyConn) deny(head bool) error {
-	answer := earlyAnswer
+func (c *serverConn) deny(head bool) error {
+	b := answer
 	if head {
-		answer = earlyAnswer[:len(earlyAnswer)-len(earlyBody)]
+		b = b[:len(b)-len(body)]
 	}
 	c.listener.denied.Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
 	_ = c.SetWriteDeadline(now.Add(c.listener.timeout)) // the server sets its own before it writes
-	if _, err := c.Write(answer); err != nil {
+	if _, err := c.Write(b); err != nil {
 		return err
 	}
 	_ = c.SetWriteDeadline(time.Time{})
@@ -102,7 +102,7 @@ func (c *earlyConn) deny(head bool) error {
 }
 
 // SetReadDeadline notes the phase of the server and how long it waits.
-func (c *earlyConn) SetReadDeadline(t time.Time) error {
+func (c *serverConn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == served {
@@ -118,14 +118,14 @@ func (c *earlyConn) SetReadDeadline(t time.Time) error {
 }
 
 // Close lets a denial be written.
-func (c *earlyConn) Close() error {
+func (c *serverConn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.Conn.Close()
 }
 
 // CloseWrite sends the end of the response; net/http looks for it.
-func (c *earlyConn) CloseWrite() error {
+func (c *serverConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
@@ -133,9 +133,9 @@ func (c *earlyConn) CloseWrite() error {
 }
 
 // ReadFrom lets the system send files.
-func (c *earlyConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+func (c *serverConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
 
-const earlyBody = "Request cannot be satisfied due to temporary server capacity constraints.\n"
+const body = "Request cannot be satisfied due to temporary server capacity constraints.\n"
 
-var earlyAnswer = []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nCache-Control: no-store\r\n" +
-	"Content-Type: " + plainType + "\r\nContent-Length: " + strconv.Itoa(len(earlyBody)) + "\r\n\r\n" + earlyBody)
+var answer = []byte("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nCache-Control: no-store\r\n" +
+	"Content-Type: text/plain; charset=utf-8\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)

@@ -1,4 +1,8 @@
-package httpmw
+// Package early denies HTTP requests at the socket while a limit has no room, before net/http has
+// parsed them and called a handler.
+//
+// Do not use it without the middleware, which decides about all other requests.
+package early
 
 import (
 	"context"
@@ -10,12 +14,10 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// Listener denies requests at the socket, before net/http has parsed them and
-// called a handler. It is for services whose handlers need hardly more processor
-// time than a denial by [Limit]. Measure whether it gains something there.
+// Listener denies requests at the socket. It is for services whose handlers need hardly more processor
+// time than a denial by httpmw.Limit. Measure whether it gains something there.
 type Listener struct {
 	net.Listener
 	limiter algo.Limiter
@@ -29,7 +31,7 @@ type Listener struct {
 //	ln, err := net.Listen("tcp", ":8080")
 //	...
 //	srv := &http.Server{Handler: httpmw.Limit(l, keyfunc.Global())(mux)}
-//	err = srv.Serve(httpmw.NewListener(srv, ln, l, "/healthz", "/admin/"))
+//	err = srv.Serve(early.NewListener(srv, ln, l, "/healthz", "/admin/"))
 //
 // While a peek at l (0 units, the empty key) finds no room, a whole HTTP/1.1
 // request without a body is answered with 503 and Retry-After. Everything else goes
@@ -55,21 +57,21 @@ type Listener struct {
 // Do not use it with a limiter per client, which a peek with the empty key does not
 // ask, with priorities, which are in the request, or with a queue. Behind
 // a proxy that retries 503 at once it saves nothing. For gRPC see
-// grpcmw.TapHandle.
+// grpcmw/early.TapHandle.
 func NewListener(srv *http.Server, ln net.Listener, l algo.Limiter, exempt ...string) *Listener {
-	adapter.Require(srv != nil, "NewListener", "the server is nil")
-	adapter.Require(!admission.IsNil(ln), "NewListener", "the listener is nil")
-	adapter.Require(!admission.IsNil(l), "NewListener", "the limiter is nil")
+	must(srv != nil, "NewListener: the server is nil")
+	must(ln != nil, "NewListener: the listener is nil")
+	must(l != nil, "NewListener: the limiter is nil")
 	for _, path := range exempt {
-		adapter.Require(strings.HasPrefix(path, "/"), "NewListener", "an exempt path does not begin with /")
+		must(strings.HasPrefix(path, "/"), "NewListener: an exempt path does not begin with /")
 	}
-	timeout := earlyTimeout
+	timeout := denialTimeout
 	if srv.WriteTimeout > 0 {
 		timeout = min(timeout, srv.WriteTimeout)
 	}
 	before := srv.ConnState
 	srv.ConnState = func(conn net.Conn, state http.ConnState) {
-		if c, ok := conn.(*earlyConn); ok { // not so under TLS
+		if c, ok := conn.(*serverConn); ok { // not so under TLS
 			c.follow(state)
 		}
 		if before != nil {
@@ -91,15 +93,14 @@ func (l *Listener) Accept() (net.Conn, error) {
 	if _, encrypted := conn.(*tls.Conn); encrypted {
 		return conn, nil // the server looks at its type
 	}
-	return &earlyConn{Conn: conn, listener: l}, nil
+	return &serverConn{Conn: conn, listener: l}, nil
 }
 
 // overloaded reports whether a request would be denied: a limit on trial denies none.
 func (l *Listener) overloaded() bool {
 	lease, err := l.limiter.Acquire(noWait, "", 0)
 	lease.Release(algo.Canceled) // does nothing, unless the limiter does not know peeks
-	return err == nil && lease.Source != algo.SourceTrial &&
-		(!lease.Allowed || lease.Limit > 0 && lease.Remaining < 1)
+	return err == nil && lease.InForce() && (!lease.Allowed || lease.Remaining < 1)
 }
 
 // noWait is a context with which a limiter does not wait.
@@ -108,3 +109,10 @@ var noWait = func() context.Context {
 	cancel()
 	return ctx
 }()
+
+// must panics unless ok: a server that is wired wrongly must not start.
+func must(ok bool, what string) {
+	if !ok {
+		panic("early: " + what)
+	}
+}

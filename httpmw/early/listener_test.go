@@ -1,4 +1,4 @@
-package httpmw_test
+package early_test
 
 import (
 	"bufio"
@@ -13,11 +13,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/early"
 	"github.com/sluice-go/sluice/internal/cases"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var ok = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("served")) })
 
 // gauge is a limiter that has room or not.
 type gauge struct{ full atomic.Bool }
@@ -31,18 +36,18 @@ func (g *gauge) Acquire(context.Context, string, int64) (algo.Lease, error) {
 }
 
 // serveEarly serves h behind a Listener with l until the test ends.
-func serveEarly(t testing.TB, srv *http.Server, l algo.Limiter, exempt ...string) (*httpmw.Listener, string) {
+func serveEarly(t testing.TB, srv *http.Server, l algo.Limiter, exempt ...string) (*early.Listener, string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	early := httpmw.NewListener(srv, ln, l, exempt...)
+	listener := early.NewListener(srv, ln, l, exempt...)
 	served := make(chan error)
-	go func() { served <- srv.Serve(early) }()
+	go func() { served <- srv.Serve(listener) }()
 	t.Cleanup(func() {
 		_ = srv.Close()
 		require.ErrorIs(t, <-served, http.ErrServerClosed)
 	})
-	return early, ln.Addr().String()
+	return listener, ln.Addr().String()
 }
 
 // exchange sends one request and reads the answer.
@@ -132,7 +137,7 @@ func TestListener(t *testing.T) {
 func TestListenerFirstRequest(t *testing.T) {
 	var l gauge
 	l.full.Store(true)
-	_, addr := serveEarly(t, &http.Server{Handler: unreachable(t), ReadHeaderTimeout: time.Minute, WriteTimeout: time.Minute}, &l)
+	_, addr := serveEarly(t, &http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler ran") }), ReadHeaderTimeout: time.Minute, WriteTimeout: time.Minute}, &l)
 	c, err := net.Dial("tcp", addr)
 	require.NoError(t, err)
 	defer c.Close()
@@ -208,16 +213,16 @@ func TestListenerWiring(t *testing.T) {
 	require.NoError(t, err)
 	defer ln.Close()
 	for message, f := range map[string]func(){
-		"httpmw: NewListener: the server is nil":                    func() { httpmw.NewListener(nil, ln, &gauge{}) },
-		"httpmw: NewListener: the listener is nil":                  func() { httpmw.NewListener(new(http.Server), nil, &gauge{}) },
-		"httpmw: NewListener: the limiter is nil":                   func() { httpmw.NewListener(new(http.Server), ln, nil) },
-		"httpmw: NewListener: an exempt path does not begin with /": func() { httpmw.NewListener(new(http.Server), ln, &gauge{}, "health") },
+		"early: NewListener: the server is nil":                    func() { early.NewListener(nil, ln, &gauge{}) },
+		"early: NewListener: the listener is nil":                  func() { early.NewListener(new(http.Server), nil, &gauge{}) },
+		"early: NewListener: the limiter is nil":                   func() { early.NewListener(new(http.Server), ln, nil) },
+		"early: NewListener: an exempt path does not begin with /": func() { early.NewListener(new(http.Server), ln, &gauge{}, "health") },
 	} {
 		require.PanicsWithValue(t, message, f)
 	}
 	var states []http.ConnState
 	srv := &http.Server{ConnState: func(_ net.Conn, s http.ConnState) { states = append(states, s) }}
-	httpmw.NewListener(srv, ln, &gauge{})
+	early.NewListener(srv, ln, &gauge{})
 	srv.ConnState(nil, http.StateIdle)
 	require.Equal(t, []http.ConnState{http.StateIdle}, states)
 }
@@ -226,7 +231,7 @@ func TestListenerWiring(t *testing.T) {
 func TestListenerDeniesNothingForALimitOnTrial(t *testing.T) {
 	full := new(gauge)
 	full.full.Store(true)
-	off, free := algo.NewSwitch(full), bucket(t, algo.PerSecond(1000))
+	off, free := algo.NewSwitch(full), algo.Must(algo.NewTokenBucket(algo.PerSecond(1000)))
 	off.Off()
 	for name, row := range map[string]struct {
 		limit  algo.Limiter
@@ -239,11 +244,11 @@ func TestListenerDeniesNothingForALimitOnTrial(t *testing.T) {
 		"on trial beside room": {algo.All(algo.Shadow(full), free), 200},
 		"on trial beside none": {algo.All(algo.Shadow(full), full), 503},
 	} {
-		early, addr := serveEarly(t, &http.Server{Handler: ok}, row.limit)
+		listener, addr := serveEarly(t, &http.Server{Handler: ok}, row.limit)
 		resp, err := http.Get("http://" + addr)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, row.status, resp.StatusCode, name)
-		require.EqualValues(t, row.status/503, early.Denied(), name)
+		require.EqualValues(t, row.status/503, listener.Denied(), name)
 	}
 }

@@ -1,4 +1,4 @@
-package httpmw_test
+package early_test
 
 import (
 	"bufio"
@@ -23,7 +23,9 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/early"
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // coin is a limiter that has room every other time, at random.
@@ -235,9 +237,9 @@ func TestListenerBreaksNothing(t *testing.T) {
 func TestListenerLeavesTheTLSPortAlone(t *testing.T) {
 	full := new(gauge)
 	full.full.Store(true)
-	srv := httptest.NewUnstartedServer(httpmw.Limit(full, key("k"))(ok))
-	early := httpmw.NewListener(srv.Config, srv.Listener, full)
-	srv.Listener = early
+	srv := httptest.NewUnstartedServer(httpmw.Limit(full, keyfunc.Global())(ok))
+	listener := early.NewListener(srv.Config, srv.Listener, full)
+	srv.Listener = listener
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.StartTLS()
 	defer srv.Close()
@@ -246,7 +248,7 @@ func TestListenerLeavesTheTLSPortAlone(t *testing.T) {
 	defer conn.Close()
 	status, body := exchange(t, conn, bufio.NewReader(conn), "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	require.Equal(t, http.StatusBadRequest, status, body)
-	require.Zero(t, early.Denied())
+	require.Zero(t, listener.Denied())
 	resp, err := srv.Client().Get(srv.URL)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
