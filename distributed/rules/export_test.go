@@ -1,10 +1,11 @@
 package rules
 
-// VersionOf is the version of a rule that was read last.
+// VersionOf is the version of a rule that is in force here.
 func VersionOf(r *Rules, rule string) int64 {
-	r.turn <- struct{}{}
-	defer func() { <-r.turn }()
-	return r.entry(rule).version
+	e := r.entry(rule)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.rule.Version
 }
 
 // LimitersOf is how many limiters the rules hold.

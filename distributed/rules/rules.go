@@ -6,7 +6,7 @@
 //
 // When [Rules.Put] returns nil the rule is in force in this instance, and within a second in
 // all others: each asks Redis about 1.6 times a second what has changed, with a script, which
-// goes to the master as decisions do; after an outage of ten seconds, within three. A rule never
+// goes to the master as decisions do; after an outage of ten seconds, within six. A rule never
 // goes back to an older version. The last known rules stay in force while Redis is away, and are
 // written again if Redis has lost them. After a change keys keep their debt.
 package rules

@@ -20,14 +20,14 @@ var script = redis.NewScript(source)
 // tombstone is the text of a deleted rule. One that is missing has been lost, and stays in force.
 const tombstone = `{"deleted":true}`
 
-// pause is the longest time between two polls; the shortest is a third less. After eight
-// failures it is four times as long.
+// pause is the longest time between two polls; the shortest is a third less. After five
+// failures in a row it is eight times as long: go-redis dials ten times for each.
 const pause = 750 * time.Millisecond
 
 func (r *Rules) follow() {
 	for {
 		select {
-		case <-time.After((pause - rand.N(pause/3)) * time.Duration(1+min(r.failed/8, 1)*3)):
+		case <-time.After((pause - rand.N(pause/3)) * time.Duration(1+min(r.failed/5, 1)*7)):
 			r.poll()
 		case <-r.ctx.Done():
 			return
@@ -35,16 +35,20 @@ func (r *Rules) follow() {
 	}
 }
 
-// poll reads what has changed, and logs when that begins to fail. Then each second one is short,
-// because go-redis dials ten times a second while it lasts.
+// poll reads what has changed, and logs when that begins to fail.
 func (r *Rules) poll() {
-	ctx, cancel := context.WithTimeout(r.ctx, time.Second/time.Duration(1+r.failed%2*3))
+	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
 	err := r.sync(ctx, nil)
 	if err == nil {
 		r.failed = 0
-	} else if r.failed++; r.failed == 1 && r.ctx.Err() == nil {
+		return
+	}
+	if r.failed++; r.failed == 1 && r.ctx.Err() == nil {
 		r.logger.Warn("rules: cannot read the rules from Redis; the last known ones stay in force", "key", r.keys[0], "err", err)
+	}
+	if c, ok := r.store.Client().(interface{ ReloadState(context.Context) }); ok {
+		c.ReloadState(r.ctx) // a cluster may have a new master
 	}
 }
 
