@@ -116,7 +116,7 @@ var packages = map[string]string{
 	"algo": "algo", "keyfunc": "keyfunc", "rpckey": "keyfunc/rpckey", "httpmw": "httpmw", "grpcmw": "grpcmw",
 	"distributed": "distributed", "rules": "distributed/rules", "rueidisstore": "distributed/rueidisstore", "adaptive": "adaptive", "admin": "httpmw/admin",
 	"telemetry": "algo/telemetry", "eventlog": "algo/telemetry/eventlog", "otelmetrics": "algo/telemetry/otelmetrics",
-	"algotest": "algo/algotest", "metered": "httpmw/metered", "hints": "*/hints", "client": "*/client", "early": "*/early",
+	"algotest": "algo/algotest", "metered": "httpmw/metered", "hints": "*/hints", "client": "*/client", "early": "*/early", "rpc": "httpmw/rpc",
 }
 
 // TestPagesNameWhatExists: `package.Name` in a guide is declared in the package.

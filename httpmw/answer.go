@@ -29,7 +29,7 @@ func (m *middleware) answer(w http.ResponseWriter, r *http.Request, ps *policies
 		m.report(w, r, ps, v, nil, false)
 		abandon(w)
 	default:
-		f := m.newRefusal(r, ps, v)
+		f := newRefusal(ps, v)
 		m.report(w, r, ps, v, &f, decided)
 		m.writeRefusal(w, r, &f, v)
 	}
@@ -44,7 +44,7 @@ func (m *middleware) report(w http.ResponseWriter, r *http.Request, ps *policies
 	}
 	fields, status, sent := m.sentFields(w.Header()), 0, telemetry.Sent{}
 	if f != nil {
-		status, sent.RetryAfter, sent.Pushback = f.Status, time.Duration(v.Seconds())*time.Second, f.pushback
+		status, sent.RetryAfter = f.Status, time.Duration(v.Seconds())*time.Second
 	}
 	ps.Report(r.Context(), v, "", status, func(p part) telemetry.Sent {
 		one := sent
@@ -59,32 +59,18 @@ func (m *middleware) report(w http.ResponseWriter, r *http.Request, ps *policies
 // refusal is an answer to a request that must not go on.
 type refusal struct {
 	admission.Answer
-	policy   string // the limit that is to blame
-	body     string // problem details
-	protocol protocol
-	pushback int32            // of gRPC
-	quota    []quotaViolation // of gRPC
-	wait     time.Duration
+	policy string // the limit that is to blame
+	body   string // problem details
 }
 
-// quotaViolation is a limit that had no room, and the class of the key.
-type quotaViolation struct{ policy, class string }
-
-func (m *middleware) newRefusal(r *http.Request, ps *policies, v *verdict) refusal {
+func newRefusal(ps *policies, v *verdict) refusal {
 	p, parts := v.Gravest(), v.Parts()
-	f := refusal{Answer: p.Answer(v.Blame), policy: p.Name, body: ps.bodies[p.Index][v.Blame], wait: v.Wait}
+	f := refusal{Answer: p.Answer(v.Blame), policy: p.Name, body: ps.bodies[p.Index][v.Blame]}
 	if len(parts) > 1 {
 		f.body = problem(f.Answer, violated(parts)...)
 	}
 	if v.Blame == admission.Undecided {
 		f.policy = ""
-	}
-	if m.prepare(&f, r); f.protocol.kind == grpc {
-		for i := range parts {
-			if p := &parts[i]; p.Denied() {
-				f.quota = append(f.quota, quotaViolation{p.Name, p.Class()})
-			}
-		}
 	}
 	return f
 }
@@ -97,17 +83,6 @@ func violated(parts []part) (names []string) {
 		}
 	}
 	return names
-}
-
-// prepare finds out which protocol the answer speaks.
-func (m *middleware) prepare(f *refusal, r *http.Request) {
-	h := r.Header
-	if m.Own.denied != nil || len(h["Content-Type"]) == 0 && len(h["Connect-Protocol-Version"]) == 0 && (r.URL == nil || r.URL.RawQuery == "") {
-		return // plain HTTP
-	}
-	if f.protocol = protocolOf(r); f.protocol.kind == grpc {
-		f.pushback = f.pushbackFor(r)
-	}
 }
 
 // writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
@@ -125,10 +100,6 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 		inner := r.WithContext(context.WithValue(r.Context(), denialKey{}, d))
 		defer giveBack(r, inner)
 		m.Own.denied.ServeHTTP(w, inner)
-		return
-	}
-	if f.protocol.kind != plainHTTP {
-		f.refuseRPC(w, r)
 		return
 	}
 	body := f.body

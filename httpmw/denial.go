@@ -34,7 +34,7 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 }
 
 // WriteDenial answers a request that l denied in the handler, as [Limit] answers one that is
-// denied before it: the same status, fields and body, in the protocol of the client.
+// denied before it: the same status, fields and body.
 //
 //	lease, err := exports.Acquire(r.Context(), user, rows)
 //	if err != nil || !lease.Allowed {
@@ -49,7 +49,7 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 // RateLimit fields. Call it before anything has been written. Charges of middlewares around
 // the handler stay.
 //
-// It takes [WithName], [WithUnit] and [WithHeaders], and panics as Limit does. It costs some
+// It takes [WithName], [WithUnit], [WithHeaders] and [WithDenied], and panics as Limit does. It costs some
 // microseconds more than a denial of Limit: against floods, limit before the handler too.
 func WriteDenial(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) {
 	s := configure(adapter, "WriteDenial", forDenial, opts)

@@ -36,8 +36,8 @@
 // rate, or algo.MaxWait(time.Second), with which the limit lets them wait their
 // turn.
 //
-// The body is problem details (RFC 9457), or a short text for clients that prefer it;
-// gRPC, gRPC-Web and Connect requests are answered in their own protocol.
+// The body is problem details (RFC 9457), or a short text for clients that prefer it.
+// Package httpmw/rpc answers gRPC, gRPC-Web and Connect requests in their own protocol.
 //
 // No input from a request is ever sent back, nor is the text of an error. A
 // request that cannot be decided gets 503 unless WithOnError admits it, never

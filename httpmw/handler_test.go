@@ -42,18 +42,11 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 			telemetry.Sent{RetryAfter: time.Second}},
 		{"failed", &scripted{err: errors.New("down")}, nil, get(), telemetry.Sent{RetryAfter: time.Second}},
 		{"on trial", algo.Shadow(denying(algo.Quota, time.Second)), nil, get(), telemetry.Sent{}},
-		{"gRPC", denying(algo.Quota, 3*time.Second), nil, get("Content-Type", "application/grpc"),
-			telemetry.Sent{Policy: `"p";q=10;w=1`, Limit: `"p";r=0;t=1`, RetryAfter: 3 * time.Second, Pushback: 1}},
-		{"gRPC that ends sooner", denying(algo.Quota, 3*time.Second), nil, get("Content-Type", "application/grpc", "Grpc-Timeout", "2S"),
-			telemetry.Sent{Policy: `"p";q=10;w=1`, Limit: `"p";r=0;t=1`, RetryAfter: 3 * time.Second, Pushback: -1}},
 	} {
 		var seen events
 		w := serve(httpmw.Limit(row.l, key("k"), append(row.opts, seen.observe(), httpmw.WithName("p"))...)(ok), row.r)
 		require.Len(t, seen, 1, row.name)
 		sent := seen[0].Sent
-		if sent.Pushback > 0 {
-			sent.Pushback = 1 // it has jitter
-		}
 		if sent.RetryAfter > row.want.RetryAfter {
 			sent.RetryAfter -= time.Second // rounded up, with jitter
 		}
@@ -74,9 +67,7 @@ func requireSent(t *testing.T, got *http.Response, e httpmw.Event) {
 	require.Equal(t, got.Header.Get("X-RateLimit-Reset"), e.Sent.Reset)
 	seconds, _ := strconv.Atoi(got.Header.Get("Retry-After"))
 	require.Equal(t, time.Duration(seconds)*time.Second, e.Sent.RetryAfter)
-	if pushback := got.Header.Get("Grpc-Retry-Pushback-Ms"); pushback != "" {
-		require.Equal(t, pushback, strconv.Itoa(int(e.Sent.Pushback)))
-	} else if e.Status != 0 {
+	if e.Status != 0 {
 		require.Equal(t, got.StatusCode, e.Status)
 	}
 }

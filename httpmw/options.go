@@ -41,7 +41,7 @@ var (
 	forLimits = []string{"WithCost", "WithUnit", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
 		"WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit  = append([]string{"WithName"}, forLimits...)
-	forDenial = []string{"WithName", "WithUnit", "WithHeaders"}
+	forDenial = []string{"WithName", "WithUnit", "WithHeaders", "WithDenied"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
@@ -110,7 +110,7 @@ func WithHeaders(modes ...HeadersMode) Option {
 // refused after an error. When h is called, the RateLimit fields, Retry-After,
 // Retry-After-Ms and Cache-Control are set already; [DenialFrom] returns the status that
 // would have been sent and the decision. h has to write the status itself.
-// It also answers gRPC and Connect requests.
+// Package httpmw/rpc has one for gRPC, gRPC-Web and Connect.
 //
 // Over HTTP/1.1 net/http reads up to 256 KiB of an unread body before it sends the answer, as
 // long as its client takes to send it. An h that sets Connection: close answers at once.

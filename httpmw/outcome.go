@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -238,4 +239,23 @@ func grpcOutcome(h http.Header) algo.Outcome {
 		return algo.Failed
 	}
 	return algo.Failed | algo.Untimed
+}
+
+// grpcTimeout parses the field: at most eight digits and a unit.
+func grpcTimeout(s string) (time.Duration, bool) {
+	if len(s) < 2 || len(s) > 9 {
+		return 0, false
+	}
+	unit, ok := map[byte]time.Duration{
+		'H': time.Hour, 'M': time.Minute, 'S': time.Second,
+		'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+	}[s[len(s)-1]]
+	n, err := strconv.ParseUint(s[:len(s)-1], 10, 32)
+	if !ok || err != nil {
+		return 0, false
+	}
+	if n > uint64(math.MaxInt64)/uint64(unit) {
+		return math.MaxInt64, true
+	}
+	return time.Duration(n) * unit, true
 }

@@ -93,9 +93,6 @@ func TestBansAreNoQuotas(t *testing.T) {
 			require.Equal(t, row.retry, w.Header().Get("Retry-After") != "", name)
 		}
 		require.Equal(t, algo.Banned, seen[2].Decision.Reason, name)
-		r := get()
-		r.Header.Set("Content-Type", "application/grpc")
-		require.Equal(t, "The caller is banned", serve(h, r).Header().Get("Grpc-Message"))
 	}
 }
 

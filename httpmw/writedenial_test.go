@@ -12,11 +12,11 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/rpc"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// A denial that a handler writes equals the middleware's: status, fields and body, in the
-// protocol of the client.
+// A denial that a handler writes equals the middleware's: status, fields and body.
 func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a limit must not refill meanwhile
 		inFlight := func(reason algo.Reason) *scripted {
@@ -33,11 +33,11 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 		}
 		requests := map[string][]string{
 			"plain": nil, "browser": {"Accept", "text/html"}, "grpc": {"Content-Type", "application/grpc"},
-			"web": {"Content-Type", "application/grpc-web+proto"}, "connect": {"Content-Type", "application/proto", "Connect-Protocol-Version", "1"},
+			"connect": {"Content-Type", "application/proto", "Connect-Protocol-Version", "1"},
 		}
 		options := map[string][]httpmw.Option{
 			"": nil, "legacy": {httpmw.WithHeaders(httpmw.Legacy)}, "none": {httpmw.WithHeaders(httpmw.None)},
-			"bytes": {httpmw.WithUnit(algo.ContentBytes), httpmw.WithName("upload")},
+			"rpc": {httpmw.WithDenied(rpc.Denied(nil))}, "bytes": {httpmw.WithUnit(algo.ContentBytes), httpmw.WithName("upload")},
 		}
 		global, _ := keyfunc.Global()(nil)
 		statuses := map[int]bool{}
@@ -56,15 +56,13 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 							httpmw.WriteDenial(w, r, l, k, lease.Decision, opts...)
 						}), get(headers...))
 						require.Equal(t, want.Code, got.Code, name)
-						for _, spread := range []string{"Retry-After-Ms", "Grpc-Retry-Pushback-Ms", "Grpc-Status-Details-Bin"} {
+						for _, spread := range []string{"Retry-After-Ms", "Grpc-Retry-Pushback-Ms"} {
 							require.Equal(t, want.Header().Get(spread) == "", got.Header().Get(spread) == "", name)
 							want.Header().Del(spread)
 							got.Header().Del(spread)
 						}
 						require.Equal(t, want.Header(), got.Header(), name)
-						if protocol == "plain" || protocol == "browser" {
-							require.Equal(t, want.Body.String(), got.Body.String(), name)
-						}
+						require.Equal(t, want.Body.String(), got.Body.String(), name)
 						statuses[got.Code] = true
 					}
 				}

@@ -103,7 +103,7 @@ type Sent struct {
 	// RetryAfter is Retry-After, in whole seconds, or the delay of RetryInfo; 0
 	// if there is none.
 	RetryAfter time.Duration
-	// Pushback is grpc-retry-pushback-ms: milliseconds, or -1 for no retry; 0 if
+	// Pushback is grpc-retry-pushback-ms of package grpcmw: milliseconds, or -1 for no retry; 0 if
 	// there is none.
 	Pushback int32
 }

@@ -1,10 +1,10 @@
-package httpmw_test
+package rpc_test
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,13 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/rpc"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
-	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -26,13 +25,34 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 )
 
+// limiter is a limiter with a fixed answer.
+type limiter algo.Decision
+
+func (d limiter) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	return algo.NewLease(algo.Decision(d), nil, algo.Handle{}), nil
+}
+
+func denying(reason algo.Reason, retryAfter time.Duration) algo.Limiter {
+	return limiter{Reason: reason, Limit: 10, RetryAfter: retryAfter}
+}
+
+// serve returns the answer to a request that l denies.
+func serve(l algo.Limiter, r *http.Request, opts ...httpmw.Option) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	h := httpmw.Limit(l, keyfunc.Global(), append(opts, httpmw.WithDenied(rpc.Denied(nil)))...)
+	h(http.NotFoundHandler()).ServeHTTP(w, r)
+	return w
+}
+
 func denied(l algo.Limiter, contentType string, headers ...string) *httptest.ResponseRecorder {
-	r := get(append(headers, "Content-Type", contentType)...)
-	r.Method = http.MethodPost
-	return serve(httpmw.Limit(l, keyfunc.Global())(ok), r)
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.Header.Set("Content-Type", contentType)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return serve(l, r)
 }
 
 func TestGRPCAnswers(t *testing.T) {
@@ -89,11 +109,11 @@ func TestConnectAnswers(t *testing.T) {
 		{denying(algo.Quota, time.Second), 429, "resource_exhausted"},
 		{denying(algo.Overload, time.Second), 503, "unavailable"},
 	} {
-		byGet := get()
+		byGet := httptest.NewRequest(http.MethodGet, "/", nil)
 		byGet.URL.RawQuery = "message=%7B%7D&connect=v1"
 		for _, w := range []*httptest.ResponseRecorder{
 			denied(row.l, "application/proto", "Connect-Protocol-Version", "1"),
-			serve(httpmw.Limit(row.l, keyfunc.Global())(ok), byGet),
+			serve(row.l, byGet),
 		} {
 			require.Equal(t, row.status, w.Code)
 			require.Equal(t, "application/json", w.Result().Header.Get("Content-Type"))
@@ -118,41 +138,47 @@ func TestConnectAnswers(t *testing.T) {
 	}
 }
 
-// The details of a denial are those that package grpcmw sends.
-func TestGRPCDetails(t *testing.T) {
-	const method = "/grpc.health.v1.Health/Watch"
-	for name, decision := range map[string]algo.Decision{
-		"quota":    {Reason: algo.Quota, Limit: 10, RetryAfter: 1500 * time.Millisecond},
-		"overload": {Reason: algo.Overload, Limit: 10, RetryAfter: 20 * time.Second},
-		"banned":   {Reason: algo.Banned, Limit: 10, RetryAfter: time.Hour},
-		"never":    {Reason: algo.Never, Limit: 10, RetryAfter: algo.Forever},
+// The message depends on the decision, and other requests get it as text.
+func TestMessages(t *testing.T) {
+	for _, row := range []struct {
+		l       algo.Limiter
+		opts    []httpmw.Option
+		code    string
+		message string
+	}{
+		{denying(algo.Quota, time.Second), nil, "8", "rate limit exceeded"},
+		{denying(algo.Never, algo.Forever), nil, "8", "the call costs more than its rate limit can ever admit"},
+		{denying(algo.Banned, time.Hour), nil, "8", "the caller is banned"},
+		{denying(algo.Overload, time.Second), nil, "14", "the server cannot take the call at the moment"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			l := admitting()
-			l.decision = decision
-			r := get("Content-Type", "application/grpc")
-			w := serve(httpmw.Limit(l, key("alice"), httpmw.WithName("p"))(ok), r)
-			raw, err := base64.RawStdEncoding.DecodeString(w.Result().Header.Get("Grpc-Status-Details-Bin"))
-			require.NoError(t, err)
-			got := new(spb.Status)
-			require.NoError(t, proto.Unmarshal(raw, got))
-			require.Equal(t, strconv.Itoa(int(got.GetCode())), w.Result().Header.Get("Grpc-Status"))
-			require.Equal(t, w.Result().Header.Get("Grpc-Message"), got.GetMessage())
-
-			i := grpcmw.UnaryServerInterceptor(l, func(context.Context, string) (string, error) { return "alice", nil }, grpcmw.WithName("p"))
-			_, err = i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: method}, nil)
-			want := status.Convert(err).Details()
-			require.Len(t, got.GetDetails(), len(want))
-			for i, d := range status.FromProto(got).Details() {
-				if wait, ok := d.(*errdetails.RetryInfo); ok {
-					require.GreaterOrEqual(t, wait.GetRetryDelay().AsDuration(), decision.RetryAfter)
-					require.LessOrEqual(t, wait.GetRetryDelay().AsDuration(), decision.RetryAfter+min(decision.RetryAfter/5, 5*time.Second))
-					continue
-				}
-				require.True(t, proto.Equal(want[i].(proto.Message), d.(proto.Message)), "%v, not %v", d, want[i])
-			}
-		})
+		w := denied(row.l, "application/grpc")
+		require.Equal(t, row.code, w.Result().Header.Get("Grpc-Status"))
+		require.Equal(t, row.message, w.Result().Header.Get("Grpc-Message"))
+		w = denied(row.l, "text/plain")
+		require.Equal(t, row.message+"\n", w.Body.String())
+		require.NotEmpty(t, w.Result().Header.Get("RateLimit"))
 	}
+}
+
+// Without the exact wait the pushback is whole seconds.
+func TestPushbackWithoutMilliseconds(t *testing.T) {
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.Header.Set("Content-Type", "application/grpc")
+	w := serve(denying(algo.Quota, 1500*time.Millisecond), r, httpmw.WithHeaders(httpmw.None))
+	require.Equal(t, []string{"2000"}, w.Result().Header.Values("Grpc-Retry-Pushback-Ms"))
+}
+
+// Another handler answers what is no call, and outside of a denial.
+func TestOther(t *testing.T) {
+	teapot := rpc.Denied(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	w := httptest.NewRecorder()
+	httpmw.Limit(denying(algo.Quota, 1), keyfunc.Global(), httpmw.WithDenied(teapot))(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Equal(t, http.StatusTeapot, w.Code)
+	w = httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodPost, "/", nil)
+	r.Header.Set("Content-Type", "application/grpc")
+	teapot.ServeHTTP(w, r)
+	require.Equal(t, http.StatusTeapot, w.Code)
 }
 
 // A gRPC client of google.golang.org/grpc, calling a gRPC server that is an
@@ -160,10 +186,15 @@ func TestGRPCDetails(t *testing.T) {
 func TestGRPCOverHTTP(t *testing.T) {
 	server := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(server, health.NewServer())
-	limited := httpmw.Limit(bucket(t, algo.PerHour(1)), keyfunc.ClientIP())(server)
-	inFlight := httpmw.Limit(newSlots(1), keyfunc.ClientIP())(limited)
-	base, _ := start(t, "h2c", inFlight)
-	u, err := url.Parse(base)
+	answer := httpmw.WithDenied(rpc.Denied(nil))
+	limited := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), keyfunc.ClientIP(), answer)(server)
+	h2c := new(http.Protocols)
+	h2c.SetUnencryptedHTTP2(true)
+	web := httptest.NewUnstartedServer(httpmw.Limit(algo.Must(adaptive.New(adaptive.Fixed(1))), keyfunc.ClientIP(), answer)(limited))
+	web.Config.Protocols = h2c
+	web.Start()
+	defer web.Close()
+	u, err := url.Parse(web.URL)
 	require.NoError(t, err)
 	conn, err := grpc.NewClient(u.Host, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
@@ -177,11 +208,23 @@ func TestGRPCOverHTTP(t *testing.T) {
 	_, err = client.Check(ctx, new(grpc_health_v1.HealthCheckRequest), grpc.Header(&header), grpc.Trailer(&trailer))
 	require.Equal(t, codes.ResourceExhausted, status.Code(err), err)
 	require.Equal(t, []string{"-1"}, trailer.Get("grpc-retry-pushback-ms"), "an hour is beyond the deadline")
-	var wait time.Duration
-	for _, d := range status.Convert(err).Details() {
-		if retry, ok := d.(*errdetails.RetryInfo); ok {
-			wait = retry.GetRetryDelay().AsDuration()
-		}
+	require.Equal(t, "rate limit exceeded", status.Convert(err).Message())
+}
+
+// A server that is an http.Handler answers its gRPC clients in their protocol.
+func ExampleDenied() {
+	server := grpc.NewServer()
+	limit := httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), keyfunc.ClientIP(), httpmw.WithDenied(rpc.Denied(nil)))
+	handler := limit(server)
+	for range 2 {
+		r := httptest.NewRequest(http.MethodPost, "/a.B/C", nil)
+		r.ProtoMajor = 2
+		r.Header.Set("Content-Type", "application/grpc")
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		fmt.Println(w.Result().Header.Get("Grpc-Message"))
 	}
-	require.Greater(t, wait, 50*time.Minute)
+	// Output:
+	//
+	// rate limit exceeded
 }
