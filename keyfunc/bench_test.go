@@ -39,9 +39,9 @@ func BenchmarkHostile(b *testing.B) {
 		{"hops", keyfunc.ClientIP(ours...), served("10.0.0.1:1", xff, strings.Repeat("10.0.0.2,", 10_000)+"10.0.0.2"), 0},
 		{"hops-padded", keyfunc.ClientIP(ours...), served("10.0.0.1:1", xff, strings.Repeat(strings.Repeat(" ", 110)+"10.0.0.2,", 10_000)+"10.0.0.2"), 0},
 		{"no-comma", keyfunc.ClientIP(ours...), served("10.0.0.1:1", xff, strings.Repeat("1", 64<<10)), 0},
-		{"Forwarded", keyfunc.Forwarded(ours...), served("10.0.0.1:1", "Forwarded", strings.Repeat("for=10.0.0.2,", 62)+"for=10.0.0.2"), 0},
-		{"Forwarded-escapes", keyfunc.Forwarded(ours...), served("10.0.0.1:1", "Forwarded", `for="`+strings.Repeat(`\a`, 4000)+`"`), 0},
-		{"Forwarded-lines", keyfunc.Forwarded(ours...), served("10.0.0.1:1", "Forwarded", strings.Split(strings.Repeat("for=10.0.0.2;x="+strings.Repeat("a", 110)+",", 63)+"for=10.0.0.2", ",")...), 0},
+		{"Forwarded", behind("Forwarded", ours...), served("10.0.0.1:1", "Forwarded", strings.Repeat("for=10.0.0.2,", 62)+"for=10.0.0.2"), 0},
+		{"Forwarded-escapes", behind("Forwarded", ours...), served("10.0.0.1:1", "Forwarded", `for="`+strings.Repeat(`\a`, 4000)+`"`), 0},
+		{"Forwarded-lines", behind("Forwarded", ours...), served("10.0.0.1:1", "Forwarded", strings.Split(strings.Repeat("for=10.0.0.2;x="+strings.Repeat("a", 110)+",", 63)+"for=10.0.0.2", ",")...), 0},
 		{"header-64KiB", keyfunc.Header("X-User"), request("10.0.0.1:1", "X-User", strings.Repeat("1", 64<<10)), 0},
 	} {
 		b.Run(w.name, func(b *testing.B) {

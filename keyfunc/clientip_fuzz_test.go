@@ -83,7 +83,7 @@ func FuzzS1_ClientIsNeverTrusted(f *testing.F) {
 func FuzzS1_UntrustedPeer(f *testing.F) {
 	f.Add(xff, "198.51.100.1, 10.0.0.2")
 	keys := []keyfunc.HTTP{
-		keyfunc.ClientIP(), keyfunc.ClientIP(ours...), keyfunc.Forwarded(ours...), keyfunc.ClientIPHeader("X-Real-IP", ours...),
+		keyfunc.ClientIP(), keyfunc.ClientIP(ours...), behind("Forwarded", ours...), behind("X-Real-IP", ours...),
 		config(f, keyfunc.IPConfig{Trusted: ours, Hops: 1}), config(f, keyfunc.IPConfig{Trusted: ours, TrustUnix: true}),
 	}
 	f.Fuzz(func(t *testing.T, name, value string) {

@@ -140,7 +140,7 @@ func TestClientIPSpellings(t *testing.T) {
 	}
 }
 
-func TestClientIPHeader(t *testing.T) {
+func TestIPConfigHeader(t *testing.T) {
 	for _, row := range []struct {
 		name, header, sent string
 		lines              []string
@@ -156,13 +156,12 @@ func TestClientIPHeader(t *testing.T) {
 		{"Forwarded by name", "forwarded", "Forwarded", []string{"for=203.0.113.7"}, "203.0.113.7"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			key := keyfunc.ClientIPHeader(row.header, ours...)
+			key := behind(row.header, ours...)
 			require.Equal(t, row.want, keyOf(t, key, request("10.0.0.1:1", row.sent, row.lines...)))
 		})
 	}
-	require.Panics(t, func() { keyfunc.ClientIPHeader("", ours...) })
-	require.Panics(t, func() { keyfunc.ClientIPHeader("X Real IP", ours...) })
-	require.Panics(t, func() { keyfunc.ClientIPHeader("Host", ours...) })
+	require.Panics(t, func() { behind("X Real IP", ours...) })
+	require.Panics(t, func() { behind("Host", ours...) })
 }
 
 // Of several headers, only the configured one is read.
@@ -171,11 +170,11 @@ func TestHeadersAreNotMerged(t *testing.T) {
 	r.Header.Set("Forwarded", "for=203.0.113.2")
 	r.Header.Set("X-Real-Ip", "203.0.113.3")
 	require.Equal(t, "203.0.113.1", keyOf(t, keyfunc.ClientIP(ours...), r))
-	require.Equal(t, "203.0.113.2", keyOf(t, keyfunc.Forwarded(ours...), r))
-	require.Equal(t, "203.0.113.3", keyOf(t, keyfunc.ClientIPHeader("X-Real-IP", ours...), r))
+	require.Equal(t, "203.0.113.2", keyOf(t, behind("Forwarded", ours...), r))
+	require.Equal(t, "203.0.113.3", keyOf(t, behind("X-Real-IP", ours...), r))
 }
 
-func TestTrustedHops(t *testing.T) {
+func TestIPConfigHops(t *testing.T) {
 	chain := "198.51.100.9, 203.0.113.7, 192.0.2.2"
 	for _, row := range []struct {
 		name  string
@@ -193,11 +192,11 @@ func TestTrustedHops(t *testing.T) {
 		{"malformed to the left", 1, []string{"nonsense, 203.0.113.7"}, "203.0.113.7"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			require.Equal(t, row.want, keyOf(t, keyfunc.TrustedHops(row.n), request("10.0.0.1:1", xff, row.lines...)))
+			require.Equal(t, row.want, keyOf(t, afterHops(row.n), request("10.0.0.1:1", xff, row.lines...)))
 		})
 	}
-	for _, n := range []int{-1, 0, 65} {
-		require.Panics(t, func() { keyfunc.TrustedHops(n) }, n)
+	for _, n := range []int{-1, 65} {
+		require.Panics(t, func() { afterHops(n) }, n)
 	}
 }
 
@@ -234,7 +233,7 @@ func TestKeysAreNotPartsOfLongHeaders(t *testing.T) {
 		xff:         strings.Repeat("198.51.100.1, ", 1000) + "203.0.113.7",
 		"Forwarded": "for=203.0.113.7;x=" + strings.Repeat("a", 4000),
 	} {
-		k := keyOf(t, keyfunc.ClientIPHeader(header, ours...), request("10.0.0.1:1", header, line))
+		k := keyOf(t, behind(header, ours...), request("10.0.0.1:1", header, line))
 		require.Equal(t, "203.0.113.7", k)
 		inside := uintptr(unsafe.Pointer(unsafe.StringData(k))) - uintptr(unsafe.Pointer(unsafe.StringData(line)))
 		require.Greater(t, inside, uintptr(len(line)), header)

@@ -8,9 +8,9 @@
 //	deployment                                   HTTP                            gRPC (rpckey)
 //	clients connect to this server directly      ClientIP()                      PeerIP()
 //	behind proxies whose addresses are known     ClientIP(prefixes...)           ClientIP(prefixes...)
-//	the same, and they write another header      ClientIPHeader(name, ...)       FromConfig(keyfunc.IPConfig)
-//	the same, and they write RFC 7239            Forwarded(prefixes...)          FromConfig(keyfunc.IPConfig)
-//	behind n proxies whose addresses change      TrustedHops(n)                  FromConfig(keyfunc.IPConfig)
+//	the same, and they write another header      IPConfig{Header: name, ...}     FromConfig(keyfunc.IPConfig)
+//	the same, and they write RFC 7239            IPConfig{Header: "Forwarded"}   FromConfig(keyfunc.IPConfig)
+//	behind n proxies whose addresses change      IPConfig{Hops: n, TrustAll: ..} FromConfig(keyfunc.IPConfig)
 //	behind a proxy on a Unix socket              IPConfig{TrustUnix: true}       FromConfig(keyfunc.IPConfig)
 //	behind authentication                        Context(get)                    Context(get)
 //	API keys, before they are checked            Secret(header, pepper)
@@ -20,6 +20,7 @@
 //	per route                                    Route(), or Pattern(mux)        FullMethod(), Service()
 //	per virtual host                             Host(names...)
 //	several of these together                    Join(...)                       Join(...)
+//	the first of these that a request has        Or(...)                         Or(...)
 //	one limit for all requests                   Global()                        Global()
 //
 // # The address of a client

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"net/url"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -35,22 +36,26 @@ func ExampleClientIP_direct() {
 	// Output: 10.0.0.1 <nil>
 }
 
-func ExampleClientIPHeader() {
-	key := keyfunc.ClientIPHeader("CF-Connecting-IP", netip.MustParsePrefix("10.0.0.0/8"))
-	fmt.Println(key(get("CF-Connecting-IP", "2001:db8:1:2:3:4:5:6")))
-	// Output: 2001:db8:1:2::/64 <nil>
-}
-
-func ExampleForwarded() {
-	key := keyfunc.Forwarded(netip.MustParsePrefix("10.0.0.0/8"))
+func ExampleIPConfig_forwarded() {
+	key := algo.Must(keyfunc.IPConfig{Header: "Forwarded", Trusted: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}.HTTP())
 	fmt.Println(key(get("Forwarded", `for=192.0.2.66, for="[2001:db8:1:2::3]:4711";proto=https`)))
 	// Output: 2001:db8:1:2::/64 <nil>
 }
 
-func ExampleTrustedHops() {
-	key := keyfunc.TrustedHops(2)
+func ExampleIPConfig_hops() {
+	key := algo.Must(keyfunc.IPConfig{Hops: 2, TrustAll: true}.HTTP())
 	fmt.Println(key(get("X-Forwarded-For", "192.0.2.66, 203.0.113.7, 198.51.100.2")))
 	// Output: 203.0.113.7 <nil>
+}
+
+// The address limits requests without a user.
+func ExampleOr() {
+	key := keyfunc.Or(keyfunc.Header("X-User"), keyfunc.ClientIP())
+	fmt.Println(key(get("X-User", "alice")))
+	fmt.Println(key(get("Accept", "*/*")))
+	// Output:
+	// alice <nil>
+	// 10.0.0.1 <nil>
 }
 
 func ExampleIPConfig_HTTP() {

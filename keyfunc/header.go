@@ -10,7 +10,7 @@ import (
 // Header is the value of a request header. The client chooses it, so by
 // itself it limits no client: use it where something in front of this server
 // sets the header or checks it. For credentials use [Secret], for addresses
-// [ClientIPHeader].
+// [IPConfig].
 //
 // The key is the value, as [Identity] writes it: unchanged, unless it is the
 // key of something else, longer than 128 bytes, or not printable.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -66,4 +67,14 @@ func config(t require.TestingT, c keyfunc.IPConfig) keyfunc.HTTP {
 	key, err := c.HTTP()
 	require.NoError(t, err)
 	return key
+}
+
+// behind is the key function for proxies that write a header.
+func behind(header string, trusted ...netip.Prefix) keyfunc.HTTP {
+	return algo.Must(keyfunc.IPConfig{Header: header, Trusted: trusted}.HTTP())
+}
+
+// afterHops is the key function for n proxies whose addresses change.
+func afterHops(n int) keyfunc.HTTP {
+	return algo.Must(keyfunc.IPConfig{Hops: n, TrustAll: true}.HTTP())
 }

@@ -18,17 +18,26 @@ type IPConfig struct {
 	Trusted []netip.Prefix
 
 	// Header is the only header read, when the peer is trusted. The default
-	// is X-Forwarded-For. "Forwarded" is read by the grammar of RFC 7239;
-	// every other header has addresses, with or without ports, separated by
-	// commas if there are several. In CloudFront-Viewer-Address a port follows
-	// each address, and IPv6 needs no brackets.
+	// is X-Forwarded-For. Every other header but "Forwarded" has addresses, with or without
+	// ports, separated by commas if there are several. In CloudFront-Viewer-Address a port
+	// follows each address, and IPv6 needs no brackets.
+	//
+	// The proxy must set the header on each request. Many proxies forward unknown
+	// headers unchanged, and the client then chooses the value.
+	//
+	// "Forwarded" is read by the grammar of RFC 7239, with its quoting, brackets and ports. An
+	// address given as "unknown", by an obfuscated name, or not at all, is unreadable. So is
+	// every address of a line with an error anywhere in it: otherwise a client could leave a
+	// quote open and hide the address that the proxy adds. A client can therefore put itself
+	// into the shared limit of unreadable addresses.
 	Header string
 
 	// Hops, if above 0, is the number of proxies between the client and
 	// this server, 1 to 64: the client is then the Hops-th address from the
-	// right, trusted or not, and a shorter chain is malformed. The peer
-	// must still be trusted by one of the Trust fields. The default, 0,
-	// finds the client by Trusted.
+	// right, trusted or not, and a shorter chain gives "~hop:" and the key of the peer. With one
+	// proxy it is 1. If it is larger than the number of proxies, a client chooses its key; if
+	// smaller, the key is the address of a proxy. The peer must still be trusted by one of the
+	// Trust fields. The default, 0, finds the client by Trusted.
 	Hops int
 
 	// IPv6Bits is the length of the prefix that distinguishes IPv6 clients, 32

@@ -55,8 +55,8 @@ func TestShortFormsPanic(t *testing.T) {
 	everything := prefixes("0.0.0.0/0")
 	require.PanicsWithValue(t, "keyfunc: the trusted prefixes hold all of IPv4, so any client could choose its key: list only your proxies, or set IPConfig.TrustAll",
 		func() { keyfunc.ClientIP(everything...) })
-	require.Panics(t, func() { keyfunc.Forwarded(everything...) })
-	require.Panics(t, func() { keyfunc.ClientIPHeader("X-Real-IP", everything...) })
+	require.Panics(t, func() { behind("Forwarded", everything...) })
+	require.Panics(t, func() { behind("X-Real-IP", everything...) })
 	require.Panics(t, func() { keyfunc.ClientIP(netip.Prefix{}) })
 }
 

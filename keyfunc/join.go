@@ -1,6 +1,7 @@
 package keyfunc
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 
@@ -43,3 +44,28 @@ func Join(parts ...HTTP) HTTP {
 //
 //	limiter.Reset(keyfunc.JoinKeys(keyfunc.Identity("alice"), "GET /items/{id}"))
 func JoinKeys(keys ...string) string { return keytext.Join(keys) }
+
+// Or is the key of the first identity that a request has:
+//
+//	keyfunc.Or(keyfunc.Context(user), keyfunc.ClientIP())
+//
+// It asks the parts in their order, until one gives a key or an error that is no [ErrNoKey]. A
+// request with none of the identities has no key. A client that can leave an identity out
+// chooses between two limits: give the requests without it the smaller one, or one of the same
+// size. The functions of this package do not give equal keys for different clients, except
+// [Host], whose keys look like any name. Or panics if there is no part, or one is nil.
+func Or(parts ...HTTP) HTTP {
+	require(len(parts) > 0, "Or", "there are no parts")
+	for _, part := range parts {
+		require(part != nil, "Or", "a part is nil")
+	}
+	parts = slices.Clone(parts)
+	return func(r *http.Request) (key string, err error) {
+		for _, part := range parts {
+			if key, err = part(r); !errors.Is(err, ErrNoKey) {
+				return key, err
+			}
+		}
+		return "", err
+	}
+}

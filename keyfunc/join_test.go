@@ -105,3 +105,30 @@ func TestJoinCopiesItsParts(t *testing.T) {
 	parts[0] = nil
 	require.Equal(t, "~join/1:a/1:b", keyOf(t, key, request("192.0.2.1:1", xff)))
 }
+
+// Or asks until there is an identity, and stops at a failure.
+func TestOr(t *testing.T) {
+	broken := errors.New("broken")
+	fails := func(err error) keyfunc.HTTP {
+		return func(*http.Request) (string, error) { return "", err }
+	}
+	none := fails(fmt.Errorf("absent: %w", keyfunc.ErrNoKey))
+	for name, row := range map[string]struct {
+		key  keyfunc.HTTP
+		want string
+		err  error
+	}{
+		"the first":            {keyfunc.Or(constant("a"), constant("b")), "a", nil},
+		"the second":           {keyfunc.Or(none, constant("b"), constant("c")), "b", nil},
+		"none":                 {keyfunc.Or(none, none), "", keyfunc.ErrNoKey},
+		"a failure, then one":  {keyfunc.Or(fails(broken), constant("b")), "", broken},
+		"none, then a failure": {keyfunc.Or(none, fails(broken)), "", broken},
+		"an empty key":         {keyfunc.Or(constant(""), constant("b")), "", nil},
+	} {
+		got, err := row.key(nil)
+		require.Equal(t, row.want, got, name)
+		require.ErrorIs(t, err, row.err, name)
+	}
+	require.PanicsWithValue(t, "keyfunc: Or: there are no parts", func() { keyfunc.Or() })
+	require.PanicsWithValue(t, "keyfunc: Or: a part is nil", func() { keyfunc.Or(constant("a"), nil) })
+}

@@ -42,7 +42,7 @@ func works() []work {
 		{"ClientIP/IPv4-long-chain", trusting, served("10.0.0.1:4711", xff, strings.Repeat("198.51.100.1, ", 100)+"203.0.113.7, 10.0.0.2, 10.0.0.3"), 0},
 		{"ClientIP/IPv6", keyfunc.ClientIP(), served("[2001:db8::1]:4711", xff), 0},
 		{"ClientIP/IPv6-one-proxy", trusting, served("10.0.0.1:4711", xff, "2001:db8::1"), 0},
-		{"Forwarded/IPv4", keyfunc.Forwarded(ours...), served("10.0.0.1:4711", "Forwarded", `for=203.0.113.7;proto=https, for="[2001:db8:aaaa::2]:80"`), 0},
+		{"Forwarded/IPv4", behind("Forwarded", ours...), served("10.0.0.1:4711", "Forwarded", `for=203.0.113.7;proto=https, for="[2001:db8:aaaa::2]:80"`), 0},
 		{"Header/plain", keyfunc.Header("X-User"), request("203.0.113.7:4711", "X-User", "alice"), 0},
 		{"Header/absent", keyfunc.Header("X-User"), request("203.0.113.7:4711", xff), 0},
 		{"Host", keyfunc.Host("example.com"), served("203.0.113.7:4711", xff), 0},

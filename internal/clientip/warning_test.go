@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/clientip"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -66,10 +67,12 @@ func TestWarnings(t *testing.T) {
 		{"everything trusted", trustAll, trustsAll},
 		{"everything trusted, many times", func() { trustAll(); trustAll() }, trustsAll},
 		{"no header", func() { overHTTP(keyfunc.ClientIP(), "192.0.2.1:1", "Accept") }, ""},
-		{"another header", func() { overHTTP(keyfunc.ClientIPHeader("X-Real-IP"), "192.0.2.1:1", "X-Forwarded-For") }, ""},
+		{"another header", func() {
+			overHTTP(algo.Must(keyfunc.IPConfig{Header: "X-Real-IP"}.HTTP()), "192.0.2.1:1", "X-Forwarded-For")
+		}, ""},
 		{"something trusted", func() { overHTTP(keyfunc.ClientIP(trusted), "192.0.2.1:1", "X-Forwarded-For") }, ""},
 		{"the peer alone", func() { overGRPC(rpckey.PeerIP()) }, ""},
-		{"counted hops", func() { keyfunc.TrustedHops(1) }, ""},
+		{"counted hops", func() { algo.Must(keyfunc.IPConfig{Hops: 1, TrustAll: true}.HTTP()) }, ""},
 		{"construction", func() { keyfunc.ClientIP() }, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -86,6 +86,14 @@ func ExampleMetadata() {
 	// Output: acme <nil>
 }
 
+// The peer's address limits calls without a tenant.
+func ExampleOr() {
+	key := rpckey.Or(rpckey.Metadata("x-tenant"), rpckey.PeerIP())
+	ctx := peer.NewContext(context.Background(), &peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 4711}})
+	fmt.Println(key(ctx, "/items.Items/Get"))
+	// Output: 192.0.2.7 <nil>
+}
+
 func ExampleTLSIdentity() {
 	ctx := peer.NewContext(context.Background(), &peer.Peer{AuthInfo: credentials.TLSInfo{State: service}})
 	fmt.Println(rpckey.TLSIdentity()(ctx, "/items.Items/Get"))

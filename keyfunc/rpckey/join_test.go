@@ -48,3 +48,18 @@ func TestJoinCopiesItsParts(t *testing.T) {
 	parts[0] = nil
 	require.Equal(t, "~join/1:a/1:b", rpcKeyOf(t, key, t.Context(), "/s/m"))
 }
+
+// Or asks until there is an identity, and stops at a failure.
+func TestOr(t *testing.T) {
+	broken := errors.New("broken")
+	none := constant("", keyfunc.ErrNoKey)
+	require.Equal(t, "b", rpcKeyOf(t, rpckey.Or(none, constant("b", nil), constant("c", nil)), t.Context(), "/s/m"))
+	for want, key := range map[error]keyfunc.RPC{
+		keyfunc.ErrNoKey: rpckey.Or(none, none), broken: rpckey.Or(none, constant("", broken), constant("c", nil)),
+	} {
+		_, err := key(t.Context(), "/s/m")
+		require.ErrorIs(t, err, want)
+	}
+	require.Panics(t, func() { rpckey.Or() })
+	require.Panics(t, func() { rpckey.Or(nil) })
+}
