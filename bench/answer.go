@@ -9,8 +9,8 @@ import (
 // everyday is work that a service adds to each of its requests, in the words of its
 // owner.
 var everyday = []struct{ what, id, name string }{
-	{"one bucket for all", "bucket", "sluice Acquire and Release"},
-	{"a bucket for each of 131 072 keys", "keyed-131072", "sluice Acquire and Release"},
+	{"one bucket for all", "bucket", oursAcquire},
+	{"a bucket for each of 131 072 keys", "keyed-131072", oursAcquire},
 	{"HTTP, by client address, with RateLimit fields", "http", httpHeaders},
 	{"HTTP, by client address, without fields", "http", httpNone},
 	{"gRPC, by peer address", "grpc", "sluice PeerIP"},

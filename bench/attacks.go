@@ -42,15 +42,15 @@ const sluice = "sluice"
 
 // attacks are all of them, in the order of the report.
 func attacks() []attack {
-	return []attack{
-		negativeCost(), hugeCost(), absurdRates(),
-		staleReadings(),
-		keyFlood(), rotatedKeys(), joinedKeys(),
-		forgedHeader(), forgedBehindProxy(), rotatedIPv6(),
-		canceledWaits(), refundTwice(), refundLate(),
-		obeyedRetryAfter(), windowEdge(),
-		panickingHandlers(), releasedTwice(), classOutOfRange(),
+	return append(append(limitAttacks(), keyAttacks()...), append(timeAttacks(), inFlightAttacks()...)...)
+}
+
+// each tries an attack on each library for which is holds.
+func each(is func(library) bool, run func(library) outcome) (tries []try) {
+	for _, l := range those(is) {
+		tries = append(tries, try{l.name, func() outcome { return run(l) }})
 	}
+	return tries
 }
 
 // run makes all tries. A try that panics has not held.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -9,81 +8,26 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	tollbooth "github.com/didip/tollbooth/v7"
-	tblimiter "github.com/didip/tollbooth/v7/limiter"
 	"github.com/go-chi/httprate"
-	"github.com/sethvargo/go-limiter/memorystore"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/throttled/throttled/v2"
-	ulule "github.com/ulule/limiter/v3"
-	"github.com/ulule/limiter/v3/drivers/store/memory"
-	"golang.org/x/time/rate"
 )
 
-// keyedLibrary is a limiter of q for each key, with room for about keys of them
-// where that can be said.
-type keyedLibrary struct {
-	library string
-	make    func(q quota, keys int) func(key string) bool
-}
-
-func keyedLibraries() []keyedLibrary {
-	ctx := context.Background()
-	return []keyedLibrary{
-		{sluice, func(q quota, keys int) func(string) bool {
-			l := algo.Must(algo.NewTokenBucket(q.rate(), algo.MaxKeys(keys)))
-			return func(k string) bool { return l.Allow(k, 1) }
-		}},
-		{"go-limiter", func(q quota, _ int) func(string) bool {
-			s := must(memorystore.New(&memorystore.Config{Tokens: uint64(q.units), Interval: q.period}))
-			return func(k string) bool { _, _, _, ok, err := s.Take(ctx, k); return ok && err == nil }
-		}},
-		{"throttled", func(q quota, keys int) func(string) bool {
-			l := newThrottled(throttled.PerDuration(q.units, q.period), q.units-1, keys)
-			return func(k string) bool {
-				limited, _, err := l.RateLimitCtx(ctx, k, 1)
-				return err == nil && !limited
-			}
-		}},
-		{"ulule", func(q quota, _ int) func(string) bool {
-			l := ulule.New(memory.NewStore(), ulule.Rate{Period: q.period, Limit: int64(q.units)})
-			return func(k string) bool { c, err := l.Get(ctx, k); return err == nil && !c.Reached }
-		}},
-		{"httprate", func(q quota, _ int) func(string) bool {
-			l := httprate.NewRateLimiter(q.units, q.period)
-			w, r := &sink{header: make(http.Header)}, httptest.NewRequest(http.MethodGet, "/", nil)
-			return func(k string) bool { return !l.OnLimit(w, r, k) }
-		}},
-		{"tollbooth", func(q quota, _ int) func(string) bool {
-			l := tollbooth.NewLimiter(float64(q.units)/q.period.Seconds(), nil).SetBurst(q.units)
-			return func(k string) bool { return tollbooth.LimitByKeys(l, []string{k}) == nil }
-		}},
-		{"sync.Map of x/time/rate", func(q quota, _ int) func(string) bool {
-			var m sync.Map
-			every := rate.Every(q.period / time.Duration(q.units))
-			return func(k string) bool {
-				l, _ := m.LoadOrStore(k, rate.NewLimiter(every, q.units))
-				return l.(*rate.Limiter).Allow()
-			}
-		}},
-	}
-}
-
-// keyFlood makes up half a million keys.
-func keyFlood() attack {
+// keyAttacks make up keys.
+func keyAttacks() []attack {
 	const half = 250_000
-	a := attack{id: "key-flood", title: "A flood of keys fills the memory",
+	return []attack{{
+		id: "key-flood", title: "A flood of keys fills the memory",
 		does:  "Limit 10 a minute each, room for 65 536 keys where that can be said. 500 000 different keys ask once each.",
-		holds: "the last 250 000 keys add less than 1 MB"}
-	for _, lib := range keyedLibraries() {
-		a.tries = append(a.tries, try{lib.library, func() outcome {
+		holds: "the last 250 000 keys add less than 1 MB",
+		tries: each(hasKeys, func(l library) outcome {
 			before := heap()
-			ask := lib.make(quota{10, time.Minute}, 1<<16)
+			ask := l.limit(quota{10, time.Minute}, 1<<16)
 			flood(ask, 0, half)
 			middle := heap()
 			flood(ask, half, 2*half)
@@ -91,14 +35,51 @@ func keyFlood() attack {
 			runtime.KeepAlive(ask)
 			added := max(after-middle, 0)
 			return outcome{fmt.Sprintf("%.1f MB kept, %.1f MB of it for the last 250 000", mb(after-before), mb(added)), added < 1<<20}
-		}})
-	}
-	return a
+		}),
+	}, {
+		id: "rotated-keys", title: "Rotating more keys than there is room for resets all limits",
+		does:  "Limit 10 an hour each, room for 1000 keys where that can be said. Ten times: a client asks 10 times, then 2000 keys never seen before ask once each.",
+		holds: "the client is admitted at most 10 times of 100",
+		tries: each(hasKeys, func(l library) outcome {
+			ask, got := l.limit(tenAnHour, 1000), 0
+			for i := range 10 {
+				got += count(10, func() bool { return ask("victim", 1) })
+				flood(ask, i*2000, (i+1)*2000)
+			}
+			return atMost(10, got, 100)
+		}),
+	}, {
+		id: "joined-keys", title: "`a:b` joined with `c` is `a` joined with `b:c`",
+		does:  "Limit 1 an hour by two values of the request together. For each of 13 separators s, one client has the values (a s b, c), another one (a, b s c).",
+		holds: "no two clients share a limit",
+		tries: joinedKeys(),
+	}, {
+		id: "forged-header", title: "A client that is connected directly makes up X-Forwarded-For",
+		does:  "Limit 10 an hour and client address, nothing said about proxies. One client sends 1000 requests from changing ports, each with another address in X-Forwarded-For.",
+		holds: "at most 10 are admitted",
+		tries: disguised(false, func(r *http.Request, i int) {
+			r.RemoteAddr = fmt.Sprintf("203.0.113.9:%d", 1024+i)
+			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.%d.%d", i>>8, i&255))
+		}),
+	}, {
+		id: "left-most", title: "The left-most X-Forwarded-For is believed",
+		does:  "The same behind one proxy, which appends the address of the client to the client's header. Each library in the mode that it offers for that (throttled has none).",
+		holds: "at most 10 are admitted",
+		tries: disguised(true, func(r *http.Request, i int) {
+			r.RemoteAddr = "10.0.0.1:443"
+			r.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.%d.%d, 203.0.113.9", i>>8, i&255))
+		}),
+	}, {
+		id: "ipv6", title: "One IPv6 subscriber uses many addresses",
+		does:  "Limit 10 an hour and client address. 1000 requests from different addresses of one /64.",
+		holds: "at most 10 are admitted",
+		tries: disguised(false, func(r *http.Request, i int) { r.RemoteAddr = fmt.Sprintf("[2001:db8::%x]:%d", i, 1024+i) }),
+	}}
 }
 
-func flood(ask func(string) bool, from, to int) {
+func flood(ask ask, from, to int) {
 	for i := from; i < to; i++ {
-		ask("client-" + strconv.Itoa(i))
+		ask("client-"+strconv.Itoa(i), 1)
 	}
 }
 
@@ -113,26 +94,54 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// rotatedKeys tries to push a key that has spent its limit out of the table.
-func rotatedKeys() attack {
-	a := attack{id: "rotated-keys", title: "Rotating more keys than there is room for resets all limits",
-		does:  "Limit 10 an hour each, room for 1000 keys where that can be said. Ten times: a client asks 10 times, then 2000 keys never seen before ask once each.",
-		holds: "the client is admitted at most 10 times of 100"}
-	for _, lib := range keyedLibraries() {
-		a.tries = append(a.tries, try{lib.library, func() outcome {
-			ask, got := lib.make(quota{10, time.Hour}, 1000), 0
-			for i := range 10 {
-				got += count(10, func() bool { return ask("victim") })
-				flood(ask, i*2000, (i+1)*2000)
-			}
-			return atMost(10, got, 100)
-		}})
+// disguised counts the admissions of one client that looks different each time.
+func disguised(proxied bool, change func(r *http.Request, i int)) []try {
+	const n = 1000
+	tries := each(func(l library) bool { return l.wrap != nil && l.wrap(tenAnHour, proxied) != nil }, func(l library) outcome {
+		serve, i := handled(l.wrap(tenAnHour, proxied)), 0
+		got := count(n, func() bool {
+			i++
+			return serve(func(r *http.Request) *http.Request { change(r, i); return r }) == http.StatusOK
+		})
+		return atMost(10, got, n)
+	})
+	for i, l := range tries {
+		if proxied {
+			tries[i].library += those(func(x library) bool { return x.name == l.library })[0].mode
+		}
 	}
-	return a
+	return tries
 }
 
 // joinedKeys makes up pairs that differ and may become the same key.
-func joinedKeys() attack {
+func joinedKeys() (tries []try) {
+	header := func(name string) httprate.KeyFunc {
+		return func(r *http.Request) (string, error) { return r.Header.Get(name), nil }
+	}
+	for _, m := range []struct {
+		library string
+		make    func() wrap
+	}{
+		{sluice, func() wrap {
+			return httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), keyfunc.Join(keyfunc.Header("X-A"), keyfunc.Header("X-B")))
+		}},
+		{"httprate", func() wrap {
+			return httprate.LimitBy(1, time.Hour, httprate.JoinKeys(header("X-A"), header("X-B")))
+		}},
+		{"throttled", func() wrap {
+			l := throttled.HTTPRateLimiterCtx{RateLimiter: newThrottled(quota{1, time.Hour}, 0), VaryBy: &throttled.VaryBy{Params: []string{"a", "b"}}}
+			return l.RateLimit
+		}},
+		{"tollbooth", func() wrap {
+			return booth(tollbooth.NewLimiter(1.0/3600, nil).SetHeader("X-A", nil).SetHeader("X-B", nil))
+		}},
+	} {
+		tries = append(tries, try{m.library, func() outcome { return collide(m.make) }})
+	}
+	return tries
+}
+
+func collide(make func() wrap) outcome {
 	request := func(a, b string) func(*http.Request) *http.Request {
 		return func(r *http.Request) *http.Request {
 			r.Header.Set("X-A", a)
@@ -141,51 +150,37 @@ func joinedKeys() attack {
 			return r
 		}
 	}
-	collide := func(make func() func(http.Handler) http.Handler) func() outcome {
-		return func() outcome {
-			separators := strings.Split(`: , ; | / . - _ = & # %0A |X-B|`, " ")
-			shared := 0
-			for _, sep := range separators {
-				if sep == "%0A" {
-					sep = "\n"
-				}
-				// tollbooth orders the values at random, so try often.
-				if count(32, func() bool {
-					h := handled(make())
-					h(request("a"+sep+"b", "c"))
-					return h(request("a", "b"+sep+"c")) != http.StatusOK
-				}) > 0 {
-					shared++
-				}
-			}
-			return outcome{fmt.Sprintf("%d of %d pairs share a limit", shared, len(separators)), shared == 0}
+	separators := append(strings.Split(`: , ; | / . - _ = & # |X-B|`, " "), "\n")
+	shared := 0
+	for _, sep := range separators {
+		// tollbooth orders the values at random, so try often.
+		if count(32, func() bool {
+			h := handled(make())
+			h(request("a"+sep+"b", "c"))
+			return h(request("a", "b"+sep+"c")) != http.StatusOK
+		}) > 0 {
+			shared++
 		}
 	}
-	header := func(name string) httprate.KeyFunc {
-		return func(r *http.Request) (string, error) { return r.Header.Get(name), nil }
-	}
-	return attack{id: "joined-keys", title: "`a:b` joined with `c` is `a` joined with `b:c`",
-		does:  "Limit 1 an hour by two values of the request together. For each of 13 separators s, one client has the values (a s b, c), another one (a, b s c).",
-		holds: "no two clients share a limit",
-		tries: []try{
-			{sluice, collide(func() func(http.Handler) http.Handler {
-				return httpmw.Limit(algo.Must(algo.NewTokenBucket(algo.PerHour(1))),
-					keyfunc.Join(keyfunc.Header("X-A"), keyfunc.Header("X-B")))
-			})},
-			{"httprate", collide(func() func(http.Handler) http.Handler {
-				return httprate.LimitBy(1, time.Hour, httprate.JoinKeys(header("X-A"), header("X-B")))
-			})},
-			{"throttled", collide(func() func(http.Handler) http.Handler {
-				l := throttled.HTTPRateLimiterCtx{RateLimiter: newThrottled(throttled.PerHour(1), 0, 0),
-					VaryBy: &throttled.VaryBy{Params: []string{"a", "b"}}}
-				return l.RateLimit
-			})},
-			{"tollbooth", collide(func() func(http.Handler) http.Handler {
-				return boothBy(tollbooth.NewLimiter(1.0/3600, nil).SetHeader("X-A", nil).SetHeader("X-B", nil))
-			})},
-		}}
+	return outcome{fmt.Sprintf("%d of %d pairs share a limit", shared, len(separators)), shared == 0}
 }
 
-func boothBy(l *tblimiter.Limiter) func(http.Handler) http.Handler {
-	return func(h http.Handler) http.Handler { return tollbooth.LimitHandler(l, h) }
+// handled serves one request at a time through a middleware and returns the
+// status. The request is a GET of / from 192.0.2.1, changed by change.
+func handled(wrap wrap) func(change func(*http.Request) *http.Request) int {
+	h := responses(wrap)
+	return func(change func(*http.Request) *http.Request) int { return h(change).Code }
+}
+
+// responses is like handled, for tries that also read the fields.
+func responses(wrap wrap) func(change func(*http.Request) *http.Request) *httptest.ResponseRecorder {
+	h := wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	return func(change func(*http.Request) *http.Request) *httptest.ResponseRecorder {
+		r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
+		if change != nil {
+			r = change(r)
+		}
+		h.ServeHTTP(w, r)
+		return w
+	}
 }

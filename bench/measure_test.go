@@ -42,9 +42,7 @@ func TestContendersDoTheirWork(t *testing.T) {
 	for _, w := range all {
 		t.Run(w.id, func(t *testing.T) {
 			if strings.HasPrefix(w.id, "keyed-131072") {
-				s := newStores(4096)
-				w.make = func() []contender { return keyed(keys(4096), s) }
-				w.end, w.warm = s.close, 0
+				w.make, w.warm = func() []contender { return keyed(keys(4096)) }, 0
 			}
 			res, err := measure(w, plan{rounds: 2, sample: 100 * time.Microsecond})
 			require.NoError(t, err)

@@ -11,6 +11,30 @@ import (
 	"time"
 )
 
+// footprint is the memory of a library for each live key.
+type footprint struct {
+	library string
+	bytes   float64
+}
+
+// footprints lets n keys be charged once each and weighs the heap before and
+// after. The names of the keys exist before; a library that copies them pays
+// for it, one that refers to them does not.
+func footprints(n int) (all []footprint) {
+	ks := keys(n)
+	for _, lib := range those(hasKeys) {
+		before := heap()
+		ask := lib.limit(quota{100, time.Hour}, n)
+		for _, k := range ks {
+			ask(k, 1)
+		}
+		all = append(all, footprint{lib.name, float64(heap()-before) / float64(n)})
+		runtime.KeepAlive(ask)
+	}
+	runtime.KeepAlive(ks)
+	return all
+}
+
 // newKeys has the time that a library takes for keys that it has not seen, and
 // the time that the collector takes for them afterwards.
 type newKeys struct {
@@ -26,22 +50,21 @@ const tooLong = 20 * time.Microsecond
 // firstDecisions asks about n keys once each. The first row asks nothing: it shows the
 // effect of the machine itself on a measurement.
 func firstDecisions(n int) []newKeys {
-	libs := append([]keyedLibrary{{"nothing", func(quota, int) func(string) bool {
-		return func(string) bool { return true }
-	}}}, keyedLibraries()...)
+	nothing := library{name: "nothing", limit: func(quota, int) ask { return func(string, int) bool { return true } }}
+	libs := append([]library{nothing}, those(hasKeys)...)
 	ks := keys(n)
 	var all []newKeys
 	for _, lib := range libs {
-		ask := lib.make(quota{100, time.Hour}, n)
+		ask := lib.limit(quota{100, time.Hour}, n)
 		took := make([]time.Duration, n)
 		runtime.GC()
 		for i, k := range ks {
 			began := time.Now()
-			ask(k)
+			ask(k, 1)
 			took[i] = time.Since(began)
 		}
 		slices.Sort(took)
-		all = append(all, newKeys{library: lib.library, took: took, collector: cycle(), started: startOf(lib.library)})
+		all = append(all, newKeys{library: lib.name, took: took, collector: cycle(), started: startOf(lib.name)})
 		runtime.KeepAlive(ask)
 	}
 	runtime.KeepAlive(ks)
@@ -65,11 +88,11 @@ const firstOfProcess = "SLUICE_BENCH_FIRST" // the library whose first decision 
 // printFirst makes a limiter and times its first decision, if the environment asks for it.
 func printFirst() bool {
 	name := os.Getenv(firstOfProcess)
-	for _, lib := range keyedLibraries() {
-		if lib.library == name {
-			ask := lib.make(quota{100, time.Hour}, 1_000_000)
+	for _, lib := range those(hasKeys) {
+		if lib.name == name {
+			ask := lib.limit(quota{100, time.Hour}, 1_000_000)
 			began := time.Now()
-			ask("user")
+			ask("user", 1)
 			fmt.Println(time.Since(began).Nanoseconds())
 		}
 	}

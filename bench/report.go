@@ -58,14 +58,10 @@ func (r report) title(b *strings.Builder) {
 func (r report) head(b *strings.Builder) {
 	b.WriteString("## How\n\n| | |\n|---|---|\n")
 	m := r.machine
-	kind := "no sign of a hypervisor"
-	if m.virtual {
-		kind = "a virtual machine"
-	}
-	fmt.Fprintf(b, "| processor | %s, %d cores, %s |\n| system | %s |\n", m.cpu, m.cores, kind, m.system)
+	b.WriteString(m.String())
 	fmt.Fprintf(b, "| one reading of the clock | %.1f ns (clock source %s) |\n", m.clock, m.clocksource)
 	fmt.Fprintf(b, "| rounds | %d of %v for each contender, in turns |\n| peers | %s |\n\n",
-		r.plan.rounds, r.plan.sample, strings.Join(m.peers, ", "))
+		r.plan.rounds, r.plan.sample, strings.Join(m.Peers, ", "))
 	b.WriteString("All libraries do the same work in one process. Each round times each of them once " +
 		"and begins with another one; before each sample the garbage is collected. Figures are medians over the rounds. " +
 		"A multiple is the median of the multiples within each round. " +

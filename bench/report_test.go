@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluice-go/sluice/bench/host"
 	"github.com/stretchr/testify/require"
 )
 
@@ -26,7 +27,7 @@ func sample() report {
 	}}
 	return report{
 		when: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), plan: plan{20, time.Millisecond},
-		machine: machine{cpu: "a processor", clock: 9.5, virtual: true},
+		machine: machine{Facts: host.Facts{CPU: "a processor", Virtual: true}, clock: 9.5},
 		results: []result{res}, keys: 10,
 		prints: []footprint{{sluice, 32}, {"thrifty", 16}, {"lavish", 200}},
 		attacks: []attacked{{attack{id: "x", title: "An attack", does: "This.", holds: "that"}, []verdict{
@@ -153,11 +154,4 @@ func TestToldReadsEveryForm(t *testing.T) {
 			require.True(t, c.at.Equal(until), until)
 		}
 	}
-}
-
-func TestCPUInfo(t *testing.T) {
-	info := []byte("processor\t: 0\nmodel name\t: A: B\nflags\t\t: fpu hypervisor\n")
-	require.Equal(t, "A: B", cpuinfo(info, "model name"))
-	require.Equal(t, "fpu hypervisor", cpuinfo(info, "flags"))
-	require.Empty(t, cpuinfo(info, "bogus"))
 }

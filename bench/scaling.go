@@ -12,7 +12,7 @@ import (
 // each.
 func scaled(cores int) []work {
 	all := []work{
-		{title: "One bucket", us: "sluice Allow", make: oneBucket},
+		{title: "One bucket", us: oursAllow, make: oneBucket},
 		keyedWork(1<<10, cores), keyedWork(1<<17, cores),
 		{title: "Fixed in-flight limit", us: fixedLimit, make: func() []contender { return asked(fixedGates(1000)) }},
 		{title: "Adaptive in-flight limit", us: bbrLimit, make: func() []contender { return asked(adaptiveGates(true)) }},
@@ -70,7 +70,7 @@ func processors(list string, most int) (procs []int, err error) {
 func scalingTables(procs []int, byProcs [][]result) string {
 	var b strings.Builder
 	m := thisMachine()
-	fmt.Fprintf(&b, "# Decisions on several processors\n\nWritten by `make bench BENCH='-scaling ...'` on %s, %d processors (%s).\n\n", m.cpu, m.cores, m.system)
+	fmt.Fprintf(&b, "# Decisions on several processors\n\nWritten by `make bench BENCH='-scaling ...'` on %s, %d processors (%s).\n\n", m.CPU, m.Cores, m.System)
 	b.WriteString("A goroutine on each processor, all on the same limiter. Wall time for one decision of all\n" +
 		"together, in nanoseconds (median), and in parentheses the multiple of the floor.\n")
 	for i, first := range byProcs[0] {

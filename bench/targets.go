@@ -79,13 +79,13 @@ func targets(rs []result, prints []footprint) (ts []target) {
 			ts = append(ts, target{r.title + ": " + name, "allocations", limit, x.allocs, 0})
 		}
 	}
-	const both = "sluice Acquire and Release"
-	multiple("bucket", "sluice Allow", 1.25)
+	const both = oursAcquire
+	multiple("bucket", oursAllow, 1.25)
 	multiple("bucket", both, 1.7)
 	allocs("bucket", both, 0)
-	nanos("keyed-1024", "sluice Allow", 45)
+	nanos("keyed-1024", oursAllow, 45)
 	nanos("keyed-1024", both, 60)
-	nanos("keyed-131072", "sluice Allow", 70)
+	nanos("keyed-131072", oursAllow, 70)
 	nanos("keyed-131072", both, 85)
 	allocs("keyed-131072", both, 0)
 	for _, p := range prints {

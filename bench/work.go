@@ -8,9 +8,9 @@ import (
 // works are all groups, in the order in which they are run and reported.
 func works() []work {
 	all := []work{
-		{id: "bucket", title: "One bucket, admitted", cores: 1, us: "sluice Allow", make: oneBucket},
-		{id: "bucket-2", title: "One bucket, admitted, two goroutines on two cores", cores: 2, us: "sluice Allow", make: oneBucket},
-		{id: "bucket-denied", title: "One bucket, denied", cores: 1, denied: true, us: "sluice Allow", make: oneEmptyBucket},
+		{id: "bucket", title: "One bucket, admitted", cores: 1, us: oursAllow, make: oneBucket},
+		{id: "bucket-2", title: "One bucket, admitted, two goroutines on two cores", cores: 2, us: oursAllow, make: oneBucket},
+		{id: "bucket-denied", title: "One bucket, denied", cores: 1, denied: true, us: oursAllow, make: oneEmptyBucket},
 	}
 	all = append(all, inFlightWorks("inflight", "Fixed in-flight limit", fixedLimit,
 		func() []gate { return fixedGates(1000) }, func() []gate { return fixedGates(1) })...)
@@ -22,7 +22,7 @@ func works() []work {
 		}
 	}
 	return append(all,
-		work{id: "window", title: "One sliding window, admitted", cores: 1, us: "sluice Allow", make: slidingWindows},
+		work{id: "window", title: "One sliding window, admitted", cores: 1, us: oursAllow, make: slidingWindows},
 		work{id: "http", title: "HTTP middleware by client address, admitted", cores: 1, us: httpHeaders, over: true,
 			make: func() []contender { return overHTTP(plenty) }},
 		work{id: "http-denied", title: "HTTP middleware by client address, denied", cores: 1, denied: true, us: httpHeaders, over: true,
@@ -44,14 +44,9 @@ func inFlightWorks(id, title, us string, places, none func() []gate) []work {
 }
 
 func keyedWork(n, cores int) work {
-	var s stores
-	w := work{id: "keyed-" + strconv.Itoa(n), cores: cores, us: "sluice Allow", warm: n,
+	w := work{id: "keyed-" + strconv.Itoa(n), cores: cores, us: oursAllow, warm: n,
 		title: strconv.Itoa(n) + " keys, all seen before and live",
-		make: func() []contender {
-			s = newStores(n)
-			return keyed(keys(n), s)
-		},
-		end: func() { s.close() }}
+		make:  func() []contender { return keyed(keys(n)) }}
 	if cores == 2 {
 		w.id += "-2"
 		w.title += ", two goroutines on two cores"

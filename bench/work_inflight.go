@@ -5,30 +5,33 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
-	"github.com/failsafe-go/failsafe-go/bulkhead"
-	"github.com/go-kratos/aegis/ratelimit"
+	"github.com/failsafe-go/failsafe-go/adaptivethrottler"
+	"github.com/go-kratos/aegis/circuitbreaker/sre"
 	"github.com/go-kratos/aegis/ratelimit/bbr"
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/bench/peers"
+	"github.com/zeromicro/go-zero/core/breaker"
+	"github.com/zeromicro/go-zero/core/collection"
 	"github.com/zeromicro/go-zero/core/load"
-	"golang.org/x/sync/semaphore"
 )
 
 const (
-	fixedLimit = "sluice Fixed"
-	bbrLimit   = "sluice BBR"
-
+	fixedLimit   = "sluice Fixed"
+	bbrLimit     = "sluice BBR"
 	defaultLimit = "sluice Default"
+	throttleOurs = "sluice Throttle"
+	windowOurs   = "sluice Window.Add"
 )
 
-// gate is an in-flight limit. Once asks for a place and, unless it is to keep
+// gate is an in-flight limit. Once asks for a slot and, unless it is to keep
 // it, gives it back.
 type gate struct {
 	name string
 	kind kind
 	once func(keep bool) (admitted bool)
-	fill func() // nil: keep places until there are none
+	fill func() // nil: keep slots until there are none
 }
 
 // asked makes contenders of gates.
@@ -39,7 +42,7 @@ func asked(gates []gate) (cs []contender) {
 	return cs
 }
 
-// full makes contenders of gates that have no place left.
+// full makes contenders of gates that have no slot left.
 func full(gates []gate) []contender {
 	for _, g := range gates {
 		if g.fill != nil {
@@ -52,39 +55,13 @@ func full(gates []gate) []contender {
 	return asked(gates)
 }
 
-// again repeats. Every contender of a group, the floor too, pays for the call.
-func again(admitted func() bool) func(int) int {
-	return func(n int) (count int) {
-		for range n {
-			if admitted() {
-				count++
-			}
-		}
-		return count
-	}
-}
-
 // fixedGates are limits of n. The floor swaps a word and swaps it back.
 func fixedGates(n int) []gate {
-	sem := semaphore.NewWeighted(int64(n))
-	hull := bulkhead.New[any](uint(n))
 	return []gate{
 		{"floor: swap, swap", floor, inFlightFloor(n, func() time.Duration { return 0 }), nil},
 		{fixedLimit, ours, ourGate(adaptive.Fixed(n)), nil},
-		{"x/sync semaphore", peer, func(keep bool) bool {
-			ok := sem.TryAcquire(1)
-			if ok && !keep {
-				sem.Release(1)
-			}
-			return ok
-		}, nil},
-		{"failsafe-go bulkhead", peer, func(keep bool) bool {
-			ok := hull.TryAcquirePermit()
-			if ok && !keep {
-				hull.ReleasePermit()
-			}
-			return ok
-		}, nil},
+		{"x/sync semaphore", peer, peers.Semaphore(n).Once, nil},
+		{"failsafe-go bulkhead", peer, peers.Bulkhead(n).Once, nil},
 	}
 }
 
@@ -129,63 +106,91 @@ func ourGate(s adaptive.Strategy, opts ...adaptive.Option) func(keep bool) bool 
 // adaptiveGates are self-tuning limits. A limiter that measures the duration of
 // work has to read the clock twice. The service is calm: limiters with a
 // processor signal have thresholds above the load of this program. Without
-// places, their signal always reports overload, or their limit is at most one.
-func adaptiveGates(places bool) []gate {
+// slots, their signal always reports overload, or their limit is at most one.
+func adaptiveGates(free bool) []gate {
 	most, threshold := 1, int64(0) // of 1000 shares of the processor
-	if places {
+	if free {
 		most, threshold = 1000, 1001
 	}
 	start := time.Now()
-	lim := adaptivelimiter.NewBuilder[any]().WithLimits(uint(most), uint(most), uint(most)).Build()
-	aegis := bbr.NewLimiter(bbr.WithCPUThreshold(threshold))
 	limits := adaptive.WithLimits(most, most)
+	calm := adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(1e6))) // which it does not reach
+	zero := peers.GoZero(load.WithCpuThreshold(threshold))
 	return []gate{
 		{"floor: clock, swap, clock, swap", floor, inFlightFloor(most, func() time.Duration { return time.Since(start) }), nil},
-		{bbrLimit, ours, ourGate(adaptive.BBR(adaptive.WithSignal(calm())), limits), nil},
+		{bbrLimit, ours, ourGate(adaptive.BBR(calm), limits), nil},
 		{defaultLimit, ours, ourGate(adaptive.Default(), limits), nil},
 		{"sluice RunQueue", ours, ourGate(adaptive.RunQueue(), limits), nil},
 		{"sluice Gradient2", ours, ourGate(adaptive.Gradient2(limits)), nil},
-		{"failsafe-go adaptive limiter", peer, func(keep bool) bool {
-			p, ok := lim.TryAcquirePermit()
-			if ok && !keep {
-				p.Record()
-			}
-			return ok
-		}, nil},
-		{"kratos aegis BBR", peer, func(keep bool) bool {
-			done, err := aegis.Allow()
-			if err == nil && !keep {
-				done(ratelimit.DoneInfo{})
-			}
-			return err == nil
-		}, nil},
-		zeroGate(threshold),
+		{"failsafe-go adaptive limiter", peer, peers.Failsafe(most).Once, nil},
+		{"kratos aegis BBR", peer, peers.Aegis(bbr.WithCPUThreshold(threshold)).Once, nil},
+		{"go-zero adaptive shedder", peer, zero.Once, func() { fillZero(zero) }},
 	}
 }
 
-// calm is the signal that BBR watches by default, with a threshold that it does
-// not reach.
-func calm() adaptive.Signal { return adaptive.CPU(adaptive.Threshold(1e6)) }
+// fillZero overloads go-zero's shedder. It goes by a mean of the requests in flight, which
+// it takes at the end of calls: so it is filled by 1000, of which half fail.
+func fillZero(g peers.Gate) {
+	var held []func(bool)
+	for range 1000 {
+		if leave := g.Enter(); leave != nil {
+			held = append(held, leave)
+		}
+	}
+	for _, leave := range held[:len(held)/2] {
+		leave(true)
+	}
+}
 
-// zeroGate is go-zero's shedder. It goes by a mean of the requests in flight, which
-// it takes at the end of calls: so it is filled by 1000, of which half end.
-func zeroGate(threshold int64) gate {
-	shedder := load.NewAdaptiveShedder(load.WithCpuThreshold(threshold))
-	return gate{"go-zero adaptive shedder", peer, func(keep bool) bool {
-		p, err := shedder.Allow()
-		if err == nil && !keep {
-			p.Pass()
-		}
-		return err == nil
-	}, func() {
-		var held []load.Promise
-		for range 1000 {
-			if p, err := shedder.Allow(); err == nil {
-				held = append(held, p)
+// throttles decide on the client's side whether a call is worth making, by the
+// formula of Google's book on reliability, in front of a backend that accepts
+// everything.
+func throttles() []contender {
+	safe := adaptivethrottler.NewWithDefaults[any]()
+	kratos, zero := sre.NewBreaker(), breaker.NewBreaker()
+	return []contender{
+		{"floor: clock, two additions", floor, again(addFloor())},
+		{throttleOurs, ours, again(acquired(algo.Must(throttle.New()), ""))},
+		{"failsafe-go adaptive throttler", peer, again(func() bool {
+			ok := safe.TryAcquirePermit()
+			safe.RecordSuccess()
+			return ok
+		})},
+		{"kratos aegis SRE breaker", peer, again(func() bool {
+			err := kratos.Allow()
+			kratos.MarkSuccess()
+			return err == nil
+		})},
+		{"go-zero breaker", peer, again(func() bool {
+			p, err := zero.Allow()
+			if err == nil {
+				p.Accept()
 			}
-		}
-		for _, p := range held[:len(held)/2] {
-			p.Fail()
-		}
-	}}
+			return err == nil
+		})},
+	}
+}
+
+// addFloor reads the clock and adds to two sums.
+func addFloor() func() bool {
+	start := time.Now()
+	var n, sum atomic.Int64
+	return func() bool {
+		n.Add(1)
+		return sum.Add(int64(time.Since(start))) != 0
+	}
+}
+
+// windows count completed work into a rolling window of 10 s in 100 buckets.
+// The window of aegis is not exported.
+func windows() []contender {
+	w := must(adaptive.NewWindow(10*time.Second, 100))
+	zero := collection.NewRollingWindow(func() *collection.Bucket[int64] {
+		return new(collection.Bucket[int64])
+	}, 100, 100*time.Millisecond)
+	return []contender{
+		{"floor: clock, two additions", floor, again(addFloor())},
+		{windowOurs, ours, again(func() bool { w.Add(time.Millisecond); return true })},
+		{"go-zero RollingWindow.Add", peer, again(func() bool { zero.Add(1); return true })},
+	}
 }

@@ -94,9 +94,9 @@ func (b *redisBed) close() {
 	_ = b.client.Close()
 }
 
-// each asks for the keys in turn; goroutines begin far from each other. It asks
+// inTurn asks for the keys in turn; goroutines begin far from each other. It asks
 // for every key of a spent quota once beforehand.
-func (b *redisBed) each(q quota, admitted func(key string) bool) func(int) int {
+func (b *redisBed) inTurn(q quota, admitted func(key string) bool) func(int) int {
 	for _, k := range b.keys {
 		if q == spent {
 			admitted(k)
@@ -124,7 +124,7 @@ func (b *redisBed) script(answer string) contender {
 			must(b.client.Set(ctx, k, answer, 0).Result())
 		}
 	}
-	return contender{"plain EVALSHA", floor, b.each(ample, func(k string) bool {
+	return contender{"plain EVALSHA", floor, b.inTurn(ample, func(k string) bool {
 		return plain.EvalSha(ctx, b.client, []string{k}).Err() == nil
 	})}
 }
@@ -135,7 +135,7 @@ func (b *redisBed) ours(name string, q quota, opts ...distributed.Option) conten
 	b.stores = append(b.stores, s)
 	var l algo.Limiter = must(s.TokenBucket("l", q.rate(), algo.Burst(int64(q.burst()))))
 	ctx := context.Background()
-	return contender{name, ours, b.each(q, func(k string) bool {
+	return contender{name, ours, b.inTurn(q, func(k string) bool {
 		lease, err := l.Acquire(ctx, k, 1)
 		lease.Release(algo.Succeeded)
 		return err == nil && lease.Allowed
@@ -146,7 +146,7 @@ func (b *redisBed) peer(q quota) contender {
 	l := redis_rate.NewLimiter(b.client)
 	limit := redis_rate.Limit{Rate: q.units, Burst: q.burst(), Period: q.period}
 	ctx := context.Background()
-	return contender{redisRate, peer, b.each(q, func(k string) bool {
+	return contender{redisRate, peer, b.inTurn(q, func(k string) bool {
 		res, err := l.Allow(ctx, k, limit)
 		return err == nil && res.Allowed > 0
 	})}
@@ -161,7 +161,7 @@ func (b *redisBed) throttled(q quota) contender {
 	}))
 	l.SetMaxCASAttemptsLimit(attempts)
 	ctx := context.Background()
-	return contender{"throttled", peer, b.each(q, func(k string) bool {
+	return contender{"throttled", peer, b.inTurn(q, func(k string) bool {
 		limited, _, err := l.RateLimitCtx(ctx, k, 1)
 		return err == nil && !limited
 	})}
@@ -171,7 +171,7 @@ func (b *redisBed) throttled(q quota) contender {
 func (b *redisBed) ulule(q quota) contender {
 	l := limiter.New(must(ululestore.NewStore(b.client)), limiter.Rate{Limit: int64(q.burst()), Period: q.period})
 	ctx := context.Background()
-	return contender{"ulule", peer, b.each(q, func(k string) bool {
+	return contender{"ulule", peer, b.inTurn(q, func(k string) bool {
 		res, err := l.Get(ctx, k)
 		return err == nil && !res.Reached
 	})}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sluice-go/sluice/bench/host"
 )
 
 // group is a part of the matrix: every limiter at every load.
@@ -137,7 +139,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if err := thisMachine(*bin).save(*records); err != nil {
+	facts := host.This(*bin, "github.com/go-kratos/aegis", "github.com/failsafe-go/failsafe-go", "github.com/zeromicro/go-zero", "google.golang.org/grpc")
+	if err := appendLine(*records, line{Machine: &facts}); err != nil {
 		return err
 	}
 	fmt.Println(heading)

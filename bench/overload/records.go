@@ -8,17 +8,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/bench/host"
 )
 
 // results is the content of a file of records.
 type results struct {
-	machine machine
+	machine host.Facts
 	cells   []figures // one for each handler, limiter and load: the latest
 }
 
 // line is one record: figures, or the machine.
 type line struct {
-	Machine *machine
+	Machine *host.Facts
 	figures
 }
 

@@ -48,11 +48,7 @@ func (r results) head(b *strings.Builder) {
 	fmt.Fprintf(b, "Measured on %s by `make overload`: real processes, real sockets, far more requests than the server can answer.\n\n| | |\n|---|---|\n", r.dates())
 	m := r.machine
 	if m.CPU != "" {
-		kind := "no sign of a hypervisor"
-		if m.Virtual {
-			kind = "a virtual machine"
-		}
-		fmt.Fprintf(b, "| processor | %s, %d cores, %s |\n| system | %s |\n", m.CPU, m.Cores, kind, m.System)
+		b.WriteString(m.String())
 	}
 	if len(m.Peers) > 0 {
 		fmt.Fprintf(b, "| peers, and gRPC | %s |\n", strings.Join(m.Peers, ", "))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/bench/host"
 )
 
 // cellOf is a cell that meets the targets.
@@ -26,7 +28,7 @@ func written(t *testing.T, cells ...figures) (page, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	records := filepath.Join(dir, "records")
-	require.NoError(t, machine{CPU: "a processor", Cores: 2, Virtual: true, Peers: []string{"peer v1"}}.save(records))
+	require.NoError(t, appendLine(records, line{Machine: &host.Facts{CPU: "a processor", Cores: 2, Virtual: true, Peers: []string{"peer v1"}}}))
 	for _, f := range cells {
 		require.NoError(t, f.save(records))
 	}

@@ -51,9 +51,3 @@ func TestSaid(t *testing.T) {
 	require.Empty(t, said(nil))
 	require.Equal(t, "one two", said(errors.New("one\n\ttwo")))
 }
-
-func TestMachine(t *testing.T) {
-	var m machine
-	m.read("processor\t: 0\nmodel name\t: A B\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\nmodel name\t: A B\n")
-	require.Equal(t, machine{CPU: "A B", Cores: 2, Virtual: true}, m)
-}

@@ -10,9 +10,6 @@ import (
 )
 
 var declarationRows = []row{
-	{"pure decide functions without a production caller", "functions and methods of the product named decide (in any case) that no file of the main module but tests uses", uncalledDecides},
-	{"Acquire-to-Release verb sets in algo", "types of algo that declare Acquire and Release and one of Settle, SetRate and Reset themselves, with the number of their methods", verbSets},
-	{"representations of a limit as data", "structs of algo and distributed, at top level, with a field of type Rate", limitStructs},
 	{"declarations in both httpmw and grpcmw", "names of functions, methods and types of more than three lines that both packages declare, exported ones excepted that have the same name on purpose (options, String)", twins},
 	{"exported declarations of algo", "exported constants, variables, functions, types and methods of exported types (x/time/rate has 28, otter 87 by the same count)", exported},
 }
@@ -71,83 +68,6 @@ func receiver(d *ast.FuncDecl) string {
 			return ""
 		}
 	}
-}
-
-func uncalledDecides(t *tree) (string, error) {
-	used := map[types.Object]bool{}
-	for _, p := range t.pkgs {
-		for _, obj := range p.TypesInfo.Uses {
-			if f, ok := obj.(*types.Func); ok {
-				used[f.Origin()] = true
-			}
-		}
-	}
-	// A method that an interface calls has a caller: its name is used there.
-	viaInterface := map[string]bool{}
-	for obj := range used {
-		if f, ok := obj.(*types.Func); ok {
-			if recv := f.Signature().Recv(); recv != nil && types.IsInterface(recv.Type()) {
-				viaInterface[f.Name()] = true
-			}
-		}
-	}
-	var names []string
-	for _, name := range t.product {
-		for _, d := range t.declarations(name) {
-			obj, ok := t.pkgs[name].TypesInfo.Defs[d.ident].(*types.Func)
-			if ok && strings.EqualFold(obj.Name(), "decide") && !used[obj] && !viaInterface[obj.Name()] {
-				names = append(names, name+"."+d.name)
-			}
-		}
-	}
-	t.note("uncalled", names)
-	return fmt.Sprint(len(names)), nil
-}
-
-func verbSets(t *tree) (string, error) {
-	methods := map[string][]string{}
-	for _, d := range t.declarations("algo") {
-		if recv, name, ok := strings.Cut(d.name, "."); ok {
-			methods[recv] = append(methods[recv], name)
-		}
-	}
-	var sets []string
-	for recv, names := range methods {
-		has := func(verb string) bool { return slices.Contains(names, verb) }
-		if has("Acquire") && has("Release") && (has("Settle") || has("SetRate") || has("Reset")) {
-			sets = append(sets, fmt.Sprintf("%s %d", recv, len(names)))
-		}
-	}
-	slices.Sort(sets)
-	return fmt.Sprintf("%d (%s)", len(sets), strings.Join(sets, ", ")), nil
-}
-
-func limitStructs(t *tree) (string, error) {
-	var names []string
-	for _, name := range []string{"algo", "distributed"} {
-		for _, d := range t.declarations(name) {
-			spec, ok := d.node.(*ast.TypeSpec)
-			if !ok {
-				continue
-			}
-			s, ok := t.pkgs[name].TypesInfo.Defs[d.ident].Type().Underlying().(*types.Struct)
-			for i := range max(0, fields(s, ok)) {
-				if f := s.Field(i).Type().String(); f == module+"/algo.Rate" {
-					names = append(names, name+"."+spec.Name.Name)
-					break
-				}
-			}
-		}
-	}
-	t.note("limits as data", names)
-	return fmt.Sprintf("%d (%s)", len(names), strings.Join(names, ", ")), nil
-}
-
-func fields(s *types.Struct, ok bool) int {
-	if !ok {
-		return 0
-	}
-	return s.NumFields()
 }
 
 func twins(t *tree) (string, error) {

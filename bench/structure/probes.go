@@ -38,14 +38,6 @@ var probeRows = []row{
 		}
 		return fmt.Sprint(lines(together)), err
 	}},
-	{"AcquireAll of two buckets against the two in turn", "in one process, in turns, the least of 20 samples of each", func(t *tree) (string, error) {
-		bin, err := t.build("acquireall", nil)
-		if err != nil {
-			return "", err
-		}
-		out, err := command(t.copy, nil, bin)
-		return strings.TrimSpace(out), err
-	}},
 	{"gRPC and protobuf packages linked by httpmw and keyfunc", "go list -deps ./httpmw ./keyfunc, lines with google.golang.org", func(t *tree) (string, error) {
 		out, err := command(t.root, nil, "go", "list", "-deps", "./httpmw", "./keyfunc")
 		return fmt.Sprint(strings.Count(out, "google.golang.org")), err

@@ -10,6 +10,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/bench/peers"
 	"github.com/sluice-go/sluice/grpcmw"
 	tapping "github.com/sluice-go/sluice/grpcmw/early"
 	"github.com/sluice-go/sluice/httpmw"
@@ -44,11 +46,11 @@ func httpWays() map[string]http.Handler {
 	return map[string]http.Handler{
 		"bare": empty,
 		"bare, a text": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			refuse(w)
+			peers.Refuse(w)
 		}),
 		"bare, a text and Retry-After": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "1")
-			refuse(w)
+			peers.Refuse(w)
 		}),
 		"httpmw":                limited(),
 		"httpmw, no fields":     limited(httpmw.WithHeaders(httpmw.None)),
@@ -71,4 +73,13 @@ func rpcWays() map[string][]grpc.ServerOption {
 		"grpcmw, with an event": limited(grpcmw.WithObserver(func(grpcmw.Event) {})),
 		"tap":                   {grpc.InTapHandle(tapping.TapHandle(rejects{}, rpckey.Global()))},
 	}
+}
+
+// rejects denies everything, to measure the cost of a rejection.
+type rejects struct{}
+
+func (rejects) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	var l algo.Lease
+	l.Reason, l.RetryAfter = algo.Overload, 1
+	return l, nil
 }

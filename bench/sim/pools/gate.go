@@ -3,10 +3,9 @@ package pools
 import (
 	"context"
 
-	"github.com/failsafe-go/failsafe-go/adaptivelimiter"
-
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/bench/peers"
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
@@ -42,15 +41,15 @@ func Limiters() []Limiter {
 		of("Vegas", func(_ *world, on adaptive.Option) adaptive.Strategy { return adaptive.Vegas(on) }),
 		of("Gradient2", func(_ *world, on adaptive.Option) adaptive.Strategy { return adaptive.Gradient2(on) }),
 		{Name: "failsafe-go", Bubble: true, make: func(*world) (gate, error) {
-			return failsafe{adaptivelimiter.NewWithDefaults[any]()}, nil
+			return foreign(peers.Failsafe(0)), nil
 		}},
 	}
 }
 
 type open struct{}
 
-func (open) gone()     {}
-func (failsafe) gone() {}
+func (open) gone()    {}
+func (foreign) gone() {}
 
 func (l *limited) gone() { _, _ = l.Acquire(ended, "", 1) }
 
@@ -75,20 +74,12 @@ func (l *limited) enter(r *request) func(algo.Outcome) {
 	return lease.Release
 }
 
-type failsafe struct {
-	adaptivelimiter.AdaptiveLimiter[any]
-}
+type foreign peers.Gate
 
-func (f failsafe) enter(*request) func(algo.Outcome) {
-	permit, ok := f.TryAcquirePermit()
-	if !ok {
+func (f foreign) enter(*request) func(algo.Outcome) {
+	leave := f.Enter()
+	if leave == nil {
 		return nil
 	}
-	return func(o algo.Outcome) {
-		if o == algo.Failed|algo.Untimed {
-			permit.Drop()
-		} else {
-			permit.Record()
-		}
-	}
+	return func(o algo.Outcome) { leave(o == algo.Failed|algo.Untimed) }
 }

@@ -3,7 +3,7 @@
 //
 //	go run ./sim/cmd/sim [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //
-// With -out it writes the tables and the pictures there. The same seeds give the
+// With -out it writes the tables there. The same seeds give the
 // same output, except where package adaptive itself is random (Vegas).
 package main
 
@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "directory to write README.md, misses.md and the pictures to; empty: only print")
+	out := flag.String("out", "", "directory to write README.md and misses.md to; empty: only print")
 	seeds := flag.Int("seeds", 5, "runs for each strategy in each scenario")
 	only := flag.String("only", "", "only the scenarios whose name matches, such as ^(A|C|go-)")
 	names := flag.String("strategies", "", "only the strategies whose name matches")
@@ -65,10 +65,7 @@ func run(out string, seeds int, only, names string) error {
 	if err := os.WriteFile(filepath.Join(out, "README.md"), []byte(page), 0o644); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(out, "misses.md"), []byte(misses(tables)), 0o644); err != nil {
-		return err
-	}
-	return draw(out, scenarios)
+	return os.WriteFile(filepath.Join(out, "misses.md"), []byte(misses(tables)), 0o644)
 }
 
 // table is a group with its results.

@@ -1,0 +1,70 @@
+// Package host has the facts about a machine on which figures depend.
+package host
+
+import (
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+)
+
+// Facts are shown with the figures.
+type Facts struct {
+	CPU, System string
+	Cores       int
+	Virtual     bool
+	Peers       []string // versions of the modules that are compared
+}
+
+// This is the machine. The versions of the modules are those of the program at bin; "": of
+// this one.
+func This(bin string, modules ...string) Facts {
+	f := Facts{CPU: "unknown", System: runtime.GOOS + "/" + runtime.GOARCH + ", " + runtime.Version(), Cores: runtime.NumCPU()}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		f.read(string(info))
+	}
+	build, _ := debug.ReadBuildInfo()
+	if bin != "" {
+		build, _ = buildinfo.ReadFile(bin)
+	}
+	if build == nil {
+		return f
+	}
+	for _, d := range build.Deps {
+		if slices.Contains(modules, d.Path) {
+			f.Peers = append(f.Peers, d.Path+" "+d.Version)
+		}
+	}
+	return f
+}
+
+// read takes in /proc/cpuinfo. The number of processors that the kernel shows counts: a process
+// may be kept on one.
+func (f *Facts) read(info string) {
+	cores := 0
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(name) {
+		case "processor":
+			cores++
+		case "model name":
+			f.CPU = value
+		case "flags":
+			f.Virtual = strings.Contains(" "+value+" ", " hypervisor ")
+		}
+	}
+	f.Cores = max(cores, f.Cores)
+}
+
+// String is two rows of a Markdown table.
+func (f Facts) String() string {
+	kind := "no sign of a hypervisor"
+	if f.Virtual {
+		kind = "a virtual machine"
+	}
+	return fmt.Sprintf("| processor | %s, %d cores, %s |\n| system | %s |\n", f.CPU, f.Cores, kind, f.System)
+}
