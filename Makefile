@@ -141,7 +141,7 @@ overload: ## limiters before a real, overloaded server; 40 minutes; writes docs/
 #   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2 OUT=/tmp/page.md
 overload-cores: ## the same under bursts, retries, slow clients, quotas, and on 2 to 16 processors; 40 minutes
 	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" PROTOCOLS="$(PROTOCOLS)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
-	  OUT="$(abspath $(or $(OUT),docs/overload-cores.md))" sh bench/overload/cores.sh
+	  OUT="$(abspath $(or $(OUT),docs/overload-cores.md))" sh bench/overload/run.sh cores
 
 sim: ## simulated overload, in bench/sim/results; SIM=constants: if a constant changes; SIM=fairness: between tenants
 	@mkdir -p bench/sim/results

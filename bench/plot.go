@@ -109,9 +109,7 @@ func write(path string, ps []panel) error {
 		height += vg.Length(len(p.bars))*line + frame
 	}
 	canvas := vgsvg.New(figure.Width, height)
-	whole := draw.New(canvas)
-	whole.SetColor(figure.White)
-	whole.Fill(whole.Path())
+	whole := figure.Blank(canvas)
 	top := height
 	for _, p := range ps {
 		drawn, err := p.plot()

@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -64,6 +65,47 @@ func New(title, x, y string) *plot.Plot {
 	return p
 }
 
+// Line is a line of a plot, with its name in the legend.
+type Line struct {
+	Name   string
+	Points plotter.XYs
+	Color  color.RGBA
+	Width  float64 // points
+	Filled bool    // the space below it
+	Steps  bool
+}
+
+// Add draws lines, in order, each on top of those before it. A line without points is left out.
+func Add(p *plot.Plot, lines ...Line) error {
+	for _, l := range lines {
+		if len(l.Points) == 0 {
+			continue
+		}
+		drawn, err := plotter.NewLine(l.Points)
+		if err != nil {
+			return err
+		}
+		drawn.Color, drawn.Width = l.Color, vg.Points(l.Width)
+		if l.Filled {
+			drawn.FillColor = l.Color
+		}
+		if l.Steps {
+			drawn.StepStyle = plotter.PreStep
+		}
+		p.Add(drawn)
+		p.Legend.Add(l.Name+"  ", drawn)
+	}
+	return nil
+}
+
+// Blank fills a canvas with the color of the page.
+func Blank(canvas vg.CanvasSizer) draw.Canvas {
+	whole := draw.New(canvas)
+	whole.SetColor(White)
+	whole.Fill(whole.Path())
+	return whole
+}
+
 // Text is the style of labels inside a plot.
 func Text(size vg.Length) text.Style {
 	return text.Style{Color: Black, Font: sans(size), XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
@@ -82,10 +124,7 @@ func Stack(path string, height vg.Length, plots ...*plot.Plot) error {
 	}
 	tiles := draw.Tiles{Rows: len(plots), Cols: 1, PadY: 4 * vg.Millimeter,
 		PadTop: vg.Millimeter, PadBottom: vg.Millimeter, PadLeft: vg.Millimeter, PadRight: 4 * vg.Millimeter}
-	whole := draw.New(canvas)
-	whole.SetColor(White)
-	whole.Fill(whole.Path())
-	for i, row := range plot.Align(column, tiles, whole) {
+	for i, row := range plot.Align(column, tiles, Blank(canvas)) {
 		plots[i].Draw(row[0])
 	}
 	return Write(path, canvas)

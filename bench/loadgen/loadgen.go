@@ -22,8 +22,9 @@ import (
 
 // Phase is a time of one rate.
 type Phase struct {
-	Rate     float64 // arrivals a second, Poisson; 0: silence
+	Rate     float64 // arrivals a second; 0: silence
 	Duration time.Duration
+	Burst    int // arrivals at once, at even distances; 0: single ones, Poisson
 }
 
 // Config describes the load.
@@ -87,6 +88,37 @@ func Run(c Config) ([]Answer, error) {
 	return g.answers, err
 }
 
+// Paced calls send for each arrival of the phases when it is due, without waiting for it, and
+// returns the answers once all are there: Run for a protocol that this package does not speak. It
+// costs a goroutine for each request.
+func Paced(c Config, send func() (status int16)) []Answer {
+	total, rng := 0.0, rand.New(rand.NewPCG(c.Seed, 1))
+	for _, p := range c.Phases {
+		total += p.Rate * p.Duration.Seconds()
+	}
+	all := make([]Answer, 0, int(total*1.2)+1000)
+	var calls sync.WaitGroup
+	start, begin := time.Now(), time.Duration(0)
+	for _, p := range c.Phases {
+		for due := p.after(begin, rng); due < begin+p.Duration; due = p.after(due, rng) {
+			if wait := due - time.Since(start); wait > early {
+				time.Sleep(wait)
+			}
+			for range max(p.Burst, 1) {
+				if len(all) == cap(all) {
+					break
+				}
+				all = append(all, Answer{At: due})
+				a := &all[len(all)-1]
+				calls.Go(func() { a.Status = send(); a.Took = time.Since(start) - a.At })
+			}
+		}
+		begin += p.Duration
+	}
+	calls.Wait()
+	return all
+}
+
 func newGenerator(c Config) (*generator, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" || u.Port() == "" {
@@ -144,21 +176,27 @@ var errFull = errors.New("loadgen: more arrivals than a Poisson process makes")
 // they were due.
 func (g *generator) send(p Phase) error {
 	end := g.begin + p.Duration
-	for due := g.after(g.begin, p.Rate); due < end; due = g.after(due, p.Rate) {
-		if len(g.answers) == cap(g.answers) {
-			return errFull
-		}
+	for due := p.after(g.begin, g.rng); due < end; due = p.after(due, g.rng) {
 		g.waitFor(due)
-		g.ask(due)
-		g.sweep()
+		for range max(p.Burst, 1) {
+			if len(g.answers) == cap(g.answers) {
+				return errFull
+			}
+			g.ask(due)
+			g.sweep()
+		}
 	}
 	g.begin = end
 	return nil
 }
 
-// after is when the next request is due.
-func (g *generator) after(due time.Duration, rate float64) time.Duration {
-	if gap := g.rng.ExpFloat64() / rate * 1e9; gap < math.MaxInt64/2 {
+// after is when the next arrival is due.
+func (p Phase) after(due time.Duration, rng *rand.Rand) time.Duration {
+	gap := float64(p.Burst) / p.Rate * 1e9
+	if p.Burst == 0 {
+		gap = rng.ExpFloat64() / p.Rate * 1e9
+	}
+	if gap < math.MaxInt64/2 {
 		return due + time.Duration(gap)
 	}
 	return math.MaxInt64

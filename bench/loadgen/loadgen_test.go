@@ -44,7 +44,7 @@ func arrivals(c Config) (n int) {
 	}
 	begin := time.Duration(0)
 	for _, p := range c.Phases {
-		for due := g.after(begin, p.Rate); due < begin+p.Duration; due = g.after(due, p.Rate) {
+		for due := p.after(begin, g.rng); due < begin+p.Duration; due = p.after(due, g.rng) {
 			n++
 		}
 		begin += p.Duration
@@ -206,9 +206,9 @@ func TestConfig(t *testing.T) {
 		_, err := Run(c)
 		require.ErrorContains(t, err, want)
 	}
-	_, _, err := Closed("nowhere", 1, time.Second)
+	_, err := Closed("nowhere", 1, time.Second)
 	require.ErrorContains(t, err, `the URL is "nowhere"`)
-	_, _, err = Closed(good.URL, 0, time.Second)
+	_, err = Closed(good.URL, 0, time.Second)
 	require.ErrorContains(t, err, "MaxOpen is 0")
 }
 
@@ -236,4 +236,20 @@ func TestOpenBefore(t *testing.T) {
 	c.Open = 1
 	_, err = Run(c)
 	require.ErrorContains(t, err, "before the load")
+}
+
+// TestBursts: requests come at once, at even distances, from either generator.
+func TestBursts(t *testing.T) {
+	c := shortly(serve(t, done), 0)
+	c.Phases = []Phase{{Rate: 1000, Duration: 101 * time.Millisecond, Burst: 20}}
+	answers, err := Run(c)
+	require.NoError(t, err)
+	for _, all := range [][]Answer{answers, Paced(c, func() int16 { return 200 })} {
+		require.Equal(t, map[int16]int{200: 100}, statuses(all))
+		due := map[time.Duration]int{}
+		for _, a := range all {
+			due[a.At]++
+		}
+		require.Equal(t, map[time.Duration]int{20e6: 20, 40e6: 20, 60e6: 20, 80e6: 20, 100e6: 20}, due)
+	}
 }

@@ -6,6 +6,7 @@ package main
 
 import (
 	"encoding/csv"
+	"errors"
 	"flag"
 	"fmt"
 	"image/color"
@@ -96,42 +97,21 @@ func picture(points []point) (rates, sums *plot.Plot, err error) {
 	rates.Y.Min, rates.Y.Max = 0, 5*end.limit // room for the legend
 	sums.Y.Min, sums.Y.Max = 0, 1.1*bound[len(bound)-1].Y
 	ceiling := plotter.XYs{{X: 0, Y: end.limit}, {X: end.seconds, Y: end.limit}}
-	if err := add(rates, away, rates.Y.Max, []series{{"the limit", ceiling, figure.Red, 1}, {"admitted", rate, figure.Blue, 1.6}}); err != nil {
-		return nil, nil, err
+	line := func(name string, points plotter.XYs, c color.RGBA, width float64) figure.Line {
+		return figure.Line{Name: name, Points: points, Color: c, Width: width, Steps: true}
 	}
-	err = add(sums, away, sums.Y.Max, []series{
-		{"bound: 2(B + R\u00b7t) + B", bound, figure.Orange, 1}, {"limit: B + R\u00b7t", limit, figure.Red, 1}, {"admitted", sum, figure.Blue, 1.6},
-	})
-	return rates, sums, err
-}
-
-// series is a line of the picture.
-type series struct {
-	name   string
-	points plotter.XYs
-	color  color.RGBA
-	width  vg.Length
-}
-
-// add draws the time without Redis, and the lines on top of it.
-func add(p *plot.Plot, away plotter.XYs, height float64, lines []series) error {
-	shade := make(plotter.XYs, len(away))
-	for i, a := range away {
-		shade[i] = plotter.XY{X: a.X, Y: height * a.Y}
-	}
-	for i, s := range append([]series{{"Redis away", shade, figure.Pale, 0}}, lines...) {
-		line, err := plotter.NewLine(s.points)
-		if err != nil {
-			return err
+	shade := func(height float64) figure.Line {
+		l := figure.Line{Name: "Redis away", Color: figure.Pale, Filled: true, Steps: true}
+		for _, a := range away {
+			l.Points = append(l.Points, plotter.XY{X: a.X, Y: height * a.Y})
 		}
-		line.Color, line.Width, line.StepStyle = s.color, s.width, plotter.PreStep
-		if i == 0 {
-			line.FillColor = s.color
-		}
-		p.Add(line)
-		p.Legend.Add(s.name+"  ", line)
+		return l
 	}
-	p.Legend.Top, p.Legend.Left = true, height > 3000
-	p.X.Min = 0
-	return nil
+	for _, p := range []*plot.Plot{rates, sums} {
+		p.Legend.Top, p.Legend.Left, p.X.Min = true, p == sums, 0
+	}
+	return rates, sums, errors.Join(
+		figure.Add(rates, shade(rates.Y.Max), line("the limit", ceiling, figure.Red, 1), line("admitted", rate, figure.Blue, 1.6)),
+		figure.Add(sums, shade(sums.Y.Max), line("bound: 2(B + R\u00b7t) + B", bound, figure.Orange, 1),
+			line("limit: B + R\u00b7t", limit, figure.Red, 1), line("admitted", sum, figure.Blue, 1.6)))
 }

@@ -47,20 +47,6 @@ func between(all []loadgen.Answer, from, to time.Duration) []loadgen.Answer {
 	return all[i:j]
 }
 
-// share of answers for which is holds.
-func share(all []loadgen.Answer, is func(loadgen.Answer) bool) float64 {
-	n := 0
-	for _, a := range all {
-		if is(a) {
-			n++
-		}
-	}
-	return float64(n) / float64(max(len(all), 1))
-}
-
-func rejected(a loadgen.Answer) bool { return a.Status > 200 }
-func gaveUp(a loadgen.Answer) bool   { return a.Status < 0 }
-
 func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
 	f.Date = time.Now().Format(time.DateOnly)
 	f.Series = series(all, p.end(), slo, f.Capacity)
@@ -72,11 +58,11 @@ func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
 	before := between(all, p.settle, p.before)
 	during := between(all, p.before+p.settle, p.before+p.during)
 	after := between(all, p.before+p.during+p.settle, p.end())
-	ok := func(a loadgen.Answer) bool { return a.OK(slo) }
+	ok := inTime(slo)
 	f.Before, f.After = share(before, rejected), share(after, rejected)
 	f.Lost = share(after, func(a loadgen.Answer) bool { return !a.OK(slo) && !rejected(a) })
 	f.Rejected, f.GaveUp = share(during, rejected), share(during, gaveUp)
-	f.Goodput = share(during, ok) * float64(len(during)) / (p.during - p.settle).Seconds() / f.Capacity
+	f.Goodput = float64(count(during, ok)) / (p.during - p.settle).Seconds() / f.Capacity
 	f.P50, f.P99 = quantiles(during)
 	f.Recovery = recovery(between(all, p.before+p.during, p.end()), p.before+p.during, slo)
 }
@@ -85,7 +71,7 @@ func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
 func (f *figures) takeCalm(all []loadgen.Answer, slo time.Duration) {
 	f.Before = share(all, rejected)
 	f.GaveUp = share(all, gaveUp)
-	f.Goodput = share(all, func(a loadgen.Answer) bool { return a.OK(slo) }) * f.Times
+	f.Goodput = share(all, inTime(slo)) * f.Times
 	f.P50, f.P99 = quantiles(all)
 }
 
@@ -117,6 +103,13 @@ func (f *figures) String() string {
 	}
 	return s + fmt.Sprintf(" %6.3f | %5.3f %5.3f %8v %7v %6.3f %6.3f | %6.4f %6.4f %6.4f %-8v %.2f   %.2f", f.Left, f.Goodput, f.ofLeft(),
 		short(f.P50), short(f.P99), f.Rejected, f.GaveUp, f.Before, f.After, f.Lost, f.Recovery, f.Used, f.Stolen)
+}
+
+// left is the share of the capacity that is left at this load when everything
+// too much is rejected.
+func (f *figures) left() {
+	spent := f.Capacity * f.RejectCost
+	f.Left = max((1-f.Times*spent)/(1-spent), 0)
 }
 
 // ofLeft is the goodput as a share of the capacity that the cost of rejections
@@ -163,13 +156,7 @@ func recovery(all []loadgen.Answer, from time.Duration, slo time.Duration) time.
 	last := time.Duration(0)
 	for i := 0; len(all) > 0 && all[len(all)-1].At > from+time.Duration(i)*slice; i++ {
 		part := between(all, from+time.Duration(i)*slice, from+time.Duration(i+1)*slice)
-		bad := 0
-		for _, a := range part {
-			if !a.OK(slo) {
-				bad++
-			}
-		}
-		if bad > 1 && bad*10 > len(part) {
+		if bad := len(part) - count(part, inTime(slo)); bad > 1 && bad*10 > len(part) {
 			last = time.Duration(i+1) * slice
 		}
 	}

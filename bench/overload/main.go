@@ -1,15 +1,24 @@
-// Command overload measures the part of a real server's capacity that limiters
-// keep under far higher demand: a server process on one core, an open-loop load
-// generator on another, clients that give up. It prints a line for each cell
-// and writes them to a file, from which -report makes the page.
+// Command overload measures the part of a real server's capacity that limiters keep under far
+// higher demand: a server process and clients that give up.
+//
+//	overload -server PROGRAM -matrix -json FILE     the matrix of docs/overload.md: a server and an
+//	                                                open-loop generator on a processor each
+//	overload -report DIR -json FILE                 the page and the pictures of those figures
+//	overload -server PROGRAM -kinds burst,closed    the tables of docs/overload-cores.md: other
+//	                                                traffic, and several processors
+//	overload -url http://127.0.0.1:8080/ -loads 5   a server that runs already, whose answers have
+//	                                                a Content-Length
 package main
 
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"os"
 	"runtime/debug"
-	"strings"
 	"time"
+
+	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 var (
@@ -17,127 +26,65 @@ var (
 	works    = flag.String("work", "500us,5ms,30ms", "handlers: processor time, +waiting; or mix")
 	loads    = flag.String("loads", "0.85,2,5,10", "of the capacity; below 1: without a step")
 	limiters = flag.String("limiter", "none,default", "limiters, with /listener at the socket, with /grpc or /tap over gRPC")
-	seconds  = flag.Float64("seconds", 6, "length of the overload")
+	seconds  = flag.Float64("seconds", 6, "length of the overload, or of each measurement of a table")
 	records  = flag.String("json", "", "append the figures to this file")
 	whole    = flag.Bool("matrix", false, "all that the page shows; -work, -limiter, -loads restrict it")
 	seed     = flag.Uint64("seed", 1, "of the arrivals")
 	page     = flag.String("report", "", "measure nothing; write the page and the plot of the figures in -json into this directory")
+	kinds    = flag.String("kinds", "", "tables to measure instead; all: "+allKinds)
+	procs    = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
+	protos   = flag.String("protocols", allProtocols, "protocols, for the table of cores")
+	url      = flag.String("url", "", "the server that runs already")
+	slo      = flag.Duration("slo", 250*time.Millisecond, "how late an answer of it still counts")
 )
 
 func main() {
 	flag.Parse()
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(6 << 30)
-	err := error(nil)
-	if *page != "" {
-		err = report(*records, *page)
-	} else {
-		err = run()
+	run := matrixRun
+	switch {
+	case *page != "":
+		run = func() error { return report(*records, *page) }
+	case *kinds != "":
+		run = tables
+	case *url != "":
+		run = func() error { return running(*url, *slo) }
 	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "overload:", err)
+		os.Exit(1)
+	}
+}
+
+// running overloads a server that runs already, by each of the loads.
+func running(url string, slo time.Duration) error {
+	times, err := parseLoads()
 	if err != nil {
-		stop(err)
+		return err
 	}
-}
-
-// capacities are measured once for each handler and transport.
-var capacities = map[string]figures{}
-
-// capacity is the throughput of the handler without a limiter, in a closed
-// loop.
-func (r rig) capacity() (figures, error) {
-	key := r.work + r.transport()
-	if f, known := capacities[key]; known {
-		return f, nil
+	// Enough clients to keep it busy, too few to overload it.
+	const clients, patience = 8, 2 * time.Second
+	start := time.Now()
+	all, err := loadgen.Closed(url, clients, min(length(), 3*time.Second))
+	if err != nil {
+		return err
 	}
-	f := figures{Work: r.work, Transport: r.transport()}
-	bare := r
-	bare.limiter = "none" + strings.TrimPrefix(r.limiter, r.name())
-	err := bare.with(func(t target) (err error) {
-		n := 8
-		if strings.Contains(r.work, "+") || r.work == "proxy" {
-			n = 100
-		}
-		if _, _, err = t.closed(n, 500*time.Millisecond); err != nil {
+	f := figures{Work: "-", Limiter: "-", Capacity: float64(count(all, served)) / time.Since(start).Seconds()}
+	if f.Capacity == 0 {
+		return errors.New("no answer with status 200")
+	}
+	fmt.Println(heading)
+	for _, f.Times = range times {
+		p := planOf(length(), f.Times)
+		all, err := loadgen.Run(loadgen.Config{URL: url, Phases: p.phases(f.Capacity, f.Times), Timeout: patience, MaxOpen: mostOpen, Seed: *seed})
+		if err != nil {
 			return err
 		}
-		start := time.Now()
-		ok, _, err := t.closed(n, 3*time.Second)
-		f.Capacity = float64(ok) / time.Since(start).Seconds()
-		if err == nil && ok == 0 {
-			err = errors.New("the server without a limiter answered nothing")
-		}
-		return err
-	})
-	if err == nil {
-		capacities[key] = f
-	}
-	return f, err
-}
-
-// prices are measured once for each handler and kind of server.
-var prices = map[string]float64{}
-
-// priceRejections measures the processor time of a rejection in a server that
-// rejects everything: in a closed loop over as many connections as Go's poller
-// hands out at a time, where nothing ever waits for a wakeup, and so at its
-// cheapest.
-func (f *figures) priceRejections(r rig) error {
-	kind := strings.TrimPrefix(r.limiter, r.name())
-	r.limiter = "rejects" + kind
-	var known bool
-	if f.RejectCost, known = prices[r.work+kind]; known {
-		return nil
-	}
-	err := r.with(func(t target) error {
-		if _, _, err := t.closed(128, 500*time.Millisecond); err != nil {
-			return err
-		}
-		cpu := t.cpu()
-		_, n, err := t.closed(128, 2*time.Second)
-		f.RejectCost = (t.cpu() - cpu).Seconds() / float64(max(n, 1))
-		return err
-	})
-	if err == nil {
-		prices[r.work+kind] = f.RejectCost
-	}
-	return err
-}
-
-// left is the share of the capacity that is left at this load when everything
-// too much is rejected.
-func (f *figures) left() {
-	spent := f.Capacity * f.RejectCost
-	f.Left = max((1-f.Times*spent)/(1-spent), 0)
-}
-
-// cell measures one limiter at one load.
-func (f *figures) cell(r rig, seconds float64) error {
-	slo := sloOf(r.work)
-	p := planOf(time.Duration(seconds*1e9), f.Times)
-	err := r.with(func(t target) error {
-		busy := make(chan float64, 1)
-		go func() { busy <- p.watch(t) }()
-		before := ticksNow()
-		all, err := t.run(max(2*time.Second, 2*slo), p.phases(f.Capacity, f.Times))
 		f.take(all, p, slo)
-		f.Used, f.Stolen = <-busy, ticksNow().since(before)
-		return err
-	})
-	debug.FreeOSMemory()
-	return err
+		fmt.Println(&f)
+	}
+	return nil
 }
 
-// sloOf is how late an answer still counts.
-func sloOf(work string) time.Duration {
-	switch work {
-	case "100us":
-		return 50 * time.Millisecond
-	case "500us":
-		return 100 * time.Millisecond
-	case "5ms":
-		return 250 * time.Millisecond
-	case "100ms":
-		return 1500 * time.Millisecond
-	}
-	return 500 * time.Millisecond
-}
+func length() time.Duration { return time.Duration(*seconds * 1e9) }

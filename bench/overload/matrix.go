@@ -1,13 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
-	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluice-go/sluice/bench/host"
 )
@@ -76,28 +78,21 @@ func matrix() (all []group) {
 
 // chosen is the matrix, restricted to the flags that were given, or else all
 // that the flags name.
-func chosen() ([]group, error) {
+func chosen() (all []group, err error) {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	wanted, limiters := strings.Split(*works, ","), strings.Split(*limiters, ",")
-	var times []float64
-	for _, s := range strings.Split(*loads, ",") {
-		t, err := strconv.ParseFloat(s, 64)
-		if err != nil || t <= 0 {
-			return nil, fmt.Errorf("the load is %q, want a number above 0", s)
-		}
-		times = append(times, t)
+	times, err := parseLoads()
+	if err != nil {
+		return nil, err
 	}
 	if !*whole {
-		var all []group
 		for _, work := range wanted {
 			all = append(all, group{work, limiters, times, *seconds})
 		}
 		return all, nil
 	}
-	all := matrix()
-	for i := range all {
-		g := &all[i]
+	for _, g := range matrix() {
 		if given["seconds"] {
 			g.seconds = *seconds
 		}
@@ -107,36 +102,44 @@ func chosen() ([]group, error) {
 		if given["loads"] {
 			g.loads = keep(g.loads, times)
 		}
+		if len(g.limiters) > 0 && len(g.loads) > 0 && (!given["work"] || slices.Contains(wanted, g.work)) {
+			all = append(all, g)
+		}
 	}
-	if given["work"] {
-		all = slices.DeleteFunc(all, func(g group) bool { return !slices.Contains(wanted, g.work) })
-	}
-	all = slices.DeleteFunc(all, func(g group) bool { return len(g.limiters) == 0 || len(g.loads) == 0 })
 	if len(all) == 0 {
 		return nil, errors.New("nothing in the matrix has that handler, limiter and load")
 	}
 	return all, nil
 }
 
-// keep returns the common elements of both lists.
-func keep[T comparable](all, wanted []T) (kept []T) {
-	for _, x := range all {
-		if slices.Contains(wanted, x) {
-			kept = append(kept, x)
+func parseLoads() (times []float64, err error) {
+	for s := range strings.SplitSeq(*loads, ",") {
+		t, err := strconv.ParseFloat(s, 64)
+		if err != nil || !(t > 0) {
+			return nil, fmt.Errorf("the load is %q, want a number above 0", s)
 		}
+		times = append(times, t)
 	}
-	return kept
+	if !(*seconds > 0) {
+		return nil, fmt.Errorf("-seconds is %v, want more than 0", *seconds)
+	}
+	return times, nil
 }
 
-// run measures every cell. One that fails is written down as such, and the next
+// keep returns the common elements of both lists.
+func keep[T comparable](all, wanted []T) []T {
+	return slices.DeleteFunc(slices.Clone(all), func(x T) bool { return !slices.Contains(wanted, x) })
+}
+
+// matrixRun measures every cell. One that fails is written down as such, and the next
 // one follows.
-func run() error {
+func matrixRun() error {
 	groups, err := chosen()
 	if err != nil {
 		return err
 	}
-	spin, err := ask(*bin)
-	if err != nil {
+	base := rig{pinned: true, procs: 1}
+	if base.spin, err = spinOf(base.command(*bin)); err != nil {
 		return err
 	}
 	facts := host.This(*bin, "github.com/go-kratos/aegis", "github.com/failsafe-go/failsafe-go", "github.com/zeromicro/go-zero", "google.golang.org/grpc")
@@ -147,7 +150,9 @@ func run() error {
 	failed := 0
 	for _, g := range groups {
 		for _, l := range g.limiters {
-			n, err := g.measure(rig{work: g.work, limiter: l, spin: spin})
+			r := base
+			r.work, r.limiter, r.patience = g.work, l, max(2*time.Second, 2*sloOf(g.work))
+			n, err := g.measure(r)
 			if err != nil {
 				return err
 			}
@@ -163,20 +168,23 @@ func run() error {
 // measure does one limiter at each load and returns how many cells failed. An
 // error means that nothing can be written down.
 func (g group) measure(r rig) (failed int, err error) {
-	f, err := r.capacity()
-	if err == nil {
-		err = f.priceRejections(r)
+	f := figures{Work: r.work, Transport: r.transport(), Limiter: r.limiter}
+	if f.Capacity, err = known(capacities, r.work+r.transport(), func() (float64, error) { return r.capacity(r.busy(), 3*time.Second) }); err == nil {
+		f.RejectCost, err = known(prices, r.work+r.way(), func() (each float64, err error) {
+			// As many connections as Go's poller hands out at a time, where nothing ever waits for a
+			// wakeup, and so at its cheapest.
+			err = r.as("rejects").with(func(r rig) (err error) { each, err = r.price(128, 2*time.Second); return err })
+			return each, err
+		})
 	}
-	f.Limiter = r.limiter
 	for _, f.Times = range g.loads {
 		f := f
 		f.left()
-		if err == nil {
-			f.Failed = said(f.cell(r, g.seconds))
-		} else {
-			f.Failed = said(err)
+		cause := err
+		if cause == nil {
+			cause = f.cell(r, g.seconds)
 		}
-		if f.Failed != "" {
+		if f.Failed = said(cause); f.Failed != "" {
 			failed++
 		}
 		fmt.Println(&f)
@@ -187,6 +195,28 @@ func (g group) measure(r rig) (failed int, err error) {
 	return failed, nil
 }
 
+// busy is the number of requests on their way that keep the server busy.
+func (r rig) busy() int {
+	if strings.Contains(r.work, "+") || r.work == "proxy" {
+		return 100
+	}
+	return 8
+}
+
+// Capacities and prices are measured once for each handler and kind of server.
+var capacities, prices = map[string]float64{}, map[string]float64{}
+
+func known(all map[string]float64, key string, measure func() (float64, error)) (float64, error) {
+	if x, ok := all[key]; ok {
+		return x, nil
+	}
+	x, err := measure()
+	if err == nil {
+		all[key] = x
+	}
+	return x, err
+}
+
 // said is the error on one line.
 func said(err error) string {
 	if err == nil {
@@ -195,8 +225,25 @@ func said(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-// stop ends the program with an error.
-func stop(err error) {
-	fmt.Fprintln(os.Stderr, "overload:", err)
-	os.Exit(1)
+// cell measures one limiter at one load.
+func (f *figures) cell(r rig, seconds float64) error {
+	p := planOf(time.Duration(seconds*1e9), f.Times)
+	err := r.with(func(r rig) error {
+		busy := make(chan float64, 1)
+		go func() { busy <- p.watch(r.server) }()
+		before := ticksNow()
+		all, err := r.run(openBefore, p.phases(f.Capacity, f.Times)...)
+		f.take(all, p, sloOf(f.Work))
+		f.Used, f.Stolen = <-busy, ticksNow().since(before)
+		return err
+	})
+	debug.FreeOSMemory()
+	return err
 }
+
+// slos are how late an answer still counts; 500 ms for handlers that are not among them.
+var slos = map[string]time.Duration{
+	"100us": 50 * time.Millisecond, "500us": 100 * time.Millisecond, "5ms": 250 * time.Millisecond, "100ms": 1500 * time.Millisecond,
+}
+
+func sloOf(work string) time.Duration { return cmp.Or(slos[work], 500*time.Millisecond) }

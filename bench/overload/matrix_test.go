@@ -51,7 +51,7 @@ func TestFailedCells(t *testing.T) {
 	defer func(was string) { *records = was }(*records)
 	*bin, *records = program(t, "echo 'no such work' >&2; exit 1"), t.TempDir()+"/records"
 	g := group{work: "7ms", loads: []float64{2, 5}, seconds: 1}
-	failed, err := g.measure(rig{work: "7ms", limiter: "default", spin: "1"})
+	failed, err := g.measure(rig{work: "7ms", limiter: "default", spin: "1", pinned: true, procs: 1})
 	require.NoError(t, err)
 	require.Equal(t, 2, failed)
 	r, err := readResults(*records)

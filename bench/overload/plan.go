@@ -33,24 +33,20 @@ func (p plan) calm() bool         { return p.during == 0 }
 
 func (p plan) phases(capacity, times float64) []loadgen.Phase {
 	if p.calm() {
-		return phase(times*capacity, p.before)
+		return []loadgen.Phase{{Rate: times * capacity, Duration: p.before}}
 	}
 	low := steady * capacity
 	return []loadgen.Phase{{Rate: low, Duration: p.before}, {Rate: times * capacity, Duration: p.during}, {Rate: low, Duration: p.after}}
 }
 
-func phase(rate float64, d time.Duration) []loadgen.Phase {
-	return []loadgen.Phase{{Rate: rate, Duration: d}}
-}
-
 // watch measures how busy the server is during the overload, without its start
 // and its end.
-func (p plan) watch(t target) float64 {
+func (p plan) watch(s *server) float64 {
 	if p.calm() {
 		return 0
 	}
 	time.Sleep(p.before + p.settle)
-	cpu, start := t.cpu(), time.Now()
+	cpu, start := s.cpu(), time.Now()
 	time.Sleep((p.during - p.settle) * 7 / 8)
-	return (t.cpu() - cpu).Seconds() / time.Since(start).Seconds()
+	return (s.cpu() - cpu).Seconds() / time.Since(start).Seconds()
 }

@@ -24,17 +24,17 @@ type picture struct{ file, alt, caption string }
 type pen struct {
 	limiter string
 	color   color.RGBA
-	width   vg.Length
+	width   float64
 	glyph   draw.GlyphDrawer
 }
 
 // pens, in the order in which they are drawn: ours last, on top.
 var pens = []pen{
-	{"none", figure.Slate, vg.Points(1), draw.CrossGlyph{}},
-	{"aegis", figure.Orange, vg.Points(1), draw.TriangleGlyph{}},
-	{"failsafe", figure.Green, vg.Points(1), draw.SquareGlyph{}},
-	{"gozero", figure.Violet, vg.Points(1), draw.RingGlyph{}},
-	{"default", figure.Blue, vg.Points(2), draw.CircleGlyph{}},
+	{"none", figure.Slate, 1, draw.CrossGlyph{}},
+	{"aegis", figure.Orange, 1, draw.TriangleGlyph{}},
+	{"failsafe", figure.Green, 1, draw.SquareGlyph{}},
+	{"gozero", figure.Violet, 1, draw.RingGlyph{}},
+	{"default", figure.Blue, 2, draw.CircleGlyph{}},
 }
 
 // pictures draws the pictures for which there are figures.
@@ -94,9 +94,7 @@ func tile(path string, panels []*plot.Plot, legend plot.Legend) error {
 	const wide, tall, gap, columns = figure.Width / 2, 4.6 * vg.Centimeter, vg.Millimeter, 2
 	rows := vg.Length(len(panels)/columns + 1)
 	canvas := vgsvg.New(columns*wide, rows*tall)
-	whole := draw.New(canvas)
-	whole.SetColor(figure.White)
-	whole.Fill(whole.Path())
+	whole := figure.Blank(canvas)
 	cell := func(i int) draw.Canvas {
 		x, y := vg.Length(i%columns)*wide, (rows-1-vg.Length(i/columns))*tall
 		return draw.Crop(whole, x+gap, x+wide-gap-columns*wide, y+gap, y+tall-gap-rows*tall)
@@ -119,8 +117,14 @@ func (r results) panel(s section, name func(string, ...plot.Thumbnailer)) (*plot
 	p := frame(fmt.Sprintf("%s, SLO %v", s.work, sloOf(s.work)), "load / capacity")
 	left := r.ceiling(s)
 	p.Y.Max = 1.1
-	if err := area(p, left, "left", name); err != nil {
-		return nil, err
+	if len(left) > 0 {
+		line, err := plotter.NewLine(left)
+		if err != nil {
+			return nil, err
+		}
+		line.FillColor, line.Color = figure.Pale, figure.Pale
+		p.Add(line)
+		name("left", line)
 	}
 	for _, pen := range pens {
 		var points plotter.XYs
@@ -157,21 +161,6 @@ func (r results) ceiling(s section) (left plotter.XYs) {
 	return left
 }
 
-// area fills the space below the points.
-func area(p *plot.Plot, points plotter.XYs, title string, name func(string, ...plot.Thumbnailer)) error {
-	if len(points) == 0 {
-		return nil
-	}
-	line, err := plotter.NewLine(points)
-	if err != nil {
-		return err
-	}
-	line.FillColor, line.Color = figure.Pale, figure.Pale
-	p.Add(line)
-	name(title, line)
-	return nil
-}
-
 // stroke draws one limiter, if there are points of it.
 func (n pen) stroke(p *plot.Plot, points plotter.XYs, name func(string, ...plot.Thumbnailer)) error {
 	if len(points) == 0 {
@@ -181,7 +170,7 @@ func (n pen) stroke(p *plot.Plot, points plotter.XYs, name func(string, ...plot.
 	if err != nil {
 		return err
 	}
-	line.Color, line.Width = n.color, n.width
+	line.Color, line.Width = n.color, vg.Points(n.width)
 	marks.Shape, marks.Color, marks.Radius = n.glyph, n.color, vg.Points(2.5)
 	p.Add(line, marks)
 	name(n.limiter, line, marks)

@@ -26,23 +26,16 @@ func (r results) timeline(dir string) (picture, error) {
 	title := fmt.Sprintf("%s of processor time, load %gx, %dx, %gx", timelineWork, steady, timelineTimes, steady)
 	p := frame(title, "seconds")
 	p.Y.Label.Text = "in time / capacity"
-	err := area(p, plotter.XYs{{X: us.Begins.Seconds(), Y: 1.9}, {X: us.Ends.Seconds(), Y: 1.9}}, "overload  ", p.Legend.Add)
-	if err != nil {
-		return picture{}, err
-	}
-	peer := r.bestPeer()
+	overload := figure.Line{Name: "overload", Points: plotter.XYs{{X: us.Begins.Seconds(), Y: 1.9}, {X: us.Ends.Seconds(), Y: 1.9}}, Color: figure.Pale, Filled: true}
+	lines, peer := []figure.Line{overload}, r.bestPeer()
 	for _, n := range pens {
 		f, ok := r.find(timelineWork, n.limiter, timelineTimes)
-		if !ok || n.limiter != "none" && n.limiter != "default" && n.limiter != peer {
-			continue
+		if ok && (n.limiter == "none" || n.limiter == "default" || n.limiter == peer) {
+			lines = append(lines, figure.Line{Name: n.limiter, Points: f.points(), Color: n.color, Width: n.width})
 		}
-		line, err := plotter.NewLine(f.points())
-		if err != nil {
-			return picture{}, err
-		}
-		line.Color, line.Width = n.color, n.width
-		p.Add(line)
-		p.Legend.Add(n.limiter+"  ", line)
+	}
+	if err := figure.Add(p, lines...); err != nil {
+		return picture{}, err
 	}
 	p.Legend.Top = true
 	p.X.Min, p.Y.Min, p.Y.Max = 0, 0, 1.9 // room for the legend

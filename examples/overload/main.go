@@ -3,7 +3,7 @@
 // limiter:
 //
 //	go run ./examples/overload -limiter none
-//	go run -C bench ./overload/load -times 5
+//	go run -C bench ./overload -url http://127.0.0.1:8080/ -loads 5
 package main
 
 import (
@@ -59,7 +59,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, *exit)
 		defer cancel()
 	}
-	fmt.Fprintf(out, "%v of work for each request, limiter %s; to load it:\n\n  go run -C bench ./overload/load -url http://%v/ -times 5\n\n",
+	fmt.Fprintf(out, "%v of work for each request, limiter %s; to load it:\n\n  go run -C bench ./overload -url http://%v/ -loads 5\n\n",
 		*work, *name, listener.Addr())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()

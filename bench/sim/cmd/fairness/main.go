@@ -8,7 +8,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"image/color"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,19 +168,8 @@ func add(p *plot.Plot, tenants []sim.Share, demand float64) error {
 			others[i].Y += t.Seconds[i]
 		}
 	}
-	for _, l := range []struct {
-		name  string
-		xys   plotter.XYs
-		color color.Color
-	}{{"the one that floods", first, figure.Red}, {"the nine others together", others, figure.Blue}, {"what the nine ask for", asked, figure.Orange}} {
-		drawn, err := plotter.NewLine(l.xys)
-		if err != nil {
-			return err
-		}
-		drawn.Color, drawn.Width = l.color, vg.Points(2)
-		p.Add(drawn)
-		p.Legend.Add(l.name, drawn)
-	}
 	p.Legend.Top, p.Legend.Left = true, true
-	return nil
+	return figure.Add(p, figure.Line{Name: "the one that floods", Points: first, Color: figure.Red, Width: 2},
+		figure.Line{Name: "the nine others together", Points: others, Color: figure.Blue, Width: 2},
+		figure.Line{Name: "what the nine ask for", Points: asked, Color: figure.Orange, Width: 2})
 }

@@ -17,7 +17,7 @@ const (
 	offered   = .95 // of the capacity, before and after the trigger
 	trigger   = 3.0
 	attempts  = 4
-	patience  = time.Second
+	hurry     = time.Second
 	beforeIt  = 5 * time.Second
 	triggered = 10 * time.Second
 	afterIt   = 12 * time.Second
@@ -52,25 +52,24 @@ func (t *tally) recovered() time.Duration {
 }
 
 func metastable(r rig) error {
-	fmt.Printf("\n## Retries after a trigger\n\nThe load is %g of the capacity, %gx for %v, and %g again; the handler takes 5 ms, an answer counts within %v, clients give up after %v and try up to %d times, with a random pause of up to 100, 200 and 400 ms between. "+
-		"Requests with an answer in time, of the offered; late is the part of the served requests whose answer came too late.\n\n"+
-		"| limiter | before | %v after the trigger and later | recovered after | late |\n|---|---|---|---|---|\n",
-		offered, trigger, triggered, offered, slo, patience, attempts, 2*time.Second)
-	r.work, r.procs = "5ms", 1
-	rate, err := r.capacity()
+	heads(fmt.Sprintf("Retries after a trigger\n\nThe load is %g of the capacity, %gx for %v, and %g again; the handler takes 5 ms, an answer counts within %v, clients give up after %v and try up to %d times, with a random pause of up to 100, 200 and 400 ms between. "+
+		"Requests with an answer in time, of the offered; late is the part of the served requests whose answer came too late.",
+		offered, trigger, triggered, offered, late, hurry, attempts), "limiter", "before", "2s after the trigger and later", "recovered after", "late")
+	r.work, r.procs, r.patience = "5ms", 1, hurry
+	rate, err := r.full()
 	if err != nil {
 		return err
 	}
 	for _, r.limiter = range []string{"none", "default", "aegis", "failsafe", "gozero"} {
 		if err := r.with(func(r rig) error {
 			t := r.storm(rate)
-			served, err := r.served()
+			n, err := r.served()
 			if err != nil {
 				return err
 			}
 			end := beforeIt + triggered
 			fmt.Printf("| %s | %.2f | %.2f | %v | %.1f %% |\n", r.limiter, t.share(time.Second, beforeIt), t.share(end+2*time.Second, end+afterIt),
-				t.recovered(), 100*max(0, 1-float64(t.inTime.Load())/float64(served)))
+				t.recovered(), 100*max(0, 1-float64(t.inTime.Load())/float64(n)))
 			return nil
 		}); err != nil {
 			return err
@@ -81,10 +80,6 @@ func metastable(r rig) error {
 
 // storm sends the load, and the trigger in its midst.
 func (r rig) storm(rate float64) *tally {
-	r.client.Timeout = patience
-	// A connection that is there after its client has given up is closed, or they would use up
-	// the process's files.
-	r.client.Transport.(*http.Transport).MaxIdleConnsPerHost = 256
 	t := &tally{began: time.Now()}
 	var all sync.WaitGroup
 	for due := time.Duration(0); due < beforeIt+triggered+afterIt; {
@@ -116,7 +111,7 @@ func (r rig) persist(t *tally) bool {
 			time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond << (i - 1)))))
 		}
 		began := time.Now()
-		if r.call("", "", 0) && time.Since(began) <= slo {
+		if r.once() == http.StatusOK && time.Since(began) <= late {
 			t.inTime.Add(1)
 			return true
 		}
@@ -128,7 +123,7 @@ func (r rig) persist(t *tally) bool {
 func (r rig) served() (int, error) {
 	// The server may still be busy: this client has the patience that the others lack.
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Get(r.addr + "served")
+	resp, err := client.Get(r.url() + "served")
 	if err != nil {
 		return 0, err
 	}

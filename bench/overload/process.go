@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// server is a process on a core of its own.
+// server is a process that has said where it listens.
 type server struct {
 	cmd    *exec.Cmd
 	addr   string
@@ -21,9 +21,7 @@ type server struct {
 	err    error         // why, then
 }
 
-func startServer(bin string, args ...string) (*server, error) {
-	cmd := exec.Command("taskset", append([]string{"-c", "0", bin}, args...)...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+func startServer(cmd *exec.Cmd) (*server, error) {
 	s := &server{cmd: cmd, said: &tail{}, exited: make(chan struct{})}
 	cmd.Stderr = s.said
 	out, err := cmd.StdoutPipe()
@@ -63,10 +61,10 @@ func (s *server) stop() error {
 }
 
 func (s *server) ended() error {
-	return fmt.Errorf("the server %s ended: %s; it said: %s", strings.Join(s.cmd.Args[4:], " "), s.cmd.ProcessState, s.said.last())
+	return fmt.Errorf("%s ended: %s; it said: %s", strings.Join(s.cmd.Args, " "), s.cmd.ProcessState, s.said.last())
 }
 
-// cpu is the processor time that the process has used, in steps of 10 ms.
+// cpu is the processor time that the process has used, in steps of 10 ms; Linux only.
 func (s *server) cpu() time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
 	if err != nil {
@@ -79,10 +77,10 @@ func (s *server) cpu() time.Duration {
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// ask runs the server's program without arguments and returns what it prints:
+// spinOf runs the server's program without arguments and returns what it prints:
 // the steps of work that take a millisecond here.
-func ask(bin string) (string, error) {
-	s, err := startServer(bin)
+func spinOf(cmd *exec.Cmd) (string, error) {
+	s, err := startServer(cmd)
 	if err != nil {
 		return "", err
 	}

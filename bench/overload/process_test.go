@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -21,15 +22,15 @@ func program(t *testing.T, script string) string {
 // TestServerEnds: a server that ends by itself is an error with its last
 // output; a server that is stopped is none.
 func TestServerEnds(t *testing.T) {
-	_, err := startServer(program(t, "echo chatter >&2; echo 'panic: no' >&2; echo goroutine 1 >&2; exit 3"), "-work", "5ms")
+	_, err := startServer(exec.Command(program(t, "echo chatter >&2; echo 'panic: no' >&2; echo goroutine 1 >&2; exit 3"), "-work", "5ms"))
 	require.ErrorContains(t, err, "-work 5ms ended: exit status 3; it said: panic: no")
 
-	s, err := startServer(program(t, "echo here; exec sleep 600"))
+	s, err := startServer(exec.Command(program(t, "echo here; exec sleep 600")))
 	require.NoError(t, err)
 	require.Equal(t, "here", s.addr)
 	require.NoError(t, s.stop())
 
-	s, err = startServer(program(t, "echo here; echo why >&2; exit 1"))
+	s, err = startServer(exec.Command(program(t, "echo here; echo why >&2; exit 1")))
 	require.NoError(t, err)
 	<-s.exited
 	require.ErrorContains(t, s.stop(), "it said: why")

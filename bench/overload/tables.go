@@ -1,0 +1,339 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluice-go/sluice/bench/loadgen"
+)
+
+const (
+	allKinds     = "pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores"
+	allProtocols = "HTTP/1.1,HTTP/2," + manyClients + ",TLS"
+	late         = 500 * time.Millisecond // how late an answer of the tables still counts
+	patience     = 2 * time.Second
+)
+
+// tables prints a page of tables: traffic that is no Poisson process on one core.
+func tables() error {
+	all := map[string]func(rig) error{
+		"pools": pools, "burst": bursts, "large": largeBurst, "idle": idleConnections, "closed": closedLoops,
+		"slowbody": slowBodies, "events": eventStreams, "listener": listener, "metastable": metastable,
+		"tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores, "price": denialPrices,
+	}
+	chosen := strings.Split(*kinds, ",")
+	for _, kind := range chosen {
+		if all[kind] == nil {
+			return fmt.Errorf("there is no table %q, want some of %s", kind, allKinds)
+		}
+	}
+	if _, err := parseLoads(); err != nil {
+		return err
+	}
+	r := rig{procs: min(2, runtime.NumCPU()), patience: patience}
+	var err error
+	if r.spin, err = spinOf(r.command(*bin)); err != nil {
+		return err
+	}
+	fmt.Printf("# Bursts, closed loops, slow clients, several processors\n\nMade by bench/overload: %d processors, %s, %s/%s. "+
+		"The load comes from the same machine, so a capacity is the joint capacity of the server and its clients.\n",
+		runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, kind := range chosen {
+		if err := all[kind](r); err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func names() []string { return strings.Split(*limiters, ",") }
+
+// begin prints the title of a table and its head, with a column for each limiter.
+func begin(text string, columns ...string) { heads(text, append(columns, names()...)...) }
+
+func heads(text string, columns ...string) {
+	fmt.Printf("\n## %s\n\n| %s |\n|%s\n", text, strings.Join(columns, " | "), strings.Repeat("---|", len(columns)))
+}
+
+// row prints a cell for each limiter.
+func (r rig) row(name string, cell func(rig) (string, error)) error {
+	return r.cells(name, names(), func(r *rig, l string) { *r = r.as(l) }, cell)
+}
+
+// cells prints a cell for each of the variants of a rig.
+func (r rig) cells(name string, variants []string, vary func(*rig, string), cell func(rig) (string, error)) error {
+	fmt.Print("| ", name, " |")
+	for _, v := range variants {
+		r := r
+		vary(&r, v)
+		if err := r.with(func(r rig) error {
+			text, err := cell(r)
+			fmt.Print(" ", text, " |")
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	fmt.Println()
+	return nil
+}
+
+// full is the capacity in a closed loop that takes all that the server can do.
+func (r rig) full() (float64, error) { return r.capacity(16*max(r.procs, 1), length()) }
+
+func phase(rate float64, d time.Duration) loadgen.Phase {
+	return loadgen.Phase{Rate: rate, Duration: d}
+}
+
+// after are the answers to requests that were due from an instant on.
+func after(all []loadgen.Answer, from time.Duration) []loadgen.Answer {
+	return between(all, from, 1<<62)
+}
+
+// summary is what was denied, p99 of the others, and those that failed.
+func summary(all []loadgen.Answer, err error) (string, error) {
+	_, p99 := quantiles(all)
+	s := fmt.Sprintf("%.1f %%, %v", 100*share(all, rejected), p99.Round(time.Millisecond))
+	if n := count(all, gaveUp); n > 0 {
+		s += fmt.Sprintf(", %d failed", n)
+	}
+	return s, err
+}
+
+// burst is bursts of n at a part of the capacity, after a second in which the limiter learns
+// the cost of a request.
+func (r rig) burst(n int, rate float64, d time.Duration, before ...loadgen.Phase) (string, error) {
+	phases := slices.Concat([]loadgen.Phase{phase(rate, time.Second)}, before, []loadgen.Phase{{Rate: rate, Burst: n, Duration: d}})
+	from := time.Duration(0)
+	for _, p := range phases[:len(phases)-1] {
+		from += p.Duration
+	}
+	all, err := r.run(0, phases...)
+	return summary(after(all, from), err)
+}
+
+var parts = []float64{.15, .3, .5}
+
+// burstTable has a row for each handler, burst and part of the capacity; each burst drains in time
+// where the server without a limiter answers all.
+func burstTable(r rig, works []string, sizes []int, parts []float64, cell func(r rig, n int, rate, capacity float64) (string, error)) error {
+	for _, r.work = range works {
+		capacity, err := r.full()
+		if err != nil {
+			return err
+		}
+		for _, n := range sizes {
+			for _, part := range parts {
+				if err := r.row(fmt.Sprintf("%s | %d | %.0f %%", r.work, n, 100*part), func(r rig) (string, error) { return cell(r, n, part*capacity, capacity) }); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func drained(n int, rate float64) time.Duration {
+	return max(length(), time.Duration(3*float64(n)/rate*1e9))
+}
+
+func bursts(r rig) error {
+	begin("Bursts\n\nRejected, and p99 of the others.", "handler", "burst", "of the capacity")
+	return burstTable(r, []string{"50us", "500us", "5ms"}, []int{100, 200, 400, 1000}, parts, func(r rig, n int, rate, _ float64) (string, error) {
+		return r.burst(n, rate, drained(n, rate))
+	})
+}
+
+// largeBurst is followed by others that drain in time, from 1 s after it on.
+func largeBurst(r rig) error {
+	begin("Bursts after a large one\n\nA burst of the requests of 1 s, and then those of a tenth. Rejected of the latter, and p99 of the others.", "handler", "parts of a second", "of the capacity")
+	return burstTable(r, []string{"500us", "2ms", "5ms"}, []int{10}, parts, func(r rig, n int, rate, capacity float64) (string, error) {
+		tenth := int(capacity) / n
+		large := loadgen.Phase{Rate: 10 * capacity, Burst: int(capacity), Duration: 150 * time.Millisecond}
+		return r.burst(tenth, rate, 3*length(), large, loadgen.Phase{Rate: rate, Burst: tenth, Duration: time.Second})
+	})
+}
+
+// idleConnections wait for their next request while bursts come on others.
+func idleConnections(r rig) error {
+	const idle = 3000
+	begin(fmt.Sprintf("Bursts beside %d idle connections\n\nRejected, and p99 of the others.", idle), "handler", "burst", "of the capacity")
+	return burstTable(r, []string{"50us", "100us"}, []int{200, 300}, []float64{.15, .5}, func(r rig, n int, rate, _ float64) (string, error) {
+		for range idle {
+			c, err := net.DialTimeout("tcp", r.addr, 2*time.Second)
+			if err != nil {
+				return "", err
+			}
+			defer func() { _ = c.Close() }()
+		}
+		return r.burst(n, rate, drained(n, rate))
+	})
+}
+
+func closedLoops(r rig) error {
+	begin("Closed loops\n\nAnswers within 500 ms, per second.", "handler", "connections")
+	for _, r.work = range []string{"50us", "500us", "5ms"} {
+		for _, n := range []int{64, 256, 1024} {
+			if err := r.row(fmt.Sprintf("%s | %d", r.work, n), func(r rig) (string, error) {
+				if _, err := r.closed(n, time.Second/2); err != nil {
+					return "", err
+				}
+				all, err := r.closed(n, length())
+				return fmt.Sprintf("%.0f", float64(count(all, inTime(late)))/length().Seconds()), err
+			}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func slowBodies(r rig) error {
+	return r.beside("slow bodies", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
+}
+
+func eventStreams(r rig) error {
+	return r.beside("event streams", "GET /events HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
+// beside has few honest requests beside connections that wait for their clients,
+// three new ones a second; a body ends after two seconds.
+func (r rig) beside(what, head string) error {
+	begin("Beside "+what+"\n\nThree of them begin each second. Rejected of the honest requests, and p99.", "honest requests a second")
+	r.work = "1ms"
+	for _, rate := range []float64{.5, 5, 20} {
+		if err := r.row(fmt.Sprint(rate), func(r rig) (string, error) {
+			if _, err := r.closed(1, time.Second); err != nil {
+				return "", err
+			}
+			stop := make(chan struct{})
+			go slowly(r.addr, head, stop)
+			defer close(stop)
+			return summary(r.run(0, loadgen.Phase{Rate: rate, Burst: 1, Duration: max(length(), 10*time.Second)}))
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// slowly begins three requests a second until stop is closed.
+func slowly(addr, head string, stop chan struct{}) {
+	tick := time.NewTicker(time.Second / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+			go slow(addr, head, stop)
+		}
+	}
+}
+
+func slow(addr, head string, stop chan struct{}) {
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	defer func() { _ = c.Close() }()
+	_, _ = io.WriteString(c, head)
+	select {
+	case <-stop:
+	case <-time.After(2 * time.Second):
+		if strings.HasPrefix(head, "POST") {
+			_, _ = io.WriteString(c, "x")
+		}
+		<-stop
+	}
+}
+
+// listener compares rejections in the handler and at the socket.
+func listener(r rig) error {
+	heads("Rejections at the socket\n\nAnswers within 50 ms, as a share of the capacity.", "handler", "load", "handler", "socket")
+	r.work = "100us"
+	rate, err := r.full()
+	for _, times := range []float64{2, 5, 10} {
+		if err == nil {
+			err = r.cells(fmt.Sprintf("100us | %gx", times), []string{"default", "default/listener"}, func(r *rig, l string) { r.limiter = l }, func(r rig) (string, error) {
+				all, err := r.steady(.85*rate, times*rate)
+				return fmt.Sprintf("%.2f", float64(count(all, inTime(late/10)))/length().Seconds()/rate), err
+			})
+		}
+	}
+	return err
+}
+
+// cores is the overload on several processors.
+func cores(r rig) error {
+	begin("Several processors\n\nAnswers within 500 ms, as a share of the capacity; and p99 of all answers with status 200. At 0.85x also the rejections, at more the requests that got no answer in 2 s. Over HTTP/1.1 the generator is cheap; over HTTP/2 and TLS it is net/http's client, which takes more of the shared processors than the denials do, after a second of a closed loop of 512, which opens the connections.",
+		"processors", "protocol", "handler", "load", "capacity, 1/s")
+	protocols := strings.Split(*protos, ",")
+	if extra := keep(protocols, strings.Split(allProtocols, ",")); len(extra) < len(protocols) {
+		return fmt.Errorf("-protocols is %q, want some of %s", *protos, allProtocols)
+	}
+	for s := range strings.SplitSeq(*procs, ",") {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			return fmt.Errorf("-procs has %q, want numbers above 0", s)
+		}
+		if r.procs = n; n > runtime.NumCPU() {
+			continue
+		}
+		for _, protocol := range protocols {
+			for _, r.work = range strings.Split(*works, ",") {
+				r.limiter = "none/" + protocol
+				if protocol == "HTTP/1.1" {
+					r.limiter = "none"
+				}
+				if err := r.overloads(fmt.Sprintf("%d | %s", n, protocol)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// overloads has a row for each load.
+func (r rig) overloads(name string) error {
+	rate, err := r.full()
+	if err != nil {
+		return err
+	}
+	for _, times := range []float64{.85, 2, 5} {
+		if err := r.row(fmt.Sprintf("%s | %s | %gx | %.0f", name, r.work, times, rate), func(r rig) (string, error) {
+			all, err := r.steady(min(times, .85)*rate, times*rate)
+			_, p99 := quantiles(all)
+			rest := share(all, gaveUp)
+			if times < 1 {
+				rest = share(all, rejected)
+			}
+			return fmt.Sprintf("%.2f, %v, %.1f %%", float64(count(all, inTime(late)))/length().Seconds()/rate, p99.Round(time.Millisecond), 100*rest), err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// steady is a second of requests at one rate, and then the length of a measurement at another, of
+// which it returns the answers. net/http's client first opens its connections in a closed loop: 2000
+// TLS handshakes in the first second are an overload of their own, in front of every handler.
+func (r rig) steady(before, rate float64) ([]loadgen.Answer, error) {
+	open := 2000
+	if !r.fast() {
+		open = 0
+		if _, err := r.closed(512, time.Second); err != nil {
+			return nil, err
+		}
+	}
+	all, err := r.run(open, phase(before, time.Second), phase(rate, length()))
+	return after(all, time.Second), err
+}
