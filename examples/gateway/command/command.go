@@ -98,6 +98,9 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 		return 1
 	}
 	if *check {
+		if len(f.Warnings) > 0 {
+			fmt.Fprintln(stdout, f.Warnings)
+		}
 		fmt.Fprintf(stdout, "%s: ok, %s\n", *path, about)
 		return 0
 	}

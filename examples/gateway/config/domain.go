@@ -19,17 +19,21 @@ type Domain struct {
 // this entry here.
 type Descriptor struct {
 	Key string
-	// Value is the required value of the entry; a Value that ends in an
-	// asterisk is a prefix, and without a Value any value matches, each with a
-	// limit of its own.
+	// Value is the required value of the entry. Each asterisk in it stands for any
+	// text; without a Value any value matches. Each value has a limit of its own.
 	Value    string
 	HasValue bool
+	// Shared gives all values that match a pattern one limit.
+	Shared bool
 	// Limited says that the descriptors that end here have a limit, Spec;
 	// Unlimited, that they are known and have none.
 	Limited   bool
 	Unlimited bool
 	Spec      algo.Spec
 	Shadow    bool
+	// Quota reports the limit to the caller, and denies the request only if all
+	// quotas of the request are spent.
+	Quota bool
 	// Banned says that the limit admits nothing; Spec is of no use then.
 	Banned bool
 	// Detailed adds the values of the entries to the name in metrics.
@@ -44,12 +48,30 @@ type Descriptor struct {
 	Next     []*Descriptor
 }
 
-// Prefix is the value without its asterisk, and whether it has one.
-func (d *Descriptor) Prefix() (string, bool) {
-	if !d.HasValue {
-		return "", false
+// Pattern reports whether the value stands for several.
+func (d *Descriptor) Pattern() bool { return strings.Contains(d.Value, "*") }
+
+// Matches reports whether a value fits the pattern.
+func (d *Descriptor) Matches(value string) bool {
+	parts := strings.Split(d.Value, "*")
+	rest, ok := strings.CutPrefix(value, parts[0])
+	last := parts[len(parts)-1]
+	for _, part := range parts[1 : len(parts)-1] {
+		if !ok {
+			return false
+		}
+		_, rest, ok = strings.Cut(rest, part)
 	}
-	return strings.CutSuffix(d.Value, "*")
+	return ok && strings.HasSuffix(rest, last)
+}
+
+// readEntryKey reads the key of a descriptor.
+func readEntryKey(v value) string {
+	key := v.text()
+	if strings.Contains(key, "*") {
+		v.fail("is %q: patterns are for values", key)
+	}
+	return key
 }
 
 func (b *book) readDomains(v *value) (all []*Domain) {
@@ -102,7 +124,7 @@ func (b *book) readDescriptor(v value, name, id string, depth int) *Descriptor {
 	d := &Descriptor{}
 	var next, named *value
 	v.fields(
-		field{name: "key", required: true, read: func(v value) { d.Key = v.text() }},
+		field{name: "key", required: true, read: func(v value) { d.Key = readEntryKey(v) }},
 		field{name: "value", read: func(v value) { d.Value, d.HasValue = v.text(), true }},
 		field{name: "name", read: func(v value) { named = &v }},
 		field{name: "limit", read: func(v value) { d.Limited = true; d.Spec, d.Banned = b.readSpecOrBan(v) }},

@@ -115,9 +115,9 @@ func (b *book) readEnvoyLevel(v value, name, id string, depth int) (all []*Descr
 
 func (b *book) readEnvoyDescriptor(v value, name, id string, depth int) *Descriptor {
 	d := &Descriptor{}
-	var next *value
+	var next, shared *value
 	v.fields(
-		field{name: "key", required: true, read: func(v value) { d.Key = v.text() }},
+		field{name: "key", required: true, read: func(v value) { d.Key = readEntryKey(v) }},
 		field{name: "value", read: func(v value) {
 			if d.Value = v.real().Value; d.Value != "" { // an empty one is none
 				d.HasValue = true
@@ -125,9 +125,16 @@ func (b *book) readEnvoyDescriptor(v value, name, id string, depth int) *Descrip
 		}},
 		field{name: "rate_limit", read: func(v value) { b.readEnvoyLimit(v, d) }},
 		field{name: "shadow_mode", read: func(v value) { d.Shadow = v.boolean() }},
+		field{name: "quota_mode", read: func(v value) { d.Quota = v.boolean() }},
+		field{name: "share_threshold", read: func(v value) { d.Shared = v.boolean(); shared = &v }},
+		field{name: "value_to_metric", read: func(v value) { v.boolean(); b.file.ignore(v) }},
+		field{name: "metadata", read: b.file.ignore},
 		field{name: "detailed_metric", read: func(v value) { d.Detailed = v.boolean() }},
 		field{name: "descriptors", read: func(v value) { next = &v }},
 	)
+	if d.Shared && !d.Pattern() {
+		shared.fail("needs a value with an asterisk")
+	}
 	name += "." + d.Key
 	d.ID = id + part(d.Key)
 	if d.HasValue {
@@ -139,6 +146,13 @@ func (b *book) readEnvoyDescriptor(v value, name, id string, depth int) *Descrip
 		d.Next = b.readEnvoyLevel(*next, name, d.ID, depth+1)
 	}
 	return d
+}
+
+// ignore warns about a field without effect.
+func (f *File) ignore(v value) {
+	f.Warnings = append(f.Warnings, &Error{
+		File: v.r.file, Line: v.r.at[v.path].Line, Column: v.r.at[v.path].Column, Field: v.path, Reason: "is not supported and changes no decision",
+	})
 }
 
 // envoyUnits are the periods of the units; a month has 30 days and a year 365.
@@ -162,6 +176,9 @@ func (b *book) readEnvoyLimit(v value, d *Descriptor) {
 			}
 		}},
 	)
+	if d.Label != "" && slices.Contains(d.Replaces, d.Label) {
+		v.fail("replaces itself, %q", d.Label)
+	}
 	period, known := envoyUnits[unit]
 	switch {
 	case d.Unlimited:
@@ -182,5 +199,8 @@ func (b *book) readEnvoyLimit(v value, d *Descriptor) {
 		return
 	}
 	d.Spec = algo.Spec{Algorithm: "fixed-window", Rate: algo.Per(count, period)}
+	if b.file.Store.Kind == Local { // on Redis all windows are aligned
+		d.Spec.AlignedTo = time.Unix(0, 0).UTC()
+	}
 	b.try(*at, d.Spec)
 }

@@ -66,6 +66,9 @@ type File struct {
 	// GRPC are the settings of the rate limit service's connections.
 	GRPC GRPC
 
+	// Warnings are what is accepted and has no effect.
+	Warnings Errors
+
 	at map[string]*yaml.Node
 }
 

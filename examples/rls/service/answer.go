@@ -21,11 +21,12 @@ import (
 func answer(all []asked, decisions []algo.Decision, headers config.Headers) *rls.RateLimitResponse {
 	r := &rls.RateLimitResponse{OverallCode: rls.RateLimitResponse_OK}
 	var told fields
+	quotas, spent := 0, 0
 	for i := range all {
 		a := &all[i]
 		if a.limit == nil {
 			s := &rls.RateLimitResponse_DescriptorStatus{Code: rls.RateLimitResponse_OK}
-			if a.node != nil && a.node.unlimited {
+			if a.node != nil && a.node.Unlimited {
 				s.LimitRemaining = math.MaxUint32
 			}
 			r.Statuses = append(r.Statuses, s)
@@ -34,11 +35,21 @@ func answer(all []asked, decisions []algo.Decision, headers config.Headers) *rls
 		d := &decisions[0]
 		decisions = decisions[1:]
 		s := statusOf(a.limit, d)
-		if s.Code == rls.RateLimitResponse_OVER_LIMIT {
+		switch {
+		case a.limit.quota:
+			quotas++
+			if d.Trial != algo.Admitted {
+				s.Code = rls.RateLimitResponse_OVER_LIMIT
+				spent++
+			}
+		case s.Code == rls.RateLimitResponse_OVER_LIMIT:
 			r.OverallCode = s.Code
 		}
 		r.Statuses = append(r.Statuses, s)
 		told.add(a.limit, d)
+	}
+	if quotas > 0 && spent == quotas {
+		r.OverallCode = rls.RateLimitResponse_OVER_LIMIT
 	}
 	r.ResponseHeadersToAdd = told.headers(headers)
 	return r

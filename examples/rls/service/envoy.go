@@ -29,14 +29,14 @@ func replace(all []asked) {
 	var gone []string
 	for i := range all {
 		if all[i].node != nil {
-			gone = append(gone, all[i].node.replaces...)
+			gone = append(gone, all[i].node.Replaces...)
 		}
 	}
 	if len(gone) == 0 {
 		return
 	}
 	for i := range all {
-		if n := all[i].node; n != nil && n.label != "" && slices.Contains(gone, n.label) && !slices.Contains(n.replaces, n.label) {
+		if n := all[i].node; n != nil && n.Label != "" && slices.Contains(gone, n.Label) {
 			all[i].limit = nil
 		}
 	}

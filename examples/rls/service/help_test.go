@@ -29,6 +29,8 @@ const (
 	over  = rls.RateLimitResponse_OVER_LIMIT
 )
 
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
 // rig is a service on a socket and the published client before it.
 type rig struct {
 	t       *testing.T
@@ -42,7 +44,7 @@ func newRig(t *testing.T, file string, store *distributed.Store) *rig {
 	r := &rig{t: t, events: make(chan telemetry.Event, 1000)}
 	var err error
 	r.service, err = service.New(r.parse(file), service.Options{
-		Store: store, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Store: store, Log: quiet,
 		Observe: func(e telemetry.Event) {
 			select {
 			case r.events <- e:

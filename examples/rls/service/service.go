@@ -83,6 +83,9 @@ func (s *Service) Apply(f *config.File) error {
 	s.current.Store(&t)
 	s.file = f
 	s.announce(limiters)
+	for _, w := range f.Warnings {
+		s.opts.Log.Warn("field without effect", "at", w.Error())
+	}
 	s.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "domains", len(f.Domains),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)
@@ -183,12 +186,11 @@ func (s *Service) ask(d *domain, r *rls.RateLimitRequest, descriptor *ratelimit.
 		return a, errors.New("entries is empty")
 	}
 	if d != nil {
-		a.node = d.find(descriptor)
+		a.node, a.key = d.find(descriptor)
 	}
 	if a.node != nil {
 		a.limit = a.node.limit
-		a.key = keyOf(descriptor)
-		if a.limit != nil && a.node.detailed {
+		if a.limit != nil && a.node.Detailed {
 			a.name = detailed(a.limit, descriptor)
 		}
 	}

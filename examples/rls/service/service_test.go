@@ -23,6 +23,7 @@ domains:
       - {key: path, value: /a, name: exact, limit: 1/s}
       - {key: path, value: "/a*", name: prefix, limit: 1/s}
       - {key: path, value: "/ab*", name: longer, limit: 1/s}
+      - {key: path, value: "/*/action", name: middle, limit: 1/s}
       - {key: path, name: any, limit: 1/s}
       - key: plan
         value: free
@@ -39,8 +40,9 @@ domains:
 	}{
 		{"exact", []string{"path=/a"}},
 		{"prefix", []string{"path=/ac"}},
-		{"longer", []string{"path=/abc"}},
-		{"any", []string{"path=/x"}},
+		{"prefix", []string{"path=/abc"}},
+		{"middle", []string{"path=/x/action"}},
+		{"any", []string{"path=/x"}}, // and /ab* never: the first pattern that fits counts
 		{"any", []string{"path="}},
 		{"free-user", []string{"plan=free", "user=ann"}},
 		{"root", []string{"plan=free", "user=root"}},

@@ -53,6 +53,5 @@ func identity(path []*config.Descriptor) config.Identity {
 
 // fixed is the value that the file asks for; open reports that requests bring it.
 func fixed(d *config.Descriptor) (value string, open bool) {
-	_, prefix := d.Prefix()
-	return d.Value, !d.HasValue || prefix
+	return d.Value, !d.HasValue || d.Pattern() && !d.Shared
 }

@@ -1,8 +1,6 @@
 package service
 
 import (
-	"cmp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -24,7 +22,7 @@ type domain struct {
 // level is the descriptors beside each other.
 type level struct {
 	exact    map[entry]*node
-	prefixes []*node // the longest first
+	patterns []*node // in the order of the file
 	any      map[string]*node
 }
 
@@ -32,13 +30,9 @@ type entry struct{ key, value string }
 
 // node is one descriptor of the file.
 type node struct {
-	key, prefix string
-	limit       *limit // nil: none ends here
-	unlimited   bool
-	label       string   // that others replace
-	replaces    []string // labels
-	detailed    bool
-	next        level
+	*config.Descriptor
+	limit *limit // nil: none ends here
+	next  level
 }
 
 // limit is a limit in force.
@@ -47,6 +41,7 @@ type limit struct {
 	limiter algo.Limiter
 	counts  algo.Limiter // the same, without Shadow
 	rate    algo.Rate
+	quota   bool
 }
 
 // wanted is every limit of the file.
@@ -88,32 +83,31 @@ func newTree(f *config.File, limiters map[string]algo.Limiter) tree {
 func newLevel(ds []*config.Descriptor, limiters map[string]algo.Limiter) level {
 	l := level{exact: map[entry]*node{}, any: map[string]*node{}}
 	for _, d := range ds {
-		n := &node{key: d.Key, unlimited: d.Unlimited, label: d.Label, replaces: d.Replaces, detailed: d.Detailed, next: newLevel(d.Next, limiters)}
+		n := &node{Descriptor: d, next: newLevel(d.Next, limiters)}
 		if d.Limited {
 			limiter := limiters[d.ID]
 			if d.Banned {
 				limiter = banned{}
 			}
 			counts := limiter
-			if d.Shadow {
+			if d.Shadow || d.Quota {
 				limiter = algo.Shadow(limiter)
 			}
 			rate := d.Spec.Rate
 			if d.Banned {
 				rate.Count = 0
 			}
-			n.limit = &limit{d.Name, limiter, counts, rate}
+			n.limit = &limit{d.Name, limiter, counts, rate, d.Quota && !d.Shadow}
 		}
-		if prefix, ok := d.Prefix(); ok {
-			n.prefix = prefix
-			l.prefixes = append(l.prefixes, n)
-		} else if d.HasValue {
+		switch {
+		case d.Pattern():
+			l.patterns = append(l.patterns, n)
+		case d.HasValue:
 			l.exact[entry{d.Key, d.Value}] = n
-		} else {
+		default:
 			l.any[d.Key] = n
 		}
 	}
-	slices.SortStableFunc(l.prefixes, func(a, b *node) int { return cmp.Compare(len(b.prefix), len(a.prefix)) })
 	return l
 }
 
@@ -121,30 +115,36 @@ func (l *level) find(key, value string) *node {
 	if n := l.exact[entry{key, value}]; n != nil {
 		return n
 	}
-	for _, n := range l.prefixes {
-		if n.key == key && strings.HasPrefix(value, n.prefix) {
+	for _, n := range l.patterns {
+		if n.Key == key && n.Matches(value) {
 			return n
 		}
 	}
 	return l.any[key]
 }
 
-// find returns what the descriptor ends at; nil if the file does not know it.
-func (d *domain) find(r *ratelimit.RateLimitDescriptor) *node {
-	var at *node
-	for next, entries := &d.top, r.GetEntries(); len(entries) > 0; entries = entries[1:] {
-		if at = next.find(entries[0].GetKey(), entries[0].GetValue()); at == nil {
-			return nil
-		}
-		next = &at.next
-	}
-	return at
-}
-
-// keyOf is the key of a descriptor: its entries.
-func keyOf(r *ratelimit.RateLimitDescriptor) string {
+// find returns what the descriptor ends at, nil if the file does not know it, and the key of the
+// descriptor: its entries, the shared ones with the pattern of the file.
+func (d *domain) find(r *ratelimit.RateLimitDescriptor) (at *node, key string) {
 	var room [8]entry
 	entries := room[:0]
+	next := &d.top
+	for _, e := range r.GetEntries() {
+		if at = next.find(e.GetKey(), e.GetValue()); at == nil {
+			return nil, ""
+		}
+		counted := entry{e.GetKey(), e.GetValue()}
+		if at.Shared {
+			counted.value = at.Value
+		}
+		entries, next = append(entries, counted), &at.next
+	}
+	return at, keyOfEntries(entries)
+}
+
+// keyOf is the key of a descriptor that brings its limit along: its entries.
+func keyOf(r *ratelimit.RateLimitDescriptor) string {
+	var entries []entry
 	for _, e := range r.GetEntries() {
 		entries = append(entries, entry{e.GetKey(), e.GetValue()})
 	}
