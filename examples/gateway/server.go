@@ -87,7 +87,7 @@ func (s *server) assemble(store *distributed.Store) error {
 		return s.file.Errorf("tls", "%v", err)
 	}
 	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}))
-	return metrics.Watch(s.watcher)
+	return errors.Join(metrics.Watch(s.watcher), metrics.Load(s.gateway.InFlight, s.gateway.Bodies))
 }
 
 // served counts answered requests, each once, and writes the access log.

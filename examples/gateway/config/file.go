@@ -92,6 +92,7 @@ type Overload struct {
 type Timeouts struct {
 	ReadHeader time.Duration // for the head of a request
 	Body       time.Duration // for the next bytes of a request's body
+	WholeBody  time.Duration // for a request's body from its first byte to its last
 	Idle       time.Duration // for the next request on a connection
 	Upstream   time.Duration // for the head of the upstream's answer
 	UpIdle     time.Duration // for the next request on a connection to an upstream
@@ -108,7 +109,7 @@ func defaults() *File {
 		AccessLog:     "off",
 		Store:         Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
-			ReadHeader: 10 * time.Second, Body: 30 * time.Second, Idle: 2 * time.Minute, Upstream: 30 * time.Second, UpIdle: time.Second, Send: time.Minute,
+			ReadHeader: 10 * time.Second, Body: 30 * time.Second, WholeBody: 30 * time.Minute, Idle: 2 * time.Minute, Upstream: 30 * time.Second, UpIdle: time.Second, Send: time.Minute,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,
 		},
 	}
@@ -278,6 +279,7 @@ func (t *Timeouts) read(v value) {
 	v.fields(
 		field{name: "read_header", read: some(&t.ReadHeader)},
 		field{name: "body", read: some(&t.Body)},
+		field{name: "whole_body", read: some(&t.WholeBody)},
 		field{name: "idle", read: some(&t.Idle)},
 		field{name: "upstream", read: some(&t.Upstream)},
 		field{name: "upstream_idle", read: some(&t.UpIdle)},

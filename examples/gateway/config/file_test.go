@@ -49,7 +49,7 @@ func TestSampleComments(t *testing.T) {
 			break
 		}
 	}
-	require.Len(t, lines, 9)
+	require.Len(t, lines, 10)
 	f, err := config.Parse("timeouts", []byte(strings.Join(lines, "")+"routes: [{pattern: /, upstream: 'http://a'}]"))
 	require.NoError(t, err)
 	require.Equal(t, plain.Timeouts, f.Timeouts)

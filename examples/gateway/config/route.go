@@ -32,8 +32,10 @@ type Route struct {
 	RefundOn []int
 	// InFlight is how many requests may be with the upstream at once; 0: no bound.
 	InFlight int
-	Access   Access
-	Denial   *Denial // nil: the standard answer
+	// InFlightPerClient is how many of them may be of one client; 0: no bound.
+	InFlightPerClient int
+	Access            Access
+	Denial            *Denial // nil: the standard answer
 	// PreserveHost sends the client's Host to the upstream.
 	PreserveHost bool
 }
@@ -64,6 +66,7 @@ func (b *book) readRoute(v value, mux, spellings *http.ServeMux) *Route {
 		field{name: "upstream_fields", read: func(v value) { r.UpstreamFields = v.oneOf("tighter", "keep", "drop") }},
 		field{name: "refund_on", read: func(v value) { r.RefundOn = readStatuses(v) }},
 		field{name: "in_flight", read: func(v value) { r.InFlight = int(v.whole(1, 1<<30)) }},
+		field{name: "in_flight_per_client", read: func(v value) { r.InFlightPerClient = int(v.whole(1, 1<<30)) }},
 		field{name: "access", read: func(v value) { r.Access = Access{}; r.Access.read(v) }},
 		field{name: "denial", read: func(v value) { r.Denial = readDenial(v) }},
 		field{name: "preserve_host", read: func(v value) { r.PreserveHost = v.boolean() }},

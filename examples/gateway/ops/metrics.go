@@ -140,6 +140,40 @@ func (m *Metrics) About(version string, store *distributed.Store) error {
 		gauge("ratelimit_redis_round_trip_p99_seconds", "99th percentile of the last 128 round trips to the slowest node; 0 before the first.", func(s distributed.Stats) float64 { return s.RoundTripP99.Seconds() }))
 }
 
+// Load adds gauges of the requests in flight of each route with a bound, and of bodies on their way.
+func (m *Metrics) Load(routes func(yield func(route string, requests, clients int)), bodies func() int64) error {
+	return m.registry.Register(load{routes, bodies})
+}
+
+type load struct {
+	routes func(yield func(route string, requests, clients int))
+	bodies func() int64
+}
+
+var (
+	requestsInFlight = prometheus.NewDesc("gateway_requests_in_flight", "Requests with the upstream of a route that has in_flight.", []string{"http_route"}, nil)
+	clientsInFlight  = prometheus.NewDesc("gateway_clients_in_flight", "Clients with requests in flight on a route that has in_flight_per_client.", []string{"http_route"}, nil)
+	bodiesInFlight   = prometheus.NewDesc("gateway_bodies_in_flight", "Requests in flight that have a body.", nil, nil)
+)
+
+func (load) Describe(to chan<- *prometheus.Desc) {
+	to <- requestsInFlight
+	to <- clientsInFlight
+	to <- bodiesInFlight
+}
+
+func (l load) Collect(to chan<- prometheus.Metric) {
+	l.routes(func(route string, requests, clients int) {
+		if requests >= 0 {
+			to <- prometheus.MustNewConstMetric(requestsInFlight, prometheus.GaugeValue, float64(requests), route)
+		}
+		if clients >= 0 {
+			to <- prometheus.MustNewConstMetric(clientsInFlight, prometheus.GaugeValue, float64(clients), route)
+		}
+	})
+	to <- prometheus.MustNewConstMetric(bodiesInFlight, prometheus.GaugeValue, float64(l.bodies()))
+}
+
 // Watch adds the state of the file.
 func (m *Metrics) Watch(w *live.Watcher) error {
 	gauge := func(name, help string, read func(live.Status) float64) error {

@@ -2,11 +2,16 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/felixge/httpsnoop"
+
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Request is a request that was answered, for the access log and metrics.
@@ -14,7 +19,12 @@ type Request struct {
 	Route    string        // the pattern, empty if none matched
 	Upstream time.Duration // until the head of its answer; 0: it was not asked
 	Status   int
-	Denied   bool // by a limit, or for lack of a decision
+	Denied   bool   // by a limit, or for lack of a decision
+	Client   string // its address, behind the trusted proxies
+	Key      string // the hash of the key that was denied, in hexadecimal; empty without one
+	Policy   string // that denied it
+	Cause    string // the reason of the denial, and its cause after a colon
+	ID       string // X-Request-Id
 	Bytes    int64
 	Duration time.Duration
 }
@@ -50,12 +60,31 @@ func named(pattern string, next http.Handler) http.Handler {
 	})
 }
 
+// identified notes the client of a request, and gives it an X-Request-Id if it has none that is
+// fit for a log.
+func identified(client keyfunc.HTTP, next http.Handler) http.Handler {
+	fit := regexp.MustCompile(`^[\w.:+/=-]{1,128}$`)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := r.Header.Get("X-Request-Id")
+		if !fit.MatchString(id) {
+			id = fmt.Sprintf("%016x", rand.Uint64())
+			r.Header.Set("X-Request-Id", id)
+		}
+		if is := requestOf(r); is != nil {
+			is.ID = id
+			is.Client, _ = client(r) // without an address there is none to note
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 // AccessLog writes a line for each request. The query is left out: it may have secrets.
 func AccessLog(log *slog.Logger) func(*http.Request, Request) {
 	return func(r *http.Request, is Request) {
 		log.LogAttrs(r.Context(), slog.LevelInfo, "request",
 			slog.String("method", r.Method), slog.String("host", r.Host), slog.String("path", r.URL.Path), slog.String("proto", r.Proto),
 			slog.String("peer", r.RemoteAddr), slog.String("route", is.Route), slog.Int("status", is.Status), slog.Int64("bytes", is.Bytes),
-			slog.Float64("seconds", is.Duration.Seconds()), slog.Float64("upstream_seconds", is.Upstream.Seconds()))
+			slog.Float64("seconds", is.Duration.Seconds()), slog.Float64("upstream_seconds", is.Upstream.Seconds()),
+			slog.String("client", is.Client), slog.String("key", is.Key), slog.String("policy", is.Policy), slog.String("cause", is.Cause), slog.String("request_id", is.ID))
 	}
 }

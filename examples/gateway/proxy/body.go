@@ -9,16 +9,20 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
 // errBodyTimeout reports that the client stopped sending its body.
 var errBodyTimeout = errors.New("no bytes of the request body arrived in time")
 
-// limitBody ends requests whose body makes no progress for longer than timeout.
-func limitBody(timeout time.Duration, next http.Handler) http.Handler {
+// limitBody ends requests whose body makes no progress for a time, or takes too long as a whole.
+func (g *Gateway) limitBody(t config.Timeouts, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody && !isGRPC(r) {
-			body := &timedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: timeout}
+			body := &timedBody{ReadCloser: r.Body, conn: http.NewResponseController(w), timeout: t.Body, end: time.Now().Add(t.WholeBody)}
+			g.bodies.Add(1)
+			defer g.bodies.Add(-1)
 			r = r.WithContext(context.WithValue(r.Context(), bodyKey{}, body))
 			r.Body = body
 		}
@@ -40,6 +44,7 @@ type timedBody struct {
 	io.ReadCloser
 	conn    *http.ResponseController
 	timeout time.Duration
+	end     time.Time   // of the whole body
 	expired atomic.Bool // it stopped coming
 	broken  atomic.Bool // it is malformed, or ends too early
 	ended   bool
@@ -58,7 +63,11 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
 	}
-	if err := b.conn.SetReadDeadline(time.Now().Add(b.timeout)); err != nil {
+	deadline := time.Now().Add(b.timeout)
+	if b.end.Before(deadline) {
+		deadline = b.end
+	}
+	if err := b.conn.SetReadDeadline(deadline); err != nil {
 		return b.ReadCloser.Read(p)
 	}
 	n, err := b.ReadCloser.Read(p)

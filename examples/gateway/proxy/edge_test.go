@@ -18,6 +18,7 @@ func TestSpoofedClientAddress(t *testing.T) {
 	const routes = "routes: [{pattern: /, upstream: UPSTREAM}]\n"
 	names := []string{"X-Real-Ip", "True-Client-Ip", "X-Client-Ip", "Cf-Connecting-Ip", "X-Cluster-Client-Ip", "Fastly-Client-Ip", "Forwarded",
 		"Cloudfront-Viewer-Address", "X-Azure-Clientip", "X-Azure-Socketip", "Cf-Connecting-Ipv6", "Eo-Connecting-Ip", "Ali-Cdn-Real-Ip", "Fly-Client-Ip",
+		"Client-Ip", "X-Originating-Ip", "X-Appengine-User-Ip", "X-Proxyuser-Ip",
 		"X-Forwarded-Port", "X-Forwarded-User", "X-Original-Forwarded-For", "X-Envoy-External-Address", "X-Original-Url", "X-Rewrite-Url",
 		"X_real_ip", "X_forwarded_for"} // servers of CGI and its heirs read _ as -
 	var got http.Header

@@ -38,6 +38,7 @@ type Gateway struct {
 	failures  *algo.TokenBucket
 	current   atomic.Pointer[generation]
 	Upgraded  Upgraded
+	bodies    atomic.Int64
 
 	mu       sync.Mutex // one change at a time
 	file     *config.File
@@ -246,6 +247,9 @@ func (g *Gateway) Overload() *adaptive.Limiter {
 
 // Running counts the requests that run under the configuration in force.
 func (g *Gateway) Running() int64 { return g.current.Load().running.Load() - 1 }
+
+// Bodies counts the requests with a body that are with an upstream, or on their way to it.
+func (g *Gateway) Bodies() int64 { return g.bodies.Load() }
 
 // Close releases the resources of the gateway. Call it when no request is
 // running.

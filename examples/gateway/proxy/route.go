@@ -24,17 +24,28 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 			}
 			policies = append(policies, p)
 		}
-		h := inFlight.protect(g, r, limitBody(f.Timeouts.Body, keepHeader(r.UpstreamFields, g.upstream(r, f.Trusted))))
+		h := inFlight.protect(g, r, g.limitBody(f.Timeouts, keepHeader(r.UpstreamFields, g.upstream(r, f.Trusted))))
+		limited := h
 		if len(policies) > 0 {
-			limited := httpmw.Limits(policies, g.routeOptions(r)...)(h)
+			limited = httpmw.Limits(policies, g.routeOptions(r)...)(h)
 			if r.MissingKey == "deny" {
 				limited = g.requireKeys(r, policies, limited)
+			}
+		}
+		if len(policies) > 0 || r.InFlightPerClient > 0 {
+			limited, err := inFlight.share(g, r, callers, limited)
+			if err != nil {
+				return nil, err
 			}
 			h = allowed(r.Access.Allow, callers.Trusted, h, pastPreflights(h, limited))
 		}
 		mux.handle(r, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
 	}
-	return limitSend(f.Timeouts.Send, forBrowsers(f.CORS, g.protect(overload, mux))), nil
+	client, err := callers.KeyFunc([]config.Key{{Kind: "ip"}})
+	if err != nil {
+		return nil, err
+	}
+	return identified(client, limitSend(f.Timeouts.Send, forBrowsers(f.CORS, g.protect(overload, mux)))), nil
 }
 
 func (g *Gateway) policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {
@@ -57,9 +68,10 @@ func (g *Gateway) policyOf(l *config.Limit, limiter algo.Limiter, callers config
 	return httpmw.Policy{Name: l.Name, Limiter: limiter, Key: key, Cost: costOf(l.Cost)}, nil
 }
 
+var missing = map[string]httpmw.MissingKey{"shared": httpmw.Shared, "deny": httpmw.Deny, "skip": httpmw.Skip}
+
 func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 	headers := map[string]httpmw.HeadersMode{"ietf": httpmw.IETF, "legacy": httpmw.Legacy, "none": httpmw.None}
-	missing := map[string]httpmw.MissingKey{"shared": httpmw.Shared, "deny": httpmw.Deny, "skip": httpmw.Skip}
 	opts := []httpmw.Option{
 		httpmw.WithHeaders(headers[r.Headers]),
 		httpmw.WithMissingKey(missing[r.MissingKey]),
@@ -79,7 +91,13 @@ func (g *Gateway) observer() telemetry.Observer {
 	return func(e telemetry.Event) {
 		if e.Result == telemetry.Denied || e.Result == telemetry.FailedClosed {
 			if is := requestIn(e.Context); is != nil {
-				is.Denied = true
+				is.Denied, is.Policy, is.Cause = true, e.Policy, e.Decision.Reason.String()
+				if c := e.Decision.Cause.String(); c != "" {
+					is.Cause += ":" + c
+				}
+				if e.KeyHash != 0 {
+					is.Key = fmt.Sprintf("%016x", e.KeyHash)
+				}
 			}
 		}
 		if g.opts.Observe != nil {

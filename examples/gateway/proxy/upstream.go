@@ -87,6 +87,7 @@ func (g *Gateway) upstream(r *config.Route, trusted []netip.Prefix) *httputil.Re
 var proxyHeaders = map[string]bool{
 	"x-real-ip": true, "x-client-ip": true, "x-cluster-client-ip": true, "true-client-ip": true, "cf-connecting-ip": true,
 	"cf-connecting-ipv6": true, "fastly-client-ip": true, "fly-client-ip": true, "cloudfront-viewer-address": true,
+	"client-ip": true, "x-originating-ip": true, "x-appengine-user-ip": true, "x-proxyuser-ip": true,
 	"x-azure-clientip": true, "x-azure-socketip": true, "eo-connecting-ip": true, "ali-cdn-real-ip": true,
 	"x-envoy-external-address": true, "x-original-forwarded-for": true, "x-original-url": true, "x-rewrite-url": true,
 	"x-http-method-override": true, "x-http-method": true, "x-method-override": true,
