@@ -42,7 +42,7 @@ type Command struct {
 // Main runs the command and ends the process. Interrupted or terminated, the
 // service stops in order; a second signal ends the process at once.
 func (c Command) Main() {
-	slog.SetDefault(slog.New(slog.NewTextHandler(os.Stderr, nil))) // for the warnings of the library
+	useLog(os.Stderr)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
