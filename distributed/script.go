@@ -52,8 +52,6 @@ const (
 	opSettle            // correct a charge by its record
 	opLease             // add units that were leased
 	opGiveBack          // give back units that still count, of whatever charge
-
-	opReplace = opAcquireAll // opForce for a sliding log
 )
 
 // The last reply of a key; see [remote.Answer.Flag].

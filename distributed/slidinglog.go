@@ -77,14 +77,19 @@ func unitsOf(a remote.Answer, n int64) algo.Handle {
 }
 
 // removeUnits removes the last n units of a charge, whatever the limit is by now. The set
-// knows each unit, so units that a settlement has added at a later instant go too.
+// knows each unit, so units that a settlement has added at a later instant go too. Of a lease that
+// was not charged whole only all units go.
 func removeUnits(h algo.Handle, n int64) remote.Args {
-	return remote.Args{opRefund, 0, 0, min(n, h.N), h.State[0], h.N, h.State[1]}
+	all := min(h.N, maxExact)
+	if n < h.N {
+		n = min(n, all-1)
+	}
+	return remote.Args{opRefund, 0, 0, min(n, all), h.State[0], all, h.State[1]}
 }
 
-// forceArgs adds units, at most as many as the log holds; see [decide.SlidingLog].
+// forceArgs adds units, at most one more than the quota: they count for a period, as all others.
 func (u *slidingLog) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
-	return remote.Args{opReplace, u.period, u.quota, min(n, u.quota+1), h.State[0], h.N, u.mark()}
+	return remote.Args{opForce, u.period, maxExact, min(n, u.quota+1), h.State[0], h.N, u.mark()}
 }
 
 func (u *slidingLog) resetArgs(string) remote.Args { return remote.Args{opReset} }

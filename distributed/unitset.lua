@@ -15,9 +15,7 @@
 --            0 acquire  a = time to live  b = limit  c = units  id = of the units
 --            1 refund   c = units  id  d = all units of the lease
 --            2 force    a = time to live  b = most that are counted  c = units
---                       id  d = the units of the lease before
---            6 replace  the same; units that do not fit replace the oldest, and
---                       then none of these and of those before can be given back
+--                       id  d = the units of the lease before; in a log those keep their instants
 --            3 reset
 --            4 ban      a = how long
 --            5 renew    a = time to live  id  d = all units of the lease
@@ -202,22 +200,6 @@ local function take(key, id, d, c, mark)
   end
 end
 
--- replace removes the oldest units and gives the others new names.
-local function replace(key, id, oldest, mark)
-  local found, units = redis.call('ZRANGEBYSCORE', key, '(' .. int(now - life), '+inf', 'WITHSCORES'), 0
-  redis.call('DEL', key)
-  for j = 1, #found, 2 do
-    local _, _, _, n = parts(found[j])
-    local cut = math.min(oldest, n)
-    oldest = oldest - cut
-    if n > cut then
-      redis.call('ZADD', key, found[j + 1], name(mark, id .. ':void', j, n - cut))
-      units = units + n - cut
-    end
-  end
-  set_sum(key, 0, units)
-end
-
 for i = 1, #KEYS do
   local key, at = KEYS[i], (i - 1) * 7
   local op = number(ARGV[at + 1])
@@ -247,20 +229,13 @@ for i = 1, #KEYS do
     take(key, id, d, c, mark)
   elseif op == 2 then
     c = math.min(c, math.max(b - count, 0))
-    if redis.call('ZREM', key, name(mark, id, d, d)) == 1 then -- one member for all its units
+    if not LOG and redis.call('ZREM', key, name(mark, id, d, d)) == 1 then -- one member for all its units
       local was = sum(key)
       set_sum(key, was, was - d)
       c = c + d
       d = 0
     end
     add(key, id, d + c, c, a, mark)
-  elseif op == 6 then
-    local units = math.min(c, b)
-    if c > b - count then
-      replace(key, id, math.min(units, math.max(count + units - b, 0)), mark)
-      id = id .. ':new'
-    end
-    add(key, id, d + units, units, a, mark)
   elseif op == 3 then
     redis.call('DEL', key)
   elseif op == 4 then

@@ -280,21 +280,10 @@ func (m *unitModel) run(t *testing.T, now int64, s windowStep, got []int64) []in
 	return m.acquire(now, s)
 }
 
-// force adds n units. If they do not fit they replace the oldest, and the others
-// can no longer be given back.
+// force adds n units, at most one more than the quota.
 func (m *unitModel) force(now int64, s windowStep) {
-	most, count := m.l.maxCost(), int64(len(m.units))
-	units, id := min(s.n, most), s.charge.State[0]
-	if s.n > most-count {
-		id = -1
-		slices.SortStableFunc(m.units, func(a, b unit) int { return cmp.Compare(a.expires, b.expires) })
-		m.units = m.units[min(units, max(count+units-most, 0)):]
-		for i := range m.units {
-			m.units[i].id = -1
-		}
-	}
-	for j := range units {
-		m.units = append(m.units, unit{id, s.charge.N + j, now + m.long})
+	for j := range min(s.n, m.l.maxCost()+1) {
+		m.units = append(m.units, unit{s.charge.State[0], s.charge.N + j, now + m.long})
 	}
 }
 
@@ -388,9 +377,11 @@ func (w *windowParity) batch(n int) (reqs []*remote.Request) {
 	for range n {
 		k := w.rnd.IntN(len(w.keys))
 		s := windowStep{n: w.rnd.Int64N(4)}
+		charge := new(algo.Handle)
 		if n := len(w.charges[k]); n > 0 {
-			s.charge = w.charges[k][w.rnd.IntN(n)]
+			charge = &w.charges[k][w.rnd.IntN(n)]
 		}
+		s.charge = *charge
 		switch w.rnd.IntN(40) {
 		case 0:
 			s.op = opReset
@@ -402,6 +393,7 @@ func (w *windowParity) batch(n int) (reqs []*remote.Request) {
 		case 4, 5, 6, 7, 8, 9:
 			if s.charge.N > 0 {
 				s.op, s.n = opRefund, min(s.n, s.charge.N)
+				charge.N -= s.n // as a lease keeps it
 				w.refunds++
 			}
 		case 10, 11:
