@@ -124,6 +124,34 @@ local function owe(tat, next)
   end
 end
 
+local function answer(tat, account, flag)
+  reply[#reply + 1] = tat
+  reply[#reply + 1] = account
+  reply[#reply + 1] = flag
+end
+
+local function acquire(key, depth, wait, cost, mine)
+  local tat, account, voided, flag, mark, mixed, longest, clamped = load(key, depth, wait, mine)
+  if flag == DENIED then
+    local next, fits = charge(tat, depth, wait, cost)
+    if fits then
+      flag = ADMITTED
+    end
+    if fits and cost > 0 then
+      owe(tat, next)
+      write(key, next, account, voided, longest, mine)
+    elseif clamped then
+      write(key, tat, account, voided, longest, mark)
+    end
+  end
+  answer(tat, account, flag + mixed)
+end
+
+if #KEYS == 1 and ARGV[1] == '0' then -- most calls: the functions below cost as much as this one
+  acquire(KEYS[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[6]))
+  return reply
+end
+
 -- refund gives back the remaining weight of a charge. A later TAT than the
 -- key's is from before Redis lost the key, or before its clock stepped back.
 local function refund(key, most, drained, after, marked)
@@ -193,12 +221,6 @@ local function ban(key, long)
   return tat, account, BANNED
 end
 
-local function answer(tat, account, flag)
-  reply[#reply + 1] = tat
-  reply[#reply + 1] = account
-  reply[#reply + 1] = flag
-end
-
 -- together charges the entries first to last, or none of them.
 local function together(op, first, last)
   local buckets, all = {}, true
@@ -234,23 +256,6 @@ local function together(op, first, last)
       write(key, tat, s.account, s.voided, s.longest, s.mine)
     end
   end
-end
-
-local function acquire(key, depth, wait, cost, mine)
-  local tat, account, voided, flag, mark, mixed, longest, clamped = load(key, depth, wait, mine)
-  if flag == DENIED then
-    local next, fits = charge(tat, depth, wait, cost)
-    if fits then
-      flag = ADMITTED
-    end
-    if fits and cost > 0 then
-      owe(tat, next)
-      write(key, next, account, voided, longest, mine)
-    elseif clamped then
-      write(key, tat, account, voided, longest, mark)
-    end
-  end
-  answer(tat, account, flag + mixed)
 end
 
 -- first charges n units to a bucket, and the units that do not fit there to

@@ -2,9 +2,9 @@
 // service, and continues to limit while Redis is away.
 //
 // One [Store] for each client of go-redis (single server, Sentinel, Cluster or
-// Ring) makes limiters that satisfy algo.Limiter:
+// Ring) makes limiters that satisfy algo.Limiter; [Open] makes the client too:
 //
-//	store, err := distributed.New(client, distributed.WithTimeout(20*time.Millisecond))
+//	store, err := distributed.Open(ctx, "redis://localhost:6379", distributed.WithTimeout(20*time.Millisecond))
 //	users, err := store.TokenBucket("per-user", algo.PerSecond(400), algo.Burst(500))
 //	lease, err := users.Acquire(ctx, user, 1)
 //

@@ -3,10 +3,12 @@ package distributed_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"log/slog"
 	"os"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/algo"
@@ -139,6 +141,22 @@ func ExampleLimiter_SetRate() {
 	// false never 1
 	// <nil> <nil>
 	// true admitted 15
+}
+
+// A store from a URL, which has answered.
+func ExampleOpen() {
+	server, err := miniredis.Run() // a stand-in for Redis
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer server.Close()
+	store, err := distributed.Open(context.Background(), "redis://"+server.Addr(), distributed.WithTimeout(10*time.Second))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	show(limiter(store.TokenBucket("per-user", algo.PerSecond(10))), "alice", 1)
+	// Output: true admitted 9
 }
 
 // Units of an instance that has crashed are free again after ten seconds.

@@ -40,9 +40,8 @@ func Example_redis() {
 }
 
 // connect makes limits on Redis.
-func connect(address string) {
-	client := redis.NewClient(&redis.Options{Addr: address, MinIdleConns: 4})
-	store, err := distributed.New(client)
+func connect(ctx context.Context) {
+	store, err := distributed.Open(ctx, "redis://localhost:6379") // an error if it does not answer
 	if err != nil {
 		log.Fatal(err)
 	}

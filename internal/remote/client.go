@@ -77,11 +77,6 @@ func (c *Config) ReplyTimeout() time.Duration { return max(time.Second, 10*c.Tim
 
 // Do sends r and waits for the reply. True: r has a reply, which may be an
 // error, and belongs to the caller. False: there is no reply, and r is gone.
-//
-// A lone caller does not run its own command, which would save a third of the client's
-// processor time: go-redis closes the connection of a reply that is late, so its charge could
-// not be refunded; it dials for longer than the timeout; and it heeds no cancelation while it
-// reads.
 func (c *Client) Do(ctx context.Context, r *Request) bool {
 	if HasLeft(ctx) {
 		r.Free()
@@ -91,7 +86,15 @@ func (c *Client) Do(ctx context.Context, r *Request) bool {
 	if at, ok := ctx.Deadline(); ok && at.Before(r.until) {
 		r.until = at
 	}
-	return c.submit(r) && r.wait(ctx, c.Timeout)
+	q := c.router.queue(r.Keys[0])
+	if !q.breaker.allow() {
+		r.Free()
+		return false
+	}
+	if answered, sent := q.alone(ctx, r); sent {
+		return answered
+	}
+	return c.submit(q, r) && r.wait(ctx, time.Until(r.until))
 }
 
 // HasLeft reports whether a caller has left. The timer of its context may be late.
@@ -111,17 +114,11 @@ func (c *Client) Send(r *Request) {
 	c.lose(r, ErrClosed)
 }
 
-// submit queues r to its node, unless the node is away: then r is gone. The queue
-// that was found may have been closed meanwhile, because its node has gone.
-func (c *Client) submit(r *Request) bool {
-	for range 2 {
-		q := c.router.queue(r.Keys[0])
-		if !q.breaker.allow() {
-			break
-		}
-		if q.submit(r) {
-			return true
-		}
+// submit queues r to its node; false: r is gone. The queue that was found may have been closed
+// meanwhile, because its node has gone.
+func (c *Client) submit(q *Node, r *Request) bool {
+	if q.submit(r) || c.router.queue(r.Keys[0]).submit(r) {
+		return true
 	}
 	r.Free()
 	return false

@@ -168,11 +168,16 @@ func (q *Node) do(ctx context.Context, cmds []*Command) {
 	sent := time.Now()
 	q.client.transport.Do(ctx, cmds)
 	for _, c := range cmds {
-		if c.err == nil && len(c.reply) > 0 {
-			q.clock.note(sent, c.reply[0])
-			if len(c.reply) == 1 {
-				c.err = errExpired
-			}
+		q.note(c, sent)
+	}
+}
+
+// note notes the server's clock, and whether the command came too late.
+func (q *Node) note(c *Command, sent time.Time) {
+	if c.err == nil && len(c.reply) > 0 {
+		q.clock.note(sent, c.reply[0])
+		if len(c.reply) == 1 {
+			c.err = errExpired
 		}
 	}
 }

@@ -36,6 +36,7 @@ type Node struct {
 	armed   bool
 	closed  bool
 	stopped sync.WaitGroup
+	own     aloneConns
 }
 
 // batch is the requests that leave in one round trip.
@@ -256,6 +257,7 @@ func (q *Node) close() {
 	q.passOn()
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.closeAlone()
 	if q.overdue != nil {
 		q.overdue.Stop()
 	}

@@ -35,6 +35,9 @@ func newRouter(s *Client) *router {
 	r := &router{client: s, nodes: map[string]*Node{}, stale: make(chan string, 1)}
 	r.whole = newNode(s, "")
 	g, isGoRedis := s.transport.(goRedis)
+	if isGoRedis {
+		r.whole.own.open = g.dialer()
+	}
 	switch {
 	case s.transport.Cluster():
 		r.cluster.Store(true)

@@ -1,0 +1,45 @@
+package distributed_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// A store from a URL answers, or the error says why not; Close closes its client.
+func TestOpen(t *testing.T) {
+	server, cluster := redistest.Start(t), redistest.StartCluster(t)
+	server.Do("ACL", "SETUSER", "limits", "on", ">secret", "~*", "+@all")
+	patient := distributed.WithTimeout(5 * time.Second)
+	for _, url := range []string{
+		"redis://" + server.Addr(), "redis://limits:secret@" + server.Addr() + "/2",
+		"redis://" + cluster.Addrs()[0] + "?addr=" + cluster.Addrs()[1],
+	} {
+		store := must[*distributed.Store](t)(distributed.Open(t.Context(), url, patient))
+		l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(10)))
+		for range 10 {
+			require.True(t, remote(t, l, "k", 1).Allowed)
+		}
+		require.False(t, remote(t, l, "k", 1).Allowed)
+		require.NoError(t, store.Close())
+		require.Error(t, store.Client().Ping(context.Background()).Err())
+	}
+	for url, says := range map[string]string{
+		"redis://127.0.0.1:1":                       "refused",
+		"redis://limits:wrong@" + server.Addr():     "WRONGPASS",
+		"http://localhost":                          "scheme",
+		fmt.Sprint("redis://", server.Addr(), "/x"): "database",
+	} {
+		_, err := distributed.Open(t.Context(), url, patient)
+		require.ErrorContains(t, err, says, url)
+	}
+	_, err := distributed.Open(t.Context(), "redis://"+server.Addr(), distributed.WithTimeout(-1))
+	require.ErrorContains(t, err, "timeout")
+}
