@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"math"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -54,20 +55,42 @@ func (f *Fields) PolicyItem(limit int64) *PolicyItem {
 }
 
 // renderPolicy: q is the quota, w the window in seconds, qu the unit if it is
-// not the default.
+// not the default. Clients take q/w for the rate.
 func (f *Fields) renderPolicy(d algo.Description) string {
 	b := append([]byte{'"'}, f.name...)
-	b = AppendNumber(append(b, `";q=`...), d.Quota)
+	quota, seconds := inSeconds(d)
+	b = AppendNumber(append(b, `";q=`...), quota)
 	if d.Unit == algo.Requests {
 		d.Unit = f.unit
 	}
 	if d.Unit != algo.Requests {
 		b = append(append(append(b, `;qu="`...), d.Unit.String()...), '"')
 	}
-	if d.Window > 0 && d.Unit != algo.ConcurrentRequests {
-		b = AppendNumber(append(b, ";w="...), Seconds(d.Window))
+	if seconds > 0 {
+		b = AppendNumber(append(b, ";w="...), seconds)
 	}
 	return string(b)
+}
+
+// inSeconds is a quota for a window of whole seconds: the limit's own if its window is about as
+// long, or else its rate, so that 5 units that come back in 100 ms are 50 in 1 s. If neither is
+// within 10 % of the true rate, there is no window.
+func inSeconds(d algo.Description) (quota, seconds int64) {
+	const tolerance = .099
+	if d.Window <= 0 || d.Quota <= 0 || d.Unit == algo.ConcurrentRequests {
+		return d.Quota, 0
+	}
+	seconds = max(int64(math.Round(d.Window.Seconds())), 1)
+	if math.Abs(float64(seconds)/d.Window.Seconds()-1) <= tolerance {
+		return d.Quota, seconds
+	}
+	seconds = Seconds(d.Window)
+	rate := float64(d.Quota) / d.Window.Seconds()
+	quota = int64(math.Round(rate * float64(seconds)))
+	if math.Abs(float64(quota)/float64(seconds)/rate-1) <= tolerance {
+		return quota, seconds
+	}
+	return d.Quota, 0
 }
 
 // AppendLimit appends the item of RateLimit: r is the remaining units, never more

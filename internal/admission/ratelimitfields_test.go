@@ -1,6 +1,8 @@
 package admission_test
 
 import (
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -31,4 +33,44 @@ func TestLimitItemIsWhatAppendLimitAppends(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The rate that a client computes from the fields is within 10 % of the true one, or they state
+// none: of every rate from 1 a day to 1e6 a second, with a burst of 1 to 1e6.
+func TestPolicyItemStatesTheRate(t *testing.T) {
+	ladder := []int64{1, 2, 3, 5, 7, 13, 50, 99, 1000, 12_345, 1_000_000}
+	stated := regexp.MustCompile(`^"p";q=(\d+)(?:;w=(\d+))?$`)
+	tried, silent := 0, 0
+	for _, period := range []time.Duration{time.Second, 7 * time.Second, time.Minute, time.Hour, 24 * time.Hour} {
+		for _, count := range ladder {
+			for _, burst := range ladder {
+				if float64(burst)/float64(count)*period.Hours() > 365*24 {
+					continue // no limit takes longer to fill
+				}
+				l, err := algo.NewTokenBucket(algo.Per(count, period), algo.Burst(burst))
+				require.NoError(t, err)
+				tried++
+				f := admission.NewFields("p", l)
+				m := stated.FindStringSubmatch(f.PolicyItem(burst).Text)
+				require.NotNil(t, m)
+				if m[2] == "" {
+					silent++
+					continue
+				}
+				q, w := atof(t, m[1]), atof(t, m[2])
+				require.InEpsilon(t, float64(count)/period.Seconds(), q/w, .1, "%d per %v, burst %d: %s", count, period, burst, m[0])
+				require.GreaterOrEqual(t, q, float64(burst), "more can come at once than the quota")
+			}
+		}
+	}
+	require.Greater(t, tried, 400)
+	require.Less(t, silent, tried/20)
+	fast := algo.Must(algo.NewTokenBucket(algo.PerSecond(50), algo.Burst(5)))
+	require.Equal(t, `"p";q=50;w=1`, admission.NewFields("p", fast).PolicyItem(5).Text)
+}
+
+func atof(t *testing.T, s string) float64 {
+	v, err := strconv.ParseFloat(s, 64)
+	require.NoError(t, err)
+	return v
 }
