@@ -9,7 +9,7 @@ import (
 
 // unmatchedKey is the key of all requests that no route matches. Clients choose
 // their paths, so one key for each path would not limit them.
-const unmatchedKey = "~unmatched"
+var unmatchedKey = keytext.Unmatched.Key()
 
 // Route is the pattern of the route that matched, as it was registered:
 // "GET /items/{id}". A pattern that begins with a host is written

@@ -131,10 +131,9 @@ func newMacs(pepper []byte) *macs {
 // key is the key of a credential.
 func (m *macs) key(credential string) string {
 	sum := m.sum(credential)
-	var text [len("~secret:") + 32]byte
-	copy(text[:], "~secret:")
-	hex.Encode(text[len("~secret:"):], sum[:16])
-	return string(text[:])
+	var text [32]byte
+	hex.Encode(text[:], sum[:16])
+	return keytext.Secret.With(string(text[:]))
 }
 
 func (m *macs) sum(v string) (sum [sha256.Size]byte) {

@@ -3,6 +3,7 @@ package admission
 import (
 	"errors"
 
+	"github.com/sluice-go/sluice/internal/keytext"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -23,7 +24,7 @@ const (
 
 // MissingName is the key that calls without one share. The leading '~' keeps it
 // apart from keys that clients send; see package keyfunc.
-const MissingName = "~missing"
+var MissingName = keytext.Missing.Key()
 
 // MissingMode is a MissingKey that does not look for another key.
 type MissingMode[C any] uint8

@@ -20,7 +20,7 @@ type Address struct {
 }
 
 // Unix is the peer at the other end of a Unix socket.
-var Unix = Address{text: keytext.Unix}
+var Unix = Address{text: keytext.Unix.Key()}
 
 func (a Address) isUnix() bool { return a.ip == ip{} }
 

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"slices"
 	"sort"
+
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 // Rules is a checked [Config]. It is safe for concurrent use.
@@ -49,7 +51,7 @@ func (r *Rules) trustsNothing() bool {
 func (r *Rules) Client(peer Address, lines []string) string {
 	client, ok := r.forwardedFor(peer, lines)
 	if !ok {
-		return "~hop:" + r.Key(peer)
+		return keytext.Hop.With(r.Key(peer))
 	}
 	return r.Key(client)
 }

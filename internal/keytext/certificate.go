@@ -17,13 +17,13 @@ func Certificate(state *tls.ConnectionState) (string, bool) {
 	}
 	switch {
 	case len(leaf.URIs) > 0:
-		return tagged("uri", leaf.URIs[0].String()), true
+		return URI.of(leaf.URIs[0].String()), true
 	case len(leaf.DNSNames) > 0:
-		return tagged("dns", leaf.DNSNames[0]), true
+		return DNS.of(leaf.DNSNames[0]), true
 	case len(leaf.EmailAddresses) > 0:
-		return tagged("email", leaf.EmailAddresses[0]), true
+		return Email.of(leaf.EmailAddresses[0]), true
 	case len(leaf.IPAddresses) > 0:
-		return tagged("ip", leaf.IPAddresses[0].String()), true
+		return IP.of(leaf.IPAddresses[0].String()), true
 	}
 	return "", false
 }
@@ -41,7 +41,7 @@ func spiffeID(leaf *x509.Certificate) (id string, spiffe bool) {
 	}
 	id = leaf.URIs[0].String()
 	if !plain(id) {
-		id = tagged("uri", id)
+		id = URI.of(id)
 	}
 	return id, true
 }

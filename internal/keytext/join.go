@@ -6,8 +6,6 @@ import (
 )
 
 const (
-	// joinTag begins each joined key.
-	joinTag = "~join"
 	// maxPart is the longest part, in bytes, that a joined key contains
 	// unhashed.
 	maxPart = 256
@@ -19,13 +17,14 @@ const (
 // length in decimal, ":" and that many bytes; or "/#" and 32 hexadecimal
 // digits of SHA-256.
 func Join(parts []string) string {
-	size := len(joinTag)
+	tag := Joined.Key()
+	size := len(tag)
 	for _, p := range parts {
 		size += min(len(p), maxPart) + len("/256:")
 	}
 	var b strings.Builder
 	b.Grow(size)
-	b.WriteString(joinTag)
+	b.WriteString(tag)
 	for _, p := range parts {
 		b.WriteByte('/')
 		if len(p) > maxPart {

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// Unix is the key of every client on a Unix socket.
-	Unix = "~unix"
 	// maxPlain is the longest value, in bytes, that is a key unchanged.
 	maxPlain = 128
 	// MaxValue is the longest value, in bytes, that has a key. Hashing one
@@ -41,7 +39,7 @@ func Value(v string) (string, bool) {
 	case plain(v) && !reserved(v):
 		return v, true
 	}
-	return tagged("value", v), true
+	return Valued.of(v), true
 }
 
 // Single is [Value] of the only element of values. It reports false if there is
@@ -51,15 +49,6 @@ func Single(values []string) (string, bool) {
 		return "", false
 	}
 	return Value(values[0])
-}
-
-// tagged puts the name of a kind before a value. The hashed form has another
-// separator, so no value is written like the hash of another.
-func tagged(kind, v string) string {
-	if plain(v) {
-		return "~" + kind + ":" + v
-	}
-	return "~" + kind + "#" + digest(v)
 }
 
 // digest is the first half of SHA-256, in hexadecimal: finding a second value
@@ -101,7 +90,7 @@ func Route(pattern string) string {
 	if isRoute(pattern) {
 		return pattern
 	}
-	return "~route:" + pattern
+	return Routed.With(pattern)
 }
 
 // isRoute reports whether v is written like a route or a method of gRPC: "/..."
