@@ -39,8 +39,8 @@ var ErrRequest = errors.New("algo: invalid request")
 // the limits in reverse order; [Lease.Part] settles one of them by itself.
 //
 // Requests for the same limiter and key add up, and a denial answers them as
-// one request for the sum. Where a cost is not a sum, as with [SmoothBursty],
-// [SmoothWarmingUp] and markers, RetryAfter is then an estimate. Adjacent
+// one request for the sum. Where a cost is not a sum, as with smooth-bursty,
+// smooth-warming-up and markers, RetryAfter is then an estimate. Adjacent
 // requests of one backend are decided in one atomic step, see [Batcher]. A
 // single request is simply acquired.
 //
@@ -75,13 +75,12 @@ func check(reqs []Request) (direct, mixed bool, err error) {
 	direct = true
 	for i := range reqs {
 		r := &reqs[i]
-		if !hasEngine(r.Limiter) {
-			switch r.Limiter.(type) {
-			case nil:
-				return false, false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
-			case *all, Chooser:
-				direct = false
-			}
+		switch r.Limiter.(type) {
+		case *RateLimiter:
+		case nil:
+			return false, false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
+		case *all, Chooser:
+			direct = false
 		}
 		if r.N < 0 {
 			return false, false, fmt.Errorf("request %d of %d: %w", i+1, len(reqs), costError(r.N))

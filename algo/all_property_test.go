@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -46,9 +47,9 @@ func TestW4_CompositionsOfEveryAlgorithm(t *testing.T) {
 				require.NoError(t, err)
 				limits = append(limits, algo.Must(spec.New()))
 			}
-			marker, err := algo.NewSRTCM(algo.PerSecond(3), 4, 2)
+			marker, err := colors.NewSRTCM(algo.PerSecond(3), 4, 2)
 			require.NoError(t, err)
-			limits = append(limits, algo.FromMarker(marker, rapid.SampledFrom([]algo.Color{algo.Green, algo.Yellow}).Draw(t, "pass")))
+			limits = append(limits, colors.Limit(marker, rapid.SampledFrom([]colors.Color{colors.Green, colors.Yellow}).Draw(t, "pass")))
 			for range rapid.IntRange(1, 8).Draw(t, "steps") {
 				time.Sleep(time.Duration(rapid.Int64Range(0, int64(2*time.Second)).Draw(t, "pause")))
 				var reqs []algo.Request

@@ -52,7 +52,7 @@ func TestW4_AcquireAllTwoLevels(t *testing.T) {
 			// A charge outlives 2^61 ticks of refunds, which are 10 000 of an hour
 			// each, but 60 000 of ten minutes.
 			rate := algo.Per(1, 10*time.Minute)
-			levels := []*algo.TokenBucket{bucket(rate, algo.MaxKeys(8)), bucket(rate, algo.MaxKeys(8))}
+			levels := []*algo.RateLimiter{bucket(rate, algo.MaxKeys(8)), bucket(rate, algo.MaxKeys(8))}
 			open := levels[1-exhausted]
 			require.NoError(t, open.SetBurst(1000))
 			require.True(t, levels[exhausted].Allow("svc", 1))
@@ -65,7 +65,7 @@ func TestW4_AcquireAllTwoLevels(t *testing.T) {
 					if err != nil || lease.Allowed {
 						charged.Add(1)
 					}
-					if exhausted == 0 && open.Len() > 0 {
+					if exhausted == 0 && open.Stats().Live > 0 {
 						charged.Add(1) // the child, behind an exhausted parent
 					}
 				}
@@ -237,7 +237,7 @@ func TestAcquireAllAllocations(t *testing.T) {
 // as each does by itself, also after one that waits.
 func TestW4_OneReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ours, alone [3]*algo.TokenBucket
+		var ours, alone [3]*algo.RateLimiter
 		for i := range ours {
 			ours[i], alone[i] = bucket(algo.PerSecond(1), algo.Burst(9)), bucket(algo.PerSecond(1), algo.Burst(9))
 			time.Sleep(time.Hour)

@@ -1,10 +1,12 @@
 package algo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
@@ -59,7 +61,7 @@ func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Optio
 		return nil, fmt.Errorf("algo: %s: %w", name, err)
 	}
 	// Keys that shared a word would be banned for each other.
-	room := keystore.Config{MaxKeys: s.maxKeys(), Evict: true}
+	room := keystore.Config{MaxKeys: int(cmp.Or(s.MaxKeys, engine.DefaultMaxKeys)), Evict: true}
 	b.bans.Init(room, nil)
 	b.denials.Init(room, nil)
 	return b, nil

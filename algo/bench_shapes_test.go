@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
 // BenchmarkShapes compares the other limiters with the token bucket on the same
@@ -13,11 +14,11 @@ import (
 func BenchmarkShapes(b *testing.B) {
 	fast := algo.PerSecond(1_000_000_000)
 	much := algo.Burst(1 << 40)
-	srtcm, err := algo.NewSRTCM(fast, 1<<40, 1<<40)
+	srtcm, err := colors.NewSRTCM(fast, 1<<40, 1<<40)
 	if err != nil {
 		b.Fatal(err)
 	}
-	trtcm, err := algo.NewTRTCM(fast, 1<<40, fast, 1<<40)
+	trtcm, err := colors.NewTRTCM(fast, 1<<40, fast, 1<<40)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -32,9 +33,9 @@ func BenchmarkShapes(b *testing.B) {
 		{"TokenBucket", algo.Must(algo.NewTokenBucket(fast, much))},
 		{"LeakyBucket", algo.Must(algo.NewLeakyBucket(fast, much))},
 		{"Pacer", algo.Must(algo.NewPacer(fast, algo.Slack(1<<40)))},
-		{"Nginx", algo.Must(algo.NewNginx(fast, much, algo.NoDelay()))},
-		{"SmoothBursty", algo.Must(algo.NewSmoothBursty(fast, much))},
-		{"SmoothWarmingUp", algo.Must(algo.NewSmoothWarmingUp(fast, 1, algo.MaxWait(algo.Forever)))},
+		{"Nginx", algo.Must(newNginx(fast, much, algo.NoDelay()))},
+		{"SmoothBursty", algo.Must(newSmoothBursty(fast, much))},
+		{"SmoothWarmingUp", algo.Must(newSmoothWarmingUp(fast, 1, algo.MaxWait(algo.Forever)))},
 	} {
 		b.Run(c.name+"/allow", func(b *testing.B) {
 			b.ReportAllocs()
@@ -46,7 +47,7 @@ func BenchmarkShapes(b *testing.B) {
 	}
 	b.Run("SRTCM/mark", func(b *testing.B) { benchmarkMark(b, srtcm) })
 	b.Run("TRTCM/mark", func(b *testing.B) { benchmarkMark(b, trtcm) })
-	benchmarkAcquire(b, "FromMarker", algo.FromMarker(srtcm, algo.Yellow))
+	benchmarkAcquire(b, "FromMarker", colors.Limit(srtcm, colors.Yellow))
 }
 
 func benchmarkAcquire(b *testing.B, name string, l algo.Limiter) {
@@ -59,17 +60,17 @@ func benchmarkAcquire(b *testing.B, name string, l algo.Limiter) {
 	})
 }
 
-func benchmarkMark(b *testing.B, m algo.Marker) {
+func benchmarkMark(b *testing.B, m colors.Marker) {
 	b.ReportAllocs()
 	for b.Loop() {
-		m.Mark(context.Background(), "", 1, algo.Green)
+		m.Mark(context.Background(), "", 1, colors.Green)
 	}
 }
 
 // BenchmarkShapesWarmingUpDenied is the path of a denial, under the lock.
 func BenchmarkShapesWarmingUpDenied(b *testing.B) {
 	b.ReportAllocs()
-	l := algo.Must(algo.NewSmoothWarmingUp(algo.PerHour(1), time.Hour))
+	l := algo.Must(newSmoothWarmingUp(algo.PerHour(1), time.Hour))
 	l.Allow("", 1)
 	for b.Loop() {
 		l.Allow("", 1)

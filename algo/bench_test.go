@@ -22,14 +22,14 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-func fastBucket(b *testing.B, opts ...algo.Option) *algo.TokenBucket {
+func fastBucket(b *testing.B, opts ...algo.Option) *algo.RateLimiter {
 	b.Helper()
 	b.ReportAllocs()
 	opts = append([]algo.Option{algo.Burst(1 << 40)}, opts...)
 	return algo.Must(algo.NewTokenBucket(algo.PerSecond(1_000_000_000), opts...))
 }
 
-func emptyBucket(b *testing.B) *algo.TokenBucket {
+func emptyBucket(b *testing.B) *algo.RateLimiter {
 	b.Helper()
 	b.ReportAllocs()
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.Burst(1)))
@@ -68,7 +68,7 @@ func BenchmarkTokenBucket(b *testing.B) {
 }
 
 // warmBucket has seen all keys, and they stay live: 1 unit takes an hour.
-func warmBucket(b *testing.B, ks []string) *algo.TokenBucket {
+func warmBucket(b *testing.B, ks []string) *algo.RateLimiter {
 	b.Helper()
 	b.ReportAllocs()
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1_000_000_000),
@@ -143,8 +143,8 @@ func BenchmarkMemory(b *testing.B) {
 			l.Allow(k, 1)
 		}
 		b.ReportMetric(float64(heap()-before)/n, "B/key")
-		b.ReportMetric(float64(l.Len())/n, "live/key")
-		b.ReportMetric(float64(l.Overflowed()), "overflowed")
+		b.ReportMetric(float64(l.Stats().Live)/n, "live/key")
+		b.ReportMetric(float64(l.Stats().Overflowed), "overflowed")
 		runtime.KeepAlive(l)
 	}
 }

@@ -31,7 +31,7 @@ var windowBenches = []struct {
 		return orNil(algo.NewSlidingWindow(algo.PerSecond(1_000_000_000), append(opts, algo.Cells(10))...))
 	}},
 	{"strict", 1 << 28, func(opts ...algo.Option) (window, error) {
-		return orNil(algo.NewStrict(algo.PerSecond(1_000_000_000), opts...))
+		return orNil(newStrict(algo.PerSecond(1_000_000_000), opts...))
 	}},
 	{"log", 1, func(opts ...algo.Option) (window, error) {
 		return orNil(algo.NewSlidingLog(algo.PerSecond(1000), opts...))

@@ -82,9 +82,9 @@ func (c *compositeLease) charge(ctx context.Context, parts []Request) (from int,
 // acquireRun acquires the parts from from to end that are decided in one step.
 func (c *compositeLease) acquireRun(ctx context.Context, parts []Request, from int) (end int, err error) {
 	p, lease := &parts[from], &c.leases[from]
-	if hasEngine(p.Limiter) {
+	if l, ok := p.Limiter.(*RateLimiter); ok {
 		*lease = Lease{}
-		return from + 1, p.Limiter.(engine).acquireAt(lease, &c.now, p.Key, p.N)
+		return from + 1, l.acquireAt(lease, &c.now, p.Key, p.N)
 	}
 	c.now = keystore.Reading{} // this limiter may wait
 	if end = runEnd(parts, from); end > from+1 {

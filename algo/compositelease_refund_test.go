@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/interleave"
 )
@@ -65,11 +66,11 @@ type admission struct {
 func newCrowd(t *testing.T, trial int) *crowd {
 	many := [3]int64{9, 12, 9}
 	many[trial%3] /= 3 // this one denies most
-	marker, err := algo.NewRFC4115(algo.PerSecond(many[2]), many[2], algo.PerSecond(1), 0, algo.MaxKeys(2))
+	marker, err := colors.NewRFC4115(algo.PerSecond(many[2]), many[2], algo.PerSecond(1), 0, algo.MaxKeys(2))
 	require.NoError(t, err)
 	bucket := algo.Must(algo.NewLeakyBucket(algo.PerSecond(many[0]), algo.Burst(many[0]), algo.MaxKeys(2)))
 	window := algo.Must(algo.NewSlidingWindow(algo.PerSecond(many[1]), algo.Cells(4), algo.MaxKeys(2)))
-	green := algo.FromMarker(marker, algo.Green)
+	green := colors.Limit(marker, colors.Green)
 	c := &crowd{
 		limits: []algo.Limiter{bucket, window, green},
 		rates:  map[algo.Limiter]int64{bucket: many[0], window: many[1], green: many[2]},

@@ -146,7 +146,7 @@ func TestALeaseOfCost0SettlesDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, l := range map[string]algo.Limiter{
 			"bucket": bucket(algo.PerDay(10)), "window": algo.Must(algo.NewFixedWindow(algo.PerDay(10))),
-			"sliding": algo.Must(algo.NewSlidingWindow(algo.PerDay(10))), "strict": algo.Must(algo.NewStrict(algo.PerDay(10), algo.Burst(10))),
+			"sliding": algo.Must(algo.NewSlidingWindow(algo.PerDay(10))), "strict": algo.Must(newStrict(algo.PerDay(10), algo.Burst(10))),
 		} {
 			lease := must(t, l, "k", 0)
 			lease.Settle(8)
@@ -185,11 +185,11 @@ func (c *countedSlots) Describe() (algo.Description, bool) {
 
 // Waiters notice within a second that nothing denies them any more.
 func TestWaitersNotice(t *testing.T) {
-	in(t, map[string]func(*algo.TokenBucket, *algo.Switch){
-		"off":          func(_ *algo.TokenBucket, s *algo.Switch) { s.Off() },
-		"reset":        func(b *algo.TokenBucket, _ *algo.Switch) { b.Reset("k") },
-		"a larger one": func(b *algo.TokenBucket, _ *algo.Switch) { _ = b.SetRate(algo.PerSecond(1000)) },
-	}, func(t *testing.T, change func(*algo.TokenBucket, *algo.Switch)) {
+	in(t, map[string]func(*algo.RateLimiter, *algo.Switch){
+		"off":          func(_ *algo.RateLimiter, s *algo.Switch) { s.Off() },
+		"reset":        func(b *algo.RateLimiter, _ *algo.Switch) { b.Reset("k") },
+		"a larger one": func(b *algo.RateLimiter, _ *algo.Switch) { _ = b.SetRate(algo.PerSecond(1000)) },
+	}, func(t *testing.T, change func(*algo.RateLimiter, *algo.Switch)) {
 		synctest.Test(t, func(t *testing.T) {
 			b := bucket(algo.PerHour(1))
 			s := algo.NewSwitch(b)
@@ -251,8 +251,8 @@ func ExampleWalk() {
 		}
 	}
 	// Output:
-	// *algo.TokenBucket
-	// *algo.TokenBucket
+	// *algo.RateLimiter
+	// *algo.RateLimiter
 }
 
 func ExampleResolve() {

@@ -71,7 +71,7 @@ func TestStrictConforms(t *testing.T) {
 		t.Run("burst of one in "+strconv.FormatInt(share, 10), func(t *testing.T) {
 			make := func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
 				twice := algo.Rate{Count: share * r.Count, Period: r.Period}
-				return algo.NewStrict(twice, append(opts, algo.MaxKeys(16), algo.Burst(r.Count))...)
+				return newStrict(twice, append(opts, algo.MaxKeys(16), algo.Burst(r.Count))...)
 			}
 			bound := func(r algo.Rate, w time.Duration) int64 { return share * anyWindow(r, w) }
 			algotest.Run(t, make, algotest.Bound{Units: bound, Strict: true})

@@ -1,6 +1,7 @@
 package algo
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
 )
 
 // Credits is a prepaid balance for each key. It is topped up, charges only lower it,
@@ -54,7 +56,7 @@ func NewCredits(opts ...Option) (*Credits, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Credits{made: creditsMade.Add(1), seed: maphash.MakeSeed(), maxKeys: int64(s.maxKeys())}
+	c := &Credits{made: creditsMade.Add(1), seed: maphash.MakeSeed(), maxKeys: int64(int(cmp.Or(s.MaxKeys, engine.DefaultMaxKeys)))}
 	for i := range c.stripes {
 		c.stripes[i].balances = map[string]int64{}
 	}

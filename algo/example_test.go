@@ -26,7 +26,7 @@ func ExampleNewTokenBucket() {
 	// false 0 1s
 }
 
-func ExampleTokenBucket_Allow() {
+func ExampleRateLimiter_Allow() {
 	uploads := algo.Must(algo.NewTokenBucket(algo.PerMinute(10)))
 	fmt.Println(uploads.Allow("alice", 8)) // eight at a time
 	fmt.Println(uploads.Allow("alice", 8))
@@ -38,7 +38,7 @@ func ExampleTokenBucket_Allow() {
 }
 
 // A limit changes while it runs; spent units stay spent.
-func ExampleTokenBucket_SetRate() {
+func ExampleRateLimiter_SetRate() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	l.Allow("alice", 10)
 	if err := l.SetRate(algo.PerHour(0)); err != nil {
@@ -51,7 +51,7 @@ func ExampleTokenBucket_SetRate() {
 }
 
 // Units are given back to a key whose lease is gone.
-func ExampleTokenBucket_Refund() {
+func ExampleRateLimiter_Refund() {
 	exports := algo.Must(algo.NewTokenBucket(algo.PerDay(3)))
 	fmt.Println(exports.Allow("alice", 3), exports.Allow("alice", 1))
 	fmt.Println(exports.Refund("alice", 2)) // two of them failed in the night

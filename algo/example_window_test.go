@@ -26,10 +26,11 @@ func ExampleNewFixedWindow() {
 }
 
 // Days that begin at midnight in Tokyo.
-func ExampleAlignedTo() {
+func ExampleSpec_alignedTo() {
 	tokyo := time.FixedZone("Asia/Tokyo", 9*60*60)
 	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, tokyo)
-	daily := algo.Must(algo.NewFixedWindow(algo.PerDay(100), algo.AlignedTo(midnight)))
+	spec := algo.Spec{Algorithm: "fixed-window", Rate: algo.PerDay(100), AlignedTo: midnight}
+	daily := algo.Must(spec.New())
 
 	lease, _ := daily.Acquire(context.Background(), "ann", 1)
 	ends := time.Now().Add(lease.ResetAfter).In(tokyo).Round(time.Minute)
@@ -63,19 +64,6 @@ func ExampleNewSlidingLog() {
 	// true
 }
 
-// At most 10 in any hour: 5 of them at once, by default.
-func ExampleNewStrict() {
-	l := algo.Must(algo.NewStrict(algo.PerHour(10)))
-	lease, _ := l.Acquire(context.Background(), "ann", 5)
-	fmt.Println(lease.Allowed, lease.Limit)
-
-	lease, _ = l.Acquire(context.Background(), "ann", 1)
-	fmt.Println(lease.Allowed, lease.RetryAfter.Round(time.Minute))
-	// Output:
-	// true 5
-	// false 10m0s
-}
-
 // The cost is known only afterwards: reserve an estimate, then correct it.
 func ExampleLease_Settle_window() {
 	tokens := algo.Must(algo.NewSlidingWindow(algo.PerHour(1000), algo.Cells(6)))
@@ -88,7 +76,7 @@ func ExampleLease_Settle_window() {
 	// Output: 850
 }
 
-func ExampleFixedWindow_SetRate() {
+func ExampleRateLimiter_SetRate_window() {
 	l := algo.Must(algo.NewFixedWindow(algo.PerHour(10)))
 	l.Allow("ann", 5)
 	fmt.Println(l.SetRate(algo.PerHour(0)))
@@ -102,10 +90,10 @@ func ExampleFixedWindow_SetRate() {
 	// 15
 }
 
-func ExampleFixedWindow_Reset() {
+func ExampleRateLimiter_Reset() {
 	l := algo.Must(algo.NewFixedWindow(algo.PerHour(10)))
 	l.Allow("ann", 10)
-	fmt.Println(l.Allow("ann", 1), l.Len())
+	fmt.Println(l.Allow("ann", 1), l.Stats().Live)
 	l.Reset("ann")
 	fmt.Println(l.Allow("ann", 1))
 	// Output:

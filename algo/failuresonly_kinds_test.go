@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/algo/shares"
 )
 
 // tenOfEach makes limiters that admit ten units of the key "k" at once.
@@ -24,14 +26,14 @@ func tenOfEach(t testing.TB) map[string]algo.Limiter {
 		"a bucket, then credits":  algo.First(bucket(five), credits(5)),
 		"a window, then credits":  algo.First(algo.Must(algo.NewFixedWindow(five)), credits(5)),
 		"a plan beside a bucket":  algo.All(algo.First(bucket(five), credits(5)), bucket(ten)),
-		"SRTCM":                   algo.FromMarker(algo.Must(algo.NewSRTCM(ten, 5, 5)), algo.Yellow),
-		"SRTCM without committed": algo.FromMarker(algo.Must(algo.NewSRTCM(ten, 0, 10)), algo.Yellow),
-		"TRTCM":                   algo.FromMarker(algo.Must(algo.NewTRTCM(five, 5, ten, 10)), algo.Yellow),
-		"RFC 4115":                algo.FromMarker(algo.Must(algo.NewRFC4115(ten, 5, five, 5)), algo.Yellow),
-		"RFC 4115 without excess": algo.FromMarker(algo.Must(algo.NewRFC4115(ten, 10, five, 0)), algo.Yellow),
+		"SRTCM":                   colors.Limit(algo.Must(colors.NewSRTCM(ten, 5, 5)), colors.Yellow),
+		"SRTCM without committed": colors.Limit(algo.Must(colors.NewSRTCM(ten, 0, 10)), colors.Yellow),
+		"TRTCM":                   colors.Limit(algo.Must(colors.NewTRTCM(five, 5, ten, 10)), colors.Yellow),
+		"RFC 4115":                colors.Limit(algo.Must(colors.NewRFC4115(ten, 5, five, 5)), colors.Yellow),
+		"RFC 4115 without excess": colors.Limit(algo.Must(colors.NewRFC4115(ten, 10, five, 0)), colors.Yellow),
 		"a ban":                   algo.Must(algo.NewBan(bucket(ten), algo.PerMinute(1000), time.Second, time.Minute)),
 		"a bucket that may wait":  bucket(ten, algo.MaxWait(time.Minute)),
-		"the child of a limit":    algo.Must(algo.NewShares(ten, map[string]int64{"a": 5})).Child("a"),
+		"the child of a limit":    algo.Must(shares.New(ten, map[string]int64{"a": 5})).Child("a"),
 	}
 	for _, text := range []string{
 		"leaky-bucket 10/h", "pacer 10/h slack 9 queue 0", "fixed-window 10/h", "sliding-window 10/h", "sliding-log 10/h",

@@ -30,7 +30,7 @@ func acquireAll(t require.TestingT, reqs ...algo.Request) algo.Lease {
 	return lease
 }
 
-func bucket(r algo.Rate, opts ...algo.Option) *algo.TokenBucket {
+func bucket(r algo.Rate, opts ...algo.Option) *algo.RateLimiter {
 	return algo.Must(algo.NewTokenBucket(r, opts...))
 }
 

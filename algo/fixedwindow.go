@@ -5,16 +5,17 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// FixedWindow admits a quota in each window of time, and refills all of it at
-// the window's end. It is the limit to take where people count in calendar
+// NewFixedWindow makes a limiter that admits r.Count units in each window of time, and refills
+// all of them at the window's end. It is the limit to take where people count in calendar
 // units: so many calls a day, so many messages a month.
 //
 // The rate's period is the length of the windows. They follow one another from
-// the instant at which the limiter was made; see [Offset], [AlignedTo] and
-// [Spread]. With [Zone] they are days, weeks, months or quarters of the calendar.
+// the instant at which the limiter was made; see the fields Offset,
+// AlignedTo and Spread of [Spec]. With [Zone] they are days, weeks, months or quarters of the calendar.
 //
 // Bound: at most the quota in each of these windows, and so at most twice the
 // quota in any time that is no longer than a window and lies across an edge,
@@ -22,56 +23,36 @@ import (
 // count. Units given back while the window lasts can be spent again in it;
 // later it cannot.
 //
-// State is one word a key, swapped without a lock. A decision allocates
-// nothing.
+// State is one word a key, swapped without a lock.
 //
 // Do not use it to protect something from peaks: a caller may spend two quotas
 // within moments around an edge, and all callers may do so at the same edge.
-// A [TokenBucket] spreads them, a [SlidingWindow] with [Cells] or [Strict]
-// holds the quota in any window.
-type FixedWindow struct {
-	keyed[int64, struct{}]
-	rated[int64, struct{}]
+// [NewTokenBucket] spreads them, [NewSlidingWindow] with [Cells] holds the quota in any window.
+//
+// The options are [Zone], [StartDay], [MaxKeys] and [DenyNew]. The error names the field and the invalid value.
+func NewFixedWindow(r Rate, opts ...Option) (*RateLimiter, error) {
+	return fixedWindow.construct(Spec{Rate: r}, opts)
 }
 
-// NewFixedWindow makes a fixed window of r.Count units in each r.Period, with the options
-// [Zone] and [StartDay], or [Offset], [AlignedTo] and [Spread], and [MaxKeys] and
-// [DenyNew]. The error names the field and the invalid value.
-func NewFixedWindow(r Rate, opts ...Option) (*FixedWindow, error) {
-	return construct(&fixedWindow, Spec{Rate: r}, opts, newFixedWindow)
-}
+var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"}, inWords(fixedWindowLimit)}
 
-var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"}}
-
-func newFixedWindow(s Spec) (*FixedWindow, error) {
-	w, store := new(FixedWindow), newWords(s)
-	build := func(s Spec, _ Rate, old decider[int64], _ int64) (limit[int64], error) {
-		return fixedWindowLimit(s, store.Clock.Start.Add(1), old)
-	}
-	if err := w.init(&w.keyed, &fixedWindow, s, store, build); err != nil {
-		return nil, err
-	}
-	return w, nil
-}
-
-// fixedWindowLimit makes the limit of a FixedWindow that was made at made, the
-// first nanosecond of its clock.
-func fixedWindowLimit(s Spec, made time.Time, old decider[int64]) (l limit[int64], err error) {
-	f, err := newWindows(s, made)
+func fixedWindowLimit(s Spec, _ Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
+	f, err := newWindows(s, clock.Start.Add(1))
 	if err != nil {
 		return l, err
 	}
 	if old != nil {
 		f = f.Succeed(old.(*decide.FixedWindow))
 	}
-	l = limit[int64]{decider: f, window: s.Rate.Period, live: f.Unspent}
+	l = engine.Limit[int64]{Decider: f, Window: s.Rate.Period, Live: f.Unspent}
 	if s.Spread {
-		l.phase = f.Phase
+		l.Phase = f.Phase
 	}
 	return l, nil
 }
 
-// newWindows makes windows of the calendar, or of one length.
+// newWindows makes windows of the calendar, or of one length. made is the first nanosecond
+// of the clock.
 func newWindows(s Spec, made time.Time) (*decide.FixedWindow, error) {
 	if err := s.Rate.validate(); err != nil {
 		return nil, err

@@ -14,13 +14,13 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-func zoned(t *testing.T, text string) *algo.FixedWindow {
+func zoned(t *testing.T, text string) *algo.RateLimiter {
 	t.Helper()
 	s, err := algo.Parse(text)
 	require.NoError(t, err)
 	l, err := s.New()
 	require.NoError(t, err)
-	return l.(*algo.FixedWindow)
+	return l
 }
 
 // sleepUntil sleeps until at.

@@ -20,8 +20,7 @@ type window interface {
 	Allow(key string, n int64) bool
 	SetRate(algo.Rate) error
 	Reset(key string)
-	Len() int
-	Overflowed() uint64
+	Stats() algo.Stats
 }
 
 // windows makes one of each kind.
@@ -39,7 +38,7 @@ var windows = map[string]func(r algo.Rate, opts ...algo.Option) (window, error){
 		return orNil(algo.NewSlidingLog(r, opts...))
 	},
 	"strict": func(r algo.Rate, opts ...algo.Option) (window, error) {
-		return orNil(algo.NewStrict(r, opts...))
+		return orNil(newStrict(r, opts...))
 	},
 }
 
@@ -114,9 +113,9 @@ func TestWindowOptionErrors(t *testing.T) {
 		"algo: sliding window: does not take the option Spread, only Cells":                    errOf(algo.NewSlidingWindow(second, algo.Spread())),
 		"algo: sliding log: rate: count is 65537, want at most 65536":                          errOf(algo.NewSlidingLog(algo.PerHour(65537))),
 		"algo: sliding log: does not take the option Offset":                                   errOf(algo.NewSlidingLog(second, algo.Offset(1))),
-		"algo: strict: burst is 11, want 1 to the 10 of the rate":                              errOf(algo.NewStrict(second, algo.Burst(11))),
-		"algo: strict: burst is 0, want 1 to the 10 of the rate":                               errOf(algo.NewStrict(second, algo.Burst(0))),
-		"algo: strict: rate: period is 8760h0m0s, want less than 8760h0m0s":                    errOf(algo.NewStrict(algo.Per(4, 8760*time.Hour))),
+		"algo: strict: burst is 11, want 1 to the 10 of the rate":                              errOf(newStrict(second, algo.Burst(11))),
+		"algo: strict: burst is 0, want 1 to the 10 of the rate":                               errOf(newStrict(second, algo.Burst(0))),
+		"algo: strict: rate: period is 8760h0m0s, want less than 8760h0m0s":                    errOf(newStrict(algo.Per(4, 8760*time.Hour))),
 	} {
 		require.ErrorContains(t, err, want)
 	}
@@ -135,7 +134,7 @@ func TestWindowEdges(t *testing.T) {
 		"two counters": {func() (window, error) { return orNil(algo.NewSlidingWindow(algo.PerSecond(1))) }, 2000 * time.Millisecond},
 		"cells":        {func() (window, error) { return orNil(algo.NewSlidingWindow(algo.PerSecond(1), algo.Cells(10))) }, 2000 * time.Millisecond},
 		"log":          {func() (window, error) { return orNil(algo.NewSlidingLog(algo.PerSecond(1))) }, 1999 * time.Millisecond},
-		"strict":       {func() (window, error) { return orNil(algo.NewStrict(algo.PerSecond(1))) }, 1999*time.Millisecond + 1},
+		"strict":       {func() (window, error) { return orNil(newStrict(algo.PerSecond(1))) }, 1999*time.Millisecond + 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -235,13 +234,13 @@ func TestSpread(t *testing.T) {
 			edges[reset] = true
 		}
 		require.Greater(t, len(edges), 250)
-		require.Equal(t, 500, l.Len())
+		require.Equal(t, 500, l.Stats().Live)
 		require.True(t, l.Allow("", 1))
 		require.Equal(t, time.Minute, acquire(t, l, "", 0).ResetAfter)
 		time.Sleep(30 * time.Second)
-		require.InDelta(t, 250, l.Len(), 100, "half of them have begun a new window")
+		require.InDelta(t, 250, l.Stats().Live, 100, "half of them have begun a new window")
 		time.Sleep(30 * time.Second)
-		require.Zero(t, l.Len())
+		require.Zero(t, l.Stats().Live)
 		for i := range 500 {
 			require.EqualValues(t, 2, spendAll(l, fmt.Sprint(i)))
 		}

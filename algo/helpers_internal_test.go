@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/interleave"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
@@ -23,47 +24,40 @@ type atReading interface {
 	acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error
 	Allow(key string, n int64) bool
 	Reset(key string)
-	Len() int
-	Overflowed() uint64
+	Stats() Stats
 	clock() *keystore.Clock
 	model() model
 }
 
-func (k *keyed[S, V]) clock() *keystore.Clock { return &k.store.Clock }
+func (l *RateLimiter) clock() *keystore.Clock { return l.engine().Clock() }
 
 // model is a sequential limiter over one key: the decision on n units at now,
 // the instant from which the charge counts, and the state afterwards. The
 // initial state is nil.
 type model func(state any, now, n int64) (d Decision, at int64, next any)
 
-// model is the pure algorithm of k.
-func (k *keyed[S, V]) model() model {
-	l := k.limit.Load()
+// model is the pure algorithm of l.
+func (l *RateLimiter) model() model {
+	pure := l.engine().(interface {
+		Model() func(state any, now, n int64) (decide.Answer, decide.Quota, decide.Charge, any)
+	}).Model()
 	return func(state any, now, n int64) (d Decision, at int64, next any) {
-		var s S
-		var c decide.Charge
-		if k.words {
-			s, _ = state.(S)
-		} else {
-			s = copied[S, V](state)
-		}
-		s, a, q := l.Answer(s, now, n)
-		d.setAnswer(a)
-		d.setQuota(q)
-		if a.Allowed && n > 0 {
-			c = l.Charge(s, now, n, a.Delay)
-		}
-		return d, c.At, s
+		a, q, c, next := pure(state, now, n)
+		d.setAnswer(a, q)
+		return d, c.At, next
 	}
 }
 
-// copied returns a copy of state.
-func copied[S, V any](state any) S {
-	heir := new(V)
-	if from, ok := state.(*V); ok {
-		any(heir).(interface{ Inherit(from *V) }).Inherit(from)
-	}
-	return any(heir).(S)
+// colored is a limiter of the colors up to pass of a marker, as package marker makes it.
+func colored(m *decide.ThreeColor, store *keystore.Store[*decide.ColorState, decide.ColorState], pass decide.Color) *RateLimiter {
+	l := engine.Limit[*decide.ColorState]{Decider: &decide.ColorLimit{ThreeColor: m, Pass: pass}}
+	return engine.Limiter(engine.Of(store, engine.Config{}, l)).(*RateLimiter)
+}
+
+// colorStore is the table of a marker.
+func colorStore(opts ...Option) *keystore.Store[*decide.ColorState, decide.ColorState] {
+	s := Must(slidingLog.configure(Spec{Rate: PerSecond(1)}, opts))
+	return engine.NewValues(s.table(), (*decide.ColorState).Inherit)
 }
 
 // aged makes l a limiter that was made d ago, so that tests may use any reading

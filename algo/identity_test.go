@@ -10,6 +10,8 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
+	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -43,8 +45,8 @@ func parsed(text string) func() algo.Limiter {
 	return func() algo.Limiter { return algo.Must(algo.Must(algo.Parse(text)).New()) }
 }
 
-func marked(make func() (*algo.ThreeColorMarker, error), pass algo.Color) func() algo.Limiter {
-	return func() algo.Limiter { return algo.FromMarker(algo.Must(make()), pass) }
+func marked(make func() (*colors.ThreeColor, error), pass colors.Color) func() algo.Limiter {
+	return func() algo.Limiter { return colors.Limit(algo.Must(make()), pass) }
 }
 
 // everyLimit makes limits of each kind, but for adaptive.PerKey, whose RetryAfter is an estimate
@@ -54,9 +56,9 @@ var everyLimit = []func() algo.Limiter{
 	parsed("nginx 10/min burst 5"), parsed("nginx 10/min burst 5 nodelay"), parsed("smooth-bursty 10/min wait 1m"),
 	parsed("smooth-warming-up 10/min warmup 10s wait 1m"), parsed("fixed-window 10/min"), parsed("fixed-window 10/day zone UTC"),
 	parsed("sliding-window 10/min"), parsed("sliding-window 10/min cells 10"), parsed("sliding-log 10/min"), parsed("strict 10/min"),
-	marked(func() (*algo.ThreeColorMarker, error) { return algo.NewSRTCM(algo.PerMinute(10), 5, 5) }, algo.Yellow),
+	marked(func() (*colors.ThreeColor, error) { return colors.NewSRTCM(algo.PerMinute(10), 5, 5) }, colors.Yellow),
 	func() algo.Limiter {
-		return algo.Must(algo.NewShares(algo.PerMinute(10), map[string]int64{"a": 5})).Child("a")
+		return algo.Must(shares.New(algo.PerMinute(10), map[string]int64{"a": 5})).Child("a")
 	},
 	func() algo.Limiter {
 		c := algo.Must(algo.NewCredits())

@@ -41,7 +41,7 @@ func TestM1_ManyUsersAreServed(t *testing.T) {
 			if name == "fixed window" {
 				require.Less(t, took, uint64(64<<20), name)
 			}
-			require.Zero(t, l.Overflowed())
+			require.Zero(t, l.Stats().Overflowed)
 		})
 	}
 }
@@ -55,7 +55,7 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 		for l.Allow("abuser", 1) {
 		}
 		lines := logged(t)
-		require.Equal(t, room, l.Cap())
+		require.Equal(t, room, l.Stats().Room)
 		honest, served, abused := 0, 0, 0
 		for i := range 6 * room {
 			l.Allow(fmt.Sprint("flood-", i), 1)
@@ -71,10 +71,10 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 				abused++
 			}
 		}
-		t.Logf("M2: %d of %d newcomers served, %d flood keys, %d evicted", served, honest, 6*room, l.Overflowed())
+		t.Logf("M2: %d of %d newcomers served, %d flood keys, %d evicted", served, honest, 6*room, l.Stats().Overflowed)
 		require.Greater(t, served, honest*95/100)
 		require.Zero(t, abused)
-		require.Positive(t, l.Overflowed())
+		require.Positive(t, l.Stats().Overflowed)
 		require.Regexp(t, `^algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys: code=algo.full overflowed=1\n`, lines.String())
 		require.Less(t, strings.Count(lines.String(), "\n"), 3+6*room/20_000/60, "a line a minute")
 	})
@@ -85,7 +85,7 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 // second.
 func TestRefundsDuringAFlood(t *testing.T) {
 	l := bucket(algo.PerDay(5), algo.MaxKeys(1<<14))
-	for i := 0; l.Overflowed() < 10_000; i++ {
+	for i := 0; l.Stats().Overflowed < 10_000; i++ {
 		l.Allow(fmt.Sprint("flood", i), 1)
 	}
 	type one struct {
@@ -100,9 +100,9 @@ func TestRefundsDuringAFlood(t *testing.T) {
 		if i%10 == 0 {
 			key := fmt.Sprint("honest", i)
 			l.Allow(key, 1) // so that the flood does not evict it
-			open = append(open, one{key, must(t, l, key, 3), l.Overflowed()})
+			open = append(open, one{key, must(t, l, key, 3), l.Stats().Overflowed})
 		}
-		if first := &open[0]; l.Overflowed() > first.at+2000 {
+		if first := &open[0]; l.Stats().Overflowed > first.at+2000 {
 			honest++
 			first.lease.Release(algo.Canceled)
 			if must(t, l, first.key, 0).Remaining >= 4 {

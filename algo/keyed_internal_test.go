@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // TestLeaseSize: a lease is two cache lines.
@@ -63,7 +64,8 @@ func TestL1_Linearizable(t *testing.T) {
 
 func linearLimiter(spec string) atReading {
 	if spec == "marker" {
-		return Must(NewTRTCM(PerSecond(7), 3, PerSecond(11), 4, MaxKeys(4))).limiter(Yellow)
+		m := Must(decide.NewTRTCM(PerSecond(7).local(), 3, PerSecond(11).local(), 4))
+		return colored(m, colorStore(MaxKeys(4)), decide.Yellow)
 	}
 	return of(spec)(MaxKeys(4))
 }
@@ -192,7 +194,7 @@ func TestM2_NewKeysEvictNoneThatSpentMore(t *testing.T) {
 				require.True(t, l.Allow(fmt.Sprint("flood", i), 1), spec)
 			}
 			require.False(t, l.Allow("known", 1), spec)
-			require.Greater(t, l.Overflowed(), uint64(floods-100), spec)
+			require.Greater(t, l.Stats().Overflowed, uint64(floods-100), spec)
 		})
 	}
 }
@@ -234,14 +236,14 @@ func TestM1_FloodOfKeys(t *testing.T) {
 	for l.Allow("known", 1) {
 		got++
 	}
-	require.GreaterOrEqual(t, l.Len(), min(floods, maxKeys)-5, "room was left unused")
+	require.GreaterOrEqual(t, l.Stats().Live, min(floods, maxKeys)-5, "room was left unused")
 	if floods <= maxKeys {
-		require.LessOrEqual(t, l.Overflowed(), uint64(5), "within MaxKeys a key in a million finds its two groups full")
+		require.LessOrEqual(t, l.Stats().Overflowed, uint64(5), "within MaxKeys a key in a million finds its two groups full")
 	}
 	require.LessOrEqual(t, got, 41)
 	require.GreaterOrEqual(t, got, 40)
 	t.Logf("M1: %d keys with room for %d: heap +%d bytes, %d kept, %d overflowed, %v each",
-		floods, maxKeys, grown, l.Len(), l.Overflowed(), each)
+		floods, maxKeys, grown, l.Stats().Live, l.Stats().Overflowed, each)
 }
 
 // TestFullPolicies: the treatment of new keys when no slot is free.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
@@ -20,16 +21,16 @@ func TestResetThenCancelMintsNothing(t *testing.T) {
 		Reset(key string)
 	}
 	r := algo.PerHour(5)
-	marker, err := algo.NewSRTCM(r, 5, 5)
+	marker, err := colors.NewSRTCM(r, 5, 5)
 	require.NoError(t, err)
 	for name, make := range map[string]func() resetter{
 		"token bucket": func() resetter { return algo.Must(algo.NewTokenBucket(r)) },
 		"leaky bucket": func() resetter { return algo.Must(algo.NewLeakyBucket(r)) },
 		"pacer":        func() resetter { return algo.Must(algo.NewPacer(r, algo.MaxQueue(4))) },
-		"nginx":        func() resetter { return algo.Must(algo.NewNginx(r, algo.Burst(4))) },
-		"bursty":       func() resetter { return algo.Must(algo.NewSmoothBursty(r)) },
-		"warming up":   func() resetter { return algo.Must(algo.NewSmoothWarmingUp(r, 1)) },
-		"marker":       func() resetter { return algo.FromMarker(marker, algo.Green).(resetter) },
+		"nginx":        func() resetter { return algo.Must(newNginx(r, algo.Burst(4))) },
+		"bursty":       func() resetter { return algo.Must(newSmoothBursty(r)) },
+		"warming up":   func() resetter { return algo.Must(newSmoothWarmingUp(r, 1)) },
+		"marker":       func() resetter { return colors.Limit(marker, colors.Green).(resetter) },
 	} {
 		for _, key := range []string{"", "k"} {
 			t.Run(name+"/"+key, func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
 // A reset is remembered for as long as a lease from before it weighs anything,
@@ -21,12 +22,12 @@ func TestResetOutlivesTheKey(t *testing.T) {
 	small := []algo.Option{algo.MaxKeys(1)}
 	for name, make := range map[string]func() resetter{
 		"marker": func() resetter {
-			m, err := algo.NewSRTCM(algo.PerSecond(1), 100, 5, small...)
+			m, err := colors.NewSRTCM(algo.PerSecond(1), 100, 5, small...)
 			require.NoError(t, err)
-			return algo.FromMarker(m, algo.Green).(resetter)
+			return colors.Limit(m, colors.Green).(resetter)
 		},
 		"warming up": func() resetter {
-			return algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(1), 1, with(small, algo.MaxWait(algo.Forever))...))
+			return algo.Must(newSmoothWarmingUp(algo.PerSecond(1), 1, with(small, algo.MaxWait(algo.Forever))...))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,12 +51,12 @@ func TestResetOutlivesTheKey(t *testing.T) {
 
 // Settling up and down gains nothing from the charges of others.
 func TestSettlingBackAndForthMintsNothing(t *testing.T) {
-	marker, err := algo.NewTRTCM(algo.PerHour(1), 10, algo.PerHour(2), 10)
+	marker, err := colors.NewTRTCM(algo.PerHour(1), 10, algo.PerHour(2), 10)
 	require.NoError(t, err)
 	for name, make := range map[string]func() algo.Limiter{
-		"marker": func() algo.Limiter { return algo.FromMarker(marker, algo.Green) },
+		"marker": func() algo.Limiter { return colors.Limit(marker, colors.Green) },
 		"warming up": func() algo.Limiter {
-			return algo.Must(algo.NewSmoothWarmingUp(algo.PerHour(1), 5*time.Hour, algo.MaxWait(algo.Forever)))
+			return algo.Must(newSmoothWarmingUp(algo.PerHour(1), 5*time.Hour, algo.MaxWait(algo.Forever)))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -86,17 +87,17 @@ func TestResetOfAnUnseenKey(t *testing.T) {
 		for i := range 100 {
 			l.Allow(fmt.Sprint(i), 2)
 		}
-		keys, evicted := l.Len(), l.Overflowed()
+		keys, evicted := l.Stats().Live, l.Stats().Overflowed
 		for i := range 100 {
 			l.Reset(fmt.Sprint("unseen", i))
 		}
-		require.Equal(t, keys, l.Len(), name)
-		require.Equal(t, evicted, l.Overflowed(), name)
+		require.Equal(t, keys, l.Stats().Live, name)
+		require.Equal(t, evicted, l.Stats().Overflowed, name)
 	}
 	b := bucket(algo.PerHour(5), algo.MaxKeys(8), algo.DenyNew())
 	for i := range 100 {
 		b.Reset(fmt.Sprint(i))
 	}
-	require.Zero(t, b.Overflowed())
+	require.Zero(t, b.Stats().Overflowed)
 	require.True(t, b.Allow("new", 1), "there is room")
 }

@@ -51,7 +51,7 @@ func TestRaisedLimitIsNotOverdue(t *testing.T) {
 		},
 		"token bucket's burst": {
 			func(r algo.Rate) resizable { return algo.Must(algo.NewTokenBucket(r, algo.Burst(2))) },
-			func(l resizable) error { return l.(*algo.TokenBucket).SetBurst(3) },
+			func(l resizable) error { return l.(*algo.RateLimiter).SetBurst(3) },
 		},
 		"shaping token bucket": {
 			func(r algo.Rate) resizable { return algo.Must(algo.NewTokenBucket(r, algo.MaxWait(time.Minute))) },
@@ -66,11 +66,11 @@ func TestRaisedLimitIsNotOverdue(t *testing.T) {
 			func(l resizable) error { return l.SetRate(fast) },
 		},
 		"nginx": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewNginx(r, algo.Burst(5), algo.DelayAfter(2))) },
+			func(r algo.Rate) resizable { return algo.Must(newNginx(r, algo.Burst(5), algo.DelayAfter(2))) },
 			func(l resizable) error { return l.SetRate(fast) },
 		},
 		"strict": {
-			func(r algo.Rate) resizable { return algo.Must(algo.NewStrict(r)) },
+			func(r algo.Rate) resizable { return algo.Must(newStrict(r)) },
 			func(l resizable) error { return l.SetRate(fast) },
 		},
 		"fixed window": {

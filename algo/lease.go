@@ -106,7 +106,7 @@ func (l *Lease) Release(o Outcome) {
 // reserve an estimate, run, settle. A lower cost refunds the difference as far
 // as it still weighs. A higher cost is charged even if it does not fit, so that
 // the key pays it off before its next admission. Of several calls the last counts, except
-// that [SlidingLog] and [Shares] do not give back units that an earlier call has added:
+// that [NewSlidingLog] and shares do not give back units that an earlier call has added:
 // these count from the instant of that call.
 // Settle does nothing after Release and on a denied lease; nor with a negative amount,
 // which is logged once with the code algo.negative_usage.

@@ -28,7 +28,7 @@ import (
 // block comes back, as far as it still weighs.
 //
 // Bound: the reserved units keep the bound of the limiter, B + R*w for a
-// [TokenBucket], in the instants of the reservations. A caller that reserves the
+// [NewTokenBucket], in the instants of the reservations. A caller that reserves the
 // most that a chunk can cost before the chunk is produced, and stops or waits when
 // that is denied, uses nothing else. A caller that learns the cost from the chunk
 // itself exceeds the bound by at most that chunk in each stream if it stops at the

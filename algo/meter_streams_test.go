@@ -20,7 +20,7 @@ import (
 // lognormal, a fifth of the most on average. A stream produces 20 units each 400 ms,
 // which together is twice the limit of 100 000 a minute and a burst of 20 000.
 type streams struct {
-	limit *algo.TokenBucket
+	limit *algo.RateLimiter
 	ends  time.Time
 
 	mu          sync.Mutex

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/shares"
 )
 
 // TestS3_UsageReports: a usage that is negative, above the maximum, never reported, reported
@@ -22,7 +23,7 @@ func TestS3_UsageReports(t *testing.T) {
 		"fixed window":   algo.Must(algo.NewFixedWindow(rate)),
 		"sliding window": algo.Must(algo.NewSlidingWindow(rate)),
 		"sliding log":    algo.Must(algo.NewSlidingLog(rate)),
-		"shares":         algo.Must(algo.NewShares(rate, map[string]int64{"a": 50})).Child("b"),
+		"shares":         algo.Must(shares.New(rate, map[string]int64{"a": 50})).Child("b"),
 		"plan, credits":  algo.First(bucket(rate), algo.Must(algo.NewCredits())),
 		"all":            algo.All(bucket(rate), bucket(algo.PerDay(1000))),
 	} {

@@ -1,11 +1,6 @@
 package algo
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // Option sets one option of a limit: it writes to the limit's [Spec]. An option
 // that a constructor does not take, or that is given twice, is an error that
@@ -19,66 +14,27 @@ type Option struct {
 func (o Option) String() string { return o.name }
 
 // Burst sets the most units that fit at once, 1 or more; 0 or more for
-// [NewNginx] and [NewSmoothBursty]. The default is the rate's count, unless the
+// nginx and smooth-bursty. The default is the rate's count, unless the
 // constructor states another.
 func Burst(n int64) Option {
 	return Option{"Burst", func(s *Spec) { s.Burst = n }}
 }
 
 // MaxWait lets a limiter admit requests that do not fit yet with a Delay of at
-// most d, 0 or more. The default 0 denies them; the [Pacer] has its own default.
+// most d, 0 or more. The default 0 denies them; [NewPacer] has its own default.
 // Forever means the longest delay that a limiter can represent: a year, less the
 // time in which the burst fills.
 func MaxWait(d time.Duration) Option {
 	return Option{"MaxWait", func(s *Spec) { s.MaxWait = d }}
 }
 
-// Slack lets a [Pacer] start n units, 0 or more, ahead of the even spacing
+// Slack lets [NewPacer] start n units, 0 or more, ahead of the even spacing
 // after a time with less to do. The default is 0.
 func Slack(n int64) Option {
 	return Option{"Slack", func(s *Spec) { s.Slack = n }}
 }
 
-// MaxQueue bounds how many units may wait in the line of a [Pacer], 0 or more.
-// 0 denies whatever cannot start at once.
-func MaxQueue(n int64) Option {
-	return Option{"MaxQueue", func(s *Spec) { s.MaxQueue = n }}
-}
-
-// DelayAfter is the delay parameter of limit_req: how many units in excess of
-// the rate start at once, 0 or more. The default 0 delays all of them. Burst
-// or more delays none.
-func DelayAfter(n int64) Option {
-	return Option{"DelayAfter", func(s *Spec) { s.DelayAfter = n }}
-}
-
-// NoDelay is the nodelay parameter of limit_req: units in excess of the rate
-// start at once, up to Burst.
-func NoDelay() Option {
-	return Option{"NoDelay", func(s *Spec) { s.NoDelay = true }}
-}
-
-// Offset moves the edges of a [FixedWindow] by d, 0 or more and taken modulo
-// the period. Without [AlignedTo] the edges are at d, d + period, ... after
-// the limiter was made; several limiters, or instances of a service, that get
-// different offsets do not refill at the same instant.
-func Offset(d time.Duration) Option {
-	return Option{"Offset", func(s *Spec) { s.Offset = d }}
-}
-
-// AlignedTo puts an edge of a [FixedWindow] at t, past or future, and the
-// others whole periods away from it: with the last midnight of a location and
-// a period of 24 hours the windows are that location's days. t must be within
-// 291 years.
-//
-// Windows are lengths of time, not dates: when daylight saving begins or ends
-// the location's midnight moves by an hour and the windows do not. [Zone] follows
-// the dates. Neither follows when the system's clock is set.
-func AlignedTo(t time.Time) Option {
-	return Option{"AlignedTo", func(s *Spec) { s.AlignedTo = t.Round(0).UTC() }}
-}
-
-// Zone makes the windows of a [FixedWindow] periods of the calendar in a time
+// Zone makes the windows of [NewFixedWindow] periods of the calendar in a time
 // zone of the tz database, such as Europe/Berlin or UTC. The period of the rate
 // must be 24 hours, [Week], [Month] or [Quarter]: then a window is a day, which
 // has 23 or 25 hours when daylight saving begins or ends, a week from Monday, a
@@ -89,7 +45,7 @@ func AlignedTo(t time.Time) Option {
 //
 // The zone must be known to the process: install the database or import
 // time/tzdata. Local is not accepted, because instances may differ. Zone cannot be
-// combined with [Offset], [AlignedTo] and [Spread].
+// combined with the fields Offset, AlignedTo and Spread of [Spec].
 //
 // Dates are computed from the system clock at the time when the limiter was made
 // and from the monotonic clock since then: a later change of the system clock
@@ -106,28 +62,12 @@ func StartDay(n int) Option {
 	return Option{"StartDay", func(s *Spec) { s.StartDay = int64(n) }}
 }
 
-// Spread gives each key of a [FixedWindow] edges of its own, at one of 1024
-// places in the period that a hash of the key picks (a secret one
-// in this process, the same for all instances on Redis). Then the keys do not all
-// refill at once, and callers that wait for the edge do not all come back at
-// once. It cannot be combined with [AlignedTo]. The empty key stays where it
-// is.
-func Spread() Option {
-	return Option{"Spread", func(s *Spec) { s.Spread = true }}
-}
-
-// Cells makes a [SlidingWindow] count in n cells a period, 1 to 1024, and one
+// Cells makes [NewSlidingWindow] count in n cells a period, 1 to 1024, and one
 // more: then no window whatever holds more than the quota. More cells give
 // units back sooner, one n-th of the period late at most, and take 8 bytes a
 // key each.
 func Cells(n int) Option {
 	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
-}
-
-// ColdFactor says how many times as much a permit of a [SmoothWarmingUp] costs
-// when it is cold: more than 1, at most 1e6. The default is 3.
-func ColdFactor(f float64) Option {
-	return Option{"ColdFactor", func(s *Spec) { s.ColdFactor = f }}
 }
 
 // MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1. The
@@ -157,66 +97,6 @@ func MaxKeys(n int) Option {
 // [MaxKeys].
 func DenyNew() Option {
 	return Option{"DenyNew", func(s *Spec) { s.DenyNew = true }}
-}
-
-const (
-	defaultMaxKeys = 1 << 20
-	mostMaxKeys    = 1<<31 - 1
-)
-
-// maxKeys returns MaxKeys or its default.
-func (s *Spec) maxKeys() int {
-	if s.MaxKeys == 0 {
-		return defaultMaxKeys
-	}
-	return int(s.MaxKeys)
-}
-
-// construct is the body of the constructors: it writes opts to s, and makes the
-// limiter.
-func construct[L any](k *kind, s Spec, opts []Option, make func(Spec) (L, error)) (l L, err error) {
-	if s, err = k.configure(s, opts); err != nil {
-		return l, err
-	}
-	return make(s)
-}
-
-// configure writes opts to s and checks everything that does not depend on the
-// algorithm.
-func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
-	s.Algorithm = k.name
-	for i, o := range opts {
-		switch {
-		case o.apply == nil:
-			return s, fmt.Errorf("algo: %s: the zero Option is not an option", k.title)
-		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
-			return s, fmt.Errorf("algo: %s: duplicate option %s", k.title, o)
-		}
-		if err := k.check(o.name); err != nil {
-			return s, err
-		}
-		s.write(o)
-	}
-	for i, f := range fields {
-		if !s.given(i) {
-			continue
-		}
-		if err := k.check(f.option); err != nil {
-			return s, err
-		}
-	}
-	if s.Given("keys") && (s.MaxKeys < 1 || s.MaxKeys > mostMaxKeys) {
-		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", k.title, s.MaxKeys, mostMaxKeys)
-	}
-	return s, nil
-}
-
-// check reports an option that the algorithm does not take.
-func (k *kind) check(option string) error {
-	if slices.Contains(k.takes, option) {
-		return nil
-	}
-	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
 }
 
 // write sets one option.

@@ -17,17 +17,14 @@ var constructors = map[string]func(...algo.Option) error{
 	"token bucket":   func(opts ...algo.Option) error { return second(algo.NewTokenBucket(perHour, opts...)) },
 	"leaky bucket":   func(opts ...algo.Option) error { return second(algo.NewLeakyBucket(perHour, opts...)) },
 	"pacer":          func(opts ...algo.Option) error { return second(algo.NewPacer(perHour, opts...)) },
-	"nginx":          func(opts ...algo.Option) error { return second(algo.NewNginx(perHour, opts...)) },
-	"smooth bursty":  func(opts ...algo.Option) error { return second(algo.NewSmoothBursty(perHour, opts...)) },
+	"nginx":          func(opts ...algo.Option) error { return second(newNginx(perHour, opts...)) },
+	"smooth bursty":  func(opts ...algo.Option) error { return second(newSmoothBursty(perHour, opts...)) },
 	"fixed window":   func(opts ...algo.Option) error { return second(algo.NewFixedWindow(perHour, opts...)) },
 	"sliding window": func(opts ...algo.Option) error { return second(algo.NewSlidingWindow(perHour, opts...)) },
 	"sliding log":    func(opts ...algo.Option) error { return second(algo.NewSlidingLog(perHour, opts...)) },
-	"strict":         func(opts ...algo.Option) error { return second(algo.NewStrict(perHour, opts...)) },
-	"srTCM":          func(opts ...algo.Option) error { return second(algo.NewSRTCM(perHour, 1, 1, opts...)) },
-	"trTCM":          func(opts ...algo.Option) error { return second(algo.NewTRTCM(perHour, 1, perHour, 1, opts...)) },
-	"RFC 4115":       func(opts ...algo.Option) error { return second(algo.NewRFC4115(perHour, 1, perHour, 1, opts...)) },
+	"strict":         func(opts ...algo.Option) error { return second(newStrict(perHour, opts...)) },
 	"smooth warming up": func(opts ...algo.Option) error {
-		return second(algo.NewSmoothWarmingUp(perHour, time.Minute, opts...))
+		return second(newSmoothWarmingUp(perHour, time.Minute, opts...))
 	},
 	"ban": func(opts ...algo.Option) error {
 		return second(algo.NewBan(algo.Unlimited(), perHour, time.Minute, time.Hour, opts...))
@@ -52,7 +49,6 @@ func TestOptionBelongs(t *testing.T) {
 		"smooth warming up": {"ColdFactor", "MaxWait", "MaxKeys", "DenyNew"},
 		"fixed window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"},
 		"sliding window":    {"Cells", "MaxKeys", "DenyNew"}, "sliding log": {"MaxKeys", "DenyNew"},
-		"srTCM": {"MaxKeys", "DenyNew"}, "trTCM": {"MaxKeys", "DenyNew"}, "RFC 4115": {"MaxKeys", "DenyNew"},
 		"ban": {"MaxKeys"},
 	}
 	for name, construct := range constructors {
@@ -91,7 +87,7 @@ func ExampleMaxKeys() {
 	for user := range 10_000 {
 		users.Allow(fmt.Sprint("made-up-", user), 1)
 	}
-	fmt.Println(users.Len() < 200, users.Overflowed() > 9000)
+	fmt.Println(users.Stats().Live < 200, users.Stats().Overflowed > 9000)
 	fmt.Println(users.Allow("ann", 1))
 	// Output:
 	// true true

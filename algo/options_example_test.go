@@ -8,19 +8,8 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// A permit of a service that has been idle costs five times as much as one of a
-// warm one.
-func ExampleColdFactor() {
-	cache := algo.Must(algo.NewSmoothWarmingUp(algo.PerMinute(1), time.Hour,
-		algo.ColdFactor(5), algo.MaxWait(algo.Forever)))
-	cache.Acquire(context.Background(), "", 1)
-	second, _ := cache.Acquire(context.Background(), "", 1)
-	fmt.Println(second.Delay > 4*time.Minute, second.Delay < 5*time.Minute)
-	// Output: true true
-}
-
 // A key that pays its hour's quota off may then send more at once.
-func ExampleTokenBucket_SetBurst() {
+func ExampleRateLimiter_SetBurst() {
 	uploads := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	fmt.Println(uploads.Allow("ann", 20))
 	if err := uploads.SetBurst(20); err != nil {
@@ -47,24 +36,10 @@ func ExampleSlack() {
 	// 1h0m0s
 }
 
-// nginx: limit_req zone=z rate=1r/m burst=2 nodelay;
-func ExampleNoDelay() {
-	limit := algo.Must(algo.NewNginx(algo.PerMinute(1), algo.Burst(2), algo.NoDelay()))
-	for range 4 {
-		lease, _ := limit.Acquire(context.Background(), "203.0.113.7", 1)
-		fmt.Println(lease.Allowed, lease.Delay)
-	}
-	// Output:
-	// true 0s
-	// true 0s
-	// true 0s
-	// false 0s
-}
-
 // Two instances of a service whose windows do not begin at the same time.
-func ExampleOffset() {
+func ExampleSpec_offset() {
 	first := algo.Must(algo.NewFixedWindow(algo.PerHour(100)))
-	second := algo.Must(algo.NewFixedWindow(algo.PerHour(100), algo.Offset(30*time.Minute)))
+	second := algo.Must(algo.Must(algo.Parse("fixed-window 100/h offset 30m")).New())
 	for _, l := range []algo.Limiter{first, second} {
 		lease, _ := l.Acquire(context.Background(), "", 1)
 		fmt.Println(lease.ResetAfter.Round(time.Minute))
@@ -75,8 +50,8 @@ func ExampleOffset() {
 }
 
 // Ten users whose quotas are there again at ten different times.
-func ExampleSpread() {
-	daily := algo.Must(algo.NewFixedWindow(algo.PerDay(100), algo.Spread()))
+func ExampleSpec_spread() {
+	daily := algo.Must(algo.Must(algo.Parse("fixed-window 100/day spread")).New())
 	edges := map[time.Duration]bool{}
 	for user := range 10 {
 		lease, _ := daily.Acquire(context.Background(), fmt.Sprint("user-", user), 1)

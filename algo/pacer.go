@@ -2,14 +2,14 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// Pacer is the leaky bucket as a queue: requests that come too early are
+// NewPacer makes the leaky bucket as a queue: requests that come too early are
 // admitted with a Delay, so that work starts evenly spaced, T = period/count
 // apart. It turns a burst into a flow, for a service or a peer that suffers
 // from bursts.
 //
 // A request of n units takes n places in the line and waits for all of them.
 // [Slack] lets late requests catch up by so many units. [MaxWait] bounds the
-// longest Delay, and [MaxQueue] the number of units that wait; a request
+// longest Delay, and the field MaxQueue of [Spec] the number of units that wait; a request
 // beyond it is denied, with the exact RetryAfter.
 //
 // Bound: without slack a request of n units starts n*T after the one before it at the
@@ -29,30 +29,17 @@ import "github.com/sluice-go/sluice/internal/decide"
 //
 // Do not use it where a delayed request holds something scarce (a connection,
 // a lock) while it waits, or where bursts are harmless: every one of them is
-// slowed down. Use the TokenBucket there.
-type Pacer struct {
-	keyed[int64, struct{}]
-	rated[int64, struct{}]
-}
-
-// NewPacer makes a pacer with the options [Slack] (default 0), [MaxWait],
-// [MaxQueue], [MaxKeys] and [DenyNew]. Without MaxWait and MaxQueue the line
+// slowed down. Use [NewTokenBucket] there.
+//
+// The options are [Slack] (default 0), [MaxWait], [MaxKeys] and [DenyNew]. Without MaxWait and MaxQueue the line
 // holds the units of one Period: 1 s at PerSecond(n), n units long. With only
 // one of the two, that one decides; with both, the tighter one. The error names
 // the field and the invalid value.
-func NewPacer(r Rate, opts ...Option) (*Pacer, error) {
-	return construct(&pacer, Spec{Rate: r}, opts, newPacer)
+func NewPacer(r Rate, opts ...Option) (*RateLimiter, error) {
+	return pacer.construct(Spec{Rate: r}, opts)
 }
 
-var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"}}
-
-func newPacer(s Spec) (*Pacer, error) {
-	l := new(Pacer)
-	if err := initBucket(&l.keyed, &l.rated, &pacer, s, paced); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
+var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"}, bucket(paced, false)}
 
 // paced makes a bucket of Slack + 1 units, and a queue.
 func paced(s Spec, _ Rate) (*decide.GCRA, error) {

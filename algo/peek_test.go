@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
 // The answer of a limiter of another package is found without a charge, by a
@@ -48,13 +49,13 @@ func TestW4_PeekOfForeignLimiters(t *testing.T) {
 // embedding belongs to another package. It has its own
 // Acquire and Peek: twice the cost, and 1 s more to wait.
 type embedding struct {
-	*algo.TokenBucket
+	*algo.RateLimiter
 	calls, settled []int64
 }
 
 func (e *embedding) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	e.calls = append(e.calls, n)
-	lease, err := e.TokenBucket.Acquire(ctx, key, 2*n)
+	lease, err := e.RateLimiter.Acquire(ctx, key, 2*n)
 	lease.Limit, lease.Remaining = lease.Limit/2, lease.Remaining/2
 	if err != nil || !lease.Allowed {
 		lease.RetryAfter += time.Second
@@ -66,7 +67,7 @@ func (e *embedding) Acquire(ctx context.Context, key string, n int64) (algo.Leas
 // Peek answers as Acquire does.
 func (e *embedding) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	e.calls = append(e.calls, n)
-	d, err := e.TokenBucket.Peek(ctx, key, 2*n)
+	d, err := e.RateLimiter.Peek(ctx, key, 2*n)
 	d.Limit, d.Remaining = d.Limit/2, d.Remaining/2
 	if err == nil && !d.Allowed {
 		d.RetryAfter += time.Second
@@ -89,7 +90,7 @@ func TestW4_EmbeddedLimiter(t *testing.T) {
 			"shadow": func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Shadow(l)) },
 		}
 		for name, wrap := range wraps {
-			l := &embedding{TokenBucket: bucket(algo.PerMinute(6))}
+			l := &embedding{RateLimiter: bucket(algo.PerMinute(6))}
 			other := bucket(algo.PerHour(100))
 			lease := acquireAll(t, algo.Request{Limiter: other, N: 1}, algo.Request{Limiter: wrap(l), N: 1})
 			require.True(t, lease.Allowed, name)
@@ -98,7 +99,7 @@ func TestW4_EmbeddedLimiter(t *testing.T) {
 			l.Reset("")
 			lease.Release(algo.Succeeded)
 
-			require.True(t, must(t, l.TokenBucket, "", 5).Allowed)
+			require.True(t, must(t, l.RateLimiter, "", 5).Allowed)
 			deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota, RetryAfter: 1}), N: 1}
 			for order, reqs := range map[string][]algo.Request{
 				"it denies":       {{Limiter: other, N: 1}, {Limiter: wrap(l), N: 1}},
@@ -146,8 +147,8 @@ func (f *inFlight) Describe() (algo.Description, bool) {
 // For a new key in a full table, the peek of every limiter equals its Acquire.
 func TestPeekWhenTheTableIsFull(t *testing.T) {
 	marker := func(opts ...algo.Option) (algo.Limiter, error) {
-		m, err := algo.NewTRTCM(algo.PerHour(5), 5, algo.PerHour(9), 9, append(opts, algo.MaxKeys(1))...)
-		return algo.FromMarker(m, algo.Green), err
+		m, err := colors.NewTRTCM(algo.PerHour(5), 5, algo.PerHour(9), 9, append(opts, algo.MaxKeys(1))...)
+		return colors.Limit(m, colors.Green), err
 	}
 	spec := func(text string) func(...algo.Option) (algo.Limiter, error) {
 		return func(opts ...algo.Option) (algo.Limiter, error) {
@@ -235,13 +236,13 @@ func TestW4_PeekPanics(t *testing.T) {
 func TestPeekOfAForeignMarker(t *testing.T) {
 	m := &countingMarker{}
 	deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota}), N: 1}
-	acquireAll(t, deny, algo.Request{Limiter: algo.FromMarker(m, algo.Green), Key: "k", N: 3})
+	acquireAll(t, deny, algo.Request{Limiter: colors.Limit(m, colors.Green), Key: "k", N: 3})
 	require.Zero(t, m.marked)
 }
 
 type countingMarker struct{ marked int64 }
 
-func (m *countingMarker) Mark(_ context.Context, _ string, n int64, _ algo.Color) (algo.Color, error) {
+func (m *countingMarker) Mark(_ context.Context, _ string, n int64, _ colors.Color) (colors.Color, error) {
 	m.marked += n
-	return algo.Green, nil
+	return colors.Green, nil
 }

@@ -1,7 +1,6 @@
 package algo_test
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/sluice-go/sluice/algo"
@@ -19,15 +18,4 @@ func ExampleFirst() {
 	// Output:
 	// true 15
 	// false 15
-}
-
-func ExampleNewShares() {
-	floors := map[string]int64{"search": 500, "batch": 200}
-	shares := algo.Must(algo.NewShares(algo.PerHour(1000), floors, algo.Burst(100)))
-	batch, _ := shares.Child("batch").Acquire(context.Background(), "tenant", 0)
-	fmt.Println(shares.Child("batch").Allow("tenant", batch.Remaining), shares.Child("batch").Allow("tenant", 1))
-	fmt.Println(shares.Child("search").Allow("tenant", 1)) // a floor is not lent
-	// Output:
-	// true false
-	// true
 }

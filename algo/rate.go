@@ -34,7 +34,7 @@ func PerHour(n int64) Rate { return Rate{n, time.Hour} }
 // PerDay returns n units per 24 hours.
 func PerDay(n int64) Rate { return Rate{n, 24 * time.Hour} }
 
-// Week, Month and Quarter are periods of a [Rate]. In a [FixedWindow] with the
+// Week, Month and Quarter are periods of a [Rate]. In [NewFixedWindow] with the
 // option [Zone] they are calendar periods. Elsewhere a month is 31 days, the
 // longest one, and a quarter 92 days.
 const (

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
 func TestParseRate(t *testing.T) {
@@ -88,9 +89,9 @@ func TestRateOfZero(t *testing.T) {
 		require.ErrorContains(t, err, want)
 		_, err = spec.MarshalText()
 		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, l.(interface{ SetRate(algo.Rate) error }).SetRate(spec.Rate), want)
+		require.ErrorContains(t, l.SetRate(spec.Rate), want)
 		require.True(t, must(t, l, "k", 1).Allowed, name)
 	}
-	_, err := algo.NewSRTCM(algo.PerSecond(0), 1, 1)
+	_, err := colors.NewSRTCM(algo.PerSecond(0), 1, 1)
 	require.ErrorContains(t, err, want)
 }

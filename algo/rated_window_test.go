@@ -24,8 +24,8 @@ func TestWindowFull(t *testing.T) {
 				for i := range 500 {
 					l.Allow(fmt.Sprint("fill", i), 2)
 				}
-				require.Positive(t, l.Overflowed())
-				require.LessOrEqual(t, l.Len(), 16)
+				require.Positive(t, l.Stats().Overflowed)
+				require.LessOrEqual(t, l.Stats().Live, 16)
 				var allowed int64
 				for i := range 1000 {
 					lease := acquire(t, l, fmt.Sprint("new", i), 1)
@@ -70,7 +70,7 @@ func TestWindowReset(t *testing.T) {
 		l.Reset("never seen")
 		l.Reset("k")
 		time.Sleep(time.Nanosecond)
-		require.Equal(t, 1, l.Len())
+		require.Equal(t, 1, l.Stats().Live)
 	})
 }
 
@@ -159,7 +159,7 @@ func TestWindowSetRate(t *testing.T) {
 		require.LessOrEqual(t, desc.Quota, int64(10))
 		time.Sleep(3 * time.Hour)
 		require.Positive(t, spendAll(l, "k"))
-		require.Positive(t, l.Len())
+		require.Positive(t, l.Stats().Live)
 	})
 }
 
@@ -274,9 +274,9 @@ func TestWindowFlood(t *testing.T) {
 		slots := 2*4*int64(maxKeys)/3 + 584
 		require.LessOrEqual(t, grown, slots*perSlot*21/20, name)
 		require.Equal(t, left, spendAll(l, "known"), name)
-		require.Positive(t, l.Overflowed())
+		require.Positive(t, l.Stats().Overflowed)
 		t.Logf("M1: %s: %d keys with room for %d: heap +%d bytes, %d kept, %d overflowed",
-			name, floods, maxKeys, grown, l.Len(), l.Overflowed())
+			name, floods, maxKeys, grown, l.Stats().Live, l.Stats().Overflowed)
 		runtime.KeepAlive(l)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
@@ -106,8 +107,8 @@ func colorRow(name string, make func(o ...Option) atReading, green, total func(e
 			for _, k := range all[i:] {
 				units[k.state[0]] += k.n
 				elapsed := time.Duration(k.at - first.at) // a marker counts in nanoseconds
-				require.LessOrEqual(t, float64(units[Green]), green(elapsed), "key %q: %v", key, all)
-				require.LessOrEqual(t, float64(units[Green]+units[Yellow]), total(elapsed), "key %q: %v", key, all)
+				require.LessOrEqual(t, float64(units[decide.Green]), green(elapsed), "key %q: %v", key, all)
+				require.LessOrEqual(t, float64(units[decide.Green]+units[decide.Yellow]), total(elapsed), "key %q: %v", key, all)
 			}
 		}
 	}}
@@ -115,28 +116,29 @@ func colorRow(name string, make func(o ...Option) atReading, green, total func(e
 
 // of makes a limiter from its text form.
 func of(spec string) func(o ...Option) atReading {
-	return func(o ...Option) atReading { return Must(Must(Parse(spec)).New(o...)).(atReading) }
+	return func(o ...Option) atReading { return Must(Must(Parse(spec)).New(o...)) }
 }
 
 // colors makes limiters of both colors over one marker.
-func colors(make func(o ...Option) (*ThreeColorMarker, error)) func(o ...Option) atReading {
+func colors(m *decide.ThreeColor, err error) func(o ...Option) atReading {
+	Must(m, err)
 	return func(o ...Option) atReading {
-		m := Must(make(o...))
-		return twoColors{m.limiter(Green), m.limiter(Yellow)}
+		store := colorStore(o...)
+		return twoColors{colored(m, store, decide.Green), colored(m, store, decide.Yellow)}
 	}
 }
 
 // twoColors asks for Green or Yellow.
 type twoColors struct {
-	*MarkerLimiter
-	yellow *MarkerLimiter
+	*RateLimiter
+	yellow *RateLimiter
 }
 
 func (l twoColors) acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error {
 	if reading.Ticks/64%2 == 0 {
 		return l.yellow.acquireAt(lease, reading, key, n)
 	}
-	return l.MarkerLimiter.acquireAt(lease, reading, key, n)
+	return l.RateLimiter.acquireAt(lease, reading, key, n)
 }
 
 // bound is burst plus the refill over time.
@@ -163,14 +165,9 @@ var crowdRows = []crowdRow{
 	windowRow("log", of("sliding-log 3/s"), 3, math.MaxInt64, "sliding-log 3/s", "sliding-log 2/s"),
 	windowRow("log, period", of("sliding-log 3/s"), 3, math.MaxInt64, "sliding-log 3/s", "sliding-log 3/2s"),
 	paidRow("warming up", of("smooth-warming-up 10/s warmup 1s"), "smooth-warming-up 10/s warmup 1s", "smooth-warming-up 17/s warmup 1s"),
-	colorRow("srTCM", colors(func(o ...Option) (*ThreeColorMarker, error) { return NewSRTCM(PerSecond(10), 3, 2, o...) }),
-		bound(3, 10), bound(5, 10)),
-	colorRow("trTCM", colors(func(o ...Option) (*ThreeColorMarker, error) {
-		return NewTRTCM(PerSecond(7), 3, PerSecond(11), 4, o...)
-	}), bound(3, 7), bound(4, 11)),
-	colorRow("RFC 4115", colors(func(o ...Option) (*ThreeColorMarker, error) {
-		return NewRFC4115(PerSecond(7), 3, PerSecond(4), 2, o...)
-	}), bound(3, 7), bound(5, 11)),
+	colorRow("srTCM", colors(decide.NewSRTCM(PerSecond(10).local(), 3, 2)), bound(3, 10), bound(5, 10)),
+	colorRow("trTCM", colors(decide.NewTRTCM(PerSecond(7).local(), 3, PerSecond(11).local(), 4)), bound(3, 7), bound(4, 11)),
+	colorRow("RFC 4115", colors(decide.NewRFC4115(PerSecond(7).local(), 3, PerSecond(4).local(), 2)), bound(3, 7), bound(5, 11)),
 }
 
 // TestW2_RefundsMintNothing: four goroutines charge, settle and cancel keys that fight for slots,

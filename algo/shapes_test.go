@@ -85,7 +85,7 @@ func TestPacerDepartures(t *testing.T) {
 // are served in order, the others are denied at once.
 func TestSeveralCallersWithinTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewSmoothBursty(algo.PerSecond(4), algo.MaxWait(s)))
+		l := algo.Must(newSmoothBursty(algo.PerSecond(4), algo.MaxWait(s)))
 		began := time.Now()
 		var mu sync.Mutex
 		served := map[time.Duration]int{}
@@ -119,9 +119,9 @@ func TestCanceledWaitsOfShapes(t *testing.T) {
 	forever := algo.MaxWait(algo.Forever)
 	for name, make := range map[string]func() algo.Limiter{
 		"pacer":         func() algo.Limiter { return algo.Must(algo.NewPacer(algo.PerSecond(1), algo.MaxQueue(100))) },
-		"nginx":         func() algo.Limiter { return algo.Must(algo.NewNginx(algo.PerSecond(1), algo.Burst(100))) },
-		"smooth bursty": func() algo.Limiter { return algo.Must(algo.NewSmoothBursty(algo.PerSecond(1), forever)) },
-		"warming up":    func() algo.Limiter { return algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(1), 1, forever)) },
+		"nginx":         func() algo.Limiter { return algo.Must(newNginx(algo.PerSecond(1), algo.Burst(100))) },
+		"smooth bursty": func() algo.Limiter { return algo.Must(newSmoothBursty(algo.PerSecond(1), forever)) },
+		"warming up":    func() algo.Limiter { return algo.Must(newSmoothWarmingUp(algo.PerSecond(1), 1, forever)) },
 	} {
 		for order, at := range map[string]func(i int) int{
 			"first to last": func(i int) int { return i },
@@ -150,7 +150,7 @@ func TestCanceledWaitsOfShapes(t *testing.T) {
 
 func TestNginxSetBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewNginx(algo.PerSecond(2), algo.Burst(5), algo.DelayAfter(3)))
+		l := algo.Must(newNginx(algo.PerSecond(2), algo.Burst(5), algo.DelayAfter(3)))
 		require.NoError(t, l.SetBurst(1))
 		require.True(t, l.Allow("", 2), "the delay parameter is above the burst: nothing is delayed")
 		require.False(t, acquire(t, l, "", 1).Allowed)
@@ -165,7 +165,7 @@ func TestNginxSetBurst(t *testing.T) {
 // Guava's setRate: debt stays, saved permits scale.
 func TestSmoothBurstySetRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewSmoothBursty(algo.PerSecond(10), algo.MaxWait(algo.Forever)))
+		l := algo.Must(newSmoothBursty(algo.PerSecond(10), algo.MaxWait(algo.Forever)))
 		require.Equal(t, int64(11), acquire(t, l, "", 0).Limit)
 		time.Sleep(s / 2)
 		require.Equal(t, int64(6), acquire(t, l, "", 0).Remaining, "five saved")
@@ -184,7 +184,7 @@ func TestSmoothBurstySetRate(t *testing.T) {
 
 func TestSmoothBurstySaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewSmoothBursty(algo.PerSecond(2), algo.Burst(6)))
+		l := algo.Must(newSmoothBursty(algo.PerSecond(2), algo.Burst(6)))
 		for _, key := range []string{"", "k"} {
 			require.Equal(t, int64(1), acquire(t, l, key, 0).Remaining, "nothing is saved at first")
 		}

@@ -1,10 +1,14 @@
 package algo
 
-import "github.com/sluice-go/sluice/internal/decide"
+import (
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
+	"github.com/sluice-go/sluice/internal/keystore"
+)
 
-// SlidingLog admits a quota in any window of time, exactly: it keeps the
-// instant of every unit that it admitted, and a unit comes back the moment its
-// instant is one period old.
+// NewSlidingLog makes a limiter that admits r.Count units, at most 65536, in any window of
+// r.Period, exactly: it keeps the instant of every unit that it admitted, and a unit comes
+// back the moment its instant is one period old.
 //
 // Bound: at most the quota in any window of length period, whatever the clock
 // readings and however many goroutines, and nothing is denied that would keep
@@ -19,33 +23,18 @@ import "github.com/sluice-go/sluice/internal/decide"
 // or, when n units are added or given back, for as long as it takes to write n
 // instants or to move those that are newer.
 //
-// Do not use it for large quotas: [SlidingWindow] with [Cells] or [Strict] keep
-// the same bound in little memory. A limit for protection alone is better a
-// [TokenBucket].
-type SlidingLog struct {
-	keyed[*decide.Timestamps, decide.Timestamps]
-	rated[*decide.Timestamps, decide.Timestamps]
-}
-
-// NewSlidingLog makes a sliding log of r.Count units, at most 65536, in any
-// r.Period, with the options [MaxKeys] and [DenyNew]. The error names the field
+// Do not use it for large quotas: [NewSlidingWindow] with [Cells] keeps
+// the same bound in little memory. A limit for protection alone is better a token bucket.
+//
+// The options are [MaxKeys] and [DenyNew]. The error names the field
 // and the invalid value.
-func NewSlidingLog(r Rate, opts ...Option) (*SlidingLog, error) {
-	return construct(&slidingLog, Spec{Rate: r}, opts, newSlidingLog)
+func NewSlidingLog(r Rate, opts ...Option) (*RateLimiter, error) {
+	return slidingLog.construct(Spec{Rate: r}, opts)
 }
 
-var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "DenyNew"}}
+var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "DenyNew"}, inValues((*decide.Timestamps).Inherit, slidingLogLimit)}
 
-func newSlidingLog(s Spec) (*SlidingLog, error) {
-	l := new(SlidingLog)
-	store := newValues(s, (*decide.Timestamps).Inherit)
-	if err := l.init(&l.keyed, &slidingLog, s, store, slidingLogLimit); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
-
-func slidingLogLimit(s Spec, _ Rate, _ decider[*decide.Timestamps], _ int64) (limit[*decide.Timestamps], error) {
+func slidingLogLimit(s Spec, _ Rate, _ engine.Decider[*decide.Timestamps], _ *keystore.Clock) (engine.Limit[*decide.Timestamps], error) {
 	p, err := decide.NewSlidingLog(s.Rate.local())
-	return limit[*decide.Timestamps]{decider: p, window: s.Rate.Period}, err
+	return engine.Limit[*decide.Timestamps]{Decider: p, Window: s.Rate.Period}, err
 }

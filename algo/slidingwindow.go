@@ -4,11 +4,12 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// SlidingWindow admits a quota in a window of time that moves along, so that
-// there is no edge at which everything refills.
+// NewSlidingWindow makes a limiter that admits r.Count units in a window of r.Period that moves
+// along, so that there is no edge at which everything refills.
 //
 // By default it keeps two counters a key, of the current period and of the one
 // before, and lets the older one weigh by the share of it that the window still
@@ -32,41 +33,27 @@ import (
 // nanoseconds and allocates nothing else.
 //
 // Do not use it where steady traffic at the rate itself must pass: rounding up
-// denies one unit of it now and then. A [TokenBucket] never does, in one word.
-type SlidingWindow struct {
-	keyed[*decide.Counters, decide.Counters]
-	rated[*decide.Counters, decide.Counters]
-}
-
-// NewSlidingWindow makes a sliding window of r.Count units in r.Period, with
-// the options [Cells] (default: two weighted counters), [MaxKeys] and
+// denies one unit of it now and then. [NewTokenBucket] never does, in one word.
+//
+// The options are [Cells] (default: two weighted counters), [MaxKeys] and
 // [DenyNew]. The error names the field and the invalid value.
-func NewSlidingWindow(r Rate, opts ...Option) (*SlidingWindow, error) {
-	return construct(&slidingWindow, Spec{Rate: r}, opts, newSlidingWindow)
+func NewSlidingWindow(r Rate, opts ...Option) (*RateLimiter, error) {
+	return slidingWindow.construct(Spec{Rate: r}, opts)
 }
 
-var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "DenyNew"}}
-
-func newSlidingWindow(s Spec) (*SlidingWindow, error) {
-	w := new(SlidingWindow)
-	store := newValues(s, (*decide.Counters).Inherit)
-	if err := w.init(&w.keyed, &slidingWindow, s, store, slidingWindowLimit); err != nil {
-		return nil, err
-	}
-	return w, nil
-}
+var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "DenyNew"}, inValues((*decide.Counters).Inherit, slidingWindowLimit)}
 
 // maxCells bounds Cells.
 const maxCells = 1024
 
-func slidingWindowLimit(s Spec, _ Rate, old decider[*decide.Counters], now int64) (l limit[*decide.Counters], err error) {
-	l.window = s.Rate.Period
+func slidingWindowLimit(s Spec, _ Rate, old engine.Decider[*decide.Counters], clock *keystore.Clock) (l engine.Limit[*decide.Counters], err error) {
+	l.Window = s.Rate.Period
 	if !s.Given("cells") {
 		p, err := decide.NewSlidingCounters(s.Rate.local(), keystore.TicksPerNano)
 		if old != nil && err == nil {
-			p = p.Succeed(old.(*decide.SlidingCounters), now)
+			p = p.Succeed(old.(*decide.SlidingCounters), clock.Now())
 		}
-		l.decider = p
+		l.Decider = p
 		return l, err
 	}
 	if s.Cells < 1 || s.Cells > maxCells {
@@ -76,6 +63,6 @@ func slidingWindowLimit(s Spec, _ Rate, old decider[*decide.Counters], now int64
 	if old != nil && err == nil {
 		p = p.Succeed(old.(*decide.SlidingCells))
 	}
-	l.decider = p
+	l.Decider = p
 	return l, err
 }

@@ -21,7 +21,7 @@ func OccupiesSlot(l Limiter) bool {
 	if s, ok := l.(SlotOccupier); ok {
 		return s.OccupiesSlot()
 	}
-	if hasEngine(l) {
+	if _, ok := l.(*RateLimiter); ok {
 		return false // a limit over time
 	}
 	if w, ok := l.(Wrapper); ok && len(w.Unwrap()) > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
 // A wrapper occupies a slot if its limiter does; so does a limiter that is not
@@ -41,9 +42,9 @@ func TestOccupiesSlot(t *testing.T) {
 	off := algo.NewSwitch(slots)
 	off.Off()
 	require.True(t, algo.OccupiesSlot(off), "it may be switched on at any time")
-	marker, err := algo.NewSRTCM(algo.PerSecond(1), 10, 10)
+	marker, err := colors.NewSRTCM(algo.PerSecond(1), 10, 10)
 	require.NoError(t, err)
-	require.False(t, algo.OccupiesSlot(algo.FromMarker(marker, algo.Green)))
+	require.False(t, algo.OccupiesSlot(colors.Limit(marker, colors.Green)))
 }
 
 // A limit over time occupies no slot, and neither does a wrapper of one.

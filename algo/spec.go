@@ -2,7 +2,6 @@ package algo
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -31,24 +30,45 @@ import (
 //	{"rate": "100/min", "burst": 20, "wait": "500ms"}
 //	"100/min burst 20 wait 500ms"
 type Spec struct {
-	Algorithm  string        `json:"algorithm,omitzero"` // default: token-bucket
-	Rate       Rate          `json:"rate"`
-	Burst      int64         `json:"burst,omitzero"`    // see [Burst]
-	MaxWait    time.Duration `json:"wait,omitzero"`     // see [MaxWait]
-	MaxQueue   int64         `json:"queue,omitzero"`    // see [MaxQueue]
-	Slack      int64         `json:"slack,omitzero"`    // see [Slack]
-	DelayAfter int64         `json:"delay,omitzero"`    // see [DelayAfter]
-	NoDelay    bool          `json:"nodelay,omitzero"`  // see [NoDelay]
-	Warmup     time.Duration `json:"warmup,omitzero"`   // see [NewSmoothWarmingUp]
-	ColdFactor float64       `json:"cold,omitzero"`     // see [ColdFactor]
-	Cells      int64         `json:"cells,omitzero"`    // see [Cells]
-	Offset     time.Duration `json:"offset,omitzero"`   // see [Offset]
-	AlignedTo  time.Time     `json:"aligned,omitzero"`  // see [AlignedTo]
-	Zone       string        `json:"zone,omitzero"`     // see [Zone]
-	StartDay   int64         `json:"start,omitzero"`    // see [StartDay]
-	Spread     bool          `json:"spread,omitzero"`   // see [Spread]
-	MaxKeys    int64         `json:"keys,omitzero"`     // see [MaxKeys]
-	DenyNew    bool          `json:"deny-new,omitzero"` // see [DenyNew]
+	Algorithm string        `json:"algorithm,omitzero"` // default: token-bucket
+	Rate      Rate          `json:"rate"`
+	Burst     int64         `json:"burst,omitzero"` // see [Burst]
+	MaxWait   time.Duration `json:"wait,omitzero"`  // see [MaxWait]
+	// MaxQueue bounds how many units may wait in the line of a pacer. The text "queue 0"
+	// denies whatever cannot start at once.
+	MaxQueue int64 `json:"queue,omitzero"`
+	Slack    int64 `json:"slack,omitzero"` // see [Slack]
+	// DelayAfter is the delay parameter of nginx: how many units in excess of the rate
+	// start at once. The default 0 delays all of them; Burst or more delays none.
+	DelayAfter int64 `json:"delay,omitzero"`
+	// NoDelay is the nodelay parameter of nginx: units in excess of the rate start at once,
+	// up to Burst.
+	NoDelay bool `json:"nodelay,omitzero"`
+	// Warmup is the time of smooth-warming-up from cold to the rate, 0 to half a year.
+	Warmup time.Duration `json:"warmup,omitzero"`
+	// ColdFactor says how many times as much a permit of smooth-warming-up costs when it is
+	// cold: more than 1, at most 1e6. The default is 3.
+	ColdFactor float64 `json:"cold,omitzero"`
+	Cells      int64   `json:"cells,omitzero"` // see [Cells]
+	// Offset moves the edges of a fixed window, 0 or more and taken modulo the period.
+	// Without AlignedTo the edges are at Offset, Offset + period, ... after the limiter was
+	// made; limiters, or instances of a service, that get different offsets do not refill
+	// at the same instant.
+	Offset time.Duration `json:"offset,omitzero"`
+	// AlignedTo is an edge of a fixed window, past or future, within 291 years; the others
+	// are whole periods away from it. Windows are lengths of time, not dates: when daylight
+	// saving begins or ends a location's midnight moves by an hour and the windows do not.
+	// [Zone] follows the dates. Neither follows when the system's clock is set.
+	AlignedTo time.Time `json:"aligned,omitzero"`
+	Zone      string    `json:"zone,omitzero"`  // see [Zone]
+	StartDay  int64     `json:"start,omitzero"` // see [StartDay]
+	// Spread gives each key of a fixed window edges of its own, at one of 1024 places in the
+	// period that a hash of the key picks (a secret one in this process, the same for all
+	// instances on Redis), so that keys do not all refill at once. The empty key stays
+	// where it is. It cannot be combined with AlignedTo.
+	Spread  bool  `json:"spread,omitzero"`
+	MaxKeys int64 `json:"keys,omitzero"`     // see [MaxKeys]
+	DenyNew bool  `json:"deny-new,omitzero"` // see [DenyNew]
 
 	zeros uint32 // options given as zero: bit i is fields[i]
 }
@@ -73,87 +93,27 @@ var fields = []field{
 	fieldOf("deny-new", "DenyNew", permanent|noValue, flags, func(s *Spec) *bool { return &s.DenyNew }),
 }
 
-const defaultAlgorithm = "token-bucket"
-
-// algorithms lists every limiter that a Spec can make. As a variable it would
-// link all of them into every program.
-func algorithms() []algorithm {
-	return []algorithm{
-		{&tokenBucket, asLimiter(newTokenBucket)},
-		{&leakyBucket, asLimiter(newLeakyBucket)},
-		{&pacer, asLimiter(newPacer)},
-		{&nginx, asLimiter(newNginx)},
-		{&smoothBursty, asLimiter(newSmoothBursty)},
-		{&smoothWarmingUp, asLimiter(newSmoothWarmingUp)},
-		{&fixedWindow, asLimiter(newFixedWindow)},
-		{&slidingWindow, asLimiter(newSlidingWindow)},
-		{&slidingLog, asLimiter(newSlidingLog)},
-		{&strict, asLimiter(newStrict)},
-	}
-}
-
-type algorithm struct {
-	*kind
-	make func(Spec) (Limiter, error)
-}
-
-// kind names an algorithm and its options.
-type kind struct {
-	name  string   // in a Spec
-	title string   // in errors
-	takes []string // options
-}
-
-// asLimiter adapts a constructor. (A nil *L in a Limiter would not be nil.)
-func asLimiter[L Limiter](construct func(Spec) (L, error)) func(Spec) (Limiter, error) {
-	return func(s Spec) (Limiter, error) {
-		l, err := construct(s)
-		if err != nil {
-			return nil, err
-		}
-		return l, nil
-	}
-}
-
-func algorithmNamed(name string) (algorithm, error) {
-	if name == "" {
-		name = defaultAlgorithm
-	}
-	all := algorithms()
-	known := make([]string, 0, len(all))
-	for _, a := range all {
-		if a.name == name {
-			return a, nil
-		}
-		known = append(known, a.name)
-	}
-	return algorithm{}, fmt.Errorf("algo: spec: algorithm is %q, want %s", name, strings.Join(known, ", "))
-}
-
 // New makes the limiter that s describes. Options in extra override the Spec.
 // The error names the field and its value.
-func (s Spec) New(extra ...Option) (Limiter, error) {
-	a, err := algorithmNamed(s.Algorithm)
+func (s Spec) New(extra ...Option) (*RateLimiter, error) {
+	k, err := kindNamed(s.Algorithm)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = a.configure(s, extra); err != nil {
-		return nil, err
-	}
-	return a.make(s)
+	return k.construct(s, extra)
 }
 
 // With returns s with opts written over it and the algorithm's name filled in.
 // The errors are the same as from [Spec.New].
 func (s Spec) With(opts ...Option) (Spec, error) {
-	a, err := algorithmNamed(s.Algorithm)
+	k, err := kindNamed(s.Algorithm)
 	if err != nil {
 		return Spec{}, err
 	}
-	if s, err = a.configure(s, opts); err != nil {
+	if s, err = k.configure(s, opts); err != nil {
 		return Spec{}, err
 	}
-	if _, err := a.make(s); err != nil {
+	if _, err := k.make(s); err != nil {
 		return Spec{}, err
 	}
 	return s, nil

@@ -15,7 +15,7 @@ import (
 func TestSpecNew(t *testing.T) {
 	l, err := algo.Spec{Rate: algo.PerHour(5)}.New(algo.Burst(2))
 	require.NoError(t, err, "the zero algorithm is the default")
-	require.IsType(t, new(algo.TokenBucket), l)
+	require.Equal(t, "token-bucket", l.Spec().Algorithm)
 	require.Equal(t, int64(2), peek(t, l, "").Limit, "extra options come last")
 	l, err = algo.Spec{}.New()
 	require.Error(t, err)
@@ -237,7 +237,7 @@ func ExampleSpec_Options() {
 	// Output: [MaxWait Slack] 3 <nil>
 }
 
-func ExampleTokenBucket_SetSpec() {
+func ExampleRateLimiter_SetSpec() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	err := limiter.SetSpec(algo.Spec{Rate: algo.PerHour(20), Burst: 5, MaxWait: time.Minute})
 	limit, _ := limiter.Describe()

@@ -2,8 +2,9 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// TokenBucket admits bursts and holds the rate over time. It is the default
-// choice.
+// NewTokenBucket makes a limiter that admits bursts and holds the rate over time. It is the
+// default choice. The options are [Burst] (default: the rate's count), [MaxWait], [MaxKeys]
+// and [DenyNew]. The error names the field and the invalid value.
 //
 // The bucket holds Burst tokens and starts full; a unit of cost takes one, and
 // the rate puts them back one by one. With [MaxWait] a request that comes too
@@ -18,31 +19,15 @@ import "github.com/sluice-go/sluice/internal/decide"
 // denied.
 //
 // State is one word a key, swapped without a lock (the generic cell rate
-// algorithm, ITU-T I.371). A decision allocates nothing.
+// algorithm, ITU-T I.371).
 //
 // Do not use it where "at most N in any window" is the contract: in a window
-// it may admit Burst more than the rate; see the strict windows for that.
-type TokenBucket struct {
-	keyed[int64, struct{}]
-	rated[int64, struct{}]
+// it may admit Burst more than the rate. See [NewSlidingLog] and [NewSlidingWindow].
+func NewTokenBucket(r Rate, opts ...Option) (*RateLimiter, error) {
+	return tokenBucket.construct(Spec{Rate: r}, opts)
 }
 
-// NewTokenBucket makes a token bucket with the options [Burst] (default: the
-// rate's count), [MaxWait], [MaxKeys] and [DenyNew]. The error names the field
-// and the invalid value.
-func NewTokenBucket(r Rate, opts ...Option) (*TokenBucket, error) {
-	return construct(&tokenBucket, Spec{Rate: r}, opts, newTokenBucket)
-}
-
-var tokenBucket = kind{"token-bucket", "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}}
-
-func newTokenBucket(s Spec) (*TokenBucket, error) {
-	l := new(TokenBucket)
-	if err := initBucket(&l.keyed, &l.rated, &tokenBucket, s, tokens); err != nil {
-		return nil, err
-	}
-	return l, nil
-}
+var tokenBucket = kind{defaultAlgorithm, "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}, bucket(tokens, false)}
 
 // tokens makes a bucket that denies or delays requests that do not fit.
 func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
@@ -52,8 +37,3 @@ func tokens(s Spec, _ Rate) (*decide.GCRA, error) {
 	}
 	return decide.NewGCRA(s.Rate.local(), burst, s.MaxWait)
 }
-
-// SetBurst changes the burst while the limiter runs. Keys keep their spent
-// units. After the burst is raised no key waits longer than one that has just
-// spent all of it.
-func (b *TokenBucket) SetBurst(n int64) error { return b.setBurst(n) }

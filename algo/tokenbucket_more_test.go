@@ -56,12 +56,12 @@ func TestDefaultBurstOfAnyRate(t *testing.T) {
 			"token bucket":         func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r) },
 			"with a wait":          func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r, algo.MaxWait(algo.Forever)) },
 			"leaky bucket":         func(r algo.Rate) (algo.Limiter, error) { return algo.NewLeakyBucket(r) },
-			"smooth bursty":        func(r algo.Rate) (algo.Limiter, error) { return algo.NewSmoothBursty(r, algo.Burst(n)) },
+			"smooth bursty":        func(r algo.Rate) (algo.Limiter, error) { return newSmoothBursty(r, algo.Burst(n)) },
 			"fixed window":         func(r algo.Rate) (algo.Limiter, error) { return algo.NewFixedWindow(r) },
 			"sliding window":       func(r algo.Rate) (algo.Limiter, error) { return algo.NewSlidingWindow(r) },
 			"pacer":                func(r algo.Rate) (algo.Limiter, error) { return algo.NewPacer(r) },
 			"the burst that fits":  func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r, algo.Burst(n)) },
-			"a bucket of nginx":    func(r algo.Rate) (algo.Limiter, error) { return algo.NewNginx(r) },
+			"a bucket of nginx":    func(r algo.Rate) (algo.Limiter, error) { return newNginx(r) },
 			"set while it runs":    func(r algo.Rate) (algo.Limiter, error) { b := bucket(algo.PerSecond(1)); return b, b.SetRate(r) },
 			"of one unit a second": func(r algo.Rate) (algo.Limiter, error) { return algo.NewTokenBucket(r, algo.Burst(1)) },
 		} {
@@ -242,7 +242,7 @@ func TestReset(t *testing.T) {
 		l := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
 		lease := acquire(t, l, "k", 3)
 		acquire(t, l, "other", 3)
-		require.Equal(t, 2, l.Len())
+		require.Equal(t, 2, l.Stats().Live)
 		time.Sleep(time.Nanosecond)
 		l.Reset("k")
 		l.Reset("unknown")

@@ -15,14 +15,14 @@ import (
 func TestNoWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		wait := algo.MaxWait(3 * s)
-		a := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(5), 0, wait, algo.ColdFactor(7)))
-		b := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5), wait))
+		a := algo.Must(newSmoothWarmingUp(algo.PerSecond(5), 0, wait, algo.ColdFactor(7)))
+		b := algo.Must(newSmoothBursty(algo.PerSecond(5), wait))
 		for i := range int64(60) {
 			require.Equal(t, acquire(t, b, "k", i%9).Decision, acquire(t, a, "k", i%9).Decision)
 			time.Sleep(time.Duration(i%7) * s / 3)
 		}
 		require.NoError(t, a.SetRate(algo.PerSecond(1)))
-		require.Equal(t, 1, a.Len())
+		require.Equal(t, 1, a.Stats().Live)
 		_, ok := algo.Describe(a)
 		require.True(t, ok)
 	})
@@ -30,7 +30,7 @@ func TestNoWarmUp(t *testing.T) {
 
 func TestWarmingUpSetRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(2), 4*s, algo.MaxWait(algo.Forever)))
+		l := algo.Must(newSmoothWarmingUp(algo.PerSecond(2), 4*s, algo.MaxWait(algo.Forever)))
 		require.Zero(t, acquire(t, l, "k", 4).Delay) // from cold to the threshold
 		require.NoError(t, l.SetRate(algo.PerSecond(4)))
 		require.Equal(t, 4*s, acquire(t, l, "k", 1).Delay, "the debt stays")
@@ -46,7 +46,7 @@ func TestWarmingUpSetRate(t *testing.T) {
 func TestWarmingUpAccuracy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, rate := range []int64{3, 80_000, 600_000_000} {
-			l := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(rate), 1, algo.MaxWait(algo.Forever)))
+			l := algo.Must(newSmoothWarmingUp(algo.PerSecond(rate), 1, algo.MaxWait(algo.Forever)))
 			acquire(t, l, "", 3*rate)
 			owed := acquire(t, l, "", 0).ResetAfter
 			require.GreaterOrEqual(t, owed, 3*s-3, "never faster")
@@ -57,13 +57,13 @@ func TestWarmingUpAccuracy(t *testing.T) {
 
 func TestWarmingUpSettleAndReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(1), 1, algo.MaxWait(algo.Forever)))
+		l := algo.Must(newSmoothWarmingUp(algo.PerSecond(1), 1, algo.MaxWait(algo.Forever)))
 		lease := acquire(t, l, "k", 10)
 		lease.Settle(4)
 		require.InDelta(t, 4*s, acquire(t, l, "k", 0).ResetAfter, 2)
 		lease.Settle(7)
 		require.InDelta(t, 7*s, acquire(t, l, "k", 0).ResetAfter, 2)
-		require.Equal(t, 1, l.Len())
+		require.Equal(t, 1, l.Stats().Live)
 		l.Reset("k")
 		require.Zero(t, acquire(t, l, "k", 0).ResetAfter)
 		lease.Release(algo.Canceled)
@@ -73,6 +73,6 @@ func TestWarmingUpSettleAndReset(t *testing.T) {
 		_, err := l.Acquire(ctx, "k", -1)
 		require.ErrorIs(t, err, algo.ErrCost)
 		require.Equal(t, algo.Never, acquire(t, l, "k", 1<<31).Reason)
-		require.Zero(t, l.Overflowed())
+		require.Zero(t, l.Stats().Overflowed)
 	})
 }

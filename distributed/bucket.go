@@ -12,7 +12,7 @@ import (
 // TokenBucket makes a limit that admits bursts and holds the rate over time,
 // with the options [algo.Burst] (default: the rate's count), [algo.MaxWait],
 // and, for the decisions without Redis, [algo.MaxKeys] and [algo.DenyNew]; see
-// [algo.TokenBucket]. The name identifies the limit; instances that use the same
+// [algo.NewTokenBucket]. The name identifies the limit; instances that use the same
 // name share it.
 //
 // Bound: in any window of length w all instances together admit at most
@@ -44,8 +44,8 @@ func (s *Store) LeakyBucket(name string, r algo.Rate, opts ...algo.Option) (*Lim
 
 // Pacer makes a limit as a queue: units that come too early are admitted with a
 // Delay, so that the units of a key start evenly spaced, over all instances.
-// The options are [algo.Slack], [algo.MaxWait] and [algo.MaxQueue], as for
-// [algo.Pacer]: without either of the last two the queue holds the units that
+// The options are [algo.Slack] and [algo.MaxWait], with the field MaxQueue of
+// [algo.Spec], as for [algo.NewPacer]: without either of the last two the queue holds the units that
 // the rate admits in one Period.
 //
 // Bound: at most Slack + 1 + rate*w units start in any window of length w, as

@@ -160,7 +160,7 @@ func TestDefaultBurstOfAnyRate(t *testing.T) {
 
 func TestPacerSpacesTheStarts(t *testing.T) {
 	store, _ := onRedis(t)
-	l := must[*distributed.Limiter](t)(store.Pacer("paced", algo.PerMinute(60), algo.Slack(1), algo.MaxQueue(3)))
+	l := must[*distributed.Limiter](t)(store.Limiter("paced", algo.Must(algo.Parse("pacer 60/min slack 1 queue 3"))))
 	var delays []time.Duration
 	for range 5 {
 		lease := remote(t, l, "k", 1)

@@ -118,7 +118,7 @@ func ExampleStore_LeakyBucket() {
 func ExampleStore_Pacer() {
 	store, stop := exampleStore()
 	defer stop()
-	paced := limiter(store.Pacer("mails", algo.PerMinute(1), algo.MaxQueue(1)))
+	paced := limiter(store.Pacer("mails", algo.PerMinute(1), algo.MaxWait(time.Minute)))
 	for range 3 {
 		lease, _ := paced.Acquire(context.Background(), "", 1)
 		fmt.Println(lease.Allowed, lease.Delay.Round(time.Minute))

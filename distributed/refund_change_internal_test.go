@@ -70,7 +70,7 @@ func TestL2_RefundAfterAChangeAsLocally(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := algo.Must(from.New())
 			local = changing{l, func(s algo.Spec) error { return s.Apply(l) },
-				func(n int64) error { return l.(interface{ Refund(string, int64) error }).Refund("k", n) }, time.Sleep}.
+				func(n int64) error { return l.Refund("k", n) }, time.Sleep}.
 				remaining(t, spent, n, to)
 		})
 		require.NoError(t, client.FlushDB(t.Context()).Err())

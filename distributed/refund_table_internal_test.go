@@ -139,8 +139,7 @@ func locally(t *testing.T, spec algo.Spec, moves []move) (all []algo.Decision) {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := spec.New()
 		require.NoError(t, err)
-		reset := l.(interface{ Reset(key string) }).Reset
-		all = refundTarget{l, func() { reset("k") }, time.Sleep}.decisions(t, moves)
+		all = refundTarget{l, func() { l.Reset("k") }, time.Sleep}.decisions(t, moves)
 	})
 	return all
 }

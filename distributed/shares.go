@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
 // Shares divides one token bucket for each key between children with floors, in Redis; see
-// [algo.Shares], whose bounds hold for all instances together.
+// [shares.Shares], whose bounds hold for all instances together.
 type Shares struct {
 	children map[string]*Limiter
 	other    *Limiter
@@ -98,7 +99,7 @@ type sharesLimit struct {
 
 	mu    sync.Mutex
 	of    instances // for which parts was made
-	parts *algo.Shares
+	parts *shares.Shares
 }
 
 // share is one child, which shares.lua decides.
@@ -177,7 +178,7 @@ func (c *share) local(of instances, _ algo.Limiter) algo.Limiter {
 		opts = append(opts, algo.Burst(max(of.part(c.burst), enough)))
 		rate := c.spec.Rate
 		rate.Period = min(rate.Period*time.Duration(of.count), decide.MaxSpan)
-		c.parts, c.of = algo.Must(algo.NewShares(rate, c.floors, opts...)), of
+		c.parts, c.of = algo.Must(shares.New(rate, c.floors, opts...)), of
 	}
 	return &portion{Limiter: c.parts.Child(c.name), each: float64(c.spec.Rate.Period) / float64(c.spec.Rate.Count) * float64(of.count), saving: map[string]time.Time{}}
 }

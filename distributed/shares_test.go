@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	teams "github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
@@ -20,7 +21,7 @@ func TestSharesOnRedis(t *testing.T) {
 	shares := must[*distributed.Shares](t)(s.Shares("org", algo.Per(1000, 1000*time.Hour), floors, algo.Burst(100)))
 	a, b, other := shares.Child("a"), shares.Child("b"), shares.Child("c")
 	require.Same(t, other, shares.Child("d"))
-	local := algo.Must(algo.NewShares(algo.Per(1000, 1000*time.Hour), floors, algo.Burst(100)))
+	local := algo.Must(teams.New(algo.Per(1000, 1000*time.Hour), floors, algo.Burst(100)))
 	for name, l := range map[string]*distributed.Limiter{"a": a, "b": b, "c": other} {
 		want := must[algo.Lease](t)(local.Child(name).Acquire(ctx, "k", 0))
 		require.Equal(t, want.Limit, remote(t, l, "k", 0).Limit)

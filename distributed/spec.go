@@ -25,7 +25,7 @@ var kinds = map[string]kind{
 
 // Limiter makes the limit that spec describes: a token-bucket, leaky-bucket,
 // pacer, fixed-window, sliding-window or sliding-log; see the methods of these
-// names. The options keys and full concern the decisions without Redis. See
+// names. The options keys and deny-new concern the decisions without Redis. See
 // [algo.Spec.Apply] for a change in use.
 func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
 	kind, err := kindOf(&spec)

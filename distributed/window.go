@@ -13,7 +13,7 @@ import (
 
 // FixedWindow makes a limit of r.Count units in each r.Period. The windows
 // follow one another from the Unix epoch, by the server's clock; see
-// [algo.Offset], [algo.AlignedTo] and [algo.Spread] for others. With [algo.Zone]
+// Offset, AlignedTo and Spread of [algo.Spec] for others. With [algo.Zone]
 // they are days, weeks, months or quarters of the calendar. All instances need the
 // same version of the tz database, and a clock that is at most one window wrong: a
 // client whose clock is further away counts in windows of its own. Instances whose windows

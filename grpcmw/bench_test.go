@@ -17,7 +17,7 @@ import (
 )
 
 // plenty admits everything that a test can ask for.
-func plenty(opts ...algo.Option) *algo.TokenBucket {
+func plenty(opts ...algo.Option) *algo.RateLimiter {
 	return algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9), append(opts, algo.Burst(1e9))...))
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
-func perHour(n int64) *algo.TokenBucket { return algo.Must(algo.NewTokenBucket(algo.PerHour(n))) }
+func perHour(n int64) *algo.RateLimiter { return algo.Must(algo.NewTokenBucket(algo.PerHour(n))) }
 
 func left(t testing.TB, l algo.Limiter, key string) int64 {
 	t.Helper()

@@ -40,7 +40,7 @@ func TestWiringMistakes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			key := rpckey.Global()
 			prefix := "grpcmw: " + name + ": "
-			for _, nothing := range []algo.Limiter{nil, (*algo.TokenBucket)(nil), limiterFunc(nil)} {
+			for _, nothing := range []algo.Limiter{nil, (*algo.RateLimiter)(nil), limiterFunc(nil)} {
 				require.PanicsWithValue(t, prefix+"the limiter is nil", func() { build(nothing, key) })
 			}
 			require.PanicsWithValue(t, prefix+"the key function is nil; rpckey.Global gives all calls one limit", func() { build(plenty(), nil) })

@@ -133,7 +133,7 @@ func (s *slots) released(o algo.Outcome) int {
 	return s.sum[o]
 }
 
-func bucket(t testing.TB, r algo.Rate, opts ...algo.Option) *algo.TokenBucket {
+func bucket(t testing.TB, r algo.Rate, opts ...algo.Option) *algo.RateLimiter {
 	t.Helper()
 	l, err := algo.NewTokenBucket(r, opts...)
 	require.NoError(t, err)

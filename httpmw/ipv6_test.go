@@ -63,10 +63,10 @@ func TestM2_IPv6Prefixes(t *testing.T) {
 			if name == "of a /48" {
 				most = perSite + int(time.Since(start).Minutes()*perSite) + 1
 			}
-			t.Logf("attacker %s: %d admitted (bound %d), %d places; %d of %d others served", name, admitted, most, addresses.Len(), served, honest)
+			t.Logf("attacker %s: %d admitted (bound %d), %d places; %d of %d others served", name, admitted, most, addresses.Stats().Live, served, honest)
 			require.LessOrEqual(t, admitted, most)
-			require.LessOrEqual(t, addresses.Len(), most+honest)
-			require.Zero(t, addresses.Overflowed())
+			require.LessOrEqual(t, addresses.Stats().Live, most+honest)
+			require.Zero(t, addresses.Stats().Overflowed)
 			require.GreaterOrEqual(t, float64(served), .999*float64(honest))
 		})
 	}

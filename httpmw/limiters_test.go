@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/classic"
+	"github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/httpmw"
 )
 
@@ -24,25 +26,29 @@ var algorithms = map[string]func() algo.Limiter{
 	"TokenBucket, MaxWait": func() algo.Limiter {
 		return algo.Must(algo.NewTokenBucket(slow, algo.Burst(2), algo.MaxWait(time.Second)))
 	},
-	"LeakyBucket":          func() algo.Limiter { return algo.Must(algo.NewLeakyBucket(slow, algo.Burst(2))) },
-	"Pacer":                func() algo.Limiter { return algo.Must(algo.NewPacer(slow)) },
-	"Pacer, Slack":         func() algo.Limiter { return algo.Must(algo.NewPacer(slow, algo.Slack(1), algo.MaxQueue(0))) },
-	"FixedWindow":          func() algo.Limiter { return algo.Must(algo.NewFixedWindow(twice)) },
-	"FixedWindow, Spread":  func() algo.Limiter { return algo.Must(algo.NewFixedWindow(twice, algo.Spread())) },
+	"LeakyBucket":  func() algo.Limiter { return algo.Must(algo.NewLeakyBucket(slow, algo.Burst(2))) },
+	"Pacer":        func() algo.Limiter { return algo.Must(algo.NewPacer(slow)) },
+	"Pacer, Slack": func() algo.Limiter { return algo.Must(algo.NewPacer(slow, algo.Slack(1), algo.MaxWait(0))) },
+	"FixedWindow":  func() algo.Limiter { return algo.Must(algo.NewFixedWindow(twice)) },
+	"FixedWindow, Spread": func() algo.Limiter {
+		return algo.Must(algo.Spec{Algorithm: "fixed-window", Rate: twice, Spread: true}.New())
+	},
 	"SlidingWindow":        func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(twice)) },
 	"SlidingWindow, Cells": func() algo.Limiter { return algo.Must(algo.NewSlidingWindow(twice, algo.Cells(4))) },
 	"SlidingLog":           func() algo.Limiter { return algo.Must(algo.NewSlidingLog(twice)) },
-	"Strict":               func() algo.Limiter { return algo.Must(algo.NewStrict(twice)) },
-	"Nginx":                func() algo.Limiter { return algo.Must(algo.NewNginx(slow)) },
-	"Nginx, NoDelay":       func() algo.Limiter { return algo.Must(algo.NewNginx(slow, algo.Burst(1), algo.NoDelay())) },
+	"Strict":               func() algo.Limiter { return algo.Must(classic.NewStrict(twice, 1)) },
+	"Nginx":                func() algo.Limiter { return algo.Must(classic.NewNginx(slow, 0, 0)) },
+	"Nginx, NoDelay":       func() algo.Limiter { return algo.Must(classic.NewNginx(slow, 1, 1)) },
 	"Nginx, DelayAfter": func() algo.Limiter {
-		return algo.Must(algo.NewNginx(slow, algo.Burst(2), algo.DelayAfter(1)))
+		return algo.Must(classic.NewNginx(slow, 2, 1))
 	},
-	"SmoothBursty":    func() algo.Limiter { return algo.Must(algo.NewSmoothBursty(slow)) },
-	"SmoothWarmingUp": func() algo.Limiter { return algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(1), 2*time.Second)) },
-	"NewSRTCM":        func() algo.Limiter { return marked(algo.Yellow)(algo.NewSRTCM(slow, 1, 1)) },
-	"NewTRTCM":        func() algo.Limiter { return marked(algo.Yellow)(algo.NewTRTCM(slow, 1, slow, 2)) },
-	"NewRFC4115":      func() algo.Limiter { return marked(algo.Green)(algo.NewRFC4115(slow, 1, slow, 1)) },
+	"SmoothBursty": func() algo.Limiter { return algo.Must(classic.NewSmoothBursty(slow, 0)) },
+	"SmoothWarmingUp": func() algo.Limiter {
+		return algo.Must(classic.NewSmoothWarmingUp(algo.PerSecond(1), 2*time.Second, 3, 0))
+	},
+	"NewSRTCM":   func() algo.Limiter { return marked(marker.Yellow)(marker.NewSRTCM(slow, 1, 1)) },
+	"NewTRTCM":   func() algo.Limiter { return marked(marker.Yellow)(marker.NewTRTCM(slow, 1, slow, 2)) },
+	"NewRFC4115": func() algo.Limiter { return marked(marker.Green)(marker.NewRFC4115(slow, 1, slow, 1)) },
 	"All": func() algo.Limiter {
 		return algo.All(algo.Must(algo.NewTokenBucket(slow, algo.Burst(2))), algo.Must(algo.NewFixedWindow(twice)))
 	},
@@ -54,12 +60,12 @@ var (
 )
 
 // marked denies requests that a new marker makes redder than pass.
-func marked(pass algo.Color) func(algo.Marker, error) algo.Limiter {
-	return func(m algo.Marker, err error) algo.Limiter {
+func marked(pass marker.Color) func(*marker.ThreeColor, error) algo.Limiter {
+	return func(m *marker.ThreeColor, err error) algo.Limiter {
 		if err != nil {
 			panic(err)
 		}
-		return algo.FromMarker(m, pass)
+		return marker.Limit(m, pass)
 	}
 }
 
@@ -205,7 +211,7 @@ func TestAllWithinLimits(t *testing.T) {
 func TestNoLimitIsAdvertised(t *testing.T) {
 	off := algo.NewSwitch(bucket(t, algo.PerHour(1)))
 	off.Off()
-	foreign := algo.FromMarker(green{}, algo.Green)
+	foreign := marker.Limit(green{}, marker.Green)
 	for name, l := range map[string]algo.Limiter{
 		"switched off": off, "unlimited": algo.Unlimited(), "a marker without a description": foreign,
 		"a backend on trial that fails": algo.Shadow(&scripted{err: errors.New("down")}),
@@ -225,8 +231,8 @@ func TestNoLimitIsAdvertised(t *testing.T) {
 
 type green struct{}
 
-func (green) Mark(context.Context, string, int64, algo.Color) (algo.Color, error) {
-	return algo.Green, nil
+func (green) Mark(context.Context, string, int64, marker.Color) (marker.Color, error) {
+	return marker.Green, nil
 }
 
 // A denial for ever has no time after which more is available.

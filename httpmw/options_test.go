@@ -11,7 +11,7 @@ import (
 )
 
 func TestWiring(t *testing.T) {
-	var noBucket *algo.TokenBucket
+	var noBucket *algo.RateLimiter
 	limit := func(opts ...httpmw.Option) func() {
 		return func() { httpmw.Limit(admitting(), key("k"), opts...) }
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/classic"
+	"github.com/sluice-go/sluice/algo/marker"
 )
 
 // rate is the rate of every shape: 50 a second.
@@ -37,7 +39,7 @@ var shapes = []shape{
 		return as(algo.NewSlidingLog(rate))
 	}},
 	{"strict", "Strict", "never more than the limit, in one word", 50, func() (algo.Limiter, error) {
-		return as(algo.NewStrict(rate))
+		return as(classic.NewStrict(rate, 25))
 	}},
 	{"token-bucket", "Token bucket, burst 50", "a burst, then the rate", 60, func() (algo.Limiter, error) {
 		return as(algo.NewTokenBucket(rate))
@@ -49,20 +51,20 @@ var shapes = []shape{
 		return as(algo.NewPacer(rate, algo.MaxWait(time.Second)))
 	}},
 	{"nginx", "nginx limit_req burst=80 delay=30", "30 at once, the next paced, the rest denied", 91, func() (algo.Limiter, error) {
-		return as(algo.NewNginx(rate, algo.Burst(80), algo.DelayAfter(30)))
+		return as(classic.NewNginx(rate, 80, 30))
 	}},
 	{"smooth-bursty", "Guava SmoothBursty", "stored permits, then the rate, waiting up to 1 s", 61, func() (algo.Limiter, error) {
-		return as(algo.NewSmoothBursty(rate, algo.MaxWait(time.Second)))
+		return as(classic.NewSmoothBursty(rate, time.Second))
 	}},
 	{"smooth-warming-up", "Guava SmoothWarmingUp, 3 s", "slow from cold, then the rate, waiting up to 1 s", 11, func() (algo.Limiter, error) {
-		return as(algo.NewSmoothWarmingUp(rate, 3*time.Second, algo.MaxWait(time.Second)))
+		return as(classic.NewSmoothWarmingUp(rate, 3*time.Second, 3, time.Second))
 	}},
 	{"srtcm", "RFC 2697 marker, green and yellow", "committed burst 20, excess burst 60", 90, func() (algo.Limiter, error) {
-		m, err := algo.NewSRTCM(rate, 20, 60)
+		m, err := marker.NewSRTCM(rate, 20, 60)
 		if err != nil {
 			return nil, err
 		}
-		return algo.FromMarker(m, algo.Yellow), nil
+		return marker.Limit(m, marker.Yellow), nil
 	}},
 }
 

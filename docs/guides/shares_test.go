@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/shares"
 )
 
 func teamOf(ctx context.Context) string {
@@ -16,11 +17,11 @@ type teamKey struct{}
 
 // The limit of a tenant, with floors for its teams.
 func Example_shares() {
-	shares, err := algo.NewShares(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
+	teams, err := shares.New(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
 	if err != nil {
 		return // the floors are more than the rate, or the burst is too small
 	}
-	limit := algo.ByKey(func(ctx context.Context, _ string) algo.Limiter { return shares.Child(teamOf(ctx)) })
+	limit := algo.ByKey(func(ctx context.Context, _ string) algo.Limiter { return teams.Child(teamOf(ctx)) })
 
 	batch := context.WithValue(context.Background(), teamKey{}, "batch")
 	all := algo.Must(limit.Acquire(batch, "tenant", 0)).Remaining

@@ -25,7 +25,7 @@ import (
 // limits are the same for both transports: the rate of each client, and the
 // capacity of the service.
 type limits struct {
-	users    *algo.TokenBucket
+	users    *algo.RateLimiter
 	capacity *adaptive.Limiter
 	observe  telemetry.Observer
 	denials  *eventlog.Log

@@ -112,7 +112,7 @@ func TestUlule(t *testing.T) {
 	require.NoError(t, err)
 	_, err = instance.Reset(ctx, "alice")
 	require.NoError(t, err)
-	window.(*algo.FixedWindow).Reset("alice")
+	window.Reset("alice")
 	_, err = instance.Increment(ctx, "alice", 3)
 	require.NoError(t, err)
 	_, err = window.Acquire(ctx, "alice", 3)

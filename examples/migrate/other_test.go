@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -16,15 +17,15 @@ import (
 // The delays are those that Guava's acquire returns for these calls.
 func TestGuava(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		limiter := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5), algo.MaxWait(algo.Forever)))
+		limiter := algo.Must(classic.NewSmoothBursty(algo.PerSecond(5), algo.Forever))
 		first := algo.Must(limiter.Acquire(ctx, "", 10))
 		require.Zero(t, first.Delay)
 		second := algo.Must(limiter.Acquire(ctx, "", 1))
 		require.Equal(t, 2*time.Second, second.Delay)
 
-		now := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5)))
-		timeout := algo.Must(algo.NewSmoothBursty(algo.PerSecond(5), algo.MaxWait(500*time.Millisecond)))
-		warming := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(5), 3*time.Second, algo.MaxWait(algo.Forever)))
+		now := algo.Must(classic.NewSmoothBursty(algo.PerSecond(5), 0))
+		timeout := algo.Must(classic.NewSmoothBursty(algo.PerSecond(5), 500*time.Millisecond))
+		warming := algo.Must(classic.NewSmoothWarmingUp(algo.PerSecond(5), 3*time.Second, 3, algo.Forever))
 		require.True(t, now.Allow("", 1))
 		require.NotNil(t, timeout)
 		require.NotNil(t, warming)
@@ -37,7 +38,7 @@ func TestGuava(t *testing.T) {
 // Seven requests at one instant, as the documentation of limit_req has them.
 func TestNginx(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		perAddress := algo.Must(algo.NewNginx(algo.PerSecond(2), algo.Burst(5)))
+		perAddress := algo.Must(classic.NewNginx(algo.PerSecond(2), 5, 0))
 		var delays []time.Duration
 		for range 6 {
 			lease := algo.Must(perAddress.Acquire(ctx, "203.0.113.7", 1))
@@ -47,9 +48,9 @@ func TestNginx(t *testing.T) {
 		require.Equal(t, []time.Duration{0, 5e8, 1e9, 15e8, 2e9, 25e8}, delays)
 		require.False(t, algo.Must(perAddress.Acquire(ctx, "203.0.113.7", 1)).Allowed)
 	})
-	_ = algo.Must(algo.NewNginx(algo.PerSecond(2), algo.Burst(5), algo.NoDelay()))
-	_ = algo.Must(algo.NewNginx(algo.PerMinute(30), algo.Burst(12), algo.DelayAfter(8)))
-	perAddress := algo.Must(algo.NewNginx(algo.PerSecond(2)))
+	_ = algo.Must(classic.NewNginx(algo.PerSecond(2), 5, 5))
+	_ = algo.Must(classic.NewNginx(algo.PerMinute(30), 12, 8))
+	perAddress := algo.Must(classic.NewNginx(algo.PerSecond(2), 0, 0))
 	_ = httpmw.Limit(perAddress, keyfunc.ClientIP())
 	_ = httpmw.Limit(algo.Shadow(perAddress), keyfunc.ClientIP())
 	connections := algo.Must(adaptive.PerKey(10))
@@ -61,7 +62,7 @@ func TestNginx(t *testing.T) {
 func TestSentinel(t *testing.T) {
 	reject := algo.Must(algo.NewSlidingWindow(algo.PerSecond(100), algo.Cells(2)))
 	queueing := algo.Must(algo.NewPacer(algo.PerSecond(10), algo.MaxWait(500*time.Millisecond)))
-	warm := algo.Must(algo.NewSmoothWarmingUp(algo.PerSecond(100), 10*time.Second))
+	warm := algo.Must(classic.NewSmoothWarmingUp(algo.PerSecond(100), 10*time.Second, 3, 0))
 	isolated := algo.Must(adaptive.New(adaptive.Fixed(12)))
 	perParam := algo.Must(adaptive.PerKey(12))
 	system := algo.Must(adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.Load1()))))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/classic"
 )
 
 // algorithm is one way to keep a limit.
@@ -44,7 +45,7 @@ var algorithms = []algorithm{
 		return as(algo.NewPacer(c.rate(), algo.MaxWait(maxWait), algo.MaxKeys(maxKeys)))
 	}},
 	{"nginx", "nginx limit_req", "a burst waits for the rate", true, func(c *chosen) (algo.Limiter, error) {
-		return as(algo.NewNginx(c.rate(), algo.Burst(c.burst.Load()), algo.MaxKeys(maxKeys)))
+		return as(classic.NewNginx(c.rate(), c.burst.Load(), 0, algo.MaxKeys(maxKeys)))
 	}},
 	{"fixed-window", "Fixed window", "all back as the second turns", false, func(c *chosen) (algo.Limiter, error) {
 		return as(algo.NewFixedWindow(c.rate(), algo.MaxKeys(maxKeys)))
@@ -59,13 +60,13 @@ var algorithms = []algorithm{
 		return as(algo.NewSlidingLog(c.rate(), algo.MaxKeys(maxKeys)))
 	}},
 	{"strict", "Strict", "exact in one word, half the rate", false, func(c *chosen) (algo.Limiter, error) {
-		return as(algo.NewStrict(c.rate(), algo.MaxKeys(maxKeys)))
+		return as(algo.Spec{Algorithm: "strict", Rate: c.rate()}.New(algo.MaxKeys(maxKeys)))
 	}},
 	{"smooth-bursty", "Guava SmoothBursty", "waits for the one before", true, func(c *chosen) (algo.Limiter, error) {
-		return as(algo.NewSmoothBursty(c.rate(), algo.Burst(c.burst.Load()), algo.MaxWait(maxWait), algo.MaxKeys(maxKeys)))
+		return as(classic.NewSmoothBursty(c.rate(), maxWait, algo.Burst(c.burst.Load()), algo.MaxKeys(maxKeys)))
 	}},
 	{"warming-up", "Guava SmoothWarmingUp", "slow from cold", false, func(c *chosen) (algo.Limiter, error) {
-		return as(algo.NewSmoothWarmingUp(c.rate(), warmUp, algo.MaxWait(maxWait), algo.MaxKeys(maxKeys)))
+		return as(classic.NewSmoothWarmingUp(c.rate(), warmUp, 3, maxWait, algo.MaxKeys(maxKeys)))
 	}},
 	{"in-flight", "In flight", "burst = how many at once", true, func(c *chosen) (algo.Limiter, error) {
 		return as(adaptive.PerKey(1, adaptive.WithLimitOf(func(context.Context, string) int { return int(c.burst.Load()) })))

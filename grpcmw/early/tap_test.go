@@ -46,7 +46,7 @@ func failing(err error) algo.Limiter {
 
 func slot() algo.Limiter { return algo.Must(adaptive.New(adaptive.Fixed(1))) }
 
-func spent(t *testing.T, key string) *algo.TokenBucket {
+func spent(t *testing.T, key string) *algo.RateLimiter {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	require.True(t, l.Allow(key, 1))
 	return l
@@ -165,7 +165,7 @@ func TestTapOnlyLooks(t *testing.T) {
 	require.EqualValues(t, 2, lease.Remaining)
 	lease, _ = s.Acquire(t.Context(), "", 2)
 	require.True(t, lease.Allowed, "a slot is held")
-	require.Zero(t, bucket.Len())
+	require.Zero(t, bucket.Stats().Live)
 }
 
 // A limiter that would wait finds that there is no time, and its values.

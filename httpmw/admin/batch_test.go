@@ -13,7 +13,7 @@ import (
 
 // backend decides the requests to several of its kind in one step.
 type backend struct {
-	*algo.TokenBucket
+	*algo.RateLimiter
 	steps int
 }
 
@@ -37,7 +37,7 @@ func (b *backend) PeekBatch(context.Context, []algo.Request, []algo.Lease) error
 // Behind the switch and the list of blocked keys a backend still decides in one
 // step. Limits that are off, and blocked keys, are not part of it.
 func TestControlKeepsTheBatch(t *testing.T) {
-	a, b := &backend{TokenBucket: bucket(t, algo.PerHour(10))}, &backend{TokenBucket: bucket(t, algo.PerHour(10))}
+	a, b := &backend{RateLimiter: bucket(t, algo.PerHour(10))}, &backend{RateLimiter: bucket(t, algo.PerHour(10))}
 	first, second := admin.Control(a), admin.Control(b)
 	both := func() algo.Lease {
 		t.Helper()

@@ -102,7 +102,7 @@ func (c *Controlled) Reset(ctx context.Context, key string) error {
 	return err
 }
 
-// Refund gives back to key up to n units that it has spent; see [algo.TokenBucket.Refund].
+// Refund gives back to key up to n units that it has spent; see [algo.RateLimiter.Refund].
 // The error is [errors.ErrUnsupported] if the limiter has no such method.
 func (c *Controlled) Refund(ctx context.Context, key string, n int64) error {
 	switch l := c.limiter.(type) {

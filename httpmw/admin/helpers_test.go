@@ -30,7 +30,7 @@ func newAdmin(t testing.TB, opts ...admin.Option) *admin.Admin {
 	return a
 }
 
-func bucket(t testing.TB, r algo.Rate) *algo.TokenBucket {
+func bucket(t testing.TB, r algo.Rate) *algo.RateLimiter {
 	t.Helper()
 	b, err := algo.NewTokenBucket(r)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 // Reset is offered where a limiter that has it can be found, and then works: behind any
 // wrapper, and not for a choice of which nothing is known.
 func TestResetOfCompositions(t *testing.T) {
-	bucket := func() *algo.TokenBucket { return algo.Must(algo.NewTokenBucket(algo.PerHour(1))) }
+	bucket := func() *algo.RateLimiter { return algo.Must(algo.NewTokenBucket(algo.PerHour(1))) }
 	choose := func(l algo.Limiter) func(context.Context, string) algo.Limiter {
 		return func(context.Context, string) algo.Limiter { return l }
 	}

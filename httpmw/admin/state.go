@@ -210,10 +210,13 @@ func (p *policy) named(hash uint64) (key string, ok bool) {
 	return p.callers.named(hash)
 }
 
-// kindOfLimiter names a limiter by its type, "algo.TokenBucket".
+// kindOfLimiter names a limiter by its algorithm, "token-bucket", or else by its type.
 func kindOfLimiter(l algo.Limiter) string {
 	if c, ok := l.(*Controlled); ok {
 		l = c.limiter
+	}
+	if r, ok := l.(*algo.RateLimiter); ok && r.Spec().Algorithm != "" {
+		return r.Spec().Algorithm
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", l), "*")
 }

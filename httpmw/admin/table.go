@@ -3,11 +3,7 @@ package admin
 import "github.com/sluice-go/sluice/algo"
 
 // keyTable is a limiter in memory that counts its keys.
-type keyTable interface {
-	Len() int
-	Cap() int
-	Overflowed() uint64
-}
+type keyTable interface{ Stats() algo.Stats }
 
 // tableState is the table of keys of a limiter in this process.
 type tableState struct {
@@ -19,33 +15,20 @@ type tableState struct {
 // table is nil for a limiter that keeps no keys in this process.
 func table(l algo.Limiter) *tableState {
 	t, ok := l.(keyTable)
-	if !ok || t.Cap() == 0 {
+	if !ok {
 		return nil
 	}
-	return &tableState{t.Len(), t.Cap(), t.Overflowed()}
+	s := t.Stats()
+	if s.Room == 0 {
+		return nil
+	}
+	return &tableState{s.Live, s.Room, s.Overflowed}
 }
 
-// Len is the limiter's Len, 0 if it keeps no keys in this process.
-func (c *Controlled) Len() int {
+// Stats is the limiter's Stats, zero if it keeps no keys in this process.
+func (c *Controlled) Stats() algo.Stats {
 	if t, ok := c.limiter.(keyTable); ok {
-		return t.Len()
+		return t.Stats()
 	}
-	return 0
-}
-
-// Cap is the limiter's Cap, 0 if it keeps no keys in this process.
-func (c *Controlled) Cap() int {
-	if t, ok := c.limiter.(keyTable); ok {
-		return t.Cap()
-	}
-	return 0
-}
-
-// Overflowed is the limiter's Overflowed, 0 if it keeps no keys in this
-// process.
-func (c *Controlled) Overflowed() uint64 {
-	if t, ok := c.limiter.(keyTable); ok {
-		return t.Overflowed()
-	}
-	return 0
+	return algo.Stats{}
 }

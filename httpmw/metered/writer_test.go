@@ -30,7 +30,7 @@ import (
 func letters(chunk []byte) int64 { return int64(strings.Count(string(chunk), "x")) }
 
 // meterOf starts a meter on a bucket of a unit a second.
-func meterOf(t *testing.T, burst, n, block int64) (*algo.Meter, *algo.TokenBucket) {
+func meterOf(t *testing.T, burst, n, block int64) (*algo.Meter, *algo.RateLimiter) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(burst)))
 	m, err := algo.StartMeter(context.Background(), l, "k", n, block)
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestS3_WriterMisuse(t *testing.T) {
 		return metered.Metering{Meter: m, Most: most, OnDenied: metered.FinishStream, Units: func(c []byte) int64 { return costs[c[0]] }}
 	}
 	var m *algo.Meter
-	var l *algo.TokenBucket
+	var l *algo.RateLimiter
 	says := logged(t, func() {
 		m, l = meterOf(t, 100, 10, 0)
 		w := metered.New(context.Background(), httptest.NewRecorder(), metering(m, 20))

@@ -64,7 +64,7 @@ var limits = []struct {
 func empty() algo.Limiter { return used(algo.Must(algo.NewTokenBucket(algo.PerHour(1))), 1) }
 
 // full has no room for the key "k".
-func full(new func(algo.Rate, ...algo.Option) (*algo.FixedWindow, error)) algo.Limiter {
+func full(new func(algo.Rate, ...algo.Option) (*algo.RateLimiter, error)) algo.Limiter {
 	l := algo.Must(new(algo.PerMinute(3), algo.MaxKeys(1), algo.DenyNew()))
 	for i := range 1000 {
 		l.Allow(fmt.Sprint("another", i), 3)

@@ -98,11 +98,7 @@ func (g *gauges) observe(_ context.Context, o metric.Observer) error {
 }
 
 // keyTable is a limiter that keeps its keys in this process.
-type keyTable interface {
-	Len() int
-	Cap() int
-	Overflowed() uint64
-}
+type keyTable interface{ Stats() algo.Stats }
 
 // describe observes the configuration of one limiter and its table of keys.
 func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
@@ -110,10 +106,14 @@ func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveO
 		o.ObserveInt64(g.quota, d.Quota, set)
 		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
 	}
-	if t, ok := l.(keyTable); ok && t.Cap() > 0 {
-		o.ObserveInt64(g.keys, int64(t.Len()), set)
-		o.ObserveInt64(g.room, int64(t.Cap()), set)
-		o.ObserveInt64(g.out, int64(min(t.Overflowed(), math.MaxInt64)), set)
+	t, ok := l.(keyTable)
+	if !ok {
+		return
+	}
+	if s := t.Stats(); s.Room > 0 {
+		o.ObserveInt64(g.keys, int64(s.Live), set)
+		o.ObserveInt64(g.room, int64(s.Room), set)
+		o.ObserveInt64(g.out, int64(min(s.Overflowed, math.MaxInt64)), set)
 	}
 }
 

@@ -35,7 +35,7 @@ type Gateway struct {
 	transport *transports
 	journal   *live.Journal // nil: no snapshots
 	random    []byte        // pepper where the file names none
-	failures  *algo.TokenBucket
+	failures  *algo.RateLimiter
 	current   atomic.Pointer[generation]
 	Upgraded  Upgraded
 	bodies    atomic.Int64

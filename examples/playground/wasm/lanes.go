@@ -16,14 +16,14 @@ var algorithms = []algorithm{
 	{"token-bucket", "Token bucket", "a burst, then the rate", "{limit}/s burst {burst}", "algo.NewTokenBucket(algo.PerSecond({limit}), algo.Burst({burst}))"},
 	{"leaky-bucket", "Leaky bucket", "the same, as a meter", "leaky-bucket {limit}/s burst {burst}", "algo.NewLeakyBucket(algo.PerSecond({limit}), algo.Burst({burst}))"},
 	{"pacer", "Pacer", "evenly spaced, waits up to 1 s", "pacer {limit}/s wait 1s", "algo.NewPacer(algo.PerSecond({limit}), algo.MaxWait(time.Second))"},
-	{"nginx", "nginx limit_req", "a burst waits for the rate", "nginx {limit}/s burst {burst}", "algo.NewNginx(algo.PerSecond({limit}), algo.Burst({burst}))"},
+	{"nginx", "nginx limit_req", "a burst waits for the rate", "nginx {limit}/s burst {burst}", "classic.NewNginx(algo.PerSecond({limit}), {burst}, 0)"},
 	{"fixed-window", "Fixed window", "all back as the second turns", "fixed-window {limit}/s", "algo.NewFixedWindow(algo.PerSecond({limit}))"},
 	{"sliding-window", "Sliding window, 2 counters", "smoothed, not exact", "sliding-window {limit}/s", "algo.NewSlidingWindow(algo.PerSecond({limit}))"},
 	{"sliding-cells", "Sliding window, 10 cells", "exact, a tenth late", "sliding-window {limit}/s cells 10", "algo.NewSlidingWindow(algo.PerSecond({limit}), algo.Cells(10))"},
 	{"sliding-log", "Sliding log", "exact in any second", "sliding-log {limit}/s", "algo.NewSlidingLog(algo.PerSecond({limit}))"},
-	{"strict", "Strict", "exact in one word, half the rate", "strict {limit}/s", "algo.NewStrict(algo.PerSecond({limit}))"},
-	{"smooth-bursty", "Guava SmoothBursty", "waits for the one before, up to 1 s", "smooth-bursty {limit}/s burst {burst} wait 1s", "algo.NewSmoothBursty(algo.PerSecond({limit}), algo.Burst({burst}), algo.MaxWait(time.Second))"},
-	{"warming-up", "Guava SmoothWarmingUp", "slow from cold, waits up to 1 s", "smooth-warming-up {limit}/s warmup 3s wait 1s", "algo.NewSmoothWarmingUp(algo.PerSecond({limit}), 3*time.Second, algo.MaxWait(time.Second))"},
+	{"strict", "Strict", "exact in one word, half the rate", "strict {limit}/s", "algo.Spec{Algorithm: \"strict\", Rate: algo.PerSecond({limit})}.New()"},
+	{"smooth-bursty", "Guava SmoothBursty", "waits for the one before, up to 1 s", "smooth-bursty {limit}/s burst {burst} wait 1s", "classic.NewSmoothBursty(algo.PerSecond({limit}), time.Second, algo.Burst({burst}))"},
+	{"warming-up", "Guava SmoothWarmingUp", "slow from cold, waits up to 1 s", "smooth-warming-up {limit}/s warmup 3s wait 1s", "classic.NewSmoothWarmingUp(algo.PerSecond({limit}), 3*time.Second, 3, time.Second)"},
 }
 
 // settings are the parameters of the page. Values out of range are brought into it.

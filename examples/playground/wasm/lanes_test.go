@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/classic"
 )
 
 // as makes the result of a constructor a Limiter.
@@ -20,17 +21,19 @@ var snippets = map[string]func() (algo.Limiter, error){
 	"token-bucket":   func() (algo.Limiter, error) { return as(algo.NewTokenBucket(algo.PerSecond(20), algo.Burst(12))) },
 	"leaky-bucket":   func() (algo.Limiter, error) { return as(algo.NewLeakyBucket(algo.PerSecond(20), algo.Burst(12))) },
 	"pacer":          func() (algo.Limiter, error) { return as(algo.NewPacer(algo.PerSecond(20), algo.MaxWait(time.Second))) },
-	"nginx":          func() (algo.Limiter, error) { return as(algo.NewNginx(algo.PerSecond(20), algo.Burst(12))) },
+	"nginx":          func() (algo.Limiter, error) { return as(classic.NewNginx(algo.PerSecond(20), 12, 0)) },
 	"fixed-window":   func() (algo.Limiter, error) { return as(algo.NewFixedWindow(algo.PerSecond(20))) },
 	"sliding-window": func() (algo.Limiter, error) { return as(algo.NewSlidingWindow(algo.PerSecond(20))) },
 	"sliding-cells":  func() (algo.Limiter, error) { return as(algo.NewSlidingWindow(algo.PerSecond(20), algo.Cells(10))) },
 	"sliding-log":    func() (algo.Limiter, error) { return as(algo.NewSlidingLog(algo.PerSecond(20))) },
-	"strict":         func() (algo.Limiter, error) { return as(algo.NewStrict(algo.PerSecond(20))) },
+	"strict": func() (algo.Limiter, error) {
+		return as(algo.Spec{Algorithm: "strict", Rate: algo.PerSecond(20)}.New())
+	},
 	"smooth-bursty": func() (algo.Limiter, error) {
-		return as(algo.NewSmoothBursty(algo.PerSecond(20), algo.Burst(12), algo.MaxWait(time.Second)))
+		return as(classic.NewSmoothBursty(algo.PerSecond(20), time.Second, algo.Burst(12)))
 	},
 	"warming-up": func() (algo.Limiter, error) {
-		return as(algo.NewSmoothWarmingUp(algo.PerSecond(20), 3*time.Second, algo.MaxWait(time.Second)))
+		return as(classic.NewSmoothWarmingUp(algo.PerSecond(20), 3*time.Second, 3, time.Second))
 	},
 }
 

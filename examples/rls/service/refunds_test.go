@@ -133,7 +133,7 @@ func TestNegativeHitsUnsupported(t *testing.T) {
 	for text, s := range map[string]*service.Service{
 		"the limit is neither a bucket nor a fixed window: unsupported operation":                                                                          here.service,
 		"distributed: sliding log \"1:d3:log.sliding-log\": only buckets, pacers and fixed windows give back units without a lease: unsupported operation": onRedis.service,
-		"admin: *algo.SlidingLog gives back the units of leases only: unsupported operation":                                                               switched,
+		"admin: *algo.RateLimiter gives back the units of leases only: unsupported operation":                                                              switched,
 	} {
 		ask := func(ds ...*ratelimit.RateLimitDescriptor) (*rls.RateLimitResponse, error) {
 			return s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "d", Descriptors: ds})

@@ -84,7 +84,7 @@ func TestPage(t *testing.T) {
 	b.do(chromedp.Click("#block"))
 	b.until(`document.querySelector("#key-hash").textContent.includes("blocked for 60 min, in this process")`)
 	require.Equal(t, 1, s.users.Blocked())
-	b.until(`/^algo.TokenBucket, \d+ of 1\.0.M keys, 1 blocked$/.test(document.querySelector("#policies small").textContent)`)
+	b.until(`/^token-bucket, \d+ of 1\.0.M keys, 1 blocked$/.test(document.querySelector("#policies small").textContent)`)
 	b.until(`document.querySelector("#key-says").textContent.startsWith("Blocked until ")`)
 	b.until(`[...document.querySelectorAll("#last .badge")].some((x) => x.textContent === "blocked 429")`)
 	b.do(chromedp.Click("#blocks td:last-child button"))

@@ -1,19 +1,23 @@
-package algo
+// Package shares divides one rate limit between children, each with a floor that is its own.
+package shares
 
 import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
 )
 
 // Shares divides one token bucket for each key between children, such as the limit of an
 // organization between its teams: a child with a floor always has that part of the rate,
 // and the rate that children leave idle is lent to the others.
 //
-//	shares, err := algo.NewShares(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
-//	lease, err := shares.Child("search").Acquire(ctx, organization, 1200)
+//	teams, err := shares.New(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
+//	lease, err := teams.Child("search").Acquire(ctx, organization, 1200)
 //
 // Each floor fills a bucket of its child. The overflow of a full bucket, and the rest of the
 // rate, fill a common bucket, from which any child may take the units that its own bucket
@@ -47,25 +51,18 @@ import (
 //
 // Do not use it for shares of capacity in flight: see adaptive.WithFairShares.
 type Shares struct {
-	children map[string]*Share
-	other    *Share
+	children map[string]*algo.RateLimiter
+	other    *algo.RateLimiter
 }
 
-// Share is the limiter of one child of [Shares]. The key selects the limit that the
-// children share; Reset, Len and Overflowed concern all of them.
-type Share struct {
-	keyed[*decide.SharesState, decide.SharesState]
-}
-
-// NewShares divides r between at most 63 children by name. floors are units in a period of
-// r, 0 or more, and together at most the count of r. The options are [Burst] (default: the
-// rate's count), [MaxKeys] and [DenyNew]. The error names the field and the invalid value;
+// New divides r between at most 63 children by name. floors are units in a period of
+// r, 0 or more, and together at most the count of r. The options are [algo.Burst] (default: the
+// rate's count), [algo.MaxKeys] and [algo.DenyNew]. The error names the field and the invalid value;
 // the burst must have a unit for each child with a floor, and one more.
-func NewShares(r Rate, floors map[string]int64, opts ...Option) (*Shares, error) {
-	k := kind{title: "shares", takes: []string{"Burst", "MaxKeys", "DenyNew"}}
-	s, err := k.configure(Spec{Rate: r}, opts)
+func New(r algo.Rate, floors map[string]int64, opts ...algo.Option) (*Shares, error) {
+	s, err := algo.Spec{Algorithm: "leaky-bucket", Rate: r}.With(opts...)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("shares: %s", strings.TrimPrefix(err.Error(), "algo: leaky bucket: "))
 	}
 	if !s.Given("burst") {
 		s.Burst = r.Count
@@ -75,27 +72,29 @@ func NewShares(r Rate, floors map[string]int64, opts ...Option) (*Shares, error)
 	for _, name := range names {
 		units = append(units, floors[name])
 	}
-	p, err := decide.NewShares(r.local(), s.Burst, append(units, 0))
+	rate := decide.Rate{Count: r.Count, Period: r.Period, Resolution: decide.Nanoseconds}
+	p, err := decide.NewShares(rate, s.Burst, append(units, 0))
 	if err != nil {
-		return nil, fmt.Errorf("algo: shares: %w", err)
+		return nil, fmt.Errorf("shares: %w", err)
 	}
-	store := newValues(s, (*decide.SharesState).Inherit)
-	child := func(i int) *Share {
-		l, d := new(Share), &decide.Share{Shares: p, Child: i}
-		l.use(store, s.DenyNew)
-		l.limit.Store(&limit[*decide.SharesState]{decider: d, window: d.FillTime(r.local())})
-		return l
+	table := engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew}
+	store := engine.NewValues(table, (*decide.SharesState).Inherit)
+	child := func(i int) *algo.RateLimiter {
+		d := &decide.Share{Shares: p, Child: i}
+		l := engine.Limit[*decide.SharesState]{Decider: d, Window: d.FillTime(rate)}
+		return engine.Limiter(engine.Of(store, table, l)).(*algo.RateLimiter)
 	}
-	all := &Shares{children: make(map[string]*Share, len(names)), other: child(len(names))}
+	all := &Shares{children: make(map[string]*algo.RateLimiter, len(names)), other: child(len(names))}
 	for i, name := range names {
 		all.children[name] = child(i)
 	}
 	return all, nil
 }
 
-// Child returns the limiter of a child. A name without a floor has a floor of 0: it gets
-// only loans.
-func (s *Shares) Child(name string) *Share {
+// Child returns the limiter of a child. The key selects the limit that the children share;
+// Reset and Stats concern all of them. The limit cannot be changed. A name without a floor
+// has a floor of 0: it gets only loans.
+func (s *Shares) Child(name string) *algo.RateLimiter {
 	if c, ok := s.children[name]; ok {
 		return c
 	}

@@ -1,21 +1,20 @@
-package algo
+package marker
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/algo"
 )
 
-// FromMarker makes a limiter that admits requests that m marks pass or greener, and
+// Limit makes a limiter that admits requests that m marks pass or greener, and
 // denies redder ones. All requests come in as Green. With Red it admits
 // everything.
 //
-// With the markers of this package a denial charges nothing, not even the
-// bucket of the color that was denied, so limiters of several colors over the
-// same marker make one consistent set; RetryAfter is exact; and the limiter has
-// Len() int, Reset(key string) and [Describe] too. Limit and Remaining count
+// With the markers of this package it is an [*algo.RateLimiter], and a denial charges nothing,
+// not even the bucket of the color that was denied, so limiters of several colors over the
+// same marker make one consistent set. RetryAfter is exact. Limit and Remaining count
 // single units; a request of n units is never split between two buckets.
 //
 // Canceled refunds to the charged buckets the least remaining weight of the
@@ -32,23 +31,17 @@ import (
 // a marker cannot say when, RetryAfter is one second.
 //
 // It panics if m is nil or pass is no color.
-func FromMarker(m Marker, pass Color) Limiter {
+func Limit(m Marker, pass Color) algo.Limiter {
 	if m == nil {
-		panic("algo: FromMarker: the marker is nil")
+		panic("marker: Limit: the marker is nil")
 	}
 	if pass > Red {
-		panic(fmt.Sprintf("algo: FromMarker: pass is %d, want Green, Yellow or Red", pass))
+		panic(fmt.Sprintf("marker: Limit: pass is %d, want Green, Yellow or Red", pass))
 	}
-	if own, ok := m.(*ThreeColorMarker); ok {
+	if own, ok := m.(*ThreeColor); ok {
 		return own.limiter(pass)
 	}
 	return &foreign{m, pass}
-}
-
-// MarkerLimiter is the limiter that [FromMarker] makes over a
-// [ThreeColorMarker]. Limiters over one marker share its buckets.
-type MarkerLimiter struct {
-	keyed[*decide.ColorState, decide.ColorState]
 }
 
 // foreign is a limiter over a marker of which nothing is known.
@@ -60,20 +53,24 @@ type foreign struct {
 // OccupiesSlot reports false.
 func (*foreign) OccupiesSlot() bool { return false }
 
-// Acquire implements [Limiter].
-func (f *foreign) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+// Acquire implements [algo.Limiter].
+func (f *foreign) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
-		return Lease{}, costError(n)
+		return lease, costError(n)
 	}
-	d := Decision{Allowed: true}
+	color := Green
 	if n > 0 {
-		color, err := f.marker.Mark(ctx, key, n, Green)
-		if err != nil {
-			return Lease{}, err
-		}
-		if color > f.pass {
-			d = Decision{Reason: Quota, RetryAfter: time.Second}
-		}
+		color, err = f.marker.Mark(ctx, key, n, Green)
 	}
-	return Lease{Decision: d}, nil
+	switch {
+	case err != nil:
+		return lease, err
+	case color > f.pass:
+		lease.Decision = algo.Decision{Reason: algo.Quota, RetryAfter: time.Second}
+	default:
+		lease.Allowed = true
+	}
+	return lease, nil
 }
+
+func costError(n int64) error { return fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n) }

@@ -1,4 +1,4 @@
-package algo_test
+package shares_test
 
 import (
 	"fmt"
@@ -15,13 +15,25 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
+	"github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/internal/cases"
 )
+
+// acquire fails the test on an error.
+func acquire(t *testing.T, l algo.Limiter, key string, n int64) algo.Lease {
+	lease, err := l.Acquire(t.Context(), key, n)
+	require.NoError(t, err)
+	return lease
+}
+
+func peek(t *testing.T, l algo.Limiter, key string) algo.Decision {
+	return acquire(t, l, key, 0).Decision
+}
 
 // A child without a floor has the whole limit while the others are idle.
 func TestSharesConformance(t *testing.T) {
 	algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
-		s, err := algo.NewShares(r, nil, opts...)
+		s, err := shares.New(r, nil, opts...)
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +44,7 @@ func TestSharesConformance(t *testing.T) {
 // So has a child with a floor beside one that is idle, less the depth of that.
 func TestSharesOfTwoConformance(t *testing.T) {
 	algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
-		s, err := algo.NewShares(r, map[string]int64{"a": r.Count / 2, "b": r.Count / 3}, with(opts, algo.Burst(r.Count+3))...)
+		s, err := shares.New(r, map[string]int64{"a": r.Count / 2, "b": r.Count / 3}, append(opts, algo.Burst(r.Count+3))...)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +64,7 @@ func steady(perSecond int64) func(time.Duration) time.Duration {
 
 // serve runs demands for that long in virtual time, and returns the units each child got
 // in each tenth of a second, and those it was denied.
-func serve(t *testing.T, s *algo.Shares, long time.Duration, demands ...demand) (served, denied map[string][]int64) {
+func serve(t *testing.T, s *shares.Shares, long time.Duration, demands ...demand) (served, denied map[string][]int64) {
 	served, denied = map[string][]int64{}, map[string][]int64{}
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -96,7 +108,7 @@ func total(units []int64) (n int64) {
 // second from that instant on has its floor, and the total stays within the limit.
 func TestW2_SharesLendAndCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := algo.Must(algo.NewShares(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
+		s := algo.Must(shares.New(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
 		wakes := time.Duration(max(cases.Count(30, 30), 10)) * time.Second
 		long := 2 * wakes
 		search := func(at time.Duration) time.Duration {
@@ -127,7 +139,7 @@ func TestW2_SharesLendAndCallBack(t *testing.T) {
 func TestU1_FloorsAreNeverDenied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, used := range []int64{10, 100, 300, 600} {
-			s := algo.Must(algo.NewShares(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
+			s := algo.Must(shares.New(algo.PerSecond(1000), map[string]int64{"search": 600, "batch": 300}, algo.Burst(200)))
 			long := int64(max(cases.Count(20, 20), 5))
 			served, denied := serve(t, s, time.Duration(long)*time.Second, demand{"search", steady(used)}, demand{"batch", steady(2000)}, demand{"other", steady(2000)})
 			require.Zero(t, total(denied["search"]))
@@ -141,7 +153,7 @@ func TestU1_FloorsAreNeverDenied(t *testing.T) {
 // A child that settles far above its reservation takes no floor from another.
 func TestSharesOfDebt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := algo.Must(algo.NewShares(algo.PerSecond(10), map[string]int64{"a": 5, "b": 5}, algo.Burst(10)))
+		s := algo.Must(shares.New(algo.PerSecond(10), map[string]int64{"a": 5, "b": 5}, algo.Burst(10)))
 		lease := acquire(t, s.Child("a"), "", 1)
 		lease.Settle(1000)
 		require.False(t, s.Child("a").Allow("", 1))
@@ -154,7 +166,7 @@ func TestSharesOfDebt(t *testing.T) {
 
 func TestSharesAsALimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := algo.Must(algo.NewShares(algo.PerMinute(60), map[string]int64{"a": 30}, algo.Burst(20)))
+		s := algo.Must(shares.New(algo.PerMinute(60), map[string]int64{"a": 30}, algo.Burst(20)))
 		a, other := s.Child("a"), s.Child("no such name")
 		require.NotSame(t, a, other)
 		require.Same(t, other, s.Child("another"))
@@ -165,7 +177,7 @@ func TestSharesAsALimiter(t *testing.T) {
 		require.Equal(t, int64(0), lease.Remaining)
 		require.False(t, other.Allow("k", 1))
 		require.True(t, other.Allow("l", 19))
-		require.Equal(t, 2, a.Len())
+		require.Equal(t, 2, a.Stats().Live)
 		lease.Settle(5)
 		require.Equal(t, int64(15), peek(t, other, "k").Remaining)
 		require.Equal(t, algo.Never, acquire(t, other, "k", 20).Reason)
@@ -179,10 +191,10 @@ func TestSharesAsALimiter(t *testing.T) {
 		m.Close()
 		require.Equal(t, int64(11), peek(t, a, "m").Remaining)
 		time.Sleep(time.Hour)
-		require.Zero(t, a.Len())
-		_, err = algo.NewShares(algo.PerSecond(1), map[string]int64{"a": 2})
-		require.ErrorContains(t, err, "algo: shares: floors are")
-		_, err = algo.NewShares(algo.PerSecond(1), nil, algo.Cells(1))
+		require.Zero(t, a.Stats().Live)
+		_, err = shares.New(algo.PerSecond(1), map[string]int64{"a": 2})
+		require.ErrorContains(t, err, "shares: floors are")
+		_, err = shares.New(algo.PerSecond(1), nil, algo.Cells(1))
 		require.ErrorContains(t, err, "Cells")
 	})
 }
@@ -212,7 +224,7 @@ func TestL1_Shares(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(cases.Count(300, 5000)) {
-			s := algo.Must(algo.NewShares(algo.PerSecond(16), map[string]int64{"0": 10, "1": 6}))
+			s := algo.Must(shares.New(algo.PerSecond(16), map[string]int64{"0": 10, "1": 6}))
 			var clock atomic.Int64
 			var histories [4][]porcupine.Operation
 			var group sync.WaitGroup
@@ -245,7 +257,7 @@ func BenchmarkShares(b *testing.B) {
 			for i := range children {
 				floors[strconv.Itoa(i)] = 1_000_000
 			}
-			child := algo.Must(algo.NewShares(algo.PerSecond(20_000_000), floors)).Child("0")
+			child := algo.Must(shares.New(algo.PerSecond(20_000_000), floors)).Child("0")
 			b.ReportAllocs()
 			for b.Loop() {
 				child.Allow("k", 1)

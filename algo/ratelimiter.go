@@ -1,0 +1,249 @@
+package algo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
+	"github.com/sluice-go/sluice/internal/keystore"
+)
+
+// RateLimiter is a limit over time for any number of keys, in this process. Its constructor
+// selects the algorithm: [NewTokenBucket] is the default choice, and [Spec.New] makes each of
+// them. The constructors state what the algorithm promises.
+//
+// A decision allocates nothing and never waits. A method that the algorithm does not have
+// returns [errors.ErrUnsupported]. It is safe for concurrent use.
+type RateLimiter struct {
+	words  engine.Keyed[int64, struct{}] // the keys of an algorithm of one word, in line
+	values engine.Engine                 // the keys of any other algorithm, or nil
+
+	kind     *kind // nil: the limit cannot be changed
+	change   func(s Spec, burstAt Rate) error
+	changing sync.Mutex
+	spec     Spec
+	burstAt  Rate // the rate when the burst was set
+}
+
+// The packages of limiters with other engines make their RateLimiter by this.
+func init() { engine.Limiter = func(e engine.Engine) any { return &RateLimiter{values: e} } }
+
+// Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
+// because it never waits. A negative n is [ErrCost].
+func (l *RateLimiter) Acquire(_ context.Context, key string, n int64) (lease Lease, err error) {
+	err = l.acquireAt(&lease, nil, key, n)
+	return lease, err
+}
+
+// acquireAt is Acquire at a reading of the clock that several limiters share; nil: at a new
+// one. It writes to lease in place, because copying 128 bytes costs as much as deciding
+// (BenchmarkTokenBucket).
+func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error {
+	if n < 0 || l.values == nil && l.words.Store() == nil {
+		return l.misuse(n)
+	}
+	switch k := l.values.(type) { // static calls: through an interface lease would escape
+	case nil:
+		acquire(&l.words, lease, reading, key, n)
+	case *engine.Keyed[*decide.Counters, decide.Counters]:
+		acquire(k, lease, reading, key, n)
+	case *engine.Keyed[*decide.Timestamps, decide.Timestamps]:
+		acquire(k, lease, reading, key, n)
+	case *engine.Keyed[*decide.WarmupState, decide.WarmupState]:
+		acquire(k, lease, reading, key, n)
+	case *engine.Keyed[*decide.ColorState, decide.ColorState]:
+		acquire(k, lease, reading, key, n)
+	case *engine.Keyed[*decide.SharesState, decide.SharesState]:
+		acquire(k, lease, reading, key, n)
+	}
+	if lease.Allowed {
+		lease.handle.Key, lease.handle.N = key, n
+		lease.releaser = (*corrections)(l)
+	}
+	return nil
+}
+
+// acquire charges n units of key in k, if they fit.
+func acquire[S comparable, V any](k *engine.Keyed[S, V], lease *Lease, reading *keystore.Reading, key string, n int64) {
+	now, r := k.Store().Update(key, reading.OrNow(k.Clock()), func(s keystore.State[S], now int64) (S, int64, bool) {
+		l := k.InUse()
+		if k.Words() {
+			at := l.At(s.ID, now)
+			next, a, q := l.Answer(s.State, at, n)
+			if a.Allowed && n > 0 || l.Plausible(s.State, at) {
+				lease.setAnswer(a, q)
+				if a.Allowed {
+					lease.handle.setCharge(l.Charge(next, at, n, a.Delay), s.Mark)
+				}
+				return next, 0, a.Allowed && n > 0
+			}
+		}
+		state, now, changed := k.Repaired(l, s, now)
+		next, a, q := l.Answer(state, now, n)
+		lease.setAnswer(a, q)
+		if a.Allowed {
+			lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)
+			changed = changed || n > 0
+		}
+		return l.Written(next, now, changed)
+	})
+	if k.Refused(key, now, n, r) {
+		lease.setFull(k.NoRoom(key, now))
+	}
+}
+
+// misuse is the error of a negative cost, or of a literal.
+func (l *RateLimiter) misuse(n int64) error {
+	switch {
+	case l.values == nil && l.words.Store() == nil:
+		return engine.ErrLiteral
+	case n < 0:
+		return costError(n)
+	}
+	return nil
+}
+
+// Allow is the short form of Acquire for callers that need only Allowed. It
+// does not admit with a Delay: units that do not fit now are denied. A negative
+// n is denied.
+func (l *RateLimiter) Allow(key string, n int64) bool {
+	if l.values != nil {
+		return l.values.Allow(key, n)
+	}
+	return l.words.Allow(key, n)
+}
+
+// Peek returns the answer of Acquire, and charges nothing; see [Peeker].
+func (l *RateLimiter) Peek(_ context.Context, key string, n int64) (d Decision, err error) {
+	if err := l.misuse(n); err != nil {
+		return d, err
+	}
+	a, q, full := l.engine().Peek(key, n)
+	if full {
+		d.setFull(a, q)
+	} else {
+		d.setAnswer(a, q)
+	}
+	return d, nil
+}
+
+// engine is the engine, for calls that may take an indirect call longer.
+func (l *RateLimiter) engine() engine.Engine {
+	if l.values == nil {
+		return &l.words
+	}
+	return l.values
+}
+
+// setCharge writes the identity of a charge.
+func (h *Handle) setCharge(c decide.Charge, mark int64) {
+	h.At, h.State[0], h.State[1], h.State[2] = c.At, c.A, c.B, mark
+}
+
+// setAnswer converts whether units were charged, when they fit, and what remains.
+func (d *Decision) setAnswer(a decide.Answer, q decide.Quota) {
+	d.Allowed, d.Reason = a.Allowed, Admitted
+	d.Delay, d.RetryAfter = keystore.ToDuration(a.Delay), keystore.ToDuration(a.RetryAfter)
+	if a.Never {
+		d.Reason, d.RetryAfter = Never, Forever
+	} else if !a.Allowed {
+		d.Reason = Quota
+	}
+	d.Limit, d.Remaining = q.Limit, q.Remaining
+	d.NextAfter, d.ResetAfter = keystore.ToDuration(q.NextAfter), keystore.ToDuration(q.ResetAfter)
+}
+
+// setFull is the answer to a new key that found the table full.
+func (d *Decision) setFull(a decide.Answer, q decide.Quota) {
+	d.setAnswer(a, q)
+	d.Reason, d.Cause = Overload, cause.Keys
+}
+
+// corrections is a RateLimiter as the Releaser of its leases.
+type corrections RateLimiter
+
+// Release refunds a canceled admission as far as it still weighs. With any
+// other outcome the charge stays.
+func (c *corrections) Release(h Handle, o Outcome) {
+	if o.Result() == Canceled && h.N > 0 {
+		c.Settle(h, 0)
+	}
+}
+
+// Settle corrects the cost of an admission.
+func (c *corrections) Settle(h Handle, actual int64) {
+	charge := decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
+	(*RateLimiter)(c).engine().Settle(h.Key, engine.Charge{Charge: charge, Mark: h.State[2]}, actual)
+}
+
+// Refund gives back to key up to n units that it has spent and that still weigh, for work
+// whose lease is gone: a request of yesterday's batch that failed, a customer whom support
+// wants to help. Units that have come back by themselves are not given a second time. Up
+// to n units more than the bound are admitted then. Requests that wait keep their start
+// times. A fixed window refunds the current window, its debt first.
+//
+// Where there is a lease, use [Lease.Release] or [Lease.Settle], and not both: what is given
+// back twice is admitted twice. The error is [ErrCost] for a negative n. Sliding windows and
+// logs, warm-ups, markers and shares do not have it.
+func (l *RateLimiter) Refund(key string, n int64) error {
+	if err := l.misuse(n); err != nil {
+		return err
+	}
+	if l.values != nil {
+		return l.unsupported("Refund")
+	}
+	l.words.Refund(key, n)
+	return nil
+}
+
+// Reset gives key a fresh limit. Its earlier admissions cannot be refunded any more.
+// It has no effect on a key without debt.
+func (l *RateLimiter) Reset(key string) { l.engine().Reset(key) }
+
+// Stats describes the table of keys of a [RateLimiter].
+type Stats struct {
+	// Live counts the keys that have spent something that still weighs.
+	Live int
+	// Room is the number of keys with debt that are sure to have room, see [MaxKeys].
+	// More may find room, so Live may be larger.
+	Room int
+	// Overflowed counts the charges to new keys that found the table full, and replaced
+	// another key or were denied. If it grows, MaxKeys is too small or a client invents
+	// keys; a log line with the code algo.full says so once a minute.
+	Overflowed uint64
+}
+
+// Stats returns the present numbers. It walks the table to count the live keys.
+func (l *RateLimiter) Stats() Stats {
+	if l.misuse(0) != nil {
+		return Stats{}
+	}
+	e := l.engine()
+	return Stats{e.Live(), e.Room(), e.Overflowed()}
+}
+
+// Describe returns the most units that fit at once, and the time in which they
+// come back.
+func (l *RateLimiter) Describe() (Description, bool) {
+	if l.misuse(0) != nil {
+		return Description{}, false
+	}
+	quota, window := l.engine().Limit()
+	if window == 0 {
+		return Description{}, false
+	}
+	return Description{Quota: quota, Window: window}, true
+}
+
+// unsupported is the error of a method that the algorithm does not have.
+func (l *RateLimiter) unsupported(method string) error {
+	title := "limiter"
+	if l.kind != nil {
+		title = l.kind.title
+	}
+	return fmt.Errorf("algo: %s: %s: %w", title, method, errors.ErrUnsupported)
+}
