@@ -53,7 +53,7 @@
 // keys, by the limit of that prefix; for other clients nothing changes:
 //
 //	httpmw.Limits([]httpmw.Policy{
-//		{Name: "site", Limiter: perSite, Key: algo.Must(keyfunc.IPConfig{IPv6Bits: 48}.HTTP())},
+//		{Name: "site", Limiter: perSite, Key: algo.Must(keyfunc.IPConfig{IPv4Bits: 24, IPv6Bits: 48}.HTTP())},
 //		{Name: "address", Limiter: perAddress, Key: keyfunc.ClientIP()},
 //	})
 //

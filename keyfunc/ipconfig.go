@@ -40,11 +40,15 @@ type IPConfig struct {
 	// Trust fields. The default, 0, finds the client by Trusted.
 	Hops int
 
+	// IPv4Bits is the length of the prefix that distinguishes IPv4 clients, 8 to 32. The default,
+	// 0, is 32: the whole address. With 24 the key is "203.0.113.0/24": for a second limit, on
+	// the networks of clients that change their address.
+	IPv4Bits int
+
 	// IPv6Bits is the length of the prefix that distinguishes IPv6 clients, 32
 	// to 128. The default, 0, is 64: one subscriber has at least a /64 and can
 	// use a new address in it for each request. The holder of a wider prefix
-	// has many keys: see the package comment for limits on these. IPv4
-	// addresses are never masked.
+	// has many keys: see the package comment for limits on these.
 	IPv6Bits int
 
 	// NAT64 are the prefixes of your own translators between IPv4 and IPv6, of

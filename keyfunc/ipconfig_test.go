@@ -36,6 +36,8 @@ func TestIPConfigErrors(t *testing.T) {
 		{"hops below", keyfunc.IPConfig{Hops: -1, Trusted: ours}, "Hops"},
 		{"hops above", keyfunc.IPConfig{Hops: 65, Trusted: ours}, "Hops"},
 		{"hops without trust", keyfunc.IPConfig{Hops: 1}, "Hops"},
+		{"bits of IPv4 below", keyfunc.IPConfig{IPv4Bits: 7}, "IPv4Bits"},
+		{"bits of IPv4 above", keyfunc.IPConfig{IPv4Bits: 33}, "IPv4Bits"},
 		{"bits below", keyfunc.IPConfig{IPv6Bits: 31}, "IPv6Bits"},
 		{"bits above", keyfunc.IPConfig{IPv6Bits: 129}, "IPv6Bits"},
 		{"bits negative", keyfunc.IPConfig{IPv6Bits: -1}, "IPv6Bits"},
@@ -80,6 +82,21 @@ func TestPrefixEdges(t *testing.T) {
 		got := keyOf(t, key, request(net.JoinHostPort(peer, "80"), xff, "203.0.113.7"))
 		require.Equal(t, trusted, got == "203.0.113.7", peer)
 	}
+}
+
+// IPv4 clients by network, also inside IPv6; a Unix socket stays as it is.
+func TestIPv4Bits(t *testing.T) {
+	key := config(t, keyfunc.IPConfig{IPv4Bits: 24, IPv6Bits: 48})
+	for peer, want := range map[string]string{
+		"203.0.113.7:1": "203.0.113.0/24", "203.0.113.250:1": "203.0.113.0/24", "[::ffff:203.0.113.7]:1": "203.0.113.0/24",
+		"[64:ff9b::203.0.113.9]:1": "203.0.113.0/24", "203.0.112.7:1": "203.0.112.0/24", "[2001:db8:1:2::3]:1": "2001:db8:1::/48", "@": "~unix",
+	} {
+		require.Equal(t, want, keyOf(t, key, request(peer, xff)), peer)
+	}
+	require.Equal(t, "203.0.113.7", keyOf(t, config(t, keyfunc.IPConfig{IPv4Bits: 32}), request("203.0.113.7:1", xff)))
+	behind := config(t, keyfunc.IPConfig{IPv4Bits: 16, Trusted: ours})
+	require.Equal(t, "203.0.0.0/16", keyOf(t, behind, request("10.0.0.1:1", xff, "203.0.113.7")))
+	require.Equal(t, "~hop:10.0.0.0/16", keyOf(t, behind, request("10.0.0.1:1", xff, "nonsense")))
 }
 
 func TestIPv6Bits(t *testing.T) {

@@ -5,13 +5,105 @@
 package clientip
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
-	"sort"
+	"strconv"
+	"strings"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/keytext"
+	"github.com/sluice-go/sluice/internal/warning"
+)
+
+// Config has the fields of keyfunc.IPConfig, which documents them.
+type Config struct {
+	Trusted   []netip.Prefix
+	Header    string
+	Hops      int
+	IPv4Bits  int
+	IPv6Bits  int
+	NAT64     []netip.Prefix
+	TrustUnix bool
+	TrustAll  bool
+}
+
+// New checks the configuration. Its errors name the field and the value.
+func New(c Config) (*Rules, error) {
+	header := c.Header
+	if header == "" {
+		header = headerXForwardedFor
+	}
+	if problem := HeaderProblem(header); problem != "" {
+		return nil, fmt.Errorf("keyfunc: IPConfig.Header %q %s", header, problem)
+	}
+	bits4, bits6 := cmp.Or(c.IPv4Bits, 32), cmp.Or(c.IPv6Bits, 64)
+	if bits4 < 8 || bits4 > 32 {
+		return nil, fmt.Errorf("keyfunc: IPConfig.IPv4Bits is %d: want 8 to 32, or 0 for 32", c.IPv4Bits)
+	}
+	if bits6 < 32 || bits6 > 128 {
+		return nil, fmt.Errorf("keyfunc: IPConfig.IPv6Bits is %d: want 32 to 128, or 0 for 64", c.IPv6Bits)
+	}
+	if c.Hops < 0 || c.Hops > maxHops {
+		return nil, fmt.Errorf("keyfunc: IPConfig.Hops is %d: want 1 to %d, or 0 to find the client by Trusted", c.Hops, maxHops)
+	}
+	if c.TrustAll && len(c.Trusted) > 0 {
+		return nil, errors.New("keyfunc: IPConfig.TrustAll and IPConfig.Trusted contradict each other: set one of them")
+	}
+	trusted, err := newSpans(c.Trusted)
+	if err != nil {
+		return nil, err
+	}
+	embeddings, err := newEmbeddings(c.NAT64)
+	if err != nil {
+		return nil, err
+	}
+	r := &Rules{
+		Header:     http.CanonicalHeaderKey(header),
+		Metadata:   strings.ToLower(header),
+		trusted:    trusted,
+		trustAll:   c.TrustAll,
+		trustUnix:  c.TrustUnix,
+		hops:       c.Hops,
+		bits4:      bits4,
+		bits6:      bits6,
+		embeddings: embeddings,
+	}
+	if r.hops > 0 && r.trustsNothing() {
+		return nil, errors.New("keyfunc: IPConfig.Hops needs Trusted, TrustUnix or TrustAll: the header of an untrusted peer is never read")
+	}
+	if r.trustAll && r.hops == 0 {
+		warnTrustsAll.Log("")
+	}
+	return r, nil
+}
+
+// HeaderProblem is the reason why name cannot be the name of a header that
+// net/http keeps in http.Request.Header (RFC 9110 section 5.1), or "".
+func HeaderProblem(name string) string {
+	switch {
+	case name == "":
+		return "is empty"
+	case tokenLen(name) < len(name):
+		return "has a character that header names cannot have"
+	case http.CanonicalHeaderKey(name) == "Host":
+		return "is Host, which net/http keeps apart from the headers: use keyfunc.Host"
+	}
+	return ""
+}
+
+var (
+	warnIgnored = &warning.Once{
+		Code:    "keyfunc.forwarded_untrusted",
+		Message: "keyfunc: forwarding header ignored because no proxy is trusted; behind a proxy all clients share one key: pass the addresses of your proxies to the key function",
+	}
+	warnTrustsAll = &warning.Once{
+		Code:    "keyfunc.trusts_all",
+		Message: "keyfunc: IPConfig.TrustAll without Hops: any client can choose its own key; list your proxies in IPConfig.Trusted",
+	}
 )
 
 // Rules is a checked [Config]. It is safe for concurrent use.
@@ -25,7 +117,8 @@ type Rules struct {
 	trustAll   bool
 	trustUnix  bool
 	hops       int
-	bits       int
+	bits4      int
+	bits6      int
 	embeddings []embedding
 	keys       keyCache
 }
@@ -56,30 +149,24 @@ func (r *Rules) Client(peer Address, lines []string) string {
 	return r.Key(client)
 }
 
-// Key is the text of an address: IPv4 whole, also inside IPv6, and other IPv6 as its
-// prefix.
+// Key is the text of an address, or of its prefix; that of IPv4 also inside IPv6.
 func (r *Rules) Key(a Address) string {
-	if a.text != "" {
+	if a.text != "" && (r.bits4 == 32 || a.isUnix()) {
 		return a.text
 	}
-	masked := r.embedded(a.ip)
-	if !masked.is4() {
-		masked = masked.mask(r.bits)
+	masked, bits, whole := r.embedded(a.ip), r.bits6, 128
+	if masked.is4() {
+		bits, whole = r.bits4, 32
 	}
+	masked = masked.mask(128 - whole + bits)
 	key := r.keys.get(masked)
 	if key == "" {
-		key = r.format(masked)
+		if key = masked.addr().String(); bits < whole {
+			key += "/" + strconv.Itoa(bits)
+		}
 		r.keys.put(masked, key)
 	}
 	return key
-}
-
-// format is the text of an address that is masked already.
-func (r *Rules) format(a ip) string {
-	if a.is4() || r.bits == 128 {
-		return a.addr().String()
-	}
-	return netip.PrefixFrom(a.addr(), r.bits).String()
 }
 
 // MayWarn reports whether a header from an untrusted peer is still to be
@@ -95,96 +182,87 @@ func (r *Rules) Ignore(lines []string) {
 	}
 }
 
-// span is a closed interval of addresses.
-type span struct{ lo, hi ip }
-
-// spans are sorted, disjoint and not adjacent. The lists that content
-// delivery networks publish have hundreds of prefixes; a binary search keeps
-// the cost of an address low.
-type spans []span
-
-// everything is all of IPv4. All of IPv6 cannot occur, since no span
-// reaches over the IPv4-mapped addresses.
-var everything = span{ip4(0), ip4(^uint32(0))}
-
-// newSpans merges prefixes. It fails on an invalid prefix, and on prefixes
-// that hold all of IPv4 or IPv6, however IPv4 is cut in pieces.
-func newSpans(prefixes []netip.Prefix) (spans, error) {
-	all := make(spans, 0, len(prefixes))
-	for _, p := range prefixes {
-		s, err := spanOf(p)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, s)
-	}
-	sort.Sort(all)
-	merged := all[:0]
-	for _, s := range all {
-		merged = merged.add(s)
-	}
-	if merged.covers(everything) {
-		return nil, errors.New("keyfunc: the trusted prefixes hold all of IPv4, so any client could choose its key: list only your proxies, or set IPConfig.TrustAll")
-	}
-	return merged, nil
+// embedding is an IPv6 prefix whose addresses hold an IPv4 address: the four bytes
+// after the prefix, without byte 8 (RFC 6052 section 2.2).
+type embedding struct {
+	prefix ip
+	bits   int
 }
 
-// Len, Less and Swap implement sort.Interface: slices.SortFunc would add 20 kB to
-// every program.
-func (t spans) Len() int           { return len(t) }
-func (t spans) Less(i, j int) bool { return t[i].lo.less(t[j].lo) }
-func (t spans) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
+// wellKnown are the prefixes that no operator chooses: IPv4-compatible (RFC 4291), SIIT
+// (RFC 2765), NAT64 (RFC 6052 and 8215) and 6to4 (RFC 3056).
+var wellKnown = []embedding{
+	{ip{}, 96},
+	{ip{0, 0xffff_0000_0000_0000}, 96},
+	{ip{0x0064_ff9b_0000_0000, 0}, 96},
+	{ip{0x0064_ff9b_0001_0000, 0}, 96},
+	{ip{0x2002_0000_0000_0000, 0}, 16},
+}
 
-// add appends s, which does not begin before the last span, or widens the
-// last span if s touches it.
-func (t spans) add(s span) spans {
-	if n := len(t); n > 0 {
-		last := &t[n-1]
-		if !last.hi.less(s.lo) || s.lo == last.hi.next() {
-			if last.hi.less(s.hi) {
-				last.hi = s.hi
+// newEmbeddings adds the operator's own prefixes to the well-known ones.
+func newEmbeddings(own []netip.Prefix) ([]embedding, error) {
+	all := slices.Clip(wellKnown)
+	for _, p := range own {
+		if !p.IsValid() || !p.Addr().Is6() || !slices.Contains([]int{32, 40, 48, 56, 64, 96}, p.Bits()) {
+			return nil, fmt.Errorf("keyfunc: IPConfig.NAT64 has %q: want IPv6 prefixes of 32, 40, 48, 56, 64 or 96 bits", p)
+		}
+		all = append(all, embedding{ipOf(p.Addr()).mask(p.Bits()), p.Bits()})
+	}
+	return all, nil
+}
+
+// embedded is the IPv4 address inside a, and a itself if there is none: 0.0.0.0/8 has no
+// hosts, and ::1 is the loopback address.
+func (r *Rules) embedded(a ip) ip {
+	for _, e := range r.embeddings {
+		if a.mask(e.bits) == e.prefix {
+			if v := e.within(a); v>>24 != 0 {
+				return ip4(v)
 			}
-			return t
 		}
 	}
-	return append(t, s)
+	return a
 }
 
-// contains reports whether a lies in one of the spans.
-func (t spans) contains(a ip) bool {
-	from, to := 0, len(t)
-	for from < to {
-		mid := int(uint(from+to) >> 1)
-		if t[mid].hi.less(a) {
-			from = mid + 1
-		} else {
-			to = mid
+func (e embedding) within(a ip) (v uint32) {
+	bytes, at := a.bytes(), e.bits/8
+	for range 4 {
+		if at == 8 {
+			at++
 		}
+		v = v<<8 | uint32(bytes[at])
+		at++
 	}
-	return from < len(t) && !a.less(t[from].lo)
+	return v
 }
 
-// covers reports whether all of s lies in one of the spans.
-func (t spans) covers(s span) bool {
-	return slices.ContainsFunc(t, func(u span) bool {
-		return !s.lo.less(u.lo) && !u.hi.less(s.hi)
-	})
+// cachedKeys bounds the memory: 8 KiB of pointers, and at most as many entries
+// of about 100 bytes each.
+const cachedKeys = 1 << 10
+
+// keyCache keeps the texts of recent addresses, so that a returning client
+// costs no allocation. Each address has one slot; two addresses of the same
+// slot replace each other, which costs one allocation. A flood of addresses
+// therefore cannot fill it.
+type keyCache struct {
+	slots [cachedKeys]atomic.Pointer[cachedKey]
 }
 
-// spanOf is the span of one prefix. Host bits are ignored. A prefix of
-// IPv4-mapped addresses is the corresponding IPv4 prefix; one that holds them all
-// and more is an error, since it would include all of IPv4.
-func spanOf(p netip.Prefix) (span, error) {
-	if !p.IsValid() {
-		return span{}, errors.New("keyfunc: a trusted prefix is the zero netip.Prefix or out of range")
+// cachedKey is immutable.
+type cachedKey struct {
+	addr ip
+	text string
+}
+
+// get is the text of a, or "".
+func (c *keyCache) get(a ip) string {
+	if e := c.slots[a.slot(cachedKeys)].Load(); e != nil && e.addr == a {
+		return e.text
 	}
-	bits := p.Bits()
-	if p.Addr().Is4() {
-		bits += 96
-	}
-	a := ipOf(p.Addr()).mask(bits)
-	if bits < 96 && a == everything.lo.mask(bits) {
-		return span{}, fmt.Errorf("keyfunc: the trusted prefix %q holds the IPv4-mapped addresses and so all of IPv4, and any client could choose its key: list only your proxies, or set IPConfig.TrustAll", p)
-	}
-	return span{lo: a, hi: a.last(bits)}, nil
+	return ""
+}
+
+// put stores the text of a.
+func (c *keyCache) put(a ip, text string) {
+	c.slots[a.slot(cachedKeys)].Store(&cachedKey{addr: a, text: text})
 }
