@@ -1,0 +1,157 @@
+package learn
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// maxKeys is for how many keys a [Limit] learns; beyond it, the one that was not used for
+// longest is forgotten.
+const maxKeys = 1024
+
+// Limit is a limiter that learns, for each key, the rate that a server allows. The clients of
+// httpmw/client and grpcmw/client pass it the answers; other callers do so by
+// [Limit.Answered]. It is safe for concurrent use.
+type Limit struct {
+	start float64
+	began time.Time
+	mu    sync.Mutex
+	keys  map[string]*learned
+}
+
+type learned struct {
+	model
+	used time.Duration
+}
+
+// New makes a limit that begins with a rate: what the server documents, or a guess. With the
+// zero Rate it begins with one unit a second, and doubles each .7 s while the server accepts.
+func New(start algo.Rate) *Limit {
+	l := &Limit{start: 1, began: time.Now(), keys: map[string]*learned{}}
+	if start.Count > 0 && start.Period > 0 {
+		l.start = float64(start.Count) / start.Period.Seconds()
+	}
+	return l
+}
+
+// of returns what is known of a key. The caller holds the lock.
+func (l *Limit) of(key string) (*learned, time.Duration) {
+	now := time.Since(l.began)
+	m := l.keys[key]
+	if m == nil {
+		if len(l.keys) >= maxKeys {
+			l.forget()
+		}
+		m = &learned{model: newModel(l.start)}
+		l.keys[key] = m
+	}
+	m.used = now
+	return m, now
+}
+
+func (l *Limit) forget() {
+	var oldest string
+	least := time.Duration(math.MaxInt64)
+	for key, m := range l.keys {
+		if m.used < least {
+			oldest, least = key, m.used
+		}
+	}
+	delete(l.keys, oldest)
+}
+
+// Acquire admits n units if the learned rate allows the call to start now. A denial comes with
+// the time until it does. The limit has no burst: after a pause, calls start at the rate. A
+// lease that is canceled gives its place to the next call.
+func (l *Limit) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	if n < 0 {
+		return algo.Lease{}, fmt.Errorf("%w: n is %d", algo.ErrCost, n)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, now := l.of(key)
+	wait := m.ahead(now)
+	d := algo.Decision{Allowed: true, Limit: 1, NextAfter: wait, ResetAfter: wait}
+	switch {
+	case n == 0:
+		if wait == 0 {
+			d.Remaining = 1
+		}
+		return algo.NewLease(d, nil, algo.Handle{}), nil
+	case wait > 0:
+		d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, wait
+		return algo.NewLease(d, nil, algo.Handle{}), nil
+	}
+	m.start(now, n)
+	d.NextAfter = m.ahead(now)
+	d.ResetAfter = d.NextAfter
+	return algo.NewLease(d, (*leases)(l), algo.Handle{Key: key, N: n}), nil
+}
+
+// Answer is what a server said about a call.
+type Answer struct {
+	// Sent is when the call was sent.
+	Sent time.Time
+	// Units is what the call cost, 1 or more.
+	Units int64
+	// Denied reports whether the server denied the call because of a limit: 429,
+	// RESOURCE_EXHAUSTED, or 503 with a Retry-After.
+	Denied bool
+	// Wait is how long the server wants no further call; 0 if it does not say.
+	Wait time.Duration
+	// Rate is the rate that the server states, in units a second; 0 if it states none.
+	Rate float64
+}
+
+// Answered learns from the answer to a call of key. It ignores rates and waits that are
+// negative.
+func (l *Limit) Answered(key string, a Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m, now := l.of(key)
+	sent := a.Sent.Sub(l.began)
+	if a.Rate > 0 && !math.IsInf(a.Rate, 0) {
+		m.told = max(a.Rate, leastRate)
+	}
+	if a.Denied {
+		m.limited(now, sent, max(a.Units, 1), max(a.Wait, 0))
+		return
+	}
+	m.answered(now, sent, max(a.Units, 1))
+	m.closed(now, a.Wait)
+}
+
+// Rate is the rate in force for a key, in units a second, and how long the server still
+// wants no call.
+func (l *Limit) Rate(key string) (perSecond float64, wait time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Since(l.began)
+	if m := l.keys[key]; m != nil {
+		return m.pace(now), max(m.open-now, 0)
+	}
+	return l.start, 0
+}
+
+// leases is the limit as the releaser of its leases.
+type leases Limit
+
+func (l *leases) Release(h algo.Handle, o algo.Outcome) {
+	if o.Result() == algo.Canceled {
+		l.Settle(h, 0)
+	}
+}
+
+// Settle moves the start of the next call.
+func (l *leases) Settle(h algo.Handle, actual int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if m := l.keys[h.Key]; m != nil {
+		m.correct(time.Since(l.began), actual-h.N)
+	}
+}

@@ -1,0 +1,189 @@
+package learn
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// growth is the time in which a rate that is used whole grows by a factor of e.
+	growth = 3 * time.Second
+	// firstGrowth is the same before the first denial.
+	firstGrowth = time.Second
+	// leastHold is the least time for which a rate is held after a denial. A search for
+	// more costs a denial, so after long waits or many denials it takes longer: waits are
+	// to cost at most 1/holdWaits of the time, denials at most 1/holdDenials of the calls.
+	leastHold   = 10 * time.Second
+	longestHold = time.Minute
+	holdWaits   = 20
+	holdDenials = 100
+	// mostCut is what is left of a rate after a denial, at least: a wait may be longer than it had to be.
+	mostCut = 0.8
+	// margin is the part of an estimate that is used.
+	margin = 0.98
+	// memory is the least time over which what was accepted is counted, waits included;
+	// it is longer, memoryWaits times the last wait, where waits are long.
+	memory      = 5 * time.Second
+	memoryWaits = 5
+	// longestAlone is how long a call after a denial is alone if no answer comes.
+	longestAlone = time.Second
+	// slack is how late calls may be, because timers are, without loss of rate.
+	slack = 20 * time.Millisecond
+	// longestPause is the longest pause of our own, where the server asks for none.
+	longestPause = time.Minute
+	// leastRate is the least rate that is learned, in units a second.
+	leastRate = 1. / 60
+)
+
+// model is what is known of one limit of a server. Times are since any origin.
+//
+// A denial says that the rate was too high. What it should have been follows from what the
+// server has accepted: in the last seconds, waits included, or while the rate rose, the mean of
+// the last second. That rate is then held for a while, and rises again.
+type model struct {
+	rate  float64       // units a second
+	next  time.Duration // when the next call may start
+	open  time.Duration // before that the server wants nothing
+	alone time.Duration // until then, or until its answer, the first call after a denial is alone
+	hold  time.Duration // before that the rate does not rise
+	since time.Duration // of the last denial that changed the rate; calls sent before say nothing
+
+	accepted float64 // units in the memory
+	took     float64 // the seconds that sending and waiting took
+	wait     float64 // the last wait, in seconds
+	recent   float64 // the mean rate of the last third of growth
+
+	denied int64 // units since the rate last rose
+	row    int   // denials in a row
+
+	told      float64       // the rate that the server states; 0: none
+	distrusts time.Duration // until then the statement is an upper bound only
+}
+
+func newModel(rate float64) model {
+	return model{rate: rate, recent: rate, accepted: 2, took: 2 / rate}
+}
+
+// pace is the rate in force.
+func (m *model) pace(now time.Duration) float64 {
+	switch {
+	case m.told == 0:
+		return m.rate
+	case now < m.distrusts:
+		return min(m.rate, m.told)
+	}
+	return m.told
+}
+
+// ahead is how long a call has to wait; 0: it may start.
+func (m *model) ahead(now time.Duration) time.Duration {
+	at := max(m.open, m.next, now-slack)
+	switch {
+	case at > now:
+		return at - now
+	case m.alone > now:
+		return min(m.alone-now, slack)
+	}
+	return 0
+}
+
+// start starts a call of n units.
+func (m *model) start(now time.Duration, n int64) {
+	m.next = max(m.open, m.next, now-slack)
+	m.correct(now, n)
+	if m.row > 0 {
+		m.alone = now + longestAlone
+	}
+}
+
+// correct adds n units to the calls that have started.
+func (m *model) correct(now time.Duration, n int64) {
+	m.next += seconds(float64(n) / m.pace(now))
+}
+
+// remember adds units and time to the memory.
+func (m *model) remember(units, took float64) {
+	left := math.Exp(-took / max(memory.Seconds(), memoryWaits*m.wait))
+	m.accepted = m.accepted*left + units
+	m.took = m.took*left + took
+}
+
+// answered is the answer to a call of n units that was accepted.
+func (m *model) answered(now, sent time.Duration, n int64) {
+	rate, units := m.pace(now), float64(n)
+	took := units / rate
+	m.remember(units, took)
+	if m.alone > 0 {
+		m.remember(0, (now - sent).Seconds())
+	}
+	m.row, m.alone = 0, 0
+	if sent < m.since {
+		return
+	}
+	m.recent += (rate - m.recent) * min(1, took/(m.growth()/3).Seconds())
+	switch {
+	case m.told > 0 && now >= m.distrusts:
+		m.rate = m.told
+	case now >= m.hold:
+		m.rate += units / m.growth().Seconds()
+	}
+}
+
+func (m *model) growth() time.Duration {
+	if m.since == 0 {
+		return firstGrowth
+	}
+	return growth
+}
+
+// limited is the answer to a call of n units that was denied; wait is what the server
+// asked for, or 0.
+func (m *model) limited(now, sent time.Duration, n int64, wait time.Duration) {
+	rate := m.pace(now)
+	held := m.since > 0 && now < m.hold
+	if sent >= m.since && !held {
+		m.denied = 0
+	}
+	m.denied += n
+	m.remember(0, float64(n)/rate)
+	m.alone = 0
+	if sent >= m.open { // it was not sent while the server was known to be closed
+		wait = max(wait, min(seconds(math.Ldexp(1/rate, m.row)), longestPause))
+		m.row++
+	}
+	m.closed(now, wait)
+	if sent >= m.since {
+		m.learn(now, held, rate)
+	}
+	costs := seconds(max(holdWaits*m.wait, holdDenials*float64(m.denied)/m.rate))
+	m.hold = m.open + min(max(leastHold, costs), longestHold)
+}
+
+// closed notes that the server wants no call for a while.
+func (m *model) closed(now, wait time.Duration) {
+	if until := now + wait; until > m.open && wait > 0 {
+		m.remember(0, (until - max(now, m.open)).Seconds())
+		m.wait = wait.Seconds()
+		m.open = until
+		m.next = max(m.next, until)
+	}
+}
+
+// learn sets the rate after a denial at the given one.
+func (m *model) learn(now time.Duration, held bool, rate float64) {
+	if !held && m.told == 0 {
+		m.took = memory.Seconds()
+		m.accepted = m.recent * m.took
+	}
+	estimate := max(m.accepted/m.took, mostCut*rate)
+	m.rate = max(margin*min(estimate, rate), leastRate)
+	m.recent = m.rate
+	m.since = now
+	if m.told > 0 {
+		m.distrusts = now + leastHold
+	}
+}
+
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s*float64(time.Second), math.MaxInt64/4))
+}
