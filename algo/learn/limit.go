@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 )
 
 // maxKeys is for how many keys a [Limit] learns; beyond it, the one that was not used for
@@ -18,25 +19,30 @@ const maxKeys = 1024
 // httpmw/client and grpcmw/client pass it the answers; other callers do so by
 // [Limit.Answered]. It is safe for concurrent use.
 type Limit struct {
-	start float64
+	start func(key string) float64
 	began time.Time
 	mu    sync.Mutex
 	keys  map[string]*learned
 }
 
 type learned struct {
-	model
+	decide.Learner
 	used time.Duration
 }
 
 // New makes a limit that begins with a rate: what the server documents, or a guess. With the
 // zero Rate it begins with one unit a second, and doubles each .7 s while the server accepts.
 func New(start algo.Rate) *Limit {
-	l := &Limit{start: 1, began: time.Now(), keys: map[string]*learned{}}
+	rate := 1.
 	if start.Count > 0 && start.Period > 0 {
-		l.start = float64(start.Count) / start.Period.Seconds()
+		rate = float64(start.Count) / start.Period.Seconds()
 	}
-	return l
+	return NewFunc(func(string) float64 { return rate })
+}
+
+// NewFunc makes a limit that begins with a rate of each key, in units a second, above 0.
+func NewFunc(start func(key string) float64) *Limit {
+	return &Limit{start: start, began: time.Now(), keys: map[string]*learned{}}
 }
 
 // of returns what is known of a key. The caller holds the lock.
@@ -47,7 +53,7 @@ func (l *Limit) of(key string) (*learned, time.Duration) {
 		if len(l.keys) >= maxKeys {
 			l.forget()
 		}
-		m = &learned{model: newModel(l.start)}
+		m = &learned{Learner: decide.NewLearner(l.start(key))}
 		l.keys[key] = m
 	}
 	m.used = now
@@ -75,7 +81,7 @@ func (l *Limit) Acquire(ctx context.Context, key string, n int64) (algo.Lease, e
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, now := l.of(key)
-	wait := m.ahead(now)
+	wait := m.Ahead(now)
 	d := algo.Decision{Allowed: true, Limit: 1, NextAfter: wait, ResetAfter: wait}
 	switch {
 	case n == 0:
@@ -87,8 +93,8 @@ func (l *Limit) Acquire(ctx context.Context, key string, n int64) (algo.Lease, e
 		d.Allowed, d.Reason, d.RetryAfter = false, algo.Quota, wait
 		return algo.NewLease(d, nil, algo.Handle{}), nil
 	}
-	m.start(now, n)
-	d.NextAfter = m.ahead(now)
+	m.Start(now, n)
+	d.NextAfter = m.Ahead(now)
 	d.ResetAfter = d.NextAfter
 	return algo.NewLease(d, (*leases)(l), algo.Handle{Key: key, N: n}), nil
 }
@@ -116,14 +122,14 @@ func (l *Limit) Answered(key string, a Answer) {
 	m, now := l.of(key)
 	sent := a.Sent.Sub(l.began)
 	if a.Rate > 0 && !math.IsInf(a.Rate, 0) {
-		m.told = max(a.Rate, leastRate)
+		m.Told(a.Rate)
 	}
 	if a.Denied {
-		m.limited(now, sent, max(a.Units, 1), max(a.Wait, 0))
+		m.Denied(now, sent, max(a.Units, 1), max(a.Wait, 0))
 		return
 	}
-	m.answered(now, sent, max(a.Units, 1))
-	m.closed(now, a.Wait)
+	m.Accepted(now, sent, max(a.Units, 1))
+	m.Closed(now, a.Wait)
 }
 
 // Rate is the rate in force for a key, in units a second, and how long the server still
@@ -133,9 +139,9 @@ func (l *Limit) Rate(key string) (perSecond float64, wait time.Duration) {
 	defer l.mu.Unlock()
 	now := time.Since(l.began)
 	if m := l.keys[key]; m != nil {
-		return m.pace(now), max(m.open-now, 0)
+		return m.Pace(now), m.Wait(now)
 	}
-	return l.start, 0
+	return l.start(key), 0
 }
 
 // leases is the limit as the releaser of its leases.
@@ -152,6 +158,6 @@ func (l *leases) Settle(h algo.Handle, actual int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m := l.keys[h.Key]; m != nil {
-		m.correct(time.Since(l.began), actual-h.N)
+		m.Correct(time.Since(l.began), actual-h.N)
 	}
 }

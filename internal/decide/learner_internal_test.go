@@ -1,4 +1,4 @@
-package learn
+package decide
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ var providers = []struct {
 	make func() provider
 }{
 	{"bucket", func() provider { return &bucket{rate: 30, burst: 6, tokens: 6} }},
-	{"fixed window", func() provider { return &fixed{rate: 30} }},
+	{"fixed window", func() provider { return &fixedServer{rate: 30} }},
 	{"sliding window", func() provider { return &sliding{rate: 30} }},
 }
 
@@ -47,7 +47,7 @@ func history(kind, tell, n int, seed uint64) (phases []phase) {
 	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), p: providers[kind].make(), tells: tells[tell].wait}
 	dead := make([]bool, n)
 	for i := range n {
-		m := newModel(1)
+		m := NewLearner(1)
 		w.sender(&m, &dead[i])
 	}
 	steady := func(name string, rate float64) {

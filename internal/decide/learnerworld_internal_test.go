@@ -1,4 +1,4 @@
-package learn
+package decide
 
 import (
 	"container/heap"
@@ -30,7 +30,7 @@ func (b *bucket) take(now time.Duration) (bool, time.Duration) {
 }
 func (b *bucket) set(rate float64) { b.rate, b.burst = rate, max(6, rate/5) }
 
-type fixed struct {
+type fixedServer struct {
 	rate  float64
 	index int64
 	spent float64
@@ -38,7 +38,7 @@ type fixed struct {
 
 const period = 10 * time.Second
 
-func (f *fixed) take(now time.Duration) (bool, time.Duration) {
+func (f *fixedServer) take(now time.Duration) (bool, time.Duration) {
 	if i := int64(now / period); i != f.index {
 		f.index, f.spent = i, 0
 	}
@@ -48,7 +48,7 @@ func (f *fixed) take(now time.Duration) (bool, time.Duration) {
 	f.spent++
 	return true, 0
 }
-func (f *fixed) set(rate float64) { f.rate = rate }
+func (f *fixedServer) set(rate float64) { f.rate = rate }
 
 type sliding struct {
 	rate float64
@@ -115,15 +115,15 @@ func (w *world) run(until time.Duration) {
 }
 
 // sender sends whenever its model lets it, until dead.
-func (w *world) sender(m *model, dead *bool) {
+func (w *world) sender(m *Learner, dead *bool) {
 	if *dead {
 		return
 	}
-	if wait := m.ahead(w.now); wait > 0 {
+	if wait := m.Ahead(w.now); wait > 0 {
 		w.after(wait, func() { w.sender(m, dead) })
 		return
 	}
-	m.start(w.now, 1)
+	m.Start(w.now, 1)
 	sent := w.now
 	there := 20*time.Millisecond + time.Duration(w.rnd.Int64N(int64(20*time.Millisecond)))
 	w.after(there, func() {
@@ -135,9 +135,9 @@ func (w *world) sender(m *model, dead *bool) {
 		}
 		w.after(there, func() {
 			if ok {
-				m.answered(w.now, sent, 1)
+				m.Accepted(w.now, sent, 1)
 			} else {
-				m.limited(w.now, sent, 1, w.tells(wait))
+				m.Denied(w.now, sent, 1, w.tells(wait))
 			}
 		})
 	})

@@ -1,4 +1,4 @@
-package learn
+package decide
 
 import (
 	"math"
@@ -35,12 +35,12 @@ const (
 	leastRate = 1. / 60
 )
 
-// model is what is known of one limit of a server. Times are since any origin.
+// Learner is what is known of one limit of a server. Times are since any origin.
 //
 // A denial says that the rate was too high. What it should have been follows from what the
 // server has accepted: in the last seconds, waits included, or while the rate rose, the mean of
 // the last second. That rate is then held for a while, and rises again.
-type model struct {
+type Learner struct {
 	rate  float64       // units a second
 	next  time.Duration // when the next call may start
 	open  time.Duration // before that the server wants nothing
@@ -60,12 +60,13 @@ type model struct {
 	distrusts time.Duration // until then the statement is an upper bound only
 }
 
-func newModel(rate float64) model {
-	return model{rate: rate, recent: rate, accepted: 2, took: 2 / rate}
+// NewLearner begins at a rate, in units a second.
+func NewLearner(rate float64) Learner {
+	return Learner{rate: rate, recent: rate, accepted: 2, took: 2 / rate}
 }
 
-// pace is the rate in force.
-func (m *model) pace(now time.Duration) float64 {
+// Pace is the rate in force.
+func (m *Learner) Pace(now time.Duration) float64 {
 	switch {
 	case m.told == 0:
 		return m.rate
@@ -75,8 +76,14 @@ func (m *model) pace(now time.Duration) float64 {
 	return m.told
 }
 
-// ahead is how long a call has to wait; 0: it may start.
-func (m *model) ahead(now time.Duration) time.Duration {
+// Told notes a rate that the server states.
+func (m *Learner) Told(rate float64) { m.told = max(rate, leastRate) }
+
+// Wait is how long the server still wants no call.
+func (m *Learner) Wait(now time.Duration) time.Duration { return max(m.open-now, 0) }
+
+// Ahead is how long a call has to wait; 0: it may start.
+func (m *Learner) Ahead(now time.Duration) time.Duration {
 	at := max(m.open, m.next, now-slack)
 	switch {
 	case at > now:
@@ -87,30 +94,30 @@ func (m *model) ahead(now time.Duration) time.Duration {
 	return 0
 }
 
-// start starts a call of n units.
-func (m *model) start(now time.Duration, n int64) {
+// Start starts a call of n units.
+func (m *Learner) Start(now time.Duration, n int64) {
 	m.next = max(m.open, m.next, now-slack)
-	m.correct(now, n)
+	m.Correct(now, n)
 	if m.row > 0 {
 		m.alone = now + longestAlone
 	}
 }
 
-// correct adds n units to the calls that have started.
-func (m *model) correct(now time.Duration, n int64) {
-	m.next += seconds(float64(n) / m.pace(now))
+// Correct adds n units to the calls that have started.
+func (m *Learner) Correct(now time.Duration, n int64) {
+	m.next += seconds(float64(n) / m.Pace(now))
 }
 
 // remember adds units and time to the memory.
-func (m *model) remember(units, took float64) {
+func (m *Learner) remember(units, took float64) {
 	left := math.Exp(-took / max(memory.Seconds(), memoryWaits*m.wait))
 	m.accepted = m.accepted*left + units
 	m.took = m.took*left + took
 }
 
-// answered is the answer to a call of n units that was accepted.
-func (m *model) answered(now, sent time.Duration, n int64) {
-	rate, units := m.pace(now), float64(n)
+// Accepted is the answer to a call of n units that was accepted.
+func (m *Learner) Accepted(now, sent time.Duration, n int64) {
+	rate, units := m.Pace(now), float64(n)
 	took := units / rate
 	m.remember(units, took)
 	if m.alone > 0 {
@@ -124,22 +131,22 @@ func (m *model) answered(now, sent time.Duration, n int64) {
 	switch {
 	case m.told > 0 && now >= m.distrusts:
 		m.rate = m.told
-	case now >= m.hold:
+	case now >= m.hold && m.next >= now-2*slack: // the rate is used
 		m.rate += units / m.growth().Seconds()
 	}
 }
 
-func (m *model) growth() time.Duration {
+func (m *Learner) growth() time.Duration {
 	if m.since == 0 {
 		return firstGrowth
 	}
 	return growth
 }
 
-// limited is the answer to a call of n units that was denied; wait is what the server
+// Denied is the answer to a call of n units that was denied; wait is what the server
 // asked for, or 0.
-func (m *model) limited(now, sent time.Duration, n int64, wait time.Duration) {
-	rate := m.pace(now)
+func (m *Learner) Denied(now, sent time.Duration, n int64, wait time.Duration) {
+	rate := m.Pace(now)
 	held := m.since > 0 && now < m.hold
 	if sent >= m.since && !held {
 		m.denied = 0
@@ -151,7 +158,7 @@ func (m *model) limited(now, sent time.Duration, n int64, wait time.Duration) {
 		wait = max(wait, min(seconds(math.Ldexp(1/rate, m.row)), longestPause))
 		m.row++
 	}
-	m.closed(now, wait)
+	m.Closed(now, wait)
 	if sent >= m.since {
 		m.learn(now, held, rate)
 	}
@@ -159,8 +166,8 @@ func (m *model) limited(now, sent time.Duration, n int64, wait time.Duration) {
 	m.hold = m.open + min(max(leastHold, costs), longestHold)
 }
 
-// closed notes that the server wants no call for a while.
-func (m *model) closed(now, wait time.Duration) {
+// Closed notes that the server wants no call for a while.
+func (m *Learner) Closed(now, wait time.Duration) {
 	if until := now + wait; until > m.open && wait > 0 {
 		m.remember(0, (until - max(now, m.open)).Seconds())
 		m.wait = wait.Seconds()
@@ -170,7 +177,7 @@ func (m *model) closed(now, wait time.Duration) {
 }
 
 // learn sets the rate after a denial at the given one.
-func (m *model) learn(now time.Duration, held bool, rate float64) {
+func (m *Learner) learn(now time.Duration, held bool, rate float64) {
 	if !held && m.told == 0 {
 		m.took = memory.Seconds()
 		m.accepted = m.recent * m.took

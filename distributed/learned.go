@@ -1,0 +1,209 @@
+package distributed
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"maps"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/internal/remote"
+)
+
+// Learned is a limit that learns the rate of somebody else's API, one for all instances; see
+// package algo/learn. It is safe for concurrent use.
+//
+// Each call is one round trip, and each answer another. What is learned is kept for a day
+// after the last call. While Redis is away each instance of N goes on at 1/N of the rate
+// that was last in force, without a burst, and learns alone from there: together at most
+// R*t + N units in a time t, until they learn more.
+type Learned struct {
+	store   *Store
+	name    string
+	escaped string
+	start   float64
+
+	mu    sync.Mutex
+	known map[string]learned // by key
+	alone *learn.Limit       // while Redis is away; nil otherwise
+}
+
+// learned is what Redis has last answered about a key.
+type learned struct {
+	rate float64   // in force
+	next time.Time // when a call could start
+}
+
+//go:embed learned.lua
+var learnedSource string
+
+var learnedScript = remote.NewScript("learned", prelude+learnedSource, 7, 3)
+
+const (
+	opAccepted = 1
+	opDenied   = 2
+	opCorrect  = 5
+)
+
+// Learned makes a limit that begins at a rate, or at one unit a second for the zero Rate.
+func (s *Store) Learned(name string, start algo.Rate) (*Learned, error) {
+	if name == "" || len(name) > remote.MaxTag {
+		return nil, fmt.Errorf("distributed: learned limit: name %q has %d bytes, want 1 to %d", name, len(name), remote.MaxTag)
+	}
+	if start == (algo.Rate{}) {
+		start = algo.PerSecond(1)
+	}
+	if start.Count < 1 || start.Period <= 0 {
+		return nil, fmt.Errorf("distributed: learned limit %q: rate is %v, want a positive one", name, start)
+	}
+	return &Learned{
+		store: s, name: name, escaped: remote.Escape(name),
+		start: float64(start.Count) / start.Period.Seconds(), known: map[string]learned{},
+	}, nil
+}
+
+// Acquire admits n units if the learned rate allows the call to start now; see
+// [learn.Limit.Acquire]. The error is [algo.ErrCost] for a negative n, or [ErrClosed].
+func (l *Learned) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	if n < 0 {
+		return algo.Lease{}, fmt.Errorf("distributed: learned limit %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
+	}
+	if l.store.remote.Closed() {
+		return algo.Lease{}, ErrClosed
+	}
+	l.store.registry.start()
+	d := algo.Decision{Allowed: true, Limit: 1, Source: algo.SourceRemote}
+	ahead, ok := l.do(ctx, key, remote.Args{opAcquire, n})
+	switch {
+	case !ok:
+		lease, err := l.local().Acquire(ctx, key, n)
+		lease.Source = algo.SourceFallback
+		return lease, err
+	case n == 0:
+		if d.NextAfter, d.ResetAfter = ahead, ahead; ahead == 0 {
+			d.Remaining = 1
+		}
+	case ahead > 0:
+		d.Allowed, d.Reason, d.RetryAfter, d.NextAfter, d.ResetAfter = false, algo.Quota, ahead, ahead, ahead
+	default:
+		return algo.NewLease(d, (*learnedLeases)(l), algo.Handle{Key: key, N: n}), nil
+	}
+	return algo.NewLease(d, nil, algo.Handle{}), nil
+}
+
+// Answered learns from the answer to a call of key, and returns when Redis has it.
+func (l *Learned) Answered(key string, a learn.Answer) {
+	op := int64(opAccepted)
+	if a.Denied {
+		op = opDenied
+	}
+	age, wait := max(time.Since(a.Sent), 0), max(a.Wait, 0)
+	args := remote.Args{op, max(a.Units, 1), 0, age.Microseconds(), wait.Microseconds(), millionths(a.Rate)}
+	if _, ok := l.do(context.Background(), key, args); !ok {
+		l.local().Answered(key, a)
+	}
+}
+
+// Rate is the rate that was in force for a key in the last reply of Redis, in units a second.
+func (l *Learned) Rate(key string) float64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if k, ok := l.known[key]; ok {
+		return k.rate
+	}
+	return l.start
+}
+
+// do runs the script for a key. ahead is how long a call has to wait. It is false if there
+// is no answer.
+func (l *Learned) do(ctx context.Context, key string, a remote.Args) (ahead time.Duration, ok bool) {
+	a[2] = millionths(l.start)
+	r := remote.NewRequest(learnedScript, remote.Key(l.store.prefix, l.escaped, key), a)
+	r.Name, r.N = l.name, a[1]
+	if a[0] == opAcquire && a[1] > 0 {
+		r.Undo = (*learnedUndo)(l)
+	}
+	if !l.store.remote.Do(ctx, r) {
+		return 0, false
+	}
+	defer r.Free()
+	if r.Err != nil || r.Answer(0).Flag() == flagWrongType {
+		err := r.Err
+		if err == nil {
+			err = errWrongType
+		}
+		l.store.failed(remote.Classify(err), fmt.Errorf("learned limit %q: %w", l.name, err))
+		return 0, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alone = nil; len(l.known) >= maxLearned {
+		clear(l.known)
+	}
+	ahead = micros(r.Reply[0])
+	l.known[key] = learned{float64(r.Reply[1]) / 1e6, time.Now().Add(ahead)}
+	return ahead, true
+}
+
+// maxLearned bounds the keys that are known without Redis.
+const maxLearned = 1024
+
+// local is the limit of this instance while Redis is away: it begins at its part of the rates that
+// were in force, and keeps the waits.
+func (l *Learned) local() *learn.Limit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.alone == nil {
+		known, n := maps.Clone(l.known), float64(l.store.registry.known().count)
+		l.alone = learn.NewFunc(func(key string) float64 {
+			if k, ok := known[key]; ok {
+				return k.rate / n
+			}
+			return l.start / n
+		})
+		for key, k := range known {
+			l.alone.Answered(key, learn.Answer{Sent: time.Now(), Wait: time.Until(k.next)})
+		}
+	}
+	return l.alone
+}
+
+// millionths of a rate, as the script takes it; 0 for none.
+func millionths(rate float64) int64 {
+	if !(rate > 0) {
+		return 0
+	}
+	return int64(math.Ceil(min(rate, 1e9) * 1e6))
+}
+
+// learnedLeases is the limit as the releaser of its leases.
+type learnedLeases Learned
+
+func (l *learnedLeases) Release(h algo.Handle, o algo.Outcome) {
+	if o.Result() == algo.Canceled {
+		l.Settle(h, 0)
+	}
+}
+
+// Settle moves the start of the next call.
+func (l *learnedLeases) Settle(h algo.Handle, actual int64) {
+	r := remote.NewRequest(learnedScript, remote.Key(l.store.prefix, l.escaped, h.Key), remote.Args{opCorrect, h.N - actual, millionths(l.start)})
+	r.Name = l.name
+	l.store.remote.Send(r)
+}
+
+// learnedUndo is the limit's side of late replies.
+type learnedUndo Learned
+
+// UndoCharge gives the place of a call back whose caller has stopped waiting.
+func (l *learnedUndo) UndoCharge(r *remote.Request) {
+	if r.Err == nil && r.Answer(0).Flag() == flagAdmitted {
+		undo := remote.NewRequest(learnedScript, r.Keys[0], remote.Args{opCorrect, r.N, r.Args[2]})
+		undo.Name = l.name
+		l.store.remote.Send(undo)
+	}
+}

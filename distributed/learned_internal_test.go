@@ -1,0 +1,78 @@
+package distributed
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/redistest"
+	"github.com/sluice-go/sluice/internal/remote"
+)
+
+// The script decides as the model, at instants that are its last argument.
+func TestLearnedAsTheModel(t *testing.T) {
+	const clock = "local clock = redis.call('TIME')\nlocal now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])\n"
+	source := strings.Replace(learnedScript.Source, clock, "local now = tonumber(ARGV[7])\n", 1)
+	require.NotEqual(t, learnedScript.Source, source)
+	script := remote.NewScript("learned", source, learnedScript.Args, learnedScript.Replies)
+	c := redis.NewClient(&redis.Options{Addr: redistest.Start(t).Addr()})
+	defer c.Close()
+	traces := cases.Count(40, 2000)
+	for trace := range traces {
+		rnd := rand.New(rand.NewPCG(uint64(trace), 3))
+		start := int64(1+rnd.IntN(100)) * 1_000_000
+		m := decide.NewLearner(float64(start) / 1e6)
+		key := string(rune('a'+trace%26)) + strings.Repeat("x", trace/26)
+		now := int64(1 + rnd.IntN(1_000_000))
+		var open []int64 // instants at which calls were sent
+		for range 150 {
+			now += rnd.Int64N(200_000)
+			at := time.Duration(now) * time.Microsecond
+			n := 1 + rnd.Int64N(3)
+			a := remote.Args{opAcquire, n, start, 0, 0, 0, now}
+			if len(open) > 0 && rnd.IntN(2) == 0 {
+				sent := open[0]
+				open = open[1:]
+				a[0] = opAccepted + rnd.Int64N(2)
+				a[3] = now - sent
+				if rnd.IntN(3) == 0 {
+					a[4] = rnd.Int64N(3_000_000)
+				}
+				if trace%4 == 0 && rnd.IntN(3) == 0 {
+					a[5] = 1 + rnd.Int64N(100_000_000)
+				}
+			} else if rnd.IntN(10) == 0 {
+				a[0] = opCorrect
+			}
+			if a[5] > 0 {
+				m.Told(float64(a[5]) / 1e6)
+			}
+			ahead := m.Ahead(at)
+			sent, wait := at-time.Duration(a[3])*time.Microsecond, time.Duration(a[4])*time.Microsecond
+			switch a[0] {
+			case opAccepted:
+				m.Accepted(at, sent, n)
+				m.Closed(at, wait)
+			case opDenied:
+				m.Denied(at, sent, n, wait)
+			case opCorrect:
+				m.Correct(at, -n)
+			default:
+				if ahead == 0 {
+					m.Start(at, n)
+					open = append(open, now)
+				}
+			}
+			got := runScript(t, c, remote.NewRequest(script, key, a))[1:]
+			require.InDelta(t, float64(ahead)/1e3, float64(got[0]), 3, "%v", a)
+			require.InEpsilon(t, m.Pace(at)*1e6, float64(got[1]), 1e-4, "%v", a)
+			require.Equal(t, a[0] == opAcquire && ahead > 0, got[2] == flagDenied)
+		}
+	}
+}
