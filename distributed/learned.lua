@@ -15,19 +15,20 @@
 --          in millionths of a unit a second, flag
 
 local SECOND = 1000000
-local GROWTH, FIRST_GROWTH, LEAST_HOLD, LONGEST_HOLD = 3, 1, 10 * SECOND, 60 * SECOND
-local HOLD_WAITS, HOLD_DENIALS, MOST_CUT, MARGIN, MEMORY, MEMORY_WAITS = 20, 100, 0.8, 0.98, 5, 5
+local GROWTH, GENTLY, FIRST_GROWTH, LEAST_HOLD, LONGEST_HOLD = 3, 5 * SECOND, 1, 10 * SECOND, 60 * SECOND
+local HOLD_WAITS, HOLD_DENIALS, MOST_CUT, OVERSHOOT, MARGIN = 20, 100, 0.8, 1.4, 0.98
+local MEMORY, MEMORY_WAITS = 5, 5
 local LONGEST_ALONE, SLACK, LONGEST_PAUSE, LEAST_RATE = SECOND, 20000, 60 * SECOND, 1 / 60
 local LIFE = 86400 * SECOND -- of what is not used
 
-local FIELDS = {'rate', 'next', 'open', 'alone', 'hold', 'since', 'accepted', 'took', 'wait', 'recent', 'denied', 'row',
+local FIELDS = {'rate', 'next', 'open', 'alone', 'hold', 'since', 'accepted', 'took', 'wait', 'held', 'denied', 'row',
   'told', 'distrusts'}
 
 local function read(key, start)
   local text = get(key)
   if not text then
     return {rate = start, next = 0, open = 0, alone = 0, hold = 0, since = 0, accepted = 2, took = 2 / start, wait = 0,
-      recent = start, denied = 0, row = 0, told = 0, distrusts = 0}
+      held = start, denied = 0, row = 0, told = 0, distrusts = 0}
   end
   local m, i = {}, 1
   for number in string.gmatch(string.match(text, '^g(.*)$') or '', '[^:]+') do
@@ -65,7 +66,10 @@ local function ahead(m)
 end
 
 local function growth(m)
-  return m.since == 0 and FIRST_GROWTH or GROWTH
+  if m.since == 0 then
+    return 1 / FIRST_GROWTH
+  end
+  return math.min(1, (now - m.hold) / GENTLY) / GROWTH
 end
 
 local function remember(m, units, took)
@@ -95,11 +99,10 @@ local function accepted(m, sent, n)
   if sent < m.since then
     return
   end
-  m.recent = m.recent + (rate - m.recent) * math.min(1, took / (growth(m) / 3))
   if m.told > 0 and now >= m.distrusts then
     m.rate = m.told
   elseif now >= m.hold and m.next >= now - 2 * SLACK then
-    m.rate = m.rate + n / growth(m)
+    m.rate = m.rate + n * growth(m)
   end
 end
 
@@ -119,10 +122,10 @@ local function denied(m, sent, n, wait)
   if fresh then
     if not held and m.told == 0 then
       m.took = MEMORY
-      m.accepted = m.recent * MEMORY
+      m.accepted = math.max(m.held / MARGIN, rate / OVERSHOOT) * MEMORY
     end
     m.rate = math.max(MARGIN * math.min(math.max(m.accepted / m.took, MOST_CUT * rate), rate), LEAST_RATE)
-    m.recent, m.since = m.rate, now
+    m.held, m.since = m.rate, now
     if m.told > 0 then
       m.distrusts = now + LEAST_HOLD
     end

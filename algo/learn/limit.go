@@ -114,6 +114,21 @@ type Answer struct {
 	Rate float64
 }
 
+// Learner learns from answers: a [Limit], or the Learned of package distributed.
+type Learner interface {
+	Answered(key string, a Answer)
+}
+
+// In returns the learners in l and in the limiters that it wraps.
+func In(l algo.Limiter) (all []Learner) {
+	for inner := range algo.Walk(l) {
+		if learner, ok := inner.(Learner); ok {
+			all = append(all, learner)
+		}
+	}
+	return all
+}
+
 // Answered learns from the answer to a call of key. It ignores rates and waits that are
 // negative.
 func (l *Limit) Answered(key string, a Answer) {

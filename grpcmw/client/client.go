@@ -19,7 +19,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/serverwait"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -63,7 +62,7 @@ func (p *pacer) unary(ctx context.Context, method string, req, reply any, cc *gr
 	var lease algo.Lease
 	outcome := algo.Failed // unless the call returns
 	defer func() { lease.Release(outcome) }()
-	place, err := p.admit(ctx, cc, method, req, &lease)
+	c, err := p.admit(ctx, cc, method, req, &lease)
 	if err != nil {
 		outcome = algo.Canceled
 		return err
@@ -75,7 +74,7 @@ func (p *pacer) unary(ctx context.Context, method string, req, reply any, cc *gr
 	}
 	err = invoke(ctx, method, req, reply, cc, opts...)
 	outcome = outcomeOf(ctx, err)
-	p.obey(place, err, header, trailer)
+	p.obey(c, err, header, trailer)
 	return err
 }
 
@@ -101,13 +100,13 @@ func (p *pacer) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 		}
 	}()
 	var err error
-	if s.place, err = p.admit(ctx, cc, method, nil, &s.lease); err != nil {
+	if s.call, err = p.admit(ctx, cc, method, nil, &s.lease); err != nil {
 		return nil, err
 	}
 	s.ClientStream, err = streamer(ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.end))...)
 	opened = err == nil
 	if err != nil {
-		p.obey(s.place, err, nil, nil)
+		p.obey(s.call, err, nil, nil)
 		return nil, err
 	}
 	return s, nil
@@ -117,7 +116,7 @@ func (p *pacer) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 type stream struct {
 	grpc.ClientStream
 	pacer *pacer
-	place serverwait.Place
+	call  call
 	once  sync.Once
 	lease algo.Lease
 }
@@ -133,7 +132,7 @@ func (s *stream) RecvMsg(m any) error {
 	if s.pacer.serverWait != nil {
 		header, _ = s.Header() // which is known at the end of a stream
 	}
-	s.pacer.obey(s.place, err, header, s.Trailer())
+	s.pacer.obey(s.call, err, header, s.Trailer())
 	return err
 }
 

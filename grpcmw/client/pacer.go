@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/internal/serverwait"
@@ -29,12 +30,20 @@ type pacer struct {
 	observe    func(telemetry.Event)
 	serverWait func(header, trailer metadata.MD) time.Duration
 	waits      *serverwait.Waits
+	learners   []learn.Learner
+}
+
+// call is a call that is sent.
+type call struct {
+	place serverwait.Place
+	sent  time.Time
+	units int64
 }
 
 func newPacer(constructor string, l algo.Limiter, key keyfunc.RPC, opts []Option) *pacer {
 	must(l != nil, constructor+": the limiter is nil")
 	must(key != nil, constructor+": the key function is nil; rpckey.Global gives all calls one limit")
-	p := &pacer{limiter: l, key: key, name: "default", waits: serverwait.New(serverwait.Places)}
+	p := &pacer{limiter: l, key: key, name: "default", waits: serverwait.New(serverwait.Places), learners: learn.In(l)}
 	if d, ok := algo.Describe(l); ok {
 		p.name = d.String()
 	}
@@ -46,7 +55,8 @@ func newPacer(constructor string, l algo.Limiter, key keyfunc.RPC, opts []Option
 
 // admit waits until the call may be sent, reports the decision, and makes the status of a
 // call that may not. The lease of a call that passes unlimited stays zero.
-func (p *pacer) admit(ctx context.Context, cc *grpc.ClientConn, method string, msg any, lease *algo.Lease) (place serverwait.Place, err error) {
+func (p *pacer) admit(ctx context.Context, cc *grpc.ClientConn, method string, msg any, lease *algo.Lease) (c call, err error) {
+	var place serverwait.Place
 	e := telemetry.Event{Context: ctx, Transport: telemetry.GRPC, Client: true, Policy: p.name, Method: method, Cost: 1}
 	if p.observe != nil {
 		e.At = time.Now()
@@ -74,7 +84,7 @@ func (p *pacer) admit(ctx context.Context, cc *grpc.ClientConn, method string, m
 		e.Waited = e.At.Sub(start)
 		p.observe(e)
 	}
-	return place, err
+	return call{place, time.Now(), e.Cost}, err
 }
 
 // acquire waits until the server accepts the call and the limiter admits it. A

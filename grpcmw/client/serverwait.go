@@ -9,16 +9,21 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/internal/serverwait"
 )
 
 // obey remembers the wait that the answer of a server asks for.
-func (p *pacer) obey(place serverwait.Place, err error, header, trailer metadata.MD) {
+func (p *pacer) obey(c call, err error, header, trailer metadata.MD) {
 	wait := askedBy(err, trailer)
 	if p.serverWait != nil {
 		wait = max(wait, p.serverWait(header, trailer))
 	}
-	p.waits.Update(place, wait)
+	p.waits.Update(c.place, wait)
+	denied := status.Code(err) == codes.ResourceExhausted || status.Code(err) == codes.Unavailable && wait > 0
+	for _, l := range p.learners {
+		l.Answered(c.place.Key, learn.Answer{Sent: c.sent, Units: c.units, Denied: denied, Wait: wait})
+	}
 }
 
 // askedBy is the wait that a denial of the server asks for.

@@ -14,6 +14,7 @@ import (
 type reservation struct {
 	lease   algo.Lease
 	outcome algo.Outcome
+	units   int64
 	inBody  bool
 	once    sync.Once
 }

@@ -45,19 +45,37 @@ func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
 	return max(d, waitUntilMore(resp.Header["Ratelimit"]))
 }
 
+// statedRate is the least rate, in units a second, of the quotas that an answer states; 0 if it
+// states none: q units in w seconds of RateLimit-Policy, unless they count
+// bytes, and what remains until the reset in the fields that [QuotaWait] reads.
+func statedRate(resp *http.Response) (perSecond float64) {
+	least := func(units, seconds float64) {
+		if rate := units / seconds; units > 0 && seconds > 0 && (perSecond == 0 || rate < perSecond) {
+			perSecond = rate
+		}
+	}
+	var policies []parameters
+	lines := resp.Header["Ratelimit-Policy"]
+	if readList(lines, func(p parameters) { policies = append(policies, p) }) && !strings.Contains(strings.Join(lines, ","), "content-bytes") {
+		for _, p := range policies {
+			least(float64(p["q"]), float64(p["w"]))
+		}
+	}
+	now := time.Now()
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		now = date
+	}
+	serverwait.Quotas(resp.Header, now, least)
+	return perSecond
+}
+
 // maxField is how much of a field is read.
 const maxField = 4096
 
 // waitUntilMore is the longest t in the RateLimit fields of the limits of which
 // nothing remains (r), or the longest w where nothing is available (a). A field that is not well-formed is ignored as a whole.
 func waitUntilMore(lines []string) (d time.Duration) {
-	size := 0
-	for _, line := range lines {
-		if size += len(line); size > maxField {
-			return 0
-		}
-	}
-	well := structured(strings.Join(lines, ",")).strings(func(p parameters) {
+	well := readList(lines, func(p parameters) {
 		left, ok := p["r"]
 		seconds := p["t"]
 		if !ok { // the draft after it
@@ -72,6 +90,18 @@ func waitUntilMore(lines []string) (d time.Duration) {
 		return 0
 	}
 	return d
+}
+
+// readList calls each for every member of a list that is not too long. It is false if the list is
+// not well-formed.
+func readList(lines []string, each func(parameters)) bool {
+	size := 0
+	for _, line := range lines {
+		if size += len(line); size > maxField {
+			return false
+		}
+	}
+	return structured(strings.Join(lines, ",")).strings(each)
 }
 
 // retryAfter parses the field (RFC 9110 section 10.2.3): seconds, which some servers send

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/serverwait"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -59,7 +60,7 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &transport{base: base, limiter: l, key: key, name: nameOf(l), maxServers: serverwait.Places, occupiesSlot: algo.OccupiesSlot(l)}
+	t := &transport{base: base, limiter: l, key: key, name: nameOf(l), maxServers: serverwait.Places, occupiesSlot: algo.OccupiesSlot(l), learners: learn.In(l)}
 	for _, o := range opts {
 		o(t)
 	}
@@ -81,6 +82,7 @@ type transport struct {
 	serverWait   func(*http.Response) time.Duration
 	waits        *serverwait.Waits
 	occupiesSlot bool // the lease must end with the body
+	learners     []learn.Learner
 }
 
 func nameOf(l algo.Limiter) string {
@@ -110,27 +112,33 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}()
 	res := &reservation{outcome: algo.Failed}
 	defer res.leave()
-	place, err := t.admit(r, &res.lease)
+	place, err := t.admit(r, res)
 	if err != nil {
 		return nil, fmt.Errorf("client: %s: %w", t.name, err)
 	}
 	sent = true
+	var at time.Time
+	if len(t.learners) > 0 {
+		at = time.Now()
+	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil && r.Context().Err() != nil {
 		res.outcome = algo.Failed | algo.Untimed
 	}
-	t.handleResponse(res, place, resp, err)
+	t.handleResponse(res, place, at, resp, err)
 	return resp, err
 }
 
 // admit waits until the request may be sent, and reports the decision. The lease of a request
 // that passes unlimited stays zero.
-func (t *transport) admit(r *http.Request, lease *algo.Lease) (place serverwait.Place, err error) {
+func (t *transport) admit(r *http.Request, res *reservation) (place serverwait.Place, err error) {
+	lease := &res.lease
 	e := telemetry.Event{Context: r.Context(), Transport: telemetry.HTTP, Client: true, Policy: t.name, Cost: 1}
 	if t.observe != nil {
 		e.At = time.Now()
 	}
 	place, e.Err = t.placeAndCost(r, &e.Cost)
+	res.units = e.Cost
 	if e.Err == nil {
 		e.Err = t.acquire(e.Context, place, e.Cost, lease)
 	}
@@ -200,7 +208,7 @@ func (t *transport) classify(ctx context.Context, err error) telemetry.Result {
 
 // handleResponse remembers the wait that the server asked for and ends the lease, or
 // makes it end with the body.
-func (t *transport) handleResponse(res *reservation, p serverwait.Place, resp *http.Response, err error) {
+func (t *transport) handleResponse(res *reservation, p serverwait.Place, sent time.Time, resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		return
 	}
@@ -210,6 +218,10 @@ func (t *transport) handleResponse(res *reservation, p serverwait.Place, resp *h
 	}
 	t.waits.Update(p, wait)
 	status := resp.StatusCode
+	denied := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && wait > 0
+	for _, l := range t.learners {
+		l.Answered(p.Key, learn.Answer{Sent: sent, Units: res.units, Denied: denied, Wait: wait, Rate: statedRate(resp)})
+	}
 	res.outcome = algo.Succeeded
 	switch {
 	case t.refundIf != nil && t.refundIf(status):

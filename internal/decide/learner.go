@@ -8,6 +8,8 @@ import (
 const (
 	// growth is the time in which a rate that is used whole grows by a factor of e.
 	growth = 3 * time.Second
+	// gently is how long the growth takes to become that fast.
+	gently = 5 * time.Second
 	// firstGrowth is the same before the first denial.
 	firstGrowth = time.Second
 	// leastHold is the least time for which a rate is held after a denial. A search for
@@ -19,6 +21,8 @@ const (
 	holdDenials = 100
 	// mostCut is what is left of a rate after a denial, at least: a wait may be longer than it had to be.
 	mostCut = 0.8
+	// overshoot is how far above the limit a rising rate comes before a bucket is empty.
+	overshoot = 1.4
 	// margin is the part of an estimate that is used.
 	margin = 0.98
 	// memory is the least time over which what was accepted is counted, waits included;
@@ -38,8 +42,8 @@ const (
 // Learner is what is known of one limit of a server. Times are since any origin.
 //
 // A denial says that the rate was too high. What it should have been follows from what the
-// server has accepted: in the last seconds, waits included, or while the rate rose, the mean of
-// the last second. That rate is then held for a while, and rises again.
+// server has accepted in the last seconds, waits included; or if the rate was rising, from how far
+// it had come. That rate is then held for a while, and rises again.
 type Learner struct {
 	rate  float64       // units a second
 	next  time.Duration // when the next call may start
@@ -51,7 +55,7 @@ type Learner struct {
 	accepted float64 // units in the memory
 	took     float64 // the seconds that sending and waiting took
 	wait     float64 // the last wait, in seconds
-	recent   float64 // the mean rate of the last third of growth
+	held     float64 // the rate after the last denial
 
 	denied int64 // units since the rate last rose
 	row    int   // denials in a row
@@ -62,7 +66,7 @@ type Learner struct {
 
 // NewLearner begins at a rate, in units a second.
 func NewLearner(rate float64) Learner {
-	return Learner{rate: rate, recent: rate, accepted: 2, took: 2 / rate}
+	return Learner{rate: rate, held: rate, accepted: 2, took: 2 / rate}
 }
 
 // Pace is the rate in force.
@@ -127,20 +131,21 @@ func (m *Learner) Accepted(now, sent time.Duration, n int64) {
 	if sent < m.since {
 		return
 	}
-	m.recent += (rate - m.recent) * min(1, took/(m.growth()/3).Seconds())
 	switch {
 	case m.told > 0 && now >= m.distrusts:
 		m.rate = m.told
 	case now >= m.hold && m.next >= now-2*slack: // the rate is used
-		m.rate += units / m.growth().Seconds()
+		m.rate += units * m.growth(now)
 	}
 }
 
-func (m *Learner) growth() time.Duration {
+// growth is by how much of itself a rate grows in a second. After a hold it begins gently, so
+// that it does not come far above the limit before that is found.
+func (m *Learner) growth(now time.Duration) float64 {
 	if m.since == 0 {
-		return firstGrowth
+		return 1 / firstGrowth.Seconds()
 	}
-	return growth
+	return min(1, float64(now-m.hold)/float64(gently)) / growth.Seconds()
 }
 
 // Denied is the answer to a call of n units that was denied; wait is what the server
@@ -180,11 +185,11 @@ func (m *Learner) Closed(now, wait time.Duration) {
 func (m *Learner) learn(now time.Duration, held bool, rate float64) {
 	if !held && m.told == 0 {
 		m.took = memory.Seconds()
-		m.accepted = m.recent * m.took
+		m.accepted = max(m.held/margin, rate/overshoot) * m.took
 	}
 	estimate := max(m.accepted/m.took, mostCut*rate)
 	m.rate = max(margin*min(estimate, rate), leastRate)
-	m.recent = m.rate
+	m.held = m.rate
 	m.since = now
 	if m.told > 0 {
 		m.distrusts = now + leastHold

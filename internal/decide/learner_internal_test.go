@@ -28,8 +28,8 @@ var tells = []struct {
 	used, denied float64
 }{
 	{"honest", func(d time.Duration) time.Duration { return d }, .7, .06},
-	{"seconds", func(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }, .75, .03},
-	{"none", func(time.Duration) time.Duration { return 0 }, .6, .09},
+	{"seconds", func(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }, .75, .05},
+	{"none", func(time.Duration) time.Duration { return 0 }, .55, .09},
 	{"2 s", func(time.Duration) time.Duration { return 2 * time.Second }, .65, .035},
 	{"a tenth", func(d time.Duration) time.Duration { return d / 10 }, .55, .06},
 	{"ten times", func(d time.Duration) time.Duration { return 10 * d }, .05, .2},

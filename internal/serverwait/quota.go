@@ -30,6 +30,28 @@ func Quota(fields map[string][]string, failed bool, now time.Time) (d time.Durat
 	return d
 }
 
+// Quotas calls each with the requests that remain of each quota of which some remain, and the
+// seconds until its reset. Quotas of tokens and bytes are left out.
+func Quotas(fields map[string][]string, now time.Time, each func(requests, seconds float64)) {
+	for name, lines := range fields {
+		at := strings.Index(name, "emaining")
+		if at < 0 || len(lines) == 0 || !isQuota(name) || isOtherUnit(name) {
+			continue
+		}
+		n, ok := parse(lines[0])
+		if reset := fields[name[:at]+"eset"+name[at+len("emaining"):]]; ok && n > 0 && len(reset) > 0 {
+			if d := untilReset(reset[0], now); d >= time.Second { // sooner, the rest of a quota says little
+				each(n, d.Seconds())
+			}
+		}
+	}
+}
+
+func isOtherUnit(name string) bool {
+	name = strings.ToLower(name)
+	return strings.Contains(name, "token") || strings.Contains(name, "byte")
+}
+
 // retryAfterMs is how the fields end that give a wait in milliseconds:
 // retry-after-ms, x-ms-retry-after-ms.
 const retryAfterMs = "retry-after-ms"

@@ -1,0 +1,75 @@
+package distributed_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// Two instances learn one rate, and a wait of one is a wait of both. Without Redis each has half
+// of the rate, and keeps the wait.
+func TestLearnedByAFleet(t *testing.T) {
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	var store *distributed.Store
+	join := func() *distributed.Learned {
+		store = newStore(t, viaProxy(t, proxy), distributed.WithInstances(2))
+		return must[*distributed.Learned](t)(store.Learned("partner", algo.PerSecond(50)))
+	}
+	a, b := join(), join()
+	acquire := func(l *distributed.Learned) algo.Lease { return must[algo.Lease](t)(l.Acquire(ctx, "k", 1)) }
+
+	lease := acquire(a)
+	require.True(t, lease.Allowed)
+	require.Equal(t, algo.SourceRemote, lease.Source)
+	b.Answered("k", learn.Answer{Sent: time.Now(), Units: 1})
+	second := acquire(b)
+	third := acquire(a)
+	require.False(t, second.Allowed && third.Allowed, "one rate for both")
+	require.Positive(t, max(second.RetryAfter, third.RetryAfter))
+
+	a.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: 30 * time.Second})
+	for _, l := range []*distributed.Learned{a, b} {
+		denied := acquire(l)
+		require.Equal(t, algo.Quota, denied.Reason)
+		require.Greater(t, denied.RetryAfter, 29*time.Second)
+		require.Less(t, l.Rate("k"), 50.)
+	}
+	canceled := must[algo.Lease](t)(a.Acquire(ctx, "other", 1))
+	canceled.Release(algo.Canceled)
+	require.Eventually(t, func() bool { return must[algo.Lease](t)(b.Acquire(ctx, "other", 0)).RetryAfter == 0 }, 5*time.Second, time.Millisecond)
+
+	proxy.Set(redistest.Fault{Refuse: true, Reset: true})
+	require.Eventually(t, func() bool { acquire(b); return store.Stats().State == distributed.StateOpen }, 5*time.Second, time.Millisecond)
+	denied := acquire(b)
+	require.Equal(t, algo.SourceFallback, denied.Source)
+	require.Greater(t, denied.RetryAfter, 20*time.Second, "the wait is kept")
+	admitted := 0
+	for start := time.Now(); time.Since(start) < 500*time.Millisecond; time.Sleep(time.Millisecond) {
+		if must[algo.Lease](t)(b.Acquire(ctx, "fresh", 1)).Allowed {
+			admitted++
+		}
+	}
+	require.InDelta(t, 12, admitted, 5, "half of 50 a second")
+}
+
+func TestLearnedArguments(t *testing.T) {
+	store := newStore(t, viaProxy(t, redistest.StartProxy(t, redistest.Start(t))))
+	_, err := store.Learned("", algo.Rate{})
+	require.ErrorContains(t, err, "name")
+	_, err = store.Learned("x", algo.Rate{Count: -1, Period: time.Second})
+	require.ErrorContains(t, err, "want a positive one")
+	l := must[*distributed.Learned](t)(store.Learned("x", algo.Rate{}))
+	_, err = l.Acquire(ctx, "", -1)
+	require.ErrorIs(t, err, algo.ErrCost)
+	require.InDelta(t, 1, l.Rate("k"), 0)
+	require.NoError(t, store.Close())
+	_, err = l.Acquire(ctx, "", 1)
+	require.ErrorIs(t, err, distributed.ErrClosed)
+}
