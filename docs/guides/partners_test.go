@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -62,4 +63,20 @@ func Example_learnedPartner() {
 	// Output:
 	// true true
 	// true
+}
+
+// One learned limit for a fleet.
+func Example_learnedPartnerOfAFleet() {
+	redis, stop := redisClient()
+	defer stop()
+	store := algo.Must(distributed.New(redis, patient))
+	defer store.Close()
+
+	partner, err := store.Learned("partner", algo.PerSecond(10))
+	if err != nil {
+		panic(err)
+	}
+	partner.Answered("", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Minute})
+	fmt.Println(partner.Rate("") < 10)
+	// Output: true
 }
