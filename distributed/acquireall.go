@@ -16,14 +16,11 @@ func (l *Limiter) Batches(a, b algo.Request) bool {
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {
 		return false
 	}
-	if s := l.load().script(); !batches(s) || s != other.load().script() {
+	if lim, ok := l.load().(batcher); !ok || lim.script() != other.load().script() {
 		return false
 	}
 	return l.store.remote.OneNode() || l.store.remote.SameStep(l.redisKey(a.Key), other.redisKey(b.Key))
 }
-
-// batches reports whether s has opAcquireAll.
-func batches(s *remote.Script) bool { return s == bucketScript || s == fixedWindowScript }
 
 // AcquireBatch charges all of reqs or none, in one step. It implements
 // [algo.Batcher]; callers use [algo.AcquireAll].
@@ -283,7 +280,7 @@ func (g *group) UndoCharge(r *remote.Request) {
 	}
 	for i := range g.parts {
 		if p := &g.parts[i]; p.units() > 0 {
-			p.limiter.correct(p.key, p.limit.script(), p.limit.refundArgs(handles[i], p.units()))
+			p.limiter.correct(p.key, p.limit, p.limit.refundArgs(handles[i], p.units()))
 		}
 	}
 }

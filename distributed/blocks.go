@@ -223,7 +223,8 @@ func (k *block) returnRest() {
 
 func (b *blocks) refund(key string, h algo.Handle, n int64) {
 	l := b.limiter
-	l.correct(l.redisKey(key), bucketScript, l.load().refundArgs(h, n))
+	lim := l.load()
+	l.correct(l.redisKey(key), lim, lim.refundArgs(h, n))
 }
 
 // sweep gives back the blocks that were not spent in time, and removes idle

@@ -108,6 +108,8 @@ func micros(us int64) time.Duration { return decide.Microseconds.Duration(max(us
 
 func (b *bucket) script() *remote.Script { return bucketScript }
 
+func (b *bucket) batches() {}
+
 func (b *bucket) maxCost() int64 { return b.MaxCost }
 
 func (b *bucket) acquireArgs(_ string, n int64) remote.Args {

@@ -37,7 +37,7 @@ func TestCorrectionsBeyondTheBoundAreCounted(t *testing.T) {
 	}
 	require.Equal(t, StateOpen, store.Stats().State)
 	for range remote.MaxKept + beyond {
-		l.correct(l.redisKey("k"), bucketScript, remote.Args{opRefund})
+		l.correct(l.redisKey("k"), l.load(), remote.Args{opRefund})
 	}
 	require.Equal(t, remote.MaxKept, store.Stats().Kept)
 	require.Equal(t, int64(beyond), store.Stats().Lost)

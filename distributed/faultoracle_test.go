@@ -100,6 +100,7 @@ type outcome struct {
 	back                         time.Duration // from the end of the fault until Redis decides for all
 	denied                       time.Duration // the longest denial of a key
 	share                        float64       // of the bound, in the worst window
+	unitsLost, slotsLost         int64         // charged to nobody at the end
 	meters                       []*meter
 }
 
@@ -188,6 +189,7 @@ type faultLine struct {
 	cells, decisions, fallbacks int
 	share                       map[string]float64
 	denied, stated, p95, back   time.Duration
+	unitsLost, slotsLost        int64 // of all cells
 }
 
 func (f *faultTable) add(c cell, o *outcome) {
@@ -210,11 +212,12 @@ func (f *faultTable) add(c cell, o *outcome) {
 	l.denied, l.stated = max(l.denied, o.denied), c.denial()
 	l.p95 = max(l.p95, o.p95)
 	l.back = max(l.back, o.back)
+	l.unitsLost, l.slotsLost = l.unitsLost+o.unitsLost, l.slotsLost+o.slotsLost
 }
 
 func (f *faultTable) markdown() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "| fault | cells | decisions | local | %s | longest denial, of | p95 | back |\n|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(faultAlgorithms, " | "))
+	fmt.Fprintf(&b, "| fault | cells | decisions | local | %s | longest denial, of | p95 | back | units lost | slots lost |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n", strings.Join(faultAlgorithms, " | "))
 	for _, row := range faultRows {
 		l := f.rows[row.name]
 		if l == nil {
@@ -228,7 +231,7 @@ func (f *faultTable) markdown() string {
 				b.WriteString(" |")
 			}
 		}
-		fmt.Fprintf(&b, " %d of %d ms | %d ms | %d ms |\n", l.denied.Milliseconds(), l.stated.Milliseconds(), l.p95.Milliseconds(), l.back.Milliseconds())
+		fmt.Fprintf(&b, " %d of %d ms | %d ms | %d ms | %d | %d |\n", l.denied.Milliseconds(), l.stated.Milliseconds(), l.p95.Milliseconds(), l.back.Milliseconds(), l.unitsLost, l.slotsLost)
 	}
 	return b.String()
 }

@@ -34,6 +34,7 @@ type rig struct {
 	keys     []string
 	limiters []*distributed.Limiter // of this version of the limit
 	meters   []*meter               // of all versions
+	spenders []*spender             // one of each instance
 	group    sync.WaitGroup         // of the callers
 	left     chan struct{}          // closed when the other version leaves
 	mu       sync.Mutex
@@ -78,7 +79,9 @@ func (r *rig) join(t *testing.T, algorithm string, q quota) *distributed.Limiter
 		opts = append(opts, distributed.WithBlocks(r.row.blocks))
 	}
 	r.meters = append(r.meters, m)
-	return must[*distributed.Limiter](t)(makers(newStore(t, c, opts...))[algorithm]("fault", algo.Per(q.units, q.period)))
+	store := newStore(t, c, opts...)
+	r.spenders = append(r.spenders, newSpender(t, store))
+	return must[*distributed.Limiter](t)(makers(store)[algorithm]("fault", algo.Per(q.units, q.period)))
 }
 
 // intrude starts an instance with the other version of the limit, and its callers.
@@ -142,8 +145,9 @@ func (r *rig) run(t *testing.T) *outcome {
 		r.whole(t)
 	}
 	stop := make(chan struct{})
-	for _, l := range r.limiters {
+	for i, l := range r.limiters {
 		r.call(l, stop)
+		r.group.Go(func() { r.spenders[i].run(stop) })
 	}
 	if r.at == inRecovery {
 		r.proxy.Set(redistest.Fault{Refuse: true})
@@ -169,7 +173,9 @@ func (r *rig) run(t *testing.T) *outcome {
 	close(stop)
 	r.group.Wait()
 	r.requireTTL(t)
-	return r.outcome(back)
+	o := r.outcome(back)
+	o.unitsLost, o.slotsLost = r.lost(t)
+	return o
 }
 
 func (r *rig) each(f func(*meter)) {

@@ -253,6 +253,8 @@ func (o *outcome) check(t *testing.T, c cell) {
 	require.Less(t, o.denied, c.denial()+4*grace)
 	require.Less(t, o.p95, c.row.timeout()+grace, "F1")
 	require.Less(t, o.back, 2*probeEvery+8*grace, "F3")
+	require.Zero(t, o.slotsLost)
+	require.LessOrEqual(t, o.unitsLost, int64(2*max(c.row.instances, faultInstances)), "the commands on a connection that breaks")
 	for _, m := range o.meters {
 		require.LessOrEqual(t, float64(m.calls), m.intervals()+1, "F2")
 	}

@@ -144,7 +144,7 @@ func (c prepaidCall) UndoCharge(r *remote.Request) {
 	}
 	c.of.credits.add(c.key, paid)
 	if n := c.n - paid; n > 0 {
-		c.of.plan.correct(r.Keys[0], r.Script, c.limit.refundArgs(h, n))
+		c.of.plan.correct(r.Keys[0], c.limit, c.limit.refundArgs(h, n))
 	}
 }
 

@@ -53,6 +53,8 @@ type inFlight struct {
 
 func (f *inFlight) script() *remote.Script { return inFlightScript }
 
+func (f *inFlight) holds() {}
+
 func (f *inFlight) maxCost() int64 { return f.limit }
 
 func (f *inFlight) acquireArgs(_ string, n int64) remote.Args {

@@ -56,6 +56,27 @@ type limit interface {
 	describe() algo.Description
 }
 
+// The traits of some limits; see also prover.
+type (
+	// batcher is decided with others in one step of its script.
+	batcher interface {
+		limit
+		batches()
+	}
+	// giver gives back units of whatever charge.
+	giver interface {
+		giveBackArgs(key string, n int64) remote.Args
+	}
+	// leaser leases its units elsewhere: an answer may ask for more.
+	leaser interface {
+		leaseIfAsked(home *Limiter, r *remote.Request, key string)
+		dropLease(home *Limiter, r *remote.Request)
+	}
+	// holder keeps each unit under the id of its charge, so a charge may be undone twice, and
+	// without a reply.
+	holder interface{ holds() }
+)
+
 // Describe returns the limit as callers see it.
 func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
 
@@ -138,7 +159,7 @@ func (l *Limiter) ask(c call, extra int64) *remote.Request {
 	}
 	if r.Err != nil || r.Answer(0).Flag() == flagWrongType {
 		l.reportKeyFault(r)
-		l.undoUnknown(r)
+		l.undoUnknown(r, c.limit)
 		r.Free()
 		return nil
 	}
@@ -155,7 +176,7 @@ func (l *Limiter) fillLease(lease *algo.Lease, r *remote.Request, c call) algo.H
 	d.Source = algo.SourceRemote
 	l.blame(&d, c.key)
 	l.fallback.follow(c.key, &d)
-	if g, ok := c.limit.(*region); ok {
+	if g, ok := c.limit.(leaser); ok {
 		g.leaseIfAsked(l, r, c.key)
 	}
 	if !d.Allowed || r.N == 0 {

@@ -57,7 +57,8 @@ func configure(opts []Option) (settings, error) {
 
 // WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
 // default is 20 ms. After that the fallback decides; a caller whose context ends before is
-// denied. The client's own timeouts may be longer: they bound how long a connection waits
+// denied. Where this process itself is late, for lack of CPU, and Redis has answered lately, it
+// waits on, for at most ten timeouts, at least a second, or until its context ends. The client's own timeouts may be longer: they bound how long a connection waits
 // for a reply after its caller has gone on.
 func WithTimeout(d time.Duration) Option {
 	return Option{"WithTimeout", func(s *settings) error {

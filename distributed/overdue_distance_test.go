@@ -96,8 +96,8 @@ func TestPing(t *testing.T) {
 	require.ErrorIs(t, store.Ping(ctx), distributed.ErrClosed)
 }
 
-// TestProcessLate: a process without enough CPU sees replies too late. It says so, and
-// does not take Redis for away.
+// TestProcessLate: a process without enough CPU sees replies too late. It says so, waits
+// for them, and does not take Redis for away.
 func TestProcessLate(t *testing.T) {
 	cases.Slow(t)
 	server := redistest.Start(t)
@@ -123,7 +123,7 @@ func TestProcessLate(t *testing.T) {
 			}
 		})
 	}
-	local := 0
+	local, total := 0, 0
 	long := time.Duration(max(cases.Count(4, 4), 2)) * time.Second
 	for began := time.Now(); time.Since(began) < long || e.count(distributed.ProcessLate) == 0 && time.Since(began) < 5*long; {
 		var callers sync.WaitGroup
@@ -137,12 +137,12 @@ func TestProcessLate(t *testing.T) {
 			})
 		}
 		callers.Wait()
-		local += int(locals.Load())
+		local, total = local+int(locals.Load()), total+10
 	}
 	close(stop)
 	group.Wait()
-	t.Logf("%d decisions were local", local)
-	require.Positive(t, local)
+	t.Logf("%d of %d decisions were local", local, total)
+	require.Less(t, local, total/2)
 	require.Empty(t, e.states())
 	require.Positive(t, e.count(distributed.ProcessLate))
 	require.Contains(t, log.String(), "this process is late")

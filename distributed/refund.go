@@ -34,45 +34,39 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 	return l.execute(ctx, key, lim.giveBackArgs(key, n), func(remote.Answer) {})
 }
 
-// giver is a limit that gives back units of whatever charge.
-type giver interface {
-	giveBackArgs(key string, n int64) remote.Args
-}
-
 // UndoCharge undoes a charge whose caller has stopped waiting.
 func (u *releaser) UndoCharge(r *remote.Request) {
 	l := (*Limiter)(u)
-	a := r.Answer(0)
+	a, lim := r.Answer(0), r.Limit.(limit)
 	if r.Err != nil {
-		l.undoUnknown(r)
+		l.undoUnknown(r, lim)
 		return
 	}
 	if a.Flag() == flagWrongType {
 		return
 	}
-	lim := r.Limit.(limit)
-	if g, ok := lim.(*region); ok {
+	if g, ok := lim.(leaser); ok {
 		g.dropLease(l, r)
 	}
 	if d, h := lim.explain(a, r.N); d.Allowed && r.N > 0 {
-		l.correct(r.Keys[0], lim.script(), lim.refundArgs(h, h.N))
+		l.correct(r.Keys[0], lim, lim.refundArgs(h, h.N))
 	}
 }
 
-// undoUnknown removes units that may have been charged: a set knows each of its units, so
-// nothing else is given back.
-func (l *Limiter) undoUnknown(r *remote.Request) {
-	if s := r.Script; (s == inFlightScript || s == logScript) && remote.Classify(r.Err) == remote.UnknownOutcome {
-		l.correct(r.Keys[0], s, removeUnits(unitsOf(r.Answer(0), r.N), r.N))
+// undoUnknown removes units that may have been charged; nothing else is given back.
+func (l *Limiter) undoUnknown(r *remote.Request, lim limit) {
+	if _, ok := lim.(holder); ok && remote.Classify(r.Err) == remote.UnknownOutcome {
+		l.correct(r.Keys[0], lim, removeUnits(unitsOf(r.Answer(0), r.N), r.N))
 	}
 }
 
 // correct sends a correction to Redis and drops the proof of a denial, which
 // the correction may invalidate.
-func (l *Limiter) correct(redisKey string, s *remote.Script, a remote.Args) {
-	r := remote.NewRequest(s, redisKey, a)
+func (l *Limiter) correct(redisKey string, lim limit, a remote.Args) {
+	r := remote.NewRequest(lim.script(), redisKey, a)
 	r.Name = l.name
-	r.Twice = (s == inFlightScript || s == logScript) && a[0] == opRefund && a[3] == a[5] // all units of a charge
+	_, held := lim.(holder)
+	r.Twice = held && a[0] == opRefund && a[3] == a[5] // all units of a charge
 	l.store.remote.Send(r)
 	l.store.denied.drop(redisKey)
 }
@@ -102,7 +96,7 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	}
 	l := (*Limiter)(r)
 	lim := l.load()
-	l.correct(l.redisKey(h.Key), lim.script(), lim.forceArgs(h.Key, h, actual-h.N))
+	l.correct(l.redisKey(h.Key), lim, lim.forceArgs(h.Key, h, actual-h.N))
 }
 
 // Describe returns the unit in which a composition of limits may settle the
@@ -112,7 +106,7 @@ func (r *releaser) Describe() (algo.Description, bool) { return (*Limiter)(r).De
 func (r *releaser) refund(h algo.Handle, n int64) {
 	l := (*Limiter)(r)
 	lim := l.load()
-	l.correct(l.redisKey(h.Key), lim.script(), lim.refundArgs(h, n))
+	l.correct(l.redisKey(h.Key), lim, lim.refundArgs(h, n))
 }
 
 // blockReleaser is the block's side of the leases that were spent from it.
@@ -141,6 +135,7 @@ func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	case more < 0:
 		k.of.refund(h.Key, h, -more)
 	default:
-		l.correct(l.redisKey(h.Key), bucketScript, l.load().forceArgs(h.Key, h, more))
+		lim := l.load()
+		l.correct(l.redisKey(h.Key), lim, lim.forceArgs(h.Key, h, more))
 	}
 }

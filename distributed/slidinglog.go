@@ -34,6 +34,8 @@ func newID() int64 { return rand.Int64() }
 
 func (u *slidingLog) script() *remote.Script { return logScript }
 
+func (u *slidingLog) holds() {}
+
 func (u *slidingLog) acquireArgs(_ string, n int64) remote.Args {
 	return remote.Args{opAcquire, u.period, u.quota, possible(n, u.quota), newID(), 0, u.mark()}
 }

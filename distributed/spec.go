@@ -158,8 +158,7 @@ func (l *Limiter) change(f func(*algo.Spec) error) error {
 	if l.slots != nil {
 		return l.errorf("has neither rate nor burst; make a new limiter")
 	}
-	switch l.load().(type) {
-	case *share, *region:
+	if l.spec.Algorithm == "" {
 		return l.errorf("cannot be changed in use; make a new limiter")
 	}
 	next := l.spec

@@ -120,6 +120,8 @@ func (f *fixedWindow) shift(key string) int64 {
 
 func (f *fixedWindow) script() *remote.Script { return fixedWindowScript }
 
+func (f *fixedWindow) batches() {}
+
 func (f *fixedWindow) acquireArgs(key string, n int64) remote.Args {
 	return remote.Args{opAcquire, f.period, f.quota, possible(n, f.quota), f.shift(key)}
 }

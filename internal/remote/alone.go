@@ -37,13 +37,19 @@ func (q *Node) alone(ctx context.Context, r *Request) (answered, sent bool) {
 	o.reqs[0] = r
 	o.cmd = Command{script: r.Script, requests: o.reqs[:], deadline: q.clock.deadline(o.reqs[:])}
 	o.out, o.in, o.sent = o.cmd.appendTo(o.out[:0]), o.in[:0], time.Now()
-	_ = o.SetReadDeadline(r.until)
+	_ = o.SetReadDeadline(time.UnixMicro(r.until.Load()))
 	if n, err := o.Write(o.out); err != nil && n == 0 {
 		q.giveAlone(o, err)
 		return false, false
 	}
 	stop := o.interruptedBy(ctx)
 	err := o.read()
+	for more := time.Duration(1); more > 0 && errors.Is(err, os.ErrDeadlineExceeded) && ctx.Err() == nil; {
+		if more = q.patience(ctx, r); more > 0 {
+			_ = o.SetReadDeadline(time.Now().Add(more))
+			err = o.read()
+		}
+	}
 	stop()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		r.state.Store(abandoned)

@@ -48,10 +48,9 @@ func (o *aloneConn) interruptedBy(ctx context.Context) (stop func()) {
 		}
 	})
 	return func() {
-		if !end() {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-		}
+		end()
+		o.mu.Lock()
+		defer o.mu.Unlock()
 		o.turn++
 	}
 }

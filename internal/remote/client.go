@@ -82,10 +82,12 @@ func (c *Client) Do(ctx context.Context, r *Request) bool {
 		r.Free()
 		return false
 	}
-	r.until = time.Now().Add(c.Timeout)
-	if at, ok := ctx.Deadline(); ok && at.Before(r.until) {
-		r.until = at
+	r.began = time.Now()
+	until := r.began.Add(c.Timeout)
+	if at, ok := ctx.Deadline(); ok && at.Before(until) {
+		until = at
 	}
+	r.until.Store(until.UnixMicro())
 	q := c.router.queue(r.Keys[0])
 	if !q.breaker.allow() {
 		r.Free()
@@ -94,7 +96,7 @@ func (c *Client) Do(ctx context.Context, r *Request) bool {
 	if answered, sent := q.alone(ctx, r); sent {
 		return answered
 	}
-	return c.submit(q, r) && r.wait(ctx, time.Until(r.until))
+	return c.submit(q, r) && r.wait(ctx, max(time.Until(until), 1), q.patience)
 }
 
 // HasLeft reports whether a caller has left. The timer of its context may be late.

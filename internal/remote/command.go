@@ -189,16 +189,14 @@ func (n *nodeClock) note(sent time.Time, now int64) { n.ahead.Store(now - sent.U
 
 // deadline is when the last caller of the requests stops waiting. Corrections have none.
 func (n *nodeClock) deadline(requests []*Request) string {
-	ahead, last := n.ahead.Load(), requests[0].until
+	ahead, last := n.ahead.Load(), int64(0)
 	if ahead == 0 || requests[0].oneWay {
 		return ""
 	}
 	for _, r := range requests {
-		if r.until.After(last) {
-			last = r.until
-		}
+		last = max(last, r.until.Load())
 	}
-	return "d" + strconv.FormatInt(last.UnixMicro()+ahead+1, 10)
+	return "d" + strconv.FormatInt(last+ahead+2, 10)
 }
 
 // resendBySlot sends request by request the commands that a node rejects

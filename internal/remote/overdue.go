@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"runtime"
 	"time"
 )
@@ -63,6 +64,18 @@ func (q *Node) processLate(lag time.Duration) bool {
 	}
 	q.client.host.Late(lag)
 	return true
+}
+
+// patience is how much longer the caller of r waits after its timeout: nothing, unless this process is
+// late itself. Then it waits on in steps of the timeout, for as long as late replies are awaited.
+func (q *Node) patience(ctx context.Context, r *Request) time.Duration {
+	now := time.Now()
+	lag := max(now.Sub(time.UnixMicro(r.until.Load())), yieldTime())
+	if HasLeft(ctx) || now.Sub(r.began) > q.client.ReplyTimeout() || !q.processLate(lag) {
+		return 0
+	}
+	r.until.Store(now.Add(q.client.Timeout).UnixMicro())
+	return q.client.Timeout
 }
 
 // reportDistance reports a node whose replies come, but after the timeout.

@@ -30,8 +30,9 @@ type Request struct {
 	state  atomic.Uint32
 	done   chan struct{} // receives one token with the reply
 	timer  *time.Timer
-	until  time.Time // when its caller stops waiting
-	oneWay bool      // no caller waits for the reply: a correction
+	began  time.Time    // when its caller asked
+	until  atomic.Int64 // when its caller stops waiting, in microseconds
+	oneWay bool         // no caller waits for the reply: a correction
 
 	oneKey  [1]string
 	oneArgs Args
@@ -109,16 +110,20 @@ func (r *Request) Answer(i int) Answer {
 	return Answer{r.Now, r.Args[i*k:][:k], r.Reply[i*n:][:n]}
 }
 
-// wait returns when r is answered, the timeout has passed or ctx ends. It
+// wait returns when r is answered, the timeout has passed, with what more adds to it, or ctx ends. It
 // reports false if r is abandoned and no longer belongs to the caller.
-func (r *Request) wait(ctx context.Context, timeout time.Duration) bool {
-	r.timer.Reset(timeout)
+func (r *Request) wait(ctx context.Context, timeout time.Duration, more func(context.Context, *Request) time.Duration) bool {
 	defer r.timer.Stop()
-	select {
-	case <-r.done:
-		return true
-	case <-r.timer.C:
-	case <-ctx.Done():
+	for timeout > 0 {
+		r.timer.Reset(timeout)
+		select {
+		case <-r.done:
+			return true
+		case <-ctx.Done():
+			timeout = 0
+		case <-r.timer.C:
+			timeout = more(ctx, r)
+		}
 	}
 	if r.state.CompareAndSwap(pending, abandoned) {
 		return false
