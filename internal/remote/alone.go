@@ -36,7 +36,7 @@ func (q *Node) alone(ctx context.Context, r *Request) (answered, sent bool) {
 	}
 	o.reqs[0] = r
 	o.cmd = Command{script: r.Script, requests: o.reqs[:], deadline: q.clock.deadline(o.reqs[:])}
-	o.out, o.in, o.sent = o.cmd.appendTo(o.out[:0]), o.in[:0], time.Now()
+	o.out, o.in, o.sent = appendWords(o.out[:0], o.cmd.words()), o.in[:0], time.Now()
 	_ = o.SetReadDeadline(time.UnixMicro(r.until.Load()))
 	if n, err := o.Write(o.out); err != nil && n == 0 {
 		q.giveAlone(o, err)

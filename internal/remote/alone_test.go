@@ -119,7 +119,7 @@ func TestAloneSpeaksTheProtocol(t *testing.T) {
 	for _, w := range words {
 		fmt.Fprintf(&want, "$%d\r\n%s\r\n", len(w), w)
 	}
-	require.Equal(t, want.String(), string(c.appendTo(nil)))
+	require.Equal(t, want.String(), string(appendWords(nil, c.words())))
 	for reply, says := range map[string]string{
 		"*3\r\n:1\r\n:-22\r\n:333\r\n": "", "*0\r\n": "", "-ERR no\r\n": "ERR no",
 		"+OK\r\n": "unexpected reply", "*1\r\n$1\r\n": "unexpected reply", ":1\r\n": "unexpected reply",

@@ -114,44 +114,27 @@ func line(in []byte) (kind byte, n int64, rest []byte, ok bool) {
 	return in[0], n, in[end+1:], true
 }
 
-// appendTo appends the command in the protocol of Redis.
-func (c *Command) appendTo(b []byte) []byte {
-	words := 3
-	keys := 0
-	for _, r := range c.requests {
-		keys += len(r.Keys)
-		words += len(r.Keys) + len(r.Args)
-	}
-	if c.deadline != "" {
-		words++
-	}
-	b = append(strconv.AppendInt(append(b, '*'), int64(words), 10), "\r\n"...)
-	b = appendWord(appendWord(b, "evalsha"), c.script.Hash())
-	b = appendNumber(b, int64(keys))
-	for _, r := range c.requests {
-		for _, k := range r.Keys {
-			b = appendWord(b, k)
+// appendWords appends a command in the protocol of Redis.
+func appendWords(b []byte, words []any) []byte {
+	b = append(strconv.AppendInt(append(b, '*'), int64(len(words)), 10), "\r\n"...)
+	var text [20]byte
+	for _, w := range words {
+		switch w := w.(type) {
+		case string:
+			b = append(append(appendLength(b, len(w)), w...), "\r\n"...)
+		case int:
+			n := strconv.AppendInt(text[:0], int64(w), 10)
+			b = append(append(appendLength(b, len(n)), n...), "\r\n"...)
+		case *int64:
+			n := strconv.AppendInt(text[:0], *w, 10)
+			b = append(append(appendLength(b, len(n)), n...), "\r\n"...)
 		}
-	}
-	for _, r := range c.requests {
-		for _, a := range r.Args {
-			b = appendNumber(b, a)
-		}
-	}
-	if c.deadline != "" {
-		b = appendWord(b, c.deadline)
 	}
 	return b
 }
 
-func appendWord[W string | []byte](b []byte, word W) []byte {
-	b = append(strconv.AppendInt(append(b, '$'), int64(len(word)), 10), "\r\n"...)
-	return append(append(b, word...), "\r\n"...)
-}
-
-func appendNumber(b []byte, n int64) []byte {
-	var text [20]byte
-	return appendWord(b, strconv.AppendInt(text[:0], n, 10))
+func appendLength(b []byte, n int) []byte {
+	return append(strconv.AppendInt(append(b, '$'), int64(n), 10), "\r\n"...)
 }
 
 // dialer returns a function that opens a connection as the client would: nil where that takes
@@ -190,33 +173,25 @@ func greet(ctx context.Context, conn net.Conn, o *redis.Options) (err error) {
 	case o.CredentialsProvider != nil:
 		user, password = o.CredentialsProvider()
 	}
-	var commands [][]string
+	var commands [][]any
 	switch {
 	case err != nil:
 		return err
 	case user != "":
-		commands = append(commands, []string{"auth", user, password})
+		commands = append(commands, []any{"auth", user, password})
 	case password != "":
-		commands = append(commands, []string{"auth", password})
+		commands = append(commands, []any{"auth", password})
 	}
 	if o.DB > 0 {
-		commands = append(commands, []string{"select", strconv.Itoa(o.DB)})
+		commands = append(commands, []any{"select", o.DB})
 	}
+	var answer [256]byte
 	for _, words := range commands {
-		b := append(strconv.AppendInt([]byte{'*'}, int64(len(words)), 10), "\r\n"...)
-		for _, w := range words {
-			b = appendWord(b, w)
-		}
-		var answer [256]byte
-		if _, err := conn.Write(b); err != nil {
+		if _, err := conn.Write(appendWords(nil, words)); err != nil {
 			return err
 		}
-		n, err := conn.Read(answer[:])
-		if err != nil {
-			return err
-		}
-		if !bytes.HasPrefix(answer[:n], []byte("+OK")) {
-			return errors.Join(errReply, fmt.Errorf("%s: %q", words[0], answer[:n]))
+		if n, err := conn.Read(answer[:]); err != nil || !bytes.HasPrefix(answer[:n], []byte("+OK")) {
+			return errors.Join(err, fmt.Errorf("%s: %q", words[0], answer[:n]))
 		}
 	}
 	return nil
