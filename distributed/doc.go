@@ -91,6 +91,8 @@
 //   - while instances use one name with different algorithms: the sum of the bounds
 //     of both limits. Until the charges on a key have expired, instances with
 //     another algorithm decide about it locally. The event is [KeyFault];
+//   - after the server's clock stepped forward by d, as in a failover to a server that is ahead:
+//     at most R*d more, and no more than B for each key;
 //   - after the server's clock stepped back by any time: a key is denied for at
 //     most one burst, or period, longer than a key that has just spent everything,
 //     and at most that is spent twice.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
@@ -138,4 +139,50 @@ func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {
 	l := must[*distributed.Limiter](t)(store.InFlight("work", 1, 30*time.Second))
 	require.ErrorContains(t, l.SetRate(algo.PerSecond(1)), "has neither rate nor burst")
 	require.ErrorContains(t, l.SetBurst(1), "has neither rate nor burst")
+}
+
+// Units in flight whose leases Redis has lost are put back when it answers again: in a hang that
+// is longer than the expiry, with all data, or on a replica whose clock is ahead.
+func TestInFlightPutsBackWhatIsMissing(t *testing.T) {
+	const expiry = time.Second
+	for name, lose := range map[string]func(s *redistest.Server){
+		"hang": func(*redistest.Server) { time.Sleep(2 * expiry) },
+		"data": func(s *redistest.Server) { s.Flush() },
+		"clock": func(s *redistest.Server) { // a later clock is an earlier expiry
+			for _, lease := range s.Do("ZRANGE", "sluice:{k}:work", 1, -1).([]any) {
+				s.Do("ZINCRBY", "sluice:{k}:work", -30_000_000, lease)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			proxy := redistest.StartProxy(t, server)
+			c := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
+			t.Cleanup(func() { _ = c.Close() })
+			store := newStore(t, c, distributed.WithTimeout(300*time.Millisecond))
+			l := must[*distributed.Limiter](t)(store.InFlight("work", 20, expiry))
+			held := make([]algo.Lease, 20)
+			for i := range held {
+				held[i] = remote(t, l, "k", 1)
+				require.True(t, held[i].Allowed)
+			}
+			proxy.Set(redistest.Fault{BlackHole: true})
+			for store.Stats().State != distributed.StateOpen {
+				_, _ = l.Acquire(ctx, "other", 0)
+			}
+			lose(server)
+			proxy.Set(redistest.Fault{})
+			require.Eventually(t, func() bool { return acquire(t, l, "k", 0).Source == algo.SourceRemote }, 10*time.Second, time.Millisecond)
+			for range 100 {
+				require.False(t, acquire(t, l, "k", 1).Allowed, "20 of 20 are in flight")
+				time.Sleep(5 * time.Millisecond)
+			}
+			for _, lease := range held {
+				lease.Release(algo.Succeeded)
+			}
+			require.Eventually(t, func() bool { return remote(t, l, "k", 0).Remaining == 20 }, 5*time.Second, time.Millisecond)
+			requireTTL(t, server)
+		})
+	}
 }

@@ -78,12 +78,13 @@ func (s *slots) renew() {
 		if ends {
 			return
 		}
-		s.renewAll()
+		s.renewAll(0)
 	}
 }
 
-// renewAll renews every admission now, except of nodes that are away: their return does.
-func (s *slots) renewAll() {
+// renewAll renews every admission now, except of nodes that are away: their return does. Then
+// missing is 1: what they have lost is put back.
+func (s *slots) renewAll(missing int64) {
 	s.mu.Lock()
 	held := slices.Collect(maps.Values(s.remote))
 	s.mu.Unlock()
@@ -93,8 +94,8 @@ func (s *slots) renewAll() {
 		if store.remote.Node(key).Away() {
 			continue
 		}
-		r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, 0, h.State[0], h.N, lim.mark()})
-		r.Twice = true
+		r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, missing, h.State[0], h.N, lim.mark()})
+		r.Twice = missing == 0 // it could be put back after its release
 		store.remote.Send(r)
 	}
 }
