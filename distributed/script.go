@@ -6,6 +6,9 @@ import (
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
+//go:embed ping.lua
+var pingSource string
+
 //go:embed prelude.lua
 var prelude string
 
@@ -28,6 +31,7 @@ var creditsOpsSource string
 var unitSetSource string
 
 var (
+	pingScript          = remote.NewScript("ping", pingSource, 1, 1)
 	bucketScript        = remote.NewScript("bucket", prelude+creditsSource+bucketSource, 6, 3)
 	fixedWindowScript   = remote.NewScript("fixed window", prelude+creditsSource+fixedWindowSource, 7, 3)
 	slidingWindowScript = remote.NewScript("sliding window", prelude+slidingWindowSource, 6, 5)

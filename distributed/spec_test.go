@@ -59,7 +59,7 @@ func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
 		{store.TokenBucket, algo.Cells(3), "Cells"},
 		{store.LeakyBucket, algo.MaxWait(1), "MaxWait"},
 		{store.FixedWindow, algo.Cells(3), "does not take the option Cells"},
-		{store.SlidingWindow, algo.Cells(3), "does not take the option Cells, only MaxKeys, DenyNew"},
+		{store.SlidingWindow, algo.Cells(3), "does not take cells on Redis"},
 		{store.SlidingLog, algo.Burst(3), "Burst"},
 		{store.Pacer, algo.Burst(3), "Burst"},
 	} {

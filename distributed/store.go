@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,6 +33,7 @@ type Store struct {
 	mu       sync.Mutex
 	limiters map[*Limiter]bool
 	names    map[string]nameUse
+	pinging  atomic.Int32         // pings that are under way
 	logged   map[string]time.Time // by the kind of the report
 }
 
@@ -120,7 +122,8 @@ func newStore(t remote.Transport, opts []Option) (*Store, error) {
 // wire. Call it when the work is done: leases that end later refund nothing, so units in flight are
 // held until their [Expiry]. After ten timeouts, at least a second, it stops dialing and repeating,
 // and only waits for connections that are being read: in total at most this time plus the read
-// timeout of the client, 3 s by default in go-redis. Acquire returns [ErrClosed] afterwards.
+// timeout of the client, 3 s by default in go-redis, three times where a connection is being opened
+// on a cluster or a Ring. Acquire returns [ErrClosed] afterwards.
 func (s *Store) Close() error {
 	s.once.Do(func() {
 		s.remote.Stop()
@@ -138,7 +141,8 @@ func (s *Store) Close() error {
 }
 
 // Ping reaches every node and counts this instance, as the first decisions would.
-// Call it at start: it opens connections, loads the scripts, and reports why
+// Call it at start: it opens connections, loads the scripts, runs every command that they use,
+// finds a proxy that runs a script on the server of its first key, and reports why
 // decisions would be local. The error is [ErrUnavailable], with the error of a
 // node, with the time that replies take if that is longer than the timeout, or with
 // the error of ctx.
@@ -156,7 +160,13 @@ func (s *Store) Ping(ctx context.Context) error {
 }
 
 func (s *Store) ping() error {
-	if err := s.remote.Ping(); err != nil {
+	s.pinging.Add(1)
+	defer s.pinging.Add(-1)
+	err := s.remote.Ping()
+	if err == nil {
+		err = s.findProxy()
+	}
+	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if s.registry.needed() && !s.registry.beat() {
@@ -164,6 +174,38 @@ func (s *Store) ping() error {
 	}
 	return nil
 }
+
+// findProxy looks for a proxy that runs a script on the server of its first key: there the others
+// are missing. Then the keys of each script get one tag.
+func (s *Store) findProxy() error {
+	if !s.remote.OneNode() {
+		return nil
+	}
+	const keys = 16 // two servers have them all on one of them in one of 65 536 cases
+	all := remote.NewRequest(pingScript, probeKeyOf(s.prefix, 0), remote.Args{1})
+	defer all.Free()
+	for i := range keys {
+		r := remote.NewRequest(pingScript, probeKeyOf(s.prefix, i), remote.Args{0})
+		err := s.remote.Execute([]*remote.Request{r})
+		r.Free()
+		if err != nil {
+			return err
+		}
+		all.Keys = append(all.Keys[:i:i], probeKeyOf(s.prefix, i))
+	}
+	err := s.remote.Execute([]*remote.Request{all})
+	if remote.SeveralSlots(err) {
+		return nil // a cluster, which says so itself
+	}
+	if err == nil && all.Reply[0] < keys {
+		s.remote.ApartByTag()
+		s.logger.Info("distributed: a proxy runs each script on the server of its first key: keys are decided one by one")
+	}
+	return err
+}
+
+// probeKeyOf is a key for probes, each with a tag of its own.
+func probeKeyOf(prefix string, i int) string { return fmt.Sprintf("%s:{::proxy%d}::probe", prefix, i) }
 
 // Client returns the client that was passed to New; nil after
 // [NewWithTransport].

@@ -185,7 +185,7 @@ type slidingWindow struct {
 
 func newSlidingWindow(s algo.Spec) (limit, error) {
 	if s.Given("cells") {
-		return nil, fmt.Errorf("does not take the option Cells, only MaxKeys, DenyNew")
+		return nil, fmt.Errorf("does not take cells on Redis, where it counts in this period and the one before: leave them out")
 	}
 	w, err := newWindow(s)
 	if err != nil {

@@ -307,7 +307,7 @@ func TestRulesNameTheFieldAndTheValue(t *testing.T) {
 		{rules.Rule{}, "count is 0"},
 		{rules.Rule{Limit: spec(t, "1/s"), Mode: "maybe"}, `mode is "maybe"`},
 		{rules.Rule{Limit: spec(t, "strict 1/s")}, `algorithm is "strict", want token-bucket, leaky-bucket, pacer,`},
-		{rules.Rule{Limit: spec(t, "sliding-window 1/s cells 10")}, "Cells"},
+		{rules.Rule{Limit: spec(t, "sliding-window 1/s cells 10")}, "does not take cells on Redis"},
 		{rules.Rule{Limit: spec(t, "1/s keys 7")}, "does not take the option keys"},
 		{rules.Rule{Limit: spec(t, "1/s"), Overrides: map[string]algo.Spec{"k": {}}}, `override "k"`},
 	} {

@@ -61,9 +61,7 @@ func (b *breaker) succeeded() {
 
 // failed counts a failed batch; key is one of its keys.
 func (b *breaker) failed(key string, f Failure, err error) {
-	if !b.queue.reportDistance() {
-		b.client.host.Failed(f, err)
-	}
+	b.client.host.Failed(f, err)
 	if b.recordFailure(key) {
 		b.client.router.reload(key)
 		b.client.host.Changed(b.queue.addr, 0, err)

@@ -179,6 +179,12 @@ func (c *Client) OneNode() bool { return !c.router.divided() }
 // SameStep reports whether two keys can be decided in one step.
 func (c *Client) SameStep(a, b string) bool { return c.router.sameStep(a, b) }
 
+// ApartByTag decides keys of different tags apart from now on.
+func (c *Client) ApartByTag() {
+	c.router.byTag.Store(true)
+	c.router.whole.singleSlot.Store(true)
+}
+
 // Lost is the number of corrections that were given up.
 func (c *Client) Lost() int64 { return c.lost.Load() }
 

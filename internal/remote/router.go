@@ -18,6 +18,7 @@ type router struct {
 	client  *Client
 	ring    func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
 	cluster atomic.Bool               // keys of several slots are not decided in one step
+	byTag   atomic.Bool               // nor are keys of several tags
 	slots   atomic.Pointer[slotNodes] // nil: not known yet
 	whole   *Node                     // of a single server; of a cluster, for slots without a known node
 
@@ -85,12 +86,12 @@ func (r *router) node(addr string) *Node {
 }
 
 // divided reports whether keys lie on several nodes.
-func (r *router) divided() bool { return r.ring != nil || r.cluster.Load() }
+func (r *router) divided() bool { return r.ring != nil || r.cluster.Load() || r.byTag.Load() }
 
 // sameStep reports whether two keys can be decided in one step.
 func (r *router) sameStep(a, b string) bool {
 	switch {
-	case r.ring != nil:
+	case r.ring != nil || r.byTag.Load():
 		return tagOf(a) == tagOf(b)
 	case r.cluster.Load():
 		return slot(a) == slot(b)

@@ -1,0 +1,163 @@
+package distributed_test
+
+import (
+	"context"
+	"hash/maphash"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/internal/redistest"
+)
+
+// commands are all commands of the scripts.
+func commands(t *testing.T) (all []string) {
+	for _, file := range must[[]string](t)(filepath.Glob("*.lua")) {
+		for _, found := range regexp.MustCompile(`call\('([A-Z]+)'`).FindAllStringSubmatch(string(must[[]byte](t)(os.ReadFile(file))), -1) {
+			all = append(all, "+"+strings.ToLower(found[1]))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// Ping reports the lack of any command that a script uses, and passes with all of them.
+func TestPingRunsEveryCommand(t *testing.T) {
+	server := redistest.Start(t)
+	all := commands(t)
+	require.Greater(t, len(all), 10)
+	for i, command := range append(all, "nothing") {
+		rights := []any{"ACL", "SETUSER", command, "on", ">secret", "~sluice:*", "+evalsha", "+eval"}
+		for j, other := range all {
+			if j != i {
+				rights = append(rights, other)
+			}
+		}
+		server.Do(rights...)
+		c := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: command, Password: "secret"})
+		t.Cleanup(func() { _ = c.Close() })
+		err := newStore(t, c).Ping(ctx)
+		if command == "nothing" {
+			require.NoError(t, err)
+			continue
+		}
+		require.ErrorIs(t, err, distributed.ErrUnavailable, command)
+		require.Regexp(t, "NOPERM|can't run this command", err.Error(), command)
+	}
+}
+
+// A refund that the server forbids opens no breaker: Redis goes on deciding.
+func TestAForbiddenRefundOpensNoBreaker(t *testing.T) {
+	server := redistest.Start(t)
+	server.Do("ACL", "SETUSER", "limits", "on", ">secret", "~sluice:*", "+@all", "-pttl")
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "limits", Password: "secret"})
+	t.Cleanup(func() { _ = c.Close() })
+	store := newStore(t, c, distributed.WithInstances(1))
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+	for range 40 {
+		lease := remote(t, l, "k", 1)
+		lease.Settle(0)
+	}
+	require.Eventually(t, func() bool { return store.Stats().Lost > 0 }, 5*time.Second, time.Millisecond)
+	require.Equal(t, 100, store.Stats().Percent)
+	require.Error(t, store.Ping(ctx))
+}
+
+// firstKey is a proxy that sends each script to the server of its first key, as twemproxy and
+// Envoy do.
+type firstKey struct {
+	servers [2]*redis.Client
+	seed    maphash.Seed
+}
+
+func (firstKey) Cluster() bool { return false }
+
+func (firstKey) Slots(context.Context, string) ([]distributed.SlotRange, error) { return nil, nil }
+
+func (p firstKey) Do(ctx context.Context, cmds []*distributed.Command) {
+	for _, c := range cmds {
+		words, _ := c.Words()
+		args := make([]any, len(words))
+		for i, w := range words {
+			args[i] = w
+		}
+		server := p.servers[maphash.String(p.seed, words[3])%2]
+		reply, err := server.Do(ctx, args...).Int64Slice()
+		if err != nil {
+			err = distributed.ReplyError(err.Error())
+		}
+		c.Done(reply, err)
+	}
+}
+
+// G2: behind such a proxy each key keeps its limit.
+func TestProxyThatSplitsByTheFirstKey(t *testing.T) {
+	proxy := firstKey{[2]*redis.Client{redistest.Start(t).Client(), redistest.Start(t).Client()}, maphash.MakeSeed()}
+	log := new(textLog)
+	store := must[*distributed.Store](t)(distributed.NewWithTransport(proxy, distributed.WithTimeout(patient), log.logger()))
+	t.Cleanup(func() { _ = store.Close() })
+	require.NoError(t, store.Ping(ctx))
+	require.Contains(t, log.String(), "a proxy runs each script on the server of its first key")
+	l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(20)))
+	other := must[*distributed.Limiter](t)(store.TokenBucket("more", algo.PerHour(1000)))
+	var group sync.WaitGroup
+	var admitted [40]atomic.Int64
+	for user := range admitted {
+		for range 5 {
+			group.Go(func() {
+				for range 8 {
+					key := string(rune('A' + user))
+					if l, err := algo.AcquireAll(ctx, algo.Request{Limiter: other, Key: "all", N: 1}, algo.Request{Limiter: l, Key: key, N: 1}); err == nil && l.Allowed {
+						admitted[user].Add(1)
+					}
+					if lease, err := l.Acquire(ctx, key, 1); err == nil && lease.Allowed {
+						admitted[user].Add(1)
+					}
+				}
+			})
+		}
+	}
+	group.Wait()
+	for user := range admitted {
+		require.Equal(t, int64(20), admitted[user].Load(), "user %d", user)
+	}
+}
+
+// Connections that take longer than the timeout to open are no distance.
+func TestSlowDialsAreNoDistance(t *testing.T) {
+	server := redistest.Start(t)
+	dialer := redis.NewDialer(&redis.Options{Addr: server.Addr()})
+	c := redis.NewClient(&redis.Options{Addr: server.Addr(), Dialer: func(ctx context.Context, network, addr string) (conn net.Conn, err error) {
+		time.Sleep(120 * time.Millisecond)
+		return dialer(ctx, network, addr)
+	}})
+	t.Cleanup(func() { _ = c.Close() })
+	log := new(textLog)
+	store := newStore(t, c, distributed.WithTimeout(80*time.Millisecond), log.logger())
+	l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+	acquire(t, l, "k", 1)
+	time.Sleep(120 * time.Millisecond)
+	var group sync.WaitGroup // each on a connection of its own, as on a long way
+	for range 16 {
+		group.Go(func() {
+			for range 5 {
+				acquire(t, l, "k", 1)
+			}
+		})
+	}
+	group.Wait()
+	require.Eventually(t, func() bool { return acquire(t, l, "k", 1).Source == algo.SourceRemote }, 10*time.Second, 10*time.Millisecond)
+	require.NotContains(t, log.String(), "answers take")
+}
