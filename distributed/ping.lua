@@ -1,6 +1,6 @@
 -- Runs each command that a script uses, for a Ping that reports missing rights.
 --
--- KEYS     any number; those of op 0 live a second
+-- KEYS     any number; those of op 0 live ten seconds
 -- ARGV     op  0 the commands, on the first key, which is there afterwards
 --              1 how many of the keys are there
 -- reply    now (us), the number of keys that are there
@@ -18,7 +18,7 @@ if ARGV[1] == '0' then
   redis.call('ZREMRANGEBYSCORE', key, 0, 1)
   redis.call('SET', key, 1)
   redis.call('TYPE', key)
-  redis.call('PEXPIRE', key, 1000)
+  redis.call('PEXPIRE', key, 10000)
   redis.call('PTTL', key)
 end
 local there = 0

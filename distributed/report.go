@@ -65,9 +65,9 @@ func (s *Store) mayLog(kind string) bool {
 // host is the store as the way to Redis sees it.
 type host Store
 
-// Probe charges a bucket that is full again after a millisecond; a Ping runs all commands. While the breaker of the node is
-// open the heartbeat of this instance goes out with it: a node that is far away still counts
-// the instances.
+// Probe charges a bucket that is full again after a millisecond; a Ping runs all commands. While
+// the breaker of the node is open the heartbeat of this instance goes out with it: a node that is
+// far away still counts the instances.
 func (h *host) Probe(key string, n *remote.Node) []*remote.Request {
 	if h.pinging.Load() > 0 {
 		return []*remote.Request{remote.NewRequest(pingScript, key, remote.Args{0})}

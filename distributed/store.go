@@ -182,30 +182,27 @@ func (s *Store) findProxy() error {
 		return nil
 	}
 	const keys = 16 // two servers have them all on one of them in one of 65 536 cases
-	all := remote.NewRequest(pingScript, probeKeyOf(s.prefix, 0), remote.Args{1})
-	defer all.Free()
+	var each []*remote.Request
+	var all []string
 	for i := range keys {
-		r := remote.NewRequest(pingScript, probeKeyOf(s.prefix, i), remote.Args{0})
-		err := s.remote.Execute([]*remote.Request{r})
-		r.Free()
-		if err != nil {
-			return err
-		}
-		all.Keys = append(all.Keys[:i:i], probeKeyOf(s.prefix, i))
+		all = append(all, fmt.Sprintf("%s:{::proxy%d}::probe", s.prefix, i))
+		each = append(each, remote.NewRequest(pingScript, all[i], remote.Args{0}))
 	}
-	err := s.remote.Execute([]*remote.Request{all})
-	if remote.SeveralSlots(err) {
-		return nil // a cluster, which says so itself
+	if err := s.remote.Execute(each); err != nil {
+		return err
 	}
-	if err == nil && all.Reply[0] < keys {
+	there := remote.NewRequest(pingScript, all[0], remote.Args{1})
+	there.Keys = all
+	err := s.remote.Execute([]*remote.Request{there})
+	switch {
+	case remote.SeveralSlots(err): // a cluster, which says so itself
+		return nil
+	case err == nil && there.Reply[0] < keys:
 		s.remote.ApartByTag()
 		s.logger.Info("distributed: a proxy runs each script on the server of its first key: keys are decided one by one")
 	}
 	return err
 }
-
-// probeKeyOf is a key for probes, each with a tag of its own.
-func probeKeyOf(prefix string, i int) string { return fmt.Sprintf("%s:{::proxy%d}::probe", prefix, i) }
 
 // Client returns the client that was passed to New; nil after
 // [NewWithTransport].

@@ -25,6 +25,7 @@ type war struct {
 	edits  []edit
 	answer time.Time     // of Redis, the last
 	back   time.Time     // when Redis answered again
+	late   time.Duration // of this process, the longest
 	slow   time.Duration // the longest time until a store had an edit, without those in which Redis was away
 	behind [][]edit      // not yet seen, by store
 }
@@ -47,6 +48,9 @@ func startWar(t *testing.T, client func() redis.UniversalClient) *war {
 		w.stores = append(w.stores, follower(t, client()))
 	}
 	require.NoError(t, w.stores[0].Put(ctx, "war", perHour(1)))
+	for _, set := range w.stores {
+		require.Eventually(t, func() bool { _, err := set.Get(ctx, "war"); return err == nil }, 30*time.Second, time.Millisecond)
+	}
 	return w
 }
 
@@ -64,7 +68,7 @@ func (w *war) during(event func()) {
 	group.Wait()
 	w.t.Logf("%d edits, each in force in %d stores after at most %v", len(w.edits), len(w.stores), w.slow.Round(time.Millisecond))
 	require.NotEmpty(w.t, w.edits)
-	require.Less(w.t, w.slow, 3*time.Second, "a second; a busy machine and clients that find out about a failure take longer")
+	require.Less(w.t, w.slow, 3*time.Second+5*w.late, "a second; clients find out later about a failure, and this process was late by %v", w.late)
 }
 
 func (w *war) ended() bool {
@@ -112,8 +116,8 @@ func (w *war) answered() {
 // watch looks at all stores until the end, and until all edits are in force.
 func (w *war) watch() {
 	last := make([]int64, len(w.stores))
-	for waiting := true; !w.ended() || waiting; time.Sleep(5 * time.Millisecond) {
-		waiting = false
+	for looked, waiting := time.Now(), true; !w.ended() || waiting; time.Sleep(5 * time.Millisecond) {
+		w.late, looked, waiting = max(w.late, time.Since(looked)), time.Now(), false
 		for i, set := range w.stores {
 			w.mu.Lock()
 			now := rules.VersionOf(set, "war")
@@ -138,9 +142,9 @@ func (w *war) watch() {
 	}
 }
 
-// S3: edits of eight are in force everywhere, and no store goes back, whatever becomes of the
+// Edits of eight are in force everywhere, and no store goes back, whatever becomes of the
 // servers.
-func TestS3_RulesInAnEditWar(t *testing.T) {
+func TestRulesInAnEditWar(t *testing.T) {
 	cases.Slow(t)
 	t.Run("replicas 400 ms behind", func(t *testing.T) {
 		startWar(t, replicated(t)).during(func() { time.Sleep(2 * time.Second) })
@@ -182,8 +186,8 @@ func TestS3_RulesInAnEditWar(t *testing.T) {
 	})
 }
 
-// S3: the bytes that Redis sends and the processor time that rules take, as a table.
-func TestS3_WhatRulesCost(t *testing.T) {
+// The bytes that Redis sends and the processor time that rules take, as a table.
+func TestWhatRulesCost(t *testing.T) {
 	cases.Slow(t)
 	count, stores := 1000, 5
 	if cases.Long() {

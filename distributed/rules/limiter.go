@@ -59,8 +59,7 @@ func (l *limiter) Describe() (d algo.Description, ok bool) {
 // OccupiesSlot reports false: every rule is a limit over time.
 func (l *limiter) OccupiesSlot() bool { return false }
 
-// entry is a rule of one name, and the limiters that have been used. Keys with equal limits share
-// one.
+// entry is the rule of a name, with the limiters in use. Keys with equal limits share one.
 type entry struct {
 	rules   *Rules
 	name    string
@@ -76,10 +75,7 @@ type entry struct {
 
 // entry returns the entry of a name.
 func (r *Rules) entry(name string) *entry {
-	e, ok := r.known.Load(name)
-	if !ok {
-		e, _ = r.known.LoadOrStore(name, &entry{rules: r, name: name, made: map[algo.Spec]*distributed.Limiter{}})
-	}
+	e, _ := r.known.LoadOrStore(name, &entry{rules: r, name: name, made: map[algo.Spec]*distributed.Limiter{}})
 	return e.(*entry)
 }
 

@@ -30,8 +30,7 @@ type Rule struct {
 	Overrides map[string]algo.Spec `json:"overrides,omitempty"`
 	// Temporary are limits for single keys that end by themselves. They go before Overrides.
 	Temporary map[string]Temporary `json:"temporary,omitempty"`
-	// Version identifies a change, later ones by larger numbers: microseconds of Redis' clock.
-	// See [Rules.Put].
+	// Version identifies a change by the microseconds of Redis' clock; see [Rules.Put].
 	Version int64 `json:"-"`
 }
 
@@ -61,8 +60,7 @@ var (
 	ErrRuleChanged = errors.New("the rule has been changed: get it again")
 )
 
-// UnmarshalJSON reads a rule and checks it. A field that does not exist is an error that names
-// it.
+// UnmarshalJSON reads a rule and checks it. A field that does not exist is an error.
 func (r *Rule) UnmarshalJSON(data []byte) error {
 	type plain Rule
 	d := json.NewDecoder(bytes.NewReader(data))

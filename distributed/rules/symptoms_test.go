@@ -302,3 +302,31 @@ func TestRulesDialLittleInAnOutage(t *testing.T) {
 	server.Restart()
 	require.Eventually(t, func() bool { return limitOf(follower(t, server.Client()), "r") == 5 }, 5*time.Second, 100*time.Millisecond, "the instance has written what Redis had lost")
 }
+
+// Decisions beside one flapping rule of many are made by Redis.
+func TestDecisionsBesideAFlappingRule(t *testing.T) {
+	cases.Slow(t)
+	_, server := onRedis(t)
+	fill(t, server.Client(), 10_000)
+	store := newStore(t, server.Client())
+	set := newRules(t, store)
+	require.NoError(t, set.Put(ctx, "calm", perHour(1_000_000)))
+	flaps := newRules(t, newStore(t, server.Client()))
+	ends := time.Now().Add(3 * time.Second)
+	var group sync.WaitGroup
+	group.Go(func() {
+		for i := 0; time.Now().Before(ends); i++ {
+			_ = flaps.Put(ctx, "rule0", perHour(i%2+1))
+		}
+	})
+	local, total, l := 0, 0, set.Limiter("calm")
+	for ; time.Now().Before(ends); total++ {
+		if acquire(t, l, "k", 1).Source != algo.SourceRemote {
+			local++
+		}
+		time.Sleep(time.Millisecond)
+	}
+	group.Wait()
+	t.Logf("%d of %d decisions were local", local, total)
+	require.Less(t, local, total/2)
+}

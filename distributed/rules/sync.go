@@ -71,9 +71,10 @@ func (r *Rules) sync(ctx context.Context, then func() error, writes ...any) erro
 	return err
 }
 
-// restore writes the rules of which Redis has only older versions.
+// restore writes the rules of which Redis has only older versions, in parts and any order until
+// all are there: other instances do the same.
 func (r *Rules) restore(ctx context.Context) error {
-	_, found, err := r.exchange(ctx, 0, nil)
+	whole, found, err := r.exchange(ctx, 0, nil)
 	var lost []any
 	r.known.Range(func(_, v any) bool {
 		if e := v.(*entry); found[e.name] < e.version {
@@ -82,8 +83,8 @@ func (r *Rules) restore(ctx context.Context) error {
 		return true
 	})
 	for part := range slices.Chunk(lost, 3*500) {
-		if err == nil {
-			_, _, err = r.exchange(ctx, r.latest, part)
+		if err == nil && !whole {
+			whole, _, err = r.exchange(ctx, r.latest, part)
 		}
 	}
 	return err
@@ -117,16 +118,13 @@ func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole 
 // note puts a version of the rule in force, unless a later one is. An invalid one is logged: the
 // last valid one stays in force.
 func (e *entry) note(version int64, text string) {
-	r, same := e.rules, e.version > 0 && text == e.text
+	r := e.rules
 	if version <= e.version {
 		return
 	}
 	r.latest = max(r.latest, version)
 	r.sum += version - e.version
 	e.version, e.text = version, text
-	if same {
-		return
-	}
 	rule, err := e.parse()
 	if err != nil && !errors.Is(err, ErrNoRule) {
 		r.logger.Error("rules: a rule is invalid; its last valid version stays in force until it is put again", "key", r.keys[0], "rule", e.name, "err", err)

@@ -6,7 +6,7 @@
 --          number of: name, condition, document. The condition is
 --            0   none
 --            N   the rule's version is N
---            -N  it is less than N: Redis has lost what the caller knows
+--            -N  it is less than N, which it gets: Redis has lost what the caller knows
 -- reply    the highest version, the sum, 0 if a condition N failed, and the changed rules with
 --          the lowest versions, at most 500: name, version, document
 --
@@ -32,12 +32,14 @@ local highest = tonumber(redis.call('ZRANGE', versions, -1, -1, 'WITHSCORES')[2]
 local latest = math.max(highest, tonumber(ARGV[2]), tonumber(clock[1]) * 1000000 + tonumber(clock[2]))
 local sum, held = -versionOf(''), 1
 
--- renew gives a rule its next version.
-local function renew(name, was)
+-- set gives a rule a version, by default the next one.
+local function set(name, was, version)
   latest = latest + 1
-  highest = latest
-  sum = (sum - was + latest) % 2 ^ 52
-  redis.call('ZADD', versions, int(latest), name, int(-sum), '')
+  version = version or latest
+  highest = math.max(highest, version)
+  sum = (sum - was + version) % 2 ^ 52
+  redis.call('ZADD', versions, int(version), name, int(-sum), '')
+  return int(version)
 end
 
 -- Rules that came or went without this script: of an earlier format, or by hand.
@@ -45,18 +47,23 @@ if redis.call('HLEN', rules) ~= math.max(redis.call('ZCARD', versions) - 1, 0) t
   redis.call('DEL', versions)
   sum = 0
   for _, name in ipairs(redis.call('HKEYS', rules)) do
-    renew(name, 0)
+    set(name, 0)
   end
 end
 
 for i = 3, #ARGV, 3 do
   local name, condition, document = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2]
-  local was, same = versionOf(name), documentOf(name) == document
-  if condition < 0 and was < -condition or condition >= 0 and not same and (condition == 0 or was == condition) then
-    renew(name, was)
-    redis.call('HSET', rules, name, int(latest) .. ' ' .. document)
-  elseif condition > 0 and not same then
-    held = 0
+  local was = versionOf(name)
+  if condition < 0 then
+    if was < -condition then
+      redis.call('HSET', rules, name, set(name, was, -condition) .. ' ' .. document)
+    end
+  elseif documentOf(name) ~= document then
+    if condition == 0 or was == condition then
+      redis.call('HSET', rules, name, set(name, was) .. ' ' .. document)
+    else
+      held = 0
+    end
   end
 end
 
