@@ -25,7 +25,7 @@ import (
 //
 //   - [ErrWait], without a sleep, when the context's deadline comes before
 //     admission could, those ahead in line included, when l denies for overload,
-//     whose end is unknown, when the key is banned for ever, or when l denies without a
+//     whose end is unknown, when it denies for ever, or when it denies without a
 //     RetryAfter;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
@@ -106,8 +106,8 @@ func attempt(ctx context.Context, reqs []Request) (lease Lease, wait time.Durati
 	case err != nil || lease.Allowed:
 	case lease.Reason == Never:
 		err = fmt.Errorf("%w: the cost is more than the limit of %d can admit", ErrCost, lease.Limit)
-	case lease.Reason == Banned && lease.RetryAfter == Forever:
-		err = fmt.Errorf("%w: the key is banned for ever", ErrWait)
+	case lease.RetryAfter == Forever && lease.Reason != Overload:
+		err = fmt.Errorf("%w: denied for ever", ErrWait)
 	case lease.Reason == Overload:
 		err = fmt.Errorf("%w: denied for overload", ErrWait)
 	case lease.RetryAfter <= 0:

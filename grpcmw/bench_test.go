@@ -116,7 +116,6 @@ func TestOptionsAllocations(t *testing.T) {
 	}{
 		{"observer", grpcmw.WithObserver(func(grpcmw.Event) {}), 0},
 		{"cost", grpcmw.WithCost(func(context.Context, string, any) int64 { return 1 }), 0},
-		{"retry reserve", grpcmw.WithRetryReserve(0.5), 0},
 		{"exempt", grpcmw.WithExempt("/a.B/C", "/d.E/*"), 0},
 		{"missing key", grpcmw.WithMissingKey(grpcmw.Shared), 0},
 		{"lease in context", grpcmw.WithLeaseInContext(), 2},

@@ -23,18 +23,16 @@ import (
 // it is then no failure for [algo.FailuresOnly] around the handler. Charges of interceptors
 // around the handler stay.
 //
-// It takes [WithName] and [WithDomain], and panics as ServerOptions does. It costs some
+// It takes [WithName], and panics as ServerOptions does. It costs some
 // microseconds more than a denial of an interceptor: against floods, limit before the
 // handler too.
 func DenialError(ctx context.Context, l algo.Limiter, key string, d algo.Decision, opts ...Option) error {
-	s := configure(adapter, "DenialError", forDenial, opts)
+	i := makeInterceptor(configure("DenialError", forDenial, opts))
 	known := func(call) (string, error) { return key, nil }
-	i := makeInterceptor(s, admission.NewPolicy(adapter, &s.Settings, l, known, "DenialError"))
-	result := Denied
-	if d.Reason == algo.Admitted {
-		result, d = FailedClosed, algo.Decision{}
-	}
-	_, _, err := i.refuse(ctx, &admission.Attempt{Key: key}, result, &d)
+	ps := i.newPolicies(admission.NewPolicies(adapter, &i.Settings, l, known, "DenialError"))
+	var v verdict
+	ps.Denied(&v, key, d)
+	err := i.answer(call{ctx: ctx}, ps, &v, false)
 	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok { // the outermost limit of a stream writes them
 		p.add(err)
 	} else {

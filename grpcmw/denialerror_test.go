@@ -38,7 +38,7 @@ func TestDenialErrorIsThatOfTheInterceptor(t *testing.T) {
 		"banned": always(banned), "failing": failing(errors.New("away")),
 	} {
 		for _, k := range []string{"alice", ""} {
-			opts := []grpcmw.Option{grpcmw.WithName("exports"), grpcmw.WithDomain("example.org")}
+			opts := []grpcmw.Option{grpcmw.WithName("exports")}
 			key := func(context.Context, string) (string, error) { return k, nil }
 			wantErrs, wantTrailers := callBoth(t, client(t, &service{}, grpcmw.ServerOptions(l, key, opts...)...))
 			deny := func(ctx context.Context) error {

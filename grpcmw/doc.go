@@ -11,8 +11,8 @@
 // in flight under a key that all callers share, the empty key or rpckey.Global,
 // are capacity. The details are
 //
-//   - ErrorInfo: the reason RATE_LIMIT_EXCEEDED or SERVER_OVERLOADED, the
-//     domain of [WithDomain], and under "policy" the name of the limit;
+//   - ErrorInfo: the reason RATE_LIMIT_EXCEEDED, SERVER_OVERLOADED, BANNED or KEY_MISSING, the
+//     domain "sluice", and under "policy" the name of the limit;
 //   - RetryInfo: when to retry, absent if never;
 //   - QuotaFailure, with RESOURCE_EXHAUSTED: the subject is the class of the
 //     key (address, method, caller, certificate, secret, combined, global,

@@ -12,8 +12,8 @@ import (
 // could go on for ever.
 const healthCheck = "/grpc.health.v1.Health/Check"
 
-// WithExempt lets methods through without asking the limiter, in addition to
-// the health check: "/package.Service/Method", or "/package.Service/*" for all of
+// WithExempt lets methods through without asking the limiter, in place of the default, the
+// unary health check: "/package.Service/Method", or "/package.Service/*" for all of
 // a service, also for methods that the server does not have. Clients that watch the
 // health of a server (client-side health checking) need
 // "/grpc.health.v1.Health/Watch", where the limit is not one per client.
@@ -24,17 +24,7 @@ func WithExempt(methods ...string) Option {
 				return fmt.Errorf(`%q is neither "/package.Service/Method" nor "/package.Service/*"`, m)
 			}
 		}
-		s.Own.exempt = append(s.Own.exempt, methods...)
-		return nil
-	})
-}
-
-// WithoutDefaultExempt limits the unary health check as well
-// ("/grpc.health.v1.Health/Check"). Give the prober its own key then, or a spent
-// limit takes the server out of rotation.
-func WithoutDefaultExempt() Option {
-	return newOption("WithoutDefaultExempt", func(s *settings) error {
-		s.Own.noDefaults = true
+		s.Own.exempt = append([]string{}, methods...)
 		return nil
 	})
 }
@@ -53,7 +43,7 @@ type exempt struct {
 }
 
 func newExempt(s interceptorOptions) exempt {
-	e := exempt{check: !s.noDefaults}
+	e := exempt{check: s.exempt == nil}
 	for _, m := range s.exempt {
 		if service, found := strings.CutSuffix(m, "*"); found {
 			e.services = append(e.services, service)

@@ -120,7 +120,7 @@ func TestS3_HostileLimiter(t *testing.T) {
 			Remaining: number.Draw(t, "remaining"), RetryAfter: duration("retry"), NextAfter: duration("next"),
 			ResetAfter: duration("reset"),
 		}
-		i := grpcmw.UnaryServerInterceptor(always(d), rpckey.Global(), grpcmw.WithRateTrailers(), grpcmw.WithRetryReserve(0.5))
+		i := grpcmw.UnaryServerInterceptor(always(d), rpckey.Global(), grpcmw.WithRateTrailers())
 		r := new(transport)
 		ctx := grpc.NewContextWithServerTransportStream(bareContext, r)
 		if err := intercept(ctx, i); err != nil {

@@ -2,9 +2,9 @@ package grpcmw
 
 import (
 	"context"
+	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
@@ -29,106 +29,110 @@ func ofCall(key keyfunc.RPC) func(call) (string, error) {
 
 var adapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC}
 
-// interceptor is one policy with its options. It does not change once it is made,
-// and all interceptors that are made together share it.
-type interceptor struct {
-	*admission.Policy[call]
-	interceptorOptions
-	exempt  exempt
-	answers *answers
-	names   []admission.Named // of the policies
-	all     []*interceptor    // one for each of several policies; nil: one
+type (
+	verdict = admission.Verdict[call]
+	part    = admission.Part[call]
+)
+
+// policies decide on a call.
+type policies struct {
+	*admission.Policies[call]
+	details []*details // of refusals, by policy
+	names   []admission.Named
 	// needsOutcome: the outcome decides on a slot or a charge.
 	needsOutcome bool
 }
 
-// newInterceptor panics on every mistake that can be seen without a call.
-func newInterceptor(a admission.Adapter, constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *interceptor {
-	a.Require(!admission.IsNil(l), constructor, "the limiter is nil")
-	a.Require(key != nil, constructor, "the key function is nil; rpckey.Global gives all calls one limit")
-	s := configure(a, constructor, takes, opts)
-	return makeInterceptor(s, admission.NewPolicy(a, &s.Settings, l, ofCall(key), constructor))
+// interceptor limits the calls of a server. It does not change once it is made.
+type interceptor struct {
+	*settings
+	exempt  exempt
+	fixed   *policies // nil: those of the call's plan
+	plans   *admission.Plans[call, *policies]
+	unknown *policies // of calls whose plan is not known
 }
 
-func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
-	s := admission.Configure(a, constructor, takes, interceptorOptions{domain: "sluice", mode: OnOpen}, opts)
-	a.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
+// newInterceptor panics on every mistake that can be seen without a call.
+func newInterceptor(constructor string, takes []string, l algo.Limiter, key keyfunc.RPC, opts []Option) *interceptor {
+	adapter.Require(!admission.IsNil(l), constructor, "the limiter is nil")
+	adapter.Require(key != nil, constructor, "the key function is nil; rpckey.Global gives all calls one limit")
+	i := makeInterceptor(configure(constructor, takes, opts))
+	i.fixed = i.newPolicies(admission.NewPolicies(adapter, &i.Settings, l, ofCall(key), constructor))
+	return i
+}
+
+func configure(constructor string, takes []string, opts []Option) *settings {
+	s := admission.Configure(adapter, constructor, takes, interceptorOptions{mode: OnOpen}, opts)
+	adapter.Require(s.Own.backPressure == 0 || s.Own.mode.has(PerRecv|PerSend), constructor,
 		"WithBackPressure: concerns messages, and WithStreamMode charges none")
 	return s
 }
 
-func makeInterceptor(s *settings, p *admission.Policy[call]) *interceptor {
-	i := &interceptor{
-		Policy: p, interceptorOptions: s.Own, exempt: newExempt(s.Own), names: []admission.Named{p.Named()},
-		answers: newAnswers(p.Name, s.Own.domain),
-	}
-	i.needsOutcome = s.Own.refundIf != nil || p.Limiter != nil && algo.OccupiesSlot(p.Limiter)
-	for one := range algo.Walk(p.Limiter) {
-		if l, ok := one.(interface{ Multiplexed() }); ok {
-			l.Multiplexed()
+func makeInterceptor(s *settings) *interceptor {
+	return &interceptor{settings: s, exempt: newExempt(s.Own)}
+}
+
+func (i *interceptor) newPolicies(decide *admission.Policies[call]) *policies {
+	ps := &policies{Policies: decide, needsOutcome: decide.NeedsRelease || i.Own.refundIf != nil}
+	for _, p := range decide.All {
+		ps.details = append(ps.details, newDetails(p.Name))
+		ps.names = append(ps.names, p.Named())
+		if p.Limiter == nil { // of calls whose plan is not known
+			continue
+		}
+		for one := range algo.Walk(p.Limiter) {
+			if l, ok := one.(interface{ Multiplexed() }); ok {
+				l.Multiplexed()
+			}
 		}
 	}
-	return i
+	return ps
 }
 
-// attemptsKey is the metadata of gRFC A6 that a client adds to every attempt
-// but the first: the number of attempts before.
-const attemptsKey = "grpc-previous-rpc-attempts"
-
-// reserve is the share of the limit that the call of ctx must leave to others.
-func (i *interceptor) reserve(ctx context.Context) float64 {
-	if i.retryReserve > 0 {
-		if attempts := metadata.ValueFromIncomingContext(ctx, attemptsKey); len(attempts) > 0 && attempts[0] != "0" {
-			return i.retryReserve
-		}
+// policies returns the policies of a call; nil if the call passes unlimited, or is refused
+// with the error.
+func (i *interceptor) policies(c call) (*policies, error) {
+	if i.exempt.covers(c.method) || i.Own.skip != nil && i.Own.skip(c.ctx, c.method) {
+		return nil, nil
 	}
-	return 0
-}
-
-// passes reports whether a call is not limited at all.
-func (i *interceptor) passes(ctx context.Context, method string) bool {
-	return i.exempt.covers(method) || i.skip != nil && i.skip(ctx, method)
-}
-
-// passesUnary is passes for a unary call.
-func (i *interceptor) passesUnary(ctx context.Context, method string) bool {
-	return i.exempt.unary(method) || i.passes(ctx, method)
-}
-
-// decide decides on a call. With a nil error the call may start. Otherwise the
-// error is the answer: a *statusError, or a status if the context has ended.
-func (i *interceptor) decide(ctx context.Context, lease *admission.Lease, method string, msg any) error {
-	if i.all != nil {
-		return i.decideAll(call{ctx, method, msg}, lease)
+	if i.fixed != nil {
+		return i.fixed, nil
 	}
-	lease.Policies = i.names
-	a := admission.Attempt{Reserve: i.reserve(ctx)}
-	r := i.Admit(ctx, call{ctx, method, msg}, &lease.Lease, &a)
-	if r == Allowed && i.Observe == nil {
-		return nil
+	ps, err := i.plans.Choose(c)
+	if err != nil {
+		var v verdict
+		i.unknown.Undecided(c.ctx, &v, err)
+		return nil, i.answer(c, i.unknown, &v, true)
 	}
-	return i.answer(ctx, &a, r, &lease.Decision, method, true)
+	return ps, nil
 }
 
-// answer reports a decision and turns it into the error of the call. opening:
-// an admission may have trailers.
-func (i *interceptor) answer(ctx context.Context, a *admission.Attempt, r Result, d *algo.Decision, method string, opening bool) error {
-	switch r {
-	case admission.Skipped:
+// answer reports a verdict, and returns the error of a call that does not pass: a
+// *statusError, or a status if the context has ended. opening: an admission may have trailers.
+func (i *interceptor) answer(c call, ps *policies, v *verdict, opening bool) error {
+	switch {
+	case v.Pass() && i.Observe == nil:
 		return nil
-	case Allowed, FailedOpen:
-		var sent telemetry.Sent
-		if opening && i.rateTrailers && i.Observe != nil {
-			sent.Policy, sent.Limit = i.rateItems(d)
-		}
-		i.Report(a, r, d, method, int(codes.OK), sent)
+	case v.Pass():
+		ps.Report(c.ctx, v, c.method, int(codes.OK), func(p part) (sent telemetry.Sent) {
+			if opening && i.Own.rateTrailers {
+				sent.Policy, sent.Limit = rateItems(&p)
+			}
+			return sent
+		})
 		return nil
-	case Canceled:
-		st := status.FromContextError(a.Err)
-		i.Report(a, r, d, method, int(st.Code()), telemetry.Sent{})
+	case v.Blame == admission.Gone:
+		st := status.FromContextError(v.Err)
+		ps.Report(c.ctx, v, c.method, int(st.Code()), nil)
 		return st.Err()
 	}
-	sent, code, refused := i.refuse(ctx, a, r, d)
-	i.Report(a, r, d, method, int(code), sent)
-	return i.custom(ctx, refused, d)
+	refused := ps.refuse(c.ctx, v)
+	sent := telemetry.Sent{RetryAfter: time.Duration(v.Milliseconds()) * time.Millisecond, Pushback: refused.pushback}
+	ps.Report(c.ctx, v, c.method, int(refused.status.Code()), func(part) telemetry.Sent { return sent })
+	if i.Own.denied != nil {
+		if st := i.Own.denied(c.ctx, refused.status, v.Decision); st.Code() != codes.OK {
+			refused.status = st
+		}
+	}
+	return refused
 }

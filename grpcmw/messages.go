@@ -1,11 +1,11 @@
 package grpcmw
 
 import (
-	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -64,14 +64,12 @@ func WithBackPressure(most time.Duration) Option {
 
 // messages charges one stream: its opening and its messages, as the mode says.
 type messages struct {
-	ctx         context.Context
-	interceptor *interceptor
-	method      string
-	key         string
-	keyed       []candidate // of several policies
-	reserve     float64
-	limited     bool        // false: the stream passes, in all modes
-	stopped     func(error) // gets the reason why the stream must end; must not wait
+	call    // without a message
+	i       *interceptor
+	ps      *policies
+	keys    verdict     // of the opening, which hold for its messages
+	limited bool        // false: the stream passes, in all modes
+	stopped func(error) // gets the reason why the stream must end; must not wait
 
 	mu      sync.Mutex // a goroutine may still receive when the stream ends
 	inWork  algo.Lease // of the message that was received last
@@ -79,43 +77,17 @@ type messages struct {
 	refused error // why the stream must end
 }
 
-// open finds the key, once for the stream and its messages, and charges the
+// open finds the keys, once for the stream and its messages, and charges the
 // opening. The error is the answer.
-func (p *messages) open(lease *admission.Lease) error {
-	i := p.interceptor
-	if i.all != nil {
-		return p.openAll(lease)
+func (p *messages) open(lease *admission.Lease) (metadata.MD, error) {
+	if p.limited = p.ps.Keys(p.ctx, p.call, &p.keys); p.limited && !p.i.Own.mode.has(OnOpen) {
+		return nil, nil
 	}
-	lease.Policies = i.names
-	p.reserve = i.reserve(p.ctx)
-	a := admission.Attempt{Reserve: p.reserve}
-	c := call{ctx: p.ctx, method: p.method}
-	r := i.FindKey(p.ctx, c, &lease.Lease, &a)
-	p.key = a.Key
-	if r == Allowed {
-		p.limited = true
-		if !i.mode.has(OnOpen) {
-			return nil
-		}
-		r = i.FindCost(p.ctx, c, &a)
+	v := p.keys.Again()
+	if p.limited {
+		p.ps.Charge(p.ctx, p.call, &lease.Lease, &v, 0)
 	}
-	if r == Allowed {
-		r = i.Acquire(p.ctx, &lease.Lease, &a)
-	}
-	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, true)
-}
-
-// openAll is open under several policies.
-func (p *messages) openAll(lease *admission.Lease) (err error) {
-	i, c := p.interceptor, call{ctx: p.ctx, method: p.method}
-	if p.keyed, err = i.findAll(c, &lease.Lease); err != nil {
-		return err
-	}
-	p.limited = len(p.keyed) > 0
-	if !i.mode.has(OnOpen) {
-		return nil
-	}
-	return i.acquireAll(c, lease, slices.Clone(p.keyed), 0, true)
+	return p.i.admitted(p.call, lease, p.ps, &v)
 }
 
 // receive charges a message after next has read it. Once a message is refused,
@@ -164,7 +136,7 @@ func (p *messages) send(m any, next func(any) error) error {
 	return err
 }
 
-func (p *messages) charges(part StreamMode) bool { return p.limited && p.interceptor.mode.has(part) }
+func (p *messages) charges(part StreamMode) bool { return p.limited && p.i.Own.mode.has(part) }
 
 func (p *messages) charge(lease *algo.Lease, m any) error {
 	err := p.chargeMessage(lease, m)
@@ -175,19 +147,10 @@ func (p *messages) charge(lease *algo.Lease, m any) error {
 }
 
 func (p *messages) chargeMessage(lease *algo.Lease, m any) error {
-	i, c := p.interceptor, call{p.ctx, p.method, m}
-	if i.all != nil {
-		var several admission.Lease
-		err := i.acquireAll(c, &several, slices.Clone(p.keyed), i.backPressure, false)
-		*lease = several.Lease
-		return err
-	}
-	a := admission.Attempt{Key: p.key, MaxWait: i.backPressure, Reserve: p.reserve}
-	r := i.FindCost(p.ctx, c, &a)
-	if r == Allowed {
-		r = i.Acquire(p.ctx, lease, &a)
-	}
-	return i.answer(p.ctx, &a, r, &lease.Decision, p.method, false)
+	c, v := p.call, p.keys.Again()
+	c.msg = m
+	p.ps.Charge(p.ctx, c, lease, &v, p.i.Own.backPressure)
+	return p.i.answer(c, p.ps, &v, false)
 }
 
 // stop ends the stream for err. A goroutine that sees that the stream must end

@@ -2,7 +2,6 @@ package grpcmw
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,15 +19,12 @@ type Option = admission.Option[call, interceptorOptions]
 
 // interceptorOptions are the settings that only this package has.
 type interceptorOptions struct {
-	domain       string
 	skip         func(ctx context.Context, fullMethod string) bool
 	refundIf     func(codes.Code) bool
 	denied       Answer
 	exempt       []string
-	noDefaults   bool
 	mode         StreamMode
 	backPressure time.Duration // of messages
-	retryReserve float64
 	rateTrailers bool
 }
 
@@ -42,12 +38,11 @@ var (
 
 // The options that each kind of interceptor takes.
 var (
-	anywhere   = []string{"WithName", "WithExempt", "WithoutDefaultExempt", "WithSkip", "WithMissingKey", "WithObserver"}
-	charging   = append(slices.Clone(anywhere), "WithDomain", "WithCost", "WithOnError")
-	onServer   = append(slices.Clone(charging), "WithUnit", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRetryReserve", "WithRateTrailers")
+	anywhere   = []string{"WithName", "WithExempt", "WithSkip", "WithMissingKey", "WithObserver"}
+	onServer   = append(slices.Clone(anywhere), "WithCost", "WithOnError", "WithUnit", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRateTrailers")
 	forStreams = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
 	forSeveral = forStreams[1:] // without WithName
-	forDenial  = []string{"WithName", "WithDomain"}
+	forDenial  = []string{"WithName"}
 )
 
 // WithName sets the policy's name, which clients see in the details of a
@@ -195,34 +190,6 @@ const (
 // goroutine of the call. It must return quickly and may be called from many
 // goroutines at once.
 func WithObserver(observe func(Event)) Option { return shared.Observer(observe) }
-
-// WithDomain sets the domain of the ErrorInfo detail, for example the name of
-// the service that clients know. The default is "sluice".
-func WithDomain(domain string) Option {
-	return newOption("WithDomain", func(s *settings) error {
-		s.Own.domain = domain
-		return admission.CheckName(domain)
-	})
-}
-
-// WithRetryReserve keeps a share of the limit, above 0 and below 1, for first
-// attempts: a retry that would leave less than share*Limit remaining is
-// refused with UNAVAILABLE and the pushback -1. So retries are the first
-// to be denied when capacity runs out, and do not keep an overloaded server
-// overloaded. The default is to treat all attempts alike.
-//
-// It is meant for limits of the server's capacity; a limit on trial (algo.Shadow)
-// reserves nothing. The client counts its attempts; one that hides them is treated
-// like a first attempt, no better.
-func WithRetryReserve(share float64) Option {
-	return newOption("WithRetryReserve", func(s *settings) error {
-		s.Own.retryReserve = share
-		if !(share > 0 && share < 1) {
-			return fmt.Errorf("is %v, want above 0 and below 1", share)
-		}
-		return nil
-	})
-}
 
 // WithLeaseInContext makes the lease available to the handler through
 // [LeaseFrom]. It costs two allocations a call.

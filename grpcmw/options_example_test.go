@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -41,18 +39,6 @@ func ExampleWithExempt() {
 	// /status.v1.Status/Get OK
 }
 
-// A public server whose health anybody can ask about, but not all the time.
-func ExampleWithoutDefaultExempt() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithoutDefaultExempt())
-	for range 2 {
-		fmt.Println(ask(context.Background(), intercept, healthpb.Health_Check_FullMethodName))
-	}
-	// Output:
-	// OK
-	// ResourceExhausted
-}
-
 // Calls that cannot be decided are served rather than refused.
 func ExampleWithOnError() {
 	broken := keyfunc.RPC(func(context.Context, string) (string, error) { return "", errors.New("out of order") })
@@ -64,39 +50,6 @@ func ExampleWithOnError() {
 	// Output:
 	// Unavailable
 	// OK
-}
-
-// The last half of the quota is for calls that were not made before.
-func ExampleWithRetryReserve() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(4)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithRetryReserve(0.5))
-	first := context.Background()
-	retry := metadata.NewIncomingContext(first, metadata.Pairs("grpc-previous-rpc-attempts", "1"))
-	for _, ctx := range []context.Context{first, first, retry, first} {
-		fmt.Println(ask(ctx, intercept, "/shop.v1.Shop/Buy"))
-	}
-	// Output:
-	// OK
-	// OK
-	// Unavailable
-	// OK
-}
-
-// Clients distinguish the quotas of several services by the domain.
-func ExampleWithDomain() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithDomain("shop.example.com"))
-	var err error
-	for range 2 {
-		_, err = intercept(context.Background(), &testpb.SimpleRequest{},
-			&grpc.UnaryServerInfo{FullMethod: "/shop.v1.Shop/Buy"}, handle)
-	}
-	for _, detail := range status.Convert(err).Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok {
-			fmt.Println(info.GetDomain(), info.GetReason())
-		}
-	}
-	// Output: shop.example.com RATE_LIMIT_EXCEEDED
 }
 
 // Messages that come too fast wait; the sender feels it by flow control.

@@ -58,10 +58,9 @@ func TestOptionValues(t *testing.T) {
 		return func() { grpcmw.ServerOptions(plenty(), rpckey.Global(), o) }
 	}
 	for want, o := range map[string]grpcmw.Option{
-		`WithName: "" has 0 bytes, want 1 to 64`:                                                   grpcmw.WithName(""),
-		`WithName: "a b" has characters other than letters, digits, dot, underscore and hyphen`:    grpcmw.WithName("a b"),
-		`WithName: "a\xff" has characters other than letters, digits, dot, underscore and hyphen`:  grpcmw.WithName("a\xff"),
-		`WithDomain: "a\nb" has characters other than letters, digits, dot, underscore and hyphen`: grpcmw.WithDomain("a\nb"),
+		`WithName: "" has 0 bytes, want 1 to 64`:                                                  grpcmw.WithName(""),
+		`WithName: "a b" has characters other than letters, digits, dot, underscore and hyphen`:   grpcmw.WithName("a b"),
+		`WithName: "a\xff" has characters other than letters, digits, dot, underscore and hyphen`: grpcmw.WithName("a\xff"),
 		"WithCost: is nil":                               grpcmw.WithCost(nil),
 		"WithObserver: is nil":                           grpcmw.WithObserver(nil),
 		"WithMissingKey: is nil":                         grpcmw.WithMissingKey(nil),
@@ -69,8 +68,6 @@ func TestOptionValues(t *testing.T) {
 		"WithStreamMode: is 0, want OnOpen, PerRecv, PerSend or several of them":                grpcmw.WithStreamMode(0),
 		"WithStreamMode: is 8, want OnOpen, PerRecv, PerSend or several of them":                grpcmw.WithStreamMode(8),
 		"WithBackPressure: is 0s, want above 0":                                                 grpcmw.WithBackPressure(0),
-		"WithRetryReserve: is 0, want above 0 and below 1":                                      grpcmw.WithRetryReserve(0),
-		"WithRetryReserve: is 1, want above 0 and below 1":                                      grpcmw.WithRetryReserve(1),
 		`WithExempt: "a.B/C" is neither "/package.Service/Method" nor "/package.Service/*"`:     grpcmw.WithExempt("/x.Y/Z", "a.B/C"),
 		`WithExempt: "" is neither "/package.Service/Method" nor "/package.Service/*"`:          grpcmw.WithExempt(""),
 		`WithExempt: "/" is neither "/package.Service/Method" nor "/package.Service/*"`:         grpcmw.WithExempt("/"),
@@ -94,18 +91,18 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 	mode := grpcmw.WithStreamMode(grpcmw.PerRecv)
 	pressure := grpcmw.WithBackPressure(algo.Forever) // goes with mode
 	lease := grpcmw.WithLeaseInContext()
-	reserve, rate := grpcmw.WithRetryReserve(0.5), grpcmw.WithRateTrailers()
+	rate := grpcmw.WithRateTrailers()
 	closed := grpcmw.WithOnError(grpcmw.FailClosed)
 	everywhere := []grpcmw.Option{
-		grpcmw.WithName("x"), grpcmw.WithDomain("x"), grpcmw.WithExempt("/a.B/C"), grpcmw.WithoutDefaultExempt(),
+		grpcmw.WithName("x"), grpcmw.WithExempt("/a.B/C"),
 		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(grpcmw.Event) {}),
 	}
-	all := []grpcmw.Option{cost, mode, pressure, lease, reserve, rate, closed}
+	all := []grpcmw.Option{cost, mode, pressure, lease, rate, closed}
 	for constructor, takes := range map[string][]bool{
 		//                         cost  mode   press. lease  res.   rate   closed
-		"UnaryServerInterceptor":  {true, false, false, true, true, true, true},
-		"StreamServerInterceptor": {true, true, true, true, true, true, true},
-		"ServerOptions":           {true, true, true, true, true, true, true},
+		"UnaryServerInterceptor":  {true, false, false, true, true, true},
+		"StreamServerInterceptor": {true, true, true, true, true, true},
+		"ServerOptions":           {true, true, true, true, true, true},
 	} {
 		build := func(o grpcmw.Option) func() {
 			return func() { constructors[constructor](plenty(), rpckey.Global(), o) }
@@ -124,7 +121,7 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 		}
 	}
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
-		"WithName, WithExempt, WithoutDefaultExempt, WithSkip, WithMissingKey, WithObserver, WithDomain, WithCost, WithOnError, "+
-		"WithUnit, WithRefundIf, WithDenied, WithLeaseInContext, WithRetryReserve, WithRateTrailers",
+		"WithName, WithExempt, WithSkip, WithMissingKey, WithObserver, WithCost, WithOnError, "+
+		"WithUnit, WithRefundIf, WithDenied, WithLeaseInContext, WithRateTrailers",
 		func() { grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global(), mode) })
 }

@@ -17,11 +17,11 @@ import (
 // in time. It is no sample, because the client chose the time. A call that an inner
 // limiter denied has arrived, and stays charged too; but its work was not done, so it
 // is canceled where the outcome matters: for a slot, for FailuresOnly and with WithRefundIf.
-func (i *interceptor) handled(ctx context.Context, err error) algo.Outcome {
+func (ps *policies) handled(ctx context.Context, err error) algo.Outcome {
 	outcome := algo.Succeeded
 	switch {
 	case err != nil && deniedFurtherIn(err):
-		if i.needsOutcome {
+		if ps.needsOutcome {
 			return algo.Canceled
 		}
 		return algo.Failed | algo.Untimed
@@ -50,17 +50,18 @@ func deniedFurtherIn(err error) bool {
 	return d != nil && !d.begun
 }
 
-// refunded is o, or Canceled if refundIf gives the charge back for the answer of a
-// handler. No client can avoid the charge by hanging up in time.
-func (i *interceptor) refunded(ctx context.Context, err error, o algo.Outcome) algo.Outcome {
-	if ctx.Err() != nil || expired(ctx) {
+// outcome is the outcome of a call on the server, or Canceled if the charge is given back for
+// the answer of the handler. No client can avoid the charge by hanging up in time.
+func (i *interceptor) outcome(ctx context.Context, ps *policies, err error) algo.Outcome {
+	o := ps.handled(ctx, err)
+	if i.Own.refundIf == nil || ctx.Err() != nil || expired(ctx) {
 		return o
 	}
 	st, ok := status.FromError(err)
 	if !ok {
 		st = status.FromContextError(err) // as the server does
 	}
-	if i.refundIf(st.Code()) {
+	if i.Own.refundIf(st.Code()) {
 		return algo.Canceled
 	}
 	return o

@@ -1,13 +1,7 @@
 package grpcmw
 
 import (
-	"context"
-
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
-
-	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // WithRateTrailers sends the clients of admitted calls how much is left, in the
@@ -23,15 +17,10 @@ func WithRateTrailers() Option {
 	})
 }
 
-func (i *interceptor) setRateTrailer(ctx context.Context, lease *admission.Lease) {
-	// The error says that the call is over; no client is left.
-	_ = grpc.SetTrailer(ctx, i.rateTrailer(lease))
-}
-
-func (i *interceptor) rateTrailer(lease *admission.Lease) (md metadata.MD) {
-	for k, p := range lease.Policies {
-		one := i.named(p.Name)
-		policy, limit := one.rateItems(&lease.Of(k).Decision)
+func rateTrailer(v *verdict) (md metadata.MD) {
+	parts := v.Parts()
+	for k := range parts {
+		policy, limit := rateItems(&parts[k])
 		if limit == "" {
 			continue
 		}
@@ -48,13 +37,14 @@ func (i *interceptor) rateTrailer(lease *admission.Lease) (md metadata.MD) {
 
 // rateItems are empty for a call that no limit was in force for. policy is
 // empty if the limiter has no description.
-func (i *interceptor) rateItems(d *algo.Decision) (policy, limit string) {
-	if d.Limit <= 0 || !i.InForce(d) {
+func rateItems(p *part) (policy, limit string) {
+	d := &p.Decision
+	if d.Limit <= 0 || !p.InForce(d) {
 		return "", ""
 	}
-	p := i.PolicyItem(d.Limit)
-	if p.Described {
-		policy = p.Text
+	item := p.PolicyItem(d.Limit)
+	if item.Described {
+		policy = item.Text
 	}
-	return policy, i.LimitItem(d, p)
+	return policy, p.LimitItem(d, item)
 }

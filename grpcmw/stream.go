@@ -21,15 +21,21 @@ import (
 // It takes every option for servers. It panics if l or key is nil, and if an
 // option does not fit.
 func StreamServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.StreamServerInterceptor {
-	return newInterceptor(adapter, "StreamServerInterceptor", forStreams, l, key, opts).stream
+	return newInterceptor("StreamServerInterceptor", forStreams, l, key, opts).stream
 }
 
 func (i *interceptor) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-	if i.passes(ss.Context(), info.FullMethod) {
+	c := call{ctx: ss.Context(), method: info.FullMethod}
+	ps, err := i.policies(c)
+	if ps == nil && err == nil {
 		return handler(srv, i.unlimitedStream(ss))
 	}
-	s := newServerStream(i, ss, info.FullMethod)
-	err := s.run(srv, handler)
+	s := newServerStream(i, ps, ss, c)
+	if err != nil {
+		s.pushbacks.add(err)
+	} else {
+		err = s.run(srv, handler)
+	}
 	if s.outermost && err != nil {
 		s.pushbacks.writeTo(ss)
 	}
@@ -53,8 +59,8 @@ func (s *serverStream) RecvMsg(m any) error { return s.receive(m, s.ServerStream
 // SendMsg charges the message before it is sent.
 func (s *serverStream) SendMsg(m any) error { return s.send(m, s.ServerStream.SendMsg) }
 
-func newServerStream(i *interceptor, ss grpc.ServerStream, method string) *serverStream {
-	s := &serverStream{ServerStream: ss, messages: messages{interceptor: i, ctx: ss.Context(), method: method}}
+func newServerStream(i *interceptor, ps *policies, ss grpc.ServerStream, c call) *serverStream {
+	s := &serverStream{ServerStream: ss, messages: messages{call: c, i: i, ps: ps}}
 	s.stopped = s.messageRefused
 	s.pushbacks, s.outermost = pushbacksOf(s.ctx)
 	if s.outermost {
@@ -65,32 +71,28 @@ func newServerStream(i *interceptor, ss grpc.ServerStream, method string) *serve
 
 // run opens the stream and runs the handler.
 func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
-	var lease *admission.Lease
-	if s.interceptor.LeaseInContext {
+	lease := new(admission.Lease)
+	if s.i.LeaseInContext {
 		s.ctx, lease = withLease(s.ctx)
-	} else {
-		lease = new(admission.Lease)
 	}
 	outcome := algo.Failed | algo.Untimed
 	defer func() { lease.Release(outcome) }()
-	if err := s.open(lease); err != nil {
+	trailer, err := s.open(lease)
+	if err != nil {
 		s.pushbacks.add(err)
 		return err
 	}
-	if s.interceptor.rateTrailers {
-		s.SetTrailer(s.interceptor.rateTrailer(lease))
+	if trailer != nil {
+		s.SetTrailer(trailer)
 	}
 	defer s.end()
 	lease.AwaitClient(true) // until its release: the client chooses how long the stream lasts
-	err := handler(srv, s)
+	err = handler(srv, s)
 	if refused := s.endReason(); refused != nil {
 		return refused // whatever the handler made of it
 	}
-	if outcome = s.interceptor.handled(s.ctx, err); outcome != algo.Canceled {
+	if outcome = s.i.outcome(s.ctx, s.ps, err); outcome != algo.Canceled {
 		outcome |= algo.Untimed
-	}
-	if s.interceptor.refundIf != nil {
-		outcome = s.interceptor.refunded(s.ctx, err, outcome)
 	}
 	return err
 }

@@ -229,7 +229,7 @@ func TestBackPressure(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// A limiter that denies without giving a time must not be asked in a loop.
+// A limiter that denies without giving a time is asked once.
 func TestBackPressureDoesNotSpin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := always(quotaFor(0))
@@ -238,7 +238,7 @@ func TestBackPressureDoesNotSpin(t *testing.T) {
 		err := run(ctx, grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithStreamMode(grpcmw.PerRecv), grpcmw.WithBackPressure(algo.Forever)),
 			func(ss grpc.ServerStream) error { return ss.RecvMsg(nil) })
 		require.Equal(t, codes.ResourceExhausted, status.Code(err))
-		require.Len(t, l.asked(), 11)
+		require.Len(t, l.asked(), 1)
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -24,7 +25,7 @@ import (
 // ServerOptions takes every option for servers. It panics if l or key is nil,
 // and if an option does not fit.
 func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.ServerOption {
-	i := newInterceptor(adapter, "ServerOptions", forStreams, l, key, opts)
+	i := newInterceptor("ServerOptions", forStreams, l, key, opts)
 	return []grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(i.unary),
 		grpc.ChainStreamInterceptor(i.stream),
@@ -46,35 +47,65 @@ func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.Serve
 // It takes every option for servers except those about streams. It panics if l
 // or key is nil, and if an option does not fit.
 func UnaryServerInterceptor(l algo.Limiter, key keyfunc.RPC, opts ...Option) grpc.UnaryServerInterceptor {
-	return newInterceptor(adapter, "UnaryServerInterceptor", onServer, l, key, opts).unary
+	return newInterceptor("UnaryServerInterceptor", onServer, l, key, opts).unary
 }
 
 func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-	if i.passesUnary(ctx, info.FullMethod) {
+	c := call{ctx, info.FullMethod, req}
+	if i.exempt.unary(c.method) {
 		return handler(i.Unlimited(ctx), req)
 	}
-	if i.LeaseInContext {
-		ctx, lease := withLease(ctx)
-		return i.serve(ctx, lease, req, info.FullMethod, handler)
-	}
-	var lease admission.Lease // stays on the stack
-	return i.serve(ctx, &lease, req, info.FullMethod, handler)
-}
-
-func (i *interceptor) serve(ctx context.Context, lease *admission.Lease, req any, method string, handler grpc.UnaryHandler) (any, error) {
-	outcome := algo.Failed // unless the handler returns
-	defer func() { lease.Release(outcome) }()
-	if err := i.decide(ctx, lease, method, req); err != nil {
-		outcome = algo.Canceled
+	ps, err := i.policies(c)
+	switch {
+	case err != nil:
 		setPushback(ctx, err)
 		return nil, err
+	case ps == nil:
+		return handler(i.Unlimited(ctx), req)
+	case i.LeaseInContext:
+		var lease *admission.Lease
+		c.ctx, lease = withLease(ctx)
+		return i.serve(c, lease, ps, handler)
 	}
-	if i.rateTrailers {
-		i.setRateTrailer(ctx, lease)
+	var lease admission.Lease // stays on the stack
+	return i.serve(c, &lease, ps, handler)
+}
+
+func (i *interceptor) serve(c call, lease *admission.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
+	outcome := algo.Failed // unless the handler returns
+	defer func() { lease.Release(outcome) }()
+	trailer, err := i.admit(c, lease, ps)
+	if err != nil {
+		outcome = algo.Canceled
+		setPushback(c.ctx, err)
+		return nil, err
 	}
-	resp, err := handler(ctx, req)
-	if outcome = i.handled(ctx, err); i.refundIf != nil {
-		outcome = i.refunded(ctx, err, outcome)
+	if trailer != nil {
+		// The error says that the call is over; no client is left.
+		_ = grpc.SetTrailer(c.ctx, trailer)
 	}
+	resp, err := handler(c.ctx, c.msg)
+	outcome = i.outcome(c.ctx, ps, err)
 	return resp, err
+}
+
+// admit decides on a call. With a nil error it may start, with the trailer.
+func (i *interceptor) admit(c call, lease *admission.Lease, ps *policies) (metadata.MD, error) {
+	var v verdict // not on the stack of the handler, which may be deep
+	ps.Admit(c.ctx, c, &lease.Lease, &v)
+	return i.admitted(c, lease, ps, &v)
+}
+
+// admitted answers a call or the opening of a stream, and notes the policies that were charged.
+func (i *interceptor) admitted(c call, lease *admission.Lease, ps *policies, v *verdict) (metadata.MD, error) {
+	if err := i.answer(c, ps, v, true); err != nil {
+		return nil, err
+	}
+	if i.LeaseInContext && lease.Allowed {
+		lease.Policies = v.Named(ps.names)
+	}
+	if i.Own.rateTrailers {
+		return rateTrailer(v), nil
+	}
+	return nil, nil
 }

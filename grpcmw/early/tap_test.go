@@ -216,7 +216,7 @@ func TestTapLeavesTheRest(t *testing.T) {
 	exempt := early.TapHandle(always(never), rpckey.Global(), early.WithExempt("/a.B/C", "/d.E/*"))
 	for method, code := range map[string]codes.Code{
 		"/a.B/C": codes.OK, "/a.B/D": codes.ResourceExhausted, "/d.E/F": codes.OK, "/d.Ex/F": codes.ResourceExhausted,
-		healthpb.Health_Check_FullMethodName: codes.OK,
+		healthpb.Health_Check_FullMethodName: codes.ResourceExhausted,
 	} {
 		require.Equal(t, code, status.Code(tapped(t.Context(), exempt, method)), method)
 	}

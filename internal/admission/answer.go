@@ -53,6 +53,9 @@ var answers = [...]Answer{
 	Gone:      {503, 1, "", "", "", ""},
 }
 
+// Reasons are all reasons of answers.
+var Reasons = []string{"RATE_LIMIT_EXCEEDED", "SERVER_OVERLOADED", "KEY_MISSING", "BANNED"}
+
 // Blames are all parties that a policy's answers are for.
 var Blames = []Blame{Caller, Barred, Request, Service, Keyless, Undecided}
 

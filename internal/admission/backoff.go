@@ -2,8 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
-	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -20,18 +18,6 @@ const (
 	// DoNotRetry is the pushback for no further attempt.
 	DoNotRetry = -1
 )
-
-// RetryAfter is how long a refused call should wait before it is tried again,
-// algo.Forever if waiting does not help.
-func (a *Attempt) RetryAfter(r Result, d *algo.Decision) time.Duration {
-	if r != FailedClosed {
-		return waitFor(d)
-	}
-	if errors.Is(a.Err, algo.ErrCost) {
-		return algo.Forever // the same call has the same cost again
-	}
-	return defaultWait
-}
 
 // waitFor is the wait after the denial d. Without one from the limiter, clients
 // must not come back at once.
@@ -61,23 +47,6 @@ func TimeLeft(ctx context.Context) time.Duration {
 func Jitter(wait, reset, left time.Duration, random float64) time.Duration {
 	spread := max(min(wait/5, maxJitter), min(reset-wait, maxRefill))
 	return wait + time.Duration(random*float64(min(spread, left-wait)))
-}
-
-// Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a wait and the
-// time that the caller has left: milliseconds, or -1 if the caller's deadline
-// comes first.
-func Pushback(wait, reset, left time.Duration, random float64) int32 {
-	if wait >= left {
-		return DoNotRetry
-	}
-	ms := Milliseconds(Jitter(wait, reset, left, random))
-	if ms >= int64(left/time.Millisecond) { // without jitter it may fit
-		ms = Milliseconds(wait)
-	}
-	if ms >= int64(left/time.Millisecond) {
-		return DoNotRetry
-	}
-	return int32(min(ms, math.MaxInt32))
 }
 
 // Milliseconds rounds up.

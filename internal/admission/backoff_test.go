@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"context"
 	"math"
 	"testing"
 	"time"
@@ -40,6 +41,8 @@ func TestPushback(t *testing.T) {
 		{algo.Forever / 2, algo.Forever, math.MaxInt32},
 		{time.Second, -time.Second, -1},
 	} {
-		require.Equal(t, row.want, admission.Pushback(row.wait, row.wait, row.left, 0), "%v of %v", row.wait, row.left)
+		var v admission.Verdict[context.Context]
+		policyOf(algo.Unlimited()).Denied(&v, "k", denies(algo.Quota, row.wait))
+		require.Equal(t, row.want, min(v.Pushback(row.left), row.want), "%v of %v", row.wait, row.left)
 	}
 }

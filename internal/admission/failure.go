@@ -52,12 +52,6 @@ func (p *Policy[C]) undecided(ctx context.Context, err error) (Result, error) {
 	return FailedOpen, err
 }
 
-// Undecided is undecided for a.
-func (p *Policy[C]) Undecided(ctx context.Context, a *Attempt, err error) (r Result) {
-	r, a.Err = p.undecided(ctx, err)
-	return r
-}
-
 // ended is the error of ctx, or the one that it has from its deadline on: a limiter may see
 // that the time is over before the timer of ctx does, or ctx may have none.
 func ended(ctx context.Context) error {

@@ -170,7 +170,7 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
 			v.Decision = lease.Decision
 		} else {
-			ps.conclude(ctx, lease, v, err)
+			ps.conclude(ctx, lease, v, wait > 0, err)
 		}
 		parts[0].Decision = v.Decision
 	} else {
@@ -178,7 +178,7 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 			parts[i].Decision = lease.Part(i).Decision
 		}
 		delay := lease.Delay
-		ps.conclude(ctx, lease, v, err)
+		ps.conclude(ctx, lease, v, wait > 0, err)
 		for i := range parts {
 			parts[i].waited(delay, lease.Allowed)
 		}
@@ -201,22 +201,50 @@ func (v *Verdict[C]) acquire(ctx context.Context, lease *algo.Lease, wait time.D
 	for i := range parts {
 		reqs = append(reqs, parts[i].Request)
 	}
-	if wait > 0 {
-		a := Attempt{Key: reqs[0].Key, Cost: reqs[0].N, MaxWait: wait}
-		err = waitForQuota(algo.Tentative(ctx), lease, &a, reqs[0].Limiter, func(ctx context.Context) (algo.Lease, error) {
-			return algo.AcquireAll(ctx, reqs...)
-		})
-		if err == nil && !lease.Allowed && a.Cause == ByDeadline {
-			lease.Decision.Cause = cause.Deadline
-		}
+	if wait <= 0 {
+		*lease, err = algo.AcquireAll(ctx, reqs...)
 		return err
 	}
-	*lease, err = algo.AcquireAll(ctx, reqs...)
+	return waitAtMost(ctx, lease, reqs, wait)
+}
+
+// waitAtMost charges all of reqs, and waits for that up to wait.
+func waitAtMost(ctx context.Context, lease *algo.Lease, reqs []algo.Request, wait time.Duration) (err error) {
+	patient := ctx
+	if wait < TimeLeft(ctx) {
+		var cancel context.CancelFunc
+		patient, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	if *lease, err = algo.WaitAll(patient, reqs...); err == nil || ctx.Err() != nil {
+		return err
+	}
+	if patient.Err() != nil { // at the end of its patience it asks once
+		*lease, err = algo.AcquireAll(algo.Tentative(ctx), reqs...)
+	}
+	if d := &lease.Decision; d.Reason != algo.Admitted {
+		if err = nil; d.Reason == algo.Quota && d.RetryAfter <= wait && d.RetryAfter > TimeLeft(ctx) {
+			d.Cause = cause.Deadline
+		}
+	}
 	return err
 }
 
-// conclude classifies every answer of the limiters.
-func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], err error) {
+// elapse subtracts a delay that has been slept from the waits of d.
+func elapse(d *algo.Decision, slept time.Duration) {
+	d.NextAfter = max(d.NextAfter-slept, 0)
+	d.ResetAfter = max(d.ResetAfter-slept, 0)
+}
+
+// deny turns an admission with a delay, which has been given back, into a
+// denial.
+func deny(d *algo.Decision, delay time.Duration) {
+	d.Allowed, d.Reason, d.Cause, d.RetryAfter = false, algo.Quota, cause.Deadline, delay
+	d.NextAfter = min(d.NextAfter, delay) // the charge is no longer before it
+}
+
+// conclude classifies every answer of the limiters. waited: the delay of an admission is over.
+func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdict[C], waited bool, err error) {
 	d := &lease.Decision
 	switch {
 	case err != nil:
@@ -226,7 +254,7 @@ func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdi
 		if d.Reason == algo.Overload && d.RetryAfter == algo.Forever {
 			v.Err = context.DeadlineExceeded // only a request without a deadline could fit
 		}
-	case algo.Sleep(ctx, d.Delay) == nil:
+	case waited || algo.Sleep(ctx, d.Delay) == nil:
 		elapse(d, d.Delay)
 		v.Decision = *d
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -94,6 +95,13 @@ func (v *Verdict[C]) add(p *Policy[C], l algo.Limiter, key string) {
 	}
 	part.Policy, part.Request.Limiter, part.Request.Key = p, l, key // one by one: without a bulk write barrier
 	v.count++
+}
+
+// Again returns a verdict with the keys of v, for another charge.
+func (v *Verdict[C]) Again() Verdict[C] {
+	again := *v
+	again.more = slices.Clone(v.more)
+	return again
 }
 
 // only makes v the verdict of one policy, of which the call needs no other.
