@@ -27,8 +27,12 @@ func LeaseFrom(ctx context.Context, policy ...string) *algo.Lease {
 	return admission.LeaseFrom(ctx, &warnUnknown, policy...)
 }
 
-// withLease puts a lease that is not yet acquired into the context.
-func withLease(ctx context.Context) (context.Context, *admission.Lease) {
-	lease := new(admission.Lease)
-	return admission.WithLease(ctx, lease), lease
+// withLease puts the lease of an admission into the context; kept is nil if the handler does not
+// want it.
+func (i *interceptor) withLease(ctx context.Context, ps *policies, kept *admission.Lease, v *verdict) context.Context {
+	if kept == nil {
+		return ctx
+	}
+	kept.Policies = v.Named(ps.names)
+	return admission.WithLease(ctx, kept)
 }

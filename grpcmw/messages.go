@@ -79,15 +79,20 @@ type messages struct {
 
 // open finds the keys, once for the stream and its messages, and charges the
 // opening. The error is the answer.
-func (p *messages) open(lease *admission.Lease) (metadata.MD, error) {
+func (p *messages) open(lease *algo.Lease, kept *admission.Lease) (trailer metadata.MD, err error) {
 	if p.limited = p.ps.Keys(p.ctx, p.call, &p.keys); p.limited && !p.i.Own.mode.has(OnOpen) {
+		p.ctx = p.i.withLease(p.ctx, p.ps, kept, new(verdict))
 		return nil, nil
 	}
 	v := p.keys.Again()
 	if p.limited {
-		p.ps.Charge(p.ctx, p.call, &lease.Lease, &v, 0)
+		p.ps.Charge(p.ctx, p.call, lease, &v, 0)
 	}
-	return p.i.admitted(p.call, lease, p.ps, &v)
+	ctx, trailer, err := p.i.admitted(p.call, kept, p.ps, &v)
+	if err == nil {
+		p.ctx = ctx
+	}
+	return trailer, err
 }
 
 // receive charges a message after next has read it. Once a message is refused,

@@ -4,10 +4,11 @@ import (
 	"context"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/inflight"
 )
 
 // handled is the outcome of a call on the server.
@@ -18,20 +19,25 @@ import (
 // limiter denied has arrived, and stays charged too; but its work was not done, so it
 // is canceled where the outcome matters: for a slot, for FailuresOnly and with WithRefundIf.
 func (ps *policies) handled(ctx context.Context, err error) algo.Outcome {
-	outcome := algo.Succeeded
-	switch {
-	case err != nil && deniedFurtherIn(err):
+	if err != nil && deniedFurtherIn(err) {
 		if ps.needsOutcome {
 			return algo.Canceled
 		}
 		return algo.Failed | algo.Untimed
-	case err != nil:
-		outcome = algo.Failed
 	}
-	if ctx.Err() != nil || err != nil && (expired(ctx) || !serverFault(err)) {
-		return outcome | algo.Untimed // the client chose the time, or the request was at fault, and answering it is quick
+	outcome := inflight.OfCode(uint32(codeOf(err)))
+	if ctx.Err() != nil || err != nil && expired(ctx) {
+		return outcome | algo.Untimed // the client chose the time
 	}
 	return outcome
+}
+
+// codeOf is the code that the server sends for an error.
+func codeOf(err error) codes.Code {
+	if st, ok := status.FromError(err); ok {
+		return st.Code()
+	}
+	return status.FromContextError(err).Code()
 }
 
 // expired reports whether the deadline of ctx has passed, also where its timer
@@ -40,8 +46,6 @@ func expired(ctx context.Context) bool {
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) <= 0
 }
-
-func serverFault(err error) bool { return admission.ServerFault(uint32(status.Code(err))) }
 
 // deniedFurtherIn reports whether err is the denial of an inner limiter on the
 // same call, before any work.
@@ -57,11 +61,7 @@ func (i *interceptor) outcome(ctx context.Context, ps *policies, err error) algo
 	if i.Own.refundIf == nil || ctx.Err() != nil || expired(ctx) {
 		return o
 	}
-	st, ok := status.FromError(err)
-	if !ok {
-		st = status.FromContextError(err) // as the server does
-	}
-	if i.Own.refundIf(st.Code()) {
+	if i.Own.refundIf(codeOf(err)) {
 		return algo.Canceled
 	}
 	return o

@@ -71,13 +71,14 @@ func newServerStream(i *interceptor, ps *policies, ss grpc.ServerStream, c call)
 
 // run opens the stream and runs the handler.
 func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
-	lease := new(admission.Lease)
-	if s.i.LeaseInContext {
-		s.ctx, lease = withLease(s.ctx)
+	kept := admission.NewLease()
+	lease := kept.Lease
+	if !s.i.LeaseInContext {
+		kept = nil
 	}
 	outcome := algo.Failed | algo.Untimed
 	defer func() { lease.Release(outcome) }()
-	trailer, err := s.open(lease)
+	trailer, err := s.open(lease, kept)
 	if err != nil {
 		s.pushbacks.add(err)
 		return err

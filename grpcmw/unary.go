@@ -63,18 +63,18 @@ func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServer
 	case ps == nil:
 		return handler(i.Unlimited(ctx), req)
 	case i.LeaseInContext:
-		var lease *admission.Lease
-		c.ctx, lease = withLease(ctx)
-		return i.serve(c, lease, ps, handler)
+		kept := admission.NewLease()
+		return i.serve(c, kept.Lease, kept, ps, handler)
 	}
-	var lease admission.Lease // stays on the stack
-	return i.serve(c, &lease, ps, handler)
+	var lease algo.Lease // stays on the stack
+	return i.serve(c, &lease, nil, ps, handler)
 }
 
-func (i *interceptor) serve(c call, lease *admission.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
+// serve serves a call under a lease. kept has it for the context of the handler; nil: it is not wanted.
+func (i *interceptor) serve(c call, lease *algo.Lease, kept *admission.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
 	defer func() { lease.Release(outcome) }()
-	trailer, err := i.admit(c, lease, ps)
+	inner, trailer, err := i.admit(c, lease, kept, ps)
 	if err != nil {
 		outcome = algo.Canceled
 		setPushback(c.ctx, err)
@@ -84,28 +84,25 @@ func (i *interceptor) serve(c call, lease *admission.Lease, ps *policies, handle
 		// The error says that the call is over; no client is left.
 		_ = grpc.SetTrailer(c.ctx, trailer)
 	}
-	resp, err := handler(c.ctx, c.msg)
+	resp, err := handler(inner, c.msg)
 	outcome = i.outcome(c.ctx, ps, err)
 	return resp, err
 }
 
-// admit decides on a call. With a nil error it may start, with the trailer.
-func (i *interceptor) admit(c call, lease *admission.Lease, ps *policies) (metadata.MD, error) {
+// admit decides on a call. With a nil error it may start, with that context and trailer.
+func (i *interceptor) admit(c call, lease *algo.Lease, kept *admission.Lease, ps *policies) (context.Context, metadata.MD, error) {
 	var v verdict // not on the stack of the handler, which may be deep
-	ps.Admit(c.ctx, c, &lease.Lease, &v)
-	return i.admitted(c, lease, ps, &v)
+	ps.Admit(c.ctx, c, lease, &v)
+	return i.admitted(c, kept, ps, &v)
 }
 
-// admitted answers a call or the opening of a stream, and notes the policies that were charged.
-func (i *interceptor) admitted(c call, lease *admission.Lease, ps *policies, v *verdict) (metadata.MD, error) {
+// admitted answers a call or the opening of a stream.
+func (i *interceptor) admitted(c call, kept *admission.Lease, ps *policies, v *verdict) (ctx context.Context, trailer metadata.MD, err error) {
 	if err := i.answer(c, ps, v, true); err != nil {
-		return nil, err
-	}
-	if i.LeaseInContext && lease.Allowed {
-		lease.Policies = v.Named(ps.names)
+		return nil, nil, err
 	}
 	if i.Own.rateTrailers {
-		return rateTrailer(v), nil
+		trailer = rateTrailer(v)
 	}
-	return nil, nil
+	return i.withLease(c.ctx, ps, kept, v), trailer, nil
 }

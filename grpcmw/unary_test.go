@@ -234,7 +234,7 @@ func TestC2_Outcomes(t *testing.T) {
 		{"internal", t.Context(), status.Error(codes.Internal, ""), algo.Failed},
 		{"unavailable", t.Context(), status.Error(codes.Unavailable, ""), algo.Failed},
 		{"deadline", t.Context(), status.Error(codes.DeadlineExceeded, ""), algo.Failed},
-		{"resource exhausted elsewhere", t.Context(), status.Error(codes.ResourceExhausted, ""), algo.Failed},
+		{"resource exhausted elsewhere", t.Context(), status.Error(codes.ResourceExhausted, ""), algo.Failed | algo.Untimed},
 		{"not found", t.Context(), status.Error(codes.NotFound, ""), algo.Failed | algo.Untimed},
 		{"unauthenticated", t.Context(), status.Error(codes.Unauthenticated, ""), algo.Failed | algo.Untimed},
 		{"canceled by the client", canceled, status.Error(codes.Canceled, ""), algo.Failed | algo.Untimed},

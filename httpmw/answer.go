@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/inflight"
 )
 
 // answer sets the fields of a verdict and reports it. A request that does not pass is
@@ -88,7 +89,7 @@ func violated(parts []part) (names []string) {
 // writeRefusal writes the answer. The RateLimit fields are set already. Nothing of
 // the request and no error's text is in it.
 func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *refusal, v *verdict) {
-	markRefused(w)
+	inflight.Refused(w)
 	h := w.Header()
 	delete(h, "Content-Length")
 	values := &[5]string{"no-store", "nosniff", problemType}
@@ -97,8 +98,8 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 	m.setRetryFields(h, (*[2]string)(values[3:]), v)
 	if m.Own.denied != nil {
 		d := &Denial{Status: f.Status, Policy: f.policy, Decision: v.Decision}
-		inner := r.WithContext(context.WithValue(r.Context(), denialKey{}, d))
-		defer giveBack(r, inner)
+		inner := inflight.Copy(r, context.WithValue(r.Context(), denialKey{}, d))
+		defer inflight.GiveBack(r, inner)
 		m.Own.denied.ServeHTTP(w, inner)
 		return
 	}
@@ -117,23 +118,8 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 // went away, or a handler around this one has answered. Without the status,
 // net/http would send 200 to a client that is still there.
 func abandon(w http.ResponseWriter) {
-	markRefused(w)
+	inflight.Refused(w)
 	w.WriteHeader(http.StatusServiceUnavailable)
-}
-
-// markRefused marks the writers of limits further out, as far as the writers between them
-// have Unwrap: the work was not begun.
-func markRefused(w http.ResponseWriter) {
-	for {
-		if outer, ok := w.(interface{ refused() }); ok {
-			outer.refused()
-		}
-		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
-		if !ok {
-			return
-		}
-		w = u.Unwrap()
-	}
 }
 
 const (

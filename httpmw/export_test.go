@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/inflight"
 )
 
 // ResetWarnings makes every warning be logged again.
@@ -20,8 +21,8 @@ func ResetWarnings() {
 
 // Watch wraps w as for a limiter that holds slots.
 func Watch(w http.ResponseWriter) http.ResponseWriter {
-	watched, _ := watch(w, new(trackedLease))
-	return watched
+	f := inflight.Begin(new(http.Request), nil)
+	return f.Watch(w)
 }
 
 const ManyBuilt = manyBuilt

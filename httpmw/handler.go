@@ -1,12 +1,14 @@
 package httpmw
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/inflight"
 )
 
 type (
@@ -23,6 +25,11 @@ type policies struct {
 	// watches: the response writer must be wrapped, to see the status or to see a connection
 	// being hijacked.
 	watches bool
+}
+
+// withLease puts the lease of an admission into the context.
+func (ps *policies) withLease(ctx context.Context, lease *algo.Lease, v *verdict) context.Context {
+	return admission.WithLease(ctx, &admission.Lease{Lease: lease, Policies: v.Named(ps.names)})
 }
 
 func (m *middleware) newPolicies(decide *admission.Policies[*http.Request]) *policies {
@@ -106,6 +113,40 @@ func (h *handler) admit(w http.ResponseWriter, r *http.Request, ps *policies, le
 	return h.answer(w, r, ps, &v)
 }
 
+// follow serves under a lease on the heap, and follows the request to its outcome.
+func (h *handler) follow(w http.ResponseWriter, r *http.Request, ps *policies) {
+	f := inflight.Begin(r, h.Own.refundIf)
+	defer f.End()
+	ctx, pass := h.admitInFlight(w, r, ps, &f)
+	if !pass {
+		return
+	}
+	if ps.watches && f.Lease().Allowed {
+		w = f.Watch(w)
+	}
+	h.next.ServeHTTP(w, f.Request(ctx))
+	f.Returned()
+}
+
+// admitInFlight is admit, and returns the context for the handler. A wait ends with the patience
+// of the client. (A limit over time expects nothing.)
+func (h *handler) admitInFlight(w http.ResponseWriter, r *http.Request, ps *policies, f *inflight.Flight) (ctx context.Context, pass bool) {
+	ctx = r.Context()
+	if ps.watches {
+		ctx = f.Patience()
+	}
+	var v verdict
+	ps.Admit(ctx, r, f.Lease(), &v)
+	if !h.answer(w, r, ps, &v) {
+		return nil, false
+	}
+	if !h.LeaseInContext {
+		return r.Context(), true
+	}
+	f.Lease().AwaitClient(false) // later calls may coincide with those of the handler
+	return ps.withLease(r.Context(), f.Lease(), &v), true
+}
+
 // undecided treats a request whose plan could not be found.
 func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
 	var v verdict
@@ -119,9 +160,8 @@ func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
 // so, so that MeterFrom and LeaseFrom do not warn.
 func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
 	if h.LeaseInContext {
-		shareTrailer(r)
-		inner := r.WithContext(h.Unlimited(r.Context()))
-		defer giveBack(r, inner)
+		inner := inflight.Copy(r, h.Unlimited(r.Context()))
+		defer inflight.GiveBack(r, inner)
 		r = inner
 	}
 	h.next.ServeHTTP(w, r)

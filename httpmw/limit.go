@@ -43,6 +43,9 @@ import (
 //     events, JSON lines and sequences, multipart replacement, Connect, audio, video),
 //     or spends most of its time, and at least a second, after its first Flush.
 //
+// 501 is untimed too. The code of gRPC is read from fields and trailers, and not from the body,
+// where gRPC-Web and streams of Connect have it: these count as succeeded.
+//
 // The status is seen only where the limiter may hold a slot: that is assumed of
 // all limiters except those that count over time. The handler then gets a
 // wrapped response writer. It has Flusher and Hijacker exactly if the writer

@@ -23,16 +23,6 @@ const (
 	FailClosed
 )
 
-// ServerFault reports whether a status code of gRPC is about the state of the
-// server rather than the request.
-func ServerFault(code uint32) bool {
-	switch code {
-	case 2, 4, 8, 10, 13, 14, 15: // UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE, DATA_LOSS
-		return true
-	}
-	return false
-}
-
 // errNegative refuses a negative cost, which would add to the quota.
 var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", algo.ErrCost)
 

@@ -12,9 +12,17 @@ import (
 // Lease is the lease of a call, and the policies that it is of, in the order of its
 // parts.
 type Lease struct {
-	algo.Lease
+	*algo.Lease
 	Policies []Named
 	outer    *Lease // of a middleware further out
+	own      algo.Lease
+}
+
+// NewLease returns a Lease with an algo.Lease of its own.
+func NewLease() *Lease {
+	l := new(Lease)
+	l.Lease = &l.own
+	return l
 }
 
 type (
@@ -29,7 +37,7 @@ type Unknown struct {
 	Policy *warning.Once // no policy around the call has the name
 }
 
-// WithLease puts a lease into a context. The lease may be acquired later.
+// WithLease puts a lease into a context.
 func WithLease(ctx context.Context, lease *Lease) context.Context {
 	lease.outer, _ = ctx.Value(leaseKey{}).(*Lease)
 	return context.WithValue(ctx, leaseKey{}, lease)
@@ -43,7 +51,7 @@ func LeaseFrom(ctx context.Context, unknown *Unknown, policy ...string) *algo.Le
 		return lease
 	}
 	if lease, _ := ctx.Value(leaseKey{}).(*Lease); lease != nil {
-		return &lease.Lease
+		return lease.Lease
 	}
 	return new(algo.Lease)
 }
@@ -85,7 +93,7 @@ func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
 	case ctx.Value(leaseKey{}) != nil:
 		return context.WithValue(ctx, passedKey{}, true)
 	}
-	return WithLease(ctx, new(Lease))
+	return WithLease(ctx, NewLease())
 }
 
 // MeterFrom goes on with the charge of a policy. It logs unknown.Lease if ctx has no lease
@@ -101,7 +109,7 @@ func MeterFrom(ctx context.Context, policy string, block int64, unknown *Unknown
 // Of returns the lease of a policy. A single one may have parts of its own.
 func (l *Lease) Of(i int) *algo.Lease {
 	if len(l.Policies) == 1 {
-		return &l.Lease
+		return l.Lease
 	}
 	return l.Part(i)
 }

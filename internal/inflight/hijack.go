@@ -1,4 +1,4 @@
-package httpmw
+package inflight
 
 import (
 	"bufio"
@@ -14,7 +14,7 @@ import (
 // slot is the slot of a hijacked connection. How long the connection lives says
 // nothing about how long a request takes, so its outcome is untimed.
 type slot struct {
-	lease *trackedLease
+	lease *lease
 	once  sync.Once
 	refs  atomic.Int32 // the connection and its buffers, until they are collected
 }
@@ -27,7 +27,7 @@ func (s *slot) free() {
 // type is one of net/http's, and CloseWrite in any case. A connection that is dropped without Close frees
 // its slot when it, and the buffers that came with it, are collected as garbage:
 // a handler may use the buffers alone.
-func (l *trackedLease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
+func (l *lease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	l.users.Add(1)
 	l.hijacked.Store(true)
 	l.streams()

@@ -1,4 +1,4 @@
-package httpmw
+package inflight
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 type writer struct {
 	http.ResponseWriter
 	pace
-	lease    *trackedLease
+	lease    *lease
 	status   int  // 0: not written yet
 	buffered int  // bytes that the server may keep in its buffer, at most
 	large    bool // the response has exceeded it
@@ -26,7 +26,7 @@ type writer struct {
 func (w *writer) refused() { w.notBegun = true }
 
 // watch wraps w.
-func watch(w http.ResponseWriter, lease *trackedLease) (http.ResponseWriter, *writer) {
+func watch(w http.ResponseWriter, lease *lease) (http.ResponseWriter, *writer) {
 	watched := &writer{ResponseWriter: w, lease: lease, pace: pace{began: now()}}
 	return watched.withInterfaces(), watched
 }

@@ -1,17 +1,15 @@
-package httpmw
+package inflight
 
 import (
 	"io"
-	"net/http"
 	"os"
 	"sync"
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// trackedLease is a lease that outlives the handler if the connection is
+// lease is the lease of a request, which outlives the handler if the connection is
 // hijacked. It is released once the handler has ended and the connection is
 // closed, by the later of the two, so that neither can release it while the
 // other still uses it.
@@ -19,8 +17,8 @@ import (
 // It reports when the request waits for its client, so that adaptive limits do
 // not count it meanwhile. Reads and writes may overlap, and a read may outlast
 // the handler.
-type trackedLease struct {
-	admission.Lease
+type lease struct {
+	algo.Lease
 	users    atomic.Int32 // the handler, and the connection if it is hijacked
 	hijacked atomic.Bool
 
@@ -31,7 +29,7 @@ type trackedLease struct {
 }
 
 // drop ends one use of the lease.
-func (l *trackedLease) drop(o algo.Outcome) {
+func (l *lease) drop(o algo.Outcome) {
 	if l.users.Add(-1) > 0 {
 		return
 	}
@@ -42,7 +40,7 @@ func (l *trackedLease) drop(o algo.Outcome) {
 }
 
 // await begins an operation that may wait for the client, and goOn ends it.
-func (l *trackedLease) await() {
+func (l *lease) await() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waits++; l.waits == 1 && !l.ended {
@@ -50,7 +48,7 @@ func (l *trackedLease) await() {
 	}
 }
 
-func (l *trackedLease) goOn() {
+func (l *lease) goOn() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.waits--; l.waits == 0 && !l.ended {
@@ -59,20 +57,13 @@ func (l *trackedLease) goOn() {
 }
 
 // streams notes that the rest of the request lasts as long as the client likes.
-func (l *trackedLease) streams() {
+func (l *lease) streams() {
 	l.mu.Lock()
 	first := !l.streamed
 	l.streamed = true
 	l.mu.Unlock()
 	if first {
 		l.await()
-	}
-}
-
-// watchClient notes requests that are streams from the begin on.
-func (l *trackedLease) watchClient(r *http.Request) {
-	if r.Method == http.MethodConnect {
-		l.streams()
 	}
 }
 
