@@ -14,14 +14,11 @@ const (
 	Requests Unit = iota
 	// ConcurrentRequests counts requests in flight; it has no window.
 	ConcurrentRequests
-	// ContentBytes counts bytes of content over time. Limiters describe them as
-	// Requests; the policy of an adapter says that its costs are bytes.
-	ContentBytes
 )
 
 // String returns the token that the RateLimit-Policy field uses.
 func (u Unit) String() string {
-	return nameOf(int(u), "requests", "concurrent-requests", "content-bytes")
+	return nameOf(int(u), "requests", "concurrent-requests")
 }
 
 // Description is a limit in the terms of the RateLimit-Policy header field:

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/peer"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -114,7 +115,7 @@ func TestOptionsAllocations(t *testing.T) {
 		opt  grpcmw.Option
 		most float64
 	}{
-		{"observer", grpcmw.WithObserver(func(grpcmw.Event) {}), 0},
+		{"observer", grpcmw.WithObserver(func(telemetry.Event) {}), 0},
 		{"cost", grpcmw.WithCost(func(context.Context, string, any) int64 { return 1 }), 0},
 		{"exempt", grpcmw.WithExempt("/a.B/C", "/d.E/*"), 0},
 		{"missing key", grpcmw.WithMissingKey(grpcmw.Shared), 0},

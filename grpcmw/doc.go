@@ -7,7 +7,7 @@
 //
 // A call gets RESOURCE_EXHAUSTED if its caller has used up a quota or the cost
 // can never fit, and UNAVAILABLE if the server lacks capacity or could not decide
-// ([WithOnError]). Calls in flight under the key of one caller are a quota; calls
+// ([WithFailOpen]). Calls in flight under the key of one caller are a quota; calls
 // in flight under a key that all callers share, the empty key or rpckey.Global,
 // are capacity. The details are
 //

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -150,20 +151,19 @@ func ExampleMeterFrom() {
 	// Output: ResourceExhausted 0
 }
 
-// Callers without an identity are limited as one, or by another key, or not let
-// in; never unlimited by accident.
+// Callers without an identity are limited as one, or not let in; never unlimited by accident.
 func ExampleWithMissingKey() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Metadata("user"),
-		grpcmw.WithMissingKey(grpcmw.FallbackTo(rpckey.PeerIP())))
+		grpcmw.WithMissingKey(codes.Unauthenticated))
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
 	for range 2 {
 		_, err := intercept(callContext(), nil, info, handle)
 		fmt.Println(status.Code(err))
 	}
 	// Output:
-	// OK
-	// ResourceExhausted
+	// Unauthenticated
+	// Unauthenticated
 }
 
 // Clients can read the rest of their quota from the trailers.
@@ -204,7 +204,7 @@ func ExampleServerOptions_retries() {
 func ExampleWithObserver() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(),
-		grpcmw.WithObserver(func(e grpcmw.Event) { fmt.Println(e.Policy, e.Result, codes.Code(e.Status)) }))
+		grpcmw.WithObserver(func(e telemetry.Event) { fmt.Println(e.Policy, e.Result, codes.Code(e.Status)) }))
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
 	for range 2 {
 		intercept(context.Background(), nil, info, handle)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -53,7 +54,7 @@ func TestExempt(t *testing.T) {
 // The health check is free as a unary call only.
 func TestHealthCheckIsExempt(t *testing.T) {
 	const check = "/grpc.health.v1.Health/Check"
-	for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithObserver(func(grpcmw.Event) {})}} {
+	for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithObserver(func(telemetry.Event) {})}} {
 		unary := grpcmw.UnaryServerInterceptor(always(never), rpckey.Global(), opts...)
 		_, err := unary(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: check}, bareHandler)
 		require.NoError(t, err)

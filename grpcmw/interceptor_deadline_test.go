@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -21,9 +22,9 @@ import (
 // why.
 func TestDeadlineAtTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var event grpcmw.Event
+		var event telemetry.Event
 		i := grpcmw.UnaryServerInterceptor(algo.Must(adaptive.New(adaptive.Default())), rpckey.Global(),
-			grpcmw.WithObserver(func(e grpcmw.Event) { event = e }))
+			grpcmw.WithObserver(func(e telemetry.Event) { event = e }))
 		call := func(patience time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
@@ -35,7 +36,7 @@ func TestDeadlineAtTheDoor(t *testing.T) {
 		}
 		require.NoError(t, call(time.Second))
 		require.Equal(t, codes.Unavailable, status.Code(call(50*time.Millisecond)))
-		require.Equal(t, grpcmw.Denied, event.Result)
+		require.Equal(t, telemetry.Denied, event.Result)
 		require.ErrorIs(t, event.Err, context.DeadlineExceeded)
 		require.NoError(t, call(time.Second))
 	})
@@ -56,7 +57,7 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 		hold, err := l.Acquire(t.Context(), "", 1)
 		require.NoError(t, err)
 		defer hold.Release(algo.Failed | algo.Untimed)
-		i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithOnError(grpcmw.FailOpen))
+		i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithFailOpen())
 		ctx := lateTimer{t.Context(), time.Now().Add(20 * time.Millisecond)}
 		_, err = i(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a/b"}, func(context.Context, any) (any, error) {
 			t.Error("the handler ran without a slot")

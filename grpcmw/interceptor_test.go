@@ -43,8 +43,8 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 		{"on trial", algo.Shadow(always(quota)), []grpcmw.Option{grpcmw.WithRateTrailers()}},
 	} {
 		for kind, ask := range calls {
-			events := make(chan grpcmw.Event, 1)
-			opts := append(slices.Clone(row.opts), grpcmw.WithName("p"), grpcmw.WithObserver(func(e grpcmw.Event) { events <- e }))
+			events := make(chan telemetry.Event, 1)
+			opts := append(slices.Clone(row.opts), grpcmw.WithName("p"), grpcmw.WithObserver(func(e telemetry.Event) { events <- e }))
 			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(row.l, rpckey.Global(), opts...)...)
 			_, trailer, err := ask(t.Context(), c)
 			e, name := <-events, row.name+", "+kind
@@ -73,20 +73,20 @@ func first(values []string) string {
 
 // The messages of a stream have no trailers of their own.
 func TestEventWhereLessIsSent(t *testing.T) {
-	var e grpcmw.Event
-	observe := grpcmw.WithObserver(func(ev grpcmw.Event) { e = ev })
+	var e telemetry.Event
+	observe := grpcmw.WithObserver(func(ev telemetry.Event) { e = ev })
 	stream := grpcmw.StreamServerInterceptor(plenty(), rpckey.Global(), observe,
 		grpcmw.WithStreamMode(grpcmw.PerSend), grpcmw.WithRateTrailers())
 	require.NoError(t, run(t.Context(), stream, func(ss grpc.ServerStream) error { return ss.SendMsg(nil) }))
-	require.Equal(t, grpcmw.Allowed, e.Result)
+	require.Equal(t, telemetry.Allowed, e.Result)
 	require.Equal(t, telemetry.Sent{}, e.Sent)
 }
 
 // The wait is the Delay.
 func TestEventTellsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var seen []grpcmw.Event
-		observe := grpcmw.WithObserver(func(e grpcmw.Event) { seen = append(seen, e) })
+		var seen []telemetry.Event
+		observe := grpcmw.WithObserver(func(e telemetry.Event) { seen = append(seen, e) })
 		start := time.Now()
 		pacer := algo.Must(algo.NewPacer(algo.Every(10*time.Second), algo.MaxWait(time.Minute)))
 		server := grpcmw.UnaryServerInterceptor(pacer, rpckey.Global(), observe)
@@ -106,7 +106,7 @@ func BenchmarkObserver(b *testing.B) {
 	ctx := callContext()
 	spent := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	spent.Allow("192.0.2.7", 1)
-	observe := grpcmw.WithObserver(func(grpcmw.Event) {})
+	observe := grpcmw.WithObserver(func(telemetry.Event) {})
 	for _, row := range []struct {
 		name      string
 		intercept grpc.UnaryServerInterceptor
@@ -134,22 +134,19 @@ func TestMissingKey(t *testing.T) {
 		opts   []grpcmw.Option
 		code   codes.Code
 		asked  []string
-		result grpcmw.Result
+		result telemetry.Result
 	}{
-		{"default", noKey, nil, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Shared", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"Deny", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Deny)}, codes.Unauthenticated, nil, grpcmw.Denied},
+		{"default", noKey, nil, codes.OK, []string{"~missing"}, telemetry.Allowed},
+		{"Shared", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Shared)}, codes.OK, []string{"~missing"}, telemetry.Allowed},
+		{"Deny", noKey, []grpcmw.Option{grpcmw.WithMissingKey(codes.Unauthenticated)}, codes.Unauthenticated, nil, telemetry.Denied},
 		{"Skip", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.OK, nil, noResult},
-		{"fallback", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(named("x")))}, codes.OK, []string{"x"}, grpcmw.Allowed},
-		{"fallback without key", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(noKey))}, codes.OK, []string{"~missing"}, grpcmw.Allowed},
-		{"fallback fails", noKey, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.FallbackTo(broken))}, codes.Unavailable, nil, grpcmw.FailedClosed},
-		{"another error", broken, nil, codes.Unavailable, nil, grpcmw.FailedClosed},
-		{"another error, Skip", broken, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.Unavailable, nil, grpcmw.FailedClosed},
-		{"another error, FailOpen", broken, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, nil, grpcmw.FailedOpen},
+		{"another error", broken, nil, codes.Unavailable, nil, telemetry.FailedClosed},
+		{"another error, Skip", broken, []grpcmw.Option{grpcmw.WithMissingKey(grpcmw.Skip)}, codes.Unavailable, nil, telemetry.FailedClosed},
+		{"another error, FailOpen", broken, []grpcmw.Option{grpcmw.WithFailOpen()}, codes.OK, nil, telemetry.FailedOpen},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l, seen := &script{}, noResult
-			observer := grpcmw.WithObserver(func(e grpcmw.Event) { seen = e.Result })
+			observer := grpcmw.WithObserver(func(e telemetry.Event) { seen = e.Result })
 			opts := append([]grpcmw.Option{observer}, row.opts...)
 			err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, row.key, opts...))
 			require.Equal(t, row.code, status.Code(err))
@@ -162,7 +159,7 @@ func TestMissingKey(t *testing.T) {
 	}
 }
 
-const noResult = grpcmw.Result(99)
+const noResult = telemetry.Result(99)
 
 func TestLimiterErrors(t *testing.T) {
 	secret := errors.New("dial tcp 10.0.0.1:6379: secret")
@@ -172,26 +169,26 @@ func TestLimiterErrors(t *testing.T) {
 		cost   int64
 		opts   []grpcmw.Option
 		code   codes.Code
-		result grpcmw.Result
+		result telemetry.Result
 		final  bool // the client is events not to try again
 	}{
-		{"default", secret, 1, nil, codes.Unavailable, grpcmw.FailedClosed, false},
-		{"FailClosed", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailClosed)}, codes.Unavailable, grpcmw.FailedClosed, false},
-		{"FailOpen", secret, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.OK, grpcmw.FailedOpen, false},
-		{"negative cost", nil, -1, nil, codes.Unavailable, grpcmw.FailedClosed, true},
-		{"negative cost, FailOpen", nil, -1 << 63, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
-		{"ErrWait, FailOpen", algo.ErrWait, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, false},
-		{"ErrCost, FailOpen", algo.ErrCost, 1, []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, codes.Unavailable, grpcmw.FailedClosed, true},
+		{"default", secret, 1, nil, codes.Unavailable, telemetry.FailedClosed, false},
+		{"FailClosed", secret, 1, []grpcmw.Option{}, codes.Unavailable, telemetry.FailedClosed, false},
+		{"FailOpen", secret, 1, []grpcmw.Option{grpcmw.WithFailOpen()}, codes.OK, telemetry.FailedOpen, false},
+		{"negative cost", nil, -1, nil, codes.Unavailable, telemetry.FailedClosed, true},
+		{"negative cost, FailOpen", nil, -1 << 63, []grpcmw.Option{grpcmw.WithFailOpen()}, codes.Unavailable, telemetry.FailedClosed, true},
+		{"ErrWait, FailOpen", algo.ErrWait, 1, []grpcmw.Option{grpcmw.WithFailOpen()}, codes.Unavailable, telemetry.FailedClosed, false},
+		{"ErrCost, FailOpen", algo.ErrCost, 1, []grpcmw.Option{grpcmw.WithFailOpen()}, codes.Unavailable, telemetry.FailedClosed, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var l algo.Limiter = failing(row.err)
 			if row.err == nil {
 				l = &script{}
 			}
-			var seen grpcmw.Event
+			var seen telemetry.Event
 			opts := append([]grpcmw.Option{
 				grpcmw.WithCost(func(context.Context, string, any) int64 { return row.cost }),
-				grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }),
+				grpcmw.WithObserver(func(e telemetry.Event) { seen = e }),
 			}, row.opts...)
 			c := client(t, &service{}, grpcmw.ServerOptions(l, rpckey.Global(), opts...)...)
 			_, trailer, err := call(t.Context(), c)
@@ -216,11 +213,11 @@ func TestS2_FailuresAreLogged(t *testing.T) {
 	var out bytes.Buffer
 	defer log.SetOutput(log.Writer())
 	log.SetOutput(&out)
-	for name, policy := range map[string]grpcmw.FailPolicy{"closed": grpcmw.FailClosed, "open": grpcmw.FailOpen} {
+	for name, policy := range map[string][]grpcmw.Option{"closed": nil, "open": {grpcmw.WithFailOpen()}} {
 		grpcmw.ResetWarnings()
 		out.Reset()
 		i := grpcmw.UnaryServerInterceptor(failing(errors.New("dial: \"refused\"\nby peer")), rpckey.Global(),
-			grpcmw.WithName(name), grpcmw.WithOnError(policy))
+			append(policy, grpcmw.WithName(name))...)
 		for range 10 {
 			intercept(t.Context(), i)
 		}

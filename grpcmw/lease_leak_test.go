@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	pacing "github.com/sluice-go/sluice/grpcmw/client"
 	"github.com/sluice-go/sluice/internal/cases"
@@ -117,7 +118,7 @@ func TestC1_GoexitFreesTheSlot(t *testing.T) {
 // Panics around the handler free the slot too.
 func TestC1_ForeignPanicsFreeTheSlot(t *testing.T) {
 	s := &slots{limit: 64}
-	observer := grpcmw.WithObserver(func(grpcmw.Event) { panic("observer") })
+	observer := grpcmw.WithObserver(func(telemetry.Event) { panic("observer") })
 	unary := grpcmw.UnaryServerInterceptor(s, rpckey.Global(), observer)
 	require.Panics(t, func() { unary(t.Context(), nil, callInfo, bareHandler) })
 	for _, mode := range []grpcmw.StreamMode{grpcmw.OnOpen, grpcmw.PerRecv, grpcmw.PerSend} {

@@ -20,9 +20,6 @@ type Policy struct {
 	// Cost is the cost of a call, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost Cost
-	// Unit is the unit of costs, as for [WithUnit]; the default is the one of
-	// WithUnit, else requests.
-	Unit algo.Unit
 }
 
 // Limits is [ServerOptions] for several policies in one decision: a call is
@@ -30,7 +27,7 @@ type Policy struct {
 // policies that had no room, and its delay suffices for all of them.
 //
 // A policy whose key is missing under [Skip], or that could not find its key under
-// [FailOpen], is left out; the others still hold. A limiter that fails leaves the
+// [WithFailOpen], is left out; the others still hold. A limiter that fails leaves the
 // whole decision open. Put the policy that denies most often first, and one that
 // may wait last.
 //
@@ -54,7 +51,7 @@ func (i *interceptor) serverOptions() []grpc.ServerOption {
 func (i *interceptor) makePolicies(standard string, ps []Policy) (*policies, error) {
 	limits := make([]admission.Limit[call], len(ps))
 	for k, p := range ps {
-		limits[k] = admission.Limit[call]{Name: p.Name, Limiter: p.Limiter, Key: ofCall(p.Key), Cost: p.Cost.ofCall(), Unit: p.Unit}
+		limits[k] = admission.Limit[call]{Name: p.Name, Limiter: p.Limiter, Key: ofCall(p.Key), Cost: p.Cost.ofCall()}
 	}
 	decide, err := admission.MakePolicies(adapter, &i.Settings, limits, standard)
 	if err != nil {

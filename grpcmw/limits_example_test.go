@@ -164,10 +164,10 @@ func ExampleDenialError() {
 }
 
 // A call without the tenant that it is for is invalid.
-func ExampleDenyWith() {
+func ExampleWithMissingKey_code() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Metadata("tenant"),
-		grpcmw.WithMissingKey(grpcmw.DenyWith(codes.InvalidArgument)))
+		grpcmw.WithMissingKey(codes.InvalidArgument))
 	fmt.Println(ask(context.Background(), intercept, "/shop.v1.Shop/Buy"))
 	// Output: InvalidArgument
 }

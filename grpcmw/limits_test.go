@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -38,13 +39,13 @@ func unaryCall(c testpb.TestServiceClient, opts ...grpc.CallOption) (metadata.MD
 // Several limits in one decision: all are charged or none, a denial names those
 // that had no room, and observers see them.
 func TestLimits(t *testing.T) {
-	var events []grpcmw.Event
+	var events []telemetry.Event
 	burst, daily, server := perHour(2), perHour(1), perHour(100)
 	c := client(t, &service{}, grpcmw.Limits([]grpcmw.Policy{
 		{Name: "burst", Limiter: burst, Key: rpckey.PeerIP()},
 		{Name: "daily", Limiter: daily, Key: rpckey.PeerIP()},
 		{Name: "server", Limiter: server, Key: rpckey.Global(), Cost: func(context.Context, string, any) int64 { return 10 }},
-	}, grpcmw.WithRateTrailers(), grpcmw.WithObserver(func(e grpcmw.Event) { events = append(events, e) }))...)
+	}, grpcmw.WithRateTrailers(), grpcmw.WithObserver(func(e telemetry.Event) { events = append(events, e) }))...)
 
 	trailer, err := unaryCall(c)
 	require.NoError(t, err)
@@ -224,7 +225,7 @@ func TestPlans(t *testing.T) {
 	require.EqualError(t, plans.Set(map[string][]grpcmw.Policy{"x": nil}), `grpcmw: Plans: plan "x": there are no policies`)
 
 	open := grpcmw.NewPlans(rpckey.Context(planOf), map[string][]grpcmw.Policy{"pro": {{Limiter: pro, Key: rpckey.Global()}}},
-		grpcmw.WithOnError(grpcmw.FailOpen))
+		grpcmw.WithFailOpen())
 	c = client(t, &service{}, open.ServerOptions()...)
 	require.NoError(t, call(""))
 	stream, err = c.FullDuplexCall(t.Context())
@@ -317,13 +318,11 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-func TestDenyWith(t *testing.T) {
-	for code, deny := range map[codes.Code]grpcmw.MissingKey{
-		codes.Unauthenticated: grpcmw.Deny, codes.InvalidArgument: grpcmw.DenyWith(codes.InvalidArgument),
-	} {
-		var seen grpcmw.Event
-		c := client(t, &service{}, grpcmw.ServerOptions(plenty(), rpckey.Metadata("x-user"), grpcmw.WithMissingKey(deny),
-			grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))...)
+func TestMissingKeyCode(t *testing.T) {
+	for _, code := range []codes.Code{codes.Unauthenticated, codes.InvalidArgument} {
+		var seen telemetry.Event
+		c := client(t, &service{}, grpcmw.ServerOptions(plenty(), rpckey.Metadata("x-user"), grpcmw.WithMissingKey(code),
+			grpcmw.WithObserver(func(e telemetry.Event) { seen = e }))...)
 		_, err := unaryCall(c)
 		require.Equal(t, code, status.Code(err))
 		d := detailsOf(t, err)
@@ -332,7 +331,9 @@ func TestDenyWith(t *testing.T) {
 		require.Nil(t, d.retry)
 		require.Error(t, seen.Err)
 	}
-	require.PanicsWithValue(t, "grpcmw: DenyWith: the code is OK", func() { grpcmw.DenyWith(codes.OK) })
+	require.PanicsWithValue(t, "grpcmw: ServerOptions: WithMissingKey: is 0, want Shared, Skip, or a status from 1 to 16", func() {
+		grpcmw.ServerOptions(plenty(), rpckey.Global(), grpcmw.WithMissingKey(codes.OK))
+	})
 }
 
 // A ban and a quota have different answers.

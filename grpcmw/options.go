@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
-	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Option adjusts an interceptor when it is made. An option that a constructor
@@ -39,7 +39,7 @@ var (
 // The options that each kind of interceptor takes.
 var (
 	anywhere   = []string{"WithName", "WithExempt", "WithSkip", "WithMissingKey", "WithObserver"}
-	onServer   = append(slices.Clone(anywhere), "WithCost", "WithOnError", "WithUnit", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRateTrailers")
+	onServer   = append(slices.Clone(anywhere), "WithCost", "WithFailOpen", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRateTrailers")
 	forStreams = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
 	forSeveral = forStreams[1:] // without WithName
 	forDenial  = []string{"WithName"}
@@ -66,12 +66,6 @@ func (f Cost) ofCall() func(call) int64 {
 	}
 	return func(c call) int64 { return f(c.ctx, c.method, c.msg) }
 }
-
-// WithUnit sets the unit of the costs of a limit over time, for the trailers of
-// [WithRateTrailers]: [algo.Requests], the default, or [algo.ContentBytes].
-// draft-ietf-httpapi-ratelimit-headers has no other units, so limits of tokens or money are sent
-// without one.
-func WithUnit(u algo.Unit) Option { return shared.Unit(u) }
 
 // WithSkip lets calls for which skip is true pass unlimited, without an event. The
 // default is none; see also [WithExempt].
@@ -110,20 +104,9 @@ func WithDenied(answer Answer) Option {
 	})
 }
 
-// FailPolicy selects the treatment of calls that could not be decided, because
-// the limiter or the key function failed.
-type FailPolicy = admission.FailPolicy
-
-const (
-	// FailOpen lets the call pass, not limited. A client that can make the key
-	// function fail, with a malformed token for example, is not limited at all.
-	FailOpen = admission.FailOpen
-	// FailClosed answers UNAVAILABLE.
-	FailClosed = admission.FailClosed
-)
-
-// WithOnError sets the treatment of calls that could not be decided. The default
-// is FailClosed.
+// WithFailOpen lets calls pass that could not be decided, because the limiter or the key
+// function failed. The default is to answer them with UNAVAILABLE. A client that can make the key
+// function fail, with a malformed token for example, is then not limited at all.
 //
 // Some calls are refused in any case, because clients may be able to provoke
 // the error: a negative cost, and an error of the limiter that wraps
@@ -132,64 +115,30 @@ const (
 //
 // Failures are logged with package log, at most once in 10 s, with the code
 // grpcmw.undecided.
-func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
+func WithFailOpen() Option { return shared.FailOpen() }
 
-// MissingKey selects the treatment of calls without a key: [Shared], [Deny], [Skip]
-// or the result of [DenyWith] or [FallbackTo].
-type MissingKey = admission.MissingKey[call]
-
-type missingMode = admission.MissingMode[call]
-
-// The simple policies for missing keys.
+// The treatments of calls without a key, beside a code; see [WithMissingKey].
 const (
 	// Shared makes all calls without a key share one bucket of the limiter,
 	// under the key "~missing": they are limited as one caller.
-	Shared missingMode = admission.Shared
-	// Deny answers UNAUTHENTICATED.
-	Deny missingMode = admission.Deny
+	Shared codes.Code = admission.Shared
 	// Skip lets the call pass, not limited. A client can then avoid the limit
 	// by leaving the identity out.
-	Skip missingMode = admission.Skip
+	Skip codes.Code = admission.Skip
 )
-
-// DenyWith is [Deny] with another code, such as INVALID_ARGUMENT for a key that is
-// no identity. It panics if code is OK or no code.
-func DenyWith(code codes.Code) MissingKey {
-	adapter.Require(code != codes.OK && code <= codes.Unauthenticated, "DenyWith", "the code is "+code.String())
-	return admission.DenyWith[call](code)
-}
-
-// FallbackTo uses another key function. If that finds no key either, the call
-// shares the bucket of [Shared]. The two functions should not give equal keys
-// for different callers. The functions of package keyfunc
-// do not, except rpckey.Service, whose keys look like any name that a caller may choose. It
-// panics if key is nil.
-func FallbackTo(key keyfunc.RPC) MissingKey { return admission.FallbackTo(adapter, ofCall(key)) }
 
 // WithMissingKey sets the treatment of calls without the identity that the key
-// function looks for ([keyfunc.ErrNoKey]). The default is Shared. For other
-// errors of the key function see [WithOnError].
-func WithMissingKey(p MissingKey) Option { return shared.MissingKey(p) }
-
-// Event is one decision, as an observer gets it; see [WithObserver].
-type Event = admission.Event
-
-// Result is the class of a decision.
-type Result = admission.Result
-
-// The results.
-const (
-	Allowed      = admission.Allowed
-	Denied       = admission.Denied
-	Canceled     = admission.Canceled
-	FailedOpen   = admission.FailedOpen
-	FailedClosed = admission.FailedClosed
-)
+// function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a code, with which
+// they are answered, such as UNAUTHENTICATED. To use another identity instead, see rpckey.Or. For
+// other errors of the key function see [WithFailOpen].
+func WithMissingKey(treatment codes.Code) Option {
+	return shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated))
+}
 
 // WithObserver sets a function that is called once for each decision, in the
 // goroutine of the call. It must return quickly and may be called from many
 // goroutines at once.
-func WithObserver(observe func(Event)) Option { return shared.Observer(observe) }
+func WithObserver(observe func(telemetry.Event)) Option { return shared.Observer(observe) }
 
 // WithLeaseInContext makes the lease available to the handler through
 // [LeaseFrom]. It costs two allocations a call.

@@ -9,9 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
@@ -40,11 +38,11 @@ func ExampleWithExempt() {
 }
 
 // Calls that cannot be decided are served rather than refused.
-func ExampleWithOnError() {
+func ExampleWithFailOpen() {
 	broken := keyfunc.RPC(func(context.Context, string) (string, error) { return "", errors.New("out of order") })
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(1)))
-	for _, p := range []grpcmw.FailPolicy{grpcmw.FailClosed, grpcmw.FailOpen} {
-		intercept := grpcmw.UnaryServerInterceptor(limiter, broken, grpcmw.WithOnError(p))
+	for _, opts := range [][]grpcmw.Option{nil, {grpcmw.WithFailOpen()}} {
+		intercept := grpcmw.UnaryServerInterceptor(limiter, broken, opts...)
 		fmt.Println(ask(context.Background(), intercept, "/shop.v1.Shop/Buy"))
 	}
 	// Output:
@@ -78,17 +76,4 @@ func ExampleWithBackPressure() {
 	// OK
 	// OK
 	// true
-}
-
-// A limit of the bytes of requests, with its unit in the trailers.
-func ExampleWithUnit() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))
-	size := func(_ context.Context, _ string, msg any) int64 { return int64(proto.Size(msg.(proto.Message))) }
-	conn, stop := start(grpc.NewServer(grpcmw.ServerOptions(limiter, rpckey.Global(), grpcmw.WithName("bytes"),
-		grpcmw.WithCost(size), grpcmw.WithUnit(algo.ContentBytes), grpcmw.WithRateTrailers())...))
-	defer stop()
-	var trailer metadata.MD
-	testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
-	fmt.Println(trailer["ratelimit-policy"])
-	// Output: ["bytes";q=1000000;qu="content-bytes";w=60]
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -50,7 +51,6 @@ func TestWiringMistakes(t *testing.T) {
 			require.NotPanics(t, func() { build(wrapped{plenty()}, key) })
 		})
 	}
-	require.PanicsWithValue(t, "grpcmw: FallbackTo: the key function is nil", func() { grpcmw.FallbackTo(nil) })
 }
 
 func TestOptionValues(t *testing.T) {
@@ -61,10 +61,8 @@ func TestOptionValues(t *testing.T) {
 		`WithName: "" has 0 bytes, want 1 to 64`:                                                  grpcmw.WithName(""),
 		`WithName: "a b" has characters other than letters, digits, dot, underscore and hyphen`:   grpcmw.WithName("a b"),
 		`WithName: "a\xff" has characters other than letters, digits, dot, underscore and hyphen`: grpcmw.WithName("a\xff"),
-		"WithCost: is nil":                               grpcmw.WithCost(nil),
-		"WithObserver: is nil":                           grpcmw.WithObserver(nil),
-		"WithMissingKey: is nil":                         grpcmw.WithMissingKey(nil),
-		"WithOnError: is 7, want FailOpen or FailClosed": grpcmw.WithOnError(7),
+		"WithCost: is nil":     grpcmw.WithCost(nil),
+		"WithObserver: is nil": grpcmw.WithObserver(nil),
 		"WithStreamMode: is 0, want OnOpen, PerRecv, PerSend or several of them":                grpcmw.WithStreamMode(0),
 		"WithStreamMode: is 8, want OnOpen, PerRecv, PerSend or several of them":                grpcmw.WithStreamMode(8),
 		"WithBackPressure: is 0s, want above 0":                                                 grpcmw.WithBackPressure(0),
@@ -92,10 +90,10 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 	pressure := grpcmw.WithBackPressure(algo.Forever) // goes with mode
 	lease := grpcmw.WithLeaseInContext()
 	rate := grpcmw.WithRateTrailers()
-	closed := grpcmw.WithOnError(grpcmw.FailClosed)
+	closed := grpcmw.WithFailOpen()
 	everywhere := []grpcmw.Option{
 		grpcmw.WithName("x"), grpcmw.WithExempt("/a.B/C"),
-		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(grpcmw.Event) {}),
+		grpcmw.WithMissingKey(grpcmw.Skip), grpcmw.WithObserver(func(telemetry.Event) {}),
 	}
 	all := []grpcmw.Option{cost, mode, pressure, lease, rate, closed}
 	for constructor, takes := range map[string][]bool{
@@ -121,7 +119,7 @@ func TestOptionsThatDoNotBelong(t *testing.T) {
 		}
 	}
 	require.PanicsWithValue(t, "grpcmw: UnaryServerInterceptor: does not take the option WithStreamMode, only "+
-		"WithName, WithExempt, WithSkip, WithMissingKey, WithObserver, WithCost, WithOnError, "+
-		"WithUnit, WithRefundIf, WithDenied, WithLeaseInContext, WithRateTrailers",
+		"WithName, WithExempt, WithSkip, WithMissingKey, WithObserver, WithCost, WithFailOpen, "+
+		"WithRefundIf, WithDenied, WithLeaseInContext, WithRateTrailers",
 		func() { grpcmw.UnaryServerInterceptor(plenty(), rpckey.Global(), mode) })
 }

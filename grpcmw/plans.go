@@ -32,7 +32,7 @@ type Plans struct{ i *interceptor }
 // [Plans.Set], and the plan of a user by the result of plan.
 //
 // A call for which plan fails, or that has no plan while the plan "" is not
-// listed, could not be decided; see [WithOnError]. NewPlans takes the options of
+// listed, could not be decided; see [WithFailOpen]. NewPlans takes the options of
 // Limits, and panics as that does.
 func NewPlans(plan keyfunc.RPC, limits map[string][]Policy, opts ...Option) *Plans {
 	i := makeInterceptor(configure("NewPlans", forSeveral, opts))

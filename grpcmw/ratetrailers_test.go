@@ -24,7 +24,7 @@ func TestRateTrailers(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.Per(20, 2*60e9)))
 	inFlight := &slots{limit: 64}
 	opts := append(
-		grpcmw.ServerOptions(bucket, rpckey.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithName("burst"), grpcmw.WithUnit(algo.ContentBytes)),
+		grpcmw.ServerOptions(bucket, rpckey.PeerIP(), grpcmw.WithRateTrailers(), grpcmw.WithName("burst")),
 		grpcmw.ServerOptions(inFlight, rpckey.Global(), grpcmw.WithRateTrailers())...)
 	c := client(t, &service{duplex: echo}, opts...)
 	for name, ask := range map[string]func(context.Context, testpb.TestServiceClient) (metadata.MD, metadata.MD, error){
@@ -32,7 +32,7 @@ func TestRateTrailers(t *testing.T) {
 	} {
 		bucket.Reset("127.0.0.1")
 		_, trailer, _ := ask(t.Context(), c)
-		require.Equal(t, []string{`"burst";q=20;qu="content-bytes";w=120`, `"64-concurrent-requests";q=64;qu="concurrent-requests"`}, trailer["ratelimit-policy"], name)
+		require.Equal(t, []string{`"burst";q=20;w=120`, `"64-concurrent-requests";q=64;qu="concurrent-requests"`}, trailer["ratelimit-policy"], name)
 		require.Equal(t, []string{`"burst";r=19;t=6`, `"64-concurrent-requests";r=63`}, trailer["ratelimit"], name)
 	}
 }
@@ -67,7 +67,7 @@ func TestRateTrailerValues(t *testing.T) {
 		{"unknown", always(algo.Decision{Allowed: true}), nil, nil},
 		{"no limit in flight", &slots{limit: math.MaxInt32}, nil, nil},
 		{"no limit in flight, by a limiter without a description", always(algo.Decision{Allowed: true, Limit: math.MaxInt32, Remaining: 9}), nil, nil},
-		{"failed open", failing(errors.New("down")), []grpcmw.Option{grpcmw.WithOnError(grpcmw.FailOpen)}, nil},
+		{"failed open", failing(errors.New("down")), []grpcmw.Option{grpcmw.WithFailOpen()}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r := new(transport)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -69,9 +70,9 @@ func TestStreamModes(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
 			var mu sync.Mutex
-			var events []grpcmw.Event
+			var events []telemetry.Event
 			c := client(t, &service{duplex: echo}, grpcmw.ServerOptions(bucket, rpckey.Global(), grpcmw.WithStreamMode(row.mode),
-				grpcmw.WithObserver(func(e grpcmw.Event) {
+				grpcmw.WithObserver(func(e telemetry.Event) {
 					mu.Lock()
 					defer mu.Unlock()
 					events = append(events, e)
@@ -299,13 +300,13 @@ func TestStreamKeys(t *testing.T) {
 	noKey := keyless(keyfunc.ErrNoKey)
 	for _, row := range []struct {
 		name   string
-		policy grpcmw.MissingKey
+		policy codes.Code
 		asked  []string
 		code   codes.Code
 	}{
 		{"Shared", grpcmw.Shared, []string{"~missing", "~missing"}, codes.OK},
 		{"Skip", grpcmw.Skip, nil, codes.OK},
-		{"Deny", grpcmw.Deny, nil, codes.Unauthenticated},
+		{"Deny", codes.Unauthenticated, nil, codes.Unauthenticated},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := &script{}

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/codes"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -36,11 +38,11 @@ func TestTwins(t *testing.T) {
 		"out of order":   {failing(context.DeadlineExceeded), anybody, anyRPC},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var over httpmw.Event
-			h := httpmw.Limit(row.l, row.http, httpmw.WithObserver(func(e httpmw.Event) { over = e }))(http.NotFoundHandler())
+			var over telemetry.Event
+			h := httpmw.Limit(row.l, row.http, httpmw.WithObserver(func(e telemetry.Event) { over = e }))(http.NotFoundHandler())
 			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-			var rpc grpcmw.Event
-			intercept(t.Context(), grpcmw.UnaryServerInterceptor(row.l, row.rpc, grpcmw.WithObserver(func(e grpcmw.Event) { rpc = e })))
+			var rpc telemetry.Event
+			intercept(t.Context(), grpcmw.UnaryServerInterceptor(row.l, row.rpc, grpcmw.WithObserver(func(e telemetry.Event) { rpc = e })))
 			require.Equal(t, over.Policy, rpc.Policy)
 			require.Equal(t, over.KeyHash, rpc.KeyHash)
 			require.Equal(t, name == "one for all", rpc.KeyHash == 0)
@@ -55,14 +57,14 @@ func TestTwins(t *testing.T) {
 // A caller that is denied for lack of a key is reported alike, and not as if a
 // limiter had admitted it.
 func TestTwinsWithoutAKey(t *testing.T) {
-	var over httpmw.Event
-	var rpc grpcmw.Event
+	var over telemetry.Event
+	var rpc telemetry.Event
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(3)))
-	deny := httpmw.WithMissingKey(httpmw.Deny)
-	h := httpmw.Limit(l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e httpmw.Event) { over = e }))(http.NotFoundHandler())
+	deny := httpmw.WithMissingKey(http.StatusUnauthorized)
+	h := httpmw.Limit(l, keyfunc.Header("X-User"), deny, httpmw.WithObserver(func(e telemetry.Event) { over = e }))(http.NotFoundHandler())
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 	err := intercept(t.Context(), grpcmw.UnaryServerInterceptor(l, rpckey.Metadata("x-user"),
-		grpcmw.WithMissingKey(grpcmw.Deny), grpcmw.WithObserver(func(e grpcmw.Event) { rpc = e })))
+		grpcmw.WithMissingKey(codes.Unauthenticated), grpcmw.WithObserver(func(e telemetry.Event) { rpc = e })))
 	require.Error(t, err)
 	want := algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
 	require.Equal(t, want, over.Decision)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -178,16 +179,16 @@ func TestDelay(t *testing.T) {
 		cancel   bool          // while it waits
 		code     codes.Code
 		outcome  algo.Outcome
-		result   grpcmw.Result
+		result   telemetry.Result
 	}{
-		{"slept out", 20 * time.Millisecond, 0, false, codes.OK, algo.Succeeded, grpcmw.Allowed},
-		{"outlasts the deadline", time.Hour, time.Minute, false, codes.ResourceExhausted, algo.Canceled, grpcmw.Denied},
-		{"canceled", time.Hour, 0, true, codes.Canceled, algo.Canceled, grpcmw.Canceled},
+		{"slept out", 20 * time.Millisecond, 0, false, codes.OK, algo.Succeeded, telemetry.Allowed},
+		{"outlasts the deadline", time.Hour, time.Minute, false, codes.ResourceExhausted, algo.Canceled, telemetry.Denied},
+		{"canceled", time.Hour, 0, true, codes.Canceled, algo.Canceled, telemetry.Canceled},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var seen grpcmw.Event
+			var seen telemetry.Event
 			l := always(algo.Decision{Allowed: true, Delay: row.delay})
-			i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithObserver(func(e grpcmw.Event) { seen = e }))
+			i := grpcmw.UnaryServerInterceptor(l, rpckey.Global(), grpcmw.WithObserver(func(e telemetry.Event) { seen = e }))
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			if row.deadline > 0 {
@@ -214,7 +215,7 @@ func TestDelay(t *testing.T) {
 func TestContextEndsInLimiter(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	i := grpcmw.UnaryServerInterceptor(failing(context.Canceled), rpckey.Global(), grpcmw.WithOnError(grpcmw.FailOpen))
+	i := grpcmw.UnaryServerInterceptor(failing(context.Canceled), rpckey.Global(), grpcmw.WithFailOpen())
 	require.Equal(t, codes.Canceled, status.Code(intercept(ctx, i)))
 }
 
@@ -265,18 +266,18 @@ func TestCost(t *testing.T) {
 }
 
 func TestObserver(t *testing.T) {
-	var seen []grpcmw.Event
+	var seen []telemetry.Event
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerMinute(2)))
-	i := grpcmw.UnaryServerInterceptor(bucket, named("alice"), grpcmw.WithObserver(func(e grpcmw.Event) { seen = append(seen, e) }))
+	i := grpcmw.UnaryServerInterceptor(bucket, named("alice"), grpcmw.WithObserver(func(e telemetry.Event) { seen = append(seen, e) }))
 	for range 3 {
 		intercept(t.Context(), i)
 	}
 	require.Len(t, seen, 3)
 	for n, want := range []struct {
-		result grpcmw.Result
+		result telemetry.Result
 		code   codes.Code
 		left   int64
-	}{{grpcmw.Allowed, codes.OK, 1}, {grpcmw.Allowed, codes.OK, 0}, {grpcmw.Denied, codes.ResourceExhausted, 0}} {
+	}{{telemetry.Allowed, codes.OK, 1}, {telemetry.Allowed, codes.OK, 0}, {telemetry.Denied, codes.ResourceExhausted, 0}} {
 		e := seen[n]
 		require.Equal(t, "2-per-60s", e.Policy)
 		require.Equal(t, callInfo.FullMethod, e.Method)
@@ -289,7 +290,7 @@ func TestObserver(t *testing.T) {
 		require.NoError(t, e.Err)
 	}
 	require.Equal(t, "allowed denied canceled failed-open failed-closed unknown", strings.Join([]string{
-		grpcmw.Allowed.String(), grpcmw.Denied.String(), grpcmw.Canceled.String(),
-		grpcmw.FailedOpen.String(), grpcmw.FailedClosed.String(), noResult.String(),
+		telemetry.Allowed.String(), telemetry.Denied.String(), telemetry.Canceled.String(),
+		telemetry.FailedOpen.String(), telemetry.FailedClosed.String(), noResult.String(),
 	}, " "))
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 )
 
@@ -123,8 +124,8 @@ func TestHangUpsWhileWaiting(t *testing.T) {
 					lease, err := l.Acquire(t.Context(), "", 1)
 					require.NoError(t, err)
 					defer lease.Release(algo.Succeeded)
-					events := make(chan httpmw.Event, 10)
-					limited := limit(l, httpmw.WithObserver(func(e httpmw.Event) { events <- e }))(unreachable(t))
+					events := make(chan telemetry.Event, 10)
+					limited := limit(l, httpmw.WithObserver(func(e telemetry.Event) { events <- e }))(unreachable(t))
 					base, _ := start(t, "HTTP/1.1", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 						_, _ = io.Copy(io.Discard, r.Body)
 						limited.ServeHTTP(w, r)
@@ -141,7 +142,7 @@ func TestHangUpsWhileWaiting(t *testing.T) {
 					conn.Close()
 					select {
 					case e := <-events:
-						require.Equal(t, httpmw.Canceled, e.Result)
+						require.Equal(t, telemetry.Canceled, e.Result)
 					case <-time.After(10 * time.Second):
 						t.Error("the hang-up was not noticed")
 					}

@@ -11,7 +11,7 @@ import (
 // Denial describes a refused request to a handler given to [WithDenied].
 type Denial struct {
 	// Status is 429 if the client has used up its quota, 503 if the server
-	// lacks capacity or could not decide, and 401 (see [DenyWith]) if the request
+	// lacks capacity or could not decide, and the status of [WithMissingKey] if the request
 	// has no key.
 	Status int
 	// Policy is the name of the limit, of several the one that denied for the gravest
@@ -49,7 +49,7 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 // RateLimit fields. Call it before anything has been written. Charges of middlewares around
 // the handler stay.
 //
-// It takes [WithName], [WithUnit], [WithHeaders] and [WithDenied], and panics as Limit does. It costs some
+// It takes [WithName], [WithHeaders] and [WithDenied], and panics as Limit does. It costs some
 // microseconds more than a denial of Limit: against floods, limit before the handler too.
 func WriteDenial(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) {
 	s := configure(adapter, "WriteDenial", forDenial, opts)

@@ -40,7 +40,7 @@
 // Package httpmw/rpc answers gRPC, gRPC-Web and Connect requests in their own protocol.
 //
 // No input from a request is ever sent back, nor is the text of an error. A
-// request that cannot be decided gets 503 unless WithOnError admits it, never
+// request that cannot be decided gets 503 unless WithFailOpen admits it, never
 // 500. A request whose context ended before the decision gets 503 without a
 // body, since its client is gone.
 //

@@ -17,10 +17,10 @@ import (
 )
 
 // events collects the events of an observer.
-type events []httpmw.Event
+type events []telemetry.Event
 
 func (e *events) observe() httpmw.Option {
-	return httpmw.WithObserver(func(ev httpmw.Event) { *e = append(*e, ev) })
+	return httpmw.WithObserver(func(ev telemetry.Event) { *e = append(*e, ev) })
 }
 
 // The event contains the answer that the client received.
@@ -56,7 +56,7 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 }
 
 // requireSent compares an event with the answer that the client got.
-func requireSent(t *testing.T, got *http.Response, e httpmw.Event) {
+func requireSent(t *testing.T, got *http.Response, e telemetry.Event) {
 	t.Helper()
 	policy, limit := policyField, limitField
 	if e.Sent.Reset != "" {
@@ -106,7 +106,7 @@ func TestEventsOfSeveral(t *testing.T) {
 // fields of another limit on the request are not taken for them.
 func TestEventWithoutAKey(t *testing.T) {
 	var seen events
-	inner := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(httpmw.Deny), seen.observe())(ok)
+	inner := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(http.StatusUnauthorized), seen.observe())(ok)
 	w := serve(httpmw.Limit(admitting(), key("k"), httpmw.WithName("outer"))(inner), get())
 	require.Equal(t, 401, w.Code)
 	require.Equal(t, telemetry.Sent{}, seen[0].Sent)
@@ -139,7 +139,7 @@ func TestEventTellsTheWait(t *testing.T) {
 
 func TestObserverAllocations(t *testing.T) {
 	ip := keyfunc.ClientIP()
-	observe := httpmw.WithObserver(func(httpmw.Event) {})
+	observe := httpmw.WithObserver(func(telemetry.Event) {})
 	several := func(opts ...httpmw.Option) http.Handler {
 		return httpmw.Limits([]httpmw.Policy{
 			{Name: "a", Limiter: roomy(t), Key: ip}, {Name: "b", Limiter: roomy(t), Key: ip},
@@ -167,7 +167,7 @@ func TestObserverAllocations(t *testing.T) {
 // BenchmarkObserver measures an observer that does nothing.
 func BenchmarkObserver(b *testing.B) {
 	ip := keyfunc.ClientIP()
-	none, observe := httpmw.WithHeaders(httpmw.None), httpmw.WithObserver(func(httpmw.Event) {})
+	none, observe := httpmw.WithHeaders(httpmw.None), httpmw.WithObserver(func(telemetry.Event) {})
 	for _, row := range []struct {
 		name string
 		h    http.Handler
@@ -193,7 +193,7 @@ func BenchmarkObserver(b *testing.B) {
 // An observer that panics leaves no slot behind, of several policies either.
 func TestC1_PanickingObserver(t *testing.T) {
 	one, two := newSlots(1), newSlots(1)
-	boom := httpmw.WithObserver(func(httpmw.Event) { panic("observer") })
+	boom := httpmw.WithObserver(func(telemetry.Event) { panic("observer") })
 	several := httpmw.Limits([]httpmw.Policy{
 		{Name: "one", Limiter: one, Key: key("k")}, {Name: "two", Limiter: two, Key: key("k")},
 	}, boom)(unreachable(t))

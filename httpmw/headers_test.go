@@ -3,7 +3,6 @@ package httpmw_test
 import (
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
@@ -128,30 +127,6 @@ func TestDefaultNames(t *testing.T) {
 	} {
 		require.Equal(t, row.want, ask(row.l).Result().Header.Get(policyField))
 	}
-}
-
-// The unit of a policy is sent where the draft has a name for it; a limiter of
-// requests in flight knows its own.
-func TestUnits(t *testing.T) {
-	bytes := httpmw.Policy{Name: "bytes", Limiter: bucket(t, algo.PerMinute(100)), Key: key("k"), Unit: algo.ContentBytes}
-	requests := httpmw.Policy{Name: "requests", Limiter: bucket(t, algo.PerMinute(100)), Key: key("k")}
-	flight := httpmw.Policy{Name: "flight", Limiter: newSlots(64), Key: key("k"), Unit: algo.ContentBytes}
-	get := func(mw func(http.Handler) http.Handler) string {
-		w := httptest.NewRecorder()
-		mw(ok).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-		return w.Result().Header.Get(policyField)
-	}
-	require.Equal(t, `"bytes";q=100;qu="content-bytes";w=60, "requests";q=100;w=60, "flight";q=64;qu="concurrent-requests"`,
-		get(httpmw.Limits([]httpmw.Policy{bytes, requests, flight})))
-	require.Equal(t, `"requests";q=100;qu="content-bytes";w=60`, get(httpmw.Limits([]httpmw.Policy{requests}, httpmw.WithUnit(algo.ContentBytes))))
-	require.Equal(t, `"100-per-60s";q=100;qu="content-bytes";w=60`, get(httpmw.Limit(requests.Limiter, key("k"), httpmw.WithUnit(algo.ContentBytes))))
-	require.PanicsWithValue(t, "httpmw: Limit: WithUnit: is concurrent-requests, want requests or content-bytes", func() {
-		httpmw.Limit(requests.Limiter, key("k"), httpmw.WithUnit(algo.ConcurrentRequests))
-	})
-	bytes.Unit = 77
-	require.PanicsWithValue(t, "httpmw: Limits: the unit of policy 1 is unknown, want requests or content-bytes", func() {
-		httpmw.Limits([]httpmw.Policy{requests, bytes})
-	})
 }
 
 // An adaptive limiter has no limit until it sees a reason for one, and may deny

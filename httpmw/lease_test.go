@@ -154,7 +154,7 @@ func TestLeaseFrom(t *testing.T) {
 	none.Release(algo.Canceled)
 	require.False(t, none.Allowed)
 	failing := &scripted{err: errors.New("down")}
-	serve(httpmw.Limit(failing, key("k"), httpmw.WithLeaseInContext(), httpmw.WithOnError(httpmw.FailOpen))(
+	serve(httpmw.Limit(failing, key("k"), httpmw.WithLeaseInContext(), httpmw.WithFailOpen())(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			httpmw.LeaseFrom(r.Context()).Settle(3)
 		})), get())

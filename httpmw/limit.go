@@ -79,8 +79,8 @@ func Limit(l algo.Limiter, key keyfunc.HTTP, opts ...Option) func(http.Handler) 
 //	})(handler)
 //
 // A policy whose key is missing under [Skip], or that could not find its key
-// under [FailOpen], is left out; the others still hold. A limiter that fails
-// leaves the whole decision open, so that under FailOpen the request passes all
+// under [WithFailOpen], is left out; the others still hold. A limiter that fails
+// leaves the whole decision open, so that under WithFailOpen the request passes all
 // policies: give a limit that must hold even then a middleware of its own. Put
 // the policy that denies most often first, and one that may wait last.
 //
@@ -99,7 +99,7 @@ func Limits(ps []Policy, opts ...Option) func(http.Handler) http.Handler {
 func (m *middleware) makePolicies(standard string, ps []Policy) (*policies, error) {
 	limits := make([]admission.Limit[*http.Request], len(ps))
 	for i, p := range ps {
-		limits[i] = admission.Limit[*http.Request]{Name: p.Name, Limiter: p.Limiter, Key: p.Key, Cost: p.Cost, Unit: p.Unit}
+		limits[i] = admission.Limit[*http.Request]{Name: p.Name, Limiter: p.Limiter, Key: p.Key, Cost: p.Cost}
 	}
 	decide, err := admission.MakePolicies(adapter, &m.Settings, limits, standard)
 	if err != nil {
@@ -121,7 +121,4 @@ type Policy struct {
 	// Cost is the cost of a request, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost func(*http.Request) int64
-	// Unit is the unit of costs, as for [WithUnit]; the default is the one of
-	// WithUnit, else requests.
-	Unit algo.Unit
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -43,9 +44,9 @@ func TestDelayIsSleptOut(t *testing.T) {
 
 func TestDelayThatOutlastsTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events []httpmw.Event
+		var events []telemetry.Event
 		l := bucket(t, algo.Every(10*time.Second), algo.MaxWait(time.Minute))
-		h := httpmw.Limit(l, key("k"), httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }))(ok)
+		h := httpmw.Limit(l, key("k"), httpmw.WithObserver(func(e telemetry.Event) { events = append(events, e) }))(ok)
 		require.Equal(t, 200, serve(h, get()).Code)
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
@@ -54,7 +55,7 @@ func TestDelayThatOutlastsTheContext(t *testing.T) {
 		require.Equal(t, 429, w.Code)
 		require.Zero(t, time.Since(start), "fails at once")
 		require.Contains(t, []string{"10", "11", "12"}, w.Result().Header.Get("Retry-After"))
-		require.Equal(t, httpmw.Denied, events[1].Result)
+		require.Equal(t, telemetry.Denied, events[1].Result)
 		serve(h, get())
 		require.Equal(t, 10*time.Second, time.Since(start), "the charge was given back")
 	})
@@ -64,9 +65,9 @@ func TestDelayThatOutlastsTheContext(t *testing.T) {
 // canceled and stays uncharged.
 func TestGoneWhileDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var last httpmw.Event
+		var last telemetry.Event
 		l := bucket(t, algo.Every(10*time.Second), algo.MaxWait(time.Minute))
-		observe := httpmw.WithObserver(func(e httpmw.Event) { last = e })
+		observe := httpmw.WithObserver(func(e telemetry.Event) { last = e })
 		serve(httpmw.Limit(l, key("k"))(ok), get())
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
@@ -76,7 +77,7 @@ func TestGoneWhileDelayed(t *testing.T) {
 		require.Empty(t, w.Body.String())
 		require.Empty(t, w.Result().Header)
 		require.NotEqual(t, 200, w.Code, "a handler around this one must not take it for a success")
-		require.Equal(t, httpmw.Canceled, last.Result)
+		require.Equal(t, telemetry.Canceled, last.Result)
 		require.ErrorIs(t, last.Err, context.Canceled)
 		serve(httpmw.Limit(l, key("k"))(ok), get())
 		require.Equal(t, 10*time.Second, time.Since(start), "the charge was given back")
@@ -86,11 +87,11 @@ func TestGoneWhileDelayed(t *testing.T) {
 func TestGoneWhenDenied(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	var last httpmw.Event
+	var last telemetry.Event
 	w := serve(httpmw.Limit(denying(algo.Quota, 1), key("k"), httpmw.WithDenied(unreachable(t)),
-		httpmw.WithObserver(func(e httpmw.Event) { last = e }))(unreachable(t)), get().WithContext(ctx))
+		httpmw.WithObserver(func(e telemetry.Event) { last = e }))(unreachable(t)), get().WithContext(ctx))
 	require.Empty(t, w.Body.String())
-	require.Equal(t, httpmw.Canceled, last.Result)
+	require.Equal(t, telemetry.Canceled, last.Result)
 }
 
 func TestMissingKey(t *testing.T) {
@@ -103,11 +104,8 @@ func TestMissingKey(t *testing.T) {
 	}{
 		{"default", nil, 200, []string{"~missing"}},
 		{"Shared", []httpmw.Option{httpmw.WithMissingKey(httpmw.Shared)}, 200, []string{"~missing"}},
-		{"Deny", []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 401, nil},
+		{"Deny", []httpmw.Option{httpmw.WithMissingKey(http.StatusUnauthorized)}, 401, nil},
 		{"Skip", []httpmw.Option{httpmw.WithMissingKey(httpmw.Skip)}, 200, nil},
-		{"FallbackTo", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(key("second")))}, 200, []string{"second"}},
-		{"FallbackTo without a key", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(noKey))}, 200, []string{"~missing"}},
-		{"FallbackTo that fails", []httpmw.Option{httpmw.WithMissingKey(httpmw.FallbackTo(failingKey(io.EOF)))}, 503, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			l := admitting()
@@ -124,24 +122,23 @@ func TestMissingKey(t *testing.T) {
 func TestErrors(t *testing.T) {
 	secret := errors.New("dial 10.1.2.3: secret")
 	failing := func() *scripted { l := admitting(); l.err = secret; return l }
-	open, closed := httpmw.WithOnError(httpmw.FailOpen), httpmw.WithOnError(httpmw.FailClosed)
+	open := httpmw.WithFailOpen()
 	for _, row := range []struct {
 		name   string
 		l      algo.Limiter
 		key    keyfunc.HTTP
 		opts   []httpmw.Option
 		status int
-		result httpmw.Result
+		result telemetry.Result
 	}{
-		{"limiter, default", failing(), key("k"), nil, 503, httpmw.FailedClosed},
-		{"limiter, closed", failing(), key("k"), []httpmw.Option{closed}, 503, httpmw.FailedClosed},
-		{"limiter, open", failing(), key("k"), []httpmw.Option{open}, 200, httpmw.FailedOpen},
-		{"key, closed", admitting(), failingKey(secret), []httpmw.Option{closed}, 503, httpmw.FailedClosed},
-		{"key, open", admitting(), failingKey(secret), []httpmw.Option{open}, 200, httpmw.FailedOpen},
+		{"limiter, default", failing(), key("k"), nil, 503, telemetry.FailedClosed},
+		{"limiter, open", failing(), key("k"), []httpmw.Option{open}, 200, telemetry.FailedOpen},
+		{"key, closed", admitting(), failingKey(secret), nil, 503, telemetry.FailedClosed},
+		{"key, open", admitting(), failingKey(secret), []httpmw.Option{open}, 200, telemetry.FailedOpen},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			var last httpmw.Event
-			observe := httpmw.WithObserver(func(e httpmw.Event) { last = e })
+			var last telemetry.Event
+			observe := httpmw.WithObserver(func(e telemetry.Event) { last = e })
 			w := serve(httpmw.Limit(row.l, row.key, append(row.opts, observe)...)(ok), get())
 			require.Equal(t, row.status, w.Code)
 			require.NotContains(t, w.Body.String(), "secret")
@@ -161,23 +158,23 @@ func TestFailOpenIsNotForExpiredRequests(t *testing.T) {
 	defer cancel()
 	l := admitting()
 	l.err = context.DeadlineExceeded
-	h := httpmw.Limit(l, key("k"), httpmw.WithOnError(httpmw.FailOpen))(unreachable(t))
+	h := httpmw.Limit(l, key("k"), httpmw.WithFailOpen())(unreachable(t))
 	require.Equal(t, 503, serve(h, get().WithContext(ctx)).Code)
 }
 
 // A client that goes away while the limiter waits, in its queue for example,
 // is not a failure, open or closed.
 func TestGoneWhileTheLimiterWaits(t *testing.T) {
-	for _, policy := range []httpmw.FailPolicy{httpmw.FailOpen, httpmw.FailClosed} {
+	for _, opts := range [][]httpmw.Option{nil, {httpmw.WithFailOpen()}} {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		l := admitting()
 		l.err = context.Canceled
-		var last httpmw.Event
-		w := serve(httpmw.Limit(l, key("k"), httpmw.WithOnError(policy), httpmw.WithObserver(func(e httpmw.Event) { last = e }))(
+		var last telemetry.Event
+		w := serve(httpmw.Limit(l, key("k"), append(opts, httpmw.WithObserver(func(e telemetry.Event) { last = e }))...)(
 			unreachable(t)), get().WithContext(ctx))
 		require.Empty(t, w.Body.String())
-		require.Equal(t, httpmw.Canceled, last.Result)
+		require.Equal(t, telemetry.Canceled, last.Result)
 	}
 }
 
@@ -198,10 +195,9 @@ func TestCost(t *testing.T) {
 func TestNegativeCost(t *testing.T) {
 	l := bucket(t, algo.PerHour(5))
 	cost := httpmw.WithCost(func(r *http.Request) int64 { return r.ContentLength })
-	for _, policy := range []httpmw.FailPolicy{httpmw.FailOpen, httpmw.FailClosed} {
-		var last httpmw.Event
-		h := httpmw.Limit(l, key("k"), cost, httpmw.WithOnError(policy),
-			httpmw.WithObserver(func(e httpmw.Event) { last = e }))(unreachable(t))
+	for _, opts := range [][]httpmw.Option{nil, {httpmw.WithFailOpen()}} {
+		var last telemetry.Event
+		h := httpmw.Limit(l, key("k"), append(opts, cost, httpmw.WithObserver(func(e telemetry.Event) { last = e }))...)(unreachable(t))
 		for range 10 {
 			r := get()
 			r.ContentLength = -1
@@ -225,25 +221,25 @@ func TestSkip(t *testing.T) {
 }
 
 func TestObserver(t *testing.T) {
-	var events []httpmw.Event
-	observe := httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) })
+	var events []telemetry.Event
+	observe := httpmw.WithObserver(func(e telemetry.Event) { events = append(events, e) })
 	ask(admitting(), observe, httpmw.WithName("a"))
 	ask(denying(algo.Overload, 1), observe, httpmw.WithName("b"))
 	require.Len(t, events, 2)
 	require.Positive(t, events[0].Waited)
 	require.NotNil(t, events[0].Context)
-	require.Equal(t, httpmw.Event{
-		Context: events[0].Context, At: events[0].At, Policy: "a", Result: httpmw.Allowed, Decision: admitting().decision, Waited: events[0].Waited,
+	require.Equal(t, telemetry.Event{
+		Context: events[0].Context, At: events[0].At, Policy: "a", Result: telemetry.Allowed, Decision: admitting().decision, Waited: events[0].Waited,
 		Cost: 1, KeyHash: events[1].KeyHash, Sent: events[0].Sent,
 	}, events[0])
-	require.Equal(t, httpmw.Denied, events[1].Result)
+	require.Equal(t, telemetry.Denied, events[1].Result)
 	require.Equal(t, 503, events[1].Status)
 	require.Equal(t, algo.Overload, events[1].Decision.Reason)
 	require.NotZero(t, events[0].KeyHash)
 	serve(httpmw.Limit(admitting(), key("other"), observe)(ok), get())
 	require.NotEqual(t, events[0].KeyHash, events[2].KeyHash)
-	require.Equal(t, "failed-closed", httpmw.FailedClosed.String())
-	require.Equal(t, "unknown", httpmw.Result(99).String())
+	require.Equal(t, "failed-closed", telemetry.FailedClosed.String())
+	require.Equal(t, "unknown", telemetry.Result(99).String())
 }
 
 // An observer that panics leaves no slot behind.
@@ -251,7 +247,7 @@ func TestPanicsOfOptions(t *testing.T) {
 	l := newSlots(1)
 	boom := func(*http.Request) int64 { panic("cost") }
 	for _, o := range []httpmw.Option{
-		httpmw.WithObserver(func(httpmw.Event) { panic("observer") }), httpmw.WithCost(boom),
+		httpmw.WithObserver(func(telemetry.Event) { panic("observer") }), httpmw.WithCost(boom),
 	} {
 		require.Panics(t, func() { ask(l, o) })
 		require.Zero(t, l.inFlight())

@@ -16,6 +16,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 )
 
@@ -141,9 +142,9 @@ func requireFields(t *testing.T, h http.Header) {
 
 // A limit on trial denies no request and is not advertised.
 func TestShadow(t *testing.T) {
-	var last httpmw.Event
+	var last telemetry.Event
 	h := httpmw.Limit(algo.Shadow(bucket(t, algo.PerHour(1))), key("k"),
-		httpmw.WithObserver(func(e httpmw.Event) { last = e }))(ok)
+		httpmw.WithObserver(func(e telemetry.Event) { last = e }))(ok)
 	w := serve(h, get())
 	require.Equal(t, 200, w.Code)
 	require.Empty(t, w.Result().Header.Values(limitField), "nothing to act on, also while there is room")
@@ -154,7 +155,7 @@ func TestShadow(t *testing.T) {
 	require.Equal(t, 200, w.Code)
 	require.Empty(t, w.Result().Header.Values(limitField))
 	require.Empty(t, w.Result().Header.Values("Retry-After"))
-	require.Equal(t, httpmw.Allowed, last.Result)
+	require.Equal(t, telemetry.Allowed, last.Result)
 	require.Equal(t, algo.SourceTrial, last.Decision.Source)
 	require.Equal(t, algo.Quota, last.Decision.Trial, "the reason of the denial that would have been")
 	require.Equal(t, time.Hour, last.Decision.RetryAfter.Round(time.Minute))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 	"github.com/stretchr/testify/require"
@@ -69,7 +70,7 @@ func TestLimitsStatus(t *testing.T) {
 		{[]httpmw.Policy{global}, 503, []string{"server"}},
 	} {
 		var reported []string
-		h := httpmw.Limits(row.ps, httpmw.WithObserver(func(e httpmw.Event) { reported = append(reported, e.Policy) }))(unreachable(t))
+		h := httpmw.Limits(row.ps, httpmw.WithObserver(func(e telemetry.Event) { reported = append(reported, e.Policy) }))(unreachable(t))
 		w := serve(h, get())
 		require.Equal(t, row.status, w.Code)
 		require.Equal(t, row.violated, problemOf(t, w).Violated)
@@ -98,8 +99,8 @@ func TestLimitsLeaveOut(t *testing.T) {
 		{"both", httpmw.Policy{Key: key("b")}, nil, 200, []int64{1}},
 		{"own cost", httpmw.Policy{Key: key("b"), Cost: cost}, nil, 200, []int64{5}},
 		{"no key, skipped", httpmw.Policy{Key: noKey}, []httpmw.Option{httpmw.WithMissingKey(httpmw.Skip)}, 200, nil},
-		{"no key, denied", httpmw.Policy{Key: noKey}, []httpmw.Option{httpmw.WithMissingKey(httpmw.Deny)}, 401, nil},
-		{"broken, open", httpmw.Policy{Key: broken}, []httpmw.Option{httpmw.WithOnError(httpmw.FailOpen)}, 200, nil},
+		{"no key, denied", httpmw.Policy{Key: noKey}, []httpmw.Option{httpmw.WithMissingKey(http.StatusUnauthorized)}, 401, nil},
+		{"broken, open", httpmw.Policy{Key: broken}, []httpmw.Option{httpmw.WithFailOpen()}, 200, nil},
 		{"broken, closed", httpmw.Policy{Key: broken}, nil, 503, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -123,10 +124,10 @@ func TestLimitsThatFail(t *testing.T) {
 	w := serve(httpmw.Limits(ps)(unreachable(t)), get())
 	require.Equal(t, 503, w.Code)
 	require.NotContains(t, w.Body.String(), "secret")
-	var results []httpmw.Result
-	h := httpmw.Limits(ps, httpmw.WithOnError(httpmw.FailOpen), httpmw.WithObserver(func(e httpmw.Event) { results = append(results, e.Result) }))(ok)
+	var results []telemetry.Result
+	h := httpmw.Limits(ps, httpmw.WithFailOpen(), httpmw.WithObserver(func(e telemetry.Event) { results = append(results, e.Result) }))(ok)
 	require.Equal(t, 200, serve(h, get()).Code)
-	require.Equal(t, []httpmw.Result{httpmw.FailedOpen, httpmw.FailedOpen}, results)
+	require.Equal(t, []telemetry.Result{telemetry.FailedOpen, telemetry.FailedOpen}, results)
 	require.True(t, first.Allow("k", 1), "nothing stays charged")
 }
 
@@ -175,7 +176,7 @@ func TestLimitsWiring(t *testing.T) {
 		{"httpmw: Limits: the limiter of policy 1 is nil", []httpmw.Policy{a, {Key: key("k")}}, nil},
 		{"httpmw: Limits: the key function of policy 1 is nil", []httpmw.Policy{a, {Limiter: admitting()}}, nil},
 		{"httpmw: Limits: two policies have the name 10-per-3600s: give each a Name", []httpmw.Policy{a, a}, nil},
-		{"httpmw: Limits: does not take the option WithName, only WithCost, WithUnit, WithSkip, WithHeaders, WithDenied, WithRefundIf, WithOnError, WithMissingKey, WithObserver, WithLeaseInContext",
+		{"httpmw: Limits: does not take the option WithName, only WithCost, WithSkip, WithHeaders, WithDenied, WithRefundIf, WithFailOpen, WithMissingKey, WithObserver, WithLeaseInContext",
 			[]httpmw.Policy{a}, []httpmw.Option{httpmw.WithName("x")}},
 	} {
 		require.PanicsWithValue(t, row.message, func() { httpmw.Limits(row.ps, row.opts...) })

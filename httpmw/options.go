@@ -6,10 +6,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
-	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Option adjusts a middleware. An option that its constructor
@@ -38,10 +36,10 @@ var (
 
 // The options that each constructor takes.
 var (
-	forLimits = []string{"WithCost", "WithUnit", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
-		"WithOnError", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
+	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
+		"WithFailOpen", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit  = append([]string{"WithName"}, forLimits...)
-	forDenial = []string{"WithName", "WithUnit", "WithHeaders", "WithDenied"}
+	forDenial = []string{"WithName", "WithHeaders", "WithDenied"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
@@ -60,15 +58,10 @@ func WithName(name string) Option { return shared.Name(name) }
 //
 // A negative cost is a mistake that a client may be able to provoke (the
 // ContentLength of a body of unknown length is -1), so it must not be free:
-// the request is rejected with 503, whatever WithOnError is set to, nothing is
+// the request is rejected with 503, with WithFailOpen too, nothing is
 // charged, and the event has the error algo.ErrCost. In Limits it is the cost
 // of policies without a Cost of their own. It must not read the body.
 func WithCost(cost func(*http.Request) int64) Option { return shared.Cost(cost) }
-
-// WithUnit sets the unit of the costs of a limit over time, for the RateLimit-Policy field:
-// [algo.Requests], the default, or [algo.ContentBytes]. draft-ietf-httpapi-ratelimit-headers
-// has no other units, so limits of tokens or money are sent without one.
-func WithUnit(u algo.Unit) Option { return shared.Unit(u) }
 
 // WithSkip lets requests for which skip is true pass unlimited, without
 // fields and without an event. The default is none.
@@ -139,83 +132,38 @@ func WithRefundIf(refund func(status int) bool) Option {
 	})
 }
 
-// FailPolicy selects the treatment of requests that could not be decided.
-type FailPolicy = admission.FailPolicy
-
-const (
-	// FailOpen lets the request pass, not limited. A client that can make the
-	// key function fail, with a malformed token for example, is not limited at
-	// all.
-	FailOpen = admission.FailOpen
-	// FailClosed answers 503.
-	FailClosed = admission.FailClosed
-)
-
-// WithOnError sets the treatment of requests that could not be decided,
-// because the limiter or the key function failed. The default is FailClosed.
+// WithFailOpen lets requests pass that could not be decided, because the limiter or the key
+// function failed. The default is to answer them with 503. A client that can make the key
+// function fail, with a malformed token for example, is then not limited at all.
+//
 // Requests with a cost out of range, with an error that wraps algo.ErrWait, or
 // with an ended context are rejected in any case. Failures are logged with
 // package log, at most once in 10 s, with the code httpmw.undecided.
-func WithOnError(p FailPolicy) Option { return shared.OnError(p) }
+func WithFailOpen() Option { return shared.FailOpen() }
 
-// MissingKey selects the treatment of requests without a key: [Shared], [Deny],
-// [Skip] or the result of [DenyWith] or [FallbackTo].
-type MissingKey = admission.MissingKey[*http.Request]
-
-type missingMode = admission.MissingMode[*http.Request]
-
-// The simple policies for missing keys.
+// The treatments of requests without a key, beside a status; see [WithMissingKey].
 const (
 	// Shared makes all requests without a key share one bucket of the limiter,
 	// under the key "~missing": they are limited as one client.
-	Shared missingMode = admission.Shared
-	// Deny answers 401 without Retry-After. RFC 9110 wants a WWW-Authenticate
-	// field in it: set it in a handler further out, or see [DenyWith].
-	Deny missingMode = admission.Deny
+	Shared = admission.Shared
 	// Skip lets the request pass, not limited by this policy. A client can then
 	// avoid the limit by leaving the identity out.
-	Skip missingMode = admission.Skip
+	Skip = admission.Skip
 )
-
-// DenyWith is [Deny] with another status, such as 400 for a key that is no
-// identity. It panics unless status is 400 to 499.
-func DenyWith(status int) MissingKey {
-	adapter.Require(status >= 400 && status <= 499, "DenyWith", fmt.Sprintf("the status is %d, want 400 to 499", status))
-	return admission.DenyWith[*http.Request](status)
-}
-
-// FallbackTo uses another key function. If that finds no key either, the
-// request shares the bucket of [Shared]. The two functions should not give
-// equal keys for different clients. The functions of package keyfunc
-// do not, except keyfunc.Host, whose keys look like any name that a client may choose. It
-// panics if key is nil.
-func FallbackTo(key keyfunc.HTTP) MissingKey { return admission.FallbackTo(adapter, key) }
 
 // WithMissingKey sets the treatment of requests without the identity that the
-// key function looks for ([keyfunc.ErrNoKey]). The default is Shared.
-func WithMissingKey(p MissingKey) Option { return shared.MissingKey(p) }
-
-// Event is one decision, as an observer gets it; see [WithObserver].
-type Event = admission.Event
-
-// Result is the class of a decision.
-type Result = admission.Result
-
-// The results.
-const (
-	Allowed      = admission.Allowed
-	Denied       = admission.Denied
-	Canceled     = admission.Canceled
-	FailedOpen   = admission.FailedOpen
-	FailedClosed = admission.FailedClosed
-)
+// key function looks for ([keyfunc.ErrNoKey]): [Shared], the default, [Skip], or a status from
+// 400 to 499, with which they are answered, without Retry-After. RFC 9110 wants a
+// WWW-Authenticate field beside 401: set it in a handler further out. To use another identity
+// instead, see [keyfunc.Or].
+func WithMissingKey(treatment int) Option { return shared.MissingKey(treatment, 400, 499) }
 
 // WithObserver sets a function that gets every decision before the handler
 // runs: an admission once for each policy, a denial once for each policy that
 // had no room. Requests that no limit applies to ([WithSkip], [Skip]) are no
 // decisions. It is called on the request's goroutine, from many at once, and
 // should be quick.
-func WithObserver(observe func(Event)) Option { return shared.Observer(observe) }
+func WithObserver(observe func(telemetry.Event)) Option { return shared.Observer(observe) }
 
 // WithLeaseInContext puts the lease into the context of the request, for
 // [LeaseFrom]. It is an option because it copies the request, which costs more

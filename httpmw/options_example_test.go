@@ -65,9 +65,9 @@ func (broken) Acquire(context.Context, string, int64) (algo.Lease, error) {
 }
 
 // Requests that cannot be decided are served rather than refused.
-func ExampleWithOnError() {
-	for _, p := range []httpmw.FailPolicy{httpmw.FailClosed, httpmw.FailOpen} {
-		handler := httpmw.Limit(broken{}, keyfunc.Global(), httpmw.WithOnError(p))(http.NotFoundHandler())
+func ExampleWithFailOpen() {
+	for _, opts := range [][]httpmw.Option{nil, {httpmw.WithFailOpen()}} {
+		handler := httpmw.Limit(broken{}, keyfunc.Global(), opts...)(http.NotFoundHandler())
 		w := httptest.NewRecorder()
 		handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		fmt.Println(w.Code)
@@ -94,20 +94,20 @@ func ExampleWithLeaseInContext_longPoll() {
 }
 
 // A request without the tenant that it is for is a bad request.
-func ExampleDenyWith() {
+func ExampleWithMissingKey_status() {
 	perTenant := algo.Must(algo.NewTokenBucket(algo.PerMinute(60)))
 	handler := httpmw.Limit(perTenant, keyfunc.Header("X-Tenant"),
-		httpmw.WithMissingKey(httpmw.DenyWith(http.StatusBadRequest)))(http.NotFoundHandler())
+		httpmw.WithMissingKey(http.StatusBadRequest))(http.NotFoundHandler())
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 	fmt.Print(w.Code, " ", w.Body)
 	// Output: 400 {"type":"about:blank","title":"The request lacks the identity that its limit counts by","status":400}
 }
 
-// A limit of the bytes that are sent, with its unit on the wire.
-func ExampleWithUnit() {
+// The bytes of a response are charged while it is written.
+func ExampleMeterFrom() {
 	bytes := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))
-	limit := httpmw.Limit(bytes, keyfunc.ClientIP(), httpmw.WithName("bytes"), httpmw.WithUnit(algo.ContentBytes), httpmw.WithLeaseInContext())
+	limit := httpmw.Limit(bytes, keyfunc.ClientIP(), httpmw.WithName("bytes"), httpmw.WithLeaseInContext())
 	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := metered.New(r.Context(), w, metered.Metering{
 			Meter: httpmw.MeterFrom(r.Context(), "bytes", 4096),
@@ -119,6 +119,6 @@ func ExampleWithUnit() {
 
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
-	fmt.Println(w.Header().Get("RateLimit-Policy"))
-	// Output: "bytes";q=1000000;qu="content-bytes";w=60
+	fmt.Println(w.Header().Get("RateLimit-Policy"), w.Body)
+	// Output: "bytes";q=1000000;w=60 a page
 }

@@ -33,11 +33,8 @@ func TestWiring(t *testing.T) {
 		{"httpmw: Limit: WithDenied: is nil", limit(httpmw.WithDenied(nil))},
 		{"httpmw: Limit: WithDenied: is nil", limit(httpmw.WithDenied(http.HandlerFunc(nil)))},
 		{"httpmw: Limit: WithRefundIf: is nil", limit(httpmw.WithRefundIf(nil))},
-		{"httpmw: Limit: WithMissingKey: is nil", limit(httpmw.WithMissingKey(nil))},
-		{"httpmw: FallbackTo: the key function is nil", func() { httpmw.FallbackTo(nil) }},
 		{"httpmw: Limit: the zero Option is not an option", limit(httpmw.Option{})},
 		{"httpmw: Limit: WithHeaders: is 99, want IETF, Legacy, LegacyEpoch or None", limit(httpmw.WithHeaders(99))},
-		{"httpmw: Limit: WithOnError: is 99, want FailOpen or FailClosed", limit(httpmw.WithOnError(99))},
 	} {
 		require.PanicsWithValue(t, row.message, row.wire)
 	}

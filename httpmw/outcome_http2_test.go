@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 )
 
@@ -34,10 +35,10 @@ func TestHTTP2HangUpsInTheQueue(t *testing.T) {
 				l := queueing(t).(*adaptive.Limiter)
 				hold, err := l.Acquire(t.Context(), "", 1)
 				require.NoError(t, err)
-				events := make(chan httpmw.Event, 10)
+				events := make(chan telemetry.Event, 10)
 				arrived := make(chan struct{}, 2)
 				arrival := func(*http.Request) (string, error) { arrived <- struct{}{}; return "", nil }
-				url, client := start(t, protocol, httpmw.Limit(l, arrival, httpmw.WithObserver(func(e httpmw.Event) { events <- e }))(ok))
+				url, client := start(t, protocol, httpmw.Limit(l, arrival, httpmw.WithObserver(func(e telemetry.Event) { events <- e }))(ok))
 				ctx, cancel := context.WithCancel(t.Context())
 				done := make(chan error)
 				go func() {
@@ -54,7 +55,7 @@ func TestHTTP2HangUpsInTheQueue(t *testing.T) {
 				require.Error(t, <-done)
 				select {
 				case e := <-events:
-					require.Equal(t, httpmw.Canceled, e.Result)
+					require.Equal(t, telemetry.Canceled, e.Result)
 				case <-time.After(10 * time.Second):
 					t.Fatal("the hang-up was not noticed")
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 )
 
@@ -35,9 +36,9 @@ func TestPatience(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var events []httpmw.Event
+				var events []telemetry.Event
 				h := httpmw.Limit(algo.Must(adaptive.New(adaptive.Default())), key(""),
-					httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }),
+					httpmw.WithObserver(func(e telemetry.Event) { events = append(events, e) }),
 				)(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(100 * time.Millisecond) }))
 				require.Equal(t, 200, serve(h, get()).Code)
 				r := get(row.header...)
@@ -50,10 +51,10 @@ func TestPatience(t *testing.T) {
 				require.Equal(t, row.status, w.Code)
 				last := events[len(events)-1]
 				if row.status == 200 {
-					require.Equal(t, httpmw.Allowed, last.Result)
+					require.Equal(t, telemetry.Allowed, last.Result)
 					return
 				}
-				require.Equal(t, httpmw.Denied, last.Result)
+				require.Equal(t, telemetry.Denied, last.Result)
 				require.ErrorIs(t, last.Err, context.DeadlineExceeded)
 				require.Equal(t, algo.Overload, last.Why())
 				require.Empty(t, w.Header().Get("Retry-After"))
@@ -79,9 +80,9 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 				l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
 				hold, err := l.Acquire(t.Context(), "", 1)
 				require.NoError(t, err)
-				var last httpmw.Event
-				opts := []httpmw.Option{httpmw.WithOnError(httpmw.FailOpen),
-					httpmw.WithObserver(func(e httpmw.Event) { last = e })}
+				var last telemetry.Event
+				opts := []httpmw.Option{httpmw.WithFailOpen(),
+					httpmw.WithObserver(func(e telemetry.Event) { last = e })}
 				limit := httpmw.Limit(l, key("k"), opts...)
 				if several {
 					limit = httpmw.Limits([]httpmw.Policy{roomy, {Name: "b", Limiter: l, Key: key("k")}}, opts...)
@@ -92,7 +93,7 @@ func TestFailOpenIsNotForTheLateTimer(t *testing.T) {
 					r = get("Connect-Timeout-Ms", "100")
 				}
 				require.Equal(t, 503, serve(limit(unreachable(t)), r).Code)
-				require.Equal(t, httpmw.Canceled, last.Result)
+				require.Equal(t, telemetry.Canceled, last.Result)
 				require.Equal(t, context.DeadlineExceeded, last.Err)
 				hold.Release(algo.Failed | algo.Untimed)
 			})

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -118,11 +119,11 @@ func TestPlansByRoute(t *testing.T) {
 }
 
 // A request without a key and one over its quota have different answers.
-func TestDenyWith(t *testing.T) {
-	for want, deny := range map[int]httpmw.MissingKey{401: httpmw.Deny, 400: httpmw.DenyWith(400), 403: httpmw.DenyWith(403)} {
-		var seen httpmw.Event
-		h := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(deny),
-			httpmw.WithObserver(func(e httpmw.Event) { seen = e }))(ok)
+func TestMissingKeyStatus(t *testing.T) {
+	for _, want := range []int{401, 400, 403} {
+		var seen telemetry.Event
+		h := httpmw.Limit(admitting(), failingKey(keyfunc.ErrNoKey), httpmw.WithMissingKey(want),
+			httpmw.WithObserver(func(e telemetry.Event) { seen = e }))(ok)
 		w := serve(h, get())
 		require.Equal(t, want, w.Code)
 		require.Empty(t, w.Header().Get("Retry-After"))
@@ -131,7 +132,9 @@ func TestDenyWith(t *testing.T) {
 		require.ErrorIs(t, seen.Err, keyfunc.ErrNoKey)
 		require.Equal(t, want, seen.Status)
 	}
-	require.PanicsWithValue(t, "httpmw: DenyWith: the status is 200, want 400 to 499", func() { httpmw.DenyWith(200) })
+	require.PanicsWithValue(t, "httpmw: Limit: WithMissingKey: is 200, want Shared, Skip, or a status from 400 to 499", func() {
+		httpmw.Limit(admitting(), key("k"), httpmw.WithMissingKey(200))
+	})
 }
 
 // A plan that cannot be found is treated as every other failure.
@@ -141,15 +144,15 @@ func TestPlansFailures(t *testing.T) {
 	for name, row := range map[string]struct {
 		opts   []httpmw.Option
 		want   int
-		result httpmw.Result
+		result telemetry.Result
 		events int
 	}{
-		"closed":  {nil, 503, httpmw.FailedClosed, 1},
-		"open":    {[]httpmw.Option{httpmw.WithOnError(httpmw.FailOpen)}, 200, httpmw.FailedOpen, 1},
+		"closed":  {nil, 503, telemetry.FailedClosed, 1},
+		"open":    {[]httpmw.Option{httpmw.WithFailOpen()}, 200, telemetry.FailedOpen, 1},
 		"skipped": {[]httpmw.Option{httpmw.WithSkip(func(*http.Request) bool { return true })}, 200, 0, 0},
 	} {
-		var events []httpmw.Event
-		opts := append(slices.Clone(row.opts), httpmw.WithObserver(func(e httpmw.Event) { events = append(events, e) }))
+		var events []telemetry.Event
+		opts := append(slices.Clone(row.opts), httpmw.WithObserver(func(e telemetry.Event) { events = append(events, e) }))
 		require.Equal(t, row.want, serve(httpmw.NewPlans(down, limits, opts...).Limit(ok), get()).Code, name)
 		require.Len(t, events, row.events, name)
 		if row.events > 0 {

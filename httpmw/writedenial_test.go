@@ -37,7 +37,7 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 		}
 		options := map[string][]httpmw.Option{
 			"": nil, "legacy": {httpmw.WithHeaders(httpmw.Legacy)}, "none": {httpmw.WithHeaders(httpmw.None)},
-			"rpc": {httpmw.WithDenied(rpc.Denied(nil))}, "bytes": {httpmw.WithUnit(algo.ContentBytes), httpmw.WithName("upload")},
+			"rpc": {httpmw.WithDenied(rpc.Denied(nil))}, "named": {httpmw.WithName("upload")},
 		}
 		global, _ := keyfunc.Global()(nil)
 		statuses := map[int]bool{}

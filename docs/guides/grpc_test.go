@@ -66,9 +66,8 @@ func Example_grpc() {
 	perUser := algo.Must(algo.NewTokenBucket(algo.PerMinute(60), algo.Burst(2)))
 	server := grpc.NewServer(append(
 		[]grpc.ServerOption{grpc.ChainUnaryInterceptor(authInterceptor)},
-		grpcmw.ServerOptions(perUser, rpckey.Context(userOf),
-			grpcmw.WithName("user"),
-			grpcmw.WithMissingKey(grpcmw.FallbackTo(rpckey.PeerIP())))...)...)
+		grpcmw.ServerOptions(perUser, rpckey.Or(rpckey.Context(userOf), rpckey.PeerIP()),
+			grpcmw.WithName("user"))...)...)
 
 	client, stop := serve(server)
 	defer stop()

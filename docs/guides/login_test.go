@@ -48,7 +48,7 @@ func checkForm(w http.ResponseWriter, r *http.Request) {
 func Example_loginForm() {
 	perAccount := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(2))))
 	limit := httpmw.Limit(perAccount, keyfunc.Context(accountOf),
-		httpmw.WithMissingKey(httpmw.DenyWith(http.StatusBadRequest)),
+		httpmw.WithMissingKey(http.StatusBadRequest),
 		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))
 	login := withAccount(limit(http.HandlerFunc(checkForm)))
 
@@ -79,7 +79,7 @@ func Example_login() {
 		{Name: "address", Limiter: banned, Key: keyfunc.ClientIP()},
 	},
 		httpmw.WithHeaders(httpmw.None),
-		httpmw.WithMissingKey(httpmw.DenyWith(http.StatusBadRequest)),
+		httpmw.WithMissingKey(http.StatusBadRequest),
 		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))
 	login := limit(http.HandlerFunc(checkPassword))
 

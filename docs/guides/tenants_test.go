@@ -3,6 +3,7 @@ package guides_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
@@ -21,7 +22,7 @@ func Example_tenants() {
 		{Name: "user", Limiter: perUser, Key: keyfunc.Context(userOf)},
 		{Name: "tenant", Limiter: perTenant, Key: keyfunc.Context(tenantOf)},
 		{Name: "tenant-in-flight", Limiter: tenantInFlight, Key: keyfunc.Context(tenantOf)},
-	}, httpmw.WithMissingKey(httpmw.Deny))
+	}, httpmw.WithMissingKey(http.StatusUnauthorized))
 
 	handler := authenticate(limit(ok))
 	for _, key := range []string{"key-a", "key-a", "key-a", "key-b", "key-b", "key-c"} {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/httpmw/metered"
@@ -27,7 +28,7 @@ type gateway struct {
 // block is how many tokens a stream reserves at a time.
 const block = 100
 
-func newGateway(c *config, upstream string, limits map[string]limits, observe func(httpmw.Event)) (http.Handler, error) {
+func newGateway(c *config, upstream string, limits map[string]limits, observe func(telemetry.Event)) (http.Handler, error) {
 	estimator, err := algo.NewEstimator(0.3, 200, 100_000)
 	if err != nil {
 		return nil, err

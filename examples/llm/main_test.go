@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/redistest"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -53,7 +53,7 @@ func setup(t *testing.T, redis string, model http.Handler) (front string, l limi
 func serveTest(t *testing.T, c *config, all map[string]limits, model http.Handler) (front string) {
 	m := httptest.NewServer(model)
 	t.Cleanup(m.Close)
-	g, err := newGateway(c, m.URL, all, func(httpmw.Event) {})
+	g, err := newGateway(c, m.URL, all, func(telemetry.Event) {})
 	require.NoError(t, err)
 	server := httptest.NewServer(g)
 	t.Cleanup(server.Close)

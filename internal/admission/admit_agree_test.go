@@ -277,7 +277,7 @@ func overHTTP(t *testing.T, row sent) (got seen) {
 	var mu sync.Mutex
 	opts := []httpmw.Option{
 		httpmw.WithName("p"),
-		httpmw.WithObserver(func(e httpmw.Event) {
+		httpmw.WithObserver(func(e telemetry.Event) {
 			mu.Lock()
 			defer mu.Unlock()
 			got.event = e
@@ -288,24 +288,18 @@ func overHTTP(t *testing.T, row sent) (got seen) {
 		opts = append(opts, httpmw.WithCost(func(*http.Request) int64 { return units(row.cost) }))
 	}
 	if row.open {
-		opts = append(opts, httpmw.WithOnError(httpmw.FailOpen))
+		opts = append(opts, httpmw.WithFailOpen())
 	}
 	if row.skip {
 		opts = append(opts, httpmw.WithSkip(func(*http.Request) bool { return true }))
-	}
-	other := func(name string) httpmw.MissingKey {
-		return httpmw.FallbackTo(func(*http.Request) (string, error) { return keyOf(name) })
 	}
 	switch row.none {
 	case "shared":
 		opts = append(opts, httpmw.WithMissingKey(httpmw.Shared))
 	case "deny":
-		opts = append(opts, httpmw.WithMissingKey(httpmw.Deny))
+		opts = append(opts, httpmw.WithMissingKey(http.StatusUnauthorized))
 	case "skip":
 		opts = append(opts, httpmw.WithMissingKey(httpmw.Skip))
-	case "":
-	default:
-		opts = append(opts, httpmw.WithMissingKey(other(row.none)))
 	}
 	h := httpmw.Limit(l, func(*http.Request) (string, error) { return keyOf(row.key) }, opts...)(
 		http.HandlerFunc(func(http.ResponseWriter, *http.Request) { got.served = true }))
@@ -346,7 +340,7 @@ func overGRPC(t *testing.T, row sent) (got seen) {
 	l := &ledger{Limiter: row.l()}
 	opts := []grpcmw.Option{
 		grpcmw.WithName("p"),
-		grpcmw.WithObserver(func(e grpcmw.Event) {
+		grpcmw.WithObserver(func(e telemetry.Event) {
 			got.event = e
 			got.events++
 		}),
@@ -355,24 +349,18 @@ func overGRPC(t *testing.T, row sent) (got seen) {
 		opts = append(opts, grpcmw.WithCost(func(context.Context, string, any) int64 { return units(row.cost) }))
 	}
 	if row.open {
-		opts = append(opts, grpcmw.WithOnError(grpcmw.FailOpen))
+		opts = append(opts, grpcmw.WithFailOpen())
 	}
 	if row.skip {
 		opts = append(opts, grpcmw.WithExempt("/grpc.testing.TestService/*"))
-	}
-	other := func(name string) grpcmw.MissingKey {
-		return grpcmw.FallbackTo(func(context.Context, string) (string, error) { return keyOf(name) })
 	}
 	switch row.none {
 	case "shared":
 		opts = append(opts, grpcmw.WithMissingKey(grpcmw.Shared))
 	case "deny":
-		opts = append(opts, grpcmw.WithMissingKey(grpcmw.Deny))
+		opts = append(opts, grpcmw.WithMissingKey(codes.Unauthenticated))
 	case "skip":
 		opts = append(opts, grpcmw.WithMissingKey(grpcmw.Skip))
-	case "":
-	default:
-		opts = append(opts, grpcmw.WithMissingKey(other(row.none)))
 	}
 	answered := make(chan error, 1)
 	around := func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, h grpc.UnaryHandler) (any, error) {
@@ -541,14 +529,6 @@ var table = []sent{
 		want: answer{result: telemetry.Canceled, status: "over", event: noKey, err: context.Canceled}},
 	{name: "no key, skip", l: decides(denies(algo.Quota, 1)), key: "missing", none: "skip", quiet: true,
 		want: answer{status: "ok", served: true}},
-	{name: "no key, fallback", l: decides(admits(0)), key: "missing", none: "bob",
-		want: answer{status: "ok", event: admits(0), cost: 1, keyed: true, charged: 1, served: true}},
-	{name: "no key, no fallback", l: decides(admits(0)), key: "missing", none: "missing",
-		want: answer{status: "ok", event: admits(0), cost: 1, keyed: true, charged: 1, served: true}},
-	{name: "no key, broken fallback", l: decides(admits(0)), key: "missing", none: "broken",
-		want: answer{result: telemetry.FailedClosed, status: "capacity", retry: time.Second, err: errDown}},
-	{name: "no key, broken fallback, open", l: decides(admits(0)), key: "missing", none: "broken", open: true,
-		want: answer{result: telemetry.FailedOpen, status: "ok", err: errDown, served: true}},
 
 	// Around a limiter.
 	{name: "on trial, would be denied", l: func() algo.Limiter { return algo.Shadow(decides(denies(algo.Quota, 3*time.Second))()) },

@@ -48,7 +48,7 @@ var answers = [...]Answer{
 	Barred:    {429, 8, "BANNED", "the caller is banned", noType, "The caller is banned"},
 	Request:   {429, 8, "RATE_LIMIT_EXCEEDED", "the call costs more than its rate limit can ever admit", quotaType, quotaTitle},
 	Service:   {503, 14, "SERVER_OVERLOADED", textOverload, capacityType, capacityTitle},
-	Keyless:   {401, 16, "KEY_MISSING", "the call lacks the identity that its rate limit counts by", noType, "The request lacks the identity that its limit counts by"},
+	Keyless:   {0, 0, "KEY_MISSING", "the call lacks the identity that its rate limit counts by", noType, "The request lacks the identity that its limit counts by"},
 	Undecided: {503, 14, "SERVER_OVERLOADED", textOverload, capacityType, capacityTitle},
 	Gone:      {503, 1, "", "", "", ""},
 }
@@ -63,7 +63,7 @@ var Blames = []Blame{Caller, Barred, Request, Service, Keyless, Undecided}
 func (p *Policy[C]) Answer(b Blame) Answer {
 	a := answers[b]
 	if b == Keyless {
-		a.Status, a.Code = p.MissingStatus(a.Status), p.MissingStatus(a.Code)
+		a.Status, a.Code = p.Missing, p.Missing // of one protocol
 	}
 	return a
 }

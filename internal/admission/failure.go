@@ -11,18 +11,6 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// FailPolicy selects the treatment of calls that could not be decided, because
-// the limiter or the key function failed.
-type FailPolicy uint8
-
-const (
-	// FailOpen lets the call pass, not limited. A client that can make the key
-	// function fail, with a malformed token for example, is not limited at all.
-	FailOpen FailPolicy = iota
-	// FailClosed refuses the call with 503 or UNAVAILABLE.
-	FailClosed
-)
-
 // errNegative refuses a negative cost, which would add to the quota.
 var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", algo.ErrCost)
 
@@ -36,7 +24,7 @@ func (p *Policy[C]) undecided(ctx context.Context, err error) (Result, error) {
 		return Canceled, over
 	}
 	p.logFailure(err)
-	if p.OnError == FailClosed || errors.Is(err, algo.ErrCost) || errors.Is(err, algo.ErrWait) {
+	if !p.FailOpen || errors.Is(err, algo.ErrCost) || errors.Is(err, algo.ErrWait) {
 		return FailedClosed, err
 	}
 	return FailedOpen, err

@@ -5,17 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/sluice-go/sluice/algo"
 )
 
 // Settings are the settings that both adapters have.
 type Settings[C any] struct {
 	Name           string // "": see defaultName
 	Cost           func(C) int64
-	Unit           algo.Unit // of costs over time: Requests or ContentBytes
-	OnError        FailPolicy
-	Missing        MissingKey[C]
+	FailOpen       bool // calls that could not be decided pass
+	Missing        int  // of calls without a key: Shared, Skip, or the status of the answer
 	Observe        func(Event)
 	LeaseInContext bool
 	names          *names // of the policies that are made with these settings
@@ -42,7 +39,7 @@ func NewOption[C, Own any](name string, apply func(*Config[C, Own]) error) Optio
 // Configure applies opts to the defaults in own. It panics on an option that
 // the constructor does not take or gets twice, and on a value out of range.
 func Configure[C, Own any](a Adapter, constructor string, takes []string, own Own, opts []Option[C, Own]) *Config[C, Own] {
-	c := &Config[C, Own]{Settings: Settings[C]{OnError: FailClosed, Missing: MissingMode[C](Shared), names: new(names)}, Own: own}
+	c := &Config[C, Own]{Settings: Settings[C]{Missing: Shared, names: new(names)}, Own: own}
 	for i, o := range opts {
 		a.Require(o.apply != nil, constructor, "the zero Option is not an option")
 		if slices.ContainsFunc(opts[:i], func(p Option[C, Own]) bool { return p.name == o.name }) {
@@ -88,39 +85,23 @@ func (Options[C, Own]) Cost(cost func(C) int64) Option[C, Own] {
 	})
 }
 
-// Unit sets the unit of costs.
-func (Options[C, Own]) Unit(u algo.Unit) Option[C, Own] {
-	return NewOption("WithUnit", func(c *Config[C, Own]) error {
-		c.Unit = u
-		return CheckUnit(u)
-	})
-}
-
-// CheckUnit accepts the units of costs over time. A limiter of requests in flight
-// describes itself.
-func CheckUnit(u algo.Unit) error {
-	if u != algo.Requests && u != algo.ContentBytes {
-		return fmt.Errorf("is %v, want requests or content-bytes", u)
-	}
-	return nil
-}
-
-// OnError sets the treatment of undecided calls.
-func (Options[C, Own]) OnError(p FailPolicy) Option[C, Own] {
-	return NewOption("WithOnError", func(c *Config[C, Own]) error {
-		c.OnError = p
-		if p > FailClosed {
-			return fmt.Errorf("is %d, want FailOpen or FailClosed", p)
-		}
+// FailOpen lets undecided calls pass.
+func (Options[C, Own]) FailOpen() Option[C, Own] {
+	return NewOption("WithFailOpen", func(c *Config[C, Own]) error {
+		c.FailOpen = true
 		return nil
 	})
 }
 
-// MissingKey sets the treatment of calls without a key.
-func (Options[C, Own]) MissingKey(p MissingKey[C]) Option[C, Own] {
+// MissingKey sets the treatment of calls without a key. least and most are the statuses that an
+// answer may have.
+func (Options[C, Own]) MissingKey(treatment, least, most int) Option[C, Own] {
 	return NewOption("WithMissingKey", func(c *Config[C, Own]) error {
-		c.Missing = p
-		return NotNil(!IsNil(p))
+		c.Missing = treatment
+		if treatment != Shared && treatment != Skip && (treatment < least || treatment > most) {
+			return fmt.Errorf("is %d, want Shared, Skip, or a status from %d to %d", treatment, least, most)
+		}
+		return nil
 	})
 }
 

@@ -16,7 +16,6 @@ type Limit[C any] struct {
 	Limiter algo.Limiter
 	Key     func(C) (string, error)
 	Cost    func(C) int64
-	Unit    algo.Unit
 }
 
 // MakePolicies makes the policies of one decision, each with its own name. A
@@ -31,12 +30,6 @@ func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], stan
 		s.Name = l.Name
 		if l.Cost != nil {
 			s.Cost = l.Cost
-		}
-		if l.Unit != algo.Requests {
-			s.Unit = l.Unit
-		}
-		if err := CheckUnit(s.Unit); err != nil {
-			return nil, fmt.Errorf("the unit of policy %d %w", i, err)
 		}
 		if len(limits) > 1 {
 			of = " of policy " + strconv.Itoa(i)

@@ -44,7 +44,7 @@ func NewPolicies[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (
 
 // Admit decides on a call: all policies are charged or none. If v passes, the call may start,
 // and lease is acquired, or zero if nothing limits the call. Otherwise nothing stays charged.
-// A policy without a key under Skip, or that could not find its key under FailOpen, is left
+// A policy without a key under Skip, or that could not find its key with FailOpen, is left
 // out. v is zero.
 func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *Verdict[C]) {
 	if ps.Keys(ctx, call, v) {
@@ -58,7 +58,7 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
 	for _, p := range ps.All {
 		key, err := p.Key(call)
 		if err != nil {
-			if key, v.Result = ps.keyless(ctx, call, p, v, err); v.Blame != nobody {
+			if key, v.Result = ps.keyless(ctx, p, v, err); v.Blame != nobody {
 				return false
 			} else if v.Result != Allowed {
 				continue
@@ -82,15 +82,11 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
 	return true
 }
 
-// keyless treats a call whose key could not be found. Allowed: there is another key; unless
+// keyless treats a call whose key could not be found. Allowed: the key is shared; unless
 // v has a blame, the policy is left out otherwise.
-func (ps *Policies[C]) keyless(ctx context.Context, call C, p *Policy[C], v *Verdict[C], err error) (string, Result) {
-	key, mode := "", uint8(Shared)
-	if isNoKey(err) {
-		key, mode, err = p.Missing.keyFor(call)
-	}
+func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C], err error) (string, Result) {
 	switch {
-	case err != nil:
+	case !isNoKey(err):
 		var one Verdict[C]
 		one.only(p, "")
 		if ps.undecided(ctx, p, &one, err); one.Pass() {
@@ -99,9 +95,9 @@ func (ps *Policies[C]) keyless(ctx context.Context, call C, p *Policy[C], v *Ver
 			*v = one
 		}
 		return "", one.Result
-	case mode == Skip:
+	case p.Missing == Skip:
 		return "", Skipped
-	case mode == Deny:
+	case p.Missing != Shared:
 		v.only(p, "")
 		v.Err = keyfunc.ErrNoKey
 		v.Decision = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
@@ -111,7 +107,7 @@ func (ps *Policies[C]) keyless(ctx context.Context, call C, p *Policy[C], v *Ver
 		}
 		return "", v.Result
 	}
-	return key, Allowed
+	return MissingName, Allowed
 }
 
 // Undecided makes v the verdict on a call whose policies could not be found.

@@ -58,7 +58,7 @@ func MakePolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (s
 		return nil, fmt.Errorf("the name%s: %w", of, err)
 	}
 	s.names.add(name)
-	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l, s.Unit), Name: name, Key: key, Cost: s.Cost}, nil
+	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l), Name: name, Key: key, Cost: s.Cost}, nil
 }
 
 // Misuse panics: a service that is wired wrongly must not start.

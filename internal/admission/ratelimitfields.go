@@ -13,14 +13,13 @@ import (
 // (draft-ietf-httpapi-ratelimit-headers-11, RFC 9651) for one limiter.
 type Fields struct {
 	Limiter algo.Limiter
-	unit    algo.Unit // of costs over time
 	name    string
 	prefix  string // of the RateLimit item: `"name";r=`
 	item    atomic.Pointer[PolicyItem]
 }
 
-func newFields(name string, l algo.Limiter, unit algo.Unit) Fields {
-	return Fields{Limiter: l, unit: unit, name: name, prefix: `"` + name + `";r=`}
+func newFields(name string, l algo.Limiter) Fields {
+	return Fields{Limiter: l, name: name, prefix: `"` + name + `";r=`}
 }
 
 // PolicyItem is the rendered item of RateLimit-Policy for one limit in force.
@@ -60,9 +59,6 @@ func (f *Fields) renderPolicy(d algo.Description) string {
 	b := append([]byte{'"'}, f.name...)
 	quota, seconds := inSeconds(d)
 	b = AppendNumber(append(b, `";q=`...), quota)
-	if d.Unit == algo.Requests {
-		d.Unit = f.unit
-	}
 	if d.Unit != algo.Requests {
 		b = append(append(append(b, `;qu="`...), d.Unit.String()...), '"')
 	}

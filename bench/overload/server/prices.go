@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/bench/peers"
 	"github.com/sluice-go/sluice/grpcmw"
 	tapping "github.com/sluice-go/sluice/grpcmw/early"
@@ -55,7 +56,7 @@ func httpWays() map[string]http.Handler {
 		"httpmw":                limited(),
 		"httpmw, no fields":     limited(httpmw.WithHeaders(httpmw.None)),
 		"httpmw, no body":       limited(httpmw.WithDenied(empty)),
-		"httpmw, with an event": limited(httpmw.WithObserver(func(httpmw.Event) {})),
+		"httpmw, with an event": limited(httpmw.WithObserver(func(telemetry.Event) {})),
 		"listener":              limited(),
 	}
 }
@@ -70,7 +71,7 @@ func rpcWays() map[string][]grpc.ServerOption {
 	return map[string][]grpc.ServerOption{
 		"status.Error":          {grpc.UnaryInterceptor(bare)},
 		"grpcmw":                limited(),
-		"grpcmw, with an event": limited(grpcmw.WithObserver(func(grpcmw.Event) {})),
+		"grpcmw, with an event": limited(grpcmw.WithObserver(func(telemetry.Event) {})),
 		"tap":                   {grpc.InTapHandle(tapping.TapHandle(rejects{}, rpckey.Global()))},
 	}
 }

@@ -68,7 +68,7 @@ func (g *Gateway) policyOf(l *config.Limit, limiter algo.Limiter, callers config
 	return httpmw.Policy{Name: l.Name, Limiter: limiter, Key: key, Cost: costOf(l.Cost)}, nil
 }
 
-var missing = map[string]httpmw.MissingKey{"shared": httpmw.Shared, "deny": httpmw.Deny, "skip": httpmw.Skip}
+var missing = map[string]int{"shared": httpmw.Shared, "deny": http.StatusUnauthorized, "skip": httpmw.Skip}
 
 func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 	headers := map[string]httpmw.HeadersMode{"ietf": httpmw.IETF, "legacy": httpmw.Legacy, "none": httpmw.None}
