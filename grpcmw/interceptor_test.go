@@ -54,7 +54,7 @@ func TestEventTellsWhatIsSent(t *testing.T) {
 			require.EqualValues(t, pushback, e.Sent.Pushback, name)
 			require.Equal(t, detailsOf(t, err).retry.GetRetryDelay().AsDuration(), e.Sent.RetryAfter, name)
 			require.Equal(t, telemetry.GRPC, e.Transport)
-			require.Equal(t, row.name == "on trial", e.Shadowed())
+			require.Equal(t, row.name == "on trial", e.Decision.Trial != algo.Admitted)
 			require.Equal(t, row.name == "quota", e.Sent.RetryAfter >= quota.RetryAfter, name)
 			require.Equal(t, row.name == "admitted, with trailers", e.Sent.Limit != "", name)
 		}

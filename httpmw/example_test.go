@@ -122,7 +122,7 @@ func ExampleLimit_shadow() {
 	trial := algo.Shadow(algo.Must(algo.NewTokenBucket(algo.PerMinute(2))))
 	handler := httpmw.Limit(trial, keyfunc.ClientIP(),
 		httpmw.WithObserver(func(e telemetry.Event) {
-			if e.Shadowed() {
+			if e.Decision.Trial != algo.Admitted {
 				fmt.Println("would have been denied:", e.Decision.Trial)
 			}
 		}))(http.NotFoundHandler())

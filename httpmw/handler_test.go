@@ -84,10 +84,10 @@ func TestEventsOfSeveral(t *testing.T) {
 	require.Equal(t, 200, serve(h, get()).Code)
 	require.Len(t, seen, 3)
 	require.Equal(t, telemetry.Sent{}, seen[0].Sent)
-	require.True(t, seen[0].Shadowed())
+	require.Equal(t, algo.Quota, seen[0].Decision.Trial)
 	require.Equal(t, telemetry.Sent{Policy: `"roomy";q=10;w=1`, Limit: `"roomy";r=9;t=1`}, seen[1].Sent)
 	require.Equal(t, telemetry.Sent{Policy: `"tight";q=1;w=60`, Limit: `"tight";r=0;t=60`}, seen[2].Sent)
-	require.False(t, seen[2].Shadowed())
+	require.Equal(t, algo.Admitted, seen[2].Decision.Trial)
 
 	seen = nil
 	w := serve(httpmw.Limits([]httpmw.Policy{roomy, full, tight}, seen.observe())(ok), get())

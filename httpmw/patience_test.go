@@ -56,7 +56,7 @@ func TestPatience(t *testing.T) {
 				}
 				require.Equal(t, telemetry.Denied, last.Result)
 				require.ErrorIs(t, last.Err, context.DeadlineExceeded)
-				require.Equal(t, algo.Overload, last.Why())
+				require.Equal(t, algo.Overload, last.Decision.Reason)
 				require.Empty(t, w.Header().Get("Retry-After"))
 			})
 		})

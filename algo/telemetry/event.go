@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -55,34 +54,6 @@ type Event struct {
 	// abandoned; keyfunc.ErrNoKey if it was denied for a missing key, and
 	// context.DeadlineExceeded if it could not have ended in time. It may contain input of the client; do not send it back.
 	Err error
-}
-
-// Shadowed reports whether a limit on trial (algo.Shadow) would have denied the request
-// that was admitted; Decision.Trial says why.
-func (e *Event) Shadowed() bool {
-	return e.Result == Allowed && e.Decision.Trial != algo.Admitted
-}
-
-// Why returns the reason of a denial, or of the denial that a shadow limit would
-// have made, and Admitted otherwise. It is Decision.Reason, except for requests
-// that the limiter admitted and the adapter denied: a Delay that outlasts the
-// request's deadline is Quota, and a retry that is denied in favor of first
-// attempts is Overload.
-func (e *Event) Why() algo.Reason {
-	const unavailable = 14 // the code of gRPC
-	switch {
-	case e.Result == Allowed:
-		return e.Decision.Trial
-	case e.Result != Denied:
-		return algo.Admitted
-	case e.Decision.Reason != algo.Admitted:
-		return e.Decision.Reason
-	case errors.Is(e.Err, algo.ErrCost):
-		return algo.Never
-	case e.Transport == GRPC && e.Status == unavailable:
-		return algo.Overload
-	}
-	return algo.Quota
 }
 
 // Sent is the information about one limit in a response, in its encoding there.

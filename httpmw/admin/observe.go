@@ -65,7 +65,7 @@ func kindOf(e *telemetry.Event) kind {
 		return denied
 	case e.Result != telemetry.Allowed:
 		return failed
-	case e.Shadowed():
+	case e.Decision.Trial != algo.Admitted:
 		return shadowed
 	case e.Decision.Delay > 0, e.Waited >= queuedFrom && e.Decision.Source == algo.SourceLocal:
 		return queued

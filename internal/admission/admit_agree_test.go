@@ -49,7 +49,6 @@ type answer struct {
 	status  string        // ok, quota, capacity, or over: the request's context has ended
 	retry   time.Duration // the shortest wait in the answer; 0: none
 	event   algo.Decision // as an observer sees it; compared if reason, limit or delay matter
-	why     algo.Reason   // Event.Why
 	cost    int64         // as an observer sees it
 	err     error         // as an observer sees it
 	keyed   bool          // the event has a key
@@ -256,7 +255,6 @@ func compare(t *testing.T, via string, row sent, got seen) {
 	require.Equal(t, "request", got.event.Context.Value(ofRequest{}), via)
 	e := got.event
 	require.Equal(t, want.result.String(), e.Result.String(), via)
-	require.Equal(t, want.why, e.Why(), "%s: why", via)
 	require.Equal(t, want.cost, e.Cost, "%s: cost", via)
 	require.Equal(t, want.keyed, e.KeyHash != 0, "%s: key", via)
 	require.Equal(t, want.event, rounded(e.Decision), "%s: decision", via)
@@ -434,9 +432,9 @@ var table = []sent{
 		want: answer{status: "ok", event: algo.Decision{Allowed: true, Limit: 10, Remaining: 4, Delay: 40 * time.Millisecond},
 			cost: 1, keyed: true, charged: 1, served: true}},
 	{name: "delayed beyond the deadline", l: decides(admits(9 * time.Second)), ctx: expireLater,
-		want: answer{result: telemetry.Denied, status: "quota", retry: 9 * time.Second, event: turned(9 * time.Second), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: 9 * time.Second, event: turned(9 * time.Second), cost: 1, keyed: true}},
 	{name: "delayed after the deadline", l: decides(admits(9 * time.Second)), ctx: expired,
-		want: answer{result: telemetry.Denied, status: "quota", retry: 9 * time.Second, event: turned(9 * time.Second), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: 9 * time.Second, event: turned(9 * time.Second), cost: 1, keyed: true}},
 	{name: "delayed, canceled meanwhile", l: decides(admits(9 * time.Second)), ctx: cancelSoon,
 		want: answer{result: telemetry.Canceled, status: "over", event: turned(9 * time.Second), cost: 1, keyed: true, err: context.Canceled}},
 	{name: "delayed, canceled before", l: decides(admits(9 * time.Second)), ctx: canceled,
@@ -444,37 +442,37 @@ var table = []sent{
 
 	// Denied.
 	{name: "denied, quota", l: decides(denies(algo.Quota, 3*time.Second)),
-		want: answer{result: telemetry.Denied, status: "quota", retry: 3 * time.Second, event: denies(algo.Quota, 3*time.Second), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: 3 * time.Second, event: denies(algo.Quota, 3*time.Second), cost: 1, keyed: true}},
 	{name: "denied, quota, an hour", l: decides(denies(algo.Quota, time.Hour)),
-		want: answer{result: telemetry.Denied, status: "quota", retry: time.Hour, event: denies(algo.Quota, time.Hour), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: time.Hour, event: denies(algo.Quota, time.Hour), cost: 1, keyed: true}},
 	{name: "denied, quota, no time given", l: decides(denies(algo.Quota, 0)),
-		want: answer{result: telemetry.Denied, status: "quota", retry: time.Second, event: denies(algo.Quota, 0), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: time.Second, event: denies(algo.Quota, 0), cost: 1, keyed: true}},
 	{name: "denied, quota, forever", l: decides(denies(algo.Quota, algo.Forever)),
-		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Quota, algo.Forever), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Quota, algo.Forever), cost: 1, keyed: true}},
 	{name: "denied, never", l: decides(denies(algo.Never, algo.Forever)),
-		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), why: algo.Never, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), cost: 1, keyed: true}},
 	{name: "denied, never, global", l: decides(denies(algo.Never, algo.Forever)), key: "global",
-		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), why: algo.Never, cost: 1}},
+		want: answer{result: telemetry.Denied, status: "quota", event: denies(algo.Never, algo.Forever), cost: 1}},
 	{name: "denied, overload", l: decides(denies(algo.Overload, 2*time.Second)),
-		want: answer{result: telemetry.Denied, status: "capacity", retry: 2 * time.Second, event: denies(algo.Overload, 2*time.Second), why: algo.Overload, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "capacity", retry: 2 * time.Second, event: denies(algo.Overload, 2*time.Second), cost: 1, keyed: true}},
 	{name: "denied, overload, no time given", l: silent(denies(algo.Overload, 0)),
-		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), cost: 1, keyed: true}},
 	{name: "denied, in flight, one client", l: inFlight(denies(algo.Quota, 0)),
-		want: answer{result: telemetry.Denied, status: "quota", retry: time.Second, event: denies(algo.Quota, 0), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: time.Second, event: denies(algo.Quota, 0), cost: 1, keyed: true}},
 	{name: "denied, in flight, the server", l: inFlight(denies(algo.Overload, 0)), key: "global",
-		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1}},
+		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), cost: 1}},
 	{name: "denied, in flight, empty key", l: inFlight(denies(algo.Overload, 0)), key: "empty",
-		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1}},
+		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), cost: 1}},
 	{name: "denied, the deadline before the quota", l: decides(denies(algo.Quota, 3*time.Second)), ctx: expireLater,
-		want: answer{result: telemetry.Denied, status: "quota", retry: 3 * time.Second, event: denies(algo.Quota, 3*time.Second), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: 3 * time.Second, event: denies(algo.Quota, 3*time.Second), cost: 1, keyed: true}},
 	{name: "denied after the deadline", l: decides(denies(algo.Quota, 3*time.Second)), ctx: expired,
-		want: answer{result: telemetry.Denied, status: "quota", retry: 3 * time.Second, event: denies(algo.Quota, 3*time.Second), why: algo.Quota, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: 3 * time.Second, event: denies(algo.Quota, 3*time.Second), cost: 1, keyed: true}},
 	{name: "denied, canceled", l: decides(denies(algo.Quota, 3*time.Second)), ctx: canceled,
 		want: answer{result: telemetry.Canceled, status: "over", event: denies(algo.Quota, 3*time.Second), cost: 1, keyed: true, err: context.Canceled}},
 	{name: "denied by a bucket", l: spent, cost: 10,
-		want: answer{result: telemetry.Denied, status: "quota", retry: time.Hour, event: algo.Decision{Reason: algo.Quota, Limit: 10, RetryAfter: time.Hour, NextAfter: 6 * time.Minute, ResetAfter: time.Hour}, why: algo.Quota, cost: 10, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", retry: time.Hour, event: algo.Decision{Reason: algo.Quota, Limit: 10, RetryAfter: time.Hour, NextAfter: 6 * time.Minute, ResetAfter: time.Hour}, cost: 10, keyed: true}},
 	{name: "more than a bucket holds", l: spent, cost: 11,
-		want: answer{result: telemetry.Denied, status: "quota", event: algo.Decision{Reason: algo.Never, Limit: 10, RetryAfter: algo.Forever, NextAfter: 6 * time.Minute, ResetAfter: time.Hour}, why: algo.Never, cost: 11, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "quota", event: algo.Decision{Reason: algo.Never, Limit: 10, RetryAfter: algo.Forever, NextAfter: 6 * time.Minute, ResetAfter: time.Hour}, cost: 11, keyed: true}},
 
 	// Undecided.
 	{name: "error", l: fails(errDown),
@@ -522,9 +520,9 @@ var table = []sent{
 	{name: "no key, shared", l: decides(admits(0)), key: "missing", none: "shared", cost: 3,
 		want: answer{status: "ok", event: admits(0), cost: 3, keyed: true, charged: 3, served: true}},
 	{name: "no key, shared, denied", l: decides(denies(algo.Overload, 0)), key: "missing", none: "shared",
-		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), why: algo.Overload, cost: 1, keyed: true}},
+		want: answer{result: telemetry.Denied, status: "capacity", retry: time.Second, event: denies(algo.Overload, 0), cost: 1, keyed: true}},
 	{name: "no key, deny", l: decides(admits(0)), key: "missing", none: "deny",
-		want: answer{result: telemetry.Denied, status: "keyless", event: noKey, why: algo.Never, err: keyfunc.ErrNoKey}},
+		want: answer{result: telemetry.Denied, status: "keyless", event: noKey, err: keyfunc.ErrNoKey}},
 	{name: "no key, deny, canceled", l: decides(admits(0)), key: "missing", none: "deny", ctx: canceled,
 		want: answer{result: telemetry.Canceled, status: "over", event: noKey, err: context.Canceled}},
 	{name: "no key, skip", l: decides(denies(algo.Quota, 1)), key: "missing", none: "skip", quiet: true,
@@ -532,7 +530,7 @@ var table = []sent{
 
 	// Around a limiter.
 	{name: "on trial, would be denied", l: func() algo.Limiter { return algo.Shadow(decides(denies(algo.Quota, 3*time.Second))()) },
-		want: answer{status: "ok", event: onTrial(denies(algo.Quota, 3*time.Second)), why: algo.Quota, cost: 1, keyed: true, charged: 1, served: true}},
+		want: answer{status: "ok", event: onTrial(denies(algo.Quota, 3*time.Second)), cost: 1, keyed: true, charged: 1, served: true}},
 	{name: "on trial, fails", l: func() algo.Limiter { return algo.Shadow(fails(errDown)()) },
 		want: answer{status: "ok", event: algo.Decision{Allowed: true, Source: algo.SourceTrial}, cost: 1, keyed: true, charged: 1, served: true}},
 	{name: "on trial, bad cost", l: func() algo.Limiter { return algo.Shadow(fails(algo.ErrCost)()) }, open: true,

@@ -45,11 +45,22 @@ func topicOf(e *telemetry.Event) topic {
 	case telemetry.FailedClosed:
 		return failedClosed
 	case telemetry.Allowed:
-		if e.Shadowed() {
+		if e.Decision.Trial != algo.Admitted {
 			return shadowed
 		}
 	}
 	return silent
+}
+
+// reasonOf is the reason of a denial, or of the one that a limit on trial would have made.
+func reasonOf(e *telemetry.Event) algo.Reason {
+	switch e.Result {
+	case telemetry.Denied:
+		return e.Decision.Reason
+	case telemetry.Allowed:
+		return e.Decision.Trial
+	}
+	return algo.Admitted
 }
 
 // sample counts e, and writes a line if it is the first in the interval.
@@ -57,7 +68,7 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Eve
 	if !l.logger.Enabled(context.Background(), l.levels.of(of.topic)) {
 		return
 	}
-	found := sample{subject: of, transport: e.Transport, client: e.Client, reason: e.Why()}
+	found := sample{subject: of, transport: e.Transport, client: e.Client, reason: reasonOf(e)}
 	as, before, write := s.add(now, found)
 	if !write {
 		return

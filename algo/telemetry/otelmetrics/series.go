@@ -23,8 +23,8 @@ var results = [...]struct{ outcome, reason string }{
 func resultOf(e *telemetry.Event) int {
 	switch e.Result {
 	case telemetry.Allowed:
-		if e.Shadowed() {
-			return 8 + reasonOf(e)
+		if e.Decision.Trial != algo.Admitted {
+			return 8 + indexOf(e.Decision.Trial)
 		}
 		return 0
 	case telemetry.Canceled:
@@ -34,13 +34,13 @@ func resultOf(e *telemetry.Event) int {
 	case telemetry.FailedClosed:
 		return 3
 	case telemetry.Denied:
-		return 4 + reasonOf(e)
+		return 4 + indexOf(e.Decision.Reason)
 	}
 	return len(results) - 1
 }
 
-func reasonOf(e *telemetry.Event) int {
-	return int(min(max(e.Why(), algo.Quota), algo.Never) - algo.Quota)
+func indexOf(r algo.Reason) int {
+	return int(min(max(r, algo.Quota), algo.Never) - algo.Quota)
 }
 
 // transports has the values of the attribute ratelimit.transport, at twice the transport,
