@@ -337,3 +337,28 @@ func TestEndOfTheClock(t *testing.T) {
 		}
 	}
 }
+
+// TestW1_ReadingsBeforeTheLimiter: a reading of the clock from before the limiter was made, as
+// of a decision that began earlier, forgets no debt.
+func TestW1_ReadingsBeforeTheLimiter(t *testing.T) {
+	for _, spec := range []string{
+		"2/h", "leaky-bucket 2/h", "pacer 2/h slack 1 queue 0", "fixed-window 2/h", "sliding-window 2/h",
+		"sliding-window 2/h cells 4", "sliding-log 2/h", "strict 2/h burst 2",
+	} {
+		for _, key := range []string{"", "k"} {
+			synctest.Test(t, func(t *testing.T) {
+				l := of(spec)()
+				admitted := 0
+				for i := range 20 {
+					if before := at(l, -ticks(time.Duration(i)*time.Hour), key, 1); before.Allowed {
+						admitted++
+					}
+				}
+				for l.Allow(key, 1) {
+					admitted++
+				}
+				require.Equal(t, 2, admitted, "%s, key %q", spec, key)
+			})
+		}
+	}
+}

@@ -33,13 +33,14 @@ type Reading struct {
 }
 
 // Of returns the value of c at the reading, and takes the reading first if
-// need be.
+// need be. A reading from before c was started counts as its start: below 0 every state
+// would lie in the future.
 func (r *Reading) Of(c *Clock) int64 {
 	if r.Clock == nil {
 		r.Clock, r.Ticks = c, c.Now()
 		return r.Ticks
 	}
-	return r.Ticks + ToTicks(r.Clock.Start.Sub(c.Start))
+	return max(r.Ticks+ToTicks(r.Clock.Start.Sub(c.Start)), TicksPerNano)
 }
 
 // OrNow is Of, and Now without a reading.
