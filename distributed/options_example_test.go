@@ -172,6 +172,6 @@ func ExampleStore_Stats() {
 	store, stop := away(distributed.WithInstances(4))
 	defer stop()
 	s := store.Stats()
-	fmt.Println(s.Nodes, s.Away, s.Instances, s.Percent)
-	// Output: 1 0 4 100
+	fmt.Println(s.Nodes, s.Away, s.Far(), s.Instances, s.Percent)
+	// Output: 1 0 false 4 100
 }

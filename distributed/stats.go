@@ -21,8 +21,9 @@ type Stats struct {
 	Nodes, Away int
 	// RoundTrip and RoundTripP99 are the median and the 99th percentile of the last
 	// 128 round trips to the slowest node, late replies included; 0 before the
-	// first. A decision is local if its round trip takes longer than the timeout.
-	RoundTrip, RoundTripP99 time.Duration
+	// first. A decision is local if its round trip takes longer than Timeout, that of
+	// [WithTimeout].
+	RoundTrip, RoundTripP99, Timeout time.Duration
 	// Instances is the number of instances that share the limits, as known now, or
 	// assumed; each has an equal share of every limit while Redis is away. Counted
 	// is false until a heartbeat has reached Redis, or WithInstances sets it.
@@ -42,12 +43,16 @@ type Stats struct {
 	Blocks int
 }
 
+// Far reports that a node which is not healthy does answer, but later than the timeout:
+// Redis is far or slow, and not away.
+func (s *Stats) Far() bool { return s.Away > 0 && s.RoundTrip > s.Timeout }
+
 // Stats returns a snapshot. It does not wait for Redis. Its parts are read one
 // after another and may be a moment apart.
 func (s *Store) Stats() Stats {
 	known := s.registry.known()
 	st := Stats{
-		Percent:   remote.FullLevel,
+		Percent: remote.FullLevel, Timeout: s.timeout,
 		Instances: known.count, Counted: s.registry.counted.Load() != nil,
 		Fallback: s.fallback, DeniedMax: s.denyCache, Lost: s.remote.Lost(),
 	}

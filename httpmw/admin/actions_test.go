@@ -204,3 +204,31 @@ func TestActionsOnRedis(t *testing.T) {
 	require.Eventually(t, func() bool { return at(t, state(t, a), "stores", 0, "state") == "healthy" }, time.Minute, time.Millisecond)
 	require.Eventually(t, func() bool { return at(t, state(t, a), "stores", 0, "since") == 0.0 }, 10*time.Second, 10*time.Millisecond)
 }
+
+// TestRedisIsFar: a Redis that answers later than the timeout is far, with both times, and not away.
+func TestRedisIsFar(t *testing.T) {
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	client := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
+	store, err := distributed.New(client, distributed.WithInstances(1), distributed.WithTimeout(200*time.Millisecond), distributed.WithLogger(slog.New(slog.DiscardHandler)))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, store.Close()); require.NoError(t, client.Close()) }()
+	limiter, err := store.TokenBucket("shared", algo.PerHour(1_000_000))
+	require.NoError(t, err)
+	a := newAdmin(t, admin.WithPolicy("p", limiter), admin.WithStore("main", store, "p"))
+	is := func(want string) func() bool {
+		return func() bool {
+			_, err := limiter.Acquire(context.Background(), "ada", 1)
+			return err == nil && at(t, state(t, a), "stores", 0, "state") == want
+		}
+	}
+	require.Eventually(t, is("healthy"), time.Minute, time.Millisecond)
+	proxy.Set(redistest.Fault{Delay: 500 * time.Millisecond})
+	require.Eventually(t, is("far"), time.Minute, 10*time.Millisecond)
+	panel := at(t, state(t, a), "stores", 0)
+	require.Equal(t, 200.0, at(t, panel, "timeout_ms"))
+	require.Greater(t, at(t, panel, "round_trip_ms"), 200.0)
+	proxy.Set(redistest.Fault{BlackHole: true})
+	require.Never(t, is("healthy"), 300*time.Millisecond, 10*time.Millisecond)
+	proxy.Set(redistest.Fault{})
+	require.Eventually(t, is("healthy"), time.Minute, 10*time.Millisecond)
+}

@@ -133,7 +133,9 @@ func process() *processState {
 // storeState is the panel of a store on Redis.
 type storeState struct {
 	Name      string   `json:"name"`
-	State     string   `json:"state"` // healthy, degraded or probing
+	State     string   `json:"state"` // healthy, degraded, far or probing
+	RoundTrip int64    `json:"round_trip_ms"`
+	Timeout   int64    `json:"timeout_ms"`
 	Since     int64    `json:"since"` // Unix time in ms at which it was not healthy any more; 0: it is
 	Percent   int      `json:"percent"`
 	Nodes     int      `json:"nodes"`
@@ -173,6 +175,9 @@ func (s *store) state(from, to uint32) storeState {
 	}
 	if int(st.State) < len(stateWords) {
 		out.State = stateWords[st.State]
+	}
+	if st.Far() {
+		out.State, out.RoundTrip, out.Timeout = "far", st.RoundTrip.Milliseconds(), st.Timeout.Milliseconds()
 	}
 	out.States, _ = s.gauge.read(from, to)
 	out.Since = s.outage.since.Load()

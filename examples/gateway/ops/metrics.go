@@ -134,6 +134,12 @@ func (m *Metrics) About(version string, store *distributed.Store) error {
 	}
 	return errors.Join(m.registry.Register(build),
 		gauge("ratelimit_redis_nodes_away", "Queues to nodes of Redis whose breaker is not closed; 0 while Redis is well.", func(s distributed.Stats) float64 { return float64(s.Away) }),
+		gauge("ratelimit_redis_far", "1 if a node answers, but later than redis.timeout.", func(s distributed.Stats) float64 {
+			if s.Far() {
+				return 1
+			}
+			return 0
+		}),
 		gauge("ratelimit_redis_instances", "Instances that share the limits, as this one knows.", func(s distributed.Stats) float64 { return float64(s.Instances) }),
 		gauge("ratelimit_redis_denied_keys", "Keys in the deny cache.", func(s distributed.Stats) float64 { return float64(s.Denied) }),
 		gauge("ratelimit_redis_round_trip_median_seconds", "Median of the last 128 round trips to the slowest node; 0 before the first.", func(s distributed.Stats) float64 { return s.RoundTrip.Seconds() }),

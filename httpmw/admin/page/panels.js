@@ -108,9 +108,10 @@ class Redis extends Panel {
 			counts[k] = new Array(span).fill(0);
 			for (const n of names) (columns.get(n)?.[k] || []).forEach((c, i) => { counts[k][i] += c; });
 		}
-		const words = { degraded: s.away < s.nodes ? `degraded: ${s.away} of ${s.nodes} away` : "degraded: Redis is away", probing: "probing: coming back" };
+		const words = { degraded: s.away < s.nodes ? `degraded: ${s.away} of ${s.nodes} away` : "degraded: Redis is away", probing: "probing: coming back",
+			far: `far: replies take ${s.round_trip_ms} ms, more than the timeout of ${s.timeout_ms} ms` };
 		const since = s.since ? ` since ${new Date(s.since).toLocaleTimeString("en-GB")}` : "";
-		this.mark((words[s.state] || s.state) + since, { healthy: "good", degraded: "bad", probing: "warn" }[s.state] || "");
+		this.mark((words[s.state] || s.state) + since, { healthy: "good", degraded: "bad", far: "bad", probing: "warn" }[s.state] || "");
 		this.set("Calls to Redis", s.percent + " %");
 		const recent = (k) => names.reduce((n, name) => n + sum((columns.get(name)?.[k] || []).slice(-10)), 0);
 		this.set("Time to Redis", recent("remote") ? time(recent("remote-us") / recent("remote") / 1e6) : "–", "mean of 10 s");
