@@ -36,7 +36,7 @@ connections every 10 ms: faster arrivals wait where no gate can reject them.
 
 The targets: goodput at least .93 of the possible one, or as in the table; p99
 within the SLO, or as in the table; at most 1 %% needless rejections; converged and
-recovered within 2 s. [misses.md](misses.md) lists every miss.
+recovered within 2 s.
 
 `
 
@@ -62,7 +62,6 @@ func page(tables []table, seeds int) string {
 			}
 			return after(s.Converged) + " / " + after(s.Recovered) + mark(s, "seconds")
 		})
-		t.classes(&b)
 	}
 	return b.String()
 }
@@ -71,27 +70,23 @@ func page(tables []table, seeds int) string {
 // and names the worst.
 func verdict(b *strings.Builder, tables []table) {
 	type count struct {
-		name           string
 		all, met, held int
 		worst          float64
 		where          string
 	}
-	var counts []*count
-	find := func(name string) *count {
-		for _, c := range counts {
-			if c.name == name {
-				return c
-			}
-		}
-		counts = append(counts, &count{name: name, worst: math.Inf(1)})
-		return counts[len(counts)-1]
-	}
+	counts := map[string]*count{}
+	var names []string
 	for _, t := range tables {
 		for _, r := range t.rows {
 			for i := range r.cells {
-				s, c := &r.cells[i], find(r.cells[i].Strategy)
+				s := &r.cells[i]
 				if s.Possible < .05 {
 					continue
+				}
+				c := counts[s.Strategy]
+				if c == nil {
+					c = &count{worst: math.Inf(1)}
+					counts[s.Strategy], names = c, append(names, s.Strategy)
 				}
 				c.all++
 				if len(s.Misses()) == 0 {
@@ -108,8 +103,9 @@ func verdict(b *strings.Builder, tables []table) {
 		}
 	}
 	fmt.Fprintf(b, "## In short\n\n| | all targets reached (median) | goodput at least .93 of the possible (worst seed) | lowest of these | where |\n|---|---|---|---|---|\n")
-	for _, c := range counts {
-		fmt.Fprintf(b, "| %s | %d of %d | %d | %s | %s |\n", c.name, c.met, c.all, c.held, three(c.worst), c.where)
+	for _, name := range names {
+		c := counts[name]
+		fmt.Fprintf(b, "| %s | %d of %d | %d | %s | %s |\n", name, c.met, c.all, c.held, three(c.worst), c.where)
 	}
 	b.WriteString("\n")
 }
@@ -148,52 +144,6 @@ func (t *table) write(b *strings.Builder, title string, head bool, cell func(*si
 		}
 	}
 	b.WriteString("\n")
-}
-
-// classes is the availability of each class, where there are classes.
-func (t *table) classes(b *strings.Builder) {
-	for _, r := range t.rows {
-		if !r.scenario.Priorities {
-			continue
-		}
-		fmt.Fprintf(b, "**Answered within the SLO, by class (%s)**\n\n| class |", r.scenario.ID)
-		for _, n := range t.names {
-			fmt.Fprintf(b, " %s |", n)
-		}
-		b.WriteString("\n|---|" + strings.Repeat("---|", len(t.names)) + "\n")
-		for c, name := range []string{"critical, .1", "high, .2", "normal, .4", "low, .2", "sheddable, .1"} {
-			fmt.Fprintf(b, "| %s |", name)
-			for i := range r.cells {
-				fmt.Fprintf(b, " %s |", share(r.cells[i].Classes[c]))
-			}
-			b.WriteString("\n")
-		}
-		b.WriteString("\n")
-	}
-}
-
-// misses lists the missed targets.
-func misses(tables []table) string {
-	var b strings.Builder
-	b.WriteString("# Targets that were missed\n\nThe median of the seeds and the target, for each strategy.\n\n")
-	for _, t := range tables {
-		for i, name := range t.names {
-			if name == "none" || name == "optimum" {
-				continue
-			}
-			var lines []string
-			for _, r := range t.rows {
-				for _, m := range r.cells[i].Misses() {
-					lines = append(lines, fmt.Sprintf("* %s (%s): %s %s, wanted %s", r.scenario.ID, r.scenario.About,
-						m.What, three(m.Is), three(m.Want)))
-				}
-			}
-			if len(lines) > 0 {
-				fmt.Fprintf(&b, "## %s: %s\n\n%s\n\n", t.Title, name, strings.Join(lines, "\n"))
-			}
-		}
-	}
-	return b.String()
 }
 
 // mark is an arrow if a target of that kind was missed.
