@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -33,10 +35,10 @@ func BenchmarkLimiter(b *testing.B) {
 	hundred := func() adaptive.Strategy { return adaptive.Fixed(100) }
 	b.Run("fixed/acquire+release", cycle(hundred))
 	b.Run("queue/acquire+release", cycle(hundred, adaptive.WithQueue(adaptive.FIFO(10, time.Second))))
-	b.Run("priorities/acquire+release", cycle(hundred, adaptive.WithPriorities()))
-	b.Run("bbr/acquire+release", cycle(func() adaptive.Strategy { return newBBR(b, adaptive.WithSignal(new(dial))) }))
-	b.Run("gradient2/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Gradient2() }))
-	b.Run("kratos/acquire+release", cycle(func() adaptive.Strategy { return kratosOn(new(dial)) }))
+	b.Run("priorities/acquire+release", cycle(func() adaptive.Strategy { return gated(100) }, adaptive.WithPriorities()))
+	b.Run("bbr/acquire+release", cycle(func() adaptive.Strategy { return newBBR(new(dial)) }))
+	b.Run("gradient2/acquire+release", cycle(func() adaptive.Strategy { return strategy.Gradient2() }))
+	b.Run("kratos/acquire+release", cycle(func() adaptive.Strategy { return strategy.CompatKratos(strategy.WithSignal(new(dial))) }))
 	b.Run("default/acquire+release", cycle(func() adaptive.Strategy { return adaptive.Default() }))
 	for _, strained := range []bool{false, true} {
 		name := map[bool]string{true: "shares/overload/acquire+release", false: "shares/acquire+release"}[strained]
@@ -107,7 +109,7 @@ func BenchmarkPerKey(b *testing.B) {
 }
 
 func BenchmarkSignal(b *testing.B) {
-	for _, s := range []adaptive.Signal{adaptive.CPU(), adaptive.Runnable(), adaptive.SchedLatency(), adaptive.Memory()} {
+	for _, s := range []signal.Signal{signal.CPU(), signal.Runnable(), signal.SchedLatency(), signal.Memory()} {
 		b.Run(s.(interface{ String() string }).String(), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

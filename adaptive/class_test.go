@@ -10,7 +10,7 @@ import (
 )
 
 func TestS3_ClassOutOfRange(t *testing.T) {
-	l := newLimiter(t, adaptive.Fixed(5), adaptive.WithPriorities())
+	l := newLimiter(t, gated(5), adaptive.WithPriorities())
 	for _, c := range []adaptive.Class{5, 6, 100, 255} {
 		ctx := adaptive.WithClass(background, c)
 		require.Equal(t, adaptive.Sheddable, adaptive.ClassFrom(ctx))

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -105,7 +106,7 @@ func TestDeadlinesAfterSlowWork(t *testing.T) {
 // denied at once.
 func TestDeadlinesInAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Gradient2(), adaptive.WithLimits(1, 1), adaptive.WithQueue(adaptive.FIFO(10, time.Minute)))
+		l := newLimiter(t, strategy.Gradient2(), adaptive.WithLimits(1, 1), adaptive.WithQueue(adaptive.FIFO(10, time.Minute)))
 		for range 3 {
 			lease := acquire(t, l, "", 1)
 			time.Sleep(100 * time.Millisecond)

@@ -88,5 +88,5 @@ func TestDefaultBehindAHungDependency(t *testing.T) {
 	require.LessOrEqual(t, l.InFlight(), 2*850, "two seconds of arrivals")
 	require.Equal(t, "nothing completes, nothing waits for the processor", l.Explain().Strategies[1].Cause)
 	require.False(t, acquire(t, l, "", 1).Allowed)
-	require.NotZero(t, l.Explain().Denied.Limit)
+	require.NotZero(t, l.Explain().Denied.Hang)
 }

@@ -11,10 +11,7 @@
 //     queue in front of the processor ([RunQueue]), and limits the requests in flight
 //     while work waits for something else.
 //   - [New] with [Fixed]: the capacity is known, such as the connections of a pool.
-//   - [New] with [BBR]: limits only while a [Signal] shows overload, or while a
-//     dependency hangs. [Gradient2], [Vegas] and [AIMD] follow response times and
-//     failures, without a signal. [Min] combines strategies. [CompatKratos] is for
-//     migration from go-kratos.
+//   - Package strategy: BBR, Gradient2, Vegas, AIMD and others. [Min] combines strategies.
 //   - [PerKey]: a limit for each client, tenant or dependency.
 //   - Package throttle: a client that spares an overloaded backend.
 //
@@ -31,21 +28,14 @@
 // algo.Succeeded | algo.Untimed. A failure is a sample only if it took at least as long as a success
 // usually does, because a dependency that rejects within microseconds is not fast.
 //
-// [Default], [RunQueue], [BBR] and [CompatKratos] count requests: a cost above 1 counts as 1.
-// For the other strategies a request of cost n is n units in flight.
+// [Default], [RunQueue] and every other [Follower] count requests: a cost above 1 counts as 1.
+// For other strategies a request of cost n is n units in flight.
 //
 // # Waiting and shedding
 //
 // Without an option a request that does not fit is denied at once. [WithQueue] lets
 // it wait, bounded in number and time. [WithPriorities] denies the less important
 // requests first; the [Class] travels in the context ([WithClass]).
-//
-// # Signals
-//
-// [CPU], [Load1], [Memory], [Throttled], [Runnable] and [SchedLatency] respect
-// control groups. Reading one takes a sample; this package starts no goroutine. A
-// signal that cannot be read is unknown after two seconds. Strategies ignore an
-// unknown signal, and [Limiter.Explain] shows it.
 //
 // # When not to use it
 //

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/window"
 )
 
 // counts is what happened to requests in some time.
@@ -29,6 +30,9 @@ func (c *counters) drain() counts {
 	f := func(n *atomic.Int64) float64 { return float64(n.Swap(0)) }
 	return counts{f(&c.began), f(&c.turned), f(&c.ended), f(&c.good), f(&c.took), f(&c.fresh), f(&c.lasted)}
 }
+
+// standingSpan is the time after which work in flight is standing work, such as a long poll.
+const standingSpan = window.LowestSpan
 
 const (
 	rateEnds, rateMemory, slowMemory = 20, 0.1, 1.0  // of the rate of ends: ends and s; of the slow one: s

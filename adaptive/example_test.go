@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -47,73 +48,25 @@ func ExampleLimiter_Acquire() {
 }
 
 func ExampleLimiter_Explain() {
-	aimd := adaptive.AIMD()
+	aimd := strategy.AIMD()
 	l := algo.Must(adaptive.New(adaptive.Min(adaptive.Fixed(1), aimd)))
 	l.Acquire(ctx, "", 1)
 	l.Acquire(ctx, "", 1)
 	fmt.Println(l.Explain())
 	fmt.Println(l.Explain().Denied.Limit)
 	// Output:
-	// limit 1, 1 in flight, 0 waiting; fixed 1; aimd 20
+	// limit 1, 1 in flight, 0 waiting; denied: 1 limit; fixed 1; aimd 20
 	// 1
 }
 
 // The lower of two limits: one follows the overload of this machine, the other the
 // response time of a dependency.
 func ExampleMin() {
-	bbr := adaptive.BBR()
-	gradient := adaptive.Gradient2(adaptive.WithLimits(10, 500))
+	bbr := strategy.BBR()
+	gradient := strategy.Gradient2(adaptive.WithLimits(10, 500))
 	l := algo.Must(adaptive.New(adaptive.Min(bbr, gradient)))
 	fmt.Println(l.Limit())
 	// Output: 20
-}
-
-// The signal is a queue of the application.
-func ExampleBBR() {
-	backlog := 150.0
-	queue := adaptive.SignalFunc(func() (level float64, ok bool) { return backlog / 100, true })
-	bbr := adaptive.BBR(
-		adaptive.WithSignal(adaptive.MaxOf(queue, adaptive.CPU(adaptive.Threshold(0.9)))),
-		adaptive.WithLimits(5, 30))
-	l := algo.Must(adaptive.New(bbr))
-	fmt.Println(l.Limit())
-	lease, _ := l.Acquire(ctx, "", 1)
-	defer lease.Release(algo.Succeeded)
-	fmt.Println(l.Explain().Strategies[0].Overloaded)
-	// Output:
-	// 30
-	// true
-}
-
-func ExampleGradient2() {
-	s := adaptive.Gradient2(adaptive.WithInitial(50))
-	fmt.Println(s.Limit())
-	// Output: 50
-}
-
-func ExampleVegas() {
-	s := adaptive.Vegas(adaptive.WithLimits(1, 100))
-	fmt.Println(s.Limit())
-	// Output: 20
-}
-
-func ExampleAIMD() {
-	s := adaptive.AIMD(adaptive.WithLimits(1, 200), adaptive.WithTimeout(time.Second))
-	s.Observe(adaptive.Sample{RTT: 10 * time.Millisecond, InFlight: 20})
-	fmt.Println(s.Limit())
-	s.Observe(adaptive.Sample{RTT: 2 * time.Second, InFlight: 20})
-	fmt.Println(s.Limit())
-	// Output:
-	// 21
-	// 18
-}
-
-func ExampleCompatKratos() {
-	l := algo.Must(adaptive.New(adaptive.CompatKratos()))
-	lease, _ := l.Acquire(ctx, "", 1)
-	defer lease.Release(algo.Succeeded)
-	fmt.Println(lease.Allowed)
-	// Output: true
 }
 
 // limit_conn of nginx: at most two connections per client address.
@@ -176,21 +129,10 @@ func ExampleCoDel() {
 }
 
 func ExampleWithClass() {
-	l := algo.Must(adaptive.New(adaptive.Fixed(100), adaptive.WithPriorities()))
+	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithPriorities()))
 	payment := adaptive.WithClass(ctx, adaptive.Critical)
 	lease, _ := l.Acquire(payment, "alice", 1)
 	defer lease.Release(algo.Succeeded)
 	fmt.Println(adaptive.ClassFrom(payment), lease.Allowed)
 	// Output: critical true
-}
-
-func ExampleNewWindow() {
-	w, err := adaptive.NewWindow(10*time.Second, 100)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	w.Add(5 * time.Millisecond)
-	fmt.Println(w.MaxPass() <= 1, w.MinRT() <= 5*time.Millisecond)
-	// Output: true true
 }

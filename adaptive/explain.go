@@ -7,64 +7,16 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	causes "github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
-// cause is the reason of a denial within this package.
-type cause uint8
-
-const (
-	none cause = iota
-	byLimit
-	byPriority // by the gate, for a higher class
-	byShare    // by the gate, for a tenant within its share
-	keptForClass
-	keptForShare
-	byRunQueue
-	byFullQueue
-	byLongWait
-	byDeadline
-	atPeek // no free slot, as seen by a peek, after which the caller denies a request
-	never
-	byKeys // of a limit per key: no room for one more
-	countOfCauses
-)
-
-// wantsSlot reports whether a denied request passed all other checks and found no
-// slot.
-func (c cause) wantsSlot() bool {
-	switch c {
-	case byLimit, byFullQueue, byLongWait, keptForClass, keptForShare, atPeek:
-		return true
-	}
-	return false
-}
-
-// public is the cause that decisions state.
-func (c cause) public() algo.Cause {
-	switch c {
-	case byLimit, atPeek:
-		return causes.Limit
-	case byPriority, keptForClass:
-		return causes.Priority
-	case byShare, keptForShare:
-		return causes.Share
-	case byRunQueue:
-		return causes.Processor
-	case byFullQueue, byLongWait:
-		return causes.Queue
-	case byDeadline:
-		return causes.Deadline
-	case byKeys:
-		return causes.Keys
-	}
-	return causes.None
-}
+// never stands for a cost that can never fit, which has no cause.
+const never = cause.None
 
 // denialCounts counts denials by cause.
-type denialCounts [countOfCauses]atomic.Uint64
+type denialCounts [cause.Count]atomic.Uint64
 
-func (d *denialCounts) add(c cause) { d[c].Add(1) }
+func (d *denialCounts) add(c algo.Cause) { d[c].Add(1) }
 
 // Explanation is a snapshot of a limiter: its limits, and the causes of denials.
 type Explanation struct {
@@ -96,16 +48,38 @@ type State struct {
 	Known  bool
 }
 
-// Denials counts the denials of a limiter since its construction.
+// Denials counts the denials of a limiter since its construction, by the Cause that each
+// decision states.
 type Denials struct {
-	Limit     uint64 // no free slot
+	Limit     uint64 // no free slot, and no overload: a constant or an upper limit
+	Deadline  uint64 // the time left to the request was shorter than it would have taken
+	Queue     uint64 // no room in the queue, or no slot within its longest wait
+	Processor uint64 // too many goroutines waited for the processor
+	Latency   uint64 // no free slot: the limit is low because work takes far longer than usual
+	Hang      uint64 // no free slot: the limit is low because nothing completes
 	Priority  uint64 // denied so that requests of a higher class are admitted
 	Share     uint64 // beyond the fair share of its tenant, so that others are admitted
-	QueueFull uint64 // no free slot, and no room in the queue
-	Wait      uint64 // no slot within the longest wait of the queue
-	RunQueue  uint64 // too many goroutines waited for the processor
-	Deadline  uint64 // the time left to the request was shorter than it would have taken
 	Never     uint64 // cost above the largest possible limit
+}
+
+// String is one line, such as "17 latency, 3 deadline"; "none" without denials.
+func (d Denials) String() string {
+	var parts []string
+	for _, c := range []struct {
+		n    uint64
+		name string
+	}{
+		{d.Limit, "limit"}, {d.Deadline, "deadline"}, {d.Queue, "queue"}, {d.Processor, "processor"}, {d.Latency, "latency"},
+		{d.Hang, "hang"}, {d.Priority, "priority"}, {d.Share, "share"}, {d.Never, "never"},
+	} {
+		if c.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", c.n, c.name))
+		}
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
 }
 
 // Explain returns a snapshot for logs and operators. It allocates. The parts are
@@ -113,13 +87,11 @@ type Denials struct {
 func (l *Limiter) Explain() Explanation {
 	e := Explanation{
 		Limit: l.Limit(), InFlight: l.InFlight(), AtClient: int(l.waitsForClient(l.inFlight.Load())), RTT: time.Duration(l.mean.Load()),
-		Denied: Denials{
-			Limit: l.denials[byLimit].Load(), RunQueue: l.denials[byRunQueue].Load(),
-			Priority:  l.denials[byPriority].Load() + l.denials[keptForClass].Load(),
-			Share:     l.denials[byShare].Load() + l.denials[keptForShare].Load(),
-			QueueFull: l.denials[byFullQueue].Load(), Wait: l.denials[byLongWait].Load(),
-			Deadline: l.denials[byDeadline].Load(), Never: l.denials[never].Load(),
-		},
+	}
+	of := func(c algo.Cause) uint64 { return l.denials[c].Load() }
+	e.Denied = Denials{
+		of(cause.Limit), of(cause.Deadline), of(cause.Queue), of(cause.Processor), of(cause.Latency),
+		of(cause.Hang), of(cause.Priority), of(cause.Share), of(never),
 	}
 	for _, s := range leaves(l.strategy) {
 		e.Strategies = append(e.Strategies, stateOf(s))
@@ -131,13 +103,13 @@ func (l *Limiter) Explain() Explanation {
 }
 
 func stateOf(s Strategy) State {
-	if s, ok := s.(interface{ state() State }); ok {
-		return s.state()
+	if s, ok := s.(interface{ State() State }); ok {
+		return s.State()
 	}
 	return State{Name: fmt.Sprintf("%T", s), Limit: s.Limit()}
 }
 
-func (q *runQueue) state() State {
+func (q *runQueue) State() State {
 	n, ok := q.machine.Runnable()
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -155,8 +127,8 @@ func (q *runQueue) state() State {
 	return s
 }
 
-// String is one line for a log: the limit, the units in flight, and the state of
-// each strategy.
+// String is one line for a log: the limit, the units in flight, the denials by cause, and the
+// state of each strategy.
 func (e Explanation) String() string {
 	var b strings.Builder
 	if e.Limit < noLimit {
@@ -167,6 +139,9 @@ func (e Explanation) String() string {
 	fmt.Fprintf(&b, ", %d in flight, %d waiting", e.InFlight, e.Waiting)
 	if e.AtClient > 0 {
 		fmt.Fprintf(&b, ", %d at their clients", e.AtClient)
+	}
+	if e.Denied != (Denials{}) {
+		fmt.Fprintf(&b, "; denied: %v", e.Denied)
 	}
 	for _, s := range e.Strategies {
 		fmt.Fprintf(&b, "; %v", s)
@@ -198,18 +173,21 @@ func (s State) String() string {
 	return b.String()
 }
 
-const causeSlow = "new work would take %.1f times as long as usual"
-
-func (s *sojourn) state() State {
+// State implements the optional method of [Strategy].
+func (s *sojourn) State() State {
 	busy := s.busy()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st := State{Name: "sojourn", Limit: s.Limit(), Overloaded: s.hold.cause != "", Cause: s.hold.cause}
-	switch {
-	case !st.Overloaded && s.machine.Now() < s.until:
-		st.Cause = fmt.Sprintf("denying did not help: no limit for %v", time.Duration(s.pause))
-	case st.Cause == causeSlow:
-		st.Cause = fmt.Sprintf(causeSlow, max(s.takes(s.now)/max(s.pace.usual, 1e-9), 1))
+	st := State{Name: "sojourn", Limit: s.Limit(), Overloaded: s.hold.cause != cause.None}
+	switch s.hold.cause {
+	case cause.Latency:
+		st.Cause = fmt.Sprintf("new work would take %.1f times as long as usual", max(s.takes(s.now)/max(s.pace.usual, 1e-9), 1))
+	case cause.Hang:
+		st.Cause = "nothing completes"
+	default:
+		if s.machine.Now() < s.until {
+			st.Cause = fmt.Sprintf("denying did not help: no limit for %v", time.Duration(s.pause))
+		}
 	}
 	if st.Overloaded && !busy {
 		st.Cause += ", nothing waits for the processor"

@@ -4,10 +4,11 @@ import (
 	"math"
 
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // WithMachine runs a limiter or a strategy on a machine of the test.
-var WithMachine = withMachine
+var WithMachine = wiring.OnMachine
 
 // Sojourn is the half of Default for dependencies: the other one reads the machine that runs the test.
 func Sojourn() Strategy {
@@ -25,7 +26,7 @@ func Remembered(k *KeyedLimiter) (n int) {
 }
 
 // Check is the error of a strategy that New would report.
-func Check(s Strategy) error { return check(s) }
+func Check(s Strategy) error { return wiring.Check(s) }
 
 // Strain begins an overload of l that does not end.
 func Strain(l *Limiter) { l.order.until.Store(math.MaxInt64) }

@@ -1,6 +1,10 @@
 package adaptive
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/sluice-go/sluice/internal/wiring"
+)
 
 // Fixed is a strategy with a constant limit: at most n units in flight, 1 to
 // 2147483647.
@@ -16,11 +20,11 @@ func Fixed(n int) Strategy {
 }
 
 type fixed struct {
-	owned
+	wiring.Owned
 	n int
 }
 
 func (f *fixed) Limit() int     { return f.n }
 func (f *fixed) Observe(Sample) {}
-func (f *fixed) maxLimit() int  { return f.n }
-func (f *fixed) state() State   { return State{Name: "fixed", Limit: f.n} }
+func (f *fixed) MaxLimit() int  { return f.n }
+func (f *fixed) State() State   { return State{Name: "fixed", Limit: f.n} }

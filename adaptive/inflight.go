@@ -2,8 +2,10 @@ package adaptive
 
 import (
 	"math"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
@@ -11,22 +13,22 @@ import (
 const maxWeight = 1 << 40
 
 // enter takes n slots if they are free, and returns the units then in flight. The
-// cause is none if it got them.
+// cause is None if it got them.
 //
 // The check and the increment are one swap. Adding first and undoing an excess
 // would keep the bound, but would show more in flight than the limit for a moment,
 // could deny a small request because of a concurrent large one, and would make a
 // denial write to the word that every admission needs.
-func (l *Limiter) enter(n int64) (inFlight, limit int64, c cause) {
+func (l *Limiter) enter(n int64) (inFlight, limit int64, c algo.Cause) {
 	for {
 		limit = l.limit()
 		all := l.inFlight.Load()
 		if inFlight = l.working(all); n > limit-inFlight {
-			return inFlight, limit, byLimit
+			return inFlight, limit, cause.Limit
 		}
 		interleave.Point()
 		if l.inFlight.CompareAndSwap(all, all+n) {
-			return inFlight + n, limit, none
+			return inFlight + n, limit, cause.None
 		}
 	}
 }
@@ -39,7 +41,7 @@ func (l *Limiter) follow(at, n, inFlight int64) {
 			l.free(n)
 		}
 	}()
-	l.follower.admitted(at, n, inFlight)
+	l.follower.Admitted(time.Duration(at), n, inFlight)
 	returned = true
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/internal/cases"
@@ -49,7 +50,7 @@ func TestC1_NothingLeaks(t *testing.T) {
 		"priorities": {adaptive.WithPriorities()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newLimiter(t, adaptive.Fixed(20), opts...)
+			l := newLimiter(t, gated(20), opts...)
 			var done sync.WaitGroup
 			for i := range cases.Count(10_000, 60_000) {
 				run(&done, func() {
@@ -146,13 +147,13 @@ func TestC1_PanickingStrategyFreesTheSlot(t *testing.T) {
 func TestC1_PanickingSignalFreesTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		panics := false
-		signal := adaptive.SignalFunc(func() (float64, bool) {
+		signal := signal.Func(func() (float64, bool) {
 			if panics {
 				panic("signal")
 			}
 			return 0, true
 		})
-		l := newLimiter(t, adaptive.Min(newBBR(t, adaptive.WithSignal(signal)), adaptive.Fixed(2)), adaptive.WithQueue(adaptive.FIFO(5, time.Second)))
+		l := newLimiter(t, adaptive.Min(newBBR(signal), adaptive.Fixed(2)), adaptive.WithQueue(adaptive.FIFO(5, time.Second)))
 		held := acquire(t, l, "", 1)
 		panics = true
 		for range 3 {
@@ -174,7 +175,7 @@ func TestAllocations(t *testing.T) {
 		"priorities": {adaptive.WithPriorities()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var l algo.Limiter = newLimiter(t, adaptive.Fixed(1), opts...)
+			var l algo.Limiter = newLimiter(t, gated(1), opts...)
 			require.Zero(t, testing.AllocsPerRun(100, func() {
 				lease, _ := l.Acquire(background, "k", 1)
 				lease.Release(algo.Succeeded)

@@ -9,6 +9,9 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // KeyedLimiter keeps the units in flight of every key at or below a limit: requests
@@ -53,7 +56,7 @@ const sampleOneIn = 16
 // WithMaxKeys sets the number of keys that may have units in flight at the same
 // time, 1 or more. The default is 65536.
 func WithMaxKeys(n int) Option {
-	return Option{"WithMaxKeys", func(s *settings) { s.maxKeys = n }}
+	return wiring.With("WithMaxKeys", n)
 }
 
 // WithLimitOf gives keys limits of their own, by the key or by the user in the context
@@ -63,24 +66,26 @@ func WithLimitOf(f func(ctx context.Context, key string) int) Option {
 	if f == nil {
 		panic("adaptive: WithLimitOf needs a function")
 	}
-	return Option{"WithLimitOf", func(s *settings) { s.limitOf = f }}
+	return wiring.With("WithLimitOf", f)
 }
 
 // PerKey makes a limiter that admits n units in flight per key, 1 to 2147483647. It
 // takes the options [WithMaxKeys] and [WithLimitOf].
 func PerKey(n int, opts ...Option) (*KeyedLimiter, error) {
-	s := settings{maxKeys: 1 << 16}
-	if err := configure("PerKey", &s, opts, "WithMaxKeys", "WithLimitOf"); err != nil {
+	set, err := wiring.Read("PerKey", opts, "WithMaxKeys", "WithLimitOf")
+	if err != nil {
 		return nil, fmt.Errorf("adaptive: %w", err)
 	}
+	maxKeys := wiring.Get(set, "WithMaxKeys", 1<<16)
+	limitOf := wiring.Get[func(context.Context, string) int](set, "WithLimitOf", nil)
 	switch {
 	case n < 1 || n > noLimit:
 		return nil, fmt.Errorf("adaptive: PerKey: limit is %d, want 1 to %d", n, noLimit)
-	case s.maxKeys < 1:
-		return nil, fmt.Errorf("adaptive: PerKey: max keys is %d, want 1 or more", s.maxKeys)
+	case maxKeys < 1:
+		return nil, fmt.Errorf("adaptive: PerKey: max keys is %d, want 1 or more", maxKeys)
 	}
 	k := &KeyedLimiter{
-		limit: int64(n), limitOf: s.limitOf, maxKeys: int64(s.maxKeys), seed: maphash.MakeSeed(),
+		limit: int64(n), limitOf: limitOf, maxKeys: int64(maxKeys), seed: maphash.MakeSeed(),
 	}
 	for i := range k.shards {
 		k.shards[i].counts = make(map[string]int64)
@@ -101,9 +106,9 @@ func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease 
 	case n > limit:
 		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
 	case !fits:
-		k.deny(&lease.Decision, blame(key), byLimit, inFlight, inFlight+n-limit)
+		k.deny(&lease.Decision, blame(key), cause.Limit, inFlight, inFlight+n-limit)
 	case !room:
-		k.deny(&lease.Decision, algo.Overload, byKeys, k.keys.Load(), 1)
+		k.deny(&lease.Decision, algo.Overload, cause.Keys, k.keys.Load(), 1)
 	case n == 0:
 		lease.Allowed = true
 		lease = algo.NewLease(lease.Decision, k, algo.Handle{Key: key}) // Settle may take slots
@@ -111,7 +116,7 @@ func (k *KeyedLimiter) Acquire(ctx context.Context, key string, n int64) (lease 
 		lease.Allowed = true
 		h := algo.Handle{Key: key, N: n}
 		if timed {
-			h.At = now()
+			h.At = machine.Real{}.Now()
 		}
 		lease = algo.NewLease(lease.Decision, k, h)
 	}
@@ -170,9 +175,9 @@ func (k *KeyedLimiter) reserve() bool {
 	}
 }
 
-func (k *KeyedLimiter) deny(d *algo.Decision, r algo.Reason, c cause, inFlight, lacking int64) {
+func (k *KeyedLimiter) deny(d *algo.Decision, r algo.Reason, c algo.Cause, inFlight, lacking int64) {
 	mean := k.mean.Load()
-	d.Reason, d.Cause, d.RetryAfter = r, c.public(), retryEstimate(mean, inFlight, lacking)
+	d.Reason, d.Cause, d.RetryAfter = r, c, retryEstimate(mean, inFlight, lacking)
 	d.NextAfter = retryEstimate(mean, inFlight, 1)
 	d.ResetAfter = max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }
@@ -204,7 +209,7 @@ func (k *KeyedLimiter) Release(h algo.Handle, o algo.Outcome) {
 	if h.At == 0 || o != algo.Succeeded {
 		return
 	}
-	took, mean := max(now()-h.At, 1), k.mean.Load()
+	took, mean := max(machine.Real{}.Now()-h.At, 1), k.mean.Load()
 	if mean > 0 {
 		took = max(mean+(took-mean)/16, 1)
 	}

@@ -7,9 +7,12 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // ErrClosed is the error of Acquire after Close.
@@ -17,9 +20,9 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 
 // Limiter keeps the number of units in flight at or below the limit of its
 // [Strategy]. It is an [algo.Limiter]: Acquire takes a slot per unit, Release of
-// the lease frees them, and the strategy learns from the time in between. [Default], [RunQueue],
-// [BBR] and [CompatKratos] count requests: there each takes one slot, whatever it costs, and
-// units below are requests.
+// the lease frees them, and the strategy learns from the time in between. [Default], [RunQueue] and
+// every other [Follower] count requests: there each takes one slot, whatever it costs, and units
+// below are requests.
 //
 // Bound: no admission brings the units in flight above the limit in force at that
 // moment, for any number of goroutines. When a strategy lowers the limit, the work
@@ -34,9 +37,9 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 // All keys share the limit; see [PerKey] for a limit per key. A key is
 // the tenant of [WithFairShares] and has no other effect.
 //
-// A denial has the reason Overload. RetryAfter is an estimate: the time in which as
-// many units are expected to end as the request lacks. [Limiter.Explain] shows
-// more. A cost above the largest limit that the strategy ever sets is denied with
+// A denial has the reason Overload, and its Cause says it more exactly: processor, latency, hang,
+// limit, queue, deadline, priority or share, see [Denials]. RetryAfter is an estimate: the time in
+// which as many units are expected to end as the request lacks. A cost above the largest limit that the strategy ever sets is denied with
 // the reason Never; one between that and the limit in force is denied with Overload, also
 // while nothing is in flight: keep costs at or below the lowest limit ([WithLimits]).
 //
@@ -45,8 +48,8 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 type Limiter struct {
 	machine       machine.Machine
 	strategy      Strategy
-	follower      follower   // nil: the strategy needs samples only
-	gate          gate       // nil: only the limit decides
+	follower      Follower   // nil: the strategy needs samples only
+	gates         []Gate     // none: only the limit decides
 	sampled       bool       // only RetryAfter depends on the duration of work
 	countsWaiting bool       // work that waits for its client counts as in flight
 	perRequest    bool       // a cost above 1 counts as 1
@@ -71,39 +74,63 @@ type Limiter struct {
 
 // New makes a limiter. It takes the options [WithLimits] (default: the limits of
 // the strategy, at least 1), [WithQueue] (default: no waiting), [WithPriorities] and
-// [WithFairShares]. The error names the field and the value that is out of range,
+// [WithFairShares], which need WithQueue unless the strategy decides about each request
+// ([Default], [RunQueue]). The error names the field and the value that is out of range,
 // in the limiter, the queue or the strategy. A strategy that is already in use is an
 // error. A nil strategy panics.
 func New(s Strategy, opts ...Option) (*Limiter, error) {
 	if s == nil {
 		panic("adaptive: New needs a strategy")
 	}
-	var set settings
-	if err := configure("New", &set, opts, "WithLimits", "WithQueue", "WithPriorities", "WithFairShares"); err != nil {
+	set, err := wiring.Read("New", opts, "WithLimits", "WithQueue", "WithPriorities", "WithFairShares")
+	if err != nil {
 		return nil, fmt.Errorf("adaptive: %w", err)
 	}
-	if err := errors.Join(check(s), set.queue.check()); err != nil {
+	limits, err := set.Limits("New", wiring.Limits{Min: 1, Max: noLimit})
+	if err != nil {
+		return nil, fmt.Errorf("adaptive: %w", err)
+	}
+	queue, all := wiring.Get(set, "WithQueue", Queue{}), leaves(s)
+	weight, shared := set["WithFairShares"].(func(string) float64)
+	l := &Limiter{
+		machine: set.Machine(), strategy: s, min: int64(limits.Min), max: int64(min(limits.Max, maxLimit(s))),
+		order: newOrder(wiring.Get(set, "WithPriorities", false), shared, weight),
+	}
+	for _, leaf := range all {
+		if g, ok := leaf.(Gate); ok {
+			l.gates = append(l.gates, g)
+		}
+		_, isFixed := leaf.(*fixed)
+		l.countsWaiting = l.countsWaiting || isFixed
+	}
+	err = errors.Join(wiring.Check(s), queue.check())
+	switch {
+	case err != nil:
+	case l.min > l.max:
+		err = fmt.Errorf("WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)
+	case l.order != nil && queue.kind == unqueued && (l.gates == nil || slices.ContainsFunc(all, binds)):
+		err = errors.New("WithPriorities and WithFairShares need WithQueue with this strategy: a slot in use cannot be lent")
+	default:
+		err = take(s)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("adaptive: New: %w", err)
 	}
-	if err := take(s); err != nil {
-		return nil, fmt.Errorf("adaptive: New: %w", err)
-	}
-	l := &Limiter{machine: set.machine, strategy: s, gate: gateOf(s), min: int64(set.min)}
-	l.connections.queues = runQueues(s)
-	l.max = int64(min(set.max, maxLimit(s)))
-	if l.min > l.max {
-		return nil, fmt.Errorf("adaptive: New: WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)
-	}
-	l.follower, _ = s.(follower)
+	l.follower, _ = s.(Follower)
 	_, isFixed := s.(*fixed)
-	l.order = newOrder(&set)
 	l.sampled = isFixed && l.order == nil
-	l.perRequest = !slices.ContainsFunc(leaves(s), countsUnits)
-	l.countsWaiting = slices.ContainsFunc(leaves(s), func(one Strategy) bool { _, ok := one.(*fixed); return ok })
-	if set.queue.kind != unqueued {
-		l.queue = newWaitQueue(l, set.queue)
+	l.perRequest = !slices.ContainsFunc(all, countsUnits)
+	l.connections.queues = runQueues(s)
+	if queue.kind != unqueued {
+		l.queue = newWaitQueue(l, queue)
 	}
 	return l, nil
+}
+
+// binds reports whether the limit of s is in force without overload too.
+func binds(s Strategy) bool {
+	_, gate := s.(Gate)
+	return !gate && countsUnits(s)
 }
 
 // Acquire admits n units of work if they fit. With a queue it waits for its turn,
@@ -122,36 +149,28 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	if late, err := l.late(ctx, n); late || err != nil {
 		if late {
-			l.deny(&lease.Decision, n, byDeadline, 0)
+			l.deny(&lease.Decision, n, cause.Deadline)
 			lease.RetryAfter = algo.Forever
 		}
 		return lease, err
 	}
-	var at, inFlight, limit int64
+	var at int64
 	var who claim
-	var c cause
-	if l.gate != nil || l.order != nil {
-		at, who, c = l.arrive(ctx, key, n)
+	if l.gates != nil || l.order != nil {
+		var c algo.Cause
+		if at, who, c = l.arrive(ctx, key, n); c != cause.None {
+			l.order.denied(&who, key, at)
+			l.deny(&lease.Decision, n, c)
+			return lease, nil
+		}
 	}
-	if who.known && c == none && l.queue == nil {
-		inFlight, limit, c = l.keep(&who, n, at)
-	}
+	inFlight, limit, c, err := l.find(ctx, n, &who, at)
 	switch {
-	case c != none:
-	case l.queue == nil:
-		inFlight, limit, c = l.enter(n)
-	default:
-		if inFlight, limit, c, err = l.queue.acquire(ctx, n, who.rank); err != nil {
-			l.order.decided(&who, key, at, false)
-			return lease, err
-		}
-	}
-	if c != none {
-		if l.order != nil {
-			l.order.denied(&who, at, c, l.limit())
-			l.order.decided(&who, key, at, false)
-		}
-		l.deny(&lease.Decision, n, c, at)
+	case err != nil:
+		l.order.decided(&who, key, at, false)
+		return lease, err
+	case c != cause.None:
+		l.lack(&lease.Decision, n, c, &who, key, at)
 		return lease, nil
 	}
 	if at == 0 || l.queue != nil {
@@ -171,14 +190,14 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return lease, nil
 }
 
-// arrive asks the gate, and computes the claim of the request if there is
+// arrive asks the gates, and computes the claim of the request if there is
 // overload, or a queue in which it must wait.
-func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c cause) {
+func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c algo.Cause) {
 	at = l.machine.Now()
-	admits := l.gate == nil || l.gate.admits(at)
+	admits := !slices.ContainsFunc(l.gates, func(g Gate) bool { return !g.Admits(time.Duration(at)) })
 	if l.order == nil || admits && !l.order.strained(at) && !l.mustWait(n) {
 		if !admits {
-			c = byRunQueue
+			c = cause.Processor
 		}
 		return at, who, c
 	}
@@ -186,15 +205,24 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, wh
 		l.order.strain(at)
 	}
 	who = l.order.claim(ctx, key, n, at, l)
-	if l.gate != nil {
-		idle := l.gate.empty() && l.working(l.inFlight.Load()) < int64(l.machine.Procs())
-		mean := l.mean.Load()
-		c = l.order.pass(&who, admits, idle, l.order.credit(l.gate, mean))
-		if c != none && l.order.shares != nil {
-			l.gate.weigh(who.price / max(mean, 1))
-		}
+	if l.gates != nil {
+		c = l.pass(&who, admits)
 	}
 	return at, who, c
+}
+
+// find takes n slots, at once or in turn. The cause is None if it got them.
+func (l *Limiter) find(ctx context.Context, n int64, who *claim, at int64) (inFlight, limit int64, c algo.Cause, err error) {
+	if l.queue != nil {
+		return l.queue.acquire(ctx, n, who.rank)
+	}
+	if who.known {
+		if inFlight, limit, c = l.keep(who, n, at); c != cause.None {
+			return inFlight, limit, c, nil
+		}
+	}
+	inFlight, limit, c = l.enter(n)
+	return inFlight, limit, c, nil
 }
 
 // mustWait reports whether n units have to wait in the queue.
@@ -203,14 +231,14 @@ func (l *Limiter) mustWait(n int64) bool {
 }
 
 // keep denies n slots that are free but kept for others.
-func (l *Limiter) keep(who *claim, n, at int64) (inFlight, limit int64, c cause) {
+func (l *Limiter) keep(who *claim, n, at int64) (inFlight, limit int64, c algo.Cause) {
 	if kept, higher := l.order.keeps(who, at); kept > 0 {
 		limit, inFlight = l.limit(), l.working(l.inFlight.Load())
 		if n > limit-kept-inFlight && n <= limit-inFlight {
-			return inFlight, limit, keptFor(who.rank, higher)
+			return inFlight, limit, forRank(who.rank, higher)
 		}
 	}
-	return 0, 0, none
+	return 0, 0, cause.None
 }
 
 // limit is the limit of the strategy, within the bounds.
@@ -231,10 +259,10 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 		lease.Allowed = true
 		lease.Limit, lease.Remaining = limit, max(limit-inFlight, 0)
 		// The answer of a gate concerns a request of some class and tenant.
-		if l.gate != nil && l.order == nil && l.gate.full() {
+		if l.order == nil && slices.ContainsFunc(l.gates, Gate.Full) {
 			lease.Remaining = 0
 		} else if lease.Remaining == 0 && l.follower != nil {
-			l.follower.denied(atPeek, 0, 1, inFlight)
+			l.follower.Denied(time.Duration(l.machine.Now()), 0, inFlight, cause.Limit)
 		}
 		lease = algo.NewLease(lease.Decision, l, algo.Handle{}) // Settle may take slots
 	default:
@@ -245,20 +273,32 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 	return lease, nil
 }
 
-// deny writes the denial of n units at an instant, 0 if that is not known.
-func (l *Limiter) deny(d *algo.Decision, n int64, c cause, at int64) {
-	l.denials.add(c)
-	inFlight := l.working(l.inFlight.Load())
-	ahead := int64(0)
-	if l.queue != nil {
-		ahead, at = l.queue.length.Load(), 0 // the request may have waited since
+// lack denies n units that found no slot. They arrived at an instant, 0 if that is not known.
+func (l *Limiter) lack(d *algo.Decision, n int64, c algo.Cause, who *claim, key string, at int64) {
+	l.order.denied(who, key, at)
+	if who.known {
+		l.order.lacked(who, l.limit())
+	}
+	if c == cause.Limit {
+		c = causeOf(l.strategy)
 	}
 	if l.follower != nil {
-		l.follower.denied(c, at, n, inFlight)
+		if at == 0 || l.queue != nil { // it may have waited since
+			at = l.machine.Now()
+		}
+		l.follower.Denied(time.Duration(at), n, l.working(l.inFlight.Load()), c)
 	}
-	limit := l.limit()
-	mean := l.mean.Load()
-	d.Reason, d.Cause, d.Limit, d.Remaining = algo.Overload, c.public(), limit, max(limit-inFlight, 0)
+	l.deny(d, n, c)
+}
+
+// deny writes the denial of n units.
+func (l *Limiter) deny(d *algo.Decision, n int64, c algo.Cause) {
+	l.denials.add(c)
+	inFlight, limit, mean, ahead := l.working(l.inFlight.Load()), l.limit(), l.mean.Load(), int64(0)
+	if l.queue != nil {
+		ahead = l.queue.length.Load()
+	}
+	d.Reason, d.Cause, d.Limit, d.Remaining = algo.Overload, c, limit, max(limit-inFlight, 0)
 	d.RetryAfter = retryEstimate(mean, inFlight, inFlight+n+ahead-limit)
 	d.NextAfter, d.ResetAfter = d.RetryAfter, max(d.RetryAfter, retryEstimate(mean, inFlight, inFlight))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
 )
@@ -20,7 +21,7 @@ func TestWorkAtItsClient(t *testing.T) {
 		s     adaptive.Strategy
 		frees bool
 	}{
-		"gradient2": {adaptive.Gradient2(), true},
+		"gradient2": {strategy.Gradient2(), true},
 		"default":   {adaptive.Default(), true},
 		"fixed":     {adaptive.Fixed(4), false},
 		"min":       {adaptive.Min(adaptive.Fixed(4), adaptive.Default()), false},
@@ -124,7 +125,7 @@ func TestC1_SettlesAtTheClient(t *testing.T) {
 // TestAWaitForAClientServesTheQueue: a slot is free as soon as the work in it
 // begins to wait.
 func TestAWaitForAClientServesTheQueue(t *testing.T) {
-	l := newLimiter(t, adaptive.Gradient2(), adaptive.WithLimits(1, 1), adaptive.WithQueue(adaptive.FIFO(1, time.Minute)))
+	l := newLimiter(t, strategy.Gradient2(), adaptive.WithLimits(1, 1), adaptive.WithQueue(adaptive.FIFO(1, time.Minute)))
 	first := acquire(t, l, "", 1)
 	admitted := make(chan algo.Lease)
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -42,19 +43,23 @@ func TestCostsOfRequests(t *testing.T) {
 }
 
 // decisions is a digit for each request to a dependency with 20 workers.
-func decisions(t *testing.T, strategy string, opts []adaptive.Option, cost func(*rand.Rand) (n, actual int64)) (all []byte) {
+func decisions(t *testing.T, name string, opts []adaptive.Option, cost func(*rand.Rand) (n, actual int64)) (all []byte) {
 	m := newModel()
 	hot := new(dial)
 	strategies := map[string]func() adaptive.Strategy{
 		"default":   func() adaptive.Strategy { return adaptive.Default(m.option()) },
 		"run queue": func() adaptive.Strategy { return adaptive.RunQueue(m.option()) },
-		"bbr":       func() adaptive.Strategy { return adaptive.BBR(adaptive.WithSignal(hot), m.option()) },
-		"kratos":    func() adaptive.Strategy { return adaptive.CompatKratos(adaptive.WithSignal(hot), m.option()) },
+		"bbr":       func() adaptive.Strategy { return strategy.BBR(strategy.WithSignal(hot), m.option()) },
+		"kratos":    func() adaptive.Strategy { return strategy.CompatKratos(strategy.WithSignal(hot), m.option()) },
 		"min": func() adaptive.Strategy {
-			return adaptive.Min(adaptive.BBR(adaptive.WithSignal(hot), m.option()), adaptive.Default(m.option()))
+			return adaptive.Min(strategy.BBR(strategy.WithSignal(hot), m.option()), adaptive.Default(m.option()))
 		},
 	}
-	l := m.limiter(t, strategies[strategy](), opts...)
+	s := strategies[name]()
+	if name == "bbr" || name == "kratos" { // priorities need a gate
+		s = adaptive.Min(open{unlimited}, s)
+	}
+	l := m.limiter(t, s, opts...)
 	r, costs := newRemote(20, 10*time.Millisecond), rand.New(rand.NewPCG(1, 2))
 	chance := rand.New(rand.NewPCG(3, 4))
 	for _, part := range []struct {
@@ -102,7 +107,7 @@ func decisions(t *testing.T, strategy string, opts []adaptive.Option, cost func(
 func TestCostAboveTheLimitInAQueue(t *testing.T) {
 	for _, q := range []adaptive.Queue{adaptive.FIFO(100, time.Second), adaptive.CoDel(100, 0, 0)} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLimiter(t, adaptive.AIMD(), adaptive.WithQueue(q)) // 20 of at most 200
+			l := newLimiter(t, strategy.AIMD(), adaptive.WithQueue(q)) // 20 of at most 200
 			start := time.Now()
 			large := acquire(t, l, "", 100)
 			require.False(t, large.Allowed)
@@ -119,7 +124,7 @@ func TestCostAboveTheLimitInAQueue(t *testing.T) {
 func TestPrioritiesWithCosts(t *testing.T) {
 	for _, cost := range []int64{1, 100, 10_000} {
 		m, chance := newModel(), rand.New(rand.NewPCG(1, 2))
-		l := m.limiter(t, adaptive.Fixed(int(40*cost)), adaptive.WithPriorities())
+		l := m.limiter(t, gated(40*cost), adaptive.WithPriorities())
 		r := newRemote(1000, 20*time.Millisecond) // 2000 a second fit
 		critical, denied := 0, 0
 		for m.at < 60*time.Second {
@@ -152,7 +157,7 @@ func TestPrioritiesWithCosts(t *testing.T) {
 func TestProbeOfCostlyRequests(t *testing.T) {
 	for name, s := range map[string]func() adaptive.Strategy{
 		"default": func() adaptive.Strategy { return adaptive.Default() },
-		"bbr":     func() adaptive.Strategy { return newBBR(t, adaptive.WithSignal(new(dial))) },
+		"bbr":     func() adaptive.Strategy { return newBBR(new(dial)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

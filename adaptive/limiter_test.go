@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -258,7 +259,7 @@ func TestNewErrors(t *testing.T) {
 		{f, []adaptive.Option{adaptive.WithLimits(6, 5)}, "upper limit is 5, want 6"},
 		{f, []adaptive.Option{{}}, "zero Option"},
 		{f, []adaptive.Option{adaptive.WithPriorities(), adaptive.WithPriorities()}, "New: duplicate option WithPriorities"},
-		{f, []adaptive.Option{adaptive.WithInitial(5)}, "New: unknown option WithInitial; it takes WithLimits, WithQueue, WithPriorities"},
+		{f, []adaptive.Option{strategy.WithInitial(5)}, "New: unknown option WithInitial; it takes WithLimits, WithQueue, WithPriorities"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(0, time.Second))}, "queue length is 0"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(5, 0))}, "longest wait in the queue is 0s"},
 		{f, []adaptive.Option{adaptive.WithQueue(adaptive.FIFO(5, -1))}, "longest wait in the queue is -1ns"},
@@ -277,5 +278,5 @@ func TestExplain(t *testing.T) {
 	acquire(t, l, "", 3)
 	e := l.Explain()
 	require.Equal(t, adaptive.Denials{Limit: 1, Never: 1}, e.Denied)
-	require.Equal(t, "limit 2, 2 in flight, 0 waiting; fixed 2; *adaptive_test.recorder 9", e.String())
+	require.Equal(t, "limit 2, 2 in flight, 0 waiting; denied: 1 limit, 1 never; fixed 2; *adaptive_test.recorder 9", e.String())
 }

@@ -2,12 +2,17 @@ package adaptive_test
 
 import (
 	"context"
+	"math"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -50,4 +55,36 @@ func releaseAll(leases []algo.Lease, o algo.Outcome) {
 	for i := range leases {
 		leases[i].Release(o)
 	}
+}
+
+// gated is a constant limit behind a gate that admits every request.
+type gated int
+
+func (g gated) Limit() int              { return int(g) }
+func (gated) Observe(adaptive.Sample)   {}
+func (gated) Admits(time.Duration) bool { return true }
+func (gated) Full() bool                { return false }
+
+// open is a gate that admits every request. It counts requests.
+type open struct{ gated }
+
+func (open) Admitted(time.Duration, int64, int64)                       {}
+func (open) Finished(time.Duration, time.Duration, int64, algo.Outcome) {}
+func (open) Denied(time.Duration, int64, int64, algo.Cause)             {}
+
+// dial is a signal that a test sets.
+type dial struct{ bits atomic.Uint64 }
+
+func (d *dial) set(level float64) { d.bits.Store(math.Float64bits(level)) }
+func (d *dial) Read() (float64, bool) {
+	level := math.Float64frombits(d.bits.Load())
+	return level, level >= 0
+}
+
+func (d *dial) String() string { return "dial" }
+
+const unlimited = math.MaxInt32
+
+func newBBR(s signal.Signal) adaptive.Strategy {
+	return strategy.BBR(adaptive.WithLimits(1, unlimited), strategy.WithSignal(s))
 }

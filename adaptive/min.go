@@ -3,19 +3,19 @@ package adaptive
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // Min is the lowest limit of several strategies, which all learn: one for the
 // processor and one for a dependency, for example. Without a strategy, or with a
 // nil one, it panics.
 //
-// If one of them counts units ([Fixed], [AIMD], [Gradient2], [Vegas], a strategy of your own), a
-// cost above 1 takes as many slots of all: those that count requests ([Default], [RunQueue],
-// [BBR], [CompatKratos]) are too strict then. Where costs differ combine two limiters instead, by
-// algo.All.
+// If one of them counts units ([Fixed] and others that are no [Follower]), a cost above 1 takes as
+// many slots of all: those that count requests ([Default], [RunQueue]) are too strict then. Where
+// costs differ combine two limiters instead, by algo.All.
 func Min(strategies ...Strategy) Strategy {
 	if len(strategies) == 0 {
 		panic("adaptive: Min needs a strategy")
@@ -25,7 +25,7 @@ func Min(strategies ...Strategy) Strategy {
 		if s == nil {
 			panic(fmt.Sprintf("adaptive: Min: strategy %d is nil", i))
 		}
-		if f, ok := s.(follower); ok {
+		if f, ok := s.(Follower); ok {
 			m.following = append(m.following, f)
 		}
 	}
@@ -34,7 +34,7 @@ func Min(strategies ...Strategy) Strategy {
 
 type minimum struct {
 	all       []Strategy
-	following []follower
+	following []Follower
 }
 
 func (m *minimum) Limit() int {
@@ -51,7 +51,18 @@ func (m *minimum) Observe(s Sample) {
 	}
 }
 
-func (m *minimum) maxLimit() int {
+// Cause is that of the strategy with the lowest limit.
+func (m *minimum) Cause() algo.Cause {
+	lowest := m.all[0]
+	for _, s := range m.all[1:] {
+		if s.Limit() < lowest.Limit() {
+			lowest = s
+		}
+	}
+	return causeOf(lowest)
+}
+
+func (m *minimum) MaxLimit() int {
 	least := noLimit
 	for _, s := range m.all {
 		least = min(least, maxLimit(s))
@@ -59,28 +70,28 @@ func (m *minimum) maxLimit() int {
 	return least
 }
 
-func (m *minimum) check() (err error) {
+func (m *minimum) Check() (err error) {
 	for _, s := range m.all {
-		err = errors.Join(err, check(s))
+		err = errors.Join(err, wiring.Check(s))
 	}
 	return err
 }
 
-func (m *minimum) admitted(at, n, inFlight int64) {
+func (m *minimum) Admitted(at time.Duration, n, inFlight int64) {
 	for _, f := range m.following {
-		f.admitted(at, n, inFlight)
+		f.Admitted(at, n, inFlight)
 	}
 }
 
-func (m *minimum) finished(at, rtt, inFlight int64, o algo.Outcome) {
+func (m *minimum) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
 	for _, f := range m.following {
-		f.finished(at, rtt, inFlight, o)
+		f.Finished(at, rtt, inFlight, o)
 	}
 }
 
-func (m *minimum) denied(by cause, at, n, inFlight int64) {
+func (m *minimum) Denied(at time.Duration, n, inFlight int64, c algo.Cause) {
 	for _, f := range m.following {
-		f.denied(by, at, n, inFlight)
+		f.Denied(at, n, inFlight, c)
 	}
 }
 
@@ -99,11 +110,8 @@ func leaves(s Strategy) []Strategy {
 
 // countsUnits reports whether s limits units in flight, not requests.
 func countsUnits(s Strategy) bool {
-	switch s.(type) {
-	case *runQueue, *sojourn, *bbr, *kratos:
-		return false
-	}
-	return true
+	_, follows := s.(Follower)
+	return !follows
 }
 
 // take marks the strategies in s as in use, or none of them if one already is.
@@ -114,63 +122,13 @@ func take(s Strategy) error {
 		if !ok {
 			continue
 		}
-		if !o.take() {
+		if !o.Take() {
 			for _, t := range taken {
-				t.giveBack()
+				t.GiveBack()
 			}
 			return errTaken
 		}
 		taken = append(taken, o)
 	}
 	return nil
-}
-
-// gateOf is the gate in a strategy, nil if there is none.
-func gateOf(s Strategy) gate {
-	var all gates
-	for _, one := range leaves(s) {
-		if g, ok := one.(gate); ok {
-			all = append(all, g)
-		}
-	}
-	switch len(all) {
-	case 0:
-		return nil
-	case 1:
-		return all[0]
-	}
-	return all
-}
-
-// gates is several gates in a row.
-type gates []gate
-
-func (all gates) admits(at int64) bool {
-	for _, g := range all {
-		if !g.admits(at) {
-			return false
-		}
-	}
-	return true
-}
-
-func (all gates) full() bool { return slices.ContainsFunc(all, gate.full) }
-
-func (all gates) weigh(usual int64) {
-	for _, g := range all {
-		g.weigh(usual)
-	}
-}
-
-func (all gates) slack() (requests, service int64) {
-	requests, service = all[0].slack()
-	for _, g := range all[1:] {
-		r, s := g.slack()
-		requests, service = min(requests, r), min(service, s)
-	}
-	return requests, service
-}
-
-func (all gates) empty() bool {
-	return !slices.ContainsFunc(all, func(g gate) bool { return !g.empty() })
 }

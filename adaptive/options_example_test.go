@@ -14,52 +14,6 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// Several signals of the machine. One that cannot be read, such as Throttled without
-// a quota, is unknown and shows no overload.
-func ExampleMaxOf() {
-	overload := adaptive.MaxOf(
-		adaptive.CPU(adaptive.Threshold(0.8)),
-		adaptive.Memory(adaptive.Threshold(0.9)),
-		adaptive.Throttled(),
-	)
-	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(overload)))
-	fmt.Println(err)
-	// Output: <nil>
-}
-
-// The queue in front of the processor, read live.
-func ExampleRunnable() {
-	s := adaptive.Runnable(adaptive.Threshold(1000))
-	level, ok := s.Read()
-	fmt.Println(s, level < 1, ok)
-	// Output: runnable true true
-}
-
-// Overload is a wait of half a second between ready and running.
-func ExampleSchedLatency() {
-	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(0.5)))))
-	fmt.Println(err)
-	_, err = adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.SchedLatency(adaptive.Threshold(-1)))))
-	fmt.Println(err)
-	// Output:
-	// <nil>
-	// adaptive: New: BBR: threshold of the sched latency signal is -1, want more than 0
-}
-
-// The load of a machine with other processes.
-func ExampleLoad1() {
-	_, err := adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.Load1(adaptive.Threshold(2)))))
-	fmt.Println(err)
-	// Output: <nil>
-}
-
-// Rates over half a minute, for a service with few requests.
-func ExampleWithWindow() {
-	bbr := adaptive.BBR(adaptive.WithWindow(30*time.Second, 60), adaptive.WithLimits(4, 400))
-	fmt.Println(bbr.Limit())
-	// Output: 400
-}
-
 // At most one request per user, and at most two users at a time.
 func ExampleWithMaxKeys() {
 	l := algo.Must(adaptive.PerKey(1, adaptive.WithMaxKeys(2)))
@@ -186,7 +140,7 @@ func ExampleLimiter_SharesConnection() {
 
 // The tenants that caused an overload, for a log or a dashboard.
 func ExampleLimiter_Tenants() {
-	l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithFairShares(nil)))
+	l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1), adaptive.WithFairShares(nil)))
 	ctx := context.Background()
 	lease, _ := l.Acquire(ctx, "acme", 1)
 	defer lease.Release(algo.Succeeded)

@@ -4,11 +4,15 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // WithPriorities makes the limiter deny requests of a lower [Class] before requests
-// of a higher one, for any keys and with every strategy. It changes which requests
-// are denied under overload and not how many:
+// of a higher one, for any keys. It changes which requests are denied under overload and
+// not how many:
 //
 //   - In front of the processor ([RunQueue], [Default]) a request that the queue
 //     denies passes on credit, and the next one of a lower class that the queue admits
@@ -17,17 +21,15 @@ import (
 //     of work. So a class loses nothing while the demand of it and the classes above
 //     is below the capacity.
 //   - Slots in flight cannot be lent. In a queue ([WithQueue]) the highest class is
-//     served first. Without one, while a class lacks slots, some are kept free of the
+//     served first. A limit that binds without overload too, such as [Fixed], needs one.
+//     Without one, while a class lacks slots of [Default], some are kept free of the
 //     classes below it: so many that about 1 in 250 of its requests finds none, at
 //     most a quarter of the limit (or five if that is more). They stay kept until the class
-//     has sent nothing for 30 seconds. A small limit that the higher classes use up has
-//     denials in all of them; give it a queue.
+//     has sent nothing for 30 seconds.
 //
 // Without overload, which ends a second after the last denial, no request is denied.
 // Within a class users are not distinguished: see [WithFairShares].
-func WithPriorities() Option {
-	return Option{"WithPriorities", func(s *settings) { s.priorities = true }}
-}
+func WithPriorities() Option { return wiring.With("WithPriorities", true) }
 
 const (
 	strainMemory = int64(time.Second)      // from the last denial to the end of the overload
@@ -60,13 +62,13 @@ type order struct {
 	atRest atomic.Uint32 // requests that arrived while a processor had nothing to do
 }
 
-func newOrder(s *settings) *order {
-	if !s.priorities && !s.shared {
+func newOrder(priorities, shared bool, weight func(string) float64) *order {
+	if !priorities && !shared {
 		return nil
 	}
-	o := &order{priorities: s.priorities}
-	if s.shared {
-		o.shares = newShares(s.weight)
+	o := &order{priorities: priorities}
+	if shared {
+		o.shares = newShares(weight)
 	}
 	return o
 }
@@ -112,47 +114,67 @@ func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) 
 	return c
 }
 
-// pass decides on a request that a gate admits, or not. none: it passes. While a
-// processor has nothing to do every other one passes: to deny all would waste it, to
-// deny none would leave the credit unpaid.
-func (o *order) pass(c *claim, admits, idle bool, most int64) (by cause) {
-	by = byRunQueue
-	if admits && idle && o.atRest.Add(1)%2 == 0 {
-		return none
-	}
-	if admits {
-		creditor := o.pay(c, most)
-		if creditor < 0 {
-			return none
+// pass decides on a request that all gates admit, or not. A denied request of a tenant may take
+// longer than all completed ones, so its arrival counts as an equivalent number of usual ones.
+func (l *Limiter) pass(c *claim, admits bool) algo.Cause {
+	queues, mean := l.connections.queues, l.mean.Load()
+	by := l.order.pass(c, admits, l.idle(), l.order.credit(queues, mean))
+	if by != cause.None && l.order.shares != nil {
+		for _, q := range queues {
+			q.arrived.Add(max(c.price/max(mean, 1)-1, 0))
 		}
-		by = byRank(c.rank, creditor)
-	}
-	if o.lend(c, most) {
-		return none
 	}
 	return by
 }
 
-// credit is the price of the requests that may pass beyond those that a gate admits.
-func (o *order) credit(g gate, mean int64) int64 {
-	requests, service := g.slack()
+// pass decides on a request that all gates admit, or not. None: it passes. While a
+// processor has nothing to do every other one passes: to deny all would waste it, to
+// deny none would leave the credit unpaid.
+func (o *order) pass(c *claim, admits, idle bool, most int64) algo.Cause {
+	by := cause.Processor
+	if admits && idle && o.atRest.Add(1)%2 == 0 {
+		return cause.None
+	}
+	if admits {
+		creditor := o.pay(c, most)
+		if creditor < 0 {
+			return cause.None
+		}
+		by = forRank(c.rank, creditor)
+	}
+	if o.lend(c, most) {
+		return cause.None
+	}
+	return by
+}
+
+// idle reports whether a processor has nothing to do.
+func (l *Limiter) idle() bool {
+	for _, q := range l.connections.queues {
+		if q.lastRead.Load() != 0 {
+			return false
+		}
+	}
+	return l.connections.queues != nil && l.working(l.inFlight.Load()) < int64(l.machine.Procs())
+}
+
+// credit is the price of the requests that may pass beyond those that the gates admit, if others
+// are denied for it soon: half of the work that is done within the share of the target that may be
+// spent in the queue.
+func (o *order) credit(queues []*runQueue, mean int64) int64 {
+	requests, service := int64(minSlack), int64(0)
+	for i, q := range queues {
+		r, s := max(q.drainable.Load()/2, minSlack), q.patience.Load()/2
+		if i == 0 {
+			requests, service = r, s
+		}
+		requests, service = min(requests, r), min(service, s)
+	}
 	if o.shares == nil {
 		return requests
 	}
 	return max(requests*mean, service)
 }
-
-// slack is half of the work that is done within the share of the target that may be spent in the
-// queue.
-func (q *runQueue) slack() (requests, service int64) {
-	return max(q.drainable.Load()/2, minSlack), q.patience.Load() / 2
-}
-
-// weigh counts the arrival of a denied request as an equivalent number of usual ones. A
-// request denied for its rank may take longer than all completed ones.
-func (q *runQueue) weigh(usual int64) { q.arrived.Add(max(usual-1, 0)) }
-
-func (q *runQueue) empty() bool { return q.lastRead.Load() == 0 }
 
 // pay denies a request for one of a higher rank that passed on credit, and returns that
 // rank, the one with the largest debt; -1 without one. The worth of the denial beyond the debt
@@ -214,16 +236,22 @@ func (o *order) lowerFound(class rank, at int64) bool {
 	return false
 }
 
-// denied notes a denial of a request.
-func (o *order) denied(c *claim, at int64, by cause, limit int64) {
-	o.strain(at)
-	if c.known && by.wantsSlot() {
-		most := max(limit/4, min(limit-1, keepFew))
-		o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale*c.n, most*keepScale))
+// denied notes the denial of a request, if requests differ.
+func (o *order) denied(c *claim, tenant string, at int64) {
+	if o == nil {
+		return
 	}
+	o.strain(at)
 	if c.charge.within() {
 		o.shares.since.lacked.Add(c.charge.expected())
 	}
+	o.decided(c, tenant, at, false)
+}
+
+// lacked keeps more slots for the rank of a request that found none.
+func (o *order) lacked(c *claim, limit int64) {
+	most := max(limit/4, min(limit-1, keepFew))
+	o.kept[c.rank].Store(min(o.kept[c.rank].Load()+keepScale*c.n, most*keepScale))
 }
 
 // found notes that a request found its slots.
@@ -252,18 +280,10 @@ func (o *order) decided(c *claim, tenant string, at int64, admitted bool) {
 	}
 }
 
-// byRank is the cause of a denial of a request to the benefit of a higher rank.
-func byRank(r, higher rank) cause {
+// forRank is the cause of a denial of a request to the benefit of a higher rank.
+func forRank(r, higher rank) algo.Cause {
 	if r/standings == higher/standings {
-		return byShare
+		return cause.Share
 	}
-	return byPriority
-}
-
-// keptFor is the cause of a denial of slots that are kept for a higher rank.
-func keptFor(r, higher rank) cause {
-	if r/standings == higher/standings {
-		return keptForShare
-	}
-	return keptForClass
+	return cause.Priority
 }

@@ -59,7 +59,7 @@ func TestPriorities(t *testing.T) {
 	for name, key := range keysOf {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
+				l := newLimiter(t, gated(20), adaptive.WithPriorities())
 				share := crowd(t, l, key, 500, 20*time.Second)
 				require.Greater(t, share[adaptive.Critical], .95, "%v", share)
 				require.Greater(t, share[adaptive.High], .8, "%v", share)
@@ -79,7 +79,7 @@ func TestPriorities(t *testing.T) {
 // overload.
 func TestPrioritiesWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
+		l := newLimiter(t, gated(20), adaptive.WithPriorities())
 		for range 2 {
 			for class, share := range crowd(t, l, keysOf["user"], 100, 20*time.Second) {
 				require.Equal(t, 1.0, share, "%v", adaptive.Class(class))
@@ -94,7 +94,7 @@ func TestPrioritiesWithRoom(t *testing.T) {
 func TestNothingIsKeptForASilentClass(t *testing.T) {
 	for _, load := range []float64{.4, 1.5} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLimiter(t, adaptive.Fixed(8), adaptive.WithPriorities())
+			l := newLimiter(t, gated(8), adaptive.WithPriorities())
 			rng := rand.New(rand.NewPCG(5, 6))
 			send := func(class adaptive.Class, load float64, d time.Duration) uint64 {
 				before := l.Explain().Denied.Priority
@@ -118,7 +118,7 @@ func TestNothingIsKeptForASilentClass(t *testing.T) {
 // requests have the same class.
 func TestPrioritiesOfOneClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Fixed(20), adaptive.WithPriorities())
+		l := newLimiter(t, gated(20), adaptive.WithPriorities())
 		passed := 0
 		for i := range 20_000 {
 			time.Sleep(time.Second / 400)

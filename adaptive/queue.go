@@ -3,6 +3,8 @@ package adaptive
 import (
 	"fmt"
 	"time"
+
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // Queue configures how requests wait for a slot; [FIFO] and [CoDel] make one.
@@ -82,5 +84,5 @@ func (q Queue) check() error {
 // share of their tenant, are served first, and a full queue denies the lowest of them. No
 // slots are kept free then.
 func WithQueue(q Queue) Option {
-	return Option{"WithQueue", func(s *settings) { s.queue = q }}
+	return wiring.With("WithQueue", q)
 }

@@ -44,7 +44,7 @@ func (l *Limiter) release(h *algo.Handle, o algo.Outcome, waited time.Duration) 
 	at := l.machine.Now()
 	rtt := max(at-h.At, 1)
 	if l.follower != nil {
-		l.follower.finished(at, rtt, left, o)
+		l.follower.Finished(time.Duration(at), time.Duration(rtt), left, o)
 	}
 	if h.State[2] != 0 && l.order.shares != nil {
 		l.order.shares.finished(h.Key, h.State[1], at, max(rtt-int64(waited), 1), unpack(h.State[2]))

@@ -1,6 +1,9 @@
 package adaptive
 
-import "math"
+import (
+	"math"
+	"sync/atomic"
+)
 
 // expense is a decaying sum of processor time, s, and of completions.
 type expense struct{ used, done float64 }
@@ -42,4 +45,13 @@ func (q *runQueue) memory() float64 {
 	mean := float64(q.rtt.Load()) / 1e3
 	unequal := max(float64(q.square.Load())/max(mean*mean, 1), 1)
 	return min(max(memoryRequests*unequal*q.cost, minMemory), maxMemory)
+}
+
+// average keeps an exponential mean. Concurrent samples may lose one another.
+func average(mean *atomic.Int64, x int64) {
+	if was := mean.Load(); was == 0 {
+		mean.Store(x)
+	} else if change := (x - was) / memoryRequests; change != 0 {
+		mean.Store(max(was+change, 1))
+	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // RunQueue is a strategy for services whose bottleneck is the processor. It denies a request if,
@@ -70,6 +71,8 @@ const (
 
 	queueUpdateEvery     = int64(10 * time.Millisecond)
 	queueUpdateLatest    = int64(time.Second) // with any number of arrivals
+	latelyMemory         = int64(time.Second) // of the demand, once the limit decides
+	quotaEvery           = 10 * time.Second   // between readings of the quota
 	minArrivals          = 10
 	costMemory           = 5.0      // of the processor time of a request, s
 	memoryRequests       = 100      // of the demand, and
@@ -79,7 +82,7 @@ const (
 )
 
 type runQueue struct {
-	owned
+	wiring.Owned
 	machine machine.Machine
 	target  float64 // s
 
@@ -108,22 +111,23 @@ type runQueue struct {
 	all, calm     expense       // calm: of moments without denials
 	cost          float64       // processor time of a request, s; 0: unknown
 	demand        float64       // processor time of all arrivals, as a share of capacity
-	lately        float64       // its mean over coolDown, since the limit decides
+	lately        float64       // its mean over latelyMemory, since the limit decides
 	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
 	passing       float64       // admitted share of the arrivals
 	closed        float64       // closed limit
 }
 
 func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
-	s := settings{target: defaultTarget}
-	if err := configure(constructor, &s, opts, "WithTarget"); err != nil {
+	set, err := wiring.Read(constructor, opts, "WithTarget")
+	if err != nil {
 		return nil, err
 	}
-	if s.target < time.Millisecond || s.target > time.Hour {
-		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, s.target)
+	target, m := wiring.Get(set, "WithTarget", defaultTarget), set.Machine()
+	if target < time.Millisecond || target > time.Hour {
+		return nil, fmt.Errorf("%s: target is %v, want 1ms to 1h", constructor, target)
 	}
-	now, procs := s.machine.Now(), machine.Capacity(s.machine)
-	q := &runQueue{machine: s.machine, target: s.target.Seconds(), closed: minClosed, usage: 1, passing: 1, updated: now, measured: now, procs: procs, capacity: procs}
+	now, procs := m.Now(), machine.Capacity(m)
+	q := &runQueue{machine: m, target: target.Seconds(), closed: minClosed, usage: 1, passing: 1, updated: now, measured: now, procs: procs, capacity: procs}
 	q.cpu, _ = q.machine.CPU()
 	q.waits.Store(1)
 	q.set()
@@ -132,10 +136,11 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 
 func (q *runQueue) Limit() int { return noLimit }
 
-func (q *runQueue) admits(at int64) bool {
+// Admits implements [Gate].
+func (q *runQueue) Admits(at time.Duration) bool {
 	q.arrived.Add(1)
-	if at >= q.next.Load() {
-		q.update(at)
+	if int64(at) >= q.next.Load() {
+		q.update(int64(at))
 	}
 	if q.exceeded() {
 		q.rejected.Add(1)
@@ -177,7 +182,8 @@ func (q *runQueue) runnable() int64 {
 	return q.lastRead.Load()
 }
 
-func (q *runQueue) full() bool {
+// Full implements [Gate].
+func (q *runQueue) Full() bool {
 	if !q.exceeded() {
 		return false
 	}
@@ -189,12 +195,16 @@ func (q *runQueue) full() bool {
 	return true
 }
 
-func (q *runQueue) admitted(_, _, _ int64)                 {}
-func (q *runQueue) finished(_, _, _ int64, _ algo.Outcome) { q.completed.Add(1) }
+// Admitted implements [Follower].
+func (q *runQueue) Admitted(time.Duration, int64, int64) {}
 
-// denied takes back the arrival of a request that found no slot: it uses no processor.
-func (q *runQueue) denied(by cause, _, _, _ int64) {
-	if by.wantsSlot() && by != atPeek {
+// Finished implements [Follower].
+func (q *runQueue) Finished(time.Duration, time.Duration, int64, algo.Outcome) { q.completed.Add(1) }
+
+// Denied takes back the arrival of a request that found no slot: it uses no processor. A look is
+// no arrival.
+func (q *runQueue) Denied(_ time.Duration, n, _ int64, _ algo.Cause) {
+	if n > 0 {
 		q.arrived.Add(-1)
 		q.rejected.Add(1)
 	}
@@ -270,7 +280,7 @@ func (q *runQueue) learnDemand(dt, a, rate float64) {
 		q.lately = demandClosed
 	}
 	q.demand = min(q.demand+a*(rate*q.cost/q.capacity-q.demand), demandClosed)
-	q.lately += (1 - math.Exp(-dt*1e9/float64(coolDown))) * (q.demand - q.lately)
+	q.lately += (1 - math.Exp(-dt*1e9/float64(latelyMemory))) * (q.demand - q.lately)
 	if q.lately <= demandOpen {
 		q.decides.Store(false)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
@@ -19,7 +21,7 @@ func TestRunQueueErrors(t *testing.T) {
 	for want, opt := range map[string]adaptive.Option{
 		"target is 0s, want 1ms to 1h":                   adaptive.WithTarget(0),
 		"target is 1h0m1s, want 1ms to 1h":               adaptive.WithTarget(time.Hour + time.Second),
-		"unknown option WithSignal; it takes WithTarget": adaptive.WithSignal(adaptive.Runnable()),
+		"unknown option WithSignal; it takes WithTarget": strategy.WithSignal(signal.Runnable()),
 	} {
 		_, err := adaptive.New(adaptive.RunQueue(opt))
 		require.ErrorContains(t, err, want)
@@ -152,7 +154,7 @@ func TestRunQueueExplains(t *testing.T) {
 	l := m.limiter(t, adaptive.Default(m.option()))
 	m.serve(t, l, 5*time.Millisecond, 5, 5*time.Second)
 	e := l.Explain()
-	require.NotZero(t, e.Denied.RunQueue)
+	require.NotZero(t, e.Denied.Processor)
 	require.Zero(t, e.Denied.Limit)
 	s := e.Strategies[0]
 	require.Equal(t, "runqueue", s.Name)
@@ -259,7 +261,7 @@ func TestRunQueueReadsAlone(t *testing.T) {
 	}
 	all.Wait()
 	require.LessOrEqual(t, m.most.Load(), int64(2))
-	require.Positive(t, l.Explain().Denied.RunQueue)
+	require.Positive(t, l.Explain().Denied.Processor)
 }
 
 // TestRunQueueOnACrowdedProcessor: with a quarter of the processor the queue is bounded by

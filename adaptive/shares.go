@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/internal/keystore"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // WithFairShares divides the capacity between tenants while there is overload, so
@@ -40,7 +41,7 @@ import (
 // [WithPriorities] goes before shares: a lower class is denied first, for every
 // tenant.
 func WithFairShares(weight func(tenant string) float64) Option {
-	return Option{"WithFairShares", func(s *settings) { s.shared, s.weight = true, weight }}
+	return wiring.With("WithFairShares", weight)
 }
 
 const (

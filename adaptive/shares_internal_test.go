@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // TestSharesOfHugeRequests: the service of a huge request is at least as large as a small
@@ -32,15 +34,15 @@ func TestCreditOfAGiant(t *testing.T) {
 	const most = 100 * millisecond
 	const normal, low = standings * rank(Normal), standings * rank(Low)
 	asks := func(o *order, r rank, n int, admits bool) int { return asksFor(o, r, n, admits, most) }
-	o := newOrder(&settings{priorities: true, shared: true})
+	o := newOrder(true, true, nil)
 	require.Equal(t, 20, asks(o, normal, 1000, false))
 	giant := claim{rank: normal + 2, price: 275_000 * millisecond}
 	o.pass(&giant, true, false, most) // pays
 	require.Equal(t, 40, asks(o, normal, 100_000, false))
 
-	o = newOrder(&settings{priorities: true, shared: true})
+	o = newOrder(true, true, nil)
 	giant.rank = normal
-	require.Equal(t, none, o.pass(&giant, false, false, most), "on credit")
+	require.Equal(t, cause.None, o.pass(&giant, false, false, most), "on credit")
 	require.GreaterOrEqual(t, asks(o, low, 1000, true), 950)
 }
 
@@ -48,7 +50,7 @@ func TestCreditOfAGiant(t *testing.T) {
 func asksFor(o *order, r rank, n int, admits bool, most int64) (passed int) {
 	for range n {
 		c := claim{rank: r, price: 5_000_000}
-		if o.pass(&c, admits, false, most) == none {
+		if o.pass(&c, admits, false, most) == cause.None {
 			passed++
 		}
 	}
@@ -60,7 +62,7 @@ func asksFor(o *order, r rank, n int, admits bool, most int64) (passed int) {
 func TestLargestDebtIsPaidFirst(t *testing.T) {
 	const most = 100_000_000
 	critical, normal := standings*rank(Critical), standings*rank(Normal)
-	o := newOrder(&settings{priorities: true})
+	o := newOrder(true, false, nil)
 	require.Equal(t, 5, asksFor(o, normal, 5, false, most))
 	require.Equal(t, 20, asksFor(o, critical, 1000, false, most))
 	require.Zero(t, asksFor(o, ranks-1, 10, true, most))

@@ -209,7 +209,7 @@ func TestSharesUnderClasses(t *testing.T) {
 // TestSharesOfSlots: a limit on requests in flight is divided too.
 func TestSharesOfSlots(t *testing.T) {
 	light := func(t *testing.T, opts ...adaptive.Option) float64 {
-		l := newLimiter(t, adaptive.Fixed(50), opts...)
+		l := newLimiter(t, gated(50), opts...)
 		key, _ := tenants(4.5, .05, .05, .05, .05, .05, .05, .05, .05, .05)
 		asked, got := 0.0, 0.0
 		for i := range 25_000 { // 500 a second are the capacity
@@ -259,7 +259,7 @@ func TestFairRate(t *testing.T) {
 // TestS3_WeightPanics: the panic reaches the caller of Acquire, and takes no slot and no
 // lock with it.
 func TestS3_WeightPanics(t *testing.T) {
-	l := newLimiter(t, adaptive.Fixed(1), adaptive.WithFairShares(func(tenant string) float64 {
+	l := newLimiter(t, gated(1), adaptive.WithFairShares(func(tenant string) float64 {
 		if tenant == "bad" {
 			panic("no such tenant")
 		}
@@ -279,7 +279,7 @@ func TestS3_WeightPanics(t *testing.T) {
 
 // TestM1_TenantsTakeBoundedMemory: a million names under overload take at most 10 MiB.
 func TestM1_TenantsTakeBoundedMemory(t *testing.T) {
-	l := newLimiter(t, adaptive.Fixed(1000), adaptive.WithFairShares(nil))
+	l := newLimiter(t, gated(1000), adaptive.WithFairShares(nil))
 	adaptive.Strain(l)
 	before := heap()
 	n := cases.Count(1_000_000, 1_000_000)
@@ -317,7 +317,7 @@ func TestSharesAllocateNothing(t *testing.T) {
 func TestClassesBeforeSharesOfSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const slots, work = 80, 50 * time.Millisecond
-		l, err := adaptive.New(adaptive.Fixed(slots), adaptive.WithPriorities(), adaptive.WithFairShares(nil))
+		l, err := adaptive.New(gated(slots), adaptive.WithPriorities(), adaptive.WithFairShares(nil))
 		require.NoError(t, err)
 		rng := rand.New(rand.NewPCG(1, 2))
 		every := work.Seconds() / slots / 2.5

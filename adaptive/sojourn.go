@@ -7,22 +7,26 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/window"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // sojourn limits the work in flight while new work would take too long: n/r by Little's law, where n
 // is in flight and r ends per second. That needs no success, no baseline and no patience of clients,
 // and it leads the response times. See [Default].
 type sojourn struct {
-	owned
+	wiring.Owned
 	machine machine.Machine
 	target  float64     // s
 	busy    func() bool // work waits for the processor; for the text only
 
 	limit atomic.Int64
-	next  atomic.Int64 // instant of the next update
-	since atomic.Int64 // instant from which the work in flight is within the limit; MaxInt64: it is not
-	_     [64]byte     // every request writes the fields below
+	next  atomic.Int64  // instant of the next update
+	cause atomic.Uint32 // of the limit in force, an algo.Cause
+	since atomic.Int64  // instant from which the work in flight is within the limit; MaxInt64: it is not
+	_     [64]byte      // every request writes the fields below
 	counters
 	wanted atomic.Int64 // slots of the last denied work
 	probed atomic.Int64 // instant of the last probe
@@ -30,10 +34,10 @@ type sojourn struct {
 
 	mu       sync.Mutex // guards the fields below
 	pace     pace
-	standing lowest  // work in flight for long, such as long polls
-	lastEnd  int64   // instant
-	woke     int64   // instant of the first end after a silence
-	now      float64 // work in flight at the last update, without standing work
+	standing window.Lowest // work in flight for long, such as long polls
+	lastEnd  int64         // instant
+	woke     int64         // instant of the first end after a silence
+	now      float64       // work in flight at the last update, without standing work
 	sign     sign
 	hold     hold
 	pause    int64 // after a limit that did harm, ns
@@ -68,7 +72,7 @@ type sign struct {
 
 // hold is a limit in force.
 type hold struct {
-	cause    string // "": no limit
+	cause    algo.Cause // None: no limit
 	limit    float64
 	at       int64 // instant of the limit; once drained, from which the work in flight is within it
 	drained  bool
@@ -93,36 +97,38 @@ func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
 func (s *sojourn) Limit() int     { return int(s.limit.Load()) }
 func (s *sojourn) Observe(Sample) {}
 
-func (s *sojourn) admitted(at, _, inFlight int64) {
+func (s *sojourn) Admitted(at time.Duration, _, inFlight int64) {
 	s.began.Add(1)
-	s.update(at, inFlight)
+	s.update(int64(at), inFlight)
 }
 
-func (s *sojourn) finished(at, rtt, inFlight int64, o algo.Outcome) {
+func (s *sojourn) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
 	if o.Result() == algo.Canceled {
 		s.began.Add(-1)
-		if at-rtt >= s.probed.Load() { // a probe has not begun: another one may
+		if int64(at-rtt) >= s.probed.Load() { // a probe has not begun: another one may
 			s.probed.Store(0)
 		}
 	} else {
-		s.pace.end(&s.counters, at, rtt, s.since.Load(), o)
+		s.pace.end(&s.counters, int64(at), int64(rtt), s.since.Load(), o)
 	}
-	s.update(at, inFlight)
+	s.update(int64(at), inFlight)
 }
 
-// denied updates too: while every request is denied nothing else does.
-func (s *sojourn) denied(by cause, at, n, inFlight int64) {
-	if !by.wantsSlot() {
-		return
-	}
-	if s.wanted.Load() != n {
+// Denied updates too: while every request is denied nothing else does.
+func (s *sojourn) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
+	if n = max(n, 1); s.wanted.Load() != n {
 		s.wanted.Store(n)
 	}
 	s.turned.Add(1)
-	if at == 0 {
-		at = s.machine.Now()
+	s.update(int64(at), inFlight)
+}
+
+// Cause is latency or hang while there is a limit.
+func (s *sojourn) Cause() algo.Cause {
+	if c := algo.Cause(s.cause.Load()); c != cause.None {
+		return c
 	}
-	s.update(at, inFlight)
+	return cause.Limit
 }
 
 func (s *sojourn) update(at, inFlight int64) {
@@ -135,9 +141,9 @@ func (s *sojourn) update(at, inFlight int64) {
 		s.free()
 	}
 	c := s.drain()
-	n := max(float64(inFlight)-s.standing.value(), 0)
+	n := max(float64(inFlight)-s.standing.Value(), 0)
 	s.now = n
-	free := s.hold.cause == ""
+	free := s.hold.cause == cause.None
 	s.pace.update(at, c, s.target, free, at < s.until, s.takes(n))
 	if c.ended > 0 && (s.silent(at) || at-s.lastEnd > idleEnds) {
 		s.woke = at
@@ -150,6 +156,7 @@ func (s *sojourn) update(at, inFlight int64) {
 	} else {
 		s.govern(at, n, c)
 	}
+	s.cause.Store(uint32(s.hold.cause))
 	s.limit.Store(s.nextLimit(at, inFlight))
 }
 
@@ -166,7 +173,7 @@ func (s *sojourn) watch(at int64, n float64, c counts) {
 	p, g := &s.pace, &s.sign
 	usual := p.asUsual() && !s.silent(at)
 	if usual && c.ended > 0 {
-		s.standing.add(at, n+s.standing.value()-p.rate*p.usual)
+		s.standing.Add(at, n+s.standing.Value()-p.rate*p.usual)
 	}
 	switch {
 	case at < s.until, n <= sojournFew, p.usual == 0, usual, p.usual > s.target/2 && p.known < 3*n, s.takes(n) <= s.bearable():
@@ -179,10 +186,10 @@ func (s *sojourn) watch(at int64, n float64, c counts) {
 		g.since, g.began = at+knownAfter, n
 	}
 	g.ended, g.most = g.ended || c.ended > 0, max(g.most, n)
-	wait, by := signLasts, causeSlow
+	wait, by := signLasts, cause.Latency
 	switch {
 	case !g.ended:
-		wait, by = s.target, causeHang
+		wait, by = s.target, cause.Hang
 	case n >= g.most && n >= 1.2*g.began && p.slow >= p.rate/2: // not after a pause
 		wait = signGrows
 	}
@@ -223,8 +230,8 @@ func (s *sojourn) govern(at int64, n float64, c counts) {
 	took := float64(at-h.at) / 1e9
 	expected := took * h.rate
 	switch {
-	case h.cause == causeHang && c.good > 0: // what still hangs is lost
-		s.standing.reset(at, n+s.standing.value())
+	case h.cause == cause.Hang && c.good > 0: // what still hangs is lost
+		s.standing.Reset(at, n+s.standing.Value())
 	case n < h.limit+1: // the limit in force is rounded up
 		if h.seen.ended >= rateEnds && h.mean == 0 {
 			h.good, h.rate = h.seen.good/took, h.seen.ended/took
@@ -232,11 +239,11 @@ func (s *sojourn) govern(at int64, n float64, c counts) {
 		}
 		h.drained, h.at, h.seen = true, at, counts{}
 		s.since.Store(at)
-	case h.cause != causeHang && took >= s.target/2 && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
-		s.standing.reset(at, n+s.standing.value()) // the denied work would not have waited for it
+	case h.cause != cause.Hang && took >= s.target/2 && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
+		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
 		s.harm(at)
 	case h.seen.ended > 0 && at-h.at > standingSpan && n > h.was/2: // what drains is a queue
-		s.standing.reset(at, n+s.standing.value())
+		s.standing.Reset(at, n+s.standing.Value())
 		s.begin(at, h.limit)
 	}
 }
@@ -248,7 +255,7 @@ func (s *sojourn) judge(at int64) {
 	mean := h.seen.lasted / max(h.seen.fresh, 1) / 1e9
 	enough := h.seen.ended >= rateEnds && h.seen.fresh >= usualFirst
 	patience := 2 * s.target
-	if h.cause != causeHang {
+	if h.cause != cause.Hang {
 		patience = max(patience, 3*s.takes(h.limit))
 	}
 	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < patience {
@@ -268,7 +275,7 @@ func (s *sojourn) judge(at int64) {
 		s.pace.set(max(mean, h.limit/rate)) // the limit took the rate along: nothing waited, work is slow by nature
 		h.needless = true
 		s.begin(at, h.was)
-	case (fell || h.limit <= sojournLeast) && h.cause != causeHang && good <= .4*h.before.good && rate <= .4*h.before.rate:
+	case (fell || h.limit <= sojournLeast) && h.cause != cause.Hang && good <= .4*h.before.good && rate <= .4*h.before.rate:
 		s.harm(at)
 	default:
 		if fell || h.limit >= h.was {
@@ -295,10 +302,10 @@ func (s *sojourn) free() {
 
 // nextLimit is the limit from now on, with room for a probe while nothing ends.
 func (s *sojourn) nextLimit(at, inFlight int64) int64 {
-	if s.hold.cause == "" {
+	if s.hold.cause == cause.None {
 		return noLimit
 	}
-	limit := int64(min(math.Ceil(s.hold.limit+s.standing.value()), noLimit))
+	limit := int64(min(math.Ceil(s.hold.limit+s.standing.Value()), noLimit))
 	if at-s.lastEnd >= probeEvery && at-s.probed.Load() >= probeEvery {
 		s.probed.Store(at)
 		limit = max(limit, inFlight+max(s.wanted.Load(), 1))

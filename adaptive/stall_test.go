@@ -19,7 +19,7 @@ import (
 func hanging(t *testing.T, test func(t *testing.T, l *adaptive.Limiter)) {
 	for name, s := range map[string]func() adaptive.Strategy{
 		"default": adaptive.Sojourn,
-		"bbr":     func() adaptive.Strategy { return newBBR(t, adaptive.WithSignal(new(dial))) },
+		"bbr":     func() adaptive.Strategy { return newBBR(new(dial)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -9,14 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 )
 
 // constructors are all strategies with their defaults.
 var constructors = map[string]func(...adaptive.Option) adaptive.Strategy{
-	"AIMD": adaptive.AIMD, "BBR": adaptive.BBR, "CompatKratos": adaptive.CompatKratos, "Default": adaptive.Default,
-	"Gradient2": adaptive.Gradient2, "RunQueue": adaptive.RunQueue, "Vegas": adaptive.Vegas,
+	"AIMD": strategy.AIMD, "BBR": strategy.BBR, "CompatKratos": strategy.CompatKratos, "Default": adaptive.Default,
+	"Gradient2": strategy.Gradient2, "RunQueue": adaptive.RunQueue, "Vegas": strategy.Vegas,
 	"Fixed": func(...adaptive.Option) adaptive.Strategy { return adaptive.Fixed(5) },
-	"Min":   func(...adaptive.Option) adaptive.Strategy { return adaptive.Min(adaptive.Fixed(5), adaptive.AIMD()) },
+	"Min":   func(...adaptive.Option) adaptive.Strategy { return adaptive.Min(adaptive.Fixed(5), strategy.AIMD()) },
 }
 
 const inUse = "adaptive: New: strategy is already in use; make one strategy per limiter"
@@ -33,7 +35,7 @@ func TestStrategyBelongsToOneLimiter(t *testing.T) {
 		_, err = adaptive.New(s)
 		require.EqualError(t, err, inUse, name)
 
-		other := adaptive.Vegas()
+		other := strategy.Vegas()
 		_, err = adaptive.New(adaptive.Min(other, adaptive.Min(adaptive.Fixed(1), s)))
 		require.EqualError(t, err, inUse, "%s within a Min", name)
 		_, err = adaptive.New(adaptive.Min(other, other))
@@ -46,7 +48,7 @@ func TestStrategyBelongsToOneLimiter(t *testing.T) {
 // TestStrategyForOneOfMany: of several concurrent New one succeeds.
 func TestStrategyForOneOfMany(t *testing.T) {
 	for range 100 {
-		s := adaptive.Min(adaptive.AIMD(), adaptive.Vegas())
+		s := adaptive.Min(strategy.AIMD(), strategy.Vegas())
 		var made atomic.Int64
 		var done sync.WaitGroup
 		for range 4 {
@@ -82,12 +84,12 @@ func TestStrategyErrors(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]adaptive.Strategy{
-		"BBR: duplicate option WithLimits":           adaptive.BBR(limits, limits),
+		"BBR: duplicate option WithLimits":           strategy.BBR(limits, limits),
 		"Default: duplicate option WithTarget":       adaptive.Default(adaptive.WithTarget(time.Second), adaptive.WithTarget(time.Second)),
-		"CompatKratos: duplicate option WithSignal":  adaptive.CompatKratos(adaptive.WithSignal(new(dial)), adaptive.WithSignal(new(dial))),
-		"CompatKratos: signal is nil":                adaptive.CompatKratos(adaptive.WithSignal(nil)),
-		"duplicate option Threshold of the cpu":      adaptive.BBR(adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(.5), adaptive.Threshold(.5)))),
-		"Gradient2: lower limit is 0, want 1 or mor": adaptive.Gradient2(adaptive.WithLimits(0, 0)),
+		"CompatKratos: duplicate option WithSignal":  strategy.CompatKratos(strategy.WithSignal(new(dial)), strategy.WithSignal(new(dial))),
+		"CompatKratos: signal is nil":                strategy.CompatKratos(strategy.WithSignal(nil)),
+		"duplicate option Threshold of the cpu":      strategy.BBR(strategy.WithSignal(signal.CPU(signal.Threshold(.5), signal.Threshold(.5)))),
+		"Gradient2: lower limit is 0, want 1 or mor": strategy.Gradient2(adaptive.WithLimits(0, 0)),
 	} {
 		_, err := adaptive.New(s)
 		require.ErrorContains(t, err, want)

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 )
 
 // waitQueue is the queue of a running limiter, under a lock. Requests of a higher rank are
@@ -59,25 +62,25 @@ func newWaitQueue(l *Limiter, q Queue) *waitQueue {
 }
 
 // acquire takes n slots, at once if no request waits and they are free, otherwise in
-// turn. The cause is none if it got them. An error means that the context or the
+// turn. The cause is None if it got them. An error means that the context or the
 // limiter has ended.
-func (q *waitQueue) acquire(ctx context.Context, n int64, r rank) (inFlight, limit int64, c cause, err error) {
+func (q *waitQueue) acquire(ctx context.Context, n int64, r rank) (inFlight, limit int64, c algo.Cause, err error) {
 	if q.length.Load() == 0 {
-		if inFlight, limit, c = q.limiter.enter(n); c == none {
-			return inFlight, limit, none, nil
+		if inFlight, limit, c = q.limiter.enter(n); c == cause.None {
+			return inFlight, limit, cause.None, nil
 		}
 	}
 	return q.wait(ctx, n, r)
 }
 
 // wait takes n slots in turn.
-func (q *waitQueue) wait(ctx context.Context, n int64, r rank) (inFlight, limit int64, c cause, err error) {
+func (q *waitQueue) wait(ctx context.Context, n int64, r rank) (inFlight, limit int64, c algo.Cause, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, 0, none, err
+		return 0, 0, cause.None, err
 	}
 	w, longest, err := q.enter(ctx, n, r)
 	if err != nil || w == nil {
-		return 0, 0, byFullQueue, err
+		return 0, 0, cause.Queue, err
 	}
 	timer := time.NewTimer(longest)
 	defer timer.Stop()
@@ -125,13 +128,13 @@ func (q *waitQueue) enter(ctx context.Context, n int64, r rank) (*waiter, time.D
 }
 
 // leave ends the wait of w, which may have a slot, a denial or neither by now.
-func (q *waitQueue) leave(ctx context.Context, w *waiter) (cause, error) {
+func (q *waitQueue) leave(ctx context.Context, w *waiter) (algo.Cause, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	canceled := ended(ctx)
 	switch {
 	case w.result == closed:
-		return none, ErrClosed
+		return cause.None, ErrClosed
 	case w.result == admitted && canceled != nil:
 		q.limiter.inFlight.Add(-w.n) // the caller is gone and will not use the slot
 	case w.result == waiting:
@@ -142,15 +145,13 @@ func (q *waitQueue) leave(ctx context.Context, w *waiter) (cause, error) {
 	}
 	switch {
 	case canceled != nil:
-		return none, canceled
+		return cause.None, canceled
 	case w.result == admitted:
-		return none, nil
-	case w.result == evicted:
-		return byFullQueue, nil
+		return cause.None, nil
 	case w.result == overLimit:
-		return byLimit, nil
+		return cause.Limit, nil
 	}
-	return byLongWait, nil
+	return cause.Queue, nil
 }
 
 // ended is the error of ctx, or the one that it has from its deadline on: its own
@@ -185,11 +186,11 @@ func (q *waitQueue) serve(at int64) {
 			continue
 		}
 		inFlight, limit, c := q.limiter.enter(w.n)
-		if c != none && w.n > limit {
+		if c != cause.None && w.n > limit {
 			q.dismiss(w, overLimit)
 			continue
 		}
-		if c != none {
+		if c != cause.None {
 			return
 		}
 		w.inFlight, w.limit = inFlight, limit

@@ -119,7 +119,7 @@ func TestSharesInAQueue(t *testing.T) {
 func TestSharesOfWorkWithoutResult(t *testing.T) {
 	for _, outcome := range []algo.Outcome{algo.Succeeded, algo.Failed, algo.Succeeded | algo.Untimed, algo.Canceled} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLimiter(t, adaptive.Fixed(200), adaptive.WithFairShares(nil))
+			l := newLimiter(t, gated(200), adaptive.WithFairShares(nil))
 			crews := []*crew{{key: "flood", rate: 1000, takes: time.Second, outcome: outcome}}
 			for _, key := range []string{"a", "b", "c", "d"} {
 				crews = append(crews, &crew{key: key, rate: 2000, takes: 10 * time.Millisecond})
@@ -135,7 +135,7 @@ func TestSharesOfWorkWithoutResult(t *testing.T) {
 // TestSharesOfStreams: the time that work waits for its client is not charged to its tenant.
 func TestSharesOfStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, adaptive.Gradient2(), adaptive.WithLimits(40, 40), adaptive.WithFairShares(nil))
+		l := newLimiter(t, gated(40), adaptive.WithFairShares(nil))
 		crews := []*crew{{key: "flood", rate: 20_000, takes: 10 * time.Millisecond}}
 		for _, key := range []string{"a", "b", "c", "d"} {
 			crews = append(crews, &crew{key: key, rate: 400, takes: 10 * time.Millisecond, waits: time.Second, outcome: algo.Succeeded | algo.Untimed})

@@ -126,7 +126,7 @@ func TestFIFODeadline(t *testing.T) {
 			require.Positive(t, late.lease.RetryAfter)
 			require.Equal(t, 300*time.Millisecond, late.took)
 		}
-		require.Equal(t, adaptive.Denials{QueueFull: 1, Wait: 2}, v.l.Explain().Denied)
+		require.Equal(t, adaptive.Denials{Queue: 3}, v.l.Explain().Denied)
 		v.leave(0)
 		require.Zero(t, v.l.InFlight())
 	})

@@ -128,7 +128,7 @@ func givenBack(enter func() func(bool)) outcome {
 // ourClasses states a class that there is not.
 func ourClasses() outcome {
 	ctx := context.Background()
-	l := must(adaptive.New(adaptive.Fixed(1), adaptive.WithPriorities()))
+	l := must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1), adaptive.WithPriorities()))
 	held, _ := l.Acquire(ctx, "k", 1)
 	for range 10 {
 		lease, _ := l.Acquire(adaptive.WithClass(ctx, 255), "k", 1)

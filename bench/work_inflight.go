@@ -9,6 +9,8 @@ import (
 	"github.com/go-kratos/aegis/circuitbreaker/sre"
 	"github.com/go-kratos/aegis/ratelimit/bbr"
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/peers"
@@ -114,14 +116,14 @@ func adaptiveGates(free bool) []gate {
 	}
 	start := time.Now()
 	limits := adaptive.WithLimits(most, most)
-	calm := adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(1e6))) // which it does not reach
+	calm := strategy.WithSignal(signal.CPU(signal.Threshold(1e6))) // which it does not reach
 	zero := peers.GoZero(load.WithCpuThreshold(threshold))
 	return []gate{
 		{"floor: clock, swap, clock, swap", floor, inFlightFloor(most, func() time.Duration { return time.Since(start) }), nil},
-		{bbrLimit, ours, ourGate(adaptive.BBR(calm), limits), nil},
+		{bbrLimit, ours, ourGate(strategy.BBR(calm), limits), nil},
 		{defaultLimit, ours, ourGate(adaptive.Default(), limits), nil},
 		{"sluice RunQueue", ours, ourGate(adaptive.RunQueue(), limits), nil},
-		{"sluice Gradient2", ours, ourGate(adaptive.Gradient2(limits)), nil},
+		{"sluice Gradient2", ours, ourGate(strategy.Gradient2(limits)), nil},
 		{"failsafe-go adaptive limiter", peer, peers.Failsafe(most).Once, nil},
 		{"kratos aegis BBR", peer, peers.Aegis(bbr.WithCPUThreshold(threshold)).Once, nil},
 		{"go-zero adaptive shedder", peer, zero.Once, func() { fillZero(zero) }},
@@ -184,7 +186,7 @@ func addFloor() func() bool {
 // windows count completed work into a rolling window of 10 s in 100 buckets.
 // The window of aegis is not exported.
 func windows() []contender {
-	w := must(adaptive.NewWindow(10*time.Second, 100))
+	w := must(strategy.NewWindow(10*time.Second, 100))
 	zero := collection.NewRollingWindow(func() *collection.Bucket[int64] {
 		return new(collection.Bucket[int64])
 	}, 100, 100*time.Millisecond)

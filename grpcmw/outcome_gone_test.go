@@ -12,13 +12,15 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
 
 // idle is a processor that the other tests do not load.
-var idle = adaptive.SignalFunc(func() (float64, bool) { return 0, true })
+var idle = signal.Func(func() (float64, bool) { return 0, true })
 
 // counted counts the calls that a limiter's strategy may learn from as failures.
 type counted struct {
@@ -52,9 +54,9 @@ func (l *countedLease) Settle(_ algo.Handle, n int64) { l.lease.Settle(n) }
 // call is denied.
 func TestC2_ChosenDeadlinesTeachNothing(t *testing.T) {
 	for name, strategy := range map[string]adaptive.Strategy{
-		"AIMD":    adaptive.AIMD(adaptive.WithLimits(5, 200), adaptive.WithInitial(200)),
-		"Vegas":   adaptive.Vegas(adaptive.WithLimits(1, 200), adaptive.WithInitial(200)),
-		"BBR":     adaptive.BBR(adaptive.WithSignal(idle)),
+		"AIMD":    strategy.AIMD(adaptive.WithLimits(5, 200), strategy.WithInitial(200)),
+		"Vegas":   strategy.Vegas(adaptive.WithLimits(1, 200), strategy.WithInitial(200)),
+		"BBR":     strategy.BBR(strategy.WithSignal(idle)),
 		"Default": adaptive.Default(adaptive.WithTarget(time.Hour)),
 	} {
 		t.Run(name, func(t *testing.T) {

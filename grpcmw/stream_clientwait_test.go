@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -35,7 +36,7 @@ func TestStreamsWaitForTheirClients(t *testing.T) {
 // TestC1_AStreamReleasedByItsHandler: a handler that releases the lease of its stream frees its
 // slot once, and leaves the limit as it was.
 func TestC1_AStreamReleasedByItsHandler(t *testing.T) {
-	l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 2), adaptive.WithInitial(2))))
+	l := algo.Must(adaptive.New(strategy.AIMD(adaptive.WithLimits(1, 2), strategy.WithInitial(2))))
 	i := grpcmw.StreamServerInterceptor(l, rpckey.Global(), grpcmw.WithLeaseInContext())
 	for range 3 {
 		err := run(t.Context(), i, func(ss grpc.ServerStream) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/internal/cases"
@@ -26,10 +27,10 @@ import (
 // tuned are the strategies that learn from the time that work takes.
 var tuned = map[string]func() adaptive.Strategy{
 	"Default":   func() adaptive.Strategy { return adaptive.Default() },
-	"BBR":       func() adaptive.Strategy { return adaptive.BBR() },
-	"Gradient2": func() adaptive.Strategy { return adaptive.Gradient2() },
-	"AIMD":      func() adaptive.Strategy { return adaptive.AIMD(adaptive.WithTimeout(500 * time.Millisecond)) },
-	"Vegas":     func() adaptive.Strategy { return adaptive.Vegas() },
+	"BBR":       func() adaptive.Strategy { return strategy.BBR() },
+	"Gradient2": func() adaptive.Strategy { return strategy.Gradient2() },
+	"AIMD":      func() adaptive.Strategy { return strategy.AIMD(strategy.WithTimeout(500 * time.Millisecond)) },
+	"Vegas":     func() adaptive.Strategy { return strategy.Vegas() },
 }
 
 // site is a small service: a page, a form that reads its body, and a stream.
@@ -220,7 +221,7 @@ func TestC1_AStreamReleasedByItsHandler(t *testing.T) {
 		"alone": func(l algo.Limiter) algo.Limiter { return l },
 		"all":   func(l algo.Limiter) algo.Limiter { return algo.All(bucket, l) },
 	} {
-		l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 2), adaptive.WithInitial(2))))
+		l := algo.Must(adaptive.New(strategy.AIMD(adaptive.WithLimits(1, 2), strategy.WithInitial(2))))
 		url, client := start(t, "HTTP/1.1", httpmw.Limit(wrap(l), keyfunc.Global(), httpmw.WithLeaseInContext())(
 			http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
@@ -255,7 +256,7 @@ func room(t *testing.T, l algo.Limiter) (n int) {
 
 // TestC1_SettlingWhileABodyIsRead: the handler settles while another goroutine reads the body.
 func TestC1_SettlingWhileABodyIsRead(t *testing.T) {
-	l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 9), adaptive.WithInitial(9))))
+	l := algo.Must(adaptive.New(strategy.AIMD(adaptive.WithLimits(1, 9), strategy.WithInitial(9))))
 	h := httpmw.Limit(l, keyfunc.Global(), httpmw.WithLeaseInContext())(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			var all sync.WaitGroup

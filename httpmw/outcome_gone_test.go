@@ -22,6 +22,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/hints"
@@ -50,7 +52,7 @@ func proxyTo(t *testing.T, upstream http.Handler) http.Handler {
 }
 
 // idle is a processor that the other tests do not load.
-var idle = adaptive.SignalFunc(func() (float64, bool) { return 0, true })
+var idle = signal.Func(func() (float64, bool) { return 0, true })
 
 // Clients that hang up, at a proxy whose handlers fail then, lower no adaptive
 // limit, and no honest request is denied.
@@ -71,11 +73,11 @@ func TestC2_HangUpsTeachNothing(t *testing.T) {
 		}
 	})
 	for name, strategy := range map[string]func() adaptive.Strategy{
-		"AIMD": func() adaptive.Strategy { return adaptive.AIMD(adaptive.WithLimits(5, 200), adaptive.WithInitial(200)) },
+		"AIMD": func() adaptive.Strategy { return strategy.AIMD(adaptive.WithLimits(5, 200), strategy.WithInitial(200)) },
 		"Vegas": func() adaptive.Strategy {
-			return adaptive.Vegas(adaptive.WithLimits(1, 200), adaptive.WithInitial(200))
+			return strategy.Vegas(adaptive.WithLimits(1, 200), strategy.WithInitial(200))
 		},
-		"BBR":     func() adaptive.Strategy { return adaptive.BBR(adaptive.WithSignal(idle)) },
+		"BBR":     func() adaptive.Strategy { return strategy.BBR(strategy.WithSignal(idle)) },
 		"Default": func() adaptive.Strategy { return adaptive.Default(adaptive.WithTarget(time.Hour)) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
@@ -73,7 +74,7 @@ func TestHTTP2HangUpsInTheQueue(t *testing.T) {
 func TestHTTP2StreamsEnd(t *testing.T) {
 	for _, protocol := range []string{"HTTP/2", "h2c"} {
 		t.Run(protocol, func(t *testing.T) {
-			l := algo.Must(adaptive.New(adaptive.AIMD(adaptive.WithLimits(1, 3), adaptive.WithInitial(3))))
+			l := algo.Must(adaptive.New(strategy.AIMD(adaptive.WithLimits(1, 3), strategy.WithInitial(3))))
 			var running atomic.Int64
 			url, client := start(t, protocol, httpmw.Limit(l, key(""), httpmw.WithLeaseInContext())(http.HandlerFunc(
 				func(w http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
 )
@@ -19,8 +21,8 @@ type learner struct {
 
 func learners() []learner {
 	return []learner{
-		{"BBR", adaptive.BBR}, {"Gradient2", adaptive.Gradient2},
-		{"Vegas", adaptive.Vegas}, {"AIMD", adaptive.AIMD},
+		{"BBR", strategy.BBR}, {"Gradient2", strategy.Gradient2},
+		{"Vegas", strategy.Vegas}, {"AIMD", strategy.AIMD},
 	}
 }
 
@@ -28,7 +30,7 @@ func learners() []learner {
 func everyStrategy() []learner {
 	return append(learners(),
 		learner{"Default", unlimited(adaptive.Default)}, learner{"RunQueue", unlimited(adaptive.RunQueue)},
-		learner{"CompatKratos", unlimited(adaptive.CompatKratos)},
+		learner{"CompatKratos", unlimited(strategy.CompatKratos)},
 	)
 }
 
@@ -162,7 +164,7 @@ func TestC2_FailedSignalFallsBack(t *testing.T) {
 	sc := Classic()[1].shorten(60000)
 	run := func(fails bool, others ...adaptive.Strategy) Result {
 		by := Strategy{Name: "BBR", gate: func(w *world) (Gate, error) {
-			bbr := adaptive.BBR(w.option(), adaptive.WithSignal(adaptive.SignalFunc(func() (float64, bool) {
+			bbr := strategy.BBR(w.option(), strategy.WithSignal(signal.Func(func() (float64, bool) {
 				return 1.2, !fails || w.now < int64(sc.From+2*sec)
 			})))
 			return newLimited(w, adaptive.Min(append(others, bbr)...))

@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/adaptive/strategy"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // Strategy is one contestant.
@@ -51,12 +53,41 @@ func adapted(name string, meter bool, make func(w *world, on adaptive.Option) ad
 		if w.Fair {
 			opts = append(opts, adaptive.WithFairShares(w.weightOf))
 		}
-		return newLimited(w, make(w, w.option()), opts...)
+		s := make(w, w.option())
+		g, err := newLimited(w, s, opts...)
+		if err != nil && opts != nil { // requests cannot wait here for slots alone
+			g, err = newLimited(w, gated{s}, opts...)
+		}
+		return g, err
 	}}
 }
 
+// gated is a strategy behind a gate that admits every request.
+type gated struct{ adaptive.Strategy }
+
+func (gated) Admits(time.Duration) bool { return true }
+func (gated) Full() bool                { return false }
+
+func (g gated) Admitted(at time.Duration, n, inFlight int64) {
+	if f, ok := g.Strategy.(adaptive.Follower); ok {
+		f.Admitted(at, n, inFlight)
+	}
+}
+
+func (g gated) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
+	if f, ok := g.Strategy.(adaptive.Follower); ok {
+		f.Finished(at, rtt, inFlight, o)
+	}
+}
+
+func (g gated) Denied(at time.Duration, n, inFlight int64, c algo.Cause) {
+	if f, ok := g.Strategy.(adaptive.Follower); ok {
+		f.Denied(at, n, inFlight, c)
+	}
+}
+
 // option runs a limiter or a strategy on the simulated machine.
-func (w *world) option() adaptive.Option { return machine.Option(w).(adaptive.Option) }
+func (w *world) option() adaptive.Option { return wiring.OnMachine(w) }
 
 // Strategies are all strategies of package adaptive, each with its defaults,
 // except the settings that its documentation asks the user to choose: a timeout
@@ -69,18 +100,18 @@ func Strategies() []Strategy {
 		adapted("RunQueue", false, func(w *world, on adaptive.Option) adaptive.Strategy {
 			return adaptive.RunQueue(on, adaptive.WithTarget(w.SLO))
 		}),
-		adapted("BBR", true, func(_ *world, on adaptive.Option) adaptive.Strategy { return adaptive.BBR(on) }),
+		adapted("BBR", true, func(_ *world, on adaptive.Option) adaptive.Strategy { return strategy.BBR(on) }),
 		adapted("CompatKratos", true, func(_ *world, on adaptive.Option) adaptive.Strategy {
-			return adaptive.CompatKratos(on)
+			return strategy.CompatKratos(on)
 		}),
 		adapted("Gradient2", false, func(w *world, on adaptive.Option) adaptive.Strategy {
-			return adaptive.Gradient2(on, adaptive.WithLimits(20, w.scaled(200)))
+			return strategy.Gradient2(on, adaptive.WithLimits(20, w.scaled(200)))
 		}),
 		adapted("Vegas", false, func(w *world, on adaptive.Option) adaptive.Strategy {
-			return adaptive.Vegas(on, adaptive.WithLimits(1, w.scaled(1000)))
+			return strategy.Vegas(on, adaptive.WithLimits(1, w.scaled(1000)))
 		}),
 		adapted("AIMD", false, func(w *world, on adaptive.Option) adaptive.Strategy {
-			return adaptive.AIMD(on, adaptive.WithLimits(20, w.scaled(200)), adaptive.WithTimeout(w.SLO))
+			return strategy.AIMD(on, adaptive.WithLimits(20, w.scaled(200)), strategy.WithTimeout(w.SLO))
 		}),
 	}
 }

@@ -16,7 +16,7 @@ const module = "github.com/sluice-go/sluice"
 
 // libraries are the packages that users import and their subpackages, without
 // the admin page and the telemetry.
-var libraries = []string{"algo", "keyfunc", "keyfunc/rpckey", "httpmw", "grpcmw", "adaptive", "distributed", "distributed/rules"}
+var libraries = []string{"algo", "keyfunc", "keyfunc/rpckey", "httpmw", "grpcmw", "adaptive", "adaptive/strategy", "adaptive/signal", "adaptive/throttle", "distributed", "distributed/rules"}
 
 // tree is a version of the library.
 type tree struct {

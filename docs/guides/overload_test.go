@@ -29,7 +29,7 @@ func Example_overload() {
 	protect := httpmw.Limit(capacity, keyfunc.Global(), httpmw.WithName("capacity"))
 	handler := perClient(protect(mux))
 
-	fmt.Println(get(handler, "/orders", "").Code, capacity.Explain().Denied.RunQueue)
+	fmt.Println(get(handler, "/orders", "").Code, capacity.Explain().Denied.Processor)
 	// Output: 200 0
 }
 

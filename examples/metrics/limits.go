@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
@@ -54,7 +55,7 @@ func newLimits(logger *slog.Logger) (*limits, error) {
 	if l.users, err = algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)); err != nil {
 		return nil, err
 	}
-	if l.capacity, err = adaptive.New(adaptive.Gradient2()); err != nil {
+	if l.capacity, err = adaptive.New(strategy.Gradient2()); err != nil {
 		return nil, err
 	}
 	return l, l.metrics.InFlight("capacity", l.capacity)

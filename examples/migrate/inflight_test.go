@@ -15,13 +15,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
 )
 
 func TestKratos(t *testing.T) {
 	limiter := bbr.NewLimiter()
-	same := algo.Must(adaptive.New(adaptive.CompatKratos()))
+	same := algo.Must(adaptive.New(strategy.CompatKratos()))
 	better := algo.Must(adaptive.New(adaptive.Default()))
 
 	done, err := limiter.Allow()
@@ -34,7 +36,7 @@ func TestKratos(t *testing.T) {
 		lease.Release(algo.Succeeded)
 	}
 	_ = bbr.NewLimiter(bbr.WithCPUThreshold(900))
-	_ = adaptive.BBR(adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(0.9))))
+	_ = strategy.BBR(strategy.WithSignal(signal.CPU(signal.Threshold(0.9))))
 }
 
 func TestFailsafe(t *testing.T) {
@@ -66,7 +68,7 @@ func TestFailsafe(t *testing.T) {
 		compartment.ReleasePermit()
 	})
 	_ = adaptivelimiter.NewWithDefaults[any]()
-	_ = algo.Must(adaptive.New(adaptive.Gradient2()))
+	_ = algo.Must(adaptive.New(strategy.Gradient2()))
 	_ = adaptivethrottler.NewWithDefaults[any]()
 	_ = algo.Must(throttle.New())
 	_ = failsafe.With(bulkhead.New[any](2))

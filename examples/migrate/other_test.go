@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/httpmw"
@@ -65,7 +67,7 @@ func TestSentinel(t *testing.T) {
 	warm := algo.Must(classic.NewSmoothWarmingUp(algo.PerSecond(100), 10*time.Second, 3, 0))
 	isolated := algo.Must(adaptive.New(adaptive.Fixed(12)))
 	perParam := algo.Must(adaptive.PerKey(12))
-	system := algo.Must(adaptive.New(adaptive.BBR(adaptive.WithSignal(adaptive.Load1()))))
+	system := algo.Must(adaptive.New(strategy.BBR(strategy.WithSignal(signal.Load1()))))
 	for _, l := range []algo.Limiter{reject, queueing, warm, isolated, perParam, system} {
 		lease, err := l.Acquire(ctx, "resource", 1)
 		require.NoError(t, err)

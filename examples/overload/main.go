@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -86,7 +87,7 @@ func limiterOf(name string) (*adaptive.Limiter, error) {
 	case "runqueue":
 		return adaptive.New(adaptive.RunQueue())
 	case "bbr":
-		return adaptive.New(adaptive.BBR())
+		return adaptive.New(strategy.BBR())
 	}
 	return nil, fmt.Errorf("limiter is %q, want none, bbr, runqueue or default", name)
 }

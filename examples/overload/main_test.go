@@ -39,9 +39,9 @@ func (s *screen) Write(p []byte) (int, error) {
 func TestServes(t *testing.T) {
 	for name, says := range map[string]string{
 		"none":     `\d+ runnable\n`,
-		"bbr":      `bbr limit none  denied 0 by the run queue, 0 by the limit\n`,
-		"runqueue": `runqueue limit \d+ .*denied 0 by the run queue, 0 by the limit\n`,
-		"default":  `runqueue limit \d+  sojourn limit none  denied 0 by the run queue, 0 by the limit\n`,
+		"bbr":      `bbr limit none  denied: none\n`,
+		"runqueue": `runqueue limit \d+ .*denied: none\n`,
+		"default":  `runqueue limit \d+  sojourn limit none  denied: none\n`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -82,7 +82,7 @@ func TestDenies(t *testing.T) {
 	require.NoError(t, err)
 	a.handler().ServeHTTP(w, r)
 	require.Equal(t, http.StatusServiceUnavailable, w.status)
-	require.Contains(t, a.explained(), "denied 0 by the run queue, 1 by the limit")
+	require.Contains(t, a.explained(), "denied: 1 limit")
 	held.Release(algo.Succeeded)
 	a.handler().ServeHTTP(&answer{}, r)
 	require.EqualValues(t, 2, a.came.Load())

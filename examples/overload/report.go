@@ -45,7 +45,7 @@ func (a *api) explained() string {
 	for _, s := range e.Strategies {
 		fmt.Fprintf(&b, "  %s", state(s))
 	}
-	fmt.Fprintf(&b, "  denied %d by the run queue, %d by the limit", e.Denied.RunQueue, e.Denied.Limit)
+	fmt.Fprintf(&b, "  denied: %v", e.Denied)
 	return b.String()
 }
 

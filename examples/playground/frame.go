@@ -10,7 +10,7 @@ import (
 type hello struct {
 	Algorithms []algorithm    `json:"algorithms"`
 	Loads      []load         `json:"loads"`
-	Strategies []strategy     `json:"strategies"`
+	Strategies []contender    `json:"strategies"`
 	Bounds     map[string]int `json:"bounds"`
 	Columns    int            `json:"columns"`
 	Moments    int            `json:"moments"`

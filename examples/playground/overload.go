@@ -14,26 +14,27 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// strategy is a concurrency limit. A nil make is no limit.
-type strategy struct {
+// contender is a concurrency limit. A nil make is no limit.
+type contender struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	make  func() adaptive.Strategy
 }
 
-var strategies = []strategy{
+var strategies = []contender{
 	{"none", "None", nil},
 	{"fixed", "Fixed", func() adaptive.Strategy { return adaptive.Fixed(2 * runtime.GOMAXPROCS(0)) }},
 	{"default", "Default", func() adaptive.Strategy { return adaptive.Default() }},
 	{"runqueue", "RunQueue", func() adaptive.Strategy { return adaptive.RunQueue() }},
-	{"bbr", "BBR", func() adaptive.Strategy { return adaptive.BBR() }},
-	{"gradient2", "Gradient2", func() adaptive.Strategy { return adaptive.Gradient2() }},
-	{"vegas", "Vegas", func() adaptive.Strategy { return adaptive.Vegas() }},
-	{"aimd", "AIMD", func() adaptive.Strategy { return adaptive.AIMD() }},
+	{"bbr", "BBR", func() adaptive.Strategy { return strategy.BBR() }},
+	{"gradient2", "Gradient2", func() adaptive.Strategy { return strategy.Gradient2() }},
+	{"vegas", "Vegas", func() adaptive.Strategy { return strategy.Vegas() }},
+	{"aimd", "AIMD", func() adaptive.Strategy { return strategy.AIMD() }},
 }
 
 const (
@@ -60,13 +61,13 @@ func (o order) check() error {
 	return nil
 }
 
-func strategyNamed(name string) (strategy, bool) {
+func strategyNamed(name string) (contender, bool) {
 	for _, s := range strategies {
 		if s.Name == name {
 			return s, true
 		}
 	}
-	return strategy{}, false
+	return contender{}, false
 }
 
 // overload is a server that burns processor time behind a limit in flight, and

@@ -113,8 +113,8 @@ type cause struct {
 
 func causes(d adaptive.Denials) []cause {
 	return []cause{
-		{"no place free", d.Limit}, {"lower class", d.Priority}, {"beyond its share", d.Share},
-		{"queue full", d.QueueFull}, {"waited in vain", d.Wait}, {"run queue", d.RunQueue}, {"past the deadline", d.Deadline}, {"never fits", d.Never},
+		{"limit", d.Limit}, {"deadline", d.Deadline}, {"queue", d.Queue}, {"processor", d.Processor}, {"latency", d.Latency},
+		{"hang", d.Hang}, {"priority", d.Priority}, {"share", d.Share}, {"never fits", d.Never},
 	}
 }
 

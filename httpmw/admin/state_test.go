@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
@@ -183,7 +184,7 @@ func TestAdaptivePanel(t *testing.T) {
 		require.Equal(t, 2.0, at(t, panel, "limit"))
 		require.Equal(t, 2.0, at(t, panel, "in_flight"))
 		require.Equal(t, "fixed", at(t, panel, "strategies", 0, "name"))
-		require.Equal(t, map[string]any{"name": "no place free", "n": 1.0}, at(t, panel, "denied", 0))
+		require.Equal(t, map[string]any{"name": "limit", "n": 1.0}, at(t, panel, "denied", 0))
 		require.Equal(t, []any{2.0, -1.0}, at(t, panel, "in_flights"))
 		require.Equal(t, []any{2.0, -1.0}, at(t, panel, "limits"))
 		require.Positive(t, at(t, s, "process", "goroutines"))
@@ -194,7 +195,7 @@ func TestAdaptivePanel(t *testing.T) {
 // The tenants of an overload are shown: what they asked for and got; their names only if keys are.
 func TestTenantsOfAnOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithFairShares(nil)))
+		l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1, 1), adaptive.WithFairShares(nil)))
 		opts := []admin.Option{admin.WithAdaptive("api", l)}
 		require.Equal(t, []any{}, at(t, state(t, newAdmin(t, opts...)), "adaptive", 0, "tenants"))
 		time.Sleep(time.Second)
@@ -225,7 +226,7 @@ func TestTenantsOfAnOverload(t *testing.T) {
 // Among many tenants the page names the flood alone.
 func TestFloodAmongManyTenants(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(adaptive.New(adaptive.Fixed(1000), adaptive.WithFairShares(nil)))
+		l := algo.Must(adaptive.New(adaptive.Default(), adaptive.WithLimits(1000, 1000), adaptive.WithFairShares(nil)))
 		time.Sleep(time.Second)
 		for range 1001 { // the last one begins the overload
 			lease, err := l.Acquire(t.Context(), "before", 1)
@@ -252,13 +253,13 @@ func TestEveryCauseIsShown(t *testing.T) {
 	for i := range denied {
 		names = append(names, at(t, denied, i, "name"))
 	}
-	require.Contains(t, names, "run queue")
+	require.Contains(t, names, "processor")
 }
 
 // Where there is no limit, none is drawn, and there is no pace at it.
 func TestAdaptivePanelWithoutLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := algo.Must(adaptive.New(adaptive.BBR(adaptive.WithSignal(idle{}))))
+		l := algo.Must(adaptive.New(strategy.BBR(strategy.WithSignal(idle{}))))
 		a := newAdmin(t, admin.WithAdaptive("api", l))
 		lease, err := l.Acquire(context.Background(), "", 1)
 		require.NoError(t, err)

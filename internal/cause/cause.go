@@ -18,6 +18,8 @@ const (
 	Priority               // for requests of a higher class
 	Share                  // for tenants within their share
 	Store                  // the shared store was unavailable
+
+	Count // of the causes
 )
 
 var names = [...]string{"", "limit", "keys", "deadline", "queue", "processor", "latency", "hang", "priority", "share", "store"}

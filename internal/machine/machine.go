@@ -27,11 +27,6 @@ type Machine interface {
 	Rand() uint64
 }
 
-// Option makes an option of package adaptive (an adaptive.Option) that runs a
-// limiter or a strategy on m. Package adaptive sets it while it is initialized.
-// It is here, and not in package adaptive, because only the simulator needs it.
-var Option func(m Machine) any
-
 // Capacity is the number of processors that the process can use: Procs, or the
 // quota if that is less.
 func Capacity(m Machine) float64 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/peers"
 	"github.com/sluice-go/sluice/httpmw"
@@ -22,7 +23,7 @@ func ours(name string) (algo.Limiter, error) {
 	case "runqueue":
 		return adaptive.New(adaptive.RunQueue(), options()...)
 	case "bbr":
-		return adaptive.New(adaptive.BBR(), options()...)
+		return adaptive.New(strategy.BBR(), options()...)
 	case "rejects":
 		return rejects{}, nil
 	}

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/peers"
-	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // gate decides on requests. It returns the release of an admitted one, nil if it denies.
@@ -28,7 +29,7 @@ type Limiter struct {
 func Limiters() []Limiter {
 	of := func(name string, strategy func(w *world, on adaptive.Option) adaptive.Strategy) Limiter {
 		return Limiter{Name: name, make: func(w *world) (gate, error) {
-			on := machine.Option(w).(adaptive.Option)
+			on := wiring.OnMachine(w)
 			l, err := adaptive.New(strategy(w, on), append(w.Options, on)...)
 			return &limited{l}, err
 		}}
@@ -38,8 +39,8 @@ func Limiters() []Limiter {
 		of("Default", func(w *world, on adaptive.Option) adaptive.Strategy {
 			return adaptive.Default(on, adaptive.WithTarget(max(w.Target, w.SLO)))
 		}),
-		of("Vegas", func(_ *world, on adaptive.Option) adaptive.Strategy { return adaptive.Vegas(on) }),
-		of("Gradient2", func(_ *world, on adaptive.Option) adaptive.Strategy { return adaptive.Gradient2(on) }),
+		of("Vegas", func(_ *world, on adaptive.Option) adaptive.Strategy { return strategy.Vegas(on) }),
+		of("Gradient2", func(_ *world, on adaptive.Option) adaptive.Strategy { return strategy.Gradient2(on) }),
 		{Name: "failsafe-go", Bubble: true, make: func(*world) (gate, error) {
 			return foreign(peers.Failsafe(0)), nil
 		}},

@@ -16,6 +16,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/httpmw"
@@ -54,8 +56,8 @@ func stageScene(t *testing.T, opts ...admin.Option) *scene {
 	reports := admin.Control(algo.Must(algo.NewPacer(algo.PerSecond(12), algo.MaxWait(time.Second))))
 	trial := algo.Shadow(algo.Must(algo.NewSlidingWindow(algo.PerMinute(40))))
 	s.partners = admin.Control(algo.Must(store.TokenBucket("partners", algo.PerSecond(30), algo.Burst(60))))
-	vegas := adaptive.Vegas(adaptive.WithLimits(4, 60))
-	bbr := adaptive.BBR(adaptive.WithSignal(adaptive.CPU()))
+	vegas := strategy.Vegas(adaptive.WithLimits(4, 60))
+	bbr := strategy.BBR(strategy.WithSignal(signal.CPU()))
 	checkout := algo.Must(adaptive.New(adaptive.Min(vegas, bbr)))
 
 	all := append([]admin.Option{

@@ -1,9 +1,12 @@
-package adaptive
+package strategy
 
 import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // AIMD is a strategy that adds 1 to the limit for each sample while at least half
@@ -14,31 +17,26 @@ import (
 // Work that was admitted before the last decrease does not show the effect of the
 // new limit, so a hundred simultaneous timeouts are one decrease, as in TCP.
 //
-// Options: [WithLimits], 20 to 200 by default, [WithInitial], and [WithTimeout],
+// Options: [adaptive.WithLimits], 20 to 200 by default, [WithInitial], and [WithTimeout],
 // 5 s by default.
 //
 // It needs failures to find the limit. Use it where a dependency rejects early and
 // cheaply.
-func AIMD(opts ...Option) Strategy {
-	s := settings{min: learningFloor, max: 200, timeout: 5 * time.Second}
-	if err := configure("AIMD", &s, opts, "WithLimits", "WithInitial", "WithTimeout"); err != nil {
+func AIMD(opts ...adaptive.Option) adaptive.Strategy {
+	a := &aimd{decreased: math.MinInt64}
+	set, err := a.init("AIMD", 200, opts, "WithTimeout")
+	if err != nil {
 		return invalid{err}
 	}
-	if s.timeout <= 0 {
-		return invalid{fmt.Errorf("AIMD: timeout is %v, want more than 0", s.timeout)}
-	}
-	a := &aimd{timeout: s.timeout, decreased: math.MinInt64}
-	if err := a.init("AIMD", &s); err != nil {
-		return invalid{err}
+	if a.timeout = wiring.Get(set, "WithTimeout", 5*time.Second); a.timeout <= 0 {
+		return invalid{fmt.Errorf("AIMD: timeout is %v, want more than 0", a.timeout)}
 	}
 	return a
 }
 
 // WithTimeout sets the response time, above 0, from which [AIMD] counts a success
 // as a failure.
-func WithTimeout(d time.Duration) Option {
-	return Option{"WithTimeout", func(s *settings) { s.timeout = d }}
-}
+func WithTimeout(d time.Duration) adaptive.Option { return wiring.With("WithTimeout", d) }
 
 const aimdBackoff = 0.9
 
@@ -48,12 +46,12 @@ type aimd struct {
 	decreased int64 // instant of the last decrease
 }
 
-func (a *aimd) Observe(s Sample) {
+func (a *aimd) Observe(s adaptive.Sample) {
 	if !a.mu.TryLock() {
 		return
 	}
 	defer a.mu.Unlock()
-	end := s.end(a.machine)
+	end := end(s, a.machine)
 	switch {
 	case failed(s) || s.RTT > a.timeout:
 		if end-int64(s.RTT) >= a.decreased {

@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"testing"
@@ -8,12 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
 // kratosOn is CompatKratos with a signal, where 1 is 80 %.
-func kratosOn(s adaptive.Signal) adaptive.Strategy {
-	return adaptive.CompatKratos(adaptive.WithSignal(s))
+func kratosOn(s signal.Signal) adaptive.Strategy {
+	return strategy.CompatKratos(strategy.WithSignal(s))
 }
 
 // hotKratos is a compatible limiter on a busy machine.
@@ -119,7 +121,7 @@ func TestKratosIsSlow(t *testing.T) {
 }
 
 func TestCompatKratosIsOpen(t *testing.T) {
-	l := newLimiter(t, adaptive.CompatKratos())
+	l := newLimiter(t, strategy.CompatKratos())
 	lease := acquire(t, l, "", 1)
 	require.True(t, lease.Allowed)
 	lease.Release(algo.Succeeded)

@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"testing"
@@ -9,12 +9,13 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
 // learners are the strategies with an estimate.
 var learners = map[string]func(...adaptive.Option) adaptive.Strategy{
-	"Gradient2": adaptive.Gradient2, "Vegas": adaptive.Vegas, "AIMD": adaptive.AIMD,
+	"Gradient2": strategy.Gradient2, "Vegas": strategy.Vegas, "AIMD": strategy.AIMD,
 }
 
 // teach makes n samples in a row, with the whole limit in flight, or the number
@@ -37,7 +38,7 @@ func TestLearnersDefaults(t *testing.T) {
 		l := newLimiter(t, s)
 		require.Equal(t, algo.Never, acquire(t, l, "", int64(most)+1).Reason, name)
 		require.Equal(t, algo.Overload, acquire(t, l, "", int64(most)).Reason, name)
-		require.Equal(t, 50, learners[name](adaptive.WithInitial(50)).Limit())
+		require.Equal(t, 50, learners[name](strategy.WithInitial(50)).Limit())
 		require.Equal(t, 30, learners[name](adaptive.WithLimits(30, 40)).Limit(), "the usual start, moved")
 	}
 }
@@ -67,7 +68,7 @@ func TestC2_LearnersStayWithinLimits(t *testing.T) {
 func TestLearnersHoldWhenUnused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name := range learners {
-			s := learners[name](adaptive.WithInitial(100))
+			s := learners[name](strategy.WithInitial(100))
 			teach(s, 500, 10*time.Millisecond, 49)
 			require.Equal(t, 100, s.Limit(), name)
 			teach(s, 20, 10*time.Millisecond, 51)
@@ -79,8 +80,8 @@ func TestLearnersHoldWhenUnused(t *testing.T) {
 func TestLearnersErrors(t *testing.T) {
 	for name, make := range learners {
 		for want, o := range map[string]adaptive.Option{
-			"initial limit is 10, want 20 to 30": adaptive.WithInitial(10),
-			"initial limit is 0, want 20 to 30":  adaptive.WithInitial(0),
+			"initial limit is 10, want 20 to 30": strategy.WithInitial(10),
+			"initial limit is 0, want 20 to 30":  strategy.WithInitial(0),
 			"zero Option":                        {},
 			"duplicate option WithLimits":        adaptive.WithLimits(1, 2),
 			"unknown option WithQueue":           adaptive.WithQueue(adaptive.FIFO(1, 1)),
@@ -90,7 +91,7 @@ func TestLearnersErrors(t *testing.T) {
 			require.ErrorContains(t, err, "adaptive: New: "+name+": ")
 		}
 	}
-	_, err := adaptive.New(adaptive.AIMD(adaptive.WithTimeout(0)))
+	_, err := adaptive.New(strategy.AIMD(strategy.WithTimeout(0)))
 	require.ErrorContains(t, err, "timeout is 0s")
 }
 

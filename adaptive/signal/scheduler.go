@@ -1,4 +1,4 @@
-package adaptive
+package signal
 
 import (
 	"math"
@@ -11,23 +11,21 @@ import (
 // processor that Go uses (GOMAXPROCS): the queue in front of the processor. It is
 // the first thing to grow when the processor is the bottleneck. The [Threshold] is
 // in goroutines per processor, 4 by default. It is read live, in about 0.1 us.
-func Runnable(opts ...SignalOption) Signal {
+func Runnable(opts ...Option) Signal {
 	return &runnable{newThreshold("runnable", 4, opts)}
 }
 
 type runnable struct{ threshold }
 
-func (r *runnable) Read() (level float64, ok bool) { return r.readOn(machine.Real{}, 0) }
-
-func (r *runnable) readOn(m machine.Machine, _ int64) (level float64, ok bool) {
-	n, ok := m.Runnable()
-	return float64(n) / float64(m.Procs()) / r.value, ok
+func (r *runnable) Read() (level float64, ok bool) {
+	n, ok := machine.Real{}.Runnable()
+	return float64(n) / float64(machine.Real{}.Procs()) / r.value, ok
 }
 
 // SchedLatency is the 99th percentile of the time that goroutines wait between ready
 // and running, over the last 250 ms or more. The [Threshold] is in seconds, 0.01 by
 // default: the scheduler's time slice.
-func SchedLatency(opts ...SignalOption) Signal {
+func SchedLatency(opts ...Option) Signal {
 	m := &latencyMeter{sample: []metrics.Sample{{Name: "/sched/latencies:seconds"}}}
 	return &sampled{threshold: newThreshold("sched latency", 0.01, opts), measure: m.measure}
 }

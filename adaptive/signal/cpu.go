@@ -1,4 +1,4 @@
-package adaptive
+package signal
 
 import (
 	"context"
@@ -21,7 +21,7 @@ import (
 //
 // The processor shows nothing about a service that waits for others; use a strategy
 // that follows the response time there.
-func CPU(opts ...SignalOption) Signal {
+func CPU(opts ...Option) Signal {
 	m := new(cpuMeter)
 	return &sampled{threshold: newThreshold("cpu", 0.8, opts), measure: m.measure}
 }

@@ -1,4 +1,4 @@
-package adaptive
+package signal
 
 import (
 	"math"
@@ -25,9 +25,10 @@ type sampled struct {
 	busy     sync.Mutex
 }
 
-func (s *sampled) Read() (level float64, ok bool) { return s.readOn(machine.Real{}, now()) }
+func (s *sampled) Read() (level float64, ok bool) { return s.ReadAt(machine.Real{}.Now()) }
 
-func (s *sampled) readOn(_ machine.Machine, at int64) (level float64, ok bool) {
+// ReadAt reads at an instant that the caller has read already.
+func (s *sampled) ReadAt(at int64) (level float64, ok bool) {
 	if at >= s.next.Load() && s.busy.TryLock() {
 		s.sample(at)
 		s.busy.Unlock()
@@ -64,34 +65,4 @@ func (d *delta) next(at int64, value float64) (growth float64, over time.Duratio
 	over = time.Duration(at - last.at)
 	ok = last.set && over > 0 && over <= sampleLifetime && value >= last.value
 	return value - last.value, over, ok
-}
-
-// smooth is an exponential mean over time: a value counts by its duration, not by
-// the number of readings.
-type smooth struct {
-	tau   float64 // nanoseconds
-	at    int64
-	value float64
-	known bool
-}
-
-func (s *smooth) add(at int64, x float64) {
-	if !s.known {
-		s.at, s.value, s.known = at, x, true
-		return
-	}
-	dt := float64(max(at-s.at, 0))
-	s.at = max(at, s.at)
-	s.value += (1 - math.Exp(-dt/s.tau)) * (x - s.value)
-}
-
-func (s *smooth) reset() { s.known = false }
-
-// average keeps an exponential mean. Concurrent samples may lose one another.
-func average(mean *atomic.Int64, x int64) {
-	if was := mean.Load(); was == 0 {
-		mean.Store(x)
-	} else if change := (x - was) / memoryRequests; change != 0 {
-		mean.Store(max(was+change, 1))
-	}
 }

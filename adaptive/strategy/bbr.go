@@ -1,4 +1,4 @@
-package adaptive
+package strategy
 
 import (
 	"errors"
@@ -8,8 +8,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // BBR is a strategy that limits only during overload, to the concurrency at which
@@ -34,15 +37,15 @@ import (
 // does not become the normal state. Failures count neither as completions nor as
 // response times. While the work in flight exceeds the limit, the limit is not
 // lowered further. Without an estimate it is 20, or 4 per processor if that is
-// more. An unknown signal is no overload; [Limiter.Explain] shows it.
+// more. An unknown signal is no overload; Explain shows it.
 //
-// Options: [WithSignal] (default: [CPU]), [WithLimits] (default: from 20, or
+// Options: [WithSignal] (default: [signal.CPU]), [adaptive.WithLimits] (default: from 20, or
 // GOMAXPROCS if that is more, since fewer in flight show no overload, to 2147483647,
 // the limit outside overload) and [WithWindow] (default: 10 s in 100 buckets).
 //
 // Do not use it for handlers that need much processor time and never wait: their
-// requests queue in front of the handler and are not in flight. See [RunQueue].
-func BBR(opts ...Option) Strategy {
+// requests queue in front of the handler and are not in flight. See [adaptive.RunQueue].
+func BBR(opts ...adaptive.Option) adaptive.Strategy {
 	b, err := newBBR(opts)
 	if err != nil {
 		return invalid{err}
@@ -50,22 +53,25 @@ func BBR(opts ...Option) Strategy {
 	return b
 }
 
-func newBBR(opts []Option) (*bbr, error) {
-	s := settings{span: 10 * time.Second, buckets: 100, signal: CPU()}
-	if err := configure("BBR", &s, opts, "WithSignal", "WithLimits", "WithWindow"); err != nil {
+func newBBR(opts []adaptive.Option) (*bbr, error) {
+	set, err := wiring.Read("BBR", opts, "WithSignal", "WithLimits", "WithWindow")
+	if err != nil {
 		return nil, err
 	}
-	if !contains(opts, "WithLimits") {
-		s.min = max(s.machine.Procs(), learningFloor)
+	m, w := set.Machine(), wiring.Get(set, "WithWindow", windowSize{10 * time.Second, 100})
+	limits, err := set.Limits("BBR", wiring.Limits{Min: max(m.Procs(), learningFloor), Max: wiring.NoLimit})
+	if err != nil {
+		return nil, err
 	}
-	if err := errors.Join(checkSignal(s.signal), checkWindow(s.span, s.buckets)); err != nil {
+	s, err := signalOf(set)
+	if err = errors.Join(err, checkWindow(w.span, w.buckets)); err != nil {
 		return nil, fmt.Errorf("BBR: %w", err)
 	}
-	at := s.machine.Now()
+	at := m.Now()
 	b := &bbr{
-		machine: s.machine,
-		min:     int64(s.min), max: int64(s.max), signal: s.signal,
-		rates:    newWindow(s.span, s.buckets, minSamples, at),
+		machine: m,
+		min:     int64(limits.Min), max: int64(limits.Max), signal: s,
+		rates:    newWindow(w.span, w.buckets, minSamples, at),
 		baseline: newWindow(baselineSpan, baselineBuckets, minSamples, at),
 		updated:  at, level: smooth{tau: float64(500 * time.Millisecond)},
 	}
@@ -75,8 +81,13 @@ func newBBR(opts []Option) (*bbr, error) {
 
 // WithWindow sets the span and the number of buckets over which [BBR] measures
 // rates, within the bounds of [NewWindow].
-func WithWindow(span time.Duration, buckets int) Option {
-	return Option{"WithWindow", func(s *settings) { s.span, s.buckets = span, buckets }}
+func WithWindow(span time.Duration, buckets int) adaptive.Option {
+	return wiring.With("WithWindow", windowSize{span, buckets})
+}
+
+type windowSize struct {
+	span    time.Duration
+	buckets int
 }
 
 const (
@@ -92,10 +103,10 @@ const (
 // bbr is driven by events: every admission, end, sample and denial passes the time on,
 // and the first one after 50 ms updates the limit.
 type bbr struct {
-	owned
+	wiring.Owned
 	machine  machine.Machine
 	min, max int64
-	signal   Signal
+	signal   levels
 	rates    *Window
 	baseline *Window // its clock stops during overload
 
@@ -103,6 +114,7 @@ type bbr struct {
 	next      atomic.Int64 // instant of the next update
 	calmSince atomic.Int64 // earlier work is no sample; MaxInt64 during overload
 	lost      atomic.Int64 // duration of all overload
+	hangs     atomic.Bool  // the limit is low because nothing completes
 	_         [64]byte     // every request writes the field below
 	stall     stall
 	_         [64]byte
@@ -113,37 +125,34 @@ type bbr struct {
 	hot     bool
 	until   int64 // end of the overload, without further signs
 	over    bool
-	cause   string
+	hung    bool // what was the last sign
 }
 
 func (b *bbr) Limit() int    { return int(b.limit.Load()) }
-func (b *bbr) maxLimit() int { return int(b.max) }
+func (b *bbr) MaxLimit() int { return int(b.max) }
 
-func (b *bbr) admitted(at, _, inFlight int64) {
+// Admitted implements [adaptive.Follower].
+func (b *bbr) Admitted(at time.Duration, _, inFlight int64) {
 	b.stall.began.Add(1)
-	b.update(at, inFlight)
+	b.update(int64(at), inFlight)
 }
 
-func (b *bbr) finished(at, rtt, inFlight int64, o algo.Outcome) {
-	b.stall.finish(rtt, inFlight, o)
-	b.update(at, inFlight)
+// Finished implements [adaptive.Follower].
+func (b *bbr) Finished(at, rtt time.Duration, inFlight int64, o algo.Outcome) {
+	b.stall.finish(int64(rtt), inFlight, o)
+	b.update(int64(at), inFlight)
 }
 
-// denied updates too: while every request is denied nothing else happens that
+// Denied updates too: while every request is denied nothing else happens that
 // could end the overload.
-func (b *bbr) denied(by cause, at, n, inFlight int64) {
-	if by.wantsSlot() {
-		b.stall.wants(n)
-		if at == 0 {
-			at = b.machine.Now()
-		}
-		b.update(at, inFlight)
-	}
+func (b *bbr) Denied(at time.Duration, n, inFlight int64, _ algo.Cause) {
+	b.stall.wants(max(n, 1))
+	b.update(int64(at), inFlight)
 }
 
 // Observe learns from successes.
-func (b *bbr) Observe(s Sample) {
-	at := s.end(b.machine)
+func (b *bbr) Observe(s adaptive.Sample) {
+	at := end(s, b.machine)
 	if s.Outcome == algo.Succeeded {
 		b.rates.addAt(at, int64(s.RTT))
 		if at-int64(s.RTT) >= b.calmSince.Load() {
@@ -164,8 +173,8 @@ func (b *bbr) update(at, inFlight int64) {
 		b.lost.Add(max(min(at, b.until)-b.updated, 0))
 	}
 	b.updated = at
-	if cause := b.overload(at, inFlight); cause != "" {
-		b.cause, b.until = cause, at+coolDown
+	if hot, hangs := b.overload(at, inFlight); hot || hangs {
+		b.hung, b.until = !hot, at+coolDown
 	}
 	before := b.over
 	b.over = at < b.until
@@ -175,12 +184,13 @@ func (b *bbr) update(at, inFlight int64) {
 	case before && !b.over:
 		b.calmSince.Store(at)
 	}
+	b.hangs.Store(b.over && b.hung)
 	b.limit.Store(b.nextLimit(at, inFlight, before))
 }
 
-// overload is the present cause of overload, "" without one.
-func (b *bbr) overload(at, inFlight int64) (cause string) {
-	if level, ok := readSignal(b.signal, b.machine, at); ok {
+// overload reports the signs of overload.
+func (b *bbr) overload(at, inFlight int64) (hot, hangs bool) {
+	if level, ok := b.signal.ReadAt(at); ok {
 		b.level.add(at, level)
 	} else {
 		b.level.reset()
@@ -190,14 +200,15 @@ func (b *bbr) overload(at, inFlight int64) (cause string) {
 		enter = leaveAt
 	}
 	b.hot = b.level.known && b.level.value >= enter
-	hangs := b.stall.hangs(at, inFlight, b.baseline.minRT.Load())
-	switch {
-	case b.hot:
-		return signalName(b.signal)
-	case hangs:
-		return causeHang
+	return b.hot, b.stall.hangs(at, inFlight, b.baseline.minRT.Load())
+}
+
+// Cause is hang while nothing completes.
+func (b *bbr) Cause() algo.Cause {
+	if b.hangs.Load() {
+		return cause.Hang
 	}
-	return ""
+	return cause.Limit
 }
 
 // nextLimit is the limit from now on. overBefore is the state before this update.
@@ -209,27 +220,30 @@ func (b *bbr) nextLimit(at, inFlight int64, overBefore bool) int64 {
 	}
 	limit := int64(max(learningFloor, 4*b.machine.Procs()))
 	if rate, rt := b.rates.rate(), b.baseline.minRT.Load(); rate > 0 && rt > 0 {
-		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, noLimit)))
+		limit = int64(math.Ceil(min(rate*float64(rt)/1e9*headroom, wiring.NoLimit)))
 	}
 	limit = min(max(limit, b.min), b.max)
 	if current := b.limit.Load(); overBefore && inFlight > current {
 		limit = max(limit, current) // let the excess drain first
 	}
-	if b.cause == causeHang && b.stall.probe(at) {
+	if b.hung && b.stall.probe(at) {
 		limit = min(max(limit, inFlight+max(b.stall.wanted.Load(), 1)), b.max)
 	}
 	return limit
 }
 
-func (b *bbr) state() State {
+func (b *bbr) State() adaptive.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := State{
+	s := adaptive.State{
 		Name: "bbr", Limit: b.Limit(), Overloaded: b.over,
-		Signal: signalName(b.signal), Level: b.level.value, Known: b.level.known,
+		Signal: b.signal.String(), Level: b.level.value, Known: b.level.known,
 	}
-	if s.Overloaded {
-		s.Cause = b.cause
+	switch {
+	case s.Overloaded && b.hung:
+		s.Cause = "nothing completes"
+	case s.Overloaded:
+		s.Cause = s.Signal
 	}
 	return s
 }

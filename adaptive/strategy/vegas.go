@@ -1,8 +1,9 @@
-package adaptive
+package strategy
 
 import (
 	"math"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/internal/machine"
 )
 
@@ -21,17 +22,13 @@ import (
 // become slower for good, and would mistake its own queue for the normal state, a
 // little more each time.
 //
-// Options: [WithLimits], 20 to 1000 by default, and [WithInitial].
+// Options: [adaptive.WithLimits], 20 to 1000 by default, and [WithInitial].
 //
 // Do not use it where response times differ by nature: the fastest kind of request
 // sets the standard for all.
-func Vegas(opts ...Option) Strategy {
-	s := settings{min: learningFloor, max: 1000}
-	if err := configure("Vegas", &s, opts, "WithLimits", "WithInitial"); err != nil {
-		return invalid{err}
-	}
+func Vegas(opts ...adaptive.Option) adaptive.Strategy {
 	v := &vegas{minRTT: math.Inf(1)}
-	if err := v.init("Vegas", &s); err != nil {
+	if _, err := v.init("Vegas", 1000, opts); err != nil {
 		return invalid{err}
 	}
 	v.schedule()
@@ -48,7 +45,7 @@ type vegas struct {
 	probing bool
 }
 
-func (v *vegas) Observe(s Sample) {
+func (v *vegas) Observe(s adaptive.Sample) {
 	if !v.mu.TryLock() {
 		return
 	}

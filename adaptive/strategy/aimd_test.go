@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"testing"
@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
 func TestAIMD(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.AIMD(adaptive.WithInitial(100), adaptive.WithTimeout(time.Second))
+		s := strategy.AIMD(strategy.WithInitial(100), strategy.WithTimeout(time.Second))
 		teach(s, 10, 10*time.Millisecond)
 		require.Equal(t, 110, s.Limit())
 		fail := func(rtt time.Duration, o algo.Outcome) {

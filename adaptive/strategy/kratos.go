@@ -1,4 +1,4 @@
-package adaptive
+package strategy
 
 import (
 	"fmt"
@@ -7,8 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/machine"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // CompatKratos is a strategy that reproduces the BBR limiter of go-kratos/aegis
@@ -28,24 +30,25 @@ import (
 //
 // Unlike the original it does not learn from cancellations and fast failures.
 //
-// It takes the option [WithSignal] (default: [CPU]), whose level 1 replaces the
+// It takes the option [WithSignal] (default: [signal.CPU]), whose level 1 replaces the
 // 80 %.
 //
 // Do not use it for new services. Its average needs 16 s of a busy processor to
 // pass 80 %, when its memory of durations, 10 s, holds nothing but overload. [BBR]
 // is the same idea without these faults.
-func CompatKratos(opts ...Option) Strategy {
-	s := settings{signal: CPU()}
-	if err := configure("CompatKratos", &s, opts, "WithSignal"); err != nil {
+func CompatKratos(opts ...adaptive.Option) adaptive.Strategy {
+	set, err := wiring.Read("CompatKratos", opts, "WithSignal")
+	if err != nil {
 		return invalid{err}
 	}
-	if err := checkSignal(s.signal); err != nil {
+	s, err := signalOf(set)
+	if err != nil {
 		return invalid{fmt.Errorf("CompatKratos: %w", err)}
 	}
-	at := s.machine.Now()
+	at := set.Machine().Now()
 	return &kratos{
-		machine: s.machine,
-		signal:  s.signal,
+		machine: set.Machine(),
+		signal:  s,
 		pass:    newWindow(kratosSpan, kratosBuckets, 1, at),
 		rt:      newWindow(kratosSpan, kratosBuckets, 1, at),
 		level:   smooth{tau: -float64(kratosEvery) / math.Log(kratosDecay), at: at, known: true},
@@ -61,9 +64,9 @@ const (
 )
 
 type kratos struct {
-	owned
+	wiring.Owned
 	machine machine.Machine
-	signal  Signal
+	signal  levels
 	pass    *Window
 	rt      *Window      // in milliseconds
 	hot     atomic.Bool  // the level is at least 1
@@ -80,14 +83,14 @@ func (k *kratos) Limit() int {
 	}
 	first := k.dropped.Load()
 	if first == 0 {
-		return noLimit
+		return wiring.NoLimit
 	}
 	at := k.machine.Now()
 	if at-first <= kratosCoolDown {
 		return k.product(at)
 	}
 	k.dropped.CompareAndSwap(first, 0)
-	return noLimit
+	return wiring.NoLimit
 }
 
 // product is the limit during overload. The original compares the requests in
@@ -98,11 +101,11 @@ func (k *kratos) product(at int64) int {
 	k.rt.turn(at)
 	perSecond := int64(time.Second) / k.pass.Width
 	product := max(k.pass.maxPass.Load(), 1) * max(k.rt.minRT.Load(), 1) * perSecond / 1000
-	return int(min(max(product+1, 2), noLimit))
+	return int(min(max(product+1, 2), wiring.NoLimit))
 }
 
-func (k *kratos) Observe(s Sample) {
-	at := s.end(k.machine)
+func (k *kratos) Observe(s adaptive.Sample) {
+	at := end(s, k.machine)
 	if ms := int64(s.RTT / time.Millisecond); ms > 0 {
 		k.rt.addAt(at, ms)
 	}
@@ -110,12 +113,16 @@ func (k *kratos) Observe(s Sample) {
 	k.update(at)
 }
 
-func (k *kratos) admitted(at, _, _ int64)                 { k.update(at) }
-func (k *kratos) finished(at, _, _ int64, _ algo.Outcome) { k.update(at) }
+// Admitted implements [adaptive.Follower].
+func (k *kratos) Admitted(at time.Duration, _, _ int64) { k.update(int64(at)) }
 
-func (k *kratos) denied(cause, int64, int64, int64) {
+// Finished implements [adaptive.Follower].
+func (k *kratos) Finished(at, _ time.Duration, _ int64, _ algo.Outcome) { k.update(int64(at)) }
+
+// Denied implements [adaptive.Follower].
+func (k *kratos) Denied(at time.Duration, _, _ int64, _ algo.Cause) {
 	if k.hot.Load() && k.dropped.Load() == 0 {
-		k.dropped.CompareAndSwap(0, k.machine.Now())
+		k.dropped.CompareAndSwap(0, int64(at))
 	}
 }
 
@@ -126,20 +133,20 @@ func (k *kratos) update(at int64) {
 	}
 	defer k.mu.Unlock()
 	k.next.Store(at + kratosEvery)
-	if level, ok := readSignal(k.signal, k.machine, at); ok {
+	if level, ok := k.signal.ReadAt(at); ok {
 		k.level.add(at, level)
 	}
 	k.hot.Store(k.level.value >= 1)
 }
 
-func (k *kratos) state() State {
+func (k *kratos) State() adaptive.State {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_, known := readSignal(k.signal, k.machine, k.machine.Now())
-	s := State{
-		Name: "kratos", Limit: k.Limit(), Signal: signalName(k.signal), Level: k.level.value, Known: known,
+	_, known := k.signal.ReadAt(k.machine.Now())
+	s := adaptive.State{
+		Name: "kratos", Limit: k.Limit(), Signal: k.signal.String(), Level: k.level.value, Known: known,
 	}
-	if s.Limit < noLimit {
+	if s.Limit < wiring.NoLimit {
 		s.Overloaded, s.Cause = true, s.Signal
 	}
 	return s

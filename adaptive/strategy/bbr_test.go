@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"math"
@@ -12,7 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 const unlimited = math.MaxInt32
@@ -30,8 +33,8 @@ func (d *dial) String() string { return "dial" }
 
 func newBBR(t testing.TB, opts ...adaptive.Option) adaptive.Strategy {
 	t.Helper()
-	s := adaptive.BBR(append([]adaptive.Option{adaptive.WithLimits(1, unlimited)}, opts...)...)
-	require.NoError(t, adaptive.Check(s))
+	s := strategy.BBR(append([]adaptive.Option{adaptive.WithLimits(1, unlimited)}, opts...)...)
+	require.NoError(t, wiring.Check(s))
 	return s
 }
 
@@ -54,14 +57,14 @@ func TestBBRLimit(t *testing.T) {
 		"1000/s of 50 ms":          {time.Millisecond, 50 * time.Millisecond, nil, 62.5},
 		"50/s of 2 s":              {20 * time.Millisecond, 2 * time.Second, nil, 125},
 		"10000/s of 50 us":         {100 * time.Microsecond, 50 * time.Microsecond, nil, 1},
-		"buckets of ten seconds":   {time.Millisecond, 50 * time.Millisecond, []adaptive.Option{adaptive.WithWindow(time.Minute, 6)}, 62.5},
-		"buckets of 7 ms":          {time.Millisecond, 50 * time.Millisecond, []adaptive.Option{adaptive.WithWindow(7*time.Second, 1000)}, 62.5},
+		"buckets of ten seconds":   {time.Millisecond, 50 * time.Millisecond, []adaptive.Option{strategy.WithWindow(time.Minute, 6)}, 62.5},
+		"buckets of 7 ms":          {time.Millisecond, 50 * time.Millisecond, []adaptive.Option{strategy.WithWindow(7*time.Second, 1000)}, 62.5},
 		"few samples for a bucket": {130 * time.Millisecond, time.Second, nil, 9.6},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cpu := new(dial)
-				s := newBBR(t, append(row.opts, adaptive.WithSignal(cpu))...)
+				s := newBBR(t, append(row.opts, strategy.WithSignal(cpu))...)
 				observe(s, row.every, row.rtt, 25*time.Second)
 				require.Equal(t, unlimited, s.Limit())
 				cpu.set(2)
@@ -77,7 +80,7 @@ func TestBBRLimit(t *testing.T) {
 func TestBBRLongEpisode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
-		s := newBBR(t, adaptive.WithSignal(cpu))
+		s := newBBR(t, strategy.WithSignal(cpu))
 		const every = time.Millisecond
 		observe(s, every, 50*time.Millisecond, 20*time.Second)
 		cpu.set(1.2)
@@ -102,7 +105,7 @@ func TestBBRLongEpisode(t *testing.T) {
 func TestBBRHysteresis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
-		s := newBBR(t, adaptive.WithSignal(cpu))
+		s := newBBR(t, strategy.WithSignal(cpu))
 		limited := func(level float64) bool {
 			cpu.set(level)
 			observe(s, 10*time.Millisecond, time.Millisecond, 5*time.Second)
@@ -122,7 +125,7 @@ func TestBBRSmoothsByTime(t *testing.T) {
 	for _, every := range []time.Duration{time.Millisecond, 90 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			cpu := new(dial)
-			s := newBBR(t, adaptive.WithSignal(cpu))
+			s := newBBR(t, strategy.WithSignal(cpu))
 			observe(s, every, time.Millisecond, 5*time.Second)
 			cpu.set(1.5)
 			observe(s, every, time.Millisecond, 180*time.Millisecond)
@@ -141,7 +144,7 @@ func TestColdStartOnAHotMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
 		cpu.set(1.3)
-		l := newLimiter(t, newBBR(t, adaptive.WithSignal(cpu)))
+		l := newLimiter(t, newBBR(t, strategy.WithSignal(cpu)))
 		leases := fill(t, l, 100)
 		require.GreaterOrEqual(t, len(leases), 20)
 		require.Equal(t, max(20, 4*runtime.GOMAXPROCS(0)), l.Limit())
@@ -161,7 +164,7 @@ func TestC2_OverloadIsNotTheNormalState(t *testing.T) {
 	for calm := 500 * time.Millisecond; calm < 8*time.Second; calm += 250 * time.Millisecond {
 		synctest.Test(t, func(t *testing.T) {
 			cpu := new(dial)
-			s := newBBR(t, adaptive.WithSignal(cpu))
+			s := newBBR(t, strategy.WithSignal(cpu))
 			cpu.set(1.3)
 			observe(s, 10*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond) // the first look
 			observe(s, 10*time.Millisecond, 5*time.Second, 30*time.Second)
@@ -180,7 +183,7 @@ func TestC2_FastErrorsAreNoSamples(t *testing.T) {
 	for _, errors := range []int{0, 10_000} {
 		synctest.Test(t, func(t *testing.T) {
 			cpu := new(dial)
-			l := newLimiter(t, newBBR(t, adaptive.WithSignal(cpu)))
+			l := newLimiter(t, newBBR(t, strategy.WithSignal(cpu)))
 			pipeline(t, l, 50, 20*time.Second)
 			for range errors {
 				time.Sleep(15 * time.Microsecond)
@@ -212,7 +215,7 @@ func pipeline(t *testing.T, l *adaptive.Limiter, n int, d time.Duration) {
 // processor idles.
 func TestHungDependency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, newBBR(t, adaptive.WithSignal(new(dial))))
+		l := newLimiter(t, newBBR(t, strategy.WithSignal(new(dial))))
 		pipeline(t, l, 50, 20*time.Second)
 		time.Sleep(time.Minute)
 		require.Equal(t, unlimited, l.Limit(), "an idle service does not hang")
@@ -244,7 +247,7 @@ func TestHungDependency(t *testing.T) {
 // one second.
 func TestSlowServiceDoesNotHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, newBBR(t, adaptive.WithSignal(new(dial))))
+		l := newLimiter(t, newBBR(t, strategy.WithSignal(new(dial))))
 		pipeline(t, l, 3000, 40*time.Second)
 		var leases []algo.Lease
 		for range 100 {
@@ -260,7 +263,7 @@ func TestSlowServiceDoesNotHang(t *testing.T) {
 func TestBBRDrains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
-		s := newBBR(t, adaptive.WithSignal(cpu))
+		s := newBBR(t, strategy.WithSignal(cpu))
 		observe(s, time.Millisecond, 50*time.Millisecond, 20*time.Second)
 		cpu.set(2)
 		observe(s, time.Millisecond, 50*time.Millisecond, 2*time.Second)
@@ -282,7 +285,7 @@ func TestC2_FailedSignal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, bad := range []float64{-1, math.NaN(), math.Inf(1)} {
 			cpu := new(dial)
-			l := newLimiter(t, newBBR(t, adaptive.WithSignal(cpu)))
+			l := newLimiter(t, newBBR(t, strategy.WithSignal(cpu)))
 			cpu.set(3)
 			pipeline(t, l, 5, 2*time.Second)
 			require.Less(t, l.Limit(), unlimited)
@@ -298,7 +301,7 @@ func TestC2_FailedSignal(t *testing.T) {
 func TestC2_BBRKeepsItsLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cpu := new(dial)
-		s := adaptive.BBR(adaptive.WithSignal(cpu), adaptive.WithLimits(30, 40))
+		s := strategy.BBR(strategy.WithSignal(cpu), adaptive.WithLimits(30, 40))
 		require.Equal(t, 40, s.Limit())
 		observe(s, time.Millisecond, time.Millisecond, 20*time.Second)
 		cpu.set(2)
@@ -310,28 +313,28 @@ func TestC2_BBRKeepsItsLimits(t *testing.T) {
 
 func TestBBRErrors(t *testing.T) {
 	for want, o := range map[string]adaptive.Option{
-		"buckets is 1":           adaptive.WithWindow(time.Second, 1),
-		"bucket width is 0s":     adaptive.WithWindow(time.Nanosecond, 10),
-		"signal is nil":          adaptive.WithSignal(nil),
-		"signal function is nil": adaptive.WithSignal(adaptive.SignalFunc(nil)),
-		"threshold of the cpu":   adaptive.WithSignal(adaptive.CPU(adaptive.Threshold(0))),
-		"threshold of the load1": adaptive.WithSignal(adaptive.MaxOf(adaptive.Load1(adaptive.Threshold(math.NaN())))),
+		"buckets is 1":           strategy.WithWindow(time.Second, 1),
+		"bucket width is 0s":     strategy.WithWindow(time.Nanosecond, 10),
+		"signal is nil":          strategy.WithSignal(nil),
+		"signal function is nil": strategy.WithSignal(signal.Func(nil)),
+		"threshold of the cpu":   strategy.WithSignal(signal.CPU(signal.Threshold(0))),
+		"threshold of the load1": strategy.WithSignal(signal.MaxOf(signal.Load1(signal.Threshold(math.NaN())))),
 		"unknown option":         adaptive.WithPriorities(),
 		"lower limit is -1":      adaptive.WithLimits(-1, 5),
 		"upper limit is 4":       adaptive.WithLimits(5, 4),
 	} {
-		_, err := adaptive.New(adaptive.BBR(o))
+		_, err := adaptive.New(strategy.BBR(o))
 		require.ErrorContains(t, err, want)
 	}
 	if strconv.IntSize == 64 {
 		large := int64(1) << 31
-		_, err := adaptive.New(adaptive.BBR(adaptive.WithLimits(1, int(large))))
+		_, err := adaptive.New(strategy.BBR(adaptive.WithLimits(1, int(large))))
 		require.ErrorContains(t, err, "upper limit is 2147483648")
 	}
 }
 
 func TestBBRAllocations(t *testing.T) {
-	var l algo.Limiter = newLimiter(t, newBBR(t, adaptive.WithSignal(new(dial))))
+	var l algo.Limiter = newLimiter(t, newBBR(t, strategy.WithSignal(new(dial))))
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		lease, _ := l.Acquire(background, "", 1)
 		lease.Release(algo.Succeeded)

@@ -1,4 +1,4 @@
-package adaptive
+package strategy
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluice-go/sluice/internal/machine"
 	"github.com/sluice-go/sluice/internal/window"
 )
 
@@ -39,9 +40,9 @@ const (
 // 1 h each.
 func NewWindow(span time.Duration, buckets int) (*Window, error) {
 	if err := checkWindow(span, buckets); err != nil {
-		return nil, fmt.Errorf("adaptive: NewWindow: %w", err)
+		return nil, fmt.Errorf("strategy: NewWindow: %w", err)
 	}
-	return newWindow(span, buckets, 1, now()), nil
+	return newWindow(span, buckets, 1, machine.Real{}.Now()), nil
 }
 
 func checkWindow(span time.Duration, buckets int) error {
@@ -60,23 +61,23 @@ func newWindow(span time.Duration, buckets int, minSamples, at int64) *Window {
 }
 
 // Add counts one unit of work that has just completed after rtt.
-func (w *Window) Add(rtt time.Duration) { w.addAt(now(), int64(rtt)) }
+func (w *Window) Add(rtt time.Duration) { w.addAt(machine.Real{}.Now(), int64(rtt)) }
 
 // MaxPass is the largest number of completions in one bucket, 0 if there are none.
 func (w *Window) MaxPass() int64 {
-	w.turn(now())
+	w.turn(machine.Real{}.Now())
 	return w.maxPass.Load()
 }
 
 // MaxRate is the highest rate of completions in a bucket, per second.
 func (w *Window) MaxRate() float64 {
-	w.turn(now())
+	w.turn(machine.Real{}.Now())
 	return w.rate()
 }
 
 // MinRT is the shortest mean duration of a bucket, 0 without completions.
 func (w *Window) MinRT() time.Duration {
-	w.turn(now())
+	w.turn(machine.Real{}.Now())
 	return time.Duration(w.minRT.Load())
 }
 

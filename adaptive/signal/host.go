@@ -1,4 +1,4 @@
-package adaptive
+package signal
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 //
 // It is slow: it takes a minute to show the whole of a change. On Linux it also
 // counts tasks that wait for a disk.
-func Load1(opts ...SignalOption) Signal {
+func Load1(opts ...Option) Signal {
 	return &sampled{threshold: newThreshold("load1", 1, opts), measure: func(int64) (float64, bool) {
 		avg, err := load.AvgWithContext(context.Background())
 		if err != nil {
@@ -41,7 +41,7 @@ func processors() float64 {
 // Throttled is the share of the scheduling periods in which the control group with
 // the smallest quota had exhausted it and was stopped (cpu.stat of Linux). The
 // [Threshold] is a share, 0.1 by default. Without a quota it is unknown.
-func Throttled(opts ...SignalOption) Signal {
+func Throttled(opts ...Option) Signal {
 	m := new(throttleMeter)
 	return &sampled{threshold: newThreshold("throttled", 0.1, opts), measure: m.measure}
 }
@@ -69,7 +69,7 @@ func (m *throttleMeter) measure(at int64) (share float64, ok bool) {
 // drop, and of the soft limit of the Go runtime (GOMEMLIMIT). Without any limit it
 // is the used share of the machine's memory. The [Threshold] is a share, 0.9 by
 // default.
-func Memory(opts ...SignalOption) Signal {
+func Memory(opts ...Option) Signal {
 	return &sampled{threshold: newThreshold("memory", 0.9, opts), measure: func(int64) (float64, bool) {
 		share, ok := groupMemory()
 		if own, limited := ownMemory(); limited {

@@ -1,4 +1,4 @@
-package adaptive_test
+package signal_test
 
 import (
 	"fmt"
@@ -6,15 +6,27 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/signal"
 	"github.com/sluice-go/sluice/internal/machine"
 )
+
+// dial is a signal that a test sets.
+type dial struct{ bits atomic.Uint64 }
+
+func (d *dial) set(level float64) { d.bits.Store(math.Float64bits(level)) }
+func (d *dial) Read() (float64, bool) {
+	level := math.Float64frombits(d.bits.Load())
+	return level, level >= 0
+}
+
+func (d *dial) String() string { return "dial" }
 
 // host is a fixture of /proc and /sys/fs/cgroup.
 type host struct {
@@ -50,7 +62,7 @@ func (m host) stat(busy, idle float64) {
 
 // level reads twice, with change and the interval between the samples in
 // between, and expects a level.
-func level(t *testing.T, s adaptive.Signal, change func()) float64 {
+func level(t *testing.T, s signal.Signal, change func()) float64 {
 	t.Helper()
 	s.Read()
 	change()
@@ -64,13 +76,13 @@ func TestCPUOfTheMachine(t *testing.T) {
 	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		m.stat(100, 900)
-		cpu := adaptive.CPU()
+		cpu := signal.CPU()
 		_, ok := cpu.Read()
 		require.False(t, ok, "one sample is no difference")
 		require.InDelta(t, .6/.8, level(t, cpu, func() { m.stat(160, 940) }), .01)
 		require.InDelta(t, 1/.8, level(t, cpu, func() { m.stat(200, 940) }), .01)
 		require.InDelta(t, 0, level(t, cpu, func() { m.stat(200, 1000) }), .01)
-		require.InDelta(t, 1, level(t, adaptive.CPU(adaptive.Threshold(.5)), func() { m.stat(250, 1050) }), .01)
+		require.InDelta(t, 1, level(t, signal.CPU(signal.Threshold(.5)), func() { m.stat(250, 1050) }), .01)
 	})
 }
 
@@ -80,7 +92,7 @@ func TestFailedSample(t *testing.T) {
 	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		m.stat(100, 900)
-		cpu := adaptive.CPU()
+		cpu := signal.CPU()
 		require.InDelta(t, .625, level(t, cpu, func() { m.stat(150, 950) }), .01)
 		m.remove("proc/stat")
 		for range 8 {
@@ -109,7 +121,7 @@ func TestLongPause(t *testing.T) {
 	m := newHost(t)
 	synctest.Test(t, func(t *testing.T) {
 		m.stat(100, 900)
-		cpu := adaptive.CPU()
+		cpu := signal.CPU()
 		level(t, cpu, func() { m.stat(150, 950) })
 		time.Sleep(12 * time.Hour)
 		m.stat(200, 90_000)
@@ -196,7 +208,7 @@ func TestCPUQuota(t *testing.T) {
 			row.use(m, 100)
 			m.stat(100, 900)
 			synctest.Test(t, func(t *testing.T) {
-				cpu := adaptive.CPU()
+				cpu := signal.CPU()
 				got := level(t, cpu, func() {
 					row.use(m, 100.4) // 0.4 of 0.5 s
 					m.stat(110, 990)  // 0.1
@@ -216,7 +228,7 @@ func TestCPUQuotaIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		used := 0.0
 		m.stat(1, 1)
-		cpu := adaptive.CPU(adaptive.Threshold(1))
+		cpu := signal.CPU(signal.Threshold(1))
 		use := func() { // 0.2 s of processor time in a second
 			used += .2
 			m.write("sys/fs/cgroup/cpu.stat", fmt.Sprintf("usage_usec %d\n", int64(used*1e6)))
@@ -236,7 +248,7 @@ func TestCPUQuotaIsReadAgain(t *testing.T) {
 func TestLoad1(t *testing.T) {
 	m, load := newHost(t), fmt.Sprintf("%d.00 1.00 1.00 1/100 12345\n", 3*runtime.NumCPU())
 	m.write("proc/loadavg", load)
-	got, ok := adaptive.Load1(adaptive.Threshold(2)).Read()
+	got, ok := signal.Load1(signal.Threshold(2)).Read()
 	require.True(t, ok)
 	require.InDelta(t, 1.5, got, 1e-9)
 	m = newHost(t) // the groups of a process are kept for a while
@@ -244,7 +256,7 @@ func TestLoad1(t *testing.T) {
 	m.write("proc/self/cgroup", "0::/\n")
 	m.write("proc/self/mountinfo", v2Mount)
 	m.write("sys/fs/cgroup/cpu.max", "50000 100000\n")
-	got, ok = adaptive.Load1(adaptive.Threshold(2)).Read()
+	got, ok = signal.Load1(signal.Threshold(2)).Read()
 	require.True(t, ok)
 	require.InDelta(t, 3*float64(runtime.NumCPU()), got, 1e-9, "the quota is half a processor")
 	require.Equal(t, .5, machine.Capacity(machine.Real{}))
@@ -253,7 +265,7 @@ func TestLoad1(t *testing.T) {
 func TestThrottled(t *testing.T) {
 	newHost(t)
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Throttled()
+		s := signal.Throttled()
 		s.Read()
 		time.Sleep(time.Second)
 		_, ok := s.Read()
@@ -270,7 +282,7 @@ func TestThrottled(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		stat(100, 50)()
-		s := adaptive.Throttled()
+		s := signal.Throttled()
 		require.InDelta(t, .2/.1, level(t, s, stat(110, 52)), 1e-9)
 		require.Zero(t, level(t, s, stat(120, 52)))
 		require.Zero(t, level(t, s, stat(120, 52)), "an idle group has no periods")
@@ -290,23 +302,23 @@ func TestMemory(t *testing.T) {
 			m.write(row.dir+row.limit, "1000\n")
 			m.write(row.dir+row.used, "850\n")
 			m.write(row.dir+"memory.stat", "anon 1\n"+row.cache+" 400\n")
-			got, ok := adaptive.Memory(adaptive.Threshold(.9)).Read()
+			got, ok := signal.Memory(signal.Threshold(.9)).Read()
 			require.True(t, ok)
 			require.InDelta(t, .45/.9, got, 1e-9)
 		})
 	}
 	m := newHost(t)
-	_, ok := adaptive.Memory().Read()
+	_, ok := signal.Memory().Read()
 	require.False(t, ok, "there is nothing to read")
 	m.write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 250 kB\nBuffers: 0 kB\nCached: 150 kB\n")
-	got, ok := adaptive.Memory().Read()
+	got, ok := signal.Memory().Read()
 	require.True(t, ok)
 	require.InDelta(t, .75/.9, got, .01)
 }
 
 // TestRunnable counts goroutines that are ready and not running.
 func TestRunnable(t *testing.T) {
-	s := adaptive.Runnable(adaptive.Threshold(1))
+	s := signal.Runnable(signal.Threshold(1))
 	stop := make(chan struct{})
 	n := 50 * runtime.GOMAXPROCS(0)
 	done := make(chan struct{}, n)
@@ -341,7 +353,7 @@ func TestRunnable(t *testing.T) {
 
 func TestSchedLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.SchedLatency()
+		s := signal.SchedLatency()
 		_, ok := s.Read()
 		require.False(t, ok)
 		time.Sleep(time.Second)
@@ -353,7 +365,7 @@ func TestSchedLatency(t *testing.T) {
 
 func TestMaxOf(t *testing.T) {
 	a, b := new(dial), new(dial)
-	s := adaptive.MaxOf(a, b)
+	s := signal.MaxOf(a, b)
 	a.set(.5)
 	b.set(.7)
 	got, ok := s.Read()
@@ -367,9 +379,9 @@ func TestMaxOf(t *testing.T) {
 	_, ok = s.Read()
 	require.False(t, ok)
 	require.Equal(t, "max of dial, dial", fmt.Sprint(s))
-	require.PanicsWithValue(t, "adaptive: MaxOf needs a signal", func() { adaptive.MaxOf() })
-	require.PanicsWithValue(t, "adaptive: MaxOf: signal 1 is nil", func() { adaptive.MaxOf(a, nil) })
-	got, ok = adaptive.SignalFunc(func() (float64, bool) { return 3, true }).Read()
+	require.PanicsWithValue(t, "signal: MaxOf needs a signal", func() { signal.MaxOf() })
+	require.PanicsWithValue(t, "signal: MaxOf: signal 1 is nil", func() { signal.MaxOf(a, nil) })
+	got, ok = signal.Func(func() (float64, bool) { return 3, true }).Read()
 	require.True(t, ok)
 	require.Equal(t, 3.0, got)
 }

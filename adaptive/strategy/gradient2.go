@@ -1,4 +1,6 @@
-package adaptive
+package strategy
+
+import "github.com/sluice-go/sluice/adaptive"
 
 // Gradient2 is a strategy that compares the current response time with its
 // long-term mean, and lowers the limit in proportion once the current one is more
@@ -12,18 +14,14 @@ package adaptive
 // the limit grows by 1 for each sample, which doubles it in each round trip.
 // Failures do not count, because their duration is a timeout.
 //
-// Options: [WithLimits], 20 to 200 by default, and [WithInitial].
+// Options: [adaptive.WithLimits], 20 to 200 by default, and [WithInitial].
 //
 // Do not use it where response times differ by nature, between routes for example:
 // it mistakes a change of the mix for overload. It misses an overload that grows so
 // slowly that the mean follows.
-func Gradient2(opts ...Option) Strategy {
-	s := settings{min: learningFloor, max: 200}
-	if err := configure("Gradient2", &s, opts, "WithLimits", "WithInitial"); err != nil {
-		return invalid{err}
-	}
+func Gradient2(opts ...adaptive.Option) adaptive.Strategy {
 	g := &gradient2{doubling: true}
-	if err := g.init("Gradient2", &s); err != nil {
+	if _, err := g.init("Gradient2", 200, opts); err != nil {
 		return invalid{err}
 	}
 	return g
@@ -45,7 +43,7 @@ type gradient2 struct {
 	doubling bool
 }
 
-func (g *gradient2) Observe(s Sample) {
+func (g *gradient2) Observe(s adaptive.Sample) {
 	if failed(s) || !g.mu.TryLock() {
 		return
 	}

@@ -1,17 +1,16 @@
-package adaptive
+package strategy
 
 import (
 	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/window"
 )
 
 const (
 	hangsAfter     = int64(time.Second)
 	hangsBaselines = 5
-	causeHang      = "nothing completes"
-	standingSpan   = int64(10 * time.Second)
 )
 
 // stall detects that no work completes although new work begins, as when a
@@ -25,10 +24,10 @@ type stall struct {
 	wanted                 atomic.Int64 // slots that the last denied work would have taken
 
 	// The caller of hangs and probe guards the fields below.
-	lastBegan, lastEnded int64  // as of the last completion
-	standing             lowest // in flight at completions: streams and the like
-	since                int64  // the first begin since then, 0: none
-	probed, probedBegan  int64  // instant of the last probe, and the work that had begun by then
+	lastBegan, lastEnded int64         // as of the last completion
+	standing             window.Lowest // in flight at completions: streams and the like
+	since                int64         // the first begin since then, 0: none
+	probed, probedBegan  int64         // instant of the last probe, and the work that had begun by then
 }
 
 // finish counts the end of work. While nothing is in flight nothing hangs.
@@ -59,7 +58,7 @@ func (s *stall) hangs(at, inFlight, baseline int64) bool {
 	began, ended := s.notCanceled(), s.ended.Load()
 	if ended != s.lastEnded {
 		s.lastBegan, s.lastEnded, s.since = began, ended, 0
-		s.standing.add(at, float64(inFlight))
+		s.standing.Add(at, float64(inFlight))
 	}
 	switch {
 	case began <= s.lastBegan:
@@ -67,7 +66,7 @@ func (s *stall) hangs(at, inFlight, baseline int64) bool {
 	case s.since == 0:
 		s.since = at
 	}
-	hung := min(inFlight-int64(s.standing.value()), began-s.lastBegan)
+	hung := min(inFlight-int64(s.standing.Value()), began-s.lastBegan)
 	return hung >= learningFloor && at-s.since > longest
 }
 
@@ -84,22 +83,3 @@ func (s *stall) probe(at int64) bool {
 
 // notCanceled is the work that has begun, without canceled work.
 func (s *stall) notCanceled() int64 { return s.began.Load() - s.canceled.Load() }
-
-// lowest is the lowest value of the last 10 to 20 s.
-type lowest struct {
-	values [2]float64 // of this span, and of the one before
-	since  int64      // begin of this span
-}
-
-func (l *lowest) add(at int64, v float64) {
-	if at-l.since >= standingSpan {
-		l.values[1], l.values[0], l.since = l.values[0], v, at
-	}
-	l.values[0] = min(l.values[0], v)
-}
-
-// value is at least 0.
-func (l *lowest) value() float64 { return max(min(l.values[0], l.values[1]), 0) }
-
-// reset makes v the value.
-func (l *lowest) reset(at int64, v float64) { l.values, l.since = [2]float64{v, v}, at }

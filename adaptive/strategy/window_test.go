@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"math/rand/v2"
@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 )
 
-func newWindow(t testing.TB, span time.Duration, buckets int) *adaptive.Window {
+func newWindow(t testing.TB, span time.Duration, buckets int) *strategy.Window {
 	t.Helper()
-	w, err := adaptive.NewWindow(span, buckets)
+	w, err := strategy.NewWindow(span, buckets)
 	require.NoError(t, err)
 	return w
 }
@@ -191,7 +191,7 @@ func TestWindowErrors(t *testing.T) {
 		{0, 10, "span of 0s"}, {-time.Second, 10, "span of -1s"}, {9 * time.Microsecond, 10, "width is 900ns"},
 		{3 * time.Hour, 2, "width is 1h30m0s"},
 	} {
-		_, err := adaptive.NewWindow(row.span, row.buckets)
+		_, err := strategy.NewWindow(row.span, row.buckets)
 		require.ErrorContains(t, err, row.want)
 	}
 }

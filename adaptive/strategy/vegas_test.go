@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"testing"
@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 )
 
 func TestVegasFindsTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Vegas(adaptive.WithLimits(1, 1000))
+		s := strategy.Vegas(adaptive.WithLimits(1, 1000))
 		// Ten at a time are served in 10 ms; more have to queue.
 		sum := 0
 		for i := range 10_000 {
@@ -30,7 +31,7 @@ func TestVegasFindsTheQueue(t *testing.T) {
 // TestVegasAcceptsASlowerService: a probe replaces the old minimum.
 func TestVegasAcceptsASlowerService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Vegas(adaptive.WithLimits(1, 50))
+		s := strategy.Vegas(adaptive.WithLimits(1, 50))
 		teach(s, 1000, 10*time.Millisecond)
 		highest := 0
 		for i := range 6000 {
@@ -44,7 +45,7 @@ func TestVegasAcceptsASlowerService(t *testing.T) {
 }
 
 func TestVegasFailures(t *testing.T) {
-	s := adaptive.Vegas(adaptive.WithInitial(100))
+	s := strategy.Vegas(strategy.WithInitial(100))
 	s.Observe(adaptive.Sample{RTT: time.Second, InFlight: 1, Outcome: algo.Failed})
 	require.Equal(t, 98, s.Limit())
 }

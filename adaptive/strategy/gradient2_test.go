@@ -1,4 +1,4 @@
-package adaptive_test
+package strategy_test
 
 import (
 	"testing"
@@ -7,12 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/adaptive/strategy"
 )
 
 func TestGradient2DoublesAtFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Gradient2()
+		s := strategy.Gradient2()
 		teach(s, 20, 10*time.Millisecond) // one round trip
 		require.Equal(t, 40, s.Limit())
 		teach(s, 40, 10*time.Millisecond)
@@ -29,7 +29,7 @@ func TestGradient2DoublesAtFirst(t *testing.T) {
 // so g = clamp(1.5 * about 10/30, .5, 1) and the limit moves by a fifth.
 func TestGradient2Step(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Gradient2(adaptive.WithInitial(100))
+		s := strategy.Gradient2(strategy.WithInitial(100))
 		teach(s, 50, 10*time.Millisecond, 1)
 		teach(s, 1, 30*time.Millisecond)
 		long := 10 + 20*2.0/601
@@ -42,7 +42,7 @@ func TestGradient2Step(t *testing.T) {
 // TestGradient2FollowsAFasterService: a mean that is too high decays.
 func TestGradient2FollowsAFasterService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := adaptive.Gradient2(adaptive.WithInitial(100))
+		s := strategy.Gradient2(strategy.WithInitial(100))
 		teach(s, 100, time.Second, 1)
 		teach(s, 100, 10*time.Millisecond, 1)
 		teach(s, 30, 60*time.Millisecond)
