@@ -1,5 +1,7 @@
 package adaptive
 
+import "github.com/sluice-go/sluice/internal/cause"
+
 // Default is the strategy for a server with unknown bottlenecks. It combines
 // [RunQueue], for the processor, with a limit on requests in flight for everything
 // else that work can wait for: a database, another service, a pool, a lock. A request
@@ -45,5 +47,5 @@ func Default(opts ...Option) Strategy {
 func (q *runQueue) overloaded() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.demand > demandOpen
+	return q.reason != cause.None
 }

@@ -34,11 +34,20 @@ func (c *counters) drain() counts {
 // standingSpan is the time after which work in flight is standing work, such as a long poll.
 const standingSpan = window.LowestSpan
 
+// Constants of the rate of ends and of the usual time.
 const (
-	rateEnds, rateMemory, slowMemory = 20, 0.1, 1.0  // of the rate of ends: ends and s; of the slow one: s
-	usualFirst, usualSpan            = 5, int64(1e8) // successes that make it; ns
-	usualDown, usualUp, usualKnown   = 2.0, 5.0, 100 // memory of a shorter and of a longer time, s; successes of a plain mean
-	usualMost, lastEnds              = 1.15, 8       // of the usual time, of the last few ends: 4 x 50ms 10x
+	rateEnds     = 20             // ends that make a rate
+	rateMemory   = 0.1            // s, of the rate of ends
+	slowMemory   = 1.0            // s, of the slow one
+	usualFirst   = 5              // successes that make the usual time
+	usualSpan    = int64(1e8)     // ns, in which they are taken together
+	usualLongest = 20 * usualSpan // while fewer than rateEnds ended
+	usualDown    = 2.0            // s, memory of a shorter time
+	usualUp      = 5.0            // s, of a longer one
+	usualKnown   = 100            // successes of a plain mean
+	usualMost    = 1.15           // usual times that the last few ends take while nothing waits: 4 x 50ms 10x
+	usualNear    = 1.3            // usual times: nothing piles up
+	lastEnds     = 8              // the last few ends: 4 x 50ms 10x
 )
 
 // pace is how work ends: how fast, and after which time as a rule.
@@ -82,7 +91,7 @@ func (p *pace) end(c *counters, at, rtt, since int64, o algo.Outcome) {
 // update takes in the time until at. free: nothing is limited; learns: a limit did harm just now;
 // takes: how long new work would take, s.
 func (p *pace) update(at int64, c counts, target float64, free, learns bool, takes float64) {
-	calm := free && takes <= target/4
+	calm := free && takes <= goalTarget*target
 	dt := float64(max(at-p.updated, 1)) / 1e9
 	p.updated = at
 	memory := min(max(rateEnds/max(p.rate, 1e-9), rateMemory), max(3*rateMemory, p.usual))
@@ -94,7 +103,7 @@ func (p *pace) update(at int64, c counts, target float64, free, learns bool, tak
 	p.last = counts{ended: keep*p.last.ended + c.ended, good: keep*p.last.good + c.good, took: keep*p.last.took + c.took}
 	p.window.add(c)
 	w, span := &p.window, at-p.from
-	if span < usualSpan || w.good < usualFirst || w.ended < rateEnds && span < 20*usualSpan {
+	if span < usualSpan || w.good < usualFirst || w.ended < rateEnds && span < usualLongest {
 		return
 	}
 	mean := w.took / w.good / 1e9
@@ -104,13 +113,13 @@ func (p *pace) update(at int64, c counts, target float64, free, learns bool, tak
 	switch {
 	case p.usual == 0:
 		p.set(mean)
-	case learns && w.good >= .8*w.ended && mean >= takes/1.3:
+	case learns && w.good >= holdSound*w.ended && mean >= takes/usualNear:
 		p.set(max(mean, takes)) // as work takes without a limit, and nothing piles up
 	case free && p.known <= usualKnown:
 		p.set(p.usual + w.good/p.known*(mean-p.usual)) // short work ends first
 	case mean < p.usual:
 		p.set(p.usual + within(usualDown)*(mean-p.usual))
-	case calm || free && mean <= 1.3*p.usual:
+	case calm || free && mean <= usualNear*p.usual:
 		p.set(p.usual + within(usualUp)*(mean-p.usual))
 	}
 	*w, p.from = counts{}, at
@@ -125,5 +134,5 @@ func (p *pace) set(usual float64) {
 // asUsual reports whether nearly all work that ended lately succeeded in its usual time. Then
 // nothing waits, whatever is in flight: long polls, streams, work that hangs beside other work.
 func (p *pace) asUsual() bool {
-	return p.last.good > 0 && p.last.good >= .8*p.last.ended && p.last.took <= usualMost*p.usual*1e9*p.last.good
+	return p.last.good > 0 && p.last.good >= holdSound*p.last.ended && p.last.took <= usualMost*p.usual*1e9*p.last.good
 }

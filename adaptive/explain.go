@@ -115,7 +115,7 @@ func (q *runQueue) State() State {
 	defer q.mu.Unlock()
 	limit := q.limit.Load()
 	s := State{
-		Name: "runqueue", Limit: int(limit), Overloaded: q.demand > demandOpen,
+		Name: "runqueue", Limit: int(limit), Overloaded: q.reason != cause.None,
 		Signal: "runnable", Level: float64(n) / float64(limit), Known: ok,
 	}
 	if s.Overloaded {

@@ -12,7 +12,6 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/machine"
-	"github.com/sluice-go/sluice/internal/wiring"
 )
 
 // ErrClosed is the error of Acquire after Close.
@@ -70,67 +69,6 @@ type Limiter struct {
 	denials    denialCounts
 
 	connections connections
-}
-
-// New makes a limiter. It takes the options [WithLimits] (default: the limits of
-// the strategy, at least 1), [WithQueue] (default: no waiting), [WithPriorities] and
-// [WithFairShares], which need WithQueue unless the strategy decides about each request
-// ([Default], [RunQueue]). The error names the field and the value that is out of range,
-// in the limiter, the queue or the strategy. A strategy that is already in use is an
-// error. A nil strategy panics.
-func New(s Strategy, opts ...Option) (*Limiter, error) {
-	if s == nil {
-		panic("adaptive: New needs a strategy")
-	}
-	set, err := wiring.Read("New", opts, "WithLimits", "WithQueue", "WithPriorities", "WithFairShares")
-	if err != nil {
-		return nil, fmt.Errorf("adaptive: %w", err)
-	}
-	limits, err := set.Limits("New", wiring.Limits{Min: 1, Max: noLimit})
-	if err != nil {
-		return nil, fmt.Errorf("adaptive: %w", err)
-	}
-	queue, all := wiring.Get(set, "WithQueue", Queue{}), leaves(s)
-	weight, shared := set["WithFairShares"].(func(string) float64)
-	l := &Limiter{
-		machine: set.Machine(), strategy: s, min: int64(limits.Min), max: int64(min(limits.Max, maxLimit(s))),
-		order: newOrder(wiring.Get(set, "WithPriorities", false), shared, weight),
-	}
-	for _, leaf := range all {
-		if g, ok := leaf.(Gate); ok {
-			l.gates = append(l.gates, g)
-		}
-		_, isFixed := leaf.(*fixed)
-		l.countsWaiting = l.countsWaiting || isFixed
-	}
-	err = errors.Join(wiring.Check(s), queue.check())
-	switch {
-	case err != nil:
-	case l.min > l.max:
-		err = fmt.Errorf("WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)
-	case l.order != nil && queue.kind == unqueued && (l.gates == nil || slices.ContainsFunc(all, binds)):
-		err = errors.New("WithPriorities and WithFairShares need WithQueue with this strategy: a slot in use cannot be lent")
-	default:
-		err = take(s)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("adaptive: New: %w", err)
-	}
-	l.follower, _ = s.(Follower)
-	_, isFixed := s.(*fixed)
-	l.sampled = isFixed && l.order == nil
-	l.perRequest = !slices.ContainsFunc(all, countsUnits)
-	l.connections.queues = runQueues(s)
-	if queue.kind != unqueued {
-		l.queue = newWaitQueue(l, queue)
-	}
-	return l, nil
-}
-
-// binds reports whether the limit of s is in force without overload too.
-func binds(s Strategy) bool {
-	_, gate := s.(Gate)
-	return !gate && countsUnits(s)
 }
 
 // Acquire admits n units of work if they fit. With a queue it waits for its turn,
@@ -194,7 +132,10 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 // overload, or a queue in which it must wait.
 func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c algo.Cause) {
 	at = l.machine.Now()
-	admits := !slices.ContainsFunc(l.gates, func(g Gate) bool { return !g.Admits(time.Duration(at)) })
+	admits := true
+	for i := 0; i < len(l.gates) && admits; i++ {
+		admits = l.gates[i].Admits(time.Duration(at))
+	}
 	if l.order == nil || admits && !l.order.strained(at) && !l.mustWait(n) {
 		if !admits {
 			c = cause.Processor

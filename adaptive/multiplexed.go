@@ -9,10 +9,6 @@ import (
 // goroutine that reads the connection, the one of its handler, and the one that writes.
 const waitsPerRequest = 3
 
-// multiplexedClosed is minClosed for these: with 6 goroutines that do a third of the work each
-// processors fall idle between two readings of a connection, with 18 the queue grows too long.
-const multiplexedClosed = 12.0
-
 // mostRequests is how many more requests of one kind of connection than of the other are taken
 // for most: a few of the others among many change nothing.
 const mostRequests = 256
@@ -82,16 +78,4 @@ func (c *connections) set() {
 	for _, q := range c.queues {
 		q.waits.Store(waits)
 	}
-}
-
-// leastClosed is the closed limit of a queue that leaves no processor idle. Go's poller hands out
-// at most 128 connections at a time, and the others wait in the kernel, where they are not counted:
-// the limit admits the share of the requests that can be served from batches of a third of
-// that. If it admitted more the queue in the kernel would never drain where denials take most of
-// the processor.
-func (q *runQueue) leastClosed() float64 {
-	if q.waits.Load() > 1 {
-		return multiplexedClosed
-	}
-	return min(max(polled*q.passing, 1), minClosed)
 }

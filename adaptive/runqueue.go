@@ -59,37 +59,15 @@ func RunQueue(opts ...Option) Strategy {
 	return q
 }
 
-const (
-	waitShare, drainShare = 0.7, 0.85 // of the target: to spend in the queue, and in which a burst drains
-	// Runnable goroutines. Independent arrivals at .85 of the capacity leave more than 20 in 1 of 30
-	// moments.
-	minWide, maxWide, minClosed = 20, 96, 6
-	polled                      = 40.0      // a third of the connections that Go's poller hands out at a time
-	demandOpen, demandClosed    = 1.0, 1.15 // where the limit begins to close, and is closed
-	idleBelow, spareBelow       = 0.97, 0.9 // use of the processors: closing less far, and no overload if the queue drains in time
-	usageMemory, closedTime     = 0.2, 0.5  // of that use, and in which the limit changes by a factor of e, s
-
-	queueUpdateEvery     = int64(10 * time.Millisecond)
-	queueUpdateLatest    = int64(time.Second) // with any number of arrivals
-	latelyMemory         = int64(time.Second) // of the demand, once the limit decides
-	quotaEvery           = 10 * time.Second   // between readings of the quota
-	minArrivals          = 10
-	costMemory           = 5.0      // of the processor time of a request, s
-	memoryRequests       = 100      // of the demand, and
-	minMemory, maxMemory = 0.1, 2.0 // its bounds, s
-	quietRate            = 100.0    // completions a second and processor below which a request costs no more than it takes
-	outsideHandler       = 100e-6   // processor time of a request outside its handler, s
-)
-
 type runQueue struct {
 	wiring.Owned
 	machine machine.Machine
 	target  float64 // s
 
 	limit     atomic.Int64 // of runnable goroutines
-	drainable atomic.Int64 // requests that are done within drainShare of the target
-	harmless  atomic.Int64 // goroutines that are, if each is a request and the process gets all processors
-	patience  atomic.Int64 // processor time within waitShare of the target, ns
+	drainable atomic.Int64 // these three: see queueLimits
+	harmless  atomic.Int64
+	patience  atomic.Int64
 	next      atomic.Int64 // instant of the next update
 	waits     atomic.Int64 // in the run queue, of each request
 	_         [16]byte     // every request writes the fields below
@@ -115,6 +93,7 @@ type runQueue struct {
 	usage, recent float64       // of capacity; recent: over half of the time in which a burst drains
 	passing       float64       // admitted share of the arrivals
 	closed        float64       // closed limit
+	reason        algo.Cause    // Processor in an overload
 }
 
 func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
@@ -130,7 +109,7 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	q := &runQueue{machine: m, target: target.Seconds(), closed: minClosed, usage: 1, passing: 1, updated: now, measured: now, procs: procs, capacity: procs}
 	q.cpu, _ = q.machine.CPU()
 	q.waits.Store(1)
-	q.set()
+	q.set(0, false)
 	return q, nil
 }
 
@@ -233,16 +212,17 @@ func (q *runQueue) update(at int64) {
 	if at-q.measured >= int64(quotaEvery) {
 		q.procs, q.measured = machine.Capacity(q.machine), at
 	}
-	q.learn(at)
+	dt, denies := q.learn(at)
 	if pause > queueUpdateLatest { // the few requests around it would represent it otherwise
 		q.demand *= math.Exp(-float64(pause) / 1e9 / q.memory())
 	}
-	q.set()
+	q.set(dt, denies)
 }
 
-// learn takes in the time since the last update.
-func (q *runQueue) learn(at int64) {
-	dt := float64(max(at-q.updated, 1)) / 1e9
+// learn takes in the time since the last update, in seconds, and reports whether requests were
+// denied in it.
+func (q *runQueue) learn(at int64) (dt float64, denies bool) {
+	dt = float64(max(at-q.updated, 1)) / 1e9
 	used := dt * q.procs
 	cpu, known := q.machine.CPU()
 	if known {
@@ -250,7 +230,8 @@ func (q *runQueue) learn(at int64) {
 	}
 	arrived := float64(max(q.arrived.Swap(0), 1))
 	rejected := float64(q.rejected.Swap(0))
-	denies, stood := rejected > 0, q.least.Swap(noLimit) > 1 // one is what net/http starts for each request, to read on
+	stood := q.least.Swap(noLimit) > 1 // one is what net/http starts for each request, to read on
+	denies = rejected > 0
 
 	q.learnCost(dt, used, denies)
 	a := 1 - math.Exp(-dt/(q.memory()+minArrivals*dt/arrived))
@@ -266,12 +247,8 @@ func (q *runQueue) learn(at int64) {
 	q.recent += (1 - math.Exp(-2*dt/(drainShare*q.target))) * (used/dt/q.capacity - q.recent)
 	q.spare.Store(known && q.recent < spareBelow)
 	q.learnDemand(dt, a, arrived/dt)
-	if q.usage >= idleBelow {
-		q.closed *= math.Exp(-dt / closedTime)
-	} else if denies {
-		q.closed *= math.Exp(dt / closedTime)
-	}
 	q.updated = at
+	return dt, denies
 }
 
 // learnDemand takes in a rate of arrivals over dt, with weight a.
@@ -286,16 +263,15 @@ func (q *runQueue) learnDemand(dt, a, rate float64) {
 	}
 }
 
-// set sets the limits of runnable goroutines and of goroutines.
-func (q *runQueue) set() {
-	patience := waitShare * q.target * q.capacity
-	waiting := min(patience/q.cost, noLimit) // requests
-	wide := min(max(waiting, minWide), maxWide)
-	q.closed = min(max(q.closed, min(max(waiting, 1), q.leastClosed())), wide)
-	open := min((demandClosed-q.demand)/(demandClosed-demandOpen), 1)
-	q.limit.Store(int64(q.closed + (wide-q.closed)*open))
-	burst := drainShare * q.target / q.cost
-	q.drainable.Store(int64(min(burst*q.capacity/float64(q.waits.Load()), noLimit)))
-	q.harmless.Store(int64(min(burst*q.procs, noLimit)))
-	q.patience.Store(int64(patience * 1e9))
+// set sets the limits, dt seconds after the last ones.
+func (q *runQueue) set(dt float64, denies bool) {
+	l, reason := next(measured{
+		target: q.target, cost: q.cost, procs: q.procs, capacity: q.capacity, demand: q.demand, usage: q.usage,
+		passing: q.passing, waits: float64(q.waits.Load()), denies: denies, over: dt,
+	}, q.closed)
+	q.closed, q.reason = l.closed, reason
+	q.limit.Store(l.runnable)
+	q.drainable.Store(l.drainable)
+	q.harmless.Store(l.harmless)
+	q.patience.Store(l.patience)
 }

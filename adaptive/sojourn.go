@@ -46,21 +46,22 @@ type sojourn struct {
 
 // Each constant has the cell of bench/sim/pools, or the test, that fails without it.
 const (
-	sojournEvery  = int64(5 * time.Millisecond)
-	sojournFew    = 20         // in flight, too few to judge: TestDefaultBelowCapacity
-	sojournLeast  = 4          // lowest limit
-	signLasts     = 0.1        // s, before a limit: bursts of .2 s
-	signGrows     = 0.04       // s, while more and more is in flight: 60 x 300ms
-	silence       = 0.1        // s without an end, after which the rate is known a little later: slower 20 to 400ms
-	knownAfter    = int64(2e8) // ns after a silence, when the rate is known: bursts of .2 s
-	probeEvery    = int64(1e9) // ns, while nothing ends: hang 10s
-	leastPause    = int64(1e9) // ns, after a limit that did harm, and
-	longestPause  = int64(30e9)
-	idleEnds      = int64(1e9) // ns without arrivals and ends, which end a limit: TestDefaultAfterAPause
-	leavesBelow   = 0.12       // share of denied arrivals at which a limit ends: .85x after an overload
-	holdLasts     = 0.2        // s, at least
-	holdFell      = 0.8        // of the limit before, at which their effects are compared: connections 5 times as slow
-	drainCollapse = 0.2        // of the rate of ends, at which a limit did harm: 100 polls
+	sojournEvery = int64(5 * time.Millisecond)
+	sojournFew   = 20         // in flight, too few to judge: TestDefaultBelowCapacity
+	sojournLeast = 4          // lowest limit
+	signLasts    = 0.1        // s, before a limit: bursts of .2 s
+	signGrows    = 0.04       // s, while more and more is in flight: 60 x 300ms
+	silence      = 0.1        // s without an end, after which the rate is known a little later: slower 20 to 400ms
+	knownAfter   = int64(2e8) // ns after a silence, when the rate is known: bursts of .2 s
+	probeEvery   = int64(1e9) // ns, while nothing ends: hang 10s
+	idleEnds     = int64(1e9) // ns without arrivals and ends, which end a limit: TestDefaultAfterAPause
+	signGrew     = 1.2        // of the work in flight at the first sign, which is growing: .3x to .9x with work of 150 ms
+	bearTarget   = 0.5        // of the target, that new work may take without a limit: bursts of .2 s
+	bearUsual    = 2.0        // usual times, that it may take: 60 x 300ms
+	bearSlow     = 3.0        // the same for work of bearTarget and more, where n/r is uncertain: slow work of .3 s
+	goalTarget   = 0.25       // of the target, that work may take under a limit: clients of .3 s
+	goalUsual    = 4.0        // usual times, that it may take: 20 x 10ms with an SLO of 100 ms
+	goalLeast    = 1.5        // usual times, at least: 60 x 300ms
 )
 
 // sign is the time since which new work would take too long.
@@ -68,21 +69,6 @@ type sign struct {
 	since       int64 // instant; 0: it would not
 	began, most float64
 	ended       bool // some work
-}
-
-// hold is a limit in force.
-type hold struct {
-	cause    algo.Cause // None: no limit
-	limit    float64
-	at       int64 // instant of the limit; once drained, from which the work in flight is within it
-	drained  bool
-	seen     counts                       // since at
-	was      float64                      // work in flight, or the limit, to compare with:
-	good     float64                      // successes per second then
-	rate     float64                      // ends per second then
-	mean     float64                      // time of successes then, s; 0: too few for a comparison
-	before   struct{ good, rate float64 } // without the limit
-	needless bool                         // nothing waited at first
 }
 
 func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
@@ -176,7 +162,7 @@ func (s *sojourn) watch(at int64, n float64, c counts) {
 		s.standing.Add(at, n+s.standing.Value()-p.rate*p.usual)
 	}
 	switch {
-	case at < s.until, n <= sojournFew, p.usual == 0, usual, p.usual > s.target/2 && p.known < 3*n, s.takes(n) <= s.bearable():
+	case at < s.until, n <= sojournFew, p.usual == 0, usual, p.usual > bearTarget*s.target && p.known < bearSlow*n, s.takes(n) <= s.bearable():
 		*g = sign{}
 		return
 	case g.since == 0:
@@ -190,7 +176,7 @@ func (s *sojourn) watch(at int64, n float64, c counts) {
 	switch {
 	case !g.ended:
 		wait, by = s.target, cause.Hang
-	case n >= g.most && n >= 1.2*g.began && p.slow >= p.rate/2: // not after a pause
+	case n >= g.most && n >= signGrew*g.began && p.slow >= p.rate/2: // not after a pause
 		wait = signGrows
 	}
 	if float64(at-g.since)/1e9 >= wait {
@@ -203,101 +189,15 @@ func (s *sojourn) watch(at int64, n float64, c counts) {
 // bearable is how long new work may take without a limit, s. Slow work is seldom, so that n/r is
 // uncertain.
 func (s *sojourn) bearable() float64 {
-	if s.pace.usual > s.target/2 {
-		return 3 * s.pace.usual
+	if s.pace.usual > bearTarget*s.target {
+		return bearSlow * s.pace.usual
 	}
-	return max(s.target/2, 2*s.pace.usual)
+	return max(bearTarget*s.target, bearUsual*s.pace.usual)
 }
 
 // goal is how long work may take under a limit, s.
-func (s *sojourn) goal() float64 { return max(min(4*s.pace.usual, s.target/4), 1.5*s.pace.usual) }
-
-// begin puts a limit in force.
-func (s *sojourn) begin(at int64, limit float64) {
-	h := &s.hold
-	h.limit, h.at, h.drained, h.seen = max(limit, sojournLeast, float64(s.wanted.Load())), at, false, counts{}
-	s.since.Store(math.MaxInt64)
-}
-
-// govern judges the limit in force.
-func (s *sojourn) govern(at int64, n float64, c counts) {
-	h := &s.hold
-	h.seen.add(c)
-	if h.drained {
-		s.judge(at)
-		return
-	}
-	took := float64(at-h.at) / 1e9
-	expected := took * h.rate
-	switch {
-	case h.cause == cause.Hang && c.good > 0: // what still hangs is lost
-		s.standing.Reset(at, n+s.standing.Value())
-	case n < h.limit+1: // the limit in force is rounded up
-		if h.seen.ended >= rateEnds && h.mean == 0 {
-			h.good, h.rate = h.seen.good/took, h.seen.ended/took
-			h.before.good, h.before.rate = h.good, h.rate
-		}
-		h.drained, h.at, h.seen = true, at, counts{}
-		s.since.Store(at)
-	case h.cause != cause.Hang && took >= s.target/2 && expected >= 2*rateEnds && h.seen.ended < drainCollapse*expected:
-		s.standing.Reset(at, n+s.standing.Value()) // the denied work would not have waited for it
-		s.harm(at)
-	case h.seen.ended > 0 && at-h.at > standingSpan && n > h.was/2: // what drains is a queue
-		s.standing.Reset(at, n+s.standing.Value())
-		s.begin(at, h.limit)
-	}
-}
-
-// judge ends the limit, or sets the next one, once enough has ended within it.
-func (s *sojourn) judge(at int64) {
-	h := &s.hold
-	took := float64(at-h.at) / 1e9
-	mean := h.seen.lasted / max(h.seen.fresh, 1) / 1e9
-	enough := h.seen.ended >= rateEnds && h.seen.fresh >= usualFirst
-	patience := 2 * s.target
-	if h.cause != cause.Hang {
-		patience = max(patience, 3*s.takes(h.limit))
-	}
-	if took < max(holdLasts, s.goal(), 2*mean) || !enough && took < patience {
-		return
-	}
-	good, rate, fell := h.seen.good/took, h.seen.ended/took, h.limit <= holdFell*h.was
-	sound, half := enough && good >= .8*rate, (1+h.limit/h.was)/2
-	switch {
-	case h.seen.turned < leavesBelow*(h.seen.turned+h.seen.began):
-		if h.needless {
-			s.harm(at)
-			return
-		}
-		s.free()
-		s.pause = 0
-	case fell && sound && (good < half*h.good || h.mean > 0 && mean > half*h.mean):
-		s.pace.set(max(mean, h.limit/rate)) // the limit took the rate along: nothing waited, work is slow by nature
-		h.needless = true
-		s.begin(at, h.was)
-	case (fell || h.limit <= sojournLeast) && h.cause != cause.Hang && good <= .4*h.before.good && rate <= .4*h.before.rate:
-		s.harm(at)
-	default:
-		if fell || h.limit >= h.was {
-			h.was, h.good, h.rate, h.mean = h.limit, good, rate, 0
-			if sound {
-				h.mean = mean
-			}
-		}
-		s.begin(at, s.pace.slow*s.goal())
-	}
-}
-
-// harm ends a limit that denied work which would not have waited.
-func (s *sojourn) harm(at int64) {
-	s.pause = min(max(2*s.pause, leastPause), longestPause)
-	s.until = at + s.pause
-	s.free()
-}
-
-func (s *sojourn) free() {
-	s.hold, s.sign = hold{}, sign{}
-	s.since.Store(math.MaxInt64)
+func (s *sojourn) goal() float64 {
+	return max(min(goalUsual*s.pace.usual, goalTarget*s.target), goalLeast*s.pace.usual)
 }
 
 // nextLimit is the limit from now on, with room for a probe while nothing ends.

@@ -29,8 +29,7 @@ type waitQueue struct {
 	closed  bool
 }
 
-// pollEvery bounds the time in which a limit that rose without a release is
-// noticed.
+// pollEvery bounds the time in which a limit that rose without a release is noticed.
 const pollEvery = 10 * time.Millisecond
 
 // waiter is one request in the queue. The queue's lock guards its fields until
@@ -56,10 +55,6 @@ const (
 	overLimit
 	closed
 )
-
-func newWaitQueue(l *Limiter, q Queue) *waitQueue {
-	return &waitQueue{limiter: l, queue: q}
-}
 
 // acquire takes n slots, at once if no request waits and they are free, otherwise in
 // turn. The cause is None if it got them. An error means that the context or the

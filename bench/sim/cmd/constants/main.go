@@ -59,7 +59,7 @@ the simulator does not have either (TestRunQueueBehindThePoller).
 |---|--:|--:|--:|--:|---|---|
 `
 
-const file = "../adaptive/runqueue.go"
+const file = "../adaptive/next.go"
 
 func main() {
 	out := flag.String("out", "", "directory for constants.md; empty: only print")
@@ -155,7 +155,7 @@ func changed(source string) (cells []cell, err error) {
 	if err != nil {
 		return nil, err
 	}
-	text, overlay, program := filepath.Join(dir, "runqueue.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "play")
+	text, overlay, program := filepath.Join(dir, "next.go"), filepath.Join(dir, "overlay.json"), filepath.Join(dir, "play")
 	files, err := json.Marshal(map[string]map[string]string{"Replace": {target: text}})
 	if err != nil {
 		return nil, err
