@@ -47,8 +47,9 @@ var ErrClosed = errors.New("adaptive: limiter is closed")
 type Limiter struct {
 	machine       machine.Machine
 	strategy      Strategy
-	follower      Follower   // nil: the strategy needs samples only
-	gates         []Gate     // none: only the limit decides
+	follower      Follower // nil: the strategy needs samples only
+	gates         []Gate   // none: only the limit decides
+	blamable      []blamable
 	sampled       bool       // only RetryAfter depends on the duration of work
 	countsWaiting bool       // work that waits for its client counts as in flight
 	perRequest    bool       // a cost above 1 counts as 1
@@ -108,6 +109,9 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		l.order.decided(&who, key, at, false)
 		return lease, err
 	case c != cause.None:
+		if c == cause.Limit {
+			c = l.blame(limit)
+		}
 		l.lack(&lease.Decision, n, c, &who, key, at)
 		return lease, nil
 	}
@@ -220,9 +224,6 @@ func (l *Limiter) lack(d *algo.Decision, n int64, c algo.Cause, who *claim, key 
 	if who.known {
 		l.order.lacked(who, l.limit())
 	}
-	if c == cause.Limit {
-		c = causeOf(l.strategy)
-	}
 	if l.follower != nil {
 		if at == 0 || l.queue != nil { // it may have waited since
 			at = l.machine.Now()
@@ -230,6 +231,16 @@ func (l *Limiter) lack(d *algo.Decision, n int64, c algo.Cause, who *claim, key 
 		l.follower.Denied(time.Duration(at), n, l.working(l.inFlight.Load()), c)
 	}
 	l.deny(d, n, c)
+}
+
+// blame is why the limit is as low as it is.
+func (l *Limiter) blame(limit int64) algo.Cause {
+	for _, s := range l.blamable {
+		if int64(s.Limit()) <= limit {
+			return s.Cause()
+		}
+	}
+	return cause.Limit
 }
 
 // deny writes the denial of n units.

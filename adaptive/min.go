@@ -51,17 +51,6 @@ func (m *minimum) Observe(s Sample) {
 	}
 }
 
-// Cause is that of the strategy with the lowest limit.
-func (m *minimum) Cause() algo.Cause {
-	lowest := m.all[0]
-	for _, s := range m.all[1:] {
-		if s.Limit() < lowest.Limit() {
-			lowest = s
-		}
-	}
-	return causeOf(lowest)
-}
-
 func (m *minimum) MaxLimit() int {
 	least := noLimit
 	for _, s := range m.all {

@@ -36,6 +36,9 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 		if g, ok := leaf.(Gate); ok {
 			l.gates = append(l.gates, g)
 		}
+		if b, ok := leaf.(blamable); ok {
+			l.blamable = append(l.blamable, b)
+		}
 		_, isFixed := leaf.(*fixed)
 		l.countsWaiting = l.countsWaiting || isFixed
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
@@ -88,12 +87,10 @@ func maxLimit(s Strategy) int {
 	return noLimit
 }
 
-// causeOf is why the limit of s is as low as it is.
-func causeOf(s Strategy) algo.Cause {
-	if c, ok := s.(interface{ Cause() algo.Cause }); ok {
-		return c.Cause()
-	}
-	return cause.Limit
+// blamable is a strategy that knows why its limit is as low as it is.
+type blamable interface {
+	Strategy
+	Cause() algo.Cause
 }
 
 // invalid is the result of a constructor with invalid options.

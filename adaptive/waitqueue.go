@@ -181,6 +181,7 @@ func (q *waitQueue) serve(at int64) {
 			continue
 		}
 		inFlight, limit, c := q.limiter.enter(w.n)
+		w.inFlight, w.limit = inFlight, limit
 		if c != cause.None && w.n > limit {
 			q.dismiss(w, overLimit)
 			continue
@@ -188,7 +189,6 @@ func (q *waitQueue) serve(at int64) {
 		if c != cause.None {
 			return
 		}
-		w.inFlight, w.limit = inFlight, limit
 		q.dismiss(w, admitted)
 	}
 }

@@ -104,7 +104,9 @@ func (t *Throttle) Acquire(_ context.Context, _ string, n int64) (lease algo.Lea
 			t.passed.Store(at) // a resolution of a second is enough
 		}
 	}
-	return algo.NewLease(algo.Decision{Allowed: true}, t, algo.Handle{N: n}), nil
+	lease.Allowed = true
+	algo.FillLease(&lease, t).N = n
+	return lease, nil
 }
 
 // probe reports whether it is time to call a backend that is likely to reject, and
