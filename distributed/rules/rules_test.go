@@ -196,6 +196,7 @@ func TestRulesOfEveryAlgorithm(t *testing.T) {
 			require.Equal(t, i < 7 && n < 5, lease.Allowed && lease.Delay == 0, "%s: unit %d", text, n)
 		}
 		require.True(t, remote(t, l, "vip", 5).Allowed, text)
+		require.True(t, remote(t, l, "shared", 1).Allowed, "%s: the key of other algorithms", text)
 	}
 	require.Equal(t, int64(10), remote(t, l, "vip", 0).Remaining, "eight times 5 of 50")
 }
