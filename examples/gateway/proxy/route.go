@@ -5,11 +5,13 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/rpc"
 )
 
 // assemble makes the handler of a whole configuration.
@@ -27,7 +29,9 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 		h := inFlight.protect(g, r, g.limitBody(f.Timeouts, keepHeader(r.UpstreamFields, g.upstream(r, f.Trusted))))
 		limited := h
 		if len(policies) > 0 {
-			limited = httpmw.Limits(policies, g.routeOptions(r)...)(h)
+			limited = inItsProtocol(h, func(opts ...httpmw.Option) func(http.Handler) http.Handler {
+				return httpmw.Limits(policies, append(g.routeOptions(r), opts...)...)
+			})
 			if r.MissingKey == "deny" {
 				limited = g.requireKeys(r, policies, limited)
 			}
@@ -84,6 +88,19 @@ func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 		opts = append(opts, httpmw.WithDenied(denialOf(r.Denial)))
 	}
 	return opts
+}
+
+// inItsProtocol limits a handler, so that calls of gRPC, gRPC-Web and Connect are denied in their
+// words. The limits are the same for all.
+func inItsProtocol(next http.Handler, limit func(...httpmw.Option) func(http.Handler) http.Handler) http.Handler {
+	plain, calls := limit()(next), limit(httpmw.WithDenied(rpc.Denied(nil)))(next)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if kind := r.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+") || r.Header.Get("Connect-Protocol-Version") != "" {
+			calls.ServeHTTP(w, r)
+			return
+		}
+		plain.ServeHTTP(w, r)
+	})
 }
 
 // observer counts denials for Served, and calls the observer of the options.

@@ -130,10 +130,10 @@ func TestNegativeHitsUnsupported(t *testing.T) {
 	f := here.parse(refundFile)
 	switched, err := service.New(f, service.Options{Log: slog.New(slog.DiscardHandler), Wrap: func(l algo.Limiter) algo.Limiter { return admin.Control(l) }})
 	require.NoError(t, err)
-	for text, s := range map[string]*service.Service{
-		"the limit is neither a bucket nor a fixed window: unsupported operation":                                                                          here.service,
-		"distributed: sliding log \"1:d3:log.sliding-log\": only buckets, pacers and fixed windows give back units without a lease: unsupported operation": onRedis.service,
-		"admin: *algo.RateLimiter gives back the units of leases only: unsupported operation":                                                              switched,
+	for s, text := range map[*service.Service]string{
+		here.service:    "algo: sliding log: Refund: unsupported operation",
+		onRedis.service: "distributed: sliding log \"1:d3:log.sliding-log\": only buckets, pacers and fixed windows give back units without a lease: unsupported operation",
+		switched:        "algo: sliding log: Refund: unsupported operation",
 	} {
 		ask := func(ds ...*ratelimit.RateLimitDescriptor) (*rls.RateLimitResponse, error) {
 			return s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "d", Descriptors: ds})
