@@ -190,11 +190,11 @@ func (c *corrections) Settle(h Handle, actual int64) {
 // back twice is admitted twice. The error is [ErrCost] for a negative n. Sliding windows and
 // logs, warm-ups, markers and shares do not have it.
 func (l *RateLimiter) Refund(key string, n int64) error {
-	if err := l.misuse(n); err != nil {
-		return err
-	}
 	if l.values != nil {
 		return l.unsupported("Refund")
+	}
+	if err := l.misuse(n); err != nil {
+		return err
 	}
 	l.words.Refund(key, n)
 	return nil
