@@ -34,6 +34,7 @@ type Store struct {
 	limiters map[*Limiter]bool
 	names    map[string]nameUse
 	pinging  atomic.Int32         // pings that are under way
+	whole    atomic.Bool          // no proxy parts the keys of a script, or it is known
 	logged   map[string]time.Time // by the kind of the report
 }
 
@@ -178,7 +179,7 @@ func (s *Store) ping() error {
 // findProxy looks for a proxy that runs a script on the server of its first key: there the others
 // are missing. Then the keys of each script get one tag.
 func (s *Store) findProxy() error {
-	if !s.remote.OneNode() {
+	if !s.remote.OneNode() || s.whole.Load() {
 		return nil
 	}
 	const keys = 16 // two servers have them all on one of them in one of 65 536 cases
@@ -201,6 +202,7 @@ func (s *Store) findProxy() error {
 		s.remote.ApartByTag()
 		s.logger.Info("distributed: a proxy runs each script on the server of its first key: keys are decided one by one")
 	}
+	s.whole.Store(err == nil)
 	return err
 }
 
