@@ -18,9 +18,9 @@ import (
 var needNoExample = map[string]string{
 	"String": "called by fmt", "Error": "called by fmt", "Unwrap": "called by errors", "Is": "called by errors",
 	"MarshalText": "called by encoding/json", "MarshalJSON": "called by encoding/json", "UnmarshalJSON": "called by encoding/json",
-	"Describe": "called by algo.Describe", "FlushError": "called by http.ResponseController", "Accept": "called by net/http", "Read": "called by strategies", "Observe": "called by limiters",
-	"Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
-	"Choose": "called by AcquireAll", "ReleaseAfterWait": "called by leases", "OccupiesSlot": "called by algo.OccupiesSlot",
+	"FlushError": "called by http.ResponseController", "Accept": "called by net/http", "Read": "called by strategies", "Observe": "called by limiters",
+	"About": "called by algo.About", "Peek": "called by algo.Peek", "Batches": "called by AcquireAll", "AcquireBatch": "called by AcquireAll", "PeekBatch": "called by AcquireAll",
+	"Choose": "called by AcquireAll", "ReleaseAfterWait": "called by leases",
 	"Len": "a getter", "Overflowed": "a getter", "Cap": "a getter", "IsOn": "a getter", "Client": "a getter", "Prefix": "a getter", "Limit": "a getter", "InFlight": "a getter",
 	"Probability": "a getter", "MaxPass": "a getter", "MaxRate": "a getter", "MinRT": "a getter",
 }
@@ -30,7 +30,7 @@ var needNoExample = map[string]string{
 // with an output that is compared. Methods are distinguished by name only: all
 // limiters have the same.
 func TestEveryVerbHasAnExample(t *testing.T) {
-	for _, dir := range []string{"algo", "adaptive", "distributed", "keyfunc", "keyfunc/rpckey", "httpmw", "grpcmw"} {
+	for _, dir := range []string{"algo", "algo/guard", "algo/meter", "adaptive", "distributed", "keyfunc", "keyfunc/rpckey", "httpmw", "grpcmw"} {
 		t.Run(dir, func(t *testing.T) {
 			shown := called(t, dir)
 			require.NotEmpty(t, shown)

@@ -233,8 +233,12 @@ func (k *KeyedLimiter) InFlight(key string) int {
 // Len is the current number of keys with units in flight.
 func (k *KeyedLimiter) Len() int { return int(k.keys.Load()) }
 
-// Describe returns the common limit, in concurrent requests; false if keys have
+// About returns the common limit, in concurrent requests; no Quota if keys have
 // limits of their own.
-func (k *KeyedLimiter) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: k.limit, Unit: algo.ConcurrentRequests}, k.limitOf == nil
+func (k *KeyedLimiter) About() algo.Description {
+	d := algo.Description{Quota: k.limit, Unit: algo.ConcurrentRequests, NeedsRelease: true}
+	if k.limitOf != nil {
+		d.Quota = 0
+	}
+	return d
 }

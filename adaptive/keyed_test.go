@@ -108,11 +108,9 @@ func TestPerKeyLimitOf(t *testing.T) {
 	require.Equal(t, algo.Never, denied.Reason)
 	require.Equal(t, algo.Forever, denied.RetryAfter)
 	require.True(t, acquire(t, k, "none", 0).Allowed, "a peek")
-	_, ok := algo.Describe(k)
-	require.False(t, ok, "keys have different limits")
-	d, ok := algo.Describe(perKey(t, 3))
-	require.True(t, ok)
-	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests}, d)
+	require.Zero(t, algo.About(k).Quota, "keys have different limits")
+	d := algo.About(perKey(t, 3))
+	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests, NeedsRelease: true}, d)
 }
 
 func TestPerKeyRetryAfter(t *testing.T) {

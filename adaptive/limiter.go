@@ -258,9 +258,9 @@ func (l *Limiter) deny(d *algo.Decision, n int64, c algo.Cause) {
 // Limit is the current limit of units in flight.
 func (l *Limiter) Limit() int { return int(l.limit()) }
 
-// Describe returns the limit in force, in concurrent requests.
-func (l *Limiter) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: l.limit(), Unit: algo.ConcurrentRequests, Shared: true}, true
+// About returns the limit in force, in concurrent requests.
+func (l *Limiter) About() algo.Description {
+	return algo.Description{Quota: l.limit(), Unit: algo.ConcurrentRequests, Shared: true, NeedsRelease: true}
 }
 
 // Close shuts the limiter down; queued and later calls of Acquire return

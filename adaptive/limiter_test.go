@@ -91,9 +91,8 @@ func TestPeek(t *testing.T) {
 
 func TestDescribesItself(t *testing.T) {
 	l := newLimiter(t, adaptive.Fixed(7))
-	d, ok := algo.Describe(l)
-	require.True(t, ok)
-	require.Equal(t, algo.Description{Quota: 7, Unit: algo.ConcurrentRequests, Shared: true}, d)
+	d := algo.About(l)
+	require.Equal(t, algo.Description{Quota: 7, Unit: algo.ConcurrentRequests, Shared: true, NeedsRelease: true}, d)
 }
 
 func TestReleaseTwice(t *testing.T) {

@@ -13,9 +13,7 @@ type Request struct {
 	N       int64
 }
 
-// ErrRequest reports a list of requests that cannot be decided: an empty list,
-// a Request without a Limiter, or a [ByKey] function that returned nil.
-var ErrRequest = errors.New("algo: invalid request")
+var errRequest = errors.New("algo: invalid request")
 
 // AcquireAll charges all of reqs or none: several limits, of different kinds
 // and under different keys, in one decision. Examples are the bucket of a
@@ -48,7 +46,7 @@ var ErrRequest = errors.New("algo: invalid request")
 // as an in-flight limit with a queue, last: the charges before it are held
 // while it waits.
 //
-// A negative N is [ErrCost]; an empty list or a nil Limiter is [ErrRequest].
+// A negative N is [ErrCost]; an empty list or a nil Limiter is an error.
 // Nothing is charged then. The error of a limiter is returned with the number
 // of its request, after the earlier charges are given back. Up to four limits
 // take at most one allocation.
@@ -70,7 +68,7 @@ func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
 // each limiter decides for itself, and whether the costs differ.
 func check(reqs []Request) (direct, mixed bool, err error) {
 	if len(reqs) == 0 {
-		return false, false, fmt.Errorf("%w: no requests", ErrRequest)
+		return false, false, fmt.Errorf("%w: no requests", errRequest)
 	}
 	direct = true
 	for i := range reqs {
@@ -78,7 +76,7 @@ func check(reqs []Request) (direct, mixed bool, err error) {
 		switch r.Limiter.(type) {
 		case *RateLimiter:
 		case nil:
-			return false, false, fmt.Errorf("%w: request %d of %d has no limiter", ErrRequest, i+1, len(reqs))
+			return false, false, fmt.Errorf("%w: request %d of %d has no limiter", errRequest, i+1, len(reqs))
 		case *all, Chooser:
 			direct = false
 		}
@@ -101,7 +99,7 @@ func requestError(reqs []Request, failed int, err error) error {
 // in [AcquireAll]. The limits of a nested All count one by one; All of one
 // limiter is that limiter. It panics if there is no limiter or one is nil.
 //
-// [Describe] answers for the limit with the smallest quota, and of two equal
+// [About] answers for the limit with the smallest quota, and of two equal
 // quotas for the longer window: a caller may send that much at once without
 // being denied by any of the limits. Limits that are Off are left out. Shared is true if it is for one of the limits.
 // Callers that show every window describe the limiters one by one.

@@ -33,7 +33,7 @@ func TestBatchThroughChoosers(t *testing.T) {
 	off.Off()
 	lease := acquireAll(t,
 		algo.Request{Limiter: algo.NewSwitch(a), N: 1},
-		algo.Request{Limiter: algo.AllowList(b, new(algo.KeySet)), N: 1},
+		algo.Request{Limiter: listed(b, algo.Unlimited(), "k"), N: 1},
 		algo.Request{Limiter: off, N: 1})
 	require.True(t, lease.Allowed)
 	require.Equal(t, [][]int64{{1, 1}}, s.batches)

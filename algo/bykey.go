@@ -6,16 +6,15 @@ import (
 )
 
 // ByKey hands each request to the limiter that choose returns for it, for
-// tiers or for limits of single keys. [Overrides] is a ready-made choice.
+// tiers or for limits of single keys, such as those in a map.
 //
-// If choose returns nil, the request fails with [ErrRequest]. To leave a key
+// If choose returns nil, the request fails with an error. To leave a key
 // unlimited, return [Unlimited]. choose runs once for every request, also for a
 // peek, and must be safe for concurrent use. It should return existing limiters: a
 // new limiter has no record of earlier requests.
 //
 // among is all limiters that choose may return, if they are known: [Walk] finds them then.
-// [Describe] reports false, because the answer depends on the key. ByKey
-// panics if choose is nil.
+// ByKey panics if choose is nil.
 func ByKey(choose func(ctx context.Context, key string) Limiter, among ...Limiter) Limiter {
 	if choose == nil {
 		panic("algo: ByKey: the function is nil")
@@ -33,7 +32,7 @@ func (b *byKey) Choose(ctx context.Context, key string) (Limiter, error) {
 	if l := b.choose(ctx, key); l != nil {
 		return l, nil
 	}
-	return nil, fmt.Errorf("%w: ByKey: the function returned no limiter", ErrRequest)
+	return nil, fmt.Errorf("%w: ByKey: the function returned no limiter", errRequest)
 }
 
 // Unwrap returns the limiters that were listed.

@@ -20,7 +20,7 @@ func TestByKeyReturningNil(t *testing.T) {
 	})
 	require.True(t, must(t, l, "known", 1).Allowed)
 	_, err := l.Acquire(bg, "unknown", 1)
-	require.ErrorIs(t, err, algo.ErrRequest)
+	require.ErrorContains(t, err, "algo: invalid request")
 	other := bucket(algo.PerHour(1))
 	for _, l := range []algo.Limiter{l, algo.All(algo.Unlimited(), l), algo.Shadow(algo.Shadow(l))} {
 		lease, err := algo.AcquireAll(bg, algo.Request{Limiter: other, N: 1}, algo.Request{Limiter: l, Key: "unknown", N: 1})
@@ -29,14 +29,11 @@ func TestByKeyReturningNil(t *testing.T) {
 			lease.Release(algo.Canceled)
 			continue
 		}
-		require.ErrorIs(t, err, algo.ErrRequest)
+		require.ErrorContains(t, err, "algo: invalid request")
 		require.ErrorContains(t, err, "request 2 of 2")
 	}
 	require.True(t, other.Allow("", 1))
-	_, ok := algo.Describe(l)
-	require.False(t, ok)
-	_, err = algo.ByKey(new(algo.Overrides).Choose).Acquire(bg, "k", 1)
-	require.ErrorIs(t, err, algo.ErrRequest, "the zero Overrides")
+	require.Zero(t, algo.About(l).Quota)
 }
 
 // Tiers by the plan that the key begins with.
@@ -77,4 +74,22 @@ func TestCompositionsFollowChoosers(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, lease.Allowed)
 	require.EqualValues(t, 1, peek(t, total, "a").Remaining, "nothing stays charged")
+}
+
+// A method is closed for one tenant, and open for all others.
+func ExampleDenyAll() {
+	standard := algo.Must(algo.NewTokenBucket(algo.PerMinute(100)))
+	limiter := algo.ByKey(func(_ context.Context, tenant string) algo.Limiter {
+		if tenant == "suspended" {
+			return algo.DenyAll()
+		}
+		return standard
+	})
+	for _, tenant := range []string{"acme", "suspended"} {
+		lease := algo.Must(limiter.Acquire(context.Background(), tenant, 1))
+		fmt.Println(tenant, lease.Allowed, lease.Reason)
+	}
+	// Output:
+	// acme true admitted
+	// suspended false banned
 }

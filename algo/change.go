@@ -18,6 +18,7 @@ func (l *RateLimiter) set(s Spec, burstAt Rate) error {
 		return fmt.Errorf("algo: %s: %w", l.kind.title, err)
 	}
 	l.spec, l.burstAt = s, burstAt
+	l.rate.Store(&s.Rate)
 	return nil
 }
 

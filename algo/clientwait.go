@@ -68,10 +68,10 @@ func (w *clientWait) Release(h Handle, o Outcome) {
 	w.ReleaseAfterWait(h, o, w.waited)
 }
 
-// Describe is about the limit; see occupiesSlot.
-func (w *clientWait) Describe() (d Description, ok bool) {
-	if limit, describes := w.ClientWaiter.(Describer); describes {
-		d, ok = limit.Describe()
+// About is about the limit; see needsRelease.
+func (w *clientWait) About() (d Description) {
+	if limit, ok := w.ClientWaiter.(Describer); ok {
+		d = limit.About()
 	}
-	return d, ok
+	return d
 }

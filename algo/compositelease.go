@@ -143,21 +143,17 @@ func settles(leases []Lease) bool {
 			if c.mixed || !settles(c.leases) {
 				return false
 			}
-			slots = slots || slices.ContainsFunc(c.leases, occupiesSlot)
+			slots = slots || slices.ContainsFunc(c.leases, needsRelease)
 		}
-		slots = slots || occupiesSlot(*l)
+		slots = slots || needsRelease(*l)
 	}
 	return charged < 2 || !slots
 }
 
-// occupiesSlot reports whether l holds slots.
-func occupiesSlot(l Lease) bool {
+// needsRelease reports whether l holds slots.
+func needsRelease(l Lease) bool {
 	d, ok := l.releaser.(Describer)
-	if !ok {
-		return false
-	}
-	about, _ := d.Describe()
-	return about.Unit == ConcurrentRequests
+	return ok && d.About().NeedsRelease
 }
 
 // part returns the range of the leases of a request.

@@ -185,8 +185,7 @@ func TestLiteral(t *testing.T) {
 	require.EqualError(t, l.SetRate(algo.PerSecond(1)), says)
 	require.EqualError(t, l.SetBurst(1), says)
 	require.EqualError(t, algo.Spec{Rate: algo.PerSecond(1)}.Apply(l), says)
-	_, ok := algo.Describe(l)
-	require.False(t, ok)
+	require.Zero(t, algo.About(l).Quota)
 	require.Zero(t, l.Stats())
 }
 

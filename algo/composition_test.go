@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 )
 
 // forwarding is a user's wrapper that only forwards.
@@ -34,7 +35,7 @@ func ofPlan(plan string) context.Context { return context.WithValue(bg, planKey{
 // The limit that was looked at is the one that a failure is charged to.
 func TestFailuresAreChargedToTheLimitOfTheLook(t *testing.T) {
 	free, standard := bucket(algo.PerHour(3)), bucket(algo.PerHour(1_000_000))
-	l := algo.FailuresOnly(byPlan(map[string]algo.Limiter{"free": free, "": standard}))
+	l := guard.FailuresOnly(byPlan(map[string]algo.Limiter{"free": free, "": standard}))
 	failed := 0
 	for range 1000 {
 		lease, err := l.Acquire(ofPlan("free"), "k", 1)
@@ -51,7 +52,7 @@ func TestFailuresAreChargedToTheLimitOfTheLook(t *testing.T) {
 // Who waits as told commits no offence, nor does who looks.
 func TestWaitingIsNoOffence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := algo.Must(algo.NewBan(bucket(algo.PerMinute(1)), algo.PerHour(2), time.Hour, time.Hour))
+		b := algo.Must(guard.NewBan(bucket(algo.PerMinute(1)), algo.PerHour(2), time.Hour, time.Hour))
 		for range 10 {
 			lease, err := algo.Wait(t.Context(), b, "k", 1)
 			require.NoError(t, err)
@@ -179,8 +180,8 @@ func (c *countedSlots) Acquire(_ context.Context, key string, n int64) (algo.Lea
 }
 func (c *countedSlots) Release(algo.Handle, algo.Outcome) {}
 func (c *countedSlots) Settle(algo.Handle, int64)         { c.settled++ }
-func (c *countedSlots) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: 9, Unit: algo.ConcurrentRequests}, true
+func (c *countedSlots) About() algo.Description {
+	return algo.Description{Quota: 9, Unit: algo.ConcurrentRequests, NeedsRelease: true}
 }
 
 // Waiters notice within a second that nothing denies them any more.
@@ -224,10 +225,9 @@ func TestTrialsDoNotDescribe(t *testing.T) {
 	off := algo.NewSwitch(bucket(algo.PerHour(1)))
 	off.Off()
 	for name, trial := range map[string]algo.Limiter{"on trial": algo.Shadow(bucket(algo.PerHour(1))), "off": off} {
-		d, ok := algo.Describe(algo.All(trial, bucket(algo.PerHour(9)), trial))
-		require.True(t, ok)
-		require.Equal(t, algo.Description{Quota: 9, Window: time.Hour}, d, name)
-		d, _ = algo.Describe(algo.All(trial, trial))
+		d := algo.About(algo.All(trial, bucket(algo.PerHour(9)), trial))
+		require.Equal(t, algo.Description{Rate: algo.PerHour(9), Quota: 9, Window: time.Hour}, d, name)
+		d = algo.About(algo.All(trial, trial))
 		require.True(t, d.Off)
 		require.EqualValues(t, 1, d.Quota)
 	}
@@ -235,7 +235,7 @@ func TestTrialsDoNotDescribe(t *testing.T) {
 
 func ExamplePeek() {
 	plan := algo.ByKey(func(_ context.Context, key string) algo.Limiter { return bucket(algo.PerHour(3)) })
-	d, _ := algo.Peek(context.Background(), algo.FailuresOnly(plan), "alice", 5)
+	d, _ := algo.Peek(context.Background(), guard.FailuresOnly(plan), "alice", 5)
 	fmt.Println(d.Allowed, d.Reason, d.Remaining)
 	// Output: false never 3
 }

@@ -113,8 +113,8 @@ func (c *Credits) Allow(key string, n int64) bool {
 	return err == nil && lease.Allowed
 }
 
-// OccupiesSlot reports false.
-func (c *Credits) OccupiesSlot() bool { return false }
+// About states no quota, because each key has its own.
+func (c *Credits) About() Description { return Description{} }
 
 // Peek returns the answer of Acquire, and charges nothing; see [Peeker].
 func (c *Credits) Peek(_ context.Context, key string, n int64) (Decision, error) {

@@ -29,7 +29,7 @@ func TestCredits(t *testing.T) {
 	require.True(t, c.Allow("a", 1))
 	lease.Release(algo.Canceled)
 	require.Equal(t, int64(12), c.Balance("a"))
-	require.False(t, algo.OccupiesSlot(c))
+	require.False(t, algo.About(c).NeedsRelease)
 	require.Equal(t, []bool{true, false}, []bool{c.Allow("a", 12), c.Allow("a", -1)})
 }
 

@@ -70,7 +70,7 @@ const (
 	// Overload: the service is at capacity for all keys, or has no room for one more
 	// key.
 	Overload
-	// Banned: the key must stop, until RetryAfter or for ever; see [Ban] and [DenyAll].
+	// Banned: the key must stop, until RetryAfter or for ever; see package guard and [DenyAll].
 	Banned
 	// Never: the cost is larger than the limit can ever admit.
 	Never

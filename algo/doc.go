@@ -24,8 +24,7 @@
 //
 // [AcquireAll] charges several limits, all or none, and [All] makes one limiter
 // of them. [ByKey] selects the limiter of a key, [Shadow] evaluates one without
-// enforcing it, [NewSwitch] turns one on and off, [AllowList] and [DenyList]
-// exempt keys, and [NewBan] bans keys that keep exceeding the limit. Each is a
+// enforcing it, [NewSwitch] turns one on and off, and package guard bans keys that keep exceeding it. Each is a
 // Limiter over Limiters.
 //
 // # Limits as data

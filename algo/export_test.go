@@ -6,7 +6,6 @@ import "time"
 func ResetWarnings() {
 	warnMixed.Reset()
 	warnNegative.Reset()
-	warnSettledTwice.Reset()
 }
 
 // The rare fields of a Spec as options, for tables of tests.

@@ -3,6 +3,7 @@ package algo_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -233,4 +234,14 @@ func group(n int, f func(i int)) {
 		wg.Go(func() { f(i) })
 	}
 	wg.Wait()
+}
+
+// listed is l, and other for some keys.
+func listed(l, other algo.Limiter, keys ...string) algo.Limiter {
+	return algo.ByKey(func(_ context.Context, key string) algo.Limiter {
+		if slices.Contains(keys, key) {
+			return other
+		}
+		return l
+	}, l, other)
 }

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"math"
 
 	"github.com/sluice-go/sluice/internal/decide"
 )
@@ -22,16 +23,18 @@ type Prepaid struct {
 //
 // A request may be split: the plan pays with its remaining units, credits pay the
 // rest. If both together do not suffice, nothing is charged. Refunded units return to
-// their source, credits first; a settlement above the request becomes debt of the
-// plan.
+// their source, credits first. A settlement above the request is charged to the credits, and
+// what they cannot pay to the plan, as debt of at most its Limit; the rest lowers the balance
+// below zero, which the next top-up pays.
 //
-// Bound: in any window at most the bound of the plan, and the units that the key was
-// topped up with.
+// Bound: in any window at most the bound of the plan, the units that the key was
+// topped up with, and what its balance is below zero. A key without credits is charged as by the
+// plan alone.
 //
 // Remaining is the sum of both. RetryAfter is the plan's, for the units that credits lack,
 // and exact if the plan's is; the Reason is [Never] if only a top-up helps. A key that is
-// banned by the plan spends no credits. A [Ban] goes around First: inside, it counts no
-// denial. [Describe], [Spec.Apply] and [OccupiesSlot] go to the plan. A decision that credits pay
+// banned by the plan spends no credits. A ban (package guard) goes around First: inside, it counts no
+// denial. [About] and [Spec.Apply] go to the plan. A decision that credits pay
 // a part of allocates a few times.
 //
 // Nothing is locked while plan decides, so plan may read the credits, and spend others first.
@@ -63,11 +66,16 @@ func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (Lease, erro
 		if err != nil {
 			return Lease{}, err
 		}
-		balance := max(p.credits.Balance(key), 0)
+		has := p.credits.Balance(key)
+		balance := max(has, 0)
+		split := decide.NewSplit(n, 0, balance, lease.Remaining, lease.Limit)
+		if has == 0 || !lease.InForce() {
+			split = decide.Split{Planned: n, Owes: math.MaxInt64} // all is the plan's
+		}
 		if lease.Allowed || lease.Reason == Banned || balance == 0 {
 			lease.addCredits(balance)
-			if n == 0 && lease.Allowed {
-				lease = NewLease(lease.Decision, &prepaidLook{p: &Prepaid{wrapping{plan}, p.credits}, plan: lease}, Handle{Key: key})
+			if lease.Allowed && (n == 0 || has != 0) {
+				return p.alone(ctx, plan, lease, key, split)
 			}
 			return lease, nil
 		}
@@ -75,6 +83,16 @@ func (p *Prepaid) Acquire(ctx context.Context, key string, n int64) (Lease, erro
 			return split, err
 		}
 	}
+}
+
+// alone is the lease of units that plan has paid, for a key that has credits, or may have later.
+func (p *Prepaid) alone(ctx context.Context, plan Limiter, paid Lease, key string, split decide.Split) (Lease, error) {
+	none, err := p.credits.Acquire(ctx, key, 0)
+	both := &prepaidLease{Split: split, plan: paid, credits: none}
+	if split.Planned == 0 {
+		return NewLease(paid.Decision, &prepaidLook{p: &Prepaid{wrapping{plan}, p.credits}, both: both}, Handle{Key: key}), err
+	}
+	return NewLease(paid.Decision, both, Handle{Key: key, N: split.Planned}), err
 }
 
 // split charges n units to the plan, which has denied them, and to a balance. It is final unless
@@ -86,10 +104,11 @@ func (p *Prepaid) split(ctx context.Context, plan Limiter, key string, n int64, 
 		return Lease{}, true, err
 	}
 	d := both.Part(1).Decision
+	after := decide.NewSplit(n-paid, paid, balance-paid, d.Remaining, d.Limit)
 	d.addCredits(balance)
 	if both.Allowed {
 		d.Remaining -= paid
-		return NewLease(d, &prepaidLease{both, n - paid, paid}, Handle{Key: key, N: n}), true, nil
+		return NewLease(d, newSplitLease(both, after), Handle{Key: key, N: n}), true, nil
 	}
 	final = !d.Allowed && paid == balance
 	if d.Allowed || d.Reason == Admitted {
@@ -138,34 +157,43 @@ func (p *Prepaid) Peek(ctx context.Context, key string, n int64) (Decision, erro
 	return d, err
 }
 
-// prepaidLease is the side of a Prepaid of a lease for which credits paid.
+// prepaidLease is the side of a Prepaid of a lease for which both are charged, or may be.
 type prepaidLease struct {
-	both          Lease // of the credits, and of the plan
-	planned, paid int64 // at the admission
+	decide.Split
+	plan, credits Lease
+	both          Lease // of which these are parts
+}
+
+func newSplitLease(both Lease, s decide.Split) *prepaidLease {
+	return &prepaidLease{s, *both.Part(1), *both.Part(0), both}
 }
 
 // Release ends both charges, and gives both back if the work was canceled.
-func (l *prepaidLease) Release(_ Handle, o Outcome) { l.both.Release(o) }
+func (l *prepaidLease) Release(_ Handle, o Outcome) {
+	l.credits.Release(o)
+	l.plan.Release(o)
+	l.both.Release(o)
+}
 
 // Settle corrects both charges.
 func (l *prepaidLease) Settle(_ Handle, actual int64) {
-	paid := decide.SettledCredits(l.planned, l.paid, actual)
-	l.both.Part(0).Settle(paid)
-	l.both.Part(1).Settle(actual - paid)
+	paid := l.Credits(actual)
+	l.credits.Settle(paid)
+	l.plan.Settle(actual - paid)
 }
 
 // prepaidLook is the side of a Prepaid of a lease of cost 0. What it is settled to is charged
-// as a request if the key has credits, and if that does not fit, to the plan.
+// as a request if the key has credits and that fits.
 type prepaidLook struct {
 	p       *Prepaid // with the plan of the look
-	plan    Lease
+	both    *prepaidLease
 	charged Lease
 }
 
 // Release ends the charges.
-func (l *prepaidLook) Release(_ Handle, o Outcome) {
+func (l *prepaidLook) Release(h Handle, o Outcome) {
 	l.charged.Release(o)
-	l.plan.Release(o)
+	l.both.Release(h, o)
 }
 
 // Settle corrects the charge.
@@ -181,6 +209,6 @@ func (l *prepaidLook) Settle(h Handle, actual int64) {
 	if l.charged.releaser != nil {
 		l.charged.Settle(actual)
 	} else {
-		l.plan.Settle(actual)
+		l.both.Settle(h, actual)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
+	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -48,8 +50,13 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 		require.Equal(t, int64(20), credits.Balance("a"))
 		require.Equal(t, int64(6), peek(t, plan, "a").Remaining)
 		lease.Settle(30)
-		require.Equal(t, int64(5), credits.Balance("a"), "the units above the charge are debt of the plan")
-		require.Equal(t, 5*time.Second, peek(t, plan, "a").ResetAfter-10*time.Second)
+		require.Zero(t, credits.Balance("a"), "credits pay the units above the charge")
+		require.Equal(t, 10*time.Second, peek(t, plan, "a").ResetAfter)
+		lease.Settle(33)
+		require.Zero(t, credits.Balance("a"))
+		require.Equal(t, 13*time.Second, peek(t, plan, "a").ResetAfter, "then it is debt of the plan")
+		lease.Settle(50)
+		require.Equal(t, int64(-10), credits.Balance("a"), "as far as the plan can owe")
 		lease.Release(algo.Canceled)
 		require.Equal(t, int64(20), credits.Balance("a"))
 		require.Equal(t, int64(10), peek(t, plan, "a").Remaining)
@@ -57,6 +64,31 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 		lease.Settle(1)
 		require.Equal(t, int64(20), credits.Balance("a"), "once")
 	})
+}
+
+// What is settled above the request is charged: to credits, then to the plan as far as it can owe,
+// and the rest to credits, below zero.
+func TestFirstServesWhatWasPaid(t *testing.T) {
+	for n := range int64(2) {
+		synctest.Test(t, func(t *testing.T) {
+			plan, credits := bucket(algo.PerHour(100)), algo.Must(algo.NewCredits())
+			require.NoError(t, credits.TopUp("k", 1000))
+			l, served := algo.First(plan, credits), int64(0)
+			for range 1000 {
+				if !l.Allow("k", 1) {
+					break
+				}
+				lease := acquire(t, l, "k", 9*n)
+				if !lease.Allowed {
+					break
+				}
+				lease.Settle(1000)
+				lease.Release(algo.Succeeded)
+				served += 1001
+			}
+			require.LessOrEqual(t, served, 1000-min(credits.Balance("k"), 0)+2*100)
+		})
+	}
 }
 
 // An hour later the plan has refilled: its part weighs nothing, credits do not drain.
@@ -99,7 +131,7 @@ func TestFirstDenials(t *testing.T) {
 func TestFirstBanned(t *testing.T) {
 	credits := algo.Must(algo.NewCredits())
 	require.NoError(t, credits.TopUp("k", 4))
-	plan := algo.DenyList(bucket(algo.PerSecond(1)), algo.Must(algo.NewKeySet([]string{"k"}, nil)))
+	plan := listed(bucket(algo.PerSecond(1)), algo.DenyAll(), "k")
 	require.False(t, algo.First(plan, credits).Allow("k", 1))
 	require.Equal(t, int64(4), credits.Balance("k"))
 }
@@ -124,7 +156,7 @@ func TestFirstUnderAMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
 		require.NoError(t, credits.TopUp("a", 100))
-		m, err := algo.StartMeter(t.Context(), algo.First(plan, credits), "a", 5, 20)
+		m, err := meter.Start(t.Context(), algo.First(plan, credits), "a", 5, 20)
 		require.NoError(t, err)
 		for range 9 {
 			d, err := m.Reserve(t.Context(), 3)
@@ -326,7 +358,7 @@ func TestFirstAndABan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		credits := algo.Must(algo.NewCredits())
 		first := algo.First(bucket(algo.PerHour(1), algo.Burst(2)), credits)
-		ban := algo.Must(algo.NewBan(first, algo.PerMinute(2), 24*time.Hour, 48*time.Hour))
+		ban := algo.Must(guard.NewBan(first, algo.PerMinute(2), 24*time.Hour, 48*time.Hour))
 		require.NoError(t, credits.TopUp("a", 19))
 		for range 10 {
 			require.True(t, acquire(t, ban, "a", 2).Allowed)
@@ -341,7 +373,7 @@ func TestFirstAndABan(t *testing.T) {
 // TestFirstStatesNoCreditsOfABannedKey: credits pay nothing for a key that is banned, or denied
 // altogether, so that they do not remain either. They pay for others as before.
 func TestFirstStatesNoCreditsOfABannedKey(t *testing.T) {
-	ban := algo.Must(algo.NewBan(bucket(algo.PerHour(2)), algo.PerMinute(1), time.Minute, time.Hour))
+	ban := algo.Must(guard.NewBan(bucket(algo.PerHour(2)), algo.PerMinute(1), time.Minute, time.Hour))
 	for _, n := range []int64{2, 1} {
 		must(t, ban, "k", n)
 	}

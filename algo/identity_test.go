@@ -10,6 +10,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
+	"github.com/sluice-go/sluice/algo/guard"
 	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/internal/cases"
@@ -19,17 +20,16 @@ import (
 var wrappers = map[string]func(algo.Limiter) algo.Limiter{
 	"forwarding": func(l algo.Limiter) algo.Limiter { return &forwards{l} },
 	"switch":     func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
-	"allow list": func(l algo.Limiter) algo.Limiter { return algo.AllowList(l, new(algo.KeySet)) },
-	"deny list":  func(l algo.Limiter) algo.Limiter { return algo.DenyList(l, new(algo.KeySet)) },
+	"by key":     func(l algo.Limiter) algo.Limiter { return listed(l, l) },
 	"ban": func(l algo.Limiter) algo.Limiter {
-		return algo.Must(algo.NewBan(l, algo.Per(1<<20-1, time.Millisecond), time.Second, time.Second))
+		return algo.Must(guard.NewBan(l, algo.Per(1<<20-1, time.Millisecond), time.Second, time.Second))
 	},
 	"all of one":       func(l algo.Limiter) algo.Limiter { return algo.All(l) },
 	"all and no limit": func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
 	"no credits":       func(l algo.Limiter) algo.Limiter { return algo.First(l, algo.Must(algo.NewCredits())) },
 	"nested":           func(l algo.Limiter) algo.Limiter { return &forwards{algo.NewSwitch(&forwards{algo.NewSwitch(l)})} },
-	"switch of a list": func(l algo.Limiter) algo.Limiter {
-		return algo.NewSwitch(algo.DenyList(&forwards{l}, new(algo.KeySet)))
+	"switch of a choice": func(l algo.Limiter) algo.Limiter {
+		return algo.NewSwitch(listed(&forwards{l}, l))
 	},
 }
 
@@ -68,9 +68,9 @@ var everyLimit = []func() algo.Limiter{
 	func() algo.Limiter { return algo.All(parsed("10/min")(), parsed("fixed-window 30/min")()) },
 	func() algo.Limiter { return algo.All(parsed("10/min")(), algo.Must(adaptive.New(adaptive.Fixed(4)))) },
 	func() algo.Limiter { return algo.Shadow(parsed("10/min")()) },
-	func() algo.Limiter { return algo.FailuresOnly(parsed("10/min")()) },
+	func() algo.Limiter { return guard.FailuresOnly(parsed("10/min")()) },
 	func() algo.Limiter {
-		return algo.Must(algo.NewBan(parsed("10/min")(), algo.PerMinute(3), time.Minute, time.Hour))
+		return algo.Must(guard.NewBan(parsed("10/min")(), algo.PerMinute(3), time.Minute, time.Hour))
 	},
 	func() algo.Limiter {
 		c := algo.Must(algo.NewCredits())
@@ -83,7 +83,7 @@ var everyLimit = []func() algo.Limiter{
 
 // differs has the differences by intention, by wrapper and type of the limit.
 var differs = map[string]string{
-	"no credits, *algo.Ban":          "a Ban goes around First, which only asks tentatively",
+	"no credits, *guard.Ban":         "a Ban goes around First, which only asks tentatively",
 	"all and no limit, *algo.shadow": "a composition with nothing in force states no numbers",
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -120,7 +121,7 @@ func TestRefundsDuringAFlood(t *testing.T) {
 func TestFailuresOnlyInAFullTable(t *testing.T) {
 	for _, opts := range [][]algo.Option{{algo.MaxKeys(8)}, {algo.MaxKeys(8), algo.DenyNew()}} {
 		inner := bucket(algo.PerHour(5), opts...)
-		l, admitted := algo.FailuresOnly(inner), 0
+		l, admitted := guard.FailuresOnly(inner), 0
 		for i := range 500 {
 			inner.Allow(fmt.Sprint("fill", i), 2)
 		}

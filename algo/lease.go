@@ -1,5 +1,7 @@
 package algo
 
+import "github.com/sluice-go/sluice/internal/warning"
+
 // Lease is the result of Acquire: the [Decision], and the duty to call Release
 // when the work ends.
 //
@@ -128,4 +130,27 @@ func (l *Lease) Settle(actual int64) {
 	}
 	l.releaser.Settle(l.handle, actual)
 	l.handle.N = actual
+}
+
+var warnNegative = &warning.Once{
+	Code:    "algo.negative_usage",
+	Message: "algo: a negative number of used units is ignored: find out why the usage is negative",
+}
+
+// Charge returns the key and the units that are charged, for limiters that go on with the
+// charge of a lease; of several limits those of the first. It is false if there is nothing to
+// settle: on a denied, unlimited or zero lease, and after Release.
+func (l *Lease) Charge() (key string, n int64, ok bool) {
+	c, several := l.releaser.(*compositeLease)
+	switch {
+	case l.releaser == nil || several && c.generation != l.handle.At:
+		return "", 0, false
+	case !several:
+		return l.handle.Key, l.handle.N, true
+	}
+	from := 0
+	if i := int(l.handle.State[0]); i > 0 {
+		from, _ = c.part(i - 1)
+	}
+	return c.leases[from].Charge()
 }

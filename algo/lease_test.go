@@ -91,3 +91,18 @@ func ExampleFillLease() {
 	// 5
 	// 0
 }
+
+// A limiter over others goes on with the charge of a lease.
+func ExampleLease_Charge() {
+	l := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
+	lease := algo.Must(l.Acquire(context.Background(), "alice", 3))
+	fmt.Println(lease.Charge())
+	lease.Settle(5)
+	fmt.Println(lease.Charge())
+	lease.Release(algo.Succeeded)
+	fmt.Println(lease.Charge())
+	// Output:
+	// alice 3 true
+	// alice 5 true
+	//  0 false
+}

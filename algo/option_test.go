@@ -26,9 +26,6 @@ var constructors = map[string]func(...algo.Option) error{
 	"smooth warming up": func(opts ...algo.Option) error {
 		return second(newSmoothWarmingUp(perHour, time.Minute, opts...))
 	},
-	"ban": func(opts ...algo.Option) error {
-		return second(algo.NewBan(algo.Unlimited(), perHour, time.Minute, time.Hour, opts...))
-	},
 }
 
 var perHour = algo.PerHour(5)
@@ -49,7 +46,6 @@ func TestOptionBelongs(t *testing.T) {
 		"smooth warming up": {"ColdFactor", "MaxWait", "MaxKeys", "DenyNew"},
 		"fixed window":      {"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"},
 		"sliding window":    {"Cells", "MaxKeys", "DenyNew"}, "sliding log": {"MaxKeys", "DenyNew"},
-		"ban": {"MaxKeys"},
 	}
 	for name, construct := range constructors {
 		for _, o := range all {

@@ -71,8 +71,8 @@ func requireRoundTrips(t require.TestingT, s algo.Spec) {
 
 	l, err := s.New()
 	require.NoError(t, err)
-	want, _ := algo.Describe(l)
-	got, _ := algo.Describe(must2(again.New()))
+	want := algo.About(l)
+	got := algo.About(must2(again.New()))
 	require.Equal(t, want, got)
 }
 

@@ -58,8 +58,7 @@ func peekForeign(ctx context.Context, l Limiter, key string, n int64) (Decision,
 		return d, nil
 	}
 	d.Allowed, d.Reason, d.RetryAfter = false, Quota, max(d.NextAfter, time.Second)
-	about, known := Describe(l)
-	if known && about.Unit == ConcurrentRequests {
+	if about := About(l); about.Unit == ConcurrentRequests {
 		if about.Shared || key == "" {
 			d.Reason = Overload
 		}
@@ -157,8 +156,7 @@ func peeksLocally(l Limiter) bool {
 		inner := t.Unwrap()
 		return len(inner) > 0 && !slices.ContainsFunc(inner, func(one Limiter) bool { return !peeksLocally(one) })
 	case Peeker:
-		about, _ := Describe(l)
-		return !about.Remote
+		return !About(l).Remote
 	}
 	return false
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
@@ -140,8 +141,8 @@ func (f *inFlight) Acquire(_ context.Context, _ string, n int64) (algo.Lease, er
 	return algo.NewLease(d, nil, algo.Handle{}), nil
 }
 
-func (f *inFlight) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: 10, Unit: algo.ConcurrentRequests, Shared: true}, true
+func (f *inFlight) About() algo.Description {
+	return algo.Description{Quota: 10, Unit: algo.ConcurrentRequests, Shared: true, NeedsRelease: true}
 }
 
 // For a new key in a full table, the peek of every limiter equals its Acquire.
@@ -194,7 +195,7 @@ func TestPeekAfterGivingBack(t *testing.T) {
 	})
 	deny := algo.Request{Limiter: saying(algo.Decision{Reason: algo.Quota}), N: 1}
 	local := bucket(algo.PerHour(9))
-	escalate := algo.Must(algo.NewBan(counted, algo.PerHour(9), 1, 1))
+	escalate := algo.Must(guard.NewBan(counted, algo.PerHour(9), 1, 1))
 	lease := acquireAll(t, algo.Request{Limiter: counted, N: 1}, algo.Request{Limiter: algo.Shadow(counted), N: 1},
 		algo.Request{Limiter: escalate, N: 1}, algo.Request{Limiter: algo.Shadow(local), N: 1}, deny)
 	require.Equal(t, 3, calls)
@@ -209,12 +210,11 @@ func TestPeekThroughWrappers(t *testing.T) {
 		lease := acquireAll(t, deny, algo.Request{Limiter: l, Key: "k", N: 1})
 		return lease.Parts()[1]
 	}
-	listed := keySet(t, []string{"k"}, nil)
 	local := bucket(algo.PerHour(9))
-	barred := algo.All(local, algo.DenyList(local, listed))
+	barred := algo.All(local, listed(local, algo.DenyAll(), "k"))
 	require.Equal(t, algo.Banned, ask(barred).Reason)
 	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(barred)).Source)
-	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(algo.All(local, algo.AllowList(local, listed)))).Source)
+	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(algo.All(local, listed(local, algo.Unlimited(), "k")))).Source)
 	require.Equal(t, algo.Decision{}, ask(algo.All(local, broken)), "unknown")
 	require.Equal(t, algo.SourceTrial, ask(algo.Shadow(algo.All(local, broken))).Source)
 	require.Equal(t, int64(9), peek(t, local, "k").Remaining)

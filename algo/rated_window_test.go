@@ -154,8 +154,7 @@ func TestWindowSetRate(t *testing.T) {
 		lease.Release(algo.Canceled)
 
 		require.NoError(t, l.SetRate(algo.PerHour(10)))
-		desc, ok := algo.Describe(l)
-		require.True(t, ok)
+		desc := algo.About(l)
 		require.LessOrEqual(t, desc.Quota, int64(10))
 		time.Sleep(3 * time.Hour)
 		require.Positive(t, spendAll(l, "k"))

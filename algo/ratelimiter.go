@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/internal/decide"
@@ -26,7 +27,8 @@ type RateLimiter struct {
 	change   func(s Spec, burstAt Rate) error
 	changing sync.Mutex
 	spec     Spec
-	burstAt  Rate // the rate when the burst was set
+	rate     atomic.Pointer[Rate] // of spec, without the lock
+	burstAt  Rate                 // the rate when the burst was set
 }
 
 // The packages of limiters with other engines make their RateLimiter by this.
@@ -226,17 +228,21 @@ func (l *RateLimiter) Stats() Stats {
 	return Stats{e.Live(), e.Room(), e.Overflowed()}
 }
 
-// Describe returns the most units that fit at once, and the time in which they
-// come back.
-func (l *RateLimiter) Describe() (Description, bool) {
+// About returns the rate, the most units that fit at once, and the time in which they
+// come back; no rate for a marker or a share.
+func (l *RateLimiter) About() (d Description) {
 	if l.misuse(0) != nil {
-		return Description{}, false
+		return d
 	}
 	quota, window := l.engine().Limit()
 	if window == 0 {
-		return Description{}, false
+		return d
 	}
-	return Description{Quota: quota, Window: window}, true
+	if r := l.rate.Load(); r != nil {
+		d.Rate = *r
+	}
+	d.Quota, d.Window = quota, window
+	return d
 }
 
 // unsupported is the error of a method that the algorithm does not have.

@@ -38,11 +38,11 @@ func (s *shadow) Acquire(ctx context.Context, key string, n int64) (lease Lease,
 	return lease, err
 }
 
-// Describe returns the [Description] of the limiter, with Off.
-func (s *shadow) Describe() (Description, bool) {
-	d, ok := s.wrapping.Describe()
+// About is about the limiter, with Off.
+func (s *shadow) About() Description {
+	d := About(s.limiter)
 	d.Off = true
-	return d, ok
+	return d
 }
 
 // Peek looks, and admits.

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 )
 
 func TestShadowDecisions(t *testing.T) {
@@ -81,7 +82,7 @@ func ExampleShadow() {
 // neither how many guesses pass nor what the limits in force say.
 func TestTrialSwitchesNothingOff(t *testing.T) {
 	banned := func() algo.Limiter {
-		b := algo.Must(algo.NewBan(bucket(algo.PerHour(1)), algo.PerHour(1), time.Hour, time.Hour))
+		b := algo.Must(guard.NewBan(bucket(algo.PerHour(1)), algo.PerHour(1), time.Hour, time.Hour))
 		must(t, b, "k", 1)
 		must(t, b, "k", 1)
 		return b
@@ -92,7 +93,7 @@ func TestTrialSwitchesNothingOff(t *testing.T) {
 		"spent": algo.Shadow(bucket(algo.PerHour(1))), "banned": algo.Shadow(banned()), "denied": algo.Shadow(algo.DenyAll()),
 		"unavailable": algo.Shadow(broken), "off": off,
 	}, func(t *testing.T, trial algo.Limiter) {
-		l := algo.FailuresOnly(algo.All(bucket(algo.PerHour(5)), trial))
+		l := guard.FailuresOnly(algo.All(bucket(algo.PerHour(5)), trial))
 		passed := 0
 		for range 100 {
 			lease := must(t, l, "k", 1)

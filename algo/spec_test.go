@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 )
 
 func TestSpecNew(t *testing.T) {
@@ -120,8 +121,8 @@ func requireAlike(t *testing.T, want, got algo.Limiter) {
 			time.Sleep(time.Duration(i%2) * 150 * time.Millisecond)
 		}
 	}
-	w, _ := algo.Describe(want)
-	g, _ := algo.Describe(got)
+	w := algo.About(want)
+	g := algo.About(got)
 	require.Equal(t, w, g)
 }
 
@@ -142,9 +143,9 @@ func TestSpecApplyRefuses(t *testing.T) {
 		{"sliding-log 10/s", "sliding-log 10/s keys 3", "sliding log: keys is 3 and cannot be changed"},
 	} {
 		l := algo.Must(algo.Must(algo.Parse(c.from)).New())
-		was, _ := algo.Describe(l)
+		was := algo.About(l)
 		require.ErrorContains(t, algo.Must(algo.Parse(c.to)).Apply(l), "algo: "+c.says)
-		is, _ := algo.Describe(l)
+		is := algo.About(l)
 		require.Equal(t, was, is)
 	}
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
@@ -157,11 +158,10 @@ func TestSpecApplyRefuses(t *testing.T) {
 // Wrappers apply a Spec to their limiter. Compositions have no single limit.
 func TestSpecApplyWrapped(t *testing.T) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
-	none := new(algo.KeySet)
 	want := int64(5)
 	for _, w := range []algo.Limiter{
-		l, algo.NewSwitch(l), algo.Shadow(l), algo.AllowList(l, none), algo.DenyList(l, none),
-		algo.Must(algo.NewBan(l, algo.PerMinute(3), time.Second, time.Hour)), algo.NewSwitch(algo.Shadow(l)),
+		l, algo.NewSwitch(l), algo.Shadow(l),
+		algo.Must(guard.NewBan(l, algo.PerMinute(3), time.Second, time.Hour)), algo.NewSwitch(algo.Shadow(l)),
 	} {
 		want++
 		require.NoError(t, algo.Spec{Rate: algo.PerHour(want)}.Apply(w), "%T", w)
@@ -220,11 +220,11 @@ func ExampleSpec_With() {
 func ExampleSpec_Apply() {
 	limiter := algo.NewSwitch(algo.Must(algo.Must(algo.Parse("10/h burst 2")).New()))
 	err := algo.Must(algo.Parse("10/h burst 5 wait 1m")).Apply(limiter)
-	limit, _ := algo.Describe(limiter)
+	limit := algo.About(limiter)
 	fmt.Println(limit, err)
 	fmt.Println(algo.Must(algo.Parse("sliding-log 10/h")).Apply(limiter))
 	// Output:
-	// 5-per-1800s <nil>
+	// 10-per-hour-burst-5 <nil>
 	// algo: token bucket: algorithm is "sliding-log" and cannot be changed in use: make a new limiter
 }
 
@@ -232,7 +232,7 @@ func ExampleSpec_Apply() {
 func ExampleSpec_Options() {
 	spec := algo.Must(algo.Parse("pacer 10/s slack 2 wait 1s"))
 	pacer, err := algo.NewPacer(spec.Rate, spec.Options()...)
-	limit, _ := algo.Describe(pacer)
+	limit := algo.About(pacer)
 	fmt.Println(spec.Options(), limit.Quota, err)
 	// Output: [MaxWait Slack] 3 <nil>
 }
@@ -240,7 +240,7 @@ func ExampleSpec_Options() {
 func ExampleRateLimiter_SetSpec() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	err := limiter.SetSpec(algo.Spec{Rate: algo.PerHour(20), Burst: 5, MaxWait: time.Minute})
-	limit, _ := limiter.Describe()
+	limit := limiter.About()
 	fmt.Println(limit.Quota, err)
 	// Output: 5 <nil>
 }

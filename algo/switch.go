@@ -15,7 +15,7 @@ type Switch struct {
 // limit at once.
 //
 // While it is off, requests are admitted and not charged. Requests that were
-// admitted before are released as usual. Describe, OccupiesSlot and SetSpec go
+// admitted before are released as usual. [About] and [Spec.Apply] go
 // to l, whether the switch is on or off. It panics if l is nil.
 func NewSwitch(l Limiter) *Switch {
 	mustLimiter(l, "NewSwitch")
@@ -41,11 +41,11 @@ func (s *Switch) current() Limiter {
 	return s.limiter
 }
 
-// Describe returns the [Description] of the limiter, with Off while the switch is off.
-func (s *Switch) Describe() (Description, bool) {
-	d, ok := s.wrapping.Describe()
+// About is about the limiter, with Off while the switch is off.
+func (s *Switch) About() Description {
+	d := About(s.limiter)
 	d.Off = d.Off || s.off.Load()
-	return d, ok
+	return d
 }
 
 // Acquire forwards to the limiter while the switch is on, and admits the
@@ -78,5 +78,34 @@ func (unlimited) Peek(_ context.Context, _ string, n int64) (Decision, error) {
 	return notLimited, nil
 }
 
-// OccupiesSlot reports false.
-func (unlimited) OccupiesSlot() bool { return false }
+// About says that nothing is denied.
+func (unlimited) About() Description { return Description{Off: true} }
+
+// DenyAll denies every request, at any cost and for a peek too, with the Reason
+// [Banned], for ever, and a Limit of 0: a plan that allows nothing, or a method that is closed.
+func DenyAll() Limiter { return denyAll{} }
+
+// denyAll denies every request forever.
+type denyAll struct{}
+
+// Acquire denies the request.
+func (denyAll) Acquire(_ context.Context, _ string, n int64) (lease Lease, err error) {
+	if n < 0 {
+		return lease, costError(n)
+	}
+	lease.Decision = deniedForEver
+	return lease, nil
+}
+
+var deniedForEver = Decision{Reason: Banned, RetryAfter: Forever, NextAfter: Forever, ResetAfter: Forever}
+
+// Peek denies too.
+func (denyAll) Peek(_ context.Context, _ string, n int64) (Decision, error) {
+	if n < 0 {
+		return Decision{}, costError(n)
+	}
+	return deniedForEver, nil
+}
+
+// About states no quota.
+func (denyAll) About() Description { return Description{} }

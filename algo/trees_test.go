@@ -11,6 +11,8 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -75,11 +77,11 @@ func (g *grove) tree(depth int) algo.Limiter {
 			return b
 		}, a, b)
 	case 9:
-		return algo.AllowList(one(), algo.Must(algo.NewKeySet([]string{"b"}, nil)))
+		return listed(one(), algo.Unlimited(), "b")
 	case 10:
-		return algo.Must(algo.NewBan(one(), algo.PerDay(4), time.Second, time.Minute))
+		return algo.Must(guard.NewBan(one(), algo.PerDay(4), time.Second, time.Minute))
 	case 11:
-		return algo.FailuresOnly(one())
+		return guard.FailuresOnly(one())
 	case 12:
 		return algo.First(one(), g.credits())
 	}
@@ -154,7 +156,7 @@ func (g *grove) step(t *testing.T, root algo.Limiter) {
 	case op == 3 && len(g.held) > 0:
 		g.held[g.rnd.IntN(len(g.held))].Part(g.rnd.IntN(3)).Settle(n % 2)
 	case op == 4:
-		lease, units, err := algo.AtMost(bg, root, key, n+1)
+		lease, units, err := meter.AtMost(bg, root, key, n+1)
 		require.NoError(t, err)
 		g.keep(t, lease, units > 0, before)
 	case op == 5:

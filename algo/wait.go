@@ -122,9 +122,9 @@ func soonest(ctx context.Context, req Request) time.Duration {
 	if _, limited := ctx.Deadline(); !limited {
 		return 0
 	}
-	about, known := Describe(req.Limiter)
+	about := About(req.Limiter)
 	var rest time.Duration
-	if known && about.Quota > 0 && req.N > about.Quota {
+	if about.Quota > 0 && req.N > about.Quota {
 		rest = time.Duration(min(float64(req.N-about.Quota)/float64(about.Quota)*float64(about.Window), math.MaxInt64/4))
 		req.N = about.Quota
 	}

@@ -60,7 +60,7 @@ func TestWaitAll(t *testing.T) {
 		require.ErrorIs(t, err, algo.ErrCost)
 		require.Equal(t, algo.Never, lease.Reason)
 		_, err = algo.WaitAll(ctx)
-		require.ErrorIs(t, err, algo.ErrRequest)
+		require.ErrorContains(t, err, "algo: invalid request")
 	})
 }
 

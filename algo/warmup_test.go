@@ -23,8 +23,7 @@ func TestNoWarmUp(t *testing.T) {
 		}
 		require.NoError(t, a.SetRate(algo.PerSecond(1)))
 		require.Equal(t, 1, a.Stats().Live)
-		_, ok := algo.Describe(a)
-		require.True(t, ok)
+		require.Equal(t, int64(2), algo.About(a).Quota)
 	})
 }
 
@@ -36,9 +35,8 @@ func TestWarmingUpSetRate(t *testing.T) {
 		require.Equal(t, 4*s, acquire(t, l, "k", 1).Delay, "the debt stays")
 		require.Equal(t, 4*s+s/4, acquire(t, l, "k", 1).Delay, "and it is still half warm")
 		require.Error(t, l.SetRate(algo.PerSecond(0)))
-		d, ok := algo.Describe(l)
-		require.True(t, ok)
-		require.Equal(t, algo.Description{Quota: 1, Window: s / 4}, d)
+		d := algo.About(l)
+		require.Equal(t, algo.Description{Rate: algo.PerSecond(4), Quota: 1, Window: s / 4}, d)
 	})
 }
 

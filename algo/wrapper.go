@@ -54,7 +54,7 @@ func chosen(ctx context.Context, l Limiter, key string) (Limiter, error) {
 		case err != nil:
 			return nil, err
 		case next == nil:
-			return nil, fmt.Errorf("%w: %T chose no limiter", ErrRequest, l)
+			return nil, fmt.Errorf("%w: %T chose no limiter", errRequest, l)
 		}
 		l = next
 	}
@@ -91,7 +91,7 @@ type tentativeKey struct{}
 var tentative = context.WithValue(context.Background(), tentativeKey{}, true)
 
 // Tentative is ctx for an Acquire whose denial is no offence: the caller asks for less,
-// elsewhere or later, as it was told. A [Ban] does not count such denials.
+// elsewhere or later, as it was told. Package guard does not count such denials.
 func Tentative(ctx context.Context) context.Context {
 	switch {
 	case ctx == context.Background():

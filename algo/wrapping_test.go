@@ -7,19 +7,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 )
 
 // Every wrapper forwards decisions, refunds and descriptions, and works inside
 // a composition as it does alone.
 func TestWrappersForward(t *testing.T) {
 	in(t, map[string]func(l algo.Limiter) algo.Limiter{
-		"Shadow":    algo.Shadow,
-		"Switch":    func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
-		"AllowList": func(l algo.Limiter) algo.Limiter { return algo.AllowList(l, new(algo.KeySet)) },
-		"DenyList":  func(l algo.Limiter) algo.Limiter { return algo.DenyList(l, new(algo.KeySet)) },
-		"All":       func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
+		"Shadow": algo.Shadow,
+		"Switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
+		"ByKey":  func(l algo.Limiter) algo.Limiter { return listed(l, l) },
+		"All":    func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
 		"Ban": func(l algo.Limiter) algo.Limiter {
-			return algo.Must(algo.NewBan(l, algo.PerMinute(100), time.Minute, time.Hour))
+			return algo.Must(guard.NewBan(l, algo.PerMinute(100), time.Minute, time.Hour))
 		},
 		"nested": func(l algo.Limiter) algo.Limiter {
 			return algo.Shadow(algo.NewSwitch(algo.All(algo.Shadow(algo.NewSwitch(l)), algo.Unlimited())))
@@ -31,10 +31,9 @@ func TestWrappersForward(t *testing.T) {
 			if foreignInner {
 				l = wrap(&foreign{Limiter: inner})
 			}
-			if d, ok := algo.Describe(l); !foreignInner {
-				require.True(t, ok)
+			if d := algo.About(l); !foreignInner {
 				d.Off = false
-				require.Equal(t, algo.Description{Quota: 10, Window: time.Hour}, d)
+				require.Equal(t, algo.Description{Rate: algo.PerHour(10), Quota: 10, Window: time.Hour}, d)
 			}
 			one := func(n int64) algo.Lease { return must(t, l, "k", n) }
 			two := func(n int64) algo.Lease {
@@ -53,7 +52,7 @@ func TestWrappersForward(t *testing.T) {
 			require.ErrorIs(t, err, algo.ErrCost)
 
 			// Asked behind a denial: the same answer, and no charge.
-			lease := acquireAll(t, algo.Request{Limiter: algo.DenyList(inner, keySet(t, []string{"k"}, nil)), Key: "k", N: 1},
+			lease := acquireAll(t, algo.Request{Limiter: algo.DenyAll(), Key: "k", N: 1},
 				algo.Request{Limiter: l, Key: "k", N: 6})
 			require.False(t, lease.Allowed)
 			require.True(t, lease.Parts()[1].Allowed)
@@ -63,25 +62,20 @@ func TestWrappersForward(t *testing.T) {
 }
 
 func TestWrappersWithoutALimiter(t *testing.T) {
-	l := bucket(algo.PerHour(1))
 	for says, wire := range map[string]func(){
 		"algo: Shadow: the limiter is nil":    func() { algo.Shadow(nil) },
 		"algo: NewSwitch: the limiter is nil": func() { algo.NewSwitch(nil) },
 		"algo: ByKey: the function is nil":    func() { algo.ByKey(nil) },
-		"algo: AllowList: the limiter is nil": func() { algo.AllowList(nil, new(algo.KeySet)) },
-		"algo: AllowList: the key set is nil": func() { algo.AllowList(l, nil) },
-		"algo: DenyList: the key set is nil":  func() { algo.DenyList(l, nil) },
 	} {
 		require.PanicsWithValue(t, says, wire)
 	}
 }
 
 func BenchmarkWrappers(b *testing.B) {
-	empty := keySet(b, []string{"root"}, []string{"internal-"})
 	for name, l := range map[string]algo.Limiter{
-		"shadow":    algo.Shadow(fastBucket(b)),
-		"switch":    algo.NewSwitch(fastBucket(b)),
-		"allowlist": algo.AllowList(fastBucket(b), empty),
+		"shadow": algo.Shadow(fastBucket(b)),
+		"switch": algo.NewSwitch(fastBucket(b)),
+		"by key": listed(fastBucket(b), algo.Unlimited(), "root"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
@@ -37,7 +38,7 @@ func banScript(s *remote.Script) *remote.Script {
 }
 
 // NewBan bans keys of l that keep exceeding it, in all instances that wrap the limit of that
-// name. It has the rules and the arguments of [algo.NewBan]: denials of the quota are counted
+// name. It has the rules and the arguments of [guard.NewBan]: denials of the quota are counted
 // over all instances; a ban doubles and is forgotten in the same way; and the answers are the
 // same. Each algorithm can be wrapped, except limits on units in flight, because their
 // denials are not about a quota.
@@ -60,18 +61,15 @@ func NewBan(l *Limiter, denials algo.Rate, first, longest time.Duration) (*Ban, 
 	if l.slots != nil {
 		return nil, l.errorf("ban: units in flight have no quota: want another limit")
 	}
-	if _, err := algo.NewBan(l, denials, first, longest); err != nil { // which checks the arguments
+	if err := decide.CheckBan(denials.Count, denials.Period, first, longest); err != nil {
 		return nil, l.errorf("%w", err)
 	}
 	microsecond := func(d time.Duration) int64 { return max(d.Microseconds(), 1) }
 	return &Ban{l, remote.Args{opAcquire, denials.Count, microsecond(denials.Period), microsecond(first), microsecond(longest)}}, nil
 }
 
-// Describe returns the description of the limit.
-func (b *Ban) Describe() (algo.Description, bool) { return b.limiter.Describe() }
-
-// OccupiesSlot reports false.
-func (b *Ban) OccupiesSlot() bool { return false }
+// About is about the limit.
+func (b *Ban) About() algo.Description { return b.limiter.About() }
 
 // Acquire denies a banned key. For other keys the limit decides, and its denials are
 // counted; see [algo.Limiter] and [Limiter.Acquire].

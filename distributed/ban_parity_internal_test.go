@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-// banStep is a request after a pause, or a reset, and the answer of algo.Ban.
+// banStep is a request after a pause, or a reset, and the answer of guard.Ban.
 type banStep struct {
 	pause time.Duration
 	key   string
@@ -46,12 +47,12 @@ func randomBans(rnd *rand.Rand, n int) (steps []banStep) {
 	return steps
 }
 
-// localBans runs the steps on algo.Ban in virtual time.
+// localBans runs the steps on guard.Ban in virtual time.
 func localBans(t *testing.T, spec algo.Spec, steps []banStep) []banStep {
 	synctest.Test(t, func(t *testing.T) {
 		l, err := spec.New()
 		require.NoError(t, err)
-		b := algo.Must(algo.NewBan(l, banDenials, firstBan, maxBan))
+		b := algo.Must(guard.NewBan(l, banDenials, firstBan, maxBan))
 		for i, s := range steps {
 			time.Sleep(s.pause)
 			if s.reset {
@@ -78,7 +79,7 @@ func TestL2_BanIsForgottenOnce(t *testing.T) {
 	require.Equal(t, 2*firstBan, got[len(got)-1].RetryAfter)
 }
 
-// TestL2_BansOnRedis: bans on Redis give the answers of algo.Ban, for every algorithm.
+// TestL2_BansOnRedis: bans on Redis give the answers of guard.Ban, for every algorithm.
 func TestL2_BansOnRedis(t *testing.T) {
 	for name := range kinds {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +95,7 @@ func TestL2_BansOnRedis(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d banned, %d admitted, all as by algo.Ban", bans, admitted)
+			t.Logf("%d banned, %d admitted, all as by guard.Ban", bans, admitted)
 			require.Greater(t, bans, 20)
 			require.Greater(t, admitted, 20)
 		})

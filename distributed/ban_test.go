@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
@@ -151,13 +152,13 @@ func TestBansOfDividedRequests(t *testing.T) {
 		require.True(t, remote(t, ban, name, 6).Allowed)
 		left := func() int64 { return remote(t, ban, name, 0).Remaining }
 		for range 5 {
-			lease, units, err := algo.AtMost(ctx, l, name, 8)
+			lease, units, err := meter.AtMost(ctx, l, name, 8)
 			require.NoError(t, err)
 			require.NotEqual(t, algo.Banned, lease.Reason, name)
 			require.Equal(t, int64(4), units, name)
 			lease.Release(algo.Canceled)
 			require.Eventually(t, func() bool { return left() == 4 }, patient, time.Millisecond)
-			m := must[*algo.Meter](t)(algo.StartMeter(ctx, l, name, 0, 8))
+			m := must[*meter.Meter](t)(meter.Start(ctx, l, name, 0, 8))
 			d, err := m.Reserve(ctx, 3)
 			require.NoError(t, err)
 			require.True(t, d.Allowed, name)
@@ -186,10 +187,9 @@ func TestBanErrors(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 	b := newBan(t, store, algo.PerHour(1), time.Second)
-	d, ok := b.Describe()
-	require.True(t, ok)
+	d := b.About()
 	require.Equal(t, int64(1), d.Quota)
-	require.False(t, b.OccupiesSlot())
+	require.False(t, b.About().NeedsRelease)
 
 	remote(t, b, "k", 2) // never
 	require.Empty(t, server.Do("KEYS", "*{k}*"))

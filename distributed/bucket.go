@@ -211,7 +211,7 @@ func (b *bucket) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
 func (b *bucket) resetArgs(string) remote.Args { return remote.Args{opReset, b.Depth, b.MaxWait} }
 
 func (b *bucket) describe() algo.Description {
-	return algo.Description{Quota: b.gcra.Limit(), Window: micros(b.Depth)}
+	return algo.Description{Rate: b.spec.Rate, Quota: b.gcra.Limit(), Window: micros(b.Depth)}
 }
 
 // local divides burst and rate by the instances.

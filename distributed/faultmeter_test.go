@@ -11,13 +11,13 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-// meter watches one instance: the events of its hook, and the calls that leave
+// gauge watches one instance: the events of its hook, and the calls that leave
 // its client while the breaker is open. Scripts count where they leave, so those
 // that reach no server count too. These do not count: setting up a connection,
 // the second sending of a script that the server has lost (eval), and requests
 // that were queued before the breaker opened, whose callers go on within the
 // settling time.
-type meter struct {
+type gauge struct {
 	settle time.Duration
 	mu     sync.Mutex
 	state  distributed.State
@@ -29,7 +29,7 @@ type meter struct {
 	opened, keyFaults, mixed int // since mark
 }
 
-func (m *meter) event(e distributed.Event) {
+func (m *gauge) event(e distributed.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch e.Kind {
@@ -46,7 +46,7 @@ func (m *meter) event(e distributed.Event) {
 }
 
 // account adds the time since the last change. The caller holds m.mu.
-func (m *meter) account() {
+func (m *gauge) account() {
 	now := time.Now()
 	if m.state == distributed.StateOpen && !m.frozen {
 		m.open += now.Sub(m.since)
@@ -54,24 +54,24 @@ func (m *meter) account() {
 	m.since = now
 }
 
-func (m *meter) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults, m.mixed = 0, 0, 0 }
+func (m *gauge) mark() { m.mu.Lock(); defer m.mu.Unlock(); m.opened, m.keyFaults, m.mixed = 0, 0, 0 }
 
 // counts returns how often the breaker has opened, keys were at fault, and parameters
 // differed, since mark.
-func (m *meter) counts() (opened, keyFaults, mixed int) {
+func (m *gauge) counts() (opened, keyFaults, mixed int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.opened, m.keyFaults, m.mixed
 }
 
 // freeze ends the counting of calls.
-func (m *meter) freeze() { m.mu.Lock(); defer m.mu.Unlock(); m.account(); m.frozen = true }
+func (m *gauge) freeze() { m.mu.Lock(); defer m.mu.Unlock(); m.account(); m.frozen = true }
 
-func (m *meter) now() distributed.State { m.mu.Lock(); defer m.mu.Unlock(); return m.state }
+func (m *gauge) now() distributed.State { m.mu.Lock(); defer m.mu.Unlock(); return m.state }
 
-func (m *meter) intervals() float64 { return float64(m.open) / float64(probeEvery) }
+func (m *gauge) intervals() float64 { return float64(m.open) / float64(probeEvery) }
 
-func (m *meter) call(cmd redis.Cmder) {
+func (m *gauge) call(cmd redis.Cmder) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if cmd.Name() == "evalsha" && !m.frozen && m.state == distributed.StateOpen && time.Since(m.since) > m.settle {
@@ -80,14 +80,14 @@ func (m *meter) call(cmd redis.Cmder) {
 }
 
 // DialHook makes the meter a hook of go-redis; dialling is not counted.
-func (m *meter) DialHook(next redis.DialHook) redis.DialHook {
+func (m *gauge) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
-func (m *meter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (m *gauge) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error { m.call(cmd); return next(ctx, cmd) }
 }
 
-func (m *meter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (m *gauge) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error { m.call(cmds[0]); return next(ctx, cmds) }
 }

@@ -101,7 +101,7 @@ type outcome struct {
 	denied                       time.Duration // the longest denial of a key
 	share                        float64       // of the bound, in the worst window
 	unitsLost, slotsLost         int64         // charged to nobody at the end
-	meters                       []*meter
+	meters                       []*gauge
 }
 
 func (r *rig) outcome(back time.Duration) *outcome {

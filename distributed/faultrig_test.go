@@ -33,7 +33,7 @@ type rig struct {
 	cluster  *redistest.Cluster
 	keys     []string
 	limiters []*distributed.Limiter // of this version of the limit
-	meters   []*meter               // of all versions
+	meters   []*gauge               // of all versions
 	spenders []*spender             // one of each instance
 	group    sync.WaitGroup         // of the callers
 	left     chan struct{}          // closed when the other version leaves
@@ -63,7 +63,7 @@ func newRig(t *testing.T, c cell) *rig {
 // join starts an instance.
 func (r *rig) join(t *testing.T, algorithm string, q quota) *distributed.Limiter {
 	timeout := r.row.timeout()
-	m := &meter{settle: timeout, frozen: r.row.cluster || r.row.instances > 0} // nodes and heartbeats have calls of their own
+	m := &gauge{settle: timeout, frozen: r.row.cluster || r.row.instances > 0} // nodes and heartbeats have calls of their own
 	var c redis.UniversalClient
 	if r.cluster != nil {
 		c = clusterClient(t, r.cluster)
@@ -160,11 +160,11 @@ func (r *rig) run(t *testing.T) *outcome {
 		if r.at == inMiddle {
 			time.Sleep(time.Duration(rnd.Int64N(int64(faultLimit.period))))
 		}
-		r.each((*meter).mark)
+		r.each((*gauge).mark)
 		r.row.begin(r, t)
 	}
 	time.Sleep(max(r.row.lasts, faultLasts) + time.Duration(rnd.Int64N(int64(faultLimit.period))))
-	r.each((*meter).freeze)
+	r.each((*gauge).freeze)
 	r.row.over(r, t)
 	mended := time.Now()
 	r.whole(t)
@@ -178,7 +178,7 @@ func (r *rig) run(t *testing.T) *outcome {
 	return o
 }
 
-func (r *rig) each(f func(*meter)) {
+func (r *rig) each(f func(*gauge)) {
 	for _, m := range r.meters {
 		f(m)
 	}

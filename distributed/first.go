@@ -3,6 +3,7 @@ package distributed
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
@@ -20,7 +21,7 @@ type Prepaid struct {
 // credits of the same store, in one step and one round trip; see [algo.First] for the split,
 // refunds and RetryAfter.
 //
-// Bound: the plan's bound plus the units of the key's top-ups. While Redis is away the
+// Bound: the plan's bound, the units of the key's top-ups, and what its balance is below zero. While Redis is away the
 // fallback of the plan decides, and no credits are spent. Corrections of leases wait for its
 // return; see [Stats].
 //
@@ -41,11 +42,8 @@ func First(plan *Limiter, credits *Credits) (*Prepaid, error) {
 	return nil, plan.errorf("First: want a bucket or a fixed window as the plan")
 }
 
-// Describe returns the description of the plan.
-func (p *Prepaid) Describe() (algo.Description, bool) { return p.plan.Describe() }
-
-// OccupiesSlot reports false.
-func (p *Prepaid) OccupiesSlot() bool { return false }
+// About is about the plan.
+func (p *Prepaid) About() algo.Description { return p.plan.About() }
 
 // Acquire charges n units to the plan, and the units that do not fit there to
 // credits; see [algo.Limiter] and [Limiter.Acquire].
@@ -115,6 +113,8 @@ func (c prepaidCall) answer(r *remote.Request, lease *algo.Lease) {
 	}
 	d.Source = algo.SourceRemote
 	l.fallback.follow(c.key, &d)
+	split := decide.NewSplit(c.n-paid, paid, balance-paid, d.Remaining, d.Limit)
+	alone := r.Answer(1).Reply[0] == 0 || !d.InForce() // all is the plan's
 	d.Limit, d.Remaining = d.Limit+balance, d.Remaining+balance
 	h.Key = c.key
 	if d.Allowed && c.n > 0 {
@@ -123,13 +123,16 @@ func (c prepaidCall) answer(r *remote.Request, lease *algo.Lease) {
 	switch {
 	case !d.Allowed:
 		*lease = algo.NewLease(d, nil, algo.Handle{})
-	case paid > 0:
-		d.Remaining -= paid
-		*lease = algo.NewLease(d, &prepaidLease{of: c.of, charge: h, planned: c.n - paid, paid: paid}, algo.Handle{Key: c.key, N: c.n})
 	case c.n == 0:
-		*lease = algo.NewLease(d, &prepaidLook{of: c.of, plan: algo.NewLease(d, (*releaser)(l), h)}, algo.Handle{Key: c.key})
-	default:
+		if alone {
+			split.Balance, split.Owes = 0, math.MaxInt64
+		}
+		*lease = algo.NewLease(d, &prepaidLook{of: c.of, split: split, plan: algo.NewLease(d, (*releaser)(l), h)}, algo.Handle{Key: c.key})
+	case alone:
 		*lease = algo.NewLease(d, (*releaser)(l), h)
+	default:
+		d.Remaining -= paid
+		*lease = algo.NewLease(d, &prepaidLease{Split: split, of: c.of, charge: h}, algo.Handle{Key: c.key, N: c.n})
 	}
 }
 
@@ -148,12 +151,12 @@ func (c prepaidCall) UndoCharge(r *remote.Request) {
 	}
 }
 
-// prepaidLease is the side of a Prepaid of a lease for which credits paid.
+// prepaidLease is the side of a Prepaid of a lease of a key that has credits.
 type prepaidLease struct {
-	of            *Prepaid
-	charge        algo.Handle // of the plan
-	planned, paid int64       // at the admission
-	owed          int64       // to a plan that has charged nothing
+	decide.Split
+	of     *Prepaid
+	charge algo.Handle // of the plan
+	owed   int64       // to a plan that has charged nothing
 }
 
 // Release gives back a canceled charge.
@@ -165,25 +168,27 @@ func (p *prepaidLease) Release(h algo.Handle, o algo.Outcome) {
 
 // Settle corrects the charges of the plan and of the credits.
 func (p *prepaidLease) Settle(h algo.Handle, actual int64) {
-	was, is := decide.SettledCredits(p.planned, p.paid, h.N), decide.SettledCredits(p.planned, p.paid, actual)
+	was, is := p.Credits(h.N), p.Credits(actual)
 	p.of.credits.add(h.Key, was-is)
 	p.charge.Key, p.charge.N = h.Key, h.N-was
 	switch planned := actual - is; {
-	case p.planned > 0 && planned != p.charge.N:
+	case p.Planned > 0 && planned != p.charge.N:
 		(*releaser)(p.of.plan).Settle(p.charge, planned)
-	case p.planned == 0 && planned > p.owed: // the plan has charged nothing, and gives nothing back
+	case p.Planned == 0 && planned > p.owed: // the plan has charged nothing, and gives nothing back
 		p.charge.N, p.owed = p.owed, planned
 		(*releaser)(p.of.plan).Settle(p.charge, planned)
 	}
 }
 
 // prepaidLook is the side of a Prepaid of a lease of cost 0. What it is settled to is charged
-// as a request, and if that does not fit, to the plan.
+// as a request if that fits.
 type prepaidLook struct {
 	of      *Prepaid
+	split   decide.Split
 	plan    algo.Lease
 	charged algo.Lease
 	asked   bool
+	paid    int64 // by credits, of units that did not fit
 }
 
 // Release ends the charges.
@@ -205,7 +210,10 @@ func (p *prepaidLook) Settle(h algo.Handle, actual int64) {
 	}
 	if p.charged.Allowed {
 		p.charged.Settle(actual)
-	} else {
-		p.plan.Settle(actual)
+		return
 	}
+	was := p.paid
+	p.paid = p.split.Credits(actual)
+	p.of.credits.add(h.Key, was-p.paid)
+	p.plan.Settle(actual - p.paid)
 }

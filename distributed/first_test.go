@@ -2,6 +2,7 @@ package distributed_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -62,17 +63,44 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 			require.True(t, remote(t, l, "a", 10).Allowed)
 			only := remote(t, l, "a", 5) // of credits
 			only.Settle(9)
-			require.Eventually(t, func() bool { return remote(t, plan, "a", 0).ResetAfter > denied.ResetAfter }, patient, time.Millisecond, "the plan owes 4")
+			require.Eventually(t, func() bool { return balance() == 11 }, patient, time.Millisecond, "credits pay 4 more")
+			only.Settle(24)
+			require.Eventually(t, func() bool { return balance() == 0 && remote(t, plan, "a", 0).ResetAfter > denied.ResetAfter }, patient, time.Millisecond, "the plan owes 4")
 			owes := func() time.Duration { return remote(t, plan, "a", 0).ResetAfter.Round(time.Minute) }
 			owed := owes()
-			only.Settle(6)
-			only.Settle(9)
+			only.Settle(21)
+			only.Settle(24)
 			require.Equal(t, owed, owes(), "once")
-			require.Equal(t, int64(15), balance())
-			about, ok := algo.Describe(l)
-			require.True(t, ok)
+			about := algo.About(l)
 			require.Equal(t, int64(10), about.Quota)
 		})
+	}
+}
+
+// What is settled above the request is charged: to credits, then to the plan as far as it can owe,
+// and the rest to credits, below zero.
+func TestFirstServesWhatWasPaid(t *testing.T) {
+	s, _ := onRedis(t, distributed.WithInstances(1))
+	for name, plan := range plans(t, s) {
+		for n := range int64(2) {
+			credits := must[*distributed.Credits](t)(s.Credits(fmt.Sprint("paid ", name, n)))
+			l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+			key, served := fmt.Sprint("k", n), int64(0)
+			require.NoError(t, credits.TopUp(ctx, key, "1", 1000))
+			for range 100 {
+				if !remote(t, l, key, 1).Allowed {
+					break
+				}
+				lease := remote(t, l, key, 9*n)
+				if !lease.Allowed {
+					break
+				}
+				lease.Settle(1000)
+				lease.Release(algo.Succeeded)
+				served += 1001
+			}
+			require.LessOrEqual(t, served, 1000-min(must[int64](t)(credits.Balance(ctx, key)), 0)+2*10, name)
+		}
 	}
 }
 

@@ -84,7 +84,7 @@ func (f *inFlight) forceArgs(_ string, h algo.Handle, n int64) remote.Args {
 func (f *inFlight) resetArgs(string) remote.Args { return remote.Args{opReset} }
 
 func (f *inFlight) describe() algo.Description {
-	return algo.Description{Quota: f.limit, Unit: algo.ConcurrentRequests}
+	return algo.Description{Quota: f.limit, Unit: algo.ConcurrentRequests, NeedsRelease: true}
 }
 
 func (f *inFlight) local(of instances, _ algo.Limiter) algo.Limiter {

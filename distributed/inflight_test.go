@@ -39,8 +39,8 @@ func TestInFlightHoldsUntilRelease(t *testing.T) {
 	third.Settle(1 << 60)
 	third.Release(algo.Succeeded)
 	require.Eventually(t, func() bool { return remote(t, a, "k", 0).Remaining == 3 }, 5*time.Second, time.Millisecond)
-	d, _ := algo.Describe(a)
-	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests}, d)
+	d := algo.About(a)
+	require.Equal(t, algo.Description{Quota: 3, Unit: algo.ConcurrentRequests, NeedsRelease: true, Remote: true}, d)
 	requireTTL(t, server)
 }
 

@@ -77,8 +77,12 @@ type (
 	holder interface{ holds() }
 )
 
-// Describe returns the limit as callers see it.
-func (l *Limiter) Describe() (algo.Description, bool) { return l.load().describe(), true }
+// About returns the limit as callers see it.
+func (l *Limiter) About() algo.Description {
+	d := l.load().describe()
+	d.Remote = true
+	return d
+}
 
 func (l *Limiter) redisKey(key string) string { return remote.Key(l.store.prefix, l.escaped, key) }
 

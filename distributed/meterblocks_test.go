@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
@@ -77,7 +78,7 @@ func (m *meteredStreams) run(t *testing.T) time.Duration {
 
 // stream reserves each chunk before it is produced, and stops if that is denied.
 func (m *meteredStreams) stream(t *testing.T, l *distributed.Limiter, cost int64) bool {
-	meter, err := algo.StartMeter(ctx, l, "k", meteredChunk, 2*meteredChunk)
+	meter, err := meter.Start(ctx, l, "k", meteredChunk, 2*meteredChunk)
 	require.NoError(t, err)
 	if !meter.Allowed {
 		return false

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
 
@@ -29,7 +30,7 @@ func tenMinutes(t *testing.T, l algo.Limiter, sleep func(time.Duration)) (left [
 		require.True(t, lease.Allowed)
 	}
 	charge(12_000) // of the burst of 20 000
-	m, err := algo.StartMeter(context.Background(), l, "k", 4000, 100)
+	m, err := meter.Start(context.Background(), l, "k", 4000, 100)
 	require.NoError(t, err)
 	for n := range 1497 {
 		sleep(400 * time.Millisecond)
@@ -52,7 +53,7 @@ func tenMinutes(t *testing.T, l algo.Limiter, sleep func(time.Duration)) (left [
 func longReservation(t *testing.T, l algo.Limiter, sleep func(time.Duration), others, want int64) {
 	_, err := l.Acquire(context.Background(), "long", others)
 	require.NoError(t, err)
-	m, err := algo.StartMeter(context.Background(), l, "long", 30_000, 100)
+	m, err := meter.Start(context.Background(), l, "long", 30_000, 100)
 	require.NoError(t, err)
 	require.True(t, m.Allowed)
 	sleep(10 * time.Minute)

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/cases"
 	"github.com/sluice-go/sluice/internal/redistest"
@@ -289,9 +290,9 @@ func (s *streamTask) serve(t *testing.T, rnd *rand.Rand) {
 }
 
 // begin starts a stream as soon as it fits; nil if it never does.
-func (s *streamTask) begin(t *testing.T, rnd *rand.Rand) *algo.Meter {
+func (s *streamTask) begin(t *testing.T, rnd *rand.Rand) *meter.Meter {
 	for time.Now().Before(s.ends) {
-		m := must[*algo.Meter](t)(algo.StartMeter(ctx, s.limiter, "k", s.start, s.block))
+		m := must[*meter.Meter](t)(meter.Start(ctx, s.limiter, "k", s.start, s.block))
 		s.count(m.Decision)
 		if m.Allowed {
 			return m
@@ -307,7 +308,7 @@ func (s *streamTask) wait(after time.Duration, rnd *rand.Rand) {
 }
 
 // produce reports whether the stream was not stopped by its limit.
-func (s *streamTask) produce(t *testing.T, m *algo.Meter, cost int64, rnd *rand.Rand) bool {
+func (s *streamTask) produce(t *testing.T, m *meter.Meter, cost int64, rnd *rand.Rand) bool {
 	for cost > 0 && time.Now().Before(s.ends) {
 		n := min(cost, processChunk)
 		if s.before && !s.reserve(t, m, n, rnd) {
@@ -327,7 +328,7 @@ func (s *streamTask) produce(t *testing.T, m *algo.Meter, cost int64, rnd *rand.
 }
 
 // reserve reports whether n units fit, now or after a wait.
-func (s *streamTask) reserve(t *testing.T, m *algo.Meter, n int64, rnd *rand.Rand) bool {
+func (s *streamTask) reserve(t *testing.T, m *meter.Meter, n int64, rnd *rand.Rand) bool {
 	for time.Now().Before(s.ends) {
 		d := must[algo.Decision](t)(m.Reserve(ctx, n))
 		s.count(d)

@@ -99,9 +99,8 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	l.correct(l.redisKey(h.Key), lim, lim.forceArgs(h.Key, h, actual-h.N))
 }
 
-// Describe returns the unit in which a composition of limits may settle the
-// lease.
-func (r *releaser) Describe() (algo.Description, bool) { return (*Limiter)(r).Describe() }
+// About is about the limit; a composition does not settle slots.
+func (r *releaser) About() algo.Description { return (*Limiter)(r).About() }
 
 func (r *releaser) refund(h algo.Handle, n int64) {
 	l := (*Limiter)(r)

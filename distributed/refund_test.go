@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
@@ -170,7 +171,7 @@ func TestFailuresOnly(t *testing.T) {
 	for name, make := range makers(store) {
 		t.Run(name, func(t *testing.T) {
 			l := must[*distributed.Limiter](t)(make("failures "+name, algo.PerDay(3)))
-			failures := algo.FailuresOnly(l)
+			failures := guard.FailuresOnly(l)
 			try := func(o algo.Outcome) bool {
 				lease, err := failures.Acquire(t.Context(), "alice", 1)
 				require.NoError(t, err)

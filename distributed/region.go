@@ -131,7 +131,7 @@ func (g *region) forceArgs(_ string, _ algo.Handle, n int64) remote.Args {
 func (g *region) resetArgs(string) remote.Args { return remote.Args{opReset} }
 
 func (g *region) describe() algo.Description {
-	return algo.Description{Quota: g.maxCost(), Window: g.window}
+	return algo.Description{Rate: g.spec.Rate, Quota: g.maxCost(), Window: g.window}
 }
 
 // local divides the floor.

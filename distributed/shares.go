@@ -165,7 +165,7 @@ func (c *share) forceArgs(_ string, _ algo.Handle, n int64) remote.Args {
 func (c *share) resetArgs(string) remote.Args { return remote.Args{opReset, c.index()} }
 
 func (c *share) describe() algo.Description {
-	return algo.Description{Quota: c.child.Limit(), Window: c.child.FillTime(microseconds(c.spec.Rate))}
+	return algo.Description{Rate: c.spec.Rate, Quota: c.child.Limit(), Window: c.child.FillTime(microseconds(c.spec.Rate))}
 }
 
 // local divides rate and burst by the instances, and then between the children.

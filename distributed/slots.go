@@ -131,9 +131,8 @@ type localSlot slots
 
 func (l *localSlot) Release(h algo.Handle, _ algo.Outcome) { l.Settle(h, 0) }
 
-// Describe returns the unit in which a composition of limits may settle the
-// lease.
-func (l *localSlot) Describe() (algo.Description, bool) { return l.limiter.Describe() }
+// About is about the limit; a composition does not settle slots.
+func (l *localSlot) About() algo.Description { return l.limiter.About() }
 
 func (l *localSlot) Settle(h algo.Handle, actual int64) {
 	s := (*slots)(l)

@@ -44,9 +44,8 @@ func TestLimitsChangeWhileTheyRun(t *testing.T) {
 	require.Equal(t, int64(5), acquire(t, l, "alice", 0).Limit)
 	require.Error(t, l.SetRate(algo.Rate{}))
 	require.Error(t, l.SetBurst(0))
-	desc, ok := algo.Describe(l)
-	require.True(t, ok)
-	require.Equal(t, algo.Description{Quota: 5, Window: 15 * time.Minute}, desc)
+	desc := algo.About(l)
+	require.Equal(t, algo.Description{Rate: algo.Per(5, 15*time.Minute), Quota: 5, Remote: true, Window: 15 * time.Minute}, desc)
 }
 
 func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {
@@ -97,8 +96,7 @@ func TestRateOfZero(t *testing.T) {
 		l, err := make(name, algo.PerMinute(5))
 		require.NoError(t, err)
 		require.ErrorContains(t, l.SetRate(algo.Rate{}), want)
-		d, ok := algo.Describe(l)
-		require.True(t, ok)
+		d := algo.About(l)
 		require.EqualValues(t, 5, d.Quota)
 	}
 	require.ErrorContains(t, distributed.Validate(algo.Spec{}), want)

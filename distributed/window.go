@@ -68,7 +68,7 @@ func newWindow(s algo.Spec) (window, error) {
 func (w *window) maxCost() int64 { return w.quota }
 
 func (w *window) describe() algo.Description {
-	return algo.Description{Quota: w.quota, Window: w.spec.Rate.Period}
+	return algo.Description{Rate: w.spec.Rate, Quota: w.quota, Window: w.spec.Rate.Period}
 }
 
 // local divides the quota by the instances. A quota below their number is one unit at a time

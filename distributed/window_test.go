@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
@@ -44,7 +45,7 @@ func TestMeterOnRedis(t *testing.T) {
 		trips++
 		return l.Acquire(c, key, n)
 	}))
-	m := must[*algo.Meter](t)(algo.StartMeter(ctx, counted, "k", 100, 100))
+	m := must[*meter.Meter](t)(meter.Start(ctx, counted, "k", 100, 100))
 	for range 50 {
 		d, err := m.Reserve(ctx, 11)
 		require.NoError(t, err)

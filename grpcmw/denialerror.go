@@ -20,7 +20,7 @@ import (
 // limits in one decision, pass one that denied and its part of algo.Lease.Parts. A decision
 // that is no denial, such as the zero Decision beside an error, gives UNAVAILABLE, the status
 // for a decision that could not be made. Return the error unchanged, before the work begins:
-// it is then no failure for [algo.FailuresOnly] around the handler. Charges of interceptors
+// it is then no failure for [guard.FailuresOnly] around the handler. Charges of interceptors
 // around the handler stay.
 //
 // It takes [WithName], and panics as ServerOptions does. It costs some

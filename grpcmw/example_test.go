@@ -174,7 +174,7 @@ func ExampleWithRateTrailers() {
 	var trailer metadata.MD
 	_, err := testpb.NewTestServiceClient(conn).UnaryCall(context.Background(), &testpb.SimpleRequest{}, grpc.Trailer(&trailer))
 	fmt.Println(err, trailer["ratelimit-policy"], trailer["ratelimit"])
-	// Output: <nil> ["30-per-60s";q=30;w=60] ["30-per-60s";r=29;t=2]
+	// Output: <nil> ["30-per-minute";q=30;w=60] ["30-per-minute";r=29;t=2]
 }
 
 // A client with a retry policy comes back when the server says so: the second
@@ -210,8 +210,8 @@ func ExampleWithObserver() {
 		intercept(context.Background(), nil, info, handle)
 	}
 	// Output:
-	// 1-per-60s allowed OK
-	// 1-per-60s denied ResourceExhausted
+	// 1-per-minute allowed OK
+	// 1-per-minute denied ResourceExhausted
 }
 
 func handle(context.Context, any) (any, error) { return nil, nil }

@@ -188,8 +188,8 @@ func (s *slots) Release(h algo.Handle, o algo.Outcome) {
 
 func (s *slots) Settle(algo.Handle, int64) {}
 
-func (s *slots) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: s.limit, Unit: algo.ConcurrentRequests}, true
+func (s *slots) About() algo.Description {
+	return algo.Description{Quota: s.limit, Unit: algo.ConcurrentRequests, NeedsRelease: true}
 }
 
 // requireIdle waits until nothing is in flight and all that was acquired is released:

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -338,7 +339,7 @@ func TestMissingKeyCode(t *testing.T) {
 
 // A ban and a quota have different answers.
 func TestBansAreNoQuotas(t *testing.T) {
-	ban := algo.Must(algo.NewBan(perHour(1), algo.PerMinute(2), time.Hour, time.Hour))
+	ban := algo.Must(guard.NewBan(perHour(1), algo.PerMinute(2), time.Hour, time.Hour))
 	c := client(t, &service{}, grpcmw.ServerOptions(ban, rpckey.PeerIP())...)
 	for range 3 {
 		_, _ = unaryCall(c)

@@ -3,7 +3,7 @@ package grpcmw
 import (
 	"context"
 
-	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/warning"
 )
@@ -25,8 +25,8 @@ import (
 // [WithLeaseInContext], and a name that no policy has is logged. Calls that pass unlimited,
 // or have no policy of that name, are not charged: the Meter admits everything. Nor are
 // those without a lease in their context, which is logged once with the code
-// grpcmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease].
-func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
+// grpcmw.meter_without_lease. Close it before the handler returns; see [meter.Continue].
+func MeterFrom(ctx context.Context, policy string, block int64) *meter.Meter {
 	return admission.MeterFrom(ctx, policy, block, &warnUnknown)
 }
 

@@ -47,7 +47,7 @@ var (
 
 // WithName sets the policy's name, which clients see in the details of a
 // denial: 1 to 64 letters, digits, dots, underscores and hyphens. The default
-// describes the limit at the time of construction ("100-per-60s"); it is
+// describes the limit at the time of construction ("100-per-minute"); it is
 // "default" if there is none then or the limiter has no description.
 func WithName(name string) Option { return shared.Name(name) }
 

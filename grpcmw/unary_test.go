@@ -279,7 +279,7 @@ func TestObserver(t *testing.T) {
 		left   int64
 	}{{telemetry.Allowed, codes.OK, 1}, {telemetry.Allowed, codes.OK, 0}, {telemetry.Denied, codes.ResourceExhausted, 0}} {
 		e := seen[n]
-		require.Equal(t, "2-per-60s", e.Policy)
+		require.Equal(t, "2-per-minute", e.Policy)
 		require.Equal(t, callInfo.FullMethod, e.Method)
 		require.Equal(t, want.result, e.Result)
 		require.Equal(t, int(want.code), e.Status)

@@ -10,8 +10,8 @@
 // Admitted responses carry the fields of
 // draft-ietf-httpapi-ratelimit-headers-11:
 //
-//	RateLimit-Policy: "20-per-2s";q=20;w=2
-//	RateLimit: "20-per-2s";r=17;t=1
+//	RateLimit-Policy: "10-per-second-burst-20";q=20;w=2
+//	RateLimit: "10-per-second-burst-20";r=17;t=1
 //
 // Responses have no fields while an adaptive limiter sees no reason for a
 // limit. An httputil.ReverseProxy removes all fields that were set before it from

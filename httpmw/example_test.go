@@ -23,9 +23,9 @@ func ExampleLimit() {
 		fmt.Println(w.Code, w.Header().Get("RateLimit-Policy"), w.Header().Get("RateLimit"))
 	}
 	// Output:
-	// 200 "2-per-60s";q=2;w=60 "2-per-60s";r=1;t=30
-	// 200 "2-per-60s";q=2;w=60 "2-per-60s";r=0;t=30
-	// 429 "2-per-60s";q=2;w=60 "2-per-60s";r=0;t=30
+	// 200 "2-per-minute";q=2;w=60 "2-per-minute";r=1;t=30
+	// 200 "2-per-minute";q=2;w=60 "2-per-minute";r=0;t=30
+	// 429 "2-per-minute";q=2;w=60 "2-per-minute";r=0;t=30
 }
 
 func ExampleLimits() {
@@ -112,8 +112,8 @@ func ExampleWithCost() {
 		fmt.Println(w.Code, w.Header().Get("RateLimit"))
 	}
 	// Output:
-	// 404 "100-per-3600s";r=89;t=36
-	// 429 "100-per-3600s";r=89;t=36
+	// 404 "100-per-hour";r=89;t=36
+	// 429 "100-per-hour";r=89;t=36
 }
 
 // A new limit is tried on live traffic: it denies no request, and the observer
@@ -170,8 +170,8 @@ func ExampleLeaseFrom() {
 		fmt.Println(w.Header().Get("RateLimit"))
 	}
 	// Output:
-	// "1000-per-3600s";r=999;t=4
-	// "1000-per-3600s";r=749;t=4
+	// "1000-per-hour";r=999;t=4
+	// "1000-per-hour";r=749;t=4
 }
 
 // Only failed attempts to log in are counted, and no response shows the

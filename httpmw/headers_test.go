@@ -120,8 +120,8 @@ func TestDefaultNames(t *testing.T) {
 		l    algo.Limiter
 		want string
 	}{
-		{bucket(t, algo.PerMinute(100)), `"100-per-60s";q=100;w=60`},
-		{bucket(t, algo.PerSecond(10), algo.Burst(20)), `"20-per-2s";q=20;w=2`},
+		{bucket(t, algo.PerMinute(100)), `"100-per-minute";q=100;w=60`},
+		{bucket(t, algo.PerSecond(10), algo.Burst(20)), `"10-per-second-burst-20";q=20;w=2`},
 		{newSlots(64), `"64-concurrent-requests";q=64;qu="concurrent-requests"`},
 		{&scripted{decision: algo.Decision{Allowed: true, Limit: 5}, mute: true}, `"default";q=5`},
 	} {
@@ -134,7 +134,7 @@ func TestDefaultNames(t *testing.T) {
 // clients can use: not as a quota, not as the remaining units, not as a name.
 func TestUnboundedInFlightIsNotAdvertised(t *testing.T) {
 	const most = math.MaxInt32
-	inFlight := algo.Description{Quota: most, Unit: algo.ConcurrentRequests}
+	inFlight := algo.Description{Quota: most, Unit: algo.ConcurrentRequests, NeedsRelease: true}
 	d := algo.Decision{Allowed: true, Limit: most, Remaining: most - 1}
 	for _, mode := range []httpmw.HeadersMode{httpmw.IETF, httpmw.Legacy} {
 		for _, l := range []*scripted{{decision: d, description: inFlight}, {decision: d, mute: true}} {

@@ -54,7 +54,12 @@ func (s *scripted) Release(_ algo.Handle, o algo.Outcome) {
 
 func (s *scripted) Settle(algo.Handle, int64) {}
 
-func (s *scripted) Describe() (algo.Description, bool) { return s.description, !s.mute }
+func (s *scripted) About() algo.Description {
+	if s.mute {
+		return algo.Description{NeedsRelease: true}
+	}
+	return s.description
+}
 
 // rated is a scripted rate limiter; httpmw does not wrap the writer for one.
 type rated struct{ scripted }
@@ -113,8 +118,8 @@ func (s *slots) Release(h algo.Handle, o algo.Outcome) {
 
 func (s *slots) Settle(algo.Handle, int64) {}
 
-func (s *slots) Describe() (algo.Description, bool) {
-	return algo.Description{Quota: s.most, Unit: algo.ConcurrentRequests}, true
+func (s *slots) About() algo.Description {
+	return algo.Description{Quota: s.most, Unit: algo.ConcurrentRequests, NeedsRelease: true}
 }
 
 // inFlight is the number of units held, over all keys.

@@ -36,8 +36,8 @@ func TestDelayIsSleptOut(t *testing.T) {
 		l := bucket(t, algo.PerSecond(1), algo.MaxWait(time.Minute))
 		h := httpmw.Limit(l, key("k"))(ok)
 		start := time.Now()
-		require.Equal(t, `"1-per-1s";r=0;t=1`, serve(h, get()).Result().Header.Get(limitField))
-		require.Equal(t, `"1-per-1s";r=0;t=1`, serve(h, get()).Result().Header.Get(limitField), "t counts from the answer")
+		require.Equal(t, `"1-per-second";r=0;t=1`, serve(h, get()).Result().Header.Get(limitField))
+		require.Equal(t, `"1-per-second";r=0;t=1`, serve(h, get()).Result().Header.Get(limitField), "t counts from the answer")
 		require.Equal(t, time.Second, time.Since(start))
 	})
 }

@@ -3,7 +3,7 @@ package httpmw
 import (
 	"context"
 
-	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/warning"
 )
@@ -19,9 +19,9 @@ import (
 // [WithLeaseInContext], and a name that no policy has is logged. Requests that pass
 // unlimited, or have no policy of that name, are not charged: the Meter admits everything.
 // Nor are those without a lease in their context, which is logged once with the code
-// httpmw.meter_without_lease. Close it before the handler returns; see [algo.MeterLease]
+// httpmw.meter_without_lease. Close it before the handler returns; see [meter.Continue]
 // and, for responses, package metered.
-func MeterFrom(ctx context.Context, policy string, block int64) *algo.Meter {
+func MeterFrom(ctx context.Context, policy string, block int64) *meter.Meter {
 	return admission.MeterFrom(ctx, policy, block, &warnUnknown)
 }
 

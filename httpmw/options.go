@@ -49,7 +49,7 @@ func configure(a admission.Adapter, constructor string, takes []string, opts []O
 // WithName sets the name of the policy in the RateLimit fields, in problem
 // details and in events: 1 to 64 letters, digits, dots, underscores and
 // hyphens. The default describes the limit at the time of wiring,
-// "100-per-60s"; it is "default" if the limiter has no description or, as an
+// "100-per-minute"; it is "default" if the limiter has no description or, as an
 // adaptive one, no limit then. Policies of one service need different names.
 func WithName(name string) Option { return shared.Name(name) }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -31,7 +32,7 @@ func TestLoginFailuresOnly(t *testing.T) {
 		}
 	})
 	bucket := bucket(t, algo.PerHour(5))
-	ban := algo.Must(algo.NewBan(algo.FailuresOnly(bucket), algo.PerMinute(2), time.Hour, time.Hour))
+	ban := algo.Must(guard.NewBan(guard.FailuresOnly(bucket), algo.PerMinute(2), time.Hour, time.Hour))
 	server := httptest.NewServer(httpmw.Limit(ban, keyfunc.ClientIP())(login))
 	defer server.Close()
 	status := func(password string) int {
@@ -60,7 +61,7 @@ func TestLoginFailuresOnly(t *testing.T) {
 func TestFailuresOnlyOfSomeStatus(t *testing.T) {
 	limited := bucket(t, algo.PerHour(2))
 	answer := 404
-	h := httpmw.Limit(algo.FailuresOnly(limited), key("k"),
+	h := httpmw.Limit(guard.FailuresOnly(limited), key("k"),
 		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))(
 		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(answer) }))
 	for range 5 {
@@ -74,13 +75,11 @@ func TestFailuresOnlyOfSomeStatus(t *testing.T) {
 
 // A ban and a quota differ in the answer and in the event.
 func TestBansAreNoQuotas(t *testing.T) {
-	keys, err := algo.NewKeySet([]string{"k"}, nil)
-	require.NoError(t, err)
-	ban := algo.Must(algo.NewBan(bucket(t, algo.PerHour(1)), algo.PerMinute(2), time.Hour, time.Hour))
+	ban := algo.Must(guard.NewBan(bucket(t, algo.PerHour(1)), algo.PerMinute(2), time.Hour, time.Hour))
 	for name, row := range map[string]struct {
 		l     algo.Limiter
 		retry bool
-	}{"ban": {ban, true}, "deny list": {algo.DenyList(admitting(), keys), false}} {
+	}{"ban": {ban, true}, "for ever": {algo.DenyAll(), false}} {
 		var seen events
 		h := httpmw.Limit(row.l, key("k"), httpmw.WithName("p"), seen.observe())(ok)
 		serve(h, get())
@@ -101,7 +100,7 @@ func TestBansAreNoQuotas(t *testing.T) {
 func TestSlowLoginsAreNoFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		failures := bucket(t, algo.PerHour(3))
-		h := httpmw.Limit(algo.FailuresOnly(failures), key("k"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := httpmw.Limit(guard.FailuresOnly(failures), key("k"))(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			if r.URL.Path == "/events" {
 				w.Header().Set("Content-Type", "text/event-stream")

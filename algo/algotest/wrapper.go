@@ -21,13 +21,13 @@ import (
 // What a wrapper owes:
 //
 //  1. It has Unwrap, see [algo.Wrapper].
-//  2. Acquire forwards ctx, key and n, or the type has its own Peek and Describe.
+//  2. Acquire forwards ctx, key and n, or the type has its own Peek and About.
 //  3. Peek and n = 0 charge nothing.
 //  4. It returns the inner lease, or one whose Releaser forwards Release, Settle and
 //     AwaitClient.
 //  5. It calls no callback under a lock.
 //  6. It denies with the Reason that says who is to blame.
-//  7. A type that embeds a limiter and has its own Acquire has its own Peek, Describe and
+//  7. A type that embeds a limiter and has its own Acquire has its own Peek, About and
 //     Unwrap.
 //  8. It resolves once for each Acquire ([algo.Resolve]), and keeps the result.
 func RunWrapper(t *testing.T, wrap func(algo.Limiter) algo.Limiter, steps int, over ...func() algo.Limiter) {
@@ -85,7 +85,7 @@ func (c *twins) step() {
 		c.release()
 	}
 	c.both(func(i int) (any, error) { return algo.Peek(ctx, c.limiters[i], key, 0) })
-	c.both(func(i int) (any, error) { d, _ := algo.Describe(c.limiters[i]); return d, nil })
+	c.both(func(i int) (any, error) { return algo.About(c.limiters[i]), nil })
 }
 
 func (c *twins) settle(n int64) {

@@ -50,8 +50,8 @@ type foreign struct {
 	pass   Color
 }
 
-// OccupiesSlot reports false.
-func (*foreign) OccupiesSlot() bool { return false }
+// About states no quota.
+func (*foreign) About() algo.Description { return algo.Description{} }
 
 // Acquire implements [algo.Limiter].
 func (f *foreign) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {

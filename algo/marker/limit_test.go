@@ -46,8 +46,7 @@ func TestMarkerLeases(t *testing.T) {
 		require.EqualValues(t, 14, left(), "6 of the 7 spilled in, 2 of them paid the debt")
 		yellow.Release(algo.Canceled)
 		require.EqualValues(t, 14, left(), "too late")
-		d, ok := algo.Describe(l)
-		require.True(t, ok)
+		d := algo.About(l)
 		require.Equal(t, algo.Description{Quota: 15, Window: 15 * s}, d)
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/internal/cases"
 )
@@ -170,8 +171,7 @@ func TestSharesAsALimiter(t *testing.T) {
 		a, other := s.Child("a"), s.Child("no such name")
 		require.NotSame(t, a, other)
 		require.Same(t, other, s.Child("another"))
-		about, ok := a.Describe()
-		require.True(t, ok)
+		about := a.About()
 		require.Equal(t, algo.Description{Quota: 20, Window: 20 * time.Second}, about)
 		lease := acquire(t, a, "k", 20)
 		require.Equal(t, int64(0), lease.Remaining)
@@ -185,7 +185,7 @@ func TestSharesAsALimiter(t *testing.T) {
 		require.Equal(t, int64(20), peek(t, a, "k").Remaining)
 		a.Reset("l")
 		require.Equal(t, int64(19), peek(t, other, "l").Remaining)
-		m, err := algo.StartMeter(t.Context(), a, "m", 3, 4)
+		m, err := meter.Start(t.Context(), a, "m", 3, 4)
 		require.NoError(t, err)
 		m.Use(9)
 		m.Close()

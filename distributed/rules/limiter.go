@@ -48,16 +48,13 @@ func (l *limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	return chosen.Acquire(ctx, key, n)
 }
 
-// Describe returns the limit of the rule in force, for keys without one of their own.
-func (l *limiter) Describe() (d algo.Description, ok bool) {
+// About is about the rule in force, for keys without a limit of their own.
+func (l *limiter) About() algo.Description {
 	if chosen, _ := (*entry)(l).limiter(func(r *Rule) algo.Spec { return r.Limit }); chosen != nil {
-		return algo.Describe(chosen)
+		return algo.About(chosen)
 	}
-	return d, false
+	return algo.Description{Off: true}
 }
-
-// OccupiesSlot reports false: every rule is a limit over time.
-func (l *limiter) OccupiesSlot() bool { return false }
 
 // entry is the rule of a name, with the limiters in use. Keys with equal limits share one.
 type entry struct {

@@ -57,7 +57,7 @@ func TestComposedRulesWithoutALimit(t *testing.T) {
 	lease := acquire(t, algo.All(set.Limiter("off"), strict.Limiter("unknown")), "k", 1)
 	require.False(t, lease.Allowed)
 	require.Equal(t, algo.Overload, lease.Reason)
-	require.False(t, algo.OccupiesSlot(set.Limiter("off")))
+	require.False(t, algo.About(set.Limiter("off")).NeedsRelease)
 }
 
 // Sets whose names and rules read the same when they are joined share nothing.

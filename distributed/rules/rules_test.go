@@ -152,9 +152,8 @@ func TestModesOfRules(t *testing.T) {
 	put(rules.Rule{Limit: limit})
 	require.True(t, acquire(t, l, "k", 1).Allowed)
 	require.False(t, acquire(t, l, "k", 1).Allowed)
-	d, ok := algo.Describe(l)
-	require.True(t, ok)
-	require.Equal(t, algo.Description{Quota: 1, Window: time.Hour}, d)
+	d := algo.About(l)
+	require.Equal(t, algo.Description{Rate: algo.PerHour(1), Quota: 1, Remote: true, Window: time.Hour}, d)
 
 	put(rules.Rule{Limit: limit, Mode: rules.ModeShadow})
 	shadowed := acquire(t, l, "k", 1)
@@ -163,8 +162,7 @@ func TestModesOfRules(t *testing.T) {
 
 	put(rules.Rule{Limit: limit, Mode: rules.ModeOff})
 	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source)
-	_, ok = algo.Describe(l)
-	require.False(t, ok)
+	require.Zero(t, algo.About(l).Quota)
 
 	put(rules.Rule{Limit: limit, Apps: []string{"blog"}})
 	require.Equal(t, algo.SourceOff, acquire(t, l, "k", 1).Source, "not for this app")
@@ -187,8 +185,7 @@ func TestRulesOfEveryAlgorithm(t *testing.T) {
 		require.NoError(t, here.Put(ctx, "r", rule), text)
 		require.Equal(t, spec(t, text), must[rules.Rule](t)(there.Get(ctx, "r")).Limit)
 		require.Eventually(t, func() bool { // there has read it too
-			_, ok := algo.Describe(l)
-			return ok && rules.VersionOf(there, "r") == rules.VersionOf(here, "r")
+			return algo.About(l).Quota > 0 && rules.VersionOf(there, "r") == rules.VersionOf(here, "r")
 		}, 10*time.Second, time.Millisecond, text)
 		key := fmt.Sprint("k", i%7) // the last one is the first one's
 		for n := range 6 {

@@ -92,7 +92,7 @@ func follower(t testing.TB, c redis.UniversalClient) *rules.Rules {
 
 // limitOf is the limit of a rule in force, 0 if there is none.
 func limitOf(set *rules.Rules, rule string) int64 {
-	d, _ := algo.Describe(set.Limiter(rule))
+	d := algo.About(set.Limiter(rule))
 	return d.Quota
 }
 

@@ -17,11 +17,11 @@ func Example_algorithms() {
 
 	_, impossible := algo.NewTokenBucket(algo.PerSecond(10), algo.Slack(3))
 	fmt.Println(perClient.Allow("alice", 1), err, err2, err3)
-	fmt.Println(algo.Describe(daily))
+	fmt.Println(algo.About(daily))
 	fmt.Println(impossible)
 	// Output:
 	// true <nil> <nil> <nil>
-	// 1000-per-86400s true
+	// 1000-per-day
 	// algo: token bucket: does not take the option Slack, only Burst, MaxWait, MaxKeys, DenyNew
 }
 

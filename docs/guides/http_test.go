@@ -69,7 +69,7 @@ func Example_httpCost() {
 	}))
 
 	fmt.Println(get(limit(ok), "/", "").Header().Get("RateLimit"))
-	// Output: "100-per-3600s";r=99;t=36
+	// Output: "100-per-hour";r=99;t=36
 }
 
 // The client side: at most 9 requests a second, and the waits that the server asks for.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -46,7 +47,7 @@ func checkForm(w http.ResponseWriter, r *http.Request) {
 
 // A form has the account in its body.
 func Example_loginForm() {
-	perAccount := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(2))))
+	perAccount := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(2))))
 	limit := httpmw.Limit(perAccount, keyfunc.Context(accountOf),
 		httpmw.WithMissingKey(http.StatusBadRequest),
 		httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized }))
@@ -68,9 +69,9 @@ func Example_loginForm() {
 func Example_login() {
 	// Five wrong passwords an hour for each account, 50 for each address. An address
 	// that goes on when it is denied is banned, for 10 minutes at first.
-	perAccount := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(5))))
-	perAddress := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(50))))
-	banned := algo.Must(algo.NewBan(perAddress, algo.PerMinute(20), 10*time.Minute, 24*time.Hour))
+	perAccount := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(5))))
+	perAddress := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerHour(50))))
+	banned := algo.Must(guard.NewBan(perAddress, algo.PerMinute(20), 10*time.Minute, 24*time.Hour))
 	atOnce := algo.Must(adaptive.PerKey(3))
 
 	limit := httpmw.Limits([]httpmw.Policy{

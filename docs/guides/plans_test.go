@@ -51,14 +51,13 @@ func Example_overrides() {
 	standard := algo.Must(algo.NewTokenBucket(algo.PerMinute(1)))
 	large := algo.Must(algo.NewTokenBucket(algo.PerMinute(1000)))
 
-	choice := algo.Must(algo.NewOverrides(algo.Choices{
-		Exact: map[string]algo.Limiter{
-			keyfunc.Identity("alice"): large,
-			keyfunc.Identity("bob"):   algo.DenyAll(),
-		},
-		Default: standard,
-	}))
-	perUser := algo.ByKey(choice.Choose)
+	of := map[string]algo.Limiter{keyfunc.Identity("alice"): large, keyfunc.Identity("bob"): algo.DenyAll()}
+	perUser := algo.ByKey(func(_ context.Context, user string) algo.Limiter {
+		if own := of[user]; own != nil {
+			return own
+		}
+		return standard
+	})
 
 	handler := authenticate(httpmw.Limit(perUser, keyfunc.Context(userOf), httpmw.WithName("user"))(ok))
 	for _, key := range []string{"key-a", "key-a", "key-b", "key-c", "key-c"} {

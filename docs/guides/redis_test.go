@@ -36,7 +36,7 @@ func Example_redis() {
 	handler := authenticate(httpmw.Limit(users, keyfunc.Context(userOf))(ok))
 
 	fmt.Println(get(handler, "/", "key-a").Header().Get("RateLimit"))
-	// Output: "20-per-2s";r=19;t=1
+	// Output: "10-per-second-burst-20";r=19;t=1
 }
 
 // connect makes limits on Redis.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -20,7 +21,7 @@ func Example_meter() {
 	ctx := context.Background()
 	stream := []int64{30, 30, 30, 30} // tokens in each chunk
 
-	m, err := algo.StartMeter(ctx, tokens, "alice", 40, 25) // an estimate, and a block
+	m, err := meter.Start(ctx, tokens, "alice", 40, 25) // an estimate, and a block
 	if err != nil || !m.Allowed {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -32,7 +33,7 @@ func Example_settle() {
 // The learned estimate is reserved.
 func Example_estimates() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerMinute(100_000)))
-	estimator := algo.Must(algo.NewEstimator(0.9, 100, 10_000))
+	estimator := algo.Must(meter.NewEstimator(0.9, 100, 10_000))
 	ctx, size, most := context.Background(), int64(200), int64(4000)
 	complete := func() int64 { return 800 }
 

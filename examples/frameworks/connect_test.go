@@ -63,7 +63,7 @@ func TestConnect(t *testing.T) {
 			response, err := check.CallUnary(ctx, request("dave"))
 			require.NoError(t, err)
 			require.Equal(t, grpc_health_v1.HealthCheckResponse_SERVING, response.Msg.GetStatus())
-			require.Contains(t, response.Header()["Ratelimit"], `"1-per-3600s";r=0;t=3600`)
+			require.Contains(t, response.Header()["Ratelimit"], `"1-per-hour";r=0;t=3600`)
 
 			_, err = check.CallUnary(ctx, request("dave"))
 			require.Equal(t, connect.CodeResourceExhausted, connect.CodeOf(err), "%v", err)

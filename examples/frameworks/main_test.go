@@ -205,7 +205,7 @@ func TestAdmittedAndDenied(t *testing.T) {
 			require.Equal(t, "counted", body)
 			fields := strings.Join(response.Header["Ratelimit"], ", ")
 			require.Contains(t, fields, `"default";r=7`, "the limit in flight")
-			require.Contains(t, fields, `"2-per-7200s";r=`, "the quota")
+			require.Contains(t, fields, `"1-per-hour-burst-2";r=`, "the quota")
 		}
 		// Another path of the same route is the same key.
 		response, body := get(t, url+"/api/count/2", "dave")

@@ -124,7 +124,7 @@ func report(out io.Writer, c *config, all map[string]limits, tallies []*tally, t
 	fmt.Fprintln(w, "user\tplan\tasked\tserved\tcut off\tdenied: requests\ttokens\tmoney\tstreams\ttokens used\tof at most\tdollars\t")
 	var errs []error
 	for _, t := range tallies {
-		about, _ := algo.Describe(all[t.Plan].tokens)
+		about := algo.About(all[t.Plan].tokens)
 		most := about.Quota + int64(float64(about.Quota)*float64(took)/float64(about.Window))
 		used := t.prompt + t.tokens
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.4f\t\n", t.Name, t.Plan, t.asked, t.served, t.cut,

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/client"
@@ -22,14 +23,14 @@ type gateway struct {
 	*config
 	upstream  string
 	client    *http.Client
-	estimator *algo.Estimator
+	estimator *meter.Estimator
 }
 
 // block is how many tokens a stream reserves at a time.
 const block = 100
 
 func newGateway(c *config, upstream string, limits map[string]limits, observe func(telemetry.Event)) (http.Handler, error) {
-	estimator, err := algo.NewEstimator(0.3, 200, 100_000)
+	estimator, err := meter.NewEstimator(0.3, 200, 100_000)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +84,7 @@ func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 }
 
 // settle charges the usage that the upstream has reported, or else the count.
-func (g *gateway) settle(ctx context.Context, q *request, meter *algo.Meter, u *usage) {
+func (g *gateway) settle(ctx context.Context, q *request, meter *meter.Meter, u *usage) {
 	prompt, completion := q.prompt, max(meter.Used()-q.prompt, 0)
 	if u.valid() {
 		prompt, completion = u.prompt, u.completion

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 )
 
 func TestRedisRate(t *testing.T) {
@@ -38,7 +39,7 @@ func TestRedisRate(t *testing.T) {
 	// AllowAtMost: what remains, up to n.
 	res, err = limiter.AllowAtMost(ctx, "alice", redis_rate.PerMinute(10), 20)
 	require.NoError(t, err)
-	lease, units, err := algo.AtMost(ctx, users, "alice", 20)
+	lease, units, err := meter.AtMost(ctx, users, "alice", 20)
 	require.NoError(t, err)
 	require.InDelta(t, res.Allowed, units, 1)
 	require.True(t, lease.Allowed)

@@ -19,7 +19,7 @@ func TestDrive(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(context.Background(), &out, []string{"-exit", "-http", "127.0.0.1:0", "-grpc", "127.0.0.1:0"}))
 	for _, row := range []string{
-		`(?m)^alice +http +39 +\d+ +\d+ +10 \+ \d+ +200 OK, RateLimit: "10-per-2s";r=9;t=1 +429 .*Retry-After: \d+$`,
+		`(?m)^alice +http +39 +\d+ +\d+ +10 \+ \d+ +200 OK, RateLimit: "5-per-second-burst-10";r=9;t=1 +429 .*Retry-After: \d+$`,
 		`(?m)^alice +grpc +39 +\d+ +\d+ +10 \+ \d+ +OK +ResourceExhausted, RetryInfo: \d+\.\dms, grpc-retry-pushback-ms: \d+$`,
 		`(?m)^bob +http +20 `, `(?m)^bob +grpc +20 `,
 		`(?m)^carol +http +8 +8 +0 `, `(?m)^carol +grpc +8 +8 +0 `,

@@ -150,7 +150,7 @@ func TestDialOptions(t *testing.T) {
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	info := status.Convert(err).Details()[0].(*errdetails.ErrorInfo)
 	require.Equal(t, "RATE_LIMIT_EXCEEDED", info.Reason)
-	require.Equal(t, "2-per-3600s", info.Metadata["policy"])
+	require.Equal(t, "2-per-hour", info.Metadata["policy"])
 	_, err = c.FullDuplexCall(ctx)
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	require.EqualValues(t, 2, svc.Begun.Load())

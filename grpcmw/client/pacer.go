@@ -43,10 +43,7 @@ type call struct {
 func newPacer(constructor string, l algo.Limiter, key keyfunc.RPC, opts []Option) *pacer {
 	must(l != nil, constructor+": the limiter is nil")
 	must(key != nil, constructor+": the key function is nil; rpckey.Global gives all calls one limit")
-	p := &pacer{limiter: l, key: key, name: "default", waits: serverwait.New(serverwait.Places), learners: learn.In(l)}
-	if d, ok := algo.Describe(l); ok {
-		p.name = d.String()
-	}
+	p := &pacer{limiter: l, key: key, name: algo.About(l).String(), waits: serverwait.New(serverwait.Places), learners: learn.In(l)}
 	for _, o := range opts {
 		o(p)
 	}

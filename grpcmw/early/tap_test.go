@@ -77,7 +77,7 @@ func TestTapSheds(t *testing.T) {
 	_, err := c.UnaryCall(t.Context(), &testpb.SimpleRequest{}, grpc.Header(&header), grpc.Trailer(&trailer))
 	require.Equal(t, codes.ResourceExhausted, status.Code(err))
 	details := status.Convert(err).Details()
-	require.Equal(t, "2-per-3600s", details[0].(*errdetails.ErrorInfo).Metadata["policy"])
+	require.Equal(t, "2-per-hour", details[0].(*errdetails.ErrorInfo).Metadata["policy"])
 	require.Equal(t, "address", details[1].(*errdetails.QuotaFailure).Violations[0].Subject)
 	require.InDelta(t, 33*time.Minute, details[2].(*errdetails.RetryInfo).RetryDelay.AsDuration(), float64(4*time.Minute))
 	require.Empty(t, trailer["grpc-retry-pushback-ms"])

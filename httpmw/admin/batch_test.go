@@ -66,7 +66,6 @@ func TestControlKeepsTheBatch(t *testing.T) {
 	require.True(t, both().Allowed)
 	require.Equal(t, 2, a.steps)
 
-	about, ok := algo.Describe(first)
-	require.True(t, ok)
+	about := algo.About(first)
 	require.Equal(t, algo.Description{Quota: 10, Window: time.Hour}, about)
 }

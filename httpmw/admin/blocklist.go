@@ -147,8 +147,7 @@ func (b *block) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease,
 		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
 	left := max(time.Until(b.until), 1)
-	desc, _ := algo.Describe(b.limiter)
-	lease.Decision = algo.Decision{Allowed: n == 0, Limit: desc.Quota, NextAfter: left, ResetAfter: left}
+	lease.Decision = algo.Decision{Allowed: n == 0, Limit: algo.About(b.limiter).Quota, NextAfter: left, ResetAfter: left}
 	if n > 0 {
 		lease.Reason, lease.RetryAfter = algo.Quota, left
 	}

@@ -66,13 +66,6 @@ func (c *Controlled) Acquire(ctx context.Context, key string, n int64) (algo.Lea
 	return c.choose(key).Acquire(ctx, key, n)
 }
 
-// OccupiesSlot answers for the limiter: the denial of a blocked key holds no
-// slot.
-func (c *Controlled) OccupiesSlot() bool { return algo.OccupiesSlot(c.limiter) }
-
-// Describe forwards to the limiter.
-func (c *Controlled) Describe() (algo.Description, bool) { return algo.Describe(c.limiter) }
-
 // Ban denies every cost of key for d, which is more than 0 and not more than
 // 365 days, whether the switch is on or off. A limiter on Redis bans the key
 // itself, for all instances that are switched on; any other ban holds in this

@@ -33,7 +33,6 @@ func TestControlledSlotIsRecognized(t *testing.T) {
 func TestControlledTakesASpec(t *testing.T) {
 	l := bucket(t, algo.PerSecond(5))
 	require.NoError(t, algo.Spec{Rate: algo.PerSecond(7)}.Apply(admin.Control(l)))
-	d, ok := algo.Describe(l)
-	require.True(t, ok)
+	d := algo.About(l)
 	require.EqualValues(t, 7, d.Quota)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 )
 
 // Reset is offered where a limiter that has it can be found, and then works: behind any
@@ -18,7 +19,7 @@ func TestResetOfCompositions(t *testing.T) {
 	}
 	for name, wrap := range map[string]func(l algo.Limiter) algo.Limiter{
 		"itself": func(l algo.Limiter) algo.Limiter { return l }, "switch": func(l algo.Limiter) algo.Limiter { return algo.NewSwitch(l) },
-		"all": func(l algo.Limiter) algo.Limiter { return algo.All(l, bucket()) }, "failures": algo.FailuresOnly,
+		"all": func(l algo.Limiter) algo.Limiter { return algo.All(l, bucket()) }, "failures": guard.FailuresOnly,
 		"listed": func(l algo.Limiter) algo.Limiter { return algo.ByKey(choose(l), l) },
 	} {
 		l := bucket()

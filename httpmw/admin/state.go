@@ -131,7 +131,7 @@ func (p *policy) state(counts *series, s *state) policyState {
 	if p.identity.key != nil {
 		st.Identity = p.identity.parts
 	}
-	if d, ok := algo.Describe(p.limiter); ok {
+	if d := algo.About(p.limiter); d.Quota > 0 {
 		st.Limit = &limitState{d.Quota, seconds(d.Window), d.Unit.String()}
 	}
 	if p.can.reset != nil {

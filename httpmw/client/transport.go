@@ -60,7 +60,7 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &transport{base: base, limiter: l, key: key, name: nameOf(l), maxServers: serverwait.Places, occupiesSlot: algo.OccupiesSlot(l), learners: learn.In(l)}
+	t := &transport{base: base, limiter: l, key: key, name: algo.About(l).String(), maxServers: serverwait.Places, occupiesSlot: algo.About(l).NeedsRelease, learners: learn.In(l)}
 	for _, o := range opts {
 		o(t)
 	}
@@ -83,13 +83,6 @@ type transport struct {
 	waits        *serverwait.Waits
 	occupiesSlot bool // the lease must end with the body
 	learners     []learn.Learner
-}
-
-func nameOf(l algo.Limiter) string {
-	if d, ok := algo.Describe(l); ok {
-		return d.String()
-	}
-	return "default"
 }
 
 // CloseIdleConnections forwards http.Client.CloseIdleConnections.

@@ -19,12 +19,13 @@ import (
 	"sync"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 )
 
 // Metering describes how a [Writer] charges a response.
 type Metering struct {
 	// Meter is charged, for example one from httpmw.MeterFrom. Required.
-	Meter *algo.Meter
+	Meter *meter.Meter
 	// Units returns the cost of a chunk, 0 or more. Required. It must not keep the
 	// chunk. A negative result counts as 0 and is logged once, with the code
 	// algo.negative_usage.
@@ -226,7 +227,7 @@ func (w *Writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Close charges an unfinished chunk at the end of the response, and closes the Meter:
 // unused reservations come back. A usage that the upstream has reported is
-// settled before, with [algo.Meter.Settle]; then Close changes nothing.
+// settled before, with [meter.Meter.Settle]; then Close changes nothing.
 func (w *Writer) Close() error {
 	defer w.metering.Meter.Close() // Units may panic
 	if rest := w.chunks.partial; len(rest) > 0 && w.stopped == nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/internal/cases"
@@ -30,9 +31,9 @@ import (
 func letters(chunk []byte) int64 { return int64(strings.Count(string(chunk), "x")) }
 
 // meterOf starts a meter on a bucket of a unit a second.
-func meterOf(t *testing.T, burst, n, block int64) (*algo.Meter, *algo.RateLimiter) {
+func meterOf(t *testing.T, burst, n, block int64) (*meter.Meter, *algo.RateLimiter) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(burst)))
-	m, err := algo.StartMeter(context.Background(), l, "k", n, block)
+	m, err := meter.Start(context.Background(), l, "k", n, block)
 	require.NoError(t, err)
 	return m, l
 }
@@ -173,10 +174,10 @@ func TestWriterHolds(t *testing.T) {
 // once, and mints nothing.
 func TestS3_WriterMisuse(t *testing.T) {
 	costs := map[byte]int64{'n': -7, 'm': math.MinInt64, 'a': 50, 'h': math.MaxInt64}
-	metering := func(m *algo.Meter, most int64) metered.Metering {
+	metering := func(m *meter.Meter, most int64) metered.Metering {
 		return metered.Metering{Meter: m, Most: most, OnDenied: metered.FinishStream, Units: func(c []byte) int64 { return costs[c[0]] }}
 	}
-	var m *algo.Meter
+	var m *meter.Meter
 	var l *algo.RateLimiter
 	says := logged(t, func() {
 		m, l = meterOf(t, 100, 10, 0)
@@ -226,7 +227,7 @@ func TestWriterWithoutAnAnswer(t *testing.T) {
 	away := errors.New("away")
 	for onDenied, stops := range map[metered.OnDenied]bool{metered.StopStream: true, metered.HoldStream: true, metered.FinishStream: false} {
 		l := &failing{}
-		m, err := algo.StartMeter(context.Background(), l, "k", 1, 0)
+		m, err := meter.Start(context.Background(), l, "k", 1, 0)
 		require.NoError(t, err)
 		l.err = away
 		w := metered.New(context.Background(), eventRecorder(), metered.Metering{Meter: m, Units: letters, OnDenied: onDenied})
@@ -256,7 +257,7 @@ func (l whileThere) Acquire(ctx context.Context, key string, n int64) (algo.Leas
 func TestWriterChargesAClientThatHangsUp(t *testing.T) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	ctx, hangUp := context.WithCancel(context.Background())
-	m, err := algo.StartMeter(ctx, whileThere{l}, "k", 2, 20)
+	m, err := meter.Start(ctx, whileThere{l}, "k", 2, 20)
 	require.NoError(t, err)
 	w := metered.New(ctx, eventRecorder(), metered.Metering{Meter: m, Units: letters})
 	hangUp()
@@ -328,7 +329,7 @@ func TestW1_MeteredStreams(t *testing.T) {
 		}
 		var streams []*metered.Writer
 		for range 1 + rnd.IntN(20) {
-			m, err := algo.StartMeter(context.Background(), l, "k", most, rnd.Int64N(30))
+			m, err := meter.Start(context.Background(), l, "k", most, rnd.Int64N(30))
 			require.NoError(t, err)
 			if m.Allowed {
 				streams = append(streams, metered.New(context.Background(), eventRecorder(), metered.Metering{Meter: m, Units: units, Most: known}))
@@ -362,7 +363,7 @@ var delta = []byte("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\" w
 
 func writing(t testing.TB) *metered.Writer {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9)))
-	m, err := algo.StartMeter(context.Background(), l, "k", 0, 100)
+	m, err := meter.Start(context.Background(), l, "k", 0, 100)
 	require.NoError(t, err)
 	w := discard{http.Header{"Content-Type": {"text/event-stream"}}}
 	return metered.New(context.Background(), w, metered.Metering{Meter: m, Units: func([]byte) int64 { return 1 }})
@@ -390,7 +391,7 @@ func BenchmarkWriter(b *testing.B) {
 // beneath.
 func BenchmarkWriterFloor(b *testing.B) {
 	l := algo.Must(algo.NewTokenBucket(algo.PerSecond(1e9)))
-	m := algo.Must(algo.StartMeter(context.Background(), l, "k", 0, 100))
+	m := algo.Must(meter.Start(context.Background(), l, "k", 0, 100))
 	var w io.Writer = discard{}
 	b.ReportAllocs()
 	for b.Loop() {

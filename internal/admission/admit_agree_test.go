@@ -105,7 +105,7 @@ func (l *ledger) Acquire(ctx context.Context, key string, n int64) (algo.Lease, 
 	return algo.NewLease(inner.Decision, &entry{l, inner}, algo.Handle{Key: key, N: n}), nil
 }
 
-func (l *ledger) Describe() (algo.Description, bool) { return algo.Describe(l.Limiter) }
+func (l *ledger) About() algo.Description { return algo.About(l.Limiter) }
 
 type entry struct {
 	l     *ledger
@@ -137,7 +137,7 @@ func (s says) Acquire(_ context.Context, key string, n int64) (algo.Lease, error
 	return algo.NewLease(s.d, nowhere{}, algo.Handle{Key: key, N: n}), nil
 }
 
-func (s says) Describe() (algo.Description, bool) { return s.desc, s.desc != algo.Description{} }
+func (s says) About() algo.Description { return s.desc }
 
 type nowhere struct{}
 

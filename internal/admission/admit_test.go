@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/cause"
 )
@@ -104,7 +105,7 @@ func TestWaitInTurn(t *testing.T) {
 // Who waits for quota as told commits no offence: a ban counts none of the looks.
 func TestWaitForQuotaIsNoOffence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ban := algo.Must(algo.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))), algo.PerHour(2), time.Hour, time.Hour))
+		ban := algo.Must(guard.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))), algo.PerHour(2), time.Hour, time.Hour))
 		for range 10 {
 			var lease algo.Lease
 			require.Equal(t, admission.Allowed, charge(t.Context(), policyOf(ban), &lease, algo.Forever).Result)

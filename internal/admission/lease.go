@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
@@ -98,12 +99,12 @@ func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
 
 // MeterFrom goes on with the charge of a policy. It logs unknown.Lease if ctx has no lease
 // at all: then the call was not meant to be unlimited.
-func MeterFrom(ctx context.Context, policy string, block int64, unknown *Unknown) *algo.Meter {
+func MeterFrom(ctx context.Context, policy string, block int64, unknown *Unknown) *meter.Meter {
 	if ctx.Value(leaseKey{}) == nil {
 		unknown.Lease.Log("")
 	}
 	lease, limiter := find(ctx, unknown, policy)
-	return algo.MeterLease(limiter, lease, block)
+	return meter.Continue(limiter, lease, block)
 }
 
 // Of returns the lease of a policy. A single one may have parts of its own.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 )
@@ -30,7 +31,7 @@ func TestDeniedFurtherIn(t *testing.T) {
 			opt   bool  // WithRefundIf
 		}{
 			"bucket":        {func() algo.Limiter { return algo.Must(algo.NewTokenBucket(algo.PerDay(9))) }, 6, false},
-			"failures only": {func() algo.Limiter { return algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerDay(9)))) }, 9, false},
+			"failures only": {func() algo.Limiter { return guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerDay(9)))) }, 9, false},
 			"slots":         {func() algo.Limiter { return algo.Must(adaptive.PerKey(9)) }, 9, false},
 			"refunds":       {func() algo.Limiter { return algo.Must(algo.NewTokenBucket(algo.PerDay(9))) }, 9, true},
 		} {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -48,12 +49,12 @@ var limits = []struct {
 	{"in flight, room", func() algo.Limiter { return algo.Must(adaptive.New(adaptive.Fixed(4))) }},
 	{"in flight, full", func() algo.Limiter { return used(algo.Must(adaptive.New(adaptive.Fixed(1))), 1) }},
 	{"banned", func() algo.Limiter {
-		b := algo.Must(algo.NewBan(empty(), algo.PerHour(1), time.Minute, time.Hour))
+		b := algo.Must(guard.NewBan(empty(), algo.PerHour(1), time.Minute, time.Hour))
 		return used(b, 1)
 	}},
 	{"banned for ever", algo.DenyAll},
 	{"never", func() algo.Limiter { return algo.Must(algo.NewCredits()) }},
-	{"failures only, spent", func() algo.Limiter { return algo.FailuresOnly(empty()) }},
+	{"failures only, spent", func() algo.Limiter { return guard.FailuresOnly(empty()) }},
 	{"off", func() algo.Limiter { s := algo.NewSwitch(empty()); s.Off(); return s }},
 	{"trial of a spent one", func() algo.Limiter { return algo.Shadow(empty()) }},
 	{"trial of a ban", func() algo.Limiter { return algo.Shadow(algo.DenyAll()) }},

@@ -27,7 +27,7 @@ func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[
 		if p.Limiter == nil { // of calls whose plan is not known
 			continue
 		}
-		ps.NeedsRelease = ps.NeedsRelease || algo.OccupiesSlot(p.Limiter)
+		ps.NeedsRelease = ps.NeedsRelease || algo.About(p.Limiter).NeedsRelease
 		for l := range algo.Walk(p.Limiter) {
 			_, chooser := l.(algo.Chooser)
 			ps.chooses = ps.chooses || chooser

@@ -85,13 +85,14 @@ func (a Adapter) Require(ok bool, constructor, what string) {
 // may still deny, for the run queue of the processor.
 const unbounded = math.MaxInt32
 
-// defaultName describes the limit, if there is one: "100-per-60s",
+// defaultName describes the limit, if there is one: "100-per-minute",
 // "64-concurrent-requests".
 func defaultName(l algo.Limiter) string {
-	if d, ok := algo.Describe(l); ok && (d.Quota != unbounded || d.Unit != algo.ConcurrentRequests) {
-		return d.String()
+	d := algo.About(l)
+	if d.Quota == unbounded && d.Unit == algo.ConcurrentRequests {
+		d.Quota = 0
 	}
-	return "default"
+	return d.String()
 }
 
 const maxName = 64

@@ -38,9 +38,10 @@ type PolicyItem struct {
 // PolicyItem returns the item for a decision with the given limit. It is
 // rendered again when the limit changes.
 func (f *Fields) PolicyItem(limit int64) *PolicyItem {
-	d, ok := algo.Describe(f.Limiter)
+	d := algo.About(f.Limiter)
+	ok := d.Quota != 0
 	if !ok {
-		d = algo.Description{Quota: limit}
+		d.Quota = limit
 	}
 	if p := f.item.Load(); p != nil && p.description == d && p.Described == ok {
 		return p
@@ -157,10 +158,7 @@ func (f *Fields) InForce(d *algo.Decision) bool {
 }
 
 // countsInFlight is true as well for a limiter without a description.
-func (f *Fields) countsInFlight() bool {
-	d, ok := algo.Describe(f.Limiter)
-	return !ok || d.Unit == algo.ConcurrentRequests
-}
+func (f *Fields) countsInFlight() bool { return algo.About(f.Limiter).NeedsRelease }
 
 // maxNumber is the largest integer of a structured field (RFC 9651 section
 // 3.3.1).

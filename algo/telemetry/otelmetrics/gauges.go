@@ -102,7 +102,7 @@ type keyTable interface{ Stats() algo.Stats }
 
 // describe observes the configuration of one limiter and its table of keys.
 func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
-	if d, ok := algo.Describe(l); ok && d.Window > 0 {
+	if d := algo.About(l); d.Window > 0 {
 		o.ObserveInt64(g.quota, d.Quota, set)
 		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
 	}

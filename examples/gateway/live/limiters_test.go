@@ -68,17 +68,16 @@ func TestAdjusted(t *testing.T) {
 
 			fresh, err := spec(t, test.to).New()
 			require.NoError(t, err)
-			want, wantOK := algo.Describe(fresh)
-			got, gotOK := algo.Describe(after["a"])
-			require.Equal(t, wantOK, gotOK)
+			want := algo.About(fresh)
+			got := algo.About(after["a"])
 			require.Equal(t, want, got)
 
 			back, changes := apply(t, limiters, map[string]string{"a": test.from})
 			require.Equal(t, live.Changes{Adjusted: 1}, changes)
 			original, err := spec(t, test.from).New()
 			require.NoError(t, err)
-			want, _ = algo.Describe(original)
-			got, _ = algo.Describe(back["a"])
+			want = algo.About(original)
+			got = algo.About(back["a"])
 			require.Equal(t, want, got)
 		})
 	}
@@ -140,7 +139,7 @@ func TestAllOrNothing(t *testing.T) {
 		{ID: "b", Spec: algo.Spec{Algorithm: "none", Rate: algo.PerSecond(1)}},
 	}, func(map[string]algo.Limiter) error { return nil })
 	require.ErrorContains(t, err, `limit "b"`)
-	d, _ := algo.Describe(now["a"])
+	d := algo.About(now["a"])
 	require.Equal(t, int64(5), d.Quota)
 	_, changes := apply(t, limiters, map[string]string{"a": "5/s"})
 	require.Equal(t, live.Changes{Kept: 1}, changes)

@@ -52,8 +52,8 @@ func TestSnippets(t *testing.T) {
 		require.NoError(t, err, a.name)
 		shown, err := parsed.New()
 		require.NoError(t, err)
-		want, _ := algo.Describe(limiter)
-		got, _ := algo.Describe(shown)
+		want := algo.About(limiter)
+		got := algo.About(shown)
 		require.Equal(t, want, got, a.name)
 		require.IsType(t, limiter, shown)
 	}

@@ -144,8 +144,8 @@ func (l *headerList) add(key, value string) {
 func (f *fields) ietf(all *headerList) {
 	var policies, limits []string
 	for _, it := range f.items {
-		promise, ok := algo.Describe(it.limit.limiter)
-		if !ok {
+		promise := algo.About(it.limit.limiter)
+		if promise.Quota == 0 {
 			continue
 		}
 		policies = append(policies, fmt.Sprintf("%q;q=%d;w=%d", it.limit.name, promise.Quota, seconds(promise.Window)))

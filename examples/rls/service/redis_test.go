@@ -89,7 +89,7 @@ func TestNegativeHitsOfBothKindsOfLimits(t *testing.T) {
 	s, err := service.New(f, service.Options{
 		Store: openStore(t, server), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		Wrap: func(l algo.Limiter) algo.Limiter {
-			if d, _ := algo.Describe(l); d.Quota == 7 {
+			if d := algo.About(l); d.Quota == 7 {
 				return algo.Must(algo.NewTokenBucket(algo.PerDay(7)))
 			}
 			return l

@@ -1,4 +1,4 @@
-package algo_test
+package meter_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -26,7 +27,7 @@ func TestW1_MetersOnLeases(t *testing.T) {
 			must(t, l, "k", others)
 			estimate := rnd.Int64N(50)
 			lease, part := leaseOf(t, rnd, l, day, estimate)
-			m := algo.MeterLease(l, part, rnd.Int64N(60))
+			m := meter.Continue(l, part, rnd.Int64N(60))
 			require.True(t, m.Allowed)
 			for range rnd.IntN(10) {
 				if n := rnd.Int64N(40); reserve(t, m, n).Allowed {
@@ -57,12 +58,12 @@ func leaseOf(t *testing.T, rnd *rand.Rand, l, other algo.Limiter, n int64) (leas
 }
 
 // A lease without a charge makes a meter that admits everything, or nothing.
-func TestMeterLeaseOfNoCharge(t *testing.T) {
+func TestContinueNoCharge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerHour(10))
 		free := must(t, algo.Unlimited(), "k", 5)
 		for _, lease := range []*algo.Lease{new(algo.Lease), &free} {
-			m := algo.MeterLease(l, lease, 10)
+			m := meter.Continue(l, lease, 10)
 			require.True(t, m.Allowed)
 			require.True(t, reserve(t, m, 1000).Allowed)
 			m.Use(1000)
@@ -71,12 +72,12 @@ func TestMeterLeaseOfNoCharge(t *testing.T) {
 		}
 		require.EqualValues(t, 10, peek(t, l, "k").Remaining)
 		denied := must(t, l, "k", 11)
-		m := algo.MeterLease(l, &denied, 10)
+		m := meter.Continue(l, &denied, 10)
 		require.False(t, m.Allowed)
 		require.False(t, reserve(t, m, 1).Allowed)
 
 		whole := must(t, algo.All(l, bucket(algo.PerDay(100))), "k", 3)
-		m = algo.MeterLease(l, &whole, -1)
+		m = meter.Continue(l, &whole, -1)
 		m.Use(2)
 		m.Close()
 		require.EqualValues(t, 8, peek(t, l, "k").Remaining, "3 were charged, 2 are used")
@@ -87,7 +88,7 @@ func TestMeterLeaseOfNoCharge(t *testing.T) {
 func TestMeterDelaysOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := algo.Must(algo.NewPacer(algo.PerSecond(10), algo.MaxWait(time.Minute)))
-		m := meter(t, l, 1, 5)
+		m := start(t, l, 1, 5)
 		m.Use(1)
 		require.Positive(t, reserve(t, m, 1).Delay)
 		m.Use(1)
@@ -96,7 +97,7 @@ func TestMeterDelaysOnce(t *testing.T) {
 }
 
 // A middleware has charged an estimate, and the handler goes on with it.
-func ExampleMeterLease() {
+func ExampleContinue() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	lease, err := tokens.Acquire(context.Background(), "ann", 100)
 	if err != nil || !lease.Allowed {
@@ -104,7 +105,7 @@ func ExampleMeterLease() {
 	}
 	defer lease.Release(algo.Succeeded)
 
-	m := algo.MeterLease(tokens, &lease, 50)
+	m := meter.Continue(tokens, &lease, 50)
 	defer m.Close()
 	if d, err := m.Reserve(context.Background(), 130); err != nil || !d.Allowed {
 		return

@@ -1,4 +1,4 @@
-package algo_test
+package meter_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 )
 
 func TestAtMost(t *testing.T) {
@@ -27,15 +28,15 @@ func TestAtMost(t *testing.T) {
 		}
 		for name, l := range limits {
 			for _, step := range []struct{ asked, want int64 }{{4, 4}, {1000, 6}, {1, 0}, {5, 0}} {
-				lease, units, err := algo.AtMost(ctx, l, "k", step.asked)
+				lease, units, err := meter.AtMost(ctx, l, "k", step.asked)
 				require.NoError(t, err, name)
 				require.Equal(t, step.want, units, "%s: %d", name, step.asked)
 				require.Equal(t, step.want > 0, lease.Allowed, name)
 			}
-			_, _, err := algo.AtMost(ctx, l, "k", 0)
+			_, _, err := meter.AtMost(ctx, l, "k", 0)
 			require.ErrorIs(t, err, algo.ErrCost, name)
 		}
-		lease, units, err := algo.AtMost(ctx, algo.DenyAll(), "k", 5)
+		lease, units, err := meter.AtMost(ctx, algo.DenyAll(), "k", 5)
 		require.NoError(t, err)
 		require.Zero(t, units)
 		require.False(t, lease.Allowed)
@@ -52,7 +53,7 @@ func TestW1_AtMostSharesTheBurst(t *testing.T) {
 		for i := range 8 {
 			all.Go(func() {
 				for {
-					lease, units, err := algo.AtMost(ctx, l, "k", int64(70+i*13))
+					lease, units, err := meter.AtMost(ctx, l, "k", int64(70+i*13))
 					if err != nil || !lease.Allowed {
 						return
 					}
@@ -71,7 +72,7 @@ func TestW1_AtMostSharesTheBurst(t *testing.T) {
 func ExampleAtMost() {
 	l := algo.Must(algo.NewTokenBucket(algo.PerMinute(100)))
 	for _, batch := range []int64{60, 60, 60} {
-		_, units, err := algo.AtMost(context.Background(), l, "mails", batch)
+		_, units, err := meter.AtMost(context.Background(), l, "mails", batch)
 		fmt.Println(units, err)
 	}
 	// Output:

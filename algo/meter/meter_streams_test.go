@@ -1,4 +1,4 @@
-package algo_test
+package meter_test
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -70,14 +71,14 @@ func costOf(rnd *rand.Rand) int64 {
 type strategy func(s *streams, cost int64) (whole bool)
 
 // start charges n units as soon as they fit.
-func (s *streams) start(n, block int64) *algo.Meter {
+func (s *streams) start(n, block int64) *meter.Meter {
 	return s.startEstimated(func() int64 { return n }, block)
 }
 
 // startEstimated charges an estimate as soon as it fits. Each try has the latest one.
-func (s *streams) startEstimated(estimate func() int64, block int64) *algo.Meter {
+func (s *streams) startEstimated(estimate func() int64, block int64) *meter.Meter {
 	for {
-		m, err := algo.StartMeter(bg, s.limit, "k", estimate(), block)
+		m, err := meter.Start(bg, s.limit, "k", estimate(), block)
 		if err != nil {
 			panic(err)
 		}
@@ -89,7 +90,7 @@ func (s *streams) startEstimated(estimate func() int64, block int64) *algo.Meter
 }
 
 // chunks produces a stream, with check before and after each chunk.
-func (s *streams) chunks(m *algo.Meter, cost int64, before, after func(n int64) bool) bool {
+func (s *streams) chunks(m *meter.Meter, cost int64, before, after func(n int64) bool) bool {
 	defer m.Close()
 	for cost > 0 && time.Now().Before(s.ends) {
 		n := min(cost, chunkUnits)
@@ -110,7 +111,7 @@ func (s *streams) chunks(m *algo.Meter, cost int64, before, after func(n int64) 
 func fits(int64) bool { return true }
 
 // reserving returns whether n units fit into m now.
-func reserving(m *algo.Meter) func(n int64) bool {
+func reserving(m *meter.Meter) func(n int64) bool {
 	return func(n int64) bool {
 		d, err := m.Reserve(bg, n)
 		return err == nil && d.Allowed
@@ -120,7 +121,7 @@ func reserving(m *algo.Meter) func(n int64) bool {
 // estimated reserves a quantile of the costs of earlier streams, and charges the
 // units above it.
 func estimated(quantile float64) strategy {
-	e := algo.Must(algo.NewEstimator(quantile, 100, 2))
+	e := algo.Must(meter.NewEstimator(quantile, 100, 2))
 	return func(s *streams, cost int64) bool {
 		whole := s.chunks(s.startEstimated(estimate(e), 0), cost, fits, fits)
 		e.Learn("", "", streamMost, cost)
@@ -129,13 +130,13 @@ func estimated(quantile float64) strategy {
 }
 
 // estimate is of a stream of which only the most is known.
-func estimate(e *algo.Estimator) func() int64 {
+func estimate(e *meter.Estimator) func() int64 {
 	return func() int64 { return e.Estimate("", "", streamMost, streamMost) }
 }
 
 // meteredEstimate reserves each chunk that is above the estimate, or waits.
 func meteredEstimate(quantile float64) strategy {
-	e := algo.Must(algo.NewEstimator(quantile, 100, 2))
+	e := algo.Must(meter.NewEstimator(quantile, 100, 2))
 	return func(s *streams, cost int64) bool {
 		m := s.startEstimated(estimate(e), block)
 		whole := s.chunks(m, cost, holding(m), fits)
@@ -145,7 +146,7 @@ func meteredEstimate(quantile float64) strategy {
 }
 
 // holding waits until n units fit into m.
-func holding(m *algo.Meter) func(n int64) bool {
+func holding(m *meter.Meter) func(n int64) bool {
 	return func(n int64) bool {
 		for {
 			d, err := m.Reserve(bg, n)

@@ -1,6 +1,11 @@
-package algo
+package meter
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-go/sluice/algo"
+)
 
 // AtMost acquires as many units of l under key as fit now, up to n, for work that can
 // be divided: a batch, a buffer, pages of a list. It returns the number of units in the
@@ -9,15 +14,15 @@ import "context"
 // It asks for n, and then for the Remaining units of the denial. So it takes two decisions
 // where less than n fits, and more only while others spend at the same time. All limits
 // keep their bounds: only the units of the lease are charged. n is 1 or more, else the
-// error is [ErrCost]; errors of l are returned unchanged.
-func AtMost(ctx context.Context, l Limiter, key string, n int64) (lease Lease, units int64, err error) {
+// error is [algo.ErrCost]; errors of l are returned unchanged.
+func AtMost(ctx context.Context, l algo.Limiter, key string, n int64) (lease algo.Lease, units int64, err error) {
 	if n < 1 {
-		return Lease{}, 0, costError(n)
+		return lease, 0, fmt.Errorf("%w: n is %d, want 1 or more", algo.ErrCost, n)
 	}
-	ctx = Tentative(ctx)
+	ctx = algo.Tentative(ctx)
 	for units = n; ; units = lease.Remaining {
 		if lease, err = l.Acquire(ctx, key, units); err != nil {
-			return Lease{}, 0, err
+			return algo.Lease{}, 0, err
 		}
 		switch {
 		case lease.Allowed:

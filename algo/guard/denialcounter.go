@@ -1,10 +1,9 @@
-package algo
+package guard
 
 import (
-	"fmt"
 	"math"
-	"time"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
@@ -19,17 +18,11 @@ type denialCounter struct {
 
 const (
 	denialBits = 20 // of the count; 2^20 ticks are a step
-	maxDenials = 1<<denialBits - 1
+	maxDenials = decide.MaxDenials
 )
 
-func newDenialCounter(r Rate) (denialCounter, error) {
-	switch {
-	case r.Count < 1 || r.Count > maxDenials:
-		return denialCounter{}, fmt.Errorf("denials: count is %d, want 1 to %d", r.Count, maxDenials)
-	case r.Period < time.Millisecond || r.Period > decide.MaxSpan:
-		return denialCounter{}, fmt.Errorf("denials: period is %v, want %v to %v", r.Period, time.Millisecond, decide.MaxSpan)
-	}
-	return denialCounter{r.Count, keystore.ToTicks(r.Period) >> denialBits}, nil
+func newDenialCounter(r algo.Rate) denialCounter {
+	return denialCounter{r.Count, keystore.ToTicks(r.Period) >> denialBits}
 }
 
 // add counts one denial and reports whether it completes the limit, after

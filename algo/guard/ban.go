@@ -1,12 +1,15 @@
-package algo
+package guard
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
-	"github.com/sluice-go/sluice/internal/engine"
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
@@ -17,24 +20,24 @@ import (
 //
 // A key is banned after a given number of quota denials within one period, counted from the first
 // of them. While a key is banned, every request of any cost, and every peek, is denied with the Reason
-// [Banned] and the rest of the ban as RetryAfter; the limiter is not called. These denials do
+// [algo.Banned] and the rest of the ban as RetryAfter; the limiter is not called. These denials do
 // not count, so a ban ends however often the caller retries. Bans of the limiter itself, denials
 // for overload, or for a cost that never fits, do not count either, nor do looks and requests that
-// wait as they were told ([Tentative]). The empty key is shared by all
+// wait as they were told ([algo.Tentative]). The empty key is shared by all
 // callers and is never banned.
 //
 // A ban is twice as long as the last one if the time since the end of the last
 // ban is shorter than that ban was. Each further such time undoes one
 // doubling.
 //
-// Memory is bounded by [MaxKeys], for recently denied keys and for keys with a
+// Memory is bounded by [algo.MaxKeys], for recently denied keys and for keys with a
 // ban that runs or is remembered each. In a full table the count or the ban
 // that would expire first is evicted.
 //
 // Do not use it over a limit that well-behaved callers often reach, nor where
 // many callers share a key, such as one address.
 type Ban struct {
-	wrapping
+	limiter  algo.Limiter
 	duration banDuration
 	counter  denialCounter
 	bans     keystore.Store[int64, struct{}]
@@ -44,63 +47,77 @@ type Ban struct {
 // NewBan wraps l. The rate denials is the number of denials that causes a ban,
 // and the period they are counted in, for example PerMinute(10): 1 to 1048575
 // in 1 ms to 365 days. The first ban lasts first, later ones at most longest,
-// up to 90 days. The only option is [MaxKeys]. The error names the field and
+// up to 90 days. The only option is [algo.MaxKeys]. The error names the field and
 // its value. It panics if l is nil.
-func NewBan(l Limiter, denials Rate, first, longest time.Duration, opts ...Option) (*Ban, error) {
-	const name = "ban"
-	mustLimiter(l, "NewBan")
-	s, err := (&kind{title: name, takes: []string{"MaxKeys"}}).configure(Spec{}, opts)
+func NewBan(l algo.Limiter, denials algo.Rate, first, longest time.Duration, opts ...algo.Option) (*Ban, error) {
+	if l == nil {
+		panic("guard: NewBan: the limiter is nil")
+	}
+	keys, err := maxKeys(opts)
+	if err == nil {
+		err = decide.CheckBan(denials.Count, denials.Period, first, longest)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("guard: ban: %w", err)
 	}
-	b := &Ban{wrapping: wrapping{l}}
-	if b.duration, err = newBanDuration(first, longest); err != nil {
-		return nil, fmt.Errorf("algo: %s: %w", name, err)
-	}
-	if b.counter, err = newDenialCounter(denials); err != nil {
-		return nil, fmt.Errorf("algo: %s: %w", name, err)
-	}
+	b := &Ban{limiter: l, duration: newBanDuration(first, longest), counter: newDenialCounter(denials)}
 	// Keys that shared a word would be banned for each other.
-	room := keystore.Config{MaxKeys: int(cmp.Or(s.MaxKeys, engine.DefaultMaxKeys)), Evict: true}
+	room := keystore.Config{MaxKeys: keys, Evict: true}
 	b.bans.Init(room, nil)
 	b.denials.Init(room, nil)
 	return b, nil
 }
 
+// maxKeys is the value of the option MaxKeys, or its default.
+func maxKeys(opts []algo.Option) (int, error) {
+	for _, o := range opts {
+		if o.String() != "MaxKeys" {
+			return 0, fmt.Errorf("does not take the option %s, only MaxKeys", o)
+		}
+	}
+	s, err := algo.Spec{Rate: algo.PerSecond(1)}.With(opts...)
+	if err != nil {
+		err = errors.New(strings.TrimPrefix(err.Error(), "algo: token bucket: "))
+	}
+	return int(cmp.Or(s.MaxKeys, 1<<20)), err
+}
+
+// Unwrap returns the limiter.
+func (b *Ban) Unwrap() []algo.Limiter { return []algo.Limiter{b.limiter} }
+
 // Acquire denies a banned key. For other keys it forwards to the limiter and
 // counts its denials.
-func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease Lease, err error) {
+func (b *Ban) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
-		return lease, costError(n)
+		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
 	if left := b.Banned(key); left > 0 {
 		lease.Decision = b.denial(left)
 		return lease, nil
 	}
-	if lease, err = b.limiter.Acquire(ctx, key, n); err == nil && !IsTentative(ctx) {
+	if lease, err = b.limiter.Acquire(ctx, key, n); err == nil && !algo.IsTentative(ctx) {
 		b.count(&lease.Decision, key)
 	}
 	return lease, err
 }
 
 // Peek answers as Acquire does, and counts nothing.
-func (b *Ban) Peek(ctx context.Context, key string, n int64) (Decision, error) {
+func (b *Ban) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
 	if left := b.Banned(key); left > 0 && n >= 0 {
 		return b.denial(left), nil
 	}
-	return Peek(ctx, b.limiter, key, n)
+	return algo.Peek(ctx, b.limiter, key, n)
 }
 
 // denial is the decision on a key whose ban lasts for left.
-func (b *Ban) denial(left time.Duration) Decision {
-	about, _ := Describe(b.limiter)
-	return Decision{Reason: Banned, Limit: about.Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
+func (b *Ban) denial(left time.Duration) algo.Decision {
+	return algo.Decision{Reason: algo.Banned, Limit: algo.About(b.limiter).Quota, RetryAfter: left, NextAfter: left, ResetAfter: left}
 }
 
 // count counts a denial. The one that completes the number is answered as a
 // ban.
-func (b *Ban) count(d *Decision, key string) {
-	if d.Allowed || d.Reason != Quota || key == "" || !b.completes(key) {
+func (b *Ban) count(d *algo.Decision, key string) {
+	if d.Allowed || d.Reason != algo.Quota || key == "" || !b.completes(key) {
 		return
 	}
 	if left := b.ban(key); left > d.RetryAfter {

@@ -1,7 +1,6 @@
-package algo
+package guard
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/keystore"
@@ -18,25 +17,14 @@ type banDuration struct {
 	top            int64 // the lowest level whose ban lasts longest
 }
 
-// maxBan leaves room in the word for the time a ban is remembered.
-const maxBan = 90 * 24 * time.Hour
-
 const levelMask = keystore.TicksPerNano - 1
 
-func newBanDuration(first, longest time.Duration) (banDuration, error) {
-	switch {
-	case first <= 0:
-		return banDuration{}, fmt.Errorf("first ban is %v, want more than 0", first)
-	case longest < first:
-		return banDuration{}, fmt.Errorf("longest ban is %v, want %v (the first ban) or more", longest, first)
-	case longest > maxBan:
-		return banDuration{}, fmt.Errorf("longest ban is %v, want at most %v", longest, maxBan)
-	}
+func newBanDuration(first, longest time.Duration) banDuration {
 	b := banDuration{first: keystore.ToTicks(first), longest: keystore.ToTicks(longest), top: 1}
 	for b.length(b.top) < b.longest {
 		b.top++
 	}
-	return b, nil
+	return b
 }
 
 // length of the ban of a level, 1 to top.

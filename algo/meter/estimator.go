@@ -1,4 +1,4 @@
-package algo
+package meter
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 // units to reserve:
 //
 //	n := estimator.Estimate("large-model", user, inputBytes, maxTokens)
-//	m, err := algo.StartMeter(ctx, tokens, user, n, 100)
+//	m, err := meter.Start(ctx, tokens, user, n, 100)
 //	...
 //	m.Settle(used)
 //	estimator.Learn("large-model", user, inputBytes, used)
@@ -51,11 +51,11 @@ type Estimator struct {
 func NewEstimator(quantile float64, window, maxKeys int) (*Estimator, error) {
 	switch {
 	case !(quantile > 0 && quantile < 1):
-		return nil, fmt.Errorf("algo: estimator: the quantile is %v, want above 0 and below 1", quantile)
+		return nil, fmt.Errorf("meter: estimator: the quantile is %v, want above 0 and below 1", quantile)
 	case window < 1:
-		return nil, fmt.Errorf("algo: estimator: the window is %d, want 1 or more", window)
+		return nil, fmt.Errorf("meter: estimator: the window is %d, want 1 or more", window)
 	case maxKeys < 2:
-		return nil, fmt.Errorf("algo: estimator: maxKeys is %d, want 2 or more", maxKeys)
+		return nil, fmt.Errorf("meter: estimator: maxKeys is %d, want 2 or more", maxKeys)
 	}
 	return &Estimator{
 		quantile: quantile, keep: 1 - 1/float64(window), seed: maphash.MakeSeed(),

@@ -1,4 +1,4 @@
-package algo_test
+package meter_test
 
 import (
 	"context"
@@ -14,16 +14,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-func meter(t require.TestingT, l algo.Limiter, n, block int64) *algo.Meter {
-	m, err := algo.StartMeter(bg, l, "k", n, block)
+func start(t require.TestingT, l algo.Limiter, n, block int64) *meter.Meter {
+	m, err := meter.Start(bg, l, "k", n, block)
 	require.NoError(t, err)
 	return m
 }
 
-func reserve(t require.TestingT, m *algo.Meter, n int64) algo.Decision {
+func reserve(t require.TestingT, m *meter.Meter, n int64) algo.Decision {
 	d, err := m.Reserve(bg, n)
 	require.NoError(t, err)
 	return d
@@ -40,7 +41,7 @@ func counting(l algo.Limiter, calls *int) algo.Limiter {
 func TestMeterReservesInBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, calls := bucket(algo.PerMinute(1000)), 0
-		m := meter(t, counting(l, &calls), 100, 50)
+		m := start(t, counting(l, &calls), 100, 50)
 		for range 25 { // 250 units
 			require.True(t, reserve(t, m, 10).Allowed)
 			m.Use(10)
@@ -68,7 +69,7 @@ func TestMeterReservesInBlocks(t *testing.T) {
 func TestMeterDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerSecond(10), algo.Burst(100))
-		m := meter(t, l, 60, 50)
+		m := start(t, l, 60, 50)
 		m.Use(60)
 		require.True(t, reserve(t, m, 30).Allowed, "30 of a block of 50")
 		require.EqualValues(t, 10, peek(t, l, "k").Remaining)
@@ -85,7 +86,7 @@ func TestMeterDenials(t *testing.T) {
 		require.False(t, lease.Allowed)
 		require.Equal(t, 1600*time.Millisecond, lease.RetryAfter)
 
-		denied := meter(t, l, 1, 1)
+		denied := start(t, l, 1, 1)
 		require.False(t, denied.Allowed)
 		denied.Use(1000)
 		require.False(t, reserve(t, denied, 1).Allowed)
@@ -100,7 +101,7 @@ func TestMeterDenials(t *testing.T) {
 func TestMeterGivesBackWhatStillWeighs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerSecond(10), algo.Burst(1000))
-		m := meter(t, l, 500, 100)
+		m := start(t, l, 500, 100)
 		time.Sleep(10 * time.Minute)
 		m.Use(500)
 		require.True(t, reserve(t, m, 1).Allowed)
@@ -109,11 +110,11 @@ func TestMeterGivesBackWhatStillWeighs(t *testing.T) {
 		m.Close()
 		require.EqualValues(t, 1000, peek(t, l, "k").Remaining, "50 of 99 unused units still weigh")
 
-		m = meter(t, l, 500, 100)
+		m = start(t, l, 500, 100)
 		m.Use(480)
 		m.Settle(200)
 		require.EqualValues(t, 800, peek(t, l, "k").Remaining, "the upstream reports less")
-		m = meter(t, l, 100, 100)
+		m = start(t, l, 100, 100)
 		for range 30 {
 			require.True(t, reserve(t, m, 10).Allowed)
 			m.Use(10)
@@ -122,7 +123,7 @@ func TestMeterGivesBackWhatStillWeighs(t *testing.T) {
 		m.Settle(50)
 		require.EqualValues(t, 700, peek(t, l, "k").Remaining, "the two latest blocks come back, the first stays")
 		time.Sleep(time.Hour)
-		m = meter(t, l, 100, 100)
+		m = start(t, l, 100, 100)
 		m.Settle(350)
 		require.EqualValues(t, 650, peek(t, l, "k").Remaining, "the upstream reports more")
 	})
@@ -139,7 +140,7 @@ func TestW1_MetersSettleExactly(t *testing.T) {
 			l := bucket(algo.PerMinute(1), algo.Burst(burst))
 			var sum int64
 			for range 1 + rnd.IntN(4) {
-				m := meter(t, l, rnd.Int64N(50), rnd.Int64N(60))
+				m := start(t, l, rnd.Int64N(50), rnd.Int64N(60))
 				for range rnd.IntN(10) {
 					if n := rnd.Int64N(40); m.Allowed && reserve(t, m, n).Allowed {
 						m.Use(n - rnd.Int64N(n+1))
@@ -160,13 +161,13 @@ func TestS3_MeterMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := bucket(algo.PerHour(100))
 		for _, n := range [][2]int64{{-1, 1}, {1, -1}} {
-			_, err := algo.StartMeter(bg, l, "k", n[0], n[1])
+			_, err := meter.Start(bg, l, "k", n[0], n[1])
 			require.ErrorIs(t, err, algo.ErrCost)
 		}
-		m := meter(t, l, 10, 0)
+		m := start(t, l, 10, 0)
 		_, err := m.Reserve(bg, -1)
 		require.ErrorIs(t, err, algo.ErrCost)
-		algo.ResetWarnings()
+		meter.ResetWarnings()
 		says := captureLog(t, func() {
 			m.Use(-5)
 			m.Use(math.MinInt64)
@@ -183,9 +184,9 @@ func TestS3_MeterMisuse(t *testing.T) {
 		require.Zero(t, peek(t, l, "k").Remaining, "the largest debt of a key")
 
 		failing := errors.New("away")
-		_, err = algo.StartMeter(bg, limiterFunc(func(context.Context, string, int64) (algo.Lease, error) { return algo.Lease{}, failing }), "k", 1, 1)
+		_, err = meter.Start(bg, limiterFunc(func(context.Context, string, int64) (algo.Lease, error) { return algo.Lease{}, failing }), "k", 1, 1)
 		require.ErrorIs(t, err, failing)
-		huge := meter(t, bucket(algo.PerHour(100)), 0, 1000) // a block that never fits
+		huge := start(t, bucket(algo.PerHour(100)), 0, 1000) // a block that never fits
 		require.True(t, reserve(t, huge, 60).Allowed)
 		require.Equal(t, algo.Never, reserve(t, huge, 1000).Reason)
 	})
@@ -195,7 +196,7 @@ func TestS3_MeterMisuse(t *testing.T) {
 func TestMeterOfSeveralLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		minute, day := bucket(algo.PerMinute(1000)), algo.Must(algo.NewFixedWindow(algo.PerDay(5000), algo.Zone("UTC")))
-		m := meter(t, algo.All(minute, day), 100, 200)
+		m := start(t, algo.All(minute, day), 100, 200)
 		m.Use(80)
 		require.True(t, reserve(t, m, 100).Allowed)
 		m.Use(110)
@@ -206,7 +207,7 @@ func TestMeterOfSeveralLimits(t *testing.T) {
 }
 
 func TestMeterAllocatesNothing(t *testing.T) {
-	m := meter(t, bucket(algo.PerSecond(1e9)), 0, 64)
+	m := start(t, bucket(algo.PerSecond(1e9)), 0, 64)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		if d, err := m.Reserve(bg, 20); err == nil && d.Allowed {
 			m.Use(20)
@@ -215,7 +216,7 @@ func TestMeterAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkMeter(b *testing.B) {
-	m := meter(b, bucket(algo.PerSecond(1e9)), 0, 64)
+	m := start(b, bucket(algo.PerSecond(1e9)), 0, 64)
 	b.ReportAllocs()
 	for b.Loop() {
 		if d, err := m.Reserve(bg, 20); err == nil && d.Allowed {
@@ -229,7 +230,7 @@ func ExampleMeter() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	ctx := context.Background()
 
-	m, err := algo.StartMeter(ctx, tokens, "ann", 40, 25)
+	m, err := meter.Start(ctx, tokens, "ann", 40, 25)
 	if err != nil || !m.Allowed {
 		return
 	}
@@ -251,11 +252,11 @@ func ExampleMeter() {
 }
 
 // The upstream reports the true cost at the end.
-func ExampleStartMeter() {
+func ExampleStart() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	ctx := context.Background()
 
-	m, err := algo.StartMeter(ctx, tokens, "ann", 300, 100)
+	m, err := meter.Start(ctx, tokens, "ann", 300, 100)
 	if err != nil || !m.Allowed {
 		return
 	}

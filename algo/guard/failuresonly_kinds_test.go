@@ -1,4 +1,4 @@
-package algo_test
+package guard_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	colors "github.com/sluice-go/sluice/algo/marker"
 	"github.com/sluice-go/sluice/algo/shares"
 )
@@ -31,7 +32,7 @@ func tenOfEach(t testing.TB) map[string]algo.Limiter {
 		"TRTCM":                   colors.Limit(algo.Must(colors.NewTRTCM(five, 5, ten, 10)), colors.Yellow),
 		"RFC 4115":                colors.Limit(algo.Must(colors.NewRFC4115(ten, 5, five, 5)), colors.Yellow),
 		"RFC 4115 without excess": colors.Limit(algo.Must(colors.NewRFC4115(ten, 10, five, 0)), colors.Yellow),
-		"a ban":                   algo.Must(algo.NewBan(bucket(ten), algo.PerMinute(1000), time.Second, time.Minute)),
+		"a ban":                   algo.Must(guard.NewBan(bucket(ten), algo.PerMinute(1000), time.Second, time.Minute)),
 		"a bucket that may wait":  bucket(ten, algo.MaxWait(time.Minute)),
 		"the child of a limit":    algo.Must(shares.New(ten, map[string]int64{"a": 5})).Child("a"),
 	}
@@ -47,7 +48,7 @@ func tenOfEach(t testing.TB) map[string]algo.Limiter {
 func TestW2_FailuresOnlyOverEveryLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, inner := range tenOfEach(t) {
-			l := algo.FailuresOnly(inner)
+			l := guard.FailuresOnly(inner)
 			failures := 0
 			for ; failures < 50; failures++ {
 				lease := must(t, l, "k", 1)
@@ -64,8 +65,8 @@ func TestW2_FailuresOnlyOverEveryLimit(t *testing.T) {
 
 // Failures that are in flight at once are charged beyond the limit, and are no denials.
 func TestFailuresOnlyOverABanCountsNoFailure(t *testing.T) {
-	ban := algo.Must(algo.NewBan(bucket(algo.PerHour(2)), algo.PerMinute(1), time.Hour, time.Hour))
-	l := algo.FailuresOnly(ban)
+	ban := algo.Must(guard.NewBan(bucket(algo.PerHour(2)), algo.PerMinute(1), time.Hour, time.Hour))
+	l := guard.FailuresOnly(ban)
 	var leases [5]algo.Lease
 	for i := range leases {
 		leases[i] = must(t, l, "k", 1)

@@ -1,4 +1,4 @@
-package algo_test
+package guard_test
 
 import (
 	"context"
@@ -13,10 +13,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/meter"
 )
 
 // provoke is denied until it is banned.
-func provoke(t require.TestingT, e *algo.Ban, key string, denials int) {
+func provoke(t require.TestingT, e *guard.Ban, key string, denials int) {
 	for i := range denials {
 		require.Zero(t, e.Banned(key), "after %d denials", i)
 		require.False(t, must(t, e, key, 1).Allowed)
@@ -27,7 +29,7 @@ func provoke(t require.TestingT, e *algo.Ban, key string, denials int) {
 func TestBanDoublesAndDecays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
-		e := algo.Must(algo.NewBan(inner, algo.PerMinute(3), time.Minute, 5*time.Minute))
+		e := algo.Must(guard.NewBan(inner, algo.PerMinute(3), time.Minute, 5*time.Minute))
 		require.True(t, must(t, e, "k", 1).Allowed)
 		for _, want := range []time.Duration{1, 2, 4, 5, 5} {
 			provoke(t, e, "k", 3)
@@ -60,7 +62,7 @@ func TestBanDoublesAndDecays(t *testing.T) {
 // began are counted from the first one after it.
 func TestBanRestartsTheCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := algo.Must(algo.NewBan(bucket(algo.PerDay(1)), algo.PerMinute(3), time.Second, time.Second))
+		e := algo.Must(guard.NewBan(bucket(algo.PerDay(1)), algo.PerMinute(3), time.Second, time.Second))
 		require.True(t, must(t, e, "k", 1).Allowed)
 		provoke(t, e, "k", 3)
 		time.Sleep(50 * time.Second)
@@ -73,7 +75,7 @@ func TestBanRestartsTheCount(t *testing.T) {
 func TestBanDecisions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerHour(2))
-		e := algo.Must(algo.NewBan(inner, algo.PerMinute(2), time.Hour, 2*time.Hour))
+		e := algo.Must(guard.NewBan(inner, algo.PerMinute(2), time.Hour, 2*time.Hour))
 		held := must(t, e, "k", 2)
 		require.True(t, held.Allowed)
 		require.Equal(t, 30*time.Minute, must(t, e, "k", 1).RetryAfter, "the limiter's")
@@ -104,7 +106,7 @@ func TestBanDecisions(t *testing.T) {
 func TestBanCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerDay(1))
-		e := algo.Must(algo.NewBan(inner, algo.PerMinute(3), time.Hour, time.Hour))
+		e := algo.Must(guard.NewBan(inner, algo.PerMinute(3), time.Hour, time.Hour))
 		must(t, e, "k", 1)
 		must(t, e, "", 1)
 		for range 5 {
@@ -121,10 +123,10 @@ func TestBanCounts(t *testing.T) {
 		require.Zero(t, e.Banned(""), "all callers share the empty key")
 		e.Reset("")
 
-		over := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Overload}), algo.PerMinute(1), time.Hour, time.Hour))
+		over := algo.Must(guard.NewBan(saying(algo.Decision{Reason: algo.Overload}), algo.PerMinute(1), time.Hour, time.Hour))
 		must(t, over, "k", 1)
 		require.Zero(t, over.Banned("k"), "overload does not count")
-		failing := algo.Must(algo.NewBan(broken, algo.PerMinute(1), time.Hour, time.Hour))
+		failing := algo.Must(guard.NewBan(broken, algo.PerMinute(1), time.Hour, time.Hour))
 		_, err := failing.Acquire(bg, "k", 1)
 		require.ErrorIs(t, err, errBroken)
 		require.Zero(t, failing.Banned("k"))
@@ -140,7 +142,7 @@ func TestBanCounts(t *testing.T) {
 // More keys than there is room for: none is banned for another, and those that
 // are stay banned.
 func TestBanFlood(t *testing.T) {
-	e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerHour(2), time.Hour, time.Hour, algo.MaxKeys(8)))
+	e := algo.Must(guard.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerHour(2), time.Hour, time.Hour, algo.MaxKeys(8)))
 	provoke(t, e, "first", 2)
 	for i := range 5000 {
 		key := "flood-" + strconv.Itoa(i)
@@ -155,7 +157,7 @@ func TestBanFlood(t *testing.T) {
 // Of many denials at once exactly one brings the ban: it does not double.
 func TestBanOfConcurrentDenials(t *testing.T) {
 	for range 50 {
-		e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(40), time.Hour, 20*time.Hour))
+		e := algo.Must(guard.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(40), time.Hour, 20*time.Hour))
 		var banned atomic.Int64
 		group(8, func(int) {
 			for range 5 {
@@ -188,11 +190,11 @@ func TestBanValidation(t *testing.T) {
 		{"ban: does not take the option Burst", algo.PerHour(1), 1, 1, []algo.Option{algo.Burst(3)}},
 		{"ban: max keys is 0", algo.PerHour(1), 1, 1, []algo.Option{algo.MaxKeys(0)}},
 	} {
-		_, err := algo.NewBan(l, c.denials, c.ban, c.longest, c.opts...)
+		_, err := guard.NewBan(l, c.denials, c.ban, c.longest, c.opts...)
 		require.ErrorContains(t, err, c.says)
 	}
-	require.PanicsWithValue(t, "algo: NewBan: the limiter is nil", func() {
-		_, _ = algo.NewBan(nil, algo.PerHour(1), 1, 1)
+	require.PanicsWithValue(t, "guard: NewBan: the limiter is nil", func() {
+		_, _ = guard.NewBan(nil, algo.PerHour(1), 1, 1)
 	})
 }
 
@@ -203,7 +205,7 @@ func TestBanProperty(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
 			first := time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "first"))
 			longest := time.Duration(rapid.Int64Range(int64(first), int64(90*24*time.Hour)).Draw(t, "longest"))
-			e := algo.Must(algo.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(1), first, longest))
+			e := algo.Must(guard.NewBan(saying(algo.Decision{Reason: algo.Quota}), algo.PerMinute(1), first, longest))
 			last := time.Duration(0)
 			for range rapid.IntRange(1, 12).Draw(t, "bans") {
 				idle := time.Duration(rapid.Int64Range(0, int64(2*longest)).Draw(t, "idle"))
@@ -226,7 +228,7 @@ func TestBanProperty(t *testing.T) {
 // Three denials within a minute ban a caller for ten minutes, next time for
 // twenty, and for a day at most.
 func ExampleBan() {
-	limiter, err := algo.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))),
+	limiter, err := guard.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))),
 		algo.PerMinute(3), 10*time.Minute, 24*time.Hour)
 	if err != nil {
 		fmt.Println(err)
@@ -252,7 +254,7 @@ func ExampleBan() {
 // as a limit on Redis, cause no further ban: when it is lifted the key is free.
 func TestBanCountsNoBans(t *testing.T) {
 	banned := saying(algo.Decision{Reason: algo.Banned, RetryAfter: time.Hour})
-	b := algo.Must(algo.NewBan(banned, algo.PerMinute(3), time.Minute, time.Hour))
+	b := algo.Must(guard.NewBan(banned, algo.PerMinute(3), time.Minute, time.Hour))
 	for range 10 {
 		require.Equal(t, algo.Banned, must(t, b, "k", 1).Reason)
 	}
@@ -276,16 +278,16 @@ func TestBanOfDividedRequests(t *testing.T) {
 
 func testDividedRequests(t *testing.T, wrap func(algo.Limiter) algo.Limiter) {
 	synctest.Test(t, func(t *testing.T) {
-		ban := wrap(algo.Must(algo.NewBan(bucket(algo.PerSecond(4), algo.Burst(10)), algo.PerMinute(3), time.Hour, time.Hour)))
+		ban := wrap(algo.Must(guard.NewBan(bucket(algo.PerSecond(4), algo.Burst(10)), algo.PerMinute(3), time.Hour, time.Hour)))
 		for range 20 {
-			_, units, err := algo.AtMost(t.Context(), ban, "a", 10)
+			_, units, err := meter.AtMost(t.Context(), ban, "a", 10)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, units, int64(4))
 			time.Sleep(time.Second)
 		}
-		require.True(t, acquire(t, ban, "b", 6).Allowed)
+		require.True(t, must(t, ban, "b", 6).Allowed)
 		for range 20 {
-			m, err := algo.StartMeter(t.Context(), ban, "b", 0, 10)
+			m, err := meter.Start(t.Context(), ban, "b", 0, 10)
 			require.NoError(t, err)
 			d, err := m.Reserve(t.Context(), 4)
 			require.NoError(t, err)
@@ -294,10 +296,10 @@ func testDividedRequests(t *testing.T, wrap func(algo.Limiter) algo.Limiter) {
 			m.Close()
 			time.Sleep(time.Second)
 		}
-		require.True(t, acquire(t, ban, "a", 10).Allowed)
+		require.True(t, must(t, ban, "a", 10).Allowed)
 		for range 2 {
-			require.NotEqual(t, algo.Banned, acquire(t, ban, "a", 10).Reason)
+			require.NotEqual(t, algo.Banned, must(t, ban, "a", 10).Reason)
 		}
-		require.Equal(t, algo.Banned, acquire(t, ban, "a", 10).Reason, "a denied request counts")
+		require.Equal(t, algo.Banned, must(t, ban, "a", 10).Reason, "a denied request counts")
 	})
 }

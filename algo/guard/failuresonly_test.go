@@ -1,4 +1,4 @@
-package algo_test
+package guard_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -19,7 +20,7 @@ import (
 func TestFailuresOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := bucket(algo.PerMinute(5))
-		l := algo.FailuresOnly(inner)
+		l := guard.FailuresOnly(inner)
 		var leases [10]algo.Lease
 		for i := range leases {
 			leases[i] = must(t, l, "alice", 1)
@@ -58,7 +59,7 @@ func TestW2_FailuresOnly(t *testing.T) {
 	for seed := range uint64(cases.Count(200, 5000)) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
-			l := algo.FailuresOnly(bucket(algo.Rate{Count: burst, Period: time.Minute}))
+			l := guard.FailuresOnly(bucket(algo.Rate{Count: burst, Period: time.Minute}))
 			var failures []time.Time
 			var open []algo.Lease
 			for range 200 {
@@ -94,7 +95,7 @@ func TestW2_FailuresOnly(t *testing.T) {
 // Over compositions, bans and shadows, and beside another limit that denies.
 func TestFailuresOnlyComposes(t *testing.T) {
 	minute, day := bucket(algo.PerMinute(3)), bucket(algo.PerDay(5))
-	l := algo.FailuresOnly(algo.All(minute, day))
+	l := guard.FailuresOnly(algo.All(minute, day))
 	lease := must(t, l, "k", 2)
 	lease.Release(algo.Failed)
 	require.Equal(t, int64(1), peek(t, minute, "k").Remaining)
@@ -111,7 +112,7 @@ func TestFailuresOnlyComposes(t *testing.T) {
 		algo.Request{Limiter: l, Key: "k", N: 2})
 	require.False(t, behind.Parts()[1].Allowed, "peeked")
 
-	banning := algo.Must(algo.NewBan(algo.FailuresOnly(bucket(algo.PerMinute(1))), algo.PerMinute(2), time.Hour, time.Hour))
+	banning := algo.Must(guard.NewBan(guard.FailuresOnly(bucket(algo.PerMinute(1))), algo.PerMinute(2), time.Hour, time.Hour))
 	for range 50 {
 		lease := must(t, banning, "alice", 1)
 		require.True(t, lease.Allowed)
@@ -125,17 +126,16 @@ func TestFailuresOnlyComposes(t *testing.T) {
 	require.Greater(t, banning.Banned("eve"), time.Duration(0))
 	require.Zero(t, banning.Banned("alice"))
 
-	about, ok := algo.Describe(algo.FailuresOnly(minute))
-	require.True(t, ok)
+	about := algo.About(guard.FailuresOnly(minute))
 	require.Equal(t, int64(3), about.Quota)
-	require.NoError(t, algo.Spec{Rate: algo.PerMinute(9)}.Apply(algo.FailuresOnly(minute)))
-	require.True(t, algo.OccupiesSlot(l))
-	require.PanicsWithValue(t, "algo: FailuresOnly: the limiter is nil", func() { algo.FailuresOnly(nil) })
+	require.NoError(t, algo.Spec{Rate: algo.PerMinute(9)}.Apply(guard.FailuresOnly(minute)))
+	require.True(t, algo.About(l).NeedsRelease)
+	require.PanicsWithValue(t, "guard: FailuresOnly: the limiter is nil", func() { guard.FailuresOnly(nil) })
 }
 
 // Five wrong passwords a minute for each user, and four tries at once.
 func ExampleFailuresOnly() {
-	wrong := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
+	wrong := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
 	tries := algo.Must(adaptive.PerKey(4))
 	login := func(user, password string) string {
 		lease, err := algo.AcquireAll(context.Background(),
@@ -163,20 +163,4 @@ func ExampleFailuresOnly() {
 	// wrong
 	// wrong
 	// try later
-}
-
-// A method is closed for one tenant, and open for all others.
-func ExampleDenyAll() {
-	standard := algo.Must(algo.NewTokenBucket(algo.PerMinute(100)))
-	choice := algo.Must(algo.NewOverrides(algo.Choices{
-		Exact: map[string]algo.Limiter{"suspended": algo.DenyAll()}, Default: standard,
-	}))
-	limiter := algo.ByKey(choice.Choose)
-	for _, tenant := range []string{"acme", "suspended"} {
-		lease := algo.Must(limiter.Acquire(context.Background(), tenant, 1))
-		fmt.Println(tenant, lease.Allowed, lease.Reason)
-	}
-	// Output:
-	// acme true admitted
-	// suspended false banned
 }

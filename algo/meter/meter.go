@@ -1,17 +1,21 @@
-package algo
+// Package meter charges work whose cost is known only while it runs, or not at all before:
+// streams by the block ([Meter]), work that can be divided ([AtMost]), and estimates of what to
+// reserve ([Estimator]). It works over any limit over time, in this process and on Redis.
+package meter
 
 import (
 	"context"
 	"fmt"
 	"math"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Meter charges work whose cost is known only while it runs, such as a stream of
 // tokens, to a limit over time: reserve, use, settle.
 //
-//	m, err := algo.StartMeter(ctx, tokens, user, 200, 100)
+//	m, err := meter.Start(ctx, tokens, user, 200, 100)
 //	if err != nil || !m.Allowed { ... }
 //	defer m.Close()
 //	for chunk := range stream {
@@ -28,7 +32,7 @@ import (
 // block comes back, as far as it still weighs.
 //
 // Bound: the reserved units keep the bound of the limiter, B + R*w for a
-// [NewTokenBucket], in the instants of the reservations. A caller that reserves the
+// [algo.NewTokenBucket], in the instants of the reservations. A caller that reserves the
 // most that a chunk can cost before the chunk is produced, and stops or waits when
 // that is denied, uses nothing else. A caller that learns the cost from the chunk
 // itself exceeds the bound by at most that chunk in each stream if it stops at the
@@ -36,12 +40,12 @@ import (
 // this debt has drained.
 //
 // The limiter must be a limit over time, or several that count the same units
-// ([All]): a limit of requests in flight would give each block a slot. A Meter
+// ([algo.All]): a limit of requests in flight would give each block a slot. A Meter
 // allocates nothing while it runs. It is not safe for concurrent use.
 type Meter struct {
-	Decision // of the latest reservation
+	algo.Decision // of the latest reservation
 
-	limiter    Limiter // nil: denied at the start, or settled
+	limiter    algo.Limiter // nil: denied at the start, or settled
 	key        string
 	block      int64
 	used       int64
@@ -51,12 +55,12 @@ type Meter struct {
 
 // hold is a lease and its cost.
 type hold struct {
-	own      Lease
-	borrowed *Lease // instead of own, if another part of the program releases it
+	own      algo.Lease
+	borrowed *algo.Lease // instead of own, if another part of the program releases it
 	n        int64
 }
 
-func (h *hold) lease() *Lease {
+func (h *hold) lease() *algo.Lease {
 	if h.borrowed != nil {
 		return h.borrowed
 	}
@@ -64,21 +68,21 @@ func (h *hold) lease() *Lease {
 }
 
 // end releases the lease, unless it is borrowed.
-func (h *hold) end() { h.own.Release(Succeeded) }
+func (h *hold) end() { h.own.Release(algo.Succeeded) }
 
-// StartMeter charges n units, an estimate of the whole cost, to key. Units
+// Start charges n units, an estimate of the whole cost, to key. Units
 // beyond the estimate are charged in blocks of at least block units. A stream
 // that lasts for a few blocks calls the limiter rarely and holds few unused
 // units.
 //
 // If the limiter denies, Allowed is false and every method does nothing. The error
-// is [ErrCost] for a negative n or block, or the limiter's error; with an error the
+// is [algo.ErrCost] for a negative n or block, or the limiter's error; with an error the
 // Meter is nil.
-func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Meter, error) {
+func Start(ctx context.Context, l algo.Limiter, key string, n, block int64) (*Meter, error) {
 	if n < 0 || block < 0 {
-		return nil, fmt.Errorf("%w: n is %d, block is %d, want 0 or more", ErrCost, n, block)
+		return nil, fmt.Errorf("%w: n is %d, block is %d, want 0 or more", algo.ErrCost, n, block)
 	}
-	l, err := Resolve(ctx, l, key)
+	l, err := algo.Resolve(ctx, l, key)
 	if err != nil {
 		return nil, err
 	}
@@ -98,19 +102,19 @@ func StartMeter(ctx context.Context, l Limiter, key string, n, block int64) (*Me
 //
 // A denial charges nothing, and RetryAfter of the Decision is the time until the
 // units fit: the caller waits and asks again, stops, or goes on in debt. With a
-// Delay the units may be used only then. The error is [ErrCost] for a negative n,
+// Delay the units may be used only then. The error is [algo.ErrCost] for a negative n,
 // or the limiter's error.
 //
 // When ctx ends, a limit on Redis gives the charge up and decides locally. So with the
 // context of a request, the block in which a client hangs up is not charged on Redis:
 // pass context.WithoutCancel(ctx), as package httpmw/metered does.
-func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
+func (m *Meter) Reserve(ctx context.Context, n int64) (algo.Decision, error) {
 	short := n - (m.charged - m.used)
 	switch {
 	case n < 0:
-		return Decision{}, fmt.Errorf("%w: n is %d, want 0 or more", ErrCost, n)
+		return algo.Decision{}, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	case m.limiter == nil:
-		return Decision{Reason: m.Reason, RetryAfter: m.RetryAfter}, nil
+		return algo.Decision{Reason: m.Reason, RetryAfter: m.RetryAfter}, nil
 	case short <= 0:
 		d := m.Decision
 		d.Delay = 0 // slept out when these units were reserved
@@ -121,7 +125,7 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 		short += rest
 	}
 	units := max(short, m.block)
-	ctx = Tentative(ctx)
+	ctx = algo.Tentative(ctx)
 	lease, err := m.limiter.Acquire(ctx, m.key, units)
 	if err == nil && !lease.Allowed && units > short {
 		units = short // the block does not fit, but perhaps this
@@ -135,14 +139,14 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (Decision, error) {
 }
 
 // hold adds a lease. All units of prev are used, so it needs no correction.
-func (m *Meter) hold(lease Lease, n int64) {
+func (m *Meter) hold(lease algo.Lease, n int64) {
 	m.prev.end()
 	m.Decision, m.prev, m.last = lease.Decision, m.last, hold{own: lease, n: n}
 	m.charged += n
 }
 
 // Use counts n units as used. Units that were not reserved are charged at once. If they
-// do not fit they become debt, as [Lease.Settle] describes. A negative n changes
+// do not fit they become debt, as [algo.Lease.Settle] describes. A negative n changes
 // nothing, and is logged once with the code algo.negative_usage.
 func (m *Meter) Use(n int64) {
 	switch {

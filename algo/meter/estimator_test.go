@@ -1,4 +1,4 @@
-package algo_test
+package meter_test
 
 import (
 	"fmt"
@@ -12,11 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-func estimator(t testing.TB, quantile float64, window, maxKeys int) *algo.Estimator {
-	e, err := algo.NewEstimator(quantile, window, maxKeys)
+func estimator(t testing.TB, quantile float64, window, maxKeys int) *meter.Estimator {
+	e, err := meter.NewEstimator(quantile, window, maxKeys)
 	require.NoError(t, err)
 	return e
 }
@@ -103,7 +104,7 @@ func TestS3_EstimatorMisuse(t *testing.T) {
 		window   int
 		keys     int
 	}{{0, 1, 2}, {1, 1, 2}, {math.NaN(), 1, 2}, {.5, 0, 2}, {.5, 1, 1}} {
-		_, err := algo.NewEstimator(bad.quantile, bad.window, bad.keys)
+		_, err := meter.NewEstimator(bad.quantile, bad.window, bad.keys)
 		require.Error(t, err, "%v", bad)
 	}
 	extreme := []int64{math.MinInt64, -1, 0, 1, 1 << 40, math.MaxInt64}
@@ -164,7 +165,7 @@ func TestEstimatorAllocatesNothing(t *testing.T) {
 
 // The costs of the first requests give the reservation for the next one.
 func ExampleEstimator() {
-	estimator := algo.Must(algo.NewEstimator(0.9, 100, 10_000))
+	estimator := algo.Must(meter.NewEstimator(0.9, 100, 10_000))
 	fmt.Println(estimator.Estimate("large", "ann", 200, 4000)) // nothing is known: the most
 
 	for range 20 {
@@ -178,7 +179,7 @@ func ExampleEstimator() {
 
 // The bound of the error holds up to the largest ratio.
 func TestEstimatorLargestRatio(t *testing.T) {
-	e := algo.Must(algo.NewEstimator(.9, 10, 10))
+	e := algo.Must(meter.NewEstimator(.9, 10, 10))
 	for range 10 {
 		e.Learn("class", "key", 1, 1<<24)
 	}

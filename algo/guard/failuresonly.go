@@ -1,17 +1,22 @@
-package algo
+package guard
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/sluice-go/sluice/algo"
+)
 
 // FailuresOnly charges l for work that fails, and for no other: against guessed
 // passwords and scans. It looks before the work, and charges after it.
 //
-//	perAddress := algo.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
+//	perAddress := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
 //	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
 //
 // A request is admitted if its cost fits l at that moment. Its cost is charged when the
-// lease is released with the result [Failed], to the limit that was looked at and whether it
-// fits by then or not, which on Redis takes another call. With [Succeeded] and
-// [Canceled] nothing is charged, however long the work took. The adapters report statuses
+// lease is released with the result [algo.Failed], to the limit that was looked at and whether it
+// fits by then or not, which on Redis takes another call. With [algo.Succeeded] and
+// [algo.Canceled] nothing is charged, however long the work took. The adapters report statuses
 // below 400 and the code OK as Succeeded, and other answers, panics, and clients that have
 // gone before there was a status as Failed; their option WithRefundIf names the answers
 // that are no failure:
@@ -31,66 +36,75 @@ import "context"
 //	httpmw.Limits([]httpmw.Policy{{Limiter: inFlight, ...}, {Limiter: perAddress, ...}})
 //
 // l has to state the remaining units, and to charge a lease of cost 0 when it is settled,
-// as the limits over time of this package and of package distributed do; a limiter
+// as the limits over time of packages algo and distributed do; a limiter
 // that states no Limit is never asked to deny. [NewBan] around FailuresOnly bans
 // keys that go on when they are denied, and not keys that succeed. It panics if l
 // is nil.
-func FailuresOnly(l Limiter) Limiter {
-	mustLimiter(l, "FailuresOnly")
-	return &failuresOnly{wrapping{l}}
+func FailuresOnly(l algo.Limiter) algo.Limiter {
+	if l == nil {
+		panic("guard: FailuresOnly: the limiter is nil")
+	}
+	return &failuresOnly{l}
 }
 
-type failuresOnly struct{ wrapping }
+type failuresOnly struct{ limiter algo.Limiter }
 
-// OccupiesSlot reports true: how the work ends has to be known.
-func (*failuresOnly) OccupiesSlot() bool { return true }
+// Unwrap returns the limiter.
+func (f *failuresOnly) Unwrap() []algo.Limiter { return []algo.Limiter{f.limiter} }
+
+// About is about the limiter, with NeedsRelease: how the work ends decides the charge.
+func (f *failuresOnly) About() algo.Description {
+	d := algo.About(f.limiter)
+	d.NeedsRelease = true
+	return d
+}
 
 // Acquire looks whether n units fit.
-func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
+func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	if n < 0 {
-		return Lease{}, costError(n)
+		return algo.Lease{}, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	l, err := Resolve(ctx, f.limiter, key) // the limit of the look is the one charged
+	l, err := algo.Resolve(ctx, f.limiter, key) // the limit of the look is the one charged
 	if err != nil {
-		return Lease{}, err
+		return algo.Lease{}, err
 	}
 	look, err := l.Acquire(ctx, key, 0)
 	if err != nil {
-		return Lease{}, err
+		return algo.Lease{}, err
 	}
 	d := look.Decision
 	if full(&d, n) {
-		d, err = Peek(ctx, l, key, n)
+		d, err = algo.Peek(ctx, l, key, n)
 	}
 	if err != nil || !d.Allowed || n == 0 {
-		look.Release(Canceled)
-		return Lease{Decision: d}, err
+		look.Release(algo.Canceled)
+		return algo.Lease{Decision: d}, err
 	}
-	return NewLease(d, &failureCharge{look}, Handle{Key: key, N: n}), nil
+	return algo.NewLease(d, &failureCharge{look}, algo.Handle{Key: key, N: n}), nil
 }
 
 // Peek answers as Acquire does.
-func (f *failuresOnly) Peek(ctx context.Context, key string, n int64) (Decision, error) {
-	d, err := Peek(ctx, f.limiter, key, 0)
+func (f *failuresOnly) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	d, err := algo.Peek(ctx, f.limiter, key, 0)
 	if err == nil && full(&d, n) {
-		d, err = Peek(ctx, f.limiter, key, n)
+		d, err = algo.Peek(ctx, f.limiter, key, n)
 	}
 	return d, err
 }
 
 // full reports whether n units do not fit, by the peek d.
-func full(d *Decision, n int64) bool { return d.Allowed && d.InForce() && d.Remaining < n }
+func full(d *algo.Decision, n int64) bool { return d.Allowed && d.InForce() && d.Remaining < n }
 
 // failureCharge charges a failure to the lease of cost 0 that the look has left.
-type failureCharge struct{ look Lease }
+type failureCharge struct{ look algo.Lease }
 
 // Release charges the cost if the work has failed.
-func (c *failureCharge) Release(h Handle, o Outcome) {
-	if o.Result() == Failed {
+func (c *failureCharge) Release(h algo.Handle, o algo.Outcome) {
+	if o.Result() == algo.Failed {
 		c.look.Settle(h.N)
 	}
 	c.look.Release(o)
 }
 
 // Settle does nothing: the lease remembers the cost.
-func (*failureCharge) Settle(Handle, int64) {}
+func (*failureCharge) Settle(algo.Handle, int64) {}
