@@ -37,6 +37,7 @@
 //
 //   - Quota: the caller has spent its quota (429, RESOURCE_EXHAUSTED).
 //   - Overload: the service has no capacity left (503, UNAVAILABLE).
+//   - Banned: the caller must stop until RetryAfter (429, RESOURCE_EXHAUSTED).
 //   - Never: the cost is larger than the limit can ever admit.
 //
 // RetryAfter is exact: after it the request succeeds unless other requests spend
@@ -86,8 +87,8 @@
 //	    no effect; after a refund or a reset when the charges before have
 //	    drained.
 //	F1  A decision on Redis keeps its deadline, whatever Redis does.
-//	F2  While Redis is unavailable it is probed once in a probe interval.
-//	F3  Two probe intervals after its return Redis decides again.
+//	F2  While Redis is unavailable it is probed at most once a second.
+//	F3  Two seconds after its return Redis decides again.
 //	F4  The fault of one key opens no breaker.
 //	S1  No two identities have the same key.
 //	S2  Input from a client reaches no command, slot or reply, and no log line
