@@ -49,7 +49,7 @@ var texts = map[cause.Cause]string{
 func (ps *policies) refuse(ctx context.Context, v *verdict) *statusError {
 	p := v.Gravest()
 	a := p.Answer(v.Blame)
-	if text := texts[v.Decision.Cause]; text != "" && v.Blame == admission.Caller {
+	if text := texts[v.Decision().Cause]; text != "" && v.Blame == admission.Caller {
 		a.Text = text
 	}
 	own := ps.details[p.Index]

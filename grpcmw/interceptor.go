@@ -130,7 +130,7 @@ func (i *interceptor) answer(c call, ps *policies, v *verdict, opening bool) err
 	sent := telemetry.Sent{RetryAfter: time.Duration(v.Milliseconds()) * time.Millisecond, Pushback: refused.pushback}
 	ps.Report(c.ctx, v, c.method, int(refused.status.Code()), func(part) telemetry.Sent { return sent })
 	if i.Own.denied != nil {
-		if st := i.Own.denied(c.ctx, refused.status, v.Decision); st.Code() != codes.OK {
+		if st := i.Own.denied(c.ctx, refused.status, *v.Decision()); st.Code() != codes.OK {
 			refused.status = st
 		}
 	}

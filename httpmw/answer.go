@@ -97,7 +97,7 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 	h["X-Content-Type-Options"] = values[1:2:2]
 	m.setRetryFields(h, (*[2]string)(values[3:]), v)
 	if m.Own.denied != nil {
-		d := &Denial{Status: f.Status, Policy: f.policy, Decision: v.Decision}
+		d := &Denial{Status: f.Status, Policy: f.policy, Decision: *v.Decision()}
 		inner := inflight.Copy(r, context.WithValue(r.Context(), denialKey{}, d))
 		defer inflight.GiveBack(r, inner)
 		m.Own.denied.ServeHTTP(w, inner)

@@ -59,7 +59,7 @@ func TestWaitForQuota(t *testing.T) {
 				v := charge(ctx, policyOf(says{d: row.d}), &lease, row.maxWait)
 				require.Equal(t, admission.Denied, v.Result)
 				require.Equal(t, row.want, time.Since(start))
-				require.Equal(t, row.cause, v.Decision.Cause)
+				require.Equal(t, row.cause, v.Decision().Cause)
 			})
 		})
 	}

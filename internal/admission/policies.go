@@ -55,6 +55,9 @@ func (ps *Policies[C]) Admit(ctx context.Context, call C, lease *algo.Lease, v *
 // Keys is the part of Admit that a stream needs once: it finds the key of each policy, and
 // the limiter that is chosen for it. It is false if no limiter has to decide.
 func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
+	if n := len(ps.All); n > fewPolicies {
+		v.more = make([]Part[C], 0, n)
+	}
 	for _, p := range ps.All {
 		key, err := p.Key(call)
 		if err != nil {
@@ -100,8 +103,7 @@ func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C],
 	case p.Missing != Shared:
 		v.only(p, "")
 		v.Err = keyfunc.ErrNoKey
-		v.Decision = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
-		v.room[0].Decision = v.Decision
+		*v.Decision() = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
 		if v.denied(ctx); v.Result == Denied {
 			v.Blame = Keyless
 		}
@@ -126,7 +128,7 @@ func (ps *Policies[C]) Denied(v *Verdict[C], key string, d algo.Decision) {
 		return
 	}
 	d.Allowed = false
-	v.Result, v.Decision, v.room[0].Decision = Denied, d, d
+	v.Result, *v.Decision() = Denied, d
 	v.refuse(blames[min(d.Reason, algo.Never)])
 }
 
@@ -161,14 +163,18 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 	if ps.Observe != nil {
 		start = time.Now()
 	}
-	err := v.acquire(ctx, lease, wait)
+	var err error
+	if one := &parts[0].Request; len(parts) == 1 && wait <= 0 {
+		*lease, err = one.Limiter.Acquire(ctx, one.Key, one.N)
+	} else {
+		err = acquire(ctx, lease, parts, wait)
+	}
 	if len(parts) == 1 {
 		if err == nil && lease.Allowed && lease.Delay <= 0 { // most calls
-			v.Decision = lease.Decision
+			parts[0].Decision = lease.Decision
 		} else {
 			ps.conclude(ctx, lease, v, wait > 0, err)
 		}
-		parts[0].Decision = v.Decision
 	} else {
 		for i := range parts {
 			parts[i].Decision = lease.Part(i).Decision
@@ -186,14 +192,9 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 }
 
 // acquire charges all policies or none.
-func (v *Verdict[C]) acquire(ctx context.Context, lease *algo.Lease, wait time.Duration) (err error) {
-	var room [fewPolicies]algo.Request
-	reqs, parts := room[:0], v.Parts()
-	if len(parts) == 1 && wait <= 0 {
-		r := &parts[0].Request
-		*lease, err = r.Limiter.Acquire(ctx, r.Key, r.N)
-		return err
-	}
+func acquire[C any](ctx context.Context, lease *algo.Lease, parts []Part[C], wait time.Duration) (err error) {
+	var room [4]algo.Request // more need an allocation
+	reqs := room[:0]
 	for i := range parts {
 		reqs = append(reqs, parts[i].Request)
 	}
@@ -252,13 +253,13 @@ func (ps *Policies[C]) conclude(ctx context.Context, lease *algo.Lease, v *Verdi
 		}
 	case waited || algo.Sleep(ctx, d.Delay) == nil:
 		elapse(d, d.Delay)
-		v.Decision = *d
+		*v.Decision() = *d
 		return
 	default:
 		lease.Release(algo.Canceled)
 		deny(d, d.Delay)
 	}
-	v.Decision = *d
+	*v.Decision() = *d
 	v.denied(ctx)
 }
 

@@ -13,22 +13,22 @@ import (
 
 // Verdict is the decision of all policies on a call, or on a message of a stream.
 type Verdict[C any] struct {
-	Result   Result
-	Blame    Blame         // of a refusal
-	Decision algo.Decision // of all policies together; zero if no limiter decided
-	Wait     time.Duration // of a refusal: until the call may be tried again, spread; algo.Forever: it is in vain
-	Err      error         // of Canceled, FailedOpen and FailedClosed; keyfunc.ErrNoKey without a key; context.DeadlineExceeded of an overload that no deadline allows
+	Result Result
+	Blame  Blame         // of a refusal
+	Wait   time.Duration // of a refusal: until the call may be tried again, spread; algo.Forever: it is in vain
+	Err    error         // of Canceled, FailedOpen and FailedClosed; keyfunc.ErrNoKey without a key; context.DeadlineExceeded of an overload that no deadline allows
 
 	exact  time.Duration // Wait, not spread
 	at     time.Time     // when the limiters had decided; only with an observer
 	waited time.Duration // how long that took
+	all    algo.Decision // of several policies together
 	count  int
 	room   [fewPolicies]Part[C]
-	more   []Part[C] // in place of room, if that is too small
+	more   []Part[C] // in place of room, for more policies
 }
 
-// fewPolicies is how many policies need no allocation.
-const fewPolicies = 4
+// fewPolicies is how many policies need no allocation: a Verdict is cleared for each call.
+const fewPolicies = 2
 
 // Part is one policy's part in a verdict.
 type Part[C any] struct {
@@ -55,9 +55,17 @@ func (v *Verdict[C]) Parts() []Part[C] {
 	return v.room[:v.count]
 }
 
+// Decision is that of all policies together; zero if no limiter decided.
+func (v *Verdict[C]) Decision() *algo.Decision {
+	if v.count == 1 {
+		return &v.Parts()[0].Decision
+	}
+	return &v.all
+}
+
 // Named returns all, the limiters of all policies, or of those that were not left out.
 func (v *Verdict[C]) Named(all []Named) []Named {
-	if v.count == len(all) && v.more == nil {
+	if v.count == len(all) {
 		return all
 	}
 	named := make([]Named, v.count)
@@ -83,14 +91,11 @@ func (v *Verdict[C]) Gravest() *Part[C] {
 }
 
 func (v *Verdict[C]) add(p *Policy[C], l algo.Limiter, key string) {
-	if v.count == fewPolicies && v.more == nil {
-		v.more = append(make([]Part[C], 0, 2*fewPolicies), v.room[:]...)
-	}
 	var part *Part[C]
 	if v.more == nil {
 		part = &v.room[v.count]
 	} else {
-		v.more = append(v.more, Part[C]{})
+		v.more = v.more[:v.count+1]
 		part = &v.more[v.count]
 	}
 	part.Policy, part.Request.Limiter, part.Request.Key = p, l, key // one by one: without a bulk write barrier
@@ -112,13 +117,14 @@ func (v *Verdict[C]) only(p *Policy[C], key string) {
 
 // refuse completes the verdict on a call that may not start.
 func (v *Verdict[C]) refuse(b Blame) {
-	v.Blame, v.exact = b, waitFor(&v.Decision)
+	d := v.Decision()
+	v.Blame, v.exact = b, waitFor(d)
 	if b == Undecided {
 		if v.exact = defaultWait; errors.Is(v.Err, algo.ErrCost) {
 			v.exact = algo.Forever // the same call has the same cost again
 		}
 	}
-	v.Wait = Jitter(v.exact, v.Decision.ResetAfter, algo.Forever, rand.Float64())
+	v.Wait = Jitter(v.exact, d.ResetAfter, algo.Forever, rand.Float64())
 }
 
 // Milliseconds is the wait in milliseconds, 0 if waiting is in vain.
@@ -152,5 +158,5 @@ func (v *Verdict[C]) denied(ctx context.Context) {
 		return
 	}
 	v.Result = Denied
-	v.refuse(blames[min(v.Decision.Reason, algo.Never)])
+	v.refuse(blames[min(v.Decision().Reason, algo.Never)])
 }
