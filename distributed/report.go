@@ -82,6 +82,18 @@ func (h *host) Probe(key string, n *remote.Node) []*remote.Request {
 	return probes
 }
 
+// Scripts are those of the limits.
+func (h *host) Scripts() (all []*remote.Script) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for l := range h.limiters {
+		if s := l.load().script(); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // Probed notes the heartbeat that went out with a probe.
 func (h *host) Probed(probes []*remote.Request) {
 	if len(probes) > 1 && probes[1].Err == nil {

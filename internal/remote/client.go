@@ -42,6 +42,8 @@ type Host interface {
 	// on the node. Probed receives all of them with their replies, if the first one has one.
 	Probe(key string, n *Node) []*Request
 	Probed(probes []*Request)
+	// Scripts are those that decisions run.
+	Scripts() []*Script
 
 	// Failed: a command failed, so decisions are local.
 	Failed(f Failure, err error)
@@ -130,24 +132,51 @@ func (c *Client) submit(q *Node, r *Request) bool {
 // for the replies as long as for late ones. Only scripts that the server has lost
 // are sent again. The error is the first request's.
 func (c *Client) Execute(requests []*Request) error {
-	ctx := deadline{c.ctx, time.Now().Add(c.ReplyTimeout())}
 	cmds := newCommands(requests, false)
+	c.run(cmds)
+	for _, cmd := range cmds {
+		cmd.deliver()
+	}
+	return requests[0].Err
+}
+
+func (c *Client) run(cmds []*Command) {
+	ctx := deadline{c.ctx, time.Now().Add(c.ReplyTimeout())}
 	c.transport.Do(ctx, cmds)
 	var lost []*Command
 	for i, cmd := range cmds {
 		if Classify(cmd.err) == NoScript {
-			cmds[i] = &Command{script: cmd.script, requests: cmd.requests, withSource: true}
+			cmds[i] = &Command{script: cmd.script, requests: cmd.requests, withSource: true, deadline: cmd.deadline}
 			lost = append(lost, cmds[i])
 		}
 	}
 	if len(lost) > 0 {
 		c.transport.Do(ctx, lost)
 	}
-	for _, cmd := range cmds {
-		cmd.deliver()
-	}
-	return requests[0].Err
 }
+
+// load makes the node of a key know the scripts of the host: where it is far away, the first
+// decisions would not wait for a second round trip.
+func (c *Client) load(key string) error {
+	var cmds []*Command
+	for _, s := range c.host.Scripts() {
+		r := NewRequest(s, key, Args{})
+		defer r.Free()
+		cmds = append(cmds, &Command{script: s, requests: []*Request{r}, deadline: longPast})
+	}
+	if len(cmds) > 0 {
+		c.run(cmds)
+	}
+	for _, cmd := range cmds {
+		if cmd.err != nil {
+			return cmd.err
+		}
+	}
+	return nil
+}
+
+// longPast is a deadline with which a script does nothing.
+const longPast = "d1"
 
 // Ping reaches every node, and opens the connections that its distance needs. The error says
 // why decisions would be local.
@@ -157,6 +186,9 @@ func (c *Client) Ping() error {
 	}
 	for key, q := range c.router.sampleKeys() {
 		if err := q.breaker.writeProbe(key); err != nil {
+			return err
+		}
+		if err := c.load(key); err != nil {
 			return err
 		}
 		q.warm(key)
