@@ -86,8 +86,12 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 // second.
 func TestRefundsDuringAFlood(t *testing.T) {
 	l := bucket(algo.PerDay(5), algo.MaxKeys(1<<14))
-	for i := 0; l.Stats().Overflowed < 10_000; i++ {
-		l.Allow(fmt.Sprint("flood", i), 1)
+	look := func(i int) bool { return i%100 == 0 } // Stats walks the table
+	overflowed := uint64(0)
+	for i := 0; overflowed < 10_000; i++ {
+		if l.Allow(fmt.Sprint("flood", i), 1); look(i) {
+			overflowed = l.Stats().Overflowed
+		}
 	}
 	type one struct {
 		key   string
@@ -97,13 +101,15 @@ func TestRefundsDuringAFlood(t *testing.T) {
 	var open []one
 	honest, refunded := 0, 0
 	for i := 0; honest < 1000; i++ {
-		l.Allow(fmt.Sprint("more", i), 1)
+		if l.Allow(fmt.Sprint("more", i), 1); look(i) {
+			overflowed = l.Stats().Overflowed
+		}
 		if i%10 == 0 {
 			key := fmt.Sprint("honest", i)
 			l.Allow(key, 1) // so that the flood does not evict it
-			open = append(open, one{key, must(t, l, key, 3), l.Stats().Overflowed})
+			open = append(open, one{key, must(t, l, key, 3), overflowed})
 		}
-		if first := &open[0]; l.Stats().Overflowed > first.at+2000 {
+		if first := &open[0]; overflowed > first.at+2000 {
 			honest++
 			first.lease.Release(algo.Canceled)
 			if must(t, l, first.key, 0).Remaining >= 4 {
