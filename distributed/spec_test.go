@@ -45,7 +45,7 @@ func TestLimitsChangeWhileTheyRun(t *testing.T) {
 	require.Error(t, l.SetRate(algo.Rate{}))
 	require.Error(t, l.SetBurst(0))
 	desc := algo.About(l)
-	require.Equal(t, algo.Description{Rate: algo.Per(5, 15*time.Minute), Quota: 5, Remote: true, Window: 15 * time.Minute}, desc)
+	require.Equal(t, algo.Description{Rate: algo.PerHour(20), Quota: 5, Remote: true, Window: 15 * time.Minute}, desc)
 }
 
 func TestOptionsThatDoNotBelongAreErrors(t *testing.T) {

@@ -18,7 +18,7 @@ func TestStatsOfAnIdleStore(t *testing.T) {
 	server := redistest.Start(t)
 	store := newStore(t, server.Client(), distributed.WithDenyCache(7), distributed.WithFallback(distributed.FallbackDeny))
 	require.Equal(t, distributed.Stats{
-		Percent: 100, Nodes: 1, Instances: 16, Fallback: distributed.FallbackDeny, DeniedMax: 7,
+		Percent: 100, Nodes: 1, Timeout: patient, Instances: 16, Fallback: distributed.FallbackDeny, DeniedMax: 7,
 	}, store.Stats())
 
 	fixed := newStore(t, server.Client(), distributed.WithInstances(3))
