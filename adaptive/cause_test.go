@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -134,25 +135,23 @@ func servedAt(t *testing.T, n int, opts ...adaptive.Option) (share float64) {
 		const requests = 4000
 		l := newLimiter(t, adaptive.Fixed(n), append(opts, adaptive.WithQueue(adaptive.CoDel(2*n, 0, 0)))...)
 		chance := rand.New(rand.NewPCG(1, uint64(n)))
-		var mu sync.Mutex
-		served := 0.0
+		var work sync.WaitGroup
+		var served atomic.Int64
 		for range requests {
 			time.Sleep(time.Duration(chance.ExpFloat64() * float64(5*time.Millisecond) / float64(n)))
 			ctx := adaptive.WithClass(background, adaptive.Class(chance.IntN(5)))
-			work := time.Duration(chance.ExpFloat64() * float64(10*time.Millisecond))
-			go func() {
+			took := time.Duration(chance.ExpFloat64() * float64(10*time.Millisecond))
+			work.Go(func() {
 				lease, err := l.Acquire(ctx, "", 1)
 				if err == nil && lease.Allowed {
-					time.Sleep(work)
+					time.Sleep(took)
 					lease.Release(algo.Succeeded)
-					mu.Lock()
-					served++
-					mu.Unlock()
+					served.Add(1)
 				}
-			}()
+			})
 		}
-		time.Sleep(time.Minute)
-		share = served / requests
+		work.Wait()
+		share = float64(served.Load()) / requests
 	})
 	return share
 }
