@@ -17,7 +17,7 @@ import (
 )
 
 // deniedFor acquires until a request is denied for a cause, and returns the limiter's one line.
-func deniedFor(t *testing.T, l *adaptive.Limiter, ctx context.Context, key, want string) string {
+func deniedFor(ctx context.Context, t *testing.T, l *adaptive.Limiter, key, want string) string {
 	t.Helper()
 	for range 20_000 {
 		lease, err := l.Acquire(ctx, key, 1)
@@ -37,23 +37,23 @@ func TestCauses(t *testing.T) {
 	sheddable := adaptive.WithClass(background, adaptive.Sheddable)
 	for want, deny := range map[string]func(t *testing.T) string{
 		"limit": func(t *testing.T) string {
-			return deniedFor(t, newLimiter(t, adaptive.Fixed(1)), background, "", "limit")
+			return deniedFor(background, t, newLimiter(t, adaptive.Fixed(1)), "", "limit")
 		},
 		"queue": func(t *testing.T) string {
 			l := newLimiter(t, adaptive.Fixed(1), adaptive.WithQueue(adaptive.FIFO(1, time.Second)))
-			return deniedFor(t, l, background, "", "queue")
+			return deniedFor(background, t, l, "", "queue")
 		},
 		"deadline": func(t *testing.T) string {
 			ctx, cancel := context.WithDeadline(background, time.Now())
 			defer cancel()
-			return deniedFor(t, newLimiter(t, adaptive.Fixed(1)), ctx, "", "deadline")
+			return deniedFor(ctx, t, newLimiter(t, adaptive.Fixed(1)), "", "deadline")
 		},
 		"processor": func(t *testing.T) string {
 			m := newModel()
 			l := m.limiter(t, adaptive.RunQueue(m.option()))
 			m.serve(t, l, 5*time.Millisecond, 3, 3*time.Second)
 			m.runnable = 1000
-			return deniedFor(t, l, background, "", "processor")
+			return deniedFor(background, t, l, "", "processor")
 		},
 		"priority": func(t *testing.T) string {
 			l := newLimiter(t, gated(8), adaptive.WithPriorities())
@@ -62,13 +62,13 @@ func TestCauses(t *testing.T) {
 				acquire(t, l, "", 1)
 			}
 			releaseAll(held[:3], algo.Succeeded)
-			return deniedFor(t, l, sheddable, "", "priority")
+			return deniedFor(sheddable, t, l, "", "priority")
 		},
 		"hang": func(t *testing.T) string {
 			l := newLimiter(t, adaptive.Sojourn())
 			calls(t, l, 3000, time.Millisecond, algo.Succeeded)
 			arrivals(t, l, 3*time.Second, 0, algo.Succeeded)
-			return deniedFor(t, l, background, "", "hang")
+			return deniedFor(background, t, l, "", "hang")
 		},
 		"latency": func(t *testing.T) string {
 			l := newLimiter(t, adaptive.Sojourn())
@@ -85,7 +85,7 @@ func TestCauses(t *testing.T) {
 				}()
 				time.Sleep(time.Millisecond)
 			}
-			line := deniedFor(t, l, background, "", "latency")
+			line := deniedFor(background, t, l, "", "latency")
 			time.Sleep(time.Minute)
 			return line
 		},

@@ -3,7 +3,6 @@ package distributed_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"log/slog"
 	"os"
 	"time"
@@ -147,12 +146,12 @@ func ExampleLimiter_SetRate() {
 func ExampleOpen() {
 	server, err := miniredis.Run() // a stand-in for Redis
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer server.Close()
 	store, err := distributed.Open(context.Background(), "redis://"+server.Addr(), distributed.WithTimeout(10*time.Second))
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer func() { _ = store.Close() }()
 	show(limiter(store.TokenBucket("per-user", algo.PerSecond(10))), "alice", 1)

@@ -35,21 +35,21 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 }
 
 // UndoCharge undoes a charge whose caller has stopped waiting.
-func (u *releaser) UndoCharge(r *remote.Request) {
-	l := (*Limiter)(u)
-	a, lim := r.Answer(0), r.Limit.(limit)
-	if r.Err != nil {
-		l.undoUnknown(r, lim)
+func (r *releaser) UndoCharge(late *remote.Request) {
+	l := (*Limiter)(r)
+	a, lim := late.Answer(0), late.Limit.(limit)
+	if late.Err != nil {
+		l.undoUnknown(late, lim)
 		return
 	}
 	if a.Flag() == flagWrongType {
 		return
 	}
 	if g, ok := lim.(leaser); ok {
-		g.dropLease(l, r)
+		g.dropLease(l, late)
 	}
-	if d, h := lim.explain(a, r.N); d.Allowed && r.N > 0 {
-		l.correct(r.Keys[0], lim, lim.refundArgs(h, h.N))
+	if d, h := lim.explain(a, late.N); d.Allowed && late.N > 0 {
+		l.correct(late.Keys[0], lim, lim.refundArgs(h, h.N))
 	}
 }
 

@@ -72,15 +72,15 @@ func (s *Store) Stats() Stats {
 }
 
 // add counts one node.
-func (st *Stats) add(level int, probing bool) {
-	st.Nodes++
+func (s *Stats) add(level int, probing bool) {
+	s.Nodes++
 	if level == remote.FullLevel {
 		return
 	}
-	st.Away++
-	st.Percent = min(st.Percent, level)
-	st.Probing = st.Probing || probing
-	if is := stateOf(level); st.State == StateClosed || is == StateOpen {
-		st.State = is
+	s.Away++
+	s.Percent = min(s.Percent, level)
+	s.Probing = s.Probing || probing
+	if is := stateOf(level); s.State == StateClosed || is == StateOpen {
+		s.State = is
 	}
 }

@@ -98,7 +98,7 @@ func (m *middleware) writeRefusal(w http.ResponseWriter, r *http.Request, f *ref
 	m.setRetryFields(h, (*[2]string)(values[3:]), v)
 	if m.Own.denied != nil {
 		d := &Denial{Status: f.Status, Policy: f.policy, Decision: *v.Decision()}
-		inner := inflight.Copy(r, context.WithValue(r.Context(), denialKey{}, d))
+		inner := inflight.Copy(context.WithValue(r.Context(), denialKey{}, d), r)
 		defer inflight.GiveBack(r, inner)
 		m.Own.denied.ServeHTTP(w, inner)
 		return

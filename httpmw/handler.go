@@ -160,7 +160,7 @@ func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
 // so, so that MeterFrom and LeaseFrom do not warn.
 func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
 	if h.LeaseInContext {
-		inner := inflight.Copy(r, h.Unlimited(r.Context()))
+		inner := inflight.Copy(h.Unlimited(r.Context()), r)
 		defer inflight.GiveBack(r, inner)
 		r = inner
 	}

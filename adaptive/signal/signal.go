@@ -34,6 +34,7 @@ type Func func() (level float64, ok bool)
 // Read calls the function.
 func (f Func) Read() (level float64, ok bool) { return f() }
 
+// Check refuses a nil function.
 func (f Func) Check() error {
 	if f == nil {
 		return errors.New("signal function is nil")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -85,15 +84,6 @@ func (t *tree) note(what string, names []string) {
 		slices.Sort(names)
 		fmt.Fprintf(os.Stderr, "%s: %s\n", what, strings.Join(names, ", "))
 	}
-}
-
-// short is a file's path below the root.
-func (t *tree) short(file string) string {
-	rel, err := filepath.Rel(t.root, file)
-	if err != nil {
-		return path.Base(file)
-	}
-	return rel
 }
 
 // command runs a command and returns its output.

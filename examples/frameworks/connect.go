@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
+	"github.com/sluice-go/sluice/httpmw/rpc"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -17,8 +18,8 @@ import (
 // each procedure registered by its name, keyfunc.Route is the procedure. The
 // service is one that comes with grpc-go, to need no generated code.
 func connectAPI(users, slots algo.Limiter) *http.ServeMux {
-	inFlight := httpmw.Limit(slots, keyfunc.Global())
-	quota := httpmw.Limit(users, userAndRoute)
+	inFlight := httpmw.Limit(slots, keyfunc.Global(), httpmw.WithDenied(rpc.Denied(nil)))
+	quota := httpmw.Limit(users, userAndRoute, httpmw.WithDenied(rpc.Denied(nil)))
 	mux := http.NewServeMux()
 	mux.Handle(grpc_health_v1.Health_Check_FullMethodName, inFlight(quota(
 		connect.NewUnaryHandler(grpc_health_v1.Health_Check_FullMethodName, check))))

@@ -67,5 +67,5 @@ func TestControlKeepsTheBatch(t *testing.T) {
 	require.Equal(t, 2, a.steps)
 
 	about := algo.About(first)
-	require.Equal(t, algo.Description{Quota: 10, Window: time.Hour}, about)
+	require.Equal(t, algo.Description{Rate: algo.PerHour(10), Quota: 10, Window: time.Hour}, about)
 }

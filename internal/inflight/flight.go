@@ -53,7 +53,7 @@ func (f *Flight) Request(ctx context.Context) *http.Request {
 	if !watched && ctx == f.r.Context() {
 		return f.r
 	}
-	f.inner = Copy(f.r, ctx)
+	f.inner = Copy(ctx, f.r)
 	if watched {
 		body := &f.w.body
 		body.ReadCloser, body.lease, body.http1 = f.r.Body, f.lease, f.r.ProtoMajor == 1
@@ -95,7 +95,7 @@ func Refused(w http.ResponseWriter) {
 
 // Copy is r with another context. The copy has the trailers that net/http adds to r, also
 // those that the head of the request does not announce.
-func Copy(r *http.Request, ctx context.Context) *http.Request {
+func Copy(ctx context.Context, r *http.Request) *http.Request {
 	if r.Trailer == nil && r.ContentLength < 0 {
 		r.Trailer = http.Header{}
 	}

@@ -14,6 +14,7 @@ var ErrClosed = errors.New("distributed: the store or the limit is closed")
 // Failure is the meaning of an error from Redis for the command that met it.
 type Failure uint8
 
+// The failures.
 const (
 	// NoFailure: the command succeeded.
 	NoFailure Failure = iota
@@ -113,6 +114,7 @@ func passing(err error) bool {
 	return err != nil && strings.HasPrefix(err.Error(), "TRYAGAIN")
 }
 
+// SeveralSlots reports that the keys of a command are in several slots of a cluster.
 func SeveralSlots(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "CROSSSLOT")
 }

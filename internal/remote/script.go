@@ -30,6 +30,7 @@ func NewScript(name, source string, args, replies int) *Script {
 // Hash is the word by which EVALSHA names the script.
 func (s *Script) Hash() string { return s.word.(string) }
 
+// The sizes of scripts.
 const (
 	maxArgs    = 7 // of any script
 	MaxReplies = 5 // of most; shares have more

@@ -29,7 +29,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 		h := inFlight.protect(g, r, g.limitBody(f.Timeouts, keepHeader(r.UpstreamFields, g.upstream(r, f.Trusted))))
 		limited := h
 		if len(policies) > 0 {
-			limited = inItsProtocol(h, func(opts ...httpmw.Option) func(http.Handler) http.Handler {
+			limited = inItsProtocol(r, h, func(opts ...httpmw.Option) func(http.Handler) http.Handler {
 				return httpmw.Limits(policies, append(g.routeOptions(r), opts...)...)
 			})
 			if r.MissingKey == "deny" {
@@ -92,7 +92,10 @@ func (g *Gateway) routeOptions(r *config.Route) []httpmw.Option {
 
 // inItsProtocol limits a handler, so that calls of gRPC, gRPC-Web and Connect are denied in their
 // words. The limits are the same for all.
-func inItsProtocol(next http.Handler, limit func(...httpmw.Option) func(http.Handler) http.Handler) http.Handler {
+func inItsProtocol(r *config.Route, next http.Handler, limit func(...httpmw.Option) func(http.Handler) http.Handler) http.Handler {
+	if r.Denial != nil { // it is the answer to all
+		return limit()(next)
+	}
 	plain, calls := limit()(next), limit(httpmw.WithDenied(rpc.Denied(nil)))(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if kind := r.Header.Get("Content-Type"); strings.HasPrefix(kind, "application/grpc") || strings.HasPrefix(kind, "application/connect+") || r.Header.Get("Connect-Protocol-Version") != "" {
