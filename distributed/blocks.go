@@ -285,17 +285,3 @@ func (b *blocks) drop(key string) {
 		k.left, k.answered = 0, time.Time{}
 	}
 }
-
-// len returns the number of keys with a block.
-func (b *blocks) len() (n int) {
-	if b == nil {
-		return 0
-	}
-	for i := range b.shards {
-		s := &b.shards[i]
-		s.mu.Lock()
-		n += len(s.keys)
-		s.mu.Unlock()
-	}
-	return n
-}

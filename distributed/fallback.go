@@ -114,3 +114,19 @@ func (f *fallback) follow(key string, d *algo.Decision) {
 		_, _ = local.Acquire(ctx, key, surplus) // a denial means that it is as empty already
 	}
 }
+
+// fallbackAll decides all or nothing without Redis.
+func fallbackAll(ctx context.Context, reqs []algo.Request, leases []algo.Lease, op int64) {
+	all := true
+	for i, r := range reqs {
+		l := r.Limiter.(*Limiter)
+		l.fallback.acquire(ctx, &leases[i], r.Key, r.N)
+		all = all && leases[i].Allowed
+	}
+	if all && op == opAcquireAll {
+		return
+	}
+	for i := len(leases) - 1; i >= 0; i-- {
+		leases[i].Release(algo.Canceled)
+	}
+}

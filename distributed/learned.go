@@ -36,6 +36,7 @@ type Learned struct {
 type learned struct {
 	rate float64   // in force
 	next time.Time // when a call could start
+	kept time.Time // end of a wait that Redis was not told
 }
 
 //go:embed learned.lua
@@ -77,7 +78,11 @@ func (l *Learned) Acquire(ctx context.Context, key string, n int64) (algo.Lease,
 	}
 	l.store.registry.start()
 	d := algo.Decision{Allowed: true, Limit: 1, Source: algo.SourceRemote}
-	ahead, ok := l.do(ctx, key, remote.Args{opAcquire, n})
+	kept := l.wait(key)
+	ahead, ok := kept, true
+	if kept <= 0 {
+		ahead, ok = l.do(ctx, key, remote.Args{opAcquire, n})
+	}
 	switch {
 	case !ok:
 		lease, err := l.local().Acquire(ctx, key, n)
@@ -105,7 +110,37 @@ func (l *Learned) Answered(key string, a learn.Answer) {
 	args := remote.Args{op, max(a.Units, 1), 0, age.Microseconds(), wait.Microseconds(), millionths(a.Rate)}
 	if _, ok := l.do(context.Background(), key, args); !ok {
 		l.local().Answered(key, a)
+		l.keep(key, time.Now().Add(wait))
 	}
+}
+
+// keep notes that no call of key starts before until: Redis was not told.
+func (l *Learned) keep(key string, until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	k, ok := l.known[key]
+	if !ok {
+		k.rate = l.start
+	}
+	if until.After(k.kept) {
+		k.kept = until
+	}
+	l.note(key, k)
+}
+
+// note makes k known. The caller holds l.mu.
+func (l *Learned) note(key string, k learned) {
+	if len(l.known) >= maxLearned {
+		clear(l.known)
+	}
+	l.known[key] = k
+}
+
+// wait is the rest of a wait that Redis was not told.
+func (l *Learned) wait(key string) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return time.Until(l.known[key].kept)
 }
 
 // Rate is the rate that was in force for a key in the last reply of Redis, in units a second.
@@ -141,11 +176,9 @@ func (l *Learned) do(ctx context.Context, key string, a remote.Args) (ahead time
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.alone = nil; len(l.known) >= maxLearned {
-		clear(l.known)
-	}
+	l.alone = nil
 	ahead = micros(r.Reply[0])
-	l.known[key] = learned{float64(r.Reply[1]) / 1e6, time.Now().Add(ahead)}
+	l.note(key, learned{float64(r.Reply[1]) / 1e6, time.Now().Add(ahead), l.known[key].kept})
 	return ahead, true
 }
 

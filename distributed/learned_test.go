@@ -59,6 +59,22 @@ func TestLearnedByAFleet(t *testing.T) {
 	require.InDelta(t, 12, admitted, 5, "half of 50 a second")
 }
 
+// A wait that Redis could not be told is kept by the instance that was told it.
+func TestLearnedWaitsOutliveAnOutage(t *testing.T) {
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(100*time.Millisecond), distributed.WithInstances(1))
+	l := must[*distributed.Learned](t)(store.Learned("partner", algo.PerSecond(50)))
+	proxy.Set(redistest.Fault{Refuse: true, Reset: true})
+	l.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Minute})
+	proxy.Set(redistest.Fault{})
+	require.Eventually(t, func() bool {
+		return must[algo.Lease](t)(l.Acquire(ctx, "other", 0)).Source == algo.SourceRemote
+	}, 10*time.Second, 10*time.Millisecond)
+	denied := must[algo.Lease](t)(l.Acquire(ctx, "k", 1))
+	require.Equal(t, algo.Quota, denied.Reason)
+	require.Greater(t, denied.RetryAfter, 30*time.Second)
+}
+
 func TestLearnedArguments(t *testing.T) {
 	store := newStore(t, viaProxy(t, redistest.StartProxy(t, redistest.Start(t))))
 	_, err := store.Learned("", algo.Rate{})

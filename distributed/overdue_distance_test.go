@@ -147,3 +147,32 @@ func TestProcessLate(t *testing.T) {
 	require.Positive(t, e.count(distributed.ProcessLate))
 	require.Contains(t, log.String(), "this process is late")
 }
+
+// Scripts that the server has lost are loaded although no caller can wait for two round trips.
+func TestDistanceWithoutScripts(t *testing.T) {
+	cases.Slow(t)
+	const timeout = 200 * time.Millisecond
+	server := redistest.Start(t)
+	proxy := redistest.StartProxy(t, server)
+	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(timeout), distributed.WithInstances(1))
+	l := must[*distributed.Limiter](t)(store.FixedWindow("a", algo.PerHour(1_000_000)))
+	require.NoError(t, store.Ping(ctx))
+	proxy.Set(redistest.Fault{Delay: timeout * 3 / 5})
+	server.Do("SCRIPT", "FLUSH")
+	remote := 0
+	for start := time.Now(); time.Since(start) < 10*time.Second && remote < 50; {
+		var group sync.WaitGroup
+		var of atomic.Int64
+		for range 8 {
+			group.Go(func() {
+				if lease, _ := l.Acquire(ctx, "k", 1); lease.Source == algo.SourceRemote {
+					of.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		remote += int(of.Load())
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.GreaterOrEqual(t, remote, 50)
+}

@@ -84,3 +84,17 @@ func (s *Stats) add(level int, probing bool) {
 		s.State = is
 	}
 }
+
+// len returns the number of keys with a block.
+func (b *blocks) len() (n int) {
+	if b == nil {
+		return 0
+	}
+	for i := range b.shards {
+		s := &b.shards[i]
+		s.mu.Lock()
+		n += len(s.keys)
+		s.mu.Unlock()
+	}
+	return n
+}

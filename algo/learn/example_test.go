@@ -27,6 +27,7 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	fmt.Println(send(ctx) != nil)
+	learn.Answered(ctx, limit, "queue", learn.Answer{Sent: time.Now()}) // of whatever wraps or chooses the limit
 	rate, wait := limit.Rate("queue")
 	fmt.Println(rate < 50, wait.Round(time.Second), len(learn.In(limit)))
 	// Output:

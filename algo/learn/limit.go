@@ -119,6 +119,16 @@ type Learner interface {
 	Answered(key string, a Answer)
 }
 
+// Answered passes an answer to the learners in l, of choices to those that are chosen for the
+// key.
+func Answered(ctx context.Context, l algo.Limiter, key string, a Answer) {
+	if l, err := algo.Resolve(ctx, l, key); err == nil {
+		for _, learner := range In(l) {
+			learner.Answered(key, a)
+		}
+	}
+}
+
 // In returns the learners in l and in the limiters that it wraps.
 func In(l algo.Limiter) (all []Learner) {
 	for inner := range algo.Walk(l) {

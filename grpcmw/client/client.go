@@ -74,7 +74,7 @@ func (p *pacer) unary(ctx context.Context, method string, req, reply any, cc *gr
 	}
 	err = invoke(ctx, method, req, reply, cc, opts...)
 	outcome = outcomeOf(ctx, err)
-	p.obey(c, err, header, trailer)
+	p.obey(ctx, c, err, header, trailer)
 	return err
 }
 
@@ -106,7 +106,7 @@ func (p *pacer) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 	s.ClientStream, err = streamer(ctx, desc, cc, method, append(slices.Clip(opts), grpc.OnFinish(s.end))...)
 	opened = err == nil
 	if err != nil {
-		p.obey(s.call, err, nil, nil)
+		p.obey(ctx, s.call, err, nil, nil)
 		return nil, err
 	}
 	return s, nil
@@ -132,7 +132,7 @@ func (s *stream) RecvMsg(m any) error {
 	if s.pacer.serverWait != nil {
 		header, _ = s.Header() // which is known at the end of a stream
 	}
-	s.pacer.obey(s.call, err, header, s.Trailer())
+	s.pacer.obey(s.Context(), s.call, err, header, s.Trailer())
 	return err
 }
 

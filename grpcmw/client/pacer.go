@@ -30,7 +30,7 @@ type pacer struct {
 	observe    func(telemetry.Event)
 	serverWait func(header, trailer metadata.MD) time.Duration
 	waits      *serverwait.Waits
-	learners   []learn.Learner
+	learns     bool // an answer teaches a limit
 }
 
 // call is a call that is sent.
@@ -43,7 +43,7 @@ type call struct {
 func newPacer(constructor string, l algo.Limiter, key keyfunc.RPC, opts []Option) *pacer {
 	must(l != nil, constructor+": the limiter is nil")
 	must(key != nil, constructor+": the key function is nil; rpckey.Global gives all calls one limit")
-	p := &pacer{limiter: l, key: key, name: algo.About(l).String(), waits: serverwait.New(serverwait.Places), learners: learn.In(l)}
+	p := &pacer{limiter: l, key: key, name: algo.About(l).String(), waits: serverwait.New(serverwait.Places), learns: len(learn.In(l)) > 0}
 	for _, o := range opts {
 		o(p)
 	}

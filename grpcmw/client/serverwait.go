@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"strings"
 	"time"
 
@@ -14,25 +15,28 @@ import (
 )
 
 // obey remembers the wait that the answer of a server asks for.
-func (p *pacer) obey(c call, err error, header, trailer metadata.MD) {
-	wait := askedBy(err, trailer)
+func (p *pacer) obey(ctx context.Context, c call, err error, header, trailer metadata.MD) {
+	st, denied := denialOf(err)
+	var wait time.Duration
+	if denied {
+		wait = max(retryDelay(st), pushbackIn(trailer))
+	}
 	if p.serverWait != nil {
 		wait = max(wait, p.serverWait(header, trailer))
 	}
 	p.waits.Update(c.place, wait)
-	denied := status.Code(err) == codes.ResourceExhausted || status.Code(err) == codes.Unavailable && wait > 0
-	for _, l := range p.learners {
-		l.Answered(c.place.Key, learn.Answer{Sent: c.sent, Units: c.units, Denied: denied, Wait: wait})
+	if p.learns {
+		denied = denied && (st.Code() == codes.ResourceExhausted || wait > 0)
+		learn.Answered(ctx, p.limiter, c.place.Key, learn.Answer{Sent: c.sent, Units: c.units, Denied: denied, Wait: wait})
 	}
 }
 
-// askedBy is the wait that a denial of the server asks for.
-func askedBy(err error, trailer metadata.MD) time.Duration {
+// denialOf reports whether an error is the status of a server that denies, and not of a limit
+// of this client.
+func denialOf(err error) (*status.Status, bool) {
 	st, ok := status.FromError(err)
-	if !ok || st.Code() != codes.ResourceExhausted && st.Code() != codes.Unavailable || strings.HasPrefix(st.Message(), clientSide) {
-		return 0
-	}
-	return max(retryDelay(st), pushbackIn(trailer))
+	denies := st.Code() == codes.ResourceExhausted || st.Code() == codes.Unavailable
+	return st, ok && denies && !strings.HasPrefix(st.Message(), clientSide)
 }
 
 // QuotaWait reads the metadata in which many services say when a quota is back, for

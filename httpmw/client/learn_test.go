@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -109,6 +110,31 @@ func TestLearnedLimits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A denial teaches the limit that was chosen for the request, and no other.
+func TestTheChosenLimitLearns(t *testing.T) {
+	large, small := learn.New(algo.PerSecond(100)), learn.New(algo.PerSecond(10))
+	l := algo.ByKey(func(_ context.Context, key string) algo.Limiter {
+		if key == "large" {
+			return large
+		}
+		return small
+	}, large, small)
+	denies := func(*http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		w.WriteHeader(http.StatusTooManyRequests)
+		return w.Result(), nil
+	}
+	c := &http.Client{Transport: client.Transport(roundTrip(denies), l, func(r *http.Request) (string, error) { return r.URL.Host, nil })}
+	resp, err := c.Get("http://small/")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	rate, _ := small.Rate("small")
+	require.Less(t, rate, 10.)
+	rate, wait := large.Rate("small")
+	require.Zero(t, wait)
+	require.InDelta(t, 100, rate, 0)
 }
 
 // A window whose rest and reset are stated is used evenly, without a denial.

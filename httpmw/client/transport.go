@@ -60,7 +60,7 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &transport{base: base, limiter: l, key: key, name: algo.About(l).String(), maxServers: serverwait.Places, occupiesSlot: algo.About(l).NeedsRelease, learners: learn.In(l)}
+	t := &transport{base: base, limiter: l, key: key, name: algo.About(l).String(), maxServers: serverwait.Places, occupiesSlot: algo.About(l).NeedsRelease, learns: len(learn.In(l)) > 0}
 	for _, o := range opts {
 		o(t)
 	}
@@ -82,7 +82,7 @@ type transport struct {
 	serverWait   func(*http.Response) time.Duration
 	waits        *serverwait.Waits
 	occupiesSlot bool // the lease must end with the body
-	learners     []learn.Learner
+	learns       bool // an answer teaches a limit
 }
 
 // CloseIdleConnections forwards http.Client.CloseIdleConnections.
@@ -111,14 +111,14 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	sent = true
 	var at time.Time
-	if len(t.learners) > 0 {
+	if t.learns {
 		at = time.Now()
 	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil && r.Context().Err() != nil {
 		res.outcome = algo.Failed | algo.Untimed
 	}
-	t.handleResponse(res, place, at, resp, err)
+	t.handleResponse(r.Context(), res, place, at, resp, err)
 	return resp, err
 }
 
@@ -201,7 +201,7 @@ func (t *transport) classify(ctx context.Context, err error) telemetry.Result {
 
 // handleResponse remembers the wait that the server asked for and ends the lease, or
 // makes it end with the body.
-func (t *transport) handleResponse(res *reservation, p serverwait.Place, sent time.Time, resp *http.Response, err error) {
+func (t *transport) handleResponse(ctx context.Context, res *reservation, p serverwait.Place, sent time.Time, resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		return
 	}
@@ -212,8 +212,8 @@ func (t *transport) handleResponse(res *reservation, p serverwait.Place, sent ti
 	t.waits.Update(p, wait)
 	status := resp.StatusCode
 	denied := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && wait > 0
-	for _, l := range t.learners {
-		l.Answered(p.Key, learn.Answer{Sent: sent, Units: res.units, Denied: denied, Wait: wait, Rate: statedRate(resp)})
+	if t.learns {
+		learn.Answered(ctx, t.limiter, p.Key, learn.Answer{Sent: sent, Units: res.units, Denied: denied, Wait: wait, Rate: statedRate(resp)})
 	}
 	res.outcome = algo.Succeeded
 	switch {

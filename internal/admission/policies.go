@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/cause"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -274,34 +273,5 @@ func (p *Part[C]) waited(delay time.Duration, admitted bool) {
 		deny(d, delay)
 	case d.Delay == 0: // its charge was given back
 		d.Remaining = min(d.Remaining+p.Request.N, d.Limit)
-	}
-}
-
-// Report calls the observer, if there is one: for each policy of a call that passes or that
-// no limiter decided on, else for each that had no room. method is the full method of a call
-// of gRPC, status the status of the answer, sent returns the fields and waits in it, and is called for each policy in turn.
-func (ps *Policies[C]) Report(ctx context.Context, v *Verdict[C], method string, status int, sent func(Part[C]) telemetry.Sent) {
-	if ps.Observe == nil || v.Result == Skipped {
-		return
-	}
-	e := Event{
-		Context: ctx, At: v.at,
-		Waited: v.waited, Transport: ps.Transport, Result: v.Result, Method: method,
-		Status: status, Err: v.Err,
-	}
-	if v.at.IsZero() { // no limiter was asked
-		e.At = time.Now()
-	}
-	parts := v.Parts()
-	for i := range parts {
-		p := &parts[i]
-		if sent != nil {
-			e.Sent = sent(*p)
-		}
-		if v.Result == Denied && len(parts) > 1 && !p.Denied() {
-			continue
-		}
-		e.Policy, e.Decision, e.Cost, e.KeyHash = p.Name, p.Decision, p.Request.N, keyfunc.Hash(p.Request.Key)
-		ps.Observe(e)
 	}
 }

@@ -141,16 +141,14 @@ func gather(requests []*Request, s *Script) (n int) {
 
 // send runs the commands and leaves each result in its command. A command that
 // was certainly not executed is sent again if its reply is still wanted: once, or twice if the
-// server had lost the script and its clock has stepped. So is one whose script the server has
-// not, for the commands after it: its own callers may be gone, and then it charges nothing. No
-// other command is.
+// server had lost the script and its clock has stepped. No other command is.
 func (q *Node) send(ctx context.Context, cmds []*Command) {
 	q.do(ctx, cmds)
 	for range 2 {
 		var again []*Command
 		for i, c := range cmds {
 			f := Classify(c.err)
-			if f == NoScript || c.wanted() && (errors.Is(c.err, errExpired) || !c.again && (f == NotExecuted || passing(c.err))) {
+			if c.wanted() && (f == NoScript || errors.Is(c.err, errExpired) || !c.again && (f == NotExecuted || passing(c.err))) {
 				cmds[i] = &Command{script: c.script, requests: c.requests, withSource: c.withSource || f == NoScript, again: true}
 				again = append(again, cmds[i])
 			}
