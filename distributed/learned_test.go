@@ -18,11 +18,11 @@ func TestLearnedByAFleet(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := redistest.StartProxy(t, server)
 	var store *distributed.Store
-	join := func() *distributed.Learned {
+	join := func(rate algo.Rate) *distributed.Learned {
 		store = newStore(t, viaProxy(t, proxy), distributed.WithInstances(2))
-		return must[*distributed.Learned](t)(store.Learned("partner", algo.PerSecond(50)))
+		return must[*distributed.Learned](t)(store.Learned("partner", rate))
 	}
-	a, b := join(), join()
+	a, b := join(algo.PerSecond(1)), join(algo.PerSecond(1))
 	acquire := func(l *distributed.Learned) algo.Lease { return must[algo.Lease](t)(l.Acquire(ctx, "k", 1)) }
 
 	lease := acquire(a)
@@ -34,29 +34,34 @@ func TestLearnedByAFleet(t *testing.T) {
 	require.False(t, second.Allowed && third.Allowed, "one rate for both")
 	require.Positive(t, max(second.RetryAfter, third.RetryAfter))
 
+	before := max(a.Rate("k"), b.Rate("k"))
 	a.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: 30 * time.Second})
 	for _, l := range []*distributed.Learned{a, b} {
 		denied := acquire(l)
 		require.Equal(t, algo.Quota, denied.Reason)
 		require.Greater(t, denied.RetryAfter, 29*time.Second)
-		require.Less(t, l.Rate("k"), 50.)
+		require.Less(t, l.Rate("k"), before)
 	}
 	canceled := must[algo.Lease](t)(a.Acquire(ctx, "other", 1))
 	canceled.Release(algo.Canceled)
 	require.Eventually(t, func() bool { return must[algo.Lease](t)(b.Acquire(ctx, "other", 0)).RetryAfter == 0 }, 5*time.Second, time.Millisecond)
 
+	b = join(algo.PerSecond(50))
+	acquire(b)
 	proxy.Set(redistest.Fault{Refuse: true, Reset: true})
 	require.Eventually(t, func() bool { acquire(b); return store.Stats().State == distributed.StateOpen }, 5*time.Second, time.Millisecond)
 	denied := acquire(b)
 	require.Equal(t, algo.SourceFallback, denied.Source)
 	require.Greater(t, denied.RetryAfter, 20*time.Second, "the wait is kept")
-	admitted := 0
-	for start := time.Now(); time.Since(start) < 500*time.Millisecond; time.Sleep(time.Millisecond) {
+	admitted, start := 0, time.Now()
+	for time.Since(start) < 500*time.Millisecond {
 		if must[algo.Lease](t)(b.Acquire(ctx, "fresh", 1)).Allowed {
 			admitted++
 		}
+		time.Sleep(time.Millisecond)
 	}
-	require.InDelta(t, 12, admitted, 5, "half of 50 a second")
+	require.LessOrEqual(t, float64(admitted), 25*time.Since(start).Seconds()+2, "half of 50 a second")
+	require.Greater(t, admitted, 1)
 }
 
 // A wait that Redis could not be told is kept by the instance that was told it.
