@@ -81,7 +81,7 @@ mutants: ## known faults, planted one at a time: 95 % must be found; MUTANTS is 
 	$(REDIS)
 	cd bench && $(GO) run ./mutants -only '$(MUTANTS)'
 
-faults: ## package distributed under each fault of Redis, as the table of docs/faults.md; six minutes
+faults: ## package distributed under each fault of Redis, prints a table; six minutes
 	$(REDIS)
 	SLUICE_LONG=1 $(GO) test -count 1 -timeout 60m -parallel 4 -v -run FaultTable ./distributed
 
@@ -120,9 +120,11 @@ release-test: ## a release of a copy of the repository, actionlint, and dockerfi
 ##@ Measurements and pages
 
 # BENCH='-quick -only inflight' prints a first look, BENCH='-scaling 1,2,4' the same decisions on so many processors.
-BENCH   ?= -out ../docs
-bench: ## this library beside its peers, and the attacks; four minutes; writes docs/benchmarks.md
+RESULTS = $(abspath $(or $(OUT),bench/results))
+BENCH   ?= -out $(RESULTS)
+bench: ## this library beside its peers, and the attacks; four minutes; a page in bench/results, or OUT
 	$(REDIS)
+	@mkdir -p $(RESULTS)
 	cd bench && $(GO) run . $(BENCH)
 
 bench-own: ## the benchmarks of the packages, COUNT=10 times; compare ratios to the floor, not nanoseconds
@@ -130,22 +132,24 @@ bench-own: ## the benchmarks of the packages, COUNT=10 times; compare ratios to 
 
 # One core for the server, one for the load, nothing else on the machine. A part of it:
 #   make overload WORK=5ms,30ms LIMITERS=none,default LOADS=0.85,5 OUT=/tmp
-# OUT is where the page goes, RECORDS a file that keeps the figures of several
+# OUT is the folder of the page (bench/results), RECORDS a file that keeps the figures of several
 # runs, LENGTH the seconds of each overload.
-overload: ## limiters before a real, overloaded server; 40 minutes; writes docs/overload.md
+overload: ## limiters before a real, overloaded server; 40 minutes; a page in bench/results, or OUT
+	@mkdir -p $(RESULTS)
 	@GO="$(GO)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LOADS="$(LOADS)" LENGTH="$(LENGTH)" \
-	  OUT="$(abspath $(or $(OUT),docs))" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
+	  OUT="$(RESULTS)" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
 
 # Traffic that is not a Poisson process, clients that retry, a container's quota (as root), 2 to 16
 # processors over HTTP/1.1, HTTP/2 and TLS; those that the machine lacks are left out. A part of it:
-#   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2 OUT=/tmp/page.md
+#   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2 OUT=/tmp
 overload-cores: ## the same under bursts, retries, slow clients, quotas, and on 2 to 16 processors; 40 minutes
+	@mkdir -p $(RESULTS)
 	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" PROTOCOLS="$(PROTOCOLS)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
-	  OUT="$(abspath $(or $(OUT),docs/overload-cores.md))" sh bench/overload/run.sh cores
+	  OUT="$(RESULTS)" sh bench/overload/run.sh cores
 
-sim: ## simulated overload, in bench/sim/results; SIM=constants: if a constant changes; SIM=fairness: between tenants
-	@mkdir -p bench/sim/results
-	cd bench && $(GO) run ./sim/cmd/$(or $(SIM),sim) -out sim/results
+sim: ## simulated overload, in bench/results, or OUT; SIM=constants: if a constant changes; SIM=fairness: between tenants
+	@mkdir -p $(RESULTS)
+	cd bench && $(GO) run ./sim/cmd/$(or $(SIM),sim) -out $(RESULTS)
 
 structure: ## the structure of the library and its English as numbers; TREE is another version
 	cd bench && $(GO) run ./structure -tree $(abspath $(or $(TREE),.))

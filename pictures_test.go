@@ -36,7 +36,7 @@ func pictures(t *testing.T) map[string]bool {
 	shown := map[string]bool{}
 	files(t, "docs", func(page string) { note(t, shown, page) })
 	note(t, shown, "README.md")
-	require.Greater(t, len(shown), 20)
+	require.Greater(t, len(shown), 12)
 	return shown
 }
 

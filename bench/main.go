@@ -14,16 +14,13 @@ func main() {
 		return
 	}
 	quick := flag.Bool("quick", false, "short samples: half a minute, for a first look")
-	out := flag.String("out", "", "the folder for benchmarks.md and its pictures (default ../docs; with -quick or -only the page goes to standard output)")
+	out := flag.String("out", "", "the folder for benchmarks.md and its pictures; empty: the page goes to standard output")
 	only := flag.String("only", "", "run only the works and attacks whose id matches this expression")
 	procs := flag.String("scaling", "", "measure on these numbers of processors instead, such as 1,2,4,8,16, and print the tables")
 	flag.Parse()
 	if *procs != "" {
 		stop(scaling(*procs, plan{rounds: 10, sample: 50 * time.Millisecond}))
 		return
-	}
-	if *out == "" && !*quick && *only == "" {
-		*out = "../docs"
 	}
 	stop(run(*quick, *only, *out))
 }

@@ -1,11 +1,10 @@
 // Command overload measures the part of a real server's capacity that limiters keep under far
 // higher demand: a server process and clients that give up.
 //
-//	overload -server PROGRAM -matrix -json FILE     the matrix of docs/overload.md: a server and an
-//	                                                open-loop generator on a processor each
+//	overload -server PROGRAM -matrix -json FILE     a server and an open-loop generator, on a
+//	                                                processor each
 //	overload -report DIR -json FILE                 the page and the pictures of those figures
-//	overload -server PROGRAM -kinds burst,closed    the tables of docs/overload-cores.md: other
-//	                                                traffic, and several processors
+//	overload -server PROGRAM -kinds burst,closed    other traffic, and several processors
 //	overload -url http://127.0.0.1:8080/ -loads 5   a server that runs already, whose answers have
 //	                                                a Content-Length
 package main

@@ -70,7 +70,7 @@ func (r results) conclusion() string {
 	}
 	middle := func(xs []float64) float64 { slices.Sort(xs); return xs[len(xs)/2] }
 	return fmt.Sprintf("**A server with `adaptive.Default()` answers %.0f %% of what it can in time, and one without a limiter %.0f %%** (medians of the handlers and loads below, at 2 to 10 times the capacity of the processor). "+
-		"For a pool, a lock or another service behind the server, see [pools](pools.md). The exceptions are under Targets.\n\n",
+		"For a pool, a lock or another service behind the server, see `go test ./sim/pools`. The exceptions are under Targets.\n\n",
 		100*middle(kept["default"]), 100*middle(kept["none"]))
 }
 

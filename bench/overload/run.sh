@@ -4,7 +4,7 @@
 #
 #   WORK, LIMITERS, LOADS   restrict the matrix, or the table of processors (comma between); empty: all
 #   LENGTH                  seconds of each measurement; empty: as in the matrix, 3 for the tables
-#   OUT                     directory of the page and the plots; the page of the tables
+#   OUT                     directory of the page and the plots
 #   RECORDS                 file to which the figures of the matrix are appended; empty: none is kept
 #   KINDS, PROCS, PROTOCOLS tables, processors and protocols; empty: all
 set -u
@@ -27,7 +27,7 @@ if [ "$tables" = cores ]; then
   [ -n "${PROTOCOLS:-}" ] && set -- "$@" -protocols "$PROTOCOLS"
   "$dir/overload" "$@" -seconds "${LENGTH:-3}" \
     -kinds "${KINDS:-pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores}" > "$dir/page.md" || { cat "$dir/page.md"; exit 1; }
-  cp "$dir/page.md" "${OUT:-../docs/overload-cores.md}"
+  [ -z "${OUT:-}" ] || cp "$dir/page.md" "$OUT/overload-cores.md"
   cat "$dir/page.md"
   exit
 fi
@@ -42,5 +42,5 @@ taskset -c 1 "$dir/overload" -matrix -json "$records" "$@"
 status=$?
 # What was measured is written even if cells failed: the page says which.
 [ -s "$records" ] || exit 1
-"$dir/overload" -report "${OUT:-../docs}" -json "$records" || exit 1
+"$dir/overload" -report "${OUT:-.}" -json "$records" || exit 1
 exit $status

@@ -80,8 +80,8 @@ export default defineConfig({
       { text: 'Start', items: [{ text: 'README', link: '/' }, guide('algorithms', 'Choose an algorithm'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
       {
         text: 'Tasks',
-        items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), { text: 'Fairness', link: '/docs/fairness' }, guide('tenants', 'Tenants'),
-          guide('tokens', 'Tokens and money'), guide('prepaid', 'Plans and credits'), guide('streams', 'Streams of tokens'), guide('redis', 'On Redis'), guide('clusters', 'Clusters and regions'), guide('testing', 'Testing')],
+        items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), guide('tenants', 'Tenants'), guide('fairness', 'Fairness'),
+          guide('tokens', 'Tokens and money'), guide('prepaid', 'Plans and credits'), guide('partners', 'A partner\'s limit'), guide('streams', 'Streams of tokens'), guide('redis', 'On Redis'), guide('clusters', 'Clusters and regions'), guide('testing', 'Testing')],
       },
       {
         text: 'Operation',
@@ -90,8 +90,8 @@ export default defineConfig({
       },
       {
         text: 'Reference',
-        items: [{ text: 'Guarantees', link: '/docs/guarantees' }, { text: 'Faults of Redis', link: '/docs/faults' }, { text: 'Comparison', link: '/docs/comparison' }, { text: 'Benchmarks', link: '/docs/benchmarks' },
-          { text: 'Overload measured', link: '/docs/overload' }, { text: 'Sixteen processors', link: '/docs/processors' }, { text: 'Migration', link: '/docs/migrate/' }, { text: 'Track record', link: '/docs/track-record' },
+        items: [{ text: 'Guarantees', link: '/docs/guarantees' }, { text: 'Evidence', link: '/docs/evidence' }, { text: 'Comparison', link: '/docs/comparison' },
+          { text: 'Migration', link: '/docs/migrate/' }, { text: 'Track record', link: '/docs/track-record' },
           { text: 'Compatibility', link: '/COMPATIBILITY' }, { text: 'Architecture', link: '/ARCHITECTURE' }, { text: 'Changelog', link: '/CHANGELOG' }],
       },
     ],

@@ -42,7 +42,7 @@ func TestSite(t *testing.T) {
 	b.do(chromedp.Navigate(url + "/"))
 	b.until(`document.querySelectorAll(".VPSidebar a").length > 20`)
 	links := js[[]string](b, `[...new Set([...document.querySelectorAll(".VPSidebar a")].map(a => a.getAttribute("href")))]`)
-	shown := []string{"/", "/docs/guides/http", "/docs/guides/algorithms", "/docs/guides/redis", "/docs/benchmarks", "/docs/fairness", "/docs/admin/"}
+	shown := []string{"/", "/docs/guides/http", "/docs/guides/algorithms", "/docs/guides/redis", "/docs/evidence", "/docs/guides/fairness", "/docs/admin/"}
 	for _, page := range shown {
 		require.Contains(t, links, page)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "directory to write README.md to; empty: only print")
+	out := flag.String("out", "", "directory to write sim.md to; empty: only print")
 	seeds := flag.Int("seeds", 5, "runs for each strategy in each scenario")
 	only := flag.String("only", "", "only the scenarios whose name matches, such as ^(A|C|go-)")
 	names := flag.String("strategies", "", "only the strategies whose name matches")
@@ -62,7 +62,7 @@ func run(out string, seeds int, only, names string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(out, "README.md"), []byte(page), 0o644)
+	return os.WriteFile(filepath.Join(out, "sim.md"), []byte(page), 0o644)
 }
 
 // table is a group with its results.
