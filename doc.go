@@ -2,6 +2,18 @@
 // per route and in total, concurrency limits, and self-tuning ones, as net/http
 // middleware and gRPC interceptors, in one process or on Redis.
 //
+// # Where to begin
+//
+//   - An HTTP service: [github.com/sluice-go/sluice/httpmw.Limit] with a limiter of package algo
+//     and a key of package keyfunc, as below.
+//   - A gRPC service: [github.com/sluice-go/sluice/grpcmw.ServerOptions].
+//   - One limit for all instances: [github.com/sluice-go/sluice/distributed.Open].
+//   - A server that gets more than it can do: [github.com/sluice-go/sluice/adaptive.New] with
+//     Default.
+//
+// The guides in docs/guides have a page for each task; "go run ./examples/quickstart" shows
+// HTTP and gRPC under one limit.
+//
 // # The model
 //
 // There are four concepts, and each is a package of its own:
@@ -30,6 +42,20 @@
 // Limiters whose state is in one process are in package algo. Package
 // distributed keeps it in Redis, for all instances of a service, and continues to
 // limit while Redis is unavailable. Package adaptive limits the work in flight.
+//
+// # Glossary
+//
+//   - Unit: what a limit counts: requests, tokens, bytes. The cost of a request is its units.
+//   - Key: the identity whose units are counted together. One limiter holds many keys.
+//   - Rate and burst: the units that come back in a time, and the most that fit at once.
+//   - Debt: the units that a key has spent and that have not come back. A key without debt
+//     takes no memory.
+//   - Decision: admitted, perhaps with a Delay, or denied, with a Reason and RetryAfter.
+//   - Lease: the decision with the duty to release it. Releasing it as canceled refunds its units.
+//   - Settle: to correct the cost of a lease when the true one is known.
+//   - Slot: the place that a request in flight takes until its lease is released.
+//   - Policy: a limiter with its key, its cost and the name that clients see.
+//   - Store: a Redis with the limits that all instances share.
 //
 // # Decisions
 //

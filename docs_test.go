@@ -179,9 +179,13 @@ func TestLogCodesAreExplained(t *testing.T) {
 func TestGuidesAreShort(t *testing.T) {
 	pages, err := filepath.Glob("docs/guides/*.md")
 	require.NoError(t, err)
+	list := "docs/guides/README.md"
+	require.Contains(t, read(t, "README.md"), "("+list+")")
 	for _, page := range pages {
 		require.LessOrEqual(t, strings.Count(read(t, page), "\n"), 120, page)
-		require.Contains(t, read(t, "README.md"), "("+page+")", "the README lists every guide")
+		if page != list {
+			require.Contains(t, read(t, list), "("+filepath.Base(page)+")", "the list has every guide")
+		}
 	}
 }
 

@@ -70,10 +70,10 @@ func Cells(n int) Option {
 	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
 }
 
-// MaxKeys sets the number of keys that have room at the same time, 1 to 2^31-1. The
-// default is 1048576. Up to 2.7 times as many may find room; of fewer, about one in
-// a million may find none. A key takes a place while it has debt: not longer than
-// its bucket takes to fill after its last request.
+// MaxKeys sets the capacity of the table of keys, 1 to 2^31-1 (default 1048576): so many keys
+// with debt have room, except for about one in a million. The table consists of segments, so
+// more find room: up to 2.7 times as many (2336 with MaxKeys(1000)), and at least 16. A key takes a place while it has debt: not longer than its bucket takes to
+// fill after its last request.
 //
 // In a full table a new key takes the place of another one: of the 16 keys in its slots,
 // the one with the least debt, or of equal ones the one whose debt would drain first. An

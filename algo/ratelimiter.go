@@ -210,8 +210,8 @@ func (l *RateLimiter) Reset(key string) { l.engine().Reset(key) }
 type Stats struct {
 	// Live counts the keys that have spent something that still weighs.
 	Live int
-	// Room is the number of keys with debt that are sure to have room, see [MaxKeys].
-	// More may find room, so Live may be larger.
+	// Room is the capacity that [MaxKeys] has set. More keys may find room, so Live may be
+	// larger.
 	Room int
 	// Overflowed counts the charges to new keys that found the table full, and replaced
 	// another key or were denied. If it grows, MaxKeys is too small or a client invents

@@ -52,7 +52,7 @@
 //
 // # Performance
 //
-// An admission costs two allocations for the fields, none without them. The
+// An admission costs one or two allocations for the fields, none without them. The
 // handler gets the server's own response writer, unless an option needs the
 // status or the limiter may hold a slot for the request. Then the writer is
 // wrapped; see [Limit].

@@ -13,14 +13,14 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// NewStrict makes a limiter that admits at most r.Count units in any window of length
-// r.Period, with the state of a token bucket: one word a key, swapped without a lock.
+// NewStrict makes a limiter that admits at most r.Count units in any window of length r.Period, and
+// in the long run only r.Count-burst+1 a period: about half of the rate with the burst of the text
+// form. Its state is that of a token bucket: one word a key, swapped without a lock.
 //
 // It is a token bucket (the generic cell rate algorithm, ITU-T I.371) whose burst
 // B and refill are chosen so that together they never exceed the quota N: any
 // window of length W admits no more than B + floor(W/T) units, so T is the
-// shortest interval for which this bound is N for one period. In the long run
-// N-B+1 units pass in each period. burst is B, 1 to N: with N the whole
+// shortest interval for which this bound is N for one period. burst is B, 1 to N: with N the whole
 // quota may come at once and then one unit a period, with 1 units are spaced
 // evenly and nothing of the rate is lost. Half of the quota, rounded up, is what the text
 // form takes if it has no burst: half of it may come at once, and half of it plus one unit

@@ -45,73 +45,48 @@ func main() {
 	}
 }
 
-// options are the flags.
-type options struct {
-	httpAddr, grpcAddr string
-	exit               bool
-}
-
-func parse(out io.Writer, args []string) (o options, err error) {
+func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
-	flags.StringVar(&o.httpAddr, "http", "127.0.0.1:8080", "address of the HTTP API")
-	flags.StringVar(&o.grpcAddr, "grpc", "127.0.0.1:9090", "address of the gRPC service")
-	flags.BoolVar(&o.exit, "exit", false, "stop after the calls")
+	httpAddr := flags.String("http", "127.0.0.1:8080", "address of the HTTP API")
+	grpcAddr := flags.String("grpc", "127.0.0.1:9090", "address of the gRPC service")
+	exit := flags.Bool("exit", false, "stop after the calls")
 	flags.SetOutput(io.Discard) // one line of error is enough
-	err = flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
 		flags.SetOutput(out)
 		flags.Usage()
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q; try -help", flags.Arg(0))
-	}
-	return o, err
-}
-
-func run(ctx context.Context, out io.Writer, args []string) error {
-	o, err := parse(out, args)
-	if err != nil {
 		return err
+	case err != nil:
+		return err
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q; try -help", flags.Arg(0))
 	}
 	// One limiter; the key says that each user has a quota on each route.
 	limiter, err := algo.NewTokenBucket(algo.PerSecond(perSecond), algo.Burst(burst))
 	if err != nil {
 		return err
 	}
-	api, err := serveHTTP(o.httpAddr, limiter)
+	api, err := net.Listen("tcp", *httpAddr)
 	if err != nil {
 		return err
 	}
-	defer api.Close()
-	service, err := serveGRPC(o.grpcAddr, limiter)
+	service, err := net.Listen("tcp", *grpcAddr)
 	if err != nil {
+		return errors.Join(err, api.Close())
+	}
+	defer serveHTTP(api, limiter).Close()
+	defer serveGRPC(service, limiter).Stop()
+	err = drive(ctx, out, api.Addr().String(), service.Addr().String())
+	if err != nil || *exit {
 		return err
 	}
-	defer service.Close()
-	if err := drive(ctx, out, api.address, service.address); err != nil {
-		return err
-	}
-	if o.exit {
-		return nil
-	}
-	fmt.Fprintf(out, hints, api.address, service.address)
+	fmt.Fprintf(out, hints, api.Addr(), service.Addr())
 	<-ctx.Done()
 	return nil
 }
 
-// server is something that serves on an address until it is closed.
-type server struct {
-	address string
-	close   func() error
-}
-
-func (s server) Close() error { return s.close() }
-
-func serveHTTP(address string, limiter algo.Limiter) (server, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return server{}, err
-	}
+func serveHTTP(listener net.Listener, limiter algo.Limiter) *http.Server {
 	limit := httpmw.Limit(limiter, keyfunc.Join(keyfunc.Header("X-User"), keyfunc.Route()))
 	mux := http.NewServeMux()
 	mux.Handle("GET /hello", limit(http.HandlerFunc(hello)))
@@ -122,18 +97,12 @@ func serveHTTP(address string, limiter algo.Limiter) (server, error) {
 			fmt.Fprintln(os.Stderr, "quickstart: http:", err)
 		}
 	}()
-	return server{listener.Addr().String(), s.Close}, nil
+	return s
 }
 
-func hello(w http.ResponseWriter, r *http.Request) {
-	fmt.Fprintf(w, "hello from %s\n", r.URL.Path)
-}
+func hello(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "hello from %s\n", r.URL.Path) }
 
-func serveGRPC(address string, limiter algo.Limiter) (server, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return server{}, err
-	}
+func serveGRPC(listener net.Listener, limiter algo.Limiter) *grpc.Server {
 	key := rpckey.Join(rpckey.Metadata("x-user"), rpckey.FullMethod())
 	s := grpc.NewServer(grpcmw.ServerOptions(limiter, key)...)
 	testpb.RegisterTestServiceServer(s, greeter{})
@@ -143,7 +112,7 @@ func serveGRPC(address string, limiter algo.Limiter) (server, error) {
 			fmt.Fprintln(os.Stderr, "quickstart: grpc:", err)
 		}
 	}()
-	return server{listener.Addr().String(), func() error { s.Stop(); return nil }}, nil
+	return s
 }
 
 // greeter is a service that comes with grpc-go, so that this example needs no

@@ -71,13 +71,13 @@ export default defineConfig({
     outline: 'deep',
     socialLinks: [{ icon: 'github', link: repository }],
     nav: [
-      { text: 'Guides', link: '/docs/guides/http' },
+      { text: 'Guides', link: '/docs/guides/' },
       { text: 'Playground', link: '/playground/', target: '_self' },
       { text: 'Migration', link: '/docs/migrate/' },
       { text: 'Packages', link: 'https://pkg.go.dev/github.com/sluice-go/sluice' },
     ],
     sidebar: [
-      { text: 'Start', items: [{ text: 'README', link: '/' }, guide('algorithms', 'Choose an algorithm'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
+      { text: 'Start', items: [{ text: 'README', link: '/' }, guide('', 'All guides'), guide('algorithms', 'Choose an algorithm'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
       {
         text: 'Tasks',
         items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), guide('tenants', 'Tenants'), guide('fairness', 'Fairness'),
