@@ -61,3 +61,20 @@ func ExampleRateLimiter_Refund() {
 	// <nil>
 	// true false
 }
+
+// An adapter of another protocol keeps the lease for the handler, as WithLeaseInContext does.
+func ExampleWithLease() {
+	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
+	handler := func(ctx context.Context) {
+		algo.LeaseFrom(ctx, "tokens").Settle(40) // the true cost
+		d, _ := algo.Peek(ctx, algo.LimiterFrom(ctx, "tokens"), "alice", 1)
+		fmt.Println(d.Remaining, "left")
+	}
+
+	ctx := context.Background()
+	chosen, _ := algo.Resolve(ctx, tokens, "alice")
+	lease, _ := chosen.Acquire(ctx, "alice", 10) // an estimate
+	defer lease.Release(algo.Succeeded)
+	handler(algo.WithLease(ctx, &lease, []algo.Limiter{chosen}, "tokens"))
+	// Output: 60 left
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/metered"
@@ -45,11 +46,11 @@ func (s *tokenStream) serve(t *testing.T) *httptest.Server {
 
 func (s *tokenStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
-	meter := httpmw.MeterFrom(r.Context(), "tokens", 50)
-	out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Most: s.most, Units: func([]byte) int64 { return 10 }})
+	m := meter.From(r.Context(), "tokens", 50)
+	out := metered.New(r.Context(), w, metered.Metering{Meter: m, Most: s.most, Units: func([]byte) int64 { return 10 }})
 	defer func() {
 		_ = out.Close()
-		s.used <- meter.Used()
+		s.used <- m.Used()
 	}()
 	for n := 0; n < s.events || s.events == 0; n++ {
 		if _, s.ended = fmt.Fprintf(out, "data: %d\n\n", n); s.ended != nil {
@@ -61,7 +62,7 @@ func (s *tokenStream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if s.reported > 0 {
-		meter.Settle(s.reported)
+		m.Settle(s.reported)
 	}
 }
 

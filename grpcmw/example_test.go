@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
@@ -113,12 +114,12 @@ func ExampleUnaryServerInterceptor() {
 }
 
 // A handler that knows the true cost only afterwards corrects it.
-func ExampleLeaseFrom() {
+func ExampleWithLeaseInContext() {
 	limiter := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	intercept := grpcmw.UnaryServerInterceptor(limiter, rpckey.Global(), grpcmw.WithLeaseInContext())
 	handler := func(ctx context.Context, _ any) (any, error) {
 		rows := int64(40) // read by the query
-		grpcmw.LeaseFrom(ctx).Settle(rows)
+		algo.LeaseFrom(ctx).Settle(rows)
 		return nil, nil
 	}
 	info := &grpc.UnaryServerInfo{FullMethod: "/a.B/C"}
@@ -130,18 +131,18 @@ func ExampleLeaseFrom() {
 
 // A stream is charged the actual cost of its messages, and ends when the limit is
 // spent.
-func ExampleMeterFrom() {
+func ExampleWithLeaseInContext_meter() {
 	tokens := algo.Must(algo.NewTokenBucket(algo.PerHour(100)))
 	intercept := grpcmw.UnaryServerInterceptor(tokens, rpckey.Global(), grpcmw.WithName("tokens"), grpcmw.WithLeaseInContext(),
 		grpcmw.WithCost(func(context.Context, string, any) int64 { return 30 })) // the estimate
 	handler := func(ctx context.Context, _ any) (any, error) {
-		meter := grpcmw.MeterFrom(ctx, "tokens", 25)
-		defer meter.Close()
+		m := meter.From(ctx, "tokens", 25)
+		defer m.Close()
 		for _, used := range []int64{20, 20, 20, 20, 20, 20} {
-			if d, err := meter.Reserve(ctx, used); err != nil || !d.Allowed {
+			if d, err := m.Reserve(ctx, used); err != nil || !d.Allowed {
 				return nil, status.Error(codes.ResourceExhausted, "out of tokens")
 			}
-			meter.Use(used)
+			m.Use(used)
 		}
 		return nil, nil
 	}

@@ -1,10 +1,13 @@
 package grpcmw
 
-import "github.com/sluice-go/sluice/internal/admission"
+import (
+	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/internal/warning"
+)
 
 // ResetWarnings makes the next failure be logged.
 func ResetWarnings() {
 	admission.ResetFailures()
-	warnUnknown.Lease.Reset()
-	warnUnknown.Policy.Reset()
+	warning.UnknownPolicy.Reset()
+	warning.NoLease.Reset()
 }

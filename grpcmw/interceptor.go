@@ -38,7 +38,6 @@ type (
 type policies struct {
 	*admission.Policies[call]
 	details []*details // of refusals, by policy
-	names   []admission.Named
 	// needsOutcome: the outcome decides on a slot or a charge.
 	needsOutcome bool
 }
@@ -76,7 +75,6 @@ func (i *interceptor) newPolicies(decide *admission.Policies[call]) *policies {
 	ps := &policies{Policies: decide, needsOutcome: decide.NeedsRelease || i.Own.refundIf != nil}
 	for _, p := range decide.All {
 		ps.details = append(ps.details, newDetails(p.Name))
-		ps.names = append(ps.names, p.Named())
 		if p.Limiter == nil { // of calls whose plan is not known
 			continue
 		}

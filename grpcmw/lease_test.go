@@ -14,6 +14,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 )
@@ -22,7 +23,7 @@ func TestLeaseFrom(t *testing.T) {
 	bucket := algo.Must(algo.NewTokenBucket(algo.PerHour(10)))
 	var got *algo.Lease
 	handler := func(ctx context.Context, _ any) (any, error) {
-		got = grpcmw.LeaseFrom(ctx)
+		got = algo.LeaseFrom(ctx)
 		got.Settle(4)
 		return nil, nil
 	}
@@ -45,7 +46,7 @@ func TestLeaseFromOnStreams(t *testing.T) {
 	var got *algo.Lease
 	i := grpcmw.StreamServerInterceptor(plenty(), rpckey.Global(), grpcmw.WithLeaseInContext())
 	err := i(nil, &noStream{ctx: t.Context()}, &grpc.StreamServerInfo{FullMethod: "/a.B/C"}, func(_ any, ss grpc.ServerStream) error {
-		got = grpcmw.LeaseFrom(ss.Context())
+		got = algo.LeaseFrom(ss.Context())
 		return nil
 	})
 	require.NoError(t, err)
@@ -63,12 +64,12 @@ func TestMeterFromWithoutALease(t *testing.T) {
 		i := grpcmw.UnaryServerInterceptor(perHour(10), rpckey.Global(), opts...)
 		for range 3 {
 			_, err := i(t.Context(), nil, &grpc.UnaryServerInfo{FullMethod: "/s/m"}, func(ctx context.Context, _ any) (any, error) {
-				grpcmw.MeterFrom(ctx, "tokens", 1).Close()
+				meter.From(ctx, "tokens", 1).Close()
 				return nil, nil
 			})
 			require.NoError(t, err)
 		}
-		require.Equal(t, 1-len(opts), strings.Count(out.String(), "code=grpcmw.meter_without_lease"), out.String())
+		require.Equal(t, 1-len(opts), strings.Count(out.String(), "code=algo.meter_without_lease"), out.String())
 	}
 }
 
@@ -101,10 +102,10 @@ func TestUnknownPolicy(t *testing.T) {
 				defer log.SetOutput(os.Stderr)
 				grpcmw.ResetWarnings()
 				svc := &service{unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-					grpcmw.LeaseFrom(ctx, "tokens").Settle(3)
+					algo.LeaseFrom(ctx, "tokens").Settle(3)
 					return new(testpb.SimpleResponse), nil
 				}, duplex: func(s testpb.TestService_FullDuplexCallServer) error {
-					grpcmw.LeaseFrom(s.Context(), "tokens").Settle(3)
+					algo.LeaseFrom(s.Context(), "tokens").Settle(3)
 					return nil
 				}}
 				var opts []grpc.ServerOption
@@ -124,7 +125,7 @@ func TestUnknownPolicy(t *testing.T) {
 					require.NoError(t, err)
 				}
 				log.SetOutput(os.Stderr) // after this nothing writes to out
-				require.Equal(t, row.logs, strings.Count(out.String(), `code=grpcmw.unknown_policy policy="tokens"`), out.String())
+				require.Equal(t, row.logs, strings.Count(out.String(), `code=algo.unknown_policy policy="tokens"`), out.String())
 			})
 		}
 	}
@@ -135,7 +136,7 @@ func TestUnknownPolicy(t *testing.T) {
 func TestMeterFrom(t *testing.T) {
 	requests, tokens := perHour(10), perHour(3000)
 	svc := &service{unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-		m := grpcmw.MeterFrom(ctx, "tokens", 100)
+		m := meter.From(ctx, "tokens", 100)
 		for range 20 {
 			d, err := m.Reserve(ctx, 60)
 			require.NoError(t, err)
@@ -143,7 +144,7 @@ func TestMeterFrom(t *testing.T) {
 			m.Use(60)
 		}
 		m.Close()
-		none := grpcmw.MeterFrom(ctx, "unknown", 100)
+		none := meter.From(ctx, "unknown", 100)
 		none.Use(500)
 		none.Close()
 		return &testpb.SimpleResponse{}, nil

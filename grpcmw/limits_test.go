@@ -113,8 +113,8 @@ func TestLimitsCode(t *testing.T) {
 func TestLimitsWithoutAKey(t *testing.T) {
 	tokens, requests := perHour(3000), perHour(10)
 	svc := &service{unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
-		grpcmw.LeaseFrom(ctx, "tokens").Settle(1500)
-		grpcmw.LeaseFrom(ctx, "user").Settle(7)
+		algo.LeaseFrom(ctx, "tokens").Settle(1500)
+		algo.LeaseFrom(ctx, "user").Settle(7)
 		return &testpb.SimpleResponse{}, nil
 	}}
 	c := client(t, svc, grpcmw.Limits([]grpcmw.Policy{

@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 )
 
 // StreamMode is the set of events on a stream that are charged. Modes can be combined with |.
@@ -79,16 +78,16 @@ type messages struct {
 
 // open finds the keys, once for the stream and its messages, and charges the
 // opening. The error is the answer.
-func (p *messages) open(lease *algo.Lease, kept *admission.Lease) (trailer metadata.MD, err error) {
+func (p *messages) open(lease *algo.Lease) (trailer metadata.MD, err error) {
 	if p.limited = p.ps.Keys(p.ctx, p.call, &p.keys); p.limited && !p.i.Own.mode.has(OnOpen) {
-		p.ctx = p.i.withLease(p.ctx, p.ps, kept, new(verdict))
+		p.ctx = p.ps.WithLease(p.ctx, lease, new(verdict))
 		return nil, nil
 	}
 	v := p.keys.Again()
 	if p.limited {
 		p.ps.Charge(p.ctx, p.call, lease, &v, 0)
 	}
-	ctx, trailer, err := p.i.admitted(p.call, kept, p.ps, &v)
+	ctx, trailer, err := p.i.admitted(p.call, lease, p.ps, &v)
 	if err == nil {
 		p.ctx = ctx
 	}

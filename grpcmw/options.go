@@ -141,5 +141,5 @@ func WithMissingKey(treatment codes.Code) Option {
 func WithObserver(observe func(telemetry.Event)) Option { return shared.Observer(observe) }
 
 // WithLeaseInContext makes the lease available to the handler through
-// [LeaseFrom]. It costs two allocations a call.
+// [algo.LeaseFrom] and package meter. It costs two allocations a call.
 func WithLeaseInContext() Option { return shared.LeaseInContext() }

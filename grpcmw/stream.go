@@ -6,7 +6,6 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -71,14 +70,10 @@ func newServerStream(i *interceptor, ps *policies, ss grpc.ServerStream, c call)
 
 // run opens the stream and runs the handler.
 func (s *serverStream) run(srv any, handler grpc.StreamHandler) error {
-	kept := admission.NewLease()
-	lease := kept.Lease
-	if !s.i.LeaseInContext {
-		kept = nil
-	}
+	lease := new(algo.Lease)
 	outcome := algo.Failed | algo.Untimed
 	defer func() { lease.Release(outcome) }()
-	trailer, err := s.open(lease, kept)
+	trailer, err := s.open(lease)
 	if err != nil {
 		s.pushbacks.add(err)
 		return err

@@ -41,7 +41,7 @@ func TestC1_AStreamReleasedByItsHandler(t *testing.T) {
 	for range 3 {
 		err := run(t.Context(), i, func(ss grpc.ServerStream) error {
 			require.Equal(t, 1, l.Explain().AtClient)
-			grpcmw.LeaseFrom(ss.Context()).Release(algo.Succeeded)
+			algo.LeaseFrom(ss.Context()).Release(algo.Succeeded)
 			require.Zero(t, l.InFlight())
 			return nil
 		})

@@ -7,7 +7,6 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -63,15 +62,15 @@ func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServer
 	case ps == nil:
 		return handler(i.Unlimited(ctx), req)
 	case i.LeaseInContext:
-		kept := admission.NewLease()
-		return i.serve(c, kept.Lease, kept, ps, handler)
+		kept := new(algo.Lease)
+		return i.serve(c, kept, kept, ps, handler)
 	}
 	var lease algo.Lease // stays on the stack
 	return i.serve(c, &lease, nil, ps, handler)
 }
 
-// serve serves a call under a lease. kept has it for the context of the handler; nil: it is not wanted.
-func (i *interceptor) serve(c call, lease *algo.Lease, kept *admission.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
+// serve serves a call under a lease. kept is lease if its handler wants it, or else nil.
+func (i *interceptor) serve(c call, lease, kept *algo.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
 	defer func() { lease.Release(outcome) }()
 	inner, trailer, err := i.admit(c, lease, kept, ps)
@@ -90,19 +89,19 @@ func (i *interceptor) serve(c call, lease *algo.Lease, kept *admission.Lease, ps
 }
 
 // admit decides on a call. With a nil error it may start, with that context and trailer.
-func (i *interceptor) admit(c call, lease *algo.Lease, kept *admission.Lease, ps *policies) (context.Context, metadata.MD, error) {
+func (i *interceptor) admit(c call, lease, kept *algo.Lease, ps *policies) (context.Context, metadata.MD, error) {
 	var v verdict // not on the stack of the handler, which may be deep
 	ps.Admit(c.ctx, c, lease, &v)
 	return i.admitted(c, kept, ps, &v)
 }
 
 // admitted answers a call or the opening of a stream.
-func (i *interceptor) admitted(c call, kept *admission.Lease, ps *policies, v *verdict) (ctx context.Context, trailer metadata.MD, err error) {
+func (i *interceptor) admitted(c call, kept *algo.Lease, ps *policies, v *verdict) (ctx context.Context, trailer metadata.MD, err error) {
 	if err := i.answer(c, ps, v, true); err != nil {
 		return nil, nil, err
 	}
 	if i.Own.rateTrailers {
 		trailer = rateTrailer(v)
 	}
-	return i.withLease(c.ctx, ps, kept, v), trailer, nil
+	return ps.WithLease(c.ctx, kept, v), trailer, nil
 }

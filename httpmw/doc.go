@@ -47,7 +47,7 @@
 // # Several limits, costs and clients
 //
 // [Limits] takes several named policies in one all-or-nothing decision.
-// [LeaseFrom] lets a handler correct the cost of its request. Package httpmw/client paces
+// [algo.LeaseFrom] lets a handler correct the cost of its request. Package httpmw/client paces
 // clients by a limit and by the waits that servers ask for.
 //
 // # Performance

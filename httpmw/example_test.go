@@ -157,11 +157,11 @@ func ExampleLimit_all() {
 }
 
 // A search costs as many units as it finds rows, which is known afterwards.
-func ExampleLeaseFrom() {
+func ExampleWithLeaseInContext() {
 	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	search := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		found := int64(250)
-		httpmw.LeaseFrom(r.Context()).Settle(found)
+		algo.LeaseFrom(r.Context()).Settle(found)
 	})
 	handler := httpmw.Limit(rows, keyfunc.Global(), httpmw.WithLeaseInContext())(search)
 	for range 2 {

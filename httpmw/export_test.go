@@ -5,6 +5,7 @@ import (
 
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/inflight"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // ResetWarnings makes every warning be logged again.
@@ -12,11 +13,11 @@ func ResetWarnings() {
 	warnTwice.Reset()
 	warnRebuilt.Reset()
 	warnTimeout.Reset()
-	warnUnknown.Lease.Reset()
-	warnUnknown.Policy.Reset()
 	built.first.Store(0)
 	built.second.Store(0)
 	admission.ResetFailures()
+	warning.UnknownPolicy.Reset()
+	warning.NoLease.Reset()
 }
 
 // Watch wraps w as for a limiter that holds slots.

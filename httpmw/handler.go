@@ -20,23 +20,16 @@ type (
 type policies struct {
 	*admission.Policies[*http.Request]
 	bodies      [][]string // problem details of refusals, by policy and blame
-	names       []admission.Named
 	connections []connections
 	// watches: the response writer must be wrapped, to see the status or to see a connection
 	// being hijacked.
 	watches bool
 }
 
-// withLease puts the lease of an admission into the context.
-func (ps *policies) withLease(ctx context.Context, lease *algo.Lease, v *verdict) context.Context {
-	return admission.WithLease(ctx, &admission.Lease{Lease: lease, Policies: v.Named(ps.names)})
-}
-
 func (m *middleware) newPolicies(decide *admission.Policies[*http.Request]) *policies {
 	ps := &policies{Policies: decide, watches: decide.NeedsRelease || m.Own.refundIf != nil}
 	for _, p := range decide.All {
 		ps.bodies = append(ps.bodies, problems(p))
-		ps.names = append(ps.names, p.Named())
 		ps.connections = append(ps.connections, connectionsOf(p.Limiter)...)
 	}
 	return ps
@@ -144,7 +137,7 @@ func (h *handler) admitInFlight(w http.ResponseWriter, r *http.Request, ps *poli
 		return r.Context(), true
 	}
 	f.Lease().AwaitClient(false) // later calls may coincide with those of the handler
-	return ps.withLease(r.Context(), f.Lease(), &v), true
+	return ps.WithLease(r.Context(), f.Lease(), &v), true
 }
 
 // undecided treats a request whose plan could not be found.
@@ -157,7 +150,7 @@ func (h *handler) undecided(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // unlimited serves a request without a lease. With WithLeaseInContext the context says
-// so, so that MeterFrom and LeaseFrom do not warn.
+// so, so that LeaseFrom and a Meter do not warn.
 func (h *handler) unlimited(w http.ResponseWriter, r *http.Request) {
 	if h.LeaseInContext {
 		inner := inflight.Copy(h.Unlimited(r.Context()), r)

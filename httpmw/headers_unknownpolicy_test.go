@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -51,8 +52,8 @@ func TestUnknownPolicy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, ask := range []func(*http.Request){
-				func(r *http.Request) { httpmw.LeaseFrom(r.Context(), row.asks).Settle(3) },
-				func(r *http.Request) { httpmw.MeterFrom(r.Context(), row.asks, 1).Close() },
+				func(r *http.Request) { algo.LeaseFrom(r.Context(), row.asks).Settle(3) },
+				func(r *http.Request) { meter.From(r.Context(), row.asks, 1).Close() },
 			} {
 				h := row.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { ask(r) }))
 				says := logged(t, func() {
@@ -60,7 +61,7 @@ func TestUnknownPolicy(t *testing.T) {
 						h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 					}
 				})
-				require.Equal(t, row.logs, strings.Count(says, `code=httpmw.unknown_policy policy="`+row.asks+`"`), says)
+				require.Equal(t, row.logs, strings.Count(says, `code=algo.unknown_policy policy="`+row.asks+`"`), says)
 			}
 		})
 	}

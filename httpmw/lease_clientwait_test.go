@@ -47,7 +47,7 @@ func site() http.Handler {
 		<-r.Context().Done()
 	})
 	mux.HandleFunc("GET /poll", func(_ http.ResponseWriter, r *http.Request) {
-		httpmw.LeaseFrom(r.Context()).AwaitClient(true)
+		algo.LeaseFrom(r.Context()).AwaitClient(true)
 		select {
 		case <-r.Context().Done():
 		case <-time.After(2 * time.Second):
@@ -231,7 +231,7 @@ func TestC1_AStreamReleasedByItsHandler(t *testing.T) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_ = http.NewResponseController(w).Flush()
 				assert.Equal(t, 1, l.Explain().AtClient)
-				httpmw.LeaseFrom(r.Context()).Release(algo.Succeeded)
+				algo.LeaseFrom(r.Context()).Release(algo.Succeeded)
 				assert.Zero(t, l.InFlight())
 				assert.Equal(t, 2, room(t, l))
 			})))
@@ -265,7 +265,7 @@ func TestC1_SettlingWhileABodyIsRead(t *testing.T) {
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			var all sync.WaitGroup
 			all.Go(func() { _, _ = io.Copy(io.Discard, r.Body) })
-			httpmw.LeaseFrom(r.Context()).Settle(3)
+			algo.LeaseFrom(r.Context()).Settle(3)
 			all.Wait()
 		}))
 	serve(h, httptest.NewRequest(http.MethodPost, "/", strings.NewReader("x")))

@@ -140,7 +140,7 @@ func TestLeaseFrom(t *testing.T) {
 	l := bucket(t, algo.PerHour(100))
 	h := httpmw.Limit(l, key("k"), httpmw.WithLeaseInContext())(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			lease := httpmw.LeaseFrom(r.Context())
+			lease := algo.LeaseFrom(r.Context())
 			require.EqualValues(t, 99, lease.Remaining)
 			lease.Settle(40)
 		}))
@@ -149,14 +149,14 @@ func TestLeaseFrom(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 60, lease.Remaining)
 
-	none := httpmw.LeaseFrom(context.Background())
+	none := algo.LeaseFrom(context.Background())
 	none.Settle(5)
 	none.Release(algo.Canceled)
 	require.False(t, none.Allowed)
 	failing := &scripted{err: errors.New("down")}
 	serve(httpmw.Limit(failing, key("k"), httpmw.WithLeaseInContext(), httpmw.WithFailOpen())(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			httpmw.LeaseFrom(r.Context()).Settle(3)
+			algo.LeaseFrom(r.Context()).Settle(3)
 		})), get())
 }
 
@@ -165,7 +165,7 @@ func TestReleaseFromTheHandler(t *testing.T) {
 	l := newSlots(1)
 	h := httpmw.Limit(l, key("k"), httpmw.WithLeaseInContext())(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			httpmw.LeaseFrom(r.Context()).Release(algo.Failed | algo.Untimed)
+			algo.LeaseFrom(r.Context()).Release(algo.Failed | algo.Untimed)
 			require.Zero(t, l.inFlight())
 		}))
 	h.ServeHTTP(httptest.NewRecorder(), get())

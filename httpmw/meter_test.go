@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 )
 
@@ -44,7 +45,7 @@ func TestMeterFromWithoutALease(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := row.wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				m := httpmw.MeterFrom(r.Context(), "tokens", 1)
+				m := meter.From(r.Context(), "tokens", 1)
 				m.Use(1)
 				m.Close()
 			}))
@@ -53,7 +54,7 @@ func TestMeterFromWithoutALease(t *testing.T) {
 					h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 				}
 			})
-			require.Equal(t, row.logs, strings.Count(says, "code=httpmw.meter_without_lease"), says)
+			require.Equal(t, row.logs, strings.Count(says, "code=algo.meter_without_lease"), says)
 		})
 	}
 }
@@ -63,8 +64,8 @@ func TestLeaseBehindASkip(t *testing.T) {
 	outer := httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), httpmw.WithName("tokens"), httpmw.WithLeaseInContext())
 	inner := httpmw.Limit(bucket(t, algo.PerHour(5)), key("k"), httpmw.WithLeaseInContext(), httpmw.WithSkip(func(*http.Request) bool { return true }))
 	outer(inner(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		require.True(t, httpmw.LeaseFrom(r.Context()).Allowed)
-		require.True(t, httpmw.LeaseFrom(r.Context(), "tokens").Allowed)
+		require.True(t, algo.LeaseFrom(r.Context()).Allowed)
+		require.True(t, algo.LeaseFrom(r.Context(), "tokens").Allowed)
 	}))).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 }
 
@@ -76,7 +77,7 @@ func TestMeterFromAndRefund(t *testing.T) {
 		h := httpmw.Limit(l, key("k"), httpmw.WithName("tokens"), httpmw.WithLeaseInContext(),
 			httpmw.WithCost(func(*http.Request) int64 { return 4 }), httpmw.WithRefundIf(func(s int) bool { return s == 500 }),
 		)(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			m := httpmw.MeterFrom(r.Context(), "tokens", 5)
+			m := meter.From(r.Context(), "tokens", 5)
 			if d, err := m.Reserve(r.Context(), used); err == nil && d.Allowed {
 				m.Use(used)
 			}

@@ -166,6 +166,6 @@ func WithMissingKey(treatment int) Option { return shared.MissingKey(treatment, 
 func WithObserver(observe func(telemetry.Event)) Option { return shared.Observer(observe) }
 
 // WithLeaseInContext puts the lease into the context of the request, for
-// [LeaseFrom]. It is an option because it copies the request, which costs more
+// [algo.LeaseFrom] and package meter. It is an option because it copies the request, which costs more
 // than many a decision.
 func WithLeaseInContext() Option { return shared.LeaseInContext() }

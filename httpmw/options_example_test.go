@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/meter"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -82,7 +83,7 @@ func ExampleWithFailOpen() {
 func ExampleWithLeaseInContext_longPoll() {
 	l := algo.Must(adaptive.New(adaptive.Default()))
 	news := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		httpmw.LeaseFrom(r.Context()).AwaitClient(true)
+		algo.LeaseFrom(r.Context()).AwaitClient(true)
 		e := l.Explain()
 		fmt.Println(e.InFlight, e.AtClient)
 	})
@@ -105,12 +106,12 @@ func ExampleWithMissingKey_status() {
 }
 
 // The bytes of a response are charged while it is written.
-func ExampleMeterFrom() {
+func ExampleWithLeaseInContext_meter() {
 	bytes := algo.Must(algo.NewTokenBucket(algo.PerMinute(1_000_000)))
 	limit := httpmw.Limit(bytes, keyfunc.ClientIP(), httpmw.WithName("bytes"), httpmw.WithLeaseInContext())
 	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := metered.New(r.Context(), w, metered.Metering{
-			Meter: httpmw.MeterFrom(r.Context(), "bytes", 4096),
+			Meter: meter.From(r.Context(), "bytes", 4096),
 			Units: func(chunk []byte) int64 { return int64(len(chunk)) },
 		})
 		defer out.Close()

@@ -181,9 +181,9 @@ func TestLeaseOfAPolicy(t *testing.T) {
 	}, httpmw.WithLeaseInContext(), httpmw.WithMissingKey(httpmw.Skip))
 	around := httpmw.Limit(algo.All(outer, bucket(t, algo.PerDay(100))), key("k"), httpmw.WithName("outer"), httpmw.WithLeaseInContext())
 	h := around(limit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		httpmw.LeaseFrom(r.Context(), "tokens").Settle(1500)
-		httpmw.LeaseFrom(r.Context(), "outer").Settle(3)
-		httpmw.LeaseFrom(r.Context(), "unknown").Settle(1)
+		algo.LeaseFrom(r.Context(), "tokens").Settle(1500)
+		algo.LeaseFrom(r.Context(), "outer").Settle(3)
+		algo.LeaseFrom(r.Context(), "unknown").Settle(1)
 	})))
 	require.Equal(t, 200, serve(h, get()).Code)
 	left := func(l algo.Limiter) int64 {

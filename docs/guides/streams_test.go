@@ -46,14 +46,14 @@ func Example_meteredResponse() {
 
 	answer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		meter := httpmw.MeterFrom(r.Context(), "tokens", 100)
-		out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Units: tokensIn})
+		m := meter.From(r.Context(), "tokens", 100)
+		out := metered.New(r.Context(), w, metered.Metering{Meter: m, Units: tokensIn})
 		defer out.Close()
 		if _, err := io.Copy(out, upstream); err != nil {
 			fmt.Fprint(w, "event: limit\n\n") // the stream is denied, at the end of an event
 			return
 		}
-		meter.Settle(14) // what the upstream has reported, if it has
+		m.Settle(14) // what the upstream has reported, if it has
 	})
 
 	limit := httpmw.Limit(tokens, keyfunc.ClientIP(), httpmw.WithName("tokens"), httpmw.WithLeaseInContext())

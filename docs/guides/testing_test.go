@@ -86,7 +86,7 @@ func TestOwnLimiter(t *testing.T) {
 func TestWhatIsSettled(t *testing.T) {
 	leases := &record{}
 	limit := httpmw.Limit(leases, keyfunc.Global(), httpmw.WithLeaseInContext())
-	work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { httpmw.LeaseFrom(r.Context()).Settle(7) })
+	work := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { algo.LeaseFrom(r.Context()).Settle(7) })
 	get(limit(work), "/", "key-a")
 	require.Equal(t, []int64{7}, leases.settled)
 	require.Equal(t, []algo.Outcome{algo.Succeeded}, leases.ended)

@@ -69,7 +69,7 @@ func Example_tokensHTTP() {
 	}, httpmw.WithLeaseInContext())
 	complete := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		used := int64(700)
-		httpmw.LeaseFrom(r.Context(), "tokens").Settle(used)
+		algo.LeaseFrom(r.Context(), "tokens").Settle(used)
 	})
 
 	handler := authenticate(limit(complete))

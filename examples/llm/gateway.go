@@ -56,12 +56,12 @@ func newGateway(c *config, upstream string, limits map[string]limits, observe fu
 // complete asks the upstream, and charges the tokens of the answer while it is sent.
 func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 	ctx, q, u := r.Context(), requestOf(r.Context()), usage{}
-	meter := httpmw.MeterFrom(ctx, q.Plan+"-tokens", block)
-	out := metered.New(ctx, w, metered.Metering{Meter: meter, Units: u.count})
+	m := meter.From(ctx, q.Plan+"-tokens", block)
+	out := metered.New(ctx, w, metered.Metering{Meter: m, Units: u.count})
 	defer out.Close()
 	answer, err := g.ask(ctx, q)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		g.settle(ctx, q, meter, &usage{reported: true}) // nothing was used
+		g.settle(ctx, q, m, &usage{reported: true}) // nothing was used
 		if err == nil {
 			answer.Body.Close()
 		}
@@ -69,7 +69,7 @@ func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer answer.Body.Close()
-	meter.Use(q.prompt)
+	m.Use(q.prompt)
 	w.Header().Set("Content-Type", answer.Header.Get("Content-Type"))
 	if q.stream {
 		_, err = io.Copy(flushing{out}, answer.Body)
@@ -80,7 +80,7 @@ func (g *gateway) complete(w http.ResponseWriter, r *http.Request) {
 	if u.cut = errors.As(err, &denied); u.cut && q.stream {
 		io.WriteString(w, "data: {\"error\":{\"type\":\"tokens\",\"message\":\"the tokens of your plan are spent\"}}\n\ndata: [DONE]\n\n")
 	}
-	g.settle(ctx, q, meter, &u)
+	g.settle(ctx, q, m, &u)
 }
 
 // settle charges the usage that the upstream has reported, or else the count.
@@ -90,7 +90,7 @@ func (g *gateway) settle(ctx context.Context, q *request, meter *meter.Meter, u 
 		prompt, completion = u.prompt, u.completion
 	}
 	meter.Settle(prompt + completion)
-	httpmw.LeaseFrom(ctx, q.Plan+"-money").Settle(g.price(prompt, completion))
+	algo.LeaseFrom(ctx, q.Plan+"-money").Settle(g.price(prompt, completion))
 	if completion > 0 {
 		g.estimator.Learn(q.model, q.Name, q.most, completion)
 	}

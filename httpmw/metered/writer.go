@@ -1,8 +1,8 @@
 // Package metered charges HTTP responses by the chunk while they are written, and
 // stops, holds or finishes those whose limit has no room:
 //
-//	meter := httpmw.MeterFrom(r.Context(), "tokens", 100)
-//	out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Units: tokensIn})
+//	m := meter.From(r.Context(), "tokens", 100)
+//	out := metered.New(r.Context(), w, metered.Metering{Meter: m, Units: tokensIn})
 //	defer out.Close()
 //	_, err := io.Copy(out, upstream.Body)
 //
@@ -24,7 +24,7 @@ import (
 
 // Metering describes how a [Writer] charges a response.
 type Metering struct {
-	// Meter is charged, for example one from httpmw.MeterFrom. Required.
+	// Meter is charged, for example one from meter.From. Required.
 	Meter *meter.Meter
 	// Units returns the cost of a chunk, 0 or more. Required. It must not keep the
 	// chunk. A negative result counts as 0 and is logged once, with the code

@@ -274,7 +274,7 @@ func TestMeterFrom(t *testing.T) {
 		rec := httptest.NewRecorder()
 		mw(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/x-ndjson")
-			m := httpmw.MeterFrom(r.Context(), "tokens", -1)
+			m := meter.From(r.Context(), "tokens", -1)
 			out := metered.New(r.Context(), w, metered.Metering{Meter: m, Units: letters})
 			for range 10 {
 				if _, err := io.WriteString(out, "xxxxx\n"); err != nil {
@@ -410,8 +410,8 @@ func ExampleNew() {
 	words := func(event []byte) int64 { return int64(len(strings.Fields(string(event)))) - 1 }
 	handler := limit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
-		meter := httpmw.MeterFrom(r.Context(), "tokens", 2)
-		out := metered.New(r.Context(), w, metered.Metering{Meter: meter, Units: words})
+		m := meter.From(r.Context(), "tokens", 2)
+		out := metered.New(r.Context(), w, metered.Metering{Meter: m, Units: words})
 		defer func() { _ = out.Close() }()
 		for _, text := range []string{"one two", "three four five", "six", "seven eight", "nine", "ten"} {
 			if _, err := out.Write([]byte("data: " + text + "\n\n")); err != nil {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Settings are the settings that both adapters have.
@@ -15,7 +17,7 @@ type Settings[C any] struct {
 	Missing        int  // of calls without a key: Shared, Skip, or the status of the answer
 	Observe        func(Event)
 	LeaseInContext bool
-	names          *names // of the policies that are made with these settings
+	names          *warning.Names // of the policies that are made with these settings
 }
 
 // Config is Settings and the settings of one adapter.
@@ -39,7 +41,7 @@ func NewOption[C, Own any](name string, apply func(*Config[C, Own]) error) Optio
 // Configure applies opts to the defaults in own. It panics on an option that
 // the constructor does not take or gets twice, and on a value out of range.
 func Configure[C, Own any](a Adapter, constructor string, takes []string, own Own, opts []Option[C, Own]) *Config[C, Own] {
-	c := &Config[C, Own]{Settings: Settings[C]{Missing: Shared, names: new(names)}, Own: own}
+	c := &Config[C, Own]{Settings: Settings[C]{Missing: Shared, names: new(warning.Names)}, Own: own}
 	for i, o := range opts {
 		a.Require(o.apply != nil, constructor, "the zero Option is not an option")
 		if slices.ContainsFunc(opts[:i], func(p Option[C, Own]) bool { return p.name == o.name }) {

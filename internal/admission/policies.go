@@ -17,12 +17,15 @@ type Policies[C any] struct {
 	All          []*Policy[C]
 	NeedsRelease bool // a lease may hold a slot, or its outcome decides the charge
 	chooses      bool // the limiter depends on the call
+	limiters     []algo.Limiter
+	policies     []string // their names
 }
 
 func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[C] {
 	ps := &Policies[C]{Adapter: a, Settings: s, All: all}
 	for i, p := range all {
 		p.Index = i
+		ps.limiters, ps.policies = append(ps.limiters, p.Limiter), append(ps.policies, p.Name)
 		if p.Limiter == nil { // of calls whose plan is not known
 			continue
 		}
@@ -33,6 +36,33 @@ func newPolicies[C any](a Adapter, s *Settings[C], all ...*Policy[C]) *Policies[
 		}
 	}
 	return ps
+}
+
+// WithLease returns the context for the handler of a call that v lets pass, with its lease if
+// the handler wants that.
+func (ps *Policies[C]) WithLease(ctx context.Context, lease *algo.Lease, v *Verdict[C]) context.Context {
+	if !ps.LeaseInContext {
+		return ctx
+	}
+	limiters, policies := ps.limiters, ps.policies
+	if parts := v.Parts(); ps.chooses || len(parts) < len(policies) {
+		limiters, policies = nil, nil
+		for i := range parts {
+			limiters, policies = append(limiters, parts[i].Request.Limiter), append(policies, parts[i].Name)
+		}
+	}
+	if len(policies) < ps.names.Len() {
+		ctx = ps.names.With(ctx)
+	}
+	return algo.WithLease(ctx, lease, limiters, policies...)
+}
+
+// Unlimited returns the context for the handler of a call that passes this limit.
+func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
+	if !s.LeaseInContext {
+		return ctx
+	}
+	return s.names.With(ctx)
 }
 
 // NewPolicies makes a policy with the name in s, or the limit's description if s has none. It

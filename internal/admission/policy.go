@@ -57,7 +57,7 @@ func MakePolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (s
 	if err := CheckName(name); err != nil {
 		return nil, fmt.Errorf("the name%s: %w", of, err)
 	}
-	s.names.add(name)
+	s.names.Add(name)
 	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l), Name: name, Key: key, Cost: s.Cost}, nil
 }
 

@@ -63,18 +63,6 @@ func (v *Verdict[C]) Decision() *algo.Decision {
 	return &v.all
 }
 
-// Named returns all, the limiters of all policies, or of those that were not left out.
-func (v *Verdict[C]) Named(all []Named) []Named {
-	if v.count == len(all) {
-		return all
-	}
-	named := make([]Named, v.count)
-	for i, p := range v.Parts() {
-		named[i] = p.Named()
-	}
-	return named
-}
-
 // Pass reports whether the call may start.
 func (v *Verdict[C]) Pass() bool { return v.Blame == nobody }
 

@@ -1,0 +1,94 @@
+package algo
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/sluice-go/sluice/internal/warning"
+)
+
+// leased is a context with the lease of a request.
+type leased struct {
+	context.Context
+	lease    *Lease
+	limiters []Limiter
+	policies []string
+}
+
+type leasedKey struct{}
+
+// Value makes the lease found with one allocation, where context.WithValue takes two.
+func (a *leased) Value(key any) any {
+	if key == (leasedKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
+}
+
+func leasedIn(ctx context.Context) *leased {
+	a, _ := ctx.Value(leasedKey{}).(*leased)
+	return a
+}
+
+// WithLease puts the lease of a request into the context of its work, for [LeaseFrom],
+// [LimiterFrom] and package meter. It is for adapters: httpmw and grpcmw do it with
+// WithLeaseInContext. limiters granted the parts of lease, in their order, under the policies
+// of those names. Pass what [Resolve] returned, so that later charges go where the first one
+// went. The slices are kept.
+func WithLease(ctx context.Context, lease *Lease, limiters []Limiter, policies ...string) context.Context {
+	return &leased{ctx, lease, limiters, policies}
+}
+
+// LeaseFrom returns the lease of the request with that context, to see the remaining units and
+// to correct the cost once it is known:
+//
+//	algo.LeaseFrom(r.Context()).Settle(rows)
+//
+// Of several adapters it is the lease of the innermost with WithLeaseInContext. With the name
+// of a policy it is the lease of that policy, of any of those adapters:
+//
+//	algo.LeaseFrom(r.Context(), "tokens").Settle(used)
+//
+// It is never nil: a zero Lease for a request that passes unlimited or without that policy. A
+// name that no policy around the request has, in any plan, is logged once with the code
+// algo.unknown_policy. Use the lease until the handler returns, and from one goroutine at a
+// time. Release it early, which is rarely needed, only while no other goroutine reads the
+// body or writes the response. On a stream of gRPC it is the lease of the opening.
+func LeaseFrom(ctx context.Context, policy ...string) *Lease {
+	if len(policy) > 0 {
+		lease, _ := find(ctx, policy[0])
+		return lease
+	}
+	if a := leasedIn(ctx); a != nil {
+		return a.lease
+	}
+	return new(Lease)
+}
+
+// LimiterFrom returns the limiter that was chosen for the request under the policy of that
+// name, for further charges; [Unlimited] for a request without that policy, as LeaseFrom has
+// it, and nil if no adapter around it has WithLeaseInContext.
+func LimiterFrom(ctx context.Context, policy string) Limiter {
+	_, l := find(ctx, policy)
+	return l
+}
+
+func find(ctx context.Context, policy string) (*Lease, Limiter) {
+	innermost := leasedIn(ctx)
+	for a := innermost; a != nil; a = leasedIn(a.Context) {
+		switch i := slices.Index(a.policies, policy); {
+		case i < 0:
+		case len(a.policies) == 1: // its lease may have parts of its own
+			return a.lease, a.limiters[0]
+		default:
+			return a.lease.Part(i), a.limiters[i]
+		}
+	}
+	if lacks, around := warning.Lacks(ctx, policy); innermost == nil && !around {
+		return new(Lease), nil
+	} else if !lacks {
+		warning.UnknownPolicy.Log("policy=" + strconv.Quote(policy))
+	}
+	return new(Lease), Unlimited()
+}

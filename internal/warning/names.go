@@ -1,0 +1,75 @@
+package warning
+
+import (
+	"context"
+	"sync"
+)
+
+// Mistakes of a program that asks for the lease of a policy.
+var (
+	UnknownPolicy = &Once{
+		Code:    "algo.unknown_policy",
+		Message: "algo: no limit around the request has a policy of that name, so nothing is settled or charged: correct the name, and give the middleware or interceptor WithLeaseInContext",
+	}
+	NoLease = &Once{
+		Code:    "algo.meter_without_lease",
+		Message: "algo: meter.From found no lease in the context, so the work is not charged: give the middleware or interceptor WithLeaseInContext, and meter.From the context of the request",
+	}
+)
+
+// Names are the names of the policies of a middleware: of all plans, also of those that have
+// been replaced. A request may lack some of them, because of its plan, a missing key or a skip.
+type Names struct {
+	mu    sync.Mutex
+	known map[string]bool
+}
+
+// Add adds a name.
+func (n *Names) Add(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.known == nil {
+		n.known = make(map[string]bool)
+	}
+	n.known[name] = true
+}
+
+// Len returns the number of names.
+func (n *Names) Len() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.known)
+}
+
+func (n *Names) has(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known[name]
+}
+
+// lacking is the context of a request that lacks some of the names.
+type lacking struct {
+	context.Context
+	names *Names
+}
+
+type lackingKey struct{}
+
+func (l *lacking) Value(key any) any {
+	if key == (lackingKey{}) {
+		return l
+	}
+	return l.Context.Value(key)
+}
+
+// With returns the context of a request that lacks some of the names by intention.
+func (n *Names) With(ctx context.Context) context.Context { return &lacking{ctx, n} }
+
+// Lacks reports whether the request of ctx lacks a name by intention, and whether it lacks any.
+func Lacks(ctx context.Context, name string) (lacks, around bool) {
+	l, around := ctx.Value(lackingKey{}).(*lacking)
+	for ; l != nil && !lacks; l, _ = l.Context.Value(lackingKey{}).(*lacking) {
+		lacks = l.names.has(name)
+	}
+	return lacks, around
+}
