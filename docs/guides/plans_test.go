@@ -3,8 +3,11 @@ package guides_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/distributed/rules"
 	"github.com/sluice-go/sluice/httpmw"
@@ -97,4 +100,33 @@ func Example_months() {
 
 	fmt.Println(monthly.Allow("alice", 600), monthly.Allow("alice", 600))
 	// Output: true false
+}
+
+// The limits of a file, which is followed.
+func Example_file() {
+	dir, _ := os.MkdirTemp("", "limits")
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "limits.json")
+	fmt.Println(os.WriteFile(path, []byte(`{"search": "1/min"}`), 0o600), serveFile(path))
+	// Output: 200
+	// 429
+	// <nil> <nil>
+}
+
+func serveFile(path string) error {
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	limits, err := reload.Open(ctx, path, reload.Config{}) // {"search": "100/min burst 20"}
+	if err != nil {
+		return err
+	}
+	search, err := limits.Limiter("search")
+	if err != nil {
+		return err
+	}
+	handler := httpmw.Limit(search, keyfunc.ClientIP(), httpmw.WithName("search"))(ok)
+	for range 2 {
+		fmt.Println(get(handler, "/", "").Code)
+	}
+	return nil
 }

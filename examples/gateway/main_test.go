@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/sluice-go/sluice/examples/gateway/live"
+	"github.com/sluice-go/sluice/algo/reload"
+	"github.com/sluice-go/sluice/examples/gateway/ops"
 )
 
 func TestMain(m *testing.M) {
@@ -89,10 +90,13 @@ func (p *process) get(url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func (p *process) config() live.Status {
+func (p *process) config() (in struct {
+	reload.Status
+	Hash string `json:"hash"`
+}) {
 	p.t.Helper()
 	_, body := p.get(p.admin + "/status")
-	var status struct{ Config live.Status }
+	var status ops.Status
 	require.NoError(p.t, json.Unmarshal([]byte(body), &status))
 	return status.Config
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/command"
@@ -25,7 +26,7 @@ type server struct {
 	file       *config.File
 	log        *slog.Logger
 	gateway    *proxy.Gateway
-	watcher    *live.Watcher
+	watcher    *reload.Watcher
 	denials    *ops.Denials
 	ready      ops.Readiness
 	front      *http.Server // for clients
@@ -86,7 +87,7 @@ func (s *server) assemble(store *distributed.Store) error {
 	if s.front.TLSConfig, err = s.file.TLS.Config(); err != nil {
 		return s.file.Errorf("tls", "%v", err)
 	}
-	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}))
+	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: func() any { return panel.Status(s.watcher, s.gateway.Overload()) }, Metrics: metrics, Page: panel}))
 	return errors.Join(metrics.Watch(s.watcher), metrics.Load(s.gateway.InFlight, s.gateway.Bodies))
 }
 
@@ -141,18 +142,6 @@ func (s *server) listen() (err error) {
 		return errors.Join(s.file.Errorf("admin", "%v", err), s.frontLn.Close())
 	}
 	return nil
-}
-
-// status is the content of /status, for operators.
-func (s *server) status() any {
-	status := struct {
-		Config   live.Status `json:"config"`
-		Overload string      `json:"overload"`
-	}{s.watcher.Status(), "off"}
-	if l := s.gateway.Overload(); l != nil {
-		status.Overload = l.Explain().String()
-	}
-	return status
 }
 
 // Serve serves until ctx ends, and then stops in order: first it reports that

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/command"
@@ -33,7 +34,7 @@ import (
 type server struct {
 	file       *config.File
 	log        *slog.Logger
-	watcher    *live.Watcher
+	watcher    *reload.Watcher
 	denials    *ops.Denials
 	ready      ops.Readiness
 	health     *health.Server
@@ -95,7 +96,7 @@ func (s *server) assemble(store *distributed.Store) error {
 		return err
 	}
 	s.watcher = live.NewWatcher(s.file, s.log, panel.Following(limits.Apply))
-	if err := s.serveBoth(limits, observe, panel, ops.Handlers{Ready: &s.ready, Status: s.status, Metrics: metrics, Page: panel}); err != nil {
+	if err := s.serveBoth(limits, observe, panel, ops.Handlers{Ready: &s.ready, Status: func() any { return panel.Status(s.watcher, s.overload) }, Metrics: metrics, Page: panel}); err != nil {
 		return err
 	}
 	return metrics.Watch(s.watcher)
@@ -146,18 +147,6 @@ func (s *server) listen() (err error) {
 		return errors.Join(s.file.Errorf("admin", "%v", err), s.frontLn.Close())
 	}
 	return nil
-}
-
-// status is what operators see at /status.
-func (s *server) status() any {
-	status := struct {
-		Config   live.Status `json:"config"`
-		Overload string      `json:"overload"`
-	}{s.watcher.Status(), "off"}
-	if s.overload != nil {
-		status.Overload = s.overload.Explain().String()
-	}
-	return status
 }
 
 // countRequests counts calls for the page, each once, however many limits it met.

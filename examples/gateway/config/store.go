@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"time"
@@ -130,10 +131,15 @@ func RandomPepper() []byte {
 
 // NewLimiter makes the limiter of a limit on a store, which has fewer algorithms
 // than package algo.
-func NewLimiter(s *distributed.Store, name string, spec algo.Spec) (algo.Limiter, error) {
+func NewLimiter(s *distributed.Store, id string, spec algo.Spec) (algo.Limiter, error) {
+	const most = 120 // bytes of a name
+	if len(id) > most {
+		sum := sha256.Sum256([]byte(id))
+		id = id[:most-33] + "#" + hex.EncodeToString(sum[:16])
+	}
 	// The kind is part of the name: a name whose kind has changed starts anew, and
 	// the values of the older kind are not read.
-	l, err := s.Limiter(name+"."+AlgorithmOf(spec), spec)
+	l, err := s.Limiter(id+"."+AlgorithmOf(spec), spec)
 	if err != nil {
 		return nil, err
 	}

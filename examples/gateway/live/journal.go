@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
 // mostNoted is how many keys a journal remembers for each limit. Further ones begin anew
@@ -71,7 +70,7 @@ var outlast = map[string]bool{
 
 // Save replaces the file by the current debts of the keys in limiters, and forgets keys
 // without debt.
-func (j *Journal) Save(limiters *Limiters) (err error) {
+func (j *Journal) Save(limiters map[string]algo.Limiter) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(j.path), "snapshot-*") // which only its owner can read
 	if err != nil {
 		return err
@@ -89,16 +88,16 @@ func (j *Journal) Save(limiters *Limiters) (err error) {
 	return os.Rename(file.Name(), j.path)
 }
 
-func (j *Journal) write(out *json.Encoder, limiters *Limiters) (err error) {
-	for id, e := range limiters.local() {
+func (j *Journal) write(out *json.Encoder, limiters map[string]algo.Limiter) (err error) {
+	for id, l := range local(limiters) {
 		of, known := j.notes.Load(id)
-		algorithm := config.AlgorithmOf(e.spec)
+		algorithm := l.Spec().Algorithm
 		if _, lasting := outlast[algorithm]; !known || !lasting {
 			continue
 		}
 		n, now := of.(*notes), time.Now()
 		n.keys.Range(func(key, _ any) bool {
-			d := look(e.limiter, key.(string))
+			d := look(l, key.(string))
 			used := d.Limit - d.Remaining
 			if used <= 0 || d.ResetAfter <= 0 {
 				n.keys.Delete(key)
@@ -115,7 +114,7 @@ func (j *Journal) write(out *json.Encoder, limiters *Limiters) (err error) {
 // Restore charges limiters with the debts in the file, minus the part that has
 // drained since. It returns the number of keys with debt. A missing file counts as
 // empty.
-func (j *Journal) Restore(limiters *Limiters) (keys int, err error) {
+func (j *Journal) Restore(limiters map[string]algo.Limiter) (keys int, err error) {
 	file, err := os.Open(j.path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -124,18 +123,18 @@ func (j *Journal) Restore(limiters *Limiters) (keys int, err error) {
 		return 0, err
 	}
 	defer file.Close()
-	known := limiters.local()
+	known := local(limiters)
 	for lines := json.NewDecoder(bufio.NewReader(file)); lines.More(); {
 		var d debt
 		if err := lines.Decode(&d); err != nil {
 			return keys, err
 		}
-		e := known[d.Limit]
-		if e == nil || config.AlgorithmOf(e.spec) != d.Algorithm {
+		l := known[d.Limit]
+		if l == nil || l.Spec().Algorithm != d.Algorithm {
 			continue
 		}
-		if owed := min(d.owed(time.Now()), look(e.limiter, d.Key).Remaining); owed > 0 {
-			lease, err := e.limiter.Acquire(context.Background(), d.Key, owed)
+		if owed := min(d.owed(time.Now()), look(l, d.Key).Remaining); owed > 0 {
+			lease, err := l.Acquire(context.Background(), d.Key, owed)
 			if err != nil {
 				return keys, err
 			}
@@ -168,14 +167,14 @@ func look(l algo.Limiter, key string) algo.Decision {
 	return lease.Decision
 }
 
-// local is the limiters in force in this process.
-func (l *Limiters) local() map[string]*entry {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	all := map[string]*entry{}
-	if l.store == nil {
-		for id, e := range l.now {
-			all[id] = &entry{spec: e.spec, limiter: e.limiter}
+// local is the limiters in this process.
+func local(limiters map[string]algo.Limiter) map[string]*algo.RateLimiter {
+	all := map[string]*algo.RateLimiter{}
+	for id, l := range limiters {
+		for one := range algo.Walk(l) {
+			if r, ok := one.(*algo.RateLimiter); ok {
+				all[id] = r
+			}
 		}
 	}
 	return all

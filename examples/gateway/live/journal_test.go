@@ -23,14 +23,14 @@ func TestJournal(t *testing.T) {
 			require.True(t, spend(t, now[id], n).Allowed)
 		}
 		journal.Note("bucket", "owes nothing")
-		require.NoError(t, journal.Save(before))
+		require.NoError(t, journal.Save(now))
 
 		time.Sleep(10 * time.Minute) // in which a bucket of 60 an hour gets 10 back
 		delete(limits, "gone")
 		limits["other"] = "strict 5/h"
 		after := live.NewLimiters(nil, nil)
 		now, _ = apply(t, after, limits)
-		restored, err := live.NewJournal(path).Restore(after)
+		restored, err := live.NewJournal(path).Restore(now)
 		require.NoError(t, err)
 		require.Equal(t, 3, restored)
 		for id, left := range map[string]int64{"bucket": 30, "window": 3, "log": 6, "other": 3} {
@@ -39,11 +39,11 @@ func TestJournal(t *testing.T) {
 
 		time.Sleep(2 * time.Hour) // all has drained
 		fresh := live.NewLimiters(nil, nil)
-		apply(t, fresh, limits)
-		restored, err = live.NewJournal(path).Restore(fresh)
+		now, _ = apply(t, fresh, limits)
+		restored, err = live.NewJournal(path).Restore(now)
 		require.NoError(t, err)
 		require.Zero(t, restored)
-		restored, err = live.NewJournal(path + ".none").Restore(fresh)
+		restored, err = live.NewJournal(path + ".none").Restore(now)
 		require.NoError(t, err)
 		require.Zero(t, restored)
 	})

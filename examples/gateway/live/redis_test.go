@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
@@ -23,7 +24,7 @@ import (
 // processes share it.
 func TestRedis(t *testing.T) {
 	server := redistest.Start(t)
-	open := func() *live.Limiters {
+	open := func() *reload.Limits {
 		store, closeStore, err := live.OpenStore(config.Store{
 			Kind: config.Redis, Addresses: []string{server.Addr()}, Prefix: "p", Timeout: 5 * time.Second, Fallback: "deny",
 		}, slog.New(slog.DiscardHandler), func(e distributed.Event) {
@@ -42,11 +43,11 @@ func TestRedis(t *testing.T) {
 	require.False(t, spend(t, other["a"], 1).Allowed, "the other process")
 
 	adjusted, changes := apply(t, one, map[string]string{"a": "5/h"})
-	require.Equal(t, live.Changes{Adjusted: 1}, changes)
+	require.Equal(t, reload.Changes{Adjusted: 1}, changes)
 	require.False(t, spend(t, adjusted["a"], 1).Allowed)
 
 	waiting, changes := apply(t, one, map[string]string{"a": "5/h wait 1s"})
-	require.Equal(t, []string{"a"}, changes.Replaced)
+	require.Equal(t, reload.Changes{Adjusted: 1}, changes)
 	require.False(t, spend(t, waiting["a"], 1).Allowed)
 
 	back, _ := apply(t, one, map[string]string{"a": "5/h"})
@@ -54,7 +55,7 @@ func TestRedis(t *testing.T) {
 
 	apply(t, one, nil)
 	again, changes := apply(t, one, map[string]string{"a": "5/h"})
-	require.Equal(t, live.Changes{Added: 1}, changes)
+	require.Equal(t, reload.Changes{Added: 1}, changes)
 	require.Same(t, adjusted["a"], again["a"])
 
 	counted, changes := apply(t, one, map[string]string{"a": "fixed-window 5/h"})

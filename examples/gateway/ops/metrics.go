@@ -17,10 +17,10 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
 // Metrics has the decisions of the limits, the resources that the process uses,
@@ -181,19 +181,19 @@ func (l load) Collect(to chan<- prometheus.Metric) {
 }
 
 // Watch adds the state of the file.
-func (m *Metrics) Watch(w *live.Watcher) error {
-	gauge := func(name, help string, read func(live.Status) float64) error {
+func (m *Metrics) Watch(w *reload.Watcher) error {
+	gauge := func(name, help string, read func(reload.Status) float64) error {
 		return m.registry.Register(prometheus.NewGaugeFunc(
 			prometheus.GaugeOpts{Name: name, Help: help}, func() float64 { return read(w.Status()) }))
 	}
 	return errors.Join(
-		gauge("config_last_reload_successful", "1 if the file as it is on disk is in force.", func(s live.Status) float64 {
+		gauge("config_last_reload_successful", "1 if the file as it is on disk is in force.", func(s reload.Status) float64 {
 			if s.Failed != "" {
 				return 0
 			}
 			return 1
 		}),
-		gauge("config_last_reload_success_timestamp_seconds", "When the file in force was loaded.", func(s live.Status) float64 {
+		gauge("config_last_reload_success_timestamp_seconds", "When the file in force was loaded.", func(s reload.Status) float64 {
 			return float64(s.LoadedAt.Unix())
 		}))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/httpmw/admin"
@@ -21,7 +22,8 @@ type Panel struct {
 	store *distributed.Store
 	// Wrap makes limits controllable, if anybody may act. It is nil otherwise.
 	Wrap  func(algo.Limiter) algo.Limiter
-	allow atomic.Pointer[authorize] // by the token; nil: there is none
+	allow atomic.Pointer[authorize]   // by the token; nil: there is none
+	file  atomic.Pointer[config.File] // in force
 }
 
 type authorize func(*http.Request) error
@@ -35,6 +37,7 @@ func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.
 	}
 	opts := []admin.Option{admin.WithTitle(title), admin.WithLogger(log)}
 	p := &Panel{store: store}
+	p.file.Store(f)
 	if allow != nil {
 		p.allow.Store(&allow)
 		check := func(r *http.Request) error { return (*p.allow.Load())(r) }
@@ -71,11 +74,33 @@ func (p *Panel) Following(apply func(*config.File) error) func(*config.File) err
 		if err == nil {
 			err = apply(f)
 		}
-		if err == nil && allow != nil {
+		if err != nil {
+			return err
+		}
+		p.file.Store(f)
+		if allow != nil {
 			p.allow.Store(&allow)
 		}
-		return err
+		return nil
 	}
+}
+
+// Status is the content of /status.
+type Status struct {
+	Config struct {
+		reload.Status
+		Hash string `json:"hash"` // of the contents in force
+	} `json:"config"`
+	Overload string `json:"overload"`
+}
+
+// Status describes the file in force, as w knows it, and the overload protection, nil if it is off.
+func (p *Panel) Status(w *reload.Watcher, overload *adaptive.Limiter) (s Status) {
+	s.Config.Status, s.Config.Hash, s.Overload = w.Status(), p.file.Load().Hash, "off"
+	if overload != nil {
+		s.Overload = overload.Explain().String()
+	}
+	return s
 }
 
 // Limit is a limit in force as the page shows it.

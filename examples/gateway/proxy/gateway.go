@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
@@ -31,7 +32,7 @@ type Options struct {
 // Gateway is an http.Handler that serves the routes of the file in force.
 type Gateway struct {
 	opts      Options
-	limiters  *live.Limiters
+	limiters  *reload.Limits
 	transport *transports
 	journal   *live.Journal // nil: no snapshots
 	random    []byte        // pepper where the file names none
@@ -42,7 +43,8 @@ type Gateway struct {
 
 	mu       sync.Mutex // one change at a time
 	file     *config.File
-	tokens   *config.Tokens // nil: the file has no jwt
+	limits   map[string]algo.Limiter // of file
+	tokens   *config.Tokens          // nil: the file has no jwt
 	overload *guard
 	inFlight inFlightLimits
 }
@@ -72,7 +74,7 @@ func (g *Gateway) restore(f *config.File) {
 	if g.journal == nil {
 		return
 	}
-	keys, err := g.journal.Restore(g.limiters)
+	keys, err := g.journal.Restore(g.limits)
 	if err != nil {
 		g.opts.Log.Warn("snapshot not read, some limits begin anew", "file", f.Snapshot.File, "keys", keys, "error", err)
 		return
@@ -85,7 +87,10 @@ func (g *Gateway) Save() {
 	if g.journal == nil {
 		return
 	}
-	if err := g.journal.Save(g.limiters); err != nil {
+	g.mu.Lock()
+	limits := g.limits
+	g.mu.Unlock()
+	if err := g.journal.Save(limits); err != nil {
 		g.opts.Log.Error("snapshot not written, a restart forgets debt since the last one", "error", err)
 	}
 }
@@ -129,19 +134,19 @@ func (g *Gateway) Apply(f *config.File) error {
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	var limiters map[string]algo.Limiter
+	var limits map[string]algo.Limiter
 	var handler http.Handler
 	changes, err := g.limiters.Apply(wanted(f), func(all map[string]algo.Limiter) (err error) {
-		limiters = all
+		limits = all
 		handler, err = g.assemble(f, all, guard, callers, inFlight)
 		return err
 	})
 	if err != nil {
 		return f.Errorf("", "%v", err)
 	}
-	g.inFlight, g.tokens = inFlight, callers.Tokens
+	g.inFlight, g.tokens, g.limits = inFlight, callers.Tokens, limits
 	g.install(f, handler, guard)
-	g.tell(limiters, callers)
+	g.tell(callers)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)
@@ -164,7 +169,7 @@ func (g *Gateway) callers(f *config.File) (c config.Callers, err error) {
 }
 
 // tell shows operators the limits in force.
-func (g *Gateway) tell(limiters map[string]algo.Limiter, callers config.Callers) {
+func (g *Gateway) tell(callers config.Callers) {
 	if g.opts.Changed == nil {
 		return
 	}
@@ -172,7 +177,7 @@ func (g *Gateway) tell(limiters map[string]algo.Limiter, callers config.Callers)
 	for _, l := range allLimits(g.file) {
 		// The key function was made from the same keys before.
 		id, _ := callers.Identity(l.Keys)
-		shown[l.Name] = ops.Limit{Limiter: limiters[l.Name], Text: l.Spec.String(), Identity: id}
+		shown[l.Name] = ops.Limit{Limiter: g.limits[l.Name], Text: l.Spec.String(), Identity: id}
 	}
 	var overload *adaptive.Limiter
 	if g.overload != nil {
@@ -195,9 +200,10 @@ func (g *Gateway) refuse(f *config.File) error {
 }
 
 // wanted is every limit of f once.
-func wanted(f *config.File) (all []live.Wanted) {
+func wanted(f *config.File) map[string]algo.Spec {
+	all := map[string]algo.Spec{}
 	for _, l := range allLimits(f) {
-		all = append(all, live.Wanted{ID: l.Name, Spec: l.Spec})
+		all[l.Name] = l.Spec
 	}
 	return all
 }

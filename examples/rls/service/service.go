@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/examples/gateway/config"
@@ -38,7 +39,7 @@ type Options struct {
 type Service struct {
 	rls.UnimplementedRateLimitServiceServer
 	opts      Options
-	limiters  *live.Limiters
+	limiters  *reload.Limits
 	overrides *overrides
 	current   atomic.Pointer[tree]
 

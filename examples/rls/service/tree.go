@@ -8,7 +8,6 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/examples/gateway/config"
-	"github.com/sluice-go/sluice/examples/gateway/live"
 )
 
 // tree is the limits in force, by domain. It does not change.
@@ -45,12 +44,12 @@ type limit struct {
 }
 
 // wanted is every limit of the file.
-func wanted(f *config.File) (all []live.Wanted) {
+func wanted(f *config.File) map[string]algo.Spec {
+	all := map[string]algo.Spec{}
 	each(f, func(d *config.Descriptor) {
-		if d.Banned {
-			return
+		if !d.Banned {
+			all[d.ID] = d.Spec
 		}
-		all = append(all, live.Wanted{ID: d.ID, Spec: d.Spec})
 	})
 	return all
 }

@@ -1,0 +1,135 @@
+package reload
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// every is how often Open looks at its file.
+const every = 2 * time.Second
+
+// Open returns the limits of a file, and follows the file until ctx ends. The error is that of
+// reading the file, or names the limits that are wrong.
+func Open(ctx context.Context, path string, c Config) (*Limits, error) {
+	l := New(c)
+	data, err := os.ReadFile(path)
+	if err == nil {
+		_, err = l.load(data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	w := NewWatcher(path, string(data), l.config.Logger, func() (string, error) {
+		data, err := os.ReadFile(path)
+		return string(data), err
+	}, func() (string, error) {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		changes, err := l.load(data)
+		if err == nil {
+			l.config.Logger.Info("reload: limits loaded", "file", path, "changes", changes)
+		}
+		return string(data), err
+	})
+	go w.Run(ctx, every, nil)
+	return l, nil
+}
+
+func (l *Limits) load(data []byte) (Changes, error) {
+	specs, err := l.config.Decode(data)
+	if err != nil {
+		return Changes{}, err
+	}
+	return l.Apply(specs, nil)
+}
+
+func decode(data []byte) (specs map[string]algo.Spec, err error) {
+	err = json.Unmarshal(data, &specs)
+	return specs, err
+}
+
+// Status is the state of a file.
+type Status struct {
+	File     string    `json:"file"`
+	LoadedAt time.Time `json:"loaded_at"` // the contents in force
+	Reloads  int       `json:"reloads"`
+	// Failed is why the contents on disk are not in force; empty if they are.
+	Failed   string    `json:"failed,omitempty"`
+	FailedAt time.Time `json:"failed_at,omitzero"`
+}
+
+// Watcher puts a file in force again whenever its contents change. It reads them each time: the
+// time of a file says nothing when it is replaced through a symbolic link, as orchestrators do.
+type Watcher struct {
+	look, load func() (string, error)
+	log        *slog.Logger
+
+	mu     sync.Mutex
+	status Status
+	seen   string // fingerprint of the contents that were tried last
+}
+
+// NewWatcher watches a file whose contents with the fingerprint seen are in force. look returns
+// the fingerprint of the contents on disk. load puts them in force as a whole or not at all, and
+// returns the fingerprint of what it read, or "" for that of look.
+func NewWatcher(file, seen string, log *slog.Logger, look, load func() (string, error)) *Watcher {
+	return &Watcher{look: look, load: load, log: log, seen: seen, status: Status{File: file, LoadedAt: time.Now()}}
+}
+
+// Run looks at the file in each interval, and with force whenever now receives, until ctx ends.
+func (w *Watcher) Run(ctx context.Context, interval time.Duration, now <-chan os.Signal) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			w.Look(false)
+		case <-now:
+			w.Look(true)
+		}
+	}
+}
+
+// Look loads contents that are new, or any with force. Contents that cannot be loaded change
+// nothing: they are logged, once for each version, and kept in the [Status].
+func (w *Watcher) Look(force bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	seen, err := w.look()
+	if err != nil {
+		seen = "unreadable: " + err.Error()
+	}
+	if seen == w.seen && !force {
+		return
+	}
+	w.seen = seen
+	if err == nil {
+		if seen, err = w.load(); seen != "" {
+			w.seen = seen
+		}
+	}
+	if err != nil {
+		w.status.Failed, w.status.FailedAt = err.Error(), time.Now()
+		w.log.Error("configuration not loaded, the old one stays in force", "file", w.status.File, "error", err)
+		return
+	}
+	w.status.LoadedAt, w.status.Failed, w.status.FailedAt = time.Now(), "", time.Time{}
+	w.status.Reloads++
+}
+
+// Status is the state of the file.
+func (w *Watcher) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.status
+}
