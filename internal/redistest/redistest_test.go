@@ -65,7 +65,7 @@ func TestProxyFaults(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.StartProxy(t, s)
 	c := redis.NewClient(&redis.Options{
-		Addr: p.Addr(), MaxRetries: -1, ReadTimeout: 100 * time.Millisecond, DialTimeout: 100 * time.Millisecond,
+		Addr: p.Addr(), MaxRetries: -1, ReadTimeout: time.Second, DialTimeout: time.Second,
 		DialerRetries: 1,
 	})
 	t.Cleanup(func() { _ = c.Close() })
