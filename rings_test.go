@@ -45,6 +45,7 @@ var rings = map[string]struct {
 	"algo/learn":              {ring2, "internal/decide"},
 	"algo/marker":             {ring2, "internal/decide internal/engine internal/keystore"},
 	"algo/meter":              {ring2, "internal/warning"},
+	"algo/prepaid":            {ring2, ""},
 	"algo/reload":             {ring2, ""},
 	"algo/shares":             {ring2, "internal/decide internal/engine"},
 	"algo/telemetry/eventlog": {ring2, ""},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/prepaid"
 )
 
 // forwarding is a user's wrapper that only forwards.
@@ -71,7 +72,7 @@ func TestWaitingIsNoOffence(t *testing.T) {
 
 // A plan that is chosen by what its own credits have left.
 func TestAPlanMayReadItsCredits(t *testing.T) {
-	credits := algo.Must(algo.NewCredits())
+	credits := prepaid.NewCredits()
 	rich, poor := bucket(algo.PerHour(100)), bucket(algo.PerHour(1))
 	plan := algo.ByKey(func(_ context.Context, key string) algo.Limiter {
 		if credits.Balance("owner of "+key) > 0 || credits.Balance(key) > 5 {
@@ -84,7 +85,7 @@ func TestAPlanMayReadItsCredits(t *testing.T) {
 	go func() {
 		admitted := int64(0)
 		for range 10 {
-			if lease, err := algo.First(plan, credits).Acquire(bg, "k", 1); err == nil && lease.Allowed {
+			if lease, err := prepaid.First(plan, credits).Acquire(bg, "k", 1); err == nil && lease.Allowed {
 				admitted++
 			}
 		}
@@ -100,9 +101,9 @@ func TestAPlanMayReadItsCredits(t *testing.T) {
 
 // First under contention admits what both have, and gives everything back.
 func TestFirstInParallel(t *testing.T) {
-	credits, plan := algo.Must(algo.NewCredits()), bucket(algo.PerDay(50))
+	credits, plan := prepaid.NewCredits(), bucket(algo.PerDay(50))
 	require.NoError(t, credits.TopUp("k", 70))
-	l := algo.First(plan, credits)
+	l := prepaid.First(plan, credits)
 	var mu sync.Mutex
 	var leases []algo.Lease
 	group(8, func(int) {
@@ -130,10 +131,10 @@ func TestSettledDownBehindFirst(t *testing.T) {
 		"settled down": func(l *algo.Lease) { l.Settle(2) },
 		"canceled":     func(l *algo.Lease) { l.Settle(2); l.Release(algo.Canceled) },
 	} {
-		credits, plan := algo.Must(algo.NewCredits()), bucket(algo.PerDay(10))
+		credits, plan := prepaid.NewCredits(), bucket(algo.PerDay(10))
 		require.NoError(t, credits.TopUp("k", 2))
 		plan.Allow("k", 10)
-		lease := must(t, algo.First(plan, credits), "k", 2)
+		lease := must(t, prepaid.First(plan, credits), "k", 2)
 		require.True(t, lease.Allowed, name)
 		lease.Settle(7)
 		last(&lease)

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/algo/guard"
 	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
 	"github.com/sluice-go/sluice/internal/cases"
 )
@@ -26,7 +27,7 @@ var wrappers = map[string]func(algo.Limiter) algo.Limiter{
 	},
 	"all of one":       func(l algo.Limiter) algo.Limiter { return algo.All(l) },
 	"all and no limit": func(l algo.Limiter) algo.Limiter { return algo.All(l, algo.Unlimited()) },
-	"no credits":       func(l algo.Limiter) algo.Limiter { return algo.First(l, algo.Must(algo.NewCredits())) },
+	"no credits":       func(l algo.Limiter) algo.Limiter { return prepaid.First(l, prepaid.NewCredits()) },
 	"nested":           func(l algo.Limiter) algo.Limiter { return &forwards{algo.NewSwitch(&forwards{algo.NewSwitch(l)})} },
 	"switch of a choice": func(l algo.Limiter) algo.Limiter {
 		return algo.NewSwitch(listed(&forwards{l}, l))
@@ -61,7 +62,7 @@ var everyLimit = []func() algo.Limiter{
 		return algo.Must(shares.New(algo.PerMinute(10), map[string]int64{"a": 5})).Child("a")
 	},
 	func() algo.Limiter {
-		c := algo.Must(algo.NewCredits())
+		c := prepaid.NewCredits()
 		_ = c.TopUp("a", 30)
 		return c
 	},
@@ -73,9 +74,9 @@ var everyLimit = []func() algo.Limiter{
 		return algo.Must(guard.NewBan(parsed("10/min")(), algo.PerMinute(3), time.Minute, time.Hour))
 	},
 	func() algo.Limiter {
-		c := algo.Must(algo.NewCredits())
+		c := prepaid.NewCredits()
 		_ = c.TopUp("a", 10)
-		return algo.First(parsed("10/min")(), c)
+		return prepaid.First(parsed("10/min")(), c)
 	},
 	func() algo.Limiter { return algo.Must(adaptive.New(adaptive.Fixed(6))) },
 	algo.Unlimited, algo.DenyAll,

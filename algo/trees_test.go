@@ -13,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/meter"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
@@ -83,7 +84,7 @@ func (g *grove) tree(depth int) algo.Limiter {
 	case 11:
 		return guard.FailuresOnly(one())
 	case 12:
-		return algo.First(one(), g.credits())
+		return prepaid.First(one(), g.credits())
 	}
 	return &forwards{one()}
 }
@@ -112,8 +113,8 @@ func (g *grove) leaf() algo.Limiter {
 	return l
 }
 
-func (g *grove) credits() *algo.Credits {
-	c := algo.Must(algo.NewCredits())
+func (g *grove) credits() *prepaid.Credits {
+	c := prepaid.NewCredits()
 	for _, key := range []string{"a", "b"} {
 		_ = c.TopUp(key, g.rnd.Int64N(9))
 	}
@@ -125,7 +126,7 @@ func (g *grove) credits() *algo.Credits {
 func (g *grove) left(t *testing.T) (all []int64) {
 	for _, l := range g.leaves {
 		for _, key := range []string{"a", "b"} {
-			if c, ok := l.(*algo.Credits); ok {
+			if c, ok := l.(*prepaid.Credits); ok {
 				all = append(all, c.Balance(key))
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
 )
 
@@ -23,7 +24,7 @@ func TestS3_UsageReports(t *testing.T) {
 		"sliding window": algo.Must(algo.NewSlidingWindow(rate)),
 		"sliding log":    algo.Must(algo.NewSlidingLog(rate)),
 		"shares":         algo.Must(shares.New(rate, map[string]int64{"a": 50})).Child("b"),
-		"plan, credits":  algo.First(bucket(rate), algo.Must(algo.NewCredits())),
+		"plan, credits":  prepaid.First(bucket(rate), prepaid.NewCredits()),
 		"all":            algo.All(bucket(rate), bucket(algo.PerDay(1000))),
 	} {
 		t.Run(name, func(t *testing.T) {

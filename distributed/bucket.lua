@@ -31,16 +31,13 @@
 --            6 acquire all a, b, c as acquire; op has 16 times the number of entries, from
 --                          this one on, that are charged together or not at all
 --            7 peek all    as 6, but charges nothing
---            8 first       a, b as acquire  c = units  d = T; units that do not fit are charged to
---                          the credits that are the next key, whose own entry is ignored
 --           10 reserve     as acquire, d = T; the next key is the record of the charge, its
 --                          entry has b = units  c = life
 --           11 settle      a, b as acquire  c = units  d = T; the next key is the record
 --           13 give back   a, b as acquire  c = most to give back, of whatever charge
 -- reply    now, then three integers for each key: TAT before (or the end of the
 --          ban), account, flag; entries that are charged together follow one
---          another; for credits: balance before, units that they pay, flag; for the
---          record of a reservation: 0 if there is none, 1 if it is open, 2 if it is
+--          another; for the record of a reservation: 0 if there is none, 1 if it is open, 2 if it is
 --          settled, and its units, flag
 --
 -- A denial writes nothing, except that a TAT that neither these parameters nor
@@ -258,27 +255,6 @@ local function together(op, first, last)
   end
 end
 
--- first charges n units to a bucket, and the units that do not fit there to
--- credits.
-local function first(key, credits, depth, wait, n, unit, mine)
-  local has, paid, admitted = balance(credits), 0, WRONG_TYPE
-  local tat, _, _, flag = load(key, depth, wait, mine)
-  local _, fits = charge(tat, depth, wait, n * unit)
-  if flag == DENIED and has and not fits then
-    paid = from_credits(n, math.floor((depth - math.max(tat - now, 0)) / unit), has)
-  end
-  if has then
-    acquire(key, depth, wait, (n - paid) * unit, mine)
-    admitted = reply[#reply] % MIXED
-  else
-    answer(tat, 0, WRONG_TYPE)
-  end
-  if admitted == ADMITTED and paid > 0 then
-    add(credits, has, -paid)
-  end
-  answer(has or 0, paid, admitted)
-end
-
 -- record returns the state of a reservation, its units, and the fields that a refund
 -- needs. The value is 'r' with the units, T, when the charge has drained, the TAT after it
 -- and its mark; or 'R' with its settled units.
@@ -351,9 +327,6 @@ while i <= #KEYS do
     answer(ban(key, a))
   elseif op == 13 then
     answer(give_back(key, a, b, c, mine))
-  elseif op == 8 then
-    first(key, KEYS[i + 1], a, b, c, d, mine)
-    i = i + 1
   elseif op == 10 then
     reserve(key, KEYS[i + 1], a, b, c, d, mine, number(ARGV[at + 8]), number(ARGV[at + 9]))
     i = i + 1

@@ -11,12 +11,14 @@ import (
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-// Credits is a prepaid balance for each key, in Redis, which [Store.First] spends when a
-// plan is used up; see [algo.Credits].
+// Credits is a prepaid balance for each key, in Redis: a limiter, whose units come back by
+// top-ups only. First of package algo/prepaid spends it when a plan is used up.
 //
 // Bound: the charges of a key, minus its refunds, are at most the sum of its top-ups, as
 // long as Redis keeps its data: a lost balance is 0, and a lost charge can be spent again.
-// Without Redis nothing is spent.
+// Without Redis nothing is spent: decisions are [ErrUnavailable]. A lease that is settled to more
+// than its charge may leave a negative balance. The Limit of a decision is the balance before it,
+// at least 1; a denial has the Reason [algo.Never].
 //
 // A balance does not expire. Its key holds the ids of the top-ups of the last 30 days too, about
 // 40 bytes each, and goes with the last of them when the balance is 0. Redis must not evict it: use
@@ -74,10 +76,73 @@ func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
 	return a.balance, err
 }
 
-// The operations of creditsops.lua.
+// Acquire charges n units to the balance of key if it has them; see [algo.Limiter]. A negative n
+// is [algo.ErrCost].
+func (c *Credits) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	d, err := c.decide(ctx, key, remote.Args{opSpend, n})
+	if err != nil || !d.Allowed {
+		return algo.NewLease(d, nil, algo.Handle{}), err
+	}
+	d.Remaining -= n
+	return algo.NewLease(d, (*creditsReleaser)(c), algo.Handle{Key: key, N: n}), nil
+}
+
+// Peek returns the answer of Acquire, and charges nothing.
+func (c *Credits) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	return c.decide(ctx, key, remote.Args{opRead, n})
+}
+
+// About states no quota, because each key has its own.
+func (c *Credits) About() algo.Description { return algo.Description{Remote: true} }
+
+// decide returns the answer for the units of a, and states the balance before the charge.
+func (c *Credits) decide(ctx context.Context, key string, a remote.Args) (d algo.Decision, err error) {
+	n := a[1]
+	if n < 0 {
+		return d, c.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+	}
+	a[1] = possible(n, decide.MaxBalance)
+	got, err := c.execute(ctx, key, "", a)
+	if err != nil {
+		return d, err
+	}
+	balance := max(got.balance, 0) // the Limit of an empty one is 1: 0 would state no limit
+	d = algo.Decision{Allowed: n <= balance, Source: algo.SourceRemote, Limit: max(balance, 1), Remaining: balance}
+	if !d.Allowed {
+		d.Reason, d.RetryAfter = algo.Never, algo.Forever
+	}
+	return d, nil
+}
+
+// creditsReleaser is the side of Credits of its leases and of late replies.
+type creditsReleaser Credits
+
+// Release gives back a canceled charge.
+func (c *creditsReleaser) Release(h algo.Handle, o algo.Outcome) {
+	if o.Result() == algo.Canceled {
+		c.Settle(h, 0)
+	}
+}
+
+// Settle corrects the charge.
+func (c *creditsReleaser) Settle(h algo.Handle, actual int64) {
+	credits := (*Credits)(c)
+	credits.add(credits.redisKey(h.Key), min(h.N, decide.MaxBalance)-min(actual, decide.MaxBalance))
+}
+
+// UndoCharge undoes a charge whose caller has stopped waiting.
+func (c *creditsReleaser) UndoCharge(r *remote.Request) {
+	if r.Err == nil && r.Answer(0).Flag() == flagAdmitted {
+		(*Credits)(c).add(r.Keys[0], r.Args[1])
+	}
+}
+
+// The operations of credits.lua.
 const (
-	opAdd   = 1
-	opTopUp = 2
+	opRead = iota
+	opAdd
+	opTopUp
+	opSpend
 )
 
 type creditAnswer struct {
@@ -91,6 +156,9 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Arg
 		return got, ErrClosed
 	}
 	r := remote.NewRequest(creditsScript, c.redisKey(key), a)
+	if a[0] == opSpend && a[1] > 0 {
+		r.Undo = (*creditsReleaser)(c)
+	}
 	if receipt != "" {
 		r.Keys = []string{c.redisKey(key), receipt}
 		r.Args = append(r.Args, 0, 0, 0)
@@ -113,10 +181,10 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Arg
 	return got, nil
 }
 
-// add changes the balance of key by n units, and does not wait.
-func (c *Credits) add(key string, n int64) {
+// add changes the balance of a key of Redis by n units, and does not wait.
+func (c *Credits) add(redisKey string, n int64) {
 	if n != 0 {
-		c.store.remote.Send(remote.NewRequest(creditsScript, c.redisKey(key), remote.Args{opAdd, n}))
+		c.store.remote.Send(remote.NewRequest(creditsScript, redisKey, remote.Args{opAdd, n}))
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/cases"
 )
@@ -109,7 +110,7 @@ func TestU2_DenyCacheForgetsAtACharge(t *testing.T) {
 			acquireAll(t, algo.Request{Limiter: l, Key: key, N: 1}, algo.Request{Limiter: other, Key: key, N: 1})
 		},
 		"First": func(l *distributed.Limiter, key string) {
-			remote(t, must[*distributed.Prepaid](t)(distributed.First(l, credits)), key, 1)
+			remote(t, prepaid.First(l, credits), key, 1)
 		},
 		"Ban": func(l *distributed.Limiter, key string) {
 			remote(t, must[*distributed.Ban](t)(distributed.NewBan(l, algo.PerHour(9), time.Minute, time.Hour)), key, 1)

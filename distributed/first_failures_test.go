@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 )
 
@@ -16,7 +17,7 @@ func TestFailuresOnlyOverFirst(t *testing.T) {
 	for name, plan := range plans(t, s) { // ten units each
 		credits := must[*distributed.Credits](t)(s.Credits("credits of " + name))
 		require.NoError(t, credits.TopUp(ctx, "a", "1", 10))
-		l := guard.FailuresOnly(must[*distributed.Prepaid](t)(distributed.First(plan, credits)))
+		l := guard.FailuresOnly(prepaid.First(plan, credits))
 		failures := 0
 		for ; failures < 50; failures++ {
 			lease := remote(t, l, "a", 1)

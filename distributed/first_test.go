@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
@@ -20,6 +21,7 @@ func plans(t *testing.T, s *distributed.Store) map[string]*distributed.Limiter {
 	return map[string]*distributed.Limiter{
 		"bucket":   must[*distributed.Limiter](t)(s.TokenBucket("b", algo.Per(10, 24*time.Hour))),
 		"window":   must[*distributed.Limiter](t)(s.FixedWindow("w", algo.Per(10, 100*24*time.Hour))),
+		"log":      must[*distributed.Limiter](t)(s.SlidingLog("l", algo.Per(10, 24*time.Hour))),
 		"calendar": must[*distributed.Limiter](t)(s.FixedWindow("c", algo.Per(10, algo.Quarter), algo.Zone("UTC"))),
 	}
 }
@@ -29,7 +31,7 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 	for name, plan := range plans(t, s) {
 		t.Run(name, func(t *testing.T) {
 			credits := must[*distributed.Credits](t)(s.Credits("credits of " + name))
-			l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+			l := prepaid.First(plan, credits)
 			balance := func() int64 { return must[int64](t)(credits.Balance(ctx, "a")) }
 			left := func() int64 { return remote(t, plan, "a", 0).Remaining }
 			require.False(t, remote(t, l, "a", 11).Allowed)
@@ -38,8 +40,13 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 			require.Equal(t, int64(30), remote(t, l, "a", 0).Remaining)
 
 			calls := evalCalls(server)
+			half := remote(t, l, "a", 5)
+			require.Equal(t, calls+1, evalCalls(server), "one round trip while the plan pays")
+			half.Release(algo.Canceled)
+			require.Eventually(t, func() bool { return left() == 10 }, patient, time.Millisecond)
+			calls = evalCalls(server)
 			lease := remote(t, l, "a", 25)
-			require.Equal(t, calls+1, evalCalls(server), "one round trip")
+			require.Equal(t, calls+3, evalCalls(server), "both pay")
 			require.True(t, lease.Allowed)
 			require.Equal(t, int64(5), lease.Remaining)
 			require.Zero(t, left(), "the plan first")
@@ -61,7 +68,9 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 			require.Eventually(t, func() bool { return balance() == 20 && left() == 10 }, patient, time.Millisecond)
 
 			require.True(t, remote(t, l, "a", 10).Allowed)
+			calls = evalCalls(server)
 			only := remote(t, l, "a", 5) // of credits
+			require.LessOrEqual(t, evalCalls(server), calls+2, "the plan denies, credits pay")
 			only.Settle(9)
 			require.Eventually(t, func() bool { return balance() == 11 }, patient, time.Millisecond, "credits pay 4 more")
 			only.Settle(24)
@@ -84,7 +93,7 @@ func TestFirstServesWhatWasPaid(t *testing.T) {
 	for name, plan := range plans(t, s) {
 		for n := range int64(2) {
 			credits := must[*distributed.Credits](t)(s.Credits(fmt.Sprint("paid ", name, n)))
-			l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+			l := prepaid.First(plan, credits)
 			key, served := fmt.Sprint("k", n), int64(0)
 			require.NoError(t, credits.TopUp(ctx, key, "1", 1000))
 			for range 100 {
@@ -136,25 +145,17 @@ func TestFirstErrors(t *testing.T) {
 	server := redistest.Start(t)
 	s := newStore(t, server.Client())
 	credits := must[*distributed.Credits](t)(s.Credits("credits"))
-	log := must[*distributed.Limiter](t)(s.SlidingLog("log", algo.PerSecond(1)))
-	_, err := distributed.First(log, credits)
-	require.ErrorContains(t, err, "want a bucket or a fixed window")
-	_, err = distributed.First(nil, credits)
-	require.ErrorContains(t, err, "nil")
-	other := must[*distributed.Credits](t)(newStore(t, server.Client()).Credits("credits"))
 	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.PerHour(2)))
-	_, err = distributed.First(plan, other)
-	require.ErrorContains(t, err, "another store")
-
-	l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
-	_, err = l.Acquire(ctx, "a", -1)
+	l := prepaid.First(plan, credits)
+	_, err := l.Acquire(ctx, "a", -1)
 	require.ErrorIs(t, err, algo.ErrCost)
 	require.NoError(t, credits.TopUp(ctx, "a", "1", 3))
 	require.NoError(t, plan.Ban(ctx, "a", time.Hour))
 	require.Equal(t, algo.Banned, remote(t, l, "a", 1).Reason)
 	require.Equal(t, int64(3), must[int64](t)(credits.Balance(ctx, "a")), "a banned key spends no credits")
 	server.Do("SET", distributed.RedisKey("sluice", "credits", "b"), "1000")
-	require.Equal(t, algo.SourceFallback, acquire(t, l, "b", 1).Source)
+	require.True(t, remote(t, l, "b", 2).Allowed)
+	require.Equal(t, algo.Quota, remote(t, l, "b", 1).Reason, "a balance that is none leaves the plan alone")
 }
 
 // TestW2_FirstOnRedis: instances that race for a plan and its credits spend exactly the
@@ -167,7 +168,7 @@ func TestW2_FirstOnRedis(t *testing.T) {
 		s := newStore(t, server.Client())
 		plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(100, 1000*time.Hour)))
 		credits := must[*distributed.Credits](t)(s.Credits("credits"))
-		l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+		l := prepaid.First(plan, credits)
 		if i == 0 {
 			require.NoError(t, credits.TopUp(ctx, "a", "1", 150))
 		}
@@ -199,7 +200,7 @@ func TestW3_FirstWithoutRedis(t *testing.T) {
 	s := newStore(t, server.Client(), quick(e)...)
 	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(10, 1000*time.Hour)))
 	credits := must[*distributed.Credits](t)(s.Credits("credits"))
-	l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+	l := prepaid.First(plan, credits)
 	require.NoError(t, credits.TopUp(ctx, "a", "1", 20))
 	require.True(t, remote(t, l, "a", 4).Allowed)
 	server.Kill()
@@ -221,7 +222,7 @@ func TestFirstUndoesLateReplies(t *testing.T) {
 	s := newStore(t, server.Client(), distributed.WithTimeout(time.Second))
 	plan := must[*distributed.Limiter](t)(s.TokenBucket("plan", algo.Per(10, 1000*time.Hour)))
 	credits := must[*distributed.Credits](t)(s.Credits("credits"))
-	l := must[*distributed.Prepaid](t)(distributed.First(plan, credits))
+	l := prepaid.First(plan, credits)
 	require.NoError(t, credits.TopUp(ctx, "a", "1", 20))
 	require.Equal(t, int64(30), remote(t, l, "a", 0).Remaining)
 	server.Pause()

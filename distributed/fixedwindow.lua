@@ -23,12 +23,9 @@
 --            6 acquire all  as acquire; op has 16 times the number of entries, from this one
 --                           on, that are charged together or not at all
 --            7 peek all     as 6, but charges nothing
---            8 first   as acquire; units that do not fit are charged to the credits that are the
---              next key, whose own entry is 9
 --           13 give back  as acquire: of whatever charge, after a changed period too
 -- reply    now, then three integers for each key: end of the window and the units
---          spent before, added up (or the end of the ban), voided, flag; for credits:
---          balance before, units that they pay, flag
+--          spent before, added up (or the end of the ban), voided, flag
 --
 -- A denial writes nothing, except that units of a later window, from a clock that
 -- stepped back, move to the current one. The key expires with its window, or with the next one
@@ -159,21 +156,13 @@ local function answer(spent, voided, flag)
   reply[#reply + 1] = flag
 end
 
-local has, paid, admitted -- of the credits that are the next key
-
 local function entry(i)
   local key, at = KEYS[i], (i - 1) * 7
   local op = number(ARGV[at + 1])
   local a, b, c = number(ARGV[at + 2]), number(ARGV[at + 3]), number(ARGV[at + 4])
   local d, e = number(ARGV[at + 5]), number(ARGV[at + 6])
   local f, begin = number(ARGV[at + 7]), 0
-  if op == 9 then
-    return answer(has or 0, paid, admitted)
-  end
-  after, paid, has = 0, 0, 0
-  if op == 8 then
-    has = balance(KEYS[i + 1])
-  end
+  after = 0
   if op == 1 then
     begin, after = d - a, f
   elseif op ~= 4 then
@@ -188,13 +177,7 @@ local function entry(i)
   local before = spent
   if flag == DENIED then
     before = own + spent
-    if op == 8 and not has then
-      flag = WRONG_TYPE
-    elseif op == 0 or op == 8 then
-      if op == 8 then
-        paid = from_credits(c, b - spent, has)
-        c = c - paid
-      end
+    if op == 0 then
       if spent + c <= b or c == 0 then
         flag = ADMITTED
       end
@@ -228,10 +211,6 @@ local function entry(i)
   if op == 3 and flag ~= WRONG_TYPE and (spent > 0 or voided > 0 or other) then
     other = nil
     write(key, begin, a, 0, voided + 1)
-  end
-  admitted = flag
-  if flag == ADMITTED and paid > 0 then
-    add(KEYS[i + 1], has, -paid)
   end
   answer(before, voided, flag + mixed)
 end

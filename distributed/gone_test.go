@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 )
 
@@ -41,7 +42,7 @@ func TestCallersThatHaveLeftAreDenied(t *testing.T) {
 			slots := must[*distributed.Limiter](t)(store.InFlight("slots", 5, 30*time.Second))
 			ban := must[*distributed.Ban](t)(distributed.NewBan(bucket, algo.PerHour(1000), time.Second, time.Minute))
 			credits := must[*distributed.Credits](t)(store.Credits("credits"))
-			first := must[*distributed.Prepaid](t)(distributed.First(window, credits))
+			first := prepaid.First(window, credits)
 			for name, l := range map[string]algo.Limiter{"bucket": bucket, "window": window, "slots": slots, "ban": ban, "first": first, "both": algo.All(bucket, window)} {
 				remote(t, bucket, name, 1) // the connections are open
 				var admitted atomic.Int64

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 )
 
-func ExampleFirst() {
+func ExampleCredits() {
 	store, stop := exampleStore()
 	defer stop()
 	ctx := context.Background()
 	plan := limiter(store.TokenBucket("plan", algo.PerHour(10)))
 	credits := algo.Must(store.Credits("credits"))
-	limit := algo.Must(distributed.First(plan, credits))
+	limit := prepaid.First(plan, credits)
 	if err := credits.TopUp(ctx, "alice", "payment 17", 20); err != nil {
 		panic(err) // repeat it with the same id
 	}

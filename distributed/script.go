@@ -24,18 +24,15 @@ var slidingWindowSource string
 //go:embed credits.lua
 var creditsSource string
 
-//go:embed creditsops.lua
-var creditsOpsSource string
-
 //go:embed unitset.lua
 var unitSetSource string
 
 var (
 	pingScript          = remote.NewScript("ping", pingSource, 1, 1)
-	bucketScript        = remote.NewScript("bucket", prelude+creditsSource+bucketSource, 6, 3)
-	fixedWindowScript   = remote.NewScript("fixed window", prelude+creditsSource+fixedWindowSource, 7, 3)
+	bucketScript        = remote.NewScript("bucket", prelude+bucketSource, 6, 3)
+	fixedWindowScript   = remote.NewScript("fixed window", prelude+fixedWindowSource, 7, 3)
 	slidingWindowScript = remote.NewScript("sliding window", prelude+slidingWindowSource, 6, 5)
-	creditsScript       = remote.NewScript("credits", prelude+creditsSource+creditsOpsSource, 3, 2)
+	creditsScript       = remote.NewScript("credits", prelude+creditsSource, 3, 2)
 	logScript           = remote.NewScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+unitSetSource, 7, 5)
 	inFlightScript      = remote.NewScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+unitSetSource, 7, 5)
 )
@@ -50,8 +47,8 @@ const (
 	opRenew             // keep units in flight from expiring
 	opAcquireAll        // decide about several keys and charge all of them or none
 	opPeekAll           // the same without a charge
-	opFirst             // decide about a plan and the credits that follow it
-	opCredits           // the credits that follow a plan
+	_                   // a plan, of earlier versions
+	_                   // its credits
 	opReserve           // decide, charge and keep a record
 	opSettle            // correct a charge by its record
 	opLease             // add units that were leased

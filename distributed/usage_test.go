@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 )
 
@@ -24,7 +25,7 @@ func TestS3_UsageReportsOnRedis(t *testing.T) {
 	}
 	limits["shares"] = must[*distributed.Shares](t)(store.Shares("shares", rate, map[string]int64{"a": 50})).Child("b")
 	plan := must[*distributed.Limiter](t)(store.TokenBucket("plan", rate))
-	limits["plan, credits"] = must[*distributed.Prepaid](t)(distributed.First(plan, must[*distributed.Credits](t)(store.Credits("credits"))))
+	limits["plan, credits"] = prepaid.First(plan, must[*distributed.Credits](t)(store.Credits("credits")))
 	for name, l := range limits {
 		t.Run(name, func(t *testing.T) {
 			left := func() int64 { return remote(t, l, "k", 0).Remaining }

@@ -10,23 +10,24 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
 	colors "github.com/sluice-go/sluice/algo/marker"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/algo/shares"
 )
 
 // tenOfEach makes limiters that admit ten units of the key "k" at once.
 func tenOfEach(t testing.TB) map[string]algo.Limiter {
 	five, ten := algo.PerHour(5), algo.PerHour(10)
-	credits := func(n int64) *algo.Credits {
-		c := algo.Must(algo.NewCredits())
+	credits := func(n int64) *prepaid.Credits {
+		c := prepaid.NewCredits()
 		require.NoError(t, c.TopUp("k", n))
 		return c
 	}
 	ls := map[string]algo.Limiter{
 		"credits":                 credits(10),
-		"credits, then credits":   algo.First(credits(5), credits(5)),
-		"a bucket, then credits":  algo.First(bucket(five), credits(5)),
-		"a window, then credits":  algo.First(algo.Must(algo.NewFixedWindow(five)), credits(5)),
-		"a plan beside a bucket":  algo.All(algo.First(bucket(five), credits(5)), bucket(ten)),
+		"credits, then credits":   prepaid.First(credits(5), credits(5)),
+		"a bucket, then credits":  prepaid.First(bucket(five), credits(5)),
+		"a window, then credits":  prepaid.First(algo.Must(algo.NewFixedWindow(five)), credits(5)),
+		"a plan beside a bucket":  algo.All(prepaid.First(bucket(five), credits(5)), bucket(ten)),
 		"SRTCM":                   colors.Limit(algo.Must(colors.NewSRTCM(ten, 5, 5)), colors.Yellow),
 		"SRTCM without committed": colors.Limit(algo.Must(colors.NewSRTCM(ten, 0, 10)), colors.Yellow),
 		"TRTCM":                   colors.Limit(algo.Must(colors.NewTRTCM(five, 5, ten, 10)), colors.Yellow),

@@ -50,11 +50,21 @@ func build(t *testing.T, dir string) string {
 	require.NoError(t, err)
 	inside := filepath.Join(dir, "internal", "versionsclient")
 	require.NoError(t, os.MkdirAll(inside, 0o755))
+	if _, err := os.Stat(filepath.Join(dir, "algo", "prepaid")); err != nil {
+		source = []byte(before.Replace(string(source)))
+	}
 	require.NoError(t, os.WriteFile(filepath.Join(inside, "main.go"), source, 0o644))
 	binary := filepath.Join(t.TempDir(), "client")
 	run(t, dir, "go", "build", "-trimpath", "-o", binary, "./internal/versionsclient")
 	return binary
 }
+
+// before makes the client one of versions without package prepaid.
+var before = strings.NewReplacer(
+	"\t\"github.com/sluice-go/sluice/algo/prepaid\"\n", "",
+	"c.all[name] = prepaid.First(plan, c.credits[name])\n\treturn \"ok\", nil",
+	"l, err := distributed.First(plan, c.credits[name])\n\tc.all[name] = l\n\treturn \"ok\", err",
+)
 
 // tree returns a directory with the files of a commit; of the working tree without one.
 func tree(t *testing.T, commit string) string {

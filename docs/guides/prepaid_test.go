@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 )
 
 // A plan of a month, and credits for the units beyond it.
 func Example_first() {
 	plan := algo.Must(algo.NewFixedWindow(algo.Per(1000, algo.Month), algo.Zone("UTC")))
-	credits := algo.Must(algo.NewCredits())
-	limit := algo.First(plan, credits)
+	credits := prepaid.NewCredits()
+	limit := prepaid.First(plan, credits)
 
 	if err := credits.TopUp("alice", 500); err != nil {
-		return // the key has no room, or the balance would be too large
+		return // the balance would be too large
 	}
 
 	lease, err := limit.Acquire(context.Background(), "alice", 1200) // 1000 of the plan, 200 of credits

@@ -23,6 +23,7 @@ import (
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/grpcmw"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -53,7 +54,7 @@ var limits = []struct {
 		return used(b, 1)
 	}},
 	{"banned for ever", algo.DenyAll},
-	{"never", func() algo.Limiter { return algo.Must(algo.NewCredits()) }},
+	{"never", func() algo.Limiter { return prepaid.NewCredits() }},
 	{"failures only, spent", func() algo.Limiter { return guard.FailuresOnly(empty()) }},
 	{"off", func() algo.Limiter { s := algo.NewSwitch(empty()); s.Off(); return s }},
 	{"trial of a spent one", func() algo.Limiter { return algo.Shadow(empty()) }},

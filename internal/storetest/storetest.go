@@ -20,6 +20,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 	"github.com/sluice-go/sluice/internal/redistest"
 )
@@ -151,7 +152,7 @@ func Everything(t testing.TB, store *distributed.Store, key string) {
 	credits := must[*distributed.Credits](t)(store.Credits("credits"))
 	require.NoError(t, credits.TopUp(ctx, key, "1", 20))
 	plan := must[*distributed.Limiter](t)(store.TokenBucket("plan", algo.PerHour(10)))
-	require.True(t, remote(t, must[*distributed.Prepaid](t)(distributed.First(plan, credits)), key, 25).Allowed)
+	require.True(t, remote(t, prepaid.First(plan, credits), key, 25).Allowed)
 	require.Equal(t, int64(5), must[int64](t)(credits.Balance(ctx, key)))
 	shares := must[*distributed.Shares](t)(store.Shares("org", algo.PerHour(1000), map[string]int64{"a": 500}))
 	require.True(t, remote(t, shares.Child("a"), key, 1).Allowed)

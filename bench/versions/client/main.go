@@ -1,5 +1,6 @@
 // Client makes limits on Redis and decides, one line of its input at a time. It is built in the
-// trees of two versions, so it uses only functions that both have.
+// trees of two versions, so it uses only functions that both
+// have, but for prepaid.First, which was in package distributed.
 package main
 
 import (
@@ -18,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
 )
 
@@ -141,9 +143,8 @@ func (c *client) first(name string) (string, error) {
 	if c.credits[name], err = c.store.Credits(name + "-credits"); err != nil {
 		return "", err
 	}
-	l, err := distributed.First(plan, c.credits[name])
-	c.all[name] = l
-	return "ok", err
+	c.all[name] = prepaid.First(plan, c.credits[name])
+	return "ok", nil
 }
 
 var errLocal = errors.New("decided without Redis")

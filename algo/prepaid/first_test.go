@@ -1,4 +1,4 @@
-package algo_test
+package prepaid_test
 
 import (
 	"math/rand/v2"
@@ -12,32 +12,34 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/algotest"
 	"github.com/sluice-go/sluice/algo/guard"
 	"github.com/sluice-go/sluice/algo/meter"
+	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// Without credits a Prepaid is its plan.
+// Without credits First is its plan.
 func TestFirstConformance(t *testing.T) {
 	algotest.Run(t, func(r algo.Rate, opts ...algo.Option) (algo.Limiter, error) {
 		plan, err := algo.NewTokenBucket(r, opts...)
 		if err != nil {
 			return nil, err
 		}
-		return algo.First(plan, algo.Must(algo.NewCredits())), nil
+		return prepaid.First(plan, prepaid.NewCredits()), nil
 	}, algotest.Bound{Units: algotest.BurstPlusRate})
 }
 
 func TestFirstSplitsAndGivesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
-		l := algo.First(plan, credits)
+		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), prepaid.NewCredits()
+		l := prepaid.First(plan, credits)
 		require.NoError(t, credits.TopUp("a", 20))
 		require.Equal(t, int64(30), peek(t, l, "a").Remaining)
 
-		lease := acquire(t, l, "a", 25)
+		lease := must(t, l, "a", 25)
 		require.True(t, lease.Allowed)
 		require.Equal(t, int64(5), lease.Remaining)
 		require.Zero(t, peek(t, plan, "a").Remaining, "the plan first")
@@ -71,14 +73,14 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 func TestFirstServesWhatWasPaid(t *testing.T) {
 	for n := range int64(2) {
 		synctest.Test(t, func(t *testing.T) {
-			plan, credits := bucket(algo.PerHour(100)), algo.Must(algo.NewCredits())
+			plan, credits := bucket(algo.PerHour(100)), prepaid.NewCredits()
 			require.NoError(t, credits.TopUp("k", 1000))
-			l, served := algo.First(plan, credits), int64(0)
+			l, served := prepaid.First(plan, credits), int64(0)
 			for range 1000 {
-				if !l.Allow("k", 1) {
+				if !allows(l, "k", 1) {
 					break
 				}
-				lease := acquire(t, l, "k", 9*n)
+				lease := must(t, l, "k", 9*n)
 				if !lease.Allowed {
 					break
 				}
@@ -94,10 +96,10 @@ func TestFirstServesWhatWasPaid(t *testing.T) {
 // An hour later the plan has refilled: its part weighs nothing, credits do not drain.
 func TestFirstGivesCreditsBackHoweverLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
+		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), prepaid.NewCredits()
 		require.NoError(t, credits.TopUp("", 5))
-		l := algo.First(plan, credits)
-		lease := acquire(t, l, "", 15)
+		l := prepaid.First(plan, credits)
+		lease := must(t, l, "", 15)
 		time.Sleep(time.Hour)
 		lease.Release(algo.Canceled)
 		require.Equal(t, int64(15), peek(t, l, "").Remaining)
@@ -106,15 +108,15 @@ func TestFirstGivesCreditsBackHoweverLate(t *testing.T) {
 
 func TestFirstDenials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		credits := algo.Must(algo.NewCredits())
-		l := algo.First(bucket(algo.PerSecond(1), algo.Burst(10)), credits)
-		d := acquire(t, l, "k", 11).Decision
+		credits := prepaid.NewCredits()
+		l := prepaid.First(bucket(algo.PerSecond(1), algo.Burst(10)), credits)
+		d := must(t, l, "k", 11).Decision
 		require.Equal(t, algo.Never, d.Reason)
 		require.NoError(t, credits.TopUp("k", 4))
-		d = acquire(t, l, "k", 15).Decision
+		d = must(t, l, "k", 15).Decision
 		require.Equal(t, algo.Never, d.Reason, "the plan can never pay the other 11")
-		require.True(t, l.Allow("k", 8))
-		d = acquire(t, l, "k", 12).Decision
+		require.True(t, allows(l, "k", 8))
+		d = must(t, l, "k", 12).Decision
 		require.Equal(t, algo.Quota, d.Reason)
 		require.Equal(t, 6*time.Second, d.RetryAfter, "8 of the plan, 4 of credits")
 		require.Equal(t, int64(14), d.Limit)
@@ -122,31 +124,31 @@ func TestFirstDenials(t *testing.T) {
 		require.Equal(t, int64(4), credits.Balance("k"), "nothing is charged")
 		_, err := l.Acquire(t.Context(), "k", -1)
 		require.ErrorIs(t, err, algo.ErrCost)
-		require.Panics(t, func() { algo.First(nil, credits) })
-		require.Panics(t, func() { algo.First(bucket(algo.PerSecond(1)), nil) })
+		require.Panics(t, func() { prepaid.First(nil, credits) })
+		require.Panics(t, func() { prepaid.First(bucket(algo.PerSecond(1)), nil) })
 	})
 }
 
 // A key that is banned spends no credits.
 func TestFirstBanned(t *testing.T) {
-	credits := algo.Must(algo.NewCredits())
+	credits := prepaid.NewCredits()
 	require.NoError(t, credits.TopUp("k", 4))
-	plan := listed(bucket(algo.PerSecond(1)), algo.DenyAll(), "k")
-	require.False(t, algo.First(plan, credits).Allow("k", 1))
+	plan := algo.DenyAll()
+	require.False(t, allows(prepaid.First(plan, credits), "k", 1))
 	require.Equal(t, int64(4), credits.Balance("k"))
 }
 
 // A plan that delays pays the units that credits lack, with a Delay.
 func TestFirstDelays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		credits := algo.Must(algo.NewCredits())
-		l := algo.First(bucket(algo.PerSecond(1), algo.Burst(2), algo.MaxWait(3*time.Second)), credits)
+		credits := prepaid.NewCredits()
+		l := prepaid.First(bucket(algo.PerSecond(1), algo.Burst(2), algo.MaxWait(3*time.Second)), credits)
 		require.NoError(t, credits.TopUp("", 1))
-		lease := acquire(t, l, "", 6)
+		lease := must(t, l, "", 6)
 		require.True(t, lease.Allowed)
 		require.Equal(t, 3*time.Second, lease.Delay)
 		require.Zero(t, credits.Balance(""))
-		require.False(t, l.Allow("", 1))
+		require.False(t, allows(l, "", 1))
 	})
 }
 
@@ -154,9 +156,9 @@ func TestFirstDelays(t *testing.T) {
 // credits.
 func TestFirstUnderAMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), algo.Must(algo.NewCredits())
+		plan, credits := bucket(algo.PerSecond(1), algo.Burst(10)), prepaid.NewCredits()
 		require.NoError(t, credits.TopUp("a", 100))
-		m, err := meter.Start(t.Context(), algo.First(plan, credits), "a", 5, 20)
+		m, err := meter.Start(t.Context(), prepaid.First(plan, credits), "a", 5, 20)
 		require.NoError(t, err)
 		for range 9 {
 			d, err := m.Reserve(t.Context(), 3)
@@ -188,16 +190,16 @@ func (m *prepaidModel) acquire(t require.TestingT, n int64) (lease algo.Lease, p
 	return must(t, m.plan, "", n-paid), paid, true
 }
 
-// TestW2_FirstAndAModel: over random charges, top-ups, settlements and cancellations a
-// Prepaid has the same units as its plan and its credits spent in order, RetryAfter is
+// TestW2_FirstAndAModel: over random charges, top-ups, settlements and cancellations
+// First has the same units as its plan and its credits spent in order, RetryAfter is
 // exact, and the admissions stay within the sum of the bounds.
 func TestW2_FirstAndAModel(t *testing.T) {
 	checks(t, "W2: %d sequences of First")
 	synctest.Test(t, func(t *testing.T) {
 		rapid.Check(struct{ testing.TB }{t}, func(t *rapid.T) {
 			rate, burst := algo.PerSecond(rapid.Int64Range(1, 9).Draw(t, "rate")), rapid.Int64Range(1, 9).Draw(t, "burst")
-			credits := algo.Must(algo.NewCredits())
-			l := algo.First(bucket(rate, algo.Burst(burst)), credits)
+			credits := prepaid.NewCredits()
+			l := prepaid.First(bucket(rate, algo.Burst(burst)), credits)
 			m := prepaidModel{plan: bucket(rate, algo.Burst(burst))}
 			start, admitted, bought := time.Now(), int64(0), int64(0)
 			for range rapid.IntRange(1, 30).Draw(t, "steps") {
@@ -218,7 +220,7 @@ func TestW2_FirstAndAModel(t *testing.T) {
 }
 
 // stepOfFirst charges n units, perhaps gives some back, and returns how many stay.
-func stepOfFirst(t *rapid.T, l *algo.Prepaid, m *prepaidModel, n int64) int64 {
+func stepOfFirst(t *rapid.T, l algo.Limiter, m *prepaidModel, n int64) int64 {
 	lease := must(t, l, "", n)
 	want, paid, ok := m.acquire(t, n)
 	require.Equal(t, ok, lease.Allowed)
@@ -247,8 +249,8 @@ type prepaidCall struct {
 	back bool // a refund or a top-up
 }
 
-// TestL1_First: whatever the order of four goroutines that charge, cancel and top up, a
-// Prepaid under a frozen clock admits as one counter of units. It may deny because of a
+// TestL1_First: whatever the order of four goroutines that charge, cancel and top up,
+// First under a frozen clock admits as one counter of units. It may deny because of a
 // charge that is about to be given back.
 func TestL1_First(t *testing.T) {
 	algotest.Interleave(t)
@@ -267,15 +269,15 @@ func TestL1_First(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		for seed := range uint64(cases.Count(300, 5000)) {
-			credits := algo.Must(algo.NewCredits())
+			credits := prepaid.NewCredits()
 			require.NoError(t, credits.TopUp("k", 4))
-			history := prepaidHistory(t, algo.First(bucket(algo.PerSecond(3)), credits), credits, seed)
+			history := prepaidHistory(t, prepaid.First(bucket(algo.PerSecond(3)), credits), credits, seed)
 			require.True(t, porcupine.CheckOperations(model, history), "seed %d", seed)
 		}
 	})
 }
 
-func prepaidHistory(t *testing.T, l algo.Limiter, credits *algo.Credits, seed uint64) (all []porcupine.Operation) {
+func prepaidHistory(t *testing.T, l algo.Limiter, credits *prepaid.Credits, seed uint64) (all []porcupine.Operation) {
 	var clock atomic.Int64
 	var histories [4][]porcupine.Operation
 	var group sync.WaitGroup
@@ -312,42 +314,42 @@ func prepaidHistory(t *testing.T, l algo.Limiter, credits *algo.Credits, seed ui
 // TestFirstOverFirst: limits over each other's plans and credits wait for nothing, and give
 // everything back.
 func TestFirstOverFirst(t *testing.T) {
-	a, b := algo.Must(algo.NewCredits()), algo.Must(algo.NewCredits())
+	a, b := prepaid.NewCredits(), prepaid.NewCredits()
 	plan := func() algo.Limiter { return bucket(algo.PerHour(1000)) }
-	for _, c := range []*algo.Credits{a, b} {
+	for _, c := range []*prepaid.Credits{a, b} {
 		require.NoError(t, c.TopUp("k", 1000))
 	}
 	var group sync.WaitGroup
 	for _, l := range []algo.Limiter{
-		algo.First(algo.First(plan(), a), b), algo.First(algo.First(plan(), b), a), algo.First(algo.First(plan(), a), a), algo.First(a, a),
-		algo.First(algo.All(plan(), algo.NewSwitch(algo.Shadow(b))), a), algo.First(algo.All(plan(), a), b),
+		prepaid.First(prepaid.First(plan(), a), b), prepaid.First(prepaid.First(plan(), b), a), prepaid.First(prepaid.First(plan(), a), a), prepaid.First(a, a),
+		prepaid.First(algo.All(plan(), algo.NewSwitch(algo.Shadow(b))), a), prepaid.First(algo.All(plan(), a), b),
 	} {
 		for range 2 {
 			group.Go(func() {
 				for range 1000 {
-					lease := acquire(t, l, "k", 2)
+					lease := must(t, l, "k", 2)
 					lease.Release(algo.Canceled)
 				}
 			})
 		}
 	}
 	group.Wait()
-	for _, c := range []*algo.Credits{a, b} {
+	for _, c := range []*prepaid.Credits{a, b} {
 		require.EqualValues(t, 1000, c.Balance("k"))
 	}
 }
 
 func TestFirstAllocations(t *testing.T) {
-	credits := algo.Must(algo.NewCredits())
+	credits := prepaid.NewCredits()
 	require.NoError(t, credits.TopUp("k", 1<<40))
-	l := algo.First(bucket(algo.PerSecond(1)), credits)
+	l := prepaid.First(bucket(algo.PerSecond(1)), credits)
 	require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {
 		lease := must(t, l, "k", 2)
 		lease.Settle(1)
 		lease.Release(algo.Succeeded)
 	}), 4.0)
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
-		lease := must(t, algo.Limiter(l), "other", 1)
+		lease := must(t, l, "other", 1)
 		lease.Release(algo.Succeeded)
 	}), "without credits")
 }
@@ -356,17 +358,17 @@ func TestFirstAllocations(t *testing.T) {
 // A banned plan spends no credits.
 func TestFirstAndABan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		credits := algo.Must(algo.NewCredits())
-		first := algo.First(bucket(algo.PerHour(1), algo.Burst(2)), credits)
+		credits := prepaid.NewCredits()
+		first := prepaid.First(bucket(algo.PerHour(1), algo.Burst(2)), credits)
 		ban := algo.Must(guard.NewBan(first, algo.PerMinute(2), 24*time.Hour, 48*time.Hour))
 		require.NoError(t, credits.TopUp("a", 19))
 		for range 10 {
-			require.True(t, acquire(t, ban, "a", 2).Allowed)
+			require.True(t, must(t, ban, "a", 2).Allowed)
 		}
 		require.Equal(t, int64(1), credits.Balance("a"))
-		require.NotEqual(t, algo.Banned, acquire(t, ban, "a", 2).Reason)
-		require.Equal(t, algo.Banned, acquire(t, ban, "a", 2).Reason)
-		require.False(t, algo.First(ban, credits).Allow("a", 1), "a banned key spends no credits")
+		require.NotEqual(t, algo.Banned, must(t, ban, "a", 2).Reason)
+		require.Equal(t, algo.Banned, must(t, ban, "a", 2).Reason)
+		require.False(t, allows(prepaid.First(ban, credits), "a", 1), "a banned key spends no credits")
 	})
 }
 
@@ -378,9 +380,9 @@ func TestFirstStatesNoCreditsOfABannedKey(t *testing.T) {
 		must(t, ban, "k", n)
 	}
 	for name, plan := range map[string]algo.Limiter{"banned": ban, "denied": algo.DenyAll()} {
-		credits := algo.Must(algo.NewCredits())
+		credits := prepaid.NewCredits()
 		require.NoError(t, credits.TopUp("k", 5))
-		l := algo.First(plan, credits)
+		l := prepaid.First(plan, credits)
 		d := must(t, l, "k", 1).Decision
 		require.Equal(t, algo.Banned, d.Reason, name)
 		require.Zero(t, d.Remaining, name)
@@ -388,5 +390,34 @@ func TestFirstStatesNoCreditsOfABannedKey(t *testing.T) {
 		require.EqualValues(t, 5, credits.Balance("k"))
 		both := must(t, algo.All(algo.DenyAll(), l), "k", 1)
 		require.Zero(t, both.Parts()[1].Remaining, name)
+	}
+}
+
+// Credits pay for units, not for capacity that the service lacks.
+func TestCreditsPayForNoMissingSlot(t *testing.T) {
+	credits := prepaid.NewCredits()
+	require.NoError(t, credits.TopUp("", 5))
+	slots := algo.Must(adaptive.New(adaptive.Fixed(1)))
+	l := prepaid.First(algo.All(bucket(algo.PerHour(9)), slots), credits)
+	held := must(t, l, "", 1)
+	require.True(t, held.Allowed)
+	require.Equal(t, algo.Overload, must(t, l, "", 1).Reason)
+	require.EqualValues(t, 5, credits.Balance(""))
+}
+
+// What is settled above the request is the plan's as far as it has some left.
+func TestFirstSettlesToThePlanFirst(t *testing.T) {
+	for _, n := range []int64{0, 3} {
+		plan, credits := bucket(algo.PerDay(10)), prepaid.NewCredits()
+		require.NoError(t, credits.TopUp("a", 20))
+		lease := must(t, prepaid.First(plan, credits), "a", n)
+		lease.Settle(8)
+		require.EqualValues(t, 20, credits.Balance("a"))
+		lease.Settle(15)
+		require.EqualValues(t, 15, credits.Balance("a"))
+		require.Zero(t, peek(t, plan, "a").Remaining)
+		lease.Settle(4)
+		require.EqualValues(t, 20, credits.Balance("a"))
+		require.EqualValues(t, 6, peek(t, plan, "a").Remaining)
 	}
 }

@@ -1,4 +1,4 @@
-package algo_test
+package prepaid_test
 
 import (
 	"math"
@@ -8,75 +8,70 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/prepaid"
 )
 
 func TestCredits(t *testing.T) {
-	c := algo.Must(algo.NewCredits())
-	require.False(t, c.Allow("a", 1))
-	require.True(t, c.Allow("a", 0))
+	c := prepaid.NewCredits()
+	require.False(t, allows(c, "a", 1))
+	require.True(t, allows(c, "a", 0))
 	require.NoError(t, c.TopUp("a", 10))
-	lease := acquire(t, c, "a", 4)
+	lease := must(t, c, "a", 4)
 	require.Equal(t, algo.Decision{Allowed: true, Limit: 10, Remaining: 6}, lease.Decision)
-	d := acquire(t, c, "a", 7).Decision
+	d := must(t, c, "a", 7).Decision
 	require.Equal(t, algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever, Limit: 6, Remaining: 6}, d)
 	require.Zero(t, c.Balance("b"), "keys are apart")
 	lease.Settle(1)
 	require.Equal(t, int64(9), c.Balance("a"))
 	lease.Settle(12)
 	require.Equal(t, int64(-2), c.Balance("a"), "debt")
-	require.False(t, c.Allow("a", 1))
+	require.False(t, allows(c, "a", 1))
 	require.NoError(t, c.TopUp("a", 3))
-	require.True(t, c.Allow("a", 1))
+	require.True(t, allows(c, "a", 1))
 	lease.Release(algo.Canceled)
 	require.Equal(t, int64(12), c.Balance("a"))
 	require.False(t, algo.About(c).NeedsRelease)
-	require.Equal(t, []bool{true, false}, []bool{c.Allow("a", 12), c.Allow("a", -1)})
+	require.Equal(t, []bool{true, false}, []bool{allows(c, "a", 12), allows(c, "a", -1)})
 }
 
 // An empty balance is a limit too: it states no remaining units, and that is not the same as
 // to state none.
 func TestCreditsStateAnEmptyBalance(t *testing.T) {
-	c, bucket := algo.Must(algo.NewCredits()), algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
-	require.Equal(t, algo.Decision{Allowed: true, Limit: 1}, acquire(t, c, "a", 0).Decision)
-	require.Zero(t, acquire(t, algo.All(c, bucket), "a", 0).Remaining)
+	c, bucket := prepaid.NewCredits(), algo.Must(algo.NewTokenBucket(algo.PerSecond(10)))
+	require.Equal(t, algo.Decision{Allowed: true, Limit: 1}, must(t, c, "a", 0).Decision)
+	require.Zero(t, must(t, algo.All(c, bucket), "a", 0).Remaining)
 
-	more := algo.Must(algo.NewCredits())
+	more := prepaid.NewCredits()
 	require.NoError(t, more.TopUp("a", 5))
-	l := algo.First(c, more)
+	l := prepaid.First(c, more)
 	for left := int64(4); left >= 0; left-- {
-		d := acquire(t, l, "a", 1).Decision
+		d := must(t, l, "a", 1).Decision
 		require.True(t, d.Allowed)
 		require.Equal(t, left, d.Remaining)
 		require.Positive(t, d.Limit)
 	}
-	require.False(t, acquire(t, l, "a", 1).Allowed)
+	require.False(t, must(t, l, "a", 1).Allowed)
 }
 
 func TestCreditsTopUpErrors(t *testing.T) {
-	c := algo.Must(algo.NewCredits(algo.MaxKeys(2)))
+	c := prepaid.NewCredits()
 	require.ErrorIs(t, c.TopUp("a", -1), algo.ErrCost)
 	require.ErrorIs(t, c.TopUp("a", math.MaxInt64), algo.ErrCost)
 	require.NoError(t, c.TopUp("a", 1<<53-1))
 	require.ErrorIs(t, c.TopUp("a", 1), algo.ErrCost)
-	require.NoError(t, c.TopUp("b", 1))
-	require.ErrorContains(t, c.TopUp("c", 1), "raise MaxKeys")
-	require.True(t, c.Allow("b", 1))
-	require.NoError(t, c.TopUp("c", 1), "a key without a balance takes no room")
-	_, err := algo.NewCredits(algo.Burst(1))
-	require.ErrorContains(t, err, "Burst")
 }
 
 // However many goroutines, no unit is spent twice and none is lost.
 func TestW2_CreditsAreSpentOnce(t *testing.T) {
-	c := algo.Must(algo.NewCredits())
+	c := prepaid.NewCredits()
 	require.NoError(t, c.TopUp("a", 5000))
 	var group sync.WaitGroup
 	spent := make([]int64, 16)
 	for i := range spent {
 		group.Go(func() {
-			for c.Allow("a", 1) {
+			for allows(c, "a", 1) {
 				spent[i]++
-				lease := acquire(t, c, "a", 1)
+				lease := must(t, c, "a", 1)
 				lease.Release(algo.Canceled)
 			}
 		})
@@ -93,12 +88,12 @@ func TestW2_CreditsAreSpentOnce(t *testing.T) {
 // A settlement beyond all sense, and its correction, leave the balance as it was.
 func TestW2_CreditsSettledToTooMuch(t *testing.T) {
 	for _, n := range []int64{1<<53 - 1, 1 << 53, 1 << 60, math.MaxInt64} {
-		c := algo.Must(algo.NewCredits())
+		c := prepaid.NewCredits()
 		require.NoError(t, c.TopUp("a", 10))
-		first, second := acquire(t, c, "a", 3), acquire(t, c, "a", 4)
+		first, second := must(t, c, "a", 3), must(t, c, "a", 4)
 		first.Settle(n)
 		second.Settle(n)
-		require.False(t, c.Allow("a", 1))
+		require.False(t, allows(c, "a", 1))
 		second.Settle(4)
 		first.Release(algo.Canceled)
 		require.Equal(t, int64(6), c.Balance("a"))

@@ -1,0 +1,197 @@
+package prepaid
+
+import (
+	"context"
+
+	"github.com/sluice-go/sluice/algo"
+)
+
+// First spends from plan, a limit over time, and the units that do not fit there from
+// credits, under the same key. Either may be on Redis:
+//
+//	plan := algo.Must(algo.NewFixedWindow(algo.Per(1_000_000, algo.Month), algo.Zone("UTC")))
+//	credits := prepaid.NewCredits()
+//	limit := prepaid.First(plan, credits)
+//
+// A request may be split: the plan pays with its remaining units, credits pay the rest. If both
+// together do not suffice, nothing is charged. Refunded units return to their source, credits
+// first. A settlement above the request is charged to what the plan has left, then to the
+// credits, then to the plan, as debt of at most its Limit; the rest lowers the balance below
+// zero, which the next top-up pays. A key without credits is charged as by the plan alone.
+//
+// Bound: in any window at most the bound of the plan, the units that the key was topped up
+// with, and its debt: at most the Limit of the plan, and the balance below zero.
+//
+// Limit and Remaining are the sums of both; if the credits are remote, those of the plan
+// while it pays alone. RetryAfter is the plan's, for the units that credits lack, and exact if
+// the plan's is; the Reason is [algo.Never] if only a top-up helps. Credits pay only for a plan
+// that denies with Quota or Never: not for a key that it bans, nor where it lacks capacity.
+// While they are unavailable, the plan decides alone. A ban (package guard) goes around First:
+// inside, it counts no denial. [algo.About] is about the plan.
+//
+// Nothing is locked while plan decides. Both are charged or neither: a call may be denied
+// because of a charge that is about to be given back. On Redis a decision takes one round trip
+// while the plan pays, one more for credits, and one more for a split; a settlement above the
+// request may take two. It panics if plan or credits is nil.
+func First(plan, credits algo.Limiter) algo.Limiter {
+	if plan == nil || credits == nil {
+		panic("prepaid: First: the plan or the credits are nil")
+	}
+	return &first{plan, credits, algo.About(credits).Remote}
+}
+
+type first struct {
+	plan, credits algo.Limiter
+	remote        bool // the credits
+}
+
+// Unwrap returns the plan and the credits.
+func (f *first) Unwrap() []algo.Limiter { return []algo.Limiter{f.plan, f.credits} }
+
+// About is about the plan.
+func (f *first) About() algo.Description {
+	d, c := algo.About(f.plan), algo.About(f.credits)
+	d.Remote, d.NeedsRelease = d.Remote || c.Remote, d.NeedsRelease || c.NeedsRelease
+	return d
+}
+
+// call is one request, or one look: what First chose for it.
+type call struct {
+	ctx           context.Context
+	plan, credits algo.Limiter
+	key           string
+}
+
+func (f *first) begin(ctx context.Context, key string) (c call, err error) {
+	c = call{ctx: algo.Tentative(ctx), key: key}
+	if c.plan, err = algo.Resolve(ctx, f.plan, key); err == nil {
+		c.credits, err = algo.Resolve(ctx, f.credits, key)
+	}
+	return c, err
+}
+
+// attempts is how often a request is split again because others have spent meanwhile.
+const attempts = 5
+
+// Acquire charges n units to the plan, and the units that do not fit there to the credits.
+func (f *first) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
+	c, err := f.begin(ctx, key)
+	if err != nil {
+		return algo.Lease{}, err
+	}
+	for again := attempts; ; again-- {
+		lease, err := c.plan.Acquire(c.ctx, key, n)
+		switch {
+		case err != nil || !payable(&lease.Decision):
+			return lease, err
+		case lease.Allowed:
+			return f.planned(c, n, lease), nil
+		}
+		if split, final, err := c.split(n, lease); final || again == 1 {
+			return split, err
+		}
+	}
+}
+
+// planned is the lease of n units that the plan has paid. A look shows the credits too; other
+// answers do if that takes no round trip.
+func (f *first) planned(c call, n int64, lease algo.Lease) algo.Lease {
+	d := lease.Decision
+	if n == 0 || !f.remote {
+		balance := c.balance()
+		if balance == 0 && !f.remote {
+			return lease
+		}
+		add(&d, balance)
+	}
+	return newCharge(c, d, lease, algo.Lease{}, n, 0, lease.Remaining)
+}
+
+// balance is what the credits have left; 0 if they do not answer.
+func (c *call) balance() int64 {
+	d, err := algo.Peek(c.ctx, c.credits, c.key, 0)
+	if err != nil {
+		return 0
+	}
+	return max(d.Remaining, 0)
+}
+
+// payable reports whether credits may pay for what a plan has answered.
+func payable(d *algo.Decision) bool { return d.Reason != algo.Banned && d.Reason != algo.Overload }
+
+// add adds a balance to the decision of a plan.
+func add(d *algo.Decision, balance int64) {
+	if d.InForce() && payable(d) {
+		d.Limit, d.Remaining = sum(d.Limit, balance), sum(d.Remaining, balance)
+	}
+}
+
+// split charges n units, which the plan has denied, to credits as far as the plan lacks them.
+// It is final unless others have spent meanwhile.
+func (c *call) split(n int64, denied algo.Lease) (lease algo.Lease, final bool, err error) {
+	lacks := n - max(denied.Remaining, 0)
+	paid, units, err := c.pay(lacks)
+	if err != nil || units == 0 {
+		return denied, true, nil
+	}
+	defer func() {
+		if !lease.Allowed { // or after a panic
+			paid.Release(algo.Canceled)
+		}
+	}()
+	d, balance := denied.Decision, sum(units, max(paid.Remaining, 0))
+	var planned algo.Lease
+	if units < n {
+		if planned, err = c.plan.Acquire(c.ctx, c.key, n-units); err != nil {
+			return algo.Lease{}, true, err
+		}
+		d = planned.Decision
+	}
+	add(&d, balance)
+	if units < n && !planned.Allowed {
+		return algo.NewLease(d, nil, algo.Handle{}), units < lacks, nil
+	}
+	d.Allowed, d.Reason, d.Cause, d.RetryAfter = true, algo.Admitted, 0, 0
+	d.Source, d.Delay, d.Remaining = max(d.Source, paid.Source), max(d.Delay, paid.Delay), d.Remaining-units
+	return newCharge(*c, d, planned, paid, n-units, units, 0), true, nil
+}
+
+// pay charges at most n units to credits, all that they have.
+func (c *call) pay(n int64) (lease algo.Lease, paid int64, err error) {
+	for range attempts {
+		if n <= 0 {
+			break
+		}
+		if lease, err = c.credits.Acquire(c.ctx, c.key, n); err != nil || lease.Allowed {
+			return lease, n, err
+		}
+		n = min(n-1, lease.Remaining)
+	}
+	return algo.Lease{}, 0, nil
+}
+
+// Peek answers as Acquire does, and charges nothing.
+func (f *first) Peek(ctx context.Context, key string, n int64) (algo.Decision, error) {
+	c, err := f.begin(ctx, key)
+	if err != nil {
+		return algo.Decision{}, err
+	}
+	d, err := algo.Peek(ctx, c.plan, key, n)
+	if err != nil || !payable(&d) {
+		return d, err
+	}
+	balance := c.balance()
+	if paid := min(n-max(d.Remaining, 0), balance); !d.Allowed && paid > 0 {
+		d, err = algo.Peek(ctx, c.plan, key, n-paid)
+	}
+	add(&d, balance)
+	return d, err
+}
+
+// sum adds two non-negative numbers.
+func sum(a, b int64) int64 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return 1<<63 - 1
+}
