@@ -191,10 +191,10 @@ var protocols = []string{"HTTP/1.1", "HTTP/2", "h2c"}
 var quietLog = log.New(io.Discard, "", 0)
 
 // start serves h on a real socket until the test ends.
-func start(t *testing.T, protocol string, h http.Handler) (url string, client *http.Client) {
+func start(t *testing.T, protocol string, h http.Handler, logs ...io.Writer) (url string, client *http.Client) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(h)
-	s.Config.ErrorLog = quietLog
+	s.Config.ErrorLog = log.New(io.MultiWriter(logs...), "", 0)
 	t.Cleanup(s.Close)
 	switch protocol {
 	case "HTTP/1.1":

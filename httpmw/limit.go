@@ -50,7 +50,9 @@ import (
 // all limiters except those that count over time. The handler then gets a
 // wrapped response writer. It has Flusher and Hijacker exactly if the writer
 // beneath has them, ReaderFrom, Pusher and CloseNotifier if that is a writer of
-// net/http, and Unwrap for http.ResponseController.
+// net/http, and Unwrap for http.ResponseController. Over HTTP/1.1 a body that is too long for
+// http.MaxBytesReader ends the connection at once if the status is 413; with other statuses
+// net/http reads the rest of the body first, up to 256 KiB.
 //
 // Several middlewares around each other decide one by one: a request that an
 // inner one denies stays charged to the outer ones. [Limits] charges all or

@@ -18,41 +18,6 @@ import (
 	"github.com/sluice-go/sluice/httpmw/hints"
 )
 
-// abilities are the uses that a handler can make of its response writer.
-func abilities(w http.ResponseWriter) map[string]bool {
-	has := interfaces(w)
-	_, has["FlushError"] = w.(interface{ FlushError() error })
-	_, has["StringWriter"] = w.(io.StringWriter)
-	c := http.NewResponseController(w)
-	has["read deadline"] = c.SetReadDeadline(time.Time{}) == nil
-	has["write deadline"] = c.SetWriteDeadline(time.Time{}) == nil
-	has["full duplex"] = c.EnableFullDuplex() == nil
-	return has
-}
-
-// The abilities are the same with and without the middleware.
-func TestWriterMatrix(t *testing.T) {
-	for _, protocol := range protocols {
-		t.Run(protocol, func(t *testing.T) {
-			seen := make(chan map[string]bool, 1)
-			look := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { seen <- abilities(w) })
-			with := httpmw.Limit(newSlots(1), key("k"), httpmw.WithRefundIf(func(int) bool { return false }))(look)
-			var got []map[string]bool
-			for _, h := range []http.Handler{look, with, httpmw.Limit(newSlots(1), key("k"))(with)} {
-				url, client := start(t, protocol, h)
-				resp, err := client.Get(url)
-				require.NoError(t, err)
-				require.NoError(t, resp.Body.Close())
-				got = append(got, <-seen)
-			}
-			require.True(t, got[0]["Flusher"])
-			require.Equal(t, protocol == "HTTP/1.1", got[0]["Hijacker"])
-			require.Equal(t, got[0], got[1])
-			require.Equal(t, got[0], got[2], "wrapped twice")
-		})
-	}
-}
-
 type (
 	plain     struct{ http.ResponseWriter }
 	withFlush struct {

@@ -3,6 +3,7 @@ package inflight
 import (
 	"bufio"
 	"crypto/tls"
+	"io"
 	"net"
 	"runtime"
 	"sync"
@@ -40,11 +41,17 @@ func (l *lease) follow(conn net.Conn, buf *bufio.ReadWriter) net.Conn {
 	}
 	switch c := conn.(type) {
 	case *net.TCPConn:
-		return collected(&tcpConn{c, s}, s)
+		return collected(&tcpConn{c, c, s}, s)
+	case *tcpConn: // of a limit further out
+		return collected(&tcpConn{c.TCPConn, c, s}, s)
 	case *net.UnixConn:
-		return collected(&unixConn{c, s}, s)
+		return collected(&unixConn{c, c, s}, s)
+	case *unixConn:
+		return collected(&unixConn{c.UnixConn, c, s}, s)
 	case *tls.Conn:
-		return collected(&tlsConn{c, s}, s)
+		return collected(&tlsConn{c, c, s}, s)
+	case *tlsConn:
+		return collected(&tlsConn{c.Conn, c, s}, s)
 	}
 	if half, ok := conn.(halfCloser); ok {
 		return collected(&halfConn{anyConn{conn, s}, half}, s)
@@ -69,32 +76,35 @@ func collected[C any](c *C, s *slot) *C {
 
 type tcpConn struct {
 	*net.TCPConn
-	slot *slot
+	closes io.Closer
+	slot   *slot
 }
 
 func (c *tcpConn) Close() error {
 	defer c.slot.free()
-	return c.TCPConn.Close()
+	return c.closes.Close()
 }
 
 type unixConn struct {
 	*net.UnixConn
-	slot *slot
+	closes io.Closer
+	slot   *slot
 }
 
 func (c *unixConn) Close() error {
 	defer c.slot.free()
-	return c.UnixConn.Close()
+	return c.closes.Close()
 }
 
 type tlsConn struct {
 	*tls.Conn
-	slot *slot
+	closes io.Closer
+	slot   *slot
 }
 
 func (c *tlsConn) Close() error {
 	defer c.slot.free()
-	return c.Conn.Close()
+	return c.closes.Close()
 }
 
 type anyConn struct {

@@ -285,7 +285,16 @@ func (p pusher) Push(target string, opts *http.PushOptions) error {
 	return p.w.ResponseWriter.(http.Pusher).Push(target, opts)
 }
 
-// CloseNotify serves handlers that still use it, gin's for one.
+// CloseNotify serves handlers that still use it, gin's for one. A writer of net/http has it, and
+// the methods of http.ResponseController, which some middlewares look for.
 func (n notifier) CloseNotify() <-chan bool {
 	return n.w.ResponseWriter.(http.CloseNotifier).CloseNotify() // see above
+}
+
+func (n notifier) SetReadDeadline(t time.Time) error  { return n.controller().SetReadDeadline(t) }
+func (n notifier) SetWriteDeadline(t time.Time) error { return n.controller().SetWriteDeadline(t) }
+func (n notifier) EnableFullDuplex() error            { return n.controller().EnableFullDuplex() }
+
+func (n notifier) controller() *http.ResponseController {
+	return http.NewResponseController(n.w.ResponseWriter)
 }
