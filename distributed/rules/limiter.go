@@ -2,6 +2,7 @@ package rules
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,20 +16,37 @@ import (
 
 // Limiter returns the limiter of a rule, whether the rule exists yet or not. It follows the
 // rule's changes. The name is kept until the rules are gone: take none from requests.
-func (r *Rules) Limiter(rule string) algo.Limiter { return (*limiter)(r.entry(rule)) }
+func (r *Rules) Limiter(rule string) *Limiter { return &Limiter{r.entry(rule), nil} }
 
-type limiter entry
+// Over returns a limiter that gives single keys the limits of a rule, and asks l for all others:
+// also while there is no such rule.
+func (r *Rules) Over(rule string, l algo.Limiter) *Limiter { return &Limiter{r.entry(rule), l} }
+
+// Limiter decides by a rule; see [Rules.Limiter] and [Rules.Over].
+type Limiter struct {
+	entry *entry
+	over  algo.Limiter // nil: the rule decides about all keys
+}
 
 // Choose returns the limiter in force for key; see [algo.Chooser].
-func (l *limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
-	chosen, err := (*entry)(l).limiter(func(r *Rule) algo.Spec { return r.limitOf(key) })
+func (l *Limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
+	chosen, err := l.entry.limiter(func(r *Rule) algo.Spec {
+		spec, own := r.limitOf(key)
+		if l.over != nil && !own {
+			return algo.Spec{}
+		}
+		return spec
+	})
 	if chosen != nil || err != nil {
 		return chosen, err
 	}
-	r := l.rules
-	if r.loaded.Load() && l.reported.CompareAndSwap(false, true) {
+	if l.over != nil {
+		return l.over, nil
+	}
+	r := l.entry.rules
+	if r.loaded.Load() && l.entry.reported.CompareAndSwap(false, true) {
 		r.logger.Warn("rules: no rule for this application; put one, or see WithUnknownDenied",
-			"key", r.keys[0], "rule", l.name, "app", r.app, "denied", r.denyUnknown)
+			"key", r.keys[0], "rule", l.entry.name, "app", r.app, "denied", r.denyUnknown)
 	}
 	if r.denyUnknown {
 		return denied{}, nil
@@ -37,9 +55,9 @@ func (l *limiter) Choose(_ context.Context, key string) (algo.Limiter, error) {
 }
 
 // Acquire decides by the rule in force.
-func (l *limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
+func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.Lease, err error) {
 	if n < 0 {
-		return lease, fmt.Errorf("rules: rule %q: %w: n is %d, want 0 or more", l.name, algo.ErrCost, n)
+		return lease, fmt.Errorf("rules: rule %q: %w: n is %d, want 0 or more", l.entry.name, algo.ErrCost, n)
 	}
 	chosen, err := l.Choose(ctx, key)
 	if err != nil {
@@ -49,11 +67,71 @@ func (l *limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 }
 
 // About is about the rule in force, for keys without a limit of their own.
-func (l *limiter) About() algo.Description {
-	if chosen, _ := (*entry)(l).limiter(func(r *Rule) algo.Spec { return r.Limit }); chosen != nil {
+func (l *Limiter) About() algo.Description {
+	if l.over != nil {
+		return algo.About(l.over)
+	}
+	if chosen, _ := l.entry.limiter(func(r *Rule) algo.Spec { return r.Limit }); chosen != nil {
 		return algo.About(chosen)
 	}
 	return algo.Description{Off: true}
+}
+
+// Unwrap returns the limiter beneath [Rules.Over]; see [algo.Wrapper].
+func (l *Limiter) Unwrap() []algo.Limiter {
+	if l.over == nil {
+		return nil
+	}
+	return []algo.Limiter{l.over}
+}
+
+// Adjust gives key another limit in all instances until t.Until; the zero t takes that limit
+// away. It keeps no debt of the key. Limits that have ended are removed. Errors are those of
+// [Rules.Put], and of [Rules.Get] where the rule has to exist.
+func (l *Limiter) Adjust(ctx context.Context, key string, t Temporary) error {
+	for {
+		rule, err := l.entry.rules.Get(ctx, l.entry.name)
+		if err != nil && (l.over == nil || !errors.Is(err, ErrNoRule)) {
+			return err
+		}
+		if !rule.adjust(key, t) {
+			return nil
+		}
+		err = l.entry.rules.Put(ctx, l.entry.name, rule)
+		// A new rule may have taken the place of one that came in between: do it again.
+		if !errors.Is(err, ErrRuleChanged) && (err != nil || rule.Version != 0) {
+			return err
+		}
+	}
+}
+
+// adjust changes the limit of a key and removes those that ended. It reports whether there is
+// something to put.
+func (r *Rule) adjust(key string, t Temporary) bool {
+	was, had := r.Temporary[key]
+	next := map[string]Temporary{}
+	for k, t := range r.Temporary {
+		if k != key && time.Now().Before(t.Until) {
+			next[k] = t
+		}
+	}
+	switch {
+	case t != Temporary{}:
+		next[key] = t
+	case had && len(next)+len(r.Overrides) == 0 && r.Limit == algo.Spec{}: // a rule without any limit is invalid
+		next[key] = Temporary{Limit: was.Limit, Until: time.Now()}
+	}
+	r.Temporary = next
+	return had || t != Temporary{}
+}
+
+// Adjusted returns the limits of single keys that have not ended, as known in this instance.
+func (l *Limiter) Adjusted() map[string]Temporary {
+	l.entry.mu.Lock()
+	defer l.entry.mu.Unlock()
+	now := maps.Clone(l.entry.rule.Temporary)
+	maps.DeleteFunc(now, func(_ string, t Temporary) bool { return !time.Now().Before(t.Until) })
+	return now
 }
 
 // entry is the rule of a name, with the limiters in use. Keys with equal limits share one.
@@ -88,6 +166,9 @@ func (e *entry) limiter(limit func(*Rule) algo.Spec) (_ algo.Limiter, err error)
 		return algo.Unlimited(), nil
 	}
 	spec := limit(&e.rule)
+	if spec == (algo.Spec{}) {
+		return nil, nil
+	}
 	l := e.made[spec]
 	if l == nil {
 		if l, err = e.rules.store.Limiter(namesOf[spec.Algorithm]+e.rules.name+":"+e.name, spec); err != nil {

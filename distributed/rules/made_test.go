@@ -31,7 +31,7 @@ func TestRulesFreeWhatTheyDoNotUse(t *testing.T) {
 	}
 	put(0)
 	require.Equal(t, int64(60), remote(t, l, "u0", 40).Remaining)
-	old, _ := l.(algo.Chooser).Choose(ctx, "u0")
+	old, _ := l.Choose(ctx, "u0")
 	for first := 10; first < 50; first += 10 {
 		put(first)
 		require.Equal(t, 10, rules.LimitersOf(set))
@@ -52,7 +52,7 @@ func TestRulesFreeNothingAtOnce(t *testing.T) {
 	store, _ := onRedis(t)
 	set := newRules(t, store)
 	require.NoError(t, set.Put(ctx, "r", rules.Rule{Limit: spec(t, "5/h")}))
-	chosen, _ := set.Limiter("r").(algo.Chooser).Choose(ctx, "k")
+	chosen, _ := set.Limiter("r").Choose(ctx, "k")
 	require.NoError(t, set.Delete(ctx, "r"))
 	require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, "5/h")})) // loads again
 	require.True(t, remote(t, chosen, "k", 1).Allowed)

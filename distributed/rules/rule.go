@@ -16,8 +16,9 @@ import (
 // Rule is a limit that is kept in Redis, for all instances.
 type Rule struct {
 	// Limit is any limit that distributed.Store.Limiter takes, without the options
-	// keys and full. Required. If its algorithm is changed, keys begin afresh.
-	Limit algo.Spec `json:"limit"`
+	// keys and full. If its algorithm is changed, keys begin afresh. The zero Limit is for
+	// [Rules.Over]: other keys than those of Overrides and Temporary have no rule.
+	Limit algo.Spec `json:"limit,omitzero"`
 	// Mode says whether the rule is enforced; ModeEnforce by default.
 	Mode Mode `json:"mode,omitempty"`
 	// Apps lists the applications that the rule applies to; all if it is empty.
@@ -73,7 +74,10 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 
 // limits returns all limits, with a text for errors.
 func (r *Rule) limits() map[string]algo.Spec {
-	all := map[string]algo.Spec{"": r.Limit}
+	all := map[string]algo.Spec{}
+	if r.Limit != (algo.Spec{}) || len(r.Temporary)+len(r.Overrides) == 0 {
+		all[""] = r.Limit
+	}
 	for key, spec := range r.Overrides {
 		all[fmt.Sprintf("override %q: ", key)] = spec
 	}
@@ -83,15 +87,15 @@ func (r *Rule) limits() map[string]algo.Spec {
 	return all
 }
 
-// limitOf returns the limit of a key.
-func (r *Rule) limitOf(key string) algo.Spec {
+// limitOf returns the limit of a key, and whether it is the key's own.
+func (r *Rule) limitOf(key string) (spec algo.Spec, own bool) {
 	if t, ok := r.Temporary[key]; ok && time.Now().Before(t.Until) {
-		return t.Limit
+		return t.Limit, true
 	}
-	if spec, ok := r.Overrides[key]; ok {
-		return spec
+	if spec, own = r.Overrides[key]; own {
+		return spec, true
 	}
-	return r.Limit
+	return r.Limit, false
 }
 
 func (r *Rule) validate() error {

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
@@ -281,6 +283,44 @@ func TestTemporaryLimits(t *testing.T) {
 	require.Equal(t, []int64{7, 5}, []int64{limit("vip"), limit("k")})
 	rule.Temporary["k"] = rules.Temporary{Limit: spec(t, "1/h")}
 	require.ErrorContains(t, set.Put(ctx, "r", rule), `temporary limit of "k": until is missing`)
+}
+
+// One key is raised for all instances until a time, over a limit that is no rule, and by several
+// operators at once; the others keep their limit. It ends by itself, or is taken away.
+func TestAdjust(t *testing.T) {
+	store, _ := onRedis(t)
+	set := newRules(t, store)
+	own := must[*distributed.Limiter](t)(store.Limiter("own", spec(t, "5/h")))
+	over := set.Over("r", own)
+	limit := func(key string) int64 { return acquire(t, over, key, 0).Limit }
+	require.Equal(t, int64(5), limit("a"), "no rule, and no word about it")
+	until := time.Now().Add(2 * time.Second)
+	var operators sync.WaitGroup
+	for _, key := range []string{"a", "b", "c", "d"} {
+		operators.Go(func() {
+			for range 3 {
+				assert.NoError(t, over.Adjust(ctx, key, rules.Temporary{Limit: spec(t, "70/h"), Until: until, Reason: "a sale"}))
+			}
+		})
+	}
+	operators.Wait()
+	require.NoError(t, over.Adjust(ctx, "b", rules.Temporary{}))
+	require.Equal(t, []int64{70, 5, 70, 70, 5}, []int64{limit("a"), limit("b"), limit("c"), limit("d"), limit("other")})
+	require.Equal(t, "a sale", over.Adjusted()["a"].Reason)
+	require.Len(t, over.Adjusted(), 3)
+	require.Equal(t, int64(70), algo.Must(algo.Resolve(ctx, over, "a")).(*distributed.Limiter).About().Quota)
+	require.ErrorContains(t, over.Adjust(ctx, "a", rules.Temporary{Limit: spec(t, "7/h")}), "until is missing")
+	time.Sleep(time.Until(until))
+	require.Equal(t, int64(5), limit("a"))
+	require.Empty(t, over.Adjusted())
+	require.NoError(t, over.Adjust(ctx, "z", rules.Temporary{Limit: spec(t, "1/h"), Until: time.Now().Add(time.Hour)}))
+	require.Len(t, must[rules.Rule](t)(set.Get(ctx, "r")).Temporary, 1, "those that ended are gone")
+
+	require.NoError(t, set.Put(ctx, "whole", rules.Rule{Limit: spec(t, "9/h")}))
+	whole := set.Limiter("whole")
+	require.NoError(t, whole.Adjust(ctx, "a", rules.Temporary{Limit: spec(t, "1/h"), Until: time.Now().Add(time.Hour)}))
+	require.Equal(t, int64(1), acquire(t, whole, "a", 0).Limit)
+	require.Equal(t, int64(9), acquire(t, whole, "b", 0).Limit)
 }
 
 func TestUnknownRulesCanDeny(t *testing.T) {
