@@ -105,9 +105,9 @@ func TestW3_SmallerLimitForgivesNobody(t *testing.T) {
 	t.Parallel()
 	for _, specs := range [][2]string{
 		{"100/h burst 1000", "100/h burst 10"},
-		{"fixed-window 1000/h", "fixed-window 10/s"},
-		{"sliding-window 1000/h", "sliding-window 10/s"},
-		{"sliding-log 1000/h", "sliding-log 10/s"},
+		{"fixed-window 1000/day", "fixed-window 10/h"},
+		{"sliding-window 1000/day", "sliding-window 10/h"},
+		{"sliding-log 1000/day", "sliding-log 10/h"},
 	} {
 		var e events
 		l := sideBySide(t, redistest.Start(t), new(textLog), &e, specs[:]...)
