@@ -2,18 +2,8 @@ package algo
 
 import (
 	"context"
-	"errors"
 	"fmt"
 )
-
-// Request asks one limiter for N units under Key; see [AcquireAll].
-type Request struct {
-	Limiter Limiter
-	Key     string
-	N       int64
-}
-
-var errRequest = errors.New("algo: invalid request")
 
 // AcquireAll charges all of reqs or none: several limits, of different kinds
 // and under different keys, in one decision. Examples are the bucket of a
@@ -88,12 +78,6 @@ func check(reqs []Request) (direct, mixed bool, err error) {
 	return direct, mixed, nil
 }
 
-// requestError names the request that failed. It does not quote the key, which
-// may be a secret.
-func requestError(reqs []Request, failed int, err error) error {
-	return fmt.Errorf("algo: request %d of %d (%T): %w", failed+1, len(reqs), reqs[failed].Limiter, err)
-}
-
 // All puts one key under several limits, "10 a second and 1000 an hour": a
 // request passes if it passes all of them, and is charged to all or none, as
 // in [AcquireAll]. The limits of a nested All count one by one; All of one
@@ -132,6 +116,20 @@ type all struct {
 // Unwrap returns the limits.
 func (a *all) Unwrap() []Limiter { return a.limiters }
 
+// resolve returns a without the choices among its limits.
+func (a *all) resolve(ctx context.Context, key string) (_ Limiter, err error) {
+	if !a.chooses {
+		return a, nil
+	}
+	resolved := &all{limiters: make([]Limiter, len(a.limiters))}
+	for i, one := range a.limiters {
+		if resolved.limiters[i], err = Resolve(ctx, one, key); err != nil {
+			return nil, err
+		}
+	}
+	return resolved, nil
+}
+
 // Acquire charges n units of every limit, or none.
 func (a *all) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 	var room [inlineParts]Request
@@ -153,9 +151,6 @@ func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err er
 	combine(&d, answers)
 	return d, nil
 }
-
-// inlineParts is the number of limits that need no slices of their own.
-const inlineParts = 4
 
 // acquireFlattened is acquire for requests that reach their limits through
 // choices and other compositions.

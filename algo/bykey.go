@@ -46,10 +46,3 @@ func (b *byKey) Acquire(ctx context.Context, key string, n int64) (Lease, error)
 	}
 	return l.Acquire(ctx, key, n)
 }
-
-// mustLimiter panics at wiring time if a limiter is missing.
-func mustLimiter(l Limiter, constructor string) {
-	if l == nil {
-		panic("algo: " + constructor + ": the limiter is nil")
-	}
-}

@@ -5,7 +5,10 @@ import "fmt"
 // make makes the limiter that s describes.
 func (k *kind) make(s Spec) (*RateLimiter, error) {
 	l := &RateLimiter{kind: k}
-	k.start(l, s)
+	l.values, l.change = k.start(&l.words, s)
+	if l.corrections.engine = l.values; l.values == nil {
+		l.corrections.engine = &l.words
+	}
 	if err := l.set(s, s.Rate); err != nil {
 		return nil, err
 	}
@@ -78,4 +81,13 @@ func (l *RateLimiter) SetSpec(s Spec) error {
 		next, err := was.replace(l.kind, s)
 		return next, s.Rate, err
 	})
+}
+
+// construct makes the limiter that s and opts describe.
+func (k *kind) construct(s Spec, opts []Option) (*RateLimiter, error) {
+	s, err := k.configure(s, opts)
+	if err != nil {
+		return nil, err
+	}
+	return k.make(s)
 }

@@ -2,6 +2,7 @@ package algo
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -232,4 +233,31 @@ func (l *Lease) part(part *Lease, i int) *Lease {
 		combine(&part.Decision, c.leases[from:end])
 	}
 	return part
+}
+
+// requestError names the request that failed. It does not quote the key, which
+// may be a secret.
+func requestError(reqs []Request, failed int, err error) error {
+	return fmt.Errorf("algo: request %d of %d (%T): %w", failed+1, len(reqs), reqs[failed].Limiter, err)
+}
+
+// inlineParts is the number of limits that need no slices of their own.
+const inlineParts = 4
+
+// Charge returns the key and the units that are charged, for limiters that go on with the
+// charge of a lease; of several limits those of the first. It is false if there is nothing to
+// settle: on a denied, unlimited or zero lease, and after Release.
+func (l *Lease) Charge() (key string, n int64, ok bool) {
+	c, several := l.releaser.(*compositeLease)
+	switch {
+	case l.releaser == nil || several && c.generation != l.handle.At:
+		return "", 0, false
+	case !several:
+		return l.handle.Key, l.handle.N, true
+	}
+	from := 0
+	if i := int(l.handle.State[0]); i > 0 {
+		from, _ = c.part(i - 1)
+	}
+	return c.leases[from].Charge()
 }

@@ -9,6 +9,8 @@ import (
 // [Wait], one larger than the limit can ever admit.
 var ErrCost = errors.New("algo: cost out of range")
 
+var errRequest = errors.New("algo: invalid request")
+
 // ErrWait reports that admission would come later than the caller's context
 // allows. Nothing remains charged.
 var ErrWait = errors.New("algo: admission would outlast the context")

@@ -73,7 +73,7 @@ func specOf(fields map[string]json.RawMessage) (Spec, error) {
 		case "algorithm":
 			s.Algorithm = value
 		case "rate":
-			s.Rate, err = ParseRate(value)
+			s.Rate, err = parseRate(value)
 		default:
 			err = s.set(name, value)
 		}

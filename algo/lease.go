@@ -1,6 +1,10 @@
 package algo
 
-import "github.com/sluice-go/sluice/internal/warning"
+import (
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
+	"github.com/sluice-go/sluice/internal/warning"
+)
 
 // Lease is the result of Acquire: the [Decision], and the duty to call Release
 // when the work ends.
@@ -137,20 +141,19 @@ var warnNegative = &warning.Once{
 	Message: "algo: a negative number of used units is ignored: find out why the usage is negative",
 }
 
-// Charge returns the key and the units that are charged, for limiters that go on with the
-// charge of a lease; of several limits those of the first. It is false if there is nothing to
-// settle: on a denied, unlimited or zero lease, and after Release.
-func (l *Lease) Charge() (key string, n int64, ok bool) {
-	c, several := l.releaser.(*compositeLease)
-	switch {
-	case l.releaser == nil || several && c.generation != l.handle.At:
-		return "", 0, false
-	case !several:
-		return l.handle.Key, l.handle.N, true
+// corrections is the side of a RateLimiter of its leases.
+type corrections struct{ engine engine.Engine }
+
+// Release refunds a canceled admission as far as it still weighs. With any
+// other outcome the charge stays.
+func (c *corrections) Release(h Handle, o Outcome) {
+	if o.Result() == Canceled && h.N > 0 {
+		c.Settle(h, 0)
 	}
-	from := 0
-	if i := int(l.handle.State[0]); i > 0 {
-		from, _ = c.part(i - 1)
-	}
-	return c.leases[from].Charge()
+}
+
+// Settle corrects the cost of an admission.
+func (c *corrections) Settle(h Handle, actual int64) {
+	charge := decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
+	c.engine.Settle(h.Key, engine.Charge{Charge: charge, Mark: h.State[2]}, actual)
 }

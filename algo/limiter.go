@@ -19,6 +19,13 @@ type Limiter interface {
 	Acquire(ctx context.Context, key string, n int64) (Lease, error)
 }
 
+// Request asks one limiter for N units under Key; see [AcquireAll].
+type Request struct {
+	Limiter Limiter
+	Key     string
+	N       int64
+}
+
 // Must returns v and panics if err is not nil. It is for package variables:
 //
 //	var perUser = algo.Must(algo.NewTokenBucket(algo.PerSecond(100)))
@@ -27,4 +34,11 @@ func Must[T any](v T, err error) T {
 		panic(err)
 	}
 	return v
+}
+
+// mustLimiter panics at wiring time if a limiter is missing.
+func mustLimiter(l Limiter, constructor string) {
+	if l == nil {
+		panic("algo: " + constructor + ": the limiter is nil")
+	}
 }

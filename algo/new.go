@@ -2,23 +2,8 @@ package algo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/sluice-go/sluice/internal/decide"
-	"github.com/sluice-go/sluice/internal/engine"
-	"github.com/sluice-go/sluice/internal/keystore"
 )
-
-// kind is an algorithm: its names, the options that it takes, and its state.
-type kind struct {
-	name  string   // in a Spec
-	title string   // in errors
-	takes []string // options
-	start func(l *RateLimiter, s Spec)
-}
-
-const defaultAlgorithm = "token-bucket"
 
 // kinds lists every algorithm that a Spec can name. As a variable it would
 // link all of them into every program.
@@ -44,105 +29,63 @@ func kindNamed(name string) (*kind, error) {
 	return nil, fmt.Errorf("algo: spec: algorithm is %q, want %s", name, strings.Join(known, ", "))
 }
 
-// construct makes the limiter that s and opts describe.
-func (k *kind) construct(s Spec, opts []Option) (*RateLimiter, error) {
-	s, err := k.configure(s, opts)
+// New makes the limiter that s describes. Options in extra override the Spec.
+// The error names the field and its value.
+func (s Spec) New(extra ...Option) (*RateLimiter, error) {
+	k, err := kindNamed(s.Algorithm)
 	if err != nil {
 		return nil, err
 	}
-	return k.make(s)
+	return k.construct(s, extra)
 }
 
-// configure writes opts to s and checks everything that does not depend on the
-// algorithm.
-func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
-	s.Algorithm = k.name
-	for i, o := range opts {
-		switch {
-		case o.apply == nil:
-			return s, fmt.Errorf("algo: %s: the zero Option is not an option", k.title)
-		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
-			return s, fmt.Errorf("algo: %s: duplicate option %s", k.title, o)
-		}
-		if err := k.check(o.name); err != nil {
-			return s, err
-		}
-		s.write(o)
+// With returns s with opts written over it and the algorithm's name filled in.
+// The errors are the same as from [Spec.New].
+func (s Spec) With(opts ...Option) (Spec, error) {
+	k, err := kindNamed(s.Algorithm)
+	if err != nil {
+		return Spec{}, err
 	}
-	for i, f := range fields {
-		if !s.given(i) {
-			continue
-		}
-		if err := k.check(f.option); err != nil {
-			return s, err
-		}
+	if s, err = k.configure(s, opts); err != nil {
+		return Spec{}, err
 	}
-	if s.Given("keys") && (s.MaxKeys < 1 || s.MaxKeys > mostMaxKeys) {
-		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", k.title, s.MaxKeys, mostMaxKeys)
+	if _, err := k.make(s); err != nil {
+		return Spec{}, err
 	}
 	return s, nil
 }
 
-// check reports an option that the algorithm does not take.
-func (k *kind) check(option string) error {
-	if slices.Contains(k.takes, option) {
-		return nil
-	}
-	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
+// validate returns the error of New.
+func (s Spec) validate() error {
+	_, err := s.New()
+	return err
 }
 
-// builder makes the limit that s describes, to replace old in use; nil at first. burstAt is
-// the rate at which the burst was set.
-type builder[S any] func(s Spec, burstAt Rate, old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error)
-
-// inWords starts a limiter with one word a key.
-func inWords(build builder[int64]) func(*RateLimiter, Spec) {
-	return func(l *RateLimiter, s Spec) {
-		l.words.Init(engine.NewWords(s.table()), s.table())
-		l.change = changes(&l.words, build)
-	}
-}
-
-// inValues starts a limiter with a value a key, which inherit copies.
-func inValues[V any](inherit func(heir, from *V), build builder[*V]) func(*RateLimiter, Spec) {
-	return func(l *RateLimiter, s Spec) {
-		k := new(engine.Keyed[*V, V])
-		k.Init(engine.NewValues(s.table(), inherit), s.table())
-		l.values, l.change = k, changes(k, build)
-	}
-}
-
-// changes returns the change of the limit of k.
-func changes[S comparable, V any](k *engine.Keyed[S, V], build builder[S]) func(Spec, Rate) error {
-	return func(s Spec, burstAt Rate) error {
-		return k.Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
-			return build(s, burstAt, old, clock)
-		})
-	}
-}
-
-// bucket starts a limiter with the GCRA that params makes of its Spec. An empty one has
-// saved nothing at the first reading of the clock.
-func bucket(params func(s Spec, burstAt Rate) (*decide.GCRA, error), empty bool) func(*RateLimiter, Spec) {
-	return inWords(func(s Spec, burstAt Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
-		g, err := params(s, burstAt)
-		if err != nil {
-			return l, err
+// Apply changes the limit of l, which is in use, to s, as a whole: after an
+// error l keeps its limit. Keys keep what they have spent, as with SetRate: windows
+// and logs in units, buckets as the time until they are full.
+//
+// The algorithm and the options warmup, cold, cells, offset, aligned, zone,
+// start, spread, keys and deny-new cannot be changed in use; the error names the first that
+// differs. All others take the value or the default of s, and a burst that s
+// does not give follows the rate again.
+//
+// l, or one limiter beneath it (see [Walk]), must have the method SetSpec(Spec) error, as
+// the algorithms of this package have. Where several have it, as in a composition of limits
+// over time, apply the Spec to one of them.
+func (s Spec) Apply(l Limiter) error {
+	type changeable interface{ SetSpec(Spec) error }
+	var only changeable
+	for one := range Walk(l) {
+		if c, ok := one.(changeable); ok {
+			if only != nil {
+				return fmt.Errorf("algo: spec: %T has several limits to change: apply the Spec to one of them", l)
+			}
+			only = c
 		}
-		if empty {
-			l.Initial = g.Empty(keystore.TicksPerNano)
-		}
-		if old != nil {
-			g = g.Succeed(old.(*decide.GCRA), clock.Now())
-		}
-		l.Decider, l.Window = g, g.FillTime()
-		return l, nil
-	})
-}
-
-const mostMaxKeys = 1<<31 - 1
-
-// table bounds the table of keys.
-func (s *Spec) table() engine.Config {
-	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew}
+	}
+	if only == nil {
+		return fmt.Errorf("algo: spec: %T has no limit to change: apply the Spec to the limiter that it chooses, or make a new one", l)
+	}
+	return only.SetSpec(s)
 }

@@ -108,3 +108,14 @@ func (s *Spec) write(o Option) {
 		}
 	}
 }
+
+// Options returns the options of s that were given, for constructors that take
+// a [Rate] and Options.
+func (s Spec) Options() (opts []Option) {
+	for i, f := range fields {
+		if s.given(i) {
+			opts = append(opts, Option{f.option, func(to *Spec) { f.copy(to, &s) }})
+		}
+	}
+	return opts
+}

@@ -49,14 +49,10 @@ func Per(n int64, period time.Duration) Rate { return Rate{n, period} }
 // Every returns one unit in each d.
 func Every(d time.Duration) Rate { return Rate{1, d} }
 
-// String returns the rate as [ParseRate] reads it: "100/s", "5/15m0s".
+// String returns the rate as UnmarshalText reads it: "100/s", "5/15m0s".
 func (r Rate) String() string { return r.local().String() }
 
-// ParseRate reads a rate in the form of [Rate.String]: a count, a slash and a
-// period, such as "100/s" or "5/15m". The period is one of s, sec, second, m,
-// min, minute, h, hour, d, day, week, [Month] and [Quarter] in lower case, or a
-// duration in the form of [time.ParseDuration]. The error names the field and its value.
-func ParseRate(s string) (Rate, error) {
+func parseRate(s string) (Rate, error) {
 	count, period, ok := strings.Cut(s, "/")
 	if !ok {
 		return Rate{}, fmt.Errorf("algo: rate: %q, want count/period such as 100/min", s)
@@ -85,9 +81,11 @@ func (r Rate) MarshalText() ([]byte, error) {
 	return []byte(r.String()), nil
 }
 
-// UnmarshalText reads a rate as [ParseRate] does.
+// UnmarshalText reads a count, a slash and a period, such as "100/s" or "5/15m". The period is
+// one of s, sec, second, m, min, minute, h, hour, d, day, week, month and quarter, or a duration
+// in the form of [time.ParseDuration]. The error names the field and its value; r is as before then.
 func (r *Rate) UnmarshalText(text []byte) error {
-	parsed, err := ParseRate(string(text))
+	parsed, err := parseRate(string(text))
 	if err == nil {
 		*r = parsed
 	}

@@ -12,14 +12,15 @@ import (
 	colors "github.com/sluice-go/sluice/algo/marker"
 )
 
-func TestParseRate(t *testing.T) {
+func TestRateUnmarshal(t *testing.T) {
 	for text, want := range map[string]algo.Rate{
 		"1/s": algo.PerSecond(1), "1/sec": algo.PerSecond(1), "1/second": algo.PerSecond(1), "1/1s": algo.PerSecond(1),
 		"2/m": algo.PerMinute(2), "2/min": algo.PerMinute(2), "2/minute": algo.PerMinute(2),
 		"3/h": algo.PerHour(3), "3/hour": algo.PerHour(3), "4/d": algo.PerDay(4), "4/day": algo.PerDay(4),
 		"5/15m": algo.Per(5, 15*time.Minute), "6/100ms": algo.Per(6, 100*time.Millisecond), "1/1µs": algo.Per(1, time.Microsecond),
 	} {
-		r, err := algo.ParseRate(text)
+		var r algo.Rate
+		err := r.UnmarshalText([]byte(text))
 		require.NoError(t, err)
 		require.Equal(t, want, r)
 		var back algo.Rate
@@ -33,13 +34,13 @@ func TestParseRate(t *testing.T) {
 	r := algo.PerHour(1)
 	require.Error(t, r.UnmarshalText([]byte("x")))
 	require.Equal(t, algo.PerHour(1), r, "as it was")
-	_, err = algo.ParseRate("100")
-	require.ErrorContains(t, err, `rate: "100", want count/period`)
+	require.ErrorContains(t, r.UnmarshalText([]byte("100")), `rate: "100", want count/period`)
 }
 
-func ExampleParseRate() {
+func ExampleRate_UnmarshalText() {
 	for _, s := range []string{"100/s", "5/15m", "1000/day", "5/blue"} {
-		rate, err := algo.ParseRate(s)
+		var rate algo.Rate
+		err := rate.UnmarshalText([]byte(s))
 		fmt.Println(rate.Count, rate.Period, err)
 	}
 	// Output:

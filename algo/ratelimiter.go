@@ -20,8 +20,9 @@ import (
 // A decision allocates nothing and never waits. A method that the algorithm does not have
 // returns [errors.ErrUnsupported]. It is safe for concurrent use.
 type RateLimiter struct {
-	words  engine.Keyed[int64, struct{}] // the keys of an algorithm of one word, in line
-	values engine.Engine                 // the keys of any other algorithm, or nil
+	words       words         // the keys of an algorithm of one word, in line
+	values      engine.Engine // the keys of any other algorithm, or nil
+	corrections corrections   // with the engine of both
 
 	kind     *kind // nil: the limit cannot be changed
 	change   func(s Spec, burstAt Rate) error
@@ -32,7 +33,9 @@ type RateLimiter struct {
 }
 
 // The packages of limiters with other engines make their RateLimiter by this.
-func init() { engine.Limiter = func(e engine.Engine) any { return &RateLimiter{values: e} } }
+func init() {
+	engine.Limiter = func(e engine.Engine) any { return &RateLimiter{values: e, corrections: corrections{e}} }
+}
 
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,
 // because it never waits. A negative n is [ErrCost].
@@ -64,7 +67,7 @@ func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	}
 	if lease.Allowed {
 		lease.handle.Key, lease.handle.N = key, n
-		lease.releaser = (*corrections)(l)
+		lease.releaser = &l.corrections
 	}
 	return nil
 }
@@ -134,12 +137,7 @@ func (l *RateLimiter) Peek(_ context.Context, key string, n int64) (d Decision, 
 }
 
 // engine is the engine, for calls that may take an indirect call longer.
-func (l *RateLimiter) engine() engine.Engine {
-	if l.values == nil {
-		return &l.words
-	}
-	return l.values
-}
+func (l *RateLimiter) engine() engine.Engine { return l.corrections.engine }
 
 // setCharge writes the identity of a charge.
 func (h *Handle) setCharge(c decide.Charge, mark int64) {
@@ -163,23 +161,6 @@ func (d *Decision) setAnswer(a decide.Answer, q decide.Quota) {
 func (d *Decision) setFull(a decide.Answer, q decide.Quota) {
 	d.setAnswer(a, q)
 	d.Reason, d.Cause = Overload, cause.Keys
-}
-
-// corrections is a RateLimiter as the Releaser of its leases.
-type corrections RateLimiter
-
-// Release refunds a canceled admission as far as it still weighs. With any
-// other outcome the charge stays.
-func (c *corrections) Release(h Handle, o Outcome) {
-	if o.Result() == Canceled && h.N > 0 {
-		c.Settle(h, 0)
-	}
-}
-
-// Settle corrects the cost of an admission.
-func (c *corrections) Settle(h Handle, actual int64) {
-	charge := decide.Charge{N: h.N, At: h.At, A: h.State[0], B: h.State[1]}
-	(*RateLimiter)(c).engine().Settle(h.Key, engine.Charge{Charge: charge, Mark: h.State[2]}, actual)
 }
 
 // Refund gives back to key up to n units that it has spent and that still weigh, for work

@@ -1,7 +1,6 @@
 package algo
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -93,38 +92,6 @@ var fields = []field{
 	fieldOf("deny-new", "DenyNew", permanent|noValue, flags, func(s *Spec) *bool { return &s.DenyNew }),
 }
 
-// New makes the limiter that s describes. Options in extra override the Spec.
-// The error names the field and its value.
-func (s Spec) New(extra ...Option) (*RateLimiter, error) {
-	k, err := kindNamed(s.Algorithm)
-	if err != nil {
-		return nil, err
-	}
-	return k.construct(s, extra)
-}
-
-// With returns s with opts written over it and the algorithm's name filled in.
-// The errors are the same as from [Spec.New].
-func (s Spec) With(opts ...Option) (Spec, error) {
-	k, err := kindNamed(s.Algorithm)
-	if err != nil {
-		return Spec{}, err
-	}
-	if s, err = k.configure(s, opts); err != nil {
-		return Spec{}, err
-	}
-	if _, err := k.make(s); err != nil {
-		return Spec{}, err
-	}
-	return s, nil
-}
-
-// validate returns the error of New.
-func (s Spec) validate() error {
-	_, err := s.New()
-	return err
-}
-
 // Given reports whether an option, by its name in the text form, was set: to a
 // value other than zero, or to zero by an [Option], by [Parse] or in JSON.
 func (s Spec) Given(option string) bool {
@@ -146,67 +113,6 @@ func (s *Spec) mark(i int) {
 	}
 }
 
-// Options returns the options of s that were given, for constructors that take
-// a [Rate] and Options.
-func (s Spec) Options() (opts []Option) {
-	for i, f := range fields {
-		if s.given(i) {
-			opts = append(opts, Option{f.option, func(to *Spec) { f.copy(to, &s) }})
-		}
-	}
-	return opts
-}
-
-// Apply changes the limit of l, which is in use, to s, as a whole: after an
-// error l keeps its limit. Keys keep what they have spent, as with SetRate: windows
-// and logs in units, buckets as the time until they are full.
-//
-// The algorithm and the options warmup, cold, cells, offset, aligned, zone,
-// start, spread, keys and deny-new cannot be changed in use; the error names the first that
-// differs. All others take the value or the default of s, and a burst that s
-// does not give follows the rate again.
-//
-// l, or one limiter beneath it (see [Walk]), must have the method SetSpec(Spec) error, as
-// the algorithms of this package have. Where several have it, as in a composition of limits
-// over time, apply the Spec to one of them.
-func (s Spec) Apply(l Limiter) error {
-	type changeable interface{ SetSpec(Spec) error }
-	var only changeable
-	for one := range Walk(l) {
-		if c, ok := one.(changeable); ok {
-			if only != nil {
-				return fmt.Errorf("algo: spec: %T has several limits to change: apply the Spec to one of them", l)
-			}
-			only = c
-		}
-	}
-	if only == nil {
-		return fmt.Errorf("algo: spec: %T has no limit to change: apply the Spec to the limiter that it chooses, or make a new one", l)
-	}
-	return only.SetSpec(s)
-}
-
-// replace returns next, checked as the new Spec of a limiter of kind k that has
-// the Spec s.
-func (s *Spec) replace(k *kind, next Spec) (Spec, error) {
-	if next.Algorithm == "" {
-		next.Algorithm = defaultAlgorithm
-	}
-	if next.Algorithm != k.name {
-		return next, fmt.Errorf("algo: %s: algorithm is %q and cannot be changed in use: make a new limiter", k.title, next.Algorithm)
-	}
-	next, err := k.configure(next, nil)
-	if err != nil {
-		return next, err
-	}
-	for i, f := range fields {
-		if was, is := s.value(i), next.value(i); f.is(permanent) && was != is {
-			return next, fmt.Errorf("algo: %s: %s is %s and cannot be changed from %s in use: make a new limiter", k.title, f.word, is, was)
-		}
-	}
-	return next, nil
-}
-
 // value returns the value of field i, for messages and comparisons.
 func (s *Spec) value(i int) string {
 	switch v := fields[i].text(s); {
@@ -216,4 +122,18 @@ func (s *Spec) value(i int) string {
 		return "0"
 	}
 	return "the default"
+}
+
+const defaultAlgorithm = "token-bucket"
+
+// each visits the options that were given.
+func (s *Spec) each(visit func(f *field, value string)) {
+	for i := range fields {
+		f := &fields[i]
+		if v := f.text(s); v != "" {
+			visit(f, v)
+		} else if s.given(i) {
+			visit(f, "0")
+		}
+	}
 }

@@ -29,17 +29,12 @@ type Chooser interface {
 // that limiter. It allocates nothing where nothing is chosen.
 func Resolve(ctx context.Context, l Limiter, key string) (Limiter, error) {
 	l, err := chosen(ctx, l, key)
-	a, several := l.(*all)
-	if err != nil || !several || !a.chooses {
-		return l, err
+	if several, ok := l.(interface {
+		resolve(ctx context.Context, key string) (Limiter, error)
+	}); ok && err == nil {
+		return several.resolve(ctx, key)
 	}
-	resolved := &all{limiters: make([]Limiter, len(a.limiters))}
-	for i, one := range a.limiters {
-		if resolved.limiters[i], err = Resolve(ctx, one, key); err != nil {
-			return nil, err
-		}
-	}
-	return resolved, nil
+	return l, err
 }
 
 // chosen follows choices, but not inside All.
@@ -104,3 +99,9 @@ func Tentative(ctx context.Context) context.Context {
 
 // IsTentative is for limiters that count denials; see [Tentative].
 func IsTentative(ctx context.Context) bool { return ctx.Value(tentativeKey{}) != nil }
+
+// wrapping is a limiter over another one.
+type wrapping struct{ limiter Limiter }
+
+// Unwrap returns the wrapped limiter.
+func (w *wrapping) Unwrap() []Limiter { return []Limiter{w.limiter} }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // row is one line of the table.
@@ -25,11 +26,12 @@ type row struct {
 
 func main() {
 	dir := flag.String("tree", "..", "the tree to measure")
+	only := flag.String("only", "", "the rows whose fact contains this")
 	verbose := flag.Bool("v", false, "print the names behind the numbers to standard error")
 	flag.Parse()
 	root, err := filepath.Abs(*dir)
 	if err == nil {
-		err = run(root, *verbose)
+		err = run(root, *only, *verbose)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "structure:", err)
@@ -37,15 +39,18 @@ func main() {
 	}
 }
 
-func run(root string, verbose bool) error {
+func run(root, only string, verbose bool) error {
 	t, err := load(root, verbose)
 	if err != nil {
 		return err
 	}
 	defer t.close()
 	fmt.Println("| fact | definition | measured |\n|---|---|--:|")
-	for _, rows := range [][]row{lineRows, declarationRows, probeRows, englishRows} {
+	for _, rows := range [][]row{lineRows, declarationRows, knotRows, probeRows, englishRows} {
 		for _, r := range rows {
+			if !strings.Contains(r.fact, only) {
+				continue
+			}
 			value, err := r.measure(t)
 			if err != nil {
 				value = "failed: " + firstLine(err.Error())

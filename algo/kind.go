@@ -1,0 +1,140 @@
+package algo
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sluice-go/sluice/internal/decide"
+	"github.com/sluice-go/sluice/internal/engine"
+	"github.com/sluice-go/sluice/internal/keystore"
+)
+
+// kind is an algorithm: its names, the options that it takes, and its state.
+type kind struct {
+	name  string   // in a Spec
+	title string   // in errors
+	takes []string // options
+	start starter
+}
+
+// configure writes opts to s and checks everything that does not depend on the
+// algorithm.
+func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
+	s.Algorithm = k.name
+	for i, o := range opts {
+		switch {
+		case o.apply == nil:
+			return s, fmt.Errorf("algo: %s: the zero Option is not an option", k.title)
+		case slices.ContainsFunc(opts[:i], func(p Option) bool { return p.name == o.name }):
+			return s, fmt.Errorf("algo: %s: duplicate option %s", k.title, o)
+		}
+		if err := k.check(o.name); err != nil {
+			return s, err
+		}
+		s.write(o)
+	}
+	for i, f := range fields {
+		if !s.given(i) {
+			continue
+		}
+		if err := k.check(f.option); err != nil {
+			return s, err
+		}
+	}
+	if s.Given("keys") && (s.MaxKeys < 1 || s.MaxKeys > mostMaxKeys) {
+		return s, fmt.Errorf("algo: %s: max keys is %d, want 1 to %d", k.title, s.MaxKeys, mostMaxKeys)
+	}
+	return s, nil
+}
+
+// check reports an option that the algorithm does not take.
+func (k *kind) check(option string) error {
+	if slices.Contains(k.takes, option) {
+		return nil
+	}
+	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
+}
+
+// builder makes the limit that s describes, to replace old in use; nil at first. burstAt is
+// the rate at which the burst was set.
+type builder[S any] func(s Spec, burstAt Rate, old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error)
+
+// words are the keys of an algorithm of one word.
+type words = engine.Keyed[int64, struct{}]
+
+// starter makes the table of keys of a limiter, and what changes its limit: in w, or of values.
+type starter func(w *words, s Spec) (values engine.Engine, change func(s Spec, burstAt Rate) error)
+
+// inWords starts a limiter with one word a key.
+func inWords(build builder[int64]) starter {
+	return func(w *words, s Spec) (engine.Engine, func(Spec, Rate) error) {
+		w.Init(engine.NewWords(s.table()), s.table())
+		return nil, changes(w, build)
+	}
+}
+
+// inValues starts a limiter with a value a key, which inherit copies.
+func inValues[V any](inherit func(heir, from *V), build builder[*V]) starter {
+	return func(_ *words, s Spec) (engine.Engine, func(Spec, Rate) error) {
+		k := new(engine.Keyed[*V, V])
+		k.Init(engine.NewValues(s.table(), inherit), s.table())
+		return k, changes(k, build)
+	}
+}
+
+// changes returns the change of the limit of k.
+func changes[S comparable, V any](k *engine.Keyed[S, V], build builder[S]) func(Spec, Rate) error {
+	return func(s Spec, burstAt Rate) error {
+		return k.Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
+			return build(s, burstAt, old, clock)
+		})
+	}
+}
+
+// bucket starts a limiter with the GCRA that params makes of its Spec. An empty one has
+// saved nothing at the first reading of the clock.
+func bucket(params func(s Spec, burstAt Rate) (*decide.GCRA, error), empty bool) starter {
+	return inWords(func(s Spec, burstAt Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
+		g, err := params(s, burstAt)
+		if err != nil {
+			return l, err
+		}
+		if empty {
+			l.Initial = g.Empty(keystore.TicksPerNano)
+		}
+		if old != nil {
+			g = g.Succeed(old.(*decide.GCRA), clock.Now())
+		}
+		l.Decider, l.Window = g, g.FillTime()
+		return l, nil
+	})
+}
+
+const mostMaxKeys = 1<<31 - 1
+
+// table bounds the table of keys.
+func (s *Spec) table() engine.Config {
+	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew}
+}
+
+// replace returns next, checked as the new Spec of a limiter of kind k that has
+// the Spec s.
+func (s *Spec) replace(k *kind, next Spec) (Spec, error) {
+	if next.Algorithm == "" {
+		next.Algorithm = defaultAlgorithm
+	}
+	if next.Algorithm != k.name {
+		return next, fmt.Errorf("algo: %s: algorithm is %q and cannot be changed in use: make a new limiter", k.title, next.Algorithm)
+	}
+	next, err := k.configure(next, nil)
+	if err != nil {
+		return next, err
+	}
+	for i, f := range fields {
+		if was, is := s.value(i), next.value(i); f.is(permanent) && was != is {
+			return next, fmt.Errorf("algo: %s: %s is %s and cannot be changed from %s in use: make a new limiter", k.title, f.word, is, was)
+		}
+	}
+	return next, nil
+}
