@@ -2,6 +2,7 @@ package algo
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +15,12 @@ import (
 //
 // Limits accept rates from 1 per year to 1e9 per second. The time of one unit
 // is rounded up to 1/64 ns, so that a limit is never faster than specified: at
-// most 1.6 % slower at 1e9/s, 0.02 % at 1e7/s, and 1e-6 below 1e5/s. A rate of 0 is an
-// error everywhere, in constructors, changes and text, because it is often a mistake of
-// configuration: use [DenyAll].
+// most 1.6 % slower at 1e9/s, 0.02 % at 1e7/s, and 1e-6 below 1e5/s.
+//
+// Rates and bursts of 0 and beyond these limits, infinity too, are errors everywhere, in
+// constructors, changes, text and JSON, because they are often mistakes of configuration:
+// [DenyAll] and [Unlimited] say what is meant. (A burst of 0 has a meaning in nginx and
+// smooth-bursty alone.)
 type Rate struct {
 	Count  int64
 	Period time.Duration
@@ -24,6 +28,22 @@ type Rate struct {
 
 // PerSecond returns n units per second.
 func PerSecond(n int64) Rate { return Rate{n, time.Second} }
+
+// PerSecondFloat returns the rate of f units per second, such as 0.5 or 2.5: of the next whole
+// number of units in the time that they take, rounded up to a nanosecond, so it is exact where
+// that is whole (0.5 is 1/2s, 2.5 is 3/1.2s) and never faster than f. A limit returns an error
+// for the rate of an f below 1 per year, above 1e9, or that is no number.
+func PerSecondFloat(f float64) Rate {
+	switch {
+	case !(f > 0):
+		return Rate{0, time.Second}
+	case f > 1e9:
+		return Rate{math.MaxInt64, time.Second}
+	}
+	count := math.Ceil(f)
+	period := math.Ceil(count / f * float64(time.Second))
+	return Rate{int64(count), time.Duration(min(period, 1<<62))}
+}
 
 // PerMinute returns n units per minute.
 func PerMinute(n int64) Rate { return Rate{n, time.Minute} }

@@ -2,6 +2,8 @@ package algo_test
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -65,34 +67,79 @@ func TestRateString(t *testing.T) {
 	}
 }
 
-// TestRateOfZero: a rate of 0 is one and the same error wherever a limit is made or
-// changed, never a limit that denies or admits everything, and a limit in use keeps
-// its rate. The error says how to deny everything.
+// TestRateOfZero: a rate or burst of 0 is one and the same error wherever a limit is made or
+// changed, and so is one beyond the largest: never a limit that denies or admits everything, and
+// a limit in use keeps its rate. The error names the limiter that does.
 func TestRateOfZero(t *testing.T) {
-	const want = "rate: count is 0, want 1 or more (algo.DenyAll denies everything)"
+	const (
+		zero     = "rate: count is 0, want 1 or more (algo.DenyAll denies everything)"
+		infinite = "is faster than 1e9 per second (algo.Unlimited admits everything)"
+	)
 	for _, algorithm := range []string{
 		"token-bucket", "leaky-bucket", "pacer", "nginx", "smooth-bursty", "smooth-warming-up warmup 1s",
 		"fixed-window", "sliding-window", "sliding-log", "strict",
 	} {
 		name, options, _ := strings.Cut(algorithm, " ")
-		_, err := algo.Parse(name + " 0/s " + options)
-		require.ErrorContains(t, err, want, name)
-		var s algo.Spec
-		require.ErrorContains(t, s.UnmarshalJSON([]byte(`{"algorithm":"`+name+`","rate":"0/s"}`)), want)
+		for want, rate := range map[string]algo.Rate{zero: algo.PerHour(0), infinite: algo.PerSecond(math.MaxInt64)} {
+			_, err := algo.Parse(name + " " + rate.String() + " " + options)
+			require.ErrorContains(t, err, want, name)
+			var s algo.Spec
+			require.ErrorContains(t, s.UnmarshalJSON([]byte(`{"algorithm":"`+name+`","rate":"`+rate.String()+`"}`)), want)
 
-		spec, err := algo.Parse(name + " 5/h " + options)
-		require.NoError(t, err)
-		l, err := spec.New()
-		require.NoError(t, err)
-		spec.Rate = algo.PerHour(0)
-		require.ErrorContains(t, spec.Apply(l), want)
-		_, err = spec.New()
-		require.ErrorContains(t, err, want)
-		_, err = spec.MarshalText()
-		require.ErrorContains(t, err, want)
-		require.ErrorContains(t, l.SetRate(spec.Rate), want)
-		require.True(t, must(t, l, "k", 1).Allowed, name)
+			spec, err := algo.Parse(name + " 5/h " + options)
+			require.NoError(t, err)
+			l, err := spec.New()
+			require.NoError(t, err)
+			spec.Rate = rate
+			require.ErrorContains(t, spec.Apply(l), want)
+			_, err = spec.New()
+			require.ErrorContains(t, err, want)
+			_, err = spec.MarshalText()
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, l.SetRate(spec.Rate), want)
+			require.True(t, must(t, l, "k", 1).Allowed, name)
+		}
 	}
 	_, err := colors.NewSRTCM(algo.PerSecond(0), 1, 1)
-	require.ErrorContains(t, err, want)
+	require.ErrorContains(t, err, zero)
+	for _, name := range []string{"token-bucket", "leaky-bucket", "strict"} {
+		for burst, want := range map[int64]string{0: "burst is 0, want 1 ", math.MaxInt64: "burst is 9223372036854775807"} {
+			spec := algo.Spec{Algorithm: name, Rate: algo.PerSecond(5)}
+			l := algo.Must(spec.New())
+			_, err := spec.New(algo.Burst(burst))
+			require.ErrorContains(t, err, want)
+			require.ErrorContains(t, l.SetBurst(burst), want)
+			_, err = algo.Parse(fmt.Sprintf("%s 5/s burst %d", name, burst))
+			require.ErrorContains(t, err, want)
+		}
+	}
+}
+
+// TestPerSecondFloat: the rate is never faster than the number and at most a nanosecond in each
+// period slower; whole numbers and their inverses are exact. What is no rate is an error.
+func TestPerSecondFloat(t *testing.T) {
+	for f, want := range map[float64]algo.Rate{
+		1: algo.PerSecond(1), 10: algo.PerSecond(10), 1e9: algo.PerSecond(1e9), 0.5: algo.Every(2 * time.Second),
+		0.1: algo.Every(10 * time.Second), 1.0 / 3: algo.Every(3 * time.Second), 2.5: algo.Per(3, 1200*time.Millisecond),
+		1.0 / 3600: algo.Every(time.Hour), 0.3: algo.Every(3_333_333_334), 1e8 + 0.5: algo.Per(1e8+1, 1_000_000_005),
+	} {
+		require.Equal(t, want, algo.PerSecondFloat(f), "%v", f)
+	}
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		f := math.Exp(rnd.Float64()*37 - 17) // 4e-8 to 5e8
+		r := algo.PerSecondFloat(f)
+		exact := float64(r.Count) / f * 1e9
+		require.InDelta(t, exact+0.5, float64(r.Period), 0.5+exact*1e-15, "%v", f)
+	}
+	for want, fs := range map[string][]float64{
+		"rate: count is 0":           {0, -1, math.NaN(), math.Inf(-1)},
+		"faster than 1e9 per second": {1e9 + 1, math.Inf(1)},
+		"rate: period is ":           {1e-300, 1e-11},
+	} {
+		for _, f := range fs {
+			_, err := algo.NewTokenBucket(algo.PerSecondFloat(f))
+			require.ErrorContains(t, err, want, "%v", f)
+		}
+	}
 }

@@ -31,7 +31,8 @@ func DenialError(ctx context.Context, l algo.Limiter, key string, d algo.Decisio
 	known := func(call) (string, error) { return key, nil }
 	ps := i.newPolicies(admission.NewPolicies(adapter, &i.Settings, l, known, "DenialError"))
 	var v verdict
-	ps.Denied(&v, key, d)
+	d.Allowed = false
+	ps.Decided(&v, key, d)
 	err := i.answer(call{ctx: ctx}, ps, &v, false)
 	if p, ok := ctx.Value(pushbacksKey{}).(*pushbacks); ok { // the outermost limit of a stream writes them
 		p.add(err)

@@ -33,30 +33,29 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 	return *d, true
 }
 
-// WriteDenial answers a request that l denied in the handler, as [Limit] answers one that is
-// denied before it: the same status, fields and body.
+// Answer answers for l, a limit that the handler asks, as [Limit] does for one that decides before
+// it: an admission sets the RateLimit fields and returns true, a denial is written with the same
+// status, fields and body.
 //
-//	lease, err := exports.Acquire(r.Context(), user, rows)
-//	if err != nil || !lease.Allowed {
-//		httpmw.WriteDenial(w, r, exports, user, lease.Decision)
+//	lease, _ := exports.Acquire(r.Context(), user, rows)
+//	if !httpmw.Answer(w, r, exports, user, lease.Decision) {
 //		return
 //	}
 //	defer lease.Release(algo.Succeeded)
 //
-// key is the argument of Acquire and d its decision. Of several limits in one decision, pass
-// one that denied and its part of algo.Lease.Parts. A decision that is no denial, such as the
-// zero Decision beside an error, is answered as one that could not be made: 503, without the
-// RateLimit fields. Call it before anything has been written. Charges of middlewares around
-// the handler stay.
+// key is the argument of Acquire and d its decision; the zero Decision beside an error is answered
+// as one that could not be made, with 503 and without the RateLimit fields. Of several limits in one
+// decision, pass one that denied and its part of algo.Lease.Parts. Call it before anything has
+// been written. Charges of middlewares around the handler stay.
 //
 // It takes [WithName], [WithHeaders] and [WithDenied], and panics as Limit does. It costs some
-// microseconds more than a denial of Limit: against floods, limit before the handler too.
-func WriteDenial(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) {
-	s := configure(adapter, "WriteDenial", forDenial, opts)
+// microseconds more than Limit: against floods, limit before the handler too.
+func Answer(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) (admitted bool) {
+	s := configure(adapter, "Answer", forAnswer, opts)
 	known := func(*http.Request) (string, error) { return key, nil }
 	m := &middleware{Config: s}
-	ps := m.newPolicies(admission.NewPolicies(adapter, &s.Settings, l, known, "WriteDenial"))
+	ps := m.newPolicies(admission.NewPolicies(adapter, &s.Settings, l, known, "Answer"))
 	var v verdict
-	ps.Denied(&v, key, d)
-	m.answer(w, r, ps, &v)
+	ps.Decided(&v, key, d)
+	return m.answer(w, r, ps, &v)
 }

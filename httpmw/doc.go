@@ -61,7 +61,7 @@
 //
 //   - Limits on the work of one request, such as messages of a stream or rows
 //     of a batch: acquire from the limiter in the handler, and answer with
-//     [WriteDenial].
+//     [Answer].
 //   - gRPC servers of google.golang.org/grpc: package grpcmw knows methods and
 //     streams.
 //   - Floods that exhaust connections or bandwidth: limit in front of the

@@ -39,7 +39,7 @@ var (
 	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
 		"WithFailOpen", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit  = append([]string{"WithName"}, forLimits...)
-	forDenial = []string{"WithName", "WithHeaders", "WithDenied"}
+	forAnswer = []string{"WithName", "WithHeaders", "WithDenied"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {

@@ -36,13 +36,12 @@ func ExampleWithSkip() {
 }
 
 // The cost of a request is known when its body is read.
-func ExampleWriteDenial() {
+func ExampleAnswer() {
 	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	export := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, n := "alice", int64(800) // read from the request
-		lease, err := rows.Acquire(r.Context(), user, n)
-		if err != nil || !lease.Allowed {
-			httpmw.WriteDenial(w, r, rows, user, lease.Decision, httpmw.WithName("rows"))
+		lease, _ := rows.Acquire(r.Context(), user, n)
+		if !httpmw.Answer(w, r, rows, user, lease.Decision, httpmw.WithName("rows")) {
 			return
 		}
 		defer lease.Release(algo.Succeeded)
@@ -54,7 +53,7 @@ func ExampleWriteDenial() {
 		fmt.Println(w.Code, w.Header()["Ratelimit-Policy"])
 	}
 	// Output:
-	// 200 []
+	// 200 ["rows";q=1000;w=3600]
 	// 429 ["rows";q=1000;w=3600]
 }
 

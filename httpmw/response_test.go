@@ -21,6 +21,7 @@ import (
 const (
 	quotaProblem    = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	capacityProblem = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
+	neverProblem    = "https://pkg.go.dev/github.com/sluice-go/sluice/algo#Never"
 )
 
 type problem struct {
@@ -49,7 +50,7 @@ func TestDenials(t *testing.T) {
 		kind   string
 	}{
 		{"quota", denying(algo.Quota, time.Second), key("k"), 429, quotaProblem},
-		{"never", denying(algo.Never, algo.Forever), key("k"), 429, quotaProblem},
+		{"never", denying(algo.Never, algo.Forever), key("k"), 429, neverProblem},
 		{"overload", denying(algo.Overload, 0), key("k"), 503, capacityProblem},
 		{"banned for ever", denying(algo.Banned, algo.Forever), key("k"), 429, "about:blank"},
 	} {

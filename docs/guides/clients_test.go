@@ -33,14 +33,13 @@ func Example_denied() {
 }
 
 // A limit that the handler asks itself.
-func Example_writeDenial() {
+func Example_answer() {
 	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	export := func(w http.ResponseWriter, r *http.Request) {
 		user, n := "alice", int64(800)
 
-		lease, err := rows.Acquire(r.Context(), user, n)
-		if err != nil || !lease.Allowed {
-			httpmw.WriteDenial(w, r, rows, user, lease.Decision, httpmw.WithName("rows"))
+		lease, _ := rows.Acquire(r.Context(), user, n) // an error is answered with 503
+		if !httpmw.Answer(w, r, rows, user, lease.Decision, httpmw.WithName("rows")) {
 			return
 		}
 		defer lease.Release(algo.Succeeded)

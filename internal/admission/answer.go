@@ -31,12 +31,15 @@ type Answer struct {
 }
 
 // The types and titles of draft-ietf-httpapi-ratelimit-headers. Nothing is registered for a
-// missing key, which has a status of its own, and for a ban, which has the one of a quota.
+// missing key, which has a status of its own, for a ban, which has the one of a quota, and for a
+// cost that never fits, whose type is ours.
 const (
 	quotaType     = "https://iana.org/assignments/http-problem-types#quota-exceeded"
 	quotaTitle    = "Request cannot be satisfied as assigned quota has been exceeded"
 	capacityType  = "https://iana.org/assignments/http-problem-types#temporary-reduced-capacity"
 	capacityTitle = "Request cannot be satisfied due to temporary server capacity constraints"
+	neverType     = "https://pkg.go.dev/github.com/sluice-go/sluice/algo#Never"
+	neverTitle    = "The request costs more than its limit can ever admit"
 	noType        = "about:blank"
 )
 
@@ -46,7 +49,7 @@ const textOverload = "the server cannot take the call at the moment"
 var answers = [...]Answer{
 	Caller:    {429, 8, "RATE_LIMIT_EXCEEDED", "rate limit exceeded", quotaType, quotaTitle},
 	Barred:    {429, 8, "BANNED", "the caller is banned", noType, "The caller is banned"},
-	Request:   {429, 8, "RATE_LIMIT_EXCEEDED", "the call costs more than its rate limit can ever admit", quotaType, quotaTitle},
+	Request:   {429, 8, "RATE_LIMIT_EXCEEDED", "the call costs more than its rate limit can ever admit", neverType, neverTitle},
 	Service:   {503, 14, "SERVER_OVERLOADED", textOverload, capacityType, capacityTitle},
 	Keyless:   {0, 0, "KEY_MISSING", "the call lacks the identity that its rate limit counts by", noType, "The request lacks the identity that its limit counts by"},
 	Undecided: {503, 14, "SERVER_OVERLOADED", textOverload, capacityType, capacityTitle},

@@ -42,7 +42,7 @@ func TestPushback(t *testing.T) {
 		{time.Second, -time.Second, -1},
 	} {
 		var v admission.Verdict[context.Context]
-		policyOf(algo.Unlimited()).Denied(&v, "k", denies(algo.Quota, row.wait))
+		policyOf(algo.Unlimited()).Decided(&v, "k", denies(algo.Quota, row.wait))
 		require.Equal(t, row.want, min(v.Pushback(row.left), row.want), "%v of %v", row.wait, row.left)
 	}
 }

@@ -147,18 +147,19 @@ func (ps *Policies[C]) Undecided(ctx context.Context, v *Verdict[C], err error) 
 	ps.undecided(ctx, ps.All[0], v, err)
 }
 
-// Denied makes v the verdict on a call that a limiter has denied elsewhere, or failed to decide
-// on.
-func (ps *Policies[C]) Denied(v *Verdict[C], key string, d algo.Decision) {
+// Decided makes v the verdict on a call that a limiter has decided elsewhere, or failed to.
+func (ps *Policies[C]) Decided(v *Verdict[C], key string, d algo.Decision) {
 	v.only(ps.All[0], key)
-	if d.Reason == algo.Admitted {
+	switch {
+	case d.Allowed:
+		v.Result, *v.Decision() = Allowed, d
+	case d.Reason == algo.Admitted:
 		v.Result = FailedClosed
 		v.refuse(Undecided)
-		return
+	default:
+		v.Result, *v.Decision() = Denied, d
+		v.refuse(blames[min(d.Reason, algo.Never)])
 	}
-	d.Allowed = false
-	v.Result, *v.Decision() = Denied, d
-	v.refuse(blames[min(d.Reason, algo.Never)])
 }
 
 func (ps *Policies[C]) undecided(ctx context.Context, p *Policy[C], v *Verdict[C], err error) {

@@ -67,7 +67,7 @@ func (r Rate) Validate() error {
 	case r.Period > MaxSpan:
 		return fmt.Errorf("rate: period is %v, want at most %v", r.Period, MaxSpan)
 	case r.Count > int64(r.Period/r.step):
-		return fmt.Errorf("rate: %v is faster than %s", r, r.name)
+		return fmt.Errorf("rate: %v is faster than %s (algo.Unlimited admits everything)", r, r.name)
 	}
 	return nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// A denial that a handler writes equals the middleware's: status, fields and body.
-func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
+// The answer for a limit that a handler asks equals the middleware's: status, fields and body.
+func TestAnswerIsThatOfTheMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // a limit must not refill meanwhile
 		inFlight := func(reason algo.Reason) *scripted {
 			s := denying(reason, time.Second)
@@ -29,7 +29,7 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 		failing := &scripted{err: errors.New("away")}
 		limits := map[string]algo.Limiter{
 			"quota": denying(algo.Quota, time.Second), "overload": denying(algo.Overload, time.Second), "never": denying(algo.Never, algo.Forever),
-			"in flight": inFlight(algo.Overload), "banned": banned, "failing": failing, "real": bucket(t, algo.PerSecond(1), algo.Burst(1)),
+			"in flight": inFlight(algo.Overload), "banned": banned, "failing": failing, "real": bucket(t, algo.PerSecond(1), algo.Burst(1)), "admitted": admitting(),
 		}
 		requests := map[string][]string{
 			"plain": nil, "browser": {"Accept", "text/html"}, "grpc": {"Content-Type", "application/grpc"},
@@ -53,7 +53,11 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 						got := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 							lease, err := l.Acquire(r.Context(), k, 1)
 							require.Equal(t, what == "failing", err != nil)
-							httpmw.WriteDenial(w, r, l, k, lease.Decision, opts...)
+							admitted := httpmw.Answer(w, r, l, k, lease.Decision, opts...)
+							require.Equal(t, lease.Allowed, admitted, name)
+							if admitted {
+								ok.ServeHTTP(w, r)
+							}
 						}), get(headers...))
 						require.Equal(t, want.Code, got.Code, name)
 						for _, spread := range []string{"Retry-After-Ms", "Grpc-Retry-Pushback-Ms"} {
@@ -72,19 +76,11 @@ func TestWriteDenialIsThatOfTheMiddleware(t *testing.T) {
 	})
 }
 
-// A decision that is no denial is answered as one that could not be made.
-func TestWriteDenialOfAnAdmission(t *testing.T) {
-	w := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		l := bucket(t, algo.PerHour(5))
-		lease, err := l.Acquire(r.Context(), "k", 1)
-		require.NoError(t, err)
-		httpmw.WriteDenial(w, r, l, "k", lease.Decision)
-	}), get())
-	require.Equal(t, http.StatusServiceUnavailable, w.Code)
-	require.Empty(t, w.Header().Values(limitField))
+// A mistake of wiring panics.
+func TestAnswerOfNoLimiter(t *testing.T) {
 	require.Panics(t, func() {
 		serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			httpmw.WriteDenial(w, r, nil, "k", algo.Decision{})
+			httpmw.Answer(w, r, nil, "k", algo.Decision{})
 		}), get())
 	})
 }
