@@ -52,6 +52,12 @@ func ExampleRate_UnmarshalText() {
 	// 0 0s algo: rate: period is "blue", want a duration such as 500ms, or s, min, h or day
 }
 
+// A number from a configuration or from code for golang.org/x/time/rate.
+func ExamplePerSecondFloat() {
+	fmt.Println(algo.PerSecondFloat(0.5), algo.PerSecondFloat(2.5))
+	// Output: 1/2s 3/1.2s
+}
+
 func ExampleEvery() {
 	l := algo.Must(algo.NewTokenBucket(algo.Every(15 * time.Minute)))
 	fmt.Println(l.Allow("password reset", 1), l.Allow("password reset", 1))
