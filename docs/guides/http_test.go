@@ -3,11 +3,9 @@ package guides_test
 import (
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -70,22 +68,4 @@ func Example_httpCost() {
 
 	fmt.Println(get(limit(ok), "/", "").Header().Get("RateLimit"))
 	// Output: "100-per-hour";r=99;t=36
-}
-
-// The client side: at most 9 requests a second, and the waits that the server asks for.
-func Example_httpClient() {
-	outbound := algo.Must(algo.NewTokenBucket(algo.PerSecond(9), algo.Burst(1))) // below the partner's 10
-	partner := &http.Client{
-		Transport: client.Transport(nil, outbound, keyfunc.Global()),
-	}
-
-	perSecond := algo.Must(algo.NewTokenBucket(algo.PerSecond(50), algo.Burst(5)))
-	perHost := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(1)))
-
-	toHost := func(r *http.Request) (string, error) { return r.URL.Host, nil }
-	total := client.Transport(nil, perSecond, keyfunc.Global())
-	both := &http.Client{Transport: client.Transport(total, perHost, toHost), Timeout: time.Minute}
-
-	_, _ = partner, both
-	// Output:
 }
