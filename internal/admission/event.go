@@ -32,12 +32,12 @@ func (ps *Policies[C]) Report(ctx context.Context, v *Verdict[C], method string,
 		return
 	}
 	e := Event{
-		Context: ctx, At: v.at,
-		Waited: v.waited, Transport: ps.Transport, Result: v.Result, Method: method,
+		Context: ctx, At: time.Now(),
+		Transport: ps.Transport, Result: v.Result, Method: method,
 		Status: status, Err: v.Err,
 	}
-	if v.at.IsZero() { // no limiter was asked
-		e.At = time.Now()
+	if !v.started.IsZero() {
+		e.Waited = e.At.Sub(v.started)
 	}
 	parts := v.Parts()
 	for i := range parts {

@@ -189,9 +189,8 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 			return
 		}
 	}
-	var start time.Time
 	if ps.Observe != nil {
-		start = time.Now()
+		v.started = time.Now()
 	}
 	var err error
 	if one := &parts[0].Request; len(parts) == 1 && wait <= 0 {
@@ -214,10 +213,6 @@ func (ps *Policies[C]) Charge(ctx context.Context, call C, lease *algo.Lease, v 
 		for i := range parts {
 			parts[i].waited(delay, lease.Allowed)
 		}
-	}
-	if ps.Observe != nil {
-		v.at = time.Now()
-		v.waited = v.at.Sub(start)
 	}
 }
 

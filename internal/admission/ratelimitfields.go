@@ -13,20 +13,32 @@ import (
 // (draft-ietf-httpapi-ratelimit-headers-11, RFC 9651) for one limiter.
 type Fields struct {
 	Limiter algo.Limiter
+	about   algo.Describer // of Limiter
 	name    string
 	prefix  string // of the RateLimit item: `"name";r=`
 	item    atomic.Pointer[PolicyItem]
 }
 
 func newFields(name string, l algo.Limiter) Fields {
-	return Fields{Limiter: l, name: name, prefix: `"` + name + `";r=`}
+	about, ok := l.(algo.Describer)
+	if !ok {
+		about = described{l}
+	}
+	return Fields{Limiter: l, about: about, name: name, prefix: `"` + name + `";r=`}
 }
+
+// described is a limiter that does not describe itself.
+type described struct{ algo.Limiter }
+
+func (d described) About() algo.Description { return algo.About(d.Limiter) }
 
 // PolicyItem is the rendered item of RateLimit-Policy for one limit in force.
 type PolicyItem struct {
-	Text        string
-	Described   bool // by the limiter; otherwise the quota is the Limit of a decision
-	description algo.Description
+	Text      string
+	Described bool // by the limiter; otherwise the quota is the Limit of a decision
+	quota     int64
+	window    time.Duration
+	unit      algo.Unit
 
 	// The RateLimit item of a key that has spent one unit of a full bucket, its t, and the
 	// fields without a standard: most clients are seen like that.
@@ -38,15 +50,15 @@ type PolicyItem struct {
 // PolicyItem returns the item for a decision with the given limit. It is
 // rendered again when the limit changes.
 func (f *Fields) PolicyItem(limit int64) *PolicyItem {
-	d := algo.About(f.Limiter)
+	d := f.about.About()
 	ok := d.Quota != 0
 	if !ok {
 		d.Quota = limit
 	}
-	if p := f.item.Load(); p != nil && p.description == d && p.Described == ok {
+	if p := f.item.Load(); p != nil && p.quota == d.Quota && p.window == d.Window && p.unit == d.Unit && p.Described == ok {
 		return p
 	}
-	p := &PolicyItem{Text: f.renderPolicy(d), Described: ok, description: d}
+	p := &PolicyItem{Text: f.renderPolicy(d), Described: ok, quota: d.Quota, window: d.Window, unit: d.Unit}
 	p.until = Seconds(d.Window / time.Duration(max(d.Quota, 1)))
 	p.first = string(f.appendItem(nil, d.Quota-1, p.until))
 	p.legacy = renderLegacy(d.Quota, d.Quota-1, p.until)
@@ -94,7 +106,7 @@ func inSeconds(d algo.Description) (quota, seconds int64) {
 // than the q of the policy (one key may have a larger limit), t the seconds until more is available, rounded up. t is omitted when nothing is spent, for
 // limits in flight, and when the limiter does not know.
 func (f *Fields) AppendLimit(b []byte, d *algo.Decision, p *PolicyItem) []byte {
-	return f.appendItem(b, min(d.Remaining, p.description.Quota), p.Until(d))
+	return f.appendItem(b, min(d.Remaining, p.quota), p.Until(d))
 }
 
 func (f *Fields) appendItem(b []byte, remaining, t int64) []byte {
@@ -108,17 +120,17 @@ func (f *Fields) appendItem(b []byte, remaining, t int64) []byte {
 // LimitItem returns the item that AppendLimit appends.
 func (f *Fields) LimitItem(d *algo.Decision, p *PolicyItem) string {
 	t := p.Until(d)
-	if d.Remaining == p.description.Quota-1 && t == p.until {
+	if d.Remaining == p.quota-1 && t == p.until {
 		return p.first
 	}
 	var buf [128]byte // a name of 64 and two numbers of 15 fit
-	return string(f.appendItem(buf[:0], min(d.Remaining, p.description.Quota), t))
+	return string(f.appendItem(buf[:0], min(d.Remaining, p.quota), t))
 }
 
 // LegacyItems returns the texts of the fields without a standard: limit, remaining and reset.
 func (f *Fields) LegacyItems(d *algo.Decision, reset int64) [3]string {
 	p := f.PolicyItem(d.Limit)
-	if d.Limit == p.description.Quota && d.Remaining == d.Limit-1 && reset == p.until {
+	if d.Limit == p.quota && d.Remaining == d.Limit-1 && reset == p.until {
 		return p.legacy
 	}
 	return renderLegacy(d.Limit, min(d.Remaining, d.Limit), reset)
@@ -138,7 +150,7 @@ func renderLegacy(limit, remaining, reset int64) [3]string {
 // may admit a denied request again before anything could start at once; more is
 // available then.
 func (p *PolicyItem) Until(d *algo.Decision) int64 {
-	if p.description.Unit == algo.ConcurrentRequests || d.Remaining >= p.description.Quota {
+	if p.unit == algo.ConcurrentRequests || d.Remaining >= p.quota {
 		return 0
 	}
 	after := d.NextAfter
@@ -158,7 +170,7 @@ func (f *Fields) InForce(d *algo.Decision) bool {
 }
 
 // countsInFlight is true as well for a limiter without a description.
-func (f *Fields) countsInFlight() bool { return algo.About(f.Limiter).NeedsRelease }
+func (f *Fields) countsInFlight() bool { return f.about.About().NeedsRelease }
 
 // maxNumber is the largest integer of a structured field (RFC 9651 section
 // 3.3.1).

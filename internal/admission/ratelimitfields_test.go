@@ -18,7 +18,7 @@ func number(n int64) string { return string(admission.AppendNumber(nil, n)) }
 // only if its values are current.
 func TestLimitItemIsWhatAppendLimitAppends(t *testing.T) {
 	for _, rate := range []algo.Rate{algo.PerSecond(100), algo.PerMinute(7), algo.PerHour(1), algo.PerDay(2)} {
-		f := admission.Fields{Limiter: algo.Must(algo.NewTokenBucket(rate))}
+		f := admission.NewFields("p", algo.Must(algo.NewTokenBucket(rate)))
 		for _, remaining := range []int64{rate.Count + 1, rate.Count, rate.Count - 1, rate.Count - 2, 0} {
 			for _, after := range []time.Duration{0, 1, time.Second, time.Minute, rate.Period / time.Duration(rate.Count), rate.Period, algo.Forever} {
 				for _, retry := range []time.Duration{0, time.Second, algo.Forever} {

@@ -18,13 +18,11 @@ type Verdict[C any] struct {
 	Wait   time.Duration // of a refusal: until the call may be tried again, spread; algo.Forever: it is in vain
 	Err    error         // of Canceled, FailedOpen and FailedClosed; keyfunc.ErrNoKey without a key; context.DeadlineExceeded of an overload that no deadline allows
 
-	exact  time.Duration // Wait, not spread
-	at     time.Time     // when the limiters had decided; only with an observer
-	waited time.Duration // how long that took
-	all    algo.Decision // of several policies together
-	count  int
-	room   [fewPolicies]Part[C]
-	more   []Part[C] // in place of room, for more policies
+	started time.Time     // when the limiters were asked; only with an observer
+	all     algo.Decision // of several policies together
+	count   int
+	room    [fewPolicies]Part[C]
+	more    []Part[C] // in place of room, for more policies
 }
 
 // fewPolicies is how many policies need no allocation: a Verdict is cleared for each call.
@@ -105,14 +103,19 @@ func (v *Verdict[C]) only(p *Policy[C], key string) {
 
 // refuse completes the verdict on a call that may not start.
 func (v *Verdict[C]) refuse(b Blame) {
-	d := v.Decision()
-	v.Blame, v.exact = b, waitFor(d)
-	if b == Undecided {
-		if v.exact = defaultWait; errors.Is(v.Err, algo.ErrCost) {
-			v.exact = algo.Forever // the same call has the same cost again
-		}
+	v.Blame = b
+	v.Wait = Jitter(v.exact(), v.Decision().ResetAfter, algo.Forever, rand.Float64())
+}
+
+// exact is the wait, not spread.
+func (v *Verdict[C]) exact() time.Duration {
+	switch {
+	case v.Blame != Undecided:
+		return waitFor(v.Decision())
+	case errors.Is(v.Err, algo.ErrCost):
+		return algo.Forever // the same call has the same cost again
 	}
-	v.Wait = Jitter(v.exact, d.ResetAfter, algo.Forever, rand.Float64())
+	return defaultWait
 }
 
 // Milliseconds is the wait in milliseconds, 0 if waiting is in vain.
@@ -129,7 +132,7 @@ func (v *Verdict[C]) Seconds() int64 { return (v.Milliseconds() + 999) / 1000 }
 // Pushback is the value of grpc-retry-pushback-ms (gRFC A6) for a caller that has that time
 // left: the milliseconds, or -1 if its deadline comes first.
 func (v *Verdict[C]) Pushback(left time.Duration) int32 {
-	for _, wait := range [...]time.Duration{v.Wait, v.exact} { // without jitter it may fit
+	for _, wait := range [...]time.Duration{v.Wait, v.exact()} { // without jitter it may fit
 		if ms := Milliseconds(wait); wait != algo.Forever && ms < int64(left/time.Millisecond) {
 			return int32(min(ms, math.MaxInt32))
 		}
