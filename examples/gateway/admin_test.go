@@ -86,7 +86,7 @@ func TestOperatorsBlockCallers(t *testing.T) {
 	require.Equal(t, "ticket 7", block["note"])
 	require.Equal(t, "127.0.0.1", block["by"])
 	require.Greater(t, block["until"], float64(time.Now().Add(50*time.Second).UnixMilli()))
-	status, answer = p.act("peek", `{"policy":"both","who":["127.0.0.1","mallory","/both"]}`)
+	status, answer = p.act("why", `{"policy":"both","who":["127.0.0.1","mallory","/both"]}`)
 	require.Equal(t, 200, status)
 	require.Equal(t, 0.0, answer["remaining"])
 	hash := state["top"].([]any)[0].(map[string]any)["hash"]

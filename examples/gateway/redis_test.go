@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -55,5 +56,33 @@ func TestNoLinesOfTheRedisClient(t *testing.T) {
 	require.Contains(t, strings.Join(lines, "\n"), "state=open")
 	for _, line := range lines {
 		require.Regexp(t, `^time=\S+ level=`, line)
+	}
+}
+
+// An operator raises one key until a time, with a reason, and takes it back; with Redis for all
+// instances.
+func TestOperatorsAdjustCallers(t *testing.T) {
+	t.Setenv("GATEWAY_TEST_TOKEN", adminToken)
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	for store, instances := range map[string]int{
+		"": 1,
+		"store: redis\nredis: {timeout: 5s, addresses: ['" + redistest.Start(t).Addr() + "']}\n": 2,
+	} {
+		var all []*process
+		for range instances {
+			all = append(all, start(t, store+"overload: off\nadmin_token: {env: GATEWAY_TEST_TOKEN}\ntimeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: 'header:X-User', limit: 1/h}]}]\n"))
+		}
+		last := all[len(all)-1]
+		require.Equal(t, 200, last.ask("/", "X-User", "ann"))
+		require.Equal(t, 429, last.ask("/", "X-User", "ann"))
+		status, answer := all[0].act("adjust", `{"policy":"a","who":["ann"],"limit":"100/h","seconds":2,"note":"ticket 7","unseen":true}`)
+		require.Equal(t, 200, status, answer)
+		require.Eventually(t, func() bool { return last.ask("/", "X-User", "ann") == 200 }, 10*time.Second, 20*time.Millisecond)
+		require.Equal(t, 200, last.ask("/", "X-User", "bob"))
+		require.Equal(t, 429, last.ask("/", "X-User", "bob"))
+		require.Contains(t, all[0].log.String(), `note="ticket 7" limit=100/h seconds=2`)
+		_, answer = all[0].act("why", `{"who":["ann"]}`)
+		require.Contains(t, fmt.Sprint(answer), "limit 100/h until")
+		require.Eventually(t, func() bool { return last.ask("/", "X-User", "ann") == 429 }, 10*time.Second, 20*time.Millisecond, "it ends by itself")
 	}
 }

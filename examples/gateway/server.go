@@ -40,16 +40,16 @@ type server struct {
 // newServer listens on both addresses and is ready to serve.
 func newServer(f *config.File, log *slog.Logger, out io.Writer) (*server, error) {
 	s := &server{file: f, log: log, out: out}
-	store, closeStore, err := live.OpenStore(f.Store, log, nil)
+	store, closeStore, err := live.OpenStore("gateway", f.Store, log, nil)
 	if err != nil {
 		return nil, f.Errorf("redis", "%v", err)
 	}
 	s.closeStore = closeStore
 	if err := s.assemble(store); err != nil {
-		return nil, errors.Join(err, closeStore())
+		return nil, errors.Join(err, s.closeStore())
 	}
 	if err := s.listen(); err != nil {
-		return nil, errors.Join(err, closeStore())
+		return nil, errors.Join(err, s.closeStore())
 	}
 	return s, nil
 }
@@ -67,6 +67,8 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
+	closeStore := s.closeStore
+	s.closeStore = func() error { return errors.Join(panel.Close(), closeStore()) }
 	if s.denials, err = ops.NewDenials(s.log, panel); err != nil {
 		return err
 	}

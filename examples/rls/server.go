@@ -50,7 +50,7 @@ type server struct {
 // newServer listens on both addresses and is ready to serve.
 func newServer(f *config.File, log *slog.Logger) (*server, error) {
 	s := &server{file: f, log: log, health: health.NewServer(), stopping: make(chan struct{})}
-	store, closeStore, err := live.OpenStore(f.Store, log, nil)
+	store, closeStore, err := live.OpenStore("rls", f.Store, log, nil)
 	if err != nil {
 		return nil, f.Errorf("redis", "%v", err)
 	}
@@ -59,7 +59,7 @@ func newServer(f *config.File, log *slog.Logger) (*server, error) {
 		err = s.listen()
 	}
 	if err != nil {
-		return nil, errors.Join(err, closeStore())
+		return nil, errors.Join(err, s.closeStore())
 	}
 	return s, nil
 }
@@ -81,6 +81,8 @@ func (s *server) assemble(store *distributed.Store) error {
 	if err != nil {
 		return err
 	}
+	closeStore := s.closeStore
+	s.closeStore = func() error { return errors.Join(panel.Close(), closeStore()) }
 	if s.denials, err = ops.NewDenials(s.log, panel); err != nil {
 		return err
 	}

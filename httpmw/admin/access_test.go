@@ -17,7 +17,7 @@ func anybody(*http.Request) error { return nil }
 // Every action, against everything that can be wrong with it. A refused action must have no effect.
 func TestActionsAreRefused(t *testing.T) {
 	orders := map[string]string{
-		"peek": `{"policy":"p","key":"k"}`, "reset": `{"policy":"p","key":"k"}`,
+		"why": `{"policy":"p","key":"k"}`, "reset": `{"policy":"p","key":"k"}`,
 		"block": `{"policy":"p","key":"k","seconds":60}`, "switch": `{"policy":"p","on":false}`,
 	}
 	wrong := map[string]struct {
@@ -79,11 +79,11 @@ func TestAuthorizeHook(t *testing.T) {
 		}
 		return nil
 	}))
-	w := serve(a, order("peek", "not JSON"))
+	w := serve(a, order("why", "not JSON"))
 	require.Equal(t, 403, w.Code)
 	require.NotContains(t, w.Body.String(), "secret")
 
-	r := order("peek", `{"policy":"p","key":""}`)
+	r := order("why", `{"policy":"p","key":""}`)
 	r.Header.Set("X-Operator", "ada")
 	require.Equal(t, 200, serve(a, r).Code)
 }
@@ -137,7 +137,7 @@ func TestHeadersOfAllAnswers(t *testing.T) {
 	for _, r := range []*http.Request{
 		local("GET", "", ""), local("GET", "page.css", ""), local("GET", "main.js", ""), local("GET", "icon.svg", ""),
 		local("GET", "api/state", ""), local("POST", "api/state", ""), local("GET", "nothing", ""), local("GET", "../admin.go", ""),
-		local("GET", "page/main.js", ""), order("peek", "{}"), local("DELETE", "", ""),
+		local("GET", "page/main.js", ""), order("why", "{}"), local("DELETE", "", ""),
 	} {
 		w := serve(a, r)
 		h := w.Header()

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/rules"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -21,8 +23,9 @@ type order struct {
 	Who     []string `json:"who"`
 	Hash    string   `json:"hash"`
 	Unseen  bool     `json:"unseen"`  // the key may be one that no request had
-	Seconds int64    `json:"seconds"` // of a block
-	Note    string   `json:"note"`    // of a block: why
+	Limit   string   `json:"limit"`   // of the key, in the text form of a Spec; empty: its own again
+	Seconds int64    `json:"seconds"` // of a block, or of another limit
+	Note    string   `json:"note"`    // why
 	On      *bool    `json:"on"`      // of a switch
 	by      string
 }
@@ -45,7 +48,8 @@ func (e orderError) Error() string { return e.why }
 
 // actions execute an order and return the answer.
 var actions = map[string]func(ctx context.Context, p *policy, o *order) (any, error){
-	"api/peek":    peek,
+	"api/why":     why,
+	"api/adjust":  adjust,
 	"api/reset":   forgive,
 	"api/block":   ban,
 	"api/unblock": unban,
@@ -67,6 +71,12 @@ func (a *Admin) act(w http.ResponseWriter, r *http.Request, name string) {
 		refuse(w, http.StatusBadRequest, "invalid request body")
 		return
 	}
+	if o.Policy == "" && name == "api/why" {
+		ctx, cancel := context.WithTimeout(r.Context(), patience)
+		defer cancel()
+		answer(w, http.StatusOK, c.whyAll(ctx, o))
+		return
+	}
 	p := c.policy(o.Policy)
 	if p == nil {
 		refuse(w, http.StatusNotFound, "there is no such policy")
@@ -76,10 +86,10 @@ func (a *Admin) act(w http.ResponseWriter, r *http.Request, name string) {
 	defer cancel()
 	o.by = clip(c.actor(r))
 	result, err := perform(ctx, name, p, o)
-	if name != "api/peek" { // it changes nothing, and the page does it each second
+	if name != "api/why" { // it changes nothing, and the page does it each second
 		c.audit(r, name, o, err)
 	}
-	if err == nil && name != "api/peek" {
+	if err == nil && name != "api/why" {
 		a.Mark(strings.TrimPrefix(name, "api/") + " " + o.Policy)
 	}
 	if err != nil {
@@ -126,6 +136,9 @@ func (c *config) audit(r *http.Request, name string, o *order, err error) {
 	if o.Note != "" {
 		args = append(args, "note", o.Note)
 	}
+	if o.Limit != "" {
+		args = append(args, "limit", o.Limit)
+	}
 	if o.Seconds != 0 {
 		args = append(args, "seconds", o.Seconds)
 	}
@@ -153,33 +166,6 @@ func explain(w http.ResponseWriter, err error) {
 	}
 }
 
-// peeked is the remaining quota of a key.
-type peeked struct {
-	Hash       string  `json:"hash"`
-	Limit      int64   `json:"limit"`
-	Remaining  int64   `json:"remaining"`
-	Source     string  `json:"source"`
-	NextAfter  seconds `json:"next_after"`
-	ResetAfter seconds `json:"reset_after"`
-	Seen       bool    `json:"seen"`          // false: no request with this key has been seen
-	Blocked    int64   `json:"blocked_until"` // Unix time in ms; 0: not blocked
-}
-
-func peek(ctx context.Context, p *policy, o *order) (any, error) {
-	d, err := p.peek(ctx, o.Key)
-	if err != nil {
-		return nil, err
-	}
-	shown := peeked{
-		Hash: hashText(keyfunc.Hash(o.Key)), Limit: d.Limit, Remaining: d.Remaining, Source: d.Source.String(),
-		NextAfter: seconds(d.NextAfter), ResetAfter: seconds(d.ResetAfter), Seen: p.seen(ctx, o.Key),
-	}
-	if b := p.blocks.find(o.Key); b != nil {
-		shown.Blocked = b.until.UnixMilli()
-	}
-	return shown, nil
-}
-
 // done names the key of an action.
 type done struct {
 	Hash  string `json:"hash"`
@@ -200,13 +186,48 @@ func forgive(ctx context.Context, p *policy, o *order) (any, error) {
 	return done{Hash: hashText(keyfunc.Hash(o.Key))}, err
 }
 
-func ban(ctx context.Context, p *policy, o *order) (any, error) {
-	most := int64(longestBan / time.Second)
-	switch {
-	case p.can.block == nil:
+// lasts checks the seconds of an order.
+func (o *order) lasts() error {
+	if most := int64(longestBan / time.Second); o.Seconds < 1 || o.Seconds > most {
+		return orderError{http.StatusBadRequest, fmt.Sprintf("seconds must be 1 to %d", most), false}
+	}
+	return nil
+}
+
+// adjust raises or lowers the limit of one key for a time.
+func adjust(ctx context.Context, p *policy, o *order) (any, error) {
+	var t rules.Temporary
+	if p.can.adjust == nil {
 		return nil, ErrUnsupported
-	case o.Seconds < 1 || o.Seconds > most:
-		return nil, orderError{http.StatusBadRequest, fmt.Sprintf("a block lasts 1 to %d seconds", most), false}
+	}
+	if o.Limit != "" {
+		spec, err := algo.Parse(o.Limit)
+		if err != nil {
+			return nil, orderError{http.StatusBadRequest, "limit: " + err.Error(), false}
+		}
+		switch err := o.lasts(); {
+		case err != nil:
+			return nil, err
+		case p.blocks.find(o.Key) != nil:
+			return nil, orderError{http.StatusConflict, "the key is blocked: unblock it first", false}
+		case !o.Unseen && !p.seen(ctx, o.Key):
+			return nil, errUnseen
+		}
+		t = rules.Temporary{Limit: spec, Until: time.Now().Add(time.Duration(o.Seconds) * time.Second), Reason: strings.TrimSpace(o.Note + " (" + o.by + ")")}
+	}
+	if err := p.can.adjust.Adjust(ctx, o.Key, t); err != nil {
+		return nil, err
+	}
+	return done{Hash: hashText(keyfunc.Hash(o.Key)), Until: max(t.Until.UnixMilli(), 0)}, nil
+}
+
+func ban(ctx context.Context, p *policy, o *order) (any, error) {
+	if p.can.block == nil {
+		return nil, ErrUnsupported
+	}
+	switch err := o.lasts(); {
+	case err != nil:
+		return nil, err
 	case !o.Unseen && !p.seen(ctx, o.Key):
 		return nil, errUnseen
 	}

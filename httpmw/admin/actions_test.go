@@ -33,14 +33,14 @@ func TestPeekAndReset(t *testing.T) {
 	a := newAdmin(t, admin.WithPolicy("p", b), admin.WithAuthorize(anybody))
 	spend(t, b, "ada", 4)
 	for range 3 {
-		got := ask(t, a, "peek", `{"policy":"p","key":"ada"}`)
+		got := ask(t, a, "why", `{"policy":"p","key":"ada"}`)
 		require.Equal(t, 6.0, got["remaining"], "looking spends nothing")
 		require.Equal(t, 10.0, got["limit"])
 		require.Equal(t, "local", got["source"])
 		require.Len(t, got["hash"], 16)
 	}
 	ask(t, a, "reset", `{"policy":"p","key":"ada"}`)
-	require.Equal(t, 10.0, ask(t, a, "peek", `{"policy":"p","key":"ada"}`)["remaining"])
+	require.Equal(t, 10.0, ask(t, a, "why", `{"policy":"p","key":"ada"}`)["remaining"])
 }
 
 // A block ends by itself, and says when; other keys do not notice.
@@ -54,7 +54,7 @@ func TestBanInThisProcess(t *testing.T) {
 		want := algo.Decision{Reason: algo.Quota, Limit: 10, RetryAfter: 40 * time.Second, NextAfter: 40 * time.Second, ResetAfter: 40 * time.Second}
 		require.Equal(t, want, spend(t, limiter, "ada", 1))
 		require.True(t, spend(t, limiter, "bob", 1).Allowed)
-		require.Equal(t, 0.0, ask(t, a, "peek", `{"policy":"p","key":"ada"}`)["remaining"])
+		require.Equal(t, 0.0, ask(t, a, "why", `{"policy":"p","key":"ada"}`)["remaining"])
 		require.Equal(t, 1.0, at(t, state(t, a), "policies", 0, "blocked"))
 		_, err := limiter.Acquire(t.Context(), "ada", -1)
 		require.ErrorIs(t, err, algo.ErrCost)
@@ -110,15 +110,15 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 		action string
 		status int
 	}{
-		``:                           {"peek", 400},
-		`[]`:                         {"peek", 400},
-		`{"policy":"p","key":7}`:     {"peek", 400},
-		`{"policy":"p","color":"r"}`: {"peek", 400},
-		`{"policy":"p"}{}`:           {"peek", 400},
-		`{"policy":"p","key":"` + strings.Repeat("k", 5000) + `"}`:   {"peek", 400},
-		`{"policy":"p","key":"` + strings.Repeat("k", 50_000) + `"}`: {"peek", 400},
-		`{"policy":"absent"}`:                                      {"peek", 404},
-		`{"policy":"failing"}`:                                     {"peek", 502},
+		``:                           {"why", 400},
+		`[]`:                         {"why", 400},
+		`{"policy":"p","key":7}`:     {"why", 400},
+		`{"policy":"p","color":"r"}`: {"why", 400},
+		`{"policy":"p"}{}`:           {"why", 400},
+		`{"policy":"p","key":"` + strings.Repeat("k", 5000) + `"}`:   {"why", 400},
+		`{"policy":"p","key":"` + strings.Repeat("k", 50_000) + `"}`: {"why", 400},
+		`{"policy":"absent"}`:                                      {"why", 404},
+		`{"policy":"failing"}`:                                     {"why", 502},
 		`{"policy":"p","seconds":5}`:                               {"block", 409},
 		`{"policy":"c","seconds":0}`:                               {"block", 400},
 		`{"policy":"c","seconds":-5}`:                              {"block", 400},
@@ -130,16 +130,16 @@ func TestOrdersThatMakeNoSense(t *testing.T) {
 		`{"policy":"c","key":"k"}`:                                 {"reset", 409},
 		`{"policy":"p","key":"k"}`:                                 {"unblock", 409},
 		`{"policy":"c","who":["k"]}`:                               {"block", 400},
-		`{"policy":"c","hash":"0123456789abcdef"}`:                 {"peek", 404},
+		`{"policy":"c","hash":"0123456789abcdef"}`:                 {"why", 404},
 		`{"policy":"c","note":"` + strings.Repeat("n", 201) + `"}`: {"block", 400},
 	} {
 		w := serve(a, order(want.action, body))
 		require.Equal(t, want.status, w.Code, body)
 		require.NotContains(t, w.Body.String(), "secret")
 	}
-	require.Equal(t, []any{"peek", "reset"}, at(t, state(t, a), "policies", 0, "can"))
-	require.Equal(t, []any{"peek"}, at(t, state(t, a), "policies", 1, "can"))
-	require.Equal(t, []any{"peek", "block", "unblock", "switch"}, at(t, state(t, a), "policies", 2, "can"))
+	require.Equal(t, []any{"why", "reset"}, at(t, state(t, a), "policies", 0, "can"))
+	require.Equal(t, []any{"why"}, at(t, state(t, a), "policies", 1, "can"))
+	require.Equal(t, []any{"why", "block", "unblock", "switch"}, at(t, state(t, a), "policies", 2, "can"))
 }
 
 type failing struct{}
@@ -158,7 +158,7 @@ func TestActionsAreLogged(t *testing.T) {
 	require.Regexp(t, `action=api/block policy=p key=[0-9a-f]{16} by=127\.0\.0\.1 peer=127\.0\.0\.1:4711 note="ticket 7" seconds=60`, log.String())
 	require.NotContains(t, log.String(), "ada")
 	log.Reset()
-	ask(t, a, "peek", `{"policy":"p","key":"ada@example.com"}`)
+	ask(t, a, "why", `{"policy":"p","key":"ada@example.com"}`)
 	require.Empty(t, log.String())
 }
 
@@ -175,7 +175,7 @@ func TestActionsOnRedis(t *testing.T) {
 	a := newAdmin(t, admin.WithPolicy("p", limiter), admin.WithStore("main", store, "p"), admin.WithAuthorize(anybody))
 
 	spend(t, limiter, "ada", 4)
-	got := ask(t, a, "peek", `{"policy":"p","key":"ada"}`)
+	got := ask(t, a, "why", `{"policy":"p","key":"ada"}`)
 	require.Equal(t, 6.0, got["remaining"])
 	require.Equal(t, "remote", got["source"])
 	ask(t, a, "block", `{"policy":"p","key":"ada","seconds":60}`)

@@ -20,7 +20,7 @@ const (
 	longestKey  = 4096 // bytes
 )
 
-// blocklist has the blocked keys of a limiter. Readers do not lock; the content
+// blocklist has the blocked keys of a limiter, or those with another limit. Readers do not lock; the content
 // is replaced by each change, which also drops expired entries.
 type blocklist struct {
 	mu  sync.Mutex
@@ -95,7 +95,7 @@ func (l *blocklist) add(b *block) error {
 		case len(b.key) > longestKey:
 			return fmt.Errorf("admin: the key has %d bytes, want at most %d", len(b.key), longestKey)
 		case keys[b.key] == nil && len(keys) >= mostBlocked:
-			return fmt.Errorf("admin: %d keys are blocked already", len(keys))
+			return fmt.Errorf("admin: %d keys are blocked already, or have another limit", len(keys))
 		}
 		keys[b.key] = b
 		return nil
@@ -114,13 +114,15 @@ func (l *blocklist) remove(key string) (was bool) {
 	return was
 }
 
-// block is a key that is denied until an instant.
+// block is a key that is denied, or has another limit, until an instant.
 type block struct {
 	key          string
 	hash         uint64
 	since, until time.Time
 	by, note     string // of the operator
 	limiter      algo.Limiter
+	instead      algo.Limiter // nil: the key is denied
+	limit        string       // of instead
 }
 
 func newBlock(key string, d time.Duration, l algo.Limiter) *block {

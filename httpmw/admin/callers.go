@@ -13,6 +13,7 @@ import (
 // Reading and writing take no lock, and a key that is known allocates nothing.
 type callers struct {
 	now, before atomic.Pointer[keyBits]
+	newest      newest
 	wanted      [mostWanted]struct {
 		hash atomic.Uint64
 		key  atomic.Pointer[string]
@@ -37,6 +38,7 @@ func (c *callers) note(key string) {
 	h := keyfunc.Hash(key)
 	if b := c.now.Load(); b == nil || !b.has(h) {
 		c.add(b, h)
+		c.newest.note(key)
 	}
 	w := &c.wanted[h%mostWanted]
 	if w.hash.Load() == h && w.key.Load() == nil && len(key) <= mostNamed {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed/rules"
 )
 
 // ErrUnsupported reports an action that a limiter has no means for.
@@ -17,22 +18,31 @@ type Controlled struct {
 	// Switch has On, Off and IsOn. While it is off every key is admitted that is
 	// not blocked.
 	*algo.Switch
-	limiter algo.Limiter
-	own     blocker // the limiter, if it bans keys itself
-	blocked blocklist
-	callers callers
+	limiter  algo.Limiter
+	own      blocker  // beneath, if it bans keys itself
+	rule     adjuster // beneath, if it adjusts the limits of keys itself
+	blocked  blocklist
+	adjusted blocklist
+	callers  callers
 }
 
 // Control wraps l, which it asks for every key that is not blocked, with a kill
-// switch and a list of blocked keys. It costs a hash of the key and four atomic
-// loads, and two lookups in a map while a key is blocked. It takes 80 KB, and
+// switch, a list of blocked keys and one of keys with another limit. It costs a hash of the key and
+// five atomic loads, and a lookup in a map while a list has keys. It takes 100 KB, and
 // the keys that the page shows: at most 1024 of up to 512 bytes. It panics if l is nil.
 func Control(l algo.Limiter) *Controlled {
 	if l == nil {
 		panic("admin: Control: the limiter is nil")
 	}
 	c := &Controlled{limiter: l, Switch: algo.NewSwitch(l)}
-	c.own, _ = l.(blocker)
+	for one := range algo.Walk(l) {
+		if own, ok := one.(blocker); ok {
+			c.own = own
+		}
+		if rule, ok := one.(adjuster); ok {
+			c.rule = rule
+		}
+	}
 	return c
 }
 
@@ -57,6 +67,9 @@ func (c *Controlled) choose(key string) algo.Limiter {
 	if !on {
 		return algo.Unlimited()
 	}
+	if b := c.adjusted.find(key); b != nil {
+		return b.instead
+	}
 	return c.limiter
 }
 
@@ -77,7 +90,13 @@ func (c *Controlled) Ban(ctx context.Context, key string, d time.Duration) error
 	if c.own == nil {
 		return c.blocked.add(newBlock(key, d, c.limiter))
 	}
-	err := c.own.Ban(ctx, key, d)
+	var err error
+	if _, has := c.Adjusted()[key]; has { // of which the ban would know nothing
+		err = c.Adjust(ctx, key, rules.Temporary{})
+	}
+	if err == nil {
+		err = c.own.Ban(ctx, key, d)
+	}
 	if err == nil {
 		_ = c.blocked.add(newBlock(key, d, c.limiter)) // a full list does not make the ban less
 	}
@@ -111,6 +130,42 @@ func (c *Controlled) Refund(ctx context.Context, key string, n int64) error {
 	return fmt.Errorf("admin: %T gives back the units of leases only: %w", c.limiter, errors.ErrUnsupported)
 }
 
+// Adjust gives key another limit until t.Until, at most 365 days from now; the zero t takes it away.
+// A limiter of package rules does so in all instances; any other limit of a key holds in this
+// process, for up to 1000 keys at a time. The key begins afresh, and has its debt from
+// before when the limit ends.
+func (c *Controlled) Adjust(ctx context.Context, key string, t rules.Temporary) error {
+	d := time.Until(t.Until)
+	switch {
+	case t == rules.Temporary{} && c.rule == nil:
+		c.adjusted.remove(key)
+		return nil
+	case t != rules.Temporary{} && (d <= 0 || d > longestBan):
+		return fmt.Errorf("admin: limit of a key until %v, want a time within %v", t.Until, longestBan)
+	case c.rule != nil:
+		return c.rule.Adjust(ctx, key, t)
+	}
+	instead, err := t.Limit.New()
+	if err != nil {
+		return err
+	}
+	b := newBlock(key, d, c.limiter)
+	b.instead, b.limit, b.note = instead, t.Limit.String(), t.Reason
+	return c.adjusted.add(b)
+}
+
+// Adjusted returns the keys with another limit.
+func (c *Controlled) Adjusted() map[string]rules.Temporary {
+	if c.rule != nil {
+		return c.rule.Adjusted()
+	}
+	all := map[string]rules.Temporary{}
+	for _, b := range c.adjusted.all() {
+		all[b.key] = rules.Temporary{Limit: algo.Must(algo.Parse(b.limit)), Until: b.until, Reason: b.note}
+	}
+	return all
+}
+
 // Unban lifts a Ban. The debt of key stays, except on Redis, where a ban takes its
 // place.
 func (c *Controlled) Unban(ctx context.Context, key string) error {
@@ -128,6 +183,11 @@ type (
 	blocker interface {
 		Ban(ctx context.Context, key string, d time.Duration) error
 	}
+	// adjuster is what limiters of package rules are.
+	adjuster interface {
+		Adjust(ctx context.Context, key string, t rules.Temporary) error
+		Adjusted() map[string]rules.Temporary
+	}
 	switcher interface {
 		On()
 		Off()
@@ -144,8 +204,20 @@ type abilities struct {
 	reset   func(ctx context.Context, key string) error
 	block   blocker
 	unblock func(ctx context.Context, key string) error
+	adjust  adjuster
 	onOff   switcher
 	process bool // a block holds in this process only
+	alone   bool // the limit of a key holds in this process only
+}
+
+// controlled is the Control in l, nil if there is none.
+func controlled(l algo.Limiter) *Controlled {
+	for one := range algo.Walk(l) {
+		if c, ok := one.(*Controlled); ok {
+			return c
+		}
+	}
+	return nil
 }
 
 func abilitiesOf(l algo.Limiter) (a abilities) {
@@ -156,14 +228,19 @@ func abilitiesOf(l algo.Limiter) (a abilities) {
 			a.reset = func(ctx context.Context, key string) error { return reset(ctx, l, key) }
 		}
 	}
+	if c := controlled(l); c != nil {
+		a.block, a.unblock, a.onOff = c, c.Unban, c
+		if !algo.About(l).NeedsRelease {
+			a.adjust = c
+		}
+		a.process, a.alone = c.own == nil, c.rule == nil
+		return a
+	}
 	a.block, _ = l.(blocker)
+	a.adjust, _ = l.(adjuster)
 	a.onOff, _ = l.(switcher)
 	if a.block != nil {
 		a.unblock = a.reset // which lifts a ban, see WithPolicy
-	}
-	if c, ok := l.(*Controlled); ok {
-		a.process = c.own == nil
-		a.unblock = c.Unban
 	}
 	return a
 }

@@ -24,8 +24,8 @@
 // The files of the page are public to all clients that reach the handler. The
 // data is not: by default it is served only to clients on this machine, see
 // [WithAuthorizeRead]. Actions (looking at a key, forgiving it, blocking it,
-// unblocking it, switching a limit off) are denied until [WithAuthorize]
-// permits them, and are logged.
+// unblocking it, raising or lowering its limit, switching a limit off) are denied until
+// [WithAuthorize] permits them, and are logged.
 //
 // An action is a POST with the header X-Sluice-Admin, which no page of another
 // origin can send, and which net/http's CrossOriginProtection would refuse
@@ -38,7 +38,10 @@
 // limiter gets, see package keyfunc. An action on a key that no request had counts as a
 // typo until the operator repeats it. A request of a blocked key counts as blocked, not
 // as denied, and the page lists for each blocked key the operator, the end of the block
-// and the reason. A limit that is switched off keeps its blocks.
+// and the reason, and so for each key with another limit. A limit that is switched off keeps both.
+//
+// The table of a limit that is full names the prefixes that a tenth of the newest keys share, never
+// a whole key. A limit that denies nothing, on trial or for lack of a rule, is marked.
 //
 // The function of WithAuthorize decides alone. A function that checks the peer's
 // address has to check the Host as well: a web site can point a name of its own
@@ -51,9 +54,26 @@
 //
 //	mux.Handle("/limits/", http.StripPrefix("/limits", panel))
 //
-// The API behind the page is GET api/state, and POST api/peek, api/reset,
-// api/block, api/unblock and api/switch with JSON objects. It serves the page and may change
-// with it.
+// # API
+//
+// GET api/state is what the page shows; it may change with the page. The actions are POST with a
+// JSON object; policy names the limit, and key, who (a list) or hash the key as above:
+//
+//	api/why      the answer that a request would get now, and why; without policy, of all limits
+//	api/reset    forget the debt of the key, and lift a block
+//	api/block    deny all requests of the key for "seconds"; "note" says why
+//	api/unblock  lift a block
+//	api/adjust   give the key another "limit" for "seconds"; without "limit", its own again
+//	api/switch   "on": false admits all requests that are not blocked
+//
+// Errors are {"error": "..."} with the status 400, 403, 404, 409 (the key is not known: repeat with
+// "unseen": true) or 502. With curl:
+//
+//	act() { curl -s http://127.0.0.1:9090/api/$1 -H "Authorization: Bearer $TOKEN" -H 'X-Sluice-Admin: 1' --json "$2"; }
+//	act why    '{"key": "user-7"}'
+//	act adjust '{"policy": "users", "key": "user-7", "limit": "200/min", "seconds": 3600, "note": "migration"}'
+//	act block  '{"policy": "users", "key": "user-7", "seconds": 600, "note": "ticket 7"}'
+//	act reset  '{"policy": "users", "key": "user-7"}'
 //
 // # Cost
 //

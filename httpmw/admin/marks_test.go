@@ -25,7 +25,7 @@ func TestMarks(t *testing.T) {
 		require.Error(t, s.page.Update(admin.WithPolicy("p", nil)))
 		s.page.Mark("deployed " + strings.Repeat("x", 1000))
 		ask(t, s.page, "switch", `{"policy":"p","on":false}`)
-		ask(t, s.page, "peek", `{"policy":"p","key":"k"}`)
+		ask(t, s.page, "why", `{"policy":"p","key":"k"}`)
 		serve(s.page, order("block", `{"policy":"p","key":"unseen","seconds":5}`))
 		marks := state(t, s.page)["marks"].([]any)
 		require.Len(t, marks, 3)

@@ -124,7 +124,7 @@ func TestConcurrently(t *testing.T) {
 			for i := range 50 {
 				_ = state(t, a)
 				ask(t, a, "block", fmt.Sprintf(`{"policy":"p","key":"k%d","seconds":60,"unseen":true}`, i%7))
-				ask(t, a, "peek", `{"policy":"p","key":"k1"}`)
+				ask(t, a, "why", `{"policy":"p","key":"k1"}`)
 				ask(t, a, "switch", fmt.Sprintf(`{"policy":"p","on":%v}`, i%2 == 0))
 				require.NoError(t, a.Update(admin.WithPolicy("p", limiter)))
 			}

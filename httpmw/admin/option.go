@@ -26,8 +26,10 @@ const (
 
 // WithPolicy shows a limit under the name in its events, such as the one of
 // httpmw.WithName; at most 60 of them. l is the limiter that the middleware calls.
+// A [Control] may be beneath it, as in algo.Shadow.
 // The possible actions depend on its methods: Reset(key), or Reset(ctx, key)
-// error; Ban(ctx, key, duration) error, which Reset lifts; On, Off and IsOn.
+// error; Ban(ctx, key, duration) error, which Reset lifts; Adjust as the limiters of package rules
+// have it; On, Off and IsOn.
 // [Control] adds those that a limiter lacks, and lets operators act on a key by
 // the hash that the page shows.
 func WithPolicy(name string, l algo.Limiter) Option {
@@ -41,8 +43,8 @@ func WithPolicy(name string, l algo.Limiter) Option {
 			return fmt.Errorf("policy %q: the name is taken", name)
 		}
 		p := policy{name: name, limiter: l, can: abilitiesOf(l), blocks: new(blocklist)}
-		if controlled, ok := l.(*Controlled); ok {
-			p.blocks, p.callers = &controlled.blocked, &controlled.callers
+		if c := controlled(l); c != nil {
+			p.blocks, p.callers = &c.blocked, &c.callers
 		}
 		c.policies = append(c.policies, p)
 		return validName("policy", name)

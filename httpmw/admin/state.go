@@ -2,7 +2,9 @@ package admin
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +41,8 @@ type policyState struct {
 	Kind       string              `json:"kind"`
 	Text       string              `json:"text"` // of the configuration
 	Limit      *limitState         `json:"limit"`
-	On         *bool               `json:"on"` // nil: it has no switch
+	On         *bool               `json:"on"`  // nil: it has no switch
+	Off        bool                `json:"off"` // it denies nothing although it is on: a trial, or no rule
 	Table      *tableState         `json:"table"`
 	Can        []string            `json:"can"`
 	Identity   []string            `json:"identity"` // names of a caller; none: its key
@@ -125,8 +128,8 @@ func (s *state) addPolicies(a *Admin, c *config) {
 
 func (p *policy) state(counts *series, s *state) policyState {
 	st := policyState{
-		Name: p.name, Registered: true, Text: p.text, Table: table(p.limiter), Kind: kindOfLimiter(p.limiter), Can: []string{"peek"},
-		Columns: counts.state(s), Scope: p.scope(), Identity: []string{}, Blocked: len(p.blocks.all()),
+		Name: p.name, Registered: true, Text: p.text, Table: p.table(), Kind: kindOfLimiter(p.limiter), Can: []string{"why"},
+		Columns: counts.state(s), Scope: scopes[p.can.process], Identity: []string{}, Blocked: len(p.blocks.all()),
 	}
 	if p.identity.key != nil {
 		st.Identity = p.identity.parts
@@ -143,23 +146,29 @@ func (p *policy) state(counts *series, s *state) policyState {
 	if p.can.unblock != nil {
 		st.Can = append(st.Can, "unblock")
 	}
+	if p.can.adjust != nil {
+		st.Can = append(st.Can, "adjust")
+	}
+	st.Off = algo.About(p.limiter).Off
 	if p.can.onOff != nil {
 		st.Can = append(st.Can, "switch")
 		on := p.can.onOff.IsOn()
 		st.On = &on
+		st.Off = st.Off && on
 	}
 	return st
 }
 
-// blockState is a block that was set through this page.
+// blockState is a block that was set through this page, or another limit of a key.
 type blockState struct {
 	Policy string `json:"policy"`
+	Limit  string `json:"limit"` // empty: the key is blocked
 	Hash   string `json:"hash"`
 	Key    string `json:"key"`
 	By     string `json:"by"`
 	Note   string `json:"note"`
 	Scope  string `json:"scope"`
-	Since  int64  `json:"since"` // Unix time in ms
+	Since  int64  `json:"since"` // Unix time in ms; 0: not known
 	Until  int64  `json:"until"`
 }
 
@@ -169,23 +178,37 @@ func (s *state) addBlocks(c *config) {
 		for _, b := range p.blocks.all() {
 			st := blockState{
 				Policy: p.name, Hash: hashText(b.hash), By: b.by, Note: b.note,
-				Scope: p.scope(), Since: b.since.UnixMilli(), Until: b.until.UnixMilli(),
+				Scope: scopes[p.can.process], Since: b.since.UnixMilli(), Until: b.until.UnixMilli(),
 			}
 			if c.clear {
 				st.Key = b.key
 			}
 			s.Blocks = append(s.Blocks, st)
 		}
+		if p.can.adjust != nil {
+			s.addAdjusted(c, p)
+		}
 	}
 }
 
-// scope is where a block holds.
-func (p *policy) scope() string {
-	if p.can.process {
-		return "process"
+// addAdjusted adds the keys of a policy that have another limit.
+func (s *state) addAdjusted(c *config, p *policy) {
+	all := p.can.adjust.Adjusted()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		t := all[key]
+		st := blockState{
+			Policy: p.name, Limit: t.Limit.String(), Hash: hashText(keyfunc.Hash(key)), Note: t.Reason,
+			Scope: scopes[p.can.alone], Until: t.Until.UnixMilli(),
+		}
+		if c.clear {
+			st.Key = key
+		}
+		s.Blocks = append(s.Blocks, st)
 	}
-	return "everywhere"
 }
+
+// scopes are where a block or another limit holds: in this process only, or not.
+var scopes = map[bool]string{true: "process", false: "everywhere"}
 
 // keyText is the key of a hash where it is known and may be shown.
 func (c *config) keyText(policy string, hash uint64) string {
@@ -204,6 +227,13 @@ func (p *policy) named(hash uint64) (key string, ok bool) {
 	if b := p.blocks.findHash(hash, time.Now()); b != nil {
 		return b.key, true
 	}
+	if p.can.adjust != nil {
+		for key := range p.can.adjust.Adjusted() {
+			if keyfunc.Hash(key) == hash {
+				return key, true
+			}
+		}
+	}
 	if p.callers == nil {
 		return "", false
 	}
@@ -212,11 +242,13 @@ func (p *policy) named(hash uint64) (key string, ok bool) {
 
 // kindOfLimiter names a limiter by its algorithm, "token-bucket", or else by its type.
 func kindOfLimiter(l algo.Limiter) string {
-	if c, ok := l.(*Controlled); ok {
+	if c := controlled(l); c != nil {
 		l = c.limiter
 	}
-	if r, ok := l.(*algo.RateLimiter); ok && r.Spec().Algorithm != "" {
-		return r.Spec().Algorithm
+	for one := range algo.Walk(l) {
+		if r, ok := one.(*algo.RateLimiter); ok && r.Spec().Algorithm != "" {
+			return r.Spec().Algorithm
+		}
 	}
 	return strings.TrimPrefix(fmt.Sprintf("%T", l), "*")
 }

@@ -69,13 +69,17 @@ func (p *policy) seen(ctx context.Context, key string) bool {
 	return d.Remaining < d.Limit || d.ResetAfter > 0
 }
 
+// of is the limiter that decides about key. An operator's look is no request.
+func (p *policy) of(key string) algo.Limiter {
+	if c := controlled(p.limiter); c != nil {
+		return c.choose(key)
+	}
+	return p.limiter
+}
+
 // peek is the state of a key.
 func (p *policy) peek(ctx context.Context, key string) (algo.Decision, error) {
-	l := p.limiter
-	if c, ok := l.(*Controlled); ok {
-		l = c.choose(key)
-	}
-	lease, err := l.Acquire(ctx, key, 0)
+	lease, err := p.of(key).Acquire(ctx, key, 0)
 	if err == nil {
 		lease.Release(algo.Canceled)
 	}

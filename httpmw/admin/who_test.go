@@ -59,7 +59,7 @@ func TestActionsByHash(t *testing.T) {
 		require.Equal(t, hash, at(t, state(t, s.page), "blocks", 0, "hash"))
 		ask(t, s.page, "unblock", fmt.Sprintf(`{"policy":"p","hash":"%s"}`, hash))
 		require.Equal(t, 200, s.get("mallory"))
-		require.Equal(t, 1.0, ask(t, s.page, "peek", `{"policy":"p","key":"mallory"}`)["remaining"], "the debt stayed")
+		require.Equal(t, 1.0, ask(t, s.page, "why", `{"policy":"p","key":"mallory"}`)["remaining"], "the debt stayed")
 	}
 }
 
@@ -69,7 +69,7 @@ func TestActionsOnUnseenKeys(t *testing.T) {
 	s := newService(t, keyfunc.Secret("X-User", []byte("0123456789abcdef")))
 	require.Equal(t, 200, s.get("an API key"))
 	for _, key := range []string{"an API key", "another", "0123456789abcdef"} {
-		require.Equal(t, false, ask(t, s.page, "peek", `{"policy":"p","key":"`+key+`"}`)["seen"])
+		require.Equal(t, false, ask(t, s.page, "why", `{"policy":"p","key":"`+key+`"}`)["seen"])
 		for _, action := range []string{"block", "reset", "unblock"} {
 			w := serve(s.page, order(action, `{"policy":"p","key":"`+key+`","seconds":60}`))
 			require.Equal(t, http.StatusConflict, w.Code, key)
@@ -102,7 +102,7 @@ func TestActionsByIdentity(t *testing.T) {
 	})))
 	require.Equal(t, []any{"header X-User"}, at(t, state(t, s.page), "policies", 0, "identity"))
 	require.Equal(t, 200, s.get("an API key"))
-	require.Equal(t, 2.0, ask(t, s.page, "peek", `{"policy":"p","who":["an API key"]}`)["remaining"])
+	require.Equal(t, 2.0, ask(t, s.page, "why", `{"policy":"p","who":["an API key"]}`)["remaining"])
 	ask(t, s.page, "block", `{"policy":"p","who":["an API key"],"seconds":60}`)
 	require.Equal(t, 429, s.get("an API key"))
 	require.Equal(t, 200, s.get("another"))
@@ -131,12 +131,12 @@ func TestBlocksAreListed(t *testing.T) {
 		listed := state(t, s.page)
 		require.Equal(t, map[string]any{
 			"policy": "p", "hash": fmt.Sprintf("%016x", keyfunc.Hash("mallory")), "key": "mallory", "by": "ann", "note": "ticket 7",
-			"scope": "process", "since": float64(now.UnixMilli()), "until": float64(now.Add(time.Minute).UnixMilli()),
+			"scope": "process", "since": float64(now.UnixMilli()), "limit": "", "until": float64(now.Add(time.Minute).UnixMilli()),
 		}, at(t, listed, "blocks", 0))
 		require.Equal(t, "blocked", at(t, listed, "decisions", 0, "kind"))
 		require.Equal(t, 1.0, total(t, listed, "p", "blocked"))
 		require.Zero(t, total(t, listed, "p", "denied"))
-		require.Equal(t, float64(now.Add(time.Minute).UnixMilli()), ask(t, s.page, "peek", `{"policy":"p","key":"mallory"}`)["blocked_until"])
+		require.Equal(t, float64(now.Add(time.Minute).UnixMilli()), ask(t, s.page, "why", `{"policy":"p","key":"mallory"}`)["blocked_until"])
 
 		for s.get("alice") == 200 {
 		}
@@ -197,11 +197,11 @@ func TestManyCallers(t *testing.T) {
 	feed(50_000, 100_000)
 	require.Less(t, int64(heap())-int64(before), int64(4<<20))
 	hash := at(t, state(t, s.page), "top", 0, "hash").(string)
-	require.Equal(t, hash, ask(t, s.page, "peek", `{"policy":"p","hash":"`+hash+`"}`)["hash"])
+	require.Equal(t, hash, ask(t, s.page, "why", `{"policy":"p","hash":"`+hash+`"}`)["hash"])
 	ask(t, s.page, "block", `{"policy":"p","key":"user-99999","seconds":60}`)
 	missed := 0
 	for i := range 1000 {
-		if ask(t, s.page, "peek", fmt.Sprintf(`{"policy":"p","key":"unseen-%d"}`, i))["seen"] == true {
+		if ask(t, s.page, "why", fmt.Sprintf(`{"policy":"p","key":"unseen-%d"}`, i))["seen"] == true {
 			missed++
 		}
 	}

@@ -107,7 +107,7 @@ func defaults() *File {
 		Listen:        "127.0.0.1:8080",
 		Admin:         "127.0.0.1:8081",
 		AccessLog:     "off",
-		Store:         Store{Kind: Local, Prefix: "sluice", Timeout: 20 * time.Millisecond, Fallback: "local"},
+		Store:         Store{Kind: Local, Timeout: 20 * time.Millisecond, Fallback: "local"},
 		Timeouts: Timeouts{
 			ReadHeader: 10 * time.Second, Body: 30 * time.Second, WholeBody: 30 * time.Minute, Idle: 2 * time.Minute, Upstream: 30 * time.Second, UpIdle: time.Second, Send: time.Minute,
 			Unready: 2 * time.Second, Drain: 30 * time.Second,

@@ -27,7 +27,7 @@ type Store struct {
 	Username  string
 	Password  Secret // where the password lies
 	TLS       bool
-	Prefix    string
+	Prefix    string // of the keys; empty: sluice- and the name of the program
 	Timeout   time.Duration
 	Fallback  string // local, allow or deny
 	Instances int    // 0: counted in Redis
@@ -129,17 +129,21 @@ func RandomPepper() []byte {
 	return b
 }
 
+// Shortened is an ID in so many bytes at most: the end of a long one is a hash.
+func Shortened(id string, most int) string {
+	if len(id) <= most {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return id[:most-33] + "#" + hex.EncodeToString(sum[:16])
+}
+
 // NewLimiter makes the limiter of a limit on a store, which has fewer algorithms
 // than package algo.
 func NewLimiter(s *distributed.Store, id string, spec algo.Spec) (algo.Limiter, error) {
-	const most = 120 // bytes of a name
-	if len(id) > most {
-		sum := sha256.Sum256([]byte(id))
-		id = id[:most-33] + "#" + hex.EncodeToString(sum[:16])
-	}
 	// The kind is part of the name: a name whose kind has changed starts anew, and
 	// the values of the older kind are not read.
-	l, err := s.Limiter(id+"."+AlgorithmOf(spec), spec)
+	l, err := s.Limiter(Shortened(id, 120)+"."+AlgorithmOf(spec), spec)
 	if err != nil {
 		return nil, err
 	}

@@ -25,7 +25,7 @@ import (
 func TestRedis(t *testing.T) {
 	server := redistest.Start(t)
 	open := func() *reload.Limits {
-		store, closeStore, err := live.OpenStore(config.Store{
+		store, closeStore, err := live.OpenStore("test", config.Store{
 			Kind: config.Redis, Addresses: []string{server.Addr()}, Prefix: "p", Timeout: 5 * time.Second, Fallback: "deny",
 		}, slog.New(slog.DiscardHandler), func(e distributed.Event) {
 			if e.Kind != distributed.InstancesChanged && e.Kind != distributed.MixedParameters {
@@ -66,7 +66,7 @@ func TestRedis(t *testing.T) {
 // Behind sentinels the limits follow the primary.
 func TestSentinel(t *testing.T) {
 	s := redistest.StartSentinels(t)
-	store, closeStore, err := live.OpenStore(config.Store{
+	store, closeStore, err := live.OpenStore("test", config.Store{
 		Kind: config.Redis, Addresses: s.Addrs, Sentinel: s.Name, Prefix: "p", Timeout: 5 * time.Second, Fallback: "deny",
 	}, slog.New(slog.DiscardHandler), nil)
 	require.NoError(t, err)
@@ -91,7 +91,7 @@ func TestRotatedPassword(t *testing.T) {
 		require.NoError(t, admin.ConfigSet(ctx, "requirepass", password).Err())
 	}
 	change("first")
-	store, closeStore, err := live.OpenStore(config.Store{
+	store, closeStore, err := live.OpenStore("test", config.Store{
 		Kind: config.Redis, Addresses: []string{server.Addr()}, Password: config.Secret{File: path}, Prefix: "p", Timeout: time.Second, Fallback: "local",
 	}, slog.New(slog.DiscardHandler), nil)
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -12,10 +13,11 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
-// OpenStore opens the store that a file names: nil for the local one. It does
+// OpenStore opens the store that the file of a program names: nil for the local one. Programs
+// share a prefix only if their files say so: as instances of one they would halve each other's limits. It does
 // not dial. Events of Redis go to log; hook may be nil. The second result
 // closes it.
-func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (*distributed.Store, func() error, error) {
+func OpenStore(program string, s config.Store, log *slog.Logger, hook func(distributed.Event)) (*distributed.Store, func() error, error) {
 	if s.Kind != config.Redis {
 		return nil, func() error { return nil }, nil
 	}
@@ -34,7 +36,7 @@ func OpenStore(s config.Store, log *slog.Logger, hook func(distributed.Event)) (
 		"local": distributed.FallbackLocal, "allow": distributed.FallbackAllow, "deny": distributed.FallbackDeny,
 	}
 	opts := []distributed.Option{
-		distributed.WithPrefix(s.Prefix), distributed.WithTimeout(s.Timeout),
+		distributed.WithPrefix(cmp.Or(s.Prefix, "sluice-"+program)), distributed.WithTimeout(s.Timeout),
 		distributed.WithFallback(fallbacks[s.Fallback]),
 		distributed.WithLogger(log),
 	}

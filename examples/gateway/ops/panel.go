@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/reload"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/distributed/rules"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/httpmw/admin"
 )
@@ -21,7 +23,8 @@ type Panel struct {
 	*admin.Admin
 	store *distributed.Store
 	// Wrap makes limits controllable, if anybody may act. It is nil otherwise.
-	Wrap  func(algo.Limiter) algo.Limiter
+	Wrap  func(id string, l algo.Limiter) algo.Limiter
+	keys  *rules.Rules                // limits of single keys in all instances; nil with a local store
 	allow atomic.Pointer[authorize]   // by the token; nil: there is none
 	file  atomic.Pointer[config.File] // in force
 }
@@ -42,13 +45,31 @@ func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.
 		p.allow.Store(&allow)
 		check := func(r *http.Request) error { return (*p.allow.Load())(r) }
 		opts = append(opts, admin.WithAuthorize(check), admin.WithAuthorizeRead(check))
-		p.Wrap = func(l algo.Limiter) algo.Limiter { return admin.Control(l) }
+		if store != nil {
+			if p.keys, err = rules.New(context.Background(), store, "keys", rules.WithLogger(log)); err != nil {
+				return nil, err
+			}
+		}
+		p.Wrap = func(id string, l algo.Limiter) algo.Limiter {
+			if p.keys != nil {
+				l = p.keys.Over(config.Shortened(id, 90), l)
+			}
+			return admin.Control(l)
+		}
 	}
 	if f.ShowKeys {
 		opts = append(opts, admin.WithClearKeys())
 	}
 	p.Admin, err = admin.New(opts...)
 	return p, err
+}
+
+// Close ends what the page follows. It comes before the end of the store.
+func (p *Panel) Close() error {
+	if p.keys == nil {
+		return nil
+	}
+	return p.keys.Close()
 }
 
 // byToken allows the holders of the token of a file; nil if it has none.
@@ -107,6 +128,7 @@ func (p *Panel) Status(w *reload.Watcher, overload *adaptive.Limiter) (s Status)
 type Limit struct {
 	Limiter  algo.Limiter
 	Text     string // as the file has it
+	Trial    bool   // it denies nothing
 	Identity config.Identity
 }
 
@@ -122,7 +144,11 @@ func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error 
 			break
 		}
 		l := limits[name]
-		opts = append(opts, admin.WithPolicy(name, l.Limiter))
+		shown := l.Limiter
+		if l.Trial {
+			shown = algo.Shadow(shown)
+		}
+		opts = append(opts, admin.WithPolicy(name, shown))
 		if l.Text != "" && len(l.Text) <= mostText {
 			opts = append(opts, admin.WithText(name, l.Text))
 		}

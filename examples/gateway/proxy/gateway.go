@@ -23,7 +23,7 @@ type Options struct {
 	Log     *slog.Logger
 	// Wrap, if not nil, puts something around each limiter that is made, such as
 	// an operator's switch.
-	Wrap func(algo.Limiter) algo.Limiter
+	Wrap func(id string, l algo.Limiter) algo.Limiter
 	// Changed, if not nil, receives the limits in force by their names, and the
 	// overload protection, nil if it is off, whenever they may have changed. An error is logged.
 	Changed func(limits map[string]ops.Limit, overload *adaptive.Limiter) error
@@ -177,7 +177,7 @@ func (g *Gateway) tell(callers config.Callers) {
 	for _, l := range allLimits(g.file) {
 		// The key function was made from the same keys before.
 		id, _ := callers.Identity(l.Keys)
-		shown[l.Name] = ops.Limit{Limiter: g.limits[l.Name], Text: l.Spec.String(), Identity: id}
+		shown[l.Name] = ops.Limit{Limiter: g.limits[l.Name], Text: l.Spec.String(), Trial: l.Shadow, Identity: id}
 	}
 	var overload *adaptive.Limiter
 	if g.overload != nil {

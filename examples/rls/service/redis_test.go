@@ -88,7 +88,7 @@ func TestNegativeHitsOfBothKindsOfLimits(t *testing.T) {
 	var log bytes.Buffer
 	s, err := service.New(f, service.Options{
 		Store: openStore(t, server), Log: slog.New(slog.NewTextHandler(&log, nil)),
-		Wrap: func(l algo.Limiter) algo.Limiter {
+		Wrap: func(_ string, l algo.Limiter) algo.Limiter {
 			if d := algo.About(l); d.Quota == 7 {
 				return algo.Must(algo.NewTokenBucket(algo.PerDay(7)))
 			}

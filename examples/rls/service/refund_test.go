@@ -82,7 +82,7 @@ func negativeHits(t *testing.T, r *rig) {
 func TestNegativeHitsBehindTheSwitch(t *testing.T) {
 	f, err := config.Parse("f", []byte(refundFile))
 	require.NoError(t, err)
-	s, err := service.New(f, service.Options{Log: slog.New(slog.DiscardHandler), Wrap: func(l algo.Limiter) algo.Limiter { return admin.Control(l) }})
+	s, err := service.New(f, service.Options{Log: slog.New(slog.DiscardHandler), Wrap: func(_ string, l algo.Limiter) algo.Limiter { return admin.Control(l) }})
 	require.NoError(t, err)
 	ask := func(n uint32, d *ratelimit.RateLimitDescriptor) uint32 {
 		resp, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "d", HitsAddend: n, Descriptors: []*ratelimit.RateLimitDescriptor{d}})

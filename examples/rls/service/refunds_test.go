@@ -65,7 +65,7 @@ func newRefunds(t *testing.T) *refunds {
 	r := &refunds{}
 	r.service, err = service.New(f, service.Options{
 		Log:  slog.New(slog.NewTextHandler(&r.log, nil)),
-		Wrap: func(l algo.Limiter) algo.Limiter { return slow{l, r} },
+		Wrap: func(_ string, l algo.Limiter) algo.Limiter { return slow{l, r} },
 	})
 	require.NoError(t, err)
 	return r
@@ -128,7 +128,7 @@ func TestNegativeHitsThatPanic(t *testing.T) {
 func TestNegativeHitsUnsupported(t *testing.T) {
 	here, onRedis := newRig(t, refundFile, nil), newRig(t, refundFile, openStore(t, redistest.Start(t)))
 	f := here.parse(refundFile)
-	switched, err := service.New(f, service.Options{Log: slog.New(slog.DiscardHandler), Wrap: func(l algo.Limiter) algo.Limiter { return admin.Control(l) }})
+	switched, err := service.New(f, service.Options{Log: slog.New(slog.DiscardHandler), Wrap: func(_ string, l algo.Limiter) algo.Limiter { return admin.Control(l) }})
 	require.NoError(t, err)
 	for s, text := range map[*service.Service]string{
 		here.service:    "algo: sliding log: Refund: unsupported operation",

@@ -29,7 +29,7 @@ type Options struct {
 	Observe telemetry.Observer // may be nil
 	Log     *slog.Logger
 	// Wrap, if not nil, puts something around each limiter of the file.
-	Wrap func(algo.Limiter) algo.Limiter
+	Wrap func(id string, l algo.Limiter) algo.Limiter
 	// Changed, if not nil, receives the limits in force by their names
 	// whenever they may have changed. An error is logged.
 	Changed func(limits map[string]ops.Limit) error

@@ -44,7 +44,7 @@ domains:
 	var limits map[string]ops.Limit
 	s, err := service.New(f, service.Options{
 		Log:     slog.New(slog.DiscardHandler),
-		Wrap:    func(l algo.Limiter) algo.Limiter { return keys{l, &last} },
+		Wrap:    func(_ string, l algo.Limiter) algo.Limiter { return keys{l, &last} },
 		Changed: func(shown map[string]ops.Limit) error { limits = shown; return nil },
 	})
 	require.NoError(t, err)

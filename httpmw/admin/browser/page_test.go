@@ -91,6 +91,14 @@ func TestPage(t *testing.T) {
 	b.until(`document.querySelector("#blocked").hidden`)
 	require.Equal(t, 0, s.users.Blocked())
 
+	// Another limit for the key, listed with its reason, ended by hand.
+	b.do(chromedp.SetValue("#limit", "1200/min burst 999"), chromedp.SetValue("#note", "ticket 8"), chromedp.Click("#adjust"))
+	b.until(`document.querySelector("#key-hash").textContent.includes("limit 1200/min burst 999 for 60 min, in this process")`)
+	b.until(`/of 999 left.* Limit 1200\/min burst 999, set by an operator\.$/.test(document.querySelector("#key-says").textContent)`)
+	b.until(`document.querySelector("#blocks").textContent.includes("1200/min burst 999") && document.querySelector("#blocks").textContent.includes("ticket 8")`)
+	b.do(chromedp.Click("#blocks td:last-child button"))
+	b.until(`document.querySelector("#blocked").hidden`)
+
 	// A key of a row, by its hash.
 	b.do(chromedp.Click("#top button.link"))
 	b.until(`document.querySelector("#top tr.same .mono button").textContent === document.querySelector("#key").value`)

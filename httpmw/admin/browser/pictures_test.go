@@ -49,6 +49,8 @@ func TestPictures(t *testing.T) {
 	b.until(`document.querySelectorAll("#policies tbody tr").length >= 5 && document.querySelectorAll("#panels section").length === 2`)
 	b.do(chromedp.SetValue("#key", "user-1"), chromedp.Click("#key-form .main"))
 	b.until(`document.querySelector("#key-says").textContent.includes("left")`)
+	b.do(chromedp.SetValue("#limit", "1200/min burst 40"), chromedp.SetValue("#note", "ticket 8"), chromedp.Click("#adjust"))
+	b.until(`document.querySelector("#blocks").textContent.includes("1200/min burst 40")`)
 
 	wait(60)
 	s.stage.Store(1)

@@ -18,6 +18,8 @@ export function init() {
 	$("key-policy").addEventListener("change", () => { picked = ""; able(); });
 	$("reset").addEventListener("click", () => act("reset", {}, "forgiven"));
 	$("unblock").addEventListener("click", () => act("unblock", {}, "unblocked"));
+	$("adjust").addEventListener("click", () => act("adjust", { limit: $("limit").value, seconds: +$("seconds").value, note: $("note").value },
+		$("limit").value ? `limit ${$("limit").value} for ${time(+$("seconds").value)}` : "its own limit again"));
 	$("block").addEventListener("click", () => act("block", { seconds: +$("seconds").value, note: $("note").value }, `blocked for ${time(+$("seconds").value)}`));
 	fields(null);
 }
@@ -71,8 +73,9 @@ export function pick(row) {
 function able() {
 	const p = chosen();
 	fields(p);
-	for (const name of ["reset", "unblock", "block"]) $(name).disabled = !actions || !p || !p.can.includes(name);
-	$("seconds").disabled = $("note").disabled = $("block").disabled;
+	for (const name of ["reset", "unblock", "block", "adjust"]) $(name).disabled = !actions || !p || !p.can.includes(name);
+	$("limit").disabled = $("adjust").disabled;
+	$("seconds").disabled = $("note").disabled = $("block").disabled && $("adjust").disabled;
 	$("key-form").querySelector(".main").disabled = !actions || !p;
 	$("block").title = p && p.scope === "process" ? "In this process only" : "";
 }
@@ -94,13 +97,13 @@ async function look() {
 	busy = true;
 	const mine = watched;
 	try {
-		const d = await order("peek", mine.asked);
+		const d = await order("why", mine.asked);
 		if (mine !== watched) return;
 		watched.hash = d.hash;
 		for (let i = span - 1; i >= 0 && left[i] < 0 && span - i <= 3; i--) { left[i] = d.remaining; limits[i] = d.limit; }
 		say($("key-hash"), mine.did || (d.hash ? "hash " + d.hash : "the limit's own"));
 		const state = d.blocked_until ? `Blocked until ${new Date(d.blocked_until).toLocaleString("en-GB")}. ` : d.seen ? "" : "No request with this key has been seen: check the spelling. ";
-		tell(state + `${number(d.remaining)} of ${number(d.limit)} left` + (d.reset_after ? `, all of it in ${time(d.reset_after)}` : "") + ` (${d.source}).`, !d.seen);
+		tell(state + `${number(d.remaining)} of ${number(d.limit)} left` + (d.reset_after ? `, all of it in ${time(d.reset_after)}` : "") + ` (${d.source}).` + (d.adjusted ? ` Limit ${d.adjusted}, set by an operator.` : ""), !d.seen);
 	} catch (e) {
 		if (mine !== watched) return;
 		watched.stopped = e.status !== undefined;
@@ -121,7 +124,7 @@ async function act(name, more, done) {
 	try {
 		await order(name, { ...what, ...more, unseen: insist === same });
 		insist = "";
-		const scope = name === "block" && chosen()?.scope === "process" ? ", in this process" : "";
+		const scope = (name === "block" || name === "adjust") && chosen()?.scope === "process" ? ", in this process" : "";
 		watch(`${shown}: ${done}${scope}`);
 	} catch (e) {
 		insist = e.unseen ? same : "";

@@ -70,7 +70,7 @@ function pick(name) {
 }
 
 async function unblock(b) {
-	if (await action("unblock", { policy: b.policy, hash: b.hash, unseen: true })) { clearTimeout(timer); poll(); }
+	if (await action(b.limit ? "adjust" : "unblock", { policy: b.policy, hash: b.hash, unseen: true })) { clearTimeout(timer); poll(); }
 }
 
 function draw() {

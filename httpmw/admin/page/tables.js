@@ -27,9 +27,10 @@ class Row {
 		this.title.addEventListener("click", () => choose(p.name));
 		this.kind = el("small");
 		this.full = el("span", { class: "badge bad", hidden: true });
+		this.trial = el("span", { class: "badge warn", hidden: true }, "denies nothing: on trial, or no rule");
 		this.cells = {};
 		const cell = (name, cls) => (this.cells[name] = el("td", { class: cls }));
-		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind, this.full)), cell("limit"),
+		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind, this.full, this.trial)), cell("limit"),
 			...["admitted", "queued", "shadowed", "denied", "sum"].map((k) => cell(k, "num")), cell("by", "gap"), cell("on")), $("policies"));
 		this.state = el("span", { class: "badge" });
 		this.button = el("button", { type: "button" });
@@ -39,9 +40,11 @@ class Row {
 	update(p, counts, actions) {
 		this.on = p.on;
 		say(this.kind, p.registered ? p.kind + (p.table ? `, ${number(p.table.keys)} of ${number(p.table.capacity)} keys` : "") + (p.blocked ? `, ${p.blocked} blocked` : "") : "not registered");
+		this.trial.hidden = !p.off;
 		this.full.hidden = !p.table || !p.table.overflowed;
 		if (p.table) {
-			say(this.full, `table of keys full: ${number(p.table.overflowed)} charges without a place`);
+			const from = p.table.origins.map((o) => `${o.prefix}… ${percent(o.part)}`).join(", ");
+			say(this.full, `table of keys full: ${number(p.table.overflowed)} charges without a place` + (from ? `; new keys: ${from}` : ""));
 		}
 		say(this.cells.limit, p.text || limit(p.limit));
 		for (const k of ["admitted", "queued", "shadowed", "denied"]) {
@@ -123,10 +126,11 @@ export function blocks(state, pick, unblock) {
 	listed = key;
 	const clock = (ms) => new Date(ms).toLocaleString("en-GB");
 	$("blocks").tBodies[0].replaceChildren(...state.blocks.map((b) => {
-		const button = el("button", { type: "button", disabled: !state.actions, "aria-label": "Unblock " + b.hash }, "Unblock");
+		const word = b.limit ? "End" : "Unblock";
+		const button = el("button", { type: "button", disabled: !state.actions, "aria-label": `${word} ${b.hash}` }, word);
 		button.addEventListener("click", () => unblock(b));
-		return label(el("tr", {}, caller(b, pick), el("td", {}, policyName(b.policy)), el("td", {}, clock(b.until)), el("td", {}, clock(b.since)),
-			el("td", {}, b.by || "this process"), el("td", {}, b.note || "–"), el("td", {}, b.scope === "process" ? "this process" : "all instances"), el("td", {}, button)), $("blocks"));
+		return label(el("tr", {}, caller(b, pick), el("td", {}, policyName(b.policy)), el("td", {}, b.limit || "blocked"), el("td", {}, clock(b.until)),
+			el("td", {}, b.since ? clock(b.since) : "–"), el("td", {}, b.by || (b.limit ? "–" : "this process")), el("td", {}, b.note || "–"), el("td", {}, b.scope === "process" ? "this process" : "all instances"), el("td", {}, button)), $("blocks"));
 	}));
 }
 
@@ -144,7 +148,7 @@ export function top(keys, watched, pick) {
 		el("td", {}, policyName(k.policy)),
 		el("td", { class: "num" }, (k.least < k.most ? "≤ " : "") + number(k.most)),
 		el("td", { class: "bar" }, svg("svg", { "aria-hidden": true }, svg("rect", { width: `${k.most / most * 100}%`, height: 9, class: "k-denied" })))));
-	$("top").tBodies[0].replaceChildren(...(made.length ? made : [empty(4, "Nobody was limited.")]));
+	$("top").tBodies[0].replaceChildren(...(made.length ? made : [empty(4, "No key was limited.")]));
 }
 
 const marks = { admitted: "good", queued: "warn", shadowed: "warn", denied: "bad", blocked: "bad", failed: "bad" };
