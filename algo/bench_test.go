@@ -98,7 +98,7 @@ func BenchmarkKeyed(b *testing.B) {
 			i++
 		}
 	})
-	for _, n := range []int{1 << 10, 1 << 17} {
+	for _, n := range []int{1, 1 << 10, 1 << 17} {
 		ks := keys(n)
 		b.Run("allow/"+strconv.Itoa(n), func(b *testing.B) {
 			l := warmBucket(b, ks)

@@ -5,9 +5,9 @@ import "fmt"
 // make makes the limiter that s describes.
 func (k *kind) make(s Spec) (*RateLimiter, error) {
 	l := &RateLimiter{kind: k}
-	l.values, l.change = k.start(&l.words, s)
-	if l.corrections.engine = l.values; l.values == nil {
-		l.corrections.engine = &l.words
+	l.corrections.engine = k.start(&l.words, s)
+	if l.engine() != &l.words {
+		l.values = l.engine()
 	}
 	if err := l.set(s, s.Rate); err != nil {
 		return nil, err
@@ -17,12 +17,17 @@ func (k *kind) make(s Spec) (*RateLimiter, error) {
 
 // set replaces the limit. burstAt is the rate at which the burst was set.
 func (l *RateLimiter) set(s Spec, burstAt Rate) error {
-	if err := l.change(s, burstAt); err != nil {
+	if err := l.kind.change(l.engine(), s, burstAt); err != nil {
 		return fmt.Errorf("algo: %s: %w", l.kind.title, err)
 	}
-	l.spec, l.burstAt = s, burstAt
-	l.rate.Store(&s.Rate)
+	l.setting.Store(&setting{s, burstAt})
 	return nil
+}
+
+// setting is a limit in use.
+type setting struct {
+	spec    Spec
+	burstAt Rate // the rate when the burst was set
 }
 
 // replace replaces the limit by the one that to makes of the Spec in use.
@@ -35,7 +40,8 @@ func (l *RateLimiter) replace(method string, to func(s Spec, burstAt Rate) (Spec
 	}
 	l.changing.Lock()
 	defer l.changing.Unlock()
-	s, burstAt, err := to(l.spec, l.burstAt)
+	was := l.setting.Load()
+	s, burstAt, err := to(was.spec, was.burstAt)
 	if err != nil {
 		return err
 	}
@@ -44,9 +50,10 @@ func (l *RateLimiter) replace(method string, to func(s Spec, burstAt Rate) (Spec
 
 // Spec returns the limit in use; the zero Spec of a marker or a share.
 func (l *RateLimiter) Spec() Spec {
-	l.changing.Lock()
-	defer l.changing.Unlock()
-	return l.spec
+	if in := l.setting.Load(); in != nil {
+		return in.spec
+	}
+	return Spec{}
 }
 
 // SetRate changes the rate while the limiter runs. In windows and logs keys

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -212,6 +213,27 @@ func TestAbsentKeyGetsAFreshReading(t *testing.T) {
 			require.Equal(t, l.clock().Now(), lease.handle.At, spec)
 		}
 	})
+}
+
+// TestM1_OneKey: a limiter with one used key weighs at most 1 KB, so that there may be one
+// for each tenant; where the state of a key is not one word, at most 2 KB.
+func TestM1_OneKey(t *testing.T) {
+	for _, spec := range linearSpecs {
+		var all [2000]Limiter
+		before := heapInUse()
+		for i := range all {
+			all[i] = Must(Must(Parse(spec)).New())
+			_, err := all[i].Acquire(t.Context(), "k", 1)
+			require.NoError(t, err)
+		}
+		each := (heapInUse() - before) / int64(len(all))
+		if all[0].(*RateLimiter).values == nil {
+			require.LessOrEqual(t, each, int64(1024), spec)
+		}
+		require.LessOrEqual(t, each, int64(2048), spec)
+		t.Logf("M1: %s: %d B with one key", spec, each)
+		runtime.KeepAlive(&all)
+	}
 }
 
 // TestM1_FloodOfKeys: ten million keys that were never seen before take no

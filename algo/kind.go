@@ -15,7 +15,7 @@ type kind struct {
 	name  string   // in a Spec
 	title string   // in errors
 	takes []string // options
-	start starter
+	state
 }
 
 // configure writes opts to s and checks everything that does not depend on the
@@ -63,38 +63,41 @@ type builder[S any] func(s Spec, burstAt Rate, old engine.Decider[S], clock *key
 // words are the keys of an algorithm of one word.
 type words = engine.Keyed[int64, struct{}]
 
-// starter makes the table of keys of a limiter, and what changes its limit: in w, or of values.
-type starter func(w *words, s Spec) (values engine.Engine, change func(s Spec, burstAt Rate) error)
-
-// inWords starts a limiter with one word a key.
-func inWords(build builder[int64]) starter {
-	return func(w *words, s Spec) (engine.Engine, func(Spec, Rate) error) {
-		w.Init(engine.NewWords(s.table()), s.table())
-		return nil, changes(w, build)
-	}
+// state is what an algorithm keeps of its keys.
+type state struct {
+	start  func(w *words, s Spec) engine.Engine // the table of keys: w, or another one
+	change func(e engine.Engine, s Spec, burstAt Rate) error
 }
 
-// inValues starts a limiter with a value a key, which inherit copies.
-func inValues[V any](inherit func(heir, from *V), build builder[*V]) starter {
-	return func(_ *words, s Spec) (engine.Engine, func(Spec, Rate) error) {
+// inWords keeps one word a key.
+func inWords(build builder[int64]) state {
+	return state{func(w *words, s Spec) engine.Engine {
+		w.Init(engine.NewWords(s.table()), s.table())
+		return w
+	}, changes[int64, struct{}](build)}
+}
+
+// inValues keeps a value a key, which inherit copies.
+func inValues[V any](inherit func(heir, from *V), build builder[*V]) state {
+	return state{func(_ *words, s Spec) engine.Engine {
 		k := new(engine.Keyed[*V, V])
 		k.Init(engine.NewValues(s.table(), inherit), s.table())
-		return k, changes(k, build)
-	}
+		return k
+	}, changes[*V, V](build)}
 }
 
-// changes returns the change of the limit of k.
-func changes[S comparable, V any](k *engine.Keyed[S, V], build builder[S]) func(Spec, Rate) error {
-	return func(s Spec, burstAt Rate) error {
-		return k.Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
+// changes returns the change of the limit of an engine.
+func changes[S comparable, V any](build builder[S]) func(engine.Engine, Spec, Rate) error {
+	return func(e engine.Engine, s Spec, burstAt Rate) error {
+		return e.(*engine.Keyed[S, V]).Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
 			return build(s, burstAt, old, clock)
 		})
 	}
 }
 
-// bucket starts a limiter with the GCRA that params makes of its Spec. An empty one has
+// bucket keeps the GCRA that params makes of its Spec. An empty one has
 // saved nothing at the first reading of the clock.
-func bucket(params func(s Spec, burstAt Rate) (*decide.GCRA, error), empty bool) starter {
+func bucket(params func(s Spec, burstAt Rate) (*decide.GCRA, error), empty bool) state {
 	return inWords(func(s Spec, burstAt Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
 		g, err := params(s, burstAt)
 		if err != nil {

@@ -85,8 +85,8 @@ func Cells(n int) Option {
 // key; with spread the key whose window ends first is evicted.) [DenyNew] denies new keys
 // instead.
 //
-// The table grows with the keys, by about 9 kB at a time, and does not shrink. It
-// takes 19 to 38 bytes a key, so 37 MiB at most with the default; the sliding
+// The table grows with the keys, by about 9 kB at a time from the ninth key on, and does
+// not shrink. It takes 19 to 38 bytes a key, so 37 MiB at most with the default; the sliding
 // windows and the warm-up take more, as their types state.
 func MaxKeys(n int) Option {
 	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}

@@ -270,7 +270,7 @@ func TestWindowFlood(t *testing.T) {
 		case "sliding log":
 			perSlot += 8 * 8
 		}
-		slots := 2*4*int64(maxKeys)/3 + 584
+		slots := 2*4*int64(maxKeys)/3 + 592
 		require.LessOrEqual(t, grown, slots*perSlot*21/20, name)
 		require.Equal(t, left, spendAll(l, "known"), name)
 		require.Positive(t, l.Stats().Overflowed)

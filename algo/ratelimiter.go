@@ -25,11 +25,8 @@ type RateLimiter struct {
 	corrections corrections   // with the engine of both
 
 	kind     *kind // nil: the limit cannot be changed
-	change   func(s Spec, burstAt Rate) error
 	changing sync.Mutex
-	spec     Spec
-	rate     atomic.Pointer[Rate] // of spec, without the lock
-	burstAt  Rate                 // the rate when the burst was set
+	setting  atomic.Pointer[setting]
 }
 
 // The packages of limiters with other engines make their RateLimiter by this.
@@ -219,8 +216,8 @@ func (l *RateLimiter) About() (d Description) {
 	if window == 0 {
 		return d
 	}
-	if r := l.rate.Load(); r != nil {
-		d.Rate = *r
+	if in := l.setting.Load(); in != nil {
+		d.Rate = in.spec.Rate
 	}
 	d.Quota, d.Window = quota, window
 	return d

@@ -117,6 +117,26 @@ func TestManyLimits(t *testing.T) {
 	require.Less(t, heapInUse()-closed, int64(n*8), "after all have been made and closed again")
 }
 
+// TestM1_LimitWithOneKey: a limit with one used key takes at most 4 kB in this process.
+func TestM1_LimitWithOneKey(t *testing.T) {
+	store, _ := onRedis(t)
+	for _, spec := range []string{"60/min burst 60", "fixed-window 60/min", "sliding-window 60/min", "sliding-log 60/min"} {
+		const n = 500
+		all := make([]*distributed.Limiter, n)
+		before := heapInUse()
+		for i := range all {
+			all[i] = algo.Must(store.Limiter(fmt.Sprint(spec, i), algo.Must(algo.Parse(spec))))
+			remote(t, all[i], "k", 1)
+		}
+		each := (heapInUse() - before) / n
+		t.Logf("M1: %s: %d B with one key", spec, each)
+		require.LessOrEqual(t, each, int64(4096), spec)
+		for _, l := range all {
+			l.Close()
+		}
+	}
+}
+
 func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()

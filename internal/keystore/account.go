@@ -5,6 +5,40 @@ import (
 	"sync/atomic"
 )
 
+// accounts are the accounts of a store: one for the empty key, and 256 stripes of the others,
+// of which 16 are made at the first refund or invalidation in one of them.
+type accounts struct {
+	own     account
+	stripes atomic.Pointer[[16]atomic.Pointer[[16]account]]
+}
+
+// untouched is the account of every stripe that nothing was refunded to. It is not written.
+var untouched account
+
+// of returns the account of the key id, to read.
+func (a *accounts) of(id uint64) *account {
+	if id == 0 {
+		return &a.own
+	}
+	if all := a.stripes.Load(); all != nil {
+		if some := all[id%16].Load(); some != nil {
+			return &some[id/16%16]
+		}
+	}
+	return &untouched
+}
+
+// open returns the account of the key id, to write. Whoever has just read untouched has
+// the marks from before.
+func (a *accounts) open(id uint64) *account {
+	if found := a.of(id); found != &untouched {
+		return found
+	}
+	a.stripes.CompareAndSwap(nil, new([16]atomic.Pointer[[16]account]))
+	a.stripes.Load()[id%16].CompareAndSwap(nil, new([16]account))
+	return a.of(id)
+}
+
 // account counts the ticks refunded to one word, or to the words of one
 // stripe. It bounds how far a charge may have moved towards the present since
 // it was made, because others were refunded.

@@ -6,8 +6,7 @@ func (s *Store[S, V]) Load(key string) int64 {
 	if key == "" {
 		return s.unkeyed.word.Load()
 	}
-	t := s.table()
-	if w, word, _ := t.look(t.hash(key)); w != &noSlot {
+	if w, word, _ := s.keys.look(s.keys.hash(key)); w != &noSlot {
 		return word
 	}
 	return s.initial

@@ -18,27 +18,27 @@ const locked = math.MaxInt64
 func (s *Store[S, V]) updateLocked(key string, at int64, f func(State[S], int64) (S, int64, bool)) (now int64, r Result) {
 	if key == "" {
 		was, _ := hold(&s.unkeyed.slot, 0)
-		return s.updateHeld(&s.unkeyed.slot, was, &s.unkeyed.value, &s.unkeyed.account, at, f)
+		return s.updateHeld(&s.unkeyed.slot, was, &s.unkeyed.value, at, f)
 	}
-	t := s.table()
+	t := &s.keys
 	id := t.hash(key)
 	for r = lost; r == lost; {
 		g := t.segment(id)
 		if i := g.index(id); i < 0 {
-			now, r = s.updateAbsent(t, g, id, at, f)
+			now, r = s.updateAbsent(g, id, at, f)
 		} else if was, ok := hold(&g.slots[i], id); ok {
-			return s.updateHeld(&g.slots[i], was, &g.values[i], t.account(id), at, f)
+			return s.updateHeld(&g.slots[i], was, &g.values[i], at, f)
 		}
 	}
 	return now, r
 }
 
 // updateHeld applies f to the value of a slot that is locked, and unlocks it.
-func (s *Store[S, V]) updateHeld(w *slot, was int64, v *V, a *account, at int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
+func (s *Store[S, V]) updateHeld(w *slot, was int64, v *V, at int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
 	if at == Fresh {
 		at = s.Clock.Now()
 	}
-	_, expiry, ok := f(State[S]{any(v).(S), w.id.Load(), a.done.Load(), a}, at)
+	_, expiry, ok := f(s.state(v, w.id.Load()), at)
 	if !ok {
 		w.word.Store(was)
 		return at, Unchanged
@@ -52,26 +52,31 @@ func (s *Store[S, V]) updateHeld(w *slot, was int64, v *V, a *account, at int64,
 //
 // The clock is read once the mutex is held and the key was found to be absent.
 // At an earlier reading a value that was evicted since still counted.
-func (s *Store[S, V]) updateAbsent(t *table[V], g *segment[V], id uint64, now int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
+func (s *Store[S, V]) updateAbsent(g *segment[V], id uint64, now int64, f func(State[S], int64) (S, int64, bool)) (int64, Result) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if t.segment(id) != g || g.index(id) >= 0 {
+	if s.keys.segment(id) != g || g.index(id) >= 0 {
 		return now, lost
 	}
 	interleave.Point()
 	now = max(now, s.Clock.Now())
-	v, a := &g.values[len(g.values)-1], t.account(id)
+	v := &g.values[len(g.values)-1]
 	s.inherit(v, &s.fresh)
-	_, expiry, ok := f(State[S]{any(v).(S), id, a.done.Load(), a}, now)
+	_, expiry, ok := f(s.state(v, id), now)
 	if !ok {
 		return now, Unchanged
 	}
-	at, r := t.room(g, id, now)
+	at, r := s.room(g, id, now)
 	if r == Updated || r == Evicted {
 		s.inherit(&g.values[at], v)
 		g.slots[at].word.Store(live(expiry))
 	}
 	return now, r
+}
+
+func (s *Store[S, V]) state(v *V, id uint64) State[S] {
+	all := &s.unkeyed.accounts
+	return State[S]{any(v).(S), id, all.of(id).done.Load(), all}
 }
 
 // inherit copies a value.

@@ -46,7 +46,7 @@ func add(t require.TestingT, s *Store[*pair, pair], key string, now, lives int64
 func fill(s *Store[*pair, pair], prefix string, now, lives int64) (keys []string) {
 	for i := 0; len(keys) < 16; i++ {
 		key := prefix + strconv.Itoa(i)
-		if s.table().hasFreeSlot(key, now) {
+		if s.keys.hasFreeSlot(key, now) {
 			s.Update(key, now, func(st State[*pair], at int64) (*pair, int64, bool) {
 				*st.State = pair{1, 1}
 				return st.State, at + lives, true
@@ -59,7 +59,8 @@ func fill(s *Store[*pair, pair], prefix string, now, lives int64) (keys []string
 
 func (t *table[V]) hasFreeSlot(key string, now int64) bool {
 	id := t.hash(key)
-	return t.segment(id).nextExpiry(id) < now
+	g := t.segment(id)
+	return t.mayGrow(g) || g.nextExpiry(id) < now
 }
 
 func yieldOften(t *testing.T) {

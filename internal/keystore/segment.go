@@ -25,23 +25,28 @@ type slot struct {
 // swaps fails and starts over. It is done with the mutex held, so a key never
 // gets two slots.
 type segment[V any] struct {
-	values    []V // beside the slots, and one for a new key while it has no slot
+	slots  []slot
+	values []V // beside the slots, and one for a new key while it has no slot
+	groups uint32
+	depth  uint8 // leading bits of the hash that all of its keys share
+
+	_         [8]byte // no decision about a known key reads what insertions write
 	mu        sync.Mutex
 	inserts   atomic.Int64
-	groups    uint64
 	splitting atomic.Bool
-	depth     uint8 // leading bits of the hash that all of its keys share
-	_         [8]byte
-	slots     [mostGroups * groupSize]slot
+	_         [40]byte
 }
 
 const (
 	groupSize = 8
 
-	// mostGroups fill a size class of the allocator, 9472 bytes, together with
-	// the fields before them. These take 64 bytes, so that a group fills two
-	// cache lines.
-	mostGroups = 73
+	// mostGroups fill a size class of the allocator, 9472 bytes. A group fills two cache
+	// lines.
+	mostGroups = 74
+
+	// smallGroups are the groups of the first segment, until it is full: most limiters
+	// have few keys.
+	smallGroups = 1
 
 	// tombstone is the word of a slot that is changing hands.
 	tombstone = math.MinInt64
@@ -50,17 +55,20 @@ const (
 // noSlot is the slot of every key that has none. Its id is no key's.
 var noSlot slot
 
-func newSegment[V any](groups uint64, depth uint8) *segment[V] {
-	return &segment[V]{groups: groups, depth: depth, values: make([]V, groups*groupSize+1)}
+func newSegment[V any](groups uint32, depth uint8) *segment[V] {
+	n := groups * groupSize
+	return &segment[V]{slots: make([]slot, n), values: make([]V, n+1), groups: groups, depth: depth}
 }
 
 // candidates are the first slots of the two groups that may hold id. (The leading
 // bits have already chosen the segment.)
-func (g *segment[V]) candidates(id uint64) (a, b uint64) { return candidates(id, g.groups) }
-
-func candidates(id, groups uint64) (a, b uint64) {
-	a = candidate(id, groups)
-	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), groups-1)
+// A single group is both.
+func (g *segment[V]) candidates(id uint64) (a, b uint64) {
+	if g.groups == 1 {
+		return 0, 0
+	}
+	a = g.candidate(id)
+	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), uint64(g.groups)-1)
 	if b *= groupSize; b >= a {
 		b += groupSize
 	}
@@ -68,22 +76,17 @@ func candidates(id, groups uint64) (a, b uint64) {
 }
 
 // candidate is the first of both.
-func candidate(id, groups uint64) uint64 {
-	group, _ := bits.Mul64(bits.RotateLeft64(id, 32), groups)
+func (g *segment[V]) candidate(id uint64) uint64 {
+	group, _ := bits.Mul64(bits.RotateLeft64(id, 32), uint64(g.groups))
 	return group * groupSize
 }
 
-// find returns the slot of id, or &noSlot. (The caller knows the number of groups:
-// to read it here would be a second cache line.)
-func (g *segment[V]) find(id, groups uint64) *slot {
-	if s := &g.slots[candidate(id, groups)|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
-		return s // in most cases, and with one cache line
+// find returns the slot of id, or &noSlot.
+func (g *segment[V]) find(id uint64) *slot {
+	if s := &g.slots[g.candidate(id)|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
+		return s // in most cases, and with one cache line of the slots
 	}
-	a, b := candidates(id, groups)
-	if i := match(&g.slots, a, id); i >= 0 {
-		return &g.slots[i]
-	}
-	if i := match(&g.slots, b, id); i >= 0 {
+	if i := g.index(id); i >= 0 {
 		return &g.slots[i]
 	}
 	return &noSlot
@@ -92,15 +95,15 @@ func (g *segment[V]) find(id, groups uint64) *slot {
 // index returns the index of the slot of id, or -1.
 func (g *segment[V]) index(id uint64) int {
 	a, b := g.candidates(id)
-	if i := match(&g.slots, a, id); i >= 0 {
+	if i := match(g.slots, a, id); i >= 0 {
 		return i
 	}
-	return match(&g.slots, b, id)
+	return match(g.slots, b, id)
 }
 
 // match looks at all slots of a group without a branch: to stop at the first that
 // matches takes longer, because no processor can predict which one that is.
-func match(slots *[mostGroups * groupSize]slot, first, id uint64) int {
+func match(slots []slot, first, id uint64) int {
 	group := (*[groupSize]slot)(slots[first:])
 	found := same(group[0].id.Load(), id) | same(group[1].id.Load(), id)<<1 |
 		same(group[2].id.Load(), id)<<2 | same(group[3].id.Load(), id)<<3 |

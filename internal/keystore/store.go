@@ -4,15 +4,13 @@ package keystore
 
 import (
 	"math"
-	"sync"
-	"sync/atomic"
 
 	"github.com/sluice-go/sluice/internal/interleave"
 )
 
 // Store keeps a state S for each key and for the empty key. A key that was
-// never seen has the zero state. The table is made when the first key arrives,
-// and grows with the keys.
+// never seen has the zero state. The table has nothing until the first key arrives, room
+// for 8 then, and grows with the keys.
 //
 // There are two implementations. Where S is int64 and V is struct{}, the state
 // is one word, which is swapped without a lock: an instant in ticks, before
@@ -22,13 +20,11 @@ import (
 // A Store must not be copied.
 type Store[S, V any] struct {
 	Clock    Clock
-	config   Config
 	lockFree bool // S is int64
 	copying  func(heir, from *V)
 	initial  int64
 	fresh    V
-	making   sync.Mutex
-	keys     atomic.Pointer[table[V]]
+	keys     table[V]
 	unkeyed  unkeyed[V]
 }
 
@@ -40,21 +36,22 @@ type Config struct {
 
 // unkeyed is the state of the empty key. It keeps two cache lines to itself, so
 // that a processor that writes it does not slow down its neighbors (two,
-// because the prefetcher takes pairs). Its slot has the id 0, which no key has,
+// because the prefetcher takes pairs; what the table writes lies between). Its slot has the id 0, which no key has,
 // and never expires.
 type unkeyed[V any] struct {
-	_ [48]byte
+	_ [24]byte
 	slot
-	account
+	accounts
 	value V
-	_     [64]byte
+	_     [56]byte
 }
 
 // Init makes s ready and starts its clock. inherit copies a value into one that
 // may hold memory worth keeping; nil assigns.
 func (s *Store[S, V]) Init(c Config, inherit func(heir, from *V)) {
 	s.Clock = StartClock()
-	s.config, s.copying = c, inherit
+	s.keys.init(c)
+	s.copying = inherit
 	var state S
 	_, s.lockFree = any(state).(int64)
 }
@@ -68,20 +65,20 @@ func (s *Store[S, V]) SetInitial(word int64) {
 
 // State is the state of one key during an Update.
 type State[S any] struct {
-	State   S
-	ID      uint64 // the seeded hash of the key; 0 for the empty key
-	Mark    int64  // identifies a charge that this update makes; see Refund
-	account *account
+	State    S
+	ID       uint64 // the seeded hash of the key; 0 for the empty key
+	Mark     int64  // identifies a charge that this update makes; see Refund
+	accounts *accounts
 }
 
 // Invalidate ends the refunds of all charges that the state holds; and of the oldest
 // charges to some other keys, where many keys are invalidated. An update that forgives
 // something calls it before it returns, and one that forgives everything once more
 // after Update.
-func (s State[S]) Invalidate() { s.account.invalidate(s.ID) }
+func (s State[S]) Invalidate() { s.accounts.open(s.ID).invalidate(s.ID) }
 
 // Valid reports whether the charge with this mark can still be refunded.
-func (s State[S]) Valid(mark int64) bool { return s.account.valid(s.ID, mark) }
+func (s State[S]) Valid(mark int64) bool { return s.accounts.of(s.ID).valid(s.ID, mark) }
 
 const (
 	// Fresh makes Update read the clock after the state.
@@ -122,20 +119,19 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
 	}
-	var t *table[V]
-	id, w, a := uint64(0), &s.unkeyed.slot, &s.unkeyed.account
+	id, w, all := uint64(0), &s.unkeyed.slot, &s.unkeyed.accounts
 	if key != "" {
-		t = s.table()
-		id = t.hash(key)
-		w, a = t.segment(id).find(id, t.groups), t.account(id)
+		id = s.keys.hash(key)
+		w = s.keys.segment(id).find(id)
 	}
+	a := all.of(id)
 	now = at
 	for {
 		// The mark before the word, the word before the id: a slot that changed
 		// hands in between shows the new id.
 		mark, word := a.done.Load(), w.word.Load()
 		if word == tombstone || w.id.Load() != id {
-			if w, now, r = s.insert(t, State[S]{any(s.initial).(S), id, mark, a}, now, f); r != lost {
+			if w, now, r = s.insert(State[S]{any(s.initial).(S), id, mark, all}, now, f); r != lost {
 				return now, r
 			}
 			continue
@@ -143,14 +139,14 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 		if at == Fresh {
 			now = s.Clock.Now()
 		}
-		next, _, ok := f(State[S]{any(word).(S), id, mark, a}, now)
+		next, _, ok := f(State[S]{any(word).(S), id, mark, all}, now)
 		if !ok {
 			return now, Unchanged
 		}
 		interleave.Point()
 		switch to := any(next).(int64); {
 		case to < word && id != 0:
-			if t.lower(w, id, word, to) {
+			if s.keys.lower(w, id, word, to) {
 				return now, Updated
 			}
 		case !w.word.CompareAndSwap(word, to):
@@ -164,8 +160,8 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 
 // insert looks for the slot of a key again, and applies f if it has none; if that has
 // changed the state, it gets one. The clock is read after the key was found to be absent.
-func (s *Store[S, V]) insert(t *table[V], absent State[S], at int64, f func(State[S], int64) (S, int64, bool)) (w *slot, now int64, r Result) {
-	w, _, g := t.look(absent.ID)
+func (s *Store[S, V]) insert(absent State[S], at int64, f func(State[S], int64) (S, int64, bool)) (w *slot, now int64, r Result) {
+	w, _, g := s.keys.look(absent.ID)
 	if w != &noSlot {
 		return w, at, lost
 	}
@@ -175,7 +171,7 @@ func (s *Store[S, V]) insert(t *table[V], absent State[S], at int64, f func(Stat
 		return w, now, Unchanged
 	}
 	interleave.Point()
-	return w, now, t.insert(g, absent.ID, any(next).(int64), now)
+	return w, now, s.place(g, absent.ID, any(next).(int64), now)
 }
 
 // Refund takes back at most limit ticks of the charge with this mark. f refunds
@@ -192,7 +188,7 @@ func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], n
 			return next, 0, false
 		}
 		if a == nil { // not in another attempt
-			a = c.account
+			a = c.accounts.open(c.ID)
 			a.begin(limit)
 		}
 		next, expiry, refunded, ok = f(c, now, a.shift(mark, limit))
@@ -207,72 +203,44 @@ func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], n
 	a.end(limit, min(refunded, limit))
 }
 
-func (s *Store[S, V]) table() *table[V] {
-	t := s.keys.Load()
-	if t == nil {
-		t = s.makeTable()
-	}
-	return t
-}
-
-func (s *Store[S, V]) makeTable() *table[V] {
-	s.making.Lock()
-	defer s.making.Unlock()
-	t := s.keys.Load()
-	if t == nil {
-		t = newTable[V](s.config)
-		s.keys.Store(t)
-	}
-	return t
-}
-
 // Has reports whether key has a state of its own, which may have expired.
 func (s *Store[S, V]) Has(key string) bool {
 	if key == "" {
 		return true
 	}
-	t := s.keys.Load()
-	if t == nil {
+	if s.Empty() {
 		return false
 	}
-	w, _, _ := t.look(t.hash(key))
+	w, _, _ := s.keys.look(s.keys.hash(key))
 	return w != &noSlot
 }
 
 // Empty reports whether no key has arrived yet, beside the empty one.
-func (s *Store[S, V]) Empty() bool { return s.keys.Load() == nil }
+func (s *Store[S, V]) Empty() bool { return s.keys.segments.Load() == nil }
 
 // Len counts the keys that have not expired at the instant that now returns for
 // their hash. It walks the table; while that grows, some keys may be passed over
 // or counted twice.
 func (s *Store[S, V]) Len(now func(id uint64) int64) (n int) {
-	if t := s.keys.Load(); t != nil {
-		t.all(func(id uint64, word int64) {
-			if word >= now(id) {
-				n++
-			}
-		})
-	}
+	s.keys.all(func(id uint64, word int64) {
+		if word >= now(id) {
+			n++
+		}
+	})
 	return n
 }
 
 // Cap is the number of live keys that have room.
-func (s *Store[S, V]) Cap() int { return s.config.MaxKeys }
+func (s *Store[S, V]) Cap() int { return s.keys.config.MaxKeys }
 
 // Overflowed counts the updates of absent keys that found no room. Each that was
 // not turned away has evicted a key.
-func (s *Store[S, V]) Overflowed() uint64 {
-	if t := s.keys.Load(); t != nil {
-		return t.full.Load()
-	}
-	return 0
-}
+func (s *Store[S, V]) Overflowed() uint64 { return s.keys.full.Load() }
 
 // RoomAfter is how many ticks after now there may be room for a new key.
 func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
-	t := s.table()
-	id := t.hash(key)
-	if w := t.segment(id).nextExpiry(id); w != locked {
+	id := s.keys.hash(key)
+	if w := s.keys.segment(id).nextExpiry(id); w != locked {
 		return max(w-now, 0) + 1
 	}
 	return 1
@@ -280,5 +248,5 @@ func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
 
 // HasRoom reports whether an Update of key at now finds room.
 func (s *Store[S, V]) HasRoom(key string, now int64) bool {
-	return s.config.Evict || key == "" || s.table().hasRoom(key, now)
+	return s.keys.config.Evict || key == "" || s.keys.hasRoom(key, now)
 }

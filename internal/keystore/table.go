@@ -16,7 +16,7 @@ import (
 // Fagin, Nievergelt, Pippenger, Strong 1979). The leading bits of a key's hash
 // pick an entry of the directory, and that its segment. When a new key finds no
 // room in its segment, half of the segment's keys move to a new one, in some
-// microseconds; all other keys go on meanwhile.
+// microseconds; all other keys go on meanwhile. The first segment is small until then.
 //
 // A key keeps its slot for a second after it has expired, as long as the table may
 // grow: a decision that inserts its key takes twice the instructions of one that finds
@@ -26,14 +26,13 @@ import (
 // least debt, or it is denied: see [Config]. So a flood of new keys evicts the
 // newest ones, and a key with more debt than 15 others keeps its state.
 type table[V any] struct {
-	seed     maphash.Seed
-	groups   uint64 // of each segment
 	config   Config
-	depth    uint8 // most leading bits that pick a segment
+	seed     maphash.Seed
+	groups   uint32                       // of a segment, but for a first one of smallGroups
+	depth    uint8                        // most leading bits that pick a segment
+	segments atomic.Pointer[directory[V]] // nil: no key has arrived
 	full     atomic.Uint64
 	growing  sync.Mutex
-	segments atomic.Pointer[directory[V]]
-	accounts [256]account
 }
 
 // lingering is for how long an expired key keeps its slot.
@@ -46,22 +45,31 @@ type directory[V any] struct {
 	entries []atomic.Pointer[segment[V]]
 }
 
-func newTable[V any](c Config) *table[V] {
-	t := &table[V]{seed: maphash.MakeSeed(), config: c}
+func (t *table[V]) init(c Config) {
+	t.seed, t.config = maphash.MakeSeed(), c
 	slots := (4*uint64(c.MaxKeys) + 2) / 3 // at three quarters full, both groups of a key are hardly ever full
 	for slots>>t.depth > mostGroups*groupSize {
 		t.depth++
 	}
 	t.groups = mostGroups
 	if t.depth == 0 {
-		t.groups = max((slots+groupSize-1)/groupSize, 2)
+		t.groups = uint32(max((slots+groupSize-1)/groupSize, 2))
+	}
+}
+
+// begin makes the first segment.
+func (t *table[V]) begin() *directory[V] {
+	t.growing.Lock()
+	defer t.growing.Unlock()
+	if d := t.segments.Load(); d != nil {
+		return d
 	}
 	d := &directory[V]{63, make([]atomic.Pointer[segment[V]], 2)}
-	first := newSegment[V](t.groups, 0)
+	first := newSegment[V](smallGroups, 0)
 	d.entries[0].Store(first)
 	d.entries[1].Store(first)
 	t.segments.Store(d)
-	return t
+	return d
 }
 
 // hash identifies a key. The seed is secret, so that no one can construct
@@ -73,11 +81,12 @@ func (t *table[V]) hash(key string) uint64 {
 	return 1
 }
 
-func (t *table[V]) account(id uint64) *account { return &t.accounts[id%uint64(len(t.accounts))] }
-
 // segment is where id belongs at the moment.
 func (t *table[V]) segment(id uint64) *segment[V] {
 	d := t.segments.Load()
+	if d == nil {
+		d = t.begin()
+	}
 	return d.entries[id>>(d.shift&63)].Load()
 }
 
@@ -94,10 +103,11 @@ func (t *table[V]) moved(g *segment[V], id uint64) bool {
 // room takes a slot of g for id and returns its index. The caller holds the mutex
 // of g and stores the word. It is lost if the key has to look for its segment
 // again.
-func (t *table[V]) room(g *segment[V], id uint64, now int64) (at int, r Result) {
+func (s *Store[S, V]) room(g *segment[V], id uint64, now int64) (at int, r Result) {
+	t := &s.keys
 	r = Updated
 	if at = g.take(id, max(now-lingering, 1)); at < 0 {
-		if t.split(g, id) {
+		if t.grow(g) || t.split(g, id) {
 			return at, lost
 		}
 		at = g.take(id, now)
@@ -112,11 +122,36 @@ func (t *table[V]) room(g *segment[V], id uint64, now int64) (at int, r Result) 
 		}
 		t.full.Add(1)
 		evicted := g.slots[at].id.Load()
-		t.account(evicted).invalidate(evicted)
+		s.unkeyed.accounts.open(evicted).invalidate(evicted)
 		r = Evicted
 	}
 	g.slots[at].id.Store(id)
 	return at, r
+}
+
+// mayGrow reports that g makes room before a key is evicted. The caller holds its mutex.
+func (t *table[V]) mayGrow(g *segment[V]) bool {
+	return len(g.slots) < int(t.groups)*groupSize || g.depth < t.depth
+}
+
+// grow replaces a small segment by one of the usual size, which has room for all of its
+// keys: each goes to its first group. The caller holds the mutex of g. The slots of g keep
+// their tombstones, and g is nobody's.
+func (t *table[V]) grow(g *segment[V]) bool {
+	if len(g.slots) == int(t.groups)*groupSize {
+		return false
+	}
+	large := newSegment[V](t.groups, g.depth)
+	g.splitting.Store(true)
+	for i := range g.slots {
+		if id := g.slots[i].id.Load(); id != 0 {
+			g.move(i, large, large.take(id, 1))
+			interleave.Point()
+		}
+	}
+	t.publish(large, 0)
+	g.splitting.Store(false)
+	return true
 }
 
 // split moves half of the keys of g to a new segment, those with the next bit of
@@ -129,12 +164,12 @@ func (t *table[V]) split(g *segment[V], id uint64) bool {
 	if g.depth == t.depth {
 		return false
 	}
-	half := newSegment[V](g.groups, g.depth+1)
+	half := newSegment[V](t.groups, g.depth+1)
 	bit := uint64(1) << (63 - g.depth)
 	g.splitting.Store(true)
 	for i := range g.slots {
 		if g.slots[i].id.Load()&bit != 0 {
-			g.move(i, half)
+			g.move(i, half, i)
 			interleave.Point()
 		}
 	}
@@ -150,18 +185,18 @@ func (t *table[V]) split(g *segment[V], id uint64) bool {
 	return true
 }
 
-// move moves the key in slot i to the same slot of another segment, and leaves
-// the tombstone. A value in use is waited for.
-func (g *segment[V]) move(i int, to *segment[V]) {
+// move moves the key in slot i to slot j of another segment, and leaves the tombstone.
+// A value in use is waited for.
+func (g *segment[V]) move(i int, to *segment[V], j int) {
 	s := &g.slots[i]
 	word := s.word.Load()
 	for tries := 0; word == locked || !s.word.CompareAndSwap(word, tombstone); tries++ {
 		spin(tries)
 		word = s.word.Load()
 	}
-	to.values[i], g.values[i] = g.values[i], to.values[i]
-	to.slots[i].id.Store(s.id.Load())
-	to.slots[i].word.Store(word)
+	to.values[j], g.values[i] = g.values[i], to.values[j]
+	to.slots[j].id.Store(s.id.Load())
+	to.slots[j].word.Store(word)
 }
 
 // publish enters g as the segment of the ids that begin as first does.
@@ -190,8 +225,11 @@ func (d *directory[V]) doubled() *directory[V] {
 // all calls f for each slot in use. Keys that move meanwhile may be passed over
 // or seen twice.
 func (t *table[V]) all(f func(id uint64, word int64)) {
-	var before *segment[V]
 	d := t.segments.Load()
+	if d == nil {
+		return
+	}
+	var before *segment[V]
 	for i := range d.entries {
 		g := d.entries[i].Load()
 		if g == before {

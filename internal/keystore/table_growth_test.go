@@ -36,7 +36,7 @@ func TestL1_GrowthLosesNoCharge(t *testing.T) {
 			})
 		}
 		group.Wait()
-		require.Positive(t, words.table().segment(1).depth, "it has grown")
+		require.Positive(t, words.keys.segment(1).depth, "it has grown")
 		require.Equal(t, int64(8*each), load(words, "shared")>>40)
 		require.Equal(t, int64(8*each+1), add(t, pairs, "shared", now, 1))
 		for g := range 2 {
@@ -95,7 +95,7 @@ func TestExpiredKeyKeepsItsSlotForASecond(t *testing.T) {
 			round(strconv.Itoa(i) + "/")
 			time.Sleep(time.Second)
 		}
-		require.Less(t, s.table().segment(1).depth, uint8(4), "8 segments of 584 slots are plenty for 1000 keys")
+		require.Less(t, s.keys.segment(1).depth, uint8(4), "8 segments of 592 slots are plenty for 1000 keys")
 		require.Zero(t, full.Overflowed(), "a table that cannot grow takes the slots at once")
 	})
 }
@@ -147,10 +147,10 @@ func TestL1_InsertionAfterASplit(t *testing.T) {
 
 // splitFirst splits the first segment of s.
 func splitFirst(s *words) {
-	g := s.table().segment(0)
+	g := s.keys.segment(0)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	s.table().split(g, 0)
+	s.keys.split(g, 0)
 }
 
 func heapInUse() int64 {

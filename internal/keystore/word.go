@@ -14,7 +14,7 @@ func (t *table[V]) look(id uint64) (*slot, int64, gap[V]) {
 	for {
 		g := t.segment(id)
 		inserts := g.inserts.Load()
-		switch s := g.find(id, t.groups); {
+		switch s := g.find(id); {
 		case s != &noSlot:
 			if w := s.word.Load(); w != tombstone && s.id.Load() == id {
 				return s, w, gap[V]{}
@@ -25,17 +25,17 @@ func (t *table[V]) look(id uint64) (*slot, int64, gap[V]) {
 	}
 }
 
-// insert gives an absent key a slot with the word next. It is lost if another
+// place gives an absent key a slot with the word next. It is lost if another
 // key was inserted in the segment since: it may have been this one, and have
 // expired again.
-func (t *table[V]) insert(gap gap[V], id uint64, next, now int64) Result {
+func (s *Store[S, V]) place(gap gap[V], id uint64, next, now int64) Result {
 	g := gap.segment
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.inserts.Load() != gap.inserts || t.segment(id) != g {
+	if g.inserts.Load() != gap.inserts || s.keys.segment(id) != g {
 		return lost
 	}
-	at, r := t.room(g, id, now)
+	at, r := s.room(g, id, now)
 	if r == Updated || r == Evicted {
 		g.slots[at].word.Store(next)
 		// Last: a goroutine that sees the new number sees the slot as well.
@@ -68,5 +68,5 @@ func (t *table[V]) hasRoom(key string, now int64) bool {
 	g := t.segment(id)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.depth < t.depth || g.index(id) >= 0 || g.nextExpiry(id) < now
+	return t.mayGrow(g) || g.index(id) >= 0 || g.nextExpiry(id) < now
 }

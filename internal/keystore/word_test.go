@@ -48,10 +48,11 @@ func load(s *words, key string) (word int64) {
 
 func TestSizes(t *testing.T) {
 	if strconv.IntSize == 64 {
-		require.EqualValues(t, 64, unsafe.Offsetof(segment[[9]int]{}.slots), "groups fill cache lines")
+		require.EqualValues(t, 64, unsafe.Offsetof(segment[[9]int]{}.mu), "what insertions write has a cache line of its own")
+		require.EqualValues(t, 128, unsafe.Sizeof(segment[[9]int]{}), "two cache lines")
 	}
-	require.LessOrEqual(t, unsafe.Sizeof(segment[[9]int]{}), uintptr(9472), "a size class of the allocator")
-	require.LessOrEqual(t, unsafe.Sizeof(unkeyed[struct{}]{}), uintptr(200))
+	require.EqualValues(t, 9472, unsafe.Sizeof(slot{})*mostGroups*groupSize, "a size class of the allocator")
+	require.LessOrEqual(t, unsafe.Sizeof(words{}), uintptr(256), "another one, aligned")
 }
 
 // TestUpdateOfASlotThatChangedHands: a charge that was computed for the old key
@@ -60,12 +61,12 @@ func TestUpdateOfASlotThatChangedHands(t *testing.T) {
 	s := newWords(4, true)
 	now := s.Clock.Now()
 	word, _ := charge(s, "old", now, 1<<40)
-	old := s.table().hash("old")
-	taken := s.table().segment(old).find(old, s.table().groups)
+	old := s.keys.hash("old")
+	taken := s.keys.segment(old).find(old)
 	tries := 0
 	_, r := s.Update("old", now, func(st State[int64], _ int64) (int64, int64, bool) {
 		if tries++; tries == 1 {
-			taken.id.Store(s.table().hash("new"))
+			taken.id.Store(s.keys.hash("new"))
 		}
 		return st.State + 50, 0, true
 	})
@@ -131,8 +132,8 @@ func TestM2_EvictsTheNextToExpire(t *testing.T) {
 		for i := range 20 {
 			key := "new" + strconv.Itoa(i)
 			load(s, key) // a look takes no slot
-			id := s.table().hash(key)
-			g := s.table().segment(id)
+			id := s.keys.hash(key)
+			g := s.keys.segment(id)
 			evicted := g.nextExpiry(id)
 			if evicted < now {
 				continue // there is room
@@ -272,13 +273,13 @@ func TestRefundBesideAnEviction(t *testing.T) {
 	s := newWords(4, true)
 	now := s.Clock.Now()
 	word, _ := charge(s, "old", now, 1<<40)
-	taken := s.table().segment(0).find(s.table().hash("old"), s.table().groups)
+	taken := s.keys.segment(0).find(s.keys.hash("old"))
 	var lowest atomic.Int64
 	lowest.Store(word)
 	points := 0
 	interleave.Hook = func() {
 		if points++; points == 1 { // evicted between the reading and the swap
-			taken.id.Store(s.table().hash("new"))
+			taken.id.Store(s.keys.hash("new"))
 		}
 		lowest.Store(min(lowest.Load(), taken.word.Load()))
 	}
