@@ -62,7 +62,7 @@ func TestPagesAreCompiled(t *testing.T) {
 	pages, err := filepath.Glob("docs/*/*.md")
 	require.NoError(t, err)
 	found := 0
-	for _, page := range append(pages, "README.md") {
+	for _, page := range append(pages, "README.md", whichWay) {
 		for _, block := range blocks.FindAllStringSubmatch(read(t, page), -1) {
 			for paragraph := range strings.SplitSeq(flat(block[1]), "\n\n") {
 				found++
@@ -140,7 +140,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 	pages, err := filepath.Glob("docs/*/*.md")
 	require.NoError(t, err)
 	found := 0
-	for _, page := range append(pages, "README.md", "docs/guarantees.md", "docs/comparison.md") {
+	for _, page := range append(pages, "README.md", whichWay, "docs/guarantees.md", "docs/comparison.md") {
 		for _, m := range name.FindAllStringSubmatch(read(t, page), -1) {
 			names, ours := declared[m[1]]
 			if !ours {

@@ -19,7 +19,8 @@ const mostRead = 32 << 10
 // Bound: the bytes that all readers of a key have returned keep the bound of the limiter, B + R*w
 // for a token bucket. A Read takes at most 32 KiB and at most the burst from src, and waits for
 // their admission, as [algo.Wait] does, before it returns them; so a burst of less than some
-// KiB makes many small reads.
+// KiB makes many small reads. On Redis a limit is at most 1e6 bytes per second, and each Read is a
+// round trip, unless the store has blocks.
 //
 // A Read returns the errors of src and of algo.Wait: when ctx ends, when its deadline comes
 // before the bytes may be returned, and when l denies for ever. Then the bytes that it took from

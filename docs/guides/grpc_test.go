@@ -140,7 +140,7 @@ func Example_grpcStreams() {
 
 // A client that stays within the quota that it was given.
 func Example_grpcClient() {
-	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(45), algo.Burst(1))) // below the server's 50
+	limiter := algo.Must(algo.NewPacer(algo.PerSecond(46))) // below the server's 50
 	options := client.DialOptions(limiter, rpckey.Global())
 
 	fmt.Println(len(options) > 0)

@@ -24,9 +24,9 @@ var (
 	// Nanoseconds divides the nanosecond of a local clock into 64 ticks. Whole
 	// nanoseconds would be too coarse: 600e6 units a second cost 1.67 ns each,
 	// and truncating that to 1 runs 67 % too fast. Ticks last for 4.5 years.
-	Nanoseconds = Resolution{time.Nanosecond, 6, "1e9 per second"}
+	Nanoseconds = Resolution{time.Nanosecond, 6, "1e9 per second (algo.Unlimited admits everything)"}
 	// Microseconds has ticks of 1 µs, as the clock of Redis.
-	Microseconds = Resolution{time.Microsecond, 0, "1e6 per second"}
+	Microseconds = Resolution{time.Microsecond, 0, "1e6 per second: count in larger units, such as KiB"}
 )
 
 // Ticks converts, rounding down to whole steps and saturating at the largest
@@ -67,7 +67,7 @@ func (r Rate) Validate() error {
 	case r.Period > MaxSpan:
 		return fmt.Errorf("rate: period is %v, want at most %v", r.Period, MaxSpan)
 	case r.Count > int64(r.Period/r.step):
-		return fmt.Errorf("rate: %v is faster than %s (algo.Unlimited admits everything)", r, r.name)
+		return fmt.Errorf("rate: %v is faster than %s", r, r.name)
 	}
 	return nil
 }

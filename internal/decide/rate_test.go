@@ -36,12 +36,12 @@ func TestAccuracy(t *testing.T) {
 
 func TestRateErrors(t *testing.T) {
 	for want, r := range map[string]Rate{
-		"rate: count is 0, want 1 or more (algo.DenyAll denies everything)":                per(0, time.Second),
-		"rate: count is -1, want 1 or more":                                                per(-1, time.Second),
-		"rate: period is -1ns, want more than 0":                                           per(1, -1),
-		"rate: period is 8760h0m0.000000001s, want at most 8760h0m0s":                      per(1, MaxSpan+1),
-		"rate: 2/1ns is faster than 1e9 per second (algo.Unlimited admits everything)":     per(2, 1),
-		"rate: 2/1.999µs is faster than 1e6 per second (algo.Unlimited admits everything)": {2, 1999, Microseconds},
+		"rate: count is 0, want 1 or more (algo.DenyAll denies everything)":                 per(0, time.Second),
+		"rate: count is -1, want 1 or more":                                                 per(-1, time.Second),
+		"rate: period is -1ns, want more than 0":                                            per(1, -1),
+		"rate: period is 8760h0m0.000000001s, want at most 8760h0m0s":                       per(1, MaxSpan+1),
+		"rate: 2/1ns is faster than 1e9 per second (algo.Unlimited admits everything)":      per(2, 1),
+		"rate: 2/1.999µs is faster than 1e6 per second: count in larger units, such as KiB": {2, 1999, Microseconds},
 	} {
 		require.EqualError(t, r.Validate(), want)
 	}

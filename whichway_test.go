@@ -1,0 +1,124 @@
+package sluice_test
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/distributed"
+)
+
+const whichWay = "docs/which-way.md"
+
+// tasks are the headings of the page of tasks.
+var tasks = []string{
+	"Per address", "Per user", "Plans", "One user more", "Tokens and money", "WebSockets and server-sent events",
+	"Bytes per second", "Login", "A partner's API that allows 50 a second", "A pool behind the service", "Overload",
+	"Several limits at once",
+}
+
+// TestWhichWay: each task has one way, in at most 12 lines, over HTTP and gRPC, here and on
+// Redis.
+func TestWhichWay(t *testing.T) {
+	sections := strings.Split(read(t, whichWay), "\n## ")[1:]
+	require.Len(t, sections, len(tasks)+1, "and the table")
+	for i, task := range tasks {
+		title, text, _ := strings.Cut(sections[i], "\n")
+		require.Equal(t, task, title)
+		require.Contains(t, text, "Redis", title)
+		code := ""
+		for _, m := range regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(text, -1) {
+			require.LessOrEqual(t, strings.Count(m[1], "\n"), 12, "%s: %s", title, m[1])
+			code += m[1]
+		}
+		require.Regexp(t, "http(mw)?[.]", code, title)
+		require.Regexp(t, "grpc(mw|client)?[.]", code, title)
+	}
+}
+
+// TestOnRedis: the page's table of what exists on Redis is that of the code.
+func TestOnRedis(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("| in one process | on Redis |\n|---|---|\n")
+	row := func(here, there string) { fmt.Fprintf(&b, "| %s | %s |\n", here, there) }
+	for _, name := range algorithms(t) {
+		method, spec := camel(name), algo.Spec{Algorithm: name, Rate: algo.PerSecond(5)}
+		here, there := "`algo.New"+method+"`", "no"
+		if !declares(t, "algo", "func New"+method+"(") {
+			require.True(t, declares(t, "algo-classic", "func New"+method+"("), name)
+			here = "`classic.New" + method + "`"
+		}
+		if distributed.Validate(spec) == nil {
+			require.True(t, has[*distributed.Store](method), method)
+			there = "`store." + method + "`"
+		}
+		row(here, there)
+	}
+	for _, r := range [][3]string{ // a constructor, the record that has it, and its counterpart: a method of Store, or a record
+		{"adaptive.Fixed", "adaptive", "InFlight"}, {"adaptive.PerKey", "adaptive", "InFlight"},
+		{"shares.New", "algo-shares", "Shares"}, {"learn.New", "algo-learn", "Learned"},
+		{"guard.NewBan", "algo-guard", "distributed.NewBan"}, {"prepaid.NewCredits", "algo-prepaid", "Credits"}, {"reload.Open", "algo-reload", "distributed-rules.New"},
+		{"adaptive.Default", "adaptive", ""}, {"throttle.New", "adaptive-throttle", ""}, {"marker.NewSRTCM", "algo-marker", ""},
+	} {
+		_, name, _ := strings.Cut(r[0], ".")
+		require.True(t, declares(t, r[1], "func "+name+"("), r[0])
+		there := "no"
+		switch pkg, name, other := strings.Cut(r[2], "."); {
+		case other:
+			require.True(t, declares(t, pkg, "func "+name+"("), r[2])
+			there = "`" + strings.TrimPrefix(r[2], "distributed-") + "`"
+		case r[2] != "":
+			require.True(t, has[*distributed.Store](r[2]), r[2])
+			there = "`store." + r[2] + "`"
+		}
+		row("`"+r[0]+"`", there)
+	}
+	var only []string
+	for _, m := range methods[*algo.RateLimiter]() {
+		if !has[*distributed.Limiter](m) {
+			only = append(only, "`"+m+"`")
+		}
+	}
+	row("methods of a limiter", "all but "+strings.Join(only, ", ")+", and with a context")
+	row("`ByKey`, `All`, `Shadow`, `NewSwitch`, `Wait`, `FailuresOnly`, `First`, meters", "the same, around limits on Redis")
+
+	_, table, _ := strings.Cut(read(t, whichWay), "\n## On Redis\n")
+	require.Contains(t, table, b.String(), "the table is not that of the code:\n%s", b.String())
+}
+
+// algorithms are the names of all algorithms of a Spec.
+func algorithms(t *testing.T) []string {
+	_, err := algo.Parse("none 1/s")
+	_, list, found := strings.Cut(err.Error(), "want ")
+	require.True(t, found, err)
+	return strings.Split(list, ", ")
+}
+
+// camel is a name as Go writes it.
+func camel(name string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(name, "-") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}
+
+// declares reports whether a record of the public API has a declaration that begins so.
+func declares(t *testing.T, record, begin string) bool {
+	return strings.Contains("\n"+read(t, "internal/apirecord/public/"+record+".txt"), "\n"+begin)
+}
+
+func methods[T any]() (names []string) {
+	for m := range reflect.TypeFor[T]().Methods() {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+func has[T any](method string) bool { return slices.Contains(methods[T](), method) }
