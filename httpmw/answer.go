@@ -30,7 +30,7 @@ func (m *middleware) answer(w http.ResponseWriter, r *http.Request, ps *policies
 		m.report(w, r, ps, v, nil, false)
 		abandon(w)
 	default:
-		f := newRefusal(ps, v)
+		f := m.newRefusal(ps, v)
 		m.report(w, r, ps, v, &f, decided)
 		m.writeRefusal(w, r, &f, v)
 	}
@@ -64,11 +64,14 @@ type refusal struct {
 	body   string // problem details
 }
 
-func newRefusal(ps *policies, v *verdict) refusal {
+func (m *middleware) newRefusal(ps *policies, v *verdict) refusal {
 	p, parts := v.Gravest(), v.Parts()
 	f := refusal{Answer: p.Answer(v.Blame), policy: p.Name, body: ps.bodies[p.Index][v.Blame]}
 	if len(parts) > 1 {
 		f.body = problem(f.Answer, violated(parts)...)
+	}
+	if cause := v.Decision().Cause.String(); m.Own.cause && cause != "" {
+		f.body = strings.TrimSuffix(f.body, "}\n") + `,"cause":"` + cause + "\"}\n"
 	}
 	if v.Blame == admission.Undecided {
 		f.policy = ""

@@ -48,7 +48,7 @@ func DenialFrom(ctx context.Context) (Denial, bool) {
 // decision, pass one that denied and its part of algo.Lease.Parts. Call it before anything has
 // been written. Charges of middlewares around the handler stay.
 //
-// It takes [WithName], [WithHeaders] and [WithDenied], and panics as Limit does. It costs some
+// It takes [WithName], [WithHeaders], [WithCause] and [WithDenied], and panics as Limit does. It costs some
 // microseconds more than Limit: against floods, limit before the handler too.
 func Answer(w http.ResponseWriter, r *http.Request, l algo.Limiter, key string, d algo.Decision, opts ...Option) (admitted bool) {
 	s := configure(adapter, "Answer", forAnswer, opts)

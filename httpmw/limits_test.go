@@ -176,7 +176,7 @@ func TestLimitsWiring(t *testing.T) {
 		{"httpmw: Limits: the limiter of policy 1 is nil", []httpmw.Policy{a, {Key: key("k")}}, nil},
 		{"httpmw: Limits: the key function of policy 1 is nil", []httpmw.Policy{a, {Limiter: admitting()}}, nil},
 		{"httpmw: Limits: two policies have the name 10-per-hour: give each a Name", []httpmw.Policy{a, a}, nil},
-		{"httpmw: Limits: does not take the option WithName, only WithCost, WithSkip, WithHeaders, WithDenied, WithRefundIf, WithFailOpen, WithMissingKey, WithObserver, WithLeaseInContext",
+		{"httpmw: Limits: does not take the option WithName, only WithCost, WithSkip, WithHeaders, WithCause, WithDenied, WithRefundIf, WithFailOpen, WithMissingKey, WithObserver, WithLeaseInContext",
 			[]httpmw.Policy{a}, []httpmw.Option{httpmw.WithName("x")}},
 	} {
 		require.PanicsWithValue(t, row.message, func() { httpmw.Limits(row.ps, row.opts...) })

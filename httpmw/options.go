@@ -22,6 +22,7 @@ type ownOptions struct {
 	legacy   HeadersMode // Legacy or LegacyEpoch; IETF: neither
 	denied   http.Handler
 	refundIf func(status int) bool
+	cause    bool // in problem details
 }
 
 type settings = admission.Config[*http.Request, ownOptions]
@@ -36,10 +37,10 @@ var (
 
 // The options that each constructor takes.
 var (
-	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithDenied", "WithRefundIf",
+	forLimits = []string{"WithCost", "WithSkip", "WithHeaders", "WithCause", "WithDenied", "WithRefundIf",
 		"WithFailOpen", "WithMissingKey", "WithObserver", "WithLeaseInContext"}
 	forLimit  = append([]string{"WithName"}, forLimits...)
-	forAnswer = []string{"WithName", "WithHeaders", "WithDenied"}
+	forAnswer = []string{"WithName", "WithHeaders", "WithCause", "WithDenied"}
 )
 
 func configure(a admission.Adapter, constructor string, takes []string, opts []Option) *settings {
@@ -95,6 +96,16 @@ func WithHeaders(modes ...HeadersMode) Option {
 				s.Own.legacy = mode
 			}
 		}
+		return nil
+	})
+}
+
+// WithCause adds the cause of a denial to its problem details, as "cause":"deadline", where the
+// limiter states one: see [algo.Cause]. The default is not to: it tells clients about the
+// server. Events and logs have it in any case.
+func WithCause() Option {
+	return newOption("WithCause", func(s *settings) error {
+		s.Own.cause = true
 		return nil
 	})
 }

@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/meter"
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/metered"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -55,6 +58,32 @@ func ExampleAnswer() {
 	// Output:
 	// 200 ["rows";q=1000;w=3600]
 	// 429 ["rows";q=1000;w=3600]
+}
+
+// Why was this request denied? One line of log says it, and the problem details if the server wants.
+func ExampleWithCause() {
+	logger := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: withoutTime}))
+	denials, _ := eventlog.New(logger)
+	limit := httpmw.Limit(algo.Must(adaptive.New(adaptive.Fixed(1))), keyfunc.Global(), httpmw.WithName("slots"),
+		httpmw.WithObserver(denials.Observe), httpmw.WithCause())
+	var handler http.Handler
+	handler = limit(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r.WithContext(context.Background())) // a second request at the same time
+		fmt.Print(w.Body)
+	}))
+	handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	// Output:
+	// level=INFO msg="requests denied" code=telemetry.denied policy=slots transport=http client=false reason=overload count=1 status=503 cause=limit
+	// {"type":"https://iana.org/assignments/http-problem-types#temporary-reduced-capacity","title":"Request cannot be satisfied due to temporary server capacity constraints","status":503,"violated-policies":["slots"],"cause":"limit"}
+}
+
+// withoutTime leaves out what differs from run to run.
+func withoutTime(_ []string, a slog.Attr) slog.Attr {
+	if a.Key == "time" || a.Key == "retry_after" {
+		return slog.Attr{}
+	}
+	return a
 }
 
 // broken is a limiter whose backend fails.
