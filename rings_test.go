@@ -53,12 +53,13 @@ var rings = map[string]struct {
 	"adaptive/strategy":       {ring2, "internal/cause internal/machine internal/window internal/wiring adaptive/signal"},
 	"adaptive/throttle":       {ring2, "internal/machine internal/window"},
 	"distributed/rules":       {ring2, ""},
-	"httpmw/client":           {ring2, "internal/serverwait algo/learn"},
+	"internal/pacing":         {ring2, "internal/serverwait algo/learn"}, // of both clients
+	"httpmw/client":           {ring2, "internal/pacing internal/serverwait algo/learn"},
 	"httpmw/early":            {ring2, ""},
 	"httpmw/hints":            {ring2, "internal/class"},
 	"httpmw/metered":          {ring2, "algo/meter"},
 	"httpmw/rpc":              {ring2, ""},
-	"grpcmw/client":           {ring2, "internal/serverwait algo/learn"},
+	"grpcmw/client":           {ring2, "internal/pacing internal/serverwait algo/learn"},
 	"grpcmw/early":            {ring2, ""},
 	"grpcmw/hints":            {ring2, "internal/class"},
 	"internal/storetest":      {users, "internal/redistest"}, // for the tests of two transports

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/pacing"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -116,7 +117,7 @@ func (p *pacer) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.Clie
 type stream struct {
 	grpc.ClientStream
 	pacer *pacer
-	call  call
+	call  pacing.Call
 	once  sync.Once
 	lease algo.Lease
 }

@@ -19,7 +19,7 @@ type Option func(*pacer)
 // underscores and hyphens. The default describes the limit.
 func WithName(name string) Option {
 	_ = denialError(name, "", algo.Decision{}) // panics
-	return func(p *pacer) { p.name = name }
+	return func(p *pacer) { p.Name = name }
 }
 
 // WithCost sets the cost of a call; the default is 1. It gets nil as the message of a stream. A
@@ -38,13 +38,13 @@ func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 
 // WithFailOpen sends calls whose key or limiter fails, unlimited, instead of failing with
 // UNAVAILABLE. Only events report the failures: see [WithObserver].
-func WithFailOpen() Option { return func(p *pacer) { p.failOpen = true } }
+func WithFailOpen() Option { return func(p *pacer) { p.FailOpen = true } }
 
 // WithObserver sets a function that gets every decision before the call is sent. It is called
 // on the call's goroutine, from many at once, and should be quick.
 func WithObserver(observe func(telemetry.Event)) Option {
 	must(observe != nil, "WithObserver: is nil")
-	return func(p *pacer) { p.observe = observe }
+	return func(p *pacer) { p.Observe = observe }
 }
 
 // WithServerWait sets a function that reads the server's requested wait from the

@@ -11,11 +11,12 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/internal/pacing"
 	"github.com/sluice-go/sluice/internal/serverwait"
 )
 
 // obey remembers the wait that the answer of a server asks for.
-func (p *pacer) obey(ctx context.Context, c call, err error, header, trailer metadata.MD) {
+func (p *pacer) obey(ctx context.Context, c pacing.Call, err error, header, trailer metadata.MD) {
 	st, denied := denialOf(err)
 	var wait time.Duration
 	if denied {
@@ -24,11 +25,8 @@ func (p *pacer) obey(ctx context.Context, c call, err error, header, trailer met
 	if p.serverWait != nil {
 		wait = max(wait, p.serverWait(header, trailer))
 	}
-	p.waits.Update(c.place, wait)
-	if p.learns {
-		denied = denied && (st.Code() == codes.ResourceExhausted || wait > 0)
-		learn.Answered(ctx, p.limiter, c.place.Key, learn.Answer{Sent: c.sent, Units: c.units, Denied: denied, Wait: wait})
-	}
+	denied = denied && (st.Code() == codes.ResourceExhausted || wait > 0)
+	p.Answered(ctx, c, learn.Answer{Denied: denied, Wait: wait})
 }
 
 // denialOf reports whether an error is the status of a server that denies, and not of a limit

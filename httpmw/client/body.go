@@ -14,7 +14,6 @@ import (
 type reservation struct {
 	lease   algo.Lease
 	outcome algo.Outcome
-	units   int64
 	inBody  bool
 	once    sync.Once
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/serverwait"
 )
 
 // Option adjusts a [Transport]. A value out of range is a panic that names the option.
 type Option func(*transport)
 
 // WithName sets the name of the limit in errors and events. The default describes the limit.
-func WithName(name string) Option { return func(t *transport) { t.name = name } }
+func WithName(name string) Option { return func(t *transport) { t.Name = name } }
 
 // WithCost sets the cost of a request in units; the default is 1. A negative cost is an error
 // that wraps [algo.ErrCost]. cost must not read the body.
@@ -37,13 +38,13 @@ func WithRefundIf(refund func(status int) bool) Option {
 
 // WithFailOpen sends requests whose key or limiter fails, unlimited, instead of failing with that
 // error. Only events report the failures: see [WithObserver].
-func WithFailOpen() Option { return func(t *transport) { t.failOpen = true } }
+func WithFailOpen() Option { return func(t *transport) { t.FailOpen = true } }
 
 // WithObserver sets a function that gets every decision before the request is sent. It is called
 // on the request's goroutine, from many at once, and should be quick.
 func WithObserver(observe func(telemetry.Event)) Option {
 	must(observe != nil, "WithObserver: is nil")
-	return func(t *transport) { t.observe = observe }
+	return func(t *transport) { t.Observe = observe }
 }
 
 // WithMaxServers sets for how many pairs of host and key a transport remembers
@@ -51,7 +52,7 @@ func WithObserver(observe func(telemetry.Event)) Option {
 // number, the pair whose wait ends first is forgotten.
 func WithMaxServers(n int) Option {
 	must(n > 0, fmt.Sprintf("WithMaxServers: is %d, want 1 or more", n))
-	return func(t *transport) { t.maxServers = n }
+	return func(t *transport) { t.Waits = serverwait.New(n) }
 }
 
 // WithServerWait sets a function that reads from an answer how long the server wants to

@@ -8,7 +8,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/pacing"
 	"github.com/sluice-go/sluice/internal/serverwait"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -60,29 +60,22 @@ func Transport(base http.RoundTripper, l algo.Limiter, key keyfunc.HTTP, opts ..
 	if base == nil {
 		base = http.DefaultTransport
 	}
-	t := &transport{base: base, limiter: l, key: key, name: algo.About(l).String(), maxServers: serverwait.Places, occupiesSlot: algo.About(l).NeedsRelease, learns: len(learn.In(l)) > 0}
+	t := &transport{Pacer: pacing.New(l), base: base, key: key, occupiesSlot: algo.About(l).NeedsRelease}
 	for _, o := range opts {
 		o(t)
 	}
-	t.waits = serverwait.New(t.maxServers)
 	return t
 }
 
 type transport struct {
+	pacing.Pacer
 	base         http.RoundTripper
-	limiter      algo.Limiter
 	key          keyfunc.HTTP
-	name         string
 	cost         func(*http.Request) int64
 	skip         func(*http.Request) bool
 	refundIf     func(status int) bool
-	failOpen     bool
-	observe      func(telemetry.Event)
-	maxServers   int
 	serverWait   func(*http.Response) time.Duration
-	waits        *serverwait.Waits
 	occupiesSlot bool // the lease must end with the body
-	learns       bool // an answer teaches a limit
 }
 
 // CloseIdleConnections forwards http.Client.CloseIdleConnections.
@@ -105,51 +98,27 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}()
 	res := &reservation{outcome: algo.Failed}
 	defer res.leave()
-	place, err := t.admit(r, res)
+	c, err := t.admit(r, &res.lease)
 	if err != nil {
-		return nil, fmt.Errorf("client: %s: %w", t.name, err)
+		return nil, err
 	}
 	sent = true
-	var at time.Time
-	if t.learns {
-		at = time.Now()
-	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil && r.Context().Err() != nil {
 		res.outcome = algo.Failed | algo.Untimed
 	}
-	t.handleResponse(r.Context(), res, place, at, resp, err)
+	t.handleResponse(r.Context(), res, c, resp, err)
 	return resp, err
 }
 
-// admit waits until the request may be sent, and reports the decision. The lease of a request
-// that passes unlimited stays zero.
-func (t *transport) admit(r *http.Request, res *reservation) (place serverwait.Place, err error) {
-	lease := &res.lease
-	e := telemetry.Event{Context: r.Context(), Transport: telemetry.HTTP, Client: true, Policy: t.name, Cost: 1}
-	if t.observe != nil {
-		e.At = time.Now()
-	}
+// admit waits until the request may be sent.
+func (t *transport) admit(r *http.Request, lease *algo.Lease) (pacing.Call, error) {
+	e := telemetry.Event{Context: r.Context(), Transport: telemetry.HTTP, Cost: 1}
+	var place serverwait.Place
 	place, e.Err = t.placeAndCost(r, &e.Cost)
-	res.units = e.Cost
-	if e.Err == nil {
-		e.Err = t.acquire(e.Context, place, e.Cost, lease)
-	}
-	if e.Result = t.classify(e.Context, e.Err); e.Result == telemetry.FailedOpen {
-		if err = t.waits.Await(e.Context, place, algo.Sleep); err != nil {
-			e.Err, e.Result = err, t.classify(e.Context, err)
-		}
-	}
-	if t.observe != nil {
-		start := e.At
-		e.At, e.Decision, e.KeyHash = time.Now(), lease.Decision, keyfunc.Hash(place.Key)
-		e.Waited = e.At.Sub(start)
-		t.observe(e)
-	}
-	if e.Result == telemetry.FailedOpen {
-		return place, nil
-	}
-	return place, e.Err
+	return t.Admit(e, place, lease, func(e *telemetry.Event) error {
+		return fmt.Errorf("client: %s: %w", t.Name, e.Err)
+	})
 }
 
 // placeAndCost finds the place of a request, and its cost unless that is 1.
@@ -168,40 +137,9 @@ func (t *transport) placeAndCost(r *http.Request, cost *int64) (place serverwait
 	return place, nil
 }
 
-// acquire waits until the server accepts the request and the limiter admits it. A
-// server that asks to wait meanwhile makes the admission void: requests that kept theirs
-// would start together.
-func (t *transport) acquire(ctx context.Context, place serverwait.Place, n int64, lease *algo.Lease) error {
-	for {
-		err := t.waits.Await(ctx, place, algo.Sleep)
-		if err != nil {
-			return err
-		}
-		if *lease, err = algo.Wait(ctx, t.limiter, place.Key, n); err != nil || t.waits.Left(place) <= 0 {
-			return err
-		}
-		lease.Release(algo.Canceled)
-	}
-}
-
-// classify is the fate of a request with that error.
-func (t *transport) classify(ctx context.Context, err error) telemetry.Result {
-	switch {
-	case err == nil:
-		return telemetry.Allowed
-	case errors.Is(ctx.Err(), context.Canceled):
-		return telemetry.Canceled
-	case ctx.Err() != nil || errors.Is(err, algo.ErrWait) || errors.Is(err, algo.ErrCost):
-		return telemetry.Denied
-	case t.failOpen:
-		return telemetry.FailedOpen
-	}
-	return telemetry.FailedClosed
-}
-
 // handleResponse remembers the wait that the server asked for and ends the lease, or
 // makes it end with the body.
-func (t *transport) handleResponse(ctx context.Context, res *reservation, p serverwait.Place, sent time.Time, resp *http.Response, err error) {
+func (t *transport) handleResponse(ctx context.Context, res *reservation, c pacing.Call, resp *http.Response, err error) {
 	if err != nil || resp == nil {
 		return
 	}
@@ -209,12 +147,12 @@ func (t *transport) handleResponse(ctx context.Context, res *reservation, p serv
 	if t.serverWait != nil {
 		wait = max(wait, t.serverWait(resp))
 	}
-	t.waits.Update(p, wait)
 	status := resp.StatusCode
-	denied := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && wait > 0
-	if t.learns {
-		learn.Answered(ctx, t.limiter, p.Key, learn.Answer{Sent: sent, Units: res.units, Denied: denied, Wait: wait, Rate: statedRate(resp)})
+	a := learn.Answer{Wait: wait, Denied: status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && wait > 0}
+	if t.Learns {
+		a.Rate = statedRate(resp)
 	}
+	t.Answered(ctx, c, a)
 	res.outcome = algo.Succeeded
 	switch {
 	case t.refundIf != nil && t.refundIf(status):
