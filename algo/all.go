@@ -5,41 +5,25 @@ import (
 	"fmt"
 )
 
-// AcquireAll charges all of reqs or none: several limits, of different kinds
-// and under different keys, in one decision. Examples are the bucket of a
-// service and the bucket of one of its calls, or a limit per user, per route
-// and in total.
+// AcquireAll charges all of reqs or none: several limits, under different keys, in one decision.
 //
-// The limits are charged in order. When one denies, the earlier charges are
-// given back and the other limits are peeked, so the RetryAfter of the answer
-// suffices for all of them. No lock is held across limits: two calls that name
-// the same limits in opposite orders cannot block each other. A call may be
-// denied because of a charge that is about to be given back, but none is
-// admitted beyond a limit. Limits of this package that follow each other are
-// decided at one reading of the clock.
+// They are charged in order. When one denies, earlier charges are given back and the other limits are
+// peeked, so that RetryAfter suffices for all of them. No lock is held across limits. A call may be
+// denied because of a charge that is about to be given back; none is admitted beyond a limit.
 //
-// In the answer Delay, RetryAfter and ResetAfter are the longest of all
-// limits, and Reason is the gravest (Never, Banned, Overload, Quota). Limit, Remaining,
-// NextAfter, Source and Cause come from one limit: of those with that Reason the one with
-// the least remaining. Limits that are switched off or on trial do not count: of them only
-// Trial is in the answer. So neither their presence nor the order of the limits changes the
-// answer. [Lease.Parts] returns the decision of each limit. The lease releases
-// the limits in reverse order; [Lease.Part] settles one of them by itself.
+// Delay, RetryAfter and ResetAfter of the answer are the longest of all limits, and Reason is the
+// gravest (Never, Banned, Overload, Quota). Limit, Remaining, NextAfter, Source and Cause are those of
+// the limit with that Reason that has the least remaining. Limits that are off or on trial do not
+// count: of them only Trial is in the answer. The order of the limits does not change it.
+// [Lease.Parts] has the decision of each; [Lease.Part] settles one of them.
 //
-// Requests for the same limiter and key add up, and a denial answers them as
-// one request for the sum. Where a cost is not a sum, as with smooth-bursty,
-// smooth-warming-up and markers, RetryAfter is then an estimate. Adjacent
-// requests of one backend are decided in one atomic step, see [Batcher]. A
-// single request is simply acquired.
+// Requests for the same limiter and key add up, and adjacent requests of one [Batcher] are decided in
+// one step. Put the limit that denies most often first, and one that may wait, such as an in-flight
+// limit with a queue, last.
 //
-// Put the limit that denies most often first. Put a limit that may wait, such
-// as an in-flight limit with a queue, last: the charges before it are held
-// while it waits.
-//
-// A negative N is [ErrCost]; an empty list or a nil Limiter is an error.
-// Nothing is charged then. The error of a limiter is returned with the number
-// of its request, after the earlier charges are given back. Up to four limits
-// take at most one allocation.
+// A negative N is [ErrCost]; an empty list or a nil Limiter is an error. The error of a limiter is
+// returned with the number of its request. Nothing stays charged then. Up to four limits take at most
+// one allocation.
 func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
 	direct, mixed, err := check(reqs)
 	switch {
@@ -78,15 +62,10 @@ func check(reqs []Request) (direct, mixed bool, err error) {
 	return direct, mixed, nil
 }
 
-// All puts one key under several limits, "10 a second and 1000 an hour": a
-// request passes if it passes all of them, and is charged to all or none, as
-// in [AcquireAll]. The limits of a nested All count one by one; All of one
-// limiter is that limiter. It panics if there is no limiter or one is nil.
-//
-// [About] answers for the limit with the smallest quota, and of two equal
-// quotas for the longer window: a caller may send that much at once without
-// being denied by any of the limits. Limits that are Off are left out. Shared is true if it is for one of the limits.
-// Callers that show every window describe the limiters one by one.
+// All puts one key under several limits, "10 a second and 1000 an hour": a request is charged to all
+// or none, as in [AcquireAll]. The limits of a nested All count one by one; All of one limiter is that
+// limiter. It panics if there is no limiter or one is nil. [About] is about the limit with the
+// smallest quota.
 func All(limiters ...Limiter) Limiter {
 	if len(limiters) == 0 {
 		panic("algo: All: no limiters")

@@ -206,19 +206,16 @@ func (l *Lease) Parts() []Decision {
 	return ds
 }
 
-// Part returns the lease of the limit with that index among [Lease.Parts], to
-// see its decision and to settle it by itself:
+// Part returns the lease of the limit with that index among [Lease.Parts], to settle it by itself:
 //
 //	lease, err := algo.AcquireAll(ctx,
 //		algo.Request{Limiter: requests, Key: user, N: 1},
-//		algo.Request{Limiter: tokens, Key: user, N: estimate},
-//		algo.Request{Limiter: inFlight, Key: user, N: 1})
+//		algo.Request{Limiter: tokens, Key: user, N: estimate})
 //	...
 //	lease.Part(1).Settle(used)
 //
-// The part is released with the lease, and its own Release does nothing. The
-// lease of a single limit is its own part 0. The result is a zero Lease, never
-// nil, for any other index and after Release.
+// The part is released with the lease, and its own Release does nothing. The lease of a single limit is
+// its own part 0. The result is a zero Lease, never nil, for any other index and after Release.
 func (l *Lease) Part(i int) *Lease { return l.part(new(Lease), i) } // in line, so that a caller may keep it on the stack
 
 // part fills in part, or returns l if that is its own part.

@@ -40,21 +40,18 @@ func WithLease(ctx context.Context, lease *Lease, limiters []Limiter, policies .
 	return &leased{ctx, lease, limiters, policies}
 }
 
-// LeaseFrom returns the lease of the request with that context, to see the remaining units and
-// to correct the cost once it is known:
+// LeaseFrom returns the lease of the request with that context, to see the remaining units and to
+// correct the cost once it is known:
 //
 //	algo.LeaseFrom(r.Context()).Settle(rows)
-//
-// Of several adapters it is the lease of the innermost with WithLeaseInContext. With the name
-// of a policy it is the lease of that policy, of any of those adapters:
-//
 //	algo.LeaseFrom(r.Context(), "tokens").Settle(used)
 //
-// It is never nil: a zero Lease for a request that passes unlimited or without that policy. A
-// name that no policy around the request has, in any plan, is logged once with the code
-// algo.unknown_policy. Use the lease until the handler returns, and from one goroutine at a
-// time. Release it early, which is rarely needed, only while no other goroutine reads the
-// body or writes the response. On a stream of gRPC it is the lease of the opening.
+// Of several adapters it is the lease of the innermost with WithLeaseInContext; with the name of a
+// policy the lease of that policy, of any of them. On a stream of gRPC it is the lease of the opening.
+//
+// It is never nil: a zero Lease for a request that passes unlimited or without that policy. A name that
+// no policy around the request has, in any plan, is logged once with the code algo.unknown_policy. Use
+// the lease until the handler returns, and from one goroutine at a time.
 func LeaseFrom(ctx context.Context, policy ...string) *Lease {
 	if len(policy) > 0 {
 		lease, _ := find(ctx, policy[0])

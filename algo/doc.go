@@ -1,54 +1,56 @@
-// Package algo decides whether n units may be spent now. It has the contract
-// that all limits in this module share, and the limits of a single process.
+// Package algo decides whether n units may be spent now: the contract of all limits of this
+// module, and limits over time in one process.
 //
-// # The contract
+//	users := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
+//	ok := users.Allow("alice", 1)
 //
-// A [Limiter] has one method:
+// These are all names, in the order of use.
 //
-//	Acquire(ctx, key, n) (Lease, error)
+// # Limits
 //
-// The [Lease] carries the [Decision] and one duty: [Lease.Release]. Limiters
-// decide and never sleep. A request admitted with a Delay above 0 starts after
-// that Delay; the adapters and [Wait] sleep it out. A denial is a decision, not
-// an error; errors report misuse and infrastructure failures.
+// A [RateLimiter] counts the units of any number of keys over time. [NewTokenBucket] is the
+// default choice; [NewLeakyBucket], [NewPacer], [NewFixedWindow], [NewSlidingWindow] and
+// [NewSlidingLog] keep other bounds. They take a [Rate], by [PerSecond], [PerMinute], [PerHour],
+// [PerDay], [Per] or [Every], with [Week], [Month] and [Quarter] as periods, and each [Option] that
+// it names: [Burst], [MaxWait], [Slack], [Cells], [Zone], [StartDay], [MaxKeys], [DenyNew]. [Stats]
+// are the numbers of its table of keys.
 //
-// # Keys
+// # Deciding
 //
-// The key is a parameter, so one limiter serves all users. A limiter stores
-// only keys with debt, about [MaxKeys] of them, in flat memory that needs no
-// clean-up: a key without debt is the same as a new one. When more keys have
-// debt at the same time, a new one replaces the one of 16 with the least debt
-// ([MaxKeys]).
+// A [Limiter] has one method, Acquire(ctx, key, n), and never sleeps. Its [Lease] is the
+// [Decision], with a [Reason], a [Cause] and a [Source], and the duty to call [Lease.Release] with
+// the [Outcome]. A denial is no error: [ErrCost] and [ErrWait] report misuse and a wait that is too
+// long. A RetryAfter may be [Forever]. [Wait], [WaitAll] and [Sleep] sleep until the work may
+// start. [Must] is for package variables.
 //
 // # Several limits
 //
-// [AcquireAll] charges several limits, all or none, and [All] makes one limiter
-// of them. [ByKey] selects the limiter of a key, [Shadow] evaluates one without
-// enforcing it, [NewSwitch] turns one on and off, and package guard bans keys that keep exceeding it. Each is a
-// Limiter over Limiters.
+// [AcquireAll] charges each [Request] of several limits, or none. [All] is one limiter of several,
+// [ByKey] chooses one for each key, [Shadow] is a limit on trial, [NewSwitch] makes a [Switch],
+// [Unlimited] and [DenyAll] are the limits of plans without one.
 //
 // # Limits as data
 //
-// A [Spec] describes a limit. [Parse] reads it from text such as
-// "100/min burst 20 wait 500ms", [Spec.New] makes the limiter, and [Spec.Apply]
-// changes one in use.
+// A [Spec] describes a limit, and [Parse] reads it from text such as "100/min burst 20". [Spec.New]
+// makes the limiter, [Spec.Apply] changes one in use.
 //
-// # Design
+// # Looking
 //
-// Each algorithm is a pure function from a state, an instant and a cost to the
-// next state and a decision. That function is the body of a compare-and-swap,
-// the model for checking the concurrent code, and the oracle for the scripts on
-// Redis.
+// [Peek] answers as Acquire would, and charges nothing. [About] returns the [Description] of a
+// limit, whose [Unit] is [Requests] or [ConcurrentRequests]. [Walk] finds the limiters beneath one,
+// [Resolve] the one that was chosen for a request. [LeaseFrom] and [LimiterFrom] find what an
+// adapter has acquired.
 //
-// Most of the time of a decision goes into reading the clock, so it is read
-// once. Debt is stored as an instant, not as a number of tokens with a
-// timestamp. With a reading that is late, because a goroutine slept after it,
-// the limiter can then only deny too much, never admit too much.
+// # Writing a limiter
+//
+// A limiter needs Acquire only, and returns [NewLease] or [FillLease] with a [Handle] and a
+// [Releaser], or a [ClientWaiter]. It is a [Peeker] and a [Describer] if it can answer more cheaply,
+// a [Wrapper] or a [Chooser] over others, a [Batcher] if its backend decides several in one step.
+// [Tentative] and [IsTentative] mark a request whose denial is no offence, [WithLease] is for
+// adapters. Package algotest checks what a limiter owes.
 //
 // # When not to use it
 //
-// A limit in one process does not count requests in others: behind a load
-// balancer each of N processes admits the whole limit. Divide it, or use package
-// distributed. A rate limits how often requests come, not how long they take:
-// package adaptive limits requests in flight.
+// A limit of one process does not count requests of others: use package distributed. A rate does
+// not protect a server that gets slower: package adaptive limits the work in flight.
 package algo

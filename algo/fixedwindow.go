@@ -9,27 +9,22 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// NewFixedWindow makes a limiter that admits r.Count units in each window of time, and refills
-// all of them at the window's end. It is the limit to take where people count in calendar
-// units: so many calls a day, so many messages a month.
+// NewFixedWindow makes a limiter that admits r.Count units in each window of time, and refills all of
+// them at the window's end: so many calls a day, so many messages a month.
 //
-// The rate's period is the length of the windows. They follow one another from
-// the instant at which the limiter was made; see the fields Offset,
-// AlignedTo and Spread of [Spec]. With [Zone] they are days, weeks, months or quarters of the calendar.
+// The rate's period is the length of the windows, which follow one another from the instant at which
+// the limiter was made; the fields Offset, AlignedTo and Spread of [Spec] move them. With [Zone] they
+// are days, weeks, months or quarters of the calendar. The options are [Zone], [StartDay], [MaxKeys]
+// and [DenyNew]. The error names the field and the invalid value.
 //
-// Bound: at most the quota in each of these windows, and so at most twice the
-// quota in any time that is no longer than a window and lies across an edge,
-// whatever the clock readings and however many goroutines. A denial does not
-// count. Units given back while the window lasts can be spent again in it;
-// later it cannot.
+// Bound: at most the quota in each of these windows, and so at most twice the quota in any time that
+// is no longer than a window. A denial does not count. Units given back while the window lasts can be
+// spent again in it; later they cannot.
 //
 // State is one word a key, swapped without a lock.
 //
-// Do not use it to protect something from peaks: a caller may spend two quotas
-// within moments around an edge, and all callers may do so at the same edge.
-// [NewTokenBucket] spreads them, [NewSlidingWindow] with [Cells] holds the quota in any window.
-//
-// The options are [Zone], [StartDay], [MaxKeys] and [DenyNew]. The error names the field and the invalid value.
+// Do not use it to protect something from peaks: callers may spend two quotas within moments around an
+// edge. [NewTokenBucket] spreads them, [NewSlidingWindow] with [Cells] holds the quota in any window.
 func NewFixedWindow(r Rate, opts ...Option) (*RateLimiter, error) {
 	return fixedWindow.construct(Spec{Rate: r}, opts)
 }

@@ -6,19 +6,15 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// Lease is the result of Acquire: the [Decision], and the duty to call Release
-// when the work ends.
-//
-// An in-flight limiter frees its slot in Release. A rate limiter has nothing to
-// free, so a missing Release is harmless there. Callers that work with any
-// limiter defer it:
+// Lease is the result of Acquire: the [Decision], and the duty to call Release when the work ends. An
+// in-flight limiter frees its slot in Release; a rate limiter has nothing to free:
 //
 //	lease, err := limiter.Acquire(ctx, user, 1)
 //	if err != nil || !lease.Allowed { ... }
 //	defer lease.Release(algo.Succeeded)
 //
-// A Lease is a value; like a mutex it must not be copied after first use.
-// The zero Lease is harmless. A Lease is not safe for concurrent use.
+// A Lease is a value; like a mutex it must not be copied after first use. The zero Lease is harmless.
+// A Lease is not safe for concurrent use.
 type Lease struct {
 	Decision
 	releaser Releaser
@@ -108,22 +104,17 @@ func (l *Lease) Release(o Outcome) {
 	}
 }
 
-// Settle corrects the cost to actual units when the true cost is known:
-// reserve an estimate, run, settle. A lower cost refunds the difference as far
-// as it still weighs. A higher cost is charged even if it does not fit, so that
-// the key pays it off before its next admission. Of several calls the last counts, except
-// that [NewSlidingLog] and shares do not give back units that an earlier call has added:
-// these count from the instant of that call.
-// Settle does nothing after Release and on a denied lease; nor with a negative amount,
+// Settle corrects the cost to actual units: reserve an estimate, run, settle. A lower cost refunds the
+// difference as far as it still weighs. A higher cost is charged even if it does not fit, so that the
+// key pays it off before its next admission. Of several calls the last counts, except that
+// [NewSlidingLog] and shares do not give back units that an earlier call has added. A lease of cost 0
+// can be settled too. Settle does nothing after Release, on a denied lease, and with a negative amount,
 // which is logged once with the code algo.negative_usage.
 //
-// A lease of cost 0 can be settled too.
-//
-// On the lease of several limits it corrects all of them, if they count the same
-// units. Where they were asked for different costs, or one of them, at any depth, counts
-// requests in flight, Settle changes nothing anywhere and logs that once, with the code
-// algo.settle_mixed: settle each limit with [Lease.Part]. Two limits in different
-// units that are asked for the same cost look alike: use Part there too.
+// On the lease of several limits it corrects all of them. Where they were asked for different costs, or
+// one of them, at any depth, counts requests in flight, it changes nothing anywhere and logs that once,
+// with the code algo.settle_mixed: settle each limit by [Lease.Part], and also limits in different
+// units that are asked for the same cost.
 func (l *Lease) Settle(actual int64) {
 	switch {
 	case l.releaser == nil || actual == l.handle.N:

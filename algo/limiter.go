@@ -4,17 +4,12 @@ import "context"
 
 // Limiter decides, per key, whether n units may be spent now.
 //
-// Acquire never sleeps, with one exception: an in-flight limiter with a queue
-// waits for a slot, at most until ctx ends.
+// Acquire never sleeps, except in an in-flight limiter with a queue, at most until ctx ends. The empty
+// key is a bucket of its own, for a limit that does not distinguish clients. n is the cost: 1 for a
+// request, more for a more expensive one; n = 0 reports the state and changes nothing.
 //
-// The empty key selects the limiter's own single bucket, for a limit that does
-// not distinguish clients. n is the cost in units: 1 for a request, more for a
-// more expensive one. n = 0 peeks: it reports the state and changes nothing.
-//
-// A denial is a [Decision] with Allowed false, not an error. Errors report
-// misuse ([ErrCost]) and infrastructure failures only.
-//
-// Implementations are safe for concurrent use.
+// A denial is a [Decision] with Allowed false. Errors report misuse ([ErrCost]) and infrastructure
+// failures only. Implementations are safe for concurrent use.
 type Limiter interface {
 	Acquire(ctx context.Context, key string, n int64) (Lease, error)
 }

@@ -61,18 +61,13 @@ func (s Spec) validate() error {
 	return err
 }
 
-// Apply changes the limit of l, which is in use, to s, as a whole: after an
-// error l keeps its limit. Keys keep what they have spent, as with SetRate: windows
-// and logs in units, buckets as the time until they are full.
+// Apply changes the limit of l, which is in use, to s, as a whole: after an error l keeps its limit.
+// Keys keep what they have spent, as with SetRate. A burst that s does not give follows the rate again.
 //
-// The algorithm and the options warmup, cold, cells, offset, aligned, zone,
-// start, spread, keys and deny-new cannot be changed in use; the error names the first that
-// differs. All others take the value or the default of s, and a burst that s
-// does not give follows the rate again.
+// The algorithm and the options warmup, cold, cells, offset, aligned, zone, start, spread, keys and
+// deny-new cannot be changed in use; the error names the first that differs.
 //
-// l, or one limiter beneath it (see [Walk]), must have the method SetSpec(Spec) error, as
-// the algorithms of this package have. Where several have it, as in a composition of limits
-// over time, apply the Spec to one of them.
+// l, or exactly one limiter beneath it (see [Walk]), must have the method SetSpec(Spec) error.
 func (s Spec) Apply(l Limiter) error {
 	type changeable interface{ SetSpec(Spec) error }
 	var only changeable

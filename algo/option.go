@@ -34,22 +34,18 @@ func Slack(n int64) Option {
 	return Option{"Slack", func(s *Spec) { s.Slack = n }}
 }
 
-// Zone makes the windows of [NewFixedWindow] periods of the calendar in a time
-// zone of the tz database, such as Europe/Berlin or UTC. The period of the rate
-// must be 24 hours, [Week], [Month] or [Quarter]: then a window is a day, which
-// has 23 or 25 hours when daylight saving begins or ends, a week from Monday, a
-// month, or three months from January. [StartDay] sets another first day. A window
-// begins at midnight, or where the clocks skip midnight at the first instant after
-// it; where they show it twice, at the first. Dates that a zone skipped have no
-// window. At most half as many units as the period has nanoseconds fit.
+// Zone makes the windows of [NewFixedWindow] periods of the calendar in a time zone of the tz
+// database, such as Europe/Berlin or UTC; Local is an error, because instances may differ. The period
+// of the rate must be 24 hours, [Week] (from Monday), [Month] or [Quarter] (from January). [StartDay]
+// sets another first day.
 //
-// The zone must be known to the process: install the database or import
-// time/tzdata. Local is not accepted, because instances may differ. Zone cannot be
-// combined with the fields Offset, AlignedTo and Spread of [Spec].
+// A window begins at midnight, or where the clocks skip midnight at the first instant after it; where
+// they show it twice, at the first. A day has 23 or 25 hours when daylight saving begins or ends. At
+// most half as many units as the period has nanoseconds fit.
 //
-// Dates are computed from the system clock at the time when the limiter was made
-// and from the monotonic clock since then: a later change of the system clock
-// does not move the windows.
+// The process must have the database: install it or import time/tzdata. Zone cannot be combined with
+// the fields Offset, AlignedTo and Spread of [Spec]. Dates follow the system clock of the time when the
+// limiter was made; a later change of it does not move the windows.
 func Zone(name string) Option {
 	return Option{"Zone", func(s *Spec) { s.Zone = name }}
 }
@@ -70,24 +66,17 @@ func Cells(n int) Option {
 	return Option{"Cells", func(s *Spec) { s.Cells = int64(n) }}
 }
 
-// MaxKeys sets the capacity of the table of keys, 1 to 2^31-1 (default 1048576): so many keys
-// with debt have room, except for about one in a million. The table consists of segments, so
-// more find room: up to 2.7 times as many (2336 with MaxKeys(1000)), and at least 16. A key takes a place while it has debt: not longer than its bucket takes to
-// fill after its last request.
+// MaxKeys sets the capacity of the table of keys, 1 to 2^31-1 (default 1048576): so many keys with
+// debt have room, except for about one in a million. A key takes a place while it has debt: not longer
+// than its bucket takes to fill after its last request. More find room: up to 2.7 times as many, and
+// at least 16.
 //
-// In a full table a new key takes the place of another one: of the 16 keys in its slots,
-// the one with the least debt, or of equal ones the one whose debt would drain first. An
-// evicted key starts afresh. Requests that were admitted more than about 4000
-// evictions ago get no refunds any more, under whatever key. So new keys are served
-// during a flood of keys, and the debt of a key is forgotten only while 15 others have
-// as much: a flood of keys that spend one unit each does not erase a debt of two. (In
-// sliding windows and logs, units that have passed count until the next request of the
-// key; with spread the key whose window ends first is evicted.) [DenyNew] denies new keys
+// In a full table a new key takes the place of the one with the least debt of 16, which starts afresh;
+// the guide docs/guides/security.md says what a flood of keys can do. [DenyNew] denies new keys
 // instead.
 //
-// The table grows with the keys, by about 9 kB at a time from the ninth key on, and does
-// not shrink. It takes 19 to 38 bytes a key, so 37 MiB at most with the default; the sliding
-// windows and the warm-up take more, as their types state.
+// The table takes 19 to 38 bytes a key, 37 MiB at most by default, grows with the keys by about 9 kB at
+// a time from the ninth key on, and does not shrink. Sliding windows and logs take more.
 func MaxKeys(n int) Option {
 	return Option{"MaxKeys", func(s *Spec) { s.MaxKeys = int64(n) }}
 }

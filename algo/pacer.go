@@ -2,39 +2,24 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// NewPacer makes the leaky bucket as a queue: requests that come too early are
-// admitted with a Delay, so that work starts evenly spaced, T = period/count
-// apart. It turns a burst into a flow, for a service or a peer that suffers
-// from bursts.
+// NewPacer makes the leaky bucket as a queue: requests that come too early are admitted with a Delay,
+// so that work starts T = period/count apart. A request of n units takes n places in the line.
 //
-// A request of n units takes n places in the line and waits for all of them.
-// [Slack] lets late requests catch up by so many units. [MaxWait] bounds the
-// longest Delay, and the field MaxQueue of [Spec] the number of units that wait; a request
-// beyond it is denied, with the exact RetryAfter.
+// The options are [Slack] (default 0), [MaxWait], [MaxKeys] and [DenyNew]; the field MaxQueue of [Spec]
+// bounds the units that wait. A request beyond the line is denied, with the exact RetryAfter. Without
+// MaxWait and MaxQueue the line holds the units of one period, with both the tighter one decides. The
+// error names the field and the invalid value.
 //
-// Bound: without slack a request of n units starts n*T after the one before it at the
-// earliest; with Slack(k) at most k + 1 + rate*w units start in any window of length w,
-// or n + rate*w if the largest cost n is more than k + 1. Both hold for any clock
-// readings and any number of goroutines, as long as no admission is canceled, or settled
-// to less, while later ones wait. A canceled request gives all of its time back, so
-// canceled waits do not delay later requests. Waits that were admitted after it keep
-// their start times, so its gap in the line stays empty, and the next request starts
-// together with the last of them instead of T later.
+// Bound: without slack a request of n units starts n*T after the one before it at the earliest; with
+// Slack(k) at most k + 1 + rate*w units start in any window of length w, or n + rate*w if the largest
+// cost n is more than k + 1, as long as no admission is canceled, or settled to less, while later ones
+// wait. A canceled request gives its time back to later requests; those that wait keep their starts.
 //
-// Remaining is the number of units that could start at once, Limit is Slack +
-// 1.
+// Remaining is the number of units that could start at once, Limit is Slack + 1.
 //
-// Source: the leaky bucket as a queue, A. Tanenbaum, "Computer Networks";
-// the pacing of go.uber.org/ratelimit, with the queue bounded.
+// Source: the leaky bucket as a queue, A. Tanenbaum, "Computer Networks"; go.uber.org/ratelimit.
 //
-// Do not use it where a delayed request holds something scarce (a connection,
-// a lock) while it waits, or where bursts are harmless: every one of them is
-// slowed down. Use [NewTokenBucket] there.
-//
-// The options are [Slack] (default 0), [MaxWait], [MaxKeys] and [DenyNew]. Without MaxWait and MaxQueue the line
-// holds the units of one Period: 1 s at PerSecond(n), n units long. With only
-// one of the two, that one decides; with both, the tighter one. The error names
-// the field and the invalid value.
+// Do not use it where a delayed request holds something scarce, or where bursts are harmless.
 func NewPacer(r Rate, opts ...Option) (*RateLimiter, error) {
 	return pacer.construct(Spec{Rate: r}, opts)
 }

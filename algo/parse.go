@@ -6,24 +6,19 @@ import (
 	"strings"
 )
 
-// Parse reads a Spec from its text form: the algorithm, which may be omitted
-// if it is token-bucket, the rate as [Rate.UnmarshalText] reads it, and options in any
-// order, each at most once:
+// Parse reads a Spec from its text form: the algorithm, which may be omitted if it is token-bucket, the
+// rate as [Rate.UnmarshalText] reads it, and options in any order, each at most once:
 //
 //	100/s
 //	100/min burst 20 wait 500ms
 //	sliding-window 5/15m cells 10
 //	fixed-window 1000/month zone Europe/Berlin start 31
-//	nginx 10/s burst 20 nodelay
 //	pacer 50/s slack 5 wait 2s keys 100000 deny-new
 //
-// [Spec] lists the algorithms and the options of each. N is a whole number, F a
-// number, D a duration such as 500ms or the word forever, T a time such as
-// 2026-01-31T00:00:00Z, NAME a time zone such as Europe/Berlin; keys is [MaxKeys], and
-// the others are named as their Options.
-//
-// The error names the field and its value. A Spec that Parse returns makes a
-// limiter, and its String parses to the same Spec.
+// [Spec] lists the algorithms and their options. N is a whole number, F a number, D a duration such as
+// 500ms or the word forever, T a time such as 2026-01-31T00:00:00Z, NAME a time zone; keys is
+// [MaxKeys]. The error names the field and its value. A Spec that Parse returns makes a limiter, and
+// its String parses to the same Spec.
 func Parse(s string) (Spec, error) {
 	words := strings.Fields(s)
 	spec := Spec{Algorithm: defaultAlgorithm}

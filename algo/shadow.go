@@ -5,22 +5,15 @@ import (
 	"errors"
 )
 
-// Shadow evaluates and charges l, but admits every request at once. It tries a
-// new limit on live traffic.
+// Shadow evaluates and charges l, but admits every request at once: a new limit on live traffic.
 //
-// Source is [SourceTrial], so that nothing acts on the decision: adapters do not show
-// the limit to clients, and compositions answer with the limits in force. Where l would
-// have denied the request, Trial is the reason of the denial; where l would have denied
-// or delayed it, RetryAfter is how long l would have put it off. Allowed is true and Delay
-// 0. A peek, n = 0, looks the same.
+// Source is [SourceTrial], and nothing acts on the decision: adapters show clients other limits only,
+// and compositions answer with the limits in force. Where l would have denied, Trial is the reason;
+// where it would have denied or delayed, RetryAfter is how long it would have put the request off.
 //
-// If l fails, because its backend is unavailable, the request is admitted with
-// SourceTrial and no limit: a shadowed limit never fails a request. Only a
-// negative cost stays an error. The lease is the lease of l; a denied request
-// was not charged and has nothing to release. An in-flight limit with a queue
-// delays requests even when shadowed, while they wait in its queue.
-//
-// It panics if l is nil.
+// If l fails, the request is admitted with SourceTrial and no limit; only a negative cost stays an
+// error. The lease is the lease of l. An in-flight limit delays requests in its queue even on trial. It
+// panics if l is nil.
 func Shadow(l Limiter) Limiter {
 	mustLimiter(l, "Shadow")
 	return &shadow{wrapping{l}}

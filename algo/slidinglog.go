@@ -6,28 +6,18 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// NewSlidingLog makes a limiter that admits r.Count units, at most 65536, in any window of
-// r.Period, exactly: it keeps the instant of every unit that it admitted, and a unit comes
-// back the moment its instant is one period old.
+// NewSlidingLog makes a limiter that admits r.Count units, at most 65536, in any window of r.Period,
+// exactly: a unit comes back when its instant is one period old. The options are [MaxKeys] and
+// [DenyNew]. The error names the field and the invalid value.
 //
-// Bound: at most the quota in any window of length period, whatever the clock
-// readings and however many goroutines, and nothing is denied that would keep
-// it. A denial does not count; units given back can be spent again.
+// Bound: at most the quota in any window of length period, and nothing is denied that would keep it. A
+// denial does not count; refunded units can be spent again.
 //
-// State is a ring of instants for each key, one for each unit in its window: at most
-// 65536, the largest quota. Each takes 4 bytes where the period is shorter than 2^32
-// ns, about 4.3 s, and 8 otherwise. A ring begins with room for 8, doubles up to the
-// quota when it is full, and stays with its slot for the next key, so that in the end
-// no decision allocates. There are up to 2.7 slots for each of [MaxKeys], of 64 bytes:
-// so many rings at most. A decision holds the key's own lock: for a few nanoseconds,
-// or, when n units are added or given back, for as long as it takes to write n
-// instants or to move those that are newer.
+// State is an instant for each unit in the window, of 4 bytes if the period is shorter than 2^32 ns
+// and 8 otherwise, and 64 bytes for each of up to 2.7 slots a key ([MaxKeys]). A decision about n units
+// holds the key's own lock while it writes n instants.
 //
-// Do not use it for large quotas: [NewSlidingWindow] with [Cells] keeps
-// the same bound in little memory. A limit for protection alone is better a token bucket.
-//
-// The options are [MaxKeys] and [DenyNew]. The error names the field
-// and the invalid value.
+// Do not use it for large quotas: [NewSlidingWindow] with [Cells] keeps the same bound in less memory.
 func NewSlidingLog(r Rate, opts ...Option) (*RateLimiter, error) {
 	return slidingLog.construct(Spec{Rate: r}, opts)
 }

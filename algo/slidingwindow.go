@@ -8,35 +8,26 @@ import (
 	"github.com/sluice-go/sluice/internal/keystore"
 )
 
-// NewSlidingWindow makes a limiter that admits r.Count units in a window of r.Period that moves
-// along, so that there is no edge at which everything refills.
+// NewSlidingWindow makes a limiter that admits r.Count units in a window of r.Period that moves along.
+// The options are [Cells] (default: two weighted counters), [MaxKeys] and [DenyNew]. The error names
+// the field and the invalid value.
 //
-// By default it keeps two counters a key, of the current period and of the one
-// before, and lets the older one weigh by the share of it that the window still
-// covers, rounded up. (Cloudflare, "How we built rate limiting capable of
-// scaling to millions of domains", 2017.) That assumes that the older period
-// was spent evenly. Bound: fewer than twice the quota in any window of length
-// period, and at most the quota in each period of the counters.
+// By default it keeps two counters a key, of the current period and of the one before, and lets the
+// older one weigh by the part of it that the window still covers, rounded up. Bound: fewer than twice
+// the quota in any window of length period, and at most the quota in each period of the counters.
 //
-// With [Cells] it counts in c cells a period and one more, which all weigh in
-// full. Bound: at most the quota in any window of length period, whatever the
-// clock readings and however many goroutines. Units come back up to one c-th of
-// the period late. The cells are the period / c long, rounded up to 1/64 ns; c
-// need not divide it.
+// With [Cells] it counts in c cells a period and one more, which all weigh in full. Bound: at most the
+// quota in any window of length period. Units come back up to one c-th of the period late.
 //
-// Either way a denial does not count, and units given back can be spent again
-// as far as they still weigh.
+// A denial does not count; refunded units can be spent again as far as they still weigh.
 //
-// State is 64 bytes a slot beside the table's 16, with up to 2.7 slots for each
-// of [MaxKeys] (the default takes 187 MiB at most), and with more than one cell
-// 8 bytes for each and one more, taken when a slot is used first. A decision holds the key's own lock for a few
-// nanoseconds and allocates nothing else.
+// State is 64 bytes for each of up to 2.7 slots a key ([MaxKeys]; 187 MiB at most by default), and
+// with Cells 8 bytes more for each cell of a slot that was used.
 //
-// Do not use it where steady traffic at the rate itself must pass: rounding up
-// denies one unit of it now and then. [NewTokenBucket] never does, in one word.
+// Source: Cloudflare, "How we built rate limiting capable of scaling to millions of domains", 2017.
 //
-// The options are [Cells] (default: two weighted counters), [MaxKeys] and
-// [DenyNew]. The error names the field and the invalid value.
+// Do not use it where steady traffic at the rate itself must pass: rounding up denies one unit of it
+// now and then. [NewTokenBucket] never does.
 func NewSlidingWindow(r Rate, opts ...Option) (*RateLimiter, error) {
 	return slidingWindow.construct(Spec{Rate: r}, opts)
 }

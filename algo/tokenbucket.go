@@ -2,27 +2,23 @@ package algo
 
 import "github.com/sluice-go/sluice/internal/decide"
 
-// NewTokenBucket makes a limiter that admits bursts and holds the rate over time. It is the
-// default choice. The options are [Burst] (default: the rate's count), [MaxWait], [MaxKeys]
-// and [DenyNew]. The error names the field and the invalid value.
+// NewTokenBucket makes a limiter that admits bursts and holds the rate over time. It is the default
+// choice. The options are [Burst] (default: the rate's count), [MaxWait], [MaxKeys] and [DenyNew]. The
+// error names the field and the invalid value.
 //
-// The bucket holds Burst tokens and starts full; a unit of cost takes one, and
-// the rate puts them back one by one. With [MaxWait] a request that comes too
-// early is admitted with a Delay instead of denied: shaping.
+// The bucket holds Burst tokens and starts full; a unit of cost takes one, and the rate puts them back
+// one by one. With [MaxWait] a request that comes too early is admitted with a Delay.
 //
-// Bound: in any window of length w at most Burst + rate*w units are admitted,
-// plus rate*MaxWait, in exact integers, whatever the clock readings and however
-// many goroutines. With MaxWait the bound Burst + rate*w holds for the starts.
-// With MaxWait both hold as long as no admission is canceled, or settled to less,
-// while later ones wait: its place goes to the next caller, at the end of the
-// line, and the others keep their start times. Arrivals that conform are never
+// Bound: in any window of length w at most Burst + rate*w units are admitted, plus rate*MaxWait, in
+// exact integers; with MaxWait Burst + rate*w of them start. With MaxWait both hold as long as no
+// admission is canceled, or settled to less, while later ones wait. Arrivals that conform are never
 // denied.
 //
-// State is one word a key, swapped without a lock (the generic cell rate
-// algorithm, ITU-T I.371).
+// State is one word a key, swapped without a lock. Source: the generic cell rate algorithm, ITU-T
+// I.371.
 //
-// Do not use it where "at most N in any window" is the contract: in a window
-// it may admit Burst more than the rate. See [NewSlidingLog] and [NewSlidingWindow].
+// Do not use it where "at most N in any window" is the contract: see [NewSlidingLog] and
+// [NewSlidingWindow].
 func NewTokenBucket(r Rate, opts ...Option) (*RateLimiter, error) {
 	return tokenBucket.construct(Spec{Rate: r}, opts)
 }

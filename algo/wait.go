@@ -9,24 +9,18 @@ import (
 	"github.com/sluice-go/sluice/internal/line"
 )
 
-// Wait acquires n units of l under key and sleeps until the work may start: for
-// the Delay of an admission, and for the RetryAfter of a denial, after which it tries
-// again. It looks again at least once a second, so that it notices when the limit is
-// switched off, reset or raised. Its denials are no offence; see [Tentative].
+// Wait acquires n units of l under key and sleeps until the work may start. It looks again at least
+// once a second, so that it notices when the limit is switched off, reset or raised. Its denials are no
+// offence; see [Tentative].
 //
-// Callers that wait for the same limiter and key in this process are served in the
-// order of their arrival: a caller of Wait joins the line behind them, and a large
-// request is not overtaken by small ones. Callers of Acquire do not wait in line. A
-// limiter whose type cannot be compared has no line; its callers compete when they
-// wake.
+// Callers that wait for the same limiter and key in this process are served in the order of their
+// arrival; callers of Acquire do not wait in line. A limiter whose type cannot be compared has no line.
 //
-// The error is nil exactly when the units are charged and the work may start.
-// Otherwise nothing stays charged, and the error is:
+// The error is nil exactly when the units are charged and the work may start. Otherwise nothing stays
+// charged, and the error is:
 //
-//   - [ErrWait], without a sleep, when the context's deadline comes before
-//     admission could, those ahead in line included, when l denies for overload,
-//     whose end is unknown, when it denies for ever, or when it denies without a
-//     RetryAfter;
+//   - [ErrWait], without a sleep, when the context's deadline comes before admission could, those ahead
+//     in line included, when l denies for overload or for ever, or without a RetryAfter;
 //   - [ErrCost] when n can never fit;
 //   - the context's error when the context ends during the sleep.
 func Wait(ctx context.Context, l Limiter, key string, n int64) (Lease, error) {
