@@ -11,7 +11,7 @@
 // A [RateLimiter] counts the units of any number of keys over time. [NewTokenBucket] is the
 // default choice; [NewLeakyBucket], [NewPacer], [NewFixedWindow], [NewSlidingWindow] and
 // [NewSlidingLog] keep other bounds. They take a [Rate], by [PerSecond], [PerMinute], [PerHour],
-// [PerDay], [Per] or [Every], with [Week], [Month] and [Quarter] as periods, and each [Option] that
+// [PerDay], [PerSecondFloat], [Per] or [Every], with [Week], [Month] and [Quarter] as periods, and each [Option] that
 // it names: [Burst], [MaxWait], [Slack], [Cells], [Zone], [StartDay], [MaxKeys], [DenyNew]. [Stats]
 // are the numbers of its table of keys.
 //

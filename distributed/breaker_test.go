@@ -33,10 +33,10 @@ func TestF3_BreakerOpensProbesAndRamps(t *testing.T) {
 	proxy.Set(redistest.Fault{})
 	require.Eventually(t, func() bool {
 		s := e.states()
-		return s[len(s)-1] == distributed.StateClosed
+		return s[len(s)-1] == distributed.PhaseClosed
 	}, 20*time.Second, time.Millisecond)
 	s := e.states()
-	require.Equal(t, distributed.StateRamping, s[len(s)-2])
+	require.Equal(t, distributed.PhaseRamping, s[len(s)-2])
 	remote(t, l, "alice", 1)
 }
 

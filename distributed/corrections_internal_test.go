@@ -35,7 +35,7 @@ func TestCorrectionsBeyondTheBoundAreCounted(t *testing.T) {
 		_, err = l.Acquire(t.Context(), "k", 1)
 		require.NoError(t, err)
 	}
-	require.Equal(t, StateOpen, store.Stats().State)
+	require.Equal(t, PhaseOpen, store.Stats().Phase)
 	for range remote.MaxKept + beyond {
 		l.correct(l.redisKey("k"), l.load(), remote.Args{opRefund})
 	}

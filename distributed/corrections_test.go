@@ -31,7 +31,7 @@ func awake(t *testing.T, s *distributed.Store, l *distributed.Limiter) {
 // closedAgain waits until Redis makes all decisions.
 func closedAgain(t *testing.T, s *distributed.Store) {
 	t.Helper()
-	require.Eventually(t, func() bool { return s.Stats().State == distributed.StateClosed }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return s.Stats().Phase == distributed.PhaseClosed }, 10*time.Second, time.Millisecond)
 }
 
 // busy lets callers work until stop is called, which returns the sum of the work.

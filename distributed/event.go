@@ -10,7 +10,7 @@ import (
 type Event struct {
 	Kind    Kind
 	Limiter string // the name of the limit; empty if all limits are concerned
-	State   State  // of BreakerChanged
+	Phase   Phase  // of BreakerChanged
 	Node    string // of BreakerChanged, FarAway: its address, in a cluster or a Ring
 	Err     error  // the cause; may be nil
 	// RoundTrip is the median of the last round trips; of FarAway.
@@ -65,32 +65,32 @@ func (k Kind) String() string {
 	return nameOf(int(k), "breaker", "key fault", "misconfigured", "instances", "mixed parameters", "process late", "far away")
 }
 
-// State is the state of a breaker.
-type State uint8
+// Phase is the phase of a breaker.
+type Phase uint8
 
-// The states of a breaker.
+// The phases of a breaker.
 const (
-	// StateClosed: Redis makes every decision.
-	StateClosed State = iota
-	// StateOpen: every decision is local.
-	StateOpen
-	// StateRamping: Redis makes a growing part of the decisions again.
-	StateRamping
+	// PhaseClosed: Redis makes every decision.
+	PhaseClosed Phase = iota
+	// PhaseOpen: every decision is local.
+	PhaseOpen
+	// PhaseRamping: Redis makes a growing part of the decisions again.
+	PhaseRamping
 )
 
-// stateOf is the state of a breaker that lets so many percent of the calls pass.
-func stateOf(percent int) State {
+// phaseOf is the phase of a breaker that lets so many percent of the calls pass.
+func phaseOf(percent int) Phase {
 	switch percent {
 	case 0:
-		return StateOpen
+		return PhaseOpen
 	case remote.FullLevel:
-		return StateClosed
+		return PhaseClosed
 	}
-	return StateRamping
+	return PhaseRamping
 }
 
-// String returns the state's name, for logs.
-func (s State) String() string { return nameOf(int(s), "closed", "open", "ramping") }
+// String returns the phase's name, for logs.
+func (p Phase) String() string { return nameOf(int(p), "closed", "open", "ramping") }
 
 func nameOf(i int, names ...string) string {
 	if i < len(names) {

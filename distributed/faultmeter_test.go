@@ -20,7 +20,7 @@ import (
 type gauge struct {
 	settle time.Duration
 	mu     sync.Mutex
-	state  distributed.State
+	state  distributed.Phase
 	since  time.Time
 	open   time.Duration
 	frozen bool
@@ -39,7 +39,7 @@ func (m *gauge) event(e distributed.Event) {
 		m.mixed++
 	case distributed.BreakerChanged:
 		m.account()
-		if m.state = e.State; e.State == distributed.StateOpen {
+		if m.state = e.Phase; e.Phase == distributed.PhaseOpen {
 			m.opened++
 		}
 	}
@@ -48,7 +48,7 @@ func (m *gauge) event(e distributed.Event) {
 // account adds the time since the last change. The caller holds m.mu.
 func (m *gauge) account() {
 	now := time.Now()
-	if m.state == distributed.StateOpen && !m.frozen {
+	if m.state == distributed.PhaseOpen && !m.frozen {
 		m.open += now.Sub(m.since)
 	}
 	m.since = now
@@ -67,14 +67,14 @@ func (m *gauge) counts() (opened, keyFaults, mixed int) {
 // freeze ends the counting of calls.
 func (m *gauge) freeze() { m.mu.Lock(); defer m.mu.Unlock(); m.account(); m.frozen = true }
 
-func (m *gauge) now() distributed.State { m.mu.Lock(); defer m.mu.Unlock(); return m.state }
+func (m *gauge) now() distributed.Phase { m.mu.Lock(); defer m.mu.Unlock(); return m.state }
 
 func (m *gauge) intervals() float64 { return float64(m.open) / float64(probeEvery) }
 
 func (m *gauge) call(cmd redis.Cmder) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if cmd.Name() == "evalsha" && !m.frozen && m.state == distributed.StateOpen && time.Since(m.since) > m.settle {
+	if cmd.Name() == "evalsha" && !m.frozen && m.state == distributed.PhaseOpen && time.Since(m.since) > m.settle {
 		m.calls++
 	}
 }

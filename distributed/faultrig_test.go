@@ -151,10 +151,10 @@ func (r *rig) run(t *testing.T) *outcome {
 	}
 	if r.at == inRecovery {
 		r.proxy.Set(redistest.Fault{Refuse: true})
-		r.until(t, distributed.StateOpen)
+		r.until(t, distributed.PhaseOpen)
 		time.Sleep(2 * probeEvery)
 		r.proxy.Set(redistest.Fault{})
-		r.until(t, distributed.StateRamping, distributed.StateClosed)
+		r.until(t, distributed.PhaseRamping, distributed.PhaseClosed)
 	}
 	if r.at != atStart {
 		if r.at == inMiddle {
@@ -191,7 +191,7 @@ func (r *rig) whole(t *testing.T) {
 	require.Eventually(t, func() bool {
 		for _, l := range r.limiters {
 			for _, key := range r.keys {
-				if acquire(t, l, key, 0).Source != algo.SourceRemote || distributed.StoreOf(l).Stats().State != distributed.StateClosed {
+				if acquire(t, l, key, 0).Source != algo.SourceRemote || distributed.StoreOf(l).Stats().Phase != distributed.PhaseClosed {
 					return false
 				}
 			}
@@ -201,7 +201,7 @@ func (r *rig) whole(t *testing.T) {
 }
 
 // until waits until every breaker has reached one of the states.
-func (r *rig) until(t *testing.T, states ...distributed.State) {
+func (r *rig) until(t *testing.T, states ...distributed.Phase) {
 	t.Helper()
 	for _, m := range r.meters {
 		require.Eventually(t, func() bool { return slices.Contains(states, m.now()) }, 20*time.Second, time.Millisecond)

@@ -62,7 +62,7 @@ func TestCallersThatHaveLeftAreDenied(t *testing.T) {
 				}
 				group.Wait()
 				require.Zero(t, admitted.Load(), "%s: admitted without Redis, while Redis answers", name)
-				require.Equal(t, distributed.StateClosed, store.Stats().State, name)
+				require.Equal(t, distributed.PhaseClosed, store.Stats().Phase, name)
 			}
 		})
 	}

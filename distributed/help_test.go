@@ -31,12 +31,12 @@ func (e *events) hook(ev distributed.Event) {
 }
 
 // states are the breaker's, in order.
-func (e *events) states() (out []distributed.State) {
+func (e *events) states() (out []distributed.Phase) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range e.all {
 		if ev.Kind == distributed.BreakerChanged {
-			out = append(out, ev.State)
+			out = append(out, ev.Phase)
 		}
 	}
 	return out
@@ -59,7 +59,7 @@ func trip(t *testing.T, l algo.Limiter, e *events) {
 		require.Equal(t, algo.SourceFallback, acquire(t, l, "trip", 0).Source)
 		return len(e.states()) > 0
 	}, 10*time.Second, time.Millisecond)
-	require.Equal(t, distributed.StateOpen, e.states()[0])
+	require.Equal(t, distributed.PhaseOpen, e.states()[0])
 }
 
 func evalCalls(s *redistest.Server) (n int) {

@@ -168,7 +168,7 @@ func TestInFlightPutsBackWhatIsMissing(t *testing.T) {
 				require.True(t, held[i].Allowed)
 			}
 			proxy.Set(redistest.Fault{BlackHole: true})
-			for store.Stats().State != distributed.StateOpen {
+			for store.Stats().Phase != distributed.PhaseOpen {
 				_, _ = l.Acquire(ctx, "other", 0)
 			}
 			lose(server)

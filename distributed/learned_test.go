@@ -49,7 +49,7 @@ func TestLearnedByAFleet(t *testing.T) {
 	b = join(algo.PerSecond(50))
 	acquire(b)
 	proxy.Set(redistest.Fault{Refuse: true, Reset: true})
-	require.Eventually(t, func() bool { acquire(b); return store.Stats().State == distributed.StateOpen }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { acquire(b); return store.Stats().Phase == distributed.PhaseOpen }, 5*time.Second, time.Millisecond)
 	denied := acquire(b)
 	require.Equal(t, algo.SourceFallback, denied.Source)
 	require.Greater(t, denied.RetryAfter, 20*time.Second, "the wait is kept")

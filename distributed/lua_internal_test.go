@@ -53,7 +53,7 @@ func TestBansOnLua54(t *testing.T) {
 		require.NotEqual(t, algo.SourceFallback, lease.Source)
 	}
 	require.Equal(t, algo.Banned, lease.Reason)
-	require.Equal(t, StateClosed, store.Stats().State)
+	require.Equal(t, PhaseClosed, store.Stats().Phase)
 }
 
 // A script that a server cannot run takes no other limit along.

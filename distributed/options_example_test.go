@@ -42,7 +42,7 @@ func ExampleWithHook() {
 	var local bool
 	store, stop := away(
 		distributed.WithHook(func(e distributed.Event) {
-			if e.Kind == distributed.BreakerChanged && e.State == distributed.StateOpen {
+			if e.Kind == distributed.BreakerChanged && e.Phase == distributed.PhaseOpen {
 				local = true
 			}
 		}))

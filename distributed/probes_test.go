@@ -78,10 +78,10 @@ func TestF3_DeadConnectionsAreRenewed(t *testing.T) {
 			stop := busy(8, func() int64 { acquire(t, l, "k", 1); time.Sleep(time.Millisecond); return 0 })
 			defer stop()
 			began := time.Now()
-			require.Eventually(t, func() bool { return store.Stats().State != distributed.StateClosed }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return store.Stats().Phase != distributed.PhaseClosed }, 5*time.Second, time.Millisecond)
 			closedAgain(t, store)
 			for time.Since(began) < 3*time.Second {
-				if store.Stats().State != distributed.StateClosed {
+				if store.Stats().Phase != distributed.PhaseClosed {
 					closedAgain(t, store)
 					t.Logf("closed again after %v", time.Since(began))
 				}

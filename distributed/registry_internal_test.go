@@ -61,10 +61,10 @@ func TestInstancesChangedHasTheNumber(t *testing.T) {
 		require.Equal(t, []int{16, 5, 3}, seen)
 		require.Contains(t, log.String(), "instances changed\" instances=3\n")
 		log.Reset()
-		r.store.emit(Event{Kind: BreakerChanged, State: StateRamping})
+		r.store.emit(Event{Kind: BreakerChanged, Phase: PhaseRamping})
 		require.NotRegexp(t, `node=|err=`, log.String())
 		log.Reset()
-		r.store.emit(Event{Kind: BreakerChanged, State: StateOpen, Node: "127.0.0.1:6379", Err: ErrUnavailable})
+		r.store.emit(Event{Kind: BreakerChanged, Phase: PhaseOpen, Node: "127.0.0.1:6379", Err: ErrUnavailable})
 		require.Contains(t, log.String(), "node=127.0.0.1:6379 err=")
 	})
 }

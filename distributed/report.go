@@ -14,14 +14,14 @@ func (s *Store) emit(e Event) {
 	switch e.Kind {
 	case BreakerChanged:
 		level := slog.LevelInfo
-		if e.State == StateOpen {
+		if e.Phase == PhaseOpen {
 			level = slog.LevelWarn
 		}
-		attrs := append([]any{"state", e.State.String()}, e.logged()...)
-		if small := s.smallLimits(); e.State == StateOpen && len(small) > 0 {
+		attrs := append([]any{"state", e.Phase.String()}, e.logged()...)
+		if small := s.smallLimits(); e.Phase == PhaseOpen && len(small) > 0 {
 			attrs = append(attrs, "limits_smaller_than_the_fleet", small)
 		}
-		s.logger.Log(context.Background(), level, "distributed: breaker "+breakerText[e.State], attrs...)
+		s.logger.Log(context.Background(), level, "distributed: breaker "+breakerText[e.Phase], attrs...)
 	case InstancesChanged:
 		s.logger.Debug("distributed: the number of instances changed", "instances", e.Instances)
 	}
@@ -43,9 +43,9 @@ func (s *Store) smallLimits() (names []string) {
 
 // breakerText is the consequence of each state of a breaker.
 var breakerText = [...]string{
-	StateClosed:  "closed: Redis makes the decisions",
-	StateOpen:    "open: Redis does not reply, limits are decided locally",
-	StateRamping: "ramping: Redis replies again and makes a growing part of the decisions",
+	PhaseClosed:  "closed: Redis makes the decisions",
+	PhaseOpen:    "open: Redis does not reply, limits are decided locally",
+	PhaseRamping: "ramping: Redis replies again and makes a growing part of the decisions",
 }
 
 // logPause is the least time between two reports of one kind.
@@ -104,8 +104,8 @@ func (h *host) Probed(probes []*remote.Request) {
 // Changed reports the state of a breaker. A node that answers again gets the renewals that it
 // has missed.
 func (h *host) Changed(addr string, percent int, err error) {
-	e := Event{Kind: BreakerChanged, Node: addr, State: stateOf(percent), Err: err}
-	if e.State == StateRamping {
+	e := Event{Kind: BreakerChanged, Node: addr, Phase: phaseOf(percent), Err: err}
+	if e.Phase == PhaseRamping {
 		(*Store)(h).renewSlots()
 	}
 	(*Store)(h).emit(e)

@@ -52,7 +52,7 @@ func TestF3_DeadNodeLeavesTheOthers(t *testing.T) {
 			var opened atomic.Int64
 			store := newStore(t, c, distributed.WithTimeout(200*time.Millisecond), distributed.WithInstances(1),
 				distributed.WithHook(func(e distributed.Event) {
-					if e.State == distributed.StateOpen && e.Kind == distributed.BreakerChanged && e.Node != cluster.Nodes[0].Addr() {
+					if e.Phase == distributed.PhaseOpen && e.Kind == distributed.BreakerChanged && e.Node != cluster.Nodes[0].Addr() {
 						opened.Add(1)
 					}
 				}))
@@ -75,7 +75,7 @@ func TestF3_DeadNodeLeavesTheOthers(t *testing.T) {
 			t.Logf("F3: %d of %d decisions of healthy nodes were local", local, total)
 			require.Less(t, float64(local), 0.02*float64(total))
 			require.Zero(t, opened.Load())
-			require.Equal(t, distributed.StateOpen, store.Stats().State)
+			require.Equal(t, distributed.PhaseOpen, store.Stats().Phase)
 			require.Equal(t, 1, store.Stats().Away)
 		})
 	}

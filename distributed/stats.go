@@ -9,8 +9,8 @@ import (
 // Stats is a snapshot of a store, for dashboards. It does not count decisions
 // by origin: the Source of every [algo.Decision] is its origin.
 type Stats struct {
-	// State is the worst node's.
-	State State
+	// Phase is the worst node's.
+	Phase Phase
 	// Percent is the percentage of the calls that go to the worst node: 100
 	// while it is healthy, 0 while it is away.
 	Percent int
@@ -80,8 +80,8 @@ func (s *Stats) add(level int, probing bool) {
 	s.Away++
 	s.Percent = min(s.Percent, level)
 	s.Probing = s.Probing || probing
-	if is := stateOf(level); s.State == StateClosed || is == StateOpen {
-		s.State = is
+	if is := phaseOf(level); s.Phase == PhaseClosed || is == PhaseOpen {
+		s.Phase = is
 	}
 }
 

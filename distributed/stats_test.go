@@ -51,13 +51,13 @@ func TestStatsInAnOutage(t *testing.T) {
 	require.Eventually(t, func() bool {
 		acquire(t, l, "k", 1)
 		st := store.Stats()
-		return st.State == distributed.StateOpen && st.Percent == 0 && st.Probing && st.Away == 1
+		return st.Phase == distributed.PhaseOpen && st.Percent == 0 && st.Probing && st.Away == 1
 	}, 30*time.Second, time.Millisecond)
 
 	server.Restart()
 	require.Eventually(t, func() bool {
 		st := store.Stats()
-		return st.State == distributed.StateClosed && st.Percent == 100 && !st.Probing && st.Away == 0
+		return st.Phase == distributed.PhaseClosed && st.Percent == 100 && !st.Probing && st.Away == 0
 	}, 30*time.Second, time.Millisecond)
 }
 

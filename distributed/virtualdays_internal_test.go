@@ -127,7 +127,7 @@ type virtualDay struct {
 // virtualBreaker observes one instance's breaker.
 type virtualBreaker struct {
 	mu     sync.Mutex
-	state  State
+	state  Phase
 	since  time.Time
 	last   time.Time // the last call that left while it was open
 	probes int
@@ -138,7 +138,7 @@ func (b *virtualBreaker) event(e Event) {
 	if e.Kind == BreakerChanged {
 		b.mu.Lock()
 		defer b.mu.Unlock()
-		b.state, b.since = e.State, time.Now()
+		b.state, b.since = e.Phase, time.Now()
 	}
 }
 
@@ -147,7 +147,7 @@ func (b *virtualBreaker) event(e Event) {
 func (b *virtualBreaker) sent() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state != StateOpen || time.Since(b.since) <= virtualTimeout {
+	if b.state != PhaseOpen || time.Since(b.since) <= virtualTimeout {
 		return
 	}
 	b.probes++
@@ -157,7 +157,7 @@ func (b *virtualBreaker) sent() {
 	b.last = time.Now()
 }
 
-func (b *virtualBreaker) now() State { b.mu.Lock(); defer b.mu.Unlock(); return b.state }
+func (b *virtualBreaker) now() Phase { b.mu.Lock(); defer b.mu.Unlock(); return b.state }
 
 func newVirtualDay(seed uint64, counted bool) *virtualDay {
 	d := &virtualDay{seed: seed, server: newVirtualServer(perMicros(virtualRate, time.Minute), virtualBurst), log: map[string][]virtualEvent{}, counted: counted}
@@ -277,7 +277,7 @@ func (d *virtualDay) requireRecovery() {
 	time.Sleep(2 * virtualProbe)
 	d.recoveries++
 	for i := range d.breakers {
-		if s := d.breakers[i].now(); s != StateClosed {
+		if s := d.breakers[i].now(); s != PhaseClosed {
 			d.failure = cmp.Or(d.failure, fmt.Errorf("F3: the breaker of instance %d is %v two probe intervals after a fault", i, s))
 		}
 	}

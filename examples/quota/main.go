@@ -59,9 +59,9 @@ func main() {
 func tell(e distributed.Event) {
 	switch {
 	case e.Kind != distributed.BreakerChanged:
-	case e.State == distributed.StateOpen:
+	case e.Phase == distributed.PhaseOpen:
 		log.Print("Redis is out of reach; limiting locally: ", e.Err)
-	case e.State == distributed.StateClosed:
+	case e.Phase == distributed.PhaseClosed:
 		log.Print("Redis is back")
 	}
 }

@@ -58,7 +58,7 @@ func TestQuotaWithoutRedis(t *testing.T) {
 	ask := func() bool {
 		require.Equal(t, http.StatusOK, get(h, "alice-key").Code)
 		for len(told) > 0 {
-			if e := <-told; e.Kind == distributed.BreakerChanged && e.State == distributed.StateOpen {
+			if e := <-told; e.Kind == distributed.BreakerChanged && e.Phase == distributed.PhaseOpen {
 				opened++
 			}
 		}

@@ -106,8 +106,8 @@ func (a *Admin) sample(now uint32) {
 		l.gauge.set(now, l.limiter.InFlight(), l.limiter.Limit())
 	}
 	for _, s := range c.stores {
-		state := s.store.Stats().State
+		state := s.store.Stats().Phase
 		s.gauge.set(now, int(state), 0)
-		s.outage.note(state != distributed.StateClosed)
+		s.outage.note(state != distributed.PhaseClosed)
 	}
 }

@@ -173,8 +173,8 @@ func (s *store) state(from, to uint32) storeState {
 		Instances: st.Instances, Counted: st.Counted, Fallback: st.Fallback.String(),
 		Denied: st.Denied, Most: st.DeniedMax, Blocks: st.Blocks, Policies: s.policies,
 	}
-	if int(st.State) < len(stateWords) {
-		out.State = stateWords[st.State]
+	if int(st.Phase) < len(stateWords) {
+		out.State = stateWords[st.Phase]
 	}
 	if st.Far() {
 		out.State, out.RoundTrip, out.Timeout = "far", st.RoundTrip.Milliseconds(), st.Timeout.Milliseconds()

@@ -69,7 +69,7 @@ func closed(t testing.TB, l *distributed.Limiter, store *distributed.Store) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		lease := must[algo.Lease](t)(l.Acquire(ctx, "alice", 0))
-		return lease.Source == algo.SourceRemote && store.Stats().State == distributed.StateClosed
+		return lease.Source == algo.SourceRemote && store.Stats().Phase == distributed.PhaseClosed
 	}, 20*time.Second, 10*time.Millisecond)
 }
 
