@@ -78,7 +78,9 @@ func WithSkip(skip func(ctx context.Context, fullMethod string) bool) Option {
 
 // WithRefundIf gives the charge of a call back if refund is true for the code that
 // the handler answered with: count failures only, or do not count them. A handler
-// that panics or exits keeps its charge, and so do the messages of a stream.
+// that panics or exits keeps its charge, and so do the messages of a stream. So does a call
+// whose client has gone, or whose deadline has passed, if it failed or was given up (CANCELED):
+// a client could avoid the charge by hanging up.
 //
 // The refund is the part of the charge that still counts, see [algo.Lease]. Do not
 // refund codes that clients can provoke at will at the expense of the server: such

@@ -55,13 +55,13 @@ func deniedFurtherIn(err error) bool {
 }
 
 // outcome is the outcome of a call on the server, or Canceled if the charge is given back for
-// the answer of the handler. No client can avoid the charge by hanging up in time.
+// the answer of the handler. A client that has gone gets no refund for an end that it can bring
+// about by leaving.
 func (i *interceptor) outcome(ctx context.Context, ps *policies, err error) algo.Outcome {
-	o := ps.handled(ctx, err)
-	if i.Own.refundIf == nil || ctx.Err() != nil || expired(ctx) {
-		return o
-	}
-	if i.Own.refundIf(codeOf(err)) {
+	o, code := ps.handled(ctx, err), codeOf(err)
+	gone := ctx.Err() != nil || expired(ctx)
+	gaveUp := code == codes.Canceled || inflight.OfCode(uint32(code)) == algo.Failed
+	if i.Own.refundIf != nil && !(gone && gaveUp) && i.Own.refundIf(code) {
 		return algo.Canceled
 	}
 	return o

@@ -282,20 +282,6 @@ func TestBackPressureReachesTheSender(t *testing.T) {
 	require.Less(t, <-blocked, 20, "20 MiB were sent into a stream without a reader")
 }
 
-// Streams never teach how long calls take.
-func TestStreamsAreUntimed(t *testing.T) {
-	for _, err := range []error{nil, errors.New("x"), status.Error(codes.Internal, "")} {
-		l := &script{}
-		got := run(t.Context(), grpcmw.StreamServerInterceptor(l, rpckey.Global()), func(grpc.ServerStream) error { return err })
-		require.Equal(t, err, got)
-		want := algo.Failed | algo.Untimed
-		if err == nil {
-			want = algo.Succeeded | algo.Untimed
-		}
-		require.Equal(t, []algo.Outcome{want}, l.released())
-	}
-}
-
 func TestStreamKeys(t *testing.T) {
 	noKey := keyless(keyfunc.ErrNoKey)
 	for _, row := range []struct {

@@ -72,7 +72,12 @@ func (i *interceptor) unary(ctx context.Context, req any, info *grpc.UnaryServer
 // serve serves a call under a lease. kept is lease if its handler wants it, or else nil.
 func (i *interceptor) serve(c call, lease, kept *algo.Lease, ps *policies, handler grpc.UnaryHandler) (any, error) {
 	outcome := algo.Failed // unless the handler returns
-	defer func() { lease.Release(outcome) }()
+	defer func() {
+		if outcome == algo.Failed && c.ctx.Err() != nil {
+			outcome |= algo.Untimed
+		}
+		lease.Release(outcome)
+	}()
 	inner, trailer, err := i.admit(c, lease, kept, ps)
 	if err != nil {
 		outcome = algo.Canceled

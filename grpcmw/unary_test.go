@@ -2,7 +2,6 @@ package grpcmw_test
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -217,38 +216,6 @@ func TestContextEndsInLimiter(t *testing.T) {
 	cancel()
 	i := grpcmw.UnaryServerInterceptor(failing(context.Canceled), rpckey.Global(), grpcmw.WithFailOpen())
 	require.Equal(t, codes.Canceled, status.Code(intercept(ctx, i)))
-}
-
-// The outcomes of calls.
-func TestC2_Outcomes(t *testing.T) {
-	canceled, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, row := range []struct {
-		name string
-		ctx  context.Context
-		err  error
-		want algo.Outcome
-	}{
-		{"success", t.Context(), nil, algo.Succeeded},
-		{"success for a client that left", canceled, nil, algo.Succeeded | algo.Untimed},
-		{"plain error", t.Context(), errors.New("x"), algo.Failed},
-		{"internal", t.Context(), status.Error(codes.Internal, ""), algo.Failed},
-		{"unavailable", t.Context(), status.Error(codes.Unavailable, ""), algo.Failed},
-		{"deadline", t.Context(), status.Error(codes.DeadlineExceeded, ""), algo.Failed},
-		{"resource exhausted elsewhere", t.Context(), status.Error(codes.ResourceExhausted, ""), algo.Failed | algo.Untimed},
-		{"not found", t.Context(), status.Error(codes.NotFound, ""), algo.Failed | algo.Untimed},
-		{"unauthenticated", t.Context(), status.Error(codes.Unauthenticated, ""), algo.Failed | algo.Untimed},
-		{"canceled by the client", canceled, status.Error(codes.Canceled, ""), algo.Failed | algo.Untimed},
-		{"failed for a client that left", canceled, status.Error(codes.Internal, ""), algo.Failed | algo.Untimed},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			l := &script{}
-			i := grpcmw.UnaryServerInterceptor(l, rpckey.Global())
-			_, err := i(row.ctx, nil, callInfo, func(context.Context, any) (any, error) { return nil, row.err })
-			require.Equal(t, row.err, err)
-			require.Equal(t, []algo.Outcome{row.want}, l.released())
-		})
-	}
 }
 
 func TestCost(t *testing.T) {

@@ -90,16 +90,6 @@ func TestC2_Outcomes(t *testing.T) {
 	}
 }
 
-// A client that leaves while the handler works changes no adaptive limit and
-// gets no refund.
-func TestGoneWhileServed(t *testing.T) {
-	l := newSlots(1)
-	ctx, cancel := context.WithCancel(t.Context())
-	h := httpmw.Limit(l, key("k"))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { cancel() }))
-	serve(h, get().WithContext(ctx))
-	require.Equal(t, 1, l.released(algo.Failed|algo.Untimed))
-}
-
 // A tunnel lives as long as its client likes, so its outcome is untimed.
 func TestTunnel(t *testing.T) {
 	l := newSlots(1)

@@ -371,51 +371,6 @@ func TestC2_SlowUploadsTeachNothing(t *testing.T) {
 	})
 }
 
-// A time limit that the client has chosen is no failure of the server. gRPC
-// over net/http has its status in a field.
-func TestC2_ChosenDeadlinesTeachNothing(t *testing.T) {
-	expire := func(d time.Duration, status int, grpcStatus string) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			time.Sleep(d)
-			if grpcStatus != "" {
-				w.Header().Set("Content-Type", "application/grpc")
-			}
-			w.WriteHeader(status)
-			if grpcStatus != "" {
-				w.Header().Set("Grpc-Status", grpcStatus)
-			}
-		})
-	}
-	for _, row := range []struct {
-		name  string
-		h     http.Handler
-		field [2]string
-		want  algo.Outcome
-	}{
-		{"gRPC, expired", expire(30*time.Millisecond, 200, "4"), [2]string{"Grpc-Timeout", "25m"}, algo.Failed | algo.Untimed},
-		{"gRPC gateway, expired", expire(30*time.Millisecond, 504, ""), [2]string{"Grpc-Timeout", "25m"}, algo.Failed | algo.Untimed},
-		{"Connect, expired", expire(30*time.Millisecond, 504, ""), [2]string{"Connect-Timeout-Ms", "25"}, algo.Failed | algo.Untimed},
-		{"gRPC, canceled", expire(0, 200, "1"), [2]string{"Grpc-Timeout", "25S"}, algo.Failed | algo.Untimed},
-		{"gRPC, deadline of the server", expire(0, 200, "4"), [2]string{"Grpc-Timeout", "25S"}, algo.Failed},
-		{"gRPC, unavailable", expire(0, 200, "14"), [2]string{}, algo.Failed},
-		{"gRPC, not found", expire(0, 200, "5"), [2]string{}, algo.Failed | algo.Untimed},
-		{"gRPC, succeeded", expire(0, 200, "0"), [2]string{"Grpc-Timeout", "25S"}, algo.Succeeded},
-		{"Connect, in time", expire(0, 504, ""), [2]string{"Connect-Timeout-Ms", "25000"}, algo.Failed},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				l := newSlots(10)
-				r := get()
-				if row.field[0] != "" {
-					r.Header.Set(row.field[0], row.field[1])
-				}
-				serve(httpmw.Limit(l, key("k"))(row.h), r)
-				require.Equal(t, 1, l.released(row.want))
-			})
-		})
-	}
-}
-
 // The files of a form are removed, and the pattern is logged, although the
 // handler gets a copy of the request.
 func TestFormFilesAreRemoved(t *testing.T) {

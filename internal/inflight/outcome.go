@@ -3,6 +3,7 @@ package inflight
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -35,32 +36,45 @@ func OfCode(code uint32) algo.Outcome {
 }
 
 // outcome is the outcome for the limiter: the result by the status, and timed only if
-// neither the client nor a stream determined the duration of the request.
+// neither the client nor a stream determined the duration of the request. A client that has gone
+// gets no refund for an end that it can bring about by leaving.
 func (f *Flight) outcome() algo.Outcome {
-	status := f.status()
 	gone := errors.Is(f.r.Context().Err(), context.Canceled) || f.w != nil && f.w.clientGone()
+	outcome, gaveUp := f.result(gone)
+	gone = gone || f.w != nil && f.expired()
 	switch {
 	case f.lease.hijacked.Load():
 		return algo.Succeeded | algo.Untimed
 	case f.w != nil && f.w.notBegun:
 		return algo.Canceled
-	case f.refundIf != nil && (!gone || f.returned && status < http.StatusInternalServerError) && f.refundIf(status):
+	case f.refundIf != nil && !(gone && (gaveUp || outcome == algo.Failed)) && f.refundIf(f.status()):
 		return algo.Canceled
 	}
-	outcome := OfStatus(status)
-	switch {
-	case !f.returned:
-		outcome = algo.Failed
-	case outcome == algo.Succeeded && gone && f.w != nil && f.w.status == 0:
-		outcome = algo.Failed
-	case outcome == algo.Succeeded && f.w != nil:
-		outcome = f.w.outcome()
-	}
-	if gone || f.r.Method == http.MethodConnect || f.w != nil && f.expired() {
+	if gone || f.r.Method == http.MethodConnect || f.w != nil && f.w.streamed() {
 		outcome |= algo.Untimed
 	}
 	return outcome
 }
+
+// result is what the answer says about the work, and whether that the client gave up.
+func (f *Flight) result(gone bool) (o algo.Outcome, gaveUp bool) {
+	status := f.status()
+	o = OfStatus(status)
+	switch {
+	case !f.returned:
+		return algo.Failed, false
+	case o != algo.Succeeded || f.w == nil:
+		return o, status == 499 // of nginx
+	case gone && f.w.status == 0:
+		return algo.Failed, false
+	case strings.HasPrefix(contentType(f.w.Header()), "application/grpc"):
+		code := codeIn(f.w.Header())
+		return OfCode(code), code == canceled
+	}
+	return o, false
+}
+
+const canceled = 1 // CANCELED of gRPC
 
 // status is the status that the client sees, or would have seen: 500 if the
 // handler did not come to an end before it wrote one.
@@ -74,31 +88,27 @@ func (f *Flight) status() int {
 	return http.StatusOK
 }
 
-// outcome is the outcome of a response with a status below 400.
-func (w *writer) outcome() algo.Outcome {
-	kind, outcome := contentType(w.Header()), algo.Succeeded
-	if strings.HasPrefix(kind, "application/grpc") {
-		outcome = codeIn(w.Header())
+// streamed reports whether the response lasts as long as the client or its data lasts.
+func (w *writer) streamed() bool {
+	if w.status < http.StatusBadRequest && streamType(contentType(w.Header())) {
+		return true
 	}
-	if streamType(kind) || w.paced() {
-		outcome |= algo.Untimed // it lasts as long as the client or its data lasts
-	}
-	return outcome
+	return w.paced()
 }
 
-// codeIn is the outcome of a response of gRPC with the status 200. Over
+// codeIn is the code of a response of gRPC with the status 200. Over
 // net/http (grpc-go's ServeHTTP, a proxy) gRPC has its status in a trailer.
-func codeIn(h http.Header) algo.Outcome {
+func codeIn(h http.Header) uint32 {
 	code := h.Get("Grpc-Status")
 	if lines := h[http.TrailerPrefix+"Grpc-Status"]; code == "" && len(lines) > 0 {
 		code = lines[0]
 	}
 	if code == "" {
-		return algo.Succeeded
+		return 0
 	}
 	n, err := strconv.ParseUint(code, 10, 32)
 	if err != nil {
-		return algo.Failed | algo.Untimed
+		return math.MaxUint32
 	}
-	return OfCode(uint32(n))
+	return uint32(n)
 }
