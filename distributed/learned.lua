@@ -16,7 +16,8 @@
 
 local SECOND = 1000000
 local GROWTH, GENTLY, FIRST_GROWTH, LEAST_HOLD, LONGEST_HOLD = 3, 5 * SECOND, 1, 10 * SECOND, 60 * SECOND
-local HOLD_WAITS, HOLD_DENIALS, MOST_CUT, OVERSHOOT, MARGIN = 20, 100, 0.8, 1.4, 0.98
+local HOLD_WAITS, HOLD_DENIALS, MOST_CUT, MARGIN = 20, 100, 0.8, 0.99
+local LONGEST_BURST, OVERSHOOT, FIRST_OVERSHOOT, RETRY = SECOND, 1.4, 1.7, 1.02
 local MEMORY, MEMORY_WAITS = 5, 5
 local LONGEST_ALONE, SLACK, LONGEST_PAUSE, LEAST_RATE = SECOND, 20000, 60 * SECOND, 1 / 60
 local LIFE = 86400 * SECOND -- of what is not used
@@ -102,12 +103,13 @@ local function accepted(m, sent, n)
   if m.told > 0 and now >= m.distrusts then
     m.rate = m.told
   elseif now >= m.hold and m.next >= now - 2 * SLACK then
-    m.rate = m.rate + n * growth(m)
+    m.rate = m.rate + math.min(n * growth(m), m.rate)
   end
 end
 
 local function denied(m, sent, n, wait)
   local rate, held, fresh = pace(m), m.since > 0 and now < m.hold, sent >= m.since
+  local lasted = math.max(now - math.max(m.since, m.open), 0)
   if fresh and not held then
     m.denied = 0
   end
@@ -120,11 +122,12 @@ local function denied(m, sent, n, wait)
   end
   closed(m, wait)
   if fresh then
+    local estimate = math.max(m.accepted / m.took, rate * MOST_CUT, rate * (1 - LONGEST_BURST / lasted))
     if not held and m.told == 0 then
-      m.took = MEMORY
-      m.accepted = math.max(m.held / MARGIN, rate / OVERSHOOT) * MEMORY
+      estimate = math.max(m.held * RETRY, rate / (m.since == 0 and FIRST_OVERSHOOT or OVERSHOOT))
+      m.took, m.accepted = MEMORY, estimate * MEMORY
     end
-    m.rate = math.max(MARGIN * math.min(math.max(m.accepted / m.took, MOST_CUT * rate), rate), LEAST_RATE)
+    m.rate = math.max(MARGIN * math.min(estimate, rate), LEAST_RATE)
     m.held, m.since = m.rate, now
     if m.told > 0 then
       m.distrusts = now + LEAST_HOLD

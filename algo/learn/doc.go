@@ -10,9 +10,10 @@
 //
 // A search for more costs a denial and the wait that follows. It is repeated each 10 s to 60 s:
 // the rarer, the longer the waits and the more calls were denied, so that in the long run denials
-// are about 1 % of the calls and waits about 5 % of the time. So 10 % to 20 % of a bucket are
-// lost to a server that asks for whole seconds where milliseconds would do. A limit that is ten
-// times as high is found in about half a minute.
+// are about 1 % of the calls and waits about 5 % of the time. So 5 % to 10 % of a bucket are lost
+// to a server that asks for one or two seconds where milliseconds would do: searches that are S
+// apart, each with a wait W, use at most S/(S+W) of the time. A limit that is ten times as high is
+// found in about half a minute.
 //
 // # When not to use it
 //
@@ -23,5 +24,5 @@
 //
 // The method is additive-multiplicative, as in TCP (RFC 5681), with two changes: the rate falls
 // to what the server has accepted in the last seconds in place of a fixed part, and it rises only
-// after a pause that grows with the cost of the last search.
+// after a pause that grows with the cost of the last search. No answer more than doubles it.
 package learn

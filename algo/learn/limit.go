@@ -31,7 +31,8 @@ type learned struct {
 }
 
 // New makes a limit that begins with a rate: what the server documents, or a guess. With the
-// zero Rate it begins with one unit a second, and doubles each .7 s while the server accepts.
+// zero Rate it begins with one unit a second. Until the first denial the rate doubles each .7 s while
+// the server accepts; no answer more than doubles it, so one call a minute grows to two a minute.
 func New(start algo.Rate) *Limit {
 	rate := 1.
 	if start.Count > 0 && start.Period > 0 {

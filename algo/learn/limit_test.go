@@ -85,6 +85,16 @@ func TestStatedRates(t *testing.T) {
 	})
 }
 
+// The answer to one of few calls does not make many of them.
+func TestNoAnswerMoreThanDoublesTheRate(t *testing.T) {
+	l := learn.New(algo.PerMinute(1))
+	for _, perMinute := range []float64{2, 4, 8} {
+		l.Answered("k", learn.Answer{Sent: time.Now()})
+		rate, _ := l.Rate("k")
+		require.InDelta(t, perMinute/60, rate, 1e-9)
+	}
+}
+
 func TestCanceledCallsTakeNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := learn.New(algo.PerSecond(1))

@@ -86,18 +86,18 @@ func TestLearnedLimits(t *testing.T) {
 			if !d.Allowed {
 				h.Set("Retry-After", strconv.Itoa(int((d.RetryAfter+time.Second-1)/time.Second)))
 			}
-		}, 24, 12},
+		}, 27, 6},
 		{"2 seconds", func(h http.Header, d *algo.Decision) {
 			if !d.Allowed {
 				h.Set("Retry-After", "2")
 			}
-		}, 21, 8},
+		}, 26, 4},
 		{"a policy", func(h http.Header, d *algo.Decision) { h.Set("RateLimit-Policy", `"p";q=30;w=1`) }, 29.5, 0},
 		{"a bucket's rest", func(h http.Header, d *algo.Decision) {
 			h.Set("X-RateLimit-Remaining", strconv.FormatInt(d.Remaining, 10))
 			h.Set("X-RateLimit-Reset", d.ResetAfter.String())
 		}, 28.5, 20},
-		{"a policy of twice as much", func(h http.Header, d *algo.Decision) { h.Set("RateLimit-Policy", `"p";q=60;w=1`) }, 20, 200},
+		{"a policy of twice as much", func(h http.Header, d *algo.Decision) { h.Set("RateLimit-Policy", `"p";q=60;w=1`) }, 25, 60},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -19,12 +19,19 @@ const (
 	longestHold = time.Minute
 	holdWaits   = 20
 	holdDenials = 100
-	// mostCut is what is left of a rate after a denial, at least: a wait may be longer than it had to be.
+	// mostCut is the least part of a rate that is left after a denial: a wait may be longer than it had to be.
 	mostCut = 0.8
+	// longestBurst is how long a bucket of usual size lasts: a rate that was denied after t is
+	// above the limit by at most longestBurst/t.
+	longestBurst = time.Second
 	// overshoot is how far above the limit a rising rate comes before a bucket is empty.
 	overshoot = 1.4
+	// firstOvershoot is the same before the first denial.
+	firstOvershoot = 1.7
+	// retry is the least factor between the rates before and after a search.
+	retry = 1.02
 	// margin is the part of an estimate that is used.
-	margin = 0.98
+	margin = 0.99
 	// memory is the least time over which what was accepted is counted, waits included;
 	// it is longer, memoryWaits times the last wait, where waits are long.
 	memory      = 5 * time.Second
@@ -135,7 +142,7 @@ func (m *Learner) Accepted(now, sent time.Duration, n int64) {
 	case m.told > 0 && now >= m.distrusts:
 		m.rate = m.told
 	case now >= m.hold && m.next >= now-2*slack: // the rate is used
-		m.rate += units * m.growth(now)
+		m.rate += min(units*m.growth(now), m.rate)
 	}
 }
 
@@ -151,7 +158,7 @@ func (m *Learner) growth(now time.Duration) float64 {
 // Denied is the answer to a call of n units that was denied; wait is what the server
 // asked for, or 0.
 func (m *Learner) Denied(now, sent time.Duration, n int64, wait time.Duration) {
-	rate := m.Pace(now)
+	rate, lasted := m.Pace(now), max(now-max(m.since, m.open), 0)
 	held := m.since > 0 && now < m.hold
 	if sent >= m.since && !held {
 		m.denied = 0
@@ -165,7 +172,7 @@ func (m *Learner) Denied(now, sent time.Duration, n int64, wait time.Duration) {
 	}
 	m.Closed(now, wait)
 	if sent >= m.since {
-		m.learn(now, held, rate)
+		m.learn(now, lasted, held, rate)
 	}
 	costs := seconds(max(holdWaits*m.wait, holdDenials*float64(m.denied)/m.rate))
 	m.hold = m.open + min(max(leastHold, costs), longestHold)
@@ -181,13 +188,18 @@ func (m *Learner) Closed(now, wait time.Duration) {
 	}
 }
 
-// learn sets the rate after a denial at the given one.
-func (m *Learner) learn(now time.Duration, held bool, rate float64) {
+// learn sets the rate after a denial at the given one, which was in use for lasted.
+func (m *Learner) learn(now, lasted time.Duration, held bool, rate float64) {
+	estimate := max(m.accepted/m.took, rate*mostCut, rate*(1-longestBurst.Seconds()/lasted.Seconds()))
 	if !held && m.told == 0 {
+		above := overshoot
+		if m.since == 0 {
+			above = firstOvershoot
+		}
+		estimate = max(m.held*retry, rate/above)
 		m.took = memory.Seconds()
-		m.accepted = max(m.held/margin, rate/overshoot) * m.took
+		m.accepted = estimate * m.took
 	}
-	estimate := max(m.accepted/m.took, mostCut*rate)
 	m.rate = max(margin*min(estimate, rate), leastRate)
 	m.held = m.rate
 	m.since = now

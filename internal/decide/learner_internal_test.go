@@ -27,8 +27,8 @@ var tells = []struct {
 	wait         func(time.Duration) time.Duration
 	used, denied float64
 }{
-	{"honest", func(d time.Duration) time.Duration { return d }, .7, .06},
-	{"seconds", func(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }, .75, .05},
+	{"honest", func(d time.Duration) time.Duration { return d }, .73, .06},
+	{"seconds", func(d time.Duration) time.Duration { return (d + time.Second - 1).Truncate(time.Second) }, .83, .05},
 	{"none", func(time.Duration) time.Duration { return 0 }, .55, .09},
 	{"2 s", func(time.Duration) time.Duration { return 2 * time.Second }, .65, .035},
 	{"a tenth", func(d time.Duration) time.Duration { return d / 10 }, .55, .06},
