@@ -62,7 +62,7 @@ func TestPagesAreCompiled(t *testing.T) {
 	pages, err := filepath.Glob("docs/*/*.md")
 	require.NoError(t, err)
 	found := 0
-	for _, page := range append(pages, "README.md", whichWay) {
+	for _, page := range append(pages, "README.md", "AGENTS.md", llms, whichWay) {
 		for _, block := range blocks.FindAllStringSubmatch(read(t, page), -1) {
 			for paragraph := range strings.SplitSeq(flat(block[1]), "\n\n") {
 				found++
@@ -116,7 +116,8 @@ var packages = map[string]string{
 	"algo": "algo", "keyfunc": "keyfunc", "rpckey": "keyfunc/rpckey", "httpmw": "httpmw", "grpcmw": "grpcmw",
 	"distributed": "distributed", "rules": "distributed/rules", "rueidisstore": "distributed/rueidisstore", "adaptive": "adaptive", "admin": "httpmw/admin",
 	"telemetry": "algo/telemetry", "eventlog": "algo/telemetry/eventlog", "otelmetrics": "algo/telemetry/otelmetrics",
-	"algotest": "algo/algotest", "metered": "httpmw/metered", "hints": "*/hints", "client": "*/client", "early": "*/early", "rpc": "httpmw/rpc",
+	"guard": "algo/guard", "learn": "algo/learn", "meter": "algo/meter", "prepaid": "algo/prepaid", "reload": "algo/reload", "shares": "algo/shares",
+	"classic": "algo/classic", "throttle": "adaptive/throttle", "algotest": "algo/algotest", "metered": "httpmw/metered", "hints": "*/hints", "client": "*/client", "early": "*/early", "rpc": "httpmw/rpc",
 }
 
 // TestPagesNameWhatExists: `package.Name` in a guide is declared in the package.
@@ -140,7 +141,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 	pages, err := filepath.Glob("docs/*/*.md")
 	require.NoError(t, err)
 	found := 0
-	for _, page := range append(pages, "README.md", whichWay, "docs/guarantees.md", "docs/comparison.md") {
+	for _, page := range append(pages, "README.md", "AGENTS.md", llms, whichWay, "docs/guarantees.md", "docs/comparison.md") {
 		for _, m := range name.FindAllStringSubmatch(read(t, page), -1) {
 			names, ours := declared[m[1]]
 			if !ours {
@@ -194,7 +195,7 @@ func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"`)
 	found := 0
 	files(t, ".", func(page string) {
-		if !strings.HasSuffix(page, ".md") {
+		if !strings.HasSuffix(page, ".md") && page != llms {
 			return
 		}
 		text := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`").ReplaceAllString(read(t, page), "")

@@ -14,7 +14,10 @@ import (
 	"github.com/sluice-go/sluice/distributed"
 )
 
-const whichWay = "docs/which-way.md"
+const (
+	whichWay = "docs/which-way.md"
+	llms     = "llms.txt"
+)
 
 // tasks are the headings of the page of tasks.
 var tasks = []string{
@@ -39,6 +42,15 @@ func TestWhichWay(t *testing.T) {
 		}
 		require.Regexp(t, "http(mw)?[.]", code, title)
 		require.Regexp(t, "grpc(mw|client)?[.]", code, title)
+	}
+}
+
+// TestPagesForPrograms: the two pages are short, and llms.txt has the tasks.
+func TestPagesForPrograms(t *testing.T) {
+	text := read(t, llms)
+	require.LessOrEqual(t, len(strings.Fields(text+read(t, "AGENTS.md"))), 3000)
+	for _, task := range tasks {
+		require.Contains(t, text, "\n### "+task+"\n")
 	}
 }
 
