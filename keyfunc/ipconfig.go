@@ -48,7 +48,7 @@ type IPConfig struct {
 	// IPv6Bits is the length of the prefix that distinguishes IPv6 clients, 32
 	// to 128. The default, 0, is 64: one subscriber has at least a /64 and can
 	// use a new address in it for each request. The holder of a wider prefix
-	// has many keys: see the package comment for limits on these.
+	// has many keys: docs/guides/proxies.md has limits on these.
 	IPv6Bits int
 
 	// NAT64 are the prefixes of your own translators between IPv4 and IPv6, of

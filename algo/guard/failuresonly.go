@@ -7,39 +7,27 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// FailuresOnly charges l for work that fails, and for no other: against guessed
-// passwords and scans. It looks before the work, and charges after it.
+// FailuresOnly charges l for work that fails, and for no other: against guessed passwords and scans. It
+// looks before the work, and charges after it.
 //
 //	perAddress := guard.FailuresOnly(algo.Must(algo.NewTokenBucket(algo.PerMinute(5))))
 //	login = httpmw.Limit(perAddress, keyfunc.ClientIP())(login)
 //
-// A request is admitted if its cost fits l at that moment. Its cost is charged when the
-// lease is released with the result [algo.Failed], to the limit that was looked at and whether it
-// fits by then or not, which on Redis takes another call. With [algo.Succeeded] and
-// [algo.Canceled] nothing is charged, however long the work took. The adapters report statuses
-// below 400 and the code OK as Succeeded, and other answers, panics, and clients that have
-// gone before there was a status as Failed; their option WithRefundIf names the answers
-// that are no failure:
+// A request is admitted if its cost fits l at that moment. Its cost is charged when the lease is
+// released with the result [algo.Failed], to the limit that was looked at and whether it fits by then or
+// not, which on Redis takes another call; with [algo.Succeeded] and [algo.Canceled] nothing is. The
+// adapters report statuses below 400 and the code OK as Succeeded, and other answers, panics, and clients
+// that have gone before there was a status as Failed; their option WithRefundIf names the answers that
+// are no failure.
 //
-//	httpmw.WithRefundIf(func(status int) bool { return status != http.StatusUnauthorized })
+// Bound: over a token bucket, at most Burst + rate*(w + MaxWait) - n + c failures in any window of length
+// w, where n is the cost of a request and c the most units of a key in flight at once, at most Burst. An
+// attacker's requests that come at once are all admitted: put a limit on requests in flight per key
+// before it, in one decision (docs/guides/login.md).
 //
-// So any number of successes may be in flight at once, which they may not under a
-// limit that charges first and refunds.
-//
-// Bound: over a token bucket, at most Burst + rate*(w + MaxWait) - n + c failures in any
-// window of length w, where n is the cost of a request and c the most units of a key
-// in flight at once, at most Burst: the failures that are in flight when the last
-// request is admitted. Without such a limit the requests that an attacker sends at
-// once are all admitted, and cost at most another Burst of waiting: put a limit on
-// requests in flight per key before it, in one decision:
-//
-//	httpmw.Limits([]httpmw.Policy{{Limiter: inFlight, ...}, {Limiter: perAddress, ...}})
-//
-// l has to state the remaining units, and to charge a lease of cost 0 when it is settled,
-// as the limits over time of packages algo and distributed do; a limiter
-// that states no Limit is never asked to deny. [NewBan] around FailuresOnly bans
-// keys that go on when they are denied, and not keys that succeed. It panics if l
-// is nil.
+// l has to state the remaining units, and to charge a lease of cost 0 when it is settled, as the limits
+// over time of packages algo and distributed do; a limiter that states no Limit is never asked to deny.
+// [NewBan] goes around FailuresOnly. It panics if l is nil.
 func FailuresOnly(l algo.Limiter) algo.Limiter {
 	if l == nil {
 		panic("guard: FailuresOnly: the limiter is nil")

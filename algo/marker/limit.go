@@ -8,29 +8,20 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// Limit makes a limiter that admits requests that m marks pass or greener, and
-// denies redder ones. All requests come in as Green. With Red it admits
-// everything.
+// Limit makes a limiter that admits requests that m marks pass or greener, and denies redder ones. All
+// requests come in as Green. With Red it admits everything. It panics if m is nil or pass is no color.
 //
-// With the markers of this package it is an [*algo.RateLimiter], and a denial charges nothing,
-// not even the bucket of the color that was denied, so limiters of several colors over the
-// same marker make one consistent set. RetryAfter is exact. Limit and Remaining count
-// single units; a request of n units is never split between two buckets.
+// With the markers of this package it is an [*algo.RateLimiter], and a denial charges no bucket, so
+// limiters of several colors over one marker make one consistent set. RetryAfter is exact. Limit and
+// Remaining count single units; a request is never split between two buckets.
 //
-// Canceled refunds to the charged buckets the least remaining weight of the
-// charge: its cost minus the units refilled since. No order of releases creates
-// units; the refund is smaller than possible if the debt before the charge was
-// large. Settle moves the cost up or down in the same buckets. Units that it
-// charges beyond the first cost, for which a bucket goes into debt by at most
-// its size, are not refunded; neither is any charge from before a settlement
-// that exceeded this debt. Where Yellow passes too, a Green charge empties both
-// buckets before it leaves debt.
+// Canceled refunds the cost minus the units refilled since, and less if the debt before the charge was
+// large. Settle moves the cost in the same buckets. Units that it charges beyond the first cost, for
+// which a bucket goes into debt by at most its size, are not refunded; neither is any charge from before
+// a settlement that exceeded this debt.
 //
-// With any other marker a denied request counts as that marker counts it,
-// nothing can be given back, Limit and Remaining are unknown (0), and because
-// a marker cannot say when, RetryAfter is one second.
-//
-// It panics if m is nil or pass is no color.
+// With any other marker a denied request counts as that marker counts it, nothing is refunded, Limit and
+// Remaining are unknown (0), and RetryAfter is one second.
 func Limit(m Marker, pass Color) algo.Limiter {
 	if m == nil {
 		panic("marker: Limit: the marker is nil")

@@ -12,8 +12,8 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
-// Meter charges work whose cost is known only while it runs, such as a stream of
-// tokens, to a limit over time: reserve, use, settle.
+// Meter charges work whose cost is known only while it runs, such as a stream of tokens, to a limit over
+// time: reserve, use, settle.
 //
 //	m, err := meter.Start(ctx, tokens, user, 200, 100)
 //	if err != nil || !m.Allowed { ... }
@@ -27,20 +27,16 @@ import (
 //		...
 //	}
 //
-// Units are reserved in blocks, so one chunk in several asks the limiter, and on
-// Redis one block takes one round trip. At the end the unused rest of the latest
-// block comes back, as far as it still weighs.
+// Units are reserved in blocks; on Redis one block takes one round trip. At the end the unused rest of
+// the latest block comes back, as far as it still weighs.
 //
-// Bound: the reserved units keep the bound of the limiter, B + R*w for a
-// [algo.NewTokenBucket], in the instants of the reservations. A caller that reserves the
-// most that a chunk can cost before the chunk is produced, and stops or waits when
-// that is denied, uses nothing else. A caller that learns the cost from the chunk
-// itself exceeds the bound by at most that chunk in each stream if it stops at the
-// denial, and by the rest of the stream if it goes on; later admissions wait until
-// this debt has drained.
+// Bound: the reserved units keep the bound of the limiter, in the instants of the reservations. A caller
+// that reserves the most that a chunk can cost before it is produced uses nothing else. One that learns
+// the cost from the chunk itself exceeds the bound by at most that chunk in each stream if it stops at
+// the denial, and by the rest of the stream if it goes on; later admissions wait until this debt has
+// drained.
 //
-// The limiter must be a limit over time, or several that count the same units
-// ([algo.All]): a limit of requests in flight would give each block a slot. A Meter
+// The limiter must be a limit over time, or several that count the same units ([algo.All]). A Meter
 // allocates nothing while it runs. It is not safe for concurrent use.
 type Meter struct {
 	algo.Decision // of the latest reservation

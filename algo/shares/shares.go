@@ -12,42 +12,33 @@ import (
 	"github.com/sluice-go/sluice/internal/engine"
 )
 
-// Shares divides one token bucket for each key between children, such as the limit of an
-// organization between its teams: a child with a floor always has that part of the rate,
-// and the rate that children leave idle is lent to the others.
+// Shares divides one token bucket for each key between children, such as the limit of an organization
+// between its teams: a child with a floor always has that part of the rate, and the rate that children
+// leave idle is lent to the others.
 //
 //	teams, err := shares.New(algo.PerMinute(100_000), map[string]int64{"search": 50_000, "batch": 20_000})
 //	lease, err := teams.Child("search").Acquire(ctx, organization, 1200)
 //
-// Each floor fills a bucket of its child. The overflow of a full bucket, and the rest of the
-// rate, fill a common bucket, from which any child may take the units that its own bucket
-// lacks. A loan is never called back, because only the overflow of a floor is lent, never the
-// floor itself.
+// Each floor fills a bucket of its child. The overflow of a full bucket, and the rest of the rate, fill a
+// common bucket, from which any child may take the units that its own lacks.
 //
 // Bounds, for each key:
 //
-//   - All children together: at most Burst + rate*w units in any window of length w,
-//     whatever the clock readings and however many goroutines.
-//   - A floor: a child whose requests fit a bucket of that rate, with the depth below, is
-//     never denied, whatever the others do. A child that has spent more has its floor back
-//     as soon as it stops, at that rate.
-//   - Loans: nothing of the rate is lost while the common bucket is not full. A child that
-//     was busy keeps at most a second of its floor before the rest is lent.
+//   - All children together: at most Burst + rate*w units in any window of length w.
+//   - A floor: a child whose requests fit a bucket of that rate, with the depth below, is never denied.
+//     A child that has spent more has its floor back as soon as it stops, at that rate.
+//   - Loans: nothing of the rate is lost while the common bucket is not full. A child that was busy
+//     keeps at most a second of its floor before the rest is lent.
 //
-// Of the burst, half is for floors in proportion to the rate, but at least a unit for each
-// child with a floor, and at most a second of it; the common bucket has the rest. Limit is
-// the most that a child gets at once: its depth and the common one. RetryAfter is exact if
-// nothing else is charged meanwhile.
+// Of the burst, half is for floors in proportion to the rate, but at least a unit for each child with a
+// floor, and at most a second of it; the common bucket has the rest. Limit is a child's depth and the
+// common one. RetryAfter is exact if nothing else is charged meanwhile.
 //
-// A request may be split between both buckets. A cancellation, or a settlement to less,
-// refunds both parts, the common one first, minus all that can have refilled since: the
-// refund never creates units, and is smaller than possible if the debt before was large.
-// Units that a settlement charges beyond the request are debt of the common bucket, so
-// they take no floor from another child.
+// A cancellation, or a settlement to less, refunds the common part first, minus all that can have
+// refilled since. Units that a settlement charges beyond the request are debt of the common bucket.
 //
 // State is three words and one for each child, under the lock of the key; a decision takes time in
-// proportion to the children and allocates nothing. The scheme is the token sharing of MEF
-// 10.3, section 12.
+// proportion to the children and allocates nothing. Source: the token sharing of MEF 10.3, section 12.
 //
 // Do not use it for shares of capacity in flight: see adaptive.WithFairShares.
 type Shares struct {
