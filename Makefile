@@ -92,10 +92,10 @@ valkey: ## the tests that need a Redis, on Valkey
 	cd distributed/rueidisstore && $(GO) test -count 1 ./...
 
 OLD ?= $(shell git describe --tags --abbrev=0 2>/dev/null)
-versions: ## this tree beside OLD, a commit or the last tag, on one Redis
+versions: ## this tree beside OLD, a commit or the last tag, on one Redis; FORMATS=sliding-log,in-flight,credits: those of OLD differ
 	$(REDIS)
 	@test -n "$(OLD)" || { echo "no version is tagged: make versions OLD=commit" >&2; exit 2; }
-	cd bench && $(GO) test -count 1 -v ./versions -old $(OLD)
+	cd bench && $(GO) test -count 1 -v ./versions -old $(OLD) -formats "$(FORMATS)"
 
 browser: site ## the admin page and the web site in a headless Chromium, with axe-core; needs Node 20; PICTURES=1 takes those of docs/admin
 	$(REDIS)

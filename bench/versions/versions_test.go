@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +19,8 @@ import (
 )
 
 var old = flag.String("old", "", "the commit or tag of the other version; without it, both processes are of this tree")
+
+var formats = flag.String("formats", "", "whose values the old version writes otherwise, with commas: sliding-log, in-flight, credits")
 
 // process is a client of one version.
 type process struct {
@@ -140,18 +143,64 @@ func TestSideBySide(t *testing.T) {
 			for _, p := range both {
 				p.do("limit %s %s", name, text)
 			}
+			if kind, _, _ := strings.Cut(text, " "); otherFormat(kind) {
+				apart(t, name, fmt.Sprint("alien", i), 10, 20, one, other)
+				continue
+			}
 			oneLimit(t, name, one, other)
 			one.do("reset %s key", name) // for the other order
 		}
-		inFlight(t, one, other)
+		for _, p := range both {
+			p.do("inflight slots 10")
+		}
+		if otherFormat("in-flight") {
+			apart(t, "slots", fmt.Sprint("alien", i), 10, 20, one, other)
+		} else {
+			inFlight(t, one, other)
+		}
 		reservations(t, fmt.Sprint("id", i), one, other)
 		one.do("reset limit0 key")
 	}
 	shares(t, a, b)
 	prepaid(t, a, b)
+	ruled(t, a, b)
 	floods(t, a, b)
+	if *formats != "" {
+		return // which are key faults
+	}
 	for _, p := range []*process{a, b} {
 		require.Equal(t, "0", p.do("faults"), "key faults and mixed parameters")
+	}
+}
+
+func otherFormat(kind string) bool { return slices.Contains(strings.Split(*formats, ","), kind) }
+
+// apart: each version leaves values alone that the other wrote. Then Redis decides for one, the
+// other has its share, and both admit at most twice the limit.
+func apart(t *testing.T, name, key string, least, most int, one, other *process) {
+	admitted := 0
+	for range 15 {
+		for _, p := range []*process{one, other} {
+			admitted += number(t, p.do("count %s %s 2", name, key))
+		}
+	}
+	require.GreaterOrEqual(t, admitted, least, name)
+	require.LessOrEqual(t, admitted, most, name)
+	t.Logf("%s: %d admitted of at most %d", name, admitted, most)
+}
+
+// ruled: what the old version has put is in force in the new one, which begins later; and what
+// the new one puts is in force in the old one after its interval.
+func ruled(t *testing.T, old, latest *process) {
+	old.do("rules set")
+	old.do("put early 5/day burst 5")
+	latest.do("rules set")
+	require.Equal(t, old.do("rule early"), latest.do("rule early"))
+	for _, limit := range []string{"6/day burst 6", "7/day burst 7"} {
+		latest.do("put early %s", limit)
+		want := latest.do("rule early")
+		require.Contains(t, want, limit[:5])
+		require.Eventually(t, func() bool { return old.do("rule early") == want }, 30*time.Second, 100*time.Millisecond)
 	}
 }
 
@@ -186,12 +235,9 @@ func oneLimit(t *testing.T, name string, one, other *process) {
 	require.Empty(t, other.acquire(name, 1), name)
 }
 
-// inFlight: both share five slots, and a slot that one frees is the other's.
+// inFlight: both share ten slots, and a slot that one frees is the other's.
 func inFlight(t *testing.T, one, other *process) {
-	for _, p := range []*process{one, other} {
-		p.do("inflight slots 5")
-	}
-	held := []string{one.acquire("slots", 2), one.acquire("slots", 1), other.acquire("slots", 2)}
+	held := []string{one.acquire("slots", 5), one.acquire("slots", 1), other.acquire("slots", 4)}
 	require.NotContains(t, held, "")
 	require.Empty(t, other.acquire("slots", 1))
 	one.do("release %s", held[1])
@@ -232,6 +278,11 @@ func shares(t *testing.T, a, b *process) {
 func prepaid(t *testing.T, a, b *process) {
 	for _, p := range []*process{a, b} {
 		p.do("first paid")
+	}
+	if otherFormat("credits") {
+		b.do("topup paid key id 4")
+		apart(t, "paid", "key", 3+4, 2*3+4, a, b) // what was bought is served once
+		return
 	}
 	a.do("topup paid key id 4")
 	b.do("topup paid key id 4") // the same again

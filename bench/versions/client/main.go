@@ -21,6 +21,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/prepaid"
 	"github.com/sluice-go/sluice/distributed"
+	"github.com/sluice-go/sluice/distributed/rules"
 )
 
 func main() {
@@ -54,6 +55,7 @@ type client struct {
 	limits  map[string]*distributed.Limiter
 	all     map[string]algo.Limiter
 	credits map[string]*distributed.Credits
+	rules   *rules.Rules
 	leases  []algo.Lease
 	faults  atomic.Int64
 }
@@ -81,6 +83,21 @@ func (c *client) do(words []string) (string, error) {
 		return "ok", err
 	case "first":
 		return c.first(name)
+	case "rules":
+		set, err := rules.New(ctx, c.store, name)
+		c.rules = set
+		return "ok", err
+	case "put":
+		spec, err := algo.Parse(strings.TrimSpace(strings.Join(words[2:], " ")))
+		if err != nil {
+			return "", err
+		}
+		return "ok", c.rules.Put(ctx, name, rules.Rule{Limit: spec})
+	case "rule":
+		rule, err := c.rules.Get(ctx, name)
+		return rule.Limit.String(), err
+	case "count":
+		return c.count(c.all[name], key, number(3))
 	case "acquire":
 		return c.acquire(c.all[name], key, number(3))
 	case "release":
@@ -145,6 +162,21 @@ func (c *client) first(name string) (string, error) {
 	}
 	c.all[name] = prepaid.First(plan, c.credits[name])
 	return "ok", nil
+}
+
+// count returns how many of n requests are admitted, by Redis or without it.
+func (c *client) count(l algo.Limiter, key string, n int64) (string, error) {
+	admitted := 0
+	for range n {
+		lease, err := l.Acquire(ctx, key, 1)
+		if err != nil {
+			return "", err
+		}
+		if lease.Allowed {
+			admitted++
+		}
+	}
+	return fmt.Sprint(admitted), nil
 }
 
 var errLocal = errors.New("decided without Redis")
