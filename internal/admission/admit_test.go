@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/guard"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
 	"github.com/sluice-go/sluice/internal/cause"
 )
@@ -57,7 +58,7 @@ func TestWaitForQuota(t *testing.T) {
 				start := time.Now()
 				var lease algo.Lease
 				v := charge(ctx, policyOf(says{d: row.d}), &lease, row.maxWait)
-				require.Equal(t, admission.Denied, v.Result)
+				require.Equal(t, telemetry.Denied, v.Result)
 				require.Equal(t, row.want, time.Since(start))
 				require.Equal(t, row.cause, v.Decision().Cause)
 			})
@@ -74,7 +75,7 @@ func TestWaitInTurn(t *testing.T) {
 		var mu sync.Mutex
 		served := map[int]time.Duration{}
 		var all sync.WaitGroup
-		call := func(i int, cost int64, patience time.Duration, want admission.Result) {
+		call := func(i int, cost int64, patience time.Duration, want telemetry.Result) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(context.Background(), patience)
 				defer cancel()
@@ -83,7 +84,7 @@ func TestWaitInTurn(t *testing.T) {
 				var lease algo.Lease
 				if v := charge(ctx, ps, &lease, algo.Forever); v.Result != want {
 					t.Error(i, v.Result)
-				} else if v.Result == admission.Allowed {
+				} else if v.Result == telemetry.Allowed {
 					mu.Lock()
 					served[i] = time.Since(start)
 					mu.Unlock()
@@ -91,11 +92,11 @@ func TestWaitInTurn(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		call(0, 5, time.Hour, admission.Allowed)
-		call(1, 1, time.Hour, admission.Allowed)
-		call(2, 5, time.Hour, admission.Allowed)
-		call(3, 1, 300*time.Millisecond, admission.Denied)
-		call(4, 1, time.Hour, admission.Allowed)
+		call(0, 5, time.Hour, telemetry.Allowed)
+		call(1, 1, time.Hour, telemetry.Allowed)
+		call(2, 5, time.Hour, telemetry.Allowed)
+		call(3, 1, 300*time.Millisecond, telemetry.Denied)
+		call(4, 1, time.Hour, telemetry.Allowed)
 		all.Wait()
 		ms := time.Millisecond
 		require.Equal(t, map[int]time.Duration{0: 0, 1: 100 * ms, 2: 600 * ms, 4: 700 * ms}, served)
@@ -108,7 +109,7 @@ func TestWaitForQuotaIsNoOffence(t *testing.T) {
 		ban := algo.Must(guard.NewBan(algo.Must(algo.NewTokenBucket(algo.PerMinute(1))), algo.PerHour(2), time.Hour, time.Hour))
 		for range 10 {
 			var lease algo.Lease
-			require.Equal(t, admission.Allowed, charge(t.Context(), policyOf(ban), &lease, algo.Forever).Result)
+			require.Equal(t, telemetry.Allowed, charge(t.Context(), policyOf(ban), &lease, algo.Forever).Result)
 			lease.Release(algo.Succeeded)
 		}
 		require.Zero(t, ban.Banned("k"))

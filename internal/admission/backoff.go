@@ -49,20 +49,16 @@ func Jitter(wait, reset, left time.Duration, random float64) time.Duration {
 	return wait + time.Duration(random*float64(min(spread, left-wait)))
 }
 
-// Milliseconds rounds up.
-func Milliseconds(d time.Duration) int64 {
-	ms := int64(d / time.Millisecond)
-	if d%time.Millisecond > 0 {
-		ms++
-	}
-	return ms
-}
+// Milliseconds and Seconds round up: no client may come back too early.
+func Milliseconds(d time.Duration) int64 { return in(time.Millisecond, d) }
 
-// Seconds rounds up: no client may come back too early.
-func Seconds(d time.Duration) int64 {
-	s := int64(d / time.Second)
-	if d%time.Second > 0 {
-		s++
+// Seconds rounds up.
+func Seconds(d time.Duration) int64 { return in(time.Second, d) }
+
+func in(unit, d time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
 	}
-	return s
+	return n
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 )
 
 // errNegative refuses a negative cost, which would add to the quota.
@@ -19,15 +20,15 @@ var errNegative = fmt.Errorf("the cost function returned a negative cost: %w", a
 //   - FailedClosed: the policy says so, or a client may have provoked the
 //     failure (a cost out of range, a deadline too short for the limiter);
 //   - FailedOpen: otherwise.
-func (p *Policy[C]) undecided(ctx context.Context, err error) (Result, error) {
+func (p *Policy[C]) undecided(ctx context.Context, err error) (telemetry.Result, error) {
 	if over := ended(ctx); over != nil {
-		return Canceled, over
+		return telemetry.Canceled, over
 	}
 	p.logFailure(err)
 	if !p.FailOpen || errors.Is(err, algo.ErrCost) || errors.Is(err, algo.ErrWait) {
-		return FailedClosed, err
+		return telemetry.FailedClosed, err
 	}
-	return FailedOpen, err
+	return telemetry.FailedOpen, err
 }
 
 // ended is the error of ctx, or the one that it has from its deadline on: a limiter may see

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
@@ -15,7 +16,7 @@ type Settings[C any] struct {
 	Cost           func(C) int64
 	FailOpen       bool // calls that could not be decided pass
 	Missing        int  // of calls without a key: Shared, Skip, or the status of the answer
-	Observe        func(Event)
+	Observe        func(telemetry.Event)
 	LeaseInContext bool
 	names          *warning.Names // of the policies that are made with these settings
 }
@@ -57,16 +58,20 @@ func Configure[C, Own any](a Adapter, constructor string, takes []string, own Ow
 	return c
 }
 
-// ErrNil is the error of an option whose argument is nil.
-var ErrNil = errors.New("is nil")
-
-// NotNil returns ErrNil unless ok.
+// NotNil is the error of an option whose argument is nil.
 func NotNil(ok bool) error {
 	if !ok {
-		return ErrNil
+		return errors.New("is nil")
 	}
 	return nil
 }
+
+// The treatments of calls without a key, beside a status of the answer. They are no status of
+// either protocol.
+const (
+	Shared = 1000 + iota // charge the key of all calls without one
+	Skip                 // let the call pass, not limited
+)
 
 // Options makes the options that both adapters have.
 type Options[C, Own any] struct{}
@@ -108,7 +113,7 @@ func (Options[C, Own]) MissingKey(treatment, least, most int) Option[C, Own] {
 }
 
 // Observer sets the function that gets the events.
-func (Options[C, Own]) Observer(observe func(Event)) Option[C, Own] {
+func (Options[C, Own]) Observer(observe func(telemetry.Event)) Option[C, Own] {
 	return NewOption("WithObserver", func(c *Config[C, Own]) error {
 		c.Observe = observe
 		return NotNil(observe != nil)

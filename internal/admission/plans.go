@@ -18,25 +18,31 @@ type Limit[C any] struct {
 	Cost    func(C) int64
 }
 
-// MakePolicies makes the policies of one decision, each with its own name. A
-// single limit without a name is called standard, if that is a valid name.
+// NewPolicies makes one policy with the name in s. It panics on mistakes of wiring; constructor is
+// for the message.
+func NewPolicies[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor string) *Policies[C] {
+	ps, err := MakePolicies(a, s, []Limit[C]{{s.Name, l, key, nil}}, "")
+	if err != nil {
+		a.Misuse(constructor, err.Error())
+	}
+	return ps
+}
+
+// MakePolicies makes the policies of one decision, each with its own name. A single limit
+// without a name is called standard, if that is a valid name; others by their description.
 func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], standard string) (*Policies[C], error) {
 	if len(limits) == 0 {
 		return nil, errors.New("there are no policies")
 	}
 	names, all := map[string]bool{}, make([]*Policy[C], 0, len(limits))
 	for i, l := range limits {
-		s, of := *common, ""
-		s.Name = l.Name
-		if l.Cost != nil {
-			s.Cost = l.Cost
-		}
+		of := ""
 		if len(limits) > 1 {
 			of = " of policy " + strconv.Itoa(i)
-		} else if s.Name == "" && CheckName(standard) == nil {
-			s.Name = standard
+		} else if l.Name == "" && CheckName(standard) == nil {
+			l.Name = standard
 		}
-		p, err := MakePolicy(a, &s, l.Limiter, l.Key, of)
+		p, err := makePolicy(a, common, l, of)
 		switch {
 		case err != nil:
 			return nil, err
@@ -47,6 +53,26 @@ func MakePolicies[C any](a Adapter, common *Settings[C], limits []Limit[C], stan
 		all = append(all, p)
 	}
 	return newPolicies(a, common, all...), nil
+}
+
+// makePolicy makes a policy; of ("" or " of policy 2") is for the text of an error.
+func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*Policy[C], error) {
+	switch {
+	case IsNil(l.Limiter):
+		return nil, errors.New("the limiter" + of + " is nil")
+	case l.Key == nil:
+		return nil, errors.New("the key function" + of + " is nil")
+	case l.Name == "":
+		l.Name = defaultName(l.Limiter)
+	}
+	if err := CheckName(l.Name); err != nil {
+		return nil, fmt.Errorf("the name%s: %w", of, err)
+	}
+	if l.Cost == nil {
+		l.Cost = common.Cost
+	}
+	common.names.Add(l.Name)
+	return &Policy[C]{Adapter: a, Settings: common, Fields: newFields(l.Name, l.Limiter), Name: l.Name, Key: l.Key, Cost: l.Cost}, nil
 }
 
 // Plans chooses the limits of a call, as an adapter's type M, by the plan of the

@@ -2,10 +2,13 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/cause"
+	"github.com/sluice-go/sluice/internal/keytext"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -65,12 +68,6 @@ func (s *Settings[C]) Unlimited(ctx context.Context) context.Context {
 	return s.names.With(ctx)
 }
 
-// NewPolicies makes a policy with the name in s, or the limit's description if s has none. It
-// panics on mistakes of wiring; constructor is for the message.
-func NewPolicies[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor string) *Policies[C] {
-	return newPolicies(a, s, NewPolicy(a, s, l, key, constructor))
-}
-
 // Admit decides on a call: all policies are charged or none. If v passes, the call may start,
 // and lease is acquired, or zero if nothing limits the call. Otherwise nothing stays charged.
 // A policy without a key under Skip, or that could not find its key with FailOpen, is left
@@ -92,7 +89,7 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
 		if err != nil {
 			if key, v.Result = ps.keyless(ctx, p, v, err); v.Blame != nobody {
 				return false
-			} else if v.Result != Allowed {
+			} else if v.Result != telemetry.Allowed {
 				continue
 			}
 		}
@@ -107,18 +104,18 @@ func (ps *Policies[C]) Keys(ctx context.Context, call C, v *Verdict[C]) bool {
 		v.add(p, l, key)
 	}
 	if v.count == 0 {
-		v.Result = Skipped
+		v.Result = skipped
 		return false
 	}
-	v.Result = Allowed
+	v.Result = telemetry.Allowed
 	return true
 }
 
 // keyless treats a call whose key could not be found. Allowed: the key is shared; unless
 // v has a blame, the policy is left out otherwise.
-func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C], err error) (string, Result) {
+func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C], err error) (string, telemetry.Result) {
 	switch {
-	case !isNoKey(err):
+	case !errors.Is(err, keyfunc.ErrNoKey):
 		var one Verdict[C]
 		one.only(p, "")
 		if ps.undecided(ctx, p, &one, err); one.Pass() {
@@ -128,17 +125,17 @@ func (ps *Policies[C]) keyless(ctx context.Context, p *Policy[C], v *Verdict[C],
 		}
 		return "", one.Result
 	case p.Missing == Skip:
-		return "", Skipped
+		return "", skipped
 	case p.Missing != Shared:
 		v.only(p, "")
 		v.Err = keyfunc.ErrNoKey
 		*v.Decision() = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
-		if v.denied(ctx); v.Result == Denied {
+		if v.denied(ctx); v.Result == telemetry.Denied {
 			v.Blame = Keyless
 		}
 		return "", v.Result
 	}
-	return MissingName, Allowed
+	return keytext.Missing.Key(), telemetry.Allowed
 }
 
 // Undecided makes v the verdict on a call whose policies could not be found.
@@ -152,21 +149,21 @@ func (ps *Policies[C]) Decided(v *Verdict[C], key string, d algo.Decision) {
 	v.only(ps.All[0], key)
 	switch {
 	case d.Allowed:
-		v.Result, *v.Decision() = Allowed, d
+		v.Result, *v.Decision() = telemetry.Allowed, d
 	case d.Reason == algo.Admitted:
-		v.Result = FailedClosed
+		v.Result = telemetry.FailedClosed
 		v.refuse(Undecided)
 	default:
-		v.Result, *v.Decision() = Denied, d
+		v.Result, *v.Decision() = telemetry.Denied, d
 		v.refuse(blames[min(d.Reason, algo.Never)])
 	}
 }
 
 func (ps *Policies[C]) undecided(ctx context.Context, p *Policy[C], v *Verdict[C], err error) {
 	switch v.Result, v.Err = p.undecided(ctx, err); v.Result {
-	case Canceled:
+	case telemetry.Canceled:
 		v.refuse(Gone)
-	case FailedClosed:
+	case telemetry.FailedClosed:
 		v.refuse(Undecided)
 	}
 }

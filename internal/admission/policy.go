@@ -5,10 +5,10 @@
 package admission
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
@@ -29,36 +29,6 @@ type Policy[C any] struct {
 	Key   func(C) (string, error)
 	Cost  func(C) int64 // nil: 1
 	Index int           // among its Policies
-}
-
-// NewPolicy makes a policy with the name in s, or the limit's description if s
-// has none. It panics on mistakes of wiring; constructor is for the message.
-func NewPolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), constructor string) *Policy[C] {
-	p, err := MakePolicy(a, s, l, key, "")
-	if err != nil {
-		a.Misuse(constructor, err.Error())
-	}
-	return p
-}
-
-// MakePolicy is NewPolicy with an error; of ("" or " of policy 2") is for its
-// text.
-func MakePolicy[C any](a Adapter, s *Settings[C], l algo.Limiter, key func(C) (string, error), of string) (*Policy[C], error) {
-	switch {
-	case IsNil(l):
-		return nil, errors.New("the limiter" + of + " is nil")
-	case key == nil:
-		return nil, errors.New("the key function" + of + " is nil")
-	}
-	name := s.Name
-	if name == "" {
-		name = defaultName(l)
-	}
-	if err := CheckName(name); err != nil {
-		return nil, fmt.Errorf("the name%s: %w", of, err)
-	}
-	s.names.Add(name)
-	return &Policy[C]{Adapter: a, Settings: s, Fields: newFields(name, l), Name: name, Key: key, Cost: s.Cost}, nil
 }
 
 // Misuse panics: a service that is wired wrongly must not start.
@@ -95,20 +65,18 @@ func defaultName(l algo.Limiter) string {
 	return d.String()
 }
 
-const maxName = 64
+const (
+	maxName  = 64
+	nameText = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
+)
 
 // CheckName accepts names that need no escaping in any protocol.
 func CheckName(name string) error {
-	if name == "" || len(name) > maxName {
+	switch {
+	case name == "" || len(name) > maxName:
 		return fmt.Errorf("%q has %d bytes, want 1 to %d", name, len(name), maxName)
-	}
-	for i := range len(name) {
-		c := name[i]
-		if c|0x20 < 'a' || 'z' < c|0x20 {
-			if (c < '0' || '9' < c) && c != '.' && c != '_' && c != '-' {
-				return fmt.Errorf("%q has characters other than letters, digits, dot, underscore and hyphen", name)
-			}
-		}
+	case strings.Trim(name, nameText) != "":
+		return fmt.Errorf("%q has characters other than letters, digits, dot, underscore and hyphen", name)
 	}
 	return nil
 }

@@ -9,11 +9,13 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/keytext"
 )
 
 // Verdict is the decision of all policies on a call, or on a message of a stream.
 type Verdict[C any] struct {
-	Result Result
+	Result telemetry.Result
 	Blame  Blame         // of a refusal
 	Wait   time.Duration // of a refusal: until the call may be tried again, spread; algo.Forever: it is in vain
 	Err    error         // of Canceled, FailedOpen and FailedClosed; keyfunc.ErrNoKey without a key; context.DeadlineExceeded of an overload that no deadline allows
@@ -43,7 +45,10 @@ func (p *Part[C]) Denied() bool { return !p.Decision.Allowed && !p.Unknown() }
 func (p *Part[C]) Unknown() bool { return !p.Decision.Allowed && p.Decision.Reason == algo.Admitted }
 
 // Class is the class of the call's key.
-func (p *Part[C]) Class() string { return ClassOf(p.Request.Key) }
+func (p *Part[C]) Class() string { return keytext.ClassOf(p.Request.Key) }
+
+// Classes are all classes of keys.
+var Classes = keytext.Classes
 
 // Parts are the policies that decided, in their order, or the one that could not.
 func (v *Verdict[C]) Parts() []Part[C] {
@@ -144,10 +149,10 @@ func (v *Verdict[C]) Pushback(left time.Duration) int32 {
 // deadline that has passed is no reason to hide it.
 func (v *Verdict[C]) denied(ctx context.Context) {
 	if err := ctx.Err(); err != nil && errors.Is(err, context.Canceled) {
-		v.Result, v.Err = Canceled, err
+		v.Result, v.Err = telemetry.Canceled, err
 		v.refuse(Gone)
 		return
 	}
-	v.Result = Denied
+	v.Result = telemetry.Denied
 	v.refuse(blames[min(v.Decision().Reason, algo.Never)])
 }
