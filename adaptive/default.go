@@ -2,37 +2,28 @@ package adaptive
 
 import "github.com/sluice-go/sluice/internal/cause"
 
-// Default is the strategy for a server with unknown bottlenecks. It combines
-// [RunQueue], for the processor, with a limit on requests in flight for everything
-// else that work can wait for: a database, another service, a pool, a lock. A request
-// needs room in both.
+// Default is the strategy for a server with unknown bottlenecks: [RunQueue], for the processor, and a
+// limit on requests in flight for everything else that work can wait for: a database, another service, a
+// pool, a lock. A request needs room in both.
 //
-// By Little's law work that begins now takes n/r: n requests in flight, r ends per second. An end
-// is a success, an answer of another kind, or the end of work whose client has left; work of more
-// than 10 s does not count. The usual time is the mean of successes while nothing waits.
+// By Little's law work that begins now takes n/r: n requests in flight, r ends per second, with any
+// outcome; work of more than 10 s and work that waits for its client do not count. The usual time is the
+// mean of successes while nothing waits.
 //
-// The limit starts when at least 20 requests are in flight and n/r exceeds half of the
-// target ([WithTarget]) and twice the usual time, for 0.1 s, or for 0.04 s while n grows; or
-// when nothing ends for a target. It does not start while nearly all work that ends succeeds in
-// its usual time: then nothing waits, however much is in flight.
+//   - The limit starts when at least 20 requests are in flight and n/r exceeds half of the target
+//     ([WithTarget]) and twice the usual time, for 0.1 s, or for 0.04 s while n grows; or when nothing
+//     ends for a target. It does not start while nearly all work succeeds in its usual time.
+//   - It allows r times the goal: four usual times, at most a quarter of the target, at least 1.5 usual
+//     times; never fewer than 4. While nothing ends it admits one request per second as a probe.
+//   - It ends when less than 12 % of the arrivals find no slot. If it takes the rate of successes along,
+//     nothing waited, and n/r is the usual time from then on. If it takes all ends along, it did harm,
+//     and pauses for 1 s at first, 30 s at most.
 //
-// It then allows r times the goal: four usual times, at most a quarter of the target, at least
-// 1.5 usual times; never fewer than 4, and in addition to work that stays in flight for long. It
-// is set anew after 0.2 s and 20 ends or more, and ends when less than 12 % of the arrivals
-// find no slot. While nothing ends it admits one request per second as a probe.
-//
-// If a lower limit takes the rate of successes along, nothing waited: the work is slow by
-// nature, and n/r is the usual time from then on. If it takes all ends along, it did harm: it
-// ends, for 1 s at first, 30 s at most.
-//
-// Work that takes longer than the target by nature needs a longer one: until Default has found
-// its time out it may deny a tenth of such requests for some ten seconds, or a quarter where
-// half of them are a thousand times as fast.
-//
-// Default cannot know which requests will wait for a dependency. Put a separate limit in front
-// of one that only some requests need, such as the misses of a cache. Connections that
-// become more than five times as slow under overload keep some 80 % of what they can do. Work
-// that waits for its client, such as a stream, is not counted; see [algo.Lease.AwaitClient].
+// Work that takes longer than the target by nature needs a longer one: until Default has found its time
+// out it may deny a tenth of such requests for some ten seconds, or a quarter where half of them are a
+// thousand times as fast. A dependency that only some requests need, such as the misses of a cache,
+// needs a limit of its own. Connections that become more than five times as slow under overload keep
+// some 80 % of what they can do.
 //
 // Option: [WithTarget]. For other combinations use [Min].
 func Default(opts ...Option) Strategy {
@@ -42,6 +33,8 @@ func Default(opts ...Option) Strategy {
 	}
 	return Min(q, newSojourn(q.machine, q.target, q.overloaded))
 }
+
+var _, _, _ Follower = (*minimum)(nil), (*runQueue)(nil), (*sojourn)(nil)
 
 // overloaded reports whether more processor time is requested than there is.
 func (q *runQueue) overloaded() bool {

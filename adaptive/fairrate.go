@@ -2,7 +2,6 @@ package adaptive
 
 import (
 	"math"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/keystore"
@@ -15,6 +14,7 @@ const (
 	fairMemory  = float64(time.Second) / 2 // ns; the memory of its measurements
 	fairMost    = 1e6
 	fairLongest = int64(1) << 61 // virtual time, far from overflow
+	fairTenants = 400_000        // whose use is kept, in 10 MiB
 )
 
 // fairClock is virtual time: it has been base at the instant at, and passes at rate,
@@ -42,26 +42,6 @@ func (c *fairClock) mean() float64 {
 
 func (c *fairClock) now(at int64) int64 {
 	return min(c.base+int64(min(float64(max(at-c.at, 0))*c.rate, float64(fairLongest))), fairLongest)
-}
-
-// fairCounts is service since the last turn.
-type fairCounts struct {
-	bound  atomic.Int64 // within the shares of tenants that use all of theirs
-	spare  atomic.Int64 // beyond the share of a tenant, and admitted
-	lacked atomic.Int64 // within the share of a tenant, and denied
-}
-
-func (f *fairCounts) add(c charge, service int64) {
-	switch {
-	case !c.within():
-		f.spare.Add(service)
-	case c.bound():
-		f.bound.Add(service)
-	}
-}
-
-func (f *fairCounts) take() (bound, spare, lacked float64) {
-	return float64(f.bound.Swap(0)), float64(f.spare.Swap(0)), float64(f.lacked.Swap(0))
 }
 
 // next is the clock from at on.
@@ -94,4 +74,15 @@ func (c *fairClock) next(at int64, bound, spare, lacked float64) *fairClock {
 	}
 	n.rate = min(max(rate, c.rate/fairStep, fairLeast), c.rate*fairStep, fairMost)
 	return n
+}
+
+// newUsed returns the use of all tenants, as the virtual time at which it has
+// drained.
+func newUsed() *keystore.Store[int64, struct{}] {
+	used := new(keystore.Store[int64, struct{}])
+	used.Init(keystore.Config{MaxKeys: fairTenants, Evict: true}, nil)
+	// The words are not on the store's clock, so let it never pass them: a tenant is
+	// forgotten only when a new one needs its place, and it has the least use of 16.
+	used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
+	return used
 }

@@ -17,26 +17,6 @@ type TenantUse struct {
 	Served   float64 // its part of the service that was admitted for all tenants, 0 to 1
 }
 
-// Tenants returns the n tenants that asked for the most service in the present overload, or
-// in one that ended less than a minute ago, largest first. What was asked for counts less
-// with time, half after seven seconds. The list is empty without [WithFairShares] and
-// without overload. It allocates.
-//
-// The figures are estimates (Space-Saving: Metwally, Agrawal, El Abbadi, ICDT 2005). A
-// tenant that asks for more than a 16th of everything is found, one that asks for less than
-// a 1000th is not. Among more than 32 tenants Asked and Served are too small by at most a
-// 32nd. Two kinds of requests are not counted: those denied because of their deadline, and
-// those decided at the same instant as another one.
-//
-// The keys of up to 32 tenants stay in memory after the overload.
-func (l *Limiter) Tenants(n int) []TenantUse {
-	if l.order == nil || l.order.shares == nil {
-		return nil
-	}
-	all := l.order.shares.heaviest.list(l.machine.Now())
-	return all[:min(max(n, 0), len(all))]
-}
-
 const (
 	heaviestTenants = 32
 	heaviestMemory  = int64(10 * time.Second)

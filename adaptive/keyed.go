@@ -49,10 +49,6 @@ type shard struct {
 	_          [128 - 24]byte
 }
 
-// sampleOneIn is the number of admissions per measured duration, where only
-// RetryAfter depends on it. A measurement costs two readings of the clock.
-const sampleOneIn = 16
-
 // WithMaxKeys sets the number of keys that may have units in flight at the same
 // time, 1 or more. The default is 65536.
 func WithMaxKeys(n int) Option {

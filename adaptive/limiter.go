@@ -17,33 +17,29 @@ import (
 // ErrClosed is the error of Acquire after Close.
 var ErrClosed = errors.New("adaptive: limiter is closed")
 
-// Limiter keeps the number of units in flight at or below the limit of its
-// [Strategy]. It is an [algo.Limiter]: Acquire takes a slot per unit, Release of
-// the lease frees them, and the strategy learns from the time in between. [Default], [RunQueue] and
-// every other [Follower] count requests: there each takes one slot, whatever it costs, and units
-// below are requests.
+// Limiter keeps the number of units in flight at or below the limit of its [Strategy]. It is an
+// [algo.Limiter]: Acquire takes a slot per unit, Release of the lease frees them, and the strategy learns
+// from the time in between. For [Default], [RunQueue] and every other [Follower] a request takes one
+// slot, whatever it costs.
 //
-// Bound: no admission brings the units in flight above the limit in force at that
-// moment, for any number of goroutines. When a strategy lowers the limit, the work
-// in flight runs to its end, and admissions resume when the units in flight have
-// fallen below the new limit.
+// Bound: no admission brings the units in flight above the limit in force at that moment. When a strategy
+// lowers the limit, the work in flight runs to its end.
 //
-// Work that waits for its client ([algo.Lease.AwaitClient]; httpmw and grpcmw call
-// it) does not count as in flight meanwhile, unless the strategy is [Fixed] or a
-// [Min] with it: slow clients are not the service's limit. When such work goes on it
-// may bring the units in flight above the limit.
+// Work that waits for its client ([algo.Lease.AwaitClient]; httpmw and grpcmw call it) does not count as
+// in flight meanwhile, unless the strategy is [Fixed] or a [Min] with it. When such work goes on it may
+// bring the units in flight above the limit.
 //
-// All keys share the limit; see [PerKey] for a limit per key. A key is
-// the tenant of [WithFairShares] and has no other effect.
+// All keys share the limit; see [PerKey] for a limit per key. A key is the tenant of [WithFairShares] and
+// has no other effect.
 //
-// A denial has the reason Overload, and its Cause says it more exactly: processor, latency, hang,
-// limit, queue, deadline, priority or share, see [Denials]. RetryAfter is an estimate: the time in
-// which as many units are expected to end as the request lacks. A cost above the largest limit that the strategy ever sets is denied with
-// the reason Never; one between that and the limit in force is denied with Overload, also
-// while nothing is in flight: keep costs at or below the lowest limit ([WithLimits]).
+// A denial has the reason Overload, and a Cause: processor, latency, hang, limit, queue, deadline,
+// priority or share, see [Denials]. RetryAfter is an estimate: the time in which as many units are
+// expected to end as the request lacks. A cost above the largest limit that the strategy ever sets is
+// denied with the reason Never; one between that and the limit in force with Overload, also while nothing
+// is in flight.
 //
-// Acquire and Release allocate nothing, unless the request waits in a queue. The
-// limiter has no goroutine.
+// Acquire and Release allocate nothing, unless the request waits in a queue. The limiter has no
+// goroutine.
 type Limiter struct {
 	machine       machine.Machine
 	strategy      Strategy
@@ -271,3 +267,11 @@ func (l *Limiter) Close() error {
 	}
 	return nil
 }
+
+// never stands for a cost that can never fit, which has no cause.
+const never = cause.None
+
+// denialCounts counts denials by cause.
+type denialCounts [cause.Count]atomic.Uint64
+
+func (d *denialCounts) add(c algo.Cause) { d[c].Add(1) }

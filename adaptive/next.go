@@ -55,13 +55,13 @@ type queueLimits struct {
 	runnable  int64   // now
 	drainable int64   // runnable ones that are done within drainShare of the target
 	harmless  int64   // all that are, if each is a request and the process gets all processors
-	patience  int64   // processor time within waitShare of the target, ns
+	drain     int64   // processor time within waitShare of the target, ns
 }
 
 // next is the limits from now on, and the cause of denials by them, if there is overload.
 func next(m measured, closed float64) (l queueLimits, reason algo.Cause) {
-	patience := waitShare * m.target * m.capacity
-	waiting, burst := min(patience/m.cost, noLimit), drainShare*m.target/m.cost // requests
+	drain := waitShare * m.target * m.capacity
+	waiting, burst := min(drain/m.cost, noLimit), drainShare*m.target/m.cost // requests
 	wide := min(max(waiting, minWide), maxWide)
 
 	if m.usage >= idleBelow {
@@ -80,7 +80,7 @@ func next(m measured, closed float64) (l queueLimits, reason algo.Cause) {
 		runnable:  int64(closed + (wide-closed)*open),
 		drainable: int64(min(burst*m.capacity/m.waits, noLimit)),
 		harmless:  int64(min(burst*m.procs, noLimit)),
-		patience:  int64(patience * 1e9),
+		drain:     int64(drain * 1e9),
 	}, reason
 }
 

@@ -44,8 +44,8 @@ const (
 type rank int
 
 const (
-	standings = 3
-	ranks     = standings * rank(classes)
+	places = 3
+	ranks  = places * rank(classes)
 )
 
 // order decides which requests are denied. How many is for the strategy to decide.
@@ -101,13 +101,13 @@ func (o *order) strain(at int64) {
 
 // claim returns the claim of n units.
 func (o *order) claim(ctx context.Context, key string, n, at int64, l *Limiter) claim {
-	c := claim{known: true, n: n, rank: standings * rank(Normal), price: 1}
+	c := claim{known: true, n: n, rank: places * rank(Normal), price: 1}
 	if o.priorities {
-		c.rank = standings * rank(ClassFrom(ctx))
+		c.rank = places * rank(ClassFrom(ctx))
 	}
 	if o.shares != nil {
 		c.charge = o.shares.charge(key, n, at, l.working(l.inFlight.Load()), l.mean.Load())
-		c.rank += c.charge.standing()
+		c.rank += c.charge.place()
 		c.price = max(c.charge.expected(), 1)
 	}
 	note(&o.asked[c.rank], at)
@@ -164,7 +164,7 @@ func (l *Limiter) idle() bool {
 func (o *order) credit(queues []*runQueue, mean int64) int64 {
 	requests, service := int64(minSlack), int64(0)
 	for i, q := range queues {
-		r, s := max(q.drainable.Load()/2, minSlack), q.patience.Load()/2
+		r, s := max(q.drainable.Load()/2, minSlack), q.drain.Load()/2
 		if i == 0 {
 			requests, service = r, s
 		}
@@ -209,14 +209,14 @@ func (o *order) lend(c *claim, most int64) bool {
 }
 
 // keeps is the number of slots that a request must leave free, and for which rank: those
-// for higher classes, and, while no lower class finds any, for better standings of its own.
+// for higher classes, and, while no lower class finds any, for better places of its own.
 func (o *order) keeps(c *claim, at int64) (slots int64, higher rank) {
 	if !c.known {
 		return 0, 0
 	}
 	above := c.rank
-	if o.lowerFound(c.rank/standings, at) {
-		above -= c.rank % standings
+	if o.lowerFound(c.rank/places, at) {
+		above -= c.rank % places
 	}
 	for r := range above {
 		if kept := o.kept[r].Load() / keepScale; kept > slots && at-o.asked[r].Load() < keptMemory {
@@ -262,7 +262,7 @@ func (o *order) found(c *claim, at int64) {
 	if kept := o.kept[c.rank].Load(); kept > 0 {
 		o.kept[c.rank].Add(-min(c.n, kept))
 	}
-	note(&o.last[c.rank/standings], at)
+	note(&o.last[c.rank/places], at)
 }
 
 // note sets a word that many requests share to the instant at, if it is far from it.
@@ -282,8 +282,19 @@ func (o *order) decided(c *claim, tenant string, at int64, admitted bool) {
 
 // forRank is the cause of a denial of a request to the benefit of a higher rank.
 func forRank(r, higher rank) algo.Cause {
-	if r/standings == higher/standings {
+	if r/places == higher/places {
 		return cause.Share
 	}
 	return cause.Priority
+}
+
+// place is the place among requests of a class.
+func (c charge) place() rank {
+	switch {
+	case !c.within():
+		return 2
+	case c.bound():
+		return 1
+	}
+	return 0
 }

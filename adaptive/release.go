@@ -10,6 +10,10 @@ import (
 // forgotten.
 const fastestMemory = 1024
 
+// sampleOneIn is the number of admissions per measured duration, where only
+// RetryAfter depends on it. A measurement costs two readings of the clock.
+const sampleOneIn = 16
+
 // start is the instant of an admission, or 0 for an admission without a sample: a
 // fixed limit learns nothing from the clock, which is most of the cost.
 func (l *Limiter) start() int64 {

@@ -12,30 +12,22 @@ import (
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// RunQueue is a strategy for services whose bottleneck is the processor. It denies a request if,
-// at the moment its goroutine first runs, more goroutines are ready to run than a limit allows.
+// RunQueue is a strategy for services whose bottleneck is the processor. It denies a request if, when
+// its goroutine first runs, more goroutines are ready to run than a limit allows: there requests wait in
+// Go, in front of their handlers, where no limit on requests in flight sees them.
 //
-// A limit on requests in flight does not protect such a service: in Go the requests wait as
-// runnable goroutines in front of their handlers, where no such limit sees them.
-//
-// Nothing is denied while the runnable goroutines, each taken for a request, would be done within
-// .85 of the target ([WithTarget]) on the process's part of the processors, a third of that where
-// requests share connections ([Limiter.Multiplexed]), and either all goroutines would be done within
-// .85 of the target on all processors, or a tenth of the processor time was to spare lately.
-// Otherwise the limit decides, until the mean demand of the last second or so is at most 100 %.
-//
-// The limit is wide while the load fits, so that bursts pass: as many goroutines as take seven
-// tenths of the target, 20 to 96. It closes to 6, to 12 where requests share connections, or to
-// fewer where these take longer or less than a seventh of the requests can be served, as the
-// demand grows from 100 % to 115 % of what the process gets.
-// While it denies requests and leaves the processors idle it closes less far.
-//
-// The demand is the rate of arrivals times the processor time per completion, an exponential mean
-// over the time of 100 requests, of more if they differ, 0.1 to 2 s. Denials take processor time
-// too, so the time per completion is that of moments without them, but at least half of that of
-// all moments. The process gets GOMAXPROCS processors or, where that is less, the
-// quota of its control group, read every 10 s. If other processes take a part of it, the capacity
-// is the processor time that the process used while its queue never emptied.
+//   - Nothing is denied while the runnable goroutines, each taken for a request, would be done within
+//     .85 of the target ([WithTarget]) on the process's part of the processors (a third of them where
+//     requests share connections, see [Limiter.Multiplexed]), and either all would be on all
+//     processors, or a tenth of the processor time was to spare lately. Otherwise the limit decides,
+//     until the mean demand of the last second or so is at most 100 %.
+//   - The limit is as many goroutines as take seven tenths of the target, 20 to 96. As the demand grows
+//     from 100 % to 115 % it closes to 6, to 12 where requests share connections, or to fewer where
+//     these take longer or less than a seventh of the requests can be served; less far while it leaves
+//     the processors idle.
+//   - The demand is the rate of arrivals times the processor time per completion, a mean over the time
+//     of 100 requests, 0.1 to 2 s, in moments without denials. The process gets GOMAXPROCS processors,
+//     or less by the quota of its control group, read every 10 s, or by what other processes take.
 //
 // A burst or a closed loop that drains in time passes; a standing overload closes the gate:
 //
@@ -45,12 +37,9 @@ import (
 //	limit       ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾╲________________╱‾‾
 //	denied      ______________________▁▂▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄______
 //
-// It does not limit requests in flight ([Default] does, those that wait for another service). A
-// cost above 1 counts as 1. If runtime/metrics lacks the number of runnable goroutines (logged
-// once), that of goroutines above the lowest of the last minute is used. If the processor time of
-// the process is unknown (neither Unix nor Windows), all time counts.
-//
-// Option: [WithTarget].
+// A cost above 1 counts as 1. Without the number of runnable goroutines in runtime/metrics (logged once)
+// goroutines above the lowest number of the last minute count, and without the processor time of the
+// process (neither Unix nor Windows) all time. Option: [WithTarget].
 func RunQueue(opts ...Option) Strategy {
 	q, err := newRunQueue("RunQueue", opts)
 	if err != nil {
@@ -67,7 +56,7 @@ type runQueue struct {
 	limit     atomic.Int64 // of runnable goroutines
 	drainable atomic.Int64 // these three: see queueLimits
 	harmless  atomic.Int64
-	patience  atomic.Int64
+	drain     atomic.Int64
 	next      atomic.Int64 // instant of the next update
 	waits     atomic.Int64 // in the run queue, of each request
 	_         [16]byte     // every request writes the fields below
@@ -273,5 +262,5 @@ func (q *runQueue) set(dt float64, denies bool) {
 	q.limit.Store(l.runnable)
 	q.drainable.Store(l.drainable)
 	q.harmless.Store(l.harmless)
-	q.patience.Store(l.patience)
+	q.drain.Store(l.drain)
 }

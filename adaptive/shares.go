@@ -5,52 +5,38 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sluice-go/sluice/internal/keystore"
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
-// WithFairShares divides the capacity between tenants while there is overload, so
-// that the flood of one takes nothing from the others. The tenant of a request is its
-// key; requests without a key are one tenant. weight gives a tenant its share in
-// proportion to the others, .001 to 1000; a value that is not a number above 0 counts as 1. nil
-// gives all tenants the same. weight must be fast and must not block. If it panics,
-// Acquire does, before it has taken anything.
+// WithFairShares divides the capacity between tenants while there is overload, so that the flood of one
+// takes nothing from the others. The tenant of a request is its key; requests without a key are one
+// tenant. weight gives a tenant its share in proportion to the others, .001 to 1000; a value that is not
+// a number above 0 counts as 1, nil gives all the same. It must be fast and must not block. If it
+// panics, Acquire does, before it has taken anything.
 //
-// Each tenant may use the lesser of its demand and its weighted max-min share of the
-// service's capacity. Use is counted in service: the time from admission to release,
-// without waits for the client, times the units, so one report that takes as long as 100
-// reads counts as 100 reads. Work that fails or whose client has gone counts too.
-// Requests beyond the share of their tenant are denied only in favor of tenants
-// within their shares; the total served is nearly the same as without shares (on real
-// servers .94 to 1.0 of it). A tenant that was idle, or is new, may first send 20 requests
-// beyond its share.
+// Each tenant may use the lesser of its demand and its weighted max-min share. Use is counted in service:
+// the time from admission to release, without waits for the client, times the units, also of work that
+// fails. Requests beyond the share of their tenant are denied only in favor of tenants within theirs. A
+// tenant that was idle, or is new, may first send 20 requests beyond its share. [WithPriorities] goes
+// before shares.
 //
-// Precision: shares are means over about a second. A tenant that asks for exactly its
-// share sends at random, and is above it half of the time, so some of its requests are
-// denied. The use of 400 000 tenants is kept, in at most 10 MiB; with more, the one of 16
-// with the least use is forgotten and starts anew. Tenants are distinguished by hashes of
-// 64 bits.
+// Shares are means over about a second. The use of 400 000 tenants is kept, in at most 10 MiB; with more,
+// the one of 16 with the least use starts anew. Tenants are distinguished by hashes of 64 bits.
 //
-// A caller that can choose its name has as many shares as names. The key must be an
-// identity that the service has verified, or the owner of several identities: with
-// 10 000 names an attacker gets nearly everything. Instances do not coordinate,
-// because overload does not need it: each one divides its own capacity.
-//
-// [WithPriorities] goes before shares: a lower class is denied first, for every
-// tenant.
+// A caller that can choose its name has as many shares as names: the key must be an identity that the
+// service has verified (docs/guides/fairness.md).
 func WithFairShares(weight func(tenant string) float64) Option {
 	return wiring.With("WithFairShares", weight)
 }
 
 const (
-	shareTenants = 400_000 // whose use is kept, in 10 MiB
-	shareMeans   = 1 << 14 // mean durations of requests
-	shareMemory  = 8       // requests, of such a mean
-	shareBurst   = 20      // requests beyond the fair rate, from idle
-	serviceUnit  = 64      // ns
-	mostService  = 1 << 52 // ns, 52 days of one request: sums stay far from overflow
+	shareMeans  = 1 << 14 // mean durations of requests
+	shareMemory = 8       // requests, of such a mean
+	shareBurst  = 20      // requests beyond the fair rate, from idle
+	serviceUnit = 64      // ns
+	mostService = 1 << 52 // ns, 52 days of one request: sums stay far from overflow
 )
 
 // shares divides the capacity between tenants: core-stateless fair queueing (Stoica,
@@ -70,21 +56,30 @@ type shares struct {
 	heaviest heaviest
 }
 
+// fairCounts is service since the last turn.
+type fairCounts struct {
+	bound  atomic.Int64 // within the shares of tenants that use all of theirs
+	spare  atomic.Int64 // beyond the share of a tenant, and admitted
+	lacked atomic.Int64 // within the share of a tenant, and denied
+}
+
+func (f *fairCounts) add(c charge, service int64) {
+	switch {
+	case !c.within():
+		f.spare.Add(service)
+	case c.bound():
+		f.bound.Add(service)
+	}
+}
+
+func (f *fairCounts) take() (bound, spare, lacked float64) {
+	return float64(f.bound.Swap(0)), float64(f.spare.Swap(0)), float64(f.lacked.Swap(0))
+}
+
 func newShares(weight func(string) float64) *shares {
 	s := &shares{weight: weight, heaviest: heaviest{seed: maphash.MakeSeed()}}
 	s.clock.Store(&fairClock{used: newUsed()})
 	return s
-}
-
-// newUsed returns the use of all tenants, as the virtual time at which it has
-// drained.
-func newUsed() *keystore.Store[int64, struct{}] {
-	used := new(keystore.Store[int64, struct{}])
-	used.Init(keystore.Config{MaxKeys: shareTenants, Evict: true}, nil)
-	// The words are not on the store's clock, so let it never pass them: a tenant is
-	// forgotten only when a new one needs its place, and it has the least use of 16.
-	used.Clock.Start = time.Now().Add(4 * 365 * 24 * time.Hour)
-	return used
 }
 
 // charge is the service charged for a request. It fits into a word.
@@ -96,17 +91,6 @@ type charge struct {
 func (c charge) within() bool { return c.weight > 0 }
 
 func (c charge) bound() bool { return c.service&1 == 1 }
-
-// standing is the place among requests of a class.
-func (c charge) standing() rank {
-	switch {
-	case !c.within():
-		return 2
-	case c.bound():
-		return 1
-	}
-	return 0
-}
 
 // expected is the service for which the tenant is charged.
 func (c charge) expected() int64 { return int64(c.service) * serviceUnit }

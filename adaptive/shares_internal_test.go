@@ -32,7 +32,7 @@ func TestSharesOfHugeRequests(t *testing.T) {
 func TestCreditOfAGiant(t *testing.T) {
 	const millisecond = 1_000_000
 	const most = 100 * millisecond
-	const normal, low = standings * rank(Normal), standings * rank(Low)
+	const normal, low = places * rank(Normal), places * rank(Low)
 	asks := func(o *order, r rank, n int, admits bool) int { return asksFor(o, r, n, admits, most) }
 	o := newOrder(true, true, nil)
 	require.Equal(t, 20, asks(o, normal, 1000, false))
@@ -61,7 +61,7 @@ func asksFor(o *order, r rank, n int, admits bool, most int64) (passed int) {
 // has used most of it.
 func TestLargestDebtIsPaidFirst(t *testing.T) {
 	const most = 100_000_000
-	critical, normal := standings*rank(Critical), standings*rank(Normal)
+	critical, normal := places*rank(Critical), places*rank(Normal)
 	o := newOrder(true, false, nil)
 	require.Equal(t, 5, asksFor(o, normal, 5, false, most))
 	require.Equal(t, 20, asksFor(o, critical, 1000, false, most))

@@ -75,8 +75,6 @@ type Gate interface {
 	Full() bool
 }
 
-var _, _, _ Follower = (*minimum)(nil), (*runQueue)(nil), (*sojourn)(nil)
-
 const noLimit = wiring.NoLimit
 
 // maxLimit is the largest value that the limit of s ever has.
