@@ -148,8 +148,10 @@ func TestKitConfigurations(t *testing.T) {
 	compose, err := config.Load("kit/compose/gateway.yaml")
 	require.NoError(t, err)
 	require.Equal(t, []string{"redis:6379"}, compose.Store.Addresses)
+	require.Empty(t, compose.Warnings)
 	text, err := os.ReadFile("kit/compose.yaml")
 	require.NoError(t, err)
+	require.NotRegexp(t, `image: [^:\s]+\n`, string(text), "every image has a tag")
 	for _, m := range regexp.MustCompile(`\./(\S+?):/`).FindAllStringSubmatch(string(text), -1) {
 		_, err := os.Stat(filepath.Join("kit", m[1]))
 		require.NoError(t, err)
@@ -171,6 +173,7 @@ func kindsIn(t *testing.T, path string) (kinds []string) {
 	require.NoError(t, err)
 	type container struct {
 		Name      string
+		Image     string
 		Env       []struct{ Name, Value string }
 		Resources struct{ Limits struct{ Memory string } }
 	}
@@ -184,6 +187,11 @@ func kindsIn(t *testing.T, path string) (kinds []string) {
 						Grace      int         `yaml:"terminationGracePeriodSeconds"`
 						Init       []container `yaml:"initContainers"`
 						Containers []container
+						Volumes    []struct {
+							Secret struct {
+								Name string `yaml:"secretName"`
+							}
+						}
 					}
 				}
 			}
@@ -193,6 +201,13 @@ func kindsIn(t *testing.T, path string) (kinds []string) {
 		if file := object.Data["gateway.yaml"]; file != "" {
 			f, err := config.Parse("gateway.yaml", []byte(file))
 			require.NoError(t, err)
+			require.Empty(t, f.Warnings)
+			require.NotEmpty(t, f.Trusted, "there is an ingress")
+			for _, secret := range []config.Secret{f.AdminToken, f.Pepper} {
+				if !secret.IsZero() {
+					require.Contains(t, string(text), "--from-literal="+filepath.Base(secret.File)+"=", "the Secret is made")
+				}
+			}
 			require.Equal(t, 45*time.Second, f.Timeouts.Unready+f.Timeouts.Drain+5*time.Second)
 		}
 		if object.Kind != "Deployment" {
@@ -200,7 +215,13 @@ func kindsIn(t *testing.T, path string) (kinds []string) {
 		}
 		pod := object.Spec.Template.Spec
 		require.Equal(t, 45, pod.Grace)
+		for _, v := range pod.Volumes {
+			if v.Secret.Name != "" {
+				require.Contains(t, string(text), "kubectl create secret generic "+v.Secret.Name+" ")
+			}
+		}
 		for _, c := range append(pod.Init, pod.Containers...) {
+			require.Regexp(t, `^[^:]+/[^:]+:v\d`, c.Image, "a registry and a tag")
 			if c.Name == "gateway" {
 				var soft, hard int
 				_, err := fmt.Sscanf(c.Env[0].Value, "%dMiB", &soft)

@@ -337,3 +337,13 @@ func TestHealthAndVersion(t *testing.T) {
 	require.Equal(t, 0, gateway.Run(t.Context(), []string{"-version"}, &out, &errs, nil))
 	require.Regexp(t, `gateway \S* ?go1\.`, out.String())
 }
+
+// A limit on trial is named in the log at the start, and marked on the page.
+func TestForgottenShadow(t *testing.T) {
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	p := start(t, "timeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: old, key: ip, limit: 1/h, shadow: true}, {name: own, key: ip, limit: 9/h}]}]\n")
+	require.Contains(t, p.log.String(), `level=WARN msg="limits on trial deny nothing" code=gateway.trial limits=[old] do="remove shadow: true`)
+	for i, off := range []bool{true, false} {
+		require.Equal(t, off, p.state()["policies"].([]any)[i].(map[string]any)["off"])
+	}
+}

@@ -11,90 +11,54 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/algo/reload"
-	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/examples/gateway/command"
 	"github.com/sluice-go/sluice/examples/gateway/config"
-	"github.com/sluice-go/sluice/examples/gateway/live"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/examples/gateway/proxy"
 )
 
 // server is a gateway with its two addresses.
 type server struct {
-	file       *config.File
-	log        *slog.Logger
-	gateway    *proxy.Gateway
-	watcher    *reload.Watcher
-	denials    *ops.Denials
-	ready      ops.Readiness
-	front      *http.Server // for clients
-	back       *http.Server // for operators
-	frontLn    net.Listener
-	backLn     net.Listener
-	closeStore func() error
-	out        io.Writer // of the access log
+	file            *config.File
+	log             *slog.Logger
+	site            *ops.Site
+	gateway         *proxy.Gateway
+	front, back     *http.Server // for clients, for operators
+	frontLn, backLn net.Listener
+	out             io.Writer // of the access log
 }
 
 // newServer listens on both addresses and is ready to serve.
-func newServer(f *config.File, log *slog.Logger, out io.Writer) (*server, error) {
-	s := &server{file: f, log: log, out: out}
-	store, closeStore, err := live.OpenStore("gateway", f.Store, log, nil)
+func newServer(f *config.File, log *slog.Logger, out io.Writer) (s *server, err error) {
+	s = &server{file: f, log: log, out: out}
+	if s.site, err = ops.NewSite("gateway", f, log, func() *adaptive.Limiter { return s.gateway.Overload() }); err != nil {
+		return nil, err
+	}
+	if err = s.assemble(); err == nil {
+		s.frontLn, s.backLn, err = s.site.Listen()
+	}
 	if err != nil {
-		return nil, f.Errorf("redis", "%v", err)
-	}
-	s.closeStore = closeStore
-	if err := s.assemble(store); err != nil {
-		return nil, errors.Join(err, s.closeStore())
-	}
-	if err := s.listen(); err != nil {
-		return nil, errors.Join(err, s.closeStore())
+		return nil, errors.Join(err, s.site.Close())
 	}
 	return s, nil
 }
 
 // assemble makes the gateway and everything that watches it.
-func (s *server) assemble(store *distributed.Store) error {
-	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.gateway.Overload() })
+func (s *server) assemble() (err error) {
+	s.gateway, err = proxy.New(s.file, proxy.Options{Store: s.site.Store, Log: s.log, Wrap: s.site.Panel.Wrap, Changed: s.site.Show, Observe: s.site.Observe})
 	if err != nil {
 		return err
 	}
-	if err := metrics.About(command.Version(), store); err != nil {
-		return err
-	}
-	panel, err := ops.NewPanel(s.file, "gateway", store, s.log)
-	if err != nil {
-		return err
-	}
-	closeStore := s.closeStore
-	s.closeStore = func() error { return errors.Join(panel.Close(), closeStore()) }
-	if s.denials, err = ops.NewDenials(s.log, panel); err != nil {
-		return err
-	}
-	s.gateway, err = proxy.New(s.file, proxy.Options{
-		Store: store, Log: s.log, Wrap: panel.Wrap,
-		Changed: func(limits map[string]ops.Limit, overload *adaptive.Limiter) error {
-			metrics.Show(limits)
-			return panel.Show(limits, overload)
-		},
-		Observe: telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe),
-	})
-	if err != nil {
-		return err
-	}
-	s.watcher = live.NewWatcher(s.file, s.log, panel.Following(s.gateway.Apply))
-	s.front = s.newHTTP(proxy.Served(s.gateway, s.served(metrics, panel)))
+	s.front = s.site.Server(proxy.Served(s.gateway, s.served()))
 	s.front.Protocols = frontProtocols()
 	if s.front.TLSConfig, err = s.file.TLS.Config(); err != nil {
 		return s.file.Errorf("tls", "%v", err)
 	}
-	s.back = s.newHTTP(ops.Mux(ops.Handlers{Ready: &s.ready, Status: func() any { return panel.Status(s.watcher, s.gateway.Overload()) }, Metrics: metrics, Page: panel}))
-	return errors.Join(metrics.Watch(s.watcher), metrics.Load(s.gateway.InFlight, s.gateway.Bodies))
+	s.back = s.site.Server(s.site.Mux())
+	return errors.Join(s.site.Follow(s.gateway.Apply), s.site.Metrics.Load(s.gateway.InFlight, s.gateway.Bodies))
 }
 
 // served counts answered requests, each once, and writes the access log.
-func (s *server) served(metrics *ops.Metrics, panel *ops.Panel) func(*http.Request, proxy.Request) {
+func (s *server) served() func(*http.Request, proxy.Request) {
 	log := func(*http.Request, proxy.Request) {}
 	switch s.file.AccessLog {
 	case "text":
@@ -103,18 +67,9 @@ func (s *server) served(metrics *ops.Metrics, panel *ops.Panel) func(*http.Reque
 		log = proxy.AccessLog(slog.New(slog.NewJSONHandler(s.out, nil)))
 	}
 	return func(r *http.Request, is proxy.Request) {
-		metrics.Request(is.Route, r.Method, is.Status, is.Duration, is.Upstream)
-		panel.CountRequest(!is.Denied)
+		s.site.Metrics.Request(is.Route, r.Method, is.Status, is.Duration, is.Upstream)
+		s.site.Panel.CountRequest(!is.Denied)
 		log(r, is)
-	}
-}
-
-func (s *server) newHTTP(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           h,
-		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,
-		IdleTimeout:       s.file.Timeouts.Idle,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
 
@@ -136,43 +91,12 @@ func (s *server) serveFront() error {
 	return s.front.Serve(s.frontLn)
 }
 
-func (s *server) listen() (err error) {
-	if s.frontLn, err = net.Listen("tcp", s.file.Listen); err != nil {
-		return s.file.Errorf("listen", "%v", err)
-	}
-	if s.backLn, err = net.Listen("tcp", s.file.Admin); err != nil {
-		return errors.Join(s.file.Errorf("admin", "%v", err), s.frontLn.Close())
-	}
-	return nil
-}
-
 // Serve serves until ctx ends, and then stops in order: first it reports that
-// it is not ready, so that balancers choose other instances, then it accepts
-// no new connections, then it waits for running requests, and the second
-// address closes last.
+// it is not ready, then it accepts no new connections, then it waits for
+// running requests, and the second address closes last.
 func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
-	failed := make(chan error, 2)
-	go func() { failed <- s.serveFront() }()
-	go func() { failed <- s.back.Serve(s.backLn) }()
-	watch, stopWatching := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() { defer close(watched); s.watcher.Run(watch, poll, hup) }()
-	saved := make(chan struct{})
-	go func() { defer close(saved); s.saveUntil(watch) }()
-	s.ready.Set(true)
-	s.log.Info("serving", "listen", s.frontLn.Addr().String(), "admin", s.backLn.Addr().String())
-
-	var err error
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		s.ready.Set(false)
-		s.log.Info("stopping", "unready", s.file.Timeouts.Unready, "drain", s.file.Timeouts.Drain)
-		time.Sleep(s.file.Timeouts.Unready)
-	}
-	stopWatching()
-	<-watched
-	<-saved
+	serve := []func() error{s.serveFront, func() error { return s.back.Serve(s.backLn) }}
+	err := s.site.Run(ctx, s.site.Ready.Set, serve, s.saveUntil, func(ctx context.Context) { s.site.Watcher.Run(ctx, poll, hup) })
 	return errors.Join(err, s.stop())
 }
 
@@ -207,6 +131,5 @@ func (s *server) stop() error {
 	}
 	s.gateway.Save()
 	s.gateway.Close()
-	s.denials.Flush()
-	return errors.Join(err, s.back.Close(), s.closeStore())
+	return errors.Join(err, s.back.Close(), s.site.Close())
 }

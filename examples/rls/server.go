@@ -20,10 +20,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/adaptive"
-	"github.com/sluice-go/sluice/algo/reload"
-	"github.com/sluice-go/sluice/algo/telemetry"
-	"github.com/sluice-go/sluice/distributed"
-	"github.com/sluice-go/sluice/examples/gateway/command"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/live"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
@@ -32,81 +28,50 @@ import (
 
 // server is the service with its two addresses.
 type server struct {
-	file       *config.File
-	log        *slog.Logger
-	watcher    *reload.Watcher
-	denials    *ops.Denials
-	ready      ops.Readiness
-	health     *health.Server
-	overload   *adaptive.Limiter // nil: off
-	stopping   chan struct{}     // closed when streams shall end
-	front      *grpc.Server
-	back       *http.Server // for operators
-	frontLn    net.Listener
-	backLn     net.Listener
-	closeStore func() error
+	file            *config.File
+	log             *slog.Logger
+	site            *ops.Site
+	health          *health.Server
+	overload        *adaptive.Limiter // nil: off
+	stopping        chan struct{}     // closed when streams shall end
+	front           *grpc.Server
+	back            *http.Server // for operators
+	frontLn, backLn net.Listener
 }
 
 // newServer listens on both addresses and is ready to serve.
-func newServer(f *config.File, log *slog.Logger) (*server, error) {
-	s := &server{file: f, log: log, health: health.NewServer(), stopping: make(chan struct{})}
-	store, closeStore, err := live.OpenStore("rls", f.Store, log, nil)
-	if err != nil {
-		return nil, f.Errorf("redis", "%v", err)
+func newServer(f *config.File, log *slog.Logger) (s *server, err error) {
+	s = &server{file: f, log: log, health: health.NewServer(), stopping: make(chan struct{})}
+	if s.overload, err = live.NewOverload(f.Overload); err != nil {
+		return nil, f.Errorf("overload", "%v", err)
 	}
-	s.closeStore = closeStore
-	if err = s.assemble(store); err == nil {
-		err = s.listen()
+	if s.site, err = ops.NewSite("rls", f, log, func() *adaptive.Limiter { return s.overload }); err != nil {
+		return nil, err
+	}
+	if err = s.assemble(); err == nil {
+		s.frontLn, s.backLn, err = s.site.Listen()
 	}
 	if err != nil {
-		return nil, errors.Join(err, s.closeStore())
+		return nil, errors.Join(err, s.site.Close())
 	}
 	return s, nil
 }
 
 // assemble makes the service and everything that watches it.
-func (s *server) assemble(store *distributed.Store) error {
-	var err error
-	if s.overload, err = live.NewOverload(s.file.Overload); err != nil {
-		return s.file.Errorf("overload", "%v", err)
-	}
-	metrics, err := ops.NewMetrics(func() *adaptive.Limiter { return s.overload })
-	if err != nil {
-		return err
-	}
-	if err := metrics.About(command.Version(), store); err != nil {
-		return err
-	}
-	panel, err := ops.NewPanel(s.file, "rls", store, s.log)
-	if err != nil {
-		return err
-	}
-	closeStore := s.closeStore
-	s.closeStore = func() error { return errors.Join(panel.Close(), closeStore()) }
-	if s.denials, err = ops.NewDenials(s.log, panel); err != nil {
-		return err
-	}
-	observe := telemetry.Tee(metrics.Observe, panel.Observe, s.denials.Observe)
+func (s *server) assemble() error {
 	limits, err := service.New(s.file, service.Options{
-		Store: store, Log: s.log, Wrap: panel.Wrap, Observe: observe,
-		Changed: func(limits map[string]ops.Limit) error {
-			metrics.Show(limits)
-			return panel.Show(limits, s.overload)
-		},
+		Store: s.site.Store, Log: s.log, Wrap: s.site.Panel.Wrap, Observe: s.site.Observe,
+		Changed: func(limits map[string]ops.Limit) error { return s.site.Show(limits, s.overload) },
 	})
 	if err != nil {
 		return err
 	}
-	s.watcher = live.NewWatcher(s.file, s.log, panel.Following(limits.Apply))
-	if err := s.serveBoth(limits, observe, panel, ops.Handlers{Ready: &s.ready, Status: func() any { return panel.Status(s.watcher, s.overload) }, Metrics: metrics, Page: panel}); err != nil {
-		return err
-	}
-	return metrics.Watch(s.watcher)
+	return errors.Join(s.site.Follow(limits.Apply), s.serveBoth(limits))
 }
 
 // serveBoth puts the service, health checks and reflection on one gRPC server,
 // and the operators' endpoints on the other.
-func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, panel *ops.Panel, operators ops.Handlers) error {
+func (s *server) serveBoth(limits *service.Service) error {
 	opts := []grpc.ServerOption{grpc.KeepaliveParams(keepalive.ServerParameters{
 		MaxConnectionAge: s.file.GRPC.MaxAge, MaxConnectionAgeGrace: s.file.GRPC.Grace,
 	}),
@@ -121,33 +86,19 @@ func (s *server) serveBoth(limits *service.Service, observe telemetry.Observer, 
 	if secure != nil {
 		opts = append(opts, grpc.Creds(credentials.NewTLS(secure)))
 	}
-	around := []grpc.UnaryServerInterceptor{countRequests(panel)}
+	around := []grpc.UnaryServerInterceptor{countRequests(s.site.Panel)}
 	if s.overload != nil {
-		around = append(around, overLimit(s.overload, observe))
+		around = append(around, overLimit(s.overload, s.site.Observe))
 	}
 	opts = append(opts, grpc.ChainUnaryInterceptor(around...))
 	s.front = grpc.NewServer(opts...)
 	rls.RegisterRateLimitServiceServer(s.front, limits)
 	grpc_health_v1.RegisterHealthServer(s.front, s.health)
 	reflection.Register(s.front)
-	mux := ops.Mux(operators)
+	mux := s.site.Mux()
 	// No page of a web site may spend limits through the browser of an operator.
 	mux.Handle("POST /json", http.NewCrossOriginProtection().Handler(http.HandlerFunc(limits.ServeJSON)))
-	s.back = &http.Server{
-		Handler:           mux,
-		ReadHeaderTimeout: s.file.Timeouts.ReadHeader,
-		IdleTimeout:       s.file.Timeouts.Idle,
-	}
-	return nil
-}
-
-func (s *server) listen() (err error) {
-	if s.frontLn, err = net.Listen("tcp", s.file.Listen); err != nil {
-		return s.file.Errorf("listen", "%v", err)
-	}
-	if s.backLn, err = net.Listen("tcp", s.file.Admin); err != nil {
-		return errors.Join(s.file.Errorf("admin", "%v", err), s.frontLn.Close())
-	}
+	s.back = s.site.Server(mux)
 	return nil
 }
 
@@ -164,7 +115,7 @@ func countRequests(panel *ops.Panel) grpc.UnaryServerInterceptor {
 
 // setServing says to health checks of both kinds whether calls are welcome.
 func (s *server) setServing(yes bool) {
-	s.ready.Set(yes)
+	s.site.Ready.Set(yes)
 	status := grpc_health_v1.HealthCheckResponse_NOT_SERVING
 	if yes {
 		status = grpc_health_v1.HealthCheckResponse_SERVING
@@ -176,25 +127,8 @@ func (s *server) setServing(yes bool) {
 // Serve serves until ctx ends, and then stops in the order of the gateway: not
 // ready, nothing new, what runs, the second address.
 func (s *server) Serve(ctx context.Context, poll time.Duration, hup <-chan os.Signal) error {
-	failed := make(chan error, 2)
-	go func() { failed <- s.front.Serve(s.frontLn) }()
-	go func() { failed <- s.back.Serve(s.backLn) }()
-	watch, stopWatching := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() { defer close(watched); s.watcher.Run(watch, poll, hup) }()
-	s.setServing(true)
-	s.log.Info("serving", "listen", s.frontLn.Addr().String(), "admin", s.backLn.Addr().String())
-
-	var err error
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		s.setServing(false)
-		s.log.Info("stopping", "unready", s.file.Timeouts.Unready, "drain", s.file.Timeouts.Drain)
-		time.Sleep(s.file.Timeouts.Unready)
-	}
-	stopWatching()
-	<-watched
+	serve := []func() error{func() error { return s.front.Serve(s.frontLn) }, func() error { return s.back.Serve(s.backLn) }}
+	err := s.site.Run(ctx, s.setServing, serve, func(ctx context.Context) { s.site.Watcher.Run(ctx, poll, hup) })
 	return errors.Join(err, s.stop())
 }
 
@@ -220,9 +154,8 @@ func (s *server) stop() error {
 	defer timer.Stop()
 	close(s.stopping)
 	s.front.GracefulStop()
-	s.denials.Flush()
 	if s.overload != nil {
 		_ = s.overload.Close() // it never fails
 	}
-	return errors.Join(s.back.Close(), s.closeStore())
+	return errors.Join(s.back.Close(), s.site.Close())
 }

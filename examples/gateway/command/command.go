@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/sluice-go/sluice/examples/gateway/config"
+	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -77,7 +78,7 @@ func (c Command) Run(ctx context.Context, args []string, stdout, stderr io.Write
 		return 2
 	}
 	if *version {
-		fmt.Fprintln(stdout, c.Name, Version())
+		fmt.Fprintln(stdout, c.Name, ops.Version())
 		return 0
 	}
 	if *poll <= 0 {

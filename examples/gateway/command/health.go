@@ -6,25 +6,8 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"runtime/debug"
-	"strings"
 	"time"
 )
-
-// Version is the version of the program, as far as the build recorded it.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	parts := []string{info.Main.Version, info.GoVersion}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			parts = append(parts, s.Value)
-		}
-	}
-	return strings.Join(parts, " ")
-}
 
 // askHealth asks the process with this address for operators whether it is
 // ready, for containers without another program that could.

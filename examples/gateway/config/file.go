@@ -23,6 +23,8 @@ type File struct {
 	Listen, Admin string
 	// TLS is for the address for clients.
 	TLS TLS
+	// UpstreamTLS is for upstreams of https://.
+	UpstreamTLS UpstreamTLS
 	// AdminToken is where the token lies that allows operators to act; without
 	// it they can only look, from the same machine.
 	AdminToken Secret
@@ -66,7 +68,7 @@ type File struct {
 	// GRPC are the settings of the rate limit service's connections.
 	GRPC GRPC
 
-	// Warnings are what is accepted and has no effect.
+	// Warnings are what is accepted, and has no effect or one that is hardly meant.
 	Warnings Errors
 
 	at map[string]*yaml.Node
@@ -165,6 +167,7 @@ func (f *File) read(v value) {
 		field{name: "listen", read: func(v value) { f.Listen = v.address() }},
 		field{name: "admin", read: func(v value) { f.Admin = v.address() }},
 		field{name: "tls", read: func(v value) { f.TLS.read(v) }},
+		field{name: "upstream_tls", read: func(v value) { f.UpstreamTLS.read(v) }},
 		field{name: "admin_token", read: func(v value) { f.AdminToken.read(v) }},
 		field{name: "show_keys", read: func(v value) { f.ShowKeys = v.boolean() }},
 		field{name: "trusted_proxies", read: func(v value) { trusted = &v }},
@@ -189,6 +192,7 @@ func (f *File) read(v value) {
 	if !v.isMapping() {
 		return
 	}
+	f.Trusted = readPrefixes(trusted)
 	if f.Store.Kind == Redis && len(f.Store.Addresses) == 0 {
 		value{v.r, v.node, "redis.addresses"}.fail("is missing, with store: redis")
 	}
@@ -198,11 +202,13 @@ func (f *File) read(v value) {
 	if _, port, _ := net.SplitHostPort(f.Listen); f.Listen == f.Admin && f.Listen != "" && port != "0" {
 		v.fail("has one address for listen and admin, %s: clients must not reach admin", f.Listen)
 	}
-	f.Trusted = readPrefixes(trusted)
 	b := newBook(f)
 	f.Limits = b.readShared(limits)
 	f.Routes = b.readRoutes(routes)
 	f.Domains = b.readDomains(domains)
+	if host, _, _ := net.SplitHostPort(f.Listen); trusted == nil && !isLoopback(host) {
+		f.warnOfAddresses(v)
+	}
 	if routes == nil && domains == nil && len(f.EnvoyFiles) == 0 {
 		v.fail("has neither routes nor domains")
 	}

@@ -164,3 +164,20 @@ func TestAlias(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "a", f.Routes[1].Upstream.Host)
 }
+
+// A limit by address, in a file for other machines that does not say whether there are proxies, is
+// warned of.
+func TestAddressesBehindProxies(t *testing.T) {
+	const routes = "routes: [{pattern: /, upstream: 'http://u', limits: [{name: a, key: ip, limit: 1/s}]}]\n"
+	for file, warned := range map[string]bool{
+		"listen: ':8080'\n":                                true,
+		"listen: ':8080'\ntrusted_proxies: []\n":           false,
+		"listen: ':8080'\ntrusted_proxies: [10.0.0.0/8]\n": false,
+		"":                         false,
+		"listen: 'localhost:80'\n": false,
+	} {
+		f, err := config.Parse("f", []byte(file+routes))
+		require.NoError(t, err)
+		require.Equal(t, warned, len(f.Warnings) == 1, file)
+	}
+}

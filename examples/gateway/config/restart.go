@@ -10,6 +10,7 @@ func (f *File) Restart(was *File) error {
 		{"listen", f.Listen == was.Listen},
 		{"admin", f.Admin == was.Admin},
 		{"tls", f.TLS == was.TLS},
+		{"upstream_tls", f.UpstreamTLS == was.UpstreamTLS},
 		{"admin_token", f.AdminToken == was.AdminToken},
 		{"show_keys", f.ShowKeys == was.ShowKeys},
 		{"store", f.Store.Kind == was.Store.Kind},

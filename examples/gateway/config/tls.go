@@ -23,6 +23,49 @@ func (t *TLS) read(v value) {
 	)
 }
 
+// UpstreamTLS says how upstreams of https:// are known, and how the gateway is known to them.
+type UpstreamTLS struct {
+	CA               string // file with the authorities of upstreams; empty: those of the system
+	Certificate, Key string // files, for upstreams that ask for a certificate
+}
+
+func (t *UpstreamTLS) read(v value) {
+	v.fields(
+		field{name: "ca", read: func(v value) { t.CA = v.text() }},
+		field{name: "certificate", read: func(v value) { t.Certificate = v.text() }},
+		field{name: "key", read: func(v value) { t.Key = v.text() }},
+	)
+	if (t.Certificate == "") != (t.Key == "") {
+		v.fail("wants certificate and key, or neither")
+	}
+}
+
+// Config reads the files; nil if there are none. A renewed certificate is in use at most ten
+// seconds later, other authorities after a restart.
+func (t UpstreamTLS) Config() (*tls.Config, error) {
+	if t == (UpstreamTLS{}) {
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if t.CA != "" {
+		text, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, err
+		}
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s has no certificate", t.CA)
+		}
+	}
+	if t.Certificate != "" {
+		c := &certificate{from: TLS{Certificate: t.Certificate, Key: t.Key}}
+		if err := c.load(); err != nil {
+			return nil, err
+		}
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil }
+	}
+	return config, nil
+}
+
 // IsZero reports whether there is no TLS.
 func (t TLS) IsZero() bool { return t == TLS{} }
 

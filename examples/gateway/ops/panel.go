@@ -27,6 +27,8 @@ type Panel struct {
 	keys  *rules.Rules                // limits of single keys in all instances; nil with a local store
 	allow atomic.Pointer[authorize]   // by the token; nil: there is none
 	file  atomic.Pointer[config.File] // in force
+	trial atomic.Pointer[[]string]    // limits that deny nothing
+	log   *slog.Logger
 }
 
 type authorize func(*http.Request) error
@@ -39,7 +41,7 @@ func NewPanel(f *config.File, title string, store *distributed.Store, log *slog.
 		return nil, err
 	}
 	opts := []admin.Option{admin.WithTitle(title), admin.WithLogger(log)}
-	p := &Panel{store: store}
+	p := &Panel{store: store, log: log}
 	p.file.Store(f)
 	if allow != nil {
 		p.allow.Store(&allow)
@@ -139,11 +141,15 @@ const mostShown = 60
 // has room for, it shows only the events of the others.
 func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error {
 	var opts []admin.Option
+	var trial []string
 	for i, name := range slices.Sorted(maps.Keys(limits)) {
-		if i == mostShown {
-			break
-		}
 		l := limits[name]
+		if l.Trial {
+			trial = append(trial, name)
+		}
+		if i >= mostShown {
+			continue
+		}
 		shown := l.Limiter
 		if l.Trial {
 			shown = algo.Shadow(shown)
@@ -156,6 +162,8 @@ func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error 
 			opts = append(opts, admin.WithIdentity(name, l.Identity.Parts, l.Identity.Key))
 		}
 	}
+	p.trial.Store(&trial)
+	p.remind()
 	if overload != nil {
 		opts = append(opts, admin.WithAdaptive("overload", overload))
 	}
@@ -166,6 +174,13 @@ func (p *Panel) Show(limits map[string]Limit, overload *adaptive.Limiter) error 
 		return fmt.Errorf("the admin page: %w", err)
 	}
 	return nil
+}
+
+// remind logs the limits that are on trial.
+func (p *Panel) remind() {
+	if names := p.trial.Load(); names != nil && len(*names) > 0 {
+		p.log.Warn("limits on trial deny nothing", "code", "gateway.trial", "limits", *names, "do", "remove shadow: true to put them in force")
+	}
 }
 
 // mostText is how many bytes of a limit as text the page takes.

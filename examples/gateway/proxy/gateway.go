@@ -51,10 +51,14 @@ type Gateway struct {
 
 // New makes a gateway and puts f in force.
 func New(f *config.File, opts Options) (*Gateway, error) {
+	transport, err := newTransports(f)
+	if err != nil {
+		return nil, err
+	}
 	g := &Gateway{
 		opts:      opts,
 		limiters:  live.NewLimiters(opts.Store, opts.Wrap),
-		transport: newTransports(f.Timeouts),
+		transport: transport,
 		random:    config.RandomPepper(),
 		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
 	}
@@ -147,6 +151,7 @@ func (g *Gateway) Apply(f *config.File) error {
 	g.inFlight, g.tokens, g.limits = inFlight, callers.Tokens, limits
 	g.install(f, handler, guard)
 	g.tell(callers)
+	f.LogWarnings(g.opts.Log)
 	g.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "routes", len(f.Routes),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)

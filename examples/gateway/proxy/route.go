@@ -45,6 +45,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 		}
 		mux.handle(r, named(r.Pattern, denied(r.Access.Deny, callers.Trusted, h)))
 	}
+	mux.handleShort()
 	client, err := callers.KeyFunc([]config.Key{{Kind: "ip"}})
 	if err != nil {
 		return nil, err

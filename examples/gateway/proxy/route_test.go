@@ -170,3 +170,25 @@ routes:
 	require.Equal(t, proxy.OverloadName, first.Policy)
 	http.DefaultClient.CloseIdleConnections()
 }
+
+// A path without the slash at the end of its route is on that route, with its limit and key, and is
+// passed on as it is, unless a route of its own has it.
+func TestPathWithoutItsLastSlash(t *testing.T) {
+	var got string
+	r := newRig(t, `
+routes:
+  - {pattern: /api/, upstream: UPSTREAM, limits: [{name: a, key: [route, ip], limit: 2/h}]}
+  - {pattern: /own/, upstream: UPSTREAM, limits: [{name: b, key: ip, limit: 1/h}]}
+  - {pattern: /own, upstream: UPSTREAM}
+  - {pattern: "/k/{x}/y/", upstream: UPSTREAM}
+  - {pattern: "/k/z/{x}", upstream: UPSTREAM}
+`, func(_ http.ResponseWriter, req *http.Request) { got = req.URL.Path })
+	require.Equal(t, http.StatusOK, r.send("POST", "/api"))
+	require.Equal(t, "/api", got)
+	require.Equal(t, http.StatusOK, r.send("GET", "/api/"))
+	require.Equal(t, http.StatusTooManyRequests, r.send("GET", "/api"))
+	for range 3 {
+		require.Equal(t, http.StatusOK, r.send("GET", "/own"))
+	}
+	require.Equal(t, http.StatusOK, r.send("GET", "/k/z/y"))
+}

@@ -18,6 +18,7 @@ import (
 type router struct {
 	http.ServeMux
 	spellings http.ServeMux // of routes for any spelling
+	short     []func()      // registers the patterns without the slash at the end
 }
 
 func newRouter() *router { return new(router) }

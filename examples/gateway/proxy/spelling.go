@@ -13,11 +13,26 @@ import (
 // spellings have the pattern and the parts of the path of one, so they have one key.
 func (rt *router) handle(r *config.Route, h http.Handler) {
 	rt.Handle(r.Pattern, h)
+	as := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		req.Pattern = r.Pattern
+		h.ServeHTTP(w, req)
+	})
 	if r.AnySpelling {
-		rt.spellings.HandleFunc(config.SpellingPattern(r.Pattern), func(w http.ResponseWriter, req *http.Request) {
-			req.Pattern = r.Pattern
-			h.ServeHTTP(w, req)
-		})
+		rt.spellings.Handle(config.SpellingPattern(r.Pattern), as)
+	}
+	if short, ok := strings.CutSuffix(r.Pattern, "/"); ok && strings.Contains(short, "/") {
+		rt.short = append(rt.short, func() { rt.Handle(short, as) })
+	}
+}
+
+// handleShort serves /api on the route /api/, which http.ServeMux would redirect, unless another
+// route has it.
+func (rt *router) handleShort() {
+	for _, handle := range rt.short {
+		func() {
+			defer func() { _ = recover() }() // Handle panics at a pattern that another one conflicts with
+			handle()
+		}()
 	}
 }
 

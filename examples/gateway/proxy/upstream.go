@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
@@ -18,8 +19,9 @@ import (
 // newTransport is http.DefaultTransport with room for many connections to few
 // hosts, the usual case of a gateway. It closes an idle connection before the upstream
 // does (2 s and more by default): a POST that meets the end of one cannot be repeated.
-func newTransport(t config.Timeouts) *http.Transport {
+func newTransport(t config.Timeouts, secure *tls.Config) *http.Transport {
 	return &http.Transport{
+		TLSClientConfig:       secure,
 		DialContext:           (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		ForceAttemptHTTP2:     true,
 		MaxIdleConnsPerHost:   256,
@@ -34,11 +36,15 @@ func newTransport(t config.Timeouts) *http.Transport {
 // transports are for HTTP/1.1 and HTTP/2 over TLS, and for HTTP/2 without it.
 type transports struct{ usual, h2c *http.Transport }
 
-func newTransports(timeouts config.Timeouts) *transports {
-	t := &transports{newTransport(timeouts), newTransport(timeouts)}
+func newTransports(f *config.File) (*transports, error) {
+	secure, err := f.UpstreamTLS.Config()
+	if err != nil {
+		return nil, f.Errorf("upstream_tls", "%v", err)
+	}
+	t := &transports{newTransport(f.Timeouts, secure), newTransport(f.Timeouts, nil)}
 	t.h2c.Protocols = new(http.Protocols)
 	t.h2c.Protocols.SetUnencryptedHTTP2(true)
-	return t
+	return t, nil
 }
 
 // RoundTrip sends a request to its upstream.

@@ -84,9 +84,7 @@ func (s *Service) Apply(f *config.File) error {
 	s.current.Store(&t)
 	s.file = f
 	s.announce(limiters)
-	for _, w := range f.Warnings {
-		s.opts.Log.Warn("field without effect", "at", w.Error())
-	}
+	f.LogWarnings(s.opts.Log)
 	s.opts.Log.Info("configuration loaded", "file", f.Path, "hash", f.Hash, "domains", len(f.Domains),
 		"kept", changes.Kept, "adjusted", changes.Adjusted, "added", changes.Added,
 		"removed", changes.Removed, "begun_anew", changes.Replaced)

@@ -27,7 +27,7 @@ class Row {
 		this.title.addEventListener("click", () => choose(p.name));
 		this.kind = el("small");
 		this.full = el("span", { class: "badge bad", hidden: true });
-		this.trial = el("span", { class: "badge warn", hidden: true }, "denies nothing: on trial, or no rule");
+		this.trial = el("span", { class: "badge warn", hidden: true }, "denies nothing");
 		this.cells = {};
 		const cell = (name, cls) => (this.cells[name] = el("td", { class: cls }));
 		this.node = label(el("tr", {}, el("td", {}, el("div", {}, this.title, this.kind, this.full, this.trial)), cell("limit"),
