@@ -8,9 +8,8 @@ import (
 )
 
 // Batches reports that two buckets, or two fixed windows, of one store can be decided in one
-// step. In a cluster their keys must share a slot, which they do when the callers' keys
-// are the same: for example a limit per user and one per user and day. It
-// implements [algo.Batcher], for [algo.AcquireAll].
+// step. In a cluster the callers' keys must be the same: for example a limit per user and
+// one per user and day. It implements [algo.Batcher], for [algo.AcquireAll].
 func (l *Limiter) Batches(a, b algo.Request) bool {
 	other, ok := b.Limiter.(*Limiter)
 	if !ok || other.store != l.store || l.isClosed() || other.isClosed() {

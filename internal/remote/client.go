@@ -181,7 +181,7 @@ const longPast = "d1"
 // Ping reaches every node, and opens the connections that its distance needs. The error says
 // why decisions would be local.
 func (c *Client) Ping() error {
-	if c.router.cluster.Load() {
+	if c.transport.Cluster() || c.router.slots.Load() != nil {
 		c.router.load("")
 	}
 	for key, q := range c.router.sampleKeys() {
@@ -206,16 +206,13 @@ func (c *Client) Node(key string) *Node { return c.router.queue(key) }
 func (c *Client) Nodes() []*Node { return c.router.queues() }
 
 // OneNode reports whether all keys lie on one node.
-func (c *Client) OneNode() bool { return !c.router.divided() }
+func (c *Client) OneNode() bool { return !c.router.divided.Load() }
 
-// SameStep reports whether two keys can be decided in one step.
-func (c *Client) SameStep(a, b string) bool { return c.router.sameStep(a, b) }
+// SameStep reports whether two keys can be decided in one step although there are several nodes.
+func (c *Client) SameStep(a, b string) bool { return tagOf(a) == tagOf(b) }
 
 // ApartByTag decides keys of different tags apart from now on.
-func (c *Client) ApartByTag() {
-	c.router.byTag.Store(true)
-	c.router.whole.singleSlot.Store(true)
-}
+func (c *Client) ApartByTag() { c.router.noteDivided() }
 
 // Lost is the number of corrections that were given up.
 func (c *Client) Lost() int64 { return c.lost.Load() }

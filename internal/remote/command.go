@@ -209,7 +209,7 @@ func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
 	var done, again []*Command
 	for _, c := range cmds {
 		if SeveralSlots(c.err) {
-			q.client.router.noteCluster()
+			q.client.router.noteDivided()
 		}
 		if len(c.requests) > 1 && Classify(c.err) == KeyFault {
 			again = append(again, newCommands(c.requests, false)...)

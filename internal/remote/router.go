@@ -17,8 +17,7 @@ import (
 type router struct {
 	client  *Client
 	ring    func(key string) string   // the address of a key's shard of a Ring; nil: no Ring
-	cluster atomic.Bool               // keys of several slots are not decided in one step
-	byTag   atomic.Bool               // nor are keys of several tags
+	divided atomic.Bool               // keys of several tags are not decided in one step
 	slots   atomic.Pointer[slotNodes] // nil: not known yet
 	whole   *Node                     // of a single server; of a cluster, for slots without a known node
 
@@ -41,12 +40,13 @@ func newRouter(s *Client) *router {
 	}
 	switch {
 	case s.transport.Cluster():
-		r.cluster.Store(true)
+		r.divided.Store(true)
 		r.whole.singleSlot.Store(true)
 	case !isGoRedis || g.single():
 		r.once.Do(func() {}) // there is no map of slots
 	default:
 		r.ring = g.ring()
+		r.divided.Store(r.ring != nil)
 	}
 	return r
 }
@@ -83,20 +83,6 @@ func (r *router) node(addr string) *Node {
 		r.nodes[addr] = q
 	}
 	return q
-}
-
-// divided reports whether keys lie on several nodes.
-func (r *router) divided() bool { return r.ring != nil || r.cluster.Load() || r.byTag.Load() }
-
-// sameStep reports whether two keys can be decided in one step.
-func (r *router) sameStep(a, b string) bool {
-	switch {
-	case r.ring != nil || r.byTag.Load():
-		return tagOf(a) == tagOf(b)
-	case r.cluster.Load():
-		return slot(a) == slot(b)
-	}
-	return true
 }
 
 // queues returns the queues that are in use.
@@ -138,10 +124,10 @@ func (r *router) close() {
 	group.Wait()
 }
 
-// noteCluster notes that the client, or a proxy, splits keys by slots: a wrapper
-// hides the type of the client.
-func (r *router) noteCluster() {
-	if r.ring == nil && r.cluster.CompareAndSwap(false, true) {
+// noteDivided notes that the client, or a proxy, parts keys: a wrapper hides the type of
+// the client.
+func (r *router) noteDivided() {
+	if r.divided.CompareAndSwap(false, true) {
 		r.whole.singleSlot.Store(true)
 		r.reload("")
 	}
@@ -160,8 +146,8 @@ func (r *router) follow() {
 	const refresh = time.Minute // redirections show nothing
 	for key := ""; ; {
 		var again <-chan time.Time
-		if r.load(key) || r.cluster.Load() {
-			r.cluster.Store(true)
+		if r.load(key) || r.divided.Load() {
+			r.divided.Store(true)
 			again = time.After(refresh)
 		}
 		select {
