@@ -47,7 +47,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	case err != nil:
 	case l.min > l.max:
 		err = fmt.Errorf("WithLimits: lowest limit is %d, above the largest of the strategy, %d", l.min, l.max)
-	case l.order != nil && queue.kind == unqueued && (l.gates == nil || slices.ContainsFunc(all, binds)):
+	case l.order != nil && queue.discipline == unqueued && (l.gates == nil || slices.ContainsFunc(all, binds)):
 		err = errors.New("WithPriorities and WithFairShares need WithQueue with this strategy: a slot in use cannot be lent")
 	default:
 		err = take(s)
@@ -60,7 +60,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l.sampled = isFixed && l.order == nil
 	l.perRequest = !slices.ContainsFunc(all, countsUnits)
 	l.connections.queues = runQueues(s)
-	if queue.kind != unqueued {
+	if queue.discipline != unqueued {
 		l.queue = &waitQueue{limiter: l, queue: queue}
 	}
 	return l, nil

@@ -11,16 +11,16 @@ import (
 // Every queue is bounded in length and in time, because an unbounded queue turns
 // overload into answers that come too late.
 type Queue struct {
-	kind   queueKind
-	length int
-	wait   time.Duration // longest wait
-	target time.Duration // longest wait in a standing queue (CoDel)
+	discipline discipline
+	length     int
+	wait       time.Duration // longest wait
+	target     time.Duration // longest wait in a standing queue (CoDel)
 }
 
-type queueKind uint8
+type discipline uint8
 
 const (
-	unqueued queueKind = iota
+	unqueued discipline = iota
 	fifo
 	codel
 )
@@ -35,7 +35,7 @@ const maxQueueLength = 1 << 20
 // Use it where the order matters or waits are rare. Under lasting overload every
 // admitted request has waited for nearly d; [CoDel] does better there.
 func FIFO(n int, d time.Duration) Queue {
-	return Queue{kind: fifo, length: n, wait: d}
+	return Queue{discipline: fifo, length: n, wait: d}
 }
 
 // CoDel is a queue of at most n requests, 1 to 1048576, that distinguishes a burst
@@ -60,18 +60,18 @@ func CoDel(n int, target, interval time.Duration) Queue {
 	if interval == 0 {
 		interval = 100 * time.Millisecond
 	}
-	return Queue{kind: codel, length: n, wait: interval, target: target}
+	return Queue{discipline: codel, length: n, wait: interval, target: target}
 }
 
 func (q Queue) check() error {
 	switch {
-	case q.kind == unqueued:
+	case q.discipline == unqueued:
 		return nil
 	case q.length < 1 || q.length > maxQueueLength:
 		return fmt.Errorf("queue length is %d, want 1 to %d", q.length, maxQueueLength)
 	case q.wait <= 0:
 		return fmt.Errorf("longest wait in the queue is %v, want more than 0", q.wait)
-	case q.kind == codel && (q.target <= 0 || q.target > q.wait):
+	case q.discipline == codel && (q.target <= 0 || q.target > q.wait):
 		return fmt.Errorf("target is %v, want more than 0, at most the interval, %v", q.target, q.wait)
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 )
 
 // waitQueue is the queue of a running limiter, under a lock. Requests of a higher rank are
-// served first, see order; those of one rank in the order of the queue's kind.
+// served first, see order; those of one rank in the order of the discipline.
 //
 // No wakeup is lost. A request enters the queue and then looks for a slot; a
 // release frees a slot and then looks at the queue. The later of the two sees the
@@ -220,7 +220,7 @@ func (q *waitQueue) last() *waiter {
 // a moment in which none did.
 func (q *waitQueue) standing(r rank, at int64) bool {
 	l := &q.waiters[r]
-	return q.queue.kind == codel && l.oldest != nil && at-l.emptyAt > int64(q.queue.wait)
+	return q.queue.discipline == codel && l.oldest != nil && at-l.emptyAt > int64(q.queue.wait)
 }
 
 // poll serves without a request or a release, and again while requests wait.

@@ -66,21 +66,10 @@ func (d Description) String() string {
 }
 
 func periodName(d time.Duration) string {
-	switch d {
-	case time.Second:
-		return "second"
-	case time.Minute:
-		return "minute"
-	case time.Hour:
-		return "hour"
-	case decide.Day:
-		return "day"
-	case Week:
-		return "week"
-	case Month:
-		return "month"
-	case Quarter:
-		return "quarter"
+	for _, p := range decide.Periods {
+		if p.Length == d {
+			return p.Long
+		}
 	}
 	name := strings.Replace(d.String(), "\u00b5", "u", 1)
 	for _, zero := range []string{"m0s", "h0m"} {

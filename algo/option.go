@@ -93,7 +93,7 @@ func (s *Spec) write(o Option) {
 	o.apply(s)
 	for i, f := range fields {
 		if f.option == o.name {
-			s.mark(i)
+			s.setGiven(i)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func (s *Spec) set(word, value string) error {
 		if err := f.parse(s, value); err != nil {
 			return fmt.Errorf("algo: spec: %s is %q, %w", word, value, err)
 		}
-		s.mark(i)
+		s.setGiven(i)
 		return nil
 	}
 	return fmt.Errorf("algo: spec: %q is not an option", word)

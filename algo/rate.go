@@ -113,21 +113,10 @@ func (r *Rate) UnmarshalText(text []byte) error {
 }
 
 func parsePeriod(s string) (time.Duration, error) {
-	switch s {
-	case "s", "sec", "second":
-		return time.Second, nil
-	case "m", "min", "minute":
-		return time.Minute, nil
-	case "h", "hour":
-		return time.Hour, nil
-	case "d", "day":
-		return decide.Day, nil
-	case "week":
-		return Week, nil
-	case "month":
-		return Month, nil
-	case "quarter":
-		return Quarter, nil
+	for _, p := range decide.Periods {
+		if s == p.Short || s == p.Long || s == p.Other {
+			return p.Length, nil
+		}
 	}
 	d, err := parseDuration(s)
 	if err != nil {

@@ -105,8 +105,8 @@ func (s Spec) Given(option string) bool {
 
 func (s *Spec) given(i int) bool { return s.zeros>>i&1 == 1 || fields[i].text(s) != "" }
 
-// mark records that field i was given, in case its value is zero.
-func (s *Spec) mark(i int) {
+// setGiven records that field i was given, in case its value is zero.
+func (s *Spec) setGiven(i int) {
 	s.zeros &^= 1 << i
 	if f := fields[i]; f.is(zeroCounts) && f.text(s) == "" {
 		s.zeros |= 1 << i

@@ -72,23 +72,27 @@ func (r Rate) Validate() error {
 	return nil
 }
 
+// Periods are the periods with a name: Short is written in a rate, Long in a policy's name, and
+// Other is read too.
+var Periods = []struct {
+	Length             time.Duration
+	Short, Long, Other string
+}{
+	{time.Second, "s", "second", "sec"},
+	{time.Minute, "min", "minute", "m"},
+	{time.Hour, "h", "hour", "h"},
+	{Day, "day", "day", "d"},
+	{Week, "week", "week", "week"},
+	{Month, "month", "month", "month"},
+	{Quarter, "quarter", "quarter", "quarter"},
+}
+
 // String writes the rate as count/period: "100/s", "5/15m0s".
 func (r Rate) String() string {
-	switch r.Period {
-	case time.Second:
-		return fmt.Sprintf("%d/s", r.Count)
-	case time.Minute:
-		return fmt.Sprintf("%d/min", r.Count)
-	case time.Hour:
-		return fmt.Sprintf("%d/h", r.Count)
-	case Day:
-		return fmt.Sprintf("%d/day", r.Count)
-	case Week:
-		return fmt.Sprintf("%d/week", r.Count)
-	case Month:
-		return fmt.Sprintf("%d/month", r.Count)
-	case Quarter:
-		return fmt.Sprintf("%d/quarter", r.Count)
+	for _, p := range Periods {
+		if p.Length == r.Period {
+			return fmt.Sprintf("%d/%s", r.Count, p.Short)
+		}
 	}
 	return fmt.Sprintf("%d/%s", r.Count, r.Period)
 }
