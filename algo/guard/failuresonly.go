@@ -27,7 +27,8 @@ import (
 //
 // l has to state the remaining units, and to charge a lease of cost 0 when it is settled, as the limits
 // over time of packages algo and distributed do; a limiter that states no Limit is never asked to deny.
-// [NewBan] goes around FailuresOnly. It panics if l is nil.
+// [NewBan] goes around FailuresOnly: a ban within it never bans, because a look is no offence. It
+// panics if l is nil.
 func FailuresOnly(l algo.Limiter) algo.Limiter {
 	if l == nil {
 		panic("guard: FailuresOnly: the limiter is nil")
