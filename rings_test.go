@@ -62,6 +62,7 @@ var rings = map[string]struct {
 	"grpcmw/client":           {ring2, "internal/pacing internal/serverwait algo/learn"},
 	"grpcmw/early":            {ring2, ""},
 	"grpcmw/hints":            {ring2, "internal/class"},
+	"internal/fakes":          {users, ""},                   // for the tests of several packages
 	"internal/storetest":      {users, "internal/redistest"}, // for the tests of two transports
 }
 

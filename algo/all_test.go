@@ -26,7 +26,7 @@ func TestAcquireAllInvalidRequests(t *testing.T) {
 		"no limiter":    {[]algo.Request{choice, {Key: "k", N: 1}}, nil, "algo: invalid request: request 2 of 2 has no limiter"},
 		"negative cost": {[]algo.Request{choice, {Limiter: l, N: -3}}, algo.ErrCost, "request 2 of 2: algo: cost out of range: n is -3"},
 		"single":        {[]algo.Request{{Limiter: l, N: -3}}, algo.ErrCost, "n is -3"},
-		"broken":        {[]algo.Request{choice, choice, {Limiter: broken, N: 1}}, errBroken, "request 3 of 3 (algo_test.limiterFunc): broken"},
+		"broken":        {[]algo.Request{choice, choice, {Limiter: broken, N: 1}}, errBroken, "request 3 of 3 (fakes.Func): broken"},
 	}, func(t *testing.T, c struct {
 		reqs []algo.Request
 		is   error

@@ -2,7 +2,6 @@ package algo_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -10,52 +9,17 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/fakes"
 )
 
 var bg = context.Background()
 
-// must and peek fail the test on an error.
-func must(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
-	lease, err := l.Acquire(bg, key, n)
-	require.NoError(t, err)
-	return lease
-}
+var (
+	must, peek, acquireAll, bucket   = fakes.Acquire, fakes.Look, fakes.AcquireAll, fakes.Bucket
+	saying, broken, errBroken, group = fakes.Saying, fakes.Broken, fakes.ErrBroken, fakes.Group
+)
 
-func peek(t require.TestingT, l algo.Limiter, key string) algo.Decision {
-	return must(t, l, key, 0).Decision
-}
-
-func acquireAll(t require.TestingT, reqs ...algo.Request) algo.Lease {
-	lease, err := algo.AcquireAll(bg, reqs...)
-	require.NoError(t, err)
-	return lease
-}
-
-func bucket(r algo.Rate, opts ...algo.Option) *algo.RateLimiter {
-	return algo.Must(algo.NewTokenBucket(r, opts...))
-}
-
-// limiterFunc is a limiter that other packages might write. It cannot be
-// compared.
-type limiterFunc func(ctx context.Context, key string, n int64) (algo.Lease, error)
-
-func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
-	return f(ctx, key, n)
-}
-
-// saying answers every request with d.
-func saying(d algo.Decision) algo.Limiter {
-	return limiterFunc(func(context.Context, string, int64) (algo.Lease, error) {
-		return algo.NewLease(d, nil, algo.Handle{}), nil
-	})
-}
-
-var errBroken = errors.New("broken")
-
-// broken is a backend that is away.
-var broken = limiterFunc(func(context.Context, string, int64) (algo.Lease, error) {
-	return algo.Lease{}, errBroken
-})
+type limiterFunc = fakes.Func
 
 // foreign hides that a limiter belongs to the package, and records its calls.
 type foreign struct {
@@ -225,15 +189,6 @@ func drainAll(t require.TestingT, l algo.Limiter, key string) int64 {
 	n := peek(t, l, key).Remaining
 	require.True(t, must(t, l, key, n).Allowed)
 	return n
-}
-
-// group runs f in n goroutines and waits for them.
-func group(n int, f func(i int)) {
-	var wg sync.WaitGroup
-	for i := range n {
-		wg.Go(func() { f(i) })
-	}
-	wg.Wait()
 }
 
 // listed is l, and other for some keys.

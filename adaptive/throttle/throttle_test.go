@@ -12,19 +12,12 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive/throttle"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/fakes"
 )
 
 var background = context.Background()
 
-// acquire expects a decision, whatever it is.
-func acquire(t testing.TB, l algo.Limiter, key string, n int64) algo.Lease {
-	lease, err := l.Acquire(background, key, n)
-	if err != nil { // require takes longer than the limiter
-		t.Helper()
-		t.Fatal(err)
-	}
-	return lease
-}
+var acquire, releaseAll = fakes.Acquire, fakes.ReleaseAll
 
 func newThrottle(t testing.TB, opts ...throttle.Option) *throttle.Throttle {
 	t.Helper()
@@ -148,12 +141,6 @@ func admit(t testing.TB, l algo.Limiter, n int) (leases []algo.Lease) {
 		leases = append(leases, lease)
 	}
 	return leases
-}
-
-func releaseAll(leases []algo.Lease, o algo.Outcome) {
-	for i := range leases {
-		leases[i].Release(o)
-	}
 }
 
 // TestThrottleCallsUnderWay are no evidence: neither a burst of calls to a healthy backend

@@ -6,34 +6,14 @@ import (
 	"log"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
-	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/fakes"
 )
 
 var bg, ctx = context.Background(), context.Background()
 
-// must and peek fail the test on an error.
-func must(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
-	lease, err := l.Acquire(bg, key, n)
-	require.NoError(t, err)
-	return lease
-}
+var must, peek, bucket = fakes.Acquire, fakes.Look, fakes.Bucket
 
-func peek(t require.TestingT, l algo.Limiter, key string) algo.Decision {
-	return must(t, l, key, 0).Decision
-}
-
-func bucket(r algo.Rate, opts ...algo.Option) *algo.RateLimiter {
-	return algo.Must(algo.NewTokenBucket(r, opts...))
-}
-
-// limiterFunc is a limiter that other packages might write.
-type limiterFunc func(ctx context.Context, key string, n int64) (algo.Lease, error)
-
-func (f limiterFunc) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
-	return f(ctx, key, n)
-}
+type limiterFunc = fakes.Func
 
 // captureLog returns what is logged.
 func captureLog(t *testing.T, fn func()) string {

@@ -10,24 +10,12 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/cases"
+	"github.com/sluice-go/sluice/internal/fakes"
 )
 
 var bg = context.Background()
 
-// must and peek fail the test on an error.
-func must(t require.TestingT, l algo.Limiter, key string, n int64) algo.Lease {
-	lease, err := l.Acquire(bg, key, n)
-	require.NoError(t, err)
-	return lease
-}
-
-func peek(t require.TestingT, l algo.Limiter, key string) algo.Decision {
-	return must(t, l, key, 0).Decision
-}
-
-func bucket(r algo.Rate, opts ...algo.Option) *algo.RateLimiter {
-	return algo.Must(algo.NewTokenBucket(r, opts...))
-}
+var must, peek, bucket = fakes.Acquire, fakes.Look, fakes.Bucket
 
 // allows reports whether n units are admitted now.
 func allows(l algo.Limiter, key string, n int64) bool {
