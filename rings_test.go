@@ -64,6 +64,7 @@ var rings = map[string]struct {
 	"grpcmw/hints":            {ring2, "internal/class"},
 	"internal/fakes":          {users, ""},                   // for the tests of several packages
 	"internal/storetest":      {users, "internal/redistest"}, // for the tests of two transports
+	"internal/trees":          {users, ""},                   // for tests here and on Redis
 }
 
 // ringOf returns the row of a package.

@@ -22,8 +22,8 @@ import (
 // limit with a queue, last.
 //
 // A negative N is [ErrCost]; an empty list or a nil Limiter is an error. The error of a limiter is
-// returned with the number of its request. Nothing stays charged then. Up to four limits take at most
-// one allocation.
+// returned with the number of its request, unless another limit denies: a denial is the answer in any
+// order. Nothing stays charged then. Up to four limits take at most one allocation.
 func AcquireAll(ctx context.Context, reqs ...Request) (lease Lease, err error) {
 	direct, mixed, err := check(reqs)
 	switch {
@@ -123,9 +123,15 @@ func (a *all) Acquire(ctx context.Context, key string, n int64) (Lease, error) {
 func (a *all) Peek(ctx context.Context, key string, n int64) (d Decision, err error) {
 	answers := make([]Lease, len(a.limiters))
 	for i, l := range a.limiters {
-		if answers[i].Decision, err = Peek(ctx, l, key, n); err != nil {
-			return d, err
+		looked, failed := Peek(ctx, l, key, n)
+		if failed == nil {
+			answers[i].Decision = looked
+		} else if err == nil {
+			err = failed
 		}
+	}
+	if err != nil && !anyDenies(answers) {
+		return d, err
 	}
 	combine(&d, answers)
 	return d, nil

@@ -324,3 +324,22 @@ func ExampleAll() {
 	// 6 of 10
 	// 996 of 1000
 }
+
+// TestADenialBesideAnError: a denial is the answer, before a limit that fails and after it, to a
+// look too; and nothing stays charged.
+func TestADenialBesideAnError(t *testing.T) {
+	room := bucket(algo.PerHour(9))
+	for _, l := range []algo.Limiter{algo.All(room, algo.DenyAll(), broken), algo.All(room, broken, algo.DenyAll()), algo.All(broken, room, algo.DenyAll())} {
+		require.Equal(t, algo.Banned, must(t, l, "k", 1).Reason)
+		d, err := algo.Peek(bg, l, "k", 1)
+		require.NoError(t, err)
+		require.Equal(t, algo.Banned, d.Reason)
+	}
+	for _, l := range []algo.Limiter{algo.All(room, broken), algo.All(broken, room)} {
+		_, err := l.Acquire(bg, "k", 1)
+		require.ErrorIs(t, err, errBroken)
+		_, err = algo.Peek(bg, l, "k", 1)
+		require.ErrorIs(t, err, errBroken)
+	}
+	require.EqualValues(t, 9, peek(t, room, "k").Remaining)
+}

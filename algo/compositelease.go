@@ -62,11 +62,14 @@ func (c *compositeLease) acquire(ctx context.Context, lease *Lease, reqs, parts 
 
 // charge acquires parts in order. If one denies, all charges are given back and
 // the other parts are peeked. After an error, which it returns with the index
-// of the failed part, and after a panic nothing stays charged.
+// of the failed part unless another part denies, and after a panic nothing stays charged.
 func (c *compositeLease) charge(ctx context.Context, parts []Request) (from int, err error) {
 	defer c.giveBack()
 	for end := 0; from < len(parts); from = end {
 		if end, err = c.acquireRun(ctx, parts, from); err != nil {
+			if ctx.Err() == nil && c.denyBeside(ctx, parts, from, end) {
+				break
+			}
 			return from, err
 		}
 		c.held = end

@@ -6,6 +6,20 @@ import (
 	"slices"
 )
 
+// denyBeside gives all charges back after the run parts[from:end] failed, peeks the other parts,
+// and reports whether one of them denies: whatever the order, a denial is the answer.
+func (c *compositeLease) denyBeside(ctx context.Context, parts []Request, from, end int) bool {
+	c.giveBack()
+	clear(c.leases[from:end])
+	c.peekOthers(ctx, parts, from, end)
+	return anyDenies(c.leases)
+}
+
+// anyDenies reports whether one of several answers is a denial. That of a limit that failed is zero.
+func anyDenies(leases []Lease) bool {
+	return slices.ContainsFunc(leases, func(l Lease) bool { return !l.Allowed && l.Reason != Admitted })
+}
+
 // peekOthers completes the answers after the run parts[from:end] denied and
 // everything was given back. The answers of the other limits do not change the
 // denial.

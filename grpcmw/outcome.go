@@ -59,9 +59,9 @@ func deniedFurtherIn(err error) bool {
 // about by leaving.
 func (i *interceptor) outcome(ctx context.Context, ps *policies, err error) algo.Outcome {
 	o, code := ps.handled(ctx, err), codeOf(err)
-	gone := ctx.Err() != nil || expired(ctx)
-	gaveUp := code == codes.Canceled || inflight.OfCode(uint32(code)) == algo.Failed
-	if i.Own.refundIf != nil && !(gone && gaveUp) && i.Own.refundIf(code) {
+	stayed := ctx.Err() == nil && !expired(ctx)
+	answered := code != codes.Canceled && inflight.OfCode(uint32(code)) != algo.Failed
+	if i.Own.refundIf != nil && (stayed || answered) && i.Own.refundIf(code) {
 		return algo.Canceled
 	}
 	return o

@@ -15,8 +15,8 @@ import (
 // RunWrapper checks what a limiter over others owes. wrap makes the wrapper with a
 // configuration that changes nothing; over makes limiters, each call a new one in the
 // same state. In virtual time the same calls go to the wrapper and to a twin of the limiter
-// beneath it, steps of them: every Decision, Peek and Description has to be equal, and
-// what is left after each Settle and Release.
+// beneath it, steps of them: every Decision, also of each Part, every Peek, Description and ban
+// has to be equal, and what is left after each Settle, of the lease or a part, and Release.
 //
 // What a wrapper owes:
 //
@@ -40,7 +40,7 @@ func RunWrapper(t *testing.T, wrap func(algo.Limiter) algo.Limiter, steps int, o
 				_, several := one.(algo.Wrapper) // All of an All counts its limits one by one
 				require.True(t, several || slices.Contains(slices.Collect(algo.Walk(w)), one), "%d: Walk finds %T beneath %T", i, one, w)
 			}
-			c := twins{t: t, limiters: [2]algo.Limiter{w, twin}, rnd: rand.New(rand.NewPCG(uint64(i), 1))}
+			c := twins{t: t, limiters: [2]algo.Limiter{w, twin}, parts: limits(w) == limits(twin), rnd: rand.New(rand.NewPCG(uint64(i), 1))}
 			for range steps {
 				c.step()
 			}
@@ -53,6 +53,7 @@ func RunWrapper(t *testing.T, wrap func(algo.Limiter) algo.Limiter, steps int, o
 type twins struct {
 	t        *testing.T
 	limiters [2]algo.Limiter
+	parts    bool // the wrapper adds no limit
 	rnd      *rand.Rand
 	held     [][2]algo.Lease
 }
@@ -76,6 +77,9 @@ func (c *twins) step() {
 			leases[i], err = c.limiters[i].Acquire(ctx, key, n-1+n/5)
 			return leases[i].Decision, err
 		})
+		if c.alike(&leases) {
+			c.both(func(i int) (any, error) { return leases[i].Parts(), nil })
+		}
 		c.held = append(c.held, leases)
 	case 3:
 		c.both(func(i int) (any, error) { return algo.Peek(ctx, c.limiters[i], key, 2*n) })
@@ -86,13 +90,44 @@ func (c *twins) step() {
 	}
 	c.both(func(i int) (any, error) { return algo.Peek(ctx, c.limiters[i], key, 0) })
 	c.both(func(i int) (any, error) { return algo.About(c.limiters[i]), nil })
+	c.both(func(i int) (any, error) { return banned(c.limiters[i], key), nil })
+}
+
+// limits is the number of limiters beneath l that decide by themselves.
+func limits(l algo.Limiter) (n int) {
+	for one := range algo.Walk(l) {
+		if _, wraps := one.(algo.Wrapper); !wraps {
+			n++
+		}
+	}
+	return n
+}
+
+// alike reports whether two leases have to have the same parts. A composition hides those beneath it.
+func (c *twins) alike(leases *[2]algo.Lease) bool {
+	return c.parts && len(leases[0].Parts()) == len(leases[1].Parts())
+}
+
+// banned is the longest ban of a key beneath l.
+func banned(l algo.Limiter, key string) (d time.Duration) {
+	for one := range algo.Walk(l) {
+		if b, ok := one.(interface{ Banned(string) time.Duration }); ok {
+			d = max(d, b.Banned(key))
+		}
+	}
+	return d
 }
 
 func (c *twins) settle(n int64) {
 	if len(c.held) > 0 {
 		leases := &c.held[c.rnd.IntN(len(c.held))]
+		part := c.rnd.IntN(4) == 0 && c.alike(leases)
 		for i := range leases {
-			leases[i].Settle(n)
+			if part {
+				leases[i].Part(0).Settle(n)
+			} else {
+				leases[i].Settle(n)
+			}
 		}
 	}
 }

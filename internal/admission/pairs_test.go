@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -60,6 +61,7 @@ var limits = []struct {
 	{"trial of a spent one", func() algo.Limiter { return algo.Shadow(empty()) }},
 	{"trial of a ban", func() algo.Limiter { return algo.Shadow(algo.DenyAll()) }},
 	{"trial of one that fails", func() algo.Limiter { return algo.Shadow(fails(errDown)()) }},
+	{"fails", fails(errDown)},
 }
 
 // empty is a bucket that "k" has spent.
@@ -108,6 +110,7 @@ func TestPairs(t *testing.T) {
 							require.Equal(t, want, back, "in the other order")
 						}
 						require.Equal(t, want, pair{a.make(), b.make(), several, true}.overHTTP(t), "beside limits on trial")
+						require.Equal(t, want, pair{a.make(), b.make(), several, true}.overRPC(t), "beside limits on trial, over gRPC")
 					})
 				})
 			}
@@ -125,9 +128,11 @@ func (p pair) limiters() []algo.Limiter {
 	if !p.beside {
 		return []algo.Limiter{p.a, p.b}
 	}
-	return []algo.Limiter{
-		algo.Shadow(empty()), p.a, algo.Shadow(algo.DenyAll()), p.b, algo.Shadow(fails(errDown)()), algo.Unlimited(),
+	all := []algo.Limiter{algo.Unlimited(), p.a, p.b}
+	for i, l := range limits { // each on trial
+		all = slices.Insert(all, 1+i%3, algo.Shadow(l.make()))
 	}
+	return all
 }
 
 func (p pair) overHTTP(t *testing.T) (v verdict) {
@@ -199,9 +204,9 @@ func (p pair) after(t *testing.T, v verdict, d *algo.Decision, before [2]int64) 
 
 func (p pair) left(t *testing.T) (n [2]int64) {
 	for i, l := range []algo.Limiter{p.a, p.b} {
-		lease, err := l.Acquire(t.Context(), "k", 0)
-		require.NoError(t, err)
-		n[i] = lease.Remaining
+		if lease, err := l.Acquire(t.Context(), "k", 0); err == nil {
+			n[i] = lease.Remaining
+		}
 	}
 	return n
 }

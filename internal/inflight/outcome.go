@@ -47,7 +47,7 @@ func (f *Flight) outcome() algo.Outcome {
 		return algo.Succeeded | algo.Untimed
 	case f.w != nil && f.w.notBegun:
 		return algo.Canceled
-	case f.refundIf != nil && !(gone && (gaveUp || outcome == algo.Failed)) && f.refundIf(f.status()):
+	case f.refundIf != nil && (!gone || !gaveUp && outcome != algo.Failed) && f.refundIf(f.status()):
 		return algo.Canceled
 	}
 	if gone || f.r.Method == http.MethodConnect || f.w != nil && f.w.streamed() {
