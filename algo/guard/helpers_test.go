@@ -11,5 +11,3 @@ var (
 	must, peek, acquireAll, bucket   = fakes.Acquire, fakes.Look, fakes.AcquireAll, fakes.Bucket
 	saying, broken, errBroken, group = fakes.Saying, fakes.Broken, fakes.ErrBroken, fakes.Group
 )
-
-type limiterFunc = fakes.Func
