@@ -147,7 +147,8 @@ func (r *rig) run(t *testing.T) *outcome {
 	stop := make(chan struct{})
 	for i, l := range r.limiters {
 		r.call(l, stop)
-		r.group.Go(func() { r.spenders[i].run(stop) })
+		spender := r.spenders[i]
+		r.group.Go(func() { spender.run(stop) })
 	}
 	if r.at == inRecovery {
 		r.proxy.Set(redistest.Fault{Refuse: true})
