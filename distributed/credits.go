@@ -80,11 +80,11 @@ func (c *Credits) Balance(ctx context.Context, key string) (int64, error) {
 // is [algo.ErrCost].
 func (c *Credits) Acquire(ctx context.Context, key string, n int64) (algo.Lease, error) {
 	d, err := c.decide(ctx, key, remote.Args{opSpend, n})
-	if err != nil || !d.Allowed {
+	if (err != nil || !d.Allowed) && n != 0 {
 		return algo.NewLease(d, nil, algo.Handle{}), err
 	}
 	d.Remaining -= n
-	return algo.NewLease(d, (*creditsReleaser)(c), algo.Handle{Key: key, N: n}), nil
+	return algo.NewLease(d, (*creditsReleaser)(c), algo.Handle{Key: key, N: n}), err
 }
 
 // Peek returns the answer of Acquire, and charges nothing.

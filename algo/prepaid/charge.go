@@ -54,7 +54,7 @@ func (c *charge) look() {
 	switch {
 	case !c.plan.Allowed:
 		c.debt = 0
-	case c.paid == 0 && c.balance == 0 || !c.plan.InForce():
+	case !c.plan.InForce():
 		c.balance, c.debt = 0, math.MaxInt64
 	}
 }

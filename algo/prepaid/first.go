@@ -17,10 +17,11 @@ import (
 // together do not suffice, nothing is charged. Refunded units return to their source, credits
 // first. A settlement above the request is charged to what the plan has left, then to the
 // credits, then to the plan, as debt of at most its Limit; the rest lowers the balance below
-// zero, which the next top-up pays. A key without credits is charged as by the plan alone.
+// zero, which the next top-up pays, also of a key that never had credits.
 //
 // Bound: in any window at most the bound of the plan, the units that the key was topped up
-// with, and its debt: at most the Limit of the plan, and the balance below zero.
+// with, and its debt: at most the Limit of the plan, and the balance below zero. Calls at the same time may each
+// settle to the same units of the plan: at most twice its Limit more for each.
 //
 // Limit and Remaining are the sums of both; if the credits are remote, those of the plan
 // while it pays alone. RetryAfter is the plan's, for the units that credits lack, and exact if
