@@ -3,7 +3,6 @@ package reload_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -20,11 +19,13 @@ func ExampleOpen() {
 	defer stop()
 	limits, err := reload.Open(ctx, path, reload.Config{})
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	search, err := limits.Limiter("search") // for httpmw.Limit, or directly
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	lease, err := search.Acquire(ctx, "user-7", 1)
 	fmt.Println(lease.Allowed, lease.Remaining, err)
