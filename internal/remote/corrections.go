@@ -19,13 +19,13 @@ type corrections struct {
 // MaxKept bounds the corrections of a node, about 5 MB.
 const MaxKept = 1 << 14
 
-// keep keeps r until it can leave. It reports false if the queue is closed and has no worker
-// left.
+// keep keeps r until it can leave. It reports false if the queue is closed, has no worker
+// left, and no reply of a caller's own command is read any more.
 func (q *Node) keep(r *Request) bool {
 	q.mu.Lock()
 	full := len(q.kept) >= MaxKept
 	switch {
-	case q.closed && q.workers == 0:
+	case q.closed && q.workers+q.own.busy == 0:
 		q.mu.Unlock()
 		return false
 	case !full:
