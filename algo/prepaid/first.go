@@ -2,6 +2,7 @@ package prepaid
 
 import (
 	"context"
+	"math"
 
 	"github.com/sluice-go/sluice/algo"
 )
@@ -16,12 +17,11 @@ import (
 // A request may be split: the plan pays with its remaining units, credits pay the rest. If both
 // together do not suffice, nothing is charged. Refunded units return to their source, credits
 // first. A settlement above the request is charged to what the plan has left, then to the
-// credits, then to the plan, as debt of at most its Limit; the rest lowers the balance below
-// zero, which the next top-up pays, also of a key that never had credits.
+// credits, below zero if need be, which the next top-up pays. A key whose local balance is 0 is
+// charged as by the plan alone.
 //
 // Bound: in any window at most the bound of the plan, the units that the key was topped up
-// with, and its debt: at most the Limit of the plan, and the balance below zero. Calls at the same time may each
-// settle to the same units of the plan: at most twice its Limit more for each.
+// with, and the balance below zero.
 //
 // Limit and Remaining are the sums of both; if the credits are remote, those of the plan
 // while it pays alone. RetryAfter is the plan's, for the units that credits lack, and exact if
@@ -99,13 +99,22 @@ func (f *first) Acquire(ctx context.Context, key string, n int64) (algo.Lease, e
 func (f *first) planned(c call, n int64, lease algo.Lease) algo.Lease {
 	d := lease.Decision
 	if n == 0 || !f.remote {
-		balance := c.balance()
-		if balance == 0 && !f.remote {
+		if c.empty() {
 			return lease
 		}
-		add(&d, balance)
+		add(&d, c.balance())
 	}
-	return newCharge(c, d, lease, algo.Lease{}, n, 0, lease.Remaining)
+	left := lease.Remaining
+	if !lease.InForce() {
+		left = math.MaxInt64 // all is the plan's
+	}
+	return newCharge(c, d, lease, algo.Lease{}, n, 0, left)
+}
+
+// empty reports that the key has neither credits nor debt of them; credits elsewhere cannot tell.
+func (c *call) empty() bool {
+	local, ok := c.credits.(*Credits)
+	return ok && local.Balance(c.key) == 0
 }
 
 // balance is what the credits have left; 0 if they do not answer.

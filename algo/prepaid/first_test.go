@@ -54,11 +54,9 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 		lease.Settle(30)
 		require.Zero(t, credits.Balance("a"), "credits pay the units above the charge")
 		require.Equal(t, 10*time.Second, peek(t, plan, "a").ResetAfter)
-		lease.Settle(33)
-		require.Zero(t, credits.Balance("a"))
-		require.Equal(t, 13*time.Second, peek(t, plan, "a").ResetAfter, "then it is debt of the plan")
 		lease.Settle(50)
-		require.Equal(t, int64(-10), credits.Balance("a"), "as far as the plan can owe")
+		require.Equal(t, int64(-20), credits.Balance("a"), "below zero too")
+		require.Equal(t, 10*time.Second, peek(t, plan, "a").ResetAfter, "the plan owes nothing")
 		lease.Release(algo.Canceled)
 		require.Equal(t, int64(20), credits.Balance("a"))
 		require.Equal(t, int64(10), peek(t, plan, "a").Remaining)
@@ -68,8 +66,8 @@ func TestFirstSplitsAndGivesBack(t *testing.T) {
 	})
 }
 
-// What is settled above the request is charged: to credits, then to the plan as far as it can owe,
-// and the rest to credits, below zero.
+// What is settled above the request is charged: to what the plan has left, and then to credits,
+// below zero.
 func TestFirstServesWhatWasPaid(t *testing.T) {
 	for n := range int64(2) {
 		synctest.Test(t, func(t *testing.T) {
@@ -91,6 +89,23 @@ func TestFirstServesWhatWasPaid(t *testing.T) {
 			require.LessOrEqual(t, served, 1000-min(credits.Balance("k"), 0)+2*100)
 		})
 	}
+}
+
+// A key in debt pays for what it uses beyond a request that its plan has paid.
+func TestFirstBelowZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		plan, credits := bucket(algo.PerSecond(1)), prepaid.NewCredits()
+		l := prepaid.First(plan, credits)
+		require.NoError(t, credits.TopUp("k", 10))
+		first := must(t, l, "k", 1)
+		first.Settle(100)
+		debt := credits.Balance("k")
+		require.Negative(t, debt)
+		time.Sleep(time.Hour)
+		second := must(t, l, "k", 1)
+		second.Settle(100)
+		require.LessOrEqual(t, credits.Balance("k"), debt-98)
+	})
 }
 
 // An hour later the plan has refilled: its part weighs nothing, credits do not drain.
