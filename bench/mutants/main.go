@@ -130,7 +130,9 @@ func try(tree string, f fault, check bool) (verdict, by string) {
 		if err != nil || strings.Count("\n"+string(text), "\n"+e.old) != 1 {
 			return "DOES NOT APPLY", e.file
 		}
-		was[name] = string(text)
+		if _, again := was[name]; !again {
+			was[name] = string(text)
+		}
 		planted := strings.Replace("\n"+string(text), "\n"+e.old, "\n"+e.new, 1)
 		must(0, os.WriteFile(name, []byte(planted[1:]), 0o644))
 	}
