@@ -121,8 +121,7 @@ type block struct {
 	since, until time.Time
 	by, note     string // of the operator
 	limiter      algo.Limiter
-	instead      algo.Limiter // nil: the key is denied
-	limit        string       // of instead
+	instead      *algo.RateLimiter // nil: the key is denied
 }
 
 func newBlock(key string, d time.Duration, l algo.Limiter) *block {

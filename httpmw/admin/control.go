@@ -150,7 +150,7 @@ func (c *Controlled) Adjust(ctx context.Context, key string, t rules.Temporary) 
 		return err
 	}
 	b := newBlock(key, d, c.limiter)
-	b.instead, b.limit, b.note = instead, t.Limit.String(), t.Reason
+	b.instead, b.note = instead, t.Reason
 	return c.adjusted.add(b)
 }
 
@@ -161,7 +161,7 @@ func (c *Controlled) Adjusted() map[string]rules.Temporary {
 	}
 	all := map[string]rules.Temporary{}
 	for _, b := range c.adjusted.all() {
-		all[b.key] = rules.Temporary{Limit: algo.Must(algo.Parse(b.limit)), Until: b.until, Reason: b.note}
+		all[b.key] = rules.Temporary{Limit: b.instead.Spec(), Until: b.until, Reason: b.note}
 	}
 	return all
 }
