@@ -19,13 +19,16 @@ import (
 // limiter denied has arrived, and stays charged too; but its work was not done, so it
 // is canceled where the outcome matters: for a slot, for FailuresOnly and with WithRefundIf.
 func (ps *policies) handled(ctx context.Context, err error) algo.Outcome {
-	if err != nil && deniedFurtherIn(err) {
-		if ps.needsOutcome {
-			return algo.Canceled
-		}
+	outcome := algo.Succeeded
+	switch {
+	case err == nil:
+	case !deniedFurtherIn(err):
+		outcome = inflight.OfCode(uint32(codeOf(err)))
+	case ps.needsOutcome:
+		return algo.Canceled
+	default:
 		return algo.Failed | algo.Untimed
 	}
-	outcome := inflight.OfCode(uint32(codeOf(err)))
 	if ctx.Err() != nil || err != nil && expired(ctx) {
 		return outcome | algo.Untimed // the client chose the time
 	}
@@ -58,11 +61,13 @@ func deniedFurtherIn(err error) bool {
 // the answer of the handler. A client that has gone gets no refund for an end that it can bring
 // about by leaving.
 func (i *interceptor) outcome(ctx context.Context, ps *policies, err error) algo.Outcome {
-	o, code := ps.handled(ctx, err), codeOf(err)
-	stayed := ctx.Err() == nil && !expired(ctx)
-	answered := code != codes.Canceled && inflight.OfCode(uint32(code)) != algo.Failed
-	if i.Own.refundIf != nil && (stayed || answered) && i.Own.refundIf(code) {
-		return algo.Canceled
+	if i.Own.refundIf != nil {
+		code := codeOf(err)
+		stayed := ctx.Err() == nil && !expired(ctx)
+		answered := code != codes.Canceled && inflight.OfCode(uint32(code)) != algo.Failed
+		if (stayed || answered) && i.Own.refundIf(code) {
+			return algo.Canceled
+		}
 	}
-	return o
+	return ps.handled(ctx, err)
 }
