@@ -71,3 +71,41 @@ func TestDenialErrorIsThatOfTheInterceptor(t *testing.T) {
 		}
 	}
 }
+
+// An admission that a handler reports has the trailers of one before it, if they are asked for, also
+// within other limits.
+func TestDenialErrorOfAnAdmission(t *testing.T) {
+	key := func(context.Context, string) (string, error) { return "alice", nil }
+	admits := func(report func(context.Context) error) *service {
+		return &service{
+			unary: func(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
+				return new(testpb.SimpleResponse), report(ctx)
+			},
+			duplex: func(s testpb.TestService_FullDuplexCallServer) error { return report(s.Context()) },
+		}
+	}
+	outer := func() []grpc.ServerOption {
+		return grpcmw.ServerOptions(perHour(50), rpckey.Global(), grpcmw.WithRateTrailers())
+	}
+	for _, opts := range [][]grpcmw.Option{{grpcmw.WithName("exports")}, {grpcmw.WithName("exports"), grpcmw.WithRateTrailers()}} {
+		limit := perHour(10)
+		svc := admits(func(ctx context.Context) error {
+			lease, err := limit.Acquire(ctx, "alice", 1)
+			require.NoError(t, err)
+			return grpcmw.DenialError(ctx, limit, "alice", lease.Decision, opts...)
+		})
+		idle := admits(func(context.Context) error { return nil })
+		_, want := callBoth(t, client(t, idle, grpcmw.ServerOptions(perHour(10), key, opts...)...))
+		_, around := callBoth(t, client(t, idle, outer()...))
+		_, alone := callBoth(t, client(t, svc))
+		limit.Reset("alice")
+		_, within := callBoth(t, client(t, svc, outer()...))
+		for i := range want {
+			for _, name := range []string{"ratelimit", "ratelimit-policy"} {
+				require.Len(t, want[i][name], len(opts)-1)
+				require.Equal(t, want[i][name], alone[i][name])
+				require.ElementsMatch(t, append(around[i][name], want[i][name]...), within[i][name])
+			}
+		}
+	}
+}

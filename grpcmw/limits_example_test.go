@@ -148,9 +148,9 @@ func ExampleWithDenied() {
 func ExampleDenialError() {
 	rows := algo.Must(algo.NewTokenBucket(algo.PerHour(1000)))
 	export := func(ctx context.Context, user string, n int64) error {
-		lease, err := rows.Acquire(ctx, user, n)
-		if err != nil || !lease.Allowed {
-			return grpcmw.DenialError(ctx, rows, user, lease.Decision, grpcmw.WithName("rows"))
+		lease, _ := rows.Acquire(ctx, user, n) // an error is answered with UNAVAILABLE
+		if err := grpcmw.DenialError(ctx, rows, user, lease.Decision, grpcmw.WithName("rows")); err != nil {
+			return err
 		}
 		defer lease.Release(algo.Succeeded)
 		return nil

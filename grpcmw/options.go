@@ -42,7 +42,7 @@ var (
 	onServer   = append(slices.Clone(anywhere), "WithCost", "WithFailOpen", "WithRefundIf", "WithDenied", "WithLeaseInContext", "WithRateTrailers")
 	forStreams = append(slices.Clone(onServer), "WithStreamMode", "WithBackPressure")
 	forSeveral = forStreams[1:] // without WithName
-	forDenial  = []string{"WithName"}
+	forDenial  = []string{"WithName", "WithRateTrailers"}
 )
 
 // WithName sets the policy's name, which clients see in the details of a

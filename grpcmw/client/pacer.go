@@ -76,6 +76,7 @@ func (p *pacer) refuse(e *telemetry.Event, key string) *status.Status {
 // denialError is the error of a server for the denial d, without the context of the call, in
 // which it would leave the pushback of a server that makes the call.
 func denialError(name, key string, d algo.Decision) error {
+	d.Allowed = false // whatever failed after it
 	return grpcmw.DenialError(context.Background(), algo.Unlimited(), key, d, grpcmw.WithName(name))
 }
 
