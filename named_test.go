@@ -41,3 +41,26 @@ func TestChargesAreTested(t *testing.T) {
 		require.Contains(t, sources.String(), "func "+m[1]+"(", m[2])
 	}
 }
+
+// TestCodesOfTheLog: the troubleshooting guide has the line of each code as the source has it.
+func TestCodesOfTheLog(t *testing.T) {
+	page := read(t, "docs/guides/troubleshooting.md")
+	warned := regexp.MustCompile(`Code:\s+"(.+)",\s+Message:\s+"(.+)",\s+Do:\s+"(.+?)"`)
+	sampled := regexp.MustCompile(`\{"(telemetry\..+)", "(.+)"\}()`)
+	rows := map[string]bool{}
+	files(t, ".", func(path string) {
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "examples") {
+			return
+		}
+		source := read(t, path)
+		lines := append(warned.FindAllStringSubmatch(source, -1), sampled.FindAllStringSubmatch(source, -1)...)
+		require.Len(t, lines, strings.Count(source, "warning.Line{")+strings.Count(source, "{Line: Line{")+strings.Count(source, `{"telemetry.`), path)
+		for _, l := range lines {
+			rows[l[1]] = true
+			require.Contains(t, page, "\n| `"+l[1]+"` | "+l[2]+" | "+l[3], path)
+		}
+	})
+	listed := regexp.MustCompile("(?m)^\\| `(\\w+\\.[\\w-]+)` \\| \\w").FindAllStringSubmatch(page, -1)
+	require.Len(t, listed, len(rows), "no code is listed that the source does not have")
+	require.Greater(t, len(rows), 20)
+}

@@ -34,10 +34,11 @@ var compositeLeases = sync.Pool{New: func() any {
 // argument, because each part has a cost of its own.
 const mixedCost = -1
 
-var warnMixed = &warning.Once{
+var warnMixed = &warning.Once{Line: warning.Line{
 	Code:    "algo.settle_mixed",
-	Message: "algo: Settle changed nothing: the lease is of limits in different units; settle each by itself with Lease.Part",
-}
+	Message: "algo: Settle changed nothing, because the lease is of limits in different units",
+	Do:      "settle each by itself with Lease.Part",
+}}
 
 func newCompositeLease(requests int, mixed bool) *compositeLease {
 	c := compositeLeases.Get().(*compositeLease)
@@ -126,7 +127,7 @@ func (c *compositeLease) Settle(h Handle, actual int64) {
 		leases, mixed = leases[from:end], false
 	}
 	if mixed || !settles(leases) {
-		warnMixed.Log("")
+		warnMixed.Log()
 		return
 	}
 	for i := range leases {

@@ -3,7 +3,6 @@ package algo
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/sluice-go/sluice/internal/warning"
 )
@@ -85,7 +84,7 @@ func find(ctx context.Context, policy string) (*Lease, Limiter) {
 	if lacks, around := warning.Lacks(ctx, policy); innermost == nil && !around {
 		return new(Lease), nil
 	} else if !lacks {
-		warning.UnknownPolicy.Log("policy=" + strconv.Quote(policy))
+		warning.UnknownPolicy.Log("policy", policy)
 	}
 	return new(Lease), Unlimited()
 }

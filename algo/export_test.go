@@ -1,11 +1,15 @@
 package algo
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluice-go/sluice/internal/warning"
+)
 
 // ResetWarnings makes the next problem of a kind be logged again.
 func ResetWarnings() {
 	warnMixed.Reset()
-	warnNegative.Reset()
+	warning.NegativeUsage.Reset()
 }
 
 // The rare fields of a Spec as options, for tables of tests.

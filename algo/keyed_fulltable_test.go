@@ -76,7 +76,7 @@ func TestM2_NewcomersDuringAFlood(t *testing.T) {
 		require.Greater(t, served, honest*95/100)
 		require.Zero(t, abused)
 		require.Positive(t, l.Stats().Overflowed)
-		require.Regexp(t, `^algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys: code=algo.full overflowed=1\n`, lines.String())
+		require.Regexp(t, `^algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys: code=algo.full limit=5-per-24h0m0s overflowed=1\n`, lines.String())
 		require.Less(t, strings.Count(lines.String(), "\n"), 3+6*room/20_000/60, "a line a minute")
 	})
 }

@@ -120,16 +120,11 @@ func (l *Lease) Settle(actual int64) {
 	case l.releaser == nil || actual == l.handle.N:
 		return
 	case actual < 0:
-		warnNegative.Log("")
+		warning.NegativeUsage.Log()
 		return
 	}
 	l.releaser.Settle(l.handle, actual)
 	l.handle.N = actual
-}
-
-var warnNegative = &warning.Once{
-	Code:    "algo.negative_usage",
-	Message: "algo: a negative number of used units is ignored: find out why the usage is negative",
 }
 
 // corrections is the side of a RateLimiter of its leases.

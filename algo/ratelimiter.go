@@ -11,6 +11,7 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/engine"
 	"github.com/sluice-go/sluice/internal/keystore"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // RateLimiter is a limit over time for any number of keys, in this process. Its constructor
@@ -32,6 +33,11 @@ type RateLimiter struct {
 // The packages of limiters with other engines make their RateLimiter by this.
 func init() {
 	engine.Limiter = func(e engine.Engine) any { return &RateLimiter{values: e, corrections: corrections{e}} }
+	warning.NameLimiter = func(limiter any, policy string) {
+		if l, ok := limiter.(*RateLimiter); ok && l.misuse(0) == nil {
+			l.engine().SetName(policy)
+		}
+	}
 }
 
 // Acquire charges n units to key if they fit; see [Limiter]. It ignores ctx,

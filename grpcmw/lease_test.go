@@ -125,7 +125,7 @@ func TestUnknownPolicy(t *testing.T) {
 					require.NoError(t, err)
 				}
 				log.SetOutput(os.Stderr) // after this nothing writes to out
-				require.Equal(t, row.logs, strings.Count(out.String(), `code=algo.unknown_policy policy="tokens"`), out.String())
+				require.Equal(t, row.logs, strings.Count(out.String(), `code=algo.unknown_policy policy=tokens`), out.String())
 			})
 		}
 	}

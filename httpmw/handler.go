@@ -174,7 +174,7 @@ func (h *handler) countServed() {
 	switch h.served.Add(1) {
 	case 1:
 		if n := built.first.Add(1); n >= manyBuilt && built.second.Load() < n/16 {
-			warnRebuilt.Log("middlewares=" + strconv.FormatInt(n, 10))
+			warnRebuilt.Log("middlewares", strconv.FormatInt(n, 10))
 		}
 	case 2:
 		built.second.Add(1)

@@ -61,7 +61,7 @@ func TestUnknownPolicy(t *testing.T) {
 						h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
 					}
 				})
-				require.Equal(t, row.logs, strings.Count(says, `code=algo.unknown_policy policy="`+row.asks+`"`), says)
+				require.Equal(t, row.logs, strings.Count(says, "code=algo.unknown_policy policy="+row.asks+"\n"), says)
 			}
 		})
 	}

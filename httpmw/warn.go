@@ -10,24 +10,27 @@ import (
 )
 
 var (
-	warnTwice = &warning.Once{
+	warnTwice = &warning.Once{Line: warning.Line{
 		Code:    "httpmw.policy_twice",
-		Message: "httpmw: a request passed two limits of the same name and size: a limiter that is wired twice charges every request twice, so wire it once; give two limiters two names",
-	}
-	warnTimeout = &warning.Once{
+		Message: "httpmw: a request passed two limits of the same name and size; one limiter that is wired twice charges every request twice",
+		Do:      "wire it once; give two limiters two names",
+	}}
+	warnTimeout = &warning.Once{Line: warning.Line{
 		Code:    "httpmw.timeout_inside",
-		Message: "httpmw: http.TimeoutHandler inside a concurrency limit answers while its handler continues without a slot: put the limit inside the TimeoutHandler",
-	}
-	warnRebuilt = &warning.Once{
+		Message: "httpmw: http.TimeoutHandler inside a concurrency limit answers while its handler continues without a slot",
+		Do:      "put the limit inside the TimeoutHandler",
+	}}
+	warnRebuilt = &warning.Once{Line: warning.Line{
 		Code:    "httpmw.built_per_request",
-		Message: "httpmw: nearly every middleware has served one request only: build the middleware once, not for each request",
-	}
+		Message: "httpmw: nearly every middleware has served one request only",
+		Do:      "build the middleware once, not for each request",
+	}}
 )
 
 // warnIfTwice looks for the policy among those that the request has passed.
 func warnIfTwice(passed []string, policy string) {
 	if slices.Contains(passed, policy) {
-		warnTwice.Log("policy=" + policy)
+		warnTwice.Log("policy", policy)
 	}
 }
 
@@ -37,7 +40,7 @@ var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
 // warnIfTimeout finds, at wiring, a handler that returns before its work ends.
 func (m *middleware) warnIfTimeout(next http.Handler) {
 	if m.fixed != nil && m.fixed.watches && reflect.TypeOf(next) == timeoutHandler {
-		warnTimeout.Log("policy=" + m.fixed.All[0].Name)
+		warnTimeout.Log("policy", m.fixed.All[0].Name)
 	}
 }
 
@@ -51,7 +54,7 @@ func (m *middleware) warnIfNested(next http.Handler) {
 	for _, a := range m.fixed.All {
 		for _, b := range inner.fixed.All {
 			if sameLimiter(a.Limiter, b.Limiter) {
-				warnTwice.Log("policy=" + a.Name)
+				warnTwice.Log("policy", a.Name)
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package meter
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/warning"
@@ -43,7 +42,7 @@ func Continue(l algo.Limiter, lease *algo.Lease, block int64) *Meter {
 func From(ctx context.Context, policy string, block int64) *Meter {
 	l := algo.LimiterFrom(ctx, policy)
 	if l == nil {
-		warning.NoLease.Log("policy=" + strconv.Quote(policy))
+		warning.NoLease.Log("policy", policy)
 	}
 	return Continue(l, algo.LeaseFrom(ctx, policy), block)
 }

@@ -147,7 +147,7 @@ func (m *Meter) hold(lease algo.Lease, n int64) {
 func (m *Meter) Use(n int64) {
 	switch {
 	case n < 0:
-		warnNegative.Log("")
+		warning.NegativeUsage.Log()
 		return
 	case m.limiter == nil:
 		return
@@ -158,15 +158,11 @@ func (m *Meter) Use(n int64) {
 	}
 }
 
-var warnNegative = &warning.Once{
-	Code:    "algo.negative_usage",
-	Message: "algo: a negative number of used units is ignored: find out why the usage is negative",
-}
-
-var warnSettledTwice = &warning.Once{
+var warnSettledTwice = &warning.Once{Line: warning.Line{
 	Code:    "algo.settled_twice",
-	Message: "algo: a Meter is settled already, with another total: the first counts, so find out why the usage is reported twice",
-}
+	Message: "algo: a Meter is settled already, with another total, which does not count",
+	Do:      "find out why the usage is reported twice",
+}}
 
 // settle corrects the cost by n units, not below 0, and returns the difference.
 func (h *hold) settle(n int64) int64 {
@@ -189,11 +185,11 @@ func (m *Meter) Used() int64 { return m.used }
 func (m *Meter) Settle(total int64) {
 	switch {
 	case total < 0:
-		warnNegative.Log("")
+		warning.NegativeUsage.Log()
 		return
 	case m.limiter == nil:
 		if m.Allowed && total != m.used {
-			warnSettledTwice.Log("")
+			warnSettledTwice.Log()
 		}
 		return
 	}

@@ -14,12 +14,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log"
 	"net/http"
-	"sync"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/meter"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Metering describes how a [Writer] charges a response.
@@ -159,7 +158,11 @@ func (w *Writer) forward(p []byte, sent, end int) (int, error) {
 	return sent + n, err
 }
 
-var warnAboveMost sync.Once // in the life of the process
+var warnAboveMost = &warning.Once{Line: warning.Line{
+	Code:    "metered.above_most",
+	Message: "metered: a chunk of a response costs more than Metering.Most, and the limit is exceeded by the difference",
+	Do:      "raise Most",
+}}
 
 // units is the cost of a chunk.
 func (w *Writer) units(chunk []byte) int64 {
@@ -169,9 +172,7 @@ func (w *Writer) units(chunk []byte) int64 {
 		return 0
 	}
 	if w.metering.Most > 0 && n > w.metering.Most {
-		warnAboveMost.Do(func() {
-			log.Print("metered: a chunk of a response costs more than Metering.Most: raise Most, or the limit is exceeded by the difference: code=" + "metered.above_most")
-		})
+		warnAboveMost.Log()
 	}
 	return n
 }

@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log"
-	"sync/atomic"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // errNegative refuses a negative cost, which would add to the quota.
@@ -40,25 +39,26 @@ func ended(ctx context.Context) error {
 	return context.DeadlineExceeded
 }
 
-// lastFailure is when a failure was logged, by transport.
-var lastFailure [2]atomic.Int64
-
-const failureInterval = 10 * time.Second
+// undecidedLines are the lines of failures, by transport.
+var undecidedLines = [...]struct {
+	warning.Line
+	pause warning.Pause
+}{
+	telemetry.HTTP: {Line: warning.Line{Code: "httpmw.undecided", Message: "httpmw: cannot decide on requests", Do: "check the limiter and the key function"}},
+	telemetry.GRPC: {Line: warning.Line{Code: "grpcmw.undecided", Message: "grpcmw: cannot decide on calls", Do: "check the limiter and the key function"}},
+}
 
 // logFailure logs why calls cannot be decided, at most once in 10 s. Clients
 // never see it.
 func (p *Policy[C]) logFailure(err error) {
-	at := &lastFailure[p.Transport]
-	now, last := time.Now().UnixNano(), at.Load()
-	if now-last >= int64(failureInterval) && at.CompareAndSwap(last, now) {
-		log.Printf("%s: cannot decide on requests, check the limiter and the key function: code=%s.undecided policy=%s error=%q",
-			p.Package, p.Package, p.Name, err.Error())
+	if line := &undecidedLines[p.Transport]; line.pause.Over(10 * time.Second) {
+		line.Print("policy", p.Name, "error", err.Error())
 	}
 }
 
 // ResetFailures makes the next failure be logged. It is for tests.
 func ResetFailures() {
-	for i := range lastFailure {
-		lastFailure[i].Store(0)
+	for i := range undecidedLines {
+		undecidedLines[i].pause.Reset()
 	}
 }

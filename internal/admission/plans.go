@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/warning"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -72,6 +73,9 @@ func makePolicy[C any](a Adapter, common *Settings[C], l Limit[C], of string) (*
 		l.Cost = common.Cost
 	}
 	common.names.Add(l.Name)
+	for one := range algo.Walk(l.Limiter) {
+		warning.NameLimiter(one, l.Name)
+	}
 	return &Policy[C]{Adapter: a, Settings: common, Fields: newFields(l.Name, l.Limiter), Name: l.Name, Key: l.Key, Cost: l.Cost}, nil
 }
 

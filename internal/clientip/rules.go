@@ -76,7 +76,7 @@ func New(c Config) (*Rules, error) {
 		return nil, errors.New("keyfunc: IPConfig.Hops needs Trusted, TrustUnix or TrustAll: the header of an untrusted peer is never read")
 	}
 	if r.trustAll && r.hops == 0 {
-		warnTrustsAll.Log("")
+		warnTrustsAll.Log()
 	}
 	return r, nil
 }
@@ -96,14 +96,16 @@ func HeaderProblem(name string) string {
 }
 
 var (
-	warnIgnored = &warning.Once{
+	warnIgnored = &warning.Once{Line: warning.Line{
 		Code:    "keyfunc.forwarded_untrusted",
-		Message: "keyfunc: forwarding header ignored because no proxy is trusted; behind a proxy all clients share one key: pass the addresses of your proxies to the key function",
-	}
-	warnTrustsAll = &warning.Once{
+		Message: "keyfunc: forwarding header ignored because no proxy is trusted; behind a proxy all clients share one key",
+		Do:      "pass the addresses of your proxies to the key function",
+	}}
+	warnTrustsAll = &warning.Once{Line: warning.Line{
 		Code:    "keyfunc.trusts_all",
-		Message: "keyfunc: IPConfig.TrustAll without Hops: any client can choose its own key; list your proxies in IPConfig.Trusted",
-	}
+		Message: "keyfunc: with IPConfig.TrustAll and without Hops any client can choose its own key",
+		Do:      "list your proxies in IPConfig.Trusted",
+	}}
 )
 
 // Rules is a checked [Config]. It is safe for concurrent use.
@@ -178,7 +180,7 @@ func (r *Rules) MayWarn() bool {
 // Ignore logs, once in the life of the process, that a header is ignored.
 func (r *Rules) Ignore(lines []string) {
 	if len(lines) > 0 {
-		warnIgnored.Log("")
+		warnIgnored.Log()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -38,6 +39,8 @@ type Engine interface {
 	Room() int
 	// Overflowed counts the charges to new keys that found the table full.
 	Overflowed() uint64
+	// SetName names the limit in warnings.
+	SetName(name string)
 	// Clock is the clock of all instants.
 	Clock() *keystore.Clock
 }
@@ -109,11 +112,12 @@ func NewValues[V any](c Config, inherit func(heir, from *V)) *keystore.Store[*V,
 
 // Keyed applies a limit to the states of its keys: an int64 with V struct{}, or a *V.
 type Keyed[S comparable, V any] struct {
-	store       *keystore.Store[S, V]
-	limit       atomic.Pointer[Limit[S]]
-	words       bool // S is int64: every admitted state is plausible, and is its own expiry
-	denyNew     bool
-	fullWarning warning.Minutely
+	store     *keystore.Store[S, V]
+	limit     atomic.Pointer[Limit[S]]
+	words     bool // S is int64: every admitted state is plausible, and is its own expiry
+	denyNew   bool
+	name      atomic.Pointer[string] // in warnings; nil: there is none
+	fullPause warning.Pause
 }
 
 // Init makes k ready for [Keyed.Change]. Several may have one store. It is not a
@@ -222,7 +226,22 @@ func (k *Keyed[S, V]) warnIfFull(r keystore.Result) {
 	if r < keystore.Evicted {
 		return
 	}
-	k.fullWarning.Log("algo.full", "algo: the table of a limiter is full: raise MaxKeys, or find the client that invents keys", func() string {
-		return fmt.Sprintf("overflowed=%d", k.Overflowed())
-	})
+	if !k.fullPause.Over(time.Minute) {
+		return
+	}
+	quota, window := k.Limit()
+	name := fmt.Sprintf("%d-per-%v", quota, window)
+	if given := k.name.Load(); given != nil {
+		name = *given
+	}
+	warnFull.Print("limit", name, "overflowed", strconv.FormatUint(k.Overflowed(), 10))
 }
+
+var warnFull = warning.Line{
+	Code:    "algo.full",
+	Message: "algo: the table of a limiter is full",
+	Do:      "raise MaxKeys, or find the client that invents keys",
+}
+
+// SetName is part of [Engine].
+func (k *Keyed[S, V]) SetName(name string) { k.name.Store(&name) }

@@ -43,16 +43,16 @@ func readRunnable() (n int, ok bool) {
 var trusted = sync.OnceValue(func() bool {
 	reason := selfCheck(readRunnable)
 	if reason != "" {
-		warnSignal.Log("reason=" + reason)
+		warnSignal.Log("reason", reason)
 	}
 	return reason == ""
 })
 
-var warnSignal = &warning.Once{
-	Code: "adaptive.no_runnable_goroutines",
-	Message: "adaptive: runtime/metrics does not know the number of runnable goroutines; " +
-		"RunQueue and Default use the number of goroutines above its recent minimum, which is less exact",
-}
+var warnSignal = &warning.Once{Line: warning.Line{
+	Code:    "adaptive.no_runnable_goroutines",
+	Message: "adaptive: runtime/metrics does not know the number of runnable goroutines; another, less exact measure takes its place",
+	Do:      "report the platform",
+}}
 
 // selfCheck reports why read cannot be trusted, "" if it can: the metric is
 // missing, says more than there are goroutines, or does not notice goroutines

@@ -5,16 +5,23 @@ import (
 	"sync"
 )
 
-// Mistakes of a program that asks for the lease of a policy.
+// Mistakes of a program that settles, or asks for the lease of a policy.
 var (
-	UnknownPolicy = &Once{
+	UnknownPolicy = &Once{Line: Line{
 		Code:    "algo.unknown_policy",
-		Message: "algo: no limit around the request has a policy of that name, so nothing is settled or charged: correct the name, and give the middleware or interceptor WithLeaseInContext",
-	}
-	NoLease = &Once{
+		Message: "algo: no limit around the request has a policy of that name, so nothing is settled or charged",
+		Do:      "correct the name, and give the middleware or interceptor WithLeaseInContext",
+	}}
+	NoLease = &Once{Line: Line{
 		Code:    "algo.meter_without_lease",
-		Message: "algo: meter.From found no lease in the context, so the work is not charged: give the middleware or interceptor WithLeaseInContext, and meter.From the context of the request",
-	}
+		Message: "algo: meter.From found no lease in the context, so the work is not charged",
+		Do:      "give the middleware or interceptor WithLeaseInContext, and meter.From the context of the request",
+	}}
+	NegativeUsage = &Once{Line: Line{
+		Code:    "algo.negative_usage",
+		Message: "algo: a negative number of used units is ignored",
+		Do:      "find out why the usage is negative",
+	}}
 )
 
 // Names are the names of the policies of a middleware: of all plans, also of those that have

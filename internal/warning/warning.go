@@ -1,51 +1,79 @@
 // Package warning logs problems of the configuration, each at most once in the
-// life of the process, or once a minute while it goes on.
+// life of the process, or once in a while as long as it goes on.
 package warning
 
 import (
 	"log"
+	"slices"
+	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
-// Once is one problem. It is logged with package log, which slog.SetDefault
-// redirects; package log/slog would make every program larger. The code stays
-// the same in all versions. Nothing in a line comes from a request.
+// Line is the line of one problem: what is wrong, and what to do. The code stays
+// the same in all versions.
+type Line struct{ Code, Message, Do string }
+
+// Print writes the line, with the names and values of attrs in turns: to what [To] names,
+// otherwise with package log, because package log/slog would make every program larger.
+func (l *Line) Print(attrs ...string) {
+	if write := to.Load(); write != nil {
+		(*write)(l, attrs)
+		return
+	}
+	var text strings.Builder
+	text.WriteString(l.Message + ": " + l.Do + ": code=" + l.Code)
+	for a := range slices.Chunk(attrs, 2) {
+		text.WriteString(" " + a[0] + "=" + quoted(a[1]))
+	}
+	log.Print(text.String())
+}
+
+// quoted puts quotes around a value that could be taken for something else.
+func quoted(s string) string {
+	if q := strconv.Quote(s); len(q) != len(s)+2 || s == "" || strings.ContainsAny(s, " =") {
+		return q
+	}
+	return s
+}
+
+var to atomic.Pointer[func(l *Line, attrs []string)]
+
+// To gives write all lines from now on; nil: package log.
+func To(write *func(l *Line, attrs []string)) { to.Store(write) }
+
+// Once is a problem that is logged once.
 type Once struct {
-	Code, Message string
-	logged        atomic.Bool
+	Line
+	logged atomic.Bool
 }
 
 // Pending reports whether the problem has not been logged yet.
 func (w *Once) Pending() bool { return !w.logged.Load() }
 
-// Log logs the problem. detail has the form "name=value", or is empty.
-func (w *Once) Log(detail string) {
+// Log logs the problem.
+func (w *Once) Log(attrs ...string) {
 	if w.Pending() && w.logged.CompareAndSwap(false, true) {
-		print(w.Code, w.Message, detail)
-	}
-}
-
-func print(code, message, detail string) {
-	if detail != "" {
-		detail = " " + detail
-	}
-	log.Print(message + ": code=" + code + detail)
-}
-
-// Minutely is a problem that goes on. It is logged as [Once] is, but again after
-// a minute.
-type Minutely struct {
-	next atomic.Int64 // nanoseconds since 1970
-}
-
-// Log logs the problem unless it was logged within the last minute.
-func (w *Minutely) Log(code, message string, detail func() string) {
-	now := time.Now().UnixNano()
-	if next := w.next.Load(); now >= next && w.next.CompareAndSwap(next, now+int64(time.Minute)) {
-		print(code, message, detail())
+		w.Print(attrs...)
 	}
 }
 
 // Reset makes the problem be logged again. It is for tests.
 func (w *Once) Reset() { w.logged.Store(false) }
+
+// Pause is the time until a problem that goes on is logged again.
+type Pause struct{ end atomic.Int64 } // nanoseconds since 1970
+
+// Over reports whether the pause is over, and begins one of length d if it is.
+func (p *Pause) Over(d time.Duration) bool {
+	now := time.Now().UnixNano()
+	end := p.end.Load()
+	return now >= end && p.end.CompareAndSwap(end, now+int64(d))
+}
+
+// Reset ends the pause. It is for tests.
+func (p *Pause) Reset() { p.end.Store(0) }
+
+// NameLimiter names a limiter in its warnings by a policy that it is part of. Package algo sets it.
+var NameLimiter = func(limiter any, policy string) {}

@@ -13,25 +13,31 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
+var line = warning.Line{Code: "a.b", Message: "something is wrong", Do: "mend it"}
+
 func TestOnce(t *testing.T) {
 	out := logged(t)
-	w := &warning.Once{Code: "a.b", Message: "something is wrong: mend it"}
+	w := &warning.Once{Line: line}
 	for range 3 {
-		w.Log("policy=p")
+		w.Log("policy", "p", "error", `no "key" = 1`)
 		require.False(t, w.Pending())
 	}
 	w.Reset()
 	require.True(t, w.Pending())
-	w.Log("")
-	require.Equal(t, "something is wrong: mend it: code=a.b policy=p\nsomething is wrong: mend it: code=a.b\n", out.String())
+	w.Log()
+	require.Equal(t, `something is wrong: mend it: code=a.b policy=p error="no \"key\" = 1"
+something is wrong: mend it: code=a.b
+`, out.String())
 }
 
-func TestMinutely(t *testing.T) {
+func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines := logged(t)
-		w := new(warning.Minutely)
+		var p warning.Pause
 		for range 150 {
-			w.Log("a.b", "something is wrong: mend it", func() string { return "n=1" })
+			if p.Over(time.Minute) {
+				line.Print("n", "1")
+			}
 			time.Sleep(time.Second)
 		}
 		require.Equal(t, strings.Repeat("something is wrong: mend it: code=a.b n=1\n", 3), lines.String())

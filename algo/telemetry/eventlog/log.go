@@ -1,6 +1,6 @@
 // Package eventlog logs the denials and failures of the adapters to log/slog, at
-// a bounded rate. It is a package of its own so that programs without it do not
-// link log/slog.
+// a bounded rate, and by [Warnings] the problems in the use of the module. It is a
+// package of its own so that programs without it do not link log/slog.
 package eventlog
 
 import (

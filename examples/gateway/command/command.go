@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -43,7 +44,10 @@ type Command struct {
 // Main runs the command and ends the process. Interrupted or terminated, the
 // service stops in order; a second signal ends the process at once.
 func (c Command) Main() {
-	useLog(os.Stderr)
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	slog.SetDefault(log)
+	slog.SetLogLoggerLevel(slog.LevelWarn) // lines of package log
+	eventlog.Warnings(log)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
