@@ -51,10 +51,9 @@ func (p *pacer) admit(ctx context.Context, cc *grpc.ClientConn, method string, m
 			e.Err = fmt.Errorf("%w: the cost function returned %d", algo.ErrCost, e.Cost)
 		}
 	}
-	return p.Admit(e, place, lease, func(e *telemetry.Event) error {
-		st := p.refuse(e, place.Key)
-		e.Status = int(st.Code())
-		return st.Err()
+	return p.Admit(e, place, lease, func(e telemetry.Event) (int, error) {
+		st := p.refuse(&e, place.Key)
+		return int(st.Code()), st.Err()
 	})
 }
 

@@ -41,8 +41,7 @@ func denialOf(err error) (*status.Status, bool) {
 // [WithServerWait]: x-ratelimit-remaining and x-ratelimit-reset and their like, as
 // QuotaWait of package httpmw/client describes them, and retry-after-ms, in headers and trailers.
 func QuotaWait(header, trailer metadata.MD) time.Duration {
-	now := time.Now()
-	return max(serverwait.Quota(header, true, now), serverwait.Quota(trailer, true, now))
+	return max(serverwait.Quota(header, true, time.Now), serverwait.Quota(trailer, true, time.Now))
 }
 
 // retryDelay is the delay of the status's RetryInfo, 0 without one.

@@ -20,27 +20,33 @@ import (
 // Instants are compared with the Date of the answer if it has one. Malformed
 // fields are ignored.
 func QuotaWait(resp *http.Response) time.Duration {
-	now := time.Now()
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		now = date
-	}
 	failed := resp.StatusCode >= http.StatusBadRequest
-	d := serverwait.Quota(resp.Header, failed, now)
+	d := serverwait.Quota(resp.Header, failed, clockOf(resp.Header))
 	if failed && len(resp.Header["Retry-After-Ms"]) == 0 {
-		d = max(d, retryAfter(resp.Header, now))
+		d = max(d, retryAfter(resp.Header))
 	}
 	return d
+}
+
+// clockOf reads the server's clock: the Date of an answer, or without one this process' clock.
+func clockOf(h http.Header) func() time.Time {
+	return func() time.Time {
+		if date, err := http.ParseTime(h.Get("Date")); err == nil {
+			return date
+		}
+		return time.Now()
+	}
 }
 
 // waitIn is the wait that an answer asks for: on 429 and 503, Retry-After-Ms if it
 // is there; else the longer one of Retry-After on 429 and 503, and of RateLimit
 // where nothing remains.
-func waitIn(resp *http.Response, now time.Time) (d time.Duration) {
+func waitIn(resp *http.Response) (d time.Duration) {
 	if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable {
 		if wait, ok := serverwait.Parse(resp.Header.Get("Retry-After-Ms"), "ms"); ok {
 			return wait
 		}
-		d = retryAfter(resp.Header, now)
+		d = retryAfter(resp.Header)
 	}
 	return max(d, waitUntilMore(resp.Header["Ratelimit"]))
 }
@@ -61,11 +67,7 @@ func statedRate(resp *http.Response) (perSecond float64) {
 			least(float64(p["q"]), float64(p["w"]))
 		}
 	}
-	now := time.Now()
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		now = date
-	}
-	serverwait.Quotas(resp.Header, now, least)
+	serverwait.Quotas(resp.Header, clockOf(resp.Header), least)
 	return perSecond
 }
 
@@ -106,7 +108,7 @@ func readList(lines []string, each func(parameters)) bool {
 
 // retryAfter parses the field (RFC 9110 section 10.2.3): seconds, which some servers send
 // with a fraction, or a date, which is compared with the server's own clock if the answer has a Date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
+func retryAfter(h http.Header) time.Duration {
 	value := h.Get("Retry-After")
 	if wait, ok := serverwait.Parse(value, "s"); ok {
 		return wait
@@ -115,10 +117,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if err != nil {
 		return 0
 	}
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		now = date
-	}
-	return at.Sub(now)
+	return at.Sub(clockOf(h)())
 }
 
 func wholeSeconds(s int64) time.Duration {

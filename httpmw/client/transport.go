@@ -116,8 +116,8 @@ func (t *transport) admit(r *http.Request, lease *algo.Lease) (pacing.Call, erro
 	e := telemetry.Event{Context: r.Context(), Transport: telemetry.HTTP, Cost: 1}
 	var place serverwait.Place
 	place, e.Err = t.placeAndCost(r, &e.Cost)
-	return t.Admit(e, place, lease, func(e *telemetry.Event) error {
-		return fmt.Errorf("client: %s: %w", t.Name, e.Err)
+	return t.Admit(e, place, lease, func(e telemetry.Event) (int, error) {
+		return 0, fmt.Errorf("client: %s: %w", t.Name, e.Err)
 	})
 }
 
@@ -143,13 +143,13 @@ func (t *transport) handleResponse(ctx context.Context, res *reservation, c paci
 	if err != nil || resp == nil {
 		return
 	}
-	wait := waitIn(resp, time.Now())
+	wait := waitIn(resp)
 	if t.serverWait != nil {
 		wait = max(wait, t.serverWait(resp))
 	}
 	status := resp.StatusCode
 	a := learn.Answer{Wait: wait, Denied: status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && wait > 0}
-	if t.Learns {
+	if t.Learns() {
 		a.Rate = statedRate(resp)
 	}
 	t.Answered(ctx, c, a)

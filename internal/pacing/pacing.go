@@ -21,13 +21,22 @@ type Pacer struct {
 	FailOpen bool // calls whose key or limiter fails are sent
 	Observe  func(telemetry.Event)
 	Waits    *serverwait.Waits
-	Learns   bool // an answer teaches a limit
+	learners []learn.Learner
+	chooses  bool // which of the learners learns depends on the call
 }
 
 // New makes a Pacer with the name that describes the limit.
 func New(l algo.Limiter) Pacer {
-	return Pacer{Limiter: l, Name: algo.About(l).String(), Waits: serverwait.New(serverwait.Places), Learns: len(learn.In(l)) > 0}
+	p := Pacer{Limiter: l, Name: algo.About(l).String(), Waits: serverwait.New(serverwait.Places), learners: learn.In(l)}
+	for inner := range algo.Walk(l) {
+		_, chooses := inner.(algo.Chooser)
+		p.chooses = p.chooses || chooses
+	}
+	return p
 }
+
+// Learns reports whether an answer teaches a limit.
+func (p *Pacer) Learns() bool { return len(p.learners) > 0 }
 
 // Call is a call that may be sent.
 type Call struct {
@@ -39,7 +48,7 @@ type Call struct {
 // Admit waits until the call of e may be sent, and reports e. Its Cost is set, and its Err if
 // the key or the cost could not be found. refused makes the error of a call that may not be sent.
 // The lease of a call that passes unlimited stays zero.
-func (p *Pacer) Admit(e telemetry.Event, place serverwait.Place, lease *algo.Lease, refused func(*telemetry.Event) error) (c Call, err error) {
+func (p *Pacer) Admit(e telemetry.Event, place serverwait.Place, lease *algo.Lease, refused func(telemetry.Event) (status int, err error)) (c Call, err error) {
 	start := time.Now()
 	if e.Err == nil {
 		e.Err = p.acquire(e.Context, place, e.Cost, lease)
@@ -51,7 +60,7 @@ func (p *Pacer) Admit(e telemetry.Event, place serverwait.Place, lease *algo.Lea
 	}
 	e.Policy, e.Client, e.Decision = p.Name, true, lease.Decision
 	if e.Result != telemetry.Allowed && e.Result != telemetry.FailedOpen {
-		err = refused(&e)
+		e.Status, err = refused(e)
 	}
 	e.At = time.Now()
 	if p.Observe != nil {
@@ -95,8 +104,12 @@ func (p *Pacer) classify(ctx context.Context, err error) telemetry.Result {
 // Answered remembers the wait that the answer to c asks for, and teaches the limiter.
 func (p *Pacer) Answered(ctx context.Context, c Call, a learn.Answer) {
 	p.Waits.Update(c.Place, a.Wait)
-	if p.Learns {
-		a.Sent, a.Units = c.sent, c.units
+	a.Sent, a.Units = c.sent, c.units
+	if p.chooses {
 		learn.Answered(ctx, p.Limiter, c.Place.Key, a)
+		return
+	}
+	for _, l := range p.learners {
+		l.Answered(c.Place.Key, a)
 	}
 }

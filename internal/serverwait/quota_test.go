@@ -41,7 +41,7 @@ func TestQuotaWait(t *testing.T) {
 		for i := 0; i < len(row.fields); i += 2 {
 			fields[row.fields[i]] = []string{row.fields[i+1]}
 		}
-		require.Equal(t, row.want, serverwait.Quota(fields, row.failed, now), "%v", row.fields)
+		require.Equal(t, row.want, serverwait.Quota(fields, row.failed, func() time.Time { return now }), "%v", row.fields)
 	}
 }
 
@@ -54,7 +54,7 @@ func TestS3_QuotaWait(t *testing.T) {
 			{"X-Ratelimit-Remaining": {"0"}, "X-Ratelimit-Reset": {value}},
 		} {
 			for _, now := range []time.Time{{}, time.Unix(1.8e9, 0), time.Unix(0, math.MaxInt64)} {
-				d := serverwait.Quota(fields, true, now)
+				d := serverwait.Quota(fields, true, func() time.Time { return now })
 				require.True(t, d >= 0 && d <= serverwait.Longest, "%v: %v", fields, d)
 			}
 		}
