@@ -19,7 +19,7 @@ import (
 func (r *Rules) Limiter(rule string) *Limiter { return &Limiter{r.entry(rule), nil} }
 
 // Over returns a limiter that gives single keys the limits of a rule, and asks l for all others:
-// also while there is no such rule.
+// also while there is no such rule. The debt that a key has with l stays there.
 func (r *Rules) Over(rule string, l algo.Limiter) *Limiter { return &Limiter{r.entry(rule), l} }
 
 // Limiter decides by a rule; see [Rules.Limiter] and [Rules.Over].
@@ -86,8 +86,8 @@ func (l *Limiter) Unwrap() []algo.Limiter {
 }
 
 // Adjust gives key another limit in all instances until t.Until; the zero t takes that limit
-// away. It keeps no debt of the key. Limits that have ended are removed. Errors are those of
-// [Rules.Put], and of [Rules.Get] where the rule has to exist.
+// away. The key keeps what it has spent, as with [Rule.Overrides]. Limits that have ended are
+// removed. Errors are those of [Rules.Put], and of [Rules.Get] where the rule has to exist.
 func (l *Limiter) Adjust(ctx context.Context, key string, t Temporary) error {
 	for {
 		rule, err := l.entry.rules.Get(ctx, l.entry.name)

@@ -75,7 +75,7 @@ func (r *Rule) UnmarshalJSON(data []byte) error {
 // limits returns all limits, with a text for errors.
 func (r *Rule) limits() map[string]algo.Spec {
 	all := map[string]algo.Spec{}
-	if r.Limit != (algo.Spec{}) || len(r.Temporary)+len(r.Overrides) == 0 {
+	if r.Limit != (algo.Spec{}) {
 		all[""] = r.Limit
 	}
 	for key, spec := range r.Overrides {
@@ -103,6 +103,9 @@ func (r *Rule) validate() error {
 		return fmt.Errorf("mode is %q, want %q, %q or nothing", r.Mode, ModeShadow, ModeOff)
 	}
 	all := r.limits()
+	if len(all) == 0 {
+		return errors.New("no limit is set; Delete removes a rule")
+	}
 	for _, text := range slices.Sorted(maps.Keys(all)) {
 		if err := validate(all[text]); err != nil {
 			return fmt.Errorf("%s%w", text, err)

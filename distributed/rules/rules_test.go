@@ -321,6 +321,18 @@ func TestAdjust(t *testing.T) {
 	require.NoError(t, whole.Adjust(ctx, "a", rules.Temporary{Limit: spec(t, "1/h"), Until: time.Now().Add(time.Hour)}))
 	require.Equal(t, int64(1), acquire(t, whole, "a", 0).Limit)
 	require.Equal(t, int64(9), acquire(t, whole, "b", 0).Limit)
+
+	for _, tc := range []struct {
+		of   *rules.Limiter
+		n    int64
+		keep bool
+	}{{whole, 9, true}, {over, 5, false}} {
+		require.True(t, acquire(t, tc.of, "spent", tc.n).Allowed)
+		require.NoError(t, tc.of.Adjust(ctx, "spent", rules.Temporary{Limit: spec(t, "90/h"), Until: time.Now().Add(time.Hour)}))
+		require.NotEqual(t, tc.keep, acquire(t, tc.of, "spent", 1).Allowed, "debt stays with the limit that is no rule")
+		require.NoError(t, tc.of.Adjust(ctx, "spent", rules.Temporary{}))
+		require.False(t, acquire(t, tc.of, "spent", 1).Allowed)
+	}
 }
 
 func TestUnknownRulesCanDeny(t *testing.T) {
@@ -342,7 +354,7 @@ func TestRulesNameTheFieldAndTheValue(t *testing.T) {
 		rule rules.Rule
 		says string
 	}{
-		{rules.Rule{}, "count is 0"},
+		{rules.Rule{}, "no limit is set; Delete removes a rule"},
 		{rules.Rule{Limit: spec(t, "1/s"), Mode: "maybe"}, `mode is "maybe"`},
 		{rules.Rule{Limit: spec(t, "strict 1/s")}, `algorithm is "strict", want token-bucket, leaky-bucket, pacer,`},
 		{rules.Rule{Limit: spec(t, "sliding-window 1/s cells 10")}, "does not take cells on Redis"},

@@ -132,7 +132,7 @@ func (c *Controlled) Refund(ctx context.Context, key string, n int64) error {
 
 // Adjust gives key another limit until t.Until, at most 365 days from now; the zero t takes it away.
 // A limiter of package rules does so in all instances; any other limit of a key holds in this
-// process, for up to 1000 keys at a time. The key begins afresh, and has its debt from
+// process, for up to 1000 keys at a time: the key begins afresh, and has its debt from
 // before when the limit ends.
 func (c *Controlled) Adjust(ctx context.Context, key string, t rules.Temporary) error {
 	d := time.Until(t.Until)
