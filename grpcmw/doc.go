@@ -62,7 +62,6 @@
 //     [DenialError].
 //   - Services behind a proxy with limits: limit only the keys that the proxy
 //     cannot see.
-//   - Limits of bytes: that is the job of flow control.
 //   - Calls that the server makes within itself: they pass no interceptor.
 //
 // For gRPC over net/http (grpc-go's ServeHTTP) use this package or httpmw, not

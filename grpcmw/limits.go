@@ -10,8 +10,8 @@ import (
 
 // Policy is one of several limits on the same calls; see [Limits] and [NewPlans].
 type Policy struct {
-	// Name is the name in the details of a denial, as for [WithName]. The default
-	// describes the limit.
+	// Name is the name in the details of a denial: letters, digits, dots, underscores
+	// and hyphens. The default describes the limit.
 	Name string
 	// Limiter decides. Required.
 	Limiter algo.Limiter

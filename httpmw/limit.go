@@ -113,8 +113,8 @@ func (m *middleware) makePolicies(standard string, ps []Policy) (*policies, erro
 // Policy is one of several limits on the same requests; see [Limits] and
 // [NewPlans].
 type Policy struct {
-	// Name is the name in the RateLimit fields, as for [WithName]. The default
-	// describes the limit.
+	// Name is the name in the RateLimit fields: letters, digits, dots, underscores
+	// and hyphens. The default describes the limit.
 	Name string
 	// Limiter decides. Required.
 	Limiter algo.Limiter

@@ -16,6 +16,9 @@ const mostRead = 32 << 10
 //	io.Copy(w, meter.NewReader(ctx, file, perUser, user))        // a download
 //	r.Body = io.NopCloser(meter.NewReader(ctx, r.Body, l, user)) // an upload
 //
+// For a download with ranges, give [net/http.ServeContent] a struct of this io.Reader and the
+// file as its io.Seeker.
+//
 // Bound: the bytes that all readers of a key have returned keep the bound of the limiter, B + R*w
 // for a token bucket. A Read takes at most 32 KiB and at most the burst from src, and waits for
 // their admission, as [algo.Wait] does, before it returns them; so a burst of less than some

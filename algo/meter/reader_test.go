@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -93,4 +95,21 @@ func ExampleNewReader() {
 	// Output:
 	// hello
 	// <nil>
+}
+
+// TestReaderServesRanges: beside the seeker of its source it is the content of a response.
+func TestReaderServesRanges(t *testing.T) {
+	file, l := strings.NewReader("0123456789"), algo.Must(algo.NewTokenBucket(algo.PerHour(4)))
+	content := struct {
+		io.Reader
+		io.Seeker
+	}{meter.NewReader(t.Context(), file, l, "k"), file}
+	r, w := httptest.NewRequest(http.MethodGet, "/", nil), httptest.NewRecorder()
+	r.Header.Set("Range", "bytes=3-6")
+	http.ServeContent(w, r, "a.txt", time.Time{}, content)
+	require.Equal(t, http.StatusPartialContent, w.Code)
+	require.Equal(t, "3456", w.Body.String())
+	d, err := l.Peek(t.Context(), "k", 0)
+	require.NoError(t, err)
+	require.Zero(t, d.Remaining)
 }
