@@ -200,27 +200,20 @@ func (n *nodeClock) deadline(requests []*Request) string {
 }
 
 // resendBySlot sends request by request the commands that a node rejects
-// because their keys are in several slots, and remembers that it does. A
-// rejected command has not been executed.
+// because their keys are in several slots. A rejected command has not been executed.
 func (q *Node) resendBySlot(ctx context.Context, cmds []*Command) []*Command {
-	if !slices.ContainsFunc(cmds, func(c *Command) bool { return c.err != nil }) {
+	if !slices.ContainsFunc(cmds, func(c *Command) bool { return SeveralSlots(c.err) }) {
 		return cmds
 	}
+	q.client.router.noteDivided()
 	var done, again []*Command
 	for _, c := range cmds {
-		if SeveralSlots(c.err) {
-			q.client.router.noteDivided()
-		}
-		if len(c.requests) > 1 && Classify(c.err) == KeyFault {
+		if len(c.requests) > 1 && SeveralSlots(c.err) {
 			again = append(again, newCommands(c.requests, false)...)
 		} else {
 			done = append(done, c)
 		}
 	}
-	if again == nil {
-		return cmds
-	}
-	q.singleSlot.Store(true)
 	q.send(ctx, again)
 	return append(done, again...)
 }

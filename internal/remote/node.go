@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -21,9 +20,6 @@ type Node struct {
 	breaker breaker
 	trips   roundTrips
 	clock   nodeClock
-	// singleSlot is set where the node, or a proxy in front of it, rejects
-	// scripts with keys of several slots.
-	singleSlot atomic.Bool
 
 	mu    sync.Mutex
 	work  sync.Cond
@@ -145,7 +141,8 @@ func (q *Node) nextBatch() *batch {
 // requests.
 func (q *Node) roundTrip(b *batch) {
 	var ctx context.Context = deadline{q.client.ctx, b.sent.Add(q.client.ReplyTimeout())}
-	cmds := append(newCommands(b.corrections, !q.singleSlot.Load()), newCommands(b.requests, !q.singleSlot.Load())...)
+	whole := q.client.OneNode()
+	cmds := append(newCommands(b.corrections, whole), newCommands(b.requests, whole)...)
 	q.send(ctx, cmds)
 	cmds = q.resendBySlot(ctx, cmds)
 	if cmds[0].err == nil {

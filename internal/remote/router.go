@@ -41,7 +41,6 @@ func newRouter(s *Client) *router {
 	switch {
 	case s.transport.Cluster():
 		r.divided.Store(true)
-		r.whole.singleSlot.Store(true)
 	case !isGoRedis || g.single():
 		r.once.Do(func() {}) // there is no map of slots
 	default:
@@ -78,7 +77,6 @@ func (r *router) node(addr string) *Node {
 	q := r.nodes[addr]
 	if q == nil {
 		q = newNode(r.client, addr)
-		q.singleSlot.Store(true)
 		q.closed = r.closed
 		r.nodes[addr] = q
 	}
@@ -128,7 +126,6 @@ func (r *router) close() {
 // the client.
 func (r *router) noteDivided() {
 	if r.divided.CompareAndSwap(false, true) {
-		r.whole.singleSlot.Store(true)
 		r.reload("")
 	}
 }
