@@ -292,14 +292,10 @@ func (r *civilRig) check(c *civilCount, a remote.Answer, d *algo.Decision, n, su
 		require.Equal(r.t, c.retryAfter(r.now, sum), d.RetryAfter, where)
 	}
 	if c.denied != nil && n > 0 && sum == n {
-		if now := r.now.UnixMicro(); now < c.limit.provenUntil(c.denied.answer) {
-			c.denied.answer.Now = now
-			if known, _ := c.limit.explain(c.denied.answer, n); !known.Allowed {
-				r.proofs++
-				require.False(r.t, d.Allowed, "it was proven: %s", where)
-			}
-		} else {
-			c.denied = nil
+		was, _ := c.limit.explain(c.denied.answer, n)
+		if !was.Allowed && r.now.UnixMicro() < c.denied.answer.Now+was.RetryAfter.Microseconds() {
+			r.proofs++
+			require.False(r.t, d.Allowed, "it was proven: %s", where)
 		}
 	}
 }

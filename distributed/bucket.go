@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -110,6 +109,8 @@ func (b *bucket) script() *remote.Script { return bucketScript }
 
 func (b *bucket) batches() {}
 
+func (b *bucket) proves() {}
+
 func (b *bucket) maxCost() int64 { return b.MaxCost }
 
 func (b *bucket) acquireArgs(_ string, n int64) remote.Args {
@@ -137,14 +138,6 @@ func (b *bucket) explain(a remote.Answer, n int64) (algo.Decision, algo.Handle) 
 	// may allow more debt.
 	next, answer, quota := b.gcra.Answer(tat, a.Now, n)
 	return decision(answer, quota), handle(b.gcra.Charge(next, a.Now, n, answer.Delay), account)
-}
-
-// provenUntil has no end: a TAT falls by nothing that is not done to it.
-func (b *bucket) provenUntil(a remote.Answer) int64 {
-	if a.Flag() == flagBanned {
-		return a.Reply[0]
-	}
-	return math.MaxInt64
 }
 
 // decision converts an answer in microseconds.

@@ -73,12 +73,6 @@ func (w *calendarWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{begin + long, voided, long}}
 }
 
-// provenUntil is the end of the window.
-func (w *calendarWindow) provenUntil(a remote.Answer) int64 {
-	begin, long := windowOf(a.Args, a.Now)
-	return untilEdge(a, begin+long)
-}
-
 // refundArgs gives back n units while their window lasts.
 func (w *calendarWindow) refundArgs(h algo.Handle, n int64) remote.Args {
 	end, long := h.State[0], h.State[2]

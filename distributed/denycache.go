@@ -12,7 +12,7 @@ import (
 
 // denyCache answers for keys of buckets and windows that Redis has just denied. It is exact:
 // the spent units of a key fall only by a refund, a reset, a raised limit or the passing of
-// time, so a denial proves every later denial until enough has drained, for any cost. The
+// time, so a denial proves every denial of a cost until its RetryAfter, for any cost. The
 // time at which the request was sent is an upper bound of the server's time, so an answer
 // can be too late but never too early.
 //
@@ -32,19 +32,11 @@ type denyShard struct {
 	proofs map[string]*proof // by Redis key
 }
 
-// prover is a limit whose denials prove later ones: explain repeats the decision of Redis
-// from an old reply at a later time, if nothing has happened to the key.
-type prover interface {
-	limit
-	// provenUntil is until when, by the server's clock, that holds for a; 0 if it does not.
-	provenUntil(a remote.Answer) int64
-}
-
 // proof is the content of a denial. It does not change.
 type proof struct {
-	limit    prover // the parameters in force
-	now      int64  // the server's time
-	until    int64  // provenUntil, or the end of the ban
+	limit    limit // the parameters in force; nil for a ban
+	now      int64 // the server's time
+	until    int64 // the end of a ban
 	args     remote.Args
 	reply    [remote.MaxReplies]int64
 	sent     time.Time
@@ -87,17 +79,15 @@ func (c *denyCache) denies(d *algo.Decision, lim limit, key string, n int64) boo
 		return false
 	}
 	latest, earliest := p.serverTime(time.Now())
-	if latest >= p.until {
-		return false
-	}
-	if at, _ := p.limit.explain(p.answer(latest), n); at.Allowed {
+	was, _ := lim.explain(p.answer(p.now), n)
+	if was.Allowed || latest >= p.now+was.RetryAfter.Microseconds() {
 		return false
 	}
 	// RetryAfter counts from the earliest time that the server can have, so that
 	// it suffices.
-	*d, _ = p.limit.explain(p.answer(earliest), n)
+	*d, _ = lim.explain(p.answer(earliest), n)
 	d.Source = algo.SourceDenyCache
-	return true
+	return !d.Allowed
 }
 
 // find returns the proof about key, or nil.
@@ -160,16 +150,14 @@ func (c *denyCache) corrections(key string) uint64 {
 // note keeps the proof of a denial by the reply a to a request that left at sent, after so many
 // corrections. A full shard evicts any one of its proofs.
 func (c *denyCache) note(key string, lim limit, a remote.Answer, sent time.Time, d *algo.Decision, corrections uint64) {
-	l, ok := lim.(prover)
-	if !ok || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned || c.corrections(key) != corrections {
+	_, ok := lim.(prover)
+	if !ok || a.Mixed() || c.capacity == 0 || d.Reason != algo.Quota && d.Reason != algo.Banned || c.corrections(key) != corrections {
 		return
 	}
-	p := &proof{limit: l, now: a.Now, until: l.provenUntil(a), sent: sent, received: time.Now()}
-	if p.until > p.now {
-		copy(p.args[:], a.Args)
-		copy(p.reply[:], a.Reply)
-		c.put(key, p)
-	}
+	p := &proof{limit: lim, now: a.Now, sent: sent, received: time.Now()}
+	copy(p.args[:], a.Args)
+	copy(p.reply[:], a.Reply)
+	c.put(key, p)
 }
 
 func (c *denyCache) put(key string, p *proof) {

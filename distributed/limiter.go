@@ -56,13 +56,16 @@ type limit interface {
 	describe() algo.Description
 }
 
-// The traits of some limits; see also prover.
+// The traits of some limits.
 type (
 	// batcher is decided with others in one step of its script.
 	batcher interface {
 		limit
 		batches()
 	}
+	// prover denies by what only time, a refund, a reset or a change takes away: explain repeats
+	// the decision of Redis from an old reply, until the RetryAfter of a denial.
+	prover interface{ proves() }
 	// giver gives back units of whatever charge.
 	giver interface {
 		giveBackArgs(key string, n int64) remote.Args

@@ -3,7 +3,6 @@ package distributed
 import (
 	"fmt"
 	"hash/fnv"
-	"math"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
@@ -122,6 +121,8 @@ func (f *fixedWindow) script() *remote.Script { return fixedWindowScript }
 
 func (f *fixedWindow) batches() {}
 
+func (f *fixedWindow) proves() {}
+
 func (f *fixedWindow) acquireArgs(key string, n int64) remote.Args {
 	return remote.Args{opAcquire, f.period, f.quota, possible(n, f.quota), f.shift(key)}
 }
@@ -136,23 +137,6 @@ func (f *fixedWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.Han
 	next, answer, quota := f.decide.Answer(word+phase, now, n)
 	c := f.decide.Charge(next, now, n, 0)
 	return decision(answer, quota), algo.Handle{N: c.N, At: c.At, State: [3]int64{c.A - phase, voided, f.period}}
-}
-
-// provenUntil is the end of the window. Where other parameters are in use, the units may be
-// of a window that ends earlier.
-func (f *fixedWindow) provenUntil(a remote.Answer) int64 {
-	return untilEdge(a, a.Now-(a.Now+a.Args[4])%f.period+f.period)
-}
-
-// untilEdge is provenUntil for a window that ends at edge.
-func untilEdge(a remote.Answer, edge int64) int64 {
-	switch {
-	case a.Flag() == flagBanned:
-		return a.Reply[0]
-	case a.Mixed():
-		return 0
-	}
-	return edge
 }
 
 // refundArgs gives back n units while their window lasts.
@@ -200,6 +184,8 @@ func newSlidingWindow(s algo.Spec) (limit, error) {
 
 func (w *slidingWindow) script() *remote.Script { return slidingWindowScript }
 
+func (w *slidingWindow) proves() {}
+
 func (w *slidingWindow) acquireArgs(_ string, n int64) remote.Args {
 	return remote.Args{opAcquire, w.period, w.quota, possible(n, w.quota)}
 }
@@ -215,10 +201,6 @@ func (w *slidingWindow) explain(a remote.Answer, n int64) (algo.Decision, algo.H
 	c.B = w.period
 	return decision(answer, quota), handle(c, voided)
 }
-
-// provenUntil has no end, because the weight of a count falls steadily, over an
-// edge too.
-func (w *slidingWindow) provenUntil(a remote.Answer) int64 { return untilEdge(a, math.MaxInt64) }
 
 // refundArgs gives back n units of their period, as far as it still holds them.
 // Units that were added to the charge in another period stay.
