@@ -165,12 +165,14 @@ func (s *Service) ShouldRateLimit(ctx context.Context, r *rls.RateLimitRequest) 
 	if err != nil {
 		return nil, s.failed(r, err)
 	}
-	s.tell(all, decisions, time.Since(began))
+	waited := time.Since(began)
 	headers := config.Headers{IETF: true}
 	if d != nil {
 		headers = d.headers
 	}
-	return answer(all, decisions, headers), nil
+	resp := answer(all, decisions, headers)
+	s.tell(all, decisions, resp.GetOverallCode() == rls.RateLimitResponse_OVER_LIMIT, waited)
+	return resp, nil
 }
 
 // ask finds out which limit a descriptor has, if any. The limit in a request

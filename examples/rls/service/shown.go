@@ -14,7 +14,7 @@ func shown(f *config.File, limiters map[string]algo.Limiter) map[string]ops.Limi
 		for _, d := range level {
 			here := append(path[:len(path):len(path)], d)
 			if d.Limited && !d.Banned {
-				named[d.Name] = ops.Limit{Limiter: limiters[d.ID], Text: d.Spec.String(), Trial: d.Shadow || d.Quota, Identity: identity(here)}
+				named[d.Name] = ops.Limit{Limiter: limiters[d.ID], Text: d.Spec.String(), Trial: d.Shadow, Identity: identity(here)}
 			}
 			down(here, d.Next)
 		}

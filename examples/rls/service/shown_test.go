@@ -3,6 +3,8 @@ package service_test
 import (
 	"context"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/examples/rls/service"
@@ -66,4 +69,44 @@ domains:
 		require.NoError(t, err)
 		require.Equal(t, last, key)
 	}
+}
+
+// TestQuotaIsNoTrial: a quota denies when all quotas of a request are spent, so operators see no trial,
+// and the events of such a request are denials.
+func TestQuotaIsNoTrial(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "quota.yaml")
+	require.NoError(t, os.WriteFile(path, []byte(`
+domain: d
+descriptors:
+  - {key: user, quota_mode: true, rate_limit: {unit: hour, requests_per_unit: 1}}
+  - {key: tried, quota_mode: true, shadow_mode: true, rate_limit: {unit: hour, requests_per_unit: 1}}
+`), 0o600))
+	f, err := config.Parse("f", []byte("envoy_files: ['"+path+"']\n"))
+	require.NoError(t, err)
+	var trials []string
+	var events []telemetry.Event
+	s, err := service.New(f, service.Options{
+		Log: slog.New(slog.DiscardHandler),
+		Changed: func(shown map[string]ops.Limit) error {
+			for name, l := range shown {
+				if l.Trial {
+					trials = append(trials, name)
+				}
+			}
+			return nil
+		},
+		Observe: func(e telemetry.Event) { events = append(events, e) },
+	})
+	require.NoError(t, err)
+	require.Equal(t, []string{"d.tried"}, trials)
+	for _, want := range []rls.RateLimitResponse_Code{rls.RateLimitResponse_OK, rls.RateLimitResponse_OVER_LIMIT} {
+		resp, err := s.ShouldRateLimit(t.Context(), &rls.RateLimitRequest{Domain: "d", Descriptors: []*ratelimit.RateLimitDescriptor{descriptor("user=ann")}})
+		require.NoError(t, err)
+		require.Equal(t, want, resp.OverallCode)
+	}
+	require.Len(t, events, 2)
+	require.Equal(t, telemetry.Allowed, events[0].Result)
+	require.Equal(t, telemetry.Denied, events[1].Result)
+	require.Equal(t, algo.Quota, events[1].Decision.Reason)
+	require.Equal(t, algo.Admitted, events[1].Decision.Trial)
 }

@@ -14,13 +14,9 @@ import (
 
 // tell calls the observer as the adapters do: of an admission once for each
 // limit, of a denial once for each that had no room.
-func (s *Service) tell(all []asked, decisions []algo.Decision, waited time.Duration) {
+func (s *Service) tell(all []asked, decisions []algo.Decision, denied bool, waited time.Duration) {
 	if s.opts.Observe == nil {
 		return
-	}
-	denied := false
-	for i := range decisions {
-		denied = denied || !decisions[i].Allowed
 	}
 	for i := range all {
 		a := &all[i]
@@ -29,6 +25,9 @@ func (s *Service) tell(all []asked, decisions []algo.Decision, waited time.Durat
 		}
 		d := decisions[0]
 		decisions = decisions[1:]
+		if denied && a.limit.quota && d.Trial != algo.Admitted {
+			d.Allowed, d.Reason, d.Trial = false, d.Trial, algo.Admitted
+		}
 		if denied && d.Allowed {
 			continue
 		}
