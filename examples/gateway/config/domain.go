@@ -94,23 +94,29 @@ func (b *book) readDomains(v *value) (all []*Domain) {
 			field{name: "descriptors", required: true, read: func(v value) { descriptors = &v }},
 		)
 		if descriptors != nil {
-			d.Descriptors = b.readLevel(*descriptors, d.Name, part(d.Name), 1)
+			d.Descriptors = level{b, b.readDescriptor}.read(*descriptors, d.Name, part(d.Name), 1)
 		}
 		all = append(all, d)
 	}
 	return all
 }
 
-// readLevel reads the descriptors beside each other under one parent, whose
-// name and ID they continue.
-func (b *book) readLevel(v value, name, id string, depth int) (all []*Descriptor) {
+// level reads the descriptors beside each other under one parent. one reads the fields of a
+// descriptor, and returns the fields next and name if it has them.
+type level struct {
+	*book
+	one func(d *Descriptor, v value) (next, named *value)
+}
+
+// read reads a level. Its descriptors continue the name and the ID of the parent.
+func (l level) read(v value, name, id string, depth int) (all []*Descriptor) {
 	if depth > mostDepth {
-		v.fail("lies %d levels deep, want %d at most", depth, mostDepth)
+		v.fail("lies %d levels deep, want at most %d", depth, mostDepth)
 		return nil
 	}
 	lines := map[string]int{}
 	for _, item := range v.items() {
-		d := b.readDescriptor(item, name, id, depth)
+		d := l.descriptor(item, name, id, depth)
 		if line, twice := lines[d.ID]; twice {
 			item.fail("is the same as that in line %d", line)
 		}
@@ -120,9 +126,27 @@ func (b *book) readLevel(v value, name, id string, depth int) (all []*Descriptor
 	return all
 }
 
-func (b *book) readDescriptor(v value, name, id string, depth int) *Descriptor {
+func (l level) descriptor(v value, name, id string, depth int) *Descriptor {
 	d := &Descriptor{}
-	var next, named *value
+	next, named := l.one(d, v)
+	name += "." + d.Key
+	d.ID = id + part(d.Key)
+	if d.HasValue {
+		name += "." + d.Value
+		d.ID += "=" + part(d.Value)
+	}
+	d.Name = safeName(name)
+	if named != nil {
+		d.Name = l.readName(*named)
+	}
+	if next != nil {
+		d.Next = l.read(*next, name, d.ID, depth+1)
+	}
+	return d
+}
+
+// readDescriptor reads one of the file's own form.
+func (b *book) readDescriptor(d *Descriptor, v value) (next, named *value) {
 	v.fields(
 		field{name: "key", required: true, read: func(v value) { d.Key = readEntryKey(v) }},
 		field{name: "value", read: func(v value) { d.Value, d.HasValue = v.text(), true }},
@@ -138,20 +162,7 @@ func (b *book) readDescriptor(v value, name, id string, depth int) *Descriptor {
 	if d.Shadow && !d.Limited {
 		v.fail("has shadow and no limit")
 	}
-	name += "." + d.Key
-	d.ID = id + part(d.Key)
-	if d.HasValue {
-		name += "." + d.Value
-		d.ID += "=" + part(d.Value)
-	}
-	d.Name = safeName(name)
-	if named != nil {
-		d.Name = b.readName(*named)
-	}
-	if next != nil {
-		d.Next = b.readLevel(*next, name, d.ID, depth+1)
-	}
-	return d
+	return next, named
 }
 
 // part writes s with its length before it, so that no two ways have one ID.

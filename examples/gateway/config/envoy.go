@@ -91,31 +91,13 @@ func (b *book) readEnvoyDomain(v value) *Domain {
 		field{name: "descriptors", read: func(v value) { descriptors = &v }},
 	)
 	if descriptors != nil {
-		d.Descriptors = b.readEnvoyLevel(*descriptors, d.Name, part(d.Name), 1)
+		d.Descriptors = level{b, b.readEnvoyDescriptor}.read(*descriptors, d.Name, part(d.Name), 1)
 	}
 	return d
 }
 
-func (b *book) readEnvoyLevel(v value, name, id string, depth int) (all []*Descriptor) {
-	if depth > mostDepth {
-		v.fail("lies %d levels deep, want at most %d", depth, mostDepth)
-		return nil
-	}
-	lines := map[string]int{}
-	for _, item := range v.items() {
-		d := b.readEnvoyDescriptor(item, name, id, depth)
-		if line, twice := lines[d.ID]; twice {
-			item.fail("is the same as that in line %d", line)
-		}
-		lines[d.ID] = item.node.Line
-		all = append(all, d)
-	}
-	return all
-}
-
-func (b *book) readEnvoyDescriptor(v value, name, id string, depth int) *Descriptor {
-	d := &Descriptor{}
-	var next, shared *value
+func (b *book) readEnvoyDescriptor(d *Descriptor, v value) (next, named *value) {
+	var shared *value
 	v.fields(
 		field{name: "key", required: true, read: func(v value) { d.Key = readEntryKey(v) }},
 		field{name: "value", read: func(v value) {
@@ -135,17 +117,7 @@ func (b *book) readEnvoyDescriptor(v value, name, id string, depth int) *Descrip
 	if d.Shared && !d.Pattern() {
 		shared.fail("needs a value with an asterisk")
 	}
-	name += "." + d.Key
-	d.ID = id + part(d.Key)
-	if d.HasValue {
-		name += "." + d.Value
-		d.ID += "=" + part(d.Value)
-	}
-	d.Name = safeName(name)
-	if next != nil {
-		d.Next = b.readEnvoyLevel(*next, name, d.ID, depth+1)
-	}
-	return d
+	return next, nil
 }
 
 // ignore warns about a field without effect.

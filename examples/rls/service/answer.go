@@ -34,6 +34,9 @@ func answer(all []asked, decisions []algo.Decision, headers config.Headers) *rls
 		}
 		d := &decisions[0]
 		decisions = decisions[1:]
+		if d.ResetAfter == algo.Forever { // the protocol has no word for it
+			d.ResetAfter = 0
+		}
 		s := statusOf(a.limit, d)
 		switch {
 		case a.limit.quota:
@@ -106,7 +109,7 @@ type item struct {
 func (f *fields) add(l *limit, d *algo.Decision) {
 	if !d.Allowed {
 		f.retry = max(f.retry, d.RetryAfter)
-		f.never = f.never || d.Reason == algo.Never
+		f.never = f.never || d.RetryAfter == algo.Forever
 	}
 	if d.Source == algo.SourceTrial || d.Source == algo.SourceOff {
 		return

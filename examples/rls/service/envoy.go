@@ -1,27 +1,12 @@
 package service
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	ratelimit "github.com/envoyproxy/go-control-plane/envoy/extensions/common/ratelimit/v3"
-
-	"github.com/sluice-go/sluice/algo"
 )
-
-// banned is a limit of no requests: it denies every cost, and looking too.
-type banned struct{}
-
-// Acquire denies.
-func (banned) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
-	if n < 0 {
-		return lease, fmt.Errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
-	}
-	lease.Decision = algo.Decision{Reason: algo.Never, RetryAfter: algo.Forever}
-	return lease, nil
-}
 
 // replace leaves out the limits that another descriptor of the same request
 // replaces.

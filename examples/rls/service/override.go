@@ -1,7 +1,6 @@
 package service
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -116,7 +115,7 @@ func (l *override) close() {
 
 func (o *overrides) make(name string, rate algo.Rate) (algo.Limiter, error) {
 	if rate.Count == 0 {
-		return nothing{}, nil
+		return algo.DenyAll(), nil
 	}
 	spec := algo.Spec{Rate: rate}
 	if rate.Period == periods[envoytype.RateLimitUnit_YEAR] {
@@ -127,15 +126,4 @@ func (o *overrides) make(name string, rate algo.Rate) (algo.Limiter, error) {
 		return spec.New()
 	}
 	return config.NewLimiter(o.store, name, spec)
-}
-
-// nothing is the limit of 0.
-type nothing struct{}
-
-func (nothing) Acquire(_ context.Context, _ string, n int64) (lease algo.Lease, err error) {
-	lease.Allowed = n == 0
-	if !lease.Allowed {
-		lease.Reason, lease.RetryAfter = algo.Never, algo.Forever
-	}
-	return lease, nil
 }

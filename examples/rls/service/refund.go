@@ -68,6 +68,9 @@ func atOnce(calls []func() error) error {
 }
 
 func giveBack(ctx context.Context, l algo.Limiter, key string, n int64) error {
+	if l == algo.DenyAll() {
+		return nil // nothing was spent
+	}
 	switch l := l.(type) {
 	case interface {
 		Refund(ctx context.Context, key string, n int64) error
@@ -77,8 +80,6 @@ func giveBack(ctx context.Context, l algo.Limiter, key string, n int64) error {
 		Refund(key string, n int64) error
 	}:
 		return l.Refund(key, n)
-	case banned, nothing:
-		return nil // nothing was spent
 	}
 	return fmt.Errorf("the limit is neither a bucket nor a fixed window: %w", errors.ErrUnsupported)
 }

@@ -86,7 +86,7 @@ func newLevel(ds []*config.Descriptor, limiters map[string]algo.Limiter) level {
 		if d.Limited {
 			limiter := limiters[d.ID]
 			if d.Banned {
-				limiter = banned{}
+				limiter = algo.DenyAll()
 			}
 			counts := limiter
 			if d.Shadow || d.Quota {
