@@ -2,6 +2,7 @@ package sluice_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -45,12 +46,31 @@ func TestWhichWay(t *testing.T) {
 	}
 }
 
-// TestPagesForPrograms: the two pages are short, and llms.txt has the tasks.
+// TestPagesForPrograms: the two pages are short, and llms.txt has the tasks, and signatures of
+// the source.
 func TestPagesForPrograms(t *testing.T) {
 	text := read(t, llms)
 	require.LessOrEqual(t, len(strings.Fields(text+read(t, "AGENTS.md"))), 3000)
 	for _, task := range tasks {
 		require.Contains(t, text, "\n### "+task+"\n")
+	}
+
+	_, signatures, _ := strings.Cut(text, "```text\n")
+	signatures, _, _ = strings.Cut(signatures, "\n```")
+	for _, block := range strings.Split(signatures, "\n\n") {
+		pkg, lines, _ := strings.Cut(block, "\n")
+		sources, err := filepath.Glob(strings.TrimPrefix(pkg, "package ") + "/*.go")
+		require.NoError(t, err)
+		declared := map[string]bool{}
+		for _, source := range sources {
+			for line := range strings.Lines(read(t, source)) {
+				declaration, _, _ := strings.Cut(strings.TrimSpace(line), " {")
+				declared[declaration] = true
+			}
+		}
+		for line := range strings.SplitSeq(lines, "\n") {
+			require.True(t, declared[line], "%s: %s", pkg, line)
+		}
 	}
 }
 

@@ -18,8 +18,9 @@ import (
 // selects the algorithm: [NewTokenBucket] is the default choice, and [Spec.New] makes each of
 // them. The constructors state what the algorithm promises.
 //
-// A decision allocates nothing and never waits. A method that the algorithm does not have
-// returns [errors.ErrUnsupported]. It is safe for concurrent use.
+// A decision allocates nothing, except where the table of keys or a sliding log grows, and never
+// waits. A method that the algorithm does not have returns [errors.ErrUnsupported]. It is safe for
+// concurrent use.
 type RateLimiter struct {
 	words       words         // the keys of an algorithm of one word, in line
 	values      engine.Engine // the keys of any other algorithm, or nil
