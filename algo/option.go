@@ -36,7 +36,7 @@ func Slack(n int64) Option {
 
 // Zone makes the windows of [NewFixedWindow] periods of the calendar in a time zone of the tz
 // database, such as Europe/Berlin or UTC; Local is an error, because instances may differ. The period
-// of the rate must be 24 hours, [Week] (from Monday), [Month] or [Quarter] (from January). [StartDay]
+// of the rate must be 24 hours, [Week] (ISO 8601: from Monday), [Month] or [Quarter] (from January). [StartDay]
 // sets another first day.
 //
 // A window begins at midnight, or where the clocks skip midnight at the first instant after it; where

@@ -1,8 +1,6 @@
 package algo
 
-import (
-	"time"
-)
+import "time"
 
 // Spec describes a limit: its algorithm, its rate and its options. Constructors,
 // options, configuration files and running limiters all use this one

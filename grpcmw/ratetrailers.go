@@ -1,8 +1,6 @@
 package grpcmw
 
-import (
-	"google.golang.org/grpc/metadata"
-)
+import "google.golang.org/grpc/metadata"
 
 // WithRateTrailers sends the clients of admitted calls how much is left, in the
 // trailers "ratelimit-policy" and "ratelimit", which are written like the HTTP

@@ -6,11 +6,10 @@ import (
 	"github.com/sluice-go/sluice/algo"
 )
 
-// CountRequest counts an answered request once, however many limits it met; served is
-// false for one that a limit denied. Call it for
-// every request, from a handler around all limits. The chart of all policies then shows
-// requests; without it the chart adds up the decisions of the limits, and a request that
-// passes three of them is three.
+// CountRequest counts an answered request once, however many limits it met; served is false for
+// one that a limit denied. Call it for every request, from a handler around all limits. The chart
+// of all policies then shows requests; without it the chart adds up the decisions of the limits,
+// and a request that passes three of them is three.
 func (a *Admin) CountRequest(served bool) {
 	k := denied
 	if served {

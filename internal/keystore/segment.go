@@ -60,9 +60,8 @@ func newSegment[V any](groups uint32, depth uint8) *segment[V] {
 	return &segment[V]{slots: make([]slot, n), values: make([]V, n+1), groups: groups, depth: depth}
 }
 
-// candidates are the first slots of the two groups that may hold id. (The leading
-// bits have already chosen the segment.)
-// A single group is both.
+// candidates are the first slots of the two groups that may hold id. (The leading bits have
+// already chosen the segment.) A single group is both.
 func (g *segment[V]) candidates(id uint64) (a, b uint64) {
 	if g.groups == 1 {
 		return 0, 0

@@ -34,10 +34,9 @@ type Config struct {
 	Evict   bool // without room, a new key replaces the one of 16 with the least debt
 }
 
-// unkeyed is the state of the empty key. It keeps two cache lines to itself, so
-// that a processor that writes it does not slow down its neighbors (two,
-// because the prefetcher takes pairs; what the table writes lies between). Its slot has the id 0, which no key has,
-// and never expires.
+// unkeyed is the state of the empty key. It keeps two cache lines to itself, so that a processor
+// that writes it does not slow down its neighbors (two, because the prefetcher takes pairs; what
+// the table writes lies between). Its slot has the id 0, which no key has, and never expires.
 type unkeyed[V any] struct {
 	_ [24]byte
 	slot

@@ -1,8 +1,6 @@
 package remote
 
-import (
-	"time"
-)
+import "time"
 
 // corrections are the requests whose reply nobody awaits: releases, refunds, settlements,
 // renewals. They are never dropped because the node is away: they leave with the next
