@@ -10,7 +10,7 @@ import "github.com/sluice-go/sluice/internal/cause"
 // outcome; work of more than 10 s and work that waits for its client do not count. The usual time is the
 // mean of successes while nothing waits.
 //
-//   - The limit starts when at least 20 requests are in flight and n/r exceeds half of the target
+//   - The limit starts when more than 20 requests are in flight and n/r exceeds half of the target
 //     ([WithTarget]) and twice the usual time, for 0.1 s, or for 0.04 s while n grows; or when nothing
 //     ends for a target. It does not start while nearly all work succeeds in its usual time.
 //   - It allows r times the goal: four usual times, at most a quarter of the target, at least 1.5 usual

@@ -48,16 +48,16 @@
 //
 // # Without Redis
 //
-// A decision waits at most for [WithTimeout], or until its context ends: then it is a
-// denial, because a caller that leaves is no outage of Redis. Several
-// limits that are not decided in one step wait that long each. After three
-// consecutive failures, or 16 of 32, the breaker of that node opens. Replies that
-// are late because this process lacks CPU are no failures of Redis. A probe goes out every
-// second, on a connection that is known to work: go-redis' idle ones are tried at once, and the
-// silent ones closed. Redis decides again within two seconds of its return. Until then, decisions are made in the process at once, by the policy of
-// [WithFallback]: the limit divided by the number of instances, everything, or
-// nothing. Such decisions have the Source algo.SourceFallback. No failure of
-// Redis is an error of Acquire.
+// A decision waits as long as [WithTimeout] says, or until its context ends: then it is a
+// denial, because a caller that leaves is no outage of Redis. Several limits that are not
+// decided in one step wait that long each. After three consecutive failures, or 16 of 32, the
+// breaker of that node opens. Replies that are late because this process lacks CPU are no
+// failures of Redis. A probe goes out every second, on a connection that is known to work:
+// go-redis' idle ones are tried at once, and the silent ones closed. Redis decides again within
+// two seconds of its return. Until then, decisions are made in the process at once, by the
+// policy of [WithFallback]: the limit divided by the number of instances, everything, or
+// nothing. Such decisions have the Source algo.SourceFallback. No failure of Redis is an error
+// of Acquire.
 //
 // # Bounds
 //

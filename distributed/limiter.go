@@ -90,7 +90,7 @@ func (l *Limiter) About() algo.Description {
 func (l *Limiter) redisKey(key string) string { return remote.Key(l.store.prefix, l.escaped, key) }
 
 // Acquire charges n units to key if they fit; see [algo.Limiter]. It waits for
-// Redis no longer than the store's timeout; then, or while Redis is known to be away, the
+// Redis as long as [WithTimeout] says; then, or while Redis is known to be away, the
 // fallback decides. If ctx ends before, and the breaker is not open, the answer is a denial
 // with the Reason Overload: a caller that has left is no outage. The error is [algo.ErrCost]
 // for a negative n, or [ErrClosed].
@@ -176,8 +176,8 @@ func (l *Limiter) ask(c call, extra int64) *remote.Request {
 	return r
 }
 
-// fillLease turns the fillLease into a lease on c.n units, and returns the handle of
-// all units that were charged.
+// fillLease turns the reply into a lease on c.n units, and returns the handle of all units
+// that were charged.
 func (l *Limiter) fillLease(lease *algo.Lease, r *remote.Request, c call) algo.Handle {
 	d, h := c.limit.explain(r.Answer(0), r.N)
 	d.Source = algo.SourceRemote
@@ -266,11 +266,11 @@ func (l *Limiter) overrule(ctx context.Context, key string, a remote.Args) error
 	if !l.isClosed() {
 		defer l.blocks.drop(key)
 	}
-	return l.execute(ctx, key, a, func(remote.Answer) {})
+	return l.execute(ctx, key, a)
 }
 
-// execute sends a command that Redis must execute, and hands its answer to use.
-func (l *Limiter) execute(ctx context.Context, key string, a remote.Args, use func(remote.Answer)) error {
+// execute sends a command that Redis must execute.
+func (l *Limiter) execute(ctx context.Context, key string, a remote.Args) error {
 	if l.isClosed() {
 		return ErrClosed
 	}
@@ -287,6 +287,5 @@ func (l *Limiter) execute(ctx context.Context, key string, a remote.Args, use fu
 	case r.Answer(0).Flag() == flagWrongType:
 		return fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
 	}
-	use(r.Answer(0))
 	return nil
 }

@@ -55,11 +55,11 @@ func configure(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the
-// default is 20 ms. After that the fallback decides; a caller whose context ends before is
-// denied. Where this process itself is late, for lack of CPU, and Redis has answered lately, it
-// waits on, for at most ten timeouts, at least a second, or until its context ends. The client's own timeouts may be longer: they bound how long a connection waits
-// for a reply after its caller has gone on.
+// WithTimeout sets how long a decision waits for Redis, 1 ms to 1 min; the default is 20 ms. Then
+// the fallback decides; a caller whose context ends before is denied. Where this process itself
+// lacks CPU, and Redis has answered lately, it waits on: until its context ends, for at most ten
+// timeouts, or a second if that is more. The client's own timeouts may be longer: they bound how
+// long a connection waits for a late reply.
 func WithTimeout(d time.Duration) Option {
 	return Option{"WithTimeout", func(s *settings) error {
 		s.timeout = d
@@ -109,10 +109,10 @@ func WithInstances(n int) Option {
 	}}
 }
 
-// WithAssumedInstances sets the number of instances that an instance assumes until
-// it has been counted, 1 or more; the default is 16. Until then, about four seconds
-// after its first decision, its share while Redis is away is this part of each limit; or the part of the last number of instances, if Redis still
-// knows that. An instance that cannot reach Redis at all keeps this share.
+// WithAssumedInstances sets the number of instances that an instance assumes until it has been
+// counted, 1 or more; the default is 16. Until then, about four seconds after its first decision,
+// its share while Redis is away is this part of each limit; or the part of the last number of
+// instances, if Redis still knows that. An instance that never reaches Redis keeps this share.
 func WithAssumedInstances(n int) Option {
 	return Option{"WithAssumedInstances", func(s *settings) error {
 		if n < 1 {

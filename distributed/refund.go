@@ -31,7 +31,7 @@ func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
 	if n < 0 {
 		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	return l.execute(ctx, key, lim.giveBackArgs(key, n), func(remote.Answer) {})
+	return l.execute(ctx, key, lim.giveBackArgs(key, n))
 }
 
 // UndoCharge undoes a charge whose caller has stopped waiting.

@@ -137,8 +137,8 @@ func (h *host) Lost(name string, total int64, err error) {
 	}
 }
 
-// Late reports that this process is late.
-func (h *host) Late(lag time.Duration) {
+// ProcessLate reports that this process is late.
+func (h *host) ProcessLate(lag time.Duration) {
 	if s := (*Store)(h); s.mayLog("process late") {
 		s.logger.Warn("distributed: this process is late: it has too little CPU, or was paused; decisions wait longer meanwhile, or are local",
 			"late", lag, "timeout", s.timeout)

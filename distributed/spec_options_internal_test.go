@@ -13,7 +13,7 @@ import (
 )
 
 // TestNoOptionIsIgnored: each option of a limit in this process changes the limit on Redis, or is
-// an error. Keys and full concern the decisions without Redis.
+// an error. Keys and deny-new concern the decisions without Redis.
 func TestNoOptionIsIgnored(t *testing.T) {
 	options := map[string]string{
 		"burst": "burst 7", "wait": "wait 3s", "queue": "queue 2", "slack": "slack 2", "delay": "delay 1",

@@ -1,6 +1,5 @@
-// Package httpmw limits HTTP requests: a middleware for servers and a
-// transport for clients, for any [algo.Limiter] and any key of package
-// keyfunc.
+// Package httpmw limits HTTP requests: a middleware for servers, for any [algo.Limiter] and any
+// key of package keyfunc. Package httpmw/client is for clients.
 //
 //	limiter := algo.Must(algo.NewTokenBucket(algo.PerSecond(10), algo.Burst(20)))
 //	handler = httpmw.Limit(limiter, keyfunc.ClientIP())(handler)
@@ -23,11 +22,10 @@
 // share, the empty key or keyfunc.Global, are capacity. So a server-wide
 // in-flight limit needs keyfunc.Global.
 //
-// Denials carry Retry-After-Ms, the wait in milliseconds, spread by up to 20 %, at
-// most 5 s, or until the whole quota is back, at most 1 s; and Retry-After, the same in
-// whole seconds, rounded up. A request after
-// either time succeeds unless others spend the quota in between. Both are omitted
-// when the cost can never fit.
+// Denials carry Retry-After-Ms, the wait in milliseconds, spread by up to 20 %, at most 5 s, or
+// until the whole quota is back, at most 1 s; and Retry-After, the same in whole seconds,
+// rounded up. A request after either time succeeds unless others spend the quota in between.
+// Both are omitted when the cost can never fit.
 //
 // Many clients that were denied at the same instant come back spread out if they
 // read Retry-After-Ms, as package httpmw/client and the clients of some large services do, or

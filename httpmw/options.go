@@ -125,17 +125,16 @@ func WithDenied(h http.Handler) Option {
 	})
 }
 
-// WithRefundIf gives the charge of a request back if refund is true for the
-// status of its response: count failures only, or do not count them. A
-// handler that panics before it has written a status counts as 500. Hijacked
-// connections have no status and keep their charge. So does a request whose client has gone,
-// or whose own time limit has passed, if it failed (5xx, such a code of gRPC, a panic) or was
-// given up (499, CANCELED): a client could avoid the charge by hanging up.
+// WithRefundIf gives the charge of a request back if refund is true for the status of its
+// response: count failures only, or do not count them. A handler that panics before it has
+// written a status counts as 500. Hijacked connections have no status and keep their charge. So
+// does a request whose client has gone, or whose own time limit has passed, if it failed (5xx,
+// such a code of gRPC, a panic) or was given up (499, CANCELED): a client could avoid the
+// charge by hanging up.
 //
-// The refund is the part of the charge that still counts, see [algo.Lease]. Do
-// not refund
-// statuses that clients can provoke at will at the expense of the server: such
-// requests are then not limited.
+// The refund is the part of the charge that still counts, see [algo.Lease]. Do not refund
+// statuses that clients can provoke at will at the expense of the server: such requests are
+// then not limited.
 func WithRefundIf(refund func(status int) bool) Option {
 	return newOption("WithRefundIf", func(s *settings) error {
 		s.Own.refundIf = refund

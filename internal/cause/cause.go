@@ -1,5 +1,5 @@
-// Package cause says more exactly than a reason why a limiter denied a request. It is for logs
-// and operators: nothing decides by it.
+// Package cause says more exactly than a reason why a limiter denied a request. It is for logs,
+// operators and texts: no status or wait depends on it.
 package cause
 
 // Cause is the cause of a denial.

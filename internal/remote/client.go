@@ -49,8 +49,8 @@ type Host interface {
 	Failed(f Failure, err error)
 	// Lost: the correction of a limit was given up; name may be empty.
 	Lost(name string, total int64, err error)
-	// Late: this process was late by lag, and not the node.
-	Late(lag time.Duration)
+	// ProcessLate: this process was late by lag, and not the node.
+	ProcessLate(lag time.Duration)
 	// Far: replies of a node take longer than the timeout.
 	Far(addr string, median, p99 time.Duration)
 	// Changed: the breaker of a node opened (percent 0), lets a few calls pass (below 100), or

@@ -62,7 +62,7 @@ func (q *Node) processLate(lag time.Duration) bool {
 	if lag < q.client.Timeout/2 || !q.trips.answeredWithin(max(5*q.client.Timeout, 4*lag)) {
 		return false
 	}
-	q.client.host.Late(lag)
+	q.client.host.ProcessLate(lag)
 	return true
 }
 

@@ -12,6 +12,7 @@
 //	a metadata key set by a gateway           Metadata(name)
 //	per method, per service                   FullMethod(), Service()
 //	several of these together                 Join(...)
+//	the first of these that a call has        Or(...)
 //	one limit for all calls                   Global()
 //
 // The functions are safe for concurrent use, never panic on a call, and read
