@@ -11,8 +11,8 @@ type Switch struct {
 	off atomic.Bool
 }
 
-// NewSwitch wraps l with a switch, initially on. Operators use it to lift a
-// limit at once.
+// NewSwitch wraps l with a switch, initially on. [Switch.Off] lifts the limit
+// at once.
 //
 // While it is off, requests are admitted and not charged. Requests that were
 // admitted before are released as usual. [About] and [Spec.Apply] go
