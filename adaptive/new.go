@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sluice-go/sluice/internal/wiring"
 )
@@ -11,14 +12,14 @@ import (
 // New makes a limiter. It takes the options [WithLimits] (default: the limits of
 // the strategy, at least 1), [WithQueue] (default: no waiting), [WithPriorities] and
 // [WithFairShares], which need WithQueue unless the strategy decides about each request
-// ([Default], [RunQueue]). The error names the field and the value that is out of range,
+// ([Default], [RunQueue]), and [WithClock]. The error names the field and the value that is out of range,
 // in the limiter, the queue or the strategy. A strategy that is already in use is an
 // error. A nil strategy panics.
 func New(s Strategy, opts ...Option) (*Limiter, error) {
 	if s == nil {
 		panic("adaptive: New needs a strategy")
 	}
-	set, err := wiring.Read("New", opts, "WithLimits", "WithQueue", "WithPriorities", "WithFairShares")
+	set, err := wiring.Read("New", opts, "WithLimits", "WithQueue", "WithPriorities", "WithFairShares", "WithClock")
 	if err != nil {
 		return nil, fmt.Errorf("adaptive: %w", err)
 	}
@@ -54,6 +55,9 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("adaptive: New: %w", err)
+	}
+	if now, given := set["WithClock"].(func() time.Time); given {
+		l.followClock(now, all)
 	}
 	l.follower, _ = s.(Follower)
 	_, isFixed := s.(*fixed)

@@ -155,3 +155,17 @@ func ExampleLimiter_Tenants() {
 	// flood asked for 75 %, 0 % of that admitted
 	// acme asked for 25 %, 0 % of that admitted
 }
+
+// A test of what a limiter says while work takes a minute, which takes no time.
+func ExampleWithClock() {
+	now := time.Unix(0, 0)
+	l := algo.Must(adaptive.New(adaptive.Fixed(1), adaptive.WithClock(func() time.Time { return now })))
+	lease, _ := l.Acquire(ctx, "", 1)
+	now = now.Add(time.Minute)
+	lease.Release(algo.Succeeded)
+	lease, _ = l.Acquire(ctx, "", 1)
+	defer lease.Release(algo.Succeeded)
+	denied, _ := l.Acquire(ctx, "", 1)
+	fmt.Println(denied.RetryAfter.Round(time.Second))
+	// Output: 1m0s
+}

@@ -50,7 +50,7 @@ func (k *kind) configure(s Spec, opts []Option) (Spec, error) {
 
 // check reports an option that the algorithm does not take.
 func (k *kind) check(option string) error {
-	if slices.Contains(k.takes, option) {
+	if option == clockOption || slices.Contains(k.takes, option) {
 		return nil
 	}
 	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
@@ -118,7 +118,7 @@ const mostMaxKeys = 1<<31 - 1
 
 // table bounds the table of keys.
 func (s *Spec) table() engine.Config {
-	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew}
+	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew, Now: s.Clock()}
 }
 
 // replace returns next, checked as the new Spec of a limiter of kind k that has
@@ -139,5 +139,6 @@ func (s *Spec) replace(k *kind, next Spec) (Spec, error) {
 			return next, fmt.Errorf("algo: %s: %s is %s and cannot be changed from %s in use: make a new limiter", k.title, f.word, is, was)
 		}
 	}
+	next.clock = s.clock
 	return next, nil
 }

@@ -88,6 +88,35 @@ func DenyNew() Option {
 	return Option{"DenyNew", func(s *Spec) { s.DenyNew = true }}
 }
 
+// Clock makes the limiter read the time from now, in place of the system's clock: the clock of
+// a test, which it advances by hand. Every constructor takes it. It is no part of the text
+// form, and a change of the limit keeps it.
+//
+// now must be safe for concurrent use and fast, and must not call the limiter or panic.
+// Elapsed time is that of [time.Time.Sub], so a time with a monotonic reading is followed by that.
+// A step back takes no time; one of more than a year takes a year. Altogether the clock counts
+// for 4.5 years from the call of the constructor. A limiter with a clock of its own takes longer
+// for a decision.
+//
+// [Wait], [WaitAll], [Sleep] and the adapters that wait sleep in real time, and look again at
+// least once a second. Where no code takes a clock, testing/synctest needs no option.
+func Clock(now func() time.Time) Option {
+	if now == nil {
+		panic("algo: Clock: the function is nil")
+	}
+	return Option{clockOption, func(s *Spec) { s.clock = &now }}
+}
+
+const clockOption = "Clock"
+
+// Clock returns the function that the option [Clock] has set, or nil.
+func (s Spec) Clock() func() time.Time {
+	if s.clock == nil {
+		return nil
+	}
+	return *s.clock
+}
+
 // write sets one option.
 func (s *Spec) write(o Option) {
 	o.apply(s)
@@ -105,6 +134,9 @@ func (s Spec) Options() (opts []Option) {
 		if s.given(i) {
 			opts = append(opts, Option{f.option, func(to *Spec) { f.copy(to, &s) }})
 		}
+	}
+	if s.clock != nil {
+		opts = append(opts, Clock(*s.clock))
 	}
 	return opts
 }

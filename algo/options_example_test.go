@@ -60,3 +60,15 @@ func ExampleSpec_spread() {
 	fmt.Println(len(edges) > 5)
 	// Output: true
 }
+
+// A test that does not wait for an hour.
+func ExampleClock() {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	calls := algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.Clock(func() time.Time { return now })))
+	fmt.Println(calls.Allow("ann", 1), calls.Allow("ann", 1))
+	now = now.Add(time.Hour)
+	fmt.Println(calls.Allow("ann", 1))
+	// Output:
+	// true false
+	// true
+}

@@ -67,7 +67,8 @@ type Spec struct {
 	MaxKeys int64 `json:"keys,omitzero"`     // see [MaxKeys]
 	DenyNew bool  `json:"deny-new,omitzero"` // see [DenyNew]
 
-	zeros uint32 // options given as zero: bit i is fields[i]
+	zeros uint32            // options given as zero: bit i is fields[i]
+	clock *func() time.Time // see [Clock]; a pointer, so that Specs can be compared
 }
 
 // fields lists the options of a Spec, in the order in which String writes them.

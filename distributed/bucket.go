@@ -62,6 +62,7 @@ type bucket struct {
 	gcra *decide.GCRA
 	decide.Params
 	spec algo.Spec // as a token bucket
+	clock
 }
 
 func newTokenBucket(s algo.Spec) (limit, error) {
@@ -95,7 +96,7 @@ func newBucket(s algo.Spec, g *decide.GCRA, err error) (limit, error) {
 	p := g.Params()
 	return &bucket{g, p, algo.Spec{
 		Rate: s.Rate, Burst: g.Limit(), MaxWait: micros(p.MaxWait), MaxKeys: s.MaxKeys, DenyNew: s.DenyNew,
-	}}, nil
+	}, s.Clock()}, nil
 }
 
 func microseconds(r algo.Rate) decide.Rate {
@@ -211,5 +212,5 @@ func (b *bucket) describe() algo.Description {
 func (b *bucket) local(of instances, was algo.Limiter) algo.Limiter {
 	s := b.spec
 	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)
-	return portionOf(s, b.spec.Rate, of, was)
+	return portionOf(s, b.spec.Rate, b.clock, of, was)
 }

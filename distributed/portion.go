@@ -49,6 +49,7 @@ func slower(r algo.Rate, by int) algo.Rate {
 // later all instances together admit at most N*c + R*w.
 type portion struct {
 	algo.Limiter
+	clock
 	each float64 // nanoseconds in which R/N pays for a unit
 	held int64   // units that a full key has besides the time that it saves: a window's are of that time
 
@@ -59,17 +60,35 @@ type portion struct {
 // maxSaving bounds the keys that save; beyond, any one of them starts again.
 const maxSaving = 10_000
 
+// clock is the function of the option [algo.Clock]; nil: the system's clock.
+type clock func() time.Time
+
+// options are those of a limiter on c.
+func (c clock) options() []algo.Option {
+	if c == nil {
+		return nil
+	}
+	return []algo.Option{algo.Clock(c)}
+}
+
+func (c clock) now() time.Time {
+	if c == nil {
+		return time.Now()
+	}
+	return c()
+}
+
 // portionOf returns the portion that part describes, of a limit at the rate r: was, changed in use, or a
 // new one. A part that is no limit is replaced by one unit at a time.
-func portionOf(part algo.Spec, r algo.Rate, of instances, was algo.Limiter) algo.Limiter {
-	p := &portion{saving: map[string]time.Time{}}
+func portionOf(part algo.Spec, r algo.Rate, c clock, of instances, was algo.Limiter) algo.Limiter {
+	p := &portion{clock: c, saving: map[string]time.Time{}}
 	if before, ok := was.(*portion); ok && part.Apply(before.Limiter) == nil {
 		p.Limiter, p.saving = before.Limiter, before.keep()
-	} else if l, err := part.New(); err == nil {
+	} else if l, err := part.New(c.options()...); err == nil {
 		p.Limiter = l
 	} else {
 		part = algo.Spec{Rate: slower(algo.Rate{Count: 1, Period: max(r.Period/time.Duration(r.Count), 1)}, of.count), Burst: 1, MaxKeys: part.MaxKeys, DenyNew: part.DenyNew}
-		p.Limiter = algo.Must(part.New())
+		p.Limiter = algo.Must(part.New(c.options()...))
 	}
 	p.each = float64(r.Period) / float64(r.Count) * float64(of.count)
 	p.held = part.Burst
@@ -102,7 +121,7 @@ func (p *portion) save(ctx context.Context, key string, n int64) (algo.Lease, er
 	if err != nil {
 		return held, err
 	}
-	now := time.Now()
+	now := p.now()
 	since, known := p.saving[key]
 	if full := now.Add(held.ResetAfter); !known || held.ResetAfter > 0 && full.After(since) {
 		since = full

@@ -76,13 +76,14 @@ type region struct {
 	decide.Escrow
 	global *Limiter
 	spec   algo.Spec // of the floor
+	clock
 	window time.Duration
 }
 
 func newRegion(global *Limiter, b *bucket, regions int, maxExcess int64) *region {
 	part := maxExcess / int64(regions)
 	const least = 10 * time.Second
-	r := &region{global: global, window: micros(part * b.Emission)}
+	r := &region{global: global, clock: b.clock, window: micros(part * b.Emission)}
 	r.Hold = part / 2
 	r.Advance = part - r.Hold
 	memory := max(micros(b.Depth), least)
@@ -138,7 +139,7 @@ func (g *region) describe() algo.Description {
 func (g *region) local(of instances, was algo.Limiter) algo.Limiter {
 	s := g.spec
 	s.Rate, s.Burst = slower(s.Rate, of.count), of.part(s.Burst)
-	return portionOf(s, g.spec.Rate, of, was)
+	return portionOf(s, g.spec.Rate, g.clock, of, was)
 }
 
 // leaseIfAsked leases, in the background, the units that the reply to r asks

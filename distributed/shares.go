@@ -26,7 +26,7 @@ type Shares struct {
 
 // Shares divides r between at most 63 children by name. floors are units in a period of r,
 // together at most the count of r; the options are [algo.Burst] (default: the count of r),
-// and, for the decisions without Redis, [algo.MaxKeys] and [algo.DenyNew].
+// and, for the decisions without Redis, [algo.MaxKeys], [algo.DenyNew] and [algo.Clock].
 //
 // A decision is one step and one round trip. Time is counted in microseconds, and nothing
 // is rounded. While Redis is away each instance divides its part of rate and burst
@@ -180,5 +180,5 @@ func (c *share) local(of instances, _ algo.Limiter) algo.Limiter {
 		rate.Period = min(rate.Period*time.Duration(of.count), decide.MaxSpan)
 		c.parts, c.of = algo.Must(shares.New(rate, c.floors, opts...)), of
 	}
-	return &portion{Limiter: c.parts.Child(c.name), each: float64(c.spec.Rate.Period) / float64(c.spec.Rate.Count) * float64(of.count), saving: map[string]time.Time{}}
+	return &portion{Limiter: c.parts.Child(c.name), clock: c.spec.Clock(), each: float64(c.spec.Rate.Period) / float64(c.spec.Rate.Count) * float64(of.count), saving: map[string]time.Time{}}
 }

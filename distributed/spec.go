@@ -25,8 +25,9 @@ var kinds = map[string]kind{
 
 // Limiter makes the limit that spec describes: a token-bucket, leaky-bucket,
 // pacer, fixed-window, sliding-window or sliding-log; see the methods of these
-// names. The options keys and deny-new concern the decisions without Redis. See
-// [algo.Spec.Apply] for a change in use.
+// names. The options keys and deny-new concern the decisions without Redis, and so does
+// [algo.Clock]: where Redis decides, time is the server's. See [algo.Spec.Apply] for a change
+// in use.
 func (s *Store) Limiter(name string, spec algo.Spec) (*Limiter, error) {
 	kind, err := kindOf(&spec)
 	if err != nil {
@@ -129,14 +130,18 @@ func (l *Limiter) errorf(format string, args ...any) error {
 // [algo.Spec.Apply].
 func (l *Limiter) SetSpec(s algo.Spec) error {
 	return l.change(func(was *algo.Spec) error {
-		if _, err := kindOf(&s); err != nil {
+		_, err := kindOf(&s)
+		if err != nil {
 			return err
 		}
 		if s.Algorithm != was.Algorithm {
 			return fmt.Errorf("algorithm is %q and cannot be changed in use: make a new limiter", s.Algorithm)
 		}
+		if now := clock(was.Clock()); now != nil {
+			s, err = s.With(now.options()...)
+		}
 		*was = s
-		return nil
+		return err
 	})
 }
 

@@ -77,7 +77,7 @@ func (w *window) local(of instances, was algo.Limiter) algo.Limiter {
 	if s.Rate.Count = of.part(w.quota); w.quota < int64(of.count) {
 		s = algo.Spec{Rate: slower(w.spec.Rate, of.count), Burst: 1, MaxKeys: s.MaxKeys, DenyNew: s.DenyNew}
 	}
-	return portionOf(s, w.spec.Rate, of, was)
+	return portionOf(s, w.spec.Rate, w.spec.Clock(), of, was)
 }
 
 // fixedWindow is [decide.FixedWindow] in microseconds, as fixedwindow.lua runs

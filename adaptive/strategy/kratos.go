@@ -63,6 +63,9 @@ const (
 	kratosCoolDown = int64(time.Second)
 )
 
+// On replaces the machine.
+func (k *kratos) On(m machine.Machine) { k.machine = m }
+
 type kratos struct {
 	wiring.Owned
 	machine machine.Machine

@@ -47,13 +47,13 @@ type Ban struct {
 // NewBan wraps l. The rate denials is the number of denials that causes a ban,
 // and the period they are counted in, for example PerMinute(10): 1 to 1048575
 // in 1 ms to 365 days. The first ban lasts first, later ones at most longest,
-// up to 90 days. The only option is [algo.MaxKeys]. The error names the field and
-// its value. It panics if l is nil.
+// up to 90 days. The options are [algo.MaxKeys] and [algo.Clock], of the bans: l has its own.
+// The error names the field and its value. It panics if l is nil.
 func NewBan(l algo.Limiter, denials algo.Rate, first, longest time.Duration, opts ...algo.Option) (*Ban, error) {
 	if l == nil {
 		panic("guard: NewBan: the limiter is nil")
 	}
-	keys, err := maxKeys(opts)
+	room, err := tables(opts)
 	if err == nil {
 		err = decide.CheckBan(denials.Count, denials.Period, first, longest)
 	}
@@ -61,25 +61,24 @@ func NewBan(l algo.Limiter, denials algo.Rate, first, longest time.Duration, opt
 		return nil, fmt.Errorf("guard: ban: %w", err)
 	}
 	b := &Ban{limiter: l, duration: newBanDuration(first, longest), counter: newDenialCounter(denials)}
-	// Keys that shared a word would be banned for each other.
-	room := keystore.Config{MaxKeys: keys, Evict: true}
 	b.bans.Init(room, nil)
 	b.denials.Init(room, nil)
 	return b, nil
 }
 
-// maxKeys is the value of the option MaxKeys, or its default.
-func maxKeys(opts []algo.Option) (int, error) {
+// tables is what opts say about the tables of keys. Keys that shared a word would be banned for
+// each other, so a full table evicts.
+func tables(opts []algo.Option) (keystore.Config, error) {
 	for _, o := range opts {
-		if o.String() != "MaxKeys" {
-			return 0, fmt.Errorf("does not take the option %s, only MaxKeys", o)
+		if o.String() != "MaxKeys" && o.String() != "Clock" {
+			return keystore.Config{}, fmt.Errorf("does not take the option %s, only MaxKeys and Clock", o)
 		}
 	}
 	s, err := algo.Spec{Rate: algo.PerSecond(1)}.With(opts...)
 	if err != nil {
 		err = errors.New(strings.TrimPrefix(err.Error(), "algo: token bucket: "))
 	}
-	return int(cmp.Or(s.MaxKeys, 1<<20)), err
+	return keystore.Config{MaxKeys: int(cmp.Or(s.MaxKeys, 1<<20)), Evict: true, Now: s.Clock()}, err
 }
 
 // Unwrap returns the limiter.

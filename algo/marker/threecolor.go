@@ -36,7 +36,7 @@ func tableOf(opts []algo.Option) (engine.Config, error) {
 	if err != nil {
 		err = errors.New(strings.TrimPrefix(err.Error(), "algo: sliding log: "))
 	}
-	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew}, err
+	return engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew, Now: s.Clock()}, err
 }
 
 // local is r in nanoseconds.

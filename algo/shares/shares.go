@@ -48,7 +48,7 @@ type Shares struct {
 
 // New divides r between at most 63 children by name. floors are units in a period of
 // r, 0 or more, and together at most the count of r. The options are [algo.Burst] (default: the
-// rate's count), [algo.MaxKeys] and [algo.DenyNew]. The error names the field and the invalid value;
+// rate's count), [algo.MaxKeys], [algo.DenyNew] and [algo.Clock]. The error names the field and the invalid value;
 // the burst must have a unit for each child with a floor, and one more.
 func New(r algo.Rate, floors map[string]int64, opts ...algo.Option) (*Shares, error) {
 	s, err := algo.Spec{Algorithm: "leaky-bucket", Rate: r}.With(opts...)
@@ -68,7 +68,7 @@ func New(r algo.Rate, floors map[string]int64, opts ...algo.Option) (*Shares, er
 	if err != nil {
 		return nil, fmt.Errorf("shares: %w", err)
 	}
-	table := engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew}
+	table := engine.Config{MaxKeys: int(s.MaxKeys), DenyNew: s.DenyNew, Now: s.Clock()}
 	store := engine.NewValues(table, (*decide.SharesState).Inherit)
 	child := func(i int) *algo.RateLimiter {
 		d := &decide.Share{Shares: p, Child: i}

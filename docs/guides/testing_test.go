@@ -3,6 +3,8 @@ package guides_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,6 +36,36 @@ func TestQuotaComesBack(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		require.Equal(t, 200, get(api, "/", "key-a").Code)
 	})
+}
+
+// hand is a clock that a test moves.
+type hand struct{ nanos atomic.Int64 }
+
+func (h *hand) now() time.Time          { return time.Unix(0, h.nanos.Load()) }
+func (h *hand) advance(d time.Duration) { h.nanos.Add(int64(d)) }
+
+// Over sockets, and beside other tests.
+func TestQuotaOverASocket(t *testing.T) {
+	t.Parallel()
+	clock := &hand{}
+	perUser := algo.Must(algo.NewTokenBucket(algo.PerHour(1), algo.Clock(clock.now)))
+	api := httptest.NewServer(newAPI(perUser))
+	defer api.Close()
+	require.Equal(t, 200, call(t, api.URL, "key-a"))
+	require.Equal(t, 429, call(t, api.URL, "key-a"))
+	clock.advance(time.Hour)
+	require.Equal(t, 200, call(t, api.URL, "key-a"))
+}
+
+// call sends a request with an API key.
+func call(t *testing.T, url, apiKey string) int {
+	r, err := http.NewRequestWithContext(t.Context(), "GET", url, nil)
+	require.NoError(t, err)
+	r.Header.Set("X-Api-Key", apiKey)
+	resp, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp.StatusCode
 }
 
 // The answers that a limiter can give, without waiting for it to give them.

@@ -85,15 +85,16 @@ var Limiter func(Engine) any
 
 // Config bounds the table of keys.
 type Config struct {
-	MaxKeys int  // 0: DefaultMaxKeys
-	DenyNew bool // a new key is denied in a full table, and replaces no other
+	MaxKeys int              // 0: DefaultMaxKeys
+	DenyNew bool             // a new key is denied in a full table, and replaces no other
+	Now     func() time.Time // nil: the system's clock
 }
 
 // DefaultMaxKeys is the room of a table for keys.
 const DefaultMaxKeys = 1 << 20
 
 func (c Config) store() keystore.Config {
-	return keystore.Config{MaxKeys: cmp.Or(c.MaxKeys, DefaultMaxKeys), Evict: !c.DenyNew}
+	return keystore.Config{MaxKeys: cmp.Or(c.MaxKeys, DefaultMaxKeys), Evict: !c.DenyNew, Now: c.Now}
 }
 
 // NewWords makes a store of one word a key.

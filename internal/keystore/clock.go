@@ -1,6 +1,9 @@
 package keystore
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // The unit of every instant and span is the tick, 1/64 ns.
 //
@@ -16,15 +19,57 @@ const (
 // Clock reads monotonic time in ticks since its start. It counts for 4.5
 // years. The start is a field and not a package variable, so that
 // testing/synctest can replace the time of a store made in its bubble.
-type Clock struct{ Start time.Time }
+type Clock struct {
+	Start time.Time
+	given *given // nil: the system's clock
+}
 
 // StartClock starts a clock one nanosecond ago: the word 0 is a key that was
-// never used, so a reading must be above it.
-func StartClock() Clock { return Clock{time.Now().Add(-time.Nanosecond)} }
+// never used, so a reading must be above it. Time is that of now, or of the system
+// if now is nil.
+func StartClock(now func() time.Time) Clock {
+	if now == nil {
+		return Clock{Start: time.Now().Add(-time.Nanosecond)}
+	}
+	t := now()
+	return Clock{t.Add(-time.Nanosecond), &given{now: now, latest: t, ticks: TicksPerNano}}
+}
 
 // Now reads the clock. A reading takes about 25 ns, most of a decision, so a
 // decision takes one.
-func (c Clock) Now() int64 { return ToTicks(time.Since(c.Start)) }
+func (c *Clock) Now() int64 {
+	if c.given != nil {
+		return c.given.read()
+	}
+	return c.system()
+}
+
+// system is Now of the system's clock; it is inlined.
+func (c *Clock) system() int64 { return ToTicks(time.Since(c.Start)) }
+
+// given is a clock that a user has given. Its ticks never go back: a step back takes no
+// time, and time goes on from there. A step of more than a year takes a year, in which every
+// limit has forgotten everything.
+type given struct {
+	now    func() time.Time
+	mu     sync.Mutex
+	latest time.Time
+	ticks  int64
+}
+
+const mostStep = 366 * 24 * time.Hour
+
+func (g *given) read() int64 {
+	g.mu.Lock() // before the reading: one that is late would be a step back
+	defer g.mu.Unlock()
+	t := g.now()
+	g.ticks += ToTicks(min(max(t.Sub(g.latest), 0), mostStep))
+	if g.ticks < 0 {
+		g.ticks = ToTicks(mostTicks)
+	}
+	g.latest = t
+	return g.ticks
+}
 
 // Reading is one reading for several clocks. The zero Reading is still to be taken.
 type Reading struct {
@@ -34,11 +79,14 @@ type Reading struct {
 
 // Of returns the value of c at the reading, and takes the reading first if
 // need be. A reading from before c was started counts as its start: below 0 every state
-// would lie in the future.
+// would lie in the future. A clock that was given is read by itself.
 func (r *Reading) Of(c *Clock) int64 {
 	if r.Clock == nil {
 		r.Clock, r.Ticks = c, c.Now()
 		return r.Ticks
+	}
+	if c.given != nil || r.Clock.given != nil {
+		return c.Now()
 	}
 	return max(r.Ticks+ToTicks(r.Clock.Start.Sub(c.Start)), TicksPerNano)
 }
@@ -52,10 +100,9 @@ func (r *Reading) OrNow(c *Clock) int64 {
 }
 
 // ToTicks converts d, and saturates at the largest duration that ticks hold.
-func ToTicks(d time.Duration) int64 {
-	const most = 1<<(63-tickShift) - 1
-	return int64(min(d, most)) << tickShift
-}
+func ToTicks(d time.Duration) int64 { return int64(min(d, mostTicks)) << tickShift }
+
+const mostTicks time.Duration = 1<<(63-tickShift) - 1
 
 // ToDuration converts ticks and rounds up: a caller that waits for the result
 // is never early.

@@ -22,8 +22,8 @@ type pair struct{ a, b int64 }
 // tests count.
 func newPairs(maxKeys int, evict bool) *Store[*pair, pair] {
 	s := new(Store[*pair, pair])
-	s.Init(Config{maxKeys, evict}, nil)
-	s.Clock = Clock{time.Now().Add(time.Hour)}
+	s.Init(Config{MaxKeys: maxKeys, Evict: evict}, nil)
+	s.Clock = Clock{Start: time.Now().Add(time.Hour)}
 	return s
 }
 
@@ -145,7 +145,7 @@ func TestLockedUnchangedValueLeavesNothingBehind(t *testing.T) {
 func TestLockedLateReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newPairs(1, true)
-		s.Clock = StartClock()
+		s.Clock = StartClock(nil)
 		unchanged := func(State[*pair], int64) (*pair, int64, bool) { return nil, 0, false }
 		evicted := fill(s, "", s.Clock.Now(), 1000)[3]
 		late := s.Clock.Now()
@@ -208,7 +208,7 @@ func TestLockedCountsExactly(t *testing.T) {
 // A value whose memory is worth keeping is copied, not assigned.
 func TestLockedInherit(t *testing.T) {
 	s := new(Store[*[]int, []int])
-	s.Init(Config{1, true}, func(heir, from *[]int) { *heir = append((*heir)[:0], *from...) })
+	s.Init(Config{MaxKeys: 1, Evict: true}, func(heir, from *[]int) { *heir = append((*heir)[:0], *from...) })
 	kept := 0
 	for i := range 100 {
 		s.Update(strconv.Itoa(i), s.Clock.Now(), func(st State[*[]int], _ int64) (*[]int, int64, bool) {

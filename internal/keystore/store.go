@@ -4,6 +4,7 @@ package keystore
 
 import (
 	"math"
+	"time"
 
 	"github.com/sluice-go/sluice/internal/interleave"
 )
@@ -30,8 +31,9 @@ type Store[S, V any] struct {
 
 // Config bounds a Store.
 type Config struct {
-	MaxKeys int  // live keys that have room
-	Evict   bool // without room, a new key replaces the one of 16 with the least debt
+	MaxKeys int              // live keys that have room
+	Evict   bool             // without room, a new key replaces the one of 16 with the least debt
+	Now     func() time.Time // nil: the system's clock
 }
 
 // unkeyed is the state of the empty key. It keeps two cache lines to itself, so that a processor
@@ -48,7 +50,7 @@ type unkeyed[V any] struct {
 // Init makes s ready and starts its clock. inherit copies a value into one that
 // may hold memory worth keeping; nil assigns.
 func (s *Store[S, V]) Init(c Config, inherit func(heir, from *V)) {
-	s.Clock = StartClock()
+	s.Clock = StartClock(c.Now)
 	s.keys.init(c)
 	s.copying = inherit
 	var state S
@@ -112,8 +114,12 @@ const (
 // f may run several times. A value is locked while f runs, so f must not block, call
 // out or panic.
 func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64) (next S, expiry int64, ok bool)) (now int64, r Result) {
-	if at == Now {
-		at = s.Clock.Now()
+	switch {
+	case at != Now:
+	case s.Clock.given == nil:
+		at = s.Clock.system()
+	default:
+		at = s.Clock.given.read()
 	}
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)

@@ -22,7 +22,7 @@ type words = Store[int64, struct{}]
 
 func newWords(maxKeys int, evict bool) *words {
 	s := new(words)
-	s.Init(Config{maxKeys, evict}, nil)
+	s.Init(Config{MaxKeys: maxKeys, Evict: evict}, nil)
 	return s
 }
 
