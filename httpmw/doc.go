@@ -25,14 +25,14 @@
 // Denials carry Retry-After-Ms, the wait in milliseconds, spread by up to 20 %, at most 5 s, or
 // until the whole quota is back, at most 1 s; and Retry-After, the same in whole seconds,
 // rounded up. A request after either time succeeds unless others spend the quota in between.
-// Both are omitted when the cost can never fit.
+// Both are omitted where a retry is in vain: for a cost that can never fit, a ban without an end,
+// or a deadline that comes first.
 //
-// Many clients that were denied at the same instant come back spread out if they
-// read Retry-After-Ms, as package httpmw/client and the clients of some large services do, or
-// speak gRPC. Those that wait whole seconds come back together, and find the burst
-// of the limit each time: if they should get more, use a burst of a second of the
-// rate, or algo.MaxWait(time.Second), with which the limit lets them wait their
-// turn.
+// Many clients that were denied at the same instant come back spread out if they read
+// Retry-After-Ms, as package httpmw/client and the clients of some large services do, or speak
+// gRPC. Those that wait whole seconds come back together, and find the burst of the limit each
+// time: if they should get more, use a burst of a second of the rate, or
+// algo.MaxWait(time.Second), with which the limit lets them wait their turn.
 //
 // The body is problem details (RFC 9457), or a short text for clients that prefer it.
 // Package httpmw/rpc answers gRPC, gRPC-Web and Connect requests in their own protocol.
