@@ -1,14 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -23,44 +20,23 @@ import (
 const asCommand = "GATEWAY_TEST_AS_COMMAND"
 
 // spawn runs the command in a process of its own, so that clients in this one
-// are no part of its load. It returns the address for clients and what the
-// process wrote, complete once it has ended.
-func spawn(t *testing.T, file string) (front string, ended func() []string) {
+// are no part of its load. Its log is complete once it has ended.
+func spawn(t *testing.T, file string) *process {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "gateway.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(addresses+"timeouts: {unready: 0s}\n"+file), 0o600))
 	self, err := os.Executable()
 	require.NoError(t, err)
-	child := exec.Command(self, "-config", path)
+	p := newProcess(t, "timeouts: {unready: 0s}\n"+file)
+	child := exec.Command(self, "-config", p.path)
 	child.Env = append(os.Environ(), asCommand+"=1")
-	stderr, err := child.StderrPipe()
-	require.NoError(t, err)
+	child.Stderr = p.log
 	require.NoError(t, child.Start())
-	serving, lines := make(chan string, 1), make(chan []string, 1)
+	p.stop = func() { _ = child.Process.Signal(os.Interrupt) }
 	go func() {
-		var all []string
-		at := regexp.MustCompile(`msg=serving listen=(\S+)`)
-		for s := bufio.NewScanner(stderr); s.Scan(); {
-			all = append(all, s.Text())
-			if m := at.FindStringSubmatch(s.Text()); m != nil {
-				serving <- "http://" + m[1]
-			}
-		}
-		lines <- all
-	}()
-	end := sync.OnceValue(func() []string {
-		_ = child.Process.Signal(os.Interrupt)
-		all := <-lines
+		defer close(p.ended)
 		_ = child.Wait()
-		return all
-	})
-	t.Cleanup(func() { end() })
-	select {
-	case front = <-serving:
-	case <-time.After(10 * time.Second):
-		require.Fail(t, "the command does not serve", "%q", end())
-	}
-	return front, end
+	}()
+	p.await()
+	return p
 }
 
 // answers counts statuses.
@@ -118,8 +94,8 @@ const inTime = 175 * time.Millisecond
 func TestNoNeedlessDenials(t *testing.T) {
 	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	routes := "routes: [{pattern: /, upstream: '" + u + "', limits: [{name: a, key: ip, limit: 1000000/s}]}]\n"
-	unprotected, _ := spawn(t, "overload: off\n"+routes)
-	protected, _ := spawn(t, routes)
+	unprotected := spawn(t, "overload: off\n"+routes).front
+	protected := spawn(t, routes).front
 	for _, connections := range []int{64, 128, 256, 512} {
 		client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: connections}}
 		for _, load := range loads {

@@ -153,7 +153,7 @@ func TestBodiesPassWhole(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = w.Write(body)
 	})
-	front, _ := spawn(t, "overload: off\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: ip, limit: 1000000/s}]}]\n")
+	front := spawn(t, "overload: off\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: ip, limit: 1000000/s}]}]\n").front
 	payload := bytes.Repeat([]byte("0123456789"), 1000)
 	var clients sync.WaitGroup
 	for range 20 {

@@ -25,9 +25,9 @@ func TestHashesOfInstances(t *testing.T) {
 func deniedHash(t *testing.T, file string) string {
 	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer upstream.Close()
-	front, end := spawn(t, file+"routes: [{pattern: /, upstream: '"+upstream.URL+"', limits: [{name: one, key: header:X-User, limit: 1/h}]}]\n")
+	p := spawn(t, file+"routes: [{pattern: /, upstream: '"+upstream.URL+"', limits: [{name: one, key: header:X-User, limit: 1/h}]}]\n")
 	for range 2 {
-		r, err := http.NewRequest(http.MethodGet, front, nil)
+		r, err := http.NewRequest(http.MethodGet, p.front, nil)
 		require.NoError(t, err)
 		r.Header.Set("X-User", "alice")
 		resp, err := http.DefaultClient.Do(r)
@@ -35,12 +35,8 @@ func deniedHash(t *testing.T, file string) string {
 		require.NoError(t, resp.Body.Close())
 	}
 	hash := regexp.MustCompile(`msg="requests denied".*\bkey=([0-9a-f]{16})`)
-	lines := end()
-	for _, line := range lines {
-		if m := hash.FindStringSubmatch(line); m != nil {
-			return m[1]
-		}
-	}
-	require.Fail(t, "no denial in the log", "%q", lines)
-	return ""
+	p.end()
+	found := hash.FindStringSubmatch(p.log.String())
+	require.NotNil(t, found, "no denial in the log: %s", p.log)
+	return found[1]
 }

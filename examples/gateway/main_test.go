@@ -36,7 +36,7 @@ type process struct {
 	path         string
 	front, admin string // URLs
 	hup          chan os.Signal
-	stop         context.CancelFunc
+	stop         func()
 	exit         int // once ended is closed
 	ended        chan struct{}
 	log          *logged
@@ -47,30 +47,44 @@ const addresses = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
 // start runs the command on a file, to which the addresses are added.
 func start(t *testing.T, file string) *process {
 	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	p := &process{
-		t: t, path: filepath.Join(t.TempDir(), "gateway.yaml"), stop: stop,
-		hup: make(chan os.Signal), ended: make(chan struct{}), log: &logged{},
-	}
-	p.write(file)
+	p := newProcess(t, file)
+	var ctx context.Context
+	ctx, p.stop = context.WithCancel(context.Background())
 	go func() {
 		defer close(p.ended)
 		p.exit = gateway.Run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
 	}()
+	p.await()
+	return p
+}
+
+func newProcess(t *testing.T, file string) *process {
+	p := &process{t: t, path: filepath.Join(t.TempDir(), "gateway.yaml"), hup: make(chan os.Signal), ended: make(chan struct{}), log: &logged{}}
+	p.write(file)
+	return p
+}
+
+// await waits until the process serves, which ends with the test.
+func (p *process) await() {
+	p.t.Helper()
 	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
-	require.Eventually(t, func() bool {
+	require.Eventually(p.t, func() bool {
 		m := serving.FindStringSubmatch(p.log.String())
 		if m != nil {
 			p.front, p.admin = "http://"+m[1], "http://"+m[2]
 		}
 		return m != nil
 	}, 10*time.Second, time.Millisecond)
-	t.Cleanup(func() {
-		stop()
-		<-p.ended
+	p.t.Cleanup(func() {
+		p.end()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return p
+}
+
+// end stops the process in order.
+func (p *process) end() {
+	p.stop()
+	<-p.ended
 }
 
 // write replaces the file in one step, as editors do.

@@ -45,16 +45,16 @@ func TestRedisOutageInTheLog(t *testing.T) {
 func TestNoLinesOfTheRedisClient(t *testing.T) {
 	server := redistest.Start(t)
 	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
-	front, ended := spawn(t, "store: redis\nredis: {addresses: ['"+server.Addr()+"']}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: global, limit: 100000/h}]}]\n")
+	p := spawn(t, "store: redis\nredis: {addresses: ['"+server.Addr()+"']}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: global, limit: 100000/h}]}]\n")
 	server.Kill()
 	var got answers
 	for begun := time.Now(); time.Since(begun) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
-		got.get(http.DefaultClient, front)
+		got.get(http.DefaultClient, p.front)
 	}
-	lines := ended()
+	p.end()
 	require.Positive(t, got[200].Load())
-	require.Contains(t, strings.Join(lines, "\n"), "state=open")
-	for _, line := range lines {
+	require.Contains(t, p.log.String(), "state=open")
+	for line := range strings.Lines(p.log.String()) {
 		require.Regexp(t, `^time=\S+ level=`, line)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -21,6 +22,7 @@ type Request struct {
 	Status   int
 	Denied   bool   // by a limit, or for lack of a decision
 	Client   string // its address, behind the trusted proxies
+	Passed   bool   // on by a proxy that is not trusted, to which the address belongs
 	Key      string // the hash of the key that was denied, in hexadecimal; empty without one
 	Policy   string // that denied it
 	Cause    string // the reason of the denial, and its cause after a colon
@@ -62,7 +64,7 @@ func named(pattern string, next http.Handler) http.Handler {
 
 // identified notes the client of a request, and gives it an X-Request-Id if it has none that is
 // fit for a log.
-func identified(client keyfunc.HTTP, next http.Handler) http.Handler {
+func identified(client keyfunc.HTTP, trusted []netip.Prefix, next http.Handler) http.Handler {
 	fit := regexp.MustCompile(`^[\w.:+/=-]{1,128}$`)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get("X-Request-Id")
@@ -73,6 +75,7 @@ func identified(client keyfunc.HTTP, next http.Handler) http.Handler {
 		if is := requestOf(r); is != nil {
 			is.ID = id
 			is.Client, _ = client(r) // without an address there is none to note
+			is.Passed = r.Header["X-Forwarded-For"] != nil && !isTrusted(r.RemoteAddr, trusted)
 		}
 		next.ServeHTTP(w, r)
 	})

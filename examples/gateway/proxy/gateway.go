@@ -37,6 +37,7 @@ type Gateway struct {
 	journal   *live.Journal // nil: no snapshots
 	random    []byte        // pepper where the file names none
 	failures  *algo.RateLimiter
+	passed    *algo.RateLimiter // lines about proxies that are not trusted
 	current   atomic.Pointer[generation]
 	Upgraded  Upgraded
 	bodies    atomic.Int64
@@ -61,6 +62,7 @@ func New(f *config.File, opts Options) (*Gateway, error) {
 		transport: transport,
 		random:    config.RandomPepper(),
 		failures:  algo.Must(algo.NewTokenBucket(algo.PerSecond(1), algo.Burst(5))),
+		passed:    algo.Must(algo.NewTokenBucket(algo.PerMinute(1))),
 	}
 	if f.Snapshot.File != "" {
 		g.journal = live.NewJournal(f.Snapshot.File)

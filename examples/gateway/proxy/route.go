@@ -50,7 +50,7 @@ func (g *Gateway) assemble(f *config.File, limiters map[string]algo.Limiter, ove
 	if err != nil {
 		return nil, err
 	}
-	return identified(client, limitSend(f.Timeouts.Send, forBrowsers(f.CORS, g.protect(overload, mux)))), nil
+	return identified(client, f.Trusted, limitSend(f.Timeouts.Send, forBrowsers(f.CORS, g.protect(overload, mux)))), nil
 }
 
 func (g *Gateway) policyOf(l *config.Limit, limiter algo.Limiter, callers config.Callers) (httpmw.Policy, error) {
@@ -118,6 +118,10 @@ func (g *Gateway) observer() telemetry.Observer {
 				}
 				if e.KeyHash != 0 {
 					is.Key = fmt.Sprintf("%016x", e.KeyHash)
+				}
+				if is.Passed && g.passed.Allow("", 1) {
+					g.opts.Log.Warn("a denied request came through a proxy that is not trusted, whose clients share one key",
+						"code", "gateway.untrusted_proxy", "policy", e.Policy, "peer", is.Client, "do", "name it in trusted_proxies if it is yours")
 				}
 			}
 		}
