@@ -120,36 +120,30 @@ release-test: ## a release of a copy of the repository, actionlint, and dockerfi
 ##@ Measurements and pages
 
 # BENCH='-quick -only inflight' prints a first look, BENCH='-scaling 1,2,4' the same decisions on so many processors.
-RESULTS = $(abspath $(or $(OUT),bench/results))
-BENCH   ?= -out $(RESULTS)
-bench: ## this library beside its peers, and the attacks; four minutes; a page in bench/results, or OUT
+bench: ## this library beside its peers, and the attacks; four minutes; first, where a peer is ahead
 	$(REDIS)
-	@mkdir -p $(RESULTS)
 	cd bench && $(GO) run . $(BENCH)
 
 bench-own: ## the benchmarks of the packages, COUNT=10 times; compare ratios to the floor, not nanoseconds
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) ./algo ./adaptive ./httpmw ./grpcmw ./keyfunc
 
 # One core for the server, one for the load, nothing else on the machine. A part of it:
-#   make overload WORK=5ms,30ms LIMITERS=none,default LOADS=0.85,5 OUT=/tmp
-# OUT is the folder of the page (bench/results), RECORDS a file that keeps the figures of several
-# runs, LENGTH the seconds of each overload.
-overload: ## limiters before a real, overloaded server; 40 minutes; a page in bench/results, or OUT
-	@mkdir -p $(RESULTS)
+#   make overload WORK=5ms,30ms LIMITERS=none,default LOADS=0.85,5
+# OUT is the folder of overload.svg (none: no picture), RECORDS a file that keeps the figures of
+# several runs, LENGTH the seconds of each overload.
+overload: ## limiters before a real, overloaded server; 40 minutes; OUT=docs draws the picture
 	@GO="$(GO)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LOADS="$(LOADS)" LENGTH="$(LENGTH)" \
-	  OUT="$(RESULTS)" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
+	  OUT="$(abspath $(OUT))" RECORDS="$(abspath $(RECORDS))" sh bench/overload/run.sh
 
 # Traffic that is not a Poisson process, clients that retry, a container's quota (as root), 2 to 16
 # processors over HTTP/1.1, HTTP/2 and TLS; those that the machine lacks are left out. A part of it:
-#   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2 OUT=/tmp
+#   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2
 overload-cores: ## the same under bursts, retries, slow clients, quotas, and on 2 to 16 processors; 40 minutes
-	@mkdir -p $(RESULTS)
 	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" PROTOCOLS="$(PROTOCOLS)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
-	  OUT="$(RESULTS)" sh bench/overload/run.sh cores
+	  sh bench/overload/run.sh cores
 
-sim: ## simulated overload, in bench/results, or OUT; SIM=constants: if a constant changes; SIM=fairness: between tenants
-	@mkdir -p $(RESULTS)
-	cd bench && $(GO) run ./sim/cmd/$(or $(SIM),sim) -out $(RESULTS)
+sim: ## simulated overload; SIM=constants: if a constant changes; SIM=fairness: between tenants, OUT=docs draws its picture
+	cd bench && $(GO) run ./sim/cmd/$(or $(SIM),sim) $(if $(OUT),-out $(abspath $(OUT)))
 
 structure: ## the structure of the library and its English as numbers; TREE is another version
 	cd bench && $(GO) run ./structure -tree $(abspath $(or $(TREE),.))

@@ -1,5 +1,5 @@
 // Command bench runs sluice and its peers on the same work, in one process, in
-// turns, and writes a page of the results with its pictures:
+// turns, and prints the results, first those in which a peer is ahead:
 //
 //	make bench                    # about four minutes, on a quiet machine
 //	cd bench && go run . -quick   # about a minute, for a first look

@@ -4,7 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 )
@@ -14,7 +13,6 @@ func main() {
 		return
 	}
 	quick := flag.Bool("quick", false, "short samples: half a minute, for a first look")
-	out := flag.String("out", "", "the folder for benchmarks.md and its pictures; empty: the page goes to standard output")
 	only := flag.String("only", "", "run only the works and attacks whose id matches this expression")
 	procs := flag.String("scaling", "", "measure on these numbers of processors instead, such as 1,2,4,8,16, and print the tables")
 	flag.Parse()
@@ -22,7 +20,7 @@ func main() {
 		stop(scaling(*procs, plan{rounds: 10, sample: 50 * time.Millisecond}))
 		return
 	}
-	stop(run(*quick, *only, *out))
+	stop(run(*quick, *only))
 }
 
 // stop ends the program if there is an error.
@@ -33,7 +31,7 @@ func stop(err error) {
 	}
 }
 
-func run(quick bool, only, out string) error {
+func run(quick bool, only string) error {
 	chosen, err := regexp.Compile(only)
 	if err != nil {
 		return fmt.Errorf("-only is %q: %w", only, err)
@@ -47,15 +45,8 @@ func run(quick bool, only, out string) error {
 	if err := r.collect(chosen); err != nil {
 		return err
 	}
-	r.took = time.Since(r.when)
-	if out == "" {
-		_, err := fmt.Print(r.markdown())
-		return err
-	}
-	if err := r.pictures(out); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(out, "benchmarks.md"), []byte(r.markdown()), 0o644)
+	r.print(os.Stdout)
+	return nil
 }
 
 // collect runs everything that is chosen and prints its progress.

@@ -129,23 +129,3 @@ func (k newKeys) tooSlow() int {
 	at, _ := slices.BinarySearch(k.took, tooLong+1)
 	return len(k.took) - at
 }
-
-func (r report) newKeys(b *strings.Builder) {
-	if len(r.first) == 0 {
-		return
-	}
-	fmt.Fprintf(b, "### First decisions\n\nThe first decision of each of %d keys, one after the other, with two readings of the clock; then seven forced cycles "+
-		"of the collector with all keys live, of which the median is shown. \"nothing\" is no limiter: longer cycles there are the machine's. "+
-		"The first decision of a process is the median of 21 processes, after the limiter is made.\n\n"+
-		"| | median | 99.9 %% | 99.99 %% | longest | above %v | first of a process | a cycle of the collector |\n|---|--:|--:|--:|--:|--:|--:|--:|\n", r.keys, tooLong)
-	for _, k := range r.first {
-		started := ""
-		if k.started > 0 {
-			started = k.started.Round(100 * time.Nanosecond).String()
-		}
-		fmt.Fprintf(b, "| %s | %v | %v | %v | %v | %d | %s | %v |\n", k.library, k.quantile(.5), k.quantile(.999), k.quantile(.9999),
-			k.quantile(1), k.tooSlow(), started, k.collector.Round(10*time.Microsecond))
-	}
-	b.WriteString("\nThe table of sluice has a pointer for each 584 slots, and the collector looks at nothing else of it. It grows by a segment at a time: " +
-		"a new key that finds its segment full moves half of its keys, never more.\n\n")
-}

@@ -1,16 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"math"
+	"io"
+	"slices"
 	"strings"
+	"text/tabwriter"
 	"time"
 )
 
-// report is all that a run found out.
+// report is all that a run found out. Every figure in it was measured in that run.
 type report struct {
 	when    time.Time
-	took    time.Duration
 	quick   bool
 	plan    plan
 	machine machine
@@ -28,204 +30,198 @@ type attacked struct {
 	verdicts []verdict
 }
 
-// markdown is the page. Every figure in it was measured in this run.
-func (r report) markdown() string {
-	var b strings.Builder
-	r.title(&b)
-	r.answer(&b)
-	r.losses(&b)
-	r.head(&b)
-	r.measurements(&b)
-	r.memory(&b)
-	r.newKeys(&b)
-	r.remoteCosts(&b)
-	r.matrices(&b)
-	r.details(&b)
-	r.targets(&b)
-	return b.String()
-}
+// page writes tables whose cells are separated by tabs.
+type page struct{ *tabwriter.Writer }
 
-func (r report) title(b *strings.Builder) {
-	b.WriteString("# sluice beside its peers\n\n<!-- Written by the program in bench/. Do not edit. -->\n\n")
-	fmt.Fprintf(b, "Measured on %s in %v by `make bench`", r.when.Format("2006-01-02"), r.took.Round(time.Second))
-	if r.quick {
-		b.WriteString(" with `-quick`: **short samples, for a first look; do not compare them**")
-	}
-	b.WriteString(".\n\n")
-}
-
-// head says how it was measured.
-func (r report) head(b *strings.Builder) {
-	b.WriteString("## How\n\n| | |\n|---|---|\n")
-	m := r.machine
-	b.WriteString(m.String())
-	fmt.Fprintf(b, "| one reading of the clock | %.1f ns (clock source %s) |\n", m.clock, m.clocksource)
-	fmt.Fprintf(b, "| rounds | %d of %v for each contender, in turns |\n| peers | %s |\n\n",
-		r.plan.rounds, r.plan.sample, strings.Join(m.Peers, ", "))
-	b.WriteString("All libraries do the same work in one process. Each round times each of them once " +
-		"and begins with another one; before each sample the garbage is collected. Figures are medians over the rounds. " +
-		"A multiple is the median of the multiples within each round. " +
-		"Each sample is checked: a wrong admission or denial by a contender ends the run. " +
-		"With two goroutines, the time is wall time divided by the decisions of both: half the time of one core would be perfect.\n\n")
-}
-
-func (r report) targets(b *strings.Builder) {
-	ts := targets(r.results, r.prints)
-	if len(ts) == 0 {
-		return
-	}
-	b.WriteString("## Targets\n\nThey were set before the code was written.\n\n")
-	b.WriteString("| work | target | here | |\n|---|---|---|---|\n")
-	met := 0
-	var impossible []string
-	for _, t := range ts {
-		if t.met() {
-			met++
+func (p page) row(cells ...any) {
+	for _, c := range cells {
+		if f, ok := c.(float64); ok {
+			c = fmt.Sprintf("%.4g", f)
 		}
-		if t.impossible() {
-			impossible = append(impossible, fmt.Sprintf("%s (target %s, floor %.0f ns)", t.what, t.show(t.limit), t.floor))
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", t.what, t.show(t.limit), t.show(t.got), t.verdict())
+		_, _ = fmt.Fprintf(p, "%v\t", c)
 	}
-	fmt.Fprintf(b, "\n%d of %d are met.", met, len(ts))
-	if len(impossible) > 0 {
-		fmt.Fprintf(b, " Targets in nanoseconds suppose a clock that is read in about 25 ns; here it takes %.0f. "+
-			"The floor itself, with no limiter at all, is above the target of: %s.", r.machine.clock, strings.Join(impossible, "; "))
-	}
-	b.WriteString("\n\n")
+	_, _ = fmt.Fprintln(p)
 }
 
-// losses lists every peer that did the same work in less time or memory.
-func (r report) losses(b *strings.Builder) {
-	var lost []string
+// title ends a table and begins another one.
+func (p page) title(format string, args ...any) {
+	_ = p.Flush()
+	_, _ = fmt.Fprintf(p, "\n"+format+"\n", args...)
+	_ = p.Flush()
+}
+
+// print writes the losses first.
+func (r report) print(out io.Writer) {
+	p := page{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	defer func() { _ = p.Flush() }()
+	r.losses(p)
+	r.targets(p)
 	for _, res := range r.results {
-		lost = append(lost, res.losses()...)
+		res.table(p)
 	}
-	for _, p := range r.prints {
-		if ours := r.prints[0]; p.bytes < ours.bytes {
-			lost = append(lost, fmt.Sprintf("Memory: %s keeps %.0f bytes a key, sluice %.0f", p.library, p.bytes, ours.bytes))
+	r.memory(p)
+	for _, a := range r.attacks {
+		p.title("Attack %s: %s Holds: %s.", a.id, a.does, a.holds)
+		for _, v := range a.verdicts {
+			p.row(v.library, v.verdict(), v.figure)
 		}
 	}
-	for _, p := range r.remote {
-		lost = append(lost, p.losses(r.remote[0])...)
-	}
-	b.WriteString("## Where sluice loses\n\n")
-	if len(lost) == 0 {
-		b.WriteString("To no peer in these measurements. See the targets below for the ones that it misses.\n\n")
-		return
-	}
-	for _, l := range lost {
-		fmt.Fprintf(b, "- %s\n", l)
-	}
-	b.WriteString("\n")
+	r.head(p)
 }
 
-// losses compares each peer with each of ours: a peer that answers more than yes
-// or no is compared with Acquire, not with Allow.
-func (r result) losses() (lost []string) {
-	for _, us := range r.rows {
-		for _, x := range r.rows {
-			if us.kind != ours || x.kind != peer {
-				continue
-			}
-			if v := r.versus(x, us); v < 1 {
-				lost = append(lost, fmt.Sprintf("%s: %s takes %.2f x the time of %s", r.title, x.name, v, us.name))
-			}
-			if x.allocs < us.allocs {
-				lost = append(lost, fmt.Sprintf("%s: %s makes %g allocations, %s %g", r.title, x.name, x.allocs, us.name, us.allocs))
-			}
+// lacks says what the peers do not do that are often ahead.
+var lacks = []struct{ peer, what string }{
+	{"x/time/rate", "no keys, no refund, no time until the next admission"},
+	{"uber", "no keys, no answer: it sleeps"},
+	{"juju", "no keys, no refund"},
+	{"x/sync", "no outcome, no settlement, no guard against a second release"},
+	{"failsafe-go bulkhead", "no outcome, no settlement, no guard against a second release"},
+	{"failsafe-go adaptive limiter", "no look at the processor: a limit by latency alone"},
+	{"failsafe-go adaptive throttler", "no throttle for each server"},
+	{"kratos", "no limit below its threshold of the processor"},
+	{"httprate, no fields", "two windows in place of an exact wait, no refund"},
+	{"go-grpc-middleware", "no keys, no time in the denial, no refund"},
+	{"redis_rate", "no decision while Redis is away or late"},
+	{"ulule", "fixed windows; no decision while Redis is away or late"},
+}
+
+func lack(name string) string {
+	for _, l := range lacks {
+		if strings.Contains(name, l.peer) {
+			return l.what
 		}
-	}
-	return lost
-}
-
-// losses lists the resources of which p takes less than us.
-func (p remoteCost) losses(us remoteCost) (lost []string) {
-	for _, x := range []struct {
-		what     string
-		they, we float64
-	}{
-		{"us of the server for a decision", p.cpu, us.cpu}, {"bytes for a key", p.key, us.key},
-		{"bytes sent for a decision", p.sent, us.sent}, {"bytes received for a decision", p.received, us.received},
-	} {
-		if x.they < x.we {
-			lost = append(lost, fmt.Sprintf("Redis: %s takes %.4g %s, sluice %.4g", p.library, x.they, x.what, x.we))
-		}
-	}
-	return lost
-}
-
-func (r report) measurements(b *strings.Builder) {
-	b.WriteString("## Measurements\n\n")
-	panels := r.panels()
-	b.WriteString("Blue is sluice, grey a peer, dark the floor that all of them have.\n\n")
-	for _, p := range pictured {
-		if len(panels[p.name]) > 0 {
-			fmt.Fprintf(b, "![time of a decision: %s](bench-%s.svg)\n\n", p.name, p.name)
-		}
-	}
-	for _, res := range r.results {
-		res.table(b)
-	}
-}
-
-// table shows one group.
-func (r result) table(b *strings.Builder) {
-	floor, us := "x floor", "x "+r.us
-	if r.over {
-		floor = "ns over the handler"
-	}
-	fmt.Fprintf(b, "### %s\n\n| | ns | middle half | %s | %s | allocations | bytes |\n|---|--:|--:|--:|--:|--:|--:|\n", r.title, floor, us)
-	for _, x := range r.rows {
-		low, high := quartiles(x.ns)
-		name := x.name
-		if x.kind == ours {
-			name = "**" + name + "**"
-		}
-		fmt.Fprintf(b, "| %s | %.1f | %.1f - %.1f | %s | %s | %g | %g |\n",
-			name, x.median(), low, high, r.floorCell(x), r.usCell(x), x.allocs, x.bytes)
-	}
-	b.WriteString("\n")
-}
-
-func (r result) floorCell(x row) string {
-	switch {
-	case r.over && x.kind == floor:
-		return ""
-	case r.over:
-		return fmt.Sprintf("%.0f", r.overFloor(x))
-	}
-	return fmt.Sprintf("%.2f", r.overFloor(x))
-}
-
-func (r result) usCell(x row) string {
-	if v := r.overUs(x); x.kind != floor && !math.IsNaN(v) {
-		return fmt.Sprintf("%.2f", v)
 	}
 	return ""
 }
 
-func (r report) memory(b *strings.Builder) {
-	if len(r.prints) == 0 {
-		return
+// losses lists every peer that did the same work in less time or memory. A peer that answers
+// more than yes or no is compared with Acquire, too.
+func (r report) losses(p page) {
+	p.title("Where a peer is ahead: its share of our time or memory, and what it does not do there")
+	for _, res := range r.results {
+		for _, us := range res.rows {
+			for _, x := range res.rows {
+				if us.kind != ours || x.kind != peer {
+					continue
+				}
+				if v := res.versus(x, us); v < 1 {
+					p.row(res.title, x.name, fmt.Sprintf("%.2f of %s", v, us.name), lack(x.name))
+				}
+				if x.allocs < us.allocs {
+					p.row(res.title, x.name, fmt.Sprintf("%g allocations, %s %g", x.allocs, us.name, us.allocs), lack(x.name))
+				}
+			}
+		}
 	}
-	fmt.Fprintf(b, "### Memory of %d live keys\n\nThe names of the keys are not counted, except where a library copies them. "+
-		"sluice and throttled take the expected number of keys as a parameter; the others have none.\n\n![memory](bench-memory.svg)\n\n| | bytes a key |\n|---|--:|\n", r.keys)
-	for _, p := range r.prints {
-		fmt.Fprintf(b, "| %s | %.1f |\n", p.library, p.bytes)
+	for _, x := range r.prints {
+		if us := r.prints[0]; x.bytes < us.bytes {
+			p.row("bytes a key", x.library, fmt.Sprintf("%.2f", x.bytes/us.bytes), lack(x.library))
+		}
 	}
-	b.WriteString("\n")
+	for _, x := range r.remote {
+		us := r.remote[0]
+		for _, c := range []struct {
+			what     string
+			they, we float64
+		}{{"processor", x.cpu, us.cpu}, {"bytes a key", x.key, us.key}, {"bytes sent", x.sent, us.sent}, {"bytes received", x.received, us.received}} {
+			if c.they < c.we {
+				p.row("Redis, "+c.what, x.library, fmt.Sprintf("%.2f", c.they/c.we), lack(x.library))
+			}
+		}
+	}
 }
 
-func (r report) remoteCosts(b *strings.Builder) {
-	if len(r.remote) == 0 {
+// targets were set before the code was written.
+func (r report) targets(p page) {
+	ts, met := targets(r.results, r.prints), 0
+	if len(ts) == 0 {
 		return
 	}
-	b.WriteString("### The cost of a decision on Redis\n\n256 callers, 10 000 keys, one sample of 100 000 decisions each. Processor time is the server's own; " +
-		"the bytes of a key are the result of MEMORY USAGE, its name included.\n\n" +
-		"| | us of the server | bytes sent | bytes received | bytes a key |\n|---|--:|--:|--:|--:|\n")
-	for _, p := range r.remote {
-		fmt.Fprintf(b, "| %s | %.2f | %.0f | %.0f | %.0f |\n", p.library, p.cpu, p.sent, p.received, p.key)
+	p.title("Targets, set before the code. In nanoseconds they suppose a clock that is read in 25; here it takes %.0f", r.machine.clock)
+	for _, t := range ts {
+		if t.met() {
+			met++
+		}
+		p.row(t.what, t.show(t.limit), t.show(t.got), t.verdict())
 	}
-	b.WriteString("\n")
+	p.row(fmt.Sprintf("%d of %d are met", met, len(ts)))
+}
+
+// table shows one group.
+func (r result) table(p page) {
+	over := "x floor"
+	if r.over {
+		over = "ns over the handler"
+	}
+	p.title("%s", r.title)
+	p.row("", "ns", "middle half", over, "x "+r.us, "allocations", "bytes")
+	for _, x := range r.rows {
+		low, high := quartiles(x.ns)
+		p.row(x.name, fmt.Sprintf("%.1f", x.median()), fmt.Sprintf("%.1f - %.1f", low, high),
+			fmt.Sprintf("%.2f", r.overFloor(x)), fmt.Sprintf("%.2f", r.overUs(x)), x.allocs, x.bytes)
+	}
+}
+
+func (r report) memory(p page) {
+	if len(r.prints) > 0 {
+		p.title("Memory of %d live keys, without their names, except where a library copies them", r.keys)
+	}
+	for _, x := range r.prints {
+		p.row(x.library, fmt.Sprintf("%.1f bytes a key", x.bytes))
+	}
+	if len(r.first) > 0 {
+		p.title("First decisions of %d keys, with two readings of the clock; the first of a process (median of 21); a forced cycle of the collector", r.keys)
+		p.row("", "median", "99.9 %", "99.99 %", "longest", fmt.Sprintf("above %v", tooLong), "of a process", "collector")
+	}
+	for _, k := range r.first {
+		p.row(k.library, k.quantile(.5), k.quantile(.999), k.quantile(.9999), k.quantile(1), k.tooSlow(),
+			k.started.Round(100*time.Nanosecond), k.collector.Round(10*time.Microsecond))
+	}
+	if len(r.remote) > 0 {
+		p.title("A decision on Redis: 256 callers, 10 000 keys, 100 000 decisions; the server's own time; MEMORY USAGE with the name")
+		p.row("", "us of the server", "bytes sent", "bytes received", "bytes a key")
+	}
+	for _, x := range r.remote {
+		p.row(x.library, x.cpu, x.sent, x.received, x.key)
+	}
+}
+
+func (v verdict) verdict() string {
+	if v.holds {
+		return "holds"
+	}
+	return "falls"
+}
+
+// head says how it was measured, and how many attacks each library fell to.
+func (r report) head(p page) {
+	fell := map[string]int{}
+	for _, a := range r.attacks {
+		for _, v := range a.verdicts {
+			if !v.holds {
+				fell[v.library]++
+			}
+		}
+	}
+	libraries := slices.Sorted(func(yield func(string) bool) {
+		for l := range fell {
+			if !yield(l) {
+				return
+			}
+		}
+	})
+	slices.SortStableFunc(libraries, func(a, b string) int { return cmp.Compare(fell[b], fell[a]) })
+	for i, l := range libraries {
+		if i == 0 {
+			p.title("Attacks, of %d, that a library falls to", len(r.attacks))
+		}
+		p.row(l, fell[l])
+	}
+	p.title("Measured on %s in %v, %d rounds of %v for each contender, in turns, each round begun by another one; medians.",
+		r.when.Format("2006-01-02"), time.Since(r.when).Round(time.Second), r.plan.rounds, r.plan.sample)
+	if r.quick {
+		p.row("SHORT SAMPLES, for a first look: do not compare them")
+	}
+	p.row(r.machine.String())
+	p.row(fmt.Sprintf("one reading of the clock: %.1f ns (%s); peers: %s", r.machine.clock, r.machine.clocksource, strings.Join(r.machine.Peers, ", ")))
 }

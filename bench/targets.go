@@ -11,7 +11,6 @@ type target struct {
 	unit  string
 	limit float64
 	got   float64
-	floor float64 // of the same run, where the limit is in ns; else 0
 }
 
 func (t target) met() bool { return t.got <= t.limit }
@@ -22,7 +21,7 @@ func (t target) verdict() string {
 		if t.met() {
 			return "met"
 		}
-		return "**missed** by " + t.show(t.got)
+		return "MISSED by " + t.show(t.got)
 	}
 	share := 100 * (t.got/t.limit - 1)
 	switch {
@@ -31,11 +30,8 @@ func (t target) verdict() string {
 	case t.met():
 		return fmt.Sprintf("met, %.0f %% to spare", -share)
 	}
-	return fmt.Sprintf("**missed** by %.0f %%", share)
+	return fmt.Sprintf("MISSED by %.0f %%", share)
 }
-
-// impossible reports that the floor alone takes longer than the target.
-func (t target) impossible() bool { return t.floor > t.limit }
 
 func (t target) show(x float64) string {
 	switch {
@@ -61,22 +57,22 @@ func targets(rs []result, prints []footprint) (ts []target) {
 	}
 	multiple := func(id, name string, limit float64) {
 		if r, x, ok := find(id, name); ok {
-			ts = append(ts, target{r.title + ": " + name, "x the floor", limit, r.overFloor(x), 0})
+			ts = append(ts, target{r.title + ": " + name, "x the floor", limit, r.overFloor(x)})
 		}
 	}
 	nanos := func(id, name string, limit float64) {
 		if r, x, ok := find(id, name); ok {
-			ts = append(ts, target{r.title + ": " + name, "ns", limit, x.median(), r.floor().median()})
+			ts = append(ts, target{r.title + ": " + name, "ns", limit, x.median()})
 		}
 	}
 	over := func(id, name string, limit float64) {
 		if r, x, ok := find(id, name); ok {
-			ts = append(ts, target{r.title + ": " + name + ", over the bare handler", "ns", limit, r.overFloor(x), 0})
+			ts = append(ts, target{r.title + ": " + name + ", over the bare handler", "ns", limit, r.overFloor(x)})
 		}
 	}
 	allocs := func(id, name string, limit float64) {
 		if r, x, ok := find(id, name); ok {
-			ts = append(ts, target{r.title + ": " + name, "allocations", limit, x.allocs, 0})
+			ts = append(ts, target{r.title + ": " + name, "allocations", limit, x.allocs})
 		}
 	}
 	const both = oursAcquire
@@ -90,7 +86,7 @@ func targets(rs []result, prints []footprint) (ts []target) {
 	allocs("keyed-131072", both, 0)
 	for _, p := range prints {
 		if p.library == sluice {
-			ts = append(ts, target{"A live key, of many", "bytes", 40, p.bytes, 0})
+			ts = append(ts, target{"A live key, of many", "bytes", 40, p.bytes})
 		}
 	}
 	over("http", httpHeaders, 250)
@@ -109,7 +105,7 @@ func targets(rs []result, prints []footprint) (ts []target) {
 	share := func(id, name, of string, limit float64) {
 		if r, x, ok := find(id, name); ok {
 			if y, ok := r.row(of); ok {
-				ts = append(ts, target{r.title + ": " + name, "x the time of " + of, limit, r.versus(x, y), 0})
+				ts = append(ts, target{r.title + ": " + name, "x the time of " + of, limit, r.versus(x, y)})
 			}
 		}
 	}

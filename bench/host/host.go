@@ -60,11 +60,11 @@ func (f *Facts) read(info string) {
 	f.Cores = max(cores, f.Cores)
 }
 
-// String is two rows of a Markdown table.
+// String is a line.
 func (f Facts) String() string {
 	kind := "no sign of a hypervisor"
 	if f.Virtual {
 		kind = "a virtual machine"
 	}
-	return fmt.Sprintf("| processor | %s, %d cores, %s |\n| system | %s |\n", f.CPU, f.Cores, kind, f.System)
+	return fmt.Sprintf("%s, %d cores, %s, %s", f.CPU, f.Cores, kind, f.System)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"slices"
 	"time"
@@ -30,14 +29,10 @@ type figures struct {
 	Used          float64 // of the core, under overload
 	Stolen        float64 // of all processors, by the host
 
-	Date   string        // of the measurement
-	Begins time.Duration // the overload; 0: there was none
-	Ends   time.Duration
-	Series []float64 // answers within the SLO, of the capacity, by slice of time
-	Failed string    `json:",omitempty"` // why there are no figures
+	Failed string `json:",omitempty"` // why there are no figures
 }
 
-// slice is the resolution of the series.
+// slice is the resolution of the recovery.
 const slice = 250 * time.Millisecond
 
 func between(all []loadgen.Answer, from, to time.Duration) []loadgen.Answer {
@@ -48,13 +43,10 @@ func between(all []loadgen.Answer, from, to time.Duration) []loadgen.Answer {
 }
 
 func (f *figures) take(all []loadgen.Answer, p plan, slo time.Duration) {
-	f.Date = time.Now().Format(time.DateOnly)
-	f.Series = series(all, p.end(), slo, f.Capacity)
 	if p.calm() {
 		f.takeCalm(between(all, p.settle, p.end()), slo)
 		return
 	}
-	f.Begins, f.Ends = p.before, p.before+p.during
 	before := between(all, p.settle, p.before)
 	during := between(all, p.before+p.settle, p.before+p.during)
 	after := between(all, p.before+p.during+p.settle, p.end())
@@ -73,20 +65,6 @@ func (f *figures) takeCalm(all []loadgen.Answer, slo time.Duration) {
 	f.GaveUp = share(all, gaveUp)
 	f.Goodput = share(all, inTime(slo)) * f.Times
 	f.P50, f.P99 = quantiles(all)
-}
-
-// series is the goodput of each slice of time, by when the answers came.
-func series(all []loadgen.Answer, end, slo time.Duration, capacity float64) []float64 {
-	s := make([]float64, end/slice)
-	for _, a := range all {
-		if i := int((a.At + a.Took) / slice); i < len(s) && a.OK(slo) {
-			s[i]++
-		}
-	}
-	for i := range s {
-		s[i] = math.Round(s[i]/slice.Seconds()/capacity*1e4) / 1e4
-	}
-	return s
 }
 
 const heading = "work       limiter        load   cap/s   left | good /left      p50     p99 reject gaveup | before  after   lost recovery   cpu stolen"

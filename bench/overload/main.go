@@ -3,7 +3,7 @@
 //
 //	overload -server PROGRAM -matrix -json FILE     a server and an open-loop generator, on a
 //	                                                processor each
-//	overload -report DIR -json FILE                 the page and the pictures of those figures
+//	overload -report DIR -json FILE                 what those figures say, and their picture
 //	overload -server PROGRAM -kinds burst,closed    other traffic, and several processors
 //	overload -url http://127.0.0.1:8080/ -loads 5   a server that runs already, whose answers have
 //	                                                a Content-Length
@@ -27,9 +27,9 @@ var (
 	limiters = flag.String("limiter", "none,default", "limiters, with /listener at the socket, with /grpc or /tap over gRPC")
 	seconds  = flag.Float64("seconds", 6, "length of the overload, or of each measurement of a table")
 	records  = flag.String("json", "", "append the figures to this file")
-	whole    = flag.Bool("matrix", false, "all that the page shows; -work, -limiter, -loads restrict it")
+	whole    = flag.Bool("matrix", false, "all handlers, limiters and loads; -work, -limiter, -loads restrict it")
 	seed     = flag.Uint64("seed", 1, "of the arrivals")
-	page     = flag.String("report", "", "measure nothing; write the page and the plot of the figures in -json into this directory")
+	page     = flag.String("report", "", "measure nothing; print what the figures in -json say, and draw their picture into this directory")
 	kinds    = flag.String("kinds", "", "tables to measure instead; all: "+allKinds)
 	procs    = flag.String("procs", "2,4,8,16", "processors of the server, for the table of cores; those that are not there are left out")
 	protos   = flag.String("protocols", allProtocols, "protocols, for the table of cores")
@@ -44,7 +44,11 @@ func main() {
 	run := matrixRun
 	switch {
 	case *page != "":
-		run = func() error { return report(*records, *page) }
+		run = func() error {
+			text, err := report(*records, *page)
+			fmt.Print(text)
+			return err
+		}
 	case *kinds != "":
 		run = tables
 	case *url != "":

@@ -43,7 +43,7 @@ var (
 // goroutines, are rarely long, hold a mutex, or pass the request on.
 var shapes = []string{"json", "fanout", "bimodal", "mutex", "proxy"}
 
-// matrix is everything that the page shows. Handlers of tens of milliseconds
+// matrix is everything that is measured. Handlers of tens of milliseconds
 // are measured for longer, because few of them fit into a second, and their
 // peers at one load, to keep the whole below forty minutes.
 func matrix() (all []group) {

@@ -5,7 +5,6 @@ import (
 	"image/color"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 
 	"gonum.org/v1/plot"
@@ -16,9 +15,6 @@ import (
 
 	"github.com/sluice-go/sluice/bench/figure"
 )
-
-// picture is a file that was drawn.
-type picture struct{ file, alt, caption string }
 
 // pen is how a limiter is drawn.
 type pen struct {
@@ -37,20 +33,6 @@ var pens = []pen{
 	{"default", figure.Blue, 2, draw.CircleGlyph{}},
 }
 
-// pictures draws the pictures for which there are figures.
-func (r results) pictures(dir string) (drawn []picture, err error) {
-	for _, draw := range []func(string) (picture, error){r.grid, r.timeline} {
-		p, err := draw(dir)
-		if err != nil {
-			return nil, err
-		}
-		if p.file != "" {
-			drawn = append(drawn, p)
-		}
-	}
-	return drawn, nil
-}
-
 // frame is an empty plot of goodput.
 func frame(title, axis string) *plot.Plot {
 	p := figure.New(title, axis, "goodput / capacity")
@@ -58,8 +40,9 @@ func frame(title, axis string) *plot.Plot {
 	return p
 }
 
-// grid shows the goodput over the load, a panel for each handler over HTTP.
-func (r results) grid(dir string) (picture, error) {
+// picture shows the goodput over the load, a panel for each handler over HTTP. Gray is the part
+// of the capacity that the measured cost of rejecting leaves.
+func (r results) picture(path string) error {
 	var panels []*plot.Plot
 	legend := plot.NewLegend()
 	legend.TextStyle.Font, legend.Top, legend.Left = figure.Text(figure.Small).Font, true, true
@@ -76,17 +59,14 @@ func (r results) grid(dir string) (picture, error) {
 			named[name] = true
 		})
 		if err != nil {
-			return picture{}, err
+			return err
 		}
 		panels = append(panels, p)
 	}
 	if len(named) == 0 {
-		return picture{}, nil
+		return nil
 	}
-	return picture{
-		"overload.svg", "goodput over load",
-		"Gray: the part of the capacity that the measured cost of rejecting leaves. A limiter that was measured at one load only is a point.",
-	}, tile(filepath.Join(dir, "overload.svg"), panels, legend)
+	return tile(path, panels, legend)
 }
 
 // tile draws the panels in two columns, and the legend after the last.

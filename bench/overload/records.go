@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/sluice-go/sluice/bench/host"
 )
@@ -70,13 +68,6 @@ func (r results) find(work, limiter string, times float64) (figures, bool) {
 // section is a handler over one transport.
 type section struct{ work, transport string }
 
-func (s section) title() string {
-	if s.transport == "grpc" {
-		return described(s.work) + ", over gRPC"
-	}
-	return described(s.work)
-}
-
 // sections are the sections that have cells: HTTP first, the handlers in the
 // order of the matrix, others in the order of their records.
 func (r results) sections() (all []section) {
@@ -124,55 +115,4 @@ func (r results) of(s section) (cells []figures) {
 		return int(100*a.Times) - int(100*b.Times)
 	})
 	return cells
-}
-
-// dates are the days of the measurements.
-func (r results) dates() string {
-	var days []string
-	for _, f := range r.cells {
-		if f.Date != "" && !slices.Contains(days, f.Date) {
-			days = append(days, f.Date)
-		}
-	}
-	slices.Sort(days)
-	return strings.Join(days, ", ")
-}
-
-// overloads are the lengths of the overload that occur.
-func (r results) overloads() string {
-	var lengths []time.Duration
-	for _, f := range r.cells {
-		if d := f.Ends - f.Begins; d > 0 && !slices.Contains(lengths, d) {
-			lengths = append(lengths, d)
-		}
-	}
-	slices.Sort(lengths)
-	var all []string
-	for _, d := range lengths {
-		all = append(all, d.String())
-	}
-	return strings.Join(all, " or ")
-}
-
-// described describes a handler.
-func described(work string) string {
-	if s := shapeTitles[work]; s != "" {
-		return s
-	}
-	cpu, io, waits := strings.Cut(work, "+")
-	switch {
-	case work == "mix":
-		return "1ms of processor time, of one in twenty 50ms"
-	case waits:
-		return cpu + " of processor time and " + io + " of waiting"
-	}
-	return cpu + " of processor time"
-}
-
-var shapeTitles = map[string]string{
-	"json":    "JSON: a document of 5 kB is decoded and encoded again",
-	"fanout":  "Four goroutines of 1ms of processor time each",
-	"bimodal": "200us of processor time, of one in ten 20ms",
-	"mutex":   "1ms of processor time, half of it under one mutex",
-	"proxy":   "A reverse proxy before a backend that answers after 5ms",
 }

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Measures the overload matrix and writes its page and plots, or, with "cores", the tables of other
-# traffic and of several processors, and writes their page.
+# Measures the overload matrix and draws its picture, or, with "cores", the tables of other traffic
+# and of several processors.
 #
 #   WORK, LIMITERS, LOADS   restrict the matrix, or the table of processors (comma between); empty: all
 #   LENGTH                  seconds of each measurement; empty: as in the matrix, 3 for the tables
-#   OUT                     directory of the page and the plots
+#   OUT                     directory of the picture; empty: none
 #   RECORDS                 file to which the figures of the matrix are appended; empty: none is kept
 #   KINDS, PROCS, PROTOCOLS tables, processors and protocols; empty: all
 set -u
@@ -26,9 +26,7 @@ if [ "$tables" = cores ]; then
   [ -n "${PROCS:-}" ] && set -- "$@" -procs "$PROCS"
   [ -n "${PROTOCOLS:-}" ] && set -- "$@" -protocols "$PROTOCOLS"
   "$dir/overload" "$@" -seconds "${LENGTH:-3}" \
-    -kinds "${KINDS:-pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores}" > "$dir/page.md" || { cat "$dir/page.md"; exit 1; }
-  [ -z "${OUT:-}" ] || cp "$dir/page.md" "$OUT/overload-cores.md"
-  cat "$dir/page.md"
+    -kinds "${KINDS:-pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores}"
   exit
 fi
 
@@ -40,7 +38,7 @@ records=${RECORDS:-$dir/records}
 [ -n "${LENGTH:-}" ] && set -- "$@" -seconds "$LENGTH"
 taskset -c 1 "$dir/overload" -matrix -json "$records" "$@"
 status=$?
-# What was measured is written even if cells failed: the page says which.
+# What was measured is written even if cells failed: the report says which.
 [ -s "$records" ] || exit 1
-"$dir/overload" -report "${OUT:-.}" -json "$records" || exit 1
+"$dir/overload" -report "${OUT:-$dir}" -json "$records" || exit 1
 exit $status

@@ -40,7 +40,7 @@ func (t ticks) since(before ticks) float64 {
 	return max(t.stolen-before.stolen, 0) / max(t.all-before.all, 1)
 }
 
-// stolen is the row of the page about it, empty where nothing was.
+// stolen is the line about it, empty where nothing was.
 func (r results) stolen() string {
 	sum, worst := 0.0, 0.0
 	for _, f := range r.cells {
@@ -50,5 +50,5 @@ func (r results) stolen() string {
 	if sum == 0 {
 		return ""
 	}
-	return fmt.Sprintf("| taken by the host | %.1f %% of the processors' time, %.0f %% in the worst cell |\n", 100*sum/float64(len(r.cells)), 100*worst)
+	return fmt.Sprintf("the host took %.1f %% of the processors' time, %.0f %% in the worst cell\n", 100*sum/float64(len(r.cells)), 100*worst)
 }

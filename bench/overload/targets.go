@@ -53,7 +53,7 @@ func (t promise) String() string {
 	if t.least {
 		miss = -miss
 	}
-	return fmt.Sprintf("**%s, missed by %s**", s, t.show(miss))
+	return fmt.Sprintf("MISSED by %s: %s", t.show(miss), s)
 }
 
 func ratio(v float64) string   { return fmt.Sprintf("%.2f", v) }

@@ -1,8 +1,8 @@
 // Constants shows the purpose of the constants of adaptive.RunQueue: it builds itself
 // with each of them changed, plays the scenarios of the simulator with Default, and
-// prints a table of the results. With -out DIR it writes the table there.
+// prints a table of the results.
 //
-//	go run ./sim/cmd/constants [-out DIR]
+//	go run ./sim/cmd/constants
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/sluice-go/sluice/bench/sim"
 )
@@ -43,29 +44,21 @@ var changes = []struct{ name, is, low, high string }{
 	{"outsideHandler", "100e-6", "0.0", "1e-3"},
 }
 
-const intro = `# The constants of RunQueue
+const intro = `Default in %d scenarios of the simulator, one seed each, as it is and with one constant of
+RunQueue changed at a time. A scenario is met if it misses none of its targets; worst is the
+lowest goodput, over the possible one. Up to four scenarios that are met only without, or only
+with, the change are named. quietRate, outsideHandler, queueUpdateLatest and polled are for what the
+simulator does not have: TestRunQueueBesideOtherWork, TestRunQueueBehindThePoller.
 
-Made by "make sim SIM=constants": Default in %d scenarios of the simulator, one seed each, as it
-is and with one constant changed at a time. A scenario is met if it misses none of its
-targets; **worst** is the lowest goodput, over the possible one. Scenarios that are met
-only with, or only without, the change are listed, up to four of each.
-
-quietRate and outsideHandler are for a process with other work beside few requests, which
-the simulator does not have (TestRunQueueBesideOtherWork), and queueUpdateLatest for
-services with fewer than ten requests a second. polled is for a queue in the kernel, which
-the simulator does not have either (TestRunQueueBehindThePoller).
-
-| constant | is | changed to | met | worst | lost | won |
-|---|--:|--:|--:|--:|---|---|
+constant	is	changed to	met	worst	lost	won
 `
 
 const file = "../adaptive/next.go"
 
 func main() {
-	out := flag.String("out", "", "directory for constants.md; empty: only print")
 	play := flag.Bool("play", false, "play the scenarios and print the results as JSON")
 	flag.Parse()
-	run := func() error { return compare(*out) }
+	run := compare
 	if *play {
 		run = played
 	}
@@ -95,8 +88,8 @@ func played() error {
 	return json.NewEncoder(os.Stdout).Encode(cells)
 }
 
-// compare makes the page.
-func compare(out string) error {
+// compare prints the table.
+func compare() error {
 	source, err := os.ReadFile(file)
 	if err != nil {
 		return err
@@ -105,9 +98,10 @@ func compare(out string) error {
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, intro, len(before))
-	fmt.Fprintf(&b, "| as it is | | | %s | | |\n", count(before))
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	defer func() { _ = out.Flush() }()
+	fmt.Fprintf(out, intro, len(before))
+	fmt.Fprintf(out, "as it is\t\t\t%s\n", count(before))
 	for _, c := range changes {
 		for _, value := range []string{c.low, c.high} {
 			text, err := replace(string(source), c.name, c.is, value)
@@ -118,16 +112,12 @@ func compare(out string) error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.name, short(c.is), short(value), count(after),
+			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", c.name, short(c.is), short(value), count(after),
 				moved(before, after), moved(after, before))
 			fmt.Fprintln(os.Stderr, c.name, value)
 		}
 	}
-	fmt.Print(b.String())
-	if out == "" {
-		return nil
-	}
-	return os.WriteFile(filepath.Join(out, "constants.md"), []byte(b.String()), 0o644)
+	return nil
 }
 
 // replace gives a constant of a Go source another value, by its place in its line.
@@ -186,7 +176,7 @@ func count(cells []cell) string {
 		}
 		worst = min(worst, c.Goodput)
 	}
-	return fmt.Sprintf("%d | %.2f", met, worst)
+	return fmt.Sprintf("%d\t%.2f", met, worst)
 }
 
 // moved are scenarios that are met in one run and missed in another.

@@ -1,6 +1,5 @@
 // Fairness plays the scenarios with tenants of the simulator, with and without fair
-// shares, and prints a table. With -out DIR it writes the table and a picture of a
-// flood there.
+// shares, and prints a table. With -out DIR it draws a picture of a flood there.
 //
 //	go run ./sim/cmd/fairness [-out DIR] [-strategy NAME]
 package main
@@ -10,7 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"text/tabwriter"
 	"time"
 
 	"gonum.org/v1/plot"
@@ -22,7 +21,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "directory for fairness.md and fairness.svg; empty: only print")
+	out := flag.String("out", "", "directory for fairness.svg; empty: none")
 	name := flag.String("strategy", "Default", "the strategy")
 	flag.Parse()
 	if err := run(*out, *name); err != nil {
@@ -47,22 +46,12 @@ var servers = []struct {
 	{64, 100 * time.Millisecond, 1500 * time.Millisecond},
 }
 
-const intro = `# Fair shares in the simulator
-
-Made by "make sim SIM=fairness". A Go server, 5 s of calm, then overload; measured from 10 s
-after it began, for 25 s, one seed. Each pair is without / with fair shares.
-
-* **Least** is the smallest satisfied share of a tenant: what it got within the SLO of
-  the lesser of its demand and its weighted max-min share of all that was served.
-  A **!** marks less than .95.
-* **Jain** is Jain's index over the satisfied shares; ! marks less than .98.
-* **Served** is the processor time of the answers within the SLO, in capacities; !
-  marks less than .98 of that without shares.
-
-"names" shows what shares cannot do: a caller with 10 000 names has 10 000 shares.
-Where 1000 tenants share a server that answers 200 requests a second or fewer, few of them
-send more than a request in the whole run.
-
+const intro = `A Go server, 5 s of calm, then overload, measured from 10 s after it began, for 25 s, one seed.
+Each pair is without / with fair shares; ! is a miss. least: the smallest part that a tenant got, within
+the SLO, of the lesser of its demand and its weighted max-min share of all that was served (.95). Jain:
+Jain's index over these parts (.98). served: the processor time of the answers within the SLO, in
+capacities (.98 of that without shares). "names" shows what shares cannot do: a caller with 10 000
+names has 10 000 shares.
 `
 
 func run(out, name string) error {
@@ -75,38 +64,29 @@ func run(out, name string) error {
 	if by.Name == "" {
 		return fmt.Errorf("no such strategy: %s", name)
 	}
-	page, err := table(by)
-	if err != nil {
-		return err
-	}
-	fmt.Print(page)
-	if out == "" {
-		return nil
-	}
-	if err := os.WriteFile(filepath.Join(out, "fairness.md"), []byte(page), 0o644); err != nil {
+	if err := table(by); err != nil || out == "" {
 		return err
 	}
 	return picture(by, filepath.Join(out, "fairness.svg"))
 }
 
-func table(by sim.Strategy) (string, error) {
-	var b strings.Builder
-	b.WriteString(intro)
+func table(by sim.Strategy) error {
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	defer func() { _ = out.Flush() }()
+	_, _ = fmt.Fprint(out, intro)
 	for _, s := range servers {
-		fmt.Fprintf(&b, "## %v of processor time, %d cores, SLO %v\n\n", s.cpu, s.cores, s.slo)
-		b.WriteString("| | tenants | least | Jain | served |\n|---|---|---|---|---|\n")
+		_, _ = fmt.Fprintf(out, "\n%v of processor time, %d cores, SLO %v\t\tleast\tJain\tserved\n", s.cpu, s.cores, s.slo)
 		for _, sc := range sim.Shared(s.cores, s.cpu, s.slo) {
 			before, after, err := compare(sc, by)
 			if err != nil {
-				return "", err
+				return err
 			}
-			fmt.Fprintf(&b, "| %s | %s | %.2f / %.2f%s | %.3f / %.3f%s | %.3f / %.3f%s |\n", sc.ID, sc.About,
+			_, _ = fmt.Fprintf(out, "%s\t%s\t%.2f / %.2f%s\t%.3f / %.3f%s\t%.3f / %.3f%s\n", sc.ID, sc.About,
 				before.Least, after.Least, mark(after.Least < .95), before.Jain, after.Jain, mark(after.Jain < .98),
 				before.All, after.All, mark(after.All < .98*before.All))
 		}
-		b.WriteString("\n")
 	}
-	return b.String(), nil
+	return nil
 }
 
 func mark(missed bool) string {

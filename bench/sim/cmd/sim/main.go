@@ -1,17 +1,15 @@
 // Sim plays all scenarios of the simulator with all strategies of package adaptive and
 // prints the results as tables, beside the targets.
 //
-//	go run ./sim/cmd/sim [-out DIR] [-seeds N] [-only REGEXP] [-strategies REGEXP]
+//	go run ./sim/cmd/sim [-seeds N] [-only REGEXP] [-strategies REGEXP]
 //
-// With -out it writes the tables there. The same seeds give the
-// same output, except where package adaptive itself is random (Vegas).
+// The same seeds give the same output, except where package adaptive itself is random (Vegas).
 package main
 
 import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"time"
 
@@ -19,18 +17,17 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "directory to write sim.md to; empty: only print")
 	seeds := flag.Int("seeds", 5, "runs for each strategy in each scenario")
 	only := flag.String("only", "", "only the scenarios whose name matches, such as ^(A|C|go-)")
 	names := flag.String("strategies", "", "only the strategies whose name matches")
 	flag.Parse()
-	if err := run(*out, *seeds, *only, *names); err != nil {
+	if err := run(*seeds, *only, *names); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(out string, seeds int, only, names string) error {
+func run(seeds int, only, names string) error {
 	scenarios, err := regexp.Compile(only)
 	if err != nil {
 		return err
@@ -54,22 +51,14 @@ func run(out string, seeds int, only, names string) error {
 			fmt.Fprintf(os.Stderr, "%s: %v\n", g.Title, time.Since(start).Round(time.Second))
 		}
 	}
-	page := page(tables, seeds)
-	fmt.Print(page)
-	if out == "" {
-		return nil
-	}
-	if err := os.MkdirAll(out, 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(out, "sim.md"), []byte(page), 0o644)
+	write(os.Stdout, tables, seeds)
+	return nil
 }
 
 // table is a group with its results.
 type table struct {
 	sim.Group
-	names []string // of the strategies
-	rows  []row
+	rows []row
 }
 
 // row is a scenario: one summary for each strategy.
@@ -90,13 +79,11 @@ func play(g sim.Group, seeds int, scenarios, strategies *regexp.Regexp) (table, 
 		if err != nil {
 			return t, err
 		}
-		t.names = t.names[:0]
 		for _, by := range contestants {
 			sum, err := sim.Evaluate(s, by, seeds)
 			if err != nil {
 				return t, err
 			}
-			t.names = append(t.names, by.Name)
 			r.cells = append(r.cells, sum)
 		}
 		t.rows = append(t.rows, r)

@@ -2,80 +2,63 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/sluice-go/sluice/bench/sim"
 )
 
-const intro = `# The simulator's tables
-
-Made by "make sim"; the models are described in the package documentation of
-bench/sim. Each cell is the median of %d seeds and, in brackets, the worst.
-A ↓ marks a median that misses its target.
-
-* **Goodput** is the share of answers within the SLO: of the capacity while the
-  load is above it, else of the load. **Possible** is the share that the cost of
-  rejections leaves: no gate reaches more, unless it prefers short requests.
-* **p99** is the 99th percentile of the admitted requests that ended during the
-  overload, in milliseconds.
-* **Needless** is the share of the requests rejected in calm times, at .85 of
-  the capacity, in percent: before the overload / from 2 s after it.
-* **Converged, recovered**: seconds from the start of the overload until the
-  goodput was .93 of the possible one, and from its end until 95 %% of all
-  requests were answered within the SLO, each for 2 s on end; - is never.
-* "none" has no limiter. "optimum" is the best fixed limit, found by search, and
-  the yardstick for the strategies. "queued" and "trial" are gates on the number
-  of runnable goroutines: a fixed one of 8 per processor, and the gate of the
-  first measurements in real processes.
-
-The Go server on one core has been compared with a real process: with a gate it is
-within .1 of it. The one on several cores has not. There, while a queue is never
-empty, only the monitor thread polls the network, and fetches at most 128
-connections every 10 ms: faster arrivals wait where no gate can reject them.
-
-The targets: goodput at least .93 of the possible one, or as in the table; p99
-within the SLO, or as in the table; at most 1 %% needless rejections; converged and
-recovered within 2 s.
-
+const intro = `The models are described in the documentation of bench/sim. Each figure is the median of %d
+seeds, with the worst behind the slash. Goodput is the share of answers within the SLO: of the
+capacity while the load is above it, else of the load; possible is what the cost of rejections
+leaves. Needless is the share rejected in calm times, before and after. Converged and recovered:
+seconds until goodput was .93 of the possible one, and until 95 %% were answered within the SLO.
+"optimum" is the best fixed limit, found by search; "queued" and "trial" are gates on the number
+of runnable goroutines.
 `
 
-// page is the whole text.
-func page(tables []table, seeds int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, intro, seeds)
-	verdict(&b, tables)
-	for _, t := range tables {
-		fmt.Fprintf(&b, "## %s\n\n", t.Title)
-		t.write(&b, "Goodput", true, func(s *sim.Summary) string {
-			return share(s.Goodput) + mark(s, "goodput")
-		})
-		t.write(&b, "p99, ms", false, func(s *sim.Summary) string {
-			return fmt.Sprintf("%s (%s)", millis(s.P99.Median), millis(s.P99.Worst)) + mark(s, "p99")
-		})
-		t.write(&b, "Needless, %: before / after", false, func(s *sim.Summary) string {
-			return percent(s.Needless) + more(s, percent(s.After)) + mark(s, "needless rejections")
-		})
-		t.write(&b, "Converged / recovered, s", false, func(s *sim.Summary) string {
-			if s.Scenario.Steady() {
-				return ""
-			}
-			return after(s.Converged) + " / " + after(s.Recovered) + mark(s, "seconds")
-		})
+// write prints for each strategy in how many scenarios it reached all targets, and then a line
+// for each of them in each scenario.
+func write(to io.Writer, tables []table, seeds int) {
+	out := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
+	defer func() { _ = out.Flush() }()
+	line := func(cells ...any) {
+		_, _ = fmt.Fprintln(out, strings.TrimSuffix(fmt.Sprintf(strings.Repeat("%v\t", len(cells)), cells...), "\t"))
 	}
-	return b.String()
+	_, _ = fmt.Fprintf(out, intro, seeds)
+	line("\nstrategy", "all targets reached", "lowest goodput of the possible", "where")
+	for _, v := range verdicts(tables) {
+		line(v.strategy, fmt.Sprintf("%d of %d", v.met, v.all), fmt.Sprintf("%.3f", v.worst), v.where)
+	}
+	for _, t := range tables {
+		line("\n" + t.Title)
+		line("scenario", "strategy", "goodput", "possible", "p99, s", "needless before", "after", "converged", "recovered", "misses")
+		for _, r := range t.rows {
+			for i := range r.cells {
+				s := &r.cells[i]
+				name := s.Strategy
+				if name == "optimum" {
+					name = fmt.Sprintf("optimum %d", r.optimum)
+				}
+				line(r.scenario.ID, name, both(s.Goodput), fmt.Sprintf("%.3f", s.Possible), both(s.P99), both(s.Needless), both(s.After),
+					both(s.Converged), both(s.Recovered), misses(s))
+			}
+		}
+	}
 }
 
-// verdict counts for each strategy in how many scenarios it reached all targets,
-// and names the worst.
-func verdict(b *strings.Builder, tables []table) {
-	type count struct {
-		all, met, held int
-		worst          float64
-		where          string
-	}
-	counts := map[string]*count{}
-	var names []string
+type verdict struct {
+	strategy string
+	all, met int
+	worst    float64
+	where    string
+}
+
+// verdicts are in the order in which the strategies were met.
+func verdicts(tables []table) (all []verdict) {
 	for _, t := range tables {
 		for _, r := range t.rows {
 			for i := range r.cells {
@@ -83,113 +66,30 @@ func verdict(b *strings.Builder, tables []table) {
 				if s.Possible < .05 {
 					continue
 				}
-				c := counts[s.Strategy]
-				if c == nil {
-					c = &count{worst: math.Inf(1)}
-					counts[s.Strategy], names = c, append(names, s.Strategy)
+				at := slices.IndexFunc(all, func(v verdict) bool { return v.strategy == s.Strategy })
+				if at < 0 {
+					at, all = len(all), append(all, verdict{strategy: s.Strategy, worst: math.Inf(1)})
 				}
-				c.all++
-				if len(s.Misses()) == 0 {
-					c.met++
+				v := &all[at]
+				if v.all++; len(s.Misses()) == 0 {
+					v.met++
 				}
-				got := s.Goodput.Worst / s.Possible
-				if got >= .93 {
-					c.held++
-				}
-				if got < c.worst {
-					c.worst, c.where = got, r.scenario.ID
+				if got := s.Goodput.Worst / s.Possible; got < v.worst {
+					v.worst, v.where = got, r.scenario.ID
 				}
 			}
 		}
 	}
-	fmt.Fprintf(b, "## In short\n\n| | all targets reached (median) | goodput at least .93 of the possible (worst seed) | lowest of these | where |\n|---|---|---|---|---|\n")
-	for _, name := range names {
-		c := counts[name]
-		fmt.Fprintf(b, "| %s | %d of %d | %d | %s | %s |\n", name, c.met, c.all, c.held, three(c.worst), c.where)
-	}
-	b.WriteString("\n")
+	return all
 }
 
-// write is one table: a row for each scenario, a column for each strategy.
-func (t *table) write(b *strings.Builder, title string, head bool, cell func(*sim.Summary) string) {
-	fmt.Fprintf(b, "**%s**\n\n| scenario |", title)
-	if head {
-		b.WriteString(" | target | possible |")
-	}
-	for _, n := range t.names {
-		fmt.Fprintf(b, " %s |", n)
-	}
-	b.WriteString("\n|---|" + strings.Repeat("---|", len(t.names)))
-	if head {
-		b.WriteString("---|---|---|")
-	}
-	b.WriteString("\n")
-	for _, r := range t.rows {
-		line := fmt.Sprintf("| %s |", r.scenario.ID)
-		if head {
-			goodput, _ := r.scenario.Wants(r.cells[0].Possible)
-			line += fmt.Sprintf(" %s | %s | %s |", r.scenario.About, three(goodput), three(r.cells[0].Possible))
-		}
-		some := false
-		for i := range r.cells {
-			text := cell(&r.cells[i])
-			if head && r.cells[i].Strategy == "optimum" {
-				text = fmt.Sprintf("%s at %d", text, r.optimum)
-			}
-			some = some || text != ""
-			line += " " + text + " |"
-		}
-		if some {
-			b.WriteString(line + "\n")
-		}
-	}
-	b.WriteString("\n")
-}
-
-// mark is an arrow if a target of that kind was missed.
-func mark(s *sim.Summary, kind string) string {
-	if s.Strategy == "none" || s.Strategy == "optimum" {
-		return ""
-	}
+// misses are the kinds of target that were missed.
+func misses(s *sim.Summary) string {
+	var all []string
 	for _, m := range s.Misses() {
-		if strings.HasPrefix(m.What, kind) {
-			return " ↓"
-		}
+		all = append(all, m.What)
 	}
-	return ""
+	return strings.Join(all, "; ")
 }
 
-func more(s *sim.Summary, text string) string {
-	if s.Scenario.Steady() {
-		return ""
-	}
-	return " / " + text
-}
-
-func share(f sim.Figure) string { return fmt.Sprintf("%s (%s)", three(f.Median), three(f.Worst)) }
-
-func percent(f sim.Figure) string { return fmt.Sprintf("%.1f (%.1f)", 100*f.Median, 100*f.Worst) }
-
-func after(f sim.Figure) string { return fmt.Sprintf("%s (%s)", tenth(f.Median), tenth(f.Worst)) }
-
-func tenth(x float64) string {
-	if math.IsInf(x, 1) {
-		return "-"
-	}
-	return fmt.Sprintf("%.1f", x)
-}
-
-// three has three digits after the point, and no zero before it.
-func three(x float64) string {
-	if math.IsInf(x, 1) {
-		return "never"
-	}
-	return strings.TrimPrefix(fmt.Sprintf("%.3f", x), "0")
-}
-
-func millis(s float64) string {
-	if s < .01 {
-		return fmt.Sprintf("%.1f", s*1000)
-	}
-	return fmt.Sprintf("%.0f", s*1000)
-}
+func both(f sim.Figure) string { return fmt.Sprintf("%.3g/%.3g", f.Median, f.Worst) }
