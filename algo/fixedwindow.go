@@ -32,7 +32,7 @@ func NewFixedWindow(r Rate, opts ...Option) (*RateLimiter, error) {
 var fixedWindow = kind{"fixed-window", "fixed window", []string{"Offset", "AlignedTo", "Zone", "StartDay", "Spread", "MaxKeys", "DenyNew"}, inWords(fixedWindowLimit)}
 
 func fixedWindowLimit(s Spec, _ Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
-	f, err := newWindows(s, clock.Start.Add(1))
+	f, err := newWindows(s, clock)
 	if err != nil {
 		return l, err
 	}
@@ -46,9 +46,8 @@ func fixedWindowLimit(s Spec, _ Rate, old engine.Decider[int64], clock *keystore
 	return l, nil
 }
 
-// newWindows makes windows of the calendar, or of one length. made is the first nanosecond
-// of the clock.
-func newWindows(s Spec, made time.Time) (*decide.FixedWindow, error) {
+// newWindows makes windows of the calendar, or of one length.
+func newWindows(s Spec, clock *keystore.Clock) (*decide.FixedWindow, error) {
 	if err := s.Rate.validate(); err != nil {
 		return nil, err
 	}
@@ -57,9 +56,14 @@ func newWindows(s Spec, made time.Time) (*decide.FixedWindow, error) {
 		return nil, err
 	}
 	if c != nil {
-		return decide.NewCalendarWindow(s.Rate.local(), c, made.Add(-1))
+		wall, now := clock.Wall()
+		f, err := decide.NewCalendarWindow(s.Rate.local(), c, wall.Add(-keystore.ToDuration(now)))
+		if err != nil {
+			return nil, err
+		}
+		return f.Follow(clock.Wall), nil
 	}
-	edge, err := windowEdge(s, made)
+	edge, err := windowEdge(s, clock.Start.Add(1))
 	if err != nil {
 		return nil, err
 	}

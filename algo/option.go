@@ -44,8 +44,9 @@ func Slack(n int64) Option {
 // most half as many units as the period has nanoseconds fit.
 //
 // The process must have the database: install it or import time/tzdata. Zone cannot be combined with
-// the fields Offset, AlignedTo and Spread of [Spec]. Dates follow the system clock of the time when the
-// limiter was made; a later change of it does not move the windows.
+// the fields Offset, AlignedTo and Spread of [Spec]. The windows follow the system's clock within a
+// second: when it is set, and after a suspension of the machine. If it steps back the window that it
+// then shows goes on with what keys have spent, and a key gets at most one more quota for each step.
 func Zone(name string) Option {
 	return Option{"Zone", func(s *Spec) { s.Zone = name }}
 }

@@ -55,7 +55,8 @@ type Spec struct {
 	// AlignedTo is an edge of a fixed window, past or future, within 291 years; the others
 	// are whole periods away from it. Windows are lengths of time, not dates: when daylight
 	// saving begins or ends a location's midnight moves by an hour and the windows do not.
-	// [Zone] follows the dates. Neither follows when the system's clock is set.
+	// [Zone] follows the dates, and the system's clock when it is set;
+	// AlignedTo does not.
 	AlignedTo time.Time `json:"aligned,omitzero"`
 	Zone      string    `json:"zone,omitzero"`  // see [Zone]
 	StartDay  int64     `json:"start,omitzero"` // see [StartDay]

@@ -34,7 +34,14 @@ func TestClockOfTheLocalHalf(t *testing.T) {
 			}
 		}
 	}
-	l := must[*distributed.Limiter](t)(store.TokenBucket("saves", algo.PerHour(10), on))
+	wall := fakes.ClockAt(time.Now())
+	l := must[*distributed.Limiter](t)(store.FixedWindow("monthly", algo.Per(2, algo.Month), algo.Zone("UTC"), algo.Clock(wall.Now)))
+	require.True(t, acquire(t, l, "k", 1).Allowed)
+	require.False(t, acquire(t, l, "k", 1).Allowed)
+	wall.Step(40 * 24 * time.Hour)
+	wall.Advance(time.Second)
+	require.True(t, acquire(t, l, "k", 1).Allowed, "the machine was suspended")
+	l = must[*distributed.Limiter](t)(store.TokenBucket("saves", algo.PerHour(10), on))
 	d := acquire(t, l, "k", 8)
 	require.Equal(t, algo.Overload, d.Reason, "more than its part of 5")
 	clock.Advance(d.RetryAfter - 1)

@@ -46,12 +46,17 @@ func (p *periods) frame(now int64) frame {
 	if l := p.latest.Load(); l != nil && l.begin <= now && now < l.end {
 		return *l
 	}
-	begin, end := p.Period(p.zero.Add(time.Duration(now>>p.shift) * p.step))
+	begin, end := p.Period(p.at(now))
 	_, after := p.Period(end)
 	l := frame{begin: p.ticks(begin), end: p.ticks(end)}
 	l.by = p.ticks(after) - l.end
 	p.latest.Store(&l)
 	return l
 }
+
+// at is the time of an instant, which is since zero.
+func (p *periods) at(now int64) time.Time { return p.zero.Add(p.since(now)) }
+
+func (p *periods) since(now int64) time.Duration { return time.Duration(now>>p.shift) * p.step }
 
 func (p *periods) ticks(t time.Time) int64 { return p.Ticks(t.Sub(p.zero)) }

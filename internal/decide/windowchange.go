@@ -4,17 +4,28 @@ package decide
 // current window of a key stay spent, under another period in the window that is
 // current when the key is next used.
 func (f *FixedWindow) Succeed(old *FixedWindow) *FixedWindow {
+	if old.wall != nil {
+		old = old.wall.inUse.Load()
+	}
 	next := *f
 	if old.window == f.window && old.phase == f.phase && old.spread == f.spread && old.dates().equal(f.dates()) {
 		next.generation, next.before = old.generation, old.before
-		next.full = max(f.full, old.full)
-		return &next
+		next.full, next.calendar = max(f.full, old.full), old.calendar
+	} else {
+		next.replace(old)
 	}
-	next.generation = (old.generation + 1) & (f.unit - 1)
-	if next.generation != 0 { // else the numbers are used up, and earlier counts are lost
-		next.before = old
+	if f.wall != nil {
+		return next.Follow(f.wall.read)
 	}
 	return &next
+}
+
+// replace numbers the windows of f, which come after those of old.
+func (f *FixedWindow) replace(old *FixedWindow) {
+	f.generation, f.before = (old.generation+1)&(f.unit-1), nil
+	if f.generation != 0 { // else the numbers are used up, and earlier counts are lost
+		f.before = old
+	}
 }
 
 // tag returns the bits of word that number its period.

@@ -39,9 +39,19 @@ func StartClock(now func() time.Time) Clock {
 // decision takes one.
 func (c *Clock) Now() int64 {
 	if c.given != nil {
-		return c.given.read()
+		_, now := c.given.read()
+		return now
 	}
 	return c.system()
+}
+
+// Wall reads the wall clock, and Now of the same moment.
+func (c *Clock) Wall() (wall time.Time, now int64) {
+	if c.given != nil {
+		return c.given.read()
+	}
+	wall = time.Now()
+	return wall.Round(0), ToTicks(wall.Sub(c.Start))
 }
 
 // system is Now of the system's clock; it is inlined.
@@ -59,7 +69,7 @@ type given struct {
 
 const mostStep = 366 * 24 * time.Hour
 
-func (g *given) read() int64 {
+func (g *given) read() (wall time.Time, now int64) {
 	g.mu.Lock() // before the reading: one that is late would be a step back
 	defer g.mu.Unlock()
 	t := g.now()
@@ -68,7 +78,7 @@ func (g *given) read() int64 {
 		g.ticks = ToTicks(mostTicks)
 	}
 	g.latest = t
-	return g.ticks
+	return t.Round(0), g.ticks
 }
 
 // Reading is one reading for several clocks. The zero Reading is still to be taken.

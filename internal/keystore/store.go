@@ -119,7 +119,7 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	case s.Clock.given == nil:
 		at = s.Clock.system()
 	default:
-		at = s.Clock.given.read()
+		at = s.Clock.Now()
 	}
 	if !s.lockFree {
 		return s.updateLocked(key, at, f)
