@@ -25,10 +25,10 @@ type FixedWindow struct {
 	quota      int64
 	unit       int64 // ticks of a step
 	shift      uint8 // unit is 2^shift
+	spread     bool
 	depth      int64 // quota*unit, at most the window
 	full       int64 // most that a window without debt holds: depth, or more under an earlier quota
 	phase      int64 // added to an instant before it is divided, 0 to window-1
-	spread     bool
 	window     divisor
 	calendar   *periods     // has the windows instead of phase and window, or nil
 	wall       *wallClock   // moves the windows of the calendar, or nil

@@ -236,7 +236,7 @@ func (s *Store[S, V]) Len(now func(id uint64) int64) (n int) {
 }
 
 // Cap is the number of live keys that have room.
-func (s *Store[S, V]) Cap() int { return s.keys.config.MaxKeys }
+func (s *Store[S, V]) Cap() int { return s.keys.maxKeys }
 
 // Overflowed counts the updates of absent keys that found no room. Each that was
 // not turned away has evicted a key.
@@ -253,5 +253,5 @@ func (s *Store[S, V]) RoomAfter(key string, now int64) int64 {
 
 // HasRoom reports whether an Update of key at now finds room.
 func (s *Store[S, V]) HasRoom(key string, now int64) bool {
-	return s.keys.config.Evict || key == "" || s.keys.hasRoom(key, now)
+	return s.keys.evicts || key == "" || s.keys.hasRoom(key, now)
 }

@@ -26,10 +26,11 @@ import (
 // least debt, or it is denied: see [Config]. So a flood of new keys evicts the
 // newest ones, and a key with more debt than 15 others keeps its state.
 type table[V any] struct {
-	config   Config
+	maxKeys  int
 	seed     maphash.Seed
 	groups   uint32                       // of a segment, but for a first one of smallGroups
 	depth    uint8                        // most leading bits that pick a segment
+	evicts   bool                         // see Config
 	segments atomic.Pointer[directory[V]] // nil: no key has arrived
 	full     atomic.Uint64
 	growing  sync.Mutex
@@ -46,7 +47,7 @@ type directory[V any] struct {
 }
 
 func (t *table[V]) init(c Config) {
-	t.seed, t.config = maphash.MakeSeed(), c
+	t.seed, t.maxKeys, t.evicts = maphash.MakeSeed(), c.MaxKeys, c.Evict
 	slots := (4*uint64(c.MaxKeys) + 2) / 3 // at three quarters full, both groups of a key are hardly ever full
 	for slots>>t.depth > mostGroups*groupSize {
 		t.depth++
@@ -113,7 +114,7 @@ func (s *Store[S, V]) room(g *segment[V], id uint64, now int64) (at int, r Resul
 		at = g.take(id, now)
 	}
 	if at < 0 {
-		if !t.config.Evict {
+		if !t.evicts {
 			t.full.Add(1)
 			return at, Full
 		}
