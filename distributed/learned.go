@@ -30,13 +30,15 @@ type Learned struct {
 	mu    sync.Mutex
 	known map[string]learned // by key
 	alone *learn.Limit       // while Redis is away; nil otherwise
+	all   learn.Stats        // the counts of this instance
 }
 
-// learned is what Redis has last answered about a key.
+// learned is what Redis has last answered about a key, and what this instance has told it.
 type learned struct {
-	rate float64   // in force
-	next time.Time // when a call could start
-	kept time.Time // end of a wait that Redis was not told
+	rate  float64   // in force
+	next  time.Time // when a call could start
+	kept  time.Time // end of a wait that Redis was not told
+	stats learn.Stats
 }
 
 //go:embed learned.lua
@@ -108,23 +110,31 @@ func (l *Learned) Answered(key string, a learn.Answer) {
 	}
 	age, wait := max(time.Since(a.Sent), 0), max(a.Wait, 0)
 	args := remote.Args{op, max(a.Units, 1), 0, age.Microseconds(), wait.Microseconds(), millionths(a.Rate)}
-	if _, ok := l.do(context.Background(), key, args); !ok {
+	_, told := l.do(context.Background(), key, args)
+	if !told {
 		l.local().Answered(key, a)
-		l.keep(key, time.Now().Add(wait))
 	}
+	l.count(key, a, told)
 }
 
-// keep notes that no call of key starts before until: Redis was not told.
-func (l *Learned) keep(key string, until time.Time) {
+// count notes an answer, and that no call starts before the end of its wait: in this process, if
+// Redis was not told or cannot be asked.
+func (l *Learned) count(key string, a learn.Answer, told bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	k, ok := l.known[key]
 	if !ok {
 		k.rate = l.start
 	}
-	if until.After(k.kept) {
+	until := time.Now().Add(a.Wait)
+	if until.After(k.next) {
+		k.next = until
+	}
+	if !told && until.After(k.kept) {
 		k.kept = until
 	}
+	k.stats.Count(a)
+	l.all.Count(a)
 	l.note(key, k)
 }
 
@@ -143,14 +153,38 @@ func (l *Learned) wait(key string) time.Duration {
 	return time.Until(l.known[key].kept)
 }
 
-// Rate is the rate that was in force for a key in the last reply of Redis, in units a second.
-func (l *Learned) Rate(key string) float64 {
+// Stats is what this instance knows of a key, or without one of all keys in use: Rate and Wait by
+// the last reply of Redis, or while that is away by this instance; Waits, Denied and Taught from
+// the answers that this instance got.
+func (l *Learned) Stats(key ...string) (s learn.Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if k, ok := l.known[key]; ok {
-		return k.rate
+	if len(key) > 0 {
+		return l.stats(key[0])
 	}
-	return l.start
+	for one := range l.known {
+		k := l.stats(one)
+		s.Rate += k.Rate
+		s.Wait = max(s.Wait, k.Wait)
+	}
+	s.Waits, s.Denied, s.Taught = l.all.Waits, l.all.Denied, l.all.Taught
+	return s
+}
+
+// stats is [Learned.Stats] of a key. The caller holds l.mu.
+func (l *Learned) stats(key string) learn.Stats {
+	k, ok := l.known[key]
+	s := k.stats
+	switch {
+	case l.alone != nil:
+		alone := l.alone.Stats(key)
+		s.Rate, s.Wait = alone.Rate, alone.Wait
+	case ok:
+		s.Rate, s.Wait = k.rate, max(time.Until(k.next), time.Until(k.kept), 0)
+	default:
+		s.Rate = l.start
+	}
+	return s
 }
 
 // do runs the script for a key. ahead is how long a call has to wait. It is false if there
@@ -178,7 +212,9 @@ func (l *Learned) do(ctx context.Context, key string, a remote.Args) (ahead time
 	defer l.mu.Unlock()
 	l.alone = nil
 	ahead = micros(r.Reply[0])
-	l.note(key, learned{float64(r.Reply[1]) / 1e6, time.Now().Add(ahead), l.known[key].kept})
+	k := l.known[key]
+	k.rate, k.next = float64(r.Reply[1])/1e6, time.Now().Add(ahead)
+	l.note(key, k)
 	return ahead, true
 }
 

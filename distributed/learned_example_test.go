@@ -25,7 +25,7 @@ func ExampleStore_Learned() {
 	partner.Answered("", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Minute})
 	lease, err := partner.Acquire(ctx, "", 1)
 	fmt.Println(lease.Reason, lease.RetryAfter > 55*time.Second, err)
-	fmt.Println(partner.Rate("") < 10)
+	fmt.Println(partner.Stats("").Rate < 10)
 	// Output:
 	// quota true <nil>
 	// true

@@ -34,13 +34,13 @@ func TestLearnedByAFleet(t *testing.T) {
 	require.False(t, second.Allowed && third.Allowed, "one rate for both")
 	require.Positive(t, max(second.RetryAfter, third.RetryAfter))
 
-	before := max(a.Rate("k"), b.Rate("k"))
+	before := max(a.Stats("k").Rate, b.Stats("k").Rate)
 	a.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: 30 * time.Second})
 	for _, l := range []*distributed.Learned{a, b} {
 		denied := acquire(l)
 		require.Equal(t, algo.Quota, denied.Reason)
 		require.Greater(t, denied.RetryAfter, 29*time.Second)
-		require.Less(t, l.Rate("k"), before)
+		require.Less(t, l.Stats("k").Rate, before)
 	}
 	canceled := must[algo.Lease](t)(a.Acquire(ctx, "other", 1))
 	canceled.Release(algo.Canceled)
@@ -80,6 +80,27 @@ func TestLearnedWaitsOutliveAnOutage(t *testing.T) {
 	require.Greater(t, denied.RetryAfter, 30*time.Second)
 }
 
+// A wait that Redis was told holds without Redis too, for a caller that has not asked since.
+func TestLearnedWaitsOutliveRedis(t *testing.T) {
+	proxy := redistest.StartProxy(t, redistest.Start(t))
+	store := newStore(t, viaProxy(t, proxy), distributed.WithTimeout(100*time.Millisecond), distributed.WithInstances(1))
+	l := must[*distributed.Learned](t)(store.Learned("partner", algo.PerSecond(50)))
+	require.Equal(t, algo.SourceRemote, must[algo.Lease](t)(l.Acquire(ctx, "k", 1)).Source)
+	told := learn.Answer{Sent: time.Now(), Units: 1, Denied: true, Wait: time.Minute}
+	l.Answered("k", told)
+	known := l.Stats("k")
+	require.Greater(t, known.Wait, 30*time.Second)
+	require.Equal(t, learn.Stats{Rate: known.Rate, Wait: known.Wait, Waits: 1, Denied: 1, Taught: told}, known)
+
+	proxy.Set(redistest.Fault{Refuse: true, Reset: true})
+	denied := must[algo.Lease](t)(l.Acquire(ctx, "k", 1))
+	require.Equal(t, algo.SourceFallback, denied.Source)
+	require.Greater(t, denied.RetryAfter, 30*time.Second)
+	require.EqualValues(t, 1, l.Stats().Denied)
+	require.Greater(t, l.Stats().Wait, 30*time.Second)
+	require.Equal(t, told, l.Stats().Taught)
+}
+
 func TestLearnedArguments(t *testing.T) {
 	store := newStore(t, viaProxy(t, redistest.StartProxy(t, redistest.Start(t))))
 	_, err := store.Learned("", algo.Rate{})
@@ -89,7 +110,7 @@ func TestLearnedArguments(t *testing.T) {
 	l := must[*distributed.Learned](t)(store.Learned("x", algo.Rate{}))
 	_, err = l.Acquire(ctx, "", -1)
 	require.ErrorIs(t, err, algo.ErrCost)
-	require.InDelta(t, 1, l.Rate("k"), 0)
+	require.InDelta(t, 1, l.Stats("k").Rate, 0)
 	require.NoError(t, store.Close())
 	_, err = l.Acquire(ctx, "", 1)
 	require.ErrorIs(t, err, distributed.ErrClosed)

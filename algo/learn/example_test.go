@@ -27,13 +27,12 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	fmt.Println(send(ctx) != nil)
-	learn.Answered(ctx, limit, "queue", learn.Answer{Sent: time.Now()}) // of whatever wraps or chooses the limit
-	rate, wait := limit.Rate("queue")
-	fmt.Println(rate < 50, wait.Round(time.Second), len(learn.In(limit)))
+	known := limit.Stats("queue")
+	fmt.Println(known.Rate < 50, known.Wait.Round(time.Second), known.Denied, len(learn.In(limit)))
 	// Output:
 	// <nil>
 	// true
-	// true 1m0s 1
+	// true 1m0s 1 1
 }
 
 // Keys may begin with rates of their own.
@@ -44,7 +43,7 @@ func ExampleNewFunc() {
 		}
 		return 5
 	})
-	rate, _ := limit.Rate("large")
+	rate := limit.Stats("large").Rate
 	fmt.Println(rate)
 	// Output: 100
 }

@@ -23,11 +23,13 @@ type Limit struct {
 	began time.Time
 	mu    sync.Mutex
 	keys  map[string]*learned
+	all   Stats // without Rate and Wait
 }
 
 type learned struct {
 	decide.Learner
-	used time.Duration
+	used  time.Duration
+	stats Stats // without Rate and Wait
 }
 
 // New makes a limit that begins with a rate: what the server documents, or a guess. With the
@@ -118,16 +120,8 @@ type Answer struct {
 // Learner learns from answers: a [Limit], or the Learned of package distributed.
 type Learner interface {
 	Answered(key string, a Answer)
-}
-
-// Answered passes an answer to the learners in l, of choices to those that are chosen for the
-// key.
-func Answered(ctx context.Context, l algo.Limiter, key string, a Answer) {
-	if l, err := algo.Resolve(ctx, l, key); err == nil {
-		for _, learner := range In(l) {
-			learner.Answered(key, a)
-		}
-	}
+	// Stats is about a key, or without one about all keys in use.
+	Stats(key ...string) Stats
 }
 
 // In returns the learners in l and in the limiters that it wraps.
@@ -146,6 +140,8 @@ func (l *Limit) Answered(key string, a Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m, now := l.of(key)
+	m.stats.Count(a)
+	l.all.Count(a)
 	sent := a.Sent.Sub(l.began)
 	if a.Rate > 0 && !math.IsInf(a.Rate, 0) {
 		m.Told(a.Rate)
@@ -158,16 +154,27 @@ func (l *Limit) Answered(key string, a Answer) {
 	m.Closed(now, a.Wait)
 }
 
-// Rate is the rate in force for a key, in units a second, and how long the server still
-// wants no call.
-func (l *Limit) Rate(key string) (perSecond float64, wait time.Duration) {
+// Stats is what is known of a key, or without one of all keys in use. The counts of all keys
+// include keys that are forgotten.
+func (l *Limit) Stats(key ...string) Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Since(l.began)
-	if m := l.keys[key]; m != nil {
-		return m.Pace(now), m.Wait(now)
+	if len(key) == 0 {
+		s := l.all
+		for _, m := range l.keys {
+			s.Rate += m.Pace(now)
+			s.Wait = max(s.Wait, m.Wait(now))
+		}
+		return s
 	}
-	return l.start(key), 0
+	m := l.keys[key[0]]
+	if m == nil {
+		return Stats{Rate: l.start(key[0])}
+	}
+	s := m.stats
+	s.Rate, s.Wait = m.Pace(now), m.Wait(now)
+	return s
 }
 
 // leases is the limit as the releaser of its leases.

@@ -40,9 +40,9 @@ func TestWaitsAreKept(t *testing.T) {
 		l := learn.New(algo.PerSecond(10))
 		l.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Hour})
 		l.Answered("k", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Second}) // never shortens it
-		_, wait := l.Rate("k")
+		wait := l.Stats("k").Wait
 		require.Equal(t, time.Hour, wait)
-		_, wait = l.Rate("other")
+		wait = l.Stats("other").Wait
 		require.Zero(t, wait)
 		within, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
@@ -51,7 +51,7 @@ func TestWaitsAreKept(t *testing.T) {
 		require.ErrorContains(t, err, "1h0m0s")
 		_, err = algo.Wait(ctx, l, "k", 1)
 		require.NoError(t, err)
-		_, wait = l.Rate("k")
+		wait = l.Stats("k").Wait
 		require.Zero(t, wait)
 	})
 }
@@ -80,7 +80,7 @@ func TestStatedRates(t *testing.T) {
 			l.Answered("k", learn.Answer{Sent: time.Now(), Rate: 2, Denied: true})
 			time.Sleep(5 * time.Second)
 		}
-		rate, _ := l.Rate("k")
+		rate := l.Stats("k").Rate
 		require.Less(t, rate, 2.)
 	})
 }
@@ -90,7 +90,7 @@ func TestNoAnswerMoreThanDoublesTheRate(t *testing.T) {
 	l := learn.New(algo.PerMinute(1))
 	for _, perMinute := range []float64{2, 4, 8} {
 		l.Answered("k", learn.Answer{Sent: time.Now()})
-		rate, _ := l.Rate("k")
+		rate := l.Stats("k").Rate
 		require.InDelta(t, perMinute/60, rate, 1e-9)
 	}
 }
@@ -128,7 +128,34 @@ func TestKeysAreBounded(t *testing.T) {
 			_, err := l.Acquire(ctx, string(rune('a'+i)), 1)
 			require.NoError(t, err)
 		}
-		_, wait := l.Rate("0")
+		wait := l.Stats("0").Wait
 		require.Zero(t, wait)
+	})
+}
+
+// Stats say what is known of a key and of all together, and the last answer that taught it.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := learn.New(algo.PerSecond(10))
+		require.Equal(t, learn.Stats{}, l.Stats())
+		require.Equal(t, learn.Stats{Rate: 10}, l.Stats("a"))
+		l.Answered("a", learn.Answer{Sent: time.Now(), Units: 1})
+		require.Zero(t, l.Stats("a").Taught, "an admission is no news")
+		denied := learn.Answer{Sent: time.Now(), Units: 3, Denied: true, Wait: 2 * time.Second}
+		l.Answered("a", denied)
+		stated := learn.Answer{Sent: time.Now().Add(time.Millisecond), Units: 1, Rate: 7}
+		l.Answered("b", stated)
+		l.Answered("b", learn.Answer{Sent: time.Now().Add(time.Second), Units: 1, Rate: 7})
+		l.Answered("b", learn.Answer{Sent: time.Now().Add(time.Second), Units: 1})
+
+		a, b, all := l.Stats("a"), l.Stats("b"), l.Stats()
+		require.Equal(t, learn.Stats{Rate: a.Rate, Wait: 2 * time.Second, Waits: 1, Denied: 3, Taught: denied}, a)
+		require.Less(t, a.Rate, 20.)
+		require.Equal(t, learn.Stats{Rate: 7, Taught: stated}, b)
+		require.Equal(t, learn.Stats{Rate: a.Rate + 7, Wait: 2 * time.Second, Waits: 1, Denied: 3, Taught: stated}, all)
+
+		require.Equal(t, "7 a second, 0 denied, 0 waits; at 00:00:00 an answer, stated 7 a second", b.String())
+		require.Regexp(t, `^[0-9.]+ a second, not before 2s, 3 denied, 1 waits; at 00:00:00 an answer denied, asked for 2s$`, a.String())
+		require.Equal(t, "10 a second", l.Stats("c").String())
 	})
 }

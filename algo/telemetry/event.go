@@ -36,6 +36,9 @@ type Event struct {
 	// missing key. Its Delay is the wait of the request before the handler, or
 	// the one it would have had.
 	Decision algo.Decision
+	// Rate is the learned rate in force for the key, in units a second; 0 unless the limit learns
+	// (package algo/learn).
+	Rate float64
 	// Waited is the duration of the decision: in the queue of an in-flight
 	// limiter, on the way to Redis, sleeping out a Delay, and in a client until
 	// the server is ready. It is 0 if the limiter was not called.

@@ -53,15 +53,15 @@ func Example_learnedPartner() {
 	if err == nil {
 		_ = resp.Body.Close()
 	}
-	rate, wait := partner.Rate("")
-	fmt.Println(rate < 10, wait > 55*time.Second)
+	known := partner.Stats()
+	fmt.Println(known.Rate < 10, known.Wait > 55*time.Second, known.Denied, known.Taught.Wait)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	req, _ := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
 	_, err = c.Do(req)
 	fmt.Println(err != nil) // at once: the wait does not fit
 	// Output:
-	// true true
+	// true true 1 1m0s
 	// true
 }
 
@@ -77,6 +77,6 @@ func Example_learnedPartnerOfAFleet() {
 		panic(err)
 	}
 	partner.Answered("", learn.Answer{Sent: time.Now(), Denied: true, Wait: time.Minute})
-	fmt.Println(partner.Rate("") < 10)
+	fmt.Println(partner.Stats("").Rate < 10)
 	// Output: true
 }

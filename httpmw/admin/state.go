@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -39,7 +40,7 @@ type policyState struct {
 	Name       string              `json:"name"` // empty: all that have no place of their own
 	Registered bool                `json:"registered"`
 	Kind       string              `json:"kind"`
-	Text       string              `json:"text"` // of the configuration
+	Text       string              `json:"text"` // of the configuration, or what was learned
 	Limit      *limitState         `json:"limit"`
 	On         *bool               `json:"on"`  // nil: it has no switch
 	Off        bool                `json:"off"` // it denies nothing although it is on: a trial, or no rule
@@ -128,7 +129,7 @@ func (s *state) addPolicies(a *Admin, c *config) {
 
 func (p *policy) state(counts *series, s *state) policyState {
 	st := policyState{
-		Name: p.name, Registered: true, Text: p.text, Table: p.table(), Kind: kindOfLimiter(p.limiter), Can: []string{"why"},
+		Name: p.name, Registered: true, Text: cmp.Or(learned(p.limiter), p.text), Table: p.table(), Kind: kindOfLimiter(p.limiter), Can: []string{"why"},
 		Columns: counts.state(s), Scope: scopes[p.can.process], Identity: []string{}, Blocked: len(p.blocks.all()),
 	}
 	if p.identity.key != nil {

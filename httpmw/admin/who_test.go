@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/admin"
@@ -206,4 +207,16 @@ func TestManyCallers(t *testing.T) {
 		}
 	}
 	require.Less(t, missed, 60)
+}
+
+// The row of a limit that learns, and why, say what it has learned.
+func TestLearnedLimits(t *testing.T) {
+	partner := learn.New(algo.PerSecond(50))
+	page := newAdmin(t, admin.WithPolicy("partner", partner), admin.WithAuthorize(anybody))
+	require.Equal(t, "0 a second", at(t, state(t, page), "policies", 0, "text"))
+	partner.Answered("globex", learn.Answer{Sent: time.Unix(0, 0), Denied: true, Wait: time.Hour})
+	says := `[0-9.]+ a second, not before [0-9a-z.]+, 1 denied, 1 waits; at 00:00:00 an answer denied, asked for 1h0m0s$`
+	require.Regexp(t, "^"+says, at(t, state(t, page), "policies", 0, "text"))
+	require.Regexp(t, "^denied .*; learned: "+says, ask(t, page, "why", `{"policy":"partner","key":"globex"}`)["text"])
+	require.Regexp(t, "^admitted: .*; learned: 50 a second$", ask(t, page, "why", `{"policy":"partner","key":"other"}`)["text"])
 }

@@ -3,9 +3,11 @@ package admin
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
@@ -62,6 +64,9 @@ func (p *policy) words(st *answerState, d *algo.Decision, key string) string {
 	if b := p.blocks.find(key); b != nil {
 		text = fmt.Sprintf("denied: blocked until %s by %s: %s", b.until.UTC().Format(time.DateTime), b.by, b.note)
 	}
+	if known := learned(p.of(key), key); known != "" {
+		text += "; learned: " + known
+	}
 	if p.can.adjust != nil {
 		if t, ok := p.can.adjust.Adjusted()[key]; ok {
 			st.Adjusted = t.Limit.String()
@@ -69,6 +74,15 @@ func (p *policy) words(st *answerState, d *algo.Decision, key string) string {
 		}
 	}
 	return text
+}
+
+// learned is what the limits in l have learned about a key, or without one about all keys.
+func learned(l algo.Limiter, key ...string) string {
+	var all []string
+	for _, one := range learn.In(l) {
+		all = append(all, one.Stats(key...).String())
+	}
+	return strings.Join(all, "; ")
 }
 
 // whyAll answers why for each policy in which the order names a key.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/learn"
+	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw/client"
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -126,15 +127,16 @@ func TestTheChosenLimitLearns(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 		return w.Result(), nil
 	}
-	c := &http.Client{Transport: client.Transport(roundTrip(denies), l, func(r *http.Request) (string, error) { return r.URL.Host, nil })}
+	var rates []float64 // in events
+	observe := client.WithObserver(func(e telemetry.Event) { rates = append(rates, e.Rate) })
+	c := &http.Client{Transport: client.Transport(roundTrip(denies), l, func(r *http.Request) (string, error) { return r.URL.Host, nil }, observe)}
 	resp, err := c.Get("http://small/")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
-	rate, _ := small.Rate("small")
+	rate := small.Stats("small").Rate
 	require.Less(t, rate, 10.)
-	rate, wait := large.Rate("small")
-	require.Zero(t, wait)
-	require.InDelta(t, 100, rate, 0)
+	require.Equal(t, learn.Stats{Rate: 100}, large.Stats("small"))
+	require.Equal(t, []float64{10}, rates)
 }
 
 // A window whose rest and reset are stated is used evenly, without a denial.

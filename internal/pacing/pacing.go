@@ -65,6 +65,9 @@ func (p *Pacer) Admit(e telemetry.Event, place serverwait.Place, lease *algo.Lea
 	e.At = time.Now()
 	if p.Observe != nil {
 		e.Waited, e.KeyHash = e.At.Sub(start), keyfunc.Hash(place.Key)
+		for _, l := range p.chosen(e.Context, place.Key) {
+			e.Rate = l.Stats(place.Key).Rate
+		}
 		p.Observe(e)
 	}
 	return Call{place, e.Cost, e.At}, err
@@ -105,11 +108,19 @@ func (p *Pacer) classify(ctx context.Context, err error) telemetry.Result {
 func (p *Pacer) Answered(ctx context.Context, c Call, a learn.Answer) {
 	p.Waits.Update(c.Place, a.Wait)
 	a.Sent, a.Units = c.sent, c.units
-	if p.chooses {
-		learn.Answered(ctx, p.Limiter, c.Place.Key, a)
-		return
-	}
-	for _, l := range p.learners {
+	for _, l := range p.chosen(ctx, c.Place.Key) {
 		l.Answered(c.Place.Key, a)
 	}
+}
+
+// chosen are the learners that the calls of a key teach.
+func (p *Pacer) chosen(ctx context.Context, key string) []learn.Learner {
+	if !p.chooses {
+		return p.learners
+	}
+	l, err := algo.Resolve(ctx, p.Limiter, key)
+	if err != nil {
+		return nil
+	}
+	return learn.In(l)
 }

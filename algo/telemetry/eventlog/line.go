@@ -84,6 +84,9 @@ func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Eve
 	if e.Sent.RetryAfter > 0 {
 		attrs = append(attrs, slog.Float64("retry_after", e.Sent.RetryAfter.Seconds()))
 	}
+	if e.Rate > 0 {
+		attrs = append(attrs, slog.Float64("rate", e.Rate))
+	}
 	if e.Decision.Cause != 0 {
 		attrs = append(attrs, slog.String("cause", e.Decision.Cause.String()))
 	}

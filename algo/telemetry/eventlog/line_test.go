@@ -48,3 +48,14 @@ func (n naive) Handle(_ context.Context, r slog.Record) error {
 	fmt.Fprintln(n.w)
 	return nil
 }
+
+// The denial of a limit that learns has the rate that was in force.
+func TestLearnedRate(t *testing.T) {
+	var text bytes.Buffer
+	log, err := eventlog.New(slog.New(slog.NewTextHandler(&text, nil)))
+	require.NoError(t, err)
+	e := denial(1)
+	e.Rate = 27.5
+	log.Observe(e)
+	require.Contains(t, text.String(), " rate=27.5\n")
+}

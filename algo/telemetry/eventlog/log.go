@@ -39,7 +39,7 @@ import (
 //     telemetry.failed-closed, telemetry.fallback or telemetry.others;
 //   - policy, transport, client, and count, the number of decisions;
 //   - if they apply: key, the hash of the key in 16 hexadecimal digits, reason,
-//     method, status, retry_after in seconds, cause, for which the
+//     method, status, retry_after in seconds, learned rate, cause, for which the
 //     limiter denied (queue, processor, ...), and error, the type of an error.
 //
 // The text of an error may contain input of the client; the adapters log it

@@ -18,6 +18,10 @@
 //	ratelimit.keys                         gauge, {key}        policy
 //	ratelimit.keys.limit                   gauge, {key}        policy
 //	ratelimit.keys.overflowed              gauge, {charge}     policy
+//	ratelimit.learned.rate                 gauge, {unit}/s     policy
+//	ratelimit.learned.wait                 gauge, s            policy
+//	ratelimit.learned.waits                gauge, {wait}       policy
+//	ratelimit.learned.denied               gauge, {unit}       policy
 //	ratelimit.tenant.asked                 gauge, 1            policy, tenant
 //	ratelimit.tenant.admitted              gauge, 1            policy, tenant
 //
@@ -42,7 +46,7 @@
 // shared store was unavailable. The gauges of active requests show the limiters given to
 // [Metrics.InFlight], those of tenants the ones given to [Metrics.Tenants], the others those
 // given to [Metrics.Limits]. A limiter without a limit, or without keys in this process, has no
-// such gauge.
+// such gauge; those that are learned are of limits that learn (package algo/learn), of all keys together.
 //
 // Except for [Metrics.Tenants], neither keys nor methods are labels. At most 64 policies ([MaxPolicies]) are
 // counted separately, with at most 44 series of ratelimit.requests each, and

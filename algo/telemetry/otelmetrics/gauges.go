@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 )
 
 // InFlighter is a limiter of requests in flight, such as an adaptive.Limiter.
@@ -28,6 +29,8 @@ type gauges struct {
 	keys, room, out metric.Int64ObservableGauge
 	used, window    metric.Float64ObservableGauge
 	asked, got      metric.Float64ObservableGauge
+	pace, pause     metric.Float64ObservableGauge
+	pauses, refused metric.Int64ObservableGauge
 	registration    metric.Registration
 
 	mu       sync.Mutex
@@ -58,6 +61,8 @@ func (g *gauges) register(meter metric.Meter) error {
 	g.keys = whole("ratelimit.keys", "{key}", "Keys with debt in the table of a limit in this process.")
 	g.room = whole("ratelimit.keys.limit", "{key}", "Keys for which the table has room.")
 	g.out = whole("ratelimit.keys.overflowed", "{charge}", "Charges to new keys that found the table full, since the limiter was made.")
+	g.pauses = whole("ratelimit.learned.waits", "{wait}", "Waits that the server asked for, since the limiter was made.")
+	g.refused = whole("ratelimit.learned.denied", "{unit}", "Units that the server denied, since the limiter was made.")
 	float := func(name, unit, about string) metric.Float64ObservableGauge {
 		made, err := meter.Float64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(about))
 		failed = cmp.Or(failed, err)
@@ -65,13 +70,15 @@ func (g *gauges) register(meter metric.Meter) error {
 	}
 	g.used = float("ratelimit.active_requests.utilization", "1", "Share of the slots of an in-flight limit that are held; absent while there is no limit.")
 	g.window = float("ratelimit.limit.window", "s", "Time in which the units of a limit come back.")
+	g.pace = float("ratelimit.learned.rate", "{unit}/s", "Learned rate of all keys together.")
+	g.pause = float("ratelimit.learned.wait", "s", "Time for which the server wants no call, the longest of all keys.")
 	g.asked = float("ratelimit.tenant.asked", "1", "Part of one of the heaviest tenants in the demand of an overload.")
 	g.got = float("ratelimit.tenant.admitted", "1", "Part of this that was admitted.")
 	if failed != nil {
 		return failed
 	}
 	var err error
-	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.window, g.keys, g.room, g.out, g.asked, g.got)
+	g.registration, err = meter.RegisterCallback(g.observe, g.active, g.limit, g.used, g.quota, g.window, g.keys, g.room, g.out, g.asked, g.got, g.pace, g.pause, g.pauses, g.refused)
 	return err
 }
 
@@ -106,6 +113,7 @@ func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveO
 		o.ObserveInt64(g.quota, d.Quota, set)
 		o.ObserveFloat64(g.window, d.Window.Seconds(), set)
 	}
+	g.learned(o, l, set)
 	t, ok := l.(keyTable)
 	if !ok {
 		return
@@ -114,6 +122,25 @@ func (g *gauges) describe(o metric.Observer, l algo.Limiter, set metric.ObserveO
 		o.ObserveInt64(g.keys, int64(s.Live), set)
 		o.ObserveInt64(g.room, int64(s.Room), set)
 		o.ObserveInt64(g.out, int64(min(s.Overflowed, math.MaxInt64)), set)
+	}
+}
+
+// learned observes the limits in l that learn, together.
+func (g *gauges) learned(o metric.Observer, l algo.Limiter, set metric.ObserveOption) {
+	all := learn.In(l)
+	var sum learn.Stats
+	for _, one := range all {
+		s := one.Stats()
+		sum.Rate += s.Rate
+		sum.Wait = max(sum.Wait, s.Wait)
+		sum.Waits += s.Waits
+		sum.Denied += s.Denied
+	}
+	if len(all) > 0 {
+		o.ObserveFloat64(g.pace, sum.Rate, set)
+		o.ObserveFloat64(g.pause, sum.Wait.Seconds(), set)
+		o.ObserveInt64(g.pauses, sum.Waits, set)
+		o.ObserveInt64(g.refused, sum.Denied, set)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/otelmetrics"
 	"github.com/sluice-go/sluice/keyfunc"
@@ -257,6 +258,17 @@ func TestLimits(t *testing.T) {
 		"keys ratelimit.policy=users": 1, "keys.limit ratelimit.policy=users": 64, "keys.overflowed ratelimit.policy=users": 0,
 	}, p.sums)
 	delete(limits, "users")
+	clear(p.sums)
+	partner := learn.New(algo.PerSecond(50))
+	partner.Answered("", learn.Answer{Sent: time.Now(), Denied: true, Units: 3, Wait: time.Hour})
+	limits["partner"] = algo.Shadow(partner)
+	require.NoError(t, p.callback(t.Context(), reading{p: p}))
+	require.InDelta(t, 3600, p.sums["learned.wait ratelimit.policy=partner"], 60)
+	delete(p.sums, "learned.wait ratelimit.policy=partner")
+	require.Equal(t, map[string]float64{
+		"learned.rate ratelimit.policy=partner": partner.Stats().Rate, "learned.waits ratelimit.policy=partner": 1, "learned.denied ratelimit.policy=partner": 3,
+	}, p.sums)
+	delete(limits, "partner")
 	clear(p.sums)
 	require.NoError(t, p.callback(t.Context(), reading{p: p}))
 	require.Empty(t, p.sums)
