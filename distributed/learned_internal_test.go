@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -14,6 +15,30 @@ import (
 	"github.com/sluice-go/sluice/internal/redistest"
 	"github.com/sluice-go/sluice/internal/remote"
 )
+
+// learnedAsModel does the same as learned.lua.
+func learnedAsModel(m *decide.Learner, now int64, a remote.Args) []int64 {
+	at, n := time.Duration(now)*time.Microsecond, a[1]
+	sent, wait := at-time.Duration(a[3])*time.Microsecond, time.Duration(a[4])*time.Microsecond
+	if a[5] > 0 {
+		m.Told(float64(a[5]) / 1e6)
+	}
+	ahead, flag := m.Ahead(at), int64(flagAdmitted)
+	switch {
+	case a[0] == opAccepted:
+		m.Accepted(at, sent, n)
+		m.Closed(at, wait)
+	case a[0] == opDenied:
+		m.Denied(at, sent, n, wait)
+	case a[0] == opCorrect:
+		m.Correct(at, -n)
+	case ahead > 0:
+		flag = flagDenied
+	case n > 0:
+		m.Start(at, n)
+	}
+	return []int64{(ahead + time.Microsecond - 1).Microseconds(), int64(math.Ceil(m.Pace(at) * 1e6)), flag}
+}
 
 // The script decides as the model, at instants that are its last argument.
 func TestLearnedAsTheModel(t *testing.T) {
@@ -33,7 +58,6 @@ func TestLearnedAsTheModel(t *testing.T) {
 		var open []int64 // instants at which calls were sent
 		for range 150 {
 			now += rnd.Int64N(200_000)
-			at := time.Duration(now) * time.Microsecond
 			n := 1 + rnd.Int64N(3)
 			a := remote.Args{opAcquire, n, start, 0, 0, 0, now}
 			if len(open) > 0 && rnd.IntN(2) == 0 {
@@ -50,29 +74,14 @@ func TestLearnedAsTheModel(t *testing.T) {
 			} else if rnd.IntN(10) == 0 {
 				a[0] = opCorrect
 			}
-			if a[5] > 0 {
-				m.Told(float64(a[5]) / 1e6)
-			}
-			ahead := m.Ahead(at)
-			sent, wait := at-time.Duration(a[3])*time.Microsecond, time.Duration(a[4])*time.Microsecond
-			switch a[0] {
-			case opAccepted:
-				m.Accepted(at, sent, n)
-				m.Closed(at, wait)
-			case opDenied:
-				m.Denied(at, sent, n, wait)
-			case opCorrect:
-				m.Correct(at, -n)
-			default:
-				if ahead == 0 {
-					m.Start(at, n)
-					open = append(open, now)
-				}
+			want := learnedAsModel(&m, now, a)
+			if a[0] == opAcquire && want[0] == 0 {
+				open = append(open, now)
 			}
 			got := runScript(t, c, remote.NewRequest(script, key, a))[1:]
-			require.InDelta(t, float64(ahead)/1e3, float64(got[0]), 3, "%v", a)
-			require.InEpsilon(t, m.Pace(at)*1e6, float64(got[1]), 1e-4, "%v", a)
-			require.Equal(t, a[0] == opAcquire && ahead > 0, got[2] == flagDenied)
+			require.InDelta(t, float64(want[0]), float64(got[0]), 3, "%v", a)
+			require.InEpsilon(t, float64(want[1]), float64(got[1]), 1e-4, "%v", a)
+			require.Equal(t, want[2], got[2])
 		}
 	}
 }

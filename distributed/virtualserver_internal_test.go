@@ -31,6 +31,7 @@ type virtualServer struct {
 	gcra    *decide.GCRA    // of all buckets
 
 	windows func(now int64, a remote.Args) []int64 // decides about the only key of a window
+	learned map[string]*decide.Learner
 }
 
 // trouble is the fault between an instance and Redis.
@@ -58,7 +59,7 @@ func newVirtualServer(rate decide.Rate, burst int64) *virtualServer {
 	if err != nil {
 		panic(err)
 	}
-	return &virtualServer{gcra: g, buckets: map[string]*bucketOracle{}, alive: map[int64]int64{}, weather: map[int]trouble{}}
+	return &virtualServer{gcra: g, buckets: map[string]*bucketOracle{}, alive: map[int64]int64{}, weather: map[int]trouble{}, learned: map[string]*decide.Learner{}}
 }
 
 func (v *virtualServer) set(instances []int, t trouble) {
@@ -129,7 +130,7 @@ func (v *virtualServer) carry(ctx context.Context, instance int, cmds []*Command
 // virtualScripts are the scripts that a virtual server knows, by their hashes.
 var virtualScripts = func() map[string]*remote.Script {
 	known := map[string]*remote.Script{}
-	for _, s := range []*remote.Script{bucketScript, heartbeatScript, fixedWindowScript, slidingWindowScript} {
+	for _, s := range []*remote.Script{bucketScript, heartbeatScript, fixedWindowScript, slidingWindowScript, learnedScript} {
 		known[s.Hash()] = s
 	}
 	return known
@@ -170,6 +171,12 @@ func (v *virtualServer) execute(c *Command) {
 			}
 		case fixedWindowScript, slidingWindowScript:
 			reply = append(reply, v.windows(now, a)...)
+		case learnedScript:
+			if v.learned[key] == nil {
+				m := decide.NewLearner(float64(a[2]) / 1e6)
+				v.learned[key] = &m
+			}
+			reply = append(reply, learnedAsModel(v.learned[key], now, a)...)
 		default:
 			panic(fmt.Sprintf("the virtual server does not know the script %s", script.Name))
 		}
