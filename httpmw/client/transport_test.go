@@ -9,12 +9,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/algo/learn"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/client"
@@ -138,6 +140,47 @@ func TestTransportFailsAtOnce(t *testing.T) {
 			require.EqualValues(t, 1, body.closes.Load())
 		})
 	}
+}
+
+// Uploads and streams that have begun are not repeated, however they end: the caller gets the
+// answer or the error of the only attempt, although the request has a GetBody.
+func TestTransportSendsOnce(t *testing.T) {
+	broken := errors.New("broken")
+	upload := func(r *http.Request) error { _, err := io.CopyN(io.Discard, r.Body, 3); return err }
+	for name, server := range map[string]roundTrip{
+		"an upload is denied": func(r *http.Request) (*http.Response, error) {
+			return must(reply(429, "Retry-After", "1")(r)), upload(r)
+		},
+		"an upload is postponed": func(r *http.Request) (*http.Response, error) {
+			return must(reply(503, "Retry-After", "1")(r)), upload(r)
+		},
+		"an upload breaks": func(r *http.Request) (*http.Response, error) { return nil, errors.Join(upload(r), broken) },
+		"a stream breaks": func(r *http.Request) (*http.Response, error) {
+			resp := must(reply(200)(r))
+			resp.Body = io.NopCloser(io.MultiReader(strings.NewReader("event"), iotest.ErrReader(broken)))
+			return resp, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := 0
+			count := roundTrip(func(r *http.Request) (*http.Response, error) { sent++; return server(r) })
+			c := &http.Client{Transport: client.Transport(count, learn.New(algo.PerSecond(10)), keyfunc.Global())}
+			resp, err := c.Post("http://a/", "text/plain", strings.NewReader("0123456789"))
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				require.NoError(t, resp.Body.Close())
+			}
+			require.Equal(t, strings.HasSuffix(name, "breaks"), errors.Is(err, broken), "%v", err)
+			require.Equal(t, 1, sent)
+		})
+	}
+}
+
+func must(resp *http.Response, err error) *http.Response {
+	if err != nil {
+		panic(err)
+	}
+	return resp
 }
 
 func TestTransportFailOpen(t *testing.T) {
