@@ -3,7 +3,6 @@ module github.com/sluice-go/sluice/examples/gateway
 go 1.26.0
 
 require (
-	github.com/felixge/httpsnoop v1.1.0
 	github.com/go-jose/go-jose/v4 v4.1.8
 	github.com/prometheus/client_golang v1.25.0
 	github.com/redis/go-redis/v9 v9.23.0

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,8 +10,6 @@ import (
 	"net/netip"
 	"regexp"
 	"time"
-
-	"github.com/felixge/httpsnoop"
 
 	"github.com/sluice-go/sluice/keyfunc"
 )
@@ -36,12 +35,38 @@ type requestKey struct{}
 // Served calls done for every request that next has answered.
 func Served(next http.Handler, done func(*http.Request, Request)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		is := &Request{}
-		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, is))
-		answered := httpsnoop.CaptureMetrics(next, w, r)
-		is.Status, is.Bytes, is.Duration = answered.Code, answered.Written, answered.Duration
-		done(r, *is)
+		c := &counter{ResponseWriter: w}
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &c.is))
+		begun := time.Now()
+		next.ServeHTTP(c, r)
+		c.is.Status, c.is.Duration = cmp.Or(c.is.Status, http.StatusOK), time.Since(begun)
+		done(r, c.is)
 	})
+}
+
+// counter notes the status and the length of an answer.
+type counter struct {
+	http.ResponseWriter
+	is Request
+}
+
+// Unwrap returns the writer beneath.
+func (c *counter) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// WriteHeader notes the status, unless it is informational.
+func (c *counter) WriteHeader(status int) {
+	if c.is.Status == 0 && (status >= http.StatusOK || status == http.StatusSwitchingProtocols) {
+		c.is.Status = status
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts the bytes of the body.
+func (c *counter) Write(b []byte) (int, error) {
+	c.is.Status = cmp.Or(c.is.Status, http.StatusOK)
+	n, err := c.ResponseWriter.Write(b)
+	c.is.Bytes += int64(n)
+	return n, err
 }
 
 // requestOf returns the record of a request, nil outside Served.

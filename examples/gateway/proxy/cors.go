@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 
-	"github.com/felixge/httpsnoop"
-
 	"github.com/sluice-go/sluice/examples/gateway/config"
 )
 
@@ -25,14 +23,12 @@ func forBrowsers(c config.CORS, next http.Handler) http.Handler {
 		origin := r.Header.Get("Origin")
 		allowed := c.Allows(origin)
 		header := w.Header()
-		w = httpsnoop.Wrap(w, httpsnoop.Hooks{WriteHeader: func(write httpsnoop.WriteHeaderFunc) httpsnoop.WriteHeaderFunc {
-			return func(status int) {
-				if status >= http.StatusOK {
-					allow(header, origin, allowed, c.Credentials)
-				}
-				write(status)
+		w = &writer{ResponseWriter: w, head: func(status int) bool {
+			if status >= http.StatusOK {
+				allow(header, origin, allowed, c.Credentials)
 			}
-		}})
+			return true
+		}}
 		if method := r.Header.Get("Access-Control-Request-Method"); allowed && r.Method == http.MethodOptions && method != "" {
 			r = r.WithContext(context.WithValue(r.Context(), preflightKey{}, true))
 			r.Method = method

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/felixge/httpsnoop"
 )
 
 // Upgraded are the connections that have changed their protocol: a server does not wait
@@ -28,24 +26,36 @@ func (u *Upgraded) follow(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		var conn *upgradedConn
+		h := &hijacker{ResponseWriter: w, upgraded: u, webSocket: strings.EqualFold(kind, "websocket")}
 		defer func() {
-			if conn != nil {
-				u.change(conn, false)
+			if h.conn != nil {
+				u.change(h.conn, false)
 			}
 		}()
-		next.ServeHTTP(httpsnoop.Wrap(w, httpsnoop.Hooks{Hijack: func(hijack httpsnoop.HijackFunc) httpsnoop.HijackFunc {
-			return func() (net.Conn, *bufio.ReadWriter, error) {
-				c, rw, err := hijack()
-				if err != nil {
-					return c, rw, err
-				}
-				conn = &upgradedConn{Conn: c, webSocket: strings.EqualFold(kind, "websocket")}
-				u.change(conn, true)
-				return conn, rw, nil
-			}
-		}}), r)
+		next.ServeHTTP(h, r)
 	})
+}
+
+// hijacker notes that a connection is taken over.
+type hijacker struct {
+	http.ResponseWriter
+	upgraded  *Upgraded
+	webSocket bool
+	conn      *upgradedConn
+}
+
+// Unwrap returns the writer beneath.
+func (h *hijacker) Unwrap() http.ResponseWriter { return h.ResponseWriter }
+
+// Hijack takes the connection over.
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	c, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return c, rw, err
+	}
+	h.conn = &upgradedConn{Conn: c, webSocket: h.webSocket}
+	h.upgraded.change(h.conn, true)
+	return h.conn, rw, nil
 }
 
 func (u *Upgraded) change(c *upgradedConn, open bool) {
