@@ -186,6 +186,21 @@ func TestRulesInAnEditWar(t *testing.T) {
 	})
 }
 
+// An instance that begins after Redis has lost its data gets the older rules from those that knew
+// them.
+func TestRulesThatComeBackAreReadEverywhere(t *testing.T) {
+	server := redistest.Start(t)
+	line := redistest.StartProxy(t, server)
+	old := follower(t, redis.NewClient(&redis.Options{Addr: line.Addr()}))
+	require.NoError(t, old.Put(ctx, "older", perHour(1)))
+	line.Set(redistest.Fault{Refuse: true})
+	server.Flush()
+	fresh := follower(t, server.Client())
+	require.NoError(t, fresh.Put(ctx, "newer", perHour(2)))
+	line.Set(redistest.Fault{})
+	require.Eventually(t, func() bool { return limitOf(fresh, "older") == 1 && limitOf(old, "newer") == 2 }, 15*time.Second, 10*time.Millisecond)
+}
+
 // The bytes that Redis sends and the processor time that rules take, as a table.
 func TestWhatRulesCost(t *testing.T) {
 	cases.Slow(t)
@@ -223,10 +238,11 @@ func TestWhatRulesCost(t *testing.T) {
 	})
 	require.Less(t, change, 2000*stores)
 	row("change of one rule that flaps", 1000, func(i int) { require.NoError(t, fleet[0].Put(ctx, "rule0", perHour(i%2+1))) })
-	row("loss of all data", 1, func(int) {
+	loss := row("loss of all data", 1, func(int) {
 		server.Flush()
 		require.Eventually(t, func() bool { return server.Client().HLen(ctx, "sluice:{::rules:limits}").Val() == int64(count) }, 60*time.Second, 50*time.Millisecond)
 	})
+	require.Less(t, loss, 2000*stores, "each instance writes a part, and reads nothing")
 	set := follower(t, server.Client())
 	require.Equal(t, int64(count), must[rules.Rule](t)(set.Get(ctx, fmt.Sprint("rule", count-1))).Limit.Rate.Count)
 }

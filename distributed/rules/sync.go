@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -61,7 +62,7 @@ func (r *Rules) sync(ctx context.Context, then func() error, writes ...any) erro
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	whole, _, err := r.exchange(ctx, r.latest, writes)
+	whole, err := r.exchange(ctx, r.latest, writes)
 	if err == nil && !whole {
 		err = r.restore(ctx)
 	}
@@ -71,45 +72,49 @@ func (r *Rules) sync(ctx context.Context, then func() error, writes ...any) erro
 	return err
 }
 
-// restore writes the rules of which Redis has only older versions, in parts and any order until
-// all are there: other instances do the same.
+// restore writes all rules that Redis has not, or in older versions: the newest first, which a
+// failover loses, then parts in any order until all are there, because other instances do the same.
+// If versions are missing nevertheless, they are missing here.
 func (r *Rules) restore(ctx context.Context) error {
-	whole, found, err := r.exchange(ctx, 0, nil)
-	var lost []any
-	r.known.Range(func(_, v any) bool {
-		if e := v.(*entry); found[e.name] < e.version {
-			lost = append(lost, e.name, -e.version, e.text)
+	var known []*entry
+	r.known.Range(func(_, v any) bool { known = append(known, v.(*entry)); return true })
+	slices.SortFunc(known, func(a, b *entry) int { return cmp.Compare(b.version, a.version) })
+	parts := slices.Collect(slices.Chunk(known, 500))
+	others := parts[min(1, len(parts)):]
+	rand.Shuffle(len(others), func(i, j int) { others[i], others[j] = others[j], others[i] })
+	for _, part := range parts {
+		var writes []any
+		for _, e := range part {
+			if e.version > 0 {
+				writes = append(writes, e.name, -e.version, e.text)
+			}
 		}
-		return true
-	})
-	for part := range slices.Chunk(lost, 3*500) {
-		if err == nil && !whole {
-			whole, _, err = r.exchange(ctx, r.latest, part)
+		if whole, err := r.exchange(ctx, r.latest, writes); whole || err != nil {
+			return err
 		}
 	}
+	_, err := r.exchange(ctx, 0, nil)
 	return err
 }
 
 // exchange writes rules and reads the versions above since. It reports whether Redis has all
-// versions that are known here, and those that it found.
-func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole bool, found map[string]int64, err error) {
-	found = map[string]int64{}
+// versions that are known here, and no others.
+func (r *Rules) exchange(ctx context.Context, since int64, writes []any) (whole bool, err error) {
 	for {
 		reply, err := script.Run(ctx, r.store.Client(), r.keys, append([]any{since, r.latest}, writes...)...).Slice()
 		if err != nil {
-			return false, nil, err
+			return false, err
 		}
 		for c := range slices.Chunk(reply[3:], 3) {
 			since = c[1].(int64)
-			found[c[0].(string)] = since
 			r.entry(c[0].(string)).note(since, c[2].(string))
 		}
 		if reply[2] == int64(0) {
-			return false, nil, ErrRuleChanged
+			return false, ErrRuleChanged
 		}
 		if since >= reply[0].(int64) || len(reply) == 3 {
 			r.loaded.Store(true)
-			return reply[0] == r.latest && reply[1] == r.sum&(1<<52-1), found, nil
+			return reply[0] == r.latest && reply[1] == r.sum&(1<<52-1), nil
 		}
 		writes = nil
 	}
