@@ -52,7 +52,7 @@
 // denial, because a caller that leaves is no outage of Redis. Several limits that are not
 // decided in one step wait that long each. After three consecutive failures, or 16 of 32, the
 // breaker of that node opens. Replies that are late because this process lacks CPU are no
-// failures of Redis. A probe goes out every second, on a connection that is known to work:
+// failures of Redis. A probe goes out every 1 to 1.5 s, on a connection that is known to work:
 // go-redis' idle ones are tried at once, and the silent ones closed. Redis decides again within
 // two seconds of its return. Until then, decisions are made in the process at once, by the
 // policy of [WithFallback]: the limit divided by the number of instances, everything, or

@@ -139,8 +139,8 @@ func WithService(name string) Option {
 }
 
 // WithBlocks lets this process spend busy keys of token and leaky buckets from
-// prepaid blocks, for at least 50 times the throughput. It is off by default:
-// every decision is exact.
+// prepaid blocks, so that most decisions about them need no round trip. It is off by
+// default: every decision is exact.
 //
 // Bound: in any window of length w all instances together admit at most
 // Burst + rate*w + maxExcess units of a key, and Burst + rate*w in the long run,

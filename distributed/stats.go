@@ -16,7 +16,7 @@ type Stats struct {
 	Percent int
 	// Probing is set while a probe checks whether a node is back.
 	Probing bool
-	// Nodes is the number of nodes, and Away the number of those whose breaker is
+	// Nodes is the number of nodes, of a Ring those that were asked, and Away the number of those whose breaker is
 	// not closed.
 	Nodes, Away int
 	// RoundTrip and RoundTripP99 are the median and the 99th percentile of the last

@@ -121,7 +121,7 @@ func newStore(t remote.Transport, opts []Option) (*Store, error) {
 
 // Close returns unspent blocks, leaves the registry of instances and waits until nothing is on the
 // wire. Call it when the work is done: leases that end later refund nothing, so units in flight are
-// held until their [Expiry]. After ten timeouts, at least a second, it stops dialing and repeating,
+// held for the expiry of [Store.InFlight]. After ten timeouts, at least a second, it stops dialing and repeating,
 // and only waits for connections that are being read: in total at most this time plus the read
 // timeout of the client, 3 s by default in go-redis, three times where a connection is being opened
 // on a cluster or a Ring. Acquire returns [ErrClosed] afterwards.

@@ -39,6 +39,7 @@ func TestS2_HostileKeysStayOutOfTheLog(t *testing.T) {
 		require.True(t, strings.HasPrefix(line, "time="), "%q", line)
 	}
 	require.NotContains(t, text, "\x1b")
+	require.NotContains(t, text, "evil", "keys are not logged")
 }
 
 // logged keeps the log.
