@@ -22,7 +22,9 @@ import (
 //
 // A balance does not expire. Its key holds the ids of the top-ups of the last 30 days too, about
 // 40 bytes each, and goes with the last of them when the balance is 0. Redis must not evict it: use
-// a policy that evicts only keys that expire. Do not use it as a ledger.
+// noeviction or volatile-ttl. Other policies that evict only keys that expire keep the balances, but
+// may evict the ids of a balance of 0: then a top-up that is repeated after its units were spent
+// counts again. Do not use it as a ledger.
 type Credits struct {
 	store   *Store
 	name    string
