@@ -8,54 +8,6 @@ import (
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-// TokenBucket makes a limit that admits bursts and holds the rate over time,
-// with the options [algo.Burst] (default: the rate's count), [algo.MaxWait],
-// and, for the decisions without Redis, [algo.MaxKeys] and [algo.DenyNew]; see
-// [algo.NewTokenBucket]. The name identifies the limit; instances that use the same
-// name share it.
-//
-// Bound: in any window of length w all instances together admit at most
-// Burst + rate*w units, plus rate*MaxWait, whatever their clocks: time is the
-// server's. If the server's clock steps back, a key is denied for at most one
-// burst longer.
-//
-// With MaxWait and no other bound it is the distributed form of Guava's
-// RateLimiter: tryAcquire(timeout) is a MaxWait of timeout, acquire() one of
-// [algo.Forever].
-//
-// Accuracy: time is counted in whole microseconds, rounded so that the limit
-// is never faster than its rate: at most 1 % slower below 1e4 per second, 10 %
-// below 1e5. Rates range from 1 in a year to 1e6 per second.
-//
-// Do not use it where every instance can have a limit of its own: a decision
-// costs a round trip.
-func (s *Store) TokenBucket(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	return s.newLimiter("token-bucket", name, r, opts)
-}
-
-// LeakyBucket makes a limit as a meter: each unit fills the bucket of Burst
-// units (default: the rate's count), which leaks at the rate; a unit that would
-// overflow it is denied. It is the dual of TokenBucket, without MaxWait, and has
-// its bound and accuracy.
-func (s *Store) LeakyBucket(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	return s.newLimiter("leaky-bucket", name, r, opts)
-}
-
-// Pacer makes a limit as a queue: units that come too early are admitted with a
-// Delay, so that the units of a key start evenly spaced, over all instances.
-// The options are [algo.Slack] and [algo.MaxWait], with the field MaxQueue of
-// [algo.Spec], as for [algo.NewPacer]: without either of the last two the queue holds the units that
-// the rate admits in one Period.
-//
-// Bound: at most Slack + 1 + rate*w units start in any window of length w, as
-// long as no admission is canceled, or settled to less, while later ones wait.
-// The network adds its own jitter to the starts.
-//
-// Do not use it where a delayed request holds a scarce resource while it waits.
-func (s *Store) Pacer(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	return s.newLimiter("pacer", name, r, opts)
-}
-
 // bucket is a limit that bucket.lua decides, with [decide.GCRA] in whole
 // microseconds of the server's clock. Its state is the TAT.
 type bucket struct {

@@ -11,30 +11,6 @@ import (
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-// Fallback is how limits decide while Redis is away. Such decisions have the
-// Source [algo.SourceFallback]. They are never errors, and a denial that does
-// not come from a limit has the Reason Overload.
-type Fallback uint8
-
-const (
-	// FallbackLocal divides rate R and burst B of each limit by the number N of instances;
-	// each instance keeps its share, at least one unit, in the process. A cost that fits the
-	// limit but not the share is saved for at R/N: its RetryAfter says how long. All
-	// instances together admit at most max(B, N) + R*t in a time t since Redis went away. The
-	// local limiters are kept as full as the shared ones, so the change to local decisions
-	// grants no fresh burst. The log names limits smaller than N, where N exceeds the burst.
-	FallbackLocal Fallback = iota
-	// FallbackAllow admits everything: availability matters more than the limit.
-	FallbackAllow
-	// FallbackDeny denies everything: the limit protects a fragile resource.
-	FallbackDeny
-)
-
-// String returns the policy's name.
-func (f Fallback) String() string {
-	return nameOf(int(f), "FallbackLocal", "FallbackAllow", "FallbackDeny")
-}
-
 // fallback decides for one limiter while Redis is away.
 type fallback struct {
 	limiter *Limiter

@@ -34,7 +34,7 @@ func configure(opts []Option) (settings, error) {
 	s := settings{
 		timeout:       20 * time.Millisecond,
 		prefix:        "sluice",
-		assumed:       assumedOnes,
+		assumed:       16,
 		denyCache:     10_000,
 		probeInterval: time.Second,
 		logger:        slog.Default(),
@@ -79,6 +79,30 @@ func WithPrefix(prefix string) Option {
 		s.prefix = strings.ReplaceAll(remote.Escape(prefix), "%3A", ":")
 		return nil
 	}}
+}
+
+// Fallback is how limits decide while Redis is away. Such decisions have the
+// Source [algo.SourceFallback]. They are never errors, and a denial that does
+// not come from a limit has the Reason Overload.
+type Fallback uint8
+
+const (
+	// FallbackLocal divides rate R and burst B of each limit by the number N of instances;
+	// each instance keeps its share, at least one unit, in the process. A cost that fits the
+	// limit but not the share is saved for at R/N: its RetryAfter says how long. All
+	// instances together admit at most max(B, N) + R*t in a time t since Redis went away. The
+	// local limiters are kept as full as the shared ones, so the change to local decisions
+	// grants no fresh burst. The log names limits smaller than N, where N exceeds the burst.
+	FallbackLocal Fallback = iota
+	// FallbackAllow admits everything: availability matters more than the limit.
+	FallbackAllow
+	// FallbackDeny denies everything: the limit protects a fragile resource.
+	FallbackDeny
+)
+
+// String returns the policy's name.
+func (f Fallback) String() string {
+	return nameOf(int(f), "FallbackLocal", "FallbackAllow", "FallbackDeny")
 }
 
 // WithFallback sets how limits decide while Redis is away; the default is

@@ -37,10 +37,9 @@ type registry struct {
 }
 
 const (
-	heartbeat   = 2 * time.Second // the longest pause between heartbeats; the shortest is half
-	fewEnough   = 1000            // instances; more of them send fewer heartbeats
-	lifetimes   = 5               // heartbeats until an instance is taken for gone
-	assumedOnes = 16              // instances, until they have been counted
+	heartbeat = 2 * time.Second // the longest pause between heartbeats; the shortest is half
+	fewEnough = 1000            // instances; more of them send fewer heartbeats
+	lifetimes = 5               // heartbeats until an instance is taken for gone
 )
 
 func (r *registry) init(s *Store) {

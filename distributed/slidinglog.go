@@ -7,20 +7,6 @@ import (
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-// SlidingLog makes a limit of r.Count units, at most 10000, in any r.Period,
-// exactly: it keeps the instant of every unit. The options [algo.MaxKeys] and
-// [algo.DenyNew] concern the decisions without Redis.
-//
-// Bound: at most Count units in any window of length Period. RetryAfter is
-// exact, in microseconds.
-//
-// Do not use it for large quotas: it takes about 120 bytes of Redis's memory for each
-// admission that counts, whatever its cost. A TokenBucket of
-// half the burst keeps a similar bound in one integer.
-func (s *Store) SlidingLog(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	return s.newLimiter("sliding-log", name, r, opts)
-}
-
 // slidingLog is the units of the last period, which unitset.lua decides.
 type slidingLog struct{ window }
 

@@ -18,6 +18,7 @@ import (
 type slots struct {
 	limiter *Limiter
 	expiry  time.Duration
+	mark    int64 // of the limit's parameters, which never change
 
 	mu       sync.Mutex
 	share    int64                 // of this instance, while Redis is away
@@ -26,8 +27,8 @@ type slots struct {
 	renewing bool
 }
 
-func newSlots(expiry time.Duration) *slots {
-	return &slots{expiry: expiry, counts: map[string]int64{}, remote: map[int64]algo.Handle{}}
+func newSlots(expiry time.Duration, mark int64) *slots {
+	return &slots{expiry: expiry, mark: mark, counts: map[string]int64{}, remote: map[int64]algo.Handle{}}
 }
 
 // add notes an admission of Redis, and begins to renew it.
@@ -88,13 +89,13 @@ func (s *slots) renewAll(missing int64) {
 	s.mu.Lock()
 	held := slices.Collect(maps.Values(s.remote))
 	s.mu.Unlock()
-	lim, store := s.limiter.load().(*inFlight), s.limiter.store
+	store := s.limiter.store
 	for _, h := range held {
 		key := s.limiter.redisKey(h.Key)
 		if store.remote.Node(key).Away() {
 			continue
 		}
-		r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, missing, h.State[0], h.N, lim.mark()})
+		r := remote.NewRequest(inFlightScript, key, remote.Args{opRenew, s.expiry.Microseconds(), 0, missing, h.State[0], h.N, s.mark})
 		r.Twice = missing == 0 // it could be put back after its release
 		store.remote.Send(r)
 	}

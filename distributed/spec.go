@@ -115,17 +115,6 @@ func newLimit(spec *algo.Spec) (limit, error) {
 	return kind.make(*spec)
 }
 
-func (l *Limiter) replace(lim limit) {
-	l.limit.Store(&lim)
-	l.fallback.resize()
-}
-
-func (l *Limiter) load() limit { return *l.limit.Load() }
-
-func (l *Limiter) errorf(format string, args ...any) error {
-	return fmt.Errorf("distributed: %s %q: "+format, append([]any{l.kind, l.name}, args...)...)
-}
-
 // SetSpec replaces the limit in use, in this process; the algorithm stays. See
 // [algo.Spec.Apply].
 func (l *Limiter) SetSpec(s algo.Spec) error {

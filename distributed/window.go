@@ -10,45 +10,6 @@ import (
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-// FixedWindow makes a limit of r.Count units in each r.Period. The windows
-// follow one another from the Unix epoch, by the server's clock; see
-// Offset, AlignedTo and Spread of [algo.Spec] for others. With [algo.Zone]
-// they are days, weeks, months or quarters of the calendar. All instances need the
-// same version of the tz database, and a clock that is at most one window wrong: a
-// client whose clock is further away counts in windows of its own. Instances whose windows
-// differ are reported as [MixedParameters]; the last one to charge a key decides when its window
-// ends. The options [algo.MaxKeys] and [algo.DenyNew] concern the decisions without Redis.
-//
-// Bound: at most Count units in each of these windows, and at most 2*Count in any time that
-// is no longer than a window and lies across an edge. A denial does not count. Units that
-// are given back while the window lasts can be spent again in it; units settled above the
-// quota are debt in the next window. RetryAfter is exact, in microseconds. A changed quota
-// applies at once; with a changed period the units of the window that has not ended count in
-// the new one, at most all of its quota.
-//
-// Do not use it where the burst at an edge hurts; see SlidingWindow.
-func (s *Store) FixedWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	return s.newLimiter("fixed-window", name, r, opts)
-}
-
-// SlidingWindow makes a limit of r.Count units in r.Period over two counters:
-// the count of the period before weighs by the share of it that the sliding
-// window still covers, rounded up. The options [algo.MaxKeys] and [algo.DenyNew]
-// concern the decisions without Redis; it does not take [algo.Cells].
-//
-// Bound: fewer than 2*Count units in any window of length Period, as it assumes
-// that the units of the period before were spread evenly; in traffic without a
-// pattern, Count. State is three integers, whatever the Count. RetryAfter is
-// exact, in microseconds.
-//
-// Count times Period in microseconds must stay below 2^53: at most 104249 in a
-// day.
-//
-// Do not use it where the bound must hold in every window; see SlidingLog.
-func (s *Store) SlidingWindow(name string, r algo.Rate, opts ...algo.Option) (*Limiter, error) {
-	return s.newLimiter("sliding-window", name, r, opts)
-}
-
 // maxExact is the largest integer up to which a script's numbers have no gaps.
 const maxExact = 1<<53 - 1
 
