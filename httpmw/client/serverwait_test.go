@@ -106,6 +106,8 @@ func TestTransportHeedsTheServer(t *testing.T) {
 		{"exact, nonsense", reply(429, "Retry-After", "7", "Retry-After-Ms", "-1"), 7 * time.Second},
 		{"date", reply(429, "Retry-After", later), 7 * time.Second},
 		{"date by the server's clock", reply(429, "Retry-After", later, "Date", date), 7 * time.Second},
+		{"date of RFC 850", reply(429, "Retry-After", "Saturday, 01-Jan-00 00:00:07 GMT"), 7 * time.Second},
+		{"date of asctime", reply(429, "Retry-After", "Sat Jan  1 00:00:07 2000"), 7 * time.Second},
 		{"date in the past", reply(429, "Retry-After", "Sat, 01 Jan 1990 00:00:00 GMT"), 0},
 		{"long", reply(429, "Retry-After", "22708"), 22708 * time.Second},
 		{"too long for a number", reply(429, "Retry-After", "99999999999999999999"), serverwait.Longest},
