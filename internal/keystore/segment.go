@@ -62,12 +62,14 @@ func newSegment[V any](groups uint32, depth uint8) *segment[V] {
 
 // candidates are the first slots of the two groups that may hold id. (The leading bits have
 // already chosen the segment.) A single group is both.
-func (g *segment[V]) candidates(id uint64) (a, b uint64) {
-	if g.groups == 1 {
+func (g *segment[V]) candidates(id uint64) (a, b uint64) { return candidates(id, g.groups) }
+
+func candidates(id uint64, groups uint32) (a, b uint64) {
+	if groups == 1 {
 		return 0, 0
 	}
-	a = g.candidate(id)
-	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), uint64(g.groups)-1)
+	a = candidate(id, groups)
+	b, _ = bits.Mul64(bits.RotateLeft64(id, 16), uint64(groups)-1)
 	if b *= groupSize; b >= a {
 		b += groupSize
 	}
@@ -75,29 +77,33 @@ func (g *segment[V]) candidates(id uint64) (a, b uint64) {
 }
 
 // candidate is the first of both.
-func (g *segment[V]) candidate(id uint64) uint64 {
-	group, _ := bits.Mul64(bits.RotateLeft64(id, 32), uint64(g.groups))
+func candidate(id uint64, groups uint32) uint64 {
+	group, _ := bits.Mul64(bits.RotateLeft64(id, 32), uint64(groups))
 	return group * groupSize
 }
 
 // find returns the slot of id, or &noSlot.
-func (g *segment[V]) find(id uint64) *slot {
-	if s := &g.slots[g.candidate(id)|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
+func (g *segment[V]) find(id uint64) *slot { return find(g.slots, g.groups, id) }
+
+func find(slots []slot, groups uint32, id uint64) *slot {
+	if s := &slots[candidate(id, groups)|id%groupSize]; s.id.Load() == id && s.word.Load() != tombstone {
 		return s // in most cases, and with one cache line of the slots
 	}
-	if i := g.index(id); i >= 0 {
-		return &g.slots[i]
+	if i := index(slots, groups, id); i >= 0 {
+		return &slots[i]
 	}
 	return &noSlot
 }
 
 // index returns the index of the slot of id, or -1.
-func (g *segment[V]) index(id uint64) int {
-	a, b := g.candidates(id)
-	if i := match(g.slots, a, id); i >= 0 {
+func (g *segment[V]) index(id uint64) int { return index(g.slots, g.groups, id) }
+
+func index(slots []slot, groups uint32, id uint64) int {
+	a, b := candidates(id, groups)
+	if i := match(slots, a, id); i >= 0 {
 		return i
 	}
-	return match(g.slots, b, id)
+	return match(slots, b, id)
 }
 
 // match looks at all slots of a group without a branch: to stop at the first that

@@ -127,7 +127,7 @@ func (s *Store[S, V]) Update(key string, at int64, f func(s State[S], now int64)
 	id, w, all := uint64(0), &s.unkeyed.slot, &s.unkeyed.accounts
 	if key != "" {
 		id = s.keys.hash(key)
-		w = s.keys.segment(id).find(id)
+		w = s.keys.find(id)
 	}
 	a := all.of(id)
 	now = at

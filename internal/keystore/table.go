@@ -42,8 +42,22 @@ const lingering = int64(time.Second) * TicksPerNano
 // directory points to the segments by the leading bits of a hash. A segment
 // that needs fewer bits has several entries side by side.
 type directory[V any] struct {
-	shift   uint8 // 64 less the number of bits, which is 1 or more
-	entries []atomic.Pointer[segment[V]]
+	shift   uint8 // 63 less the number of bits
+	entries []entry[V]
+}
+
+// entry is a segment, and the slots of a large one as well: with 500 segments a decision
+// would often miss the cache once more if it had to read there where the slots are.
+type entry[V any] struct {
+	large   atomic.Pointer[[mostGroups * groupSize]slot]
+	segment atomic.Pointer[segment[V]]
+}
+
+func (e *entry[V]) store(g *segment[V]) {
+	e.segment.Store(g)
+	if g.groups == mostGroups {
+		e.large.Store((*[mostGroups * groupSize]slot)(g.slots))
+	}
 }
 
 func (t *table[V]) init(c Config) {
@@ -65,10 +79,8 @@ func (t *table[V]) begin() *directory[V] {
 	if d := t.segments.Load(); d != nil {
 		return d
 	}
-	d := &directory[V]{63, make([]atomic.Pointer[segment[V]], 2)}
-	first := newSegment[V](smallGroups, 0)
-	d.entries[0].Store(first)
-	d.entries[1].Store(first)
+	d := &directory[V]{63, make([]entry[V], 1)}
+	d.entries[0].store(newSegment[V](smallGroups, 0))
 	t.segments.Store(d)
 	return d
 }
@@ -83,12 +95,23 @@ func (t *table[V]) hash(key string) uint64 {
 }
 
 // segment is where id belongs at the moment.
-func (t *table[V]) segment(id uint64) *segment[V] {
+func (t *table[V]) segment(id uint64) *segment[V] { return t.entry(id).segment.Load() }
+
+func (t *table[V]) entry(id uint64) *entry[V] {
 	d := t.segments.Load()
 	if d == nil {
 		d = t.begin()
 	}
-	return d.entries[id>>(d.shift&63)].Load()
+	return &d.entries[id>>1>>(d.shift&63)]
+}
+
+// find returns the slot of id, or &noSlot.
+func (t *table[V]) find(id uint64) *slot {
+	e := t.entry(id)
+	if large := e.large.Load(); large != nil {
+		return find(large[:], mostGroups, id)
+	}
+	return e.segment.Load().find(id)
 }
 
 // moved reports that id may have left g while the caller looked for it there.
@@ -205,20 +228,20 @@ func (t *table[V]) publish(g *segment[V], first uint64) {
 	t.growing.Lock()
 	defer t.growing.Unlock()
 	d := t.segments.Load()
-	if 64-d.shift < g.depth {
+	if 63-d.shift < g.depth {
 		d = d.doubled()
 	}
-	from, n := first>>d.shift, uint64(1)<<(64-d.shift-g.depth)
+	from, n := first>>1>>d.shift, uint64(1)<<(63-d.shift-g.depth)
 	for i := range d.entries[from:][:n] {
-		d.entries[from:][i].Store(g)
+		d.entries[from:][i].store(g)
 	}
 	t.segments.Store(d)
 }
 
 func (d *directory[V]) doubled() *directory[V] {
-	twice := &directory[V]{d.shift - 1, make([]atomic.Pointer[segment[V]], 2*len(d.entries))}
+	twice := &directory[V]{d.shift - 1, make([]entry[V], 2*len(d.entries))}
 	for i := range twice.entries {
-		twice.entries[i].Store(d.entries[i/2].Load())
+		twice.entries[i].store(d.entries[i/2].segment.Load())
 	}
 	return twice
 }
@@ -232,7 +255,7 @@ func (t *table[V]) all(f func(id uint64, word int64)) {
 	}
 	var before *segment[V]
 	for i := range d.entries {
-		g := d.entries[i].Load()
+		g := d.entries[i].segment.Load()
 		if g == before {
 			continue
 		}
