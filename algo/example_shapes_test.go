@@ -42,7 +42,7 @@ func ExampleRateLimiter_Refund_pacer() {
 	// Output:
 	// 0s
 	// 1h0m0s
-	// <nil>
+	// 1 <nil>
 	// 1h0m0s
 }
 

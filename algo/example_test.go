@@ -58,7 +58,7 @@ func ExampleRateLimiter_Refund() {
 	fmt.Println(exports.Allow("alice", 2), exports.Allow("alice", 1))
 	// Output:
 	// true false
-	// <nil>
+	// 2 <nil>
 	// true false
 }
 

@@ -169,22 +169,22 @@ func (d *Decision) setFull(a decide.Answer, q decide.Quota) {
 
 // Refund gives back to key up to n units that it has spent and that still weigh, for work
 // whose lease is gone: a request of yesterday's batch that failed, a customer whom support
-// wants to help. Units that have come back by themselves are not given a second time. Up
-// to n units more than the bound are admitted then. Requests that wait keep their start
-// times. A fixed window refunds the current window, its debt first.
+// wants to help. It returns how many came back, by which Remaining has grown. Units that have
+// come back by themselves are not given a second time. Up to n units more than the bound are
+// admitted then. Requests that wait keep their start times. A fixed window refunds the current
+// window, its debt first.
 //
 // Where there is a lease, use [Lease.Release] or [Lease.Settle], and not both: what is given
 // back twice is admitted twice. The error is [ErrCost] for a negative n. Sliding windows and
 // logs, warm-ups, markers and shares do not have it.
-func (l *RateLimiter) Refund(key string, n int64) error {
+func (l *RateLimiter) Refund(key string, n int64) (units int64, err error) {
 	if l.values != nil {
-		return l.unsupported("Refund")
+		return 0, l.unsupported("Refund")
 	}
 	if err := l.misuse(n); err != nil {
-		return err
+		return 0, err
 	}
-	l.words.Refund(key, n)
-	return nil
+	return l.words.Refund(key, n), nil
 }
 
 // Reset gives key a fresh limit. Its earlier admissions cannot be refunded any more.

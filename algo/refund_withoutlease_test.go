@@ -17,7 +17,7 @@ import (
 
 type refunder interface {
 	algo.Limiter
-	Refund(key string, n int64) error
+	Refund(key string, n int64) (int64, error)
 }
 
 // refunders are limits of 5 units an hour.
@@ -44,6 +44,19 @@ func eachRefunder(t *testing.T, test func(t *testing.T, key string, l refunder))
 	}
 }
 
+// refund gives back n units, and returns how many came back.
+func refund(t require.TestingT, l refunder, key string, n int64) int64 {
+	units, err := l.Refund(key, n)
+	require.NoError(t, err)
+	return units
+}
+
+// refuses is the error of a refund.
+func refuses(l refunder, n int64) error {
+	_, err := l.Refund("k", n)
+	return err
+}
+
 // spendable counts the units that key may spend without a delay, and spends them.
 func spendable(t require.TestingT, l algo.Limiter, key string) (n int64) {
 	for {
@@ -60,15 +73,15 @@ func spendable(t require.TestingT, l algo.Limiter, key string) (n int64) {
 // Units are given back without their lease, as far as they were spent, and once.
 func TestRefundWithoutALease(t *testing.T) {
 	eachRefunder(t, func(t *testing.T, key string, l refunder) {
-		require.NoError(t, l.Refund(key, 3), "nothing was spent")
+		require.Zero(t, refund(t, l, key, 3), "nothing was spent")
 		require.EqualValues(t, 5, spendable(t, l, key))
-		require.NoError(t, l.Refund(key, 0))
+		require.Zero(t, refund(t, l, key, 0))
 		require.EqualValues(t, 0, spendable(t, l, key))
-		require.NoError(t, l.Refund(key, 2))
+		require.EqualValues(t, 2, refund(t, l, key, 2))
 		require.EqualValues(t, 2, spendable(t, l, key))
-		require.NoError(t, l.Refund(key, math.MaxInt64))
+		require.EqualValues(t, 5, refund(t, l, key, math.MaxInt64))
 		require.EqualValues(t, 5, spendable(t, l, key))
-		require.ErrorIs(t, l.Refund(key, -1), algo.ErrCost)
+		require.ErrorIs(t, refuses(l, -1), algo.ErrCost)
 		require.EqualValues(t, 0, spendable(t, l, key))
 	})
 }
@@ -81,8 +94,19 @@ func TestRefundOfUnitsThatCameBack(t *testing.T) {
 		lease, err := l.Acquire(context.Background(), key, 2)
 		require.NoError(t, err)
 		require.True(t, lease.Allowed)
-		require.NoError(t, l.Refund(key, 5))
+		require.EqualValues(t, 2, refund(t, l, key, 5))
 		require.EqualValues(t, 5, spendable(t, l, key))
+	})
+}
+
+// A unit of which a part has come back by itself counts as one.
+func TestRefundOfAPartOfAUnit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := algo.Must(algo.NewTokenBucket(algo.PerHour(5)))
+		require.EqualValues(t, 5, spendable(t, b, "k"))
+		time.Sleep(30 * time.Minute) // two and a half units
+		require.EqualValues(t, 3, refund(t, b, "k", 5))
+		require.EqualValues(t, 5, spendable(t, b, "k"))
 	})
 }
 
@@ -93,9 +117,9 @@ func TestRefundOfDebt(t *testing.T) {
 		lease, err := w.Acquire(t.Context(), "k", 1)
 		require.NoError(t, err)
 		lease.Settle(8)
-		require.NoError(t, w.Refund("k", 3))
+		require.EqualValues(t, 3, refund(t, w, "k", 3))
 		require.EqualValues(t, 0, spendable(t, w, "k"))
-		require.NoError(t, w.Refund("k", 1))
+		require.EqualValues(t, 1, refund(t, w, "k", 1))
 		require.EqualValues(t, 1, spendable(t, w, "k"))
 		time.Sleep(time.Hour)
 		require.EqualValues(t, 5, spendable(t, w, "k"))
@@ -109,9 +133,9 @@ func TestRefundAfterACut(t *testing.T) {
 			b := algo.Must(algo.NewTokenBucket(algo.PerHour(10), algo.Burst(100)))
 			require.EqualValues(t, 100, spendable(t, b, key))
 			require.NoError(t, b.SetBurst(10)) // at most 20 units of debt
-			require.NoError(t, b.Refund(key, 15))
+			require.EqualValues(t, 15, refund(t, b, key, 15))
 			require.EqualValues(t, 5, spendable(t, b, key))
-			require.NoError(t, b.Refund(key, 15))
+			require.EqualValues(t, 10, refund(t, b, key, 15))
 			require.EqualValues(t, 10, spendable(t, b, key), "as many as were spent")
 
 			w := algo.Must(algo.NewFixedWindow(algo.PerHour(5)))
@@ -119,7 +143,7 @@ func TestRefundAfterACut(t *testing.T) {
 			require.NoError(t, err)
 			lease.Settle(10)
 			require.NoError(t, w.SetRate(algo.PerHour(2))) // at most 2 units of debt
-			require.NoError(t, w.Refund(key, 6))
+			require.EqualValues(t, 6, refund(t, w, key, 6))
 			require.EqualValues(t, 1, spendable(t, w, key), "2 of the debt and 4 of the 5 of the window")
 		}
 	})
@@ -132,9 +156,9 @@ func TestRefundAfterAChangedPeriod(t *testing.T) {
 			w := algo.Must(algo.NewFixedWindow(algo.PerHour(5)))
 			require.EqualValues(t, 5, spendable(t, w, "k"))
 			require.NoError(t, w.SetRate(to))
-			require.NoError(t, w.Refund("k", 2))
+			require.EqualValues(t, 2, refund(t, w, "k", 2))
 			require.EqualValues(t, 2, spendable(t, w, "k"))
-			require.NoError(t, w.Refund("k", 9))
+			require.EqualValues(t, 5, refund(t, w, "k", 9))
 			require.EqualValues(t, 5, spendable(t, w, "k"))
 		}
 	})
@@ -208,7 +232,7 @@ func draw(t *rapid.T, l refunder) (all []unitsAt) {
 				delete(leases, place)
 			}
 		case "refund":
-			require.NoError(t, l.Refund("k", n))
+			require.LessOrEqual(t, refund(t, l, "k", n), n)
 			e.back = n
 		case "sleep":
 			time.Sleep(time.Duration(n) * 117 * time.Millisecond) // never at an edge: 23.4 s at most
@@ -236,7 +260,7 @@ func TestW1_RefundsWithoutALeaseBesideCharges(t *testing.T) {
 			})
 			all.Go(func() {
 				for range 100 {
-					_ = l.Refund("k", 1)
+					_, _ = l.Refund("k", 1)
 				}
 			})
 		}

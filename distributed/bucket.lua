@@ -36,7 +36,7 @@
 --           11 settle      a, b as acquire  c = units  d = T; the next key is the record
 --           13 give back   a, b as acquire  c = most to give back, of whatever charge
 -- reply    now, then three integers for each key: TAT before (or the end of the
---          ban), account, flag; entries that are charged together follow one
+--          ban), account (of give back: what was given), flag; entries that are charged together follow one
 --          another; for the record of a reservation: 0 if there is none, 1 if it is open, 2 if it is
 --          settled, and its units, flag
 --
@@ -165,12 +165,12 @@ end
 -- give_back gives back cost ticks as far as any charge still weighs.
 local function give_back(key, depth, wait, cost, mine)
   local tat, account, voided, flag, mark, _, longest = load(key, depth, wait, mine)
-  local given = math.min(cost, tat - now)
-  if flag == DENIED and given > 0 then
+  local given = flag == DENIED and math.max(math.min(cost, tat - now), 0) or 0
+  if given > 0 then
     owe(tat, tat - given)
     write(key, tat - given, account + given, voided, longest, mark)
   end
-  return tat, account, flag
+  return tat, given, flag
 end
 
 -- force charges up to the largest debt of its parameters.

@@ -188,12 +188,11 @@ func ExampleLimiter_Refund() {
 	defer stop()
 	users := limiter(store.TokenBucket("exports", algo.PerDay(3)))
 	show(users, "alice", 3)
-	if err := users.Refund(context.Background(), "alice", 2); err != nil {
-		panic(err)
-	}
+	fmt.Println(users.Refund(context.Background(), "alice", 2))
 	show(users, "alice", 1)
 	// Output:
 	// true admitted 0
+	// 2 <nil>
 	// true admitted 1
 }
 

@@ -25,7 +25,8 @@
 --            7 peek all     as 6, but charges nothing
 --           13 give back  as acquire: of whatever charge, after a changed period too
 -- reply    now, then three integers for each key: end of the window and the units
---          spent before, added up (or the end of the ban), voided, flag
+--          spent before, added up (or the end of the ban), voided (of give back: the units that
+--          were given), flag
 --
 -- A denial writes nothing, except that units of a later window, from a clock that
 -- stepped back, move to the current one. The key expires with its window, or with the next one
@@ -168,7 +169,7 @@ local function entry(i)
   elseif op ~= 4 then
     begin, a = window(a, d, e, f)
   end
-  local own, spent, voided, flag, mixed, back = begin + a, 0, 0, 0, 0, false
+  local own, spent, voided, flag, mixed, back, given = begin + a, 0, 0, 0, 0, false, 0
   if op == 4 then
     spent, voided, flag = ban(key, a)
   else
@@ -189,8 +190,10 @@ local function entry(i)
       end
     elseif op == 1 or op == 13 then
       local left = spent - c
+      given = math.min(c, spent)
       if spent >= a and c >= spent - a then -- the debt first
         left = math.max(b, wrote) - (c - (spent - a))
+        given = spent - a + math.min(c - (spent - a), math.max(b, wrote))
       end
       local counts = op == 13 or (mixed == 0 and not back and now < begin + a and e == voided)
       if counts and left < spent then
@@ -212,7 +215,7 @@ local function entry(i)
     other = nil
     write(key, begin, a, 0, voided + 1)
   end
-  answer(before, voided, flag + mixed)
+  answer(before, op == 13 and given or voided, flag + mixed)
 end
 
 -- look returns the content of an entry's window.

@@ -78,7 +78,7 @@ func TestVerbsOfCallersThatHaveLeft(t *testing.T) {
 	ban := must[*distributed.Ban](t)(distributed.NewBan(l, algo.PerHour(1000), time.Second, time.Minute))
 	second := func(_ any, err error) error { return err }
 	for name, err := range map[string]error{
-		"Reset": l.Reset(gone, "k"), "Ban": l.Ban(gone, "k", time.Second), "Refund": l.Refund(gone, "k", 1),
+		"Reset": l.Reset(gone, "k"), "Ban": l.Ban(gone, "k", time.Second), "Refund": second(l.Refund(gone, "k", 1)),
 		"Reserve": second(l.Reserve(gone, "k", "id", 1, time.Minute)), "SettleReserved": l.SettleReserved(gone, "k", "id", 1),
 		"TopUp": credits.TopUp(gone, "k", "id", 1), "Balance": second(credits.Balance(gone, "k")),
 		"Ban.Reset": ban.Reset(gone, "k"), "Banned": second(ban.Banned(gone, "k")),

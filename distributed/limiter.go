@@ -235,26 +235,27 @@ func (l *Limiter) overrule(ctx context.Context, key string, a remote.Args) error
 	if !l.isClosed() {
 		defer l.blocks.drop(key)
 	}
-	return l.execute(ctx, key, a)
+	_, err := l.execute(ctx, key, a)
+	return err
 }
 
-// execute sends a command that Redis must execute.
-func (l *Limiter) execute(ctx context.Context, key string, a remote.Args) error {
+// execute sends a command that Redis must execute. given is the second integer of the reply.
+func (l *Limiter) execute(ctx context.Context, key string, a remote.Args) (given int64, err error) {
 	if l.isClosed() {
-		return ErrClosed
+		return 0, ErrClosed
 	}
 	redisKey := l.redisKey(key)
 	defer l.store.denied.drop(redisKey)
 	r := remote.NewRequest(l.load().script(), redisKey, a)
 	if !l.store.remote.Do(ctx, r) {
-		return noReply(ctx, l.kind, l.name)
+		return 0, noReply(ctx, l.kind, l.name)
 	}
 	defer r.Free()
 	switch {
 	case r.Err != nil:
-		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
+		return 0, fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
 	case r.Answer(0).Flag() == flagWrongType:
-		return fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
+		return 0, fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
 	}
-	return nil
+	return r.Answer(0).Reply[1], nil
 }

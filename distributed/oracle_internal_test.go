@@ -71,15 +71,16 @@ func (o *bucketOracle) run(s bucketStep, now int64) (tat, account, flag int64) {
 	case opGiveBack:
 		was := *o
 		_, longest, mark, _ := o.load(s, now)
-		tat, account = o.tat, o.account
-		if given := min(s.n*s.gcra.Params().Emission, tat-now); given <= 0 {
+		tat = o.tat
+		given := max(min(s.n*s.gcra.Params().Emission, tat-now), 0)
+		if given == 0 {
 			*o = was
 		} else {
 			o.owe(now, tat-given)
-			o.tat, o.account, o.mark = tat-given, account+given, mark
+			o.tat, o.account, o.mark = tat-given, o.account+given, mark
 			o.keep(now, longest)
 		}
-		return tat, account, flagDenied
+		return tat, given, flagDenied
 	case opForce:
 		b := bucketOf(s.gcra)
 		_, longest, mark, _ := o.load(s, now)
@@ -158,6 +159,8 @@ func (o *bucketOracle) owe(now, next int64) {
 func (o *bucketOracle) whileBanned(s bucketStep, now int64) (ends, account, flag int64) {
 	ends, account = o.bannedUntil, o.account
 	switch s.op {
+	case opGiveBack:
+		account = 0
 	case opReset:
 		o.reset(s, now)
 	case opBan:

@@ -13,9 +13,9 @@ import (
 // instances: of a bucket, a pacer or a fixed window, calendars included. Others give back the
 // units of their leases only; the error is [errors.ErrUnsupported] then. Units that weigh still
 // after a change of the limit are given back too; units that have come back by themselves are
-// not given a second time. Up to n units more than the bound are admitted then. Units of a block
-// that an instance holds count as spent, and that instance may spend them nevertheless; see
-// [WithBlocks].
+// not given a second time. It returns how many came back, by which Remaining has grown. Up to n
+// units more than the bound are admitted then. Units of a block that an instance holds count as
+// spent, and that instance may spend them nevertheless; see [WithBlocks].
 //
 // It takes a call to Redis; with a lease use its Release or Settle, which do not wait for it.
 // A refund that was sent twice is given twice: [Limiter.SettleReserved] gives back once.
@@ -23,15 +23,17 @@ import (
 // Other errors are [algo.ErrCost] for a negative n, [ErrClosed], and [ErrUnavailable]: then
 // the units may have been given back. A negative n takes no call, and is
 // [errors.ErrUnsupported] too where any other n is.
-func (l *Limiter) Refund(ctx context.Context, key string, n int64) error {
+func (l *Limiter) Refund(ctx context.Context, key string, n int64) (units int64, err error) {
 	lim, ok := l.load().(giver)
 	if !ok {
-		return l.errorf("only buckets, pacers and fixed windows give back units without a lease: %w", errors.ErrUnsupported)
+		return 0, l.errorf("only buckets, pacers and fixed windows give back units without a lease: %w", errors.ErrUnsupported)
 	}
 	if n < 0 {
-		return l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
+		return 0, l.errorf("%w: n is %d, want 0 or more", algo.ErrCost, n)
 	}
-	return l.execute(ctx, key, lim.giveBackArgs(key, n))
+	given, err := l.execute(ctx, key, lim.giveBackArgs(key, n))
+	unit := lim.giveBackArgs(key, 1)[3] // in microseconds, or 1
+	return (given + unit - 1) / unit, err
 }
 
 // UndoCharge undoes a charge whose caller has stopped waiting.

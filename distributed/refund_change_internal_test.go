@@ -34,12 +34,12 @@ var changes = [][2]string{
 type changing struct {
 	algo.Limiter
 	change func(algo.Spec) error
-	refund func(n int64) error
+	refund func(n int64) (int64, error)
 	sleep  func(time.Duration)
 }
 
-// remaining spends units, changes the limit, gives n units back twice, and returns the units
-// that remain each time.
+// remaining spends units, changes the limit, gives n units back twice, and returns each time the
+// units that came back and those that remain.
 func (l changing) remaining(t *testing.T, spent, n int64, to algo.Spec) (left []int64) {
 	l.sleep(90 * time.Second) // not at an edge
 	lease, err := l.Acquire(context.Background(), "k", 1)
@@ -48,10 +48,11 @@ func (l changing) remaining(t *testing.T, spent, n int64, to algo.Spec) (left []
 	lease.Settle(spent)
 	require.NoError(t, l.change(to))
 	for range 2 {
-		require.NoError(t, l.refund(n))
+		given, err := l.refund(n)
+		require.NoError(t, err)
 		peek, err := l.Acquire(context.Background(), "k", 0)
 		require.NoError(t, err)
-		left = append(left, peek.Remaining)
+		left = append(left, given, peek.Remaining)
 	}
 	return left
 }
@@ -70,7 +71,7 @@ func TestL2_RefundAfterAChangeAsLocally(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := algo.Must(from.New())
 			local = changing{l, func(s algo.Spec) error { return s.Apply(l) },
-				func(n int64) error { return l.Refund("k", n) }, time.Sleep}.
+				func(n int64) (int64, error) { return l.Refund("k", n) }, time.Sleep}.
 				remaining(t, spent, n, to)
 		})
 		require.NoError(t, client.FlushDB(t.Context()).Err())
@@ -87,7 +88,7 @@ func TestL2_RefundAfterAChangeAsLocally(t *testing.T) {
 				w.clock = func() time.Time { return clock.now }
 			}
 			return err
-		}, func(n int64) error { return l.Refund(t.Context(), "k", n) }, clock.sleep}.remaining(t, spent, n, to)
+		}, func(n int64) (int64, error) { return l.Refund(t.Context(), "k", n) }, clock.sleep}.remaining(t, spent, n, to)
 		require.NoError(t, l.Close())
 		require.Equal(t, local, remote, "%d spent, %d given back twice", spent, n)
 	}

@@ -102,6 +102,9 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 		}
 		return nil
 	case m.until > real:
+		if s.op == opGiveBack {
+			return []int64{m.until, 0, flagBanned}
+		}
 		return []int64{m.until, m.voided, flagBanned}
 	}
 	before, clamped := m.l.decide.Clamp(m.word, now)
@@ -124,7 +127,7 @@ func (m *fixedModel) run(t *testing.T, real int64, s windowStep, got []int64) []
 			m.word, _ = m.l.decide.Refund(before, c, now, s.n, 0)
 		}
 	case opGiveBack:
-		m.word, _ = m.l.decide.Refund(before, m.l.decide.Charge(0, now, s.n, 0), now, s.n, 0)
+		m.word, reply[1] = m.l.decide.Refund(before, m.l.decide.Charge(0, now, s.n, 0), now, s.n, 0)
 	case opForce:
 		next, cut := m.l.decide.ForceCharge(before, decide.Charge{}, now, s.n)
 		if m.word = next; cut {

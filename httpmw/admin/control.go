@@ -114,20 +114,20 @@ func (c *Controlled) Reset(ctx context.Context, key string) error {
 	return err
 }
 
-// Refund gives back to key up to n units that it has spent; see [algo.RateLimiter.Refund].
-// The error is [errors.ErrUnsupported] if the limiter has no such method.
-func (c *Controlled) Refund(ctx context.Context, key string, n int64) error {
+// Refund gives back to key up to n units that it has spent, and returns how many came back; see
+// [algo.RateLimiter.Refund]. The error is [errors.ErrUnsupported] if the limiter has no such method.
+func (c *Controlled) Refund(ctx context.Context, key string, n int64) (units int64, err error) {
 	switch l := c.limiter.(type) {
 	case interface {
-		Refund(key string, n int64) error
+		Refund(key string, n int64) (int64, error)
 	}:
 		return l.Refund(key, n)
 	case interface {
-		Refund(ctx context.Context, key string, n int64) error
+		Refund(ctx context.Context, key string, n int64) (int64, error)
 	}:
 		return l.Refund(ctx, key, n)
 	}
-	return fmt.Errorf("admin: %T gives back the units of leases only: %w", c.limiter, errors.ErrUnsupported)
+	return 0, fmt.Errorf("admin: %T gives back the units of leases only: %w", c.limiter, errors.ErrUnsupported)
 }
 
 // Adjust gives key another limit until t.Until, at most 365 days from now; the zero t takes it away.

@@ -205,7 +205,7 @@ func (f *FixedWindow) MaxRefund(Charge, int64) int64 { return 0 }
 
 // Refund gives n units of c back while their window lasts: later they could be
 // spent twice. It takes them from the debt of the next window first. The second
-// result is in ticks. The reading now must be taken after word was read.
+// result is in units. The reading now must be taken after word was read.
 func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int64) {
 	f = f.in(now)
 	end, by := f.ends(now)
@@ -220,7 +220,7 @@ func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int6
 		given = debt + min(cost-debt, f.full)
 		left = f.full - (given - debt)
 	}
-	return f.word(end, left), given
+	return f.word(end, left), f.units(given)
 }
 
 // ForceCharge charges n units more. Units that do not fit are debt in the next

@@ -19,10 +19,11 @@ func (k *Keyed[S, V]) Settle(key string, c Charge, actual int64) {
 	})
 }
 
-// refund gives n units of a charge back, at most its remaining weight.
-func (k *Keyed[S, V]) refund(key string, c Charge, n int64) {
-	most := k.limit.Load().MaxRefund(c.Charge, n)
-	k.store.Refund(key, c.Mark, most, func(s keystore.State[S], now, shift int64) (S, int64, int64, bool) {
+// refund gives n units of a charge back, at most its remaining weight, and returns how many, begun ones too.
+func (k *Keyed[S, V]) refund(key string, c Charge, n int64) int64 {
+	l := k.limit.Load()
+	most, unit := l.MaxRefund(c.Charge, n), max(l.MaxRefund(c.Charge, 1), 1)
+	given := k.store.Refund(key, c.Mark, most, func(s keystore.State[S], now, shift int64) (S, int64, int64, bool) {
 		l := k.limit.Load()
 		state, now, changed := k.Repaired(l, s, now)
 		if changed && !s.Valid(c.Mark) {
@@ -31,10 +32,11 @@ func (k *Keyed[S, V]) refund(key string, c Charge, n int64) {
 		state, given := l.Refund(state, c.Charge, now, n, shift)
 		return state, l.Expiry(state, now), given, given > 0 || changed
 	})
+	return (given + unit - 1) / unit
 }
 
 // Refund is part of [Engine].
-func (k *Keyed[S, V]) Refund(key string, n int64) {
+func (k *Keyed[S, V]) Refund(key string, n int64) int64 {
 	var c Charge
 	read := func(s keystore.State[S], now int64) (S, int64, bool) {
 		l := k.limit.Load()
@@ -46,5 +48,5 @@ func (k *Keyed[S, V]) Refund(key string, n int64) {
 		k.store.Update(key, keystore.Fresh, read) // again: where debt was cut, the mark is of before
 	}
 	c.N = n // as if all that weighs now were one charge of n units
-	k.refund(key, c, n)
+	return k.refund(key, c, n)
 }

@@ -26,8 +26,9 @@ type Engine interface {
 	Peek(key string, n int64) (a decide.Answer, q decide.Quota, full bool)
 	// Settle corrects the cost of a charge from c.N to actual units.
 	Settle(key string, c Charge, actual int64)
-	// Refund gives back up to n units of key, of whatever charge, as far as they weigh.
-	Refund(key string, n int64)
+	// Refund gives back up to n units of key, of whatever charge, as far as they weigh, and
+	// returns how many, begun ones too.
+	Refund(key string, n int64) int64
 	// Reset gives key a fresh limit. Its earlier charges cannot be refunded any more.
 	Reset(key string)
 	// Limit returns the most units that fit at once, and the time in which they come

@@ -180,12 +180,12 @@ func (s *Store[S, V]) insert(absent State[S], at int64, f func(State[S], int64) 
 }
 
 // Refund takes back at most limit ticks of the charge with this mark. f refunds
-// them and returns how many they were; shift is how many ticks of other charges
+// them and returns how many they were, the result of Refund too; shift is how many ticks of other charges
 // were refunded since. f does not run if the charge was invalidated.
 //
 // The clock is read after the state: a refund that was computed at an older
 // reading would give back units that have drained meanwhile.
-func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) {
+func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], now, shift int64) (next S, expiry, ticks int64, ok bool)) int64 {
 	var a *account
 	var refunded int64
 	_, r := s.Update(key, Fresh, func(c State[S], now int64) (next S, expiry int64, ok bool) {
@@ -200,12 +200,13 @@ func (s *Store[S, V]) Refund(key string, mark, limit int64, f func(s State[S], n
 		return next, expiry, ok
 	})
 	if a == nil {
-		return
+		return 0
 	}
 	if r == Unchanged || r == Full {
 		refunded = 0
 	}
 	a.end(limit, min(refunded, limit))
+	return refunded
 }
 
 // Has reports whether key has a state of its own, which may have expired.

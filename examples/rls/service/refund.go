@@ -67,19 +67,21 @@ func atOnce(calls []func() error) error {
 	return errors.Join(errs...)
 }
 
-func giveBack(ctx context.Context, l algo.Limiter, key string, n int64) error {
+func giveBack(ctx context.Context, l algo.Limiter, key string, n int64) (err error) {
 	if l == algo.DenyAll() {
 		return nil // nothing was spent
 	}
 	switch l := l.(type) {
 	case interface {
-		Refund(ctx context.Context, key string, n int64) error
+		Refund(ctx context.Context, key string, n int64) (int64, error)
 	}:
-		return l.Refund(ctx, key, n)
+		_, err = l.Refund(ctx, key, n)
+		return err
 	case interface {
-		Refund(key string, n int64) error
+		Refund(key string, n int64) (int64, error)
 	}:
-		return l.Refund(key, n)
+		_, err = l.Refund(key, n)
+		return err
 	}
 	return fmt.Errorf("the limit is neither a bucket nor a fixed window: %w", errors.ErrUnsupported)
 }

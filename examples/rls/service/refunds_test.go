@@ -41,9 +41,9 @@ type slow struct {
 }
 
 // Refund fails, or panics, for a key that says so.
-func (s slow) Refund(_ context.Context, key string, n int64) error {
+func (s slow) Refund(_ context.Context, key string, n int64) (int64, error) {
 	if n < 0 {
-		return algo.ErrCost
+		return 0, algo.ErrCost
 	}
 	time.Sleep(time.Second)
 	s.of.mu.Lock()
@@ -52,11 +52,11 @@ func (s slow) Refund(_ context.Context, key string, n int64) error {
 	s.of.stacks = append(s.of.stacks, string(debug.Stack()))
 	switch {
 	case strings.Contains(key, "fails"):
-		return errors.New("no reply")
+		return 0, errors.New("no reply")
 	case strings.Contains(key, "panics"):
 		panic("planted")
 	}
-	return nil
+	return n, nil
 }
 
 func newRefunds(t *testing.T) *refunds {
