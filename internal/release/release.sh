@@ -15,7 +15,7 @@ notes=$(section Unreleased)
 [ -n "$notes" ] || fail "CHANGELOG.md has nothing under \"## Unreleased\""
 sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 
-before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore"
+before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin"
 tags=$version
 for m in $nested; do tags="$tags $m/$version"; done
 undo() {
@@ -31,7 +31,7 @@ edit CHANGELOG.md "s/^## Unreleased\$/&\\
 \\
 ## $version - $(date +%Y-%m-%d)/"
 for m in $(git ls-files | grep 'go\.mod$'); do
-	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore)?) v[^ ]+#\\1 $version#"
+	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin)?) v[^ ]+#\\1 $version#"
 done
 git commit -qam "sluice $version"
 for tag in $tags; do git tag -a "$tag" -m "sluice $version"; done
