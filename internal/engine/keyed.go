@@ -192,7 +192,9 @@ func (k *Keyed[S, V]) Allow(key string, n int64) (allowed bool) {
 		allowed = ok
 		return l.Written(next, now, changed || ok && n > 0)
 	})
-	k.warnIfFull(r)
+	if r >= keystore.Evicted {
+		k.warnFull()
+	}
 	return allowed && r != keystore.Full
 }
 
@@ -213,7 +215,13 @@ func (k *Keyed[S, V]) Peek(key string, n int64) (a decide.Answer, q decide.Quota
 // Refused reports whether the table had no room for what was charged, or, where n is 0, has
 // none for what it is settled to. r is the result of the update.
 func (k *Keyed[S, V]) Refused(key string, now, n int64, r keystore.Result) bool {
-	k.warnIfFull(r)
+	return (r >= keystore.Evicted || n == 0) && k.refused(key, now, n, r) // no call in most cases
+}
+
+func (k *Keyed[S, V]) refused(key string, now, n int64, r keystore.Result) bool {
+	if r >= keystore.Evicted {
+		k.warnFull()
+	}
 	return r == keystore.Full || n == 0 && k.denyNew && !k.store.HasRoom(key, now)
 }
 
@@ -223,11 +231,8 @@ func (k *Keyed[S, V]) NoRoom(key string, now int64) (decide.Answer, decide.Quota
 	return decide.Answer{RetryAfter: after}, decide.Quota{Limit: k.limit.Load().Limit(), NextAfter: after, ResetAfter: after}
 }
 
-// warnIfFull logs that a new key found the table full.
-func (k *Keyed[S, V]) warnIfFull(r keystore.Result) {
-	if r < keystore.Evicted {
-		return
-	}
+// warnFull logs that a new key found the table full.
+func (k *Keyed[S, V]) warnFull() {
 	if !k.fullPause.Over(time.Minute) {
 		return
 	}
