@@ -33,6 +33,25 @@ func (l *Limiter) enter(n int64) (inFlight, limit int64, c algo.Cause) {
 	}
 }
 
+// acquirePlain is the rest of Acquire where nothing waits and all units count up to a limit that
+// never changes: l.max. It calls no strategy.
+func (l *Limiter) acquirePlain(lease *algo.Lease, n int64) {
+	for {
+		inFlight := l.inFlight.Load() + n
+		if inFlight > l.max {
+			l.deny(&lease.Decision, n, cause.Limit)
+			return
+		}
+		interleave.Point()
+		if l.inFlight.CompareAndSwap(inFlight-n, inFlight) {
+			lease.Allowed, lease.Limit, lease.Remaining = true, l.max, l.max-inFlight
+			h := algo.FillLease(lease, l)
+			h.N, h.At, h.State[0], h.State[1] = n, l.start(), inFlight, n
+			return
+		}
+	}
+}
+
 // follow passes an admission on. A signal of the caller may panic there.
 func (l *Limiter) follow(at, n, inFlight int64) {
 	returned := false

@@ -47,6 +47,7 @@ type Limiter struct {
 	gates         []Gate   // none: only the limit decides
 	blamable      []blamable
 	sampled       bool       // only RetryAfter depends on the duration of work
+	plain         bool       // Fixed alone, without a queue and an order
 	countsWaiting bool       // work that waits for its client counts as in flight
 	perRequest    bool       // a cost above 1 counts as 1
 	min, max      int64      // bounds of the strategy's limit
@@ -88,6 +89,10 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 			lease.RetryAfter = algo.Forever
 		}
 		return lease, err
+	}
+	if l.plain {
+		l.acquirePlain(&lease, n)
+		return lease, nil
 	}
 	var at int64
 	var who claim

@@ -62,6 +62,7 @@ func New(s Strategy, opts ...Option) (*Limiter, error) {
 	l.follower, _ = s.(Follower)
 	_, isFixed := s.(*fixed)
 	l.sampled = isFixed && l.order == nil
+	l.plain = l.sampled && queue.discipline == unqueued
 	l.perRequest = !slices.ContainsFunc(all, countsUnits)
 	l.connections.queues = runQueues(s)
 	if queue.discipline != unqueued {
