@@ -20,7 +20,7 @@ import (
 // atInstant is the script of windows at an instant that the test sets, in the keys
 // sec and usec.
 func atInstant(t *testing.T) *remote.Script {
-	source := strings.Replace(prelude, "redis.call('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
+	source := strings.Replace(prelude, "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
 	require.NotEqual(t, prelude, source)
 	return remote.NewScript("fixed window", source+fixedWindowSource, fixedWindowScript.Args, fixedWindowScript.Replies)
 }

@@ -36,21 +36,42 @@ func registryKeys(s *redistest.Server) int64 {
 	return s.Do("EXISTS", "sluice:{::instances}", "sluice:{::instances}:names", "sluice:{::instances}:largest").(int64)
 }
 
-// A prefix with colons stays as it is written, so that the pattern of an ACL is what an
-// operator expects; braces, which would choose the slot, are escaped. Prefixes that continue one another
-// share nothing.
+// G11: a prefix is what the pattern of an ACL has, so that a user with the rights to it only needs no
+// others. Prefixes that continue one another share nothing. With a hash tag all keys are in one
+// slot, so that limits on several keys are one step on a cluster too.
 func TestPrefixes(t *testing.T) {
-	server := redistest.Start(t)
-	server.Do("ACL", "SETUSER", "shop", "on", ">secret", "~shop:ratelimit:*", "+@all")
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "shop", Password: "secret"})
-	t.Cleanup(func() { _ = client.Close() })
-	for _, prefix := range []string{"shop:ratelimit", "shop:ratelimit:x", "shop:ratelimit:{y}"} {
-		store := must[*distributed.Store](t)(distributed.New(client, distributed.WithPrefix(prefix)))
-		t.Cleanup(func() { _ = store.Close() })
-		require.NoError(t, store.Ping(t.Context()), prefix)
-		l := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(1)))
-		require.True(t, remote(t, l, "alice", 1).Allowed, prefix)
+	server, cluster := redistest.Start(t), redistest.StartCluster(t)
+	for granted, prefixes := range map[string][]string{
+		"shop:ratelimit": {"shop:ratelimit", "shop:ratelimit:x", "shop:ratelimit:{y}"},
+		"{shop}":         {"{shop}", "{shop}:x", "{shop}:%7By%7D"},
+		"~100%":          {"~100%"},
+	} {
+		for _, s := range append(cluster.Nodes[:], server) {
+			s.Do("ACL", "SETUSER", granted, "on", ">secret", "~"+granted+":*", "resetchannels", "+@all")
+		}
+		for name, client := range map[string]redis.UniversalClient{
+			"server":  redis.NewClient(&redis.Options{Addr: server.Addr(), Username: granted, Password: "secret"}),
+			"cluster": redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), Username: granted, Password: "secret"}),
+		} {
+			t.Cleanup(func() { _ = client.Close() })
+			for _, prefix := range prefixes {
+				store := newStore(t, client, distributed.WithPrefix(prefix))
+				require.NoError(t, store.Ping(ctx), "%s %s", name, prefix)
+				hourly := must[*distributed.Limiter](t)(store.TokenBucket("hourly", algo.PerHour(2)))
+				daily := must[*distributed.Limiter](t)(store.FixedWindow("daily", algo.PerDay(2)))
+				for _, key := range []string{"alice", "{bob}", ""} {
+					require.True(t, remote(t, hourly, key, 1).Allowed, "%s %s", name, prefix)
+					require.True(t, remote(t, daily, key, 1).Allowed, "%s %s", name, prefix)
+				}
+				l := must[*distributed.Limiter](t)(store.TokenBucket("more", algo.PerHour(1)))
+				lease := must[algo.Lease](t)(algo.AcquireAll(ctx, algo.Request{Limiter: hourly, Key: "alice", N: 1}, algo.Request{Limiter: l, Key: "all", N: 1}))
+				require.True(t, lease.Allowed, "%s %s", name, prefix)
+				require.Equal(t, algo.SourceRemote, lease.Source)
+				require.False(t, remote(t, hourly, "alice", 1).Allowed, "%s %s", name, prefix)
+			}
+		}
 	}
 	require.EqualValues(t, 1, server.Do("EXISTS", "shop:ratelimit:{alice}:hourly"))
-	require.EqualValues(t, 1, server.Do("EXISTS", "shop:ratelimit:%7By%7D:{alice}:hourly"))
+	require.EqualValues(t, 1, server.Do("EXISTS", "shop:ratelimit:{y}:{alice}:hourly"))
+	require.EqualValues(t, 1, server.Do("EXISTS", "{shop}:{alice}:hourly"))
 }

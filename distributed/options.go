@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
+	"regexp"
 	"time"
 
 	"github.com/sluice-go/sluice/internal/remote"
@@ -67,19 +67,24 @@ func WithTimeout(d time.Duration) Option {
 	}}
 }
 
-// WithPrefix sets the beginning of all keys in Redis, "sluice" by default. It
-// must not be empty. Instances with the same prefix share their limits. Colons stay
-// as they are, for the patterns of an ACL: "sluice:eu" makes keys that begin with
-// "sluice:eu:{". Braces, percent signs and control characters are escaped (%7B).
+// WithPrefix sets the beginning of all keys in Redis, "sluice" by default, as it is written:
+// "shop:eu" makes keys that begin with "shop:eu:{", and the pattern of an ACL is ~shop:eu:*.
+// Instances with the same prefix share their limits. A prefix with a hash tag, such as
+// "{shop}", puts all keys in one slot, so one node of a cluster decides all limits. Other braces and
+// control characters are an error.
 func WithPrefix(prefix string) Option {
 	return Option{"WithPrefix", func(s *settings) error {
-		if prefix == "" {
-			return fmt.Errorf("prefix is empty")
+		s.prefix = prefix
+		if !prefixes.MatchString(prefix) {
+			return fmt.Errorf("prefix is %q, want text without control characters, with at most one {tag}", prefix)
 		}
-		s.prefix = strings.ReplaceAll(remote.Escape(prefix), "%3A", ":")
 		return nil
 	}}
 }
+
+// prefixes have at most one pair of braces. The tag of a key and its limit, which follow, are
+// escaped, so keys of two prefixes differ.
+var prefixes = regexp.MustCompile(`^([^[:cntrl:]{}]+|[^[:cntrl:]{}]*\{[^[:cntrl:]{}]+\}[^[:cntrl:]{}]*)$`)
 
 // Fallback is how limits decide while Redis is away. Such decisions have the
 // Source [algo.SourceFallback]. They are never errors, and a denial that does

@@ -17,7 +17,11 @@ func TestOptionsNameTheFieldAndTheValue(t *testing.T) {
 	}{
 		{distributed.WithTimeout(0), "timeout is 0s"},
 		{distributed.WithTimeout(time.Hour), "timeout is 1h0m0s"},
-		{distributed.WithPrefix(""), "prefix is empty"},
+		{distributed.WithPrefix(""), `prefix is ""`},
+		{distributed.WithPrefix("a{}"), `prefix is "a{}"`},
+		{distributed.WithPrefix("a{b"), `prefix is "a{b"`},
+		{distributed.WithPrefix("a}b{c}"), `prefix is "a}b{c}"`},
+		{distributed.WithPrefix("a\nb"), `prefix is "a\nb"`},
 		{distributed.WithFallback(9), "fallback is 9"},
 		{distributed.WithInstances(0), "instances is 0"},
 		{distributed.WithDenyCache(-1), "deny cache is -1"},

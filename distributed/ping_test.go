@@ -54,7 +54,25 @@ func TestPingRunsEveryCommand(t *testing.T) {
 			continue
 		}
 		require.ErrorIs(t, err, distributed.ErrUnavailable, command)
-		require.Regexp(t, "NOPERM|can't run this command", err.Error(), command)
+		require.Regexp(t, strings.ToUpper(command[1:])+": .*(NOPERM|can't run this command)", err.Error(), command)
+	}
+}
+
+// G4: no limit can be decided where scripts may not ask for the time; Ping says so, and so does the
+// log of a service that does not ping.
+func TestForbiddenTime(t *testing.T) {
+	for name, server := range map[string]*redistest.Server{
+		"rights": redistest.Start(t), "renamed": redistest.Start(t, "--rename-command", "TIME", ""),
+	} {
+		server.Do("ACL", "SETUSER", "limits", "on", ">secret", "~sluice:*", "+@all", "-time")
+		c := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "limits", Password: "secret"})
+		t.Cleanup(func() { _ = c.Close() })
+		log := new(textLog)
+		store := newStore(t, c, log.logger())
+		l := must[*distributed.Limiter](t)(store.TokenBucket("a", algo.PerHour(1000)))
+		require.Equal(t, algo.SourceFallback, acquire(t, l, "k", 1).Source, name)
+		require.Regexp(t, "Redis rejected a script .* TIME: ", log.String(), name)
+		require.ErrorContains(t, store.Ping(ctx), "TIME: ", name)
 	}
 }
 

@@ -1,7 +1,10 @@
 -- The beginning of every script. now is this server's time in microseconds.
 -- Only int turns numbers into text: Lua's own conversion loses digits.
 
-local clock = redis.call('TIME')
+local clock = redis.pcall('TIME')
+if clock.err then
+  error('TIME: -' .. clock.err, 0)
+end
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
 local reply = {now}
 

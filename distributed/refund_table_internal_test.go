@@ -158,7 +158,7 @@ const clockKey = "::clock"
 func useVirtualClock(t *testing.T, client *redis.Client) *virtualClock {
 	for _, s := range []*remote.Script{bucketScript, fixedWindowScript, slidingWindowScript, logScript, inFlightScript} {
 		was := *s
-		source := strings.Replace(s.Source, "redis.call('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
+		source := strings.Replace(s.Source, "redis.pcall('TIME')", "redis.call('LRANGE', '"+clockKey+"', 0, 1)", 1)
 		require.NotEqual(t, was.Source, source)
 		*s = *remote.NewScript(s.Name, source, s.Args, s.Replies)
 		t.Cleanup(func() { *s = was })

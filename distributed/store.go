@@ -210,8 +210,7 @@ func (s *Store) findProxy() error {
 // [NewWithTransport].
 func (s *Store) Client() redis.UniversalClient { return s.client }
 
-// Prefix returns the beginning of all keys of the store, escaped as it is in
-// Redis.
+// Prefix returns the beginning of all keys of the store.
 func (s *Store) Prefix() string { return s.prefix }
 
 // nameUse is the use of a name.
