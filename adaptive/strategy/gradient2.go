@@ -18,7 +18,8 @@ import "github.com/sluice-go/sluice/adaptive"
 //
 // Do not use it where response times differ by nature, between routes for example:
 // it mistakes a change of the mix for overload. It misses an overload that grows so
-// slowly that the mean follows.
+// slowly that the mean follows, and ends its answer to one that lasts for more samples than the
+// mean: the limit rises again.
 func Gradient2(opts ...adaptive.Option) adaptive.Strategy {
 	g := &gradient2{doubling: true}
 	if _, err := g.init("Gradient2", 200, opts); err != nil {

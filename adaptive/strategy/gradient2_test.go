@@ -49,3 +49,15 @@ func TestGradient2FollowsAFasterService(t *testing.T) {
 		require.Less(t, s.Limit(), 100, "60 ms would not be slow beside 1 s")
 	})
 }
+
+// A mean of 600 samples takes an incident that lasts longer for the normal state.
+func TestGradient2TakesALongIncidentForNormal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := strategy.Gradient2()
+		teach(s, 5000, 20*time.Millisecond)
+		teach(s, 300, time.Second)
+		require.Equal(t, 20, s.Limit())
+		teach(s, 5000, time.Second)
+		require.Equal(t, 200, s.Limit())
+	})
+}

@@ -237,6 +237,39 @@ func TestTransportCannotWaitForTheServer(t *testing.T) {
 	})
 }
 
+// Requests that wait for their limit already when a server asks for 2 s wait for it too.
+func TestQueuedRequestsHeedTheServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		var until time.Time
+		early, status := 0, http.StatusOK
+		server := roundTrip(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if time.Now().Before(until) {
+				early++
+			}
+			if status = http.StatusOK + http.StatusTooManyRequests - status; status == http.StatusOK {
+				return reply(status)(r)
+			}
+			until = time.Now().Add(2 * time.Second)
+			return reply(status, "Retry-After", "2")(r)
+		})
+		tr := client.Transport(server, bucket(t, algo.PerSecond(10), algo.Burst(1), algo.MaxWait(time.Minute)), keyfunc.Global())
+		start := time.Now()
+		var group sync.WaitGroup
+		for range 10 {
+			group.Go(func() {
+				_, err := tr.RoundTrip(outgoing(t.Context(), "http://a/"))
+				require.NoError(t, err)
+			})
+		}
+		group.Wait()
+		require.Zero(t, early)
+		require.GreaterOrEqual(t, time.Since(start), 8*time.Second)
+	})
+}
+
 // Requests that are not limited here wait for the server too.
 func TestTransportHeedsTheServerUnlimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
