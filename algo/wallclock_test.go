@@ -144,3 +144,31 @@ func TestWindowsFollowTheWallClock(t *testing.T) {
 		}
 	}
 }
+
+// TestManySteps: however often the clock is set within a window, and the machine suspended, the
+// keys keep what they have spent, and leases give it back.
+func TestManySteps(t *testing.T) {
+	for name, step := range map[string]func(i int) time.Duration{
+		"suspended":    func(int) time.Duration { return time.Hour },
+		"to and fro":   func(i int) time.Duration { return time.Duration(1-2*(i%2)) * time.Minute },
+		"ahead and on": func(i int) time.Duration { return time.Duration(2-3*(i%2)) * time.Minute },
+	} {
+		clock := walking(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+		l := onClock(t, "fixed-window 10/month zone UTC", clock.Now)
+		require.True(t, l.Allow("k", 10))
+		require.True(t, l.Allow("idle", 1))
+		lease := acquire(t, l, "lease", 10)
+		for i := range 500 {
+			clock.Step(step(i))
+			clock.Advance(time.Second)
+			require.False(t, l.Allow("k", 1), "%s: step %d", name, i)
+		}
+		require.EqualValues(t, 9, acquire(t, l, "idle", 0).Remaining, name)
+		lease.Release(algo.Canceled)
+		require.EqualValues(t, 10, acquire(t, l, "lease", 0).Remaining, name)
+		left := time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC).Sub(clock.Now().Round(0))
+		require.Equal(t, left, acquire(t, l, "k", 1).RetryAfter, name)
+		clock.Advance(left)
+		require.True(t, l.Allow("k", 10), name)
+	}
+}

@@ -32,6 +32,7 @@ type FixedWindow struct {
 	window     divisor
 	calendar   *periods     // has the windows instead of phase and window, or nil
 	wall       *wallClock   // moves the windows of the calendar, or nil
+	ahead      int64        // added to an instant, as the phase is: the steps of the wall clock within a window
 	generation int64        // the tag of words counted under this period
 	before     *FixedWindow // the limit before the last change of the period, or nil
 }
@@ -103,7 +104,7 @@ func (f *FixedWindow) word(end, spent int64) int64 {
 
 // Answer charges n units if they fit into the current window.
 func (f *FixedWindow) Answer(word, now, n int64) (int64, Answer, Quota) {
-	f = f.in(now)
+	f, now = f.in(now)
 	end, by := f.ends(now)
 	spent := f.spent(word, now, end, by)
 	next, over := f.charge(word, end, spent, n)
@@ -116,7 +117,7 @@ func (f *FixedWindow) Answer(word, now, n int64) (int64, Answer, Quota) {
 
 // Peek is Answer without the charge.
 func (f *FixedWindow) Peek(word, now, n int64) (Answer, Quota) {
-	f = f.in(now)
+	f, now = f.in(now)
 	end, by := f.ends(now)
 	spent := f.spent(word, now, end, by)
 	_, over := f.charge(word, end, spent, n)
@@ -150,7 +151,7 @@ func (f *FixedWindow) quotaOf(now, end, by, spent int64) Quota {
 
 // Admit charges n units if they fit into the current window.
 func (f *FixedWindow) Admit(word, now, n int64) (int64, bool) {
-	f = f.in(now)
+	f, now = f.in(now)
 	end, by := f.ends(now)
 	next, over := f.charge(word, end, f.spent(word, now, end, by), n)
 	return next, over <= 0 || n == 0
@@ -196,7 +197,7 @@ func (f *FixedWindow) units(x int64) int64 { return x >> f.shift }
 
 // Charge describes a charge of n units at now.
 func (f *FixedWindow) Charge(_, now, n, _ int64) Charge {
-	f = f.in(now)
+	f, now = f.in(now)
 	return Charge{N: n, At: now, A: f.word(f.end(now), 0)}
 }
 
@@ -207,7 +208,7 @@ func (f *FixedWindow) MaxRefund(Charge, int64) int64 { return 0 }
 // spent twice. It takes them from the debt of the next window first. The second
 // result is in units. The reading now must be taken after word was read.
 func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int64) {
-	f = f.in(now)
+	f, now = f.in(now)
 	end, by := f.ends(now)
 	if f.word(end, 0) != c.A || f.tag(word) != f.generation {
 		return word, 0
@@ -226,7 +227,7 @@ func (f *FixedWindow) Refund(word int64, c Charge, now, n, _ int64) (int64, int6
 // ForceCharge charges n units more. Units that do not fit are debt in the next
 // window, up to one quota.
 func (f *FixedWindow) ForceCharge(word int64, _ Charge, now, n int64) (int64, bool) {
-	f = f.in(now)
+	f, now = f.in(now)
 	end, by := f.ends(now)
 	spent := f.spent(word, now, end, by)
 	cost := min(n, 2*f.quota+1) * f.unit
@@ -242,7 +243,7 @@ func (f *FixedWindow) ForceCharge(word int64, _ Charge, now, n int64) (int64, bo
 // has begun by now. Debt looks implausible too, and [FixedWindow.Clamp] leaves
 // it.
 func (f *FixedWindow) Plausible(word, now int64) bool {
-	f = f.in(now)
+	f, now = f.in(now)
 	if f.tag(word) != f.generation {
 		return f.carried(word, now) == 0
 	}
@@ -253,7 +254,7 @@ func (f *FixedWindow) Plausible(word, now int64) bool {
 // Clamp rewrites a word of an earlier period as one of this, and cuts the part
 // more than a quota beyond the current window.
 func (f *FixedWindow) Clamp(word, now int64) (int64, bool) {
-	f = f.in(now)
+	f, now = f.in(now)
 	end, by := f.ends(now)
 	if f.tag(word) != f.generation {
 		if spent := f.carried(word, now); spent > 0 {
@@ -269,12 +270,15 @@ func (f *FixedWindow) Clamp(word, now int64) (int64, bool) {
 
 // Reset returns the word of a window that nothing was spent of.
 func (f *FixedWindow) Reset(_, now int64) int64 {
-	f = f.in(now)
+	f, now = f.in(now)
 	return f.word(f.end(now), 0)
 }
 
 // Unspent is above every word that has spent nothing of the window of now.
-func (f *FixedWindow) Unspent(now int64) int64 { return f.in(now).end(now) + f.unit }
+func (f *FixedWindow) Unspent(now int64) int64 {
+	f, now = f.in(now)
+	return f.end(now) + f.unit
+}
 
 // Expiry is the word itself.
 func (f *FixedWindow) Expiry(word, _ int64) int64 { return word }

@@ -9,10 +9,11 @@ import (
 // wallClock keeps the windows of a calendar in step with the wall clock, which is set, and which
 // goes on while the machine is suspended. Instants know of neither.
 //
-// It is read once a second. After a step the windows have another number, as under another
-// period: counts of windows that have ended by the wall clock are forgotten, the others go on in
-// the window that the wall clock shows. So a key that spent its quota waits for the end of that
-// one, and each step back lets a key have one quota more at most.
+// It is read once a second. A step within a window moves the instants of the window; all counts
+// stay. After any other one the windows have another number, as under another period: counts of
+// windows that have ended by the wall clock are forgotten, the others go on in the window that the
+// wall clock shows. So a key that spent its quota waits for the end of that one, and each step back
+// lets a key have one quota more at most.
 type wallClock struct {
 	read  func() (wall time.Time, now int64)
 	mu    sync.Mutex
@@ -34,15 +35,16 @@ func (f *FixedWindow) Follow(read func() (wall time.Time, now int64)) *FixedWind
 	return &next
 }
 
-// in returns the windows in use at now.
-func (f *FixedWindow) in(now int64) *FixedWindow {
+// in returns the windows in use at now, and the instant of now in them.
+func (f *FixedWindow) in(now int64) (*FixedWindow, int64) {
 	if f.wall == nil {
-		return f
+		return f, now
 	}
 	if now >= f.wall.next.Load() {
 		f.wall.look()
 	}
-	return f.wall.inUse.Load()
+	f = f.wall.inUse.Load()
+	return f, addSaturated(now, f.ahead)
 }
 
 // look reads the wall clock, unless another goroutine does.
@@ -54,17 +56,26 @@ func (w *wallClock) look() {
 	wall, now := w.read()
 	f := w.inUse.Load()
 	w.next.Store(now + f.calendar.Ticks(wallEvery))
-	if wall.Sub(f.calendar.at(now)).Abs() >= leastStep {
-		w.inUse.Store(f.stepped(wall, now))
+	if step := wall.Sub(f.calendar.at(now + f.ahead)); step.Abs() >= leastStep {
+		w.inUse.Store(f.stepped(wall, now, step))
 	}
 }
 
-// stepped returns the windows after the wall clock was found to be at wall.
-func (f *FixedWindow) stepped(wall time.Time, now int64) *FixedWindow {
+// stepped returns the windows after the wall clock was found to be at wall. Instants are never
+// behind, or the table would take the place of a key that has spent units for free; and a window
+// ahead at most, because that long it keeps a key for nothing.
+func (f *FixedWindow) stepped(wall time.Time, now int64, step time.Duration) *FixedWindow {
 	next, p := *f, f.calendar
+	w := p.frame(now + f.ahead)
+	over := !wall.Before(p.at(w.end))
+	next.ahead += p.Ticks(step)
+	if !over && !wall.Before(p.at(w.begin)) && next.ahead >= 0 && next.ahead <= f.window.by {
+		return &next
+	}
 	next.calendar = &periods{Calendar: p.Calendar, Resolution: p.Resolution, zero: wall.Add(-p.since(now))}
+	next.ahead = 0
 	next.replace(f)
-	if !wall.Before(p.at(f.end(now))) {
+	if over {
 		next.before = nil
 	}
 	return &next

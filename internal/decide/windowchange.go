@@ -10,7 +10,7 @@ func (f *FixedWindow) Succeed(old *FixedWindow) *FixedWindow {
 	next := *f
 	if old.window == f.window && old.phase == f.phase && old.spread == f.spread && old.dates().equal(f.dates()) {
 		next.generation, next.before = old.generation, old.before
-		next.full, next.calendar = max(f.full, old.full), old.calendar
+		next.full, next.calendar, next.ahead = max(f.full, old.full), old.calendar, old.ahead
 	} else {
 		next.replace(old)
 	}
@@ -44,6 +44,7 @@ func (f *FixedWindow) carried(word, now int64) int64 {
 	if old == nil {
 		return 0 // long ended
 	}
+	now += old.ahead - f.ahead
 	end := old.floor(word - tag)
 	spent, still := word-tag-end, end
 	if f.spread {
