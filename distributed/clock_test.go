@@ -54,3 +54,22 @@ func TestClockOfTheLocalHalf(t *testing.T) {
 	clock.Advance(2 * time.Hour)
 	require.True(t, acquire(t, all.Child("a"), "k", 1).Allowed)
 }
+
+// TestClockIsKept: a Spec with a clock does not change the clock in use; and one that is set back
+// does not make a cost wait longer than when it was first asked for.
+func TestClockIsKept(t *testing.T) {
+	clock, store := fakes.ClockAt(time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC)), oneOf(t, 2)
+	l := must[*distributed.Limiter](t)(store.TokenBucket("system", algo.PerHour(10)))
+	spec := must[algo.Spec](t)(algo.Spec{Rate: algo.PerHour(10)}.With(algo.Clock(clock.Now)))
+	require.NoError(t, spec.Apply(l))
+	require.Equal(t, algo.Overload, acquire(t, l, "k", 8).Reason)
+	clock.Advance(10 * time.Hour)
+	require.False(t, acquire(t, l, "k", 8).Allowed, "by the system's clock")
+
+	l = must[*distributed.Limiter](t)(store.TokenBucket("back", algo.PerHour(10), algo.Clock(clock.Now)))
+	wait := acquire(t, l, "k", 8).RetryAfter
+	clock.Advance(-100 * time.Hour)
+	require.LessOrEqual(t, acquire(t, l, "k", 8).RetryAfter, wait)
+	clock.Advance(wait)
+	require.True(t, acquire(t, l, "k", 8).Allowed)
+}

@@ -198,7 +198,8 @@ func (l *Limiter) reportKeyFault(r *remote.Request) {
 // due reports whether ten seconds have passed since it last did.
 func due(last *atomic.Int64) bool {
 	was, now := last.Load(), time.Now().UnixNano()
-	return now-was >= int64(logPause) && last.CompareAndSwap(was, now)
+	goesOn := now >= was && now-was < int64(logPause) // otherwise the clock was set back
+	return !goesOn && last.CompareAndSwap(was, now)
 }
 
 // reportMixed reports that an instance uses other parameters for the limit.

@@ -123,7 +123,7 @@ func (p *portion) save(ctx context.Context, key string, n int64) (algo.Lease, er
 	}
 	now := p.now()
 	since, known := p.saving[key]
-	if full := now.Add(held.ResetAfter); !known || held.ResetAfter > 0 && full.After(since) {
+	if full := now.Add(held.ResetAfter); !known || held.ResetAfter > 0 || since.After(full) {
 		since = full
 	}
 	needs := time.Duration(min(float64(n-p.held)*p.each, float64(algo.Forever)))

@@ -2,6 +2,7 @@ package distributed
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/remote"
@@ -126,8 +127,12 @@ func (l *Limiter) SetSpec(s algo.Spec) error {
 		if s.Algorithm != was.Algorithm {
 			return fmt.Errorf("algorithm is %q and cannot be changed in use: make a new limiter", s.Algorithm)
 		}
-		if now := clock(was.Clock()); now != nil {
-			s, err = s.With(now.options()...)
+		now := was.Clock()
+		if now == nil && s.Clock() != nil {
+			now = time.Now
+		}
+		if now != nil {
+			s, err = s.With(algo.Clock(now))
 		}
 		*was = s
 		return err

@@ -67,9 +67,10 @@ type Pause struct{ end atomic.Int64 } // nanoseconds since 1970
 
 // Over reports whether the pause is over, and begins one of length d if it is.
 func (p *Pause) Over(d time.Duration) bool {
-	now := time.Now().UnixNano()
 	end := p.end.Load()
-	return now >= end && p.end.CompareAndSwap(end, now+int64(d))
+	now := time.Now().UnixNano()
+	goesOn := now < end && end-now <= int64(d) // otherwise the clock was set back
+	return !goesOn && p.end.CompareAndSwap(end, now+int64(d))
 }
 
 // Reset ends the pause. It is for tests.
