@@ -116,3 +116,13 @@ func TestIncidents(t *testing.T) {
 		})
 	}
 }
+
+// TestKeysThatNoProxyShares: a denial of another key than the address is no sign of a wrong proxy.
+func TestKeysThatNoProxyShares(t *testing.T) {
+	u := upstream(t, func(http.ResponseWriter, *http.Request) {})
+	p := start(t, "timeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"', limits: [{name: a, key: 'header:X-User', limit: 1/h}]}]\n")
+	require.Equal(t, 200, p.ask("/", "X-User", "ann", "X-Forwarded-For", "203.0.113.1"))
+	require.Equal(t, 429, p.ask("/", "X-User", "ann", "X-Forwarded-For", "203.0.113.1"))
+	p.end()
+	require.NotContains(t, p.log.String(), "gateway.untrusted_proxy")
+}

@@ -12,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/httpmw"
 	"github.com/sluice-go/sluice/httpmw/rpc"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // assemble makes the handler of a whole configuration.
@@ -119,7 +120,7 @@ func (g *Gateway) observer() telemetry.Observer {
 				if e.KeyHash != 0 {
 					is.Key = fmt.Sprintf("%016x", e.KeyHash)
 				}
-				if is.Passed && g.passed.Allow("", 1) {
+				if is.Passed && e.KeyHash == keyfunc.Hash(is.Client) && g.passed.Allow("", 1) {
 					g.opts.Log.Warn("a denied request came through a proxy that is not trusted, whose clients share one key",
 						"code", "gateway.untrusted_proxy", "policy", e.Policy, "peer", is.Client, "do", "name it in trusted_proxies if it is yours")
 				}
