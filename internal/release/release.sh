@@ -1,7 +1,7 @@
 #!/bin/sh
-# Makes a version: the heading in the CHANGELOG, the requirements of nested modules, a commit, the
-# tags, and dist: notes, source, a list of what is linked (SBOM) and checksums. Pushes nothing.
-# RELEASING.md has the steps around it.
+# Makes a version: the heading in the CHANGELOG, the requirements of nested modules, a commit without
+# replace directives, which go install refuses, the tags, a commit that has them again, and dist: notes,
+# source, a list of what is linked (SBOM) and checksums. Pushes nothing. RELEASING.md has the steps around it.
 set -eu
 version=${1:?usage: release.sh v1.2.3}
 cd "$(git rev-parse --show-toplevel)"
@@ -15,7 +15,7 @@ notes=$(section Unreleased)
 [ -n "$notes" ] || fail "CHANGELOG.md has nothing under \"## Unreleased\""
 sbom=$(go -C internal/release tool -n cyclonedx-gomod)
 
-before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin"
+before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls"
 tags=$version
 for m in $nested; do tags="$tags $m/$version"; done
 undo() {
@@ -31,8 +31,13 @@ edit CHANGELOG.md "s/^## Unreleased\$/&\\
 \\
 ## $version - $(date +%Y-%m-%d)/"
 for m in $(git ls-files | grep 'go\.mod$'); do
-	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin)?) v[^ ]+#\\1 $version#"
+	edit "$m" "s#^(	github.com/sluice-go/sluice(/httpmw/admin|/algo/telemetry/otelmetrics|/distributed/rueidisstore|/dropin|/examples/gateway)?) v[^ ]+#\\1 $version#"
 done
+git commit -qam "sluice $version, for development"
+for m in $nested; do
+	for other in "" $nested; do go mod edit -C "$m" -dropreplace "github.com/sluice-go/sluice${other:+/$other}"; done
+done
+development=$(git rev-parse HEAD)
 git commit -qam "sluice $version"
 for tag in $tags; do git tag -a "$tag" -m "sluice $version"; done
 
@@ -44,6 +49,9 @@ git archive --format=tar.gz --prefix="sluice-$version/" -o "dist/sluice-$version
 # version of this one is the tag.
 "$sbom" mod -json -type library -output "dist/sluice-$version.cdx.json" .
 (cd dist && sha256sum ./* >SHA256SUMS)
+git revert --no-edit HEAD >/dev/null
+git commit -q --amend -m "Development after $version"
+[ "$(git rev-parse HEAD:)" = "$(git rev-parse "$development:")" ] || fail "the tree differs from $development"
 trap - EXIT
 echo "tagged $tags; dist has:"
 ls -l dist
