@@ -26,7 +26,7 @@ const (
 	herdTime  = 6 * time.Second
 )
 
-// herd returns how many requests of n clients were served. ask sends one, and
+// herd returns how many requests of n clients were served in time. ask sends one, and
 // returns the wait of a denial.
 func herd(n int, ask func() (wait time.Duration, served bool)) (total int64) {
 	var served atomic.Int64
@@ -36,7 +36,7 @@ func herd(n int, ask func() (wait time.Duration, served bool)) (total int64) {
 		clients.Go(func() {
 			for time.Since(start) < herdTime {
 				wait, ok := ask()
-				if ok {
+				if ok && time.Since(start) <= herdTime {
 					served.Add(1)
 				}
 				time.Sleep(wait)
