@@ -8,8 +8,8 @@ import { defineConfig } from 'vitepress'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const repository = 'https://github.com/sluice-go/sluice'
 
-// Pages are the files at the root and below docs.
-const pages = new Set(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'COMPATIBILITY.md', 'SECURITY.md', 'RELEASING.md', 'CHANGELOG.md'])
+// Pages are the landing page, the files at the root and those below docs.
+const pages = new Set(['site/index.md', 'README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'COMPATIBILITY.md', 'SECURITY.md', 'RELEASING.md', 'CHANGELOG.md'])
 const walk = (dir) => readdirSync(join(root, dir)).forEach((name) => {
   const path = join(dir, name)
   if (statSync(join(root, path)).isDirectory()) walk(path)
@@ -17,7 +17,8 @@ const walk = (dir) => readdirSync(join(root, dir)).forEach((name) => {
 })
 walk('docs')
 
-const rewrites = Object.fromEntries([...pages].filter((p) => p.endsWith('README.md')).map((p) => [p, p.replace('README.md', 'index.md')]))
+const rewrites = Object.fromEntries([...pages].filter((p) => p.endsWith('/README.md')).map((p) => [p, p.replace('README.md', 'index.md')]))
+rewrites['site/index.md'] = 'index.md'
 const original = Object.fromEntries(Object.entries(rewrites).map(([from, to]) => [to, from]))
 const address = (page) => '/' + (rewrites[page] ?? page).replace(/(^|\/)index\.md$/, '$1').replace(/\.md$/, '')
 
@@ -39,7 +40,7 @@ export default defineConfig({
   title: 'sluice',
   description: 'Rate limits, concurrency limits and overload control for Go',
   srcDir: '..',
-  srcExclude: ['{bench,examples,httpmw,site,.github}/**', '**/node_modules/**'],
+  srcExclude: ['{bench,examples,httpmw,.github}/**', 'site/{dist,playground}/**', '**/node_modules/**'],
   outDir: 'dist',
   cacheDir: 'node_modules/.cache',
   cleanUrls: true,
@@ -72,15 +73,16 @@ export default defineConfig({
     socialLinks: [{ icon: 'github', link: repository }],
     nav: [
       { text: 'Guides', link: '/docs/guides/' },
+      { text: 'Evidence', link: '/docs/evidence' },
       { text: 'Playground', link: '/playground/', target: '_self' },
       { text: 'Migration', link: '/docs/migrate/' },
       { text: 'Packages', link: 'https://pkg.go.dev/github.com/sluice-go/sluice' },
     ],
     sidebar: [
-      { text: 'Start', items: [{ text: 'README', link: '/' }, guide('', 'All guides'), guide('algorithms', 'Choose an algorithm'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
+      { text: 'Start', items: [{ text: 'README', link: '/README' }, { text: 'Which way', link: '/docs/which-way' }, guide('', 'All guides'), guide('algorithms', 'Choose an algorithm'), guide('classic', 'nginx and Guava'), guide('http', 'HTTP'), guide('grpc', 'gRPC')] },
       {
         text: 'Tasks',
-        items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), guide('tenants', 'Tenants'), guide('fairness', 'Fairness'),
+        items: [guide('plans', 'Users and plans'), guide('login', 'Login protection'), guide('overload', 'Overload'), guide('tenants', 'Tenants'), guide('fairness', 'Fairness'), guide('colors', 'Degraded service'),
           guide('tokens', 'Tokens and money'), guide('prepaid', 'Plans and credits'), guide('partners', 'A partner\'s limit'), guide('streams', 'Streams of tokens'), guide('redis', 'On Redis'), guide('clusters', 'Clusters and regions'), guide('testing', 'Testing')],
       },
       {

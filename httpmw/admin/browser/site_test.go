@@ -40,9 +40,12 @@ func TestSite(t *testing.T) {
 	b := open(t)
 	b.size(1280, 900, "light")
 	b.do(chromedp.Navigate(url + "/"))
+	b.until(`document.querySelector('.VPFeatures a[href="/docs/evidence"]') !== null && document.images.length > 0`)
+	b.looks(t, "site")
+	js[bool](b, `document.querySelector('.VPHero a[href="/README"]').click() || true`)
 	b.until(`document.querySelectorAll(".VPSidebar a").length > 20`)
 	links := js[[]string](b, `[...new Set([...document.querySelectorAll(".VPSidebar a")].map(a => a.getAttribute("href")))]`)
-	shown := []string{"/", "/docs/guides/http", "/docs/guides/algorithms", "/docs/guides/redis", "/docs/evidence", "/docs/guides/fairness", "/docs/admin/"}
+	shown := []string{"/README", "/docs/guides/http", "/docs/guides/algorithms", "/docs/guides/redis", "/docs/evidence", "/docs/guides/fairness", "/docs/admin/"}
 	for _, page := range shown {
 		require.Contains(t, links, page)
 	}
