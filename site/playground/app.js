@@ -52,8 +52,9 @@ function article(lane, i) {
 
 // documentation links to the algorithm's page: its bound, source and options.
 function documentation(lane) {
-  const [, name] = lane.go.match(/algo\.(New\w+)/);
-  return element("a", name, { href: "https://pkg.go.dev/github.com/sluice-go/sluice/algo#" + name });
+  const [, pkg, name] = lane.go.match(/(\w+)\.([A-Z]\w+)/);
+  const path = pkg === "algo" ? pkg : "algo/" + pkg;
+  return element("a", name, { href: `https://pkg.go.dev/github.com/sluice-go/sluice/${path}#${name}` });
 }
 
 function copier(label, text) {
