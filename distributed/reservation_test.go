@@ -162,8 +162,9 @@ func TestW2_TenThousandCrashes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	charged := 50_000 - remote(t, processes[0], "k", 0).Remaining
-	require.Equal(t, want.Load(), charged)
+	// Not by Remaining: a charge that is given back whole has weighed a little less since it was made.
+	charged := (remote(t, processes[0], "k", 0).ResetAfter + slow.Period/2) / slow.Period
+	require.Equal(t, want.Load(), int64(charged))
 	require.Greater(t, repeated.Load(), jobs*5/6)
 	t.Logf("W2: %d jobs, %d killed between reserve and settle, %d never settled: %d units charged, %d expected",
 		jobs, repeated.Load(), abandoned.Load(), charged, want.Load())
