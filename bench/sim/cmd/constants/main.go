@@ -100,8 +100,8 @@ func compare() error {
 	}
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer func() { _ = out.Flush() }()
-	fmt.Fprintf(out, intro, len(before))
-	fmt.Fprintf(out, "as it is\t\t\t%s\n", count(before))
+	_, _ = fmt.Fprintf(out, intro, len(before))
+	_, _ = fmt.Fprintf(out, "as it is\t\t\t%s\n", count(before))
 	for _, c := range changes {
 		for _, value := range []string{c.low, c.high} {
 			text, err := replace(string(source), c.name, c.is, value)
@@ -112,7 +112,7 @@ func compare() error {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", c.name, short(c.is), short(value), count(after),
+			_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", c.name, short(c.is), short(value), count(after),
 				moved(before, after), moved(after, before))
 			fmt.Fprintln(os.Stderr, c.name, value)
 		}
