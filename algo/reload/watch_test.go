@@ -47,6 +47,7 @@ func TestOpen(t *testing.T) {
 			synctest.Wait()
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		require.Equal(t, 2, bytes.Count(log.Bytes(), []byte("level=ERROR")), log.String())
 		require.Contains(t, log.String(), `reload: limit \"a\" is in use and missing`)
 	})
