@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/keystore"
 )
 
 // RunWrapper checks what a limiter over others owes. wrap makes the wrapper with a
@@ -34,7 +35,8 @@ func RunWrapper(t *testing.T, wrap func(algo.Limiter) algo.Limiter, steps int, o
 	t.Helper()
 	for i, make := range over {
 		synctest.Test(t, func(t *testing.T) {
-			l, twin := make(), make()
+			var l, twin algo.Limiter
+			keystore.Alike(func() { l, twin = make(), make() })
 			w := wrap(l)
 			for one := range algo.Walk(l) {
 				_, several := one.(algo.Wrapper) // All of an All counts its limits one by one

@@ -61,7 +61,7 @@ func (e *entry[V]) store(g *segment[V]) {
 }
 
 func (t *table[V]) init(c Config) {
-	t.seed, t.maxKeys, t.evicts = maphash.MakeSeed(), c.MaxKeys, c.Evict
+	t.seed, t.maxKeys, t.evicts = newSeed(), c.MaxKeys, c.Evict
 	slots := (4*uint64(c.MaxKeys) + 2) / 3 // at three quarters full, both groups of a key are hardly ever full
 	for slots>>t.depth > mostGroups*groupSize {
 		t.depth++
@@ -83,6 +83,26 @@ func (t *table[V]) begin() *directory[V] {
 	d.entries[0].store(newSegment[V](smallGroups, 0))
 	t.segments.Store(d)
 	return d
+}
+
+// common is the seed of the tables that [Alike] makes.
+var common atomic.Pointer[maphash.Seed]
+
+// Alike runs f, in which tables are made with one seed: equal keys share a slot or an account in
+// all of them or in none. A test that compares two limits needs it, because a refund weighs less
+// where another key of the account was refunded.
+func Alike(f func()) {
+	seed := maphash.MakeSeed()
+	common.Store(&seed)
+	defer common.Store(nil)
+	f()
+}
+
+func newSeed() maphash.Seed {
+	if seed := common.Load(); seed != nil {
+		return *seed
+	}
+	return maphash.MakeSeed()
 }
 
 // hash identifies a key. The seed is secret, so that no one can construct
