@@ -3,8 +3,6 @@ package adaptive
 import (
 	"time"
 
-	"github.com/sluice-go/sluice/internal/keystore"
-	"github.com/sluice-go/sluice/internal/machine"
 	"github.com/sluice-go/sluice/internal/wiring"
 )
 
@@ -17,39 +15,6 @@ type Option = wiring.Option
 func WithLimits(min, max int) Option {
 	return wiring.With("WithLimits", wiring.Limits{Min: min, Max: max})
 }
-
-// WithClock makes a limiter and its strategy read the time from now, in place of the system's
-// clock: the clock of a test; see [algo.Clock]. Waits in a queue, deadlines of contexts, the
-// scheduler and processor time stay real, so under [Default] and [RunQueue] a clock that stands
-// still means that nothing is learned. [PerKey] and package throttle do not take it.
-func WithClock(now func() time.Time) Option {
-	if now == nil {
-		panic("adaptive: WithClock needs a function")
-	}
-	return wiring.With("WithClock", now)
-}
-
-// clocked is a machine with another clock, which goes on from the present of the machine.
-type clocked struct {
-	machine.Machine
-	began int64
-	clock keystore.Clock
-}
-
-func (c *clocked) Now() int64 { return c.began + int64(keystore.ToDuration(c.clock.Now())) }
-
-// followClock puts the limiter and its strategies on the clock that now reads.
-func (l *Limiter) followClock(now func() time.Time, strategies []Strategy) {
-	l.machine = &clocked{l.machine, l.machine.Now(), keystore.StartClock(now)}
-	for _, s := range strategies {
-		if s, ok := s.(interface{ On(machine.Machine) }); ok { // it reads the clock itself
-			s.On(l.machine)
-		}
-	}
-}
-
-func (q *runQueue) On(m machine.Machine) { q.machine = m }
-func (s *sojourn) On(m machine.Machine)  { s.machine = m }
 
 // WithTarget sets the response time beyond which an answer is useless, 1 ms to 1 h.
 // The default is 500 ms.

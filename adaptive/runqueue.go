@@ -102,7 +102,8 @@ func newRunQueue(constructor string, opts []Option) (*runQueue, error) {
 	return q, nil
 }
 
-func (q *runQueue) Limit() int { return noLimit }
+func (q *runQueue) Limit() int           { return noLimit }
+func (q *runQueue) On(m machine.Machine) { q.machine = m }
 
 // Admits implements [Gate].
 func (q *runQueue) Admits(at time.Duration) bool {

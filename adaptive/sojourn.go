@@ -80,8 +80,9 @@ func newSojourn(m machine.Machine, target float64, busy func() bool) *sojourn {
 	return s
 }
 
-func (s *sojourn) Limit() int     { return int(s.limit.Load()) }
-func (s *sojourn) Observe(Sample) {}
+func (s *sojourn) Limit() int           { return int(s.limit.Load()) }
+func (s *sojourn) Observe(Sample)       {}
+func (s *sojourn) On(m machine.Machine) { s.machine = m }
 
 func (s *sojourn) Admitted(at time.Duration, _, inFlight int64) {
 	s.began.Add(1)

@@ -45,17 +45,16 @@ var texts = map[cause.Cause]string{
 	cause.Deadline: "rate limit exceeded: the wait would outlast the deadline",
 }
 
-// refuse encodes a refusal for the caller of ctx.
-func (ps *policies) refuse(ctx context.Context, v *verdict) *statusError {
+// refuse encodes a refusal by the policy of d for the caller of ctx.
+func (d *details) refuse(ctx context.Context, v *verdict) *statusError {
 	p := v.Gravest()
 	a := p.Answer(v.Blame)
 	if text := texts[v.Decision().Cause]; text != "" && v.Blame == admission.Caller {
 		a.Text = text
 	}
-	own := ps.details[p.Index]
-	s := &spb.Status{Code: int32(a.Code), Message: a.Text, Details: []*anypb.Any{own.info[a.Reason]}}
+	s := &spb.Status{Code: int32(a.Code), Message: a.Text, Details: []*anypb.Any{d.info[a.Reason]}}
 	if codes.Code(a.Code) == codes.ResourceExhausted && v.Blame != admission.Keyless {
-		s.Details = append(s.Details, own.failure(v))
+		s.Details = append(s.Details, d.failure(v))
 	}
 	if v.Wait != algo.Forever {
 		retry := time.Duration(v.Milliseconds()) * time.Millisecond

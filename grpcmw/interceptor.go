@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/sluice-go/sluice/algo"
@@ -13,26 +14,7 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// call is a call, or a message of a stream, as keys and costs see it.
-type call struct {
-	ctx    context.Context
-	method string
-	msg    any
-}
-
-func ofCall(key keyfunc.RPC) func(call) (string, error) {
-	if key == nil {
-		return nil
-	}
-	return func(c call) (string, error) { return key(c.ctx, c.method) }
-}
-
 var adapter = admission.Adapter{Package: "grpcmw", Transport: telemetry.GRPC}
-
-type (
-	verdict = admission.Verdict[call]
-	part    = admission.Part[call]
-)
 
 // policies decide on a call.
 type policies struct {
@@ -124,7 +106,7 @@ func (i *interceptor) answer(c call, ps *policies, v *verdict, opening bool) err
 		ps.Report(c.ctx, v, c.method, int(st.Code()), nil)
 		return st.Err()
 	}
-	refused := ps.refuse(c.ctx, v)
+	refused := ps.details[v.Gravest().Index].refuse(c.ctx, v)
 	sent := telemetry.Sent{RetryAfter: time.Duration(v.Milliseconds()) * time.Millisecond, Pushback: refused.pushback}
 	ps.Report(c.ctx, v, c.method, int(refused.status.Code()), func(part) telemetry.Sent { return sent })
 	if i.Own.denied != nil {
@@ -133,4 +115,15 @@ func (i *interceptor) answer(c call, ps *policies, v *verdict, opening bool) err
 		}
 	}
 	return refused
+}
+
+// admitted answers a call or the opening of a stream.
+func (i *interceptor) admitted(c call, kept *algo.Lease, ps *policies, v *verdict) (ctx context.Context, trailer metadata.MD, err error) {
+	if err := i.answer(c, ps, v, true); err != nil {
+		return nil, nil, err
+	}
+	if i.Own.rateTrailers {
+		trailer = rateTrailer(v)
+	}
+	return ps.WithLease(c.ctx, kept, v), trailer, nil
 }

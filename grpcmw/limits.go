@@ -8,6 +8,23 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
+// ServerOptions limit a whole server, unary calls and streams together, with
+// one limiter:
+//
+//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
+//
+// The interceptors run after those that were given to grpc.NewServer earlier, and
+// before later ones. Recovery from panics, authentication that the key depends
+// on, and logging belong before them. Several limits are listed one after the
+// other; the outer ones keep the charge of a call that an inner one denies. [Limits]
+// charges all or none.
+//
+// ServerOptions takes every option for servers. It panics if l or key is nil,
+// and if an option does not fit.
+func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.ServerOption {
+	return newInterceptor("ServerOptions", forStreams, l, key, opts).serverOptions()
+}
+
 // Policy is one of several limits on the same calls; see [Limits] and [NewPlans].
 type Policy struct {
 	// Name is the name in the details of a denial: letters, digits, dots, underscores

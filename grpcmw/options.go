@@ -2,6 +2,7 @@ package grpcmw
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/internal/admission"
+	"github.com/sluice-go/sluice/keyfunc"
 )
 
 // Option adjusts an interceptor when it is made. An option that a constructor
@@ -28,7 +30,25 @@ type interceptorOptions struct {
 	rateTrailers bool
 }
 
-type settings = admission.Config[call, interceptorOptions]
+type (
+	settings = admission.Config[call, interceptorOptions]
+	verdict  = admission.Verdict[call]
+	part     = admission.Part[call]
+)
+
+// call is a call, or a message of a stream, as keys and costs see it.
+type call struct {
+	ctx    context.Context
+	method string
+	msg    any
+}
+
+func ofCall(key keyfunc.RPC) func(call) (string, error) {
+	if key == nil {
+		return nil
+	}
+	return func(c call) (string, error) { return key(c.ctx, c.method) }
+}
 
 var (
 	shared    admission.Options[call, interceptorOptions]
@@ -135,6 +155,57 @@ const (
 // other errors of the key function see [WithFailOpen].
 func WithMissingKey(treatment codes.Code) Option {
 	return shared.MissingKey(int(treatment), int(codes.Canceled), int(codes.Unauthenticated))
+}
+
+// StreamMode is the set of events on a stream that are charged. Modes can be combined with |.
+type StreamMode uint8
+
+const (
+	// OnOpen charges the stream once, when it is opened. A slot of an
+	// in-flight limiter is held until it ends.
+	OnOpen StreamMode = 1 << iota
+	// PerRecv charges each message received, after it has arrived. A slot of
+	// an in-flight limiter is held until the handler asks for the next message.
+	PerRecv
+	// PerSend charges each message before it is sent. A slot is held until
+	// the message is handed to the transport.
+	PerSend
+)
+
+const everyMode = OnOpen | PerRecv | PerSend
+
+func (m StreamMode) has(part StreamMode) bool { return m&part != 0 }
+
+// WithStreamMode sets the events on a stream that are charged; the default is OnOpen.
+// A stream that is charged by message only is itself free to open: combine
+// PerRecv with OnOpen, or limit both with two interceptors.
+func WithStreamMode(m StreamMode) Option {
+	return newOption("WithStreamMode", func(s *settings) error {
+		s.Own.mode = m
+		if m == 0 || m > everyMode {
+			return fmt.Errorf("is %d, want OnOpen, PerRecv, PerSend or several of them", m)
+		}
+		return nil
+	})
+}
+
+// WithBackPressure makes a message that its quota denies wait up to most,
+// instead of ending the stream. While a received message waits, no further
+// one is read, so that flow control makes the sender wait too. A message that
+// has to wait longer than most, or than the stream's deadline, ends the stream,
+// and so does overload. The default is not to wait; algo.Forever waits as long
+// as the stream lives.
+//
+// It concerns messages, so it needs [WithStreamMode] with PerRecv or PerSend.
+// To make the opening of streams wait, give the limiter itself algo.MaxWait.
+func WithBackPressure(most time.Duration) Option {
+	return newOption("WithBackPressure", func(s *settings) error {
+		s.Own.backPressure = most
+		if most <= 0 {
+			return fmt.Errorf("is %v, want above 0", most)
+		}
+		return nil
+	})
 }
 
 // WithObserver sets a function that is called once for each decision, in the

@@ -10,27 +10,6 @@ import (
 	"github.com/sluice-go/sluice/keyfunc"
 )
 
-// ServerOptions limit a whole server, unary calls and streams together, with
-// one limiter:
-//
-//	srv := grpc.NewServer(grpcmw.ServerOptions(perClient, rpckey.PeerIP())...)
-//
-// The interceptors run after those that were given to grpc.NewServer earlier, and
-// before later ones. Recovery from panics, authentication that the key depends
-// on, and logging belong before them. Several limits are listed one after the
-// other; the outer ones keep the charge of a call that an inner one denies. [Limits]
-// charges all or none.
-//
-// ServerOptions takes every option for servers. It panics if l or key is nil,
-// and if an option does not fit.
-func ServerOptions(l algo.Limiter, key keyfunc.RPC, opts ...Option) []grpc.ServerOption {
-	i := newInterceptor("ServerOptions", forStreams, l, key, opts)
-	return []grpc.ServerOption{
-		grpc.ChainUnaryInterceptor(i.unary),
-		grpc.ChainStreamInterceptor(i.stream),
-	}
-}
-
 // UnaryServerInterceptor limits unary calls: it acquires from l, under the key
 // that key gives the call, before the handler runs. [ServerOptions] installs it
 // together with the interceptor for streams, so neither is forgotten.
@@ -98,15 +77,4 @@ func (i *interceptor) admit(c call, lease, kept *algo.Lease, ps *policies) (cont
 	var v verdict // not on the stack of the handler, which may be deep
 	ps.Admit(c.ctx, c, lease, &v)
 	return i.admitted(c, kept, ps, &v)
-}
-
-// admitted answers a call or the opening of a stream.
-func (i *interceptor) admitted(c call, kept *algo.Lease, ps *policies, v *verdict) (ctx context.Context, trailer metadata.MD, err error) {
-	if err := i.answer(c, ps, v, true); err != nil {
-		return nil, nil, err
-	}
-	if i.Own.rateTrailers {
-		trailer = rateTrailer(v)
-	}
-	return ps.WithLease(c.ctx, kept, v), trailer, nil
 }

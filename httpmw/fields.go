@@ -11,25 +11,6 @@ import (
 	"github.com/sluice-go/sluice/internal/admission"
 )
 
-// HeadersMode is which fields advertise limits to clients.
-type HeadersMode uint8
-
-const (
-	// IETF sends RateLimit-Policy and RateLimit as structured fields
-	// (draft-ietf-httpapi-ratelimit-headers-11, RFC 9651). Further limits on
-	// the same request add their own lines.
-	IETF HeadersMode = iota
-	// Legacy sends X-RateLimit-Limit, X-RateLimit-Remaining and
-	// X-RateLimit-Reset of the tightest limit, with the seconds until its whole
-	// quota is there again.
-	Legacy
-	// None sends nothing but Retry-After on denials. Use it where the state of
-	// the limit helps an attacker: logins, one-time passwords.
-	None
-	// LegacyEpoch is Legacy with the reset as Unix time in seconds.
-	LegacyEpoch
-)
-
 // The names as http.Header keeps them; setting them directly saves the
 // canonicalization.
 const (
@@ -48,17 +29,17 @@ const (
 )
 
 // advertise sets the fields of a decision, with an item for each policy in force.
-func (m *middleware) advertise(h http.Header, v *verdict) {
+func (o *ownOptions) advertise(h http.Header, v *verdict) {
 	parts := v.Parts()
-	if m.Own.legacy != IETF {
+	if o.legacy != IETF {
 		for i := range parts {
 			if p := &parts[i]; p.InForce(&p.Decision) {
-				advertiseLegacy(h, p, m.Own.legacy)
+				advertiseLegacy(h, p, o.legacy)
 			}
 		}
 	}
 	switch {
-	case m.Own.headers != IETF:
+	case o.headers != IETF:
 	case len(parts) == 1:
 		if p := &parts[0]; p.InForce(&p.Decision) {
 			item := p.PolicyItem(p.Decision.Limit)
@@ -100,12 +81,12 @@ func separate(b []byte, from int) []byte {
 
 // sentFields returns a function that reads back, for an observer, the fields that advertise
 // has set for each policy in turn.
-func (m *middleware) sentFields(h http.Header) func(part) telemetry.Sent {
+func (o *ownOptions) sentFields(h http.Header) func(part) telemetry.Sent {
 	policies, limits := last(h[policyField]), last(h[limitField])
 	return func(p part) (sent telemetry.Sent) {
 		switch {
-		case m.Own.headers == None || !p.InForce(&p.Decision):
-		case m.Own.headers != IETF:
+		case o.headers == None || !p.InForce(&p.Decision):
+		case o.headers != IETF:
 			sent.Policy, sent.Limit, sent.Reset = last(h[legacyLimit]), last(h[legacyRemaining]), last(h[legacyReset])
 		default:
 			sent.Policy, policies, _ = strings.Cut(policies, ", ") // no item has a comma within
@@ -178,12 +159,12 @@ func resetValue(after time.Duration, mode HeadersMode) int64 {
 
 // setRetryFields sets Retry-After, and Retry-After-Ms unless the mode of the fields is None:
 // the wait in milliseconds, and these in seconds, rounded up.
-func (m *middleware) setRetryFields(h http.Header, values *[2]string, v *verdict) {
+func (o *ownOptions) setRetryFields(h http.Header, values *[2]string, v *verdict) {
 	if v.Wait == algo.Forever {
 		return
 	}
 	h[retryAfterField] = values[0:1:1]
-	if m.Own.headers == None {
+	if o.headers == None {
 		values[0] = strconv.FormatInt(v.Seconds(), 10)
 		return
 	}

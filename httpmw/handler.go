@@ -11,11 +11,6 @@ import (
 	"github.com/sluice-go/sluice/internal/inflight"
 )
 
-type (
-	verdict = admission.Verdict[*http.Request]
-	part    = admission.Part[*http.Request]
-)
-
 // policies decide on a request.
 type policies struct {
 	*admission.Policies[*http.Request]
@@ -42,13 +37,6 @@ type middleware struct {
 	fixed   *policies // nil: those of the request's plan
 	plans   *admission.Plans[*http.Request, *policies]
 	unknown *policies // of requests whose plan is not known
-}
-
-func (m *middleware) wrap(next http.Handler) http.Handler {
-	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
-	m.warnIfNested(next)
-	m.warnIfTimeout(next)
-	return &handler{middleware: m, next: next}
 }
 
 // handler is a middleware around one handler.

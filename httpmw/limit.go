@@ -2,6 +2,7 @@ package httpmw
 
 import (
 	"net/http"
+	"reflect"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/admission"
@@ -123,4 +124,43 @@ type Policy struct {
 	// Cost is the cost of a request, as for [WithCost]; nil: the function of
 	// WithCost, else 1.
 	Cost func(*http.Request) int64
+}
+
+// wrap is the middleware around next.
+func (m *middleware) wrap(next http.Handler) http.Handler {
+	adapter.Require(!admission.IsNil(next), "middleware", "the next handler is nil")
+	m.warnIfNested(next)
+	m.warnIfTimeout(next)
+	return &handler{middleware: m, next: next}
+}
+
+// timeoutHandler is the type of http.TimeoutHandler.
+var timeoutHandler = reflect.TypeOf(http.TimeoutHandler(nil, 0, ""))
+
+// warnIfTimeout finds, at wiring, a handler that returns before its work ends.
+func (m *middleware) warnIfTimeout(next http.Handler) {
+	if m.fixed != nil && m.fixed.watches && reflect.TypeOf(next) == timeoutHandler {
+		warnTimeout.Log("policy", m.fixed.All[0].Name)
+	}
+}
+
+// warnIfNested finds, at wiring, a limiter that is wired twice, also where no
+// fields are sent.
+func (m *middleware) warnIfNested(next http.Handler) {
+	inner, ok := next.(*handler)
+	if !ok || m.fixed == nil || inner.fixed == nil {
+		return
+	}
+	for _, a := range m.fixed.All {
+		for _, b := range inner.fixed.All {
+			if sameLimiter(a.Limiter, b.Limiter) {
+				warnTwice.Log("policy", a.Name)
+			}
+		}
+	}
+}
+
+// sameLimiter compares pointers; other limiters may not be comparable.
+func sameLimiter(a, b algo.Limiter) bool {
+	return reflect.TypeOf(a).Kind() == reflect.Pointer && a == b
 }

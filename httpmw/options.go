@@ -25,7 +25,11 @@ type ownOptions struct {
 	cause    bool // in problem details
 }
 
-type settings = admission.Config[*http.Request, ownOptions]
+type (
+	settings = admission.Config[*http.Request, ownOptions]
+	verdict  = admission.Verdict[*http.Request]
+	part     = admission.Part[*http.Request]
+)
 
 var (
 	adapter = admission.Adapter{Package: "httpmw", Transport: telemetry.HTTP}
@@ -72,6 +76,25 @@ func WithSkip(skip func(*http.Request) bool) Option {
 		return notNil(skip != nil)
 	})
 }
+
+// HeadersMode is which fields advertise limits to clients.
+type HeadersMode uint8
+
+const (
+	// IETF sends RateLimit-Policy and RateLimit as structured fields
+	// (draft-ietf-httpapi-ratelimit-headers-11, RFC 9651). Further limits on
+	// the same request add their own lines.
+	IETF HeadersMode = iota
+	// Legacy sends X-RateLimit-Limit, X-RateLimit-Remaining and
+	// X-RateLimit-Reset of the tightest limit, with the seconds until its whole
+	// quota is there again.
+	Legacy
+	// None sends nothing but Retry-After on denials. Use it where the state of
+	// the limit helps an attacker: logins, one-time passwords.
+	None
+	// LegacyEpoch is Legacy with the reset as Unix time in seconds.
+	LegacyEpoch
+)
 
 // WithHeaders sets which fields advertise the limit to clients; the default is
 // IETF. A limit that is switched off or on trial ([algo.Shadow]) is not advertised.

@@ -61,12 +61,3 @@ var Reasons = []string{"RATE_LIMIT_EXCEEDED", "SERVER_OVERLOADED", "KEY_MISSING"
 
 // Blames are all parties that a policy's answers are for.
 var Blames = []Blame{Caller, Barred, Request, Service, Keyless, Undecided}
-
-// Answer is the answer of the policy to a refusal.
-func (p *Policy[C]) Answer(b Blame) Answer {
-	a := answers[b]
-	if b == Keyless {
-		a.Status, a.Code = p.Missing, p.Missing // of one protocol
-	}
-	return a
-}

@@ -10,6 +10,32 @@ import (
 	"github.com/sluice-go/sluice/internal/warning"
 )
 
+// Adapter is the side of the protocol on which a policy admits calls.
+type Adapter struct {
+	Package   string // prefix of panics and of codes in log lines
+	Transport telemetry.Transport
+}
+
+// Misuse panics: a service that is wired wrongly must not start.
+func (a Adapter) Misuse(constructor, what string) {
+	panic(a.Package + ": " + constructor + ": " + what)
+}
+
+// Error is the error of a method that runs in use; nil for nil.
+func (a Adapter) Error(of string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", a.Package, of, err)
+}
+
+// Require calls Misuse unless ok.
+func (a Adapter) Require(ok bool, constructor, what string) {
+	if !ok {
+		a.Misuse(constructor, what)
+	}
+}
+
 // Settings are the settings that both adapters have.
 type Settings[C any] struct {
 	Name           string // "": see defaultName
@@ -82,6 +108,22 @@ func (Options[C, Own]) Name(name string) Option[C, Own] {
 		c.Name = name
 		return CheckName(name)
 	})
+}
+
+const (
+	maxName  = 64
+	nameText = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
+)
+
+// CheckName accepts names that need no escaping in any protocol.
+func CheckName(name string) error {
+	switch {
+	case name == "" || len(name) > maxName:
+		return fmt.Errorf("%q has %d bytes, want 1 to %d", name, len(name), maxName)
+	case strings.Trim(name, nameText) != "":
+		return fmt.Errorf("%q has characters other than letters, digits, dot, underscore and hyphen", name)
+	}
+	return nil
 }
 
 // Cost sets the cost function.

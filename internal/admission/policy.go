@@ -5,20 +5,10 @@
 package admission
 
 import (
-	"fmt"
-	"math"
 	"reflect"
-	"strings"
 
 	"github.com/sluice-go/sluice/algo"
-	"github.com/sluice-go/sluice/algo/telemetry"
 )
-
-// Adapter is the side of the protocol on which a policy admits calls.
-type Adapter struct {
-	Package   string // prefix of panics and of codes in log lines
-	Transport telemetry.Transport
-}
 
 // Policy is one limit on calls of type C. It does not change once it is made.
 type Policy[C any] struct {
@@ -31,30 +21,6 @@ type Policy[C any] struct {
 	Index int           // among its Policies
 }
 
-// Misuse panics: a service that is wired wrongly must not start.
-func (a Adapter) Misuse(constructor, what string) {
-	panic(a.Package + ": " + constructor + ": " + what)
-}
-
-// Error is the error of a method that runs in use; nil for nil.
-func (a Adapter) Error(of string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %s: %w", a.Package, of, err)
-}
-
-// Require calls Misuse unless ok.
-func (a Adapter) Require(ok bool, constructor, what string) {
-	if !ok {
-		a.Misuse(constructor, what)
-	}
-}
-
-// unbounded is the limit of an adaptive limiter that sees no reason for one. It
-// may still deny, for the run queue of the processor.
-const unbounded = math.MaxInt32
-
 // defaultName describes the limit, if there is one: "100-per-minute",
 // "64-concurrent-requests".
 func defaultName(l algo.Limiter) string {
@@ -63,22 +29,6 @@ func defaultName(l algo.Limiter) string {
 		d.Quota = 0
 	}
 	return d.String()
-}
-
-const (
-	maxName  = 64
-	nameText = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz._-"
-)
-
-// CheckName accepts names that need no escaping in any protocol.
-func CheckName(name string) error {
-	switch {
-	case name == "" || len(name) > maxName:
-		return fmt.Errorf("%q has %d bytes, want 1 to %d", name, len(name), maxName)
-	case strings.Trim(name, nameText) != "":
-		return fmt.Errorf("%q has characters other than letters, digits, dot, underscore and hyphen", name)
-	}
-	return nil
 }
 
 // IsNil also finds the nil pointer inside an interface, which would panic on
@@ -92,4 +42,13 @@ func IsNil(v any) bool {
 		return r.IsNil()
 	}
 	return false
+}
+
+// Answer is the answer of the policy to a refusal.
+func (p *Policy[C]) Answer(b Blame) Answer {
+	a := answers[b]
+	if b == Keyless {
+		a.Status, a.Code = p.Missing, p.Missing // of one protocol
+	}
+	return a
 }

@@ -163,6 +163,10 @@ func (p *PolicyItem) Until(d *algo.Decision) int64 {
 	return max(Seconds(after), 0)
 }
 
+// unbounded is the limit of an adaptive limiter that sees no reason for one. It
+// may still deny, for the run queue of the processor.
+const unbounded = math.MaxInt32
+
 // InForce reports whether d is about a limit that applied to the request, and that sees a
 // reason for one. Other limits must not be advertised, or well-behaved clients would back off.
 func (f *Fields) InForce(d *algo.Decision) bool {

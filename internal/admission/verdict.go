@@ -106,10 +106,23 @@ func (v *Verdict[C]) only(p *Policy[C], key string) {
 	v.add(p, p.Limiter, key)
 }
 
-// refuse completes the verdict on a call that may not start.
+// denied classifies a denial. A client that has left does not see it; a
+// deadline that has passed is no reason to hide it.
+func (v *Verdict[C]) denied(ctx context.Context) {
+	if err := ctx.Err(); err != nil && errors.Is(err, context.Canceled) {
+		v.Result, v.Err = telemetry.Canceled, err
+		v.refuse(Gone)
+		return
+	}
+	v.Result = telemetry.Denied
+	v.refuse(blames[min(v.Decision().Reason, algo.Never)])
+}
+
+// refuse completes the verdict on a call that may not start. Its Wait is the Retry-After and
+// Retry-After-Ms of httpmw/fields.go, and the RetryInfo and pushback of grpcmw/answer.go.
 func (v *Verdict[C]) refuse(b Blame) {
 	v.Blame = b
-	v.Wait = Jitter(v.exact(), v.Decision().ResetAfter, algo.Forever, rand.Float64())
+	v.Wait = Jitter(v.exact(), v.Decision().ResetAfter, rand.Float64())
 }
 
 // exact is the wait, not spread.
@@ -121,6 +134,61 @@ func (v *Verdict[C]) exact() time.Duration {
 		return algo.Forever // the same call has the same cost again
 	}
 	return defaultWait
+}
+
+const (
+	// defaultWait is the wait asked for where a limiter denies without one, and
+	// after a failure.
+	defaultWait = time.Second
+	// maxJitter bounds the time added to a wait, next to a fifth of it.
+	maxJitter = 5 * time.Second
+	// maxRefill bounds the time added to a wait until the quota is back.
+	maxRefill = time.Second
+	// DoNotRetry is the pushback for no further attempt.
+	DoNotRetry = -1
+)
+
+// waitFor is the wait after the denial d. Without one from the limiter, clients
+// must not come back at once.
+func waitFor(d *algo.Decision) time.Duration {
+	switch {
+	case d.Reason == algo.Never:
+		return algo.Forever
+	case d.RetryAfter <= 0:
+		return defaultWait
+	}
+	return d.RetryAfter
+}
+
+// TimeLeft is the time until the deadline of ctx, algo.Forever without one.
+func TimeLeft(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return time.Until(deadline)
+	}
+	return algo.Forever
+}
+
+// Jitter spreads waits, so that a herd of clients with the same wait dissolves: by
+// up to 20 %, at most 5 s, or up to the reset at which the whole quota is back, at
+// most 1 s, whichever is more. Until then nothing of the quota is lost. It goes only
+// upward: a client that came back earlier would be denied again. random is in [0, 1).
+func Jitter(wait, reset time.Duration, random float64) time.Duration {
+	spread := max(min(wait/5, maxJitter), min(reset-wait, maxRefill))
+	return wait + time.Duration(random*float64(min(spread, algo.Forever-wait)))
+}
+
+// Milliseconds and Seconds round up: no client may come back too early.
+func Milliseconds(d time.Duration) int64 { return in(time.Millisecond, d) }
+
+// Seconds rounds up.
+func Seconds(d time.Duration) int64 { return in(time.Second, d) }
+
+func in(unit, d time.Duration) int64 {
+	n := int64(d / unit)
+	if d%unit > 0 {
+		n++
+	}
+	return n
 }
 
 // Milliseconds is the wait in milliseconds, 0 if waiting is in vain.
@@ -143,16 +211,4 @@ func (v *Verdict[C]) Pushback(left time.Duration) int32 {
 		}
 	}
 	return DoNotRetry
-}
-
-// denied classifies a denial. A client that has left does not see it; a
-// deadline that has passed is no reason to hide it.
-func (v *Verdict[C]) denied(ctx context.Context) {
-	if err := ctx.Err(); err != nil && errors.Is(err, context.Canceled) {
-		v.Result, v.Err = telemetry.Canceled, err
-		v.refuse(Gone)
-		return
-	}
-	v.Result = telemetry.Denied
-	v.refuse(blames[min(v.Decision().Reason, algo.Never)])
 }

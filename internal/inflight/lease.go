@@ -1,8 +1,6 @@
 package inflight
 
 import (
-	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -37,61 +35,4 @@ func (l *lease) drop(o algo.Outcome) {
 	defer l.mu.Unlock()
 	l.ended = true
 	l.Release(o)
-}
-
-// await begins an operation that may wait for the client, and goOn ends it.
-func (l *lease) await() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waits++; l.waits == 1 && !l.ended {
-		l.AwaitClient(true)
-	}
-}
-
-func (l *lease) goOn() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.waits--; l.waits == 0 && !l.ended {
-		l.AwaitClient(false)
-	}
-}
-
-// streams notes that the rest of the request lasts as long as the client likes.
-func (l *lease) streams() {
-	l.mu.Lock()
-	first := !l.streamed
-	l.streamed = true
-	l.mu.Unlock()
-	if first {
-		l.await()
-	}
-}
-
-// source is r for a copy to the client, in which only reading from r is work. A
-// file stays a file, which the system sends by itself.
-func (w *writer) source(r io.Reader) io.Reader {
-	inner := r
-	if limited, ok := r.(*io.LimitedReader); ok {
-		inner = limited.R
-	}
-	if _, file := inner.(*os.File); file {
-		return r
-	}
-	return workReader{r, w}
-}
-
-// workReader reads for a copy to the client.
-type workReader struct {
-	io.Reader
-	w *writer
-}
-
-func (r workReader) Read(p []byte) (int, error) {
-	from := now()
-	r.w.lease.goOn()
-	defer func() {
-		r.w.lease.await()
-		r.w.sending.Add(int64(from - now())) // not sending meanwhile
-	}()
-	return r.Reader.Read(p)
 }

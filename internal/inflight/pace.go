@@ -3,9 +3,14 @@ package inflight
 import (
 	"errors"
 	"io"
+	"os"
 	"sync/atomic"
 	"time"
 )
+
+// This file has all that a request waits for its client: reads of the body, writes of the
+// response, and what the lease and the outcome make of them. While it waits it holds no slot of
+// an adaptive limit (AwaitClient in adaptive/inflight.go), and its duration teaches nothing.
 
 // pace is how a request went on, as far as its client or a stream decided that.
 type pace struct {
@@ -76,4 +81,87 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 func (b *pacedBody) Close() error {
 	b.closed.Store(true)
 	return b.ReadCloser.Close()
+}
+
+// serverBuffer is the size of net/http's smallest buffer of a response. A write
+// within it does not wait for the client.
+const serverBuffer = 2048
+
+// await begins to write n bytes of the response, and goOn ends that. The clock is read only for a write that
+// fills the buffer: others do not wait.
+func (w *writer) await(n int) (from time.Duration) {
+	if w.buffered += n; w.buffered > serverBuffer {
+		w.large, w.buffered = true, (w.buffered-1)%serverBuffer+1
+		from = now()
+	}
+	if w.large {
+		w.lease.await()
+	}
+	return from
+}
+
+func (w *writer) goOn(from time.Duration) {
+	if from != 0 {
+		w.sending.Add(int64(now() - from))
+	}
+	if w.large {
+		w.lease.goOn()
+	}
+}
+
+// await begins an operation that may wait for the client, and goOn ends it.
+func (l *lease) await() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits++; l.waits == 1 && !l.ended {
+		l.AwaitClient(true)
+	}
+}
+
+func (l *lease) goOn() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.waits--; l.waits == 0 && !l.ended {
+		l.AwaitClient(false)
+	}
+}
+
+// streams notes that the rest of the request lasts as long as the client likes.
+func (l *lease) streams() {
+	l.mu.Lock()
+	first := !l.streamed
+	l.streamed = true
+	l.mu.Unlock()
+	if first {
+		l.await()
+	}
+}
+
+// source is r for a copy to the client, in which only reading from r is work. A
+// file stays a file, which the system sends by itself.
+func (w *writer) source(r io.Reader) io.Reader {
+	inner := r
+	if limited, ok := r.(*io.LimitedReader); ok {
+		inner = limited.R
+	}
+	if _, file := inner.(*os.File); file {
+		return r
+	}
+	return workReader{r, w}
+}
+
+// workReader reads for a copy to the client.
+type workReader struct {
+	io.Reader
+	w *writer
+}
+
+func (r workReader) Read(p []byte) (int, error) {
+	from := now()
+	r.w.lease.goOn()
+	defer func() {
+		r.w.lease.await()
+		r.w.sending.Add(int64(from - now())) // not sending meanwhile
+	}()
+	return r.Reader.Read(p)
 }

@@ -144,32 +144,6 @@ func (w *writer) commit(status int) {
 	}
 }
 
-// serverBuffer is the size of net/http's smallest buffer of a response. A write
-// within it does not wait for the client.
-const serverBuffer = 2048
-
-// await begins to write n bytes, and goOn ends that. The clock is read only for a write that
-// fills the buffer: others do not wait.
-func (w *writer) await(n int) (from time.Duration) {
-	if w.buffered += n; w.buffered > serverBuffer {
-		w.large, w.buffered = true, (w.buffered-1)%serverBuffer+1
-		from = now()
-	}
-	if w.large {
-		w.lease.await()
-	}
-	return from
-}
-
-func (w *writer) goOn(from time.Duration) {
-	if from != 0 {
-		w.sending.Add(int64(now() - from))
-	}
-	if w.large {
-		w.lease.goOn()
-	}
-}
-
 func (w *writer) WriteHeader(status int) {
 	w.commit(status)
 	w.ResponseWriter.WriteHeader(status)
