@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,5 +74,17 @@ func TestRequirementsAreExplained(t *testing.T) {
 	require.NotEmpty(t, modules)
 	for _, m := range modules {
 		require.Contains(t, page, "`"+m[1]+"`")
+	}
+}
+
+// TestUnusedAlgorithmsAreNotLinked: a program with a token bucket links its decision alone.
+func TestUnusedAlgorithmsAreNotLinked(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	out, err := exec.Command("go", "build", "-o", program, "./examples/http").CombinedOutput()
+	require.NoError(t, err, string(out))
+	symbols, err := exec.Command("go", "tool", "nm", program).Output()
+	require.NoError(t, err)
+	for _, decision := range regexp.MustCompile(`internal/decide\.\(\*(\w+)\)\.Answer\b`).FindAllSubmatch(symbols, -1) {
+		require.Equal(t, "GCRA", string(decision[1]))
 	}
 }

@@ -10,10 +10,10 @@ import (
 
 // The algorithms whose constructors are in package classic, which describes them.
 var (
-	nginx           = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "MaxKeys", "DenyNew"}, bucket(limitReq, false)}
-	strict          = kind{"strict", "strict", []string{"Burst", "MaxKeys", "DenyNew"}, bucket(strictTokens, false)}
-	smoothBursty    = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}, bucket(payForward, true)}
-	smoothWarmingUp = kind{"smooth-warming-up", "smooth warming up", []string{"Warmup", "ColdFactor", "MaxWait", "MaxKeys", "DenyNew"}, inValues((*decide.WarmupState).Inherit, warmupLimit)}
+	nginx           = kind{"nginx", "nginx", []string{"Burst", "DelayAfter", "NoDelay", "MaxKeys", "DenyNew"}, bucket{limitReq, false}}
+	strict          = kind{"strict", "strict", []string{"Burst", "MaxKeys", "DenyNew"}, bucket{strictTokens, false}}
+	smoothBursty    = kind{"smooth-bursty", "smooth bursty", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}, bucket{payForward, true}}
+	smoothWarmingUp = kind{"smooth-warming-up", "smooth warming up", []string{"Warmup", "ColdFactor", "MaxWait", "MaxKeys", "DenyNew"}, inValues[decide.WarmupState]{(*decide.WarmupState).Inherit, warmupLimit}}
 )
 
 // limitReq makes a bucket of DelayAfter + 1 units, and a queue for the rest of

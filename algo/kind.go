@@ -56,6 +56,13 @@ func (k *kind) check(option string) error {
 	return fmt.Errorf("algo: %s: does not take the option %s, only %s", k.title, option, strings.Join(k.takes, ", "))
 }
 
+// state is what an algorithm keeps of its keys. Every kind is a value without code at start, so
+// that a program links only the algorithms that it names.
+type state interface {
+	start(w *words, s Spec) engine.Engine // the table of keys: w, or another one
+	change(e engine.Engine, s Spec, burstAt Rate) error
+}
+
 // builder makes the limit that s describes, to replace old in use; nil at first. burstAt is
 // the rate at which the burst was set.
 type builder[S any] func(s Spec, burstAt Rate, old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error)
@@ -63,55 +70,67 @@ type builder[S any] func(s Spec, burstAt Rate, old engine.Decider[S], clock *key
 // words are the keys of an algorithm of one word.
 type words = engine.Keyed[int64, struct{}]
 
-// state is what an algorithm keeps of its keys.
-type state struct {
-	start  func(w *words, s Spec) engine.Engine // the table of keys: w, or another one
-	change func(e engine.Engine, s Spec, burstAt Rate) error
+// inWords keeps one word a key.
+type inWords builder[int64]
+
+func (inWords) start(w *words, s Spec) engine.Engine {
+	w.Init(engine.NewWords(s.table()), s.table())
+	return w
 }
 
-// inWords keeps one word a key.
-func inWords(build builder[int64]) state {
-	return state{func(w *words, s Spec) engine.Engine {
-		w.Init(engine.NewWords(s.table()), s.table())
-		return w
-	}, changes[int64, struct{}](build)}
+func (b inWords) change(e engine.Engine, s Spec, burstAt Rate) error {
+	return change[int64, struct{}](e, s, burstAt, builder[int64](b))
 }
 
 // inValues keeps a value a key, which inherit copies.
-func inValues[V any](inherit func(heir, from *V), build builder[*V]) state {
-	return state{func(_ *words, s Spec) engine.Engine {
-		k := new(engine.Keyed[*V, V])
-		k.Init(engine.NewValues(s.table(), inherit), s.table())
-		return k
-	}, changes[*V, V](build)}
+type inValues[V any] struct {
+	inherit func(heir, from *V)
+	build   builder[*V]
 }
 
-// changes returns the change of the limit of an engine.
-func changes[S comparable, V any](build builder[S]) func(engine.Engine, Spec, Rate) error {
-	return func(e engine.Engine, s Spec, burstAt Rate) error {
-		return e.(*engine.Keyed[S, V]).Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
-			return build(s, burstAt, old, clock)
-		})
-	}
+func (v inValues[V]) start(_ *words, s Spec) engine.Engine {
+	k := new(engine.Keyed[*V, V])
+	k.Init(engine.NewValues(s.table(), v.inherit), s.table())
+	return k
+}
+
+func (v inValues[V]) change(e engine.Engine, s Spec, burstAt Rate) error {
+	return change[*V, V](e, s, burstAt, v.build)
+}
+
+// change changes the limit of an engine.
+func change[S comparable, V any](e engine.Engine, s Spec, burstAt Rate, build builder[S]) error {
+	return e.(*engine.Keyed[S, V]).Change(func(old engine.Decider[S], clock *keystore.Clock) (engine.Limit[S], error) {
+		return build(s, burstAt, old, clock)
+	})
 }
 
 // bucket keeps the GCRA that params makes of its Spec. An empty one has
 // saved nothing at the first reading of the clock.
-func bucket(params func(s Spec, burstAt Rate) (*decide.GCRA, error), empty bool) state {
-	return inWords(func(s Spec, burstAt Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
-		g, err := params(s, burstAt)
-		if err != nil {
-			return l, err
-		}
-		if empty {
-			l.Initial = g.Empty(keystore.TicksPerNano)
-		}
-		if old != nil {
-			g = g.Succeed(old.(*decide.GCRA), clock.Now())
-		}
-		l.Decider, l.Window = g, g.FillTime()
-		return l, nil
-	})
+type bucket struct {
+	params func(s Spec, burstAt Rate) (*decide.GCRA, error)
+	empty  bool
+}
+
+func (b bucket) start(w *words, s Spec) engine.Engine { return inWords(b.build).start(w, s) }
+
+func (b bucket) change(e engine.Engine, s Spec, burstAt Rate) error {
+	return inWords(b.build).change(e, s, burstAt)
+}
+
+func (b bucket) build(s Spec, burstAt Rate, old engine.Decider[int64], clock *keystore.Clock) (l engine.Limit[int64], err error) {
+	g, err := b.params(s, burstAt)
+	if err != nil {
+		return l, err
+	}
+	if b.empty {
+		l.Initial = g.Empty(keystore.TicksPerNano)
+	}
+	if old != nil {
+		g = g.Succeed(old.(*decide.GCRA), clock.Now())
+	}
+	l.Decider, l.Window = g, g.FillTime()
+	return l, nil
 }
 
 const mostMaxKeys = 1<<31 - 1

@@ -15,4 +15,4 @@ func NewLeakyBucket(r Rate, opts ...Option) (*RateLimiter, error) {
 	return leakyBucket.construct(Spec{Rate: r}, opts)
 }
 
-var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKeys", "DenyNew"}, bucket(tokens, false)}
+var leakyBucket = kind{"leaky-bucket", "leaky bucket", []string{"Burst", "MaxKeys", "DenyNew"}, bucket{tokens, false}}

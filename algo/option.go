@@ -13,6 +13,9 @@ type Option struct {
 // String returns the option's name, such as Burst.
 func (o Option) String() string { return o.name }
 
+// A new option is a function here, a field of Spec and a row of fields (spec.go), and its name in
+// the kind of each algorithm that takes it (tokenbucket.go), beside the code that reads the field.
+
 // Burst sets the most units that fit at once, 1 or more; 0 or more for
 // nginx and smooth-bursty. The default is the rate's count, unless the
 // constructor states another.

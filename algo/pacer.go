@@ -24,7 +24,7 @@ func NewPacer(r Rate, opts ...Option) (*RateLimiter, error) {
 	return pacer.construct(Spec{Rate: r}, opts)
 }
 
-var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"}, bucket(paced, false)}
+var pacer = kind{"pacer", "pacer", []string{"Slack", "MaxWait", "MaxQueue", "MaxKeys", "DenyNew"}, bucket{paced, false}}
 
 // paced makes a bucket of Slack + 1 units, and a queue.
 func paced(s Spec, _ Rate) (*decide.GCRA, error) {

@@ -52,22 +52,19 @@ func (l *RateLimiter) Acquire(_ context.Context, key string, n int64) (lease Lea
 // one. It writes to lease in place, because copying 128 bytes costs as much as deciding
 // (BenchmarkTokenBucket).
 func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key string, n int64) error {
-	if n < 0 || l.values == nil && l.words.Store() == nil {
+	switch {
+	case n < 0 || l.values == nil && l.words.Store() == nil:
 		return l.misuse(n)
-	}
-	switch k := l.values.(type) { // static calls: through an interface lease would escape
-	case nil:
-		acquire(&l.words, lease, reading, key, n)
-	case *engine.Keyed[*decide.Counters, decide.Counters]:
-		acquire(k, lease, reading, key, n)
-	case *engine.Keyed[*decide.Timestamps, decide.Timestamps]:
-		acquire(k, lease, reading, key, n)
-	case *engine.Keyed[*decide.WarmupState, decide.WarmupState]:
-		acquire(k, lease, reading, key, n)
-	case *engine.Keyed[*decide.ColorState, decide.ColorState]:
-		acquire(k, lease, reading, key, n)
-	case *engine.Keyed[*decide.SharesState, decide.SharesState]:
-		acquire(k, lease, reading, key, n)
+	case l.values == nil:
+		l.acquireWord(lease, reading, key, n)
+	default:
+		a, q, c, full := l.values.Acquire(key, reading.OrNow(l.values.Clock()), n)
+		if full {
+			lease.setFull(a, q)
+			break
+		}
+		lease.setAnswer(a, q)
+		lease.handle.setCharge(c.Charge, c.Mark)
 	}
 	if lease.Allowed {
 		lease.handle.Key, lease.handle.N = key, n
@@ -76,23 +73,22 @@ func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	return nil
 }
 
-// acquire charges n units of key in k, if they fit.
-func acquire[S comparable, V any](k *engine.Keyed[S, V], lease *Lease, reading *keystore.Reading, key string, n int64) {
-	now, r := k.Store().Update(key, reading.OrNow(k.Clock()), func(s keystore.State[S], now int64) (S, int64, bool) {
+// acquireWord is the Acquire of an engine of one word a key, in line.
+func (l *RateLimiter) acquireWord(lease *Lease, reading *keystore.Reading, key string, n int64) {
+	k := &l.words
+	now, r := k.Store().Update(key, reading.OrNow(k.Clock()), func(s keystore.State[int64], now int64) (int64, int64, bool) {
 		l := k.InUse()
-		if k.Words() {
-			at := l.At(s.ID, now)
-			next, a, q := l.Answer(s.State, at, n)
-			if a.Allowed && n > 0 || l.Plausible(s.State, at) {
-				lease.setAnswer(a, q)
-				if a.Allowed {
-					lease.handle.setCharge(l.Charge(next, at, n, a.Delay), s.Mark)
-				}
-				return next, 0, a.Allowed && n > 0
+		at := l.At(s.ID, now)
+		next, a, q := l.Answer(s.State, at, n)
+		if a.Allowed && n > 0 || l.Plausible(s.State, at) {
+			lease.setAnswer(a, q)
+			if a.Allowed {
+				lease.handle.setCharge(l.Charge(next, at, n, a.Delay), s.Mark)
 			}
+			return next, 0, a.Allowed && n > 0
 		}
 		state, now, changed := k.Repaired(l, s, now)
-		next, a, q := l.Answer(state, now, n)
+		next, a, q = l.Answer(state, now, n)
 		lease.setAnswer(a, q)
 		if a.Allowed {
 			lease.handle.setCharge(l.Charge(next, now, n, a.Delay), s.Mark)

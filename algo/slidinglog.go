@@ -22,7 +22,7 @@ func NewSlidingLog(r Rate, opts ...Option) (*RateLimiter, error) {
 	return slidingLog.construct(Spec{Rate: r}, opts)
 }
 
-var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "DenyNew"}, inValues((*decide.Timestamps).Inherit, slidingLogLimit)}
+var slidingLog = kind{"sliding-log", "sliding log", []string{"MaxKeys", "DenyNew"}, inValues[decide.Timestamps]{(*decide.Timestamps).Inherit, slidingLogLimit}}
 
 func slidingLogLimit(s Spec, _ Rate, _ engine.Decider[*decide.Timestamps], _ *keystore.Clock) (engine.Limit[*decide.Timestamps], error) {
 	p, err := decide.NewSlidingLog(s.Rate.local())

@@ -32,7 +32,7 @@ func NewSlidingWindow(r Rate, opts ...Option) (*RateLimiter, error) {
 	return slidingWindow.construct(Spec{Rate: r}, opts)
 }
 
-var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "DenyNew"}, inValues((*decide.Counters).Inherit, slidingWindowLimit)}
+var slidingWindow = kind{"sliding-window", "sliding window", []string{"Cells", "MaxKeys", "DenyNew"}, inValues[decide.Counters]{(*decide.Counters).Inherit, slidingWindowLimit}}
 
 // maxCells bounds Cells.
 const maxCells = 1024

@@ -23,7 +23,7 @@ func NewTokenBucket(r Rate, opts ...Option) (*RateLimiter, error) {
 	return tokenBucket.construct(Spec{Rate: r}, opts)
 }
 
-var tokenBucket = kind{defaultAlgorithm, "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}, bucket(tokens, false)}
+var tokenBucket = kind{defaultAlgorithm, "token bucket", []string{"Burst", "MaxWait", "MaxKeys", "DenyNew"}, bucket{tokens, false}}
 
 // tokens makes a bucket that denies or delays requests that do not fit.
 func tokens(s Spec, _ Rate) (*decide.GCRA, error) {

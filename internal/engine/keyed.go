@@ -19,6 +19,9 @@ import (
 
 // Engine is a [Keyed] of any state.
 type Engine interface {
+	// Acquire charges n units to key if they fit at an instant, or at keystore.Now. full reports that
+	// key is new and that the table has no room for it.
+	Acquire(key string, at, n int64) (a decide.Answer, q decide.Quota, c Charge, full bool)
 	// Allow charges n units to key if they fit without a delay. It denies a negative n.
 	Allow(key string, n int64) bool
 	// Peek answers for n units, 0 or more, and charges nothing. full reports that key is new
@@ -144,9 +147,6 @@ func Of[S comparable, V any](store *keystore.Store[S, V], c Config, l Limit[S]) 
 // Store is the states, for decisions in line; nil before Init.
 func (k *Keyed[S, V]) Store() *keystore.Store[S, V] { return k.store }
 
-// Words reports whether a state is one word.
-func (k *Keyed[S, V]) Words() bool { return k.words }
-
 // InUse is the limit, which a decision loads after the state.
 func (k *Keyed[S, V]) InUse() *Limit[S] { return k.limit.Load() }
 
@@ -167,6 +167,24 @@ func (k *Keyed[S, V]) Change(build func(old Decider[S], clock *keystore.Clock) (
 	}
 	k.limit.Store(&l)
 	return nil
+}
+
+// Acquire is part of [Engine].
+func (k *Keyed[S, V]) Acquire(key string, at, n int64) (a decide.Answer, q decide.Quota, c Charge, full bool) {
+	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (next S, _ int64, _ bool) {
+		l := k.limit.Load()
+		state, now, changed := k.Repaired(l, s, now)
+		next, a, q = l.Answer(state, now, n)
+		if a.Allowed {
+			c = Charge{l.Charge(next, now, n, a.Delay), s.Mark}
+			changed = changed || n > 0
+		}
+		return l.Written(next, now, changed)
+	})
+	if full = k.Refused(key, now, n, r); full {
+		a, q = k.NoRoom(key, now)
+	}
+	return a, q, c, full
 }
 
 // Allow is part of [Engine].
