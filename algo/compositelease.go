@@ -246,8 +246,8 @@ func requestError(reqs []Request, failed int, err error) error {
 const inlineParts = 4
 
 // Charge returns the key and the units that are charged, for limiters that go on with the
-// charge of a lease; of several limits those of the first. It is false if there is nothing to
-// settle: on a denied, unlimited or zero lease, and after Release.
+// charge of a lease; of several limits those of the first that is charged. It is false if there
+// is nothing to settle: on a denied, unlimited or zero lease, and after Release.
 func (l *Lease) Charge() (key string, n int64, ok bool) {
 	c, several := l.releaser.(*compositeLease)
 	switch {
@@ -256,9 +256,12 @@ func (l *Lease) Charge() (key string, n int64, ok bool) {
 	case !several:
 		return l.handle.Key, l.handle.N, true
 	}
-	from := 0
+	from, end := 0, len(c.leases)
 	if i := int(l.handle.State[0]); i > 0 {
-		from, _ = c.part(i - 1)
+		from, end = c.part(i - 1)
 	}
-	return c.leases[from].Charge()
+	for ; from < end && !ok; from++ {
+		key, n, ok = c.leases[from].Charge()
+	}
+	return key, n, ok
 }

@@ -99,6 +99,20 @@ func TestPartOfACompositePart(t *testing.T) {
 	require.Equal(t, int64(97), peek(t, day, "v").Remaining)
 }
 
+// Of settlements of a lease and of its parts the last counts.
+func TestLastSettlementOfWholeOrPart(t *testing.T) {
+	a, b := bucket(algo.PerHour(100)), bucket(algo.PerHour(100))
+	lease := must(t, algo.All(a, b), "u", 1)
+	part := lease.Part(0)
+	for range 2 {
+		lease.Settle(5)
+		require.Equal(t, int64(95), peek(t, a, "u").Remaining)
+		part.Settle(3)
+		require.Equal(t, int64(97), peek(t, a, "u").Remaining)
+		require.Equal(t, int64(95), peek(t, b, "u").Remaining)
+	}
+}
+
 // A cost that is not known before the work is charged after it, by every
 // algorithm.
 func TestSettleOfNoCost(t *testing.T) {

@@ -124,7 +124,9 @@ func (l *Lease) Settle(actual int64) {
 		return
 	}
 	l.releaser.Settle(l.handle, actual)
-	l.handle.N = actual
+	if l.handle.N != mixedCost { // its parts are also settled by themselves
+		l.handle.N = actual
+	}
 }
 
 // corrections is the side of a RateLimiter of its leases.

@@ -54,7 +54,7 @@ func (f *fallback) acquire(ctx context.Context, lease *algo.Lease, key string, n
 	case store.fallback == FallbackAllow:
 		lease.Decision = algo.Decision{Allowed: true, Limit: quota, Remaining: quota}
 	default:
-		*lease, _ = (*f.local.Load()).Acquire(ctx, key, n) // the only error is a negative n
+		*lease, _ = (*f.local.Load()).Acquire(ctx, key, possible(n, lim.maxCost())) // the only error is a negative n
 	}
 	if n > lim.maxCost() {
 		*lease = algo.Lease{Decision: algo.Decision{

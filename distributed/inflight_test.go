@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,6 +120,21 @@ func TestInFlightWithoutRedis(t *testing.T) {
 	local.Release(algo.Succeeded)
 	again.Release(algo.Canceled)
 	require.Equal(t, int64(2), acquire(t, l, "k", 0).Remaining)
+}
+
+// Without Redis, a cost that never fits takes no slot, however large.
+func TestC1_InFlightNeverFitsWithoutRedis(t *testing.T) {
+	l := must[*distributed.Limiter](t)(newStore(t, nowhere(t), distributed.WithInstances(1)).InFlight("work", 3, time.Minute))
+	for held := range int64(4) {
+		for _, n := range []int64{4, math.MaxInt64} {
+			require.Equal(t, algo.Never, acquire(t, l, "k", n).Reason)
+			require.Equal(t, 3-held, acquire(t, l, "k", 0).Remaining)
+		}
+		one := acquire(t, l, "k", 1)
+		require.Equal(t, held < 3, one.Allowed)
+		one.Settle(math.MaxInt64) // and a settlement forgets no other slot
+		one.Settle(1)
+	}
 }
 
 func TestInFlightNamesTheFieldAndTheValue(t *testing.T) {

@@ -51,11 +51,11 @@ func (s *slots) remove(h algo.Handle) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.remote, h.State[0])
-	s.count(h.Key, -h.N)
+	s.count(h.Key, -min(h.N, maxUnits))
 }
 
 func (s *slots) settle(h algo.Handle, actual int64) {
-	more := actual - h.N
+	more := min(actual, maxUnits) - min(h.N, maxUnits)
 	h.N = actual
 	s.keep(h, more)
 }
@@ -139,5 +139,5 @@ func (l *localSlot) Settle(h algo.Handle, actual int64) {
 	s := (*slots)(l)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.count(h.Key, actual-h.N)
+	s.count(h.Key, min(actual, maxUnits)-min(h.N, maxUnits))
 }

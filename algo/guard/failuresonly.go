@@ -65,7 +65,7 @@ func (f *failuresOnly) Acquire(ctx context.Context, key string, n int64) (algo.L
 	if full(&d, n) {
 		d, err = algo.Peek(ctx, l, key, n)
 	}
-	if err != nil || !d.Allowed || n == 0 {
+	if err != nil || !d.Allowed {
 		look.Release(algo.Canceled)
 		return algo.Lease{Decision: d}, err
 	}

@@ -53,6 +53,17 @@ func TestFailuresOnly(t *testing.T) {
 	})
 }
 
+// A cost that is known only after the work is charged if it has failed.
+func TestFailuresOnlySettlesNoCost(t *testing.T) {
+	inner := bucket(algo.PerHour(100))
+	for _, o := range []algo.Outcome{algo.Succeeded, algo.Failed} {
+		lease := must(t, guard.FailuresOnly(inner), "k", 0)
+		lease.Settle(5)
+		lease.Release(o)
+	}
+	require.Equal(t, int64(95), peek(t, inner, "k").Remaining)
+}
+
 // The bound, with c requests in flight at once and whatever they answer.
 func TestW2_FailuresOnly(t *testing.T) {
 	const burst, inFlight, cost = 5, 4, 1

@@ -84,6 +84,23 @@ func TestContinueNoCharge(t *testing.T) {
 	})
 }
 
+// A limit that is off or on trial, beside another one, takes nothing from its meter.
+func TestContinueBesideATrial(t *testing.T) {
+	spent, off := bucket(algo.PerHour(1)), algo.NewSwitch(bucket(algo.PerHour(1)))
+	must(t, spent, "k", 1)
+	off.Off()
+	for name, other := range map[string]algo.Limiter{"trial": algo.Shadow(spent), "off": off} {
+		l := bucket(algo.PerHour(100))
+		both := algo.All(other, l)
+		lease := must(t, both, "k", 10)
+		m := meter.Continue(both, &lease, 10)
+		require.True(t, reserve(t, m, 30).Allowed, name)
+		m.Use(25)
+		m.Close()
+		require.EqualValues(t, 75, peek(t, l, "k").Remaining, name)
+	}
+}
+
 // The delay of a reservation is slept once, not before each chunk.
 func TestMeterDelaysOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

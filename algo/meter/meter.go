@@ -116,11 +116,8 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (algo.Decision, error) {
 		d.Delay = 0 // slept out when these units were reserved
 		return d, nil
 	}
-	if rest := m.charged - m.used - m.last.n; rest > 0 { // of prev, which makes room for last
-		m.charged += m.prev.settle(-rest)
-		short += rest
-	}
-	units := max(short, m.block)
+	rest := max(m.charged-m.used-m.last.n, 0) // of prev
+	units := max(short, m.block-rest)
 	ctx = algo.Tentative(ctx)
 	lease, err := m.limiter.Acquire(ctx, m.key, units)
 	if err == nil && !lease.Allowed && units > short {
@@ -130,15 +127,19 @@ func (m *Meter) Reserve(ctx context.Context, n int64) (algo.Decision, error) {
 	if err != nil || !lease.Allowed {
 		return lease.Decision, err
 	}
-	m.hold(lease, units)
+	m.hold(lease, units, rest)
 	return m.Decision, nil
 }
 
-// hold adds a lease. All units of prev are used, so it needs no correction.
-func (m *Meter) hold(lease algo.Lease, n int64) {
+// hold adds a lease in place of prev, and moves the rest of prev to it: first it is charged there,
+// so that nobody else gets it meanwhile.
+func (m *Meter) hold(lease algo.Lease, n, rest int64) {
+	next := hold{own: lease, n: n}
+	if m.charged += n; rest > 0 {
+		m.charged += next.settle(rest) + m.prev.settle(-rest)
+	}
 	m.prev.end()
-	m.Decision, m.prev, m.last = lease.Decision, m.last, hold{own: lease, n: n}
-	m.charged += n
+	m.Decision, m.prev, m.last = lease.Decision, m.last, next
 }
 
 // Use counts n units as used. Units that were not reserved are charged at once. If they

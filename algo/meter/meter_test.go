@@ -96,6 +96,25 @@ func TestMeterDenials(t *testing.T) {
 	})
 }
 
+// TestMeterDenialTakesNothing: what was reserved before a denial stays reserved.
+func TestMeterDenialTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bucket(algo.PerMinute(100))
+		m := start(t, l, 50, 0)
+		require.True(t, reserve(t, m, 60).Allowed)
+		m.Use(10)
+		for range 3 {
+			require.False(t, reserve(t, m, 150).Allowed)
+			require.EqualValues(t, 40, peek(t, l, "k").Remaining)
+			time.Sleep(time.Nanosecond)
+		}
+		require.True(t, must(t, l, "k", 40).Allowed)
+		m.Use(50)
+		require.LessOrEqual(t, peek(t, l, "k").ResetAfter, time.Minute, "no debt")
+		m.Close()
+	})
+}
+
 // TestMeterGivesBackWhatStillWeighs: after ten minutes the first charge weighs
 // nothing any more, and the rest of a block of five seconds ago weighs a part.
 func TestMeterGivesBackWhatStillWeighs(t *testing.T) {

@@ -33,8 +33,11 @@ func (c *charge) Release(_ algo.Handle, o algo.Outcome) {
 func (c *charge) Settle(_ algo.Handle, actual int64) {
 	paid := c.fromCredits(actual)
 	if paid > 0 && !c.asked {
-		c.asked = true
-		c.credits, _ = c.call.credits.Acquire(c.ctx, c.key, 0)
+		var err error
+		c.credits, err = c.call.credits.Acquire(c.ctx, c.key, 0)
+		if _, _, c.asked = c.credits.Charge(); err != nil && !c.asked {
+			paid = 0 // the plan decides alone
+		}
 	}
 	c.credits.Settle(paid)
 	c.plan.Settle(actual - paid)

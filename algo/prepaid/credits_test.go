@@ -1,6 +1,7 @@
 package prepaid_test
 
 import (
+	"context"
 	"math"
 	"sync"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/prepaid"
+	"github.com/sluice-go/sluice/internal/fakes"
 )
 
 func TestCredits(t *testing.T) {
@@ -98,4 +100,22 @@ func TestW2_CreditsSettledToTooMuch(t *testing.T) {
 		first.Release(algo.Canceled)
 		require.Equal(t, int64(6), c.Balance("a"))
 	}
+}
+
+// What credits would pay, were they not away, is charged to the plan, until they can pay.
+func TestFirstSettlesWhileCreditsAreAway(t *testing.T) {
+	plan, credits, away := bucket(algo.PerHour(10)), prepaid.NewCredits(), true
+	require.NoError(t, credits.TopUp("k", 5))
+	lease := must(t, prepaid.First(plan, fakes.Func(func(ctx context.Context, key string, n int64) (algo.Lease, error) {
+		if away {
+			return algo.Lease{}, fakes.ErrBroken
+		}
+		return credits.Acquire(ctx, key, n)
+	})), "k", 4)
+	lease.Settle(15)
+	require.InDelta(t, 90, peek(t, plan, "k").ResetAfter.Minutes(), .1)
+	away = false
+	lease.Settle(14)
+	require.InDelta(t, 60, peek(t, plan, "k").ResetAfter.Minutes(), .1)
+	require.EqualValues(t, 1, credits.Balance("k"))
 }

@@ -35,11 +35,9 @@ func (f *Flight) Lease() *algo.Lease { return &f.lease.Lease }
 // Watch returns the writer for the handler of a request that is admitted, which sees the status
 // and how long the client takes.
 func (f *Flight) Watch(w http.ResponseWriter) http.ResponseWriter {
-	if f.r.Method == http.MethodConnect {
+	if f.r.Method == http.MethodConnect && f.r.ProtoMajor > 2 {
 		f.lease.streams() // it lasts as long as the client likes
-		if f.r.ProtoMajor > 2 {
-			return w // which is upgraded through types of its own package
-		}
+		return w          // which is upgraded through types of its own package
 	}
 	outer, watched := watch(w, f.lease)
 	f.w = watched
