@@ -74,16 +74,23 @@ func BenchmarkLimiter(b *testing.B) {
 			}
 		})
 	})
-	b.Run("fixed/reject", func(b *testing.B) {
-		b.ReportAllocs()
-		var l algo.Limiter = algo.Must(adaptive.New(adaptive.Fixed(1)))
-		held, _ := l.Acquire(ctx, "", 1)
-		defer held.Release(algo.Succeeded)
-		for b.Loop() {
-			lease, _ := l.Acquire(ctx, "", 1)
-			lease.Release(algo.Succeeded)
-		}
-	})
+	for name, make := range map[string]func() adaptive.Strategy{
+		"fixed":     func() adaptive.Strategy { return adaptive.Fixed(1) },
+		"default":   func() adaptive.Strategy { return adaptive.Default() },
+		"bbr":       func() adaptive.Strategy { return newBBR(new(dial)) },
+		"gradient2": func() adaptive.Strategy { return strategy.Gradient2() },
+	} {
+		b.Run(name+"/reject", func(b *testing.B) {
+			b.ReportAllocs()
+			var l algo.Limiter = algo.Must(adaptive.New(make(), adaptive.WithLimits(1, 1)))
+			held, _ := l.Acquire(ctx, "", 1)
+			defer held.Release(algo.Succeeded)
+			for b.Loop() {
+				lease, _ := l.Acquire(ctx, "", 1)
+				lease.Release(algo.Succeeded)
+			}
+		})
+	}
 }
 
 func BenchmarkPerKey(b *testing.B) {

@@ -39,7 +39,7 @@ func (l *Limiter) acquirePlain(lease *algo.Lease, n int64) {
 	for {
 		inFlight := l.inFlight.Load() + n
 		if inFlight > l.max {
-			l.deny(&lease.Decision, n, cause.Limit)
+			l.deny(&lease.Decision, n, cause.Limit, l.max)
 			return
 		}
 		interleave.Point()

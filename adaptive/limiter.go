@@ -85,7 +85,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	}
 	if late, err := l.late(ctx, n); late || err != nil {
 		if late {
-			l.deny(&lease.Decision, n, cause.Deadline)
+			l.deny(&lease.Decision, n, cause.Deadline, l.limit())
 			lease.RetryAfter = algo.Forever
 		}
 		return lease, err
@@ -98,9 +98,9 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 	var who claim
 	if l.gates != nil || l.order != nil {
 		var c algo.Cause
-		if at, who, c = l.arrive(ctx, key, n); c != cause.None {
+		if at, c = l.arrive(ctx, key, n, &who); c != cause.None {
 			l.order.denied(&who, key, at)
-			l.deny(&lease.Decision, n, c)
+			l.deny(&lease.Decision, n, c, l.limit())
 			return lease, nil
 		}
 	}
@@ -113,7 +113,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 		if c == cause.Limit {
 			c = l.blame(limit)
 		}
-		l.lack(&lease.Decision, n, c, &who, key, at)
+		l.lack(&lease.Decision, n, c, limit, &who, key, at)
 		return lease, nil
 	}
 	if at == 0 || l.queue != nil {
@@ -135,7 +135,7 @@ func (l *Limiter) Acquire(ctx context.Context, key string, n int64) (lease algo.
 
 // arrive asks the gates, and computes the claim of the request if there is
 // overload, or a queue in which it must wait.
-func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, who claim, c algo.Cause) {
+func (l *Limiter) arrive(ctx context.Context, key string, n int64, who *claim) (at int64, c algo.Cause) {
 	at = l.machine.Now()
 	admits := true
 	for i := 0; i < len(l.gates) && admits; i++ {
@@ -145,16 +145,16 @@ func (l *Limiter) arrive(ctx context.Context, key string, n int64) (at int64, wh
 		if !admits {
 			c = cause.Processor
 		}
-		return at, who, c
+		return at, c
 	}
 	if !admits {
 		l.order.strain(at)
 	}
-	who = l.order.claim(ctx, key, n, at, l)
+	*who = l.order.claim(ctx, key, n, at, l)
 	if l.gates != nil {
-		c = l.pass(&who, admits)
+		c = l.pass(who, admits)
 	}
-	return at, who, c
+	return at, c
 }
 
 // find takes n slots, at once or in turn. The cause is None if it got them.
@@ -220,18 +220,21 @@ func (l *Limiter) exceptional(n int64) (lease algo.Lease, err error) {
 }
 
 // lack denies n units that found no slot. They arrived at an instant, 0 if that is not known.
-func (l *Limiter) lack(d *algo.Decision, n int64, c algo.Cause, who *claim, key string, at int64) {
+func (l *Limiter) lack(d *algo.Decision, n int64, c algo.Cause, limit int64, who *claim, key string, at int64) {
 	l.order.denied(who, key, at)
+	if l.queue != nil { // it may have waited since
+		at, limit = 0, l.limit()
+	}
 	if who.known {
-		l.order.lacked(who, l.limit())
+		l.order.lacked(who, limit)
 	}
 	if l.follower != nil {
-		if at == 0 || l.queue != nil { // it may have waited since
+		if at == 0 {
 			at = l.machine.Now()
 		}
 		l.follower.Denied(time.Duration(at), n, l.working(l.inFlight.Load()), c)
 	}
-	l.deny(d, n, c)
+	l.deny(d, n, c, limit)
 }
 
 // blame is why the limit is as low as it is.
@@ -244,10 +247,10 @@ func (l *Limiter) blame(limit int64) algo.Cause {
 	return cause.Limit
 }
 
-// deny writes the denial of n units.
-func (l *Limiter) deny(d *algo.Decision, n int64, c algo.Cause) {
+// deny writes the denial of n units under a limit.
+func (l *Limiter) deny(d *algo.Decision, n int64, c algo.Cause, limit int64) {
 	l.denials.add(c)
-	inFlight, limit, mean, ahead := l.working(l.inFlight.Load()), l.limit(), l.mean.Load(), int64(0)
+	inFlight, mean, ahead := l.working(l.inFlight.Load()), l.mean.Load(), int64(0)
 	if l.queue != nil {
 		ahead = l.queue.length.Load()
 	}

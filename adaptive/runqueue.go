@@ -62,6 +62,7 @@ type runQueue struct {
 	_         [16]byte     // every request writes the fields below
 
 	arrived, rejected, completed atomic.Int64 // since the last update
+	lacked                       atomic.Int64 // arrivals since then that found no slot
 	least                        atomic.Int64 // runnable goroutines since then
 	lastRead                     atomic.Int64 // runnable goroutines
 	rtt, square                  atomic.Int64 // mean of successes, ns, and of its square, us*us; 0: unknown
@@ -170,12 +171,10 @@ func (q *runQueue) Admitted(time.Duration, int64, int64) {}
 // Finished implements [Follower].
 func (q *runQueue) Finished(time.Duration, time.Duration, int64, algo.Outcome) { q.completed.Add(1) }
 
-// Denied takes back the arrival of a request that found no slot: it uses no processor. A look is
-// no arrival.
+// Denied counts a request that found no slot: it uses no processor. A look is no arrival.
 func (q *runQueue) Denied(_ time.Duration, n, _ int64, _ algo.Cause) {
 	if n > 0 {
-		q.arrived.Add(-1)
-		q.rejected.Add(1)
+		q.lacked.Add(1)
 	}
 }
 
@@ -196,7 +195,7 @@ func (q *runQueue) update(at int64) {
 		q.busy = at
 		q.busyCPU, _ = q.machine.CPU()
 	}
-	if q.arrived.Load() < minArrivals && at-q.updated < queueUpdateLatest {
+	if q.arrived.Load()-q.lacked.Load() < minArrivals && at-q.updated < queueUpdateLatest {
 		return
 	}
 	if at-q.measured >= int64(quotaEvery) {
@@ -218,8 +217,9 @@ func (q *runQueue) learn(at int64) (dt float64, denies bool) {
 	if known {
 		used, q.cpu = (cpu - q.cpu).Seconds(), cpu
 	}
-	arrived := float64(max(q.arrived.Swap(0), 1))
-	rejected := float64(q.rejected.Swap(0))
+	lacked := q.lacked.Swap(0) // no arrivals
+	arrived := float64(max(q.arrived.Swap(0)-lacked, 1))
+	rejected := float64(q.rejected.Swap(0) + lacked)
 	stood := q.least.Swap(noLimit) > 1 // one is what net/http starts for each request, to read on
 	denies = rejected > 0
 

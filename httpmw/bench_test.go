@@ -86,7 +86,7 @@ func TestAllocations(t *testing.T) {
 		{"legacy", httpmw.Limit(roomy(t), ip, httpmw.WithHeaders(httpmw.Legacy))(bare), 1},
 		{"none", httpmw.Limit(roomy(t), ip, none)(bare), 0},
 		{"wrapped", httpmw.Limit(newSlots(1), ip, none)(bare), 3},
-		{"denied", httpmw.Limit(spent(t), ip)(bare), 4},
+		{"denied", httpmw.Limit(spent(t), ip)(bare), 3},
 	} {
 		w, r := newSink(), get()
 		require.LessOrEqual(t, testing.AllocsPerRun(1000, func() {

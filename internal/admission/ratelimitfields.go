@@ -39,12 +39,14 @@ type PolicyItem struct {
 	quota     int64
 	window    time.Duration
 	unit      algo.Unit
+	usual     [2]texts // of a key that has spent one unit of a full bucket, and of one that has spent all
+}
 
-	// The RateLimit item of a key that has spent one unit of a full bucket, its t, and the
-	// fields without a standard: most clients are seen like that.
-	first  string
-	until  int64
-	legacy [3]string
+// texts are the rendered fields of a key.
+type texts struct {
+	remaining, until, reset int64
+	item                    string    // of RateLimit
+	legacy                  [3]string // the fields without a standard
 }
 
 // PolicyItem returns the item for a decision with the given limit. It is
@@ -59,11 +61,14 @@ func (f *Fields) PolicyItem(limit int64) *PolicyItem {
 		return p
 	}
 	p := &PolicyItem{Text: f.renderPolicy(d), Described: ok, quota: d.Quota, window: d.Window, unit: d.Unit}
-	p.until = Seconds(d.Window / time.Duration(max(d.Quota, 1)))
-	p.first = string(f.appendItem(nil, d.Quota-1, p.until))
-	p.legacy = renderLegacy(d.Quota, d.Quota-1, p.until)
+	until := Seconds(d.Window / time.Duration(max(d.Quota, 1)))
+	p.usual = [2]texts{f.render(d.Quota, d.Quota-1, until, until), f.render(d.Quota, 0, until, Seconds(d.Window))}
 	f.item.Store(p)
 	return p
+}
+
+func (f *Fields) render(limit, remaining, until, reset int64) texts {
+	return texts{remaining, until, reset, string(f.appendItem(nil, remaining, until)), renderLegacy(limit, remaining, reset)}
 }
 
 // renderPolicy: q is the quota, w the window in seconds, qu the unit if it is
@@ -120,8 +125,10 @@ func (f *Fields) appendItem(b []byte, remaining, t int64) []byte {
 // LimitItem returns the item that AppendLimit appends.
 func (f *Fields) LimitItem(d *algo.Decision, p *PolicyItem) string {
 	t := p.Until(d)
-	if d.Remaining == p.quota-1 && t == p.until {
-		return p.first
+	for i := range p.usual {
+		if u := &p.usual[i]; d.Remaining == u.remaining && t == u.until {
+			return u.item
+		}
 	}
 	var buf [128]byte // a name of 64 and two numbers of 15 fit
 	return string(f.appendItem(buf[:0], min(d.Remaining, p.quota), t))
@@ -130,8 +137,10 @@ func (f *Fields) LimitItem(d *algo.Decision, p *PolicyItem) string {
 // LegacyItems returns the texts of the fields without a standard: limit, remaining and reset.
 func (f *Fields) LegacyItems(d *algo.Decision, reset int64) [3]string {
 	p := f.PolicyItem(d.Limit)
-	if d.Limit == p.quota && d.Remaining == d.Limit-1 && reset == p.until {
-		return p.legacy
+	for i := range p.usual {
+		if u := &p.usual[i]; d.Limit == p.quota && d.Remaining == u.remaining && reset == u.reset {
+			return u.legacy
+		}
 	}
 	return renderLegacy(d.Limit, min(d.Remaining, d.Limit), reset)
 }

@@ -216,8 +216,11 @@ func newEmbeddings(own []netip.Prefix) ([]embedding, error) {
 // embedded is the IPv4 address inside a, and a itself if there is none: 0.0.0.0/8 has no
 // hosts, and ::1 is the loopback address.
 func (r *Rules) embedded(a ip) ip {
+	if a.is4() {
+		return a
+	}
 	for _, e := range r.embeddings {
-		if a.mask(e.bits) == e.prefix {
+		if a.hi>>48 == e.prefix.hi>>48 && a.mask(e.bits) == e.prefix {
 			if v := e.within(a); v>>24 != 0 {
 				return ip4(v)
 			}
