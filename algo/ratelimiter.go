@@ -58,13 +58,7 @@ func (l *RateLimiter) acquireAt(lease *Lease, reading *keystore.Reading, key str
 	case l.values == nil:
 		l.acquireWord(lease, reading, key, n)
 	default:
-		a, q, c, full := l.values.Acquire(key, reading.OrNow(l.values.Clock()), n)
-		if full {
-			lease.setFull(a, q)
-			break
-		}
-		lease.setAnswer(a, q)
-		lease.handle.setCharge(c.Charge, c.Mark)
+		l.acquireValue(lease, reading, key, n)
 	}
 	if lease.Allowed {
 		lease.handle.Key, lease.handle.N = key, n
@@ -100,6 +94,27 @@ func (l *RateLimiter) acquireWord(lease *Lease, reading *keystore.Reading, key s
 		lease.setFull(k.NoRoom(key, now))
 	}
 }
+
+// acquireValue is the Acquire of any other engine. Through an interface lease would escape, so
+// the answer is written to one of a pool: returned as a value it takes 20 ns more.
+func (l *RateLimiter) acquireValue(lease *Lease, reading *keystore.Reading, key string, n int64) {
+	at := int64(keystore.Now)
+	if reading != nil {
+		at = reading.Of(l.values.Clock())
+	}
+	d := decided.Get().(*engine.Decided)
+	l.values.Acquire(d, key, at, n)
+	lease.setAnswer(d.Answer, d.Quota)
+	if d.Full {
+		lease.setFull(d.Answer, d.Quota)
+	}
+	if d.Allowed {
+		lease.handle.setCharge(d.Charge.Charge, d.Charge.Mark)
+	}
+	decided.Put(d)
+}
+
+var decided = sync.Pool{New: func() any { return new(engine.Decided) }}
 
 // misuse is the error of a negative cost, or of a literal.
 func (l *RateLimiter) misuse(n int64) error {

@@ -19,9 +19,9 @@ import (
 
 // Engine is a [Keyed] of any state.
 type Engine interface {
-	// Acquire charges n units to key if they fit at an instant, or at keystore.Now. full reports that
-	// key is new and that the table has no room for it.
-	Acquire(key string, at, n int64) (a decide.Answer, q decide.Quota, c Charge, full bool)
+	// Acquire charges n units to key if they fit at an instant, or at keystore.Now, and writes the
+	// answer to d.
+	Acquire(d *Decided, key string, at, n int64)
 	// Allow charges n units to key if they fit without a delay. It denies a negative n.
 	Allow(key string, n int64) bool
 	// Peek answers for n units, 0 or more, and charges nothing. full reports that key is new
@@ -47,6 +47,14 @@ type Engine interface {
 	SetName(name string)
 	// Clock is the clock of all instants.
 	Clock() *keystore.Clock
+}
+
+// Decided is the answer of Acquire. It has a Charge if it is allowed.
+type Decided struct {
+	decide.Answer
+	decide.Quota
+	Charge Charge
+	Full   bool // the key is new, and the table has no room for it
 }
 
 // Charge identifies an admission in refunds and settlements.
@@ -170,21 +178,20 @@ func (k *Keyed[S, V]) Change(build func(old Decider[S], clock *keystore.Clock) (
 }
 
 // Acquire is part of [Engine].
-func (k *Keyed[S, V]) Acquire(key string, at, n int64) (a decide.Answer, q decide.Quota, c Charge, full bool) {
+func (k *Keyed[S, V]) Acquire(d *Decided, key string, at, n int64) {
 	now, r := k.store.Update(key, at, func(s keystore.State[S], now int64) (next S, _ int64, _ bool) {
 		l := k.limit.Load()
 		state, now, changed := k.Repaired(l, s, now)
-		next, a, q = l.Answer(state, now, n)
-		if a.Allowed {
-			c = Charge{l.Charge(next, now, n, a.Delay), s.Mark}
+		next, d.Answer, d.Quota = l.Answer(state, now, n)
+		if d.Allowed {
+			d.Charge = Charge{l.Charge(next, now, n, d.Delay), s.Mark}
 			changed = changed || n > 0
 		}
 		return l.Written(next, now, changed)
 	})
-	if full = k.Refused(key, now, n, r); full {
-		a, q = k.NoRoom(key, now)
+	if d.Full = k.Refused(key, now, n, r); d.Full {
+		d.Answer, d.Quota = k.NoRoom(key, now)
 	}
-	return a, q, c, full
 }
 
 // Allow is part of [Engine].
