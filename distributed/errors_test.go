@@ -1,6 +1,7 @@
 package distributed_test
 
 import (
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -146,4 +147,10 @@ func TestF4_KeyOfAnotherType(t *testing.T) {
 	require.Equal(t, int64(1), faults.Load())
 	require.Error(t, l.Reset(ctx, "mallory"))
 	require.Equal(t, "hash", server.Do("TYPE", "sluice:{mallory}:hourly"), "left alone")
+}
+
+// TestErrorsAreShort: an endless reply of a server makes no endless line of a log.
+func TestErrorsAreShort(t *testing.T) {
+	said := distributed.ReplyError("NOPERM " + strings.Repeat("x", 1<<20)).Error()
+	require.Equal(t, "NOPERM "+strings.Repeat("x", 249)+"...", said)
 }

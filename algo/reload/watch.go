@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/algo"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // every is how often Open looks at its file.
@@ -119,8 +120,9 @@ func (w *Watcher) Look(force bool) {
 		}
 	}
 	if err != nil {
-		w.status.Failed, w.status.FailedAt = err.Error(), time.Now()
-		w.log.Error("configuration not loaded, the old one stays in force", "file", w.status.File, "error", err)
+		const most = 4096 // bytes: a file may have many mistakes
+		w.status.Failed, w.status.FailedAt = warning.Clip(err.Error(), most), time.Now()
+		w.log.Error("configuration not loaded, the old one stays in force", "file", w.status.File, "error", w.status.Failed)
 		return
 	}
 	w.status.LoadedAt, w.status.Failed, w.status.FailedAt = time.Now(), "", time.Time{}

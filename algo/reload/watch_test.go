@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,7 +38,7 @@ func TestOpen(t *testing.T) {
 		require.True(t, spend(t, a, 1).Allowed)
 		require.False(t, spend(t, a, 1).Allowed)
 
-		for text, room := range map[string]bool{`{"a": "1/h burst 2"}`: true, `{"a": "9/h", "b": "none"}`: false, `{"b": "1/h"}`: false} {
+		for text, room := range map[string]bool{`{"a": "1/h burst 2"}`: true, `{"a": "9/h", "b": "` + strings.Repeat("?", 1<<20) + `"}`: false, `{"b": "1/h"}`: false} {
 			write(text)
 			time.Sleep(2 * time.Second)
 			synctest.Wait()
@@ -50,5 +51,6 @@ func TestOpen(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 2, bytes.Count(log.Bytes(), []byte("level=ERROR")), log.String())
 		require.Contains(t, log.String(), `reload: limit \"a\" is in use and missing`)
+		require.Less(t, log.Len(), 16<<10)
 	})
 }

@@ -236,7 +236,7 @@ func TestInvalidRulesAreLoggedOnce(t *testing.T) {
 	var out bytes.Buffer // written under a lock of the rules, read after Close
 	set := must[*rules.Rules](t)(rules.New(ctx, store, "limits",
 		rules.WithLogger(slog.New(slog.NewTextHandler(&out, nil)))))
-	for _, text := range []string{"garbage", "other garbage"} {
+	for _, text := range []string{"garbage", `7 {"limit":"` + strings.Repeat("A", 1<<20) + `/h"}`} {
 		garble(server, text)
 		for i := range 3 {
 			require.NoError(t, set.Put(ctx, "other", rules.Rule{Limit: spec(t, fmt.Sprint(i+1, "/h"))})) // loads again
@@ -244,6 +244,7 @@ func TestInvalidRulesAreLoggedOnce(t *testing.T) {
 	}
 	require.NoError(t, set.Close())
 	require.Equal(t, 2, strings.Count(out.String(), "a rule is invalid"), out.String())
+	require.Less(t, out.Len(), 4096)
 }
 
 // A limiter whose rule does not exist is logged once.

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 //go:embed sync.lua
@@ -46,7 +48,7 @@ func (r *Rules) poll() {
 		return
 	}
 	if r.failed++; r.failed == 1 && r.ctx.Err() == nil {
-		r.logger.Warn("rules: cannot read the rules from Redis; the last known ones stay in force", "key", r.keys[0], "err", err)
+		r.logger.Warn("rules: cannot read the rules from Redis; the last known ones stay in force", "key", r.keys[0], "err", warning.Clip(err.Error(), warning.Longest))
 	}
 	if c, ok := r.store.Client().(interface{ ReloadState(context.Context) }); ok {
 		c.ReloadState(r.ctx) // a cluster may have a new master
@@ -132,7 +134,8 @@ func (e *entry) note(version int64, text string) {
 	e.version, e.text = version, text
 	rule, err := e.parse()
 	if err != nil && !errors.Is(err, ErrNoRule) {
-		r.logger.Error("rules: a rule is invalid; its last valid version stays in force until it is put again", "key", r.keys[0], "rule", e.name, "err", err)
+		r.logger.Error("rules: a rule is invalid; its last valid version stays in force until it is put again",
+			"key", r.keys[0], "rule", warning.Clip(e.name, warning.Longest), "err", warning.Clip(err.Error(), warning.Longest))
 		return
 	}
 	e.set(rule)

@@ -1,14 +1,10 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -23,23 +19,15 @@ func TestAccessLogAndMetrics(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		_, _ = io.WriteString(w, "hello")
 	})
-	path := filepath.Join(t.TempDir(), "gateway.yaml")
-	require.NoError(t, os.WriteFile(path, []byte(addresses+"access_log: json\ntimeouts: {unready: 0s}\nroutes: [{pattern: 'GET /items/{id}', upstream: '"+u+"', limits: [{name: a, key: ip, limit: 1/h}]}]\n"), 0o600))
-	ctx, stop := context.WithCancel(t.Context())
-	log, out, exit := &logged{}, &logged{}, make(chan int, 1)
-	go func() { exit <- gateway.Run(ctx, []string{"-config", path}, out, log, nil) }()
-	serving := regexp.MustCompile(`msg=serving listen=(\S+) admin=(\S+)`)
-	require.Eventually(t, func() bool { return serving.MatchString(log.String()) }, 10*time.Second, time.Millisecond)
-	at := serving.FindStringSubmatch(log.String())
-	p := &process{t: t, front: "http://" + at[1], admin: "http://" + at[2]}
+	p := start(t, "access_log: json\ntimeouts: {unready: 0s}\nroutes: [{pattern: 'GET /items/{id}', upstream: '"+u+"', limits: [{name: a, key: ip, limit: 1/h}]}]\n")
 	for _, path := range []string{"/items/7?token=secret", "/items//8", "/none"} {
 		p.ask(path)
 	}
 	_, metrics := p.get(p.admin + "/metrics")
-	stop()
-	require.Equal(t, 0, <-exit)
+	p.end()
+	require.Equal(t, 0, p.exit)
 	var got [][]any
-	for line := range strings.Lines(out.String()) {
+	for line := range strings.Lines(p.out.String()) {
 		var l map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &l), line)
 		got = append(got, []any{l["method"], l["path"], l["route"], l["status"], l["upstream_seconds"].(float64) > 0.001})
@@ -50,13 +38,35 @@ func TestAccessLogAndMetrics(t *testing.T) {
 		{"GET", "/items//8", "GET /items/{id}", 429.0, false},
 		{"GET", "/none", "", 404.0, false},
 	}, got)
-	require.NotContains(t, out.String(), "secret")
+	require.NotContains(t, p.out.String(), "secret")
 	for _, line := range []string{
 		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="200",http_route="GET /items/{id}"} 1`,
 		`http_server_request_duration_seconds_count{http_request_method="GET",http_response_status_code="429",http_route="GET /items/{id}"} 1`,
 		`http_client_request_duration_seconds_count{http_route="GET /items/{id}"} 1`,
 	} {
 		require.Contains(t, metrics, line)
+	}
+}
+
+// TestLinesAreShort: no text of a client, an upstream or a file makes a long line.
+func TestLinesAreShort(t *testing.T) {
+	long := strings.Repeat("A", 200<<10)
+	u := upstream(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 "+long+"\r\n\r\n")
+			_ = conn.Close()
+		}
+	})
+	p := start(t, "access_log: text\ntimeouts: {unready: 0s}\nroutes: [{pattern: /, upstream: '"+u+"'}]\n")
+	require.Equal(t, http.StatusBadGateway, p.ask("/"+long))
+	p.write("routes: [{pattern: /, upstream: " + long + "}]\n")
+	require.Eventually(t, func() bool { return strings.Contains(p.log.String(), "configuration not loaded") }, 10*time.Second, time.Millisecond)
+	p.end()
+	require.Contains(t, p.log.String(), `msg="upstream failed"`)
+	require.Contains(t, p.out.String(), "path=/AAAA")
+	for line := range strings.Lines(p.out.String() + p.log.String()) {
+		require.Less(t, len(line), 8<<10)
 	}
 }
 

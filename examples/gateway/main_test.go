@@ -39,7 +39,7 @@ type process struct {
 	stop         func()
 	exit         int // once ended is closed
 	ended        chan struct{}
-	log          *logged
+	out, log     *logged
 }
 
 const addresses = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\n"
@@ -52,14 +52,14 @@ func start(t *testing.T, file string) *process {
 	ctx, p.stop = context.WithCancel(context.Background())
 	go func() {
 		defer close(p.ended)
-		p.exit = gateway.Run(ctx, []string{"-config", p.path, "-poll", "10ms"}, io.Discard, p.log, p.hup)
+		p.exit = gateway.Run(ctx, []string{"-config", p.path, "-poll", "10ms"}, p.out, p.log, p.hup)
 	}()
 	p.await()
 	return p
 }
 
 func newProcess(t *testing.T, file string) *process {
-	p := &process{t: t, path: filepath.Join(t.TempDir(), "gateway.yaml"), hup: make(chan os.Signal), ended: make(chan struct{}), log: &logged{}}
+	p := &process{t: t, path: filepath.Join(t.TempDir(), "gateway.yaml"), hup: make(chan os.Signal), ended: make(chan struct{}), out: &logged{}, log: &logged{}}
 	p.write(file)
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluice-go/sluice/adaptive"
+	"github.com/sluice-go/sluice/examples/gateway/command"
 	"github.com/sluice-go/sluice/examples/gateway/config"
 	"github.com/sluice-go/sluice/examples/gateway/ops"
 	"github.com/sluice-go/sluice/examples/gateway/proxy"
@@ -62,9 +63,9 @@ func (s *server) served() func(*http.Request, proxy.Request) {
 	log := func(*http.Request, proxy.Request) {}
 	switch s.file.AccessLog {
 	case "text":
-		log = proxy.AccessLog(slog.New(slog.NewTextHandler(s.out, nil)))
+		log = proxy.AccessLog(slog.New(slog.NewTextHandler(s.out, command.LogOptions)))
 	case "json":
-		log = proxy.AccessLog(slog.New(slog.NewJSONHandler(s.out, nil)))
+		log = proxy.AccessLog(slog.New(slog.NewJSONHandler(s.out, command.LogOptions)))
 	}
 	return func(r *http.Request, is proxy.Request) {
 		s.site.Metrics.Request(is.Route, r.Method, is.Status, is.Duration, is.Upstream)

@@ -87,7 +87,7 @@ func (a *Admin) mayAct(w http.ResponseWriter, r *http.Request, c *config) bool {
 		if err == nil {
 			return true
 		}
-		c.logger.Warn("admin: action refused", "action", r.URL.Path, "peer", r.RemoteAddr, "err", err)
+		c.logger.Warn("admin: action refused", "action", r.URL.Path, "peer", r.RemoteAddr, "err", clip(err.Error()))
 		refuse(w, http.StatusForbidden, "you are not authorised to act")
 	}
 	return false
@@ -96,7 +96,7 @@ func (a *Admin) mayAct(w http.ResponseWriter, r *http.Request, c *config) bool {
 // mayRead refuses requests that must not see the page.
 func (a *Admin) mayRead(w http.ResponseWriter, r *http.Request, c *config) bool {
 	if err := c.read(r); err != nil {
-		c.logger.Debug("admin: reading refused", "peer", r.RemoteAddr, "err", err)
+		c.logger.Debug("admin: reading refused", "peer", r.RemoteAddr, "err", clip(err.Error()))
 		refuse(w, http.StatusForbidden, "you are not authorised to read")
 		return false
 	}

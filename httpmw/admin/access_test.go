@@ -1,7 +1,9 @@
 package admin_test
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -72,16 +74,20 @@ func from(origin string) func(*http.Request) {
 
 // The hook decides before the body is read, and its reason stays here.
 func TestAuthorizeHook(t *testing.T) {
-	refusal := errors.New("secret reason")
-	a := newAdmin(t, admin.WithPolicy("p", bucket(t, algo.PerHour(1))), admin.WithAuthorize(func(r *http.Request) error {
+	var log bytes.Buffer
+	refusal := errors.New("secret reason " + strings.Repeat("x", 1<<20)) // a header, say
+	a, err := admin.New(admin.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), admin.WithPolicy("p", bucket(t, algo.PerHour(1))), admin.WithAuthorize(func(r *http.Request) error {
 		if r.Header.Get("X-Operator") != "ada" {
 			return refusal
 		}
 		return nil
 	}))
+	require.NoError(t, err)
 	w := serve(a, order("why", "not JSON"))
 	require.Equal(t, 403, w.Code)
 	require.NotContains(t, w.Body.String(), "secret")
+	require.Contains(t, log.String(), "secret")
+	require.Less(t, log.Len(), 1024)
 
 	r := order("why", `{"policy":"p","key":""}`)
 	r.Header.Set("X-Operator", "ada")

@@ -146,7 +146,7 @@ func (c *config) audit(r *http.Request, name string, o *order, err error) {
 		args = append(args, "on", *o.On)
 	}
 	if err != nil {
-		c.logger.Warn("admin: action failed", append(args, "err", err)...)
+		c.logger.Warn("admin: action failed", append(args, "err", clip(err.Error()))...)
 		return
 	}
 	c.logger.Info("admin: action", args...)

@@ -3,6 +3,8 @@ package remote
 import (
 	"context"
 	"errors"
+
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // Transport carries commands to Redis; package distributed documents its methods. The context
@@ -23,7 +25,8 @@ type SlotRange struct {
 // allowed". A [Transport] gives it to [Command.Done].
 type ReplyError string
 
-func (e ReplyError) Error() string { return string(e) }
+// Error returns at most the first 256 bytes.
+func (e ReplyError) Error() string { return warning.Clip(string(e), warning.Longest) }
 
 // ErrNotSent is wrapped by the error that a [Transport] gives to a command that has
 // certainly not been executed, for example because no connection was free. Failures to

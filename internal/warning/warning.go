@@ -18,6 +18,9 @@ type Line struct{ Code, Message, Do string }
 // Print writes the line, with the names and values of attrs in turns: to what [To] names,
 // otherwise with package log, because package log/slog would make every program larger.
 func (l *Line) Print(attrs ...string) {
+	for i, s := range attrs {
+		attrs[i] = Clip(s, Longest)
+	}
 	if write := to.Load(); write != nil {
 		(*write)(l, attrs)
 		return
@@ -28,6 +31,17 @@ func (l *Line) Print(attrs ...string) {
 		text.WriteString(" " + a[0] + "=" + quoted(a[1]))
 	}
 	log.Print(text.String())
+}
+
+// Longest is the most bytes of a text in a line that may come from a client or a server.
+const Longest = 256
+
+// Clip cuts a text of more than most bytes.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		s = s[:most] + "..."
+	}
+	return s
 }
 
 // quoted puts quotes around a value that could be taken for something else.

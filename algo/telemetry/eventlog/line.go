@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
+	"github.com/sluice-go/sluice/internal/warning"
 )
 
 // topic is the subject matter of a line.
@@ -126,14 +127,9 @@ func (s *sample) attrs() []slog.Attr {
 	return append(attrs, slog.Int64("count", s.count))
 }
 
-// longest is the most bytes of an untrusted string in a line.
-const longest = 128
-
 // clean makes an untrusted string harmless for any handler.
 func clean(s string) string {
-	if len(s) > longest {
-		s = s[:longest] + "..."
-	}
+	s = warning.Clip(s, warning.Longest)
 	odd := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`"\=`, r) }
 	if strings.ContainsFunc(s, odd) {
 		return strconv.QuoteToASCII(s)

@@ -5,6 +5,7 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +50,23 @@ func TestWarnings(t *testing.T) {
 	eventlog.Warnings(nil)
 	(&warning.Line{Code: "a.b", Message: "m", Do: "d"}).Print("n", "1", "error", "x\ny")
 	require.Contains(t, plain.String(), `m: d: code=a.b n=1 error="x\ny"`+"\n")
+}
+
+// TestWarningsAreShort: the text of an error that is too long for a line is cut, in both logs.
+func TestWarningsAreShort(t *testing.T) {
+	var text, plain bytes.Buffer
+	log.SetOutput(&plain)
+	eventlog.Warnings(slog.New(slog.NewTextHandler(&text, nil)))
+	t.Cleanup(func() {
+		eventlog.Warnings(nil)
+		log.SetOutput(os.Stderr)
+	})
+	for range 2 {
+		(&warning.Line{Code: "a.b", Message: "m", Do: "d"}).Print("error", strings.Repeat("A", 1<<20), "n", "1")
+		eventlog.Warnings(nil)
+	}
+	for _, out := range []string{text.String(), plain.String()} {
+		require.Regexp(t, `error="?A{256}\.\.\."? n=1`, out)
+		require.Less(t, len(out), 512)
+	}
 }

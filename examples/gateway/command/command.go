@@ -44,7 +44,7 @@ type Command struct {
 // Main runs the command and ends the process. Interrupted or terminated, the
 // service stops in order; a second signal ends the process at once.
 func (c Command) Main() {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	log := slog.New(slog.NewTextHandler(os.Stderr, LogOptions))
 	slog.SetDefault(log)
 	slog.SetLogLoggerLevel(slog.LevelWarn) // lines of package log
 	eventlog.Warnings(log)
@@ -151,7 +151,7 @@ func hashUnder(f *config.File) error {
 }
 
 func (c Command) serve(ctx context.Context, f *config.File, poll time.Duration, stdout, stderr io.Writer, hup <-chan os.Signal) int {
-	log := slog.New(slog.NewTextHandler(stderr, nil))
+	log := slog.New(slog.NewTextHandler(stderr, LogOptions))
 	redis.SetLogger(clientLog{log})
 	if err := hashUnder(f); err != nil {
 		fmt.Fprintln(stderr, err)
