@@ -13,7 +13,7 @@ func TestClasses(t *testing.T) {
 	s := Clients()[3].shorten(150000)
 	require.True(t, s.Priorities)
 	for _, name := range []string{"Default", "RunQueue", "BBR"} {
-		r, err := Run(s, named(t, name), 1, false)
+		r, err := Run(s, named(t, name), 1)
 		require.NoError(t, err)
 		require.Greater(t, r.Classes[0], .98, "%s: Critical, of %v", name, r.Classes)
 		require.Less(t, r.Classes[4], .2, "%s: Sheddable, of %v", name, r.Classes)
@@ -22,7 +22,7 @@ func TestClasses(t *testing.T) {
 		}
 		require.Greater(t, r.Goodput, .93*r.Possible, name)
 		s.Priorities = false
-		plain, err := Run(s, named(t, name), 1, false)
+		plain, err := Run(s, named(t, name), 1)
 		require.NoError(t, err)
 		require.Less(t, plain.Classes[0], .5, "%s without classes", name)
 		s.Priorities = true

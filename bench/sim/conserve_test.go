@@ -47,7 +47,7 @@ func TestNothingIsLost(t *testing.T) {
 	for name, sc := range models() {
 		t.Run(name, func(t *testing.T) {
 			for _, by := range []Strategy{None(), Fixed(9), Queued(4), Trial()} {
-				w, err := play(sc, by, 5, false)
+				w, err := play(sc, by, 5)
 				require.NoError(t, err)
 				all := w.stats.sum(0, sc.Load.End())
 				require.Positive(t, all.done)
@@ -79,7 +79,7 @@ func TestNoMoreThanTheCores(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			probe := &burnt{}
-			_, err := play(sc, probe.strategy(), 5, false)
+			_, err := play(sc, probe.strategy(), 5)
 			require.NoError(t, err)
 			share := (1 - sc.Neighbour) * float64(sc.Cores)
 			if s, ok := sc.Model.(Sharing); ok && s == (Sharing{Quota: 1.5}) {
@@ -124,12 +124,12 @@ func TestSameSeedSameRun(t *testing.T) {
 	for _, sc := range []Scenario{Classic()[0], Clients()[1], prioritized(), Servers()[4], Process(3, 5)} {
 		for _, by := range append(Strategies(), None(), Fixed(20), Trial()) {
 			sc := sc.shorten(20000)
-			first, err := Run(sc, by, 1, true)
+			first, err := Run(sc, by, 1)
 			require.NoError(t, err)
-			again, err := Run(sc, by, 1, true)
+			again, err := Run(sc, by, 1)
 			require.NoError(t, err)
 			require.Equal(t, first, again, by.Name)
-			other, err := Run(sc, by, 2, true)
+			other, err := Run(sc, by, 2)
 			require.NoError(t, err)
 			require.NotEqual(t, first, other, by.Name)
 		}
@@ -144,7 +144,7 @@ func TestPausesStopEverything(t *testing.T) {
 			Model: model, Host: Host{Cores: 2, Pauses: Pauses{2 * sec, time.Second, time.Second}},
 			Service: fixedWork, Load: Steady(.9, 60*sec), To: 60 * sec, SLO: sec,
 		}
-		w, err := play(sc, Fixed(5), 2, false)
+		w, err := play(sc, Fixed(5), 2)
 		require.NoError(t, err)
 		still := 0
 		for _, b := range w.stats.bins {

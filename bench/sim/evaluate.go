@@ -19,40 +19,32 @@ type Summary struct {
 	Strategy  string
 	Possible  float64
 	Goodput   Figure
-	P50, P99  Figure
-	Rejected  Figure
+	P99       Figure
 	Needless  Figure // the share that was rejected in calm times before; in a steady load, of all
 	After     Figure // the share that was rejected in calm times afterwards
 	Converged Figure
 	Recovered Figure
-	Classes   [len(classShares)]Figure
 }
 
 // Evaluate runs a scenario with the seeds 1 to n.
 func Evaluate(s Scenario, by Strategy, n int) (Summary, error) {
 	results := make([]Result, n)
 	for i := range results {
-		r, err := Run(s, by, uint64(i+1), false)
+		r, err := Run(s, by, uint64(i+1))
 		if err != nil {
 			return Summary{}, fmt.Errorf("%s: %w", s.ID, err)
 		}
 		results[i] = r
 	}
-	lowest := func(f func(Result) float64) Figure { return figure(results, f, false) }
 	highest := func(f func(Result) float64) Figure { return figure(results, f, true) }
 	sum := Summary{
 		Scenario: s, Strategy: by.Name, Possible: results[0].Possible,
-		Goodput:   lowest(func(r Result) float64 { return r.Goodput }),
-		P50:       highest(func(r Result) float64 { return r.P50.Seconds() }),
+		Goodput:   figure(results, func(r Result) float64 { return r.Goodput }, false),
 		P99:       highest(func(r Result) float64 { return r.P99.Seconds() }),
-		Rejected:  highest(func(r Result) float64 { return r.Rejected }),
 		Needless:  highest(func(r Result) float64 { return r.Before }),
 		After:     highest(func(r Result) float64 { return r.After }),
 		Converged: highest(func(r Result) float64 { return seconds(r.Converged) }),
 		Recovered: highest(func(r Result) float64 { return seconds(r.Recovered) }),
-	}
-	for c := range sum.Classes {
-		sum.Classes[c] = lowest(func(r Result) float64 { return r.Classes[c] })
 	}
 	if s.Steady() {
 		none := Figure{math.NaN(), math.NaN()}
@@ -74,18 +66,12 @@ func figure(results []Result, f func(Result) float64, highIsBad bool) Figure {
 	for i, r := range results {
 		all[i] = f(r)
 	}
-	slices.SortFunc(all, cmp.Compare[float64])
+	slices.Sort(all)
 	worst := all[0]
 	if highIsBad {
 		worst = all[len(all)-1]
 	}
 	return Figure{all[len(all)/2], worst}
-}
-
-// Miss is a target that was not reached by the median.
-type Miss struct {
-	What     string
-	Is, Want float64
 }
 
 const (
@@ -97,44 +83,29 @@ const (
 	rounding    = 1e-9 // for sums of floats
 )
 
-// Wants are the targets of a scenario.
-func (s *Scenario) Wants(possible float64) (goodput, p99 float64) {
-	goodput, p99 = s.Target.Goodput, s.Target.P99.Seconds()
-	if goodput == 0 {
-		goodput = wantShare * possible
-	}
-	if p99 == 0 {
-		p99 = s.SLO.Seconds()
-	}
-	return goodput, p99
-}
-
 // Misses are the targets that the median did not reach. Where hardly anything
 // is possible nothing is asked for.
-func (s *Summary) Misses() (all []Miss) {
-	goodput, p99 := s.Scenario.Wants(s.Possible)
+func (s *Summary) Misses() (all []string) {
 	if s.Possible < pointless {
 		return nil
 	}
-	atMost := func(what string, is, want float64) {
-		if is > want+rounding {
-			all = append(all, Miss{what, is, want})
+	missed := func(what string, is bool) {
+		if is {
+			all = append(all, what)
 		}
 	}
-	if s.Scenario.Clients > 0 {
-		if s.Goodput.Median < wantClosed {
-			all = append(all, Miss{"goodput", s.Goodput.Median, wantClosed})
-		}
+	atMost := func(what string, is, most float64) { missed(what, is > most+rounding) }
+	switch {
+	case s.Scenario.Clients > 0:
+		missed("goodput", s.Goodput.Median < wantClosed)
 		return all
-	}
-	if s.Scenario.Steady() {
+	case s.Scenario.Steady():
 		atMost("needless rejections", s.Needless.Median, wantRejects)
 		return all
 	}
-	if s.Goodput.Median < goodput-rounding {
-		all = append(all, Miss{"goodput", s.Goodput.Median, goodput})
-	}
-	atMost("p99", s.P99.Median, p99)
+	target := s.Scenario.Target
+	missed("goodput", s.Goodput.Median < cmp.Or(target.Goodput, wantShare*s.Possible)-rounding)
+	atMost("p99", s.P99.Median, cmp.Or(target.P99, s.Scenario.SLO).Seconds())
 	atMost("needless rejections before", s.Needless.Median, wantRejects)
 	atMost("needless rejections after", s.After.Median, wantRejects)
 	atMost("seconds to converge", s.Converged.Median, wantWithin)

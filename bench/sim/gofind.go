@@ -2,7 +2,7 @@ package sim
 
 // find is findRunnable of the runtime.
 func (s *goSched) find(i int, c *goCore) *request {
-	if c.turn%goFairness == 0 && s.global.n > 0 {
+	if c.turn%goFairness == 0 && len(s.global) > 0 {
 		return s.global.pop()
 	}
 	if r := c.front; r != nil {
@@ -10,14 +10,14 @@ func (s *goSched) find(i int, c *goCore) *request {
 		s.waiting--
 		return r
 	}
-	if c.local.n > 0 {
+	if len(c.local) > 0 {
 		s.waiting--
 		return c.local.pop()
 	}
-	if s.global.n > 0 {
+	if len(s.global) > 0 {
 		return s.fromGlobal(c)
 	}
-	if s.kernel.n > 0 {
+	if len(s.kernel) > 0 {
 		return s.poll(i)
 	}
 	return s.steal(i)
@@ -25,7 +25,7 @@ func (s *goSched) find(i int, c *goCore) *request {
 
 // fromGlobal moves a core's share of the global queue to its own.
 func (s *goSched) fromGlobal(c *goCore) *request {
-	n := min(s.global.n, s.global.n/len(s.cores)+1, goLocal/2)
+	n := min(len(s.global), len(s.global)/len(s.cores)+1, goLocal/2)
 	first := s.global.pop()
 	for range n - 1 {
 		c.local.push(s.global.pop())
@@ -41,7 +41,7 @@ func (s *goSched) poll(i int) *request {
 	rest := s.scratch
 	first := rest[len(rest)-1]
 	rest = rest[:len(rest)-1]
-	for ; len(rest) > 0 && s.idle > 1 && s.global.n < s.idle-1; rest = rest[:len(rest)-1] {
+	for ; len(rest) > 0 && s.idle > 1 && len(s.global) < s.idle-1; rest = rest[:len(rest)-1] {
 		s.global.push(rest[len(rest)-1])
 	}
 	for ; len(rest) > 0; rest = rest[:len(rest)-1] {
@@ -54,14 +54,14 @@ func (s *goSched) poll(i int) *request {
 func (s *goSched) ready() {
 	s.polled = s.w.now
 	s.scratch = s.scratch[:0]
-	for range min(s.kernel.n, goPolls) {
+	for range min(len(s.kernel), goPolls) {
 		s.scratch = append(s.scratch, s.kernel.pop())
 	}
 }
 
 // put appends to a core's queue. A full queue first moves half to the global one.
 func (s *goSched) put(c *goCore, r *request) {
-	if c.local.n == goLocal {
+	if len(c.local) == goLocal {
 		for range goLocal / 2 {
 			s.global.push(c.local.pop())
 		}
@@ -80,10 +80,10 @@ func (s *goSched) steal(thief int) *request {
 	start := int(s.w.rng.Uint32N(uint32(len(s.cores))))
 	for k := range s.cores {
 		from := &s.cores[(start+k)%len(s.cores)]
-		if from.local.n == 0 {
+		if len(from.local) == 0 {
 			continue
 		}
-		n := from.local.n - from.local.n/2
+		n := len(from.local) - len(from.local)/2
 		for range n - 1 {
 			s.cores[thief].local.push(from.local.pop())
 		}

@@ -37,9 +37,9 @@ type goSched struct {
 	w       *world
 	cores   []goCore
 	idle    int
-	global  ring
-	kernel  ring // connections with data
-	waiting int  // in all local queues
+	global  queue
+	kernel  queue // connections with data
+	waiting int   // in all local queues
 	polled  int64
 	slow    float64 // duration of a nanosecond of work beside the neighbour
 	first   int     // the core that is done first
@@ -51,7 +51,7 @@ type goSched struct {
 
 // goCore is a processor in the sense of the scheduler, a P.
 type goCore struct {
-	local ring
+	local queue
 	front *request // runs next: a timer of it has fired
 	runs  *request
 	since int64
@@ -73,7 +73,7 @@ func (s *goSched) arrive(r *request) {
 
 // rouse gives work to idle cores.
 func (s *goSched) rouse() {
-	if s.idle == 0 || s.paused || s.kernel.n+s.global.n+s.waiting == 0 {
+	if s.idle == 0 || s.paused || len(s.kernel)+len(s.global)+s.waiting == 0 {
 		return
 	}
 	for i := range s.cores {
@@ -195,7 +195,7 @@ func (s *goSched) thaw() {
 	s.plan()
 }
 
-func (s *goSched) runnable() int { return s.global.n + s.waiting }
+func (s *goSched) runnable() int { return len(s.global) + s.waiting }
 
 func (s *goSched) cpu() (used int64) {
 	now := s.w.now
@@ -209,4 +209,15 @@ func (s *goSched) cpu() (used int64) {
 		}
 	}
 	return used
+}
+
+// queue is first in, first out.
+type queue []*request
+
+func (q *queue) push(r *request) { *q = append(*q, r) }
+
+func (q *queue) pop() *request {
+	r := (*q)[0]
+	*q = (*q)[1:]
+	return r
 }

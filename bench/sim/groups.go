@@ -4,7 +4,7 @@ import "fmt"
 
 // Group is a set of scenarios that are shown together.
 type Group struct {
-	ID, Title string
+	Title     string
 	Scenarios []Scenario
 }
 
@@ -14,13 +14,13 @@ const mostRequests = 150000
 // Groups are all scenarios.
 func Groups() []Group {
 	all := []Group{
-		{ID: "classic", Title: "Shared cores, 4 of them", Scenarios: Classic()},
-		{ID: "servers", Title: "Other servers", Scenarios: Servers()},
-		{ID: "clients", Title: "Other clients", Scenarios: Clients()},
-		{ID: "process", Title: "A Go server on one core", Scenarios: Processes()},
+		{"Shared cores, 4 of them", Classic()},
+		{"Other servers", Servers()},
+		{"Other clients", Clients()},
+		{"A Go server on one core", Processes()},
+		{"Bursts and closed loops that drain within the SLO", Harmless()},
+		{"A Go server with batches of requests, or a neighbour", Uneven()},
 	}
-	all = append(all, Group{ID: "harmless", Title: "Bursts and closed loops that drain within the SLO", Scenarios: Harmless()})
-	all = append(all, Group{ID: "uneven", Title: "A Go server with batches of requests, or a neighbour", Scenarios: Uneven()})
 	var many []Scenario
 	for _, cores := range []int{2, 8, 64} {
 		for h, handler := range Handlers {
@@ -32,12 +32,9 @@ func Groups() []Group {
 			}
 		}
 	}
-	all = append(all, Group{ID: "processes", Title: "A Go server on 2, 8 and 64 cores", Scenarios: many})
+	all = append(all, Group{"A Go server on 2, 8 and 64 cores", many})
 	for _, cores := range []int{1, 2, 8, 64} {
-		g := Group{ID: fmt.Sprintf("cores%d", cores), Title: fmt.Sprintf("Shared cores, %d", cores)}
-		if cores == 1 {
-			g.Title = "One core"
-		}
+		g := Group{Title: fmt.Sprintf("Shared cores, %d", cores)}
 		for _, s := range append(Classic(), Servers()...) {
 			if cores > 10 && s.Service.mean() < float64(ms) {
 				continue

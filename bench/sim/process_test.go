@@ -60,7 +60,7 @@ func TestGoWithoutALimit(t *testing.T) {
 // nothing; a handler that waits piles up there.
 func TestInFlightSeesNothing(t *testing.T) {
 	for h, want := range map[int]float64{0: 0, 1: 0, 2: 0, 5: .05} {
-		r, err := Run(Process(h, 2), Fixed(2), 1, false)
+		r, err := Run(Process(h, 2), Fixed(2), 1)
 		require.NoError(t, err)
 		if want == 0 {
 			require.Zero(t, r.Rejected, Handlers[h].Name)
@@ -76,7 +76,7 @@ func TestPollerAndQuantum(t *testing.T) {
 	newest := func(n int, work Service) (order []int64) {
 		sc := Scenario{Model: GoScheduler{Unmonitored: true}, Host: Host{Cores: 1}, Service: work, SLO: sec}
 		w := &world{Scenario: sc, procs: 1}
-		w.stats = newStats(10*sec, false)
+		w.stats = newStats(10 * sec)
 		s := newGoSched(GoScheduler{Unmonitored: true}, w)
 		w.server, w.gate = s, &started{order: &order}
 		for i := range n {

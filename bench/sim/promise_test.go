@@ -13,30 +13,38 @@ import (
 	"github.com/sluice-go/sluice/internal/cases"
 )
 
-// learner is a strategy that takes WithLimits.
+// learner is a strategy, and whether it has limits and a signal.
 type learner struct {
-	name string
-	make func(opts ...adaptive.Option) adaptive.Strategy
+	name           string
+	make           func(opts ...adaptive.Option) adaptive.Strategy
+	limits, signal bool
 }
 
 func learners() []learner {
 	return []learner{
-		{"BBR", strategy.BBR}, {"Gradient2", strategy.Gradient2},
-		{"Vegas", strategy.Vegas}, {"AIMD", strategy.AIMD},
+		{"BBR", strategy.BBR, true, true}, {"Gradient2", strategy.Gradient2, true, false},
+		{"Vegas", strategy.Vegas, true, false}, {"AIMD", strategy.AIMD, true, false},
 	}
 }
 
 // everyStrategy is the learners and the strategies without WithLimits.
 func everyStrategy() []learner {
 	return append(learners(),
-		learner{"Default", unlimited(adaptive.Default)}, learner{"RunQueue", unlimited(adaptive.RunQueue)},
-		learner{"CompatKratos", unlimited(strategy.CompatKratos)},
+		learner{"Default", adaptive.Default, false, false}, learner{"RunQueue", adaptive.RunQueue, false, false},
+		learner{"CompatKratos", strategy.CompatKratos, false, true},
 	)
 }
 
-// unlimited leaves out limits: the first option is the machine.
-func unlimited(make func(...adaptive.Option) adaptive.Strategy) func(...adaptive.Option) adaptive.Strategy {
-	return func(opts ...adaptive.Option) adaptive.Strategy { return make(opts[0]) }
+// on makes the strategy on a simulated machine, within limits if it has them.
+func (l learner) on(w *world, limits ...adaptive.Option) adaptive.Strategy {
+	opts := []adaptive.Option{w.option()}
+	if l.limits {
+		opts = append(opts, limits...)
+	}
+	if l.signal {
+		opts = append(opts, w.usage())
+	}
+	return l.make(opts...)
 }
 
 // harsh is short versions of loads of all kinds.
@@ -61,12 +69,12 @@ func TestC2_LimitStaysWithin(t *testing.T) {
 				continue
 			}
 			var limits, flying []int
-			by := Strategy{Name: l.name, Meter: true, gate: func(w *world) (Gate, error) {
+			by := Strategy{Name: l.name, gate: func(w *world) (Gate, error) {
 				bounds := adaptive.WithLimits(low, high)
-				g, err := newLimited(w, l.make(w.option(), bounds), bounds)
+				g, err := newLimited(w, l.on(w, bounds), bounds)
 				return &watched{g, &limits, &flying}, err
 			}}
-			_, err := Run(sc, by, 1, false)
+			_, err := Run(sc, by, 1)
 			require.NoError(t, err)
 			require.GreaterOrEqual(t, slices.Min(limits), low, "%s %s", l.name, sc.ID)
 			require.LessOrEqual(t, slices.Max(limits), high, "%s %s", l.name, sc.ID)
@@ -99,18 +107,18 @@ func TestC2_OnlyWorkTeaches(t *testing.T) {
 		for _, sc := range []Scenario{Classic()[0], Classic()[4]} {
 			sc.Load, sc.From, sc.To = Load{{12 * sec, .5, .5}, {20 * sec, 3, 3}, {24 * sec, .5, .5}}, 12*sec, 20*sec
 			run := func(others ...algo.Outcome) Result {
-				by := Strategy{Name: l.name, Meter: true, gate: func(w *world) (Gate, error) {
-					g, err := newLimited(w, l.make(w.option()))
+				by := Strategy{Name: l.name, gate: func(w *world) (Gate, error) {
+					g, err := newLimited(w, l.on(w))
 					return &accompanied{g, others}, err
 				}}
-				r, err := Run(sc, by, 1, true)
+				r, err := Run(sc, by, 1)
 				require.NoError(t, err)
 				return r
 			}
 			alone := run()
-			require.Greater(t, len(slices.Compact(slices.Clone(alone.Trace.Limits))), 3, "%s learns", l.name)
-			require.Equal(t, alone.Trace.Limits, run(algo.Succeeded|algo.Untimed, algo.Canceled, algo.Failed).Trace.Limits, l.name)
-			require.NotEqual(t, alone.Trace.Limits, run(algo.Succeeded).Trace.Limits, "a success teaches")
+			require.Greater(t, len(slices.Compact(slices.Clone(alone.Limits))), 3, "%s learns", l.name)
+			require.Equal(t, alone.Limits, run(algo.Succeeded|algo.Untimed, algo.Canceled, algo.Failed).Limits, l.name)
+			require.NotEqual(t, alone.Limits, run(algo.Succeeded).Limits, "a success teaches")
 		}
 	}
 }
@@ -139,7 +147,7 @@ func TestC2_OnlyWorkIsObserved(t *testing.T) {
 		g, err := newLimited(w, heard)
 		return &accompanied{g, []algo.Outcome{algo.Succeeded | algo.Untimed, algo.Canceled, algo.Failed}}, err
 	}}
-	w, err := play(Clients()[2].shorten(30000), by, 1, false)
+	w, err := play(Clients()[2].shorten(30000), by, 1)
 	require.NoError(t, err)
 	done := w.stats.sum(0, w.Load.End()).done
 	require.Positive(t, heard.n)
@@ -169,7 +177,7 @@ func TestC2_FailedSignalFallsBack(t *testing.T) {
 			})))
 			return newLimited(w, adaptive.Min(append(others, bbr)...))
 		}}
-		r, err := Run(sc, by, 1, false)
+		r, err := Run(sc, by, 1)
 		require.NoError(t, err)
 		return r
 	}
@@ -187,7 +195,7 @@ func TestC2_Blind(t *testing.T) {
 		r, err := Run(sc, Of("RunQueue", func(opts ...adaptive.Option) adaptive.Strategy {
 			q := adaptive.RunQueue(append(opts, adaptive.WithTarget(sc.SLO))...)
 			return adaptive.Min(append(others, q)...)
-		}), 1, false)
+		}), 1)
 		require.NoError(t, err)
 		return r.Goodput
 	}

@@ -8,7 +8,7 @@ type Result struct {
 	// that a server with free rejections can give; Possible is the share that a
 	// server can give whose rejections cost time, the most that a gate can reach.
 	Goodput, Possible float64
-	P50, P99          time.Duration // of the admitted requests that ended in the window
+	P99               time.Duration // of the admitted requests that ended in the window
 	Rejected          float64       // share of the arrivals in the window
 	// Before and After are the shares that were rejected while the load was
 	// calm: from 2 s on to the window, and from 2 s after the window to the end.
@@ -20,18 +20,12 @@ type Result struct {
 	Converged, Recovered time.Duration
 	Classes              [len(classShares)]float64 // share of each answered within the SLO
 	Tenants              []Share
-	Trace                *Trace // only on request
+	Seconds              []float64 // goodput of each second, of the capacity
+	Limits               []int     // for each 100 ms; 0: no limit
 }
 
 // Unreached is the time of an event that did not happen.
 const Unreached = time.Duration(never)
-
-// Trace is a run over time.
-type Trace struct {
-	Goodput []float64       // of capacity, for each second
-	P99     []time.Duration // for each second
-	Limits  []int           // for each 100 ms; 0: no limit
-}
 
 const (
 	settle     = 2 * time.Second // a state counts if it lasts so long
@@ -47,8 +41,9 @@ func (w *world) result() Result {
 	r := Result{
 		Goodput:  float64(all.good) / fits,
 		Possible: w.Load.carried(w.From, w.To, w.rho()) / w.Load.carried(w.From, w.To, 0),
-		P50:      s.times.quantile(.5), P99: s.times.quantile(.99),
+		P99:      quantile(.99, s.times),
 		Rejected: share(all.rejected, all.arrived),
+		Tenants:  w.shares(), Limits: s.limits,
 	}
 	if !w.Steady() {
 		t := s.sum(settle, w.From)
@@ -68,9 +63,8 @@ func (w *world) result() Result {
 	for i := range r.Classes {
 		r.Classes[i] = share(s.served[i], s.asked[i])
 	}
-	r.Tenants = w.shares()
-	if s.seconds != nil {
-		r.Trace = w.trace()
+	for at := time.Duration(0); at+time.Second <= end; at += time.Second {
+		r.Seconds = append(r.Seconds, float64(s.sum(at, at+time.Second).good)/w.Capacity())
 	}
 	return r
 }
@@ -84,16 +78,6 @@ func (w *world) first(from, to time.Duration, good func(tally, time.Duration) bo
 		}
 	}
 	return Unreached
-}
-
-func (w *world) trace() *Trace {
-	t := &Trace{Limits: w.stats.limits}
-	for i := range int(w.Load.End() / time.Second) {
-		at := time.Duration(i) * time.Second
-		t.Goodput = append(t.Goodput, float64(w.stats.sum(at, at+time.Second).good)/w.Capacity())
-		t.P99 = append(t.P99, w.stats.seconds[i].quantile(.99))
-	}
-	return t
 }
 
 func share(part, of int) float64 {

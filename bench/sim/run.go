@@ -6,13 +6,9 @@ import (
 )
 
 // Run plays a scenario with a strategy. The same seed gives the same requests
-// to every strategy as long as no request is rejected. Trace keeps the figures over
-// time.
-//
-// A strategy with a Meter sets environment variables of the process: run one of
-// those at a time.
-func Run(s Scenario, by Strategy, seed uint64, trace bool) (Result, error) {
-	w, err := play(s, by, seed, trace)
+// to every strategy as long as no request is rejected.
+func Run(s Scenario, by Strategy, seed uint64) (Result, error) {
+	w, err := play(s, by, seed)
 	if err != nil {
 		return Result{}, err
 	}
@@ -20,7 +16,7 @@ func Run(s Scenario, by Strategy, seed uint64, trace bool) (Result, error) {
 }
 
 // play runs a scenario and returns the world as it is then.
-func play(s Scenario, by Strategy, seed uint64, trace bool) (*world, error) {
+func play(s Scenario, by Strategy, seed uint64) (*world, error) {
 	w := &world{
 		Scenario: s,
 		rng:      rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15)),
@@ -31,16 +27,16 @@ func play(s Scenario, by Strategy, seed uint64, trace bool) (*world, error) {
 	}
 	w.cost = costs{int64(s.Admit), int64(s.Reject), int64(s.Admit) / 4}
 	w.server = newServer(s.Model, w)
-	w.stats = newStats(s.Load.End(), trace)
+	w.stats = newStats(s.Load.End())
+	if s.Tenants != nil {
+		w.crowd, w.stats.tenants = NewCrowd(s.Tenants), make([]use, len(s.Tenants))
+		for i := range w.stats.tenants {
+			w.stats.tenants[i].seconds = make([]float64, s.Load.End()/sec+1)
+		}
+	}
 	w.agenda.add(0, look, nil)
 	w.plan()
 
-	if by.Meter {
-		if err := w.meter.open(w); err != nil {
-			return nil, err
-		}
-		defer w.meter.close()
-	}
 	gate, err := by.gate(w)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", by.Name, err)
@@ -55,10 +51,11 @@ func newServer(model any, w *world) server {
 	switch m := model.(type) {
 	case Sharing:
 		return newSharing(m, w)
-	case Workers:
-		return newWorkers(w, false)
-	case Remote:
-		return newWorkers(w, true)
+	case Workers, Remote:
+		p := newSharing(Sharing{}, w)
+		p.workers = true
+		_, p.remote = model.(Remote)
+		return p
 	case GoScheduler:
 		return newGoSched(m, w)
 	}

@@ -37,9 +37,7 @@ type Scenario struct {
 	// them.
 	Tenants []Tenant
 	Fair    bool
-	// FloodFrom is when the first tenant begins to send.
-	FloodFrom time.Duration
-	Target    Target
+	Target  Target
 }
 
 // Target is the goal for a limiter. Zero means the general goal: a goodput of 0.93 of

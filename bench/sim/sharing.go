@@ -17,17 +17,29 @@ type Sharing struct {
 	Quota float64
 }
 
+// Workers is a server with one worker per core. Workers take requests in the order of
+// arrival and serve each to its end. The gate is asked on
+// arrival; a rejection delays the request that a worker begins next.
+//
+// The waiting requests are runnable.
+type Workers struct{}
+
+// Remote is a service whose work is done elsewhere: by a pool of as many workers
+// as the scenario has cores, in another machine. The service's own processor has
+// only the cost of admitting and rejecting, and nothing in it is ever runnable.
+type Remote struct{}
+
 const quotaPeriod = 100 * time.Millisecond
 
-// sharing keeps a clock of its own that runs at the speed of one request: a
+// sharing is the three of them. It keeps a clock of its own that runs at the speed of one request: a
 // request that needs s is done when that clock has advanced by s, so the order of
 // completions is known when they begin.
 type sharing struct {
 	Sharing
 	w       *world
 	cores   float64
-	jobs    jobs
-	speed   float64 // of one core; 0: stopped
+	jobs    heap[*request] // by their end
+	speed   float64        // of one core; 0: stopped
 	virtual float64
 	used    float64 // processor time
 	at      int64   // instant of the two above
@@ -35,6 +47,12 @@ type sharing struct {
 	budget  float64 // of the quota, until the end of the period
 	paused  bool
 	later   []*request // arrived, or had waited, while the process was stopped
+
+	workers bool
+	queue   queue // for a worker
+	debt    int64 // processor time of rejections that no worker has spent yet
+	remote  bool
+	own     int64 // processor time of a service whose work is done elsewhere
 }
 
 func newSharing(s Sharing, w *world) *sharing {
@@ -93,12 +111,14 @@ func (p *sharing) next() int64 { return p.due }
 func (p *sharing) fire() {
 	p.advance()
 	for len(p.jobs) > 0 && p.jobs[0].due <= p.virtual {
-		r := p.jobs.pop()
-		if r.io > 0 {
+		if r := p.jobs.pop(); r.io > 0 {
 			p.w.agenda.add(p.w.now+r.io, endWait, r)
-			continue
+		} else {
+			p.w.over(r)
 		}
-		p.w.over(r)
+		if len(p.queue) > 0 {
+			p.start(p.queue.pop())
+		}
 	}
 	p.plan()
 }
@@ -114,8 +134,29 @@ func (p *sharing) arrive(r *request) {
 }
 
 func (p *sharing) begin(r *request) {
-	p.w.admit(r)
-	r.due = p.virtual + float64(r.left)
+	ok := p.w.admit(r)
+	switch {
+	case p.remote && ok:
+		p.own += p.w.cost.admit
+		r.left -= p.w.cost.admit
+	case p.remote:
+		p.own += r.left
+	case p.workers && !ok:
+		p.debt += r.left
+	}
+	switch {
+	case p.workers && !ok:
+		p.w.over(r)
+	case p.workers && len(p.jobs) == int(p.cores):
+		p.queue.push(r)
+	default:
+		p.start(r)
+	}
+}
+
+func (p *sharing) start(r *request) {
+	r.due = p.virtual + float64(r.left+p.debt)
+	p.debt = 0
 	p.jobs.push(r)
 }
 
@@ -153,47 +194,17 @@ func (p *sharing) catchUp() {
 	p.plan()
 }
 
-func (p *sharing) runnable() int { return max(len(p.jobs)-int(p.cores), 0) }
+func (p *sharing) runnable() int {
+	if p.remote {
+		return 0
+	}
+	return max(len(p.queue)+len(p.jobs)-int(p.cores), 0)
+}
 
 func (p *sharing) cpu() int64 {
+	if p.remote {
+		return p.own
+	}
 	_, busy := p.pace()
 	return int64(p.used + busy*float64(p.w.now-p.at))
-}
-
-// jobs is a heap, the next to complete first.
-type jobs []*request
-
-func (j *jobs) push(r *request) {
-	*j = append(*j, r)
-	h := *j
-	i := len(h) - 1
-	for i > 0 && r.due < h[(i-1)/4].due {
-		h[i] = h[(i-1)/4]
-		i = (i - 1) / 4
-	}
-	h[i] = r
-}
-
-func (j *jobs) pop() *request {
-	h := *j
-	n := len(h) - 1
-	first, r := h[0], h[n]
-	h[n] = nil
-	h = h[:n]
-	*j = h
-	for i := 0; n > 0; {
-		least := 4*i + 1
-		for c := least + 1; c < min(4*i+5, n); c++ {
-			if h[c].due < h[least].due {
-				least = c
-			}
-		}
-		if least >= n || h[least].due >= r.due {
-			h[i] = r
-			break
-		}
-		h[i] = h[least]
-		i = least
-	}
-	return first
 }

@@ -1,8 +1,7 @@
 package sim
 
 import (
-	"math"
-	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -18,10 +17,9 @@ var classShares = [...]float64{.1, .2, .4, .2, .1}
 // stats counts events.
 type stats struct {
 	bins    []tally
-	limits  []int // one for each bin
-	times   histogram
-	seconds []histogram // only on request
-	work    int64       // processor time that requests have asked for
+	limits  []int   // one for each bin
+	times   []int64 // of requests that ended in the window
+	work    int64   // processor time that requests have asked for
 	asked   [len(classShares)]int
 	served  [len(classShares)]int
 	tenants []use // of the processor, in the window
@@ -36,13 +34,7 @@ type tally struct {
 	done     int
 }
 
-func newStats(end time.Duration, trace bool) stats {
-	s := stats{bins: make([]tally, end/bin+1)}
-	if trace {
-		s.seconds = make([]histogram, end/time.Second+1)
-	}
-	return s
-}
+func newStats(end time.Duration) stats { return stats{bins: make([]tally, end/bin+1)} }
 
 func (s *stats) at(t int64) *tally { return &s.bins[t/int64(bin)] }
 
@@ -53,8 +45,6 @@ func (s *stats) arrive(w *world, r *request) {
 		s.ask(r)
 	}
 }
-
-func (s *stats) reject(_ *world, r *request) { s.at(r.born).rejected++ }
 
 func (s *stats) complete(w *world, r *request, took int64, late bool) {
 	s.at(w.now).done++
@@ -67,14 +57,9 @@ func (s *stats) complete(w *world, r *request, took int64, late bool) {
 		}
 	}
 	if w.inside(w.now) {
-		s.times.add(took)
-	}
-	if s.seconds != nil {
-		s.seconds[w.now/int64(time.Second)].add(took)
+		s.times = append(s.times, took)
 	}
 }
-
-func (s *stats) look(w *world) { s.limits = append(s.limits, w.gate.limit()) }
 
 // inside reports whether an instant is in the window that is measured.
 func (w *world) inside(at int64) bool { return at >= int64(w.From) && at < int64(w.To) }
@@ -92,45 +77,11 @@ func (s *stats) sum(from, to time.Duration) (t tally) {
 	return t
 }
 
-// histogram counts durations in bins of at most 1/64 of their value.
-type histogram struct {
-	counts [64 << 6]uint32
-	n      int
-	sum    int64
-}
-
-func (h *histogram) add(ns int64) {
-	h.counts[slot(uint64(ns))]++
-	h.n++
-	h.sum += ns
-}
-
-func (h *histogram) mean() time.Duration { return time.Duration(h.sum / int64(max(h.n, 1))) }
-
-// slot is the position of the highest bit and the six bits after it.
-func slot(x uint64) int {
-	e := bits.Len64(x)
-	if e <= 7 {
-		return int(x)
+// quantile is of durations in nanoseconds, which it sorts; 0 without any.
+func quantile(q float64, times []int64) time.Duration {
+	if len(times) == 0 {
+		return 0
 	}
-	return e<<6 | int(x>>(e-7))&63
-}
-
-// quantile is the middle of the bin in which it lies; 0 without a sample.
-func (h *histogram) quantile(q float64) time.Duration {
-	rank := int(math.Ceil(q * float64(h.n)))
-	for i, c := range h.counts {
-		if rank -= int(c); rank <= 0 && c > 0 {
-			return time.Duration(middle(i))
-		}
-	}
-	return 0
-}
-
-func middle(slot int) float64 {
-	if slot < 8<<6 {
-		return float64(slot)
-	}
-	e := slot >> 6
-	return (float64(64|slot&63) + 0.5) * math.Exp2(float64(e-7))
+	slices.Sort(times)
+	return time.Duration(times[min(int(q*float64(len(times))), len(times)-1)])
 }

@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -21,10 +22,48 @@ type Tenant struct {
 	Names int
 	// Blinks is a tenant that sends in every other second only, at twice the rate.
 	Blinks bool
+	// From is when the first tenant begins to send; before, the others do in its place.
+	From time.Duration
 }
 
 func (t *Tenant) cost() float64   { return cmp.Or(t.Cost, 1) }
 func (t *Tenant) weight() float64 { return cmp.Or(t.Weight, 1) }
+
+// Crowd draws the tenants of requests.
+type Crowd struct {
+	tenants []Tenant
+	sums    []float64
+}
+
+// NewCrowd is of all that share a load.
+func NewCrowd(tenants []Tenant) *Crowd {
+	c := &Crowd{tenants: tenants}
+	sum := 0.0
+	for i := range tenants {
+		sum += tenants[i].Load / tenants[i].cost()
+		c.sums = append(c.sums, sum)
+	}
+	return c
+}
+
+// Requests is how many all send while a server of one capacity can serve one of cost 1.
+func (c *Crowd) Requests() float64 { return c.sums[len(c.sums)-1] }
+
+// Draw is the tenant of a request at an instant, and the name under which it sends.
+func (c *Crowd) Draw(rng *rand.Rand, at time.Duration) (i int, name string) {
+	i, _ = slices.BinarySearch(c.sums, rng.Float64()*c.Requests())
+	if at < c.tenants[i].From {
+		i = 1 + rng.IntN(len(c.tenants)-1)
+	}
+	if c.tenants[i].Blinks && (int(at/sec)+i)%2 == 0 { // its neighbour is there instead
+		i = (i+1)/2*4 - 1 - i
+	}
+	name = "tenant-" + strconv.Itoa(i)
+	if n := c.tenants[i].Names; n > 1 {
+		name += "-" + strconv.Itoa(rng.IntN(n))
+	}
+	return i, name
+}
 
 // use is the demand of a tenant and its admitted part.
 type use struct {
@@ -34,36 +73,11 @@ type use struct {
 
 // ofTenant draws the tenant of a request.
 func (w *world) ofTenant(r *request, at int64) {
-	if len(w.Tenants) == 0 {
+	if w.crowd == nil {
 		return
 	}
-	if w.drawn == nil {
-		sum := 0.0
-		for i := range w.Tenants {
-			sum += w.Tenants[i].Load / w.Tenants[i].cost()
-			w.drawn = append(w.drawn, sum)
-		}
-		w.stats.tenants = make([]use, len(w.Tenants))
-		for i := range w.stats.tenants {
-			w.stats.tenants[i].seconds = make([]float64, w.Load.End()/sec+1)
-		}
-	}
-	x := w.rng.Float64() * w.drawn[len(w.drawn)-1]
-	r.tenant, _ = slices.BinarySearch(w.drawn, x)
-	t := &w.Tenants[r.tenant]
-	if at < int64(w.FloodFrom) && r.tenant == 0 { // the flood has not begun: another one sends
-		r.tenant = 1 + w.rng.IntN(len(w.Tenants)-1)
-		t = &w.Tenants[r.tenant]
-	}
-	if second := int(at / int64(sec)); t.Blinks && (second+r.tenant)%2 == 0 { // its neighbour is there instead
-		r.tenant = (r.tenant+1)/2*4 - 1 - r.tenant
-		t = &w.Tenants[r.tenant]
-	}
-	r.name = "tenant-" + strconv.Itoa(r.tenant)
-	if t.Names > 1 {
-		r.name += "-" + strconv.Itoa(w.rng.IntN(t.Names))
-	}
-	r.left = int64(float64(r.left) * t.cost())
+	r.tenant, r.name = w.crowd.Draw(w.rng, time.Duration(at))
+	r.left = int64(float64(r.left) * w.Tenants[r.tenant].cost())
 	r.work = float64(r.left)
 }
 
@@ -113,36 +127,38 @@ func (s Share) Satisfied() float64 {
 func (w *world) shares() []Share {
 	capacity := w.cores() * float64(w.To-w.From)
 	all := make([]Share, len(w.stats.tenants))
-	served := 0.0
 	for i, u := range w.stats.tenants {
 		all[i] = Share{Asked: u.asked / capacity, Served: u.served / capacity}
 		for _, second := range u.seconds {
 			all[i].Seconds = append(all[i].Seconds, second/w.cores()/float64(sec))
 		}
-		served += all[i].Served
 	}
-	level := w.waterLevel(all, served)
-	for i := range all {
-		all[i].Fair = min(all[i].Asked, level*w.Tenants[i].weight())
-	}
+	Divide(w.Tenants, all)
 	return all
 }
 
-// waterLevel is the share for weight 1 at which the shares are all of a capacity.
-func (w *world) waterLevel(all []Share, capacity float64) float64 {
-	low, high := 0.0, capacity
+// Divide sets the fair shares of tenants that asked for parts of the capacity and were served.
+func Divide(tenants []Tenant, all []Share) {
+	served := 0.0
+	for i := range all {
+		served += all[i].Served
+	}
+	fair := func(i int, level float64) float64 { return min(all[i].Asked, level*tenants[i].weight()) }
+	low, high := 0.0, served // the share for weight 1 at which the fair ones are all that was served
 	for range 60 {
 		level, sum := (low+high)/2, 0.0
 		for i := range all {
-			sum += min(all[i].Asked, level*w.Tenants[i].weight())
+			sum += fair(i, level)
 		}
-		if sum > capacity {
+		if sum > served {
 			high = level
 		} else {
 			low = level
 		}
 	}
-	return high
+	for i := range all {
+		all[i].Fair = fair(i, high)
+	}
 }
 
 // Jain is Jain's index of fairness: 1 if all are equal, 1/n if one has everything.
@@ -161,7 +177,6 @@ func Jain(xs []float64) float64 {
 type Fairness struct {
 	Jain  float64 // of the satisfied shares
 	Least float64 // satisfied share
-	Mean  float64
 	All   float64 // that was served, in capacities
 }
 
@@ -171,7 +186,6 @@ func Divided(all []Share) (f Fairness) {
 	for i, s := range all {
 		xs[i] = s.Satisfied()
 		f.All += s.Served
-		f.Mean += xs[i] / float64(len(all))
 	}
 	f.Jain, f.Least = Jain(xs), slices.Min(xs)
 	return f
@@ -234,10 +248,7 @@ func Shared(cores int, cpu, slo time.Duration) []Scenario {
 		if s.ID == "costs" { // between a tenth and ten times of it
 			s.Service.CPU, s.SLO = cpu/10, max(slo, 30*cpu)
 		}
-		requests := 0.0
-		for k := range s.Tenants {
-			requests += s.Tenants[k].Load / s.Tenants[k].cost()
-		}
+		requests := NewCrowd(s.Tenants).Requests()
 		easy := calm * requests / max(requests, demand(s.Tenants))
 		s.Load = Load{{5 * sec, easy, easy}, {40 * sec, requests, requests}}
 		s.From, s.To = 15*sec, 40*sec
@@ -248,7 +259,7 @@ func Shared(cores int, cpu, slo time.Duration) []Scenario {
 // Beginning is a flood that begins after 10 s.
 func Beginning() Scenario {
 	s := Shared(1, 5*ms, 250*ms)[1]
-	s.FloodFrom = 10 * sec
+	s.Tenants[0].From = 10 * sec
 	s.Load = Load{{10 * sec, .45, .45}, {40 * sec, demand(s.Tenants), demand(s.Tenants)}}
 	return s
 }

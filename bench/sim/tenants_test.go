@@ -26,10 +26,10 @@ func TestFairShares(t *testing.T) {
 			if s.ID != row.scenario {
 				continue
 			}
-			plain, err := Run(s, named(t, row.strategy), 2, false)
+			plain, err := Run(s, named(t, row.strategy), 2)
 			require.NoError(t, err)
 			s.Fair = true
-			fair, err := Run(s, named(t, row.strategy), 2, false)
+			fair, err := Run(s, named(t, row.strategy), 2)
 			require.NoError(t, err)
 			before, got := Divided(plain.Tenants), Divided(fair.Tenants)
 			require.Greater(t, got.Least, row.least, "%s %+v", s.ID, got)

@@ -18,11 +18,10 @@ const (
 
 // request is one try of a client.
 type request struct {
-	tag   uint64 // changes when the request is over
-	born  int64  // when the client sent it
-	first int64  // when the client sent its first try
-	left  int64  // processor time to go, until it waits or ends
-	io    int64  // time to wait afterwards, which takes no processor
+	born  int64 // when the client sent it
+	first int64 // when the client sent its first try
+	left  int64 // processor time to go, until it waits or ends
+	io    int64 // time to wait afterwards, which takes no processor
 	due   float64
 	class int
 	tries int
@@ -32,9 +31,11 @@ type request struct {
 	work   float64 // processor time that its tenant asked for
 	core   int
 	fate   fate
-	held   *algo.Lease
-	next   *request // in the free list
+	held   algo.Lease
+	gone   bool // it is over
 }
+
+func (r *request) Before(o *request) bool { return r.due < o.due }
 
 // fate is the state of a request.
 type fate uint8
@@ -74,11 +75,9 @@ type world struct {
 	server server
 	gate   Gate
 	stats  stats
-	meter  meter
-	free   *request
 	cost   costs
 	procs  int
-	drawn  []float64 // sums of the shares of the tenants in the arrivals
+	crowd  *Crowd // nil without tenants
 
 	outstanding int // requests that have been sent and have not ended
 	connections int // open connections: idle ones are used again and kept open
@@ -137,7 +136,7 @@ func (w *world) run() {
 
 // happen handles an event of the agenda.
 func (w *world) happen(e event) {
-	if e.arg != nil && e.tag != e.arg.tag {
+	if e.arg != nil && e.arg.gone {
 		return
 	}
 	switch e.do {
@@ -148,8 +147,7 @@ func (w *world) happen(e event) {
 	case tryAgain:
 		w.send(e.arg, w.now)
 	case look:
-		w.stats.look(w)
-		w.meter.write(w)
+		w.stats.limits = append(w.stats.limits, w.gate.limit())
 		w.agenda.add(w.now+int64(lookEvery), look, nil)
 	case freeze:
 		w.server.freeze()
@@ -172,27 +170,7 @@ func (w *world) plan() {
 }
 
 // newRequest is the first try of a client.
-func (w *world) newRequest(at int64) *request {
-	r := w.take()
-	r.first, r.class = at, w.classOf()
-	return r
-}
-
-func (w *world) take() *request {
-	r := w.free
-	if r == nil {
-		r = new(request)
-	} else {
-		w.free = r.next
-	}
-	*r = request{tag: r.tag + 1}
-	return r
-}
-
-func (w *world) drop(r *request) {
-	r.tag++
-	r.next, w.free = w.free, r
-}
+func (w *world) newRequest(at int64) *request { return &request{first: at, class: w.classOf()} }
 
 // classOf draws a class from the shares of the scenario.
 func (w *world) classOf() int {
@@ -240,7 +218,7 @@ func (w *world) over(r *request) {
 	took := w.now - r.born
 	late := w.Patience > 0 && took > int64(w.Patience)
 	if r.fate == rejected {
-		w.stats.reject(w, r)
+		w.stats.at(r.born).rejected++
 		if !late {
 			w.retry(r.first, r.class, r.tries)
 		}
@@ -249,7 +227,7 @@ func (w *world) over(r *request) {
 		w.stats.complete(w, r, took, late)
 	}
 	w.outstanding--
-	w.drop(r)
+	r.gone = true
 	if w.Clients > 0 {
 		w.agenda.add(w.now+clientTurn, tryAgain, w.newRequest(w.now))
 	}
@@ -264,8 +242,6 @@ func (w *world) retry(first int64, class, tries int) {
 	if tries >= w.Retries {
 		return
 	}
-	r := w.take()
-	r.first, r.class, r.tries = first, class, tries+1
 	wait := float64(100*time.Millisecond) * math.Exp2(float64(tries)) * (0.5 + w.rng.Float64())
-	w.agenda.add(w.now+int64(wait), tryAgain, r)
+	w.agenda.add(w.now+int64(wait), tryAgain, &request{first: first, class: class, tries: tries + 1})
 }

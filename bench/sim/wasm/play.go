@@ -50,8 +50,7 @@ type page struct {
 	Lanes    []lane   `json:"lanes"`
 }
 
-// contestant is a strategy with its words. Strategies that read the use of the processor
-// are left out: a browser has no files in which the simulator could write it.
+// contestant is a strategy with its words.
 type contestant struct {
 	title, about string
 	by           sim.Strategy
@@ -90,11 +89,11 @@ func play(s settings) (page, error) {
 		About: fmt.Sprintf("One processor, which answers %.0f requests a second. An answer after %v is late; clients wait %v.",
 			scenario.Capacity(), scenario.SLO, scenario.Patience)}
 	for _, c := range contestants(s.Fixed) {
-		r, err := sim.Run(scenario, c.by, 1, true)
+		r, err := sim.Run(scenario, c.by, 1)
 		if err != nil {
 			return p, err
 		}
-		p.Lanes = append(p.Lanes, lane{c.by.Name, c.title, c.about, r.Trace.Goodput, says(r), r.Goodput / r.Possible})
+		p.Lanes = append(p.Lanes, lane{c.by.Name, c.title, c.about, r.Seconds, says(r), r.Goodput / r.Possible})
 	}
 	return p, nil
 }

@@ -21,27 +21,27 @@ import (
 )
 
 // changes are the constants, and the values that replace theirs.
-var changes = []struct{ name, is, low, high string }{
-	{"waitShare", "0.7", "0.5", "0.9"},
-	{"drainShare", "0.85", "0.7", "1.0"},
-	{"minWide", "20", "10", "40"},
-	{"maxWide", "96", "48", "1000"},
-	{"minClosed", "6", "3", "12"},
-	{"polled", "40.0", "20.0", "80.0"},
-	{"demandOpen", "1.0", "0.9", "1.1"},
-	{"demandClosed", "1.15", "1.05", "1.3"},
-	{"idleBelow", "0.97", "0.0", "1.0"},
-	{"usageMemory", "0.2", "0.05", "0.8"},
-	{"closedTime", "0.5", "0.125", "2.0"},
-	{"queueUpdateEvery", "int64(10 * time.Millisecond)", "int64(2 * time.Millisecond)", "int64(50 * time.Millisecond)"},
-	{"queueUpdateLatest", "int64(time.Second)", "int64(250 * time.Millisecond)", "int64(4 * time.Second)"},
-	{"minArrivals", "10", "2", "40"},
-	{"costMemory", "5.0", "1.25", "20.0"},
-	{"memoryRequests", "100", "25", "400"},
-	{"minMemory", "0.1", "0.025", "0.4"},
-	{"maxMemory", "2.0", "0.5", "8.0"},
-	{"quietRate", "100.0", "0.0", "1e9"},
-	{"outsideHandler", "100e-6", "0.0", "1e-3"},
+var changes = []struct{ name, low, high string }{
+	{"waitShare", "0.5", "0.9"},
+	{"drainShare", "0.7", "1.0"},
+	{"minWide", "10", "40"},
+	{"maxWide", "48", "1000"},
+	{"minClosed", "3", "12"},
+	{"polled", "20.0", "80.0"},
+	{"demandOpen", "0.9", "1.1"},
+	{"demandClosed", "1.05", "1.3"},
+	{"idleBelow", "0.0", "1.0"},
+	{"usageMemory", "0.05", "0.8"},
+	{"closedTime", "0.125", "2.0"},
+	{"queueUpdateEvery", "int64(2 * time.Millisecond)", "int64(50 * time.Millisecond)"},
+	{"queueUpdateLatest", "int64(250 * time.Millisecond)", "int64(4 * time.Second)"},
+	{"minArrivals", "2", "40"},
+	{"costMemory", "1.25", "20.0"},
+	{"memoryRequests", "25", "400"},
+	{"minMemory", "0.025", "0.4"},
+	{"maxMemory", "0.5", "8.0"},
+	{"quietRate", "0.0", "1e9"},
+	{"outsideHandler", "0.0", "1e-3"},
 }
 
 const intro = `Default in %d scenarios of the simulator, one seed each, as it is and with one constant of
@@ -104,7 +104,7 @@ func compare() error {
 	_, _ = fmt.Fprintf(out, "as it is\t\t\t%s\n", count(before))
 	for _, c := range changes {
 		for _, value := range []string{c.low, c.high} {
-			text, err := replace(string(source), c.name, c.is, value)
+			text, is, err := replace(string(source), c.name, value)
 			if err != nil {
 				return err
 			}
@@ -112,7 +112,7 @@ func compare() error {
 			if err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", c.name, short(c.is), short(value), count(after),
+			_, _ = fmt.Fprintf(out, "%s\t%s\t%s\t%s\t%s\t%s\n", c.name, short(is), short(value), count(after),
 				moved(before, after), moved(after, before))
 			fmt.Fprintln(os.Stderr, c.name, value)
 		}
@@ -120,18 +120,13 @@ func compare() error {
 	return nil
 }
 
-// replace gives a constant of a Go source another value, by its place in its line.
-func replace(source, name, is, value string) (string, error) {
-	line := regexp.MustCompile(`(?m)^\s[\w, ]*\b` + name + `\b[\w, ]*=.*$`).FindString(source)
-	names, values, _ := strings.Cut(strings.SplitN(line, "//", 2)[0], "=")
-	all := strings.Split(strings.TrimSpace(values), ", ")
-	for i, n := range strings.Split(names, ",") {
-		if strings.TrimSpace(n) == name && all[i] == is {
-			all[i] = value
-			return strings.Replace(source, line, names+"= "+strings.Join(all, ", "), 1), nil
-		}
+// replace gives a constant of a Go source another value, and returns the one that it had.
+func replace(source, name, value string) (text, is string, err error) {
+	at := regexp.MustCompile(`(?m)^\t` + name + ` +=(.*?)(//.*)?$`).FindStringSubmatchIndex(source)
+	if at == nil {
+		return "", "", fmt.Errorf("%s: no constant %s", file, name)
 	}
-	return "", fmt.Errorf("%s: no constant %s = %s", file, name, is)
+	return source[:at[2]] + " " + value + " " + source[at[3]:], strings.TrimSpace(source[at[2]:at[3]]), nil
 }
 
 // changed builds this program with another source of RunQueue and runs it.

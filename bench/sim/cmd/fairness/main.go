@@ -1,7 +1,7 @@
-// Fairness plays the scenarios with tenants of the simulator, with and without fair
-// shares, and prints a table. With -out DIR it draws a picture of a flood there.
+// Fairness plays the scenarios with tenants of the simulator with Default, with and without
+// fair shares, and prints a table. With -out DIR it draws a picture of a flood there.
 //
-//	go run ./sim/cmd/fairness [-out DIR] [-strategy NAME]
+//	go run ./sim/cmd/fairness [-out DIR]
 package main
 
 import (
@@ -22,13 +22,14 @@ import (
 
 func main() {
 	out := flag.String("out", "", "directory for fairness.svg; empty: none")
-	name := flag.String("strategy", "Default", "the strategy")
 	flag.Parse()
-	if err := run(*out, *name); err != nil {
+	if err := run(*out); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
+
+var strategy = sim.Strategies()[0] // Default
 
 // servers are the servers of the table: cores, processor time of a request, SLO.
 var servers = []struct {
@@ -54,33 +55,30 @@ capacities (.98 of that without shares). "names" shows what shares cannot do: a 
 names has 10 000 shares.
 `
 
-func run(out, name string) error {
-	var by sim.Strategy
-	for _, s := range sim.Strategies() {
-		if s.Name == name {
-			by = s
-		}
-	}
-	if by.Name == "" {
-		return fmt.Errorf("no such strategy: %s", name)
-	}
-	if err := table(by); err != nil || out == "" {
+func run(out string) error {
+	if err := table(); err != nil || out == "" {
 		return err
 	}
-	return picture(by, filepath.Join(out, "fairness.svg"))
+	return picture(filepath.Join(out, "fairness.svg"))
 }
 
-func table(by sim.Strategy) error {
+func table() error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	defer func() { _ = out.Flush() }()
 	_, _ = fmt.Fprint(out, intro)
 	for _, s := range servers {
 		_, _ = fmt.Fprintf(out, "\n%v of processor time, %d cores, SLO %v\t\tleast\tJain\tserved\n", s.cpu, s.cores, s.slo)
 		for _, sc := range sim.Shared(s.cores, s.cpu, s.slo) {
-			before, after, err := compare(sc, by)
-			if err != nil {
-				return err
+			var f [2]sim.Fairness // without and with shares
+			for i := range f {
+				sc.Fair = i == 1
+				r, err := sim.Run(sc, strategy, 1)
+				if err != nil {
+					return err
+				}
+				f[i] = sim.Divided(r.Tenants)
 			}
+			before, after := f[0], f[1]
 			_, _ = fmt.Fprintf(out, "%s\t%s\t%.2f / %.2f%s\t%.3f / %.3f%s\t%.3f / %.3f%s\n", sc.ID, sc.About,
 				before.Least, after.Least, mark(after.Least < .95), before.Jain, after.Jain, mark(after.Jain < .98),
 				before.All, after.All, mark(after.All < .98*before.All))
@@ -96,22 +94,8 @@ func mark(missed bool) string {
 	return ""
 }
 
-// compare is the fairness without and with shares.
-func compare(s sim.Scenario, by sim.Strategy) (before, after sim.Fairness, err error) {
-	plain, err := sim.Run(s, by, 1, false)
-	if err != nil {
-		return before, after, err
-	}
-	s.Fair = true
-	fair, err := sim.Run(s, by, 1, false)
-	if err != nil {
-		return before, after, err
-	}
-	return sim.Divided(plain.Tenants), sim.Divided(fair.Tenants), nil
-}
-
 // picture shows ten tenants, of which one begins to flood.
-func picture(by sim.Strategy, path string) error {
+func picture(path string) error {
 	var panels []*plot.Plot
 	for _, fair := range []bool{false, true} {
 		s := sim.Beginning()
@@ -120,7 +104,7 @@ func picture(by sim.Strategy, path string) error {
 		for _, t := range s.Tenants[1:] {
 			demand += t.Load
 		}
-		r, err := sim.Run(s, by, 1, false)
+		r, err := sim.Run(s, strategy, 1)
 		if err != nil {
 			return err
 		}
