@@ -11,6 +11,7 @@ package loadgen
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -35,9 +36,31 @@ type Config struct {
 	MaxOpen int           // most connections; arrivals beyond fail at once
 	Open    int           // connections that are open when the load begins, as those of a pool are
 	Seed    uint64
-	// Decided, if set, is called with each answer as soon as it is known, out of
-	// order and from many goroutines.
-	Decided func(Answer)
+}
+
+// arrivals are the instants at which requests are due, in order.
+func (c *Config) arrivals() iter.Seq[time.Duration] {
+	return func(yield func(due time.Duration) bool) {
+		rng, begin := rand.New(rand.NewPCG(c.Seed, 1)), time.Duration(0)
+		for _, p := range c.Phases {
+			for due := p.after(begin, rng); due < begin+p.Duration; due = p.after(due, rng) {
+				for range max(p.Burst, 1) {
+					if !yield(due) {
+						return
+					}
+				}
+			}
+			begin += p.Duration
+		}
+	}
+}
+
+// mean is about how many requests are due.
+func (c *Config) mean() (n float64) {
+	for _, p := range c.Phases {
+		n += p.Rate * p.Duration.Seconds()
+	}
+	return n
 }
 
 // Answer is the result of one request.
@@ -62,7 +85,8 @@ func (a Answer) OK(slo time.Duration) bool {
 // patrol is how often the requests that have taken too long are looked for.
 const patrol = 5 * time.Millisecond
 
-// Run sends the phases and returns an answer for each request, in order.
+// Run sends the phases and returns an answer for each request, in order. Requests that are overdue,
+// because the process did not run, go out at once: their time counts from when they were due.
 func Run(c Config) ([]Answer, error) {
 	if c.Timeout <= 0 {
 		return nil, fmt.Errorf("loadgen: the timeout is %v, want more than 0", c.Timeout)
@@ -75,10 +99,14 @@ func Run(c Config) ([]Answer, error) {
 		return nil, err
 	}
 	g.start = time.Now()
-	for _, p := range c.Phases {
-		if err = g.send(p); err != nil {
+	for due := range c.arrivals() {
+		g.waitFor(due)
+		if len(g.answers) == cap(g.answers) {
+			err = errFull
 			break
 		}
+		g.ask(due)
+		g.sweep()
 	}
 	for g.swept < len(g.answers) && g.undecided.Load() > 0 {
 		time.Sleep(patrol)
@@ -92,28 +120,19 @@ func Run(c Config) ([]Answer, error) {
 // returns the answers once all are there: Run for a protocol that this package does not speak. It
 // costs a goroutine for each request.
 func Paced(c Config, send func() (status int16)) []Answer {
-	total, rng := 0.0, rand.New(rand.NewPCG(c.Seed, 1))
-	for _, p := range c.Phases {
-		total += p.Rate * p.Duration.Seconds()
-	}
-	all := make([]Answer, 0, int(total*1.2)+1000)
+	all := make([]Answer, 0, int(c.mean()*1.2)+1000)
 	var calls sync.WaitGroup
-	start, begin := time.Now(), time.Duration(0)
-	for _, p := range c.Phases {
-		for due := p.after(begin, rng); due < begin+p.Duration; due = p.after(due, rng) {
-			if wait := due - time.Since(start); wait > early {
-				time.Sleep(wait)
-			}
-			for range max(p.Burst, 1) {
-				if len(all) == cap(all) {
-					break
-				}
-				all = append(all, Answer{At: due})
-				a := &all[len(all)-1]
-				calls.Go(func() { a.Status = send(); a.Took = time.Since(start) - a.At })
-			}
+	start := time.Now()
+	for due := range c.arrivals() {
+		if wait := due - time.Since(start); wait > early {
+			time.Sleep(wait)
 		}
-		begin += p.Duration
+		if len(all) == cap(all) {
+			break
+		}
+		all = append(all, Answer{At: due})
+		a := &all[len(all)-1]
+		calls.Go(func() { a.Status = send(); a.Took = time.Since(start) - a.At })
 	}
 	calls.Wait()
 	return all
@@ -130,19 +149,16 @@ func newGenerator(c Config) (*generator, error) {
 	if c.Open < 0 || c.Open > c.MaxOpen {
 		return nil, fmt.Errorf("loadgen: Open is %d, want 0 to MaxOpen, %d", c.Open, c.MaxOpen)
 	}
-	total := 0.0
 	for _, p := range c.Phases {
 		if !(p.Rate >= 0) || math.IsInf(p.Rate, 0) || p.Duration < 0 {
 			return nil, fmt.Errorf("loadgen: a phase is %g a second for %v, want 0 or more of both", p.Rate, p.Duration)
 		}
-		total += p.Rate * p.Duration.Seconds()
 	}
 	return &generator{
 		host:    u.Host,
 		request: []byte("GET " + u.RequestURI() + " HTTP/1.1\r\nHost: " + u.Host + "\r\n\r\n"),
-		maxOpen: int64(c.MaxOpen), timeout: c.Timeout, decided: c.Decided,
-		rng:     rand.New(rand.NewPCG(c.Seed, 1)),
-		answers: make([]Answer, 0, int(total*1.1)+1000),
+		maxOpen: int64(c.MaxOpen), timeout: c.Timeout,
+		answers: make([]Answer, 0, int(c.mean()*1.1)+1000),
 	}, nil
 }
 
@@ -154,14 +170,11 @@ type generator struct {
 	request []byte
 	timeout time.Duration
 	maxOpen int64
-	decided func(Answer)
-	rng     *rand.Rand
 
 	start   time.Time
-	begin   time.Duration // of the phase
-	answers []Answer      // grows only within its capacity: pointers stay
-	swept   int           // all before it are decided
-	flying  []*conn       // of each answer, its connection
+	answers []Answer // grows only within its capacity: pointers stay
+	swept   int      // all before it are decided
+	flying  []*conn  // of each answer, its connection
 	conns   []*conn
 
 	open, undecided atomic.Int64
@@ -170,25 +183,6 @@ type generator struct {
 }
 
 var errFull = errors.New("loadgen: more arrivals than a Poisson process makes")
-
-// send sends each request of a phase when it is due. Requests that are overdue,
-// because the process did not run, go out at once: their time counts from when
-// they were due.
-func (g *generator) send(p Phase) error {
-	end := g.begin + p.Duration
-	for due := p.after(g.begin, g.rng); due < end; due = p.after(due, g.rng) {
-		g.waitFor(due)
-		for range max(p.Burst, 1) {
-			if len(g.answers) == cap(g.answers) {
-				return errFull
-			}
-			g.ask(due)
-			g.sweep()
-		}
-	}
-	g.begin = end
-	return nil
-}
 
 // after is when the next arrival is due.
 func (p Phase) after(due time.Duration, rng *rand.Rand) time.Duration {
@@ -271,9 +265,6 @@ func (g *generator) settle(c *conn, status int16) bool {
 func (g *generator) decide(a *Answer, took time.Duration, status int16) {
 	a.Took, a.Status = took, status
 	g.undecided.Add(-1)
-	if g.decided != nil {
-		g.decided(*a)
-	}
 }
 
 // sweep gives up requests that have taken too long. All have the same timeout, so the

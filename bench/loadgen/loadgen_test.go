@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -38,16 +37,8 @@ func TestOpenLoop(t *testing.T) {
 
 // arrivals is how many requests c makes: that depends on the seed alone.
 func arrivals(c Config) (n int) {
-	g, err := newGenerator(c)
-	if err != nil {
-		return 0
-	}
-	begin := time.Duration(0)
-	for _, p := range c.Phases {
-		for due := p.after(begin, g.rng); due < begin+p.Duration; due = p.after(due, g.rng) {
-			n++
-		}
-		begin += p.Duration
+	for range c.arrivals() {
+		n++
 	}
 	return n
 }
@@ -123,7 +114,8 @@ func TestTimeoutWithoutArrivals(t *testing.T) {
 	require.Equal(t, []Answer{{Took: c.Timeout, Status: TimedOut}}, g.answers)
 }
 
-// TestMostOpen: no more connections than allowed, and the rest fails at once.
+// TestMostOpen: no more connections than allowed, and the rest fails at once: the server
+// answers none before all have been asked.
 func TestMostOpen(t *testing.T) {
 	all := make(chan struct{})
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -132,15 +124,18 @@ func TestMostOpen(t *testing.T) {
 	})
 	c := shortly(url, 100)
 	c.MaxOpen = 3
-	var refused atomic.Int64
-	c.Decided = func(a Answer) {
-		if a.Status == NoConn && refused.Add(1) == int64(arrivals(c)-3) {
-			close(all)
-		}
-	}
-	answers, err := Run(c)
+	g, err := newGenerator(c)
 	require.NoError(t, err)
-	require.Equal(t, map[int16]int{200: 3, NoConn: arrivals(c) - 3}, statuses(answers))
+	g.start = time.Now()
+	for due := range c.arrivals() {
+		g.ask(due)
+	}
+	close(all)
+	for g.undecided.Load() > 0 {
+		time.Sleep(patrol)
+	}
+	g.close()
+	require.Equal(t, map[int16]int{200: 3, NoConn: arrivals(c) - 3}, statuses(g.answers))
 }
 
 // TestReuse: a connection serves one request after the other.
@@ -161,31 +156,6 @@ func TestReuse(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, opened.Load())
 	require.Greater(t, statuses(answers)[200], 1)
-}
-
-// TestDecided: it is called once for each answer, with that answer.
-func TestDecided(t *testing.T) {
-	c := shortly(serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.RawQuery, "slow") {
-			<-r.Context().Done()
-		}
-		done(w, r)
-	}), 100)
-	for _, path := range []string{"", "?slow"} {
-		c := c
-		c.URL += path
-		c.Timeout = 300 * time.Millisecond
-		told := make(chan Answer, 1000)
-		c.Decided = func(a Answer) { told <- a }
-		answers, err := Run(c)
-		require.NoError(t, err)
-		close(told)
-		var list []Answer
-		for a := range told {
-			list = append(list, a)
-		}
-		require.ElementsMatch(t, answers, list)
-	}
 }
 
 func TestConfig(t *testing.T) {
