@@ -137,7 +137,7 @@ overload: ## limiters before a real, overloaded server; 40 minutes; OUT=docs dra
 
 # Traffic that is not a Poisson process, clients that retry, a container's quota (as root), 2 to 16
 # processors over HTTP/1.1, HTTP/2 and TLS; those that the machine lacks are left out. A part of it:
-#   make overload-cores KINDS=burst,closed,slowbody,events,listener LENGTH=2
+#   make overload-cores KINDS=burst,closed,slowbody,events LENGTH=2
 overload-cores: ## the same under bursts, retries, slow clients, quotas, and on 2 to 16 processors; 40 minutes
 	@GO="$(GO)" KINDS="$(KINDS)" PROCS="$(PROCS)" PROTOCOLS="$(PROTOCOLS)" WORK="$(WORK)" LIMITERS="$(LIMITERS)" LENGTH="$(LENGTH)" \
 	  sh bench/overload/run.sh cores

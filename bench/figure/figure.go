@@ -14,7 +14,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
@@ -73,6 +72,7 @@ type Line struct {
 	Width  float64 // points
 	Filled bool    // the space below it
 	Steps  bool
+	Glyph  draw.GlyphDrawer // at each point, or nil
 }
 
 // Add draws lines, in order, each on top of those before it. A line without points is left out.
@@ -81,7 +81,7 @@ func Add(p *plot.Plot, lines ...Line) error {
 		if len(l.Points) == 0 {
 			continue
 		}
-		drawn, err := plotter.NewLine(l.Points)
+		drawn, marks, err := plotter.NewLinePoints(l.Points)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,13 @@ func Add(p *plot.Plot, lines ...Line) error {
 			drawn.StepStyle = plotter.PreStep
 		}
 		p.Add(drawn)
-		p.Legend.Add(l.Name+"  ", drawn)
+		thumbs := []plot.Thumbnailer{drawn}
+		if l.Glyph != nil {
+			marks.Shape, marks.Color, marks.Radius = l.Glyph, l.Color, vg.Points(2.5)
+			p.Add(marks)
+			thumbs = append(thumbs, marks)
+		}
+		p.Legend.Add(l.Name+"  ", thumbs...)
 	}
 	return nil
 }
@@ -104,11 +110,6 @@ func Blank(canvas vg.CanvasSizer) draw.Canvas {
 	whole.SetColor(White)
 	whole.Fill(whole.Path())
 	return whole
-}
-
-// Text is the style of labels inside a plot.
-func Text(size vg.Length) text.Style {
-	return text.Style{Color: Black, Font: sans(size), XAlign: draw.XLeft, YAlign: draw.YCenter, Handler: plot.DefaultTextHandler}
 }
 
 func sans(size vg.Length) font.Font {

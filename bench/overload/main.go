@@ -1,7 +1,7 @@
 // Command overload measures the part of a real server's capacity that limiters keep under far
 // higher demand: a server process and clients that give up.
 //
-//	overload -server PROGRAM -matrix -json FILE     a server and an open-loop generator, on a
+//	overload -server PROGRAM -json FILE             a server and an open-loop generator, on a
 //	                                                processor each
 //	overload -report DIR -json FILE                 what those figures say, and their picture
 //	overload -server PROGRAM -kinds burst,closed    other traffic, and several processors
@@ -27,7 +27,6 @@ var (
 	limiters = flag.String("limiter", "none,default", "limiters, with /listener at the socket, with /grpc or /tap over gRPC")
 	seconds  = flag.Float64("seconds", 6, "length of the overload, or of each measurement of a table")
 	records  = flag.String("json", "", "append the figures to this file")
-	whole    = flag.Bool("matrix", false, "all handlers, limiters and loads; -work, -limiter, -loads restrict it")
 	seed     = flag.Uint64("seed", 1, "of the arrivals")
 	page     = flag.String("report", "", "measure nothing; print what the figures in -json say, and draw their picture into this directory")
 	kinds    = flag.String("kinds", "", "tables to measure instead; all: "+allKinds)

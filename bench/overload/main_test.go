@@ -39,7 +39,7 @@ func set[T any](t *testing.T, flag *T, value T) {
 	*flag = value
 }
 
-// TestSender: over HTTP and TLS a request names its tenant, class and cost, and a client that gives
+// TestSender: over HTTP and TLS a request names its tenant and cost, and a client that gives
 // up is no denial.
 func TestSender(t *testing.T) {
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -49,7 +49,7 @@ func TestSender(t *testing.T) {
 		case "denied":
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
-			if r.Header.Get("Priority") != "u=7" || r.Header.Get("X-Cost") != "20" {
+			if r.Header.Get("X-Cost") != "20" {
 				w.WriteHeader(http.StatusBadRequest)
 			}
 		}
@@ -60,9 +60,9 @@ func TestSender(t *testing.T) {
 	for way, server := range map[string]*httptest.Server{"": plain, "TLS": encrypted, manyClients: encrypted} {
 		s, err := newSender(server.Listener.Addr().String(), way)
 		require.NoError(t, err)
-		require.EqualValues(t, 200, s.send("t", "u=7", 20, time.Minute), way)
-		require.EqualValues(t, 503, s.send("denied", "", 0, time.Minute), way)
-		require.Equal(t, loadgen.TimedOut, s.send("slow", "", 0, 100*time.Millisecond), way)
+		require.EqualValues(t, 200, s.send("t", 20, time.Minute), way)
+		require.EqualValues(t, 503, s.send("denied", 0, time.Minute), way)
+		require.Equal(t, loadgen.TimedOut, s.send("slow", 0, 100*time.Millisecond), way)
 		s.close()
 	}
 }

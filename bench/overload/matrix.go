@@ -76,8 +76,7 @@ func matrix() (all []group) {
 		group{"100us", rejects, []float64{5, 10}, 3}, group{"proxy", rejects, []float64{5}, 3})
 }
 
-// chosen is the matrix, restricted to the flags that were given, or else all
-// that the flags name.
+// chosen is the matrix, restricted to the flags that were given.
 func chosen() (all []group, err error) {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
@@ -85,12 +84,6 @@ func chosen() (all []group, err error) {
 	times, err := parseLoads()
 	if err != nil {
 		return nil, err
-	}
-	if !*whole {
-		for _, work := range wanted {
-			all = append(all, group{work, limiters, times, *seconds})
-		}
-		return all, nil
 	}
 	for _, g := range matrix() {
 		if given["seconds"] {

@@ -16,14 +16,14 @@ import (
 type server struct {
 	cmd    *exec.Cmd
 	addr   string
-	said   *tail
+	said   bytes.Buffer
 	exited chan struct{} // closed when it has
 	err    error         // why, then
 }
 
 func startServer(cmd *exec.Cmd) (*server, error) {
-	s := &server{cmd: cmd, said: &tail{}, exited: make(chan struct{})}
-	cmd.Stderr = s.said
+	s := &server{cmd: cmd, exited: make(chan struct{})}
+	cmd.Stderr = &s.said
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *server) stop() error {
 }
 
 func (s *server) ended() error {
-	return fmt.Errorf("%s ended: %s; it said: %s", strings.Join(s.cmd.Args, " "), s.cmd.ProcessState, s.said.last())
+	return fmt.Errorf("%s ended: %s; it said: %s", strings.Join(s.cmd.Args, " "), s.cmd.ProcessState, last(s.said.String()))
 }
 
 // cpu is the processor time that the process has used, in steps of 10 ms; Linux only.
@@ -90,22 +90,13 @@ func spinOf(cmd *exec.Cmd) (string, error) {
 	return s.addr, nil
 }
 
-// tail keeps the end of its input. The peers log as they like: that
-// is shown only if the server fails.
-type tail struct{ buf []byte }
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.buf = append(t.buf, p...)
-	t.buf = t.buf[max(0, len(t.buf)-4096):]
-	return len(p), nil
-}
-
-// last is the last line, of a panic the first that is known.
-func (t *tail) last() string {
-	if at := bytes.Index(t.buf, []byte("panic: ")); at >= 0 {
-		first, _, _ := bytes.Cut(t.buf[at:], []byte("\n"))
-		return string(first)
+// last is the last line of what a server has said, of a panic the first that is known. The peers log
+// as they like: that is shown only if the server fails.
+func last(said string) string {
+	if _, rest, panicked := strings.Cut(said, "panic: "); panicked {
+		first, _, _ := strings.Cut(rest, "\n")
+		return "panic: " + first
 	}
-	lines := strings.Split(strings.TrimSpace(string(t.buf)), "\n")
-	return lines[len(lines)-1]
+	said = strings.TrimSpace(said)
+	return said[strings.LastIndexByte(said, '\n')+1:]
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -41,6 +42,7 @@ func readResults(path string) (r results, err error) {
 		}
 		r.add(l.figures)
 	}
+	r.sort()
 	return r, lines.Err()
 }
 
@@ -68,51 +70,41 @@ func (r results) find(work, limiter string, times float64) (figures, bool) {
 // section is a handler over one transport.
 type section struct{ work, transport string }
 
-// sections are the sections that have cells: HTTP first, the handlers in the
-// order of the matrix, others in the order of their records.
+// sort puts HTTP first, and the handlers and limiters into the order of the matrix, others behind.
+func (r *results) sort() {
+	var works []string
+	for _, g := range matrix() {
+		works = append(works, g.work)
+	}
+	limiters := slices.Concat(rejects, ourLimiters, []string{"default/listener"}, ownParts, peerLimiters, rpcLimiters)
+	place := func(order []string, s string) int {
+		if at := slices.Index(order, s); at >= 0 {
+			return at
+		}
+		return len(order)
+	}
+	slices.SortStableFunc(r.cells, func(a, b figures) int {
+		return cmp.Or(cmp.Compare(b.Transport, a.Transport), place(works, a.Work)-place(works, b.Work),
+			place(limiters, a.Limiter)-place(limiters, b.Limiter), cmp.Compare(a.Times, b.Times))
+	})
+}
+
+// sections are the sections that have cells.
 func (r results) sections() (all []section) {
 	for _, f := range r.cells {
 		if s := (section{f.Work, f.Transport}); !slices.Contains(all, s) {
 			all = append(all, s)
 		}
 	}
-	var order []string
-	for _, g := range matrix() {
-		order = append(order, g.work)
-	}
-	place := func(s section) int {
-		at := slices.Index(order, s.work)
-		if at < 0 {
-			at = len(order)
-		}
-		if s.transport == "grpc" {
-			at += 1000
-		}
-		return at
-	}
-	slices.SortStableFunc(all, func(a, b section) int { return place(a) - place(b) })
 	return all
 }
 
-// of are the cells of a section, by limiter and load.
+// of are the cells of a section.
 func (r results) of(s section) (cells []figures) {
-	order := slices.Concat(rejects, ourLimiters, []string{"default/listener"}, ownParts, peerLimiters, rpcLimiters)
-	place := func(f figures) int {
-		if at := slices.Index(order, f.Limiter); at >= 0 {
-			return at
-		}
-		return len(order)
-	}
 	for _, f := range r.cells {
 		if f.Work == s.work && f.Transport == s.transport {
 			cells = append(cells, f)
 		}
 	}
-	slices.SortStableFunc(cells, func(a, b figures) int {
-		if d := place(a) - place(b); d != 0 {
-			return d
-		}
-		return int(100*a.Times) - int(100*b.Times)
-	})
 	return cells
 }

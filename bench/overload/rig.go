@@ -90,7 +90,7 @@ func (r rig) fast() bool { return r.way() == "" || r.way() == "listener" }
 
 func (r rig) url() string { return "http://" + r.addr + "/" }
 
-func (r rig) once() int16 { return r.send("", "", 0, r.patience) }
+func (r rig) once() int16 { return r.send("", 0, r.patience) }
 
 // run sends the phases. open is the number of connections that are there before.
 func (r rig) run(open int, phases ...loadgen.Phase) ([]loadgen.Answer, error) {

@@ -26,7 +26,7 @@ if [ "$tables" = cores ]; then
   [ -n "${PROCS:-}" ] && set -- "$@" -procs "$PROCS"
   [ -n "${PROTOCOLS:-}" ] && set -- "$@" -protocols "$PROTOCOLS"
   "$dir/overload" "$@" -seconds "${LENGTH:-3}" \
-    -kinds "${KINDS:-pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores}"
+    -kinds "${KINDS:-pools,burst,closed,slowbody,events,metastable,tenants,quota,cores}"
   exit
 fi
 
@@ -36,7 +36,7 @@ taskset -c 0 true 2>/dev/null && taskset -c 1 true 2>/dev/null ||
 records=${RECORDS:-$dir/records}
 [ -n "${LOADS:-}" ] && set -- "$@" -loads "$LOADS"
 [ -n "${LENGTH:-}" ] && set -- "$@" -seconds "$LENGTH"
-taskset -c 1 "$dir/overload" -matrix -json "$records" "$@"
+taskset -c 1 "$dir/overload" -json "$records" "$@"
 status=$?
 # What was measured is written even if cells failed: the report says which.
 [ -s "$records" ] || exit 1

@@ -29,7 +29,7 @@ const manyClients = "HTTP/2 of 100 clients"
 
 const rpcConns = 32
 
-// sender sends single requests, which may name a tenant, a class and a cost.
+// sender sends single requests, which may name a tenant and a cost.
 type sender struct {
 	url     string
 	clients []*http.Client
@@ -78,14 +78,12 @@ func (s *sender) close() {
 }
 
 // send returns the status of the answer as loadgen does. Clients and connections take turns.
-func (s *sender) send(tenant, priority string, cost int, patience time.Duration) int16 {
+func (s *sender) send(tenant string, cost int, patience time.Duration) int16 {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	fields := map[string]string{"x-tenant": tenant, "priority": priority, "x-cost": strconv.Itoa(cost)}
-	for name, value := range fields {
-		if value == "" || value == "0" {
-			delete(fields, name)
-		}
+	fields := map[string]string{}
+	if tenant != "" {
+		fields["x-tenant"], fields["x-cost"] = tenant, strconv.Itoa(max(cost, 1))
 	}
 	if s.conns != nil {
 		var e emptypb.Empty

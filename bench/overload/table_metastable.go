@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/sluice-go/sluice/bench/loadgen"
 )
 
 // The metastable failure: a trigger that ends, and retries that do not let the server
@@ -23,28 +23,11 @@ const (
 	afterIt   = 12 * time.Second
 )
 
-// tally counts requests by the tenth of a second in which their first attempt was sent.
-type tally struct {
-	began         time.Time
-	mu            sync.Mutex
-	offered, good [(beforeIt + triggered + afterIt) / (time.Second / 10)]int
-	inTime        atomic.Int64 // answers
-}
-
-// share is the part of the requests in a span that got an answer in time.
-func (t *tally) share(from, to time.Duration) float64 {
-	offered, good := 0, 0
-	for i := from / (time.Second / 10); i < to/(time.Second/10); i++ {
-		offered, good = offered+t.offered[i], good+t.good[i]
-	}
-	return float64(good) / float64(max(offered, 1))
-}
-
 // recovered is the time after the trigger from which on every second was good; afterIt if none.
-func (t *tally) recovered() time.Duration {
-	end := beforeIt + triggered
+func recovered(all []loadgen.Answer) time.Duration {
+	const end = beforeIt + triggered
 	for d := afterIt - time.Second; d >= 0; d -= time.Second / 10 {
-		if t.share(end+d, end+d+time.Second) < .95 {
+		if share(between(all, end+d, end+d+time.Second), served) < .95 {
 			return d + time.Second
 		}
 	}
@@ -62,14 +45,15 @@ func metastable(r rig) error {
 	}
 	for _, r.limiter = range []string{"none", "default", "aegis", "failsafe", "gozero"} {
 		if err := r.with(func(r rig) error {
-			t := r.storm(rate)
+			all := loadgen.Paced(loadgen.Config{Seed: *seed, Phases: []loadgen.Phase{
+				phase(offered*rate, beforeIt), phase(trigger*rate, triggered), phase(offered*rate, afterIt),
+			}}, r.persist)
 			n, err := r.served()
 			if err != nil {
 				return err
 			}
-			end := beforeIt + triggered
-			fmt.Printf("| %s | %.2f | %.2f | %v | %.1f %% |\n", r.limiter, t.share(time.Second, beforeIt), t.share(end+2*time.Second, end+afterIt),
-				t.recovered(), 100*max(0, 1-float64(t.inTime.Load())/float64(n)))
+			fmt.Printf("| %s | %.2f | %.2f | %v | %.1f %% |\n", r.limiter, share(between(all, time.Second, beforeIt), served),
+				share(after(all, beforeIt+triggered+2*time.Second), served), recovered(all), 100*max(0, 1-float64(count(all, served))/float64(n)))
 			return nil
 		}); err != nil {
 			return err
@@ -78,45 +62,18 @@ func metastable(r rig) error {
 	return nil
 }
 
-// storm sends the load, and the trigger in its midst.
-func (r rig) storm(rate float64) *tally {
-	t := &tally{began: time.Now()}
-	var all sync.WaitGroup
-	for due := time.Duration(0); due < beforeIt+triggered+afterIt; {
-		time.Sleep(time.Until(t.began.Add(due)))
-		tenth := due / (time.Second / 10)
-		all.Go(func() {
-			good := r.persist(t)
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			t.offered[tenth]++
-			if good {
-				t.good[tenth]++
-			}
-		})
-		times := offered
-		if due >= beforeIt && due < beforeIt+triggered {
-			times = trigger
-		}
-		due += time.Duration(rand.ExpFloat64() / (times * rate) * 1e9)
-	}
-	all.Wait()
-	return t
-}
-
 // persist sends a request until it gets an answer in time, or has tried often enough.
-func (r rig) persist(t *tally) bool {
+func (r rig) persist() (status int16) {
 	for i := range attempts {
 		if i > 0 {
 			time.Sleep(time.Duration(rand.Int64N(int64(100 * time.Millisecond << (i - 1)))))
 		}
 		began := time.Now()
 		if r.once() == http.StatusOK && time.Since(began) <= late {
-			t.inTime.Add(1)
-			return true
+			return http.StatusOK
 		}
 	}
-	return false
+	return loadgen.TimedOut
 }
 
 // served is how many requests the handler has served.

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	allKinds     = "pools,burst,large,idle,closed,slowbody,events,listener,price,metastable,tenants,classes,quota,cores"
+	allKinds     = "pools,burst,closed,slowbody,events,metastable,tenants,quota,cores"
 	allProtocols = "HTTP/1.1,HTTP/2," + manyClients + ",TLS"
 	late         = 500 * time.Millisecond // how late an answer of the tables still counts
 	patience     = 2 * time.Second
@@ -20,9 +20,8 @@ const (
 // tables prints a page of tables: traffic that is no Poisson process on one core.
 func tables() error {
 	all := map[string]func(rig) error{
-		"pools": pools, "burst": bursts, "large": largeBurst, "idle": idleConnections, "closed": closedLoops,
-		"slowbody": slowBodies, "events": eventStreams, "listener": listener, "metastable": metastable,
-		"tenants": tenants, "classes": priorities, "quota": quotas, "cores": cores, "price": denialPrices,
+		"pools": pools, "burst": bursts, "closed": closedLoops, "slowbody": slowBodies, "events": eventStreams,
+		"metastable": metastable, "tenants": tenants, "quota": quotas, "cores": cores,
 	}
 	chosen := strings.Split(*kinds, ",")
 	for _, kind := range chosen {
@@ -119,22 +118,6 @@ func closedLoops(r rig) error {
 		}
 	}
 	return nil
-}
-
-// listener compares rejections in the handler and at the socket.
-func listener(r rig) error {
-	heads("Rejections at the socket\n\nAnswers within 50 ms, as a share of the capacity.", "handler", "load", "handler", "socket")
-	r.work = "100us"
-	rate, err := r.full()
-	for _, times := range []float64{2, 5, 10} {
-		if err == nil {
-			err = r.cells(fmt.Sprintf("100us | %gx", times), []string{"default", "default/listener"}, func(r *rig, l string) { r.limiter = l }, func(r rig) (string, error) {
-				all, err := r.steady(.85*rate, times*rate)
-				return fmt.Sprintf("%.2f", float64(count(all, inTime(late/10)))/length().Seconds()/rate), err
-			})
-		}
-	}
-	return err
 }
 
 // cores is the overload on several processors.

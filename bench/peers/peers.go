@@ -135,13 +135,10 @@ func (g Gate) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		leave := g.Enter()
 		if leave == nil {
-			Refuse(w)
+			http.Error(w, "overloaded", http.StatusServiceUnavailable)
 			return
 		}
 		defer leave(false)
 		h.ServeHTTP(w, r)
 	})
 }
-
-// Refuse answers 503 with a text.
-func Refuse(w http.ResponseWriter) { http.Error(w, "overloaded", http.StatusServiceUnavailable) }

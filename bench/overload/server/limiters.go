@@ -1,19 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/sluice-go/sluice/adaptive"
 	"github.com/sluice-go/sluice/adaptive/strategy"
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/peers"
 	"github.com/sluice-go/sluice/httpmw"
-	"github.com/sluice-go/sluice/httpmw/hints"
 )
-
-func split(s string) []string { return strings.Split(s, "+") }
 
 // ours makes a limiter of this library.
 func ours(name string) (algo.Limiter, error) {
@@ -46,10 +43,14 @@ func middleware(name string) (func(http.Handler) http.Handler, algo.Limiter, err
 	if err != nil {
 		return nil, nil, err
 	}
-	limit := httpmw.Limit(l, httpTenant)
-	if classes {
-		trusted := hints.Priority(func(*http.Request) bool { return true })
-		return func(h http.Handler) http.Handler { return trusted(limit(h)) }, l, nil
-	}
-	return limit, l, nil
+	return httpmw.Limit(l, httpTenant), l, nil
+}
+
+// rejects denies everything, to measure the cost of a rejection.
+type rejects struct{}
+
+func (rejects) Acquire(context.Context, string, int64) (algo.Lease, error) {
+	var l algo.Lease
+	l.Reason, l.RetryAfter = algo.Overload, 1
+	return l, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/sluice-go/sluice/grpcmw"
 	tapping "github.com/sluice-go/sluice/grpcmw/early"
-	"github.com/sluice-go/sluice/grpcmw/hints"
 	"github.com/sluice-go/sluice/keyfunc/rpckey"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -45,18 +44,19 @@ var description = grpc.ServiceDesc{
 	}}},
 }
 
-func serveRPC(ln net.Listener, limiter string, w work, tap bool) error {
+func serveRPC(ln net.Listener) error {
+	w, err := workOf(*task)
+	if err != nil {
+		return err
+	}
 	var opts []grpc.ServerOption
-	if limiter != "none" {
-		l, err := ours(limiter)
+	if *name != "none" {
+		l, err := ours(*name)
 		if err != nil {
 			return fmt.Errorf("over gRPC: %w", err)
 		}
-		if classes {
-			opts = hints.PriorityOptions(func(context.Context) bool { return true })
-		}
-		opts = append(opts, grpcmw.ServerOptions(l, rpcTenant)...)
-		if tap {
+		opts = grpcmw.ServerOptions(l, rpcTenant)
+		if *tap {
 			opts = append(opts, grpc.InTapHandle(tapping.TapHandle(l, rpckey.Global())))
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 // shaped is the work of a handler that does more than compute; nil if there is none of that
 // name.
-func shaped(name string, perMS int) func() {
-	cpu := func(d time.Duration) { work{perMS: perMS, cpu: d}.do() }
+func shaped(name string) func() {
+	cpu := func(d time.Duration) { work{cpu: d}.do() }
 	switch name {
 	case "json":
 		return document

@@ -10,16 +10,9 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// shares and classes select the distinctions that the limiters of this library
-// make.
-var shares, classes bool
-
 func options() (all []adaptive.Option) {
-	if shares {
+	if *shares {
 		all = append(all, adaptive.WithFairShares(weightOf))
-	}
-	if classes {
-		all = append(all, adaptive.WithPriorities())
 	}
 	return all
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"fmt"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"time"
 )
 
 // work is the work of a handler.
 type work struct {
-	perMS int           // steps of spin that take a millisecond
 	cpu   time.Duration // processor time
 	io    time.Duration // waiting
 	rare  time.Duration // processor time of one in twenty
@@ -25,7 +25,7 @@ func (w work) do() {
 	if w.rare > 0 && turn.Add(1)%20 == 0 {
 		cpu = w.rare
 	}
-	spin(int(float64(w.perMS) * cpu.Seconds() * 1000))
+	spin(int(float64(*perMS) * cpu.Seconds() * 1000))
 	if w.io > 0 {
 		time.Sleep(w.io)
 	}
@@ -67,19 +67,17 @@ func calibrate() int {
 }
 
 // workOf reads "5ms", "2ms+50ms" (waiting), "mix", or the name of a shape.
-func workOf(s string, perMS int) (work, error) {
-	w := work{perMS: perMS}
+func workOf(s string) (w work, _ error) {
 	if s == "mix" {
 		w.cpu, w.rare = time.Millisecond, 50*time.Millisecond
 		return w, nil
 	}
-	if w.shape = shaped(s, perMS); w.shape != nil {
+	if w.shape = shaped(s); w.shape != nil {
 		return w, nil
 	}
-	var err error
-	for i, part := range split(s) {
-		d, e := time.ParseDuration(part)
-		if e != nil || i > 1 {
+	for i, part := range strings.Split(s, "+") {
+		d, err := time.ParseDuration(part)
+		if err != nil || i > 1 {
 			return w, fmt.Errorf("the work is %q, want a time, two with a plus, mix, json, fanout, bimodal, mutex or proxy", s)
 		}
 		if i == 0 {
@@ -88,5 +86,5 @@ func workOf(s string, perMS int) (work, error) {
 			w.io = d
 		}
 	}
-	return w, err
+	return w, nil
 }
