@@ -9,9 +9,6 @@ import (
 )
 
 func main() {
-	if printFirst() {
-		return
-	}
 	quick := flag.Bool("quick", false, "short samples: half a minute, for a first look")
 	only := flag.String("only", "", "run only the works and attacks whose id matches this expression")
 	procs := flag.String("scaling", "", "measure on these numbers of processors instead, such as 1,2,4,8,16, and print the tables")
@@ -75,7 +72,7 @@ func (r *report) collect(chosen *regexp.Regexp) error {
 	}
 	if chosen.MatchString("memory") {
 		done := announce("Memory")
-		r.prints, r.first = footprints(r.keys), firstDecisions(r.keys)
+		r.prints = footprints(r.keys)
 		done()
 	}
 	for _, a := range attacks() {

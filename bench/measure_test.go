@@ -67,7 +67,7 @@ func TestOursAllocateAsPromised(t *testing.T) {
 		"inflight/" + fixedLimit: 0, "inflight-denied/" + fixedLimit: 0,
 		"adaptive/" + bbrLimit: 0, "adaptive-denied/" + bbrLimit: 0,
 		"adaptive/" + defaultLimit: 0, "adaptive-denied/" + defaultLimit: 0,
-		"throttle/" + throttleOurs: 0, "rolling/" + windowOurs: 0,
+		"throttle/" + throttleOurs: 0,
 	}
 	checked := 0
 	for _, w := range works() {

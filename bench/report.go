@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -19,7 +20,6 @@ type report struct {
 	results []result
 	keys    int // of the footprints
 	prints  []footprint
-	first   []newKeys
 	remote  []remoteCost // of a decision on Redis
 	attacks []attacked
 }
@@ -32,6 +32,8 @@ type attacked struct {
 
 // page writes tables whose cells are separated by tabs.
 type page struct{ *tabwriter.Writer }
+
+func newPage(out io.Writer) page { return page{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)} }
 
 func (p page) row(cells ...any) {
 	for _, c := range cells {
@@ -52,7 +54,7 @@ func (p page) title(format string, args ...any) {
 
 // print writes the losses first.
 func (r report) print(out io.Writer) {
-	p := page{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	p := newPage(out)
 	defer func() { _ = p.Flush() }()
 	r.losses(p)
 	r.targets(p)
@@ -169,14 +171,6 @@ func (r report) memory(p page) {
 	for _, x := range r.prints {
 		p.row(x.library, fmt.Sprintf("%.1f bytes a key", x.bytes))
 	}
-	if len(r.first) > 0 {
-		p.title("First decisions of %d keys, with two readings of the clock; the first of a process (median of 21); a forced cycle of the collector", r.keys)
-		p.row("", "median", "99.9 %", "99.99 %", "longest", fmt.Sprintf("above %v", tooLong), "of a process", "collector")
-	}
-	for _, k := range r.first {
-		p.row(k.library, k.quantile(.5), k.quantile(.999), k.quantile(.9999), k.quantile(1), k.tooSlow(),
-			k.started.Round(100*time.Nanosecond), k.collector.Round(10*time.Microsecond))
-	}
 	if len(r.remote) > 0 {
 		p.title("A decision on Redis: 256 callers, 10 000 keys, 100 000 decisions; the server's own time; MEMORY USAGE with the name")
 		p.row("", "us of the server", "bytes sent", "bytes received", "bytes a key")
@@ -203,13 +197,7 @@ func (r report) head(p page) {
 			}
 		}
 	}
-	libraries := slices.Sorted(func(yield func(string) bool) {
-		for l := range fell {
-			if !yield(l) {
-				return
-			}
-		}
-	})
+	libraries := slices.Sorted(maps.Keys(fell))
 	slices.SortStableFunc(libraries, func(a, b string) int { return cmp.Compare(fell[b], fell[a]) })
 	for i, l := range libraries {
 		if i == 0 {

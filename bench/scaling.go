@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,6 +21,7 @@ func scaled(cores int) []work {
 	all[1].title, all[2].title = "1024 keys", "131 072 keys"
 	for i := range all {
 		all[i].id, all[i].cores = "scaling", cores
+		all[i].title += fmt.Sprintf(" on %d processors, a goroutine on each", cores)
 	}
 	return all
 }
@@ -32,19 +34,19 @@ func scaling(list string, p plan) error {
 		return err
 	}
 	quiet()
-	byProcs := make([][]result, len(procs))
-	for i, n := range procs {
+	out := newPage(os.Stdout)
+	for _, n := range procs {
 		for _, w := range scaled(n) {
-			done := announce(fmt.Sprintf("%s, processors: %d", w.title, n))
+			done := announce(w.title)
 			res, err := measure(w, p)
 			done()
 			if err != nil {
 				return err
 			}
-			byProcs[i] = append(byProcs[i], res)
+			res.table(out)
+			_ = out.Flush()
 		}
 	}
-	fmt.Print(scalingTables(procs, byProcs))
 	return nil
 }
 
@@ -63,30 +65,4 @@ func processors(list string, most int) (procs []int, err error) {
 		return nil, fmt.Errorf("-scaling is %q, but this machine has only %d processors", list, most)
 	}
 	return procs, nil
-}
-
-// scalingTables has a table for each work: by contender and number of processors the
-// nanoseconds for a decision, and the same over the floor beside it.
-func scalingTables(procs []int, byProcs [][]result) string {
-	var b strings.Builder
-	m := thisMachine()
-	fmt.Fprintf(&b, "# Decisions on several processors\n\nWritten by `make bench BENCH='-scaling ...'` on %s, %d processors (%s).\n\n", m.CPU, m.Cores, m.System)
-	b.WriteString("A goroutine on each processor, all on the same limiter. Wall time for one decision of all\n" +
-		"together, in nanoseconds (median), and in parentheses the multiple of the floor.\n")
-	for i, first := range byProcs[0] {
-		fmt.Fprintf(&b, "\n## %s\n\n| on processors: |", first.title)
-		for _, n := range procs {
-			fmt.Fprintf(&b, " %d |", n)
-		}
-		b.WriteString("\n|---|" + strings.Repeat("--:|", len(procs)) + "\n")
-		for k, row := range first.rows {
-			fmt.Fprintf(&b, "| %s |", row.name)
-			for j := range procs {
-				res := byProcs[j][i]
-				fmt.Fprintf(&b, " %.1f (%.2f) |", res.rows[k].median(), res.overFloor(res.rows[k]))
-			}
-			b.WriteString("\n")
-		}
-	}
-	return b.String()
 }

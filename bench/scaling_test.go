@@ -15,21 +15,3 @@ func TestProcessors(t *testing.T) {
 		require.ErrorContains(t, err, "-scaling", bad)
 	}
 }
-
-// TestScalingTables: each work on one processor, and a column for each number of them.
-func TestScalingTables(t *testing.T) {
-	res := func(cores int, ns ...float64) result {
-		r := result{work: work{title: "One bucket", cores: cores, us: "sluice Allow"}}
-		for i, name := range []string{"floor: clock, swap", "sluice Allow"} {
-			r.rows = append(r.rows, row{contender: contender{name: name, kind: kind(1 + i)}, ns: []float64{ns[i]}})
-		}
-		return r
-	}
-	page := scalingTables([]int{1, 2}, [][]result{{res(1, 20, 30)}, {res(2, 10, 12)}})
-	require.Contains(t, page, "## One bucket\n\n| on processors: | 1 | 2 |\n|---|--:|--:|\n"+
-		"| floor: clock, swap | 20.0 (1.00) | 10.0 (1.00) |\n| sluice Allow | 30.0 (1.50) | 12.0 (1.20) |\n")
-	for _, w := range scaled(2) {
-		require.Equal(t, 2, w.cores)
-		require.NotEmpty(t, w.title)
-	}
-}

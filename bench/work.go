@@ -29,7 +29,6 @@ func works() []work {
 			make: func() []contender { return overHTTP(nothing) }},
 		work{id: "grpc", title: "gRPC unary interceptor, admitted", cores: 1, us: "sluice PeerIP", over: true, make: overGRPC},
 		work{id: "throttle", title: "Client-side throttle, admitted and accepted", cores: 1, us: throttleOurs, make: throttles},
-		work{id: "rolling", title: "Rolling window of completed work, one added", cores: 1, us: windowOurs, make: windows},
 	)
 }
 

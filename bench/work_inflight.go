@@ -15,7 +15,6 @@ import (
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/bench/peers"
 	"github.com/zeromicro/go-zero/core/breaker"
-	"github.com/zeromicro/go-zero/core/collection"
 	"github.com/zeromicro/go-zero/core/load"
 )
 
@@ -24,7 +23,6 @@ const (
 	bbrLimit     = "sluice BBR"
 	defaultLimit = "sluice Default"
 	throttleOurs = "sluice Throttle"
-	windowOurs   = "sluice Window.Add"
 )
 
 // gate is an in-flight limit. Once asks for a slot and, unless it is to keep
@@ -180,19 +178,5 @@ func addFloor() func() bool {
 	return func() bool {
 		n.Add(1)
 		return sum.Add(int64(time.Since(start))) != 0
-	}
-}
-
-// windows count completed work into a rolling window of 10 s in 100 buckets.
-// The window of aegis is not exported.
-func windows() []contender {
-	w := must(strategy.NewWindow(10*time.Second, 100))
-	zero := collection.NewRollingWindow(func() *collection.Bucket[int64] {
-		return new(collection.Bucket[int64])
-	}, 100, 100*time.Millisecond)
-	return []contender{
-		{"floor: clock, two additions", floor, again(addFloor())},
-		{windowOurs, ours, again(func() bool { w.Add(time.Millisecond); return true })},
-		{"go-zero RollingWindow.Add", peer, again(func() bool { zero.Add(1); return true })},
 	}
 }
