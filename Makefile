@@ -56,7 +56,7 @@ api: ## records the public API, which the tests compare
 	$(GO) test . -run TestPublicAPI -update
 
 shapes: ## the pictures in docs/shapes of what each algorithm admits
-	cd bench && $(GO) run ./shapes -out ../docs/shapes
+	cd bench && $(GO) test -count 1 ./shapes -out $(CURDIR)/docs/shapes
 
 tidy: ## go mod tidy in all modules
 	@for m in . $(MODULES); do (cd $$m && $(GO) mod tidy) || exit 1; done

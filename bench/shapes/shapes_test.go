@@ -1,14 +1,65 @@
-package main
+// Package shapes_test drives the same recorded arrivals through every algorithm in virtual time,
+// checks the bound of each, and draws what it admits: "make shapes".
+package shapes_test
 
 import (
 	"context"
+	_ "embed"
+	"flag"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/classic"
 	"github.com/sluice-go/sluice/algo/marker"
 )
+
+var out = flag.String("out", "", "directory of the pictures; empty: none")
+
+// trace has arrivals: seconds from the start, one a line, in order.
+//
+//go:embed trace.txt
+var trace string
+
+// TestShapes: no shape admits more than its bound in any 200 ms.
+func TestShapes(t *testing.T) {
+	var arrivals []float64
+	for at := range strings.FieldsSeq(trace) {
+		seconds, err := strconv.ParseFloat(at, 64)
+		require.NoError(t, err)
+		arrivals = append(arrivals, seconds)
+	}
+	for _, s := range shapes {
+		t.Run(s.name, func(t *testing.T) {
+			var starts []float64
+			synctest.Test(t, func(t *testing.T) { starts = s.admits(t, arrivals) })
+			require.LessOrEqual(t, densest(starts, bin), s.bound)
+			t.Logf("admitted %d of %d, at most %d in 100 ms, %d in 1 s", len(starts), len(arrivals), densest(starts, 0.1), densest(starts, 1))
+			if *out != "" {
+				require.NoError(t, drawing{s, arrivals, starts}.draw(filepath.Join(*out, s.name+".svg")))
+			}
+		})
+	}
+}
+
+// densest is the most of times that lie within any window of the given length.
+func densest(times []float64, window float64) (most int) {
+	first := 0
+	for i, t := range times {
+		for t-times[first] > window-1e-9 {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
 
 // rate is the rate of every shape: 50 a second.
 var rate = algo.PerSecond(50)
@@ -69,22 +120,18 @@ var shapes = []shape{
 }
 
 // admits returns when the admitted arrivals start, in seconds.
-func (s shape) admits(arrivals []float64) (starts []float64, err error) {
+func (s shape) admits(t *testing.T, arrivals []float64) (starts []float64) {
 	l, err := s.make()
-	if err != nil {
-		return nil, err
-	}
+	require.NoError(t, err)
 	epoch := time.Now()
 	for _, at := range arrivals {
 		time.Sleep(time.Until(epoch.Add(time.Duration(at * float64(time.Second)))))
 		lease, err := l.Acquire(context.Background(), "", 1)
-		if err != nil {
-			return nil, err
-		}
+		require.NoError(t, err)
 		if lease.Allowed {
 			starts = append(starts, (time.Since(epoch) + lease.Delay).Seconds())
 		}
 	}
 	slices.Sort(starts)
-	return starts, nil
+	return starts
 }

@@ -1,8 +1,7 @@
-package main
+package shapes_test
 
 import (
 	"image/color"
-	"path/filepath"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -27,20 +26,15 @@ type drawing struct {
 	arrivals, starts []float64
 }
 
-// draw writes an SVG for each drawing, narrow enough for two in a row.
-func draw(dir string, drawings []drawing) error {
-	for _, d := range drawings {
-		p, err := d.plot()
-		if err != nil {
-			return err
-		}
-		canvas := vgsvg.New(8.1*vg.Centimeter, 4.8*vg.Centimeter)
-		p.Draw(vgdraw.Crop(vgdraw.New(canvas), 0, -3*vg.Millimeter, 0, 0))
-		if err := figure.Write(filepath.Join(dir, d.name+".svg"), canvas); err != nil {
-			return err
-		}
+// draw writes an SVG, narrow enough for two in a row.
+func (d drawing) draw(path string) error {
+	p, err := d.plot()
+	if err != nil {
+		return err
 	}
-	return nil
+	canvas := vgsvg.New(8.1*vg.Centimeter, 4.8*vg.Centimeter)
+	p.Draw(vgdraw.Crop(vgdraw.New(canvas), 0, -3*vg.Millimeter, 0, 0))
+	return figure.Write(path, canvas)
 }
 
 // plot draws arrivals and admitted starts in bins of 200 ms, the rate, and the bound.
