@@ -145,7 +145,7 @@ overload-cores: ## the same under bursts, retries, slow clients, quotas, and on 
 sim: ## simulated overload; SIM=constants: if a constant changes; SIM=fairness: between tenants, OUT=docs draws its picture
 	cd bench && $(GO) run ./sim/cmd/$(or $(SIM),sim) $(if $(OUT),-out $(abspath $(OUT)))
 
-structure: ## the structure of the library and its English as numbers; TREE is another version
+structure: ## the structure of the library as numbers; TREE is another version
 	cd bench && $(GO) run ./structure -tree $(abspath $(or $(TREE),.))
 
 # The lock pins every package; rollup is one of which all platforms are on record.

@@ -1,5 +1,5 @@
-// Structure measures the structure of the library and its English, so that two
-// versions can be compared: it runs on any tree of the repository.
+// Structure measures the structure of the library, so that two versions can be compared: it
+// runs on any tree of the repository.
 //
 //	make structure                             this tree
 //	cd bench && go run ./structure -tree DIR   another version
@@ -46,7 +46,7 @@ func run(root, only string, verbose bool) error {
 	}
 	defer t.close()
 	fmt.Println("| fact | definition | measured |\n|---|---|--:|")
-	for _, rows := range [][]row{lineRows, declarationRows, knotRows, probeRows, englishRows} {
+	for _, rows := range [][]row{lineRows, declarationRows, knotRows, probeRows} {
 		for _, r := range rows {
 			if !strings.Contains(r.fact, only) {
 				continue
