@@ -37,6 +37,10 @@ var topics = [...]struct{ code, message string }{
 	others:       {"telemetry.others", "decisions of keys and policies beyond those counted separately; raise Keys"},
 }
 
+// levels has the level of each line, Info unless it is stated. Decisions below the level of the
+// logger are not counted.
+var levels = [...]slog.Level{failedOpen: slog.LevelWarn, failedClosed: slog.LevelError, fallback: slog.LevelWarn, others: slog.LevelInfo}
+
 func topicOf(e *telemetry.Event) topic {
 	switch e.Result {
 	case telemetry.Denied:
@@ -66,7 +70,7 @@ func reasonOf(e *telemetry.Event) algo.Reason {
 
 // sample counts e, and writes a line if it is the first in the interval.
 func (l *Log) sample(s *sampler, now time.Duration, of subject, e *telemetry.Event) {
-	if !l.logger.Enabled(context.Background(), l.levels.of(of.topic)) {
+	if !l.logger.Enabled(context.Background(), levels[of.topic]) {
 		return
 	}
 	found := sample{subject: of, transport: e.Transport, client: e.Client, reason: reasonOf(e)}
@@ -108,7 +112,7 @@ func (l *Log) sweep(s *sampler, now time.Duration, all bool) bool {
 }
 
 func (l *Log) write(t topic, attrs []slog.Attr) {
-	l.logger.LogAttrs(context.Background(), l.levels.of(t), topics[t].message, attrs...)
+	l.logger.LogAttrs(context.Background(), levels[t], topics[t].message, attrs...)
 }
 
 // attrs returns the attributes of every line.

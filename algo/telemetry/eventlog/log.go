@@ -50,7 +50,6 @@ import (
 // safe for concurrent use.
 type Log struct {
 	logger   *slog.Logger
-	levels   Levels
 	start    time.Time
 	keys     *sampler
 	policies *sampler
@@ -65,7 +64,7 @@ func New(l *slog.Logger, opts ...Option) (*Log, error) {
 	if l == nil {
 		return nil, errors.New("eventlog: New: the logger is nil")
 	}
-	c := defaults()
+	c := config{interval: 10 * time.Second, keys: 256}
 	for i, o := range opts {
 		switch {
 		case o.apply == nil:
@@ -78,7 +77,7 @@ func New(l *slog.Logger, opts ...Option) (*Log, error) {
 		}
 	}
 	return &Log{
-		logger: l, levels: c.levels, start: time.Now(),
+		logger: l, start: time.Now(),
 		keys: newSampler(c.interval, c.keys), policies: newSampler(c.interval, mostPolicies),
 	}, nil
 }

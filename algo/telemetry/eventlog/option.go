@@ -2,7 +2,6 @@ package eventlog
 
 import (
 	"fmt"
-	"log/slog"
 	"time"
 )
 
@@ -15,14 +14,6 @@ type Option struct {
 type config struct {
 	interval time.Duration
 	keys     int
-	levels   Levels
-}
-
-func defaults() config {
-	return config{interval: 10 * time.Second, keys: 256, levels: Levels{
-		Denied: slog.LevelInfo, Shadowed: slog.LevelInfo,
-		FailedOpen: slog.LevelWarn, FailedClosed: slog.LevelError, Fallback: slog.LevelWarn,
-	}}
 }
 
 // Interval sets the time between two lines of a key: more than 0, at most 24 h.
@@ -47,45 +38,4 @@ func Keys(n int) Option {
 		}
 		return nil
 	}}
-}
-
-// AtLevels sets the levels of the lines.
-func AtLevels(l Levels) Option {
-	return Option{"AtLevels", func(c *config) error {
-		c.levels = l
-		return nil
-	}}
-}
-
-// Levels has the levels of the lines of a [Log]. Decisions below the level of the
-// logger are not counted.
-type Levels struct {
-	// Denied is for denied requests, and for the code telemetry.others. The
-	// default is Info.
-	Denied slog.Level
-	// Shadowed is for requests that a shadow limit would have denied. The default
-	// is Info.
-	Shadowed slog.Level
-	// FailedOpen is for requests admitted without a decision. The default is
-	// Warn.
-	FailedOpen slog.Level
-	// FailedClosed is for requests denied without a decision. The default is
-	// Error.
-	FailedClosed slog.Level
-	// Fallback is for decisions without the shared store. The default is Warn.
-	Fallback slog.Level
-}
-
-func (l *Levels) of(t topic) slog.Level {
-	switch t {
-	case shadowed:
-		return l.Shadowed
-	case failedOpen:
-		return l.FailedOpen
-	case failedClosed:
-		return l.FailedClosed
-	case fallback:
-		return l.Fallback
-	}
-	return l.Denied
 }

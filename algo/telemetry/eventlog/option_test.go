@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/algo/telemetry"
 	"github.com/sluice-go/sluice/algo/telemetry/eventlog"
 )
@@ -30,7 +29,7 @@ func TestLogOptions(t *testing.T) {
 		require.EqualError(t, err, message)
 	}
 	for name, o := range map[string]eventlog.Option{
-		"Interval": eventlog.Interval(1), "Keys": eventlog.Keys(1), "AtLevels": eventlog.AtLevels(eventlog.Levels{}),
+		"Interval": eventlog.Interval(1), "Keys": eventlog.Keys(1),
 	} {
 		_, err := eventlog.New(logger, o, o)
 		require.EqualError(t, err, "eventlog: New: duplicate option "+name)
@@ -39,14 +38,12 @@ func TestLogOptions(t *testing.T) {
 
 func TestLogLevels(t *testing.T) {
 	var text bytes.Buffer
-	log, err := eventlog.New(slog.New(slog.NewTextHandler(&text, nil)), eventlog.AtLevels(eventlog.Levels{
-		Denied: slog.LevelDebug, Shadowed: slog.LevelWarn,
-	}))
+	log, err := eventlog.New(slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	require.NoError(t, err)
 	log.Observe(denial(1))
-	require.Empty(t, text.String())
-	shadow := denial(1)
-	shadow.Result, shadow.Decision.Trial = telemetry.Allowed, algo.Quota
-	log.Observe(shadow)
+	require.Empty(t, text.String(), "Info")
+	failure := denial(1)
+	failure.Result = telemetry.FailedOpen
+	log.Observe(failure)
 	require.Contains(t, text.String(), "level=WARN")
 }
