@@ -30,10 +30,6 @@ var compositeLeases = sync.Pool{New: func() any {
 	return c
 }}
 
-// mixedCost is the cost of a composite lease. Settle never gets it as an
-// argument, because each part has a cost of its own.
-const mixedCost = -1
-
 var warnMixed = &warning.Once{Line: warning.Line{
 	Code:    "algo.settle_mixed",
 	Message: "algo: Settle changed nothing, because the lease is of limits in different units",

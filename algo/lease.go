@@ -129,6 +129,10 @@ func (l *Lease) Settle(actual int64) {
 	}
 }
 
+// mixedCost is the cost of a composite lease. Settle never gets it as an
+// argument, because each part has a cost of its own.
+const mixedCost = -1
+
 // corrections is the side of a RateLimiter of its leases.
 type corrections struct{ engine engine.Engine }
 

@@ -55,9 +55,6 @@ func (f *inFlight) local(of instances, _ algo.Limiter) algo.Limiter {
 	return f.slots
 }
 
-// maxUnits bounds the units of a set in Redis.
-const maxUnits = 10_000
-
 func checkUnits(n int64) error {
 	if n > maxUnits {
 		return fmt.Errorf("rate: count is %d, want at most %d", n, maxUnits)

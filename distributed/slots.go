@@ -27,6 +27,9 @@ type slots struct {
 	renewing bool
 }
 
+// maxUnits bounds the units of a set in Redis.
+const maxUnits = 10_000
+
 func newSlots(expiry time.Duration, mark int64) *slots {
 	return &slots{expiry: expiry, mark: mark, counts: map[string]int64{}, remote: map[int64]algo.Handle{}}
 }
