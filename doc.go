@@ -111,7 +111,7 @@
 //	    have as much. With DenyNew no debt is forgotten.
 //	M3  A key on Redis expires within a second of the instant from which it has
 //	    no effect; after a refund or a reset when the charges before have
-//	    drained.
+//	    drained. The keys of credits stay.
 //	F1  A decision on Redis keeps its deadline, whatever Redis does.
 //	F2  While Redis is unavailable it is probed at most once a second.
 //	F3  Two seconds after its return Redis decides again.

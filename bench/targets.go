@@ -109,7 +109,7 @@ func targets(rs []result, prints []footprint) (ts []target) {
 			}
 		}
 	}
-	share("redis", redisExact, redisRate, 1.0/3)
+	share("redis-256", redisExact, redisRate, 1.0/3)
 	share("redis-hot", redisBlocks, redisRate, 1.0/50)
 	share("redis-denied", redisCache, redisRate, 1.0/50)
 	return ts

@@ -67,10 +67,11 @@ func redisWorks(addr string) []work {
 		return []contender{b.script("none"), b.ours(redisCache, spent), b.peer(spent)}
 	})
 	denied.us, denied.denied = redisCache, true
-	return []work{lone, on("redis-16", "16 callers, 10 000 keys", 16, redisKeys, exact),
-		on("redis-64", "64 callers, 10 000 keys", 64, redisKeys, exact),
-		on("redis", "256 callers, 10 000 keys", 256, redisKeys, exact),
-		on("redis-2000", "2000 callers, 10 000 keys", 2000, redisKeys, exact), hot, denied}
+	all := []work{lone}
+	for _, callers := range []int{2, 8, 16, 64, 256, 2000} {
+		all = append(all, on(fmt.Sprint("redis-", callers), fmt.Sprint(callers, " callers, 10 000 keys"), callers, redisKeys, exact))
+	}
+	return append(all, hot, denied)
 }
 
 // redisBed is a client with the keys that are asked for.

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"strings"
 	"sync"
@@ -19,9 +18,6 @@ type Ban struct {
 	args    remote.Args // of the record of a key
 }
 
-//go:embed ban.lua
-var banSource string
-
 // banScripts are the scripts that ask for a ban first, by the script of the limit.
 var banScripts sync.Map
 
@@ -32,7 +28,7 @@ func banScript(s *remote.Script) *remote.Script {
 		return known.(*remote.Script)
 	}
 	body := strings.TrimPrefix(s.Source, prelude)
-	source := fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude, body, s.Args, s.Replies, banSource)
+	source := fmt.Sprintf("%slocal function decide(KEYS, ARGV)\n%s\nend\nlocal ARGS, REPLIES = %d, %d\n%s", prelude, body, s.Args, s.Replies, lua("ban"))
 	made, _ := banScripts.LoadOrStore(s, remote.NewScript(s.Name+" with bans", source, s.Args, s.Replies))
 	return made.(*remote.Script)
 }
@@ -195,16 +191,10 @@ func (b *Ban) execute(ctx context.Context, key string, a, ban remote.Args, done 
 		return nil // never banned
 	}
 	r := b.request(l.load(), l.redisKey(key), b.record(key), a, ban)
-	if !l.store.remote.Do(ctx, r) {
-		return noReply(ctx, "ban of "+l.kind, l.name)
+	err := l.store.execute(ctx, r, "ban of "+l.kind, l.name)
+	if err == nil {
+		done(r)
+		r.Free()
 	}
-	defer r.Free()
-	if r.Err != nil {
-		return fmt.Errorf("%w: ban of %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
-	}
-	if r.Answer(0).Flag() == flagWrongType || r.Answer(1).Flag() == flagWrongType {
-		return l.errorf("ban: %w", errWrongType)
-	}
-	done(r)
-	return nil
+	return err
 }

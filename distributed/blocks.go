@@ -136,7 +136,7 @@ func (k *block) spend(lease *algo.Lease, n int64) bool {
 	d.ResetAfter = max(k.last.ResetAfter-now.Sub(k.answered), 0)
 	d.NextAfter = min(micros(k.charge.State[1]), d.ResetAfter)
 	h := k.charge
-	h.Key, h.N = k.key, n
+	h.N = n
 	*lease = algo.NewLease(d, (*blockReleaser)(k), h)
 	return true
 }
@@ -197,7 +197,7 @@ func (k *block) fill(r *remote.Request, charge algo.Handle, d *algo.Decision, ex
 	}
 	k.left += extra
 	k.charge = charge
-	k.charge.N = k.left
+	k.charge.Key, k.charge.N = k.key, k.left
 	k.ends = r.Sent.Add(blockLifetime)
 	if k.removed {
 		k.returnRest()
@@ -216,15 +216,9 @@ func (k *block) failed(extra int64) {
 // returnRest gives the unspent units back to Redis. The caller holds k.mu.
 func (k *block) returnRest() {
 	if k.left > 0 {
-		k.of.refund(k.key, k.charge, k.left)
+		(*releaser)(k.of.limiter).correctTo(k.charge, k.charge.N-k.left)
 		k.left = 0
 	}
-}
-
-func (b *blocks) refund(key string, h algo.Handle, n int64) {
-	l := b.limiter
-	lim := l.load()
-	l.correct(l.redisKey(key), lim, lim.refundArgs(h, n))
 }
 
 // sweep gives back the blocks that were not spent in time, and removes idle

@@ -22,7 +22,7 @@ import (
 func atInstant(t *testing.T) *remote.Script {
 	source := strings.Replace(prelude, "redis.pcall('TIME')", "redis.call('MGET', 'sec', 'usec')", 1)
 	require.NotEqual(t, prelude, source)
-	return remote.NewScript("fixed window", source+fixedWindowSource, fixedWindowScript.Args, fixedWindowScript.Replies)
+	return remote.NewScript("fixed window", source+lua("fixedwindow"), fixedWindowScript.Args, fixedWindowScript.Replies)
 }
 
 // TestL2_W2_CalendarWindowOnRedis: script and decide agree on every decision in

@@ -21,10 +21,9 @@ import (
 // at least 1; a denial has the Reason [algo.Never].
 //
 // A balance does not expire. Its key holds the ids of the top-ups of the last 30 days too, about
-// 40 bytes each, and goes with the last of them when the balance is 0. Redis must not evict it: use
-// noeviction or volatile-ttl. Other policies that evict only keys that expire keep the balances, but
-// may evict the ids of a balance of 0: then a top-up that is repeated after its units were spent
-// counts again. Do not use it as a ledger.
+// 40 bytes each, and so stays when the balance is 0; a change to 0 without such an id deletes it.
+// Redis must not evict it: use noeviction, or a policy that evicts only keys that expire
+// (volatile-ttl, -lru, -lfu, -random). Do not use it as a ledger.
 type Credits struct {
 	store   *Store
 	name    string
@@ -166,16 +165,10 @@ func (c *Credits) execute(ctx context.Context, key, receipt string, a remote.Arg
 		r.Args = append(r.Args, 0, 0, 0)
 		r.Reply = make([]int64, 2*creditsScript.Replies)
 	}
-	if !c.store.remote.Do(ctx, r) {
-		return got, noReply(ctx, "credits", c.name)
+	if err = c.store.execute(ctx, r, "credits", c.name); err != nil {
+		return got, err
 	}
 	defer r.Free()
-	switch {
-	case r.Err != nil:
-		return got, fmt.Errorf("%w: credits %q: %w", ErrUnavailable, c.name, r.Err)
-	case r.Answer(0).Flag() == flagWrongType:
-		return got, c.errorf("%w", errWrongType)
-	}
 	got.balance, got.flag = r.Reply[0], r.Answer(0).Flag()
 	if receipt != "" {
 		got.stated = r.Answer(1).Reply[0]

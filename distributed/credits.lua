@@ -1,8 +1,8 @@
 -- Prepaid credits.
 --
 -- The value is 'p' and the balance in units, which is negative if it is owed, and ' id units expiry'
--- for each receipt of a top-up, with the expiry in seconds. No key means 0. It expires with its
--- receipts, and only where the balance is 0.
+-- for each receipt of a top-up, with the expiry in seconds. No key means 0 and no receipt. It does
+-- not expire, because a server that must evict may choose any key that does.
 --
 -- KEYS[i]  a balance; for a top-up KEYS[i + 1] is the same name, a colon and the id; no such key
 --          is touched, so a receipt is lost only with its balance
@@ -34,18 +34,16 @@ end
 
 -- add changes a balance by n units.
 local function add(key, was, n)
-  local is, rest, last = math.max(math.min(was + n, MOST), -MOST), '', 0
+  local is, rest = math.max(math.min(was + n, MOST), -MOST), ''
   for id, units, ends in string.gmatch(receipts[key], ' (%S+) (%d+) (%d+)') do
     if tonumber(ends) * 1000000 > now then
-      rest, last = rest .. ' ' .. id .. ' ' .. units .. ' ' .. ends, math.max(last, tonumber(ends))
+      rest = rest .. ' ' .. id .. ' ' .. units .. ' ' .. ends
     end
   end
-  if is ~= 0 then
-    redis.call('SET', key, 'p' .. int(is) .. rest)
-  elseif rest ~= '' then
-    put(key, 'p0' .. rest, last * 1000000 - now)
-  else
+  if is == 0 and rest == '' then
     redis.call('DEL', key)
+  else
+    redis.call('SET', key, 'p' .. int(is) .. rest)
   end
 end
 

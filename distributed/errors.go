@@ -1,6 +1,7 @@
 package distributed
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,11 +19,24 @@ var ErrUnavailable = errors.New("distributed: Redis is unavailable")
 
 var errWrongType = errors.New("distributed: a key holds the value of another algorithm, format or program: give each limit its own name, or see WithPrefix")
 
-// noReply is the error of a command that Redis must execute, named by what, after Do has
-// reported false.
-func noReply(ctx context.Context, what, name string) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, what, name, err)
+var errNoReply = errors.New("no reply")
+
+// execute sends a request that Redis must execute, for what of a name. After an error r is gone.
+func (s *Store) execute(ctx context.Context, r *remote.Request, what, name string) error {
+	if !s.remote.Do(ctx, r) {
+		return fmt.Errorf("%w: %s %q: %w", ErrUnavailable, what, name, cmp.Or(ctx.Err(), errNoReply))
 	}
-	return fmt.Errorf("%w: %s %q: no reply", ErrUnavailable, what, name)
+	err := r.Err
+	if err != nil {
+		err = fmt.Errorf("%w: %s %q: %w", ErrUnavailable, what, name, err)
+	}
+	for i := 0; i < len(r.Keys) && err == nil; i++ {
+		if r.Answer(i).Flag() == flagWrongType {
+			err = fmt.Errorf("%s %q: %w", what, name, errWrongType)
+		}
+	}
+	if err != nil {
+		r.Free()
+	}
+	return err
 }

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"maps"
 	"math"
@@ -40,11 +39,6 @@ type learned struct {
 	kept  time.Time // end of a wait that Redis was not told
 	stats learn.Stats
 }
-
-//go:embed learned.lua
-var learnedSource string
-
-var learnedScript = remote.NewScript("learned", prelude+learnedSource, 7, 3)
 
 const (
 	opAccepted = 1

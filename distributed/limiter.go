@@ -248,15 +248,9 @@ func (l *Limiter) execute(ctx context.Context, key string, a remote.Args) (given
 	redisKey := l.redisKey(key)
 	defer l.store.denied.drop(redisKey)
 	r := remote.NewRequest(l.load().script(), redisKey, a)
-	if !l.store.remote.Do(ctx, r) {
-		return 0, noReply(ctx, l.kind, l.name)
+	if err = l.store.execute(ctx, r, l.kind, l.name); err != nil {
+		return 0, err
 	}
 	defer r.Free()
-	switch {
-	case r.Err != nil:
-		return 0, fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
-	case r.Answer(0).Flag() == flagWrongType:
-		return 0, fmt.Errorf("%s %q: %w", l.kind, l.name, errWrongType)
-	}
 	return r.Answer(0).Reply[1], nil
 }

@@ -18,8 +18,8 @@ import (
 func allScripts() map[string]string {
 	return map[string]string{
 		"bucket": bucketScript.Source, "fixed window": fixedWindowScript.Source, "sliding window": slidingWindowScript.Source,
-		"credits": creditsScript.Source, "log": logScript.Source, "in flight": inFlightScript.Source, "region": regionSource,
-		"ban": banSource, "shares": sharesSource, "heartbeat": heartbeatSource,
+		"credits": creditsScript.Source, "log": logScript.Source, "in flight": inFlightScript.Source, "region": lua("region"),
+		"ban": lua("ban"), "shares": lua("shares"), "heartbeat": lua("heartbeat"),
 	}
 }
 

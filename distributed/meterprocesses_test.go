@@ -60,7 +60,7 @@ var processStrategies = []processStrategy{
 // the limit.
 func TestW1_StreamsOverProcesses(t *testing.T) {
 	cases.Slow(t)
-	if task := os.Getenv("SLUICE_TEST_STREAMS"); task != "" {
+	if task := os.Getenv(taskOfProcess); task != "" {
 		streamsOfAProcess(t, task)
 		return
 	}
@@ -120,9 +120,9 @@ func TestW3_StreamsOverProcessesThroughAnOutage(t *testing.T) {
 
 // streamsOverProcesses runs all strategies in each process, and meanwhile.
 func streamsOverProcesses(t *testing.T, addr string, speed int64, long, timeout time.Duration, meanwhile func()) (time.Time, []spending) {
-	var processes []*streamProcess
+	var processes []*process
 	for i := range processCount {
-		processes = append(processes, startStreams(t, fmt.Sprintf("%s %d %d %d %d", addr, i, speed, long, timeout)))
+		processes = append(processes, startProcess(t, "TestW1_StreamsOverProcesses", addr, i, speed, int64(long), int64(timeout)))
 	}
 	for _, p := range processes {
 		p.ready(t)
@@ -134,7 +134,7 @@ func streamsOverProcesses(t *testing.T, addr string, speed int64, long, timeout 
 	meanwhile()
 	spent := make([]spending, len(processStrategies))
 	for _, p := range processes {
-		p.collect(t, spent)
+		p.end(t, func(line string) bool { return collect(line, spent) })
 	}
 	return start, spent
 }
@@ -173,48 +173,57 @@ func (s *spending) excess(start time.Time, speed int64) (sofar, window int64) {
 	return sofar, window
 }
 
-// streamProcess is another process that runs this test.
-type streamProcess struct {
+// process is another process that runs a part of a test.
+type process struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
 	lines *bufio.Scanner
 }
 
-// startStreams starts a process.
-func startStreams(t *testing.T, task string) *streamProcess {
-	cmd := exec.Command(os.Args[0], "-test.run=^TestW1_StreamsOverProcesses$", "-test.timeout=20m")
-	cmd.Env = append(os.Environ(), "SLUICE_TEST_STREAMS="+task)
+// taskOfProcess is the variable of the environment with the part of another process.
+const taskOfProcess = "SLUICE_TEST_PROCESS"
+
+func startProcess(t *testing.T, test string, task ...any) *process {
+	cmd := exec.Command(os.Args[0], "-test.run=^"+test+"$", "-test.timeout=20m")
+	cmd.Env = append(os.Environ(), taskOfProcess+"="+fmt.Sprintln(task...))
 	stdin := must[io.WriteCloser](t)(cmd.StdinPipe())
 	stdout := must[io.ReadCloser](t)(cmd.StdoutPipe())
 	require.NoError(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	return &streamProcess{cmd, stdin, bufio.NewScanner(stdout)}
+	return &process{cmd, stdin, bufio.NewScanner(stdout)}
 }
 
-// ready waits until the process knows all others.
-func (p *streamProcess) ready(t *testing.T) {
+// ready waits until the process says that it is.
+func (p *process) ready(t *testing.T) {
 	for p.lines.Scan() && p.lines.Text() != "ready" {
 		t.Log(p.lines.Text())
 	}
 }
 
-// collect adds the use of the process, after it has ended.
-func (p *streamProcess) collect(t *testing.T, all []spending) {
+// end passes on what the process says until it ends. read reports whether it knows a line.
+func (p *process) end(t *testing.T, read func(line string) bool) {
 	var says strings.Builder
 	for p.lines.Scan() {
-		var i int
-		var s spending
-		var u use
-		if n, _ := fmt.Sscanf(p.lines.Text(), "use %d %d %d", &i, &u.at, &u.units); n == 3 {
-			all[i].uses = append(all[i].uses, u)
-		} else if n, _ := fmt.Sscanf(p.lines.Text(), "end %d %d %d %d %d %d", &i, &s.whole, &s.cut, &s.denied, &s.local, &s.all); n == 6 {
-			all[i].whole, all[i].cut, all[i].denied = all[i].whole+s.whole, all[i].cut+s.cut, all[i].denied+s.denied
-			all[i].local, all[i].all = all[i].local+s.local, all[i].all+s.all
-		} else {
+		if !read(p.lines.Text()) {
 			says.WriteString(p.lines.Text() + "\n")
 		}
 	}
 	require.NoError(t, p.cmd.Wait(), says.String())
+}
+
+// collect adds a line about the use of a process.
+func collect(line string, all []spending) bool {
+	var i int
+	var s spending
+	var u use
+	if n, _ := fmt.Sscanf(line, "use %d %d %d", &i, &u.at, &u.units); n == 3 {
+		all[i].uses = append(all[i].uses, u)
+		return true
+	}
+	n, _ := fmt.Sscanf(line, "end %d %d %d %d %d %d", &i, &s.whole, &s.cut, &s.denied, &s.local, &s.all)
+	all[i].whole, all[i].cut, all[i].denied = all[i].whole+s.whole, all[i].cut+s.cut, all[i].denied+s.denied
+	all[i].local, all[i].all = all[i].local+s.local, all[i].all+s.all
+	return n == 6
 }
 
 // streamTask is the part of a process in one limit.

@@ -83,7 +83,7 @@ func (r *releaser) Release(h algo.Handle, o algo.Outcome) {
 		r.slots.remove(h)
 	}
 	if (o.Result() == algo.Canceled || r.slots != nil) && h.N > 0 {
-		r.refund(h, h.N)
+		r.correctTo(h, 0)
 	}
 }
 
@@ -92,23 +92,22 @@ func (r *releaser) Settle(h algo.Handle, actual int64) {
 	if r.slots != nil {
 		r.slots.settle(h, actual)
 	}
-	if actual <= h.N {
-		r.refund(h, h.N-actual)
-		return
-	}
+	r.correctTo(h, actual)
+}
+
+// correctTo gives units of a charge back, or charges more.
+func (r *releaser) correctTo(h algo.Handle, actual int64) {
 	l := (*Limiter)(r)
 	lim := l.load()
-	l.correct(l.redisKey(h.Key), lim, lim.forceArgs(h.Key, h, actual-h.N))
+	args := lim.refundArgs(h, max(h.N-actual, 0))
+	if actual > h.N {
+		args = lim.forceArgs(h.Key, h, actual-h.N)
+	}
+	l.correct(l.redisKey(h.Key), lim, args)
 }
 
 // About is about the limit; a composition does not settle slots.
 func (r *releaser) About() algo.Description { return (*Limiter)(r).About() }
-
-func (r *releaser) refund(h algo.Handle, n int64) {
-	l := (*Limiter)(r)
-	lim := l.load()
-	l.correct(l.redisKey(h.Key), lim, lim.refundArgs(h, n))
-}
 
 // blockReleaser is the block's side of the leases that were spent from it.
 type blockReleaser block
@@ -123,7 +122,6 @@ func (r *blockReleaser) Release(h algo.Handle, o algo.Outcome) {
 // and charges missing units.
 func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 	k := (*block)(r)
-	l := k.of.limiter
 	more := actual - h.N
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,10 +131,7 @@ func (r *blockReleaser) Settle(h algo.Handle, actual int64) {
 		k.left -= more
 	case current && more > 0 && more <= k.left:
 		k.left -= more
-	case more < 0:
-		k.of.refund(h.Key, h, -more)
 	default:
-		lim := l.load()
-		l.correct(l.redisKey(h.Key), lim, lim.forceArgs(h.Key, h, more))
+		(*releaser)(k.of.limiter).correctTo(h, actual)
 	}
 }

@@ -25,7 +25,11 @@ func TestLateReplyIsRefunded(t *testing.T) {
 		5*time.Second, time.Millisecond)
 
 	proxy.Set(redistest.Fault{Delay: 200 * time.Millisecond})
-	require.Equal(t, algo.SourceFallback, acquire(t, l, "alice", 5).Source)
+	lease := acquire(t, l, "alice", 5)
+	for ; lease.Source == algo.SourceRemote; lease = acquire(t, l, "alice", 5) { // this process was late, and waited
+		lease.Release(algo.Canceled)
+	}
+	require.Equal(t, algo.SourceFallback, lease.Source)
 	proxy.Set(redistest.Fault{})
 	direct := must[*distributed.Limiter](t)(newStore(t, server.Client()).TokenBucket("hourly", algo.PerHour(10)))
 	require.Eventually(t, func() bool { return remote(t, direct, "alice", 0).Remaining == 10 },

@@ -2,7 +2,6 @@ package distributed
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"time"
 
@@ -10,11 +9,6 @@ import (
 	"github.com/sluice-go/sluice/internal/decide"
 	"github.com/sluice-go/sluice/internal/remote"
 )
-
-//go:embed region.lua
-var regionSource string
-
-var regionScript = remote.NewScript("region", prelude+regionSource, 7, 5)
 
 // Region makes the limit of global for one of several regions. s is a store on the Redis of
 // the region, global a token or leaky bucket without a MaxWait on the Redis that all regions

@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	_ "embed"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -9,11 +8,6 @@ import (
 
 	"github.com/sluice-go/sluice/internal/remote"
 )
-
-//go:embed heartbeat.lua
-var heartbeatSource string
-
-var heartbeatScript = remote.NewScript("heartbeat", heartbeatSource, 4, 3)
 
 // registry counts the instances that share the limits, by heartbeats in Redis.
 // It starts with the first decision. The last count holds while Redis is away.

@@ -130,18 +130,7 @@ func (l *Limiter) reservation(ctx context.Context, key, id string, bucket, recor
 	r.Keys = []string{redisKey, redisKey + ":" + remote.Escape(id)}
 	r.Args = append(append(make([]int64, 0, 2*r.Script.Args), bucket[:r.Script.Args]...), record[:r.Script.Args]...)
 	r.Reply = make([]int64, 2*r.Script.Replies)
-	if !l.store.remote.Do(ctx, r) {
-		return nil, noReply(ctx, l.kind, l.name)
-	}
-	var err error
-	switch {
-	case r.Err != nil:
-		err = fmt.Errorf("%w: %s %q: %w", ErrUnavailable, l.kind, l.name, r.Err)
-	case r.Answer(0).Flag() == flagWrongType || r.Answer(1).Flag() == flagWrongType:
-		err = l.errorf("%w", errWrongType)
-	}
-	if err != nil {
-		r.Free()
+	if err := l.store.execute(ctx, r, l.kind, l.name); err != nil {
 		return nil, err
 	}
 	if r.Answer(0).Mixed() {

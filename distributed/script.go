@@ -1,40 +1,30 @@
 package distributed
 
 import (
-	_ "embed"
+	"embed"
 
+	"github.com/sluice-go/sluice/algo"
 	"github.com/sluice-go/sluice/internal/remote"
 )
 
-//go:embed ping.lua
-var pingSource string
+//go:embed *.lua
+var files embed.FS
 
-//go:embed prelude.lua
-var prelude string
-
-//go:embed bucket.lua
-var bucketSource string
-
-//go:embed fixedwindow.lua
-var fixedWindowSource string
-
-//go:embed slidingwindow.lua
-var slidingWindowSource string
-
-//go:embed credits.lua
-var creditsSource string
-
-//go:embed unitset.lua
-var unitSetSource string
+// lua is the text of a file.
+func lua(name string) string { return string(algo.Must(files.ReadFile(name + ".lua"))) }
 
 var (
-	pingScript          = remote.NewScript("ping", pingSource, 1, 1)
-	bucketScript        = remote.NewScript("bucket", prelude+bucketSource, 6, 3)
-	fixedWindowScript   = remote.NewScript("fixed window", prelude+fixedWindowSource, 7, 3)
-	slidingWindowScript = remote.NewScript("sliding window", prelude+slidingWindowSource, 6, 5)
-	creditsScript       = remote.NewScript("credits", prelude+creditsSource, 3, 2)
-	logScript           = remote.NewScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+unitSetSource, 7, 5)
-	inFlightScript      = remote.NewScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+unitSetSource, 7, 5)
+	prelude             = lua("prelude")
+	pingScript          = remote.NewScript("ping", lua("ping"), 1, 1)
+	heartbeatScript     = remote.NewScript("heartbeat", lua("heartbeat"), 4, 3)
+	bucketScript        = remote.NewScript("bucket", prelude+lua("bucket"), 6, 3)
+	fixedWindowScript   = remote.NewScript("fixed window", prelude+lua("fixedwindow"), 7, 3)
+	slidingWindowScript = remote.NewScript("sliding window", prelude+lua("slidingwindow"), 6, 5)
+	logScript           = remote.NewScript("sliding log", prelude+"local KIND, LOG = 'w', true\n"+lua("unitset"), 7, 5)
+	inFlightScript      = remote.NewScript("in-flight limit", prelude+"local KIND, LOG = 'v', false\n"+lua("unitset"), 7, 5)
+	creditsScript       = remote.NewScript("credits", prelude+lua("credits"), 3, 2)
+	regionScript        = remote.NewScript("region", prelude+lua("region"), 7, 5)
+	learnedScript       = remote.NewScript("learned", prelude+lua("learned"), 7, 3)
 )
 
 // The operations that the first argument of every script names.

@@ -1,7 +1,6 @@
 package distributed
 
 import (
-	_ "embed"
 	"fmt"
 	"hash/fnv"
 	"maps"
@@ -109,9 +108,6 @@ type share struct {
 	name  string // empty: the child without a floor
 }
 
-//go:embed shares.lua
-var sharesSource string
-
 // sharesScript is the script with the parameters as constants.
 func sharesScript(d *decide.Shares) *remote.Script {
 	p := d.Params()
@@ -121,7 +117,7 @@ func sharesScript(d *decide.Shares) *remote.Script {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(b.String()))
 	fmt.Fprintf(&b, "local HASH = '%08x'\n", h.Sum32())
-	return remote.NewScript("shares", prelude+b.String()+sharesSource, 7, len(p.Floors)+3)
+	return remote.NewScript("shares", prelude+b.String()+lua("shares"), 7, len(p.Floors)+3)
 }
 
 func list(numbers []int64) string {

@@ -121,20 +121,19 @@ func appendWords(b []byte, words []any) []byte {
 	for _, w := range words {
 		switch w := w.(type) {
 		case string:
-			b = append(append(appendLength(b, len(w)), w...), "\r\n"...)
+			b = appendWord(b, w)
 		case int:
-			n := strconv.AppendInt(text[:0], int64(w), 10)
-			b = append(append(appendLength(b, len(n)), n...), "\r\n"...)
+			b = appendWord(b, strconv.AppendInt(text[:0], int64(w), 10))
 		case *int64:
-			n := strconv.AppendInt(text[:0], *w, 10)
-			b = append(append(appendLength(b, len(n)), n...), "\r\n"...)
+			b = appendWord(b, strconv.AppendInt(text[:0], *w, 10))
 		}
 	}
 	return b
 }
 
-func appendLength(b []byte, n int) []byte {
-	return append(strconv.AppendInt(append(b, '$'), int64(n), 10), "\r\n"...)
+func appendWord[W string | []byte](b []byte, w W) []byte {
+	b = append(strconv.AppendInt(append(b, '$'), int64(len(w)), 10), "\r\n"...)
+	return append(append(b, w...), "\r\n"...)
 }
 
 // dialer returns a function that opens a connection as the client would: nil where that takes

@@ -76,10 +76,6 @@ func Classify(err error) Failure {
 	if err == nil {
 		return NoFailure
 	}
-	return classifyError(err)
-}
-
-func classifyError(err error) Failure {
 	var reply ReplyError
 	var dial *net.OpError
 	switch {
