@@ -44,7 +44,7 @@ func TestW2_ServedIsPaid(t *testing.T) {
 		return
 	}
 	t.Parallel()
-	t.Run("noeviction", func(t *testing.T) { servedIsPaid(t, cases.Count(300, 3000), "noeviction", "yes") })
+	t.Run("noeviction", func(t *testing.T) { servedIsPaid(t, max(cases.Count(300, 3000), 30), "noeviction", "yes") })
 	for i, policy := range []string{"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"} {
 		if cases.Long() {
 			t.Run(policy, func(t *testing.T) { servedIsPaid(t, 900, policy, []string{"yes", "no"}[i%2]) })
