@@ -152,5 +152,5 @@ structure: ## the structure of the library as numbers; TREE is another version
 site: ## the pages and the playground as a web site in site/dist; fails on a dead link; needs Node 20
 	cd site && npm ci --no-audit --no-fund && npm run build
 
-release: ## tags VERSION=v0.1.0 and writes dist: notes, source, SBOM, checksums; pushes nothing
+release: ## tags VERSION=v0.1.0 and writes dist: source, archives of gateway and rls, SBOM; pushes nothing
 	sh internal/release/release.sh "$(VERSION)"

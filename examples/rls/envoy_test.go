@@ -170,6 +170,7 @@ descriptors:
 
 func TestMistakesInEnvoyFiles(t *testing.T) {
 	for text, want := range map[string]string{
+		"":                   "e.yaml: yaml: no documents",
 		"descriptors: []":    "e.yaml:1:1: domain: is missing",
 		"domain: d\nrate: 1": "e.yaml:2:1: rate: unknown field",
 		"domain: d\ndescriptors: [{key: k, rate_limit: {unit: second}}]":                                        "wants unit and requests_per_unit, or unlimited",

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes a version: the heading in the CHANGELOG, the requirements of nested modules, a commit without
 # replace directives, which go install refuses, the tags, a commit that has them again, and dist: notes,
-# source, a list of what is linked (SBOM) and checksums. Pushes nothing. RELEASING.md has the steps around it.
+# source, a list of what is linked (SBOM), archives of gateway and rls for PLATFORMS, and checksums.
+# Pushes nothing. RELEASING.md has the steps around it.
 set -eu
 version=${1:?usage: release.sh v1.2.3}
 cd "$(git rev-parse --show-toplevel)"
@@ -14,11 +15,13 @@ git rev-parse -q --verify "refs/tags/$version" >/dev/null && fail "the tag $vers
 notes=$(section Unreleased)
 [ -n "$notes" ] || fail "CHANGELOG.md has nothing under \"## Unreleased\""
 sbom=$(go -C internal/release tool -n cyclonedx-gomod)
+built=$(mktemp -d)
 
 before=$(git rev-parse HEAD) nested="httpmw/admin algo/telemetry/otelmetrics distributed/rueidisstore dropin examples/gateway examples/rls"
 tags=$version
 for m in $nested; do tags="$tags $m/$version"; done
 undo() {
+	rm -rf "$built"
 	for tag in $tags; do git tag -d "$tag" >/dev/null 2>&1 || true; done
 	git reset -q --hard "$before"
 	fail "nothing is left of $version"
@@ -48,6 +51,35 @@ git archive --format=tar.gz --prefix="sluice-$version/" -o "dist/sluice-$version
 # CycloneDX: each module that a package of this one links, with its version and hash. The
 # version of this one is the tag.
 "$sbom" mod -json -type library -output "dist/sluice-$version.cdx.json" .
+
+# The programs are what go install makes of the tags, with this repository in place of the public one.
+made=@$(git log -1 --format=%ct)
+program() { # program NAME OS ARCHITECTURE FOLDER
+	env -u GOBIN GOOS="$2" GOARCH="$3" CGO_ENABLED=0 GOWORK=off GOFLAGS=-modcacherw GOPATH="$built/go" GOMODCACHE="$built/mod" \
+		GOPRIVATE='github.com/sluice-go/*' GOPROXY="file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)" \
+		GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$PWD.insteadOf" GIT_CONFIG_VALUE_0=https://github.com/sluice-go/sluice \
+		go install -trimpath -ldflags='-s -w' "github.com/sluice-go/sluice/examples/$1@$version"
+	find "$built/go/bin" -name "$1" -exec mv {} "$4" \;
+	{
+		echo "== Go"
+		cat "$(go env GOROOT)/LICENSE"
+		go version -m "$4/$1" | awk '$1 == "dep" {print $2 "@" $3}' | while read -r m; do
+			echo "== $m"
+			find "$built/mod/$(echo "$m" | sed 's/[A-Z]/!\L&/g')" -maxdepth 1 \( -iname '*LICEN[CS]E*' -o -iname 'NOTICE*' \) -exec cat {} +
+		done
+	} >"$4/LICENSES"
+}
+for p in gateway rls; do
+	for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/arm64}; do
+		os=${platform%/*} architecture=${platform#*/}
+		name=sluice-$p-$version-$os-$architecture
+		mkdir "$built/$name"
+		program "$p" "$os" "$architecture" "$built/$name"
+		cp LICENSE "examples/$p/README.md" "examples/$p/$p.yaml" "$built/$name"
+		tar -C "$built" --sort=name --owner=0 --group=0 --numeric-owner --mtime="$made" -c "$name" | gzip -9n >"dist/$name.tar.gz"
+	done
+done
+rm -rf "$built"
 (cd dist && sha256sum ./* >SHA256SUMS)
 git revert --no-edit HEAD >/dev/null
 git commit -q --amend -m "Development after $version"
